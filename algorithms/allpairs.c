@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* MSCCL's allpairs AllReduce: two rounds in which everybody talks to everybody.
+ *
+ * n chunks. In round 0 every rank sends chunk j to rank j, which adds them up; in round 1 rank j
+ * sends the sum to all others. Both rounds are SHARED groups: the n - 1 messages of a port are
+ * posted together, pay alpha once and share its bandwidth. Distance by distance (every rank
+ * sends to the rank `distance` ahead), so that no port has to wait for another.
+ *
+ * Source: M. Cowan et al., "MSCCLang: Microsoft Collective Communication Language", ASPLOS 2023.
+ */
+#include "algorithms/pattern/accept.h"
+#include "base/alloc.h"
+
+#include <math.h>
+
+enum { SUM_SLOT = 0, FINAL_SLOT = 1, N_SLOTS = 2 };
+
+typedef struct allpairs {
+    const cs_scenario *scenario;
+    uint32_t           round, distance, rank;
+} allpairs;
+
+static cs_status allpairs_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                                cs_error *err)
+{
+    (void)options;
+    cs_status status = cs_accept_collective(scenario, "allpairs", 1u << CS_ALLREDUCE, err);
+
+    if (status == CS_OK) {
+        *plan = (cs_plan){.n_chunks = scenario->cluster.n_ranks,
+                          .n_slots  = N_SLOTS,
+                          .n_rounds = 2,
+                          .uses     = CS_USES_SHARED | cs_uses_nvlink(&scenario->cluster)};
+    }
+    return status;
+}
+
+static cs_status allpairs_open(const cs_scenario *scenario, const void *options, void **state_p,
+                               cs_error *err)
+{
+    allpairs *a = CS_NEW(allpairs, 1);
+
+    (void)options;
+    if (a == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for allpairs");
+    }
+    *a       = (allpairs){.scenario = scenario, .distance = 1};
+    *state_p = a;
+    return CS_OK;
+}
+
+static cs_transfer current(const allpairs *a)
+{
+    const cs_scenario *s       = a->scenario;
+    uint32_t           n       = s->cluster.n_ranks;
+    uint32_t           ahead   = a->rank + a->distance;
+    uint32_t           dst     = ahead < n ? ahead : ahead - n;
+    bool               reduces = a->round == 0;
+    uint32_t           chunk   = reduces ? dst : a->rank;
+    uint32_t           flags   = CS_SHARED;
+
+    if (reduces) {
+        flags |= CS_OWN_SRC | (a->distance == 1 ? CS_OWN_DST : 0);
+        flags |= a->distance == n - 1 ? CS_DONE_DST : 0;
+    } else {
+        flags |= CS_DONE_DST;
+    }
+    return (cs_transfer){
+        .src       = a->rank,
+        .dst       = dst,
+        .chunk     = chunk,
+        .src_slot  = SUM_SLOT,
+        .dst_slot  = reduces ? SUM_SLOT : FINAL_SLOT,
+        .bytes     = cs_split(s->bytes, n, chunk),
+        .round     = a->round,
+        .span      = 1,
+        .flags     = (uint8_t)flags,
+        .op_fabric = cs_op_fabric(reduces ? CS_OP_REDUCE : CS_OP_COPY,
+                                  cs_fabric_of(&s->cluster, a->rank, dst)),
+    };
+}
+
+static void allpairs_next_block(void *state, cs_block *block)
+{
+    allpairs *a = state;
+    uint32_t  n = a->scenario->cluster.n_ranks;
+
+    block->count = 0;
+    while (a->round < 2 && block->count < block->capacity) {
+        block->transfers[block->count++] = current(a);
+        if (++a->rank == n) {
+            a->rank = 0;
+            if (++a->distance == n) {
+                a->distance = 1;
+                a->round++;
+            }
+        }
+    }
+}
+
+/* 2 alpha + 2 (n-1)/n s beta, from the last arrival on: the late rank's own sending and
+ * receiving take that long. */
+static double allpairs_closed_form_s(const cs_scenario *scenario, const void *options)
+{
+    uint32_t n = scenario->cluster.n_ranks, fabric;
+
+    (void)options;
+    if (!cs_is_uniform(scenario, &fabric) || scenario->bytes % n != 0) {
+        return NAN;
+    }
+    uint64_t fan = scenario->bytes / n * (n - 1);
+    return cs_last_arrival(scenario) + 2 * cs_message_s(scenario, fabric, fan);
+}
+
+const cs_algorithm cs_algorithm_allpairs = {
+    .name          = "allpairs",
+    .summary       = "MSCCL allpairs: two rounds, everybody to everybody, alpha once a round",
+    .source        = "M. Cowan et al., MSCCLang, ASPLOS 2023",
+    .collectives   = 1u << CS_ALLREDUCE,
+    .check         = allpairs_check,
+    .open          = allpairs_open,
+    .next_block    = allpairs_next_block,
+    .close         = cs_free,
+    .closed_form_s = allpairs_closed_form_s,
+};

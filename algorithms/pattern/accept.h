@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* algorithms/pattern/accept.h -- what most algorithms check, and when a closed form holds. */
+#ifndef CS_ALGORITHMS_PATTERN_ACCEPT_H
+#define CS_ALGORITHMS_PATTERN_ACCEPT_H
+
+#include "cs/algorithm.h"
+
+/* Refuse a collective that is not among `collectives` (bits 1u << CS_...). */
+cs_status cs_accept_collective(const cs_scenario *scenario, const char *algorithm,
+                               uint32_t collectives, cs_error *err);
+
+/* Refuse schedules that would need more than 2^30 slots in all (8 GiB of ready times). */
+cs_status cs_accept_slots(const cs_scenario *scenario, const char *algorithm, uint64_t n_slots,
+                          cs_error *err);
+
+/* CS_USES_NVLINK where the cluster has more than one GPU per server, else 0. */
+uint32_t cs_uses_nvlink(const cs_cluster *cluster);
+
+/* All transfers cost the same per byte and start-up: one fabric serves every pair (its number
+ * is written to `fabric_p`), and no NIC on it is ever slow. */
+bool cs_is_uniform(const cs_scenario *scenario, uint32_t *fabric_p);
+
+/* alpha + bytes / rate on a fabric of the cluster. */
+double cs_message_s(const cs_scenario *scenario, uint32_t fabric, uint64_t bytes);
+
+uint32_t cs_log2_floor(uint32_t n);
+uint32_t cs_log2_ceil(uint32_t n);
+
+#endif

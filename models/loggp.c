@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The LogGP model: L, o, g, G.
+ *
+ * A message of k bytes takes o + L + kG + o from start to end, where o + L + o is the
+ * scenario's alpha (so that one message alone costs what it costs on alpha-beta) and G = 1 / rate.
+ * It holds the sending port for max(o + kG, g) and the receiving port for max(kG + o, g)
+ * from the moment its first byte gets there; the latency L holds no port, so that messages in
+ * a row overlap it. (Written with kG instead of (k-1)G, as simulators do.) In a SHARED group o is paid
+ * once per port.
+ *
+ * Left out: everything between the ports, as for alpha-beta; the capacity limit ceil(L/g).
+ *
+ * Source: A. Alexandrov, M. Ionescu, K. Schauser, C. Scheiman, "LogGP: incorporating long
+ * messages into the LogP model", SPAA 1995.
+ */
+#include "models/pattern/rate.h"
+#include "models/pattern/serve.h"
+
+typedef struct loggp_options {
+    double overhead_s;
+    double gap_s;
+} loggp_options;
+
+static const cs_option loggp_table[] = {
+    CS_OPTION(loggp_options, overhead_s, 0, 0, 1e3, "o: time each end is busy per message"),
+    CS_OPTION(loggp_options, gap_s, 0, 0, 1e3, "g: least time between messages of a port"),
+    CS_OPTION_END,
+};
+
+static cs_status loggp_check(const cs_scenario *scenario, const void *options, cs_error *err)
+{
+    const loggp_options *o = options;
+
+    for (uint32_t f = 0; f < CS_FABRICS; f++) {
+        bool used = f == CS_NIC || scenario->cluster.gpus_per_server > 1;
+        if (used && scenario->cluster.fabrics[f].alpha_s < 2 * o->overhead_s) {
+            return CS_FAIL(err, CS_EINVAL, "model.options.overhead_s",
+                           "alpha = L + 2o: alpha %g s is less than twice the overhead %g s",
+                           scenario->cluster.fabrics[f].alpha_s, o->overhead_s);
+        }
+    }
+    return CS_OK;
+}
+
+/* One direction: from a start at both ends to the end of the message. */
+static double send_one(cs_ports *ports, const loggp_options *o, const cs_transfer *t,
+                       uint32_t fabric, uint32_t tx, uint32_t rx, double start, double overhead)
+{
+    double latency = ports->alpha_s[fabric] - 2 * o->overhead_s;
+    double leave   = start + overhead;
+    double begin   = cs_later(leave + latency, ports->rx_free_s[rx]);
+    double sent    = cs_flow_end_s(ports, t, fabric, leave);
+    double end     = cs_flow_end_s(ports, t, fabric, begin) + overhead;
+
+    ports->tx_free_s[tx] = cs_later(sent, start + o->gap_s);
+    ports->rx_free_s[rx] = cs_later(end, begin + o->gap_s);
+    return end;
+}
+
+static cs_interval serve_one(cs_ports *ports, const loggp_options *o, const cs_transfer *t)
+{
+    cs_way way   = cs_way_of(ports, t);
+    double start = cs_later(cs_data_ready_s(ports, t), ports->tx_free_s[way.tx]);
+
+    if (way.is_exchange) {
+        start = cs_later(start, ports->tx_free_s[way.back_tx]);
+    }
+    double overhead = cs_startup_s(ports, t, &way, o->overhead_s);
+    double end      = send_one(ports, o, t, way.fabric, way.tx, way.rx, start, overhead);
+    if (way.is_exchange) {
+        double back =
+            send_one(ports, o, t, way.fabric, way.back_tx, way.back_rx, start, overhead);
+        end = cs_later(end, back);
+    }
+    cs_data_set_ready(ports, t, end);
+    return (cs_interval){start, end};
+}
+
+static void loggp_serve(cs_ports *ports, const void *options, const cs_transfer *transfers,
+                        size_t count, cs_interval *intervals)
+{
+    for (size_t i = 0; i < count; i++) {
+        cs_interval interval = serve_one(ports, options, &transfers[i]);
+        if (intervals != NULL) {
+            intervals[i] = interval;
+        }
+    }
+}
+
+static double loggp_latency_s(const cs_scenario *scenario, const void *options, uint32_t fabric)
+{
+    (void)options;
+    return scenario->cluster.fabrics[fabric].alpha_s;
+}
+
+const cs_model cs_model_loggp = {
+    .name             = "loggp",
+    .summary          = "LogGP: latency L holds no port, overhead o and gap g do; leaves out links "
+                        "inside the network, congestion and the capacity limit L/g",
+    .source           = "A. Alexandrov et al., LogGP, SPAA 1995",
+    .options          = loggp_table,
+    .options_bytes    = sizeof(loggp_options),
+    .check            = loggp_check,
+    .serve            = loggp_serve,
+    .latency_s        = loggp_latency_s,
+    .alpha_holds_port = false,
+};

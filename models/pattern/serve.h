@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* models/pattern/serve.h -- the parts of a single-pass replay that port models share: when a
+ * transfer may start, and what becomes ready when it ends (the data rule of cs/schedule.h). */
+#ifndef CS_MODELS_PATTERN_SERVE_H
+#define CS_MODELS_PATTERN_SERVE_H
+
+#include "cs/model.h"
+
+/* The ports of one transfer. An exchange holds both directions of both ends: there
+ * `back_tx` is the sending port of dst and `back_rx` the receiving port of src. */
+typedef struct cs_way {
+    uint32_t tx, rx, back_tx, back_rx;
+    uint32_t fabric;
+    bool     is_exchange;
+} cs_way;
+
+static inline double cs_later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline cs_way cs_way_of(const cs_ports *ports, const cs_transfer *t)
+{
+    uint32_t fabric  = cs_transfer_fabric(t);
+    uint32_t at_src  = cs_port_of(ports, fabric, t->src, t->dst);
+    uint32_t at_dst  = cs_port_of(ports, fabric, t->dst, t->src);
+    bool     is_both = cs_transfer_op(t) == CS_OP_EXCHANGE;
+
+    return (cs_way){at_src, at_dst, at_dst, at_src, fabric, is_both};
+}
+
+/* When the data that leave are there. */
+static inline double cs_data_ready_s(const cs_ports *ports, const cs_transfer *t)
+{
+    double ready = ports->arrival_s[t->src];
+
+    if ((t->flags & CS_OWN_SRC) == 0) {
+        const double *row = ports->ready_s + (size_t)t->src * ports->n_slots + t->src_slot;
+        for (uint32_t k = 0; k < t->span; k++, row++) {
+            ready = cs_later(ready, *row);
+        }
+    }
+    if (cs_transfer_op(t) == CS_OP_EXCHANGE && (t->flags & CS_OWN_DST) == 0) {
+        const double *row = ports->ready_s + (size_t)t->dst * ports->n_slots + t->dst_slot;
+        for (uint32_t k = 0; k < t->span; k++, row++) {
+            ready = cs_later(ready, *row);
+        }
+    }
+    return ready;
+}
+
+/* Both ends' slots after the transfer. */
+static inline void cs_data_set_ready(cs_ports *ports, const cs_transfer *t, double end_s)
+{
+    double *row  = ports->ready_s + (size_t)t->dst * ports->n_slots + t->dst_slot;
+    bool    adds = cs_transfer_op(t) != CS_OP_COPY && (t->flags & CS_OWN_DST) == 0;
+
+    for (uint32_t k = 0; k < t->span; k++, row++) {
+        *row = adds ? cs_later(*row, end_s) : end_s;
+    }
+    if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
+        row = ports->ready_s + (size_t)t->src * ports->n_slots + t->src_slot;
+        for (uint32_t k = 0; k < t->span; k++, row++) {
+            *row = end_s;
+        }
+    }
+}
+
+/* The start-up time of a transfer: nothing when both its ports already served a transfer of
+ * the same SHARED round. */
+static inline double cs_startup_s(cs_ports *ports, const cs_transfer *t, const cs_way *way,
+                                  double alpha_s)
+{
+    if ((t->flags & CS_SHARED) == 0) {
+        return alpha_s;
+    }
+    uint32_t group = t->round + 1;
+    bool     known = ports->tx_group[way->tx] == group && ports->rx_group[way->rx] == group;
+
+    ports->tx_group[way->tx] = group;
+    ports->rx_group[way->rx] = group;
+    return known ? 0 : alpha_s;
+}
+
+#endif

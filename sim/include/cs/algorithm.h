@@ -1,0 +1,49 @@
+/* cs/algorithm.h -- what a collective algorithm provides, and the list of them.
+ *
+ * An algorithm is one file with a const struct at its bottom and one line in
+ * algorithms/algorithms.def. It knows nothing of time: it streams transfers.
+ */
+#ifndef CS_ALGORITHM_H
+#define CS_ALGORITHM_H
+
+#include "cs/option.h"
+#include "cs/schedule.h"
+
+typedef struct cs_algorithm {
+    const char      *name;
+    const char      *summary;       /* one line */
+    const char      *source;        /* citation */
+    uint32_t         collectives;   /* bit 1u << CS_ALLREDUCE and so on */
+    const cs_option *options;       /* table, or NULL */
+    size_t           options_bytes; /* size of the options struct; 0 without one */
+
+    /* Required. Refuse what cannot be run (with a reason), replace every "auto" in `options`
+     * by the value that is used, and fill `plan`. Everything that can fail for a reason of
+     * the user's is checked here. */
+    cs_status (*check)(const cs_scenario *scenario, void *options, cs_plan *plan, cs_error *err);
+
+    /* Required. Start a stream for checked options. `scenario` is borrowed until close().
+     * Can fail with CS_ENOMEM only (or CS_EINTERNAL, when a construction does not hold what
+     * it promises). The state is owned by the caller. */
+    cs_status (*open)(const cs_scenario *scenario, const void *options, void **state_p,
+                      cs_error *err);
+
+    /* Required. Fill the block (count = 0 at the end). Cannot fail. */
+    void (*next_block)(void *state, cs_block *block);
+
+    /* Required. Free the state; NULL is allowed. */
+    void (*close)(void *state);
+
+    /* Optional. The elapsed time on the alpha-beta model in closed form, in seconds, or NAN
+     * where no formula holds exactly for the scenario. Source in the file. */
+    double (*closed_form_s)(const cs_scenario *scenario, const void *options);
+} cs_algorithm;
+
+/* All registered algorithms in alphabetical order, ended by NULL. */
+extern CS_API const cs_algorithm *const cs_algorithms[];
+
+/* Find by name. CS_ENOENT names the nearest one and where the list is. */
+CS_API cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p,
+                                   cs_error *err);
+
+#endif

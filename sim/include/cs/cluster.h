@@ -1,0 +1,59 @@
+/* cs/cluster.h -- the machine: ranks, servers, the ports they have, and what is broken.
+ *
+ * Plain data without ownership. Rank r lives in server r / gpus_per_server. Two GPUs of one
+ * server talk over NVLink, all others over the NICs (every GPU has one of its own).
+ */
+#ifndef CS_CLUSTER_H
+#define CS_CLUSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* More ranks than this are refused everywhere. */
+#define CS_MAX_RANKS 65536u
+
+/* What a port of a fabric is. Every port is full duplex and carries one transfer a
+ * direction at a time. */
+typedef enum cs_fabric_kind {
+    CS_SWITCHED, /* one tx and one rx port per rank: NIC, NVSwitch */
+    CS_DIRECT,   /* one port per ordered pair of ranks in a server: NVLink mesh */
+} cs_fabric_kind;
+
+typedef struct cs_fabric {
+    cs_fabric_kind kind;
+    double         alpha_s;       /* start-up time of a transfer, >= 0 */
+    double         bandwidth_Bps; /* of one port and direction, > 0 */
+} cs_fabric;
+
+enum { CS_NIC = 0, CS_NVLINK = 1, CS_FABRICS = 2 };
+
+/* The NICs of the server of `rank` run at bandwidth / slow_ratio during [from_s, until_s),
+ * counted from the first arrival. */
+typedef struct cs_fault {
+    uint32_t rank;
+    double   slow_ratio; /* >= 1 */
+    double   from_s;     /* >= 0 */
+    double   until_s;    /* > from_s; INFINITY = for ever */
+} cs_fault;
+
+typedef struct cs_cluster {
+    uint32_t  n_ranks;
+    uint32_t  gpus_per_server; /* divides n_ranks */
+    cs_fabric fabrics[CS_FABRICS];
+} cs_cluster;
+
+/* The fabric that a transfer from `src` to `dst` uses. */
+static inline uint8_t cs_fabric_of(const cs_cluster *cluster, uint32_t src, uint32_t dst)
+{
+    uint32_t g = cluster->gpus_per_server;
+    return g > 1 && src / g == dst / g ? CS_NVLINK : CS_NIC;
+}
+
+/* Number of servers. */
+static inline uint32_t cs_n_servers(const cs_cluster *cluster)
+{
+    return cluster->n_ranks / cluster->gpus_per_server;
+}
+
+#endif

@@ -1,0 +1,53 @@
+/* cs/scenario.h -- what is to be done, on which cluster, who is late and what is broken. */
+#ifndef CS_SCENARIO_H
+#define CS_SCENARIO_H
+
+#include "cs/cluster.h"
+#include "cs/error.h"
+
+/* One row per collective: enum, name and nccl-tests' program name. */
+#define CS_COLLECTIVE_MAP(X)                        \
+    X(ALLREDUCE, "allreduce", "all_reduce_perf")    \
+    X(ALLGATHER, "allgather", "all_gather_perf")    \
+    X(REDUCESCATTER, "reducescatter", "reduce_scatter_perf") \
+    X(ALLTOALL, "alltoall", "alltoall_perf")        \
+    X(BROADCAST, "broadcast", "broadcast_perf")     \
+    X(REDUCE, "reduce", "reduce_perf")
+
+typedef enum cs_collective {
+#define X(id, name, perf) CS_##id,
+    CS_COLLECTIVE_MAP(X)
+#undef X
+        CS_COLLECTIVE_COUNT
+} cs_collective;
+
+/* The name, e.g. "allreduce", and the name of nccl-tests' program. Static storage. */
+CS_API const char *cs_collective_name(cs_collective collective);
+CS_API const char *cs_collective_perf_name(cs_collective collective);
+/* Find a collective by its name; CS_ENOENT names the choices. */
+CS_API cs_status cs_collective_find(const char *name, cs_collective *collective_p, cs_error *err);
+
+/* Times are seconds after the first arrival; the earliest arrival is 0. All pointers are
+ * borrowed from whoever made the scenario. */
+typedef struct cs_scenario {
+    cs_collective   collective;
+    uint32_t        root;      /* of broadcast and reduce */
+    uint64_t        bytes;     /* nccl-tests' size column: per rank for allreduce, broadcast and
+                                  reduce; all blocks together for the others */
+    cs_cluster      cluster;
+    const double   *arrival_s; /* n_ranks entries, or NULL: all arrive at 0 */
+    const cs_fault *faults;    /* sorted by server, then from_s; none overlap */
+    size_t          n_faults;
+    uint64_t        seed;
+} cs_scenario;
+
+/* Arrival of one rank; the last arrival; the rank that arrives last (ties: the highest). */
+CS_API double   cs_arrival(const cs_scenario *scenario, uint32_t rank);
+CS_API double   cs_last_arrival(const cs_scenario *scenario);
+CS_API uint32_t cs_last_rank(const cs_scenario *scenario);
+
+/* Refuse what no model can mean: ranks out of range, negative times, slow_ratio < 1,
+ * overlapping faults, zero bandwidth, a first arrival that is not 0. O(n + faults). */
+CS_API CS_MUST_CHECK cs_status cs_scenario_check(const cs_scenario *scenario, cs_error *err);
+
+#endif

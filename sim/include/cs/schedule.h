@@ -1,0 +1,132 @@
+/* cs/schedule.h -- a schedule is a stream of transfers, never stored whole.
+ *
+ * An algorithm fills blocks of transfers. Two rules make the stream all that a network
+ * model needs:
+ *
+ *   Order rule. Whatever a transfer needs stands before it in the stream, and every port
+ *   serves its transfers in stream order.
+ *   Data rule. A transfer may start when the slot at its source is ready; when it ends,
+ *   the slot at its destination is ready (never earlier than it was for CS_OP_REDUCE). A rank's own
+ *   contribution is ready when the rank arrives.
+ *
+ * The buffer is split in `n_chunks` chunks (cs_split). A *slot* is where a rank keeps
+ * a chunk while it is in work: a transfer reads `src_slot` at its source and writes
+ * `dst_slot` at its destination. Slots are recycled:
+ *   CS_OWN_SRC  the source sends its own contribution, whatever its slot holds;
+ *   CS_OWN_DST  the destination's slot begins a new life with its own contribution
+ *               (CS_OP_REDUCE and CS_OP_EXCHANGE; a CS_OP_COPY begins a new life by itself);
+ *   CS_DONE_*   after the transfer that end holds its final value of the chunk.
+ * Every rank must become DONE exactly once for every chunk that the collective owes it, which
+ * is how a schedule is verified without storing it.
+ * In a CS_OP_EXCHANGE both ends keep the sum, each in its slot.
+ *
+ * A transfer may span several consecutive chunks in as many consecutive slots; it is one
+ * message of `bytes` bytes and all of them are ready at its end.
+ */
+#ifndef CS_SCHEDULE_H
+#define CS_SCHEDULE_H
+
+#include "cs/scenario.h"
+
+typedef enum cs_op {
+    CS_OP_COPY,     /* dst gets src's value */
+    CS_OP_REDUCE,   /* dst adds src's value to its own */
+    CS_OP_EXCHANGE, /* both send, both keep the sum: both ports of both ends, two messages */
+} cs_op;
+
+enum {
+    CS_OWN_SRC  = 1u << 0,
+    CS_OWN_DST  = 1u << 1,
+    CS_DONE_SRC = 1u << 2, /* only with CS_OP_EXCHANGE */
+    CS_DONE_DST = 1u << 3,
+    CS_SHARED   = 1u << 4, /* fan-out and fan-in group: on every port, the transfers of one
+                              round pay alpha once and share the bandwidth */
+    CS_FENCE    = 1u << 5, /* the block's fence stands before it: first of its block only */
+};
+
+typedef struct cs_transfer {
+    uint32_t src, dst; /* ranks, src != dst */
+    uint32_t chunk;    /* first chunk */
+    uint16_t src_slot; /* where the source keeps the first chunk */
+    uint16_t dst_slot; /* where the destination keeps it */
+    uint64_t bytes;    /* of the whole message, one direction; < 2^53 */
+    uint32_t round;    /* never decreases in the stream */
+    uint16_t span;     /* consecutive chunks, >= 1 */
+    uint8_t  flags;    /* CS_OWN_SRC .. CS_FENCE */
+    uint8_t  op_fabric; /* cs_op | fabric << 4: use the functions below */
+} cs_transfer;
+
+_Static_assert(sizeof(cs_transfer) == 32, "two transfers in a cache line");
+
+static inline cs_op cs_transfer_op(const cs_transfer *t)
+{
+    return (cs_op)(t->op_fabric & 15u);
+}
+static inline uint32_t cs_transfer_fabric(const cs_transfer *t)
+{
+    return (uint32_t)t->op_fabric >> 4;
+}
+static inline uint8_t cs_op_fabric(cs_op op, uint32_t fabric)
+{
+    return (uint8_t)((uint32_t)op | fabric << 4);
+}
+
+/* One chunk, COPY or REDUCE, over the NICs, not in a SHARED group: what nearly all transfers
+ * are, and what models may serve in a loop without branches. */
+static inline bool cs_is_simple(const cs_transfer *t)
+{
+    return ((t->span ^ 1u) | (t->op_fabric & 0xfeu) | (t->flags & (uint32_t)CS_SHARED)) == 0;
+}
+
+/* Who waits at a fence: nobody moves on before all of them have ended what stands before. */
+#define CS_FENCE_ALL UINT32_MAX /* all ranks; otherwise: all but this rank */
+
+/* A block: filled by the algorithm, in memory of the caller. */
+typedef struct cs_block {
+    cs_transfer *transfers; /* room for `capacity` */
+    size_t       capacity;  /* >= 64 */
+    size_t       count;     /* filled; 0 = the stream has ended */
+    uint32_t     fence_except; /* if transfers[0] has CS_FENCE: CS_FENCE_ALL or a rank */
+    double       fence_s;      /* ... and what the barrier costs */
+} cs_block;
+
+/* What a stream uses: lets models pick a loop and refuse what they cannot do. */
+enum {
+    CS_USES_EXCHANGE = 1u << 0,
+    CS_USES_SHARED   = 1u << 1,
+    CS_USES_SPAN     = 1u << 2, /* some span > 1 */
+    CS_USES_NVLINK   = 1u << 3,
+};
+
+#define CS_MAX_SLOTS 65535u
+
+/* What is known before the first transfer. */
+typedef struct cs_plan {
+    uint32_t n_chunks;  /* the buffer's parts; >= 1 */
+    uint32_t n_slots;   /* slots per rank; 1 .. CS_MAX_SLOTS */
+    uint32_t n_rounds;
+    uint32_t uses;      /* CS_USES_* */
+    bool     starts_own; /* slot c of every rank begins with its own contribution to chunk c
+                            (n_slots >= n_chunks): no CS_OWN_* flag is needed */
+    bool     is_round_synchronous; /* every rank sends and receives at most once a round and
+                                      nothing of round r + 1 starts before round r has ended,
+                                      when all arrive together and all ports are equal */
+} cs_plan;
+
+/* Part `index` of `total` split in `parts`: the first total % parts parts are one byte
+ * larger. Nothing is lost and nothing enlarged. */
+static inline uint64_t cs_split(uint64_t total, uint32_t parts, uint32_t index)
+{
+    return total / parts + (index < total % parts ? 1 : 0);
+}
+
+/* Bytes of the parts [first, first + count). */
+static inline uint64_t cs_split_range(uint64_t total, uint32_t parts, uint32_t first,
+                                      uint32_t count)
+{
+    uint64_t extra = total % parts, end = (uint64_t)first + count;
+    uint64_t large = (end < extra ? end : extra) - (first < extra ? first : extra);
+    return total / parts * count + large;
+}
+
+#endif

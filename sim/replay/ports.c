@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Port state: see replay/ports.h. NICs that are slow for ever become a constant pace per
+ * rank, NICs whose speed changes a profile per server. */
+#include "replay/ports.h"
+
+#include "base/fault.h"
+
+#include <math.h>
+
+static uint32_t ports_of_rank(const cs_cluster *cluster, uint32_t fabric)
+{
+    bool is_direct = cluster->fabrics[fabric].kind == CS_DIRECT;
+    return is_direct ? cluster->gpus_per_server : 1;
+}
+
+static void place_fabrics(cs_ports *ports, const cs_cluster *cluster)
+{
+    uint32_t fabrics = cluster->gpus_per_server > 1 ? CS_FABRICS : 1;
+
+    for (uint32_t f = 0; f < fabrics; f++) {
+        ports->port_base[f]  = ports->n_ports;
+        ports->alpha_s[f]    = cluster->fabrics[f].alpha_s;
+        ports->s_per_byte[f] = 1.0 / cluster->fabrics[f].bandwidth_Bps;
+        ports->n_ports += cluster->n_ranks * ports_of_rank(cluster, f);
+    }
+}
+
+static void set_ports_of_rank(cs_ports *ports, uint32_t rank, double free_s)
+{
+    uint32_t fabrics = ports->cluster->gpus_per_server > 1 ? CS_FABRICS : 1;
+
+    for (uint32_t f = 0; f < fabrics; f++) {
+        uint32_t each  = ports_of_rank(ports->cluster, f);
+        uint32_t first = ports->port_base[f] + rank * each;
+        for (uint32_t p = first; p < first + each; p++) {
+            ports->tx_free_s[p] = free_s;
+            ports->rx_free_s[p] = free_s;
+        }
+    }
+}
+
+static double latest_of_rank(const cs_ports *ports, uint32_t rank)
+{
+    uint32_t fabrics = ports->cluster->gpus_per_server > 1 ? CS_FABRICS : 1;
+    double   latest  = 0;
+
+    for (uint32_t f = 0; f < fabrics; f++) {
+        uint32_t each  = ports_of_rank(ports->cluster, f);
+        uint32_t first = ports->port_base[f] + rank * each;
+        for (uint32_t p = first; p < first + each; p++) {
+            latest = fmax(latest, fmax(ports->tx_free_s[p], ports->rx_free_s[p]));
+        }
+    }
+    return latest;
+}
+
+static cs_status slow_constant(cs_ports *ports, cs_arena *arena, const cs_scenario *s)
+{
+    double *pace = CS_ARENA_NEW(arena, double, ports->n_ranks);
+
+    if (pace == NULL) {
+        return CS_ENOMEM;
+    }
+    for (uint32_t r = 0; r < ports->n_ranks; r++) {
+        uint32_t server = r / s->cluster.gpus_per_server;
+        pace[r]         = ports->s_per_byte[CS_NIC] * cs_slow_ratio_always(s, server);
+    }
+    ports->nic_s_per_byte = pace;
+    return CS_OK;
+}
+
+/* The steps of one server: healthy, slow during each fault, healthy in the gaps. */
+static cs_status build_profile(cs_rate_profile *profile, cs_arena *arena, const cs_scenario *s,
+                               size_t first, size_t count, double healthy)
+{
+    double *from = CS_ARENA_NEW(arena, double, 2 * count + 1);
+    double *pace = CS_ARENA_NEW(arena, double, 2 * count + 1);
+    size_t  n    = 1;
+
+    if (from == NULL || pace == NULL) {
+        return CS_ENOMEM;
+    }
+    pace[0] = healthy;
+    for (size_t i = first; i < first + count; i++) {
+        const cs_fault *fault = &s->faults[i];
+        n -= from[n - 1] >= fault->from_s;
+        from[n]   = fault->from_s;
+        pace[n++] = healthy * fault->slow_ratio;
+        if (isfinite(fault->until_s)) {
+            from[n]   = fault->until_s;
+            pace[n++] = healthy;
+        }
+    }
+    *profile = (cs_rate_profile){n, from, pace};
+    return CS_OK;
+}
+
+static cs_status slow_over_time(cs_ports *ports, cs_arena *arena, const cs_scenario *s)
+{
+    uint32_t         g        = s->cluster.gpus_per_server;
+    uint32_t         n        = cs_n_servers(&s->cluster);
+    cs_rate_profile *profiles = CS_ARENA_NEW(arena, cs_rate_profile, n);
+    size_t           next     = 0;
+    cs_status        status   = profiles == NULL ? CS_ENOMEM : CS_OK;
+
+    for (uint32_t server = 0; server < n && status == CS_OK; server++) {
+        size_t first = next;
+        while (next < s->n_faults && s->faults[next].rank / g == server) {
+            next++;
+        }
+        status = build_profile(&profiles[server], arena, s, first, next - first,
+                               ports->s_per_byte[CS_NIC]);
+    }
+    ports->profiles = profiles;
+    return status;
+}
+
+static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
+{
+    ports->tx_free_s = CS_ARENA_NEW(arena, double, ports->n_ports);
+    ports->rx_free_s = CS_ARENA_NEW(arena, double, ports->n_ports);
+    ports->ready_s   = CS_ARENA_NEW(arena, double, (size_t)plan->n_slots * ports->n_ranks);
+    if ((plan->uses & CS_USES_SHARED) != 0) {
+        ports->tx_group = CS_ARENA_NEW(arena, uint32_t, ports->n_ports);
+        ports->rx_group = CS_ARENA_NEW(arena, uint32_t, ports->n_ports);
+        if (ports->tx_group == NULL || ports->rx_group == NULL) {
+            return CS_ENOMEM;
+        }
+    }
+    bool failed = ports->tx_free_s == NULL || ports->rx_free_s == NULL ||
+                  ports->ready_s == NULL;
+    return failed ? CS_ENOMEM : CS_OK;
+}
+
+static cs_status wait_for_arrivals(cs_ports *ports, cs_arena *arena, const cs_scenario *s)
+{
+    double *arrival = CS_ARENA_NEW(arena, double, ports->n_ranks);
+
+    if (arrival == NULL) {
+        return CS_ENOMEM;
+    }
+    for (uint32_t r = 0; r < ports->n_ranks; r++) {
+        arrival[r] = cs_arrival(s, r);
+        set_ports_of_rank(ports, r, arrival[r]);
+    }
+    ports->arrival_s = arrival;
+    return CS_OK;
+}
+
+cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
+                        const cs_plan *plan, cs_error *err)
+{
+    *ports = (cs_ports){
+        .cluster = &scenario->cluster, .n_ranks = scenario->cluster.n_ranks, .n_slots = plan->n_slots, .uses = plan->uses};
+    place_fabrics(ports, &scenario->cluster);
+    cs_status status = allocate(ports, arena, plan);
+    if (status == CS_OK) {
+        status = wait_for_arrivals(ports, arena, scenario);
+    }
+    if (status == CS_OK && scenario->n_faults > 0) {
+        status = cs_faults_constant(scenario) ? slow_constant(ports, arena, scenario)
+                                              : slow_over_time(ports, arena, scenario);
+    }
+    if (status != CS_OK) {
+        return CS_FAIL(err, status, "", "out of memory for %u ranks with %u slots each",
+                       ports->n_ranks, plan->n_slots);
+    }
+    return CS_OK;
+}
+
+double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)
+{
+    double latest = 0;
+
+    for (uint32_t r = 0; r < ports->n_ranks; r++) {
+        latest = r == except ? latest : fmax(latest, latest_of_rank(ports, r));
+    }
+    latest += cost_s;
+    for (uint32_t r = 0; r < ports->n_ranks; r++) {
+        if (r != except) {
+            set_ports_of_rank(ports, r, latest);
+        }
+    }
+    return latest;
+}
+
+double cs_ports_end_s(const cs_ports *ports)
+{
+    double latest = 0;
+
+    for (uint32_t p = 0; p < ports->n_ports; p++) {
+        latest = fmax(latest, fmax(ports->tx_free_s[p], ports->rx_free_s[p]));
+    }
+    return latest;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* replay/ports.h -- the port state of a single-pass replay, built from a scenario. */
+#ifndef CS_REPLAY_PORTS_H
+#define CS_REPLAY_PORTS_H
+
+#include "base/arena.h"
+#include "cs/model.h"
+
+/* Fill `ports` for the scenario: every port is free and every own contribution ready when its
+ * rank arrives. All memory is the arena's. O(n_ranks * n_slots + faults). */
+cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
+                        const cs_plan *plan, cs_error *err);
+
+/* A barrier among all ranks but `except` (CS_FENCE_ALL: among all) that costs `cost_s`. Returns
+ * the time at which it lets go. O(n_ports). */
+double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s);
+
+/* The last time at which any port became free, not counting ports that only wait for the
+ * arrival of their rank. */
+double cs_ports_end_s(const cs_ports *ports);
+
+#endif

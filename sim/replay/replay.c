@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The engine: one pass over the stream. Every block is served by the model, followed by the
+ * fingerprints and shown to the observers while it is still in the cache. */
+#include "cs/replay.h"
+
+#include "replay/ports.h"
+#include "replay/verify.h"
+
+
+enum { BLOCK = 512 }; /* 16 KiB of transfers: half of a small L1 cache */
+
+typedef struct run {
+    const cs_replay_request *request;
+    cs_arena                 arena;
+    cs_ports                 ports;
+    cs_fingerprints          prints;
+    cs_block                 block;
+    cs_interval             *intervals; /* NULL without observers */
+    cs_outcome               outcome;
+} run;
+
+static cs_status no_memory(cs_error *err)
+{
+    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a block of transfers");
+}
+
+static cs_status open_run(run *r, cs_error *err)
+{
+    const cs_replay_request *q = r->request;
+
+    r->block.capacity  = BLOCK;
+    r->block.transfers = CS_ARENA_NEW(&r->arena, cs_transfer, BLOCK);
+    if (r->block.transfers == NULL) {
+        return no_memory(err);
+    }
+    if (q->n_observers > 0) {
+        r->intervals = CS_ARENA_NEW(&r->arena, cs_interval, BLOCK);
+        if (r->intervals == NULL) {
+            return no_memory(err);
+        }
+    }
+    cs_status status = cs_ports_open(&r->ports, &r->arena, q->scenario, q->plan, err);
+    if (status == CS_OK && q->verify) {
+        status = cs_fingerprints_open(&r->prints, &r->arena, q->scenario, q->plan, err);
+    }
+    return status;
+}
+
+static void count_block(run *r)
+{
+    const cs_transfer *t     = r->block.transfers;
+    uint64_t           bytes = 0, back = 0, exchanges = 0;
+
+    for (size_t i = 0; i < r->block.count; i++) {
+        bytes += t[i].bytes;
+    }
+    for (size_t i = 0; (r->ports.uses & CS_USES_EXCHANGE) != 0 && i < r->block.count; i++) {
+        bool is_both = cs_transfer_op(&t[i]) == CS_OP_EXCHANGE;
+        exchanges += is_both;
+        back += is_both ? t[i].bytes : 0;
+    }
+    r->outcome.n_transfers += r->block.count + exchanges;
+    r->outcome.wire_bytes += bytes + back;
+}
+
+static cs_status serve_block(run *r, cs_error *err)
+{
+    const cs_replay_request *q      = r->request;
+    cs_block                *block  = &r->block;
+    cs_status                status = CS_OK;
+
+    if ((block->transfers[0].flags & CS_FENCE) != 0) {
+        cs_ports_fence(&r->ports, block->fence_except, block->fence_s);
+    }
+    q->model->serve(&r->ports, q->model_options, block->transfers, block->count, r->intervals);
+    if (q->verify) {
+        cs_fingerprints_block(&r->prints, block);
+    }
+    count_block(r);
+    for (size_t i = 0; i < q->n_observers && status == CS_OK; i++) {
+        status = q->observers[i].block(q->observers[i].user, block, r->intervals, err);
+    }
+    return status;
+}
+
+static cs_status serve_stream(run *r, cs_error *err)
+{
+    const cs_algorithm *a      = r->request->algorithm;
+    void               *state  = NULL;
+    cs_status           status = a->open(r->request->scenario, r->request->options, &state, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    a->next_block(state, &r->block);
+    while (r->block.count > 0 && status == CS_OK) {
+        status = serve_block(r, err);
+        a->next_block(state, &r->block);
+    }
+    a->close(state);
+    return status;
+}
+
+static cs_status judge(run *r, cs_error *err)
+{
+    const cs_replay_request *q = r->request;
+
+    r->outcome.verified = cs_fingerprints_hold(&r->prints);
+    if (r->outcome.verified) {
+        r->outcome.verdict.is_correct = true;
+        return CS_OK;
+    }
+    cs_verdict *verdict = &r->outcome.verdict;
+    cs_status   status =
+        cs_locate_error(q->scenario, q->algorithm, q->options, q->plan, verdict, err);
+    if (status == CS_OK && verdict->is_correct) {
+        status = CS_FAIL(err, CS_EINTERNAL, "", "fingerprints and contribution counts disagree");
+    }
+    return status;
+}
+
+cs_status cs_replay(const cs_replay_request *request, cs_outcome *outcome_p, cs_error *err)
+{
+    run       r      = {.request = request};
+    cs_status status = open_run(&r, err);
+
+    if (status == CS_OK) {
+        status = serve_stream(&r, err);
+    }
+    if (status == CS_OK && request->verify) {
+        status = judge(&r, err);
+    }
+    if (status == CS_OK) {
+        r.outcome.elapsed_s = cs_ports_end_s(&r.ports);
+        r.outcome.exposed_s = r.outcome.elapsed_s - cs_last_arrival(request->scenario);
+        *outcome_p          = r.outcome;
+    }
+    cs_arena_free(&r.arena);
+    return status;
+}
+
+cs_status cs_verify(const cs_scenario *scenario, const cs_algorithm *algorithm,
+                    const void *options, const cs_plan *plan, cs_verdict *verdict_p, cs_error *err)
+{
+    cs_arena        arena = {0};
+    cs_fingerprints prints;
+    void           *state = NULL;
+    cs_block block = {.transfers = CS_ARENA_NEW(&arena, cs_transfer, BLOCK), .capacity = BLOCK};
+    cs_status status = block.transfers == NULL
+                           ? no_memory(err)
+                           : cs_fingerprints_open(&prints, &arena, scenario, plan, err);
+
+    if (status == CS_OK) {
+        status = algorithm->open(scenario, options, &state, err);
+    }
+    if (status == CS_OK) {
+        for (algorithm->next_block(state, &block); block.count > 0;
+             algorithm->next_block(state, &block)) {
+            cs_fingerprints_block(&prints, &block);
+        }
+        algorithm->close(state);
+        *verdict_p = (cs_verdict){.is_correct = cs_fingerprints_hold(&prints)};
+        if (!verdict_p->is_correct) {
+            status = cs_locate_error(scenario, algorithm, options, plan, verdict_p, err);
+        }
+    }
+    cs_arena_free(&arena);
+    return status;
+}

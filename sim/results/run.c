@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One scenario from start to end: resolve the options, replay and verify, put the closed form
+ * and the lower bound beside the time. */
+#include "cs/bound.h"
+#include "cs/result.h"
+
+#include <math.h>
+#include <string.h>
+
+double cs_busbw_factor(cs_collective collective, uint32_t n_ranks)
+{
+    double n = n_ranks;
+
+    switch (collective) {
+    case CS_ALLREDUCE: return 2 * (n - 1) / n;
+    case CS_ALLGATHER:
+    case CS_REDUCESCATTER:
+    case CS_ALLTOALL: return (n - 1) / n;
+    case CS_BROADCAST:
+    case CS_REDUCE:
+    case CS_COLLECTIVE_COUNT: break;
+    }
+    return 1;
+}
+
+static void set_bound(const cs_run *run, const cs_plan *plan, cs_result *result)
+{
+    bool             shared  = (plan->uses & CS_USES_SHARED) != 0;
+    cs_bound_context context = {
+        .scenario             = run->scenario,
+        .alpha_holds_port     = run->model->alpha_holds_port && !shared,
+        .alpha_per_message    = !shared,
+        .is_round_synchronous = plan->is_round_synchronous,
+    };
+    for (uint32_t f = 0; f < CS_FABRICS; f++) {
+        context.latency_s[f] = run->model->latency_s(run->scenario, run->model_options, f);
+    }
+    result->bound_s = cs_best_bound(&context, &result->bound);
+    result->gap     = result->bound_s > 0 ? result->elapsed_s / result->bound_s : (double)NAN;
+}
+
+static double closed_form_s(const cs_run *run, const cs_result *result)
+{
+    bool is_default = run->model == cs_models[0];
+
+    if (run->algorithm->closed_form_s == NULL || !is_default) {
+        return NAN;
+    }
+    return run->algorithm->closed_form_s(run->scenario, &result->options);
+}
+
+static void fill(const cs_run *run, const cs_plan *plan, const cs_outcome *outcome,
+                 cs_result *result)
+{
+    const cs_scenario *s = run->scenario;
+
+    result->algorithm       = run->algorithm->name;
+    result->collective      = cs_collective_name(s->collective);
+    result->model           = run->model->name;
+    result->ranks           = s->cluster.n_ranks;
+    result->bytes           = s->bytes;
+    result->gpus_per_server = s->cluster.gpus_per_server;
+    result->elapsed_s       = outcome->elapsed_s;
+    result->exposed_s       = outcome->exposed_s;
+    result->closed_form_s   = closed_form_s(run, result);
+    result->algbw_GBps      = (double)s->bytes / outcome->exposed_s / 1e9;
+    result->busbw_GBps =
+        result->algbw_GBps * cs_busbw_factor(s->collective, s->cluster.n_ranks);
+    result->rounds     = plan->n_rounds;
+    result->transfers  = outcome->n_transfers;
+    result->wire_bytes = outcome->wire_bytes;
+    result->verified   = outcome->verified;
+    result->verdict    = outcome->verdict;
+    set_bound(run, plan, result);
+}
+
+static void copy_options(cs_options *to, const void *from, size_t bytes)
+{
+    memset(to, 0, sizeof *to);
+    if (from != NULL && bytes > 0) {
+        memcpy(to, from, bytes);
+    }
+}
+
+cs_status cs_run_scenario(const cs_run *run, cs_result *result_p, cs_error *err)
+{
+    cs_result  result = {.option_table       = run->algorithm->options,
+                         .model_option_table = run->model->options};
+    cs_plan    plan   = {0};
+    cs_outcome outcome;
+
+    copy_options(&result.options, run->options, run->algorithm->options_bytes);
+    copy_options(&result.model_options, run->model_options, run->model->options_bytes);
+    cs_status status = cs_scenario_check(run->scenario, err);
+    if (status == CS_OK) {
+        status = run->algorithm->check(run->scenario, &result.options, &plan, err);
+    }
+    if (status == CS_OK && run->model->check != NULL) {
+        status = run->model->check(run->scenario, run->model_options, err);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    const cs_replay_request request = {.scenario      = run->scenario,
+                                       .algorithm     = run->algorithm,
+                                       .options       = &result.options,
+                                       .plan          = &plan,
+                                       .model         = run->model,
+                                       .model_options = run->model_options,
+                                       .verify        = run->verify,
+                                       .observers     = run->observers,
+                                       .n_observers   = run->n_observers};
+    status = cs_replay(&request, &outcome, err);
+    if (status == CS_OK) {
+        fill(run, &plan, &outcome, &result);
+        *result_p = result;
+    }
+    return status;
+}
