@@ -1,0 +1,30 @@
+/* base/random.h -- seeded, named random streams on GSL's generators.
+ *
+ * One stream per purpose: the same (seed, name) gives the same numbers on any machine and
+ * for any number of threads; GSL_RNG_* in the environment is ignored. The generator is
+ * gsl_rng_mt19937, seeded with a hash of seed and name.
+ */
+#ifndef CS_BASE_RANDOM_H
+#define CS_BASE_RANDOM_H
+
+#include "cs/error.h"
+
+#include <gsl/gsl_rng.h>
+#include <stdint.h>
+
+/* A new stream; the caller owns it (gsl_rng_free). NULL when out of memory. */
+gsl_rng *cs_random_stream(uint64_t seed, const char *name);
+
+/* A well-mixed 64-bit word of `x` (splitmix64's finaliser): for hashes, not for sampling. */
+static inline uint64_t cs_mix64(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+/* FNV-1a of a text. */
+uint64_t cs_hash_text(const char *text);
+
+#endif

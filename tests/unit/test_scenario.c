@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Scenarios: names, arrivals, everything that is refused, and what faults mean. */
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "base/random.h"
+#include "cs/scenario.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+static cs_scenario sample(void)
+{
+    return (cs_scenario){
+        .collective = CS_ALLREDUCE,
+        .bytes      = 1 << 20,
+        .cluster    = {.n_ranks         = 8,
+                       .gpus_per_server = 2,
+                       .fabrics         = {{CS_SWITCHED, 3e-6, 25e9}, {CS_DIRECT, 1e-6, 450e9}}},
+    };
+}
+
+static void check_accepted(const cs_scenario *scenario)
+{
+    cs_error err = {0};
+    cr_assert_eq(cs_scenario_check(scenario, &err), CS_OK, "%s: %s", err.where, err.message);
+}
+
+static void check_refused(const cs_scenario *scenario, const char *where, const char *message)
+{
+    cs_error err = {0};
+
+    cr_assert_eq(cs_scenario_check(scenario, &err), CS_EINVAL, "accepted: %s", message);
+    cr_assert_str_eq(err.where, where);
+    cr_assert_str_eq(err.message, message);
+}
+
+Test(scenario, collectives_have_names)
+{
+    for (int i = 0; i < CS_COLLECTIVE_COUNT; i++) {
+        cs_collective found = CS_COLLECTIVE_COUNT;
+        cr_assert_eq(cs_collective_find(cs_collective_name((cs_collective)i), &found, NULL), CS_OK);
+        cr_assert_eq((int)found, i);
+    }
+    cr_assert_str_eq(cs_collective_perf_name(CS_REDUCESCATTER), "reduce_scatter_perf");
+    cr_assert_str_eq(cs_collective_name((cs_collective)99), "unknown");
+    cr_assert_str_eq(cs_collective_perf_name((cs_collective)-1), "unknown");
+}
+
+Test(scenario, unknown_collectives)
+{
+    cs_error      err   = {0};
+    cs_collective found = CS_BROADCAST;
+
+    cr_assert_eq(cs_collective_find("allreduced", &found, &err), CS_ENOENT);
+    cr_assert_str_eq(err.where, "collective");
+    cr_assert_str_eq(err.message,
+                     "unknown collective 'allreduced' (did you mean 'allreduce'?): known are "
+                     "allreduce, allgather, reducescatter, alltoall, broadcast, reduce");
+    cr_assert_eq(found, CS_BROADCAST);
+    err = (cs_error){0};
+    cr_assert_eq(cs_collective_find("", &found, &err), CS_ENOENT);
+    cr_assert_str_eq(err.message, "unknown collective '': known are allreduce, allgather, "
+                                  "reducescatter, alltoall, broadcast, reduce");
+}
+
+Test(scenario, arrivals)
+{
+    cs_scenario  s       = sample();
+    const double late[8] = {0, 2, 5, 1, 5, 0, 5, 4};
+
+    cr_assert(cs_arrival(&s, 7) == 0);
+    cr_assert(cs_last_arrival(&s) == 0);
+    cr_assert_eq(cs_last_rank(&s), 7);
+    s.arrival_s = late;
+    cr_assert(cs_arrival(&s, 1) == 2);
+    cr_assert(cs_last_arrival(&s) == 5);
+    cr_assert_eq(cs_last_rank(&s), 6);
+    const double first[8] = {9};
+    s.arrival_s           = first;
+    cr_assert(cs_last_arrival(&s) == 9);
+    cr_assert_eq(cs_last_rank(&s), 0);
+}
+
+Test(scenario, ranks)
+{
+    cs_scenario s = sample();
+
+    check_accepted(&s);
+    s.cluster.n_ranks = 1;
+    check_refused(&s, "cluster.ranks", "1 is outside [2, 65536]");
+    s.cluster.n_ranks = 65538;
+    check_refused(&s, "cluster.ranks", "65538 is outside [2, 65536]");
+    s.cluster.n_ranks = 65536;
+    check_accepted(&s);
+    s.cluster.n_ranks         = 6;
+    s.cluster.gpus_per_server = 4;
+    check_refused(&s, "cluster.gpus_per_server",
+                  "4 does not divide the 6 ranks evenly among the servers");
+    s.cluster.gpus_per_server = 0;
+    check_refused(&s, "cluster.gpus_per_server",
+                  "0 does not divide the 6 ranks evenly among the servers");
+    s.cluster.gpus_per_server = 6;
+    check_accepted(&s);
+}
+
+Test(scenario, fabrics)
+{
+    cs_scenario s = sample();
+
+    s.cluster.fabrics[CS_NIC].alpha_s = -1;
+    check_refused(&s, "cluster.nic.alpha", "-1 is outside [0, 1000000]");
+    s.cluster.fabrics[CS_NIC].alpha_s = nan("");
+    cr_assert_eq(cs_scenario_check(&s, NULL), CS_EINVAL);
+    s.cluster.fabrics[CS_NIC].alpha_s = 0;
+    check_accepted(&s);
+    s.cluster.fabrics[CS_NIC].bandwidth_Bps = 0;
+    check_refused(&s, "cluster.nic.bandwidth", "0 is outside [1, 1e+15]");
+    s.cluster.fabrics[CS_NIC].bandwidth_Bps = 1e15;
+    check_accepted(&s);
+    s.cluster.fabrics[CS_NVLINK].bandwidth_Bps = HUGE_VAL;
+    check_refused(&s, "cluster.nvlink.bandwidth", "inf is outside [1, 1e+15]");
+    s.cluster.gpus_per_server = 1;
+    check_accepted(&s);
+    s.cluster.fabrics[CS_NIC].kind = CS_DIRECT;
+    check_refused(&s, "cluster.nic.kind", "NICs are switched");
+}
+
+Test(scenario, size_and_root)
+{
+    cs_scenario s = sample();
+
+    s.bytes = 0;
+    check_refused(&s, "bytes", "0 is outside [1, 1125899906842624]");
+    s.bytes = (UINT64_C(1) << 50) + 1;
+    check_refused(&s, "bytes", "1125899906842625 is outside [1, 1125899906842624]");
+    s.bytes = UINT64_C(1) << 50;
+    s.root  = 7;
+    check_accepted(&s);
+    s.root = 8;
+    check_refused(&s, "root", "8 is outside [0, 7]");
+    s.collective = CS_COLLECTIVE_COUNT;
+    cr_assert_eq(cs_scenario_check(&s, NULL), CS_EINVAL);
+}
+
+Test(scenario, arrival_times)
+{
+    cs_scenario s          = sample();
+    double      arrival[8] = {0};
+
+    s.arrival_s = arrival;
+    check_accepted(&s);
+    arrival[3] = -1;
+    check_refused(&s, "arrivals", "rank 3 arrives at -1 s: accepted are finite times from 0 on");
+    arrival[3] = HUGE_VAL;
+    check_refused(&s, "arrivals", "rank 3 arrives at inf s: accepted are finite times from 0 on");
+    arrival[3] = nan("");
+    cr_assert_eq(cs_scenario_check(&s, NULL), CS_EINVAL);
+    for (int i = 0; i < 8; i++) {
+        arrival[i] = 0.5 + i;
+    }
+    check_refused(
+        &s, "arrivals",
+        "the first rank arrives at 0.5 s: times count from the first arrival, so one rank "
+        "must arrive at 0");
+}
+
+static void check_fault(cs_fault fault, const char *message)
+{
+    cs_scenario s = sample();
+
+    s.faults   = &fault;
+    s.n_faults = 1;
+    if (message == NULL) {
+        check_accepted(&s);
+    } else {
+        check_refused(&s, "faults", message);
+    }
+}
+
+Test(scenario, single_faults)
+{
+    check_fault((cs_fault){7, 1, 0, HUGE_VAL}, NULL);
+    check_fault((cs_fault){7, 1e9, 5, 5.5}, NULL);
+    check_fault((cs_fault){8, 2, 0, 1}, "rank 8 is outside [0, 7]");
+    check_fault((cs_fault){1, 0.5, 0, 1}, "slowdown 0.5 of rank 1 is outside [1, 1000000000]");
+    check_fault((cs_fault){1, HUGE_VAL, 0, 1}, "slowdown inf of rank 1 is outside [1, 1000000000]");
+    check_fault((cs_fault){1, 2, -1, 1},
+                "the fault of rank 1 begins at -1 s: accepted are finite times from 0 on");
+    check_fault((cs_fault){1, 2, HUGE_VAL, HUGE_VAL},
+                "the fault of rank 1 begins at inf s: accepted are finite times from 0 on");
+    check_fault((cs_fault){1, 2, 3, 3},
+                "the fault of rank 1 ends at 3 s, not after it begins at 3 s");
+}
+
+Test(scenario, nan_in_a_fault_is_refused)
+{
+    const cs_fault faults[] = {{1, nan(""), 0, 1}, {1, 2, nan(""), 1}, {1, 2, 0, nan("")}};
+
+    for (int i = 0; i < 3; i++) {
+        cs_scenario s = sample();
+        s.faults      = &faults[i];
+        s.n_faults    = 1;
+        cr_assert_eq(cs_scenario_check(&s, NULL), CS_EINVAL);
+    }
+}
+
+Test(scenario, several_faults)
+{
+    cs_scenario s        = sample();
+    cs_fault    faults[] = {{0, 2, 0, 1}, {1, 3, 1, HUGE_VAL}, {2, 2, 0, 5}, {3, 4, 5, 6}};
+
+    s.faults   = faults;
+    s.n_faults = 4;
+    check_accepted(&s);
+    faults[1].from_s = 0.5;
+    check_refused(&s, "faults",
+                  "two faults of server 0 overlap: rank 0 in [0 s, 1 s) and rank 1 in [0.5 s, inf "
+                  "s)");
+    faults[1] = (cs_fault){4, 3, 1, HUGE_VAL};
+    check_refused(&s, "faults",
+                  "the fault of rank 4 from 1 s stands before that of rank 2 from 0 s: they must "
+                  "be sorted by server, then by time");
+    s.faults = NULL;
+    check_refused(&s, "faults", "4 faults are announced, but none given");
+}
+
+static bool is_ordered(const cs_fault *a, const cs_fault *b)
+{
+    uint32_t server_a = a->rank / 2, server_b = b->rank / 2;
+    return server_a != server_b ? server_a < server_b : a->from_s <= b->from_s;
+}
+
+/* Any order of the input gives the same bytes. */
+Test(fault, sorting_is_total)
+{
+    enum { COUNT = 37 };
+    cs_scenario s = sample();
+    cs_fault    faults[COUNT], first[COUNT];
+    gsl_rng    *stream = cs_random_stream(1, "sort");
+
+    memset(faults, 0, sizeof faults);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        faults[i].rank       = i * 5 % 8;
+        faults[i].slow_ratio = 1 + i % 3;
+        faults[i].from_s     = i % 4;
+        faults[i].until_s    = i % 2 == 0 ? HUGE_VAL : 9;
+    }
+    for (int round = 0; round < 50; round++) {
+        for (size_t i = COUNT - 1; i > 0; i--) {
+            size_t   j    = gsl_rng_uniform_int(stream, i + 1);
+            cs_fault swap = faults[i];
+            faults[i]     = faults[j];
+            faults[j]     = swap;
+        }
+        cr_assert_eq(cs_faults_sort(faults, COUNT, &s.cluster), CS_OK);
+        if (round == 0) {
+            memcpy(first, faults, sizeof faults);
+        }
+        cr_assert_eq(memcmp(first, faults, sizeof faults), 0);
+    }
+    for (int i = 1; i < COUNT; i++) {
+        cr_assert(is_ordered(&faults[i - 1], &faults[i]));
+    }
+    gsl_rng_free(stream);
+}
+
+Test(fault, sorting_few_and_out_of_memory)
+{
+    cs_scenario s         = sample();
+    cs_fault    faults[2] = {{5, 2, 0, 1}, {1, 3, 0, 1}};
+
+    cr_assert_eq(cs_faults_sort(NULL, 0, &s.cluster), CS_OK);
+    cr_assert_eq(cs_faults_sort(faults, 1, &s.cluster), CS_OK);
+    cs_alloc_fail_after(0);
+    cr_assert_eq(cs_faults_sort(faults, 2, &s.cluster), CS_ENOMEM);
+    cs_alloc_fail_after(-1);
+    cr_assert_eq(faults[0].rank, 5);
+    cr_assert_eq(cs_faults_sort(faults, 2, &s.cluster), CS_OK);
+    cr_assert_eq(faults[0].rank, 1);
+}
+
+Test(fault, constant_faults)
+{
+    cs_scenario s        = sample();
+    cs_fault    faults[] = {{0, 2, 0, HUGE_VAL}, {2, 2, 0, HUGE_VAL}};
+
+    cr_assert(cs_faults_constant(&s));
+    s.faults   = faults;
+    s.n_faults = 2;
+    cr_assert(cs_faults_constant(&s));
+    faults[1].until_s = 1e9;
+    cr_assert_not(cs_faults_constant(&s));
+    faults[1] = (cs_fault){2, 2, 1e-9, HUGE_VAL};
+    cr_assert_not(cs_faults_constant(&s));
+}
+
+Test(fault, slowdown_that_is_never_left)
+{
+    cs_scenario    s        = sample();
+    const cs_fault faults[] = {
+        {0, 5, 0, 1},        {1, 3, 1, 2},          {0, 4, 2, HUGE_VAL}, /* a chain without a gap */
+        {2, 5, 0, 1},        {2, 5, 1.5, HUGE_VAL},                      /* a gap */
+        {4, 7, 1, HUGE_VAL},                                             /* healthy at first */
+        {6, 6, 0, 100},                                                  /* healthy in the end */
+    };
+
+    cr_assert(cs_slow_ratio_always(&s, 0) == 1);
+    s.faults   = faults;
+    s.n_faults = 7;
+    check_accepted(&s);
+    cr_assert(cs_slow_ratio_always(&s, 0) == 3);
+    cr_assert(cs_slow_ratio_always(&s, 1) == 1);
+    cr_assert(cs_slow_ratio_always(&s, 2) == 1);
+    cr_assert(cs_slow_ratio_always(&s, 3) == 1);
+
+    const cs_fault last = {7, 2.5, 0, HUGE_VAL};
+    s.faults            = &last;
+    s.n_faults          = 1;
+    cr_assert(cs_slow_ratio_always(&s, 3) == 2.5);
+    cr_assert(cs_slow_ratio_always(&s, 0) == 1);
+}
