@@ -13,10 +13,12 @@ static uint32_t ports_of_rank(const cs_cluster *cluster, uint32_t fabric)
     return is_direct ? cluster->gpus_per_server : 1;
 }
 
-static void place_fabrics(cs_ports *ports, const cs_cluster *cluster)
+void cs_ports_place(cs_ports *ports, const cs_cluster *cluster)
 {
     uint32_t fabrics = cluster->gpus_per_server > 1 ? CS_FABRICS : 1;
 
+    ports->cluster = cluster;
+    ports->n_ranks = cluster->n_ranks;
     for (uint32_t f = 0; f < fabrics; f++) {
         ports->port_base[f]  = ports->n_ports;
         ports->alpha_s[f]    = cluster->fabrics[f].alpha_s;
@@ -150,9 +152,8 @@ static cs_status wait_for_arrivals(cs_ports *ports, cs_arena *arena, const cs_sc
 cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
                         const cs_plan *plan, cs_error *err)
 {
-    *ports = (cs_ports){
-        .cluster = &scenario->cluster, .n_ranks = scenario->cluster.n_ranks, .n_slots = plan->n_slots, .uses = plan->uses};
-    place_fabrics(ports, &scenario->cluster);
+    *ports = (cs_ports){.n_slots = plan->n_slots, .uses = plan->uses};
+    cs_ports_place(ports, &scenario->cluster);
     cs_status status = allocate(ports, arena, plan);
     if (status == CS_OK) {
         status = wait_for_arrivals(ports, arena, scenario);

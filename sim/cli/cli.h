@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* cli/cli.h -- what the commands share: the only part of collsim that prints or exits. */
+#ifndef CS_CLI_CLI_H
+#define CS_CLI_CLI_H
+
+#include "base/text.h"
+#include "cli/args.h"
+
+/* Exit codes of the contract. */
+enum { CS_EXIT_DONE = 0, CS_EXIT_NO = 1, CS_EXIT_USAGE = 2, CS_EXIT_FAILED = 3 };
+
+typedef struct cs_command {
+    const char *name;
+    const char *usage;   /* "run [CONFIG.json] [options]" */
+    const char *summary; /* one line */
+    /* Run it; `count` and `words` are the arguments behind the command's name. Returns the exit
+     * code. */
+    int (*run)(int count, char *const *words);
+} cs_command;
+
+/* One line per command. */
+#define CS_COMMANDS(X) \
+    X(run)             \
+    X(sweep)           \
+    X(figure)          \
+    X(schedule)        \
+    X(verify)          \
+    X(bound)           \
+    X(calibrate)       \
+    X(list)            \
+    X(bench)
+#define X(name) extern const cs_command cs_command_##name;
+CS_COMMANDS(X)
+#undef X
+
+/* Print "collsim: ..." to standard error and return the exit code of the status. */
+int cs_cli_fail(const cs_error *err);
+
+/* The exit code of a status. */
+int cs_cli_exit_code(cs_status status);
+
+/* Write the text to `path`, or to standard output when `path` is NULL or "-". */
+cs_status cs_cli_write(const char *path, const cs_text *text, cs_error *err);
+
+/* Print the text to standard output and free it. Returns CS_EXIT_DONE or CS_EXIT_FAILED. */
+int cs_cli_print(cs_text *text);
+
+/* Print the help of a command from its tables. Returns CS_EXIT_DONE. */
+int cs_cli_help(const cs_command *command, const cs_arg *const *tables);
+
+/* CS_OK when `text` is one of the names in "a|b|c"; its index is written. */
+cs_status cs_cli_choice(const char *text, const char *choices, const char *where, int *index_p,
+                        cs_error *err);
+
+/* --help in every table. */
+enum { CS_ARG_HELP = 1000 };
+#define CS_ARG_HELP_ROW {CS_ARG_HELP, 'h', "help", NULL, "show this help"}
+#define CS_ARG_LAST_ROW {0, 0, NULL, NULL, NULL}
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* collsim bound: every lower bound of a scenario. */
+#include "cli/cli.h"
+#include "cli/scenario_args.h"
+#include "cs/bound.h"
+
+#include <math.h>
+
+enum { FORMAT = CS_SCENARIO_ARG_LAST + 1 };
+
+/* clang-format off */
+static const cs_arg bound_args[] = {
+    {FORMAT, 0, "format", "table|json", "how to print (table)"},
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+/* clang-format on */
+
+static const cs_arg *const bound_tables[] = {cs_scenario_args, bound_args, NULL};
+
+/* What holds for the case's algorithm and model. */
+static cs_status context_of(const cs_case *c, cs_bound_context *context, cs_error *err)
+{
+    cs_options options = c->options;
+    cs_plan    plan    = {0};
+    cs_status  status  = c->algorithm->check(&c->scenario, &options, &plan, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    bool shared = (plan.uses & CS_USES_SHARED) != 0;
+    *context    = (cs_bound_context){.scenario             = &c->scenario,
+                                     .alpha_holds_port     = c->model->alpha_holds_port && !shared,
+                                     .alpha_per_message    = !shared,
+                                     .is_round_synchronous = plan.is_round_synchronous};
+    for (uint32_t f = 0; f < CS_FABRICS; f++) {
+        context->latency_s[f] = c->model->latency_s(&c->scenario, &c->model_options, f);
+    }
+    return CS_OK;
+}
+
+static void add_json(cs_text *text, const cs_bound *b, double seconds, const char *best, bool first)
+{
+    cs_text_add(text, "%s{\"name\": ", first ? "[" : ",\n ");
+    cs_text_add_json_string(text, b->name);
+    cs_text_add(text, ", \"bound_s\": ");
+    cs_text_add_number(text, seconds);
+    cs_text_add(text, ", \"is_general\": %s, \"is_best\": %s, \"summary\": ",
+                b->is_general ? "true" : "false", b->name == best ? "true" : "false");
+    cs_text_add_json_string(text, b->summary);
+    cs_text_add(text, ", \"assumption\": ");
+    cs_text_add_json_string(text, b->assumption);
+    cs_text_add(text, ", \"source\": ");
+    cs_text_add_json_string(text, b->source);
+    cs_text_add(text, "}");
+}
+
+static void add_row(cs_text *text, const cs_bound *b, double seconds, const char *best)
+{
+    cs_text_add(text, "%-18s %14.3f  %c  %s", b->name, seconds * 1e6,
+                b->name == best ? '*' : (b->is_general ? ' ' : '-'), b->summary);
+    if (!b->is_general) {
+        cs_text_add(text, " [%s]", b->assumption);
+    }
+    cs_text_add(text, "\n");
+}
+
+static void add_bounds(cs_text *text, const cs_bound_context *context, bool json)
+{
+    const char *best;
+    bool        first = true;
+
+    cs_best_bound(context, &best);
+    if (!json) {
+        cs_text_add(text, "# %-16s %14s     (* the largest, - not for every schedule)\n", "bound",
+                    "us");
+    }
+    for (size_t i = 0; cs_bounds[i] != NULL; i++) {
+        double seconds = cs_bounds[i]->seconds(context);
+        if (isnan(seconds)) {
+            continue;
+        }
+        if (json) {
+            add_json(text, cs_bounds[i], seconds, best, first);
+        } else {
+            add_row(text, cs_bounds[i], seconds, best);
+        }
+        first = false;
+    }
+    cs_text_add(text, "%s", json ? (first ? "[]\n" : "]\n") : "");
+}
+
+static cs_status bound_cases(const cs_config *config, bool json, cs_text *text, cs_error *err)
+{
+    cs_status        status = CS_OK;
+    cs_bound_context context;
+    size_t           count = cs_config_count(config);
+
+    if (json && count != 1) {
+        return CS_FAIL(err, CS_EINVAL, "--format", "json needs exactly one scenario, not %zu",
+                       count);
+    }
+    for (size_t i = 0; i < count && status == CS_OK; i++) {
+        cs_case c = {0};
+        status    = cs_config_case(config, i, &c, err);
+        if (status == CS_OK) {
+            status = context_of(&c, &context, err);
+        }
+        if (status == CS_OK && !json) {
+            cs_text_add(text, "# %s, %u ranks, %llu bytes, for schedules like %s on %s\n",
+                        cs_collective_name(c.scenario.collective), c.scenario.cluster.n_ranks,
+                        (unsigned long long)c.scenario.bytes, c.algorithm->name, c.model->name);
+        }
+        if (status == CS_OK) {
+            add_bounds(text, &context, json);
+        }
+        cs_case_free(&c);
+    }
+    return status;
+}
+
+static int bound_run(int count, char *const *words)
+{
+    cs_args args = {
+        .tables = {cs_scenario_args, bound_args, NULL}, .count = count, .words = words};
+    cs_scenario_choice choice = {0};
+    cs_error           err    = {0};
+    cs_text            text   = {0};
+    cs_status          status = CS_OK;
+    int                id, format = 0;
+
+    while (status == CS_OK && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
+        if (id == CS_ARG_HELP) {
+            return cs_cli_help(&cs_command_bound, bound_tables);
+        }
+        if (id == FORMAT) {
+            status = cs_cli_choice(args.value, "table|json", "--format", &format, &err);
+        } else {
+            status = id == CS_ARG_ERROR ? err.status
+                                        : cs_scenario_choice_add(&choice, id, &args, &err);
+        }
+    }
+    if (status == CS_OK) {
+        status = cs_scenario_choice_finish(&choice, &err);
+    }
+    if (status == CS_OK) {
+        status = bound_cases(choice.config, format == 1, &text, &err);
+    }
+    cs_scenario_choice_free(&choice);
+    if (status != CS_OK) {
+        cs_text_free(&text);
+        return cs_cli_fail(&err);
+    }
+    return cs_cli_print(&text);
+}
+
+const cs_command cs_command_bound = {
+    .name    = "bound",
+    .usage   = "bound [CONFIG.json] [options]",
+    .summary = "every lower bound of a scenario",
+    .run     = bound_run,
+};

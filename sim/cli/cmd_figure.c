@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* collsim figure: data, picture and checks of one figure or of all. */
+#include "cli/cli.h"
+#include "figures/figures.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { OUTPUT = 1 };
+
+/* clang-format off */
+static const cs_arg figure_args[] = {
+    {OUTPUT, 'o', "output", "DIR", "folder for NAME.csv, NAME.svg and NAME.png (out)"},
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+/* clang-format on */
+
+static const cs_arg *const figure_tables[] = {figure_args, NULL};
+
+static cs_status make_folder(const char *folder, cs_error *err)
+{
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        return CS_FAIL(err, CS_EIO, folder, "cannot make the folder: %s", strerror(errno));
+    }
+    return CS_OK;
+}
+
+/* Write one figure and print its line; *ok_p stays true while all checks pass. */
+static cs_status write_one(const cs_figure *figure, const char *folder, bool *ok_p, cs_error *err)
+{
+    cs_text   line = {0};
+    bool      ok = false, drawn = false;
+    cs_status status = cs_figure_write(figure, folder, &line, &ok, &drawn, err);
+
+    if (status == CS_OK && !drawn) {
+        cs_text_add(&line, "%s: no picture, gnuplot is missing: apt-get install gnuplot-nox\n",
+                    figure->name);
+    }
+    if (status == CS_OK) {
+        status = cs_cli_write(NULL, &line, err);
+    }
+    *ok_p = *ok_p && ok;
+    cs_text_free(&line);
+    return status;
+}
+
+static cs_status write_named(const char *name, const char *folder, bool *ok_p, cs_error *err)
+{
+    const cs_figure *figure;
+    cs_status        status = make_folder(folder, err);
+
+    if (status == CS_OK && strcmp(name, "all") != 0) {
+        status = cs_figure_find(name, &figure, err);
+        return status == CS_OK ? write_one(figure, folder, ok_p, err) : status;
+    }
+    for (size_t i = 0; status == CS_OK && cs_figures[i] != NULL; i++) {
+        status = write_one(cs_figures[i], folder, ok_p, err);
+    }
+    return status;
+}
+
+static int figure_run(int count, char *const *words)
+{
+    cs_args     args   = {.tables = {figure_args, NULL}, .count = count, .words = words};
+    cs_error    err    = {0};
+    const char *folder = "out";
+    bool        ok = true, any = false;
+    cs_status   status = CS_OK;
+    int         id;
+    const char *names[64];
+    size_t      n_names = 0;
+
+    while (status == CS_OK && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
+        if (id == CS_ARG_HELP) {
+            return cs_cli_help(&cs_command_figure, figure_tables);
+        }
+        if (id == OUTPUT) {
+            folder = args.value;
+        } else if (id == CS_ARG_OPERAND && n_names < 64) {
+            names[n_names++] = args.value;
+        } else {
+            status = id == CS_ARG_ERROR ? err.status
+                                        : CS_FAIL(&err, CS_EINVAL, "figure", "too many names");
+        }
+    }
+    for (size_t i = 0; i < n_names && status == CS_OK; i++) {
+        status = write_named(names[i], folder, &ok, &err);
+        any    = true;
+    }
+    if (status == CS_OK && !any) {
+        status = CS_FAIL(&err, CS_EINVAL, "figure",
+                         "needs a name or 'all'; 'collsim list figures' has the names");
+    }
+    if (status != CS_OK) {
+        return cs_cli_fail(&err);
+    }
+    return ok ? CS_EXIT_DONE : CS_EXIT_NO;
+}
+
+const cs_command cs_command_figure = {
+    .name    = "figure",
+    .usage   = "figure NAME..|all [-o DIR]",
+    .summary = "draw the papers' figures again: data, picture and checks",
+    .run     = figure_run,
+};

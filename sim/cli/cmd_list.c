@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* collsim list: what there is. */
+#include "cli/cli.h"
+#include "cs/algorithm.h"
+#include "cs/bound.h"
+#include "cs/model.h"
+#include "figures/figures.h"
+
+#include <string.h>
+
+enum { FORMAT = 1 };
+
+/* clang-format off */
+static const cs_arg list_args[] = {
+    {FORMAT, 0, "format", "text|json", "how to print (text)"},
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+/* clang-format on */
+
+static const cs_arg *const list_tables[] = {list_args, NULL};
+
+static void add_member(cs_text *text, const char *key, const char *value)
+{
+    cs_text_add(text, ", ");
+    cs_text_add_json_string(text, key);
+    cs_text_add(text, ": ");
+    cs_text_add_json_string(text, value);
+}
+
+static const char *type_name(const cs_option *row)
+{
+    switch (row->type) {
+    case CS_OPT_BOOL: return "boolean";
+    case CS_OPT_U32:
+    case CS_OPT_U64: return "integer";
+    case CS_OPT_F64: return "number";
+    case CS_OPT_CHOICE: break;
+    }
+    return "choice";
+}
+
+static void fallback_text(const cs_option *table, const cs_option *row, char *text, size_t bytes)
+{
+    cs_options options = {0};
+
+    cs_options_default(table, &options);
+    cs_option_text(row, &options, text, bytes);
+}
+
+static void add_options_json(cs_text *text, const cs_option *table)
+{
+    char fallback[64];
+
+    cs_text_add(text, ", \"options\": [");
+    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+        fallback_text(table, o, fallback, sizeof fallback);
+        cs_text_add(text, "%s{\"name\": ", o == table ? "" : ", ");
+        cs_text_add_json_string(text, o->name);
+        add_member(text, "type", type_name(o));
+        add_member(text, "default", fallback);
+        add_member(text, "help", o->help);
+        cs_text_add(text, "}");
+    }
+    cs_text_add(text, "]");
+}
+
+static void add_options_text(cs_text *text, const cs_option *table)
+{
+    char fallback[64];
+
+    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+        fallback_text(table, o, fallback, sizeof fallback);
+        cs_text_add(text, "    --opt %-18s %s (%s%s%s)\n", o->name, o->help, fallback,
+                    o->choices != NULL ? "; " : "", o->choices != NULL ? o->choices : "");
+    }
+}
+
+/* One entry; `extra` is a further member, or NULL. */
+static void add_entry(cs_text *text, bool json, size_t index, const char *name,
+                      const char *summary, const char *source)
+{
+    if (!json) {
+        cs_text_add(text, "%-18s %s\n", name, summary);
+        return;
+    }
+    cs_text_add(text, "%s{\"name\": ", index == 0 ? "[" : ",\n ");
+    cs_text_add_json_string(text, name);
+    add_member(text, "summary", summary);
+    add_member(text, "source", source);
+}
+
+static void list_algorithms(cs_text *text, bool json)
+{
+    for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
+        const cs_algorithm *a = cs_algorithms[i];
+        add_entry(text, json, i, a->name, a->summary, a->source);
+        if (json) {
+            add_options_json(text, a->options);
+            cs_text_add(text, "}");
+        } else {
+            add_options_text(text, a->options);
+        }
+    }
+}
+
+static void list_models(cs_text *text, bool json)
+{
+    for (size_t i = 0; cs_models[i] != NULL; i++) {
+        const cs_model *m = cs_models[i];
+        add_entry(text, json, i, m->name, m->summary, m->source);
+        if (json) {
+            add_options_json(text, m->options);
+            cs_text_add(text, "}");
+        } else {
+            add_options_text(text, m->options);
+        }
+    }
+    for (const cs_missing *m = cs_models_missing; m->name != NULL && !json; m++) {
+        cs_text_add(text, "%-18s not here: %s (%s)\n", m->name, m->missing, m->summary);
+    }
+}
+
+static void list_figures(cs_text *text, bool json)
+{
+    for (size_t i = 0; cs_figures[i] != NULL; i++) {
+        add_entry(text, json, i, cs_figures[i]->name, cs_figures[i]->summary,
+                  cs_figures[i]->source);
+        cs_text_add(text, "%s", json ? "}" : "");
+    }
+}
+
+static void list_bounds(cs_text *text, bool json)
+{
+    for (size_t i = 0; cs_bounds[i] != NULL; i++) {
+        const cs_bound *b = cs_bounds[i];
+        add_entry(text, json, i, b->name, b->summary, b->source);
+        if (json) {
+            add_member(text, "assumption", b->assumption);
+            cs_text_add(text, ", \"is_general\": %s}", b->is_general ? "true" : "false");
+        } else {
+            cs_text_add(text, "%18s %s; %s\n", "", b->assumption, b->source);
+        }
+    }
+}
+
+static cs_status list_what(const char *what, bool json, cs_text *text, cs_error *err)
+{
+    int       index;
+    cs_status status =
+        cs_cli_choice(what, "algorithms|models|figures|bounds", "list", &index, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    void (*const lists[])(cs_text *, bool) = {list_algorithms, list_models, list_figures,
+                                              list_bounds};
+    lists[index](text, json);
+    cs_text_add(text, "%s", json ? "]\n" : "");
+    return CS_OK;
+}
+
+static int list_run(int count, char *const *words)
+{
+    cs_args     args = {.tables = {list_args, NULL}, .count = count, .words = words};
+    cs_error    err  = {0};
+    cs_text     text = {0};
+    const char *what = NULL;
+    cs_status   status = CS_OK;
+    int         id, format = 0;
+
+    while (status == CS_OK && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
+        if (id == CS_ARG_HELP) {
+            return cs_cli_help(&cs_command_list, list_tables);
+        }
+        if (id == CS_ARG_OPERAND) {
+            what = args.value;
+        } else if (id == FORMAT) {
+            status = cs_cli_choice(args.value, "text|json", "--format", &format, &err);
+        } else {
+            status = err.status;
+        }
+    }
+    if (status == CS_OK && what == NULL) {
+        status = CS_FAIL(&err, CS_EINVAL, "list", "needs algorithms, models, figures or bounds");
+    }
+    if (status == CS_OK) {
+        status = list_what(what, format == 1, &text, &err);
+    }
+    if (status != CS_OK) {
+        cs_text_free(&text);
+        return cs_cli_fail(&err);
+    }
+    return cs_cli_print(&text);
+}
+
+const cs_command cs_command_list = {
+    .name    = "list",
+    .usage   = "list algorithms|models|figures|bounds [--format json]",
+    .summary = "what there is, with sources and options",
+    .run     = list_run,
+};

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* collsim run: one result per algorithm, number of ranks and size. */
+#include "base/alloc.h"
+#include "cli/cli.h"
+#include "cli/explain_text.h"
+#include "cli/scenario_args.h"
+#include "config/schedule_json.h"
+#include "results/chrome_trace.h"
+#include "results/csv.h"
+#include "results/json.h"
+#include "results/table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, TRACE, EXPLAIN, SCHEDULE, OUTPUT };
+
+/* clang-format off */
+static const cs_arg run_args[] = {
+    {SCHEDULE, 0, "schedule", "FILE", "replay a schedule file instead of an algorithm"},
+    {TRACE, 0, "trace", "FILE.json", "timeline in Chrome trace-event format (opens in Perfetto)"},
+    {EXPLAIN, 0, "explain", NULL, "what the ports did, and the critical path"},
+    {FORMAT, 0, "format", "table|json|csv", "how to print the results (table)"},
+    {OUTPUT, 'o', "output", "FILE", "write the results there instead of printing them"},
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+/* clang-format on */
+
+static const cs_arg *const run_tables[] = {cs_scenario_args, run_args, NULL};
+
+typedef enum format { TABLE, JSON, CSV } format;
+
+typedef struct job {
+    cs_scenario_choice choice;
+    format             format;
+    const char        *trace_path, *schedule_path, *output_path;
+    bool               explains, wants_help;
+    cs_stored         *schedule;
+    cs_result         *results;
+    size_t             count;
+    cs_text            text; /* what is printed */
+    cs_text            notes;
+} job;
+
+static cs_status read_args(job *j, int count, char *const *words, cs_error *err)
+{
+    cs_args args = {
+        .tables = {cs_scenario_args, run_args, NULL}, .count = count, .words = words};
+    cs_status status = CS_OK;
+    int       id, chosen = 0;
+
+    while (status == CS_OK && (id = cs_args_next(&args, err)) != CS_ARG_END) {
+        switch (id) {
+        case CS_ARG_ERROR: return err->status;
+        case CS_ARG_HELP: j->wants_help = true; return CS_OK;
+        case TRACE: j->trace_path = args.value; break;
+        case EXPLAIN: j->explains = true; break;
+        case SCHEDULE: j->schedule_path = args.value; break;
+        case OUTPUT: j->output_path = args.value; break;
+        case FORMAT:
+            status    = cs_cli_choice(args.value, "table|json|csv", "--format", &chosen, err);
+            j->format = (format)chosen;
+            break;
+        default: status = cs_scenario_choice_add(&j->choice, id, &args, err); break;
+        }
+    }
+    return status;
+}
+
+/* A schedule file brings its own ranks, collective and, unless given, size. */
+static cs_status use_schedule(job *j, cs_error *err)
+{
+    cs_config *config = j->choice.config;
+    char       text[32];
+    cs_status  status = cs_schedule_load(j->schedule_path, &j->schedule, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    snprintf(text, sizeof text, "%u", cs_stored_ranks(j->schedule));
+    status = cs_config_set(config, "cluster.ranks", text, "--schedule", err);
+    if (status == CS_OK) {
+        const char *name = cs_collective_name(cs_stored_collective(j->schedule));
+        status           = cs_config_set(config, "collective", name, "--schedule", err);
+    }
+    if (status == CS_OK && j->choice.sizes == NULL && j->choice.min_bytes == NULL) {
+        snprintf(text, sizeof text, "%llu", (unsigned long long)cs_stored_bytes(j->schedule));
+        status = cs_config_set(config, "bytes", text, "--schedule", err);
+    }
+    return status;
+}
+
+static cs_status write_trace(job *j, cs_chrome_trace *trace, cs_error *err)
+{
+    cs_text   text   = {0};
+    cs_status status = cs_chrome_trace_finish(trace, &text, err);
+
+    if (status == CS_OK) {
+        status = cs_cli_write(j->trace_path, &text, err);
+    }
+    cs_text_free(&text);
+    return status;
+}
+
+/* Run one case with the observers that were asked for. */
+static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorithm,
+                          const void *options, cs_result *result, cs_error *err)
+{
+    cs_observer      observers[2 + CS_EXPLAIN_OBSERVERS];
+    size_t           n_observers = 0;
+    cs_chrome_trace *trace       = NULL;
+    cs_explain_text *explain     = NULL;
+    cs_status        status      = CS_OK;
+
+    if (j->trace_path != NULL) {
+        status = cs_chrome_trace_open(&c->scenario, &trace, err);
+        if (status == CS_OK) {
+            observers[n_observers++] = cs_chrome_trace_observer(trace);
+        }
+    }
+    if (status == CS_OK && j->explains) {
+        status = cs_explain_text_open(&c->scenario, algorithm, options, &explain, err);
+        if (status == CS_OK) {
+            n_observers += cs_explain_text_observers(explain, observers + n_observers);
+        }
+    }
+    if (status == CS_OK) {
+        const cs_run run = {.scenario      = &c->scenario,
+                            .algorithm     = algorithm,
+                            .options       = options,
+                            .model         = c->model,
+                            .model_options = &c->model_options,
+                            .verify        = c->verify,
+                            .observers     = observers,
+                            .n_observers   = n_observers};
+        status = cs_run_scenario(&run, result, err);
+    }
+    if (status == CS_OK && trace != NULL) {
+        status = write_trace(j, trace, err);
+    }
+    if (status == CS_OK && explain != NULL) {
+        status = cs_explain_text_add(explain, result, &j->notes, err);
+    }
+    cs_chrome_trace_close(trace);
+    cs_explain_text_close(explain);
+    return status;
+}
+
+static cs_status run_index(job *j, size_t index, cs_case *c, cs_error *err)
+{
+    cs_status status = cs_config_case(j->choice.config, index, c, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    if (j->schedule != NULL) {
+        cs_options options = cs_stored_options(j->schedule);
+        return run_case(j, c, &cs_algorithm_stored, &options, &j->results[index], err);
+    }
+    return run_case(j, c, c->algorithm, &c->options, &j->results[index], err);
+}
+
+static bool same_group(const cs_result *a, const cs_result *b)
+{
+    return strcmp(a->algorithm, b->algorithm) == 0 && strcmp(a->model, b->model) == 0 &&
+           strcmp(a->collective, b->collective) == 0 && a->ranks == b->ranks &&
+           a->gpus_per_server == b->gpus_per_server;
+}
+
+/* Tables are printed when their last row is there: consecutive cases that differ in size only. */
+static cs_status run_all(job *j, cs_error *err)
+{
+    size_t    first  = 0;
+    cs_status status = CS_OK;
+
+    for (size_t i = 0; i < j->count && status == CS_OK; i++) {
+        cs_case c = {0};
+        status    = run_index(j, i, &c, err);
+        if (status == CS_OK && j->format == TABLE) {
+            if (i > first && !same_group(&j->results[first], &j->results[i])) {
+                first = i;
+            }
+            bool is_last = true;
+            if (i + 1 < j->count) {
+                cs_case next = {0};
+                status       = cs_config_case(j->choice.config, i + 1, &next, err);
+                is_last      = status != CS_OK || next.algorithm != c.algorithm ||
+                          next.model != c.model ||
+                          next.scenario.collective != c.scenario.collective ||
+                          next.scenario.cluster.n_ranks != c.scenario.cluster.n_ranks ||
+                          next.scenario.cluster.gpus_per_server !=
+                              c.scenario.cluster.gpus_per_server;
+                cs_case_free(&next);
+            }
+            if (is_last) {
+                cs_table_group(&j->text, j->results + first, i + 1 - first, &c.scenario);
+                first = i + 1;
+            }
+        }
+        cs_case_free(&c);
+    }
+    return status;
+}
+
+static void format_rest(job *j)
+{
+    if (j->format == JSON) {
+        cs_results_json(&j->text, j->results, j->count);
+    } else if (j->format == CSV) {
+        cs_csv_header(&j->text);
+        for (size_t i = 0; i < j->count; i++) {
+            cs_csv_row(&j->text, &j->results[i]);
+        }
+    }
+}
+
+static cs_status run_job(job *j, cs_error *err)
+{
+    cs_status status = cs_scenario_choice_finish(&j->choice, err);
+
+    if (status == CS_OK && j->schedule_path != NULL) {
+        status = use_schedule(j, err);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    j->count = cs_config_count(j->choice.config);
+    if (j->trace_path != NULL && j->count != 1) {
+        return CS_FAIL(err, CS_EINVAL, "--trace", "needs exactly one scenario, not %zu", j->count);
+    }
+    j->results = CS_NEW(cs_result, j->count);
+    if (j->results == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", j->count);
+    }
+    status = run_all(j, err);
+    if (status == CS_OK) {
+        format_rest(j);
+        status = cs_cli_write(j->output_path, &j->text, err);
+    }
+    return status;
+}
+
+/* The first schedule that was found wrong is an error of its own, behind the printed rows. */
+static cs_status report_wrong(const job *j, cs_error *err)
+{
+    for (size_t i = 0; i < j->count; i++) {
+        if (cs_result_is_wrong(&j->results[i])) {
+            return CS_FAIL(err, CS_EWRONG, j->results[i].algorithm, "%s",
+                           j->results[i].verdict.text);
+        }
+    }
+    return CS_OK;
+}
+
+static int run_run(int count, char *const *words)
+{
+    job       j      = {0};
+    cs_error  err    = {0};
+    cs_status status = read_args(&j, count, words, &err);
+
+    if (status == CS_OK && j.wants_help) {
+        return cs_cli_help(&cs_command_run, run_tables);
+    }
+    if (status == CS_OK) {
+        status = run_job(&j, &err);
+    }
+    if (status == CS_OK && j.explains) {
+        FILE *to = j.format == TABLE ? stdout : stderr;
+        fputs(j.notes.data != NULL ? j.notes.data : "", to);
+    }
+    if (status == CS_OK) {
+        status = report_wrong(&j, &err);
+    }
+    cs_scenario_choice_free(&j.choice);
+    cs_stored_free(j.schedule);
+    cs_free(j.results);
+    cs_text_free(&j.text);
+    cs_text_free(&j.notes);
+    return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);
+}
+
+const cs_command cs_command_run = {
+    .name    = "run",
+    .usage   = "run [CONFIG.json] [options]",
+    .summary = "replay a collective: time, proof and lower bound of every scenario",
+    .run     = run_run,
+};

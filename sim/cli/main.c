@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* collsim: how long a collective takes when a GPU is late or a NIC is broken. */
+#include "base/nearest.h"
+#include "cli/cli.h"
+
+#include <gsl/gsl_errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+static const cs_command *const commands[] = {
+#define X(name) &cs_command_##name,
+    CS_COMMANDS(X)
+#undef X
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static int print_usage(void)
+{
+    cs_text text = {0};
+
+    cs_text_add(&text,
+                "usage: collsim COMMAND [arguments]\n"
+                "How long a collective takes when a GPU is late or a NIC is broken, how far that "
+                "is from the\nbest possible, and which schedule should run instead.\n\n");
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        cs_text_add(&text, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    }
+    cs_text_add(&text, "\n'collsim COMMAND --help' shows a command's options; 'man collsim' has "
+                       "more.\n");
+    return cs_cli_print(&text);
+}
+
+static int unknown_command(const char *name)
+{
+    const char *names[N_COMMANDS];
+    cs_error    err = {0};
+
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        names[i] = commands[i]->name;
+    }
+    const char *near = cs_nearest(name, names, N_COMMANDS);
+    CS_FAIL(&err, CS_EINVAL, "", "no command '%s'%s%s%s; 'collsim --help' shows all", name,
+            near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return cs_cli_fail(&err);
+}
+
+int main(int argc, char **argv)
+{
+    gsl_set_error_handler_off();
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        print_usage();
+        return CS_EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        return print_usage();
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("collsim %s\n", COLLSIM_VERSION);
+        return CS_EXIT_DONE;
+    }
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i]->name) == 0) {
+            return commands[i]->run(argc - 2, argv + 2);
+        }
+    }
+    return unknown_command(argv[1]);
+}
