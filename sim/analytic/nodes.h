@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* analytic/nodes.h -- what a bound counts: equal nodes with equal ports between them.
+ *
+ * A node is a rank (all transfers pass its ports of one fabric), or a whole server whose NICs
+ * are counted together while all that happens inside it is free. Both are relaxations or
+ * exact views of the scenario, so that a bound proven for nodes holds for the scenario:
+ *
+ *   ranks    one GPU a server (fabric NIC), or one server (fabric NVLink; a direct mesh
+ *            gives a rank g - 1 ports a direction)
+ *   servers  several GPUs a server and at least two servers: `width` = g NICs a direction;
+ *            the ports open when the first rank of the server arrives
+ *
+ * Slow NICs count with what they are slow all the time (cs_slow_ratio_always), which may be
+ * too little, never too much.
+ */
+#ifndef CS_ANALYTIC_NODES_H
+#define CS_ANALYTIC_NODES_H
+
+#include "cs/bound.h"
+#include "cs/schedule.h"
+
+typedef struct cs_nodes {
+    const cs_bound_context *context;
+    const cs_scenario      *scenario;
+    uint32_t                n_nodes;  /* >= 2 */
+    uint32_t                n_inside; /* ranks of a node */
+    uint32_t                fabric;
+    uint32_t                width;   /* ports of a node and direction */
+    double                  alpha_s; /* what every message pays */
+    double                  x_s;     /* the whole buffer over all ports of a healthy node */
+    double                  last_s;  /* when the last rank arrives */
+    uint32_t                last;    /* its node */
+} cs_nodes;
+
+/* Fill `nodes` for a collective of the mask (bits 1u << CS_ALLREDUCE ..). False, and nothing is
+ * filled, where the view does not apply, or where no byte has to move. O(n_ranks). */
+bool cs_nodes_of_ranks(cs_nodes *nodes, const cs_bound_context *context, uint32_t collectives);
+bool cs_nodes_of_servers(cs_nodes *nodes, const cs_bound_context *context, uint32_t collectives);
+
+/* First and last arrival among the ranks of a node. O(n_inside). */
+double cs_node_first_s(const cs_nodes *nodes, uint32_t node);
+double cs_node_last_s(const cs_nodes *nodes, uint32_t node);
+
+/* Slowdown of a node's ports, >= 1; the largest; how many are above 1 (and one of them). */
+double   cs_node_slow(const cs_nodes *nodes, uint32_t node);
+double   cs_nodes_slowest(const cs_nodes *nodes);
+uint32_t cs_nodes_slow_count(const cs_nodes *nodes, uint32_t *node_p);
+
+/* Time of `bytes` over all ports of a node side by side. */
+double cs_node_flow_s(const cs_nodes *nodes, uint32_t node, double bytes);
+
+/* Does every message hold both its ports for alpha? Otherwise a bound may count one alpha. */
+bool cs_nodes_alpha_adds_up(const cs_nodes *nodes);
+
+/* When a node can have received `bytes` that are sent after `sent_s`, by ports that open at
+ * `open_s`. Where alpha holds no port, it may have passed before they open. */
+double cs_node_receive_s(const cs_nodes *nodes, uint32_t node, double sent_s, double open_s,
+                         double bytes);
+
+/* Least time in which something known to one node can be known to all: every alpha the
+ * nodes that know multiply by 1 + width at most. Only one alpha where it holds no port. */
+double cs_nodes_spread_s(const cs_nodes *nodes);
+
+/* Least time in which `bytes` known to nobody but one node get out of it and to all nodes (or the
+ * reverse: from all nodes into one). With one port, when the last of them has left, it is known
+ * to two nodes: spread + flow. With several, more copies may be under way: the larger of both. */
+double cs_node_spread_flow_s(const cs_nodes *nodes, uint32_t node, double bytes);
+
+#endif

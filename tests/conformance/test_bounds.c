@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* No bound exceeds any replay: every algorithm on random clusters, with random arrivals, slow
+ * NICs, sizes and models. A counterexample is printed with all that reproduces it;
+ * COLLSIM_SEED=N in the environment runs another set. */
+#include "base/random.h"
+#include "cs/bound.h"
+#include "cs/result.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CASES_EACH = 500, MOST_RANKS = 36, MOST_FAULTS = 6 };
+
+typedef struct world {
+    cs_scenario     scenario;
+    double          arrival_s[MOST_RANKS];
+    cs_fault        faults[MOST_FAULTS];
+    const cs_model *model;
+    cs_options      model_options;
+} world;
+
+static double log_uniform(gsl_rng *rng, double low, double high)
+{
+    return low * pow(high / low, gsl_rng_uniform(rng));
+}
+
+static uint32_t below(gsl_rng *rng, uint32_t limit)
+{
+    return (uint32_t)gsl_rng_uniform_int(rng, limit);
+}
+
+static cs_fabric random_fabric(gsl_rng *rng, bool may_be_direct)
+{
+    double alpha_s = below(rng, 4) == 0 ? 0 : log_uniform(rng, 1e-7, 1e-3);
+    bool   direct  = may_be_direct && below(rng, 2) == 0;
+
+    return (cs_fabric){direct ? CS_DIRECT : CS_SWITCHED, alpha_s, log_uniform(rng, 1e8, 1e11)};
+}
+
+static cs_cluster random_cluster(gsl_rng *rng)
+{
+    uint32_t  g   = below(rng, 3) == 0 ? 2 + below(rng, 5) : 1;
+    uint32_t  q   = g > 1 ? 1 + below(rng, MOST_RANKS / g) : 2 + below(rng, MOST_RANKS - 1);
+    cs_fabric nic = random_fabric(rng, false), nvlink = random_fabric(rng, true);
+
+    if (g == 1 && below(rng, 3) == 0) {
+        q = 1u << (1 + below(rng, 5));
+    }
+    return (cs_cluster){g * q, g, {nic, nvlink}};
+}
+
+static double whole_buffer_s(const world *w)
+{
+    return (double)w->scenario.bytes / w->scenario.cluster.fabrics[CS_NIC].bandwidth_Bps;
+}
+
+/* All together; one late; each at its time; some late together; a server late. */
+static void random_arrivals(world *w, gsl_rng *rng)
+{
+    uint32_t n = w->scenario.cluster.n_ranks, g = w->scenario.cluster.gpus_per_server;
+    uint32_t kind = below(rng, 5), first = below(rng, n), who = below(rng, n);
+    double   late_s = whole_buffer_s(w) * log_uniform(rng, 0.01, 10);
+
+    for (uint32_t r = 0; r < n; r++) {
+        bool   is_late[] = {false, r == who, true, below(rng, 3) == 0, r / g == who / g};
+        double delay_s   = kind == 2 ? late_s * gsl_rng_uniform(rng) : late_s;
+
+        w->arrival_s[r] = r != first && is_late[kind] ? delay_s : 0;
+    }
+    w->scenario.arrival_s = w->arrival_s;
+}
+
+static void random_faults(world *w, gsl_rng *rng)
+{
+    const cs_cluster *cluster = &w->scenario.cluster;
+    uint32_t          servers = cs_n_servers(cluster);
+    uint32_t          count   = below(rng, 2) * (1 + below(rng, 3));
+    double            x_s     = whole_buffer_s(w);
+
+    for (uint32_t i = 0; i < count && i < servers; i++) {
+        bool   is_always = below(rng, 3) > 0;
+        double from_s    = is_always ? 0 : x_s * gsl_rng_uniform(rng);
+        double until_s = is_always ? (double)INFINITY : from_s + x_s * 3 * gsl_rng_uniform_pos(rng);
+        uint32_t server = i * (servers / count + (servers < count));
+
+        w->faults[w->scenario.n_faults++] = (cs_fault){
+            server * cluster->gpus_per_server, 1 + 3 * gsl_rng_uniform(rng), from_s, until_s};
+    }
+    w->scenario.faults = w->faults;
+}
+
+/* An option that the model lacks stays out. */
+static void set_time(world *w, const char *key, double time_s)
+{
+    char text[40];
+
+    (void)snprintf(text, sizeof text, "%.17g", time_s);
+    (void)cs_options_set(w->model->options, &w->model_options, key, text, key, NULL);
+}
+
+static void random_model(world *w, gsl_rng *rng)
+{
+    const cs_fabric *fabrics = w->scenario.cluster.fabrics;
+    double           alpha_s = fmin(fabrics[CS_NIC].alpha_s, fabrics[CS_NVLINK].alpha_s);
+    size_t           count   = 0;
+
+    while (cs_models[count] != NULL) {
+        count++;
+    }
+    w->model = cs_models[below(rng, (uint32_t)count)];
+    cs_options_default(w->model->options, &w->model_options);
+    if (below(rng, 2) == 0) {
+        set_time(w, "overhead_s", alpha_s * gsl_rng_uniform(rng) / 2);
+        set_time(w, "gap_s", alpha_s * gsl_rng_uniform(rng));
+    }
+}
+
+static cs_collective random_collective(const cs_algorithm *algorithm, gsl_rng *rng)
+{
+    uint32_t collective = below(rng, CS_COLLECTIVE_COUNT);
+
+    while ((algorithm->collectives >> collective & 1u) == 0) {
+        collective = (collective + 1) % CS_COLLECTIVE_COUNT;
+    }
+    return (cs_collective)collective;
+}
+
+static void random_world(world *w, const cs_algorithm *algorithm, gsl_rng *rng)
+{
+    *w                     = (world){.scenario = {.cluster = random_cluster(rng)}};
+    w->scenario.collective = random_collective(algorithm, rng);
+    w->scenario.root       = below(rng, w->scenario.cluster.n_ranks);
+    w->scenario.bytes      = (uint64_t)log_uniform(rng, 1, 1e8);
+    if (below(rng, 2) == 0) {
+        w->scenario.bytes *= w->scenario.cluster.n_ranks;
+    }
+    random_arrivals(w, rng);
+    random_faults(w, rng);
+    random_model(w, rng);
+}
+
+static void print_world(const world *w, const cs_algorithm *algorithm)
+{
+    const cs_scenario *s = &w->scenario;
+
+    cr_log_error("%s %s on %s: n=%u g=%u bytes=%llu root=%u", algorithm->name,
+                 cs_collective_name(s->collective), w->model->name, s->cluster.n_ranks,
+                 s->cluster.gpus_per_server, (unsigned long long)s->bytes, s->root);
+    for (int f = 0; f < CS_FABRICS; f++) {
+        const cs_fabric *fabric = &s->cluster.fabrics[f];
+        cr_log_error("  fabric %d: kind=%d alpha=%.17g bandwidth=%.17g", f, (int)fabric->kind,
+                     fabric->alpha_s, fabric->bandwidth_Bps);
+    }
+    for (uint32_t r = 0; r < s->cluster.n_ranks; r++) {
+        if (w->arrival_s[r] > 0) {
+            cr_log_error("  rank %u arrives at %.17g", r, w->arrival_s[r]);
+        }
+    }
+    for (size_t i = 0; i < s->n_faults; i++) {
+        cr_log_error("  rank %u slow %.17g from %.17g until %.17g", w->faults[i].rank,
+                     w->faults[i].slow_ratio, w->faults[i].from_s, w->faults[i].until_s);
+    }
+}
+
+static bool is_no_faster(double elapsed_s, double bound_s)
+{
+    return !(bound_s > elapsed_s * (1 + 1e-12));
+}
+
+/* The labelled bounds, too, where the schedule is what they are for. */
+static bool holds_when_labelled(const world *w, const cs_plan *plan, const cs_result *result)
+{
+    bool             is_shared = (plan->uses & CS_USES_SHARED) != 0;
+    cs_bound_context context   = {.scenario             = &w->scenario,
+                                  .alpha_holds_port     = w->model->alpha_holds_port && !is_shared,
+                                  .alpha_per_message    = !is_shared,
+                                  .is_round_synchronous = plan->is_round_synchronous};
+
+    for (uint32_t f = 0; f < CS_FABRICS; f++) {
+        context.latency_s[f] = w->model->latency_s(&w->scenario, &w->model_options, f);
+    }
+    for (size_t i = 0; cs_bounds[i] != NULL; i++) {
+        if (!is_no_faster(result->elapsed_s, cs_bounds[i]->seconds(&context))) {
+            cr_log_error("bound %s", cs_bounds[i]->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* 1 if the algorithm takes the scenario, 0 if it refuses. */
+static int try_world(const world *w, const cs_algorithm *algorithm)
+{
+    cs_options options, resolved;
+    cs_plan    plan;
+    cs_result  result;
+    cs_error   err = {0};
+    cs_run     run = {.scenario      = &w->scenario,
+                      .algorithm     = algorithm,
+                      .options       = &options,
+                      .model         = w->model,
+                      .model_options = &w->model_options,
+                      .verify        = true};
+
+    cs_options_default(algorithm->options, &options);
+    cs_status status = cs_run_scenario(&run, &result, &err);
+    if (status == CS_ENOTSUP || status == CS_EINVAL) {
+        return 0;
+    }
+    cr_assert_eq(status, CS_OK, "%s: %s", algorithm->name, err.message);
+    resolved = options;
+    cr_assert_eq(algorithm->check(&w->scenario, &resolved, &plan, NULL), CS_OK);
+    bool holds = result.verified && is_no_faster(result.elapsed_s, result.bound_s) &&
+                 holds_when_labelled(w, &plan, &result);
+    if (!holds) {
+        print_world(w, algorithm);
+    }
+    cr_expect(holds, "%s: %.17g s, bound %s %.17g s, verified %d", algorithm->name,
+              result.elapsed_s, result.bound, result.bound_s, (int)result.verified);
+    return 1;
+}
+
+static uint64_t seed(void)
+{
+    const char *text = getenv("COLLSIM_SEED");
+    return text != NULL ? strtoull(text, NULL, 10) : 20250601;
+}
+
+Test(bounds, no_replay_is_faster)
+{
+    for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
+        gsl_rng *rng  = cs_random_stream(seed(), cs_algorithms[i]->name);
+        int      runs = 0;
+
+        for (int c = 0; c < CASES_EACH; c++) {
+            world w;
+            random_world(&w, cs_algorithms[i], rng);
+            runs += try_world(&w, cs_algorithms[i]);
+        }
+        gsl_rng_free(rng);
+        cr_log_info("%s: seed %llu, %d of %d scenarios run", cs_algorithms[i]->name,
+                    (unsigned long long)seed(), runs, CASES_EACH);
+        cr_expect_gt(runs, 0, "%s takes none of %d scenarios", cs_algorithms[i]->name, CASES_EACH);
+    }
+}
