@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Measured logs, where they are at hand: the folder in COLLSIM_DATA, or ../shared/data beside
+ * the source. They are not part of the project; a missing one is skipped and named. */
+#include "config/calibration_json.h"
+#include "traces/calibrate.h"
+
+#include <criterion/criterion.h>
+#include <criterion/logging.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef COLLSIM_SOURCE_DIR
+#define COLLSIM_SOURCE_DIR "."
+#endif
+
+typedef struct measured {
+    const char   *log, *calibration;
+    cs_collective collective;
+    uint32_t      n_ranks, given_ranks;
+    size_t        n_rows, n_empty;
+    double        rate_GBps, tolerance; /* 1 / B of the last regime: the asymptotic algbw */
+} measured;
+
+/* Rates: the largest sizes' algbw, which the last regime must approach. */
+static const measured logs[] = {
+    {"a100x8_superbench_nccl_allreduce.log", "a100x8-superbench-allreduce", CS_ALLREDUCE, 8, 0, 32,
+     2, 134.44, 0.03},
+    {"a100x8_superbench_nccl_allgather.log", "a100x8-superbench-allgather", CS_ALLGATHER, 8, 0, 29,
+     5, 255.31, 0.03},
+    {"a100x8_superbench_nccl_reducescatter.log", "a100x8-superbench-reducescatter",
+     CS_REDUCESCATTER, 8, 0, 29, 5, 264.60, 0.03},
+    {"a100x8_superbench_nccl_alltoall.log", "a100x8-superbench-alltoall", CS_ALLTOALL, 8, 0, 29, 5,
+     256.36, 0.03},
+    {"h100_p5_1node8gpu_aws_batch_allreduce.txt", "h100x8-p5-allreduce", CS_ALLREDUCE, 8, 0, 32, 0,
+     276.03, 0.05},
+    {"a100_p4de_2nodes16gpu_aws_allreduce.txt", "a100x16-p4de-allreduce", CS_ALLREDUCE, 16, 0, 29,
+     0, 41.78, 0.03},
+    {"gb200_nvl72_1rack_coreweave_allreduce_readme.txt", "gb200x72-allreduce", CS_ALLREDUCE, 72, 0,
+     5, 0, 439.19, 0.001},
+    {"gb200_nvl72_2racks_coreweave_allreduce_readme.txt", "gb200x128-allreduce", CS_ALLREDUCE, 128,
+     128, 6, 0, 408.40, 0.05},
+    {"issue_nccl1453_h100x24_degraded_allreduce_srun_labels.txt",
+     "h100x24-nccl1453-degraded-allreduce", CS_ALLREDUCE, 24, 0, 10, 0, 2.77, 0.06},
+};
+
+/* The path of a measured log; false, and a word about it, when it is not there. */
+static bool find_log(const char *name, char *path, size_t bytes)
+{
+    const char *folder = getenv("COLLSIM_DATA");
+
+    snprintf(path, bytes, "%s/%s", folder != NULL ? folder : COLLSIM_SOURCE_DIR "/../shared/data",
+             name);
+    if (access(path, R_OK) != 0) {
+        cr_log_warn("skipped: %s is not here (set COLLSIM_DATA)", name);
+        return false;
+    }
+    return true;
+}
+
+static cs_calibration *calibrate(const char *path, const measured *m)
+{
+    cs_calibrate_options options = {.n_ranks = m->given_ranks};
+    cs_calibration      *c       = NULL;
+    cs_error             err     = {0};
+
+    cr_assert_eq(cs_calibrate(&path, 1, &options, &c, &err), CS_OK, "%s: %s: %s", m->log, err.where,
+                 err.message);
+    return c;
+}
+
+Test(measured_logs, rows_ranks_and_rates)
+{
+    for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
+        const measured *m = &logs[i];
+        char            path[512];
+        cs_calibration *c;
+        double          rate;
+
+        if (!find_log(m->log, path, sizeof path)) {
+            continue;
+        }
+        c = calibrate(path, m);
+        cr_expect_eq(c->collective, m->collective, "%s", m->log);
+        cr_expect_eq(c->n_ranks, m->n_ranks, "%s: %u ranks", m->log, c->n_ranks);
+        cr_expect_eq(c->n_points, m->n_rows, "%s: %zu rows", m->log, c->n_points);
+        rate = 1e-9 / c->regimes[c->n_regimes - 1].line.slope_s_per_byte;
+        cr_expect_float_eq(rate / m->rate_GBps, 1, m->tolerance, "%s: %.2f GB/s", m->log, rate);
+        cs_calibration_free(c);
+    }
+}
+
+/* What is shipped in traces/ is what the logs give. */
+Test(measured_logs, shipped_calibrations)
+{
+    for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
+        const measured *m = &logs[i];
+        cs_calibration *c, *shipped = NULL;
+        char            path[512];
+
+        if (!find_log(m->log, path, sizeof path)) {
+            continue;
+        }
+        c = calibrate(path, m);
+        snprintf(path, sizeof path, "%s/traces/%s.json", COLLSIM_SOURCE_DIR, m->calibration);
+        cr_assert_eq(cs_calibration_load(path, &shipped, NULL), CS_OK, "%s", path);
+        cr_expect_eq(shipped->n_regimes, c->n_regimes, "%s", m->log);
+        for (size_t r = 0; r < c->n_regimes && r < shipped->n_regimes; r++) {
+            cr_expect_eq(shipped->regimes[r].max_bytes, c->regimes[r].max_bytes);
+            cr_expect_float_eq(shipped->regimes[r].bandwidth_Bps / c->regimes[r].bandwidth_Bps, 1,
+                               1e-9);
+            cr_expect_leq(fabs(shipped->regimes[r].alpha_s - c->regimes[r].alpha_s), 1e-12);
+        }
+        cs_calibration_free(c);
+        cs_calibration_free(shipped);
+    }
+}
+
+/* One line through everything from 1 KiB on, as relative least squares: known from a separate
+ * computation for these tables: 40 us, 120.8 GB/s and 14.5 % mean, 38.5 % largest error. */
+Test(measured_logs, one_line_is_not_enough)
+{
+    char            path[512];
+    cs_nccl_log    *log = NULL;
+    const measured *m   = &logs[0];
+    cs_point        points[40];
+    size_t          n = 0;
+    FILE           *file;
+    char            text[8192];
+    size_t          length;
+    cs_fit          one = {0}, best = {0};
+
+    if (!find_log(m->log, path, sizeof path)) {
+        return;
+    }
+    file = fopen(path, "rb");
+    cr_assert_not_null(file);
+    length = fread(text, 1, sizeof text, file);
+    fclose(file);
+    cr_assert_eq(cs_nccl_log_parse(text, length, path, &log, NULL), CS_OK);
+    cr_assert_eq(log->n_empty, m->n_empty);
+    cr_assert_str_eq(log->device, "A100-SXM4-40GB");
+    for (size_t r = 0; r < log->n_rows; r++) {
+        if (log->rows[r].size_bytes >= 1024) {
+            points[n++] = (cs_point){log->rows[r].size_bytes,
+                                     log->rows[r].timings[CS_NCCL_OUT_OF_PLACE].time_s};
+        }
+    }
+    cr_assert_eq(cs_fit_regimes(points, n, 1, &one, NULL), CS_OK);
+    cr_assert_eq(cs_fit_regimes(points, n, 0, &best, NULL), CS_OK);
+    cr_expect_float_eq(one.regimes[0].line.intercept_s, 40e-6, 0.5e-6);
+    cr_expect_float_eq(1e-9 / one.regimes[0].line.slope_s_per_byte, 120.8, 0.1);
+    cr_expect_float_eq(one.in_sample.mean_ratio, 0.145, 0.001);
+    cr_expect_float_eq(one.in_sample.max_ratio, 0.385, 0.001);
+    cr_expect_lt(best.in_sample.max_ratio, 0.05);
+    cs_nccl_log_free(log);
+}
+
+/* The log of two racks names rank 143, and its rates are those of 128 ranks. */
+Test(measured_logs, two_racks_contradict_themselves)
+{
+    cs_calibrate_options options = {0};
+    cs_calibration      *c       = NULL;
+    cs_error             err     = {0};
+    char                 path[512];
+    const char          *paths[1] = {path};
+
+    if (!find_log("gb200_nvl72_2racks_coreweave_allreduce_readme.txt", path, sizeof path)) {
+        return;
+    }
+    cr_assert_eq(cs_calibrate(paths, 1, &options, &c, &err), CS_EPARSE);
+    cr_assert_eq(err.input_line, 4);
+    cr_assert_str_eq(err.message,
+                     "144 ranks by this line, but busbw / algbw is that of 128: give the "
+                     "number of ranks");
+}
+
+Test(measured_logs, what_cannot_be_calibrated)
+{
+    cs_calibrate_options options = {0};
+    cs_calibration      *c       = NULL;
+    char                 path[512];
+    const char          *paths[1] = {path};
+
+    if (find_log("a100x8_superbench_nccl_broadcast.log", path, sizeof path)) {
+        cr_assert_eq(cs_calibrate(paths, 1, &options, &c, NULL), CS_ENOTSUP);
+    }
+    if (find_log("issue_EESSI716_osu_bw_a100x2_nv4.txt", path, sizeof path)) {
+        cr_assert_eq(cs_calibrate(paths, 1, &options, &c, NULL), CS_EPARSE);
+    }
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* traces/calibrate.c -- see calibrate.h.
+ *
+ * The logs are checked against each other, the points of the chosen side are pooled and sorted
+ * by size and time, fitted (fit.c), and the lines are turned into port parameters
+ * (calibration.c).
+ */
+#include "traces/calibrate.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "traces/log_line.h"
+#include "traces/plain_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static cs_status check_collective(const cs_nccl_log *log, const cs_calibrate_options *options,
+                                  cs_error *err)
+{
+    bool is_known = log->collective_from != CS_NCCL_UNKNOWN;
+
+    if (!is_known && log->program[0] != '\0') {
+        return CS_FAIL(err, CS_ENOTSUP, "collective",
+                       "%s cannot be calibrated, accepted: allreduce, allgather, reducescatter, "
+                       "alltoall",
+                       log->program);
+    }
+    if (!is_known && !options->has_collective) {
+        return CS_FAIL(err, CS_EINVAL, "collective", "the log does not say which it is: give it");
+    }
+    if (is_known && options->has_collective && log->collective != options->collective) {
+        return CS_FAIL(err, CS_EINVAL, "collective", "the log is of %s, not of %s",
+                       cs_collective_name(log->collective),
+                       cs_collective_name(options->collective));
+    }
+    return CS_OK;
+}
+
+static cs_status check_rows(const cs_nccl_log *log, const cs_calibrate_options *options,
+                            int *line_p, cs_error *err)
+{
+    for (size_t r = 0; r < log->n_rows; r++) {
+        const cs_nccl_timing *timing = &log->rows[r].timings[options->column];
+
+        if (!log->is_deviation && timing->is_checked && timing->n_wrong > 0) {
+            *line_p = (int)log->rows[r].line;
+            return CS_FAIL(err, CS_EINVAL, "#wrong",
+                           "%.0f wrong results: a table with wrong results is no measurement",
+                           timing->n_wrong);
+        }
+    }
+    return CS_OK;
+}
+
+/* Is the log fit for a calibration at all? */
+static cs_status check_log(const cs_nccl_log *log, const char *name,
+                           const cs_calibrate_options *options, cs_error *err)
+{
+    int       line   = 0;
+    cs_status status = check_collective(log, options, err);
+
+    if (status == CS_OK && log->n_ranks == 0 && options->n_ranks == 0) {
+        status = CS_FAIL(err, CS_EINVAL, "ranks",
+                         "the log does not say how many: no Rank lines, and busbw / algbw is too "
+                         "coarse; give the number");
+    }
+    if (status == CS_OK && log->is_cputime) {
+        status = CS_FAIL(err, CS_EINVAL, "time",
+                         "the log has CPU times (-C), not those of the operation");
+    }
+    if (status == CS_OK) {
+        status = check_rows(log, options, &line, err);
+    }
+    if (status != CS_OK) {
+        cs_error_locate(err, name, line, 0);
+    }
+    return status;
+}
+
+static cs_collective collective_of(const cs_nccl_log *log, const cs_calibrate_options *options)
+{
+    return options->has_collective ? options->collective : log->collective;
+}
+
+static uint32_t ranks_of(const cs_nccl_log *log, const cs_calibrate_options *options)
+{
+    return options->n_ranks > 0 ? options->n_ranks : log->n_ranks;
+}
+
+/* May the two logs be pooled? */
+static cs_status check_pair(const cs_nccl_log *a, const cs_nccl_log *b, const char *name_b,
+                            const cs_calibrate_options *options, cs_error *err)
+{
+    cs_collective collective_a = collective_of(a, options);
+    cs_collective collective_b = collective_of(b, options);
+    cs_status     status       = CS_OK;
+
+    if (collective_a != collective_b || ranks_of(a, options) != ranks_of(b, options)) {
+        status = CS_FAIL(err, CS_EINVAL, "",
+                         "%s on %u ranks, but the first log is of %s on %u: only logs of the same "
+                         "are pooled, calibrate the others on their own",
+                         cs_collective_name(collective_b), ranks_of(b, options),
+                         cs_collective_name(collective_a), ranks_of(a, options));
+    } else if (a->device[0] != '\0' && b->device[0] != '\0' && strcmp(a->device, b->device) != 0) {
+        status = CS_FAIL(err, CS_EINVAL, "",
+                         "measured on %s, but the first log on %s: calibrate each on its own",
+                         b->device, a->device);
+    }
+    cs_error_locate(err, name_b, 0, 0);
+    return status;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const cs_point *p = a, *q = b;
+
+    if (p->bytes != q->bytes) {
+        return p->bytes < q->bytes ? -1 : 1;
+    }
+    return (p->time_s > q->time_s) - (p->time_s < q->time_s);
+}
+
+/* All points of the chosen side, sorted; the caller frees them. */
+static cs_status pool(const cs_nccl_log *const *logs, size_t n, cs_nccl_side side,
+                      cs_point **points_p, size_t *n_points_p, cs_error *err)
+{
+    cs_point *points;
+    size_t    n_rows = 0, n_points = 0;
+
+    for (size_t l = 0; l < n; l++) {
+        n_rows += logs[l]->n_rows;
+    }
+    points = CS_NEW(cs_point, n_rows);
+    if (points == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu rows", n_rows);
+    }
+    for (size_t l = 0; l < n; l++) {
+        for (size_t r = 0; r < logs[l]->n_rows; r++) {
+            const cs_nccl_row *row = &logs[l]->rows[r];
+            if (row->timings[side].is_measured) {
+                points[n_points++] = (cs_point){row->size_bytes, row->timings[side].time_s};
+            }
+        }
+    }
+    qsort(points, n_points, sizeof *points, by_size);
+    *points_p   = points;
+    *n_points_p = n_points;
+    return CS_OK;
+}
+
+/* The lines' cost-model parameters: A = steps alpha, B = steps wire_ratio beta. */
+static cs_status take_fit(cs_calibration *c, const cs_fit *fit, cs_error *err)
+{
+    double    steps = 0, wire_ratio = 0;
+    cs_status status = cs_calibration_steps(c->collective, c->n_ranks, &steps, &wire_ratio, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    for (size_t r = 0; r < fit->n_regimes; r++) {
+        const cs_regime_fit *from = &fit->regimes[r];
+
+        c->regimes[r] = (cs_regime){
+            .min_bytes     = from->min_bytes,
+            .max_bytes     = from->max_bytes,
+            .n_points      = from->n_points,
+            .line          = from->line,
+            .alpha_s       = from->line.intercept_s / steps,
+            .bandwidth_Bps = steps * wire_ratio / from->line.slope_s_per_byte,
+            .in_sample     = from->in_sample,
+            .held_out      = from->held_out,
+        };
+    }
+    c->n_regimes = fit->n_regimes;
+    c->in_sample = fit->in_sample;
+    c->held_out  = fit->held_out;
+    return CS_OK;
+}
+
+/* `given` if there is one, else `found`. */
+static void set_text(char *to, size_t bytes, const char *given, const char *found)
+{
+    cs_plain_text(to, bytes, given != NULL ? given : found);
+}
+
+/* The logs' names without folders, as many as fit. */
+static void name_sources(cs_calibration *c, const char *const *names, size_t n)
+{
+    size_t used = 0;
+
+    for (size_t l = 0; l < n && used + 3 < sizeof c->source; l++) {
+        const char *slash = strrchr(names[l], '/');
+
+        cs_plain_text(c->source + used, sizeof c->source - used, l > 0 ? ", " : "");
+        used += strlen(c->source + used);
+        cs_plain_text(c->source + used, sizeof c->source - used,
+                      slash != NULL ? slash + 1 : names[l]);
+        used += strlen(c->source + used);
+    }
+}
+
+static void describe(cs_calibration *c, const cs_nccl_log *log, const char *const *names, size_t n,
+                     const cs_calibrate_options *options)
+{
+    c->collective  = collective_of(log, options);
+    c->n_ranks     = ranks_of(log, options);
+    c->extrapolate = options->extrapolate;
+    c->column      = options->column;
+    set_text(c->machine, sizeof c->machine, options->machine, log->device);
+    set_text(c->versions, sizeof c->versions, options->versions, log->versions);
+    set_text(c->date, sizeof c->date, options->date, "");
+    set_text(c->note, sizeof c->note, options->note, "");
+    if (options->source != NULL) {
+        set_text(c->source, sizeof c->source, options->source, "");
+    } else {
+        name_sources(c, names, n);
+    }
+}
+
+static cs_status check_logs(const cs_nccl_log *const *logs, const char *const *names, size_t n,
+                            const cs_calibrate_options *options, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    for (size_t l = 0; l < n && status == CS_OK; l++) {
+        status = check_log(logs[l], names[l], options, err);
+        if (status == CS_OK && l > 0) {
+            status = check_pair(logs[0], logs[l], names[l], options, err);
+        }
+    }
+    return status;
+}
+
+static cs_status calibrate(cs_calibration *c, const cs_nccl_log *const *logs, size_t n,
+                           const cs_calibrate_options *options, cs_error *err)
+{
+    cs_fit    fit    = {0};
+    cs_point *points = NULL;
+    cs_status status = pool(logs, n, options->column, &points, &c->n_points, err);
+
+    if (status == CS_OK) {
+        status = cs_fit_regimes(points, c->n_points, options->max_regimes, &fit, err);
+    }
+    if (status == CS_OK) {
+        status = take_fit(c, &fit, err);
+    }
+    cs_free(points);
+    return status;
+}
+
+cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *names, size_t n,
+                            const cs_calibrate_options *options, cs_calibration **calibration_p,
+                            cs_error *err)
+{
+    cs_calibration *c;
+    cs_status       status;
+
+    if (n == 0) {
+        return CS_FAIL(err, CS_EINVAL, "", "no log given, accepted: one or more");
+    }
+    status = check_logs(logs, names, n, options, err);
+    if (status != CS_OK) {
+        return status;
+    }
+    c = CS_NEW(cs_calibration, 1);
+    if (c == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a calibration");
+    }
+    describe(c, logs[0], names, n, options);
+    status = calibrate(c, logs, n, options, err);
+    if (status != CS_OK) {
+        cs_error_locate(err, names[0], 0, 0);
+        cs_calibration_free(c);
+        return status;
+    }
+    *calibration_p = c;
+    return CS_OK;
+}
+
+static cs_status read_log(const char *path, const cs_calibrate_options *options,
+                          cs_nccl_log **log_p, cs_error *err)
+{
+    char     *text   = NULL;
+    size_t    length = 0;
+    cs_status status = cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err);
+
+    if (status == CS_OK) {
+        status = cs_nccl_log_parse_for(text, length, path, options->n_ranks, log_p, err);
+    }
+    cs_free(text);
+    return status;
+}
+
+cs_status cs_calibrate(const char *const *paths, size_t n, const cs_calibrate_options *options,
+                       cs_calibration **calibration_p, cs_error *err)
+{
+    cs_nccl_log **logs   = CS_NEW(cs_nccl_log *, n);
+    cs_status     status = CS_OK;
+
+    if (logs == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu logs", n);
+    }
+    for (size_t l = 0; l < n && status == CS_OK; l++) {
+        status = read_log(paths[l], options, &logs[l], err);
+    }
+    if (status == CS_OK) {
+        status = cs_calibrate_logs((const cs_nccl_log *const *)logs, paths, n, options,
+                                   calibration_p, err);
+    }
+    for (size_t l = 0; l < n; l++) {
+        cs_nccl_log_free(logs[l]);
+    }
+    cs_free(logs);
+    return status;
+}

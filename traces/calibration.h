@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* traces/calibration.h -- alpha and beta of a real machine, per range of sizes, with what they
+ * are worth: confidence intervals, held-out errors, and where they come from.
+ *
+ * The measured times are described by t(S) = A + B S in each regime (fit.h). The port
+ * parameters alpha_s and bandwidth_Bps are those with which the cost model of the ring
+ * (AllReduce, AllGather, ReduceScatter) or of pairwise exchange (AlltoAll) takes just A + B S;
+ * they are effective values, not those of a wire: NCCL changes algorithm and protocol with
+ * the size, which is why there are regimes. See sim/doc/calibration.md.
+ *
+ * A calibration answers only for the collective, the number of ranks and the range of sizes
+ * that were measured.
+ */
+#ifndef CS_TRACES_CALIBRATION_H
+#define CS_TRACES_CALIBRATION_H
+
+#include "base/text.h"
+#include "cs/scenario.h"
+#include "traces/fit.h"
+#include "traces/nccl_tests.h"
+
+/* A regime: t(S) = A + B S for min_bytes <= S <= max_bytes. */
+typedef struct cs_regime {
+    uint64_t     min_bytes, max_bytes;
+    size_t       n_points;
+    cs_line      line;
+    double       alpha_s;       /* of one port; >= 0 */
+    double       bandwidth_Bps; /* of one port; > 0 */
+    cs_fit_error in_sample, held_out;
+} cs_regime;
+
+typedef struct cs_calibration {
+    cs_collective collective;
+    uint32_t      n_ranks;
+    bool          extrapolate; /* other numbers of ranks are answered, too; default: not */
+    cs_nccl_side  column;      /* which side of the table was used */
+    size_t        n_points;
+    char          machine[128]; /* texts may be empty */
+    char          versions[128];
+    char          source[256];
+    char          date[64];
+    char          note[320];
+    size_t        n_regimes; /* 1 .. CS_MAX_REGIMES, ranges adjoin and increase */
+    cs_regime     regimes[CS_MAX_REGIMES];
+    cs_fit_error  in_sample, held_out; /* over all points */
+} cs_calibration;
+
+/* Frees a calibration of cs_calibrate() or cs_calibration_load(); NULL is allowed. */
+void cs_calibration_free(cs_calibration *calibration);
+
+/* The port parameters for one operation, from the regime that holds `bytes` (nccl-tests'
+ * size column). CS_ENOTSUP, with what is accepted, for another collective, for a size outside
+ * the measured range, and for another number of ranks unless `extrapolate` is set. */
+cs_status cs_calibration_apply(const cs_calibration *calibration, cs_collective collective,
+                               uint32_t n_ranks, uint64_t bytes, double *alpha_s_p,
+                               double *bandwidth_Bps_p, cs_error *err);
+
+/* The time of one operation: A + B S, or the cost model's time for another number of ranks.
+ * Refuses as cs_calibration_apply() does. */
+cs_status cs_calibration_predict(const cs_calibration *calibration, cs_collective collective,
+                                 uint32_t n_ranks, uint64_t bytes, double *time_s_p, cs_error *err);
+
+/* The cost model t = steps (alpha + wire_ratio S beta): how many steps, and which part of S
+ * passes a port in each. CS_ENOTSUP for collectives whose time depends on an unknown depth
+ * (broadcast, reduce) and for a single rank. */
+cs_status cs_calibration_steps(cs_collective collective, uint32_t n_ranks, double *steps_p,
+                               double *wire_ratio_p, cs_error *err);
+
+/* A table for people, with units in the header. */
+void cs_calibration_table(const cs_calibration *calibration, cs_text *text);
+
+/* "1 KiB", "8 GiB", "1000 B": a size without rounding. */
+void cs_calibration_bytes_text(uint64_t bytes, char text[32]);
+
+#endif

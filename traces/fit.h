@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* traces/fit.h -- measured times over sizes as a few regimes, each a line t(S) = A + B S.
+ *
+ * A regime is a run of consecutive sizes, at least three of them. Number and places of the
+ * breaks are those with the smallest information criterion (BIC) of all segmentations, found
+ * exactly by dynamic programming. See sim/doc/calibration.md for what that means and what not.
+ */
+#ifndef CS_TRACES_FIT_H
+#define CS_TRACES_FIT_H
+
+#include "cs/error.h"
+#include "traces/line_fit.h"
+
+enum {
+    CS_MAX_REGIMES    = 6,
+    CS_REGIME_SIZES   = 3, /* at least so many different sizes in a regime */
+    CS_MAX_FIT_POINTS = 1024,
+    CS_MAX_FOLDS      = 64,
+};
+
+/* Relative errors |fitted - measured| / measured. */
+typedef struct cs_fit_error {
+    double mean_ratio, max_ratio;
+    size_t n; /* points behind the two numbers */
+} cs_fit_error;
+
+typedef struct cs_regime_fit {
+    size_t   first, n_points;      /* of the points */
+    uint64_t min_bytes, max_bytes; /* where it holds: a break lies at the geometric mean of
+                                      the sizes on its two sides */
+    cs_line      line;
+    cs_fit_error in_sample, held_out;
+} cs_regime_fit;
+
+typedef struct cs_fit {
+    size_t        n_regimes;
+    cs_regime_fit regimes[CS_MAX_REGIMES];
+    double        criterion;           /* BIC */
+    cs_fit_error  in_sample, held_out; /* over all points */
+    size_t        n_folds;             /* refits behind held_out */
+} cs_fit;
+
+/* Fit 3 .. CS_MAX_FIT_POINTS points, sorted by size, with at most `max_regimes` regimes (0:
+ * CS_MAX_REGIMES). Held-out errors: the sizes are left out one after the other (with more than
+ * CS_MAX_FOLDS sizes, every CS_MAX_FOLDS-th of them together), everything is fitted again
+ * without them, breaks included, and predicted; the first and the last size are predicted by
+ * extending the outer regime. CS_EINVAL when there is no segmentation with growing times.
+ * O(folds * n^2 * regimes). */
+cs_status cs_fit_regimes(const cs_point *points, size_t n, size_t max_regimes, cs_fit *fit_p,
+                         cs_error *err);
+
+/* The regime that holds for a size; the outer one outside the range. */
+const cs_regime_fit *cs_fit_at(const cs_fit *fit, uint64_t bytes);
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* traces/nccl_row.c -- see nccl_row.h.
+ *
+ * After size, count and type come an operation (a word, may be blank), a root (absent in old
+ * logs), then 8 fields, or 16 with per-iteration columns: time, algbw, busbw, #wrong and, with
+ * 16, four more, for each of the two sides; last a time stamp of two fields, which is dropped.
+ * So the number of fields behind the operation says which of them there are.
+ */
+#include "traces/nccl_row.h"
+
+#include "cs/units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A printed number: its value, and half a unit of its last digit. */
+typedef struct printed {
+    double value, half;
+} printed;
+
+uint32_t cs_nccl_type_bytes(const char *type)
+{
+    static const struct {
+        const char *name;
+        uint32_t    bytes;
+    } types[] = {
+        {"float", 4},    {"half", 2},     {"bfloat16", 2}, {"double", 8},
+        {"int8", 1},     {"uint8", 1},    {"int32", 4},    {"uint32", 4},
+        {"int64", 8},    {"uint64", 8},   {"f8e4m3", 1},   {"f8e5m2", 1},
+        {"fp8_e4m3", 1}, {"fp8_e5m2", 1}, {"char", 1},     {"int", 4},
+    };
+
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        if (strcmp(type, types[t].name) == 0) {
+            return types[t].bytes;
+        }
+    }
+    return 0;
+}
+
+static bool is_number(const char *text)
+{
+    return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
+bool cs_nccl_row_is(const cs_log_line *line)
+{
+    const cs_log_token *tokens = line->tokens;
+
+    if (line->is_comment || line->n_tokens < 3) {
+        return false;
+    }
+    return cs_nccl_type_bytes(tokens[2].text) > 0 ||
+           (is_number(tokens[0].text) && is_number(tokens[1].text) && line->n_tokens >= 11);
+}
+
+/* Half a unit of the last digit of a number that is known to be one. */
+static double half_unit(const char *text)
+{
+    const char *exponent = strpbrk(text, "eE");
+    const char *point    = strchr(text, '.');
+    long        power    = exponent != NULL ? strtol(exponent + 1, NULL, 10) : 0;
+
+    if (point != NULL) {
+        power -= (long)strspn(point + 1, "0123456789");
+    }
+    return 0.5 * pow(10.0, (double)power);
+}
+
+static bool read_number(const char *text, printed *number_p)
+{
+    double value = 0;
+
+    if (cs_parse_number(text, &value, "", NULL) != CS_OK) {
+        return false;
+    }
+    *number_p = (printed){value, half_unit(text)};
+    return true;
+}
+
+static cs_status read_integer(cs_log_line *line, size_t index, const char *name, uint64_t *value_p,
+                              cs_error *err)
+{
+    const char *text = line->tokens[index].text;
+
+    line->fault_column = line->tokens[index].column;
+    if (!is_number(text) ||
+        cs_parse_integer(text, 0, (uint64_t)1 << 53, value_p, name, NULL) != CS_OK) {
+        return CS_FAIL(err, CS_EPARSE, name, "'%.40s', accepted: an integer from 0 to 2^53", text);
+    }
+    return CS_OK;
+}
+
+static cs_status read_head(cs_log_line *line, cs_nccl_row *row, cs_error *err)
+{
+    const char *type   = line->tokens[2].text;
+    cs_status   status = read_integer(line, 0, "size", &row->size_bytes, err);
+
+    if (status == CS_OK) {
+        status = read_integer(line, 1, "count", &row->count, err);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    line->fault_column = line->tokens[2].column;
+    if (cs_nccl_type_bytes(type) == 0) {
+        return CS_FAIL(err, CS_EPARSE, "type", "'%.40s', accepted: a type of nccl-tests as float",
+                       type);
+    }
+    memcpy(row->type, type, strlen(type) + 1);
+    row->line = (uint32_t)line->number;
+    return CS_OK;
+}
+
+/* A rate in GB/s; `name` is the column's. */
+static cs_status read_rate(cs_log_line *line, size_t index, const char *name, printed *rate_p,
+                           cs_error *err)
+{
+    const char *text = line->tokens[index].text;
+
+    line->fault_column = line->tokens[index].column;
+    if (!read_number(text, rate_p) || rate_p->value < 0) {
+        return CS_FAIL(err, CS_EPARSE, name, "'%.40s', accepted: GB/s, 0 or more", text);
+    }
+    return CS_OK;
+}
+
+static cs_status read_wrong(cs_log_line *line, size_t index, cs_nccl_timing *timing, cs_error *err)
+{
+    const char *text  = line->tokens[index].text;
+    printed     wrong = {0};
+
+    line->fault_column = line->tokens[index].column;
+    if (strcmp(text, "N/A") == 0) {
+        return CS_OK;
+    }
+    if (!read_number(text, &wrong) || wrong.value < 0) {
+        return CS_FAIL(err, CS_EPARSE, "#wrong", "'%.40s', accepted: a number or N/A", text);
+    }
+    timing->is_checked = true;
+    timing->n_wrong    = wrong.value;
+    return CS_OK;
+}
+
+/* Where busbw / algbw lies, given that both are rounded. */
+static void set_ratio(cs_nccl_timing *timing, printed algbw, printed busbw)
+{
+    double low  = busbw.value - busbw.half;
+    double room = algbw.value - algbw.half;
+
+    timing->ratio_low  = low > 0 ? low / (algbw.value + algbw.half) : 0;
+    timing->ratio_high = room > 0 ? (busbw.value + busbw.half) / room : HUGE_VAL;
+}
+
+/* The four fields of one side, from `index` on. */
+static cs_status read_side(cs_log_line *line, size_t index, cs_nccl_timing *timing, cs_error *err)
+{
+    const char *text = line->tokens[index].text;
+    printed     time = {0}, algbw = {0}, busbw = {0};
+    cs_status   status;
+
+    if (strcmp(text, "N/A") == 0) {
+        return CS_OK;
+    }
+    line->fault_column = line->tokens[index].column;
+    if (!read_number(text, &time) || time.value <= 0) {
+        return CS_FAIL(err, CS_EPARSE, "time", "'%.40s', accepted: microseconds above 0, or N/A",
+                       text);
+    }
+    status = read_rate(line, index + 1, "algbw", &algbw, err);
+    if (status == CS_OK) {
+        status = read_rate(line, index + 2, "busbw", &busbw, err);
+    }
+    if (status == CS_OK) {
+        status = read_wrong(line, index + 3, timing, err);
+    }
+    timing->is_measured = true;
+    timing->time_s      = time.value * 1e-6;
+    timing->algbw_Bps   = algbw.value * 1e9;
+    timing->busbw_Bps   = busbw.value * 1e9;
+    set_ratio(timing, algbw, busbw);
+    return status;
+}
+
+/* "2026-01-31 12:00:00" at the end of a row. */
+static bool has_timestamp(const cs_log_line *line)
+{
+    const char *date, *time;
+
+    if (line->n_tokens < 2 || line->n_tokens > CS_LOG_MAX_TOKENS) {
+        return false;
+    }
+    date = line->tokens[line->n_tokens - 2].text;
+    time = line->tokens[line->n_tokens - 1].text;
+    return strlen(date) == 10 && date[4] == '-' && date[7] == '-' && strlen(time) == 8 &&
+           time[2] == ':' && time[5] == ':';
+}
+
+/* The optional fields between type and time. Sets *first_p to the index of the first time
+ * and *side_p to the number of fields of a side. */
+static cs_status read_middle(cs_log_line *line, cs_nccl_row *row, size_t *first_p, size_t *side_p,
+                             cs_error *err)
+{
+    size_t      end   = line->n_tokens - (has_timestamp(line) ? 2 : 0);
+    size_t      at    = 3;
+    const char *redop = end > 3 ? line->tokens[3].text : "";
+    size_t      fields;
+
+    if (redop[0] >= 'a' && redop[0] <= 'z' && strlen(redop) < sizeof row->redop &&
+        strcmp(redop, "nan") != 0 && strcmp(redop, "inf") != 0) {
+        memcpy(row->redop, redop, strlen(redop) + 1);
+        at++;
+    }
+    fields    = end - at;
+    row->root = CS_NCCL_NO_ROOT;
+    if (fields == 9 || fields == 17) {
+        printed root       = {0};
+        line->fault_column = line->tokens[at].column;
+        if (!read_number(line->tokens[at].text, &root) || root.half != 0.5 || root.value < -1 ||
+            root.value >= CS_MAX_RANKS) {
+            return CS_FAIL(err, CS_EPARSE, "root", "'%.40s', accepted: a rank, or -1",
+                           line->tokens[at].text);
+        }
+        row->root = (int32_t)root.value;
+        at++;
+        fields--;
+    }
+    if (fields != 8 && fields != 16) {
+        line->fault_column = line->tokens[0].column;
+        return CS_FAIL(err, CS_EPARSE, "",
+                       "a row with %zu fields behind type and redop, accepted: 8 or 16, and a root",
+                       fields);
+    }
+    *first_p = at;
+    *side_p  = fields / 2;
+    return CS_OK;
+}
+
+cs_status cs_nccl_row_read(cs_log_line *line, cs_nccl_row *row_p, cs_error *err)
+{
+    cs_nccl_row row   = {0};
+    size_t      first = 0, side_fields = 0;
+    cs_status   status = read_head(line, &row, err);
+
+    if (status == CS_OK && row.size_bytes > 0) {
+        status = read_middle(line, &row, &first, &side_fields, err);
+        for (size_t side = 0; status == CS_OK && side < CS_NCCL_SIDES; side++) {
+            status = read_side(line, first + side * side_fields, &row.timings[side], err);
+        }
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    line->fault_column = 0;
+    if (row.size_bytes > 0 && !row.timings[0].is_measured && !row.timings[1].is_measured) {
+        return CS_FAIL(err, CS_EPARSE, "time", "N/A out-of-place and in-place");
+    }
+    *row_p = row;
+    return CS_OK;
+}
+
+cs_status cs_nccl_row_check(const cs_nccl_row *row, cs_error *err)
+{
+    for (size_t side = 0; side < CS_NCCL_SIDES; side++) {
+        const cs_nccl_timing *timing = &row->timings[side];
+        double                expected_Bps;
+
+        if (!timing->is_measured) {
+            continue;
+        }
+        expected_Bps = (double)row->size_bytes / timing->time_s;
+        if (fabs(timing->algbw_Bps - expected_Bps) > 0.01e9 + 0.05 * expected_Bps) {
+            return CS_FAIL(err, CS_EPARSE, "algbw",
+                           "%.2f GB/s %s is not size / time = %.2f GB/s: columns are shifted, or "
+                           "the row is not of one table",
+                           timing->algbw_Bps * 1e-9, cs_nccl_side_name((cs_nccl_side)side),
+                           expected_Bps * 1e-9);
+        }
+    }
+    return CS_OK;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* traces/nccl_tests.h -- what a log of nccl-tests says, and where it contradicts itself.
+ *
+ * One log holds one table of one program (all_reduce_perf, all_gather_perf, ...). Rows are
+ *   size count type [redop] [root] time algbw busbw #wrong  time algbw busbw #wrong
+ * with the out-of-place side first; with per-iteration columns each side has four more, and a
+ * time stamp may follow. Units of the table: bytes, us, GB/s = 1e9 B/s; of the struct: SI.
+ * Rows of size 0 are skipped and counted; every other line that is no row is skipped, too.
+ *
+ * The columns check each other: algbw must be size / time, and busbw / algbw is a function of
+ * the number of ranks (nccl-tests, doc/PERFORMANCE.md), which must be the same in all rows and
+ * fit the "# Rank" lines. Two tables in one log are refused: what stands between them cannot
+ * be told apart.
+ *
+ * Left out: the JSON output of nccl-tests; what is in columns after the sixteen.
+ */
+#ifndef CS_TRACES_NCCL_TESTS_H
+#define CS_TRACES_NCCL_TESTS_H
+
+#include "cs/scenario.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum cs_nccl_side { CS_NCCL_OUT_OF_PLACE, CS_NCCL_IN_PLACE, CS_NCCL_SIDES } cs_nccl_side;
+
+/* "out-of-place" or "in-place"; static storage. */
+const char *cs_nccl_side_name(cs_nccl_side side);
+
+typedef struct cs_nccl_timing {
+    bool   is_measured; /* false: N/A in the log, the rest is 0 */
+    bool   is_checked;  /* the log says how many results were wrong */
+    double n_wrong;     /* old logs: the largest deviation, see is_deviation */
+    double time_s;
+    double algbw_Bps, busbw_Bps;
+    double ratio_low, ratio_high; /* what busbw / algbw can be, as both are rounded */
+} cs_nccl_timing;
+
+/* The root of a row without that column. */
+#define CS_NCCL_NO_ROOT INT32_MIN
+
+typedef struct cs_nccl_row {
+    uint64_t       size_bytes;
+    uint64_t       count;     /* elements, as the log has it */
+    char           type[16];  /* "float" */
+    char           redop[16]; /* "sum", "none", or empty where the column is blank */
+    int32_t        root;
+    uint32_t       line; /* in the log */
+    cs_nccl_timing timings[CS_NCCL_SIDES];
+} cs_nccl_row;
+
+/* Where the collective is known from. */
+typedef enum cs_nccl_evidence {
+    CS_NCCL_UNKNOWN,
+    CS_NCCL_STATED,  /* "# Collective test concluded: all_reduce_perf", or "starting" */
+    CS_NCCL_COMMAND, /* the program's name stands elsewhere in the log */
+    CS_NCCL_COLUMNS, /* from the columns and from busbw / algbw */
+} cs_nccl_evidence;
+
+typedef struct cs_nccl_log {
+    cs_nccl_evidence collective_from; /* CS_NCCL_UNKNOWN: `collective` means nothing */
+    cs_collective    collective;
+    char             program[32];    /* e.g. "all_reduce_perf", or empty */
+    uint32_t         n_ranks;        /* 0: neither the Rank lines nor the rates say it */
+    uint32_t         n_ranks_listed; /* by the Rank lines; 0: none */
+    uint32_t         n_ranks_low;    /* what busbw / algbw allows; 0, 0: nothing known */
+    uint32_t         n_ranks_high;
+    bool             is_deviation; /* n_wrong is a deviation (column "error"), not a count */
+    bool             is_cputime;   /* times are those of the CPU, not of the operation */
+    char             device[64];   /* of the Rank lines, or empty */
+    char             versions[96]; /* of NCCL and nccl-tests, or empty */
+    cs_nccl_row     *rows;         /* sizes increase strictly */
+    size_t           n_rows;       /* >= 1 */
+    size_t           n_empty;      /* rows of size 0 */
+} cs_nccl_log;
+
+/* Read a log of `length` bytes (at most 256 MiB). `name` is its name in errors and may be
+ * NULL. On CS_OK *log_p is the caller's (cs_nccl_log_free). Errors carry the line, and the
+ * column where one is at fault. O(length). */
+cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, cs_nccl_log **log_p,
+                            cs_error *err);
+
+/* As above for a log whose number of ranks is known from elsewhere (0: it is not). The given
+ * number overrules the Rank lines; it must still fit busbw / algbw. */
+cs_status cs_nccl_log_parse_for(const char *text, size_t length, const char *name, uint32_t n_ranks,
+                                cs_nccl_log **log_p, cs_error *err);
+
+/* NULL is allowed. */
+void cs_nccl_log_free(cs_nccl_log *log);
+
+#endif
