@@ -201,30 +201,27 @@ static void add_fabrics(const stragglar *s, cs_transfer *out, size_t count)
  * chunks of the first rounds that do not exist yet are left out. */
 static size_t emit_roles(const stragglar *s, cs_transfer *out, uint32_t first, uint32_t end)
 {
-    uint32_t early = s->early, r = s->round, depth = s->depth, turn = r % depth;
-    uint32_t late  = s->options.straggler;
-    uint64_t base  = s->scenario->bytes / early;
-    uint32_t extra = (uint32_t)(s->scenario->bytes % early);
-    size_t   count = 0;
+    const cs_transfer model = {.round     = s->pre_rounds + s->round,
+                               .span      = 1,
+                               .flags     = CS_DONE_DST,
+                               .op_fabric = CS_OP_COPY};
+    const role *roles = s->roles;
+    uint64_t    tail = cs_tail_of(&model), base = s->scenario->bytes / s->early;
+    uint32_t    early = s->early, r = s->round, depth = s->depth, turn = r % depth;
+    uint32_t    late = s->options.straggler, extra = (uint32_t)(s->scenario->bytes % early);
+    size_t      count = 0;
 
     for (uint32_t p = first; p < end; p++) {
-        role     what  = s->roles[p];
+        role     what  = roles[p];
         uint32_t chunk = r - what.age;
         uint32_t src   = r + what.from, dst = r + p;
         uint32_t slot  = turn - what.age;
         src -= src >= early ? early : 0;
         dst -= dst >= early ? early : 0;
         slot += turn < what.age ? depth : 0;
-        out[count] = (cs_transfer){.src       = src + (src >= late),
-                                   .dst       = dst + (dst >= late),
-                                   .chunk     = chunk,
-                                   .src_slot  = (uint16_t)(what.is_home ? depth : slot),
-                                   .dst_slot  = (uint16_t)slot,
-                                   .bytes     = base + (chunk < extra),
-                                   .round     = s->pre_rounds + r,
-                                   .span      = 1,
-                                   .flags     = CS_DONE_DST,
-                                   .op_fabric = CS_OP_COPY};
+        uint32_t from = what.is_home != 0 ? depth : slot;
+        cs_transfer_put(&out[count], src + (src >= late), dst + (dst >= late), chunk,
+                        cs_slots(from, slot), base + (chunk < extra), tail);
         count += r >= what.age;
     }
     return count;

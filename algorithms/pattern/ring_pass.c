@@ -38,18 +38,18 @@ static uint32_t rank_at(const cs_ring_pass *p, uint32_t position)
 }
 
 /* Positions [first, first + count), chunks from `chunk` on, nothing wraps. */
-static void emit_run(const cs_ring_pass *p, cs_transfer *out, cs_transfer model, uint32_t first,
-                     uint32_t count, uint32_t chunk)
+static void emit_run(const cs_ring_pass *p, cs_transfer *out, const cs_transfer *model,
+                     uint32_t first, uint32_t count, uint32_t chunk)
 {
-    uint64_t base  = p->bytes / p->m;
-    uint32_t extra = (uint32_t)(p->bytes % p->m);
+    uint64_t base  = p->bytes / p->m, tail = cs_tail_of(model);
+    uint32_t extra = (uint32_t)(p->bytes % p->m), skip = p->skip;
+    uint32_t slots = cs_slots(model->src_slot, model->dst_slot);
+    uint32_t src   = first + (first >= skip);
 
-    for (uint32_t i = 0; i < count; i++) {
-        model.src   = rank_at(p, first + i);
-        model.dst   = rank_at(p, first + i + 1);
-        model.chunk = chunk + i;
-        model.bytes = base + (chunk + i < extra);
-        out[i]      = model;
+    for (uint32_t i = 0; i < count; i++, chunk++) {
+        uint32_t next = first + i + 1, dst = next + (next >= skip);
+        cs_transfer_put(&out[i], src, dst, chunk, slots, base + (chunk < extra), tail);
+        src = dst;
     }
 }
 
@@ -80,12 +80,12 @@ static uint32_t next_run(cs_ring_pass *p, cs_transfer *out, uint32_t room)
     uint32_t    count = smaller(room, m - chunk);
 
     if (first == m - 1) {
-        emit_run(p, out, model, first, 1, chunk);
+        emit_run(p, out, &model, first, 1, chunk);
         out[0].dst = rank_at(p, 0);
         count      = 1;
     } else {
         count = smaller(count, m - 1 - first);
-        emit_run(p, out, model, first, count, chunk);
+        emit_run(p, out, &model, first, count, chunk);
     }
     if (p->keep_slot != CS_RING_SLOT && p->step + 2 >= m) {
         add_kept_slots(p, out, count);

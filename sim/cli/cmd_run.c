@@ -78,14 +78,18 @@ static cs_status use_schedule(job *j, cs_error *err)
     if (status != CS_OK) {
         return status;
     }
-    snprintf(text, sizeof text, "%u", cs_stored_ranks(j->schedule));
+    snprintf(text, sizeof text, "%u", j->schedule->n_ranks);
     status = cs_config_set(config, "cluster.ranks", text, "--schedule", err);
     if (status == CS_OK) {
-        const char *name = cs_collective_name(cs_stored_collective(j->schedule));
+        const char *name = cs_collective_name(j->schedule->collective);
         status           = cs_config_set(config, "collective", name, "--schedule", err);
     }
+    if (status == CS_OK && j->schedule->gpus_per_server > 1) {
+        snprintf(text, sizeof text, "%u", j->schedule->gpus_per_server);
+        status = cs_config_set(config, "cluster.gpus_per_server", text, "--schedule", err);
+    }
     if (status == CS_OK && j->choice.sizes == NULL && j->choice.min_bytes == NULL) {
-        snprintf(text, sizeof text, "%llu", (unsigned long long)cs_stored_bytes(j->schedule));
+        snprintf(text, sizeof text, "%llu", (unsigned long long)j->schedule->bytes);
         status = cs_config_set(config, "bytes", text, "--schedule", err);
     }
     return status;
@@ -155,7 +159,7 @@ static cs_status run_index(job *j, size_t index, cs_case *c, cs_error *err)
         return status;
     }
     if (j->schedule != NULL) {
-        cs_options options = cs_stored_options(j->schedule);
+        cs_stored_options options = {j->schedule};
         return run_case(j, c, &cs_algorithm_stored, &options, &j->results[index], err);
     }
     return run_case(j, c, c->algorithm, &c->options, &j->results[index], err);

@@ -126,7 +126,7 @@ static cs_status set_option(cs_config *config, const char *prefix, const char *t
                             const char *origin, cs_error *err)
 {
     char        path[160], key[96];
-    const char *value;
+    const char *value = NULL;
     cs_status   status = split_pair(text, origin, key, sizeof key, &value, err);
 
     if (status != CS_OK) {
@@ -139,7 +139,7 @@ static cs_status set_option(cs_config *config, const char *prefix, const char *t
 static cs_status add_late(cs_config *config, const char *text, cs_error *err)
 {
     char        rank[32];
-    const char *time;
+    const char *time = NULL;
     uint64_t    number;
     cs_text     json   = {0};
     cs_status   status = split_pair(text, "--late", rank, sizeof rank, &time, err);
@@ -187,7 +187,7 @@ static void add_slow_text(cs_text *json, char *text)
 static cs_status add_slow(cs_config *config, const char *text, cs_error *err)
 {
     char        rank[32], rest[128];
-    const char *value;
+    const char *value = NULL;
     uint64_t    number;
     double      ratio;
     cs_text     json   = {0};

@@ -77,7 +77,7 @@ static bool check_done(ledger *l, size_t at, uint32_t rank, uint32_t chunk)
             return blame(l, rank, chunk, text);
         }
     }
-    if (l->prints.value[at] != l->prints.want[chunk]) {
+    if (l->prints.value[at] != l->prints.chunk[chunk].want) {
         return blame(l, rank, chunk, "it is not the sum that is owed");
     }
     if (l->done[(size_t)chunk * l->n + rank]++ != 0) {

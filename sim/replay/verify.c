@@ -8,10 +8,23 @@
 /* Words of the two families come from different seeds; odd, so that no product vanishes. */
 enum { RANK_SEED = 0x5261, CHUNK_SEED = 0x4368 };
 
-static void fill_words(uint64_t *words, uint32_t count, uint64_t seed)
+static uint64_t word_of(uint64_t seed, uint32_t index)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        words[i] = cs_mix64(cs_mix64(seed) ^ i) | 1u;
+    return cs_mix64(cs_mix64(seed) ^ index) | 1u;
+}
+
+static void fill_words(cs_fingerprints *f)
+{
+    uint64_t all_ranks = 0;
+
+    for (uint32_t r = 0; r < f->n_ranks; r++) {
+        f->rank[r].word = word_of(RANK_SEED, r);
+        all_ranks += f->rank[r].word;
+    }
+    for (uint32_t c = 0; c < f->n_chunks; c++) {
+        uint32_t who     = cs_owed_contributor(f->scenario, f->n_chunks, c);
+        f->chunk[c].word = word_of(CHUNK_SEED, c);
+        f->chunk[c].want = f->chunk[c].word * (who == CS_EVERY_RANK ? all_ranks : f->rank[who].word);
     }
 }
 
@@ -19,31 +32,19 @@ cs_status cs_fingerprints_open(cs_fingerprints *f, cs_arena *arena, const cs_sce
                                const cs_plan *plan, cs_error *err)
 {
     uint32_t n = scenario->cluster.n_ranks;
-    uint64_t all_ranks = 0;
 
     *f = (cs_fingerprints){
         .scenario = scenario, .n_ranks = n, .n_chunks = plan->n_chunks, .n_slots = plan->n_slots};
-    f->rank_word  = CS_ARENA_NEW(arena, uint64_t, n);
-    f->chunk_word = CS_ARENA_NEW(arena, uint64_t, plan->n_chunks);
-    f->want       = CS_ARENA_NEW(arena, uint64_t, plan->n_chunks);
-    f->value      = CS_ARENA_NEW(arena, uint64_t, (size_t)plan->n_slots * n);
-    f->done       = CS_ARENA_NEW(arena, uint64_t, n);
-    if (f->rank_word == NULL || f->chunk_word == NULL || f->want == NULL || f->value == NULL ||
-        f->done == NULL) {
+    f->rank  = CS_ARENA_NEW(arena, cs_rank_print, n);
+    f->chunk = CS_ARENA_NEW(arena, cs_chunk_print, plan->n_chunks);
+    f->value = CS_ARENA_NEW(arena, uint64_t, (size_t)plan->n_slots * n);
+    if (f->rank == NULL || f->chunk == NULL || f->value == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory while checking the schedule");
     }
-    fill_words(f->rank_word, n, RANK_SEED);
-    fill_words(f->chunk_word, plan->n_chunks, CHUNK_SEED);
-    for (uint32_t r = 0; r < n; r++) {
-        all_ranks += f->rank_word[r];
-    }
-    for (uint32_t c = 0; c < plan->n_chunks; c++) {
-        uint32_t who = cs_owed_contributor(scenario, plan->n_chunks, c);
-        f->want[c]   = f->chunk_word[c] * (who == CS_EVERY_RANK ? all_ranks : f->rank_word[who]);
-    }
-    for (uint32_t c = 0; plan->starts_own && c < plan->n_chunks; c++) {
-        for (uint32_t r = 0; r < n; r++) {
-            f->value[r * f->n_slots + c] = f->rank_word[r] * f->chunk_word[c];
+    fill_words(f);
+    for (uint32_t r = 0; plan->starts_own && r < n; r++) {
+        for (uint32_t c = 0; c < plan->n_chunks; c++) {
+            f->value[r * f->n_slots + c] = f->rank[r].word * f->chunk[c].word;
         }
     }
     return CS_OK;
@@ -52,18 +53,18 @@ cs_status cs_fingerprints_open(cs_fingerprints *f, cs_arena *arena, const cs_sce
 /* One end of one chunk is done. */
 static void finish(cs_fingerprints *f, uint32_t rank, uint32_t chunk, uint64_t value)
 {
-    f->differences |= value ^ f->want[chunk];
-    f->done[rank] += f->want[chunk];
+    f->differences |= value ^ f->chunk[chunk].want;
+    f->rank[rank].done += f->chunk[chunk].want;
 }
 
 static void follow_chunk(cs_fingerprints *f, const cs_transfer *t, uint32_t k)
 {
     uint32_t  chunk  = t->chunk + k;
-    uint64_t  b      = f->chunk_word[chunk];
+    uint64_t  b      = f->chunk[chunk].word;
     uint64_t *source = &f->value[t->src * f->n_slots + t->src_slot + k];
     uint64_t *sink   = &f->value[t->dst * f->n_slots + t->dst_slot + k];
-    uint64_t  theirs = (t->flags & CS_OWN_SRC) != 0 ? f->rank_word[t->src] * b : *source;
-    uint64_t  ours   = (t->flags & CS_OWN_DST) != 0 ? f->rank_word[t->dst] * b : *sink;
+    uint64_t  theirs = (t->flags & CS_OWN_SRC) != 0 ? f->rank[t->src].word * b : *source;
+    uint64_t  ours   = (t->flags & CS_OWN_DST) != 0 ? f->rank[t->dst].word * b : *sink;
 
     *sink = cs_transfer_op(t) == CS_OP_COPY ? theirs : theirs + ours;
     if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
@@ -77,7 +78,7 @@ static void follow_chunk(cs_fingerprints *f, const cs_transfer *t, uint32_t k)
     }
 }
 
-static void follow_general(cs_fingerprints *f, const cs_transfer *t)
+__attribute__((noinline)) static void follow_general(cs_fingerprints *f, const cs_transfer *t)
 {
     for (uint32_t k = 0; k < t->span; k++) {
         follow_chunk(f, t, k);
@@ -85,33 +86,38 @@ static void follow_general(cs_fingerprints *f, const cs_transfer *t)
 }
 
 /* A simple transfer without a branch; returns the bits in which a final value is wrong. */
-static inline uint64_t follow_simple(cs_fingerprints f, const cs_transfer *t)
+static inline uint64_t follow_simple(const cs_chunk_print *chunks, cs_rank_print *ranks,
+                                     uint64_t *values, size_t n_slots, const cs_transfer *t)
 {
-    uint64_t  b      = f.chunk_word[t->chunk];
-    uint64_t  theirs = f.value[t->src * f.n_slots + t->src_slot];
-    uint64_t *sink   = &f.value[t->dst * f.n_slots + t->dst_slot];
-    uint64_t  ours   = *sink;
-    uint64_t  final  = f.want[t->chunk];
-    uint64_t  adds   = 0 - (uint64_t)(t->op_fabric & 1u);
-    uint64_t  ends   = 0 - (uint64_t)(t->flags / CS_DONE_DST & 1u);
+    cs_chunk_print print  = chunks[t->chunk];
+    uint64_t       theirs = values[t->src * n_slots + t->src_slot];
+    uint64_t      *sink   = &values[t->dst * n_slots + t->dst_slot];
+    uint64_t       ours   = *sink;
+    uint64_t       adds   = 0 - (uint64_t)(t->op_fabric & 1u);
+    uint64_t       ends   = 0 - (uint64_t)(t->flags / CS_DONE_DST & 1u);
 
-    theirs = (t->flags & CS_OWN_SRC) != 0 ? f.rank_word[t->src] * b : theirs;
-    ours   = (t->flags & CS_OWN_DST) != 0 ? f.rank_word[t->dst] * b : ours;
+    if ((t->flags & (CS_OWN_SRC | CS_OWN_DST)) != 0) {
+        theirs = (t->flags & CS_OWN_SRC) != 0 ? ranks[t->src].word * print.word : theirs;
+        ours   = (t->flags & CS_OWN_DST) != 0 ? ranks[t->dst].word * print.word : ours;
+    }
     theirs += ours & adds;
     *sink = theirs;
-    f.done[t->dst] += final & ends;
-    return (theirs ^ final) & ends;
+    ranks[t->dst].done += print.want & ends;
+    return (theirs ^ print.want) & ends;
 }
 
 void cs_fingerprints_block(cs_fingerprints *f, const cs_block *block)
 {
-    const cs_fingerprints fixed       = *f; /* in registers: the loop changes only arrays */
+    const cs_chunk_print *chunks      = f->chunk;
+    cs_rank_print        *ranks       = f->rank;
+    uint64_t             *values      = f->value;
+    size_t                n_slots     = f->n_slots;
     uint64_t              differences = 0;
 
     for (size_t i = 0; i < block->count; i++) {
         const cs_transfer *t = &block->transfers[i];
         if (cs_is_simple(t)) {
-            differences |= follow_simple(fixed, t);
+            differences |= follow_simple(chunks, ranks, values, n_slots, t);
         } else {
             follow_general(f, t);
         }
@@ -131,7 +137,7 @@ static uint64_t owed_sum(const cs_fingerprints *f, uint32_t rank, uint64_t total
     case CS_REDUCE: return rank == s->root ? total : 0;
     case CS_ALLTOALL:
         for (uint32_t c = rank; c < f->n_chunks; c += f->n_ranks) {
-            sum += cs_is_owed(s, f->n_chunks, c, rank) ? f->want[c] : 0;
+            sum += cs_is_owed(s, f->n_chunks, c, rank) ? f->chunk[c].want : 0;
         }
         return sum;
     case CS_ALLGATHER:
@@ -140,7 +146,7 @@ static uint64_t owed_sum(const cs_fingerprints *f, uint32_t rank, uint64_t total
     }
     uint32_t block = f->n_chunks / f->n_ranks;
     for (uint32_t c = rank * block; c < (rank + 1) * block; c++) {
-        sum += f->want[c];
+        sum += f->chunk[c].want;
     }
     return s->collective == CS_REDUCESCATTER ? sum : total - sum;
 }
@@ -153,10 +159,10 @@ bool cs_fingerprints_hold(const cs_fingerprints *f)
         return false;
     }
     for (uint32_t c = 0; c < f->n_chunks; c++) {
-        total += f->want[c];
+        total += f->chunk[c].want;
     }
     for (uint32_t r = 0; r < f->n_ranks; r++) {
-        if (f->done[r] != owed_sum(f, r, total)) {
+        if (f->rank[r].done != owed_sum(f, r, total)) {
             return false;
         }
     }

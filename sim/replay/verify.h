@@ -16,15 +16,23 @@
 #include "base/arena.h"
 #include "cs/replay.h"
 
+typedef struct cs_chunk_print {
+    uint64_t word; /* b */
+    uint64_t want; /* of the final value */
+} cs_chunk_print;
+
+typedef struct cs_rank_print {
+    uint64_t word; /* a */
+    uint64_t done; /* sum of want over the chunks that the rank was done with */
+} cs_rank_print;
+
 typedef struct cs_fingerprints {
     const cs_scenario *scenario;
     uint32_t           n_ranks, n_chunks;
     size_t             n_slots;
-    uint64_t          *rank_word;  /* a[n_ranks] */
-    uint64_t          *chunk_word; /* b[n_chunks] */
-    uint64_t          *want;       /* [n_chunks] word of the final value */
-    uint64_t          *value;      /* [n_ranks][n_slots] */
-    uint64_t          *done;       /* [n_ranks] sum of want[] over the chunks done */
+    cs_rank_print     *rank;        /* [n_ranks] */
+    cs_chunk_print    *chunk;       /* [n_chunks] */
+    uint64_t          *value;       /* [n_ranks][n_slots] */
     uint64_t           differences; /* 0 while every done value was right */
 } cs_fingerprints;
 

@@ -28,6 +28,8 @@
 
 #include "cs/scenario.h"
 
+#include <string.h>
+
 typedef enum cs_op {
     CS_OP_COPY,     /* dst gets src's value */
     CS_OP_REDUCE,   /* dst adds src's value to its own */
@@ -71,11 +73,63 @@ static inline uint8_t cs_op_fabric(cs_op op, uint32_t fabric)
     return (uint8_t)((uint32_t)op | fabric << 4);
 }
 
+/* The last four bytes of a transfer (span, flags, op and fabric) as one word. */
+static inline uint32_t cs_transfer_tail(const cs_transfer *t)
+{
+    uint32_t tail;
+    memcpy(&tail, (const char *)t + offsetof(cs_transfer, span), sizeof tail);
+    return tail;
+}
+
 /* One chunk, COPY or REDUCE, over the NICs, not in a SHARED group: what nearly all transfers
- * are, and what models may serve in a loop without branches. */
+ * are, and what models may serve in a loop without branches. One load, one comparison. */
 static inline bool cs_is_simple(const cs_transfer *t)
 {
-    return ((t->span ^ 1u) | (t->op_fabric & 0xfeu) | (t->flags & (uint32_t)CS_SHARED)) == 0;
+    const cs_transfer mask = {.span = 0xffffu, .flags = CS_SHARED, .op_fabric = 0xfeu};
+    const cs_transfer want = {.span = 1};
+
+    return (cs_transfer_tail(t) & cs_transfer_tail(&mask)) == cs_transfer_tail(&want);
+}
+
+/* Two 32-bit fields that lie one behind the other, as one word to store. */
+static inline uint64_t cs_pair(uint32_t first, uint32_t second)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return (uint64_t)first << 32 | second;
+#else
+    return (uint64_t)second << 32 | first;
+#endif
+}
+
+/* Write a transfer in four stores, for the inner loops of generators, which spend their time on
+ * stores (ten for the fields one by one). `slots` is cs_slots(), `tail` the last eight bytes of a
+ * transfer with the right round, span, flags and op (cs_tail_of). */
+static inline void cs_transfer_put(cs_transfer *out, uint32_t src, uint32_t dst, uint32_t chunk,
+                                   uint32_t slots, uint64_t bytes, uint64_t tail)
+{
+    uint64_t ranks = cs_pair(src, dst), place = cs_pair(chunk, slots);
+
+    memcpy((char *)out + offsetof(cs_transfer, src), &ranks, sizeof ranks);
+    memcpy((char *)out + offsetof(cs_transfer, chunk), &place, sizeof place);
+    memcpy((char *)out + offsetof(cs_transfer, bytes), &bytes, sizeof bytes);
+    memcpy((char *)out + offsetof(cs_transfer, round), &tail, sizeof tail);
+}
+
+/* src_slot and dst_slot as cs_transfer_put() takes them. */
+static inline uint32_t cs_slots(uint32_t src_slot, uint32_t dst_slot)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return src_slot << 16 | dst_slot;
+#else
+    return dst_slot << 16 | src_slot;
+#endif
+}
+
+static inline uint64_t cs_tail_of(const cs_transfer *model)
+{
+    uint64_t tail;
+    memcpy(&tail, (const char *)model + offsetof(cs_transfer, round), sizeof tail);
+    return tail;
 }
 
 /* Who waits at a fence: nobody moves on before all of them have ended what stands before. */

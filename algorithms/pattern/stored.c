@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A schedule in memory: see stored.h. What a rank is owed follows from the collective alone; the
+ * replay checks the flags that are computed here against its own idea of it.
+ */
+#include "algorithms/pattern/stored.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+#define MAX_CELLS ((uint64_t)1 << 28) /* ranks x chunks */
+#define MAX_BYTES ((uint64_t)1 << 53)
+
+/* One bit per rank and chunk. */
+typedef struct bits {
+    uint64_t *words;
+    size_t    n_chunks;
+} bits;
+
+static bool take_bit(bits *b, uint32_t rank, uint32_t chunk)
+{
+    size_t   at   = (size_t)rank * b->n_chunks + chunk;
+    uint64_t mask = (uint64_t)1 << at % 64;
+    bool     was  = (b->words[at / 64] & mask) != 0;
+
+    b->words[at / 64] |= mask;
+    return !was;
+}
+
+static bool is_owed(const cs_stored *s, uint32_t rank, uint32_t chunk)
+{
+    switch (s->collective) {
+    case CS_ALLGATHER: return chunk / (s->n_chunks / s->n_ranks) != rank;
+    case CS_REDUCESCATTER: return chunk / (s->n_chunks / s->n_ranks) == rank;
+    case CS_ALLTOALL: return chunk % s->n_ranks == rank && chunk / s->n_ranks != rank;
+    case CS_BROADCAST: return rank != s->root;
+    case CS_REDUCE: return rank == s->root;
+    case CS_ALLREDUCE:
+    case CS_COLLECTIVE_COUNT: break;
+    }
+    return true;
+}
+
+cs_stored *cs_stored_new(void)
+{
+    return CS_NEW(cs_stored, 1);
+}
+
+void cs_stored_free(cs_stored *stored)
+{
+    if (stored != NULL) {
+        cs_free(stored->transfers);
+        cs_free(stored->fences);
+        cs_free(stored);
+    }
+}
+
+static cs_status check_chunks(const cs_stored *s, cs_error *err)
+{
+    uint64_t n = s->n_ranks, chunks = s->n_chunks;
+    uint64_t slots = s->has_slots ? s->n_slots : chunks;
+
+    if (s->collective == CS_ALLTOALL && chunks != n * n) {
+        return CS_FAIL(err, CS_EINVAL, "chunks",
+                       "%llu is not %llu: chunk i * ranks + j of an alltoall goes from rank i to j",
+                       (unsigned long long)chunks, (unsigned long long)(n * n));
+    }
+    if ((s->collective == CS_ALLGATHER || s->collective == CS_REDUCESCATTER) && chunks % n != 0) {
+        return CS_FAIL(
+            err, CS_EINVAL, "chunks",
+            "%llu is not a multiple of the %llu ranks, each of which has a block of them",
+            (unsigned long long)chunks, (unsigned long long)n);
+    }
+    if (slots > CS_MAX_SLOTS || slots * n > MAX_CELLS || chunks * n > MAX_CELLS) {
+        return CS_FAIL(
+            err, CS_EINVAL, "chunks",
+            "%llu chunks at each of %llu ranks are too many: accepted are %u chunks, and "
+            "2^28 at all ranks together",
+            (unsigned long long)slots, (unsigned long long)n, CS_MAX_SLOTS);
+    }
+    return CS_OK;
+}
+
+cs_status cs_stored_check(const cs_stored *s, cs_error *err)
+{
+    if (s->n_ranks < 2 || s->n_ranks > CS_MAX_RANKS || s->n_chunks == 0) {
+        return CS_FAIL(err, CS_EINVAL, "ranks",
+                       "%u ranks and %u chunks: accepted are 2 to %u ranks and at least 1 chunk",
+                       s->n_ranks, s->n_chunks, CS_MAX_RANKS);
+    }
+    if (s->root >= s->n_ranks) {
+        return CS_FAIL(err, CS_EINVAL, "root", "%u is outside [0, %u]", s->root, s->n_ranks - 1);
+    }
+    if (s->gpus_per_server == 0 || s->n_ranks % s->gpus_per_server != 0) {
+        return CS_FAIL(err, CS_EINVAL, "gpus_per_server",
+                       "%u does not divide the %u ranks evenly among the servers",
+                       s->gpus_per_server, s->n_ranks);
+    }
+    return check_chunks(s, err);
+}
+
+static cs_status check_ends(const cs_stored *s, const cs_transfer *t, cs_error *err)
+{
+    uint32_t g = s->gpus_per_server;
+
+    if (t->src >= s->n_ranks || t->dst >= s->n_ranks) {
+        return CS_FAIL(err, CS_EINVAL, t->src >= s->n_ranks ? "src" : "dst",
+                       "%u is outside [0, %u]", t->src >= s->n_ranks ? t->src : t->dst,
+                       s->n_ranks - 1);
+    }
+    if (t->src == t->dst) {
+        return CS_FAIL(err, CS_EINVAL, "dst", "rank %u sends to itself", t->dst);
+    }
+    if (cs_transfer_fabric(t) == CS_NVLINK && (g == 1 || t->src / g != t->dst / g)) {
+        return CS_FAIL(err, CS_EINVAL, "fabric", "ranks %u and %u have no NVLink between them",
+                       t->src, t->dst);
+    }
+    return CS_OK;
+}
+
+static cs_status check_transfer(const cs_stored *s, const cs_transfer *t, cs_error *err)
+{
+    uint32_t before = s->n_transfers > 0 ? s->transfers[s->n_transfers - 1].round : 0;
+
+    if (t->span == 0 || t->chunk >= s->n_chunks || t->span > s->n_chunks - t->chunk) {
+        return CS_FAIL(err, CS_EINVAL, "chunk", "%u chunks from %u on are outside [0, %u)", t->span,
+                       t->chunk, s->n_chunks);
+    }
+    if (s->has_slots && ((uint32_t)t->src_slot + t->span > s->n_slots ||
+                         (uint32_t)t->dst_slot + t->span > s->n_slots)) {
+        return CS_FAIL(err, CS_EINVAL, "src_slot", "slots %u and %u are outside [0, %u)",
+                       t->src_slot, t->dst_slot, s->n_slots);
+    }
+    if (t->round < before || t->round == UINT32_MAX) {
+        return CS_FAIL(err, CS_EINVAL, "round", "%u after %u: rounds must not decrease", t->round,
+                       before);
+    }
+    if (t->bytes >= MAX_BYTES) {
+        return CS_FAIL(err, CS_EINVAL, "bytes", "%llu is more than 2^53 - 1",
+                       (unsigned long long)t->bytes);
+    }
+    return check_ends(s, t, err);
+}
+
+/* Room for one more. */
+static cs_status grow(void **list_p, size_t *capacity_p, size_t count, size_t size, cs_error *err)
+{
+    if (count < *capacity_p) {
+        return CS_OK;
+    }
+    size_t capacity = *capacity_p > 0 ? 2 * *capacity_p : 64;
+    void  *grown    = cs_realloc(*list_p, capacity, size);
+    if (grown == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu transfers", capacity);
+    }
+    *list_p     = grown;
+    *capacity_p = capacity;
+    return CS_OK;
+}
+
+cs_status cs_stored_add(cs_stored *s, const cs_transfer *transfer, const cs_stored_fence *fence,
+                        cs_error *err)
+{
+    void     *transfers = s->transfers, *fences = s->fences;
+    bool      is_fenced = (transfer->flags & CS_FENCE) != 0;
+    cs_status status    = check_transfer(s, transfer, err);
+
+    if (status == CS_OK) {
+        status       = grow(&transfers, &s->capacity, s->n_transfers, sizeof *s->transfers, err);
+        s->transfers = transfers;
+    }
+    if (status == CS_OK && is_fenced) {
+        status    = grow(&fences, &s->fence_capacity, s->n_fences, sizeof *s->fences, err);
+        s->fences = fences;
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    if (is_fenced) {
+        s->fences[s->n_fences++] = (cs_stored_fence){s->n_transfers, fence->except, fence->cost_s};
+    }
+    s->transfers[s->n_transfers] = *transfer;
+    if (!s->has_slots) {
+        cs_transfer *t = &s->transfers[s->n_transfers];
+        t->src_slot    = (uint16_t)t->chunk;
+        t->dst_slot    = (uint16_t)t->chunk;
+        t->flags &= CS_SHARED | CS_FENCE;
+    }
+    s->n_transfers++;
+    return CS_OK;
+}
+
+/* How many of the chunks that end `rank` of a transfer writes are final there. Going backwards
+ * through the stream, those are the owed ones that nobody has written yet. */
+static uint32_t count_final(const cs_stored *s, bits *written, const cs_transfer *t, uint32_t rank)
+{
+    uint32_t count = 0;
+
+    for (uint32_t k = 0; k < t->span; k++) {
+        bool is_last = take_bit(written, rank, t->chunk + k);
+        count += is_last && is_owed(s, rank, t->chunk + k);
+    }
+    return count;
+}
+
+static cs_status mark_end(cs_stored *s, bits *written, size_t index, bool is_src, size_t *bad_p,
+                          cs_error *err)
+{
+    cs_transfer *t     = &s->transfers[index];
+    uint32_t     rank  = is_src ? t->src : t->dst;
+    uint32_t     count = count_final(s, written, t, rank);
+
+    if (count == t->span) {
+        t->flags = (uint8_t)(t->flags | (is_src ? CS_DONE_SRC : CS_DONE_DST));
+    } else if (count > 0) {
+        *bad_p = index;
+        return CS_FAIL(err, CS_EINVAL, "span",
+                       "%u of %u chunks are final at rank %u after this, the others are not: write "
+                       "two transfers",
+                       count, t->span, rank);
+    }
+    return CS_OK;
+}
+
+/* The last transfer that writes a chunk where it is owed finishes it. */
+static cs_status mark_done(cs_stored *s, size_t *bad_p, cs_error *err)
+{
+    size_t    cells   = (size_t)s->n_ranks * s->n_chunks;
+    bits      written = {CS_NEW(uint64_t, cells / 64 + 1), s->n_chunks};
+    cs_status status  = CS_OK;
+
+    if (written.words == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+    }
+    for (size_t i = s->n_transfers; i-- > 0 && status == CS_OK;) {
+        status = mark_end(s, &written, i, false, bad_p, err);
+        if (status == CS_OK && cs_transfer_op(&s->transfers[i]) == CS_OP_EXCHANGE) {
+            status = mark_end(s, &written, i, true, bad_p, err);
+        }
+    }
+    cs_free(written.words);
+    return status;
+}
+
+cs_status cs_stored_finish(cs_stored *s, size_t *bad_p, cs_error *err)
+{
+    uint32_t uses = s->gpus_per_server > 1 ? CS_USES_NVLINK : 0;
+
+    s->is_scalable = true;
+    for (size_t i = 0; i < s->n_transfers; i++) {
+        const cs_transfer *t = &s->transfers[i];
+        uses |= cs_transfer_op(t) == CS_OP_EXCHANGE ? CS_USES_EXCHANGE : 0;
+        uses |= (t->flags & CS_SHARED) != 0 ? CS_USES_SHARED : 0;
+        uses |= t->span > 1 ? CS_USES_SPAN : 0;
+        s->is_scalable =
+            s->is_scalable && t->bytes == cs_split_range(s->bytes, s->n_chunks, t->chunk, t->span);
+    }
+    s->plan = (cs_plan){
+        .n_chunks   = s->n_chunks,
+        .n_slots    = s->has_slots ? s->n_slots : s->n_chunks,
+        .n_rounds   = s->n_transfers > 0 ? s->transfers[s->n_transfers - 1].round + 1 : 0,
+        .uses       = uses,
+        .starts_own = s->has_slots ? s->starts_own : true,
+    };
+    return s->has_slots ? CS_OK : mark_done(s, bad_p, err);
+}
+
+/* The algorithm. */
+
+typedef struct stream {
+    const cs_stored *schedule;
+    uint64_t         bytes;
+    bool             rescales;
+    size_t           next, next_fence;
+} stream;
+
+static cs_status stored_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                              cs_error *err)
+{
+    const cs_stored *s = ((const cs_stored_options *)options)->schedule;
+
+    if (scenario->cluster.n_ranks != s->n_ranks) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.ranks", "the schedule is for %u ranks, not %u",
+                       s->n_ranks, scenario->cluster.n_ranks);
+    }
+    if (scenario->collective != s->collective) {
+        return CS_FAIL(err, CS_ENOTSUP, "collective", "the schedule is for %s, not %s",
+                       cs_collective_name(s->collective), cs_collective_name(scenario->collective));
+    }
+    bool has_root = s->collective == CS_BROADCAST || s->collective == CS_REDUCE;
+    if (has_root && scenario->root != s->root) {
+        return CS_FAIL(err, CS_ENOTSUP, "root", "the schedule is for root %u, not %u", s->root,
+                       scenario->root);
+    }
+    if ((s->plan.uses & CS_USES_NVLINK) != 0 &&
+        scenario->cluster.gpus_per_server != s->gpus_per_server) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.gpus_per_server",
+                       "the schedule is for %u GPUs per server, not %u", s->gpus_per_server,
+                       scenario->cluster.gpus_per_server);
+    }
+    if (scenario->bytes != s->bytes && !s->is_scalable) {
+        return CS_FAIL(
+            err, CS_ENOTSUP, "bytes",
+            "the schedule has messages that are not their chunks' share of the buffer, so "
+            "it is for %llu bytes only",
+            (unsigned long long)s->bytes);
+    }
+    *plan = s->plan;
+    return CS_OK;
+}
+
+static cs_status stored_open(const cs_scenario *scenario, const void *options, void **state_p,
+                             cs_error *err)
+{
+    stream *st = CS_NEW(stream, 1);
+
+    if (st == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a stored schedule");
+    }
+    st->schedule = ((const cs_stored_options *)options)->schedule;
+    st->bytes    = scenario->bytes;
+    st->rescales = scenario->bytes != st->schedule->bytes;
+    *state_p     = st;
+    return CS_OK;
+}
+
+static void stored_next_block(void *state, cs_block *block)
+{
+    stream          *st   = state;
+    const cs_stored *s    = st->schedule;
+    size_t           from = st->next;
+    size_t           end  = s->n_transfers - from;
+
+    end = from + (end < block->capacity ? end : block->capacity);
+    if (st->next_fence < s->n_fences && s->fences[st->next_fence].index == from) {
+        block->fence_except = s->fences[st->next_fence].except;
+        block->fence_s      = s->fences[st->next_fence].cost_s;
+        st->next_fence++;
+    }
+    if (st->next_fence < s->n_fences && s->fences[st->next_fence].index < end) {
+        end = s->fences[st->next_fence].index;
+    }
+    block->count = end - from;
+    if (block->count > 0) {
+        memcpy(block->transfers, s->transfers + from, block->count * sizeof *block->transfers);
+    }
+    for (size_t i = 0; st->rescales && i < block->count; i++) {
+        cs_transfer *t = &block->transfers[i];
+        t->bytes       = cs_split_range(st->bytes, s->n_chunks, t->chunk, t->span);
+    }
+    st->next = end;
+}
+
+const cs_algorithm cs_algorithm_stored = {
+    .name          = "stored",
+    .summary       = "a schedule from a file",
+    .source        = "the file",
+    .collectives   = (1u << CS_COLLECTIVE_COUNT) - 1,
+    .options_bytes = sizeof(cs_stored_options),
+    .check         = stored_check,
+    .open          = stored_open,
+    .next_block    = stored_next_block,
+    .close         = cs_free,
+};
