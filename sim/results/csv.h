@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* results/csv.h -- results as comma-separated values: what `--format csv` prints. */
+#ifndef CS_RESULTS_CSV_H
+#define CS_RESULTS_CSV_H
+
+#include "base/text.h"
+#include "cs/result.h"
+
+/* Add the line of column names: the keys of CS_RESULT_MAP in their order, then `options`. */
+CS_API void cs_csv_header(cs_text *text);
+
+/* Add one line. Numbers read back exactly, a number that does not exist is an empty field,
+ * booleans are true and false, `options` is JSON text. */
+CS_API void cs_csv_row(cs_text *text, const cs_result *result);
+
+#endif

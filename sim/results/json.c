@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* results/json.c -- results as JSON.
+ *
+ * The keys come from CS_RESULT_MAP alone: one writer per column type, picked by the type's name.
+ * The text is built by hand, not by Jansson, because every number must read back exactly and
+ * the keys must keep their order.
+ */
+#include "results/json.h"
+
+#include <inttypes.h>
+
+#define OPTION_TEXT_BYTES 64
+
+static void add_TEXT(cs_text *text, const char *value)
+{
+    cs_text_add_json_string(text, value);
+}
+
+static void add_COUNT(cs_text *text, uint64_t value)
+{
+    cs_text_add(text, "%" PRIu64, value);
+}
+
+static void add_REAL(cs_text *text, double value)
+{
+    cs_text_add_number(text, value);
+}
+
+static void add_BOOL(cs_text *text, bool value)
+{
+    cs_text_add(text, "%s", value ? "true" : "false");
+}
+
+void cs_options_json(cs_text *text, const cs_option *table, const void *options)
+{
+    cs_text_add(text, "{");
+    for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
+        char value[OPTION_TEXT_BYTES];
+        bool is_plain = cs_option_text(row, options, value, sizeof value);
+
+        cs_text_add(text, "%s\"%s\": ", row == table ? "" : ", ", row->name);
+        if (is_plain) {
+            cs_text_add(text, "%s", value);
+        } else {
+            cs_text_add_json_string(text, value);
+        }
+    }
+    cs_text_add(text, "}");
+}
+
+bool cs_result_is_wrong(const cs_result *result)
+{
+    return !result->verified && !result->verdict.is_correct && result->verdict.text[0] != '\0';
+}
+
+static void add_wrong(cs_text *text, const cs_verdict *verdict)
+{
+    cs_text_add(text, ", \"wrong\": {");
+    if (verdict->is_located) {
+        cs_text_add(text, "\"rank\": %" PRIu32 ", \"chunk\": %" PRIu32 ", \"round\": %" PRIu32,
+                    verdict->rank, verdict->chunk, verdict->round);
+    } else {
+        cs_text_add(text, "\"rank\": null, \"chunk\": null, \"round\": null");
+    }
+    cs_text_add(text, ", \"text\": ");
+    cs_text_add_json_string(text, verdict->text);
+    cs_text_add(text, "}");
+}
+
+void cs_result_json(cs_text *text, const cs_result *result)
+{
+    cs_text_add(text, "{");
+#define X(type, key)                     \
+    cs_text_add(text, "\"" #key "\": "); \
+    add_##type(text, result->key);       \
+    cs_text_add(text, ", ");
+    CS_RESULT_MAP(X)
+#undef X
+    cs_text_add(text, "\"options\": ");
+    cs_options_json(text, result->option_table, &result->options);
+    cs_text_add(text, ", \"model_options\": ");
+    cs_options_json(text, result->model_option_table, &result->model_options);
+    if (cs_result_is_wrong(result)) {
+        add_wrong(text, &result->verdict);
+    }
+    cs_text_add(text, "}");
+}
+
+void cs_results_json(cs_text *text, const cs_result *results, size_t n)
+{
+    cs_text_add(text, "[");
+    for (size_t i = 0; i < n; i++) {
+        cs_text_add(text, i == 0 ? "\n" : ",\n");
+        cs_result_json(text, &results[i]);
+    }
+    cs_text_add(text, "\n]\n");
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* results/json.h -- results as JSON: what `--format json` prints. */
+#ifndef CS_RESULTS_JSON_H
+#define CS_RESULTS_JSON_H
+
+#include "base/text.h"
+#include "cs/result.h"
+
+/* Add the options of a table as one object, every value as resolved: numbers and booleans as
+ * they are, words as strings. Without a table: `{}`. */
+CS_API void cs_options_json(cs_text *text, const cs_option *table, const void *options);
+
+/* Add one result as one object on one line: the keys of CS_RESULT_MAP in their order, then
+ * `options` and `model_options`, and, when the schedule was found wrong, `wrong` with the first
+ * wrong rank, chunk and round (null where unknown) and a sentence. Numbers read back exactly;
+ * NAN is null. */
+CS_API void cs_result_json(cs_text *text, const cs_result *result);
+
+/* Add `n` results as an array, one object a line, with a newline at the end. */
+CS_API void cs_results_json(cs_text *text, const cs_result *results, size_t n);
+
+/* Was the schedule checked and found wrong? (Not verified alone may also mean: not checked.) */
+CS_API bool cs_result_is_wrong(const cs_result *result);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sweep/sweep.h -- every scenario of a config, over threads, into a file of results.
+ *
+ * The rows depend on the config alone, not on the number of jobs, nor on how often the sweep
+ * was killed and run again.
+ */
+#ifndef CS_SWEEP_H
+#define CS_SWEEP_H
+
+#include "config/config.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+typedef struct cs_sweep_options {
+    const char *path; /* of the file of results; created where it is not there */
+    unsigned    jobs; /* threads that simulate; 0 and 1: the calling thread does */
+
+    /* Called by the calling thread from time to time, and at the end; NULL: never. */
+    void (*progress)(void *user, size_t done, size_t total);
+    void *user;
+
+    /* When it becomes true, no scenario is begun any more. NULL: never. */
+    const volatile sig_atomic_t *stop;
+} cs_sweep_options;
+
+typedef struct cs_sweep_summary {
+    size_t total;       /* scenarios of the config */
+    size_t done_before; /* of these, found in the file */
+    size_t run;         /* of these, added now */
+    size_t failed;      /* of both, those with an error: they could not be run, or the schedule
+                           was found wrong */
+    bool stopped;       /* by *stop: done_before + run < total */
+} cs_sweep_summary;
+
+/* Run what the file does not hold yet. A scenario that cannot be run is a row with an error,
+ * and the sweep goes on; what is no scenario at all (cs_config_case() refuses it) ends the sweep
+ * with that error. When the file or memory fails, the sweep ends with CS_EIO or CS_ENOMEM and
+ * keeps what was written. `*summary_p` is filled in every case. */
+CS_API CS_MUST_CHECK cs_status cs_sweep(const cs_config *config, const cs_sweep_options *options,
+                                        cs_sweep_summary *summary_p, cs_error *err);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The timeline: every transfer is there, at its time, on tracks that hold the format's rules; and
+ * the checker of the rules sees when they are broken. Port statistics on the way. */
+#include "base/alloc.h"
+#include "base/file.h"
+#include "cs/result.h"
+#include "results/chrome_trace.h"
+#include "results/port_stats.h"
+
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static cs_scenario scenario_of(uint32_t n_ranks, uint32_t gpus_per_server, cs_fabric_kind kind)
+{
+    cs_fabric nic    = {.kind = CS_SWITCHED, .alpha_s = 3e-6, .bandwidth_Bps = 50e9};
+    cs_fabric nvlink = {.kind = kind, .alpha_s = 1e-6, .bandwidth_Bps = 450e9};
+
+    return (cs_scenario){.collective = CS_ALLREDUCE,
+                         .bytes      = 840 * 4096,
+                         .cluster    = {.n_ranks         = n_ranks,
+                                        .gpus_per_server = gpus_per_server,
+                                        .fabrics         = {nic, nvlink}}};
+}
+
+/* Run with observers; false where the algorithm or the model refuses. */
+static bool run_with(const cs_scenario *scenario, const cs_algorithm *algorithm,
+                     const cs_model *model, const cs_observer *observers, size_t n,
+                     cs_result *result)
+{
+    cs_options options = {0}, model_options = {0};
+    cs_run     run = {.scenario      = scenario,
+                      .algorithm     = algorithm,
+                      .options       = &options,
+                      .model         = model,
+                      .model_options = &model_options,
+                      .observers     = observers,
+                      .n_observers   = n};
+
+    cs_options_default(algorithm->options, &options);
+    cs_options_default(model->options, &model_options);
+    return cs_run_scenario(&run, result, NULL) == CS_OK;
+}
+
+static bool trace_of(const cs_scenario *scenario, const cs_algorithm *algorithm,
+                     const cs_model *model, cs_text *text, cs_result *result)
+{
+    cs_chrome_trace *trace = NULL;
+
+    cr_assert_eq(cs_chrome_trace_open(scenario, &trace, NULL), CS_OK);
+    cs_observer observer = cs_chrome_trace_observer(trace);
+    bool        ran      = run_with(scenario, algorithm, model, &observer, 1, result);
+    if (ran) {
+        cr_assert_eq(cs_chrome_trace_finish(trace, text, NULL), CS_OK);
+    }
+    cs_chrome_trace_close(trace);
+    return ran;
+}
+
+static const cs_algorithm *ring(void)
+{
+    const cs_algorithm *algorithm = NULL;
+    cr_assert_eq(cs_algorithm_find("ring", &algorithm, NULL), CS_OK);
+    return algorithm;
+}
+
+/* The exit status of scripts/check_chrome_trace for a text. */
+static int check(const char *text, size_t length)
+{
+    static const char here[] = "tests/unit/test_chrome_trace.c";
+    char              path[] = "/tmp/cs_trace_XXXXXX", command[600];
+    int               root   = (int)(strlen(__FILE__) - strlen(here));
+    int               fd     = mkstemp(path);
+
+    cr_assert_geq(fd, 0);
+    close(fd);
+    cr_assert_eq(cs_file_write(path, text, length, NULL), CS_OK);
+    snprintf(command, sizeof command, "python3 %.*sscripts/check_chrome_trace %s >/dev/null 2>&1",
+             root, __FILE__, path);
+    int status = system(command);
+    unlink(path);
+    cr_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static size_t count_phase(const json_t *events, const char *phase)
+{
+    size_t  i, n = 0;
+    json_t *event;
+
+    json_array_foreach(events, i, event)
+    {
+        n += strcmp(json_string_value(json_object_get(event, "ph")), phase) == 0;
+    }
+    return n;
+}
+
+static double number(const json_t *event, const char *key)
+{
+    return json_number_value(json_object_get(event, key));
+}
+
+/* A ring of 4: step s of 6 begins at s (alpha + S/4/B) on every rank; 24 messages, each a slice
+ * on two tracks; all but the first step's wait for the message before. */
+Test(chrome_trace, a_ring_is_drawn_as_its_formula_says)
+{
+    cs_scenario scenario = scenario_of(4, 1, CS_SWITCHED);
+    cs_text     text     = {0};
+    cs_result   result;
+    double      step_us = 3 + 840 * 4096 / 4 / 50e9 * 1e6;
+    size_t      i;
+    json_t     *event;
+
+    cr_assert(trace_of(&scenario, ring(), cs_models[0], &text, &result));
+    json_t *json = json_loads(text.data, JSON_REJECT_DUPLICATES, NULL);
+    cr_assert_not_null(json);
+    cr_expect_str_eq(json_string_value(json_object_get(json, "displayTimeUnit")), "ns");
+    const json_t *events = json_object_get(json, "traceEvents");
+    cr_expect_eq(count_phase(events, "X"), 48);
+    cr_expect_eq(count_phase(events, "s"), 20);
+    cr_expect_eq(count_phase(events, "f"), 20);
+    json_array_foreach(events, i, event)
+    {
+        const json_t *args = json_object_get(event, "args");
+        if (strcmp(json_string_value(json_object_get(event, "ph")), "X") == 0) {
+            double round = number(args, "round");
+            cr_expect_float_eq(number(event, "ts"), round * step_us, 2e-6);
+            cr_expect_float_eq(number(event, "dur"), step_us, 2e-6);
+            cr_expect_eq(number(args, "bytes"), 840 * 4096 / 4);
+            cr_expect_eq(number(args, "span"), 1);
+        }
+    }
+    json_decref(json);
+    cr_expect_eq(check(text.data, text.length), 0);
+    cs_text_free(&text);
+}
+
+Test(chrome_trace, late_ranks_have_a_slice_until_they_arrive)
+{
+    static const double arrival_s[4] = {0, 0, 0, 123.456789e-6};
+    cs_scenario         scenario     = scenario_of(4, 1, CS_SWITCHED);
+    cs_text             text         = {0};
+    cs_result           result;
+
+    scenario.arrival_s = arrival_s;
+    cr_assert(trace_of(&scenario, ring(), cs_models[0], &text, &result));
+    cr_expect_not_null(strstr(text.data, "{\"ph\":\"X\",\"pid\":3,\"tid\":0,\"ts\":0.000000,"
+                                         "\"dur\":123.456789,\"name\":\"compute\""));
+    cr_expect_eq(check(text.data, text.length), 0);
+    cs_text_free(&text);
+}
+
+/* Exchanges, shared groups, fences, latency that holds no port, a port for each pair. */
+Test(chrome_trace, every_algorithm_and_model_holds_the_rules)
+{
+    static const double arrival_s[8] = {0, 0, 0, 0, 0, 0, 0, 200e-6};
+    static const struct {
+        uint32_t       gpus;
+        cs_fabric_kind kind;
+    } clusters[]  = {{1, CS_SWITCHED}, {4, CS_SWITCHED}, {4, CS_DIRECT}, {8, CS_DIRECT}};
+    int n_checked = 0;
+
+    for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
+        for (size_t m = 0; cs_models[m] != NULL; m++) {
+            for (size_t c = 0; c < 4; c++) {
+                cs_scenario scenario = scenario_of(8, clusters[c].gpus, clusters[c].kind);
+                cs_text     text     = {0};
+                cs_result   result;
+
+                scenario.arrival_s = arrival_s;
+                if (trace_of(&scenario, cs_algorithms[a], cs_models[m], &text, &result)) {
+                    json_t *json = json_loads(text.data, 0, NULL);
+                    size_t  n_x  = count_phase(json_object_get(json, "traceEvents"), "X");
+                    cr_expect_eq(n_x, 2 * result.transfers + 1);
+                    cr_expect_eq(check(text.data, text.length), 0, "%s on %s",
+                                 cs_algorithms[a]->name, cs_models[m]->name);
+                    json_decref(json);
+                    n_checked++;
+                }
+                cs_text_free(&text);
+            }
+        }
+    }
+    cr_expect_gt(n_checked, 4);
+}
+
+/* Two messages of one port overlap by 6 us, as latency that holds no port allows; then both
+ * chunks go on as one message, which waits for the second. */
+static void feed_overlap(const cs_observer *observer)
+{
+    static const cs_interval intervals[] = {{0, 10e-6}, {4e-6, 14e-6}, {14e-6, 20e-6}};
+    cs_transfer              transfers[] = {
+                     {.src = 0, .dst = 1, .chunk = 0, .bytes = 8, .span = 1, .flags = CS_OWN_SRC},
+                     {.src      = 0,
+                      .dst      = 1,
+                      .chunk    = 1,
+                      .src_slot = 1,
+                      .dst_slot = 1,
+                      .bytes    = 8,
+                      .span     = 1,
+                      .flags    = CS_OWN_SRC},
+                     {.src = 1, .dst = 2, .chunk = 0, .bytes = 16, .round = 1, .span = 2},
+    };
+    cs_block block = {.transfers = transfers, .capacity = 64, .count = 3};
+
+    cr_assert_eq(observer->block(observer->user, &block, intervals, NULL), CS_OK);
+}
+
+Test(chrome_trace, messages_that_overlap_take_two_tracks)
+{
+    cs_scenario      scenario = scenario_of(4, 1, CS_SWITCHED);
+    cs_chrome_trace *trace    = NULL;
+    cs_text          text     = {0};
+
+    cr_assert_eq(cs_chrome_trace_open(&scenario, &trace, NULL), CS_OK);
+    cs_observer observer = cs_chrome_trace_observer(trace);
+    feed_overlap(&observer);
+    cr_assert_eq(cs_chrome_trace_finish(trace, &text, NULL), CS_OK);
+    cr_expect_eq(check(text.data, text.length), 0);
+    cr_expect_not_null(strstr(text.data, "\"pid\":0,\"tid\":5,\"ts\":4.000000,\"dur\":10.0"));
+    cr_expect_not_null(strstr(text.data, "\"args\":{\"name\":\"tx nic (2)\"}"));
+    cr_expect_not_null(strstr(text.data, "\"name\":\"copy c0-1 -> 2\""));
+    cr_expect_not_null(strstr(text.data, "{\"ph\":\"s\",\"pid\":1,\"tid\":5,\"ts\":9.000000"));
+    cr_expect_not_null(strstr(text.data, "{\"ph\":\"f\",\"pid\":1,\"tid\":1,\"ts\":14.000000"));
+    json_t *json = json_loads(text.data, 0, NULL);
+    cr_expect_eq(count_phase(json_object_get(json, "traceEvents"), "C"), 3);
+    json_decref(json);
+    cs_text_free(&text);
+    cs_chrome_trace_close(trace);
+}
+
+Test(port_stats, time_with_two_messages_counts_once)
+{
+    cs_scenario   scenario = scenario_of(4, 1, CS_SWITCHED);
+    cs_port_stats stats;
+
+    cr_assert_eq(cs_port_stats_init(&stats, &scenario.cluster, NULL), CS_OK);
+    cs_observer observer = cs_port_stats_observer(&stats);
+    feed_overlap(&observer);
+    const cs_port_stat *port = cs_port_stats_at(&stats, true, CS_NIC, 0, 1);
+    cr_expect_float_eq(port->busy_s, 14e-6, 1e-18);
+    cr_expect_eq(port->n_messages, 2);
+    cr_expect_eq(port->bytes, 16);
+    cs_port_stats_free(&stats);
+}
+
+Test(chrome_trace, two_runs_give_the_same_bytes)
+{
+    cs_scenario scenario = scenario_of(8, 1, CS_SWITCHED);
+    cs_text     one = {0}, two = {0};
+    cs_result   result;
+
+    cr_assert(trace_of(&scenario, ring(), cs_models[0], &one, &result));
+    cr_assert(trace_of(&scenario, ring(), cs_models[0], &two, &result));
+    cr_expect_str_eq(one.data, two.data);
+    cs_text_free(&one);
+    cs_text_free(&two);
+}
+
+Test(chrome_trace, too_many_messages_are_refused)
+{
+    static cs_transfer transfers[500];
+    static cs_interval intervals[500];
+    cs_scenario        scenario = scenario_of(4, 1, CS_SWITCHED);
+    cs_block           block    = {.transfers = transfers, .capacity = 500, .count = 500};
+    cs_chrome_trace   *trace    = NULL;
+    cs_error           err      = {0};
+    cs_status          status   = CS_OK;
+    long               n_taken  = 0;
+
+    cr_assert_eq(cs_chrome_trace_open(&scenario, &trace, NULL), CS_OK);
+    cs_observer observer = cs_chrome_trace_observer(trace);
+    for (; status == CS_OK && n_taken < 3000000; n_taken += 500) {
+        status = observer.block(observer.user, &block, intervals, &err);
+    }
+    cr_expect_eq(status, CS_EINVAL);
+    cr_expect_eq(n_taken, 2000500);
+    cr_expect_not_null(strstr(err.message, "2000000"));
+    cs_chrome_trace_close(trace);
+}
+
+Test(chrome_trace, the_checker_sees_broken_traces)
+{
+#define NAMED \
+    "{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"t\"}},"
+#define SLICE(ts, dur) \
+    "{\"ph\":\"X\",\"ts\":" ts ",\"dur\":" dur ",\"pid\":1,\"tid\":1,\"name\":\"n\"}"
+#define ARROW(ph, ts)                                                       \
+    ",{\"ph\":\"" ph "\",\"ts\":" ts ",\"pid\":1,\"tid\":1,\"name\":\"n\"," \
+    "\"cat\":\"c\",\"id\":1,\"bp\":\"e\"}"
+#define TWO SLICE("0", "1.000001") "," SLICE("1.000001", "2")
+    static const struct {
+        const char *events;
+        int         want;
+    } cases[] = {
+        {NAMED TWO, 0},
+        {NAMED TWO ARROW("s", "0.5") ARROW("f", "1.000001"), 0},
+        {NAMED TWO ",{\"ph\":\"C\",\"ts\":1,\"pid\":1,\"name\":\"n\",\"args\":{\"a\":0}}", 0},
+        {NAMED SLICE("0", "1.000002") "," SLICE("1.000001", "2"), 1},
+        {NAMED SLICE("0", "-1"), 1},
+        {SLICE("0", "1"), 1},
+        {NAMED TWO ARROW("s", "0.5"), 1},
+        {NAMED TWO ARROW("f", "0.5"), 1},
+        {NAMED TWO ARROW("s", "0.5") ARROW("s", "0.5") ARROW("f", "1"), 1},
+        {NAMED TWO ARROW("s", "2") ARROW("f", "1"), 1},
+        {NAMED TWO ARROW("s", "0.5") ARROW("f", "9"), 1},
+        {NAMED TWO ",{\"ph\":\"C\",\"ts\":1,\"pid\":1,\"name\":\"n\",\"args\":{\"a\":-1}}", 1},
+        {NAMED TWO ",{\"ph\":\"X\",\"ts\":9,\"pid\":1,\"tid\":1,\"name\":\"n\"}", 1},
+        {NAMED TWO ",{\"ph\":\"?\"}", 1},
+        {NAMED TWO ",", 1},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[2000];
+        int  length = snprintf(text, sizeof text, "{\"traceEvents\":[%s]}", cases[i].events);
+        cr_expect_eq(check(text, (size_t)length), cases[i].want, "case %zu", i);
+    }
+}
+
+Test(chrome_trace, every_failed_allocation_is_reported)
+{
+    cs_scenario scenario = scenario_of(4, 1, CS_SWITCHED);
+
+    for (long passes = 0; passes < 1000; passes++) {
+        cs_chrome_trace *trace = NULL;
+        cs_text          text  = {0};
+        cs_result        result;
+
+        cs_alloc_fail_after(passes);
+        cs_status status = cs_chrome_trace_open(&scenario, &trace, NULL);
+        if (status == CS_OK) {
+            cs_observer observer = cs_chrome_trace_observer(trace);
+            bool        ran      = run_with(&scenario, ring(), cs_models[0], &observer, 1, &result);
+            status               = ran ? cs_chrome_trace_finish(trace, &text, NULL) : CS_ENOMEM;
+        }
+        cs_alloc_fail_after(-1);
+        cs_chrome_trace_close(trace);
+        cs_text_free(&text);
+        if (status == CS_OK) {
+            cr_assert_gt(passes, 10);
+            return;
+        }
+        cr_assert_eq(status, CS_ENOMEM);
+    }
+    cr_assert(false, "it never succeeded");
+}
+
+Test(port_stats, a_ring_keeps_every_port_busy)
+{
+    cs_scenario   scenario = scenario_of(4, 1, CS_SWITCHED);
+    cs_port_stats stats;
+    cs_result     result;
+    cs_text       text = {0};
+
+    cr_assert_eq(cs_port_stats_init(&stats, &scenario.cluster, NULL), CS_OK);
+    cs_observer observer = cs_port_stats_observer(&stats);
+    cr_assert(run_with(&scenario, ring(), cs_models[0], &observer, 1, &result));
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        for (int sends = 0; sends < 2; sends++) {
+            const cs_port_stat *port = cs_port_stats_at(&stats, sends != 0, CS_NIC, rank, 0);
+            cr_expect_eq(port->n_messages, 6);
+            cr_expect_eq(port->bytes, 6 * 840 * 4096 / 4);
+            cr_expect_float_eq(port->busy_s, result.elapsed_s, 1e-12 * result.elapsed_s);
+            cr_expect_eq(port->first_s, 0);
+            cr_expect_eq(port->until_s, result.elapsed_s);
+        }
+    }
+    cs_port_stats_text(&text, &stats, result.elapsed_s, 3);
+    cr_expect_not_null(strstr(text.data, "... and 5 ports that were less busy\n"));
+    cr_expect_not_null(strstr(text.data, "8 ports used (each direction counts), busy 100.00 %"));
+    cs_text_free(&text);
+    cs_port_stats_free(&stats);
+}
+
+/* The second round waits for the late rank: what is not busy is idle, and bytes add up. */
+Test(port_stats, bytes_add_up_for_every_algorithm)
+{
+    static const cs_fabric_kind kinds[] = {CS_SWITCHED, CS_DIRECT};
+
+    for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
+        for (size_t k = 0; k < 2; k++) {
+            cs_scenario   scenario = scenario_of(8, 4, kinds[k]);
+            cs_port_stats stats;
+            cs_result     result;
+            uint64_t      bytes[2] = {0, 0};
+
+            cr_assert_eq(cs_port_stats_init(&stats, &scenario.cluster, NULL), CS_OK);
+            cs_observer observer = cs_port_stats_observer(&stats);
+            if (run_with(&scenario, cs_algorithms[a], cs_models[0], &observer, 1, &result)) {
+                for (size_t i = 0; i < 2 * stats.base[CS_FABRICS]; i++) {
+                    const cs_port_stat *port = &stats.ports[i % 2][i / 2];
+                    bytes[i % 2] += port->bytes;
+                    cr_expect_leq(port->busy_s, result.elapsed_s * (1 + 1e-12));
+                }
+                cr_expect_eq(bytes[0], result.wire_bytes);
+                cr_expect_eq(bytes[1], result.wire_bytes);
+            }
+            cs_port_stats_free(&stats);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Results as JSON and CSV: the keys and their order, exact numbers, what does not exist. */
+#include "base/alloc.h"
+#include "cs/result.h"
+#include "results/csv.h"
+#include "results/json.h"
+
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct sample_options {
+    uint32_t segments;
+    bool     fenced;
+    int      order;
+    double   cost_s;
+} sample_options;
+
+static const cs_option sample_table[] = {
+    CS_OPTION_AUTO(sample_options, segments, 1, 4096, "how many"),
+    CS_OPTION(sample_options, fenced, 0, 0, 1, "whether"),
+    CS_OPTION_CHOICE(sample_options, order, "up|down", "which way"),
+    CS_OPTION(sample_options, cost_s, 0.1, 0, 1, "how long"),
+    CS_OPTION_END,
+};
+
+/* The keys of the contract, written out: the list in cs/result.h must not drift from it. */
+static const char *const contract[] = {
+    "algorithm",       "collective", "model",      "ranks",         "bytes",
+    "gpus_per_server", "elapsed_s",  "exposed_s",  "closed_form_s", "bound_s",
+    "bound",           "gap",        "algbw_GBps", "busbw_GBps",    "rounds",
+    "transfers",       "wire_bytes", "verified",   "options",
+};
+enum { N_CONTRACT = sizeof contract / sizeof contract[0] };
+
+static cs_result sample(void)
+{
+    cs_result r = {.algorithm       = "ring",
+                   .collective      = "allreduce",
+                   .model           = "alpha-beta",
+                   .ranks           = 8,
+                   .bytes           = 9007199254740993u,
+                   .gpus_per_server = 4,
+                   .elapsed_s       = 0.1 + 0.2,
+                   .exposed_s       = 1.0 / 3.0,
+                   .closed_form_s   = (double)NAN,
+                   .bound_s         = 5e-324,
+                   .bound           = "a \"name\", quoted",
+                   .gap             = 1.7976931348623157e308,
+                   .algbw_GBps      = 12.5,
+                   .busbw_GBps      = 21.875,
+                   .rounds          = 14,
+                   .transfers       = 112,
+                   .wire_bytes      = 123456789012345678u,
+                   .verified        = true,
+                   .option_table    = sample_table};
+
+    cs_options_default(sample_table, &r.options);
+    cr_assert_eq(cs_options_set(sample_table, &r.options, "segments", "64", "opt", NULL), CS_OK);
+    cr_assert_eq(cs_options_set(sample_table, &r.options, "order", "down", "opt", NULL), CS_OK);
+    return r;
+}
+
+static json_t *parse(const cs_text *text)
+{
+    json_error_t error;
+    json_t      *json = json_loads(text->data, JSON_REJECT_DUPLICATES, &error);
+
+    cr_assert_not_null(json, "line %d: %s in %s", error.line, error.text, text->data);
+    return json;
+}
+
+static double real(const json_t *object, const char *key)
+{
+    return json_real_value(json_object_get(object, key));
+}
+
+Test(result_json, keys_are_those_of_the_contract_in_their_order)
+{
+    cs_text     text = {0};
+    cs_result   r    = sample();
+    int         i    = 0;
+    const char *key;
+    json_t     *value;
+
+    cs_result_json(&text, &r);
+    json_t *json = parse(&text);
+    json_object_foreach(json, key, value)
+    {
+        if (i < N_CONTRACT) {
+            cr_expect_str_eq(key, contract[i]);
+        }
+        i++;
+    }
+    cr_expect_eq(i, N_CONTRACT + 1);
+    cr_expect(json_is_object(json_object_get(json, "model_options")));
+    json_decref(json);
+    cs_text_free(&text);
+}
+
+Test(result_json, numbers_read_back_exactly)
+{
+    cs_text   text = {0};
+    cs_result r    = sample();
+
+    cs_result_json(&text, &r);
+    json_t *json = parse(&text);
+    cr_expect(real(json, "elapsed_s") == 0.1 + 0.2);
+    cr_expect(real(json, "exposed_s") == 1.0 / 3.0);
+    cr_expect(real(json, "bound_s") == 5e-324);
+    cr_expect(real(json, "gap") == 1.7976931348623157e308);
+    cr_expect_eq(json_integer_value(json_object_get(json, "bytes")), 9007199254740993);
+    cr_expect_eq(json_integer_value(json_object_get(json, "wire_bytes")), 123456789012345678);
+    cr_expect(json_is_null(json_object_get(json, "closed_form_s")));
+    cr_expect(json_is_true(json_object_get(json, "verified")));
+    cr_expect_str_eq(json_string_value(json_object_get(json, "bound")), "a \"name\", quoted");
+    cr_expect_null(json_object_get(json, "wrong"));
+    json_decref(json);
+    cs_text_free(&text);
+}
+
+Test(result_json, options_have_their_types)
+{
+    cs_text   text = {0};
+    cs_result r    = sample();
+
+    cs_options_json(&text, r.option_table, &r.options);
+    json_t *json = parse(&text);
+    cr_expect_eq(json_object_size(json), 4);
+    cr_expect_eq(json_integer_value(json_object_get(json, "segments")), 64);
+    cr_expect(json_is_false(json_object_get(json, "fenced")));
+    cr_expect_str_eq(json_string_value(json_object_get(json, "order")), "down");
+    cr_expect(real(json, "cost_s") == 0.1);
+    json_decref(json);
+    cs_text_free(&text);
+    cs_options_json(&text, NULL, NULL);
+    cr_expect_str_eq(text.data, "{}");
+    cs_text_free(&text);
+}
+
+Test(result_json, a_wrong_schedule_says_where)
+{
+    cs_text   text = {0};
+    cs_result r    = sample();
+
+    r.verified = false;
+    cr_expect_not(cs_result_is_wrong(&r), "not checked is not wrong");
+    r.verdict = (cs_verdict){
+        .is_located = true, .rank = 3, .chunk = 5, .round = 7, .text = "rank 3 misses rank 1"};
+    cr_expect(cs_result_is_wrong(&r));
+    cs_result_json(&text, &r);
+    json_t       *json  = parse(&text);
+    const json_t *wrong = json_object_get(json, "wrong");
+    cr_expect_eq(json_integer_value(json_object_get(wrong, "rank")), 3);
+    cr_expect_eq(json_integer_value(json_object_get(wrong, "chunk")), 5);
+    cr_expect_eq(json_integer_value(json_object_get(wrong, "round")), 7);
+    cr_expect_str_eq(json_string_value(json_object_get(wrong, "text")), "rank 3 misses rank 1");
+    json_decref(json);
+    cs_text_free(&text);
+    r.verdict.is_located = false;
+    cs_result_json(&text, &r);
+    json = parse(&text);
+    cr_expect(json_is_null(json_object_get(json_object_get(json, "wrong"), "rank")));
+    json_decref(json);
+    cs_text_free(&text);
+}
+
+Test(result_json, an_array_holds_one_object_per_result)
+{
+    cs_text   text = {0};
+    cs_result r[3] = {sample(), sample(), sample()};
+
+    r[1].ranks = 16;
+    cs_results_json(&text, r, 3);
+    json_t *json = parse(&text);
+    cr_expect_eq(json_array_size(json), 3);
+    cr_expect_eq(json_integer_value(json_object_get(json_array_get(json, 1), "ranks")), 16);
+    json_decref(json);
+    cs_text_free(&text);
+    cs_results_json(&text, r, 0);
+    json = parse(&text);
+    cr_expect_eq(json_array_size(json), 0);
+    json_decref(json);
+    cs_text_free(&text);
+}
+
+Test(result_csv, header_and_rows)
+{
+    cs_text   text        = {0};
+    cs_result r           = sample();
+    char      header[512] = "";
+
+    for (int i = 0; i < N_CONTRACT; i++) {
+        strcat(strcat(header, i == 0 ? "" : ","), contract[i]);
+    }
+    strcat(header, "\n");
+    cs_csv_header(&text);
+    cr_expect_str_eq(text.data, header);
+    cs_text_free(&text);
+    cs_csv_row(&text, &r);
+    cr_expect_str_eq(text.data,
+                     "ring,allreduce,alpha-beta,8,9007199254740993,4,0.30000000000000004,"
+                     "0.3333333333333333,,4.94065645841247e-324,\"a \"\"name\"\", quoted\","
+                     "1.7976931348623157e+308,12.5,21.875,14,112,123456789012345678,true,"
+                     "\"{\"\"segments\"\": 64, \"\"fenced\"\": false, \"\"order\"\": \"\"down\"\", "
+                     "\"\"cost_s\"\": 0.1}\"\n");
+    cs_text_free(&text);
+}
+
+Test(result_json, out_of_memory_is_remembered)
+{
+    cs_result r = sample();
+
+    for (long passes = 0; passes < 100; passes++) {
+        cs_text text = {0};
+        cs_alloc_fail_after(passes);
+        cs_result_json(&text, &r);
+        cs_csv_row(&text, &r);
+        cs_alloc_fail_after(-1);
+        cs_status status = cs_text_status(&text, NULL);
+        cs_text_free(&text);
+        if (status == CS_OK) {
+            cr_assert_gt(passes, 1);
+            return;
+        }
+        cr_assert_eq(status, CS_ENOMEM);
+    }
+    cr_assert(false, "it never succeeded");
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sweeps: the rows are those of the formula, for any number of jobs, after a kill, after a stop,
+ * after a full disk; and scenarios that cannot be run do not end one. */
+#include "base/alloc.h"
+#include "base/text.h"
+#include "sweep/queue.h"
+#include "sweep/sweep.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[64], path[128], other[128];
+
+static void set_up(void)
+{
+    snprintf(folder, sizeof folder, "/tmp/cs_sweep_XXXXXX");
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/r.db", folder);
+    snprintf(other, sizeof other, "%s/other.db", folder);
+}
+
+static void tear_down(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    cr_assert_eq(system(command), 0);
+}
+
+TestSuite(sweep, .init = set_up, .fini = tear_down);
+
+static void set(cs_config *config, const char *key, const char *json)
+{
+    cs_error err = {0};
+    cr_assert_eq(cs_config_set(config, key, json, "--set", &err), CS_OK, "%s", err.message);
+}
+
+static void axis(cs_config *config, const char *key, const char *json)
+{
+    cs_error err = {0};
+    cr_assert_eq(cs_config_sweep_set(config, key, json, "--set", &err), CS_OK, "%s", err.message);
+}
+
+/* `n_sizes` sizes on rings of four sizes. */
+static cs_config *rings(int n_sizes)
+{
+    cs_config *config = NULL;
+    cs_text    sizes  = {0};
+
+    cr_assert_eq(cs_config_new(&config, NULL), CS_OK);
+    set(config, "algorithm.name", "ring");
+    set(config, "cluster.nic", "{\"bandwidth\": \"400Gb/s\", \"alpha\": \"2us\"}");
+    axis(config, "cluster.ranks", "[2, 4, 8, 16]");
+    for (int i = 1; i <= n_sizes; i++) {
+        cs_text_add(&sizes, "%s%d", i == 1 ? "[" : ", ", 65536 * i);
+    }
+    cs_text_add(&sizes, "]");
+    axis(config, "bytes", sizes.data);
+    cs_text_free(&sizes);
+    return config;
+}
+
+static cs_sweep_summary sweep_with(const cs_config *config, const cs_sweep_options *options)
+{
+    cs_sweep_summary summary = {0};
+    cs_error         err     = {0};
+
+    cr_assert_eq(cs_sweep(config, options, &summary, &err), CS_OK, "%s", err.message);
+    return summary;
+}
+
+static cs_sweep_summary sweep_to(const cs_config *config, const char *file, unsigned jobs)
+{
+    cs_sweep_options options = {.path = file, .jobs = jobs};
+    return sweep_with(config, &options);
+}
+
+static int append(void *user, int n, char **values, char **names)
+{
+    (void)names;
+    for (int i = 0; i < n; i++) {
+        cs_text_add(user, "%s|", values[i] != NULL ? values[i] : "NULL");
+    }
+    cs_text_add(user, "\n");
+    return 0;
+}
+
+static cs_text query(const char *file, const char *sql)
+{
+    cs_text  text = {0};
+    sqlite3 *db   = NULL;
+
+    cr_assert_eq(sqlite3_open(file, &db), SQLITE_OK);
+    cr_assert_eq(sqlite3_exec(db, sql, append, &text, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+    cs_text_add(&text, "%s", "");
+    return text;
+}
+
+static long count(const char *file, const char *condition)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM results WHERE %s", condition);
+    cs_text text = query(file, sql);
+    long    n    = atol(text.data);
+    cs_text_free(&text);
+    return n;
+}
+
+/* All columns of all rows, in the order in which they are stored. */
+static void expect_same_rows(const char *left, const char *right)
+{
+    cs_text a = query(left, "SELECT * FROM results"), b = query(right, "SELECT * FROM results");
+    cr_expect_gt(a.length, 0);
+    cr_expect_str_eq(a.data, b.data);
+    cs_text_free(&a);
+    cs_text_free(&b);
+}
+
+Test(sweep, rows_are_those_of_the_formula)
+{
+    cs_config       *config  = rings(5);
+    cs_sweep_summary summary = sweep_to(config, path, 2);
+    sqlite3         *db      = NULL;
+    sqlite3_stmt    *rows    = NULL;
+    int              n_rows  = 0;
+
+    cr_expect_eq(summary.total, 20);
+    cr_expect_eq(summary.run, 20);
+    cr_expect_eq(summary.done_before + summary.failed, 0);
+    cr_expect_not(summary.stopped);
+    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_prepare_v2(db, "SELECT ranks, bytes, elapsed_s, verified FROM results", -1, &rows,
+                       NULL);
+    while (sqlite3_step(rows) == SQLITE_ROW) {
+        double n = sqlite3_column_double(rows, 0), bytes = sqlite3_column_double(rows, 1);
+        double want = 2 * (n - 1) * (2e-6 + bytes / n / 50e9);
+        cr_expect_float_eq(sqlite3_column_double(rows, 2), want, 1e-12 * want);
+        cr_expect_eq(sqlite3_column_int(rows, 3), 1);
+        n_rows++;
+    }
+    sqlite3_finalize(rows);
+    sqlite3_close(db);
+    cr_expect_eq(n_rows, 20);
+    cs_config_free(config);
+}
+
+Test(sweep, any_number_of_jobs_gives_the_same_rows)
+{
+    static const unsigned jobs[]  = {0, 2, 4, 33};
+    cs_config            *config  = rings(100);
+    cs_sweep_summary      summary = sweep_to(config, path, 1);
+
+    cr_expect_eq(summary.run, 400);
+    for (int i = 0; i < 4; i++) {
+        summary = sweep_to(config, other, jobs[i]);
+        cr_expect_eq(summary.run, 400);
+        expect_same_rows(path, other);
+        unlink(other);
+    }
+    cs_config_free(config);
+}
+
+Test(sweep, what_is_there_is_not_run_again)
+{
+    cs_config *few = rings(3), *many = rings(10);
+
+    cr_expect_eq(sweep_to(few, path, 2).run, 12);
+    cs_sweep_summary summary = sweep_to(many, path, 2);
+    cr_expect_eq(summary.total, 40);
+    cr_expect_eq(summary.done_before, 12);
+    cr_expect_eq(summary.run, 28);
+    summary = sweep_to(many, path, 1);
+    cr_expect_eq(summary.done_before, 40);
+    cr_expect_eq(summary.run, 0);
+    cr_expect_eq(count(path, "1"), 40);
+    cr_expect_eq(sweep_to(many, other, 1).run, 40);
+    expect_same_rows(path, other);
+    cs_config_free(few);
+    cs_config_free(many);
+}
+
+Test(sweep, equal_scenarios_are_one_row)
+{
+    cs_config *config = rings(1);
+
+    axis(config, "bytes", "[4096, 4096, 8192, 4096]");
+    cs_sweep_summary summary = sweep_to(config, path, 3);
+    cr_expect_eq(summary.total, 16);
+    cr_expect_eq(summary.run, 16);
+    cr_expect_eq(count(path, "1"), 8);
+    cs_config_free(config);
+}
+
+Test(sweep, scenarios_that_cannot_be_run_are_rows_with_the_reason)
+{
+    cs_config *config = rings(2);
+
+    axis(config, "cluster.ranks", "[4, 6, 8]");
+    axis(config, "algorithm.name", "[\"ring\", \"stragglar\"]");
+    cs_sweep_summary summary = sweep_to(config, path, 2);
+    cr_expect_eq(summary.run, 12);
+    cr_expect_eq(summary.failed, 2);
+    cr_expect_eq(count(path, "error LIKE '%stragglar needs a power of two, got 6 ranks'"), 2);
+    cr_expect_eq(count(path, "error IS NULL AND elapsed_s > 0"), 10);
+    cr_expect_eq(count(path, "error IS NOT NULL AND elapsed_s IS NULL"), 2);
+    summary = sweep_to(config, path, 2);
+    cr_expect_eq(summary.done_before, 12);
+    cr_expect_eq(summary.failed, 2);
+    cs_config_free(config);
+}
+
+/* Dies without a word when `*user` rows are done. */
+static void die_at(void *user, size_t done, size_t total)
+{
+    (void)total;
+    if (done >= *(size_t *)user) {
+        kill(getpid(), SIGKILL);
+    }
+}
+
+Test(sweep, killed_and_run_again_it_goes_on)
+{
+    static const unsigned jobs[] = {1, 3};
+    cs_config            *config = rings(60);
+
+    sweep_to(config, other, 1);
+    for (int i = 0; i < 2; i++) {
+        size_t           at      = 50;
+        cs_sweep_options options = {.path = path, .jobs = jobs[i], .progress = die_at, .user = &at};
+        cs_sweep_summary summary;
+        int              how   = 0;
+        pid_t            child = fork();
+
+        if (child == 0) {
+            _exit((int)cs_sweep(config, &options, &summary, NULL));
+        }
+        cr_assert_eq(waitpid(child, &how, 0), child);
+        cr_assert(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+        long n = count(path, "1");
+        cr_expect(n >= 50 && n < 240, "%ld rows", n);
+        summary = sweep_to(config, path, jobs[i]);
+        cr_expect_eq(summary.done_before, (size_t)n);
+        cr_expect_eq(summary.run, 240 - (size_t)n);
+        expect_same_rows(path, other);
+        unlink(path);
+    }
+    cs_config_free(config);
+}
+
+static volatile sig_atomic_t stop;
+
+static void stop_at(void *user, size_t done, size_t total)
+{
+    (void)total;
+    stop = done >= *(size_t *)user;
+}
+
+Test(sweep, stopped_it_keeps_what_is_done_and_leaves_one_file)
+{
+    cs_config       *config = rings(60);
+    size_t           at     = 30;
+    struct stat      info;
+    char             wal[160];
+    cs_sweep_options options = {
+        .path = path, .jobs = 2, .progress = stop_at, .user = &at, .stop = &stop};
+
+    cs_sweep_summary summary = sweep_with(config, &options);
+    cr_expect(summary.stopped);
+    cr_expect(summary.run >= 30 && summary.run < 240);
+    cr_expect_eq(count(path, "1"), (long)summary.run);
+    snprintf(wal, sizeof wal, "%s-wal", path);
+    cr_expect_neq(stat(wal, &info), 0);
+    options.stop     = NULL;
+    options.progress = NULL;
+    size_t before    = summary.run;
+    summary          = sweep_with(config, &options);
+    cr_expect_eq(summary.done_before, before);
+    cr_expect_eq(summary.done_before + summary.run, 240);
+    cr_expect_not(summary.stopped);
+    cs_config_free(config);
+}
+
+/* The child may write no more than 200 kB into a file. */
+Test(sweep, a_full_disk_ends_it_and_keeps_what_is_written)
+{
+    cs_config       *config  = rings(500);
+    cs_sweep_options options = {.path = path, .jobs = 2};
+    cs_sweep_summary summary;
+    int              how   = 0;
+    pid_t            child = fork();
+
+    if (child == 0) {
+        struct rlimit limit = {200000, 200000};
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        _exit((int)cs_sweep(config, &options, &summary, NULL));
+    }
+    cr_assert_eq(waitpid(child, &how, 0), child);
+    cr_expect(WIFEXITED(how));
+    cr_expect_eq(WEXITSTATUS(how), CS_EIO);
+    long n = count(path, "1");
+    cr_expect(n > 0 && n < 2000, "%ld rows", n);
+    summary = sweep_with(config, &options);
+    cr_expect_eq(summary.done_before, (size_t)n);
+    cr_expect_eq(count(path, "1"), 2000);
+    cs_config_free(config);
+}
+
+Test(sweep, a_file_that_cannot_be_made_is_an_error_with_its_name)
+{
+    cs_config       *config = rings(1);
+    cs_error         err    = {0};
+    cs_sweep_summary summary;
+    char             file[160];
+    cs_sweep_options options = {.path = file, .jobs = 2};
+
+    snprintf(file, sizeof file, "%s/missing/r.db", folder);
+    cr_expect_eq(cs_sweep(config, &options, &summary, &err), CS_EIO);
+    cr_expect_str_eq(err.input, file);
+    cr_expect_eq(summary.total, 4);
+    cs_config_free(config);
+}
+
+Test(sweep, a_scenario_that_is_malformed_ends_it)
+{
+    static const unsigned jobs[] = {1, 4};
+    cs_config            *config = rings(1);
+
+    axis(config, "bytes", "[\"4K\", \"12parsec\"]");
+    for (int i = 0; i < 2; i++) {
+        cs_sweep_options options = {.path = path, .jobs = jobs[i]};
+        cs_sweep_summary summary;
+        cs_error         err    = {0};
+        cs_status        status = cs_sweep(config, &options, &summary, &err);
+        cr_expect(status == CS_EINVAL || status == CS_EPARSE);
+        cr_expect_not_null(strstr(err.message, "12parsec"), "%s", err.message);
+    }
+    cs_config_free(config);
+}
+
+Test(sweep, every_failed_allocation_is_reported)
+{
+    cs_config       *config  = rings(1);
+    cs_sweep_options options = {.path = path};
+    cs_status        status  = CS_ENOMEM;
+    long             passes  = 0;
+
+    for (; status != CS_OK; passes++) {
+        cs_sweep_summary summary;
+        cr_assert_lt(passes, 5000);
+        unlink(path);
+        cs_alloc_fail_after(passes);
+        status = cs_sweep(config, &options, &summary, NULL);
+        cs_alloc_fail_after(-1);
+        cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", cs_status_text(status));
+    }
+    cr_expect_gt(passes, 20);
+    cr_expect_eq(count(path, "error IS NULL"), 4);
+    cs_config_free(config);
+}
+
+enum { N_ITEMS = 20000 };
+
+static void *put_all(void *user)
+{
+    static char items[N_ITEMS];
+    cs_queue   *queue = user;
+
+    for (int i = 0; i < N_ITEMS && cs_queue_put(queue, &items[i]); i++) {
+    }
+    cs_queue_leave(queue);
+    return NULL;
+}
+
+Test(queue, takes_everything_that_was_put_and_then_ends)
+{
+    cs_queue  queue;
+    pthread_t threads[3];
+    void     *items[7];
+    size_t    n, n_taken = 0;
+
+    cr_assert_eq(cs_queue_init(&queue, 5, NULL), CS_OK);
+    for (int i = 0; i < 3; i++) {
+        cs_queue_join(&queue);
+        cr_assert_eq(pthread_create(&threads[i], NULL, put_all, &queue), 0);
+    }
+    while ((n = cs_queue_take(&queue, items, 7)) > 0) {
+        cr_assert_leq(n, 5);
+        n_taken += n;
+    }
+    cr_expect_eq(n_taken, 3 * N_ITEMS);
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    cs_queue_free(&queue);
+}
+
+Test(queue, turns_producers_away_when_closed)
+{
+    cs_queue  queue;
+    pthread_t thread;
+    void     *items[5];
+    size_t    n, n_taken = 0;
+
+    cr_assert_eq(cs_queue_init(&queue, 5, NULL), CS_OK);
+    cs_queue_join(&queue);
+    cr_assert_eq(pthread_create(&thread, NULL, put_all, &queue), 0);
+    cr_assert_gt(cs_queue_take(&queue, items, 1), 0);
+    cs_queue_close(&queue);
+    pthread_join(thread, NULL);
+    while ((n = cs_queue_take(&queue, items, 5)) > 0) {
+        n_taken += n;
+    }
+    cr_expect_leq(n_taken, 5);
+    cs_queue_free(&queue);
+}
