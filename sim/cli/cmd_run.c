@@ -6,6 +6,7 @@
 #include "cli/scenario_args.h"
 #include "config/schedule_json.h"
 #include "results/chrome_trace.h"
+#include "results/comparison.h"
 #include "results/csv.h"
 #include "results/json.h"
 #include "results/table.h"
@@ -38,6 +39,7 @@ typedef struct job {
     bool               explains, wants_help;
     cs_stored         *schedule;
     cs_result         *results;
+    char (*settings)[CS_SETTING_BYTES]; /* of each result */
     size_t             count;
     cs_text            text; /* what is printed */
     cs_text            notes;
@@ -165,14 +167,43 @@ static cs_status run_index(job *j, size_t index, cs_case *c, cs_error *err)
     return run_case(j, c, c->algorithm, &c->options, &j->results[index], err);
 }
 
-static bool same_group(const cs_result *a, const cs_result *b)
+/* Do two consecutive cases belong in one table: do they differ in size only (and in what a
+ * calibration makes of the size)? */
+static bool same_table(const job *j, const cs_case *a, const cs_case *b)
 {
-    return strcmp(a->algorithm, b->algorithm) == 0 && strcmp(a->model, b->model) == 0 &&
-           strcmp(a->collective, b->collective) == 0 && a->ranks == b->ranks &&
-           a->gpus_per_server == b->gpus_per_server;
+    const cs_cluster *x = &a->scenario.cluster, *y = &b->scenario.cluster;
+    char              text_a[CS_SETTING_BYTES], text_b[CS_SETTING_BYTES];
+    bool is_calibrated = cs_config_text(j->choice.config, "calibration") != NULL;
+
+    cs_setting_text(&a->scenario, text_a, sizeof text_a);
+    cs_setting_text(&b->scenario, text_b, sizeof text_b);
+    return a->algorithm == b->algorithm && a->model == b->model &&
+           a->scenario.collective == b->scenario.collective && x->n_ranks == y->n_ranks &&
+           x->gpus_per_server == y->gpus_per_server &&
+           (is_calibrated || memcmp(x->fabrics, y->fabrics, sizeof x->fabrics) == 0) &&
+           memcmp(&a->options, &b->options, sizeof a->options) == 0 &&
+           strcmp(text_a, text_b) == 0;
 }
 
-/* Tables are printed when their last row is there: consecutive cases that differ in size only. */
+/* Print the table of the results [first, last] if the next case begins another one. */
+static cs_status finish_table(job *j, size_t *first, size_t last, const cs_case *c, cs_error *err)
+{
+    cs_case   next    = {0};
+    cs_status status  = CS_OK;
+    bool      is_last = last + 1 == j->count;
+
+    if (!is_last) {
+        status  = cs_config_case(j->choice.config, last + 1, &next, err);
+        is_last = status == CS_OK && !same_table(j, c, &next);
+        cs_case_free(&next);
+    }
+    if (status == CS_OK && is_last) {
+        cs_table_group(&j->text, j->results + *first, last + 1 - *first, &c->scenario);
+        *first = last + 1;
+    }
+    return status;
+}
+
 static cs_status run_all(job *j, cs_error *err)
 {
     size_t    first  = 0;
@@ -181,26 +212,11 @@ static cs_status run_all(job *j, cs_error *err)
     for (size_t i = 0; i < j->count && status == CS_OK; i++) {
         cs_case c = {0};
         status    = run_index(j, i, &c, err);
+        if (status == CS_OK) {
+            cs_setting_text(&c.scenario, j->settings[i], sizeof j->settings[i]);
+        }
         if (status == CS_OK && j->format == TABLE) {
-            if (i > first && !same_group(&j->results[first], &j->results[i])) {
-                first = i;
-            }
-            bool is_last = true;
-            if (i + 1 < j->count) {
-                cs_case next = {0};
-                status       = cs_config_case(j->choice.config, i + 1, &next, err);
-                is_last      = status != CS_OK || next.algorithm != c.algorithm ||
-                          next.model != c.model ||
-                          next.scenario.collective != c.scenario.collective ||
-                          next.scenario.cluster.n_ranks != c.scenario.cluster.n_ranks ||
-                          next.scenario.cluster.gpus_per_server !=
-                              c.scenario.cluster.gpus_per_server;
-                cs_case_free(&next);
-            }
-            if (is_last) {
-                cs_table_group(&j->text, j->results + first, i + 1 - first, &c.scenario);
-                first = i + 1;
-            }
+            status = finish_table(j, &first, i, &c, err);
         }
         cs_case_free(&c);
     }
@@ -209,6 +225,9 @@ static cs_status run_all(job *j, cs_error *err)
 
 static void format_rest(job *j)
 {
+    if (j->format == TABLE) {
+        cs_comparison(&j->text, j->results, (const char(*)[CS_SETTING_BYTES])j->settings, j->count);
+    }
     if (j->format == JSON) {
         cs_results_json(&j->text, j->results, j->count);
     } else if (j->format == CSV) {
@@ -233,9 +252,17 @@ static cs_status run_job(job *j, cs_error *err)
     if (j->trace_path != NULL && j->count != 1) {
         return CS_FAIL(err, CS_EINVAL, "--trace", "needs exactly one scenario, not %zu", j->count);
     }
-    j->results = CS_NEW(cs_result, j->count);
-    if (j->results == NULL) {
+    j->results  = CS_NEW(cs_result, j->count);
+    j->settings = cs_calloc(j->count, sizeof *j->settings);
+    if (j->results == NULL || j->settings == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", j->count);
+    }
+    const char *calibration = cs_config_text(j->choice.config, "calibration");
+    if (j->format == TABLE && calibration != NULL) {
+        cs_text_add(&j->text,
+                    "# calibrated by %s: alpha and bandwidth go with the size, a table's head shows "
+                    "those of its last row\n",
+                    calibration);
     }
     status = run_all(j, err);
     if (status == CS_OK) {
@@ -279,6 +306,7 @@ static int run_run(int count, char *const *words)
     cs_scenario_choice_free(&j.choice);
     cs_stored_free(j.schedule);
     cs_free(j.results);
+    cs_free(j.settings);
     cs_text_free(&j.text);
     cs_text_free(&j.notes);
     return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);
