@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From the path of a wrong value to whoever wrote it: an axis of the sweep (which stands above
+ * everything else), the last option that set it or something around it, or the file. */
+#include "config/config_state.h"
+#include "config/locate.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+void cs_config_origin_text(const char *origin, const char *path, char *text, size_t text_bytes)
+{
+    bool is_set = strcmp(origin, "--set") == 0;
+    (void)snprintf(text, text_bytes, "%s%s%s", origin, is_set ? " " : "", is_set ? path : "");
+}
+
+static void name_option(cs_error *error, const char *origin, const char *path)
+{
+    char text[sizeof error->where];
+
+    cs_config_origin_text(origin, path, text, sizeof text);
+    memcpy(error->where, text, sizeof text);
+}
+
+static void name_place(const cs_config *config, cs_error *error, const char *path, bool wants_key)
+{
+    int line = 0, column = 0;
+
+    if (config->text != NULL) {
+        cs_locate(config->text, config->length, path, wants_key, &line, &column);
+        cs_error_locate(error, config->input, line, column);
+    }
+}
+
+static void blame_axis(const cs_config *config, cs_error *error, const cs_axis *axis,
+                       const char *rest, bool blames_key, size_t point)
+{
+    char   path[CS_PATH_BYTES], full[2 * CS_PATH_BYTES];
+    size_t number      = (size_t)(axis - config->axes.axes);
+    bool   is_axis_key = blames_key && rest[0] == '\0';
+
+    if (axis->origin != NULL) {
+        name_option(error, axis->origin, axis->path);
+        return;
+    }
+    cs_path_add_key(path, "sweep", axis->path);
+    if (!is_axis_key) {
+        cs_path_add_index(path, path, cs_axes_digit(&config->axes, point, number));
+    }
+    (void)snprintf(full, sizeof full, "%s%s", path, rest);
+    name_place(config, error, full, blames_key);
+}
+
+const cs_override *cs_config_override_above(const cs_config *config, const char *path)
+{
+    for (size_t i = config->n_overrides; i-- > 0;) {
+        if (cs_path_below(config->overrides[i].path, path) != NULL) {
+            return &config->overrides[i];
+        }
+    }
+    return NULL;
+}
+
+cs_status cs_config_blame(const cs_config *config, const cs_error *from, bool blames_key,
+                          size_t point, cs_error *err)
+{
+    cs_error           error    = *from;
+    bool               is_ours  = from->status != CS_ENOMEM && from->input[0] == '\0';
+    const char        *rest     = "";
+    const cs_axis     *axis     = NULL;
+    const cs_override *override = cs_config_override_above(config, from->where);
+
+    if (point != CS_NO_POINT && is_ours) {
+        axis = cs_axes_above(&config->axes, from->where, &rest);
+    }
+    if (axis != NULL) {
+        blame_axis(config, &error, axis, rest, blames_key, point);
+    } else if (override != NULL && is_ours) {
+        name_option(&error, override->origin, override->path);
+    } else if (is_ours) {
+        name_place(config, &error, from->where, blames_key);
+    }
+    if (err != NULL && err->status == CS_OK) {
+        *err = error;
+    }
+    return error.status;
+}

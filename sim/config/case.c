@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One case out of a configuration: copy the tree, put the point of the sweep in, read it, check
+ * it, and print it as it is now. */
+#include "config/config_state.h"
+#include "config/scenario_json.h"
+
+#include <string.h>
+
+/* The tree of one point; NULL when out of memory. */
+static json_t *tree_of_point(const cs_config *config, size_t index, cs_error *err)
+{
+    json_t *tree = json_deep_copy(config->tree);
+
+    if (tree == NULL) {
+        (void)CS_FAIL(err, CS_ENOMEM, "", "out of memory for a scenario");
+        return NULL;
+    }
+    if (cs_axes_apply(&config->axes, index, tree, err) != CS_OK) {
+        json_decref(tree);
+        return NULL;
+    }
+    return tree;
+}
+
+/* The NIC of the measured machine, in the scenario and in the tree. */
+static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_case *c)
+{
+    cs_field   root = cs_field_root(tree), field = cs_field_get(&root, "calibration");
+    cs_fabric *nic   = &c->scenario.cluster.fabrics[CS_NIC];
+    cs_error   wrong = {0};
+    cs_path    alpha, bandwidth;
+
+    if (cs_reading_failed(r) || config->calibration == NULL) {
+        return;
+    }
+    if (cs_calibration_apply(config->calibration, c->scenario.collective,
+                             c->scenario.cluster.n_ranks, c->scenario.bytes, &nic->alpha_s,
+                             &nic->bandwidth_Bps, &wrong) != CS_OK) {
+        CS_REFUSE(r, &field, wrong.status, "%s", wrong.message);
+        return;
+    }
+    if (cs_path_parse("cluster.nic.alpha", &alpha, &r->error) == CS_OK &&
+        cs_path_parse("cluster.nic.bandwidth", &bandwidth, &r->error) == CS_OK &&
+        cs_tree_set(tree, &alpha, json_real(nic->alpha_s), "calibration", &r->error) == CS_OK) {
+        (void)cs_tree_set(tree, &bandwidth, json_real(nic->bandwidth_Bps), "calibration",
+                          &r->error);
+    }
+}
+
+/* The tree as compact text in the arena. */
+static void print_tree(cs_reading *r, json_t *tree, cs_case *c)
+{
+    size_t flags = JSON_COMPACT | JSON_SORT_KEYS;
+
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    (void)json_object_del(tree, "description");
+    size_t length = json_dumpb(tree, NULL, 0, flags);
+    char  *text   = length > 0 ? CS_ARENA_NEW(r->arena, char, length + 1) : NULL;
+    if (text == NULL || json_dumpb(tree, text, length, flags) != length) {
+        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for a scenario");
+        return;
+    }
+    c->json = text;
+}
+
+/* The options of a file belong to the plug-in that it names. Where a sweep or an option of the
+ * command line names another one, what only the first one has is left out: {"algorithm": {"name":
+ * "a", "options": {"only_of_a": 1}}, "sweep": {"algorithm.name": ["a", "b"]}} is fine. */
+static bool may_skip(const void *context, const char *path)
+{
+    const cs_config   *config = context;
+    const char        *rest;
+    const char        *name = strncmp(path, "model", 5) == 0 ? "model.name" : "algorithm.name";
+    const cs_axis     *axis = cs_axes_above(&config->axes, name, &rest);
+    const cs_override *set  = cs_config_override_above(config, name);
+
+    if (axis != NULL) {
+        return cs_path_below(axis->path, path) == NULL;
+    }
+    return set != NULL && cs_config_override_above(config, path) == NULL &&
+           cs_axes_above(&config->axes, path, &rest) == NULL;
+}
+
+cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p, cs_error *err)
+{
+    cs_case    built   = {0};
+    cs_reading reading = {.arena = &built.arena, .may_skip = may_skip, .context = config};
+    json_t    *tree    = tree_of_point(config, index, &reading.error);
+
+    if (tree != NULL) {
+        cs_read_scenario(&reading, tree, &built);
+        calibrate(config, &reading, tree, &built);
+        print_tree(&reading, tree, &built);
+        json_decref(tree);
+    }
+    if (!cs_reading_failed(&reading)) {
+        (void)!cs_scenario_check(&built.scenario, &reading.error);
+    }
+    if (cs_reading_failed(&reading)) {
+        cs_status status = cs_config_blame(config, &reading.error, reading.blames_key, index, err);
+        cs_arena_free(&built.arena);
+        return status;
+    }
+    *case_p = built;
+    return CS_OK;
+}
+
+void cs_case_free(cs_case *c)
+{
+    cs_arena_free(&c->arena);
+    *c = (cs_case){0};
+}

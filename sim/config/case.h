@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* config/case.h -- one scenario with everything that it takes to run it. */
+#ifndef CS_CONFIG_CASE_H
+#define CS_CONFIG_CASE_H
+
+#include "base/arena.h"
+#include "cs/algorithm.h"
+#include "cs/model.h"
+
+/* What cs_config_case() fills. The scenario, its lists and `json` live in the arena and stay
+ * valid when the struct is moved. */
+typedef struct cs_case {
+    cs_arena            arena;
+    cs_scenario         scenario; /* checked */
+    const cs_algorithm *algorithm;
+    cs_options          options; /* of the algorithm, as given */
+    const cs_model     *model;
+    cs_options          model_options;
+    bool                verify;
+    const char         *json; /* this scenario alone, as given: compact, keys sorted */
+} cs_case;
+
+/* Free what the case owns; `{0}` is allowed. */
+CS_API void cs_case_free(cs_case *c);
+
+#endif

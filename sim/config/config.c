@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A configuration: a tree, the sweep that was cut out of it, and who set what.
+ *
+ * The tree and the axes never change while cases are built from them: a case copies what it
+ * needs, because reference counts of shared trees are not safe between threads everywhere.
+ */
+#include "config/config.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "config/calibration_json.h"
+#include "config/config_state.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static cs_status no_memory(cs_error *err)
+{
+    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a configuration");
+}
+
+cs_status cs_config_new(cs_config **config_p, cs_error *err)
+{
+    cs_tree_setup();
+    cs_config *config = CS_NEW(cs_config, 1);
+
+    if (config == NULL) {
+        return no_memory(err);
+    }
+    config->tree = json_object();
+    if (config->tree == NULL) {
+        cs_free(config);
+        return no_memory(err);
+    }
+    *config_p = config;
+    return CS_OK;
+}
+
+void cs_config_free(cs_config *config)
+{
+    if (config == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < config->n_overrides; i++) {
+        cs_free(config->overrides[i].path);
+        cs_free(config->overrides[i].origin);
+    }
+    cs_free(config->overrides);
+    cs_axes_free(&config->axes);
+    json_decref(config->tree);
+    cs_calibration_free(config->calibration);
+    cs_free(config->text);
+    cs_free(config->input);
+    cs_free(config);
+}
+
+/* Relative to the folder of the configuration's file. Owned by the caller; NULL: no memory. */
+static char *path_beside(const char *input, const char *path)
+{
+    const char *slash = input != NULL ? strrchr(input, '/') : NULL;
+
+    if (path[0] == '/' || slash == NULL) {
+        return cs_strdup(path);
+    }
+    size_t folder = (size_t)(slash - input) + 1;
+    char  *joined = CS_NEW(char, folder + strlen(path) + 1);
+    if (joined != NULL) {
+        memcpy(joined, input, folder);
+        memcpy(joined + folder, path, strlen(path) + 1);
+    }
+    return joined;
+}
+
+/* Load what the key "calibration" names, if it is a text. */
+static cs_status load_calibration(cs_config *config, const char *input, cs_error *err)
+{
+    const char *name = json_string_value(json_object_get(config->tree, "calibration"));
+
+    cs_calibration_free(config->calibration);
+    config->calibration = NULL;
+    if (name == NULL) {
+        return CS_OK;
+    }
+    char *path = path_beside(input, name);
+    if (path == NULL) {
+        return no_memory(err);
+    }
+    cs_status status = cs_calibration_load(path, &config->calibration, err);
+    cs_free(path);
+    return status;
+}
+
+/* One axis; `origin` is NULL for the file's. What is wrong is at `where`. */
+static cs_status add_axis(cs_config *config, const char *path, json_t *values, const char *origin,
+                          const char *where, cs_error *err)
+{
+    if (cs_path_below("sweep", path) != NULL || cs_path_below("calibration", path) != NULL) {
+        return CS_FAIL(err, CS_EINVAL, where, "'%.40s' cannot be swept", path);
+    }
+    return cs_axes_set(&config->axes, path, origin, values, CS_CONFIG_MAX_CASES, where, err);
+}
+
+/* Every axis of {"PATH": [..], ..}. */
+static cs_status add_axes(cs_config *config, json_t *sweep, const char *origin, cs_error *err)
+{
+    const char *key;
+    json_t     *values;
+    cs_status   status = CS_OK;
+
+    if (!json_is_object(sweep)) {
+        return CS_FAIL(err, CS_EINVAL, "sweep",
+                       "is %s: accepted is an object whose keys are paths and whose values are "
+                       "arrays",
+                       cs_tree_kind(sweep));
+    }
+    json_object_foreach(sweep, key, values)
+    {
+        char where[CS_PATH_BYTES];
+        cs_path_add_key(where, "sweep", key);
+        status = add_axis(config, key, values, origin, where, err);
+        if (status != CS_OK) {
+            return status;
+        }
+    }
+    return status;
+}
+
+/* Move the sweep from the tree to the axes. */
+static cs_status take_sweep(cs_config *config, cs_error *err)
+{
+    cs_error  wrong  = {0};
+    json_t   *sweep  = json_object_get(config->tree, "sweep");
+    cs_status status = sweep != NULL ? add_axes(config, sweep, NULL, &wrong) : CS_OK;
+
+    if (status != CS_OK) {
+        return cs_config_blame(config, &wrong, false, CS_NO_POINT, err);
+    }
+    (void)json_object_del(config->tree, "sweep");
+    return CS_OK;
+}
+
+static cs_status load_file(cs_config *config, const char *path, cs_error *err)
+{
+    json_t   *tree   = NULL;
+    cs_status status = cs_file_read(path, CS_CONFIG_MAX_BYTES, &config->text, &config->length, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    config->input = cs_strdup(path);
+    if (config->input == NULL) {
+        return no_memory(err);
+    }
+    status = cs_tree_parse(config->text, config->length, path, &tree, err);
+    if (status != CS_OK) {
+        return status;
+    }
+    json_decref(config->tree);
+    config->tree = tree;
+    return take_sweep(config, err);
+}
+
+cs_status cs_config_load(const char *path, cs_config **config_p, cs_error *err)
+{
+    cs_config *config = NULL;
+    cs_error   wrong  = {0};
+    cs_status  status = cs_config_new(&config, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    assert(config != NULL);
+    status = load_file(config, path, err);
+    if (status == CS_OK && load_calibration(config, path, &wrong) != CS_OK) {
+        status = cs_config_blame(config, &wrong, false, CS_NO_POINT, err);
+    }
+    if (status != CS_OK) {
+        cs_config_free(config);
+        return status;
+    }
+    *config_p = config;
+    return CS_OK;
+}
+
+/* Remember who set a path. `appended` is the index that an append got. */
+static cs_status remember(cs_config *config, const char *path, const char *origin, cs_error *err)
+{
+    cs_override *grown =
+        cs_realloc(config->overrides, config->n_overrides + 1, sizeof *config->overrides);
+    cs_override fresh = {cs_strdup(path), cs_strdup(origin)};
+
+    config->overrides = grown != NULL ? grown : config->overrides;
+    if (grown == NULL || fresh.path == NULL || fresh.origin == NULL) {
+        cs_free(fresh.path);
+        cs_free(fresh.origin);
+        return no_memory(err);
+    }
+    config->overrides[config->n_overrides++] = fresh;
+    return CS_OK;
+}
+
+/* The path of the element that an append to `steps` would make. */
+static void appended_path(const cs_config *config, const cs_path *steps, const char *path,
+                          char *element)
+{
+    json_t *node = config->tree;
+    char    array[CS_PATH_BYTES];
+
+    for (size_t i = 0; i < steps->n_steps && node != NULL; i++) {
+        const cs_step *step = &steps->steps[i];
+        node                = step->key != NULL ? json_object_get(node, step->key)
+                                                : json_array_get(node, step->index);
+    }
+    (void)snprintf(array, sizeof array, "%.*s", (int)(strlen(path) - 2), path);
+    cs_path_add_index(element, array, json_array_size(node));
+}
+
+static cs_status set_sweep(cs_config *config, const char *path, json_t *value, const char *origin,
+                           cs_error *err)
+{
+    char where[CS_PATH_BYTES];
+
+    cs_config_origin_text(origin, path, where, sizeof where);
+    if (strcmp(path, "sweep") != 0) {
+        return add_axis(config, path + strlen("sweep."), value, origin, where, err);
+    }
+    cs_axes_free(&config->axes);
+    return add_axes(config, value, origin, err);
+}
+
+static cs_status set_value(cs_config *config, const char *path, json_t *value, const char *origin,
+                           cs_error *err)
+{
+    char      where[CS_PATH_BYTES], element[CS_PATH_BYTES];
+    cs_path   steps;
+    cs_status status = cs_path_parse(path, &steps, err);
+
+    cs_config_origin_text(origin, path, where, sizeof where);
+    if (status != CS_OK) {
+        return status;
+    }
+    if (steps.appends) {
+        appended_path(config, &steps, path, element);
+    }
+    status = cs_tree_set(config->tree, &steps, json_incref(value), where, err);
+    if (status == CS_OK) {
+        status = remember(config, steps.appends ? element : path, origin, err);
+    }
+    if (status == CS_OK) {
+        cs_axes_drop(&config->axes, path);
+    }
+    if (status == CS_OK && strcmp(path, "calibration") == 0) {
+        status = load_calibration(config, NULL, err);
+    }
+    return status;
+}
+
+cs_status cs_config_set(cs_config *config, const char *path, const char *json, const char *origin,
+                        cs_error *err)
+{
+    char      where[CS_PATH_BYTES];
+    json_t   *value    = NULL;
+    bool      is_sweep = strcmp(path, "sweep") == 0 || strncmp(path, "sweep.", 6) == 0;
+    cs_status status;
+
+    cs_config_origin_text(origin, path, where, sizeof where);
+    status = cs_tree_value(json, where, &value, err);
+    if (status == CS_OK) {
+        status = is_sweep ? set_sweep(config, path, value, origin, err)
+                          : set_value(config, path, value, origin, err);
+    }
+    json_decref(value);
+    return status;
+}
+
+cs_status cs_config_sweep_set(cs_config *config, const char *path, const char *json_array,
+                              const char *origin, cs_error *err)
+{
+    char      where[CS_PATH_BYTES];
+    json_t   *values = NULL;
+    cs_status status;
+
+    cs_config_origin_text(origin, path, where, sizeof where);
+    status = cs_tree_value(json_array, where, &values, err);
+    if (status == CS_OK) {
+        status = add_axis(config, path, values, origin, where, err);
+    }
+    json_decref(values);
+    return status;
+}
+
+size_t cs_config_count(const cs_config *config)
+{
+    return cs_axes_count(&config->axes);
+}
+
+const char *cs_config_text(const cs_config *config, const char *key)
+{
+    return json_string_value(json_object_get(config->tree, key));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* config/config_state.h -- what a configuration holds; for config.c, case.c and blame.c. */
+#ifndef CS_CONFIG_CONFIG_STATE_H
+#define CS_CONFIG_CONFIG_STATE_H
+
+#include "config/config.h"
+#include "config/field.h"
+#include "config/sweep_axes.h"
+#include "traces/calibration.h"
+
+/* A path that was set after loading, and by what. */
+typedef struct cs_override {
+    char *path;
+    char *origin;
+} cs_override;
+
+struct cs_config {
+    char           *input; /* the file's name, or NULL */
+    char           *text;  /* what it holds */
+    size_t          length;
+    json_t         *tree; /* without its sweep; with every override */
+    cs_axes         axes;
+    cs_override    *overrides; /* in the order in which they were set */
+    size_t          n_overrides;
+    cs_calibration *calibration; /* of the key "calibration", or NULL */
+};
+
+/* Who is to blame for the value at the path `from->where`? Copy the error to `err` with the
+ * option's name, or with the place in the file; `point` is the point of the sweep, or
+ * CS_NO_POINT where no axis has been applied. */
+#define CS_NO_POINT SIZE_MAX
+cs_status cs_config_blame(const cs_config *config, const cs_error *from, bool blames_key,
+                          size_t point, cs_error *err);
+
+/* The last option that set the path or something around it, or NULL. */
+const cs_override *cs_config_override_above(const cs_config *config, const char *path);
+
+/* The name of an option in errors: "--bandwidth", or "--set cluster.nic.bandwidth". */
+void cs_config_origin_text(const char *origin, const char *path, char *text, size_t text_bytes);
+
+#endif

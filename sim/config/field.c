@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Typed values out of a JSON tree: see config/field.h. Numbers go through their text with 17
+ * digits, so that one parser decides what a quantity means, wherever it was written. */
+#include "config/field.h"
+
+#include "base/nearest.h"
+#include "cs/units.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LIST_BYTES = 220 };
+
+cs_field cs_field_root(json_t *tree)
+{
+    return (cs_field){.node = tree, .parent = NULL, .key = NULL, .index = 0};
+}
+
+cs_field cs_field_get(const cs_field *parent, const char *key)
+{
+    return (cs_field){json_object_get(parent->node, key), parent, key, 0};
+}
+
+cs_field cs_field_item(const cs_field *parent, size_t index)
+{
+    return (cs_field){json_array_get(parent->node, index), parent, NULL, index};
+}
+
+void cs_field_path(const cs_field *field, char *path)
+{
+    const cs_field *chain[CS_PATH_STEPS];
+    size_t          depth = 0;
+
+    for (; field->parent != NULL && depth < CS_PATH_STEPS; field = field->parent) {
+        chain[depth++] = field;
+    }
+    path[0] = '\0';
+    while (depth-- > 0) {
+        if (chain[depth]->key != NULL) {
+            cs_path_add_key(path, path, chain[depth]->key);
+        } else {
+            cs_path_add_index(path, path, chain[depth]->index);
+        }
+    }
+}
+
+static void refuse_kind(cs_reading *r, const cs_field *field, const char *accepted)
+{
+    if (json_is_string(field->node)) {
+        CS_REFUSE(r, field, CS_EINVAL, "is the text '%.40s': accepted is %s",
+                  json_string_value(field->node), accepted);
+    } else {
+        CS_REFUSE(r, field, CS_EINVAL, "is %s: accepted is %s", cs_tree_kind(field->node),
+                  accepted);
+    }
+}
+
+/* "a, b, c" */
+static void list_words(const char *const *words, size_t count, char *list)
+{
+    size_t length = 0;
+
+    list[0] = '\0';
+    for (size_t i = 0; i < count && length < LIST_BYTES; i++) {
+        int n = snprintf(list + length, LIST_BYTES - length, "%s%s", i > 0 ? ", " : "", words[i]);
+        length += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static void refuse_word(cs_reading *r, const cs_field *field, const char *what, const char *word,
+                        const char *const *words, size_t count)
+{
+    char        list[LIST_BYTES];
+    const char *near = cs_nearest(word, words, count);
+
+    list_words(words, count, list);
+    CS_REFUSE(r, field, CS_EINVAL, "%s '%.40s'%s%s%s: accepted are %s", what, word,
+              near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+              near != NULL ? "'?" : "", list);
+}
+
+static bool is_among(const char *word, const char *const *words, size_t count, size_t *index_p)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *index_p = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cs_read_object(cs_reading *r, const cs_field *field, const char *const *keys, size_t count)
+{
+    const char *key;
+    json_t     *value;
+    size_t      index;
+
+    if (cs_reading_failed(r) || field->node == NULL) {
+        return false;
+    }
+    if (!json_is_object(field->node)) {
+        refuse_kind(r, field, "an object");
+        return false;
+    }
+    json_object_foreach(field->node, key, value)
+    {
+        if (!is_among(key, keys, count, &index)) {
+            cs_field child = cs_field_get(field, key);
+            r->blames_key  = true;
+            refuse_word(r, &child, "unknown key", key, keys, count);
+            return false;
+        }
+    }
+    return true;
+}
+
+size_t cs_read_array(cs_reading *r, const cs_field *field)
+{
+    if (cs_reading_failed(r) || field->node == NULL) {
+        return 0;
+    }
+    if (!json_is_array(field->node)) {
+        refuse_kind(r, field, "an array");
+        return 0;
+    }
+    return json_array_size(field->node);
+}
+
+void cs_read_required(cs_reading *r, const cs_field *parent, const char *key)
+{
+    if (!cs_reading_failed(r) && json_object_get(parent->node, key) == NULL) {
+        CS_REFUSE(r, parent, CS_EINVAL, "the key '%s' is missing", key);
+    }
+}
+
+const char *cs_read_scalar(cs_reading *r, const cs_field *field)
+{
+    char        number[40];
+    const char *text = number;
+
+    if (json_is_integer(field->node)) {
+        (void)snprintf(number, sizeof number, "%lld", (long long)json_integer_value(field->node));
+    } else if (json_is_real(field->node)) {
+        (void)snprintf(number, sizeof number, "%.17g", json_real_value(field->node));
+    } else if (json_is_boolean(field->node)) {
+        text = json_is_true(field->node) ? "true" : "false";
+    } else if (json_is_string(field->node)) {
+        text = json_string_value(field->node);
+    } else {
+        refuse_kind(r, field, "a number, a text or a truth value");
+        return NULL;
+    }
+    const char *copy = cs_arena_strdup(r->arena, text);
+    if (copy == NULL) {
+        CS_REFUSE(r, field, CS_ENOMEM, "out of memory for a value");
+    }
+    return copy;
+}
+
+/* The child as text if it is there and its kind is accepted. */
+static const char *scalar_of(cs_reading *r, const cs_field *field, bool is_text, bool is_number,
+                             const char *accepted)
+{
+    if (cs_reading_failed(r) || field->node == NULL) {
+        return NULL;
+    }
+    if (!(is_text && json_is_string(field->node)) && !(is_number && json_is_number(field->node))) {
+        refuse_kind(r, field, accepted);
+        return NULL;
+    }
+    return cs_read_scalar(r, field);
+}
+
+void cs_read_text(cs_reading *r, const cs_field *parent, const char *key, const char **text_p)
+{
+    cs_field    field = cs_field_get(parent, key);
+    const char *text  = scalar_of(r, &field, true, false, "a text");
+
+    if (text != NULL) {
+        *text_p = text;
+    }
+}
+
+void cs_read_bool(cs_reading *r, const cs_field *parent, const char *key, bool *value_p)
+{
+    cs_field field = cs_field_get(parent, key);
+
+    if (cs_reading_failed(r) || field.node == NULL) {
+        return;
+    }
+    if (!json_is_boolean(field.node)) {
+        refuse_kind(r, &field, "true or false");
+        return;
+    }
+    *value_p = json_is_true(field.node);
+}
+
+void cs_read_whole(cs_reading *r, const cs_field *parent, const char *key, uint64_t min,
+                   uint64_t max, uint64_t *value_p)
+{
+    char        path[CS_PATH_BYTES];
+    cs_field    field = cs_field_get(parent, key);
+    json_int_t  whole = json_integer_value(field.node);
+    bool        is_in = json_is_integer(field.node) && whole >= 0;
+    const char *text  = NULL;
+
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    if (is_in && (uint64_t)whole >= min && (uint64_t)whole <= max) {
+        *value_p = (uint64_t)whole;
+        return;
+    }
+    text = scalar_of(r, &field, false, true, "a number");
+    if (text != NULL) {
+        cs_field_path(&field, path);
+        (void)cs_parse_integer(text, min, max, value_p, path, &r->error);
+    }
+}
+
+void cs_read_u32(cs_reading *r, const cs_field *parent, const char *key, uint32_t min, uint32_t max,
+                 uint32_t *value_p)
+{
+    uint64_t value = *value_p;
+
+    cs_read_whole(r, parent, key, min, max, &value);
+    *value_p = (uint32_t)value;
+}
+
+void cs_read_number(cs_reading *r, const cs_field *parent, const char *key, double min, double max,
+                    double *value_p)
+{
+    cs_field field = cs_field_get(parent, key);
+
+    if (cs_reading_failed(r) || field.node == NULL) {
+        return;
+    }
+    if (!json_is_number(field.node)) {
+        refuse_kind(r, &field, "a number");
+        return;
+    }
+    double value = json_number_value(field.node);
+    if (!(value >= min && value <= max)) {
+        CS_REFUSE(r, &field, CS_EINVAL, "%.15g is outside [%.15g, %.15g]", value, min, max);
+        return;
+    }
+    *value_p = value;
+}
+
+void cs_read_bytes(cs_reading *r, const cs_field *parent, const char *key, uint64_t *bytes_p)
+{
+    char        path[CS_PATH_BYTES];
+    cs_field    field = cs_field_get(parent, key);
+    const char *text  = scalar_of(r, &field, true, true, "a size, as in 4096 or \"32MiB\"");
+
+    if (text != NULL) {
+        cs_field_path(&field, path);
+        (void)cs_parse_bytes(text, bytes_p, path, &r->error);
+    }
+}
+
+void cs_read_rate(cs_reading *r, const cs_field *parent, const char *key, double *rate_Bps_p)
+{
+    char        path[CS_PATH_BYTES];
+    cs_field    field = cs_field_get(parent, key);
+    const char *text  = scalar_of(r, &field, true, true, "a rate, as in \"450GB/s\"");
+
+    if (text != NULL) {
+        cs_field_path(&field, path);
+        (void)cs_parse_rate(text, rate_Bps_p, path, &r->error);
+    }
+}
+
+void cs_read_time(cs_reading *r, const cs_field *parent, const char *key, double *time_s_p)
+{
+    char        path[CS_PATH_BYTES];
+    cs_field    field = cs_field_get(parent, key);
+    const char *text  = scalar_of(r, &field, true, true, "a time, as in \"3us\"");
+
+    if (text != NULL) {
+        cs_field_path(&field, path);
+        (void)cs_parse_time(text, time_s_p, path, &r->error);
+    }
+}
+
+void cs_read_word(cs_reading *r, const cs_field *parent, const char *key, const char *const *words,
+                  size_t count, size_t *index_p)
+{
+    cs_field    field = cs_field_get(parent, key);
+    const char *word  = scalar_of(r, &field, true, false, "a text");
+
+    if (word != NULL && !is_among(word, words, count, index_p)) {
+        refuse_word(r, &field, "unknown word", word, words, count);
+    }
+}

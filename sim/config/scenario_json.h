@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* config/scenario_json.h -- the keys of one scenario, without a sweep. */
+#ifndef CS_CONFIG_SCENARIO_JSON_H
+#define CS_CONFIG_SCENARIO_JSON_H
+
+#include "config/case.h"
+#include "config/field.h"
+
+/* The keys of the root object; `sweep` is not among them. */
+extern const char *const cs_scenario_keys[];
+extern const size_t      cs_n_scenario_keys;
+
+/* Fill everything of `c` but `json` from a tree; lists go to the reading's arena. What is absent
+ * gets its default. Options that the reading may skip are deleted from the tree. The scenario is
+ * not checked as a whole yet. */
+void cs_read_scenario(cs_reading *r, json_t *tree, cs_case *c);
+
+/* The parts of it, each in a file of its own. */
+void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
+                     cs_cluster *cluster);
+void cs_read_arrivals(cs_reading *r, const cs_field *root, cs_scenario *scenario);
+void cs_read_faults(cs_reading *r, const cs_field *root, cs_scenario *scenario);
+
+#endif

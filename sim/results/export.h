@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* results/export.h -- a schedule in formats that other programs read.
+ *
+ *   text   for people: a head, then the transfers of each round
+ *   json   what cs_schedule_load() reads (config/schedule_json.h has the keys); the schedule
+ *          comes back with the same transfers, and with the slots of its algorithm where it
+ *          does not keep every chunk in place
+ *   msccl  XML of MSCCL's interpreter (RCCL, MSCCL-executor): in place, one send or one receive
+ *          peer per thread block. Leaves out sizes, fabrics, shared groups and barriers; refuses
+ *          alltoall and schedules that keep chunks elsewhere on their way
+ *   goal   text of LogGOPSim's GOAL: sends and receives with their data dependencies, sends of a
+ *          rank in order. A barrier only orders each rank's own operations
+ */
+#ifndef CS_RESULTS_EXPORT_H
+#define CS_RESULTS_EXPORT_H
+
+#include "base/text.h"
+#include "cs/algorithm.h"
+
+/* One row per format: enum and name. */
+#define CS_EXPORT_MAP(X) X(TEXT, "text") X(JSON, "json") X(MSCCL, "msccl") X(GOAL, "goal")
+
+typedef enum cs_export_format {
+#define X(id, name) CS_EXPORT_##id,
+    CS_EXPORT_MAP(X)
+#undef X
+        CS_EXPORT_COUNT
+} cs_export_format;
+
+/* More transfers than this are refused. */
+enum { CS_EXPORT_MAX_TRANSFERS = 5 * 1000 * 1000 };
+
+/* Find a format by its name; CS_EINVAL names the choices. */
+CS_API CS_MUST_CHECK cs_status cs_export_find(const char *name, cs_export_format *format_p,
+                                              cs_error *err);
+
+/* Add the whole schedule to `out`. `options` and `plan` are as check() left them. O(transfers x
+ * span) time and 32 bytes per transfer. */
+CS_API CS_MUST_CHECK cs_status cs_export_schedule(const cs_scenario  *scenario,
+                                                  const cs_algorithm *algorithm,
+                                                  const void *options, const cs_plan *plan,
+                                                  cs_export_format format, cs_text *out,
+                                                  cs_error *err);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A schedule in GOAL, the language of LogGOPSim's schedules.
+ *
+ * Every rank is a block of labelled operations; the tag of a message is its number in the stream.
+ * `requires` (after the end) follows the data: a send waits for what it sends, a receive into a
+ * place for those who still read it. `irequires` (after the begin) keeps the sends of a rank in
+ * stream order. A barrier becomes an empty calc between what a rank did before and what it does
+ * after; waiting for the other ranks is left out. Reductions cost no time.
+ *
+ * Source: T. Hoefler, T. Schneider, A. Lumsdaine, "LogGOPSim", LSAP 2010; its txt2bin grammar.
+ */
+#include "results/export_list.h"
+
+#define NONE SIZE_MAX
+
+/* One rank's block in the making. */
+typedef struct block {
+    const cs_export_list *list;
+    const cs_export_ops  *ops;
+    uint32_t              rank;
+    cs_text              *out;
+    size_t                next_fence;
+    size_t                last_send; /* operation, or NONE */
+    size_t                join;      /* label of the calc of the last barrier, or NONE */
+    size_t                joined;    /* operations before that calc */
+} block;
+
+/* Labels: operation i is l<i + 1>; barrier k is b<k + 1>. */
+static void add_operation(block *b, size_t i)
+{
+    const cs_export_op *op = &b->ops->ops[i];
+    const cs_transfer  *t  = &b->list->transfers[op->transfer];
+
+    cs_text_add(b->out, "l%zu: %s %llub %s %u tag %zu\n", i + 1, op->is_send ? "send" : "recv",
+                (unsigned long long)t->bytes, op->is_send ? "to" : "from", op->peer, op->transfer);
+    for (size_t k = 0; k < op->n_needs; k++) {
+        cs_text_add(b->out, "l%zu requires l%zu\n", i + 1, b->ops->needs[op->first_need + k] + 1);
+    }
+    if (b->join != NONE) {
+        cs_text_add(b->out, "l%zu requires b%zu\n", i + 1, b->join + 1);
+    }
+    if (op->is_send && b->last_send != NONE) {
+        cs_text_add(b->out, "l%zu irequires l%zu\n", i + 1, b->last_send + 1);
+    }
+    b->last_send = op->is_send ? i : b->last_send;
+}
+
+/* The barriers that stand before operation `i`. */
+static void add_barriers(block *b, size_t i)
+{
+    const cs_export_list *list = b->list;
+
+    for (; b->next_fence < list->n_fences &&
+           list->fences[b->next_fence].index <= b->ops->ops[i].transfer;
+         b->next_fence++) {
+        if (list->fences[b->next_fence].except == b->rank || b->joined == i) {
+            continue;
+        }
+        cs_text_add(b->out, "b%zu: calc 0\n", b->next_fence + 1);
+        for (size_t k = b->joined; k < i; k++) {
+            cs_text_add(b->out, "b%zu requires l%zu\n", b->next_fence + 1, k + 1);
+        }
+        if (b->join != NONE) {
+            cs_text_add(b->out, "b%zu requires b%zu\n", b->next_fence + 1, b->join + 1);
+        }
+        b->join   = b->next_fence;
+        b->joined = i;
+    }
+}
+
+static cs_status add_rank(const cs_export_list *list, const cs_export_ranks *ranks, uint32_t rank,
+                          cs_text *out, cs_error *err)
+{
+    cs_arena      arena = {0};
+    cs_export_ops ops;
+    cs_status     status = cs_export_rank_ops(list, ranks, rank, false, &arena, &ops, err);
+
+    if (status == CS_OK) {
+        block b     = {.list = list, .ops = &ops, .rank = rank, .out = out};
+        b.last_send = NONE;
+        b.join      = NONE;
+        cs_text_add(out, "\nrank %u {\n", rank);
+        for (size_t i = 0; i < ops.n_ops; i++) {
+            add_barriers(&b, i);
+            add_operation(&b, i);
+        }
+        cs_text_add(out, "}\n");
+    }
+    cs_arena_free(&arena);
+    return status;
+}
+
+cs_status cs_export_goal(const cs_export_list *list, cs_text *out, cs_error *err)
+{
+    cs_arena        arena = {0};
+    cs_export_ranks ranks;
+    uint32_t        n      = list->scenario->cluster.n_ranks;
+    cs_status       status = cs_export_sort_ranks(list, &arena, &ranks, err);
+
+    cs_text_add(out, "num_ranks %u\n", n);
+    for (uint32_t rank = 0; rank < n && status == CS_OK; rank++) {
+        status = add_rank(list, &ranks, rank, out, err);
+    }
+    cs_arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* results/export_list.h -- a whole schedule in memory, for the writers of one format each. */
+#ifndef CS_RESULTS_EXPORT_LIST_H
+#define CS_RESULTS_EXPORT_LIST_H
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "cs/algorithm.h"
+
+/* A barrier before transfer `index`. */
+typedef struct cs_export_fence {
+    size_t   index;
+    uint32_t except; /* CS_FENCE_ALL or a rank */
+    double   cost_s;
+} cs_export_fence;
+
+typedef struct cs_export_list {
+    const cs_scenario  *scenario;
+    const cs_algorithm *algorithm;
+    const cs_plan      *plan;
+    cs_transfer        *transfers; /* owned, as all below */
+    size_t              n_transfers, capacity;
+    cs_export_fence    *fences;
+    size_t              n_fences, fence_capacity;
+    bool                is_in_place; /* the same with every chunk in a slot of its own */
+} cs_export_list;
+
+/* Collect the stream. The caller frees the list, also on failure. */
+cs_status cs_export_collect(cs_export_list *list, const void *options, cs_error *err);
+void      cs_export_list_free(cs_export_list *list);
+
+/* What one rank does, in stream order: an exchange is a send and then a receive. */
+typedef struct cs_export_op {
+    size_t   transfer;
+    uint32_t peer;
+    uint32_t cell, span; /* cells [cell, cell + span) of the rank are read or written */
+    bool     is_send, reads, writes, adds;
+    size_t   first_need, n_needs; /* of cs_export_ops.needs */
+} cs_export_op;
+
+typedef struct cs_export_ops {
+    cs_export_op *ops;
+    size_t        n_ops;
+    size_t       *needs; /* operations that must have ended before */
+    size_t        n_needs;
+} cs_export_ops;
+
+/* For each rank, the numbers of its transfers: those of rank r are index[begin[r]] to
+ * index[begin[r + 1] - 1]. */
+typedef struct cs_export_ranks {
+    size_t *begin, *index;
+} cs_export_ranks;
+
+cs_status cs_export_sort_ranks(const cs_export_list *list, cs_arena *arena, cs_export_ranks *ranks,
+                               cs_error *err);
+
+/* The operations of one rank and what each needs: the last writer of every cell that it uses, and
+ * who read the cells that it writes. Cells are chunks (`in_place`) or slots. */
+cs_status cs_export_rank_ops(const cs_export_list *list, const cs_export_ranks *ranks,
+                             uint32_t rank, bool in_place, cs_arena *arena, cs_export_ops *ops,
+                             cs_error *err);
+
+/* The writers. */
+cs_status cs_export_text(const cs_export_list *list, cs_text *out, cs_error *err);
+cs_status cs_export_json(const cs_export_list *list, cs_text *out, cs_error *err);
+cs_status cs_export_msccl(const cs_export_list *list, cs_text *out, cs_error *err);
+cs_status cs_export_goal(const cs_export_list *list, cs_text *out, cs_error *err);
+
+#endif

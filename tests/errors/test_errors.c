@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every folder here holds an input and the exact words that refuse it, with line, column and key.
+ * A file that begins like a schedule is read as one, everything else as a configuration of which
+ * all cases are built.
+ */
+#include "base/alloc.h"
+#include "base/file.h"
+#include "config/config.h"
+#include "config/schedule_json.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef COLLSIM_SOURCE_DIR
+#error "COLLSIM_SOURCE_DIR is the root of the sources"
+#endif
+
+static const char folder[] = COLLSIM_SOURCE_DIR "/tests/errors";
+
+static cs_status build_all(const char *path, cs_error *err)
+{
+    cs_config *config = NULL;
+    cs_status  status = cs_config_load(path, &config, err);
+
+    for (size_t i = 0; status == CS_OK && i < cs_config_count(config); i++) {
+        cs_case c = {0};
+        status    = cs_config_case(config, i, &c, err);
+        cs_case_free(&c);
+    }
+    cs_config_free(config);
+    return status;
+}
+
+static cs_status read_input(const char *path, cs_error *err)
+{
+    static const char mark[] = "{\"format\":";
+    char             *text   = NULL;
+    size_t            length = 0;
+    cs_stored        *stored = NULL;
+
+    cr_assert_eq(cs_file_read(path, 64 << 20, &text, &length, NULL), CS_OK);
+    bool is_schedule = strncmp(text, mark, sizeof mark - 1) == 0;
+    cs_free(text);
+    if (!is_schedule) {
+        return build_all(path, err);
+    }
+    cs_status status = cs_schedule_load(path, &stored, err);
+    cs_stored_free(stored);
+    return status;
+}
+
+/* Returns whether the words are as expected; says what they are if not. */
+static bool check_case(const char *name)
+{
+    char     directory[512], text[900], *want = NULL;
+    size_t   length = 0;
+    cs_error err    = {0};
+
+    snprintf(directory, sizeof directory, "%s/%s", folder, name);
+    cr_assert_eq(chdir(directory), 0, "%s", directory);
+    cr_assert_eq(cs_file_read("error", 4096, &want, &length, NULL), CS_OK, "%s/error", name);
+    while (length > 0 && want[length - 1] == '\n') {
+        want[--length] = '\0';
+    }
+    cs_status status = read_input("input.json", &err);
+    cs_error_text(&err, text, sizeof text);
+    bool is_right = status != CS_OK && status == err.status && strcmp(text, want) == 0;
+    if (!is_right) {
+        fprintf(stderr, "%s\n  is:   %s\n  want: %s\n", name, text, want);
+    }
+    cs_free(want);
+    return is_right;
+}
+
+Test(errors, have_place_and_words)
+{
+    struct dirent **entries = NULL;
+    int             n = scandir(folder, &entries, NULL, alphasort), wrong = 0, count = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (entries[i]->d_type == DT_DIR && entries[i]->d_name[0] != '.') {
+            wrong += !check_case(entries[i]->d_name);
+            count++;
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    cr_assert_gt(count, 80, "only %d cases were found", count);
+    cr_assert_eq(wrong, 0, "%d of %d cases are refused in other words", wrong, count);
+}
