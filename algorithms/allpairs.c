@@ -106,7 +106,7 @@ static double allpairs_closed_form_s(const cs_scenario *scenario, const void *op
 
     (void)options;
     if (!cs_is_uniform(scenario, &fabric) || scenario->bytes % n != 0) {
-        return NAN;
+        return (double)NAN;
     }
     uint64_t fan = scenario->bytes / n * (n - 1);
     return cs_last_arrival(scenario) + 2 * cs_message_s(scenario, fabric, fan);

@@ -42,11 +42,11 @@ static cs_status broadcast_check(const cs_scenario *scenario, void *options, cs_
         status = cs_accept_slots(scenario, "broadcast", (uint64_t)GATHERED + n - 1, err);
     }
     if (status == CS_OK) {
-        *plan = (cs_plan){.n_chunks = n - 1,
-                          .n_slots  = GATHERED + n - 1,
-                          .n_rounds = 2 * (n - 2) + cs_log2_ceil(n),
-                          .uses     = CS_USES_SPAN | CS_USES_EXCHANGE |
-                                  cs_uses_nvlink(&scenario->cluster)};
+        *plan =
+            (cs_plan){.n_chunks = n - 1,
+                      .n_slots  = GATHERED + n - 1,
+                      .n_rounds = 2 * (n - 2) + cs_log2_ceil(n),
+                      .uses = CS_USES_SPAN | CS_USES_EXCHANGE | cs_uses_nvlink(&scenario->cluster)};
     }
     return status;
 }
@@ -155,7 +155,7 @@ static double broadcast_closed_form_s(const cs_scenario *scenario, const void *o
     uint32_t n = scenario->cluster.n_ranks, fabric;
 
     if (!cs_is_uniform(scenario, &fabric)) {
-        return NAN;
+        return (double)NAN;
     }
     double step = cs_message_s(scenario, fabric, cs_split(scenario->bytes, n - 1, 0));
     double main = cs_late_main_start_s(scenario, options, 2 * (n - 2) * step);

@@ -7,7 +7,8 @@
  * For other n the first step takes two rounds of half a buffer: the m/2 pairs take up the n - m
  * extra ranks, one ("3-2 elimination") or two each, as spelt out at elimination_round().
  * 2 ceil(log2 n) rounds in all; 2(n-1)/n of the buffer per port for powers of two,
- * 2 (1.5 - 1/m) of it otherwise.
+ * 2 (1.5 - 1/m) of it otherwise. A pair without extras is idle in the first round and starts its
+ * second one at once, so that rounds overlap where n is no power of two.
  *
  * Sources: R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004;
  * R. Rabenseifner, J. L. Traeff, "More efficient reduction algorithms for non-power-of-two
@@ -37,14 +38,13 @@ static uint32_t does(uint32_t n)
     return 1u << CS_ALLREDUCE | (is_power_of_two(n) ? halves : 0);
 }
 
-static cs_status rhd_check(const cs_scenario *scenario, void *options, cs_plan *plan,
-                           cs_error *err)
+static cs_status rhd_check(const cs_scenario *scenario, void *options, cs_plan *plan, cs_error *err)
 {
     uint32_t  n      = scenario->cluster.n_ranks;
     uint32_t  chunks = 1u << cs_log2_floor(n);
     cs_status status = cs_accept_collective(
-        scenario, is_power_of_two(n) ? "rhd" : "rhd for ranks that are not a power of two",
-        does(n), err);
+        scenario, is_power_of_two(n) ? "rhd" : "rhd for ranks that are not a power of two", does(n),
+        err);
 
     (void)options;
     if (status == CS_OK) {
@@ -52,12 +52,12 @@ static cs_status rhd_check(const cs_scenario *scenario, void *options, cs_plan *
     }
     if (status == CS_OK) {
         uint32_t half = cs_log2_ceil(n);
-        *plan = (cs_plan){.n_chunks = chunks,
-                          .n_slots  = chunks,
-                          .n_rounds = scenario->collective == CS_ALLREDUCE ? 2 * half : half,
-                          .uses     = CS_USES_SPAN | cs_uses_nvlink(&scenario->cluster),
-                          .starts_own           = true,
-                          .is_round_synchronous = true};
+        *plan         = (cs_plan){.n_chunks   = chunks,
+                                  .n_slots    = chunks,
+                                  .n_rounds   = scenario->collective == CS_ALLREDUCE ? 2 * half : half,
+                                  .uses       = CS_USES_SPAN | cs_uses_nvlink(&scenario->cluster),
+                                  .starts_own = true,
+                                  .is_round_synchronous = is_power_of_two(n)};
     }
     return status;
 }
@@ -120,8 +120,8 @@ static uint32_t range_of(const rhd *r, uint32_t core, uint32_t steps)
     return first;
 }
 
-static cs_transfer message(const rhd *r, uint32_t src, uint32_t dst, uint32_t chunk,
-                           uint32_t span, cs_op op, uint32_t flags)
+static cs_transfer message(const rhd *r, uint32_t src, uint32_t dst, uint32_t chunk, uint32_t span,
+                           cs_op op, uint32_t flags)
 {
     const cs_scenario *s = r->scenario;
 
@@ -168,24 +168,12 @@ typedef struct step_row {
  * ends a list. */
 static const step_row elimination[2][2][3][5] = {
     {
-        {{{0}},
-         {{2, 0, 0}, {0, 1, 1}, {0}},
-         {{2, 3, 1},
-          {3, 2, 0},
-          {0, 1, 1},
-          {1, 0, 0},
-          {0}}},
-        {{{0, 1, 1}, {1, 0, 0}, {0}},
-         {{2, 1, 1}, {1, 0, 0}, {0}},
-         {{2, 0, 0}, {3, 1, 1}, {0}}},
+        {{{0}}, {{2, 0, 0}, {0, 1, 1}, {0}}, {{2, 3, 1}, {3, 2, 0}, {0, 1, 1}, {1, 0, 0}, {0}}},
+        {{{0, 1, 1}, {1, 0, 0}, {0}}, {{2, 1, 1}, {1, 0, 0}, {0}}, {{2, 0, 0}, {3, 1, 1}, {0}}},
     },
     {
-        {{{0, 1, 0}, {1, 0, 1}, {0}},
-         {{1, 2, 1}, {0, 1, 0}, {0}},
-         {{0, 2, 0}, {1, 3, 1}, {0}}},
-        {{{0}},
-         {{0, 2, 0}, {1, 0, 1}, {0}},
-         {{2, 3, 0}, {3, 2, 1}, {0, 1, 0}, {1, 0, 1}, {0}}},
+        {{{0, 1, 0}, {1, 0, 1}, {0}}, {{1, 2, 1}, {0, 1, 0}, {0}}, {{0, 2, 0}, {1, 3, 1}, {0}}},
+        {{{0}}, {{0, 2, 0}, {1, 0, 1}, {0}}, {{2, 3, 0}, {3, 2, 1}, {0, 1, 0}, {1, 0, 1}, {0}}},
     },
 };
 
@@ -193,7 +181,7 @@ static const step_row elimination[2][2][3][5] = {
 static void elimination_round(rhd *r, bool gathers, uint32_t which, cs_block *block)
 {
     uint32_t        pair = r->index++, first = rank_of_pair(r, pair);
-    const step_row *row  = elimination[gathers][which][extras_of(r, pair)];
+    const step_row *row = elimination[gathers][which][extras_of(r, pair)];
 
     for (; row->src != row->dst; row++) {
         bool is_done = gathers || (r->f == 1 && which == 1);
@@ -215,8 +203,8 @@ static uint32_t emit(rhd *r, cs_block *block)
         elimination_round(r, gathers, gathers ? 1 - at : at, block);
         return r->m / 2;
     }
-    uint32_t step = r->n == r->m ? at : at - 1;
-    uint32_t core = r->index++;
+    uint32_t step                    = r->n == r->m ? at : at - 1;
+    uint32_t core                    = r->index++;
     block->transfers[block->count++] = gathers ? doubling(r, core, step) : halving(r, core, step);
     return r->m;
 }
@@ -244,7 +232,7 @@ static double rhd_closed_form_s(const cs_scenario *scenario, const void *options
     (void)options;
     if (!cs_is_uniform(scenario, &fabric) || scenario->bytes % (1u << f) != 0 ||
         (last > 0 && !is_power)) {
-        return NAN;
+        return (double)NAN;
     }
     for (uint32_t k = 1; k <= f; k++) {
         time += cs_message_s(scenario, fabric, scenario->bytes >> k);

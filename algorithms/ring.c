@@ -80,7 +80,7 @@ static double ring_closed_form_s(const cs_scenario *scenario, const void *option
     bool     uniform = cs_is_uniform(scenario, &fabric);
     bool     equal   = scenario->bytes % n == 0;
     uint64_t chunk   = cs_split(scenario->bytes, n, 0);
-    double   last    = cs_last_arrival(scenario), slow = 1;
+    double   last = cs_last_arrival(scenario), slow = 1;
 
     (void)options;
     if (!uniform && scenario->cluster.gpus_per_server == 1 && cs_faults_constant(scenario)) {
@@ -90,7 +90,7 @@ static double ring_closed_form_s(const cs_scenario *scenario, const void *option
         uniform = equal && last == 0;
     }
     if (!uniform || (last > 0 && !equal)) {
-        return NAN;
+        return (double)NAN;
     }
     const cs_fabric *f = &scenario->cluster.fabrics[fabric];
     return last + n_steps(scenario) * (f->alpha_s + slow * (double)chunk / f->bandwidth_Bps);

@@ -121,19 +121,19 @@ static cs_status stragglar_open(const cs_scenario *scenario, const void *options
     if (s == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for stragglar");
     }
-    s->scenario   = scenario;
-    s->options    = *(const cs_late_options *)options;
-    s->early      = n - 1;
-    s->depth      = cs_log2_ceil(n) + 2;
-    s->pre_rounds = n - 2;
-    s->phase      = s->early > 1 ? PRE : STEADY;
-    s->ring       = (cs_ring_pass){.cluster   = &scenario->cluster,
-                                   .m         = s->early,
-                                   .skip      = s->options.straggler,
-                                   .bytes     = scenario->bytes,
-                                   .end_step  = s->early - 1,
-                                   .last_slot = s->depth,
-                                   .keep_slot = CS_RING_SLOT};
+    s->scenario      = scenario;
+    s->options       = *(const cs_late_options *)options;
+    s->early         = n - 1;
+    s->depth         = cs_log2_ceil(n) + 2;
+    s->pre_rounds    = n - 2;
+    s->phase         = s->early > 1 ? PRE : STEADY;
+    s->ring          = (cs_ring_pass){.cluster   = &scenario->cluster,
+                                      .m         = s->early,
+                                      .skip      = s->options.straggler,
+                                      .bytes     = scenario->bytes,
+                                      .end_step  = s->early - 1,
+                                      .last_slot = s->depth,
+                                      .keep_slot = CS_RING_SLOT};
     cs_status status = build_tables(s, n, err);
     if (status != CS_OK) {
         stragglar_close(s);
@@ -164,23 +164,22 @@ static void next_pre_block(stragglar *s, cs_block *block)
 /* Label `round` and the straggler exchange chunk `round`. */
 static void add_exchange(stragglar *s, cs_block *block)
 {
-    const cs_scenario *c     = s->scenario;
-    uint32_t           late  = s->options.straggler, r = s->round;
+    const cs_scenario *c    = s->scenario;
+    uint32_t           late = s->options.straggler, r = s->round;
     uint32_t           owner = r + (r >= late);
     uint32_t           own   = s->early == 1 ? CS_OWN_SRC | CS_OWN_DST : CS_OWN_DST;
 
-    block->transfers[block->count++] =
-        (cs_transfer){.src       = owner,
-                      .dst       = late,
-                      .chunk     = r,
-                      .src_slot  = (uint16_t)s->depth,
-                      .dst_slot  = (uint16_t)(r % s->depth),
-                      .bytes     = cs_split(c->bytes, s->early, r),
-                      .round     = s->pre_rounds + r,
-                      .span      = 1,
-                      .flags     = (uint8_t)(own | CS_DONE_SRC | CS_DONE_DST),
-                      .op_fabric = cs_op_fabric(CS_OP_EXCHANGE, cs_fabric_of(&c->cluster, owner,
-                                                                          late))};
+    block->transfers[block->count++] = (cs_transfer){
+        .src       = owner,
+        .dst       = late,
+        .chunk     = r,
+        .src_slot  = (uint16_t)s->depth,
+        .dst_slot  = (uint16_t)(r % s->depth),
+        .bytes     = cs_split(c->bytes, s->early, r),
+        .round     = s->pre_rounds + r,
+        .span      = 1,
+        .flags     = (uint8_t)(own | CS_DONE_SRC | CS_DONE_DST),
+        .op_fabric = cs_op_fabric(CS_OP_EXCHANGE, cs_fabric_of(&c->cluster, owner, late))};
     if (r == 0) {
         put_fence(block, CS_FENCE_ALL, s->options.phase_barrier_s);
     }
@@ -205,17 +204,17 @@ static size_t emit_roles(const stragglar *s, cs_transfer *out, uint32_t first, u
                                .span      = 1,
                                .flags     = CS_DONE_DST,
                                .op_fabric = CS_OP_COPY};
-    const role *roles = s->roles;
-    uint64_t    tail = cs_tail_of(&model), base = s->scenario->bytes / s->early;
-    uint32_t    early = s->early, r = s->round, depth = s->depth, turn = r % depth;
-    uint32_t    late = s->options.straggler, extra = (uint32_t)(s->scenario->bytes % early);
-    size_t      count = 0;
+    const role       *roles = s->roles;
+    uint64_t          tail = cs_tail_of(&model), base = s->scenario->bytes / s->early;
+    uint32_t          early = s->early, r = s->round, depth = s->depth, turn = r % depth;
+    uint32_t          late = s->options.straggler, extra = (uint32_t)(s->scenario->bytes % early);
+    size_t            count = 0;
 
     for (uint32_t p = first; p < end; p++) {
         role     what  = roles[p];
         uint32_t chunk = r - what.age;
-        uint32_t src   = r + what.from, dst = r + p;
-        uint32_t slot  = turn - what.age;
+        uint32_t src = r + what.from, dst = r + p;
+        uint32_t slot = turn - what.age;
         src -= src >= early ? early : 0;
         dst -= dst >= early ? early : 0;
         slot += turn < what.age ? depth : 0;
@@ -236,8 +235,8 @@ static void next_steady_block(stragglar *s, cs_block *block)
             }
             add_exchange(s, block);
         }
-        size_t   room = block->capacity - block->count, left = s->early - s->next_role;
-        uint32_t end  = s->next_role + (uint32_t)(left < room ? left : room);
+        size_t       room = block->capacity - block->count, left = s->early - s->next_role;
+        uint32_t     end = s->next_role + (uint32_t)(left < room ? left : room);
         cs_transfer *out = block->transfers + block->count;
         size_t       got = emit_roles(s, out, s->next_role, end);
         add_fabrics(s, out, got);
@@ -307,18 +306,18 @@ static double stragglar_closed_form_s(const cs_scenario *scenario, const void *o
     uint32_t n = scenario->cluster.n_ranks, fabric;
 
     if (!cs_is_uniform(scenario, &fabric) || scenario->bytes % (n - 1) != 0) {
-        return NAN;
+        return (double)NAN;
     }
     double step = cs_message_s(scenario, fabric, scenario->bytes / (n - 1));
     return cs_late_main_start_s(scenario, options, (n - 2) * step) + main_rounds(n) * step;
 }
 
 const cs_algorithm cs_algorithm_stragglar = {
-    .name          = "stragglar",
-    .summary       = "ReduceScatter among the others while one rank is late, then n-2+log2 n rounds",
-    .source        = "Efficient AllReduce with Stragglers (StragglAR); rotational schedule",
-    .collectives   = 1u << CS_ALLREDUCE,
-    .options       = stragglar_table,
+    .name        = "stragglar",
+    .summary     = "ReduceScatter among the others while one rank is late, then n-2+log2 n rounds",
+    .source      = "Efficient AllReduce with Stragglers (StragglAR); rotational schedule",
+    .collectives = 1u << CS_ALLREDUCE,
+    .options     = stragglar_table,
     .options_bytes = sizeof(cs_late_options),
     .check         = stragglar_check,
     .open          = stragglar_open,

@@ -5,8 +5,8 @@
  * scenario's alpha (so that one message alone costs what it costs on alpha-beta) and G = 1 / rate.
  * It holds the sending port for max(o + kG, g) and the receiving port for max(kG + o, g)
  * from the moment its first byte gets there; the latency L holds no port, so that messages in
- * a row overlap it. (Written with kG instead of (k-1)G, as simulators do.) In a SHARED group o is paid
- * once per port.
+ * a row overlap it. (Written with kG instead of (k-1)G, as simulators do.) In a SHARED group o is
+ * paid once per port.
  *
  * Left out: everything between the ports, as for alpha-beta; the capacity limit ceil(L/g).
  *
@@ -68,11 +68,11 @@ static cs_interval serve_one(cs_ports *ports, const loggp_options *o, const cs_t
     double overhead = cs_startup_s(ports, t, &way, o->overhead_s);
     double end      = send_one(ports, o, t, way.fabric, way.tx, way.rx, start, overhead);
     if (way.is_exchange) {
-        double back =
-            send_one(ports, o, t, way.fabric, way.back_tx, way.back_rx, start, overhead);
-        end = cs_later(end, back);
+        double back = send_one(ports, o, t, way.fabric, way.back_tx, way.back_rx, start, overhead);
+        end         = cs_later(end, back);
     }
     cs_data_set_ready(ports, t, end);
+    ports->last_end_s = cs_later(ports->last_end_s, end);
     return (cs_interval){start, end};
 }
 

@@ -20,11 +20,13 @@ cs_status cs_late_check(const cs_scenario *scenario, cs_late_options *options, c
 double cs_late_main_start_s(const cs_scenario *scenario, const cs_late_options *options,
                             double pre_s)
 {
-    double others = 0;
+    uint32_t n       = scenario->cluster.n_ranks;
+    double   others  = 0;
+    double   entry_s = n > 2 ? options->entry_barrier_s : 0;
 
-    for (uint32_t r = 0; r < scenario->cluster.n_ranks; r++) {
+    for (uint32_t r = 0; r < n; r++) {
         others = r == options->straggler ? others : fmax(others, cs_arrival(scenario, r));
     }
-    double ready = others + options->entry_barrier_s + pre_s;
+    double ready = others + entry_s + pre_s;
     return fmax(ready, cs_arrival(scenario, options->straggler)) + options->phase_barrier_s;
 }

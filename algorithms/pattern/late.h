@@ -11,14 +11,14 @@
 
 #include "cs/algorithm.h"
 
-#define CS_LATE_OPTIONS                                                                         \
-    uint32_t straggler;       /* rank, resolved by cs_late_check() */                           \
-    double   entry_barrier_s; /* what barrier 1 costs */                                        \
+#define CS_LATE_OPTIONS                                               \
+    uint32_t straggler;       /* rank, resolved by cs_late_check() */ \
+    double   entry_barrier_s; /* what barrier 1 costs */              \
     double   phase_barrier_s  /* what barrier 2 costs */
 
-#define CS_LATE_ROWS(type)                                                                      \
-    CS_OPTION_AUTO(type, straggler, 0, CS_MAX_RANKS - 1,                                        \
-                   "presumed late rank; auto: the last to arrive, the highest of several"),     \
+#define CS_LATE_ROWS(type)                                                                       \
+    CS_OPTION_AUTO(type, straggler, 0, CS_MAX_RANKS - 1,                                         \
+                   "presumed late rank; auto: the last to arrive, the highest of several"),      \
         CS_OPTION(type, entry_barrier_s, 0, 0, 1e3, "cost of the barrier before the pre-phase"), \
         CS_OPTION(type, phase_barrier_s, 0, 0, 1e3, "cost of the barrier before the main phase")
 
@@ -36,7 +36,8 @@ static inline uint32_t cs_rank_of_label(uint32_t label, uint32_t straggler, uint
     return label == n - 1 ? straggler : label + (label >= straggler);
 }
 
-/* When the main phase begins, if the pre-phase takes `pre_s` after barrier 1. */
+/* When the main phase begins, if the pre-phase takes `pre_s` after barrier 1. (Two ranks have no
+ * pre-phase, so no barrier before it.) */
 double cs_late_main_start_s(const cs_scenario *scenario, const cs_late_options *options,
                             double pre_s);
 

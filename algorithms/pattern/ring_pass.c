@@ -41,7 +41,7 @@ static uint32_t rank_at(const cs_ring_pass *p, uint32_t position)
 static void emit_run(const cs_ring_pass *p, cs_transfer *out, const cs_transfer *model,
                      uint32_t first, uint32_t count, uint32_t chunk)
 {
-    uint64_t base  = p->bytes / p->m, tail = cs_tail_of(model);
+    uint64_t base = p->bytes / p->m, tail = cs_tail_of(model);
     uint32_t extra = (uint32_t)(p->bytes % p->m), skip = p->skip;
     uint32_t slots = cs_slots(model->src_slot, model->dst_slot);
     uint32_t src   = first + (first >= skip);
@@ -66,8 +66,8 @@ static void add_kept_slots(const cs_ring_pass *p, cs_transfer *out, uint32_t cou
 static void add_fabrics(const cs_ring_pass *p, cs_transfer *out, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        out[i].op_fabric = cs_op_fabric(cs_transfer_op(&out[i]),
-                                        cs_fabric_of(p->cluster, out[i].src, out[i].dst));
+        out[i].op_fabric =
+            cs_op_fabric(cs_transfer_op(&out[i]), cs_fabric_of(p->cluster, out[i].src, out[i].dst));
     }
 }
 

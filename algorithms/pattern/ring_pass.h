@@ -14,19 +14,19 @@
 
 typedef struct cs_ring_pass {
     const cs_cluster *cluster;
-    uint32_t          m;           /* positions; >= 2 */
-    uint32_t          skip;        /* rank left out of the ring, or CS_RING_ALL: position i is
-                                      rank i + (i >= skip) */
-    uint64_t          bytes;       /* of the buffer, split in m chunks */
-    uint32_t          step;        /* current step */
-    uint32_t          end_step;    /* one past the last: m - 1 or 2 (m - 1) */
-    uint32_t          position;    /* next position of the step */
-    uint32_t          first_round; /* round of step 0 */
-    uint32_t          first_step;  /* the step whose senders send their own: 0, or m - 1 when the
-                                      pass is an AllGather only */
-    uint32_t          last_slot;   /* slot for what the last step delivers, or CS_RING_SLOT */
-    uint32_t          keep_slot;   /* complete chunk c is kept in keep_slot + c, or CS_RING_SLOT */
-    bool              is_final;    /* what is complete here is the collective's final value */
+    uint32_t          m;    /* positions; >= 2 */
+    uint32_t          skip; /* rank left out of the ring, or CS_RING_ALL: position i is
+                               rank i + (i >= skip) */
+    uint64_t bytes;         /* of the buffer, split in m chunks */
+    uint32_t step;          /* current step */
+    uint32_t end_step;      /* one past the last: m - 1 or 2 (m - 1) */
+    uint32_t position;      /* next position of the step */
+    uint32_t first_round;   /* round of step 0 */
+    uint32_t first_step;    /* the step whose senders send their own: 0, or m - 1 when the
+                               pass is an AllGather only */
+    uint32_t last_slot;     /* slot for what the last step delivers, or CS_RING_SLOT */
+    uint32_t keep_slot;     /* complete chunk c is kept in keep_slot + c, or CS_RING_SLOT */
+    bool     is_final;      /* what is complete here is the collective's final value */
 } cs_ring_pass;
 
 #define CS_RING_ALL  UINT32_MAX

@@ -6,8 +6,8 @@
 #include <string.h>
 
 typedef struct life {
-    uint32_t length; /* N */
-    uint32_t q;      /* ceil(log2 (N + 1)) */
+    uint32_t  length; /* N */
+    uint32_t  q;      /* ceil(log2 (N + 1)) */
     uint32_t *age, *partner;
 } life;
 

@@ -10,14 +10,14 @@ enum { MAX_DEPTH = 20 };
 typedef struct builder {
     const cs_rotation *rotation;
     uint32_t           n, depth, straggler;
-    bool               is_folded;            /* pair A[i] with B[i] instead of B[h-1-i] */
-    uint32_t          *missing;              /* [n] */
-    uint32_t          *value;                /* [n] what a rank has, rarest chunk on top */
-    uint32_t          *order;                /* [n] most valuable first */
-    uint32_t          *bucket;               /* [2^depth + 1] */
-    uint32_t           rarity[MAX_DEPTH];    /* bit -> rank of rarity, 0 = rarest */
-    uint32_t           bit_of[MAX_DEPTH];    /* rank of rarity -> bit */
-    uint32_t           incomplete;           /* chunks that somebody lacks */
+    bool               is_folded;         /* pair A[i] with B[i] instead of B[h-1-i] */
+    uint32_t          *missing;           /* [n] */
+    uint32_t          *value;             /* [n] what a rank has, rarest chunk on top */
+    uint32_t          *order;             /* [n] most valuable first */
+    uint32_t          *bucket;            /* [2^depth + 1] */
+    uint32_t           rarity[MAX_DEPTH]; /* bit -> rank of rarity, 0 = rarest */
+    uint32_t           bit_of[MAX_DEPTH]; /* rank of rarity -> bit */
+    uint32_t           incomplete;        /* chunks that somebody lacks */
     cs_tail_transfer  *next;
 } builder;
 
@@ -174,7 +174,7 @@ cs_status cs_tail_build(const cs_rotation *rotation, cs_arena *arena, cs_tail *t
                         cs_error *err)
 {
     uint32_t n = rotation->n, rounds = rotation->q - 1;
-    builder  b = {.rotation = rotation, .n = n, .depth = rotation->q + 1, .straggler = n - 1};
+    builder  b    = {.rotation = rotation, .n = n, .depth = rotation->q + 1, .straggler = n - 1};
     cs_tail  tail = {.n_rounds  = rounds,
                      .round_end = CS_ARENA_NEW(arena, size_t, rounds + 1),
                      .transfers = CS_ARENA_NEW(arena, cs_tail_transfer, (size_t)n * rounds + 1)};
@@ -183,8 +183,8 @@ cs_status cs_tail_build(const cs_rotation *rotation, cs_arena *arena, cs_tail *t
     b.value   = CS_ARENA_NEW(arena, uint32_t, n);
     b.order   = CS_ARENA_NEW(arena, uint32_t, n);
     b.bucket  = CS_ARENA_NEW(arena, uint32_t, ((size_t)1 << b.depth) + 1);
-    if (tail.round_end == NULL || tail.transfers == NULL || b.missing == NULL ||
-        b.value == NULL || b.order == NULL || b.bucket == NULL) {
+    if (tail.round_end == NULL || tail.transfers == NULL || b.missing == NULL || b.value == NULL ||
+        b.order == NULL || b.bucket == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the last rounds of %u ranks", n);
     }
     for (int folded = 0; folded < 2; folded++) {

@@ -32,10 +32,10 @@ double cs_rate_end_s(const cs_rate_profile *a, const cs_rate_profile *b, double 
 
     for (;;) {
         double rate_a = a->step_s_per_byte[i], rate_b = b->step_s_per_byte[j];
-        double pace = rate_a > rate_b ? rate_a : rate_b;
+        double pace     = rate_a > rate_b ? rate_a : rate_b;
         double change_a = next_change_s(a, i), change_b = next_change_s(b, j);
         double change = change_a < change_b ? change_a : change_b;
-        double end = from_s + bytes * pace;
+        double end    = from_s + bytes * pace;
 
         if (end <= change) {
             return end;

@@ -136,8 +136,8 @@ static double volume_of_nodes(const cs_nodes *nodes)
     for (uint32_t node = 0; node < nodes->n_nodes; node++) {
         double first_s = cs_node_first_s(nodes, node), rate = 1 / cs_node_slow(nodes, node);
         add_node(&v, first_s, rate);
-        points[2 * node]     = (point){first_s, rate};
-        points[2 * node + 1] = (point){moved_all_s(&v, first_s, rate), -rate};
+        points[(size_t)2 * node] = (point){first_s, rate};
+        points[2 * node + 1]     = (point){moved_all_s(&v, first_s, rate), -rate};
     }
     qsort(points, 2 * (size_t)nodes->n_nodes, sizeof *points, by_time);
     double bound_s = sweep(&v, points, 2 * (size_t)nodes->n_nodes);

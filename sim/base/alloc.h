@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* base/alloc.h -- every allocation of the library passes here, so that a test can make the
  * n-th one fail.
  */

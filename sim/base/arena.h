@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* base/arena.h -- memory with one lifetime: allocate many, free all at once. */
 #ifndef CS_BASE_ARENA_H
 #define CS_BASE_ARENA_H

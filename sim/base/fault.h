@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* base/fault.h -- what a list of faults means for a server's NICs.
  */
 #ifndef CS_BASE_FAULT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* base/file.h -- whole files in, whole files out. */
 #ifndef CS_BASE_FILE_H
 #define CS_BASE_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* base/nearest.h -- "did you mean": the nearest of several names. */
 #ifndef CS_BASE_NEAREST_H
 #define CS_BASE_NEAREST_H

@@ -125,7 +125,7 @@ static void list_choices(const char *choices, char *list, size_t list_bytes)
     size_t length = 0;
 
     for (; *choices != '\0' && length + 2 < list_bytes; choices++) {
-        list[length++] = *choices == '|' ? ',' : *choices;
+        list[length++] = (char)(*choices == '|' ? ',' : *choices);
         if (*choices == '|') {
             list[length++] = ' ';
         }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* base/random.h -- seeded, named random streams on GSL's generators.
  *
  * One stream per purpose: the same (seed, name) gives the same numbers on any machine and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* base/text.h -- a growing text: everything the program prints is built in one of these.
  *
  * `cs_text text = {0};` is an empty text. When memory runs out the text remembers it

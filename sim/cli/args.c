@@ -133,9 +133,9 @@ void cs_args_help(cs_text *text, const cs_arg *table)
         } else {
             used = snprintf(left, sizeof left, "    ");
         }
-        snprintf(left + used, sizeof left - (size_t)used, "%s%s%s%s",
-                 a->name != NULL ? "--" : "", a->name != NULL ? a->name : "",
-                 a->value != NULL ? " " : "", a->value != NULL ? a->value : "");
+        snprintf(left + used, sizeof left - (size_t)used, "%s%s%s%s", a->name != NULL ? "--" : "",
+                 a->name != NULL ? a->name : "", a->value != NULL ? " " : "",
+                 a->value != NULL ? a->value : "");
         cs_text_add(text, "  %-34s %s\n", left, a->help);
     }
 }

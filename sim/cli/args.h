@@ -9,10 +9,10 @@
 
 /* One option. A row without a name and letter is a heading of the help. */
 typedef struct cs_arg {
-    int         id;       /* what cs_args_next() returns; > 0 */
-    char        letter;   /* -x, or 0 */
-    const char *name;     /* --name, or NULL */
-    const char *value;    /* what the help calls its value, or NULL: it has none */
+    int         id;     /* what cs_args_next() returns; > 0 */
+    char        letter; /* -x, or 0 */
+    const char *name;   /* --name, or NULL */
+    const char *value;  /* what the help calls its value, or NULL: it has none */
     const char *help;
 } cs_arg;
 

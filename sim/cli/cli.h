@@ -54,7 +54,13 @@ cs_status cs_cli_choice(const char *text, const char *choices, const char *where
 
 /* --help in every table. */
 enum { CS_ARG_HELP = 1000 };
-#define CS_ARG_HELP_ROW {CS_ARG_HELP, 'h', "help", NULL, "show this help"}
-#define CS_ARG_LAST_ROW {0, 0, NULL, NULL, NULL}
+#define CS_ARG_HELP_ROW                                  \
+    {                                                    \
+        CS_ARG_HELP, 'h', "help", NULL, "show this help" \
+    }
+#define CS_ARG_LAST_ROW        \
+    {                          \
+        0, 0, NULL, NULL, NULL \
+    }
 
 #endif

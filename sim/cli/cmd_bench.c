@@ -60,10 +60,10 @@ static cs_status measure(point *p, double least_s, double *rate_p, cs_error *err
                                        .model         = p->model,
                                        .model_options = &p->model_options,
                                        .verify        = p->verify};
-    cs_outcome outcome;
-    double     spent = 0, begin = now_s();
-    uint64_t   total = 0;
-    cs_status  status;
+    cs_outcome              outcome;
+    double                  spent = 0, begin = now_s();
+    uint64_t                total = 0;
+    cs_status               status;
 
     do {
         status = cs_replay(&request, &outcome, err);
@@ -108,10 +108,10 @@ static cs_status prepare(point *p, double *arrivals, cs_error *err)
 
 static cs_status run_point(point *p, bool quick, cs_error *err)
 {
-    double  *arrivals = CS_NEW(double, p->n_ranks);
-    double   rates[MAX_RUNS], warm_up;
-    int      runs   = quick ? QUICK_RUNS : RUNS;
-    double   least  = quick ? 0.02 : 0.1;
+    double   *arrivals = CS_NEW(double, p->n_ranks);
+    double    rates[MAX_RUNS], warm_up;
+    int       runs   = quick ? QUICK_RUNS : RUNS;
+    double    least  = quick ? 0.02 : 0.1;
     cs_status status = arrivals == NULL ? CS_FAIL(err, CS_ENOMEM, "bench", "out of memory")
                                         : prepare(p, arrivals, err);
 
@@ -155,7 +155,7 @@ static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model
     static const uint32_t ranks[] = {64, 256, 1024, 4096};
     cs_status             status  = CS_OK;
     size_t                last    = quick ? 3 : 4;
-    bool fast = algorithm->closed_form_s != NULL && model == cs_models[0];
+    bool                  fast    = algorithm->closed_form_s != NULL && model == cs_models[0];
 
     for (size_t i = 0; i < last && status == CS_OK; i++) {
         for (int how = 0; how < 4 && status == CS_OK; how++) {
@@ -207,9 +207,9 @@ static cs_status run_bench(bool quick, bool json, cs_error *err)
 
 static int bench_run(int count, char *const *words)
 {
-    cs_args   args   = {.tables = {bench_args, NULL}, .count = count, .words = words};
-    cs_error  err    = {0};
-    bool      quick  = false;
+    cs_args   args  = {.tables = {bench_args, NULL}, .count = count, .words = words};
+    cs_error  err   = {0};
+    bool      quick = false;
     int       id, format = 0;
     cs_status status = CS_OK;
 

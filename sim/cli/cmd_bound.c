@@ -121,8 +121,7 @@ static cs_status bound_cases(const cs_config *config, bool json, cs_text *text, 
 
 static int bound_run(int count, char *const *words)
 {
-    cs_args args = {
-        .tables = {cs_scenario_args, bound_args, NULL}, .count = count, .words = words};
+    cs_args args = {.tables = {cs_scenario_args, bound_args, NULL}, .count = count, .words = words};
     cs_scenario_choice choice = {0};
     cs_error           err    = {0};
     cs_text            text   = {0};
@@ -136,8 +135,8 @@ static int bound_run(int count, char *const *words)
         if (id == FORMAT) {
             status = cs_cli_choice(args.value, "table|json", "--format", &format, &err);
         } else {
-            status = id == CS_ARG_ERROR ? err.status
-                                        : cs_scenario_choice_add(&choice, id, &args, &err);
+            status =
+                id == CS_ARG_ERROR ? err.status : cs_scenario_choice_add(&choice, id, &args, &err);
         }
     }
     if (status == CS_OK) {

@@ -8,8 +8,20 @@
 
 #include <string.h>
 
-enum { OUTPUT = 1, COLLECTIVE, RANKS, IN_PLACE, EXTRAPOLATE, MACHINE, VERSIONS, SOURCE, DATE,
-       NOTE, FORMAT, MAX_LOGS = 256 };
+enum {
+    OUTPUT = 1,
+    COLLECTIVE,
+    RANKS,
+    IN_PLACE,
+    EXTRAPOLATE,
+    MACHINE,
+    VERSIONS,
+    SOURCE,
+    DATE,
+    NOTE,
+    FORMAT,
+    MAX_LOGS = 256
+};
 
 /* clang-format off */
 static const cs_arg calibrate_args[] = {
@@ -57,8 +69,7 @@ static cs_status take_arg(job *j, int id, const cs_args *args, cs_error *err)
     case SOURCE: o->source = args->value; break;
     case DATE: o->date = args->value; break;
     case NOTE: o->note = args->value; break;
-    case FORMAT:
-        return cs_cli_choice(args->value, "table|json", "--format", &j->format, err);
+    case FORMAT: return cs_cli_choice(args->value, "table|json", "--format", &j->format, err);
     case COLLECTIVE:
         o->has_collective = true;
         return cs_collective_find(args->value, &o->collective, err);
@@ -79,7 +90,7 @@ static cs_status calibrate(job *j, cs_text *text, cs_error *err)
 {
     cs_calibration *calibration = NULL;
     cs_text         json        = {0};
-    cs_status       status = cs_calibrate(j->logs, j->n_logs, &j->options, &calibration, err);
+    cs_status       status      = cs_calibrate(j->logs, j->n_logs, &j->options, &calibration, err);
 
     if (status == CS_OK) {
         cs_calibration_json(calibration, &json);

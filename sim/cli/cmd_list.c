@@ -77,8 +77,8 @@ static void add_options_text(cs_text *text, const cs_option *table)
 }
 
 /* One entry; `extra` is a further member, or NULL. */
-static void add_entry(cs_text *text, bool json, size_t index, const char *name,
-                      const char *summary, const char *source)
+static void add_entry(cs_text *text, bool json, size_t index, const char *name, const char *summary,
+                      const char *source)
 {
     if (!json) {
         cs_text_add(text, "%-18s %s\n", name, summary);
@@ -147,8 +147,7 @@ static void list_bounds(cs_text *text, bool json)
 static cs_status list_what(const char *what, bool json, cs_text *text, cs_error *err)
 {
     int       index;
-    cs_status status =
-        cs_cli_choice(what, "algorithms|models|figures|bounds", "list", &index, err);
+    cs_status status = cs_cli_choice(what, "algorithms|models|figures|bounds", "list", &index, err);
 
     if (status != CS_OK) {
         return status;
@@ -162,10 +161,10 @@ static cs_status list_what(const char *what, bool json, cs_text *text, cs_error 
 
 static int list_run(int count, char *const *words)
 {
-    cs_args     args = {.tables = {list_args, NULL}, .count = count, .words = words};
-    cs_error    err  = {0};
-    cs_text     text = {0};
-    const char *what = NULL;
+    cs_args     args   = {.tables = {list_args, NULL}, .count = count, .words = words};
+    cs_error    err    = {0};
+    cs_text     text   = {0};
+    const char *what   = NULL;
     cs_status   status = CS_OK;
     int         id, format = 0;
 

@@ -40,15 +40,14 @@ typedef struct job {
     cs_stored         *schedule;
     cs_result         *results;
     char (*settings)[CS_SETTING_BYTES]; /* of each result */
-    size_t             count;
-    cs_text            text; /* what is printed */
-    cs_text            notes;
+    size_t  count;
+    cs_text text; /* what is printed */
+    cs_text notes;
 } job;
 
 static cs_status read_args(job *j, int count, char *const *words, cs_error *err)
 {
-    cs_args args = {
-        .tables = {cs_scenario_args, run_args, NULL}, .count = count, .words = words};
+    cs_args   args = {.tables = {cs_scenario_args, run_args, NULL}, .count = count, .words = words};
     cs_status status = CS_OK;
     int       id, chosen = 0;
 
@@ -140,7 +139,7 @@ static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorith
                             .verify        = c->verify,
                             .observers     = observers,
                             .n_observers   = n_observers};
-        status = cs_run_scenario(&run, result, err);
+        status           = cs_run_scenario(&run, result, err);
     }
     if (status == CS_OK && trace != NULL) {
         status = write_trace(j, trace, err);
@@ -167,21 +166,32 @@ static cs_status run_index(job *j, size_t index, cs_case *c, cs_error *err)
     return run_case(j, c, c->algorithm, &c->options, &j->results[index], err);
 }
 
+static bool same_fabrics(const cs_cluster *x, const cs_cluster *y)
+{
+    bool is_same = true;
+
+    for (int f = 0; f < CS_FABRICS; f++) {
+        const cs_fabric *a = &x->fabrics[f], *b = &y->fabrics[f];
+        is_same = is_same && a->kind == b->kind && a->alpha_s == b->alpha_s &&
+                  a->bandwidth_Bps == b->bandwidth_Bps;
+    }
+    return is_same;
+}
+
 /* Do two consecutive cases belong in one table: do they differ in size only (and in what a
  * calibration makes of the size)? */
 static bool same_table(const job *j, const cs_case *a, const cs_case *b)
 {
     const cs_cluster *x = &a->scenario.cluster, *y = &b->scenario.cluster;
     char              text_a[CS_SETTING_BYTES], text_b[CS_SETTING_BYTES];
-    bool is_calibrated = cs_config_text(j->choice.config, "calibration") != NULL;
+    bool              is_calibrated = cs_config_text(j->choice.config, "calibration") != NULL;
 
     cs_setting_text(&a->scenario, text_a, sizeof text_a);
     cs_setting_text(&b->scenario, text_b, sizeof text_b);
     return a->algorithm == b->algorithm && a->model == b->model &&
            a->scenario.collective == b->scenario.collective && x->n_ranks == y->n_ranks &&
-           x->gpus_per_server == y->gpus_per_server &&
-           (is_calibrated || memcmp(x->fabrics, y->fabrics, sizeof x->fabrics) == 0) &&
-           memcmp(&a->options, &b->options, sizeof a->options) == 0 &&
+           x->gpus_per_server == y->gpus_per_server && (is_calibrated || same_fabrics(x, y)) &&
+           memcmp(a->options.bytes, b->options.bytes, sizeof a->options.bytes) == 0 &&
            strcmp(text_a, text_b) == 0;
 }
 
@@ -259,10 +269,11 @@ static cs_status run_job(job *j, cs_error *err)
     }
     const char *calibration = cs_config_text(j->choice.config, "calibration");
     if (j->format == TABLE && calibration != NULL) {
-        cs_text_add(&j->text,
-                    "# calibrated by %s: alpha and bandwidth go with the size, a table's head shows "
-                    "those of its last row\n",
-                    calibration);
+        cs_text_add(
+            &j->text,
+            "# calibrated by %s: alpha and bandwidth go with the size, a table's head shows "
+            "those of its last row\n",
+            calibration);
     }
     status = run_all(j, err);
     if (status == CS_OK) {

@@ -36,7 +36,7 @@ static cs_status take_arg(job *j, int id, const cs_args *args, cs_error *err)
         if (j->algorithm != NULL) {
             return CS_FAIL(err, CS_EINVAL, args->value, "only one algorithm is accepted");
         }
-        j->algorithm           = args->value;
+        j->algorithm         = args->value;
         j->choice.algorithms = args->value;
         return CS_OK;
     default: return cs_scenario_choice_add(&j->choice, id, args, err);
@@ -47,9 +47,9 @@ static cs_status export_case(job *j, cs_text *text, cs_error *err)
 {
     static const cs_export_format formats[] = {CS_EXPORT_TEXT, CS_EXPORT_JSON, CS_EXPORT_MSCCL,
                                                CS_EXPORT_GOAL};
-    cs_case   c      = {0};
-    cs_plan   plan   = {0};
-    cs_status status = CS_OK;
+    cs_case                       c         = {0};
+    cs_plan                       plan      = {0};
+    cs_status                     status    = CS_OK;
 
     if (cs_config_count(j->choice.config) != 1) {
         return CS_FAIL(err, CS_EINVAL, "schedule", "needs exactly one scenario, not %zu",
@@ -60,8 +60,8 @@ static cs_status export_case(job *j, cs_text *text, cs_error *err)
         status = c.algorithm->check(&c.scenario, &c.options, &plan, err);
     }
     if (status == CS_OK) {
-        status = cs_export_schedule(&c.scenario, c.algorithm, &c.options, &plan,
-                                    formats[j->format], text, err);
+        status = cs_export_schedule(&c.scenario, c.algorithm, &c.options, &plan, formats[j->format],
+                                    text, err);
     }
     cs_case_free(&c);
     return status;

@@ -46,10 +46,10 @@ static void draw_bar(void *user, size_t done, size_t total)
 }
 
 typedef struct job {
-    const char *config_path, *sets[MAX_SETS];
-    size_t      n_sets;
+    const char      *config_path, *sets[MAX_SETS];
+    size_t           n_sets;
     cs_sweep_options options;
-    bool        is_quiet, wants_help;
+    bool             is_quiet, wants_help;
 } job;
 
 static cs_status take_arg(job *j, int id, const cs_args *args, cs_error *err)
@@ -63,7 +63,7 @@ static cs_status take_arg(job *j, int id, const cs_args *args, cs_error *err)
     case OUTPUT: j->options.path = args->value; break;
     case QUIET: j->is_quiet = true; break;
     case JOBS:
-        status = cs_parse_integer(args->value, 1, MAX_JOBS, &number, "--jobs", err);
+        status          = cs_parse_integer(args->value, 1, MAX_JOBS, &number, "--jobs", err);
         j->options.jobs = status == CS_OK ? (unsigned)number : 0;
         break;
     case SET:

@@ -60,7 +60,7 @@ static void add_step(cs_text *text, const cs_path_step *s)
 
 static void add_path(cs_text *text, const cs_path_step *steps, size_t count)
 {
-    double moving = 0;
+    double moving   = 0;
     size_t waits[5] = {0};
 
     for (size_t i = 0; i < count; i++) {

@@ -8,9 +8,30 @@
 #include <string.h>
 
 enum {
-    ALGORITHM = 1, COLLECTIVE, RANKS, BYTES, MIN_BYTES, MAX_BYTES, FACTOR, GPUS, MODEL, ALPHA,
-    BANDWIDTH, NVLINK_ALPHA, NVLINK_BANDWIDTH, NVLINK_KIND, TOPOLOGY, CALIBRATION, LATE, SLOW,
-    OPT, MODEL_OPT, SET, NO_VERIFY, SEED, ROOT
+    ALGORITHM = 1,
+    COLLECTIVE,
+    RANKS,
+    BYTES,
+    MIN_BYTES,
+    MAX_BYTES,
+    FACTOR,
+    GPUS,
+    MODEL,
+    ALPHA,
+    BANDWIDTH,
+    NVLINK_ALPHA,
+    NVLINK_BANDWIDTH,
+    NVLINK_KIND,
+    TOPOLOGY,
+    CALIBRATION,
+    LATE,
+    SLOW,
+    OPT,
+    MODEL_OPT,
+    SET,
+    NO_VERIFY,
+    SEED,
+    ROOT
 };
 
 /* clang-format off */
@@ -126,7 +147,7 @@ static cs_status set_option(cs_config *config, const char *prefix, const char *t
                             const char *origin, cs_error *err)
 {
     char        path[160], key[96];
-    const char *value = NULL;
+    const char *value  = NULL;
     cs_status   status = split_pair(text, origin, key, sizeof key, &value, err);
 
     if (status != CS_OK) {
@@ -187,7 +208,7 @@ static void add_slow_text(cs_text *json, char *text)
 static cs_status add_slow(cs_config *config, const char *text, cs_error *err)
 {
     char        rank[32], rest[128];
-    const char *value = NULL;
+    const char *value = "";
     uint64_t    number;
     double      ratio;
     cs_text     json   = {0};
@@ -202,7 +223,7 @@ static cs_status add_slow(cs_config *config, const char *text, cs_error *err)
     if (status != CS_OK) {
         return status;
     }
-    strcpy(rest, value);
+    memcpy(rest, value, strlen(value) + 1);
     cs_text_add(&json, "{\"rank\":%llu,", (unsigned long long)number);
     add_slow_text(&json, rest);
     cs_text_add(&json, "}");
@@ -217,8 +238,8 @@ static cs_status add_slow(cs_config *config, const char *text, cs_error *err)
     return status;
 }
 
-static cs_status set_one(cs_config *config, const char *path, const char *value,
-                         const char *origin, cs_error *err)
+static cs_status set_one(cs_config *config, const char *path, const char *value, const char *origin,
+                         cs_error *err)
 {
     if (strcmp(path, "late") == 0) {
         return add_late(config, value, err);
@@ -326,8 +347,8 @@ cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err)
                            : cs_config_new(&choice->config, err);
 
     if (status == CS_OK && choice->algorithms != NULL) {
-        status = set_list(choice->config, "algorithm.name", choice->algorithms, true,
-                          "--algorithm", err);
+        status = set_list(choice->config, "algorithm.name", choice->algorithms, true, "--algorithm",
+                          err);
     }
     if (status == CS_OK && choice->ranks != NULL) {
         status = set_list(choice->config, "cluster.ranks", choice->ranks, false, "--ranks", err);

@@ -14,8 +14,8 @@ enum { CS_SCENARIO_ARG_LAST = 99 };
 /* The options in the order given are collected, then set: algorithm before ranks before sizes,
  * so that this is the order of the rows. `{0}` is empty. */
 typedef struct cs_scenario_choice {
-    cs_config  *config;       /* owned; NULL before the end */
-    const char *config_path;  /* operand, or NULL */
+    cs_config  *config;                     /* owned; NULL before the end */
+    const char *config_path;                /* operand, or NULL */
     const char *algorithms, *ranks, *sizes; /* lists as given, or NULL */
     const char *min_bytes, *max_bytes, *factor;
     struct {

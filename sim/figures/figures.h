@@ -17,10 +17,10 @@
 /* What a figure fills. Texts are owned by the caller (cs_figure_free). */
 typedef struct cs_figure_data {
     cs_text csv;      /* header line, then rows; every column bears its unit */
-    cs_text gnuplot;  /* commands that draw `DATA` (see cs_figure_script) */
-    size_t  n_checks; /* comparisons with reference numbers */
+    cs_text gnuplot;  /* commands that draw the file DATA (see figures/script.h) */
+    size_t  n_checks; /* comparisons: with reference numbers, of replays with formulas */
     size_t  n_failed; /* of them, those that failed */
-    cs_text checks;   /* one line per failed check, and a summary */
+    cs_text checks;   /* one line per failed check */
 } cs_figure_data;
 
 typedef struct cs_figure {
@@ -35,15 +35,19 @@ extern CS_API const cs_figure *const cs_figures[];
 
 CS_API cs_status cs_figure_find(const char *name, const cs_figure **figure_p, cs_error *err);
 
-/* Compare with a reference to a relative tolerance; a miss adds a line to `checks`. */
+/* Compare with a reference to a relative tolerance; a miss, and a NAN, adds a line to
+ * `checks`. */
 CS_API void cs_figure_check(cs_figure_data *data, const char *what, double got, double want,
                             double tolerance);
 
+/* A condition that must hold. */
+CS_API void cs_figure_expect(cs_figure_data *data, const char *what, bool holds);
+
 CS_API void cs_figure_free(cs_figure_data *data);
 
-/* Compute one figure and write NAME.csv, NAME.svg and NAME.png to `folder` (which exists), each
- * complete or not at all. Without gnuplot the pictures are left out and *drawn_p is false. The line of
- * checks is added to `line`; *ok_p says whether all of them passed. */
+/* Compute one figure and write NAME.csv, NAME.gp, NAME.svg and NAME.png to `folder` (which
+ * exists), each complete or not at all. Without gnuplot the pictures are left out and *drawn_p is
+ * false. The line of checks is added to `line`; *ok_p says whether all of them passed. */
 CS_API CS_MUST_CHECK cs_status cs_figure_write(const cs_figure *figure, const char *folder,
                                                cs_text *line, bool *ok_p, bool *drawn_p,
                                                cs_error *err);

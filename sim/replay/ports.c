@@ -187,9 +187,12 @@ double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)
 
 double cs_ports_end_s(const cs_ports *ports)
 {
-    double latest = 0;
+    double latest = ports->last_end_s;
 
-    for (uint32_t p = 0; p < ports->n_ports; p++) {
+    for (uint32_t r = 0; ports->last_end_s > 0 && r < ports->n_ranks; r++) {
+        latest = fmax(latest, ports->arrival_s[r]);
+    }
+    for (uint32_t p = 0; !(ports->last_end_s > 0) && p < ports->n_ports; p++) {
         latest = fmax(latest, fmax(ports->tx_free_s[p], ports->rx_free_s[p]));
     }
     return latest;

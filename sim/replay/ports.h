@@ -18,8 +18,8 @@ cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *sce
  * the time at which it lets go. O(n_ports). */
 double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s);
 
-/* The last time at which any port became free, not counting ports that only wait for the
- * arrival of their rank. */
+/* When everything has ended and every rank has come: the last time at which any port became
+ * free, or the model's own last end where ports stay closed for longer. */
 double cs_ports_end_s(const cs_ports *ports);
 
 #endif

@@ -107,7 +107,8 @@ static void add_row(cs_text *text, const view *v, size_t first)
         best  = best == NULL || here->exposed_s < best->exposed_s ? here : best;
         bound = best->bound_s - (best->elapsed_s - best->exposed_s);
     }
-    cs_text_add(text, " %12.2f  %-10s %s\n", bound * 1e6, best->algorithm, v->settings[first]);
+    cs_text_add(text, " %12.2f  %-10s %s\n", bound * 1e6, best != NULL ? best->algorithm : "-",
+                v->settings[first]);
 }
 
 void cs_comparison(cs_text *text, const cs_result *results,

@@ -44,7 +44,7 @@ static double closed_form_s(const cs_run *run, const cs_result *result)
     bool is_default = run->model == cs_models[0];
 
     if (run->algorithm->closed_form_s == NULL || !is_default) {
-        return NAN;
+        return (double)NAN;
     }
     return run->algorithm->closed_form_s(run->scenario, &result->options);
 }

@@ -208,7 +208,9 @@ static cs_status write_all(sweep *s, cs_error *err)
     size_t    n;
 
     while ((n = cs_queue_take(&s->queue, items, MAX_BATCH)) > 0) {
-        memcpy(rows, items, n * sizeof *rows);
+        for (size_t i = 0; i < n; i++) {
+            rows[i] = items[i];
+        }
         if (status == CS_OK && (status = write_rows(s, rows, n, err)) != CS_OK) {
             atomic_store(&s->halted, true);
             cs_queue_close(&s->queue);

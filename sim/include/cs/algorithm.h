@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/algorithm.h -- what a collective algorithm provides, and the list of them.
  *
  * An algorithm is one file with a const struct at its bottom and one line in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/bound.h -- lower bounds on the time of a collective, each with its proof's source.
  *
  * A bound holds for every schedule that uses the cluster's ports one transfer at a time and
@@ -12,14 +13,14 @@
 /* What may be assumed about the schedule and the model. */
 typedef struct cs_bound_context {
     const cs_scenario *scenario;
-    double latency_s[CS_FABRICS]; /* what every message pays at least, per fabric */
-    bool   alpha_holds_port;      /* every message occupies its ports for alpha, too: false
-                                     for SHARED groups and for models with L outside */
-    bool   alpha_per_message;     /* every message pays alpha by itself: false for SHARED */
-    bool   is_round_synchronous;  /* cs_plan */
-    bool   shares_ports;          /* several transfers may flow through a port at once, each
-                                     with a part of its rate (SHARED groups of a fluid
-                                     model). False for port models: they serve one by one */
+    double             latency_s[CS_FABRICS]; /* what every message pays at least, per fabric */
+    bool               alpha_holds_port; /* every message occupies its ports for alpha, too: false
+                                            for SHARED groups and for models with L outside */
+    bool alpha_per_message;              /* every message pays alpha by itself: false for SHARED */
+    bool is_round_synchronous;           /* cs_plan */
+    bool shares_ports;                   /* several transfers may flow through a port at once, each
+                                            with a part of its rate (SHARED groups of a fluid
+                                            model). False for port models: they serve one by one */
 } cs_bound_context;
 
 typedef struct cs_bound {

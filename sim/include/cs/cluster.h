@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/cluster.h -- the machine: ranks, servers, the ports they have, and what is broken.
  *
  * Plain data without ownership. Rank r lives in server r / gpus_per_server. Two GPUs of one

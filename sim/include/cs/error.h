@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/error.h -- one list of statuses and one record of what went wrong.
  *
  * Every function that can fail returns a cs_status and takes a cs_error * as its last
@@ -9,8 +10,8 @@
 
 #if defined(__GNUC__)
 #define CS_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
-#define CS_MUST_CHECK __attribute__((warn_unused_result))
-#define CS_API __attribute__((visibility("default")))
+#define CS_MUST_CHECK                  __attribute__((warn_unused_result))
+#define CS_API                         __attribute__((visibility("default")))
 #else
 #define CS_PRINTF(format_index, first)
 #define CS_MUST_CHECK
@@ -18,15 +19,15 @@
 #endif
 
 /* One row per status: enum, name and text come from this list alone. */
-#define CS_STATUS_MAP(X)                                    \
-    X(OK, "success")                                        \
-    X(EINVAL, "invalid argument or configuration")          \
-    X(ENOTSUP, "not supported by this algorithm or model")  \
-    X(ENOENT, "no such name")                               \
-    X(ENOMEM, "out of memory")                              \
-    X(EPARSE, "malformed input")                            \
-    X(EIO, "a file or the machine failed")                  \
-    X(EWRONG, "the schedule is not a correct collective")   \
+#define CS_STATUS_MAP(X)                                   \
+    X(OK, "success")                                       \
+    X(EINVAL, "invalid argument or configuration")         \
+    X(ENOTSUP, "not supported by this algorithm or model") \
+    X(ENOENT, "no such name")                              \
+    X(ENOMEM, "out of memory")                             \
+    X(EPARSE, "malformed input")                           \
+    X(EIO, "a file or the machine failed")                 \
+    X(EWRONG, "the schedule is not a correct collective")  \
     X(EINTERNAL, "broken invariant (a bug in this library)")
 
 typedef enum cs_status {

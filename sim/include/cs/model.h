@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/model.h -- what a network model provides, and the list of them.
  *
  * A *port model* says when a transfer ends from nothing but its two ports. It is replayed
@@ -41,6 +42,8 @@ typedef struct cs_ports {
     const double     *nic_s_per_byte;         /* [n_ranks] constant slow NICs, or NULL */
     const cs_rate_profile *profiles;          /* [n_servers] NICs that change, or NULL */
     uint32_t          uses;                   /* CS_USES_* of the plan */
+    double            last_end_s; /* of a model that closes ports for longer than a message
+                                     takes: its latest end so far; 0 otherwise */
 } cs_ports;
 
 /* Port of `src` on the way to `dst` (for the receiving side swap them). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/option.h -- tables of options: one row per field of a plain struct.
  *
  * A table says everything about an option: its key, type, place in the struct, default,
@@ -29,7 +30,7 @@ typedef enum cs_option_type {
 } cs_option_type;
 
 typedef struct cs_option {
-    const char    *name;     /* key */
+    const char    *name; /* key */
     cs_option_type type;
     size_t         offset;   /* in the options struct */
     double         fallback; /* value when the key is absent (CS_AUTO: "auto") */

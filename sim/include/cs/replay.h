@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/replay.h -- run one schedule over one network model, and check it on the way. */
 #ifndef CS_REPLAY_H
 #define CS_REPLAY_H
@@ -15,14 +16,14 @@ typedef struct cs_observer {
 } cs_observer;
 
 typedef struct cs_replay_request {
-    const cs_scenario  *scenario;      /* checked */
+    const cs_scenario  *scenario; /* checked */
     const cs_algorithm *algorithm;
-    const void         *options;       /* of the algorithm, as check() left them */
-    const cs_plan      *plan;          /* ... and the plan that it filled */
+    const void         *options; /* of the algorithm, as check() left them */
+    const cs_plan      *plan;    /* ... and the plan that it filled */
     const cs_model     *model;
     const void         *model_options;
     bool                verify;
-    const cs_observer  *observers;     /* n_observers of them; NULL: none */
+    const cs_observer  *observers; /* n_observers of them; NULL: none */
     size_t              n_observers;
 } cs_replay_request;
 
@@ -31,7 +32,7 @@ typedef struct cs_verdict {
     bool     is_correct;
     bool     is_located; /* rank, chunk and round are known */
     uint32_t rank, chunk, round;
-    char     text[200];  /* one sentence */
+    char     text[200]; /* one sentence */
 } cs_verdict;
 
 typedef struct cs_outcome {
@@ -39,8 +40,8 @@ typedef struct cs_outcome {
     double     exposed_s;   /* last completion - last arrival */
     uint64_t   n_transfers; /* messages on the wire: an exchange counts as two */
     uint64_t   wire_bytes;
-    bool       verified;    /* checked, and correct */
-    cs_verdict verdict;     /* when it was checked */
+    bool       verified; /* checked, and correct */
+    cs_verdict verdict;  /* when it was checked */
 } cs_outcome;
 
 /* Replay. O(transfers) time, O(n_ranks * n_slots) memory. CS_OK also when the schedule is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/result.h -- one result: a scenario's time, its proof and its lower bound.
  *
  * The rows of CS_RESULT_MAP are the keys of the JSON object, the columns of the CSV and of the
@@ -34,7 +35,7 @@ typedef struct cs_result {
 #define CS_TYPE_COUNT uint64_t
 #define CS_TYPE_REAL  double
 #define CS_TYPE_BOOL  bool
-#define X(type, key) CS_TYPE_##type key;
+#define X(type, key)  CS_TYPE_##type key;
     CS_RESULT_MAP(X)
 #undef X
     const cs_option *option_table; /* of the algorithm, or NULL */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/scenario.h -- what is to be done, on which cluster, who is late and what is broken. */
 #ifndef CS_SCENARIO_H
 #define CS_SCENARIO_H
@@ -6,12 +7,12 @@
 #include "cs/error.h"
 
 /* One row per collective: enum, name and nccl-tests' program name. */
-#define CS_COLLECTIVE_MAP(X)                        \
-    X(ALLREDUCE, "allreduce", "all_reduce_perf")    \
-    X(ALLGATHER, "allgather", "all_gather_perf")    \
+#define CS_COLLECTIVE_MAP(X)                                 \
+    X(ALLREDUCE, "allreduce", "all_reduce_perf")             \
+    X(ALLGATHER, "allgather", "all_gather_perf")             \
     X(REDUCESCATTER, "reducescatter", "reduce_scatter_perf") \
-    X(ALLTOALL, "alltoall", "alltoall_perf")        \
-    X(BROADCAST, "broadcast", "broadcast_perf")     \
+    X(ALLTOALL, "alltoall", "alltoall_perf")                 \
+    X(BROADCAST, "broadcast", "broadcast_perf")              \
     X(REDUCE, "reduce", "reduce_perf")
 
 typedef enum cs_collective {
@@ -30,10 +31,10 @@ CS_API cs_status cs_collective_find(const char *name, cs_collective *collective_
 /* Times are seconds after the first arrival; the earliest arrival is 0. All pointers are
  * borrowed from whoever made the scenario. */
 typedef struct cs_scenario {
-    cs_collective   collective;
-    uint32_t        root;      /* of broadcast and reduce */
-    uint64_t        bytes;     /* nccl-tests' size column: per rank for allreduce, broadcast and
-                                  reduce; all blocks together for the others */
+    cs_collective collective;
+    uint32_t      root;  /* of broadcast and reduce */
+    uint64_t      bytes; /* nccl-tests' size column: per rank for allreduce, broadcast and
+                            reduce; all blocks together for the others */
     cs_cluster      cluster;
     const double   *arrival_s; /* n_ranks entries, or NULL: all arrive at 0 */
     const cs_fault *faults;    /* sorted by server, then from_s; none overlap */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/schedule.h -- a schedule is a stream of transfers, never stored whole.
  *
  * An algorithm fills blocks of transfers. Two rules make the stream all that a network

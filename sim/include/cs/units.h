@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/units.h -- quantities as people write them.
  *
  * Sizes: bytes; K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024 (as in nccl-tests),
