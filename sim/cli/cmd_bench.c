@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim bench: transfers per second of replay, per algorithm, model, number of ranks,
- * verification and arrival pattern; the median of several runs each. */
+ * verification and arrival pattern; the median of several runs each, and the ratio to plain C over
+ * a stored ring (bench_limit.h) measured beside each run. */
 #include "base/alloc.h"
 #include "base/random.h"
+#include "cli/bench_limit.h"
 #include "cli/cli.h"
 #include "cs/replay.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-enum { QUICK = 1, FORMAT, RUNS = 5, QUICK_RUNS = 3, MAX_RUNS = 9 };
+enum { QUICK = 1, FORMAT, RUNS = 5, QUICK_RUNS = 3, MAX_RUNS = 9, MOST_LIMIT_RANKS = 1024 };
 
 #define LATEST_S 1e-3 /* late ranks: uniform in [0, 1 ms] */
 
@@ -33,6 +35,7 @@ typedef struct point {
     cs_options          options, model_options;
     cs_plan             plan;
     double              rate, least, most; /* transfers per second: median, least, most */
+    double              ratio;             /* to the limit measured beside it, median */
     uint64_t            transfers;
 } point;
 
@@ -106,27 +109,60 @@ static cs_status prepare(point *p, double *arrivals, cs_error *err)
     return p->algorithm->check(&p->scenario, &p->options, &p->plan, err);
 }
 
-static cs_status run_point(point *p, bool quick, cs_error *err)
+/* Transfers per second of the stored ring. */
+static double measure_limit(cs_bench_limit *limit, double least_s)
 {
-    double   *arrivals = CS_NEW(double, p->n_ranks);
-    double    rates[MAX_RUNS], warm_up;
+    double          begin = now_s(), spent = 0;
+    uint64_t        total = 0;
+    volatile double time_s; /* the result must not be optimised away */
+
+    do {
+        time_s = cs_bench_limit_run(limit);
+        total += cs_bench_limit_transfers(limit);
+        spent = now_s() - begin;
+    } while (spent < least_s && time_s > 0);
+    return (double)total / spent;
+}
+
+static double median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof values[0], by_value);
+    return values[count / 2];
+}
+
+static cs_status run_repeatedly(point *p, cs_bench_limit *limit, bool quick, cs_error *err)
+{
+    double    rates[MAX_RUNS], ratios[MAX_RUNS], warm_up;
     int       runs   = quick ? QUICK_RUNS : RUNS;
     double    least  = quick ? 0.02 : 0.1;
-    cs_status status = arrivals == NULL ? CS_FAIL(err, CS_ENOMEM, "bench", "out of memory")
-                                        : prepare(p, arrivals, err);
+    cs_status status = measure(p, 0, &warm_up, err);
 
-    if (status == CS_OK) {
-        status = measure(p, 0, &warm_up, err);
-    }
     for (int i = 0; i < runs && status == CS_OK; i++) {
-        status = measure(p, least, &rates[i], err);
+        status    = measure(p, least, &rates[i], err);
+        ratios[i] = rates[i] / measure_limit(limit, least / 2);
     }
     if (status == CS_OK) {
-        qsort(rates, (size_t)runs, sizeof rates[0], by_value);
-        p->rate  = rates[runs / 2];
+        p->rate  = median(rates, runs);
         p->least = rates[0];
         p->most  = rates[runs - 1];
+        p->ratio = median(ratios, runs);
     }
+    return status;
+}
+
+static cs_status run_point(point *p, bool quick, cs_error *err)
+{
+    double         *arrivals = CS_NEW(double, p->n_ranks);
+    uint32_t        ranks    = p->n_ranks < MOST_LIMIT_RANKS ? p->n_ranks : MOST_LIMIT_RANKS;
+    cs_bench_limit *limit    = cs_bench_limit_open(ranks);
+    cs_status       status   = arrivals == NULL || limit == NULL
+                                   ? CS_FAIL(err, CS_ENOMEM, "bench", "out of memory")
+                                   : prepare(p, arrivals, err);
+
+    if (status == CS_OK) {
+        status = run_repeatedly(p, limit, quick, err);
+    }
+    cs_bench_limit_close(limit);
     cs_free(arrivals);
     return status;
 }
@@ -134,9 +170,10 @@ static cs_status run_point(point *p, bool quick, cs_error *err)
 static void add_point(cs_text *text, const point *p, bool json, bool first)
 {
     if (!json) {
-        cs_text_add(text, "%-10s %-10s %6u  %-8s %-5s %9.1f  (%.1f .. %.1f)\n", p->algorithm->name,
-                    p->model->name, p->n_ranks, p->verify ? "verify" : "-",
-                    p->is_late ? "late" : "-", p->rate / 1e6, p->least / 1e6, p->most / 1e6);
+        cs_text_add(text, "%-10s %-10s %6u  %-8s %-5s %9.1f  (%.1f .. %.1f)  %.2f\n",
+                    p->algorithm->name, p->model->name, p->n_ranks, p->verify ? "verify" : "-",
+                    p->is_late ? "late" : "-", p->rate / 1e6, p->least / 1e6, p->most / 1e6,
+                    p->ratio);
         return;
     }
     cs_text_add(text, "%s{\"algorithm\": \"%s\", \"model\": \"%s\", \"ranks\": %u, ",
@@ -145,6 +182,8 @@ static void add_point(cs_text *text, const point *p, bool json, bool first)
                 p->verify ? "true" : "false", p->is_late ? "true" : "false",
                 (unsigned long long)p->transfers);
     cs_text_add_number(text, p->rate);
+    cs_text_add(text, ", \"ratio_to_limit\": ");
+    cs_text_add_number(text, p->ratio);
     cs_text_add(text, "}");
 }
 
@@ -187,8 +226,10 @@ static cs_status run_bench(bool quick, bool json, cs_error *err)
     cs_status status = CS_OK;
 
     if (!json) {
-        cs_text_add(&text, "# %-8s %-10s %6s  %-8s %-5s %9s  (least .. most)\n", "algorithm",
-                    "model", "ranks", "check", "ranks", "M/s");
+        cs_text_add(&text,
+                    "# %-8s %-10s %6s  %-8s %-5s %9s  (least .. most)  ratio to plain C over a "
+                    "stored ring\n",
+                    "algorithm", "model", "ranks", "check", "ranks", "M/s");
         status = cs_cli_write(NULL, &text, err);
     }
     for (size_t m = 0; cs_models[m] != NULL; m++) {
