@@ -101,7 +101,7 @@ static void consider_slots(const cs_explain *e, node *n, const cs_transfer *t)
 static node cause_of(const cs_explain *e, const cs_transfer *t, uint32_t tx, uint32_t rx)
 {
     double src = cs_arrival(e->scenario, t->src), dst = cs_arrival(e->scenario, t->dst);
-    node   n   = {.before = NOBODY, .src = t->src, .dst = t->dst, .chunk = t->chunk};
+    node   n = {.before = NOBODY, .src = t->src, .dst = t->dst, .chunk = t->chunk};
 
     n.round = t->round;
     n.end_s = src > dst ? src : dst;
@@ -201,9 +201,9 @@ cs_status cs_explain_path(cs_explain *explain, const cs_path_step **steps_p, siz
     }
     size_t at = count;
     for (int64_t i = explain->last.index; i != NOBODY; i = explain->nodes[i].before) {
-        const node *n         = &explain->nodes[i];
-        explain->path[--at] = (cs_path_step){n->start_s, n->end_s, n->src, n->dst,
-                                             n->chunk,   n->round, n->wait};
+        const node *n = &explain->nodes[i];
+        explain->path[--at] =
+            (cs_path_step){n->start_s, n->end_s, n->src, n->dst, n->chunk, n->round, n->wait};
     }
     *steps_p = explain->path;
     *count_p = count;

@@ -179,11 +179,11 @@ static cs_status open_ledger(ledger *l, cs_arena *arena, const cs_plan *plan, cs
 static cs_status follow_stream(ledger *l, const cs_algorithm *algorithm, const void *options,
                                cs_arena *arena, cs_error *err)
 {
-    void     *state  = NULL;
-    cs_block  block  = {.transfers = CS_ARENA_NEW(arena, cs_transfer, BLOCK), .capacity = BLOCK};
-    cs_status status = block.transfers == NULL
-                           ? CS_FAIL(err, CS_ENOMEM, "", "out of memory for a block")
-                           : algorithm->open(l->scenario, options, &state, err);
+    void     *state    = NULL;
+    cs_block  block    = {.transfers = CS_ARENA_NEW(arena, cs_transfer, BLOCK), .capacity = BLOCK};
+    cs_status status   = block.transfers == NULL
+                             ? CS_FAIL(err, CS_ENOMEM, "", "out of memory for a block")
+                             : algorithm->open(l->scenario, options, &state, err);
     bool      is_right = true;
 
     if (status != CS_OK) {

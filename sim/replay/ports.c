@@ -129,8 +129,7 @@ static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
             return CS_ENOMEM;
         }
     }
-    bool failed = ports->tx_free_s == NULL || ports->rx_free_s == NULL ||
-                  ports->ready_s == NULL;
+    bool failed = ports->tx_free_s == NULL || ports->rx_free_s == NULL || ports->ready_s == NULL;
     return failed ? CS_ENOMEM : CS_OK;
 }
 

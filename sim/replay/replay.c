@@ -6,7 +6,6 @@
 #include "replay/ports.h"
 #include "replay/verify.h"
 
-
 enum { BLOCK = 512 }; /* 16 KiB of transfers: half of a small L1 cache */
 
 typedef struct run {
@@ -139,13 +138,13 @@ cs_status cs_replay(const cs_replay_request *request, cs_outcome *outcome_p, cs_
     return status;
 }
 
-cs_status cs_verify(const cs_scenario *scenario, const cs_algorithm *algorithm,
-                    const void *options, const cs_plan *plan, cs_verdict *verdict_p, cs_error *err)
+cs_status cs_verify(const cs_scenario *scenario, const cs_algorithm *algorithm, const void *options,
+                    const cs_plan *plan, cs_verdict *verdict_p, cs_error *err)
 {
     cs_arena        arena = {0};
     cs_fingerprints prints;
     void           *state = NULL;
-    cs_block block = {.transfers = CS_ARENA_NEW(&arena, cs_transfer, BLOCK), .capacity = BLOCK};
+    cs_block  block  = {.transfers = CS_ARENA_NEW(&arena, cs_transfer, BLOCK), .capacity = BLOCK};
     cs_status status = block.transfers == NULL
                            ? no_memory(err)
                            : cs_fingerprints_open(&prints, &arena, scenario, plan, err);

@@ -24,7 +24,8 @@ static void fill_words(cs_fingerprints *f)
     for (uint32_t c = 0; c < f->n_chunks; c++) {
         uint32_t who     = cs_owed_contributor(f->scenario, f->n_chunks, c);
         f->chunk[c].word = word_of(CHUNK_SEED, c);
-        f->chunk[c].want = f->chunk[c].word * (who == CS_EVERY_RANK ? all_ranks : f->rank[who].word);
+        f->chunk[c].want =
+            f->chunk[c].word * (who == CS_EVERY_RANK ? all_ranks : f->rank[who].word);
     }
 }
 
@@ -128,7 +129,7 @@ void cs_fingerprints_block(cs_fingerprints *f, const cs_block *block)
 /* The sum of want[] over what one rank is owed, given the sum over all chunks. */
 static uint64_t owed_sum(const cs_fingerprints *f, uint32_t rank, uint64_t total)
 {
-    const cs_scenario *s = f->scenario;
+    const cs_scenario *s   = f->scenario;
     uint64_t           sum = 0;
 
     switch (s->collective) {

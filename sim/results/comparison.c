@@ -55,8 +55,7 @@ static bool same_row(const view *v, size_t a, size_t b)
 
     return x->ranks == y->ranks && x->bytes == y->bytes &&
            x->gpus_per_server == y->gpus_per_server && strcmp(x->model, y->model) == 0 &&
-           strcmp(x->collective, y->collective) == 0 &&
-           strcmp(v->settings[a], v->settings[b]) == 0;
+           strcmp(x->collective, y->collective) == 0 && strcmp(v->settings[a], v->settings[b]) == 0;
 }
 
 static size_t column_of(const view *v, const char *algorithm)
@@ -92,8 +91,8 @@ static const cs_result *cell(const view *v, size_t first, size_t column)
 
 static void add_row(cs_text *text, const view *v, size_t first)
 {
-    const cs_result *r    = &v->results[first];
-    const cs_result *best = NULL;
+    const cs_result *r     = &v->results[first];
+    const cs_result *best  = NULL;
     double           bound = 0;
 
     cs_text_add(text, "#%6llu %13llu", (unsigned long long)r->ranks, (unsigned long long)r->bytes);
@@ -111,7 +110,7 @@ static void add_row(cs_text *text, const view *v, size_t first)
                 v->settings[first]);
 }
 
-void cs_comparison(cs_text *text, const cs_result *results,
+void cs_comparison(cs_text *text, const cs_result                  *results,
                    const char (*settings)[CS_SETTING_BYTES], size_t n)
 {
     view v = {.results = results, .settings = settings, .n = n};

@@ -16,7 +16,7 @@ void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
 /* Add the comparison of `n` results as `#` lines (nccl-tests' parsers skip them); `settings` are
  * their cs_setting_text(). Nothing is added when there is only one algorithm. Results are
  * compared when they agree in everything but the algorithm. */
-void cs_comparison(cs_text *text, const cs_result *results,
+void cs_comparison(cs_text *text, const cs_result                  *results,
                    const char (*settings)[CS_SETTING_BYTES], size_t n);
 
 #endif

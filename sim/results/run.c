@@ -64,8 +64,7 @@ static void fill(const cs_run *run, const cs_plan *plan, const cs_outcome *outco
     result->exposed_s       = outcome->exposed_s;
     result->closed_form_s   = closed_form_s(run, result);
     result->algbw_GBps      = (double)s->bytes / outcome->exposed_s / 1e9;
-    result->busbw_GBps =
-        result->algbw_GBps * cs_busbw_factor(s->collective, s->cluster.n_ranks);
+    result->busbw_GBps = result->algbw_GBps * cs_busbw_factor(s->collective, s->cluster.n_ranks);
     result->rounds     = plan->n_rounds;
     result->transfers  = outcome->n_transfers;
     result->wire_bytes = outcome->wire_bytes;
@@ -110,7 +109,7 @@ cs_status cs_run_scenario(const cs_run *run, cs_result *result_p, cs_error *err)
                                        .verify        = run->verify,
                                        .observers     = run->observers,
                                        .n_observers   = run->n_observers};
-    status = cs_replay(&request, &outcome, err);
+    status                          = cs_replay(&request, &outcome, err);
     if (status == CS_OK) {
         fill(run, &plan, &outcome, &result);
         *result_p = result;

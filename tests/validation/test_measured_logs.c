@@ -54,7 +54,7 @@ static bool find_log(const char *name, char *path, size_t bytes)
     snprintf(path, bytes, "%s/%s", folder != NULL ? folder : COLLSIM_SOURCE_DIR "/../shared/data",
              name);
     if (access(path, R_OK) != 0) {
-        cr_log_warn("skipped: %s is not here (set COLLSIM_DATA)", name);
+        (void)fprintf(stderr, "skipped: %s is not here (set COLLSIM_DATA)\n", name);
         return false;
     }
     return true;

@@ -36,14 +36,14 @@ typedef struct cs_ports {
     double           *tx_free_s, *rx_free_s;  /* [n_ports] */
     uint32_t         *tx_group, *rx_group;    /* [n_ports] round + 1 of the last SHARED
                                                  transfer, or NULL: none is used */
-    uint32_t          n_slots;                /* per rank */
-    double           *ready_s;                /* [n_ranks][n_slots] */
-    const double     *arrival_s;              /* [n_ranks] */
-    const double     *nic_s_per_byte;         /* [n_ranks] constant slow NICs, or NULL */
+    uint32_t               n_slots;           /* per rank */
+    double                *ready_s;           /* [n_ranks][n_slots] */
+    const double          *arrival_s;         /* [n_ranks] */
+    const double          *nic_s_per_byte;    /* [n_ranks] constant slow NICs, or NULL */
     const cs_rate_profile *profiles;          /* [n_servers] NICs that change, or NULL */
-    uint32_t          uses;                   /* CS_USES_* of the plan */
-    double            last_end_s; /* of a model that closes ports for longer than a message
-                                     takes: its latest end so far; 0 otherwise */
+    uint32_t               uses;              /* CS_USES_* of the plan */
+    double                 last_end_s; /* of a model that closes ports for longer than a message
+                                          takes: its latest end so far; 0 otherwise */
 } cs_ports;
 
 /* Port of `src` on the way to `dst` (for the receiving side swap them). */
@@ -59,9 +59,9 @@ static inline uint32_t cs_port_of(const cs_ports *ports, uint32_t fabric, uint32
 
 typedef struct cs_model {
     const char      *name;
-    const char      *summary;    /* one line: what it computes and what it leaves out */
-    const char      *source;     /* citation */
-    const cs_option *options;    /* table, or NULL */
+    const char      *summary; /* one line: what it computes and what it leaves out */
+    const char      *source;  /* citation */
+    const cs_option *options; /* table, or NULL */
     size_t           options_bytes;
 
     /* Optional. Refuse a scenario that the model cannot honour, with the reason. */
@@ -69,13 +69,13 @@ typedef struct cs_model {
 
     /* Required. Serve `count` transfers in order: set the ready and port times in `ports`
      * and, unless `intervals` is NULL, when each began and ended. Cannot fail. */
-    void (*serve)(cs_ports *ports, const void *options, const cs_transfer *transfers,
-                  size_t count, cs_interval *intervals);
+    void (*serve)(cs_ports *ports, const void *options, const cs_transfer *transfers, size_t count,
+                  cs_interval *intervals);
 
     /* The part of the model's latency that every message pays even if nothing is sent before
      * it (alpha, or L + 2o), in seconds; bounds use it. */
     double (*latency_s)(const cs_scenario *scenario, const void *options, uint32_t fabric);
-    bool   alpha_holds_port; /* a message occupies its ports for that long too */
+    bool alpha_holds_port; /* a message occupies its ports for that long too */
 } cs_model;
 
 /* All models that were built in, ended by NULL; the first one is the default. */

@@ -44,18 +44,18 @@ enum {
     CS_DONE_DST = 1u << 3,
     CS_SHARED   = 1u << 4, /* fan-out and fan-in group: on every port, the transfers of one
                               round pay alpha once and share the bandwidth */
-    CS_FENCE    = 1u << 5, /* the block's fence stands before it: first of its block only */
+    CS_FENCE = 1u << 5,    /* the block's fence stands before it: first of its block only */
 };
 
 typedef struct cs_transfer {
-    uint32_t src, dst; /* ranks, src != dst */
-    uint32_t chunk;    /* first chunk */
-    uint16_t src_slot; /* where the source keeps the first chunk */
-    uint16_t dst_slot; /* where the destination keeps it */
-    uint64_t bytes;    /* of the whole message, one direction; < 2^53 */
-    uint32_t round;    /* never decreases in the stream */
-    uint16_t span;     /* consecutive chunks, >= 1 */
-    uint8_t  flags;    /* CS_OWN_SRC .. CS_FENCE */
+    uint32_t src, dst;  /* ranks, src != dst */
+    uint32_t chunk;     /* first chunk */
+    uint16_t src_slot;  /* where the source keeps the first chunk */
+    uint16_t dst_slot;  /* where the destination keeps it */
+    uint64_t bytes;     /* of the whole message, one direction; < 2^53 */
+    uint32_t round;     /* never decreases in the stream */
+    uint16_t span;      /* consecutive chunks, >= 1 */
+    uint8_t  flags;     /* CS_OWN_SRC .. CS_FENCE */
     uint8_t  op_fabric; /* cs_op | fabric << 4: use the functions below */
 } cs_transfer;
 
@@ -138,9 +138,9 @@ static inline uint64_t cs_tail_of(const cs_transfer *model)
 
 /* A block: filled by the algorithm, in memory of the caller. */
 typedef struct cs_block {
-    cs_transfer *transfers; /* room for `capacity` */
-    size_t       capacity;  /* >= 64 */
-    size_t       count;     /* filled; 0 = the stream has ended */
+    cs_transfer *transfers;    /* room for `capacity` */
+    size_t       capacity;     /* >= 64 */
+    size_t       count;        /* filled; 0 = the stream has ended */
     uint32_t     fence_except; /* if transfers[0] has CS_FENCE: CS_FENCE_ALL or a rank */
     double       fence_s;      /* ... and what the barrier costs */
 } cs_block;
@@ -157,15 +157,15 @@ enum {
 
 /* What is known before the first transfer. */
 typedef struct cs_plan {
-    uint32_t n_chunks;  /* the buffer's parts; >= 1 */
-    uint32_t n_slots;   /* slots per rank; 1 .. CS_MAX_SLOTS */
+    uint32_t n_chunks; /* the buffer's parts; >= 1 */
+    uint32_t n_slots;  /* slots per rank; 1 .. CS_MAX_SLOTS */
     uint32_t n_rounds;
-    uint32_t uses;      /* CS_USES_* */
-    bool     starts_own; /* slot c of every rank begins with its own contribution to chunk c
-                            (n_slots >= n_chunks): no CS_OWN_* flag is needed */
-    bool     is_round_synchronous; /* every rank sends and receives at most once a round and
-                                      nothing of round r + 1 starts before round r has ended,
-                                      when all arrive together and all ports are equal */
+    uint32_t uses;             /* CS_USES_* */
+    bool     starts_own;       /* slot c of every rank begins with its own contribution to chunk c
+                                  (n_slots >= n_chunks): no CS_OWN_* flag is needed */
+    bool is_round_synchronous; /* every rank sends and receives at most once a round and
+                                  nothing of round r + 1 starts before round r has ended,
+                                  when all arrive together and all ports are equal */
 } cs_plan;
 
 /* Part `index` of `total` split in `parts`: the first total % parts parts are one byte

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Claims of the fuzz targets: see fuzz.h. */
+#include "fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fuzz_broken(const char *claim, const char *file, int line)
+{
+    (void)fprintf(stderr, "%s:%d: does not hold: %s\n", file, line, claim);
+    abort();
+}
+
+void fuzz_claim_error(cs_status status, const cs_error *err)
+{
+    char text[1024];
+
+    FUZZ_CLAIM(status > CS_OK && status < CS_STATUS_COUNT);
+    FUZZ_CLAIM(status != CS_EINTERNAL);
+    FUZZ_CLAIM(err->status == status);
+    FUZZ_CLAIM(err->message[0] != '\0');
+    FUZZ_CLAIM(memchr(err->message, '\0', sizeof err->message) != NULL);
+    FUZZ_CLAIM(memchr(err->where, '\0', sizeof err->where) != NULL);
+    FUZZ_CLAIM(err->input_line >= 0 && err->input_column >= 0);
+    cs_error_text(err, text, sizeof text);
+    for (const char *c = text; *c != '\0'; c++) {
+        FUZZ_CLAIM((unsigned char)*c >= ' ' && *c != 0x7f);
+    }
+}
+
+static cs_status count_block(void *user, const cs_block *block, const cs_interval *intervals,
+                             cs_error *err)
+{
+    fuzz_limit *limit = user;
+
+    (void)intervals;
+    if (block->count > limit->transfers_left) {
+        return CS_FAIL(err, CS_ENOTSUP, "", "more transfers than an input may have");
+    }
+    limit->transfers_left -= block->count;
+    return CS_OK;
+}
+
+cs_observer fuzz_limit_observer(fuzz_limit *limit)
+{
+    return (cs_observer){.block = count_block, .user = limit};
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Calibrations from files: refused in one line with a place, or one that is written and read
+ * back the same, and that predicts positive times wherever it answers.
+ */
+#include "base/text.h"
+#include "config/calibration_json.h"
+#include "fuzz.h"
+
+#include <math.h>
+#include <string.h>
+
+static void claim_answer(const cs_calibration *calibration, uint64_t bytes)
+{
+    double   alpha_s = -1, bandwidth_Bps = -1, time_s = -1;
+    cs_error err = {0};
+
+    if (cs_calibration_apply(calibration, calibration->collective, calibration->n_ranks, bytes,
+                             &alpha_s, &bandwidth_Bps, &err) != CS_OK) {
+        fuzz_claim_error(err.status, &err);
+        return;
+    }
+    FUZZ_CLAIM(isfinite(alpha_s) && alpha_s >= 0);
+    FUZZ_CLAIM(isfinite(bandwidth_Bps) && bandwidth_Bps > 0);
+    if (cs_calibration_predict(calibration, calibration->collective, calibration->n_ranks, bytes,
+                               &time_s, &err) != CS_OK) {
+        fuzz_claim_error(err.status, &err);
+        return;
+    }
+    FUZZ_CLAIM(isfinite(time_s) && time_s >= 0);
+}
+
+static void use_calibration(const cs_calibration *calibration)
+{
+    cs_text table = {0};
+
+    FUZZ_CLAIM(calibration->n_regimes >= 1 && calibration->n_regimes <= CS_MAX_REGIMES);
+    for (size_t i = 0; i < calibration->n_regimes; i++) {
+        claim_answer(calibration, calibration->regimes[i].min_bytes);
+        claim_answer(calibration, calibration->regimes[i].max_bytes);
+    }
+    claim_answer(calibration, 0);
+    claim_answer(calibration, UINT64_MAX);
+    cs_calibration_table(calibration, &table);
+    FUZZ_CLAIM(!table.failed && table.length > 0);
+    cs_text_free(&table);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    cs_calibration *calibration = NULL, *again = NULL;
+    cs_error        err   = {0};
+    cs_text         first = {0}, second = {0};
+    cs_status       status =
+        cs_calibration_parse((const char *)data, length, "input", &calibration, &err);
+
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+        FUZZ_CLAIM(strcmp(err.input, "input") == 0 || status == CS_ENOMEM);
+        return 0;
+    }
+    use_calibration(calibration);
+    cs_calibration_json(calibration, &first);
+    FUZZ_CLAIM(cs_calibration_parse(first.data, first.length, "own", &again, &err) == CS_OK);
+    cs_calibration_json(again, &second);
+    FUZZ_CLAIM(strcmp(first.data, second.data) == 0);
+    cs_calibration_free(again);
+    cs_calibration_free(calibration);
+    cs_text_free(&first);
+    cs_text_free(&second);
+    return 0;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Configurations: whatever is in the file, each case is refused in one line or is a scenario that
+ * passes its check, whose own JSON gives the same case again, and that runs (the small ones are
+ * run) with a time that no bound exceeds.
+ */
+#include "base/alloc.h"
+#include "base/text.h"
+#include "config/config.h"
+#include "cs/bound.h"
+#include "cs/result.h"
+#include "fuzz.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { MAX_CASES = 4, MAX_RUN_RANKS = 24, MAX_TRANSFERS = 20000 };
+
+/* The text as a file without a name. */
+static int memory_file(const void *data, size_t length)
+{
+    int fd = memfd_create("config", 0);
+
+    FUZZ_CLAIM(fd >= 0);
+    FUZZ_CLAIM(write(fd, data, length) == (ssize_t)length);
+    return fd;
+}
+
+static cs_status load(const void *data, size_t length, cs_config **config_p, cs_error *err)
+{
+    char      path[64];
+    int       fd = memory_file(data, length);
+    cs_status status;
+
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    status = cs_config_load(path, config_p, err);
+    (void)close(fd);
+    return status;
+}
+
+/* A case's JSON is a configuration of one case: the same. */
+static void claim_same_again(const cs_case *c)
+{
+    cs_config *config = NULL;
+    cs_case    again  = {0};
+    cs_error   err    = {0};
+
+    if (strstr(c->json, "\"calibration\"") != NULL) {
+        return;
+    }
+    FUZZ_CLAIM(load(c->json, strlen(c->json), &config, &err) == CS_OK);
+    FUZZ_CLAIM(cs_config_count(config) == 1);
+    FUZZ_CLAIM(cs_config_case(config, 0, &again, &err) == CS_OK);
+    FUZZ_CLAIM(strcmp(c->json, again.json) == 0);
+    FUZZ_CLAIM(c->scenario.bytes == again.scenario.bytes);
+    FUZZ_CLAIM(c->scenario.n_faults == again.scenario.n_faults);
+    FUZZ_CLAIM(c->algorithm == again.algorithm && c->model == again.model);
+    cs_case_free(&again);
+    cs_config_free(config);
+}
+
+static void run_case(const cs_case *c)
+{
+    fuzz_limit  limit    = {MAX_TRANSFERS};
+    cs_observer observer = fuzz_limit_observer(&limit);
+    cs_result   result   = {0};
+    cs_error    err      = {0};
+    cs_run      run      = {.scenario      = &c->scenario,
+                            .algorithm     = c->algorithm,
+                            .options       = &c->options,
+                            .model         = c->model,
+                            .model_options = &c->model_options,
+                            .verify        = true,
+                            .observers     = &observer,
+                            .n_observers   = 1};
+    cs_status   status   = cs_run_scenario(&run, &result, &err);
+
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+        return;
+    }
+    FUZZ_CLAIM(result.verified);
+    FUZZ_CLAIM(isfinite(result.elapsed_s) && result.elapsed_s >= 0);
+    FUZZ_CLAIM(result.exposed_s <= result.elapsed_s);
+    FUZZ_CLAIM(result.bound_s <= result.elapsed_s * (1 + 1e-9));
+}
+
+static void use_case(const cs_config *config, size_t index)
+{
+    cs_case   c      = {0};
+    cs_error  err    = {0};
+    cs_status status = cs_config_case(config, index, &c, &err);
+
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+        return;
+    }
+    FUZZ_CLAIM(cs_scenario_check(&c.scenario, &err) == CS_OK);
+    FUZZ_CLAIM(c.algorithm != NULL && c.model != NULL);
+    claim_same_again(&c);
+    if (c.scenario.cluster.n_ranks <= MAX_RUN_RANKS) {
+        run_case(&c);
+    }
+    cs_case_free(&c);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    cs_config *config = NULL;
+    cs_error   err    = {0};
+    cs_status  status = load(data, length, &config, &err);
+
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+        return 0;
+    }
+    size_t count = cs_config_count(config);
+    FUZZ_CLAIM(count >= 1 && count <= CS_CONFIG_MAX_CASES);
+    for (size_t i = 0; i < count && i < MAX_CASES; i++) {
+        use_case(config, i);
+    }
+    use_case(config, count - 1);
+    cs_config_free(config);
+    return 0;
+}

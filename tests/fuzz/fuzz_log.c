@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Logs of nccl-tests: refused in one line, or rows that make sense; and what is fitted to them is
+ * refused, or a calibration that survives being written and read.
+ */
+#include "base/text.h"
+#include "config/calibration_json.h"
+#include "fuzz.h"
+#include "traces/calibrate.h"
+
+#include <math.h>
+#include <string.h>
+
+static void claim_timing(const cs_nccl_timing *timing)
+{
+    if (!timing->is_measured) {
+        return;
+    }
+    FUZZ_CLAIM(isfinite(timing->time_s) && timing->time_s > 0);
+    FUZZ_CLAIM(isfinite(timing->algbw_Bps) && timing->algbw_Bps >= 0);
+    FUZZ_CLAIM(isfinite(timing->busbw_Bps) && timing->busbw_Bps >= 0);
+}
+
+static void claim_log(const cs_nccl_log *log)
+{
+    FUZZ_CLAIM(log->n_rows >= 1);
+    for (size_t i = 0; i < log->n_rows; i++) {
+        FUZZ_CLAIM(log->rows[i].size_bytes > (i > 0 ? log->rows[i - 1].size_bytes : 0));
+        FUZZ_CLAIM(log->rows[i].line >= 1);
+        for (int side = 0; side < CS_NCCL_SIDES; side++) {
+            claim_timing(&log->rows[i].timings[side]);
+        }
+    }
+}
+
+static void claim_reads_back(const cs_calibration *calibration)
+{
+    cs_calibration *again = NULL;
+    cs_error        err   = {0};
+    cs_text         first = {0}, second = {0};
+
+    cs_calibration_json(calibration, &first);
+    FUZZ_CLAIM(cs_calibration_parse(first.data, first.length, "own", &again, &err) == CS_OK);
+    cs_calibration_json(again, &second);
+    FUZZ_CLAIM(strcmp(first.data, second.data) == 0);
+    cs_calibration_free(again);
+    cs_text_free(&first);
+    cs_text_free(&second);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    static const char   *name    = "input";
+    cs_calibrate_options options = {0};
+    cs_nccl_log         *log     = NULL;
+    cs_calibration      *fitted  = NULL;
+    cs_error             err     = {0};
+    cs_status            status  = cs_nccl_log_parse((const char *)data, length, name, &log, &err);
+
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+        return 0;
+    }
+    claim_log(log);
+    const cs_nccl_log *logs[] = {log};
+    status                    = cs_calibrate_logs(logs, &name, 1, &options, &fitted, &err);
+    if (status == CS_OK) {
+        claim_reads_back(fitted);
+    } else {
+        fuzz_claim_error(status, &err);
+    }
+    cs_calibration_free(fitted);
+    cs_nccl_log_free(log);
+    return 0;
+}
