@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What every algorithm and every model promises beside what it computes: its description, its
+ * options, and a clean end whichever allocation fails. */
+#include "base/alloc.h"
+#include "cs/result.h"
+#include "support/stream.h"
+
+#include <criterion/criterion.h>
+#include <malloc.h>
+#include <string.h>
+
+static void check_description(const char *name, const char *summary, const char *source)
+{
+    cr_assert(name != NULL && name[0] != '\0');
+    cr_assert(summary != NULL && strchr(summary, '\n') == NULL && strlen(summary) > 20, "%s", name);
+    cr_assert(source != NULL && source[0] != '\0', "%s", name);
+    cr_assert(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == strlen(name), "%s", name);
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t length = strlen(text), size = strlen(end);
+    return length > size && strcmp(text + length - size, end) == 0;
+}
+
+/* A real number is a quantity, so its key ends in a unit, or says that it is a ratio. */
+static bool has_unit(const char *name)
+{
+    return ends_in(name, "_s") || ends_in(name, "_bytes") || ends_in(name, "_Bps") ||
+           ends_in(name, "_ratio") || ends_in(name, "_fraction");
+}
+
+static size_t size_of_option(cs_option_type type)
+{
+    switch (type) {
+    case CS_OPT_BOOL: return sizeof(bool);
+    case CS_OPT_U32: return sizeof(uint32_t);
+    case CS_OPT_U64: return sizeof(uint64_t);
+    case CS_OPT_F64: return sizeof(double);
+    case CS_OPT_CHOICE: return sizeof(int);
+    }
+    return 0;
+}
+
+static void check_row(const cs_option *row, size_t struct_bytes, const char *owner)
+{
+    bool is_auto = row->has_auto && row->fallback >= (double)CS_AUTO;
+
+    cr_assert(row->help != NULL && strchr(row->help, '\n') == NULL, "%s.%s", owner, row->name);
+    cr_assert_leq(row->offset + size_of_option(row->type), struct_bytes, "%s.%s", owner, row->name);
+    cr_assert_leq(row->max, 9007199254740992.0, "%s.%s: values travel as doubles", owner,
+                  row->name);
+    cr_assert_leq(row->min, row->max, "%s.%s", owner, row->name);
+    cr_assert(is_auto || (row->fallback >= row->min && row->fallback <= row->max),
+              "%s.%s: the default is outside the range", owner, row->name);
+    cr_assert(row->type != CS_OPT_F64 || has_unit(row->name),
+              "%s.%s: the key of a quantity ends in its unit", owner, row->name);
+    cr_assert_eq(row->type == CS_OPT_CHOICE, row->choices != NULL, "%s.%s", owner, row->name);
+}
+
+static void check_table(const cs_option *table, size_t struct_bytes, const char *owner)
+{
+    cr_assert_leq(struct_bytes, CS_OPTIONS_MAX_BYTES, "%s", owner);
+    cr_assert((table == NULL) == (struct_bytes == 0), "%s", owner);
+    for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
+        check_row(row, struct_bytes, owner);
+        for (const cs_option *other = table; other < row; other++) {
+            cr_assert_str_neq(other->name, row->name, "%s", owner);
+        }
+    }
+}
+
+Test(plugins, algorithms_describe_themselves)
+{
+    for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
+        const cs_algorithm *a = cs_algorithms[i], *found = NULL;
+        check_description(a->name, a->summary, a->source);
+        check_table(a->options, a->options_bytes, a->name);
+        cr_assert(a->check != NULL && a->open != NULL && a->next_block != NULL && a->close != NULL);
+        cr_assert(a->collectives != 0 && a->collectives >> CS_COLLECTIVE_COUNT == 0);
+        cr_assert(i == 0 || strcmp(cs_algorithms[i - 1]->name, a->name) < 0, "not alphabetical");
+        cr_assert(cs_algorithm_find(a->name, &found, NULL) == CS_OK && found == a);
+    }
+}
+
+Test(plugins, models_describe_themselves)
+{
+    for (size_t i = 0; cs_models[i] != NULL; i++) {
+        const cs_model *m = cs_models[i], *found = NULL;
+        check_description(m->name, m->summary, m->source);
+        cr_assert_not_null(strstr(m->summary, "leaves out"), "%s", m->name);
+        check_table(m->options, m->options_bytes, m->name);
+        cr_assert(m->serve != NULL && m->latency_s != NULL);
+        cr_assert(cs_model_find(m->name, &found, NULL) == CS_OK && found == m);
+    }
+    cr_assert_str_eq(cs_models[0]->name, "alpha-beta", "the default model");
+}
+
+Test(plugins, unknown_names_are_refused_with_the_nearest)
+{
+    const cs_algorithm *algorithm = NULL;
+    const cs_model     *model     = NULL;
+    cs_error            err       = {0};
+
+    cr_assert_eq(cs_algorithm_find("rinng", &algorithm, &err), CS_ENOENT);
+    cr_assert_not_null(strstr(err.message, "'ring'"), "%s", err.message);
+    cr_assert_null(algorithm);
+    err = (cs_error){0};
+    cr_assert_eq(cs_model_find("logp", &model, &err), CS_ENOENT);
+    cr_assert_not_null(strstr(err.message, "'loggp'"), "%s", err.message);
+    for (const cs_missing *m = cs_models_missing; m->name != NULL; m++) {
+        err = (cs_error){0};
+        cr_assert_eq(cs_model_find(m->name, &model, &err), CS_ENOTSUP);
+        cr_assert_not_null(strstr(err.message, m->missing), "%s", err.message);
+    }
+    cr_assert_null(model);
+}
+
+/* Collectives that an algorithm does not list are refused with a reason and what it does do. */
+Test(plugins, other_collectives_are_refused)
+{
+    static ct_scene scene;
+
+    for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
+        for (int c = 0; c < CS_COLLECTIVE_COUNT; c++) {
+            cs_error err = {0};
+            if ((cs_algorithms[i]->collectives >> c & 1u) == 0) {
+                ct_scene_set(&scene, cs_algorithms[i]->name, (cs_collective)c, 4, 4096);
+                cr_assert_eq(ct_scene_check(&scene, &err), CS_ENOTSUP);
+                cr_assert_str_eq(err.where, "collective");
+                cr_assert_not_null(strstr(err.message, "allreduce"), "%s", err.message);
+            }
+        }
+    }
+}
+
+enum { REPEATS = 20 };
+
+static size_t bytes_in_use(void)
+{
+    return mallinfo2().uordblks;
+}
+
+/* One run of which only the first `passes` allocations succeed. */
+static cs_status starved(const cs_run *run, long passes)
+{
+    cs_error  err    = {0};
+    cs_result result = {.ranks = 77};
+
+    cs_alloc_fail_after(passes);
+    cs_status status = cs_run_scenario(run, &result, &err);
+    cs_alloc_fail_after(-1);
+    cr_assert(status == CS_OK || status == CS_ENOMEM, "%s: %s", run->algorithm->name, err.message);
+    cr_assert(status == CS_OK || (err.status == CS_ENOMEM && err.message[0] != '\0'));
+    cr_assert(status == CS_OK || result.ranks == 77, "a result in spite of a failure");
+    return status;
+}
+
+/* Let the first, second, third .. allocation fail until the run succeeds. Every run is
+ * repeated: what the C library keeps for itself no longer grows then, a leak does. */
+static void starve(const cs_run *run)
+{
+    cs_status status = CS_ENOMEM;
+    long      passes = 0;
+
+    for (; status != CS_OK; passes++) {
+        size_t in_use[2];
+        for (int half = 0; half < 2; half++) {
+            for (int i = 0; i < REPEATS; i++) {
+                status = starved(run, passes);
+            }
+            in_use[half] = bytes_in_use();
+        }
+        cr_assert_eq(in_use[0], in_use[1], "%s on %s leaks when allocation %ld fails",
+                     run->algorithm->name, run->model->name, passes);
+        cr_assert_lt(passes, 1000);
+    }
+    cr_assert_gt(passes, 1, "hardly anything was allocated");
+}
+
+static cs_status look_away(void *user, const cs_block *block, const cs_interval *intervals,
+                           cs_error *err)
+{
+    (void)user;
+    (void)block;
+    (void)intervals;
+    (void)err;
+    return CS_OK;
+}
+
+Test(plugins, any_allocation_may_fail)
+{
+    static ct_scene scene;
+    cs_options      model_options;
+    cs_observer     observer = {look_away, NULL};
+
+    for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
+        for (size_t m = 0; cs_models[m] != NULL; m++) {
+            for (int faults = 0; faults < 3; faults++) {
+                ct_scene_set(&scene, cs_algorithms[a]->name, CS_ALLREDUCE, 128, 4096);
+                memset(&model_options, 0, sizeof model_options);
+                scene.faults[0]         = (cs_fault){1, 2, 0, faults == 1 ? 1.0 / 0.0 : 1e-3};
+                scene.scenario.faults   = scene.faults;
+                scene.scenario.n_faults = faults > 0;
+                cs_run run              = {.scenario      = &scene.scenario,
+                                           .algorithm     = scene.algorithm,
+                                           .options       = &scene.options,
+                                           .model         = cs_models[m],
+                                           .model_options = &model_options,
+                                           .verify        = true,
+                                           .observers     = &observer,
+                                           .n_observers   = faults != 2};
+                starve(&run);
+            }
+        }
+    }
+}
+
+/* The second look at a wrong schedule allocates, too. */
+Test(plugins, any_allocation_of_the_second_look_may_fail)
+{
+    static ct_scene scene;
+    cs_status       status = CS_ENOMEM;
+    cs_verdict      verdict;
+
+    ct_scene_set(&scene, "stragglar", CS_ALLREDUCE, 8, 4096);
+    ct_scene_ready(&scene);
+    ct_stream stream = ct_stream_record(&scene, 512);
+    ct_stream_remove(&stream, stream.count / 2);
+    cs_plan plan = scene.plan;
+    ct_scene_play(&scene, &stream, &plan);
+    for (long passes = 0; status != CS_OK; passes++) {
+        cs_error err = {0};
+        cs_alloc_fail_after(passes);
+        status = cs_verify(&scene.scenario, scene.algorithm, &scene.options, &plan, &verdict, &err);
+        cs_alloc_fail_after(-1);
+        cr_assert(status == CS_OK || status == CS_ENOMEM);
+        cr_assert_lt(passes, 100);
+    }
+    cr_assert(!verdict.is_correct && verdict.is_located);
+    ct_stream_free(&stream);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every algorithm on alpha-beta against a second opinion on every start and end, with random
+ * arrivals, slow NICs and clusters; ports one transfer at a time; closed forms; the same bits
+ * twice. Seeds are printed with a failure. */
+#include "support/oracle.h"
+#include "support/reference.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { SCENES_EACH = 250, MOST_RANKS = 40 };
+
+static double late_s(const ct_scene *scene, ct_rng *rng)
+{
+    double whole_s = (double)scene->scenario.bytes / 450e9 + 3e-6;
+    return whole_s * pow(10, ct_uniform(rng, -2, 1));
+}
+
+/* Faults of server after server, in order, with gaps or without. */
+static void break_nics(ct_scene *scene, ct_rng *rng)
+{
+    cs_scenario *s      = &scene->scenario;
+    uint32_t     g      = s->cluster.gpus_per_server;
+    double       unit_s = late_s(scene, rng);
+
+    for (uint32_t server = ct_below(rng, 3); server < cs_n_servers(&s->cluster);
+         server += 1 + ct_below(rng, 4)) {
+        double from_s = ct_below(rng, 2) * ct_uniform(rng, 0, unit_s);
+        for (uint32_t i = ct_below(rng, 4); i > 0 && s->n_faults < CT_MOST_FAULTS; i--) {
+            bool   lasts = i == 1 && ct_below(rng, 2) == 0;
+            double until = lasts ? (double)INFINITY : from_s + ct_uniform(rng, 0.01, 1) * unit_s;
+            scene->faults[s->n_faults++] = (cs_fault){
+                server * g + ct_below(rng, g), pow(10, ct_uniform(rng, 0, 2)), from_s, until};
+            from_s = until + ct_below(rng, 2) * ct_uniform(rng, 0, unit_s);
+        }
+    }
+    s->faults = scene->faults;
+}
+
+/* A random scene that the algorithm accepts. */
+static void random_scene(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng)
+{
+    for (;;) {
+        static const uint32_t widths[] = {1, 1, 2, 3, 4, 8};
+        uint32_t n = ct_below(rng, 2) == 0 ? 2u << ct_below(rng, 5) : 2 + ct_below(rng, MOST_RANKS);
+        uint32_t g = widths[ct_below(rng, 6)];
+        uint64_t bytes           = 1 + ct_word(rng) % (1u << (4 + ct_below(rng, 26)));
+        cs_collective collective = (cs_collective)ct_below(rng, CS_COLLECTIVE_COUNT);
+
+        if (n % g != 0) {
+            continue;
+        }
+        ct_scene_set(scene, algorithm->name, collective, n, bytes);
+        scene->scenario.cluster.gpus_per_server = g;
+        for (uint32_t f = 0; f < CS_FABRICS; f++) {
+            scene->scenario.cluster.fabrics[f].alpha_s =
+                ct_below(rng, 4) * ct_uniform(rng, 0, 1e-5);
+            scene->scenario.cluster.fabrics[f].bandwidth_Bps = pow(10, ct_uniform(rng, 8, 12));
+        }
+        scene->scenario.cluster.fabrics[CS_NVLINK].kind =
+            ct_below(rng, 2) == 0 ? CS_SWITCHED : CS_DIRECT;
+        if (ct_below(rng, 3) > 0) {
+            ct_scene_arrive(scene, rng, late_s(scene, rng));
+        }
+        if (ct_scene_check(scene, NULL) == CS_OK) {
+            return;
+        }
+    }
+}
+
+static void for_random_scenes(uint64_t salt, void (*check)(ct_scene *scene, ct_rng *rng))
+{
+    static ct_scene scene;
+
+    for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
+        ct_rng rng = ct_rng_for(salt + a);
+        for (int i = 0; i < SCENES_EACH; i++) {
+            random_scene(&scene, cs_algorithms[a], &rng);
+            check(&scene, &rng);
+        }
+    }
+}
+
+static void compare_times(const ct_scene *scene, const ct_run *run, const ct_stream *stream)
+{
+    ct_times times = ct_reference(&scene->scenario, &scene->plan, stream);
+
+    cr_assert_eq(run->count, stream->count);
+    for (size_t i = 0; i < stream->count; i++) {
+        cr_assert(ct_is_close(run->intervals[i].start_s, times.intervals[i].start_s, 1e-11),
+                  "%s: transfer %zu starts at %.17g s, not %.17g s", ct_scene_text(scene), i,
+                  run->intervals[i].start_s, times.intervals[i].start_s);
+        cr_assert(ct_is_close(run->intervals[i].end_s, times.intervals[i].end_s, 1e-11),
+                  "%s: transfer %zu ends at %.17g s, not %.17g s", ct_scene_text(scene), i,
+                  run->intervals[i].end_s, times.intervals[i].end_s);
+    }
+    cr_assert(ct_is_close(run->outcome.elapsed_s, times.end_s, 1e-11));
+    ct_times_free(&times);
+}
+
+static void every_time_is_right(ct_scene *scene, ct_rng *rng)
+{
+    break_nics(scene, rng);
+    ct_scene_ready(scene);
+    ct_stream stream = ct_stream_record(scene, 512);
+    ct_run    run    = ct_scene_observe(scene);
+
+    compare_times(scene, &run, &stream);
+    cr_assert(ct_is_close(run.outcome.exposed_s,
+                          run.outcome.elapsed_s - cs_last_arrival(&scene->scenario), 1e-15));
+    ct_run_free(&run);
+    ct_stream_free(&stream);
+}
+
+Test(conformance_times, every_start_and_end_is_right)
+{
+    for_random_scenes(100, every_time_is_right);
+}
+
+/* Ports by (fabric, direction, rank, peer); in a SHARED group they are shared in sequence. */
+static void claim(const ct_scene *scene, double *free_s, const cs_transfer *t, bool is_rx,
+                  cs_interval held)
+{
+    const cs_cluster *c      = &scene->scenario.cluster;
+    uint32_t          fabric = cs_transfer_fabric(t);
+    uint32_t          here = is_rx ? t->dst : t->src, there = is_rx ? t->src : t->dst;
+    uint32_t          peer  = c->fabrics[fabric].kind == CS_DIRECT ? there : 0;
+    size_t            index = ((fabric * 2u + is_rx) * c->n_ranks + here) * c->n_ranks + peer;
+
+    cr_assert(held.start_s >= free_s[index], "%s: a port of rank %u serves two at %.9g s",
+              ct_scene_text(scene), here, held.start_s);
+    cr_assert(held.start_s >= cs_arrival(&scene->scenario, here));
+    cr_assert(held.end_s >= held.start_s);
+    free_s[index] = held.end_s;
+}
+
+static void ports_serve_one_by_one(ct_scene *scene, ct_rng *rng)
+{
+    size_t  n      = scene->scenario.cluster.n_ranks;
+    double *free_s = calloc(CS_FABRICS * 2 * n * n, sizeof *free_s);
+
+    (void)rng;
+    cr_assert_not_null(free_s);
+    ct_stream stream = ct_stream_record(scene, 512);
+    ct_run    run    = ct_scene_observe(scene);
+    for (size_t i = 0; i < stream.count; i++) {
+        cs_transfer t = stream.transfers[i];
+        claim(scene, free_s, &t, false, run.intervals[i]);
+        claim(scene, free_s, &t, true, run.intervals[i]);
+        if (cs_transfer_op(&t) == CS_OP_EXCHANGE) {
+            t.src = stream.transfers[i].dst;
+            t.dst = stream.transfers[i].src;
+            claim(scene, free_s, &t, false, run.intervals[i]);
+            claim(scene, free_s, &t, true, run.intervals[i]);
+        }
+    }
+    free(free_s);
+    ct_run_free(&run);
+    ct_stream_free(&stream);
+}
+
+Test(conformance_times, a_port_serves_one_transfer_at_a_time)
+{
+    for_random_scenes(200, ports_serve_one_by_one);
+}
+
+static void same_bits_twice(ct_scene *scene, ct_rng *rng)
+{
+    break_nics(scene, rng);
+    for (size_t m = 0; cs_models[m] != NULL; m++) {
+        ct_scene_ready(scene);
+        cs_outcome one = ct_scene_replay(scene, cs_models[m]->name);
+        cs_outcome two = ct_scene_replay(scene, cs_models[m]->name);
+        cr_assert(one.verified && two.verified);
+        cr_assert(!(one.elapsed_s < two.elapsed_s) && !(one.elapsed_s > two.elapsed_s));
+        cr_assert(!(one.exposed_s < two.exposed_s) && !(one.exposed_s > two.exposed_s));
+        cr_assert(one.n_transfers == two.n_transfers && one.wire_bytes == two.wire_bytes);
+    }
+}
+
+Test(conformance_times, two_replays_give_the_same_bits)
+{
+    for_random_scenes(300, same_bits_twice);
+}
+
+static int n_closed;
+
+static void closed_form_is_the_replay(ct_scene *scene, ct_rng *rng)
+{
+    if (ct_below(rng, 2) == 0) {
+        scene->scenario.bytes += 3u * scene->plan.n_chunks;
+        scene->scenario.bytes -= scene->scenario.bytes % scene->plan.n_chunks;
+    }
+    if (ct_below(rng, 3) == 0) {
+        break_nics(scene, rng);
+    } else if (ct_below(rng, 4) == 0) {
+        scene->faults[0]         = (cs_fault){0, 3, 0, (double)INFINITY};
+        scene->scenario.n_faults = 1;
+        scene->scenario.faults   = scene->faults;
+    }
+    if (ct_below(rng, 3) == 0) {
+        scene->scenario.cluster.gpus_per_server = scene->scenario.cluster.n_ranks;
+    } else if (ct_below(rng, 3) > 0) {
+        scene->scenario.cluster.gpus_per_server = 1;
+    }
+    if (cs_scenario_check(&scene->scenario, NULL) != CS_OK ||
+        ct_scene_check(scene, NULL) != CS_OK || scene->algorithm->closed_form_s == NULL) {
+        return;
+    }
+    double want_s = scene->algorithm->closed_form_s(&scene->scenario, &scene->options);
+    double got_s  = ct_scene_replay(scene, NULL).elapsed_s;
+    if (!isnan(want_s)) {
+        n_closed++;
+        cr_assert(ct_is_close(got_s, want_s, 1e-12), "%s: replayed %.17g s, closed form %.17g s",
+                  ct_scene_text(scene), got_s, want_s);
+    }
+}
+
+Test(conformance_times, closed_form_is_the_replay)
+{
+    for_random_scenes(400, closed_form_is_the_replay);
+    cr_assert_gt(n_closed, 300, "only %d closed forms", n_closed);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whole runs: every folder of tests/golden has a scenario.json, read as a configuration, and an
+ * expected.json with the result of each of its cases and where that comes from (never from this
+ * program). Integers, words and booleans are compared exactly, reals to 1e-12, null is a NAN;
+ * keys that are not in expected.json are not compared. */
+#include "config/config.h"
+#include "cs/result.h"
+#include "support/scene.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void check_text(const char *place, const json_t *want, const char *got)
+{
+    cr_assert(json_is_string(want) && strcmp(json_string_value(want), got) == 0, "%s: '%s'", place,
+              got);
+}
+
+static void check_count(const char *place, const json_t *want, uint64_t got)
+{
+    cr_assert(json_is_integer(want) && (uint64_t)json_integer_value(want) == got, "%s: %llu", place,
+              (unsigned long long)got);
+}
+
+static void check_real(const char *place, const json_t *want, double got)
+{
+    cr_assert(json_is_null(want) ? isnan(got)
+                                 : ct_is_close(json_number_value(want), got, 1e-12) != 0,
+              "%s: %.17g", place, got);
+}
+
+static void check_bool(const char *place, const json_t *want, bool got)
+{
+    cr_assert_eq(json_is_true(want), got, "%s", place);
+}
+
+static void check_options(const char *place, const json_t *want, const cs_option *table,
+                          const cs_options *options)
+{
+    for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
+        char text[64];
+        cr_assert(cs_option_text(row, options, text, sizeof text), "%s", place);
+        check_real(row->name, json_object_get(want, row->name), strtod(text, NULL));
+    }
+    cr_assert(json_object_size(want) == 0 || table != NULL, "%s", place);
+}
+
+static void check_result(const char *name, size_t index, const json_t *want, const cs_result *got)
+{
+    char place[200];
+
+#define CHECK_TEXT  check_text
+#define CHECK_COUNT check_count
+#define CHECK_REAL  check_real
+#define CHECK_BOOL  check_bool
+#define X(type, key)                                                        \
+    snprintf(place, sizeof place, "%s: result %zu: %s", name, index, #key); \
+    if (json_object_get(want, #key) != NULL) {                              \
+        CHECK_##type(place, json_object_get(want, #key), got->key);         \
+    }
+    CS_RESULT_MAP(X)
+#undef X
+    if (json_object_get(want, "options") != NULL) {
+        check_options(name, json_object_get(want, "options"), got->option_table, &got->options);
+    }
+    if (json_object_get(want, "model_options") != NULL) {
+        check_options(name, json_object_get(want, "model_options"), got->model_option_table,
+                      &got->model_options);
+    }
+}
+
+static void run_case(const char *name, const cs_config *config, size_t index, const json_t *want)
+{
+    cs_case   c   = {0};
+    cs_error  err = {0};
+    cs_result result;
+
+    cr_assert_eq(cs_config_case(config, index, &c, &err), CS_OK, "%s: %s", name, err.message);
+    cs_run run = {.scenario      = &c.scenario,
+                  .algorithm     = c.algorithm,
+                  .options       = &c.options,
+                  .model         = c.model,
+                  .model_options = &c.model_options,
+                  .verify        = true};
+    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s: %s", name, err.message);
+    check_result(name, index, want, &result);
+    cr_assert(result.bound_s > 0 && result.bound_s <= result.elapsed_s * (1 + 1e-12));
+    cs_case_free(&c);
+}
+
+static void run_folder(const char *name)
+{
+    char       path[512];
+    cs_config *config = NULL;
+    cs_error   err    = {0};
+
+    snprintf(path, sizeof path, COLLSIM_SOURCE_DIR "/tests/golden/%s/scenario.json", name);
+    cr_assert_eq(cs_config_load(path, &config, &err), CS_OK, "%s: %s", name, err.message);
+    snprintf(path, sizeof path, COLLSIM_SOURCE_DIR "/tests/golden/%s/expected.json", name);
+    json_t *expected = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+    json_t *results  = json_object_get(expected, "results");
+    cr_assert(json_is_string(json_object_get(expected, "origin")), "%s has no origin", name);
+    cr_assert_eq(json_array_size(results), cs_config_count(config), "%s", name);
+    for (size_t i = 0; i < json_array_size(results); i++) {
+        run_case(name, config, i, json_array_get(results, i));
+    }
+    json_decref(expected);
+    cs_config_free(config);
+}
+
+Test(golden, every_folder)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(COLLSIM_SOURCE_DIR "/tests/golden", &entries, NULL, alphasort), folders = 0;
+
+    for (int i = 0; i < count; i++) {
+        if (strchr(entries[i]->d_name, '.') == NULL && strchr(entries[i]->d_name, '_') == NULL) {
+            run_folder(entries[i]->d_name);
+            folders++;
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    cr_assert_geq(folders, 6);
+}

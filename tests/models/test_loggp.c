@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* LogGP on a handful of messages whose times are computed by hand. L = 10 s, o = 1 s (so alpha is
+ * 12 s), 1 B/s: a message of k bytes takes 12 + k seconds, of which its sender is busy 1 + k and
+ * its receiver k + 1. */
+#include "support/stream.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct loggp_options {
+    double overhead_s, gap_s;
+} loggp_options;
+
+static ct_scene  scene;
+static ct_stream stream;
+
+static void begin(uint32_t n, uint32_t gpus_per_server)
+{
+    ct_scene_set(&scene, "ring", CS_ALLREDUCE, n, 1000);
+    scene.scenario.cluster =
+        (cs_cluster){n, gpus_per_server, {{CS_SWITCHED, 12, 1}, {CS_SWITCHED, 4, 2}}};
+    stream = (ct_stream){0};
+}
+
+static cs_transfer *add(uint32_t src, uint32_t dst, uint64_t bytes, cs_op op, uint32_t flags)
+{
+    uint32_t    fabric = cs_fabric_of(&scene.scenario.cluster, src, dst);
+    cs_transfer t      = {.src       = src,
+                          .dst       = dst,
+                          .bytes     = bytes,
+                          .span      = 1,
+                          .flags     = (uint8_t)flags,
+                          .op_fabric = cs_op_fabric(op, fabric)};
+
+    ct_stream_add(&stream, t, NULL);
+    return &stream.transfers[stream.count - 1];
+}
+
+typedef struct seen {
+    cs_interval intervals[32];
+    size_t      count;
+} seen;
+
+static cs_status look(void *user, const cs_block *block, const cs_interval *intervals,
+                      cs_error *err)
+{
+    seen *s = user;
+
+    (void)err;
+    memcpy(s->intervals + s->count, intervals, block->count * sizeof *intervals);
+    s->count += block->count;
+    return CS_OK;
+}
+
+static void expect(double overhead_s, double gap_s, const cs_interval *want, double elapsed_s)
+{
+    loggp_options     options  = {overhead_s, gap_s};
+    seen              got      = {0};
+    cs_observer       observer = {look, &got};
+    cs_plan           plan     = {.n_chunks = 4, .n_slots = 4, .n_rounds = 9, .uses = 15};
+    cs_outcome        outcome;
+    cs_replay_request request = {.scenario      = &scene.scenario,
+                                 .algorithm     = NULL,
+                                 .options       = &scene.options,
+                                 .plan          = &plan,
+                                 .model_options = &options,
+                                 .observers     = &observer,
+                                 .n_observers   = 1};
+
+    ct_scene_play(&scene, &stream, &plan);
+    request.algorithm = scene.algorithm;
+    cr_assert_eq(cs_scenario_check(&scene.scenario, NULL), CS_OK);
+    cr_assert_eq(cs_model_find("loggp", &request.model, NULL), CS_OK);
+    cr_assert_eq(request.model->check(&scene.scenario, &options, NULL), CS_OK);
+    cr_assert_eq(cs_replay(&request, &outcome, NULL), CS_OK);
+    for (size_t i = 0; i < stream.count; i++) {
+        cr_assert(ct_is_close(got.intervals[i].start_s, want[i].start_s, 1e-12) &&
+                      ct_is_close(got.intervals[i].end_s, want[i].end_s, 1e-12),
+                  "message %zu: [%.12g, %.12g], not [%.12g, %.12g]", i, got.intervals[i].start_s,
+                  got.intervals[i].end_s, want[i].start_s, want[i].end_s);
+    }
+    cr_assert(ct_is_close(outcome.elapsed_s, elapsed_s, 1e-12), "%.12g", outcome.elapsed_s);
+    ct_stream_free(&stream);
+}
+
+Test(loggp, one_message_costs_what_it_costs_on_alpha_beta)
+{
+    for (int overhead = 0; overhead <= 6; overhead++) {
+        begin(2, 1);
+        add(0, 1, 30, CS_OP_COPY, CS_OWN_SRC);
+        expect(overhead, 0, (cs_interval[]){{0, 42}}, 42);
+    }
+}
+
+/* The latency holds no port: three messages in a row overlap it. */
+Test(loggp, messages_in_a_row_overlap_the_latency)
+{
+    begin(4, 1);
+    for (uint32_t dst = 1; dst < 4; dst++) {
+        add(0, dst, 5, CS_OP_COPY, CS_OWN_SRC);
+    }
+    expect(1, 0, (cs_interval[]){{0, 17}, {6, 23}, {12, 29}}, 29);
+}
+
+Test(loggp, a_gap_keeps_messages_apart)
+{
+    begin(4, 1);
+    add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC);
+    add(0, 2, 50, CS_OP_COPY, CS_OWN_SRC);
+    add(0, 3, 5, CS_OP_COPY, CS_OWN_SRC);
+    expect(1, 20, (cs_interval[]){{0, 17}, {20, 82}, {71, 88}}, 88);
+}
+
+/* The second message's first byte waits until the receiver is done with the first one: 17; with a
+ * gap of 20 until 11 + 20. */
+Test(loggp, a_receiver_takes_one_after_the_other)
+{
+    begin(3, 1);
+    add(0, 2, 5, CS_OP_COPY, CS_OWN_SRC);
+    add(1, 2, 5, CS_OP_COPY, CS_OWN_SRC);
+    expect(1, 0, (cs_interval[]){{0, 17}, {0, 23}}, 23);
+    begin(3, 1);
+    add(0, 2, 5, CS_OP_COPY, CS_OWN_SRC);
+    add(1, 2, 5, CS_OP_COPY, CS_OWN_SRC);
+    expect(1, 20, (cs_interval[]){{0, 17}, {0, 37}}, 37);
+}
+
+Test(loggp, data_go_on_when_they_are_there)
+{
+    begin(3, 1);
+    add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC);
+    add(1, 2, 5, CS_OP_COPY, 0);
+    expect(1, 0, (cs_interval[]){{0, 17}, {17, 34}}, 34);
+}
+
+Test(loggp, an_exchange_is_two_messages)
+{
+    begin(3, 1);
+    add(0, 1, 5, CS_OP_EXCHANGE, CS_OWN_SRC | CS_OWN_DST);
+    add(0, 2, 1, CS_OP_COPY, CS_OWN_SRC);
+    add(1, 2, 1, CS_OP_COPY, 0);
+    expect(1, 0, (cs_interval[]){{0, 17}, {6, 19}, {17, 30}}, 30);
+}
+
+Test(loggp, an_exchange_waits_for_both_senders)
+{
+    begin(3, 1);
+    add(1, 2, 30, CS_OP_COPY, CS_OWN_SRC);
+    add(0, 1, 5, CS_OP_EXCHANGE, CS_OWN_SRC | CS_OWN_DST);
+    expect(1, 0, (cs_interval[]){{0, 42}, {31, 48}}, 48);
+}
+
+/* The slowed rate holds at both ends, each at its own time: bytes leave during [1, 6) and
+ * arrive during [11, ..), 2 of them before the fault begins at 13. */
+Test(loggp, a_slow_nic_slows_what_flows)
+{
+    begin(2, 1);
+    scene.faults[0]         = (cs_fault){1, 3, 13, (double)INFINITY};
+    scene.scenario.faults   = scene.faults;
+    scene.scenario.n_faults = 1;
+    add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC);
+    add(0, 1, 0, CS_OP_COPY, CS_OWN_SRC);
+    expect(1, 0, (cs_interval[]){{0, 23}, {6, 24}}, 24);
+}
+
+Test(loggp, a_shared_group_pays_the_overhead_once)
+{
+    begin(2, 1);
+    add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC | CS_SHARED);
+    add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC | CS_SHARED);
+    expect(1, 0, (cs_interval[]){{0, 17}, {6, 22}}, 22);
+}
+
+Test(loggp, every_fabric_has_its_own_latency)
+{
+    begin(4, 2);
+    add(0, 1, 6, CS_OP_COPY, CS_OWN_SRC);
+    add(0, 2, 6, CS_OP_COPY, CS_OWN_SRC);
+    expect(1, 0, (cs_interval[]){{0, 7}, {0, 18}}, 18);
+}
+
+Test(loggp, alpha_below_twice_the_overhead_is_refused)
+{
+    loggp_options   options = {7, 0};
+    const cs_model *model   = NULL;
+    cs_error        err     = {0};
+
+    begin(2, 1);
+    cr_assert_eq(cs_model_find("loggp", &model, NULL), CS_OK);
+    cr_assert_eq(model->check(&scene.scenario, &options, &err), CS_EINVAL);
+    cr_assert_str_eq(err.where, "model.options.overhead_s");
+    options.overhead_s = 6;
+    cr_assert_eq(model->check(&scene.scenario, &options, NULL), CS_OK);
+    begin(2, 2);
+    cr_assert_eq(model->check(&scene.scenario, &options, NULL), CS_EINVAL, "NVLink counts, too");
+    cr_assert(ct_is_close(model->latency_s(&scene.scenario, &options, CS_NVLINK), 4, 0));
+    cr_assert_not(model->alpha_holds_port);
+}
+
+/* Without o and g, the ring and halving and doubling, in which every message waits for the one
+ * before, cost what they cost on alpha-beta. */
+Test(loggp, lockstep_algorithms_take_as_long_as_on_alpha_beta)
+{
+    static const char *const names[] = {"ring", "rhd"};
+
+    for (uint32_t n = 2; n <= 64; n *= 2) {
+        for (int i = 0; i < 2; i++) {
+            ct_scene_set(&scene, names[i], CS_ALLREDUCE, n, 1u << 20);
+            ct_scene_ready(&scene);
+            double loggp_s = ct_scene_replay(&scene, "loggp").elapsed_s;
+            double alpha_s = ct_scene_replay(&scene, "alpha-beta").elapsed_s;
+            cr_assert(ct_is_close(loggp_s, alpha_s, 1e-12), "%s", ct_scene_text(&scene));
+        }
+    }
+}

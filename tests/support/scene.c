@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Scenarios for tests: see scene.h. */
+#include "support/scene.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void ct_scene_set(ct_scene *scene, const char *algorithm, cs_collective collective, uint32_t n,
+                  uint64_t bytes)
+{
+    cs_error err = {0};
+
+    memset(scene, 0, sizeof *scene);
+    scene->scenario = (cs_scenario){
+        .collective = collective,
+        .bytes      = bytes,
+        .cluster    = {n, 1, {{CS_SWITCHED, 3e-6, 450e9}, {CS_SWITCHED, 1e-6, 900e9}}},
+    };
+    cr_assert_leq(n, CT_MOST_RANKS);
+    cr_assert_eq(cs_algorithm_find(algorithm, &scene->algorithm, &err), CS_OK, "%s", err.message);
+    if (scene->algorithm->options != NULL) {
+        cs_options_default(scene->algorithm->options, &scene->options);
+    }
+}
+
+void ct_scene_arrive(ct_scene *scene, ct_rng *rng, double most_s)
+{
+    uint32_t n     = scene->scenario.cluster.n_ranks;
+    double   first = HUGE_VAL;
+
+    for (uint32_t r = 0; r < n; r++) {
+        scene->arrival_s[r] = ct_uniform(rng, 0, most_s);
+        first               = fmin(first, scene->arrival_s[r]);
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        scene->arrival_s[r] -= first;
+    }
+    scene->scenario.arrival_s = scene->arrival_s;
+}
+
+cs_status ct_scene_check(ct_scene *scene, cs_error *err)
+{
+    cs_status status = cs_scenario_check(&scene->scenario, err);
+
+    cr_assert_eq(status, CS_OK, "%s", err != NULL ? err->message : "");
+    return scene->algorithm->check(&scene->scenario, &scene->options, &scene->plan, err);
+}
+
+void ct_scene_ready(ct_scene *scene)
+{
+    cs_error  err    = {0};
+    cs_status status = ct_scene_check(scene, &err);
+
+    cr_assert_eq(status, CS_OK, "%s: %s", ct_scene_text(scene), err.message);
+}
+
+cs_outcome ct_scene_replay(const ct_scene *scene, const char *model)
+{
+    cs_error          err = {0};
+    cs_options        model_options;
+    cs_outcome        outcome;
+    cs_replay_request request = {.scenario      = &scene->scenario,
+                                 .algorithm     = scene->algorithm,
+                                 .options       = &scene->options,
+                                 .plan          = &scene->plan,
+                                 .model_options = &model_options,
+                                 .verify        = true};
+
+    memset(&model_options, 0, sizeof model_options);
+    cr_assert_eq(cs_model_find(model != NULL ? model : "alpha-beta", &request.model, &err), CS_OK);
+    if (request.model->options != NULL) {
+        cs_options_default(request.model->options, &model_options);
+    }
+    cr_assert_eq(cs_replay(&request, &outcome, &err), CS_OK, "%s: %s", ct_scene_text(scene),
+                 err.message);
+    return outcome;
+}
+
+static cs_status keep_intervals(void *user, const cs_block *block, const cs_interval *intervals,
+                                cs_error *err)
+{
+    ct_run *run  = user;
+    size_t  size = (run->count + block->count) * sizeof *intervals;
+
+    (void)err;
+    run->intervals = realloc(run->intervals, size);
+    cr_assert_not_null(run->intervals);
+    memcpy(run->intervals + run->count, intervals, block->count * sizeof *intervals);
+    run->count += block->count;
+    return CS_OK;
+}
+
+ct_run ct_scene_observe(const ct_scene *scene)
+{
+    ct_run            run      = {0};
+    cs_error          err      = {0};
+    cs_observer       observer = {keep_intervals, &run};
+    cs_replay_request request  = {.scenario    = &scene->scenario,
+                                  .algorithm   = scene->algorithm,
+                                  .options     = &scene->options,
+                                  .plan        = &scene->plan,
+                                  .verify      = true,
+                                  .observers   = &observer,
+                                  .n_observers = 1};
+
+    cr_assert_eq(cs_model_find("alpha-beta", &request.model, &err), CS_OK);
+    cr_assert_eq(cs_replay(&request, &run.outcome, &err), CS_OK, "%s: %s", ct_scene_text(scene),
+                 err.message);
+    return run;
+}
+
+void ct_run_free(ct_run *run)
+{
+    free(run->intervals);
+    *run = (ct_run){0};
+}
+
+int ct_is_close(double a, double b, double tolerance)
+{
+    return fabs(a - b) <= tolerance * fmax(fabs(a), fabs(b));
+}
+
+const char *ct_scene_text(const ct_scene *scene)
+{
+    static char       text[200];
+    const cs_cluster *c = &scene->scenario.cluster;
+
+    snprintf(text, sizeof text, "%s %s n=%u bytes=%llu gpus_per_server=%u nvlink=%s seed=%llu",
+             scene->algorithm->name, cs_collective_name(scene->scenario.collective), c->n_ranks,
+             (unsigned long long)scene->scenario.bytes, c->gpus_per_server,
+             c->fabrics[CS_NVLINK].kind == CS_DIRECT ? "direct" : "switched",
+             (unsigned long long)ct_seed());
+    return text;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* tests/support/scene.h -- a scenario with an algorithm and the memory that they need, set up in a
+ * line or two. A scene points into itself: pass it by pointer and do not copy it. */
+#ifndef CT_SUPPORT_SCENE_H
+#define CT_SUPPORT_SCENE_H
+
+#include "cs/replay.h"
+#include "support/rng.h"
+
+enum { CT_MOST_RANKS = 1024, CT_MOST_FAULTS = 32 };
+
+typedef struct ct_scene {
+    cs_scenario         scenario;
+    const cs_algorithm *algorithm;
+    cs_options          options; /* as check() left them */
+    cs_plan             plan;
+    double              arrival_s[CT_MOST_RANKS];
+    cs_fault            faults[CT_MOST_FAULTS];
+} ct_scene;
+
+/* The replay of a scene: the outcome and, per transfer of the stream, when it held its ports. */
+typedef struct ct_run {
+    cs_outcome   outcome;
+    cs_interval *intervals; /* owned; NULL unless wanted */
+    size_t       count;
+} ct_run;
+
+/* One GPU per server, NIC 3 us and 450 GB/s, NVLink 1 us and 900 GB/s, all ranks at 0, default
+ * options. `algorithm` is a name in the registry. */
+void ct_scene_set(ct_scene *scene, const char *algorithm, cs_collective collective, uint32_t n,
+                  uint64_t bytes);
+
+/* Arrivals in [0, most_s), the first one moved to 0. */
+void ct_scene_arrive(ct_scene *scene, ct_rng *rng, double most_s);
+
+/* Resolve the options and make the plan; a status that is not CS_OK is the algorithm's answer. */
+cs_status ct_scene_check(ct_scene *scene, cs_error *err);
+
+/* The same, and every refusal fails the test. */
+void ct_scene_ready(ct_scene *scene);
+
+/* Replay on a model (NULL: alpha-beta) with its default options; every failure fails the test. */
+cs_outcome ct_scene_replay(const ct_scene *scene, const char *model);
+
+/* The same on alpha-beta with an observer, which takes the model's general path. Free with
+ * ct_run_free(). */
+ct_run ct_scene_observe(const ct_scene *scene);
+void   ct_run_free(ct_run *run);
+
+/* |a - b| <= tolerance * max(|a|, |b|). */
+int ct_is_close(double a, double b, double tolerance);
+
+/* Algorithm, ranks, bytes and cluster in a line for messages; static storage. */
+const char *ct_scene_text(const ct_scene *scene);
+
+#endif
