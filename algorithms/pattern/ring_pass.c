@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Chunks around a ring: see ring_pass.h. Each step is emitted in runs in which neither the
- * position nor the chunk wraps, so that the inner loop only counts. */
+/* Chunks around a ring: see ring_pass.h. Each step is emitted in runs in which the position
+ * does not wrap: the last position is a run of its own. */
 #include "algorithms/pattern/ring_pass.h"
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -37,19 +37,20 @@ static uint32_t rank_at(const cs_ring_pass *p, uint32_t position)
     return position + (position >= p->skip);
 }
 
-/* Positions [first, first + count), chunks from `chunk` on, nothing wraps. */
+/* Positions [first, first + count), chunks from `chunk` on; the position does not wrap. */
 static void emit_run(const cs_ring_pass *p, cs_transfer *out, const cs_transfer *model,
                      uint32_t first, uint32_t count, uint32_t chunk)
 {
-    uint64_t base = p->bytes / p->m, tail = cs_tail_of(model);
-    uint32_t extra = (uint32_t)(p->bytes % p->m), skip = p->skip;
+    uint64_t base = p->chunk_bytes, tail = cs_tail_of(model);
+    uint32_t extra = p->n_larger, skip = p->skip, m = p->m;
     uint32_t slots = cs_slots(model->src_slot, model->dst_slot);
     uint32_t src   = first + (first >= skip);
 
-    for (uint32_t i = 0; i < count; i++, chunk++) {
+    for (uint32_t i = 0; i < count; i++) {
         uint32_t next = first + i + 1, dst = next + (next >= skip);
         cs_transfer_put(&out[i], src, dst, chunk, slots, base + (chunk < extra), tail);
-        src = dst;
+        src   = dst;
+        chunk = chunk + 1 == m ? 0 : chunk + 1;
     }
 }
 
@@ -76,8 +77,9 @@ static uint32_t next_run(cs_ring_pass *p, cs_transfer *out, uint32_t room)
 {
     cs_transfer model = step_model(p);
     uint32_t    first = p->position, m = p->m;
-    uint32_t    chunk = (first + 2 * m - 1 - p->step % m) % m;
-    uint32_t    count = smaller(room, m - chunk);
+    uint32_t    turns = p->step < m ? p->step : p->step - m;
+    uint32_t    ahead = first + m - 1 - turns, chunk = ahead < m ? ahead : ahead - m;
+    uint32_t    count = room;
 
     if (first == m - 1) {
         emit_run(p, out, &model, first, 1, chunk);
@@ -100,6 +102,10 @@ bool cs_ring_pass_next(cs_ring_pass *pass, cs_block *block)
 {
     if (pass->step >= pass->end_step) {
         return false;
+    }
+    if (pass->chunk_bytes == 0 && pass->n_larger == 0) {
+        pass->chunk_bytes = pass->bytes / pass->m;
+        pass->n_larger    = (uint32_t)(pass->bytes % pass->m);
     }
     while (block->count < block->capacity && pass->step < pass->end_step) {
         uint32_t room  = (uint32_t)(block->capacity - block->count);

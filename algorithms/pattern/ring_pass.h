@@ -27,6 +27,8 @@ typedef struct cs_ring_pass {
     uint32_t last_slot;     /* slot for what the last step delivers, or CS_RING_SLOT */
     uint32_t keep_slot;     /* complete chunk c is kept in keep_slot + c, or CS_RING_SLOT */
     bool     is_final;      /* what is complete here is the collective's final value */
+    uint64_t chunk_bytes;   /* kept by cs_ring_pass_next(): bytes / m ... */
+    uint32_t n_larger;      /* ... and how many chunks have one byte more */
 } cs_ring_pass;
 
 #define CS_RING_ALL  UINT32_MAX

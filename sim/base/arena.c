@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* An arena is a list of zeroed blocks that are filled from the front.
  *
- * The first block has 64 KiB, each further one twice the last up to 4 MiB, or as much as one
+ * The first block has 8 KiB (a small replay fits, and zeroing more would take longer than
+ * replaying it), each further one twice the last up to 4 MiB, or as much as one
  * object needs. What remains of a block when the next one starts is lost until
  * cs_arena_free(). Nothing is moved, so pointers stay valid.
  */
@@ -12,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { FIRST_BLOCK_BYTES = 64 * 1024, LARGEST_GROWTH_BYTES = 4 * 1024 * 1024 };
+enum { FIRST_BLOCK_BYTES = 8 * 1024, LARGEST_GROWTH_BYTES = 4 * 1024 * 1024 };
 
 typedef struct cs_arena_block {
     struct cs_arena_block *older;

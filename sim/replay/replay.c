@@ -14,6 +14,7 @@ typedef struct run {
     cs_ports                 ports;
     cs_fingerprints          prints;
     cs_block                 block;
+    cs_transfer              transfers[BLOCK];
     cs_interval             *intervals; /* NULL without observers */
     cs_outcome               outcome;
 } run;
@@ -27,11 +28,7 @@ static cs_status open_run(run *r, cs_error *err)
 {
     const cs_replay_request *q = r->request;
 
-    r->block.capacity  = BLOCK;
-    r->block.transfers = CS_ARENA_NEW(&r->arena, cs_transfer, BLOCK);
-    if (r->block.transfers == NULL) {
-        return no_memory(err);
-    }
+    r->block = (cs_block){.transfers = r->transfers, .capacity = BLOCK};
     if (q->n_observers > 0) {
         r->intervals = CS_ARENA_NEW(&r->arena, cs_interval, BLOCK);
         if (r->intervals == NULL) {
@@ -120,7 +117,12 @@ static cs_status judge(run *r, cs_error *err)
 
 cs_status cs_replay(const cs_replay_request *request, cs_outcome *outcome_p, cs_error *err)
 {
-    run       r      = {.request = request};
+    run r; /* without its transfers being zeroed */
+
+    r.request        = request;
+    r.arena          = (cs_arena){0};
+    r.intervals      = NULL;
+    r.outcome        = (cs_outcome){0};
     cs_status status = open_run(&r, err);
 
     if (status == CS_OK) {
