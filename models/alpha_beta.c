@@ -4,7 +4,8 @@
  * A transfer holds the sending port of its source and the receiving port of its destination
  * for alpha + bytes / rate, where rate is the smaller of the two ports' current rates, and
  * starts as soon as both ports are free and its data are there. Ports are full duplex. In a
- * SHARED group alpha is paid once per port.
+ * SHARED group alpha is paid once per port. `propagation_s` is a latency that holds no port: the
+ * data are there so much later.
  *
  * Left out: everything between the ports (switches, links, congestion), the overhead of the
  * CPU or the SMs, the cost of the reduction.
@@ -18,18 +19,32 @@
 #include "models/pattern/rate.h"
 #include "models/pattern/serve.h"
 
-__attribute__((noinline)) static cs_interval serve_general(cs_ports *ports, const cs_transfer *t)
+typedef struct alpha_beta_options {
+    double propagation_s;
+} alpha_beta_options;
+
+static const cs_option alpha_beta_table[] = {
+    CS_OPTION(alpha_beta_options, propagation_s, 0, 0, 1e3,
+              "time that data travel after their ports are free again"),
+    CS_OPTION_END,
+};
+
+/* One message of `parts` transfers; `intervals` may be NULL. */
+__attribute__((noinline)) static void serve_general(cs_ports *ports, const cs_transfer *t,
+                                                    size_t parts, double propagation_s,
+                                                    cs_interval *intervals)
 {
-    cs_way way   = cs_way_of(ports, t);
-    double start = cs_data_ready_s(ports, t);
+    cs_way      way = cs_way_of(ports, t);
+    double      start;
+    cs_transfer whole = cs_whole_message(ports, t, parts, &start);
 
     start = cs_later(start, cs_later(ports->tx_free_s[way.tx], ports->rx_free_s[way.rx]));
     if (way.is_exchange) {
         double back = cs_later(ports->tx_free_s[way.back_tx], ports->rx_free_s[way.back_rx]);
         start       = cs_later(start, back);
     }
-    double flow = start + cs_startup_s(ports, t, &way, ports->alpha_s[way.fabric]);
-    double end  = cs_flow_end_s(ports, t, way.fabric, flow);
+    double startup = cs_startup_s(ports, t, &way, ports->alpha_s[way.fabric]);
+    double end     = cs_flow_end_s(ports, &whole, way.fabric, start + startup);
 
     ports->tx_free_s[way.tx] = end;
     ports->rx_free_s[way.rx] = end;
@@ -37,8 +52,15 @@ __attribute__((noinline)) static cs_interval serve_general(cs_ports *ports, cons
         ports->tx_free_s[way.back_tx] = end;
         ports->rx_free_s[way.back_rx] = end;
     }
-    cs_data_set_ready(ports, t, end);
-    return (cs_interval){start, end};
+    for (size_t k = 0; k < parts; k++) {
+        cs_data_set_ready(ports, &t[k], end + propagation_s);
+    }
+    if (propagation_s > 0) {
+        ports->last_end_s = cs_later(ports->last_end_s, end + propagation_s);
+    }
+    if (intervals != NULL) {
+        cs_slice_message(t, parts, (cs_interval){start, end}, startup, intervals);
+    }
 }
 
 /* What the loop over simple transfers needs, in registers. */
@@ -80,7 +102,7 @@ static void serve_uniform(cs_ports *ports, const cs_transfer *transfers, size_t 
         if (cs_is_simple(&transfers[i])) {
             serve_simple(l, &transfers[i], pace);
         } else {
-            serve_general(ports, &transfers[i]);
+            serve_general(ports, &transfers[i], 1, 0, NULL);
         }
     }
 }
@@ -95,27 +117,66 @@ static void serve_per_rank(cs_ports *ports, const cs_transfer *transfers, size_t
         if (cs_is_simple(t)) {
             serve_simple(l, t, cs_later(pace[t->src], pace[t->dst]));
         } else {
-            serve_general(ports, t);
+            serve_general(ports, t, 1, 0, NULL);
         }
+    }
+}
+
+/* Simple transfers of which some join into messages: ends, then all slots. */
+static size_t serve_parts(lane l, const cs_transfer *t, size_t left, double pace)
+{
+    double   start = cs_later(l.tx_free_s[t->src], l.rx_free_s[t->dst]);
+    uint64_t bytes = 0;
+    size_t   parts = 0;
+
+    do {
+        double ready = l.ready_s[t->src * l.n_slots + t[parts].src_slot];
+        ready        = (t[parts].flags & CS_OWN_SRC) != 0 ? 0.0 : ready;
+        start        = cs_later(start, ready);
+        bytes += t[parts++].bytes;
+    } while (parts < left && (t[parts].flags & CS_JOIN) != 0);
+
+    double end = start + l.alpha_s + (double)(int64_t)bytes * pace;
+    for (size_t k = 0; k < parts; k++) {
+        l.ready_s[t->dst * l.n_slots + t[k].dst_slot] = end;
+    }
+    l.tx_free_s[t->src] = end;
+    l.rx_free_s[t->dst] = end;
+    return parts;
+}
+
+/* Messages of several simple parts over NICs of constant rate. */
+static void serve_joined(cs_ports *ports, const cs_transfer *transfers, size_t count)
+{
+    const lane    l    = lane_of(ports);
+    const double *pace = ports->nic_s_per_byte;
+
+    for (size_t i = 0; i < count;) {
+        const cs_transfer *t = &transfers[i];
+        double             slow =
+            pace == NULL ? ports->s_per_byte[CS_NIC] : cs_later(pace[t->src], pace[t->dst]);
+        i += serve_parts(l, t, count - i, slow);
     }
 }
 
 static void alpha_beta_serve(cs_ports *ports, const void *options, const cs_transfer *transfers,
                              size_t count, cs_interval *intervals)
 {
-    (void)options;
-    if (intervals == NULL && (ports->uses & CS_USES_NVLINK) == 0 && ports->profiles == NULL) {
-        if (ports->nic_s_per_byte == NULL) {
-            serve_uniform(ports, transfers, count);
-        } else {
-            serve_per_rank(ports, transfers, count);
-        }
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        cs_interval interval = serve_general(ports, &transfers[i]);
-        if (intervals != NULL) {
-            intervals[i] = interval;
+    const alpha_beta_options *o       = options;
+    bool                      is_fast = intervals == NULL && o->propagation_s == 0 &&
+                   (ports->uses & CS_USES_NVLINK) == 0 && ports->profiles == NULL;
+
+    if (is_fast && ports->uses == CS_USES_JOIN) {
+        serve_joined(ports, transfers, count);
+    } else if (is_fast && (ports->uses & CS_USES_JOIN) == 0 && ports->nic_s_per_byte == NULL) {
+        serve_uniform(ports, transfers, count);
+    } else if (is_fast && (ports->uses & CS_USES_JOIN) == 0) {
+        serve_per_rank(ports, transfers, count);
+    } else {
+        for (size_t i = 0, parts; i < count; i += parts) {
+            parts = cs_message_parts(&transfers[i], count - i);
+            serve_general(ports, &transfers[i], parts, o->propagation_s,
+                          intervals == NULL ? NULL : intervals + i);
         }
     }
 }
@@ -132,7 +193,9 @@ const cs_model cs_model_alpha_beta = {
     .summary = "Hockney: a transfer holds both its ports for alpha + bytes/rate; leaves out links "
                "inside the network, congestion, CPU and SM overhead",
     .source  = "R. W. Hockney, The communication challenge for MPP, Parallel Computing 20 (1994)",
-    .serve   = alpha_beta_serve,
+    .options = alpha_beta_table,
+    .options_bytes    = sizeof(alpha_beta_options),
+    .serve            = alpha_beta_serve,
     .latency_s        = alpha_beta_latency_s,
     .alpha_holds_port = true,
 };

@@ -57,33 +57,40 @@ static double send_one(cs_ports *ports, const loggp_options *o, const cs_transfe
     return end;
 }
 
-static cs_interval serve_one(cs_ports *ports, const loggp_options *o, const cs_transfer *t)
+static void serve_message(cs_ports *ports, const loggp_options *o, const cs_transfer *t,
+                          size_t parts, cs_interval *intervals)
 {
-    cs_way way   = cs_way_of(ports, t);
-    double start = cs_later(cs_data_ready_s(ports, t), ports->tx_free_s[way.tx]);
+    cs_way      way = cs_way_of(ports, t);
+    double      start;
+    cs_transfer whole = cs_whole_message(ports, t, parts, &start);
 
+    start = cs_later(start, ports->tx_free_s[way.tx]);
     if (way.is_exchange) {
         start = cs_later(start, ports->tx_free_s[way.back_tx]);
     }
     double overhead = cs_startup_s(ports, t, &way, o->overhead_s);
-    double end      = send_one(ports, o, t, way.fabric, way.tx, way.rx, start, overhead);
+    double end      = send_one(ports, o, &whole, way.fabric, way.tx, way.rx, start, overhead);
     if (way.is_exchange) {
-        double back = send_one(ports, o, t, way.fabric, way.back_tx, way.back_rx, start, overhead);
-        end         = cs_later(end, back);
+        double back =
+            send_one(ports, o, &whole, way.fabric, way.back_tx, way.back_rx, start, overhead);
+        end = cs_later(end, back);
     }
-    cs_data_set_ready(ports, t, end);
+    for (size_t k = 0; k < parts; k++) {
+        cs_data_set_ready(ports, &t[k], end);
+    }
     ports->last_end_s = cs_later(ports->last_end_s, end);
-    return (cs_interval){start, end};
+    if (intervals != NULL) {
+        cs_slice_message(t, parts, (cs_interval){start, end}, 0, intervals);
+    }
 }
 
 static void loggp_serve(cs_ports *ports, const void *options, const cs_transfer *transfers,
                         size_t count, cs_interval *intervals)
 {
-    for (size_t i = 0; i < count; i++) {
-        cs_interval interval = serve_one(ports, options, &transfers[i]);
-        if (intervals != NULL) {
-            intervals[i] = interval;
-        }
+    for (size_t i = 0, parts; i < count; i += parts) {
+        parts = cs_message_parts(&transfers[i], count - i);
+        serve_message(ports, options, &transfers[i], parts,
+                      intervals == NULL ? NULL : intervals + i);
     }
 }
 

@@ -66,6 +66,52 @@ static inline void cs_data_set_ready(cs_ports *ports, const cs_transfer *t, doub
     }
 }
 
+/* How many transfers make up the message that begins with `t`: it and those that join it. */
+static inline size_t cs_message_parts(const cs_transfer *t, size_t left)
+{
+    size_t parts = 1;
+
+    while (parts < left && (t[parts].flags & CS_JOIN) != 0) {
+        parts++;
+    }
+    return parts;
+}
+
+/* The first part with the bytes of all, and when the data of all are there. */
+static inline cs_transfer cs_whole_message(const cs_ports *ports, const cs_transfer *t,
+                                           size_t parts, double *ready_s_p)
+{
+    cs_transfer whole = *t;
+    double      ready = cs_data_ready_s(ports, t);
+
+    for (size_t k = 1; k < parts; k++) {
+        whole.bytes += t[k].bytes;
+        ready = cs_later(ready, cs_data_ready_s(ports, &t[k]));
+    }
+    *ready_s_p = ready;
+    return whole;
+}
+
+/* What observers see of a message of several parts: each has the port for its own bytes, the
+ * first one for the start-up too. */
+static inline void cs_slice_message(const cs_transfer *t, size_t parts, cs_interval message,
+                                    double startup_s, cs_interval *intervals)
+{
+    double total = 0, sent = 0, start = message.start_s;
+
+    for (size_t k = 0; k < parts; k++) {
+        total += (double)t[k].bytes;
+    }
+    for (size_t k = 0; k < parts; k++) {
+        double flow = message.end_s - message.start_s - startup_s;
+        sent += (double)t[k].bytes;
+        double end   = message.start_s + startup_s + (total > 0 ? flow * (sent / total) : 0);
+        end          = k + 1 == parts ? message.end_s : end;
+        intervals[k] = (cs_interval){start, end};
+        start        = end;
+    }
+}
+
 /* The start-up time of a transfer: nothing when both its ports already served a transfer of
  * the same SHARED round. */
 static inline double cs_startup_s(cs_ports *ports, const cs_transfer *t, const cs_way *way,

@@ -45,7 +45,7 @@ static cs_status open_run(run *r, cs_error *err)
 static void count_block(run *r)
 {
     const cs_transfer *t     = r->block.transfers;
-    uint64_t           bytes = 0, back = 0, exchanges = 0;
+    uint64_t           bytes = 0, back = 0, exchanges = 0, joins = 0;
 
     for (size_t i = 0; i < r->block.count; i++) {
         bytes += t[i].bytes;
@@ -55,7 +55,10 @@ static void count_block(run *r)
         exchanges += is_both;
         back += is_both ? t[i].bytes : 0;
     }
-    r->outcome.n_transfers += r->block.count + exchanges;
+    for (size_t i = 0; (r->ports.uses & CS_USES_JOIN) != 0 && i < r->block.count; i++) {
+        joins += (t[i].flags & CS_JOIN) != 0;
+    }
+    r->outcome.n_transfers += r->block.count + exchanges - joins;
     r->outcome.wire_bytes += bytes + back;
 }
 

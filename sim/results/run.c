@@ -33,7 +33,7 @@ static void set_bound(const cs_run *run, const cs_plan *plan, cs_result *result)
         .is_round_synchronous = plan->is_round_synchronous,
     };
     for (uint32_t f = 0; f < CS_FABRICS; f++) {
-        context.latency_s[f] = run->model->latency_s(run->scenario, run->model_options, f);
+        context.latency_s[f] = run->model->latency_s(run->scenario, &result->model_options, f);
     }
     result->bound_s = cs_best_bound(&context, &result->bound);
     result->gap     = result->bound_s > 0 ? result->elapsed_s / result->bound_s : (double)NAN;
@@ -95,7 +95,7 @@ cs_status cs_run_scenario(const cs_run *run, cs_result *result_p, cs_error *err)
         status = run->algorithm->check(run->scenario, &result.options, &plan, err);
     }
     if (status == CS_OK && run->model->check != NULL) {
-        status = run->model->check(run->scenario, run->model_options, err);
+        status = run->model->check(run->scenario, &result.model_options, err);
     }
     if (status != CS_OK) {
         return status;
@@ -105,7 +105,7 @@ cs_status cs_run_scenario(const cs_run *run, cs_result *result_p, cs_error *err)
                                        .options       = &result.options,
                                        .plan          = &plan,
                                        .model         = run->model,
-                                       .model_options = run->model_options,
+                                       .model_options = &result.model_options,
                                        .verify        = run->verify,
                                        .observers     = run->observers,
                                        .n_observers   = run->n_observers};

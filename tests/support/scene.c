@@ -97,16 +97,19 @@ ct_run ct_scene_observe(const ct_scene *scene)
 {
     ct_run            run      = {0};
     cs_error          err      = {0};
+    cs_options        model    = {0};
     cs_observer       observer = {keep_intervals, &run};
-    cs_replay_request request  = {.scenario    = &scene->scenario,
-                                  .algorithm   = scene->algorithm,
-                                  .options     = &scene->options,
-                                  .plan        = &scene->plan,
-                                  .verify      = true,
-                                  .observers   = &observer,
-                                  .n_observers = 1};
+    cs_replay_request request  = {.scenario      = &scene->scenario,
+                                  .algorithm     = scene->algorithm,
+                                  .options       = &scene->options,
+                                  .plan          = &scene->plan,
+                                  .model_options = &model,
+                                  .verify        = true,
+                                  .observers     = &observer,
+                                  .n_observers   = 1};
 
     cr_assert_eq(cs_model_find("alpha-beta", &request.model, &err), CS_OK);
+    cs_options_default(request.model->options, &model);
     cr_assert_eq(cs_replay(&request, &run.outcome, &err), CS_OK, "%s: %s", ct_scene_text(scene),
                  err.message);
     return run;

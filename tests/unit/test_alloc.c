@@ -111,6 +111,6 @@ Test(arena, blocks_grow)
         count++;
     }
     cs_alloc_fail_after(-1);
-    cr_assert_eq(count, 64 + 128 + 256 + 512 + 1024 + 2048 + 4096);
+    cr_assert_eq(count, 8 + 16 + 32 + 64 + 128 + 256 + 512);
     cs_arena_free(&arena);
 }

@@ -38,6 +38,7 @@ typedef struct cs_algorithm {
     /* Optional. The elapsed time on the alpha-beta model in closed form, in seconds, or NAN
      * where no formula holds exactly for the scenario. Source in the file. */
     double (*closed_form_s)(const cs_scenario *scenario, const void *options);
+    bool closed_form_is_published; /* the formula of a paper, beside the replay, not equal to it */
 } cs_algorithm;
 
 /* All registered algorithms in alphabetical order, ended by NULL. */

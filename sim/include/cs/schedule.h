@@ -45,6 +45,9 @@ enum {
     CS_SHARED   = 1u << 4, /* fan-out and fan-in group: on every port, the transfers of one
                               round pay alpha once and share the bandwidth */
     CS_FENCE = 1u << 5,    /* the block's fence stands before it: first of its block only */
+    CS_JOIN  = 1u << 6,    /* one message with the transfer before it (same ends, fabric, block):
+                              it starts when the data of all parts are there, pays alpha once,
+                              and all parts are ready at its end */
 };
 
 typedef struct cs_transfer {
@@ -55,7 +58,7 @@ typedef struct cs_transfer {
     uint64_t bytes;     /* of the whole message, one direction; < 2^53 */
     uint32_t round;     /* never decreases in the stream */
     uint16_t span;      /* consecutive chunks, >= 1 */
-    uint8_t  flags;     /* CS_OWN_SRC .. CS_FENCE */
+    uint8_t  flags;     /* CS_OWN_SRC .. CS_JOIN */
     uint8_t  op_fabric; /* cs_op | fabric << 4: use the functions below */
 } cs_transfer;
 
@@ -151,6 +154,7 @@ enum {
     CS_USES_SHARED   = 1u << 1,
     CS_USES_SPAN     = 1u << 2, /* some span > 1 */
     CS_USES_NVLINK   = 1u << 3,
+    CS_USES_JOIN     = 1u << 4,
 };
 
 #define CS_MAX_SLOTS 65535u

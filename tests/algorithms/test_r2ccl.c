@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* R2CCL: an AllReduce for every number of ranks, slowdown and size; its time against the formula;
+ * the number of pieces it picks; where the plain ring runs instead; what it refuses. */
+#include "algorithms/pattern/r2ccl_time.h"
+#include "support/oracle.h"
+#include "support/reference.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct r2ccl_options {
+    uint32_t pieces;
+    int      chosen;
+} r2ccl_options;
+
+enum { AUTO, R2CCL, RING };
+
+static const double RATE_BPS = 1e9;
+static ct_scene     scene, other;
+
+/* n ranks of which `slow` is slow by `ratio`, at 1 GB/s. */
+static void set_scene(ct_scene *s, const char *algorithm, uint32_t n, uint32_t slow, double ratio,
+                      uint64_t bytes, double alpha_s)
+{
+    ct_scene_set(s, algorithm, CS_ALLREDUCE, n, bytes);
+    s->scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, alpha_s, RATE_BPS};
+    s->faults[0]                        = (cs_fault){slow, ratio, 0, (double)INFINITY};
+    s->scenario.faults                  = s->faults;
+    s->scenario.n_faults                = 1;
+}
+
+static void set_pieces(uint32_t pieces, int chosen)
+{
+    r2ccl_options o = {pieces, chosen};
+    memcpy(&scene.options, &o, sizeof o);
+}
+
+static r2ccl_options resolved(void)
+{
+    r2ccl_options o;
+    memcpy(&o, &scene.options, sizeof o);
+    return o;
+}
+
+static double elapsed_s(void)
+{
+    ct_scene_ready(&scene);
+    cs_outcome out = ct_scene_replay(&scene, NULL);
+    cr_assert(out.verified, "%s: %s", ct_scene_text(&scene), out.verdict.text);
+    return out.elapsed_s;
+}
+
+/* The plain ring on the same cluster: ICCL. */
+static double ring_s(uint32_t n, double ratio, uint64_t bytes, double alpha_s)
+{
+    set_scene(&other, "ring", n, 0, ratio, bytes, alpha_s);
+    ct_scene_ready(&other);
+    return ct_scene_replay(&other, NULL).elapsed_s;
+}
+
+/* T0 + (l-1) n (1 + 1/k) + (p-2) (1 - 1/l) n / k at alpha = 0. */
+static double ideal_s(uint32_t p, double l, double n_s, double k)
+{
+    double t0 = 2.0 * (p - 1) / p * n_s;
+    return t0 + (l - 1) * n_s * (1 + 1 / k) + (p - 2) * (1 - 1 / l) * n_s / k;
+}
+
+/* Both checkers accept, rounds are counted right, every time follows from the rules. */
+static void check_stream(void)
+{
+    ct_stream    stream    = ct_stream_record(&scene, 64);
+    ct_judgement judgement = ct_judge(&scene.scenario, &scene.plan, &stream);
+    ct_run       run       = ct_scene_observe(&scene);
+    ct_times     times     = ct_reference(&scene.scenario, &scene.plan, &stream);
+    uint32_t     round     = 0;
+
+    cr_assert(judgement.is_correct, "%s: %s", ct_scene_text(&scene), judgement.text);
+    cr_assert(run.outcome.verified, "%s: %s", ct_scene_text(&scene), run.outcome.verdict.text);
+    for (size_t i = 0; i < stream.count; i++) {
+        cr_assert_geq(stream.transfers[i].round, round);
+        round = stream.transfers[i].round;
+        cr_assert(ct_is_close(run.intervals[i].end_s, times.intervals[i].end_s, 1e-11));
+    }
+    cr_assert_eq(scene.plan.n_rounds, round + 1);
+    ct_times_free(&times);
+    ct_run_free(&run);
+    ct_stream_free(&stream);
+}
+
+Test(r2ccl, is_an_allreduce_for_every_number_of_ranks)
+{
+    ct_rng rng = ct_rng_for(71);
+
+    for (uint32_t p = 3; p <= 40; p++) {
+        for (uint32_t i = 0; i < 8; i++) {
+            double   l     = ct_uniform(&rng, 1.05, 4);
+            uint64_t bytes = p + (i < 3 ? i : ct_below(&rng, 100000));
+            uint64_t rest  = bytes - (uint64_t)((double)bytes / l);
+            uint32_t most  = rest < 5 * p ? (uint32_t)rest : 5 * p;
+            set_scene(&scene, "r2ccl", p, ct_below(&rng, p), l, bytes, i % 2 * 1e-5);
+            set_pieces(i % 4 == 3 ? CS_AUTO : 1 + ct_below(&rng, most), R2CCL);
+            ct_scene_ready(&scene);
+            cr_assert_eq(resolved().chosen, R2CCL);
+            check_stream();
+        }
+    }
+}
+
+/* The ring moves 2 (p-1) times n / l, the chain adds the rest p - 2 times, then it goes up, along
+ * and down; the slow NIC sends its part of the ring and the rest once. */
+Test(r2ccl, traffic_is_exact)
+{
+    for (uint32_t p = 3; p <= 20; p++) {
+        uint64_t bytes = 3000 * p, part = 1000 * p, rest = 2000 * p, sent = 0, got = 0;
+        set_scene(&scene, "r2ccl", p, p - 1, 3, bytes, 0);
+        set_pieces(2 * p + 1, R2CCL);
+        ct_scene_ready(&scene);
+        cs_outcome out = ct_scene_replay(&scene, NULL);
+        cr_assert_eq(out.wire_bytes, 2 * (p - 1) * part + (p - 2) * rest + p * rest);
+        ct_stream stream = ct_stream_record(&scene, 100);
+        for (size_t i = 0; i < stream.count; i++) {
+            sent += stream.transfers[i].src == p - 1 ? stream.transfers[i].bytes : 0;
+            got += stream.transfers[i].dst == p - 1 ? stream.transfers[i].bytes : 0;
+        }
+        cr_assert_eq(sent, 2 * (p - 1) * part / p + rest);
+        cr_assert_eq(got, sent);
+        ct_stream_free(&stream);
+    }
+}
+
+/* Even groups: the chain costs the ring nothing. 2^42 bytes: rounding stays below 1e-9. */
+Test(r2ccl, time_is_the_formula_without_alpha)
+{
+    static const double ratios[] = {1.05, 1.3, 2, 3, 4, 20};
+    const uint64_t      bytes    = 1ull << 42;
+    double              n_s      = (double)bytes / RATE_BPS;
+
+    for (uint32_t p = 3; p <= 40; p++) {
+        for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
+            const uint32_t pieces[] = {p, p + 1, 2 * (p + 1), 7 * (p + 1)};
+            for (size_t j = 0; j < sizeof pieces / sizeof pieces[0]; j++) {
+                set_scene(&scene, "r2ccl", p, p / 2, ratios[i], bytes, 0);
+                set_pieces(pieces[j], R2CCL);
+                double want_s = ideal_s(p, ratios[i], n_s, pieces[j]), got_s = elapsed_s();
+                cr_assert(ct_is_close(got_s, want_s, 1e-8), "%s, l=%g, %u pieces: %.12g, not %.12g",
+                          ct_scene_text(&scene), ratios[i], pieces[j], got_s, want_s);
+            }
+        }
+    }
+}
+
+/* Any larger number of pieces is within 3 % of the formula, and never below it. */
+Test(r2ccl, uneven_groups_cost_little)
+{
+    ct_rng         rng   = ct_rng_for(72);
+    const uint64_t bytes = 1ull << 36;
+
+    for (uint32_t p = 8; p <= 40; p++) {
+        for (int i = 0; i < 8; i++) {
+            double   l      = ct_uniform(&rng, 1.05, 4);
+            uint32_t pieces = 2 * p + ct_below(&rng, 20 * p);
+            set_scene(&scene, "r2ccl", p, 1, l, bytes, 0);
+            set_pieces(pieces, R2CCL);
+            double ratio = elapsed_s() / ideal_s(p, l, (double)bytes / RATE_BPS, pieces);
+            cr_assert(ratio > 1 - 1e-6 && ratio < 1.03, "%s, l=%g, %u pieces: %g of the formula",
+                      ct_scene_text(&scene), l, pieces, ratio);
+        }
+    }
+}
+
+Test(r2ccl, beats_the_ring_on_the_slow_nic)
+{
+    static const double alphas[] = {0, 1e-6};
+    static const double ratios[] = {1.3, 2, 3.1, 4};
+
+    for (uint32_t p = 8; p <= 64; p += 1 + p / 8) {
+        for (size_t i = 0; i < 8; i++) {
+            double l = ratios[i / 2], alpha_s = alphas[i % 2];
+            set_scene(&scene, "r2ccl", p, 0, l, 1u << 28, alpha_s);
+            double got_s = elapsed_s(), iccl_s = ring_s(p, l, 1u << 28, alpha_s);
+            cr_assert_eq(resolved().chosen, R2CCL);
+            cr_assert_lt(got_s, iccl_s, "%s, l=%g", ct_scene_text(&scene), l);
+        }
+    }
+}
+
+/* No number of pieces on a ladder, and not the ring either, is more than 2 % faster than `auto`. */
+Test(r2ccl, auto_is_the_best_choice)
+{
+    ct_rng         rng   = ct_rng_for(73);
+    const uint64_t bytes = 100000000;
+
+    for (int i = 0; i < 60; i++) {
+        uint32_t p = 3 + ct_below(&rng, 38);
+        double   l = ct_uniform(&rng, 1.05, 4), alpha_s = pow(10, ct_uniform(&rng, -7, -2));
+        double   best_s = ring_s(p, l, bytes, alpha_s);
+        for (uint32_t k = 1; k <= 16 * p; k += 1 + k / 3) {
+            set_scene(&scene, "r2ccl", p, 0, l, bytes, alpha_s);
+            set_pieces(k, R2CCL);
+            best_s = fmin(best_s, elapsed_s());
+        }
+        set_scene(&scene, "r2ccl", p, 0, l, bytes, alpha_s);
+        double got_s = elapsed_s();
+        cr_assert_leq(got_s, best_s * 1.02, "%s, l=%g, alpha=%g, %u pieces: %g times the best",
+                      ct_scene_text(&scene), l, alpha_s, resolved().pieces, got_s / best_s);
+    }
+}
+
+static double predicted_s(double l, double second, double chain_ratio)
+{
+    const cs_fabric *nic     = &scene.scenario.cluster.fabrics[CS_NIC];
+    cs_r2ccl_setting setting = {
+        scene.scenario.cluster.n_ranks, scene.scenario.bytes, l, second, chain_ratio, nic->alpha_s,
+        1 / nic->bandwidth_Bps};
+
+    return cs_r2ccl_predict_s(&setting, resolved().pieces);
+}
+
+Test(r2ccl, prediction_is_close_to_the_replay)
+{
+    ct_rng rng = ct_rng_for(75);
+
+    for (int i = 0; i < 400; i++) {
+        uint32_t p = 3 + ct_below(&rng, 38);
+        double   l = ct_uniform(&rng, 1.05, 4), alpha_s = i % 4 * pow(10, ct_uniform(&rng, -5, 1));
+        set_scene(&scene, "r2ccl", p, ct_below(&rng, p), l, 1ull << 36, alpha_s);
+        set_pieces(i % 2 == 0 ? p + 1 : 1 + ct_below(&rng, 10 * p), R2CCL);
+        double got_s = elapsed_s(), want_s = predicted_s(l, 1, p - 2);
+        cr_assert(ct_is_close(got_s, want_s, i % 4 == 0 ? 1e-6 : 0.02),
+                  "%s, l=%g, alpha=%g, %u pieces: %.12g, predicted %.12g", ct_scene_text(&scene), l,
+                  alpha_s, resolved().pieces, got_s, want_s);
+    }
+}
+
+Test(r2ccl, prediction_with_a_second_slow_nic)
+{
+    ct_rng rng = ct_rng_for(76);
+
+    for (int i = 0; i < 200; i++) {
+        uint32_t p = 5 + ct_below(&rng, 36);
+        double   l = ct_uniform(&rng, 1.2, 4), second = ct_uniform(&rng, 1, l);
+        set_scene(&scene, "r2ccl", p, 0, l, 1ull << 36, 0);
+        scene.faults[1] = (cs_fault){2 + ct_below(&rng, p - 3), second, 0, (double)INFINITY};
+        scene.scenario.n_faults = 2;
+        set_pieces(p + 1, R2CCL);
+        double got_s = elapsed_s(), want_s = predicted_s(l, second, p - 4 + 2 * second);
+        cr_assert(want_s > 0.88 * got_s && want_s < 1.03 * got_s,
+                  "%s, l=%g and %g: %.12g, predicted %.12g", ct_scene_text(&scene), l, second,
+                  got_s, want_s);
+    }
+}
+
+Test(r2ccl, resolved_options_resolve_to_themselves)
+{
+    set_scene(&scene, "r2ccl", 16, 5, 2, 1000000, 1e-6);
+    ct_scene_ready(&scene);
+    r2ccl_options first = resolved();
+    cs_plan       plan  = scene.plan;
+    ct_scene_ready(&scene);
+    cr_assert_eq(resolved().pieces, first.pieces);
+    cr_assert_eq(resolved().chosen, first.chosen);
+    cr_assert_eq(scene.plan.n_chunks, plan.n_chunks);
+}
+
+Test(r2ccl, closed_form_is_the_papers)
+{
+    set_scene(&scene, "r2ccl", 4, 3, 2, 4000000000, 1e-3);
+    ct_scene_ready(&scene);
+    cr_assert(scene.algorithm->closed_form_is_published);
+    /* T0 = 6 s; 6 (1 + 4 / 6) = 10 s */
+    cr_assert(
+        ct_is_close(scene.algorithm->closed_form_s(&scene.scenario, &scene.options), 10, 1e-14));
+    scene.scenario.n_faults = 0;
+    cr_assert(
+        ct_is_close(scene.algorithm->closed_form_s(&scene.scenario, &scene.options), 6, 1e-14));
+}
+
+Test(r2ccl, closed_form_is_for_one_constant_slow_nic)
+{
+    set_scene(&scene, "r2ccl", 4, 1, 2, 4000, 0);
+    scene.faults[1]         = (cs_fault){3, 1.5, 0, (double)INFINITY};
+    scene.scenario.n_faults = 2;
+    ct_scene_ready(&scene);
+    cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, &scene.options)));
+    scene.scenario.n_faults = 1;
+    scene.faults[0].until_s = 1;
+    cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, &scene.options)));
+    scene.faults[0].until_s  = (double)INFINITY;
+    scene.arrival_s[2]       = 1;
+    scene.scenario.arrival_s = scene.arrival_s;
+    cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, &scene.options)));
+}
+
+/* The stream is the ring's, and the option says so. */
+static void check_is_ring(void)
+{
+    ct_scene_ready(&scene);
+    cr_assert_eq(resolved().chosen, RING, "%s", ct_scene_text(&scene));
+    cr_assert_neq(resolved().pieces, CS_AUTO);
+    ct_scene_set(&other, "ring", CS_ALLREDUCE, scene.scenario.cluster.n_ranks,
+                 scene.scenario.bytes);
+    ct_scene_ready(&other);
+    ct_stream got = ct_stream_record(&scene, 64), want = ct_stream_record(&other, 512);
+    cr_assert(ct_stream_equal(&got, &want), "%s", ct_scene_text(&scene));
+    cr_assert_eq(memcmp(&scene.plan, &other.plan, sizeof scene.plan), 0);
+    ct_stream_free(&got);
+    ct_stream_free(&want);
+}
+
+Test(r2ccl, the_ring_runs_where_there_is_no_detour)
+{
+    ct_scene_set(&scene, "r2ccl", CS_ALLREDUCE, 8, 1000);
+    check_is_ring();
+    set_scene(&scene, "r2ccl", 8, 3, 1, 1000, 0);
+    check_is_ring();
+    set_scene(&scene, "r2ccl", 2, 1, 2, 1000, 0);
+    check_is_ring();
+    set_scene(&scene, "r2ccl", 8, 3, 2, 7, 0);
+    set_pieces(3, R2CCL);
+    check_is_ring();
+    set_scene(&scene, "r2ccl", 8, 3, 2, 1000, 0);
+    scene.faults[0].from_s = 1e-9;
+    check_is_ring();
+}
+
+Test(r2ccl, the_ring_runs_where_it_is_faster)
+{
+    set_scene(&scene, "r2ccl", 8, 3, 2, 1000, 1);
+    check_is_ring();
+    set_scene(&scene, "r2ccl", 8, 3, 2, 1000000, 0);
+    set_pieces(CS_AUTO, RING);
+    check_is_ring();
+    set_scene(&scene, "r2ccl", 8, 3, 2, 1000, 1);
+    set_pieces(4, AUTO);
+    ct_scene_ready(&scene);
+    cr_assert_eq(resolved().chosen, R2CCL, "pieces that were asked for are used");
+    cr_assert_eq(resolved().pieces, 4);
+}
+
+/* The slowest is served at the end: the only one whose raw pieces are final where they arrive. */
+Test(r2ccl, several_slow_nics)
+{
+    ct_rng rng = ct_rng_for(74);
+
+    for (uint32_t p = 3; p <= 20; p++) {
+        uint32_t worst = 0, first = ct_below(&rng, p - 2), served = 0;
+        set_scene(&scene, "r2ccl", p, 0, 1, 10007, 1e-6);
+        for (uint32_t i = 0; i < 3; i++) {
+            scene.faults[i] = (cs_fault){first + i, ct_uniform(&rng, 1.1, 4), 0, (double)INFINITY};
+            worst = scene.faults[i].slow_ratio > scene.faults[worst].slow_ratio ? i : worst;
+        }
+        scene.scenario.n_faults = 3;
+        set_pieces(5, R2CCL);
+        ct_scene_ready(&scene);
+        check_stream();
+        ct_stream stream = ct_stream_record(&scene, 64);
+        for (size_t i = 0; i < stream.count; i++) {
+            const cs_transfer *t = &stream.transfers[i];
+            if ((t->flags & (CS_OWN_SRC | CS_DONE_DST)) == (CS_OWN_SRC | CS_DONE_DST)) {
+                cr_assert_eq(t->src, first + worst);
+                served++;
+            }
+        }
+        cr_assert_eq(served, 5);
+        ct_stream_free(&stream);
+    }
+}
+
+/* Two NICs that are equally slow: R2CCL would pay for the rest twice, the ring does not. */
+Test(r2ccl, two_equally_slow_nics_leave_the_ring)
+{
+    set_scene(&scene, "r2ccl", 16, 0, 2, 100000000, 0);
+    scene.faults[1]         = (cs_fault){8, 2, 0, (double)INFINITY};
+    scene.scenario.n_faults = 2;
+    check_is_ring();
+}
+
+Test(r2ccl, any_block_gives_the_same_stream)
+{
+    static const size_t capacities[] = {65, 100, 512, 4096};
+
+    for (uint32_t p = 3; p <= 33; p += 5) {
+        set_scene(&scene, "r2ccl", p, 2, 1.7, 54321, 0);
+        set_pieces(p + 9, R2CCL);
+        ct_scene_ready(&scene);
+        ct_stream want = ct_stream_record(&scene, 64);
+        for (size_t i = 0; i < sizeof capacities / sizeof capacities[0]; i++) {
+            ct_stream got = ct_stream_record(&scene, capacities[i]);
+            cr_assert(ct_stream_equal(&want, &got));
+            ct_stream_free(&got);
+        }
+        ct_stream_free(&want);
+    }
+}
+
+static bool both_refuse(const ct_stream *stream)
+{
+    static ct_scene mutant;
+    cs_verdict      verdict = {0};
+    cs_plan         plan    = scene.plan;
+
+    set_scene(&mutant, "r2ccl", scene.scenario.cluster.n_ranks, 2, 2, scene.scenario.bytes, 0);
+    ct_scene_play(&mutant, stream, &plan);
+    cr_assert_eq(
+        cs_verify(&mutant.scenario, mutant.algorithm, &mutant.options, &plan, &verdict, NULL),
+        CS_OK);
+    return !verdict.is_correct && !ct_judge(&mutant.scenario, &plan, stream).is_correct;
+}
+
+/* Every transfer is needed, and every sum: with one lost or overwritten it is wrong. */
+Test(r2ccl, broken_schedules_are_refused)
+{
+    for (uint32_t p = 3; p <= 6; p++) {
+        set_scene(&scene, "r2ccl", p, 2, 2, 1000, 0);
+        set_pieces(p + 4, R2CCL);
+        ct_scene_ready(&scene);
+        ct_stream stream = ct_stream_record(&scene, 64);
+        cr_assert(!both_refuse(&stream));
+        for (size_t i = 0; i < stream.count; i++) {
+            ct_stream mutant = ct_stream_copy(&stream);
+            ct_stream_remove(&mutant, i);
+            cr_assert(both_refuse(&mutant), "p=%u without transfer %zu", p, i);
+            ct_stream_free(&mutant);
+            if (cs_transfer_op(&stream.transfers[i]) == CS_OP_REDUCE) {
+                mutant                        = ct_stream_copy(&stream);
+                mutant.transfers[i].op_fabric = cs_op_fabric(CS_OP_COPY, CS_NIC);
+                cr_assert(both_refuse(&mutant), "p=%u with transfer %zu copied, not added", p, i);
+                ct_stream_free(&mutant);
+            }
+        }
+        ct_stream_free(&stream);
+    }
+}
+
+static void check_refused(cs_status want, const char *where)
+{
+    cs_error err = {0};
+
+    cr_assert_eq(ct_scene_check(&scene, &err), want, "%s", err.message);
+    cr_assert_str_eq(err.where, where);
+}
+
+Test(r2ccl, more_pieces_than_bytes_are_refused)
+{
+    set_scene(&scene, "r2ccl", 5, 1, 2, 1000, 0);
+    set_pieces(501, AUTO);
+    check_refused(CS_EINVAL, "algorithm.options.pieces");
+    set_pieces(500, AUTO);
+    cr_assert_gt(elapsed_s(), 0);
+}
+
+Test(r2ccl, pieces_outside_the_range_are_refused)
+{
+    static const char *const bad[] = {"0", "-1", "65534", "1.5", "many", ""};
+    cs_error                 err   = {0};
+
+    set_scene(&scene, "r2ccl", 5, 1, 2, 1000, 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        cr_assert_eq(cs_options_set(scene.algorithm->options, &scene.options, "pieces", bad[i],
+                                    "here", &err),
+                     CS_EINVAL, "'%s' was accepted", bad[i]);
+    }
+    cr_assert_eq(
+        cs_options_set(scene.algorithm->options, &scene.options, "pieces", "65533", "", &err),
+        CS_OK);
+}
+
+Test(r2ccl, what_it_cannot_do_is_refused)
+{
+    set_scene(&scene, "r2ccl", 8, 1, 2, 1000, 0);
+    scene.scenario.cluster.gpus_per_server = 2;
+    check_refused(CS_ENOTSUP, "cluster.gpus_per_server");
+    ct_scene_set(&scene, "r2ccl", CS_ALLGATHER, 8, 1000);
+    check_refused(CS_ENOTSUP, "collective");
+}
