@@ -183,10 +183,11 @@ static cs_status make_plan(const cs_scenario *scenario, const cs_optcc_shape *sh
                        "%llu sections of %llu bytes: fewer segments are accepted",
                        (unsigned long long)chunks, (unsigned long long)scenario->bytes);
     }
-    *plan = (cs_plan){.n_chunks = cs_optcc_chunks(shape, g, copies),
-                      .n_slots  = (uint32_t)slots,
-                      .n_rounds = cs_optcc_positions(shape, copies),
-                      .uses     = CS_USES_JOIN | cs_uses_nvlink(&scenario->cluster)};
+    *plan = (cs_plan){.n_chunks      = cs_optcc_chunks(shape, g, copies),
+                      .n_slots       = (uint32_t)slots,
+                      .n_rounds      = cs_optcc_positions(shape, copies),
+                      .uses          = CS_USES_JOIN | cs_uses_nvlink(&scenario->cluster),
+                      .chunks_differ = true};
     return cs_accept_slots(scenario, "optcc", slots, err);
 }
 

@@ -182,10 +182,11 @@ static cs_status r2ccl_check(const cs_scenario *scenario, void *options, cs_plan
                        "%u pieces of %llu bytes: at most one piece per byte is accepted",
                        shape.pieces, (unsigned long long)shape.rest_bytes);
     }
-    *plan = (cs_plan){.n_chunks = n + shape.pieces,
-                      .n_slots  = n_slots(&shape),
-                      .n_rounds = 2 * (n - 1) + shape.pieces,
-                      .uses     = cs_r2ccl_largest_group(&shape) > 1 ? CS_USES_SPAN : 0};
+    *plan = (cs_plan){.n_chunks      = n + shape.pieces,
+                      .n_slots       = n_slots(&shape),
+                      .n_rounds      = 2 * (n - 1) + shape.pieces,
+                      .uses          = cs_r2ccl_largest_group(&shape) > 1 ? CS_USES_SPAN : 0,
+                      .chunks_differ = true};
     return cs_accept_slots(scenario, "r2ccl", plan->n_slots, err);
 }
 

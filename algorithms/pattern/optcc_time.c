@@ -99,9 +99,9 @@ double cs_optcc_predict_s(const cs_optcc_setting *setting, const cs_optcc_shape 
 double cs_optcc_ring_s(const cs_optcc_setting *setting)
 {
     const cs_optcc_setting *t = setting;
-    double p = t->p, step = t->alpha_s + largest(t) * (double)t->bytes / p * t->s_per_byte;
+    double ranks = (double)t->p * t->gpus_per_server, chunk = (double)t->bytes / t->p;
 
-    return 2 * (p - 1) * step;
+    return 2 * (ranks - 1) * (t->alpha_s + largest(t) * chunk * t->s_per_byte);
 }
 
 static cs_optcc_shape shape_for(const cs_optcc_setting *t, uint32_t rounds, uint32_t ramp,

@@ -23,7 +23,7 @@ typedef struct cs_optcc_setting {
 /* Seconds for a shape. O(rounds). */
 double cs_optcc_predict_s(const cs_optcc_setting *setting, const cs_optcc_shape *shape);
 
-/* Seconds for the plain ring on the same (degraded) servers. */
+/* Seconds for one plain ring over all GPUs of the same (degraded) servers. */
 double cs_optcc_ring_s(const cs_optcc_setting *setting);
 
 /* What is fixed by the user; CS_AUTO (UINT32_MAX) where it is not. */

@@ -26,6 +26,7 @@ typedef struct cs_command {
     X(schedule)        \
     X(verify)          \
     X(bound)           \
+    X(whatif)          \
     X(calibrate)       \
     X(list)            \
     X(bench)

@@ -4,11 +4,13 @@
 #include "cli/scenario_args.h"
 #include "results/export.h"
 
+#define FORMATS "text|json|msccl|goal|svg"
+
 enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, OUTPUT };
 
 /* clang-format off */
 static const cs_arg schedule_args[] = {
-    {FORMAT, 0, "format", "text|json|msccl|goal", "how to write it (text)"},
+    {FORMAT, 0, "format", FORMATS, "how to write it (text)"},
     {OUTPUT, 'o', "output", "FILE", "write it there instead of printing it"},
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -30,8 +32,7 @@ static cs_status take_arg(job *j, int id, const cs_args *args, cs_error *err)
     case CS_ARG_ERROR: return err->status;
     case CS_ARG_HELP: j->wants_help = true; return CS_OK;
     case OUTPUT: j->output_path = args->value; return CS_OK;
-    case FORMAT:
-        return cs_cli_choice(args->value, "text|json|msccl|goal", "--format", &j->format, err);
+    case FORMAT: return cs_cli_choice(args->value, FORMATS, "--format", &j->format, err);
     case CS_ARG_OPERAND:
         if (j->algorithm != NULL) {
             return CS_FAIL(err, CS_EINVAL, args->value, "only one algorithm is accepted");
@@ -43,13 +44,33 @@ static cs_status take_arg(job *j, int id, const cs_args *args, cs_error *err)
     }
 }
 
+static cs_status draw_case(const cs_case *c, cs_text *text, cs_error *err)
+{
+    const cs_run run = {.scenario      = &c->scenario,
+                        .algorithm     = c->algorithm,
+                        .options       = &c->options,
+                        .model         = c->model,
+                        .model_options = &c->model_options};
+    return cs_export_svg(&run, text, err);
+}
+
+static cs_status write_case(cs_case *c, cs_export_format format, cs_text *text, cs_error *err)
+{
+    cs_plan   plan   = {0};
+    cs_status status = c->algorithm->check(&c->scenario, &c->options, &plan, err);
+
+    return status == CS_OK ? cs_export_schedule(&c->scenario, c->algorithm, &c->options, &plan,
+                                                format, text, err)
+                           : status;
+}
+
 static cs_status export_case(job *j, cs_text *text, cs_error *err)
 {
     static const cs_export_format formats[] = {CS_EXPORT_TEXT, CS_EXPORT_JSON, CS_EXPORT_MSCCL,
                                                CS_EXPORT_GOAL};
-    cs_case                       c         = {0};
-    cs_plan                       plan      = {0};
-    cs_status                     status    = CS_OK;
+    enum { SVG = sizeof formats / sizeof formats[0] };
+    cs_case   c      = {0};
+    cs_status status = CS_OK;
 
     if (cs_config_count(j->choice.config) != 1) {
         return CS_FAIL(err, CS_EINVAL, "schedule", "needs exactly one scenario, not %zu",
@@ -57,11 +78,8 @@ static cs_status export_case(job *j, cs_text *text, cs_error *err)
     }
     status = cs_config_case(j->choice.config, 0, &c, err);
     if (status == CS_OK) {
-        status = c.algorithm->check(&c.scenario, &c.options, &plan, err);
-    }
-    if (status == CS_OK) {
-        status = cs_export_schedule(&c.scenario, c.algorithm, &c.options, &plan, formats[j->format],
-                                    text, err);
+        status = j->format == SVG ? draw_case(&c, text, err)
+                                  : write_case(&c, formats[j->format], text, err);
     }
     cs_case_free(&c);
     return status;
@@ -103,6 +121,6 @@ static int schedule_run(int count, char *const *words)
 const cs_command cs_command_schedule = {
     .name    = "schedule",
     .usage   = "schedule ALGORITHM [options]",
-    .summary = "print or export a schedule: text, json, MSCCL XML, GOAL",
+    .summary = "print, export or draw a schedule: text, json, MSCCL XML, GOAL, SVG",
     .run     = schedule_run,
 };

@@ -10,12 +10,14 @@
  *          alltoall and schedules that keep chunks elsewhere on their way
  *   goal   text of LogGOPSim's GOAL: sends and receives with their data dependencies, sends of a
  *          rank in order. A barrier only orders each rank's own operations
+ *   svg    a picture for people; it needs a network model, so it has a function of its own
  */
 #ifndef CS_RESULTS_EXPORT_H
 #define CS_RESULTS_EXPORT_H
 
 #include "base/text.h"
 #include "cs/algorithm.h"
+#include "cs/result.h"
 
 /* One row per format: enum and name. */
 #define CS_EXPORT_MAP(X) X(TEXT, "text") X(JSON, "json") X(MSCCL, "msccl") X(GOAL, "goal")
@@ -41,5 +43,9 @@ CS_API CS_MUST_CHECK cs_status cs_export_schedule(const cs_scenario  *scenario,
                                                   const void *options, const cs_plan *plan,
                                                   cs_export_format format, cs_text *out,
                                                   cs_error *err);
+
+/* Add a picture of a small schedule (results/grid.h has the limits) as it is replayed and
+ * verified: ports over time, coloured by stage. The observers of `run` are left out. */
+CS_API CS_MUST_CHECK cs_status cs_export_svg(const cs_run *run, cs_text *out, cs_error *err);
 
 #endif

@@ -39,8 +39,9 @@ static bool prepare(ct_scene *scene, const cs_algorithm *algorithm, cs_collectiv
     ct_scene_set(scene, algorithm->name, collective, n, bytes);
     scene->scenario.cluster.gpus_per_server         = g;
     scene->scenario.cluster.fabrics[CS_NVLINK].kind = shape.kind;
-    cs_error  err                                   = {0};
-    cs_status status                                = ct_scene_check(scene, &err);
+    ct_scene_slow(scene);
+    cs_error  err    = {0};
+    cs_status status = ct_scene_check(scene, &err);
     cr_assert(status == CS_OK || status == CS_ENOTSUP, "%s: %s", ct_scene_text(scene), err.message);
     cr_assert(status == CS_OK || err.message[0] != '\0');
     return status == CS_OK;
@@ -144,10 +145,11 @@ static void stream_keeps_the_rules(ct_scene *scene, const ct_stream *stream)
         const cs_transfer *t    = &stream->transfers[i];
         uint32_t           ways = cs_transfer_op(t) == CS_OP_EXCHANGE ? 2 : 1;
         check_transfer(scene, t, round);
-        cr_assert_eq(t->bytes, dealt(scene->scenario.bytes, n_chunks, t->chunk, t->span), "%s",
-                     ct_scene_text(scene));
+        cr_assert(scene->plan.chunks_differ ||
+                      t->bytes == dealt(scene->scenario.bytes, n_chunks, t->chunk, t->span),
+                  "%s", ct_scene_text(scene));
         round = t->round;
-        messages += ways;
+        messages += (t->flags & CS_JOIN) != 0 ? 0 : ways;
         bytes += ways * t->bytes;
     }
     cr_assert_eq(scene->plan.n_rounds, round + 1, "%s: %u rounds planned, %u used",

@@ -246,6 +246,7 @@ static void mutate_algorithm(const cs_algorithm *algorithm, ct_rng *rng)
         for (int c = 0; c < CS_COLLECTIVE_COUNT; c++) {
             ct_scene_set(&scene, algorithm->name, (cs_collective)c, ranks[i], 4096);
             scene.scenario.cluster.gpus_per_server = ranks[i] % 4 == 0 ? 1 + ct_below(rng, 2) : 1;
+            ct_scene_slow(&scene);
             if (ct_scene_check(&scene, NULL) == CS_OK) {
                 mutate_scene(&scene, rng);
             }

@@ -26,6 +26,27 @@ void ct_scene_set(ct_scene *scene, const char *algorithm, cs_collective collecti
     }
 }
 
+void ct_scene_slow(ct_scene *scene)
+{
+    const cs_cluster *cluster = &scene->scenario.cluster;
+    uint32_t          servers = cs_n_servers(cluster), g = cluster->gpus_per_server;
+    const cs_option  *row = scene->algorithm->options;
+
+    while (row != NULL && row->name != NULL && strcmp(row->name, "chosen") != 0) {
+        row++;
+    }
+    if (row == NULL || row->name == NULL || servers < 2) {
+        return;
+    }
+    scene->faults[0]         = (cs_fault){g, servers % 2 == 0 ? 2.5 : 1.25, 0, (double)INFINITY};
+    scene->faults[1]         = (cs_fault){4 * g, 1.5, 0, (double)INFINITY};
+    scene->scenario.faults   = scene->faults;
+    scene->scenario.n_faults = servers >= 8 ? 2 : 1;
+    cr_assert_eq(cs_options_set(scene->algorithm->options, &scene->options, "chosen",
+                                scene->algorithm->name, "", NULL),
+                 CS_OK);
+}
+
 void ct_scene_arrive(ct_scene *scene, ct_rng *rng, double most_s)
 {
     uint32_t n     = scene->scenario.cluster.n_ranks;

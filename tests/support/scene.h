@@ -30,6 +30,11 @@ typedef struct ct_run {
 void ct_scene_set(ct_scene *scene, const char *algorithm, cs_collective collective, uint32_t n,
                   uint64_t bytes);
 
+/* Slow NICs for the algorithms that are made for them (those with an option `chosen`, which is set,
+ * so that they do not run the ring instead): servers 1 and, from eight on, 4. Nothing for the
+ * others. */
+void ct_scene_slow(ct_scene *scene);
+
 /* Arrivals in [0, most_s), the first one moved to 0. */
 void ct_scene_arrive(ct_scene *scene, ct_rng *rng, double most_s);
 

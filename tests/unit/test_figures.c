@@ -24,7 +24,9 @@ static const struct {
 } wanted[] = {
     {"stragglar-2b", 21, 100},     {"stragglar-5c", 41, 600},  {"stragglar-6c", 9, 200},
     {"stragglar-7a", 17, 300},     {"stragglar-7b", 17, 250},  {"stragglar-9", 17, 400},
-    {"stragglar-rounds", 151, 60}, {"optcc-bounds", 169, 900},
+    {"stragglar-rounds", 151, 60}, {"optcc-bounds", 169, 900}, {"optcc-8", 37, 450},
+    {"optcc-9", 37, 360},          {"optcc-10", 35, 340},      {"optcc-20", 22, 260},
+    {"optcc-21", 22, 210},         {"optcc-22", 20, 190},      {"optcc-table", 32, 128},
 };
 
 enum { N_WANTED = sizeof wanted / sizeof wanted[0] };

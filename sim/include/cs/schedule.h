@@ -164,9 +164,11 @@ typedef struct cs_plan {
     uint32_t n_chunks; /* the buffer's parts; >= 1 */
     uint32_t n_slots;  /* slots per rank; 1 .. CS_MAX_SLOTS */
     uint32_t n_rounds;
-    uint32_t uses;             /* CS_USES_* */
-    bool     starts_own;       /* slot c of every rank begins with its own contribution to chunk c
-                                  (n_slots >= n_chunks): no CS_OWN_* flag is needed */
+    uint32_t uses;       /* CS_USES_* */
+    bool     starts_own; /* slot c of every rank begins with its own contribution to chunk c
+                            (n_slots >= n_chunks): no CS_OWN_* flag is needed */
+    bool chunks_differ;  /* chunks are not cs_split() parts of the buffer: their sizes are in the
+                            transfers only */
     bool is_round_synchronous; /* every rank sends and receives at most once a round and
                                   nothing of round r + 1 starts before round r has ended,
                                   when all arrive together and all ports are equal */

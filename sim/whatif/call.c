@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The time of a call: see whatif/call.h.
+ *
+ * The state of the network at a time is a row of two numbers per history (the slowdown, and the
+ * slowdown that the schedule is made for); the row and the algorithm are the key of the store of
+ * times. A replay over time takes the spans of a window that begins with the call; when the call
+ * turns out to last longer than the window, it is done again with a larger one. */
+#include "whatif/call.h"
+
+#include "base/alloc.h"
+#include "whatif/planned.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_KEPT = 1024, ROWS_MAX = 1 << 22, GONE = -1 };
+
+#define DEAD_RATIO   1e9   /* the largest slowdown there is stands for no bandwidth */
+#define LESS_RATIO   0.5e9 /* for ever: tells a call that waits for it from one that is done */
+#define FIRST_WINDOW 4.0   /* times the duration on constant NICs */
+
+typedef struct kept_time {
+    const cs_algorithm *algorithm;
+    double              elapsed_s;
+} kept_time;
+
+struct cs_caller {
+    const cs_whatif_job *job;
+    const cs_timeline   *timeline;
+    size_t               n_row;
+    double              *row;  /* [n_row] of the call */
+    double              *rows; /* [max_kept][n_row] */
+    kept_time            kept[MAX_KEPT];
+    size_t               n_kept, max_kept;
+    uint32_t            *ranks;   /* [n_histories] in the cluster of the call */
+    cs_fault            *planned; /* [n_histories] */
+    cs_fault            *actual;  /* [n_spans of all histories] */
+    uint64_t             n_replays;
+};
+
+static size_t count_spans(const cs_timeline *timeline)
+{
+    size_t n = 0;
+
+    for (size_t h = 0; h < timeline->n_histories; h++) {
+        n += timeline->histories[h].n_spans;
+    }
+    return n;
+}
+
+cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline, cs_caller **caller_p,
+                        cs_error *err)
+{
+    cs_caller *caller = CS_NEW(cs_caller, 1);
+    size_t     n      = timeline->n_histories;
+
+    if (caller != NULL) {
+        caller->job      = job;
+        caller->timeline = timeline;
+        caller->n_row    = 2 * n;
+        caller->max_kept = n > ROWS_MAX / 2 / MAX_KEPT ? 1 : MAX_KEPT;
+        caller->row      = CS_NEW(double, 2 * n);
+        caller->rows     = CS_NEW(double, 2 * n * caller->max_kept);
+        caller->ranks    = CS_NEW(uint32_t, n);
+        caller->planned  = CS_NEW(cs_fault, n);
+        caller->actual   = CS_NEW(cs_fault, count_spans(timeline));
+    }
+    if (caller == NULL || caller->row == NULL || caller->rows == NULL || caller->ranks == NULL ||
+        caller->planned == NULL || caller->actual == NULL) {
+        cs_caller_free(caller);
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the calls of a job");
+    }
+    *caller_p = caller;
+    return CS_OK;
+}
+
+void cs_caller_free(cs_caller *caller)
+{
+    if (caller != NULL) {
+        cs_free(caller->row);
+        cs_free(caller->rows);
+        cs_free(caller->ranks);
+        cs_free(caller->planned);
+        cs_free(caller->actual);
+        cs_free(caller);
+    }
+}
+
+uint64_t cs_caller_replays(const cs_caller *caller)
+{
+    return caller->n_replays;
+}
+
+/* The ranks to which the faults of the histories belong when excluded servers are not counted. */
+static void number_ranks(cs_caller *caller, const cs_call *call)
+{
+    uint32_t gone = 0;
+
+    for (size_t h = 0; h < caller->timeline->n_histories; h++) {
+        uint32_t server  = caller->timeline->histories[h].server - gone;
+        caller->ranks[h] = server * caller->job->cluster.gpus_per_server;
+        gone += call->is_excluded[h];
+    }
+}
+
+/* The cluster without the excluded servers. */
+static cs_cluster cluster_of(const cs_caller *caller, const cs_call *call)
+{
+    cs_cluster cluster = caller->job->cluster;
+
+    for (size_t h = 0; h < caller->timeline->n_histories; h++) {
+        cluster.n_ranks -= call->is_excluded[h] ? cluster.gpus_per_server : 0;
+    }
+    return cluster;
+}
+
+static double planned_ratio(const cs_call *call, const cs_history *history)
+{
+    return call->is_adapted ? cs_known_ratio_at(history, call->start_s, call->delay_s) : 1;
+}
+
+/* The schedule's network: what is known, for ever. Returns the number of faults. A dead server
+ * cannot be planned for: false in *is_possible_p. */
+static size_t plan_faults(cs_caller *caller, const cs_call *call, bool *is_possible_p)
+{
+    size_t n = 0;
+
+    *is_possible_p = true;
+    for (size_t h = 0; h < caller->timeline->n_histories; h++) {
+        double ratio = planned_ratio(call, &caller->timeline->histories[h]);
+        if (call->is_excluded[h] || ratio <= 1) {
+            continue;
+        }
+        *is_possible_p       = *is_possible_p && !isinf(ratio);
+        caller->planned[n++] = (cs_fault){caller->ranks[h], ratio, 0, (double)INFINITY};
+    }
+    return n;
+}
+
+/* The network as it is now, for ever, beside the row. Is no needed server dead? */
+static bool state_now(cs_caller *caller, const cs_call *call, size_t *n_p)
+{
+    bool   is_alive = true;
+    size_t n        = 0;
+
+    for (size_t h = 0; h < caller->timeline->n_histories; h++) {
+        const cs_history *history  = &caller->timeline->histories[h];
+        bool              excluded = call->is_excluded[h];
+        double            ratio    = excluded ? GONE : cs_slow_ratio_at(history, call->start_s);
+        caller->row[2 * h]         = ratio;
+        caller->row[2 * h + 1]     = excluded ? GONE : planned_ratio(call, history);
+        is_alive                   = is_alive && !isinf(ratio);
+        if (ratio > 1) {
+            caller->actual[n++] = (cs_fault){caller->ranks[h], ratio, 0, (double)INFINITY};
+        }
+    }
+    *n_p = n;
+    return is_alive;
+}
+
+/* The network from the call's start on, in the call's time: spans that begin before the window
+ * ends. Were there later ones? When does the first server die for ever (INFINITY: none)? */
+static size_t state_over_time(cs_caller *caller, const cs_call *call, double window_s,
+                              double dead_ratio, bool *has_more_p, double *dead_from_s_p)
+{
+    double t = call->start_s;
+    size_t n = 0;
+
+    *has_more_p    = false;
+    *dead_from_s_p = (double)INFINITY;
+    for (size_t h = 0; h < caller->timeline->n_histories; h++) {
+        const cs_history *history = &caller->timeline->histories[h];
+        for (size_t i = cs_span_after(history, t); !call->is_excluded[h] && i < history->n_spans;
+             i++) {
+            const cs_span *span   = &history->spans[i];
+            double         from_s = fmax(span->from_s - t, 0), until_s = span->until_s - t;
+            bool           is_dead = isinf(span->slow_ratio);
+            double         dead    = isinf(until_s) ? dead_ratio : DEAD_RATIO;
+            if (from_s >= window_s) {
+                *has_more_p = true;
+                break;
+            }
+            if (is_dead && isinf(until_s)) {
+                *dead_from_s_p = fmin(*dead_from_s_p, from_s);
+            }
+            caller->actual[n++] =
+                (cs_fault){caller->ranks[h], is_dead ? dead : span->slow_ratio, from_s, until_s};
+        }
+    }
+    return n;
+}
+
+/* Replay the call on the first `n_actual` actual faults. */
+static cs_status replay(cs_caller *caller, const cs_call *call, size_t n_planned, size_t n_actual,
+                        double *elapsed_s_p, cs_error *err)
+{
+    cs_scenario actual  = {.collective = CS_ALLREDUCE,
+                           .bytes      = caller->job->bytes,
+                           .cluster    = cluster_of(caller, call),
+                           .faults     = caller->actual,
+                           .n_faults   = n_actual,
+                           .seed       = 1};
+    cs_scenario planned = actual;
+    cs_options  options;
+    planned.faults   = caller->planned;
+    planned.n_faults = n_planned;
+
+    cs_options_default(call->algorithm->options, &options);
+    const cs_planned_options plan = {call->algorithm, &planned, &options};
+    const cs_run             run  = {.scenario      = &actual,
+                                     .algorithm     = &cs_planned,
+                                     .options       = &plan,
+                                     .model         = caller->job->model,
+                                     .model_options = &caller->job->model_options,
+                                     .verify        = true};
+    cs_result                result;
+    cs_status                status = cs_run_scenario(&run, &result, err);
+
+    caller->n_replays += status == CS_OK;
+    if (status == CS_OK && !result.verified) {
+        return CS_FAIL(err, CS_EINTERNAL, "", "%s is not a correct AllReduce: %s",
+                       call->algorithm->name, result.verdict.text);
+    }
+    if (status == CS_OK) {
+        *elapsed_s_p = result.elapsed_s;
+    }
+    return status;
+}
+
+/* The time of the row of the call on constant NICs, from the store or by a replay. */
+static cs_status constant_time(cs_caller *caller, const cs_call *call, size_t n_planned,
+                               size_t n_actual, double *elapsed_s_p, cs_error *err)
+{
+    size_t bytes = caller->n_row * sizeof *caller->row;
+
+    for (size_t i = 0; i < caller->n_kept; i++) {
+        if (caller->kept[i].algorithm == call->algorithm &&
+            memcmp(caller->rows + i * caller->n_row, caller->row, bytes) == 0) {
+            *elapsed_s_p = caller->kept[i].elapsed_s;
+            return CS_OK;
+        }
+    }
+    cs_status status = replay(caller, call, n_planned, n_actual, elapsed_s_p, err);
+    if (status != CS_OK) {
+        return status;
+    }
+    caller->n_kept = caller->n_kept == caller->max_kept ? 0 : caller->n_kept;
+    memcpy(caller->rows + caller->n_kept * caller->n_row, caller->row, bytes);
+    caller->kept[caller->n_kept++] = (kept_time){call->algorithm, *elapsed_s_p};
+    return CS_OK;
+}
+
+/* Replay with capacity over time. A call that depends on how slow a NIC is that is dead for ever
+ * never ends. */
+static cs_status changing_time(cs_caller *caller, const cs_call *call, size_t n_planned,
+                               double window_s, double *elapsed_s_p, cs_error *err)
+{
+    double    elapsed_s = 0, again_s = 0, dead_from_s;
+    bool      has_more = true;
+    cs_status status   = CS_OK;
+
+    for (; has_more && status == CS_OK; window_s = 2 * fmax(window_s, elapsed_s)) {
+        size_t n = state_over_time(caller, call, window_s, DEAD_RATIO, &has_more, &dead_from_s);
+        status   = replay(caller, call, n_planned, n, &elapsed_s, err);
+        has_more = has_more && elapsed_s > window_s;
+    }
+    if (status == CS_OK && elapsed_s > dead_from_s) {
+        size_t n  = state_over_time(caller, call, window_s, LESS_RATIO, &has_more, &dead_from_s);
+        status    = replay(caller, call, n_planned, n, &again_s, err);
+        elapsed_s = again_s != elapsed_s ? (double)INFINITY : elapsed_s;
+    }
+    if (status == CS_OK) {
+        *elapsed_s_p = elapsed_s;
+    }
+    return status;
+}
+
+cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s_p, cs_error *err)
+{
+    bool is_possible;
+    number_ranks(caller, call);
+    size_t    n_actual, n_planned = plan_faults(caller, call, &is_possible);
+    double    next_s   = cs_next_event(caller->timeline, call->start_s) - call->start_s;
+    double    window_s = fmin(next_s, 1), elapsed_s = 0;
+    cs_status status = CS_OK;
+
+    if (!is_possible) {
+        return CS_FAIL(err, CS_ENOTSUP, "faults", "a server has no NIC left to plan for");
+    }
+    if (cluster_of(caller, call).n_ranks < 2) {
+        *elapsed_s_p = 0;
+        return CS_OK;
+    }
+    if (state_now(caller, call, &n_actual)) {
+        status = constant_time(caller, call, n_planned, n_actual, &elapsed_s, err);
+        if (status != CS_OK || elapsed_s <= next_s) {
+            *elapsed_s_p = elapsed_s;
+            return status;
+        }
+        window_s = FIRST_WINDOW * elapsed_s;
+    }
+    return changing_time(caller, call, n_planned, window_s, elapsed_s_p, err);
+}

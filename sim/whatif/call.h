@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* whatif/call.h -- how long one AllReduce call of a job takes that begins at a given time.
+ *
+ * Every call is a replay. Where nothing changes while the call runs, the replay is of constant
+ * NICs and is kept, so that it is done once per state of the network; otherwise the call is
+ * replayed with the capacity of the NICs over time. A dead NIC runs at 1e-9 of its rate.
+ */
+#ifndef CS_WHATIF_CALL_H
+#define CS_WHATIF_CALL_H
+
+#include "cs/result.h"
+#include "whatif/timeline.h"
+
+typedef struct cs_caller cs_caller;
+
+/* One call. */
+typedef struct cs_call {
+    const cs_algorithm *algorithm;
+    double              start_s; /* in job time */
+    double              delay_s; /* from a notice to a schedule that takes it into account */
+    bool        is_adapted;      /* the schedule is made for what is known; else for healthy NICs */
+    const bool *is_excluded;     /* [n_histories] these servers are not there */
+} cs_call;
+
+/* What is borrowed outlives the caller. The caller of this function owns *caller_p. */
+CS_MUST_CHECK cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline,
+                                      cs_caller **caller_p, cs_error *err);
+void                    cs_caller_free(cs_caller *caller);
+
+/* The duration in seconds: INFINITY where it never ends, because a NIC that it needs is dead for
+ * ever. CS_EINVAL and CS_ENOTSUP: the algorithm cannot run on the network as it is known. */
+CS_MUST_CHECK cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s_p,
+                                     cs_error *err);
+
+/* How many replays have been done so far. */
+uint64_t cs_caller_replays(const cs_caller *caller);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Every hook passes the planned scenario on instead of the real one: see whatif/planned.h. */
+#include "whatif/planned.h"
+
+#include "base/alloc.h"
+
+typedef struct planned {
+    const cs_algorithm *algorithm;
+    void               *state; /* of it */
+} planned;
+
+static cs_status planned_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                               cs_error *err)
+{
+    const cs_planned_options *o = options;
+
+    (void)scenario;
+    return o->algorithm->check(o->scenario, o->options, plan, err);
+}
+
+static cs_status planned_open(const cs_scenario *scenario, const void *options, void **state_p,
+                              cs_error *err)
+{
+    const cs_planned_options *o = options;
+    planned                  *s = CS_NEW(planned, 1);
+
+    (void)scenario;
+    if (s == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+    }
+    s->algorithm     = o->algorithm;
+    cs_status status = o->algorithm->open(o->scenario, o->options, &s->state, err);
+    if (status != CS_OK) {
+        cs_free(s);
+        return status;
+    }
+    *state_p = s;
+    return CS_OK;
+}
+
+static void planned_next_block(void *state, cs_block *block)
+{
+    planned *s = state;
+    s->algorithm->next_block(s->state, block);
+}
+
+static void planned_close(void *state)
+{
+    planned *s = state;
+
+    if (s != NULL) {
+        s->algorithm->close(s->state);
+        cs_free(s);
+    }
+}
+
+const cs_algorithm cs_planned = {
+    .name          = "planned",
+    .summary       = "the schedule of another algorithm for another scenario",
+    .source        = "none: a tool of this project",
+    .collectives   = 1u << CS_ALLREDUCE,
+    .options_bytes = sizeof(cs_planned_options),
+    .check         = planned_check,
+    .open          = planned_open,
+    .next_block    = planned_next_block,
+    .close         = planned_close,
+};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* whatif/whatif.h -- a job of many iterations on NICs that fail: what each policy makes of it.
+ *
+ * An iteration computes, then calls AllReduce; `overlap` is the part of the compute time beside
+ * which calls may already run. A policy decides which schedule each call runs, when the job stands
+ * still and which servers take part. Its result is a list of pieces that cover the time from 0 to
+ * the end of the job without a gap; the iterations of all pieces add up to those that were done.
+ * What is exact and what is left out: sim/doc/whatif.md.
+ */
+#ifndef CS_WHATIF_WHATIF_H
+#define CS_WHATIF_WHATIF_H
+
+#include "config/whatif_json.h"
+
+/* What happens in a piece: enum, and how reasons put it. */
+#define CS_PIECE_MAP(X)                                 \
+    X(HEALTHY, "the ring on healthy NICs")              \
+    X(DEGRADED, "the ring on degraded NICs")            \
+    X(ADAPTED, "the policy's own schedule")             \
+    X(SMALLER, "without the excluded servers")          \
+    X(ABORTED, "work of an iteration that was dropped") \
+    X(RESTART, "stopped to restart")                    \
+    X(STUCK, "stuck for ever")
+
+typedef enum cs_piece_kind {
+#define X(id, text) CS_PIECE_##id,
+    CS_PIECE_MAP(X)
+#undef X
+        CS_PIECE_COUNT
+} cs_piece_kind;
+
+/* Iterations of equal duration, one iteration across a change, or a stop. */
+typedef struct cs_piece {
+    double from_s, until_s;
+    double iterations;      /* whole jobs' worth: an iteration without k of p servers counts
+                               (p - k) / p */
+    double        held_s;   /* of its time, calls were held back until a repair */
+    uint32_t      excluded; /* servers that do not take part */
+    cs_piece_kind kind;
+} cs_piece;
+
+typedef struct cs_whatif_line {
+    cs_policy   policy;
+    bool        is_available;   /* false: `note` says why, and the rest is empty */
+    bool        is_finished;    /* all iterations were done */
+    uint32_t    place;          /* 1 is best; 0 for the reference and what is not available */
+    double      total_s;        /* until the end or the horizon; INFINITY: never */
+    double      iterations;     /* done by then */
+    double      lost_gpu_hours; /* spent, less what the work done costs on healthy NICs */
+    const char *reason;         /* one line */
+    const char *note;           /* or NULL */
+    cs_piece   *pieces;
+    size_t      n_pieces;
+} cs_whatif_line;
+
+typedef struct cs_whatif_report {
+    cs_arena       arena;
+    double         healthy_call_s, healthy_iteration_s;
+    uint64_t       replays;
+    cs_whatif_line lines[CS_POLICY_COUNT]; /* the reference, then by place, then not available */
+    size_t         n_lines;
+} cs_whatif_report;
+
+/* Run a job under every policy that it wants. The caller owns the report (cs_whatif_free) on
+ * CS_OK. Time grows with the number of changes, not of iterations. */
+CS_API CS_MUST_CHECK cs_status cs_whatif_run(const cs_whatif_job *job, cs_whatif_report *report_p,
+                                             cs_error *err);
+
+/* `{0}` is allowed. */
+CS_API void cs_whatif_free(cs_whatif_report *report);
+
+/* How a kind is called. */
+CS_API const char *cs_piece_text(cs_piece_kind kind);
+
+#endif

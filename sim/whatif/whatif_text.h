@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* whatif/whatif_text.h -- a what-if report as a table, as JSON and as CSV. */
+#ifndef CS_WHATIF_WHATIF_TEXT_H
+#define CS_WHATIF_WHATIF_TEXT_H
+
+#include "base/text.h"
+#include "whatif/whatif.h"
+
+/* The ranking with its reasons, then the throughput over time (at most 12 pieces a policy). */
+CS_API void cs_whatif_table(const cs_whatif_job *job, const cs_whatif_report *report,
+                            cs_text *text);
+
+/* One object; numbers read back exactly, what never ends is null. */
+CS_API void cs_whatif_json(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text);
+
+/* One line per piece of every policy. */
+CS_API void cs_whatif_csv(const cs_whatif_report *report, cs_text *text);
+
+#endif
