@@ -53,16 +53,22 @@ typedef struct optcc {
     uint32_t       *healthy; /* [H] servers of the nodes */
 } optcc;
 
-/* The slow servers and their slowdowns, ascending. Returns how many; arrays may be NULL. */
+/* The slow servers and their slowdowns, ascending. Returns how many; arrays may be NULL. O(faults
+ * squared), which are few, and sorted by server. */
 static uint32_t find_slow(const cs_scenario *scenario, uint32_t *servers, double *ratios)
 {
-    uint32_t count = 0;
+    uint32_t count = 0, next = 0;
 
-    for (uint32_t r = 0; r < cs_n_servers(&scenario->cluster) && count < MAX_SLOW; r++) {
-        double ratio = cs_slow_ratio_always(scenario, r);
+    for (size_t i = 0; i < scenario->n_faults && count < MAX_SLOW; i++) {
+        uint32_t server = scenario->faults[i].rank / scenario->cluster.gpus_per_server;
+        if (server < next) {
+            continue;
+        }
+        next         = server + 1;
+        double ratio = cs_slow_ratio_always(scenario, server);
         if (ratio > 1) {
             if (servers != NULL) {
-                servers[count] = r;
+                servers[count] = server;
             }
             if (ratios != NULL) {
                 ratios[count] = ratio;

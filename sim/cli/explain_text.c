@@ -3,6 +3,7 @@
 #include "cli/explain_text.h"
 
 #include "base/alloc.h"
+#include "cs/bound.h"
 #include "replay/explain.h"
 #include "results/port_stats.h"
 
@@ -83,6 +84,25 @@ static void add_path(cs_text *text, const cs_path_step *steps, size_t count)
     }
 }
 
+/* What proves how good the time is: the bound, what it counts, and what it assumes. */
+static void add_bound(cs_text *text, const cs_result *result)
+{
+    for (size_t i = 0; cs_bounds[i] != NULL; i++) {
+        const cs_bound *b = cs_bounds[i];
+        if (strcmp(b->name, result->bound) != 0) {
+            continue;
+        }
+        cs_text_add(text, "# bound %s, %.3f us: %s\n#   (%s; %s)\n", b->name, result->bound_s * 1e6,
+                    b->summary, b->assumption, b->source);
+    }
+    if (result->gap <= 1 + 1e-9) {
+        cs_text_add(text, "# optimal: no schedule can be faster in this scenario\n");
+    } else if (!isnan(result->gap)) {
+        cs_text_add(text, "# no schedule can be faster by more than %.3f %%\n",
+                    100 * (1 - 1 / result->gap));
+    }
+}
+
 cs_status cs_explain_text_add(cs_explain_text *explain, const cs_result *result, cs_text *text,
                               cs_error *err)
 {
@@ -98,6 +118,7 @@ cs_status cs_explain_text_add(cs_explain_text *explain, const cs_result *result,
             cs_text_add(text, ", %.4f x the bound %s", result->gap, result->bound);
         }
         cs_text_add(text, "\n");
+        add_bound(text, result);
         add_path(text, steps, count);
         cs_port_stats_text(text, &explain->stats, result->elapsed_s, SHOWN_PORTS);
     }
