@@ -76,13 +76,6 @@ static cs_status broadcast_open(const cs_scenario *scenario, const void *options
     return CS_OK;
 }
 
-static void put_fence(cs_block *block, uint32_t except, double cost_s)
-{
-    block->transfers[0].flags |= CS_FENCE;
-    block->fence_except = except;
-    block->fence_s      = cost_s;
-}
-
 /* A whole buffer from one rank to another. */
 static void add_buffer(broadcast *b, cs_block *block, uint32_t src, uint32_t dst, cs_op op,
                        uint32_t flags)
@@ -113,7 +106,7 @@ static void add_exchange(broadcast *b, cs_block *block)
     uint32_t own = b->chunks == 1 ? CS_OWN_SRC | CS_OWN_DST : CS_OWN_DST;
 
     add_buffer(b, block, holder_rank(b, 0), holder_rank(b, 1), CS_OP_EXCHANGE, own | CS_DONE_SRC);
-    put_fence(block, CS_FENCE_ALL, b->options.phase_barrier_s);
+    cs_late_fence(block, CS_FENCE_ALL, b->options.phase_barrier_s);
     b->holders = 2;
     b->round++;
 }
@@ -141,7 +134,7 @@ static void broadcast_next_block(void *state, cs_block *block)
     b->in_ring   = b->in_ring && cs_ring_pass_next(&b->ring, block);
     if (b->in_ring) {
         if (is_first) {
-            put_fence(block, b->options.straggler, b->options.entry_barrier_s);
+            cs_late_fence(block, b->options.straggler, b->options.entry_barrier_s);
         }
     } else if (b->holders == 0) {
         add_exchange(b, block);

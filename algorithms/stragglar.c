@@ -143,13 +143,6 @@ static cs_status stragglar_open(const cs_scenario *scenario, const void *options
     return CS_OK;
 }
 
-static void put_fence(cs_block *block, uint32_t except, double cost_s)
-{
-    block->transfers[0].flags |= CS_FENCE;
-    block->fence_except = except;
-    block->fence_s      = cost_s;
-}
-
 static void next_pre_block(stragglar *s, cs_block *block)
 {
     bool is_first = s->ring.step == 0 && s->ring.position == 0;
@@ -157,7 +150,7 @@ static void next_pre_block(stragglar *s, cs_block *block)
     if (!cs_ring_pass_next(&s->ring, block)) {
         s->phase = STEADY;
     } else if (is_first) {
-        put_fence(block, s->options.straggler, s->options.entry_barrier_s);
+        cs_late_fence(block, s->options.straggler, s->options.entry_barrier_s);
     }
 }
 
@@ -181,7 +174,7 @@ static void add_exchange(stragglar *s, cs_block *block)
         .flags     = (uint8_t)(own | CS_DONE_SRC | CS_DONE_DST),
         .op_fabric = cs_op_fabric(CS_OP_EXCHANGE, cs_fabric_of(&c->cluster, owner, late))};
     if (r == 0) {
-        put_fence(block, CS_FENCE_ALL, s->options.phase_barrier_s);
+        cs_late_fence(block, CS_FENCE_ALL, s->options.phase_barrier_s);
     }
     s->next_role = 1;
 }

@@ -36,6 +36,15 @@ static inline uint32_t cs_rank_of_label(uint32_t label, uint32_t straggler, uint
     return label == n - 1 ? straggler : label + (label >= straggler);
 }
 
+/* Put a barrier of all ranks but `except` (CS_FENCE_ALL: of all) before the block's first transfer,
+ * which must be there. */
+static inline void cs_late_fence(cs_block *block, uint32_t except, double cost_s)
+{
+    block->transfers[0].flags |= CS_FENCE;
+    block->fence_except = except;
+    block->fence_s      = cost_s;
+}
+
 /* When the main phase begins, if the pre-phase takes `pre_s` after barrier 1. (Two ranks have no
  * pre-phase, so no barrier before it.) */
 double cs_late_main_start_s(const cs_scenario *scenario, const cs_late_options *options,
