@@ -197,6 +197,24 @@ static cs_status make_plan(const cs_scenario *scenario, const cs_optcc_shape *sh
     return cs_accept_slots(scenario, "optcc", slots, err);
 }
 
+/* Refuse more sections than bytes before anything is counted in 32 bits. */
+static cs_status check_rounds(const cs_optcc_setting *t, const optcc_options *o, cs_error *err)
+{
+    uint64_t rounds = 1, per_round = (uint64_t)t->p - t->m - 1;
+
+    if (o->rounds != CS_AUTO) {
+        rounds = o->rounds;
+    } else if (o->segments != CS_AUTO) {
+        rounds = cs_optcc_rounds_of_segments(t->p, t->m, o->segments);
+    }
+    if (rounds > 1 && (rounds * per_round > t->bytes || rounds * per_round > UINT32_MAX / 64)) {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options.segments",
+                       "%llu sections of %llu bytes: fewer segments are accepted",
+                       (unsigned long long)(rounds * per_round), (unsigned long long)t->bytes);
+    }
+    return CS_OK;
+}
+
 static cs_status optcc_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                              cs_error *err)
 {
@@ -215,9 +233,17 @@ static cs_status optcc_check(const cs_scenario *scenario, void *options, cs_plan
     if (m == 0 || p < m + 2) { /* with one server no NIC is used */
         return fall_back(scenario, o, plan);
     }
+    if (m == MAX_SLOW) {
+        return CS_FAIL(err, CS_ENOTSUP, "faults", "optcc accepts fewer than %d slow servers",
+                       MAX_SLOW);
+    }
     bool             fixed   = o->segments != CS_AUTO || o->rounds != CS_AUTO;
     cs_optcc_setting setting = setting_of(scenario, ratios, m);
-    cs_optcc_shape   shape   = lengthen(choose_shape(scenario, &setting, o), scenario);
+    status                   = check_rounds(&setting, o, err);
+    if (status != CS_OK) {
+        return status;
+    }
+    cs_optcc_shape shape = lengthen(choose_shape(scenario, &setting, o), scenario);
     bool is_tiny = (uint64_t)shape.n_chunks * o->copies * setting.gpus_per_server > scenario->bytes;
     if (!fixed && is_tiny) {
         return fall_back(scenario, o, plan);

@@ -331,8 +331,10 @@ static double r2ccl_closed_form_s(const cs_scenario *scenario, const void *optio
     cs_r2ccl_setting t = setting_of(scenario, &slow);
     double           p = t.p, t0 = 2 * (p - 1) / p * (double)t.bytes * t.s_per_byte;
 
-    (void)options;
-    if (t.other_ratio > 1 || !cs_faults_constant(scenario) || cs_last_arrival(scenario) > 0) {
+    bool is_ring = ((const r2ccl_options *)options)->chosen == CHOSEN_RING;
+
+    if (is_ring || t.other_ratio > 1 || !cs_faults_constant(scenario) ||
+        cs_last_arrival(scenario) > 0) {
         return (double)NAN;
     }
     return t0 * (1 + p * (t.slow_ratio - 1) / (2 * (p - 1)));

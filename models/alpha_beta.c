@@ -188,14 +188,20 @@ static double alpha_beta_latency_s(const cs_scenario *scenario, const void *opti
     return scenario->cluster.fabrics[fabric].alpha_s;
 }
 
+static bool alpha_beta_closed_forms_hold(const void *options)
+{
+    return ((const alpha_beta_options *)options)->propagation_s == 0;
+}
+
 const cs_model cs_model_alpha_beta = {
     .name    = "alpha-beta",
     .summary = "Hockney: a transfer holds both its ports for alpha + bytes/rate; leaves out links "
                "inside the network, congestion, CPU and SM overhead",
     .source  = "R. W. Hockney, The communication challenge for MPP, Parallel Computing 20 (1994)",
     .options = alpha_beta_table,
-    .options_bytes    = sizeof(alpha_beta_options),
-    .serve            = alpha_beta_serve,
-    .latency_s        = alpha_beta_latency_s,
-    .alpha_holds_port = true,
+    .options_bytes     = sizeof(alpha_beta_options),
+    .serve             = alpha_beta_serve,
+    .latency_s         = alpha_beta_latency_s,
+    .closed_forms_hold = alpha_beta_closed_forms_hold,
+    .alpha_holds_port  = true,
 };

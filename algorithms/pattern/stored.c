@@ -115,6 +115,28 @@ static cs_status check_ends(const cs_stored *s, const cs_transfer *t, cs_error *
         return CS_FAIL(err, CS_EINVAL, "fabric", "ranks %u and %u have no NVLink between them",
                        t->src, t->dst);
     }
+    if (cs_transfer_fabric(t) == CS_NIC && g > 1 && t->src / g == t->dst / g) {
+        return CS_FAIL(err, CS_EINVAL, "fabric", "ranks %u and %u of one server talk over NVLink",
+                       t->src, t->dst);
+    }
+    return CS_OK;
+}
+
+/* A part of a message must follow a part between the same ends, in the same round. */
+static cs_status check_join(const cs_stored *s, const cs_transfer *t, cs_error *err)
+{
+    const cs_transfer *before = s->n_transfers > 0 ? &s->transfers[s->n_transfers - 1] : NULL;
+
+    if ((t->flags & CS_JOIN) == 0) {
+        return CS_OK;
+    }
+    if (before == NULL || before->src != t->src || before->dst != t->dst ||
+        before->round != t->round || cs_transfer_op(t) == CS_OP_EXCHANGE ||
+        cs_transfer_op(before) == CS_OP_EXCHANGE || (t->flags & (CS_FENCE | CS_SHARED)) != 0) {
+        return CS_FAIL(err, CS_EINVAL, "join",
+                       "there is no copy or reduce from %u to %u right before it in round %u",
+                       t->src, t->dst, t->round);
+    }
     return CS_OK;
 }
 
@@ -139,7 +161,8 @@ static cs_status check_transfer(const cs_stored *s, const cs_transfer *t, cs_err
         return CS_FAIL(err, CS_EINVAL, "bytes", "%llu is more than 2^53 - 1",
                        (unsigned long long)t->bytes);
     }
-    return check_ends(s, t, err);
+    cs_status status = check_ends(s, t, err);
+    return status == CS_OK ? check_join(s, t, err) : status;
 }
 
 /* Room for one more. */
@@ -184,7 +207,7 @@ cs_status cs_stored_add(cs_stored *s, const cs_transfer *transfer, const cs_stor
         cs_transfer *t = &s->transfers[s->n_transfers];
         t->src_slot    = (uint16_t)t->chunk;
         t->dst_slot    = (uint16_t)t->chunk;
-        t->flags &= CS_SHARED | CS_FENCE;
+        t->flags &= CS_SHARED | CS_FENCE | CS_JOIN;
     }
     s->n_transfers++;
     return CS_OK;
@@ -252,6 +275,7 @@ cs_status cs_stored_finish(cs_stored *s, size_t *bad_p, cs_error *err)
         uses |= cs_transfer_op(t) == CS_OP_EXCHANGE ? CS_USES_EXCHANGE : 0;
         uses |= (t->flags & CS_SHARED) != 0 ? CS_USES_SHARED : 0;
         uses |= t->span > 1 ? CS_USES_SPAN : 0;
+        uses |= (t->flags & CS_JOIN) != 0 ? CS_USES_JOIN : 0;
         s->is_scalable =
             s->is_scalable && t->bytes == cs_split_range(s->bytes, s->n_chunks, t->chunk, t->span);
     }
@@ -339,6 +363,9 @@ static void stored_next_block(void *state, cs_block *block)
     }
     if (st->next_fence < s->n_fences && s->fences[st->next_fence].index < end) {
         end = s->fences[st->next_fence].index;
+    }
+    while (end < s->n_transfers && end > from + 1 && (s->transfers[end].flags & CS_JOIN) != 0) {
+        end--; /* a message stays in one block */
     }
     block->count = end - from;
     if (block->count > 0) {

@@ -16,6 +16,8 @@
 #define MIN_BANDWIDTH_BPS 1.0
 #define MAX_BANDWIDTH_BPS 1e15
 #define MAX_SLOW_RATIO    1e9
+#define MAX_TIME_S        1e6
+#define MAX_LINKS         ((uint64_t)1 << 28)
 
 static const char *const names[] = {
 #define X(id, name, perf) [CS_##id] = name,
@@ -130,6 +132,11 @@ static cs_status check_cluster(const cs_cluster *cluster, cs_error *err)
     if (status == CS_OK && g > 1) {
         status = check_fabric(&cluster->fabrics[CS_NVLINK], "nvlink", err);
     }
+    if (status == CS_OK && g > 1 && cluster->fabrics[CS_NVLINK].kind == CS_DIRECT &&
+        (uint64_t)n * g > MAX_LINKS) {
+        return CS_FAIL(err, CS_EINVAL, "cluster.nvlink.kind",
+                       "direct: %u GPUs with %u links each; at most 2^28 links are accepted", n, g);
+    }
     return status;
 }
 
@@ -156,10 +163,10 @@ static cs_status check_arrivals(const cs_scenario *s, cs_error *err)
 
     for (uint32_t rank = 0; s->arrival_s != NULL && rank < s->cluster.n_ranks; rank++) {
         double arrival_s = s->arrival_s[rank];
-        if (!isfinite(arrival_s) || arrival_s < 0) {
+        if (!(arrival_s >= 0 && arrival_s <= MAX_TIME_S)) {
             return CS_FAIL(err, CS_EINVAL, "arrivals",
-                           "rank %u arrives at %.15g s: accepted are finite times from 0 on", rank,
-                           arrival_s);
+                           "rank %u arrives at %.15g s: accepted are finite times from 0 to 1e6 s",
+                           rank, arrival_s);
         }
         first_s = fmin(first_s, arrival_s);
     }
@@ -184,10 +191,10 @@ static cs_status check_fault(const cs_fault *fault, const cs_cluster *cluster, c
         return CS_FAIL(err, CS_EINVAL, where, "slowdown %.15g of rank %u is outside [1, %.15g]",
                        fault->slow_ratio, fault->rank, MAX_SLOW_RATIO);
     }
-    if (!(fault->from_s >= 0 && isfinite(fault->from_s))) {
+    if (!(fault->from_s >= 0 && fault->from_s <= MAX_TIME_S)) {
         return CS_FAIL(
             err, CS_EINVAL, where,
-            "the fault of rank %u begins at %.15g s: accepted are finite times from 0 on",
+            "the fault of rank %u begins at %.15g s: accepted are finite times from 0 to 1e6 s",
             fault->rank, fault->from_s);
     }
     if (!(fault->until_s > fault->from_s)) {

@@ -25,6 +25,9 @@ static cs_status context_of(const cs_case *c, cs_bound_context *context, cs_erro
     cs_plan    plan    = {0};
     cs_status  status  = c->algorithm->check(&c->scenario, &options, &plan, err);
 
+    if (status == CS_OK && c->model->check != NULL) {
+        status = c->model->check(&c->scenario, &c->model_options, err);
+    }
     if (status != CS_OK) {
         return status;
     }

@@ -40,9 +40,10 @@ typedef struct job {
     cs_stored         *schedule;
     cs_result         *results;
     char (*settings)[CS_SETTING_BYTES]; /* of each result */
-    size_t  count;
-    cs_text text; /* what is printed */
-    cs_text notes;
+    uint64_t *keys;                     /* likewise */
+    size_t    count;
+    cs_text   text; /* what is printed */
+    cs_text   notes;
 } job;
 
 static cs_status read_args(job *j, int count, char *const *words, cs_error *err)
@@ -74,8 +75,15 @@ static cs_status use_schedule(job *j, cs_error *err)
 {
     cs_config *config = j->choice.config;
     char       text[32];
-    cs_status  status = cs_schedule_load(j->schedule_path, &j->schedule, err);
+    cs_status  status = CS_OK;
 
+    if (j->choice.algorithms != NULL || j->choice.ranks != NULL) {
+        return CS_FAIL(
+            err, CS_EINVAL, "--schedule",
+            "brings its own schedule and ranks: --algorithm and --ranks are not accepted "
+            "with it");
+    }
+    status = cs_schedule_load(j->schedule_path, &j->schedule, err);
     if (status != CS_OK) {
         return status;
     }
@@ -188,11 +196,14 @@ static bool same_table(const job *j, const cs_case *a, const cs_case *b)
 
     cs_setting_text(&a->scenario, text_a, sizeof text_a);
     cs_setting_text(&b->scenario, text_b, sizeof text_b);
+    const char *tail_a = strstr(text_a, "/s"), *tail_b = strstr(text_b, "/s"); /* behind the rate */
     return a->algorithm == b->algorithm && a->model == b->model &&
            a->scenario.collective == b->scenario.collective && x->n_ranks == y->n_ranks &&
            x->gpus_per_server == y->gpus_per_server && (is_calibrated || same_fabrics(x, y)) &&
            memcmp(a->options.bytes, b->options.bytes, sizeof a->options.bytes) == 0 &&
-           strcmp(text_a, text_b) == 0;
+           memcmp(a->model_options.bytes, b->model_options.bytes, sizeof a->model_options.bytes) ==
+               0 &&
+           a->scenario.root == b->scenario.root && strcmp(tail_a, tail_b) == 0;
 }
 
 /* Print the table of the results [first, last] if the next case begins another one. */
@@ -224,6 +235,7 @@ static cs_status run_all(job *j, cs_error *err)
         status    = run_index(j, i, &c, err);
         if (status == CS_OK) {
             cs_setting_text(&c.scenario, j->settings[i], sizeof j->settings[i]);
+            j->keys[i] = cs_setting_key(&c.scenario, &j->results[i]);
         }
         if (status == CS_OK && j->format == TABLE) {
             status = finish_table(j, &first, i, &c, err);
@@ -236,7 +248,8 @@ static cs_status run_all(job *j, cs_error *err)
 static void format_rest(job *j)
 {
     if (j->format == TABLE) {
-        cs_comparison(&j->text, j->results, (const char(*)[CS_SETTING_BYTES])j->settings, j->count);
+        cs_comparison(&j->text, j->results, (const char(*)[CS_SETTING_BYTES])j->settings, j->keys,
+                      j->count);
     }
     if (j->format == JSON) {
         cs_results_json(&j->text, j->results, j->count);
@@ -264,7 +277,8 @@ static cs_status run_job(job *j, cs_error *err)
     }
     j->results  = CS_NEW(cs_result, j->count);
     j->settings = cs_calloc(j->count, sizeof *j->settings);
-    if (j->results == NULL || j->settings == NULL) {
+    j->keys     = CS_NEW(uint64_t, j->count);
+    if (j->results == NULL || j->settings == NULL || j->keys == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", j->count);
     }
     const char *calibration = cs_config_text(j->choice.config, "calibration");
@@ -318,6 +332,7 @@ static int run_run(int count, char *const *words)
     cs_stored_free(j.schedule);
     cs_free(j.results);
     cs_free(j.settings);
+    cs_free(j.keys);
     cs_text_free(&j.text);
     cs_text_free(&j.notes);
     return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);

@@ -99,6 +99,11 @@ static cs_status read_args(job *j, int count, char *const *words, cs_error *err)
     if (j->options.path == NULL) {
         return CS_FAIL(err, CS_EINVAL, "--output", "is missing: sweep CONFIG -o FILE.db");
     }
+    if (j->options.path[0] == '\0' || j->options.path[0] == ':' ||
+        strncmp(j->options.path, "file:", 5) == 0) {
+        return CS_FAIL(err, CS_EINVAL, "--output", "'%s' is not the name of a file",
+                       j->options.path);
+    }
     return CS_OK;
 }
 

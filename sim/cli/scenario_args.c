@@ -340,6 +340,29 @@ static cs_status set_size_range(cs_scenario_choice *choice, cs_error *err)
     return status;
 }
 
+static bool is_set(const cs_scenario_choice *choice, const char *path)
+{
+    for (size_t i = 0; i < choice->n_set; i++) {
+        if (strcmp(choice->set[i].path, path) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A calibration brings alpha and bandwidth: no second source is accepted. */
+static cs_status refuse_contradictions(const cs_scenario_choice *choice, cs_error *err)
+{
+    bool sets_nic = is_set(choice, "cluster.nic.alpha") || is_set(choice, "cluster.nic.bandwidth");
+
+    if (is_set(choice, "calibration") && sets_nic) {
+        return CS_FAIL(
+            err, CS_EINVAL, "--calibration",
+            "brings alpha and bandwidth: --alpha and --bandwidth are not accepted with it");
+    }
+    return CS_OK;
+}
+
 cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err)
 {
     cs_status status = choice->config_path != NULL
@@ -352,6 +375,12 @@ cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err)
     }
     if (status == CS_OK && choice->ranks != NULL) {
         status = set_list(choice->config, "cluster.ranks", choice->ranks, false, "--ranks", err);
+    }
+    if (status == CS_OK && choice->sizes != NULL && choice->min_bytes != NULL) {
+        status = CS_FAIL(err, CS_EINVAL, "--min-bytes", "sizes are given by --bytes already");
+    }
+    if (status == CS_OK) {
+        status = refuse_contradictions(choice, err);
     }
     if (status == CS_OK && choice->sizes != NULL) {
         status = set_list(choice->config, "bytes", choice->sizes, true, "--bytes", err);

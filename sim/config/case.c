@@ -33,6 +33,14 @@ static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_c
     if (cs_reading_failed(r) || config->calibration == NULL) {
         return;
     }
+    if (c->scenario.cluster.gpus_per_server > 1) {
+        CS_REFUSE(
+            r, &field, CS_ENOTSUP,
+            "describes one port per GPU and no NVLink beside it: gpus_per_server 1 is accepted, "
+            "not %u",
+            c->scenario.cluster.gpus_per_server);
+        return;
+    }
     if (cs_calibration_apply(config->calibration, c->scenario.collective,
                              c->scenario.cluster.n_ranks, c->scenario.bytes, &nic->alpha_s,
                              &nic->bandwidth_Bps, &wrong) != CS_OK) {

@@ -24,8 +24,8 @@ static const char *const head_keys[] = {
     "bytes",  "root",    "slots",      "starts_own", "transfers", "gpus_per_server",
 };
 static const char *const transfer_keys[] = {
-    "round",  "src",   "dst",          "chunk",   "span",     "op",       "fabric", "bytes",
-    "shared", "fence", "fence_except", "fence_s", "src_slot", "dst_slot", "own",    "done",
+    "round", "src",          "dst",     "chunk",    "span",     "op",  "fabric", "bytes", "shared",
+    "fence", "fence_except", "fence_s", "src_slot", "dst_slot", "own", "done",   "join",
 };
 static const char *const formats[] = {"collsim-schedule"};
 static const char *const ops[]     = {
@@ -247,18 +247,20 @@ static void read_slots(cs_reading *r, const cs_field *item, const cs_stored *s, 
 
 static void read_fence(cs_reading *r, const cs_field *item, cs_transfer *t, cs_stored_fence *fence)
 {
-    bool     has_fence = false, is_shared = false;
+    bool     has_fence = false, is_shared = false, joins = false;
     cs_field cost = cs_field_get(item, "fence_s");
 
     *fence = (cs_stored_fence){.except = CS_FENCE_ALL};
     cs_read_bool(r, item, "shared", &is_shared);
+    cs_read_bool(r, item, "join", &joins);
     cs_read_bool(r, item, "fence", &has_fence);
     cs_read_u32(r, item, "fence_except", 0, CS_FENCE_ALL - 1, &fence->except);
     cs_read_time(r, item, "fence_s", &fence->cost_s);
     if (!cs_reading_failed(r) && !(fence->cost_s >= 0 && isfinite(fence->cost_s))) {
         CS_REFUSE(r, &cost, CS_EINVAL, "%.15g is outside [0, infinity)", fence->cost_s);
     }
-    t->flags = (uint8_t)(t->flags | (is_shared ? CS_SHARED : 0) | (has_fence ? CS_FENCE : 0));
+    t->flags = (uint8_t)(t->flags | (is_shared ? CS_SHARED : 0) | (has_fence ? CS_FENCE : 0) |
+                         (joins ? CS_JOIN : 0));
 }
 
 static void read_place(cs_reading *r, const cs_field *item, const cs_stored *s, cs_transfer *t)

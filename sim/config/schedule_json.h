@@ -8,7 +8,8 @@
  * algorithm, root and gpus_per_server may be left out. A transfer moves `span` chunks (1) by
  * `op` (copy, reduce, exchange) over `fabric` (nic, nvlink; what joins the two ranks); `bytes`
  * is the chunks' share of the buffer unless given. "shared": true puts it in the fan-out and
- * fan-in group of its round; "fence": true puts a barrier of all ranks (but "fence_except")
+ * fan-in group of its round; "join": true makes it one message with the transfer before it;
+ * "fence": true puts a barrier of all ranks (but "fence_except")
  * before it, which costs "fence_s". The order of the list is the order of the stream.
  *
  * Chunks stay in place: a rank that sends chunk c sends what it has got for c so far. A schedule

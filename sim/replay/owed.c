@@ -33,19 +33,3 @@ bool cs_is_owed(const cs_scenario *scenario, uint32_t n_chunks, uint32_t chunk, 
     }
     return true;
 }
-
-bool cs_owed_chunks_fit(const cs_scenario *scenario, uint32_t n_chunks)
-{
-    uint32_t n = scenario->cluster.n_ranks;
-
-    switch (scenario->collective) {
-    case CS_ALLGATHER:
-    case CS_REDUCESCATTER: return n_chunks % n == 0;
-    case CS_ALLTOALL: return n_chunks == n * n;
-    case CS_ALLREDUCE:
-    case CS_BROADCAST:
-    case CS_REDUCE:
-    case CS_COLLECTIVE_COUNT: break;
-    }
-    return n_chunks >= 1;
-}

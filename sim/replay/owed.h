@@ -17,7 +17,4 @@ uint32_t cs_owed_contributor(const cs_scenario *scenario, uint32_t n_chunks, uin
 /* Is the final value of the chunk owed to the rank (and not already its own)? */
 bool cs_is_owed(const cs_scenario *scenario, uint32_t n_chunks, uint32_t chunk, uint32_t rank);
 
-/* Can the collective be split in so many chunks? (Blocks need a multiple of n_ranks.) */
-bool cs_owed_chunks_fit(const cs_scenario *scenario, uint32_t n_chunks);
-
 #endif

@@ -175,7 +175,7 @@ double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)
     for (uint32_t r = 0; r < ports->n_ranks; r++) {
         latest = r == except ? latest : fmax(latest, latest_of_rank(ports, r));
     }
-    latest += cost_s;
+    latest = fmax(latest, ports->last_end_s) + cost_s;
     for (uint32_t r = 0; r < ports->n_ranks; r++) {
         if (r != except) {
             set_ports_of_rank(ports, r, latest);

@@ -105,6 +105,10 @@ static cs_status record_block(void *user, const cs_block *block, const cs_interv
 
         trace->records[trace->n_records++] =
             (record){*t, intervals[i], block->fence_s, block->fence_except};
+        if (!(intervals[i].end_s <= CS_CHROME_TRACE_MAX_S)) {
+            return CS_FAIL(err, CS_EINVAL, "trace", "a message ends after %g s; at most %g s fit",
+                           intervals[i].end_s, CS_CHROME_TRACE_MAX_S);
+        }
         trace->n_messages += cs_transfer_op(t) == CS_OP_EXCHANGE ? 2 : 1;
     }
     if (trace->n_messages > CS_CHROME_TRACE_MAX_MESSAGES) {

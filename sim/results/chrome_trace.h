@@ -14,6 +14,9 @@
 /* A run with more messages than this is refused: no viewer opens its timeline. */
 #define CS_CHROME_TRACE_MAX_MESSAGES 2000000u
 
+/* Times are kept in picoseconds, which hold 100 days. */
+#define CS_CHROME_TRACE_MAX_S 9e6
+
 typedef struct cs_chrome_trace cs_chrome_trace;
 
 /* An empty timeline. It borrows `scenario` until it is closed; the caller owns it. */

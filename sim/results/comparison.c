@@ -10,9 +10,10 @@ enum { MAX_COLUMNS = 16, NAMED_RANKS = 3 };
 typedef struct view {
     const cs_result *results;
     const char (*settings)[CS_SETTING_BYTES];
-    size_t      n;
-    const char *columns[MAX_COLUMNS]; /* algorithms in the order of their first result */
-    size_t      n_columns;
+    const uint64_t *keys;
+    size_t          n;
+    const char     *columns[MAX_COLUMNS]; /* algorithms in the order of their first result */
+    size_t          n_columns;
 } view;
 
 /* Append to a text of fixed size; what does not fit is cut. */
@@ -27,7 +28,9 @@ void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
     uint32_t n = scenario->cluster.n_ranks, late = 0;
     char     part[48];
 
-    text[0] = '\0';
+    const cs_fabric *nic = &scenario->cluster.fabrics[CS_NIC];
+
+    snprintf(text, text_bytes, "%.4g us, %.4g GB/s", nic->alpha_s * 1e6, nic->bandwidth_Bps / 1e9);
     for (uint32_t r = 0; r < n; r++) {
         late += cs_arrival(scenario, r) > 0;
     }
@@ -49,13 +52,47 @@ void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
     }
 }
 
+static uint64_t mix_bytes(uint64_t key, const void *data, size_t bytes)
+{
+    const unsigned char *at = data;
+
+    for (size_t i = 0; i < bytes; i++) {
+        key = (key ^ at[i]) * 0x100000001b3u;
+    }
+    return key;
+}
+
+static uint64_t mix_number(uint64_t key, double number)
+{
+    return mix_bytes(key, &number, sizeof number);
+}
+
+uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
+{
+    const cs_cluster *c   = &scenario->cluster;
+    uint64_t          key = mix_bytes(0xcbf29ce484222325u, result->model, strlen(result->model));
+
+    key = mix_number(mix_number(key, (double)scenario->collective), scenario->root);
+    key = mix_number(mix_number(key, (double)scenario->bytes), c->n_ranks);
+    key = mix_number(key, c->gpus_per_server);
+    for (int f = 0; f < CS_FABRICS; f++) {
+        key = mix_number(mix_number(key, c->fabrics[f].alpha_s), c->fabrics[f].bandwidth_Bps);
+        key = mix_number(key, (double)c->fabrics[f].kind);
+    }
+    for (uint32_t r = 0; scenario->arrival_s != NULL && r < c->n_ranks; r++) {
+        key = mix_number(key, scenario->arrival_s[r]);
+    }
+    for (size_t i = 0; i < scenario->n_faults; i++) {
+        const cs_fault *fault = &scenario->faults[i];
+        key                   = mix_number(mix_number(key, fault->rank), fault->slow_ratio);
+        key                   = mix_number(mix_number(key, fault->from_s), fault->until_s);
+    }
+    return mix_bytes(key, &result->model_options, sizeof result->model_options);
+}
+
 static bool same_row(const view *v, size_t a, size_t b)
 {
-    const cs_result *x = &v->results[a], *y = &v->results[b];
-
-    return x->ranks == y->ranks && x->bytes == y->bytes &&
-           x->gpus_per_server == y->gpus_per_server && strcmp(x->model, y->model) == 0 &&
-           strcmp(x->collective, y->collective) == 0 && strcmp(v->settings[a], v->settings[b]) == 0;
+    return v->keys[a] == v->keys[b];
 }
 
 static size_t column_of(const view *v, const char *algorithm)
@@ -78,15 +115,19 @@ static void find_columns(view *v)
     }
 }
 
-/* The result of a column in the row of result `first`, the first one that is there. */
+/* The fastest result of a column in the row of result `first`, the first one that is there. */
 static const cs_result *cell(const view *v, size_t first, size_t column)
 {
+    const cs_result *fastest = NULL;
+
     for (size_t i = first; i < v->n; i++) {
-        if (same_row(v, first, i) && column_of(v, v->results[i].algorithm) == column) {
-            return &v->results[i];
+        const cs_result *r = &v->results[i];
+        if (same_row(v, first, i) && column_of(v, r->algorithm) == column &&
+            (fastest == NULL || r->exposed_s < fastest->exposed_s)) {
+            fastest = r;
         }
     }
-    return NULL;
+    return fastest;
 }
 
 static void add_row(cs_text *text, const view *v, size_t first)
@@ -110,10 +151,10 @@ static void add_row(cs_text *text, const view *v, size_t first)
                 v->settings[first]);
 }
 
-void cs_comparison(cs_text *text, const cs_result                  *results,
-                   const char (*settings)[CS_SETTING_BYTES], size_t n)
+void cs_comparison(cs_text *text, const cs_result                           *results,
+                   const char (*settings)[CS_SETTING_BYTES], const uint64_t *keys, size_t n)
 {
-    view v = {.results = results, .settings = settings, .n = n};
+    view v = {.results = results, .settings = settings, .keys = keys, .n = n};
 
     find_columns(&v);
     if (v.n_columns < 2) {

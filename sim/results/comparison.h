@@ -7,16 +7,21 @@
 #include "base/text.h"
 #include "cs/result.h"
 
-enum { CS_SETTING_BYTES = 64 };
+enum { CS_SETTING_BYTES = 96 };
 
-/* Who is late and what is broken, in a few words: "late 7 by 2000 us, nic 0 x 0.5". An empty text
- * when nothing is. */
+/* The NICs, who is late and what is broken, in a few words: "3 us, 450 GB/s, late 7 by 2000 us, nic
+ * 0 / 2". What does not fit is cut. */
 void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes);
 
+/* A number that is the same for scenarios that differ in nothing but the algorithm: arrivals,
+ * faults, cluster, collective, size and the options of the model. */
+uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result);
+
 /* Add the comparison of `n` results as `#` lines (nccl-tests' parsers skip them); `settings` are
- * their cs_setting_text(). Nothing is added when there is only one algorithm. Results are
- * compared when they agree in everything but the algorithm. */
-void cs_comparison(cs_text *text, const cs_result                  *results,
-                   const char (*settings)[CS_SETTING_BYTES], size_t n);
+ * their cs_setting_text(), `keys` their cs_setting_key(). Nothing is added when there is only one
+ * algorithm. Results are compared when their keys agree; of several results of one algorithm (its
+ * options differ) the fastest counts. */
+void cs_comparison(cs_text *text, const cs_result                           *results,
+                   const char (*settings)[CS_SETTING_BYTES], const uint64_t *keys, size_t n);
 
 #endif

@@ -74,6 +74,9 @@ static void add_transfer(const cs_export_list *list, const cs_transfer *t, cs_te
     if (t->bytes != cs_split_range(s->bytes, list->plan->n_chunks, t->chunk, t->span)) {
         cs_text_add(out, ", \"bytes\": %llu", (unsigned long long)t->bytes);
     }
+    if ((t->flags & CS_JOIN) != 0) {
+        cs_text_add(out, ", \"join\": true");
+    }
     if ((t->flags & CS_SHARED) != 0) {
         cs_text_add(out, ", \"shared\": true");
     }

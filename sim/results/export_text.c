@@ -42,7 +42,9 @@ static void add_transfer(const cs_transfer *t, cs_text *out)
     }
     cs_text_add(out, "  %llu bytes  %s  %s%s\n", (unsigned long long)t->bytes,
                 ops[cs_transfer_op(t)], fabrics[cs_transfer_fabric(t)],
-                (t->flags & CS_SHARED) != 0 ? "  shared" : "");
+                (t->flags & CS_SHARED) != 0 ? "  shared"
+                : (t->flags & CS_JOIN) != 0 ? "  joins the one before"
+                                            : "");
 }
 
 cs_status cs_export_text(const cs_export_list *list, cs_text *out, cs_error *err)

@@ -47,6 +47,9 @@ static uint32_t stage_of(const cs_scenario *scenario, const cs_transfer *t, cons
     return 3 * (uint32_t)place + (uint32_t)cs_transfer_op(t);
 }
 
+/* Lanes are found in picoseconds, which hold 100 days. */
+static const double MOST_SECONDS = 9e6;
+
 static cs_status record(void *user, const cs_block *block, const cs_interval *intervals,
                         cs_error *err)
 {
@@ -59,7 +62,12 @@ static cs_status record(void *user, const cs_block *block, const cs_interval *in
                        CS_GRID_MAX_TRANSFERS);
     }
     for (size_t i = 0; i < block->count; i++) {
-        const cs_transfer *t         = &block->transfers[i];
+        const cs_transfer *t = &block->transfers[i];
+        if (!(intervals[i].end_s <= MOST_SECONDS)) {
+            return CS_FAIL(err, CS_ENOTSUP, "format",
+                           "a transfer ends after %g s; at most %g s fit", intervals[i].end_s,
+                           MOST_SECONDS);
+        }
         grid->cells[grid->n_cells++] = (cs_grid_cell){
             .transfer = *t, .when = intervals[i], .stage = stage_of(r->scenario, t, &intervals[i])};
         grid->is_used[cs_transfer_fabric(t)] = true;

@@ -41,9 +41,10 @@ static void set_bound(const cs_run *run, const cs_plan *plan, cs_result *result)
 
 static double closed_form_s(const cs_run *run, const cs_result *result)
 {
-    bool is_default = run->model == cs_models[0];
+    const cs_model *model = run->model;
 
-    if (run->algorithm->closed_form_s == NULL || !is_default) {
+    if (run->algorithm->closed_form_s == NULL || model->closed_forms_hold == NULL ||
+        !model->closed_forms_hold(&result->model_options)) {
         return (double)NAN;
     }
     return run->algorithm->closed_form_s(run->scenario, &result->options);

@@ -7,7 +7,10 @@
 #include "cs/replay.h"
 #include "results/export.h"
 
+#include "cs/result.h"
+
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,13 +188,58 @@ Test(export, slots_are_kept_where_they_are_needed)
 }
 
 /* Everything else that a transfer may say comes back, too. */
+static double replayed_s(const cs_scenario *s, const cs_algorithm *algorithm, const void *options)
+{
+    const cs_run run = {.scenario  = s,
+                        .algorithm = algorithm,
+                        .options   = options,
+                        .model     = cs_models[0],
+                        .verify    = true};
+    cs_result    result;
+    cs_error     err = {0};
+
+    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s", err.message);
+    cr_assert(result.verified);
+    return result.elapsed_s;
+}
+
+/* Messages of several parts stay what they are: OptCC takes the same time from a file. */
+Test(export, joined_messages_come_back)
+{
+    cs_fault    fault = {0, 3, 0, (double)INFINITY};
+    cs_fabric   nic   = {CS_SWITCHED, 3e-6, 1e9};
+    cs_scenario s     = {
+            .bytes = 100000, .faults = &fault, .n_faults = 1, .cluster = {5, 1, {nic, nic}}};
+    const cs_algorithm *optcc  = NULL;
+    cs_stored          *stored = NULL;
+    cs_options          options;
+    cs_plan             plan;
+    cs_error            err  = {0};
+    cs_text             text = {0};
+
+    cr_assert_eq(cs_algorithm_find("optcc", &optcc, &err), CS_OK);
+    cs_options_default(optcc->options, &options);
+    cr_assert_eq(cs_options_set(optcc->options, &options, "rounds", "8", "", &err), CS_OK);
+    double direct_s = replayed_s(&s, optcc, &options);
+    cr_assert_eq(optcc->check(&s, &options, &plan, &err), CS_OK);
+    cr_assert_eq(cs_export_schedule(&s, optcc, &options, &plan, CS_EXPORT_JSON, &text, &err),
+                 CS_OK);
+    cr_assert_not_null(strstr(text.data, "\"join\": true"));
+    cr_assert_eq(cs_schedule_parse(text.data, text.length, "again", &stored, &err), CS_OK, "%s",
+                 err.message);
+    cs_stored_options from_file = {stored};
+    cr_assert_eq(replayed_s(&s, &cs_algorithm_stored, &from_file), direct_s);
+    cs_stored_free(stored);
+    cs_text_free(&text);
+}
+
 Test(export, barriers_groups_and_fabrics_come_back)
 {
     static const char odd[] =
         "{\"format\": \"collsim-schedule\", \"collective\": \"broadcast\", \"root\": 2, \"ranks\": "
         "4,"
         " \"chunks\": 3, \"bytes\": 10, \"gpus_per_server\": 2, \"transfers\": ["
-        "{\"round\":0,\"src\":2,\"dst\":3,\"chunk\":0,\"span\":3,\"fabric\":\"nic\",\"shared\":"
+        "{\"round\":0,\"src\":2,\"dst\":3,\"chunk\":0,\"span\":3,\"fabric\":\"nvlink\",\"shared\":"
         "true},"
         "{\"round\":2,\"src\":2,\"dst\":1,\"chunk\":0,\"span\":3,\"bytes\":99,\"fence\":true,"
         "\"fence_except\":0,\"fence_s\":0.1},"

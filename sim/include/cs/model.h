@@ -75,6 +75,8 @@ typedef struct cs_model {
     /* The part of the model's latency that every message pays even if nothing is sent before
      * it (alpha, or L + 2o), in seconds; bounds use it. */
     double (*latency_s)(const cs_scenario *scenario, const void *options, uint32_t fabric);
+    /* Optional. Do the closed forms of the algorithms hold with these options? NULL: never. */
+    bool (*closed_forms_hold)(const void *options);
     bool alpha_holds_port; /* a message occupies its ports for that long too */
 } cs_model;
 
