@@ -8,7 +8,9 @@
 #include "cli/cli.h"
 #include "cs/replay.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { QUICK = 1, FORMAT, RUNS = 5, QUICK_RUNS = 3, MAX_RUNS = 9, MOST_LIMIT_RANKS = 1024 };
@@ -32,6 +34,7 @@ typedef struct point {
     uint32_t            n_ranks;
     bool                verify, is_late;
     cs_scenario         scenario;
+    cs_fault            fault; /* for the algorithms that are made for slow NICs */
     cs_options          options, model_options;
     cs_plan             plan;
     double              rate, least, most; /* transfers per second: median, least, most */
@@ -102,6 +105,13 @@ static cs_status prepare(point *p, double *arrivals, cs_error *err)
     }
     if (p->algorithm->options != NULL) {
         cs_options_default(p->algorithm->options, &p->options);
+    }
+    for (const cs_option *o = p->algorithm->options; o != NULL && o->name != NULL; o++) {
+        if (strcmp(o->name, "chosen") == 0) {
+            p->fault             = (cs_fault){0, 2, 0, (double)INFINITY};
+            p->scenario.faults   = &p->fault;
+            p->scenario.n_faults = 1;
+        }
     }
     if (p->model->options != NULL) {
         cs_options_default(p->model->options, &p->model_options);
