@@ -54,11 +54,11 @@ static cs_status next_word(bandwidth_line *line, char *word, cs_error *err)
 /* Both values of a line; *count_p is 0 where it is empty. */
 static cs_status read_line(bandwidth_line *line, double *values, size_t *count_p, cs_error *err)
 {
-    static const char *const names[WORDS] = {"time", "rate"};
-    char                     word[WORD_BYTES];
-    cs_status                status = CS_OK;
-    size_t                   count  = 0;
-    *count_p                        = 0;
+    static const char *const names[WORDS]     = {"time", "rate"};
+    char                     word[WORD_BYTES] = "";
+    cs_status                status           = CS_OK;
+    size_t                   count            = 0;
+    *count_p                                  = 0;
 
     while (status == CS_OK && (status = next_word(line, word, err)) == CS_OK && word[0] != '\0') {
         if (count == WORDS) {

@@ -141,14 +141,14 @@ static best choose_rounds(const cs_optcc_setting *t, uint32_t ramp, bool bubbles
     while (most > least && (uint64_t)most * (t->p - t->m - 1) * 2 > t->bytes) {
         most /= 2;
     }
-    for (double r = least; r <= most; r = fmax(r + 1, floor(r * 1.05))) {
-        best other = evaluate(t, (uint32_t)r, ramp, bubbles);
+    for (uint32_t r = least; r <= most; r += r / 20 + 1) {
+        best other = evaluate(t, r, ramp, bubbles);
         if (other.time_s < b.time_s) {
             b = other;
         }
     }
-    for (double r = least; r <= most; r = fmax(r + 1, floor(r * 1.05))) {
-        best other = evaluate(t, (uint32_t)r, ramp, bubbles);
+    for (uint32_t r = least; r <= most; r += r / 20 + 1) {
+        best other = evaluate(t, r, ramp, bubbles);
         if (other.time_s <= GOOD_ENOUGH * b.time_s) {
             return other;
         }

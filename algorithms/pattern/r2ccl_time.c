@@ -36,7 +36,8 @@ uint32_t cs_r2ccl_first_piece(const cs_r2ccl_shape *shape, uint32_t group)
 
 uint32_t cs_r2ccl_largest_group(const cs_r2ccl_shape *shape)
 {
-    return (shape->pieces - 1) / shape->groups + 1;
+    uint32_t groups = shape->groups > 0 ? shape->groups : 1;
+    return (shape->pieces - 1) / groups + 1;
 }
 
 /* The ring of all ranks with the chain beside it. */

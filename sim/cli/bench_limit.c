@@ -47,7 +47,7 @@ double cs_bench_limit_run(cs_bench_limit *limit)
     const double alpha = 3e-6, pace = 1 / 450e9;
     double      *tx = limit->tx, *rx = limit->rx, *ready = limit->ready, last = 0;
 
-    for (uint32_t r = 0; r < limit->n; r++) {
+    for (size_t r = 0; r < limit->n; r++) {
         tx[r] = rx[r] = ready[2 * r] = ready[2 * r + 1] = 0;
     }
     for (uint64_t i = 0; i < limit->count; i++) {

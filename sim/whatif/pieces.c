@@ -27,7 +27,7 @@ static bool grow(cs_pieces *pieces)
         pieces->failed = true;
         return false;
     }
-    if (pieces->n > 0) {
+    if (pieces->n > 0 && pieces->list != NULL) {
         memcpy(list, pieces->list, pieces->n * sizeof *list);
     }
     pieces->list = list;
@@ -60,7 +60,7 @@ void cs_pieces_add(cs_pieces *pieces, const cs_piece *piece)
     if (last != NULL && goes_on(last, &c)) {
         last->until_s = c.until_s;
         last->iterations += c.iterations;
-    } else if (pieces->n < pieces->room || grow(pieces)) {
+    } else if ((pieces->list != NULL && pieces->n < pieces->room) || grow(pieces)) {
         pieces->list[pieces->n++] = c;
     }
 }
