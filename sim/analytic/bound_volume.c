@@ -11,8 +11,9 @@
  * a component of its own, so n - c is at most the number of nodes but e that moved it; a node moves
  * at most 2(t - a_i)/l_i bytes (both directions) and at most x different ones. Sum over the
  * bytes. Only ports of nodes that have arrived work. (1) is stated for T >= a_n, where it is
- * linear: no solver is needed. At t = 0 every port pays one alpha before its first byte arrives.
- * (n - c is also at most the number of transfers before t; that says no more than t = 0.)
+ * linear: no solver is needed. At t = 0 every byte leaves through a sending port that paid one
+ * alpha before its first byte arrived anywhere, so sending ports count for T - a_i - alpha. (n - c
+ * is also at most the number of transfers before t; that says no more than t = 0.)
  *
  * As a function of t the bound is convex between the points a_i and a_i + l_i x/2, so the largest
  * is at one of them: the sums are swept over the sorted points. O(n log n). As e the node that

@@ -146,7 +146,7 @@ static cs_status split_pair(const char *text, const char *origin, char *key, siz
 static cs_status set_option(cs_config *config, const char *prefix, const char *text,
                             const char *origin, cs_error *err)
 {
-    char        path[160], key[96];
+    char        path[160], key[96], name[112];
     const char *value  = NULL;
     cs_status   status = split_pair(text, origin, key, sizeof key, &value, err);
 
@@ -154,7 +154,9 @@ static cs_status set_option(cs_config *config, const char *prefix, const char *t
         return status;
     }
     snprintf(path, sizeof path, "%s%s", prefix, key);
-    return cs_config_set(config, path, value, origin, err);
+    snprintf(name, sizeof name, "%s%s%s", origin, prefix[0] != '\0' ? " " : "",
+             prefix[0] != '\0' ? key : "");
+    return cs_config_set(config, path, value, name, err);
 }
 
 static cs_status add_late(cs_config *config, const char *text, cs_error *err)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The critical path: see replay/explain.h. Ends are compared exactly: a start is one of the
- * times that it waited for, bit for bit. */
+/* The critical path: see replay/explain.h. A cause is the latest end that a start had to wait
+ * for and that is not behind it. Exact on alpha-beta, where a start is one of these times bit for
+ * bit; on models with a latency that holds no port the cause is the same and the gap between its
+ * end and the start is that latency. */
 #include "replay/explain.h"
 
 #include "base/alloc.h"
@@ -28,9 +30,10 @@ struct cs_explain {
     cs_ports           ports; /* only the numbering of the ports */
     cs_arena           arena;
     uint32_t           n_slots;
-    mark              *tx, *rx; /* [n_ports] */
-    mark              *slot;    /* [n_ranks][n_slots] */
-    mark               fence;   /* the last transfer before the last fence, at the fence's time */
+    mark              *tx, *rx;      /* [n_ports] */
+    mark              *slot;         /* [n_ranks][n_slots] */
+    uint32_t           fence_except; /* who did not wait at it */
+    mark               fence; /* the last transfer before the last fence, at the fence's time */
     mark               last;
     node              *nodes;
     size_t             count, room;
@@ -70,17 +73,18 @@ cs_status cs_explain_open(const cs_scenario *scenario, const cs_plan *plan, cs_e
     return CS_OK;
 }
 
-/* Take a candidate when it is later than what is there. */
-static void consider(node *n, mark candidate, cs_wait wait)
+/* Take a candidate when it is later than what is there. What ended after the start was not
+ * waited for: under LogGP a message may leave while its receiving port is busy. */
+static void consider(node *n, double start_s, mark candidate, cs_wait wait)
 {
-    if (candidate.index != NOBODY && candidate.end_s > n->end_s) {
+    if (candidate.index != NOBODY && candidate.end_s > n->end_s && candidate.end_s <= start_s) {
         n->end_s  = candidate.end_s;
         n->before = candidate.index;
         n->wait   = wait;
     }
 }
 
-static void consider_slots(const cs_explain *e, node *n, const cs_transfer *t)
+static void consider_slots(const cs_explain *e, node *n, double start_s, const cs_transfer *t)
 {
     const mark *source = &e->slot[(size_t)t->src * e->n_slots + t->src_slot];
     const mark *sink   = &e->slot[(size_t)t->dst * e->n_slots + t->dst_slot];
@@ -88,30 +92,33 @@ static void consider_slots(const cs_explain *e, node *n, const cs_transfer *t)
 
     for (uint32_t k = 0; k < t->span; k++) {
         if ((t->flags & CS_OWN_SRC) == 0) {
-            consider(n, source[k], CS_WAIT_DATA);
+            consider(n, start_s, source[k], CS_WAIT_DATA);
         }
         if (back && (t->flags & CS_OWN_DST) == 0) {
-            consider(n, sink[k], CS_WAIT_DATA);
+            consider(n, start_s, sink[k], CS_WAIT_DATA);
         }
     }
 }
 
 /* The cause with the latest end; the data before ports, because ties are common in lockstep and
  * the data tell more. `end_s` serves as the time of the best cause until the caller sets it. */
-static node cause_of(const cs_explain *e, const cs_transfer *t, uint32_t tx, uint32_t rx)
+static node cause_of(const cs_explain *e, const cs_transfer *t, double start_s, uint32_t tx,
+                     uint32_t rx)
 {
     double src = cs_arrival(e->scenario, t->src), dst = cs_arrival(e->scenario, t->dst);
     node   n = {.before = NOBODY, .src = t->src, .dst = t->dst, .chunk = t->chunk};
 
     n.round = t->round;
     n.end_s = src > dst ? src : dst;
-    consider_slots(e, &n, t);
-    consider(&n, e->fence, CS_WAIT_FENCE);
-    consider(&n, e->tx[tx], CS_WAIT_TX);
-    consider(&n, e->rx[rx], CS_WAIT_RX);
+    consider_slots(e, &n, start_s, t);
+    if (t->src != e->fence_except && t->dst != e->fence_except) {
+        consider(&n, start_s, e->fence, CS_WAIT_FENCE);
+    }
+    consider(&n, start_s, e->tx[tx], CS_WAIT_TX);
+    consider(&n, start_s, e->rx[rx], CS_WAIT_RX);
     if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
-        consider(&n, e->tx[rx], CS_WAIT_TX);
-        consider(&n, e->rx[tx], CS_WAIT_RX);
+        consider(&n, start_s, e->tx[rx], CS_WAIT_TX);
+        consider(&n, start_s, e->rx[tx], CS_WAIT_RX);
     }
     return n;
 }
@@ -138,7 +145,7 @@ static void add_transfer(cs_explain *e, const cs_transfer *t, const cs_interval 
     uint32_t fabric = cs_transfer_fabric(t);
     uint32_t tx     = cs_port_of(&e->ports, fabric, t->src, t->dst);
     uint32_t rx     = cs_port_of(&e->ports, fabric, t->dst, t->src);
-    node     n      = cause_of(e, t, tx, rx);
+    node     n      = cause_of(e, t, interval->start_s, tx, rx);
 
     n.start_s = interval->start_s;
     n.end_s   = interval->end_s;
@@ -174,7 +181,8 @@ static cs_status explain_block(void *user, const cs_block *block, const cs_inter
         return status;
     }
     if ((block->transfers[0].flags & CS_FENCE) != 0 && e->last.index != NOBODY) {
-        e->fence = e->last;
+        e->fence        = e->last;
+        e->fence_except = block->fence_except;
     }
     for (size_t i = 0; i < block->count; i++) {
         add_transfer(e, &block->transfers[i], &intervals[i]);
