@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* cs/arrivals.h -- when the ranks come to collective after collective, as it was measured.
+ *
+ * A *call* is one collective of one group of ranks. All times of a call count from the first
+ * arrival of that call, so the smallest of every row is 0.
+ */
+#ifndef CS_ARRIVALS_H
+#define CS_ARRIVALS_H
+
+#include "cs/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cs_arrival_trace {
+    uint32_t  n_ranks;   /* >= 2 */
+    size_t    n_calls;   /* >= 1 */
+    double   *arrival_s; /* n_calls rows of n_ranks; finite, >= 0, the smallest of a row is 0 */
+    double   *inside_s;  /* same shape: how long each rank was inside the call; NULL: not known */
+    uint64_t *bytes;     /* n_calls entries: the call's buffer; NULL: not known */
+} cs_arrival_trace;
+
+/* Free what the trace owns (all arrays are cs_alloc's); `{0}` is allowed. */
+CS_API void cs_arrival_trace_free(cs_arrival_trace *trace);
+
+/* Arrival of one rank in one call. */
+static inline double cs_trace_arrival(const cs_arrival_trace *trace, size_t call, uint32_t rank)
+{
+    return trace->arrival_s[call * trace->n_ranks + rank];
+}
+
+#endif
