@@ -2,6 +2,8 @@
 /* What most algorithms check: see accept.h. */
 #include "algorithms/pattern/accept.h"
 
+#include "base/fault.h"
+
 cs_status cs_accept_collective(const cs_scenario *scenario, const char *algorithm,
                                uint32_t collectives, cs_error *err)
 {
@@ -64,6 +66,24 @@ double cs_message_s(const cs_scenario *scenario, uint32_t fabric, uint64_t bytes
 {
     const cs_fabric *f = &scenario->cluster.fabrics[fabric];
     return f->alpha_s + (double)bytes / f->bandwidth_Bps;
+}
+
+bool cs_pace_of_rounds(const cs_scenario *scenario, uint32_t n_chunks, cs_pace *pace)
+{
+    double   last = cs_last_arrival(scenario), slow = 1;
+    uint32_t fabric;
+    bool     holds = cs_is_uniform(scenario, &fabric);
+
+    if (!holds && scenario->cluster.gpus_per_server == 1 && cs_faults_constant(scenario)) {
+        for (size_t i = 0; i < scenario->n_faults; i++) {
+            double ratio = scenario->faults[i].slow_ratio;
+            slow         = ratio > slow ? ratio : slow;
+        }
+        holds = !(last > 0);
+    }
+    const cs_fabric *f = &scenario->cluster.fabrics[fabric];
+    *pace              = (cs_pace){last, f->alpha_s, slow / f->bandwidth_Bps};
+    return holds && scenario->bytes % n_chunks == 0;
 }
 
 uint32_t cs_log2_floor(uint32_t n)

@@ -23,6 +23,18 @@ bool cs_is_uniform(const cs_scenario *scenario, uint32_t *fabric_p);
 /* alpha + bytes / rate on a fabric of the cluster. */
 double cs_message_s(const cs_scenario *scenario, uint32_t fabric, uint64_t bytes);
 
+/* What rounds take in which every rank sends and receives a message, all of one size. */
+typedef struct cs_pace {
+    double start_s; /* the first round begins: at the last arrival */
+    double alpha_s;
+    double s_per_byte;
+} cs_pace;
+
+/* Does a pace hold for such rounds of a buffer in `n_chunks` equal parts? A rank that is late or
+ * whose NIC is slow takes part in every round, so that all are as late or as slow in the end. False
+ * where chunks differ, ranks are late and slow, a NIC's rate changes, or pairs differ. */
+bool cs_pace_of_rounds(const cs_scenario *scenario, uint32_t n_chunks, cs_pace *pace);
+
 uint32_t cs_log2_floor(uint32_t n);
 uint32_t cs_log2_ceil(uint32_t n);
 
