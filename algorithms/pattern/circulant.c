@@ -29,8 +29,7 @@ uint32_t cs_circulant_steps(uint32_t m)
     return cs_log2_ceil(m);
 }
 
-/* s_k = ceil(m / 2^k). */
-static uint32_t skip_after(uint32_t m, uint32_t k)
+uint32_t cs_circulant_skip(uint32_t m, uint32_t k)
 {
     return (uint32_t)(((uint64_t)m + ((uint64_t)1 << k) - 1) >> k);
 }
@@ -38,7 +37,7 @@ static uint32_t skip_after(uint32_t m, uint32_t k)
 /* Blocks that a message of step k carries. */
 static uint32_t width_of(uint32_t m, uint32_t k)
 {
-    return skip_after(m, k - 1) - skip_after(m, k);
+    return cs_circulant_skip(m, k - 1) - cs_circulant_skip(m, k);
 }
 
 double cs_circulant_s(uint32_t m, uint64_t bytes, const cs_pace *pace)
@@ -55,7 +54,7 @@ static stage stage_of(const cs_circulant *c)
 {
     uint32_t q = cs_circulant_steps(c->m), k = c->gathers ? q - c->step : c->step + 1;
     bool     is_own = !c->gathers && !c->has_own;
-    stage    s      = {.distance    = skip_after(c->m, k),
+    stage    s      = {.distance    = cs_circulant_skip(c->m, k),
                        .width       = width_of(c->m, k),
                        .round       = c->first_round + c->step,
                        .op          = c->gathers ? CS_OP_COPY : CS_OP_REDUCE,

@@ -47,6 +47,10 @@ typedef struct cs_circulant {
 /* Steps of either collective: ceil(log2 m). */
 uint32_t cs_circulant_steps(uint32_t m);
 
+/* s_k, 0 <= k <= cs_circulant_steps(m): how far ahead step k of the ReduceScatter sends, and how
+ * many blocks a position works on after it. Step k sends s_(k-1) - s_k blocks. O(1). */
+uint32_t cs_circulant_skip(uint32_t m, uint32_t k);
+
 /* What either takes when every chunk has bytes / m bytes (m divides `bytes`) and every message goes
  * at that pace. */
 double cs_circulant_s(uint32_t m, uint64_t bytes, const cs_pace *pace);

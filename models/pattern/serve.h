@@ -106,7 +106,7 @@ static inline void cs_slice_message(const cs_transfer *t, size_t parts, cs_inter
         double flow = message.end_s - message.start_s - startup_s;
         sent += (double)t[k].bytes;
         double end   = message.start_s + startup_s + (total > 0 ? flow * (sent / total) : 0);
-        end          = k + 1 == parts ? message.end_s : end;
+        end          = k + 1 == parts || !(sent < total) ? message.end_s : end;
         intervals[k] = (cs_interval){start, end};
         start        = end;
     }

@@ -156,7 +156,7 @@ static void chunks_keep_their_bytes(const ct_scene *scene, const ct_stream *stre
     for (size_t i = 0; i < stream->count; i++) {
         const cs_transfer *t   = &stream->transfers[i];
         uint64_t           sum = 0;
-        for (uint32_t c = t->chunk; c < t->chunk + t->span; c++) {
+        for (uint32_t c = t->chunk; c < t->chunk + t->span && !cs_is_repeat(t); c++) {
             sum += size[c];
         }
         cr_assert_eq(t->bytes, sum, "%s: chunk %u", ct_scene_text(scene), t->chunk);
@@ -185,6 +185,7 @@ static void stream_keeps_the_rules(ct_scene *scene, const ct_stream *stream)
         bytes += ways * t->bytes;
     }
     chunks_keep_their_bytes(scene, stream);
+    check_joins(scene, stream);
     cr_assert_eq(scene->plan.n_rounds, round + 1, "%s: %u rounds planned, %u used",
                  ct_scene_text(scene), scene->plan.n_rounds, round + 1);
     cs_outcome outcome = ct_scene_replay(scene, NULL);
@@ -215,6 +216,23 @@ Test(conformance_algorithms, any_block_gives_the_same_stream)
     for_every_scene(any_block_gives_the_same_stream);
 }
 
+/* A part that joins stands behind one of the same message, in the same block. */
+static void check_joins(const ct_scene *scene, const ct_stream *stream)
+{
+    for (size_t i = 0; i < stream->count; i++) {
+        const cs_transfer *t = &stream->transfers[i];
+        if ((t->flags & CS_JOIN) != 0) {
+            cr_assert((scene->plan.uses & CS_USES_JOIN) != 0);
+            cr_assert(i > 0 && t[-1].src == t->src && t[-1].dst == t->dst &&
+                          t[-1].round == t->round && (t->flags & (CS_FENCE | CS_SHARED)) == 0,
+                      "%s: transfer %zu joins another message", ct_scene_text(scene), i);
+            cr_assert(cs_transfer_op(t) != CS_OP_EXCHANGE &&
+                      cs_transfer_op(t - 1) != CS_OP_EXCHANGE);
+            cr_assert_eq(cs_transfer_fabric(t), cs_transfer_fabric(t - 1));
+        }
+    }
+}
+
 /* How often does a rank send, and receive, in one round? At most once each, if the plan says that
  * the schedule runs in rounds. */
 static void count_in_rounds(const ct_scene *scene, const ct_stream *stream)
@@ -225,6 +243,9 @@ static void count_in_rounds(const ct_scene *scene, const ct_stream *stream)
     cr_assert(sent != NULL && got != NULL);
     for (size_t i = 0; i < stream->count; i++) {
         const cs_transfer *t = &stream->transfers[i];
+        if ((t->flags & CS_JOIN) != 0) {
+            continue;
+        }
         cr_assert(sent[t->src] != t->round + 1, "%s: rank %u sends twice in round %u",
                   ct_scene_text(scene), t->src, t->round);
         cr_assert(got[t->dst] != t->round + 1, "%s: rank %u receives twice in round %u",

@@ -102,7 +102,38 @@ static void set_ready(const stopwatch *c, const cs_transfer *t, double end_s)
     }
 }
 
-static cs_interval serve(const stopwatch *c, const cs_transfer *t)
+/* The parts of one message: how many, their bytes, and when the data of all are there. */
+static size_t gather_parts(const stopwatch *c, const cs_transfer *t, size_t left, double *bytes,
+                           double *ready_s)
+{
+    size_t parts = 0;
+
+    *bytes = *ready_s = 0;
+    do {
+        *bytes += (double)t[parts].bytes;
+        *ready_s = fmax(*ready_s, data_s(c, &t[parts]));
+        parts++;
+    } while (parts < left && (t[parts].flags & CS_JOIN) != 0);
+    return parts;
+}
+
+/* What is seen of each part: the first has the start-up, then each its share of the bytes. */
+static void cut(const cs_transfer *t, size_t parts, cs_interval whole, double flow_s, double bytes,
+                cs_interval *intervals)
+{
+    double sent = 0;
+
+    for (size_t k = 0; k < parts; k++) {
+        intervals[k].start_s = k == 0 ? whole.start_s : intervals[k - 1].end_s;
+        sent += (double)t[k].bytes;
+        double share       = bytes > 0 ? sent / bytes : 0;
+        intervals[k].end_s = flow_s + (whole.end_s - flow_s) * share;
+    }
+    intervals[parts - 1].end_s = whole.end_s;
+}
+
+/* One message; returns its number of parts. */
+static size_t serve(const stopwatch *c, const cs_transfer *t, size_t left, cs_interval *intervals)
 {
     uint32_t fabric    = cs_fabric_of(&c->s->cluster, t->src, t->dst);
     bool     exchanges = cs_transfer_op(t) == CS_OP_EXCHANGE, pays = true;
@@ -110,7 +141,8 @@ static cs_interval serve(const stopwatch *c, const cs_transfer *t)
            port_at(c, c->tx, fabric, t->src, t->dst), port_at(c, c->rx, fabric, t->dst, t->src),
            port_at(c, c->tx, fabric, t->dst, t->src), port_at(c, c->rx, fabric, t->src, t->dst)};
     int    n_held = exchanges ? 4 : 2;
-    double start  = data_s(c, t);
+    double bytes, start;
+    size_t parts = gather_parts(c, t, left, &bytes, &start);
 
     for (int i = 0; i < n_held; i++) {
         start = fmax(start, held[i]->free_s);
@@ -121,13 +153,16 @@ static cs_interval serve(const stopwatch *c, const cs_transfer *t)
     }
     const cs_fabric *f    = &c->s->cluster.fabrics[fabric];
     double           flow = start + (pays ? f->alpha_s : 0);
-    double end = fabric == CS_NIC ? ct_flow_end_s(c->s, t->src, t->dst, flow, (double)t->bytes)
-                                  : flow + (double)t->bytes / f->bandwidth_Bps;
+    double           end  = fabric == CS_NIC ? ct_flow_end_s(c->s, t->src, t->dst, flow, bytes)
+                                             : flow + bytes / f->bandwidth_Bps;
     for (int i = 0; i < n_held; i++) {
         held[i]->free_s = end;
     }
-    set_ready(c, t, end);
-    return (cs_interval){start, end};
+    for (size_t k = 0; k < parts; k++) {
+        set_ready(c, &t[k], end);
+    }
+    cut(t, parts, (cs_interval){start, end}, flow, bytes, intervals);
+    return parts;
 }
 
 /* Nobody but `except` goes on before all of them are free. */
@@ -170,11 +205,11 @@ ct_times ct_reference(const cs_scenario *scenario, const cs_plan *plan, const ct
 
     cr_assert_not_null(times.intervals);
     open_clock(&c);
-    for (size_t i = 0; i < stream->count; i++) {
+    for (size_t i = 0; i < stream->count;) {
         if ((stream->transfers[i].flags & CS_FENCE) != 0) {
             wait_at(&c, stream->fences[i]);
         }
-        times.intervals[i] = serve(&c, &stream->transfers[i]);
+        i += serve(&c, &stream->transfers[i], stream->count - i, &times.intervals[i]);
     }
     for (size_t i = 0; i < (size_t)CS_FABRICS * c.n * c.g; i++) {
         times.end_s = fmax(times.end_s, fmax(c.tx[i].free_s, c.rx[i].free_s));

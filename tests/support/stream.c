@@ -41,6 +41,7 @@ static void add_block(ct_stream *stream, const cs_block *block)
     }
     for (size_t i = 0; i < block->count; i++) {
         cr_assert(i == 0 || (block->transfers[i].flags & CS_FENCE) == 0);
+        cr_assert(i > 0 || (block->transfers[i].flags & CS_JOIN) == 0, "a message was torn apart");
         ct_stream_add(stream, block->transfers[i], &fence);
     }
 }

@@ -23,6 +23,9 @@
  *
  * A transfer may span several consecutive chunks in as many consecutive slots; it is one
  * message of `bytes` bytes and all of them are ready at its end.
+ * A message may have several parts (CS_JOIN). A part that brings what the part before it brought,
+ * the same chunks from the same slot, into another slot of the destination has 0 bytes: nothing
+ * travels twice (cs_is_repeat).
  */
 #ifndef CS_SCHEDULE_H
 #define CS_SCHEDULE_H
@@ -93,6 +96,14 @@ static inline bool cs_is_simple(const cs_transfer *t)
     const cs_transfer want = {.span = 1};
 
     return (cs_transfer_tail(t) & cs_transfer_tail(&mask)) == cs_transfer_tail(&want);
+}
+
+/* Does a part with CS_JOIN bring once more what the part before it in the list brought? Of t[-1]
+ * and t[0]. */
+static inline bool cs_is_repeat(const cs_transfer *t)
+{
+    return (t->flags & CS_JOIN) != 0 && t[-1].chunk == t->chunk && t[-1].span == t->span &&
+           t[-1].src_slot == t->src_slot && ((t[-1].flags ^ t->flags) & CS_OWN_SRC) == 0;
 }
 
 /* Two 32-bit fields that lie one behind the other, as one word to store. */
