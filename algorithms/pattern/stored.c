@@ -265,6 +265,12 @@ static cs_status mark_done(cs_stored *s, size_t *bad_p, cs_error *err)
     return status;
 }
 
+/* The bytes of a transfer of a buffer whose chunks are equal parts. */
+static uint64_t share_of(const cs_stored *s, uint64_t bytes, const cs_transfer *t)
+{
+    return cs_is_repeat(t) ? 0 : cs_split_range(bytes, s->n_chunks, t->chunk, t->span);
+}
+
 cs_status cs_stored_finish(cs_stored *s, size_t *bad_p, cs_error *err)
 {
     uint32_t uses = s->gpus_per_server > 1 ? CS_USES_NVLINK : 0;
@@ -276,8 +282,7 @@ cs_status cs_stored_finish(cs_stored *s, size_t *bad_p, cs_error *err)
         uses |= (t->flags & CS_SHARED) != 0 ? CS_USES_SHARED : 0;
         uses |= t->span > 1 ? CS_USES_SPAN : 0;
         uses |= (t->flags & CS_JOIN) != 0 ? CS_USES_JOIN : 0;
-        s->is_scalable =
-            s->is_scalable && t->bytes == cs_split_range(s->bytes, s->n_chunks, t->chunk, t->span);
+        s->is_scalable = s->is_scalable && t->bytes == share_of(s, s->bytes, t);
     }
     s->plan = (cs_plan){
         .n_chunks   = s->n_chunks,
@@ -373,7 +378,7 @@ static void stored_next_block(void *state, cs_block *block)
     }
     for (size_t i = 0; st->rescales && i < block->count; i++) {
         cs_transfer *t = &block->transfers[i];
-        t->bytes       = cs_split_range(st->bytes, s->n_chunks, t->chunk, t->span);
+        t->bytes       = share_of(s, st->bytes, &s->transfers[from + i]);
     }
     st->next = end;
 }

@@ -169,6 +169,23 @@ static void chunks_keep_their_bytes(const ct_scene *scene, const ct_stream *stre
     free(size);
 }
 
+/* A part that joins stands behind one of the same message, in the same block. */
+static void check_joins(const ct_scene *scene, const ct_stream *stream)
+{
+    for (size_t i = 0; i < stream->count; i++) {
+        const cs_transfer *t = &stream->transfers[i];
+        if ((t->flags & CS_JOIN) != 0) {
+            cr_assert((scene->plan.uses & CS_USES_JOIN) != 0);
+            cr_assert(i > 0 && t[-1].src == t->src && t[-1].dst == t->dst &&
+                          t[-1].round == t->round && (t->flags & (CS_FENCE | CS_SHARED)) == 0,
+                      "%s: transfer %zu joins another message", ct_scene_text(scene), i);
+            cr_assert(cs_transfer_op(t) != CS_OP_EXCHANGE &&
+                      cs_transfer_op(t - 1) != CS_OP_EXCHANGE);
+            cr_assert_eq(cs_transfer_fabric(t), cs_transfer_fabric(t - 1));
+        }
+    }
+}
+
 static void stream_keeps_the_rules(ct_scene *scene, const ct_stream *stream)
 {
     uint32_t n_chunks = scene->plan.n_chunks, round = 0;
@@ -214,23 +231,6 @@ static void any_block_gives_the_same_stream(ct_scene *scene, const ct_stream *st
 Test(conformance_algorithms, any_block_gives_the_same_stream)
 {
     for_every_scene(any_block_gives_the_same_stream);
-}
-
-/* A part that joins stands behind one of the same message, in the same block. */
-static void check_joins(const ct_scene *scene, const ct_stream *stream)
-{
-    for (size_t i = 0; i < stream->count; i++) {
-        const cs_transfer *t = &stream->transfers[i];
-        if ((t->flags & CS_JOIN) != 0) {
-            cr_assert((scene->plan.uses & CS_USES_JOIN) != 0);
-            cr_assert(i > 0 && t[-1].src == t->src && t[-1].dst == t->dst &&
-                          t[-1].round == t->round && (t->flags & (CS_FENCE | CS_SHARED)) == 0,
-                      "%s: transfer %zu joins another message", ct_scene_text(scene), i);
-            cr_assert(cs_transfer_op(t) != CS_OP_EXCHANGE &&
-                      cs_transfer_op(t - 1) != CS_OP_EXCHANGE);
-            cr_assert_eq(cs_transfer_fabric(t), cs_transfer_fabric(t - 1));
-        }
-    }
 }
 
 /* How often does a rank send, and receive, in one round? At most once each, if the plan says that

@@ -7,7 +7,7 @@
 #include "cs/replay.h"
 #include "support/rng.h"
 
-enum { CT_MOST_RANKS = 1024, CT_MOST_FAULTS = 32 };
+enum { CT_MOST_RANKS = 2048, CT_MOST_FAULTS = 32 };
 
 typedef struct ct_scene {
     cs_scenario         scenario;

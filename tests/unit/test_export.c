@@ -142,6 +142,10 @@ Test(export, json_comes_back_the_same)
     }
     check_round_trip("ring", "allreduce", 7);
     check_round_trip("rhd", "allreduce", 13);
+    check_round_trip("circulant", "allreduce", 11);
+    check_round_trip("circulant", "allgather", 7);
+    check_round_trip("merged_rhd", "allreduce", 12);
+    check_round_trip("latency_optimal", "allreduce", 13);
 }
 
 /* A schedule that needs a second place for a chunk: rank 2 passes on the sum of 0 and 1 while
@@ -446,6 +450,8 @@ Test(export, msccl_is_correct_in_any_order)
         check_msccl("ring", "reducescatter", 7, seed);
         check_msccl("rhd", "allreduce", 8, seed);
         check_msccl("rhd", "allreduce", 11, seed);
+        check_msccl("circulant", "allreduce", 11, seed);
+        check_msccl("merged_rhd", "allreduce", 12, seed);
         check_msccl("allpairs", "allreduce", 9, seed);
         check_msccl("stragglar", "allreduce", 8, seed);
         check_msccl("broadcast", "allreduce", 8, seed);
