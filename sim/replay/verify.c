@@ -86,6 +86,29 @@ __attribute__((noinline)) static void follow_general(cs_fingerprints *f, const c
     }
 }
 
+/* Several chunks that are copied or added from slot to slot: loops that compilers turn into vector
+ * instructions. */
+static void follow_span(cs_fingerprints *f, const cs_transfer *t)
+{
+    const cs_chunk_print *print       = &f->chunk[t->chunk];
+    const uint64_t       *source      = &f->value[t->src * f->n_slots + t->src_slot];
+    uint64_t             *sink        = &f->value[t->dst * f->n_slots + t->dst_slot];
+    uint64_t              keeps       = cs_transfer_op(t) == CS_OP_REDUCE ? UINT64_MAX : 0;
+    uint64_t              differences = 0, done = 0;
+
+    for (uint32_t k = 0; k < t->span; k++) {
+        sink[k] = source[k] + (sink[k] & keeps);
+    }
+    if ((t->flags & CS_DONE_DST) != 0) {
+        for (uint32_t k = 0; k < t->span; k++) {
+            differences |= sink[k] ^ print[k].want;
+            done += print[k].want;
+        }
+    }
+    f->differences |= differences;
+    f->rank[t->dst].done += done;
+}
+
 /* A simple transfer without a branch; returns the bits in which a final value is wrong. */
 static inline uint64_t follow_simple(const cs_chunk_print *chunks, cs_rank_print *ranks,
                                      uint64_t *values, size_t n_slots, const cs_transfer *t)
@@ -119,6 +142,9 @@ void cs_fingerprints_block(cs_fingerprints *f, const cs_block *block)
         const cs_transfer *t = &block->transfers[i];
         if (cs_is_simple(t)) {
             differences |= follow_simple(chunks, ranks, values, n_slots, t);
+        } else if ((t->flags & (CS_OWN_SRC | CS_OWN_DST)) == 0 &&
+                   cs_transfer_op(t) != CS_OP_EXCHANGE) {
+            follow_span(f, t);
         } else {
             follow_general(f, t);
         }

@@ -14,7 +14,7 @@ typedef enum mutation {
     RESEND,      /* send it from another rank */
     RELABEL,     /* call it another chunk */
     DUPLICATE,   /* do it twice */
-    REORDER,     /* do it later, behind one that touches the same chunk */
+    REORDER,     /* do it later, behind one that touches the same slot */
     SWAP_OP,     /* COPY for REDUCE and the reverse */
     TOGGLE_FLAG, /* one of OWN_SRC, OWN_DST, DONE_DST, DONE_SRC */
     TOGGLE_SLOT, /* another slot at one end */
@@ -104,17 +104,40 @@ static bool swap_op(cs_transfer *t, ct_rng *rng)
     return true;
 }
 
-static bool shares_data(const cs_transfer *a, const cs_transfer *b)
+static bool overlap(uint32_t a, uint32_t b, uint32_t a_span, uint32_t b_span)
 {
-    bool chunks = a->chunk < b->chunk + b->span && b->chunk < a->chunk + a->span;
-    return chunks && (a->dst == b->src || a->src == b->dst || a->dst == b->dst);
+    return a < b + b_span && b < a + a_span;
 }
 
-/* Exchange transfer i with the next one that works on the same chunk at the same rank; rounds
- * and fences stay with their places. */
+static bool only_adds(const cs_transfer *t)
+{
+    return cs_transfer_op(t) == CS_OP_REDUCE && (t->flags & CS_OWN_DST) == 0;
+}
+
+/* Does `by` read from a slot what `of` writes there? */
+static bool reads(const cs_transfer *by, const cs_transfer *of)
+{
+    return by->src == of->dst && (by->flags & CS_OWN_SRC) == 0 &&
+           overlap(by->src_slot, of->dst_slot, by->span, of->span);
+}
+
+/* Does one write what the other reads or writes? Sums may come in any order. */
+static bool shares_data(const cs_transfer *a, const cs_transfer *b)
+{
+    bool writes = a->dst == b->dst && overlap(a->dst_slot, b->dst_slot, a->span, b->span);
+    return reads(a, b) || reads(b, a) || (writes && !(only_adds(a) && only_adds(b)));
+}
+
+/* Exchange transfer i with the next one that works in the same slot at the same rank; rounds and
+ * fences stay with their places. */
 static bool reorder(ct_stream *s, size_t i)
 {
-    for (size_t j = i + 1; j < s->count; j++) {
+    size_t next = i + 1;
+
+    while (next < s->count && (s->transfers[next].flags & CS_JOIN) != 0) {
+        next++; /* the order of the parts of a message is all the same */
+    }
+    for (size_t j = next; j < s->count; j++) {
         cs_transfer *a = &s->transfers[i], *b = &s->transfers[j];
         if (shares_data(a, b)) {
             cs_transfer old = *a;
@@ -211,13 +234,15 @@ static bool has_no_spare(const ct_scene *scene)
     return strcmp(scene->algorithm->name, "broadcast") != 0;
 }
 
-static size_t wrong[N_MUTATIONS], made[N_MUTATIONS];
+static size_t   wrong[N_MUTATIONS], made[N_MUTATIONS];
+static uint32_t most_chunks; /* with one chunk there is no other one to call it */
 
 static void mutate_scene(ct_scene *scene, ct_rng *rng)
 {
     ct_stream original = ct_stream_record(scene, 512);
     int       tries    = scene->scenario.cluster.n_ranks > 40 ? 2 : TRIES;
 
+    most_chunks = scene->plan.n_chunks > most_chunks ? scene->plan.n_chunks : most_chunks;
     for (int kind = 0; kind < N_MUTATIONS; kind++) {
         for (int i = 0; i < tries; i++) {
             mutant m = {.stream = ct_stream_copy(&original)};
@@ -257,13 +282,15 @@ static void mutate_algorithm(const cs_algorithm *algorithm, ct_rng *rng)
 Test(conformance_mutants, every_wrong_schedule_is_caught_and_located)
 {
     for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
-        ct_rng rng = ct_rng_for(900 + a);
+        ct_rng rng  = ct_rng_for(900 + a);
+        most_chunks = 0;
         for (int kind = 0; kind < N_MUTATIONS; kind++) {
             wrong[kind] = made[kind] = 0;
         }
         mutate_algorithm(cs_algorithms[a], &rng);
         for (int kind = 0; kind < N_MUTATIONS; kind++) {
-            cr_assert(made[kind] >= 20 && 10 * wrong[kind] >= made[kind],
+            bool has_none = kind == RELABEL && most_chunks == 1;
+            cr_assert(has_none || (made[kind] >= 20 && 10 * wrong[kind] >= made[kind]),
                       "%s: only %zu of %zu mutants of kind '%s' were wrong", cs_algorithms[a]->name,
                       wrong[kind], made[kind], mutation_names[kind]);
         }
