@@ -9,9 +9,9 @@
  *   (2 ceil(log2 m) + j) alpha + (2 (1 - 1/m) + j/m) x
  *
  * j = 1, the default: 2 ceil(log2 n) - 1 rounds with the 2(n-1)/n x that no algorithm can do
- * without; where n is a power of two and x >= n (log2 n - 2) alpha / 2, nothing that runs in
- * synchronous rounds is faster. Each further exchange saves one alpha and costs bytes; with m = 1
- * it is recursive doubling.
+ * without; where n is a power of two and x >= max(2, n (log2 n - 2) / 2) alpha, nothing that runs
+ * in synchronous rounds is faster. Each further exchange saves one alpha and costs bytes; with m =
+ * 1 it is recursive doubling.
  *
  * Sources: R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004; D.
  * Kolmakov, X. Zhang, "A generalization of the allreduce operation", 2020 (an early end of the

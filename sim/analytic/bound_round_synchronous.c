@@ -10,7 +10,7 @@
  * The bound is the smallest of the three, with the least R that each allows (where the second
  * has no R, L + 1 in it gives more than the first). It is attained by
  * halving and doubling that exchange in the middle once (merged_rhd) where n = 2^L and
- * x >= n (L-2) alpha / 2.
+ * x >= max(2, n (L-2) / 2) alpha.
  *
  * Only for equal ports and arrivals, and only for schedules that run in rounds: therefore it is
  * printed with this label and never used as the bound of a result.

@@ -180,7 +180,7 @@ static cs_status run_point(point *p, bool quick, cs_error *err)
 static void add_point(cs_text *text, const point *p, bool json, bool first)
 {
     if (!json) {
-        cs_text_add(text, "%-10s %-10s %6u  %-8s %-5s %9.1f  (%.1f .. %.1f)  %.2f\n",
+        cs_text_add(text, "%-15s %-10s %6u  %-8s %-5s %9.1f  (%.1f .. %.1f)  %.2f\n",
                     p->algorithm->name, p->model->name, p->n_ranks, p->verify ? "verify" : "-",
                     p->is_late ? "late" : "-", p->rate / 1e6, p->least / 1e6, p->most / 1e6,
                     p->ratio);
@@ -237,7 +237,7 @@ static cs_status run_bench(bool quick, bool json, cs_error *err)
 
     if (!json) {
         cs_text_add(&text,
-                    "# %-8s %-10s %6s  %-8s %-5s %9s  (least .. most)  ratio to plain C over a "
+                    "# %-13s %-10s %6s  %-8s %-5s %9s  (least .. most)  ratio to plain C over a "
                     "stored ring\n",
                     "algorithm", "model", "ranks", "check", "ranks", "M/s");
         status = cs_cli_write(NULL, &text, err);

@@ -130,6 +130,23 @@ static const cs_result *cell(const view *v, size_t first, size_t column)
     return fastest;
 }
 
+/* Names that are longer than a column is wide make it wider. */
+static int width_of(const char *name, int least)
+{
+    int length = (int)strlen(name);
+    return length > least ? length : least;
+}
+
+static int width_of_names(const view *v)
+{
+    int width = 10;
+
+    for (size_t c = 0; c < v->n_columns; c++) {
+        width = width_of(v->columns[c], width);
+    }
+    return width;
+}
+
 static void add_row(cs_text *text, const view *v, size_t first)
 {
     const cs_result *r     = &v->results[first];
@@ -138,17 +155,18 @@ static void add_row(cs_text *text, const view *v, size_t first)
 
     cs_text_add(text, "#%6llu %13llu", (unsigned long long)r->ranks, (unsigned long long)r->bytes);
     for (size_t c = 0; c < v->n_columns; c++) {
-        const cs_result *here = cell(v, first, c);
+        const cs_result *here  = cell(v, first, c);
+        int              width = width_of(v->columns[c], 12);
         if (here == NULL) {
-            cs_text_add(text, " %12s", "-");
+            cs_text_add(text, " %*s", width, "-");
             continue;
         }
-        cs_text_add(text, " %12.2f", here->exposed_s * 1e6);
+        cs_text_add(text, " %*.2f", width, here->exposed_s * 1e6);
         best  = best == NULL || here->exposed_s < best->exposed_s ? here : best;
         bound = best->bound_s - (best->elapsed_s - best->exposed_s);
     }
-    cs_text_add(text, " %12.2f  %-10s %s\n", bound * 1e6, best != NULL ? best->algorithm : "-",
-                v->settings[first]);
+    cs_text_add(text, " %12.2f  %-*s %s\n", bound * 1e6, width_of_names(v),
+                best != NULL ? best->algorithm : "-", v->settings[first]);
 }
 
 void cs_comparison(cs_text *text, const cs_result                           *results,
@@ -165,7 +183,7 @@ void cs_comparison(cs_text *text, const cs_result                           *res
     for (size_t c = 0; c < v.n_columns; c++) {
         cs_text_add(text, " %12s", v.columns[c]);
     }
-    cs_text_add(text, " %12s  %-10s %s\n", "bound", "best", "setting");
+    cs_text_add(text, " %12s  %-*s %s\n", "bound", width_of_names(&v), "best", "setting");
     for (size_t i = 0; i < n; i++) {
         bool is_new = true;
         for (size_t j = 0; j < i && is_new; j++) {

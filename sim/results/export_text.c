@@ -5,15 +5,16 @@
 static void add_head(const cs_export_list *list, cs_text *out)
 {
     const cs_scenario *s         = list->scenario;
-    size_t             exchanges = 0;
+    size_t             exchanges = 0, joins = 0;
 
     for (size_t i = 0; i < list->n_transfers; i++) {
         exchanges += cs_transfer_op(&list->transfers[i]) == CS_OP_EXCHANGE;
+        joins += (list->transfers[i].flags & CS_JOIN) != 0;
     }
     cs_text_add(out, "# %s %s: %u ranks, %llu bytes in %u chunks, %u rounds, %zu messages\n",
                 list->algorithm->name, cs_collective_name(s->collective), s->cluster.n_ranks,
                 (unsigned long long)s->bytes, list->plan->n_chunks, list->plan->n_rounds,
-                list->n_transfers + exchanges);
+                list->n_transfers + exchanges - joins);
     if (s->collective == CS_BROADCAST || s->collective == CS_REDUCE) {
         cs_text_add(out, "# root %u\n", s->root);
     }
