@@ -54,6 +54,7 @@ typedef struct drawing {
     writer            *writers; /* [n_slots][n_ranks] */
     size_t             n_slots;
     uint64_t           n_messages; /* so far: numbers the arrows */
+    writer             latest;     /* the last message that was drawn */
 } drawing;
 
 cs_status cs_chrome_trace_open(const cs_scenario *scenario, cs_chrome_trace **trace_p,
@@ -276,7 +277,9 @@ static cs_status draw_transfer(drawing *d, const cs_transfer *t, const cs_interv
     size_t  last_slot = (t->src_slot > t->dst_slot ? t->src_slot : t->dst_slot) + (size_t)t->span;
 
     cs_status status = grow_writers(d, last_slot);
-    if (status == CS_OK) {
+    if (status == CS_OK && (t->flags & CS_JOIN) != 0 && t->bytes == 0) {
+        at_dst = d->latest; /* a part without bytes takes no time: nothing to see */
+    } else if (status == CS_OK) {
         status = draw_message(d, t, &there, interval, &at_dst);
     }
     if (status == CS_OK && is_both) {
@@ -285,6 +288,7 @@ static cs_status draw_transfer(drawing *d, const cs_transfer *t, const cs_interv
     if (status != CS_OK) {
         return status;
     }
+    d->latest = at_dst;
     set_writers(d, t->dst, t->dst_slot, t->span, at_dst);
     if (is_both) {
         set_writers(d, t->src, t->src_slot, t->span, at_src);

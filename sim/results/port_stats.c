@@ -45,12 +45,14 @@ cs_port_stat *cs_port_stats_at(const cs_port_stats *stats, bool sends, uint32_t 
     return &stats->ports[sends ? 0 : 1][stats->base[fabric] + here * each + there % each];
 }
 
-static void count_message(cs_port_stat *port, uint64_t bytes, const cs_interval *interval)
+/* Parts that join a message have their bytes and their time, but are none of their own. */
+static void count_message(cs_port_stat *port, const cs_transfer *t, const cs_interval *interval)
 {
-    if (port->n_messages++ == 0) {
+    if (port->n_messages == 0) {
         port->first_s = interval->start_s;
     }
-    port->bytes += bytes;
+    port->n_messages += (t->flags & CS_JOIN) == 0;
+    port->bytes += t->bytes;
     port->busy_s += fmax(0, interval->end_s - fmax(interval->start_s, port->until_s));
     port->until_s = fmax(port->until_s, interval->end_s);
 }
@@ -60,8 +62,8 @@ static void count_way(cs_port_stats *stats, const cs_transfer *t, uint32_t src, 
 {
     uint32_t fabric = cs_transfer_fabric(t);
 
-    count_message(cs_port_stats_at(stats, true, fabric, src, dst), t->bytes, interval);
-    count_message(cs_port_stats_at(stats, false, fabric, dst, src), t->bytes, interval);
+    count_message(cs_port_stats_at(stats, true, fabric, src, dst), t, interval);
+    count_message(cs_port_stats_at(stats, false, fabric, dst, src), t, interval);
 }
 
 static cs_status count_block(void *user, const cs_block *block, const cs_interval *intervals,
