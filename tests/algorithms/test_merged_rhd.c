@@ -199,6 +199,13 @@ Test(merged_rhd, auto_knows_the_servers)
     }
     cr_assert_eq(resolved(), 2);
     cr_assert_lt(elapsed_s[1], elapsed_s[0] / 2);
+    /* Rank 0 would stay inside its server in groups of 5; ranks 3 and 4 would not. */
+    set(20, 20u << 20, 1);
+    scene.scenario.cluster.gpus_per_server               = 4;
+    scene.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps = 50e9;
+    set_exchanges("auto");
+    ct_scene_ready(&scene);
+    cr_assert_eq(resolved(), 1);
 }
 
 static void expect(uint32_t n, const char *exchanges, cs_status status, const char *where,
