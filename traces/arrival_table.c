@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A table of arrivals: see traces/arrival_table.h. A line is cut into cells at commas or bars; the
+ * header says what each cell means. */
+#include "traces/arrival_table.h"
+
+#include "cs/cluster.h"
+#include "cs/units.h"
+#include "traces/log_line.h"
+#include "traces/plain_text.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_COLUMNS = 64, CELL_BYTES = 96 };
+
+typedef enum meaning { UNUSED, ITERATION, RANK, ARRIVAL, INSIDE, BYTES, MEANINGS } meaning;
+
+static const char *const meaning_names[] = {"",          "iteration", "rank",
+                                            "arrival_s", "inside_s",  "bytes"};
+
+static const struct {
+    const char *name;
+    meaning     meaning;
+} known_names[] = {
+    {"iteration", ITERATION}, {"step", ITERATION},   {"call", ITERATION},
+    {"rank", RANK},           {"arrival", ARRIVAL},  {"arrival gap", ARRIVAL},
+    {"inside", INSIDE},       {"ar kernel", INSIDE}, {"bytes", BYTES},
+};
+
+/* Ends of a column's name that say a unit. */
+static const struct {
+    const char *end, *unit;
+} units[] = {
+    {"_s", ""},
+    {"_ms", "ms"},
+    {"_us", "us"},
+    {"_ns", "ns"},
+    {" (s)", ""},
+    {" (ms)", "ms"},
+    {" (us)", "us"},
+    {" (ns)", "ns"},
+    {" (\xc2\xb5s)", "us"},
+    {" (\xce\xbcs)", "us"},
+};
+
+typedef struct column {
+    meaning     meaning;
+    const char *unit; /* to be put behind bare numbers */
+} column;
+
+/* One cell: text without blanks and quotes around it. */
+typedef struct cell {
+    char text[CELL_BYTES];
+    int  column; /* 1-based, in the file */
+    bool is_cut; /* longer than any accepted one */
+} cell;
+
+typedef struct table {
+    cs_log_reader reader;
+    char          separator; /* 0: the header has not been seen */
+    column        columns[MAX_COLUMNS];
+    cell          cells[MAX_COLUMNS];
+    size_t        n_columns;
+    bool          has[MEANINGS];
+} table;
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static void take_cell(const char *text, size_t begin, size_t end, cell *out)
+{
+    while (begin < end && is_blank(text[begin])) {
+        begin++;
+    }
+    while (end > begin && is_blank(text[end - 1])) {
+        end--;
+    }
+    out->column = (int)begin + 1;
+    if (end - begin >= 2 && text[begin] == '"' && text[end - 1] == '"') {
+        begin++;
+        end--;
+    }
+    out->is_cut = end - begin >= sizeof out->text;
+    end         = out->is_cut ? begin + sizeof out->text - 1 : end;
+    memcpy(out->text, text + begin, end - begin);
+    out->text[end - begin] = '\0';
+}
+
+/* Cut a line; returns the number of cells, of which at most MAX_COLUMNS are kept. */
+static size_t cut(table *t, const char *text)
+{
+    size_t begin = 0, end = strlen(text), count = 0;
+
+    while (end > 0 && is_blank(text[end - 1])) {
+        end--;
+    }
+    if (t->separator == '|') {
+        while (is_blank(text[begin])) {
+            begin++;
+        }
+        begin += text[begin] == '|';
+        end -= end > begin && text[end - 1] == '|';
+    }
+    for (size_t at = begin; at <= end; at++) {
+        if (at == end || text[at] == t->separator) {
+            if (count < MAX_COLUMNS) {
+                take_cell(text, begin, at, &t->cells[count]);
+            }
+            count++;
+            begin = at + 1;
+        }
+    }
+    return count;
+}
+
+/* Take the unit off the end of a name. */
+static const char *strip_unit(char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        size_t end = strlen(units[i].end);
+        if (length > end && strcmp(name + length - end, units[i].end) == 0) {
+            name[length - end] = '\0';
+            return units[i].unit;
+        }
+    }
+    return "";
+}
+
+static void note_unused(const cell *c, cs_arrival_notes *notes)
+{
+    char text[CELL_BYTES];
+
+    cs_plain_text(text, sizeof text, c->text);
+    cs_text_add(&notes->text, "column '%s' is not used\n", text);
+}
+
+static cs_status name_column(table *t, size_t index, cs_arrival_notes *notes, cs_error *err)
+{
+    const cell *c   = &t->cells[index];
+    column     *out = &t->columns[index];
+    char        name[CELL_BYTES];
+
+    memcpy(name, c->text, sizeof name);
+    for (char *at = name; *at != '\0'; at++) {
+        *at = (char)tolower((unsigned char)*at);
+    }
+    *out = (column){UNUSED, strip_unit(name)};
+    for (size_t i = 0; i < sizeof known_names / sizeof known_names[0]; i++) {
+        if (strcmp(name, known_names[i].name) == 0) {
+            out->meaning = known_names[i].meaning;
+        }
+    }
+    if (out->meaning == UNUSED) {
+        note_unused(c, notes);
+        return CS_OK;
+    }
+    if (t->has[out->meaning]) {
+        t->reader.line.fault_column = c->column;
+        return CS_FAIL(err, CS_EPARSE, meaning_names[out->meaning], "a second column of that kind");
+    }
+    t->has[out->meaning] = true;
+    return CS_OK;
+}
+
+static cs_status read_header(table *t, cs_arrival_notes *notes, cs_error *err)
+{
+    const char *text   = t->reader.line.text;
+    cs_status   status = CS_OK;
+
+    t->separator = text[strspn(text, " \t")] == '|' ? '|' : ',';
+    t->n_columns = cut(t, text);
+    if (t->n_columns > MAX_COLUMNS) {
+        return CS_FAIL(err, CS_EPARSE, "", "%zu columns: accepted are at most %d", t->n_columns,
+                       MAX_COLUMNS);
+    }
+    for (size_t i = 0; i < t->n_columns && status == CS_OK; i++) {
+        status = name_column(t, i, notes, err);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    if (!t->has[RANK] || !(t->has[ARRIVAL] || t->has[INSIDE]) ||
+        !(t->has[ITERATION] || t->separator == '|')) {
+        t->reader.line.fault_column = 1;
+        return CS_FAIL(err, CS_EPARSE, "",
+                       "not a trace of arrivals: accepted are a table whose first line is "
+                       "iteration,rank,arrival_s (or inside_s; and bytes), a log of StragglAR, and "
+                       "JSON traces");
+    }
+    notes->format = t->separator == '|' ? "markdown table" : "table (CSV)";
+    return CS_OK;
+}
+
+/* A time; a unit of the column goes behind a bare number. */
+static cs_status read_time(const cell *c, const column *col, double *time_s_p, cs_error *err)
+{
+    char        text[CELL_BYTES + 4];
+    const char *where = meaning_names[col->meaning];
+
+    (void)snprintf(text, sizeof text, "%s%s", c->text, col->unit);
+    return cs_parse_time(text, time_s_p, where, err);
+}
+
+static cs_status read_cell(const cell *c, const column *col, cs_arrival_row *row, cs_error *err)
+{
+    const char *where  = meaning_names[col->meaning];
+    uint64_t    number = 0;
+    cs_status   status = CS_OK;
+
+    if (col->meaning == UNUSED) {
+        return CS_OK;
+    }
+    if (c->is_cut || c->text[0] == '\0') {
+        return CS_FAIL(err, CS_EPARSE, where, c->is_cut ? "is too long" : "is empty");
+    }
+    switch (col->meaning) {
+    case ITERATION:
+        return cs_parse_integer(c->text, 0, UINT64_MAX >> 1, &row->iteration, where, err);
+    case RANK:
+        status    = cs_parse_integer(c->text, 0, CS_MAX_RANKS - 1, &number, where, err);
+        row->rank = (uint32_t)number;
+        return status;
+    case ARRIVAL: return read_time(c, col, &row->arrival_s, err);
+    case INSIDE: return read_time(c, col, &row->inside_s, err);
+    case BYTES:
+        status = cs_parse_bytes(c->text, &row->bytes, where, err);
+        if (status == CS_OK && row->bytes == 0) {
+            return CS_FAIL(err, CS_EINVAL, where, "0 is not the size of a call");
+        }
+        return status;
+    case UNUSED:
+    case MEANINGS: break;
+    }
+    return CS_OK;
+}
+
+static cs_status read_row(table *t, cs_arrival_rows *rows, cs_error *err)
+{
+    cs_log_line   *line   = &t->reader.line;
+    cs_arrival_row row    = {.line      = line->number,
+                             .arrival_s = (double)NAN,
+                             .inside_s  = (double)NAN,
+                             .period_s  = (double)NAN};
+    size_t         count  = cut(t, line->text);
+    cs_status      status = CS_OK;
+
+    if (count != t->n_columns) {
+        size_t last        = count < t->n_columns ? count - 1 : t->n_columns;
+        line->fault_column = last < MAX_COLUMNS ? t->cells[last].column : 0;
+        return CS_FAIL(err, CS_EPARSE, "",
+                       "%zu cells where the header has %zu: torn, or two "
+                       "records on one line",
+                       count, t->n_columns);
+    }
+    row.column = t->cells[0].column;
+    for (size_t i = 0; i < count && status == CS_OK; i++) {
+        line->fault_column = t->cells[i].column;
+        status             = read_cell(&t->cells[i], &t->columns[i], &row, err);
+    }
+    return status == CS_OK ? cs_arrival_rows_add(rows, &row, err) : status;
+}
+
+/* The line |---|---:| below a header. */
+static bool is_rule(const table *t)
+{
+    const char *text = t->reader.line.text;
+
+    return t->separator == '|' && strchr(text, '-') != NULL && text[strspn(text, " \t|:-")] == '\0';
+}
+
+static cs_status read_lines(table *t, cs_arrival_rows *rows, cs_arrival_notes *notes, cs_error *err)
+{
+    bool      has_more = true;
+    cs_status status   = cs_log_reader_next(&t->reader, &has_more, err);
+
+    while (status == CS_OK && has_more) {
+        if (t->reader.line.n_tokens == 0 || t->reader.line.is_comment) {
+            status = CS_OK;
+        } else if (t->separator == 0) {
+            status = read_header(t, notes, err);
+        } else if (!is_rule(t)) {
+            status = read_row(t, rows, err);
+        }
+        if (status == CS_OK) {
+            status = cs_log_reader_next(&t->reader, &has_more, err);
+        }
+    }
+    if (status == CS_OK && t->separator == 0) {
+        t->reader.line.number = 0;
+        return CS_FAIL(err, CS_EPARSE, "", "is empty: accepted are traces of arrivals");
+    }
+    return status;
+}
+
+cs_status cs_arrival_table_read(const char *text, size_t length, const char *name,
+                                cs_arrival_rows *rows, cs_arrival_notes *notes, cs_error *err)
+{
+    table     t      = {0};
+    cs_status status = cs_log_reader_open(&t.reader, text, length, err);
+
+    if (status == CS_OK) {
+        status = read_lines(&t, rows, notes, err);
+    }
+    if (status != CS_OK && status != CS_ENOMEM && err != NULL && err->input[0] == '\0') {
+        cs_error_locate(err, name, t.reader.line.number, t.reader.line.fault_column);
+    }
+    cs_log_reader_close(&t.reader);
+    return status;
+}
+
+void cs_arrival_table_write(const cs_arrival_trace *trace, cs_text *text)
+{
+    cs_text_add(text, "iteration,rank,arrival_s%s%s\n", trace->inside_s != NULL ? ",inside_s" : "",
+                trace->bytes != NULL ? ",bytes" : "");
+    for (size_t c = 0; c < trace->n_calls; c++) {
+        for (uint32_t r = 0; r < trace->n_ranks; r++) {
+            cs_text_add(text, "%zu,%u,", c, r);
+            cs_text_add_number(text, cs_trace_arrival(trace, c, r));
+            if (trace->inside_s != NULL) {
+                cs_text_add(text, ",");
+                cs_text_add_number(text, trace->inside_s[c * trace->n_ranks + r]);
+            }
+            if (trace->bytes != NULL) {
+                cs_text_add(text, ",%llu", (unsigned long long)trace->bytes[c]);
+            }
+            cs_text_add(text, "\n");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A log of StragglAR's training script: see traces/stragglar_log.h. A record begins where
+ * "Rank N | Step" stands and ends before the next one or at the end of the line. */
+#include "traces/stragglar_log.h"
+
+#include "base/alloc.h"
+#include "cs/cluster.h"
+#include "cs/units.h"
+#include "traces/log_line.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+enum { WORD_BYTES = 48 };
+
+#define MAX_SIZE_BYTES 1125899906842624.0 /* 2^50 */
+
+static const char time_key[]   = "AR Time:";
+static const char size_key[]   = "AR Buffer Size:";
+static const char period_key[] = "Iteration Time:";
+
+typedef struct unit {
+    const char *name;
+    double      factor;
+} unit;
+
+static const unit time_units[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
+static const unit size_units[] = {{"B", 1}, {"KB", 1024}, {"MB", 1048576.0}, {"GB", 1073741824.0}};
+
+/* The word at `text`, up to a blank or a bar. */
+static size_t word_length(const char *text)
+{
+    return strcspn(text, " \t|");
+}
+
+/* Number and unit behind a key, in front of `end`, where the next record may begin. */
+static cs_status read_quantity(const char *text, const char *end, const unit *units, size_t n_units,
+                               const char *where, double *value_p, cs_error *err)
+{
+    char   word[WORD_BYTES];
+    size_t length = 0;
+
+    text += strspn(text, " \t");
+    length = word_length(text);
+    if (length == 0 || length >= sizeof word) {
+        return CS_FAIL(err, CS_EPARSE, where, "has no number behind it");
+    }
+    memcpy(word, text, length);
+    word[length]     = '\0';
+    cs_status status = cs_parse_number(word, value_p, where, err);
+    if (status != CS_OK) {
+        return status;
+    }
+    text += length;
+    text += strspn(text, " \t");
+    for (length = 0; text + length < end && isalpha((unsigned char)text[length]);) {
+        length++;
+    }
+    for (size_t i = 0; i < n_units; i++) {
+        if (strlen(units[i].name) == length && strncmp(units[i].name, text, length) == 0) {
+            *value_p *= units[i].factor;
+            return CS_OK;
+        }
+    }
+    return CS_FAIL(err, CS_EPARSE, where, "unknown unit '%.*s': accepted are %s",
+                   (int)(length < 16 ? length : 16), text,
+                   units == time_units ? "s, ms, us, ns" : "B, KB, MB, GB (powers of 1024)");
+}
+
+static size_t skip_blanks(const char *text, size_t at)
+{
+    return at + strspn(text + at, " \t");
+}
+
+static size_t skip_digits(const char *text, size_t at)
+{
+    return at + strspn(text + at, "0123456789");
+}
+
+/* Does a record begin here? Sets where its two numbers are. */
+static bool is_start(const char *text, size_t *rank_p, size_t *step_p)
+{
+    size_t at = 5;
+
+    if (strncmp(text, "Rank ", 5) != 0) {
+        return false;
+    }
+    *rank_p = at = skip_blanks(text, at);
+    if (skip_digits(text, at) == at) {
+        return false;
+    }
+    at = skip_blanks(text, skip_digits(text, at));
+    if (text[at] != '|') {
+        return false;
+    }
+    at = skip_blanks(text, at + 1);
+    if (strncmp(text + at, "Step ", 5) != 0) {
+        return false;
+    }
+    *step_p = skip_blanks(text, at + 5);
+    return skip_digits(text, *step_p) > *step_p;
+}
+
+/* The next record at or behind `text`, or NULL. */
+static const char *find_start(const char *text)
+{
+    size_t rank, step;
+
+    for (const char *at = strstr(text, "Rank "); at != NULL; at = strstr(at + 1, "Rank ")) {
+        if (is_start(at, &rank, &step)) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static cs_status read_integer(const char *text, uint64_t max, const char *where, uint64_t *value_p,
+                              cs_error *err)
+{
+    char   word[WORD_BYTES];
+    size_t length = strspn(text, "0123456789");
+
+    length = length < sizeof word ? length : sizeof word - 1;
+    memcpy(word, text, length);
+    word[length] = '\0';
+    return cs_parse_integer(word, 0, max, value_p, where, err);
+}
+
+/* Reads one field where it is there; *is_there_p says whether. */
+static cs_status read_field(const char *record, const char *end, const char *key, cs_log_line *line,
+                            double *value_p, bool *is_there_p, cs_error *err)
+{
+    const char *at      = strstr(record, key);
+    bool        is_size = key == size_key;
+
+    *is_there_p = at != NULL && at < end;
+    if (!*is_there_p) {
+        return CS_OK;
+    }
+    line->fault_column = (int)(at - line->text) + 1;
+    cs_status status   = read_quantity(at + strlen(key), end, is_size ? size_units : time_units, 4,
+                                       key, value_p, err);
+    if (status == CS_OK && !(*value_p >= 0 && *value_p <= MAX_SIZE_BYTES)) {
+        return CS_FAIL(err, CS_EINVAL, key, "%.9g is outside [0, %.9g]", *value_p, MAX_SIZE_BYTES);
+    }
+    return status;
+}
+
+/* The state of one reading. */
+typedef struct log_reading {
+    cs_log_line              *line;
+    const cs_arrival_options *options;
+    cs_arrival_rows          *rows;
+    size_t                    n_torn;
+    int                       first_torn;
+} log_reading;
+
+static cs_status read_record(log_reading *g, const char *record, const char *end, cs_error *err)
+{
+    cs_log_line   *line    = g->line;
+    cs_arrival_row row     = {.line      = line->number,
+                              .column    = (int)(record - line->text) + 1,
+                              .arrival_s = (double)NAN,
+                              .period_s  = (double)NAN};
+    size_t         rank_at = 0, step_at = 0;
+    uint64_t       rank  = 0;
+    double         bytes = 0, period_s = 0;
+    bool           has_time = false, has_size = false, has_period = false;
+
+    (void)is_start(record, &rank_at, &step_at);
+    line->fault_column = (int)(record - line->text + (ptrdiff_t)rank_at) + 1;
+    cs_status status   = read_integer(record + rank_at, CS_MAX_RANKS - 1, "Rank", &rank, err);
+    if (status == CS_OK) {
+        line->fault_column = (int)(record - line->text + (ptrdiff_t)step_at) + 1;
+        status = read_integer(record + step_at, UINT64_MAX >> 1, "Step", &row.iteration, err);
+    }
+    if (status == CS_OK) {
+        status = read_field(record, end, time_key, line, &row.inside_s, &has_time, err);
+    }
+    if (status == CS_OK) {
+        status = read_field(record, end, size_key, line, &bytes, &has_size, err);
+    }
+    if (status == CS_OK) {
+        status = read_field(record, end, period_key, line, &period_s, &has_period, err);
+    }
+    if (status == CS_OK && !(has_time && has_size)) {
+        line->fault_column = row.column;
+        if (g->options->skip_incomplete) {
+            g->first_torn = g->n_torn++ == 0 ? line->number : g->first_torn;
+            return CS_OK;
+        }
+        return CS_FAIL(err, CS_EPARSE, has_time ? size_key : time_key,
+                       "is missing: the record of rank %u is torn or cut off (--skip-incomplete "
+                       "leaves its iteration out)",
+                       (unsigned)rank);
+    }
+    row.rank     = (uint32_t)rank;
+    row.bytes    = (uint64_t)llround(bytes);
+    row.period_s = has_period ? period_s : (double)NAN;
+    return status == CS_OK ? cs_arrival_rows_add(g->rows, &row, err) : status;
+}
+
+static cs_status read_line(log_reading *g, cs_error *err)
+{
+    const char *text   = g->line->text;
+    const char *record = find_start(text);
+    const char *stray  = strstr(text, time_key);
+    cs_status   status = CS_OK;
+
+    if (stray != NULL && (record == NULL || stray < record)) {
+        g->line->fault_column = (int)(stray - text) + 1;
+        if (!g->options->skip_incomplete) {
+            return CS_FAIL(err, CS_EPARSE, time_key,
+                           "stands in no record: the line is torn (--skip-incomplete leaves its "
+                           "iteration out)");
+        }
+        g->first_torn = g->n_torn++ == 0 ? g->line->number : g->first_torn;
+    }
+    while (record != NULL && status == CS_OK) {
+        const char *next = find_start(record + 1);
+        status           = read_record(g, record, next != NULL ? next : text + strlen(text), err);
+        record           = next;
+    }
+    return status;
+}
+
+bool cs_stragglar_log_is(const char *text, size_t length)
+{
+    for (size_t begin = 0; begin < length;) {
+        const char *newline = memchr(text + begin, '\n', length - begin);
+        size_t      end     = newline != NULL ? (size_t)(newline - text) : length;
+        char        line[256];
+        size_t      kept = end - begin < sizeof line ? end - begin : sizeof line - 1;
+
+        memcpy(line, text + begin, kept);
+        line[kept] = '\0';
+        if (find_start(line) != NULL) {
+            return true;
+        }
+        begin = end + 1;
+    }
+    return false;
+}
+
+cs_status cs_stragglar_log_read(const char *text, size_t length, const char *name,
+                                const cs_arrival_options *options, cs_arrival_rows *rows,
+                                cs_arrival_notes *notes, cs_error *err)
+{
+    cs_log_reader reader   = {0};
+    bool          has_more = true;
+    cs_status     status   = cs_log_reader_open(&reader, text, length, err);
+    log_reading   g        = {.line = &reader.line, .options = options, .rows = rows};
+
+    notes->format = "log of StragglAR";
+    while (status == CS_OK && (status = cs_log_reader_next(&reader, &has_more, err)) == CS_OK &&
+           has_more) {
+        status = read_line(&g, err);
+    }
+    if (status != CS_OK && status != CS_ENOMEM && err != NULL && err->input[0] == '\0') {
+        cs_error_locate(err, name, reader.line.number, reader.line.fault_column);
+    }
+    if (status == CS_OK && g.n_torn > 0) {
+        cs_text_add(&notes->text, "%zu torn records are left out, the first in line %d\n", g.n_torn,
+                    g.first_torn);
+    }
+    if (status == CS_OK) {
+        cs_text_add(&notes->text,
+                    "arrivals come from the AR times: all ranks leave a call together\n");
+    }
+    cs_log_reader_close(&reader);
+    return status;
+}
