@@ -27,6 +27,7 @@ typedef struct cs_command {
     X(verify)          \
     X(bound)           \
     X(whatif)          \
+    X(arrivals)        \
     X(calibrate)       \
     X(list)            \
     X(bench)

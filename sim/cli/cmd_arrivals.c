@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* collsim arrivals: who comes late in a trace, how late and how reliably. */
+#include "cli/arrival_args.h"
+#include "cli/cli.h"
+#include "traces/arrival_table.h"
+#include "traces/skew_text.h"
+
+#include <string.h>
+
+enum { FORMAT = 1, OUTPUT };
+enum { TABLE, JSON, CSV };
+
+/* clang-format off */
+static const cs_arg arrivals_args[] = {
+    {OUTPUT, 'o', "output", "FILE.csv", "write the arrivals there: iteration,rank,arrival_s,.."},
+    {FORMAT, 0, "format", "table|json|csv", "how to print (table)"},
+    CS_ARG_LAST_ROW,
+};
+/* clang-format on */
+
+static const cs_arg *const arrivals_tables[] = {arrivals_args, cs_arrival_args, NULL};
+
+typedef struct arrivals_job {
+    cs_arrival_choice choice;
+    const char       *output;
+    int               format;
+    bool              wants_help;
+} arrivals_job;
+
+static cs_status take_arg(arrivals_job *j, int id, const cs_args *args, cs_error *err)
+{
+    if (cs_arrival_arg_is(id)) {
+        return cs_arrival_choice_add(&j->choice, id, args, err);
+    }
+    switch (id) {
+    case CS_ARG_ERROR: return err->status;
+    case CS_ARG_HELP: j->wants_help = true; return CS_OK;
+    case OUTPUT: j->output = args->value; return CS_OK;
+    case FORMAT: return cs_cli_choice(args->value, "table|json|csv", "--format", &j->format, err);
+    default: break;
+    }
+    return cs_arrival_choice_path(&j->choice, args->value, err);
+}
+
+static cs_status write_trace(const char *path, const cs_arrival_trace *trace, cs_error *err)
+{
+    cs_text text = {0};
+
+    cs_arrival_table_write(trace, &text);
+    cs_status status = cs_cli_write(path, &text, err);
+    cs_text_free(&text);
+    return status;
+}
+
+static cs_status answer(const arrivals_job *j, cs_text *text, cs_error *err)
+{
+    cs_arrival_trace trace = {0};
+    cs_arrival_notes notes = {0};
+    cs_skew          skew  = {0};
+    cs_status status = cs_arrival_files_load(j->choice.paths, j->choice.n_paths, &j->choice.options,
+                                             &trace, &notes, err);
+
+    if (status == CS_OK) {
+        status = cs_skew_compute(&trace, &skew, err);
+    }
+    if (status == CS_OK && j->format == TABLE) {
+        cs_skew_table(&trace, &skew, &notes, text);
+    } else if (status == CS_OK && j->format == JSON) {
+        cs_skew_json(&trace, &skew, &notes, text);
+    } else if (status == CS_OK) {
+        cs_skew_csv(&skew, text);
+    }
+    if (status == CS_OK && j->output != NULL) {
+        status = write_trace(j->output, &trace, err);
+    }
+    cs_skew_free(&skew);
+    cs_arrival_notes_free(&notes);
+    cs_arrival_trace_free(&trace);
+    return status;
+}
+
+static int arrivals_run(int count, char *const *words)
+{
+    cs_args args     = {.tables = {arrivals_args, cs_arrival_args}, .count = count, .words = words};
+    arrivals_job j   = {0};
+    cs_error     err = {0};
+    cs_text      text   = {0};
+    cs_status    status = CS_OK;
+    int          id;
+
+    while (status == CS_OK && !j.wants_help && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
+        status = take_arg(&j, id, &args, &err);
+    }
+    if (status == CS_OK && j.wants_help) {
+        return cs_cli_help(&cs_command_arrivals, arrivals_tables);
+    }
+    if (status == CS_OK && j.choice.n_paths == 0) {
+        status = CS_FAIL(&err, CS_EINVAL, "arrivals", "needs a trace: arrivals FILE..");
+    }
+    if (status == CS_OK) {
+        status = answer(&j, &text, &err);
+    }
+    if (status != CS_OK) {
+        cs_text_free(&text);
+        return cs_cli_fail(&err);
+    }
+    return cs_cli_print(&text);
+}
+
+const cs_command cs_command_arrivals = {
+    .name    = "arrivals",
+    .usage   = "arrivals FILE.. [options]",
+    .summary = "who comes late in a trace of arrivals, how late and how reliably",
+    .run     = arrivals_run,
+};

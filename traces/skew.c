@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Statistics of arrivals: see traces/skew.h. */
+#include "traces/skew.h"
+
+#include "base/alloc.h"
+
+#include <gsl/gsl_sort.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdbool.h>
+
+double cs_skew_quantile(const double *sorted, size_t n, double at)
+{
+    return gsl_stats_quantile_from_sorted_data(sorted, 1, n, at);
+}
+
+/* Sorts the values. */
+static cs_spread spread_of(double *values, size_t n)
+{
+    double mean = gsl_stats_mean(values, 1, n);
+
+    gsl_sort(values, 1, n);
+    return (cs_spread){.mean = mean,
+                       .min  = values[0],
+                       .p50  = cs_skew_quantile(values, n, 0.50),
+                       .p95  = cs_skew_quantile(values, n, 0.95),
+                       .p99  = cs_skew_quantile(values, n, 0.99),
+                       .max  = values[n - 1]};
+}
+
+uint32_t cs_skew_last(const cs_arrival_trace *trace, size_t call)
+{
+    uint32_t last = 0;
+
+    for (uint32_t r = 1; r < trace->n_ranks; r++) {
+        if (cs_trace_arrival(trace, call, r) >= cs_trace_arrival(trace, call, last)) {
+            last = r;
+        }
+    }
+    return last;
+}
+
+double cs_skew_delay_s(const cs_arrival_trace *trace, size_t call, uint32_t rank)
+{
+    double others_s = 0;
+
+    for (uint32_t r = 0; r < trace->n_ranks; r++) {
+        others_s = r == rank ? others_s : fmax(others_s, cs_trace_arrival(trace, call, r));
+    }
+    return cs_trace_arrival(trace, call, rank) - others_s;
+}
+
+static void find_straggler(const cs_arrival_trace *trace, cs_skew *skew)
+{
+    size_t   n_same = 0;
+    uint32_t before = 0;
+
+    for (size_t c = 0; c < trace->n_calls; c++) {
+        uint32_t last = cs_skew_last(trace, c);
+        skew->ranks[last].n_last++;
+        n_same += c > 0 && last == before;
+        before = last;
+    }
+    for (uint32_t r = 1; r < trace->n_ranks; r++) {
+        bool is_more    = skew->ranks[r].n_last > skew->ranks[skew->straggler].n_last;
+        skew->straggler = is_more ? r : skew->straggler;
+    }
+    skew->last_ratio = (double)skew->ranks[skew->straggler].n_last / (double)trace->n_calls;
+    skew->repeat_ratio =
+        trace->n_calls > 1 ? (double)n_same / (double)(trace->n_calls - 1) : (double)NAN;
+}
+
+static void describe_ranks(const cs_arrival_trace *trace, cs_skew *skew, double *values)
+{
+    for (uint32_t r = 0; r < trace->n_ranks; r++) {
+        double wait_s = 0;
+        for (size_t c = 0; c < trace->n_calls; c++) {
+            double last_s = cs_trace_arrival(trace, c, cs_skew_last(trace, c));
+            values[c]     = cs_trace_arrival(trace, c, r);
+            wait_s += (last_s - values[c]) / (double)trace->n_calls;
+        }
+        skew->ranks[r].arrival_s   = spread_of(values, trace->n_calls);
+        skew->ranks[r].wait_mean_s = wait_s;
+    }
+}
+
+static void describe_calls(const cs_arrival_trace *trace, cs_skew *skew, double *values)
+{
+    size_t n = trace->n_calls;
+
+    for (size_t c = 0; c < n; c++) {
+        skew->delays_s[c] = cs_skew_delay_s(trace, c, cs_skew_last(trace, c));
+    }
+    skew->delay_s = spread_of(skew->delays_s, n);
+    for (size_t c = 0; c < n; c++) {
+        values[c] = cs_skew_delay_s(trace, c, skew->straggler);
+    }
+    skew->straggler_delay_s = spread_of(values, n);
+    for (size_t c = 0; c < n; c++) {
+        values[c] = cs_trace_arrival(trace, c, cs_skew_last(trace, c));
+    }
+    skew->spread_s = spread_of(values, n);
+}
+
+static void describe_inside(const cs_arrival_trace *trace, cs_skew *skew, double *values)
+{
+    const double none = (double)NAN;
+
+    skew->zero_wait_s  = (cs_spread){none, none, none, none, none, none};
+    skew->end_spread_s = trace->inside_s != NULL ? 0 : none;
+    for (size_t c = 0; c < trace->n_calls && trace->inside_s != NULL; c++) {
+        const double *inside_s = &trace->inside_s[c * trace->n_ranks];
+        double        first_s = (double)INFINITY, last_s = 0, least_s = (double)INFINITY;
+        for (uint32_t r = 0; r < trace->n_ranks; r++) {
+            double end_s = cs_trace_arrival(trace, c, r) + inside_s[r];
+            first_s      = fmin(first_s, end_s);
+            last_s       = fmax(last_s, end_s);
+            least_s      = fmin(least_s, inside_s[r]);
+        }
+        values[c]          = least_s;
+        skew->end_spread_s = fmax(skew->end_spread_s, last_s - first_s);
+    }
+    if (trace->inside_s != NULL) {
+        skew->zero_wait_s = spread_of(values, trace->n_calls);
+    }
+}
+
+cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p, cs_error *err)
+{
+    cs_skew skew   = {.n_ranks  = trace->n_ranks,
+                      .n_calls  = trace->n_calls,
+                      .ranks    = CS_NEW(cs_skew_rank, trace->n_ranks),
+                      .delays_s = CS_NEW(double, trace->n_calls)};
+    double *values = CS_NEW(double, trace->n_calls);
+
+    if (skew.ranks == NULL || skew.delays_s == NULL || values == NULL) {
+        cs_free(values);
+        cs_skew_free(&skew);
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the skew of %zu calls",
+                       trace->n_calls);
+    }
+    find_straggler(trace, &skew);
+    describe_ranks(trace, &skew, values);
+    describe_calls(trace, &skew, values);
+    describe_inside(trace, &skew, values);
+    cs_free(values);
+    *skew_p = skew;
+    return CS_OK;
+}
+
+void cs_skew_free(cs_skew *skew)
+{
+    cs_free(skew->ranks);
+    cs_free(skew->delays_s);
+    *skew = (cs_skew){0};
+}

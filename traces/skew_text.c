@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A skew for people and for programs: see traces/skew_text.h. */
+#include "traces/skew_text.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_ROWS = 64, CDF_STEPS = 100 };
+
+#define MS 1e3
+
+/* "3 calls of 8 ranks, 4096 .. 8192 bytes each" */
+static void add_counts(const cs_arrival_trace *trace, cs_text *text)
+{
+    uint64_t least = 0, most = 0;
+
+    cs_text_add(text, "%zu call%s of %u ranks", trace->n_calls, trace->n_calls == 1 ? "" : "s",
+                trace->n_ranks);
+    for (size_t c = 0; trace->bytes != NULL && c < trace->n_calls; c++) {
+        least = c == 0 || trace->bytes[c] < least ? trace->bytes[c] : least;
+        most  = trace->bytes[c] > most ? trace->bytes[c] : most;
+    }
+    if (trace->bytes != NULL && least == most) {
+        cs_text_add(text, ", %llu bytes each", (unsigned long long)most);
+    } else if (trace->bytes != NULL) {
+        cs_text_add(text, ", %llu .. %llu bytes", (unsigned long long)least,
+                    (unsigned long long)most);
+    }
+}
+
+void cs_arrival_head(const cs_arrival_trace *trace, const cs_arrival_notes *notes, cs_text *text)
+{
+    cs_text_add(text, "%s: ", notes->format);
+    add_counts(trace, text);
+    if (!isnan(notes->period_s)) {
+        cs_text_add(text, ", one every %.6g ms", notes->period_s * MS);
+    }
+    cs_text_add(text, "\n");
+    if (notes->n_warmup > 0) {
+        cs_text_add(text, "left out as warm-up: %zu\n", notes->n_warmup);
+    }
+    if (notes->n_incomplete > 0) {
+        cs_text_add(text, "left out because a rank is missing: %zu\n", notes->n_incomplete);
+    }
+    if (notes->text.data != NULL) {
+        cs_text_add(text, "%s", notes->text.data);
+    }
+}
+
+static void add_rank_row(const cs_skew *skew, uint32_t r, cs_text *text)
+{
+    const cs_skew_rank *rank = &skew->ranks[r];
+
+    cs_text_add(text, "%6u %10.4f %10.4f %10.4f %10.4f %10.4f %10.4f %8zu %7.1f%s\n", r,
+                rank->arrival_s.mean * MS, rank->arrival_s.p50 * MS, rank->arrival_s.p95 * MS,
+                rank->arrival_s.p99 * MS, rank->arrival_s.max * MS, rank->wait_mean_s * MS,
+                rank->n_last, 100.0 * (double)rank->n_last / (double)skew->n_calls,
+                r == skew->straggler ? "  <- straggler" : "");
+}
+
+/* Is the rank among those that are last most often (of several, the lower ones)? O(ranks). */
+static bool is_shown(const cs_skew *skew, uint32_t r)
+{
+    uint32_t before = 0;
+
+    for (uint32_t k = 0; k < skew->n_ranks; k++) {
+        before += skew->ranks[k].n_last > skew->ranks[r].n_last ||
+                  (skew->ranks[k].n_last == skew->ranks[r].n_last && k < r);
+    }
+    return before < MAX_ROWS;
+}
+
+static void add_spread_row(const char *name, const cs_spread *spread, cs_text *text)
+{
+    if (!isnan(spread->mean)) {
+        cs_text_add(text, "%-34s %10.4f %10.4f %10.4f %10.4f %10.4f\n", name, spread->mean * MS,
+                    spread->p50 * MS, spread->p95 * MS, spread->p99 * MS, spread->max * MS);
+    }
+}
+
+void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
+                   const cs_arrival_notes *notes, cs_text *text)
+{
+    cs_arrival_head(trace, notes, text);
+    cs_text_add(text, "\n%6s %10s %10s %10s %10s %10s %10s %8s %7s\n", "", "arrival", "p50", "p95",
+                "p99", "max", "waits", "last in", "calls");
+    cs_text_add(text, "%6s %10s %10s %10s %10s %10s %10s %8s %7s\n", "rank", "(ms)", "(ms)", "(ms)",
+                "(ms)", "(ms)", "(ms)", "", "(%)");
+    for (uint32_t r = 0; r < skew->n_ranks; r++) {
+        if (is_shown(skew, r)) {
+            add_rank_row(skew, r, text);
+        }
+    }
+    if (skew->n_ranks > MAX_ROWS) {
+        cs_text_add(text, "   ... and %u more: --format csv has all\n", skew->n_ranks - MAX_ROWS);
+    }
+    cs_text_add(text, "\nrank %u is last in %.1f %% of the calls", skew->straggler,
+                100 * skew->last_ratio);
+    if (!isnan(skew->repeat_ratio)) {
+        cs_text_add(text, "; the last rank is that of the call before in %.1f %%",
+                    100 * skew->repeat_ratio);
+    }
+    cs_text_add(text, "\n\n%-34s %10s %10s %10s %10s %10s\n", "(ms)", "mean", "p50", "p95", "p99",
+                "max");
+    add_spread_row("last rank behind the last but one", &skew->delay_s, text);
+    add_spread_row("straggler behind all others", &skew->straggler_delay_s, text);
+    add_spread_row("last rank behind the first", &skew->spread_s, text);
+    add_spread_row("the call without waiting", &skew->zero_wait_s, text);
+    if (skew->end_spread_s > 0) {
+        cs_text_add(text, "ranks leave a call within %.4g ms of each other\n",
+                    skew->end_spread_s * MS);
+    }
+}
+
+/* , "key": {"mean_s": .. } */
+static void add_spread_json(const char *key, const cs_spread *spread, cs_text *text)
+{
+    const double      values[] = {spread->mean, spread->min, spread->p50,
+                                  spread->p95,  spread->p99, spread->max};
+    const char *const names[]  = {"mean_s", "min_s", "p50_s", "p95_s", "p99_s", "max_s"};
+
+    cs_text_add(text, ", \"%s\": {", key);
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        cs_text_add(text, "%s\"%s\": ", i > 0 ? ", " : "", names[i]);
+        cs_text_add_number(text, values[i]);
+    }
+    cs_text_add(text, "}");
+}
+
+static void add_number(const char *key, double value, cs_text *text)
+{
+    cs_text_add(text, ", \"%s\": ", key);
+    cs_text_add_number(text, value);
+}
+
+static void add_notes_json(const cs_arrival_notes *notes, cs_text *text)
+{
+    const char *at = notes->text.data != NULL ? notes->text.data : "";
+
+    cs_text_add(text, ", \"notes\": [");
+    for (bool is_first = true; *at != '\0'; is_first = false) {
+        char   line[256];
+        size_t length = strcspn(at, "\n");
+        size_t kept   = length < sizeof line ? length : sizeof line - 1;
+        memcpy(line, at, kept);
+        line[kept] = '\0';
+        cs_text_add(text, "%s", is_first ? "" : ", ");
+        cs_text_add_json_string(text, line);
+        at += length + (at[length] == '\n');
+    }
+    cs_text_add(text, "]");
+}
+
+static void add_rank_json(const cs_skew *skew, uint32_t r, cs_text *text)
+{
+    const cs_skew_rank *rank = &skew->ranks[r];
+
+    cs_text_add(text, "%s\n  {\"rank\": %u", r > 0 ? "," : "", r);
+    add_spread_json("arrival", &rank->arrival_s, text);
+    add_number("wait_mean_s", rank->wait_mean_s, text);
+    cs_text_add(text, ", \"last_in\": %zu", rank->n_last);
+    add_number("last_ratio", (double)rank->n_last / (double)skew->n_calls, text);
+    cs_text_add(text, "}");
+}
+
+void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew, const cs_arrival_notes *notes,
+                  cs_text *text)
+{
+    cs_text_add(text, "{\"format\": ");
+    cs_text_add_json_string(text, notes->format);
+    cs_text_add(text, ", \"ranks\": %u, \"calls\": %zu, \"warmup\": %zu, \"incomplete\": %zu",
+                trace->n_ranks, trace->n_calls, notes->n_warmup, notes->n_incomplete);
+    add_number("period_s", notes->period_s, text);
+    add_notes_json(notes, text);
+    cs_text_add(text, ",\n \"straggler\": %u", skew->straggler);
+    add_number("last_ratio", skew->last_ratio, text);
+    add_number("repeat_ratio", skew->repeat_ratio, text);
+    add_number("end_spread_s", skew->end_spread_s, text);
+    cs_text_add(text, "\n ");
+    add_spread_json("delay", &skew->delay_s, text);
+    add_spread_json("straggler_delay", &skew->straggler_delay_s, text);
+    add_spread_json("spread", &skew->spread_s, text);
+    add_spread_json("zero_wait", &skew->zero_wait_s, text);
+    cs_text_add(text, ",\n \"by_rank\": [");
+    for (uint32_t r = 0; r < skew->n_ranks; r++) {
+        add_rank_json(skew, r, text);
+    }
+    cs_text_add(text, "],\n \"delay_cdf\": [");
+    for (int i = 0; i <= CDF_STEPS; i++) {
+        double at = (double)i / CDF_STEPS;
+        cs_text_add(text, "%s{\"ratio\": ", i > 0 ? ", " : "");
+        cs_text_add_number(text, at);
+        add_number("delay_s", cs_skew_quantile(skew->delays_s, skew->n_calls, at), text);
+        cs_text_add(text, "}");
+    }
+    cs_text_add(text, "]}\n");
+}
+
+void cs_skew_csv(const cs_skew *skew, cs_text *text)
+{
+    cs_text_add(text, "rank,mean_s,min_s,p50_s,p95_s,p99_s,max_s,wait_mean_s,last_in,last_ratio,"
+                      "is_straggler\n");
+    for (uint32_t r = 0; r < skew->n_ranks; r++) {
+        const cs_skew_rank *rank     = &skew->ranks[r];
+        const cs_spread    *a        = &rank->arrival_s;
+        const double        values[] = {a->mean, a->min, a->p50,           a->p95,
+                                        a->p99,  a->max, rank->wait_mean_s};
+        cs_text_add(text, "%u", r);
+        for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+            cs_text_add(text, ",");
+            cs_text_add_number(text, values[i]);
+        }
+        cs_text_add(text, ",%zu,", rank->n_last);
+        cs_text_add_number(text, (double)rank->n_last / (double)skew->n_calls);
+        cs_text_add(text, ",%s\n", r == skew->straggler ? "true" : "false");
+    }
+}
