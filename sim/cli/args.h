@@ -19,7 +19,7 @@ typedef struct cs_arg {
 enum { CS_ARG_END = 0, CS_ARG_OPERAND = -1, CS_ARG_ERROR = -2 };
 
 typedef struct cs_args {
-    const cs_arg *tables[3]; /* ended by NULL; each ends with a row of id 0 */
+    const cs_arg *tables[4]; /* ended by NULL; each ends with a row of id 0 */
     int           count;     /* as main()'s argc and argv, from the first argument on */
     char *const  *words;
     int           at;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* collsim whatif: what a job of many iterations loses to failing NICs, policy by policy. */
+/* collsim whatif: what a job of many iterations loses to failing NICs, policy by policy; with
+ * --trace, what each algorithm would have saved on measured arrivals. */
 #include "cli/cli.h"
+#include "cli/whatif_trace.h"
 #include "whatif/whatif_text.h"
 
 #include <string.h>
@@ -14,22 +16,27 @@ static const cs_arg whatif_args[] = {
     {OUTPUT, 'o', "output", "FILE", "write it there instead of to standard output"},
     {PRESET, 0, "preset", "default|nccl", "timers that the configuration does not set itself"},
     {SET, 0, "set", "PATH=JSON", "any key of the configuration (repeatable)"},
-    CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
 /* clang-format on */
 
-static const cs_arg *const whatif_tables[] = {whatif_args, NULL};
+static const cs_arg *const whatif_tables[] = {whatif_args, cs_whatif_trace_args, cs_arrival_args,
+                                              NULL};
 
 typedef struct whatif_job {
     const char *config_path, *output, *preset, *sets[MAX_SETS];
     size_t      n_sets;
     int         format;
     bool        wants_help;
+
+    cs_whatif_trace_choice trace;
 } whatif_job;
 
 static cs_status take_arg(whatif_job *j, int id, const cs_args *args, cs_error *err)
 {
+    if (cs_whatif_trace_arg_is(id)) {
+        return cs_whatif_trace_add(&j->trace, id, args, err);
+    }
     switch (id) {
     case CS_ARG_ERROR: return err->status;
     case CS_ARG_HELP: j->wants_help = true; return CS_OK;
@@ -53,17 +60,32 @@ static cs_status take_arg(whatif_job *j, int id, const cs_args *args, cs_error *
 
 static cs_status read_args(whatif_job *j, int count, char *const *words, cs_error *err)
 {
-    cs_args   args   = {.tables = {whatif_args, NULL}, .count = count, .words = words};
+    cs_args   args   = {.tables = {whatif_args, cs_whatif_trace_args, cs_arrival_args},
+                        .count  = count,
+                        .words  = words};
     cs_status status = CS_OK;
     int       id;
 
     while (status == CS_OK && !j->wants_help && (id = cs_args_next(&args, err)) != CS_ARG_END) {
         status = take_arg(j, id, &args, err);
     }
-    if (status == CS_OK && !j->wants_help && j->config_path == NULL) {
-        return CS_FAIL(err, CS_EINVAL, "whatif", "needs a configuration: whatif CONFIG.json");
+    if (status != CS_OK || j->wants_help) {
+        return status;
     }
-    return status;
+    if (!cs_whatif_trace_is_wanted(&j->trace)) {
+        if (cs_whatif_trace_option(&j->trace) != NULL) {
+            return CS_FAIL(err, CS_EINVAL, cs_whatif_trace_option(&j->trace),
+                           "belongs to a trace of arrivals: --trace FILE");
+        }
+        if (j->config_path == NULL) {
+            return CS_FAIL(err, CS_EINVAL, "whatif",
+                           "needs a configuration or a trace: whatif CONFIG.json, whatif --trace "
+                           "FILE");
+        }
+    } else if (j->preset != NULL) {
+        return CS_FAIL(err, CS_EINVAL, "--preset", "belongs to failing NICs, not to --trace");
+    }
+    return CS_OK;
 }
 
 /* PATH=JSON */
@@ -78,6 +100,23 @@ static cs_status apply_set(cs_config *config, const char *text, cs_error *err)
     memcpy(path, text, (size_t)(equals - text));
     path[equals - text] = '\0';
     return cs_config_set(config, path, equals + 1, "--set", err);
+}
+
+/* The scenario of a trace: a configuration or the defaults, with every option. */
+static cs_status answer_trace(const whatif_job *j, cs_text *text, cs_error *err)
+{
+    cs_config *config = NULL;
+    cs_status  status = j->config_path != NULL ? cs_config_load(j->config_path, &config, err)
+                                               : cs_config_new(&config, err);
+
+    for (size_t i = 0; i < j->n_sets && status == CS_OK; i++) {
+        status = apply_set(config, j->sets[i], err);
+    }
+    if (status == CS_OK) {
+        status = cs_whatif_trace_answer(&j->trace, config, j->format, text, err);
+    }
+    cs_config_free(config);
+    return status == CS_OK ? cs_cli_write(j->output, text, err) : status;
 }
 
 static cs_status load(const whatif_job *j, cs_whatif_job *job, cs_error *err)
@@ -130,7 +169,8 @@ static int whatif_run(int count, char *const *words)
         return cs_cli_help(&cs_command_whatif, whatif_tables);
     }
     if (status == CS_OK) {
-        status = answer(&j, &text, &err);
+        status = cs_whatif_trace_is_wanted(&j.trace) ? answer_trace(&j, &text, &err)
+                                                     : answer(&j, &text, &err);
     }
     cs_text_free(&text);
     return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);
@@ -138,7 +178,7 @@ static int whatif_run(int count, char *const *words)
 
 const cs_command cs_command_whatif = {
     .name    = "whatif",
-    .usage   = "whatif CONFIG.json [options]",
-    .summary = "what a job loses to failing NICs: policies compared over time",
+    .usage   = "whatif CONFIG.json [options] | whatif --trace FILE [CONFIG.json] [options]",
+    .summary = "what a job loses to failing NICs, or to ranks that come late in a trace",
     .run     = whatif_run,
 };

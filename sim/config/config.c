@@ -295,6 +295,22 @@ size_t cs_config_count(const cs_config *config)
     return cs_axes_count(&config->axes);
 }
 
+bool cs_config_has(const cs_config *config, const char *path)
+{
+    const json_t *node = config->tree;
+    cs_path       steps;
+
+    if (cs_path_parse(path, &steps, NULL) != CS_OK) {
+        return false;
+    }
+    for (size_t i = 0; i < steps.n_steps; i++) {
+        const cs_step *step = &steps.steps[i];
+        node                = step->key != NULL ? json_object_get(node, step->key)
+                                                : json_array_get(node, step->index);
+    }
+    return node != NULL;
+}
+
 const char *cs_config_text(const cs_config *config, const char *key)
 {
     return json_string_value(json_object_get(config->tree, key));

@@ -51,6 +51,9 @@ CS_API size_t cs_config_count(const cs_config *config);
 CS_API CS_MUST_CHECK cs_status cs_config_case(const cs_config *config, size_t index,
                                               cs_case *case_p, cs_error *err);
 
+/* Is there a value at a path, from the file or set? Sweeps are not looked at. */
+CS_API bool cs_config_has(const cs_config *config, const char *path);
+
 /* The value of the keys "name" and "description", or NULL. Valid until the configuration
  * changes. */
 CS_API const char *cs_config_text(const cs_config *config, const char *key);

@@ -92,6 +92,9 @@ cs_status cs_tree_value(const char *text, const char *where, json_t **value_p, c
     if (*value_p != NULL) {
         return CS_OK;
     }
+    if (problem.text[0] == '\0') {
+        return CS_FAIL(err, CS_ENOMEM, where, "out of memory for a value");
+    }
     if (text[spaces] != '\0' && strchr("{[\"", text[spaces]) != NULL) {
         return CS_FAIL(err, CS_EPARSE, where, "not JSON: %s", problem.text);
     }

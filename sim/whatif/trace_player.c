@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Replays of single calls: see whatif/trace_player.h. A case per algorithm and size is built once;
+ * a replay is that case with the arrivals of a call and the straggler that the policy says. */
+#include "whatif/trace_player.h"
+
+#include "base/alloc.h"
+#include "cs/result.h"
+#include "traces/skew.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Two times that differ by less, relative to the call, are the same. */
+#define SAME_RATIO 1e-12
+#define STOP_RATIO 1e-10
+
+struct cs_player {
+    cs_player_setup setup;
+    cs_case        *cases;     /* [n_algorithms][n_sizes] */
+    double         *arrival_s; /* [n_ranks] of a made-up call */
+    uint64_t        n_replays;
+};
+
+static const cs_case *case_of(const cs_player *player, size_t algorithm, size_t size)
+{
+    return &player->cases[algorithm * player->setup.n_sizes + size];
+}
+
+static const cs_option *find_option(const cs_algorithm *algorithm, const char *name)
+{
+    for (const cs_option *row = algorithm->options; row != NULL && row->name != NULL; row++) {
+        if (strcmp(row->name, name) == 0) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+const cs_algorithm *cs_player_algorithm(const cs_player *player, size_t algorithm)
+{
+    return case_of(player, algorithm, 0)->algorithm;
+}
+
+bool cs_player_has_straggler(const cs_player *player, size_t algorithm)
+{
+    const cs_option *row = find_option(cs_player_algorithm(player, algorithm), "straggler");
+
+    return row != NULL && row->type == CS_OPT_U32;
+}
+
+static cs_status build_cases(cs_player *player, cs_error *err)
+{
+    size_t    n      = player->setup.n_algorithms * player->setup.n_sizes;
+    cs_status status = CS_OK;
+
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        status = cs_config_case(player->setup.config, i, &player->cases[i], err);
+    }
+    return status;
+}
+
+cs_status cs_player_new(const cs_player_setup *setup, cs_player **player_p, cs_error *err)
+{
+    cs_player *player = CS_NEW(cs_player, 1);
+    size_t     n      = setup->n_algorithms * setup->n_sizes;
+    cs_status  status = CS_OK;
+
+    if (player != NULL) {
+        player->setup     = *setup;
+        player->cases     = CS_NEW(cs_case, n);
+        player->arrival_s = CS_NEW(double, setup->trace->n_ranks);
+    }
+    if (player == NULL || player->cases == NULL || player->arrival_s == NULL) {
+        status = CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu scenarios", n);
+    } else {
+        status = build_cases(player, err);
+    }
+    if (status != CS_OK) {
+        cs_player_free(player);
+        return status;
+    }
+    *player_p = player;
+    return CS_OK;
+}
+
+void cs_player_free(cs_player *player)
+{
+    if (player == NULL) {
+        return;
+    }
+    for (size_t i = 0;
+         player->cases != NULL && i < player->setup.n_algorithms * player->setup.n_sizes; i++) {
+        cs_case_free(&player->cases[i]);
+    }
+    cs_free(player->cases);
+    cs_free(player->arrival_s);
+    cs_free(player);
+}
+
+uint64_t cs_player_replays(const cs_player *player)
+{
+    return player->n_replays;
+}
+
+/* The rank that a static line presumes late: the user's, or the straggler of the trace. */
+static uint32_t presumed(const cs_player *player, const cs_case *c, const cs_option *row)
+{
+    uint32_t given = CS_AUTO;
+
+    memcpy(&given, c->options.bytes + row->offset, sizeof given);
+    return given == CS_AUTO ? player->setup.straggler : given;
+}
+
+/* The options of a line: who is presumed late, and what agreeing costs. */
+static void set_options(const cs_player *player, const cs_case *c, cs_trace_policy policy,
+                        cs_options *options)
+{
+    const cs_option *straggler = find_option(c->algorithm, "straggler");
+    const cs_option *barrier   = find_option(c->algorithm, "entry_barrier_s");
+
+    *options = c->options;
+    if (policy == CS_TRACE_PLAIN || straggler == NULL) {
+        return;
+    }
+    uint32_t rank = policy == CS_TRACE_DYNAMIC ? CS_AUTO : presumed(player, c, straggler);
+    memcpy(options->bytes + straggler->offset, &rank, sizeof rank);
+    if (policy != CS_TRACE_STATIC && barrier != NULL && barrier->type == CS_OPT_F64) {
+        double cost_s;
+        memcpy(&cost_s, options->bytes + barrier->offset, sizeof cost_s);
+        cost_s += player->setup.agreement_s;
+        memcpy(options->bytes + barrier->offset, &cost_s, sizeof cost_s);
+    }
+}
+
+static cs_status replay(cs_player *player, const cs_case *c, const cs_options *options,
+                        const double *arrival_s, double *elapsed_s_p, cs_error *err)
+{
+    cs_scenario scenario = c->scenario;
+    cs_result   result   = {0};
+    cs_run      run      = {.scenario      = &scenario,
+                            .algorithm     = c->algorithm,
+                            .options       = options,
+                            .model         = c->model,
+                            .model_options = &c->model_options,
+                            .verify        = c->verify};
+
+    scenario.arrival_s = arrival_s;
+    cs_status status   = cs_run_scenario(&run, &result, err);
+    player->n_replays++;
+    if (status == CS_OK && c->verify && !result.verified) {
+        return CS_FAIL(err, CS_EWRONG, c->algorithm->name, "%s", result.verdict.text);
+    }
+    *elapsed_s_p = result.elapsed_s;
+    return status;
+}
+
+/* Has the presumed rank come when the last of the others does? */
+static bool is_there(uint32_t n_ranks, uint32_t rank, const double *arrival_s)
+{
+    double others_s = 0;
+
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        others_s = r == rank ? others_s : fmax(others_s, arrival_s[r]);
+    }
+    return arrival_s[rank] <= others_s;
+}
+
+static cs_status play(cs_player *player, size_t algorithm, cs_trace_policy policy, size_t size,
+                      const double *arrival_s, double *elapsed_s_p, cs_error *err)
+{
+    const cs_case   *c   = case_of(player, algorithm, size);
+    const cs_option *row = find_option(c->algorithm, "straggler");
+    cs_options       options;
+
+    if (policy == CS_TRACE_ADAPTIVE && row != NULL) {
+        uint32_t rank = presumed(player, c, row), n = c->scenario.cluster.n_ranks;
+        if (rank < n && is_there(n, rank, arrival_s)) {
+            const cs_case *base = case_of(player, 0, size);
+            cs_status status    = replay(player, base, &base->options, arrival_s, elapsed_s_p, err);
+            *elapsed_s_p += player->setup.agreement_s;
+            return status;
+        }
+    }
+    set_options(player, c, policy, &options);
+    return replay(player, c, &options, arrival_s, elapsed_s_p, err);
+}
+
+cs_status cs_player_call(cs_player *player, size_t algorithm, cs_trace_policy policy, size_t call,
+                         double *elapsed_s_p, cs_error *err)
+{
+    const cs_player_setup *s = &player->setup;
+
+    return play(player, algorithm, policy, s->size_of_call[call],
+                &s->trace->arrival_s[call * s->trace->n_ranks], elapsed_s_p, err);
+}
+
+/* How much sooner the line ends than the baseline when the straggler comes `delay_s` late. */
+static cs_status gain(cs_player *player, size_t algorithm, cs_trace_policy policy, size_t size,
+                      double delay_s, double *gain_s_p, cs_error *err)
+{
+    const cs_case   *c      = case_of(player, algorithm, size);
+    const cs_option *row    = find_option(c->algorithm, "straggler");
+    uint32_t         rank   = row != NULL ? presumed(player, c, row) : player->setup.straggler;
+    double           base_s = 0, line_s = 0;
+
+    if (rank >= player->setup.trace->n_ranks) {
+        rank = player->setup.straggler;
+    }
+    player->arrival_s[rank] = delay_s;
+    cs_status status = play(player, 0, CS_TRACE_PLAIN, size, player->arrival_s, &base_s, err);
+    if (status == CS_OK) {
+        status = play(player, algorithm, policy, size, player->arrival_s, &line_s, err);
+    }
+    player->arrival_s[rank] = 0;
+    *gain_s_p               = base_s - line_s;
+    if (fabs(*gain_s_p) <= SAME_RATIO * base_s) {
+        *gain_s_p = 0;
+    }
+    return status;
+}
+
+cs_status cs_player_break_even(cs_player *player, size_t algorithm, cs_trace_policy policy,
+                               size_t size, double *delay_s_p, cs_error *err)
+{
+    double    low_s = 0, high_s = 0, gain_s = 0;
+    cs_status status = gain(player, algorithm, policy, size, 0, &gain_s, err);
+
+    if (status == CS_OK && gain_s > 0) {
+        *delay_s_p = 0;
+        return CS_OK;
+    }
+    /* Whatever can be done before the straggler is there has been done by then. */
+    if (status == CS_OK) {
+        status = play(player, algorithm, policy == CS_TRACE_ADAPTIVE ? CS_TRACE_STATIC : policy,
+                      size, player->arrival_s, &high_s, err);
+    }
+    if (status == CS_OK) {
+        high_s += player->setup.agreement_s;
+        status = gain(player, algorithm, policy, size, high_s, &gain_s, err);
+    }
+    if (status == CS_OK && gain_s <= 0) {
+        *delay_s_p = (double)INFINITY;
+        return CS_OK;
+    }
+    for (double stop_s = STOP_RATIO * high_s; status == CS_OK && high_s - low_s > stop_s;) {
+        double middle_s = (low_s + high_s) / 2;
+        status          = gain(player, algorithm, policy, size, middle_s, &gain_s, err);
+        low_s           = gain_s > 0 ? low_s : middle_s;
+        high_s          = gain_s > 0 ? middle_s : high_s;
+    }
+    *delay_s_p = high_s;
+    return status;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The report of a trace for people and for programs: see whatif/trace_text.h. */
+#include "whatif/trace_text.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define MS 1e3
+
+/* Half the width of an interval, or nothing. */
+static void add_half(const cs_interval_95 *interval, double factor, int width, cs_text *text)
+{
+    if (isnan(interval->low)) {
+        cs_text_add(text, " %*s", width, "-");
+    } else {
+        cs_text_add(text, " %*.4g", width, (interval->high - interval->low) / 2 * factor);
+    }
+}
+
+static void add_line(const cs_trace_line *line, cs_text *text)
+{
+    char place[16] = "-";
+
+    if (line->place > 0) {
+        (void)snprintf(place, sizeof place, "%u", line->place);
+    }
+    cs_text_add(text, "%5s  %-16s %-10s", place, line->algorithm,
+                cs_trace_policy_name(line->policy));
+    cs_text_add(text, " %12.4f %12.4f", line->exposed_s * MS, line->saved_s.mean * MS);
+    add_half(&line->saved_s, MS, 9, text);
+    cs_text_add(text, " %8.1f", 100 * line->won_ratio);
+    if (isnan(line->break_even_s)) {
+        cs_text_add(text, " %12s", "-");
+    } else if (isinf(line->break_even_s)) {
+        cs_text_add(text, " %12s", "never");
+    } else {
+        cs_text_add(text, " %12.4f", line->break_even_s * MS);
+    }
+    if (isnan(line->day_gpu_hours.mean)) {
+        cs_text_add(text, " %12s %9s", "-", "-");
+    } else {
+        cs_text_add(text, " %12.4f", line->day_gpu_hours.mean);
+        add_half(&line->day_gpu_hours, 1, 9, text);
+    }
+    cs_text_add(text, "%s\n", line->is_baseline ? "  baseline" : "");
+}
+
+/* One or two sentences: what to run. */
+static void add_verdict(const cs_trace_report *report, cs_text *text)
+{
+    const cs_trace_line *first = &report->lines[0], *second = &report->lines[1];
+    const char          *policy = cs_trace_policy_name(first->policy);
+    bool                 is_way = first->policy != CS_TRACE_PLAIN;
+
+    cs_text_add(text, "\nbest: %s%s%s%s", first->algorithm, is_way ? " (" : "",
+                is_way ? policy : "", is_way ? ")" : "");
+    if (first->is_baseline) {
+        cs_text_add(text, ", the baseline");
+    }
+    if (isnan(report->lead_s.mean)) {
+        cs_text_add(text, "\n");
+        return;
+    }
+    is_way = second->policy != CS_TRACE_PLAIN;
+    cs_text_add(text, ", %.4g ms a call ahead of %s%s%s%s", report->lead_s.mean * MS,
+                second->algorithm, is_way ? " (" : "",
+                is_way ? cs_trace_policy_name(second->policy) : "", is_way ? ")" : "");
+    if (isnan(report->lead_s.low)) {
+        cs_text_add(text, "; one call says nothing about others\n");
+    } else if (report->lead_s.low > 0) {
+        cs_text_add(text, " (95 %%: %.4g .. %.4g)\n", report->lead_s.low * MS,
+                    report->lead_s.high * MS);
+    } else {
+        cs_text_add(text, " (95 %%: %.4g .. %.4g, so the two cannot be told apart)\n",
+                    report->lead_s.low * MS, report->lead_s.high * MS);
+    }
+}
+
+void cs_trace_table(const cs_trace_report *report, const cs_arrival_trace *trace, cs_text *text)
+{
+    cs_text_add(text, "%5s  %-16s %-10s %12s %12s %9s %8s %12s %12s %9s\n", "", "", "straggler",
+                "exposed", "saved", "95 %", "calls", "break-even", "saved", "95 %");
+    cs_text_add(text, "%5s  %-16s %-10s %12s %12s %9s %8s %12s %12s %9s\n", "place", "algorithm",
+                "is", "(ms/call)", "(ms/call)", "+-", "won (%)", "delay (ms)", "(GPU-h/day)", "+-");
+    for (size_t i = 0; i < report->n_lines; i++) {
+        if (report->lines[i].is_available) {
+            add_line(&report->lines[i], text);
+        }
+    }
+    for (size_t i = 0; i < report->n_lines; i++) {
+        const cs_trace_line *line = &report->lines[i];
+        if (!line->is_available) {
+            cs_text_add(text, "    -  %-16s not available: %s\n", line->algorithm, line->reason);
+        }
+    }
+    add_verdict(report, text);
+    if (!isnan(report->zero_wait_s)) {
+        cs_text_add(text,
+                    "once all ranks were there, a call of the trace took %.6g ms; compare with the "
+                    "baseline's exposed time\n",
+                    report->zero_wait_s * MS);
+    }
+    cs_text_add(text, "static: rank %u is presumed late; break-even delays at %llu bytes",
+                report->straggler, (unsigned long long)report->break_even_bytes);
+    if (isnan(report->period_s)) {
+        cs_text_add(text, "\nGPU-hours need the time from call to call: --period");
+    } else {
+        cs_text_add(text, "; GPU-hours of %u GPUs with a call every %.6g ms", trace->n_ranks,
+                    report->period_s * MS);
+    }
+    cs_text_add(text, "\n");
+}
+
+static void add_number(const char *key, double value, cs_text *text)
+{
+    cs_text_add(text, ", \"%s\": ", key);
+    cs_text_add_number(text, value);
+}
+
+/* key, key_low, key_high with the unit behind each */
+static void add_interval(const char *key, const char *unit, const cs_interval_95 *interval,
+                         cs_text *text)
+{
+    char name[48];
+
+    (void)snprintf(name, sizeof name, "%s_%s", key, unit);
+    add_number(name, interval->mean, text);
+    (void)snprintf(name, sizeof name, "%s_low_%s", key, unit);
+    add_number(name, interval->low, text);
+    (void)snprintf(name, sizeof name, "%s_high_%s", key, unit);
+    add_number(name, interval->high, text);
+}
+
+static void add_line_json(const cs_trace_line *line, bool is_first, cs_text *text)
+{
+    bool is_late = line->policy != CS_TRACE_PLAIN;
+
+    cs_text_add(text, "%s\n  {\"algorithm\": ", is_first ? "" : ",");
+    cs_text_add_json_string(text, line->algorithm);
+    cs_text_add(text, ", \"policy\": ");
+    cs_text_add_json_string(text, is_late ? cs_trace_policy_name(line->policy) : NULL);
+    cs_text_add(text, ", \"available\": %s, \"baseline\": %s, \"place\": ",
+                line->is_available ? "true" : "false", line->is_baseline ? "true" : "false");
+    cs_text_add_number(text, line->place > 0 ? line->place : (double)NAN);
+    cs_text_add(text, ", \"reason\": ");
+    cs_text_add_json_string(text, line->reason);
+    if (line->is_available) {
+        add_number("exposed_s", line->exposed_s, text);
+        add_interval("saved", "s", &line->saved_s, text);
+        add_number("saved_total_s", line->total_s, text);
+        add_number("won_ratio", line->won_ratio, text);
+        add_number("break_even_s", line->break_even_s, text);
+        cs_text_add(text, ", \"breaks_even\": %s", isfinite(line->break_even_s) ? "true" : "false");
+        add_interval("saved_per_day", "gpu_hours", &line->day_gpu_hours, text);
+    }
+    cs_text_add(text, "}");
+}
+
+void cs_trace_json(const cs_trace_report *report, const cs_arrival_trace *trace, cs_text *text)
+{
+    cs_text_add(text, "{\"ranks\": %u, \"calls\": %zu, \"straggler\": %u", trace->n_ranks,
+                trace->n_calls, report->straggler);
+    add_number("period_s", report->period_s, text);
+    add_number("zero_wait_s", report->zero_wait_s, text);
+    cs_text_add(text, ", \"break_even_bytes\": %llu, \"best\": ",
+                (unsigned long long)report->break_even_bytes);
+    cs_text_add_json_string(text, report->lines[0].algorithm);
+    add_interval("lead", "s", &report->lead_s, text);
+    cs_text_add(text, ",\n \"lines\": [");
+    for (size_t i = 0; i < report->n_lines; i++) {
+        add_line_json(&report->lines[i], i == 0, text);
+    }
+    cs_text_add(text, "]}\n");
+}
+
+/* A number, or nothing where there is none. */
+static void add_field(double value, cs_text *text)
+{
+    cs_text_add(text, ",");
+    if (isfinite(value)) {
+        cs_text_add_number(text, value);
+    }
+}
+
+void cs_trace_csv(const cs_trace_report *report, cs_text *text)
+{
+    cs_text_add(text, "algorithm,policy,place,exposed_s,saved_s,saved_low_s,saved_high_s,"
+                      "saved_total_s,won_ratio,break_even_s,saved_per_day_gpu_hours,"
+                      "saved_per_day_low_gpu_hours,saved_per_day_high_gpu_hours,reason\n");
+    for (size_t i = 0; i < report->n_lines; i++) {
+        const cs_trace_line *line     = &report->lines[i];
+        const double         values[] = {line->exposed_s,         line->saved_s.mean,
+                                         line->saved_s.low,       line->saved_s.high,
+                                         line->total_s,           line->won_ratio,
+                                         line->break_even_s,      line->day_gpu_hours.mean,
+                                         line->day_gpu_hours.low, line->day_gpu_hours.high};
+        cs_text_add_csv_field(text, line->algorithm);
+        cs_text_add(text, ",");
+        cs_text_add_csv_field(
+            text, line->policy != CS_TRACE_PLAIN ? cs_trace_policy_name(line->policy) : "");
+        add_field(line->place > 0 ? line->place : (double)NAN, text);
+        for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
+            add_field(line->is_available ? values[v] : (double)NAN, text);
+        }
+        cs_text_add(text, ",");
+        cs_text_add_csv_field(text, line->reason != NULL ? line->reason : "");
+        cs_text_add(text, "\n");
+    }
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* whatif/trace_whatif.h -- what each algorithm would have saved on the arrivals of a trace.
+ *
+ * Every call of the trace is replayed with every algorithm on the same arrivals; what counts is the
+ * difference to the baseline in the same call. Algorithms that presume a late rank (they have the
+ * option `straggler`) are played in three ways:
+ *   static    the rank that is last most often in the trace, in every call
+ *   dynamic   the last rank of the call, as if the others agreed on it when they are all there
+ *   adaptive  static, but when that rank has come before the last of the others, the baseline
+ * Dynamic and adaptive ranks have to agree, which takes `agreement_s` before the first
+ * transfer. `hindsight` is the fastest of all lines in each call: no choice can do better.
+ */
+#ifndef CS_WHATIF_TRACE_WHATIF_H
+#define CS_WHATIF_TRACE_WHATIF_H
+
+#include "base/arena.h"
+#include "config/config.h"
+#include "cs/arrivals.h"
+#include "whatif/interval.h"
+
+#define CS_TRACE_POLICY_MAP(X) \
+    X(PLAIN, "-")              \
+    X(STATIC, "static")        \
+    X(DYNAMIC, "dynamic")      \
+    X(ADAPTIVE, "adaptive")    \
+    X(HINDSIGHT, "hindsight")
+
+typedef enum cs_trace_policy {
+#define X(id, name) CS_TRACE_##id,
+    CS_TRACE_POLICY_MAP(X)
+#undef X
+        CS_TRACE_POLICY_COUNT
+} cs_trace_policy;
+
+/* `{.period_s = NAN}` is the default. */
+typedef struct cs_trace_options {
+    const char *const *algorithms; /* names; NULL: all that know the collective */
+    size_t             n_algorithms;
+    const char        *baseline;    /* NULL: "ring" */
+    uint64_t           bytes;       /* of every call; 0: as in the trace, else the configuration */
+    double             period_s;    /* from call to call; NAN: not known */
+    double             agreement_s; /* see above */
+} cs_trace_options;
+
+/* One algorithm in one way. */
+typedef struct cs_trace_line {
+    const char     *algorithm; /* static storage; "best of all" for hindsight */
+    cs_trace_policy policy;
+    bool            is_available; /* false: `reason` says why, and the rest is empty */
+    bool            is_baseline;
+    uint32_t        place;        /* 1 saves most; 0: hindsight, or not available */
+    const char     *reason;       /* or NULL */
+    double          exposed_s;    /* mean, from the last arrival on */
+    cs_interval_95  saved_s;      /* per call, against the baseline; negative: lost */
+    double          total_s;      /* saved in the whole trace */
+    double          won_ratio;    /* share of the calls that are faster than with the baseline */
+    double          break_even_s; /* from this delay of the straggler on (all others at once) it
+                                     beats the baseline; INFINITY: never; NAN: baseline, hindsight */
+    cs_interval_95 day_gpu_hours; /* saved; NAN without a period */
+    double        *elapsed_s;     /* [n_calls] */
+} cs_trace_line;
+
+typedef struct cs_trace_report {
+    cs_arena       arena;
+    cs_trace_line *lines; /* by place, then hindsight, then not available */
+    size_t         n_lines;
+    uint32_t       straggler;        /* of static */
+    uint64_t       break_even_bytes; /* the size that break-even delays are for */
+    double         period_s;
+    double         zero_wait_s; /* mean over the calls of the trace: how long they took once all
+                                   ranks were there; NAN: not known */
+    cs_interval_95 lead_s;      /* of the first place over the second; NAN where there is none */
+    uint64_t       replays;
+} cs_trace_report;
+
+/* Replay a trace. `config` describes one scenario without arrivals (no sweep); its ranks and sizes
+ * are set here. Refused: other numbers of ranks than the trace has, calls without a size, a
+ * baseline that cannot run. The caller owns the report (cs_trace_report_free) on CS_OK.
+ * O(calls x lines) replays. */
+CS_API CS_MUST_CHECK cs_status cs_trace_whatif(cs_config *config, const cs_arrival_trace *trace,
+                                               const cs_trace_options *options,
+                                               cs_trace_report *report_p, cs_error *err);
+
+/* `{0}` is allowed. */
+CS_API void cs_trace_report_free(cs_trace_report *report);
+
+/* How a policy is called. */
+CS_API const char *cs_trace_policy_name(cs_trace_policy policy);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Statistics of arrivals against numbers worked out by hand. */
+#include "base/alloc.h"
+#include "base/text.h"
+#include "traces/skew.h"
+#include "traces/skew_text.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+/* Four calls of three ranks: rank 2, 2, 1 and (a tie of all) 2 are last. */
+static double arrivals[] = {0, 1, 4, 1, 0, 3, 0, 2, 1, 0, 0, 0};
+static double inside[]   = {5, 4, 1, 4, 5, 2, 3, 1, 2, 1, 1, 2};
+
+static const cs_arrival_trace trace = {
+    .n_ranks = 3, .n_calls = 4, .arrival_s = arrivals, .inside_s = inside};
+
+Test(skew, ranks_and_straggler)
+{
+    cs_skew skew = {0};
+
+    cr_assert_eq(cs_skew_compute(&trace, &skew, NULL), CS_OK);
+    cr_assert_eq(skew.straggler, 2);
+    cr_assert_eq(skew.ranks[0].n_last, 0);
+    cr_assert_eq(skew.ranks[1].n_last, 1);
+    cr_assert_eq(skew.ranks[2].n_last, 3);
+    cr_assert_float_eq(skew.last_ratio, 0.75, 1e-15);
+    cr_assert_float_eq(skew.repeat_ratio, 1.0 / 3, 1e-15);
+    cr_assert_float_eq(skew.ranks[2].arrival_s.mean, 2, 1e-15);
+    cr_assert_float_eq(skew.ranks[2].arrival_s.p50, 2, 1e-15);
+    cr_assert_float_eq(skew.ranks[2].arrival_s.p95, 3 + 0.85, 1e-15);
+    cr_assert_float_eq(skew.ranks[2].arrival_s.max, 4, 1e-15);
+    cr_assert_float_eq(skew.ranks[0].wait_mean_s, (4 + 2 + 2 + 0) / 4.0, 1e-15);
+    cr_assert_float_eq(skew.ranks[2].wait_mean_s, (0 + 0 + 1 + 0) / 4.0, 1e-15);
+    cs_skew_free(&skew);
+}
+
+Test(skew, delays)
+{
+    cs_skew skew = {0};
+
+    cr_assert_eq(cs_skew_compute(&trace, &skew, NULL), CS_OK);
+    /* 3, 2, 1, 0 */
+    cr_assert_float_eq(skew.delay_s.mean, 1.5, 1e-15);
+    cr_assert_float_eq(skew.delays_s[0], 0, 0);
+    cr_assert_float_eq(skew.delays_s[3], 3, 0);
+    /* of rank 2: 3, 2, -1, 0 */
+    cr_assert_float_eq(skew.straggler_delay_s.mean, 1, 1e-15);
+    cr_assert_float_eq(skew.straggler_delay_s.min, -1, 1e-15);
+    /* 4, 3, 2, 0 */
+    cr_assert_float_eq(skew.spread_s.mean, 2.25, 1e-15);
+    /* 1, 2, 1, 1; ends 5 5 5 | 5 5 5 | 3 3 3 | 1 1 2 */
+    cr_assert_float_eq(skew.zero_wait_s.mean, 1.25, 1e-15);
+    cr_assert_float_eq(skew.end_spread_s, 1, 1e-15);
+    cs_skew_free(&skew);
+}
+
+Test(skew, one_call_without_times_inside)
+{
+    const cs_arrival_trace one  = {.n_ranks = 2, .n_calls = 1, .arrival_s = (double[]){0, 3}};
+    cs_skew                skew = {0};
+
+    cr_assert_eq(cs_skew_compute(&one, &skew, NULL), CS_OK);
+    cr_assert(isnan(skew.repeat_ratio));
+    cr_assert(isnan(skew.zero_wait_s.mean) && isnan(skew.end_spread_s));
+    cr_assert_float_eq(skew.delay_s.p99, 3, 0);
+    cs_skew_free(&skew);
+}
+
+Test(skew, texts)
+{
+    cs_arrival_notes notes = {.format = "test", .period_s = (double)NAN, .n_warmup = 2};
+    cs_skew          skew  = {0};
+    cs_text          text  = {0};
+
+    cr_assert_eq(cs_skew_compute(&trace, &skew, NULL), CS_OK);
+    cs_skew_table(&trace, &skew, &notes, &text);
+    cr_expect(strstr(text.data, "test: 4 calls of 3 ranks\nleft out as warm-up: 2\n") != NULL);
+    cr_expect(strstr(text.data, "rank 2 is last in 75.0 % of the calls; the last rank is that of "
+                                "the call before in 33.3 %") != NULL);
+    cs_text_free(&text);
+    cs_skew_csv(&skew, &text);
+    cr_expect(strstr(text.data, ",4,0.25,3,0.75,true\n") != NULL, "%s", text.data);
+    cs_text_free(&text);
+    cs_skew_json(&trace, &skew, &notes, &text);
+    cr_expect(strstr(text.data, "\"straggler\": 2, \"last_ratio\": 0.75") != NULL);
+    cr_expect(strstr(text.data, "{\"ratio\": 0.5, \"delay_s\": 1.5}") != NULL);
+    cs_text_free(&text);
+    cs_skew_free(&skew);
+}
+
+Test(skew, out_of_memory)
+{
+    cs_skew skew = {0};
+
+    for (long passes = 0; passes < 3; passes++) {
+        cs_error err = {0};
+        cs_alloc_fail_after(passes);
+        cs_status status = cs_skew_compute(&trace, &skew, &err);
+        cs_alloc_fail_after(-1);
+        cr_assert_eq(status, CS_ENOMEM);
+        cr_assert_null(skew.ranks);
+    }
+}
