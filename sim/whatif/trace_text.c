@@ -48,7 +48,7 @@ static void add_line(const cs_trace_line *line, cs_text *text)
 /* One or two sentences: what to run. */
 static void add_verdict(const cs_trace_report *report, cs_text *text)
 {
-    const cs_trace_line *first = &report->lines[0], *second = &report->lines[1];
+    const cs_trace_line *first = &report->lines[0], *second = &report->lines[report->second];
     const char          *policy = cs_trace_policy_name(first->policy);
     bool                 is_way = first->policy != CS_TRACE_PLAIN;
 

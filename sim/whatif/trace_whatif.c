@@ -14,7 +14,8 @@
 
 enum { MAX_ALGORITHMS = 128, MAX_SIZES = 1024, POLICIES_EACH = 3 };
 
-#define DAY_HOURS 24.0
+#define DAY_HOURS  24.0
+#define SAME_RATIO 1e-12 /* times that differ by less are the same */
 
 static const char *const policy_names[] = {
 #define X(id, name) [CS_TRACE_##id] = name,
@@ -320,9 +321,10 @@ static void judge_line(const playing *p, cs_trace_line *line)
     for (size_t c = 0; c < n; c++) {
         double last_s = cs_trace_arrival(p->trace, c, cs_skew_last(p->trace, c));
         p->values[c]  = base[c] - line->elapsed_s[c];
+        p->values[c]  = fabs(p->values[c]) > SAME_RATIO * base[c] ? p->values[c] : 0;
         line->exposed_s += (line->elapsed_s[c] - last_s) / (double)n;
         line->total_s += p->values[c];
-        n_won += p->values[c] > 1e-12 * base[c];
+        n_won += p->values[c] > 0;
     }
     line->saved_s       = cs_interval_of(p->values, n, p->scale_s);
     line->won_ratio     = (double)n_won / (double)n;
@@ -352,6 +354,25 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : (a->policy > b->policy) - (a->policy < b->policy);
 }
 
+/* How far the first of `n` lines is ahead of the first that is slower. */
+static void set_lead(playing *p, size_t n)
+{
+    cs_trace_report *report = p->report;
+    size_t           second = 1;
+
+    while (second < n && report->lines[second].place == 1) {
+        second++;
+    }
+    report->second = second < n ? second : 0;
+    report->lead_s = (cs_interval_95){(double)NAN, (double)NAN, (double)NAN};
+    if (report->second > 0) {
+        for (size_t c = 0; c < p->trace->n_calls; c++) {
+            p->values[c] = report->lines[second].elapsed_s[c] - report->lines[0].elapsed_s[c];
+        }
+        report->lead_s = cs_interval_of(p->values, p->trace->n_calls, p->scale_s);
+    }
+}
+
 static void judge(playing *p)
 {
     cs_trace_report *report = p->report;
@@ -371,13 +392,7 @@ static void judge(playing *p)
         bool           has_place = line->is_available && line->policy != CS_TRACE_HINDSIGHT;
         line->place              = has_place ? ++n : 0;
     }
-    report->lead_s = (cs_interval_95){(double)NAN, (double)NAN, (double)NAN};
-    for (size_t c = 0; n > 1 && c < p->trace->n_calls; c++) {
-        p->values[c] = report->lines[1].elapsed_s[c] - report->lines[0].elapsed_s[c];
-    }
-    if (n > 1) {
-        report->lead_s = cs_interval_of(p->values, p->trace->n_calls, p->scale_s);
-    }
+    set_lead(p, n);
 }
 
 static cs_status play_all(playing *p)

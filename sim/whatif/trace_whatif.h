@@ -69,7 +69,8 @@ typedef struct cs_trace_report {
     double         period_s;
     double         zero_wait_s; /* mean over the calls of the trace: how long they took once all
                                    ranks were there; NAN: not known */
-    cs_interval_95 lead_s;      /* of the first place over the second; NAN where there is none */
+    size_t         second;      /* the first line that saves less than lines[0]; 0: none */
+    cs_interval_95 lead_s;      /* of lines[0] over it; NAN where there is none */
     uint64_t       replays;
 } cs_trace_report;
 

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Tables and logs of arrivals: refused in one line, or a trace that makes sense, that survives
+ * being written and read, and whose statistics are numbers.
+ */
+#include "base/text.h"
+#include "config/arrival_file.h"
+#include "fuzz.h"
+#include "traces/arrival_table.h"
+#include "traces/skew.h"
+
+#include <math.h>
+#include <string.h>
+
+static cs_status read_text(const char *data, size_t length, bool skips, cs_arrival_trace *trace,
+                           cs_arrival_notes *notes, cs_error *err)
+{
+    const cs_arrival_options options = {.skip_incomplete = skips, .sets_warmup = skips};
+    const cs_arrival_text    text    = {"input", data, length};
+
+    return cs_arrival_texts_read(&text, 1, &options, trace, notes, err);
+}
+
+static void claim_trace(const cs_arrival_trace *trace)
+{
+    FUZZ_CLAIM(trace->n_ranks >= 2 && trace->n_calls >= 1);
+    for (size_t c = 0; c < trace->n_calls; c++) {
+        double first_s = (double)INFINITY;
+        for (uint32_t r = 0; r < trace->n_ranks; r++) {
+            double arrival_s = cs_trace_arrival(trace, c, r);
+            FUZZ_CLAIM(isfinite(arrival_s) && arrival_s >= 0);
+            first_s = fmin(first_s, arrival_s);
+        }
+        FUZZ_CLAIM(first_s == 0);
+        FUZZ_CLAIM(trace->bytes == NULL || trace->bytes[c] > 0);
+    }
+}
+
+static void claim_skew(const cs_arrival_trace *trace)
+{
+    cs_skew skew = {0};
+
+    FUZZ_CLAIM(cs_skew_compute(trace, &skew, NULL) == CS_OK);
+    FUZZ_CLAIM(skew.straggler < trace->n_ranks);
+    FUZZ_CLAIM(skew.last_ratio > 0 && skew.last_ratio <= 1);
+    FUZZ_CLAIM(skew.delay_s.min >= 0 && skew.delay_s.min <= skew.delay_s.max);
+    FUZZ_CLAIM(skew.delay_s.p50 <= skew.delay_s.p99);
+    cs_skew_free(&skew);
+}
+
+static void claim_reads_back(const cs_arrival_trace *trace)
+{
+    cs_arrival_trace again = {0};
+    cs_arrival_notes notes = {0};
+    cs_error         err   = {0};
+    cs_text          text  = {0};
+
+    cs_arrival_table_write(trace, &text);
+    FUZZ_CLAIM(read_text(text.data, text.length, false, &again, &notes, &err) == CS_OK);
+    FUZZ_CLAIM(again.n_ranks == trace->n_ranks && again.n_calls == trace->n_calls);
+    FUZZ_CLAIM(memcmp(again.arrival_s, trace->arrival_s,
+                      trace->n_calls * trace->n_ranks * sizeof(double)) == 0);
+    cs_arrival_trace_free(&again);
+    cs_arrival_notes_free(&notes);
+    cs_text_free(&text);
+}
+
+static void try_text(const uint8_t *data, size_t length, bool skips)
+{
+    cs_arrival_trace trace = {0};
+    cs_arrival_notes notes = {0};
+    cs_error         err   = {0};
+    cs_text          text  = {0};
+
+    cs_text_add_bytes(&text, (const char *)data, length);
+    cs_text_add(&text, "%s", "");
+    cs_status status =
+        read_text(text.data != NULL ? text.data : "", length, skips, &trace, &notes, &err);
+    cs_text_free(&text);
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+        FUZZ_CLAIM(trace.arrival_s == NULL);
+        return;
+    }
+    claim_trace(&trace);
+    claim_skew(&trace);
+    claim_reads_back(&trace);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    try_text(data, length, false);
+    try_text(data, length, true);
+    return 0;
+}

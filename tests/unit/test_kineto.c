@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Arrivals out of JSON traces: NCCL kernels of several ranks, timelines, and every refusal. */
+#include "base/alloc.h"
+#include "base/text.h"
+#include "config/arrival_file.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const cs_arrival_options defaults = {0};
+
+/* An event of an NCCL kernel. */
+typedef struct kernel {
+    double      ts, dur;
+    const char *name;      /* NULL: allreduce */
+    int         nelems;    /* 0: 1000 */
+    const char *group;     /* NULL: "0" */
+    int         pid, size; /* size 0: 2 */
+} kernel;
+
+/* A trace as text: the caller frees it. */
+static char *trace_of(int rank, const kernel *kernels, size_t n)
+{
+    cs_text text = {0};
+
+    cs_text_add(&text, "{\"schemaVersion\": 1,\n");
+    if (rank >= 0) {
+        cs_text_add(&text, "\"distributedInfo\": {\"rank\": %d, \"world_size\": 2},\n", rank);
+    }
+    cs_text_add(&text,
+                "\"traceEvents\": [\n{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 0}");
+    for (size_t i = 0; i < n; i++) {
+        const kernel *k    = &kernels[i];
+        const char   *name = k->name != NULL ? k->name : "allreduce";
+        cs_text_add(
+            &text,
+            ",\n{\"ph\": \"X\", \"cat\": \"kernel\", \"pid\": %d, \"tid\": 7, \"ts\": %.3f, "
+            "\"dur\": %.3f, \"name\": \"ncclDevKernel_X(..)\", \"args\": {\"Collective "
+            "name\": \"%s\", \"In msg nelems\": %d, \"dtype\": \"BFloat16\", \"Group size\": "
+            "%d, \"Process Group Name\": \"%s\"}}",
+            k->pid, k->ts, k->dur, name, k->nelems > 0 ? k->nelems : 1000,
+            k->size > 0 ? k->size : 2, k->group != NULL ? k->group : "0");
+    }
+    cs_text_add(&text, "]}\n");
+    return text.data;
+}
+
+static cs_status read_texts(char **texts, size_t n, const cs_arrival_options *options,
+                            cs_arrival_trace *trace, cs_arrival_notes *notes, cs_error *err)
+{
+    static const char *const names[] = {"a.json", "b.json", "c.json"};
+    cs_arrival_text          list[3] = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        list[i] = (cs_arrival_text){names[i], texts[i], strlen(texts[i])};
+    }
+    cs_status status = cs_arrival_texts_read(list, n, options, trace, notes, err);
+    for (size_t i = 0; i < n; i++) {
+        cs_free(texts[i]);
+    }
+    return status;
+}
+
+static cs_arrival_trace accepted(char **texts, size_t n, const cs_arrival_options *options,
+                                 cs_arrival_notes *notes)
+{
+    cs_arrival_trace trace = {0};
+    cs_error         err   = {0};
+
+    cr_assert_eq(read_texts(texts, n, options, &trace, notes, &err), CS_OK, "%s:%d: %s: %s",
+                 err.input, err.input_line, err.where, err.message);
+    return trace;
+}
+
+/* Refused at a file and line (0: no line), in words that contain `word`. */
+static void refused(char **texts, size_t n, const cs_arrival_options *options, const char *input,
+                    int line, const char *word)
+{
+    cs_arrival_trace trace = {0};
+    cs_arrival_notes notes = {0};
+    cs_error         err   = {0};
+
+    cr_expect_neq(read_texts(texts, n, options, &trace, &notes, &err), CS_OK);
+    cr_expect_str_eq(err.input, input, "%s: %s", err.input, err.message);
+    cr_expect_eq(err.input_line, line, "line %d: %s", err.input_line, err.message);
+    cr_expect(strstr(err.message, word) != NULL, "'%s' is not in '%s'", word, err.message);
+    cr_expect(trace.arrival_s == NULL && notes.text.data == NULL);
+}
+
+static char *copy_of(const char *text)
+{
+    return cs_strdup(text);
+}
+
+/* A broadcast in front, events out of order, and clocks that have nothing to do with each other. */
+Test(kineto, pairs_of_two_files)
+{
+    const kernel     first[]  = {{.ts = 900, .dur = 50},
+                                 {.ts = 100, .dur = 5, .name = "broadcast"},
+                                 {.ts = 300, .dur = 40, .nelems = 3}};
+    const kernel     second[] = {{.ts = 1e9, .dur = 7, .name = "broadcast", .pid = 1},
+                                 {.ts = 1e9 + 200, .dur = 90, .nelems = 3, .pid = 1},
+                                 {.ts = 1e9 + 800, .dur = 20, .pid = 1}};
+    char            *texts[]  = {trace_of(1, second, 3), trace_of(0, first, 3)};
+    cs_arrival_notes notes    = {0};
+    cs_arrival_trace trace    = accepted(texts, 2, &defaults, &notes);
+
+    cr_assert_eq(trace.n_ranks, 2);
+    cr_assert_eq(trace.n_calls, 2);
+    cr_assert_float_eq(cs_trace_arrival(&trace, 0, 0), 50e-6, 1e-15, "rank 0 came last");
+    cr_assert_eq(cs_trace_arrival(&trace, 0, 1), 0);
+    cr_assert_eq(cs_trace_arrival(&trace, 1, 0), 0);
+    cr_assert_float_eq(cs_trace_arrival(&trace, 1, 1), 30e-6, 1e-15);
+    cr_assert_eq(trace.bytes[0], 6);
+    cr_assert_eq(trace.bytes[1], 2000);
+    cr_assert_float_eq(notes.period_s, 600e-6, 1e-12);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+Test(kineto, other_collectives_when_asked)
+{
+    const cs_arrival_options broadcast = {.collective = "broadcast"};
+    const kernel     one[]   = {{.ts = 100, .dur = 5, .name = "broadcast"}, {.ts = 300, .dur = 40}};
+    const kernel     two[]   = {{.ts = 100, .dur = 9, .name = "broadcast"}, {.ts = 300, .dur = 40}};
+    char            *texts[] = {trace_of(0, one, 2), trace_of(1, two, 2)};
+    cs_arrival_notes notes   = {0};
+    cs_arrival_trace trace   = accepted(texts, 2, &broadcast, &notes);
+
+    cr_assert_eq(trace.n_calls, 1);
+    cr_assert_float_eq(cs_trace_arrival(&trace, 0, 0), 4e-6, 1e-15);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+Test(kineto, processes_of_one_file_are_ranks)
+{
+    const kernel     all[]   = {{.ts = 100, .dur = 5, .pid = 10, .size = 3},
+                                {.ts = 100, .dur = 8, .pid = 9, .size = 3},
+                                {.ts = 100, .dur = 2, .pid = 11, .size = 3}};
+    char            *texts[] = {trace_of(-1, all, 3)};
+    cs_arrival_notes notes   = {0};
+    cs_arrival_trace trace   = accepted(texts, 1, &defaults, &notes);
+
+    cr_assert_eq(trace.n_ranks, 3);
+    cr_assert_eq(cs_trace_arrival(&trace, 0, 0), 0, "process 9 is rank 0");
+    cr_assert_float_eq(cs_trace_arrival(&trace, 0, 2), 6e-6, 1e-15);
+    cr_assert(strstr(notes.text.data, "numbered by the order of the processes") != NULL);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+/* Group "1" is called more often; --group takes the other one. */
+Test(kineto, groups)
+{
+    const kernel             one[]   = {{.ts = 1, .dur = 5},
+                                        {.ts = 100, .dur = 5, .group = "1"},
+                                        {.ts = 200, .dur = 5, .group = "1"}};
+    const kernel             two[]   = {{.ts = 1, .dur = 9},
+                                        {.ts = 100, .dur = 5, .group = "1"},
+                                        {.ts = 200, .dur = 5, .group = "1"}};
+    const cs_arrival_options zero    = {.group = "0"};
+    char                    *most[]  = {trace_of(0, one, 3), trace_of(1, two, 3)};
+    char                    *asked[] = {trace_of(0, one, 3), trace_of(1, two, 3)};
+    char                    *none[]  = {trace_of(0, one, 3), trace_of(1, two, 3)};
+    cs_arrival_notes         notes   = {0};
+
+    cs_arrival_trace trace = accepted(most, 2, &defaults, &notes);
+    cr_assert_eq(trace.n_calls, 2);
+    cr_assert(strstr(notes.text.data, "process group '1'  of 2 groups") != NULL, "%s",
+              notes.text.data);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+    trace = accepted(asked, 2, &zero, &notes);
+    cr_assert_eq(trace.n_calls, 1);
+    cr_assert_float_eq(cs_trace_arrival(&trace, 0, 0), 4e-6, 1e-15);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+    refused(none, 2, &(cs_arrival_options){.group = "5"}, "a.json", 0, "process group '5'");
+}
+
+Test(kineto, refusals_of_ranks)
+{
+    const kernel k[]       = {{.ts = 1, .dur = 5}, {.ts = 100, .dur = 5}};
+    const kernel big[]     = {{.ts = 1, .dur = 5, .size = 16}};
+    const kernel mix[]     = {{.ts = 1, .dur = 5}, {.ts = 100, .dur = 5, .pid = 3}};
+    const kernel p2p[]     = {{.ts = 1, .dur = 5, .name = "send"}};
+    char        *one[]     = {trace_of(0, k, 2)};
+    char        *same[]    = {trace_of(1, k, 2), trace_of(1, k, 2)};
+    char        *few[]     = {trace_of(0, big, 1), trace_of(1, big, 1)};
+    char        *devices[] = {trace_of(0, k, 2), trace_of(1, mix, 2)};
+    char        *sends[]   = {trace_of(0, k, 2), trace_of(1, p2p, 1)};
+
+    refused(one, 1, &defaults, "a.json", 0, "has 2 ranks, 1 of them is in the traces");
+    refused(same, 2, &defaults, "b.json", 0, "one file per rank");
+    refused(few, 2, &defaults, "a.json", 0, "has 16 ranks, 2 of them are in the traces");
+    refused(devices, 2, &defaults, "b.json", 0, "two processes or devices");
+    refused(sends, 2, &defaults, "b.json", 0, "1 NCCL kernels are sends");
+}
+
+Test(kineto, refusals_of_calls)
+{
+    const kernel k[]        = {{.ts = 1, .dur = 5}, {.ts = 100, .dur = 50}};
+    const kernel longer[]   = {{.ts = 1, .dur = 5}, {.ts = 100, .dur = 50}, {.ts = 400, .dur = 50}};
+    const kernel other[]    = {{.ts = 1, .dur = 5}, {.ts = 100, .dur = 50, .nelems = 77}};
+    const kernel kind[]     = {{.ts = 1, .dur = 5}, {.ts = 100, .dur = 50, .name = "allgather"}};
+    const kernel overlap[]  = {{.ts = 1, .dur = 500}, {.ts = 100, .dur = 50}};
+    const kernel negative[] = {{.ts = 1, .dur = 5}, {.ts = 100, .dur = -1}};
+    char        *lengths[]  = {trace_of(0, k, 2), trace_of(1, longer, 3)};
+    char        *sizes[]    = {trace_of(0, k, 2), trace_of(1, other, 2)};
+    char        *kinds[]    = {trace_of(0, k, 2), trace_of(1, kind, 2)};
+    char        *overlaps[] = {trace_of(0, overlap, 2), trace_of(1, k, 2)};
+    char        *below[]    = {trace_of(0, negative, 2), trace_of(1, k, 2)};
+
+    refused(lengths, 2, &defaults, "a.json", 0, "2 collectives of the group, another rank has 3");
+    refused(sizes, 2, &defaults, "b.json", 6,
+            "collective 1 of the group is allreduce of 154 bytes");
+    refused(kinds, 2, &defaults, "b.json", 6, "allgather of 2000 bytes here");
+    refused(overlaps, 2, &defaults, "a.json", 6, "the clock stepped back");
+    refused(below, 2, &defaults, "a.json", 6, "at least 0");
+}
+
+Test(kineto, the_rest_of_a_longer_trace_is_left_out_when_asked)
+{
+    const cs_arrival_options skip     = {.skip_incomplete = true};
+    const kernel             k[]      = {{.ts = 1, .dur = 5}, {.ts = 100, .dur = 50}};
+    const kernel             longer[] = {{.ts = 1, .dur = 5}, {.ts = 100, .dur = 50}, {.ts = 400}};
+    char                    *texts[]  = {trace_of(0, k, 2), trace_of(1, longer, 3)};
+    cs_arrival_notes         notes    = {0};
+    cs_arrival_trace         trace    = accepted(texts, 2, &skip, &notes);
+
+    cr_assert_eq(trace.n_calls, 2);
+    cr_assert(strstr(notes.text.data, "1 collectives at the end") != NULL);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+Test(kineto, refusals_of_texts)
+{
+    char *cut[]      = {copy_of("{\"traceEvents\": [\n{\"ph\": \"X\", \"dur\"")};
+    char *nan[]      = {copy_of("[{\"ph\": \"X\",\n \"ts\": NaN}]")};
+    char *no_array[] = {copy_of("{\"events\": []}")};
+    char *empty[]    = {copy_of("[]")};
+    char *mixed[]    = {copy_of("[{}]"), copy_of("iteration,rank,arrival_s\n")};
+    char *no_time[]  = {
+         copy_of("[{\"ph\": \"X\", \"cat\": \"a\", \"pid\": 1},\n"
+                  "{\"ph\": \"X\", \"cat\": \"a\", \"pid\": 2, \"ts\": 1, \"dur\": \"2\"}]")};
+
+    refused(cut, 1, &defaults, "a.json", 2, "not JSON");
+    refused(nan, 1, &defaults, "a.json", 2, "not JSON");
+    refused(no_array, 1, &defaults, "a.json", 1, "no array of events");
+    refused(empty, 1, &defaults, "a.json", 0, "no complete event");
+    refused(mixed, 2, &defaults, "b.json", 0, "JSON");
+    refused(no_time, 1, &defaults, "a.json", 1, "start");
+}
+
+#define SPAN(cat, pid, tid, ts, dur)                                                           \
+    "{\"ph\": \"X\", \"name\": \"n\", \"cat\": \"" cat "\", \"pid\": " #pid ", \"tid\": " #tid \
+    ", \"ts\": " #ts ", \"dur\": " #dur "}"
+
+/* Two processes; the first has two lanes, whose mean counts. */
+static const char timeline[] =
+    "[" SPAN("work", 4, 1, 0, 100) "," SPAN("work", 4, 2, 50, 300) "," SPAN(
+        "work", 4, 2, 900, 40) "," SPAN("work", 4, 1, 500,
+                                        20) "," SPAN("work", 5, 1, 0,
+                                                     150) "," SPAN("work", 5, 1, 600,
+                                                                   90) "," SPAN("idle", 5, 1, 700,
+                                                                                9) "]";
+
+Test(kineto, timeline)
+{
+    const cs_arrival_options work    = {.category = "work"};
+    char                    *texts[] = {copy_of(timeline)};
+    cs_arrival_notes         notes   = {0};
+    cs_arrival_trace         trace   = accepted(texts, 1, &work, &notes);
+
+    cr_assert_eq(trace.n_ranks, 2);
+    cr_assert_eq(trace.n_calls, 2);
+    cr_assert_float_eq(cs_trace_arrival(&trace, 0, 0), 50e-6, 1e-15);
+    cr_assert_eq(cs_trace_arrival(&trace, 0, 1), 0);
+    cr_assert_eq(cs_trace_arrival(&trace, 1, 0), 0);
+    cr_assert_float_eq(cs_trace_arrival(&trace, 1, 1), 60e-6, 1e-15);
+    cr_assert(isnan(notes.period_s));
+    cr_assert(strstr(notes.text.data, "rank 1 (process '5', threads: 1) works for 0.12 ms") !=
+              NULL);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+Test(kineto, timeline_refusals)
+{
+    char *which[]  = {copy_of(timeline)};
+    char *alone[]  = {copy_of(timeline)};
+    char *absent[] = {copy_of(timeline)};
+    char *group[]  = {copy_of(timeline)};
+    char *uneven[] = {
+        copy_of("[" SPAN("w", 1, 1, 0, 1) "," SPAN("w", 2, 1, 0, 1) "," SPAN("w", 2, 1, 5, 1) "]")};
+
+    refused(which, 1, &defaults, "a.json", 0, "say which events are a rank's work: work, idle");
+    refused(alone, 1, &(cs_arrival_options){.category = "idle"}, "a.json", 0, "1 processes");
+    refused(absent, 1, &(cs_arrival_options){.category = "x"}, "a.json", 0, "category 'x'");
+    refused(group, 1, &(cs_arrival_options){.group = "x"}, "", 0, "choose among NCCL kernels");
+    refused(uneven, 1, &defaults, "a.json", 0, "has 1 events 'w', another one 2");
+}
+
+/* The samples of the project: scripts/make_sample_traces.py says what they are made with. */
+Test(kineto, samples)
+{
+    const struct {
+        const char *paths;
+        uint32_t    n_ranks, late;
+        size_t      n_calls, n_late;
+    } samples[] = {
+        {COLLSIM_SOURCE_DIR "/traces/generated-arrivals8.csv", 8, 5, 200, 188},
+        {COLLSIM_SOURCE_DIR "/traces/generated-stragglar4.log", 4, 2, 20, 20},
+        {COLLSIM_SOURCE_DIR "/traces/generated-kineto2-rank0.json," COLLSIM_SOURCE_DIR
+                            "/traces/generated-kineto2-rank1.json",
+         2, 1, 12, 9},
+    };
+
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        cs_arrival_trace trace  = {0};
+        cs_error         err    = {0};
+        size_t           n_late = 0;
+        cr_assert_eq(cs_arrival_file_load(samples[i].paths, &trace, &err), CS_OK, "%s: %s",
+                     err.input, err.message);
+        cr_expect_eq(trace.n_ranks, samples[i].n_ranks);
+        cr_expect_eq(trace.n_calls, samples[i].n_calls);
+        for (size_t c = 0; c < trace.n_calls; c++) {
+            bool is_late = true;
+            for (uint32_t r = 0; r < trace.n_ranks; r++) {
+                is_late = is_late && cs_trace_arrival(&trace, c, samples[i].late) >=
+                                         cs_trace_arrival(&trace, c, r);
+            }
+            n_late += is_late;
+        }
+        cr_expect_eq(n_late, samples[i].n_late, "%s: %zu", samples[i].paths, n_late);
+        cs_arrival_trace_free(&trace);
+    }
+}
+
+/* Whatever allocation fails, nothing leaks and nothing is handed out. (Jansson calls some
+ * failures of its allocations malformed input.) */
+Test(kineto, out_of_memory)
+{
+    const kernel k[]    = {{.ts = 1, .dur = 5}, {.ts = 100, .dur = 50, .group = "1"}};
+    cs_status    status = CS_ENOMEM;
+
+    for (int is_timeline = 0; is_timeline < 2; is_timeline++) {
+        const cs_arrival_options options = {.category = is_timeline ? "work" : NULL};
+        status                           = CS_ENOMEM;
+        for (long passes = 0; status != CS_OK && passes < 5000; passes++) {
+            char            *nccl[]  = {trace_of(-1, k, 2), trace_of(-1, k, 2)};
+            char            *times[] = {copy_of(timeline)};
+            cs_arrival_text  texts[] = {{"a", nccl[0], strlen(nccl[0])},
+                                        {"b", nccl[1], strlen(nccl[1])},
+                                        {"t", times[0], strlen(times[0])}};
+            cs_arrival_trace trace   = {0};
+            cs_arrival_notes notes   = {0};
+            cs_error         err     = {0};
+            cs_alloc_fail_after(passes);
+            status = cs_arrival_texts_read(is_timeline ? texts + 2 : texts, is_timeline ? 1 : 2,
+                                           &options, &trace, &notes, &err);
+            cs_alloc_fail_after(-1);
+            cr_assert(status == CS_OK || trace.arrival_s == NULL);
+            cr_assert(status == CS_OK || status == CS_ENOMEM || status == CS_EPARSE, "%ld: %s",
+                      passes, err.message);
+            cs_arrival_trace_free(&trace);
+            cs_arrival_notes_free(&notes);
+            cs_free(nccl[0]);
+            cs_free(nccl[1]);
+            cs_free(times[0]);
+        }
+        cr_assert_eq(status, CS_OK);
+    }
+}
