@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "config/arrival_file.h"
+#include "traces/skew.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -70,6 +71,39 @@ Test(measured_arrivals, stragglar_log)
     cs_arrival_notes_free(&notes);
 }
 
+/* Without step 0 rank 2 is last in 24 of 24 calls, with it in 24 of 25: in step 0 it is the first
+ * (inside for 1753.16 ms, rank 1 for 891.84 ms). */
+Test(measured_arrivals, stragglar_log_with_and_without_warmup)
+{
+    static const double mean_delay_s[] = {14.42083333e-3, 18.2684e-3};
+    char                path[512];
+
+    if (!find_data("stragglar_log_4xa100_llama3.2-3B_first25steps.txt", path, sizeof path)) {
+        return;
+    }
+    for (int has_warmup = 0; has_warmup < 2; has_warmup++) {
+        const cs_arrival_options options = {.sets_warmup = has_warmup != 0};
+        cs_arrival_trace         trace   = {0};
+        cs_arrival_notes         notes   = {0};
+        cs_skew                  skew    = {0};
+        size_t                   n       = has_warmup != 0 ? 25 : 24;
+
+        load(path, &options, &trace, &notes);
+        cr_assert_eq(cs_skew_compute(&trace, &skew, NULL), CS_OK);
+        cr_expect_eq(skew.n_calls, n);
+        cr_expect_eq(skew.straggler, 2);
+        cr_expect_eq(skew.ranks[2].n_last, 24);
+        cr_expect_float_eq(skew.last_ratio, 24.0 / (double)n, 1e-15);
+        cr_expect_float_eq(skew.repeat_ratio, 23.0 / (double)(n - 1), 1e-15);
+        cr_expect_float_eq(skew.delay_s.mean, mean_delay_s[has_warmup], 1e-11);
+        cr_expect_eq(skew.ranks[1].n_last, n - 24);
+        cr_expect_float_eq(skew.spread_s.max, has_warmup ? 861.32e-3 : 33.74e-3, 1e-12);
+        cs_skew_free(&skew);
+        cs_arrival_trace_free(&trace);
+        cs_arrival_notes_free(&notes);
+    }
+}
+
 /* They end together: gap and time in the kernel add up to 72.2 .. 76.3 us on every rank. */
 Test(measured_arrivals, vllm_table)
 {
@@ -88,6 +122,13 @@ Test(measured_arrivals, vllm_table)
         double end_s = trace.arrival_s[r] + trace.inside_s[r];
         cr_assert(end_s > 72.1e-6 && end_s < 76.3e-6, "rank %u: %g us", r, end_s * 1e6);
     }
+    cs_skew skew = {0};
+    cr_assert_eq(cs_skew_compute(&trace, &skew, NULL), CS_OK);
+    cr_expect_eq(skew.straggler, 7);
+    cr_expect_float_eq(skew.delay_s.mean, (64.167 - 63.639) * 1e-6, 1e-12);
+    cr_expect_float_eq(skew.zero_wait_s.mean, 10.519e-6, 1e-12);
+    cr_expect_lt(skew.end_spread_s, 4.2e-6);
+    cs_skew_free(&skew);
     cs_arrival_trace_free(&trace);
     cs_arrival_notes_free(&notes);
 }
