@@ -9,6 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifndef COLLSIM_SOURCE_DIR
+#define COLLSIM_SOURCE_DIR "."
+#endif
+
 static const cs_arrival_options defaults = {0};
 
 /* An event of an NCCL kernel. */

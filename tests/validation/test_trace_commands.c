@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `collsim arrivals` and `collsim whatif --trace` as a user runs them: exit codes, errors, and the
+ * numbers of the StragglAR paper's model for 4 GPUs, 1 GiB, 3 us and 450 GB/s (in ms):
+ * ring 3.59714, best case 3.19346, critical delay 1.19305. */
+#include "base/text.h"
+
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef COLLSIM_BINARY
+#define COLLSIM_BINARY "collsim"
+#endif
+#ifndef COLLSIM_SOURCE_DIR
+#define COLLSIM_SOURCE_DIR "."
+#endif
+
+#define TRACES COLLSIM_SOURCE_DIR "/traces/"
+
+/* Run the program; returns the exit code, with what it printed in `text`. */
+static int run(const char *arguments, cs_text *text)
+{
+    char   command[1024], block[4096];
+    size_t got;
+
+    (void)snprintf(command, sizeof command, "%s %s 2>&1", COLLSIM_BINARY, arguments);
+    FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): the test's own words */
+    cr_assert_not_null(pipe);
+    while ((got = fread(block, 1, sizeof block, pipe)) > 0) {
+        cs_text_add_bytes(text, block, got);
+    }
+    int status = pclose(pipe);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void expect(const char *arguments, int code, const char *words)
+{
+    cs_text text = {0};
+    int     is   = run(arguments, &text);
+
+    cr_expect_eq(is, code, "%s: exit %d: %s", arguments, is, text.data);
+    cr_expect(text.data != NULL && strstr(text.data, words) != NULL, "%s: '%s' is not in '%s'",
+              arguments, words, text.data);
+    cs_text_free(&text);
+}
+
+Test(trace_commands, answers)
+{
+    expect("arrivals " TRACES "generated-arrivals8.csv", 0,
+           "rank 5 is last in 94.0 % of the calls");
+    expect("arrivals " TRACES "generated-stragglar4.log", 0, "left out as warm-up: 1");
+    expect("arrivals " TRACES "generated-kineto2-rank1.json " TRACES "generated-kineto2-rank0.json",
+           0, "rank 1 is last in 75.0 %");
+    expect("whatif -a stragglar --trace " TRACES "generated-stragglar4.log", 0, "best: stragglar");
+    expect("whatif --trace " TRACES "generated-kineto2-rank0.json," TRACES
+           "generated-kineto2-rank1.json --format csv",
+           0, "\nring,,");
+}
+
+Test(trace_commands, refusals)
+{
+    const char *trace = "whatif --trace " TRACES "generated-arrivals8.csv ";
+    const struct {
+        const char *more, *words;
+    } cases[] = {
+        {"--preset nccl", "collsim: --preset: belongs to failing NICs"},
+        {"-a rign", "collsim: --algorithm: no algorithm 'rign', did you mean 'ring'?"},
+        {"--opt segments", "collsim: --opt: 'segments' is not of the form KEY=VALUE"},
+        {"--set cluster.ranks=4", "collsim: cluster.ranks: is 4, the trace has 8 ranks"},
+        {"--period 0", "collsim: --period: 0 s is outside (0, 1e9 s]"},
+        {"--category x", "choose among the events of JSON traces"},
+        {COLLSIM_SOURCE_DIR "/configs/whatif-half-nic.json", "unknown key 'job'"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[1024];
+        (void)snprintf(text, sizeof text, "%s%s", trace, cases[i].more);
+        expect(text, 2, cases[i].words);
+    }
+    expect("whatif --alpha 3us", 2, "collsim: --alpha: belongs to a trace of arrivals");
+    expect("whatif", 2, "needs a configuration or a trace");
+    expect("arrivals", 2, "needs a trace");
+    expect("arrivals /nonexistent", 3, "collsim: /nonexistent: cannot be opened");
+    expect("arrivals " TRACES "generated-kineto2-rank0.json", 2, "has 2 ranks, 1 of them is");
+    expect("arrivals " TRACES "generated-arrivals8.csv,", 2, "names no file");
+}
+
+/* The line of an algorithm and policy in the JSON answer. */
+static const json_t *line_of(const json_t *answer, const char *algorithm, const char *policy)
+{
+    size_t        i;
+    const json_t *line;
+
+    json_array_foreach(json_object_get(answer, "lines"), i, line)
+    {
+        const char *name = json_string_value(json_object_get(line, "algorithm"));
+        const char *way  = json_string_value(json_object_get(line, "policy"));
+        if (strcmp(name, algorithm) == 0 && strcmp(way != NULL ? way : "", policy) == 0) {
+            return line;
+        }
+    }
+    cr_assert(false, "no line of %s %s", algorithm, policy);
+    return NULL;
+}
+
+static double number_of(const json_t *line, const char *key)
+{
+    return json_number_value(json_object_get(line, key));
+}
+
+Test(trace_commands, published_numbers)
+{
+    cs_text text = {0};
+
+    cr_assert_eq(
+        run("whatif -a stragglar --format json --trace " TRACES "generated-stragglar4.log", &text),
+        0);
+    json_t       *answer = json_loads(text.data, 0, NULL);
+    const json_t *ring   = line_of(answer, "ring", "");
+    const json_t *late   = line_of(answer, "stragglar", "static");
+
+    cr_expect_float_eq(number_of(ring, "exposed_s"), 3.59714e-3, 5e-9);
+    cr_expect_float_eq(number_of(late, "exposed_s"), 3.19346e-3, 5e-9);
+    cr_expect_float_eq(number_of(late, "break_even_s"), 1.19305e-3, 5e-9);
+    cr_expect_float_eq(number_of(late, "saved_s"), 0.40368e-3, 1e-8);
+    cr_expect_float_eq(number_of(late, "won_ratio"), 1, 0);
+    cr_expect_float_eq(number_of(late, "saved_per_day_gpu_hours"),
+                       number_of(late, "saved_s") / number_of(answer, "period_s") * 4 * 24, 1e-12);
+    json_decref(answer);
+    cs_text_free(&text);
+}
+
+/* What is written is read again with the same statistics. */
+Test(trace_commands, written_arrivals)
+{
+    char    path[64], arguments[512];
+    cs_text first = {0}, second = {0};
+
+    (void)snprintf(path, sizeof path, "/tmp/collsim-arrivals-%ld.csv", (long)getpid());
+    (void)snprintf(arguments, sizeof arguments,
+                   "arrivals --format csv -o %s " TRACES "generated-kineto2-rank0.json," TRACES
+                   "generated-kineto2-rank1.json",
+                   path);
+    cr_assert_eq(run(arguments, &first), 0, "%s", first.data);
+    (void)snprintf(arguments, sizeof arguments, "arrivals --format csv %s", path);
+    cr_assert_eq(run(arguments, &second), 0, "%s", second.data);
+    cr_expect_str_eq(first.data, second.data);
+    (void)remove(path);
+    cs_text_free(&first);
+    cs_text_free(&second);
+}
