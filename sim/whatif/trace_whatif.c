@@ -388,9 +388,13 @@ static void judge(playing *p)
     }
     qsort(report->lines, report->n_lines, sizeof report->lines[0], compare);
     for (size_t i = 0; i < report->n_lines; i++) {
-        cs_trace_line *line      = &report->lines[i];
-        bool           has_place = line->is_available && line->policy != CS_TRACE_HINDSIGHT;
-        line->place              = has_place ? ++n : 0;
+        cs_trace_line *line = &report->lines[i];
+        bool           is_tied =
+            i > 0 && line[-1].saved_s.mean - line->saved_s.mean <= SAME_RATIO * p->scale_s;
+        if (line->is_available && line->policy != CS_TRACE_HINDSIGHT) {
+            n           = (uint32_t)i + 1;
+            line->place = is_tied ? line[-1].place : n;
+        }
     }
     set_lead(p, n);
 }

@@ -48,13 +48,14 @@ typedef struct cs_trace_line {
     cs_trace_policy policy;
     bool            is_available; /* false: `reason` says why, and the rest is empty */
     bool            is_baseline;
-    uint32_t        place;        /* 1 saves most; 0: hindsight, or not available */
-    const char     *reason;       /* or NULL */
-    double          exposed_s;    /* mean, from the last arrival on */
-    cs_interval_95  saved_s;      /* per call, against the baseline; negative: lost */
-    double          total_s;      /* saved in the whole trace */
-    double          won_ratio;    /* share of the calls that are faster than with the baseline */
-    double          break_even_s; /* from this delay of the straggler on (all others at once) it
+    uint32_t        place;        /* 1 saves most, equal ones share a place; 0: hindsight, or not
+                                  available */
+    const char    *reason;        /* or NULL */
+    double         exposed_s;     /* mean, from the last arrival on */
+    cs_interval_95 saved_s;       /* per call, against the baseline; negative: lost */
+    double         total_s;       /* saved in the whole trace */
+    double         won_ratio;     /* share of the calls that are faster than with the baseline */
+    double         break_even_s;  /* from this delay of the straggler on (all others at once) it
                                      beats the baseline; INFINITY: never; NAN: baseline, hindsight */
     cs_interval_95 day_gpu_hours; /* saved; NAN without a period */
     double        *elapsed_s;     /* [n_calls] */

@@ -243,6 +243,8 @@ Test(trace_whatif, what_an_algorithm_refuses_becomes_a_line)
         cr_expect(line->is_available == (line->reason == NULL), "%s", line->algorithm);
         cr_expect(line->is_available || line->place == 0);
     }
+    cr_expect_eq(find(&report, "stragglar", CS_TRACE_STATIC)->place,
+                 find(&report, "stragglar", CS_TRACE_DYNAMIC)->place, "the same calls: a tie");
     cs_trace_table(&report, &trace, &text);
     cs_trace_json(&report, &trace, &text);
     cs_trace_csv(&report, &text);
