@@ -139,7 +139,7 @@ cs_status cs_arrival_texts_read(const cs_arrival_text *texts, size_t n,
 /* Files on their way into memory. */
 typedef struct loading {
     cs_arrival_text texts[CS_ARRIVAL_MAX_FILES];
-    size_t          n;
+    size_t          n, n_bytes;
 } loading;
 
 static cs_status load_one(loading *l, const char *path, size_t length, cs_error *err)
@@ -160,8 +160,12 @@ static cs_status load_one(loading *l, const char *path, size_t length, cs_error 
     }
     memcpy(name, path, length);
     status = cs_file_read(name, CS_ARRIVAL_MAX_BYTES, &data, &bytes, err);
+    if (status == CS_OK && (l->n_bytes += bytes) > CS_ARRIVAL_MAX_TOTAL) {
+        status = CS_FAIL(err, CS_EINVAL, "--trace", "more than 4 GiB in all files together");
+    }
     if (status != CS_OK) {
         cs_free(name);
+        cs_free(data);
         return status;
     }
     l->texts[l->n++] = (cs_arrival_text){.name = name, .text = data, .length = bytes};

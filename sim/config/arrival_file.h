@@ -16,6 +16,7 @@
 
 enum { CS_ARRIVAL_MAX_FILES = 4096 };
 #define CS_ARRIVAL_MAX_BYTES ((size_t)256 << 20) /* of one file */
+#define CS_ARRIVAL_MAX_TOTAL ((size_t)4 << 30)   /* of all files together */
 
 /* Read a trace with the default options. `path` is one file, or several with commas between them
  * (NCCL traces: one per rank). On CS_OK the trace is the caller's (cs_arrival_trace_free); on
