@@ -9,8 +9,9 @@
  * predicted time in pattern/optcc_time.h.
  *
  * A server is slow when its NICs are slow for the whole run. Where the plain ring on the degraded
- * servers is predicted to be faster, or where there are no two healthy servers, the ring runs
- * instead and the option `chosen` says so.
+ * servers is predicted to be faster, or where no server is slow or no two are healthy, the ring
+ * runs instead, also when `chosen` asks for optcc: `chosen` in the result and the plan's note say
+ * so.
  *
  * Source: OptCC; the schedule is this project's construction (sim/doc/optcc.md).
  */
@@ -25,8 +26,15 @@
 
 enum { CHOSEN_AUTO, CHOSEN_OPTCC, CHOSEN_RING, MAX_SLOW = 4096 };
 
+/* What a result says where the plain ring runs. */
+#define RING_INSTEAD "optcc: the plain ring runs instead, in which there are no segments: "
+static const char RING_WITHOUT_SLOW[]  = RING_INSTEAD "no server's NIC is slow for the whole run";
+static const char RING_OF_FEW[]        = RING_INSTEAD "fewer than two servers are healthy";
+static const char RING_FOR_FEW_BYTES[] = RING_INSTEAD "the buffer has too few bytes for sections";
+static const char RING_IS_FASTER[]     = RING_INSTEAD "it is predicted to be faster";
+
 typedef struct optcc_options {
-    uint32_t segments, rounds, ramp;
+    uint32_t segments, rounds, sections, ramp;
     int      bubbles; /* auto, on, off */
     uint32_t copies;
     int      chosen;
@@ -36,6 +44,8 @@ static const cs_option optcc_table[] = {
     CS_OPTION_AUTO(optcc_options, segments, 1, 1 << 20, "the paper's k: sections over p - 1"),
     CS_OPTION_AUTO(optcc_options, rounds, 1, 1 << 20,
                    "rounds of p - m - 1 sections; beats segments"),
+    CS_OPTION_AUTO(optcc_options, sections, 1, 1 << 24,
+                   "any number of sections (of a copy and GPU); beats rounds"),
     CS_OPTION_AUTO(optcc_options, ramp, 0, CS_OPTCC_MAX_RAMP, "smaller rounds at each end, l < 2"),
     CS_OPTION_CHOICE(optcc_options, bubbles, "auto|on|off",
                      "use the slow server's idle time, l < 2"),
@@ -85,62 +95,57 @@ static cs_optcc_setting setting_of(const cs_scenario *scenario, const double *ra
     const cs_fabric *nvlink = &scenario->cluster.fabrics[CS_NVLINK];
     uint32_t         g      = scenario->cluster.gpus_per_server;
 
-    return (cs_optcc_setting){.p                 = cs_n_servers(&scenario->cluster),
-                              .m                 = m,
-                              .slow_ratio        = ratios,
-                              .bytes             = scenario->bytes / g,
-                              .alpha_s           = nic->alpha_s,
-                              .s_per_byte        = 1 / nic->bandwidth_Bps,
-                              .gpus_per_server   = g,
-                              .nvlink_s_per_byte = 1 / nvlink->bandwidth_Bps,
-                              .nvlink_alpha_s    = nvlink->alpha_s};
-}
-
-static double largest_ratio(const double *ratios, uint32_t m)
-{
-    double largest = 1;
-
+    cs_optcc_setting t = {.p                 = cs_n_servers(&scenario->cluster),
+                          .m                 = m,
+                          .slow_ratio        = ratios,
+                          .largest_ratio     = 1,
+                          .bytes             = scenario->bytes / g,
+                          .alpha_s           = nic->alpha_s,
+                          .s_per_byte        = 1 / nic->bandwidth_Bps,
+                          .gpus_per_server   = g,
+                          .nvlink_s_per_byte = 1 / nvlink->bandwidth_Bps,
+                          .nvlink_alpha_s    = nvlink->alpha_s};
     for (uint32_t i = 0; i < m; i++) {
-        largest = fmax(largest, ratios[i]);
+        t.largest_ratio = fmax(t.largest_ratio, ratios[i]);
+        t.sum_ratio += ratios[i];
     }
-    return largest;
+    return t;
 }
 
-/* A shape with so many rounds; with several GPUs a server only the plain one is built. */
-static cs_optcc_shape shape_with_rounds(const cs_scenario *scenario, const double *ratios,
-                                        uint32_t m, uint32_t rounds, uint32_t ramp, bool bubbles)
+/* Does the user say how many sections there are? */
+static bool is_fixed(const optcc_options *o)
 {
-    bool             is_single = scenario->cluster.gpus_per_server == 1;
-    cs_optcc_request q         = {.p             = cs_n_servers(&scenario->cluster),
-                                  .m             = m,
-                                  .slow_ratio    = largest_ratio(ratios, m),
-                                  .rounds        = rounds,
-                                  .ramp          = ramp,
-                                  .wants_bubbles = bubbles && is_single,
-                                  .wants_special = is_single};
-    return cs_optcc_shape_of(&q);
+    return o->segments != CS_AUTO || o->rounds != CS_AUTO || o->sections != CS_AUTO;
+}
+
+/* The shape that the options ask for, or the best one; 0 where nothing is asked for. */
+static cs_optcc_wish wish_of(const cs_optcc_setting *setting, const optcc_options *o)
+{
+    cs_optcc_wish wish = {.ramp = o->ramp, .bubbles = o->bubbles};
+
+    if (o->sections != CS_AUTO) {
+        wish.sections = o->sections;
+    } else if (o->rounds != CS_AUTO) {
+        wish.rounds = o->rounds;
+    } else if (o->segments != CS_AUTO) {
+        wish.rounds = cs_optcc_rounds_of_segments(setting->p, setting->m, o->segments);
+    }
+    return wish;
 }
 
 /* Resolve the options of a scenario in which OptCC can run. */
-static cs_optcc_shape choose_shape(const cs_scenario *scenario, const cs_optcc_setting *setting,
-                                   optcc_options *o)
+static cs_optcc_shape choose_shape(const cs_optcc_setting *setting, optcc_options *o)
 {
-    cs_optcc_wish  wish  = {o->segments, o->ramp, o->bubbles};
-    bool           fixed = o->segments != CS_AUTO || o->rounds != CS_AUTO;
-    cs_optcc_shape shape;
+    cs_optcc_wish  wish  = wish_of(setting, o);
+    cs_optcc_shape shape = cs_optcc_choose(setting, &wish);
 
-    if (o->rounds != CS_AUTO) {
-        uint32_t ramp = o->ramp == CS_AUTO ? 0 : o->ramp;
-        shape = shape_with_rounds(scenario, setting->slow_ratio, setting->m, o->rounds, ramp,
-                                  o->bubbles != 2);
-    } else {
-        shape = cs_optcc_choose(setting, &wish);
-    }
-    bool ring_wins = cs_optcc_ring_s(setting) < cs_optcc_predict_s(setting, &shape);
     if (o->chosen == CHOSEN_AUTO) {
-        o->chosen = ring_wins && !fixed ? CHOSEN_RING : CHOSEN_OPTCC;
+        bool ring_wins =
+            !is_fixed(o) && cs_optcc_ring_s(setting) < cs_optcc_predict_s(setting, &shape);
+        o->chosen = ring_wins ? CHOSEN_RING : CHOSEN_OPTCC;
     }
     o->rounds   = shape.rounds;
+    o->sections = shape.n_sections;
     o->segments = (uint32_t)((uint64_t)shape.rounds * (shape.H - 1) / shape.H);
     o->segments = o->segments > 0 ? o->segments : 1;
     o->ramp     = shape.ramp;
@@ -149,24 +154,22 @@ static cs_optcc_shape choose_shape(const cs_scenario *scenario, const cs_optcc_s
     return shape;
 }
 
-static cs_plan ring_plan(const cs_scenario *scenario)
+/* The ring instead: `why`, or NULL where that is what was asked for. */
+static cs_status fall_back(const cs_scenario *scenario, optcc_options *o, const char *why,
+                           cs_plan *plan)
 {
     uint32_t n = scenario->cluster.n_ranks;
-    return (cs_plan){.n_chunks             = n,
-                     .n_slots              = 2,
-                     .n_rounds             = 2 * (n - 1),
-                     .uses                 = cs_uses_nvlink(&scenario->cluster),
-                     .is_round_synchronous = true};
-}
 
-/* The ring instead: nothing to go around, or nobody to go around with. */
-static cs_status fall_back(const cs_scenario *scenario, optcc_options *o, cs_plan *plan)
-{
     o->chosen   = CHOSEN_RING;
-    o->segments = o->rounds = o->ramp = 0;
-    o->copies                         = 1;
-    o->bubbles                        = 2;
-    *plan                             = ring_plan(scenario);
+    o->segments = o->rounds = o->sections = o->ramp = 0;
+    o->copies                                       = 1;
+    o->bubbles                                      = 2;
+    *plan                                           = (cs_plan){.n_chunks             = n,
+                                                                .n_slots              = 2,
+                                                                .n_rounds             = 2 * (n - 1),
+                                                                .uses                 = cs_uses_nvlink(&scenario->cluster),
+                                                                .is_round_synchronous = true,
+                                                                .note                 = why};
     return CS_OK;
 }
 
@@ -198,21 +201,39 @@ static cs_status make_plan(const cs_scenario *scenario, const cs_optcc_shape *sh
 }
 
 /* Refuse more sections than bytes before anything is counted in 32 bits. */
-static cs_status check_rounds(const cs_optcc_setting *t, const optcc_options *o, cs_error *err)
+static cs_status check_sections(const cs_optcc_setting *t, const optcc_options *o, cs_error *err)
 {
-    uint64_t rounds = 1, per_round = (uint64_t)t->p - t->m - 1;
+    cs_optcc_wish wish     = wish_of(t, o);
+    uint64_t      rounds   = wish.rounds > 1 ? wish.rounds : 0; /* the first is not full */
+    uint64_t      sections = wish.sections > 0 ? wish.sections : rounds * (t->p - t->m - 1);
 
-    if (o->rounds != CS_AUTO) {
-        rounds = o->rounds;
-    } else if (o->segments != CS_AUTO) {
-        rounds = cs_optcc_rounds_of_segments(t->p, t->m, o->segments);
-    }
-    if (rounds > 1 && (rounds * per_round > t->bytes || rounds * per_round > UINT32_MAX / 64)) {
+    if (sections > t->bytes || sections > UINT32_MAX / 64) {
         return CS_FAIL(err, CS_EINVAL, "algorithm.options.segments",
                        "%llu sections of %llu bytes: fewer segments are accepted",
-                       (unsigned long long)(rounds * per_round), (unsigned long long)t->bytes);
+                       (unsigned long long)sections, (unsigned long long)t->bytes);
     }
     return CS_OK;
+}
+
+/* Choose and plan where there is something to go around and somebody to do it. */
+static cs_status plan_detour(const cs_scenario *scenario, const cs_optcc_setting *setting,
+                             optcc_options *o, cs_plan *plan, cs_error *err)
+{
+    bool      fixed = is_fixed(o), by_user = o->chosen == CHOSEN_RING;
+    cs_status status = check_sections(setting, o, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    cs_optcc_shape shape = lengthen(choose_shape(setting, o), scenario);
+    uint64_t       parts = (uint64_t)shape.n_chunks * o->copies * setting->gpus_per_server;
+    if (o->chosen == CHOSEN_RING) {
+        return fall_back(scenario, o, by_user ? NULL : RING_IS_FASTER, plan);
+    }
+    if (!fixed && parts > scenario->bytes) {
+        return fall_back(scenario, o, RING_FOR_FEW_BYTES, plan);
+    }
+    return make_plan(scenario, &shape, o->copies, plan, err);
 }
 
 static cs_status optcc_check(const cs_scenario *scenario, void *options, cs_plan *plan,
@@ -231,28 +252,14 @@ static cs_status optcc_check(const cs_scenario *scenario, void *options, cs_plan
                        "all %u servers are slow; optcc needs two that are not", p);
     }
     if (m == 0 || p < m + 2) { /* with one server no NIC is used */
-        return fall_back(scenario, o, plan);
+        return fall_back(scenario, o, m == 0 ? RING_WITHOUT_SLOW : RING_OF_FEW, plan);
     }
     if (m == MAX_SLOW) {
         return CS_FAIL(err, CS_ENOTSUP, "faults", "optcc accepts fewer than %d slow servers",
                        MAX_SLOW);
     }
-    bool             fixed   = o->segments != CS_AUTO || o->rounds != CS_AUTO;
     cs_optcc_setting setting = setting_of(scenario, ratios, m);
-    status                   = check_rounds(&setting, o, err);
-    if (status != CS_OK) {
-        return status;
-    }
-    cs_optcc_shape shape = lengthen(choose_shape(scenario, &setting, o), scenario);
-    bool is_tiny = (uint64_t)shape.n_chunks * o->copies * setting.gpus_per_server > scenario->bytes;
-    if (!fixed && is_tiny) {
-        return fall_back(scenario, o, plan);
-    }
-    if (o->chosen == CHOSEN_RING) {
-        *plan = ring_plan(scenario);
-        return CS_OK;
-    }
-    return make_plan(scenario, &shape, o->copies, plan, err);
+    return plan_detour(scenario, &setting, o, plan, err);
 }
 
 static void optcc_close(void *state)
@@ -290,10 +297,10 @@ static cs_status number_servers(optcc *s, const cs_scenario *scenario, uint32_t 
 static cs_status begin_stream(optcc *s, const cs_scenario *scenario, const optcc_options *o,
                               cs_error *err)
 {
-    double         ratios[MAX_SLOW];
-    uint32_t       m = find_slow(scenario, NULL, ratios);
-    cs_optcc_shape shape =
-        shape_with_rounds(scenario, ratios, m, o->rounds, o->ramp, o->bubbles == 1);
+    double           ratios[MAX_SLOW];
+    uint32_t         m       = find_slow(scenario, NULL, ratios);
+    cs_optcc_setting setting = setting_of(scenario, ratios, m);
+    cs_optcc_shape   shape = cs_optcc_shape_for(&setting, 0, o->sections, o->ramp, o->bubbles == 1);
 
     if (number_servers(s, scenario, m) != CS_OK) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for optcc over %u servers",

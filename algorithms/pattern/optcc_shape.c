@@ -78,7 +78,8 @@ static void place_special(cs_optcc_shape *s)
 static void place_blocks(cs_optcc_shape *s, double slow_ratio)
 {
     int64_t per_round = (int64_t)s->H - 1;
-    int64_t full      = ((int64_t)s->rounds - 2 * (int64_t)s->ramp) * per_round;
+    int64_t full_end  = ((int64_t)s->rounds - s->ramp) * per_round; /* of sections of weight 1 */
+    int64_t full      = (full_end < s->last + 1 ? full_end : s->last + 1) - s->ramp * per_round;
 
     s->block_weight = (2 - slow_ratio) / slow_ratio;
     s->block_from   = s->ramp > 0 ? (int64_t)s->ramp * per_round - s->H - 1 : s->first_position;
@@ -86,25 +87,38 @@ static void place_blocks(cs_optcc_shape *s, double slow_ratio)
     s->has_bubbles  = s->n_blocks > 0;
 }
 
+/* Which sections there are, and with them the rounds. */
+static void place_sections(cs_optcc_shape *s, const cs_optcc_request *q)
+{
+    uint32_t least     = cs_optcc_least_rounds(q->p, q->m);
+    int64_t  per_round = (int64_t)s->H - 1;
+    bool     may       = q->m == 1 && q->slow_ratio >= 2 && q->wants_special;
+
+    s->first       = first_section(s->m);
+    s->rounds      = q->rounds > least ? q->rounds : least;
+    s->last        = s->rounds * per_round - 1;
+    s->has_special = may && s->last >= s->p; /* p + 1 sections with the special one */
+    if (q->sections > 0) {
+        s->has_special = may && q->sections > s->p;
+        s->last        = s->first + q->sections - 1 - s->has_special;
+        s->rounds      = (uint32_t)(s->last / per_round + 1);
+    }
+    s->first_position = s->first - s->H - 1;
+    s->last_position  = s->last + s->H - 2;
+}
+
 cs_optcc_shape cs_optcc_shape_of(const cs_optcc_request *request)
 {
-    uint32_t       least = cs_optcc_least_rounds(request->p, request->m);
-    cs_optcc_shape s     = {.p = request->p, .m = request->m, .H = request->p - request->m};
-    bool           one   = request->m == 1;
+    cs_optcc_shape s       = {.p = request->p, .m = request->m, .H = request->p - request->m};
+    bool           is_fast = request->m == 1 && request->slow_ratio < 2;
 
-    s.rounds = request->rounds > least ? request->rounds : least;
-    s.ramp   = one && request->slow_ratio < 2 && 2 * request->ramp < s.rounds ? request->ramp : 0;
-    s.ratio  = s.ramp > 0 ? request->slow_ratio - 1 : 1;
-    s.first  = first_section(s.m);
-    s.last   = (int64_t)s.rounds * (s.H - 1) - 1;
-    s.first_position = s.first - s.H - 1;
-    s.last_position  = s.last + s.H - 2;
-    s.has_special    = one && request->slow_ratio >= 2 && request->wants_special &&
-                    (uint64_t)s.rounds * (s.p - 2) >= (uint64_t)s.p + 1;
+    place_sections(&s, request);
+    s.ramp  = is_fast && 2 * request->ramp < s.rounds ? request->ramp : 0;
+    s.ratio = s.ramp > 0 ? request->slow_ratio - 1 : 1;
     if (s.has_special) {
         place_special(&s);
     }
-    if (one && request->slow_ratio < 2 && request->wants_bubbles) {
+    if (is_fast && request->wants_bubbles) {
         place_blocks(&s, request->slow_ratio);
     }
     s.n_sections = (uint32_t)(s.last - s.first + 1) + s.has_special;

@@ -3,7 +3,8 @@
  *
  * p servers, m of them slow (slowdown l_i), H = p - m healthy in a ring of nodes 0 .. H-1. The
  * buffer of a cycle is split in sections j = first .. last, H - 1 of them a round; section j is
- * owned by node j mod H and rides train j mod (H-1) around the ring. One slow server:
+ * owned by node j mod H and rides train j mod (H-1) around the ring. The last round may be a part
+ * of one. One slow server:
  *   l >= 2  `has_special`: section first - 1 is reduced at the slow server (one slot saved)
  *   l < 2   `n_blocks` more blocks are reduced by the slow server in the time it would idle
  *           (bubbles), and the first and last `ramp` rounds are smaller by l - 1 each
@@ -41,7 +42,8 @@ typedef struct cs_optcc_shape {
 typedef struct cs_optcc_request {
     uint32_t p, m;
     double   slow_ratio;
-    uint32_t rounds; /* >= 1 */
+    uint32_t rounds;   /* >= 1 */
+    uint32_t sections; /* exactly so many; 0: as many as fill the rounds */
     uint32_t ramp;
     bool     wants_bubbles; /* taken for m = 1, l < 2 only */
     bool     wants_special; /* taken for m = 1, l >= 2, where it fits, only */
@@ -53,7 +55,7 @@ uint32_t cs_optcc_least_rounds(uint32_t p, uint32_t m);
 /* Rounds that give the section size of the paper's k segments. */
 uint32_t cs_optcc_rounds_of_segments(uint32_t p, uint32_t m, uint32_t segments);
 
-/* O(1). Rounds below the least are raised to it. */
+/* O(1). Rounds below the least are raised to it; `sections` (>= 1) decides the rounds. */
 cs_optcc_shape cs_optcc_shape_of(const cs_optcc_request *request);
 
 /* Weight of one section. O(1). */

@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* OptCC's transfers: see optcc_stream.h. Slots of a rank, for one copy: train d keeps its S1 in d
- * and its S4 in H - 1 + d; behind them the two sections that a node owns in turn, the special
- * section, a final to be distributed, two blocks, the two sections that a slow server collects in
- * turn, and what nobody reads again. */
-#include "algorithms/pattern/optcc_stream.h"
-
-enum {
-    OWNED       = 0,
-    SPECIAL     = 2,
-    FINAL       = 3,
-    BLOCK       = 4,
-    SLOW        = 6,
-    UNREAD      = 8,
-    EXTRA_SLOTS = 9,
-    MOST_PARTS  = 3
-};
+/* The order of OptCC's transfers: see optcc_stream.h; what a message holds is in optcc_parts.h. */
+#include "algorithms/pattern/optcc_parts.h"
 
 uint32_t cs_optcc_slots(const cs_optcc_shape *shape, uint32_t copies)
 {
-    return copies * (2 * (shape->H - 1) + EXTRA_SLOTS);
+    return copies * (2 * (shape->H - 1) + CS_OPTCC_EXTRA_SLOTS);
 }
 
 uint32_t cs_optcc_chunks(const cs_optcc_shape *shape, uint32_t gpus, uint32_t copies)
@@ -30,252 +16,6 @@ uint32_t cs_optcc_positions(const cs_optcc_shape *shape, uint32_t copies)
 {
     return (uint32_t)(shape->last_position - shape->first_position) + 1 +
            (copies > 1 ? shape->H : 0);
-}
-
-static uint32_t slot_base(const cs_optcc_stream *s)
-{
-    return s->copy * (2 * (s->shape.H - 1) + EXTRA_SLOTS);
-}
-
-static uint32_t extra_slot(const cs_optcc_stream *s, uint32_t which)
-{
-    return slot_base(s) + 2 * (s->shape.H - 1) + which;
-}
-
-static uint32_t owned_slot(const cs_optcc_stream *s, int64_t section)
-{
-    return extra_slot(s, OWNED + (uint32_t)(cs_floor_div(section, s->shape.H) & 1));
-}
-
-static uint32_t slow_slot(const cs_optcc_stream *s, int64_t section)
-{
-    return extra_slot(s, SLOW + (uint32_t)(section & 1));
-}
-
-static bool exists(const cs_optcc_stream *s, int64_t section)
-{
-    return section >= s->shape.first && section <= s->shape.last;
-}
-
-static uint32_t chunk_of(const cs_optcc_stream *s, int64_t section)
-{
-    return (uint32_t)(section - s->shape.first + s->shape.has_special);
-}
-
-/* What one part of a message says. `chunk` counts within a cycle. */
-typedef struct part {
-    uint32_t src, dst, cycle, chunk;
-    cs_op    op;
-    uint32_t flags, src_slot, dst_slot;
-} part;
-
-/* Bytes of a chunk of part `which` of the buffer. */
-static uint64_t chunk_bytes(const cs_optcc_stream *s, uint32_t which, uint32_t chunk)
-{
-    uint64_t share = s->share + (which < s->larger_shares);
-
-    if (s->is_even) {
-        uint64_t extra = share == s->share ? s->larger_chunks : s->larger_chunks_of_larger;
-        return (share == s->share ? s->chunk_bytes : s->chunk_bytes_of_larger) + (chunk < extra);
-    }
-    return cs_optcc_offset(&s->shape, share, chunk + 1) - cs_optcc_offset(&s->shape, share, chunk);
-}
-
-static void add(cs_optcc_stream *s, cs_block *block, part what)
-{
-    uint32_t which = s->copy * s->gpus + what.cycle;
-
-    block->transfers[block->count++] = (cs_transfer){
-        .src       = what.src,
-        .dst       = what.dst,
-        .chunk     = which * s->shape.n_chunks + what.chunk,
-        .src_slot  = (uint16_t)what.src_slot,
-        .dst_slot  = (uint16_t)what.dst_slot,
-        .bytes     = chunk_bytes(s, which, what.chunk),
-        .round     = s->round,
-        .span      = 1,
-        .flags     = (uint8_t)what.flags,
-        .op_fabric = cs_op_fabric(what.op, cs_fabric_of(s->cluster, what.src, what.dst))};
-}
-
-/* Item `k` of a collect phase at a server: GPU a sends its contribution to leader c. `begins`: the
- * leader's slot has no value of the section yet. */
-static void add_collect(cs_optcc_stream *s, cs_block *block, uint32_t server, int64_t section,
-                        uint32_t k, uint32_t slot, bool begins)
-{
-    uint32_t g = s->gpus, turn = k / g + 1, a = k % g, c = (a + turn) % g;
-
-    if (!exists(s, section)) {
-        return;
-    }
-    add(s, block,
-        (part){.src      = server * g + a,
-               .dst      = server * g + c,
-               .cycle    = c,
-               .chunk    = chunk_of(s, section),
-               .op       = CS_OP_REDUCE,
-               .flags    = CS_OWN_SRC | (begins && turn == 1 ? CS_OWN_DST : 0),
-               .src_slot = slot,
-               .dst_slot = slot});
-}
-
-/* Item `k` of a distribute phase: leader c sends a final to another GPU of its server. */
-static void add_distribute(cs_optcc_stream *s, cs_block *block, uint32_t server, int64_t section,
-                           uint32_t k, uint32_t slot)
-{
-    uint32_t g = s->gpus, turn = k / g + 1, c = k % g;
-
-    if (!exists(s, section)) {
-        return;
-    }
-    add(s, block,
-        (part){.src      = server * g + c,
-               .dst      = server * g + (c + turn) % g,
-               .cycle    = c,
-               .chunk    = chunk_of(s, section),
-               .op       = CS_OP_COPY,
-               .flags    = CS_DONE_DST,
-               .src_slot = slot,
-               .dst_slot = extra_slot(s, UNREAD)});
-}
-
-static uint32_t node_server(const cs_optcc_stream *s, int64_t position)
-{
-    return s->healthy[cs_floor_mod(position, s->shape.H)];
-}
-
-/* The section whose S4 train d carries at a position. */
-static int64_t final_on_train(const cs_optcc_stream *s, int64_t position, uint32_t d)
-{
-    return position - cs_floor_mod(position - d, (int64_t)s->shape.H - 1);
-}
-
-/* S1: the partial sum of section j on its way to its owner (or of the special one to node 0). */
-static void add_s1(cs_optcc_stream *s, cs_block *block, uint32_t d, int64_t j, part what)
-{
-    int64_t P          = s->now->position;
-    bool    is_special = s->shape.has_special && j == s->shape.special;
-    bool    is_first   = P == j - (int64_t)s->shape.H + 1;
-    bool    is_last    = P == j - 1;
-
-    what.op       = CS_OP_REDUCE;
-    what.chunk    = is_special ? 0 : chunk_of(s, j);
-    what.flags    = is_first && s->gpus == 1 ? CS_OWN_SRC : 0;
-    what.src_slot = what.dst_slot = slot_base(s) + d;
-    if (!is_last || is_special) {
-        what.flags |= CS_OWN_DST;
-    }
-    if (is_last) {
-        what.flags |= is_special ? 0 : CS_DONE_DST;
-        what.dst_slot = is_special ? extra_slot(s, SPECIAL) : owned_slot(s, j);
-    }
-    add(s, block, what);
-}
-
-/* One train of one cycle: S1 and S4 in one message, on the last train S4 of the special one. */
-static void add_train(cs_optcc_stream *s, cs_block *block, uint32_t d, uint32_t cycle)
-{
-    const cs_optcc_shape *shape = &s->shape;
-    int64_t               P     = s->now->position;
-    int64_t               j4 = final_on_train(s, P, d), j1 = j4 + (int64_t)shape->H - 1;
-    part                  what  = {.src   = node_server(s, P) * s->gpus + cycle,
-                                   .dst   = node_server(s, P + 1) * s->gpus + cycle,
-                                   .cycle = cycle,
-                                   .op    = CS_OP_COPY};
-    uint32_t              joins = 0;
-
-    if (exists(s, j1) || (shape->has_special && j1 == shape->special)) {
-        add_s1(s, block, d, j1, what);
-        joins = CS_JOIN;
-    }
-    if (exists(s, j4)) {
-        what.chunk    = chunk_of(s, j4);
-        what.flags    = joins | CS_DONE_DST;
-        what.dst_slot = slot_base(s) + shape->H - 1 + d;
-        what.src_slot = P == j4 ? owned_slot(s, j4) : what.dst_slot;
-        add(s, block, what);
-        joins = CS_JOIN;
-    }
-    int64_t hop = P - (shape->special_down + (int64_t)shape->H + 1);
-    if (shape->has_special && d == shape->H - 2 && hop >= 0 && hop <= (int64_t)shape->H - 2) {
-        what.chunk    = 0;
-        what.flags    = joins | CS_DONE_DST;
-        what.src_slot = what.dst_slot = extra_slot(s, SPECIAL);
-        add(s, block, what);
-    }
-}
-
-/* Bubbles: which block goes up (`lag` 0) or comes down (`lag` H) in this slot, or -1. */
-static int64_t block_at(const cs_optcc_stream *s, uint32_t lag)
-{
-    int64_t b = cs_floor_div(s->now->position - s->shape.block_from - lag, s->shape.H);
-    return s->shape.has_bubbles && b >= 0 && b < (int64_t)s->shape.n_blocks ? b : -1;
-}
-
-/* S2: the final of section P to slow server i, and its share of a block. */
-static void add_upload(cs_optcc_stream *s, cs_block *block, uint32_t i, uint32_t cycle)
-{
-    const cs_optcc_shape *shape = &s->shape;
-    int64_t               P = s->now->position, b = block_at(s, 0);
-    part                  what  = {.src   = node_server(s, P) * s->gpus + cycle,
-                                   .dst   = s->slow[i] * s->gpus + cycle,
-                                   .cycle = cycle};
-    uint32_t              joins = 0;
-
-    if (exists(s, P)) {
-        what.chunk = chunk_of(s, P), what.op = CS_OP_COPY, what.flags = CS_DONE_DST;
-        what.src_slot = owned_slot(s, P), what.dst_slot = extra_slot(s, FINAL);
-        add(s, block, what);
-        joins = CS_JOIN;
-    }
-    if (shape->has_special && P == shape->special) {
-        what.chunk = 0, what.op = CS_OP_REDUCE;
-        what.flags    = joins | CS_OWN_DST | CS_DONE_DST;
-        what.src_slot = what.dst_slot = extra_slot(s, SPECIAL);
-        add(s, block, what);
-        joins = CS_JOIN;
-    }
-    if (b >= 0) {
-        int64_t turn = cs_floor_mod(P - shape->block_from, shape->H);
-        what.chunk = shape->n_sections + (uint32_t)b, what.op = CS_OP_REDUCE;
-        what.flags = joins | CS_OWN_SRC | (turn == 0 ? CS_OWN_DST : 0);
-        what.flags |= turn == (int64_t)shape->H - 1 ? CS_DONE_DST : 0;
-        what.src_slot = what.dst_slot = extra_slot(s, BLOCK + (uint32_t)(b & 1));
-        add(s, block, what);
-    }
-}
-
-/* S3: the contribution of slow server i to section P + H + 1, the special section's final, a
- * block's final. */
-static void add_download(cs_optcc_stream *s, cs_block *block, uint32_t i, uint32_t cycle)
-{
-    const cs_optcc_shape *shape = &s->shape;
-    int64_t  P = s->now->position, j = P + (int64_t)shape->H + 1, b = block_at(s, shape->H);
-    part     what  = {.src   = s->slow[i] * s->gpus + cycle,
-                      .dst   = node_server(s, P + 1) * s->gpus + cycle,
-                      .cycle = cycle};
-    uint32_t joins = 0;
-
-    if (exists(s, j)) {
-        what.chunk = chunk_of(s, j), what.op = CS_OP_REDUCE;
-        what.flags    = (s->gpus == 1 ? CS_OWN_SRC : 0) | (i == 0 ? CS_OWN_DST : 0);
-        what.src_slot = slow_slot(s, j), what.dst_slot = owned_slot(s, j);
-        add(s, block, what);
-        joins = CS_JOIN;
-    }
-    if (shape->has_special && P == shape->special_down) {
-        what.chunk = 0, what.op = CS_OP_COPY, what.flags = joins | CS_DONE_DST;
-        what.src_slot = what.dst_slot = extra_slot(s, SPECIAL);
-        add(s, block, what);
-        joins = CS_JOIN;
-    }
-    if (b >= 0) {
-        what.chunk = shape->n_sections + (uint32_t)b, what.op = CS_OP_COPY;
-        what.flags    = joins | CS_DONE_DST;
-        what.src_slot = extra_slot(s, BLOCK + (uint32_t)(b & 1));
-        what.dst_slot = extra_slot(s, FINAL);
-        add(s, block, what);
-    }
 }
 
 /* Items of a step in their order: `k` counts down through the phases. */
@@ -292,17 +32,18 @@ static bool in_phase(uint32_t *k, uint32_t items)
  * before, send. Returns false when the step has no item `k`. */
 static bool add_train_item(cs_optcc_stream *s, cs_block *block, uint32_t d, uint32_t k)
 {
-    uint32_t nvlink = s->gpus * (s->gpus - 1), x = node_server(s, s->now->position);
-    int64_t  P = s->now->position, j1 = final_on_train(s, P, d) + (int64_t)s->shape.H - 1;
+    uint32_t nvlink = s->gpus * (s->gpus - 1), x = cs_optcc_node(s, s->now->position);
+    int64_t  P = s->now->position, j1 = cs_optcc_final_on_train(s, P, d) + (int64_t)s->shape.H - 1;
 
     if (in_phase(&k, nvlink)) {
         bool begins = P == j1 - (int64_t)s->shape.H + 1;
-        add_collect(s, block, x, j1, k, slot_base(s) + d, begins);
+        cs_optcc_add_collect(s, block, x, j1, k, cs_optcc_slot_base(s) + d, begins);
     } else if (in_phase(&k, nvlink)) {
-        add_distribute(s, block, x, P > s->shape.first_position ? final_on_train(s, P - 1, d) : -1,
-                       k, slot_base(s) + s->shape.H - 1 + d);
+        cs_optcc_add_distribute(
+            s, block, x, P > s->shape.first_position ? cs_optcc_final_on_train(s, P - 1, d) : -1, k,
+            cs_optcc_slot_base(s) + s->shape.H - 1 + d);
     } else if (k < s->gpus) {
-        add_train(s, block, d, k);
+        cs_optcc_add_train(s, block, d, k);
     } else {
         return false;
     }
@@ -313,16 +54,16 @@ static bool add_train_item(cs_optcc_stream *s, cs_block *block, uint32_t d, uint
  * the next section of every slow server. */
 static bool add_owner_item(cs_optcc_stream *s, cs_block *block, uint32_t k)
 {
-    uint32_t nvlink = s->gpus * (s->gpus - 1), x = node_server(s, s->now->position);
+    uint32_t nvlink = s->gpus * (s->gpus - 1), x = cs_optcc_node(s, s->now->position);
     int64_t  P = s->now->position, H = s->shape.H;
 
     if (in_phase(&k, nvlink)) {
-        add_collect(s, block, x, P + H, k, owned_slot(s, P + H), false);
+        cs_optcc_add_collect(s, block, x, P + H, k, cs_optcc_owned_slot(s, P + H), false);
     } else if (in_phase(&k, nvlink)) {
-        add_distribute(s, block, x, P, k, owned_slot(s, P));
+        cs_optcc_add_distribute(s, block, x, P, k, cs_optcc_owned_slot(s, P));
     } else if (in_phase(&k, nvlink * s->shape.m)) {
-        add_collect(s, block, s->slow[k / nvlink], P + H + 2, k % nvlink, slow_slot(s, P + H + 2),
-                    true);
+        cs_optcc_add_collect(s, block, s->slow[k / nvlink], P + H + 2, k % nvlink,
+                             cs_optcc_slow_slot(s, P + H + 2), true);
     } else {
         return false;
     }
@@ -335,9 +76,10 @@ static bool add_slow_item(cs_optcc_stream *s, cs_block *block, uint32_t i, uint3
     uint32_t nvlink = s->gpus * (s->gpus - 1);
 
     if (in_phase(&k, s->gpus)) {
-        add_upload(s, block, i, k);
+        cs_optcc_add_upload(s, block, i, k);
     } else if (in_phase(&k, nvlink)) {
-        add_distribute(s, block, s->slow[i], s->now->position, k, extra_slot(s, FINAL));
+        cs_optcc_add_distribute(s, block, s->slow[i], s->now->position, k,
+                                cs_optcc_extra_slot(s, CS_OPTCC_FINAL));
     } else {
         return false;
     }
@@ -353,7 +95,8 @@ static bool add_first_item(cs_optcc_stream *s, cs_block *block, uint32_t k)
     if (s->now->position != s->shape.first_position || k >= nvlink * s->shape.m) {
         return false;
     }
-    add_collect(s, block, s->slow[k / nvlink], first, k % nvlink, slow_slot(s, first), true);
+    cs_optcc_add_collect(s, block, s->slow[k / nvlink], first, k % nvlink,
+                         cs_optcc_slow_slot(s, first), true);
     return true;
 }
 
@@ -378,8 +121,8 @@ static turn turn_of(const cs_optcc_stream *s)
 {
     int64_t P = s->now->position;
 
-    return (turn){.src        = node_server(s, P),
-                  .dst        = node_server(s, P + 1),
+    return (turn){.src        = cs_optcc_node(s, P),
+                  .dst        = cs_optcc_node(s, P + 1),
                   .chunk_base = s->copy * s->shape.n_chunks + s->shape.has_special,
                   .trains     = (int64_t)s->shape.H - 1,
                   .first      = s->shape.first,
@@ -392,14 +135,14 @@ static turn turn_of(const cs_optcc_stream *s)
 
 /* The trains of the position that are neither on their first nor on their last hop, as nearly all
  * are, one GPU per server and chunks of equal weight: from the current step on, while they are and
- * there is room. The others are left to add_train(). */
+ * there is room. The others are left to cs_optcc_add_train(). */
 static void add_plain_trains(cs_optcc_stream *s, cs_block *block)
 {
     turn         t = turn_of(s);
     int64_t      P = s->now->position, turned = cs_floor_mod(P, t.trains);
-    uint32_t     base = slot_base(s), H = s->shape.H, step = s->now->step;
+    uint32_t     base = cs_optcc_slot_base(s), H = s->shape.H, step = s->now->step;
     cs_transfer *out = block->transfers + block->count;
-    cs_transfer *end = block->transfers + block->capacity - MOST_PARTS;
+    cs_transfer *end = block->transfers + block->capacity - CS_OPTCC_MOST_PARTS;
 
     for (; step <= t.trains && out <= end; step++) {
         int64_t d = t.trains - step, behind = turned - d + (turned < d ? t.trains : 0);
@@ -439,7 +182,7 @@ static void advance(cs_optcc_stream *s, cs_block *block)
     } else {
         has_item = c->item < s->gpus;
         if (has_item) {
-            add_download(s, block, step - trains - 2 - m, c->item);
+            cs_optcc_add_download(s, block, step - trains - 2 - m, c->item);
         }
     }
     c->item = has_item ? c->item + 1 : 0;
@@ -495,7 +238,7 @@ void cs_optcc_begin(cs_optcc_stream *stream)
 
 void cs_optcc_next(cs_optcc_stream *stream, cs_block *block)
 {
-    while (block->count + MOST_PARTS <= block->capacity) {
+    while (block->count + CS_OPTCC_MOST_PARTS <= block->capacity) {
         bool between = stream->now == NULL || (stream->now->step == 0 && stream->now->item == 0);
         if (between && !choose_copy(stream)) {
             return;
@@ -504,7 +247,7 @@ void cs_optcc_next(cs_optcc_stream *stream, cs_block *block)
         if (stream->is_simple && c->item == 0 && c->step > 1 && c->step < stream->shape.H) {
             add_plain_trains(stream, block);
         }
-        if (block->count + MOST_PARTS <= block->capacity) {
+        if (block->count + CS_OPTCC_MOST_PARTS <= block->capacity) {
             advance(stream, block);
         }
     }

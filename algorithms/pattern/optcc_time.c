@@ -2,44 +2,16 @@
 /* Predictions and choice of OptCC's shape: see optcc_time.h. */
 #include "algorithms/pattern/optcc_time.h"
 
+#include "algorithms/pattern/optcc_even.h"
 #include "cs/option.h"
 
 #include <math.h>
 
 /* The automatic choice tries no more rounds than this, nor than make some 2 * 10^8 transfers (a
  * round is 2 (p - m)^2 of them), but at least 64. */
-enum { MAX_ROUNDS = 4096, LEAST_TRIED = 64, MAX_RAMP = 3 };
+enum { MAX_ROUNDS = 4096, LEAST_TRIED = 64, MAX_RAMP = 3, MOST_REFINED = 8192 };
 
 static const double GOOD_ENOUGH = 1.002;
-
-static double largest(const cs_optcc_setting *t)
-{
-    double most = 1;
-
-    for (uint32_t i = 0; i < t->m; i++) {
-        most = fmax(most, t->slow_ratio[i]);
-    }
-    return most;
-}
-
-static double sum(const cs_optcc_setting *t)
-{
-    double total = 0;
-
-    for (uint32_t i = 0; i < t->m; i++) {
-        total += t->slow_ratio[i];
-    }
-    return total;
-}
-
-/* One slow server, l >= 2. */
-static double predict_slow(const cs_optcc_setting *t, const cs_optcc_shape *s, double section_s)
-{
-    double l = t->slow_ratio[0], a = t->alpha_s, hops = (double)s->p - 2;
-    double slots = s->n_sections + (s->has_special ? 1.0 : 2.0);
-
-    return (l * section_s + a) * slots + (2 * section_s + a) * hops;
-}
 
 static double round_weight(const cs_optcc_shape *s, int64_t round)
 {
@@ -47,14 +19,11 @@ static double round_weight(const cs_optcc_shape *s, int64_t round)
     return is_there ? cs_optcc_weight(s, round * ((int64_t)s->H - 1)) : 0;
 }
 
-/* One slow server, l < 2: with all rounds alike, or phase by phase with a ramp. */
-static double predict_fast(const cs_optcc_setting *t, const cs_optcc_shape *s, double section_s)
+/* One slow server, l < 2, phase by phase of a ramp. */
+static double predict_ramp(const cs_optcc_setting *t, const cs_optcc_shape *s, double section_s)
 {
     double l = t->slow_ratio[0], H = s->H, M = s->rounds * (H - 1), phases = 0;
 
-    if (s->ramp == 0) {
-        return section_s * (2 * M + 2 * H * (l - 1) + 2 - l) + t->alpha_s * (M + H);
-    }
     int64_t last = s->rounds, edge = (int64_t)s->ramp + 1; /* phases between the edges are alike */
     for (int64_t r = 0; r <= last; r++) {
         if (r == edge + 1 && last - edge > r) {
@@ -67,33 +36,46 @@ static double predict_fast(const cs_optcc_setting *t, const cs_optcc_shape *s, d
     return section_s * (phases + 3 * l) + t->alpha_s * (M + H);
 }
 
-static double predict_several(const cs_optcc_setting *t, const cs_optcc_shape *s, double section_s)
+/* NVLink's two phases, before the first message and behind the last one. */
+static double nvlink_s(const cs_optcc_setting *t, const cs_optcc_shape *s)
 {
-    double a = t->alpha_s, H = s->H;
-    double ring = 2 * section_s + a, slots = section_s * sum(t) + t->m * a;
-    double loop = fmax(H * fmax(ring, largest(t) * section_s + a), (H - 1) * ring + slots);
+    double bytes = (double)t->bytes / s->total_weight;
 
-    return loop * (s->n_sections + H + 1) / H + slots;
+    return t->gpus_per_server == 1
+               ? 0
+               : 2 * (bytes * t->nvlink_s_per_byte + (t->gpus_per_server - 1) * t->nvlink_alpha_s);
+}
+
+static cs_optcc_lengths lengths_of(const cs_optcc_setting *t, const cs_optcc_shape *s)
+{
+    return (cs_optcc_lengths){.section_s     = (double)t->bytes * t->s_per_byte / s->total_weight,
+                              .alpha_s       = t->alpha_s,
+                              .slow_ratio    = t->slow_ratio,
+                              .largest_ratio = t->largest_ratio,
+                              .sum_ratio     = t->sum_ratio};
+}
+
+/* By formulas: quick enough to be asked for many shapes. */
+static double estimate_s(const cs_optcc_setting *t, const cs_optcc_shape *shape)
+{
+    cs_optcc_lengths lengths = lengths_of(t, shape);
+    double           time    = shape->ramp > 0 ? predict_ramp(t, shape, lengths.section_s)
+                                               : cs_optcc_even_s(&lengths, shape);
+
+    return time + nvlink_s(t, shape);
+}
+
+static bool is_even(const cs_optcc_shape *s)
+{
+    return s->ramp == 0 && s->n_blocks == 0;
 }
 
 double cs_optcc_predict_s(const cs_optcc_setting *setting, const cs_optcc_shape *shape)
 {
-    const cs_optcc_setting *t         = setting;
-    double                  section_s = (double)t->bytes * t->s_per_byte / shape->total_weight;
-    double                  time;
+    cs_optcc_lengths lengths = lengths_of(setting, shape);
+    double           time    = is_even(shape) ? cs_optcc_march_s(&lengths, shape) : (double)NAN;
 
-    if (t->m > 1) {
-        time = predict_several(t, shape, section_s);
-    } else if (t->slow_ratio[0] >= 2) {
-        time = predict_slow(t, shape, section_s);
-    } else {
-        time = predict_fast(t, shape, section_s);
-    }
-    if (t->gpus_per_server > 1) {
-        double bytes = (double)t->bytes / shape->total_weight;
-        time += 2 * (bytes * t->nvlink_s_per_byte + (t->gpus_per_server - 1) * t->nvlink_alpha_s);
-    }
-    return time;
+    return isnan(time) ? estimate_s(setting, shape) : time + nvlink_s(setting, shape);
 }
 
 double cs_optcc_ring_s(const cs_optcc_setting *setting)
@@ -101,19 +83,21 @@ double cs_optcc_ring_s(const cs_optcc_setting *setting)
     const cs_optcc_setting *t = setting;
     double ranks = (double)t->p * t->gpus_per_server, chunk = (double)t->bytes / t->p;
 
-    return 2 * (ranks - 1) * (t->alpha_s + largest(t) * chunk * t->s_per_byte);
+    return 2 * (ranks - 1) * (t->alpha_s + t->largest_ratio * chunk * t->s_per_byte);
 }
 
-static cs_optcc_shape shape_for(const cs_optcc_setting *t, uint32_t rounds, uint32_t ramp,
-                                bool bubbles)
+cs_optcc_shape cs_optcc_shape_for(const cs_optcc_setting *setting, uint32_t rounds,
+                                  uint32_t sections, uint32_t ramp, bool bubbles)
 {
-    cs_optcc_request q = {.p             = t->p,
-                          .m             = t->m,
-                          .slow_ratio    = largest(t),
-                          .rounds        = rounds,
-                          .ramp          = ramp,
-                          .wants_bubbles = bubbles && t->gpus_per_server == 1,
-                          .wants_special = t->gpus_per_server == 1};
+    bool             is_single = setting->gpus_per_server == 1;
+    cs_optcc_request q         = {.p             = setting->p,
+                                  .m             = setting->m,
+                                  .slow_ratio    = setting->largest_ratio,
+                                  .rounds        = rounds,
+                                  .sections      = sections,
+                                  .ramp          = ramp,
+                                  .wants_bubbles = bubbles && is_single,
+                                  .wants_special = is_single};
     return cs_optcc_shape_of(&q);
 }
 
@@ -122,10 +106,11 @@ typedef struct best {
     double         time_s;
 } best;
 
-static best evaluate(const cs_optcc_setting *t, uint32_t rounds, uint32_t ramp, bool bubbles)
+static best evaluate(const cs_optcc_setting *t, uint32_t rounds, uint32_t sections, uint32_t ramp,
+                     bool bubbles)
 {
-    best b   = {.shape = shape_for(t, rounds, ramp, bubbles)};
-    b.time_s = cs_optcc_predict_s(t, &b.shape);
+    best b   = {.shape = cs_optcc_shape_for(t, rounds, sections, ramp, bubbles)};
+    b.time_s = estimate_s(t, &b.shape);
     return b;
 }
 
@@ -134,7 +119,7 @@ static best evaluate(const cs_optcc_setting *t, uint32_t rounds, uint32_t ramp, 
 static best choose_rounds(const cs_optcc_setting *t, uint32_t ramp, bool bubbles)
 {
     uint32_t least = cs_optcc_least_rounds(t->p, t->m);
-    best     b     = evaluate(t, least, ramp, bubbles);
+    best     b     = evaluate(t, least, 0, ramp, bubbles);
     double   costs = (double)(t->p - t->m) * (t->p - t->m), limit = 1e8 / costs;
     uint32_t most = limit > MAX_ROUNDS ? MAX_ROUNDS : (uint32_t)fmax(limit, LEAST_TRIED);
 
@@ -142,13 +127,13 @@ static best choose_rounds(const cs_optcc_setting *t, uint32_t ramp, bool bubbles
         most /= 2;
     }
     for (uint32_t r = least; r <= most; r += r / 20 + 1) {
-        best other = evaluate(t, r, ramp, bubbles);
+        best other = evaluate(t, r, 0, ramp, bubbles);
         if (other.time_s < b.time_s) {
             b = other;
         }
     }
     for (uint32_t r = least; r <= most; r += r / 20 + 1) {
-        best other = evaluate(t, r, ramp, bubbles);
+        best other = evaluate(t, r, 0, ramp, bubbles);
         if (other.time_s <= GOOD_ENOUGH * b.time_s) {
             return other;
         }
@@ -156,11 +141,37 @@ static best choose_rounds(const cs_optcc_setting *t, uint32_t ramp, bool bubbles
     return b;
 }
 
+static uint64_t least_bytes(const cs_optcc_shape *s)
+{
+    return 2 * (uint64_t)s->rounds * (s->H - 1);
+}
+
+/* The estimate is worst for few servers and rounds, where the exact time is quick to find: look
+ * around there. */
+static void refine(const cs_optcc_setting *t, best *b)
+{
+    static const double factors[] = {0.25, 0.5, 0.75, 1.5, 2};
+    uint32_t            rounds    = b->shape.rounds;
+
+    if (!is_even(&b->shape) || cs_optcc_messages(&b->shape) > MOST_REFINED) {
+        return;
+    }
+    b->time_s = cs_optcc_predict_s(t, &b->shape);
+    for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++) {
+        best other = evaluate(t, (uint32_t)(factors[i] * rounds), 0, 0, false);
+        if (is_even(&other.shape) && least_bytes(&other.shape) <= t->bytes) {
+            other.time_s = cs_optcc_predict_s(t, &other.shape);
+            *b           = other.time_s < b->time_s ? other : *b;
+        }
+    }
+}
+
 cs_optcc_shape cs_optcc_choose(const cs_optcc_setting *setting, const cs_optcc_wish *wish)
 {
-    const cs_optcc_setting *t    = setting;
-    bool                    tune = t->m == 1 && t->slow_ratio[0] < 2 && t->slow_ratio[0] > 1;
-    best                    b    = {.time_s = HUGE_VAL};
+    const cs_optcc_setting *t        = setting;
+    bool                    tune     = t->m == 1 && t->slow_ratio[0] < 2 && t->slow_ratio[0] > 1;
+    best                    b        = {.time_s = HUGE_VAL};
+    bool                    is_fixed = wish->rounds > 0 || wish->sections > 0;
 
     for (uint32_t ramp = 0; ramp <= (tune ? CS_OPTCC_MAX_RAMP : 0u); ramp++) {
         bool ramp_fits = wish->ramp == CS_AUTO ? ramp <= MAX_RAMP : ramp == wish->ramp;
@@ -168,13 +179,15 @@ cs_optcc_shape cs_optcc_choose(const cs_optcc_setting *setting, const cs_optcc_w
             if ((tune && !ramp_fits) || (tune && wish->bubbles == 1 + bubbles)) {
                 continue;
             }
-            uint32_t rounds = cs_optcc_rounds_of_segments(t->p, t->m, wish->segments);
-            best     other  = wish->segments == CS_AUTO ? choose_rounds(t, ramp, bubbles == 1)
-                                                        : evaluate(t, rounds, ramp, bubbles == 1);
+            best other = is_fixed ? evaluate(t, wish->rounds, wish->sections, ramp, bubbles == 1)
+                                  : choose_rounds(t, ramp, bubbles == 1);
             if (other.time_s < b.time_s) {
                 b = other;
             }
         }
+    }
+    if (!is_fixed) {
+        refine(t, &b);
     }
     return b.shape;
 }

@@ -71,6 +71,7 @@ static void fill(const cs_run *run, const cs_plan *plan, const cs_outcome *outco
     result->wire_bytes = outcome->wire_bytes;
     result->verified   = outcome->verified;
     result->verdict    = outcome->verdict;
+    result->note       = plan->note;
     set_bound(run, plan, result);
 }
 

@@ -178,6 +178,25 @@ static void add_bounds(cs_text *text, const cs_result *results, size_t n)
     }
 }
 
+/* What the algorithm says about its choices: once for consecutive sizes with the same note. */
+static void add_notes(cs_text *text, const cs_result *results, size_t n)
+{
+    for (size_t first = 0, end; first < n; first = end) {
+        const char *note = results[first].note;
+        for (end = first + 1; end < n && results[end].note == note;) {
+            end++;
+        }
+        if (note == NULL) {
+            continue;
+        }
+        cs_text_add(text, "# note for %" PRIu64, results[first].bytes);
+        if (end > first + 1) {
+            cs_text_add(text, " to %" PRIu64, results[end - 1].bytes);
+        }
+        cs_text_add(text, " B: %s\n", note);
+    }
+}
+
 static void add_end(cs_text *text, const cs_result *results, size_t n, cs_collective collective)
 {
     double   busbw_sum = 0;
@@ -206,5 +225,6 @@ void cs_table_group(cs_text *text, const cs_result *results, size_t n, const cs_
         add_row(text, &results[i], scenario);
     }
     add_bounds(text, results, n);
+    add_notes(text, results, n);
     add_end(text, results, n, scenario->collective);
 }

@@ -43,6 +43,7 @@ typedef struct cs_result {
     const cs_option *model_option_table;
     cs_options       model_options;
     cs_verdict       verdict;
+    const char      *note; /* what the algorithm says about its choice, static text; or NULL */
 } cs_result;
 
 /* Bus bandwidth over algorithm bandwidth, as nccl-tests defines it. */

@@ -183,6 +183,7 @@ typedef struct cs_plan {
     bool is_round_synchronous; /* every rank sends and receives at most once a round and
                                   nothing of round r + 1 starts before round r has ended,
                                   when all arrive together and all ports are equal */
+    const char *note; /* what the user should be told about the choice, static text; or NULL */
 } cs_plan;
 
 /* Part `index` of `total` split in `parts`: the first total % parts parts are one byte

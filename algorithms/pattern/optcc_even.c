@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Times of OptCC with equal sections: see optcc_even.h. */
+#include "algorithms/pattern/optcc_even.h"
+
+#include <math.h>
+
+enum { MARCH_NODES = 192, MARCH_SLOW = 64 };
+
+double cs_optcc_even_s(const cs_optcc_lengths *lengths, const cs_optcc_shape *shape)
+{
+    double s = lengths->section_s, a = lengths->alpha_s, H = shape->H, R = shape->rounds;
+    double two = 2 * s + a, one = s + a;
+    double slowest = lengths->largest_ratio * s + a;
+    double slots   = lengths->sum_ratio * s + shape->m * a;
+    double middle = fmax(two, ((H - 1) * two + slots) / H); /* a position, but for the slow ports */
+    double edge   = fmax(one, ((H - 1) * one + slots) / H);
+    double round;
+    if (shape->rounds == 1) {
+        round = fmax(slowest, edge) + edge;
+    } else {
+        round = fmax(2 * fmax(slowest, edge) + (R - 1) * middle, R * slowest + middle);
+    }
+    return (H - 1) * round + slots;
+}
+
+/* When ports are free and when what travels has arrived, by node, slow server, train or section. */
+typedef struct march {
+    const cs_optcc_shape *shape;
+    double                section_s, alpha_s;
+    double                slots[MARCH_SLOW]; /* what a slow server takes for a section */
+    double                tx[MARCH_NODES], rx[MARCH_NODES];
+    double                slow_tx[MARCH_SLOW], slow_rx[MARCH_SLOW];
+    double                train[MARCH_NODES];
+    double                given[MARCH_NODES + 2]; /* section j mod (H + 2): all contributions */
+    double                special; /* the special section at the slow server, then back */
+    double                end;
+} march;
+
+static bool exists(const march *w, int64_t section)
+{
+    return section >= w->shape->first && section <= w->shape->last;
+}
+
+static bool is_special(const march *w, int64_t section)
+{
+    return w->shape->has_special && section == w->shape->special;
+}
+
+/* A message of the turn: how many sections it carries, and when they are there. */
+static unsigned load_train(const march *w, int64_t P, int64_t d, double *ready)
+{
+    int64_t  H = w->shape->H, j4 = P - cs_floor_mod(P - d, H - 1), j1 = j4 + H - 1;
+    bool     has_sum = exists(w, j1) || is_special(w, j1), has_final = exists(w, j4);
+    int64_t  hop      = P - (w->shape->special_down + H + 1);
+    unsigned sections = (unsigned)has_sum + (unsigned)has_final;
+
+    *ready = has_final || (has_sum && P != j4) ? w->train[d] : 0; /* S1's first hop needs nothing */
+    if (has_final && P == j4) {
+        *ready = fmax(*ready, w->given[cs_floor_mod(P, H + 2)]);
+    }
+    if (w->shape->has_special && d == H - 2 && hop >= 0 && hop <= H - 2) {
+        sections++;
+        *ready = fmax(*ready, hop == 0 ? w->special : w->train[d]);
+    }
+    return sections;
+}
+
+/* The H - 1 messages of the turn of node x. */
+static void march_trains(march *w, int64_t P, uint32_t x, uint32_t y)
+{
+    for (int64_t d = (int64_t)w->shape->H - 2; d >= 0; d--) {
+        double   ready;
+        unsigned sections = load_train(w, P, d, &ready);
+        if (sections > 0) {
+            w->train[d] = fmax(fmax(w->tx[x], w->rx[y]), ready) + sections * w->section_s;
+            w->train[d] += w->alpha_s;
+            w->tx[x] = w->rx[y] = w->train[d];
+        }
+    }
+    w->end = fmax(w->end, w->tx[x]);
+}
+
+/* The slot of position P: finals to the slow servers, contributions from them. `sum` is when the
+ * healthy sum of section P has come. */
+static void march_slots(march *w, int64_t P, uint32_t x, uint32_t y, double sum)
+{
+    int64_t modulus = (int64_t)w->shape->H + 2, next = P + (int64_t)w->shape->H + 1;
+    double  ready   = fmax(sum, w->given[cs_floor_mod(P, modulus)]);
+    double *given   = &w->given[cs_floor_mod(next, modulus)];
+    bool    gets    = exists(w, P) || is_special(w, P);
+    bool    returns = w->shape->has_special && P == w->shape->special_down;
+
+    *given = 0;
+    for (uint32_t i = 0; i < w->shape->m; i++) {
+        if (gets) {
+            w->slow_rx[i] = fmax(fmax(w->tx[x], w->slow_rx[i]), ready) + w->slots[i];
+            w->tx[x]      = w->slow_rx[i];
+            w->end        = fmax(w->end, w->tx[x]);
+        }
+        w->special = is_special(w, P) ? w->tx[x] : w->special;
+        if (exists(w, next) || returns) {
+            w->slow_tx[i] =
+                fmax(fmax(w->slow_tx[i], w->rx[y]), returns ? w->special : 0) + w->slots[i];
+            w->rx[y] = *given = w->slow_tx[i];
+        }
+        w->special = returns ? w->rx[y] : w->special;
+    }
+}
+
+uint64_t cs_optcc_messages(const cs_optcc_shape *shape)
+{
+    uint64_t positions = (uint64_t)(shape->last_position - shape->first_position) + 1;
+    return positions * (shape->H - 1 + 2 * shape->m);
+}
+
+double cs_optcc_march_s(const cs_optcc_lengths *lengths, const cs_optcc_shape *shape)
+{
+    march w = {.shape = shape, .section_s = lengths->section_s, .alpha_s = lengths->alpha_s};
+
+    if (shape->H > MARCH_NODES || shape->m > MARCH_SLOW ||
+        cs_optcc_messages(shape) > CS_OPTCC_MAX_MARCH) {
+        return (double)NAN;
+    }
+    for (uint32_t i = 0; i < shape->m; i++) {
+        w.slots[i] = lengths->slow_ratio[i] * w.section_s + w.alpha_s;
+    }
+    for (int64_t P = shape->first_position; P <= shape->last_position; P++) {
+        uint32_t x   = (uint32_t)cs_floor_mod(P, shape->H);
+        uint32_t y   = x + 1 == shape->H ? 0 : x + 1;
+        double   sum = w.train[cs_floor_mod(P, (int64_t)shape->H - 1)];
+        march_trains(&w, P, x, y);
+        march_slots(&w, P, x, y, sum);
+    }
+    return w.end;
+}
