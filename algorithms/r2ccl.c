@@ -124,19 +124,29 @@ static cs_status refuse(const cs_scenario *scenario, cs_error *err)
     return status;
 }
 
-/* Is there something to go around, and somebody to do it? */
-static bool has_detour(const cs_r2ccl_setting *setting)
+#define RING_INSTEAD "r2ccl: the plain ring runs instead, in which there are no pieces: "
+
+/* Why nothing can go around the slow NIC; NULL where something can. */
+static const char *no_detour(const cs_r2ccl_setting *setting)
 {
-    return setting->slow_ratio > 1 && setting->p >= 3 && setting->bytes >= setting->p &&
-           cs_r2ccl_shape_of(setting, 1).rest_bytes > 0;
+    if (!(setting->slow_ratio > 1)) {
+        return RING_INSTEAD "no NIC is slow for the whole run";
+    }
+    if (setting->p < 3) {
+        return RING_INSTEAD "it takes three ranks to go around one";
+    }
+    bool is_tiny = setting->bytes < setting->p || cs_r2ccl_shape_of(setting, 1).rest_bytes == 0;
+    return is_tiny ? RING_INSTEAD "the buffer has too few bytes" : NULL;
 }
 
-/* Resolve the options. A number of pieces that was asked for is an order to use it. */
-static void choose(const cs_r2ccl_setting *setting, r2ccl_options *o)
+/* Resolve the options. A number of pieces that was asked for is an order to use it. Returns why
+ * the ring was chosen where the user did not do so, or NULL. */
+static const char *choose(const cs_r2ccl_setting *setting, r2ccl_options *o)
 {
-    bool is_free = o->pieces == CS_AUTO;
+    bool        is_free = o->pieces == CS_AUTO;
+    const char *why     = o->chosen == CHOSEN_RING ? NULL : no_detour(setting);
 
-    if (!has_detour(setting)) {
+    if (why != NULL) {
         o->chosen = CHOSEN_RING;
     }
     if (o->chosen != CHOSEN_RING && is_free) {
@@ -146,10 +156,12 @@ static void choose(const cs_r2ccl_setting *setting, r2ccl_options *o)
         bool ring_wins =
             is_free && cs_r2ccl_ring_s(setting) < cs_r2ccl_predict_s(setting, o->pieces);
         o->chosen = ring_wins ? CHOSEN_RING : CHOSEN_R2CCL;
+        why       = ring_wins ? RING_INSTEAD "it is predicted to be faster" : NULL;
     }
     if (o->chosen == CHOSEN_RING) {
         o->pieces = 1;
     }
+    return why;
 }
 
 /* At the end of the chain a slot per piece, on the way two groups. */
@@ -170,10 +182,13 @@ static cs_status r2ccl_check(const cs_scenario *scenario, void *options, cs_plan
         return status;
     }
     cs_r2ccl_setting setting = setting_of(scenario, &slow);
-    choose(&setting, o);
+    const char      *why     = choose(&setting, o);
     if (o->chosen == CHOSEN_RING) {
-        *plan = (cs_plan){
-            .n_chunks = n, .n_slots = 2, .n_rounds = 2 * (n - 1), .is_round_synchronous = true};
+        *plan = (cs_plan){.n_chunks             = n,
+                          .n_slots              = 2,
+                          .n_rounds             = 2 * (n - 1),
+                          .is_round_synchronous = true,
+                          .note                 = why};
         return CS_OK;
     }
     cs_r2ccl_shape shape = cs_r2ccl_shape_of(&setting, o->pieces);
