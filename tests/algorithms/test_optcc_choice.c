@@ -206,7 +206,7 @@ Test(optcc_choice, automatic_choice_is_near_the_best)
 }
 
 /* Scenarios in which two schedules are compared: so many servers, slow ones, bytes and alpha. */
-static const unsigned grid_p[]       = {4, 5, 6, 8, 12, 17, 33, 64};
+static const unsigned grid_p[]       = {3, 4, 5, 6, 8, 12, 17, 33, 64};
 static const double   grid_slow[][4] = {{1.15},
                                         {1.5},
                                         {2},

@@ -292,9 +292,11 @@ Test(r2ccl, closed_form_is_for_one_constant_slow_nic)
     cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, &scene.options)));
 }
 
-/* The stream is the ring's, and the option says so. */
+/* The stream is the ring's, and the option says so, and the note why unless the user did. */
 static void check_is_ring(void)
 {
+    bool is_asked_for = ((const r2ccl_options *)&scene.options)->chosen == RING;
+
     ct_scene_ready(&scene);
     cr_assert_eq(resolved().chosen, RING, "%s", ct_scene_text(&scene));
     cr_assert_neq(resolved().pieces, CS_AUTO);
@@ -303,6 +305,9 @@ static void check_is_ring(void)
     ct_scene_ready(&other);
     ct_stream got = ct_stream_record(&scene, 64), want = ct_stream_record(&other, 512);
     cr_assert(ct_stream_equal(&got, &want), "%s", ct_scene_text(&scene));
+    cr_assert_eq(scene.plan.note == NULL, is_asked_for, "%s", ct_scene_text(&scene));
+    cr_assert(is_asked_for || strstr(scene.plan.note, "the plain ring runs instead") != NULL);
+    scene.plan.note = NULL;
     cr_assert_eq(memcmp(&scene.plan, &other.plan, sizeof scene.plan), 0);
     ct_stream_free(&got);
     ct_stream_free(&want);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What-if configurations: presets, traces, and what is refused. */
+#include "whatif_setup.h"
+
+Test(whatif_input, nccl_timers)
+{
+    outcome a = run("", "\"preset\": \"nccl\"");
+    outcome b = run("", "\"preset\": \"nccl\", \"ib_timeout\": 14, \"ib_retry_count\": 5");
+    outcome c = run("", "\"preset\": \"nccl\", \"detect\": \"2s\"");
+
+    EXPECT_NEAR(a.job.timers.detect_s, 7 * 4.096e-6 * 1048576);
+    EXPECT_NEAR(b.job.timers.detect_s, 5 * 4.096e-6 * 16384);
+    cr_assert_eq(c.job.timers.detect_s, 2);
+    release(&a);
+    release(&b);
+    release(&c);
+}
+
+Test(whatif_input, bad_input_is_located)
+{
+    static const struct {
+        const char *json, *error;
+    } cases[] = {
+        {"{" CLUSTER "}", ":1:1: the key 'job' is missing"},
+        {"{\"job\": {\"iterations\": 1, \"bytes\": 1}}", ":1:9: job: the key 'compute' is missing"},
+        {"{\"job\": {\"iterations\": 0, \"compute\": 1, \"bytes\": 1}}", ":1:24: job.iterations: "},
+        {"{\"job\": {\"iterations\": 1, \"compute\": 1, \"bytes\": 0}}", ":1:50: job.bytes: "},
+        {"{" JOB ",\n\"faults\": [{\"rank\": 8, \"slowdown\": 2}]}", ":2:21: faults[0].rank: "},
+        {"{" JOB ",\n\"faults\": [{\"rank\": 0}]}", ":2:12: faults[0]: the key 'slowdown'"},
+        {"{" JOB ",\n\"faults\": [{\"rank\": 0, \"slowdown\": 0.5}]}",
+         ":2:36: faults[0].slowdown: 0.5 is outside"},
+        {"{" JOB ",\n\"faults\": [{\"rank\": 0, \"slowdown\": null, \"down\": false}]}",
+         ":2:50: faults[0].down: "},
+        {"{" JOB ",\n\"faults\": [{\"rank\": 0, \"slowdown\": 2, \"from\": 5},\n"
+         "{\"rank\": 0, \"slowdown\": 3, \"from\": 1, \"until\": 6}]}",
+         ":2:12: faults[0]: overlaps another fault of server 0"},
+        {"{" JOB ",\n\"faults\": [{\"rank\": 0, \"slowdown\": 2, \"from\": 5, \"until\": 5}]}",
+         ":2:59: faults[0].until: 5 s is not after"},
+        {"{" JOB ",\n\"policies\": [\"iccl\", \"pray\"]}",
+         ":2:22: policies[1]: unknown policy 'pray': accepted are healthy, iccl, "},
+        {"{" JOB ",\n\"policies\": []}", ":2:13: policies: names no policy"},
+        {"{" JOB ",\n\"timers\": {\"preset\": \"ucx\"}}", ":2:22: timers.preset: unknown word"},
+        {"{" JOB ",\n\"timers\": {\"ib_timeout\": 20}}", ":2:26: timers.ib_timeout: belongs to"},
+        {"{" JOB ",\n\"timers\": {\"detect\": -1}}", ":2:22: timers.detect: "},
+        {"{" JOB ",\n\"timer\": {}}", ":2:1: timer: unknown key"},
+        {"{" JOB ",\n\"sweep\": {\"job.calls\": [1, 2]}}", ": sweep: a what-if takes one job"},
+        {"{" JOB ",\n\"bandwidth_trace\": {\"rank\": 0, \"file\": \"/nonexistent/t\"}}",
+         "/nonexistent/t: cannot be opened"},
+        {"{" JOB ",\n\"model\": \"guess\"}", ":2:10: model: "},
+        {"{" JOB ",\n\"model\": {\"name\": \"guess\"}}", ":2:19: model.name: "},
+        {"{" JOB ",\n\"model\": {\"options\": {\"no_such\": 1}}}",
+         ":2:34: model.options.no_such: "},
+        {"{" JOB ",\n\"cluster\": {\"ranks\": 6, \"gpus_per_server\": 4}}",
+         ":2:44: cluster.gpus_per_server: "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        outcome  o   = {0};
+        cs_error err = {0};
+        char     text[800];
+        cr_assert_neq(try_job(cases[i].json, &o, &err), CS_OK, "case %zu", i);
+        cs_error_text(&err, text, sizeof text);
+        cr_expect_not_null(strstr(text, cases[i].error), "case %zu: %s", i, text);
+    }
+}
+
+Test(whatif_input, a_trace_is_read_beside_its_configuration)
+{
+    char     folder[] = "/tmp/collsim-test-whatif-XXXXXX", path[100], json[1000];
+    outcome  o        = {0};
+    cs_error err      = {0};
+    cr_assert_not_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/trace", folder);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs("0 3\n12.5 0.9\n27.5 1.8\n", file);
+    fclose(file);
+    snprintf(json, sizeof json,
+             "{" JOB ", " CLUSTER ", \"bandwidth_trace\": {\"rank\": 0, \"file\": \"%s\", "
+             "\"scale\": 1e9}}",
+             path);
+    cr_assert_eq(try_job(json, &o, &err), CS_OK, "%s", err.message);
+    EXPECT_NEAR(total(&o, CS_POLICY_ICCL), 127.5); /* as with a fault from 12.5 to 27.5 */
+    release(&o);
+    file = fopen(path, "w");
+    fputs("0 3\n12.5 zero\n", file);
+    fclose(file);
+    cr_assert_eq(try_job(json, &o, &err), CS_EINVAL);
+    cr_assert_eq(err.input_line, 2);
+    cr_assert_eq(err.input_column, 6);
+    cr_assert_not_null(strstr(err.input, "/trace"));
+    unlink(path);
+    rmdir(folder);
+}
+
+Test(whatif_input, memory_that_runs_out_is_an_error)
+{
+    outcome   o      = run("{\"rank\": 0, \"slowdown\": 2, \"from\": 12.6, \"until\": 40}", "");
+    cs_status status = CS_ENOMEM;
+    cs_whatif_free(&o.report);
+    for (long passes = 0; status == CS_ENOMEM; passes += 1 + passes / 16) {
+        cs_whatif_report report = {0};
+        cs_error         err    = {0};
+        cs_alloc_fail_after(passes);
+        status = cs_whatif_run(&o.job, &report, &err);
+        cs_alloc_fail_after(-1);
+        cs_whatif_free(&report);
+        cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", err.message);
+        cr_assert_lt(passes, 100000);
+    }
+    cr_assert_eq(status, CS_OK);
+    release(&o);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What-if jobs whose times can be worked out by hand, for the tests of their parts.
+ *
+ * 16 ranks, alpha 0, 2.4e8 bytes at 1.8e9 B/s: the ring takes 30 steps of 1.5e7 bytes, 0.25 s; on
+ * 15 ranks it takes 28 steps of 1.6e7 bytes. With 1 s of compute, a healthy iteration is 1.25 s,
+ * with a NIC at half its rate 1.5 s. */
+#ifndef CS_TESTS_WHATIF_SETUP_H
+#define CS_TESTS_WHATIF_SETUP_H
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "config/whatif_json.h"
+#include "cs/result.h"
+#include "whatif/whatif_text.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define N         100.0
+#define SMALLER_S (28 * 1.6e7 / 1.8e9) /* the ring on 15 ranks */
+#define GPU_HOURS (16 / 3600.0)
+#define CLUSTER   "\"cluster\": {\"ranks\": 16, \"nic\": {\"bandwidth\": 1.8e9, \"alpha\": 0}}"
+#define JOB       "\"job\": {\"iterations\": 100, \"compute\": \"1s\", \"bytes\": 240000000}"
+
+typedef struct outcome {
+    cs_whatif_job    job;
+    cs_whatif_report report;
+} outcome;
+
+static inline cs_status try_job(const char *json, outcome *o, cs_error *err)
+{
+    char       path[] = "/tmp/collsim-test-whatif-XXXXXX";
+    int        file   = mkstemp(path);
+    cs_config *config = NULL;
+
+    cr_assert_geq(file, 0);
+    cr_assert_eq(write(file, json, strlen(json)), (ssize_t)strlen(json));
+    close(file);
+    cs_status status = cs_config_load(path, &config, err);
+    if (status == CS_OK) {
+        status = cs_whatif_read(config, &o->job, err);
+    }
+    if (status == CS_OK) {
+        status = cs_whatif_run(&o->job, &o->report, err);
+    }
+    cs_config_free(config);
+    unlink(path);
+    return status;
+}
+
+static inline void release(outcome *o)
+{
+    cs_whatif_free(&o->report);
+    cs_whatif_job_free(&o->job);
+}
+
+/* The standard job with these faults and timers (parts of JSON). */
+static inline outcome run(const char *faults, const char *timers)
+{
+    char     json[2400];
+    outcome  o   = {0};
+    cs_error err = {0};
+
+    snprintf(json, sizeof json, "{" JOB ", " CLUSTER ", \"faults\": [%s], \"timers\": {%s}}",
+             faults, timers);
+    cr_assert_eq(try_job(json, &o, &err), CS_OK, "%s: %s", err.where, err.message);
+    return o;
+}
+
+static inline const cs_whatif_line *line_of(const outcome *o, cs_policy policy)
+{
+    for (size_t i = 0; i < o->report.n_lines; i++) {
+        if (o->report.lines[i].policy == policy) {
+            return &o->report.lines[i];
+        }
+    }
+    cr_assert_fail("no line of %s", cs_policy_name(policy));
+    return NULL;
+}
+
+static inline double total(const outcome *o, cs_policy policy)
+{
+    return line_of(o, policy)->total_s;
+}
+
+static inline bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
+}
+
+#define EXPECT_NEAR(a, b) cr_expect(is_near((a), (b)), "%.15g, not %.15g", (a), (double)(b))
+
+/* Pieces follow each other from 0 to the end and hold all iterations. */
+static inline void check_pieces(const cs_whatif_line *line, double end_s, double iterations)
+{
+    double at_s = 0, sum = 0;
+
+    for (size_t i = 0; i < line->n_pieces; i++) {
+        cr_assert(is_near(line->pieces[i].from_s, at_s), "%s: a gap", cs_policy_name(line->policy));
+        cr_assert_geq(line->pieces[i].until_s, line->pieces[i].from_s);
+        at_s = line->pieces[i].until_s;
+        sum += line->pieces[i].iterations;
+    }
+    cr_assert(is_near(at_s, end_s), "%s: %g, not %g", cs_policy_name(line->policy), at_s, end_s);
+    cr_assert(is_near(sum, iterations), "%s: %.15g", cs_policy_name(line->policy), sum);
+    cr_assert_eq(line->iterations, sum);
+}
+
+/* One AllReduce of an algorithm on 16 ranks, one of them always slow. */
+static inline double call_s(const char *name, double slow_ratio)
+{
+    const cs_fault fault    = {0, slow_ratio, 0, (double)INFINITY};
+    cs_scenario    scenario = {.bytes    = 240000000,
+                               .cluster  = {16, 1, {{CS_SWITCHED, 0, 1.8e9}, {CS_SWITCHED, 0, 1}}},
+                               .faults   = &fault,
+                               .n_faults = 1};
+    cs_options     options, model_options;
+    cs_result      result;
+    cs_run         r = {.scenario      = &scenario,
+                        .options       = &options,
+                        .model         = cs_models[0],
+                        .model_options = &model_options};
+
+    cr_assert_eq(cs_algorithm_find(name, &r.algorithm, NULL), CS_OK);
+    cs_options_default(r.algorithm->options, &options);
+    cs_options_default(r.model->options, &model_options);
+    cr_assert_eq(cs_run_scenario(&r, &result, NULL), CS_OK);
+    return result.elapsed_s;
+}
+
+/* Faults at random, none of which overlap. */
+static inline void random_faults(uint64_t seed, char *faults, size_t bytes)
+{
+    size_t length = 0;
+
+    faults[0] = '\0';
+    for (unsigned rank = 0; rank < 3; rank++) {
+        double at_s = 0;
+        for (unsigned i = 0; i < 6; i++) {
+            uint64_t word = cs_mix64(seed * 64 + rank * 8 + i);
+            double   from = at_s + (double)(word % 997) / 50,
+                   until  = from + 0.01 + (double)(word >> 40) / 1e6;
+            length += (size_t)snprintf(faults + length, bytes - length,
+                                       "%s{\"rank\": %u, \"slowdown\": %g, \"from\": %.17g, "
+                                       "\"until\": %.17g%s}",
+                                       length > 0 ? "," : "", rank * 5,
+                                       1 + (double)(word >> 20 & 63) / 16, from, until,
+                                       word >> 30 & 1 ? ", \"down\": true" : "");
+            at_s = until;
+        }
+    }
+}
+
+#endif
