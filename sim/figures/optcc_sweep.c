@@ -241,7 +241,6 @@ static cs_status over_slowdown(cs_figure_data *data, char letter, cs_optcc_point
 static const char preamble[] =
     "  at(panel, column_name) = stringcolumn('panel') eq panel ? column(column_name) : 1/0\n"
     "  set multiplot\n"
-    "  set tics font ',11'\n"
     "  unset key\n";
 
 static const char *const axis_commands[] = {
@@ -250,6 +249,7 @@ static const char *const axis_commands[] = {
                          "  set offsets graph 0.04, graph 0.04, graph 0.05, graph 0.05\n"
                          "  set xlabel 'ranks p (log scale)' offset 0,0.5\n",
     [CS_OVER_BYTES]    = "  unset logscale x; set xrange [0:*]; set yrange [0:*]; set xtics auto\n"
+                         "  set autoscale xfixmax\n"
                          "  set offsets 0, graph 0.04, graph 0.05, 0\n"
                          "  set xlabel 'buffer, GiB' offset 0,0.5\n",
     [CS_OVER_SLOWDOWN] = "  unset logscale x; set xrange [0.85:4.15]; set yrange [*:*]\n"
@@ -337,7 +337,7 @@ static void add_legend(cs_figure_data *data, const cs_optcc_sweep *s)
 
 static void add_picture(cs_figure_data *data, const cs_optcc_sweep *s)
 {
-    cs_text_add(&data->gnuplot, "%s", preamble);
+    cs_text_add(&data->gnuplot, "%s  set tics font ',%d'\n", preamble, s->n_panels > 3 ? 10 : 11);
     cs_text_add(&data->gnuplot,
                 "  set label 1 \"{/:Bold*1.15 %s}\" at screen 0.5, 0.972 center\n"
                 "  set label 2 \"%s\" at screen 0.5, 0.94 center\n",

@@ -12,162 +12,91 @@
 
 #define GIB (UINT64_C(1) << 30)
 
-#define MODEL "alpha-beta model, NIC 200 Gb/s and α = 3 µs; "
+#define MODEL  "alpha-beta model, NIC 200 Gb/s and α = 3 µs; "
+#define NVLINK "NVLink 300 GB/s and 1 µs; "
 
-static const cs_optcc_sweep sweep_8 = {
-    .title    = "OptCC with one slow server, one GPU each",
-    .subtitle = MODEL "1 GiB in a, c, e; 64 ranks in b, d, e",
-    .gpus     = 1,
-    .n_slow   = 1,
-    .ranks    = 64,
-    .bytes    = GIB,
-    .gib      = {0.25, 0.5, 1, 1.5, 2, 3, 4},
-    .n_panels = 5,
-    .panels   = {{CS_OVER_RANKS, {8.0 / 7}, "1 of 8 NICs lost: l = 8/7"},
-                 {CS_OVER_BYTES, {8.0 / 7}, "1 of 8 NICs lost: l = 8/7"},
-                 {CS_OVER_RANKS, {2}, "4 of 8 NICs lost: l = 2"},
-                 {CS_OVER_BYTES, {2}, "4 of 8 NICs lost: l = 2"},
-                 {CS_OVER_SLOWDOWN, {1}, "0 to 6 of 8 NICs lost"}}};
+/* Figures 8 to 10: five panels around 1 GiB and 64 ranks, for two cases of slow NICs. */
+#define OF_1_GIB(gpus_, n_slow_)                                     \
+    .gpus = (gpus_), .n_slow = (n_slow_), .ranks = 64, .bytes = GIB, \
+    .gib = {0.25, 0.5, 1, 1.5, 2, 3, 4}, .n_panels = 5
+#define AT_1_GIB "1 GiB in a, c, e; 64 ranks in b, d, e"
 
-static const cs_optcc_sweep sweep_9 = {
-    .title    = "OptCC with two slow servers, one GPU each",
-    .subtitle = MODEL "1 GiB in a, c, e; 64 ranks in b, d, e",
-    .gpus     = 1,
-    .n_slow   = 2,
-    .ranks    = 64,
-    .bytes    = GIB,
-    .gib      = {0.25, 0.5, 1, 1.5, 2, 3, 4},
-    .n_panels = 5,
-    .panels   = {{CS_OVER_RANKS, {4.0 / 3, 8.0 / 7}, "l = 4/3 and 8/7"},
-                 {CS_OVER_BYTES, {4.0 / 3, 8.0 / 7}, "l = 4/3 and 8/7"},
-                 {CS_OVER_RANKS, {2, 4.0 / 3}, "l = 2 and 4/3"},
-                 {CS_OVER_BYTES, {2, 4.0 / 3}, "l = 2 and 4/3"},
-                 {CS_OVER_SLOWDOWN, {1, 1}, "both servers alike"}}};
+/* Figures 20 to 22: three panels around 8 GiB and 64 ranks, for one case. */
+#define OF_8_GIB(gpus_, n_slow_)                                         \
+    .gpus = (gpus_), .n_slow = (n_slow_), .ranks = 64, .bytes = 8 * GIB, \
+    .gib = {1, 2, 4, 6, 8, 12, 16}, .n_panels = 3
+#define AT_8_GIB "8 GiB in a, c; 64 ranks in b, c"
 
-static const cs_optcc_sweep sweep_10 = {
-    .title    = "OptCC with one slow server, four GPUs each",
-    .subtitle = MODEL "NVLink 300 GB/s and 1 µs; 1 GiB in a, c, e; 64 ranks in b, d, e",
-    .gpus     = 4,
-    .n_slow   = 1,
-    .ranks    = 64,
-    .bytes    = GIB,
-    .gib      = {0.25, 0.5, 1, 1.5, 2, 3, 4},
-    .n_panels = 5,
-    .panels   = {{CS_OVER_RANKS, {8.0 / 7}, "1 of 8 NICs lost: l = 8/7"},
-                 {CS_OVER_BYTES, {8.0 / 7}, "1 of 8 NICs lost: l = 8/7"},
-                 {CS_OVER_RANKS, {2}, "4 of 8 NICs lost: l = 2"},
-                 {CS_OVER_BYTES, {2}, "4 of 8 NICs lost: l = 2"},
-                 {CS_OVER_SLOWDOWN, {1}, "0 to 6 of 8 NICs lost"}}};
+/* The panels over ranks and size of one case. */
+#define OVER_BOTH(label, ...)               \
+    {CS_OVER_RANKS, {__VA_ARGS__}, label},  \
+    {                                       \
+        CS_OVER_BYTES, {__VA_ARGS__}, label \
+    }
+#define OVER_NICS                                      \
+    {                                                  \
+        CS_OVER_SLOWDOWN, {1}, "0 to 6 of 8 NICs lost" \
+    }
+#define OVER_BOTH_SERVERS                              \
+    {                                                  \
+        CS_OVER_SLOWDOWN, {1, 1}, "both servers alike" \
+    }
+
+static const cs_optcc_sweep sweep_8 = {.title    = "OptCC with one slow server, one GPU each",
+                                       .subtitle = MODEL AT_1_GIB,
+                                       OF_1_GIB(1, 1),
+                                       .panels = {OVER_BOTH("1 of 8 NICs lost: l = 8/7", 8.0 / 7),
+                                                  OVER_BOTH("4 of 8 NICs lost: l = 2", 2),
+                                                  OVER_NICS}};
+
+static const cs_optcc_sweep sweep_9 = {.title    = "OptCC with two slow servers, one GPU each",
+                                       .subtitle = MODEL AT_1_GIB,
+                                       OF_1_GIB(1, 2),
+                                       .panels = {OVER_BOTH("l = 4/3 and 8/7", 4.0 / 3, 8.0 / 7),
+                                                  OVER_BOTH("l = 2 and 4/3", 2, 4.0 / 3),
+                                                  OVER_BOTH_SERVERS}};
+
+static const cs_optcc_sweep sweep_10 = {.title    = "OptCC with one slow server, four GPUs each",
+                                        .subtitle = MODEL NVLINK AT_1_GIB,
+                                        OF_1_GIB(4, 1),
+                                        .panels = {OVER_BOTH("1 of 8 NICs lost: l = 8/7", 8.0 / 7),
+                                                   OVER_BOTH("4 of 8 NICs lost: l = 2", 2),
+                                                   OVER_NICS}};
 
 static const cs_optcc_sweep sweep_20 = {
     .title    = "OptCC with one slow server, one GPU each, large buffers",
-    .subtitle = MODEL "8 GiB in a, c; 64 ranks in b, c",
-    .gpus     = 1,
-    .n_slow   = 1,
-    .ranks    = 64,
-    .bytes    = 8 * GIB,
-    .gib      = {1, 2, 4, 6, 8, 12, 16},
-    .n_panels = 3,
-    .panels   = {{CS_OVER_RANKS, {2}, "l = 2"},
-                 {CS_OVER_BYTES, {2}, "l = 2"},
-                 {CS_OVER_SLOWDOWN, {1}, "0 to 6 of 8 NICs lost"}}};
+    .subtitle = MODEL AT_8_GIB,
+    OF_8_GIB(1, 1),
+    .panels = {OVER_BOTH("l = 2", 2), OVER_NICS}};
 
 static const cs_optcc_sweep sweep_21 = {
     .title    = "OptCC with two slow servers, one GPU each, large buffers",
-    .subtitle = MODEL "8 GiB in a, c; 64 ranks in b, c",
-    .gpus     = 1,
-    .n_slow   = 2,
-    .ranks    = 64,
-    .bytes    = 8 * GIB,
-    .gib      = {1, 2, 4, 6, 8, 12, 16},
-    .n_panels = 3,
-    .panels   = {{CS_OVER_RANKS, {2, 1.5}, "l = 2 and 1.5"},
-                 {CS_OVER_BYTES, {2, 1.5}, "l = 2 and 1.5"},
-                 {CS_OVER_SLOWDOWN, {1, 1}, "both servers alike"}}};
+    .subtitle = MODEL AT_8_GIB,
+    OF_8_GIB(1, 2),
+    .panels = {OVER_BOTH("l = 2 and 1.5", 2, 1.5), OVER_BOTH_SERVERS}};
 
 static const cs_optcc_sweep sweep_22 = {
     .title    = "OptCC with one slow server, eight GPUs each, large buffers",
-    .subtitle = MODEL "NVLink 300 GB/s and 1 µs; 8 GiB in a, c; 64 ranks in b, c",
-    .gpus     = 8,
-    .n_slow   = 1,
-    .ranks    = 64,
-    .bytes    = 8 * GIB,
-    .gib      = {1, 2, 4, 6, 8, 12, 16},
-    .n_panels = 3,
-    .panels   = {{CS_OVER_RANKS, {2}, "l = 2"},
-                 {CS_OVER_BYTES, {2}, "l = 2"},
-                 {CS_OVER_SLOWDOWN, {1}, "0 to 6 of 8 NICs lost"}}};
+    .subtitle = MODEL NVLINK AT_8_GIB,
+    OF_8_GIB(8, 1),
+    .panels = {OVER_BOTH("l = 2", 2), OVER_NICS}};
 
-#define PAPER "Don't Let a Few Network Failures Slow the Entire AllReduce (OptCC), "
+#define FIGURE(number, summary_)                                                          \
+    static cs_status compute_##number(cs_figure_data *data, cs_error *err)                \
+    {                                                                                     \
+        return cs_optcc_draw(data, &sweep_##number, err);                                 \
+    }                                                                                     \
+    const cs_figure cs_figure_optcc_##number = {                                          \
+        .name    = "optcc-" #number,                                                      \
+        .summary = summary_,                                                              \
+        .source  = "Don't Let a Few Network Failures Slow the Entire AllReduce (OptCC), " \
+                   "figure " #number,                                                     \
+        .compute = compute_##number,                                                      \
+    }
 
-static cs_status compute_8(cs_figure_data *data, cs_error *err)
-{
-    return cs_optcc_draw(data, &sweep_8, err);
-}
-
-const cs_figure cs_figure_optcc_8 = {
-    .name    = "optcc-8",
-    .summary = "time with one slow server over ranks, size and slowdown",
-    .source  = PAPER "figure 8",
-    .compute = compute_8,
-};
-
-static cs_status compute_9(cs_figure_data *data, cs_error *err)
-{
-    return cs_optcc_draw(data, &sweep_9, err);
-}
-
-const cs_figure cs_figure_optcc_9 = {
-    .name    = "optcc-9",
-    .summary = "time with two slow servers over ranks, size and slowdown",
-    .source  = PAPER "figure 9",
-    .compute = compute_9,
-};
-
-static cs_status compute_10(cs_figure_data *data, cs_error *err)
-{
-    return cs_optcc_draw(data, &sweep_10, err);
-}
-
-const cs_figure cs_figure_optcc_10 = {
-    .name    = "optcc-10",
-    .summary = "time with one slow server of 4 GPUs over ranks, size and slowdown",
-    .source  = PAPER "figure 10",
-    .compute = compute_10,
-};
-
-static cs_status compute_20(cs_figure_data *data, cs_error *err)
-{
-    return cs_optcc_draw(data, &sweep_20, err);
-}
-
-const cs_figure cs_figure_optcc_20 = {
-    .name    = "optcc-20",
-    .summary = "time with one slow server for 8 GiB over ranks, size and slowdown",
-    .source  = PAPER "figure 20",
-    .compute = compute_20,
-};
-
-static cs_status compute_21(cs_figure_data *data, cs_error *err)
-{
-    return cs_optcc_draw(data, &sweep_21, err);
-}
-
-const cs_figure cs_figure_optcc_21 = {
-    .name    = "optcc-21",
-    .summary = "time with two slow servers for 8 GiB over ranks, size and slowdown",
-    .source  = PAPER "figure 21",
-    .compute = compute_21,
-};
-
-static cs_status compute_22(cs_figure_data *data, cs_error *err)
-{
-    return cs_optcc_draw(data, &sweep_22, err);
-}
-
-const cs_figure cs_figure_optcc_22 = {
-    .name    = "optcc-22",
-    .summary = "time with one slow server of 8 GPUs for 8 GiB over ranks, size and slowdown",
-    .source  = PAPER "figure 22",
-    .compute = compute_22,
-};
+FIGURE(8, "time with one slow server over ranks, size and slowdown");
+FIGURE(9, "time with two slow servers over ranks, size and slowdown");
+FIGURE(10, "time with one slow server of 4 GPUs over ranks, size and slowdown");
+FIGURE(20, "time with one slow server for 8 GiB over ranks, size and slowdown");
+FIGURE(21, "time with two slow servers for 8 GiB over ranks, size and slowdown");
+FIGURE(22, "time with one slow server of 8 GPUs for 8 GiB over ranks, size and slowdown");
