@@ -163,6 +163,20 @@ static void add_plain_trains(cs_optcc_stream *s, cs_block *block)
     s->now->item = 0;
 }
 
+/* The step from which on trains carry something: in the first loop those above P mod (H - 1) are
+ * not there yet. In the last one the others have ended (with several GPUs finals are still to be
+ * distributed, with a special section the train that it takes is kept). */
+static uint32_t skip_empty_trains(const cs_optcc_stream *s, int64_t P, uint32_t step)
+{
+    uint32_t trains = s->shape.H - 1, turned = (uint32_t)cs_floor_mod(P, trains);
+    bool     keeps = s->gpus > 1 || (s->shape.has_special && turned == trains - 1);
+
+    if (P < 0 && step == 1) {
+        return trains - turned;
+    }
+    return P - turned > s->shape.last && step == trains - turned && !keeps ? trains + 1 : step;
+}
+
 /* Steps of a position: 0 what stands before the first one, H - 1 trains, the owner, m times S2, m
  * times S3. Adds one item or goes to the next step. */
 static void advance(cs_optcc_stream *s, cs_block *block)
@@ -186,7 +200,7 @@ static void advance(cs_optcc_stream *s, cs_block *block)
         }
     }
     c->item = has_item ? c->item + 1 : 0;
-    c->step += !has_item;
+    c->step = has_item ? step : skip_empty_trains(s, c->position, step + 1);
     if (c->step == trains + 2 + 2 * m) {
         c->step = 0;
         c->position++;
