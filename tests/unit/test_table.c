@@ -144,6 +144,29 @@ Test(table, times_lose_decimals_as_they_grow)
     cs_text_free(&text);
 }
 
+/* What the algorithm says about its choice stands once for all consecutive sizes. */
+Test(table, notes_name_the_sizes_they_are_for)
+{
+    static const char few[] = "too few bytes", fast[] = "the ring is faster";
+    cs_scenario       scenario   = scenario_of(8, CS_ALLREDUCE);
+    cs_result         results[5] = {0};
+    cs_text           text       = {0};
+
+    for (int i = 0; i < 5; i++) {
+        results[i] = result_of(UINT64_C(1024) << i, 1e-3, 8);
+    }
+    results[0].note = few;
+    results[1].note = results[2].note = fast;
+    results[4].note                   = few;
+    cs_table_group(&text, results, 5, &scenario);
+    cr_expect_not_null(strstr(text.data, "\n# note for 1024 B: too few bytes\n"
+                                         "# note for 2048 to 4096 B: the ring is faster\n"
+                                         "# note for 16384 B: too few bytes\n"
+                                         "# Out of bounds"),
+                       "%s", text.data);
+    cs_text_free(&text);
+}
+
 Test(table, bandwidths_of_a_simulated_ring)
 {
     const cs_algorithm *ring     = NULL;
