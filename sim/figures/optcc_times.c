@@ -81,22 +81,38 @@ static const cs_optcc_sweep sweep_22 = {
     OF_8_GIB(8, 1),
     .panels = {OVER_BOTH("l = 2", 2), OVER_NICS}};
 
-#define FIGURE(number, summary_)                                                          \
-    static cs_status compute_##number(cs_figure_data *data, cs_error *err)                \
-    {                                                                                     \
-        return cs_optcc_draw(data, &sweep_##number, err);                                 \
-    }                                                                                     \
-    const cs_figure cs_figure_optcc_##number = {                                          \
-        .name    = "optcc-" #number,                                                      \
-        .summary = summary_,                                                              \
-        .source  = "Don't Let a Few Network Failures Slow the Entire AllReduce (OptCC), " \
-                   "figure " #number,                                                     \
-        .compute = compute_##number,                                                      \
+#define DRAW(number)                                                       \
+    static cs_status compute_##number(cs_figure_data *data, cs_error *err) \
+    {                                                                      \
+        return cs_optcc_draw(data, &sweep_##number, err);                  \
     }
 
-FIGURE(8, "time with one slow server over ranks, size and slowdown");
-FIGURE(9, "time with two slow servers over ranks, size and slowdown");
-FIGURE(10, "time with one slow server of 4 GPUs over ranks, size and slowdown");
-FIGURE(20, "time with one slow server for 8 GiB over ranks, size and slowdown");
-FIGURE(21, "time with two slow servers for 8 GiB over ranks, size and slowdown");
-FIGURE(22, "time with one slow server of 8 GPUs for 8 GiB over ranks, size and slowdown");
+/* clang-format off */
+DRAW(8)
+DRAW(9)
+DRAW(10)
+DRAW(20)
+DRAW(21)
+DRAW(22)
+/* clang-format on */
+
+#define FIGURE(number, summary_)                                                                   \
+    {                                                                                              \
+        .name = "optcc-" #number, .summary = summary_,                                             \
+        .source =                                                                                  \
+            "Don't Let a Few Network Failures Slow the Entire AllReduce (OptCC), figure " #number, \
+        .compute = compute_##number,                                                               \
+    }
+
+const cs_figure cs_figure_optcc_8 =
+    FIGURE(8, "time with one slow server over ranks, size and slowdown");
+const cs_figure cs_figure_optcc_9 =
+    FIGURE(9, "time with two slow servers over ranks, size and slowdown");
+const cs_figure cs_figure_optcc_10 =
+    FIGURE(10, "time with one slow server of 4 GPUs over ranks, size and slowdown");
+const cs_figure cs_figure_optcc_20 =
+    FIGURE(20, "time with one slow server for 8 GiB over ranks, size and slowdown");
+const cs_figure cs_figure_optcc_21 =
+    FIGURE(21, "time with two slow servers for 8 GiB over ranks, size and slowdown");
+const cs_figure cs_figure_optcc_22 =
+    FIGURE(22, "time with one slow server of 8 GPUs for 8 GiB over ranks, size and slowdown");
