@@ -31,7 +31,6 @@ typedef struct march {
     double                tx[MARCH_NODES], rx[MARCH_NODES];
     double                slow_tx[MARCH_SLOW], slow_rx[MARCH_SLOW];
     double                train[MARCH_NODES];
-    double                given[MARCH_NODES + 2]; /* section j mod (H + 2): all contributions */
     double                special; /* the special section at the slow server, then back */
     double                end;
 } march;
@@ -55,9 +54,6 @@ static unsigned load_train(const march *w, int64_t P, int64_t d, double *ready)
     unsigned sections = (unsigned)has_sum + (unsigned)has_final;
 
     *ready = has_final || (has_sum && P != j4) ? w->train[d] : 0; /* S1's first hop needs nothing */
-    if (has_final && P == j4) {
-        *ready = fmax(*ready, w->given[cs_floor_mod(P, H + 2)]);
-    }
     if (w->shape->has_special && d == H - 2 && hop >= 0 && hop <= H - 2) {
         sections++;
         *ready = fmax(*ready, hop == 0 ? w->special : w->train[d]);
@@ -81,19 +77,16 @@ static void march_trains(march *w, int64_t P, uint32_t x, uint32_t y)
 }
 
 /* The slot of position P: finals to the slow servers, contributions from them. `sum` is when the
- * healthy sum of section P has come. */
+ * healthy sum of section P has come; the contributions to it came before, on the same port. */
 static void march_slots(march *w, int64_t P, uint32_t x, uint32_t y, double sum)
 {
-    int64_t modulus = (int64_t)w->shape->H + 2, next = P + (int64_t)w->shape->H + 1;
-    double  ready   = fmax(sum, w->given[cs_floor_mod(P, modulus)]);
-    double *given   = &w->given[cs_floor_mod(next, modulus)];
+    int64_t next    = P + (int64_t)w->shape->H + 1;
     bool    gets    = exists(w, P) || is_special(w, P);
     bool    returns = w->shape->has_special && P == w->shape->special_down;
 
-    *given = 0;
     for (uint32_t i = 0; i < w->shape->m; i++) {
         if (gets) {
-            w->slow_rx[i] = fmax(fmax(w->tx[x], w->slow_rx[i]), ready) + w->slots[i];
+            w->slow_rx[i] = fmax(fmax(w->tx[x], w->slow_rx[i]), sum) + w->slots[i];
             w->tx[x]      = w->slow_rx[i];
             w->end        = fmax(w->end, w->tx[x]);
         }
@@ -101,7 +94,7 @@ static void march_slots(march *w, int64_t P, uint32_t x, uint32_t y, double sum)
         if (exists(w, next) || returns) {
             w->slow_tx[i] =
                 fmax(fmax(w->slow_tx[i], w->rx[y]), returns ? w->special : 0) + w->slots[i];
-            w->rx[y] = *given = w->slow_tx[i];
+            w->rx[y] = w->slow_tx[i];
         }
         w->special = returns ? w->rx[y] : w->special;
     }
