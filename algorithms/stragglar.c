@@ -1,82 +1,212 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* StragglAR: an AllReduce that works while one rank is late.
+/* StragglAR: an AllReduce that works while one rank is late, for every number of ranks.
  *
- * Pre-phase: the n - 1 early ranks run a ring ReduceScatter among themselves (barrier 1 in front);
- * label c then holds the sum of all early contributions to chunk c. Main phase (barrier 2
- * in front, for all): in round r the late rank exchanges chunk r with label r, both add and have
- * the final value; at the same time the other final chunks spread, one send and one
+ * Pre-phase: the n - 1 early ranks run a ReduceScatter among themselves (barrier 1 in front);
+ * label c mod (n - 1) then holds the sum of all early contributions to chunk c. Main phase
+ * (barrier 2 in front, for all): in round r the late rank exchanges chunk r with its owner, both
+ * add and have the final value; at the same time the other final chunks spread, one send and one
  * receive per rank and round, by the rotational pattern of pattern/rotation.h; the last rounds
- * come from pattern/tail.h. n - 2 + log2 n rounds of one chunk, which is the lower bound.
+ * come from pattern/tail.h. C - 1 + ceil(log2 n) rounds of one of C chunks; for C = n - 1, as in
+ * the paper, that is n - 2 + ceil(log2 n), which no schedule of these chunks can beat.
+ *
+ * Even n keep to the telephone model; odd n need the full-duplex one-port model, or a greedy
+ * (pattern/telephone_odd.h) that needs a round or two more. One chunk and three ranks have rounds
+ * of their own (pattern/late_small.h).
  *
  * The straggler may be any rank; when it is not the last to arrive, the early ranks wait for
- * the last of them and nothing is hidden. Here: powers of two.
+ * the last of them and nothing is hidden.
  *
- * Slots: chunk c lives in slot c mod (D + 1), since it is spread within D = q + 1 rounds; the
- * owner of a chunk keeps it in a slot of its own (`home`), where the pre-phase left it.
+ * The main phase is either generated (pattern/rotation_stream.h, then the stored tail) or stored as
+ * a whole (pattern/label_stream.h). Generated: chunk c lives in slot c mod (D + 1), since it is
+ * spread within D = q + 1 rounds. Stored: every chunk has a slot.
  *
- * Source: "Efficient AllReduce with Stragglers" (StragglAR); the rotational schedule is this
- * project's (sim/doc/stragglar.md).
+ * Source: "Efficient AllReduce with Stragglers" (StragglAR); the rotational schedule and the choice
+ * of chunks are this project's (sim/doc/stragglar.md).
  */
 #include "algorithms/pattern/accept.h"
-#include "algorithms/pattern/late.h"
-#include "algorithms/pattern/ring_pass.h"
-#include "algorithms/pattern/rotation.h"
+#include "algorithms/pattern/label_stream.h"
+#include "algorithms/pattern/late_chunks.h"
+#include "algorithms/pattern/late_pre.h"
+#include "algorithms/pattern/late_small.h"
+#include "algorithms/pattern/rotation_stream.h"
 #include "algorithms/pattern/tail.h"
+#include "algorithms/pattern/telephone_odd.h"
 #include "base/alloc.h"
 
 #include <math.h>
 
-static const cs_option stragglar_table[] = {CS_LATE_ROWS(cs_late_options), CS_OPTION_END};
+enum { MODEL_AUTO, MODEL_TELEPHONE, MODEL_DUPLEX };
+enum { MOST_CHUNKS = 1 << 20 };
 
-/* One role of the steady state, packed for the inner loop. */
-typedef struct role {
-    uint32_t from;    /* role that it receives from */
-    uint16_t age;     /* age of what it receives */
-    uint16_t is_home; /* the sender is the chunk's owner */
-} role;
+typedef struct stragglar_options {
+    CS_LATE_OPTIONS;
+    int      model;
+    uint32_t chunks; /* 0: n - 1 */
+    int      prephase;
+} stragglar_options;
 
-typedef enum phase { PRE, STEADY, TAIL, END } phase;
+static const cs_option stragglar_table[] = {
+    CS_LATE_ROWS(stragglar_options),
+    CS_OPTION_CHOICE(stragglar_options, model, "auto|telephone|duplex",
+                     "may a rank receive from another one than it sends to? auto: for odd n only"),
+    CS_OPTION_ROW(stragglar_options, chunks, 0, 0, MOST_CHUNKS, true, NULL,
+                  "parts of the buffer; 0: n - 1, as in the paper; auto: the best number"),
+    CS_OPTION_CHOICE(stragglar_options, prephase, "ring|circulant",
+                     "how the early ranks reduce; fewer than n - 1 chunks: always circulant"),
+    CS_OPTION_END};
+
+/* Where the rounds of the main phase come from. */
+typedef enum source { ROTATION, ONE_CHUNK, THREE_RANKS, GREEDY } source;
+
+typedef enum phase { PRE, STEADY, STORED, END } phase;
 
 typedef struct stragglar {
-    const cs_scenario *scenario;
-    cs_late_options    options;
+    cs_late_layout     layout;
     cs_arena           arena;
-    cs_rotation        rotation;
-    cs_tail            tail;
-    role              *roles;
-    cs_ring_pass       ring;
+    cs_late_pre        pre;
+    cs_rotation_stream steady;
+    cs_label_rounds    stored; /* the tail of the rotation, or all rounds */
+    cs_label_stream    stream;
     phase              phase;
-    uint32_t           early;      /* N, also the number of chunks */
-    uint32_t           depth;      /* slots that recycle: D + 1; the next one is `home` */
-    uint32_t           pre_rounds; /* rounds before the main phase */
-    uint32_t           round;      /* of the main phase */
-    uint32_t           next_role;
-    uint32_t           next_tail;
 } stragglar;
 
-static uint32_t main_rounds(uint32_t n)
+static source source_of(uint32_t n, const stragglar_options *o)
 {
-    return n - 2 + cs_log2_ceil(n);
+    if (o->chunks == 1) {
+        return ONE_CHUNK;
+    }
+    if (n == 3) {
+        return THREE_RANKS;
+    }
+    return n % 2 == 1 && o->model == MODEL_TELEPHONE ? GREEDY : ROTATION;
+}
+
+/* All rounds of the main phase, for a source that is not ROTATION. */
+static cs_status build_stored(source from, uint32_t n, uint32_t chunks, cs_label_rounds *rounds_p,
+                              cs_error *err)
+{
+    switch (from) {
+    case ONE_CHUNK: return cs_one_chunk_build(n, rounds_p, err);
+    case THREE_RANKS: return cs_three_ranks_build(chunks, rounds_p, err);
+    case GREEDY: return cs_telephone_odd_build(n, rounds_p, err);
+    case ROTATION: break;
+    }
+    return CS_FAIL(err, CS_EINTERNAL, "", "the rotational schedule is not stored");
+}
+
+static cs_late_layout layout_of(const cs_scenario *scenario, const stragglar_options *o)
+{
+    uint32_t n     = scenario->cluster.n_ranks;
+    uint32_t depth = source_of(n, o) == ROTATION ? cs_rotation_depth(n) : o->chunks;
+    return cs_late_layout_of(scenario, o->straggler, o->chunks, depth, (cs_prephase)o->prephase);
+}
+
+/* Rounds of the main phase; those of the greedy are not known before it has run. */
+static cs_status main_rounds(uint32_t n, const stragglar_options *o, uint32_t *rounds_p,
+                             cs_error *err)
+{
+    cs_label_rounds rounds = {0};
+
+    *rounds_p = cs_late_main_rounds(n, o->chunks);
+    if (source_of(n, o) != GREEDY) {
+        return CS_OK;
+    }
+    cs_status status = cs_telephone_odd_build(n, &rounds, err);
+    *rounds_p        = rounds.n_rounds;
+    cs_label_rounds_free(&rounds);
+    return status;
+}
+
+/* Odd n in the telephone model: what is stored is n - 1 chunks (or one). */
+static cs_status check_telephone(const cs_scenario *scenario, stragglar_options *o, cs_error *err)
+{
+    uint32_t n = scenario->cluster.n_ranks, rounds;
+
+    if (n > CS_TELEPHONE_MOST_RANKS) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.model",
+                       "telephone with an odd number of ranks is made by a slow greedy: at most %d "
+                       "ranks, got %u; duplex needs a round less",
+                       CS_TELEPHONE_MOST_RANKS, n);
+    }
+    if (o->chunks == CS_AUTO) {
+        o->chunks        = n - 1;
+        cs_status status = main_rounds(n, o, &rounds, err);
+        if (status != CS_OK) {
+            return status;
+        }
+        const cs_late_options *late = (const cs_late_options *)o;
+        double many_s = cs_late_end_s(scenario, late, n - 1, rounds, (cs_prephase)o->prephase);
+        double one_s  = cs_late_end_s(scenario, late, 1, cs_log2_ceil(n), CS_PREPHASE_CIRCULANT);
+        o->chunks     = one_s < many_s ? 1 : n - 1;
+    }
+    if (o->chunks != 1 && o->chunks != n - 1) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
+                       "%u ranks in the telephone model: accepted are 1, %u and auto, not %u", n,
+                       n - 1, o->chunks);
+    }
+    return CS_OK;
+}
+
+static cs_status check_chunks(const cs_scenario *scenario, stragglar_options *o, cs_error *err)
+{
+    uint32_t n = scenario->cluster.n_ranks, least = cs_late_least_chunks(n);
+
+    o->chunks = o->chunks == 0 ? n - 1 : o->chunks;
+    if (n % 2 == 1 && o->model == MODEL_TELEPHONE) {
+        return check_telephone(scenario, o, err);
+    }
+    if (o->chunks == CS_AUTO) {
+        const cs_late_options *late = (const cs_late_options *)o;
+        o->chunks                   = cs_late_best_chunks(scenario, late, (cs_prephase)o->prephase);
+    }
+    if (o->chunks != 1 && o->chunks < least) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
+                       "%u ranks: accepted are 1, %u or more, and auto, not %u", n, least,
+                       o->chunks);
+    }
+    return CS_OK;
+}
+
+static cs_status check_options(const cs_scenario *scenario, stragglar_options *o, cs_error *err)
+{
+    cs_status status = cs_late_check(scenario, (cs_late_options *)o, err);
+
+    if (o->model == MODEL_AUTO) {
+        o->model = scenario->cluster.n_ranks % 2 == 0 ? MODEL_TELEPHONE : MODEL_DUPLEX;
+    }
+    if (status == CS_OK) {
+        status = check_chunks(scenario, o, err);
+    }
+    if (status == CS_OK) {
+        o->prephase = (int)layout_of(scenario, o).prephase;
+    }
+    return status;
 }
 
 static cs_status stragglar_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                                  cs_error *err)
 {
-    uint32_t  n      = scenario->cluster.n_ranks;
+    stragglar_options *o = options;
+    uint32_t           n = scenario->cluster.n_ranks, rounds = 0;
     cs_status status = cs_accept_collective(scenario, "stragglar", 1u << CS_ALLREDUCE, err);
 
-    if (status == CS_OK && !cs_rotation_exists(n)) {
-        status = CS_FAIL(err, CS_ENOTSUP, "cluster.ranks",
-                         "stragglar needs a power of two, got %u ranks", n);
+    if (status == CS_OK) {
+        status = check_options(scenario, o, err);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    cs_late_layout layout = layout_of(scenario, o);
+    status                = cs_accept_slots(scenario, "stragglar", layout.n_slots, err);
+    if (status == CS_OK) {
+        status = main_rounds(n, o, &rounds, err);
     }
     if (status == CS_OK) {
-        status = cs_late_check(scenario, options, err);
-    }
-    if (status == CS_OK) {
-        *plan = (cs_plan){.n_chunks = n - 1,
-                          .n_slots  = cs_log2_ceil(n) + 3,
-                          .n_rounds = n - 2 + main_rounds(n),
-                          .uses     = CS_USES_EXCHANGE | cs_uses_nvlink(&scenario->cluster)};
+        *plan = (cs_plan){.n_chunks = o->chunks,
+                          .n_slots  = layout.n_slots,
+                          .n_rounds = cs_late_pre_rounds(&layout) + rounds,
+                          .uses     = CS_USES_EXCHANGE | cs_late_pre_uses(&layout) |
+                                  cs_uses_nvlink(&scenario->cluster)};
     }
     return status;
 }
@@ -86,55 +216,62 @@ static void stragglar_close(void *state)
     stragglar *s = state;
 
     if (s != NULL) {
+        cs_label_rounds_free(&s->stored);
         cs_arena_free(&s->arena);
         cs_free(s);
     }
 }
 
-static cs_status build_tables(stragglar *s, uint32_t n, cs_error *err)
+/* The steady state, and the tail behind it, turned to where C rounds have led. */
+static cs_status open_rotation(stragglar *s, uint32_t n, const stragglar_options *o, cs_error *err)
 {
-    cs_status status = cs_rotation_build(n, &s->arena, &s->rotation, err);
+    cs_rotation rotation;
+    uint32_t    first = cs_late_pre_rounds(&s->layout), early = n - 1;
+    cs_status   status = cs_rotation_build(n, &s->arena, &rotation, err);
 
     if (status == CS_OK) {
-        status = cs_tail_build(&s->rotation, &s->arena, &s->tail, err);
+        status = cs_tail_build(&rotation, &s->stored, err);
     }
-    if (status != CS_OK) {
-        return status;
+    if (status == CS_OK) {
+        status = cs_rotation_stream_start(&s->steady, &s->layout, &rotation, first,
+                                          o->phase_barrier_s, &s->arena, err);
     }
-    s->roles = CS_ARENA_NEW(&s->arena, role, s->early);
-    if (s->roles == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u roles", s->early);
-    }
-    for (uint32_t p = 1; p < s->early; p++) {
-        uint32_t from = s->rotation.from[p], age = s->rotation.age[p];
-        s->roles[p] = (role){from, (uint16_t)age, (from + age) % s->early == 0};
-    }
-    return CS_OK;
+    s->stream = (cs_label_stream){.layout      = &s->layout,
+                                  .rounds      = &s->stored,
+                                  .first_round = first + o->chunks,
+                                  .turn        = o->chunks % early,
+                                  .shift       = o->chunks - early};
+    return status;
+}
+
+static cs_status open_stored(stragglar *s, uint32_t n, const stragglar_options *o, cs_error *err)
+{
+    s->stream = (cs_label_stream){.layout      = &s->layout,
+                                  .rounds      = &s->stored,
+                                  .first_round = cs_late_pre_rounds(&s->layout),
+                                  .has_barrier = true,
+                                  .barrier_s   = o->phase_barrier_s};
+    return build_stored(source_of(n, o), n, o->chunks, &s->stored, err);
 }
 
 static cs_status stragglar_open(const cs_scenario *scenario, const void *options, void **state_p,
                                 cs_error *err)
 {
-    stragglar *s = CS_NEW(stragglar, 1);
-    uint32_t   n = scenario->cluster.n_ranks;
+    const stragglar_options *o = options;
+    stragglar               *s = CS_NEW(stragglar, 1);
+    uint32_t                 n = scenario->cluster.n_ranks;
 
     if (s == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for stragglar");
     }
-    s->scenario      = scenario;
-    s->options       = *(const cs_late_options *)options;
-    s->early         = n - 1;
-    s->depth         = cs_log2_ceil(n) + 2;
-    s->pre_rounds    = n - 2;
-    s->phase         = s->early > 1 ? PRE : STEADY;
-    s->ring          = (cs_ring_pass){.cluster   = &scenario->cluster,
-                                      .m         = s->early,
-                                      .skip      = s->options.straggler,
-                                      .bytes     = scenario->bytes,
-                                      .end_step  = s->early - 1,
-                                      .last_slot = s->depth,
-                                      .keep_slot = CS_RING_SLOT};
-    cs_status status = build_tables(s, n, err);
+    s->layout        = layout_of(scenario, o);
+    s->phase         = n > 2 ? PRE : STEADY;
+    cs_status status = cs_late_layout_build(&s->layout, &s->arena, err);
+    if (status == CS_OK) {
+        cs_late_pre_start(&s->pre, &s->layout, o->entry_barrier_s);
+        status =
+            source_of(n, o) == ROTATION ? open_rotation(s, n, o, err) : open_stored(s, n, o, err);
+    }
     if (status != CS_OK) {
         stragglar_close(s);
         return status;
@@ -143,166 +280,50 @@ static cs_status stragglar_open(const cs_scenario *scenario, const void *options
     return CS_OK;
 }
 
-static void next_pre_block(stragglar *s, cs_block *block)
-{
-    bool is_first = s->ring.step == 0 && s->ring.position == 0;
-
-    if (!cs_ring_pass_next(&s->ring, block)) {
-        s->phase = STEADY;
-    } else if (is_first) {
-        cs_late_fence(block, s->options.straggler, s->options.entry_barrier_s);
-    }
-}
-
-/* Label `round` and the straggler exchange chunk `round`. */
-static void add_exchange(stragglar *s, cs_block *block)
-{
-    const cs_scenario *c    = s->scenario;
-    uint32_t           late = s->options.straggler, r = s->round;
-    uint32_t           owner = r + (r >= late);
-    uint32_t           own   = s->early == 1 ? CS_OWN_SRC | CS_OWN_DST : CS_OWN_DST;
-
-    block->transfers[block->count++] = (cs_transfer){
-        .src       = owner,
-        .dst       = late,
-        .chunk     = r,
-        .src_slot  = (uint16_t)s->depth,
-        .dst_slot  = (uint16_t)(r % s->depth),
-        .bytes     = cs_split(c->bytes, s->early, r),
-        .round     = s->pre_rounds + r,
-        .span      = 1,
-        .flags     = (uint8_t)(own | CS_DONE_SRC | CS_DONE_DST),
-        .op_fabric = cs_op_fabric(CS_OP_EXCHANGE, cs_fabric_of(&c->cluster, owner, late))};
-    if (r == 0) {
-        cs_late_fence(block, CS_FENCE_ALL, s->options.phase_barrier_s);
-    }
-    s->next_role = 1;
-}
-
-static void add_fabrics(const stragglar *s, cs_transfer *out, size_t count)
-{
-    const cs_cluster *cluster = &s->scenario->cluster;
-
-    for (size_t i = 0; cluster->gpus_per_server > 1 && i < count; i++) {
-        out[i].op_fabric =
-            cs_op_fabric(cs_transfer_op(&out[i]), cs_fabric_of(cluster, out[i].src, out[i].dst));
-    }
-}
-
-/* What the roles [first, end) receive in the current round; returns the number of transfers. The
- * chunks of the first rounds that do not exist yet are left out. */
-static size_t emit_roles(const stragglar *s, cs_transfer *out, uint32_t first, uint32_t end)
-{
-    const cs_transfer model = {.round     = s->pre_rounds + s->round,
-                               .span      = 1,
-                               .flags     = CS_DONE_DST,
-                               .op_fabric = CS_OP_COPY};
-    const role       *roles = s->roles;
-    uint64_t          tail = cs_tail_of(&model), base = s->scenario->bytes / s->early;
-    uint32_t          early = s->early, r = s->round, depth = s->depth, turn = r % depth;
-    uint32_t          late = s->options.straggler, extra = (uint32_t)(s->scenario->bytes % early);
-    size_t            count = 0;
-
-    for (uint32_t p = first; p < end; p++) {
-        role     what  = roles[p];
-        uint32_t chunk = r - what.age;
-        uint32_t src = r + what.from, dst = r + p;
-        uint32_t slot = turn - what.age;
-        src -= src >= early ? early : 0;
-        dst -= dst >= early ? early : 0;
-        slot += turn < what.age ? depth : 0;
-        uint32_t from = what.is_home != 0 ? depth : slot;
-        cs_transfer_put(&out[count], src + (src >= late), dst + (dst >= late), chunk,
-                        cs_slots(from, slot), base + (chunk < extra), tail);
-        count += r >= what.age;
-    }
-    return count;
-}
-
-static void next_steady_block(stragglar *s, cs_block *block)
-{
-    while (s->round < s->early && block->count < block->capacity) {
-        if (s->next_role == 0) {
-            if (s->round == 0 && block->count > 0) {
-                return;
-            }
-            add_exchange(s, block);
-        }
-        size_t       room = block->capacity - block->count, left = s->early - s->next_role;
-        uint32_t     end = s->next_role + (uint32_t)(left < room ? left : room);
-        cs_transfer *out = block->transfers + block->count;
-        size_t       got = emit_roles(s, out, s->next_role, end);
-        add_fabrics(s, out, got);
-        block->count += got;
-        s->next_role = end;
-        if (end >= s->early) {
-            s->next_role = 0;
-            s->round++;
-        }
-    }
-    s->phase = s->round == s->early && block->count == 0 ? TAIL : STEADY;
-}
-
-/* The slot in which a label keeps a chunk. */
-static uint32_t slot_of(const stragglar *s, uint32_t label, uint32_t chunk)
-{
-    return label == chunk ? s->depth : chunk % s->depth;
-}
-
-static void next_tail_block(stragglar *s, cs_block *block)
-{
-    const cs_tail *tail = &s->tail;
-    uint32_t       n = s->early + 1, late = s->options.straggler;
-    size_t         end = tail->n_rounds == 0 ? 0 : tail->round_end[tail->n_rounds - 1];
-
-    while (s->next_tail < end && block->count < block->capacity) {
-        cs_tail_transfer t = tail->transfers[s->next_tail];
-        block->transfers[block->count++] =
-            (cs_transfer){.src       = cs_rank_of_label(t.src, late, n),
-                          .dst       = cs_rank_of_label(t.dst, late, n),
-                          .chunk     = t.chunk,
-                          .src_slot  = (uint16_t)slot_of(s, t.src, t.chunk),
-                          .dst_slot  = (uint16_t)slot_of(s, t.dst, t.chunk),
-                          .bytes     = cs_split(s->scenario->bytes, s->early, t.chunk),
-                          .round     = s->pre_rounds + s->round,
-                          .span      = 1,
-                          .flags     = CS_DONE_DST,
-                          .op_fabric = CS_OP_COPY};
-        if (++s->next_tail == tail->round_end[s->round - s->early]) {
-            s->round++;
-        }
-    }
-    add_fabrics(s, block->transfers, block->count);
-    s->phase = block->count == 0 ? END : TAIL;
-}
-
+/* Phases begin with a new block, since barriers stand at the beginning of blocks. */
 static void stragglar_next_block(void *state, cs_block *block)
 {
     stragglar *s = state;
 
     block->count = 0;
-    while (block->count == 0 && s->phase != END) {
-        if (s->phase == PRE) {
-            next_pre_block(s, block);
-        } else if (s->phase == STEADY) {
-            next_steady_block(s, block);
-        } else {
-            next_tail_block(s, block);
-        }
+    if (s->phase == PRE && !cs_late_pre_next(&s->pre, block)) {
+        s->phase = STEADY;
+    }
+    if (s->phase == STEADY &&
+        (s->steady.roles == NULL || !cs_rotation_stream_next(&s->steady, block))) {
+        s->phase = STORED;
+    }
+    if (s->phase == STORED && !cs_label_stream_next(&s->stream, block)) {
+        s->phase = END;
     }
 }
 
-/* The pre-phase begins when the last early rank has come; then n - 2 + log2 n rounds of one
- * chunk from barrier 2 on. Exact for equal chunks, when all ranks move in lockstep. */
+/* The pre-phase begins when the last early rank has come; then C - 1 + ceil(log2 n) rounds of one
+ * chunk from barrier 2 on. Exact for equal chunks, when all ranks move in lockstep, and unless the
+ * pre-phase is known as a bound only and not hidden. */
 static double stragglar_closed_form_s(const cs_scenario *scenario, const void *options)
 {
-    uint32_t n = scenario->cluster.n_ranks, fabric;
+    const stragglar_options *o      = options;
+    const cs_late_options   *late   = options;
+    cs_late_layout           layout = layout_of(scenario, o);
+    uint32_t                 n      = scenario->cluster.n_ranks, fabric;
+    double                   pre_s  = 0;
+    bool                     exact  = true;
 
-    if (!cs_is_uniform(scenario, &fabric) || scenario->bytes % (n - 1) != 0) {
+    if (!cs_is_uniform(scenario, &fabric) || scenario->bytes % o->chunks != 0 ||
+        source_of(n, o) == GREEDY) {
         return (double)NAN;
     }
-    double step = cs_message_s(scenario, fabric, scenario->bytes / (n - 1));
-    return cs_late_main_start_s(scenario, options, (n - 2) * step) + main_rounds(n) * step;
+    const cs_fabric *f     = &scenario->cluster.fabrics[fabric];
+    uint64_t         bytes = scenario->bytes / o->chunks;
+    if (n > 2) {
+        pre_s = cs_late_pre_s(&layout, (double)bytes, f->alpha_s, 1 / f->bandwidth_Bps, &exact);
+    }
+    double start_s = cs_late_main_start_s(scenario, late, pre_s);
+    if (!exact && start_s > cs_late_main_start_s(scenario, late, 0)) {
+        return (double)NAN;
+    }
+    return start_s + cs_late_main_rounds(n, o->chunks) * cs_message_s(scenario, fabric, bytes);
 }
 
 const cs_algorithm cs_algorithm_stragglar = {
@@ -311,7 +332,7 @@ const cs_algorithm cs_algorithm_stragglar = {
     .source      = "Efficient AllReduce with Stragglers (StragglAR); rotational schedule",
     .collectives = 1u << CS_ALLREDUCE,
     .options     = stragglar_table,
-    .options_bytes = sizeof(cs_late_options),
+    .options_bytes = sizeof(stragglar_options),
     .check         = stragglar_check,
     .open          = stragglar_open,
     .next_block    = stragglar_next_block,

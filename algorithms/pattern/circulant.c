@@ -91,6 +91,9 @@ static uint32_t chunk_of(const cs_circulant *c, uint32_t block)
     if (c->n_chunks == c->m) {
         return block;
     }
+    if (c->is_spread) {
+        return (uint32_t)(((uint64_t)block * c->n_chunks + c->m - 1) / c->m);
+    }
     uint32_t larger = c->n_chunks % c->m;
     return block * (c->n_chunks / c->m) + smaller(block, larger);
 }

@@ -33,6 +33,8 @@ typedef struct cs_circulant {
     uint32_t n_chunks;    /* its cs_split() parts. Block p is part p of them when they are split
                              in m again: one each for n_chunks = m. Any number >= 1;
                              where blocks are empty, so are messages, which are left out. */
+    bool is_spread;       /* the blocks with one chunk more than others are spread evenly over
+                             the circle, not the first ones: best where n_chunks < m */
     uint32_t first_slot;  /* of chunk 0 */
     bool     gathers;     /* AllGather: the slots of block p hold it at position p */
     bool     has_own;     /* ReduceScatter: the slots hold the ranks' own contributions. Otherwise

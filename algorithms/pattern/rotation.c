@@ -1,40 +1,51 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rotational pattern: see rotation.h. It is built as a life in time order (step i of the
- * life is role -i mod N): K[i] the age received at step i, P[i] the step of the partner. */
+/* The rotational pattern: see rotation.h. */
 #include "algorithms/pattern/rotation.h"
 
-#include <string.h>
+#include "algorithms/pattern/accept.h"
+#include "algorithms/pattern/life.h"
+#include "base/alloc.h"
 
-typedef struct life {
-    uint32_t  length; /* N */
-    uint32_t  q;      /* ceil(log2 (N + 1)) */
-    uint32_t *age, *partner;
-} life;
+enum { MOST_STEPS = 32 };
 
-/* n -> 2n ranks. All ages grow by one; the life is lived twice, once with the fresh chunk and
- * once with the chunk of age 1 in its place; the two new steps are partners of each other. */
-static void double_life(life *l)
+static bool is_power(uint32_t n)
 {
-    uint32_t old = l->length, copy = old + 1;
-
-    for (uint32_t i = old; i-- > 1;) {
-        uint32_t age = l->age[i] + 1, partner = l->partner[i];
-        l->age[i + 1]        = age;
-        l->age[copy + i]     = age;
-        l->partner[i + 1]    = partner + 1;
-        l->partner[copy + i] = partner + copy;
-    }
-    l->q += 1;
-    l->length        = 2 * old + 1;
-    l->age[1]        = l->q;
-    l->partner[1]    = copy;
-    l->age[copy]     = 1;
-    l->partner[copy] = 1;
+    return (n & (n - 1)) == 0;
 }
 
-bool cs_rotation_exists(uint32_t n)
+/* The life for even n, from the smallest one outwards: halve until there is one that is known, then
+ * double as often; where n/2 is odd, the next pattern is the double of (n + 2)/2, less two. */
+static void build_even(uint32_t n, bool needs_gadget, cs_life *life, uint32_t *scratch)
 {
-    return n >= 2 && (n & (n - 1)) == 0;
+    uint32_t sizes[MOST_STEPS], depth = 0;
+
+    if (is_power(n) && !needs_gadget) {
+        cs_life_of_power(cs_log2_ceil(n), life);
+        return;
+    }
+    while (!is_power(n) && !cs_life_from_table(n, life)) {
+        sizes[depth++] = n;
+        n              = n % 4 == 0 ? n / 2 : (n + 2) / 2;
+    }
+    if (is_power(n)) {
+        cs_life_of_power_with_gadget(cs_log2_ceil(n), life, scratch);
+    }
+    while (depth-- > 0) {
+        cs_life_double(life);
+        if (sizes[depth] % 4 != 0) {
+            cs_life_remove_two(life, cs_life_copied_gadget(life));
+        }
+    }
+}
+
+static void build_life(uint32_t n, cs_life *life, uint32_t *scratch)
+{
+    if (n % 2 == 0) {
+        build_even(n, false, life, scratch);
+    } else if (!cs_life_from_table(n, life)) {
+        build_even(n + 1, true, life, scratch);
+        cs_life_remove_one(life);
+    }
 }
 
 static uint32_t role_of_step(uint32_t step, uint32_t early)
@@ -42,9 +53,9 @@ static uint32_t role_of_step(uint32_t step, uint32_t early)
     return step == 0 ? 0 : early - step;
 }
 
-static void tables_from_life(cs_rotation *r, const life *l)
+static void tables_from_life(cs_rotation *r, const cs_life *l)
 {
-    for (uint32_t i = 0; i < l->length; i++) {
+    for (uint32_t i = 0; i < r->early; i++) {
         uint32_t role = role_of_step(i, r->early);
         r->age[role]  = l->age[i];
         r->from[role] = i == 0 ? 0 : role_of_step(l->partner[i], r->early);
@@ -53,64 +64,96 @@ static void tables_from_life(cs_rotation *r, const life *l)
 
 cs_status cs_rotation_build(uint32_t n, cs_arena *arena, cs_rotation *rotation_p, cs_error *err)
 {
-    uint32_t    early = n - 1;
-    life        l     = {.length  = 1,
-                         .q       = 1,
-                         .age     = CS_ARENA_NEW(arena, uint32_t, early),
-                         .partner = CS_ARENA_NEW(arena, uint32_t, early)};
-    cs_rotation r     = {.n     = n,
-                         .early = early,
-                         .age   = CS_ARENA_NEW(arena, uint32_t, early),
-                         .from  = CS_ARENA_NEW(arena, uint32_t, early)};
+    uint32_t    early = n - 1, room = n + 4; /* on the way a life is up to three steps longer */
+    cs_life     l = {.age     = CS_ARENA_NEW(arena, uint32_t, room),
+                     .partner = CS_ARENA_NEW(arena, uint32_t, room)};
+    cs_rotation r = {.n     = n,
+                     .early = early,
+                     .q     = cs_log2_ceil(n),
+                     .age   = CS_ARENA_NEW(arena, uint32_t, early),
+                     .from  = CS_ARENA_NEW(arena, uint32_t, early)};
 
+    if (n < 2 || n == 3) {
+        return CS_FAIL(err, CS_EINTERNAL, "cluster.ranks", "no rotational pattern has %u ranks", n);
+    }
     if (l.age == NULL || l.partner == NULL || r.age == NULL || r.from == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the pattern of %u ranks", n);
     }
-    while (l.length < early) {
-        double_life(&l);
+    uint32_t scratch[MOST_STEPS];
+    build_life(n, &l, scratch);
+    if (l.length != early || l.q != r.q) {
+        return CS_FAIL(err, CS_EINTERNAL, "cluster.ranks",
+                       "the pattern of %u ranks has %u steps instead of %u", n, l.length, early);
     }
-    r.q = l.q;
     tables_from_life(&r, &l);
-    *rotation_p = r;
-    return CS_OK;
+    cs_status status = cs_rotation_check(&r, err);
+    if (status == CS_OK) {
+        *rotation_p = r;
+    }
+    return status;
 }
 
-bool cs_rotation_has(const cs_rotation *rotation, uint32_t role, uint32_t age)
+/* Role p held another role before: j rounds ago it had role p + j and received age k[p + j], which
+ * has grown by j since. */
+uint32_t cs_rotation_held(const cs_rotation *rotation, uint32_t role)
 {
-    for (uint32_t j = 1; j <= age; j++) {
-        if (rotation->age[(role + j) % rotation->early] == age - j) {
-            return true;
-        }
+    uint32_t depth = rotation->q + 1, held = 0, early = rotation->early;
+    uint32_t p = role;
+
+    for (uint32_t j = 1; j <= depth; j++) {
+        p            = p + 1 == early ? 0 : p + 1;
+        uint32_t age = rotation->age[p] + j;
+        held |= age <= depth ? 1u << age : 0;
     }
-    return false;
+    return held;
 }
 
-static bool role_holds(const cs_rotation *r, uint32_t role)
-{
-    uint32_t depth = r->q + 1, held = 0;
+enum { GETS = 1, SENDS = 2 }; /* marks of check_role() */
 
-    for (uint32_t age = 1; age <= depth; age++) {
-        held += cs_rotation_has(r, role, age);
+/* Which condition does this role break? NULL: none. */
+static const char *broken_by(const cs_rotation *r, uint32_t role, uint8_t *marks)
+{
+    uint32_t depth = r->q + 1, age = r->age[role], from = r->from[role];
+    bool     two = r->early == 1 || __builtin_popcount(cs_rotation_held(r, role)) == 2;
+
+    if (role == 0 ? age != 0 : age < 1 || age > depth) {
+        return "C1: an age out of range";
     }
+    uint32_t owner = (uint32_t)(((uint64_t)role + age) % r->early);
+    if ((marks[owner] & GETS) != 0) {
+        return "C2: a chunk is received twice";
+    }
+    marks[owner] |= GETS;
     if (role == 0) {
-        return r->age[0] == 0 && (r->early == 1 || held == 2);
+        return two ? NULL : "C4: not two chunks are held";
     }
-    uint32_t age = r->age[role], from = r->from[role];
-    return held == 2 && age >= 1 && age <= depth && from >= 1 && from < r->early && from != role &&
-           r->from[from] == role && cs_rotation_has(r, from, age);
+    if (from < 1 || from >= r->early || from == role || (marks[from] & SENDS) != 0 ||
+        (r->n % 2 == 0 && r->from[from] != role)) {
+        return "C3: no partner, or not in both directions";
+    }
+    marks[from] |= SENDS;
+    if ((cs_rotation_held(r, from) >> age & 1u) == 0) {
+        return "C3: the sender lacks the chunk";
+    }
+    return two ? NULL : "C4: not two chunks are held";
 }
 
-bool cs_rotation_holds(const cs_rotation *rotation)
+cs_status cs_rotation_check(const cs_rotation *rotation, cs_error *err)
 {
-    uint64_t sum = 0, want = 0;
+    uint8_t  *marks  = CS_NEW(uint8_t, rotation->early);
+    cs_status status = CS_OK;
 
-    for (uint32_t p = 0; p < rotation->early; p++) {
-        uint64_t gets = (p + rotation->age[p]) % rotation->early;
-        sum += gets * gets + gets;
-        want += (uint64_t)p * p + p;
-        if (!role_holds(rotation, p)) {
-            return false;
+    if (marks == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory to check %u roles", rotation->early);
+    }
+    for (uint32_t p = 0; status == CS_OK && p < rotation->early; p++) {
+        const char *broken = broken_by(rotation, p, marks);
+        if (broken != NULL) {
+            status = CS_FAIL(err, CS_EINTERNAL, "cluster.ranks",
+                             "the pattern of %u ranks breaks condition %s (role %u)", rotation->n,
+                             broken, p);
         }
     }
-    return sum == want;
+    cs_free(marks);
+    return status;
 }
