@@ -197,7 +197,7 @@ static cs_status stragglar_check(const cs_scenario *scenario, void *options, cs_
         return status;
     }
     cs_late_layout layout = layout_of(scenario, o);
-    status                = cs_accept_slots(scenario, "stragglar", layout.n_slots, err);
+    status                = cs_late_layout_check(&layout, err);
     if (status == CS_OK) {
         status = main_rounds(n, o, &rounds, err);
     }

@@ -92,9 +92,14 @@ uint32_t cs_late_best_chunks(const cs_scenario *scenario, const cs_late_options 
         if (chunks > turning && first_s + rounds * (p.alpha_s + x_s / chunks) >= best_s) {
             break;
         }
-        double this_s = end_s(scenario, options, &p, chunks, rounds, prephase);
-        best          = this_s < best_s ? chunks : best;
-        best_s        = this_s < best_s ? this_s : best_s;
+        cs_late_layout layout = cs_late_layout_of(scenario, options->straggler, chunks,
+                                                  n == 3 ? chunks : q + 2, prephase);
+        double         this_s = end_s(scenario, options, &p, chunks, rounds, prephase);
+        if (cs_late_layout_check(&layout, NULL) != CS_OK) {
+            continue;
+        }
+        best   = this_s < best_s ? chunks : best;
+        best_s = this_s < best_s ? this_s : best_s;
     }
     return best;
 }

@@ -38,6 +38,10 @@ typedef struct cs_late_layout {
 cs_late_layout cs_late_layout_of(const cs_scenario *scenario, uint32_t late, uint32_t chunks,
                                  uint32_t depth, cs_prephase prephase);
 
+/* Refuse more slots than a rank can have, or than all ranks together should (2^30), naming the
+ * numbers of chunks that are accepted. */
+cs_status cs_late_layout_check(const cs_late_layout *layout, cs_error *err);
+
 /* The tables, in the arena. O(N). */
 cs_status cs_late_layout_build(cs_late_layout *layout, cs_arena *arena, cs_error *err);
 
