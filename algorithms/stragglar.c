@@ -16,20 +16,16 @@
  * The straggler may be any rank; when it is not the last to arrive, the early ranks wait for
  * the last of them and nothing is hidden.
  *
- * The main phase is either generated (pattern/rotation_stream.h, then the stored tail) or stored as
- * a whole (pattern/label_stream.h). Generated: chunk c lives in slot c mod (D + 1), since it is
- * spread within D = q + 1 rounds. Stored: every chunk has a slot.
+ * Here: options and the order of the phases. What they do is in pattern/late_pre.h, late_main.h
+ * (whose rounds are generated or stored) and late_chunks.h.
  *
  * Source: "Efficient AllReduce with Stragglers" (StragglAR); the rotational schedule and the choice
  * of chunks are this project's (sim/doc/stragglar.md).
  */
 #include "algorithms/pattern/accept.h"
-#include "algorithms/pattern/label_stream.h"
 #include "algorithms/pattern/late_chunks.h"
+#include "algorithms/pattern/late_main.h"
 #include "algorithms/pattern/late_pre.h"
-#include "algorithms/pattern/late_small.h"
-#include "algorithms/pattern/rotation_stream.h"
-#include "algorithms/pattern/tail.h"
 #include "algorithms/pattern/telephone_odd.h"
 #include "base/alloc.h"
 
@@ -55,49 +51,30 @@ static const cs_option stragglar_table[] = {
                      "how the early ranks reduce; fewer than n - 1 chunks: always circulant"),
     CS_OPTION_END};
 
-/* Where the rounds of the main phase come from. */
-typedef enum source { ROTATION, ONE_CHUNK, THREE_RANKS, GREEDY } source;
-
-typedef enum phase { PRE, STEADY, STORED, END } phase;
-
 typedef struct stragglar {
-    cs_late_layout     layout;
-    cs_arena           arena;
-    cs_late_pre        pre;
-    cs_rotation_stream steady;
-    cs_label_rounds    stored; /* the tail of the rotation, or all rounds */
-    cs_label_stream    stream;
-    phase              phase;
+    cs_late_layout layout;
+    cs_arena       arena;
+    cs_late_pre    pre;
+    cs_late_main   main;
+    bool           is_early; /* in the pre-phase */
 } stragglar;
 
-static source source_of(uint32_t n, const stragglar_options *o)
+/* Where the rounds of the main phase come from. */
+static cs_late_source source_of(uint32_t n, const stragglar_options *o)
 {
     if (o->chunks == 1) {
-        return ONE_CHUNK;
+        return CS_LATE_ONE_CHUNK;
     }
     if (n == 3) {
-        return THREE_RANKS;
+        return CS_LATE_THREE_RANKS;
     }
-    return n % 2 == 1 && o->model == MODEL_TELEPHONE ? GREEDY : ROTATION;
-}
-
-/* All rounds of the main phase, for a source that is not ROTATION. */
-static cs_status build_stored(source from, uint32_t n, uint32_t chunks, cs_label_rounds *rounds_p,
-                              cs_error *err)
-{
-    switch (from) {
-    case ONE_CHUNK: return cs_one_chunk_build(n, rounds_p, err);
-    case THREE_RANKS: return cs_three_ranks_build(chunks, rounds_p, err);
-    case GREEDY: return cs_telephone_odd_build(n, rounds_p, err);
-    case ROTATION: break;
-    }
-    return CS_FAIL(err, CS_EINTERNAL, "", "the rotational schedule is not stored");
+    return n % 2 == 1 && o->model == MODEL_TELEPHONE ? CS_LATE_TELEPHONE_ODD : CS_LATE_ROTATION;
 }
 
 static cs_late_layout layout_of(const cs_scenario *scenario, const stragglar_options *o)
 {
     uint32_t n     = scenario->cluster.n_ranks;
-    uint32_t depth = source_of(n, o) == ROTATION ? cs_rotation_depth(n) : o->chunks;
+    uint32_t depth = cs_late_main_depth(source_of(n, o), n, o->chunks);
     return cs_late_layout_of(scenario, o->straggler, o->chunks, depth, (cs_prephase)o->prephase);
 }
 
@@ -108,7 +85,7 @@ static cs_status main_rounds(uint32_t n, const stragglar_options *o, uint32_t *r
     cs_label_rounds rounds = {0};
 
     *rounds_p = cs_late_main_rounds(n, o->chunks);
-    if (source_of(n, o) != GREEDY) {
+    if (source_of(n, o) != CS_LATE_TELEPHONE_ODD) {
         return CS_OK;
     }
     cs_status status = cs_telephone_odd_build(n, &rounds, err);
@@ -216,42 +193,10 @@ static void stragglar_close(void *state)
     stragglar *s = state;
 
     if (s != NULL) {
-        cs_label_rounds_free(&s->stored);
+        cs_late_main_close(&s->main);
         cs_arena_free(&s->arena);
         cs_free(s);
     }
-}
-
-/* The steady state, and the tail behind it, turned to where C rounds have led. */
-static cs_status open_rotation(stragglar *s, uint32_t n, const stragglar_options *o, cs_error *err)
-{
-    cs_rotation rotation;
-    uint32_t    first = cs_late_pre_rounds(&s->layout), early = n - 1;
-    cs_status   status = cs_rotation_build(n, &s->arena, &rotation, err);
-
-    if (status == CS_OK) {
-        status = cs_tail_build(&rotation, &s->stored, err);
-    }
-    if (status == CS_OK) {
-        status = cs_rotation_stream_start(&s->steady, &s->layout, &rotation, first,
-                                          o->phase_barrier_s, &s->arena, err);
-    }
-    s->stream = (cs_label_stream){.layout      = &s->layout,
-                                  .rounds      = &s->stored,
-                                  .first_round = first + o->chunks,
-                                  .turn        = o->chunks % early,
-                                  .shift       = o->chunks - early};
-    return status;
-}
-
-static cs_status open_stored(stragglar *s, uint32_t n, const stragglar_options *o, cs_error *err)
-{
-    s->stream = (cs_label_stream){.layout      = &s->layout,
-                                  .rounds      = &s->stored,
-                                  .first_round = cs_late_pre_rounds(&s->layout),
-                                  .has_barrier = true,
-                                  .barrier_s   = o->phase_barrier_s};
-    return build_stored(source_of(n, o), n, o->chunks, &s->stored, err);
 }
 
 static cs_status stragglar_open(const cs_scenario *scenario, const void *options, void **state_p,
@@ -265,12 +210,13 @@ static cs_status stragglar_open(const cs_scenario *scenario, const void *options
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for stragglar");
     }
     s->layout        = layout_of(scenario, o);
-    s->phase         = n > 2 ? PRE : STEADY;
+    s->is_early      = n > 2;
     cs_status status = cs_late_layout_build(&s->layout, &s->arena, err);
     if (status == CS_OK) {
         cs_late_pre_start(&s->pre, &s->layout, o->entry_barrier_s);
         status =
-            source_of(n, o) == ROTATION ? open_rotation(s, n, o, err) : open_stored(s, n, o, err);
+            cs_late_main_start(&s->main, source_of(n, o), &s->layout,
+                               cs_late_pre_rounds(&s->layout), o->phase_barrier_s, &s->arena, err);
     }
     if (status != CS_OK) {
         stragglar_close(s);
@@ -286,15 +232,9 @@ static void stragglar_next_block(void *state, cs_block *block)
     stragglar *s = state;
 
     block->count = 0;
-    if (s->phase == PRE && !cs_late_pre_next(&s->pre, block)) {
-        s->phase = STEADY;
-    }
-    if (s->phase == STEADY &&
-        (s->steady.roles == NULL || !cs_rotation_stream_next(&s->steady, block))) {
-        s->phase = STORED;
-    }
-    if (s->phase == STORED && !cs_label_stream_next(&s->stream, block)) {
-        s->phase = END;
+    s->is_early  = s->is_early && cs_late_pre_next(&s->pre, block);
+    if (!s->is_early) {
+        (void)cs_late_main_next(&s->main, block);
     }
 }
 
@@ -311,7 +251,7 @@ static double stragglar_closed_form_s(const cs_scenario *scenario, const void *o
     bool                     exact  = true;
 
     if (!cs_is_uniform(scenario, &fabric) || scenario->bytes % o->chunks != 0 ||
-        source_of(n, o) == GREEDY) {
+        source_of(n, o) == CS_LATE_TELEPHONE_ODD) {
         return (double)NAN;
     }
     const cs_fabric *f     = &scenario->cluster.fabrics[fabric];
