@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* StragglAR, figure 9: as 6c, with even n that are no powers of two, and speedups for both kinds.
  *
- * At powers of two StragglAR is replayed. For other n it is the formula, twice: with
- * n - 2 + ceil(log2 n) rounds, which is the lower bound, and with the rounds of the schedules that
- * the paper publishes. The other algorithms are replayed at every n. */
+ * All algorithms are replayed at every n, StragglAR with n - 2 + ceil(log2 n) rounds, which is the
+ * lower bound. Beside it, by formula, the rounds of the schedules that the paper publishes for
+ * other n than powers of two. */
 #include "figures/rows.h"
 #include "figures/script.h"
 #include "figures/times.h"
