@@ -12,6 +12,7 @@
  *   C3  f is a permutation of 1 .. N-1 and role f[p] holds age k[p] before the round;
  *       even n: an involution, so that who hears from whom it talks to (telephone model)
  *   C4  every role holds exactly two of the ages 1 .. D
+ * (C4 follows from the others by counting, since n > 2^(q-1); it is checked all the same.)
  * Even n come from a table and n = 2 by doubling and by removing two steps of a gadget (life.h);
  * odd n, which exist in the full-duplex one-port model only, by removing one step of the pattern
  * for n + 1. Memory and time O(n), the check O(n q).
