@@ -15,3 +15,16 @@ find_package(GSL QUIET)
 if(NOT GSL_FOUND)
   message(FATAL_ERROR "collsim needs gsl: apt-get install libgsl-dev (scripts/demo does it)")
 endif()
+
+# Optional ones.
+include(GNUInstallDirs)
+pkg_check_modules(OMPI IMPORTED_TARGET QUIET ompi-c)
+option(COLLSIM_MPI "sweeps under mpirun (needs libopenmpi-dev)" ${OMPI_FOUND})
+if(COLLSIM_MPI AND NOT OMPI_FOUND)
+  message(FATAL_ERROR "COLLSIM_MPI needs ompi-c: apt-get install libopenmpi-dev")
+endif()
+if(NOT COLLSIM_MPI)
+  message(STATUS "without MPI: sweeps run on one machine (libopenmpi-dev is optional)")
+endif()
+file(RELATIVE_PATH COLLSIM_MODULE_FOLDER ${CMAKE_INSTALL_FULL_BINDIR}
+     ${CMAKE_INSTALL_FULL_LIBDIR}/collsim)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim sweep: every scenario of a configuration into a database, and on from there when it
- * was interrupted. */
+ * was interrupted. Under mpirun all ranks read the configuration, rank 0 alone prints and writes.
+ */
 #include "cli/cli.h"
 #include "cs/units.h"
+#include "sweep/farm.h"
 #include "sweep/sweep.h"
 
 #include <signal.h>
@@ -10,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OUTPUT = 1, JOBS, SET, QUIET, MAX_SETS = 64, MAX_JOBS = 1024, BAR_WIDTH = 40 };
+enum { OUTPUT = 1, JOBS, SET, QUIET, MAX_SETS = 64, BAR_WIDTH = 40 };
 
 /* clang-format off */
 static const cs_arg sweep_args[] = {
     {OUTPUT, 'o', "output", "FILE.db", "the SQLite database; rows that are there are kept"},
-    {JOBS, 'j', "jobs", "JOBS", "threads (one per processor)"},
+    {JOBS, 'j', "jobs", "JOBS", "threads (one per processor; under mpirun one per rank)"},
     {SET, 0, "set", "PATH=JSON", "any key of the configuration (repeatable)"},
     {QUIET, 'q', "quiet", NULL, "print nothing but errors"},
     CS_ARG_HELP_ROW,
@@ -63,7 +65,7 @@ static cs_status take_arg(job *j, int id, const cs_args *args, cs_error *err)
     case OUTPUT: j->options.path = args->value; break;
     case QUIET: j->is_quiet = true; break;
     case JOBS:
-        status          = cs_parse_integer(args->value, 1, MAX_JOBS, &number, "--jobs", err);
+        status = cs_parse_integer(args->value, 1, CS_FARM_MAX_JOBS, &number, "--jobs", err);
         j->options.jobs = status == CS_OK ? (unsigned)number : 0;
         break;
     case SET:
@@ -127,53 +129,84 @@ static cs_status apply_sets(const job *j, cs_config *config, cs_error *err)
     return CS_OK;
 }
 
-static cs_status sweep_config(job *j, cs_sweep_summary *summary, cs_error *err)
+static cs_status read_config(job *j, int count, char *const *words, cs_config **config_p,
+                             cs_error *err)
 {
-    cs_config *config = NULL;
-    cs_status  status = cs_config_load(j->config_path, &config, err);
+    cs_status status = read_args(j, count, words, err);
 
-    if (status == CS_OK) {
-        status = apply_sets(j, config, err);
+    if (status == CS_OK && !j->wants_help) {
+        status = cs_config_load(j->config_path, config_p, err);
     }
-    if (status == CS_OK) {
-        long processors = sysconf(_SC_NPROCESSORS_ONLN);
-        if (j->options.jobs == 0) {
-            j->options.jobs = processors > 0 ? (unsigned)processors : 1;
-        }
-        if (!j->is_quiet && isatty(STDERR_FILENO)) {
-            j->options.progress = draw_bar;
-        }
-        j->options.stop = &stop_asked;
-        signal(SIGINT, ask_to_stop);
-        signal(SIGTERM, ask_to_stop);
-        status = cs_sweep(config, &j->options, summary, err);
+    if (status == CS_OK && *config_p != NULL) {
+        status = apply_sets(j, *config_p, err);
     }
-    cs_config_free(config);
     return status;
 }
 
-static int sweep_run(int count, char *const *words)
+static cs_status sweep_config(job *j, const cs_config *config, cs_sweep_summary *summary,
+                              cs_error *err)
 {
-    job              j       = {0};
-    cs_error         err     = {0};
-    cs_sweep_summary summary = {0};
-    cs_status        status  = read_args(&j, count, words, &err);
-
-    if (status == CS_OK && j.wants_help) {
-        return cs_cli_help(&cs_command_sweep, sweep_tables);
+    if (j->options.jobs == 0) {
+        j->options.jobs = j->options.ranks == NULL ? cs_farm_processors() : 1;
     }
+    if (!j->is_quiet && isatty(STDERR_FILENO)) {
+        j->options.progress = draw_bar;
+    }
+    if (cs_ranks_leads(j->options.ranks)) {
+        j->options.stop = &stop_asked;
+        signal(SIGINT, ask_to_stop);
+        signal(SIGTERM, ask_to_stop);
+    }
+    return cs_sweep(config, &j->options, summary, err);
+}
+
+static int print_summary(const job *j, const cs_sweep_summary *summary)
+{
+    if (!j->is_quiet) {
+        printf("%zu scenarios: %zu were there, %zu run now, %zu with an error%s\n", summary->total,
+               summary->done_before, summary->run, summary->failed,
+               summary->stopped ? "; stopped, the same command goes on from here" : "");
+        fflush(stdout);
+    }
+    return summary->stopped ? CS_EXIT_FAILED : CS_EXIT_DONE;
+}
+
+static int sweep_all(job *j, int count, char *const *words)
+{
+    cs_error         err     = {0};
+    cs_config       *config  = NULL;
+    cs_sweep_summary summary = {0};
+    cs_status        status  = cs_ranks_join(&j->options.ranks, &err);
+    bool             prints  = cs_ranks_prints(j->options.ranks);
+
     if (status == CS_OK) {
-        status = sweep_config(&j, &summary, &err);
+        status               = read_config(j, count, words, &config, &err);
+        uint64_t fingerprint = config != NULL ? cs_config_fingerprint(config) : 0;
+        status               = cs_ranks_agree(j->options.ranks, status, fingerprint, &err);
+    }
+    if (status == CS_OK && !j->wants_help) {
+        status = sweep_config(j, config, &summary, &err);
+    }
+    cs_config_free(config);
+    if (!prints) {
+        return cs_cli_exit_code(status);
     }
     if (status != CS_OK) {
         return cs_cli_fail(&err);
     }
-    if (!j.is_quiet) {
-        printf("%zu scenarios: %zu were there, %zu run now, %zu with an error%s\n", summary.total,
-               summary.done_before, summary.run, summary.failed,
-               summary.stopped ? "; stopped, the same command goes on from here" : "");
-    }
-    return summary.stopped ? CS_EXIT_FAILED : CS_EXIT_DONE;
+    return j->wants_help ? cs_cli_help(&cs_command_sweep, sweep_tables)
+                         : print_summary(j, &summary);
+}
+
+/* A rank that is not 0 has told rank 0 what is wrong: mpirun's exit code is rank 0's. */
+static int sweep_run(int count, char *const *words)
+{
+    job  j      = {0};
+    int  code   = sweep_all(&j, count, words);
+    bool is_one = j.options.ranks != NULL && !cs_ranks_leads(j.options.ranks);
+
+    cs_ranks_leave(j.options.ranks, code);
+    return is_one ? CS_EXIT_DONE : code;
 }
 
 const cs_command cs_command_sweep = {

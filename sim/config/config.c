@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/random.h"
 #include "config/calibration_json.h"
 #include "config/config_state.h"
 
@@ -309,6 +310,27 @@ bool cs_config_has(const cs_config *config, const char *path)
                                                 : json_array_get(node, step->index);
     }
     return node != NULL;
+}
+
+/* Mix the text of a value into the hash; 0 stays 0. */
+static uint64_t mix_value(uint64_t hash, const json_t *value)
+{
+    char    *text  = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    uint64_t mixed = text != NULL && hash != 0 ? cs_mix64(hash ^ cs_hash_text(text)) | 1 : 0;
+
+    cs_free(text);
+    return mixed;
+}
+
+uint64_t cs_config_fingerprint(const cs_config *config)
+{
+    uint64_t hash = mix_value(1, config->tree);
+
+    for (size_t i = 0; i < config->axes.n_axes; i++) {
+        const cs_axis *axis = &config->axes.axes[i];
+        hash                = mix_value(hash ^ (cs_hash_text(axis->path) << 1), axis->values);
+    }
+    return hash;
 }
 
 const char *cs_config_text(const cs_config *config, const char *key)

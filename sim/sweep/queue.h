@@ -36,6 +36,12 @@ bool cs_queue_put(cs_queue *queue, void *item);
  * no producer is left. */
 size_t cs_queue_take(cs_queue *queue, void **items, size_t max);
 
+/* The same, but wait for the first no longer than `wait_s`: 0 also when nothing came. */
+size_t cs_queue_take_within(cs_queue *queue, void **items, size_t max, double wait_s);
+
+/* Is it empty, and no producer left? */
+bool cs_queue_is_over(cs_queue *queue);
+
 /* The taker goes: everybody who puts from now on is turned away. What is in the queue can still
  * be taken. */
 void cs_queue_close(cs_queue *queue);

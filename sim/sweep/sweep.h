@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* sweep/sweep.h -- every scenario of a config, over threads, into a file of results.
+/* sweep/sweep.h -- every scenario of a config, over threads or ranks, into a file of results.
  *
- * The rows depend on the config alone, not on the number of jobs, nor on how often the sweep
- * was killed and run again.
+ * The rows depend on the config alone, not on the number of jobs or ranks, nor on how often the
+ * sweep was killed and run again.
  */
 #ifndef CS_SWEEP_H
 #define CS_SWEEP_H
 
 #include "config/config.h"
+#include "sweep/ranks.h"
 
 #include <signal.h>
 #include <stddef.h>
 
 typedef struct cs_sweep_options {
-    const char *path; /* of the file of results; created where it is not there */
-    unsigned    jobs; /* threads that simulate; 0 and 1: the calling thread does */
+    const char *path;  /* of the file of results; created where it is not there */
+    unsigned    jobs;  /* threads that simulate; 0 and 1: the calling thread does */
+    cs_ranks   *ranks; /* that share the work, each with so many threads; NULL: alone */
 
     /* Called by the calling thread from time to time, and at the end; NULL: never. */
     void (*progress)(void *user, size_t done, size_t total);
@@ -36,7 +38,8 @@ typedef struct cs_sweep_summary {
 /* Run what the file does not hold yet. A scenario that cannot be run is a row with an error,
  * and the sweep goes on; what is no scenario at all (cs_config_case() refuses it) ends the sweep
  * with that error. When the file or memory fails, the sweep ends with CS_EIO or CS_ENOMEM and
- * keeps what was written. `*summary_p` is filled in every case. */
+ * keeps what was written. `*summary_p` is filled in every case. On a rank that is not 0 it works
+ * for rank 0, touches no file, and leaves the summary empty. */
 CS_API CS_MUST_CHECK cs_status cs_sweep(const cs_config *config, const cs_sweep_options *options,
                                         cs_sweep_summary *summary_p, cs_error *err);
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sweep/farm_ranks.h -- a farm over ranks: rank 0 hands out items, the others work.
+ *
+ * Rank 0 hands every other rank a few items more than it has threads, and one more for each that
+ * comes back as a row: what is under way, and waits to be collected, stays bounded, and nobody
+ * waits for an answer. Towards the end it hands out fewer, so that all are done at about the same
+ * time. Rank 0 itself only collects.
+ *
+ * Messages (all numbers as in sweep/wire.h):
+ *   ITEMS   u64 first, u64 end
+ *   ROWS    u32 n, then n times: u64 length, bytes
+ *   FAILED  u64 item, error; no row comes behind it
+ */
+#ifndef CS_SWEEP_FARM_RANKS_H
+#define CS_SWEEP_FARM_RANKS_H
+
+#include "sweep/farm.h"
+
+enum { CS_FARM_MAX_AHEAD = 32, CS_FARM_MAX_ROWS = 64 };
+
+/* Rank 0's part, and that of the others, of cs_farm_run(). */
+CS_MUST_CHECK cs_status cs_farm_lead(const cs_farm *farm, cs_error *err);
+CS_MUST_CHECK cs_status cs_farm_serve(const cs_farm *farm, cs_error *err);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sweep/row.c -- what one scenario of a sweep became, as bytes and back. */
+#include "sweep/row.h"
+
+#include "cs/algorithm.h"
+#include "cs/model.h"
+#include "sweep/wire.h"
+
+#include <string.h>
+
+#define PUT_TEXT(to, value)  cs_wire_put_text(to, value)
+#define PUT_COUNT(to, value) cs_wire_put_u64(to, value)
+#define PUT_REAL(to, value)  cs_wire_put_f64(to, value)
+#define PUT_BOOL(to, value)  cs_wire_put_u8(to, (value) ? 1 : 0)
+
+#define TAKE_TEXT(from)  cs_wire_text(from)
+#define TAKE_COUNT(from) cs_wire_u64(from)
+#define TAKE_REAL(from)  cs_wire_f64(from)
+#define TAKE_BOOL(from)  cs_wire_bool(from)
+
+static void put_option(cs_text *to, const cs_option *o, const cs_options *options)
+{
+    const char *field = options->bytes + o->offset;
+    bool        flag;
+    int         choice;
+    uint32_t    small;
+    uint64_t    large;
+
+    switch (o->type) {
+    case CS_OPT_BOOL:
+        memcpy(&flag, field, sizeof flag);
+        cs_wire_put_u8(to, flag ? 1 : 0);
+        break;
+    case CS_OPT_CHOICE:
+        memcpy(&choice, field, sizeof choice);
+        cs_wire_put_u32(to, (uint32_t)choice);
+        break;
+    case CS_OPT_U32:
+        memcpy(&small, field, sizeof small);
+        cs_wire_put_u32(to, small);
+        break;
+    case CS_OPT_U64:
+    case CS_OPT_F64:
+        memcpy(&large, field, sizeof large);
+        cs_wire_put_u64(to, large);
+        break;
+    }
+}
+
+static void take_option(cs_wire *from, const cs_option *o, cs_options *options)
+{
+    char    *field = options->bytes + o->offset;
+    bool     flag;
+    uint32_t small;
+    int      choice;
+    uint64_t large;
+
+    switch (o->type) {
+    case CS_OPT_BOOL:
+        flag = cs_wire_bool(from);
+        memcpy(field, &flag, sizeof flag);
+        break;
+    case CS_OPT_CHOICE:
+        small        = cs_wire_u32(from);
+        from->failed = from->failed || (double)small > o->max;
+        choice       = from->failed ? 0 : (int)small;
+        memcpy(field, &choice, sizeof choice);
+        break;
+    case CS_OPT_U32:
+        small = cs_wire_u32(from);
+        memcpy(field, &small, sizeof small);
+        break;
+    case CS_OPT_U64:
+    case CS_OPT_F64:
+        large = cs_wire_u64(from);
+        memcpy(field, &large, sizeof large);
+        break;
+    }
+}
+
+static void put_options(cs_text *to, const cs_option *table, const cs_options *options)
+{
+    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+        put_option(to, o, options);
+    }
+}
+
+static void take_options(cs_wire *from, const cs_option *table, cs_options *options)
+{
+    memset(options, 0, sizeof *options);
+    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+        take_option(from, o, options);
+    }
+}
+
+static void put_verdict(cs_text *to, const cs_verdict *verdict)
+{
+    cs_wire_put_u8(to, verdict->is_correct ? 1 : 0);
+    cs_wire_put_u8(to, verdict->is_located ? 1 : 0);
+    cs_wire_put_u32(to, verdict->rank);
+    cs_wire_put_u32(to, verdict->chunk);
+    cs_wire_put_u32(to, verdict->round);
+    cs_wire_put_text(to, verdict->text);
+}
+
+static void take_verdict(cs_wire *from, cs_verdict *verdict)
+{
+    *verdict            = (cs_verdict){.is_correct = cs_wire_bool(from)};
+    verdict->is_located = cs_wire_bool(from);
+    verdict->rank       = cs_wire_u32(from);
+    verdict->chunk      = cs_wire_u32(from);
+    verdict->round      = cs_wire_u32(from);
+    const char *text    = cs_wire_text(from);
+    if (text == NULL || strlen(text) >= sizeof verdict->text) {
+        from->failed = true;
+        return;
+    }
+    memcpy(verdict->text, text, strlen(text) + 1);
+}
+
+static void put_result(cs_text *to, const cs_result *result)
+{
+#define X(type, key) PUT_##type(to, result->key);
+    CS_RESULT_MAP(X)
+#undef X
+    put_options(to, result->option_table, &result->options);
+    put_options(to, result->model_option_table, &result->model_options);
+    put_verdict(to, &result->verdict);
+}
+
+/* Options are read by the tables of the algorithm and the model that are named. */
+static void take_result(cs_wire *from, cs_result *result)
+{
+    const cs_algorithm *algorithm = NULL;
+    const cs_model     *model     = NULL;
+
+#define X(type, key) result->key = TAKE_##type(from);
+    CS_RESULT_MAP(X)
+#undef X
+    if (from->failed || result->algorithm == NULL || result->model == NULL ||
+        cs_algorithm_find(result->algorithm, &algorithm, NULL) != CS_OK ||
+        cs_model_find(result->model, &model, NULL) != CS_OK) {
+        from->failed = true;
+        return;
+    }
+    result->option_table       = algorithm->options;
+    result->model_option_table = model->options;
+    take_options(from, result->option_table, &result->options);
+    take_options(from, result->model_option_table, &result->model_options);
+    take_verdict(from, &result->verdict);
+}
+
+void cs_sweep_row_pack(cs_text *to, const cs_sweep_row *row)
+{
+    cs_wire_put_u8(to, row->was_there ? 1 : 0);
+    cs_wire_put_u8(to, row->failed ? 1 : 0);
+    if (row->was_there) {
+        return;
+    }
+    cs_wire_put_text(to, row->scenario);
+    cs_wire_put_u8(to, row->has_result ? 1 : 0);
+    if (row->has_result) {
+        put_result(to, &row->result);
+    } else {
+        cs_wire_put_text(to, row->reason);
+    }
+}
+
+cs_status cs_sweep_row_unpack(cs_farm_row from, cs_sweep_row *row_p, cs_error *err)
+{
+    cs_wire wire = cs_wire_over(from.data != NULL ? from.data : "", from.bytes);
+
+    row_p->was_there  = cs_wire_bool(&wire);
+    row_p->failed     = cs_wire_bool(&wire);
+    row_p->scenario   = NULL;
+    row_p->reason     = NULL;
+    row_p->has_result = false;
+    if (!row_p->was_there) {
+        row_p->scenario   = cs_wire_text(&wire);
+        row_p->has_result = cs_wire_bool(&wire);
+        wire.failed       = wire.failed || row_p->scenario == NULL;
+        if (row_p->has_result) {
+            take_result(&wire, &row_p->result);
+        } else {
+            row_p->reason = cs_wire_text(&wire);
+        }
+    }
+    return cs_wire_end(&wire, "a row", err);
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sweep/wire.c -- values as bytes, and back. */
+#include "sweep/wire.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define NO_TEXT UINT32_MAX
+
+static void put(cs_text *to, uint64_t value, size_t n_bytes)
+{
+    char bytes[8];
+
+    for (size_t i = 0; i < n_bytes; i++) {
+        bytes[i] = (char)(unsigned char)(value >> (8 * i));
+    }
+    cs_text_add_bytes(to, bytes, n_bytes);
+}
+
+void cs_wire_put_u8(cs_text *to, uint8_t value)
+{
+    put(to, value, 1);
+}
+
+void cs_wire_put_u32(cs_text *to, uint32_t value)
+{
+    put(to, value, 4);
+}
+
+void cs_wire_put_u64(cs_text *to, uint64_t value)
+{
+    put(to, value, 8);
+}
+
+void cs_wire_put_f64(cs_text *to, double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof bits);
+    put(to, bits, 8);
+}
+
+void cs_wire_put_text(cs_text *to, const char *text)
+{
+    if (text == NULL) {
+        cs_wire_put_u32(to, NO_TEXT);
+        return;
+    }
+    size_t length = strlen(text);
+    if (length >= NO_TEXT) {
+        to->failed = true;
+        return;
+    }
+    cs_wire_put_u32(to, (uint32_t)length);
+    cs_text_add_bytes(to, text, length + 1);
+}
+
+void cs_wire_put_bytes(cs_text *to, const char *bytes, size_t length)
+{
+    cs_wire_put_u64(to, length);
+    cs_text_add_bytes(to, bytes, length);
+}
+
+void cs_wire_put_error(cs_text *to, const cs_error *err)
+{
+    cs_wire_put_u8(to, (uint8_t)err->status);
+    cs_wire_put_text(to, err->input);
+    cs_wire_put_u32(to, (uint32_t)err->input_line);
+    cs_wire_put_u32(to, (uint32_t)err->input_column);
+    cs_wire_put_text(to, err->where);
+    cs_wire_put_text(to, err->message);
+}
+
+cs_wire cs_wire_over(const char *bytes, size_t length)
+{
+    return (cs_wire){.at = bytes, .end = bytes + length};
+}
+
+/* The next `length` bytes, or NULL. */
+static const char *take(cs_wire *from, size_t length)
+{
+    const char *bytes = from->at;
+
+    if (from->failed || length > (size_t)(from->end - from->at)) {
+        from->failed = true;
+        return NULL;
+    }
+    from->at += length;
+    return bytes;
+}
+
+static uint64_t take_number(cs_wire *from, size_t n_bytes)
+{
+    const char *bytes = take(from, n_bytes);
+    uint64_t    value = 0;
+
+    for (size_t i = 0; bytes != NULL && i < n_bytes; i++) {
+        value |= (uint64_t)(unsigned char)bytes[i] << (8 * i);
+    }
+    return value;
+}
+
+uint8_t cs_wire_u8(cs_wire *from)
+{
+    return (uint8_t)take_number(from, 1);
+}
+
+uint32_t cs_wire_u32(cs_wire *from)
+{
+    return (uint32_t)take_number(from, 4);
+}
+
+uint64_t cs_wire_u64(cs_wire *from)
+{
+    return take_number(from, 8);
+}
+
+double cs_wire_f64(cs_wire *from)
+{
+    uint64_t bits = take_number(from, 8);
+    double   value;
+
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+bool cs_wire_bool(cs_wire *from)
+{
+    uint8_t value = cs_wire_u8(from);
+
+    from->failed = from->failed || value > 1;
+    return value == 1;
+}
+
+const char *cs_wire_text(cs_wire *from)
+{
+    uint32_t length = cs_wire_u32(from);
+
+    if (!from->failed && length == NO_TEXT) {
+        return NULL;
+    }
+    const char *text = take(from, (size_t)length + 1);
+    if (text != NULL && memchr(text, '\0', (size_t)length + 1) != text + length) {
+        from->failed = true;
+        text         = NULL;
+    }
+    return text != NULL ? text : "";
+}
+
+const char *cs_wire_bytes(cs_wire *from, size_t *length_p)
+{
+    uint64_t    length = cs_wire_u64(from);
+    const char *bytes  = length <= SIZE_MAX ? take(from, (size_t)length) : NULL;
+
+    from->failed = from->failed || bytes == NULL;
+    *length_p    = bytes != NULL ? (size_t)length : 0;
+    return bytes != NULL ? bytes : "";
+}
+
+/* A text of the record, which has `bytes` bytes for it. */
+static void take_member(cs_wire *from, char *member, size_t bytes)
+{
+    const char *text = cs_wire_text(from);
+
+    if (text == NULL || strlen(text) >= bytes) {
+        from->failed = true;
+        return;
+    }
+    memcpy(member, text, strlen(text) + 1);
+}
+
+void cs_wire_error(cs_wire *from, cs_error *err_p)
+{
+    uint8_t status = cs_wire_u8(from);
+
+    *err_p        = (cs_error){.file = __FILE__, .line = __LINE__};
+    from->failed  = from->failed || status >= CS_STATUS_COUNT;
+    err_p->status = from->failed ? CS_OK : (cs_status)status;
+    take_member(from, err_p->input, sizeof err_p->input);
+    err_p->input_line   = (int)cs_wire_u32(from);
+    err_p->input_column = (int)cs_wire_u32(from);
+    take_member(from, err_p->where, sizeof err_p->where);
+    take_member(from, err_p->message, sizeof err_p->message);
+}
+
+cs_status cs_wire_end(const cs_wire *from, const char *what, cs_error *err)
+{
+    if (from->failed || from->at != from->end) {
+        return CS_FAIL(err, CS_EIO, NULL, "%s arrived damaged", what);
+    }
+    return CS_OK;
+}
