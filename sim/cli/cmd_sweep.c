@@ -152,11 +152,9 @@ static cs_status sweep_config(job *j, const cs_config *config, cs_sweep_summary 
     if (!j->is_quiet && isatty(STDERR_FILENO)) {
         j->options.progress = draw_bar;
     }
-    if (cs_ranks_leads(j->options.ranks)) {
-        j->options.stop = &stop_asked;
-        signal(SIGINT, ask_to_stop);
-        signal(SIGTERM, ask_to_stop);
-    }
+    j->options.stop = &stop_asked;
+    signal(SIGINT, ask_to_stop);
+    signal(SIGTERM, ask_to_stop);
     return cs_sweep(config, &j->options, summary, err);
 }
 
@@ -167,6 +165,12 @@ static int print_summary(const job *j, const cs_sweep_summary *summary)
                summary->done_before, summary->run, summary->failed,
                summary->stopped ? "; stopped, the same command goes on from here" : "");
         fflush(stdout);
+    }
+    if (summary->stopped && j->options.ranks != NULL) {
+        fprintf(stderr,
+                "collsim: sweep: stopped with %zu of %zu scenarios in %s; the same command goes on "
+                "from there\n",
+                summary->done_before + summary->run, summary->total, j->options.path);
     }
     return summary->stopped ? CS_EXIT_FAILED : CS_EXIT_DONE;
 }

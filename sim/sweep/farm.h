@@ -42,7 +42,7 @@ typedef struct cs_farm {
     unsigned  jobs;  /* threads that work, of every process that does; 0 and 1: one */
     cs_ranks *ranks; /* that share the work, or NULL: this process alone */
 
-    /* When it becomes true (on rank 0), no item is begun any more. NULL: never. */
+    /* When it becomes true, on whatever rank, no item is begun any more. NULL: never. */
     const volatile sig_atomic_t *stop;
 } cs_farm;
 

@@ -24,6 +24,7 @@ typedef struct lead {
     size_t        *held;      /* by rank: items handed out and not come back; owned */
     size_t         n_held;    /* sum of these */
     bool           no_more;   /* nothing is handed out any more */
+    bool           stopped;   /* by another rank */
     cs_status      collected; /* the first error of collect() */
     cs_status      status;    /* of the failed item with the smallest number */
     size_t         failed_item;
@@ -146,6 +147,7 @@ static cs_status take_message(lead *l, harvest *h, const cs_message *message, cs
     if (message->kind == CS_MESSAGE_ROWS) {
         return take_rows(l, h, message, err);
     }
+    l->stopped = l->stopped || message->kind == CS_MESSAGE_STOP;
     return message->kind == CS_MESSAGE_FAILED ? take_failure(l, message, err) : CS_OK;
 }
 
@@ -181,7 +183,7 @@ static cs_status reap(lead *l, harvest *h, double wait_s, cs_error *err)
 
 static bool is_stopped(const lead *l)
 {
-    return l->farm->stop != NULL && *l->farm->stop != 0;
+    return l->stopped || (l->farm->stop != NULL && *l->farm->stop != 0);
 }
 
 static cs_status work_off(lead *l, harvest *h, cs_error *err)

@@ -10,6 +10,11 @@
  *   ITEMS   u64 first, u64 end
  *   ROWS    u32 n, then n times: u64 length, bytes
  *   FAILED  u64 item, error; no row comes behind it
+ *   STOP    nothing
+ *
+ * When mpirun ends a run (because a rank died, or on Ctrl-C) it sends SIGTERM to every rank, and
+ * SIGKILL a second later; but SIGKILL at once when it sees the first of them go. So nobody goes
+ * before rank 0 has said END, and rank 0 has its second to collect and to close the file.
  */
 #ifndef CS_SWEEP_FARM_RANKS_H
 #define CS_SWEEP_FARM_RANKS_H

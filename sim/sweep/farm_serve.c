@@ -21,7 +21,7 @@ typedef struct server {
     cs_status      status; /* what ended the work here, and at which item */
     size_t         index;
     cs_error       failure;
-    bool           has_told; /* rank 0 */
+    bool           has_told, has_stopped; /* rank 0 knows it */
 } server;
 
 static cs_status send_rows(server *s, void *const *items, size_t n, cs_error *err)
@@ -128,11 +128,24 @@ static void take_message(server *s, const cs_message *message)
     }
 }
 
-/* One look for messages, one for rows. */
+/* Rows to rank 0. The threads are over when one of them has failed, or was asked to stop. */
+static cs_status serve_rows(server *s, cs_error *err)
+{
+    cs_status before = s->status;
+    size_t    n      = 0;
+    cs_status status = pass_rows(s, ROW_S, &n, err);
+
+    if (status == CS_OK && (before != CS_OK || (n == 0 && cs_queue_is_over(&s->crew.rows)))) {
+        status    = end_crew(s, err);
+        s->status = before != CS_OK ? before : s->status;
+    }
+    return status;
+}
+
+/* One look for messages, one for rows, one for what rank 0 should know. */
 static cs_status serve_once(server *s, cs_error *err)
 {
     cs_message message;
-    size_t     n      = 0;
     cs_status  status = cs_ranks_receive(s->ranks, s->has_crew ? 0 : LOOK_S, &message, err);
 
     if (status == CS_OK) {
@@ -140,16 +153,14 @@ static cs_status serve_once(server *s, cs_error *err)
         cs_message_free(&message);
     }
     if (status == CS_OK && s->has_crew) {
-        status = pass_rows(s, ROW_S, &n, err);
-    }
-    if (status == CS_OK && s->has_crew &&
-        (s->status != CS_OK || (n == 0 && cs_queue_is_over(&s->crew.rows)))) {
-        cs_status before = s->status;
-        status           = end_crew(s, err);
-        s->status        = before != CS_OK ? before : s->status;
+        status = serve_rows(s, err);
     }
     if (status == CS_OK && s->status != CS_OK && !s->has_told) {
         status = tell_failure(s, err);
+    }
+    if (status == CS_OK && s->farm->stop != NULL && *s->farm->stop != 0 && !s->has_stopped) {
+        s->has_stopped = true;
+        status         = cs_ranks_send(s->ranks, 0, CS_MESSAGE_STOP, "", 0, err);
     }
     return status;
 }
