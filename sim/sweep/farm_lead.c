@@ -10,6 +10,9 @@
 #include "sweep/farm_ranks.h"
 #include "sweep/wire.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define MOST_MESSAGES 64u
 #define LESSON_BYTES  ((size_t)16 << 20)
 #define LOOK_S        0.05 /* how often to look whether it is to stop */
@@ -95,6 +98,17 @@ static cs_status teach(lead *l, cs_error *err)
     return status;
 }
 
+/* Memory and files are a machine's: say whose. What is wrong with an item is the same for all. */
+static void name_rank(cs_error *failure, int rank)
+{
+    size_t length = strlen(failure->message);
+
+    if (failure->status == CS_ENOMEM || failure->status == CS_EIO) {
+        (void)snprintf(failure->message + length, sizeof failure->message - length, " (rank %d)",
+                       rank);
+    }
+}
+
 static cs_status take_failure(lead *l, const cs_message *message, cs_error *err)
 {
     cs_wire   from = cs_wire_over(message->data, message->bytes);
@@ -110,7 +124,8 @@ static cs_status take_failure(lead *l, const cs_message *message, cs_error *err)
     if (l->status == CS_OK || item < l->failed_item) {
         l->failed_item = item;
         l->failure     = failure;
-        l->status      = failure.status != CS_OK ? failure.status : CS_EINTERNAL;
+        name_rank(&l->failure, message->from);
+        l->status = failure.status != CS_OK ? failure.status : CS_EINTERNAL;
     }
     l->no_more = true;
     l->n_held -= l->held[message->from];

@@ -21,6 +21,7 @@ typedef struct server {
     cs_status      status; /* what ended the work here, and at which item */
     size_t         index;
     cs_error       failure;
+    cs_error       trouble;               /* what keeps it from going on at all */
     bool           has_told, has_stopped; /* rank 0 knows it */
 } server;
 
@@ -87,6 +88,20 @@ static cs_status tell_failure(server *s, cs_error *err)
     }
     cs_text_free(&failure);
     return status;
+}
+
+/* This rank cannot go on: rank 0 must know, or it would wait. */
+static cs_status tell_trouble(server *s, cs_status status, cs_error *err)
+{
+    s->failure = s->trouble;
+    if (s->ranks->is_lost || tell_failure(s, NULL) != CS_OK) {
+        s->ranks->is_lost = true;
+        if (err != NULL) {
+            *err = s->trouble;
+        }
+        return status;
+    }
+    return CS_OK;
 }
 
 /* The last piece of the lesson has come: learn it and begin. What goes wrong is told to rank 0.
@@ -171,9 +186,14 @@ cs_status cs_farm_serve(const cs_farm *farm, cs_error *err)
     cs_status status = CS_OK;
 
     while (status == CS_OK && !s.ranks->is_over) {
-        status = serve_once(&s, err);
+        status = serve_once(&s, &s.trouble);
     }
-    cs_status ended = end_crew(&s, err);
+    if (status != CS_OK) {
+        (void)!end_crew(&s, NULL);
+        status = tell_trouble(&s, status, err);
+    } else {
+        status = end_crew(&s, err);
+    }
     cs_text_free(&s.lesson);
-    return status != CS_OK ? status : ended;
+    return status;
 }

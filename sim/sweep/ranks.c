@@ -220,9 +220,9 @@ void cs_ranks_leave(cs_ranks *ranks, int exit_code)
     }
     bool         is_clean  = true;
     cs_transport transport = ranks->transport;
-    if (!cs_ranks_leads(ranks)) {
+    if (!cs_ranks_leads(ranks) && !ranks->is_lost) {
         hear_end(ranks);
-    } else {
+    } else if (!ranks->is_lost) {
         cs_ranks_end(ranks);
         hear_goodbyes(ranks);
         is_clean = ranks->n_left == transport.size - 1;
