@@ -5,6 +5,7 @@
 #include "cs/bound.h"
 #include "cs/model.h"
 #include "figures/figures.h"
+#include "sweep/ranks.h"
 
 #include <string.h>
 
@@ -144,16 +145,36 @@ static void list_bounds(cs_text *text, bool json)
     }
 }
 
+/* What depends on libraries that need not be there. */
+static void list_features(cs_text *text, bool json)
+{
+    static const char summary[] = "sweeps over the ranks of mpirun, on several machines";
+    char              missing[200];
+    bool              is_here = cs_ranks_available(missing, sizeof missing);
+
+    if (!json && !is_here) {
+        cs_text_add(text, "%-18s not here: %s (%s)\n", "mpi", missing, summary);
+        return;
+    }
+    add_entry(text, json, 0, "mpi", summary, "Open MPI");
+    if (json) {
+        cs_text_add(text, ", \"available\": %s", is_here ? "true" : "false");
+        add_member(text, "missing", is_here ? NULL : missing);
+        cs_text_add(text, "}");
+    }
+}
+
 static cs_status list_what(const char *what, bool json, cs_text *text, cs_error *err)
 {
     int       index;
-    cs_status status = cs_cli_choice(what, "algorithms|models|figures|bounds", "list", &index, err);
+    cs_status status =
+        cs_cli_choice(what, "algorithms|models|figures|bounds|features", "list", &index, err);
 
     if (status != CS_OK) {
         return status;
     }
     void (*const lists[])(cs_text *, bool) = {list_algorithms, list_models, list_figures,
-                                              list_bounds};
+                                              list_bounds, list_features};
     lists[index](text, json);
     cs_text_add(text, "%s", json ? "]\n" : "");
     return CS_OK;
@@ -181,7 +202,8 @@ static int list_run(int count, char *const *words)
         }
     }
     if (status == CS_OK && what == NULL) {
-        status = CS_FAIL(&err, CS_EINVAL, "list", "needs algorithms, models, figures or bounds");
+        status = CS_FAIL(&err, CS_EINVAL, "list",
+                         "needs algorithms, models, figures, bounds or features");
     }
     if (status == CS_OK) {
         status = list_what(what, format == 1, &text, &err);
@@ -195,7 +217,7 @@ static int list_run(int count, char *const *words)
 
 const cs_command cs_command_list = {
     .name    = "list",
-    .usage   = "list algorithms|models|figures|bounds [--format json]",
+    .usage   = "list algorithms|models|figures|bounds|features [--format json]",
     .summary = "what there is, with sources and options",
     .run     = list_run,
 };

@@ -17,7 +17,7 @@
 #define LESSON_BYTES  ((size_t)16 << 20)
 #define LOOK_S        0.05 /* how often to look whether it is to stop */
 #define FINISH_S      30.0 /* to part: nobody has work any more */
-#define STOP_S        0.5  /* to part after a stop: mpirun kills within a second */
+#define STOP_S        0.3  /* to part after a stop: mpirun kills within a second */
 
 typedef struct lead {
     const cs_farm *farm;

@@ -47,7 +47,6 @@ bool cs_ranks_available(char *text, size_t text_bytes)
     char path[PATH_MAX + 64];
 
     if (find_module(path, sizeof path)) {
-        snprintf(text, text_bytes, "%s", path);
         return true;
     }
     snprintf(text, text_bytes,

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sweeps under mpirun: the same rows as one process, whatever dies on the way.
+
+usage: mpi_sweep.py COLLSIM
+
+Needs Open MPI's mpirun and a collsim that was built with MPI; says "skipped" without them.
+"""
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMIT_S = 120
+# Open MPI keeps memory until the process ends, and the leak checker would report that.
+ENVIRONMENT = dict(os.environ, LC_ALL="C",
+                   ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
+STOPPED = "the same command goes on from there"
+problems = []
+
+
+def expect(condition, what):
+    if not condition:
+        problems.append(what)
+        print("FAILED: " + what, flush=True)
+
+
+def mpirun(n_ranks, *command):
+    return ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(n_ranks), *command]
+
+
+def run(*command):
+    """Exit code, standard output, standard error; a command that hangs is a failure."""
+    try:
+        done = subprocess.run(command, text=True, capture_output=True, timeout=LIMIT_S,
+                              env=ENVIRONMENT)
+        return done.returncode, done.stdout, done.stderr
+    except subprocess.TimeoutExpired:
+        return -1, "", f"no end after {LIMIT_S} s"
+
+
+def rows(path):
+    """Every column of every row, in the order of the file."""
+    database = sqlite3.connect(path, timeout=20)
+    try:
+        return database.execute("SELECT * FROM results").fetchall()
+    finally:
+        database.close()
+
+
+def count(path):
+    """Rows so far; 0 where there is no table yet."""
+    try:
+        database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=20)
+        try:
+            return database.execute("SELECT count(*) FROM results").fetchone()[0]
+        finally:
+            database.close()
+    except sqlite3.Error:
+        return 0
+
+
+def write_config(name, n_points, n_ranks, **more):
+    config = {"collective": "allreduce", "algorithm": {"name": "ring"}, "bytes": "4M",
+              "cluster": {"ranks": n_ranks, "nic": {"bandwidth": "400Gb/s"}},
+              "sweep": {"cluster.nic.alpha": [f"{i + 1}ns" for i in range(n_points)], **more}}
+    with open(name, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+
+
+def pids_of_ranks(launcher):
+    """{rank: pid} of the processes that this mpirun started."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as file:
+                parent = int(file.read().rpartition(")")[2].split()[1])
+            if parent != launcher:
+                continue
+            with open(f"/proc/{entry}/environ", "rb") as file:
+                variables = dict(v.split(b"=", 1) for v in file.read().split(b"\0") if b"=" in v)
+            found[int(variables[b"OMPI_COMM_WORLD_RANK"])] = int(entry)
+        except (OSError, KeyError, ValueError):
+            continue
+    return found
+
+
+def check_same_rows(program):
+    """Any number of ranks and threads, also more ranks than scenarios."""
+    write_config("mixed.json", 40, 12, **{"algorithm.name": ["ring", "rhd", "stragglar", "optcc"]})
+    write_config("two.json", 2, 4)
+    for config, shapes in (("mixed.json", ((1, 0), (2, 1), (4, 1), (3, 2))), ("two.json", ((5, 1),))):
+        code, _, errors = run(program, "sweep", config, "-o", "one.db", "-j", "1")
+        expect(code == 0, f"{config} alone: exit {code}: {errors}")
+        want = rows("one.db")
+        for n_ranks, jobs in shapes:
+            words = ("-j", str(jobs)) if jobs > 0 else ()
+            command = mpirun(n_ranks, program, "sweep", config, "-o", "many.db", *words)
+            code, output, errors = run(*command)
+            what = f"{config} with {n_ranks} ranks and -j {jobs}"
+            expect(code == 0, f"{what}: exit {code}: {errors}")
+            expect(rows("many.db") == want, f"{what}: other rows than one process")
+            expect(output.count("scenarios:") == 1, f"{what}: printed {output!r}")
+            code, output, _ = run(*command)
+            expect(code == 0 and f"{len(want)} were there, 0 run now" in output,
+                   f"{what}, again: {output!r}")
+            os.unlink("many.db")
+        os.unlink("one.db")
+
+
+def check_errors(program):
+    """One line of ours, the exit code of one process, and no waiting."""
+    write_config("bad.json", 3, 4, bytes=["4K", "8K", "12parsec"])
+    with open("broken.json", "w", encoding="utf-8") as file:
+        file.write('{"collective":\n')
+    cases = (("bad.json", "-o", "bad.db"), ("broken.json", "-o", "broken.db"), ("two.json",),
+             ("two.json", "-o", "missing/two.db"), ("absent.json", "-o", "absent.db"),
+             ("two.json", "-o", "two.db", "--no-such-option"))
+    for words in cases:
+        alone = run(program, "sweep", *words)
+        many = run(*mpirun(4, program, "sweep", *words))
+        ours = [line for line in many[2].split("\n") if line.startswith("collsim: ")]
+        expect(many[0] == alone[0], f"{words}: exit {many[0]} with ranks, {alone[0]} without")
+        expect(ours == alone[2].strip().split("\n"), f"{words}: {ours} with ranks, {alone[2]!r}")
+    code, _, errors = run(*mpirun(2, program, "sweep", "two.json", "-o", "x.db"), ":", "-n", "1",
+                          program, "sweep", "mixed.json", "-o", "x.db")
+    expect(code == 2 and "rank 2 has another configuration" in errors, f"{code}: {errors}")
+    code, output, _ = run(*mpirun(3, program, "sweep", "--help"))
+    expect(code == 0 and output.count("usage:") == 1, f"--help: exit {code}: {output!r}")
+
+
+def long_config(program):
+    """Enough scenarios for three workers to be busy for several seconds, and their rows."""
+    write_config("rate.json", 100000, 192)
+    sweep = subprocess.Popen([program, "sweep", "rate.json", "-o", "rate.db", "-j", "1"],
+                             stdout=subprocess.DEVNULL, env=ENVIRONMENT)
+    while count("rate.db") == 0 and sweep.poll() is None:
+        time.sleep(0.01)
+    before = count("rate.db")
+    time.sleep(1)
+    per_second = max(count("rate.db") - before, 10)
+    sweep.terminate()
+    sweep.wait(LIMIT_S)
+    write_config("long.json", min(99999, 8 * per_second), 192)
+    code, output, errors = run(program, "sweep", "long.json", "-o", "whole.db")
+    expect(code == 0, f"long.json: exit {code}: {output}{errors}")
+    return rows("whole.db")
+
+
+def check_killed(program, want, who, which):
+    """Kill one in the middle: message, exit, rows kept; then the same command ends it."""
+    what = f"{who} after {which.name}"
+    command = mpirun(4, program, "sweep", "long.json", "-o", "killed.db")
+    with open("killed.err", "w+", encoding="utf-8") as errors:
+        launcher = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors,
+                                    env=ENVIRONMENT)
+        until = time.monotonic() + LIMIT_S
+        while count("killed.db") < 20 and time.monotonic() < until and launcher.poll() is None:
+            time.sleep(0.01)
+        ranks = pids_of_ranks(launcher.pid)
+        at_kill = count("killed.db")
+        expect(len(ranks) == 4 and at_kill < len(want), f"{what}: {ranks}, {at_kill} rows")
+        os.kill(launcher.pid if who == "mpirun" else ranks[int(who.split()[1])], which)
+        try:
+            code = launcher.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            launcher.kill()
+            code = 0
+        errors.seek(0)
+        text = errors.read()
+    expect(code != 0, f"{what}: exit {code}")
+    expect(text.strip() != "", f"{what}: no message")
+    if (who, which) != ("rank 0", signal.SIGKILL):
+        expect(text.count(STOPPED) == 1, f"{what}: {text}")
+    kept = rows("killed.db")
+    expect(at_kill <= len(kept) < len(want), f"{what}: {at_kill} rows before, {len(kept)} kept")
+    expect(set(kept) <= set(want), f"{what}: rows that one process does not have")
+    code, output, errors = run(*command)
+    expect(code == 0 and f"{len(kept)} were there" in output, f"{what}, again: {output}{errors}")
+    expect(rows("killed.db") == want, f"{what}, again: other rows than one process")
+    print(f"{what}: {at_kill} rows before, {len(kept)} of {len(want)} kept", flush=True)
+    os.unlink("killed.db")
+
+
+def check_without_module(program):
+    """A program without MPI refuses to be several."""
+    alone = os.path.join(os.getcwd(), "bin", "collsim")
+    os.mkdir("bin")
+    shutil.copy(program, alone)
+    code, _, errors = run(*mpirun(2, alone, "sweep", "two.json", "-o", "none.db"))
+    ours = [line for line in errors.split("\n") if line.startswith("collsim: ")]
+    expect(code == 2 and len(ours) == 1 and "libopenmpi-dev" in ours[0], f"no module: {code} {ours}")
+    expect(not os.path.exists("none.db"), "no module: a file was written")
+    code, _, errors = run(*mpirun(1, alone, "sweep", "two.json", "-o", "none.db"))
+    expect(code == 0 and len(rows("none.db")) == 2, f"no module, one rank: {code} {errors}")
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    program = os.path.abspath(sys.argv[1])
+    if shutil.which("mpirun") is None:
+        print("skipped: there is no mpirun (openmpi-bin)")
+        return 0
+    if not os.path.exists(os.path.join(os.path.dirname(program), "collsim-mpi.so")):
+        print("skipped: collsim was built without MPI (libopenmpi-dev)")
+        return 0
+    if "Open MPI" not in run("mpirun", "--version")[1]:
+        print("skipped: this mpirun is not Open MPI's")
+        return 0
+    folder = tempfile.mkdtemp(prefix="cs_mpi_")
+    try:
+        os.chdir(folder)
+        check_same_rows(program)
+        check_errors(program)
+        check_without_module(program)
+        want = long_config(program)
+        for who, which in (("rank 2", signal.SIGKILL), ("rank 0", signal.SIGKILL),
+                           ("rank 3", signal.SIGTERM), ("mpirun", signal.SIGINT)):
+            check_killed(program, want, who, which)
+    finally:
+        os.chdir("/")
+        shutil.rmtree(folder)
+    print(f"{len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
