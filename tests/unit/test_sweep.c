@@ -217,6 +217,28 @@ Test(sweep, scenarios_that_cannot_be_run_are_rows_with_the_reason)
     cs_config_free(config);
 }
 
+Test(sweep, a_fingerprint_tells_configurations_apart)
+{
+    static const char *const changes[][2] = {{"bytes", "4096"},
+                                             {"cluster.nic.alpha", "\"3us\""},
+                                             {"sweep.seed", "[1, 2]"},
+                                             {"sweep.cluster.ranks", "[2, 4, 16, 8]"}};
+    cs_config               *config = rings(3), *same = rings(3), *more = rings(4);
+
+    uint64_t fingerprint = cs_config_fingerprint(config);
+    cr_expect_neq(fingerprint, 0);
+    cr_expect_eq(cs_config_fingerprint(same), fingerprint);
+    cr_expect_neq(cs_config_fingerprint(more), fingerprint);
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        uint64_t before = cs_config_fingerprint(same);
+        set(same, changes[i][0], changes[i][1]);
+        cr_expect_neq(cs_config_fingerprint(same), before, "%s", changes[i][0]);
+    }
+    cs_config_free(config);
+    cs_config_free(same);
+    cs_config_free(more);
+}
+
 /* Dies without a word when `*user` rows are done. */
 static void die_at(void *user, size_t done, size_t total)
 {
