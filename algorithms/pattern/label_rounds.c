@@ -226,3 +226,39 @@ cs_status cs_label_rounds_check(const cs_label_rounds *rounds, const cs_label_sh
     cs_label_check_free(&check);
     return status;
 }
+
+static uint32_t larger(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+cs_status cs_label_rounds_steps(const cs_label_rounds *rounds, const cs_label_shape *shape,
+                                uint32_t *steps_p, cs_error *err)
+{
+    cs_arena  arena = {0};
+    size_t    n = shape->n, chunks = shape->chunks;
+    uint32_t *ready = CS_ARENA_NEW(&arena, uint32_t, n * chunks), steps = 0;
+    uint32_t *sends = CS_ARENA_NEW(&arena, uint32_t, n), *gets = CS_ARENA_NEW(&arena, uint32_t, n);
+
+    if (ready == NULL || sends == NULL || gets == NULL) {
+        cs_arena_free(&arena);
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the steps of %u labels", shape->n);
+    }
+    for (size_t i = 0; i < rounds->n_transfers; i++) {
+        const cs_label_transfer *t    = &rounds->transfers[i];
+        uint32_t                *from = &ready[t->src * chunks + t->chunk];
+        uint32_t                *to   = &ready[t->dst * chunks + t->chunk];
+        uint32_t                 end  = larger(larger(sends[t->src], gets[t->dst]), *from);
+        if (t->kind == CS_LABEL_EXCHANGE) {
+            end           = larger(end, larger(larger(sends[t->dst], gets[t->src]), *to));
+            sends[t->dst] = gets[t->src] = *from = end + 1;
+        }
+        end++;
+        sends[t->src] = gets[t->dst] = end;
+        *to                          = t->kind == CS_LABEL_COPY ? end : larger(*to, end);
+        steps                        = larger(steps, end);
+    }
+    *steps_p = steps;
+    cs_arena_free(&arena);
+    return CS_OK;
+}

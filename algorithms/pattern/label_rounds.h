@@ -97,4 +97,10 @@ void      cs_label_check_free(cs_label_check *check);
 cs_status cs_label_rounds_check(const cs_label_rounds *rounds, const cs_label_shape *shape,
                                 cs_error *err);
 
+/* How many steps pass when every transfer takes one and starts as soon as its data and ports allow,
+ * ports serving their transfers in the order of the list, and nobody waits for the end of a round:
+ * at most as many as there are rounds. One late label; memory n x chunks words. */
+cs_status cs_label_rounds_steps(const cs_label_rounds *rounds, const cs_label_shape *shape,
+                                uint32_t *steps_p, cs_error *err);
+
 #endif

@@ -1,7 +1,8 @@
 # Warnings, optimisation and sanitizers, the same for every target.
 add_compile_options(
-  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wstrict-prototypes
-  -Wmissing-prototypes -Wold-style-definition -Wcast-qual -Wwrite-strings -Wundef -Wvla
+  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wcast-qual -Wundef -Wvla
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>
+  $<$<COMPILE_LANGUAGE:C>:-Wold-style-definition> $<$<COMPILE_LANGUAGE:C>:-Wwrite-strings>
   -Wformat=2 -Wdouble-promotion -Wswitch-enum -Wnull-dereference
   -fvisibility=hidden -ffp-contract=off)
 add_compile_definitions(_GNU_SOURCE COLLSIM_VERSION="${PROJECT_VERSION}")

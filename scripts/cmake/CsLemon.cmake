@@ -1,0 +1,32 @@
+# LEMON, a C++ header library, is optional: with it and a C++ compiler variant=matching of
+# stragglar is there, without it that variant is refused and says what is missing.
+set(COLLSIM_HAS_LEMON OFF)
+if(COLLSIM_LEMON)
+  include(CheckLanguage)
+  check_language(CXX)
+  find_path(LEMON_INCLUDE_DIR lemon/matching.h)
+  mark_as_advanced(LEMON_INCLUDE_DIR)
+  if(CMAKE_CXX_COMPILER AND LEMON_INCLUDE_DIR)
+    enable_language(CXX)
+    set(CMAKE_CXX_STANDARD 17)
+    set(CMAKE_CXX_STANDARD_REQUIRED ON)
+    set(CMAKE_CXX_EXTENSIONS OFF)
+    set(CMAKE_CXX_FLAGS_RELEASE "-O3")
+    set(COLLSIM_HAS_LEMON ON)
+  else()
+    message(STATUS "no LEMON: stragglar runs without variant=matching (apt-get install liblemon-dev g++)")
+  endif()
+endif()
+
+function(cs_use_lemon target)
+  if(COLLSIM_HAS_LEMON)
+    set(source ${CMAKE_SOURCE_DIR}/algorithms/lemon/matching.cc)
+    target_sources(${target} PRIVATE ${source})
+    # Templates: slow without optimisation, and gcc warns inside of them.
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+      "-O2;$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
+    target_include_directories(${target} SYSTEM PRIVATE ${LEMON_INCLUDE_DIR})
+  else()
+    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/algorithms/lemon/matching_missing.c)
+  endif()
+endfunction()
