@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How many ranks should count as late: see late_prefix.h. */
+#include "algorithms/pattern/late_prefix.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+
+extern const cs_algorithm cs_algorithm_circulant, cs_algorithm_latency_optimal,
+    cs_algorithm_merged_rhd, cs_algorithm_ring;
+
+/* Late roots that are tried, in tenths of k / n. */
+static const uint32_t roots_tried[] = {0, 10, 13, 16};
+enum { N_ROOTS = sizeof roots_tried / sizeof roots_tried[0] };
+
+typedef struct candidate {
+    cs_several_shape shape;
+    double           least_s;
+    bool             has_gap; /* the first late rank comes later than the last early one */
+    bool             is_done;
+} candidate;
+
+const cs_algorithm *cs_baseline_algorithm(cs_late_baseline baseline)
+{
+    switch (baseline) {
+    case CS_BASELINE_CIRCULANT: return &cs_algorithm_circulant;
+    case CS_BASELINE_LATENCY_OPTIMAL: return &cs_algorithm_latency_optimal;
+    case CS_BASELINE_MERGED_RHD: return &cs_algorithm_merged_rhd;
+    case CS_BASELINE_RING:
+    case CS_BASELINE_AUTO: break;
+    }
+    return &cs_algorithm_ring;
+}
+
+double cs_baseline_end_s(const cs_scenario *scenario, cs_late_baseline baseline)
+{
+    uint32_t        n = scenario->cluster.n_ranks, q = cs_log2_ceil(n), rounds = 2 * (n - 1);
+    cs_several_pace pace    = cs_several_pace_of(scenario);
+    double          buffers = 2.0 * (n - 1) / n;
+
+    if (baseline == CS_BASELINE_MERGED_RHD && n % 2 == 1) {
+        return (double)INFINITY;
+    }
+    if (baseline == CS_BASELINE_CIRCULANT || baseline == CS_BASELINE_MERGED_RHD) {
+        rounds = 2 * q - (baseline == CS_BASELINE_MERGED_RHD ? 1 : 0);
+    } else if (baseline == CS_BASELINE_LATENCY_OPTIMAL) {
+        rounds  = q;
+        buffers = q;
+    }
+    return cs_last_arrival(scenario) + rounds * pace.alpha_s +
+           buffers * (double)scenario->bytes * pace.s_per_byte;
+}
+
+cs_late_baseline cs_baseline_best(const cs_scenario *scenario)
+{
+    cs_late_baseline best = CS_BASELINE_CIRCULANT;
+
+    for (int b = CS_BASELINE_CIRCULANT; b <= CS_BASELINE_RING; b++) {
+        if (cs_baseline_end_s(scenario, (cs_late_baseline)b) < cs_baseline_end_s(scenario, best)) {
+            best = (cs_late_baseline)b;
+        }
+    }
+    return best;
+}
+
+/* Every k with every number of parts and share of late roots that is free. */
+static uint32_t list_candidates(const cs_scenario *s, const uint32_t *ranks, uint32_t least,
+                                uint32_t most, const cs_several_shape *fixed, candidate *list)
+{
+    uint32_t n = s->cluster.n_ranks, count = 0;
+
+    for (uint32_t late = least; late <= most; late++) {
+        bool     gap   = cs_arrival(s, ranks[n - late]) > cs_arrival(s, ranks[n - late - 1]);
+        uint32_t few   = fixed->parts == CS_AUTO ? 1 : fixed->parts;
+        uint32_t many  = fixed->parts == CS_AUTO ? CS_PREFIX_MOST_PARTS : fixed->parts;
+        uint32_t roots = fixed->roots == CS_AUTO && 4 * late > n ? N_ROOTS : 1;
+        for (uint32_t i = 0; i < (many - few + 1) * roots; i++) {
+            cs_several_shape shape = {late, few + i / roots, fixed->roots};
+            if (fixed->roots == CS_AUTO) {
+                shape.roots = roots_tried[i % roots];
+            }
+            if ((uint64_t)(n - late) * shape.parts <= CS_MAX_SLOTS) {
+                list[count++] =
+                    (candidate){shape, cs_several_least_s(s, ranks, &shape), gap, false};
+            }
+        }
+    }
+    return count;
+}
+
+/* The open candidate with the least bound among those with or without a gap; NULL: none. */
+static candidate *next_candidate(candidate *list, uint32_t count, bool has_gap)
+{
+    candidate *best = NULL;
+
+    for (candidate *c = list; c < list + count; c++) {
+        if (!c->is_done && c->has_gap == has_gap && (best == NULL || c->least_s < best->least_s)) {
+            best = c;
+        }
+    }
+    return best;
+}
+
+/* Half of the tries; `best` and the limit are what has been found so far. */
+static cs_status try_candidates(const cs_scenario *s, candidate *list, uint32_t count, bool has_gap,
+                                double *limit_s, cs_several_shape *best, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    for (uint32_t tries = 0; tries < CS_PREFIX_MOST_TRIES / 2 && status == CS_OK; tries++) {
+        candidate *c = next_candidate(list, count, has_gap);
+        cs_several several;
+        if (c == NULL || c->least_s >= *limit_s) {
+            break;
+        }
+        c->is_done = true;
+        status     = cs_several_open(&several, s, &c->shape, err);
+        if (status == CS_OK && several.end_s < *limit_s) {
+            *best    = c->shape;
+            *limit_s = several.end_s;
+        }
+        cs_several_close(&several);
+    }
+    return status;
+}
+
+cs_status cs_prefix_choose(const cs_scenario *scenario, uint32_t least_late, uint32_t most_late,
+                           double limit_s, cs_several_shape *shape_p, cs_error *err)
+{
+    size_t           most  = (size_t)(most_late - least_late + 1) * CS_PREFIX_MOST_PARTS * N_ROOTS;
+    cs_arena         arena = {0};
+    candidate       *list  = CS_ARENA_NEW(&arena, candidate, most);
+    uint32_t        *ranks = CS_ARENA_NEW(&arena, uint32_t, scenario->cluster.n_ranks);
+    cs_several_shape best  = {0};
+    cs_status        status;
+
+    if (list == NULL || ranks == NULL) {
+        status = CS_FAIL(err, CS_ENOMEM, "", "out of memory for the choice of late ranks");
+    } else {
+        cs_several_order(scenario, ranks);
+        uint32_t count = list_candidates(scenario, ranks, least_late, most_late, shape_p, list);
+        status         = try_candidates(scenario, list, count, true, &limit_s, &best, err);
+        if (status == CS_OK) {
+            status = try_candidates(scenario, list, count, false, &limit_s, &best, err);
+        }
+    }
+    if (status == CS_OK) {
+        *shape_p = best;
+    }
+    cs_arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* StragglAR with the paper's own generators, with several late ranks and with nobody late: every
+ * schedule judged contribution by contribution, times against formulas, and what is refused. */
+#include "algorithms/lemon/matching.h"
+#include "base/alloc.h"
+#include "support/oracle.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ct_scene scene;
+
+static void set(const char *key, const char *value)
+{
+    cs_error err = {0};
+    cr_assert_eq(cs_options_set(scene.algorithm->options, &scene.options, key, value, "", &err),
+                 CS_OK, "%s=%s: %s", key, value, err.message);
+}
+
+static void set_number(const char *key, uint32_t value)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", value);
+    set(key, text);
+}
+
+/* The value of an option after check(). */
+static uint32_t value_of(const char *key)
+{
+    const cs_option *row = scene.algorithm->options;
+    uint32_t         value;
+
+    while (strcmp(row->name, key) != 0) {
+        row++;
+    }
+    memcpy(&value, scene.options.bytes + row->offset, sizeof value);
+    return value;
+}
+
+static void begin(uint32_t n, uint64_t bytes)
+{
+    ct_scene_set(&scene, "stragglar", CS_ALLREDUCE, n, bytes);
+}
+
+/* Ranks n - late .. n - 1 arrive at late_s, the others at 0. */
+static void arrive(uint32_t late, double late_s)
+{
+    uint32_t n = scene.scenario.cluster.n_ranks;
+
+    for (uint32_t r = 0; r < n; r++) {
+        scene.arrival_s[r] = r + late >= n ? late_s : 0;
+    }
+    scene.scenario.arrival_s = scene.arrival_s;
+}
+
+static double x_s(void)
+{
+    return (double)scene.scenario.bytes / scene.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps;
+}
+
+static uint32_t ceil_log2(uint32_t n)
+{
+    uint32_t q = 0;
+    while (1u << q < n) {
+        q++;
+    }
+    return q;
+}
+
+/* Checked, judged by the oracle, replayed and verified. */
+static cs_outcome run(void)
+{
+    ct_scene_ready(&scene);
+    ct_stream    stream    = ct_stream_record(&scene, 512);
+    ct_judgement judgement = ct_judge(&scene.scenario, &scene.plan, &stream);
+    cr_assert(judgement.is_correct, "%s: %s", ct_scene_text(&scene), judgement.text);
+    cr_assert_eq(stream.transfers[stream.count - 1].round + 1, scene.plan.n_rounds);
+    ct_stream_free(&stream);
+    return ct_scene_replay(&scene, NULL);
+}
+
+static double closed_form_s(void)
+{
+    return scene.algorithm->closed_form_s(&scene.scenario, &scene.options);
+}
+
+/* ---- the paper's generators ---- */
+
+Test(variants, paper_takes_what_the_rotation_takes)
+{
+    ct_rng rng = ct_rng_for(80);
+
+    for (uint32_t n = 2; n <= 128; n *= 2) {
+        begin(n, 4096u * (n - 1));
+        ct_scene_arrive(&scene, &rng, 1e-4);
+        set("variant", "paper");
+        double got_s = run().elapsed_s;
+        cr_assert_eq(scene.plan.n_rounds, n - 2 + n - 2 + ceil_log2(n));
+        cr_assert(ct_is_close(got_s, closed_form_s(), 1e-12), "n=%u", n);
+        cs_options_default(scene.algorithm->options, &scene.options);
+        cr_assert(ct_is_close(run().elapsed_s, got_s, 1e-12), "n=%u", n);
+    }
+}
+
+Test(variants, paper_for_a_thousand_ranks)
+{
+    begin(1024, 1023u * 512);
+    set("variant", "paper");
+    ct_scene_ready(&scene);
+    cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, closed_form_s(), 1e-12));
+}
+
+Test(variants, matching_of_every_even_number)
+{
+    ct_rng rng = ct_rng_for(81);
+
+    if (!cs_matching_is_here()) {
+        cr_skip_test("built without LEMON");
+    }
+    for (uint32_t n = 2; n <= 48; n += 2) {
+        begin(n, 4096u * (n - 1));
+        ct_scene_arrive(&scene, &rng, 1e-4);
+        set("variant", "matching");
+        set("ties", n % 4 == 0 ? "published" : "newest");
+        double got_s = run().elapsed_s;
+        cr_assert_geq(scene.plan.n_rounds, n - 2 + n - 2 + ceil_log2(n));
+        cr_assert(ct_is_close(got_s, closed_form_s(), 1e-12), "n=%u: %g, not %g", n, got_s,
+                  closed_form_s());
+    }
+}
+
+/* The published round counts, in the result. */
+Test(variants, matching_shows_the_published_rounds)
+{
+    static const uint32_t published[][2] = {{6, 7}, {12, 15}, {24, 27}, {48, 57}, {96, 108}};
+
+    if (!cs_matching_is_here()) {
+        cr_skip_test("built without LEMON");
+    }
+    for (size_t i = 0; i < sizeof published / sizeof published[0]; i++) {
+        uint32_t n = published[i][0];
+        begin(n, 1u << 20);
+        set("variant", "matching");
+        ct_scene_ready(&scene);
+        cr_assert_eq(scene.plan.n_rounds - (n - 2), published[i][1]);
+    }
+}
+
+/* ---- several late ranks ---- */
+
+/* Without alpha, once the others have reduced: rounds / chunks buffers after the arrival. */
+Test(variants, several_late_ranks_take_their_coefficient)
+{
+    static const struct {
+        uint32_t n, late, chunks, rounds;
+    } known[] = {{8, 2, 24, 30},  {8, 2, 96, 114}, {8, 4, 16, 25},  {8, 4, 64, 97},
+                 {16, 2, 14, 19}, {16, 2, 56, 64}, {16, 4, 48, 65}, {16, 8, 32, 54},
+                 {64, 2, 62, 70}, {64, 8, 56, 75}};
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        begin(known[i].n, 4096ull * known[i].chunks);
+        scene.scenario.cluster.fabrics[CS_NIC].alpha_s = 0;
+        arrive(known[i].late, 5 * x_s());
+        set_number("late_ranks", known[i].late);
+        set_number("chunks", known[i].chunks);
+        double coefficient = run().exposed_s / x_s();
+        cr_assert_leq(coefficient, (double)known[i].rounds / known[i].chunks + 1e-9, "%s: %g",
+                      ct_scene_text(&scene), coefficient);
+        cr_assert_geq(coefficient, (known[i].n + known[i].late - 1.0) / known[i].n - 1e-9);
+        cr_assert(isnan(closed_form_s()));
+        cr_assert(value_of("late_ranks") == known[i].late && value_of("chunks") == known[i].chunks);
+    }
+}
+
+/* The second of two late ranks comes `gap` buffers after the first: 1.25 .. 1.125 buffers after it,
+ * 8 ranks, 24 chunks. */
+Test(variants, a_gap_between_late_ranks_is_used)
+{
+    static const double gaps[] = {0, 0.25, 0.5, 0.75, 1, 100};
+    static const double left[] = {1.25, 29 / 24.0, 28 / 24.0, 1.125, 1.125, 1.125};
+
+    for (size_t i = 0; i < sizeof gaps / sizeof gaps[0]; i++) {
+        begin(8, 4096u * 24);
+        scene.scenario.cluster.fabrics[CS_NIC].alpha_s = 0;
+        arrive(2, 5 * x_s());
+        scene.arrival_s[3] = (5 + gaps[i]) * x_s();
+        scene.arrival_s[7] = 0;
+        set("late_ranks", "2");
+        set("chunks", "24");
+        double got = run().exposed_s / x_s();
+        cr_assert_leq(got, left[i] + 1e-9, "gap %g: %g", gaps[i], got);
+        cr_assert_geq(got, fmax(1, (9 - 7 * gaps[i]) / 8) - 1e-9);
+    }
+}
+
+/* Any number of late ranks, any arrivals, sizes that do not divide, GPUs in servers. */
+Test(variants, several_late_ranks_of_any_kind)
+{
+    ct_rng rng = ct_rng_for(82);
+
+    for (uint32_t i = 0; i < 150; i++) {
+        uint32_t n = 2 + ct_below(&rng, 20), late = 1 + ct_below(&rng, n - 1);
+        begin(n, 1 + ct_below(&rng, 1u << ct_below(&rng, 24)));
+        scene.scenario.cluster.gpus_per_server = n % 2 == 0 && i % 3 == 0 ? 2 : 1;
+        ct_scene_arrive(&scene, &rng, ct_uniform(&rng, 1e-6, 1e-2));
+        set_number("late_ranks", late);
+        cs_outcome outcome = run();
+        cr_assert(outcome.verdict.is_correct);
+        cr_assert_eq(value_of("late_ranks"), late);
+    }
+}
+
+/* auto is never behind the baseline and one late rank, by more than the choice can know: here
+ * rounds go in lockstep and chunks are nearly equal. */
+Test(variants, auto_is_the_best_of_all)
+{
+    ct_rng   rng       = ct_rng_for(83);
+    uint32_t chosen[3] = {0};
+
+    for (uint32_t i = 0; i < 60; i++) {
+        uint32_t n = 3 + ct_below(&rng, 14), late = 1 + ct_below(&rng, 3);
+        double   ends[3];
+        late = late < n ? late : n - 1;
+        begin(n, 1ull << (18 + ct_below(&rng, 12)));
+        arrive(late, ct_uniform(&rng, 0, 2) * x_s());
+        for (uint32_t k = 0; k < 3; k++) {
+            cs_options_default(scene.algorithm->options, &scene.options);
+            set("late_ranks", k == 0 ? "auto" : k == 1 ? "1" : "0");
+            set("chunks", "auto");
+            ends[k] = run().elapsed_s;
+            if (k == 0) {
+                chosen[value_of("late_ranks") > 2 ? 2 : value_of("late_ranks")]++;
+            }
+        }
+        cr_assert_leq(ends[0], fmin(ends[1], ends[2]) * 1.002, "%s: %g, %g, %g",
+                      ct_scene_text(&scene), ends[0], ends[1], ends[2]);
+    }
+    cr_assert(chosen[0] > 0 && chosen[1] > 0 && chosen[2] > 0, "%u %u %u", chosen[0], chosen[1],
+              chosen[2]);
+}
+
+/* Nobody is late: the baseline itself runs. */
+Test(variants, none_is_the_baseline)
+{
+    static const char *const baselines[] = {"circulant", "latency_optimal", "merged_rhd", "ring"};
+
+    for (size_t i = 0; i < 4; i++) {
+        for (uint32_t n = 4; n <= 12; n += 4) {
+            ct_scene_set(&scene, baselines[i], CS_ALLREDUCE, n, 1u << 20);
+            double want_s = run().elapsed_s, form_s = closed_form_s();
+            begin(n, 1u << 20);
+            set("late_ranks", "0");
+            set("baseline", baselines[i]);
+            cr_assert_eq(run().elapsed_s, want_s);
+            cr_assert(form_s == closed_form_s() || (isnan(form_s) && isnan(closed_form_s())));
+        }
+    }
+}
+
+/* What check() has resolved resolves to itself. */
+Test(variants, resolved_options_stay)
+{
+    ct_rng rng = ct_rng_for(84);
+
+    for (uint32_t i = 0; i < 40; i++) {
+        begin(3 + ct_below(&rng, 12), 1u << 24);
+        ct_scene_arrive(&scene, &rng, ct_uniform(&rng, 1e-5, 1e-3));
+        set("late_ranks", "auto");
+        ct_scene_ready(&scene);
+        cs_options first  = scene.options;
+        uint32_t   rounds = scene.plan.n_rounds;
+        ct_scene_ready(&scene);
+        cr_assert_eq(memcmp(&first, &scene.options, scene.algorithm->options_bytes), 0);
+        cr_assert_eq(rounds, scene.plan.n_rounds);
+    }
+}
+
+/* ---- what is refused ---- */
+
+static void refused(uint32_t n, const char *key, const char *value, const char *key2,
+                    const char *value2, const char *text)
+{
+    cs_error err = {0};
+
+    begin(n, 4096);
+    set(key, value);
+    if (key2 != NULL) {
+        set(key2, value2);
+    }
+    cs_status status = ct_scene_check(&scene, &err);
+    cr_assert(status == CS_ENOTSUP || status == CS_EINVAL, "%s=%s", key, value);
+    cr_assert_not_null(strstr(err.message, text), "%s", err.message);
+}
+
+Test(variants, what_is_refused_says_why)
+{
+    refused(12, "variant", "paper", NULL, NULL, "power of two, got 12");
+    refused(8, "variant", "paper", "chunks", "20", "n - 1 = 7 chunks, not 20");
+    refused(7, "variant", "matching", NULL, NULL, "even number of at most 512 ranks, got 7");
+    refused(514, "variant", "matching", NULL, NULL, "got 514");
+    refused(8, "late_ranks", "8", NULL, NULL, "8 late ranks of 8; accepted are 0 .. 7 and auto");
+    refused(8, "late_ranks", "2", "chunks", "20", "multiples of 6");
+    refused(8, "late_ranks", "2", "straggler", "3", "a straggler");
+    refused(8, "late_ranks", "2", "variant", "paper", "a variant");
+    refused(8, "late_ranks", "auto", "model", "telephone", "telephone");
+    refused(8, "late_ranks", "3", "entry_barrier_s", "1e-6", "barriers");
+    refused(1500, "late_ranks", "2", NULL, NULL, "at most 1024 ranks, got 1500");
+    refused(7, "late_ranks", "0", "baseline", "merged_rhd", "even number");
+    if (!cs_matching_is_here()) {
+        refused(8, "variant", "matching", NULL, NULL, "liblemon-dev");
+    }
+}
+
+/* Whichever allocation fails, in check() or open(). */
+Test(variants, every_allocation_may_fail)
+{
+    static const char *const cases[][2] = {{"variant", "paper"},
+                                           {"variant", "matching"},
+                                           {"late_ranks", "3"},
+                                           {"late_ranks", "auto"},
+                                           {"late_ranks", "0"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cs_status status = CS_ENOMEM;
+        long      failed = 0;
+        if (i == 1 && !cs_matching_is_here()) {
+            continue;
+        }
+        for (; status != CS_OK; failed++) {
+            void    *state = NULL;
+            cs_error err   = {0};
+            begin(8, 1u << 26);
+            arrive(3, 1.5 * x_s());
+            set(cases[i][0], cases[i][1]);
+            cs_alloc_fail_after(failed);
+            status = ct_scene_check(&scene, &err);
+            if (status == CS_OK) {
+                status = scene.algorithm->open(&scene.scenario, &scene.options, &state, &err);
+            }
+            cs_alloc_fail_after(-1);
+            cr_assert(status == CS_OK || (status == CS_ENOMEM && err.status == CS_ENOMEM),
+                      "%s=%s, allocation %ld: %s", cases[i][0], cases[i][1], failed, err.message);
+            scene.algorithm->close(state);
+        }
+        cr_assert_geq(failed, 2);
+    }
+}
