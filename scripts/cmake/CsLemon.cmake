@@ -26,6 +26,7 @@ function(cs_use_lemon target)
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
       "-O2;$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
     target_include_directories(${target} SYSTEM PRIVATE ${LEMON_INCLUDE_DIR})
+    target_compile_definitions(${target} PRIVATE COLLSIM_HAS_LEMON)
   else()
     target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/algorithms/lemon/matching_missing.c)
   endif()

@@ -91,6 +91,13 @@ static void add_entry(cs_text *text, bool json, size_t index, const char *name, 
     add_member(text, "source", source);
 }
 
+static void list_missing_parts(cs_text *text)
+{
+    for (const cs_missing_part *m = cs_algorithms_missing; m->name != NULL; m++) {
+        cs_text_add(text, "%-18s not here: %s (%s)\n", m->name, m->part, m->missing);
+    }
+}
+
 static void list_algorithms(cs_text *text, bool json)
 {
     for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
@@ -102,6 +109,9 @@ static void list_algorithms(cs_text *text, bool json)
         } else {
             add_options_text(text, a->options);
         }
+    }
+    if (!json) {
+        list_missing_parts(text);
     }
 }
 
