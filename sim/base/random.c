@@ -22,11 +22,16 @@ gsl_rng *cs_random_stream(uint64_t seed, const char *name)
         cs_free(state);
         return NULL;
     }
-    uint64_t hash = cs_mix64(cs_mix64(seed) ^ cs_hash_text(name));
     stream->type  = gsl_rng_mt19937;
     stream->state = state;
-    gsl_rng_set(stream, (unsigned long)((hash ^ hash >> 32) & 0xffffffffu));
+    cs_random_restart(stream, seed, name);
     return stream;
+}
+
+void cs_random_restart(gsl_rng *stream, uint64_t seed, const char *name)
+{
+    uint64_t hash = cs_mix64(cs_mix64(seed) ^ cs_hash_text(name));
+    gsl_rng_set(stream, (unsigned long)((hash ^ hash >> 32) & 0xffffffffu));
 }
 
 uint64_t cs_hash_text(const char *text)

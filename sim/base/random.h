@@ -16,6 +16,15 @@
 /* A new stream; the caller owns it (gsl_rng_free). NULL when out of memory. */
 gsl_rng *cs_random_stream(uint64_t seed, const char *name);
 
+/* Make an existing stream the one of (seed, name), from its begin. */
+void cs_random_restart(gsl_rng *stream, uint64_t seed, const char *name);
+
+/* The next number of the stream, strictly between 0 and 1. */
+static inline double cs_random_uniform(gsl_rng *stream)
+{
+    return ((double)gsl_rng_get(stream) + 0.5) * 0x1p-32;
+}
+
 /* A well-mixed 64-bit word of `x` (splitmix64's finaliser): for hashes, not for sampling. */
 static inline uint64_t cs_mix64(uint64_t x)
 {

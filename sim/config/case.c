@@ -91,11 +91,19 @@ static bool may_skip(const void *context, const char *path)
            cs_axes_above(&config->axes, path, &rest) == NULL;
 }
 
+/* What was set on the command line is relative to the working folder. */
+static const char *file_of(const void *context, const char *path)
+{
+    const cs_config *config = context;
+    return cs_config_override_above(config, path) != NULL ? NULL : config->input;
+}
+
 cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p, cs_error *err)
 {
     cs_case    built   = {0};
-    cs_reading reading = {.arena = &built.arena, .may_skip = may_skip, .context = config};
-    json_t    *tree    = tree_of_point(config, index, &reading.error);
+    cs_reading reading = {
+        .arena = &built.arena, .may_skip = may_skip, .file_of = file_of, .context = config};
+    json_t *tree = tree_of_point(config, index, &reading.error);
 
     if (tree != NULL) {
         cs_read_scenario(&reading, tree, &built);

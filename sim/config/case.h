@@ -5,13 +5,15 @@
 
 #include "base/arena.h"
 #include "cs/algorithm.h"
+#include "cs/arrival_process.h"
 #include "cs/model.h"
 
 /* What cs_config_case() fills. The scenario, its lists and `json` live in the arena and stay
  * valid when the struct is moved. */
 typedef struct cs_case {
     cs_arena            arena;
-    cs_scenario         scenario; /* checked */
+    cs_scenario         scenario; /* checked; its arrivals are those of iteration 0 */
+    cs_arrival_process  arrivals; /* of every iteration; in the arena */
     const cs_algorithm *algorithm;
     cs_options          options; /* of the algorithm, as given */
     const cs_model     *model;

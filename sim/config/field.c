@@ -182,6 +182,32 @@ void cs_read_text(cs_reading *r, const cs_field *parent, const char *key, const 
     }
 }
 
+void cs_read_file_name(cs_reading *r, const cs_field *parent, const char *key, const char **path_p)
+{
+    char        where[CS_PATH_BYTES];
+    const char *name  = NULL;
+    cs_field    field = cs_field_get(parent, key);
+
+    cs_read_text(r, parent, key, &name);
+    if (name == NULL) {
+        return;
+    }
+    cs_field_path(&field, where);
+    const char *file   = r->file_of != NULL ? r->file_of(r->context, where) : NULL;
+    const char *slash  = file != NULL && name[0] != '/' ? strrchr(file, '/') : NULL;
+    size_t      folder = slash != NULL ? (size_t)(slash - file) + 1 : 0;
+    char       *path   = CS_ARENA_NEW(r->arena, char, folder + strlen(name) + 1);
+    if (path == NULL) {
+        CS_REFUSE(r, &field, CS_ENOMEM, "out of memory for the name of a file");
+        return;
+    }
+    if (folder > 0) {
+        memcpy(path, file, folder);
+    }
+    memcpy(path + folder, name, strlen(name) + 1);
+    *path_p = path;
+}
+
 void cs_read_bool(cs_reading *r, const cs_field *parent, const char *key, bool *value_p)
 {
     cs_field field = cs_field_get(parent, key);

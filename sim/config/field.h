@@ -20,6 +20,9 @@ typedef struct cs_reading {
 
     /* May the option at a path be left out if only other plug-ins have it? NULL: never. */
     bool (*may_skip)(const void *context, const char *path);
+    /* The file beside which the relative file name at a path is meant; NULL: the working
+     * folder's. */
+    const char *(*file_of)(const void *context, const char *path);
     const void *context;
 } cs_reading;
 
@@ -59,6 +62,8 @@ size_t cs_read_array(cs_reading *r, const cs_field *field);
 void cs_read_required(cs_reading *r, const cs_field *parent, const char *key);
 
 void cs_read_text(cs_reading *r, const cs_field *parent, const char *key, const char **text_p);
+/* The name of a file, found beside the file in which it stands. */
+void cs_read_file_name(cs_reading *r, const cs_field *parent, const char *key, const char **path_p);
 void cs_read_bool(cs_reading *r, const cs_field *parent, const char *key, bool *value_p);
 /* A whole number in [min, max]. */
 void cs_read_whole(cs_reading *r, const cs_field *parent, const char *key, uint64_t min,

@@ -173,6 +173,6 @@ void cs_read_scenario(cs_reading *r, json_t *tree, cs_case *c)
     cs_read_cluster(r, &root, c->model, &s->cluster);
     cs_read_u32(r, &root, "root", 0, CS_MAX_RANKS - 1, &s->root);
     read_algorithm(r, &root, c);
-    cs_read_arrivals(r, &root, s);
+    cs_read_arrivals(r, &root, c);
     cs_read_faults(r, &root, s);
 }
