@@ -28,6 +28,7 @@ typedef struct cs_command {
     X(bound)           \
     X(whatif)          \
     X(arrivals)        \
+    X(montecarlo)      \
     X(calibrate)       \
     X(list)            \
     X(bench)

@@ -4,6 +4,7 @@
 #define CS_CONFIG_CASE_H
 
 #include "base/arena.h"
+#include "config/montecarlo_json.h"
 #include "cs/algorithm.h"
 #include "cs/arrival_process.h"
 #include "cs/model.h"
@@ -11,15 +12,16 @@
 /* What cs_config_case() fills. The scenario, its lists and `json` live in the arena and stay
  * valid when the struct is moved. */
 typedef struct cs_case {
-    cs_arena            arena;
-    cs_scenario         scenario; /* checked; its arrivals are those of iteration 0 */
-    cs_arrival_process  arrivals; /* of every iteration; in the arena */
-    const cs_algorithm *algorithm;
-    cs_options          options; /* of the algorithm, as given */
-    const cs_model     *model;
-    cs_options          model_options;
-    bool                verify;
-    const char         *json; /* this scenario alone, as given: compact, keys sorted */
+    cs_arena             arena;
+    cs_scenario          scenario; /* checked; its arrivals are those of iteration 0 */
+    cs_arrival_process   arrivals; /* of every iteration; in the arena */
+    cs_prediction_policy policy;
+    const cs_algorithm  *algorithm;
+    cs_options           options; /* of the algorithm, as given */
+    const cs_model      *model;
+    cs_options           model_options;
+    bool                 verify;
+    const char          *json; /* this scenario alone, as given: compact, keys sorted */
 } cs_case;
 
 /* Free what the case owns; `{0}` is allowed. */

@@ -58,6 +58,13 @@ CS_API bool cs_config_has(const cs_config *config, const char *path);
  * configurations that were read from the same file and set in the same way. 0: out of memory. */
 CS_API uint64_t cs_config_fingerprint(const cs_config *config);
 
+/* The scenario that `index` is compared with: it takes every axis of the algorithm, of its options
+ * and of "montecarlo" at its first value, and agrees with `index` on all others. `algorithm`:
+ * where the axis of the algorithms has that name instead; CS_EINVAL where no scenario has. */
+CS_API CS_MUST_CHECK cs_status cs_config_baseline(const cs_config *config, size_t index,
+                                                  const char *algorithm, size_t *baseline_p,
+                                                  cs_error *err);
+
 /* The value of the keys "name" and "description", or NULL. Valid until the configuration
  * changes. */
 CS_API const char *cs_config_text(const cs_config *config, const char *key);

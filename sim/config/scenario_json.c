@@ -9,8 +9,9 @@
 #define MAX_SEED      ((uint64_t)1 << 53)
 
 const char *const cs_scenario_keys[] = {
-    "name",    "description", "collective", "root", "algorithm", "bytes",       "model",
-    "cluster", "arrivals",    "faults",     "seed", "verify",    "calibration", "sweep",
+    "name",  "description", "collective",  "root",       "algorithm",
+    "bytes", "model",       "cluster",     "arrivals",   "faults",
+    "seed",  "verify",      "calibration", "montecarlo", "sweep",
 };
 const size_t cs_n_scenario_keys = sizeof cs_scenario_keys / sizeof cs_scenario_keys[0];
 
@@ -174,5 +175,6 @@ void cs_read_scenario(cs_reading *r, json_t *tree, cs_case *c)
     cs_read_u32(r, &root, "root", 0, CS_MAX_RANKS - 1, &s->root);
     read_algorithm(r, &root, c);
     cs_read_arrivals(r, &root, c);
+    cs_read_montecarlo(r, &root, c);
     cs_read_faults(r, &root, s);
 }

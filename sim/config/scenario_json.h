@@ -19,6 +19,7 @@ void cs_read_scenario(cs_reading *r, json_t *tree, cs_case *c);
 void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
                      cs_cluster *cluster);
 void cs_read_arrivals(cs_reading *r, const cs_field *root, cs_case *c);
+void cs_read_montecarlo(cs_reading *r, const cs_field *root, cs_case *c);
 /* One distribution of delays: a time, or {"name": .., ..}. */
 void cs_read_distribution(cs_reading *r, const cs_field *field, cs_distribution *d);
 void cs_read_faults(cs_reading *r, const cs_field *root, cs_scenario *scenario);

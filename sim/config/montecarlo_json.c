@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The key "montecarlo": see config/montecarlo_json.h.
+ *
+ *   "montecarlo": {"prediction": "static", "presumed": 0, "agreement": "20us",
+ *                  "fallback": "ring"}
+ */
+#include "config/montecarlo_json.h"
+
+#include "config/scenario_json.h"
+
+#include <string.h>
+
+#define COUNT(list)     (sizeof(list) / sizeof(list)[0])
+#define MAX_AGREEMENT_S 1e3
+
+static const char *const policy_keys[] = {"prediction", "presumed", "agreement", "fallback"};
+
+static const char *const prediction_names[] = {
+#define X(id, name, summary) [CS_PREDICTION_##id] = name,
+    CS_PREDICTION_MAP(X)
+#undef X
+};
+
+const char *cs_prediction_name(cs_prediction prediction)
+{
+    return prediction_names[prediction];
+}
+
+/* The option `straggler`: CS_AUTO where it names no rank, or is none of the algorithm's. */
+static uint32_t straggler_option(const cs_case *c)
+{
+    for (const cs_option *row = c->algorithm->options; row != NULL && row->name != NULL; row++) {
+        if (strcmp(row->name, "straggler") == 0 && row->type == CS_OPT_U32) {
+            uint32_t rank;
+            memcpy(&rank, c->options.bytes + row->offset, sizeof rank);
+            return rank;
+        }
+    }
+    return CS_AUTO;
+}
+
+/* In this order: "presumed", the option `straggler`, the arrivals' own straggler. */
+static void read_presumed(cs_reading *r, const cs_field *field, const cs_case *c,
+                          cs_prediction_policy *policy)
+{
+    cs_field presumed = cs_field_get(field, "presumed"), prediction;
+    uint32_t option   = straggler_option(c);
+    bool     takes_one =
+        policy->prediction == CS_PREDICTION_STATIC || policy->prediction == CS_PREDICTION_PREVIOUS;
+
+    prediction       = cs_field_get(field, "prediction");
+    policy->presumed = option;
+    if (option == CS_AUTO && c->arrivals.has_straggler) {
+        policy->presumed = c->arrivals.straggler.rank;
+    }
+    cs_read_u32(r, field, "presumed", 0, c->scenario.cluster.n_ranks - 1, &policy->presumed);
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    if (presumed.node != NULL && !takes_one) {
+        CS_REFUSE(r, &presumed, CS_EINVAL, "goes with the prediction static or previous");
+    } else if (presumed.node != NULL && option != CS_AUTO && option != policy->presumed) {
+        CS_REFUSE(r, &presumed, CS_EINVAL, "is rank %u, but the option 'straggler' says rank %u",
+                  policy->presumed, option);
+    } else if (policy->prediction == CS_PREDICTION_STATIC &&
+               policy->presumed >= c->scenario.cluster.n_ranks) {
+        CS_REFUSE(r, &prediction, CS_EINVAL,
+                  "static needs a rank: accepted are 'presumed', the option 'straggler' of the "
+                  "algorithm, or the 'rank' of arrivals.straggler");
+    } else if (prediction.node != NULL && policy->prediction != CS_PREDICTION_STATIC &&
+               option != CS_AUTO) {
+        CS_REFUSE(r, &prediction, CS_EINVAL,
+                  "the option 'straggler' names rank %u: accepted is static, or no rank there",
+                  option);
+    }
+    policy->presumed = policy->presumed < c->scenario.cluster.n_ranks ? policy->presumed : 0;
+}
+
+static void read_fallback(cs_reading *r, const cs_field *field, cs_prediction_policy *policy)
+{
+    const char *name     = "none";
+    cs_field    fallback = cs_field_get(field, "fallback");
+    cs_error    wrong    = {0};
+
+    cs_read_text(r, field, "fallback", &name);
+    if (cs_reading_failed(r) || strcmp(name, "none") == 0) {
+        return;
+    }
+    if (cs_algorithm_find(name, &policy->fallback, &wrong) != CS_OK) {
+        CS_REFUSE(r, &fallback, wrong.status, "%s", wrong.message);
+    }
+}
+
+void cs_read_montecarlo(cs_reading *r, const cs_field *root, cs_case *c)
+{
+    cs_field              field      = cs_field_get(root, "montecarlo");
+    cs_field              agreement  = cs_field_get(&field, "agreement");
+    cs_prediction_policy *policy     = &c->policy;
+    size_t                prediction = CS_PREDICTION_ORACLE;
+
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    if (straggler_option(c) != CS_AUTO) {
+        prediction = CS_PREDICTION_STATIC;
+    }
+    if (field.node != NULL && !cs_read_object(r, &field, policy_keys, COUNT(policy_keys))) {
+        return;
+    }
+    cs_read_word(r, &field, "prediction", prediction_names, COUNT(prediction_names), &prediction);
+    policy->prediction = (cs_prediction)prediction;
+    read_presumed(r, &field, c, policy);
+    cs_read_time(r, &field, "agreement", &policy->agreement_s);
+    if (!cs_reading_failed(r) &&
+        !(policy->agreement_s >= 0 && policy->agreement_s <= MAX_AGREEMENT_S)) {
+        CS_REFUSE(r, &agreement, CS_EINVAL, "%.15g s is outside [0 s, %.15g s]",
+                  policy->agreement_s, MAX_AGREEMENT_S);
+    }
+    read_fallback(r, &field, policy);
+}

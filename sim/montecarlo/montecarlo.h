@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* montecarlo/montecarlo.h -- every scenario of a config over many iterations with random arrivals.
+ *
+ * All scenarios with the same arrivals, seed and ranks see the same arrivals in iteration i (common
+ * random numbers), so that differences between algorithms are taken pair by pair and are sharp.
+ * The unit of work is one scenario: cs_montecarlo_case(). Rows depend on the config and on
+ * the options that are marked (*) alone: not on the number of jobs, nor on how often the program
+ * was killed and run again.
+ */
+#ifndef CS_MONTECARLO_H
+#define CS_MONTECARLO_H
+
+#include "config/config.h"
+#include "results/montecarlo_row.h"
+
+#include <signal.h>
+
+enum { CS_MONTECARLO_MAX_CASES = 100000 };
+
+typedef struct cs_montecarlo_options {
+    size_t      iterations;  /* (*) per scenario, 1 .. CS_MAX_ITERATIONS */
+    cs_sampling sampling;    /* (*) */
+    double      confidence;  /* (*) of all intervals, in (0, 1) */
+    const char *baseline;    /* (*) algorithm; NULL: the first of the config */
+    bool        is_replayed; /* (*) never use a closed form */
+    bool        is_verified; /* (*) replay and verify every iteration, not the first alone */
+    unsigned    jobs;        /* threads; 0 and 1: the calling thread alone */
+    const char *path;        /* of the file of results; NULL: none is kept */
+
+    /* Called by the calling thread from time to time; iterations of all scenarios. NULL: never. */
+    void (*progress)(void *user, uint64_t done, uint64_t total);
+    void *user;
+    /* When it becomes true, no block of iterations is begun any more. NULL: never. */
+    const volatile sig_atomic_t *stop;
+} cs_montecarlo_options;
+
+typedef struct cs_montecarlo_report {
+    cs_montecarlo_row *rows; /* in the order of the config's scenarios; owned */
+    size_t             n_rows;
+    size_t             total;       /* scenarios of the config */
+    size_t             done_before; /* of these, found in the file */
+    size_t             run;         /* of these, run now */
+    size_t             failed;      /* rows with an error */
+    bool               is_stopped;  /* by *stop: done_before + run < total */
+} cs_montecarlo_report;
+
+typedef struct cs_montecarlo cs_montecarlo;
+
+/* `config` and `options` are borrowed. CS_EINVAL for options out of range, too many scenarios or
+ * a baseline that there is not. */
+CS_API CS_MUST_CHECK cs_status cs_montecarlo_open(const cs_config             *config,
+                                                  const cs_montecarlo_options *options,
+                                                  cs_montecarlo **montecarlo_p, cs_error *err);
+/* NULL is allowed. */
+CS_API void cs_montecarlo_close(cs_montecarlo *montecarlo);
+
+/* What row `index` depends on, as JSON: the key of the store. The caller owns the text. */
+CS_API CS_MUST_CHECK cs_status cs_montecarlo_key(const cs_montecarlo *montecarlo, size_t index,
+                                                 cs_text *text, cs_error *err);
+
+/* Run scenario `index`. A scenario that cannot be run is a row with an error; CS_ENOMEM, CS_EIO and
+ * what cs_config_case() refuses are errors of this function. The caller owns the row. *stopped_p:
+ * *stop came first, there is no row. Needs up to 36 bytes an iteration. The samples of the last
+ * baseline are kept, so that scenarios with the same one are best run one after the other. */
+CS_API CS_MUST_CHECK cs_status cs_montecarlo_case(cs_montecarlo *montecarlo, size_t index,
+                                                  cs_montecarlo_row *row_p, bool *stopped_p,
+                                                  cs_error *err);
+
+/* All scenarios; what the file holds is not run again. On failure the file keeps what was
+ * finished, and *report_p is left alone; on CS_OK the caller owns it. */
+CS_API CS_MUST_CHECK cs_status cs_montecarlo_run(const cs_config             *config,
+                                                 const cs_montecarlo_options *options,
+                                                 cs_montecarlo_report *report_p, cs_error *err);
+
+/* `{0}` is allowed. */
+CS_API void cs_montecarlo_report_free(cs_montecarlo_report *report);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* montecarlo/samples.h -- every iteration of one scenario, over threads.
+ *
+ * Iterations are taken in blocks, one at a time by whichever thread is free; sample i depends on i
+ * alone, so the samples are the same bits for any number of threads.
+ */
+#ifndef CS_MONTECARLO_SAMPLES_H
+#define CS_MONTECARLO_SAMPLES_H
+
+#include "config/case.h"
+
+#include <signal.h>
+
+typedef struct cs_sampling_request {
+    size_t      iterations;
+    unsigned    jobs; /* threads; 0 and 1: the calling thread alone */
+    cs_sampling sampling;
+    bool        is_replayed, is_verified; /* see cs_trials */
+
+    /* Called by the calling thread after each of its blocks; NULL: never. */
+    void (*progress)(void *user, size_t iterations_done);
+    void *user;
+    /* When it becomes true, no block is begun any more. NULL: never. */
+    const volatile sig_atomic_t *stop;
+} cs_sampling_request;
+
+/* `{0}` is empty. */
+typedef struct cs_samples {
+    size_t   n;
+    double  *elapsed_s, *exposed_s; /* [n]; owned */
+    bool     presumes;              /* the algorithm presumes a late rank */
+    uint64_t n_hits, n_fallbacks, n_replays;
+    size_t   n_groups;   /* for confidence intervals, see montecarlo/statistics.h */
+    bool     is_stopped; /* by *stop: nothing of this is of use */
+} cs_samples;
+
+/* Prove the first iteration (cs_trial_prove), then sample all. The caller owns the samples
+ * (cs_samples_free) on CS_OK. 16 bytes an iteration, and 4 where there are stragglers. */
+CS_API CS_MUST_CHECK cs_status cs_samples_draw(const cs_case *c, const cs_sampling_request *request,
+                                               cs_samples *samples_p, cs_error *err);
+
+/* `{0}` is allowed. */
+CS_API void cs_samples_free(cs_samples *samples);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rows of many iterations as JSON, CSV and a table; the first two from CS_MONTECARLO_MAP alone. */
+#include "results/montecarlo_row.h"
+
+#include "base/alloc.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+void cs_montecarlo_row_free(cs_montecarlo_row *row)
+{
+    cs_free(row->scenario);
+    *row = (cs_montecarlo_row){0};
+}
+
+static void json_TEXT(cs_text *text, const char *value)
+{
+    cs_text_add_json_string(text, value[0] != '\0' ? value : NULL);
+}
+
+static void json_COUNT(cs_text *text, uint64_t value)
+{
+    cs_text_add(text, "%" PRIu64, value);
+}
+
+static void json_REAL(cs_text *text, double value)
+{
+    cs_text_add_number(text, value);
+}
+
+static void json_BOOL(cs_text *text, bool value)
+{
+    cs_text_add(text, "%s", value ? "true" : "false");
+}
+
+static void add_json(cs_text *text, const cs_montecarlo_row *row)
+{
+    cs_text_add(text, "{");
+#define X(type, key)                     \
+    cs_text_add(text, "\"" #key "\": "); \
+    json_##type(text, row->key);         \
+    cs_text_add(text, ", ");
+    CS_MONTECARLO_MAP(X)
+#undef X
+    cs_text_add(text, "\"scenario\": %s", row->scenario);
+    if (row->error[0] != '\0') {
+        cs_text_add(text, ", \"error\": ");
+        cs_text_add_json_string(text, row->error);
+    }
+    cs_text_add(text, "}");
+}
+
+void cs_montecarlo_json(cs_text *text, const cs_montecarlo_row *rows, size_t n)
+{
+    cs_text_add(text, "[");
+    for (size_t i = 0; i < n; i++) {
+        cs_text_add(text, i == 0 ? "\n" : ",\n");
+        add_json(text, &rows[i]);
+    }
+    cs_text_add(text, "\n]\n");
+}
+
+static void csv_TEXT(cs_text *text, const char *value)
+{
+    cs_text_add_csv_field(text, value);
+}
+
+static void csv_REAL(cs_text *text, double value)
+{
+    if (isfinite(value)) {
+        cs_text_add_number(text, value);
+    }
+}
+
+#define csv_COUNT json_COUNT
+#define csv_BOOL  json_BOOL
+
+void cs_montecarlo_csv(cs_text *text, const cs_montecarlo_row *rows, size_t n)
+{
+#define X(type, key) #key ","
+    cs_text_add(text, "%s", CS_MONTECARLO_MAP(X) "scenario,error\n");
+#undef X
+    for (size_t i = 0; i < n; i++) {
+        const cs_montecarlo_row *row = &rows[i];
+#define X(type, key)            \
+    csv_##type(text, row->key); \
+    cs_text_add(text, ",");
+        CS_MONTECARLO_MAP(X)
+#undef X
+        cs_text_add_csv_field(text, row->scenario);
+        cs_text_add(text, ",");
+        cs_text_add_csv_field(text, row->error);
+        cs_text_add(text, "\n");
+    }
+}
+
+/* A number in a column, or "-". */
+static void add_column(cs_text *text, int width, int digits, double value)
+{
+    if (isfinite(value)) {
+        cs_text_add(text, " %*.*f", width, digits, value);
+    } else {
+        cs_text_add(text, " %*s", width, "-");
+    }
+}
+
+static void add_line(cs_text *text, const cs_montecarlo_row *row)
+{
+    cs_text_add(text, "%-12s %-9s %6" PRIu64 " %12" PRIu64, row->algorithm, row->prediction,
+                row->ranks, row->bytes);
+    if (row->error[0] != '\0') {
+        cs_text_add(text, "  %s\n", row->error);
+        return;
+    }
+    add_column(text, 11, 2, row->exposed_mean_s * 1e6);
+    add_column(text, 9, 2, (row->exposed_mean_high_s - row->exposed_mean_low_s) / 2 * 1e6);
+    add_column(text, 11, 2, row->exposed_p50_s * 1e6);
+    add_column(text, 11, 2, row->exposed_p95_s * 1e6);
+    add_column(text, 11, 2, row->exposed_p99_s * 1e6);
+    add_column(text, 11, 2, row->saved_mean_s * 1e6);
+    add_column(text, 9, 2, (row->saved_mean_high_s - row->saved_mean_low_s) / 2 * 1e6);
+    add_column(text, 8, 3, row->speedup);
+    add_column(text, 6, 1, row->win_ratio * 100);
+    add_column(text, 6, 1, row->hit_ratio * 100);
+    cs_text_add(text, "\n");
+}
+
+/* What holds for all rows. */
+static void add_head(cs_text *text, const cs_montecarlo_row *row)
+{
+    cs_text_add(text, "# %" PRIu64 " iterations (%s), exposed time in us; +-: %.4g %% intervals\n",
+                row->iterations, row->sampling, row->confidence * 100);
+    cs_text_add(text, "# saved: exposed time of the baseline less the own one, in the same "
+                      "iteration; hits: the presumed rank was last\n");
+    cs_text_add(text, "%-12s %-9s %6s %12s %11s %9s %11s %11s %11s %11s %9s %8s %6s %6s\n",
+                "# algorithm", "presumes", "ranks", "bytes", "mean", "+-", "p50", "p95", "p99",
+                "saved", "+-", "speedup", "wins%", "hits%");
+}
+
+void cs_montecarlo_table(cs_text *text, const cs_montecarlo_row *rows, size_t n)
+{
+    if (n > 0) {
+        add_head(text, &rows[0]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        add_line(text, &rows[i]);
+    }
+}
