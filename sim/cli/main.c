@@ -25,7 +25,7 @@ static int print_usage(void)
                 "How long a collective takes when a GPU is late or a NIC is broken, how far that "
                 "is from the\nbest possible, and which schedule should run instead.\n\n");
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        cs_text_add(&text, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+        cs_text_add(&text, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
     }
     cs_text_add(&text, "\n'collsim COMMAND --help' shows a command's options; 'man collsim' has "
                        "more.\n");
