@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Exposed times are differences of elapsed times: what is less than this part of them is none. */
+#define ROUNDING 1e-12
+
 static cs_status check_options(const cs_config *config, const cs_montecarlo_options *options,
                                cs_error *err)
 {
@@ -238,8 +241,9 @@ static void compare(const cs_montecarlo *m, const cs_samples *s, double *scratch
     cs_spread spread;
 
     for (size_t i = 0; i < s->n; i++) {
-        s->elapsed_s[i] = base[i] - s->exposed_s[i]; /* the elapsed times are done with */
-        wins += s->elapsed_s[i] > 0;
+        double saved_s = base[i] - s->exposed_s[i];
+        wins += saved_s > ROUNDING * s->elapsed_s[i];
+        s->elapsed_s[i] = saved_s; /* the elapsed times are done with */
     }
     cs_spread_of(s->elapsed_s, s->n, groups, m->options->confidence, scratch, &spread);
     PUT_ESTIMATE(row, saved_mean, spread.mean);

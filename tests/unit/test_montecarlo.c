@@ -292,7 +292,7 @@ Test(montecarlo, published_gains_come_out)
                                      {"\"4GiB\"", {1.66, 2.89, 3.36, 3.83}, 25.1},
                                      {"\"6GiB\"", {-1.16, 0.07, 0.55, 1.02}, 37.6}};
     cs_config            *config  = base_config("ring");
-    cs_montecarlo_options options = options_of(20000, 2);
+    cs_montecarlo_options options = options_of(8000, 2);
 
     set(config, "sweep.algorithm.name", "[\"ring\", \"stragglar\"]");
     for (int i = 0; i < 4; i++) {
@@ -311,7 +311,7 @@ Test(montecarlo, published_gains_come_out)
             cr_expect_float_eq(row->saved_mean_s * 1e3, rows[i].gain_ms[j], 2 * half + 0.005,
                                "%s, p = %g: %g +- %g ms", rows[i].bytes, persistences[j],
                                row->saved_mean_s * 1e3, half);
-            cr_expect_float_eq(row->hit_ratio, persistences[j], 0.01);
+            cr_expect_float_eq(row->hit_ratio, persistences[j], 0.02);
             cs_montecarlo_report_free(&report);
         }
     }
@@ -327,7 +327,7 @@ Test(montecarlo, published_break_even_persistences_come_out)
         double      break_even;
     } rows[] = {{"\"1GiB\"", 0.457}, {"\"2GiB\"", 0.457}, {"\"4GiB\"", 0.595}, {"\"6GiB\"", 0.892}};
     cs_config            *config  = base_config("ring");
-    cs_montecarlo_options options = options_of(40000, 2);
+    cs_montecarlo_options options = options_of(4000, 2);
 
     set(config, "sweep.algorithm.name", "[\"ring\", \"stragglar\"]");
     set(config, "montecarlo.prediction", "\"static\"");
@@ -485,7 +485,7 @@ Test(montecarlo, any_number_of_jobs_gives_the_same_bits)
 
     for (cs_sampling sampling = 0; sampling < CS_SAMPLING_COUNT; sampling++) {
         cs_config            *config  = random_config();
-        cs_montecarlo_options options = options_of(3000, 1);
+        cs_montecarlo_options options = options_of(1500, 1);
         set(config, "sweep.montecarlo.prediction", "[\"static\", \"previous\", \"dynamic\"]");
         options.sampling = sampling;
         cs_text want     = json_of_run(config, &options);
