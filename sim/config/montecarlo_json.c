@@ -13,6 +13,8 @@
 #define COUNT(list)     (sizeof(list) / sizeof(list)[0])
 #define MAX_AGREEMENT_S 1e3
 
+_Static_assert(CS_AUTO == CS_ANY_RANK, "no rank is written in one way");
+
 static const char *const policy_keys[] = {"prediction", "presumed", "agreement", "fallback"};
 
 static const char *const prediction_names[] = {
@@ -39,7 +41,8 @@ static uint32_t straggler_option(const cs_case *c)
     return CS_AUTO;
 }
 
-/* In this order: "presumed", the option `straggler`, the arrivals' own straggler. */
+/* In this order: "presumed", the option `straggler` (which the algorithm checks), the arrivals' own
+ * straggler. */
 static void read_presumed(cs_reading *r, const cs_field *field, const cs_case *c,
                           cs_prediction_policy *policy)
 {
@@ -62,8 +65,7 @@ static void read_presumed(cs_reading *r, const cs_field *field, const cs_case *c
     } else if (presumed.node != NULL && option != CS_AUTO && option != policy->presumed) {
         CS_REFUSE(r, &presumed, CS_EINVAL, "is rank %u, but the option 'straggler' says rank %u",
                   policy->presumed, option);
-    } else if (policy->prediction == CS_PREDICTION_STATIC &&
-               policy->presumed >= c->scenario.cluster.n_ranks) {
+    } else if (policy->prediction == CS_PREDICTION_STATIC && policy->presumed == CS_AUTO) {
         CS_REFUSE(r, &prediction, CS_EINVAL,
                   "static needs a rank: accepted are 'presumed', the option 'straggler' of the "
                   "algorithm, or the 'rank' of arrivals.straggler");
@@ -73,7 +75,7 @@ static void read_presumed(cs_reading *r, const cs_field *field, const cs_case *c
                   "the option 'straggler' names rank %u: accepted is static, or no rank there",
                   option);
     }
-    policy->presumed = policy->presumed < c->scenario.cluster.n_ranks ? policy->presumed : 0;
+    policy->presumed = policy->presumed == CS_AUTO ? 0 : policy->presumed;
 }
 
 static void read_fallback(cs_reading *r, const cs_field *field, cs_prediction_policy *policy)

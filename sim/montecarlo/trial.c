@@ -68,6 +68,32 @@ static cs_status resolve(attempt *a, cs_error *err)
     return a->algorithm->check(&a->scenario, &a->options, &a->plan, err);
 }
 
+static void begin_attempt(attempt *a, const cs_case *c, const double *arrival_s)
+{
+    a->c                  = c;
+    a->scenario           = c->scenario;
+    a->scenario.arrival_s = arrival_s;
+    a->algorithm          = c->algorithm;
+    memset(&a->options, 0, sizeof a->options);
+    memcpy(&a->options, &c->options, c->algorithm->options_bytes);
+}
+
+/* Everything that the scenario can be refused for, with the options as they were given. */
+static cs_status check_once(const cs_case *c, cs_error *err)
+{
+    attempt   a;
+    cs_status status = cs_scenario_check(&c->scenario, err);
+
+    if (status == CS_OK && c->model->check != NULL) {
+        status = c->model->check(&c->scenario, &c->model_options, err);
+    }
+    if (status == CS_OK) {
+        begin_attempt(&a, c, c->scenario.arrival_s);
+        status = resolve(&a, err);
+    }
+    return status;
+}
+
 /* The time of the fallback when all ranks are there. */
 static cs_status time_fallback(cs_trials *trials, cs_error *err)
 {
@@ -95,11 +121,8 @@ cs_status cs_trials_open(const cs_case *c, bool is_replayed, bool is_verified, c
                         .is_verified = is_verified,
                         .fallback_s  = (double)NAN};
     bool      agrees = c->policy.prediction == CS_PREDICTION_DYNAMIC || c->policy.fallback != NULL;
-    cs_status status = cs_scenario_check(&c->scenario, err);
+    cs_status status = check_once(c, err);
 
-    if (status == CS_OK && c->model->check != NULL) {
-        status = c->model->check(&c->scenario, &c->model_options, err);
-    }
     if (status != CS_OK) {
         return status;
     }
@@ -166,14 +189,7 @@ static void set_barrier(const cs_trials *trials, attempt *a)
 static bool prepare(const cs_trials *trials, const double *arrival_s, uint32_t previous, attempt *a,
                     cs_trial *trial_p)
 {
-    const cs_case *c = trials->c;
-
-    a->c                  = c;
-    a->scenario           = c->scenario;
-    a->scenario.arrival_s = arrival_s;
-    a->algorithm          = c->algorithm;
-    memset(&a->options, 0, sizeof a->options);
-    memcpy(&a->options, &c->options, c->algorithm->options_bytes);
+    begin_attempt(a, trials->c, arrival_s);
     *trial_p = (cs_trial){0};
     if (trials->straggler == NULL) {
         return false;
