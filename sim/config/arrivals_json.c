@@ -7,9 +7,13 @@
  *                "trace": {"path": "arrivals.csv", "pick": "resample"}}
  */
 #include "base/alloc.h"
+#include "base/random.h"
 #include "config/scenario_json.h"
+#include "config/trace_cache.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
@@ -17,6 +21,8 @@
 
 static const char *const arrivals_keys[]  = {"late", "distribution", "straggler", "trace"};
 static const char *const late_keys[]      = {"rank", "delay"};
+static const char *const trace_keys[]     = {"path", "pick", "fingerprint"};
+static const char *const pick_words[]     = {"in-order", "resample"};
 static const char *const straggler_keys[] = {"rank", "persistence", "correlation", "delay"};
 
 static void read_late(cs_reading *r, const cs_field *item, double *delay_s, uint32_t n_ranks)
@@ -102,6 +108,85 @@ static void read_straggler(cs_reading *r, const cs_field *arrivals, uint32_t n_r
     process->has_straggler = true;
 }
 
+/* A hash of the arrivals' bits. */
+static void fingerprint_of(const cs_arrival_trace *trace, char text[17])
+{
+    uint64_t hash = cs_mix64(trace->n_ranks);
+
+    for (size_t i = 0; i < trace->n_calls * trace->n_ranks; i++) {
+        uint64_t bits;
+        memcpy(&bits, &trace->arrival_s[i], sizeof bits);
+        hash = cs_mix64(hash ^ bits);
+    }
+    (void)snprintf(text, 17, "%016" PRIx64, hash);
+}
+
+static void keep_fingerprint(cs_reading *r, const cs_field *parent, const cs_arrival_trace *trace)
+{
+    char        text[17];
+    const char *given = NULL;
+    cs_field    field = cs_field_get(parent, "fingerprint");
+
+    fingerprint_of(trace, text);
+    cs_read_text(r, parent, "fingerprint", &given);
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    if (given != NULL && strcmp(given, text) != 0) {
+        CS_REFUSE(r, &field, CS_EINVAL,
+                  "is '%.40s', but the file holds other arrivals: theirs is %s", given, text);
+    } else if (json_object_set_new(parent->node, "fingerprint", json_string(text)) != 0) {
+        CS_REFUSE(r, parent, CS_ENOMEM, "out of memory for a trace");
+    }
+}
+
+const cs_arrival_trace *cs_read_trace(cs_reading *r, const cs_field *parent, const char *key)
+{
+    const cs_arrival_trace *trace = NULL;
+    const char             *path  = NULL;
+
+    cs_read_required(r, parent, key);
+    cs_read_file_names(r, parent, key, &path);
+    if (cs_reading_failed(r) || cs_trace_cache_get(r->traces, path, &trace, &r->error) != CS_OK) {
+        return NULL;
+    }
+    keep_fingerprint(r, parent, trace);
+    return cs_reading_failed(r) ? NULL : trace;
+}
+
+/* A copy: the case may live longer than the configuration. */
+static void read_measured(cs_reading *r, const cs_field *arrivals, uint32_t n_ranks,
+                          cs_arrival_process *process)
+{
+    cs_field field = cs_field_get(arrivals, "trace"), path;
+    size_t   pick  = 0;
+
+    if (!cs_read_object(r, &field, trace_keys, COUNT(trace_keys))) {
+        return;
+    }
+    cs_read_word(r, &field, "pick", pick_words, COUNT(pick_words), &pick);
+    const cs_arrival_trace *trace = cs_read_trace(r, &field, "path");
+    if (trace == NULL) {
+        return;
+    }
+    path = cs_field_get(&field, "path");
+    if (trace->n_ranks != n_ranks) {
+        CS_REFUSE(r, &path, CS_EINVAL, "holds arrivals of %u ranks, the cluster has %u",
+                  trace->n_ranks, n_ranks);
+        return;
+    }
+    size_t  count = trace->n_calls * n_ranks;
+    double *copy  = CS_ARENA_NEW(r->arena, double, count);
+    if (copy == NULL) {
+        CS_REFUSE(r, &field, CS_ENOMEM, "out of memory for a trace");
+        return;
+    }
+    memcpy(copy, trace->arrival_s, count * sizeof *copy);
+    process->trace =
+        (cs_arrival_trace){.n_ranks = n_ranks, .n_calls = trace->n_calls, .arrival_s = copy};
+    process->resamples = pick == 1;
+}
+
 /* Iteration 0 into the scenario; NULL where all arrive together. */
 static void draw_first(cs_reading *r, const cs_field *arrivals, cs_case *c)
 {
@@ -145,6 +230,7 @@ void cs_read_arrivals(cs_reading *r, const cs_field *root, cs_case *c)
         c->arrivals.has_distribution = true;
     }
     read_straggler(r, &arrivals, n, &c->arrivals);
+    read_measured(r, &arrivals, n, &c->arrivals);
     if (!cs_reading_failed(r)) {
         draw_first(r, &arrivals, c);
     }

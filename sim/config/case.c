@@ -101,9 +101,12 @@ static const char *file_of(const void *context, const char *path)
 cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p, cs_error *err)
 {
     cs_case    built   = {0};
-    cs_reading reading = {
-        .arena = &built.arena, .may_skip = may_skip, .file_of = file_of, .context = config};
-    json_t *tree = tree_of_point(config, index, &reading.error);
+    cs_reading reading = {.arena    = &built.arena,
+                          .may_skip = may_skip,
+                          .file_of  = file_of,
+                          .traces   = config->traces,
+                          .context  = config};
+    json_t    *tree    = tree_of_point(config, index, &reading.error);
 
     if (tree != NULL) {
         cs_read_scenario(&reading, tree, &built);

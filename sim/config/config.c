@@ -29,9 +29,10 @@ cs_status cs_config_new(cs_config **config_p, cs_error *err)
     if (config == NULL) {
         return no_memory(err);
     }
-    config->tree = json_object();
-    if (config->tree == NULL) {
-        cs_free(config);
+    config->tree   = json_object();
+    config->traces = cs_trace_cache_new();
+    if (config->tree == NULL || config->traces == NULL) {
+        cs_config_free(config);
         return no_memory(err);
     }
     *config_p = config;
@@ -51,6 +52,7 @@ void cs_config_free(cs_config *config)
     cs_axes_free(&config->axes);
     json_decref(config->tree);
     cs_calibration_free(config->calibration);
+    cs_trace_cache_free(config->traces);
     cs_free(config->text);
     cs_free(config->input);
     cs_free(config);

@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "config/field.h"
 #include "config/sweep_axes.h"
+#include "config/trace_cache.h"
 #include "traces/calibration.h"
 
 /* A path that was set after loading, and by what. */
@@ -23,6 +24,7 @@ struct cs_config {
     cs_override    *overrides; /* in the order in which they were set */
     size_t          n_overrides;
     cs_calibration *calibration; /* of the key "calibration", or NULL */
+    cs_trace_cache *traces;
 };
 
 /* Who is to blame for the value at the path `from->where`? Copy the error to `err` with the

@@ -35,7 +35,7 @@ static const char *const parameters[CS_DISTRIBUTION_COUNT][4] = {
     [CS_DISTRIBUTION_GAMMA]       = {"mean", "stddev", "scale", "shape"},
     [CS_DISTRIBUTION_WEIBULL]     = {"mean", "shape", "scale", "shape"},
     [CS_DISTRIBUTION_PARETO]      = {"mean", "shape", "scale", "shape"},
-    [CS_DISTRIBUTION_EMPIRICAL]   = {"values"},
+    [CS_DISTRIBUTION_EMPIRICAL]   = {"values", "trace", "fingerprint"},
 };
 
 static bool is_there(const cs_field *field, const char *key)
@@ -181,30 +181,63 @@ static double read_value(cs_reading *r, const cs_field *item)
     return delay_s;
 }
 
-static void read_empirical(cs_reading *r, const cs_field *field, cs_distribution *d)
+/* Where the delays go; NULL (refused) without memory. */
+static double *new_values(cs_reading *r, const cs_field *field, size_t count, cs_distribution *d)
 {
-    cs_field list = cs_field_get(field, "values");
+    double *value_s = CS_ARENA_NEW(r->arena, double, count);
 
-    cs_read_required(r, field, "values");
-    size_t count = cs_read_array(r, &list);
+    if (value_s == NULL) {
+        CS_REFUSE(r, field, CS_ENOMEM, "out of memory for delays");
+    }
+    d->value_s  = value_s;
+    d->n_values = count;
+    return value_s;
+}
+
+static void read_values(cs_reading *r, const cs_field *field, cs_distribution *d)
+{
+    cs_field list  = cs_field_get(field, "values");
+    size_t   count = cs_read_array(r, &list);
+
     if (!cs_reading_failed(r) && count == 0) {
         CS_REFUSE(r, &list, CS_EINVAL, "is empty: accepted is one delay or more");
     }
-    if (cs_reading_failed(r)) {
-        return;
-    }
-    double *value_s = CS_ARENA_NEW(r->arena, double, count);
-    if (value_s == NULL) {
-        CS_REFUSE(r, &list, CS_ENOMEM, "out of memory for delays");
-        return;
-    }
-    for (size_t i = 0; i < count && !cs_reading_failed(r); i++) {
+    double *value_s = cs_reading_failed(r) ? NULL : new_values(r, &list, count, d);
+    for (size_t i = 0; value_s != NULL && i < count && !cs_reading_failed(r); i++) {
         cs_field item = cs_field_item(&list, i);
         value_s[i]    = read_value(r, &item);
     }
-    qsort(value_s, count, sizeof *value_s, compare);
-    d->value_s  = value_s;
-    d->n_values = count;
+    if (value_s != NULL) {
+        qsort(value_s, count, sizeof *value_s, compare);
+    }
+}
+
+/* The arrivals of all ranks in all calls. */
+static void read_skews(cs_reading *r, const cs_field *field, cs_distribution *d)
+{
+    const cs_arrival_trace *trace   = cs_read_trace(r, field, "trace");
+    size_t                  count   = trace != NULL ? trace->n_calls * trace->n_ranks : 0;
+    double                 *value_s = trace != NULL ? new_values(r, field, count, d) : NULL;
+
+    if (value_s != NULL) {
+        memcpy(value_s, trace->arrival_s, count * sizeof *value_s);
+        qsort(value_s, count, sizeof *value_s, compare);
+    }
+}
+
+static void read_empirical(cs_reading *r, const cs_field *field, cs_distribution *d)
+{
+    bool has_values = is_there(field, "values"), has_trace = is_there(field, "trace");
+
+    if (has_values == has_trace) {
+        CS_REFUSE(r, field, CS_EINVAL, "accepted are 'values', or a 'trace' to take them from");
+    } else if (has_values && is_there(field, "fingerprint")) {
+        CS_REFUSE(r, field, CS_EINVAL, "the key 'fingerprint' belongs to a 'trace'");
+    } else if (has_values) {
+        read_values(r, field, d);
+    } else {
+        read_skews(r, field, d);
+    }
 }
 
 static void read_kind(cs_reading *r, const cs_field *field, cs_distribution *d)

@@ -182,30 +182,53 @@ void cs_read_text(cs_reading *r, const cs_field *parent, const char *key, const 
     }
 }
 
-void cs_read_file_name(cs_reading *r, const cs_field *parent, const char *key, const char **path_p)
+/* The names, each with the first `folder_bytes` of `folder` before it unless it begins with '/'. */
+static char *names_in(cs_arena *arena, const char *names, const char *folder, size_t folder_bytes)
+{
+    size_t n = 1, length = strlen(names);
+
+    for (const char *c = names; *c != '\0'; c++) {
+        n += *c == ',';
+    }
+    char *paths = CS_ARENA_NEW(arena, char, length + n * folder_bytes + 1), *end = paths;
+    while (paths != NULL) {
+        size_t one = strcspn(names, ",");
+        if (folder_bytes > 0 && names[0] != '/') {
+            memcpy(end, folder, folder_bytes);
+            end += folder_bytes;
+        }
+        memcpy(end, names, one);
+        end += one;
+        names += one;
+        if (*names == '\0') {
+            break;
+        }
+        *end++ = *names++;
+    }
+    return paths;
+}
+
+void cs_read_file_names(cs_reading *r, const cs_field *parent, const char *key,
+                        const char **paths_p)
 {
     char        where[CS_PATH_BYTES];
-    const char *name  = NULL;
+    const char *names = NULL;
     cs_field    field = cs_field_get(parent, key);
 
-    cs_read_text(r, parent, key, &name);
-    if (name == NULL) {
+    cs_read_text(r, parent, key, &names);
+    if (names == NULL) {
         return;
     }
     cs_field_path(&field, where);
-    const char *file   = r->file_of != NULL ? r->file_of(r->context, where) : NULL;
-    const char *slash  = file != NULL && name[0] != '/' ? strrchr(file, '/') : NULL;
-    size_t      folder = slash != NULL ? (size_t)(slash - file) + 1 : 0;
-    char       *path   = CS_ARENA_NEW(r->arena, char, folder + strlen(name) + 1);
-    if (path == NULL) {
+    const char *file  = r->file_of != NULL ? r->file_of(r->context, where) : NULL;
+    const char *slash = file != NULL ? strrchr(file, '/') : NULL;
+    const char *paths =
+        names_in(r->arena, names, file, slash != NULL ? (size_t)(slash - file) + 1 : 0);
+    if (paths == NULL) {
         CS_REFUSE(r, &field, CS_ENOMEM, "out of memory for the name of a file");
         return;
     }
-    if (folder > 0) {
-        memcpy(path, file, folder);
-    }
-    memcpy(path + folder, name, strlen(name) + 1);
-    *path_p = path;
+    *paths_p = paths;
 }
 
 void cs_read_bool(cs_reading *r, const cs_field *parent, const char *key, bool *value_p)

@@ -23,7 +23,8 @@ typedef struct cs_reading {
     /* The file beside which the relative file name at a path is meant; NULL: the working
      * folder's. */
     const char *(*file_of)(const void *context, const char *path);
-    const void *context;
+    struct cs_trace_cache *traces; /* of arrivals; NULL: none are read */
+    const void            *context;
 } cs_reading;
 
 /* A place in the tree; `node` is NULL where there is nothing. Borrows its parent. */
@@ -62,8 +63,10 @@ size_t cs_read_array(cs_reading *r, const cs_field *field);
 void cs_read_required(cs_reading *r, const cs_field *parent, const char *key);
 
 void cs_read_text(cs_reading *r, const cs_field *parent, const char *key, const char **text_p);
-/* The name of a file, found beside the file in which it stands. */
-void cs_read_file_name(cs_reading *r, const cs_field *parent, const char *key, const char **path_p);
+/* The name of a file, or names with commas between them, each found beside the file in which it
+ * stands. */
+void cs_read_file_names(cs_reading *r, const cs_field *parent, const char *key,
+                        const char **paths_p);
 void cs_read_bool(cs_reading *r, const cs_field *parent, const char *key, bool *value_p);
 /* A whole number in [min, max]. */
 void cs_read_whole(cs_reading *r, const cs_field *parent, const char *key, uint64_t min,
