@@ -225,6 +225,7 @@ static void fill(const cs_montecarlo *m, const cs_case *c, const cs_samples *s, 
         row->hit_ratio = (double)s->n_hits / n;
     }
     if (s->presumes && c->policy.fallback != NULL) {
+        snprintf(row->fallback, sizeof row->fallback, "%s", c->policy.fallback->name);
         row->fallback_ratio = (double)s->n_fallbacks / n;
     }
     row->replays  = s->n_replays;

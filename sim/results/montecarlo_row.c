@@ -107,8 +107,12 @@ static void add_column(cs_text *text, int width, int digits, double value)
 
 static void add_line(cs_text *text, const cs_montecarlo_row *row)
 {
-    cs_text_add(text, "%-12s %-9s %6" PRIu64 " %12" PRIu64, row->algorithm, row->prediction,
-                row->ranks, row->bytes);
+    char presumes[sizeof row->prediction + sizeof row->fallback];
+
+    snprintf(presumes, sizeof presumes, "%s%s%s", row->prediction,
+             row->fallback[0] != '\0' ? "/" : "", row->fallback);
+    cs_text_add(text, "%-16s %-14s %6" PRIu64 " %12" PRIu64, row->algorithm, presumes, row->ranks,
+                row->bytes);
     if (row->error[0] != '\0') {
         cs_text_add(text, "  %s\n", row->error);
         return;
@@ -133,7 +137,7 @@ static void add_head(cs_text *text, const cs_montecarlo_row *row)
                 row->iterations, row->sampling, row->confidence * 100);
     cs_text_add(text, "# saved: exposed time of the baseline less the own one, in the same "
                       "iteration; hits: the presumed rank was last\n");
-    cs_text_add(text, "%-12s %-9s %6s %12s %11s %9s %11s %11s %11s %11s %9s %8s %6s %6s\n",
+    cs_text_add(text, "%-16s %-14s %6s %12s %11s %9s %11s %11s %11s %11s %9s %8s %6s %6s\n",
                 "# algorithm", "presumes", "ranks", "bytes", "mean", "+-", "p50", "p95", "p99",
                 "saved", "+-", "speedup", "wins%", "hits%");
 }

@@ -43,6 +43,7 @@
     X(COUNT, bytes)              \
     X(COUNT, gpus_per_server)    \
     X(TEXT, prediction)          \
+    X(TEXT, fallback)            \
     X(COUNT, iterations)         \
     X(TEXT, sampling)            \
     X(REAL, confidence)          \

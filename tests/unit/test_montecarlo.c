@@ -558,6 +558,7 @@ Test(montecarlo, killed_and_run_again_it_goes_on)
     int                   how     = 0;
 
     options.path     = path;
+    options.jobs     = 1; /* every block tells how far it is */
     options.progress = die_at;
     options.user     = &at;
     pid_t child      = fork();
@@ -567,6 +568,7 @@ Test(montecarlo, killed_and_run_again_it_goes_on)
     }
     cr_assert_eq(waitpid(child, &how, 0), child);
     cr_assert(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+    options.jobs                = 2;
     options.progress            = NULL;
     cs_montecarlo_report report = run(config, &options);
     cr_expect_eq(report.total, 20);
@@ -602,7 +604,7 @@ static void stop_at(void *user, uint64_t done, uint64_t total)
 Test(montecarlo, stopped_it_keeps_what_is_done)
 {
     cs_config            *config  = many_rows();
-    cs_montecarlo_options options = options_of(1000, 2);
+    cs_montecarlo_options options = options_of(1000, 1);
     uint64_t              at      = 5200;
 
     options.path                = path;
@@ -766,20 +768,67 @@ Test(montecarlo, every_failed_allocation_is_clean)
     cs_config_free(config);
 }
 
-Test(montecarlo, the_example_is_run)
+static cs_config *example(const char *name)
 {
-    cs_config            *config  = NULL;
-    cs_error              err     = {0};
-    cs_montecarlo_options options = options_of(20000, 2);
+    cs_config *config = NULL;
+    cs_error   err    = {0};
+    char       file[512];
 
-    cr_assert_eq(
-        cs_config_load(COLLSIM_SOURCE_DIR "/configs/montecarlo-arrivals.json", &config, &err),
-        CS_OK, "%s", err.message);
-    cs_montecarlo_report report = run(config, &options);
+    snprintf(file, sizeof file, "%s/configs/%s.json", COLLSIM_SOURCE_DIR, name);
+    cr_assert_eq(cs_config_load(file, &config, &err), CS_OK, "%s", err.message);
+    return config;
+}
+
+Test(montecarlo, the_examples_are_run)
+{
+    cs_config            *config  = example("montecarlo-arrivals");
+    cs_montecarlo_options options = options_of(20000, 2);
+    cs_montecarlo_report  report  = run(config, &options);
+
     cr_expect_eq(report.n_rows, 5);
     cr_expect_eq(report.failed, 0);
     cr_expect_float_eq(report.rows[4].hit_ratio, 0.9, 0.01);
     cr_expect_gt(report.rows[4].saved_mean_low_s, 0);
     cs_montecarlo_report_free(&report);
+    cs_config_free(config);
+    config  = example("montecarlo-trace");
+    options = options_of(1000, 2);
+    report  = run(config, &options);
+    cr_expect_eq(report.n_rows, 8);
+    cr_expect_eq(report.failed, 0);
+    cr_expect_str_eq(report.rows[5].fallback, "ring");
+    cr_expect_float_eq(report.rows[5].fallback_ratio, 1 - report.rows[5].hit_ratio, 1e-12);
+    cr_expect_lt(report.rows[5].exposed_mean_s, report.rows[4].exposed_mean_s);
+    cs_montecarlo_report_free(&report);
+    cs_config_free(config);
+}
+
+/* As many iterations as calls, in order: the means of what happened, computed here. */
+Test(montecarlo, a_trace_in_order_is_what_happened)
+{
+    cs_config *config = example("montecarlo-trace");
+
+    set(config, "arrivals.trace.pick", "in-order");
+    set(config, "bytes", "58720256");
+    set(config, "sweep", "{}");
+    set(config, "algorithm.name", "stragglar");
+    set(config, "montecarlo", "{\"prediction\": \"static\", \"presumed\": 5}");
+    cs_case               c     = case_of(config, 0);
+    size_t                calls = c.arrivals.trace.n_calls, hits = 0;
+    double                step = ALPHA + 58720256.0 / 7 / 300e9, sum = 0;
+    cs_montecarlo_options options = options_of(calls, 2);
+    for (size_t i = 0; i < calls; i++) {
+        double others = 0, late = cs_trace_arrival(&c.arrivals.trace, i, 5);
+        for (uint32_t r = 0; r < 8; r++) {
+            others = r == 5 ? others : fmax(others, cs_trace_arrival(&c.arrivals.trace, i, r));
+        }
+        sum += fmax(others + 6 * step, late) + 9 * step - fmax(others, late);
+        hits += late >= others;
+    }
+    cs_montecarlo_report report = run(config, &options);
+    cr_expect_float_eq(report.rows[0].exposed_mean_s, sum / (double)calls, 1e-15);
+    cr_expect_eq(report.rows[0].hit_ratio, (double)hits / (double)calls);
+    cs_montecarlo_report_free(&report);
+    cs_case_free(&c);
     cs_config_free(config);
 }
