@@ -4,6 +4,9 @@
  * Everything is sampled by inverting the distribution function at a uniform number. Pseudo-random
  * and quasi-random numbers are then interchangeable, and the same number gives a later arrival
  * to whoever has the larger delays. All delays are seconds and not negative.
+ *
+ * Whoever uses the library switches GSL's error handler off (gsl_set_error_handler_off()): what GSL
+ * cannot invert is found by bisection then, instead of ending the program.
  */
 #ifndef CS_DISTRIBUTION_H
 #define CS_DISTRIBUTION_H
