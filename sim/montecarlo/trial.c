@@ -189,7 +189,9 @@ static void set_barrier(const cs_trials *trials, attempt *a)
 static bool prepare(const cs_trials *trials, const double *arrival_s, uint32_t previous, attempt *a,
                     cs_trial *trial_p)
 {
-    begin_attempt(a, trials->c, arrival_s);
+    const cs_case *c = trials->c;
+
+    begin_attempt(a, c, arrival_s);
     *trial_p = (cs_trial){0};
     if (trials->straggler == NULL) {
         return false;
@@ -197,7 +199,10 @@ static bool prepare(const cs_trials *trials, const double *arrival_s, uint32_t p
     uint32_t rank     = presumed_rank(trials, &a->scenario, previous);
     double   others_s = last_of_others(&a->scenario, rank);
     trial_p->is_hit   = arrival_s[rank] >= others_s;
-    memcpy(a->options.bytes + trials->straggler->offset, &rank, sizeof rank);
+    if (c->policy.prediction == CS_PREDICTION_STATIC ||
+        c->policy.prediction == CS_PREDICTION_PREVIOUS) { /* else the option is auto, and right */
+        memcpy(a->options.bytes + trials->straggler->offset, &rank, sizeof rank);
+    }
     set_barrier(trials, a);
     if (isnan(trials->fallback_s) || arrival_s[rank] > others_s) {
         return false;
