@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One AllReduce of a figure: see point.h. */
+/* One collective of a figure: see point.h. */
 #include "figures/point.h"
 
 #include "analytic/formula.h"
@@ -49,6 +49,12 @@ static double allpairs_s(uint32_t n, double alpha_s, double x_s, double delay_s)
     return delay_s + cs_formula_allpairs(n, alpha_s, x_s);
 }
 
+/* Of all ranks, where the formula is that of the others of one late rank. */
+static double reduce_scatter_s(uint32_t n, double alpha_s, double x_s, double delay_s)
+{
+    return delay_s + cs_formula_reduce_scatter(n + 1, alpha_s, x_s);
+}
+
 static uint64_t ranks(uint32_t n)
 {
     return n;
@@ -66,22 +72,25 @@ static uint64_t core(uint32_t n)
 
 /* What a figure knows of an algorithm: its formula, and in how many equal parts it splits. */
 typedef struct known {
-    const char *algorithm;
+    const char   *algorithm;
+    cs_collective collective;
     double (*elapsed_s)(uint32_t n, double alpha_s, double x_s, double delay_s);
     uint64_t (*parts)(uint32_t n);
 } known;
 
-static const known known_algorithms[] = {{"ring", ring_s, ranks},
-                                         {"rhd", rhd_s, core},
-                                         {"allpairs", allpairs_s, ranks},
-                                         {"broadcast", broadcast_s, others},
-                                         {"stragglar", stragglar_s, others}};
+static const known known_algorithms[] = {{"ring", CS_ALLREDUCE, ring_s, ranks},
+                                         {"ring", CS_REDUCESCATTER, reduce_scatter_s, ranks},
+                                         {"rhd", CS_ALLREDUCE, rhd_s, core},
+                                         {"allpairs", CS_ALLREDUCE, allpairs_s, ranks},
+                                         {"broadcast", CS_ALLREDUCE, broadcast_s, others},
+                                         {"stragglar", CS_ALLREDUCE, stragglar_s, others}};
 
-static const known *find(const char *algorithm)
+static const known *find(const cs_figure_point *point)
 {
     for (size_t i = 0; i < sizeof known_algorithms / sizeof known_algorithms[0]; i++) {
-        if (strcmp(known_algorithms[i].algorithm, algorithm) == 0) {
-            return &known_algorithms[i];
+        const known *k = &known_algorithms[i];
+        if (k->collective == point->collective && strcmp(k->algorithm, point->algorithm) == 0) {
+            return k;
         }
     }
     return NULL;
@@ -89,7 +98,7 @@ static const known *find(const char *algorithm)
 
 double cs_figure_formula_s(const cs_figure_point *point)
 {
-    const known *k   = find(point->algorithm);
+    const known *k   = find(point);
     double       x_s = cs_figure_buffer_s(&point->machine, point->bytes);
 
     if (k == NULL) {
@@ -105,7 +114,7 @@ double cs_figure_formula_s(const cs_figure_point *point)
 /* The bytes nearest to those of the point that split evenly. */
 static uint64_t even_bytes(const cs_figure_point *point)
 {
-    const known *k     = find(point->algorithm);
+    const known *k     = find(point);
     uint64_t     parts = k != NULL ? k->parts(point->n_ranks) : 1;
     return (point->bytes + parts / 2) / parts * parts;
 }
@@ -118,7 +127,7 @@ static cs_scenario scenario_of(const cs_figure_point *point, const double *arriv
     cs_fabric port  = {CS_SWITCHED, point->machine.alpha_s, point->machine.bandwidth_Bps * scale};
 
     return (cs_scenario){
-        .collective = CS_ALLREDUCE,
+        .collective = point->collective,
         .bytes      = bytes,
         .cluster    = {.n_ranks = point->n_ranks, .gpus_per_server = 1, .fabrics = {port, port}},
         .arrival_s  = arrival_s,
@@ -146,8 +155,8 @@ static void check_result(cs_figure_data *data, const cs_figure_point *point, con
     char   what[96];
 
     if (point->n_ranks <= MAX_VERIFIED) {
-        (void)snprintf(what, sizeof what, "%s is a correct AllReduce at n = %u", point->algorithm,
-                       point->n_ranks);
+        (void)snprintf(what, sizeof what, "%s is a correct %s at n = %u", point->algorithm,
+                       cs_collective_name(point->collective), point->n_ranks);
         cs_figure_expect(data, what, r->verified);
     }
     if (!isnan(formula_s)) {

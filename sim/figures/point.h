@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* figures/point.h -- one AllReduce of a figure: by formula, and by replay, which must agree.
+/* figures/point.h -- one collective of a figure: by formula, and by replay, which must agree.
  *
  * Formulas know equal chunks only. A replay therefore takes the buffer nearest to the wanted
  * one that splits evenly (for 1 GiB it is at most 128 bytes away), at the bandwidth at which this
@@ -23,6 +23,7 @@ enum { CS_MAX_SLOW = 4 };
 
 typedef struct cs_figure_point {
     const char       *algorithm;
+    cs_collective     collective; /* 0 is AllReduce */
     cs_figure_machine machine;
     uint32_t          n_ranks;
     uint64_t          bytes;
