@@ -49,7 +49,7 @@ static const char panels[] =
     "    set rmargin at screen (i % 2 == 0 ? 0.49 : 0.985)\n"
     "    set tmargin at screen (i < 2 ? 0.83 : 0.41)\n"
     "    set bmargin at screen (i < 2 ? 0.52 : 0.10)\n"
-    "    set yrange [6 + 25 * DELAYS[i+1]:HIGH + 25 * DELAYS[i+1]]\n"
+    "    set yrange [8 + 25 * DELAYS[i+1]:HIGH + 25 * DELAYS[i+1]]\n"
     "    set xlabel (i < 2 ? '' : 'number of ranks n (log scale)')\n"
     "    set ylabel 'iteration, ms'\n"
     "    set title (i == 0 ? 'no delay' : sprintf('delay %g ms at each of the 25 AllReduces', "

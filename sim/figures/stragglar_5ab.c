@@ -45,7 +45,7 @@ static const char panels[] =
     "  set rmargin at screen 0.985\n"
     "  set title sprintf('mean delay measured, %.2f ms', DELAY)\n"
     "  set arrow 1 from HIDDEN, graph 0 to HIDDEN, graph 1 nohead lc rgb '#505050' lw 2 dt (12,5)\n"
-    "  set label 1 sprintf('hides the pre-phase up to %.0f MiB', HIDDEN) at HIDDEN, graph 0.3 "
+    "  set label 1 sprintf('hidden to %.0f MiB', HIDDEN) at HIDDEN, graph 0.135 "
     "center rotate by 90 offset -0.9,0\n"
     "  plot DATA using 'buffer_mib':'ring_gb_per_s' with linespoints ls 3, \\\n"
     "    '' using 'buffer_mib':'rhd_gb_per_s' with linespoints ls 4, \\\n"
@@ -144,8 +144,8 @@ static cs_status compute(cs_figure_data *data, const cs_figure_server *server,
         "  set multiplot\n"
         "  set label 1 \"{/:Bold*1.15 Algorithmic bandwidth of AllReduce, %u ranks of a %s, "
         "one of them late}\" at screen 0.5, 0.97 center\n"
-        "  set label 2 'replayed on the alpha-beta model, α = 3 µs, and the %.0f GB/s per "
-        "port that the measured critical delay implies (nominal: %.0f)' "
+        "  set label 2 'replayed, α = 3 µs, %.0f GB/s per port, as the measured critical delay "
+        "implies (nominal: %.0f)' "
         "at screen 0.5, 0.935 center\n",
         server->n_ranks, server->name, cs_figure_implied(server).bandwidth_Bps / 1e9,
         server->nominal_Bps / 1e9);

@@ -27,7 +27,7 @@ static const char commands[] =
     "  set ytics (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30)\n"
     "  set xlabel 'buffer'\n"
     "  set ylabel 'time, ms (log scale)'\n"
-    "  set key top left Left reverse\n"
+    "  set key bottom right Left reverse\n"
     "  set style fill solid 1 noborder\n"
     "  plot DATA using 'buffer_mib':'nominal_ms':'implied_ms' with filledcurves "
     "lc rgb '#FAE7DB' title 'range of the ideal delay', \\\n"

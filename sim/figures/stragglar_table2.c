@@ -49,18 +49,17 @@ static const char legend[] = "    keyentry with lines ls 4 dt 1 title '1 GiB', \
                              "    keyentry with lines ls 3 title '2 GiB', \\\n"
                              "    keyentry with lines ls 1 title '4 GiB', \\\n"
                              "    keyentry with lines ls 6 title '6 GiB', \\\n"
-                             "    keyentry with lines ls 7 title 'exposed share 30, 20, 10 %', \\\n"
                              "    keyentry with points ls 9 ps 2*PS title 'published'";
 
-static const char panels[] =
+static const char left_panel[] =
     "  set xrange [40:100]\n"
     "  set xtics 10\n"
-    "  set format x '%g %%'\n"
-    "  set xlabel 'persistence: share of the calls in which the presumed rank is last'\n"
+    "  set format x '%g'\n"
+    "  set xlabel 'persistence: how often the presumed rank is the last, %'\n"
     "  set tmargin at screen 0.805\n"
     "  set bmargin at screen 0.10\n"
     "  set lmargin at screen 0.07\n"
-    "  set rmargin at screen 0.49\n"
+    "  set rmargin at screen 0.475\n"
     "  set yrange [-5:4]\n"
     "  set ytics 1\n"
     "  set ylabel 'saved per AllReduce, ms'\n"
@@ -69,16 +68,18 @@ static const char panels[] =
     "  plot DATA using 'persistence_percent':'saved_1gib_ms' with lines ls 4 dt 1, \\\n"
     "    '' using 'persistence_percent':'saved_2gib_ms' with lines ls 3, \\\n"
     "    '' using 'persistence_percent':'saved_4gib_ms' with lines ls 1, \\\n"
-    "    '' using 'persistence_percent':'saved_6gib_ms' with lines ls 6\n"
-    "  set lmargin at screen 0.565\n"
+    "    '' using 'persistence_percent':'saved_6gib_ms' with lines ls 6\n";
+
+static const char right_panel[] =
+    "  set lmargin at screen 0.57\n"
     "  set rmargin at screen 0.985\n"
     "  set yrange [-1:9]\n"
     "  set ytics 1\n"
     "  set format y '%g %%'\n"
-    "  set ylabel 'share of the iteration saved'\n"
+    "  set ylabel 'share of the iteration saved' offset 1,0\n"
     "  set title 'pre-phase hidden by the delay'\n"
-    "  set label 1 '30 %' at 99.5, graph 0.905 right\n"
-    "  set label 2 '20 %' at 99.5, graph 0.635 right\n"
+    "  set label 1 '30 % exposed' at 89.5, graph 0.745 right\n"
+    "  set label 2 '20 %' at 99.5, graph 0.655 right\n"
     "  set label 3 '10 %' at 99.5, graph 0.3 right\n"
     "  plot DATA using 'persistence_percent':'iteration_saved_exposed_30_percent' "
     "with lines ls 7, \\\n"
@@ -196,15 +197,17 @@ static void add_commands(cs_text *commands)
                 "  set label 2 'alpha-beta model, α = 3 µs, 300 GB/s per port; if another rank is "
                 "last, the pre-phase waits for it' at screen 0.5, 0.935 center\n");
     cs_figure_legend(commands, 0.915, legend);
+    cs_text_add(commands, "%s", left_panel);
     for (int m = 0; m < N_MODELS; m++) {
         cs_text_add(commands,
-                    "  set label %d '%s: %.2f %%, %.2f GPU-h/day' at %d, %.2f right "
-                    "offset -1,%s textcolor rgb '#7B2D8E'\n",
+                    "  set label %d '%s: %.2f %%, %.2f GPU-h/day' at graph 0.03, %.3f "
+                    "textcolor rgb '#7B2D8E'\n"
+                    "  set label %d '%c' at %d, %.2f center offset 0,%s textcolor rgb '#7B2D8E'\n",
                     10 + m, models[m].name, models[m].speedup_percent, models[m].gpu_hours,
-                    models[m].persistence_percent, models[m].speedup_percent,
-                    m == 2 ? "-0.9" : "0.3");
+                    0.955 - 0.045 * m, 20 + m, models[m].name[0], models[m].persistence_percent,
+                    models[m].speedup_percent, m == N_MODELS - 1 ? "-1" : "1");
     }
-    cs_text_add(commands, "%s", panels);
+    cs_text_add(commands, "%s", right_panel);
 }
 
 static cs_status compute(cs_figure_data *data, cs_error *err)
