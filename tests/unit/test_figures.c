@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "figures/figures.h"
 #include "figures/gnuplot.h"
+#include "figures/sample_trace.h"
 #include "figures/times.h"
 
 #include <criterion/criterion.h>
@@ -22,11 +23,32 @@ static const struct {
     const char *name;
     size_t      rows, min_checks;
 } wanted[] = {
-    {"stragglar-2b", 21, 100},     {"stragglar-5c", 41, 600},  {"stragglar-6c", 9, 200},
-    {"stragglar-7a", 17, 300},     {"stragglar-7b", 17, 250},  {"stragglar-9", 17, 400},
-    {"stragglar-rounds", 151, 60}, {"optcc-bounds", 169, 900}, {"optcc-8", 37, 450},
-    {"optcc-9", 37, 360},          {"optcc-10", 35, 340},      {"optcc-20", 22, 260},
-    {"optcc-21", 22, 210},         {"optcc-22", 20, 190},      {"optcc-table", 32, 128},
+    {"stragglar-2a", 200, 12},
+    {"stragglar-2b", 21, 100},
+    {"stragglar-5ab", 13, 350},
+    {"stragglar-5c", 41, 600},
+    {"stragglar-5c-measured", 41, 600},
+    {"stragglar-5de", 13, 350},
+    {"stragglar-5f", 41, 600},
+    {"stragglar-6a", 13, 350},
+    {"stragglar-6b", 13, 350},
+    {"stragglar-6c", 9, 200},
+    {"stragglar-7a", 17, 300},
+    {"stragglar-7b", 17, 250},
+    {"stragglar-9", 17, 400},
+    {"stragglar-10c", 41, 600},
+    {"stragglar-13", 16, 450},
+    {"stragglar-14", 16, 450},
+    {"stragglar-rounds", 151, 700},
+    {"stragglar-table2", 61, 140},
+    {"optcc-bounds", 169, 900},
+    {"optcc-8", 37, 450},
+    {"optcc-9", 37, 360},
+    {"optcc-10", 35, 340},
+    {"optcc-20", 22, 260},
+    {"optcc-21", 22, 210},
+    {"optcc-22", 20, 190},
+    {"optcc-table", 32, 128},
 };
 
 enum { N_WANTED = sizeof wanted / sizeof wanted[0] };
@@ -128,6 +150,93 @@ static double value_at(const cs_figure_data *data, const char *first, const char
         field = strchr(field, ',') + 1;
     }
     return strtod(field, NULL);
+}
+
+/* The sample in the program is the sample in traces/. */
+Test(figures, sample_of_arrivals_is_the_file)
+{
+    cs_text  csv  = {0};
+    char    *file = NULL;
+    size_t   length;
+    cs_error err = {0};
+
+    cs_figure_sample_arrivals(&csv);
+    cr_assert_eq(cs_text_status(&csv, &err), CS_OK);
+    cr_assert_eq(cs_file_read(COLLSIM_SOURCE_DIR "/traces/generated-arrivals8.csv", MAX_BYTES,
+                              &file, &length, &err),
+                 CS_OK, "%s", err.message);
+    cr_assert_eq(csv.length, length);
+    cr_assert_eq(memcmp(csv.data, file, length), 0);
+    cs_free(file);
+    cs_text_free(&csv);
+}
+
+static void compute(const char *name, cs_figure_data *data)
+{
+    const cs_figure *figure = NULL;
+    cs_error         err    = {0};
+
+    cr_assert_eq(cs_figure_find(name, &figure, NULL), CS_OK);
+    cr_assert_eq(figure->compute(data, &err), CS_OK, "%s", err.message);
+}
+
+static void expect_value(const cs_figure_data *data, const char *first, const char *column,
+                         double want)
+{
+    double got = value_at(data, first, column);
+    cr_assert_float_eq(got, want, 1e-9 * fabs(want), "%s at %s: %.17g, not %.17g", column, first,
+                       got, want);
+}
+
+/* The figures at the bandwidths that measured critical delays imply, with the formulas of the
+ * paper written out: 5.53 ms = 3 us + (1/7 + 1/4) x for 4 GiB. */
+Test(figures, measured_numbers_by_hand)
+{
+    const double   x_ms = (5.53 - 3e-3) / (1.0 / 7 + 1.0 / 4), a100_ms = 7.567 / (11.0 / 28);
+    cs_figure_data data = {0};
+
+    compute("stragglar-5c-measured", &data);
+    expect_value(&data, "0", "ring_ms", 14 * 3e-3 + 1.75 * x_ms);
+    expect_value(&data, "30", "stragglar_ms", 30 + 9 * (3e-3 + x_ms / 7));
+    cs_figure_free(&data);
+    compute("stragglar-6a", &data);
+    expect_value(&data, "4096", "implied_ms", 6 * (3e-3 + x_ms / 7));
+    expect_value(&data, "1024", "nominal_ms", 6 * (3e-3 + 1e3 * 1073741824 / 450e9 / 7));
+    cs_figure_free(&data);
+    compute("stragglar-5de", &data);
+    expect_value(&data, "1024", "stragglar_delayed_gb_per_s",
+                 1.073741824 / (9 * (3e-6 + a100_ms / 4e3 / 7)));
+    expect_value(&data, "4096", "ring_gb_per_s", 4.294967296 / (14 * 3e-6 + 1.75e-3 * a100_ms));
+    cs_figure_free(&data);
+    compute("stragglar-10c", &data);
+    expect_value(&data, "0", "ring_ms", 6 * 3e-3 + 1.5 * a100_ms / 4 * 3);
+    cs_figure_free(&data);
+}
+
+/* BERT-large: 24 buckets of 50,384,896 bytes and one of 131,330,048; table 2: 8 x 24 h. */
+Test(figures, training_numbers_by_hand)
+{
+    const double   compute_ms = 6 * 335141888.0 * 1024 / 395.6e9;
+    const double   x_ms = 50384896 / 450e6, y_ms = 131330048 / 450e6;
+    const double   call_ms = 1e3 * 1073741824 / 300e9;
+    cs_figure_data data    = {0};
+
+    compute("stragglar-13", &data);
+    expect_value(&data, "0,8", "ring_ms", compute_ms + 25 * 14 * 3e-3 + 1.75 * (24 * x_ms + y_ms));
+    expect_value(&data, "1,64", "stragglar_ms",
+                 compute_ms + 25 + 25 * 68 * 3e-3 + 68.0 / 63 * (24 * x_ms + y_ms));
+    cs_figure_free(&data);
+    compute("stragglar-table2", &data);
+    expect_value(&data, "90", "gpu_hours_per_day", 9.12);
+    expect_value(&data, "100", "saved_1gib_ms", 5 * 3e-3 + (1.75 - 9.0 / 7) * call_ms);
+    double saved = 0.9 * 6 * (3e-3 + call_ms / 7) - (3e-3 + 11.0 / 28 * call_ms);
+    expect_value(&data, "90", "implied_exposed_percent",
+                 4.75 / (saved / (14 * 3e-3 + 1.75 * call_ms)));
+    cs_figure_free(&data);
+    compute("stragglar-2a", &data);
+    expect_value(&data, "100", "delay_ms", 4.566);
+    expect_value(&data, "0.5", "straggler_delay_ms", -4.367);
+    cs_figure_free(&data);
 }
 
 /* Some numbers of the CSVs against the papers' formulas, written out here once more. */
@@ -403,7 +512,7 @@ Test(figures, a_read_only_folder_is_an_io_error)
 }
 
 /* Wherever memory runs out, the figure says so and leaves nothing behind. */
-Test(figures, out_of_memory_is_an_error)
+static void run_out_of_memory(const cs_figure *figure)
 {
     cs_status status = CS_ENOMEM;
 
@@ -411,7 +520,7 @@ Test(figures, out_of_memory_is_an_error)
         cs_figure_data data = {0};
         cs_error       err  = {0};
         cs_alloc_fail_after(passes);
-        status = small_figure()->compute(&data, &err);
+        status = figure->compute(&data, &err);
         if (status == CS_OK && (data.csv.failed || data.gnuplot.failed || data.checks.failed)) {
             status = CS_ENOMEM;
         }
@@ -420,4 +529,13 @@ Test(figures, out_of_memory_is_an_error)
         cs_figure_free(&data);
     }
     cr_assert_eq(status, CS_OK);
+}
+
+Test(figures, out_of_memory_is_an_error)
+{
+    const cs_figure *of_a_trace = NULL;
+
+    cr_assert_eq(cs_figure_find("stragglar-2a", &of_a_trace, NULL), CS_OK);
+    run_out_of_memory(small_figure());
+    run_out_of_memory(of_a_trace);
 }
