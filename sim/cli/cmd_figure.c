@@ -8,11 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { OUTPUT = 1 };
+enum { OUTPUT = 1, TRACE };
 
 /* clang-format off */
 static const cs_arg figure_args[] = {
     {OUTPUT, 'o', "output", "DIR", "folder for NAME.csv, NAME.svg and NAME.png (out)"},
+    {TRACE, 0, "trace", "FILE", "arrivals that stragglar-2a shows instead of the sample"},
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
@@ -29,11 +30,12 @@ static cs_status make_folder(const char *folder, cs_error *err)
 }
 
 /* Write one figure and print its line; *ok_p stays true while all checks pass. */
-static cs_status write_one(const cs_figure *figure, const char *folder, bool *ok_p, cs_error *err)
+static cs_status write_one(const cs_figure *figure, const char *trace, const char *folder,
+                           bool *ok_p, cs_error *err)
 {
     cs_text   line = {0};
     bool      ok = false, drawn = false;
-    cs_status status = cs_figure_write(figure, folder, &line, &ok, &drawn, err);
+    cs_status status = cs_figure_write(figure, trace, folder, &line, &ok, &drawn, err);
 
     if (status == CS_OK && !drawn) {
         cs_text_add(&line, "%s: no picture, gnuplot is missing: apt-get install gnuplot-nox\n",
@@ -47,17 +49,20 @@ static cs_status write_one(const cs_figure *figure, const char *folder, bool *ok
     return status;
 }
 
-static cs_status write_named(const char *name, const char *folder, bool *ok_p, cs_error *err)
+/* With 'all' a trace is for those that show one. */
+static cs_status write_named(const char *name, const char *trace, const char *folder, bool *ok_p,
+                             cs_error *err)
 {
     const cs_figure *figure;
     cs_status        status = make_folder(folder, err);
 
     if (status == CS_OK && strcmp(name, "all") != 0) {
         status = cs_figure_find(name, &figure, err);
-        return status == CS_OK ? write_one(figure, folder, ok_p, err) : status;
+        return status == CS_OK ? write_one(figure, trace, folder, ok_p, err) : status;
     }
     for (size_t i = 0; status == CS_OK && cs_figures[i] != NULL; i++) {
-        status = write_one(cs_figures[i], folder, ok_p, err);
+        figure = cs_figures[i];
+        status = write_one(figure, figure->compute_trace != NULL ? trace : NULL, folder, ok_p, err);
     }
     return status;
 }
@@ -66,7 +71,7 @@ static int figure_run(int count, char *const *words)
 {
     cs_args     args   = {.tables = {figure_args, NULL}, .count = count, .words = words};
     cs_error    err    = {0};
-    const char *folder = "out";
+    const char *folder = "out", *trace = NULL;
     bool        ok = true, any = false;
     cs_status   status = CS_OK;
     int         id;
@@ -79,6 +84,8 @@ static int figure_run(int count, char *const *words)
         }
         if (id == OUTPUT) {
             folder = args.value;
+        } else if (id == TRACE) {
+            trace = args.value;
         } else if (id == CS_ARG_OPERAND && n_names < 64) {
             names[n_names++] = args.value;
         } else {
@@ -87,7 +94,7 @@ static int figure_run(int count, char *const *words)
         }
     }
     for (size_t i = 0; i < n_names && status == CS_OK; i++) {
-        status = write_named(names[i], folder, &ok, &err);
+        status = write_named(names[i], trace, folder, &ok, &err);
         any    = true;
     }
     if (status == CS_OK && !any) {
@@ -102,7 +109,7 @@ static int figure_run(int count, char *const *words)
 
 const cs_command cs_command_figure = {
     .name    = "figure",
-    .usage   = "figure NAME..|all [-o DIR]",
+    .usage   = "figure NAME..|all [-o DIR] [--trace FILE]",
     .summary = "draw the papers' figures again: data, picture and checks",
     .run     = figure_run,
 };

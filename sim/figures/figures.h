@@ -28,6 +28,9 @@ typedef struct cs_figure {
     const char *summary; /* one line */
     const char *source;  /* paper and figure */
     cs_status (*compute)(cs_figure_data *data, cs_error *err);
+    /* The same from a trace of arrivals (config/arrival_file.h) instead of the sample; NULL: the
+     * figure shows no trace. */
+    cs_status (*compute_trace)(const char *path, cs_figure_data *data, cs_error *err);
 } cs_figure;
 
 /* All figures, ended by NULL. */
@@ -45,11 +48,13 @@ CS_API void cs_figure_expect(cs_figure_data *data, const char *what, bool holds)
 
 CS_API void cs_figure_free(cs_figure_data *data);
 
-/* Compute one figure and write NAME.csv, NAME.gp, NAME.svg and NAME.png to `folder` (which
- * exists), each complete or not at all. Without gnuplot the pictures are left out and *drawn_p is
- * false. The line of checks is added to `line`; *ok_p says whether all of them passed. */
-CS_API CS_MUST_CHECK cs_status cs_figure_write(const cs_figure *figure, const char *folder,
-                                               cs_text *line, bool *ok_p, bool *drawn_p,
-                                               cs_error *err);
+/* Compute one figure, from the trace of arrivals at the path `trace` where that is not NULL (an
+ * error for a figure that shows none), and write NAME.csv, NAME.gp, NAME.svg and NAME.png to
+ * `folder` (which exists), each complete or not at all. Without gnuplot the pictures are left out
+ * and *drawn_p is false. The line of checks is added to `line`; *ok_p says whether all of them
+ * passed. */
+CS_API CS_MUST_CHECK cs_status cs_figure_write(const cs_figure *figure, const char *trace,
+                                               const char *folder, cs_text *line, bool *ok_p,
+                                               bool *drawn_p, cs_error *err);
 
 #endif

@@ -109,12 +109,24 @@ static cs_status write_files(const cs_figure *figure, const cs_figure_data *data
     return status == CS_OK ? draw(figure->name, folder, drawn_p, err) : status;
 }
 
-cs_status cs_figure_write(const cs_figure *figure, const char *folder, cs_text *line, bool *ok_p,
-                          bool *drawn_p, cs_error *err)
+static cs_status compute(const cs_figure *figure, const char *trace, cs_figure_data *data,
+                         cs_error *err)
+{
+    if (trace == NULL) {
+        return figure->compute(data, err);
+    }
+    if (figure->compute_trace == NULL) {
+        return CS_FAIL(err, CS_EINVAL, figure->name, "shows no trace; stragglar-2a does");
+    }
+    return figure->compute_trace(trace, data, err);
+}
+
+cs_status cs_figure_write(const cs_figure *figure, const char *trace, const char *folder,
+                          cs_text *line, bool *ok_p, bool *drawn_p, cs_error *err)
 {
     cs_figure_data data   = {0};
     bool           drawn  = false;
-    cs_status      status = figure->compute(&data, err);
+    cs_status      status = compute(figure, trace, &data, err);
 
     if (status == CS_OK) {
         status = cs_text_status(&data.checks, err);

@@ -375,12 +375,65 @@ static void write_figure(const char *name, bool *drawn_p)
     char             wanted_line[256];
 
     cr_assert_eq(cs_figure_find(name, &figure, NULL), CS_OK);
-    cr_assert_eq(cs_figure_write(figure, folder, &line, &ok, drawn_p, &err), CS_OK, "%s",
+    cr_assert_eq(cs_figure_write(figure, NULL, folder, &line, &ok, drawn_p, &err), CS_OK, "%s",
                  err.message);
     cr_assert(ok);
     snprintf(wanted_line, sizeof wanted_line, " checks passed, 0 failed -> %s/%s.%s\n", folder,
              name, *drawn_p ? "{csv,svg,png}" : "csv");
     cr_assert_not_null(strstr(line.data, wanted_line), "%s", line.data);
+    cs_text_free(&line);
+}
+
+/* A trace of the user: its calls, by hand, and no check against the sample. */
+Test(figures, trace_instead_of_the_sample)
+{
+    const char *csv  = "iteration,rank,arrival_s\n0,0,1\n0,1,1.002\n0,2,1.001\n"
+                       "1,0,2.004\n1,1,2.003\n1,2,2\n2,0,3\n2,1,3.007\n2,2,3.001\n";
+    cs_text     line = {0};
+    char        path[128], *data;
+    size_t      length;
+    cs_error    err = {0};
+    bool        ok = false, drawn = false;
+
+    make_folder();
+    snprintf(path, sizeof path, "%s/trace", folder);
+    cr_assert_eq(cs_file_write(path, csv, strlen(csv), NULL), CS_OK);
+    const cs_figure *figure = NULL;
+    cr_assert_eq(cs_figure_find("stragglar-2a", &figure, NULL), CS_OK);
+    cr_assert_eq(cs_figure_write(figure, path, folder, &line, &ok, &drawn, &err), CS_OK, "%s",
+                 err.message);
+    cr_assert(ok, "%s", line.data);
+    read_figure("stragglar-2a", "csv", &data, &length);
+    const double wanted_ms[3][2] = {{1, -1}, {1, 1}, {6, 6}};
+    const char  *row             = data;
+    for (size_t i = 0; i < 3; i++) {
+        double percent = 0, delay_ms = 0, straggler_ms = 0;
+        row = strchr(row, '\n') + 1;
+        cr_assert_eq(sscanf(row, "%lf,%lf,%lf", &percent, &delay_ms, &straggler_ms), 3, "%s", row);
+        cr_expect_float_eq(percent, 100 * (double)(i + 1) / 3, 1e-9);
+        cr_expect_float_eq(delay_ms, wanted_ms[i][0], 1e-9);
+        cr_expect_float_eq(straggler_ms, wanted_ms[i][1], 1e-9);
+    }
+    cs_free(data);
+    cs_text_free(&line);
+    (void)remove_folder();
+}
+
+/* Figures that show no trace refuse one; a trace that is not there is an error of input. */
+Test(figures, traces_that_cannot_be_drawn)
+{
+    const cs_figure *figure = NULL;
+    cs_text          line   = {0};
+    cs_error         err    = {0};
+    bool             ok = false, drawn = false;
+
+    make_folder();
+    cr_assert_eq(cs_figure_write(small_figure(), "trace", folder, &line, &ok, &drawn, &err),
+                 CS_EINVAL);
+    cr_assert_not_null(strstr(err.message, "shows no trace"), "%s", err.message);
+    cr_assert_eq(cs_figure_find("stragglar-2a", &figure, NULL), CS_OK);
+    cr_assert_eq(cs_figure_write(figure, "/nonexistent", folder, &line, &ok, &drawn, NULL), CS_EIO);
+    cr_assert_eq(remove_folder(), 0);
     cs_text_free(&line);
 }
 
@@ -427,12 +480,15 @@ static cs_status compute_wrong(cs_figure_data *data, cs_error *err)
 
 Test(figures, a_failed_check_is_in_the_line)
 {
-    const cs_figure wrong = {"wrong", "a figure that fails", "nobody", compute_wrong};
+    const cs_figure wrong = {.name    = "wrong",
+                             .summary = "a figure that fails",
+                             .source  = "nobody",
+                             .compute = compute_wrong};
     cs_text         line  = {0};
     bool            ok = true, drawn = false;
 
     make_folder();
-    cr_assert_eq(cs_figure_write(&wrong, folder, &line, &ok, &drawn, NULL), CS_OK);
+    cr_assert_eq(cs_figure_write(&wrong, NULL, folder, &line, &ok, &drawn, NULL), CS_OK);
     cr_assert_not(ok);
     cr_assert_not_null(strstr(line.data, "wrong: 1 checks passed, 1 failed -> "), "%s", line.data);
     cr_assert_not_null(strstr(line.data, "\nwrong: got 1, want 2"), "%s", line.data);
@@ -471,7 +527,7 @@ Test(figures, a_failing_gnuplot_is_an_error)
     cr_assert_eq(chmod(program, 0755), 0);
     setenv("PATH", folder, 1);
     cr_assert_eq(cs_figure_find("stragglar-5c", &figure, NULL), CS_OK);
-    cr_assert_eq(cs_figure_write(figure, folder, &line, &ok, &drawn, &err), CS_EIO);
+    cr_assert_eq(cs_figure_write(figure, NULL, folder, &line, &ok, &drawn, &err), CS_EIO);
     setenv("PATH", path, 1);
     cr_assert_not_null(strstr(err.message, "line 7: undefined variable: x"), "%s", err.message);
     cr_assert_eq(line.length, 0);
@@ -488,8 +544,9 @@ Test(figures, a_missing_folder_is_an_io_error)
     cs_error err  = {0};
     bool     ok = false, drawn = false;
 
-    cr_assert_eq(cs_figure_write(small_figure(), "/nonexistent/folder", &line, &ok, &drawn, &err),
-                 CS_EIO);
+    cr_assert_eq(
+        cs_figure_write(small_figure(), NULL, "/nonexistent/folder", &line, &ok, &drawn, &err),
+        CS_EIO);
     cr_assert(err.message[0] != '\0');
     cr_assert_not(ok);
     cs_text_free(&line);
@@ -505,7 +562,7 @@ Test(figures, a_read_only_folder_is_an_io_error)
     make_folder();
     cr_assert_eq(chmod(folder, 0555), 0);
     const char *where = geteuid() == 0 ? "/proc/self" : folder;
-    cr_assert_eq(cs_figure_write(small_figure(), where, &line, &ok, &drawn, &err), CS_EIO);
+    cr_assert_eq(cs_figure_write(small_figure(), NULL, where, &line, &ok, &drawn, &err), CS_EIO);
     cr_assert_eq(chmod(folder, 0755), 0);
     cr_assert_eq(remove_folder(), 0);
     cs_text_free(&line);
