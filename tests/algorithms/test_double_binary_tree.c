@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Double binary tree: the trees, completeness, the bound on its time. */
+#include "algorithms/pattern/binary_tree.h"
+#include "support/oracle.h"
+
+#include <criterion/criterion.h>
+
+static ct_scene scene;
+
+static uint32_t log2_floor(uint32_t n)
+{
+    return 31u - (uint32_t)__builtin_clz(n);
+}
+
+/* Over places: one root, at most two children, in order, as high as a tree of n nodes must be. */
+Test(binary_tree, is_a_binary_tree_in_order)
+{
+    for (uint32_t n = 1; n <= 300; n++) {
+        uint32_t left[300] = {0}, right[300] = {0}, roots = 0;
+        for (uint32_t x = 0; x < n; x++) {
+            uint32_t up = cs_tree_parent(x, n), depth = 0;
+            roots += up == n;
+            if (up < n) {
+                (x < up ? left : right)[up]++;
+            }
+            for (; up < n; depth++) {
+                up = cs_tree_parent(up, n);
+            }
+            cr_assert_leq(depth, log2_floor(n));
+        }
+        cr_assert_eq(roots, 1);
+        for (uint32_t x = 0; x < n; x++) {
+            cr_assert(left[x] <= 1 && right[x] <= 1);
+        }
+    }
+}
+
+/* Every server is a leaf of a tree, and the edges of a colour do not exclude each other. */
+Test(binary_tree, leaves_and_colours)
+{
+    static const uint32_t locals[] = {1, 2, 5};
+    cs_error              err      = {0};
+
+    for (uint32_t i = 0; i < 3 * 70; i++) {
+        cs_arena     arena   = {0};
+        cs_tree_pair pair    = {0};
+        uint32_t     servers = 1 + i / 3, l = locals[i % 3], n = servers * l;
+        cs_cluster   cluster    = {.n_ranks = n, .gpus_per_server = l};
+        uint32_t     up[2][350] = {{0}}, down[2][350] = {{0}}, inner[350] = {0};
+        bool         is_second = false;
+        if (n < 2) {
+            continue;
+        }
+        cr_assert_eq(cs_tree_build(&cluster, &arena, &pair, &err), CS_OK);
+        cr_assert_eq(pair.n_edges, 2 * (n - 1));
+        for (size_t k = 0; k < pair.n_edges; k++) {
+            const cs_tree_edge *e       = &pair.edges[k];
+            uint32_t            f       = cs_fabric_of(&cluster, e->child, e->parent);
+            bool                clashes = up[f][e->child] != 0 || down[f][e->parent] != 0;
+            if (clashes && !is_second) {
+                memset(up, 0, sizeof up);
+                memset(down, 0, sizeof down);
+                is_second = true;
+                clashes   = false;
+            }
+            cr_assert(!clashes, "n = %u", n);
+            up[f][e->child] = down[f][e->parent] = 1;
+            inner[e->parent] |= l == 1 ? 1u << e->tree : 0;
+        }
+        for (uint32_t r = 0; r < n && n > 2; r++) {
+            cr_assert_neq(inner[r], 3, "rank %u of %u", r, n);
+        }
+        cs_arena_free(&arena);
+    }
+}
+
+static void set(uint32_t servers, uint32_t locals, uint64_t bytes, const char *chunks)
+{
+    cs_error err = {0};
+
+    ct_scene_set(&scene, "double_binary_tree", CS_ALLREDUCE, servers * locals, bytes);
+    scene.scenario.cluster.gpus_per_server = locals;
+    cr_assert_eq(
+        cs_options_set(scene.algorithm->options, &scene.options, "chunks", chunks, "test", &err),
+        CS_OK);
+    ct_scene_ready(&scene);
+}
+
+Test(double_binary_tree, complete)
+{
+    static const char *const chunks[] = {"1", "7", "auto"};
+
+    for (uint32_t i = 0; i < 40 * 3 * 3; i++) {
+        uint32_t n = 1 + i / 9, l = 1 + i / 3 % 3;
+        if (n * l < 2) {
+            continue;
+        }
+        set(n, l, 1 << 20, chunks[i % 3]);
+        ct_stream    stream = ct_stream_record(&scene, 64);
+        ct_judgement j      = ct_judge(&scene.scenario, &scene.plan, &stream);
+        cr_assert(j.is_correct, "%s: %s", ct_scene_text(&scene), j.text);
+        cr_assert_eq(stream.count, 2 * (size_t)(n * l - 1) * scene.plan.n_chunks);
+        ct_stream_free(&stream);
+    }
+}
+
+/* c chunks in each half take at most (c + 2h - 1) turns of four messages, and at least 2 s. */
+Test(double_binary_tree, time_is_bounded)
+{
+    for (uint32_t n = 3; n <= 80; n++) {
+        set(n, 1, 64000 * 1024, "64");
+        const cs_fabric *f    = &scene.scenario.cluster.fabrics[CS_NIC];
+        double           step = f->alpha_s + 64000.0 * 1024 / 128 / f->bandwidth_Bps;
+        double           time = ct_scene_replay(&scene, NULL).elapsed_s;
+        cr_assert_leq(time, (64 + 2 * (log2_floor(n) + 1) - 1) * 4 * step, "n = %u", n);
+        cr_assert_geq(time, (n == 3 ? 3 : 4) * 64 * step * 0.99, "n = %u: %g", n, time);
+    }
+}
+
+/* Twice the buffer over every port, in the limit, whatever the number of ranks. */
+Test(double_binary_tree, full_bandwidth)
+{
+    for (uint32_t n = 4; n <= 64; n += 5) {
+        set(n, 1, 1u << 30, "2048");
+        scene.scenario.cluster.fabrics[CS_NIC].alpha_s = 0;
+        double x = (double)(1u << 30) / scene.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps;
+        cr_assert_lt(ct_scene_replay(&scene, NULL).elapsed_s, 2.02 * x, "n = %u", n);
+    }
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parallel Rings, flat ring and rings per channel: completeness, closed forms, use of the NICs. */
+#include "support/oracle.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+
+static ct_scene scene;
+
+static const cs_collective collectives[] = {CS_ALLGATHER, CS_REDUCESCATTER, CS_ALLREDUCE};
+
+/* Servers of L GPUs: the pairs of the specification's symbolic checks. */
+static const uint32_t shapes[][2] = {{1, 4}, {2, 1},  {2, 2}, {2, 4}, {3, 4}, {4, 4}, {5, 3},
+                                     {8, 4}, {16, 4}, {4, 8}, {3, 6}, {7, 5}, {1, 2}, {5, 6}};
+
+static void set(const char *algorithm, cs_collective collective, uint32_t servers, uint32_t locals,
+                uint64_t block)
+{
+    ct_scene_set(&scene, algorithm, collective, servers * locals, block * servers * locals);
+    scene.scenario.cluster.gpus_per_server         = locals;
+    scene.scenario.cluster.fabrics[CS_NVLINK].kind = CS_DIRECT;
+}
+
+static void option(const char *key, const char *value)
+{
+    cs_error err = {0};
+    cr_assert_eq(cs_options_set(scene.algorithm->options, &scene.options, key, value, "test", &err),
+                 CS_OK, "%s", err.message);
+}
+
+static double message_s(uint32_t fabric, double bytes)
+{
+    const cs_fabric *f = &scene.scenario.cluster.fabrics[fabric];
+    return f->alpha_s + bytes / f->bandwidth_Bps;
+}
+
+/* Every rank receives every foreign block once, and nothing else. */
+Test(parallel_rings, complete_and_without_a_transfer_too_many)
+{
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        for (int v = 0; v < 12; v++) {
+            uint32_t n = shapes[i][0], l = shapes[i][1];
+            uint64_t p = (uint64_t)n * l, halves = v % 3 == 2 ? 2 : 1;
+            uint32_t segments = v / 3 % 2 == 0 ? 1 : 3;
+            if (v >= 6 && l % 2 != 0) {
+                continue;
+            }
+            set("parallel_rings", collectives[v % 3], n, l, 999);
+            option("exchange", v < 6 ? "mesh" : "sockets");
+            option("segments", segments == 1 ? "1" : "3");
+            ct_scene_ready(&scene);
+            ct_stream    stream = ct_stream_record(&scene, 64);
+            ct_judgement j      = ct_judge(&scene.scenario, &scene.plan, &stream);
+            cr_assert(j.is_correct, "%s: %s", ct_scene_text(&scene), j.text);
+            cr_assert_eq(stream.count, halves * p * (p - 1) * segments);
+            ct_stream_free(&stream);
+        }
+    }
+}
+
+/* max((N-1) R + D, N D), whichever fabric is the slower one. */
+Test(parallel_rings, closed_form)
+{
+    ct_rng rng = ct_rng_for(7);
+
+    for (int i = 0; i < 200; i++) {
+        uint32_t n = 1 + ct_below(&rng, 9), l = 2 + ct_below(&rng, 6);
+        set("parallel_rings", collectives[i % 3], n, l, 4096 * (1 + ct_below(&rng, 500)));
+        cs_fabric *f               = scene.scenario.cluster.fabrics;
+        f[CS_NIC].bandwidth_Bps    = ct_uniform(&rng, 5e9, 100e9);
+        f[CS_NVLINK].bandwidth_Bps = ct_uniform(&rng, 5e9, 100e9);
+        f[CS_NVLINK].alpha_s       = ct_uniform(&rng, 0, 9e-6);
+        ct_scene_ready(&scene);
+        double block = (double)(scene.scenario.bytes / (n * l));
+        double r = message_s(CS_NIC, block), d = message_s(CS_NVLINK, block);
+        double want = fmax((n - 1) * r + d, n * d) * (i % 3 == 2 ? 2 : 1);
+        double form = scene.algorithm->closed_form_s(&scene.scenario, &scene.options);
+        cr_assert(ct_is_close(form, want, 1e-12));
+        cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, want, 1e-12), "%s",
+                  ct_scene_text(&scene));
+    }
+}
+
+/* A NIC at half its rate slows its own ring only: (N-1) 2 R for that, and the exchange behind. */
+Test(parallel_rings, a_slow_rail_slows_its_ring)
+{
+    set("parallel_rings", CS_ALLGATHER, 8, 4, 1 << 20);
+    scene.faults[0]         = (cs_fault){0, 2, 0, (double)INFINITY};
+    scene.scenario.faults   = scene.faults;
+    scene.scenario.n_faults = 1;
+    ct_scene_ready(&scene);
+    double slow = message_s(CS_NIC, 2.0 * (1 << 20)), d = message_s(CS_NVLINK, 1 << 20);
+    cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, 7 * slow + d, 1e-12));
+}
+
+static uint32_t entries(const ct_stream *stream, uint32_t locals, uint32_t server)
+{
+    uint32_t used = 0;
+
+    for (size_t i = 0; i < stream->count; i++) {
+        const cs_transfer *t = &stream->transfers[i];
+        if (cs_transfer_fabric(t) == CS_NIC && t->dst / locals == server) {
+            used |= 1u << t->dst % locals;
+        }
+    }
+    return used;
+}
+
+/* All NICs of a server receive with as many rings, one with a flat ring. */
+Test(parallel_rings, which_nics_are_in_use)
+{
+    static const struct {
+        const char *algorithm, *key, *value;
+        uint32_t    used;
+    } cases[] = {
+        {"parallel_rings", "exchange", "mesh", 0xf}, {"parallel_rings", "exchange", "sockets", 0xf},
+        {"nccl_rings", "order", "rotated", 0xf},     {"nccl_rings", "order", "sockets", 0xf},
+        {"nccl_rings", "channels", "2", 0x3},        {"flat_ring", NULL, NULL, 0x1}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        set(cases[i].algorithm, CS_ALLGATHER, 3, 4, 4096);
+        if (cases[i].key != NULL) {
+            option(cases[i].key, cases[i].value);
+        }
+        ct_scene_ready(&scene);
+        ct_stream stream = ct_stream_record(&scene, 64);
+        cr_assert_eq(entries(&stream, 4, 1), cases[i].used, "%s", cases[i].algorithm);
+        ct_stream_free(&stream);
+    }
+}
+
+/* (n-1) (alpha + block / c) where the inside of the servers is fast. */
+Test(channel_rings, closed_form)
+{
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        for (int v = 0; v < 9; v++) {
+            uint32_t n = shapes[i][0], l = shapes[i][1], parts = v < 3 ? 1 : l;
+            if (n == 1 || (v >= 6 && l % 2 != 0)) {
+                continue;
+            }
+            set(v < 3 ? "flat_ring" : "nccl_rings", collectives[v % 3], n, l, 1680 * 4096);
+            scene.scenario.cluster.fabrics[CS_NVLINK].alpha_s       = 1e-7;
+            scene.scenario.cluster.fabrics[CS_NVLINK].bandwidth_Bps = 9e12;
+            if (v >= 3) {
+                option("order", v >= 6 ? "sockets" : "rotated");
+            }
+            ct_scene_ready(&scene);
+            ct_stream    stream = ct_stream_record(&scene, 64);
+            ct_judgement j      = ct_judge(&scene.scenario, &scene.plan, &stream);
+            cr_assert(j.is_correct, "%s: %s", ct_scene_text(&scene), j.text);
+            ct_stream_free(&stream);
+            double want = (n * l - 1) * message_s(CS_NIC, 1680.0 * 4096 / parts);
+            want *= v % 3 == 2 ? 2 : 1;
+            double form = scene.algorithm->closed_form_s(&scene.scenario, &scene.options);
+            cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, want, 1e-12));
+            cr_assert(ct_is_close(form, want, 1e-12));
+        }
+    }
+}
+
+static void refused(const char *algorithm, const char *key, const char *value, const char *word)
+{
+    cs_error err = {0};
+
+    set(algorithm, CS_ALLGATHER, 2, 3, 4096);
+    option(key, value);
+    cr_assert_eq(ct_scene_check(&scene, &err), CS_ENOTSUP);
+    cr_assert(strstr(err.message, word) != NULL, "%s", err.message);
+}
+
+Test(parallel_rings, what_is_refused)
+{
+    cs_error err = {0};
+
+    refused("parallel_rings", "exchange", "sockets", "socket");
+    refused("nccl_rings", "order", "sockets", "socket");
+    refused("nccl_rings", "channels", "4", "NICs");
+    set("parallel_rings", CS_ALLTOALL, 2, 2, 4096);
+    cr_assert_eq(ct_scene_check(&scene, &err), CS_ENOTSUP);
+}
