@@ -58,9 +58,12 @@ static cs_status nccl_check(const cs_scenario *scenario, void *options, cs_plan 
         status = check_options(scenario, options, err);
     }
     if (status == CS_OK) {
+        uint64_t n_slots = 2 * (uint64_t)((const nccl_options *)options)->channels;
+        status           = cs_accept_slots(scenario, "nccl_rings", n_slots, err);
+    }
+    if (status == CS_OK) {
         cs_channel_rings rings = rings_of(scenario, options);
         *plan                  = cs_channel_plan(&rings);
-        status                 = cs_accept_slots(scenario, "nccl_rings", plan->n_slots, err);
     }
     return status;
 }

@@ -59,6 +59,69 @@ Test(parallel_rings, complete_and_without_a_transfer_too_many)
     }
 }
 
+/* The library's verdict on a stream that is played as it is. */
+static bool is_refused(const ct_stream *stream)
+{
+    static ct_scene played;
+    cs_verdict      verdict = {0};
+
+    played.scenario = scene.scenario;
+    ct_scene_play(&played, stream, &scene.plan);
+    cr_assert_eq(cs_verify(&played.scenario, played.algorithm, &played.options, &played.plan,
+                           &verdict, NULL),
+                 CS_OK);
+    cr_assert_eq(ct_judge(&scene.scenario, &scene.plan, stream).is_correct, verdict.is_correct);
+    cr_assert(verdict.is_correct || verdict.is_located);
+    return !verdict.is_correct;
+}
+
+/* The listing of the paper ends before what crossed last is handed on: P (q-1) blocks are missing
+ * with q GPUs on a socket. */
+Test(parallel_rings, without_the_last_exchange_it_is_no_allgather)
+{
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        uint32_t n = shapes[i][0], l = shapes[i][1], left_out = 0;
+        if (l % 2 != 0 || l < 4) {
+            continue;
+        }
+        set("parallel_rings", CS_ALLGATHER, n, l, 4096);
+        option("exchange", "sockets");
+        ct_scene_ready(&scene);
+        ct_stream stream = ct_stream_record(&scene, 64);
+        cr_assert_not(is_refused(&stream));
+        while (stream.transfers[stream.count - 1].round + 1 == scene.plan.n_rounds) {
+            ct_stream_remove(&stream, stream.count - 1);
+            left_out++;
+        }
+        cr_assert_eq(left_out, n * l * (l / 2 - 1), "%u servers of %u", n, l);
+        cr_assert(is_refused(&stream), "%u servers of %u", n, l);
+        ct_stream_free(&stream);
+    }
+}
+
+/* Between the sockets of a server a block moves once, and leaving out any transfer is noticed. */
+Test(parallel_rings, every_transfer_is_needed)
+{
+    for (int v = 0; v < 12; v++) {
+        uint32_t l = v < 6 ? 4 : 2;
+        set("parallel_rings", collectives[v % 3], 3, l, 4096);
+        option("exchange", v / 3 % 2 == 0 ? "mesh" : "sockets");
+        ct_scene_ready(&scene);
+        ct_stream stream = ct_stream_record(&scene, 64);
+        uint32_t  across = 0, halves = v % 3 == 2 ? 2 : 1;
+        for (size_t i = 0; i < stream.count; i++) {
+            ct_stream          less = ct_stream_copy(&stream);
+            const cs_transfer *t    = &stream.transfers[i];
+            across += t->src / l == t->dst / l && t->src % l / (l / 2) != t->dst % l / (l / 2);
+            ct_stream_remove(&less, i);
+            cr_assert(is_refused(&less), "without transfer %zu", i);
+            ct_stream_free(&less);
+        }
+        cr_assert_eq(across, halves * 3 * 3 * l * (v / 3 % 2 == 0 ? l / 2 : 1));
+        ct_stream_free(&stream);
+    }
+}
+
 /* max((N-1) R + D, N D), whichever fabric is the slower one. */
 Test(parallel_rings, closed_form)
 {
@@ -82,8 +145,8 @@ Test(parallel_rings, closed_form)
     }
 }
 
-/* A NIC at half its rate slows its own ring only: (N-1) 2 R for that, and the exchange behind. */
-Test(parallel_rings, a_slow_rail_slows_its_ring)
+/* A server at half its rate: (N-1) 2 R, and the exchange behind. */
+Test(parallel_rings, a_slow_server_slows_every_ring)
 {
     set("parallel_rings", CS_ALLGATHER, 8, 4, 1 << 20);
     scene.faults[0]         = (cs_fault){0, 2, 0, (double)INFINITY};
@@ -94,29 +157,35 @@ Test(parallel_rings, a_slow_rail_slows_its_ring)
     cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, 7 * slow + d, 1e-12));
 }
 
-static uint32_t entries(const ct_stream *stream, uint32_t locals, uint32_t server)
+/* The local ranks of a server whose NICs send, or receive, in a round; in any for UINT32_MAX. */
+static uint32_t nics(const ct_stream *stream, uint32_t locals, uint32_t server, bool send,
+                     uint32_t round)
 {
     uint32_t used = 0;
 
     for (size_t i = 0; i < stream->count; i++) {
-        const cs_transfer *t = &stream->transfers[i];
-        if (cs_transfer_fabric(t) == CS_NIC && t->dst / locals == server) {
-            used |= 1u << t->dst % locals;
+        const cs_transfer *t   = &stream->transfers[i];
+        uint32_t           end = send ? t->src : t->dst;
+        if (cs_transfer_fabric(t) == CS_NIC && end / locals == server &&
+            (round == UINT32_MAX || t->round == round)) {
+            used |= 1u << end % locals;
         }
     }
     return used;
 }
 
-/* All NICs of a server receive with as many rings, one with a flat ring. */
+/* All NICs of a server send and receive with as many rings, one each with a flat ring. */
 Test(parallel_rings, which_nics_are_in_use)
 {
     static const struct {
         const char *algorithm, *key, *value;
-        uint32_t    used;
-    } cases[] = {
-        {"parallel_rings", "exchange", "mesh", 0xf}, {"parallel_rings", "exchange", "sockets", 0xf},
-        {"nccl_rings", "order", "rotated", 0xf},     {"nccl_rings", "order", "sockets", 0xf},
-        {"nccl_rings", "channels", "2", 0x3},        {"flat_ring", NULL, NULL, 0x1}};
+        uint32_t    in, out;
+    } cases[] = {{"parallel_rings", "exchange", "mesh", 0xf, 0xf},
+                 {"parallel_rings", "exchange", "sockets", 0xf, 0xf},
+                 {"nccl_rings", "order", "rotated", 0xf, 0xf},
+                 {"nccl_rings", "order", "sockets", 0xf, 0xf},
+                 {"nccl_rings", "channels", "2", 0x3, 0x9},
+                 {"flat_ring", NULL, NULL, 0x1, 0x8}};
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         set(cases[i].algorithm, CS_ALLGATHER, 3, 4, 4096);
@@ -125,7 +194,28 @@ Test(parallel_rings, which_nics_are_in_use)
         }
         ct_scene_ready(&scene);
         ct_stream stream = ct_stream_record(&scene, 64);
-        cr_assert_eq(entries(&stream, 4, 1), cases[i].used, "%s", cases[i].algorithm);
+        cr_assert_eq(nics(&stream, 4, 1, false, UINT32_MAX), cases[i].in, "%s", cases[i].algorithm);
+        cr_assert_eq(nics(&stream, 4, 1, true, UINT32_MAX), cases[i].out, "%s", cases[i].algorithm);
+        ct_stream_free(&stream);
+    }
+}
+
+/* In every ring step, both ways. */
+Test(parallel_rings, all_nics_work_in_every_step)
+{
+    for (int v = 0; v < 4; v++) {
+        set("parallel_rings", collectives[v % 2], 6, 4, 4096);
+        option("exchange", v < 2 ? "mesh" : "sockets");
+        ct_scene_ready(&scene);
+        ct_stream stream = ct_stream_record(&scene, 64);
+        uint32_t  steps  = 0;
+        for (uint32_t round = 0; round < scene.plan.n_rounds; round++) {
+            uint32_t out = nics(&stream, 4, 2, true, round);
+            cr_assert(out == 0 || out == 0xf);
+            cr_assert_eq(nics(&stream, 4, 2, false, round), out);
+            steps += out != 0;
+        }
+        cr_assert_eq(steps, 5);
         ct_stream_free(&stream);
     }
 }
@@ -176,6 +266,11 @@ Test(parallel_rings, what_is_refused)
     refused("parallel_rings", "exchange", "sockets", "socket");
     refused("nccl_rings", "order", "sockets", "socket");
     refused("nccl_rings", "channels", "4", "NICs");
+    set("nccl_rings", CS_ALLGATHER, 1, 2, 4096);
+    scene.scenario.cluster.fabrics[CS_NVLINK].kind = CS_SWITCHED;
+    scene.scenario.cluster.n_ranks = scene.scenario.cluster.gpus_per_server = CS_MAX_RANKS;
+    cr_assert_eq(ct_scene_check(&scene, &err), CS_ENOTSUP);
+    err = (cs_error){0};
     set("parallel_rings", CS_ALLTOALL, 2, 2, 4096);
     cr_assert_eq(ct_scene_check(&scene, &err), CS_ENOTSUP);
 }
