@@ -7,19 +7,21 @@
 #include "cli/bench_limit.h"
 #include "cli/cli.h"
 #include "cs/replay.h"
+#include "cs/units.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { QUICK = 1, FORMAT, RUNS = 5, QUICK_RUNS = 3, MAX_RUNS = 9, MOST_LIMIT_RANKS = 1024 };
+enum { QUICK = 1, FORMAT, GPUS, RUNS = 5, QUICK_RUNS = 3, MAX_RUNS = 9, MOST_LIMIT_RANKS = 1024 };
 
 #define LATEST_S 1e-3 /* late ranks: uniform in [0, 1 ms] */
 
 /* clang-format off */
 static const cs_arg bench_args[] = {
     {QUICK, 0, "quick", NULL, "fewer ranks, less time per line"},
+    {GPUS, 'g', "gpus-per-server", "G", "GPUs in a server, a divisor of 64 (1)"},
     {FORMAT, 0, "format", "table|json", "how to print (table)"},
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -28,10 +30,16 @@ static const cs_arg bench_args[] = {
 
 static const cs_arg *const bench_tables[] = {bench_args, NULL};
 
+/* What the user chose. */
+typedef struct settings {
+    bool     quick, json;
+    uint32_t gpus_per_server;
+} settings;
+
 typedef struct point {
     const cs_algorithm *algorithm;
     const cs_model     *model;
-    uint32_t            n_ranks;
+    uint32_t            n_ranks, gpus_per_server;
     bool                verify, is_late;
     cs_scenario         scenario;
     cs_fault            fault; /* for the algorithms that are made for slow NICs */
@@ -84,15 +92,28 @@ static cs_status measure(point *p, double least_s, double *rate_p, cs_error *err
     return status;
 }
 
+/* AllReduce, or the first collective that the algorithm does. */
+static cs_collective collective_of(const cs_algorithm *algorithm)
+{
+    uint32_t c = CS_ALLREDUCE;
+
+    while ((algorithm->collectives >> c & 1u) == 0) {
+        c = (c + 1) % CS_COLLECTIVE_COUNT;
+    }
+    return (cs_collective)c;
+}
+
 static cs_status prepare(point *p, double *arrivals, cs_error *err)
 {
     cs_fabric nic = {CS_SWITCHED, 3e-6, 450e9};
 
-    p->scenario = (cs_scenario){
-        .bytes     = (uint64_t)1 << 30,
-        .cluster   = {.n_ranks = p->n_ranks, .gpus_per_server = 1, .fabrics = {nic, nic}},
-        .arrival_s = p->is_late ? arrivals : NULL,
-        .seed      = 1};
+    p->scenario = (cs_scenario){.collective = collective_of(p->algorithm),
+                                .bytes      = (uint64_t)1 << 30,
+                                .cluster    = {.n_ranks         = p->n_ranks,
+                                               .gpus_per_server = p->gpus_per_server,
+                                               .fabrics         = {nic, nic}},
+                                .arrival_s  = p->is_late ? arrivals : NULL,
+                                .seed       = 1};
     if (p->is_late) {
         gsl_rng *stream = cs_random_stream(1, "bench arrivals");
         if (stream == NULL) {
@@ -180,7 +201,7 @@ static cs_status run_point(point *p, bool quick, cs_error *err)
 static void add_point(cs_text *text, const point *p, bool json, bool first)
 {
     if (!json) {
-        cs_text_add(text, "%-15s %-10s %6u  %-8s %-5s %9.1f  (%.1f .. %.1f)  %.2f\n",
+        cs_text_add(text, "%-18s %-10s %6u  %-8s %-5s %9.1f  (%.1f .. %.1f)  %.2f\n",
                     p->algorithm->name, p->model->name, p->n_ranks, p->verify ? "verify" : "-",
                     p->is_late ? "late" : "-", p->rate / 1e6, p->least / 1e6, p->most / 1e6,
                     p->ratio);
@@ -188,6 +209,7 @@ static void add_point(cs_text *text, const point *p, bool json, bool first)
     }
     cs_text_add(text, "%s{\"algorithm\": \"%s\", \"model\": \"%s\", \"ranks\": %u, ",
                 first ? "[" : ",\n ", p->algorithm->name, p->model->name, p->n_ranks);
+    cs_text_add(text, "\"gpus_per_server\": %u, ", p->gpus_per_server);
     cs_text_add(text, "\"verify\": %s, \"late\": %s, \"transfers\": %llu, \"transfers_per_s\": ",
                 p->verify ? "true" : "false", p->is_late ? "true" : "false",
                 (unsigned long long)p->transfers);
@@ -198,28 +220,29 @@ static void add_point(cs_text *text, const point *p, bool json, bool first)
 }
 
 /* All combinations for one algorithm and model; prints as it goes. */
-static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model, bool quick,
-                            bool json, bool *first, cs_error *err)
+static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model,
+                            const settings *how_to, bool *first, cs_error *err)
 {
     static const uint32_t ranks[] = {64, 256, 1024, 4096};
     cs_status             status  = CS_OK;
-    size_t                last    = quick ? 3 : 4;
+    size_t                last    = how_to->quick ? 3 : 4;
     bool                  fast    = algorithm->closed_form_s != NULL && model == cs_models[0];
 
     for (size_t i = 0; i < last && status == CS_OK; i++) {
         for (int how = 0; how < 4 && status == CS_OK; how++) {
             cs_text text = {0};
-            point   p    = {.algorithm = algorithm,
-                            .model     = model,
-                            .n_ranks   = ranks[i],
-                            .verify    = (how & 1) != 0,
-                            .is_late   = (how & 2) != 0};
+            point   p    = {.algorithm       = algorithm,
+                            .model           = model,
+                            .n_ranks         = ranks[i],
+                            .gpus_per_server = how_to->gpus_per_server,
+                            .verify          = (how & 1) != 0,
+                            .is_late         = (how & 2) != 0};
             if ((!fast && how > 0) || (!fast && i > 1)) {
                 continue;
             }
-            status = run_point(&p, quick, err);
+            status = run_point(&p, how_to->quick, err);
             if (status == CS_OK) {
-                add_point(&text, &p, json, *first);
+                add_point(&text, &p, how_to->json, *first);
                 *first = false;
                 status = cs_cli_write(NULL, &text, err);
             }
@@ -229,26 +252,26 @@ static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model
     return status;
 }
 
-static cs_status run_bench(bool quick, bool json, cs_error *err)
+static cs_status run_bench(const settings *how_to, cs_error *err)
 {
     cs_text   text   = {0};
     bool      first  = true;
     cs_status status = CS_OK;
 
-    if (!json) {
+    if (!how_to->json) {
         cs_text_add(&text,
-                    "# %-13s %-10s %6s  %-8s %-5s %9s  (least .. most)  ratio to plain C over a "
+                    "# %-16s %-10s %6s  %-8s %-5s %9s  (least .. most)  ratio to plain C over a "
                     "stored ring\n",
                     "algorithm", "model", "ranks", "check", "ranks", "M/s");
         status = cs_cli_write(NULL, &text, err);
     }
     for (size_t m = 0; cs_models[m] != NULL; m++) {
         for (size_t a = 0; cs_algorithms[a] != NULL && status == CS_OK; a++) {
-            status = run_points(cs_algorithms[a], cs_models[m], quick, json, &first, err);
+            status = run_points(cs_algorithms[a], cs_models[m], how_to, &first, err);
         }
     }
     cs_text_free(&text);
-    if (json && status == CS_OK) {
+    if (how_to->json && status == CS_OK) {
         cs_text_add(&text, "]\n");
         status = cs_cli_write(NULL, &text, err);
         cs_text_free(&text);
@@ -256,11 +279,25 @@ static cs_status run_bench(bool quick, bool json, cs_error *err)
     return status;
 }
 
+/* It must divide all numbers of ranks. */
+static cs_status parse_gpus(const char *text, settings *how_to, cs_error *err)
+{
+    uint64_t  number = 0;
+    cs_status status = cs_parse_integer(text, 1, 64, &number, "--gpus-per-server", err);
+
+    if (status == CS_OK && 64 % number != 0) {
+        status =
+            CS_FAIL(err, CS_EINVAL, "--gpus-per-server", "a divisor of 64 is wanted, got %s", text);
+    }
+    how_to->gpus_per_server = (uint32_t)number;
+    return status;
+}
+
 static int bench_run(int count, char *const *words)
 {
-    cs_args   args  = {.tables = {bench_args, NULL}, .count = count, .words = words};
-    cs_error  err   = {0};
-    bool      quick = false;
+    cs_args   args   = {.tables = {bench_args, NULL}, .count = count, .words = words};
+    cs_error  err    = {0};
+    settings  how_to = {.gpus_per_server = 1};
     int       id, format = 0;
     cs_status status = CS_OK;
 
@@ -269,7 +306,9 @@ static int bench_run(int count, char *const *words)
             return cs_cli_help(&cs_command_bench, bench_tables);
         }
         if (id == QUICK) {
-            quick = true;
+            how_to.quick = true;
+        } else if (id == GPUS) {
+            status = parse_gpus(args.value, &how_to, &err);
         } else if (id == FORMAT) {
             status = cs_cli_choice(args.value, "table|json", "--format", &format, &err);
         } else {
@@ -279,14 +318,15 @@ static int bench_run(int count, char *const *words)
         }
     }
     if (status == CS_OK) {
-        status = run_bench(quick, format == 1, &err);
+        how_to.json = format == 1;
+        status      = run_bench(&how_to, &err);
     }
     return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);
 }
 
 const cs_command cs_command_bench = {
     .name    = "bench",
-    .usage   = "bench [--quick] [--format json]",
+    .usage   = "bench [--quick] [-g G] [--format json]",
     .summary = "transfers per second of replay, per algorithm and model",
     .run     = bench_run,
 };

@@ -438,7 +438,8 @@ Test(config, examples_are_accepted)
     static const struct {
         const char *name;
         size_t      count;
-    } examples[] = {{"half-nic", 2}, {"late-rank", 15}, {"sizes", 9}, {"small-sweep", 225}};
+    } examples[] = {
+        {"half-nic", 2}, {"late-rank", 15}, {"rails", 18}, {"sizes", 9}, {"small-sweep", 225}};
 
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
         char       path[512];
