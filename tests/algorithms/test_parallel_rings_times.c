@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdlib.h>
 
 enum { N = 6, L = 4, LATE = 3 * L + 2, BLOCK = 1 << 20 };
 
@@ -147,6 +148,24 @@ Test(parallel_rings, a_late_rank_delays_its_ring_and_what_needs_it)
         ct_run_free(&healthy);
         ct_run_free(&late);
         ct_stream_free(&stream);
+    }
+}
+
+/* Of the last exchange only one segment stands behind the rings; every segment pays its alphas. */
+Test(parallel_rings, segments_shorten_the_last_exchange)
+{
+    static const char *const segments[] = {"1", "2", "8", "64"};
+
+    for (int i = 0; i < 4; i++) {
+        cs_error err = {0};
+        double   z = strtod(segments[i], NULL), part = (8 << 20) / z;
+        set("parallel_rings", CS_ALLGATHER, N, 8 << 20);
+        cr_assert_eq(cs_options_set(scene.algorithm->options, &scene.options, "segments",
+                                    segments[i], "test", &err),
+                     CS_OK);
+        ct_scene_ready(&scene);
+        double want_s = (N - 1) * z * message_s(CS_NIC, part) + message_s(CS_NVLINK, part);
+        cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, want_s, 1e-9));
     }
 }
 

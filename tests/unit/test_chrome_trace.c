@@ -193,6 +193,9 @@ Test(chrome_trace, every_algorithm_and_model_holds_the_rules)
                 cs_text     text     = {0};
                 cs_result   result;
 
+                while ((cs_algorithms[a]->collectives >> scenario.collective & 1u) == 0) {
+                    scenario.collective++;
+                }
                 scenario.arrival_s = arrival_s;
                 if (trace_of(&scenario, cs_algorithms[a], cs_models[m], &text, &result)) {
                     json_t *json   = json_loads(text.data, 0, NULL);
