@@ -4,6 +4,8 @@
 #include "support/oracle.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
 
 static ct_scene scene;
 
@@ -125,5 +127,25 @@ Test(double_binary_tree, full_bandwidth)
         scene.scenario.cluster.fabrics[CS_NIC].alpha_s = 0;
         double x = (double)(1u << 30) / scene.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps;
         cr_assert_lt(ct_scene_replay(&scene, NULL).elapsed_s, 2.02 * x, "n = %u", n);
+    }
+}
+
+/* auto is at most a little slower than the best power of two, from small buffers to large. */
+Test(double_binary_tree, auto_chunks_are_near_the_best)
+{
+    for (uint32_t i = 0; i < 12; i++) {
+        uint32_t n     = 5 + 9 * (i % 4);
+        uint64_t bytes = (uint64_t)1 << (14 + 8 * (i / 4));
+        double   best  = HUGE_VAL;
+        for (uint32_t chunks = 1; chunks <= 1024; chunks *= 2) {
+            char text[12];
+            snprintf(text, sizeof text, "%u", chunks);
+            set(n, 1, bytes, text);
+            best = fmin(best, ct_scene_replay(&scene, NULL).elapsed_s);
+        }
+        set(n, 1, bytes, "auto");
+        double got = ct_scene_replay(&scene, NULL).elapsed_s;
+        cr_assert_leq(got, 1.15 * best, "n = %u, %llu bytes: %g s, best %g s", n,
+                      (unsigned long long)bytes, got, best);
     }
 }
