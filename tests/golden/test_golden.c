@@ -38,15 +38,27 @@ static void check_bool(const char *place, const json_t *want, bool got)
     cr_assert_eq(json_is_true(want), got, "%s", place);
 }
 
+/* The options that the expectation names; an algorithm may get new ones. */
 static void check_options(const char *place, const json_t *want, const cs_option *table,
                           const cs_options *options)
 {
+    size_t seen = 0;
+
     for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
-        char text[64];
-        cr_assert(cs_option_text(row, options, text, sizeof text), "%s", place);
-        check_real(row->name, json_object_get(want, row->name), strtod(text, NULL));
+        const json_t *value = json_object_get(want, row->name);
+        char          text[64];
+        if (value == NULL) {
+            continue;
+        }
+        if (cs_option_text(row, options, text, sizeof text)) {
+            check_real(row->name, value, strtod(text, NULL));
+        } else {
+            cr_assert(json_is_string(value), "%s: %s", place, row->name);
+            cr_assert_str_eq(json_string_value(value), text, "%s: %s", place, row->name);
+        }
+        seen++;
     }
-    cr_assert(json_object_size(want) == 0 || table != NULL, "%s", place);
+    cr_assert_eq(seen, json_object_size(want), "%s: an option that is not there", place);
 }
 
 static void check_result(const char *name, size_t index, const json_t *want, const cs_result *got)
