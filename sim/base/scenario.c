@@ -5,6 +5,7 @@
 #include "cs/scenario.h"
 
 #include "base/nearest.h"
+#include "cs/topology.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -136,6 +137,9 @@ static cs_status check_cluster(const cs_cluster *cluster, cs_error *err)
         (uint64_t)n * g > MAX_LINKS) {
         return CS_FAIL(err, CS_EINVAL, "cluster.nvlink.kind",
                        "direct: %u GPUs with %u links each; at most 2^28 links are accepted", n, g);
+    }
+    if (status == CS_OK && cluster->topology != NULL) {
+        status = cs_topology_check(cluster->topology, cluster, err);
     }
     return status;
 }

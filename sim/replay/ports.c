@@ -133,39 +133,54 @@ static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
     return failed ? CS_ENOMEM : CS_OK;
 }
 
-static cs_status wait_for_arrivals(cs_ports *ports, cs_arena *arena, const cs_scenario *s)
+static cs_status list_arrivals(cs_ports *ports, cs_arena *arena, const cs_scenario *s)
 {
     double *arrival = CS_ARENA_NEW(arena, double, ports->n_ranks);
 
-    if (arrival == NULL) {
-        return CS_ENOMEM;
-    }
-    for (uint32_t r = 0; r < ports->n_ranks; r++) {
+    for (uint32_t r = 0; arrival != NULL && r < ports->n_ranks; r++) {
         arrival[r] = cs_arrival(s, r);
-        set_ports_of_rank(ports, r, arrival[r]);
     }
     ports->arrival_s = arrival;
-    return CS_OK;
+    return arrival == NULL ? CS_ENOMEM : CS_OK;
+}
+
+static cs_status describe(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
+                          const cs_plan *plan)
+{
+    *ports = (cs_ports){.n_slots = plan->n_slots, .uses = plan->uses};
+    cs_ports_place(ports, &scenario->cluster);
+    cs_status status = list_arrivals(ports, arena, scenario);
+    if (status == CS_OK && scenario->n_faults > 0) {
+        status = cs_faults_constant(scenario) ? slow_constant(ports, arena, scenario)
+                                              : slow_over_time(ports, arena, scenario);
+    }
+    return status;
+}
+
+static cs_status no_memory(const cs_ports *ports, cs_error *err)
+{
+    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u ranks with %u slots each",
+                   ports->n_ranks, ports->n_slots);
+}
+
+cs_status cs_ports_describe(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
+                            const cs_plan *plan, cs_error *err)
+{
+    return describe(ports, arena, scenario, plan) == CS_OK ? CS_OK : no_memory(ports, err);
 }
 
 cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
                         const cs_plan *plan, cs_error *err)
 {
-    *ports = (cs_ports){.n_slots = plan->n_slots, .uses = plan->uses};
-    cs_ports_place(ports, &scenario->cluster);
-    cs_status status = allocate(ports, arena, plan);
+    cs_status status = describe(ports, arena, scenario, plan);
+
     if (status == CS_OK) {
-        status = wait_for_arrivals(ports, arena, scenario);
+        status = allocate(ports, arena, plan);
     }
-    if (status == CS_OK && scenario->n_faults > 0) {
-        status = cs_faults_constant(scenario) ? slow_constant(ports, arena, scenario)
-                                              : slow_over_time(ports, arena, scenario);
+    for (uint32_t r = 0; status == CS_OK && r < ports->n_ranks; r++) {
+        set_ports_of_rank(ports, r, ports->arrival_s[r]);
     }
-    if (status != CS_OK) {
-        return CS_FAIL(err, status, "", "out of memory for %u ranks with %u slots each",
-                       ports->n_ranks, plan->n_slots);
-    }
-    return CS_OK;
+    return status == CS_OK ? CS_OK : no_memory(ports, err);
 }
 
 double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)

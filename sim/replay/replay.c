@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The engine: one pass over the stream. Every block is served by the model, followed by the
- * fingerprints and shown to the observers while it is still in the cache. */
+ * fingerprints and shown to the observers while it is still in the cache. Over a network model the
+ * dispatcher takes the blocks, after a first pass in which it counts. */
 #include "cs/replay.h"
 
+#include "replay/dispatch.h"
 #include "replay/ports.h"
 #include "replay/verify.h"
 
-enum { BLOCK = 512 }; /* 16 KiB of transfers: half of a small L1 cache */
+enum { BLOCK = CS_DISPATCH_BLOCK }; /* 16 KiB of transfers: half of a small L1 cache */
 
 typedef struct run {
     const cs_replay_request *request;
@@ -16,6 +18,7 @@ typedef struct run {
     cs_block                 block;
     cs_transfer              transfers[BLOCK];
     cs_interval             *intervals; /* NULL without observers */
+    cs_dispatch             *dispatch;  /* NULL on a port model */
     cs_outcome               outcome;
 } run;
 
@@ -29,13 +32,15 @@ static cs_status open_run(run *r, cs_error *err)
     const cs_replay_request *q = r->request;
 
     r->block = (cs_block){.transfers = r->transfers, .capacity = BLOCK};
-    if (q->n_observers > 0) {
+    if (q->n_observers > 0 && q->model->network == NULL) {
         r->intervals = CS_ARENA_NEW(&r->arena, cs_interval, BLOCK);
         if (r->intervals == NULL) {
             return no_memory(err);
         }
     }
-    cs_status status = cs_ports_open(&r->ports, &r->arena, q->scenario, q->plan, err);
+    cs_status status = q->model->network != NULL
+                           ? cs_dispatch_open(q, &r->dispatch, err)
+                           : cs_ports_open(&r->ports, &r->arena, q->scenario, q->plan, err);
     if (status == CS_OK && q->verify) {
         status = cs_fingerprints_open(&r->prints, &r->arena, q->scenario, q->plan, err);
     }
@@ -45,24 +50,26 @@ static cs_status open_run(run *r, cs_error *err)
 static void count_block(run *r)
 {
     const cs_transfer *t     = r->block.transfers;
+    uint32_t           uses  = r->request->plan->uses;
     uint64_t           bytes = 0, back = 0, exchanges = 0, joins = 0;
 
     for (size_t i = 0; i < r->block.count; i++) {
         bytes += t[i].bytes;
     }
-    for (size_t i = 0; (r->ports.uses & CS_USES_EXCHANGE) != 0 && i < r->block.count; i++) {
+    for (size_t i = 0; (uses & CS_USES_EXCHANGE) != 0 && i < r->block.count; i++) {
         bool is_both = cs_transfer_op(&t[i]) == CS_OP_EXCHANGE;
         exchanges += is_both;
         back += is_both ? t[i].bytes : 0;
     }
-    for (size_t i = 0; (r->ports.uses & CS_USES_JOIN) != 0 && i < r->block.count; i++) {
+    for (size_t i = 0; (uses & CS_USES_JOIN) != 0 && i < r->block.count; i++) {
         joins += (t[i].flags & CS_JOIN) != 0;
     }
     r->outcome.n_transfers += r->block.count + exchanges - joins;
     r->outcome.wire_bytes += bytes + back;
 }
 
-static cs_status serve_block(run *r, cs_error *err)
+/* On a port model: times at once. */
+static cs_status serve_ports(run *r, cs_error *err)
 {
     const cs_replay_request *q      = r->request;
     cs_block                *block  = &r->block;
@@ -72,17 +79,33 @@ static cs_status serve_block(run *r, cs_error *err)
         cs_ports_fence(&r->ports, block->fence_except, block->fence_s);
     }
     q->model->serve(&r->ports, q->model_options, block->transfers, block->count, r->intervals);
-    if (q->verify) {
-        cs_fingerprints_block(&r->prints, block);
-    }
-    count_block(r);
     for (size_t i = 0; i < q->n_observers && status == CS_OK; i++) {
         status = q->observers[i].block(q->observers[i].user, block, r->intervals, err);
     }
     return status;
 }
 
-static cs_status serve_stream(run *r, cs_error *err)
+static cs_status serve_block(run *r, cs_error *err)
+{
+    cs_status status =
+        r->dispatch != NULL ? cs_dispatch_block(r->dispatch, &r->block, err) : serve_ports(r, err);
+
+    if (r->request->verify) {
+        cs_fingerprints_block(&r->prints, &r->block);
+    }
+    count_block(r);
+    return status;
+}
+
+static cs_status count_for_dispatch(run *r, cs_error *err)
+{
+    cs_dispatch_count(r->dispatch, &r->block);
+    (void)err;
+    return CS_OK;
+}
+
+/* Show every block of the stream to `take`. */
+static cs_status for_blocks(run *r, cs_status (*take)(run *r, cs_error *err), cs_error *err)
 {
     const cs_algorithm *a      = r->request->algorithm;
     void               *state  = NULL;
@@ -93,10 +116,25 @@ static cs_status serve_stream(run *r, cs_error *err)
     }
     a->next_block(state, &r->block);
     while (r->block.count > 0 && status == CS_OK) {
-        status = serve_block(r, err);
+        status = take(r, err);
         a->next_block(state, &r->block);
     }
     a->close(state);
+    return status;
+}
+
+static cs_status serve_stream(run *r, cs_error *err)
+{
+    cs_status status = r->dispatch != NULL ? for_blocks(r, count_for_dispatch, err) : CS_OK;
+
+    if (status == CS_OK) {
+        status = for_blocks(r, serve_block, err);
+    }
+    if (status == CS_OK && r->dispatch != NULL) {
+        status = cs_dispatch_finish(r->dispatch, &r->outcome.elapsed_s, err);
+    } else if (status == CS_OK) {
+        r->outcome.elapsed_s = cs_ports_end_s(&r->ports);
+    }
     return status;
 }
 
@@ -132,6 +170,7 @@ cs_status cs_replay(const cs_replay_request *request, cs_outcome *outcome_p, cs_
     r.request        = request;
     r.arena          = (cs_arena){0};
     r.intervals      = NULL;
+    r.dispatch       = NULL;
     r.outcome        = (cs_outcome){0};
     cs_status status = open_run(&r, err);
 
@@ -142,10 +181,10 @@ cs_status cs_replay(const cs_replay_request *request, cs_outcome *outcome_p, cs_
         status = judge(&r, err);
     }
     if (status == CS_OK) {
-        r.outcome.elapsed_s = cs_ports_end_s(&r.ports);
         r.outcome.exposed_s = r.outcome.elapsed_s - cs_last_arrival(request->scenario);
         *outcome_p          = r.outcome;
     }
+    cs_dispatch_close(r.dispatch);
     cs_arena_free(&r.arena);
     return status;
 }

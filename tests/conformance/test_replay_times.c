@@ -3,71 +3,14 @@
  * arrivals, slow NICs and clusters; ports one transfer at a time; closed forms; the same bits
  * twice. Seeds are printed with a failure. */
 #include "support/oracle.h"
+#include "support/random_scene.h"
 #include "support/reference.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
 
-enum { SCENES_EACH = 250, MOST_RANKS = 40 };
-
-static double late_s(const ct_scene *scene, ct_rng *rng)
-{
-    double whole_s = (double)scene->scenario.bytes / 450e9 + 3e-6;
-    return whole_s * pow(10, ct_uniform(rng, -2, 1));
-}
-
-/* Faults of server after server, in order, with gaps or without. */
-static void break_nics(ct_scene *scene, ct_rng *rng)
-{
-    cs_scenario *s      = &scene->scenario;
-    uint32_t     g      = s->cluster.gpus_per_server;
-    double       unit_s = late_s(scene, rng);
-
-    for (uint32_t server = ct_below(rng, 3); server < cs_n_servers(&s->cluster);
-         server += 1 + ct_below(rng, 4)) {
-        double from_s = ct_below(rng, 2) * ct_uniform(rng, 0, unit_s);
-        for (uint32_t i = ct_below(rng, 4); i > 0 && s->n_faults < CT_MOST_FAULTS; i--) {
-            bool   lasts = i == 1 && ct_below(rng, 2) == 0;
-            double until = lasts ? (double)INFINITY : from_s + ct_uniform(rng, 0.01, 1) * unit_s;
-            scene->faults[s->n_faults++] = (cs_fault){
-                server * g + ct_below(rng, g), pow(10, ct_uniform(rng, 0, 2)), from_s, until};
-            from_s = until + ct_below(rng, 2) * ct_uniform(rng, 0, unit_s);
-        }
-    }
-    s->faults = scene->faults;
-}
-
-/* A random scene that the algorithm accepts. */
-static void random_scene(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng)
-{
-    for (;;) {
-        static const uint32_t widths[] = {1, 1, 2, 3, 4, 8};
-        uint32_t n = ct_below(rng, 2) == 0 ? 2u << ct_below(rng, 5) : 2 + ct_below(rng, MOST_RANKS);
-        uint32_t g = widths[ct_below(rng, 6)];
-        uint64_t bytes           = 1 + ct_word(rng) % (1u << (4 + ct_below(rng, 26)));
-        cs_collective collective = (cs_collective)ct_below(rng, CS_COLLECTIVE_COUNT);
-
-        if (n % g != 0) {
-            continue;
-        }
-        ct_scene_set(scene, algorithm->name, collective, n, bytes);
-        scene->scenario.cluster.gpus_per_server = g;
-        for (uint32_t f = 0; f < CS_FABRICS; f++) {
-            scene->scenario.cluster.fabrics[f].alpha_s =
-                ct_below(rng, 4) * ct_uniform(rng, 0, 1e-5);
-            scene->scenario.cluster.fabrics[f].bandwidth_Bps = pow(10, ct_uniform(rng, 8, 12));
-        }
-        scene->scenario.cluster.fabrics[CS_NVLINK].kind =
-            ct_below(rng, 2) == 0 ? CS_SWITCHED : CS_DIRECT;
-        if (ct_below(rng, 3) > 0) {
-            ct_scene_arrive(scene, rng, late_s(scene, rng));
-        }
-        if (ct_scene_check(scene, NULL) == CS_OK) {
-            return;
-        }
-    }
-}
+enum { SCENES_EACH = 250 };
 
 static void for_random_scenes(uint64_t salt, void (*check)(ct_scene *scene, ct_rng *rng))
 {
@@ -76,7 +19,7 @@ static void for_random_scenes(uint64_t salt, void (*check)(ct_scene *scene, ct_r
     for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
         ct_rng rng = ct_rng_for(salt + a);
         for (int i = 0; i < SCENES_EACH; i++) {
-            random_scene(&scene, cs_algorithms[a], &rng);
+            ct_scene_random(&scene, cs_algorithms[a], &rng);
             check(&scene, &rng);
         }
     }
@@ -101,7 +44,7 @@ static void compare_times(const ct_scene *scene, const ct_run *run, const ct_str
 
 static void every_time_is_right(ct_scene *scene, ct_rng *rng)
 {
-    break_nics(scene, rng);
+    ct_scene_break_nics(scene, rng);
     ct_scene_ready(scene);
     ct_stream stream = ct_stream_record(scene, 512);
     ct_run    run    = ct_scene_observe(scene);
@@ -167,7 +110,7 @@ Test(conformance_times, a_port_serves_one_transfer_at_a_time)
 
 static void same_bits_twice(ct_scene *scene, ct_rng *rng)
 {
-    break_nics(scene, rng);
+    ct_scene_break_nics(scene, rng);
     for (size_t m = 0; cs_models[m] != NULL; m++) {
         ct_scene_ready(scene);
         cs_outcome one = ct_scene_replay(scene, cs_models[m]->name);
@@ -193,7 +136,7 @@ static void closed_form_is_the_replay(ct_scene *scene, ct_rng *rng)
         scene->scenario.bytes -= scene->scenario.bytes % scene->plan.n_chunks;
     }
     if (ct_below(rng, 3) == 0) {
-        break_nics(scene, rng);
+        ct_scene_break_nics(scene, rng);
     } else if (ct_below(rng, 4) == 0) {
         scene->faults[0]         = (cs_fault){0, 3, 0, (double)INFINITY};
         scene->scenario.n_faults = 1;

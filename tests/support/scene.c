@@ -116,6 +116,11 @@ static cs_status keep_intervals(void *user, const cs_block *block, const cs_inte
 
 ct_run ct_scene_observe(const ct_scene *scene)
 {
+    return ct_scene_observe_on(scene, NULL, NULL);
+}
+
+ct_run ct_scene_observe_on(const ct_scene *scene, const cs_model *wanted, const void *options)
+{
     ct_run            run      = {0};
     cs_error          err      = {0};
     cs_options        model    = {0};
@@ -129,8 +134,16 @@ ct_run ct_scene_observe(const ct_scene *scene)
                                   .observers     = &observer,
                                   .n_observers   = 1};
 
-    cr_assert_eq(cs_model_find("alpha-beta", &request.model, &err), CS_OK);
-    cs_options_default(request.model->options, &model);
+    if (wanted != NULL) {
+        request.model = wanted;
+    } else {
+        cr_assert_eq(cs_model_find("alpha-beta", &request.model, &err), CS_OK);
+    }
+    if (options != NULL) {
+        request.model_options = options;
+    } else {
+        cs_options_default(request.model->options, &model);
+    }
     cr_assert_eq(cs_replay(&request, &run.outcome, &err), CS_OK, "%s: %s", ct_scene_text(scene),
                  err.message);
     return run;

@@ -50,6 +50,8 @@ cs_outcome ct_scene_replay(const ct_scene *scene, const char *model);
 /* The same on alpha-beta with an observer, which takes the model's general path. Free with
  * ct_run_free(). */
 ct_run ct_scene_observe(const ct_scene *scene);
+/* The same on another model (NULL: alpha-beta) with other options (NULL: defaults). */
+ct_run ct_scene_observe_on(const ct_scene *scene, const cs_model *model, const void *options);
 void   ct_run_free(ct_run *run);
 
 /* |a - b| <= tolerance * max(|a|, |b|). */

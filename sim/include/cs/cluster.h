@@ -38,10 +38,13 @@ typedef struct cs_fault {
     double   until_s;    /* > from_s; INFINITY = for ever */
 } cs_fault;
 
+typedef struct cs_topology cs_topology; /* cs/topology.h */
+
 typedef struct cs_cluster {
-    uint32_t  n_ranks;
-    uint32_t  gpus_per_server; /* divides n_ranks */
-    cs_fabric fabrics[CS_FABRICS];
+    uint32_t           n_ranks;
+    uint32_t           gpus_per_server; /* divides n_ranks */
+    cs_fabric          fabrics[CS_FABRICS];
+    const cs_topology *topology; /* what lies between the ports; borrowed. NULL: a crossbar */
 } cs_cluster;
 
 /* The fabric that a transfer from `src` to `dst` uses. */

@@ -2,8 +2,10 @@
 /* cs/model.h -- what a network model provides, and the list of them.
  *
  * A *port model* says when a transfer ends from nothing but its two ports. It is replayed
- * in a single pass over the stream, without an event queue. (Network models, in which
- * transfers contend inside the network, come with a second set of hooks.)
+ * in a single pass over the stream, without an event queue: serve().
+ * In a *network model* messages contend inside the network. The dispatcher (replay/dispatch.h)
+ * keeps the port rule and the data rule, hands over every message at the moment at which it
+ * starts, and asks what happens next: cs_network.
  */
 #ifndef CS_MODEL_H
 #define CS_MODEL_H
@@ -57,6 +59,48 @@ static inline uint32_t cs_port_of(const cs_ports *ports, uint32_t fabric, uint32
     return ports->port_base[fabric] + here;
 }
 
+/* A message that starts: what the dispatcher hands to a network model. */
+typedef struct cs_flight {
+    uint64_t id;          /* grows in stream order; < 2^40 */
+    uint32_t handle;      /* small, nobody else's until the message has ended */
+    uint32_t src, dst;    /* ranks */
+    uint32_t tx, rx;      /* ports; of an exchange, rx sends and tx receives on the way back */
+    uint32_t fabric;      /* CS_NIC or CS_NVLINK */
+    bool     is_exchange; /* two messages, one each way; it has ended when both have */
+    bool     is_alone;    /* on its ports until it ends; false in a SHARED group */
+    uint64_t bytes;       /* each way */
+    double   start_s;     /* now */
+    double   startup_s;   /* before the bytes flow: alpha, or what is left of it in a group */
+} cs_flight;
+
+enum { CS_MAX_FLIGHTS = 1 << 22 }; /* at once: handles are smaller */
+
+/* The hooks of a network model. Times are double seconds, see sim/doc/adr/0006-event-times.md. */
+typedef struct cs_network {
+    /* Are the messages of a SHARED group under way at once, for the model to share the bandwidth?
+     * Otherwise a port serves them one by one. */
+    bool shares_groups;
+
+    /* Required. Start with an idle network. `ports` has the cluster, the numbering and rates of its
+     * ports and no port state; it is borrowed until close(). */
+    cs_status (*open)(const cs_ports *ports, const void *options, void **state_p, cs_error *err);
+
+    /* Required. A message starts now. Can fail with CS_ENOMEM only. */
+    cs_status (*inject)(void *state, const cs_flight *flight);
+
+    /* Required. When something next happens if nothing is injected: INFINITY if never. It may be
+     * nothing that anybody can see, and never lies before the time of the last call. */
+    double (*next_s)(void *state);
+
+    /* Required. Let the time pass to `now_s` <= next_s(). Returns how many messages ended then and
+     * points to their handles, in the order of their ids as far as they end by one event; the
+     * array is the model's until the next call. */
+    size_t (*advance)(void *state, double now_s, const uint32_t **ended_p);
+
+    /* Required. Free the state; NULL is allowed. */
+    void (*close)(void *state);
+} cs_network;
+
 typedef struct cs_model {
     const char      *name;
     const char      *summary; /* one line: what it computes and what it leaves out */
@@ -67,15 +111,19 @@ typedef struct cs_model {
     /* Optional. Refuse a scenario that the model cannot honour, with the reason. */
     cs_status (*check)(const cs_scenario *scenario, const void *options, cs_error *err);
 
-    /* Required. Serve `count` transfers in order: set the ready and port times in `ports`
-     * and, unless `intervals` is NULL, when each began and ended. Cannot fail. */
+    /* A port model has this hook: serve `count` transfers in order, set the ready and port times
+     * in `ports` and, unless `intervals` is NULL, when each began and ended. Cannot fail. */
     void (*serve)(cs_ports *ports, const void *options, const cs_transfer *transfers, size_t count,
                   cs_interval *intervals);
+
+    /* A network model has these instead: serve is NULL. */
+    const cs_network *network;
 
     /* The part of the model's latency that every message pays even if nothing is sent before
      * it (alpha, or L + 2o), in seconds; bounds use it. */
     double (*latency_s)(const cs_scenario *scenario, const void *options, uint32_t fabric);
-    /* Optional. Do the closed forms of the algorithms hold with these options? NULL: never. */
+    /* Optional. Do the closed forms of the algorithms hold with these options, on a crossbar?
+     * NULL: never. */
     bool (*closed_forms_hold)(const void *options);
     bool alpha_holds_port; /* a message occupies its ports for that long too */
 } cs_model;
