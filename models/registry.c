@@ -20,7 +20,6 @@ enum { N_MODELS = sizeof cs_models / sizeof cs_models[0] - 1 };
 
 /* clang-format off */
 const cs_missing cs_models_missing[] = {
-    {"flow", "max-min fair sharing of link capacities", "not part of this version"},
     {"packet", "packets through queues and switches", "not part of this version"},
     {"simgrid", "SimGrid's flow-level network", "not part of this version"},
     {"ns3", "ns-3's packet-level network", "not part of this version"},

@@ -108,7 +108,7 @@ static int by_key(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-size_t cs_events_take(cs_event_queue *queue, const cs_event **events_p)
+size_t cs_events_take(cs_event_queue *queue)
 {
     size_t n         = 0;
     bool   is_sorted = true;
@@ -132,7 +132,6 @@ size_t cs_events_take(cs_event_queue *queue, const cs_event **events_p)
     if (!is_sorted) {
         qsort(queue->batch, n, sizeof *queue->batch, by_key);
     }
-    *events_p = queue->batch;
     return n;
 }
 

@@ -30,7 +30,7 @@ typedef struct cs_event_node {
 /* `{0}` is an empty queue. */
 typedef struct cs_event_queue {
     cs_event_node *nodes; /* owned; node 0 is not used: 0 ends a list */
-    cs_event      *batch; /* owned: what cs_events_take() returns */
+    cs_event      *batch; /* owned: what cs_events_take() took */
     uint32_t       capacity, n_used, free_list;
     uint32_t       heads[CS_EVENT_BUCKETS];
     double         least_s[CS_EVENT_BUCKETS]; /* of the bucket; meaningless when it is empty */
@@ -46,9 +46,9 @@ CS_MUST_CHECK cs_status cs_events_put(cs_event_queue *queue, double time_s, uint
 /* The earliest time, or INFINITY of an empty queue. O(1). */
 double cs_events_next_s(const cs_event_queue *queue);
 
-/* Take all events of the earliest time, sorted by key. The array is the queue's until the next
- * call. Returns how many; 0 of an empty queue. */
-size_t cs_events_take(cs_event_queue *queue, const cs_event **events_p);
+/* Take all events of the earliest time, sorted by key, into `batch`, where they stay until the next
+ * call (the array may move when something is put). Returns how many; 0 of an empty queue. */
+size_t cs_events_take(cs_event_queue *queue);
 
 /* Free what the queue owns; it is empty and usable again. */
 void cs_events_free(cs_event_queue *queue);

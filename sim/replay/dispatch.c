@@ -20,6 +20,14 @@ static cs_status no_memory(cs_error *err)
     return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the transfers that are under way");
 }
 
+/* A model that failed without a word of its own. */
+static cs_status model_failed(cs_status status, cs_error *err)
+{
+    return status == CS_ENOMEM
+               ? no_memory(err)
+               : CS_FAIL(err, status, "model", "the network simulator behind it failed");
+}
+
 cs_status cs_pool_grow(cs_pool *pool, size_t item_bytes, size_t count)
 {
     size_t need     = (size_t)pool->n_used + count + 1;
@@ -193,26 +201,41 @@ static void let_arrive(cs_dispatch *d)
     }
 }
 
+/* The model lets the time pass; what ended frees its ports and its readers. */
+static cs_status advance(cs_dispatch *d)
+{
+    const uint32_t *ended  = NULL;
+    size_t          n      = 0;
+    cs_status       status = d->network->advance(d->model, d->now_s, &ended, &n);
+
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        end(d, ended[i]);
+    }
+    return status;
+}
+
 /* On to the next event; everything that ends at its time ends, and what waited for it starts. */
 static cs_status step(cs_dispatch *d, cs_error *err)
 {
-    double event_s = d->network->next_s(d->model), arrival_s = next_arrival_s(d);
+    double    event_s = (double)INFINITY, arrival_s = next_arrival_s(d);
+    cs_status status = d->network->next(d->model, &event_s);
 
     d->now_s = fmin(event_s, arrival_s);
-    if (!isfinite(d->now_s)) {
+    if (status == CS_OK && !isfinite(d->now_s)) {
         return CS_FAIL(err, CS_EINTERNAL, "", "%u transfers wait for something that never comes",
                        d->n_live);
     }
-    if (event_s <= d->now_s) {
-        const uint32_t *ended = NULL;
-        size_t          n     = d->network->advance(d->model, d->now_s, &ended);
-        for (size_t i = 0; i < n; i++) {
-            end(d, ended[i]);
-        }
+    if (status == CS_OK && event_s <= d->now_s) {
+        status = advance(d);
     }
-    let_arrive(d);
-    cs_status status = start_ready(d) == CS_OK ? CS_OK : no_memory(err);
-    return status == CS_OK && d->record.n_observers > 0 ? cs_record_show(&d->record, err) : status;
+    if (status == CS_OK) {
+        let_arrive(d);
+        status = start_ready(d);
+    }
+    if (status != CS_OK) {
+        return model_failed(status, err);
+    }
+    return d->record.n_observers > 0 ? cs_record_show(&d->record, err) : CS_OK;
 }
 
 static cs_status drain(cs_dispatch *d, cs_error *err)

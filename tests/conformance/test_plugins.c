@@ -90,7 +90,7 @@ Test(plugins, models_describe_themselves)
         check_description(m->name, m->summary, m->source);
         cr_assert_not_null(strstr(m->summary, "leaves out"), "%s", m->name);
         check_table(m->options, m->options_bytes, m->name);
-        cr_assert(m->serve != NULL && m->latency_s != NULL);
+        cr_assert((m->serve != NULL) != (m->network != NULL) && m->latency_s != NULL);
         cr_assert(cs_model_find(m->name, &found, NULL) == CS_OK && found == m);
     }
     cr_assert_str_eq(cs_models[0]->name, "alpha-beta", "the default model");

@@ -37,30 +37,32 @@ static cs_status network_inject(void *state, const cs_flight *flight)
     return cs_events_put(&n->events, end_s, flight->id << 22 | flight->handle);
 }
 
-static double network_next_s(void *state)
+static cs_status network_next(void *state, double *next_s_p)
 {
-    return cs_events_next_s(&((port_network *)state)->events);
+    *next_s_p = cs_events_next_s(&((port_network *)state)->events);
+    return CS_OK;
 }
 
-static size_t network_advance(void *state, double now_s, const uint32_t **ended_p)
+static cs_status network_advance(void *state, double now_s, const uint32_t **ended_p,
+                                 size_t *n_ended_p)
 {
-    port_network   *n = state;
-    const cs_event *events;
-    size_t count = cs_events_next_s(&n->events) <= now_s ? cs_events_take(&n->events, &events) : 0;
+    port_network *n     = state;
+    size_t        count = cs_events_next_s(&n->events) <= now_s ? cs_events_take(&n->events) : 0;
 
     if (count > n->capacity) {
         free(n->ended);
         n->capacity = 2 * count;
         n->ended    = malloc(n->capacity * sizeof *n->ended);
         if (n->ended == NULL) {
-            abort();
+            return CS_ENOMEM;
         }
     }
     for (size_t i = 0; i < count; i++) {
-        n->ended[i] = (uint32_t)(events[i].key & (CS_MAX_FLIGHTS - 1));
+        n->ended[i] = (uint32_t)(n->events.batch[i].key & (CS_MAX_FLIGHTS - 1));
     }
-    *ended_p = n->ended;
-    return count;
+    *ended_p   = n->ended;
+    *n_ended_p = count;
+    return CS_OK;
 }
 
 static void network_close(void *state)
@@ -78,7 +80,7 @@ static const cs_network hooks = {
     .shares_groups = false,
     .open          = network_open,
     .inject        = network_inject,
-    .next_s        = network_next_s,
+    .next          = network_next,
     .advance       = network_advance,
     .close         = network_close,
 };

@@ -89,13 +89,14 @@ typedef struct cs_network {
     cs_status (*inject)(void *state, const cs_flight *flight);
 
     /* Required. When something next happens if nothing is injected: INFINITY if never. It may be
-     * nothing that anybody can see, and never lies before the time of the last call. */
-    double (*next_s)(void *state);
+     * nothing that anybody can see, and never lies before the time of the last call. Fails, as
+     * advance() does, with CS_ENOMEM only, or with the error of a foreign simulator. */
+    cs_status (*next)(void *state, double *next_s_p);
 
-    /* Required. Let the time pass to `now_s` <= next_s(). Returns how many messages ended then and
-     * points to their handles, in the order of their ids as far as they end by one event; the
-     * array is the model's until the next call. */
-    size_t (*advance)(void *state, double now_s, const uint32_t **ended_p);
+    /* Required. Let the time pass to `now_s` <= next(). Gives the handles of the messages that
+     * ended then, in the order of their ids as far as they end by one event; the array is the
+     * model's until the next call of advance(). */
+    cs_status (*advance)(void *state, double now_s, const uint32_t **ended_p, size_t *n_ended_p);
 
     /* Required. Free the state; NULL is allowed. */
     void (*close)(void *state);
