@@ -17,6 +17,7 @@
  * Source: R. W. Hockney, "The communication challenge for MPP", Parallel Computing 20 (1994).
  */
 #include "models/pattern/rate.h"
+#include "models/pattern/refuse.h"
 #include "models/pattern/serve.h"
 
 typedef struct alpha_beta_options {
@@ -28,6 +29,12 @@ static const cs_option alpha_beta_table[] = {
               "time that data travel after their ports are free again"),
     CS_OPTION_END,
 };
+
+static cs_status alpha_beta_check(const cs_scenario *scenario, const void *options, cs_error *err)
+{
+    (void)options;
+    return cs_refuse_topology(scenario, "alpha-beta", err);
+}
 
 /* One message of `parts` transfers; `intervals` may be NULL. */
 __attribute__((noinline)) static void serve_general(cs_ports *ports, const cs_transfer *t,
@@ -200,6 +207,7 @@ const cs_model cs_model_alpha_beta = {
     .source  = "R. W. Hockney, The communication challenge for MPP, Parallel Computing 20 (1994)",
     .options = alpha_beta_table,
     .options_bytes     = sizeof(alpha_beta_options),
+    .check             = alpha_beta_check,
     .serve             = alpha_beta_serve,
     .latency_s         = alpha_beta_latency_s,
     .closed_forms_hold = alpha_beta_closed_forms_hold,

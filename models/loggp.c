@@ -14,6 +14,7 @@
  * messages into the LogP model", SPAA 1995.
  */
 #include "models/pattern/rate.h"
+#include "models/pattern/refuse.h"
 #include "models/pattern/serve.h"
 
 typedef struct loggp_options {
@@ -39,7 +40,7 @@ static cs_status loggp_check(const cs_scenario *scenario, const void *options, c
                            scenario->cluster.fabrics[f].alpha_s, o->overhead_s);
         }
     }
-    return CS_OK;
+    return cs_refuse_topology(scenario, "loggp", err);
 }
 
 /* One direction: from a start at both ends to the end of the message. */

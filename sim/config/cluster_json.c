@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The key "cluster". What only network models could honour (a topology, the path between the
- * sockets of a server) is read for its form and then refused: no model here has it. */
-#include "config/scenario_json.h"
-
-#include <string.h>
+/* The key "cluster". The path between the sockets of a server is read for its form and then
+ * refused: no model here has it. */
+#include "config/topology_json.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
 static const char *const cluster_keys[] = {
     "ranks", "gpus_per_server", "nic", "nvlink", "sockets", "cross", "topology",
 };
-static const char *const nic_keys[]      = {"bandwidth", "alpha"};
-static const char *const nvlink_keys[]   = {"bandwidth", "alpha", "kind"};
-static const char *const kinds[]         = {[CS_SWITCHED] = "switched", [CS_DIRECT] = "direct"};
-static const char *const topology_keys[] = {
-    "kind", "leaves", "spines", "uplink_bandwidth", "hop_latency", "path", "preset", "servers",
-};
-static const char *const topologies[] = {"crossbar", "leaf-spine", "file"};
+static const char *const nic_keys[]    = {"bandwidth", "alpha"};
+static const char *const nvlink_keys[] = {"bandwidth", "alpha", "kind"};
+static const char *const kinds[]       = {[CS_SWITCHED] = "switched", [CS_DIRECT] = "direct"};
 
 static void read_fabric(cs_reading *r, const cs_field *cluster, const char *key,
                         const char *const *keys, size_t n_keys, cs_fabric *fabric)
@@ -58,42 +52,6 @@ static void read_sockets(cs_reading *r, const cs_field *cluster, const cs_model 
     }
 }
 
-/* {"kind": ..} and so on, or the name of a preset or file alone. Is it what every port model
- * computes? */
-static bool is_crossbar(cs_reading *r, const cs_field *topology)
-{
-    size_t      kind  = 0;
-    uint32_t    count = 1;
-    double      quantity;
-    const char *text = NULL;
-
-    if (json_is_string(topology->node)) {
-        return strcmp(json_string_value(topology->node), topologies[0]) == 0;
-    }
-    if (!cs_read_object(r, topology, topology_keys, COUNT(topology_keys))) {
-        return true;
-    }
-    cs_read_word(r, topology, "kind", topologies, COUNT(topologies), &kind);
-    cs_read_u32(r, topology, "leaves", 1, CS_MAX_RANKS, &count);
-    cs_read_u32(r, topology, "spines", 1, CS_MAX_RANKS, &count);
-    cs_read_u32(r, topology, "servers", 1, CS_MAX_RANKS, &count);
-    cs_read_rate(r, topology, "uplink_bandwidth", &quantity);
-    cs_read_time(r, topology, "hop_latency", &quantity);
-    cs_read_text(r, topology, "path", &text);
-    cs_read_text(r, topology, "preset", &text);
-    return kind == 0 && json_object_size(topology->node) == 1 &&
-           json_object_get(topology->node, "kind") != NULL;
-}
-
-static void read_topology(cs_reading *r, const cs_field *cluster, const cs_model *model)
-{
-    cs_field field = cs_field_get(cluster, "topology");
-
-    if (field.node != NULL && !cs_reading_failed(r) && !is_crossbar(r, &field)) {
-        refuse_feature(r, &field, model, "topology", "accepted is {\"kind\": \"crossbar\"}");
-    }
-}
-
 void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
                      cs_cluster *cluster)
 {
@@ -113,5 +71,5 @@ void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
     read_fabric(r, &field, "nic", nic_keys, COUNT(nic_keys), &cluster->fabrics[CS_NIC]);
     read_fabric(r, &field, "nvlink", nvlink_keys, COUNT(nvlink_keys), &cluster->fabrics[CS_NVLINK]);
     read_sockets(r, &field, model);
-    read_topology(r, &field, model);
+    cs_read_topology(r, &field, model, cluster);
 }
