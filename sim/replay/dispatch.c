@@ -140,23 +140,26 @@ void cs_dispatch_count(cs_dispatch *dispatch, const cs_block *block)
 /* A message that waits for nothing. */
 static cs_status start(cs_dispatch *d, uint32_t index)
 {
-    cs_message *m = cs_message_at(d, index);
+    if (cs_pool_reserve(&d->flying, sizeof(cs_flying), 1) != CS_OK) {
+        return CS_ENOMEM;
+    }
+    const cs_message *m         = cs_message_at(d, index);
+    uint32_t          handle    = cs_pool_take(&d->flying, sizeof(cs_flying));
+    double            startup_s = cs_queues_start(d, m);
+    const cs_flight   flight    = {.id          = m->id,
+                                   .handle      = handle,
+                                   .src         = m->src,
+                                   .dst         = m->dst,
+                                   .tx          = m->tx,
+                                   .rx          = m->rx,
+                                   .fabric      = m->fabric,
+                                   .is_exchange = m->n_ports > 2,
+                                   .is_alone    = !m->is_shared,
+                                   .bytes       = m->bytes,
+                                   .start_s     = d->now_s,
+                                   .startup_s   = startup_s};
 
-    m->start_s   = d->now_s;
-    m->startup_s = cs_queues_start(d, m);
-
-    const cs_flight flight = {.id          = m->id,
-                              .handle      = index,
-                              .src         = m->src,
-                              .dst         = m->dst,
-                              .tx          = m->tx,
-                              .rx          = m->rx,
-                              .fabric      = m->fabric,
-                              .is_exchange = m->n_ports > 2,
-                              .is_alone    = !m->is_shared,
-                              .bytes       = m->bytes,
-                              .start_s     = m->start_s,
-                              .startup_s   = m->startup_s};
+    *cs_flying_at(d, handle) = (cs_flying){0, index, d->now_s, startup_s};
     return d->network->inject(d->model, &flight);
 }
 
@@ -173,17 +176,19 @@ static cs_status start_ready(cs_dispatch *d)
     return status;
 }
 
-static void end(cs_dispatch *d, uint32_t index)
+static void end(cs_dispatch *d, uint32_t handle)
 {
-    const cs_message *m = cs_message_at(d, index);
+    cs_flying         flying = *cs_flying_at(d, handle);
+    const cs_message *m      = cs_message_at(d, flying.message);
 
     if (d->record.n_observers > 0) {
         cs_record_end(&d->record, m->id >> OFFSET_BITS, m->id & (CS_DISPATCH_BLOCK - 1), m->parts,
-                      (cs_interval){m->start_s, d->now_s}, m->startup_s);
+                      (cs_interval){flying.start_s, d->now_s}, flying.startup_s);
     }
     cs_queues_leave(d, m);
     cs_slots_end(d, m);
-    cs_pool_give(&d->messages, sizeof(cs_message), index);
+    cs_pool_give(&d->messages, sizeof(cs_message), flying.message);
+    cs_pool_give(&d->flying, sizeof(cs_flying), handle);
     d->last_end_s = d->now_s;
     d->n_live--;
 }
@@ -363,6 +368,7 @@ void cs_dispatch_close(cs_dispatch *dispatch)
         dispatch->network->close(dispatch->model);
     }
     cs_record_free(&dispatch->record);
+    cs_free(dispatch->flying.items);
     cs_free(dispatch->messages.items);
     cs_free(dispatch->versions.items);
     cs_free(dispatch->edges.items);

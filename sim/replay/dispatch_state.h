@@ -24,7 +24,6 @@ typedef struct cs_pool {
 typedef struct cs_message {
     uint64_t id;
     uint64_t bytes;
-    double   start_s, startup_s;
     uint32_t src, dst;
     uint32_t tx, rx;  /* numbers of the ports at src and at dst */
     uint32_t next[4]; /* who stands behind it on its ports (a link), or its group on that port */
@@ -37,6 +36,13 @@ typedef struct cs_message {
     bool     is_shared; /* together with its group */
     bool     pays_once; /* of a SHARED group, together or not */
 } cs_message;
+
+/* A message that has started; its index is the handle that the model knows. */
+typedef struct cs_flying {
+    uint32_t next_free; /* while nobody has it */
+    uint32_t message;
+    double   start_s, startup_s;
+} cs_flying;
 
 typedef struct cs_version {
     uint32_t next;    /* of the same message */
@@ -80,7 +86,7 @@ struct cs_dispatch {
     double                  *rank_free_s;       /* [n_ranks] arrival, or a barrier behind it */
     uint32_t                *by_arrival;        /* late ranks, first one first */
     uint32_t                 n_late, n_arrived; /* of them */
-    cs_pool                  messages, versions, edges, groups;
+    cs_pool                  flying, messages, versions, edges, groups;
     uint32_t                 ready_first, ready_last; /* messages that may start */
     uint32_t                 n_hungry;                /* ports for which the stream must go on */
     uint32_t                 n_live;                  /* messages in the window */
@@ -92,6 +98,11 @@ struct cs_dispatch {
 static inline cs_message *cs_message_at(const cs_dispatch *d, uint32_t index)
 {
     return (cs_message *)(void *)d->messages.items + index;
+}
+
+static inline cs_flying *cs_flying_at(const cs_dispatch *d, uint32_t handle)
+{
+    return (cs_flying *)(void *)d->flying.items + handle;
 }
 
 static inline cs_version *cs_version_at(const cs_dispatch *d, uint32_t index)
