@@ -108,10 +108,41 @@ static int by_key(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void reverse(cs_event *events, size_t n)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        cs_event swapped  = events[i];
+        events[i]         = events[n - 1 - i];
+        events[n - 1 - i] = swapped;
+    }
+}
+
+/* Lists come out forwards or backwards, as often as the events moved, and with a few that are out
+ * of order: insertion, unless it turns out to be long. */
+static void sort(cs_event *events, size_t n, size_t n_rises)
+{
+    size_t moves = 0;
+
+    if (2 * n_rises < n) {
+        reverse(events, n);
+    }
+    for (size_t i = 1; i < n && moves <= 4 * n; i++) {
+        cs_event moved = events[i];
+        size_t   at    = i;
+        for (; at > 0 && events[at - 1].key > moved.key; at--) {
+            events[at] = events[at - 1];
+        }
+        events[at] = moved;
+        moves += i - at;
+    }
+    if (moves > 4 * n) {
+        qsort(events, n, sizeof *events, by_key);
+    }
+}
+
 size_t cs_events_take(cs_event_queue *queue)
 {
-    size_t n         = 0;
-    bool   is_sorted = true;
+    size_t n = 0, n_rises = 0;
 
     if (queue->count == 0) {
         return 0;
@@ -124,13 +155,13 @@ size_t cs_events_take(cs_event_queue *queue)
         queue->batch[n]         = queue->nodes[node].event;
         queue->nodes[node].next = queue->free_list;
         queue->free_list        = node;
-        is_sorted = is_sorted && (n == 0 || queue->batch[n - 1].key <= queue->batch[n].key);
+        n_rises += n > 0 && queue->batch[n - 1].key <= queue->batch[n].key;
         n++;
     }
     queue->heads[0] = 0;
     queue->count -= n;
-    if (!is_sorted) {
-        qsort(queue->batch, n, sizeof *queue->batch, by_key);
+    if (n_rises + 1 < n) {
+        sort(queue->batch, n, n_rises);
     }
     return n;
 }

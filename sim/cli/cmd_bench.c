@@ -225,8 +225,9 @@ static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model
 {
     static const uint32_t ranks[] = {64, 256, 1024, 4096};
     cs_status             status  = CS_OK;
-    size_t                last    = how_to->quick ? 3 : 4;
-    bool                  fast    = algorithm->closed_form_s != NULL && model == cs_models[0];
+    bool                  is_flow = model->network != NULL && strcmp(algorithm->name, "ring") == 0;
+    size_t                last    = how_to->quick || is_flow ? 3 : 4;
+    bool fast = is_flow || (algorithm->closed_form_s != NULL && model == cs_models[0]);
 
     for (size_t i = 0; i < last && status == CS_OK; i++) {
         for (int how = 0; how < 4 && status == CS_OK; how++) {
