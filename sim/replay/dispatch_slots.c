@@ -11,12 +11,15 @@ static inline size_t slot_of(const cs_dispatch *d, uint32_t rank, uint32_t slot)
 
 static inline void read_slots(cs_dispatch *d, uint32_t message, size_t first, uint32_t span)
 {
+    uint32_t last = 0;
+
     for (size_t s = first; s < first + span; s++) {
         uint32_t version = d->newest[s];
-        if (version != 0) {
+        if (version != last && version != 0) {
             cs_wait_in(d, &cs_version_at(d, version)->waiters, message << 1);
             cs_message_at(d, message)->waits++;
         }
+        last = version;
     }
 }
 
@@ -30,23 +33,38 @@ void cs_slots_read(cs_dispatch *d, uint32_t message, const cs_transfer *t)
     }
 }
 
-/* New versions; if the message adds to the slots they also wait for the ones before. */
+static inline uint32_t add_version(cs_dispatch *d, uint32_t message, size_t slot)
+{
+    uint32_t    index = cs_pool_take(&d->versions, sizeof(cs_version));
+    cs_message *m     = cs_message_at(d, message);
+
+    *cs_version_at(d, index) = (cs_version){.next = m->versions, .pending = 1, .slot = slot};
+    m->versions              = index;
+    return index;
+}
+
+/* New versions: one for all neighbours that need nothing but the message itself, and one of its
+ * own for every slot to which the message adds while an earlier version is not resolved. */
 static inline void write_slots(cs_dispatch *d, uint32_t message, size_t first, uint32_t span,
                                bool adds)
 {
-    for (size_t s = first; s < first + span; s++) {
-        uint32_t    before = d->newest[s];
-        uint32_t    index  = cs_pool_take(&d->versions, sizeof(cs_version));
-        cs_version *v      = cs_version_at(d, index);
-        cs_message *m      = cs_message_at(d, message);
+    uint32_t run = 0;
 
-        *v = (cs_version){.next = m->versions, .pending = 1, .slot = s};
+    for (size_t s = first; s < first + span; s++) {
+        uint32_t before = d->newest[s];
         if (adds && before != 0) {
-            v->pending = 2;
+            uint32_t    index = add_version(d, message, s);
+            cs_version *v     = cs_version_at(d, index);
+            v->span           = 1;
+            v->pending        = 2;
             cs_wait_in(d, &cs_version_at(d, before)->waiters, index << 1 | 1);
+            d->newest[s] = index;
+            run          = 0;
+            continue;
         }
-        m->versions  = index;
-        d->newest[s] = index;
+        run = run != 0 ? run : add_version(d, message, s);
+        cs_version_at(d, run)->span++;
+        d->newest[s] = run;
     }
 }
 
@@ -77,8 +95,8 @@ static void resolve(cs_dispatch *d, uint32_t index, uint32_t *resolved)
 {
     cs_version *v = cs_version_at(d, index);
 
-    if (d->newest[v->slot] == index) {
-        d->newest[v->slot] = 0;
+    for (size_t s = v->slot; s < v->slot + v->span; s++) {
+        d->newest[s] = d->newest[s] == index ? 0 : d->newest[s];
     }
     for (uint32_t e = v->waiters, next; e != 0; e = next) {
         uint32_t target = cs_edge_at(d, e)->target;

@@ -2,10 +2,10 @@
 /* replay/dispatch_state.h -- the parts of the dispatcher, for its own files only.
  *
  * Messages, versions, edges and groups live in pools and are named by their indices, which begin
- * at 1: 0 is nobody. A *version* is what one slot holds after one message has written it; it is
- * resolved when that message has ended and, where the message added to the slot, the version
- * before it is resolved. An *edge* is somebody who waits. A *group* is the messages of one SHARED
- * round that are on a port together, or a rank that has not arrived.
+ * at 1: 0 is nobody. A *version* is what neighbouring slots hold after one message has written
+ * them; it is resolved when that message has ended and, where the message added to the slot, the
+ * version before it is resolved. An *edge* is somebody who waits. A *group* is the messages of one
+ * SHARED round that are on a port together, or a rank that has not arrived.
  */
 #ifndef CS_REPLAY_DISPATCH_STATE_H
 #define CS_REPLAY_DISPATCH_STATE_H
@@ -48,7 +48,8 @@ typedef struct cs_version {
     uint32_t next;    /* of the same message */
     uint32_t pending; /* what it waits for: 2, 1 or, resolved, 0 */
     uint32_t waiters; /* edges */
-    size_t   slot;    /* [rank][slot] */
+    uint32_t span;    /* slots from `slot` on */
+    size_t   slot;    /* [rank][slot]: the first */
 } cs_version;
 
 typedef struct cs_edge {
