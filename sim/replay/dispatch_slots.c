@@ -9,17 +9,40 @@ static inline size_t slot_of(const cs_dispatch *d, uint32_t rank, uint32_t slot)
     return (size_t)rank * d->ports.n_slots + slot;
 }
 
+/* Do all of `span` neighbours hold the version `value`? Without a branch inside: spans are long in
+ * halving and doubling. */
+static inline bool all_are(const uint32_t *newest, uint32_t span, uint32_t value)
+{
+    uint32_t differences = 0;
+
+    for (uint32_t i = 0; i < span; i++) {
+        differences |= newest[i] ^ value;
+    }
+    return differences == 0;
+}
+
+static inline void wait_for(cs_dispatch *d, uint32_t message, uint32_t version)
+{
+    if (version != 0) {
+        cs_wait_in(d, &cs_version_at(d, version)->waiters, message << 1);
+        cs_message_at(d, message)->waits++;
+    }
+}
+
 static inline void read_slots(cs_dispatch *d, uint32_t message, size_t first, uint32_t span)
 {
-    uint32_t last = 0;
+    const uint32_t *newest = d->newest + first;
+    uint32_t        last   = newest[0];
 
-    for (size_t s = first; s < first + span; s++) {
-        uint32_t version = d->newest[s];
-        if (version != last && version != 0) {
-            cs_wait_in(d, &cs_version_at(d, version)->waiters, message << 1);
-            cs_message_at(d, message)->waits++;
+    wait_for(d, message, last);
+    if (all_are(newest, span, last)) {
+        return;
+    }
+    for (uint32_t i = 1; i < span; i++) {
+        if (newest[i] != last) {
+            last = newest[i];
+            wait_for(d, message, last);
         }
-        last = version;
     }
 }
 
@@ -48,23 +71,26 @@ static inline uint32_t add_version(cs_dispatch *d, uint32_t message, size_t slot
 static inline void write_slots(cs_dispatch *d, uint32_t message, size_t first, uint32_t span,
                                bool adds)
 {
-    uint32_t run = 0;
+    uint32_t *newest = d->newest + first, run = 0;
 
-    for (size_t s = first; s < first + span; s++) {
-        uint32_t before = d->newest[s];
-        if (adds && before != 0) {
-            uint32_t    index = add_version(d, message, s);
-            cs_version *v     = cs_version_at(d, index);
-            v->span           = 1;
-            v->pending        = 2;
-            cs_wait_in(d, &cs_version_at(d, before)->waiters, index << 1 | 1);
-            d->newest[s] = index;
-            run          = 0;
-            continue;
+    if (!adds || all_are(newest, span, 0)) {
+        run                         = add_version(d, message, first);
+        cs_version_at(d, run)->span = span;
+        for (uint32_t i = 0; i < span; i++) {
+            newest[i] = run;
         }
-        run = run != 0 ? run : add_version(d, message, s);
+        return;
+    }
+    for (uint32_t i = 0; i < span; i++) {
+        uint32_t before = newest[i];
+        run             = run == 0 || before != 0 ? add_version(d, message, first + i) : run;
+        newest[i]       = run;
         cs_version_at(d, run)->span++;
-        d->newest[s] = run;
+        if (before != 0) {
+            cs_version_at(d, run)->pending = 2;
+            cs_wait_in(d, &cs_version_at(d, before)->waiters, run << 1 | 1);
+            run = 0;
+        }
     }
 }
 
@@ -93,10 +119,11 @@ static inline void settle(cs_dispatch *d, uint32_t index, uint32_t *resolved)
 
 static void resolve(cs_dispatch *d, uint32_t index, uint32_t *resolved)
 {
-    cs_version *v = cs_version_at(d, index);
+    const cs_version *v      = cs_version_at(d, index);
+    uint32_t         *newest = d->newest + v->slot, span = v->span;
 
-    for (size_t s = v->slot; s < v->slot + v->span; s++) {
-        d->newest[s] = d->newest[s] == index ? 0 : d->newest[s];
+    for (uint32_t i = 0; i < span; i++) {
+        newest[i] = newest[i] == index ? 0 : newest[i];
     }
     for (uint32_t e = v->waiters, next; e != 0; e = next) {
         uint32_t target = cs_edge_at(d, e)->target;

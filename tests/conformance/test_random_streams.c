@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Streams of random transfers with everything that the rules of cs/schedule.h allow (exchanges,
+ * groups, spans, messages of several parts, contributions of one's own, barriers that somebody
+ * skips), which no algorithm needs together: the dispatcher and the single pass give the same
+ * bits. They are no collectives, which is what the verdict says on either. */
+#include "support/port_network.h"
+#include "support/random_scene.h"
+#include "support/stream.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+enum { STREAMS = 600, SLOTS = 5, CHUNKS = 5 };
+
+static cs_transfer random_transfer(const ct_scene *scene, ct_rng *rng, uint32_t round)
+{
+    uint32_t    n   = scene->scenario.cluster.n_ranks;
+    uint32_t    src = ct_below(rng, n), dst = (src + 1 + ct_below(rng, n - 1)) % n;
+    uint32_t    span = 1 + ct_below(rng, 3);
+    cs_op       op   = (cs_op)ct_below(rng, 3);
+    cs_transfer t    = {.src      = src,
+                        .dst      = dst,
+                        .chunk    = ct_below(rng, CHUNKS - span + 1),
+                        .src_slot = (uint16_t)ct_below(rng, SLOTS - span + 1),
+                        .dst_slot = (uint16_t)ct_below(rng, SLOTS - span + 1),
+                        .bytes    = ct_below(rng, 4) * (1 + ct_below(rng, 1000)),
+                        .round    = round,
+                        .span     = (uint16_t)span};
+
+    t.flags = (uint8_t)(ct_below(rng, 3) == 0 ? CS_OWN_SRC : 0);
+    t.flags |= (uint8_t)(op != CS_OP_COPY && ct_below(rng, 3) == 0 ? CS_OWN_DST : 0);
+    t.flags |= (uint8_t)(op != CS_OP_EXCHANGE && ct_below(rng, 5) == 0 ? CS_SHARED : 0);
+    t.op_fabric = cs_op_fabric(op, cs_fabric_of(&scene->scenario.cluster, src, dst));
+    return t;
+}
+
+static ct_stream random_stream(const ct_scene *scene, ct_rng *rng)
+{
+    ct_stream stream = {0};
+    uint32_t  round = 0, n = scene->scenario.cluster.n_ranks;
+
+    for (uint32_t count = 1 + ct_below(rng, 200); count > 0; count--) {
+        round += ct_below(rng, 4) == 0;
+        cs_transfer t     = random_transfer(scene, rng, round);
+        ct_fence    fence = {ct_below(rng, 2) == 0 ? CS_FENCE_ALL : ct_below(rng, n),
+                          ct_below(rng, 2) * 1e-3};
+        t.flags |= (uint8_t)(ct_below(rng, 25) == 0 ? CS_FENCE : 0);
+        ct_stream_add(&stream, t, (t.flags & CS_FENCE) != 0 ? &fence : NULL);
+        for (uint32_t parts = ct_below(rng, 8) == 0 ? 1 + ct_below(rng, 2) : 0; parts > 0;
+             parts--) {
+            cs_transfer part = random_transfer(scene, rng, round);
+            part.src         = t.src;
+            part.dst         = t.dst;
+            part.op_fabric   = t.op_fabric;
+            part.flags = (uint8_t)(CS_JOIN | (t.flags & CS_SHARED) | (part.flags & CS_OWN_SRC));
+            ct_stream_add(&stream, part, NULL);
+        }
+    }
+    return stream;
+}
+
+static void random_cluster(ct_scene *scene, ct_rng *rng)
+{
+    uint32_t g = 1 + ct_below(rng, 3), n = g * (1 + ct_below(rng, 4));
+
+    n = n < 2 ? 2 : n;
+    ct_scene_set(scene, "ring", CS_ALLREDUCE, n, 1000);
+    scene->scenario.cluster.gpus_per_server = n % g == 0 ? g : 1;
+    scene->scenario.cluster.fabrics[CS_NIC] =
+        (cs_fabric){CS_SWITCHED, 1e-4 * ct_below(rng, 3), 1e6};
+    scene->scenario.cluster.fabrics[CS_NVLINK] =
+        (cs_fabric){ct_below(rng, 2) == 0 ? CS_SWITCHED : CS_DIRECT, 1e-5, 3e6};
+    if (ct_below(rng, 2) == 0) {
+        ct_scene_arrive(scene, rng, 0.05);
+    }
+    if (ct_below(rng, 2) == 0) {
+        ct_scene_break_nics(scene, rng);
+    }
+}
+
+Test(random_streams, the_dispatcher_gives_the_bits_of_the_single_pass)
+{
+    static ct_scene scene;
+    ct_rng          rng = ct_rng_for(77);
+
+    for (int i = 0; i < STREAMS; i++) {
+        cs_plan plan = {.n_chunks = CHUNKS,
+                        .n_slots  = SLOTS,
+                        .n_rounds = 1000,
+                        .uses = CS_USES_EXCHANGE | CS_USES_SHARED | CS_USES_SPAN | CS_USES_JOIN |
+                                CS_USES_NVLINK};
+        random_cluster(&scene, &rng);
+        ct_stream stream = random_stream(&scene, &rng);
+        ct_scene_play(&scene, &stream, &plan);
+        ct_run want = ct_scene_observe(&scene);
+        ct_run got  = ct_scene_observe_on(&scene, &ct_port_network, NULL);
+        cr_assert_eq(got.count, want.count);
+        for (size_t k = 0; k < want.count; k++) {
+            cr_assert(memcmp(&got.intervals[k], &want.intervals[k], sizeof *want.intervals) == 0,
+                      "seed %llu, stream %d of %zu: transfer %zu holds [%.17g, %.17g], not [%.17g, "
+                      "%.17g]",
+                      (unsigned long long)ct_seed(), i, want.count, k, got.intervals[k].start_s,
+                      got.intervals[k].end_s, want.intervals[k].start_s, want.intervals[k].end_s);
+        }
+        cr_assert_eq(got.outcome.elapsed_s, want.outcome.elapsed_s);
+        cr_assert_eq(got.outcome.n_transfers, want.outcome.n_transfers);
+        cr_assert_eq(got.outcome.verified, want.outcome.verified);
+        ct_run_free(&want);
+        ct_run_free(&got);
+        ct_stream_free(&stream);
+    }
+}
