@@ -90,7 +90,7 @@ static inline void serve_simple(lane l, const cs_transfer *t, double pace_s_per_
     double  ready = l.ready_s[t->src * l.n_slots + t->src_slot];
     double *sink  = &l.ready_s[t->dst * l.n_slots + t->dst_slot];
     double  start = cs_later(l.tx_free_s[t->src], l.rx_free_s[t->dst]);
-    double  data  = (t->flags & CS_OWN_SRC) != 0 ? 0.0 : ready;
+    double  data  = (t->flags & CS_OWN_SRC) != 0 ? start : ready;
     double  end   = cs_later(start, data) + l.alpha_s + (double)(int64_t)t->bytes * pace_s_per_byte;
 
     l.tx_free_s[t->src] = end;
@@ -138,7 +138,7 @@ static size_t serve_parts(lane l, const cs_transfer *t, size_t left, double pace
 
     do {
         double ready = l.ready_s[t->src * l.n_slots + t[parts].src_slot];
-        ready        = (t[parts].flags & CS_OWN_SRC) != 0 ? 0.0 : ready;
+        ready        = (t[parts].flags & CS_OWN_SRC) != 0 ? start : ready;
         start        = cs_later(start, ready);
         bytes += t[parts++].bytes;
     } while (parts < left && (t[parts].flags & CS_JOIN) != 0);

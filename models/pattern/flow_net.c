@@ -43,8 +43,9 @@ static void describe_links(cs_flow_net *net)
     uint32_t           n     = ports->n_ports;
 
     for (uint32_t p = 0; p < n; p++) {
-        bool   is_nic     = p < ports->n_ranks;
-        double pace       = is_nic ? nic_s_per_byte(ports, p, 0) : ports->s_per_byte[CS_NVLINK];
+        bool   is_nic = p < ports->n_ranks;
+        double pace =
+            is_nic ? nic_s_per_byte(ports, p, ports->first_s) : ports->s_per_byte[CS_NVLINK];
         net->links[p]     = (cs_flow_link){.s_per_byte = pace};
         net->links[n + p] = (cs_flow_link){.s_per_byte = pace, .is_ingress = true};
     }
@@ -387,7 +388,7 @@ static uint32_t finish_due(cs_flow_net *net, double now_s)
 
     for (uint32_t i = 0; i < net->n_found; i++) {
         const cs_flow *f = &net->flows[net->found[i]];
-        if (f->end_s <= now_s * (1 + SAME_TIME)) {
+        if (f->end_s <= now_s + fabs(now_s) * SAME_TIME) {
             finish(net, net->found[i]);
             n++;
         }

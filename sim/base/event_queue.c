@@ -13,13 +13,16 @@
 
 enum { FIRST_CAPACITY = 64 };
 
+#define SIGN ((uint64_t)1 << 63)
+
+/* Bits in the order of the times, negative ones too. */
 static uint64_t bits_of(double time_s)
 {
     uint64_t bits;
     double   positive = time_s + 0.0; /* no negative zero */
 
     memcpy(&bits, &positive, sizeof bits);
-    return bits;
+    return (bits & SIGN) != 0 ? ~bits : bits | SIGN;
 }
 
 /* Number of the highest bit set, counted from 1; 0 of 0. */

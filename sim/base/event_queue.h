@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* base/event_queue.h -- events in the total order (time, key).
  *
- * A radix heap over the bits of the time: non-negative doubles compare as their bit patterns do.
+ * A radix heap over the bits of the time, mapped so that they compare as the times do.
  * It is monotone: nothing may be put in front of the last time that was taken. An event moves at
  * most 64 times to a lower bucket in its life and events of one time leave together, which is
  * what lockstep schedules are made of (sim/doc/benchmarks.md has the comparison with other heaps).
@@ -39,7 +39,7 @@ typedef struct cs_event_queue {
     size_t         count;
 } cs_event_queue;
 
-/* Add an event; `time_s` is >= 0, not NAN, and not before the last time taken. CS_ENOMEM leaves
+/* Add an event; `time_s` is not NAN, and not before the last time taken. CS_ENOMEM leaves
  * the queue as it was. Amortised O(64). */
 CS_MUST_CHECK cs_status cs_events_put(cs_event_queue *queue, double time_s, uint64_t key);
 

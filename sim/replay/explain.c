@@ -12,6 +12,8 @@ enum { NOBODY = -1 };
 
 #define MAX_TRANSFERS 20000000u
 
+#define ROUNDING 1e-15
+
 typedef struct node {
     double   start_s, end_s;
     int64_t  before; /* index of the transfer waited for, or NOBODY */
@@ -74,10 +76,13 @@ cs_status cs_explain_open(const cs_scenario *scenario, const cs_plan *plan, cs_e
 }
 
 /* Take a candidate when it is later than what is there. What ended after the start was not
- * waited for: under LogGP a message may leave while its receiving port is busy. */
+ * waited for: under LogGP a message may leave while its receiving port is busy. A barrier's end
+ * may be rounded otherwise than the start behind it. */
 static void consider(node *n, double start_s, mark candidate, cs_wait wait)
 {
-    if (candidate.index != NOBODY && candidate.end_s > n->end_s && candidate.end_s <= start_s) {
+    double latest_s = wait == CS_WAIT_FENCE ? start_s * (1 + ROUNDING) : start_s;
+
+    if (candidate.index != NOBODY && candidate.end_s > n->end_s && candidate.end_s <= latest_s) {
         n->end_s  = candidate.end_s;
         n->before = candidate.index;
         n->wait   = wait;

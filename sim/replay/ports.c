@@ -44,7 +44,7 @@ static void set_ports_of_rank(cs_ports *ports, uint32_t rank, double free_s)
 static double latest_of_rank(const cs_ports *ports, uint32_t rank)
 {
     uint32_t fabrics = ports->cluster->gpus_per_server > 1 ? CS_FABRICS : 1;
-    double   latest  = 0;
+    double   latest  = ports->first_s;
 
     for (uint32_t f = 0; f < fabrics; f++) {
         uint32_t each  = ports_of_rank(ports->cluster, f);
@@ -73,23 +73,25 @@ static cs_status slow_constant(cs_ports *ports, cs_arena *arena, const cs_scenar
 
 /* The steps of one server: healthy, slow during each fault, healthy in the gaps. */
 static cs_status build_profile(cs_rate_profile *profile, cs_arena *arena, const cs_scenario *s,
-                               size_t first, size_t count, double healthy)
+                               size_t first, size_t count, const cs_ports *ports)
 {
-    double *from = CS_ARENA_NEW(arena, double, 2 * count + 1);
-    double *pace = CS_ARENA_NEW(arena, double, 2 * count + 1);
-    size_t  n    = 1;
+    double *from    = CS_ARENA_NEW(arena, double, 2 * count + 1);
+    double *pace    = CS_ARENA_NEW(arena, double, 2 * count + 1);
+    double  healthy = ports->s_per_byte[CS_NIC], origin_s = ports->first_s;
+    size_t  n = 1;
 
     if (from == NULL || pace == NULL) {
         return CS_ENOMEM;
     }
+    from[0] = origin_s;
     pace[0] = healthy;
     for (size_t i = first; i < first + count; i++) {
         const cs_fault *fault = &s->faults[i];
-        n -= from[n - 1] >= fault->from_s;
-        from[n]   = fault->from_s;
+        n -= from[n - 1] >= fault->from_s + origin_s;
+        from[n]   = fault->from_s + origin_s;
         pace[n++] = healthy * fault->slow_ratio;
         if (isfinite(fault->until_s)) {
-            from[n]   = fault->until_s;
+            from[n]   = fault->until_s + origin_s;
             pace[n++] = healthy;
         }
     }
@@ -110,8 +112,7 @@ static cs_status slow_over_time(cs_ports *ports, cs_arena *arena, const cs_scena
         while (next < s->n_faults && s->faults[next].rank / g == server) {
             next++;
         }
-        status = build_profile(&profiles[server], arena, s, first, next - first,
-                               ports->s_per_byte[CS_NIC]);
+        status = build_profile(&profiles[server], arena, s, first, next - first, ports);
     }
     ports->profiles = profiles;
     return status;
@@ -129,7 +130,11 @@ static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
             return CS_ENOMEM;
         }
     }
-    bool failed = ports->tx_free_s == NULL || ports->rx_free_s == NULL || ports->ready_s == NULL;
+    bool   failed  = ports->tx_free_s == NULL || ports->rx_free_s == NULL || ports->ready_s == NULL;
+    size_t n_slots = failed || ports->first_s == 0 ? 0 : (size_t)plan->n_slots * ports->n_ranks;
+    for (size_t i = 0; i < n_slots; i++) {
+        ports->ready_s[i] = ports->first_s;
+    }
     return failed ? CS_ENOMEM : CS_OK;
 }
 
@@ -138,7 +143,7 @@ static cs_status list_arrivals(cs_ports *ports, cs_arena *arena, const cs_scenar
     double *arrival = CS_ARENA_NEW(arena, double, ports->n_ranks);
 
     for (uint32_t r = 0; arrival != NULL && r < ports->n_ranks; r++) {
-        arrival[r] = cs_arrival(s, r);
+        arrival[r] = cs_arrival(s, r) + ports->first_s;
     }
     ports->arrival_s = arrival;
     return arrival == NULL ? CS_ENOMEM : CS_OK;
@@ -147,7 +152,10 @@ static cs_status list_arrivals(cs_ports *ports, cs_arena *arena, const cs_scenar
 static cs_status describe(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
                           const cs_plan *plan)
 {
-    *ports = (cs_ports){.n_slots = plan->n_slots, .uses = plan->uses};
+    double first_s = 0 - cs_last_arrival(scenario);
+
+    *ports = (cs_ports){
+        .n_slots = plan->n_slots, .uses = plan->uses, .first_s = first_s, .last_end_s = first_s};
     cs_ports_place(ports, &scenario->cluster);
     cs_status status = list_arrivals(ports, arena, scenario);
     if (status == CS_OK && scenario->n_faults > 0) {
@@ -185,7 +193,7 @@ cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *sce
 
 double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)
 {
-    double latest = 0;
+    double latest = ports->first_s;
 
     for (uint32_t r = 0; r < ports->n_ranks; r++) {
         latest = r == except ? latest : fmax(latest, latest_of_rank(ports, r));
@@ -201,12 +209,10 @@ double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)
 
 double cs_ports_end_s(const cs_ports *ports)
 {
-    double latest = ports->last_end_s;
+    bool   is_known = ports->last_end_s > ports->first_s;
+    double latest   = fmax(ports->last_end_s, 0); /* the last rank has come */
 
-    for (uint32_t r = 0; ports->last_end_s > 0 && r < ports->n_ranks; r++) {
-        latest = fmax(latest, ports->arrival_s[r]);
-    }
-    for (uint32_t p = 0; !(ports->last_end_s > 0) && p < ports->n_ports; p++) {
+    for (uint32_t p = 0; !is_known && p < ports->n_ports; p++) {
         latest = fmax(latest, fmax(ports->tx_free_s[p], ports->rx_free_s[p]));
     }
     return latest;

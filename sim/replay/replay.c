@@ -79,6 +79,10 @@ static cs_status serve_ports(run *r, cs_error *err)
         cs_ports_fence(&r->ports, block->fence_except, block->fence_s);
     }
     q->model->serve(&r->ports, q->model_options, block->transfers, block->count, r->intervals);
+    for (size_t i = 0; r->intervals != NULL && r->ports.first_s < 0 && i < block->count; i++) {
+        r->intervals[i].start_s -= r->ports.first_s;
+        r->intervals[i].end_s -= r->ports.first_s;
+    }
     for (size_t i = 0; i < q->n_observers && status == CS_OK; i++) {
         status = q->observers[i].block(q->observers[i].user, block, r->intervals, err);
     }
@@ -131,9 +135,9 @@ static cs_status serve_stream(run *r, cs_error *err)
         status = for_blocks(r, serve_block, err);
     }
     if (status == CS_OK && r->dispatch != NULL) {
-        status = cs_dispatch_finish(r->dispatch, &r->outcome.elapsed_s, err);
+        status = cs_dispatch_finish(r->dispatch, &r->outcome.exposed_s, err);
     } else if (status == CS_OK) {
-        r->outcome.elapsed_s = cs_ports_end_s(&r->ports);
+        r->outcome.exposed_s = cs_ports_end_s(&r->ports);
     }
     return status;
 }
@@ -181,7 +185,7 @@ cs_status cs_replay(const cs_replay_request *request, cs_outcome *outcome_p, cs_
         status = judge(&r, err);
     }
     if (status == CS_OK) {
-        r.outcome.exposed_s = r.outcome.elapsed_s - cs_last_arrival(request->scenario);
+        r.outcome.elapsed_s = cs_last_arrival(request->scenario) + r.outcome.exposed_s;
         *outcome_p          = r.outcome;
     }
     cs_dispatch_close(r.dispatch);

@@ -26,7 +26,9 @@ typedef struct cs_rate_profile {
     const double *step_s_per_byte;
 } cs_rate_profile;
 
-/* State of a single-pass replay: owned by the replay, advanced by the model.
+/* State of a single-pass replay: owned by the replay, advanced by the model. Its times count from
+ * the last arrival, before which they are negative: what is exposed keeps its digits however
+ * late the last rank is.
  * Ports of fabric f start at port_base[f]; see cs_tx_port(). */
 typedef struct cs_ports {
     const cs_cluster *cluster;
@@ -40,12 +42,13 @@ typedef struct cs_ports {
                                                  transfer, or NULL: none is used */
     uint32_t               n_slots;           /* per rank */
     double                *ready_s;           /* [n_ranks][n_slots] */
-    const double          *arrival_s;         /* [n_ranks] */
+    const double          *arrival_s;         /* [n_ranks] <= 0 */
+    double                 first_s;           /* the first of them: nothing begins before */
     const double          *nic_s_per_byte;    /* [n_ranks] constant slow NICs, or NULL */
     const cs_rate_profile *profiles;          /* [n_servers] NICs that change, or NULL */
     uint32_t               uses;              /* CS_USES_* of the plan */
     double                 last_end_s; /* of a model that closes ports for longer than a message
-                                          takes: its latest end so far; 0 otherwise */
+                                          takes: its latest end so far; first_s otherwise */
 } cs_ports;
 
 /* Port of `src` on the way to `dst` (for the receiving side swap them). */
