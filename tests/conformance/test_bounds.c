@@ -48,7 +48,7 @@ static cs_cluster random_cluster(gsl_rng *rng)
     if (g == 1 && below(rng, 3) == 0) {
         q = 1u << (1 + below(rng, 5));
     }
-    return (cs_cluster){g * q, g, {nic, nvlink}};
+    return (cs_cluster){g * q, g, {nic, nvlink}, NULL};
 }
 
 static double whole_buffer_s(const world *w)

@@ -19,7 +19,7 @@ static void begin(uint32_t n, uint32_t gpus_per_server)
 {
     ct_scene_set(&scene, "ring", CS_ALLREDUCE, n, 1000);
     scene.scenario.cluster =
-        (cs_cluster){n, gpus_per_server, {{CS_SWITCHED, 12, 1}, {CS_SWITCHED, 4, 2}}};
+        (cs_cluster){n, gpus_per_server, {{CS_SWITCHED, 12, 1}, {CS_SWITCHED, 4, 2}}, NULL};
     stream = (ct_stream){0};
 }
 
