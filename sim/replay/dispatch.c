@@ -93,9 +93,10 @@ static cs_status open_parts(cs_dispatch *d, cs_error *err)
     if (status != CS_OK) {
         return status;
     }
-    d->now_s      = d->ports.first_s;
-    d->last_end_s = d->ports.first_s;
-    d->newest     = CS_ARENA_NEW(&d->arena, uint32_t, (size_t)d->ports.n_ranks * q->plan->n_slots);
+    d->now_s          = d->ports.first_s;
+    d->record.first_s = d->ports.first_s;
+    d->last_end_s     = d->ports.first_s;
+    d->newest = CS_ARENA_NEW(&d->arena, uint32_t, (size_t)d->ports.n_ranks * q->plan->n_slots);
     if (d->newest == NULL || sort_arrivals(d) != CS_OK || cs_queues_open(d) != CS_OK ||
         cs_queues_close_late(d) != CS_OK) {
         return no_memory(err);
@@ -180,14 +181,12 @@ static cs_status start_ready(cs_dispatch *d)
 
 static void end(cs_dispatch *d, uint32_t handle)
 {
-    cs_flying         flying  = *cs_flying_at(d, handle);
-    const cs_message *m       = cs_message_at(d, flying.message);
-    double            first_s = d->ports.first_s;
+    cs_flying         flying = *cs_flying_at(d, handle);
+    const cs_message *m      = cs_message_at(d, flying.message);
 
     if (d->record.n_observers > 0) {
         cs_record_end(&d->record, m->id >> OFFSET_BITS, m->id & (CS_DISPATCH_BLOCK - 1), m->parts,
-                      (cs_interval){flying.start_s - first_s, d->now_s - first_s},
-                      flying.startup_s);
+                      (cs_interval){flying.start_s, d->now_s}, flying.startup_s);
     }
     cs_queues_leave(d, m);
     cs_slots_end(d, m);

@@ -56,6 +56,10 @@ void cs_record_end(cs_record *record, uint64_t number, size_t offset, size_t par
     cs_page *page = record->pages[number % record->capacity];
 
     cs_slice_message(&page->transfers[offset], parts, held, startup_s, &page->intervals[offset]);
+    for (size_t k = offset; k < offset + parts; k++) {
+        page->intervals[k].start_s -= record->first_s;
+        page->intervals[k].end_s -= record->first_s;
+    }
     page->left -= parts;
 }
 

@@ -12,7 +12,8 @@ typedef struct cs_page cs_page;
 typedef struct cs_record {
     const cs_observer *observers;
     size_t             n_observers;
-    cs_page          **pages; /* owned: a ring of `capacity`, page number i at i % capacity */
+    double             first_s; /* the first arrival as the dispatcher counts; 0 for observers */
+    cs_page          **pages;   /* owned: a ring of `capacity`, page number i at i % capacity */
     size_t             capacity;
     uint64_t           first, end; /* pages [first, end) are under way */
     cs_page           *spare;      /* one that can be used again, or NULL */

@@ -35,8 +35,7 @@ static double message_s(uint32_t fabric, double bytes)
 
 static bool is_same(cs_interval a, cs_interval b)
 {
-    return !(a.start_s < b.start_s || a.start_s > b.start_s || a.end_s < b.end_s ||
-             a.end_s > b.end_s);
+    return ct_is_close(a.start_s, b.start_s, 1e-12) && ct_is_close(a.end_s, b.end_s, 1e-12);
 }
 
 /* When the NICs of local rank p have sent their last message. */
