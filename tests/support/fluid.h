@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* tests/support/fluid.h -- when do flows over shared links end, by plain water filling: at every
- * event all rates are computed from nothing. Written from the definition of max-min fairness alone,
- * in long double. */
+ * event all rates are computed from nothing. Written from the definition of max-min fairness alone.
+ */
 #ifndef CT_SUPPORT_FLUID_H
 #define CT_SUPPORT_FLUID_H
 
@@ -27,7 +27,7 @@ typedef struct ct_fluid_flow {
 
 /* Rates of the flows that are active, at one moment. */
 void ct_fluid_rates(const ct_fluid_link *links, size_t n_links, const ct_fluid_flow *flows,
-                    const bool *is_active, size_t n_flows, double now_s, long double *rates);
+                    const bool *is_active, size_t n_flows, double now_s, double *rates);
 
 /* Set every end_s. O(flows^2 links). */
 void ct_fluid_run(const ct_fluid_link *links, size_t n_links, ct_fluid_flow *flows, size_t n_flows);
