@@ -26,6 +26,7 @@ typedef struct cs_command {
     X(schedule)        \
     X(verify)          \
     X(bound)           \
+    X(compare)         \
     X(whatif)          \
     X(arrivals)        \
     X(montecarlo)      \

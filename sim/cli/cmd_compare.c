@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* collsim compare: one schedule on every model, how far they are apart and where they part. */
+#include "cli/cli.h"
+#include "cli/scenario_args.h"
+#include "results/model_compare.h"
+
+#include <stdlib.h>
+
+enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, TOLERANCE, MOST_MODELS = 16 };
+
+#define DEFAULT_TOLERANCE 1e-9
+
+/* clang-format off */
+static const cs_arg compare_args[] = {
+    {TOLERANCE, 0, "tolerance", "X", "times that differ by less, relatively, are the same (1e-9)"},
+    {FORMAT, 0, "format", "table|json", "how to print (table)"},
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+/* clang-format on */
+
+static const cs_arg *const compare_tables[] = {cs_scenario_args, compare_args, NULL};
+
+static const cs_model_row *first_that_ran(const cs_model_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].refusal.status == CS_OK) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+static void add_parting(cs_text *text, const cs_model_row *row, const cs_model_row *first)
+{
+    const cs_transfer *t = &row->transfer;
+
+    cs_text_add(text,
+                "# %s parts from %s at transfer %llu: rank %u -> %u, chunk %u, round %u holds its "
+                "ports from %.6f to %.6f us, not from %.6f to %.6f us\n",
+                row->model->name, first->model->name, (unsigned long long)row->index, t->src,
+                t->dst, t->chunk, t->round, row->mine.start_s * 1e6, row->mine.end_s * 1e6,
+                row->theirs.start_s * 1e6, row->theirs.end_s * 1e6);
+    for (size_t i = 0; i < row->n_shared; i++) {
+        cs_text_add(text, "#   %s: with %llu others meanwhile\n", row->shared[i].name,
+                    (unsigned long long)row->shared[i].n_others);
+    }
+    if (row->n_shared == 0) {
+        cs_text_add(text, "#   no link is shared: the models differ in what a message costs\n");
+    }
+}
+
+static void add_table(cs_text *text, const cs_model_row *rows, size_t n)
+{
+    const cs_model_row *first = first_that_ran(rows, n);
+
+    cs_text_add(text, "# %-12s %14s %14s\n", "model", "elapsed (us)", "difference");
+    for (size_t i = 0; i < n; i++) {
+        const cs_model_row *row = &rows[i];
+        if (row->refusal.status != CS_OK) {
+            cs_text_add(text, "%-14s %14s %14s  %s: %s\n", row->model->name, "-", "-",
+                        row->refusal.where, row->refusal.message);
+            continue;
+        }
+        double ratio = row->outcome.elapsed_s / first->outcome.elapsed_s;
+        cs_text_add(text, "%-14s %14.3f %13.4g%%%s\n", row->model->name,
+                    row->outcome.elapsed_s * 1e6, (ratio - 1) * 100,
+                    row->no_topology ? "  on a crossbar: it has no topology" : "");
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].parts) {
+            add_parting(text, &rows[i], first);
+        }
+    }
+}
+
+static void add_json_parting(cs_text *text, const cs_model_row *row)
+{
+    const cs_transfer *t = &row->transfer;
+
+    cs_text_add(text,
+                "{\"transfer\": %llu, \"src\": %u, \"dst\": %u, \"chunk\": %u, \"round\": %u, "
+                "\"start_s\": ",
+                (unsigned long long)row->index, t->src, t->dst, t->chunk, t->round);
+    cs_text_add_number(text, row->mine.start_s);
+    cs_text_add(text, ", \"end_s\": ");
+    cs_text_add_number(text, row->mine.end_s);
+    cs_text_add(text, ", \"first_start_s\": ");
+    cs_text_add_number(text, row->theirs.start_s);
+    cs_text_add(text, ", \"first_end_s\": ");
+    cs_text_add_number(text, row->theirs.end_s);
+    cs_text_add(text, ", \"shared\": [");
+    for (size_t i = 0; i < row->n_shared; i++) {
+        cs_text_add(text, "%s{\"link\": ", i > 0 ? ", " : "");
+        cs_text_add_json_string(text, row->shared[i].name);
+        cs_text_add(text, ", \"others\": %llu}", (unsigned long long)row->shared[i].n_others);
+    }
+    cs_text_add(text, "]}");
+}
+
+static void add_json(cs_text *text, const cs_model_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const cs_model_row *row = &rows[i];
+        cs_text_add(text, "%s{\"model\": ", i == 0 ? "[" : ",\n ");
+        cs_text_add_json_string(text, row->model->name);
+        if (row->refusal.status != CS_OK) {
+            cs_text_add(text, ", \"refused\": ");
+            cs_text_add_json_string(text, row->refusal.message);
+        } else {
+            cs_text_add(text, ", \"elapsed_s\": ");
+            cs_text_add_number(text, row->outcome.elapsed_s);
+            cs_text_add(text, ", \"verified\": %s, \"on_crossbar\": %s, \"parts\": ",
+                        row->outcome.verified ? "true" : "false",
+                        row->no_topology ? "true" : "false");
+            if (row->parts) {
+                add_json_parting(text, row);
+            } else {
+                cs_text_add(text, "null");
+            }
+        }
+        cs_text_add(text, "}");
+    }
+    cs_text_add(text, "]\n");
+}
+
+static cs_status compare_case(cs_case *c, double tolerance, bool json, cs_text *text, cs_error *err)
+{
+    cs_model_row rows[MOST_MODELS];
+    cs_plan      plan   = {0};
+    size_t       n      = 0;
+    cs_status    status = c->algorithm->check(&c->scenario, &c->options, &plan, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    const cs_replay_request request = {.scenario      = &c->scenario,
+                                       .algorithm     = c->algorithm,
+                                       .options       = &c->options,
+                                       .plan          = &plan,
+                                       .model         = c->model,
+                                       .model_options = &c->model_options,
+                                       .verify        = c->verify};
+    status                          = cs_compare_models(&request, tolerance, rows, &n, err);
+    if (status == CS_OK && json) {
+        add_json(text, rows, n);
+    } else if (status == CS_OK) {
+        cs_text_add(text, "# %s by %s, %u ranks, %llu bytes\n",
+                    cs_collective_name(c->scenario.collective), c->algorithm->name,
+                    c->scenario.cluster.n_ranks, (unsigned long long)c->scenario.bytes);
+        add_table(text, rows, n);
+    }
+    return status;
+}
+
+static cs_status compare_cases(const cs_config *config, double tolerance, bool json, cs_text *text,
+                               cs_error *err)
+{
+    size_t    count  = cs_config_count(config);
+    cs_status status = CS_OK;
+
+    if (json && count != 1) {
+        return CS_FAIL(err, CS_EINVAL, "--format", "json needs exactly one scenario, not %zu",
+                       count);
+    }
+    for (size_t i = 0; i < count && status == CS_OK; i++) {
+        cs_case c = {0};
+        status    = cs_config_case(config, i, &c, err);
+        if (status == CS_OK) {
+            status = compare_case(&c, tolerance, json, text, err);
+        }
+        cs_case_free(&c);
+    }
+    return status;
+}
+
+static cs_status read_tolerance(const char *word, double *tolerance_p, cs_error *err)
+{
+    char  *end   = NULL;
+    double value = strtod(word, &end);
+
+    if (end == word || *end != '\0' || !(value >= 0 && value < 1)) {
+        return CS_FAIL(err, CS_EINVAL, "--tolerance", "'%s': accepted is a number in [0, 1)", word);
+    }
+    *tolerance_p = value;
+    return CS_OK;
+}
+
+static int compare_run(int count, char *const *words)
+{
+    cs_args args = {
+        .tables = {cs_scenario_args, compare_args, NULL}, .count = count, .words = words};
+    cs_scenario_choice choice    = {0};
+    cs_error           err       = {0};
+    cs_text            text      = {0};
+    cs_status          status    = CS_OK;
+    double             tolerance = DEFAULT_TOLERANCE;
+    int                id, format = 0;
+
+    while (status == CS_OK && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
+        if (id == CS_ARG_HELP) {
+            return cs_cli_help(&cs_command_compare, compare_tables);
+        }
+        if (id == FORMAT) {
+            status = cs_cli_choice(args.value, "table|json", "--format", &format, &err);
+        } else if (id == TOLERANCE) {
+            status = read_tolerance(args.value, &tolerance, &err);
+        } else {
+            status =
+                id == CS_ARG_ERROR ? err.status : cs_scenario_choice_add(&choice, id, &args, &err);
+        }
+    }
+    if (status == CS_OK) {
+        status = cs_scenario_choice_finish(&choice, &err);
+    }
+    if (status == CS_OK) {
+        status = compare_cases(choice.config, tolerance, format == 1, &text, &err);
+    }
+    cs_scenario_choice_free(&choice);
+    if (status != CS_OK) {
+        cs_text_free(&text);
+        return cs_cli_fail(&err);
+    }
+    return cs_cli_print(&text);
+}
+
+const cs_command cs_command_compare = {
+    .name    = "compare",
+    .usage   = "compare [CONFIG.json] [options]",
+    .summary = "one schedule on every model, and where they part",
+    .run     = compare_run,
+};

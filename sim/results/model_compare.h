@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* results/model_compare.h -- one schedule on every model there is, and where they part. */
+#ifndef CS_RESULTS_MODEL_COMPARE_H
+#define CS_RESULTS_MODEL_COMPARE_H
+
+#include "base/arena.h"
+#include "cs/replay.h"
+
+enum { CS_MOST_SHARED = 8, CS_LINK_NAME_BYTES = 64 };
+
+/* A link on the way of the first transfer that differs, and how many others used it meanwhile. */
+typedef struct cs_shared_link {
+    char     name[CS_LINK_NAME_BYTES];
+    uint64_t n_others;
+} cs_shared_link;
+
+typedef struct cs_model_row {
+    const cs_model *model;
+    cs_error        refusal;     /* status CS_OK: it ran */
+    bool            no_topology; /* it knows ports only: run on a crossbar */
+    cs_outcome      outcome;
+
+    /* Against the first row that ran: */
+    bool           parts;
+    uint64_t       index; /* of the first transfer that ends at another time, in the stream */
+    cs_transfer    transfer;
+    cs_interval    mine, theirs; /* theirs: of the first row */
+    cs_shared_link shared[CS_MOST_SHARED];
+    size_t         n_shared;
+} cs_model_row;
+
+/* Run the request on all models: `request->model_options` belong to `request->model`, all others
+ * have their defaults. Two ends differ if they are more than `tolerance` of the later one apart;
+ * of all transfers for which they do, the one that ends first is named. `rows` has room for every
+ * model of the list; observers of the request are not used. 16 bytes per transfer and model, 32 per
+ * transfer; more than 20 million transfers are refused. */
+CS_MUST_CHECK cs_status cs_compare_models(const cs_replay_request *request, double tolerance,
+                                          cs_model_row *rows, size_t *n_rows_p, cs_error *err);
+
+#endif
