@@ -11,7 +11,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-enum { SCENES_EACH = 150 };
+enum { SCENES_EACH = 60 };
 
 static const cs_model *flow(void)
 {
