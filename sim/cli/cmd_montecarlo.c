@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim montecarlo: every scenario of a configuration over many iterations with random arrivals.
+ * Under mpirun all ranks read the configuration, rank 0 alone prints and writes.
  */
 #include "cli/cli.h"
 #include "cs/units.h"
 #include "montecarlo/montecarlo.h"
+#include "sweep/farm.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +13,7 @@
 #include <unistd.h>
 
 enum { ITERATIONS = 1, JOBS, OUTPUT, FORMAT, BASELINE, SAMPLING, CONFIDENCE, REPLAY, VERIFY_ALL };
-enum { SET = 20, QUIET, MAX_SETS = 64, MAX_JOBS = 1024, BAR_WIDTH = 40, PATH_BYTES = 160 };
+enum { SET = 20, QUIET, MAX_SETS = 64, BAR_WIDTH = 40, PATH_BYTES = 160 };
 enum { TABLE, JSON };
 
 #define DEFAULT_ITERATIONS 10000
@@ -20,7 +22,7 @@ enum { TABLE, JSON };
 /* clang-format off */
 static const cs_arg montecarlo_args[] = {
     {ITERATIONS, 'i', "iterations", "N", "iterations of every scenario (10000)"},
-    {JOBS, 'j', "jobs", "JOBS", "threads (one per processor)"},
+    {JOBS, 'j', "jobs", "JOBS", "threads (one per processor; under mpirun one per rank)"},
     {OUTPUT, 'o', "output", "FILE.db", "an SQLite database; rows that are there are kept"},
     {FORMAT, 0, "format", "table|json|csv", "how to print (table)"},
     {BASELINE, 0, "baseline", "ALGORITHM", "what the others are compared with (the first one)"},
@@ -116,7 +118,7 @@ static cs_status take_arg(montecarlo_job *j, int id, const cs_args *args, cs_err
         j->options.iterations = (size_t)number;
         return status;
     case JOBS:
-        status          = take_count(args, MAX_JOBS, "--jobs", &number, err);
+        status          = take_count(args, CS_FARM_MAX_JOBS, "--jobs", &number, err);
         j->options.jobs = (unsigned)number;
         return status;
     case SET:
@@ -172,40 +174,59 @@ static cs_status apply_set(cs_config *config, const char *text, cs_error *err)
 
 static void settle_options(montecarlo_job *j)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-
     if (j->options.jobs == 0) {
-        j->options.jobs = processors > 0 ? (unsigned)processors : 1;
+        j->options.jobs = j->options.ranks == NULL ? cs_farm_processors() : 1;
     }
     if (!j->is_quiet && isatty(STDERR_FILENO)) {
         j->options.progress = draw_bar;
         j->options.user     = j;
     }
+    j->options.stop = &stop_asked;
+    signal(SIGINT, ask_to_stop);
+    signal(SIGTERM, ask_to_stop);
 }
 
-static cs_status run_config(montecarlo_job *j, cs_montecarlo_report *report, cs_error *err)
+/* *config_p stays NULL where help is wanted; else the caller owns it, also after an error. */
+static cs_status read_config(montecarlo_job *j, int count, char *const *words, cs_config **config_p,
+                             cs_error *err)
 {
-    cs_config *config = NULL;
-    cs_status  status = cs_config_load(j->config_path, &config, err);
+    cs_status status = read_args(j, count, words, err);
 
-    for (size_t i = 0; i < j->n_sets && status == CS_OK; i++) {
-        status = apply_set(config, j->sets[i], err);
+    if (status == CS_OK && !j->wants_help) {
+        status = cs_config_load(j->config_path, config_p, err);
     }
-    if (status == CS_OK) {
-        settle_options(j);
-        j->options.stop = &stop_asked;
-        signal(SIGINT, ask_to_stop);
-        signal(SIGTERM, ask_to_stop);
-        status = cs_montecarlo_run(config, &j->options, report, err);
+    for (size_t i = 0; i < j->n_sets && status == CS_OK && !j->wants_help; i++) {
+        status = apply_set(*config_p, j->sets[i], err);
     }
-    cs_config_free(config);
     return status;
+}
+
+/* Nothing begins before all ranks are known to have the same in hand. */
+static cs_status agree(const montecarlo_job *j, const cs_config *config, cs_status status,
+                       cs_error *err)
+{
+    uint64_t fingerprint = 0;
+
+    if (status == CS_OK && config != NULL && j->options.ranks != NULL) {
+        status = cs_montecarlo_fingerprint(config, &j->options, &fingerprint, err);
+    }
+    return cs_ranks_agree(j->options.ranks, status, fingerprint, err);
 }
 
 static int print_report(const montecarlo_job *j, const cs_montecarlo_report *report)
 {
     cs_text text = {0};
 
+    if (report->is_stopped && j->options.ranks != NULL) {
+        fprintf(stderr, "collsim: montecarlo: stopped with %zu of %zu scenarios%s%s; %s\n",
+                report->n_rows, report->total, j->options.path != NULL ? " in " : "",
+                j->options.path != NULL ? j->options.path : "",
+                j->options.path != NULL ? "the same command goes on from there"
+                                        : "only --output FILE.db keeps them for another time");
+    }
+    if (j->is_quiet) {
+        return CS_EXIT_DONE;
+    }
     if (j->format == TABLE) {
         cs_montecarlo_table(&text, report->rows, report->n_rows);
         cs_text_add(&text, "# %zu scenarios: %zu were there, %zu run now, %zu with an error%s\n",
@@ -219,28 +240,47 @@ static int print_report(const montecarlo_job *j, const cs_montecarlo_report *rep
     return cs_cli_print(&text);
 }
 
+static int run_all(montecarlo_job *j, int count, char *const *words)
+{
+    cs_error             err    = {0};
+    cs_config           *config = NULL;
+    cs_montecarlo_report report = {0};
+    cs_status            status = cs_ranks_join(&j->options.ranks, &err);
+    bool                 prints = cs_ranks_prints(j->options.ranks);
+
+    if (status == CS_OK) {
+        status = read_config(j, count, words, &config, &err);
+        status = agree(j, config, status, &err);
+    }
+    if (status == CS_OK && !j->wants_help) {
+        settle_options(j);
+        status = cs_montecarlo_run(config, &j->options, &report, &err);
+    }
+    cs_config_free(config);
+    int code = cs_cli_exit_code(status);
+    if (prints && status != CS_OK) {
+        code = cs_cli_fail(&err);
+    } else if (prints && j->wants_help) {
+        code = cs_cli_help(&cs_command_montecarlo, montecarlo_tables);
+    } else if (prints) {
+        code = print_report(j, &report);
+        code = report.is_stopped ? CS_EXIT_FAILED : code;
+    }
+    cs_montecarlo_report_free(&report);
+    return code;
+}
+
+/* A rank that is not 0 has told rank 0 what is wrong: mpirun's exit code is rank 0's. */
 static int montecarlo_run(int count, char *const *words)
 {
     montecarlo_job j = {
         .options      = {.iterations = DEFAULT_ITERATIONS, .confidence = DEFAULT_CONFIDENCE},
         .last_percent = -1};
-    cs_error             err    = {0};
-    cs_montecarlo_report report = {0};
-    cs_status            status = read_args(&j, count, words, &err);
+    int  code   = run_all(&j, count, words);
+    bool is_one = j.options.ranks != NULL && !cs_ranks_leads(j.options.ranks);
 
-    if (status == CS_OK && j.wants_help) {
-        return cs_cli_help(&cs_command_montecarlo, montecarlo_tables);
-    }
-    if (status == CS_OK) {
-        status = run_config(&j, &report, &err);
-    }
-    if (status != CS_OK) {
-        return cs_cli_fail(&err);
-    }
-    int  code       = j.is_quiet ? CS_EXIT_DONE : print_report(&j, &report);
-    bool is_stopped = report.is_stopped;
-    cs_montecarlo_report_free(&report);
-    return is_stopped ? CS_EXIT_FAILED : code;
+    cs_ranks_leave(j.options.ranks, code);
+    return is_one ? CS_EXIT_DONE : code;
 }
 
 const cs_command cs_command_montecarlo = {

@@ -4,14 +4,15 @@
  * All scenarios with the same arrivals, seed and ranks see the same arrivals in iteration i (common
  * random numbers), so that differences between algorithms are taken pair by pair and are sharp.
  * The unit of work is one scenario: cs_montecarlo_case(). Rows depend on the config and on
- * the options that are marked (*) alone: not on the number of jobs, nor on how often the program
- * was killed and run again.
+ * the options that are marked (*) alone: not on the number of jobs or ranks, nor on how often the
+ * program was killed and run again.
  */
 #ifndef CS_MONTECARLO_H
 #define CS_MONTECARLO_H
 
 #include "config/config.h"
 #include "results/montecarlo_row.h"
+#include "sweep/ranks.h"
 
 #include <signal.h>
 
@@ -25,6 +26,7 @@ typedef struct cs_montecarlo_options {
     bool        is_replayed; /* (*) never use a closed form */
     bool        is_verified; /* (*) replay and verify every iteration, not the first alone */
     unsigned    jobs;        /* threads; 0 and 1: the calling thread alone */
+    cs_ranks   *ranks;       /* that share the scenarios, each with so many threads; NULL: alone */
     const char *path;        /* of the file of results; NULL: none is kept */
 
     /* Called by the calling thread from time to time; iterations of all scenarios. NULL: never. */
@@ -66,8 +68,15 @@ CS_API CS_MUST_CHECK cs_status cs_montecarlo_case(cs_montecarlo *montecarlo, siz
                                                   cs_montecarlo_row *row_p, bool *stopped_p,
                                                   cs_error *err);
 
+/* What must be the same on all ranks, as a number: the config, the options that are marked (*),
+ * and whether there is a file. Errors are those of cs_montecarlo_open() and cs_montecarlo_key(). */
+CS_API CS_MUST_CHECK cs_status cs_montecarlo_fingerprint(const cs_config             *config,
+                                                         const cs_montecarlo_options *options,
+                                                         uint64_t *fingerprint_p, cs_error *err);
+
 /* All scenarios; what the file holds is not run again. On failure the file keeps what was
- * finished, and *report_p is left alone; on CS_OK the caller owns it. */
+ * finished, and *report_p is left alone; on CS_OK the caller owns it. A rank that is not 0 works
+ * for rank 0, touches no file, tells no progress, and has an empty report. */
 CS_API CS_MUST_CHECK cs_status cs_montecarlo_run(const cs_config             *config,
                                                  const cs_montecarlo_options *options,
                                                  cs_montecarlo_report *report_p, cs_error *err);

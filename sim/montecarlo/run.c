@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* All scenarios of a config, into a file and into a report.
  *
- * Scenarios with the same baseline are run one after the other, the baseline first, so that
- * its samples are drawn once. A row is a transaction: a kill loses the scenario under way.
+ * An item of the farm is a scenario. Those with the same baseline follow each other, the baseline
+ * first, so that its samples are drawn once, or once by each rank that works on some of them.
+ * Whoever works on a scenario skips it when its key is in the file; rank 0 collects, reads and
+ * writes. A farm has one job here: the threads are inside a scenario.
  */
 #include "base/alloc.h"
+#include "base/random.h"
+#include "montecarlo/outcome.h"
 #include "montecarlo/state.h"
+#include "results/store.h"
 #include "results/store_montecarlo.h"
+#include "sweep/wire.h"
 
 #include <stdlib.h>
+
+enum { KEY_BYTES = 8 };
 
 /* One scenario in the order of work. */
 typedef struct item {
@@ -16,11 +24,16 @@ typedef struct item {
 } item;
 
 typedef struct run {
+    const cs_config      *config;
+    cs_montecarlo_options options;
     cs_montecarlo        *m;
-    cs_montecarlo_store  *store; /* NULL: none */
-    item                 *items;
-    bool                 *is_done; /* [total]: the report has the row */
-    cs_montecarlo_report *report;
+    item                 *items; /* [total]; owned */
+    size_t                total;
+    uint64_t             *keys; /* of the file, ascending; owned */
+    size_t                n_keys;
+    cs_montecarlo_store  *store;   /* of rank 0; NULL: none */
+    bool                 *is_done; /* [total]: the report has the row; of rank 0; owned */
+    cs_montecarlo_report *report;  /* of rank 0 */
 } run;
 
 static int compare(const void *left, const void *right)
@@ -37,23 +50,28 @@ static int compare(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-static cs_status order_work(run *r, cs_error *err)
+static int compare_keys(const void *left, const void *right)
 {
-    size_t    total  = r->report->total;
-    cs_status status = CS_OK;
+    const uint64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
 
-    r->items        = CS_NEW(item, total);
-    r->is_done      = CS_NEW(bool, total);
-    r->report->rows = CS_NEW(cs_montecarlo_row, total);
-    if (r->items == NULL || r->is_done == NULL || r->report->rows == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", total);
+/* What every rank needs. */
+static cs_status begin(run *r, cs_error *err)
+{
+    cs_status status = cs_montecarlo_open(r->config, &r->options, &r->m, err);
+
+    if (status == CS_OK && (r->items = CS_NEW(item, r->total)) == NULL) {
+        status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", r->total);
     }
-    for (size_t i = 0; i < total && status == CS_OK; i++) {
+    for (size_t i = 0; i < r->total && status == CS_OK; i++) {
         r->items[i].index = i;
-        status = cs_config_baseline(r->m->config, i, r->m->options->baseline, &r->items[i].baseline,
-                                    err);
+        status = cs_config_baseline(r->config, i, r->options.baseline, &r->items[i].baseline, err);
     }
-    qsort(r->items, total, sizeof *r->items, compare);
+    if (status == CS_OK) {
+        qsort(r->items, r->total, sizeof *r->items, compare);
+        r->m->total = (uint64_t)r->total * r->options.iterations;
+    }
     return status;
 }
 
@@ -66,35 +84,146 @@ static void report_progress(const run *r)
     }
 }
 
-/* Take the row from the file, or run the scenario and write it there. */
-static cs_status do_item(run *r, size_t index, bool *stopped_p, cs_error *err)
+/* The work of the farm. */
+static cs_status do_item(void *user, size_t position, cs_text *to, cs_error *err)
 {
-    cs_montecarlo_row *row      = &r->report->rows[index];
-    cs_text            key      = {0};
-    bool               is_there = false;
-    cs_status          status   = CS_OK;
+    const run            *r      = user;
+    cs_montecarlo_outcome o      = {.fate = CS_FATE_RUN, .index = r->items[position].index};
+    cs_text               key    = {0};
+    cs_status             status = CS_OK;
 
-    if (r->store != NULL) {
-        status = cs_montecarlo_key(r->m, index, &key, err);
+    if (r->options.path != NULL) {
+        status = cs_montecarlo_key(r->m, (size_t)o.index, &key, err);
     }
-    if (r->store != NULL && status == CS_OK) {
-        status = cs_montecarlo_store_find(r->store, key.data, row, &is_there, err);
+    if (status == CS_OK && r->n_keys > 0) {
+        uint64_t hash   = cs_store_key_of(key.data).key;
+        bool     is_one = bsearch(&hash, r->keys, r->n_keys, sizeof hash, compare_keys) != NULL;
+        o.fate          = is_one ? CS_FATE_THERE : CS_FATE_RUN;
     }
-    if (status == CS_OK && !is_there) {
-        status = cs_montecarlo_case(r->m, index, row, stopped_p, err);
+    if (status == CS_OK && o.fate == CS_FATE_RUN) {
+        bool is_stopped = false;
+        status          = cs_montecarlo_case(r->m, (size_t)o.index, &o.row, &is_stopped, err);
+        o.fate          = is_stopped ? CS_FATE_STOPPED : CS_FATE_RUN;
     }
-    if (status == CS_OK && !is_there && !*stopped_p && r->store != NULL) {
-        status = cs_montecarlo_store_add(r->store, key.data, row, err);
+    if (status == CS_OK) {
+        o.key = key.data;
+        cs_montecarlo_outcome_pack(to, &o);
     }
+    cs_montecarlo_row_free(&o.row);
     cs_text_free(&key);
-    if (status == CS_OK && !*stopped_p) {
-        r->is_done[index] = true;
-        r->report->done_before += is_there;
-        r->report->run += !is_there;
-        r->report->failed += row->error[0] != '\0';
-        r->m->done += r->m->options->iterations;
+    return status;
+}
+
+/* A row that was run goes to the file, one that is there comes from it. */
+static cs_status visit_file(const run *r, cs_montecarlo_outcome *o, bool *writes_p, cs_error *err)
+{
+    bool      is_there = false;
+    cs_status status   = CS_OK;
+
+    if (o->fate == CS_FATE_THERE) {
+        status = cs_montecarlo_store_find(r->store, o->key, &o->row, &is_there, err);
+        return status != CS_OK || is_there
+                   ? status
+                   : CS_FAIL(err, CS_EIO, NULL, "%s has lost a row", r->options.path);
+    }
+    if (!*writes_p) {
+        status    = cs_montecarlo_store_begin(r->store, err);
+        *writes_p = status == CS_OK;
+    }
+    return status == CS_OK ? cs_montecarlo_store_add(r->store, o->key, &o->row, err) : status;
+}
+
+/* One row into file and report, which then owns it. */
+static cs_status keep(run *r, cs_montecarlo_outcome *o, bool *writes_p, cs_error *err)
+{
+    bool      has_key = o->key != NULL, is_there = o->fate == CS_FATE_THERE;
+    cs_status status = CS_OK;
+
+    if (o->index >= r->total || r->is_done[o->index] || has_key != (r->store != NULL) ||
+        (is_there && !has_key)) {
+        return CS_FAIL(err, CS_EIO, NULL, "a row arrived that nobody asked for");
+    }
+    if (r->store != NULL) {
+        status = visit_file(r, o, writes_p, err);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    r->report->rows[o->index] = o->row;
+    r->report->done_before += is_there;
+    r->report->run += !is_there;
+    r->report->failed += o->row.error[0] != '\0';
+    r->is_done[o->index] = true;
+    r->m->done += r->options.iterations;
+    o->row = (cs_montecarlo_row){0};
+    return CS_OK;
+}
+
+/* Of the farm; what is there is one transaction. */
+static cs_status collect(void *user, const cs_farm_row *rows, size_t n, cs_error *err)
+{
+    run      *r      = user;
+    bool      writes = false, is_more = false;
+    cs_status status = CS_OK;
+
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        cs_montecarlo_outcome o = {0};
+        status                  = cs_montecarlo_outcome_unpack(rows[i], &o, err);
+        if (status == CS_OK && o.fate != CS_FATE_STOPPED) {
+            is_more = true;
+            status  = keep(r, &o, &writes, err);
+        }
+        cs_montecarlo_row_free(&o.row);
+    }
+    if (status == CS_OK && writes) {
+        status = cs_montecarlo_store_commit(r->store, err);
+    }
+    if (status == CS_OK && is_more) {
         report_progress(r);
     }
+    return status;
+}
+
+/* Of the farm, on the other ranks: the keys of the file. What fails here rank 0 is told. */
+static cs_status learn(void *user, const char *data, size_t bytes, cs_error *err)
+{
+    run      *r      = user;
+    cs_wire   from   = cs_wire_over(data, bytes);
+    size_t    n      = bytes / KEY_BYTES;
+    cs_status status = begin(r, err);
+
+    if (status == CS_OK && (r->keys = CS_NEW(uint64_t, n)) == NULL) {
+        status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+    }
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        r->keys[i] = cs_wire_u64(&from);
+    }
+    r->n_keys = status == CS_OK ? n : 0;
+    return status == CS_OK ? cs_wire_end(&from, "the list of keys", err) : status;
+}
+
+static cs_status run_farm(run *r, cs_error *err)
+{
+    cs_text   keys   = {0};
+    cs_status status = CS_OK;
+
+    for (size_t i = 0; i < r->n_keys && r->options.ranks != NULL; i++) {
+        cs_wire_put_u64(&keys, r->keys[i]);
+    }
+    status = cs_text_status(&keys, err);
+    if (status == CS_OK) {
+        const cs_farm farm = {.n_items = r->total,
+                              .user    = r,
+                              .work    = do_item,
+                              .collect = collect,
+                              .lesson  = {keys.data, keys.length},
+                              .learn   = learn,
+                              .jobs    = 1,
+                              .ranks   = r->options.ranks,
+                              .stop    = r->options.stop};
+        status             = cs_farm_run(&farm, err);
+    }
+    cs_text_free(&keys);
     return status;
 }
 
@@ -103,54 +232,66 @@ static void pack_rows(run *r)
 {
     cs_montecarlo_report *report = r->report;
 
-    for (size_t i = 0; i < report->total; i++) {
+    for (size_t i = 0; i < r->total; i++) {
         if (r->is_done[i]) {
             report->rows[report->n_rows++] = report->rows[i];
         }
     }
 }
 
-static cs_status run_all(run *r, cs_error *err)
+static cs_status open_file(run *r, cs_error *err)
 {
-    cs_montecarlo *m          = r->m;
-    cs_status      status     = order_work(r, err);
-    bool           is_stopped = false;
+    cs_status status = cs_montecarlo_store_open(r->options.path, &r->store, err);
 
-    m->total = (uint64_t)r->report->total * m->options->iterations;
-    for (size_t i = 0; i < r->report->total && status == CS_OK && !is_stopped; i++) {
-        is_stopped = m->options->stop != NULL && *m->options->stop != 0;
-        if (!is_stopped) {
-            status = do_item(r, r->items[i].index, &is_stopped, err);
+    return status == CS_OK ? cs_montecarlo_store_keys(r->store, &r->keys, &r->n_keys, err) : status;
+}
+
+/* Rank 0, or the only process. */
+static cs_status lead(run *r, cs_error *err)
+{
+    cs_montecarlo_report *report = r->report;
+    cs_status             status = begin(r, err);
+
+    if (status == CS_OK && r->options.path != NULL) {
+        status = open_file(r, err);
+    }
+    if (status == CS_OK) {
+        r->is_done   = CS_NEW(bool, r->total);
+        report->rows = CS_NEW(cs_montecarlo_row, r->total);
+        if (r->is_done == NULL || report->rows == NULL) {
+            status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", r->total);
         }
     }
-    r->report->is_stopped = is_stopped;
     if (status == CS_OK) {
-        pack_rows(r);
-    } else {
-        r->report->n_rows = r->report->rows != NULL ? r->report->total : 0; /* to be freed */
+        status = run_farm(r, err);
     }
-    return status;
+    if (status != CS_OK) {
+        report->n_rows = report->rows != NULL ? r->total : 0; /* to be freed */
+        return status;
+    }
+    report->is_stopped = report->done_before + report->run < r->total;
+    pack_rows(r);
+    return r->store != NULL ? cs_montecarlo_store_finish(r->store, err) : CS_OK;
 }
 
 cs_status cs_montecarlo_run(const cs_config *config, const cs_montecarlo_options *options,
                             cs_montecarlo_report *report_p, cs_error *err)
 {
-    cs_montecarlo_report report = {.total = cs_config_count(config)};
-    run                  r      = {.report = &report};
-    cs_status            status = cs_montecarlo_open(config, options, &r.m, err);
+    size_t               total  = cs_config_count(config);
+    cs_montecarlo_report report = {.total = total};
+    run       r = {.config = config, .options = *options, .total = total, .report = &report};
+    cs_status status;
 
-    if (status == CS_OK && options->path != NULL) {
-        status = cs_montecarlo_store_open(options->path, &r.store, err);
-    }
-    if (status == CS_OK) {
-        status = run_all(&r, err);
-    }
-    if (status == CS_OK && r.store != NULL) {
-        status = cs_montecarlo_store_finish(r.store, err);
+    if (cs_ranks_leads(options->ranks)) {
+        status = lead(&r, err);
+    } else {
+        r.options.progress = NULL;
+        status             = run_farm(&r, err);
     }
     cs_montecarlo_store_close(r.store);
     cs_montecarlo_close(r.m);
     cs_free(r.items);
+    cs_free(r.keys);
     cs_free(r.is_done);
     if (status != CS_OK) {
         cs_montecarlo_report_free(&report);
@@ -158,6 +299,25 @@ cs_status cs_montecarlo_run(const cs_config *config, const cs_montecarlo_options
     }
     *report_p = report;
     return CS_OK;
+}
+
+cs_status cs_montecarlo_fingerprint(const cs_config *config, const cs_montecarlo_options *options,
+                                    uint64_t *fingerprint_p, cs_error *err)
+{
+    cs_montecarlo *m      = NULL;
+    cs_text        key    = {0};
+    cs_status      status = cs_montecarlo_open(config, options, &m, err);
+
+    if (status == CS_OK) {
+        status = cs_montecarlo_key(m, 0, &key, err);
+    }
+    if (status == CS_OK) {
+        uint64_t hash  = cs_mix64(cs_config_fingerprint(config)) ^ cs_hash_text(key.data);
+        *fingerprint_p = cs_mix64(hash + (options->path != NULL));
+    }
+    cs_text_free(&key);
+    cs_montecarlo_close(m);
+    return status;
 }
 
 void cs_montecarlo_report_free(cs_montecarlo_report *report)

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LAYOUT 101 /* of files with the table `montecarlo` */
@@ -70,6 +71,71 @@ static void key_text(const char *run, char text[17])
     snprintf(text, 17, "%016" PRIx64, cs_store_key_of(run).key);
 }
 
+static int compare(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+static cs_status read_keys(cs_montecarlo_store *store, sqlite3_stmt *rows, uint64_t *keys,
+                           size_t capacity, size_t *n_p, cs_error *err)
+{
+    size_t n = 0;
+    int    code;
+
+    while ((code = sqlite3_step(rows)) == SQLITE_ROW && n < capacity) {
+        const char *run = (const char *)sqlite3_column_text(rows, 0);
+        if (run == NULL) {
+            return cs_database_fail(&store->file, err);
+        }
+        keys[n++] = cs_store_key_of(run).key;
+    }
+    qsort(keys, n, sizeof *keys, compare);
+    *n_p = n;
+    return code == SQLITE_DONE || code == SQLITE_ROW ? CS_OK : cs_database_fail(&store->file, err);
+}
+
+cs_status cs_montecarlo_store_keys(cs_montecarlo_store *store, uint64_t **keys_p, size_t *n_p,
+                                   cs_error *err)
+{
+    sqlite3_stmt *rows     = NULL;
+    uint64_t     *keys     = NULL;
+    int64_t       capacity = 0;
+    cs_status     status   = cs_database_execute(&store->file, "BEGIN", err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    status = cs_database_number(&store->file, "SELECT count(*) FROM montecarlo", &capacity, err);
+    if (status == CS_OK) {
+        status = cs_database_prepare(&store->file, "SELECT run FROM montecarlo", &rows, err);
+    }
+    if (status == CS_OK && (keys = CS_NEW(uint64_t, (size_t)capacity)) == NULL) {
+        status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+    }
+    if (status == CS_OK) {
+        status = read_keys(store, rows, keys, (size_t)capacity, n_p, err);
+    }
+    sqlite3_finalize(rows);
+    sqlite3_exec(store->file.db, "COMMIT", NULL, NULL, NULL);
+    if (status != CS_OK) {
+        cs_free(keys);
+        return status;
+    }
+    *keys_p = keys;
+    return CS_OK;
+}
+
+cs_status cs_montecarlo_store_begin(cs_montecarlo_store *store, cs_error *err)
+{
+    return cs_database_execute(&store->file, "BEGIN IMMEDIATE", err);
+}
+
+cs_status cs_montecarlo_store_commit(cs_montecarlo_store *store, cs_error *err)
+{
+    return cs_database_execute(&store->file, "COMMIT", err);
+}
+
 static int bind_TEXT(sqlite3_stmt *statement, int column, const char *value)
 {
     return value[0] == '\0' ? sqlite3_bind_null(statement, column)
@@ -106,20 +172,6 @@ static bool bind_row(sqlite3_stmt *add, const char *key, const char *run,
     CS_MONTECARLO_MAP(X)
 #undef X
     return is_bound;
-}
-
-cs_status cs_montecarlo_store_add(cs_montecarlo_store *store, const char *run,
-                                  const cs_montecarlo_row *row, cs_error *err)
-{
-    char      key[17];
-    cs_status status = CS_OK;
-
-    key_text(run, key);
-    if (!bind_row(store->add, key, run, row) || sqlite3_step(store->add) != SQLITE_DONE) {
-        status = cs_database_fail(&store->file, err);
-    }
-    sqlite3_reset(store->add);
-    return status;
 }
 
 static void read_TEXT(sqlite3_stmt *statement, int column, char value[32])
@@ -196,6 +248,32 @@ cs_status cs_montecarlo_store_find(cs_montecarlo_store *store, const char *run,
     *has_p = status == CS_OK && code == SQLITE_ROW;
     sqlite3_reset(store->find);
     return status;
+}
+
+/* A row was not added: is the one that is there of the same run? */
+static cs_status check_run(cs_montecarlo_store *store, const char *run, cs_error *err)
+{
+    cs_montecarlo_row row    = {0};
+    bool              is_one = false;
+    cs_status         status = cs_montecarlo_store_find(store, run, &row, &is_one, err);
+
+    cs_montecarlo_row_free(&row);
+    return status;
+}
+
+cs_status cs_montecarlo_store_add(cs_montecarlo_store *store, const char *run,
+                                  const cs_montecarlo_row *row, cs_error *err)
+{
+    char      key[17];
+    cs_status status = CS_OK;
+
+    key_text(run, key);
+    if (!bind_row(store->add, key, run, row) || sqlite3_step(store->add) != SQLITE_DONE) {
+        status = cs_database_fail(&store->file, err);
+    }
+    sqlite3_reset(store->add);
+    return status == CS_OK && sqlite3_changes(store->file.db) == 0 ? check_run(store, run, err)
+                                                                   : status;
 }
 
 cs_status cs_montecarlo_store_finish(cs_montecarlo_store *store, cs_error *err)

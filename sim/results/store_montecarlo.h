@@ -24,7 +24,20 @@ CS_API CS_MUST_CHECK cs_status cs_montecarlo_store_find(cs_montecarlo_store *sto
                                                         cs_montecarlo_row *row_p, bool *has_p,
                                                         cs_error *err);
 
-/* Add a row, as one transaction. A row that is there already is left alone. */
+/* The keys of all rows (cs_store_key_of() of their runs), ascending; the caller owns the array
+ * (cs_free). O(rows). */
+CS_API CS_MUST_CHECK cs_status cs_montecarlo_store_keys(cs_montecarlo_store *store,
+                                                        uint64_t **keys_p, size_t *n_p,
+                                                        cs_error *err);
+
+/* Several cs_montecarlo_store_add() between these two are one transaction: on disk all or none.
+ * Without them, every row is a transaction of its own. */
+CS_API CS_MUST_CHECK cs_status cs_montecarlo_store_begin(cs_montecarlo_store *store, cs_error *err);
+CS_API CS_MUST_CHECK cs_status cs_montecarlo_store_commit(cs_montecarlo_store *store,
+                                                          cs_error            *err);
+
+/* Add a row. A row that is there already is left alone. CS_EINVAL when the key belongs to another
+ * run. */
 CS_API CS_MUST_CHECK cs_status cs_montecarlo_store_add(cs_montecarlo_store *store, const char *run,
                                                        const cs_montecarlo_row *row, cs_error *err);
 

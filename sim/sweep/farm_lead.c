@@ -53,10 +53,12 @@ static size_t wanted(const lead *l)
     return ahead * jobs;
 }
 
+/* Not until half of what it had is done: so what one rank gets are neighbours, which may have
+ * something in common that it keeps. */
 static cs_status hand_out(lead *l, int to, cs_error *err)
 {
     size_t    want  = wanted(l);
-    size_t    room  = want > l->held[to] ? want - l->held[to] : 0;
+    size_t    room  = l->held[to] <= want / 2 ? want - l->held[to] : 0;
     size_t    left  = l->farm->n_items - l->next;
     size_t    n     = l->no_more ? 0 : room < left ? room : left;
     cs_text   items = {0};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sweep/farm_ranks.h -- a farm over ranks: rank 0 hands out items, the others work.
  *
- * Rank 0 hands every other rank a few items more than it has threads, and one more for each that
- * comes back as a row: what is under way, and waits to be collected, stays bounded, and nobody
- * waits for an answer. Towards the end it hands out fewer, so that all are done at about the same
- * time. Rank 0 itself only collects.
+ * Rank 0 hands every other rank a few items more than it has threads, and fills up when half of
+ * them have come back as rows: what is under way, and waits to be collected, stays bounded, and
+ * nobody waits for an answer. Towards the end it hands out fewer, so that all are done at about the
+ * same time. Rank 0 itself only collects.
  *
  * Messages (all numbers as in sweep/wire.h):
  *   ITEMS   u64 first, u64 end

@@ -110,12 +110,7 @@ static void take_verdict(cs_wire *from, cs_verdict *verdict)
     verdict->rank       = cs_wire_u32(from);
     verdict->chunk      = cs_wire_u32(from);
     verdict->round      = cs_wire_u32(from);
-    const char *text    = cs_wire_text(from);
-    if (text == NULL || strlen(text) >= sizeof verdict->text) {
-        from->failed = true;
-        return;
-    }
-    memcpy(verdict->text, text, strlen(text) + 1);
+    cs_wire_chars(from, verdict->text, sizeof verdict->text);
 }
 
 static void put_result(cs_text *to, const cs_result *result)

@@ -157,16 +157,15 @@ const char *cs_wire_bytes(cs_wire *from, size_t *length_p)
     return bytes != NULL ? bytes : "";
 }
 
-/* A text of the record, which has `bytes` bytes for it. */
-static void take_member(cs_wire *from, char *member, size_t bytes)
+void cs_wire_chars(cs_wire *from, char *chars, size_t bytes)
 {
     const char *text = cs_wire_text(from);
 
     if (text == NULL || strlen(text) >= bytes) {
         from->failed = true;
-        return;
+        text         = "";
     }
-    memcpy(member, text, strlen(text) + 1);
+    memcpy(chars, text, strlen(text) + 1);
 }
 
 void cs_wire_error(cs_wire *from, cs_error *err_p)
@@ -176,11 +175,11 @@ void cs_wire_error(cs_wire *from, cs_error *err_p)
     *err_p        = (cs_error){.file = __FILE__, .line = __LINE__};
     from->failed  = from->failed || status >= CS_STATUS_COUNT;
     err_p->status = from->failed ? CS_OK : (cs_status)status;
-    take_member(from, err_p->input, sizeof err_p->input);
+    cs_wire_chars(from, err_p->input, sizeof err_p->input);
     err_p->input_line   = (int)cs_wire_u32(from);
     err_p->input_column = (int)cs_wire_u32(from);
-    take_member(from, err_p->where, sizeof err_p->where);
-    take_member(from, err_p->message, sizeof err_p->message);
+    cs_wire_chars(from, err_p->where, sizeof err_p->where);
+    cs_wire_chars(from, err_p->message, sizeof err_p->message);
 }
 
 cs_status cs_wire_end(const cs_wire *from, const char *what, cs_error *err)

@@ -45,6 +45,10 @@ bool cs_wire_bool(cs_wire *from);
 const char *cs_wire_text(cs_wire *from);
 const char *cs_wire_bytes(cs_wire *from, size_t *length_p);
 
+/* A text into an array of `bytes` >= 1. NULL, and what is too long for it, is wrong: then it is "".
+ */
+void cs_wire_chars(cs_wire *from, char *chars, size_t bytes);
+
 /* An error record; CS_OK in it is possible. A status that there is not is wrong. */
 void cs_wire_error(cs_wire *from, cs_error *err_p);
 

@@ -101,8 +101,8 @@ static void check_result(const char *name, size_t index, const json_t *want, con
                       &got->options);
     }
     if (json_object_get(want, "model_options") != NULL) {
-        check_options(name, index, json_object_get(want, "model_options"),
-                      got->model_option_table, &got->model_options);
+        check_options(name, index, json_object_get(want, "model_options"), got->model_option_table,
+                      &got->model_options);
     }
 }
 

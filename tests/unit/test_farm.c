@@ -4,6 +4,7 @@
 #include "sweep/farm.h"
 
 #include "base/alloc.h"
+#include "support/post.h"
 #include "sweep/farm_ranks.h"
 #include "sweep/wire.h"
 
@@ -15,101 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANKS = 8, MOST_ITEMS = 5000 };
-
-typedef struct letter {
-    struct letter *next;
-    int            from, kind;
-    size_t         bytes;
-    char           data[];
-} letter;
-
-typedef struct post {
-    pthread_mutex_t lock;
-    letter         *first[MOST_RANKS], **last[MOST_RANKS];
-    atomic_int      n_left, n_aborted, abort_code;
-    size_t          n_waiting_rows, most_waiting_rows; /* in the box of rank 0 */
-} post;
-
-typedef struct seat {
-    post *net;
-    int   rank;
-} seat;
-
-static int post_send(void *self, int to, int kind, const void *data, size_t bytes)
-{
-    seat   *s = self;
-    letter *l = malloc(sizeof *l + bytes);
-
-    *l = (letter){.from = s->rank, .kind = kind, .bytes = bytes};
-    memcpy(l->data, data, bytes);
-    pthread_mutex_lock(&s->net->lock);
-    *s->net->last[to] = l;
-    s->net->last[to]  = &l->next;
-    if (kind == CS_MESSAGE_ROWS) {
-        uint32_t n;
-        memcpy(&n, data, sizeof n);
-        s->net->n_waiting_rows += n;
-        if (s->net->n_waiting_rows > s->net->most_waiting_rows) {
-            s->net->most_waiting_rows = s->net->n_waiting_rows;
-        }
-    }
-    pthread_mutex_unlock(&s->net->lock);
-    return 0;
-}
-
-static int post_probe(void *self, int *from_p, int *kind_p, size_t *bytes_p)
-{
-    seat *s = self;
-
-    if (atomic_load(&s->net->n_aborted) > 0) {
-        return -1;
-    }
-    pthread_mutex_lock(&s->net->lock);
-    letter *l = s->net->first[s->rank];
-    if (l != NULL) {
-        *from_p  = l->from;
-        *kind_p  = l->kind;
-        *bytes_p = l->bytes;
-    }
-    pthread_mutex_unlock(&s->net->lock);
-    return l != NULL;
-}
-
-static int post_receive(void *self, int from, int kind, void *data, size_t bytes)
-{
-    seat *s = self;
-
-    pthread_mutex_lock(&s->net->lock);
-    letter *l              = s->net->first[s->rank];
-    s->net->first[s->rank] = l->next;
-    if (l->next == NULL) {
-        s->net->last[s->rank] = &s->net->first[s->rank];
-    }
-    if (kind == CS_MESSAGE_ROWS) {
-        uint32_t n;
-        memcpy(&n, l->data, sizeof n);
-        s->net->n_waiting_rows -= n;
-    }
-    pthread_mutex_unlock(&s->net->lock);
-    bool is_same = l->from == from && l->kind == kind && l->bytes == bytes;
-    memcpy(data, l->data, bytes);
-    free(l);
-    return is_same ? 0 : -1;
-}
-
-static void post_leave(void *self)
-{
-    atomic_fetch_add(&((seat *)self)->net->n_left, 1);
-}
-
-/* MPI would kill all of them: here they find the connection broken. */
-static void post_abort(void *self, int code)
-{
-    post *net = ((seat *)self)->net;
-    atomic_fetch_add(&net->n_aborted, 1);
-    atomic_store(&net->abort_code, code);
-}
+enum { MOST_RANKS = CT_MOST_POST_RANKS, MOST_ITEMS = 5000 };
 
 /* What a test does to the work, and what came of it. */
 typedef struct field {
@@ -132,7 +39,6 @@ typedef struct field {
 typedef struct hand {
     field *f;
     int    rank;
-    seat   seat;
     int    size;
     bool   has_learned;
 } hand;
@@ -195,19 +101,14 @@ static cs_status collect(void *user, const cs_farm_row *rows, size_t n, cs_error
     return CS_OK;
 }
 
+static ct_post net;
+
 /* One rank from beginning to end. */
 static void *run_rank(void *user)
 {
     hand        *h         = user;
     field       *f         = h->f;
-    cs_transport transport = {.self    = &h->seat,
-                              .rank    = h->rank,
-                              .size    = h->size,
-                              .send    = post_send,
-                              .probe   = post_probe,
-                              .receive = post_receive,
-                              .leave   = post_leave,
-                              .abort   = post_abort};
+    cs_transport transport = ct_post_transport(&net, h->rank);
     cs_ranks    *ranks     = h->size > 1 ? cs_ranks_over(&transport) : NULL;
     cs_error     err       = {0};
     cs_farm      farm      = {.n_items = f->n_items,
@@ -234,29 +135,20 @@ static void *run_rank(void *user)
     return NULL;
 }
 
-static post net;
-
 static void run_field(field *f, int size)
 {
     static hand hands[MOST_RANKS];
     pthread_t   threads[MOST_RANKS];
 
-    net = (post){.lock = PTHREAD_MUTEX_INITIALIZER};
+    ct_post_open(&net, size);
     for (int i = 0; i < size; i++) {
-        net.last[i] = &net.first[i];
-        hands[i]    = (hand){.f = f, .rank = i, .seat = {&net, i}, .size = size};
+        hands[i] = (hand){.f = f, .rank = i, .size = size};
         cr_assert_eq(pthread_create(&threads[i], NULL, run_rank, &hands[i]), 0);
     }
     for (int i = 0; i < size; i++) {
         pthread_join(threads[i], NULL);
     }
-    for (int i = 0; i < size; i++) {
-        while (net.first[i] != NULL) {
-            letter *l    = net.first[i];
-            net.first[i] = l->next;
-            free(l);
-        }
-    }
+    ct_post_close(&net);
 }
 
 static field *new_field(size_t n_items, unsigned jobs)
@@ -406,22 +298,14 @@ Test(farm, every_failed_allocation_ends_it_and_nobody_waits, .timeout = 280)
 
 static void agree_with(uint64_t fingerprint, cs_status status, cs_error *err_p)
 {
-    post         box       = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    seat         seats[2]  = {{&box, 0}, {&box, 1}};
-    cs_transport transport = {.size    = 2,
-                              .send    = post_send,
-                              .probe   = post_probe,
-                              .receive = post_receive,
-                              .leave   = post_leave,
-                              .abort   = post_abort};
-    cs_error     theirs    = {0};
-    cs_ranks    *ranks[2];
+    ct_post   box;
+    cs_error  theirs = {0};
+    cs_ranks *ranks[2];
 
+    ct_post_open(&box, 2);
     for (int i = 0; i < 2; i++) {
-        box.last[i]    = &box.first[i];
-        transport.self = &seats[i];
-        transport.rank = i;
-        ranks[i]       = cs_ranks_over(&transport);
+        cs_transport transport = ct_post_transport(&box, i);
+        ranks[i]               = cs_ranks_over(&transport);
     }
     if (status != CS_OK) {
         CS_FAIL(&theirs, status, "bytes", "is wrong");
@@ -433,6 +317,7 @@ static void agree_with(uint64_t fingerprint, cs_status status, cs_error *err_p)
     for (int i = 0; i < 2; i++) {
         cs_free(ranks[i]);
     }
+    ct_post_close(&box);
 }
 
 Test(ranks, agree_or_say_who_does_not)

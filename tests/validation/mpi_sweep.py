@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sweeps under mpirun: the same rows as one process, whatever dies on the way.
+"""Sweeps, or runs with random arrivals, under mpirun: the same rows as one process, whatever dies on
+the way.
 
-usage: mpi_sweep.py COLLSIM
+usage: mpi_sweep.py COLLSIM sweep|montecarlo
 
 Needs Open MPI's mpirun and a collsim that was built with MPI; says "skipped" without them.
 """
@@ -21,6 +22,10 @@ LIMIT_S = 120
 ENVIRONMENT = dict(os.environ, LC_ALL="C",
                    ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
 STOPPED = "the same command goes on from there"
+# What is tested: its name, the table of its file, and more words for the command line.
+COMMAND = {"sweep": ("sweep", "results", ()),
+           "montecarlo": ("montecarlo", "montecarlo", ("-i", "200"))}
+name, table, more_words = "", "", ()
 problems = []
 
 
@@ -28,6 +33,10 @@ def expect(condition, what):
     if not condition:
         problems.append(what)
         print("FAILED: " + what, flush=True)
+
+
+def command_of(program, *words):
+    return [program, name, *words, *more_words]
 
 
 def mpirun(n_ranks, *command):
@@ -48,7 +57,7 @@ def rows(path):
     """Every column of every row, in the order of the file."""
     database = sqlite3.connect(path, timeout=20)
     try:
-        return database.execute("SELECT * FROM results").fetchall()
+        return database.execute(f"SELECT * FROM {table}").fetchall()
     finally:
         database.close()
 
@@ -58,18 +67,20 @@ def count(path):
     try:
         database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=20)
         try:
-            return database.execute("SELECT count(*) FROM results").fetchone()[0]
+            return database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
         finally:
             database.close()
     except sqlite3.Error:
         return 0
 
 
-def write_config(name, n_points, n_ranks, **more):
+def write_config(path, n_points, n_ranks, **more):
+    delays = {"name": "exponential", "mean": "1ms"}
     config = {"collective": "allreduce", "algorithm": {"name": "ring"}, "bytes": "4M",
               "cluster": {"ranks": n_ranks, "nic": {"bandwidth": "400Gb/s"}},
+              "arrivals": {"distribution": delays},
               "sweep": {"cluster.nic.alpha": [f"{i + 1}ns" for i in range(n_points)], **more}}
-    with open(name, "w", encoding="utf-8") as file:
+    with open(path, "w", encoding="utf-8") as file:
         json.dump(config, file)
 
 
@@ -98,19 +109,22 @@ def check_same_rows(program):
                                           "collective": ["allreduce", "allgather"]})
     write_config("two.json", 2, 4)
     for config, shapes in (("mixed.json", ((1, 0), (2, 1), (4, 1), (3, 2))), ("two.json", ((5, 1),))):
-        code, _, errors = run(program, "sweep", config, "-o", "one.db", "-j", "1")
+        code, _, errors = run(*command_of(program, config, "-o", "one.db", "-j", "1"))
         expect(code == 0, f"{config} alone: exit {code}: {errors}")
         want = rows("one.db")
+        os.unlink("one.db")
+        code, printed, errors = run(*command_of(program, config, "-o", "one.db", "-j", "2"))
+        expect(code == 0 and rows("one.db") == want, f"{config} with -j 2: {code}: {errors}")
         n_errors = sum(row[-1] is not None for row in want)
         expect((n_errors > 0) == (config == "mixed.json"), f"{config}: {n_errors} rows with an error")
         for n_ranks, jobs in shapes:
             words = ("-j", str(jobs)) if jobs > 0 else ()
-            command = mpirun(n_ranks, program, "sweep", config, "-o", "many.db", *words)
+            command = mpirun(n_ranks, *command_of(program, config, "-o", "many.db", *words))
             code, output, errors = run(*command)
             what = f"{config} with {n_ranks} ranks and -j {jobs}"
             expect(code == 0, f"{what}: exit {code}: {errors}")
             expect(rows("many.db") == want, f"{what}: other rows than one process")
-            expect(output.count("scenarios:") == 1, f"{what}: printed {output!r}")
+            expect(output == printed, f"{what}: printed {output!r}")
             code, output, _ = run(*command)
             expect(code == 0 and f"{len(want)} were there, 0 run now" in output,
                    f"{what}, again: {output!r}")
@@ -123,36 +137,43 @@ def check_errors(program):
     write_config("bad.json", 3, 4, bytes=["4K", "8K", "12parsec"])
     with open("broken.json", "w", encoding="utf-8") as file:
         file.write('{"collective":\n')
-    cases = (("bad.json", "-o", "bad.db"), ("broken.json", "-o", "broken.db"), ("two.json",),
+    cases = [("bad.json", "-o", "bad.db"), ("broken.json", "-o", "broken.db"), (),
              ("two.json", "-o", "missing/two.db"), ("absent.json", "-o", "absent.db"),
-             ("two.json", "-o", "two.db", "--no-such-option"))
+             ("two.json", "-o", "two.db", "--no-such-option")]
+    if name == "montecarlo":
+        cases += [("two.json", "--confidence", "2"), ("two.json", "--baseline", "rhd")]
     for words in cases:
-        alone = run(program, "sweep", *words)
-        many = run(*mpirun(4, program, "sweep", *words))
+        alone = run(*command_of(program, *words))
+        many = run(*mpirun(4, *command_of(program, *words)))
         ours = [line for line in many[2].split("\n") if line.startswith("collsim: ")]
         expect(many[0] == alone[0], f"{words}: exit {many[0]} with ranks, {alone[0]} without")
         expect(ours == alone[2].strip().split("\n"), f"{words}: {ours} with ranks, {alone[2]!r}")
-    code, _, errors = run(*mpirun(2, program, "sweep", "two.json", "-o", "x.db"), ":", "-n", "1",
-                          program, "sweep", "mixed.json", "-o", "x.db")
-    expect(code == 2 and "rank 2 has another configuration" in errors, f"{code}: {errors}")
-    code, output, _ = run(*mpirun(3, program, "sweep", "--help"))
+    two = command_of(program, "two.json", "-o", "x.db")
+    others = [command_of(program, "mixed.json", "-o", "x.db")]
+    if name == "montecarlo":
+        others += [two + ["-i", "201"], two + ["--sampling", "sobol"], two + ["--replay"]]
+    for other in others:
+        code, _, errors = run(*mpirun(2, *two), ":", "-n", "1", *other)
+        expect(code == 2 and "rank 2 has another configuration" in errors, f"{code}: {errors}")
+        expect(not os.path.exists("x.db"), f"{other}: a file was written")
+    code, output, _ = run(*mpirun(3, program, name, "--help"))
     expect(code == 0 and output.count("usage:") == 1, f"--help: exit {code}: {output!r}")
 
 
 def long_config(program):
     """Enough scenarios for three workers to be busy for several seconds, and their rows."""
     write_config("rate.json", 100000, 192)
-    sweep = subprocess.Popen([program, "sweep", "rate.json", "-o", "rate.db", "-j", "1"],
+    alone = subprocess.Popen(command_of(program, "rate.json", "-o", "rate.db", "-j", "1"),
                              stdout=subprocess.DEVNULL, env=ENVIRONMENT)
-    while count("rate.db") == 0 and sweep.poll() is None:
+    while count("rate.db") == 0 and alone.poll() is None:
         time.sleep(0.01)
     before = count("rate.db")
     time.sleep(1)
     per_second = max(count("rate.db") - before, 10)
-    sweep.terminate()
-    sweep.wait(LIMIT_S)
+    alone.terminate()
+    alone.wait(LIMIT_S)
     write_config("long.json", min(99999, 8 * per_second), 192)
-    code, output, errors = run(program, "sweep", "long.json", "-o", "whole.db")
+    code, output, errors = run(*command_of(program, "long.json", "-o", "whole.db"))
     expect(code == 0, f"long.json: exit {code}: {output}{errors}")
     return rows("whole.db")
 
@@ -160,7 +181,7 @@ def long_config(program):
 def check_killed(program, want, who, which):
     """Kill one in the middle: message, exit, rows kept; then the same command ends it."""
     what = f"{who} after {which.name}"
-    command = mpirun(4, program, "sweep", "long.json", "-o", "killed.db")
+    command = mpirun(4, *command_of(program, "long.json", "-o", "killed.db"))
     with open("killed.err", "w+", encoding="utf-8") as errors:
         launcher = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors,
                                     env=ENVIRONMENT)
@@ -197,19 +218,21 @@ def check_without_module(program):
     alone = os.path.join(os.getcwd(), "bin", "collsim")
     os.mkdir("bin")
     shutil.copy(program, alone)
-    code, _, errors = run(*mpirun(2, alone, "sweep", "two.json", "-o", "none.db"))
+    code, _, errors = run(*mpirun(2, *command_of(alone, "two.json", "-o", "none.db")))
     ours = [line for line in errors.split("\n") if line.startswith("collsim: ")]
     expect(code == 2 and len(ours) == 1 and "libopenmpi-dev" in ours[0], f"no module: {code} {ours}")
     expect(not os.path.exists("none.db"), "no module: a file was written")
-    code, _, errors = run(*mpirun(1, alone, "sweep", "two.json", "-o", "none.db"))
+    code, _, errors = run(*mpirun(1, *command_of(alone, "two.json", "-o", "none.db")))
     expect(code == 0 and len(rows("none.db")) == 2, f"no module, one rank: {code} {errors}")
 
 
 def main():
-    if len(sys.argv) != 2:
+    global name, table, more_words
+    if len(sys.argv) != 3 or sys.argv[2] not in COMMAND:
         print(__doc__.strip(), file=sys.stderr)
         return 2
     program = os.path.abspath(sys.argv[1])
+    name, table, more_words = COMMAND[sys.argv[2]]
     if shutil.which("mpirun") is None:
         print("skipped: there is no mpirun (openmpi-bin)")
         return 0
