@@ -49,7 +49,8 @@ static cs_config *forty_scenarios(void)
     set(config, "algorithm.name", "\"ring\"");
     set(config, "algorithm.options.straggler", "7");
     set(config, "arrivals",
-        "{\"distribution\": {\"name\": \"lognormal\", \"mean\": \"1ms\", \"stddev\": \"1ms\"}}");
+        "{\"distribution\": {\"name\": \"lognormal\", \"mean\": \"1ms\", \"stddev\": \"1ms\"}, "
+        "\"straggler\": {\"rank\": 0, \"persistence\": 0.8, \"delay\": \"4ms\"}}");
     set(config, "montecarlo", "{\"prediction\": \"static\"}");
     set(config, "sweep.algorithm.name",
         "[\"ring\", \"rhd\", \"allpairs\", \"broadcast\", \"stragglar\"]");
@@ -108,7 +109,9 @@ static void *run_rank(void *user)
 
     options.ranks    = ranks;
     options.stop     = &stops[h->rank];
-    options.path     = h->rank == 0 ? options.path : "only rank 0 touches it";
+    if (h->rank != 0 && options.path != NULL) {
+        options.path = "only rank 0 touches it";
+    }
     options.progress = stop_all;
     options.user     = c;
     cs_status status = cs_montecarlo_fingerprint(c->config, &options, &fingerprint, &err);
@@ -239,6 +242,7 @@ Test(montecarlo_ranks, the_bytes_are_those_of_one_process)
         expect_same_file("many ranks");
         cs_text_free(&got);
     }
+    cr_expect_neq(access("only rank 0 touches it", F_OK), 0);
     cs_text_free(&threaded);
     cs_text_free(&want);
     cs_config_free(config);

@@ -22,10 +22,11 @@ LIMIT_S = 120
 ENVIRONMENT = dict(os.environ, LC_ALL="C",
                    ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")
 STOPPED = "the same command goes on from there"
-# What is tested: its name, the table of its file, and more words for the command line.
-COMMAND = {"sweep": ("sweep", "results", ()),
-           "montecarlo": ("montecarlo", "montecarlo", ("-i", "200"))}
-name, table, more_words = "", "", ()
+# What is tested: its name, the table of its file, more words for the command line, and a cluster
+# for which a scenario takes a few milliseconds.
+COMMAND = {"sweep": ("sweep", "results", (), 192),
+           "montecarlo": ("montecarlo", "montecarlo", ("-i", "200"), 48)}
+name, table, more_words, n_cluster = "", "", (), 0
 problems = []
 
 
@@ -162,7 +163,7 @@ def check_errors(program):
 
 def long_config(program):
     """Enough scenarios for three workers to be busy for several seconds, and their rows."""
-    write_config("rate.json", 100000, 192)
+    write_config("rate.json", 100000, n_cluster)
     alone = subprocess.Popen(command_of(program, "rate.json", "-o", "rate.db", "-j", "1"),
                              stdout=subprocess.DEVNULL, env=ENVIRONMENT)
     while count("rate.db") == 0 and alone.poll() is None:
@@ -172,7 +173,7 @@ def long_config(program):
     per_second = max(count("rate.db") - before, 10)
     alone.terminate()
     alone.wait(LIMIT_S)
-    write_config("long.json", min(99999, 8 * per_second), 192)
+    write_config("long.json", min(99999, 8 * per_second), n_cluster)
     code, output, errors = run(*command_of(program, "long.json", "-o", "whole.db"))
     expect(code == 0, f"long.json: exit {code}: {output}{errors}")
     return rows("whole.db")
@@ -227,12 +228,12 @@ def check_without_module(program):
 
 
 def main():
-    global name, table, more_words
+    global name, table, more_words, n_cluster
     if len(sys.argv) != 3 or sys.argv[2] not in COMMAND:
         print(__doc__.strip(), file=sys.stderr)
         return 2
     program = os.path.abspath(sys.argv[1])
-    name, table, more_words = COMMAND[sys.argv[2]]
+    name, table, more_words, n_cluster = COMMAND[sys.argv[2]]
     if shutil.which("mpirun") is None:
         print("skipped: there is no mpirun (openmpi-bin)")
         return 0
