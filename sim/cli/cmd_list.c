@@ -158,7 +158,7 @@ static void list_bounds(cs_text *text, bool json)
 /* What depends on libraries that need not be there. */
 static void list_features(cs_text *text, bool json)
 {
-    static const char summary[] = "sweeps over the ranks of mpirun, on several machines";
+    static const char summary[] = "sweep and montecarlo over the ranks of mpirun";
     char              missing[200];
     bool              is_here = cs_ranks_available(missing, sizeof missing);
 

@@ -107,8 +107,8 @@ static void *run_rank(void *user)
     cs_error              err         = {0};
     uint64_t              fingerprint = 0;
 
-    options.ranks    = ranks;
-    options.stop     = &stops[h->rank];
+    options.ranks = ranks;
+    options.stop  = &stops[h->rank];
     if (h->rank != 0 && options.path != NULL) {
         options.path = "only rank 0 touches it";
     }
