@@ -158,5 +158,5 @@ Test(golden, every_folder)
         free(entries[i]);
     }
     free(entries);
-    cr_assert_geq(folders, 6);
+    cr_assert_geq(folders, 8);
 }
