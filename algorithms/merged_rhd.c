@@ -239,7 +239,8 @@ static double merged_closed_form_s(const cs_scenario *scenario, const void *opti
 {
     uint32_t exchanges = ((const merged_options *)options)->exchanges;
     uint32_t m         = scenario->cluster.n_ranks >> exchanges;
-    double   block     = (double)(scenario->bytes / m);
+    uint64_t bytes     = scenario->bytes / m;
+    double   block     = (double)bytes;
     cs_pace  pace;
 
     if (!cs_pace_of_rounds(scenario, m, &pace)) {

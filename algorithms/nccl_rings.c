@@ -11,13 +11,15 @@
 
 #define RINGS_DO (1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER)
 
+enum { MOST_CHANNELS = 32767 }; /* two slots each */
+
 typedef struct nccl_options {
     uint32_t channels;
     int      order; /* cs_channel_order */
 } nccl_options;
 
 static const cs_option nccl_table[] = {
-    CS_OPTION_AUTO(nccl_options, channels, 1, CS_MAX_SLOTS / 2,
+    CS_OPTION_AUTO(nccl_options, channels, 1, MOST_CHANNELS,
                    "rings, at most one per GPU of a server; auto: as many"),
     CS_OPTION_CHOICE(nccl_options, order, "rotated|sockets",
                      "ranks inside a server: rotated by ring, or one socket after the other"),

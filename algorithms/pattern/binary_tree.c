@@ -144,7 +144,7 @@ static void colour_edges(builder *b)
 
 static void sort_edges(builder *b, cs_tree_pair *pair)
 {
-    for (uint8_t colour = 0; colour < NO_COLOUR; colour++) {
+    for (int colour = 0; colour < NO_COLOUR; colour++) {
         for (size_t i = 0; i < b->n_edges; i++) {
             if (b->colour[i] != colour) {
                 continue;

@@ -5,6 +5,8 @@
 #include "algorithms/pattern/accept.h"
 #include "base/alloc.h"
 
+#include <assert.h>
+
 enum { K = 4 };
 
 typedef struct broadcasts {
@@ -214,6 +216,7 @@ void cs_broadcasts_next(void *state, cs_block *block)
     broadcasts *b = state;
     uint32_t    src, dst;
 
+    assert(b->n >= 2);
     block->count = 0;
     while (b->step < b->steps && block->count < block->capacity) {
         if (find_pair(b, &src, &dst)) {

@@ -45,7 +45,8 @@ double cs_circulant_s(uint32_t m, uint64_t bytes, const cs_pace *pace)
     double time_s = 0;
 
     for (uint32_t k = 1; k <= cs_circulant_steps(m); k++) {
-        time_s += pace->alpha_s + (double)(bytes / m * width_of(m, k)) * pace->s_per_byte;
+        uint64_t sent = bytes / m * width_of(m, k);
+        time_s += pace->alpha_s + (double)sent * pace->s_per_byte;
     }
     return time_s;
 }

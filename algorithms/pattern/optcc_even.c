@@ -2,6 +2,7 @@
 /* Times of OptCC with equal sections: see optcc_even.h. */
 #include "algorithms/pattern/optcc_even.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { MARCH_NODES = 192, MARCH_SLOW = 64 };
@@ -117,6 +118,7 @@ double cs_optcc_march_s(const cs_optcc_lengths *lengths, const cs_optcc_shape *s
     for (uint32_t i = 0; i < shape->m; i++) {
         w.slots[i] = lengths->slow_ratio[i] * w.section_s + w.alpha_s;
     }
+    assert(shape->H >= 2);
     for (int64_t P = shape->first_position; P <= shape->last_position; P++) {
         uint32_t x   = (uint32_t)cs_floor_mod(P, shape->H);
         uint32_t y   = x + 1 == shape->H ? 0 : x + 1;

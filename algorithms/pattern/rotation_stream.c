@@ -44,7 +44,7 @@ static void add_chunk(cs_rotation_stream *s)
     const cs_late_layout *l  = s->layout;
     uint32_t              id = cs_late_id(l, s->round), slot = s->turn;
     uint64_t              bytes = cs_split(l->scenario->bytes, l->chunks, id);
-    cs_rotation_chunk    *at = &s->chunks[2 * slot], *again = at + 2 * (size_t)l->depth;
+    cs_rotation_chunk    *at = &s->chunks[2 * (size_t)slot], *again = at + 2 * (size_t)l->depth;
 
     at[0] = again[0] = (cs_rotation_chunk){id, cs_slots(slot, slot), bytes};
     at[1] = again[1] = (cs_rotation_chunk){id, cs_slots(cs_late_home(l, s->round), slot), bytes};
@@ -59,7 +59,7 @@ static void add_exchange(cs_rotation_stream *s, cs_block *block)
     uint32_t              own     = l->early == 1 ? CS_OWN_SRC | CS_OWN_DST : CS_OWN_DST;
 
     add_chunk(s);
-    const cs_rotation_chunk *chunk   = &s->chunks[2 * s->turn];
+    const cs_rotation_chunk *chunk   = &s->chunks[2 * (size_t)s->turn];
     block->transfers[block->count++] = (cs_transfer){
         .src       = owner,
         .dst       = l->late,
