@@ -120,7 +120,7 @@ static cs_status inject_alone(flow_model *m, const cs_flight *f)
         end           = end > capped ? end : capped;
     }
     if (m->has_net) {
-        m->net.flows[2 * f->handle] = (cs_flow){.id = f->id, .state = CS_FLOW_ALONE};
+        m->net.flows[2 * (size_t)f->handle] = (cs_flow){.id = f->id, .state = CS_FLOW_ALONE};
     }
     m->parts[f->handle] = 1;
     return cs_events_put(&m->events, end, cs_flow_key(f->id, 2 * f->handle));

@@ -139,6 +139,7 @@ cs_status cs_arrival_texts_read(const cs_arrival_text *texts, size_t n,
 /* Files on their way into memory. */
 typedef struct loading {
     cs_arrival_text texts[CS_ARRIVAL_MAX_FILES];
+    char           *names[CS_ARRIVAL_MAX_FILES], *data[CS_ARRIVAL_MAX_FILES]; /* owned */
     size_t          n, n_bytes;
 } loading;
 
@@ -168,6 +169,8 @@ static cs_status load_one(loading *l, const char *path, size_t length, cs_error 
         cs_free(data);
         return status;
     }
+    l->names[l->n]   = name;
+    l->data[l->n]    = data;
     l->texts[l->n++] = (cs_arrival_text){.name = name, .text = data, .length = bytes};
     return CS_OK;
 }
@@ -175,8 +178,8 @@ static cs_status load_one(loading *l, const char *path, size_t length, cs_error 
 static void loading_free(loading *l)
 {
     for (size_t i = 0; l != NULL && i < l->n; i++) {
-        cs_free((void *)(uintptr_t)l->texts[i].name);
-        cs_free((void *)(uintptr_t)l->texts[i].text);
+        cs_free(l->names[i]);
+        cs_free(l->data[i]);
     }
     cs_free(l);
 }

@@ -41,7 +41,7 @@ static cs_status no_memory(const finding *f)
 
 static bool is_same(const char *a, const char *b)
 {
-    return strcmp(a, b) == 0;
+    return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
 /* The rank of a file, or of one process of the only file; it is added where it is new. */

@@ -86,9 +86,9 @@ static size_t list_categories(const timeline *t, const char **list)
 
 static cs_status choose_category(timeline *t)
 {
-    const char *list[LISTED + 1];
-    size_t      n         = list_categories(t, list);
-    char        text[220] = "";
+    const char *list[LISTED + 1] = {NULL};
+    size_t      n                = list_categories(t, list);
+    char        text[220]        = "";
 
     t->category = t->options->category != NULL ? t->options->category : n == 1 ? list[0] : NULL;
     if (t->category != NULL) {
@@ -101,7 +101,7 @@ static cs_status choose_category(timeline *t)
     }
     for (size_t i = 0; i < n; i++) {
         size_t used = strlen(text);
-        if (i == LISTED || used + strlen(list[i]) + 8 > sizeof text) {
+        if (i == LISTED || list[i] == NULL || used + strlen(list[i]) + 8 > sizeof text) {
             memcpy(text + used, ", ..", 5);
             break;
         }

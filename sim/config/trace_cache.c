@@ -81,12 +81,12 @@ cs_status cs_trace_cache_get(cs_trace_cache *cache, const char *path,
     }
     if (e == NULL) {
         status = load(path, &e, err);
-        if (status == CS_OK) {
+        if (e != NULL) {
             e->next        = cache->entries;
             cache->entries = e;
         }
     }
-    if (status == CS_OK) {
+    if (e != NULL) {
         *trace_p = &e->trace;
     }
     pthread_mutex_unlock(&cache->lock);

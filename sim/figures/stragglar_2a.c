@@ -153,7 +153,7 @@ static cs_status draw(cs_figure_data *data, const cs_arrival_trace *trace, bool 
     if (status == CS_OK) {
         status = straggler_delays(trace, skew.straggler, &delays, err);
     }
-    if (status == CS_OK) {
+    if (status == CS_OK && delays != NULL) {
         check_order(data, &skew, delays);
         if (is_sample) {
             check_sample(data, &skew, delays);
