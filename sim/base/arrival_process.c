@@ -363,7 +363,7 @@ static void settle(double *arrival_s, uint32_t n_ranks)
     }
 }
 
-void cs_arrival_draw(cs_arrival_stream *stream, size_t iteration, double *arrival_s)
+void cs_arrival_draw_delays(cs_arrival_stream *stream, size_t iteration, double *delay_s)
 {
     const cs_arrival_sampler *s = stream->sampler;
     const cs_arrival_process *p = s->process;
@@ -371,23 +371,28 @@ void cs_arrival_draw(cs_arrival_stream *stream, size_t iteration, double *arriva
 
     go_to(stream, iteration);
     for (uint32_t r = 0; r < n; r++) {
-        arrival_s[r] = p->late_s != NULL ? p->late_s[r] : 0;
+        delay_s[r] = p->late_s != NULL ? p->late_s[r] : 0;
     }
     if (p->has_straggler) {
         double u = s->part_dims[DELAY] > 0 ? take_uniform(stream, DELAY) : 0.5;
-        arrival_s[s->stragglers[iteration]] += cs_distribution_quantile(&p->straggler.delay, u);
+        delay_s[s->stragglers[iteration]] += cs_distribution_quantile(&p->straggler.delay, u);
     }
     if (p->trace.n_calls > 0) {
         size_t calls = p->trace.n_calls;
         size_t call  = s->part_dims[CALL] > 0 ? (size_t)(take_uniform(stream, CALL) * (double)calls)
                                               : iteration % calls;
         for (uint32_t r = 0; r < n; r++) {
-            arrival_s[r] += cs_trace_arrival(&p->trace, call, r);
+            delay_s[r] += cs_trace_arrival(&p->trace, call, r);
         }
     }
     for (uint32_t r = 0; r < s->part_dims[RANKS]; r++) {
         double u = take_uniform(stream, RANKS);
-        arrival_s[r] += cs_distribution_quantile(&p->distribution, u);
+        delay_s[r] += cs_distribution_quantile(&p->distribution, u);
     }
-    settle(arrival_s, n);
+}
+
+void cs_arrival_draw(cs_arrival_stream *stream, size_t iteration, double *arrival_s)
+{
+    cs_arrival_draw_delays(stream, iteration, arrival_s);
+    settle(arrival_s, stream->sampler->n_ranks);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim list: what there is. */
 #include "cli/cli.h"
+#include "config/workload.h"
 #include "cs/algorithm.h"
 #include "cs/bound.h"
 #include "cs/model.h"
 #include "figures/figures.h"
 #include "sweep/ranks.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { FORMAT = 1 };
@@ -155,6 +157,18 @@ static void list_bounds(cs_text *text, bool json)
     }
 }
 
+static void list_workloads(cs_text *text, bool json)
+{
+    for (const cs_workload *w = cs_workloads; w->name != NULL; w++) {
+        add_entry(text, json, (size_t)(w - cs_workloads), w->name, w->summary, w->source);
+        if (json) {
+            cs_text_add(text, ", \"parameters\": %" PRIu64 "}", w->n_parameters);
+        } else {
+            cs_text_add(text, "%18s %" PRIu64 " parameters; %s\n", "", w->n_parameters, w->source);
+        }
+    }
+}
+
 /* What depends on libraries that need not be there. */
 static void list_features(cs_text *text, bool json)
 {
@@ -177,14 +191,14 @@ static void list_features(cs_text *text, bool json)
 static cs_status list_what(const char *what, bool json, cs_text *text, cs_error *err)
 {
     int       index;
-    cs_status status =
-        cs_cli_choice(what, "algorithms|models|figures|bounds|features", "list", &index, err);
+    cs_status status = cs_cli_choice(what, "algorithms|models|figures|bounds|workloads|features",
+                                     "list", &index, err);
 
     if (status != CS_OK) {
         return status;
     }
-    void (*const lists[])(cs_text *, bool) = {list_algorithms, list_models, list_figures,
-                                              list_bounds, list_features};
+    void (*const lists[])(cs_text *, bool) = {list_algorithms, list_models,    list_figures,
+                                              list_bounds,     list_workloads, list_features};
     lists[index](text, json);
     cs_text_add(text, "%s", json ? "]\n" : "");
     return CS_OK;
@@ -213,7 +227,7 @@ static int list_run(int count, char *const *words)
     }
     if (status == CS_OK && what == NULL) {
         status = CS_FAIL(&err, CS_EINVAL, "list",
-                         "needs algorithms, models, figures, bounds or features");
+                         "needs algorithms, models, figures, bounds, workloads or features");
     }
     if (status == CS_OK) {
         status = list_what(what, format == 1, &text, &err);
@@ -227,7 +241,7 @@ static int list_run(int count, char *const *words)
 
 const cs_command cs_command_list = {
     .name    = "list",
-    .usage   = "list algorithms|models|figures|bounds|features [--format json]",
+    .usage   = "list algorithms|models|figures|bounds|workloads|features [--format json]",
     .summary = "what there is, with sources and options",
     .run     = list_run,
 };

@@ -140,6 +140,9 @@ static cs_status read_config(job *j, int count, char *const *words, cs_config **
     if (status == CS_OK && *config_p != NULL) {
         status = apply_sets(j, *config_p, err);
     }
+    if (status == CS_OK && *config_p != NULL) {
+        status = cs_config_refuse_training(*config_p, err);
+    }
     return status;
 }
 

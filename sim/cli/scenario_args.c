@@ -394,7 +394,7 @@ cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err)
         status = set_one(choice->config, choice->set[i].path, choice->set[i].value,
                          choice->set[i].origin, err);
     }
-    return status;
+    return status == CS_OK ? cs_config_refuse_training(choice->config, err) : status;
 }
 
 void cs_scenario_choice_free(cs_scenario_choice *choice)

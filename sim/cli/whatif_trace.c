@@ -224,6 +224,9 @@ cs_status cs_whatif_trace_answer(const cs_whatif_trace_choice *choice, cs_config
     cs_trace_report  report = {0};
     cs_status        status = set_all(choice, config, err);
 
+    if (status == CS_OK) {
+        status = cs_config_refuse_training(config, err);
+    }
     if (status == CS_OK && choice->algorithms != NULL) {
         status = split(list, choice->algorithms, names, &n_names, err);
     }

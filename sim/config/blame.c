@@ -85,3 +85,22 @@ cs_status cs_config_blame(const cs_config *config, const cs_error *from, bool bl
     }
     return error.status;
 }
+
+cs_status cs_config_refuse_training(const cs_config *config, cs_error *err)
+{
+    static const char key[] = "training";
+    const char       *found = cs_config_has(config, key) ? key : NULL;
+    cs_error          wrong = {0};
+
+    for (size_t i = 0; i < config->axes.n_axes && found == NULL; i++) {
+        found = cs_path_below(key, config->axes.axes[i].path) != NULL ? config->axes.axes[i].path
+                                                                      : NULL;
+    }
+    if (found == NULL) {
+        return CS_OK;
+    }
+    (void)CS_FAIL(&wrong, CS_EINVAL, found,
+                  "whole iterations are run by 'collsim montecarlo' alone; here every call stands "
+                  "by itself");
+    return cs_config_blame(config, &wrong, true, 0, err);
+}

@@ -4,6 +4,7 @@
 #include "config/config_state.h"
 #include "config/scenario_json.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* The tree of one point; NULL when out of memory. */
@@ -20,6 +21,29 @@ static json_t *tree_of_point(const cs_config *config, size_t index, cs_error *er
         return NULL;
     }
     return tree;
+}
+
+/* A calibration has a NIC for every regime of sizes: all buckets must be of the same. */
+static cs_status apply_calibration(const cs_calibration *calibration, const cs_case *c,
+                                   cs_fabric *nic, cs_error *err)
+{
+    const cs_scenario *s      = &c->scenario;
+    const cs_training *t      = &c->training;
+    cs_status          status = cs_calibration_apply(calibration, s->collective, s->cluster.n_ranks,
+                                                     s->bytes, &nic->alpha_s, &nic->bandwidth_Bps, err);
+
+    for (uint32_t i = 0; i < t->n_sizes && status == CS_OK; i++) {
+        double alpha_s = 0, bandwidth_Bps = 0;
+        status = cs_calibration_apply(calibration, s->collective, s->cluster.n_ranks,
+                                      t->size_bytes[i], &alpha_s, &bandwidth_Bps, err);
+        if (status == CS_OK && (alpha_s != nic->alpha_s || bandwidth_Bps != nic->bandwidth_Bps)) {
+            status = CS_FAIL(err, CS_ENOTSUP, "",
+                             "buckets of %" PRIu64 " and of %" PRIu64 " bytes have an alpha and a "
+                             "bandwidth of their own: accepted are buckets of one regime",
+                             t->size_bytes[i], s->bytes);
+        }
+    }
+    return status;
 }
 
 /* The NIC of the measured machine, in the scenario and in the tree. */
@@ -41,9 +65,7 @@ static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_c
             c->scenario.cluster.gpus_per_server);
         return;
     }
-    if (cs_calibration_apply(config->calibration, c->scenario.collective,
-                             c->scenario.cluster.n_ranks, c->scenario.bytes, &nic->alpha_s,
-                             &nic->bandwidth_Bps, &wrong) != CS_OK) {
+    if (apply_calibration(config->calibration, c, nic, &wrong) != CS_OK) {
         CS_REFUSE(r, &field, wrong.status, "%s", wrong.message);
         return;
     }

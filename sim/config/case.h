@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "config/montecarlo_json.h"
+#include "config/training_json.h"
 #include "cs/algorithm.h"
 #include "cs/arrival_process.h"
 #include "cs/model.h"
@@ -16,12 +17,14 @@ typedef struct cs_case {
     cs_scenario          scenario; /* checked; its arrivals are those of iteration 0 */
     cs_arrival_process   arrivals; /* of every iteration; in the arena */
     cs_prediction_policy policy;
-    const cs_algorithm  *algorithm;
-    cs_options           options; /* of the algorithm, as given */
-    const cs_model      *model;
-    cs_options           model_options;
-    bool                 verify;
-    const char          *json; /* this scenario alone, as given: compact, keys sorted */
+    cs_training          training; /* its lists are in the arena; then scenario.bytes is the
+                                      largest bucket */
+    const cs_algorithm *algorithm;
+    cs_options          options; /* of the algorithm, as given */
+    const cs_model     *model;
+    cs_options          model_options;
+    bool                verify;
+    const char         *json; /* this scenario alone, as given: compact, keys sorted */
 } cs_case;
 
 /* Free what the case owns; `{0}` is allowed. */

@@ -54,6 +54,10 @@ CS_API CS_MUST_CHECK cs_status cs_config_case(const cs_config *config, size_t in
 /* Is there a value at a path, from the file or set? Sweeps are not looked at. */
 CS_API bool cs_config_has(const cs_config *config, const char *path);
 
+/* For commands that time calls, each by itself: CS_EINVAL, with its place, where the configuration
+ * has the key "training" or a sweep over something in it. */
+CS_API CS_MUST_CHECK cs_status cs_config_refuse_training(const cs_config *config, cs_error *err);
+
 /* A hash of everything that the cases are built from, except what calibrations say: equal for two
  * configurations that were read from the same file and set in the same way. 0: out of memory. */
 CS_API uint64_t cs_config_fingerprint(const cs_config *config);

@@ -9,9 +9,9 @@
 #define MAX_SEED      ((uint64_t)1 << 53)
 
 const char *const cs_scenario_keys[] = {
-    "name",  "description", "collective",  "root",       "algorithm",
-    "bytes", "model",       "cluster",     "arrivals",   "faults",
-    "seed",  "verify",      "calibration", "montecarlo", "sweep",
+    "name",        "description", "collective", "root",   "algorithm", "bytes",
+    "model",       "cluster",     "arrivals",   "faults", "seed",      "verify",
+    "calibration", "montecarlo",  "training",   "sweep",
 };
 const size_t cs_n_scenario_keys = sizeof cs_scenario_keys / sizeof cs_scenario_keys[0];
 
@@ -177,4 +177,5 @@ void cs_read_scenario(cs_reading *r, json_t *tree, cs_case *c)
     cs_read_arrivals(r, &root, c);
     cs_read_montecarlo(r, &root, c);
     cs_read_faults(r, &root, s);
+    cs_read_training(r, &root, c);
 }

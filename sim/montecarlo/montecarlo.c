@@ -6,6 +6,7 @@
 #include "montecarlo/samples.h"
 #include "montecarlo/state.h"
 #include "montecarlo/statistics.h"
+#include "montecarlo/training.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -203,6 +204,10 @@ static void describe(const cs_montecarlo *m, const cs_case *c, cs_montecarlo_row
     row->gpus_per_server = cluster->gpus_per_server;
     row->iterations      = m->options->iterations;
     row->confidence      = m->options->confidence;
+    row->calls           = 1;
+    if (c->training.n_buckets > 0) {
+        cs_training_describe(&c->training, row);
+    }
 }
 
 static void fill(const cs_montecarlo *m, const cs_case *c, const cs_samples *s, double *scratch,
@@ -212,7 +217,7 @@ static void fill(const cs_montecarlo *m, const cs_case *c, const cs_samples *s, 
     cs_spread spread;
 
     for (size_t i = 0; i < s->n; i++) {
-        scratch[i] = s->elapsed_s[i] - s->exposed_s[i];
+        scratch[i] = s->elapsed_s[i] - s->exposed_s[i] - c->training.tail_s;
     }
     row->last_arrival_mean_s = cs_estimate_mean(scratch, s->n, 0, confidence).value;
     cs_spread_of(s->elapsed_s, s->n, s->n_groups, confidence, scratch, &spread);
@@ -226,7 +231,10 @@ static void fill(const cs_montecarlo *m, const cs_case *c, const cs_samples *s, 
     }
     if (s->presumes && c->policy.fallback != NULL) {
         snprintf(row->fallback, sizeof row->fallback, "%s", c->policy.fallback->name);
-        row->fallback_ratio = (double)s->n_fallbacks / n;
+        row->fallback_ratio = (double)s->n_fallbacks / (n * s->calls);
+    }
+    if (c->training.n_buckets > 0) {
+        row->exposed_ratio = row->exposed_mean_s / row->elapsed_mean_s;
     }
     row->replays  = s->n_replays;
     row->verified = c->verify || m->options->is_verified;
@@ -282,6 +290,9 @@ static cs_status run_case(cs_montecarlo *m, const cs_case *c, size_t index, size
         status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu iterations", samples.n);
     } else if (!samples.is_stopped) {
         fill(m, c, &samples, scratch, row);
+        if (base != index && !m->base_failed && c->training.n_buckets > 0) {
+            cs_training_compare(&samples, &m->base_samples, m->options->confidence, scratch, row);
+        }
         if (base != index && !m->base_failed) {
             compare(m, &samples, scratch, row);
         }

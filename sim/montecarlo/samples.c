@@ -7,7 +7,7 @@
 #include "montecarlo/samples.h"
 
 #include "base/alloc.h"
-#include "montecarlo/trial.h"
+#include "montecarlo/iteration.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -17,7 +17,8 @@ enum { BLOCK = 256, MAX_JOBS = 1024, BATCHES = 32 };
 /* What the threads share. */
 typedef struct drawing {
     const cs_sampling_request *request;
-    cs_trials                  trials;
+    cs_trials                  trials;     /* of the calls, or of the first ones */
+    cs_iterations             *iterations; /* of training; NULL: every iteration is one call */
     const cs_arrival_sampler  *sampler;
     uint32_t                   n_ranks;
     atomic_size_t              next_block, done;
@@ -29,7 +30,8 @@ typedef struct worker {
     drawing           *d;
     pthread_t          thread;
     cs_arrival_stream *stream;
-    double            *arrival_s; /* [n_ranks] */
+    double            *arrival_s; /* [n_ranks]; of training: delays of compute */
+    double            *space;     /* [n_ranks] */
     uint64_t           n_hits, n_fallbacks, n_replays;
     bool               reports;
     size_t             iteration; /* at which it failed */
@@ -43,6 +45,15 @@ static uint32_t last_rank(const worker *w, uint32_t n_ranks)
     return cs_last_rank(&s);
 }
 
+static void draw_arrivals(worker *w, size_t iteration)
+{
+    if (w->d->iterations != NULL) {
+        cs_arrival_draw_delays(w->stream, iteration, w->arrival_s);
+    } else {
+        cs_arrival_draw(w->stream, iteration, w->arrival_s);
+    }
+}
+
 /* Who was last in the iteration before; that iteration's arrivals are in w->arrival_s unless
  * it belongs to another block. */
 static uint32_t previous_of(worker *w, size_t iteration, bool is_first)
@@ -53,32 +64,50 @@ static uint32_t previous_of(worker *w, size_t iteration, bool is_first)
         return d->trials.c->policy.presumed;
     }
     if (is_first) {
-        cs_arrival_draw(w->stream, iteration - 1, w->arrival_s);
+        draw_arrivals(w, iteration - 1);
     }
     return last_rank(w, d->n_ranks);
 }
 
-static cs_status run_iteration(worker *w, size_t iteration, bool is_first)
+/* A single call as an iteration. */
+static cs_status run_call(worker *w, bool proves, uint32_t previous, cs_iteration *iteration_p)
 {
-    drawing *d        = w->d;
-    bool     looks    = cs_trials_look_back(&d->trials);
-    uint32_t previous = looks ? previous_of(w, iteration, is_first) : 0;
-    cs_trial trial    = {0};
+    const cs_trials *trials = &w->d->trials;
+    cs_trial         trial  = {0};
+    cs_status        status = CS_OK;
 
-    cs_arrival_draw(w->stream, iteration, w->arrival_s);
-    cs_status status = CS_OK;
-    if (iteration == 0) {
-        status = cs_trial_prove(&d->trials, w->arrival_s, previous, &w->err);
+    if (proves) {
+        status = cs_trial_prove(trials, w->arrival_s, previous, &w->err);
     }
     if (status == CS_OK) {
-        status = cs_trial_run(&d->trials, w->arrival_s, previous, &trial, &w->err);
+        status = cs_trial_run(trials, w->arrival_s, previous, &trial, &w->err);
     }
+    *iteration_p = (cs_iteration){.elapsed_s   = trial.elapsed_s,
+                                  .exposed_s   = trial.exposed_s,
+                                  .is_hit      = trial.is_hit,
+                                  .n_fallbacks = trial.fell_back,
+                                  .n_replays   = trial.was_replayed};
+    return status;
+}
+
+static cs_status run_iteration(worker *w, size_t index, bool is_first)
+{
+    drawing     *d         = w->d;
+    bool         looks     = cs_trials_look_back(&d->trials);
+    uint32_t     previous  = looks ? previous_of(w, index, is_first) : 0;
+    cs_iteration iteration = {0};
+
+    draw_arrivals(w, index);
+    cs_status status = d->iterations != NULL
+                           ? cs_iteration_run(d->iterations, w->arrival_s, previous, index == 0,
+                                              w->space, &iteration, &w->err)
+                           : run_call(w, index == 0, previous, &iteration);
     if (status == CS_OK) {
-        d->samples->elapsed_s[iteration] = trial.elapsed_s;
-        d->samples->exposed_s[iteration] = trial.exposed_s;
-        w->n_hits += trial.is_hit;
-        w->n_fallbacks += trial.fell_back;
-        w->n_replays += trial.was_replayed;
+        d->samples->elapsed_s[index] = iteration.elapsed_s;
+        d->samples->exposed_s[index] = iteration.exposed_s;
+        w->n_hits += iteration.is_hit;
+        w->n_fallbacks += iteration.n_fallbacks;
+        w->n_replays += iteration.n_replays;
     }
     return status;
 }
@@ -121,8 +150,10 @@ static cs_status open_workers(drawing *d, worker *workers, size_t count, cs_erro
         w->d         = d;
         w->reports   = i == 0;
         w->arrival_s = CS_NEW(double, d->n_ranks);
-        status       = w->arrival_s == NULL ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory")
-                                            : cs_arrival_stream_open(d->sampler, &w->stream, err);
+        w->space     = CS_NEW(double, d->n_ranks);
+        status       = w->arrival_s == NULL || w->space == NULL
+                           ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory")
+                           : cs_arrival_stream_open(d->sampler, &w->stream, err);
     }
     return status;
 }
@@ -185,6 +216,7 @@ static cs_status draw_all(drawing *d, cs_error *err)
     for (size_t i = 0; workers != NULL && i < count; i++) {
         cs_arrival_stream_close(workers[i].stream);
         cs_free(workers[i].arrival_s);
+        cs_free(workers[i].space);
     }
     cs_free(workers);
     return status;
@@ -199,14 +231,29 @@ static size_t groups_of(const drawing *d, const cs_case *c)
     return has_memory ? BATCHES : 0;
 }
 
+static cs_status open_trials(drawing *d, const cs_case *c, cs_error *err)
+{
+    const cs_sampling_request *r = d->request;
+
+    if (c->training.n_buckets == 0) {
+        d->samples->calls = 1;
+        return cs_trials_open(c, r->is_replayed, r->is_verified, &d->trials, err);
+    }
+    cs_status status = cs_iterations_open(c, r->is_replayed, r->is_verified, &d->iterations, err);
+    if (status == CS_OK) {
+        d->samples->calls = c->training.n_buckets;
+        d->trials         = *cs_iterations_trials(d->iterations);
+    }
+    return status;
+}
+
 cs_status cs_samples_draw(const cs_case *c, const cs_sampling_request *request,
                           cs_samples *samples_p, cs_error *err)
 {
     cs_samples          samples = {.n = request->iterations};
     cs_arrival_sampler *sampler = NULL;
     drawing   d = {.request = request, .n_ranks = c->scenario.cluster.n_ranks, .samples = &samples};
-    cs_status status =
-        cs_trials_open(c, request->is_replayed, request->is_verified, &d.trials, err);
+    cs_status status = open_trials(&d, c, err);
 
     if (status == CS_OK) {
         status = cs_arrival_sampler_open(&c->arrivals, d.n_ranks, c->scenario.seed,
@@ -224,6 +271,7 @@ cs_status cs_samples_draw(const cs_case *c, const cs_sampling_request *request,
                                 : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu iterations", samples.n);
     }
     cs_arrival_sampler_close(sampler);
+    cs_iterations_close(d.iterations);
     if (status != CS_OK) {
         cs_samples_free(&samples);
         return status;

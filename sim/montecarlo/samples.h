@@ -27,15 +27,18 @@ typedef struct cs_sampling_request {
 /* `{0}` is empty. */
 typedef struct cs_samples {
     size_t   n;
-    double  *elapsed_s, *exposed_s; /* [n]; owned */
-    bool     presumes;              /* the algorithm presumes a late rank */
-    uint64_t n_hits, n_fallbacks, n_replays;
-    size_t   n_groups;   /* for confidence intervals, see montecarlo/statistics.h */
-    bool     is_stopped; /* by *stop: nothing of this is of use */
+    double  *elapsed_s, *exposed_s;  /* [n]; owned */
+    bool     presumes;               /* the algorithm presumes a late rank */
+    uint32_t calls;                  /* per iteration */
+    uint64_t n_hits;                 /* iterations: of their first call */
+    uint64_t n_fallbacks, n_replays; /* calls; one that many iterations share is replayed once */
+    size_t   n_groups;               /* for confidence intervals, see montecarlo/statistics.h */
+    bool     is_stopped;             /* by *stop: nothing of this is of use */
 } cs_samples;
 
-/* Prove the first iteration (cs_trial_prove), then sample all. The caller owns the samples
- * (cs_samples_free) on CS_OK. 16 bytes an iteration, and 4 where there are stragglers. */
+/* Prove the first iteration (cs_trial_prove), then sample all: calls, or iterations of training.
+ * The caller owns the samples (cs_samples_free) on CS_OK. 16 bytes an iteration, and 4 where there
+ * are stragglers. */
 CS_API CS_MUST_CHECK cs_status cs_samples_draw(const cs_case *c, const cs_sampling_request *request,
                                                cs_samples *samples_p, cs_error *err);
 

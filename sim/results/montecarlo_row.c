@@ -105,7 +105,13 @@ static void add_column(cs_text *text, int width, int digits, double value)
     }
 }
 
-static void add_line(cs_text *text, const cs_montecarlo_row *row)
+static bool is_training(const cs_montecarlo_row *row)
+{
+    return isfinite(row->compute_s);
+}
+
+/* What was run; false where it could not be run, and the line is complete. */
+static bool add_scenario(cs_text *text, const cs_montecarlo_row *row)
 {
     char presumes[sizeof row->prediction + sizeof row->fallback];
 
@@ -113,8 +119,39 @@ static void add_line(cs_text *text, const cs_montecarlo_row *row)
              row->fallback[0] != '\0' ? "/" : "", row->fallback);
     cs_text_add(text, "%-16s %-14s %6" PRIu64 " %12" PRIu64, row->algorithm, presumes, row->ranks,
                 row->bytes);
+    if (is_training(row)) {
+        cs_text_add(text, " %6" PRIu64, row->calls);
+    }
     if (row->error[0] != '\0') {
         cs_text_add(text, "  %s\n", row->error);
+        return false;
+    }
+    return true;
+}
+
+static void add_training_line(cs_text *text, const cs_montecarlo_row *row)
+{
+    if (!add_scenario(text, row)) {
+        return;
+    }
+    add_column(text, 10, 3, row->elapsed_mean_s * 1e3);
+    add_column(text, 8, 3, (row->elapsed_mean_high_s - row->elapsed_mean_low_s) / 2 * 1e3);
+    add_column(text, 10, 3, row->elapsed_p50_s * 1e3);
+    add_column(text, 10, 3, row->elapsed_p95_s * 1e3);
+    add_column(text, 10, 3, row->elapsed_p99_s * 1e3);
+    add_column(text, 10, 3, row->exposed_mean_s * 1e3);
+    add_column(text, 6, 2, row->exposed_ratio * 100);
+    add_column(text, 7, 4, row->iteration_speedup);
+    add_column(text, 6, 2, row->saved_ratio * 100);
+    add_column(text, 5, 2, (row->saved_ratio_high - row->saved_ratio_low) / 2 * 100);
+    add_column(text, 9, 2, row->gpu_hours_per_day);
+    add_column(text, 6, 1, row->hit_ratio * 100);
+    cs_text_add(text, "\n");
+}
+
+static void add_line(cs_text *text, const cs_montecarlo_row *row)
+{
+    if (!add_scenario(text, row)) {
         return;
     }
     add_column(text, 11, 2, row->exposed_mean_s * 1e6);
@@ -142,12 +179,28 @@ static void add_head(cs_text *text, const cs_montecarlo_row *row)
                 "saved", "+-", "speedup", "wins%", "hits%");
 }
 
+static void add_training_head(cs_text *text, const cs_montecarlo_row *row)
+{
+    cs_text_add(text,
+                "# %" PRIu64 " iterations (%s) of training, times in ms; +-: %.4g %% "
+                "intervals\n",
+                row->iterations, row->sampling, row->confidence * 100);
+    cs_text_add(text,
+                "# exposed: from when the last rank has computed to the end of the last call; "
+                "saved: part of the baseline's time, GPU-h/day: that of ranks x 24 h\n");
+    cs_text_add(text,
+                "%-16s %-14s %6s %12s %6s %10s %8s %10s %10s %10s %10s %6s %7s %6s %5s %9s %6s\n",
+                "# algorithm", "presumes", "ranks", "bytes", "calls", "mean", "+-", "p50", "p95",
+                "p99", "exposed", "part%", "speedup", "saved%", "+-", "GPU-h/day", "hits%");
+}
+
 void cs_montecarlo_table(cs_text *text, const cs_montecarlo_row *rows, size_t n)
 {
-    if (n > 0) {
-        add_head(text, &rows[0]);
-    }
     for (size_t i = 0; i < n; i++) {
-        add_line(text, &rows[i]);
+        bool is_job = is_training(&rows[i]);
+        if (i == 0 || is_job != is_training(&rows[i - 1])) {
+            (is_job ? add_training_head : add_head)(text, &rows[i]);
+        }
+        (is_job ? add_training_line : add_line)(text, &rows[i]);
     }
 }

@@ -33,33 +33,51 @@
  * `hit_ratio`: how often the presumed rank was last, of algorithms that presume one;
  * `fallback_ratio`: how often the fallback ran; `saved`: exposed time of the baseline in the
  * same iteration less the own one; `win_ratio`: how often that was more than nothing;
- * `speedup`: ratio of the mean exposed times; `replays`: iterations that were replayed,
- * not computed in closed form. */
-#define CS_MONTECARLO_MAP(X)     \
-    X(TEXT, algorithm)           \
-    X(TEXT, collective)          \
-    X(TEXT, model)               \
-    X(COUNT, ranks)              \
-    X(COUNT, bytes)              \
-    X(COUNT, gpus_per_server)    \
-    X(TEXT, prediction)          \
-    X(TEXT, fallback)            \
-    X(COUNT, iterations)         \
-    X(TEXT, sampling)            \
-    X(REAL, confidence)          \
-    X(REAL, last_arrival_mean_s) \
-    CS_SPREAD_MAP(X, elapsed)    \
-    CS_SPREAD_MAP(X, exposed)    \
-    X(REAL, hit_ratio)           \
-    X(REAL, fallback_ratio)      \
-    X(TEXT, baseline)            \
-    X(REAL, saved_mean_s)        \
-    X(REAL, saved_mean_low_s)    \
-    X(REAL, saved_mean_high_s)   \
-    X(REAL, saved_stddev_s)      \
-    X(REAL, win_ratio)           \
-    X(REAL, speedup)             \
-    X(COUNT, replays)            \
+ * `speedup`: ratio of the mean exposed times; `replays`: calls that were replayed, not computed
+ * in closed form.
+ *
+ * Of training (sim/doc/training.md; else null, `calls` is 1): `elapsed` is the time of an
+ * iteration, `bytes` are those of all its calls; `exposed_ratio`: mean exposed time as a part
+ * of the mean iteration; `iteration_speedup`: ratio of the mean iterations; `saved_ratio`: part
+ * of the baseline's iterations that is saved; `gpu_hours_per_day`: that of ranks x 24 h. */
+#define CS_MONTECARLO_MAP(X)        \
+    X(TEXT, algorithm)              \
+    X(TEXT, collective)             \
+    X(TEXT, model)                  \
+    X(COUNT, ranks)                 \
+    X(COUNT, bytes)                 \
+    X(COUNT, gpus_per_server)       \
+    X(TEXT, workload)               \
+    X(COUNT, calls)                 \
+    X(REAL, compute_s)              \
+    X(REAL, overlap_ratio)          \
+    X(REAL, tail_s)                 \
+    X(TEXT, prediction)             \
+    X(TEXT, fallback)               \
+    X(COUNT, iterations)            \
+    X(TEXT, sampling)               \
+    X(REAL, confidence)             \
+    X(REAL, last_arrival_mean_s)    \
+    CS_SPREAD_MAP(X, elapsed)       \
+    CS_SPREAD_MAP(X, exposed)       \
+    X(REAL, hit_ratio)              \
+    X(REAL, fallback_ratio)         \
+    X(TEXT, baseline)               \
+    X(REAL, saved_mean_s)           \
+    X(REAL, saved_mean_low_s)       \
+    X(REAL, saved_mean_high_s)      \
+    X(REAL, saved_stddev_s)         \
+    X(REAL, win_ratio)              \
+    X(REAL, speedup)                \
+    X(REAL, exposed_ratio)          \
+    X(REAL, iteration_speedup)      \
+    X(REAL, saved_ratio)            \
+    X(REAL, saved_ratio_low)        \
+    X(REAL, saved_ratio_high)       \
+    X(REAL, gpu_hours_per_day)      \
+    X(REAL, gpu_hours_per_day_low)  \
+    X(REAL, gpu_hours_per_day_high) \
+    X(COUNT, replays)               \
     X(BOOL, verified)
 
 typedef struct cs_montecarlo_row {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LAYOUT 101 /* of files with the table `montecarlo` */
+#define LAYOUT 102 /* of files with the table `montecarlo` */
 
 struct cs_montecarlo_store {
     cs_database   file;

@@ -108,4 +108,7 @@ CS_API void cs_arrival_stream_close(cs_arrival_stream *stream);
  * one by one; otherwise the way to the iteration is walked without computing its delays. */
 CS_API void cs_arrival_draw(cs_arrival_stream *stream, size_t iteration, double *arrival_s);
 
+/* The same before it is shifted: the sum of every rank's parts. */
+CS_API void cs_arrival_draw_delays(cs_arrival_stream *stream, size_t iteration, double *delay_s);
+
 #endif

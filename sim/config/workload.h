@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* config/workload.h -- neural networks whose gradients are summed in every iteration.
+ *
+ * All that a collective sees of a network is how many parameters are trained; tied weights count
+ * once, as there is one gradient. tests/unit/test_training.c derives every number from the
+ * architecture.
+ */
+#ifndef CS_CONFIG_WORKLOAD_H
+#define CS_CONFIG_WORKLOAD_H
+
+#include "cs/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cs_workload {
+    const char *name;
+    uint64_t    n_parameters;
+    const char *summary; /* the architecture */
+    const char *source;
+} cs_workload;
+
+/* All of them, ended by a row without a name. */
+extern CS_API const cs_workload cs_workloads[];
+
+/* Find one by its name; CS_ENOENT names the nearest. */
+CS_API CS_MUST_CHECK cs_status cs_workload_find(const char *name, const cs_workload **workload_p,
+                                                cs_error *err);
+
+#endif
