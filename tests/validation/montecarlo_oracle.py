@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """collsim montecarlo against a Monte Carlo of its own: arrivals from Python's generators, times from the
-formulas of the algorithms' papers. Two independent estimates must agree within their errors. Then
-what a shell sees of the command: formats, a database that is continued, refusals.
+formulas of the algorithms' papers. Two independent estimates must agree within their errors. The same
+for iterations of training. Then what a shell sees of the command: formats, a database that is continued, refusals.
 
 usage: montecarlo_oracle.py COLLSIM
 """
@@ -118,6 +118,73 @@ def compare(program, folder, number, delay, sample):
     return problems
 
 
+COMPUTE, OVERLAP, BUCKETS, TAIL = 2e-3, 0.5, (224 << 20, 56 << 20, 14 << 20, 112 << 20), 1e-4
+
+
+def call(algorithm, enter, size):
+    """End of a call of `size` bytes that the ranks enter at these times; rank 3 is presumed late."""
+    if algorithm == "ring":
+        return max(enter) + 2 * (N - 1) * (ALPHA + size / N / RATE)
+    tau = ALPHA + size / (N - 1) / RATE
+    others = max(t for g, t in enumerate(enter) if g != 3)
+    return max(others + (N - 2) * tau, enter[3]) + (N - 2 + 3) * tau
+
+
+def iteration(algorithm, computes):
+    """(time of an iteration, of which exposed)"""
+    end = 0.0
+    for k, size in enumerate(BUCKETS):
+        ready = 1 - OVERLAP + OVERLAP * (k + 1) / len(BUCKETS)
+        end = call(algorithm, [max(ready * c, end) for c in computes], size)
+    return end + TAIL, end - max(computes)
+
+
+def check_training(program, folder):
+    """Iterations of both, and what they save."""
+    config = config_of({"name": "exponential", "mean": "300us"}, 0.8)
+    del config["bytes"], config["sweep"]["montecarlo.prediction"]
+    config["montecarlo"] = {"prediction": "static"}
+    config["training"] = {"compute": COMPUTE, "overlap": OVERLAP, "tail": TAIL, "buckets": BUCKETS}
+    with open(os.path.join(folder, "t.json"), "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    done = run([program, "montecarlo", "t.json", "-i", str(ITERATIONS), "--format", "json"], folder)
+    if done.returncode != 0:
+        return [done.stderr]
+    generator, times = random.Random(4), {"ring": [], "stragglar": []}
+    for _ in range(ITERATIONS):
+        late = 3 if generator.random() < 0.8 else generator.choice([0, 1, 2, 4, 5, 6, 7])
+        computes = [COMPUTE + generator.expovariate(1 / 300e-6) for _ in range(N)]
+        computes[late] += generator.expovariate(1 / 400e-6)
+        for name, pairs in times.items():
+            pairs.append(iteration(name, computes))
+    problems = []
+    rows = json.loads(done.stdout)
+    for row in rows:
+        for column, place in (("elapsed", 0), ("exposed", 1)):
+            own = [pair[place] for pair in times[row["algorithm"]]]
+            error = math.hypot(statistics.stdev(own), row[column + "_stddev_s"])
+            difference = abs(statistics.mean(own) - row[column + "_mean_s"])
+            if difference > 4.5 * error / ITERATIONS**0.5 + 1e-12:
+                problems.append(f"training, {row['algorithm']}: {column} {row[column + '_mean_s']}, "
+                                f"not {statistics.mean(own)}")
+    means = {name: statistics.mean(pair[0] for pair in pairs) for name, pairs in times.items()}
+    saved = N * 24 * (1 - means["stragglar"] / means["ring"])
+    width = rows[1]["gpu_hours_per_day_high"] - rows[1]["gpu_hours_per_day_low"]
+    if not (0 < width < 0.5 and abs(rows[1]["gpu_hours_per_day"] - saved) < 2 * width):
+        problems.append(f"training: {rows[1]['gpu_hours_per_day']} GPU-hours a day, not {saved}")
+    table = run([program, "montecarlo", "t.json", "-i", "10"], folder).stdout
+    if "GPU-h/day" not in table or len(table.splitlines()) != 6:
+        problems.append(f"training: another table: {table}")
+    for command in ("run", "bound"):
+        done = run([program, command, "t.json"], folder)
+        if done.returncode != 2 or "training: whole iterations" not in done.stderr:
+            problems.append(f"{command} of training: {done.returncode} {done.stderr}")
+    done = run([program, "sweep", "t.json", "-o", "s.db"], folder)
+    if done.returncode != 2 or os.path.exists(os.path.join(folder, "s.db")):
+        problems.append(f"sweep of training: {done.returncode} {done.stderr}")
+    return problems
+
+
 def check_shell(program, folder):
     """What a shell sees."""
     command = [program, "montecarlo", "c.json", "-i", "500"]
@@ -159,6 +226,7 @@ def main():
         problems = []
         for number, (delay, sample) in enumerate(DELAYS):
             problems += compare(program, folder, number, delay, sample)
+        problems += check_training(program, folder)
         problems += check_shell(program, folder)
     for problem in problems:
         print(f"montecarlo_oracle: {problem}", file=sys.stderr)
