@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { BLOCK = 256, MAX_JOBS = 1024, BATCHES = 32 };
+enum { BLOCK_CALLS = 256, MAX_JOBS = 1024, BATCHES = 32 };
 
 /* What the threads share. */
 typedef struct drawing {
@@ -21,6 +21,7 @@ typedef struct drawing {
     cs_iterations             *iterations; /* of training; NULL: every iteration is one call */
     const cs_arrival_sampler  *sampler;
     uint32_t                   n_ranks;
+    size_t                     block; /* iterations that are taken at once */
     atomic_size_t              next_block, done;
     atomic_bool                is_halted;
     cs_samples                *samples;
@@ -32,6 +33,7 @@ typedef struct worker {
     cs_arrival_stream *stream;
     double            *arrival_s; /* [n_ranks]; of training: delays of compute */
     double            *space;     /* [n_ranks] */
+    size_t             n_drawn;   /* the last draw was of iteration n_drawn - 1; 0: none */
     uint64_t           n_hits, n_fallbacks, n_replays;
     bool               reports;
     size_t             iteration; /* at which it failed */
@@ -52,18 +54,19 @@ static void draw_arrivals(worker *w, size_t iteration)
     } else {
         cs_arrival_draw(w->stream, iteration, w->arrival_s);
     }
+    w->n_drawn = iteration + 1;
 }
 
 /* Who was last in the iteration before; that iteration's arrivals are in w->arrival_s unless
- * it belongs to another block. */
-static uint32_t previous_of(worker *w, size_t iteration, bool is_first)
+ * another worker had it. */
+static uint32_t previous_of(worker *w, size_t iteration)
 {
     const drawing *d = w->d;
 
     if (iteration == 0) {
         return d->trials.c->policy.presumed;
     }
-    if (is_first) {
+    if (w->n_drawn != iteration) {
         draw_arrivals(w, iteration - 1);
     }
     return last_rank(w, d->n_ranks);
@@ -90,11 +93,11 @@ static cs_status run_call(worker *w, bool proves, uint32_t previous, cs_iteratio
     return status;
 }
 
-static cs_status run_iteration(worker *w, size_t index, bool is_first)
+static cs_status run_iteration(worker *w, size_t index)
 {
     drawing     *d         = w->d;
     bool         looks     = cs_trials_look_back(&d->trials);
-    uint32_t     previous  = looks ? previous_of(w, index, is_first) : 0;
+    uint32_t     previous  = looks ? previous_of(w, index) : 0;
     cs_iteration iteration = {0};
 
     draw_arrivals(w, index);
@@ -120,14 +123,14 @@ static void *work(void *argument)
     size_t                     n       = request->iterations, begin;
 
     while (!atomic_load(&d->is_halted) &&
-           (begin = BLOCK * atomic_fetch_add(&d->next_block, 1)) < n) {
-        size_t end = n - begin < BLOCK ? n : begin + BLOCK;
+           (begin = d->block * atomic_fetch_add(&d->next_block, 1)) < n) {
+        size_t end = n - begin < d->block ? n : begin + d->block;
         if (request->stop != NULL && *request->stop != 0) {
             break;
         }
         for (size_t i = begin; i < end && w->status == CS_OK; i++) {
             w->iteration = i;
-            w->status    = run_iteration(w, i, i == begin);
+            w->status    = run_iteration(w, i);
         }
         if (w->status != CS_OK) {
             atomic_store(&d->is_halted, true);
@@ -201,7 +204,7 @@ static cs_status collect(drawing *d, const worker *workers, size_t count, cs_err
 
 static cs_status draw_all(drawing *d, cs_error *err)
 {
-    size_t    n_blocks = (d->request->iterations + BLOCK - 1) / BLOCK;
+    size_t    n_blocks = (d->request->iterations - 1) / d->block + 1;
     size_t    most     = n_blocks < MAX_JOBS ? n_blocks : MAX_JOBS;
     size_t    jobs     = d->request->jobs < most ? d->request->jobs : most;
     size_t    count    = jobs > 1 ? jobs : 1;
@@ -261,6 +264,7 @@ cs_status cs_samples_draw(const cs_case *c, const cs_sampling_request *request,
     }
     if (status == CS_OK) {
         d.sampler         = sampler;
+        d.block           = samples.calls < BLOCK_CALLS ? BLOCK_CALLS / samples.calls : 1;
         samples.presumes  = d.trials.straggler != NULL;
         samples.n_groups  = groups_of(&d, c);
         samples.elapsed_s = CS_NEW(double, samples.n);
