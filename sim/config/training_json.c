@@ -150,7 +150,7 @@ static void cut(cs_reading *r, const cs_field *field, cs_training *t)
         cs_read_bytes(r, field, "bucket", &full);
         check_size(r, &bucket, full);
     }
-    if (cs_reading_failed(r)) {
+    if (cs_reading_failed(r) || full == 0) {
         return;
     }
     full           = full < t->bytes ? full : t->bytes;

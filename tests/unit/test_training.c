@@ -363,7 +363,7 @@ Test(training, one_bucket_is_a_single_call)
         cs_case    a = case_of(single, 0), b = case_of(job, 0);
         cs_samples want = samples_of(&a, ITERATIONS, false),
                    got  = samples_of(&b, ITERATIONS, false);
-        double least    = INFINITY;
+        double least    = (double)INFINITY;
         for (size_t i = 0; i < ITERATIONS; i++) {
             cr_assert_float_eq(got.exposed_s[i], want.exposed_s[i], 1e-14, "%s: %zu", policies[p],
                                i);
