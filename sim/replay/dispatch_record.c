@@ -23,7 +23,7 @@ static cs_status grow(cs_record *r)
     if (pages == NULL) {
         return CS_ENOMEM;
     }
-    for (uint64_t i = r->first; i < r->end; i++) {
+    for (uint64_t i = r->first; r->capacity > 0 && i < r->end; i++) {
         pages[i % capacity] = r->pages[i % r->capacity];
     }
     cs_free(r->pages);
