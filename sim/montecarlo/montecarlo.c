@@ -28,7 +28,8 @@ static cs_status check_options(const cs_config *config, const cs_montecarlo_opti
         return CS_FAIL(err, CS_EINVAL, "--confidence", "%.15g is outside (0, 1)",
                        options->confidence);
     }
-    if (options->sampling != CS_SAMPLING_RANDOM && options->iterations < 2 * CS_REPLICATES) {
+    if (options->sampling != CS_SAMPLING_RANDOM &&
+        options->iterations < (size_t)2 * CS_REPLICATES) {
         return CS_FAIL(err, CS_EINVAL, "--iterations",
                        "%zu are too few for %d shifted sequences: accepted are %d and more",
                        options->iterations, CS_REPLICATES, 2 * CS_REPLICATES);
