@@ -32,9 +32,8 @@ static cs_status loggp_check(const cs_scenario *scenario, const void *options, c
 {
     const loggp_options *o = options;
 
-    for (uint32_t f = 0; f < CS_FABRICS; f++) {
-        bool used = f == CS_NIC || scenario->cluster.gpus_per_server > 1;
-        if (used && scenario->cluster.fabrics[f].alpha_s < 2 * o->overhead_s) {
+    for (uint32_t f = 0; f < cs_n_fabrics(&scenario->cluster); f++) {
+        if (scenario->cluster.fabrics[f].alpha_s < 2 * o->overhead_s) {
             return CS_FAIL(err, CS_EINVAL, "model.options.overhead_s",
                            "alpha = L + 2o: alpha %g s is less than twice the overhead %g s",
                            scenario->cluster.fabrics[f].alpha_s, o->overhead_s);

@@ -59,7 +59,8 @@ bool cs_is_uniform(const cs_scenario *scenario, uint32_t *fabric_p)
     if (c->gpus_per_server == 1) {
         return scenario->n_faults == 0;
     }
-    return c->gpus_per_server == c->n_ranks && c->fabrics[CS_NVLINK].kind == CS_SWITCHED;
+    return c->gpus_per_server == c->n_ranks && c->sockets <= 1 &&
+           c->fabrics[CS_NVLINK].kind == CS_SWITCHED;
 }
 
 double cs_message_s(const cs_scenario *scenario, uint32_t fabric, uint64_t bytes)

@@ -96,12 +96,18 @@ cs_status cs_stored_check(const cs_stored *s, cs_error *err)
                        "%u does not divide the %u ranks evenly among the servers",
                        s->gpus_per_server, s->n_ranks);
     }
+    if (s->sockets > 1 && s->gpus_per_server % s->sockets != 0) {
+        return CS_FAIL(err, CS_EINVAL, "sockets",
+                       "%u sockets do not share the %u GPUs of a server evenly", s->sockets,
+                       s->gpus_per_server);
+    }
     return check_chunks(s, err);
 }
 
 static cs_status check_ends(const cs_stored *s, const cs_transfer *t, cs_error *err)
 {
-    uint32_t g = s->gpus_per_server;
+    uint32_t   g = s->gpus_per_server, fabric;
+    cs_cluster servers = {.n_ranks = s->n_ranks, .gpus_per_server = g, .sockets = s->sockets};
 
     if (t->src >= s->n_ranks || t->dst >= s->n_ranks) {
         return CS_FAIL(err, CS_EINVAL, t->src >= s->n_ranks ? "src" : "dst",
@@ -111,9 +117,14 @@ static cs_status check_ends(const cs_stored *s, const cs_transfer *t, cs_error *
     if (t->src == t->dst) {
         return CS_FAIL(err, CS_EINVAL, "dst", "rank %u sends to itself", t->dst);
     }
+    fabric = cs_fabric_of(&servers, t->src, t->dst);
     if (cs_transfer_fabric(t) == CS_NVLINK && (g == 1 || t->src / g != t->dst / g)) {
         return CS_FAIL(err, CS_EINVAL, "fabric", "ranks %u and %u have no NVLink between them",
                        t->src, t->dst);
+    }
+    if (cs_transfer_fabric(t) != CS_NIC && cs_transfer_fabric(t) != fabric) {
+        return CS_FAIL(err, CS_EINVAL, "fabric", "ranks %u and %u talk over %s, not %s", t->src,
+                       t->dst, cs_fabric_name(fabric), cs_fabric_name(cs_transfer_fabric(t)));
     }
     if (cs_transfer_fabric(t) == CS_NIC && g > 1 && t->src / g == t->dst / g) {
         return CS_FAIL(err, CS_EINVAL, "fabric", "ranks %u and %u of one server talk over NVLink",
@@ -326,6 +337,14 @@ static cs_status stored_check(const cs_scenario *scenario, void *options, cs_pla
         return CS_FAIL(err, CS_ENOTSUP, "cluster.gpus_per_server",
                        "the schedule is for %u GPUs per server, not %u", s->gpus_per_server,
                        scenario->cluster.gpus_per_server);
+    }
+    if ((s->plan.uses & CS_USES_NVLINK) != 0 &&
+        (scenario->cluster.sockets > 1 || s->sockets > 1) &&
+        scenario->cluster.sockets != s->sockets) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.sockets",
+                       "the schedule is for %u sockets per server, not %u",
+                       s->sockets > 1 ? s->sockets : 1,
+                       scenario->cluster.sockets > 1 ? scenario->cluster.sockets : 1);
     }
     if (scenario->bytes != s->bytes && !s->is_scalable) {
         return CS_FAIL(

@@ -24,6 +24,7 @@ typedef struct cs_stored_fence {
 typedef struct cs_stored {
     cs_collective collective;
     uint32_t      root, n_ranks, n_chunks, gpus_per_server;
+    uint32_t      sockets; /* of a server; 0 or 1: one */
     uint64_t      bytes;
     bool          has_slots;  /* slots and flags were given with the transfers */
     bool          starts_own; /* ... and slot c of every rank begins with its chunk c */

@@ -43,9 +43,10 @@ static void describe_links(cs_flow_net *net)
     uint32_t           n     = ports->n_ports;
 
     for (uint32_t p = 0; p < n; p++) {
-        bool   is_nic = p < ports->n_ranks;
-        double pace =
-            is_nic ? nic_s_per_byte(ports, p, ports->first_s) : ports->s_per_byte[CS_NVLINK];
+        bool   is_nic     = p < ports->n_ranks;
+        bool   crosses    = ports->cluster->sockets > 1 && p >= ports->port_base[CS_CROSS];
+        double inside     = ports->s_per_byte[crosses ? CS_CROSS : CS_NVLINK];
+        double pace       = is_nic ? nic_s_per_byte(ports, p, ports->first_s) : inside;
         net->links[p]     = (cs_flow_link){.s_per_byte = pace};
         net->links[n + p] = (cs_flow_link){.s_per_byte = pace, .is_ingress = true};
     }

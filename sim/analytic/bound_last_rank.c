@@ -71,6 +71,11 @@ static double rank_capacity_seconds(const cs_bound_context *context)
     double            all_Bps = nic_Bps + links * nvlink->bandwidth_Bps;
     double            alpha_s = fmin(context->latency_s[CS_NIC], context->latency_s[CS_NVLINK]);
 
+    if (cluster->sockets > 1) {
+        all_Bps += cluster->fabrics[CS_CROSS].bandwidth_Bps;
+        alpha_s = fmin(alpha_s, context->latency_s[CS_CROSS]);
+    }
+
     return nodes.last_s + alpha_s + (double)nodes.scenario->bytes / all_Bps;
 }
 
@@ -105,7 +110,7 @@ const cs_bound cs_bound_server_late = {
 
 const cs_bound cs_bound_rank_capacity = {
     .name       = "rank_capacity",
-    .summary    = "a_n + alpha + bytes / (NIC / max l + NVLink ports of a rank)",
+    .summary    = "a_n + alpha + bytes / (NIC / max l + ports of a rank inside the server)",
     .assumption = "AllReduce; q servers of g > 1 GPUs; alpha of the quicker fabric",
     .source = "every rank sends or receives everything after the last arrival, by all its ports",
     .is_general = true,

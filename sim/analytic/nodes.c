@@ -21,11 +21,25 @@ static void fill(cs_nodes *nodes, const cs_bound_context *context, uint32_t fabr
         .fabric   = fabric,
         .width    = width,
         .alpha_s  = context->latency_s[fabric],
+        .port_Bps = s->cluster.fabrics[fabric].bandwidth_Bps,
         .x_s      = (double)s->bytes / s->cluster.fabrics[fabric].bandwidth_Bps / width,
         .last_s   = cs_arrival(s, last),
         .last     = last / n_inside,
     };
     assert(nodes->n_nodes >= 2);
+}
+
+/* One server with several sockets: all ports of a rank as if each were the fastest. */
+static void fill_sockets(cs_nodes *nodes, const cs_bound_context *context, bool is_direct)
+{
+    const cs_cluster *c      = &context->scenario->cluster;
+    const cs_fabric  *nvlink = &c->fabrics[CS_NVLINK], *cross = &c->fabrics[CS_CROSS];
+    uint32_t          inside = c->gpus_per_server / c->sockets;
+    bool              faster = inside == 1 || cross->bandwidth_Bps > nvlink->bandwidth_Bps;
+    uint32_t          links  = is_direct ? inside - 1 : inside > 1;
+
+    fill(nodes, context, faster ? CS_CROSS : CS_NVLINK, 1, links + 1);
+    nodes->alpha_s = fmin(context->latency_s[CS_NVLINK], context->latency_s[CS_CROSS]);
 }
 
 static bool is_wanted(const cs_bound_context *context, uint32_t collectives)
@@ -49,7 +63,11 @@ bool cs_nodes_of_ranks(cs_nodes *nodes, const cs_bound_context *context, uint32_
         return false;
     }
     bool is_direct = cluster->fabrics[CS_NVLINK].kind == CS_DIRECT;
-    fill(nodes, context, CS_NVLINK, 1, is_direct ? cluster->gpus_per_server - 1 : 1);
+    if (cluster->sockets > 1) {
+        fill_sockets(nodes, context, is_direct);
+    } else {
+        fill(nodes, context, CS_NVLINK, 1, is_direct ? cluster->gpus_per_server - 1 : 1);
+    }
     return true;
 }
 
@@ -115,8 +133,7 @@ uint32_t cs_nodes_slow_count(const cs_nodes *nodes, uint32_t *node_p)
 
 double cs_node_flow_s(const cs_nodes *nodes, uint32_t node, double bytes)
 {
-    double port_Bps = nodes->scenario->cluster.fabrics[nodes->fabric].bandwidth_Bps;
-    return bytes * cs_node_slow(nodes, node) / port_Bps / nodes->width;
+    return bytes * cs_node_slow(nodes, node) / nodes->port_Bps / nodes->width;
 }
 
 bool cs_nodes_alpha_adds_up(const cs_nodes *nodes)

@@ -6,7 +6,8 @@
  * exact views of the scenario, so that a bound proven for nodes holds for the scenario:
  *
  *   ranks    one GPU a server (fabric NIC), or one server (fabric NVLink; a direct mesh
- *            gives a rank g - 1 ports a direction)
+ *            gives a rank g - 1 ports a direction; with several sockets one more, the path
+ *            between them, and all ports count as the fastest)
  *   servers  several GPUs a server and at least two servers: `width` = g NICs a direction;
  *            the ports open when the first rank of the server arrives
  *
@@ -26,6 +27,7 @@ typedef struct cs_nodes {
     uint32_t                n_inside; /* ranks of a node */
     uint32_t                fabric;
     uint32_t                width;   /* ports of a node and direction */
+    double                  port_Bps; /* of the fastest of them */
     double                  alpha_s; /* what every message pays */
     double                  x_s;     /* the whole buffer over all ports of a healthy node */
     double                  last_s;  /* when the last rank arrives */

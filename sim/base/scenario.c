@@ -129,9 +129,20 @@ static cs_status check_cluster(const cs_cluster *cluster, cs_error *err)
     if (cluster->fabrics[CS_NIC].kind != CS_SWITCHED) {
         return CS_FAIL(err, CS_EINVAL, "cluster.nic.kind", "NICs are switched");
     }
+    if (cluster->sockets > 1 && g % cluster->sockets != 0) {
+        return CS_FAIL(err, CS_EINVAL, "cluster.sockets",
+                       "%u sockets do not share the %u GPUs of a server evenly", cluster->sockets,
+                       g);
+    }
     status = check_fabric(&cluster->fabrics[CS_NIC], "nic", err);
     if (status == CS_OK && g > 1) {
         status = check_fabric(&cluster->fabrics[CS_NVLINK], "nvlink", err);
+    }
+    if (status == CS_OK && cluster->sockets > 1) {
+        status = check_fabric(&cluster->fabrics[CS_CROSS], "cross", err);
+    }
+    if (status == CS_OK && cluster->sockets > 1 && cluster->fabrics[CS_CROSS].kind != CS_SWITCHED) {
+        return CS_FAIL(err, CS_EINVAL, "cluster.cross.kind", "paths between sockets are switched");
     }
     if (status == CS_OK && g > 1 && cluster->fabrics[CS_NVLINK].kind == CS_DIRECT &&
         (uint64_t)n * g > MAX_LINKS) {

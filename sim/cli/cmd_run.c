@@ -97,6 +97,10 @@ static cs_status use_schedule(job *j, cs_error *err)
         snprintf(text, sizeof text, "%u", j->schedule->gpus_per_server);
         status = cs_config_set(config, "cluster.gpus_per_server", text, "--schedule", err);
     }
+    if (status == CS_OK && j->schedule->sockets > 1) {
+        snprintf(text, sizeof text, "%u", j->schedule->sockets);
+        status = cs_config_set(config, "cluster.sockets", text, "--schedule", err);
+    }
     if (status == CS_OK && j->choice.sizes == NULL && j->choice.min_bytes == NULL) {
         snprintf(text, sizeof text, "%llu", (unsigned long long)j->schedule->bytes);
         status = cs_config_set(config, "bytes", text, "--schedule", err);
@@ -199,7 +203,7 @@ static bool same_table(const job *j, const cs_case *a, const cs_case *b)
     const char *tail_a = strstr(text_a, "/s"), *tail_b = strstr(text_b, "/s"); /* behind the rate */
     return a->algorithm == b->algorithm && a->model == b->model &&
            a->scenario.collective == b->scenario.collective && x->n_ranks == y->n_ranks &&
-           x->gpus_per_server == y->gpus_per_server && (is_calibrated || same_fabrics(x, y)) &&
+           x->gpus_per_server == y->gpus_per_server && x->sockets == y->sockets && (is_calibrated || same_fabrics(x, y)) &&
            memcmp(a->options.bytes, b->options.bytes, sizeof a->options.bytes) == 0 &&
            memcmp(a->model_options.bytes, b->model_options.bytes, sizeof a->model_options.bytes) ==
                0 &&

@@ -23,7 +23,10 @@ static cs_status verify_stored(const cs_stored *stored, cs_verdict *verdict, cs_
                                   .bytes      = stored->bytes,
                                   .cluster    = {.n_ranks         = stored->n_ranks,
                                                  .gpus_per_server = stored->gpus_per_server,
-                                                 .fabrics = {{CS_SWITCHED, 0, 1}, {CS_SWITCHED, 0, 1}}}};
+                                                 .sockets         = stored->sockets,
+                                                 .fabrics         = {{CS_SWITCHED, 0, 1},
+                                                                     {CS_SWITCHED, 0, 1},
+                                                                     {CS_SWITCHED, 0, 1}}}};
     cs_stored_options options  = {stored};
     cs_plan           plan     = {0};
     cs_status         status   = cs_algorithm_stored.check(&scenario, &options, &plan, err);

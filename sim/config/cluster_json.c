@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The key "cluster". The path between the sockets of a server is read for its form and then
- * refused: no model here has it. */
+/* The key "cluster". */
 #include "config/topology_json.h"
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
@@ -27,28 +26,17 @@ static void read_fabric(cs_reading *r, const cs_field *cluster, const char *key,
     fabric->kind = kind == CS_DIRECT ? CS_DIRECT : CS_SWITCHED;
 }
 
-static void refuse_feature(cs_reading *r, const cs_field *field, const cs_model *model,
-                           const char *feature, const char *advice)
+/* The path between sockets means something only where there are several. */
+static void read_sockets(cs_reading *r, const cs_field *cluster, cs_cluster *c)
 {
-    if (!cs_reading_failed(r)) {
-        CS_REFUSE(r, field, CS_ENOTSUP, "model %s has no %s: %s", model->name, feature, advice);
-    }
-}
+    cs_field cross = cs_field_get(cluster, "cross");
 
-static void read_sockets(cs_reading *r, const cs_field *cluster, const cs_model *model)
-{
-    uint32_t  sockets = 1;
-    cs_fabric path    = {.kind = CS_SWITCHED};
-    cs_field  field   = cs_field_get(cluster, "sockets");
-    cs_field  cross   = cs_field_get(cluster, "cross");
-
-    cs_read_u32(r, cluster, "sockets", 1, CS_MAX_RANKS, &sockets);
-    read_fabric(r, cluster, "cross", nic_keys, COUNT(nic_keys), &path);
-    if (sockets > 1) {
-        refuse_feature(r, &field, model, "sockets", "accepted is 1");
-    }
-    if (cross.node != NULL) {
-        refuse_feature(r, &cross, model, "path between sockets", "leave the key out");
+    cs_read_u32(r, cluster, "sockets", 1, CS_MAX_RANKS, &c->sockets);
+    read_fabric(r, cluster, "cross", nic_keys, COUNT(nic_keys), &c->fabrics[CS_CROSS]);
+    if (cross.node != NULL && c->sockets <= 1 && !cs_reading_failed(r)) {
+        CS_REFUSE(r, &cross, CS_EINVAL,
+                  "is the path between the sockets of a server, which has one: accepted together "
+                  "with sockets of 2 or more");
     }
 }
 
@@ -61,7 +49,10 @@ void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
         .n_ranks         = 8,
         .gpus_per_server = 1,
         .fabrics =
-            {[CS_NIC] = {CS_SWITCHED, 3e-6, 450e9}, [CS_NVLINK] = {CS_SWITCHED, 1e-6, 450e9}},
+            {[CS_NIC]    = {CS_SWITCHED, 3e-6, 450e9},
+             [CS_NVLINK] = {CS_SWITCHED, 1e-6, 450e9},
+             [CS_CROSS]  = {CS_SWITCHED, 8e-6, 25e9}}, /* PCIe 4.0 x16, in use */
+        .sockets         = 1,
     };
     if (!cs_read_object(r, &field, cluster_keys, COUNT(cluster_keys))) {
         return;
@@ -70,6 +61,6 @@ void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
     cs_read_u32(r, &field, "gpus_per_server", 1, CS_MAX_RANKS, &cluster->gpus_per_server);
     read_fabric(r, &field, "nic", nic_keys, COUNT(nic_keys), &cluster->fabrics[CS_NIC]);
     read_fabric(r, &field, "nvlink", nvlink_keys, COUNT(nvlink_keys), &cluster->fabrics[CS_NVLINK]);
-    read_sockets(r, &field, model);
+    read_sockets(r, &field, cluster);
     cs_read_topology(r, &field, model, cluster);
 }

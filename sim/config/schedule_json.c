@@ -21,7 +21,7 @@
 
 static const char *const head_keys[] = {
     "format", "version", "collective", "algorithm",  "ranks",     "chunks",
-    "bytes",  "root",    "slots",      "starts_own", "transfers", "gpus_per_server",
+    "bytes",  "root",    "slots",      "starts_own", "transfers", "gpus_per_server", "sockets",
 };
 static const char *const transfer_keys[] = {
     "round", "src",          "dst",     "chunk",    "span",     "op",  "fabric", "bytes", "shared",
@@ -30,7 +30,8 @@ static const char *const transfer_keys[] = {
 static const char *const formats[] = {"collsim-schedule"};
 static const char *const ops[]     = {
         [CS_OP_COPY] = "copy", [CS_OP_REDUCE] = "reduce", [CS_OP_EXCHANGE] = "exchange"};
-static const char *const fabrics[] = {[CS_NIC] = "nic", [CS_NVLINK] = "nvlink"};
+static const char *const fabrics[] = {[CS_NIC] = "nic", [CS_NVLINK] = "nvlink",
+                                      [CS_CROSS] = "cross"};
 static const char *const ends[]    = {"none", "src", "dst", "both"};
 
 typedef struct reader {
@@ -120,7 +121,9 @@ static void read_head(cs_reading *r, const cs_field *head, cs_stored *s)
     cs_read_bytes(r, head, "bytes", &s->bytes);
     cs_read_u32(r, head, "root", 0, CS_MAX_RANKS - 1, &s->root);
     s->gpus_per_server = 1;
+    s->sockets         = 1;
     cs_read_u32(r, head, "gpus_per_server", 1, CS_MAX_RANKS, &s->gpus_per_server);
+    cs_read_u32(r, head, "sockets", 1, CS_MAX_RANKS, &s->sockets);
     cs_read_u32(r, head, "slots", 1, CS_MAX_SLOTS, &s->n_slots);
     cs_read_bool(r, head, "starts_own", &s->starts_own);
     cs_read_required(r, head, "transfers");
@@ -285,7 +288,8 @@ static void read_transfer(reader *rd, const cs_field *item)
     cs_stored      *s       = rd->stored;
     cs_transfer     t       = {.span = 1};
     cs_stored_fence fence   = {0};
-    cs_cluster      servers = {.n_ranks = s->n_ranks, .gpus_per_server = s->gpus_per_server};
+    cs_cluster      servers = {.n_ranks = s->n_ranks, .gpus_per_server = s->gpus_per_server,
+ .sockets=s->sockets};
     size_t          op      = CS_OP_COPY, fabric;
 
     if (!cs_read_object(r, item, transfer_keys, COUNT(transfer_keys))) {
@@ -429,4 +433,5 @@ void cs_schedule_scenario(const cs_stored *stored, cs_scenario *scenario)
     scenario->bytes                   = stored->bytes;
     scenario->cluster.n_ranks         = stored->n_ranks;
     scenario->cluster.gpus_per_server = stored->gpus_per_server;
+    scenario->cluster.sockets         = stored->sockets;
 }

@@ -15,7 +15,7 @@ static uint32_t ports_of_rank(const cs_cluster *cluster, uint32_t fabric)
 
 void cs_ports_place(cs_ports *ports, const cs_cluster *cluster)
 {
-    uint32_t fabrics = cluster->gpus_per_server > 1 ? CS_FABRICS : 1;
+    uint32_t fabrics = cs_n_fabrics(cluster);
 
     ports->cluster = cluster;
     ports->n_ranks = cluster->n_ranks;
@@ -29,7 +29,7 @@ void cs_ports_place(cs_ports *ports, const cs_cluster *cluster)
 
 static void set_ports_of_rank(cs_ports *ports, uint32_t rank, double free_s)
 {
-    uint32_t fabrics = ports->cluster->gpus_per_server > 1 ? CS_FABRICS : 1;
+    uint32_t fabrics = cs_n_fabrics(ports->cluster);
 
     for (uint32_t f = 0; f < fabrics; f++) {
         uint32_t each  = ports_of_rank(ports->cluster, f);
@@ -43,7 +43,7 @@ static void set_ports_of_rank(cs_ports *ports, uint32_t rank, double free_s)
 
 static double latest_of_rank(const cs_ports *ports, uint32_t rank)
 {
-    uint32_t fabrics = ports->cluster->gpus_per_server > 1 ? CS_FABRICS : 1;
+    uint32_t fabrics = cs_n_fabrics(ports->cluster);
     double   latest  = ports->first_s;
 
     for (uint32_t f = 0; f < fabrics; f++) {

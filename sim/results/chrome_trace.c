@@ -126,8 +126,6 @@ cs_observer cs_chrome_trace_observer(cs_chrome_trace *trace)
     return (cs_observer){.block = record_block, .user = trace};
 }
 
-static const char *const fabric_names[CS_FABRICS] = {"nic", "nvlink"};
-
 static const char *op_name(cs_op op)
 {
     return op == CS_OP_COPY ? "copy" : op == CS_OP_EXCHANGE ? "exchange" : "reduce";
@@ -209,7 +207,7 @@ static void add_slice(drawing *d, const cs_transfer *t, const message *m, uint32
                 " %s %" PRIu32 "\",\"cat\":\"%s\",\"args\":{\"op\":\"%s\",\"chunk\":%" PRIu32
                 ",\"span\":%u,\"bytes\":%" PRIu64 ",\"round\":%" PRIu32 "}}",
                 direction == CS_TX ? "->" : "<-", direction == CS_TX ? m->dst : m->src,
-                fabric_names[cs_transfer_fabric(t)], op, t->chunk, t->span, t->bytes, t->round);
+                cs_fabric_name(cs_transfer_fabric(t)), op, t->chunk, t->span, t->bytes, t->round);
 }
 
 static void add_arrow(drawing *d, const cs_transfer *t, const message *m, uint32_t tid,
@@ -338,7 +336,7 @@ static void add_names(drawing *d, uint32_t rank)
         const cs_track *t = &list->tracks[i];
         add_name(text, rank, t->tid, "thread_name");
         cs_text_add(text, "\"name\":\"%s %s", t->direction == CS_TX ? "tx" : "rx",
-                    fabric_names[t->fabric]);
+                    cs_fabric_name(t->fabric));
         if (t->peer != CS_NO_PEER) {
             cs_text_add(text, " %s %" PRIu32, t->direction == CS_TX ? "->" : "<-", t->peer);
         }

@@ -74,7 +74,7 @@ uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
 
     key = mix_number(mix_number(key, (double)scenario->collective), scenario->root);
     key = mix_number(mix_number(key, (double)scenario->bytes), c->n_ranks);
-    key = mix_number(key, c->gpus_per_server);
+    key = mix_number(mix_number(key, c->gpus_per_server), c->sockets);
     for (int f = 0; f < CS_FABRICS; f++) {
         key = mix_number(mix_number(key, c->fabrics[f].alpha_s), c->fabrics[f].bandwidth_Bps);
         key = mix_number(key, (double)c->fabrics[f].kind);

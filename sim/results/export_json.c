@@ -20,6 +20,9 @@ static void add_head(const cs_export_list *list, cs_text *out)
     if (s->cluster.gpus_per_server > 1) {
         cs_text_add(out, ", \"gpus_per_server\": %u", s->cluster.gpus_per_server);
     }
+    if (s->cluster.sockets > 1) {
+        cs_text_add(out, ", \"sockets\": %u", s->cluster.sockets);
+    }
     if (!list->is_in_place) {
         cs_text_add(out, ", \"slots\": %u", list->plan->n_slots);
         cs_text_add(out, "%s", list->plan->starts_own ? ", \"starts_own\": true" : "");
@@ -59,7 +62,6 @@ static void add_fence(const cs_export_fence *fence, cs_text *out)
 static void add_transfer(const cs_export_list *list, const cs_transfer *t, cs_text *out)
 {
     static const char *const ops[]     = {"copy", "reduce", "exchange"};
-    static const char *const fabrics[] = {"nic", "nvlink"};
     const cs_scenario       *s         = list->scenario;
 
     cs_text_add(out, "{\"round\": %u, \"src\": %u, \"dst\": %u, \"chunk\": %u", t->round, t->src,
@@ -69,7 +71,7 @@ static void add_transfer(const cs_export_list *list, const cs_transfer *t, cs_te
     }
     cs_text_add(out, ", \"op\": \"%s\"", ops[cs_transfer_op(t)]);
     if (cs_transfer_fabric(t) != cs_fabric_of(&s->cluster, t->src, t->dst)) {
-        cs_text_add(out, ", \"fabric\": \"%s\"", fabrics[cs_transfer_fabric(t)]);
+        cs_text_add(out, ", \"fabric\": \"%s\"", cs_fabric_name(cs_transfer_fabric(t)));
     }
     if (t->bytes != cs_split_range(s->bytes, list->plan->n_chunks, t->chunk, t->span)) {
         cs_text_add(out, ", \"bytes\": %llu", (unsigned long long)t->bytes);

@@ -335,7 +335,8 @@ static void name_rank(const picture *p, size_t i)
 
 static void add_rows(const picture *p)
 {
-    static const char *const lanes[CS_FABRICS][2] = {{"tx", "rx"}, {"nvl tx", "nvl rx"}};
+    static const char *const lanes[CS_FABRICS][2] = {
+        {"tx", "rx"}, {"nvl tx", "nvl rx"}, {"skt tx", "skt rx"}};
 
     for (size_t i = 0; i < p->grid->n_rows; i++) {
         const cs_grid_row *row = &p->grid->rows[i];

@@ -33,8 +33,7 @@ static void add_fence(const cs_export_fence *fence, cs_text *out)
 
 static void add_transfer(const cs_transfer *t, cs_text *out)
 {
-    static const char *const ops[]     = {"copy", "reduce", "exchange"};
-    static const char *const fabrics[] = {"nic", "nvlink"};
+    static const char *const ops[] = {"copy", "reduce", "exchange"};
 
     cs_text_add(out, "  %u %s %u  chunk %u", t->src,
                 cs_transfer_op(t) == CS_OP_EXCHANGE ? "<->" : "->", t->dst, t->chunk);
@@ -42,7 +41,7 @@ static void add_transfer(const cs_transfer *t, cs_text *out)
         cs_text_add(out, "..%u", t->chunk + t->span - 1);
     }
     cs_text_add(out, "  %llu bytes  %s  %s%s\n", (unsigned long long)t->bytes,
-                ops[cs_transfer_op(t)], fabrics[cs_transfer_fabric(t)],
+                ops[cs_transfer_op(t)], cs_fabric_name(cs_transfer_fabric(t)),
                 (t->flags & CS_SHARED) != 0 ? "  shared"
                 : (t->flags & CS_JOIN) != 0 ? "  joins the one before"
                                             : "");

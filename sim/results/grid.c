@@ -41,7 +41,7 @@ static uint32_t stage_of(const cs_scenario *scenario, const cs_transfer *t, cons
     if (to && !from) {
         place = CS_TO_SLOW;
     }
-    if (cs_transfer_fabric(t) == CS_NVLINK) {
+    if (cs_transfer_fabric(t) != CS_NIC) {
         place = CS_IN_SERVER;
     }
     return 3 * (uint32_t)place + (uint32_t)cs_transfer_op(t);

@@ -13,8 +13,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const char *const fabric_names[CS_FABRICS] = {"nic", "nvlink"};
-
 static size_t ports_of_rank(const cs_cluster *cluster, uint32_t fabric)
 {
     return cluster->fabrics[fabric].kind == CS_DIRECT ? cluster->gpus_per_server : 1;
@@ -24,7 +22,7 @@ cs_status cs_port_stats_init(cs_port_stats *stats, const cs_cluster *cluster, cs
 {
     *stats = (cs_port_stats){.cluster = cluster};
     for (uint32_t f = 0; f < CS_FABRICS; f++) {
-        bool is_there = f == CS_NIC || cluster->gpus_per_server > 1;
+        bool is_there = f < cs_n_fabrics(cluster);
         stats->base[f + 1] =
             stats->base[f] + (is_there ? cluster->n_ranks * ports_of_rank(cluster, f) : 0);
     }
@@ -119,11 +117,14 @@ static void add_port(cs_text *text, const cs_port_stats *stats, const entry *e, 
 {
     size_t   n_ports = stats->base[CS_FABRICS], number = e->number % n_ports;
     bool     sends  = e->number < n_ports;
-    uint32_t fabric = number < stats->base[CS_NVLINK] ? CS_NIC : CS_NVLINK;
-    size_t   each   = ports_of_rank(stats->cluster, fabric);
-    size_t   rank   = (number - stats->base[fabric]) / each;
+    uint32_t fabric = 0;
+    while (number >= stats->base[fabric + 1]) {
+        fabric++;
+    }
+    size_t each = ports_of_rank(stats->cluster, fabric);
+    size_t rank   = (number - stats->base[fabric]) / each;
 
-    cs_text_add(text, "%6zu  %s  %-6s", rank, sends ? "tx" : "rx", fabric_names[fabric]);
+    cs_text_add(text, "%6zu  %s  %-6s", rank, sends ? "tx" : "rx", cs_fabric_name(fabric));
     if (each > 1) {
         cs_text_add(text, "  %6zu", rank / each * each + (number - stats->base[fabric]) % each);
     } else {

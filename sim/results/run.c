@@ -44,7 +44,7 @@ static double closed_form_s(const cs_run *run, const cs_result *result)
     const cs_model *model = run->model;
 
     if (run->algorithm->closed_form_s == NULL || model->closed_forms_hold == NULL ||
-        run->scenario->cluster.topology != NULL ||
+        run->scenario->cluster.topology != NULL || run->scenario->cluster.sockets > 1 ||
         !model->closed_forms_hold(&result->model_options)) {
         return (double)NAN;
     }

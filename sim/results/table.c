@@ -36,13 +36,11 @@ static const char *redop_name(cs_collective collective)
 
 static void add_cluster(cs_text *text, const cs_cluster *cluster)
 {
-    static const char *const names[CS_FABRICS] = {"nic", "nvlink"};
-
     cs_text_add(text, "# Using devices\n#  %" PRIu32 " ranks, %" PRIu32 " per server\n",
                 cluster->n_ranks, cluster->gpus_per_server);
-    for (unsigned f = 0; f < (cluster->gpus_per_server > 1 ? CS_FABRICS : CS_NVLINK); f++) {
+    for (uint32_t f = 0; f < cs_n_fabrics(cluster); f++) {
         const cs_fabric *fabric = &cluster->fabrics[f];
-        cs_text_add(text, "#  %s (%s): alpha %.6g us, bandwidth %.6g GB/s\n", names[f],
+        cs_text_add(text, "#  %s (%s): alpha %.6g us, bandwidth %.6g GB/s\n", cs_fabric_name(f),
                     fabric->kind == CS_DIRECT ? "direct" : "switched", fabric->alpha_s * 1e6,
                     fabric->bandwidth_Bps / 1e9);
     }

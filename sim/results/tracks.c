@@ -28,7 +28,7 @@ static cs_track *add_track(cs_track_list *list, cs_track wanted)
         list->tracks   = tracks;
         list->capacity = capacity;
     }
-    bool is_fixed = wanted.peer == CS_NO_PEER && wanted.lane == 0;
+    bool is_fixed = wanted.peer == CS_NO_PEER && wanted.lane == 0 && wanted.fabric < CS_CROSS;
     wanted.tid    = is_fixed ? CS_TID_FIRST_PORT + 2 * wanted.fabric + wanted.direction
                              : CS_TID_FIRST_EXTRA + list->n_extra++;
 

@@ -17,7 +17,7 @@ enum { CS_TX = 0, CS_RX = 1 };
 
 /* Identifiers of tracks within a rank: 0 is left for the rank's arrival; then the first lane of
  * every switched port, then all others in the order of their first slice. */
-enum { CS_TID_ARRIVAL = 0, CS_TID_FIRST_PORT = 1, CS_TID_FIRST_EXTRA = 1 + 2 * CS_FABRICS };
+enum { CS_TID_ARRIVAL = 0, CS_TID_FIRST_PORT = 1, CS_TID_FIRST_EXTRA = 1 + 2 * CS_CROSS };
 
 typedef struct cs_track {
     uint32_t direction, fabric, peer, lane, tid;

@@ -51,6 +51,8 @@ void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng
                 ct_below(rng, 4) * ct_uniform(rng, 0, 1e-5);
             scene->scenario.cluster.fabrics[f].bandwidth_Bps = pow(10, ct_uniform(rng, 8, 12));
         }
+        scene->scenario.cluster.fabrics[CS_CROSS].kind = CS_SWITCHED;
+        scene->scenario.cluster.sockets = g % 2 == 0 && ct_below(rng, 3) == 0 ? 2 : 1;
         scene->scenario.cluster.fabrics[CS_NVLINK].kind =
             ct_below(rng, 2) == 0 ? CS_SWITCHED : CS_DIRECT;
         if (ct_below(rng, 3) > 0) {

@@ -2,7 +2,9 @@
 /* cs/cluster.h -- the machine: ranks, servers, the ports they have, and what is broken.
  *
  * Plain data without ownership. Rank r lives in server r / gpus_per_server. Two GPUs of one
- * server talk over NVLink, all others over the NICs (every GPU has one of its own).
+ * server talk over NVLink, all others over the NICs (every GPU has one of its own). A server may
+ * have several sockets, each with a run of its GPUs: NVLink then joins the GPUs of a socket only,
+ * and a pair on different sockets uses the path between them, of which every GPU has one port.
  */
 #ifndef CS_CLUSTER_H
 #define CS_CLUSTER_H
@@ -27,7 +29,7 @@ typedef struct cs_fabric {
     double         bandwidth_Bps; /* of one port and direction, > 0 */
 } cs_fabric;
 
-enum { CS_NIC = 0, CS_NVLINK = 1, CS_FABRICS = 2 };
+enum { CS_NIC = 0, CS_NVLINK = 1, CS_CROSS = 2, CS_FABRICS = 3 };
 
 /* The NICs of the server of `rank` run at bandwidth / slow_ratio during [from_s, until_s),
  * counted from the first arrival. */
@@ -44,14 +46,43 @@ typedef struct cs_cluster {
     uint32_t           n_ranks;
     uint32_t           gpus_per_server; /* divides n_ranks */
     cs_fabric          fabrics[CS_FABRICS];
+    uint32_t           sockets;  /* of a server; divides gpus_per_server. 0 means 1 */
     const cs_topology *topology; /* what lies between the ports; borrowed. NULL: a crossbar */
 } cs_cluster;
+
+/* The socket of a rank, counted over all servers. */
+static inline uint32_t cs_socket_of(const cs_cluster *cluster, uint32_t rank)
+{
+    uint32_t sockets = cluster->sockets > 1 ? cluster->sockets : 1;
+    return rank / (cluster->gpus_per_server / sockets);
+}
 
 /* The fabric that a transfer from `src` to `dst` uses. */
 static inline uint8_t cs_fabric_of(const cs_cluster *cluster, uint32_t src, uint32_t dst)
 {
     uint32_t g = cluster->gpus_per_server;
-    return g > 1 && src / g == dst / g ? CS_NVLINK : CS_NIC;
+
+    if (g == 1 || src / g != dst / g) {
+        return CS_NIC;
+    }
+    bool crosses =
+        cluster->sockets > 1 && cs_socket_of(cluster, src) != cs_socket_of(cluster, dst);
+    return crosses ? CS_CROSS : CS_NVLINK;
+}
+
+/* How many of the fabrics there are: CS_NIC .. this - 1. */
+static inline uint32_t cs_n_fabrics(const cs_cluster *cluster)
+{
+    if (cluster->gpus_per_server == 1) {
+        return 1;
+    }
+    return cluster->sockets > 1 ? CS_CROSS + 1 : CS_NVLINK + 1;
+}
+
+/* The key of a fabric in configurations and results. Static storage. */
+static inline const char *cs_fabric_name(uint32_t fabric)
+{
+    return fabric == CS_NIC ? "nic" : fabric == CS_NVLINK ? "nvlink" : "cross";
 }
 
 /* Number of servers. */

@@ -68,7 +68,7 @@ typedef struct cs_flight {
     uint32_t handle;      /* small, nobody else's until the message has ended */
     uint32_t src, dst;    /* ranks */
     uint32_t tx, rx;      /* ports; of an exchange, rx sends and tx receives on the way back */
-    uint32_t fabric;      /* CS_NIC or CS_NVLINK */
+    uint32_t fabric;      /* CS_NIC, CS_NVLINK or CS_CROSS */
     bool     is_exchange; /* two messages, one each way; it has ended when both have */
     bool     is_alone;    /* on its ports until it ends; false in a SHARED group */
     uint64_t bytes;       /* each way */
