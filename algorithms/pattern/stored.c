@@ -106,7 +106,7 @@ cs_status cs_stored_check(const cs_stored *s, cs_error *err)
 
 static cs_status check_ends(const cs_stored *s, const cs_transfer *t, cs_error *err)
 {
-    uint32_t   g = s->gpus_per_server, fabric;
+    uint32_t   g       = s->gpus_per_server, fabric;
     cs_cluster servers = {.n_ranks = s->n_ranks, .gpus_per_server = g, .sockets = s->sockets};
 
     if (t->src >= s->n_ranks || t->dst >= s->n_ranks) {
@@ -338,8 +338,7 @@ static cs_status stored_check(const cs_scenario *scenario, void *options, cs_pla
                        "the schedule is for %u GPUs per server, not %u", s->gpus_per_server,
                        scenario->cluster.gpus_per_server);
     }
-    if ((s->plan.uses & CS_USES_NVLINK) != 0 &&
-        (scenario->cluster.sockets > 1 || s->sockets > 1) &&
+    if ((s->plan.uses & CS_USES_NVLINK) != 0 && (scenario->cluster.sockets > 1 || s->sockets > 1) &&
         scenario->cluster.sockets != s->sockets) {
         return CS_FAIL(err, CS_ENOTSUP, "cluster.sockets",
                        "the schedule is for %u sockets per server, not %u",

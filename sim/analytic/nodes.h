@@ -26,12 +26,12 @@ typedef struct cs_nodes {
     uint32_t                n_nodes;  /* >= 2 */
     uint32_t                n_inside; /* ranks of a node */
     uint32_t                fabric;
-    uint32_t                width;   /* ports of a node and direction */
+    uint32_t                width;    /* ports of a node and direction */
     double                  port_Bps; /* of the fastest of them */
-    double                  alpha_s; /* what every message pays */
-    double                  x_s;     /* the whole buffer over all ports of a healthy node */
-    double                  last_s;  /* when the last rank arrives */
-    uint32_t                last;    /* its node */
+    double                  alpha_s;  /* what every message pays */
+    double                  x_s;      /* the whole buffer over all ports of a healthy node */
+    double                  last_s;   /* when the last rank arrives */
+    uint32_t                last;     /* its node */
 } cs_nodes;
 
 /* Fill `nodes` for a collective of the mask (bits 1u << CS_ALLREDUCE ..). False, and nothing is

@@ -28,6 +28,7 @@ typedef struct cs_command {
     X(bound)           \
     X(compare)         \
     X(whatif)          \
+    X(topology)        \
     X(arrivals)        \
     X(montecarlo)      \
     X(calibrate)       \

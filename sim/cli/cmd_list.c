@@ -4,6 +4,7 @@
 #include "config/workload.h"
 #include "cs/algorithm.h"
 #include "cs/bound.h"
+#include "cs/machine.h"
 #include "cs/model.h"
 #include "figures/figures.h"
 #include "sweep/ranks.h"
@@ -188,17 +189,32 @@ static void list_features(cs_text *text, bool json)
     }
 }
 
+static void list_topologies(cs_text *text, bool json)
+{
+    for (size_t i = 0; cs_presets[i].name != NULL; i++) {
+        const cs_preset *p = &cs_presets[i];
+        add_entry(text, json, i, p->name, p->summary, p->source);
+        if (json) {
+            cs_text_add(text, ", \"servers\": %u}", p->n_servers);
+        } else {
+            cs_text_add(text, "%18s %s\n", "", p->source);
+        }
+    }
+}
+
 static cs_status list_what(const char *what, bool json, cs_text *text, cs_error *err)
 {
     int       index;
-    cs_status status = cs_cli_choice(what, "algorithms|models|figures|bounds|workloads|features",
-                                     "list", &index, err);
+    cs_status status =
+        cs_cli_choice(what, "algorithms|models|figures|bounds|workloads|topologies|features",
+                      "list", &index, err);
 
     if (status != CS_OK) {
         return status;
     }
     void (*const lists[])(cs_text *, bool) = {list_algorithms, list_models,    list_figures,
-                                              list_bounds,     list_workloads, list_features};
+                                              list_bounds,     list_workloads, list_topologies,
+                                              list_features};
     lists[index](text, json);
     cs_text_add(text, "%s", json ? "]\n" : "");
     return CS_OK;
@@ -226,8 +242,9 @@ static int list_run(int count, char *const *words)
         }
     }
     if (status == CS_OK && what == NULL) {
-        status = CS_FAIL(&err, CS_EINVAL, "list",
-                         "needs algorithms, models, figures, bounds, workloads or features");
+        status =
+            CS_FAIL(&err, CS_EINVAL, "list",
+                    "needs algorithms, models, figures, bounds, workloads, topologies or features");
     }
     if (status == CS_OK) {
         status = list_what(what, format == 1, &text, &err);
@@ -240,8 +257,8 @@ static int list_run(int count, char *const *words)
 }
 
 const cs_command cs_command_list = {
-    .name    = "list",
-    .usage   = "list algorithms|models|figures|bounds|workloads|features [--format json]",
+    .name  = "list",
+    .usage = "list algorithms|models|figures|bounds|workloads|topologies|features [--format json]",
     .summary = "what there is, with sources and options",
     .run     = list_run,
 };

@@ -203,7 +203,8 @@ static bool same_table(const job *j, const cs_case *a, const cs_case *b)
     const char *tail_a = strstr(text_a, "/s"), *tail_b = strstr(text_b, "/s"); /* behind the rate */
     return a->algorithm == b->algorithm && a->model == b->model &&
            a->scenario.collective == b->scenario.collective && x->n_ranks == y->n_ranks &&
-           x->gpus_per_server == y->gpus_per_server && x->sockets == y->sockets && (is_calibrated || same_fabrics(x, y)) &&
+           x->gpus_per_server == y->gpus_per_server && x->sockets == y->sockets &&
+           (is_calibrated || same_fabrics(x, y)) &&
            memcmp(a->options.bytes, b->options.bytes, sizeof a->options.bytes) == 0 &&
            memcmp(a->model_options.bytes, b->model_options.bytes, sizeof a->model_options.bytes) ==
                0 &&

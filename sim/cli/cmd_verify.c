@@ -18,18 +18,17 @@ static const cs_arg *const verify_tables[] = {verify_args, NULL};
 /* Any cluster will do: a schedule's meaning does not depend on time. */
 static cs_status verify_stored(const cs_stored *stored, cs_verdict *verdict, cs_error *err)
 {
-    cs_scenario       scenario = {.collective = stored->collective,
-                                  .root       = stored->root,
-                                  .bytes      = stored->bytes,
-                                  .cluster    = {.n_ranks         = stored->n_ranks,
-                                                 .gpus_per_server = stored->gpus_per_server,
-                                                 .sockets         = stored->sockets,
-                                                 .fabrics         = {{CS_SWITCHED, 0, 1},
-                                                                     {CS_SWITCHED, 0, 1},
-                                                                     {CS_SWITCHED, 0, 1}}}};
-    cs_stored_options options  = {stored};
-    cs_plan           plan     = {0};
-    cs_status         status   = cs_algorithm_stored.check(&scenario, &options, &plan, err);
+    cs_scenario scenario = {
+        .collective = stored->collective,
+        .root       = stored->root,
+        .bytes      = stored->bytes,
+        .cluster    = {.n_ranks         = stored->n_ranks,
+                       .gpus_per_server = stored->gpus_per_server,
+                       .sockets         = stored->sockets,
+                       .fabrics = {{CS_SWITCHED, 0, 1}, {CS_SWITCHED, 0, 1}, {CS_SWITCHED, 0, 1}}}};
+    cs_stored_options options = {stored};
+    cs_plan           plan    = {0};
+    cs_status         status  = cs_algorithm_stored.check(&scenario, &options, &plan, err);
 
     if (status == CS_OK) {
         status = cs_verify(&scenario, &cs_algorithm_stored, &options, &plan, verdict, err);

@@ -43,24 +43,27 @@ static void read_sockets(cs_reading *r, const cs_field *cluster, cs_cluster *c)
 void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
                      cs_cluster *cluster)
 {
-    cs_field field = cs_field_get(root, "cluster");
+    cs_field           field  = cs_field_get(root, "cluster");
+    cs_topology_source source = {0};
 
     *cluster = (cs_cluster){
         .n_ranks         = 8,
         .gpus_per_server = 1,
-        .fabrics =
-            {[CS_NIC]    = {CS_SWITCHED, 3e-6, 450e9},
-             [CS_NVLINK] = {CS_SWITCHED, 1e-6, 450e9},
-             [CS_CROSS]  = {CS_SWITCHED, 8e-6, 25e9}}, /* PCIe 4.0 x16, in use */
+        .fabrics         = {[CS_NIC]    = {CS_SWITCHED, 3e-6, 450e9},
+                            [CS_NVLINK] = {CS_SWITCHED, 1e-6, 450e9},
+                            [CS_CROSS]  = {CS_SWITCHED, 8e-6, 25e9}}, /* PCIe 4.0 x16, in use */
         .sockets         = 1,
     };
     if (!cs_read_object(r, &field, cluster_keys, COUNT(cluster_keys))) {
         return;
     }
+    cs_read_topology_source(r, &field, &source);
+    cs_topology_source_defaults(r, &field, model, &source, cluster);
     cs_read_u32(r, &field, "ranks", 2, CS_MAX_RANKS, &cluster->n_ranks);
     cs_read_u32(r, &field, "gpus_per_server", 1, CS_MAX_RANKS, &cluster->gpus_per_server);
     read_fabric(r, &field, "nic", nic_keys, COUNT(nic_keys), &cluster->fabrics[CS_NIC]);
     read_fabric(r, &field, "nvlink", nvlink_keys, COUNT(nvlink_keys), &cluster->fabrics[CS_NVLINK]);
     read_sockets(r, &field, cluster);
-    cs_read_topology(r, &field, model, cluster);
+    cs_read_topology(r, &field, model, &source, cluster);
+    cs_topology_source_free(&source);
 }

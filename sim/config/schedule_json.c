@@ -20,8 +20,8 @@
 #define MAX_BYTES   ((uint64_t)1 << 50)
 
 static const char *const head_keys[] = {
-    "format", "version", "collective", "algorithm",  "ranks",     "chunks",
-    "bytes",  "root",    "slots",      "starts_own", "transfers", "gpus_per_server", "sockets",
+    "format", "version", "collective", "algorithm", "ranks",           "chunks",  "bytes",
+    "root",   "slots",   "starts_own", "transfers", "gpus_per_server", "sockets",
 };
 static const char *const transfer_keys[] = {
     "round", "src",          "dst",     "chunk",    "span",     "op",  "fabric", "bytes", "shared",
@@ -30,9 +30,9 @@ static const char *const transfer_keys[] = {
 static const char *const formats[] = {"collsim-schedule"};
 static const char *const ops[]     = {
         [CS_OP_COPY] = "copy", [CS_OP_REDUCE] = "reduce", [CS_OP_EXCHANGE] = "exchange"};
-static const char *const fabrics[] = {[CS_NIC] = "nic", [CS_NVLINK] = "nvlink",
-                                      [CS_CROSS] = "cross"};
-static const char *const ends[]    = {"none", "src", "dst", "both"};
+static const char *const fabrics[] = {
+    [CS_NIC] = "nic", [CS_NVLINK] = "nvlink", [CS_CROSS] = "cross"};
+static const char *const ends[] = {"none", "src", "dst", "both"};
 
 typedef struct reader {
     const char *text;
@@ -288,9 +288,9 @@ static void read_transfer(reader *rd, const cs_field *item)
     cs_stored      *s       = rd->stored;
     cs_transfer     t       = {.span = 1};
     cs_stored_fence fence   = {0};
-    cs_cluster      servers = {.n_ranks = s->n_ranks, .gpus_per_server = s->gpus_per_server,
- .sockets=s->sockets};
-    size_t          op      = CS_OP_COPY, fabric;
+    cs_cluster      servers = {
+             .n_ranks = s->n_ranks, .gpus_per_server = s->gpus_per_server, .sockets = s->sockets};
+    size_t op = CS_OP_COPY, fabric;
 
     if (!cs_read_object(r, item, transfer_keys, COUNT(transfer_keys))) {
         if (!cs_reading_failed(r)) {

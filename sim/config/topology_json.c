@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The key "cluster.topology": {"kind": .., ..} or the name of a kind or preset alone. Every kind
+/* The key "cluster.topology": {"kind": .., ..}, or the name of a preset or file alone. Every kind
  * has one row in a table: its name, its keys and who reads them. */
 #include "config/topology_json.h"
 
-#include "cs/topology.h"
+#include "config/graph_json.h"
+#include "config/topology_source.h"
+#include "cs/graph.h"
 
 #include <string.h>
 
@@ -13,22 +15,26 @@ typedef struct topology_kind {
     const char        *name;
     const char *const *keys;
     size_t             n_keys;
-    /* NULL: known, but not part of this version. */
-    void (*read)(cs_reading *r, const cs_field *field, cs_cluster *cluster);
+    void (*read)(cs_reading *r, const cs_field *field, const cs_topology_source *source,
+                 cs_cluster *cluster);
 } topology_kind;
 
-static void read_crossbar(cs_reading *r, const cs_field *field, cs_cluster *cluster)
+static void read_crossbar(cs_reading *r, const cs_field *field, const cs_topology_source *source,
+                          cs_cluster *cluster)
 {
     (void)r;
     (void)field;
+    (void)source;
     cluster->topology = NULL;
 }
 
-static void read_leaf_spine(cs_reading *r, const cs_field *field, cs_cluster *cluster)
+static void read_leaf_spine(cs_reading *r, const cs_field *field, const cs_topology_source *source,
+                            cs_cluster *cluster)
 {
     cs_leaf_spine *shape    = CS_ARENA_NEW(r->arena, cs_leaf_spine, 1);
     cs_topology   *topology = CS_ARENA_NEW(r->arena, cs_topology, 1);
     cs_leaf_spine  read     = {.hop_latency_s = 0};
+    (void)source;
 
     cs_read_required(r, field, "leaves");
     cs_read_required(r, field, "spines");
@@ -58,24 +64,144 @@ static void read_leaf_spine(cs_reading *r, const cs_field *field, cs_cluster *cl
     cluster->topology = topology;
 }
 
+/* A graph with nothing in it yet, and what will borrow it. */
+static cs_graph *new_graph(cs_reading *r, const cs_field *field, cs_topology **topology_p)
+{
+    cs_graph *graph = CS_ARENA_NEW(r->arena, cs_graph, 1);
+
+    *topology_p = CS_ARENA_NEW(r->arena, cs_topology, 1);
+    if (graph == NULL || *topology_p == NULL) {
+        CS_REFUSE(r, field, CS_ENOMEM, "out of memory for a topology");
+        return NULL;
+    }
+    graph->arena = r->arena;
+    return graph;
+}
+
+/* A builder's message, at the field. */
+static void take(cs_reading *r, const cs_field *field, cs_status status, const cs_error *wrong,
+                 const cs_topology *topology, cs_cluster *cluster)
+{
+    if (status != CS_OK) {
+        CS_REFUSE(r, field, status, "%s", wrong->message);
+    } else {
+        cluster->topology = topology;
+    }
+}
+
+static bool servers_are_whole(cs_reading *r, const cs_field *field, const cs_cluster *cluster)
+{
+    if (cluster->n_ranks % cluster->gpus_per_server != 0) {
+        CS_REFUSE(r, field, CS_EINVAL, "needs whole servers: %u ranks are no multiple of %u",
+                  cluster->n_ranks, cluster->gpus_per_server);
+    }
+    return !cs_reading_failed(r);
+}
+
+static void read_fat_tree(cs_reading *r, const cs_field *field, const cs_topology_source *source,
+                          cs_cluster *cluster)
+{
+    cs_fat_tree  shape = {.oversubscription = 1, .core_oversubscription = 1};
+    cs_topology *topology;
+    cs_error     wrong = {0};
+    (void)source;
+
+    cs_read_required(r, field, "leaf_servers");
+    cs_read_required(r, field, "uplinks");
+    cs_read_u32(r, field, "leaf_servers", 1, CS_MAX_RANKS, &shape.leaf_servers);
+    cs_read_u32(r, field, "uplinks", 1, CS_MAX_RANKS, &shape.uplinks);
+    cs_read_u32(r, field, "pod_leaves", 1, CS_MAX_RANKS, &shape.pod_leaves);
+    cs_read_u32(r, field, "core_uplinks", 1, CS_MAX_RANKS, &shape.core_uplinks);
+    cs_read_number(r, field, "oversubscription", 1, 1e6, &shape.oversubscription);
+    cs_read_number(r, field, "core_oversubscription", 1, 1e6, &shape.core_oversubscription);
+    cs_read_time(r, field, "hop_latency", &shape.hop_latency_s);
+    if (cs_reading_failed(r) || !servers_are_whole(r, field, cluster)) {
+        return;
+    }
+    cs_graph *graph = new_graph(r, field, &topology);
+    if (graph != NULL) {
+        cs_status status = cs_fat_tree_make(&shape, cluster, graph, topology, &wrong);
+        take(r, field, status, &wrong, topology, cluster);
+    }
+}
+
+static void read_rails(cs_reading *r, const cs_field *field, const cs_topology_source *source,
+                       cs_cluster *cluster)
+{
+    cs_rails     shape = {.oversubscription = 1};
+    cs_topology *topology;
+    cs_error     wrong = {0};
+    (void)source;
+
+    cs_read_required(r, field, "spines");
+    cs_read_u32(r, field, "group_servers", 1, CS_MAX_RANKS, &shape.group_servers);
+    cs_read_u32(r, field, "spines", 0, CS_MAX_RANKS, &shape.spines);
+    cs_read_number(r, field, "oversubscription", 1, 1e6, &shape.oversubscription);
+    cs_read_time(r, field, "hop_latency", &shape.hop_latency_s);
+    if (cs_reading_failed(r) || !servers_are_whole(r, field, cluster)) {
+        return;
+    }
+    cs_graph *graph = new_graph(r, field, &topology);
+    if (graph != NULL) {
+        cs_status status = cs_rails_make(&shape, cluster, graph, topology, &wrong);
+        take(r, field, status, &wrong, topology, cluster);
+    }
+}
+
 static const char *const crossbar_keys[]   = {"kind"};
 static const char *const leaf_spine_keys[] = {
     "kind", "leaves", "spines", "uplink_bandwidth", "hop_latency",
 };
-static const char *const file_keys[]   = {"kind", "path"};
+static const char *const fat_tree_keys[] = {
+    "kind",
+    "leaf_servers",
+    "uplinks",
+    "pod_leaves",
+    "core_uplinks",
+    "oversubscription",
+    "core_oversubscription",
+    "hop_latency",
+};
+static const char *const rails_keys[] = {
+    "kind", "group_servers", "spines", "oversubscription", "hop_latency",
+};
+static const char *const graph_keys[]  = {"kind", "nodes", "links", "ranks"};
+static const char *const file_keys[]   = {"kind", "path", "servers"};
 static const char *const preset_keys[] = {"preset", "servers"};
 /* All of the above, for the first look. */
 static const char *const topology_keys[] = {
-    "kind", "leaves", "spines", "uplink_bandwidth", "hop_latency", "path", "preset", "servers",
+    "kind",
+    "leaves",
+    "spines",
+    "uplink_bandwidth",
+    "hop_latency",
+    "leaf_servers",
+    "uplinks",
+    "pod_leaves",
+    "core_uplinks",
+    "oversubscription",
+    "core_oversubscription",
+    "group_servers",
+    "nodes",
+    "links",
+    "ranks",
+    "path",
+    "preset",
+    "servers",
 };
 
 static const topology_kind kinds[] = {
     {"crossbar", crossbar_keys, COUNT(crossbar_keys), read_crossbar},
     {"leaf-spine", leaf_spine_keys, COUNT(leaf_spine_keys), read_leaf_spine},
-    {"file", file_keys, COUNT(file_keys), NULL},
+    {"fat-tree", fat_tree_keys, COUNT(fat_tree_keys), read_fat_tree},
+    {"rails", rails_keys, COUNT(rails_keys), read_rails},
+    {"graph", graph_keys, COUNT(graph_keys), cs_read_graph},
+    {"file", file_keys, COUNT(file_keys), cs_read_topology_links},
 };
-static const char *const   kind_names[] = {"crossbar", "leaf-spine", "file"};
-static const topology_kind preset       = {"preset", preset_keys, COUNT(preset_keys), NULL};
+static const char *const   kind_names[] = {"crossbar", "leaf-spine", "fat-tree",
+                                           "rails",    "graph",      "file"};
+static const topology_kind preset       = {"preset", preset_keys, COUNT(preset_keys),
+                                           cs_read_topology_links};
 
 /* The kind that an object or a name means. */
 static const topology_kind *find_kind(cs_reading *r, const cs_field *field)
@@ -98,7 +224,7 @@ static const topology_kind *find_kind(cs_reading *r, const cs_field *field)
 }
 
 void cs_read_topology(cs_reading *r, const cs_field *cluster_field, const cs_model *model,
-                      cs_cluster *cluster)
+                      const cs_topology_source *source, cs_cluster *cluster)
 {
     cs_field             field = cs_field_get(cluster_field, "topology");
     const topology_kind *kind;
@@ -106,19 +232,30 @@ void cs_read_topology(cs_reading *r, const cs_field *cluster_field, const cs_mod
     if (field.node == NULL || cs_reading_failed(r) || (kind = find_kind(r, &field)) == NULL) {
         return;
     }
-    if (kind != &kinds[0] && model->network == NULL) {
+    if (!json_is_string(field.node) && !cs_read_object(r, &field, kind->keys, kind->n_keys)) {
+        return;
+    }
+    bool is_servers = source->has_site; /* they say what the ports are, too */
+    if (kind != &kinds[0] && model->network == NULL && !is_servers) {
         CS_REFUSE(r, &field, CS_ENOTSUP,
                   "model %s has no topology: accepted is {\"kind\": \"crossbar\"}", model->name);
         return;
     }
-    if (kind->read == NULL) {
-        CS_REFUSE(r, &field, CS_ENOTSUP,
-                  "topologies from a %s are not part of this version: accepted are the kinds "
-                  "crossbar and leaf-spine",
-                  kind->name);
-        return;
+    if (model->network != NULL || !is_servers) {
+        kind->read(r, &field, source, cluster);
     }
-    if (json_is_string(field.node) || cs_read_object(r, &field, kind->keys, kind->n_keys)) {
-        kind->read(r, &field, cluster);
+}
+
+void cs_read_topology_tree(cs_reading *r, const cs_field *field, cs_cluster *cluster)
+{
+    cs_topology_source   none = {0};
+    const topology_kind *kind = find_kind(r, field);
+
+    if (kind != NULL && (kind == &preset || strcmp(kind->name, "file") == 0)) {
+        CS_REFUSE(r, field, CS_EINVAL,
+                  "names another topology: accepted in a file are the kinds "
+                  "crossbar, leaf-spine, fat-tree, rails and graph");
+    } else if (kind != NULL && cs_read_object(r, field, kind->keys, kind->n_keys)) {
+        kind->read(r, field, &none, cluster);
     }
 }

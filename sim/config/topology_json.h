@@ -4,10 +4,15 @@
 #define CS_CONFIG_TOPOLOGY_JSON_H
 
 #include "config/scenario_json.h"
+#include "config/topology_source.h"
 
 /* Read the key into cluster->topology (NULL where it is absent or a crossbar); the topology lives
- * in the reading's arena. A model without a network refuses everything but the crossbar. */
+ * in the reading's arena. `source` is what a preset or file brought. A model without a network
+ * refuses everything but the crossbar and servers, of which it takes the ports only. */
 void cs_read_topology(cs_reading *r, const cs_field *cluster_field, const cs_model *model,
-                      cs_cluster *cluster);
+                      const cs_topology_source *source, cs_cluster *cluster);
+
+/* The same for the object that a JSON file holds. */
+void cs_read_topology_tree(cs_reading *r, const cs_field *field, cs_cluster *cluster);
 
 #endif

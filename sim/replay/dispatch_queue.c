@@ -264,7 +264,7 @@ cs_status cs_queues_close_late(cs_dispatch *d)
 {
     const cs_cluster *c      = d->ports.cluster;
     uint32_t          direct = c->fabrics[CS_NVLINK].kind == CS_DIRECT ? c->gpus_per_server : 1;
-    size_t            each   = 2 * (size_t)(1 + (c->gpus_per_server > 1 ? direct : 0) + (c->sockets > 1));
+    size_t each = 2 * (size_t)(1 + (c->gpus_per_server > 1 ? direct : 0) + (c->sockets > 1));
 
     if (cs_pool_reserve(&d->groups, sizeof(cs_group), d->n_late * each) != CS_OK) {
         return CS_ENOMEM;

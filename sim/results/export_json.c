@@ -61,8 +61,8 @@ static void add_fence(const cs_export_fence *fence, cs_text *out)
 
 static void add_transfer(const cs_export_list *list, const cs_transfer *t, cs_text *out)
 {
-    static const char *const ops[]     = {"copy", "reduce", "exchange"};
-    const cs_scenario       *s         = list->scenario;
+    static const char *const ops[] = {"copy", "reduce", "exchange"};
+    const cs_scenario       *s     = list->scenario;
 
     cs_text_add(out, "{\"round\": %u, \"src\": %u, \"dst\": %u, \"chunk\": %u", t->round, t->src,
                 t->dst, t->chunk);

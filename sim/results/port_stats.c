@@ -122,7 +122,7 @@ static void add_port(cs_text *text, const cs_port_stats *stats, const entry *e, 
         fabric++;
     }
     size_t each = ports_of_rank(stats->cluster, fabric);
-    size_t rank   = (number - stats->base[fabric]) / each;
+    size_t rank = (number - stats->base[fabric]) / each;
 
     cs_text_add(text, "%6zu  %s  %-6s", rank, sends ? "tx" : "rx", cs_fabric_name(fabric));
     if (each > 1) {

@@ -165,7 +165,8 @@ const char *ct_scene_text(const ct_scene *scene)
     static char       text[200];
     const cs_cluster *c = &scene->scenario.cluster;
 
-    snprintf(text, sizeof text, "%s %s n=%u bytes=%llu gpus_per_server=%u sockets=%u nvlink=%s seed=%llu",
+    snprintf(text, sizeof text,
+             "%s %s n=%u bytes=%llu gpus_per_server=%u sockets=%u nvlink=%s seed=%llu",
              scene->algorithm->name, cs_collective_name(scene->scenario.collective), c->n_ranks,
              (unsigned long long)scene->scenario.bytes, c->gpus_per_server, c->sockets,
              c->fabrics[CS_NVLINK].kind == CS_DIRECT ? "direct" : "switched",

@@ -65,8 +65,7 @@ static inline uint8_t cs_fabric_of(const cs_cluster *cluster, uint32_t src, uint
     if (g == 1 || src / g != dst / g) {
         return CS_NIC;
     }
-    bool crosses =
-        cluster->sockets > 1 && cs_socket_of(cluster, src) != cs_socket_of(cluster, dst);
+    bool crosses = cluster->sockets > 1 && cs_socket_of(cluster, src) != cs_socket_of(cluster, dst);
     return crosses ? CS_CROSS : CS_NVLINK;
 }
 

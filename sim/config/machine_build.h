@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* config/machine_build.h -- a machine that grows while a file is read, and what its readers assume
+ * where a file is silent.
+ */
+#ifndef CS_CONFIG_MACHINE_BUILD_H
+#define CS_CONFIG_MACHINE_BUILD_H
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "cs/machine.h"
+
+/* Assumed where nothing is known; bytes per second. */
+#define CS_ASSUMED_PCIE_BPS   31.5e9 /* PCIe 4.0 x16 */
+#define CS_ASSUMED_NIC_BPS    25e9   /* 200 Gb/s */
+#define CS_ASSUMED_SOCKET_BPS 60e9   /* three UPI links of 11.2 GT/s, 67 GB/s, in use */
+#define CS_ASSUMED_NVLINK_BPS 25e9   /* one NVLink 2, 3 or 4 */
+
+/* Parse the output of `nvidia-smi topo -m`. */
+cs_status cs_smi_parse(const char *text, const char *input, cs_arena *arena, cs_machine **machine_p,
+                       cs_error *err);
+
+/* An empty machine with room for the most GPUs, NICs and switches there may be, and the program's
+ * start-up times; NULL: no memory. */
+cs_machine *cs_machine_new(cs_arena *arena, const char *name, uint32_t gpus, uint32_t nics,
+                           uint32_t switches);
+
+/* Move the notes that were collected to the machine. */
+cs_status cs_machine_note(cs_machine *machine, cs_text *notes, cs_arena *arena, cs_error *err);
+
+/* NVSwitches or not: nvlink_Bps is full and what all pairs have in common is more than any GPU has
+ * links for. `links` are NVLinks of a pair, `Bps` is one's rate. */
+cs_status cs_machine_set_nvlinks(cs_machine *machine, const uint32_t *links, double link_Bps,
+                                 cs_arena *arena);
+
+#endif

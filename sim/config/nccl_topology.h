@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* config/nccl_topology.h -- NCCL's topology XML: dumps (NCCL_TOPO_DUMP_FILE) and files written by
+ * hand (NCCL_TOPO_FILE).
+ *
+ * <system> holds <cpu>s (one per NUMA node: a socket here), they hold <pci>s, which hold each
+ * other, <gpu>s with their <nvlink>s, and <nic>s with their <net>s. A <pci> of class 0x0302 or
+ * 0x0300 without anything in it is a GPU, one of class 0x02 a NIC. Bridges below a bridge count as
+ * part of it. Skipped are PCI devices of other classes and the elements <c2c>, <pcilink>, <gin>
+ * and <coll>; any other element is refused by its name.
+ *
+ * GPUs are in the order of their `dev`. What a file does not say is assumed and noted.
+ */
+#ifndef CS_CONFIG_NCCL_TOPOLOGY_H
+#define CS_CONFIG_NCCL_TOPOLOGY_H
+
+#include "config/xml.h"
+#include "cs/machine.h"
+
+cs_status cs_nccl_topology_read(const cs_xml *root, const char *input, cs_arena *arena,
+                                cs_machine **machine_p, cs_error *err);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Presets and files of topologies: see topology_source.h. */
+#include "config/topology_source.h"
+
+#include "config/topology_json.h"
+
+#include <math.h>
+#include <string.h>
+
+static void load_preset(cs_reading *r, const cs_field *field, const char *name,
+                        cs_topology_source *source)
+{
+    cs_error wrong = {0};
+
+    cs_status status = cs_preset_find(name, r->arena, &source->file.site, &wrong);
+    if (status != CS_OK) {
+        CS_REFUSE(r, field, status, "%s", wrong.message);
+        return;
+    }
+    source->has_site = true;
+}
+
+static void load_file(cs_reading *r, const cs_field *field, const char *path,
+                      cs_topology_source *source)
+{
+    cs_error wrong = {0};
+    char     text[560];
+
+    cs_status status = cs_topology_file_load(path, r->arena, &source->file, &wrong);
+    if (status != CS_OK) {
+        cs_error_text(&wrong, text, sizeof text);
+        CS_REFUSE(r, field, status, "%s", text);
+        return;
+    }
+    source->path     = path;
+    source->has_site = source->file.site.machine != NULL;
+}
+
+void cs_read_topology_source(cs_reading *r, const cs_field *cluster, cs_topology_source *source)
+{
+    cs_field    field = cs_field_get(cluster, "topology");
+    const char *name = json_string_value(field.node), *path = NULL;
+    cs_field    inner;
+
+    if (cs_reading_failed(r) || field.node == NULL) {
+        return;
+    }
+    if (name != NULL && strcmp(name, "crossbar") == 0) {
+        return;
+    }
+    if (name != NULL && cs_topology_is_preset(name)) {
+        load_preset(r, &field, name, source);
+    } else if (name != NULL) {
+        cs_read_file_names(r, cluster, "topology", &path);
+        inner = field;
+    } else if ((inner = cs_field_get(&field, "preset")).node != NULL) {
+        cs_read_text(r, &field, "preset", &name);
+        if (name != NULL) {
+            load_preset(r, &inner, name, source);
+        }
+    } else if ((inner = cs_field_get(&field, "path")).node != NULL) {
+        cs_read_file_names(r, &field, "path", &path);
+    }
+    if (path != NULL && !cs_reading_failed(r)) {
+        load_file(r, &inner, path, source);
+    }
+}
+
+/* Ranks and GPUs per server of a site: so many servers, whole ones unless `ranks` asks for
+ * less than one. */
+static void site_ranks(cs_reading *r, const cs_field *cluster_field, const cs_site *site,
+                       cs_cluster *cluster)
+{
+    cs_field topology = cs_field_get(cluster_field, "topology");
+    cs_field ranks    = cs_field_get(cluster_field, "ranks");
+    cs_field gpus     = cs_field_get(cluster_field, "gpus_per_server");
+    uint32_t g = site->machine->n_gpus, servers = site->n_servers, asked = 0;
+
+    if (json_is_object(topology.node)) {
+        cs_read_u32(r, &topology, "servers", 1, CS_MAX_RANKS, &asked);
+    }
+    cs_read_u32(r, cluster_field, "ranks", 2, CS_MAX_RANKS, &cluster->n_ranks);
+    g = ranks.node != NULL && asked == 0 && cluster->n_ranks < g ? cluster->n_ranks : g;
+    cs_read_u32(r, cluster_field, "gpus_per_server", 1, CS_MAX_RANKS, &g);
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    if (g > site->machine->n_gpus) {
+        CS_REFUSE(r, &gpus, CS_EINVAL, "%u: the servers of the topology have %u", g,
+                  site->machine->n_gpus);
+        return;
+    }
+    cluster->gpus_per_server = g;
+    if (ranks.node == NULL) {
+        uint64_t n       = (uint64_t)(asked > 0 ? asked : servers) * g;
+        cluster->n_ranks = n > CS_MAX_RANKS ? CS_MAX_RANKS + 1 : (uint32_t)n;
+    } else if (asked > 0 && (uint64_t)asked * g != cluster->n_ranks) {
+        CS_REFUSE(r, &ranks, CS_EINVAL, "%u, but the topology has %u servers of %u GPUs",
+                  cluster->n_ranks, asked, g);
+    }
+    if (cluster->n_ranks < 2 || cluster->n_ranks > CS_MAX_RANKS) {
+        CS_REFUSE(r, &topology, CS_EINVAL, "has %u GPUs: accepted are 2 to %u", cluster->n_ranks,
+                  CS_MAX_RANKS);
+    }
+}
+
+/* The slower (port models) or faster (links limit the others) of two kinds of servers. */
+static void merge_ports(cs_machine_ports *a, const cs_machine_ports *b, bool is_network)
+{
+    for (uint32_t f = 0; f < CS_FABRICS; f++) {
+        double x = a->fabrics[f].bandwidth_Bps, y = b->fabrics[f].bandwidth_Bps;
+        a->fabrics[f].bandwidth_Bps = is_network ? fmax(x, y) : fmin(x, y);
+    }
+}
+
+static void site_defaults(cs_reading *r, const cs_field *cluster_field, const cs_model *model,
+                          const cs_site *site, cs_cluster *cluster)
+{
+    cs_machine_ports ports, tail;
+    bool             is_network = model->network != NULL;
+    cs_field         topology   = cs_field_get(cluster_field, "topology");
+
+    site_ranks(r, cluster_field, site, cluster);
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    uint32_t  g      = cluster->gpus_per_server;
+    cs_status status = cs_machine_describe(site->machine, g, is_network, r->arena, &ports);
+    if (status == CS_OK && site->tail != NULL && site->first_tail < cluster->n_ranks / g) {
+        status = cs_machine_describe(site->tail, g, is_network, r->arena, &tail);
+        merge_ports(&ports, &tail, is_network);
+    }
+    if (status != CS_OK) {
+        CS_REFUSE(r, &topology, CS_ENOMEM, "out of memory for a topology");
+        return;
+    }
+    cluster->sockets = ports.sockets;
+    for (uint32_t f = 0; f < CS_FABRICS; f++) {
+        bool is_known       = ports.fabrics[f].bandwidth_Bps > 0;
+        cluster->fabrics[f] = is_known ? ports.fabrics[f] : cluster->fabrics[f];
+    }
+}
+
+/* One rank per host; the links have the latencies. */
+static void route_defaults(const cs_route_table *table, cs_cluster *cluster)
+{
+    double widest_Bps = 0;
+
+    for (uint32_t i = 0; i < table->n_links; i++) {
+        widest_Bps = fmax(widest_Bps, table->links[i].bandwidth_Bps);
+    }
+    cluster->n_ranks         = table->n_hosts;
+    cluster->gpus_per_server = 1;
+    cluster->fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, 0, widest_Bps};
+}
+
+void cs_topology_source_defaults(cs_reading *r, const cs_field *cluster_field,
+                                 const cs_model *model, const cs_topology_source *source,
+                                 cs_cluster *cluster)
+{
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    if (source->has_site) {
+        site_defaults(r, cluster_field, model, &source->file.site, cluster);
+    } else if (source->file.routes != NULL) {
+        route_defaults(source->file.routes, cluster);
+    }
+}
+
+static void build_site(cs_reading *r, const cs_field *field, const cs_site *site,
+                       cs_cluster *cluster)
+{
+    cs_topology *topology = CS_ARENA_NEW(r->arena, cs_topology, 1);
+    cs_error     wrong    = {0};
+
+    if (cluster->n_ranks % cluster->gpus_per_server != 0) {
+        return; /* the check of the scenario says it */
+    }
+    cs_status status =
+        topology == NULL ? CS_ENOMEM : cs_site_links(site, cluster, r->arena, topology, &wrong);
+    if (status != CS_OK) {
+        CS_REFUSE(r, field, status, "%s",
+                  topology == NULL ? "out of memory for a topology" : wrong.message);
+        return;
+    }
+    cluster->topology = topology->kind != NULL ? topology : NULL;
+}
+
+/* The object of a JSON file, with what is wrong said as being in that file. */
+static void build_tree(cs_reading *r, const cs_field *field, const cs_topology_source *source,
+                       cs_cluster *cluster)
+{
+    cs_reading inner = {.arena = r->arena};
+    cs_field   root  = cs_field_root(source->file.tree);
+    char       text[560];
+
+    cs_read_topology_tree(&inner, &root, cluster);
+    if (cs_reading_failed(&inner)) {
+        cs_error_locate(&inner.error, source->path, 0, 0);
+        cs_error_text(&inner.error, text, sizeof text);
+        CS_REFUSE(r, field, inner.error.status, "%s", text);
+    }
+}
+
+void cs_read_topology_links(cs_reading *r, const cs_field *field, const cs_topology_source *source,
+                            cs_cluster *cluster)
+{
+    if (json_is_object(field->node) && json_object_get(field->node, "preset") == NULL) {
+        cs_read_required(r, field, "path");
+    }
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    if (source->has_site) {
+        build_site(r, field, &source->file.site, cluster);
+    } else if (source->file.tree != NULL) {
+        build_tree(r, field, source, cluster);
+    } else if (source->file.routes != NULL) {
+        cs_topology *topology = CS_ARENA_NEW(r->arena, cs_topology, 1);
+        if (topology == NULL) {
+            CS_REFUSE(r, field, CS_ENOMEM, "out of memory for a topology");
+            return;
+        }
+        cs_route_table_make(source->file.routes, topology);
+        cluster->topology = topology;
+    }
+}
+
+void cs_topology_source_free(cs_topology_source *source)
+{
+    cs_topology_file_close(&source->file);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* config/topology_source.h -- what a preset or a file says about a cluster, before its other keys
+ * are read: they override it.
+ */
+#ifndef CS_CONFIG_TOPOLOGY_SOURCE_H
+#define CS_CONFIG_TOPOLOGY_SOURCE_H
+
+#include "config/scenario_json.h"
+#include "config/topology_file.h"
+
+typedef struct cs_topology_source {
+    bool             has_site; /* servers: a preset, NCCL's XML, nvidia-smi's matrix */
+    cs_topology_file file;     /* the site, or hosts with routes, or a JSON tree (owned) */
+    const char      *path;     /* of the file, in the arena; NULL: a preset */
+} cs_topology_source;
+
+/* Look at the key "topology" and load what it names; nothing for the other kinds. */
+void cs_read_topology_source(cs_reading *r, const cs_field *cluster, cs_topology_source *source);
+
+/* What follows for ranks, servers and ports, as far as no key says otherwise. */
+void cs_topology_source_defaults(cs_reading *r, const cs_field *cluster_field,
+                                 const cs_model *model, const cs_topology_source *source,
+                                 cs_cluster *cluster);
+
+/* The links for the cluster as it is; the kind `file` and presets. */
+void cs_read_topology_links(cs_reading *r, const cs_field *field, const cs_topology_source *source,
+                            cs_cluster *cluster);
+
+void cs_topology_source_free(cs_topology_source *source);
+
+#endif
