@@ -46,8 +46,8 @@ typedef struct cs_cluster {
     uint32_t           n_ranks;
     uint32_t           gpus_per_server; /* divides n_ranks */
     cs_fabric          fabrics[CS_FABRICS];
-    uint32_t           sockets;  /* of a server; divides gpus_per_server. 0 means 1 */
     const cs_topology *topology; /* what lies between the ports; borrowed. NULL: a crossbar */
+    uint32_t           sockets;  /* of a server; divides gpus_per_server. 0 means 1 */
 } cs_cluster;
 
 /* The socket of a rank, counted over all servers. */
