@@ -8,6 +8,7 @@
  * follows each other on a route.
  */
 #include "base/alloc.h"
+#include "cs/graph.h"
 #include "results/topology_view.h"
 
 #include <stdio.h>
@@ -71,7 +72,7 @@ static void add_line(cs_text *out, double x1, double y1, double x2, double y2, c
 
 typedef struct drawing {
     const cs_machine *m;
-    cs_text          *out;
+    cs_text          *out, *back;    /* boxes; lines behind them */
     double            top;           /* of the server */
     double           *gpu_x, *nic_x; /* owned: left edges */
     double           *switch_x;      /* owned: middle */
@@ -116,8 +117,8 @@ static double draw_socket(drawing *d, uint32_t socket, double x)
         end         = end < from + BOX + GAP ? from + BOX + GAP : end;
         (void)snprintf(name, sizeof name, "%.4g GB/s", m->switches[i].uplink_Bps / 1e9);
         d->switch_x[i] = (from + end - GAP) / 2;
-        add_line(d->out, d->switch_x[i], d->top + SOCKETS + HIGH, d->switch_x[i], d->top + SWITCHES,
-                 "#666", 1.5);
+        add_line(d->back, d->switch_x[i], d->top + SOCKETS + HIGH, d->switch_x[i],
+                 d->top + SWITCHES, "#666", 1.5);
         add_box(d->out, from, d->top + SWITCHES, end - GAP - from, HIGH, "#e8e8e8", "PCIe switch",
                 name);
     }
@@ -140,11 +141,11 @@ static void draw_devices(const drawing *d)
         double           from   = v->pcie == CS_NO_SWITCH ? SOCKETS + HIGH : SWITCHES + HIGH;
         double           side   = is_nic ? 8 : BOX / 2; /* past the GPU above it */
 
-        add_line(d->out, x + side, d->top + from, x + side, y, "#666", 1);
+        add_line(d->back, x + side, d->top + from, x + side, y, "#666", 1);
         (void)snprintf(rate, sizeof rate, is_nic ? "%.4g GB/s" : "PCIe %.4g",
                        (is_nic ? v->wire_Bps : v->pcie_Bps) / 1e9);
         if (is_nic) {
-            add_line(d->out, x + BOX / 2, y + HIGH, x + BOX / 2, d->top + NICS + HIGH + 22,
+            add_line(d->back, x + BOX / 2, y + HIGH, x + BOX / 2, d->top + NICS + HIGH + 22,
                      "#b45f06", 2);
         }
         add_box(d->out, x, y, BOX, HIGH, is_nic ? "#fce5cd" : "#d9ead3", v->name, rate);
@@ -165,7 +166,7 @@ static void draw_nvlinks(const drawing *d)
         add_box(d->out, MARGIN, d->top + NVLINKS, d->width - 2 * MARGIN, 24, "#93c47d", rate, "");
         for (uint32_t i = 0; i < m->n_gpus; i++) {
             double x = d->gpu_x[i] + BOX - 6;
-            add_line(d->out, x, d->top + NVLINKS + 24, x, d->top + GPUS, "#38761d", 2);
+            add_line(d->back, x, d->top + NVLINKS + 24, x, d->top + GPUS, "#38761d", 2);
         }
     }
     for (uint32_t i = 0; m->nvlink_Bps != NULL && i < m->n_gpus * m->n_gpus; i++) {
@@ -174,7 +175,7 @@ static void draw_nvlinks(const drawing *d)
             continue;
         }
         double x1 = d->gpu_x[a] + BOX / 2, x2 = d->gpu_x[b] + BOX / 2, y = d->top + GPUS + HIGH;
-        cs_text_add(d->out,
+        cs_text_add(d->back,
                     "<path d=\"M%.1f %.1f Q%.1f %.1f %.1f %.1f\" fill=\"none\" "
                     "stroke=\"#38761d\" stroke-width=\"2\"><title>NVLink %u - %u: %.4g "
                     "GB/s</title></path>\n",
@@ -193,8 +194,8 @@ static double draw_parts(drawing *d)
         double from = x;
         x           = draw_socket(d, s, x);
         if (s > 0) {
-            add_line(d->out, before, d->top + SOCKETS + HIGH / 2, from, d->top + SOCKETS + HIGH / 2,
-                     "#3d85c6", 3);
+            add_line(d->back, before, d->top + SOCKETS + HIGH / 2, from,
+                     d->top + SOCKETS + HIGH / 2, "#3d85c6", 3);
         }
         before = x - 4 * GAP;
     }
@@ -206,10 +207,12 @@ static double draw_parts(drawing *d)
     return d->width;
 }
 
-static cs_status draw_machine(const cs_machine *m, double top, double *width_p, cs_text *out)
+static cs_status draw_machine(const cs_machine *m, double top, double *width_p, cs_text *out,
+                              cs_text *back)
 {
     drawing d      = {.m        = m,
                       .out      = out,
+                      .back     = back,
                       .top      = top,
                       .gpu_x    = CS_NEW(double, m->n_gpus + 1u),
                       .nic_x    = CS_NEW(double, m->n_nics + 1u),
@@ -230,23 +233,25 @@ static cs_status draw_machine(const cs_machine *m, double top, double *width_p, 
 
 static cs_status draw_site(const cs_topology_view *view, cs_text *out, cs_error *err)
 {
-    cs_text   body  = {0};
+    cs_text   body = {0}, lines = {0};
     double    width = 320, height = SERVER;
     char      title[200];
-    cs_status status = draw_machine(view->site->machine, 0, &width, &body);
+    cs_status status = draw_machine(view->site->machine, 0, &width, &body, &lines);
 
     if (status == CS_OK && view->site->tail != NULL) {
-        status = draw_machine(view->site->tail, SERVER, &width, &body);
+        status = draw_machine(view->site->tail, SERVER, &width, &body, &lines);
         height = 2 * SERVER;
     }
     (void)snprintf(title, sizeof title, "%.100s: %u ranks, %u per server", view->name,
                    view->cluster->n_ranks, view->cluster->gpus_per_server);
     begin(out, width, height, title);
-    cs_text_add(out, "%s</svg>\n", body.data != NULL ? body.data : "");
-    if (status != CS_OK || body.failed) {
+    cs_text_add(out, "%s%s</svg>\n", lines.data != NULL ? lines.data : "",
+                body.data != NULL ? body.data : "");
+    if (status != CS_OK || body.failed || lines.failed) {
         status = CS_FAIL(err, CS_ENOMEM, "", "out of memory for a picture");
     }
     cs_text_free(&body);
+    cs_text_free(&lines);
     return status;
 }
 
@@ -364,6 +369,127 @@ static void draw_layers(layers *l)
     }
 }
 
+/* --- a graph: ranks, switches above them, a line for every link --- */
+
+/* How far every vertex is from those that have ranks; returns the most. */
+static uint32_t graph_levels(const cs_graph *g, uint32_t *level)
+{
+    uint32_t most = 0;
+    bool     grew = true;
+
+    for (uint32_t v = 0; v < g->n_vertices; v++) {
+        level[v] = g->target_of[v] != CS_NO_VERTEX ? 1 : 0;
+    }
+    while (grew) {
+        grew = false;
+        for (uint32_t i = 0; i < g->n_links; i++) {
+            uint32_t from = level[g->ends[i].from], *to = &level[g->ends[i].to];
+            if (from > 0 && (*to == 0 || *to > from + 1)) {
+                *to  = from + 1;
+                grew = true;
+            }
+        }
+    }
+    for (uint32_t v = 0; v < g->n_vertices; v++) {
+        most = level[v] > most ? level[v] : most;
+    }
+    return most;
+}
+
+/* Vertices of a level side by side, as wide as all ranks together; returns the width. */
+static double place_vertices(const cs_graph *g, const uint32_t *level, uint32_t most, double *x)
+{
+    double width = g->n_ranks * (BOX + GAP);
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t l = 0; l <= most; l++) {
+            uint32_t count = 0, at = 0;
+            for (uint32_t v = 0; v < g->n_vertices; v++) {
+                count += level[v] == l;
+            }
+            width = count * (BOX + GAP) > width ? count * (BOX + GAP) : width;
+            for (uint32_t v = 0; v < g->n_vertices; v++) {
+                x[v] = level[v] == l ? MARGIN + (at++ + 0.5) * width / count : x[v];
+            }
+        }
+    }
+    return width + 2 * MARGIN;
+}
+
+static double vertex_y(uint32_t most, uint32_t level)
+{
+    return 60 + (most - level) * 90.0;
+}
+
+static void draw_graph_lines(const cs_graph *g, const uint32_t *level, uint32_t most,
+                             const double *x, double step, cs_text *out)
+{
+    for (uint32_t i = 0; i < g->n_links; i++) {
+        const cs_link_ends *e = &g->ends[i];
+        cs_text_add(out,
+                    "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#999\">"
+                    "<title>%.4g GB/s, %.4g us</title></line>\n",
+                    x[e->from], vertex_y(most, level[e->from]), x[e->to],
+                    vertex_y(most, level[e->to]), g->links[i].bandwidth_Bps / 1e9,
+                    g->links[i].latency_s * 1e6);
+    }
+    for (uint32_t r = 0; r < g->n_ranks; r++) {
+        for (uint32_t f = 0; f < CS_FABRICS; f++) {
+            if (g->attach[f] != NULL) {
+                uint32_t v = g->attach[f][r];
+                add_line(out, MARGIN + (r + 0.5) * step, vertex_y(most, 0), x[v],
+                         vertex_y(most, level[v]), "#6aa84f", 1.5);
+            }
+        }
+    }
+}
+
+static void draw_graph_boxes(const cs_graph *g, const uint32_t *level, uint32_t most,
+                             const double *x, double step, cs_text *out)
+{
+    char name[64];
+
+    for (uint32_t r = 0; r < g->n_ranks; r++) {
+        (void)snprintf(name, sizeof name, "rank %u", r);
+        add_box(out, MARGIN + (r + 0.5) * step - BOX / 2, vertex_y(most, 0) - HIGH / 2, BOX, HIGH,
+                "#d9ead3", name, "");
+    }
+    for (uint32_t v = 0; v < g->n_vertices; v++) {
+        double all_Bps = 0;
+        for (uint32_t i = g->first_out[v]; i < g->first_out[v + 1]; i++) {
+            all_Bps += g->links[g->out[i]].bandwidth_Bps;
+        }
+        (void)snprintf(name, sizeof name, "%.4g GB/s", all_Bps / 1e9);
+        add_box(out, x[v] - BOX / 2, vertex_y(most, level[v]) - HIGH / 2, BOX, HIGH, "#cfe2f3",
+                g->vertices[v].name, name);
+    }
+}
+
+static cs_status draw_graph(const cs_topology_view *view, const cs_graph *g, cs_text *out,
+                            cs_error *err)
+{
+    uint32_t *level = CS_NEW(uint32_t, g->n_vertices);
+    double   *x     = CS_NEW(double, g->n_vertices);
+    char      title[200];
+
+    if (level == NULL || x == NULL) {
+        cs_free(level);
+        cs_free(x);
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a picture");
+    }
+    uint32_t most  = graph_levels(g, level);
+    double   width = place_vertices(g, level, most, x), step = (width - 2 * MARGIN) / g->n_ranks;
+    (void)snprintf(title, sizeof title, "%.100s: %s, %u ranks; in the boxes: links out together",
+                   view->name, g->name, g->n_ranks);
+    begin(out, width > 560 ? width : 560, 100 + most * 90.0, title);
+    draw_graph_lines(g, level, most, x, step, out);
+    draw_graph_boxes(g, level, most, x, step, out);
+    cs_text_add(out, "</svg>\n");
+    cs_free(level);
+    cs_free(x);
+    return CS_OK;
+}
+
 static cs_status draw_links(const cs_topology_view *view, cs_text *out, cs_error *err)
 {
     const cs_cluster *c    = view->cluster;
@@ -375,6 +501,9 @@ static cs_status draw_links(const cs_topology_view *view, cs_text *out, cs_error
         return CS_FAIL(err, CS_ENOTSUP, "topology",
                        "%u ranks and %u links are too many for a picture: accepted are %u of each",
                        c->n_ranks, l.n_links, MOST);
+    }
+    if (cs_graph_of(c->topology) != NULL) {
+        return draw_graph(view, cs_graph_of(c->topology), out, err);
     }
     l.out   = &body;
     l.level = CS_NEW(uint32_t, l.n_links + 1u);

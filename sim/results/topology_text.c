@@ -126,16 +126,16 @@ static cs_status add_links(const cs_cluster *c, cs_text *out, cs_error *err)
                 "between the ports: %s, %" PRIu32 " links of one direction; for network models\n",
                 c->topology->kind->name, c->topology->n_links);
     if (n > 0) {
-        cs_text_add(out, "  %10s  %10s  %7s  %10s  %8s  link\n", "GB/s", "latency us", "senders",
-                    "pairs", "ports:1");
+        cs_text_add(out, "  %10s  %10s  %7s  %9s  %10s  %8s  link\n", "GB/s", "latency us",
+                    "senders", "receivers", "pairs", "ports:1");
     }
     for (size_t i = 0; status == CS_OK && i < n && i < MOST_LINES; i++) {
         char name[200];
         c->topology->kind->link_name(c->topology, uses[i].link, name, sizeof name);
-        cs_text_add(out, "  %10.6g  %10.6g  %7" PRIu32 "  %10" PRIu64 "  %8.3g  %s\n",
+        cs_text_add(out, "  %10.6g  %10.6g  %7" PRIu32 "  %9" PRIu32 "  %10" PRIu64 "  %8.3g  %s\n",
                     c->topology->links[uses[i].link].bandwidth_Bps / 1e9,
                     c->topology->links[uses[i].link].latency_s * 1e6, uses[i].senders,
-                    uses[i].pairs, uses[i].ratio, name);
+                    uses[i].receivers, uses[i].pairs, uses[i].ratio, name);
     }
     if (n > MOST_LINES) {
         cs_text_add(out, "  ... and %zu links that are not more in demand\n", n - MOST_LINES);
@@ -251,8 +251,10 @@ static cs_status add_links_json(const cs_cluster *c, cs_text *out, cs_error *err
         cs_text_add_number(out, c->topology->links[uses[i].link].bandwidth_Bps);
         cs_text_add(out, ", \"latency_s\": ");
         cs_text_add_number(out, c->topology->links[uses[i].link].latency_s);
-        cs_text_add(out, ", \"senders\": %" PRIu32 ", \"pairs\": %" PRIu64 ", \"ratio\": ",
-                    uses[i].senders, uses[i].pairs);
+        cs_text_add(out,
+                    ", \"senders\": %" PRIu32 ", \"receivers\": %" PRIu32 ", \"pairs\": %" PRIu64
+                    ", \"ratio\": ",
+                    uses[i].senders, uses[i].receivers, uses[i].pairs);
         cs_text_add_number(out, uses[i].ratio);
         cs_text_add(out, "}");
     }

@@ -4,6 +4,7 @@
 #include "results/topology_view.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MOST_RANKS 2048u
 
@@ -17,24 +18,25 @@ static int compare(const void *left, const void *right)
     return a->link < b->link ? -1 : a->link > b->link;
 }
 
-/* Count the links on the routes from one rank; `last` remembers who was counted last. */
-static void count_from(const cs_cluster *c, uint32_t src, cs_link_use *uses, uint32_t *last)
+/* Count the links on the routes from or to one rank; `last` remembers who was counted last. */
+static void count(const cs_cluster *c, uint32_t rank, bool sending, cs_link_use *uses,
+                  uint32_t *last)
 {
     const cs_topology *t = c->topology;
     uint32_t           links[CS_MAX_ROUTE];
 
-    for (uint32_t dst = 0; dst < c->n_ranks; dst++) {
+    for (uint32_t other = 0; other < c->n_ranks; other++) {
+        uint32_t src = sending ? rank : other, dst = sending ? other : rank;
         uint32_t fabric = cs_fabric_of(c, src, dst);
         uint32_t n      = src == dst ? 0 : t->kind->route(t, c, src, dst, fabric, links);
         for (uint32_t i = 0; i < n; i++) {
-            cs_link_use *use = &uses[links[i]];
-            bool new         = last[links[i]] != src + 1;
-            last[links[i]]   = src + 1;
-            use->fabric      = fabric;
-            use->pairs++;
-            use->senders += new;
-            use->ratio +=
-                new ? c->fabrics[fabric].bandwidth_Bps / t->links[links[i]].bandwidth_Bps : 0;
+            cs_link_use *use    = &uses[links[i]];
+            bool         is_new = last[links[i]] != rank + 1;
+            last[links[i]]      = rank + 1;
+            use->fabric         = fabric;
+            use->pairs += sending;
+            use->senders += sending && is_new;
+            use->receivers += !sending && is_new;
         }
     }
 }
@@ -52,14 +54,20 @@ cs_status cs_topology_uses(const cs_cluster *cluster, cs_link_use **uses_p, size
         cs_free(last);
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u links", n);
     }
-    for (uint32_t src = 0; n > 0 && cluster->n_ranks <= MOST_RANKS && src < cluster->n_ranks;
-         src++) {
-        count_from(cluster, src, uses, last);
+    for (int sending = 0; sending < 2 && n > 0 && cluster->n_ranks <= MOST_RANKS; sending++) {
+        memset(last, 0, n * sizeof *last);
+        for (uint32_t rank = 0; rank < cluster->n_ranks; rank++) {
+            count(cluster, rank, sending != 0, uses, last);
+        }
     }
     for (uint32_t i = 0; i < n; i++) {
         if (uses[i].pairs > 0) {
-            uses[used]        = uses[i];
-            uses[used++].link = i;
+            cs_link_use *use = &uses[used++];
+            *use             = uses[i];
+            uint32_t most    = use->senders < use->receivers ? use->senders : use->receivers;
+            use->link        = i;
+            use->ratio       = most * cluster->fabrics[use->fabric].bandwidth_Bps /
+                         cluster->topology->links[i].bandwidth_Bps;
         }
     }
     qsort(uses, used, sizeof *uses, compare);

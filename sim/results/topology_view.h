@@ -20,9 +20,10 @@ typedef struct cs_topology_view {
 /* How one inner link is used when every rank sends to every other one. */
 typedef struct cs_link_use {
     uint32_t link, fabric;
-    uint32_t senders; /* ranks that send over it */
-    uint64_t pairs;   /* ordered pairs of ranks whose route has it */
-    double   ratio;   /* the senders' ports together to the link's rate */
+    uint32_t senders;   /* ranks that send over it */
+    uint32_t receivers; /* ranks that receive over it */
+    uint64_t pairs;     /* ordered pairs of ranks whose route has it */
+    double   ratio;     /* ports of the fewer of both, together, to the link's rate */
 } cs_link_use;
 
 /* The used links, the most oversubscribed first, then by number; *uses_p is the caller's

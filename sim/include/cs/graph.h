@@ -70,7 +70,7 @@ CS_MUST_CHECK cs_status cs_graph_duplex(cs_graph *graph, uint32_t a, uint32_t b,
 CS_MUST_CHECK cs_status cs_graph_finish(cs_graph *graph, cs_topology *topology, cs_error *err);
 
 /* The graph of a topology that is one, else NULL. */
-const cs_graph *cs_graph_of(const cs_topology *topology);
+CS_API const cs_graph *cs_graph_of(const cs_topology *topology);
 
 /* Servers fill the leaves in order. Every leaf has `uplinks` uplinks, one to each spine of its pod;
  * every spine has `core_uplinks`, to cores of its own number. Rates are such that all NICs below
