@@ -62,7 +62,7 @@ static cs_status pcie_rate(nccl *n, const cs_xml *pci, double *rate_Bps_p)
         return bad_number(n, pci, "link_width");
     }
     if (!(gts >= 0 && gts <= 1e4) || width < 0 || width > 1024 ||
-        (end != NULL && end != speed && strncmp(end, " GT/s", 5) != 0)) {
+        (end != NULL && *end != '\0' && (end == speed || strncmp(end, " GT/s", 5) != 0))) {
         return CS_XML_FAIL(n->err, n->input, pci,
                            "link_speed=\"%.40s\" link_width=\"%ld\" is no PCIe link: accepted is "
                            "like \"16.0 GT/s PCIe\" and 16",

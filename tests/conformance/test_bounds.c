@@ -48,7 +48,9 @@ static cs_cluster random_cluster(gsl_rng *rng)
     if (g == 1 && below(rng, 3) == 0) {
         q = 1u << (1 + below(rng, 5));
     }
-    return (cs_cluster){g * q, g, {nic, nvlink}, NULL};
+    cs_fabric cross   = random_fabric(rng, false);
+    uint32_t  sockets = g % 2 == 0 && below(rng, 2) == 0 ? 2 : 1;
+    return (cs_cluster){g * q, g, {nic, nvlink, cross}, NULL, sockets};
 }
 
 static double whole_buffer_s(const world *w)
@@ -103,8 +105,9 @@ static void set_time(world *w, const char *key, double time_s)
 static void random_model(world *w, gsl_rng *rng)
 {
     const cs_fabric *fabrics = w->scenario.cluster.fabrics;
-    double           alpha_s = fmin(fabrics[CS_NIC].alpha_s, fabrics[CS_NVLINK].alpha_s);
-    size_t           count   = 0;
+    double           alpha_s =
+        fmin(fmin(fabrics[CS_NIC].alpha_s, fabrics[CS_NVLINK].alpha_s), fabrics[CS_CROSS].alpha_s);
+    size_t count = 0;
 
     while (cs_models[count] != NULL) {
         count++;
@@ -145,9 +148,10 @@ static void print_world(const world *w, const cs_algorithm *algorithm)
 {
     const cs_scenario *s = &w->scenario;
 
-    cr_log_error("%s %s on %s: n=%u g=%u bytes=%llu root=%u", algorithm->name,
+    cr_log_error("%s %s on %s: n=%u g=%u sockets=%u bytes=%llu root=%u", algorithm->name,
                  cs_collective_name(s->collective), w->model->name, s->cluster.n_ranks,
-                 s->cluster.gpus_per_server, (unsigned long long)s->bytes, s->root);
+                 s->cluster.gpus_per_server, s->cluster.sockets, (unsigned long long)s->bytes,
+                 s->root);
     for (int f = 0; f < CS_FABRICS; f++) {
         const cs_fabric *fabric = &s->cluster.fabrics[f];
         cr_log_error("  fabric %d: kind=%d alpha=%.17g bandwidth=%.17g", f, (int)fabric->kind,
