@@ -95,8 +95,9 @@ static double rings_closed_form_s(const cs_scenario *scenario, const void *optio
     bool                 is_direct = g <= 2 || c->fabrics[CS_NVLINK].kind == CS_DIRECT;
     double               halves    = scenario->collective == CS_ALLREDUCE ? 2 : 1;
 
-    if (!is_direct || o->exchange != CS_RAIL_MESH || o->segments != 1 || scenario->n_faults > 0 ||
-        cs_last_arrival(scenario) > 0 || scenario->bytes % c->n_ranks != 0) {
+    if (!is_direct || c->sockets > 1 || o->exchange != CS_RAIL_MESH || o->segments != 1 ||
+        scenario->n_faults > 0 || cs_last_arrival(scenario) > 0 ||
+        scenario->bytes % c->n_ranks != 0) {
         return (double)NAN;
     }
     double step     = cs_message_s(scenario, CS_NIC, scenario->bytes / c->n_ranks);

@@ -60,8 +60,8 @@ static uint32_t depth_of(const cs_cluster *c, uint32_t which, uint32_t rank)
 /* What is known of a rank while the edges are listed. */
 typedef struct node {
     uint32_t n_children[2], n_listed[2]; /* by tree */
-    uint32_t up[2][2];                   /* [fabric][tree]: number of its edge to the parent, + 1 */
-    uint32_t down[2][2];                 /* [fabric]: its edges to children, + 1 */
+    uint32_t up[CS_FABRICS][2];          /* [fabric][tree]: number of its edge to the parent, + 1 */
+    uint32_t down[CS_FABRICS][2];        /* [fabric]: its edges to children, + 1 */
 } node;
 
 typedef struct builder {

@@ -102,6 +102,7 @@ double cs_channel_closed_form_s(const cs_channel_rings *r)
     const cs_scenario *s      = r->scenario;
     const cs_cluster  *c      = &s->cluster;
     uint32_t           parts  = c->n_ranks * r->channels;
+    uint32_t           slower = c->sockets > 1 ? CS_CROSS : CS_NVLINK;
     bool               inside = c->gpus_per_server > 1;
 
     if (cs_n_servers(c) == 1 || s->n_faults > 0 || cs_last_arrival(s) > 0 ||
@@ -109,7 +110,8 @@ double cs_channel_closed_form_s(const cs_channel_rings *r)
         return (double)NAN;
     }
     double step_s = cs_message_s(s, CS_NIC, s->bytes / parts);
-    if (inside && r->channels * cs_message_s(s, CS_NVLINK, s->bytes / parts) > step_s) {
+    if (inside && (r->channels * cs_message_s(s, CS_NVLINK, s->bytes / parts) > step_s ||
+                   r->channels * cs_message_s(s, slower, s->bytes / parts) > step_s)) {
         return (double)NAN;
     }
     return cs_channel_steps(s) * step_s;

@@ -145,10 +145,12 @@ static uint32_t graph_route(const cs_topology *topology, const cs_cluster *clust
     }
     uint32_t       v = g->attach[fabric][src], to = g->attach[fabric][dst];
     const uint8_t *cost = &g->distance[(size_t)g->target_of[to] * g->n_vertices];
+    uint64_t       turn = (uint64_t)src + dst;
     while (v != to) {
-        uint32_t ways = 0, chosen = 0;
+        uint32_t ways = 0, total = 1, chosen = 0;
         for (int pass = 0; pass < 2; pass++) {
-            uint32_t skip = pass == 0 ? UINT32_MAX : (uint32_t)(((uint64_t)src + dst) % ways);
+            uint32_t skip = pass == 0 ? UINT32_MAX : (uint32_t)(turn % ways);
+            total         = ways > 0 ? ways : 1;
             ways          = 0;
             for (uint32_t i = g->first_out[v]; i < g->first_out[v + 1] && ways <= skip; i++) {
                 const cs_link_ends *e = &g->ends[g->out[i]];
@@ -159,6 +161,7 @@ static uint32_t graph_route(const cs_topology *topology, const cs_cluster *clust
                 }
             }
         }
+        turn /= total;
         links[n++] = chosen;
         v          = g->ends[chosen].to;
     }

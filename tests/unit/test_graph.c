@@ -30,7 +30,7 @@ typedef struct sample {
 
 static void add_random_links(sample *s, ct_rng *rng, uint32_t n)
 {
-    for (uint32_t k = 0; k < 3 * n; k++) {
+    for (uint32_t k = 0; k < 5 * n; k++) {
         uint32_t a = ct_below(rng, n), b = ct_below(rng, n), cost = 1 + ct_below(rng, 3);
         if (a != b) {
             cr_assert_eq(cs_graph_link(&s->graph, a, b, cost, (cs_link){1e9, 1e-6, false}), CS_OK);
@@ -57,7 +57,7 @@ static void make_sample(sample *s, ct_rng *rng, cs_arena *arena)
 
     *s = (sample){.graph = {.arena = arena, .name = "sample", .n_ranks = n}};
     for (uint32_t i = 0; i < n; i++) {
-        cr_assert_eq(cs_graph_vertex(&s->graph, ct_below(rng, 3) == 0, "v%u", i), i);
+        cr_assert_eq(cs_graph_vertex(&s->graph, ct_below(rng, 6) == 0, "v%u", i), i);
         s->at[i] = i;
         for (uint32_t j = 0; j < n; j++) {
             s->cost[i][j] = i == j ? 0 : 1000;

@@ -38,26 +38,25 @@ static cs_machine_ports ports_of(const cs_machine *m, bool is_network)
     "\" class=\"" class "\" link_speed=\"16.0 GT/s PCIe\" link_width=\"16\">" inner "</pci>"
 #define LINK(to) "<nvlink target=\"" to "\" count=\"4\" tclass=\"0x030200\"/>"
 
-static const char nccl[] =
-    "<system version=\"1\"><cpu numaid=\"1\">" PCI(
-        "b0", "0x060400",
-        PCI("b1", "0x030200", "<gpu dev=\"1\" sm=\"80\">" LINK("a1") "</gpu>")
-            PCI("b2", "0x020700",
-                "<nic><net name=\"mlx5_1\" speed=\"200000\"/></nic>")) "</cpu><cpu "
-                                                                       "numaid=\"0\">" PCI("a1",
-                                                                                           "0x03020"
-                                                                                           "0",
-                                                                                           "<gpu "
-                                                                                           "dev="
-                                                                                           "\"0\" "
-                                                                                           "sm="
-                                                                                           "\"80\">"
-                                                                                           "<c2c/"
-                                                                                           "></"
-                                                                                           "gpu>")
-                                                                           PCI("a2", "0x010802",
-                                                                               "") "</cpu></"
-                                                                                   "system>";
+static const char nccl[] = "<system version=\"1\"><cpu numaid=\"1\">" PCI(
+    "b0", "0x060400",
+    PCI("b1", "0x030200", "<gpu dev=\"1\" sm=\"80\">" LINK("a1") "</gpu>")
+        PCI("b2", "0x020700",
+            "<nic><net name=\"mlx5_1\" speed=\"200000\"/></nic>")) "</cpu><cpu "
+                                                                   "numaid=\"0\">" PCI("a1",
+                                                                                       "0x03020"
+                                                                                       "0",
+                                                                                       "<gpu "
+                                                                                       "dev="
+                                                                                       "\"0\" "
+                                                                                       "sm="
+                                                                                       "\"80\">"
+                                                                                       "<c2c/"
+                                                                                       "></"
+                                                                                       "gpu>")
+                                                                       PCI("a2", "0x010802",
+                                                                           "") "</cpu></"
+                                                                               "system>";
 
 Test(topology_files, nccl_xml)
 {

@@ -3,9 +3,10 @@
  *
  * The ranks are attached to vertices, in every fabric to one of its own or to none; a fabric in
  * which none is attached has no inner links. The route between two ranks is a shortest path by the
- * sum of the links' costs. Where several first links are on such a path, the (src + dst)-th of
- * them is taken, counted around in the order in which they were added: routes never depend on the
- * traffic, and those of many pairs spread over equal ways. Nothing passes through an end (a GPU).
+ * sum of the links' costs. Where w links out of a vertex are on such a path, the (src + dst)-th of
+ * them is taken, counted around in the order in which they were added, and what is left of src +
+ * dst divided by w decides further on: routes never depend on the traffic, and those of many pairs
+ * spread over equal ways. Nothing passes through an end (a GPU).
  *
  * Links are added, then cs_graph_finish() computes the distances; after that nothing changes.
  * All memory is the arena's.
