@@ -50,7 +50,7 @@ const cs_arg cs_scenario_args[] = {
     {NVLINK_ALPHA, 0, "nvlink-alpha", "T", "the same for NVLink (1us)"},
     {NVLINK_BANDWIDTH, 0, "nvlink-bandwidth", "R", "the same for NVLink (450GB/s)"},
     {NVLINK_KIND, 0, "nvlink-kind", "K", "switched (a port per GPU) or direct (a link per pair)"},
-    {TOPOLOGY, 0, "topology", "NAME|FILE", "network between the servers (for network models)"},
+    {TOPOLOGY, 0, "topology", "NAME|FILE", "servers and the network between them: a preset or a file"},
     {CALIBRATION, 0, "calibration", "FILE", "alpha and bandwidth from 'collsim calibrate'"},
     {LATE, 0, "late", "RANK=TIME", "rank arrives TIME after the first (repeatable)"},
     {SLOW, 0, "slow", "RANK=L[@FROM[:UNTIL]]", "NICs of the rank's server slowed by L (repeatable)"},
