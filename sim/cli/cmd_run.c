@@ -8,18 +8,20 @@
 #include "results/chrome_trace.h"
 #include "results/comparison.h"
 #include "results/csv.h"
+#include "results/heatmap.h"
 #include "results/json.h"
 #include "results/table.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, TRACE, EXPLAIN, SCHEDULE, OUTPUT };
+enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, TRACE, HEATMAP, EXPLAIN, SCHEDULE, OUTPUT };
 
 /* clang-format off */
 static const cs_arg run_args[] = {
     {SCHEDULE, 0, "schedule", "FILE", "replay a schedule file instead of an algorithm"},
     {TRACE, 0, "trace", "FILE.json", "timeline in Chrome trace-event format (opens in Perfetto)"},
+    {HEATMAP, 0, "heatmap", "FILE.svg", "picture of the ports' and links' use over time"},
     {EXPLAIN, 0, "explain", NULL, "what the ports did, and the critical path"},
     {FORMAT, 0, "format", "table|json|csv", "how to print the results (table)"},
     {OUTPUT, 'o', "output", "FILE", "write the results there instead of printing them"},
@@ -35,7 +37,7 @@ typedef enum format { TABLE, JSON, CSV } format;
 typedef struct job {
     cs_scenario_choice choice;
     format             format;
-    const char        *trace_path, *schedule_path, *output_path;
+    const char        *trace_path, *heatmap_path, *schedule_path, *output_path;
     bool               explains, wants_help;
     cs_stored         *schedule;
     cs_result         *results;
@@ -57,6 +59,7 @@ static cs_status read_args(job *j, int count, char *const *words, cs_error *err)
         case CS_ARG_ERROR: return err->status;
         case CS_ARG_HELP: j->wants_help = true; return CS_OK;
         case TRACE: j->trace_path = args.value; break;
+        case HEATMAP: j->heatmap_path = args.value; break;
         case EXPLAIN: j->explains = true; break;
         case SCHEDULE: j->schedule_path = args.value; break;
         case OUTPUT: j->output_path = args.value; break;
@@ -108,10 +111,46 @@ static cs_status use_schedule(job *j, cs_error *err)
     return status;
 }
 
-static cs_status write_trace(job *j, cs_chrome_trace *trace, cs_error *err)
+/* Who watches one replay. */
+typedef struct watch {
+    cs_observer      observers[3 + CS_EXPLAIN_OBSERVERS];
+    size_t           n_observers;
+    cs_chrome_trace *trace;
+    cs_usage         usage;
+    bool             uses; /* `usage` is in use */
+    cs_explain_text *explain;
+} watch;
+
+/* Open what was asked for; close_watch() it, also after an error. */
+static cs_status open_watch(const job *j, const cs_case *c, const cs_algorithm *algorithm,
+                            const void *options, watch *w, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    if (j->trace_path != NULL) {
+        status = cs_chrome_trace_open(&c->scenario, &w->trace, err);
+        if (status == CS_OK) {
+            w->observers[w->n_observers++] = cs_chrome_trace_observer(w->trace);
+        }
+    }
+    if (status == CS_OK && j->heatmap_path != NULL) {
+        w->uses                        = true;
+        status                         = cs_usage_init(&w->usage, &c->scenario, err);
+        w->observers[w->n_observers++] = cs_usage_observer(&w->usage);
+    }
+    if (status == CS_OK && j->explains) {
+        status = cs_explain_text_open(&c->scenario, algorithm, options, &w->explain, err);
+        if (status == CS_OK) {
+            w->n_observers += cs_explain_text_observers(w->explain, w->observers + w->n_observers);
+        }
+    }
+    return status;
+}
+
+static cs_status write_trace(const job *j, const watch *w, cs_error *err)
 {
     cs_text   text   = {0};
-    cs_status status = cs_chrome_trace_finish(trace, &text, err);
+    cs_status status = cs_chrome_trace_finish(w->trace, &text, err);
 
     if (status == CS_OK) {
         status = cs_cli_write(j->trace_path, &text, err);
@@ -120,28 +159,51 @@ static cs_status write_trace(job *j, cs_chrome_trace *trace, cs_error *err)
     return status;
 }
 
+static cs_status write_heatmap(const job *j, watch *w, const cs_result *result, cs_error *err)
+{
+    cs_text   text   = {0};
+    cs_status status = cs_heatmap_svg(&w->usage, result, &text, err);
+
+    if (status == CS_OK) {
+        status = cs_cli_write(j->heatmap_path, &text, err);
+    }
+    cs_text_free(&text);
+    return status;
+}
+
+/* Write what they saw. */
+static cs_status report_watch(job *j, watch *w, const cs_result *result, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    if (w->trace != NULL) {
+        status = write_trace(j, w, err);
+    }
+    if (status == CS_OK && w->uses) {
+        status = write_heatmap(j, w, result, err);
+    }
+    if (status == CS_OK && w->explain != NULL) {
+        status = cs_explain_text_add(w->explain, result, &j->notes, err);
+    }
+    return status;
+}
+
+static void close_watch(watch *w)
+{
+    cs_chrome_trace_close(w->trace);
+    cs_explain_text_close(w->explain);
+    if (w->uses) {
+        cs_usage_free(&w->usage);
+    }
+}
+
 /* Run one case with the observers that were asked for. */
 static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorithm,
                           const void *options, cs_result *result, cs_error *err)
 {
-    cs_observer      observers[2 + CS_EXPLAIN_OBSERVERS];
-    size_t           n_observers = 0;
-    cs_chrome_trace *trace       = NULL;
-    cs_explain_text *explain     = NULL;
-    cs_status        status      = CS_OK;
+    watch     w      = {0};
+    cs_status status = open_watch(j, c, algorithm, options, &w, err);
 
-    if (j->trace_path != NULL) {
-        status = cs_chrome_trace_open(&c->scenario, &trace, err);
-        if (status == CS_OK) {
-            observers[n_observers++] = cs_chrome_trace_observer(trace);
-        }
-    }
-    if (status == CS_OK && j->explains) {
-        status = cs_explain_text_open(&c->scenario, algorithm, options, &explain, err);
-        if (status == CS_OK) {
-            n_observers += cs_explain_text_observers(explain, observers + n_observers);
-        }
-    }
     if (status == CS_OK) {
         const cs_run run = {.scenario      = &c->scenario,
                             .algorithm     = algorithm,
@@ -149,18 +211,14 @@ static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorith
                             .model         = c->model,
                             .model_options = &c->model_options,
                             .verify        = c->verify,
-                            .observers     = observers,
-                            .n_observers   = n_observers};
+                            .observers     = w.observers,
+                            .n_observers   = w.n_observers};
         status           = cs_run_scenario(&run, result, err);
     }
-    if (status == CS_OK && trace != NULL) {
-        status = write_trace(j, trace, err);
+    if (status == CS_OK) {
+        status = report_watch(j, &w, result, err);
     }
-    if (status == CS_OK && explain != NULL) {
-        status = cs_explain_text_add(explain, result, &j->notes, err);
-    }
-    cs_chrome_trace_close(trace);
-    cs_explain_text_close(explain);
+    close_watch(&w);
     return status;
 }
 
@@ -277,8 +335,9 @@ static cs_status run_job(job *j, cs_error *err)
         return status;
     }
     j->count = cs_config_count(j->choice.config);
-    if (j->trace_path != NULL && j->count != 1) {
-        return CS_FAIL(err, CS_EINVAL, "--trace", "needs exactly one scenario, not %zu", j->count);
+    if ((j->trace_path != NULL || j->heatmap_path != NULL) && j->count != 1) {
+        return CS_FAIL(err, CS_EINVAL, j->trace_path != NULL ? "--trace" : "--heatmap",
+                       "needs exactly one scenario, not %zu", j->count);
     }
     j->results  = CS_NEW(cs_result, j->count);
     j->settings = cs_calloc(j->count, sizeof *j->settings);

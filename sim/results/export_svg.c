@@ -8,6 +8,7 @@
  *
  * The text is a self-contained SVG 1.1; the same schedule gives the same bytes.
  */
+#include "results/axis.h"
 #include "results/export.h"
 #include "results/grid.h"
 #include "results/tracks.h"
@@ -211,27 +212,11 @@ static void add_options(const picture *p)
     }
 }
 
-/* The unit of the axis and what one of it is in seconds. */
-static const char *axis_unit(double until_s, double *unit_s_p)
-{
-    static const struct {
-        const char *name;
-        double      seconds;
-    } units[] = {{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"ns", 1e-9}};
-    size_t i  = 0;
-
-    while (i < 3 && until_s < 2 * units[i].seconds) {
-        i++;
-    }
-    *unit_s_p = units[i].seconds;
-    return units[i].name;
-}
-
 static void add_head(const picture *p)
 {
     const cs_result *r = &p->grid->result;
     double           unit_s;
-    const char      *unit = axis_unit(p->until_s, &unit_s);
+    const char      *unit = cs_axis_unit(p->until_s, &unit_s);
 
     cs_text_add(p->out,
                 "<text class=\"t\" x=\"%.1f\" y=\"24\">%s %s: %u ranks, %llu bytes, %llu messages, "
@@ -247,24 +232,12 @@ static void add_head(const picture *p)
     cs_text_add(p->out, "</text>\n");
 }
 
-/* 1, 2 or 5 times a power of ten, at least `least`; the decimals that it needs. */
-static double tick_step(double least, int *decimals_p)
-{
-    double power = pow(10, floor(log10(least))), step = power;
-
-    step        = step < least ? 2 * power : step;
-    step        = step < least ? 5 * power : step;
-    step        = step < least ? 10 * power : step;
-    *decimals_p = (int)fmax(0, -floor(log10(step) + 1e-9));
-    return step;
-}
-
 static void add_axis(const picture *p)
 {
     double      unit_s, y = p->bottom;
     int         decimals;
-    const char *unit = axis_unit(p->until_s, &unit_s);
-    double      step = tick_step(70 / (p->px_per_s * unit_s), &decimals);
+    const char *unit = cs_axis_unit(p->until_s, &unit_s);
+    double      step = cs_axis_step(70 / (p->px_per_s * unit_s), &decimals);
 
     for (int i = 0; i * step * unit_s <= p->until_s * (1 + 1e-9); i++) {
         double x = x_of(p, i * step * unit_s);
