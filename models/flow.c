@@ -8,9 +8,12 @@
  * time or by the messages of one SHARED group together. A message that shares no link with any
  * other ends when alpha-beta says, to the last bit: it never enters the network of flows.
  *
- * Two options for what plain max-min misses. `incast_ratio`: a link that leads into a GPU and has
- * two flows or more carries so many times less. `flow_cap_Bps`: no flow is faster than that
- * whatever the links have (one connection, one channel).
+ * Options for what plain max-min misses. `receivers=share`: a receiving port takes all messages
+ * that come to it at once, as non-blocking receives do, which then share it; sending ports still
+ * serve one message at a time. `incast_ratio`: a link that leads into a GPU and has two flows or
+ * more carries so many times less; ports get several only in SHARED groups or with shared
+ * receivers. `flow_cap_Bps`: no flow is faster than that whatever the links have (one connection,
+ * one channel).
  *
  * Left out: packets, queues and their delay, loss, congestion control's way to the fair share,
  * adaptive routing.
@@ -28,12 +31,17 @@
 typedef struct flow_options {
     double incast_ratio;
     double flow_cap_Bps;
+    int    receivers; /* RECEIVERS_QUEUE or RECEIVERS_SHARE */
 } flow_options;
+
+enum { RECEIVERS_QUEUE, RECEIVERS_SHARE };
 
 static const cs_option flow_table[] = {
     CS_OPTION(flow_options, incast_ratio, 1, 1, 1e6,
               "how many times less a link into a GPU carries with two flows or more"),
     CS_OPTION(flow_options, flow_cap_Bps, 0, 0, 1e15, "fastest rate of one flow; 0: no limit"),
+    CS_OPTION_CHOICE(flow_options, receivers, "queue|share",
+                     "a receiving port takes messages one by one, or all that come together"),
     CS_OPTION_END,
 };
 
@@ -74,6 +82,7 @@ static cs_status flow_open(const cs_ports *ports, const void *options, void **st
     m->ports          = ports;
     m->cap_s_per_byte = o->flow_cap_Bps > 0 ? 1.0 / o->flow_cap_Bps : 0;
     m->has_net        = ports->cluster->topology != NULL || (ports->uses & CS_USES_SHARED) != 0 ||
+                 o->receivers == RECEIVERS_SHARE ||
                  (ports->profiles != NULL && o->flow_cap_Bps > 0);
     m->net = (cs_flow_net){.ports          = ports,
                            .incast_ratio   = o->incast_ratio,
@@ -240,13 +249,19 @@ static cs_status flow_advance(void *state, double now_s, const uint32_t **ended_
     return status;
 }
 
+static bool flow_shares_receivers(const void *options)
+{
+    return ((const flow_options *)options)->receivers == RECEIVERS_SHARE;
+}
+
 static const cs_network flow_network = {
-    .shares_groups = true,
-    .open          = flow_open,
-    .inject        = flow_inject,
-    .next          = flow_next,
-    .advance       = flow_advance,
-    .close         = flow_close,
+    .shares_groups    = true,
+    .shares_receivers = flow_shares_receivers,
+    .open             = flow_open,
+    .inject           = flow_inject,
+    .next             = flow_next,
+    .advance          = flow_advance,
+    .close            = flow_close,
 };
 
 static double flow_latency_s(const cs_scenario *scenario, const void *options, uint32_t fabric)
@@ -258,7 +273,7 @@ static double flow_latency_s(const cs_scenario *scenario, const void *options, u
 static bool flow_closed_forms_hold(const void *options)
 {
     const flow_options *o = options;
-    return o->flow_cap_Bps <= 0 && o->incast_ratio <= 1;
+    return o->flow_cap_Bps <= 0 && o->incast_ratio <= 1 && o->receivers == RECEIVERS_QUEUE;
 }
 
 const cs_model cs_model_flow = {

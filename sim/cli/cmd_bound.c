@@ -31,7 +31,7 @@ static cs_status context_of(const cs_case *c, cs_bound_context *context, cs_erro
     if (status != CS_OK) {
         return status;
     }
-    bool shared = (plan.uses & CS_USES_SHARED) != 0;
+    bool shared = cs_model_shares_ports(c->model, &c->model_options, plan.uses);
     *context    = (cs_bound_context){.scenario             = &c->scenario,
                                      .alpha_holds_port     = c->model->alpha_holds_port && !shared,
                                      .alpha_per_message    = !shared,

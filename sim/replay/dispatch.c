@@ -112,8 +112,10 @@ cs_status cs_dispatch_open(const cs_replay_request *request, cs_dispatch **dispa
     if (d == NULL) {
         return no_memory(err);
     }
-    d->request            = request;
-    d->network            = request->model->network;
+    d->request          = request;
+    d->network          = request->model->network;
+    d->shares_receivers = d->network->shares_receivers != NULL &&
+                          d->network->shares_receivers(request->model_options);
     d->record.observers   = request->observers;
     d->record.n_observers = request->n_observers;
     cs_status status      = open_parts(d, err);
@@ -157,7 +159,7 @@ static cs_status start(cs_dispatch *d, uint32_t index)
                                    .rx          = m->rx,
                                    .fabric      = m->fabric,
                                    .is_exchange = m->n_ports > 2,
-                                   .is_alone    = !m->is_shared,
+                                   .is_alone    = !m->is_shared && !d->shares_receivers,
                                    .bytes       = m->bytes,
                                    .start_s     = d->now_s,
                                    .startup_s   = startup_s};

@@ -6,6 +6,9 @@
 /* A link names who stands behind: index << 3 | which of its links goes on, GROUP for a group. */
 enum { GROUP = 4, NO_ROUND = 0 };
 
+/* The round of all messages to a port whose receivers are shared. */
+#define EVERY_ROUND UINT32_MAX
+
 static inline uint32_t link_to(uint32_t index, uint32_t which)
 {
     return index << 3 | which;
@@ -101,16 +104,23 @@ static uint32_t add_group(cs_dispatch *d, uint32_t port, uint32_t round)
     return index;
 }
 
-/* A member of a SHARED group: it joins the group of its round if that is the last in the queue. */
+/* Does the message take its port together with others? */
+static inline bool is_in_group(const cs_dispatch *d, const cs_message *m, uint32_t port)
+{
+    return m->is_shared || (d->shares_receivers && !sends(d, port));
+}
+
+/* A member of a SHARED group, or a message to a port that takes all: it joins the group of its round if that is the last in the queue. */
 static void enter_group(cs_dispatch *d, uint32_t message, uint32_t which)
 {
     cs_message *m     = cs_message_at(d, message);
     uint32_t    port  = port_of(d, m, which);
     uint32_t    tail  = d->queues[port].tail;
     uint32_t    index = tail >> 3;
+    uint32_t    round = d->shares_receivers && !sends(d, port) ? EVERY_ROUND : m->round + 1;
 
-    if (tail == 0 || (tail & 7u) != GROUP || cs_group_at(d, index)->round != m->round + 1) {
-        index = add_group(d, port, m->round + 1);
+    if (tail == 0 || (tail & 7u) != GROUP || cs_group_at(d, index)->round != round) {
+        index = add_group(d, port, round);
     }
     cs_group *g    = cs_group_at(d, index);
     m->next[which] = index;
@@ -131,7 +141,7 @@ void cs_queues_enter(cs_dispatch *d, uint32_t message)
         if (sends(d, port)) {
             d->n_hungry -= --q->remaining == 0 && q->blocking == 0;
         }
-        if (m->is_shared) {
+        if (is_in_group(d, m, port)) {
             enter_group(d, message, which);
             continue;
         }
@@ -192,10 +202,11 @@ static void leave_group(cs_dispatch *d, uint32_t index)
 void cs_queues_leave(cs_dispatch *d, const cs_message *m)
 {
     for (uint32_t which = 0; which < m->n_ports; which++) {
-        if (m->is_shared) {
+        uint32_t port = port_of(d, m, which);
+        if (is_in_group(d, m, port)) {
             leave_group(d, m->next[which]);
         } else {
-            release(d, port_of(d, m, which), m->next[which]);
+            release(d, port, m->next[which]);
         }
     }
 }

@@ -25,7 +25,7 @@ double cs_busbw_factor(cs_collective collective, uint32_t n_ranks)
 
 static void set_bound(const cs_run *run, const cs_plan *plan, cs_result *result)
 {
-    bool             shared  = (plan->uses & CS_USES_SHARED) != 0;
+    bool             shared = cs_model_shares_ports(run->model, &result->model_options, plan->uses);
     cs_bound_context context = {
         .scenario             = run->scenario,
         .alpha_holds_port     = run->model->alpha_holds_port && !shared,

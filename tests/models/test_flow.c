@@ -16,6 +16,7 @@ enum { RANKS = 12, INNER = 10, MOST_FLOWS = 60, MOST_LINKS = 2 * RANKS + INNER }
 
 typedef struct flow_options {
     double incast_ratio, flow_cap_Bps;
+    int    receivers;
 } flow_options;
 
 typedef struct world {
@@ -55,8 +56,11 @@ static void begin_world(world *w)
 {
     memset(w, 0, sizeof *w);
     w->topology = (cs_topology){&table_kind, INNER, w->inner, 4, w};
-    w->cluster  = (cs_cluster){RANKS, 1, {{CS_SWITCHED, 0, 100}}, &w->topology};
-    w->options  = (flow_options){1, 0};
+    w->cluster  = (cs_cluster){.n_ranks         = RANKS,
+                               .gpus_per_server = 1,
+                               .fabrics         = {{CS_SWITCHED, 0, 100}},
+                               .topology        = &w->topology};
+    w->options  = (flow_options){1, 0, 0};
     w->ports    = (cs_ports){.cluster    = &w->cluster,
                              .n_ranks    = RANKS,
                              .n_ports    = RANKS,
@@ -275,7 +279,7 @@ Test(flow, has_incast_and_a_cap_per_flow)
     static world w;
 
     begin_world(&w);
-    w.options                   = (flow_options){1.25, 30};
+    w.options                   = (flow_options){1.25, 30, 0};
     w.links[RANKS].incast_ratio = 1.25;
     add_flow(&w, 1, 0, 0, 0, 240); /* the cap, then a third of 80 B/s */
     add_flow(&w, 2, 0, 2, 0, 300);

@@ -30,7 +30,8 @@ static double elapsed_s(double cap_Bps)
 {
     const struct {
         double incast_ratio, flow_cap_Bps;
-    } options             = {1, cap_Bps};
+        int    receivers;
+    } options             = {1, cap_Bps, 0};
     const cs_model *model = NULL;
 
     cr_assert_eq(cs_model_find("flow", &model, NULL), CS_OK);

@@ -70,7 +70,8 @@ typedef struct cs_flight {
     uint32_t tx, rx;      /* ports; of an exchange, rx sends and tx receives on the way back */
     uint32_t fabric;      /* CS_NIC, CS_NVLINK or CS_CROSS */
     bool     is_exchange; /* two messages, one each way; it has ended when both have */
-    bool     is_alone;    /* on its ports until it ends; false in a SHARED group */
+    bool     is_alone;    /* on its ports until it ends; false in a SHARED group, and where
+                             receivers are shared */
     uint64_t bytes;       /* each way */
     double   start_s;     /* now */
     double   startup_s;   /* before the bytes flow: alpha, or what is left of it in a group */
@@ -83,6 +84,10 @@ typedef struct cs_network {
     /* Are the messages of a SHARED group under way at once, for the model to share the bandwidth?
      * Otherwise a port serves them one by one. */
     bool shares_groups;
+
+    /* Optional. With these options, does a receiving port take all messages at once that come to
+     * it, for the model to share its bandwidth? NULL: no, one at a time in stream order. */
+    bool (*shares_receivers)(const void *options);
 
     /* Required. Start with an idle network. `ports` has the cluster, the numbering and rates of its
      * ports and no port state; it is borrowed until close(). */
@@ -131,6 +136,15 @@ typedef struct cs_model {
     bool (*closed_forms_hold)(const void *options);
     bool alpha_holds_port; /* a message occupies its ports for that long too */
 } cs_model;
+
+/* Do messages share ports, other than one after the other, in streams of a plan that `uses` this
+ * (CS_USES_*), with these options of the model? */
+static inline bool cs_model_shares_ports(const cs_model *model, const void *options, uint32_t uses)
+{
+    bool receivers = model->network != NULL && model->network->shares_receivers != NULL &&
+                     model->network->shares_receivers(options);
+    return receivers || (uses & CS_USES_SHARED) != 0;
+}
 
 /* All models that were built in, ended by NULL; the first one is the default. */
 extern CS_API const cs_model *const cs_models[];
