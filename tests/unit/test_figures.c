@@ -49,6 +49,9 @@ static const struct {
     {"optcc-21", 22, 210},
     {"optcc-22", 20, 190},
     {"optcc-table", 32, 128},
+    {"parallel-rings-4", 8, 128},
+    {"parallel-rings-cif", 7, 68},
+    {"parallel-rings-7", 24, 450},
 };
 
 enum { N_WANTED = sizeof wanted / sizeof wanted[0] };
