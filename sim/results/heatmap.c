@@ -9,8 +9,8 @@
 #include "results/heatmap.h"
 
 #include "base/alloc.h"
-#include "cs/topology.h"
 #include "results/axis.h"
+#include "results/heatmap_rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,33 +18,21 @@
 #include <string.h>
 
 /* Pixels. */
-#define MARGIN      16.0
-#define LEFT        132.0
-#define HEAD        104.0
-#define PANEL_TITLE 24.0
-#define AXIS        50.0
-#define MOST_HEIGHT 860.0 /* of all rows together */
-#define LEAST_ROW   4.0
-#define MOST_ROW    18.0
-#define LEAST_NAMED 9.0 /* a row with a name of its own */
-#define WIDTH       1000.0
-#define BAR         240.0
+#define MARGIN 16.0
+#define HEAD   104.0
+#define AXIS   50.0
+#define WIDTH  1000.0
+#define BAR    240.0
 
-enum { SHADES = 20, N_STOPS = 5, MOST_CHARACTERS = 24 };
-
-typedef struct shown_row {
-    const cs_usage_panel *panel;
-    size_t                row; /* of the panel */
-    double                y;
-} shown_row;
+enum { SHADES = 20, N_STOPS = 5 };
 
 typedef struct picture {
     cs_usage        *usage;
     const cs_result *result;
     cs_text         *out;
-    shown_row       *rows; /* owned */
-    size_t           n_rows, n_panels, n_links_left_out, n_bins;
-    double           row_height, bin_width, bottom;
+    cs_heatmap_rows  list;
+    double           left, bin_width;
+    size_t           n_bins;
 } picture;
 
 /* From light green to dark blue, readable in grey and for the colour-blind; idle is nearly white.
@@ -76,106 +64,14 @@ static int shade_of(double share)
     return (int)fmin(fmax(ceil(share * SHADES - 1e-6), 1), SHADES);
 }
 
-typedef struct weight {
-    double bytes;
-    size_t row;
-} weight;
-
-static int heavier(const void *left, const void *right)
-{
-    const weight *a = left, *b = right;
-    if (a->bytes != b->bytes) {
-        return a->bytes > b->bytes ? -1 : 1;
-    }
-    return (a->row > b->row) - (a->row < b->row);
-}
-
-static int by_row(const void *left, const void *right)
-{
-    const weight *a = left, *b = right;
-    return (a->row > b->row) - (a->row < b->row);
-}
-
-/* The busiest links in their own order. */
-static cs_status choose_links(picture *p, const cs_usage_panel *panel)
-{
-    weight *weights = CS_NEW(weight, panel->n_rows);
-    size_t  n       = 0, shown;
-
-    if (weights == NULL) {
-        return CS_ENOMEM;
-    }
-    for (size_t r = 0; r < panel->n_rows; r++) {
-        weights[n] = (weight){cs_usage_bytes(p->usage, panel, r), r};
-        n += weights[n].bytes > 0;
-    }
-    qsort(weights, n, sizeof *weights, heavier);
-    shown = n < CS_HEATMAP_MOST_LINKS ? n : CS_HEATMAP_MOST_LINKS;
-    qsort(weights, shown, sizeof *weights, by_row);
-    for (size_t i = 0; i < shown; i++) {
-        p->rows[p->n_rows++] = (shown_row){.panel = panel, .row = weights[i].row};
-    }
-    p->n_links_left_out = panel->n_rows - shown;
-    cs_free(weights);
-    return CS_OK;
-}
-
-static bool carried_something(const picture *p, uint32_t fabric)
-{
-    const cs_usage_panel *panel = &p->usage->panels[2 * (size_t)fabric];
-    double                bytes = 0;
-
-    for (size_t r = 0; r < panel->n_rows; r++) {
-        bytes += cs_usage_bytes(p->usage, panel, r);
-    }
-    return bytes > 0;
-}
-
-static cs_status choose_rows(picture *p)
-{
-    cs_status status = CS_OK;
-
-    for (size_t k = 0; k < p->usage->n_panels && status == CS_OK; k++) {
-        const cs_usage_panel *panel = &p->usage->panels[k];
-        size_t                first = p->n_rows;
-        if (panel->is_links) {
-            status = choose_links(p, panel);
-        } else if (carried_something(p, panel->fabric)) {
-            for (size_t r = 0; r < panel->n_rows; r++) {
-                p->rows[p->n_rows] = (shown_row){.panel = panel, .row = r};
-                p->n_rows += cs_usage_ports(p->usage, panel, r) > 0;
-            }
-        }
-        p->n_panels += p->n_rows > first;
-    }
-    return status;
-}
-
-static void place_rows(picture *p)
-{
-    double y = HEAD;
-
-    p->row_height = floor(MOST_HEIGHT / (double)(p->n_rows > 0 ? p->n_rows : 1));
-    p->row_height = fmin(fmax(p->row_height, LEAST_ROW), MOST_ROW);
-    for (size_t i = 0; i < p->n_rows; i++) {
-        bool is_first = i == 0 || p->rows[i].panel != p->rows[i - 1].panel;
-        y += is_first ? PANEL_TITLE : 0;
-        p->rows[i].y = y;
-        y += p->row_height;
-    }
-    p->bottom    = y;
-    p->n_bins    = cs_usage_n_bins(p->usage);
-    p->bin_width = floor(WIDTH / (double)(p->n_bins > 0 ? p->n_bins : 1));
-}
-
 static double x_of(const picture *p, double time_s)
 {
-    return LEFT + time_s / p->usage->bin_s * p->bin_width;
+    return p->left + time_s / p->usage->bin_s * p->bin_width;
 }
 
 static double right_of(const picture *p)
 {
-    return LEFT + (double)p->n_bins * p->bin_width;
+    return p->left + (double)p->n_bins * p->bin_width;
 }
 
 static void add_style(const picture *p)
@@ -238,19 +134,19 @@ static void add_head(const picture *p)
 static void add_legend(const picture *p)
 {
     const cs_scenario *s = p->usage->scenario;
-    double             x = LEFT + BAR + 48;
+    double             x = p->left + BAR + 48;
 
     cs_text_add(p->out, "<g class=\"u\">");
     for (int k = 0; k <= SHADES; k++) {
         cs_text_add(p->out, "<rect class=\"u%d\" x=\"%.0f\" y=\"56\" width=\"12\" height=\"14\"/>",
-                    k, LEFT + k * 12.0);
+                    k, p->left + k * 12.0);
     }
     cs_text_add(p->out,
                 "</g>\n<text class=\"l\" x=\"%.0f\" y=\"67\">in use</text>\n"
                 "<text class=\"x\" x=\"%.0f\" y=\"84\">0</text>"
                 "<text class=\"x\" x=\"%.0f\" y=\"84\">50</text>"
                 "<text class=\"x\" x=\"%.0f\" y=\"84\">100 %%</text>\n",
-                MARGIN, LEFT + 6, LEFT + 6 + BAR / 2, LEFT + 6 + BAR);
+                MARGIN, p->left + 6, p->left + 6 + BAR / 2, p->left + 6 + BAR);
     if (cs_last_arrival(s) > 0) {
         cs_text_add(p->out,
                     "<rect class=\"h\" x=\"%.0f\" y=\"56\" width=\"24\" height=\"14\"/>"
@@ -268,7 +164,7 @@ static void add_legend(const picture *p)
 static void name_panel(const picture *p, size_t i)
 {
     static const char *const fabrics[CS_FABRICS] = {"NIC", "NVLink", "path between sockets"};
-    const cs_usage_panel    *panel               = p->rows[i].panel;
+    const cs_usage_panel    *panel               = p->list.rows[i].panel;
     const cs_fabric         *fabric = &p->usage->scenario->cluster.fabrics[panel->fabric];
     double                   bytes = 0, capacity_Bps = 0;
     size_t                   ports = 0;
@@ -279,7 +175,7 @@ static void name_panel(const picture *p, size_t i)
         capacity_Bps += cs_usage_capacity_Bps(p->usage, panel, r);
         bytes += cs_usage_bytes(p->usage, panel, r);
     }
-    cs_text_add(p->out, "<text class=\"p\" x=\"%.0f\" y=\"%.0f\">", LEFT, p->rows[i].y - 6);
+    cs_text_add(p->out, "<text class=\"p\" x=\"%.0f\" y=\"%.0f\">", p->left, p->list.rows[i].y - 6);
     if (panel->is_links) {
         cs_text_add(p->out, "links between the ports: %zu", ports);
     } else {
@@ -289,23 +185,11 @@ static void name_panel(const picture *p, size_t i)
     }
     cs_text_add(p->out, ", %.1f %% in use on average",
                 100 * bytes / (capacity_Bps * p->usage->until_s));
-    if (panel->is_links && p->n_links_left_out > 0) {
-        cs_text_add(p->out, "; %zu that are idle or less busy are left out", p->n_links_left_out);
+    if (panel->is_links && p->list.n_links_left_out > 0) {
+        cs_text_add(p->out, "; %zu that are idle or no busier are left out",
+                    p->list.n_links_left_out);
     }
     cs_text_add(p->out, "</text>\n");
-}
-
-static void link_row_name(const picture *p, const shown_row *row, char *text, size_t text_bytes)
-{
-    const cs_topology *t     = p->usage->scenario->cluster.topology;
-    uint32_t           first = (uint32_t)row->row * row->panel->per_row;
-    size_t             n     = cs_usage_ports(p->usage, row->panel, row->row);
-
-    if (n > 1) {
-        (void)snprintf(text, text_bytes, "links %u .. %zu", first, first + n - 1);
-    } else {
-        t->kind->link_name(t, first, text, text_bytes);
-    }
 }
 
 /* A name that came from elsewhere, safe in XML and not too long for the margin. */
@@ -313,7 +197,7 @@ static void add_name(const picture *p, const char *name)
 {
     size_t characters = 0;
 
-    for (const char *c = name; *c != '\0' && characters < MOST_CHARACTERS; c++) {
+    for (const char *c = name; *c != '\0' && characters < CS_HEATMAP_NAME; c++) {
         const char *as = *c == '<' ? "&lt;" : *c == '>' ? "&gt;" : *c == '&' ? "&amp;" : NULL;
         if (as != NULL) {
             cs_text_add(p->out, "%s", as);
@@ -324,32 +208,7 @@ static void add_name(const picture *p, const char *name)
     }
 }
 
-static void row_name(const picture *p, const shown_row *row, char *text, size_t text_bytes)
-{
-    const cs_usage_panel *panel = row->panel;
-    const cs_cluster     *c     = &p->usage->scenario->cluster;
-    uint32_t              g = c->gpus_per_server, each = panel->each;
-    uint32_t              first = (uint32_t)(row->row / each) * panel->per_row;
-    uint32_t              last  = first + panel->per_row - 1;
-
-    last = last < c->n_ranks ? last : c->n_ranks - 1;
-    if (panel->is_links) {
-        link_row_name(p, row, text, text_bytes);
-    } else if (each > 1) {
-        (void)snprintf(text, text_bytes, "rank %u %s %u", first, panel->sends ? "→" : "←",
-                       first / g * g + (uint32_t)(row->row % each));
-    } else if (first == last) {
-        (void)snprintf(text, text_bytes, "rank %u", first);
-    } else if (g > 1 && panel->per_row % g == 0 && last - first < g) {
-        (void)snprintf(text, text_bytes, "server %u", first / g);
-    } else if (g > 1 && panel->per_row % g == 0) {
-        (void)snprintf(text, text_bytes, "servers %u .. %u", first / g, last / g);
-    } else {
-        (void)snprintf(text, text_bytes, "ranks %u .. %u", first, last);
-    }
-}
-
-static bool is_slow(const picture *p, const shown_row *row)
+static bool is_slow(const picture *p, const cs_heatmap_row *row)
 {
     const cs_scenario *s     = p->usage->scenario;
     uint32_t           g     = s->cluster.gpus_per_server;
@@ -366,44 +225,44 @@ static bool is_slow(const picture *p, const shown_row *row)
     return false;
 }
 
-static void add_late(const picture *p, const shown_row *row)
+static void add_late(const picture *p, const cs_heatmap_row *row)
 {
     uint32_t rank = (uint32_t)(row->row / row->panel->each);
     double   late_s =
         row->panel->is_links || row->panel->per_row > 1 ? 0 : cs_arrival(p->usage->scenario, rank);
 
     if (late_s > 0) {
-        cs_text_add(p->out, "<path class=\"h\" d=\"M%.0f %.0fH%.1fv%.0fH%.0fz\"/>\n", LEFT, row->y,
-                    fmin(x_of(p, late_s), right_of(p)), p->row_height, LEFT);
+        cs_text_add(p->out, "<path class=\"h\" d=\"M%.0f %.0fH%.1fv%.0fH%.0fz\"/>\n", p->left,
+                    row->y, fmin(x_of(p, late_s), right_of(p)), row->height, p->left);
     }
 }
 
 /* Its name, every so often where rows are thin, and its numbers for the pointer. */
-static void add_row(const picture *p, size_t i, size_t place, size_t stride)
+static void add_row(const picture *p, size_t i, size_t place)
 {
-    const shown_row *row = &p->rows[i];
-    double           bytes, capacity_Bps = cs_usage_capacity_Bps(p->usage, row->panel, row->row);
-    char             name[96], amount[32];
+    const cs_heatmap_row *row = &p->list.rows[i];
+    double bytes, capacity_Bps = cs_usage_capacity_Bps(p->usage, row->panel, row->row);
+    char   name[96], amount[32];
 
-    row_name(p, row, name, sizeof name);
+    cs_heatmap_row_name(&p->list, row, name, sizeof name);
     bytes = cs_usage_bytes(p->usage, row->panel, row->row);
     quantity(bytes, amount, sizeof amount);
     add_late(p, row);
     if (is_slow(p, row)) {
         cs_text_add(p->out,
                     "<rect class=\"s\" x=\"%.0f\" y=\"%.0f\" width=\"4\" height=\"%.0f\"/>\n",
-                    LEFT - 4, row->y, p->row_height);
+                    p->left - 4, row->y, row->height);
     }
-    if (place % stride == 0) {
+    if (place % (size_t)ceil(CS_HEATMAP_NAMED / row->height) == 0) {
         cs_text_add(p->out, "<text class=\"r%s\" x=\"%.0f\" y=\"%.1f\">",
-                    is_slow(p, row) ? " f" : "", LEFT - 7, row->y + p->row_height / 2 + 3);
+                    is_slow(p, row) ? " f" : "", p->left - 7, row->y + row->height / 2 + 3);
         add_name(p, name);
         cs_text_add(p->out, "</text>\n");
     }
     cs_text_add(p->out,
                 "<rect class=\"o\" x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\">"
                 "<title>",
-                LEFT, row->y, right_of(p) - LEFT, p->row_height);
+                p->left, row->y, right_of(p) - p->left, row->height);
     add_name(p, name);
     cs_text_add(p->out, ": %s, %.1f %% in use on average</title></rect>\n", amount,
                 100 * bytes / (capacity_Bps * p->usage->until_s));
@@ -411,26 +270,26 @@ static void add_row(const picture *p, size_t i, size_t place, size_t stride)
 
 static void add_rows(const picture *p)
 {
-    size_t stride = (size_t)ceil(LEAST_NAMED / p->row_height), place = 0;
+    size_t place = 0;
 
-    for (size_t i = 0; i < p->n_rows; i++) {
-        if (i == 0 || p->rows[i].panel != p->rows[i - 1].panel) {
+    for (size_t i = 0; i < p->list.n_rows; i++) {
+        if (i == 0 || p->list.rows[i].panel != p->list.rows[i - 1].panel) {
             name_panel(p, i);
             place = 0;
         }
-        add_row(p, i, place++, stride);
+        add_row(p, i, place++);
     }
 }
 
 /* The boxes of one shade in one row. */
-static void add_cells(const picture *p, const shown_row *row, int shade, const int *shades)
+static void add_cells(const picture *p, const cs_heatmap_row *row, int shade, const int *shades)
 {
     for (size_t b = 0, end; b < p->n_bins; b = end) {
         for (end = b + 1; end < p->n_bins && shades[end] == shades[b]; end++) {
         }
         if (shades[b] == shade) {
-            double x = LEFT + (double)b * p->bin_width, width = (double)(end - b) * p->bin_width;
-            cs_text_add(p->out, "M%.0f %.0fh%.0fv%.0fh-%.0fz", x, row->y, width, p->row_height,
+            double x = p->left + (double)b * p->bin_width, width = (double)(end - b) * p->bin_width;
+            cs_text_add(p->out, "M%.0f %.0fh%.0fv%.0fh-%.0fz", x, row->y, width, row->height,
                         width);
         }
     }
@@ -438,20 +297,20 @@ static void add_cells(const picture *p, const shown_row *row, int shade, const i
 
 static cs_status add_shades(const picture *p)
 {
-    int *shades = CS_NEW(int, p->n_rows * p->n_bins + 1);
+    int *shades = CS_NEW(int, p->list.n_rows * p->n_bins + 1);
 
     if (shades == NULL) {
         return CS_ENOMEM;
     }
-    for (size_t i = 0; i < p->n_rows * p->n_bins; i++) {
-        const shown_row *row = &p->rows[i / p->n_bins];
+    for (size_t i = 0; i < p->list.n_rows * p->n_bins; i++) {
+        const cs_heatmap_row *row = &p->list.rows[i / p->n_bins];
         shades[i] = shade_of(cs_usage_share(p->usage, row->panel, row->row, i % p->n_bins));
     }
     cs_text_add(p->out, "<g class=\"u\">\n");
     for (int s = 0; s <= SHADES; s++) {
         cs_text_add(p->out, "<path class=\"u%d\" d=\"", s);
-        for (size_t i = 0; i < p->n_rows; i++) {
-            add_cells(p, &p->rows[i], s, shades + i * p->n_bins);
+        for (size_t i = 0; i < p->list.n_rows; i++) {
+            add_cells(p, &p->list.rows[i], s, shades + i * p->n_bins);
         }
         cs_text_add(p->out, "\"/>\n");
     }
@@ -462,7 +321,7 @@ static cs_status add_shades(const picture *p)
 
 static void add_axis(const picture *p)
 {
-    double      unit_s, y = p->bottom, until_s = p->usage->until_s;
+    double      unit_s, y = p->list.bottom, until_s = p->usage->until_s;
     int         decimals;
     const char *unit = cs_axis_unit(until_s, &unit_s);
     double      step = cs_axis_step(80 * p->usage->bin_s / p->bin_width / unit_s, &decimals);
@@ -476,12 +335,12 @@ static void add_axis(const picture *p)
     }
     cs_text_add(p->out,
                 "<text class=\"x\" x=\"%.0f\" y=\"%.0f\">time after the first arrival, %s</text>\n",
-                (LEFT + right_of(p)) / 2, y + 38, unit);
+                (p->left + right_of(p)) / 2, y + 38, unit);
 }
 
 static cs_status draw(picture *p)
 {
-    double    width = fmax(right_of(p), LEFT + 700) + 2 * MARGIN, height = p->bottom + AXIS;
+    double    width = fmax(right_of(p), p->left + 700) + 2 * MARGIN, height = p->list.bottom + AXIS;
     cs_status status;
 
     cs_text_add(p->out,
@@ -501,19 +360,18 @@ static cs_status draw(picture *p)
 
 cs_status cs_heatmap_svg(cs_usage *usage, const cs_result *result, cs_text *out, cs_error *err)
 {
-    picture   p      = {.usage = usage, .result = result, .out = out};
-    cs_status status = CS_ENOMEM;
+    picture   p = {.usage = usage, .result = result, .out = out};
+    cs_status status;
 
     cs_usage_extend(usage, result->elapsed_s);
-    p.rows = CS_NEW(shown_row, usage->n_rows);
-    if (p.rows != NULL) {
-        status = choose_rows(&p);
-    }
+    status = cs_heatmap_rows_choose(&p.list, usage, HEAD);
     if (status == CS_OK) {
-        place_rows(&p);
-        status = draw(&p);
+        p.left      = p.list.left;
+        p.n_bins    = cs_usage_n_bins(usage);
+        p.bin_width = floor(WIDTH / fmax((double)p.n_bins, 1));
+        status      = draw(&p);
     }
-    cs_free(p.rows);
+    cs_heatmap_rows_free(&p.list);
     return status == CS_OK ? cs_text_status(out, err)
                            : CS_FAIL(err, status, "", "out of memory for the use of ports");
 }

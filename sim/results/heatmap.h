@@ -8,12 +8,12 @@
 #include "cs/result.h"
 #include "results/usage.h"
 
-/* Inner links beyond these, the ones with fewer bytes, are left out and counted. */
+/* Inner links beyond these, those of which less is in use, are left out and counted. */
 enum { CS_HEATMAP_MOST_LINKS = 48 };
 
 /* Add a self-contained SVG 1.1 of what was counted during the run that gave `result`. Panels of
  * fabrics that carried nothing are left out. The same run gives the same bytes; at most some
- * 300 KB whatever the number of ranks. */
+ * 500 KB whatever the number of ranks. */
 CS_API CS_MUST_CHECK cs_status cs_heatmap_svg(cs_usage *usage, const cs_result *result,
                                               cs_text *out, cs_error *err);
 
