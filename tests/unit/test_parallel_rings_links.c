@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The presets of Parallel Rings' clusters are those of its figures; and with all links inside their
+ * servers (PCIe, the link between the sockets) Parallel Rings, the flat ring and NCCL's rings take
+ * what the closed forms without them say: what figures.md claims. */
+#include "config/config.h"
+#include "figures/parallel_rings_point.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+static void set(cs_config *config, const char *key, const char *value)
+{
+    cs_error err = {0};
+    cr_assert_eq(cs_config_set(config, key, value, key, &err), CS_OK, "%s=%s: %s", key, value,
+                 err.message);
+}
+
+static double elapsed_s(const char *preset, const char *ranks, const char *algorithm,
+                        const char *key, const char *value, uint64_t bytes, cs_cluster *cluster_p)
+{
+    cs_config *config = NULL;
+    cs_case    c      = {0};
+    cs_error   err    = {0};
+    cs_result  result = {0};
+    char       text[32];
+
+    cr_assert_eq(cs_config_new(&config, &err), CS_OK);
+    set(config, "cluster.topology", preset);
+    set(config, "cluster.ranks", ranks);
+    set(config, "collective", "allgather");
+    set(config, "model.name", "flow");
+    set(config, "algorithm.name", algorithm);
+    if (key != NULL) {
+        set(config, key, value);
+    }
+    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
+    set(config, "bytes", text);
+    cr_assert_eq(cs_config_case(config, 0, &c, &err), CS_OK, "%s: %s", err.where, err.message);
+    const cs_run run = {.scenario      = &c.scenario,
+                        .algorithm     = c.algorithm,
+                        .options       = &c.options,
+                        .model         = c.model,
+                        .model_options = &c.model_options,
+                        .verify        = true};
+    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s", err.message);
+    cr_assert(result.verified);
+    *cluster_p = c.scenario.cluster;
+    cs_case_free(&c);
+    cs_config_free(config);
+    return result.elapsed_s;
+}
+
+static void expect_cluster(const cs_cluster *got, const cs_cluster *want)
+{
+    cr_assert_eq(got->gpus_per_server, want->gpus_per_server);
+    cr_assert_eq(got->sockets > 1, want->sockets > 1);
+    for (uint32_t f = 0; f < cs_n_fabrics(want); f++) {
+        cr_expect_eq(got->fabrics[f].kind, want->fabrics[f].kind, "%s", cs_fabric_name(f));
+        cr_expect_eq(got->fabrics[f].alpha_s, want->fabrics[f].alpha_s, "%s", cs_fabric_name(f));
+        cr_expect_eq(got->fabrics[f].bandwidth_Bps, want->fabrics[f].bandwidth_Bps, "%s",
+                     cs_fabric_name(f));
+    }
+}
+
+static void expect_times(const char *preset, const char *ranks, uint32_t servers,
+                         const cs_cluster *want, const char *order, const char *exchange)
+{
+    cs_cluster got;
+
+    for (uint64_t block = UINT64_C(2) << 20; block <= UINT64_C(256) << 20; block *= 128) {
+        uint64_t bytes = block * servers * want->gpus_per_server;
+        double   flat_s, nccl_s, parallel_s, tolerance = 1e-9;
+        flat_s = elapsed_s(preset, ranks, "flat_ring", NULL, NULL, bytes, &got);
+        nccl_s =
+            elapsed_s(preset, ranks, "nccl_rings", "algorithm.options.order", order, bytes, &got);
+        parallel_s = elapsed_s(preset, ranks, "parallel_rings", "algorithm.options.exchange",
+                               exchange, bytes, &got);
+        expect_cluster(&got, want);
+        cr_expect_float_eq(flat_s, cs_rings_flat_s(want, servers, block), tolerance * flat_s);
+        cr_expect_float_eq(nccl_s, cs_rings_nccl_s(want, servers, block), tolerance * nccl_s);
+        cr_expect_float_eq(parallel_s, cs_rings_parallel_s(want, servers, block),
+                           tolerance * parallel_s);
+    }
+}
+
+Test(parallel_rings_links, cluster_a)
+{
+    cs_cluster got;
+
+    (void)elapsed_s("parallel-rings-a", "16", "flat_ring", NULL, NULL, 4096, &got);
+    cr_assert_not_null(got.topology, "the links are there");
+    expect_times("parallel-rings-a", "16", 4, &cs_rings_a, "sockets", "sockets");
+}
+
+Test(parallel_rings_links, cluster_b)
+{
+    expect_times("parallel-rings-b", "32", 8, &cs_rings_b, "rotated", "mesh");
+}
