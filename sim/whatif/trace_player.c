@@ -154,15 +154,27 @@ static cs_status replay(cs_player *player, const cs_case *c, const cs_options *o
     return status;
 }
 
-/* Has the presumed rank come when the last of the others does? */
-static bool is_there(uint32_t n_ranks, uint32_t rank, const double *arrival_s)
+/* When the last of all ranks but `except` comes. */
+static double last_but(uint32_t n_ranks, uint32_t except, const double *arrival_s)
 {
-    double others_s = 0;
+    double last_s = 0;
 
     for (uint32_t r = 0; r < n_ranks; r++) {
-        others_s = r == rank ? others_s : fmax(others_s, arrival_s[r]);
+        last_s = r == except ? last_s : fmax(last_s, arrival_s[r]);
     }
-    return arrival_s[rank] <= others_s;
+    return last_s;
+}
+
+/* The presumed rank is there when the last of the others comes, `last_s`: only then do they know
+ * and agree, so that no rank begins with the baseline sooner. */
+static cs_status fall_back(cs_player *player, size_t size, double last_s, double *elapsed_s_p,
+                           cs_error *err)
+{
+    const cs_case *base   = case_of(player, 0, size);
+    cs_status      status = replay(player, base, &base->options, NULL, elapsed_s_p, err);
+
+    *elapsed_s_p += last_s + player->setup.agreement_s;
+    return status;
 }
 
 static cs_status play(cs_player *player, size_t algorithm, cs_trace_policy policy, size_t size,
@@ -174,11 +186,9 @@ static cs_status play(cs_player *player, size_t algorithm, cs_trace_policy polic
 
     if (policy == CS_TRACE_ADAPTIVE && row != NULL) {
         uint32_t rank = presumed(player, c, row), n = c->scenario.cluster.n_ranks;
-        if (rank < n && is_there(n, rank, arrival_s)) {
-            const cs_case *base = case_of(player, 0, size);
-            cs_status status    = replay(player, base, &base->options, arrival_s, elapsed_s_p, err);
-            *elapsed_s_p += player->setup.agreement_s;
-            return status;
+        double   last_s = last_but(n, rank, arrival_s);
+        if (rank < n && arrival_s[rank] <= last_s) {
+            return fall_back(player, size, last_s, elapsed_s_p, err);
         }
     }
     set_options(player, c, policy, &options);

@@ -173,6 +173,31 @@ Test(trace_whatif, agreement_costs_dynamic_and_adaptive)
 }
 
 /* Calls of two sizes; the sizes are the trace's. */
+/* A broadcast begins with whoever is there, but the ranks that fall back on it begin together, when
+ * the last of the others shows that the presumed one has come: call 4 is such a one. */
+Test(trace_whatif, whoever_falls_back_has_waited)
+{
+    double                 arrivals[RANKS * CALLS];
+    cs_arrival_trace       trace        = make_trace(arrivals);
+    const char            *algorithms[] = {"stragglar"};
+    const cs_trace_options options      = {
+             .baseline = "broadcast", .algorithms = algorithms, .n_algorithms = 1, .bytes = BYTES};
+    cs_trace_report      report = run(&trace, &options);
+    const cs_trace_line *base   = find(&report, "broadcast", CS_TRACE_PLAIN);
+    const cs_trace_line *line   = find(&report, "stragglar", CS_TRACE_ADAPTIVE);
+    double               last_s = fabs(delays[4]);
+
+    memset(arrivals, 0, sizeof arrivals);
+    cs_trace_report      together = run(&trace, &options);
+    const cs_trace_line *all      = find(&together, "broadcast", CS_TRACE_PLAIN);
+
+    cr_expect(base->elapsed_s[4] < last_s + 0.95 * all->elapsed_s[4], "nothing overlaps");
+    cr_expect_float_eq(line->elapsed_s[4], last_s + all->elapsed_s[4], 1e-15, "%g instead of %g",
+                       line->elapsed_s[4], last_s + all->elapsed_s[4]);
+    cs_trace_report_free(&report);
+    cs_trace_report_free(&together);
+}
+
 Test(trace_whatif, sizes_of_the_trace)
 {
     double           arrivals[RANKS * CALLS];
