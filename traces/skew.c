@@ -70,21 +70,24 @@ static void find_straggler(const cs_arrival_trace *trace, cs_skew *skew)
         trace->n_calls > 1 ? (double)n_same / (double)(trace->n_calls - 1) : (double)NAN;
 }
 
-static void describe_ranks(const cs_arrival_trace *trace, cs_skew *skew, double *values)
+/* `last_s`: the last arrival of each call. */
+static void describe_ranks(const cs_arrival_trace *trace, const double *last_s, cs_skew *skew,
+                           double *values)
 {
     for (uint32_t r = 0; r < trace->n_ranks; r++) {
         double wait_s = 0;
         for (size_t c = 0; c < trace->n_calls; c++) {
-            double last_s = cs_trace_arrival(trace, c, cs_skew_last(trace, c));
-            values[c]     = cs_trace_arrival(trace, c, r);
-            wait_s += (last_s - values[c]) / (double)trace->n_calls;
+            values[c] = cs_trace_arrival(trace, c, r);
+            wait_s += (last_s[c] - values[c]) / (double)trace->n_calls;
         }
         skew->ranks[r].arrival_s   = spread_of(values, trace->n_calls);
         skew->ranks[r].wait_mean_s = wait_s;
     }
 }
 
-static void describe_calls(const cs_arrival_trace *trace, cs_skew *skew, double *values)
+/* Sorts `last_s`. */
+static void describe_calls(const cs_arrival_trace *trace, double *last_s, cs_skew *skew,
+                           double *values)
 {
     size_t n = trace->n_calls;
 
@@ -96,10 +99,7 @@ static void describe_calls(const cs_arrival_trace *trace, cs_skew *skew, double 
         values[c] = cs_skew_delay_s(trace, c, skew->straggler);
     }
     skew->straggler_delay_s = spread_of(values, n);
-    for (size_t c = 0; c < n; c++) {
-        values[c] = cs_trace_arrival(trace, c, cs_skew_last(trace, c));
-    }
-    skew->spread_s = spread_of(values, n);
+    skew->spread_s          = spread_of(last_s, n);
 }
 
 static void describe_inside(const cs_arrival_trace *trace, cs_skew *skew, double *values)
@@ -131,19 +131,24 @@ cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p, cs_err
                       .n_calls  = trace->n_calls,
                       .ranks    = CS_NEW(cs_skew_rank, trace->n_ranks),
                       .delays_s = CS_NEW(double, trace->n_calls)};
-    double *values = CS_NEW(double, trace->n_calls);
+    double *values = CS_NEW(double, trace->n_calls), *last_s = CS_NEW(double, trace->n_calls);
 
-    if (skew.ranks == NULL || skew.delays_s == NULL || values == NULL) {
+    if (skew.ranks == NULL || skew.delays_s == NULL || values == NULL || last_s == NULL) {
         cs_free(values);
+        cs_free(last_s);
         cs_skew_free(&skew);
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the skew of %zu calls",
                        trace->n_calls);
     }
+    for (size_t c = 0; c < trace->n_calls; c++) {
+        last_s[c] = cs_trace_arrival(trace, c, cs_skew_last(trace, c));
+    }
     find_straggler(trace, &skew);
-    describe_ranks(trace, &skew, values);
-    describe_calls(trace, &skew, values);
+    describe_ranks(trace, last_s, &skew, values);
+    describe_calls(trace, last_s, &skew, values);
     describe_inside(trace, &skew, values);
     cs_free(values);
+    cs_free(last_s);
     *skew_p = skew;
     return CS_OK;
 }
