@@ -31,17 +31,23 @@ cs_status cs_accept_collective(const cs_scenario *scenario, const char *algorith
                    cs_collective_name(scenario->collective), list);
 }
 
+uint64_t cs_most_slots(uint32_t n_ranks)
+{
+    uint64_t most = ((uint64_t)1 << 30) / n_ranks;
+    return most < CS_MAX_SLOTS ? most : CS_MAX_SLOTS;
+}
+
 cs_status cs_accept_slots(const cs_scenario *scenario, const char *algorithm, uint64_t n_slots,
                           cs_error *err)
 {
-    uint64_t limit = (uint64_t)1 << 30;
-    uint64_t ranks = scenario->cluster.n_ranks;
+    uint32_t n    = scenario->cluster.n_ranks;
+    uint64_t most = cs_most_slots(n);
 
-    if (n_slots > CS_MAX_SLOTS || n_slots * ranks > limit) {
+    if (n_slots > most) {
         return CS_FAIL(err, CS_ENOTSUP, "cluster.ranks",
-                       "%s keeps %llu chunks in work at each of %llu ranks; at most 2^30 together "
-                       "are accepted",
-                       algorithm, (unsigned long long)n_slots, (unsigned long long)ranks);
+                       "%s keeps %llu chunks in work at each of %u ranks; at most %llu are "
+                       "accepted",
+                       algorithm, (unsigned long long)n_slots, n, (unsigned long long)most);
     }
     return CS_OK;
 }

@@ -9,7 +9,10 @@
 cs_status cs_accept_collective(const cs_scenario *scenario, const char *algorithm,
                                uint32_t collectives, cs_error *err);
 
-/* Refuse schedules that would need more than 2^30 slots in all (8 GiB of ready times). */
+/* Slots of a rank at the most: CS_MAX_SLOTS, and 2^30 of all ranks (8 GiB of ready times). */
+uint64_t cs_most_slots(uint32_t n_ranks);
+
+/* Refuse schedules that would need more slots than that. */
 cs_status cs_accept_slots(const cs_scenario *scenario, const char *algorithm, uint64_t n_slots,
                           cs_error *err);
 

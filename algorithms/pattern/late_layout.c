@@ -4,6 +4,8 @@
  */
 #include "algorithms/pattern/late_layout.h"
 
+#include "algorithms/pattern/accept.h"
+
 cs_late_layout cs_late_layout_of(const cs_scenario *scenario, uint32_t late, uint32_t chunks,
                                  uint32_t depth, cs_prephase prephase)
 {
@@ -28,17 +30,16 @@ cs_late_layout cs_late_layout_of(const cs_scenario *scenario, uint32_t late, uin
 
 cs_status cs_late_layout_check(const cs_late_layout *layout, cs_error *err)
 {
-    uint64_t n = layout->early + 1, most = ((uint64_t)1 << 30) / n;
+    uint32_t n    = layout->early + 1;
+    uint64_t most = cs_most_slots(n);
 
-    most = most < CS_MAX_SLOTS ? most : CS_MAX_SLOTS;
     if (layout->n_slots <= most) {
         return CS_OK;
     }
     return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
-                   "%u chunks keep %u of them in work at each of %llu ranks; at most %llu are "
+                   "%u chunks keep %u of them in work at each of %u ranks; at most %llu are "
                    "accepted: take fewer chunks, or prephase=ring",
-                   layout->chunks, layout->n_slots, (unsigned long long)n,
-                   (unsigned long long)most);
+                   layout->chunks, layout->n_slots, n, (unsigned long long)most);
 }
 
 cs_status cs_late_layout_build(cs_late_layout *layout, cs_arena *arena, cs_error *err)

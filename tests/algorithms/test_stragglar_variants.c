@@ -377,6 +377,7 @@ Test(variants, what_is_refused_says_why)
     refused(514, "variant", "matching", NULL, NULL, "got 514");
     refused(8, "late_ranks", "8", NULL, NULL, "8 late ranks of 8; accepted are 0 .. 7 and auto");
     refused(8, "late_ranks", "2", "chunks", "20", "multiples of 6");
+    refused(8, "late_ranks", "2", "chunks", "65538", "at most 65535 are accepted");
     refused(8, "late_ranks", "2", "straggler", "3", "a straggler");
     refused(8, "late_ranks", "2", "variant", "paper", "a variant");
     refused(8, "late_ranks", "auto", "model", "telephone", "telephone");
