@@ -7,7 +7,7 @@
 #include "traces/arrival_rows.h"
 
 #include "base/alloc.h"
-#include "cs/cluster.h"
+#include "cs/scenario.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -176,9 +176,10 @@ static cs_status keep_calls(building *b, uint32_t warmup)
         }
     }
     if (b->n_calls == 0) {
-        (void)CS_FAIL(b->err, CS_EINVAL, "iteration",
-                      "no iteration is left: %zu of warm-up, %zu incomplete", b->notes->n_warmup,
-                      b->notes->n_incomplete);
+        (void)CS_FAIL(
+            b->err, CS_EINVAL, "iteration",
+            "no iteration is left: %zu of warm-up (--warmup 0 keeps them), %zu incomplete",
+            b->notes->n_warmup, b->notes->n_incomplete);
         return at(b, &(cs_arrival_row){0}, CS_EINVAL);
     }
     return CS_OK;
@@ -217,6 +218,22 @@ static cs_status check_clock(const building *b)
                 rows[i].rank, number(&rows[i]), rows[i].arrival_s, number(before),
                 before->arrival_s);
             return at(b, &rows[i], CS_EINVAL);
+        }
+    }
+    return CS_OK;
+}
+
+/* A scenario takes no later arrival. */
+static cs_status check_lateness(const building *b, const cs_arrival_trace *trace)
+{
+    for (size_t i = 0; i < b->n_calls * b->n_ranks; i++) {
+        if (!(trace->arrival_s[i] <= CS_MAX_ARRIVAL_S)) {
+            const cs_arrival_row *row = &b->rows->rows[i];
+            (void)CS_FAIL(b->err, CS_EINVAL, "arrival_s",
+                          "rank %u comes to iteration %llu %.9g s after the first: accepted are "
+                          "at most %.0f s",
+                          row->rank, number(row), trace->arrival_s[i], CS_MAX_ARRIVAL_S);
+            return at(b, row, CS_EINVAL);
         }
     }
     return CS_OK;
@@ -348,6 +365,9 @@ cs_status cs_arrival_rows_build(cs_arrival_rows *rows, const cs_arrival_options 
     }
     if (status == CS_OK) {
         status = fill(&b, &trace);
+    }
+    if (status == CS_OK) {
+        status = check_lateness(&b, &trace);
     }
     if (status != CS_OK) {
         cs_arrival_trace_free(&trace);

@@ -12,13 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { WORD_BYTES = 48 };
-
-#define MAX_SIZE_BYTES 1125899906842624.0 /* 2^50 */
-
-static const char time_key[]   = "AR Time:";
-static const char size_key[]   = "AR Buffer Size:";
-static const char period_key[] = "Iteration Time:";
+enum { WORD_BYTES = 48, START_BYTES = 128 /* more than "Rank N | Step N" takes */ };
 
 typedef struct unit {
     const char *name;
@@ -28,44 +22,86 @@ typedef struct unit {
 static const unit time_units[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}};
 static const unit size_units[] = {{"B", 1}, {"KB", 1024}, {"MB", 1048576.0}, {"GB", 1073741824.0}};
 
-/* The word at `text`, up to a blank or a bar. */
-static size_t word_length(const char *text)
+enum { N_UNITS = sizeof time_units / sizeof time_units[0] };
+
+/* What is read of a record: a number with a unit behind a key. */
+typedef struct field {
+    const char *key, *name;
+    const unit *units; /* [N_UNITS] */
+    const char *accepted;
+    double      most;
+} field;
+
+#define ACCEPTED_TIMES "s, ms, us, ns"
+#define ACCEPTED_SIZES "B, KB, MB, GB (powers of 1024)"
+
+static const field ar_time   = {"AR Time:", "AR Time", time_units, ACCEPTED_TIMES, 1e6};
+static const field ar_size   = {"AR Buffer Size:", "AR Buffer Size", size_units, ACCEPTED_SIZES,
+                                1125899906842624.0 /* 2^50 */};
+static const field iteration = {"Iteration Time:", "Iteration Time", time_units, ACCEPTED_TIMES,
+                                1e6};
+
+/* The word at `text`, up to a blank, a bar or `end`. */
+static size_t word_length(const char *text, const char *end)
 {
-    return strcspn(text, " \t|");
+    size_t length = strcspn(text, " \t|");
+
+    return length < (size_t)(end - text) ? length : (size_t)(end - text);
 }
 
-/* Number and unit behind a key, in front of `end`, where the next record may begin. */
-static cs_status read_quantity(const char *text, const char *end, const unit *units, size_t n_units,
-                               const char *where, double *value_p, cs_error *err)
+/* The factor of a unit; 0: no such unit, and *is_cut_p says whether it is the begin of one. */
+static double factor_of(const field *f, const char *text, size_t length, bool *is_cut_p)
+{
+    *is_cut_p = false;
+    for (size_t i = 0; i < N_UNITS; i++) {
+        bool begins = strncmp(f->units[i].name, text, length) == 0;
+        if (begins && strlen(f->units[i].name) == length) {
+            *is_cut_p = false;
+            return f->units[i].factor;
+        }
+        *is_cut_p = *is_cut_p || begins;
+    }
+    return 0;
+}
+
+/* Number and unit at `text`, in front of `end`, where the record ends; *is_cut_p: it ends before
+ * they are complete. */
+static cs_status read_quantity(const char *text, const char *end, const field *f, double *value_p,
+                               bool *is_cut_p, cs_error *err)
 {
     char   word[WORD_BYTES];
     size_t length = 0;
 
     text += strspn(text, " \t");
-    length = word_length(text);
+    text      = text < end ? text : end;
+    length    = word_length(text, end);
+    *is_cut_p = text + length == end;
+    if (*is_cut_p) {
+        return CS_OK;
+    }
     if (length == 0 || length >= sizeof word) {
-        return CS_FAIL(err, CS_EPARSE, where, "has no number behind it");
+        return CS_FAIL(err, CS_EPARSE, f->name, "has no number behind it");
     }
     memcpy(word, text, length);
     word[length]     = '\0';
-    cs_status status = cs_parse_number(word, value_p, where, err);
+    cs_status status = cs_parse_number(word, value_p, f->name, err);
     if (status != CS_OK) {
         return status;
     }
     text += length;
     text += strspn(text, " \t");
+    text = text < end ? text : end;
     for (length = 0; text + length < end && isalpha((unsigned char)text[length]);) {
         length++;
     }
-    for (size_t i = 0; i < n_units; i++) {
-        if (strlen(units[i].name) == length && strncmp(units[i].name, text, length) == 0) {
-            *value_p *= units[i].factor;
-            return CS_OK;
-        }
+    double factor = factor_of(f, text, length, is_cut_p);
+    *is_cut_p     = *is_cut_p && text + length == end;
+    if (factor == 0 && !*is_cut_p) {
+        return CS_FAIL(err, CS_EPARSE, f->name, "unknown unit '%.*s': accepted are %s",
+                       (int)(length < 16 ? length : 16), text, f->accepted);
     }
-    return CS_FAIL(err, CS_EPARSE, where, "unknown unit '%.*s': accepted are %s",
-                   (int)(length < 16 ? length : 16), text,
-                   units == time_units ? "s, ms, us, ns" : "B, KB, MB, GB (powers of 1024)");
+    *value_p *= factor;
+    return CS_OK;
 }
 
 static size_t skip_blanks(const char *text, size_t at)
@@ -127,22 +163,23 @@ static cs_status read_integer(const char *text, uint64_t max, const char *where,
     return cs_parse_integer(word, 0, max, value_p, where, err);
 }
 
-/* Reads one field where it is there; *is_there_p says whether. */
-static cs_status read_field(const char *record, const char *end, const char *key, cs_log_line *line,
+/* Reads one field where it is there and not cut off; *is_there_p says whether. */
+static cs_status read_field(const char *record, const char *end, const field *f, cs_log_line *line,
                             double *value_p, bool *is_there_p, cs_error *err)
 {
-    const char *at      = strstr(record, key);
-    bool        is_size = key == size_key;
+    const char *at     = strstr(record, f->key);
+    bool        is_cut = false;
 
     *is_there_p = at != NULL && at < end;
     if (!*is_there_p) {
         return CS_OK;
     }
     line->fault_column = (int)(at - line->text) + 1;
-    cs_status status   = read_quantity(at + strlen(key), end, is_size ? size_units : time_units, 4,
-                                       key, value_p, err);
-    if (status == CS_OK && !(*value_p >= 0 && *value_p <= MAX_SIZE_BYTES)) {
-        return CS_FAIL(err, CS_EINVAL, key, "%.9g is outside [0, %.9g]", *value_p, MAX_SIZE_BYTES);
+    cs_status status   = read_quantity(at + strlen(f->key), end, f, value_p, &is_cut, err);
+    *is_there_p        = !is_cut;
+    if (status == CS_OK && !is_cut && !(*value_p >= 0 && *value_p <= f->most)) {
+        return CS_FAIL(err, CS_EINVAL, f->name, "%.9g %s is outside [0, %.16g]", *value_p,
+                       f->units == size_units ? "bytes" : "s", f->most);
     }
     return status;
 }
@@ -176,13 +213,13 @@ static cs_status read_record(log_reading *g, const char *record, const char *end
         status = read_integer(record + step_at, UINT64_MAX >> 1, "Step", &row.iteration, err);
     }
     if (status == CS_OK) {
-        status = read_field(record, end, time_key, line, &row.inside_s, &has_time, err);
+        status = read_field(record, end, &ar_time, line, &row.inside_s, &has_time, err);
     }
     if (status == CS_OK) {
-        status = read_field(record, end, size_key, line, &bytes, &has_size, err);
+        status = read_field(record, end, &ar_size, line, &bytes, &has_size, err);
     }
     if (status == CS_OK) {
-        status = read_field(record, end, period_key, line, &period_s, &has_period, err);
+        status = read_field(record, end, &iteration, line, &period_s, &has_period, err);
     }
     if (status == CS_OK && !(has_time && has_size)) {
         line->fault_column = row.column;
@@ -190,7 +227,7 @@ static cs_status read_record(log_reading *g, const char *record, const char *end
             g->first_torn = g->n_torn++ == 0 ? line->number : g->first_torn;
             return CS_OK;
         }
-        return CS_FAIL(err, CS_EPARSE, has_time ? size_key : time_key,
+        return CS_FAIL(err, CS_EPARSE, has_time ? ar_size.name : ar_time.name,
                        "is missing: the record of rank %u is torn or cut off (--skip-incomplete "
                        "leaves its iteration out)",
                        (unsigned)rank);
@@ -205,13 +242,13 @@ static cs_status read_line(log_reading *g, cs_error *err)
 {
     const char *text   = g->line->text;
     const char *record = find_start(text);
-    const char *stray  = strstr(text, time_key);
+    const char *stray  = strstr(text, ar_time.key);
     cs_status   status = CS_OK;
 
     if (stray != NULL && (record == NULL || stray < record)) {
         g->line->fault_column = (int)(stray - text) + 1;
         if (!g->options->skip_incomplete) {
-            return CS_FAIL(err, CS_EPARSE, time_key,
+            return CS_FAIL(err, CS_EPARSE, ar_time.name,
                            "stands in no record: the line is torn (--skip-incomplete leaves its "
                            "iteration out)");
         }
@@ -227,18 +264,21 @@ static cs_status read_line(log_reading *g, cs_error *err)
 
 bool cs_stragglar_log_is(const char *text, size_t length)
 {
-    for (size_t begin = 0; begin < length;) {
-        const char *newline = memchr(text + begin, '\n', length - begin);
-        size_t      end     = newline != NULL ? (size_t)(newline - text) : length;
-        char        line[256];
-        size_t      kept = end - begin < sizeof line ? end - begin : sizeof line - 1;
+    for (size_t at = 0; at < length; at++) {
+        const char *found = memchr(text + at, 'R', length - at);
+        char        begin[START_BYTES];
+        size_t      rank = 0, step = 0;
 
-        memcpy(line, text + begin, kept);
-        line[kept] = '\0';
-        if (find_start(line) != NULL) {
+        if (found == NULL) {
+            return false;
+        }
+        at          = (size_t)(found - text);
+        size_t kept = length - at < sizeof begin ? length - at : sizeof begin - 1;
+        memcpy(begin, found, kept);
+        begin[kept] = '\0';
+        if (is_start(begin, &rank, &step)) {
             return true;
         }
-        begin = end + 1;
     }
     return false;
 }
@@ -261,8 +301,8 @@ cs_status cs_stragglar_log_read(const char *text, size_t length, const char *nam
         cs_error_locate(err, name, reader.line.number, reader.line.fault_column);
     }
     if (status == CS_OK && g.n_torn > 0) {
-        cs_text_add(&notes->text, "%zu torn records are left out, the first in line %d\n", g.n_torn,
-                    g.first_torn);
+        cs_text_add(&notes->text, "torn records that are left out: %zu, the first in line %d\n",
+                    g.n_torn, g.first_torn);
     }
     if (status == CS_OK) {
         cs_text_add(&notes->text,

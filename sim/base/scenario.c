@@ -17,7 +17,7 @@
 #define MIN_BANDWIDTH_BPS 1.0
 #define MAX_BANDWIDTH_BPS 1e15
 #define MAX_SLOW_RATIO    1e9
-#define MAX_TIME_S        1e6
+#define MAX_TIME_S        CS_MAX_ARRIVAL_S
 #define MAX_LINKS         ((uint64_t)1 << 28)
 
 static const char *const names[] = {

@@ -6,10 +6,10 @@
  * option `straggler`) are played in three ways:
  *   static    the rank that is last most often in the trace, in every call
  *   dynamic   the last rank of the call, as if the others agreed on it when they are all there
- *   adaptive  static, but when that rank has come before the last of the others, the baseline, which
- *             begins with that last arrival
- * Dynamic and adaptive ranks have to agree, which takes `agreement_s` before the first
- * transfer. `hindsight` is the fastest of all lines in each call: no choice can do better.
+ *   adaptive  static, but when that rank has come before the last of the others, the baseline,
+ * which begins with that last arrival Dynamic and adaptive ranks have to agree, which takes
+ * `agreement_s` before the first transfer. `hindsight` is the fastest of all lines in each call: no
+ * choice can do better.
  */
 #ifndef CS_WHATIF_TRACE_WHATIF_H
 #define CS_WHATIF_TRACE_WHATIF_H

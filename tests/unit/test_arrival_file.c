@@ -175,6 +175,7 @@ Test(arrival_file, table_refusals)
         {"iteration,rank,arrival_s\n0,0,0\n0,1,inf\n", "", 3, 5},
         {"iteration,rank,arrival_s\n0,0,0\n0,1,1e999\n", "", 3, 5},
         {"iteration,rank,arrival_s\n0,0,0\n0,1,-1\n", "is negative", 3, 5},
+        {"iteration,rank,arrival_s\n0,0,0\n0,1,1000001\n", "at most 1000000 s", 3, 1},
         {"iteration,rank,arrival_s\n0,0,0\n0,1,\n", "is empty", 3, 5},
         {"iteration,rank,arrival_s\n0,0,0\n0,-1,1\n", "", 3, 3},
         {"iteration,rank,arrival_s\n0,0,0\n0,1.5,1\n", "", 3, 3},
@@ -278,6 +279,8 @@ Test(arrival_file, stragglar_log_refusals)
             "unknown unit");
     refused(RECORD(0, 0, "1 ms") "\n" RECORD(1, 0, "nan ms") "\n", &defaults, 2, 109, "");
     refused(RECORD(0, 0, "1 ms") "\n" RECORD(1, 0, "-1 ms") "\n", &defaults, 2, 109, "outside");
+    refused(RECORD(0, 0, "1 ms") "\n" RECORD(1, 0, "2e6 s") "\n", &defaults, 2, 109,
+            "2000000 s is outside [0, 1000000]");
     refused(RECORD(0, 0, "1 ms") "\n" RECORD(77777, 0, "1 ms") "\n", &defaults, 2, 6, "");
     refused(RECORD(0, 0, "1 ms") "\n" RECORD(0, 0, "1 ms") RECORD(1, 0, "1 ms"), &defaults, 2, 1,
             "twice");
@@ -293,7 +296,54 @@ Test(arrival_file, torn_records_are_left_out_when_asked)
 
     cr_assert_eq(trace.n_calls, 1);
     cr_assert_eq(notes.n_incomplete, 1);
-    cr_assert(strstr(notes.text.data, "1 torn records are left out, the first in line 4") != NULL);
+    cr_assert(strstr(notes.text.data, "torn records that are left out: 1, the first in line 4") !=
+              NULL);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+#define UP_TO_AR_TIME "Rank 1 | Step 1 | Iteration Time: 500.00 ms | AR Time: "
+
+/* Wherever a record ends before its numbers do, by a line's end or by the next record. */
+Test(arrival_file, numbers_may_be_torn)
+{
+    static const char *const begins[] = {UP_TO_AR_TIME,
+                                         UP_TO_AR_TIME "2",
+                                         UP_TO_AR_TIME "2.",
+                                         UP_TO_AR_TIME "2.5 ",
+                                         UP_TO_AR_TIME "2.5 m",
+                                         UP_TO_AR_TIME "2.5 ms | AR Buffer Size: 4.0",
+                                         UP_TO_AR_TIME "2.5 ms | AR Buffer Size: 4.00 K"};
+    static const char *const ends[]   = {"\n" RECORD(0, 1, "3 ms") "\n", RECORD(0, 1, "3 ms")};
+    const cs_arrival_options skip     = {.skip_incomplete = true, .sets_warmup = true};
+
+    for (size_t i = 0; i < 2 * sizeof begins / sizeof begins[0]; i++) {
+        cs_arrival_notes notes = {0};
+        char             text[1024];
+
+        (void)snprintf(text, sizeof text, "%s%s%s",
+                       RECORD(0, 0, "1 ms") "\n" RECORD(1, 0, "2 ms") "\n", begins[i / 2],
+                       ends[i % 2]);
+        refused(text, &defaults, 3, 1, "torn or cut off");
+        cs_arrival_trace trace = read_text(text, &skip, &notes);
+        cr_expect_eq(trace.n_calls, 1, "%s", text);
+        cr_expect_eq(notes.n_incomplete, 1, "%s", text);
+        cs_arrival_trace_free(&trace);
+        cs_arrival_notes_free(&notes);
+    }
+}
+
+/* Bars of progress end in returns only: everything may stand in one line. */
+Test(arrival_file, a_record_far_into_its_line)
+{
+    cs_arrival_notes notes = {0};
+    char             text[2048];
+
+    (void)snprintf(text, sizeof text, "%600s%s %s\n", "", RECORD(0, 1, "1 ms"),
+                   RECORD(1, 1, "2 ms"));
+    memset(text, '#', 600);
+    cs_arrival_trace trace = read_text(text, &(cs_arrival_options){.sets_warmup = true}, &notes);
+    cr_assert_eq(trace.n_calls, 1);
     cs_arrival_trace_free(&trace);
     cs_arrival_notes_free(&notes);
 }

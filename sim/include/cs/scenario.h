@@ -28,6 +28,9 @@ CS_API const char *cs_collective_perf_name(cs_collective collective);
 /* Find a collective by its name; CS_ENOENT names the choices. */
 CS_API cs_status cs_collective_find(const char *name, cs_collective *collective_p, cs_error *err);
 
+/* No rank may arrive later than this. */
+#define CS_MAX_ARRIVAL_S 1e6
+
 /* Times are seconds after the first arrival; the earliest arrival is 0. All pointers are
  * borrowed from whoever made the scenario. */
 typedef struct cs_scenario {
