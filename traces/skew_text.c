@@ -58,16 +58,29 @@ static void add_rank_row(const cs_skew *skew, uint32_t r, cs_text *text)
                 r == skew->straggler ? "  <- straggler" : "");
 }
 
-/* Is the rank among those that are last most often (of several, the lower ones)? O(ranks). */
-static bool is_shown(const cs_skew *skew, uint32_t r)
+/* Is rank a last more often than rank b, or as often and the lower one? */
+static bool comes_before(const cs_skew *skew, uint32_t a, uint32_t b)
 {
-    uint32_t before = 0;
+    size_t last_a = skew->ranks[a].n_last, last_b = skew->ranks[b].n_last;
+    return last_a != last_b ? last_a > last_b : a < b;
+}
 
-    for (uint32_t k = 0; k < skew->n_ranks; k++) {
-        before += skew->ranks[k].n_last > skew->ranks[r].n_last ||
-                  (skew->ranks[k].n_last == skew->ranks[r].n_last && k < r);
+/* The MAX_ROWS-th of those that are last most often, or the last of all in that order. */
+static uint32_t least_shown(const cs_skew *skew)
+{
+    uint32_t least = skew->straggler;
+
+    for (uint32_t row = 1; row < MAX_ROWS && row < skew->n_ranks; row++) {
+        uint32_t next = UINT32_MAX;
+        for (uint32_t r = 0; r < skew->n_ranks; r++) {
+            if (comes_before(skew, least, r) &&
+                (next == UINT32_MAX || comes_before(skew, r, next))) {
+                next = r;
+            }
+        }
+        least = next;
     }
-    return before < MAX_ROWS;
+    return least;
 }
 
 static void add_spread_row(const char *name, const cs_spread *spread, cs_text *text)
@@ -81,13 +94,15 @@ static void add_spread_row(const char *name, const cs_spread *spread, cs_text *t
 void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
                    const cs_arrival_notes *notes, cs_text *text)
 {
+    uint32_t least = least_shown(skew);
+
     cs_arrival_head(trace, notes, text);
     cs_text_add(text, "\n%6s %10s %10s %10s %10s %10s %10s %8s %7s\n", "", "arrival", "p50", "p95",
                 "p99", "max", "waits", "last in", "calls");
     cs_text_add(text, "%6s %10s %10s %10s %10s %10s %10s %8s %7s\n", "rank", "(ms)", "(ms)", "(ms)",
                 "(ms)", "(ms)", "(ms)", "", "(%)");
     for (uint32_t r = 0; r < skew->n_ranks; r++) {
-        if (is_shown(skew, r)) {
+        if (r == least || comes_before(skew, r, least)) {
             add_rank_row(skew, r, text);
         }
     }

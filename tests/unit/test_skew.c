@@ -7,6 +7,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Four calls of three ranks: rank 2, 2, 1 and (a tie of all) 2 are last. */
@@ -90,11 +91,39 @@ Test(skew, texts)
     cs_skew_free(&skew);
 }
 
+/* A table has 64 ranks: those that are last in the most calls, of several the lower ones. */
+Test(skew, a_table_has_the_ranks_that_matter)
+{
+    enum { MANY = 200, FREQUENT = 150, OTHER = 199 };
+    static double          late[3][MANY];
+    const cs_arrival_trace many  = {.n_ranks = MANY, .n_calls = 3, .arrival_s = late[0]};
+    cs_arrival_notes       notes = {.format = "test", .period_s = (double)NAN};
+    cs_skew                skew  = {0};
+    cs_text                text  = {0};
+    uint32_t               rows  = 0;
+
+    late[0][FREQUENT] = late[2][FREQUENT] = 1;
+    late[1][OTHER]                        = 1;
+    cr_assert_eq(cs_skew_compute(&many, &skew, NULL), CS_OK);
+    cs_skew_table(&many, &skew, &notes, &text);
+    for (uint32_t r = 0; r < MANY; r++) {
+        char row[16];
+        (void)snprintf(row, sizeof row, "\n%6u ", r);
+        bool is_there = strstr(text.data, row) != NULL;
+        rows += is_there;
+        cr_expect_eq(is_there, r < 62 || r == FREQUENT || r == OTHER, "rank %u", r);
+    }
+    cr_expect_eq(rows, 64);
+    cr_expect(strstr(text.data, "... and 136 more") != NULL);
+    cs_text_free(&text);
+    cs_skew_free(&skew);
+}
+
 Test(skew, out_of_memory)
 {
     cs_skew skew = {0};
 
-    for (long passes = 0; passes < 3; passes++) {
+    for (long passes = 0; passes < 4; passes++) {
         cs_error err = {0};
         cs_alloc_fail_after(passes);
         cs_status status = cs_skew_compute(&trace, &skew, &err);
