@@ -19,60 +19,18 @@
  * The straggler may be any rank; when it is not the last to arrive, the early ranks wait for
  * the last of them and nothing is hidden.
  *
- * Here: options and the order of the phases. What they do is in pattern/late_pre.h, late_main.h
- * (whose rounds are generated or stored) and late_chunks.h.
+ * Here: the order of the phases. What they do is in pattern/late_pre.h and late_main.h (whose
+ * rounds are generated or stored); the options are in pattern/stragglar_options.h.
  *
  * Source: "Efficient AllReduce with Stragglers" (StragglAR); the rotational schedule and the choice
  * of chunks are this project's (sim/doc/stragglar.md).
  */
-#include "algorithms/lemon/matching.h"
 #include "algorithms/pattern/accept.h"
-#include "algorithms/pattern/late_chunks.h"
-#include "algorithms/pattern/late_main.h"
-#include "algorithms/pattern/late_number.h"
 #include "algorithms/pattern/late_pre.h"
-#include "algorithms/pattern/matching_rounds.h"
-#include "algorithms/pattern/telephone_odd.h"
+#include "algorithms/pattern/stragglar_options.h"
 #include "base/alloc.h"
 
 #include <math.h>
-
-enum { MODEL_AUTO, MODEL_TELEPHONE, MODEL_DUPLEX };
-enum { VARIANT_ROTATION, VARIANT_PAPER, VARIANT_MATCHING };
-enum { MOST_CHUNKS = 1 << 20, MOST_ROOTS = 100 };
-
-typedef struct stragglar_options {
-    CS_LATE_OPTIONS;
-    int      model;
-    uint32_t chunks; /* 0: n - 1 */
-    int      prephase;
-    int      variant;
-    int      ties;       /* cs_matching_ties */
-    uint32_t late_ranks; /* k; 0: the baseline runs */
-    uint32_t late_roots;
-    int      baseline; /* cs_late_baseline */
-    uint32_t steps;    /* not in the table: rounds that the main phase of variant=matching takes */
-} stragglar_options;
-
-static const cs_option stragglar_table[] = {
-    CS_LATE_ROWS(stragglar_options),
-    CS_OPTION_CHOICE(stragglar_options, model, "auto|telephone|duplex",
-                     "may a rank receive from another one than it sends to? auto: for odd n only"),
-    CS_OPTION_ROW(stragglar_options, chunks, 0, 0, MOST_CHUNKS, true, NULL,
-                  "parts of the buffer; 0: n - 1, as in the paper; auto: the best number"),
-    CS_OPTION_CHOICE(stragglar_options, prephase, "ring|circulant",
-                     "how the early ranks reduce; fewer than n - 1 chunks: always circulant"),
-    CS_OPTION_CHOICE(stragglar_options, variant, "rotation|paper|matching",
-                     "rounds: ours; the paper's Algorithm 1 (powers of two), appendix E (even n)"),
-    CS_OPTION_CHOICE(stragglar_options, ties, "published|newest",
-                     "of equal matchings: as many rounds as published, or nearly always fewer"),
-    CS_OPTION_ROW(stragglar_options, late_ranks, 1, 0, CS_MAX_RANKS - 1, true, NULL,
-                  "how many count as late, the last to arrive; 0: the baseline; auto: the best"),
-    CS_OPTION_AUTO(stragglar_options, late_roots, 0, MOST_ROOTS,
-                   "several late ranks complete this / 10 x late_ranks / n of the chunks"),
-    CS_OPTION_CHOICE(stragglar_options, baseline, CS_BASELINE_CHOICES,
-                     "what runs when nobody counts as late; auto: the predicted best"),
-    CS_OPTION_END};
 
 typedef struct stragglar {
     cs_late_layout layout;
@@ -84,267 +42,12 @@ typedef struct stragglar {
     cs_late_stream other;
 } stragglar;
 
-/* Where the rounds of the main phase come from. */
-static cs_late_source source_of(uint32_t n, const stragglar_options *o)
-{
-    if (o->variant == VARIANT_PAPER) {
-        return CS_LATE_PAPER;
-    }
-    if (o->variant == VARIANT_MATCHING) {
-        return o->ties == CS_TIES_NEWEST ? CS_LATE_MATCHING_NEWEST : CS_LATE_MATCHING;
-    }
-    if (o->chunks == 1) {
-        return CS_LATE_ONE_CHUNK;
-    }
-    if (n == 3) {
-        return CS_LATE_THREE_RANKS;
-    }
-    return n % 2 == 1 && o->model == MODEL_TELEPHONE ? CS_LATE_TELEPHONE_ODD : CS_LATE_ROTATION;
-}
-
-static cs_late_layout layout_of(const cs_scenario *scenario, const stragglar_options *o)
-{
-    uint32_t n     = scenario->cluster.n_ranks;
-    uint32_t depth = cs_late_main_depth(source_of(n, o), n, o->chunks);
-    return cs_late_layout_of(scenario, o->straggler, o->chunks, depth, (cs_prephase)o->prephase);
-}
-
-/* Are the rounds of a source not known before they have been made? */
-static bool is_searched(cs_late_source source)
-{
-    return source == CS_LATE_TELEPHONE_ODD || source == CS_LATE_MATCHING ||
-           source == CS_LATE_MATCHING_NEWEST;
-}
-
-/* Rounds of the main phase, and of those that are searched for how long they take. */
-static cs_status main_rounds(uint32_t n, stragglar_options *o, uint32_t *rounds_p, cs_error *err)
-{
-    cs_label_rounds      rounds = {0};
-    const cs_label_shape shape  = {.n = n, .early = n - 1, .chunks = o->chunks};
-
-    *rounds_p = cs_late_main_rounds(n, o->chunks);
-    if (!is_searched(source_of(n, o))) {
-        return CS_OK;
-    }
-    cs_status status = cs_late_main_build(source_of(n, o), n, o->chunks, &rounds, err);
-    if (status == CS_OK) {
-        *rounds_p = rounds.n_rounds;
-        status    = cs_label_rounds_steps(&rounds, &shape, &o->steps, err);
-    }
-    cs_label_rounds_free(&rounds);
-    return status;
-}
-
-/* Odd n in the telephone model: what is stored is n - 1 chunks (or one). */
-static cs_status check_telephone(const cs_scenario *scenario, stragglar_options *o, cs_error *err)
-{
-    uint32_t n = scenario->cluster.n_ranks, rounds;
-
-    if (n > CS_TELEPHONE_MOST_RANKS) {
-        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.model",
-                       "telephone with an odd number of ranks is made by a slow greedy: at most %d "
-                       "ranks, got %u; duplex needs a round less",
-                       CS_TELEPHONE_MOST_RANKS, n);
-    }
-    if (o->chunks == CS_AUTO) {
-        o->chunks        = n - 1;
-        cs_status status = main_rounds(n, o, &rounds, err);
-        if (status != CS_OK) {
-            return status;
-        }
-        const cs_late_options *late = (const cs_late_options *)o;
-        double many_s = cs_late_end_s(scenario, late, n - 1, rounds, (cs_prephase)o->prephase);
-        double one_s  = cs_late_end_s(scenario, late, 1, cs_log2_ceil(n), CS_PREPHASE_CIRCULANT);
-        o->chunks     = one_s < many_s ? 1 : n - 1;
-    }
-    if (o->chunks != 1 && o->chunks != n - 1) {
-        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
-                       "%u ranks in the telephone model: accepted are 1, %u and auto, not %u", n,
-                       n - 1, o->chunks);
-    }
-    return CS_OK;
-}
-
-static cs_status check_chunks(const cs_scenario *scenario, stragglar_options *o, cs_error *err)
-{
-    uint32_t n = scenario->cluster.n_ranks, least = cs_late_least_chunks(n);
-
-    o->chunks = o->chunks == 0 ? n - 1 : o->chunks;
-    if (n % 2 == 1 && o->model == MODEL_TELEPHONE) {
-        return check_telephone(scenario, o, err);
-    }
-    if (o->chunks == CS_AUTO) {
-        const cs_late_options *late = (const cs_late_options *)o;
-        o->chunks                   = cs_late_best_chunks(scenario, late, (cs_prephase)o->prephase);
-    }
-    if (o->chunks != 1 && o->chunks < least) {
-        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
-                       "%u ranks: accepted are 1, %u or more, and auto, not %u", n, least,
-                       o->chunks);
-    }
-    return CS_OK;
-}
-
-/* The paper's own generators: n - 1 chunks, and not every n. */
-static cs_status check_variant(const cs_scenario *scenario, stragglar_options *o, cs_error *err)
-{
-    const char *where = "algorithm.options.variant";
-    uint32_t    n     = scenario->cluster.n_ranks;
-
-    if (o->variant == VARIANT_PAPER && !cs_paper_rounds_exist(n)) {
-        return CS_FAIL(err, CS_ENOTSUP, where,
-                       "paper (Algorithm 1) needs a power of two, got %u ranks; rotation does all "
-                       "numbers",
-                       n);
-    }
-    if (o->variant == VARIANT_MATCHING && (n % 2 == 1 || n > CS_MATCHING_MOST)) {
-        return CS_FAIL(err, CS_ENOTSUP, where,
-                       "matching (appendix E) needs an even number of at most %u ranks, got %u; "
-                       "rotation does all numbers",
-                       CS_MATCHING_MOST, n);
-    }
-    if (o->variant == VARIANT_MATCHING && !cs_matching_is_here()) {
-        return CS_FAIL(err, CS_ENOTSUP, where,
-                       "matching needs LEMON, which this build has not found (Debian: apt-get "
-                       "install liblemon-dev g++, then build again)");
-    }
-    o->chunks = o->chunks == 0 || o->chunks == CS_AUTO ? n - 1 : o->chunks;
-    if (o->chunks != n - 1) {
-        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
-                       "the paper's generators have n - 1 = %u chunks, not %u", n - 1, o->chunks);
-    }
-    return CS_OK;
-}
-
-static cs_status check_options(const cs_scenario *scenario, stragglar_options *o, cs_error *err)
-{
-    cs_status status = cs_late_check(scenario, (cs_late_options *)o, err);
-
-    if (o->model == MODEL_AUTO) {
-        o->model = scenario->cluster.n_ranks % 2 == 0 ? MODEL_TELEPHONE : MODEL_DUPLEX;
-    }
-    if (status == CS_OK) {
-        status = o->variant == VARIANT_ROTATION ? check_chunks(scenario, o, err)
-                                                : check_variant(scenario, o, err);
-    }
-    if (status == CS_OK) {
-        o->prephase = (int)layout_of(scenario, o).prephase;
-    }
-    return status;
-}
-
-/* One late rank. */
-static cs_status check_one(const cs_scenario *scenario, stragglar_options *o, cs_plan *plan,
-                           cs_error *err)
-{
-    uint32_t  n = scenario->cluster.n_ranks, rounds = 0;
-    cs_status status = check_options(scenario, o, err);
-
-    if (status != CS_OK) {
-        return status;
-    }
-    cs_late_layout layout = layout_of(scenario, o);
-    status                = cs_late_layout_check(&layout, err);
-    if (status == CS_OK) {
-        status = main_rounds(n, o, &rounds, err);
-    }
-    if (status == CS_OK) {
-        *plan = (cs_plan){.n_chunks = o->chunks,
-                          .n_slots  = layout.n_slots,
-                          .n_rounds = cs_late_pre_rounds(&layout) + rounds,
-                          .uses     = CS_USES_EXCHANGE | cs_late_pre_uses(&layout) |
-                                  cs_uses_nvlink(&scenario->cluster)};
-    }
-    return status;
-}
-
-/* What belongs to one late rank must not be asked for where another number counts as late. */
-static cs_status check_alone(const cs_scenario *scenario, const stragglar_options *o, cs_error *err)
-{
-    const char *what = NULL;
-
-    if (o->straggler != CS_AUTO && o->straggler != cs_last_rank(scenario)) {
-        what = "a straggler";
-    } else if (o->entry_barrier_s > 0 || o->phase_barrier_s > 0) {
-        what = "a cost of barriers, which there are none of";
-    } else if (o->variant != VARIANT_ROTATION) {
-        what = "a variant";
-    } else if (o->model == MODEL_TELEPHONE) {
-        what = "the telephone model";
-    }
-    return what == NULL ? CS_OK
-                        : CS_FAIL(err, CS_ENOTSUP, "algorithm.options.late_ranks",
-                                  "only 1 late rank goes with %s", what);
-}
-
-/* When the schedule with one late rank ends, with the best options that are left free. */
-static cs_status one_end_s(const cs_scenario *scenario, const stragglar_options *o, double *end_p,
-                           cs_error *err)
-{
-    stragglar_options one    = *o;
-    uint32_t          n      = scenario->cluster.n_ranks;
-    cs_status         status = check_options(scenario, &one, err);
-
-    if (status == CS_OK) {
-        *end_p = cs_late_end_s(scenario, (const cs_late_options *)&one, one.chunks,
-                               cs_late_main_rounds(n, one.chunks), (cs_prephase)one.prephase);
-    }
-    return status;
-}
-
-static cs_late_number number_of(const stragglar_options *o)
-{
-    return (cs_late_number){o->late_ranks, o->chunks, o->late_roots, (cs_late_baseline)o->baseline};
-}
-
-/* Another number of late ranks than one; `auto` may come to one. */
-static cs_status check_number(const cs_scenario *scenario, stragglar_options *o, cs_plan *plan,
-                              cs_error *err)
-{
-    cs_late_number number = number_of(o);
-    double         one_s  = 0;
-    cs_status      status = check_alone(scenario, o, err);
-
-    if (status == CS_OK && o->late_ranks == CS_AUTO) {
-        status = one_end_s(scenario, o, &one_s, err);
-    }
-    if (status == CS_OK) {
-        status = cs_late_number_choose(scenario, one_s, &number, err);
-    }
-    if (status == CS_OK && number.late == 1) {
-        o->late_ranks = 1;
-        return check_one(scenario, o, plan, err);
-    }
-    if (status == CS_OK) {
-        status = cs_late_number_plan(scenario, &number, plan, err);
-    }
-    if (status == CS_OK) {
-        o->late_ranks = number.late;
-        o->late_roots = number.roots;
-        o->chunks     = number.chunks;
-        o->straggler  = cs_last_rank(scenario);
-        o->model      = MODEL_DUPLEX;
-        o->prephase   = CS_PREPHASE_CIRCULANT;
-    }
-    return status;
-}
-
 static cs_status stragglar_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                                  cs_error *err)
 {
-    stragglar_options *o = options;
-    cs_status status     = cs_accept_collective(scenario, "stragglar", 1u << CS_ALLREDUCE, err);
+    cs_status status = cs_accept_collective(scenario, "stragglar", 1u << CS_ALLREDUCE, err);
 
-    if (status != CS_OK) {
-        return status;
-    }
-    if (o->baseline == CS_BASELINE_AUTO) {
-        o->baseline = (int)cs_baseline_best(scenario);
-    }
-    status        = o->late_ranks == 1 ? check_one(scenario, o, plan, err)
-                                       : check_number(scenario, o, plan, err);
-    o->late_roots = o->late_ranks == 1 ? 0 : o->late_roots;
-    return status;
+    return status == CS_OK ? cs_stragglar_resolve(scenario, options, plan, err) : status;
 }
 
 static void stragglar_close(void *state)
@@ -359,18 +62,18 @@ static void stragglar_close(void *state)
     }
 }
 
-static cs_status open_one(stragglar *s, const cs_scenario *scenario, const stragglar_options *o,
+static cs_status open_one(stragglar *s, const cs_scenario *scenario, const cs_stragglar_options *o,
                           cs_error *err)
 {
     uint32_t n = scenario->cluster.n_ranks;
 
-    s->layout        = layout_of(scenario, o);
+    s->layout        = cs_stragglar_layout(scenario, o);
     s->is_early      = n > 2;
     cs_status status = cs_late_layout_build(&s->layout, &s->arena, err);
     if (status == CS_OK) {
         cs_late_pre_start(&s->pre, &s->layout, o->entry_barrier_s);
         status =
-            cs_late_main_start(&s->main, source_of(n, o), &s->layout,
+            cs_late_main_start(&s->main, cs_stragglar_source(n, o), &s->layout,
                                cs_late_pre_rounds(&s->layout), o->phase_barrier_s, &s->arena, err);
     }
     return status;
@@ -379,9 +82,9 @@ static cs_status open_one(stragglar *s, const cs_scenario *scenario, const strag
 static cs_status stragglar_open(const cs_scenario *scenario, const void *options, void **state_p,
                                 cs_error *err)
 {
-    const stragglar_options *o      = options;
-    const cs_late_number     number = number_of(o);
-    stragglar               *s      = CS_NEW(stragglar, 1);
+    const cs_stragglar_options *o      = options;
+    const cs_late_number        number = cs_stragglar_number(o);
+    stragglar                  *s      = CS_NEW(stragglar, 1);
 
     if (s == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for stragglar");
@@ -416,20 +119,17 @@ static void stragglar_next_block(void *state, cs_block *block)
 /* The pre-phase begins when the last early rank has come; then C - 1 + ceil(log2 n) rounds of one
  * chunk from barrier 2 on (or what the stored rounds take). Exact for equal chunks, when all ranks
  * move in lockstep, and unless the pre-phase is known as a bound only and not hidden. */
-static double one_closed_form_s(const cs_scenario *scenario, const stragglar_options *o)
+static double one_closed_form_s(const cs_scenario *scenario, const cs_stragglar_options *o)
 {
     const cs_late_options *late   = (const cs_late_options *)o;
-    cs_late_layout         layout = layout_of(scenario, o);
+    cs_late_layout         layout = cs_stragglar_layout(scenario, o);
     uint32_t               n      = scenario->cluster.n_ranks, fabric;
-    uint32_t               rounds = cs_late_main_rounds(n, o->chunks);
+    uint32_t               rounds = cs_stragglar_steps(n, o);
     double                 pre_s  = 0;
     bool                   exact  = true;
 
     if (!cs_is_uniform(scenario, &fabric) || scenario->bytes % o->chunks != 0) {
         return (double)NAN;
-    }
-    if (is_searched(source_of(n, o))) {
-        rounds = o->steps;
     }
     const cs_fabric *f     = &scenario->cluster.fabrics[fabric];
     uint64_t         bytes = scenario->bytes / o->chunks;
@@ -445,8 +145,8 @@ static double one_closed_form_s(const cs_scenario *scenario, const stragglar_opt
 
 static double stragglar_closed_form_s(const cs_scenario *scenario, const void *options)
 {
-    const stragglar_options *o      = options;
-    const cs_late_number     number = number_of(o);
+    const cs_stragglar_options *o      = options;
+    const cs_late_number        number = cs_stragglar_number(o);
 
     return o->late_ranks == 1 ? one_closed_form_s(scenario, o)
                               : cs_late_number_closed_form_s(scenario, &number);
@@ -457,8 +157,8 @@ const cs_algorithm cs_algorithm_stragglar = {
     .summary     = "ReduceScatter among the others while one rank is late, then n-2+log2 n rounds",
     .source      = "Efficient AllReduce with Stragglers (StragglAR); rotational schedule",
     .collectives = 1u << CS_ALLREDUCE,
-    .options     = stragglar_table,
-    .options_bytes = sizeof(stragglar_options),
+    .options     = cs_stragglar_table,
+    .options_bytes = sizeof(cs_stragglar_options),
     .check         = stragglar_check,
     .open          = stragglar_open,
     .next_block    = stragglar_next_block,

@@ -1,40 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The greedy for odd n: see telephone_odd.h. A chunk is *live* between its exchange and the round
- * in which the last rank gets it. A rank's *key* is what it holds of the live chunks, in order of
- * rarity: the rarest one in the highest bit of the first word. There are few of them, mostly, but
- * nothing depends on it. */
+ * in which the last rank gets it. There are few of them, mostly, but nothing depends on it. */
 #include "algorithms/pattern/telephone_odd.h"
 
 #include "algorithms/pattern/accept.h"
+#include "algorithms/pattern/telephone_seats.h"
 #include "base/random.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { WORDS = (CS_TELEPHONE_MOST_RANKS + 62) / 64, SLACK = 6 };
-
-typedef struct chunk_set {
-    uint64_t word[WORDS];
-} chunk_set;
-
-typedef struct seat {
-    chunk_set key;
-    uint32_t  wait;  /* rounds until it meets the late rank */
-    uint32_t  noise; /* order among equals */
-    uint32_t  rank;
-} seat;
-
-typedef struct pair {
-    seat a, b;
-} pair;
+enum { SLACK = 6 };
 
 typedef struct greedy {
     uint32_t         early, met; /* N; chunks that have been exchanged */
     uint32_t         attempt;    /* varies the order among equals */
     uint32_t         n_words;    /* of keys, in this round */
-    chunk_set       *held;       /* [N] bit c: it has chunk c */
-    seat            *seats;      /* [N] */
-    pair            *pairs;      /* [N / 2] */
+    cs_chunk_set    *held;       /* [N] bit c: it has chunk c */
+    cs_seat         *seats;      /* [N] */
+    cs_seat_pair    *pairs;      /* [N / 2] */
     uint32_t        *holders;    /* [N] of a chunk; N: it is not live any more */
     uint32_t        *order;      /* [n_order] live chunks, rarest first */
     uint32_t         n_order;
@@ -56,12 +39,12 @@ static uint32_t noise_of(const greedy *g, uint32_t rank)
     return g->attempt == 0 ? 0 : (uint32_t)cs_mix64(word);
 }
 
-static bool has(const chunk_set *set, uint32_t chunk)
+static bool has(const cs_chunk_set *set, uint32_t chunk)
 {
     return (set->word[chunk / 64] >> chunk % 64 & 1u) != 0;
 }
 
-static void put(chunk_set *set, uint32_t chunk)
+static void put(cs_chunk_set *set, uint32_t chunk)
 {
     set->word[chunk / 64] |= (uint64_t)1 << chunk % 64;
 }
@@ -90,9 +73,10 @@ static uint32_t take_seats(greedy *g, uint32_t meets)
     uint32_t count = 0;
 
     for (uint32_t r = 0; r < g->early; r++) {
-        seat s = {.wait  = r >= g->met ? r - g->met : g->early + r - g->met,
-                  .noise = noise_of(g, r),
-                  .rank  = r};
+        cs_seat s = {.wait  = r >= g->met ? r - g->met : g->early + r - g->met,
+                     .noise = noise_of(g, r),
+                     .held  = cs_chunk_set_size(&g->held[r]),
+                     .rank  = r};
         for (uint32_t i = 0; i < g->n_order; i++) {
             uint64_t bit = has(&g->held[r], g->order[i]) ? 1 : 0;
             s.key.word[i / 64] |= bit << (63 - i % 64);
@@ -104,123 +88,7 @@ static uint32_t take_seats(greedy *g, uint32_t meets)
     return count;
 }
 
-static int compare_keys(const chunk_set *a, const chunk_set *b)
-{
-    for (uint32_t w = 0; w < WORDS; w++) {
-        if (a->word[w] != b->word[w]) {
-            return a->word[w] > b->word[w] ? 1 : -1;
-        }
-    }
-    return 0;
-}
-
-static uint32_t size_of(const chunk_set *set)
-{
-    uint32_t size = 0;
-
-    for (uint32_t w = 0; w < WORDS; w++) {
-        size += (uint32_t)__builtin_popcountll(set->word[w]);
-    }
-    return size;
-}
-
-static int by_value(const void *left, const void *right)
-{
-    const seat *a = left, *b = right;
-
-    int value = compare_keys(&b->key, &a->key);
-
-    if (value != 0) {
-        return value;
-    }
-    if (a->wait != b->wait) {
-        return a->wait < b->wait ? -1 : 1;
-    }
-    return a->noise != b->noise ? (a->noise < b->noise ? -1 : 1)
-                                : (a->rank > b->rank) - (a->rank < b->rank);
-}
-
-static bool idles_rather(const seat *a, const seat *b, bool most_are_empty)
-{
-    uint32_t held_a = size_of(&a->key), held_b = size_of(&b->key);
-    int      value = compare_keys(&a->key, &b->key);
-
-    if (most_are_empty) {
-        return a->wait > b->wait;
-    }
-    if (held_a != held_b) {
-        return held_a > held_b;
-    }
-    return value != 0 ? value < 0 : a->noise < b->noise;
-}
-
-/* One of an odd number leaves; the order of the others stays. */
-static uint32_t leave_one(greedy *g, uint32_t count)
-{
-    uint32_t empty = 0, idle = UINT32_MAX;
-
-    for (uint32_t i = 0; i < count; i++) {
-        empty += size_of(&g->held[g->seats[i].rank]) == 0;
-    }
-    bool most_are_empty = 2 * empty > count;
-    for (uint32_t i = 0; i < count; i++) {
-        bool may = !most_are_empty || size_of(&g->held[g->seats[i].rank]) == 0;
-        if (may &&
-            (idle == UINT32_MAX || idles_rather(&g->seats[i], &g->seats[idle], most_are_empty))) {
-            idle = i;
-        }
-    }
-    for (uint32_t i = idle; i + 1 < count; i++) {
-        g->seats[i] = g->seats[i + 1];
-    }
-    return count - 1;
-}
-
-/* Useful directions between two ranks. */
-static uint32_t use(const greedy *g, const seat *a, const seat *b)
-{
-    uint64_t there = 0, back = 0;
-
-    for (uint32_t w = 0; w < g->n_words; w++) {
-        there |= a->key.word[w] & ~b->key.word[w];
-        back |= b->key.word[w] & ~a->key.word[w];
-    }
-    return (there != 0 ? 1u : 0u) + (back != 0 ? 1u : 0u);
-}
-
-static void swap(seat *a, seat *b)
-{
-    seat kept = *a;
-    *a        = *b;
-    *b        = kept;
-}
-
-/* Exchange partners of pair i with the pair that gains most by it. */
-static void improve(greedy *g, uint32_t n_pairs, uint32_t i)
-{
-    pair    *p = &g->pairs[i], *best = NULL;
-    uint32_t gain = 0, mine = use(g, &p->a, &p->b);
-    bool     crossed = false;
-
-    for (uint32_t j = 0;
-         j < n_pairs && (best == NULL || gain + mine < 2 + use(g, &best->a, &best->b)); j++) {
-        pair    *o    = &g->pairs[j];
-        uint32_t base = mine + use(g, &o->a, &o->b);
-        uint32_t one  = use(g, &p->a, &o->b) + use(g, &o->a, &p->b);
-        uint32_t two  = use(g, &p->a, &o->a) + use(g, &p->b, &o->b);
-        uint32_t most = one >= two ? one : two;
-        if (j != i && most > base && most - base > gain) {
-            gain    = most - base;
-            best    = o;
-            crossed = two > one;
-        }
-    }
-    if (best != NULL) {
-        swap(&p->b, crossed ? &best->a : &best->b);
-    }
-}
-
-static cs_status add_copy(greedy *g, const seat *src, const seat *dst, cs_error *err)
+static cs_status add_copy(greedy *g, const cs_seat *src, const cs_seat *dst, cs_error *err)
 {
     for (uint32_t w = 0; w < g->n_words; w++) {
         uint64_t useful = src->key.word[w] & ~dst->key.word[w];
@@ -240,22 +108,13 @@ static cs_status add_round(greedy *g, cs_error *err)
     bool      meets  = g->met < g->early;
     cs_status status = CS_OK;
     uint32_t  count  = take_seats(g, meets ? g->met : g->early);
+    uint32_t  pairs  = cs_seats_pair(g->seats, count, g->n_words, g->pairs);
 
-    qsort(g->seats, count, sizeof *g->seats, by_value);
-    count = count % 2 == 1 ? leave_one(g, count) : count;
-    for (uint32_t i = 0; i < count / 2; i++) {
-        g->pairs[i] = (pair){g->seats[i], g->seats[count - 1 - i]};
-    }
-    for (uint32_t i = 0; i < count / 2; i++) {
-        if (use(g, &g->pairs[i].a, &g->pairs[i].b) < 2) {
-            improve(g, count / 2, i);
-        }
-    }
     if (meets) {
         status = cs_label_rounds_add(
             g->rounds, (cs_label_transfer){g->met, g->early, g->met, CS_LABEL_EXCHANGE}, err);
     }
-    for (uint32_t i = 0; i < count / 2 && status == CS_OK; i++) {
+    for (uint32_t i = 0; i < pairs && status == CS_OK; i++) {
         status = add_copy(g, &g->pairs[i].a, &g->pairs[i].b, err);
         if (status == CS_OK) {
             status = add_copy(g, &g->pairs[i].b, &g->pairs[i].a, err);
@@ -315,11 +174,11 @@ cs_status cs_telephone_odd_build(uint32_t n, cs_label_rounds *rounds_p, cs_error
     cs_arena        arena  = {0};
     cs_label_rounds rounds = {0}, best = {0};
     greedy          g      = {.early   = n - 1,
-                              .held    = CS_ARENA_NEW(&arena, chunk_set, n),
+                              .held    = CS_ARENA_NEW(&arena, cs_chunk_set, n),
                               .holders = CS_ARENA_NEW(&arena, uint32_t, n),
                               .order   = CS_ARENA_NEW(&arena, uint32_t, n),
-                              .seats   = CS_ARENA_NEW(&arena, seat, n),
-                              .pairs   = CS_ARENA_NEW(&arena, pair, n),
+                              .seats   = CS_ARENA_NEW(&arena, cs_seat, n),
+                              .pairs   = CS_ARENA_NEW(&arena, cs_seat_pair, n),
                               .rounds  = &rounds};
     cs_status       status = CS_OK;
 
