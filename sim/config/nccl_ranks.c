@@ -2,11 +2,13 @@
 /* Ranks and process groups of NCCL traces: see config/nccl_ranks.h. */
 #include "config/nccl_ranks.h"
 
+#include "traces/plain_text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_GROUPS = 4096 };
+enum { MAX_GROUPS = 4096, NOTED_BYTES = 61 };
 
 /* A process group and how often it is called. */
 typedef struct group {
@@ -208,8 +210,11 @@ static cs_status choose_group(const finding *f, group *chosen_p)
         return refuse(f, 0);
     }
     if (n > 1) {
-        cs_text_add(&f->notes->text, "process group '%.60s' %.60s of %zu groups is taken\n",
-                    best->name, best->members, n);
+        char name[NOTED_BYTES], members[NOTED_BYTES];
+        cs_plain_text(name, sizeof name, best->name);
+        cs_plain_text(members, sizeof members, best->members);
+        cs_text_add(&f->notes->text, "process group '%s' %s of %zu groups is taken\n", name,
+                    members, n);
     }
     *chosen_p = *best;
     return CS_OK;

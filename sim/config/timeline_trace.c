@@ -4,13 +4,14 @@
 
 #include "base/alloc.h"
 #include "cs/cluster.h"
+#include "traces/plain_text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LISTED = 12, NOTED_RANKS = 64 };
+enum { LISTED = 12, NOTED_RANKS = 64, NOTED_BYTES = 61 };
 
 /* One event of the category. */
 typedef struct piece {
@@ -177,6 +178,17 @@ static bool is_same_lane(const piece *a, const piece *b)
     return strcmp(a->process, b->process) == 0 && strcmp(a->thread, b->thread) == 0;
 }
 
+static void note_ranks(const timeline *t, bool has_processes)
+{
+    char category[NOTED_BYTES];
+
+    cs_plain_text(category, sizeof category, t->category);
+    cs_text_add(&t->notes->text,
+                "ranks are the %s; each step's arrival is when the '%s' of it is "
+                "done, if all began together\n",
+                has_processes ? "processes" : "threads", category);
+}
+
 /* Runs of neighbours become lanes, lanes of a process a rank. */
 static cs_status find_lanes(timeline *t)
 {
@@ -203,10 +215,7 @@ static cs_status find_lanes(timeline *t)
                       t->category, t->n_ranks, CS_MAX_RANKS);
         return refuse(t, CS_EINVAL);
     }
-    cs_text_add(&t->notes->text,
-                "ranks are the %s; each step's arrival is when the '%.60s' of it is "
-                "done, if all began together\n",
-                has_processes ? "processes" : "threads", t->category);
+    note_ranks(t, has_processes);
     return CS_OK;
 }
 
@@ -271,6 +280,23 @@ static cs_status add_step(timeline *t, size_t step, const double *work_s)
     return status;
 }
 
+/* How much each rank works in all steps together is `sum_s`. */
+static void note_work(const timeline *t, const double *sum_s, const uint32_t *n_lanes)
+{
+    for (size_t l = 0; l < t->n_lanes; l++) {
+        const lane *here = &t->lanes[l];
+        char        process[NOTED_BYTES];
+        if (l == 0 || here->rank != here[-1].rank) {
+            cs_plain_text(process, sizeof process, t->pieces[here->first].process);
+            cs_text_add(&t->notes->text,
+                        "rank %u (process '%s', threads: %u) works for %.6g ms in a step on "
+                        "average\n",
+                        here->rank, process, n_lanes[here->rank],
+                        sum_s[here->rank] / (double)t->n_steps * 1e3);
+        }
+    }
+}
+
 static cs_status add_steps(timeline *t)
 {
     double   *work_s  = CS_ARENA_NEW(&t->arena, double, t->n_ranks);
@@ -288,15 +314,8 @@ static cs_status add_steps(timeline *t)
             sum_s[r] += work_s[r];
         }
     }
-    for (size_t l = 0; l < t->n_lanes && t->n_ranks <= NOTED_RANKS; l++) {
-        const lane *here = &t->lanes[l];
-        if (l == 0 || here->rank != here[-1].rank) {
-            cs_text_add(&t->notes->text,
-                        "rank %u (process '%.24s', threads: %u) works for %.6g ms in a step on "
-                        "average\n",
-                        here->rank, t->pieces[here->first].process, n_lanes[here->rank],
-                        sum_s[here->rank] / (double)t->n_steps * 1e3);
-        }
+    if (t->n_ranks <= NOTED_RANKS) {
+        note_work(t, sum_s, n_lanes);
     }
     return status;
 }

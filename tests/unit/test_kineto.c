@@ -293,6 +293,30 @@ Test(kineto, timeline)
     cs_arrival_notes_free(&notes);
 }
 
+/* What a trace calls its events and processes is printed, so it must not steer a terminal. */
+Test(kineto, names_are_made_plain)
+{
+    static const char text[] =
+        "[{\"ph\": \"X\", \"cat\": \"\\u001b[31mwork\\n\", \"pid\": \"a\\u001b\", "
+        "\"ts\": 0, \"dur\": 1}, "
+        "{\"ph\": \"X\", \"cat\": \"\\u001b[31mwork\\n\", \"pid\": \"b\", "
+        "\"ts\": 0, \"dur\": 2}]";
+    const cs_arrival_text    one     = {"trace", text, sizeof text - 1};
+    const cs_arrival_options options = {0};
+    cs_arrival_trace         trace   = {0};
+    cs_arrival_notes         notes   = {0};
+    cs_error                 err     = {0};
+
+    cr_assert_eq(cs_arrival_texts_read(&one, 1, &options, &trace, &notes, &err), CS_OK, "%s",
+                 err.message);
+    cr_expect(strstr(notes.text.data, "when the '?[31mwork?' of it") != NULL, "%s",
+              notes.text.data);
+    cr_expect(strstr(notes.text.data, "(process 'a?', threads") != NULL, "%s", notes.text.data);
+    cr_expect(strchr(notes.text.data, 27) == NULL);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
 Test(kineto, timeline_refusals)
 {
     char *which[]  = {copy_of(timeline)};
