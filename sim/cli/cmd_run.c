@@ -42,10 +42,12 @@ typedef struct job {
     cs_stored         *schedule;
     cs_result         *results;
     char (*settings)[CS_SETTING_BYTES]; /* of each result */
-    uint64_t *keys;                     /* likewise */
-    size_t    count;
-    cs_text   text; /* what is printed */
-    cs_text   notes;
+    uint64_t    *keys;                  /* likewise */
+    const char **scenarios;             /* likewise, as JSON */
+    cs_arena     arena;                 /* owns the scenarios */
+    size_t       count;
+    cs_text      text; /* what is printed */
+    cs_text      notes;
 } job;
 
 static cs_status read_args(job *j, int count, char *const *words, cs_error *err)
@@ -253,12 +255,8 @@ static bool same_fabrics(const cs_cluster *x, const cs_cluster *y)
 static bool same_table(const job *j, const cs_case *a, const cs_case *b)
 {
     const cs_cluster *x = &a->scenario.cluster, *y = &b->scenario.cluster;
-    char              text_a[CS_SETTING_BYTES], text_b[CS_SETTING_BYTES];
     bool              is_calibrated = cs_config_text(j->choice.config, "calibration") != NULL;
 
-    cs_setting_text(&a->scenario, text_a, sizeof text_a);
-    cs_setting_text(&b->scenario, text_b, sizeof text_b);
-    const char *tail_a = strstr(text_a, "/s"), *tail_b = strstr(text_b, "/s"); /* behind the rate */
     return a->algorithm == b->algorithm && a->model == b->model &&
            a->scenario.collective == b->scenario.collective && x->n_ranks == y->n_ranks &&
            x->gpus_per_server == y->gpus_per_server && x->sockets == y->sockets &&
@@ -266,7 +264,7 @@ static bool same_table(const job *j, const cs_case *a, const cs_case *b)
            memcmp(a->options.bytes, b->options.bytes, sizeof a->options.bytes) == 0 &&
            memcmp(a->model_options.bytes, b->model_options.bytes, sizeof a->model_options.bytes) ==
                0 &&
-           a->scenario.root == b->scenario.root && strcmp(tail_a, tail_b) == 0;
+           a->scenario.root == b->scenario.root && cs_same_trouble(&a->scenario, &b->scenario);
 }
 
 /* Print the table of the results [first, last] if the next case begins another one. */
@@ -288,6 +286,15 @@ static cs_status finish_table(job *j, size_t *first, size_t last, const cs_case 
     return status;
 }
 
+static cs_status keep_scenario(job *j, size_t index, const char *json, cs_error *err)
+{
+    j->scenarios[index] = cs_arena_strdup(&j->arena, json);
+    if (j->scenarios[index] == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", j->count);
+    }
+    return CS_OK;
+}
+
 static cs_status run_all(job *j, cs_error *err)
 {
     size_t    first  = 0;
@@ -299,6 +306,7 @@ static cs_status run_all(job *j, cs_error *err)
         if (status == CS_OK) {
             cs_setting_text(&c.scenario, j->settings[i], sizeof j->settings[i]);
             j->keys[i] = cs_setting_key(&c.scenario, &j->results[i]);
+            status     = keep_scenario(j, i, c.json, err);
         }
         if (status == CS_OK && j->format == TABLE) {
             status = finish_table(j, &first, i, &c, err);
@@ -315,11 +323,11 @@ static void format_rest(job *j)
                       j->count);
     }
     if (j->format == JSON) {
-        cs_results_json(&j->text, j->results, j->count);
+        cs_results_json(&j->text, j->results, j->scenarios, j->count);
     } else if (j->format == CSV) {
         cs_csv_header(&j->text);
         for (size_t i = 0; i < j->count; i++) {
-            cs_csv_row(&j->text, &j->results[i]);
+            cs_csv_row(&j->text, &j->results[i], j->scenarios[i]);
         }
     }
 }
@@ -339,10 +347,11 @@ static cs_status run_job(job *j, cs_error *err)
         return CS_FAIL(err, CS_EINVAL, j->trace_path != NULL ? "--trace" : "--heatmap",
                        "needs exactly one scenario, not %zu", j->count);
     }
-    j->results  = CS_NEW(cs_result, j->count);
-    j->settings = cs_calloc(j->count, sizeof *j->settings);
-    j->keys     = CS_NEW(uint64_t, j->count);
-    if (j->results == NULL || j->settings == NULL || j->keys == NULL) {
+    j->results   = CS_NEW(cs_result, j->count);
+    j->settings  = cs_calloc(j->count, sizeof *j->settings);
+    j->keys      = CS_NEW(uint64_t, j->count);
+    j->scenarios = CS_NEW(const char *, j->count);
+    if (j->results == NULL || j->settings == NULL || j->keys == NULL || j->scenarios == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", j->count);
     }
     const char *calibration = cs_config_text(j->choice.config, "calibration");
@@ -397,6 +406,8 @@ static int run_run(int count, char *const *words)
     cs_free(j.results);
     cs_free(j.settings);
     cs_free(j.keys);
+    cs_free(j.scenarios);
+    cs_arena_free(&j.arena);
     cs_text_free(&j.text);
     cs_text_free(&j.notes);
     return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);

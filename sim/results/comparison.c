@@ -2,6 +2,9 @@
 /* Algorithms side by side: see comparison.h. */
 #include "results/comparison.h"
 
+#include "cs/topology.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +26,21 @@ static void append(char *text, size_t text_bytes, const char *more)
     snprintf(text + used, text_bytes - used, "%s%s", used > 0 ? ", " : "", more);
 }
 
+/* "nic 2 / 1.5 from 1000 to 2000 us", without the times where it is so all the time */
+static void add_fault(const cs_fault *fault, char *text, size_t text_bytes)
+{
+    char part[96], when[64] = "";
+
+    if (isfinite(fault->until_s)) {
+        snprintf(when, sizeof when, " from %.6g to %.6g us", fault->from_s * 1e6,
+                 fault->until_s * 1e6);
+    } else if (fault->from_s > 0) {
+        snprintf(when, sizeof when, " from %.6g us", fault->from_s * 1e6);
+    }
+    snprintf(part, sizeof part, "nic %u / %.4g%s", fault->rank, fault->slow_ratio, when);
+    append(text, text_bytes, part);
+}
+
 void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
 {
     uint32_t n = scenario->cluster.n_ranks, late = 0;
@@ -31,6 +49,9 @@ void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
     const cs_fabric *nic = &scenario->cluster.fabrics[CS_NIC];
 
     snprintf(text, text_bytes, "%.4g us, %.4g GB/s", nic->alpha_s * 1e6, nic->bandwidth_Bps / 1e9);
+    if (scenario->cluster.topology != NULL) {
+        append(text, text_bytes, scenario->cluster.topology->kind->name);
+    }
     for (uint32_t r = 0; r < n; r++) {
         late += cs_arrival(scenario, r) > 0;
     }
@@ -46,9 +67,7 @@ void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
         }
     }
     for (size_t i = 0; i < scenario->n_faults && i < NAMED_RANKS; i++) {
-        snprintf(part, sizeof part, "nic %u / %.4g", scenario->faults[i].rank,
-                 scenario->faults[i].slow_ratio);
-        append(text, text_bytes, part);
+        add_fault(&scenario->faults[i], text, text_bytes);
     }
 }
 
@@ -65,6 +84,19 @@ static uint64_t mix_bytes(uint64_t key, const void *data, size_t bytes)
 static uint64_t mix_number(uint64_t key, double number)
 {
     return mix_bytes(key, &number, sizeof number);
+}
+
+static uint64_t mix_topology(uint64_t key, const cs_topology *topology)
+{
+    if (topology == NULL) {
+        return key;
+    }
+    key = mix_bytes(key, topology->kind->name, strlen(topology->kind->name));
+    for (uint32_t i = 0; i < topology->n_links; i++) {
+        const cs_link *link = &topology->links[i];
+        key                 = mix_number(mix_number(key, link->bandwidth_Bps), link->latency_s);
+    }
+    return mix_number(key, topology->n_links);
 }
 
 uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
@@ -87,7 +119,28 @@ uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
         key                   = mix_number(mix_number(key, fault->rank), fault->slow_ratio);
         key                   = mix_number(mix_number(key, fault->from_s), fault->until_s);
     }
+    key = mix_topology(key, c->topology);
     return mix_bytes(key, &result->model_options, sizeof result->model_options);
+}
+
+static bool same_fault(const cs_fault *a, const cs_fault *b)
+{
+    return a->rank == b->rank && a->slow_ratio == b->slow_ratio && a->from_s == b->from_s &&
+           a->until_s == b->until_s;
+}
+
+bool cs_same_trouble(const cs_scenario *a, const cs_scenario *b)
+{
+    bool is_same = a->n_faults == b->n_faults &&
+                   mix_topology(0, a->cluster.topology) == mix_topology(0, b->cluster.topology);
+
+    for (size_t i = 0; is_same && i < a->n_faults; i++) {
+        is_same = same_fault(&a->faults[i], &b->faults[i]);
+    }
+    for (uint32_t r = 0; is_same && r < a->cluster.n_ranks; r++) {
+        is_same = cs_arrival(a, r) == cs_arrival(b, r);
+    }
+    return is_same;
 }
 
 static bool same_row(const view *v, size_t a, size_t b)

@@ -7,15 +7,18 @@
 #include "base/text.h"
 #include "cs/result.h"
 
-enum { CS_SETTING_BYTES = 96 };
+enum { CS_SETTING_BYTES = 192 };
 
-/* The NICs, who is late and what is broken, in a few words: "3 us, 450 GB/s, late 7 by 2000 us, nic
- * 0 / 2". What does not fit is cut. */
+/* The NICs, the kind of topology, who is late and what is broken, in a few words: "3 us, 450 GB/s,
+ * leaf-spine, late 7 by 2000 us, nic 0 / 2 from 1000 us". What does not fit is cut. */
 void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes);
 
 /* A number that is the same for scenarios that differ in nothing but the algorithm: arrivals,
  * faults, cluster, collective, size and the options of the model. */
 uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result);
+
+/* Have two scenarios of as many ranks the same arrivals, faults and topology? */
+bool cs_same_trouble(const cs_scenario *a, const cs_scenario *b);
 
 /* Add the comparison of `n` results as `#` lines (nccl-tests' parsers skip them); `settings` are
  * their cs_setting_text(), `keys` their cs_setting_key(). Nothing is added when there is only one

@@ -35,11 +35,11 @@ static void add_BOOL(cs_text *text, bool value)
 void cs_csv_header(cs_text *text)
 {
 #define X(type, key) #key ","
-    cs_text_add(text, "%s", CS_RESULT_MAP(X) "options\n");
+    cs_text_add(text, "%s", CS_RESULT_MAP(X) "options,scenario\n");
 #undef X
 }
 
-void cs_csv_row(cs_text *text, const cs_result *result)
+void cs_csv_row(cs_text *text, const cs_result *result, const char *scenario)
 {
     cs_text options = {0};
 
@@ -54,6 +54,8 @@ void cs_csv_row(cs_text *text, const cs_result *result)
     } else {
         cs_text_add_csv_field(text, options.data);
     }
+    cs_text_add(text, ",");
+    add_TEXT(text, scenario);
     cs_text_add(text, "\n");
     cs_text_free(&options);
 }

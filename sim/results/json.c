@@ -67,7 +67,7 @@ static void add_wrong(cs_text *text, const cs_verdict *verdict)
     cs_text_add(text, "}");
 }
 
-void cs_result_json(cs_text *text, const cs_result *result)
+void cs_result_json(cs_text *text, const cs_result *result, const char *scenario)
 {
     cs_text_add(text, "{");
 #define X(type, key)                     \
@@ -83,15 +83,19 @@ void cs_result_json(cs_text *text, const cs_result *result)
     if (cs_result_is_wrong(result)) {
         add_wrong(text, &result->verdict);
     }
+    if (scenario != NULL) {
+        cs_text_add(text, ", \"scenario\": %s", scenario);
+    }
     cs_text_add(text, "}");
 }
 
-void cs_results_json(cs_text *text, const cs_result *results, size_t n)
+void cs_results_json(cs_text *text, const cs_result *results, const char *const *scenarios,
+                     size_t n)
 {
     cs_text_add(text, "[");
     for (size_t i = 0; i < n; i++) {
         cs_text_add(text, i == 0 ? "\n" : ",\n");
-        cs_result_json(text, &results[i]);
+        cs_result_json(text, &results[i], scenarios[i]);
     }
     cs_text_add(text, "\n]\n");
 }

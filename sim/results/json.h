@@ -12,12 +12,15 @@ CS_API void cs_options_json(cs_text *text, const cs_option *table, const void *o
 
 /* Add one result as one object on one line: the keys of CS_RESULT_MAP in their order, then
  * `options` and `model_options`, and, when the schedule was found wrong, `wrong` with the first
- * wrong rank, chunk and round (null where unknown) and a sentence. Numbers read back exactly;
- * NAN is null. */
-CS_API void cs_result_json(cs_text *text, const cs_result *result);
+ * wrong rank, chunk and round (null where unknown) and a sentence. Last comes `scenario`, the
+ * JSON text of an object that says what was run, unless it is NULL. Numbers read back exactly; NAN
+ * is null. */
+CS_API void cs_result_json(cs_text *text, const cs_result *result, const char *scenario);
 
-/* Add `n` results as an array, one object a line, with a newline at the end. */
-CS_API void cs_results_json(cs_text *text, const cs_result *results, size_t n);
+/* Add `n` results as an array, one object a line, with a newline at the end; `scenarios` has one
+ * for each. */
+CS_API void cs_results_json(cs_text *text, const cs_result *results, const char *const *scenarios,
+                            size_t n);
 
 /* Was the schedule checked and found wrong? (Not verified alone may also mean: not checked.) */
 CS_API bool cs_result_is_wrong(const cs_result *result);

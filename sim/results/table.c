@@ -9,6 +9,7 @@
  */
 #include "results/table.h"
 
+#include "cs/topology.h"
 #include "results/json.h"
 
 #include <inttypes.h>
@@ -43,6 +44,10 @@ static void add_cluster(cs_text *text, const cs_cluster *cluster)
         cs_text_add(text, "#  %s (%s): alpha %.6g us, bandwidth %.6g GB/s\n", cs_fabric_name(f),
                     fabric->kind == CS_DIRECT ? "direct" : "switched", fabric->alpha_s * 1e6,
                     fabric->bandwidth_Bps / 1e9);
+    }
+    if (cluster->topology != NULL) {
+        cs_text_add(text, "#  topology: %s, %" PRIu32 " links of one direction\n",
+                    cluster->topology->kind->name, cluster->topology->n_links);
     }
 }
 

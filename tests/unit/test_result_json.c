@@ -85,7 +85,7 @@ Test(result_json, keys_are_those_of_the_contract_in_their_order)
     const char *key;
     json_t     *value;
 
-    cs_result_json(&text, &r);
+    cs_result_json(&text, &r, NULL);
     json_t *json = parse(&text);
     json_object_foreach(json, key, value)
     {
@@ -105,7 +105,7 @@ Test(result_json, numbers_read_back_exactly)
     cs_text   text = {0};
     cs_result r    = sample();
 
-    cs_result_json(&text, &r);
+    cs_result_json(&text, &r, NULL);
     json_t *json = parse(&text);
     cr_expect(real(json, "elapsed_s") == 0.1 + 0.2);
     cr_expect(real(json, "exposed_s") == 1.0 / 3.0);
@@ -150,7 +150,7 @@ Test(result_json, a_wrong_schedule_says_where)
     r.verdict = (cs_verdict){
         .is_located = true, .rank = 3, .chunk = 5, .round = 7, .text = "rank 3 misses rank 1"};
     cr_expect(cs_result_is_wrong(&r));
-    cs_result_json(&text, &r);
+    cs_result_json(&text, &r, NULL);
     json_t       *json  = parse(&text);
     const json_t *wrong = json_object_get(json, "wrong");
     cr_expect_eq(json_integer_value(json_object_get(wrong, "rank")), 3);
@@ -160,7 +160,7 @@ Test(result_json, a_wrong_schedule_says_where)
     json_decref(json);
     cs_text_free(&text);
     r.verdict.is_located = false;
-    cs_result_json(&text, &r);
+    cs_result_json(&text, &r, NULL);
     json = parse(&text);
     cr_expect(json_is_null(json_object_get(json_object_get(json, "wrong"), "rank")));
     json_decref(json);
@@ -172,14 +172,18 @@ Test(result_json, an_array_holds_one_object_per_result)
     cs_text   text = {0};
     cs_result r[3] = {sample(), sample(), sample()};
 
-    r[1].ranks = 16;
-    cs_results_json(&text, r, 3);
+    r[1].ranks                     = 16;
+    const char *const scenarios[3] = {NULL, "{\"bytes\":1}", NULL};
+    cs_results_json(&text, r, scenarios, 3);
     json_t *json = parse(&text);
     cr_expect_eq(json_array_size(json), 3);
     cr_expect_eq(json_integer_value(json_object_get(json_array_get(json, 1), "ranks")), 16);
+    const json_t *scenario = json_object_get(json_array_get(json, 1), "scenario");
+    cr_expect_eq(json_integer_value(json_object_get(scenario, "bytes")), 1);
+    cr_expect_null(json_object_get(json_array_get(json, 0), "scenario"));
     json_decref(json);
     cs_text_free(&text);
-    cs_results_json(&text, r, 0);
+    cs_results_json(&text, r, NULL, 0);
     json = parse(&text);
     cr_expect_eq(json_array_size(json), 0);
     json_decref(json);
@@ -195,17 +199,17 @@ Test(result_csv, header_and_rows)
     for (int i = 0; i < N_CONTRACT; i++) {
         strcat(strcat(header, i == 0 ? "" : ","), contract[i]);
     }
-    strcat(header, "\n");
+    strcat(header, ",scenario\n");
     cs_csv_header(&text);
     cr_expect_str_eq(text.data, header);
     cs_text_free(&text);
-    cs_csv_row(&text, &r);
+    cs_csv_row(&text, &r, "{\"bytes\":1}");
     cr_expect_str_eq(text.data,
                      "ring,allreduce,alpha-beta,8,9007199254740993,4,0.30000000000000004,"
                      "0.3333333333333333,,4.94065645841247e-324,\"a \"\"name\"\", quoted\","
                      "1.7976931348623157e+308,12.5,21.875,14,112,123456789012345678,true,"
                      "\"{\"\"segments\"\": 64, \"\"fenced\"\": false, \"\"order\"\": \"\"down\"\", "
-                     "\"\"cost_s\"\": 0.1}\"\n");
+                     "\"\"cost_s\"\": 0.1}\",\"{\"\"bytes\"\":1}\"\n");
     cs_text_free(&text);
 }
 
@@ -216,8 +220,8 @@ Test(result_json, out_of_memory_is_remembered)
     for (long passes = 0; passes < 100; passes++) {
         cs_text text = {0};
         cs_alloc_fail_after(passes);
-        cs_result_json(&text, &r);
-        cs_csv_row(&text, &r);
+        cs_result_json(&text, &r, NULL);
+        cs_csv_row(&text, &r, NULL);
         cs_alloc_fail_after(-1);
         cs_status status = cs_text_status(&text, NULL);
         cs_text_free(&text);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which results stand beside each other: texts and keys of settings, and the table. */
+#include "results/comparison.h"
+
+#include "cs/topology.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+static const double on_time[4]   = {0, 0, 0, 0};
+static const double late[4]      = {0, 0, 0, 1e-3};
+static const double all_late[4]  = {1e-3, 2e-3, 3e-3, 4e-3};
+static const double all_other[4] = {1e-3, 1e-3, 3e-3, 4e-3};
+
+static cs_scenario scenario_of(const double *arrivals)
+{
+    cs_fabric nic = {.kind = CS_SWITCHED, .alpha_s = 3e-6, .bandwidth_Bps = 450e9};
+
+    return (cs_scenario){.collective = CS_ALLREDUCE,
+                         .bytes      = 1 << 20,
+                         .cluster    = {.n_ranks = 4, .gpus_per_server = 1, .fabrics = {nic, nic}},
+                         .arrival_s  = arrivals};
+}
+
+static const char *text_of(const cs_scenario *scenario)
+{
+    static char text[CS_SETTING_BYTES];
+
+    cs_setting_text(scenario, text, sizeof text);
+    return text;
+}
+
+Test(comparison, settings_say_when_a_nic_is_slow)
+{
+    cs_fault    faults[3] = {{.rank = 0, .slow_ratio = 2, .until_s = INFINITY},
+                             {.rank = 1, .slow_ratio = 1.5, .from_s = 1e-3, .until_s = INFINITY},
+                             {.rank = 2, .slow_ratio = 4, .from_s = 1e-3, .until_s = 2e-3}};
+    cs_scenario scenario  = scenario_of(on_time);
+
+    cr_expect_str_eq(text_of(&scenario), "3 us, 450 GB/s");
+    scenario.arrival_s = late;
+    cr_expect_str_eq(text_of(&scenario), "3 us, 450 GB/s, late 3 by 1000 us");
+    scenario.faults   = faults;
+    scenario.n_faults = 3;
+    cr_expect_str_eq(text_of(&scenario),
+                     "3 us, 450 GB/s, late 3 by 1000 us, nic 0 / 2, nic 1 / 1.5 from 1000 us, nic "
+                     "2 / 4 from 1000 to 2000 us");
+}
+
+/* Are two scenarios the same row, and may they share a table? */
+static bool is_same(const cs_scenario *a, const cs_scenario *b)
+{
+    const cs_result result = {.model = "flow"};
+    bool            is_row = cs_setting_key(a, &result) == cs_setting_key(b, &result);
+
+    cr_expect_eq(cs_same_trouble(a, b), is_row);
+    return is_row;
+}
+
+Test(comparison, arrivals_and_times_of_faults_tell_settings_apart)
+{
+    cs_fault    early = {.rank = 0, .slow_ratio = 2, .from_s = 0, .until_s = INFINITY};
+    cs_fault    later = {.rank = 0, .slow_ratio = 2, .from_s = 1e-3, .until_s = INFINITY};
+    cs_scenario a = scenario_of(on_time), b = scenario_of(on_time);
+
+    cr_expect(is_same(&a, &b));
+    b.arrival_s = late;
+    cr_expect_not(is_same(&a, &b));
+    a.arrival_s = all_late;
+    b.arrival_s = all_other; /* the texts are the same: four are late, the last by 4 ms */
+    cr_expect_not(is_same(&a, &b));
+    b = a;
+    cr_expect(is_same(&a, &b));
+    a.n_faults = b.n_faults = 1;
+    a.faults                = &early;
+    b.faults                = &later;
+    cr_expect_not(is_same(&a, &b));
+    b.faults = &early;
+    cr_expect(is_same(&a, &b));
+    b.n_faults = 0;
+    cr_expect_not(is_same(&a, &b));
+}
+
+Test(comparison, topologies_tell_settings_apart)
+{
+    cs_leaf_spine fast = {.n_leaves = 2, .n_spines = 1, .uplink_bandwidth_Bps = 50e9};
+    cs_leaf_spine slow = {.n_leaves = 2, .n_spines = 1, .uplink_bandwidth_Bps = 25e9};
+    cs_link       fast_links[4], slow_links[4];
+    cs_topology   fast_net, slow_net;
+    cs_scenario   a = scenario_of(on_time), b = scenario_of(on_time);
+
+    cs_leaf_spine_make(&fast, fast_links, &fast_net);
+    cs_leaf_spine_make(&slow, slow_links, &slow_net);
+    a.cluster.topology = &fast_net;
+    cr_expect_str_eq(text_of(&a), "3 us, 450 GB/s, leaf-spine");
+    cr_expect_not(is_same(&a, &b));
+    b.cluster.topology = &slow_net;
+    cr_expect_not(is_same(&a, &b));
+    b.cluster.topology = &fast_net;
+    cr_expect(is_same(&a, &b));
+}
+
+Test(comparison, the_fastest_of_a_row_is_the_best)
+{
+    cs_result results[4] = {{.algorithm = "ring", .exposed_s = 3e-6, .elapsed_s = 3e-6},
+                            {.algorithm = "rhd", .exposed_s = 2e-6, .elapsed_s = 2e-6},
+                            {.algorithm = "ring", .exposed_s = 1e-6, .elapsed_s = 1e-6},
+                            {.algorithm = "ring", .exposed_s = 9e-6, .elapsed_s = 9e-6}};
+    char      settings[4][CS_SETTING_BYTES] = {"here", "here", "here", "there"};
+    uint64_t  keys[4]                       = {1, 1, 1, 2};
+    cs_text   text                          = {0};
+
+    cs_comparison(&text, results, (const char(*)[CS_SETTING_BYTES])settings, keys, 4);
+    cr_expect_not_null(
+        strstr(text.data, "         1.00         2.00         0.00  ring       here\n"));
+    cr_expect_not_null(
+        strstr(text.data, "         9.00            -         0.00  ring       there\n"));
+    cs_text_free(&text);
+    cs_comparison(&text, results + 2, (const char(*)[CS_SETTING_BYTES])settings, keys, 2);
+    cr_expect(text.length == 0, "one algorithm is not compared");
+    cs_text_free(&text);
+}
