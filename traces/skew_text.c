@@ -7,7 +7,18 @@
 
 enum { MAX_ROWS = 64, CDF_STEPS = 100 };
 
-#define MS 1e3
+/* What times are printed in. */
+typedef struct time_unit {
+    const char *name, *in_brackets;
+    double      factor;
+} time_unit;
+
+/* Milliseconds, unless nobody waits that long for anybody. */
+static time_unit unit_of(const cs_skew *skew)
+{
+    return skew->spread_s.max < 1e-3 ? (time_unit){"us", "(us)", 1e6}
+                                     : (time_unit){"ms", "(ms)", 1e3};
+}
 
 /* "3 calls of 8 ranks, 4096 .. 8192 bytes each" */
 static void add_counts(const cs_arrival_trace *trace, cs_text *text)
@@ -33,7 +44,7 @@ void cs_arrival_head(const cs_arrival_trace *trace, const cs_arrival_notes *note
     cs_text_add(text, "%s: ", notes->format);
     add_counts(trace, text);
     if (!isnan(notes->period_s)) {
-        cs_text_add(text, ", one every %.6g ms", notes->period_s * MS);
+        cs_text_add(text, ", one every %.6g ms", notes->period_s * 1e3);
     }
     cs_text_add(text, "\n");
     if (notes->n_warmup > 0) {
@@ -47,14 +58,15 @@ void cs_arrival_head(const cs_arrival_trace *trace, const cs_arrival_notes *note
     }
 }
 
-static void add_rank_row(const cs_skew *skew, uint32_t r, cs_text *text)
+static void add_rank_row(const cs_skew *skew, uint32_t r, const time_unit *unit, cs_text *text)
 {
     const cs_skew_rank *rank = &skew->ranks[r];
 
     cs_text_add(text, "%6u %10.4f %10.4f %10.4f %10.4f %10.4f %10.4f %8zu %7.1f%s\n", r,
-                rank->arrival_s.mean * MS, rank->arrival_s.p50 * MS, rank->arrival_s.p95 * MS,
-                rank->arrival_s.p99 * MS, rank->arrival_s.max * MS, rank->wait_mean_s * MS,
-                rank->n_last, 100.0 * (double)rank->n_last / (double)skew->n_calls,
+                rank->arrival_s.mean * unit->factor, rank->arrival_s.p50 * unit->factor,
+                rank->arrival_s.p95 * unit->factor, rank->arrival_s.p99 * unit->factor,
+                rank->arrival_s.max * unit->factor, rank->wait_mean_s * unit->factor, rank->n_last,
+                100.0 * (double)rank->n_last / (double)skew->n_calls,
                 r == skew->straggler ? "  <- straggler" : "");
 }
 
@@ -83,27 +95,32 @@ static uint32_t least_shown(const cs_skew *skew)
     return least;
 }
 
-static void add_spread_row(const char *name, const cs_spread *spread, cs_text *text)
+static void add_spread_row(const char *name, const cs_spread *spread, const time_unit *unit,
+                           cs_text *text)
 {
     if (!isnan(spread->mean)) {
-        cs_text_add(text, "%-34s %10.4f %10.4f %10.4f %10.4f %10.4f\n", name, spread->mean * MS,
-                    spread->p50 * MS, spread->p95 * MS, spread->p99 * MS, spread->max * MS);
+        cs_text_add(text, "%-34s %10.4f %10.4f %10.4f %10.4f %10.4f\n", name,
+                    spread->mean * unit->factor, spread->p50 * unit->factor,
+                    spread->p95 * unit->factor, spread->p99 * unit->factor,
+                    spread->max * unit->factor);
     }
 }
 
 void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
                    const cs_arrival_notes *notes, cs_text *text)
 {
-    uint32_t least = least_shown(skew);
+    uint32_t        least = least_shown(skew);
+    const time_unit unit  = unit_of(skew);
+    const char     *in    = unit.in_brackets;
 
     cs_arrival_head(trace, notes, text);
     cs_text_add(text, "\n%6s %10s %10s %10s %10s %10s %10s %8s %7s\n", "", "arrival", "p50", "p95",
                 "p99", "max", "waits", "last in", "calls");
-    cs_text_add(text, "%6s %10s %10s %10s %10s %10s %10s %8s %7s\n", "rank", "(ms)", "(ms)", "(ms)",
-                "(ms)", "(ms)", "(ms)", "", "(%)");
+    cs_text_add(text, "%6s %10s %10s %10s %10s %10s %10s %8s %7s\n", "rank", in, in, in, in, in, in,
+                "", "(%)");
     for (uint32_t r = 0; r < skew->n_ranks; r++) {
         if (r == least || comes_before(skew, r, least)) {
-            add_rank_row(skew, r, text);
+            add_rank_row(skew, r, &unit, text);
         }
     }
     if (skew->n_ranks > MAX_ROWS) {
@@ -115,15 +132,15 @@ void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
         cs_text_add(text, "; the last rank is that of the call before in %.1f %%",
                     100 * skew->repeat_ratio);
     }
-    cs_text_add(text, "\n\n%-34s %10s %10s %10s %10s %10s\n", "(ms)", "mean", "p50", "p95", "p99",
+    cs_text_add(text, "\n\n%-34s %10s %10s %10s %10s %10s\n", in, "mean", "p50", "p95", "p99",
                 "max");
-    add_spread_row("last rank behind the last but one", &skew->delay_s, text);
-    add_spread_row("straggler behind all others", &skew->straggler_delay_s, text);
-    add_spread_row("last rank behind the first", &skew->spread_s, text);
-    add_spread_row("the call without waiting", &skew->zero_wait_s, text);
+    add_spread_row("last rank behind the last but one", &skew->delay_s, &unit, text);
+    add_spread_row("straggler behind all others", &skew->straggler_delay_s, &unit, text);
+    add_spread_row("last rank behind the first", &skew->spread_s, &unit, text);
+    add_spread_row("the call without waiting", &skew->zero_wait_s, &unit, text);
     if (skew->end_spread_s > 0) {
-        cs_text_add(text, "ranks leave a call within %.4g ms of each other\n",
-                    skew->end_spread_s * MS);
+        cs_text_add(text, "ranks leave a call within %.4g %s of each other\n",
+                    skew->end_spread_s * unit.factor, unit.name);
     }
 }
 

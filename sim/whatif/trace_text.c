@@ -5,7 +5,23 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MS 1e3
+#define MS 1e3 /* in lines that name it */
+
+/* What the table's times are printed in: milliseconds, unless no call of the baseline takes one. */
+typedef struct time_unit {
+    const char *name;
+    double      factor;
+} time_unit;
+
+static time_unit unit_of(const cs_trace_report *report)
+{
+    for (size_t i = 0; i < report->n_lines; i++) {
+        if (report->lines[i].is_baseline && report->lines[i].exposed_s < 1e-3) {
+            return (time_unit){"us", 1e6};
+        }
+    }
+    return (time_unit){"ms", 1e3};
+}
 
 /* Half the width of an interval, or nothing. */
 static void add_half(const cs_interval_95 *interval, double factor, int width, cs_text *text)
@@ -17,24 +33,25 @@ static void add_half(const cs_interval_95 *interval, double factor, int width, c
     }
 }
 
-static void add_line(const cs_trace_line *line, cs_text *text)
+static void add_line(const cs_trace_line *line, const time_unit *unit, cs_text *text)
 {
     char place[16] = "-";
 
     if (line->place > 0) {
         (void)snprintf(place, sizeof place, "%u", line->place);
     }
-    cs_text_add(text, "%5s  %-16s %-10s", place, line->algorithm,
+    cs_text_add(text, "%5s  %-18s %-10s", place, line->algorithm,
                 cs_trace_policy_name(line->policy));
-    cs_text_add(text, " %12.4f %12.4f", line->exposed_s * MS, line->saved_s.mean * MS);
-    add_half(&line->saved_s, MS, 9, text);
+    cs_text_add(text, " %12.4f %12.4f", line->exposed_s * unit->factor,
+                line->saved_s.mean * unit->factor);
+    add_half(&line->saved_s, unit->factor, 9, text);
     cs_text_add(text, " %8.1f", 100 * line->won_ratio);
     if (isnan(line->break_even_s)) {
         cs_text_add(text, " %12s", "-");
     } else if (isinf(line->break_even_s)) {
         cs_text_add(text, " %12s", "never");
     } else {
-        cs_text_add(text, " %12.4f", line->break_even_s * MS);
+        cs_text_add(text, " %12.4f", line->break_even_s * unit->factor);
     }
     if (isnan(line->day_gpu_hours.mean)) {
         cs_text_add(text, " %12s %9s", "-", "-");
@@ -46,7 +63,7 @@ static void add_line(const cs_trace_line *line, cs_text *text)
 }
 
 /* One or two sentences: what to run. */
-static void add_verdict(const cs_trace_report *report, cs_text *text)
+static void add_verdict(const cs_trace_report *report, const time_unit *unit, cs_text *text)
 {
     const cs_trace_line *first = &report->lines[0], *second = &report->lines[report->second];
     const char          *policy = cs_trace_policy_name(first->policy);
@@ -62,43 +79,48 @@ static void add_verdict(const cs_trace_report *report, cs_text *text)
         return;
     }
     is_way = second->policy != CS_TRACE_PLAIN;
-    cs_text_add(text, ", %.4g ms a call ahead of %s%s%s%s", report->lead_s.mean * MS,
-                second->algorithm, is_way ? " (" : "",
+    cs_text_add(text, ", %.4g %s a call ahead of %s%s%s%s", report->lead_s.mean * unit->factor,
+                unit->name, second->algorithm, is_way ? " (" : "",
                 is_way ? cs_trace_policy_name(second->policy) : "", is_way ? ")" : "");
     if (isnan(report->lead_s.low)) {
         cs_text_add(text, "; one call says nothing about others\n");
     } else if (report->lead_s.low > 0) {
-        cs_text_add(text, " (95 %%: %.4g .. %.4g)\n", report->lead_s.low * MS,
-                    report->lead_s.high * MS);
+        cs_text_add(text, " (95 %%: %.4g .. %.4g)\n", report->lead_s.low * unit->factor,
+                    report->lead_s.high * unit->factor);
     } else {
         cs_text_add(text, " (95 %%: %.4g .. %.4g, so the two cannot be told apart)\n",
-                    report->lead_s.low * MS, report->lead_s.high * MS);
+                    report->lead_s.low * unit->factor, report->lead_s.high * unit->factor);
     }
 }
 
 void cs_trace_table(const cs_trace_report *report, const cs_arrival_trace *trace, cs_text *text)
 {
-    cs_text_add(text, "%5s  %-16s %-10s %12s %12s %9s %8s %12s %12s %9s\n", "", "", "straggler",
+    const time_unit unit = unit_of(report);
+    char            per_call[16], delay[16];
+
+    (void)snprintf(per_call, sizeof per_call, "(%s/call)", unit.name);
+    (void)snprintf(delay, sizeof delay, "delay (%s)", unit.name);
+    cs_text_add(text, "%5s  %-18s %-10s %12s %12s %9s %8s %12s %12s %9s\n", "", "", "straggler",
                 "exposed", "saved", "95 %", "calls", "break-even", "saved", "95 %");
-    cs_text_add(text, "%5s  %-16s %-10s %12s %12s %9s %8s %12s %12s %9s\n", "place", "algorithm",
-                "is", "(ms/call)", "(ms/call)", "+-", "won (%)", "delay (ms)", "(GPU-h/day)", "+-");
+    cs_text_add(text, "%5s  %-18s %-10s %12s %12s %9s %8s %12s %12s %9s\n", "place", "algorithm",
+                "is", per_call, per_call, "+-", "won (%)", delay, "(GPU-h/day)", "+-");
     for (size_t i = 0; i < report->n_lines; i++) {
         if (report->lines[i].is_available) {
-            add_line(&report->lines[i], text);
+            add_line(&report->lines[i], &unit, text);
         }
     }
     for (size_t i = 0; i < report->n_lines; i++) {
         const cs_trace_line *line = &report->lines[i];
         if (!line->is_available) {
-            cs_text_add(text, "    -  %-16s not available: %s\n", line->algorithm, line->reason);
+            cs_text_add(text, "    -  %-18s not available: %s\n", line->algorithm, line->reason);
         }
     }
-    add_verdict(report, text);
+    add_verdict(report, &unit, text);
     if (!isnan(report->zero_wait_s)) {
         cs_text_add(text,
-                    "once all ranks were there, a call of the trace took %.6g ms; compare with the "
+                    "once all ranks were there, a call of the trace took %.6g %s; compare with the "
                     "baseline's exposed time\n",
-                    report->zero_wait_s * MS);
+                    report->zero_wait_s * unit.factor, unit.name);
     }
     cs_text_add(text, "static: rank %u is presumed late; break-even delays at %llu bytes",
                 report->straggler, (unsigned long long)report->break_even_bytes);
