@@ -4,6 +4,8 @@
 
 #include "base/file.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,6 +47,10 @@ cs_status cs_cli_write(const char *path, const cs_text *text, cs_error *err)
         return cs_file_write(path, data, text->length, err);
     }
     if (fwrite(data, 1, text->length, stdout) != text->length || fflush(stdout) != 0) {
+        if (errno == EPIPE) { /* `| head` has what it wants: end without a word, as others do */
+            signal(SIGPIPE, SIG_DFL);
+            raise(SIGPIPE);
+        }
         return CS_FAIL(err, CS_EIO, "", "cannot write to standard output");
     }
     return CS_OK;

@@ -26,7 +26,7 @@ static const cs_arg montecarlo_args[] = {
     {OUTPUT, 'o', "output", "FILE.db", "an SQLite database; rows that are there are kept"},
     {FORMAT, 0, "format", "table|json|csv", "how to print (table)"},
     {BASELINE, 0, "baseline", "ALGORITHM", "what the others are compared with (the first one)"},
-    {SAMPLING, 0, "sampling", "random|sobol|niederreiter|halton", "pseudo- or quasi-random (random)"},
+    {SAMPLING, 0, "sampling", "S", "random, or quasi-random: sobol|niederreiter|halton (random)"},
     {CONFIDENCE, 0, "confidence", "LEVEL", "of all intervals (0.95)"},
     {REPLAY, 0, "replay", NULL, "replay every iteration, use no closed form"},
     {VERIFY_ALL, 0, "verify-all", NULL, "replay and verify every iteration, not only the first"},

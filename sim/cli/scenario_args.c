@@ -128,14 +128,14 @@ cs_status cs_scenario_choice_add(cs_scenario_choice *choice, int id, const cs_ar
     return CS_FAIL(err, CS_EINTERNAL, args->name, "the option is in no table");
 }
 
-/* Split KEY=VALUE; the key is copied. */
-static cs_status split_pair(const char *text, const char *origin, char *key, size_t key_bytes,
-                            const char **value_p, cs_error *err)
+/* Split what has the form KEY=VALUE (which the message calls `form`); the key is copied. */
+static cs_status split_pair(const char *text, const char *form, const char *origin, char *key,
+                            size_t key_bytes, const char **value_p, cs_error *err)
 {
     const char *equals = strchr(text, '=');
 
     if (equals == NULL || equals == text || (size_t)(equals - text) >= key_bytes) {
-        return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form KEY=VALUE", text);
+        return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form %s", text, form);
     }
     memcpy(key, text, (size_t)(equals - text));
     key[equals - text] = '\0';
@@ -147,8 +147,9 @@ static cs_status set_option(cs_config *config, const char *prefix, const char *t
                             const char *origin, cs_error *err)
 {
     char        path[160], key[96], name[112];
-    const char *value  = NULL;
-    cs_status   status = split_pair(text, origin, key, sizeof key, &value, err);
+    const char *value = NULL;
+    cs_status status  = split_pair(text, prefix[0] != '\0' ? "KEY=VALUE" : "PATH=JSON", origin, key,
+                                   sizeof key, &value, err);
 
     if (status != CS_OK) {
         return status;
@@ -165,7 +166,7 @@ static cs_status add_late(cs_config *config, const char *text, cs_error *err)
     const char *time = NULL;
     uint64_t    number;
     cs_text     json   = {0};
-    cs_status   status = split_pair(text, "--late", rank, sizeof rank, &time, err);
+    cs_status   status = split_pair(text, "RANK=TIME", "--late", rank, sizeof rank, &time, err);
 
     if (status == CS_OK) {
         status = cs_parse_integer(rank, 0, UINT32_MAX, &number, "--late", err);
@@ -213,8 +214,9 @@ static cs_status add_slow(cs_config *config, const char *text, cs_error *err)
     const char *value = "";
     uint64_t    number;
     double      ratio;
-    cs_text     json   = {0};
-    cs_status   status = split_pair(text, "--slow", rank, sizeof rank, &value, err);
+    cs_text     json = {0};
+    cs_status   status =
+        split_pair(text, "RANK=L[@FROM[:UNTIL]]", "--slow", rank, sizeof rank, &value, err);
 
     if (status == CS_OK) {
         status = cs_parse_integer(rank, 0, UINT32_MAX, &number, "--slow", err);
