@@ -41,6 +41,22 @@ static void add_fault(const cs_fault *fault, char *text, size_t text_bytes)
     append(text, text_bytes, part);
 }
 
+void cs_topology_text(const cs_topology *topology, char *text, size_t text_bytes)
+{
+    double least = INFINITY, most = 0;
+
+    for (uint32_t i = 0; i < topology->n_links; i++) {
+        least = fmin(least, topology->links[i].bandwidth_Bps);
+        most  = fmax(most, topology->links[i].bandwidth_Bps);
+    }
+    snprintf(text, text_bytes, "%s", topology->kind->name);
+    if (most > 0) {
+        size_t used = strlen(text);
+        snprintf(text + used, text_bytes - used,
+                 least < most ? " of %.4g to %.4g GB/s" : " of %.4g GB/s", least / 1e9, most / 1e9);
+    }
+}
+
 void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
 {
     uint32_t n = scenario->cluster.n_ranks, late = 0;
@@ -50,7 +66,8 @@ void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
 
     snprintf(text, text_bytes, "%.4g us, %.4g GB/s", nic->alpha_s * 1e6, nic->bandwidth_Bps / 1e9);
     if (scenario->cluster.topology != NULL) {
-        append(text, text_bytes, scenario->cluster.topology->kind->name);
+        cs_topology_text(scenario->cluster.topology, part, sizeof part);
+        append(text, text_bytes, part);
     }
     for (uint32_t r = 0; r < n; r++) {
         late += cs_arrival(scenario, r) > 0;

@@ -10,6 +10,7 @@
 #include "results/table.h"
 
 #include "cs/topology.h"
+#include "results/comparison.h"
 #include "results/json.h"
 
 #include <inttypes.h>
@@ -46,8 +47,9 @@ static void add_cluster(cs_text *text, const cs_cluster *cluster)
                     fabric->bandwidth_Bps / 1e9);
     }
     if (cluster->topology != NULL) {
-        cs_text_add(text, "#  topology: %s, %" PRIu32 " links of one direction\n",
-                    cluster->topology->kind->name, cluster->topology->n_links);
+        char name[96];
+        cs_topology_text(cluster->topology, name, sizeof name);
+        cs_text_add(text, "#  topology: %s, %" PRIu32 " links\n", name, cluster->topology->n_links);
     }
 }
 
