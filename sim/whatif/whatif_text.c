@@ -33,7 +33,13 @@ static void add_head(const cs_whatif_job *job, const cs_whatif_report *report, c
     }
 }
 
-static void add_line(const cs_whatif_line *line, cs_text *text)
+/* The same decimals for all times of a report: milliseconds of long jobs, microseconds of short. */
+static int decimals_of(const cs_whatif_report *report)
+{
+    return report->n_lines > 0 && report->lines[0].total_s < 10 ? 6 : 3;
+}
+
+static void add_line(const cs_whatif_line *line, int decimals, cs_text *text)
 {
     if (!line->is_available) {
         cs_text_add(text, "    -  %-8s %12s %12s %12s  not available: %s\n",
@@ -49,7 +55,7 @@ static void add_line(const cs_whatif_line *line, cs_text *text)
     if (isinf(line->total_s)) {
         cs_text_add(text, "%12s %12.6g %12s", "never", line->iterations, "-");
     } else {
-        cs_text_add(text, "%12.6g %12.6g %12.4g", line->total_s, line->iterations,
+        cs_text_add(text, "%12.*f %12.6g %12.4g", decimals, line->total_s, line->iterations,
                     line->lost_gpu_hours);
     }
     cs_text_add(text, "  %s\n", line->reason);
@@ -58,18 +64,18 @@ static void add_line(const cs_whatif_line *line, cs_text *text)
     }
 }
 
-static void add_pieces(const cs_whatif_line *line, cs_text *text)
+static void add_pieces(const cs_whatif_line *line, int decimals, cs_text *text)
 {
     size_t shown = line->n_pieces < MAX_ROWS ? line->n_pieces : MAX_ROWS;
 
     for (size_t i = 0; i < shown; i++) {
         const cs_piece *piece = &line->pieces[i];
-        cs_text_add(text, "%-8s %12.6g ", i == 0 ? cs_policy_name(line->policy) : "",
+        cs_text_add(text, "%-8s %12.*f ", i == 0 ? cs_policy_name(line->policy) : "", decimals,
                     piece->from_s);
         if (isinf(piece->until_s)) {
             cs_text_add(text, "%12s", "-");
         } else {
-            cs_text_add(text, "%12.6g", piece->until_s);
+            cs_text_add(text, "%12.*f", decimals, piece->until_s);
         }
         cs_text_add(text, " %12.6g %12.6g  %s", piece->iterations, rate_of(piece),
                     cs_piece_text(piece->kind));
@@ -86,16 +92,18 @@ static void add_pieces(const cs_whatif_line *line, cs_text *text)
 
 void cs_whatif_table(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text)
 {
+    int decimals = decimals_of(report);
+
     add_head(job, report, text);
     cs_text_add(text, "place  %-8s %12s %12s %12s  %s\n", "policy", "time (s)", "iterations",
                 "GPU-h lost", "why");
     for (size_t i = 0; i < report->n_lines; i++) {
-        add_line(&report->lines[i], text);
+        add_line(&report->lines[i], decimals, text);
     }
     cs_text_add(text, "\n%-8s %12s %12s %12s %12s  %s\n", "policy", "from (s)", "until (s)",
                 "iterations", "per second", "what runs");
     for (size_t i = 0; i < report->n_lines; i++) {
-        add_pieces(&report->lines[i], text);
+        add_pieces(&report->lines[i], decimals, text);
     }
 }
 
