@@ -18,12 +18,22 @@ static const cs_arg bound_args[] = {
 
 static const cs_arg *const bound_tables[] = {cs_scenario_args, bound_args, NULL};
 
-/* What holds for the case's algorithm and model. */
+static bool does_collective(const cs_case *c)
+{
+    return (c->algorithm->collectives & 1u << c->scenario.collective) != 0;
+}
+
+/* What holds for the case's algorithm and model; where the algorithm does not do the collective,
+ * for schedules whose transfers hold their ports, one at a time. */
 static cs_status context_of(const cs_case *c, cs_bound_context *context, cs_error *err)
 {
     cs_options options = c->options;
     cs_plan    plan    = {0};
-    cs_status  status  = c->algorithm->check(&c->scenario, &options, &plan, err);
+    cs_status  status  = CS_OK;
+
+    if (does_collective(c)) {
+        status = c->algorithm->check(&c->scenario, &options, &plan, err);
+    }
 
     if (status == CS_OK && c->model->check != NULL) {
         status = c->model->check(&c->scenario, &c->model_options, err);
@@ -110,9 +120,12 @@ static cs_status bound_cases(const cs_config *config, bool json, cs_text *text, 
             status = context_of(&c, &context, err);
         }
         if (status == CS_OK && !json) {
-            cs_text_add(text, "# %s, %u ranks, %llu bytes, for schedules like %s on %s\n",
+            bool does = does_collective(&c);
+            cs_text_add(text, "# %s, %u ranks, %llu bytes, for schedules %s%s on %s\n",
                         cs_collective_name(c.scenario.collective), c.scenario.cluster.n_ranks,
-                        (unsigned long long)c.scenario.bytes, c.algorithm->name, c.model->name);
+                        (unsigned long long)c.scenario.bytes,
+                        does ? "like " : "with one transfer at a time on a port",
+                        does ? c.algorithm->name : "", c.model->name);
         }
         if (status == CS_OK) {
             add_bounds(text, &context, json);

@@ -94,6 +94,24 @@ static void add_entry(cs_text *text, bool json, size_t index, const char *name, 
     add_member(text, "source", source);
 }
 
+/* Nothing is said in words of one that does AllReduce alone, as most. */
+static void add_collectives(cs_text *text, bool json, uint32_t collectives)
+{
+    const char *between = json ? ", \"collectives\": [" : "    does ";
+
+    if (!json && collectives == 1u << CS_ALLREDUCE) {
+        return;
+    }
+    for (int c = 0; c < CS_COLLECTIVE_COUNT; c++) {
+        if ((collectives & 1u << c) != 0) {
+            cs_text_add(text, json ? "%s\"%s\"" : "%s%s", between,
+                        cs_collective_name((cs_collective)c));
+            between = ", ";
+        }
+    }
+    cs_text_add(text, json ? "]" : "\n");
+}
+
 static void list_missing_parts(cs_text *text)
 {
     for (const cs_missing_part *m = cs_algorithms_missing; m->name != NULL; m++) {
@@ -106,6 +124,7 @@ static void list_algorithms(cs_text *text, bool json)
     for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
         const cs_algorithm *a = cs_algorithms[i];
         add_entry(text, json, i, a->name, a->summary, a->source);
+        add_collectives(text, json, a->collectives);
         if (json) {
             add_options_json(text, a->options);
             cs_text_add(text, "}");

@@ -95,9 +95,49 @@ static void print_tree(cs_reading *r, json_t *tree, cs_case *c)
     c->json = text;
 }
 
+static bool algorithm_has(const char *name, const char *key)
+{
+    bool has = false;
+
+    for (size_t i = 0; cs_algorithms[i] != NULL && !has; i++) {
+        has = strcmp(name, cs_algorithms[i]->name) == 0 &&
+              cs_has_option(cs_algorithms[i]->options, key);
+    }
+    return has;
+}
+
+static bool model_has(const char *name, const char *key)
+{
+    bool has = false;
+
+    for (size_t i = 0; cs_models[i] != NULL && !has; i++) {
+        has = strcmp(name, cs_models[i]->name) == 0 && cs_has_option(cs_models[i]->options, key);
+    }
+    return has;
+}
+
+/* Has any of the algorithms or models that an axis names the option at `path`? */
+static bool some_has_option(const json_t *names, const char *path)
+{
+    bool          is_model = strncmp(path, "model", 5) == 0;
+    const char   *key      = strrchr(path, '.') + 1;
+    size_t        i;
+    const json_t *value;
+
+    json_array_foreach(names, i, value)
+    {
+        const char *name = json_string_value(value);
+        if (name != NULL && (is_model ? model_has(name, key) : algorithm_has(name, key))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The options of a file belong to the plug-in that it names. Where a sweep or an option of the
  * command line names another one, what only the first one has is left out: {"algorithm": {"name":
- * "a", "options": {"only_of_a": 1}}, "sweep": {"algorithm.name": ["a", "b"]}} is fine. */
+ * "a", "options": {"only_of_a": 1}}, "sweep": {"algorithm.name": ["a", "b"]}} is fine. An option of
+ * the command line must belong to one of those that run. */
 static bool may_skip(const void *context, const char *path)
 {
     const cs_config   *config = context;
@@ -107,7 +147,9 @@ static bool may_skip(const void *context, const char *path)
     const cs_override *set  = cs_config_override_above(config, name);
 
     if (axis != NULL) {
-        return cs_path_below(axis->path, path) == NULL;
+        bool is_set = cs_config_override_above(config, path) != NULL;
+        return cs_path_below(axis->path, path) == NULL &&
+               (!is_set || some_has_option(axis->values, path));
     }
     return set != NULL && cs_config_override_above(config, path) == NULL &&
            cs_axes_above(&config->axes, path, &rest) == NULL;

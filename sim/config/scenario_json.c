@@ -3,7 +3,11 @@
  * through their tables, so that this file knows none of them. */
 #include "config/scenario_json.h"
 
+#include "base/nearest.h"
+
 #include <string.h>
+
+enum { MAX_NAMES = 256 };
 
 #define DEFAULT_BYTES ((uint64_t)32 << 20)
 #define MAX_SEED      ((uint64_t)1 << 53)
@@ -40,7 +44,7 @@ static void move_error(cs_reading *r, const cs_field *field)
     CS_REFUSE(r, &name, found.status, "%s", found.message);
 }
 
-static bool has_option(const cs_option *table, const char *key)
+bool cs_has_option(const cs_option *table, const char *key)
 {
     for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
         if (strcmp(row->name, key) == 0) {
@@ -56,12 +60,36 @@ static bool is_option_of_any(const char *key)
     bool is_known = false;
 
     for (size_t i = 0; cs_algorithms[i] != NULL && !is_known; i++) {
-        is_known = has_option(cs_algorithms[i]->options, key);
+        is_known = cs_has_option(cs_algorithms[i]->options, key);
     }
     for (size_t i = 0; cs_models[i] != NULL && !is_known; i++) {
-        is_known = has_option(cs_models[i]->options, key);
+        is_known = cs_has_option(cs_models[i]->options, key);
     }
     return is_known;
+}
+
+/* Of a plug-in without options, which may be one of several: the word may be misspelt. */
+static void refuse_option(cs_reading *r, const cs_field *field, const char *key)
+{
+    const char *names[MAX_NAMES];
+    size_t      count = 0;
+
+    for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
+        const cs_option *row = cs_algorithms[i]->options;
+        for (; row != NULL && row->name != NULL && count < MAX_NAMES; row++) {
+            names[count++] = row->name;
+        }
+    }
+    const char *near = cs_nearest(key, names, count);
+    if (near == NULL) {
+        CS_REFUSE(r, field, CS_EINVAL, "unknown option '%.40s': known are none", key);
+    } else {
+        CS_REFUSE(r, field, CS_EINVAL,
+                  "unknown option '%.40s' (did you mean '%s'?): 'collsim list' has the options of "
+                  "all algorithms and models",
+                  key, near);
+    }
+    r->blames_key = true;
 }
 
 /* One option; false if it is to be left out. */
@@ -71,7 +99,7 @@ static bool read_option(cs_reading *r, const cs_field *options, const char *key,
     char        path[CS_PATH_BYTES];
     cs_field    field   = cs_field_get(options, key);
     const char *text    = cs_read_scalar(r, &field);
-    bool        is_ours = has_option(table, key);
+    bool        is_ours = cs_has_option(table, key);
 
     if (text == NULL) {
         return true;
@@ -80,7 +108,9 @@ static bool read_option(cs_reading *r, const cs_field *options, const char *key,
     if (!is_ours && r->may_skip != NULL && r->may_skip(r->context, path) && is_option_of_any(key)) {
         return false;
     }
-    if (cs_options_set(table, out, key, text, path, &r->error) != CS_OK) {
+    if (!is_ours && !is_option_of_any(key) && (table == NULL || table->name == NULL)) {
+        refuse_option(r, &field, key);
+    } else if (cs_options_set(table, out, key, text, path, &r->error) != CS_OK) {
         r->blames_key = !is_ours;
     }
     return true;

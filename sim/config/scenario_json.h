@@ -10,6 +10,9 @@
 extern const char *const cs_scenario_keys[];
 extern const size_t      cs_n_scenario_keys;
 
+/* Is there a row of that name? `table` may be NULL. */
+bool cs_has_option(const cs_option *table, const char *key);
+
 /* Fill everything of `c` but `json` from a tree; lists go to the reading's arena. What is absent
  * gets its default. Options that the reading may skip are deleted from the tree. The scenario is
  * not checked as a whole yet. */

@@ -309,6 +309,33 @@ static cs_regime regime(uint64_t min_bytes, uint64_t max_bytes, double alpha_s, 
 }
 
 /* A calibration stands above the NIC's keys, and the case says which values were used. */
+Test(config, refuses_options_that_none_of_the_algorithms_has)
+{
+    cs_config *config = load_text("{\"sweep\": {\"algorithm.name\": [\"ring\", \"rhd\"]}}");
+
+    set(config, "algorithm.options.late_ranks", "2", "--opt");
+    cr_assert_str_eq(refusal(config, 0), "--opt: unknown option 'late_ranks': known are none");
+    set(config, "algorithm.options.late_rank", "2", "--opt");
+    cs_config_free(config);
+
+    config = load_text("{\"sweep\": {\"algorithm.name\": [\"ring\", \"stragglar\"]}}");
+    set(config, "algorithm.options.late_ranks", "2", "--opt");
+    cs_case c = build(config, 0);
+    cs_case_free(&c);
+    set(config, "algorithm.options.late_rank", "2", "--opt");
+    cr_assert_str_eq(refusal(config, 0),
+                     "--opt: unknown option 'late_rank' (did you mean 'late_ranks'?): "
+                     "'collsim list' has the options of all algorithms and models");
+    cs_config_free(config);
+
+    config = load_text("{\"algorithm\": {\"name\": \"stragglar\", \"options\": {\"chunks\": 3}}}");
+    cr_assert_eq(cs_config_sweep_set(config, "algorithm.name", "[\"ring\", \"rhd\"]", "-a", NULL),
+                 CS_OK);
+    c = build(config, 1); /* those of the file's own algorithm go with it */
+    cs_case_free(&c);
+    cs_config_free(config);
+}
+
 Test(config, takes_the_nic_from_a_calibration)
 {
     cs_calibration measured = {
