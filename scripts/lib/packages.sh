@@ -43,7 +43,7 @@ root_command() {
 
 # install_packages PACKAGE...
 install_packages() {
-    local missing root
+    local missing root log
     if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
         say "not a Debian system: nothing is installed; needed are the equivalents of: $*"
         return 0
@@ -60,8 +60,14 @@ Please run as root: apt-get update && apt-get install -y $missing"
     $root DEBIAN_FRONTEND=noninteractive apt-get -q update </dev/null >/dev/null ||
         say "apt-get update failed; trying with the package lists that are here"
     # shellcheck disable=SC2086
-    $root DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends \
-        $missing </dev/null || die "could not install: $missing"
+    log=$(mktemp)
+    # shellcheck disable=SC2086
+    if ! $root DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends \
+        $missing </dev/null >"$log" 2>&1; then
+        tail -n 40 "$log" >&2
+        die "could not install: $missing; all that apt-get said is in $log"
+    fi
+    rm -f "$log"
     missing=$(missing_packages "$@")
     [ -z "$missing" ] || die "still missing after the installation: $missing"
 }

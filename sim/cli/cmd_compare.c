@@ -2,6 +2,7 @@
 /* collsim compare: one schedule on every model, how far they are apart and where they part. */
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
+#include "results/comparison.h"
 #include "results/model_compare.h"
 
 #include <stdlib.h>
@@ -42,11 +43,12 @@ static void add_parting(cs_text *text, const cs_model_row *row, const cs_model_r
                 t->dst, t->chunk, t->round, row->mine.start_s * 1e6, row->mine.end_s * 1e6,
                 row->theirs.start_s * 1e6, row->theirs.end_s * 1e6);
     for (size_t i = 0; i < row->n_shared; i++) {
-        cs_text_add(text, "#   %s: with %llu others meanwhile\n", row->shared[i].name,
-                    (unsigned long long)row->shared[i].n_others);
+        cs_text_add(text, "#   %s: with %llu other%s meanwhile\n", row->shared[i].name,
+                    (unsigned long long)row->shared[i].n_others,
+                    row->shared[i].n_others == 1 ? "" : "s");
     }
     if (row->n_shared == 0) {
-        cs_text_add(text, "#   no link is shared: the models differ in what a message costs\n");
+        cs_text_add(text, "#   nobody shares its links: rates and latencies on the way differ\n");
     }
 }
 
@@ -145,9 +147,11 @@ static cs_status compare_case(cs_case *c, double tolerance, bool json, cs_text *
     if (status == CS_OK && json) {
         add_json(text, rows, n);
     } else if (status == CS_OK) {
-        cs_text_add(text, "# %s by %s, %u ranks, %llu bytes\n",
+        char setting[CS_SETTING_BYTES];
+        cs_setting_text(&c->scenario, setting, sizeof setting);
+        cs_text_add(text, "# %s by %s, %u ranks, %llu bytes; %s\n",
                     cs_collective_name(c->scenario.collective), c->algorithm->name,
-                    c->scenario.cluster.n_ranks, (unsigned long long)c->scenario.bytes);
+                    c->scenario.cluster.n_ranks, (unsigned long long)c->scenario.bytes, setting);
         add_table(text, rows, n);
     }
     return status;
