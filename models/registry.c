@@ -21,7 +21,10 @@ enum { N_MODELS = sizeof cs_models / sizeof cs_models[0] - 1 };
 /* clang-format off */
 const cs_missing cs_models_missing[] = {
     {"packet", "packets through queues and switches", "not part of this version"},
-    {"simgrid", "SimGrid's flow-level network", "not part of this version"},
+#ifndef COLLSIM_HAS_SIMGRID
+    {"simgrid", "SimGrid's flow-level network",
+     "not part of this build: it needs libsimgrid-dev and g++"},
+#endif
     {"ns3", "ns-3's packet-level network", "not part of this version"},
     {NULL, NULL, NULL},
 };

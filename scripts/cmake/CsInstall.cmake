@@ -3,3 +3,6 @@ install(FILES ${CMAKE_SOURCE_DIR}/sim/doc/collsim.1 DESTINATION ${CMAKE_INSTALL_
 if(COLLSIM_MPI)
   install(TARGETS collsim-mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/collsim)
 endif()
+if(COLLSIM_SIMGRID)
+  install(TARGETS collsim-simgrid RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/collsim)
+endif()

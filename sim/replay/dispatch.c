@@ -20,12 +20,13 @@ static cs_status no_memory(cs_error *err)
     return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the transfers that are under way");
 }
 
-/* A model that failed without a word of its own. */
-static cs_status model_failed(cs_status status, cs_error *err)
+/* A model that failed has no record to write the reason to. */
+static cs_status model_failed(const cs_dispatch *d, cs_status status, cs_error *err)
 {
-    return status == CS_ENOMEM
-               ? no_memory(err)
-               : CS_FAIL(err, status, "model", "the network simulator behind it failed");
+    const char *why = d->network->why != NULL ? d->network->why(d->model)
+                                              : "the network simulator behind it failed";
+
+    return status == CS_ENOMEM ? no_memory(err) : CS_FAIL(err, status, "model", "%s", why);
 }
 
 cs_status cs_pool_grow(cs_pool *pool, size_t item_bytes, size_t count)
@@ -243,7 +244,7 @@ static cs_status step(cs_dispatch *d, cs_error *err)
         status = start_ready(d);
     }
     if (status != CS_OK) {
-        return model_failed(status, err);
+        return model_failed(d, status, err);
     }
     return d->record.n_observers > 0 ? cs_record_show(&d->record, err) : CS_OK;
 }

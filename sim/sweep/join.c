@@ -6,6 +6,7 @@
  * its kin set PMI_SIZE and PMI_RANK.
  */
 #include "base/alloc.h"
+#include "base/module.h"
 #include "sweep/ranks.h"
 
 #include <dlfcn.h>
@@ -17,36 +18,11 @@
 
 static const char file_name[] = "collsim-mpi.so";
 
-/* The module lies beside the program, or in the folder of libraries that belongs to it. */
-static bool find_module(char *path, size_t path_bytes)
-{
-    static const char *const folders[] = {"", COLLSIM_MODULE_FOLDER "/"};
-    char                     self[PATH_MAX];
-    ssize_t                  length = readlink("/proc/self/exe", self, sizeof self - 1);
-
-    if (length <= 0) {
-        return false;
-    }
-    self[length] = '\0';
-    char *slash  = strrchr(self, '/');
-    if (slash == NULL) {
-        return false;
-    }
-    slash[1] = '\0';
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        int n = snprintf(path, path_bytes, "%s%s%s", self, folders[i], file_name);
-        if (n > 0 && (size_t)n < path_bytes && access(path, R_OK) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool cs_ranks_available(char *text, size_t text_bytes)
 {
     char path[PATH_MAX + 64];
 
-    if (find_module(path, sizeof path)) {
+    if (cs_module_find(file_name, R_OK, path, sizeof path)) {
         return true;
     }
     snprintf(text, text_bytes,
@@ -61,7 +37,7 @@ static cs_status load(cs_transport *transport, cs_error *err)
     char  path[PATH_MAX + 64], message[160] = "";
     void *module;
 
-    if (!find_module(path, sizeof path)) {
+    if (!cs_module_find(file_name, R_OK, path, sizeof path)) {
         return CS_FAIL(err, CS_ENOTSUP, "mpirun",
                        "several ranks were started, and this collsim has no MPI (%s is missing; "
                        "build with libopenmpi-dev installed): without mpirun, -j uses all "

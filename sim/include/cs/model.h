@@ -106,6 +106,9 @@ typedef struct cs_network {
      * model's until the next call of advance(). */
     cs_status (*advance)(void *state, double now_s, const uint32_t **ended_p, size_t *n_ended_p);
 
+    /* Optional. Why next() or advance() failed with anything but CS_ENOMEM, in a line. */
+    const char *(*why)(const void *state);
+
     /* Required. Free the state; NULL is allowed. */
     void (*close)(void *state);
 } cs_network;

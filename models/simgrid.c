@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The simgrid model: messages are communications of SimGrid's flow-level network.
+ *
+ * SimGrid runs in a child process (models/simgrid/protocol.h says why and how), one per replay. A
+ * flow is sent there when its message starts, with the time at which its bytes begin; the question
+ * what happens next is answered by letting SimGrid go on until a flow ends, but not beyond the
+ * next arrival, at which the dispatcher may start something before that. Ports and inner links are
+ * SimGrid's links; nothing is ever asked of its TCP corrections.
+ *
+ * Left out: what flow leaves out, and flow's two options.
+ *
+ * Source: H. Casanova et al., SimGrid, JPDC 2014 (model CM02).
+ */
+#include "base/alloc.h"
+#include "base/child.h"
+#include "base/module.h"
+#include "models/pattern/links.h"
+#include "models/simgrid/protocol.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char program[] = "collsim-simgrid";
+
+enum { BUFFER_BYTES = 1 << 16 };
+
+typedef struct ended_message {
+    uint64_t id;
+    uint32_t handle;
+} ended_message;
+
+typedef struct simgrid_model {
+    const cs_ports *ports;
+    cs_child       *child;    /* owned */
+    double         *arrivals; /* owned: those that are still to come, first one first */
+    size_t          n_arrivals, next_arrival;
+    double          now_s, event_s; /* SimGrid has gone on to event_s, if has_event */
+    bool            has_event;
+    uint64_t       *ids;               /* owned [capacity]: of messages, by handle */
+    uint8_t        *parts;             /* owned [capacity]: flows that have not ended */
+    uint32_t       *flows;             /* owned [2 * capacity]: those that the child named */
+    uint32_t       *ended;             /* owned [capacity] */
+    ended_message  *sorting;           /* owned [capacity] */
+    uint32_t        capacity, n_flows; /* messages that fit; flows that are there */
+    size_t          n_ended;
+    char           *buffer; /* owned: a frame of flows that is not sent yet */
+    uint32_t        n_buffered;
+    bool            has_failed;
+    char            why[300];
+} simgrid_model;
+
+static void simgrid_close(void *state)
+{
+    simgrid_model *m = state;
+
+    if (m != NULL) {
+        cs_child_close(m->child);
+        cs_free(m->arrivals);
+        cs_free(m->ids);
+        cs_free(m->parts);
+        cs_free(m->flows);
+        cs_free(m->ended);
+        cs_free(m->sorting);
+        cs_free(m->buffer);
+        cs_free(m);
+    }
+}
+
+/* The line is broken: how did the child end? */
+static cs_status fail_silent(simgrid_model *m)
+{
+    char obituary[240];
+
+    cs_child_obituary(m->child, obituary, sizeof obituary);
+    snprintf(m->why, sizeof m->why, "%s %s", program, obituary);
+    m->has_failed = true;
+    return CS_EIO;
+}
+
+static cs_status fail_saying(simgrid_model *m, const char *what)
+{
+    snprintf(m->why, sizeof m->why, "%s: %s", program, what);
+    m->has_failed = true;
+    return CS_EIO;
+}
+
+static cs_status say(simgrid_model *m, const void *data, size_t bytes)
+{
+    return cs_child_say(m->child, data, bytes) == CS_OK ? CS_OK : fail_silent(m);
+}
+
+static cs_status hear(simgrid_model *m, void *data, size_t bytes)
+{
+    return cs_child_hear(m->child, data, bytes) == CS_OK ? CS_OK : fail_silent(m);
+}
+
+/* The head of the reply that is due. */
+static cs_status hear_frame(simgrid_model *m, uint32_t kind, cs_sg_frame *frame)
+{
+    char text[200] = "";
+
+    if (hear(m, frame, sizeof *frame) != CS_OK) {
+        return CS_EIO;
+    }
+    if (frame->kind == CS_SG_FAILED) {
+        size_t bytes = frame->bytes < sizeof text ? frame->bytes : sizeof text - 1;
+        if (hear(m, text, bytes) != CS_OK) {
+            return CS_EIO;
+        }
+        text[strcspn(text, "\r\n")] = '\0';
+        return fail_saying(m, text);
+    }
+    return frame->kind == kind ? CS_OK : fail_saying(m, "a reply makes no sense");
+}
+
+static int by_time(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static cs_status list_arrivals(simgrid_model *m)
+{
+    const cs_ports *ports = m->ports;
+
+    m->arrivals = CS_NEW(double, ports->n_ranks);
+    if (m->arrivals == NULL) {
+        return CS_ENOMEM;
+    }
+    for (uint32_t r = 0; r < ports->n_ranks; r++) {
+        if (ports->arrival_s[r] > ports->first_s) {
+            m->arrivals[m->n_arrivals++] = ports->arrival_s[r];
+        }
+    }
+    qsort(m->arrivals, m->n_arrivals, sizeof *m->arrivals, by_time);
+    return CS_OK;
+}
+
+/* The platform and how it changes. */
+static cs_status send_links(simgrid_model *m)
+{
+    uint32_t   n_links   = cs_links_count(m->ports);
+    size_t     n_changes = cs_links_changes(m->ports, NULL);
+    cs_sg_open opening   = {CS_SG_VERSION, n_links, (uint32_t)n_changes, 0};
+    size_t     bytes = sizeof opening + n_links * sizeof(double) + n_changes * sizeof(cs_sg_change);
+    cs_sg_frame     frame     = {CS_SG_OPEN, (uint32_t)bytes};
+    double         *bandwidth = CS_NEW(double, n_links);
+    cs_link_change *changes   = CS_NEW(cs_link_change, n_changes);
+    cs_status       status    = CS_ENOMEM;
+
+    if (bandwidth != NULL && changes != NULL) {
+        cs_links_bandwidth(m->ports, bandwidth);
+        cs_links_changes(m->ports, changes);
+        status = say(m, &frame, sizeof frame);
+        status = status == CS_OK ? say(m, &opening, sizeof opening) : status;
+        status = status == CS_OK ? say(m, bandwidth, n_links * sizeof *bandwidth) : status;
+    }
+    for (size_t i = 0; i < n_changes && status == CS_OK; i++) {
+        cs_sg_change change = {.time_s        = changes[i].time_s - m->ports->first_s,
+                               .bandwidth_Bps = changes[i].bandwidth_Bps,
+                               .link          = changes[i].link};
+        status              = say(m, &change, sizeof change);
+    }
+    cs_free(bandwidth);
+    cs_free(changes);
+    return status == CS_OK ? hear_frame(m, CS_SG_READY, &frame) : status;
+}
+
+static cs_status start_child(simgrid_model *m, cs_error *err)
+{
+    char path[PATH_MAX + 64];
+
+    if (!cs_module_find(program, X_OK, path, sizeof path)) {
+        return CS_FAIL(err, CS_EIO, "model",
+                       "%s is neither beside the program nor among its libraries (install it, or "
+                       "name its folder in COLLSIM_MODULES)",
+                       program);
+    }
+    return cs_child_start(path, &m->child, err);
+}
+
+static cs_status simgrid_open(const cs_ports *ports, const void *options, void **state_p,
+                              cs_error *err)
+{
+    simgrid_model *m      = CS_NEW(simgrid_model, 1);
+    cs_status      status = CS_ENOMEM;
+
+    (void)options;
+    if (m != NULL) {
+        m->ports  = ports;
+        m->now_s  = ports->first_s;
+        m->buffer = CS_NEW(char, BUFFER_BYTES);
+    }
+    if (m != NULL && m->buffer != NULL && list_arrivals(m) == CS_OK) {
+        status = start_child(m, err);
+        status = status == CS_OK ? send_links(m) : status;
+    }
+    if (status == CS_OK) {
+        *state_p = m;
+        return CS_OK;
+    }
+    if (status == CS_ENOMEM) {
+        CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for the links");
+    } else if (m->has_failed) {
+        CS_FAIL(err, status, "model", "%s", m->why);
+    }
+    simgrid_close(m);
+    return status;
+}
+
+static bool regrow(void *array_p, size_t count, size_t size)
+{
+    void **memory_p = array_p;
+    void  *memory   = cs_realloc(*memory_p, count, size);
+
+    *memory_p = memory != NULL ? memory : *memory_p;
+    return memory != NULL;
+}
+
+static cs_status reserve(simgrid_model *m, uint32_t handle)
+{
+    uint32_t capacity = m->capacity == 0 ? 256 : m->capacity;
+
+    if (handle < m->capacity) {
+        return CS_OK;
+    }
+    while (capacity <= handle) {
+        capacity *= 2;
+    }
+    if (!regrow(&m->ids, capacity, sizeof *m->ids) ||
+        !regrow(&m->parts, capacity, sizeof *m->parts) ||
+        !regrow(&m->flows, capacity, 2 * sizeof *m->flows) ||
+        !regrow(&m->ended, capacity, sizeof *m->ended) ||
+        !regrow(&m->sorting, capacity, sizeof *m->sorting)) {
+        return CS_ENOMEM;
+    }
+    memset(m->parts + m->capacity, 0, capacity - m->capacity);
+    m->capacity = capacity;
+    return CS_OK;
+}
+
+static cs_status send_flows(simgrid_model *m)
+{
+    cs_sg_frame frame  = {CS_SG_FLOWS, m->n_buffered};
+    cs_status   status = CS_OK;
+
+    if (m->n_buffered > 0) {
+        status        = say(m, &frame, sizeof frame);
+        status        = status == CS_OK ? say(m, m->buffer, m->n_buffered) : status;
+        m->n_buffered = 0;
+    }
+    return status;
+}
+
+/* A failure shows itself in the next question. */
+static void put(simgrid_model *m, const void *data, size_t bytes)
+{
+    memcpy(m->buffer + m->n_buffered, data, bytes);
+    m->n_buffered += (uint32_t)bytes;
+}
+
+static void add_flow(simgrid_model *m, const cs_flight *f, bool is_back)
+{
+    uint32_t links[CS_MAX_LINKS_OF_WAY];
+    double   latency_s = 0;
+    uint32_t n =
+        is_back
+            ? cs_links_of_way(m->ports, f->dst, f->src, f->rx, f->tx, f->fabric, links, &latency_s)
+            : cs_links_of_way(m->ports, f->src, f->dst, f->tx, f->rx, f->fabric, links, &latency_s);
+    double     begin_s = f->start_s + f->startup_s + latency_s;
+    cs_sg_flow flow    = {begin_s - m->ports->first_s, f->bytes, 2 * f->handle + is_back, n};
+
+    if (m->n_buffered + sizeof flow + sizeof links > BUFFER_BYTES && !m->has_failed) {
+        (void)(send_flows(m) == CS_OK);
+    }
+    if (!m->has_failed) {
+        put(m, &flow, sizeof flow);
+        put(m, links, n * sizeof *links);
+    }
+    m->n_flows++;
+}
+
+static cs_status simgrid_inject(void *state, const cs_flight *f)
+{
+    simgrid_model *m = state;
+
+    m->now_s = f->start_s;
+    if (reserve(m, f->handle) != CS_OK) {
+        return CS_ENOMEM;
+    }
+    m->ids[f->handle]   = f->id;
+    m->parts[f->handle] = f->is_exchange ? 2 : 1;
+    add_flow(m, f, false);
+    if (f->is_exchange) {
+        add_flow(m, f, true);
+    }
+    return CS_OK;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const ended_message *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Messages both of whose flows have ended. */
+static cs_status take_ended(simgrid_model *m, uint32_t n_flows)
+{
+    for (uint32_t i = 0; i < n_flows; i++) {
+        uint32_t handle = m->flows[i] / 2;
+        if (handle >= m->capacity || m->parts[handle] == 0) {
+            return fail_saying(m, "a flow ended that was not there");
+        }
+        if (--m->parts[handle] == 0) {
+            m->sorting[m->n_ended++] = (ended_message){m->ids[handle], handle};
+        }
+    }
+    qsort(m->sorting, m->n_ended, sizeof *m->sorting, by_id);
+    for (size_t i = 0; i < m->n_ended; i++) {
+        m->ended[i] = m->sorting[i].handle;
+    }
+    m->n_flows -= n_flows;
+    return CS_OK;
+}
+
+/* Let SimGrid go on, at most to the next arrival. */
+static cs_status go_on(simgrid_model *m, double horizon_s)
+{
+    double            first_s = m->ports->first_s;
+    const cs_sg_frame frame   = {CS_SG_RUN, sizeof(cs_sg_run)};
+    const cs_sg_run   run     = {horizon_s - first_s};
+    cs_sg_frame       reply   = {0};
+    cs_sg_event       event   = {0};
+
+    if (send_flows(m) != CS_OK || say(m, &frame, sizeof frame) != CS_OK ||
+        say(m, &run, sizeof run) != CS_OK || hear_frame(m, CS_SG_EVENT, &reply) != CS_OK ||
+        hear(m, &event, sizeof event) != CS_OK) {
+        return CS_EIO;
+    }
+    bool is_clear = event.n_ended <= m->n_flows && event.now_s >= 0 &&
+                    reply.bytes == sizeof event + event.n_ended * sizeof(uint32_t) &&
+                    (event.n_ended > 0 || isfinite(horizon_s));
+    if (!is_clear) {
+        return fail_saying(m, "a reply makes no sense");
+    }
+    if (hear(m, m->flows, event.n_ended * sizeof *m->flows) != CS_OK) {
+        return CS_EIO;
+    }
+    m->event_s   = event.n_ended > 0 ? fmin(first_s + event.now_s, horizon_s) : horizon_s;
+    m->event_s   = fmax(m->event_s, m->now_s);
+    m->has_event = true;
+    return take_ended(m, event.n_ended);
+}
+
+static cs_status simgrid_next(void *state, double *next_s_p)
+{
+    simgrid_model *m = state;
+
+    while (m->next_arrival < m->n_arrivals && m->arrivals[m->next_arrival] <= m->now_s) {
+        m->next_arrival++;
+    }
+    *next_s_p = (double)INFINITY;
+    if (m->has_failed) {
+        return CS_EIO;
+    }
+    if (!m->has_event && m->n_flows == 0) {
+        return CS_OK;
+    }
+    if (!m->has_event && go_on(m, m->next_arrival < m->n_arrivals ? m->arrivals[m->next_arrival]
+                                                                  : (double)INFINITY) != CS_OK) {
+        return CS_EIO;
+    }
+    *next_s_p = m->event_s;
+    return CS_OK;
+}
+
+static cs_status simgrid_advance(void *state, double now_s, const uint32_t **ended_p,
+                                 size_t *n_ended_p)
+{
+    simgrid_model *m = state;
+
+    *ended_p   = m->ended;
+    *n_ended_p = 0;
+    m->now_s   = now_s;
+    if (m->has_event && m->event_s <= now_s) {
+        *n_ended_p   = m->n_ended;
+        m->n_ended   = 0;
+        m->has_event = false;
+    }
+    return CS_OK;
+}
+
+static const char *simgrid_why(const void *state)
+{
+    const simgrid_model *m = state;
+    return m->why;
+}
+
+static const cs_network simgrid_network = {
+    .shares_groups = true,
+    .open          = simgrid_open,
+    .inject        = simgrid_inject,
+    .next          = simgrid_next,
+    .advance       = simgrid_advance,
+    .why           = simgrid_why,
+    .close         = simgrid_close,
+};
+
+static double simgrid_latency_s(const cs_scenario *scenario, const void *options, uint32_t fabric)
+{
+    (void)options;
+    return scenario->cluster.fabrics[fabric].alpha_s;
+}
+
+static bool simgrid_closed_forms_hold(const void *options)
+{
+    (void)options;
+    return true;
+}
+
+const cs_model cs_model_simgrid = {
+    .name    = "simgrid",
+    .summary = "SimGrid's flow-level network (CM02), in a process of its own; leaves out packets, "
+               "queues, loss, adaptive routing, TCP corrections",
+    .source  = "H. Casanova et al., Versatile, scalable, and accurate simulation of distributed "
+               "applications and platforms, JPDC 74 (2014)",
+    .network = &simgrid_network,
+    .latency_s         = simgrid_latency_s,
+    .closed_forms_hold = simgrid_closed_forms_hold,
+    .alpha_holds_port  = true,
+};

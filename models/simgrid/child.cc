@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* collsim-simgrid: SimGrid as a process of its own, for the model `simgrid`; see protocol.h.
+ *
+ * SimGrid has one engine per process, which runs until all is over, and no call that says what
+ * happens next. So it is a child process, in which one actor reads what the model says and goes to
+ * sleep until a flow has ended or the horizon has come.
+ *
+ * The platform is links and two hosts, the ends of every flow: the way of a flow is part of the
+ * message, so the zone needs no table of routes. Latency is a timer before the flow begins;
+ * SimGrid's own would make flows with a long way get less of a shared link.
+ */
+#include "models/simgrid/protocol.h"
+
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/kernel/routing/NetPoint.hpp>
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
+#include <simgrid/s4u.hpp>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+namespace sg4     = simgrid::s4u;
+namespace routing = simgrid::kernel::routing;
+using simgrid::kernel::timer::Timer;
+
+/* A zone whose routes are what the flow that starts says. */
+class listed_zone final : public routing::NetZoneImpl {
+public:
+    std::vector<sg4::LinkInRoute> way;
+
+    explicit listed_zone(const std::string &name) : NetZoneImpl(name) {}
+
+    void get_local_route(const routing::NetPoint *, const routing::NetPoint *,
+                         routing::Route *into, double *) override
+    {
+        into->link_list_ = get_link_list_impl(way, false);
+    }
+    void get_graph(const s_xbt_graph_t *, std::map<std::string, xbt_node_t, std::less<>> *,
+                   std::map<std::string, xbt_edge_t, std::less<>> *) override
+    {
+    }
+};
+
+struct link_state {
+    sg4::Link *link;
+    double     now_Bps, most_Bps; /* ever */
+};
+
+struct flow {
+    double                begin_s = 0;
+    uint64_t              bytes   = 0;
+    std::vector<uint32_t> way;
+    sg4::CommPtr          comm;
+    bool                  is_there = false;
+};
+
+/* ---- The socket. */
+
+bool read_all(void *data, size_t bytes)
+{
+    char *to = static_cast<char *>(data);
+
+    while (bytes > 0) {
+        ssize_t n = read(STDIN_FILENO, to, bytes);
+        if (n <= 0 && !(n < 0 && errno == EINTR)) {
+            return false;
+        }
+        to += n > 0 ? n : 0;
+        bytes -= n > 0 ? static_cast<size_t>(n) : 0;
+    }
+    return true;
+}
+
+void write_all(const void *data, size_t bytes)
+{
+    const char *from = static_cast<const char *>(data);
+
+    while (bytes > 0) {
+        ssize_t n = write(STDIN_FILENO, from, bytes);
+        if (n < 0 && errno != EINTR) {
+            _Exit(1); /* nobody is there */
+        }
+        from += n > 0 ? n : 0;
+        bytes -= n > 0 ? static_cast<size_t>(n) : 0;
+    }
+}
+
+void say(uint32_t kind, const std::vector<char> &body)
+{
+    const cs_sg_frame frame = {kind, static_cast<uint32_t>(body.size())};
+
+    write_all(&frame, sizeof frame);
+    write_all(body.data(), body.size());
+}
+
+[[noreturn]] void fail(const char *why)
+{
+    say(CS_SG_FAILED, std::vector<char>(why, why + strlen(why)));
+    _Exit(1);
+}
+
+/* A message of the model, read piece by piece. */
+class message {
+    std::vector<char> body;
+    size_t            at = 0;
+
+public:
+    uint32_t kind = 0;
+
+    /* False at the end of the conversation. */
+    bool read_next()
+    {
+        cs_sg_frame frame;
+        if (!read_all(&frame, sizeof frame)) {
+            return false;
+        }
+        kind = frame.kind;
+        at   = 0;
+        body.resize(frame.bytes);
+        return read_all(body.data(), body.size());
+    }
+    bool is_over() const { return at == body.size(); }
+    template <class T> void take(T *items, size_t count)
+    {
+        if (count > (body.size() - at) / sizeof(T)) {
+            throw std::runtime_error("a message is too short");
+        }
+        memcpy(static_cast<void *>(items), body.data() + at, count * sizeof(T));
+        at += count * sizeof(T);
+    }
+    template <class T> T take()
+    {
+        T item;
+        take(&item, 1);
+        return item;
+    }
+    void must_be_over() const
+    {
+        if (!is_over()) {
+            throw std::runtime_error("a message is too long");
+        }
+    }
+};
+
+/* ---- The simulation. */
+
+class simulation {
+    listed_zone            *zone;
+    sg4::Host              *from, *to;
+    std::vector<link_state> links;
+    std::vector<flow>       flows; /* by number */
+    std::vector<uint32_t>   ended;
+    size_t                  n_there    = 0;
+    bool                    is_waiting = false;
+    sg4::SemaphorePtr       wake;
+
+    void add_flows(message &m);
+    void begin(uint32_t number);
+    void end(uint32_t number);
+    void wake_up();
+    void run(double horizon_s);
+    void converse();
+    void drive();
+
+public:
+    void open(message &m);
+};
+
+/* Times that are closer than rounding may part them are one. How close that is grows with them. */
+void set_precision(double clock_s)
+{
+    sg4::Engine::set_config("surf/precision", clock_s * 1e-14);
+}
+
+/* The platform must be whole before the engine runs. */
+void simulation::open(message &m)
+{
+    const auto o = m.take<cs_sg_open>();
+
+    if (m.kind != CS_SG_OPEN || o.version != CS_SG_VERSION) {
+        throw std::runtime_error("collsim and collsim-simgrid are of different versions");
+    }
+    zone = new listed_zone("net");
+    from = zone->get_iface()->create_host("from", 1e9);
+    to   = zone->get_iface()->create_host("to", 1e9);
+    for (uint32_t i = 0; i < o.n_links; i++) {
+        const auto bandwidth = m.take<double>();
+        auto      *link      = zone->get_iface()->create_link("l" + std::to_string(i), bandwidth);
+        links.push_back({link->seal(), bandwidth, bandwidth});
+    }
+    zone->get_iface()->seal();
+    for (uint32_t i = 0; i < o.n_changes; i++) {
+        const auto c    = m.take<cs_sg_change>();
+        auto      &link = links.at(c.link);
+        link.most_Bps   = std::fmax(link.most_Bps, c.bandwidth_Bps);
+        Timer::set(c.time_s, [&link, c]() {
+            link.now_Bps = c.bandwidth_Bps;
+            link.link->set_bandwidth(c.bandwidth_Bps);
+        });
+    }
+    m.must_be_over();
+    set_precision(1e-7);
+    for (double t = 1e-7; t < 1e15; t *= 10) {
+        Timer::set(t, [t]() { set_precision(t); });
+    }
+    wake = sg4::Semaphore::create(0);
+    sg4::Activity::on_completion_cb([this](const sg4::Activity &a) {
+        const auto &comm = static_cast<const sg4::Comm &>(a);
+        end(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(comm.get_data<void>())));
+    });
+    sg4::Actor::create("driver", from, [this]() { drive(); });
+}
+
+void simulation::add_flows(message &m)
+{
+    while (!m.is_over()) {
+        const auto f = m.take<cs_sg_flow>();
+        if (f.number >= flows.size()) {
+            flows.resize(2 * static_cast<size_t>(f.number) + 2);
+        }
+        flow &it = flows[f.number];
+        if (it.is_there || !(f.begin_s >= 0)) {
+            throw std::runtime_error("a flow makes no sense");
+        }
+        it.bytes    = f.bytes;
+        it.is_there = true;
+        it.way.resize(f.n_links);
+        m.take(it.way.data(), f.n_links);
+        n_there++;
+        /* Never from the actor, where SimGrid would not say when the flow ends. */
+        Timer::set(std::fmax(f.begin_s, sg4::Engine::get_clock()),
+                   [this, f]() { begin(f.number); });
+    }
+}
+
+/* SimGrid never lets a flow be faster than its links were when it began. So links show the most
+ * that they ever have while it does; no time passes. */
+void simulation::begin(uint32_t number)
+{
+    flow &f = flows[number];
+
+    if (f.bytes == 0) {
+        end(number);
+        return;
+    }
+    zone->way.clear();
+    for (uint32_t index : f.way) {
+        link_state &link = links.at(index);
+        zone->way.emplace_back(link.link);
+        if (link.now_Bps < link.most_Bps) {
+            link.link->set_bandwidth(link.most_Bps);
+        }
+    }
+    f.comm = sg4::Comm::sendto_init(from, to);
+    f.comm->set_payload_size(f.bytes);
+    f.comm->set_data(reinterpret_cast<void *>(static_cast<uintptr_t>(number)));
+    f.comm->vetoable_start();
+    for (uint32_t index : f.way) {
+        link_state &link = links[index];
+        if (link.now_Bps < link.most_Bps) {
+            link.link->set_bandwidth(link.now_Bps);
+        }
+    }
+}
+
+void simulation::end(uint32_t number)
+{
+    ended.push_back(number);
+    wake_up();
+}
+
+void simulation::wake_up()
+{
+    if (is_waiting) {
+        is_waiting = false;
+        wake->release();
+    }
+}
+
+void simulation::run(double horizon_s)
+{
+    bool is_late = horizon_s <= sg4::Engine::get_clock();
+
+    if (ended.empty() && !is_late) {
+        if (n_there == 0 && std::isinf(horizon_s)) {
+            throw std::runtime_error("nothing ever ends");
+        }
+        Timer *timer = nullptr;
+        if (!std::isinf(horizon_s)) {
+            timer = Timer::set(horizon_s, [this, &timer]() {
+                timer = nullptr;
+                wake_up();
+            });
+        }
+        is_waiting = true;
+        wake->acquire();
+        if (timer != nullptr) {
+            timer->remove();
+        }
+    }
+    const cs_sg_event event = {sg4::Engine::get_clock(), static_cast<uint32_t>(ended.size()), 0};
+    std::vector<char> body(sizeof event + ended.size() * sizeof(uint32_t));
+    memcpy(body.data(), &event, sizeof event);
+    memcpy(body.data() + sizeof event, ended.data(), ended.size() * sizeof(uint32_t));
+    for (uint32_t number : ended) {
+        flows[number].comm.reset();
+        flows[number].is_there = false;
+    }
+    n_there -= ended.size();
+    ended.clear();
+    say(CS_SG_EVENT, body);
+}
+
+void simulation::converse()
+{
+    message m;
+
+    say(CS_SG_READY, {});
+    while (m.read_next()) {
+        switch (m.kind) {
+        case CS_SG_FLOWS: add_flows(m); break;
+        case CS_SG_RUN: {
+            const double horizon_s = m.take<cs_sg_run>().horizon_s;
+            m.must_be_over();
+            run(horizon_s);
+            break;
+        }
+        default: throw std::runtime_error("a message of an unknown kind");
+        }
+    }
+}
+
+void simulation::drive()
+{
+    try {
+        converse();
+    } catch (const std::exception &e) {
+        fail(e.what());
+    }
+    _Exit(0); /* the engine's destructor has nothing to do that counts */
+}
+
+} // namespace
+
+int main()
+{
+    static const char *const settings[] = {
+        "collsim-simgrid",
+        "--cfg=network/model:CM02",
+        "--cfg=network/crosstraffic:0",
+        "--cfg=network/TCP-gamma:0",
+        "--cfg=network/bandwidth-factor:1",
+        "--cfg=network/latency-factor:1",
+        "--cfg=network/weight-S:0",
+        "--cfg=maxmin/precision:1e-12",
+        "--log=root.thres:error",
+    };
+    int                 argc = sizeof settings / sizeof settings[0];
+    std::vector<char *> argv;
+
+    if (isatty(STDIN_FILENO)) {
+        fputs("collsim-simgrid: SimGrid for 'collsim run -m simgrid', which starts it\n", stderr);
+        return 2;
+    }
+    try {
+        for (const char *setting : settings) {
+            argv.push_back(const_cast<char *>(setting));
+        }
+        argv.push_back(nullptr);
+        sg4::Engine engine(&argc, argv.data());
+        simulation  it;
+        message     first;
+        if (!first.read_next()) {
+            return 1;
+        }
+        it.open(first);
+        engine.run();
+    } catch (const std::exception &e) {
+        fail(e.what());
+    }
+    fail("SimGrid came to an end by itself");
+}

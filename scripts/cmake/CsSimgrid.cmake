@@ -1,0 +1,33 @@
+# SimGrid is optional: with it and a C++ compiler there is a program beside collsim that the model
+# simgrid starts; without it that model is refused and says what is missing.
+include(CheckLanguage)
+check_language(CXX)
+pkg_check_modules(SIMGRID IMPORTED_TARGET QUIET simgrid)
+if(CMAKE_CXX_COMPILER AND SIMGRID_FOUND)
+  option(COLLSIM_SIMGRID "the model simgrid (needs libsimgrid-dev, g++)" ON)
+else()
+  option(COLLSIM_SIMGRID "the model simgrid (needs libsimgrid-dev, g++)" OFF)
+endif()
+if(COLLSIM_SIMGRID AND NOT (CMAKE_CXX_COMPILER AND SIMGRID_FOUND))
+  message(FATAL_ERROR "COLLSIM_SIMGRID needs simgrid and C++: apt-get install libsimgrid-dev g++")
+endif()
+if(COLLSIM_SIMGRID)
+  enable_language(CXX)
+else()
+  message(STATUS "without SimGrid: its model is not there (libsimgrid-dev and g++ are optional)")
+endif()
+
+function(cs_use_simgrid models)
+  if(NOT COLLSIM_SIMGRID)
+    return()
+  endif()
+  target_compile_definitions(${models} PRIVATE COLLSIM_HAS_SIMGRID)
+  add_executable(collsim-simgrid ${CMAKE_SOURCE_DIR}/models/simgrid/child.cc)
+  target_include_directories(collsim-simgrid PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(collsim-simgrid PRIVATE PkgConfig::SIMGRID)
+  set_target_properties(collsim-simgrid PROPERTIES
+    CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF ENABLE_EXPORTS OFF)
+  # SimGrid's actors have stacks of their own, which sanitizers do not follow.
+  target_compile_options(collsim-simgrid PRIVATE -O2 -fno-sanitize=all)
+  target_link_options(collsim-simgrid PRIVATE -fno-sanitize=all)
+endfunction()
