@@ -402,6 +402,7 @@ static const char *simgrid_why(const void *state)
 
 static const cs_network simgrid_network = {
     .shares_groups = true,
+    .is_foreign    = true,
     .open          = simgrid_open,
     .inject        = simgrid_inject,
     .next          = simgrid_next,

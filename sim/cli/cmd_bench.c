@@ -225,10 +225,13 @@ static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model
 {
     static const uint32_t ranks[] = {64, 256, 1024, 4096};
     cs_status             status  = CS_OK;
-    bool                  is_flow = model->network != NULL && strcmp(algorithm->name, "ring") == 0;
+    bool                  is_ring = strcmp(algorithm->name, "ring") == 0;
+    bool                  foreign = model->network != NULL && model->network->is_foreign;
+    bool                  is_flow = model->network != NULL && is_ring && !foreign;
     size_t                last    = how_to->quick || is_flow ? 3 : 4;
     bool fast = is_flow || (algorithm->closed_form_s != NULL && model == cs_models[0]);
 
+    last = foreign && !is_ring ? 0 : last; /* one line is enough to compare with */
     for (size_t i = 0; i < last && status == CS_OK; i++) {
         for (int how = 0; how < 4 && status == CS_OK; how++) {
             cs_text text = {0};

@@ -160,13 +160,14 @@ static cs_status starved(const cs_run *run, long passes)
  * repeated: what the C library keeps for itself no longer grows then, a leak does. */
 static void starve(const cs_run *run)
 {
-    cs_status status = CS_ENOMEM;
-    long      passes = 0;
+    cs_status status  = CS_ENOMEM;
+    long      passes  = 0;
+    bool      foreign = run->model->network != NULL && run->model->network->is_foreign;
 
     for (; status != CS_OK; passes++) {
         size_t in_use[2];
         for (int half = 0; half < 2; half++) {
-            for (int i = 0; i < REPEATS; i++) {
+            for (int i = 0; i < (foreign ? 2 : REPEATS); i++) {
                 status = starved(run, passes);
             }
             in_use[half] = bytes_in_use();
@@ -210,6 +211,9 @@ Test(plugins, any_allocation_may_fail)
             for (int faults = 0; faults < 3; faults++) {
                 /* Behind the dispatcher memory grows with what is under way: few ranks. */
                 uint32_t n = cs_models[m]->network != NULL ? 16 : 128;
+                if (n == 16 && cs_models[m]->network->is_foreign && a % 8 != (size_t)faults) {
+                    continue; /* starting processes takes its time */
+                }
                 ct_scene_set(&scene, cs_algorithms[a]->name, a_collective_of(cs_algorithms[a]), n,
                              4096);
                 memset(&model_options, 0, sizeof model_options);

@@ -84,6 +84,8 @@ typedef struct cs_network {
     /* Are the messages of a SHARED group under way at once, for the model to share the bandwidth?
      * Otherwise a port serves them one by one. */
     bool shares_groups;
+    /* Is it a simulator in a process of its own? Every replay then takes a moment to start. */
+    bool is_foreign;
 
     /* Optional. With these options, does a receiving port take all messages at once that come to
      * it, for the model to share its bandwidth? NULL: no, one at a time in stream order. */
