@@ -170,15 +170,31 @@ static cs_status send_links(simgrid_model *m)
     return status == CS_OK ? hear_frame(m, CS_SG_READY, &frame) : status;
 }
 
+static const char *simgrid_missing(void)
+{
+    char path[PATH_MAX + 64];
+
+    return cs_module_find(program, X_OK, path, sizeof path)
+               ? NULL
+               : "collsim-simgrid is neither beside the program nor among its libraries: build it "
+                 "with libsimgrid-dev and g++ installed, or name its folder in COLLSIM_MODULES";
+}
+
+static cs_status simgrid_check(const cs_scenario *scenario, const void *options, cs_error *err)
+{
+    const char *missing = simgrid_missing();
+
+    (void)scenario;
+    (void)options;
+    return missing == NULL ? CS_OK : CS_FAIL(err, CS_ENOTSUP, "model", "%s", missing);
+}
+
 static cs_status start_child(simgrid_model *m, cs_error *err)
 {
     char path[PATH_MAX + 64];
 
     if (!cs_module_find(program, X_OK, path, sizeof path)) {
-        return CS_FAIL(err, CS_EIO, "model",
-                       "%s is neither beside the program nor among its libraries (install it, or "
-                       "name its folder in COLLSIM_MODULES)",
-                       program);
+        return simgrid_check(NULL, NULL, err);
     }
     return cs_child_start(path, &m->child, err);
 }
@@ -429,6 +445,8 @@ const cs_model cs_model_simgrid = {
                "queues, loss, adaptive routing, TCP corrections",
     .source  = "H. Casanova et al., Versatile, scalable, and accurate simulation of distributed "
                "applications and platforms, JPDC 74 (2014)",
+    .check   = simgrid_check,
+    .missing = simgrid_missing,
     .network = &simgrid_network,
     .latency_s         = simgrid_latency_s,
     .closed_forms_hold = simgrid_closed_forms_hold,

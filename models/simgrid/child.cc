@@ -11,9 +11,9 @@
  */
 #include "models/simgrid/protocol.h"
 
-#include <simgrid/kernel/Timer.hpp>
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
+#include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
 #include <cerrno>
@@ -26,21 +26,25 @@
 #include <unistd.h>
 #include <vector>
 
-namespace {
+namespace
+{
 
 namespace sg4     = simgrid::s4u;
 namespace routing = simgrid::kernel::routing;
 using simgrid::kernel::timer::Timer;
 
 /* A zone whose routes are what the flow that starts says. */
-class listed_zone final : public routing::NetZoneImpl {
-public:
+class listed_zone final : public routing::NetZoneImpl
+{
+  public:
     std::vector<sg4::LinkInRoute> way;
 
-    explicit listed_zone(const std::string &name) : NetZoneImpl(name) {}
+    explicit listed_zone(const std::string &name) : NetZoneImpl(name)
+    {
+    }
 
-    void get_local_route(const routing::NetPoint *, const routing::NetPoint *,
-                         routing::Route *into, double *) override
+    void get_local_route(const routing::NetPoint *, const routing::NetPoint *, routing::Route *into,
+                         double *) override
     {
         into->link_list_ = get_link_list_impl(way, false);
     }
@@ -109,11 +113,12 @@ void say(uint32_t kind, const std::vector<char> &body)
 }
 
 /* A message of the model, read piece by piece. */
-class message {
+class message
+{
     std::vector<char> body;
     size_t            at = 0;
 
-public:
+  public:
     uint32_t kind = 0;
 
     /* False at the end of the conversation. */
@@ -128,7 +133,10 @@ public:
         body.resize(frame.bytes);
         return read_all(body.data(), body.size());
     }
-    bool is_over() const { return at == body.size(); }
+    bool is_over() const
+    {
+        return at == body.size();
+    }
     template <class T> void take(T *items, size_t count)
     {
         if (count > (body.size() - at) / sizeof(T)) {
@@ -153,7 +161,8 @@ public:
 
 /* ---- The simulation. */
 
-class simulation {
+class simulation
+{
     listed_zone            *zone;
     sg4::Host              *from, *to;
     std::vector<link_state> links;
@@ -171,7 +180,7 @@ class simulation {
     void converse();
     void drive();
 
-public:
+  public:
     void open(message &m);
 };
 

@@ -137,10 +137,24 @@ static void list_algorithms(cs_text *text, bool json)
     }
 }
 
+/* JSON lists what can be used. */
+static void add_missing_model(cs_text *text, bool json, const char *name, const char *summary,
+                              const char *missing)
+{
+    if (!json) {
+        cs_text_add(text, "%-18s not here: %s (%s)\n", name, missing, summary);
+    }
+}
+
 static void list_models(cs_text *text, bool json)
 {
     for (size_t i = 0; cs_models[i] != NULL; i++) {
-        const cs_model *m = cs_models[i];
+        const cs_model *m       = cs_models[i];
+        const char     *missing = m->missing != NULL ? m->missing() : NULL;
+        if (missing != NULL) {
+            add_missing_model(text, json, m->name, m->summary, missing);
+            continue;
+        }
         add_entry(text, json, i, m->name, m->summary, m->source);
         if (json) {
             add_options_json(text, m->options);
@@ -149,8 +163,8 @@ static void list_models(cs_text *text, bool json)
             add_options_text(text, m->options);
         }
     }
-    for (const cs_missing *m = cs_models_missing; m->name != NULL && !json; m++) {
-        cs_text_add(text, "%-18s not here: %s (%s)\n", m->name, m->missing, m->summary);
+    for (const cs_missing *m = cs_models_missing; m->name != NULL; m++) {
+        add_missing_model(text, json, m->name, m->summary, m->missing);
     }
 }
 

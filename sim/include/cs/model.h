@@ -125,6 +125,9 @@ typedef struct cs_model {
     /* Optional. Refuse a scenario that the model cannot honour, with the reason. */
     cs_status (*check)(const cs_scenario *scenario, const void *options, cs_error *err);
 
+    /* Optional. What the model needs and is not installed, or NULL; check() refuses then, too. */
+    const char *(*missing)(void);
+
     /* A port model has this hook: serve `count` transfers in order, set the ready and port times
      * in `ports` and, unless `intervals` is NULL, when each began and ended. Cannot fail. */
     void (*serve)(cs_ports *ports, const void *options, const cs_transfer *transfers, size_t count,
