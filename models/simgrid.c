@@ -12,21 +12,15 @@
  * Source: H. Casanova et al., SimGrid, JPDC 2014 (model CM02).
  */
 #include "base/alloc.h"
-#include "base/child.h"
 #include "base/module.h"
 #include "models/pattern/links.h"
-#include "models/simgrid/protocol.h"
+#include "models/pattern/simgrid_line.h"
 
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char program[] = "collsim-simgrid";
-
-enum { BUFFER_BYTES = 1 << 16 };
 
 typedef struct ended_message {
     uint64_t id;
@@ -35,7 +29,7 @@ typedef struct ended_message {
 
 typedef struct simgrid_model {
     const cs_ports *ports;
-    cs_child       *child;    /* owned */
+    cs_simgrid_line line;
     double         *arrivals; /* owned: those that are still to come, first one first */
     size_t          n_arrivals, next_arrival;
     double          now_s, event_s; /* SimGrid has gone on to event_s, if has_event */
@@ -47,10 +41,6 @@ typedef struct simgrid_model {
     ended_message  *sorting;           /* owned [capacity] */
     uint32_t        capacity, n_flows; /* messages that fit; flows that are there */
     size_t          n_ended;
-    char           *buffer; /* owned: a frame of flows that is not sent yet */
-    uint32_t        n_buffered;
-    bool            has_failed;
-    char            why[300];
 } simgrid_model;
 
 static void simgrid_close(void *state)
@@ -58,63 +48,15 @@ static void simgrid_close(void *state)
     simgrid_model *m = state;
 
     if (m != NULL) {
-        cs_child_close(m->child);
+        cs_simgrid_line_close(&m->line);
         cs_free(m->arrivals);
         cs_free(m->ids);
         cs_free(m->parts);
         cs_free(m->flows);
         cs_free(m->ended);
         cs_free(m->sorting);
-        cs_free(m->buffer);
         cs_free(m);
     }
-}
-
-/* The line is broken: how did the child end? */
-static cs_status fail_silent(simgrid_model *m)
-{
-    char obituary[240];
-
-    cs_child_obituary(m->child, obituary, sizeof obituary);
-    snprintf(m->why, sizeof m->why, "%s %s", program, obituary);
-    m->has_failed = true;
-    return CS_EIO;
-}
-
-static cs_status fail_saying(simgrid_model *m, const char *what)
-{
-    snprintf(m->why, sizeof m->why, "%s: %s", program, what);
-    m->has_failed = true;
-    return CS_EIO;
-}
-
-static cs_status say(simgrid_model *m, const void *data, size_t bytes)
-{
-    return cs_child_say(m->child, data, bytes) == CS_OK ? CS_OK : fail_silent(m);
-}
-
-static cs_status hear(simgrid_model *m, void *data, size_t bytes)
-{
-    return cs_child_hear(m->child, data, bytes) == CS_OK ? CS_OK : fail_silent(m);
-}
-
-/* The head of the reply that is due. */
-static cs_status hear_frame(simgrid_model *m, uint32_t kind, cs_sg_frame *frame)
-{
-    char text[200] = "";
-
-    if (hear(m, frame, sizeof *frame) != CS_OK) {
-        return CS_EIO;
-    }
-    if (frame->kind == CS_SG_FAILED) {
-        size_t bytes = frame->bytes < sizeof text ? frame->bytes : sizeof text - 1;
-        if (hear(m, text, bytes) != CS_OK) {
-            return CS_EIO;
-        }
-        text[strcspn(text, "\r\n")] = '\0';
-        return fail_saying(m, text);
-    }
-    return frame->kind == kind ? CS_OK : fail_saying(m, "a reply makes no sense");
 }
 
 static int by_time(const void *a, const void *b)
@@ -140,41 +82,11 @@ static cs_status list_arrivals(simgrid_model *m)
     return CS_OK;
 }
 
-/* The platform and how it changes. */
-static cs_status send_links(simgrid_model *m)
-{
-    uint32_t   n_links   = cs_links_count(m->ports);
-    size_t     n_changes = cs_links_changes(m->ports, NULL);
-    cs_sg_open opening   = {CS_SG_VERSION, n_links, (uint32_t)n_changes, 0};
-    size_t     bytes = sizeof opening + n_links * sizeof(double) + n_changes * sizeof(cs_sg_change);
-    cs_sg_frame     frame     = {CS_SG_OPEN, (uint32_t)bytes};
-    double         *bandwidth = CS_NEW(double, n_links);
-    cs_link_change *changes   = CS_NEW(cs_link_change, n_changes);
-    cs_status       status    = CS_ENOMEM;
-
-    if (bandwidth != NULL && changes != NULL) {
-        cs_links_bandwidth(m->ports, bandwidth);
-        cs_links_changes(m->ports, changes);
-        status = say(m, &frame, sizeof frame);
-        status = status == CS_OK ? say(m, &opening, sizeof opening) : status;
-        status = status == CS_OK ? say(m, bandwidth, n_links * sizeof *bandwidth) : status;
-    }
-    for (size_t i = 0; i < n_changes && status == CS_OK; i++) {
-        cs_sg_change change = {.time_s        = changes[i].time_s - m->ports->first_s,
-                               .bandwidth_Bps = changes[i].bandwidth_Bps,
-                               .link          = changes[i].link};
-        status              = say(m, &change, sizeof change);
-    }
-    cs_free(bandwidth);
-    cs_free(changes);
-    return status == CS_OK ? hear_frame(m, CS_SG_READY, &frame) : status;
-}
-
 static const char *simgrid_missing(void)
 {
     char path[PATH_MAX + 64];
 
-    return cs_module_find(program, X_OK, path, sizeof path)
+    return cs_module_find(CS_SIMGRID_PROGRAM, X_OK, path, sizeof path)
                ? NULL
                : "collsim-simgrid is neither beside the program nor among its libraries: build it "
                  "with libsimgrid-dev and g++ installed, or name its folder in COLLSIM_MODULES";
@@ -189,43 +101,39 @@ static cs_status simgrid_check(const cs_scenario *scenario, const void *options,
     return missing == NULL ? CS_OK : CS_FAIL(err, CS_ENOTSUP, "model", "%s", missing);
 }
 
-static cs_status start_child(simgrid_model *m, cs_error *err)
+static cs_status start(simgrid_model *m, cs_error *err)
 {
     char path[PATH_MAX + 64];
 
-    if (!cs_module_find(program, X_OK, path, sizeof path)) {
+    if (!cs_module_find(CS_SIMGRID_PROGRAM, X_OK, path, sizeof path)) {
         return simgrid_check(NULL, NULL, err);
     }
-    return cs_child_start(path, &m->child, err);
+    return cs_simgrid_line_open(&m->line, path, m->ports, err);
 }
 
 static cs_status simgrid_open(const cs_ports *ports, const void *options, void **state_p,
                               cs_error *err)
 {
-    simgrid_model *m      = CS_NEW(simgrid_model, 1);
-    cs_status      status = CS_ENOMEM;
+    simgrid_model *m = CS_NEW(simgrid_model, 1);
 
     (void)options;
-    if (m != NULL) {
-        m->ports  = ports;
-        m->now_s  = ports->first_s;
-        m->buffer = CS_NEW(char, BUFFER_BYTES);
+    if (m == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for the links");
     }
-    if (m != NULL && m->buffer != NULL && list_arrivals(m) == CS_OK) {
-        status = start_child(m, err);
-        status = status == CS_OK ? send_links(m) : status;
-    }
+    m->ports         = ports;
+    m->now_s         = ports->first_s;
+    cs_status status = list_arrivals(m);
     if (status == CS_OK) {
-        *state_p = m;
-        return CS_OK;
+        status = start(m, err);
+    } else {
+        CS_FAIL(err, status, NULL, "out of memory for the arrivals");
     }
-    if (status == CS_ENOMEM) {
-        CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for the links");
-    } else if (m->has_failed) {
-        CS_FAIL(err, status, "model", "%s", m->why);
+    if (status != CS_OK) {
+        simgrid_close(m);
+        return status;
     }
-    simgrid_close(m);
-    return status;
+    *state_p = m;
+    return CS_OK;
 }
 
 static bool regrow(void *array_p, size_t count, size_t size)
@@ -259,26 +167,6 @@ static cs_status reserve(simgrid_model *m, uint32_t handle)
     return CS_OK;
 }
 
-static cs_status send_flows(simgrid_model *m)
-{
-    cs_sg_frame frame  = {CS_SG_FLOWS, m->n_buffered};
-    cs_status   status = CS_OK;
-
-    if (m->n_buffered > 0) {
-        status        = say(m, &frame, sizeof frame);
-        status        = status == CS_OK ? say(m, m->buffer, m->n_buffered) : status;
-        m->n_buffered = 0;
-    }
-    return status;
-}
-
-/* A failure shows itself in the next question. */
-static void put(simgrid_model *m, const void *data, size_t bytes)
-{
-    memcpy(m->buffer + m->n_buffered, data, bytes);
-    m->n_buffered += (uint32_t)bytes;
-}
-
 static void add_flow(simgrid_model *m, const cs_flight *f, bool is_back)
 {
     uint32_t links[CS_MAX_LINKS_OF_WAY];
@@ -287,16 +175,10 @@ static void add_flow(simgrid_model *m, const cs_flight *f, bool is_back)
         is_back
             ? cs_links_of_way(m->ports, f->dst, f->src, f->rx, f->tx, f->fabric, links, &latency_s)
             : cs_links_of_way(m->ports, f->src, f->dst, f->tx, f->rx, f->fabric, links, &latency_s);
-    double     begin_s = f->start_s + f->startup_s + latency_s;
-    cs_sg_flow flow    = {begin_s - m->ports->first_s, f->bytes, 2 * f->handle + is_back, n};
+    double begin_s = f->start_s + f->startup_s + latency_s;
 
-    if (m->n_buffered + sizeof flow + sizeof links > BUFFER_BYTES && !m->has_failed) {
-        (void)(send_flows(m) == CS_OK);
-    }
-    if (!m->has_failed) {
-        put(m, &flow, sizeof flow);
-        put(m, links, n * sizeof *links);
-    }
+    cs_simgrid_line_add(&m->line, begin_s - m->ports->first_s, f->bytes, 2 * f->handle + is_back,
+                        links, n);
     m->n_flows++;
 }
 
@@ -329,7 +211,7 @@ static cs_status take_ended(simgrid_model *m, uint32_t n_flows)
     for (uint32_t i = 0; i < n_flows; i++) {
         uint32_t handle = m->flows[i] / 2;
         if (handle >= m->capacity || m->parts[handle] == 0) {
-            return fail_saying(m, "a flow ended that was not there");
+            return cs_simgrid_line_fail(&m->line, "a flow ended that was not there");
         }
         if (--m->parts[handle] == 0) {
             m->sorting[m->n_ended++] = (ended_message){m->ids[handle], handle};
@@ -346,30 +228,17 @@ static cs_status take_ended(simgrid_model *m, uint32_t n_flows)
 /* Let SimGrid go on, at most to the next arrival. */
 static cs_status go_on(simgrid_model *m, double horizon_s)
 {
-    double            first_s = m->ports->first_s;
-    const cs_sg_frame frame   = {CS_SG_RUN, sizeof(cs_sg_run)};
-    const cs_sg_run   run     = {horizon_s - first_s};
-    cs_sg_frame       reply   = {0};
-    cs_sg_event       event   = {0};
+    double   first_s = m->ports->first_s, now_s = 0;
+    uint32_t n_ended = 0;
 
-    if (send_flows(m) != CS_OK || say(m, &frame, sizeof frame) != CS_OK ||
-        say(m, &run, sizeof run) != CS_OK || hear_frame(m, CS_SG_EVENT, &reply) != CS_OK ||
-        hear(m, &event, sizeof event) != CS_OK) {
+    if (cs_simgrid_line_run(&m->line, horizon_s - first_s, m->n_flows, &now_s, m->flows,
+                            &n_ended) != CS_OK) {
         return CS_EIO;
     }
-    bool is_clear = event.n_ended <= m->n_flows && event.now_s >= 0 &&
-                    reply.bytes == sizeof event + event.n_ended * sizeof(uint32_t) &&
-                    (event.n_ended > 0 || isfinite(horizon_s));
-    if (!is_clear) {
-        return fail_saying(m, "a reply makes no sense");
-    }
-    if (hear(m, m->flows, event.n_ended * sizeof *m->flows) != CS_OK) {
-        return CS_EIO;
-    }
-    m->event_s   = event.n_ended > 0 ? fmin(first_s + event.now_s, horizon_s) : horizon_s;
+    m->event_s   = n_ended > 0 ? fmin(first_s + now_s, horizon_s) : horizon_s;
     m->event_s   = fmax(m->event_s, m->now_s);
     m->has_event = true;
-    return take_ended(m, event.n_ended);
+    return take_ended(m, n_ended);
 }
 
 static cs_status simgrid_next(void *state, double *next_s_p)
@@ -380,7 +249,7 @@ static cs_status simgrid_next(void *state, double *next_s_p)
         m->next_arrival++;
     }
     *next_s_p = (double)INFINITY;
-    if (m->has_failed) {
+    if (m->line.has_failed) {
         return CS_EIO;
     }
     if (!m->has_event && m->n_flows == 0) {
@@ -413,7 +282,7 @@ static cs_status simgrid_advance(void *state, double now_s, const uint32_t **end
 static const char *simgrid_why(const void *state)
 {
     const simgrid_model *m = state;
-    return m->why;
+    return m->line.why;
 }
 
 static const cs_network simgrid_network = {

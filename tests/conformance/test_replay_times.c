@@ -111,8 +111,15 @@ Test(conformance_times, a_port_serves_one_transfer_at_a_time)
 
 static void same_bits_twice(ct_scene *scene, ct_rng *rng)
 {
+    static uint32_t n_scenes;
+
     ct_scene_break_nics(scene, rng);
+    n_scenes++;
     for (size_t m = 0; cs_models[m] != NULL; m++) {
+        const cs_network *network = cs_models[m]->network;
+        if (network != NULL && network->is_foreign && n_scenes % 64 != 0) {
+            continue; /* starting processes takes its time */
+        }
         ct_scene_ready(scene);
         cs_outcome one = ct_scene_replay(scene, cs_models[m]->name);
         cs_outcome two = ct_scene_replay(scene, cs_models[m]->name);
