@@ -110,7 +110,8 @@ static inline bool is_in_group(const cs_dispatch *d, const cs_message *m, uint32
     return m->is_shared || (d->shares_receivers && !sends(d, port));
 }
 
-/* A member of a SHARED group, or a message to a port that takes all: it joins the group of its round if that is the last in the queue. */
+/* A member of a SHARED group, or a message to a port that takes all: it joins the group of its
+ * round if that is the last in the queue. */
 static void enter_group(cs_dispatch *d, uint32_t message, uint32_t which)
 {
     cs_message *m     = cs_message_at(d, message);

@@ -76,7 +76,7 @@ typedef struct cs_port_queue {
 struct cs_dispatch {
     const cs_replay_request *request;
     const cs_network        *network;
-    void                    *model; /* the model's state */
+    void                    *model;            /* the model's state */
     bool                     shares_receivers; /* all messages to a port are under way at once */
     cs_arena                 arena;
     cs_ports                 ports;             /* described, without state */

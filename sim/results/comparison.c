@@ -41,7 +41,7 @@ static void add_fault(const cs_fault *fault, char *text, size_t text_bytes)
     append(text, text_bytes, part);
 }
 
-void cs_topology_text(const cs_topology *topology, char *text, size_t text_bytes)
+void cs_setting_topology(const cs_topology *topology, char *text, size_t text_bytes)
 {
     double least = INFINITY, most = 0;
 
@@ -66,7 +66,7 @@ void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
 
     snprintf(text, text_bytes, "%.4g us, %.4g GB/s", nic->alpha_s * 1e6, nic->bandwidth_Bps / 1e9);
     if (scenario->cluster.topology != NULL) {
-        cs_topology_text(scenario->cluster.topology, part, sizeof part);
+        cs_setting_topology(scenario->cluster.topology, part, sizeof part);
         append(text, text_bytes, part);
     }
     for (uint32_t r = 0; r < n; r++) {

@@ -10,7 +10,7 @@
 enum { CS_SETTING_BYTES = 192 };
 
 /* The kind of a topology and what its links carry: "leaf-spine of 12.5 to 50 GB/s". O(links). */
-void cs_topology_text(const cs_topology *topology, char *text, size_t text_bytes);
+void cs_setting_topology(const cs_topology *topology, char *text, size_t text_bytes);
 
 /* The NICs, the topology, who is late and what is broken, in a few words: "3 us, 450 GB/s,
  * leaf-spine of 50 GB/s, late 7 by 2000 us, nic 0 / 2 from 1000 us". What does not fit is cut. */

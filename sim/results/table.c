@@ -48,7 +48,7 @@ static void add_cluster(cs_text *text, const cs_cluster *cluster)
     }
     if (cluster->topology != NULL) {
         char name[96];
-        cs_topology_text(cluster->topology, name, sizeof name);
+        cs_setting_topology(cluster->topology, name, sizeof name);
         cs_text_add(text, "#  topology: %s, %" PRIu32 " links\n", name, cluster->topology->n_links);
     }
 }
