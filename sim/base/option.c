@@ -246,20 +246,30 @@ static cs_status unknown_key(const cs_option *table, const char *key, const char
                    near != NULL ? "'?)" : "", count > 0 ? list : "none");
 }
 
+const cs_option *cs_option_find(const cs_option *table, const char *name)
+{
+    for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
+        if (strcmp(row->name, name) == 0) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
 cs_status cs_options_set(const cs_option *table, void *options, const char *key, const char *value,
                          const char *where, cs_error *err)
 {
-    for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
-        if (strcmp(row->name, key) == 0) {
-            double    number = 0;
-            cs_status status = parse_value(row, value, &number, where, err);
-            if (status == CS_OK) {
-                store(row, options, number);
-            }
-            return status;
-        }
+    const cs_option *row    = cs_option_find(table, key);
+    double           number = 0;
+
+    if (row == NULL) {
+        return unknown_key(table, key, where, err);
     }
-    return unknown_key(table, key, where, err);
+    cs_status status = parse_value(row, value, &number, where, err);
+    if (status == CS_OK) {
+        store(row, options, number);
+    }
+    return status;
 }
 
 bool cs_option_text(const cs_option *row, const void *options, char *text, size_t text_bytes)

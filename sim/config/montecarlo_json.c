@@ -31,14 +31,13 @@ const char *cs_prediction_name(cs_prediction prediction)
 /* The option `straggler`: CS_AUTO where it names no rank, or is none of the algorithm's. */
 static uint32_t straggler_option(const cs_case *c)
 {
-    for (const cs_option *row = c->algorithm->options; row != NULL && row->name != NULL; row++) {
-        if (strcmp(row->name, "straggler") == 0 && row->type == CS_OPT_U32) {
-            uint32_t rank;
-            memcpy(&rank, c->options.bytes + row->offset, sizeof rank);
-            return rank;
-        }
+    const cs_option *row  = cs_option_find(c->algorithm->options, "straggler");
+    uint32_t         rank = CS_AUTO;
+
+    if (row != NULL && row->type == CS_OPT_U32) {
+        memcpy(&rank, c->options.bytes + row->offset, sizeof rank);
     }
-    return CS_AUTO;
+    return rank;
 }
 
 /* In this order: "presumed", the option `straggler` (which the algorithm checks), the arrivals' own

@@ -46,12 +46,7 @@ static void move_error(cs_reading *r, const cs_field *field)
 
 bool cs_has_option(const cs_option *table, const char *key)
 {
-    for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
-        if (strcmp(row->name, key) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return cs_option_find(table, key) != NULL;
 }
 
 /* Does any algorithm or model have an option of that name? */

@@ -100,13 +100,12 @@ cs_status cs_optcc_replay(cs_figure_data *data, const cs_optcc_point *point, cs_
 
 static bool option_text(const cs_result *result, const char *key, char *text, size_t text_bytes)
 {
-    for (const cs_option *row = result->option_table; row != NULL && row->name != NULL; row++) {
-        if (strcmp(row->name, key) == 0) {
-            (void)cs_option_text(row, &result->options, text, text_bytes);
-            return true;
-        }
+    const cs_option *row = cs_option_find(result->option_table, key);
+
+    if (row != NULL) {
+        (void)cs_option_text(row, &result->options, text, text_bytes);
     }
-    return false;
+    return row != NULL;
 }
 
 double cs_optcc_number(const cs_result *result, const char *key)

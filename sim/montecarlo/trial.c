@@ -22,12 +22,9 @@ typedef struct attempt {
 static const cs_option *find_option(const cs_algorithm *algorithm, const char *name,
                                     cs_option_type type)
 {
-    for (const cs_option *row = algorithm->options; row != NULL && row->name != NULL; row++) {
-        if (strcmp(row->name, name) == 0 && row->type == type) {
-            return row;
-        }
-    }
-    return NULL;
+    const cs_option *row = cs_option_find(algorithm->options, name);
+
+    return row != NULL && row->type == type ? row : NULL;
 }
 
 /* The elapsed time in closed form; NAN where none is exact. */

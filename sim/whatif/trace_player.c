@@ -26,16 +26,6 @@ static const cs_case *case_of(const cs_player *player, size_t algorithm, size_t 
     return &player->cases[algorithm * player->setup.n_sizes + size];
 }
 
-static const cs_option *find_option(const cs_algorithm *algorithm, const char *name)
-{
-    for (const cs_option *row = algorithm->options; row != NULL && row->name != NULL; row++) {
-        if (strcmp(row->name, name) == 0) {
-            return row;
-        }
-    }
-    return NULL;
-}
-
 const cs_algorithm *cs_player_algorithm(const cs_player *player, size_t algorithm)
 {
     return case_of(player, algorithm, 0)->algorithm;
@@ -43,7 +33,8 @@ const cs_algorithm *cs_player_algorithm(const cs_player *player, size_t algorith
 
 bool cs_player_has_straggler(const cs_player *player, size_t algorithm)
 {
-    const cs_option *row = find_option(cs_player_algorithm(player, algorithm), "straggler");
+    const cs_option *row =
+        cs_option_find(cs_player_algorithm(player, algorithm)->options, "straggler");
 
     return row != NULL && row->type == CS_OPT_U32;
 }
@@ -115,8 +106,8 @@ static uint32_t presumed(const cs_player *player, const cs_case *c, const cs_opt
 static void set_options(const cs_player *player, const cs_case *c, cs_trace_policy policy,
                         cs_options *options)
 {
-    const cs_option *straggler = find_option(c->algorithm, "straggler");
-    const cs_option *barrier   = find_option(c->algorithm, "entry_barrier_s");
+    const cs_option *straggler = cs_option_find(c->algorithm->options, "straggler");
+    const cs_option *barrier   = cs_option_find(c->algorithm->options, "entry_barrier_s");
 
     *options = c->options;
     if (policy == CS_TRACE_PLAIN || straggler == NULL) {
@@ -181,7 +172,7 @@ static cs_status play(cs_player *player, size_t algorithm, cs_trace_policy polic
                       const double *arrival_s, double *elapsed_s_p, cs_error *err)
 {
     const cs_case   *c   = case_of(player, algorithm, size);
-    const cs_option *row = find_option(c->algorithm, "straggler");
+    const cs_option *row = cs_option_find(c->algorithm->options, "straggler");
     cs_options       options;
 
     if (policy == CS_TRACE_ADAPTIVE && row != NULL) {
@@ -209,7 +200,7 @@ static cs_status gain(cs_player *player, size_t algorithm, cs_trace_policy polic
                       double delay_s, double *gain_s_p, cs_error *err)
 {
     const cs_case   *c      = case_of(player, algorithm, size);
-    const cs_option *row    = find_option(c->algorithm, "straggler");
+    const cs_option *row    = cs_option_find(c->algorithm->options, "straggler");
     uint32_t         rank   = row != NULL ? presumed(player, c, row) : player->setup.straggler;
     double           base_s = 0, line_s = 0;
 

@@ -79,6 +79,9 @@ typedef union cs_options {
     char        bytes[CS_OPTIONS_MAX_BYTES];
 } cs_options;
 
+/* The row of a name, or NULL; a NULL table has no rows. */
+CS_API const cs_option *cs_option_find(const cs_option *table, const char *name);
+
 /* Write every default of `table` (NULL: no options) into `options`. */
 CS_API void cs_options_default(const cs_option *table, void *options);
 
