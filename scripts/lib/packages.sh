@@ -59,7 +59,6 @@ Please run as root: apt-get update && apt-get install -y $missing"
     # shellcheck disable=SC2086 # words are meant
     $root DEBIAN_FRONTEND=noninteractive apt-get -q update </dev/null >/dev/null ||
         say "apt-get update failed; trying with the package lists that are here"
-    # shellcheck disable=SC2086
     log=$(mktemp)
     # shellcheck disable=SC2086
     if ! $root DEBIAN_FRONTEND=noninteractive apt-get -q -y install --no-install-recommends \

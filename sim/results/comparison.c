@@ -43,7 +43,7 @@ static void add_fault(const cs_fault *fault, char *text, size_t text_bytes)
 
 void cs_setting_topology(const cs_topology *topology, char *text, size_t text_bytes)
 {
-    double least = INFINITY, most = 0;
+    double least = (double)INFINITY, most = 0;
 
     for (uint32_t i = 0; i < topology->n_links; i++) {
         least = fmin(least, topology->links[i].bandwidth_Bps);

@@ -33,10 +33,11 @@ static const char *text_of(const cs_scenario *scenario)
 
 Test(comparison, settings_say_when_a_nic_is_slow)
 {
-    cs_fault    faults[3] = {{.rank = 0, .slow_ratio = 2, .until_s = INFINITY},
-                             {.rank = 1, .slow_ratio = 1.5, .from_s = 1e-3, .until_s = INFINITY},
-                             {.rank = 2, .slow_ratio = 4, .from_s = 1e-3, .until_s = 2e-3}};
-    cs_scenario scenario  = scenario_of(on_time);
+    cs_fault faults[3] = {
+        {.rank = 0, .slow_ratio = 2, .until_s = (double)INFINITY},
+        {.rank = 1, .slow_ratio = 1.5, .from_s = 1e-3, .until_s = (double)INFINITY},
+        {.rank = 2, .slow_ratio = 4, .from_s = 1e-3, .until_s = 2e-3}};
+    cs_scenario scenario = scenario_of(on_time);
 
     cr_expect_str_eq(text_of(&scenario), "3 us, 450 GB/s");
     scenario.arrival_s = late;
@@ -60,8 +61,8 @@ static bool is_same(const cs_scenario *a, const cs_scenario *b)
 
 Test(comparison, arrivals_and_times_of_faults_tell_settings_apart)
 {
-    cs_fault    early = {.rank = 0, .slow_ratio = 2, .from_s = 0, .until_s = INFINITY};
-    cs_fault    later = {.rank = 0, .slow_ratio = 2, .from_s = 1e-3, .until_s = INFINITY};
+    cs_fault    early = {.rank = 0, .slow_ratio = 2, .from_s = 0, .until_s = (double)INFINITY};
+    cs_fault    later = {.rank = 0, .slow_ratio = 2, .from_s = 1e-3, .until_s = (double)INFINITY};
     cs_scenario a = scenario_of(on_time), b = scenario_of(on_time);
 
     cr_expect(is_same(&a, &b));
