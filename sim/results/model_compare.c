@@ -96,14 +96,14 @@ static uint32_t way_of(const cs_scenario *s, const cs_transfer *t, bool is_back,
     uint64_t at_src    = is_direct ? (uint64_t)src * s->cluster.n_ranks + dst : src;
     uint64_t at_dst    = is_direct ? (uint64_t)dst * s->cluster.n_ranks + src : dst;
 
-    links[0] = 2 * fabric * ports + at_src;
-    links[1] = (2 * fabric + 1) * ports + at_dst;
+    links[0] = 2 * (uint64_t)fabric * ports + at_src;
+    links[1] = (2 * (uint64_t)fabric + 1) * ports + at_dst;
     if (s->cluster.topology != NULL) {
         const cs_topology *topology = s->cluster.topology;
         n = topology->kind->route(topology, &s->cluster, src, dst, fabric, inner);
     }
     for (uint32_t k = 0; k < n; k++) {
-        links[2 + k] = 2 * CS_FABRICS * ports + inner[k];
+        links[2 + k] = (uint64_t)2 * CS_FABRICS * ports + inner[k];
     }
     return n + 2;
 }
@@ -151,8 +151,8 @@ static void name_link(const cs_scenario *s, const cs_transfer *t, uint32_t k, ui
         (void)snprintf(name, CS_LINK_NAME_BYTES, "%s %s rank %u", fabric,
                        k == 0 ? "out of" : "into", k == 0 ? t->src : t->dst);
     } else {
-        topology->kind->link_name(topology, (uint32_t)(link - 2 * CS_FABRICS * ports), name,
-                                  CS_LINK_NAME_BYTES);
+        topology->kind->link_name(topology, (uint32_t)(link - (uint64_t)2 * CS_FABRICS * ports),
+                                  name, CS_LINK_NAME_BYTES);
     }
 }
 
