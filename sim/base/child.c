@@ -63,13 +63,16 @@ static int spawn(cs_child *child, const char *path, int far)
     posix_spawn_file_actions_t files;
     posix_spawnattr_t          attributes;
     sigset_t                   signals;
-    char *const                arguments[] = {(char *)(uintptr_t)path, NULL};
+    char                      *name        = cs_strdup(path);
+    char *const                arguments[] = {name, NULL};
 
-    if (posix_spawn_file_actions_init(&files) != 0) {
+    if (name == NULL || posix_spawn_file_actions_init(&files) != 0) {
+        cs_free(name);
         return ENOMEM;
     }
     if (posix_spawnattr_init(&attributes) != 0) {
         posix_spawn_file_actions_destroy(&files);
+        cs_free(name);
         return ENOMEM;
     }
     sigemptyset(&signals);
@@ -89,6 +92,7 @@ static int spawn(cs_child *child, const char *path, int far)
     child->pid = failed == 0 ? child->pid : 0;
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
+    cs_free(name);
     return failed;
 }
 

@@ -149,8 +149,8 @@ static uint32_t graph_route(const cs_topology *topology, const cs_cluster *clust
     while (v != to) {
         uint32_t ways = 0, total = 1, chosen = 0;
         for (int pass = 0; pass < 2; pass++) {
-            uint32_t skip = pass == 0 ? UINT32_MAX : (uint32_t)(turn % ways);
             total         = ways > 0 ? ways : 1;
+            uint32_t skip = pass == 0 ? UINT32_MAX : (uint32_t)(turn % total);
             ways          = 0;
             for (uint32_t i = g->first_out[v]; i < g->first_out[v + 1] && ways <= skip; i++) {
                 const cs_link_ends *e = &g->ends[g->out[i]];

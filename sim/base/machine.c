@@ -43,7 +43,7 @@ static bool choose_alike(const cs_machine *m, uint32_t a, uint32_t b)
 static void divide(const cs_machine *m, uint32_t g, uint32_t gpu, cs_nic_choice *choice)
 {
     uint32_t  near = nearest(m, gpu), n = 0, rivals = 0, place = 0;
-    uint32_t *list = &choice->order[gpu * m->n_nics];
+    uint32_t *list = &choice->order[(size_t)gpu * m->n_nics];
 
     for (uint32_t i = 0; i < m->n_nics; i++) {
         if (distance(&m->gpus[gpu], &m->nics[i]) == near) {
@@ -55,6 +55,7 @@ static void divide(const cs_machine *m, uint32_t g, uint32_t gpu, cs_nic_choice 
         place += is_rival && i < gpu;
         rivals += is_rival;
     }
+    rivals        = rivals > 0 ? rivals : 1; /* the GPU itself is one */
     uint32_t from = place * n / rivals, to = (place + 1) * n / rivals;
     choice->first[gpu] = gpu * m->n_nics + from;
     choice->count[gpu] = to > from ? to - from : n > 0;

@@ -223,7 +223,9 @@ static cs_status keep_way(platform *p, const cs_xml *e, uint32_t src, uint32_t d
     }
     p->first[pair] = (uint32_t)p->n_ways;
     p->count[pair] = (uint8_t)n;
-    memcpy(p->ways + p->n_ways, ways, n * sizeof *ways);
+    for (uint32_t i = 0; p->ways != NULL && i < n; i++) {
+        p->ways[p->n_ways + i] = ways[i];
+    }
     p->n_ways += n;
     t->max_route = n > t->max_route ? n : t->max_route;
     return CS_OK;
@@ -317,7 +319,7 @@ static cs_status allocate(platform *p, const cs_xml *zone)
 {
     size_t hosts = 1, links = 2;
 
-    for (const cs_xml *e = zone->child; e != NULL; e = e->next) {
+    for (const cs_xml *e = zone != NULL ? zone->child : NULL; e != NULL; e = e->next) {
         hosts += strcmp(e->name, "host") == 0;
         links += 2 * (size_t)(strcmp(e->name, "link") == 0);
     }

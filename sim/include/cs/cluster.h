@@ -62,7 +62,7 @@ static inline uint8_t cs_fabric_of(const cs_cluster *cluster, uint32_t src, uint
 {
     uint32_t g = cluster->gpus_per_server;
 
-    if (g == 1 || src / g != dst / g) {
+    if (g <= 1 || src / g != dst / g) {
         return CS_NIC;
     }
     bool crosses = cluster->sockets > 1 && cs_socket_of(cluster, src) != cs_socket_of(cluster, dst);
