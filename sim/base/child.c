@@ -86,6 +86,9 @@ static int spawn(cs_child *child, const char *path, int far)
     for (int file = STDOUT_FILENO; file <= STDERR_FILENO && failed == 0; file++) {
         failed = posix_spawn_file_actions_adddup2(&files, child->printed, file);
     }
+    /* Whoever started us may have left files open that exec does not close. */
+    failed =
+        failed != 0 ? failed : posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     if (failed == 0) {
         failed = posix_spawn(&child->pid, path, &files, &attributes, arguments, environ);
     }

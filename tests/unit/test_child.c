@@ -51,7 +51,7 @@ Test(child, inherits_no_file)
     cs_child *one = shell(), *two = shell();
     char      text[8] = "";
 
-    tell(two, "ls /proc/self/fd | wc -l | tr -d ' ' >&0\n");
+    tell(two, "n=$(ls /proc/self/fd | wc -l); echo $((n)) >&0\n");
     cr_assert_eq(cs_child_hear(two, text, 2), CS_OK);
     cr_assert_eq(memcmp(text, "4\n", 2), 0, "%s", text);
     cs_child_close(one);
