@@ -14,9 +14,10 @@ static ct_stream stream;
 static void begin(uint32_t n, uint32_t gpus_per_server, cs_fabric_kind kind)
 {
     ct_scene_set(&scene, "ring", CS_ALLREDUCE, n, 1000);
-    scene.scenario.cluster =
-        (cs_cluster){n, gpus_per_server, {{CS_SWITCHED, 1, 1}, {kind, 1, 2}}, NULL};
-    stream = (ct_stream){0};
+    scene.scenario.cluster = (cs_cluster){.n_ranks         = n,
+                                          .gpus_per_server = gpus_per_server,
+                                          .fabrics         = {{CS_SWITCHED, 1, 1}, {kind, 1, 2}}};
+    stream                 = (ct_stream){0};
 }
 
 /* A transfer of chunk 0 from slot 0 to slot 0. */

@@ -18,9 +18,10 @@ static ct_stream stream;
 static void begin(uint32_t n, uint32_t gpus_per_server)
 {
     ct_scene_set(&scene, "ring", CS_ALLREDUCE, n, 1000);
-    scene.scenario.cluster =
-        (cs_cluster){n, gpus_per_server, {{CS_SWITCHED, 12, 1}, {CS_SWITCHED, 4, 2}}, NULL};
-    stream = (ct_stream){0};
+    scene.scenario.cluster = (cs_cluster){.n_ranks         = n,
+                                          .gpus_per_server = gpus_per_server,
+                                          .fabrics = {{CS_SWITCHED, 12, 1}, {CS_SWITCHED, 4, 2}}};
+    stream                 = (ct_stream){0};
 }
 
 static cs_transfer *add(uint32_t src, uint32_t dst, uint64_t bytes, cs_op op, uint32_t flags)

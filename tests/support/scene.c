@@ -17,7 +17,9 @@ void ct_scene_set(ct_scene *scene, const char *algorithm, cs_collective collecti
     scene->scenario = (cs_scenario){
         .collective = collective,
         .bytes      = bytes,
-        .cluster    = {n, 1, {{CS_SWITCHED, 3e-6, 450e9}, {CS_SWITCHED, 1e-6, 900e9}}},
+        .cluster    = {.n_ranks         = n,
+                       .gpus_per_server = 1,
+                       .fabrics         = {{CS_SWITCHED, 3e-6, 450e9}, {CS_SWITCHED, 1e-6, 900e9}}},
     };
     cr_assert_leq(n, CT_MOST_RANKS);
     cr_assert_eq(cs_algorithm_find(algorithm, &scene->algorithm, &err), CS_OK, "%s", err.message);

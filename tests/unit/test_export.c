@@ -217,10 +217,12 @@ static double replayed_s(const cs_scenario *s, const cs_algorithm *algorithm, co
 /* Messages of several parts stay what they are: OptCC takes the same time from a file. */
 Test(export, joined_messages_come_back)
 {
-    cs_fault    fault = {0, 3, 0, (double)INFINITY};
-    cs_fabric   nic   = {CS_SWITCHED, 3e-6, 1e9};
-    cs_scenario s     = {
-            .bytes = 100000, .faults = &fault, .n_faults = 1, .cluster = {5, 1, {nic, nic}}};
+    cs_fault            fault  = {0, 3, 0, (double)INFINITY};
+    cs_fabric           nic    = {CS_SWITCHED, 3e-6, 1e9};
+    cs_scenario         s      = {.bytes    = 100000,
+                                  .faults   = &fault,
+                                  .n_faults = 1,
+                                  .cluster = {.n_ranks = 5, .gpus_per_server = 1, .fabrics = {nic, nic}}};
     const cs_algorithm *optcc  = NULL;
     cs_stored          *stored = NULL;
     cs_options          options;

@@ -115,7 +115,9 @@ static inline double call_s(const char *name, double slow_ratio)
 {
     const cs_fault fault    = {0, slow_ratio, 0, (double)INFINITY};
     cs_scenario    scenario = {.bytes    = 240000000,
-                               .cluster  = {16, 1, {{CS_SWITCHED, 0, 1.8e9}, {CS_SWITCHED, 0, 1}}},
+                               .cluster  = {.n_ranks         = 16,
+                                            .gpus_per_server = 1,
+                                            .fabrics = {{CS_SWITCHED, 0, 1.8e9}, {CS_SWITCHED, 0, 1}}},
                                .faults   = &fault,
                                .n_faults = 1};
     cs_options     options, model_options;
