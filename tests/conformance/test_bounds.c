@@ -113,6 +113,10 @@ static void random_model(world *w, gsl_rng *rng)
         count++;
     }
     w->model = cs_models[below(rng, (uint32_t)count)];
+    /* A foreign simulator is a process for every replay: now and then. */
+    if (w->model->network != NULL && w->model->network->is_foreign && below(rng, 100) > 0) {
+        w->model = cs_models[0];
+    }
     cs_options_default(w->model->options, &w->model_options);
     if (below(rng, 2) == 0) {
         set_time(w, "overhead_s", alpha_s * gsl_rng_uniform(rng) / 2);
