@@ -118,7 +118,7 @@ static cs_status check_ends(const cs_stored *s, const cs_transfer *t, cs_error *
         return CS_FAIL(err, CS_EINVAL, "dst", "rank %u sends to itself", t->dst);
     }
     fabric = cs_fabric_of(&servers, t->src, t->dst);
-    if (cs_transfer_fabric(t) == CS_NVLINK && (g == 1 || t->src / g != t->dst / g)) {
+    if (cs_transfer_fabric(t) == CS_NVLINK && (g <= 1 || t->src / g != t->dst / g)) {
         return CS_FAIL(err, CS_EINVAL, "fabric", "ranks %u and %u have no NVLink between them",
                        t->src, t->dst);
     }

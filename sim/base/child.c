@@ -113,7 +113,8 @@ cs_status cs_child_start(const char *path, cs_child **child_p, cs_error *err)
     close_file(&far);
     if (failed != 0) {
         cs_child_close(child);
-        return CS_FAIL(err, CS_EIO, NULL, "%s cannot be started: %s", path, strerror(failed));
+        return CS_FAIL(err, failed == ENOMEM ? CS_ENOMEM : CS_EIO, NULL, "%s cannot be started: %s",
+                       path, strerror(failed));
     }
     *child_p = child;
     return CS_OK;

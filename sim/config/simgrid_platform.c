@@ -319,7 +319,7 @@ static cs_status allocate(platform *p, const cs_xml *zone)
 {
     size_t hosts = 1, links = 2;
 
-    for (const cs_xml *e = zone != NULL ? zone->child : NULL; e != NULL; e = e->next) {
+    for (const cs_xml *e = zone->child; e != NULL; e = e->next) {
         hosts += strcmp(e->name, "host") == 0;
         links += 2 * (size_t)(strcmp(e->name, "link") == 0);
     }
@@ -353,11 +353,11 @@ static cs_status read_zone(platform *p, const cs_xml *root, const cs_xml *zone)
 cs_status cs_simgrid_platform_read(const cs_xml *root, const char *input, cs_arena *arena,
                                    const cs_route_table **table_p, cs_error *err)
 {
-    platform      p = {.input = input, .arena = arena, .err = err};
-    const cs_xml *zone;
+    platform      p      = {.input = input, .arena = arena, .err = err};
+    const cs_xml *zone   = NULL;
     cs_status     status = find_zone(&p, root, &zone);
 
-    if (status == CS_OK) {
+    if (status == CS_OK && zone != NULL) {
         status = read_zone(&p, root, zone);
     }
     json_decref(p.hosts);
