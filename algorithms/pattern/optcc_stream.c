@@ -168,8 +168,9 @@ static void add_plain_trains(cs_optcc_stream *s, cs_block *block)
  * distributed, with a special section the train that it takes is kept). */
 static uint32_t skip_empty_trains(const cs_optcc_stream *s, int64_t P, uint32_t step)
 {
-    uint32_t trains = s->shape.H - 1, turned = (uint32_t)cs_floor_mod(P, trains);
-    bool     keeps = s->gpus > 1 || (s->shape.has_special && turned == trains - 1);
+    uint32_t trains = s->shape.H > 2 ? s->shape.H - 1 : 1; /* H >= 2 */
+    uint32_t turned = (uint32_t)cs_floor_mod(P, trains);
+    bool     keeps  = s->gpus > 1 || (s->shape.has_special && turned == trains - 1);
 
     if (P < 0 && step == 1) {
         return trains - turned;

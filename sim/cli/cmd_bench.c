@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* collsim bench: transfers per second of replay, per algorithm, model, number of ranks,
- * verification and arrival pattern; the median of several runs each, and the ratio to plain C over
- * a stored ring (bench_limit.h) measured beside each run. */
+/* collsim bench: transfers per second of replay (bench_point.h), per algorithm, model, number of
+ * ranks, verification and arrival pattern, or of the scenarios of a configuration. */
 #include "base/alloc.h"
 #include "base/random.h"
-#include "cli/bench_limit.h"
+#include "cli/bench_point.h"
 #include "cli/cli.h"
-#include "cs/replay.h"
+#include "cli/schedule_arg.h"
 #include "cs/units.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { QUICK = 1, FORMAT, GPUS, RUNS = 5, QUICK_RUNS = 3, MAX_RUNS = 9, MOST_LIMIT_RANKS = 1024 };
+enum { QUICK = 1, FORMAT, GPUS, SCHEDULE };
 
 #define LATEST_S 1e-3 /* late ranks: uniform in [0, 1 ms] */
 
@@ -22,6 +19,7 @@ enum { QUICK = 1, FORMAT, GPUS, RUNS = 5, QUICK_RUNS = 3, MAX_RUNS = 9, MOST_LIM
 static const cs_arg bench_args[] = {
     {QUICK, 0, "quick", NULL, "fewer ranks, less time per line"},
     {GPUS, 'g', "gpus-per-server", "G", "GPUs in a server, a divisor of 64 (1)"},
+    {SCHEDULE, 0, "schedule", "FILE", "time a schedule file instead of an algorithm"},
     {FORMAT, 0, "format", "table|json", "how to print (table)"},
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -32,65 +30,19 @@ static const cs_arg *const bench_tables[] = {bench_args, NULL};
 
 /* What the user chose. */
 typedef struct settings {
-    bool     quick, json;
-    uint32_t gpus_per_server;
+    bool        quick, json;
+    uint32_t    gpus_per_server; /* 0: not given */
+    const char *config_path, *schedule_path;
+    bool        printed; /* a row */
 } settings;
 
+/* A point of the built-in benchmark with what it borrows. */
 typedef struct point {
-    const cs_algorithm *algorithm;
-    const cs_model     *model;
-    uint32_t            n_ranks, gpus_per_server;
-    bool                verify, is_late;
-    cs_scenario         scenario;
-    cs_fault            fault; /* for the algorithms that are made for slow NICs */
-    cs_options          options, model_options;
-    cs_plan             plan;
-    double              rate, least, most; /* transfers per second: median, least, most */
-    double              ratio;             /* to the limit measured beside it, median */
-    uint64_t            transfers;
+    cs_bench_point bench;
+    cs_fault       fault; /* for the algorithms that are made for slow NICs */
+    cs_options     options, model_options;
+    double        *arrivals; /* owned; NULL: nobody is late */
 } point;
-
-static double now_s(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Transfers per second over as many replays as take `least_s` together. */
-static cs_status measure(point *p, double least_s, double *rate_p, cs_error *err)
-{
-    const cs_replay_request request = {.scenario      = &p->scenario,
-                                       .algorithm     = p->algorithm,
-                                       .options       = &p->options,
-                                       .plan          = &p->plan,
-                                       .model         = p->model,
-                                       .model_options = &p->model_options,
-                                       .verify        = p->verify};
-    cs_outcome              outcome;
-    double                  spent = 0, begin = now_s();
-    uint64_t                total = 0;
-    cs_status               status;
-
-    do {
-        status = cs_replay(&request, &outcome, err);
-        if (status == CS_OK && p->verify && !outcome.verified) {
-            status = CS_FAIL(err, CS_EWRONG, p->algorithm->name, "%s", outcome.verdict.text);
-        }
-        total += outcome.n_transfers;
-        spent = now_s() - begin;
-    } while (status == CS_OK && spent < least_s);
-    p->transfers = outcome.n_transfers;
-    *rate_p      = (double)total / spent;
-    return status;
-}
 
 /* AllReduce, or the first collective that the algorithm does. */
 static cs_collective collective_of(const cs_algorithm *algorithm)
@@ -103,125 +55,70 @@ static cs_collective collective_of(const cs_algorithm *algorithm)
     return (cs_collective)c;
 }
 
-static cs_status prepare(point *p, double *arrivals, cs_error *err)
+/* Everybody but rank 0 is late. */
+static cs_status draw_arrivals(point *p, cs_error *err)
 {
-    cs_fabric nic = {CS_SWITCHED, 3e-6, 450e9};
+    uint32_t n      = p->bench.scenario.cluster.n_ranks;
+    gsl_rng *stream = cs_random_stream(1, "bench arrivals");
+    p->arrivals     = CS_NEW(double, n);
 
-    p->scenario = (cs_scenario){.collective = collective_of(p->algorithm),
-                                .bytes      = (uint64_t)1 << 30,
-                                .cluster    = {.n_ranks         = p->n_ranks,
-                                               .gpus_per_server = p->gpus_per_server,
-                                               .fabrics         = {nic, nic}},
-                                .arrival_s  = p->is_late ? arrivals : NULL,
-                                .seed       = 1};
-    if (p->is_late) {
-        gsl_rng *stream = cs_random_stream(1, "bench arrivals");
-        if (stream == NULL) {
-            return CS_FAIL(err, CS_ENOMEM, "bench", "out of memory");
-        }
-        for (uint32_t r = 0; r < p->n_ranks; r++) {
-            arrivals[r] = r == 0 ? 0 : LATEST_S * gsl_rng_uniform(stream);
-        }
+    if (stream == NULL || p->arrivals == NULL) {
         gsl_rng_free(stream);
+        return CS_FAIL(err, CS_ENOMEM, "bench", "out of memory");
     }
-    if (p->algorithm->options != NULL) {
-        cs_options_default(p->algorithm->options, &p->options);
+    for (uint32_t r = 1; r < n; r++) {
+        p->arrivals[r] = LATEST_S * gsl_rng_uniform(stream);
     }
-    for (const cs_option *o = p->algorithm->options; o != NULL && o->name != NULL; o++) {
+    gsl_rng_free(stream);
+    p->bench.scenario.arrival_s = p->arrivals;
+    return CS_OK;
+}
+
+static cs_status prepare(point *p, uint32_t n_ranks, uint32_t gpus_per_server, cs_error *err)
+{
+    cs_fabric       nic = {CS_SWITCHED, 3e-6, 450e9};
+    cs_bench_point *b   = &p->bench;
+
+    b->scenario = (cs_scenario){
+        .collective = collective_of(b->algorithm),
+        .bytes      = (uint64_t)1 << 30,
+        .cluster = {.n_ranks = n_ranks, .gpus_per_server = gpus_per_server, .fabrics = {nic, nic}},
+        .seed    = 1};
+    b->options       = &p->options;
+    b->model_options = &p->model_options;
+    if (b->algorithm->options != NULL) {
+        cs_options_default(b->algorithm->options, &p->options);
+    }
+    for (const cs_option *o = b->algorithm->options; o != NULL && o->name != NULL; o++) {
         if (strcmp(o->name, "chosen") == 0) {
             p->fault             = (cs_fault){0, 2, 0, (double)INFINITY};
-            p->scenario.faults   = &p->fault;
-            p->scenario.n_faults = 1;
+            b->scenario.faults   = &p->fault;
+            b->scenario.n_faults = 1;
         }
     }
-    if (p->model->options != NULL) {
-        cs_options_default(p->model->options, &p->model_options);
+    if (b->model->options != NULL) {
+        cs_options_default(b->model->options, &p->model_options);
     }
-    return p->algorithm->check(&p->scenario, &p->options, &p->plan, err);
+    return b->algorithm->check(&b->scenario, &p->options, &b->plan, err);
 }
 
-/* Transfers per second of the stored ring. */
-static double measure_limit(cs_bench_limit *limit, double least_s)
+static cs_status run_and_print(cs_bench_point *p, settings *how_to, cs_error *err)
 {
-    double          begin = now_s(), spent = 0;
-    uint64_t        total = 0;
-    volatile double time_s; /* the result must not be optimised away */
-
-    do {
-        time_s = cs_bench_limit_run(limit);
-        total += cs_bench_limit_transfers(limit);
-        spent = now_s() - begin;
-    } while (spent < least_s && time_s > 0);
-    return (double)total / spent;
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof values[0], by_value);
-    return values[count / 2];
-}
-
-static cs_status run_repeatedly(point *p, cs_bench_limit *limit, bool quick, cs_error *err)
-{
-    double    rates[MAX_RUNS], ratios[MAX_RUNS], warm_up;
-    int       runs   = quick ? QUICK_RUNS : RUNS;
-    double    least  = quick ? 0.02 : 0.1;
-    cs_status status = measure(p, 0, &warm_up, err);
-
-    for (int i = 0; i < runs && status == CS_OK; i++) {
-        status    = measure(p, least, &rates[i], err);
-        ratios[i] = rates[i] / measure_limit(limit, least / 2);
-    }
-    if (status == CS_OK) {
-        p->rate  = median(rates, runs);
-        p->least = rates[0];
-        p->most  = rates[runs - 1];
-        p->ratio = median(ratios, runs);
-    }
-    return status;
-}
-
-static cs_status run_point(point *p, bool quick, cs_error *err)
-{
-    double         *arrivals = CS_NEW(double, p->n_ranks);
-    uint32_t        ranks    = p->n_ranks < MOST_LIMIT_RANKS ? p->n_ranks : MOST_LIMIT_RANKS;
-    cs_bench_limit *limit    = cs_bench_limit_open(ranks);
-    cs_status       status   = arrivals == NULL || limit == NULL
-                                   ? CS_FAIL(err, CS_ENOMEM, "bench", "out of memory")
-                                   : prepare(p, arrivals, err);
+    cs_text   text   = {0};
+    cs_status status = cs_bench_run(p, how_to->quick, err);
 
     if (status == CS_OK) {
-        status = run_repeatedly(p, limit, quick, err);
+        cs_bench_row(&text, p, how_to->json, !how_to->printed);
+        how_to->printed = true;
+        status          = cs_cli_write(NULL, &text, err);
     }
-    cs_bench_limit_close(limit);
-    cs_free(arrivals);
+    cs_text_free(&text);
     return status;
-}
-
-static void add_point(cs_text *text, const point *p, bool json, bool first)
-{
-    if (!json) {
-        cs_text_add(text, "%-18s %-10s %6u  %-8s %-5s %9.1f  (%.1f .. %.1f)  %.2f\n",
-                    p->algorithm->name, p->model->name, p->n_ranks, p->verify ? "verify" : "-",
-                    p->is_late ? "late" : "-", p->rate / 1e6, p->least / 1e6, p->most / 1e6,
-                    p->ratio);
-        return;
-    }
-    cs_text_add(text, "%s{\"algorithm\": \"%s\", \"model\": \"%s\", \"ranks\": %u, ",
-                first ? "[" : ",\n ", p->algorithm->name, p->model->name, p->n_ranks);
-    cs_text_add(text, "\"gpus_per_server\": %u, ", p->gpus_per_server);
-    cs_text_add(text, "\"verify\": %s, \"late\": %s, \"transfers\": %llu, \"transfers_per_s\": ",
-                p->verify ? "true" : "false", p->is_late ? "true" : "false",
-                (unsigned long long)p->transfers);
-    cs_text_add_number(text, p->rate);
-    cs_text_add(text, ", \"ratio_to_limit\": ");
-    cs_text_add_number(text, p->ratio);
-    cs_text_add(text, "}");
 }
 
 /* All combinations for one algorithm and model; prints as it goes. */
-static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model,
-                            const settings *how_to, bool *first, cs_error *err)
+static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model, settings *how_to,
+                            cs_error *err)
 {
     static const uint32_t ranks[] = {64, 256, 1024, 4096};
     cs_status             status  = CS_OK;
@@ -229,50 +126,97 @@ static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model
     bool                  foreign = model->network != NULL && model->network->is_foreign;
     bool                  is_flow = model->network != NULL && is_ring && !foreign;
     size_t                last    = how_to->quick || is_flow ? 3 : 4;
-    bool fast = is_flow || (algorithm->closed_form_s != NULL && model == cs_models[0]);
+    bool     fast = is_flow || (algorithm->closed_form_s != NULL && model == cs_models[0]);
+    uint32_t g    = how_to->gpus_per_server > 0 ? how_to->gpus_per_server : 1;
 
     last = foreign && !is_ring ? 0 : last; /* one line is enough to compare with */
     for (size_t i = 0; i < last && status == CS_OK; i++) {
         for (int how = 0; how < 4 && status == CS_OK; how++) {
-            cs_text text = {0};
-            point   p    = {.algorithm       = algorithm,
-                            .model           = model,
-                            .n_ranks         = ranks[i],
-                            .gpus_per_server = how_to->gpus_per_server,
-                            .verify          = (how & 1) != 0,
-                            .is_late         = (how & 2) != 0};
+            point p = {.bench = {.algorithm = algorithm, .model = model, .verify = how % 2 != 0}};
             if ((!fast && how > 0) || (!fast && i > 1)) {
                 continue;
             }
-            status = run_point(&p, how_to->quick, err);
-            if (status == CS_OK) {
-                add_point(&text, &p, how_to->json, *first);
-                *first = false;
-                status = cs_cli_write(NULL, &text, err);
+            status = prepare(&p, ranks[i], g, err);
+            if (status == CS_OK && how >= 2) {
+                status = draw_arrivals(&p, err);
             }
-            cs_text_free(&text);
+            if (status == CS_OK) {
+                status = run_and_print(&p.bench, how_to, err);
+            }
+            cs_free(p.arrivals);
         }
     }
     return status;
 }
 
-static cs_status run_bench(const settings *how_to, cs_error *err)
+static cs_status run_registry(settings *how_to, cs_error *err)
 {
-    cs_text   text   = {0};
-    bool      first  = true;
     cs_status status = CS_OK;
 
-    if (!how_to->json) {
-        cs_text_add(&text,
-                    "# %-16s %-10s %6s  %-8s %-5s %9s  (least .. most)  ratio to plain C over a "
-                    "stored ring\n",
-                    "algorithm", "model", "ranks", "check", "ranks", "M/s");
-        status = cs_cli_write(NULL, &text, err);
-    }
     for (size_t m = 0; cs_models[m] != NULL; m++) {
         for (size_t a = 0; cs_algorithms[a] != NULL && status == CS_OK; a++) {
-            status = run_points(cs_algorithms[a], cs_models[m], how_to, &first, err);
+            status = run_points(cs_algorithms[a], cs_models[m], how_to, err);
         }
+    }
+    return status;
+}
+
+static cs_status run_case(const cs_case *c, const cs_stored *schedule, settings *how_to,
+                          cs_error *err)
+{
+    cs_stored_options stored  = {schedule};
+    cs_options        options = c->options; /* check() replaces what is chosen automatically */
+    void             *use     = schedule != NULL ? (void *)&stored : (void *)&options;
+    cs_bench_point    p = {.algorithm     = schedule != NULL ? &cs_algorithm_stored : c->algorithm,
+                           .options       = use,
+                           .model         = c->model,
+                           .model_options = &c->model_options,
+                           .scenario      = c->scenario,
+                           .verify        = c->verify};
+
+    cs_status status = p.algorithm->check(&p.scenario, use, &p.plan, err);
+    return status == CS_OK ? run_and_print(&p, how_to, err) : status;
+}
+
+/* The scenarios of a configuration, or of none with a schedule file. */
+static cs_status run_config(settings *how_to, cs_error *err)
+{
+    cs_scenario_choice choice   = {.config_path = how_to->config_path};
+    cs_stored         *schedule = NULL;
+    cs_status          status   = cs_scenario_choice_finish(&choice, err);
+
+    if (status == CS_OK) {
+        status = cs_config_refuse_training(choice.config, err);
+    }
+    if (status == CS_OK && how_to->schedule_path != NULL) {
+        status = cs_schedule_arg_load(&choice, how_to->schedule_path, &schedule, err);
+    }
+    size_t count = status == CS_OK ? cs_config_count(choice.config) : 0;
+    for (size_t i = 0; i < count && status == CS_OK; i++) {
+        cs_case c = {0};
+        status    = cs_config_case(choice.config, i, &c, err);
+        if (status == CS_OK) {
+            status = run_case(&c, schedule, how_to, err);
+        }
+        cs_case_free(&c);
+    }
+    cs_stored_free(schedule);
+    cs_scenario_choice_free(&choice);
+    return status;
+}
+
+static cs_status run_bench(settings *how_to, cs_error *err)
+{
+    cs_text   text       = {0};
+    bool      has_config = how_to->config_path != NULL || how_to->schedule_path != NULL;
+    cs_status status     = CS_OK;
+
+    if (!how_to->json) {
+        cs_bench_header(&text);
+        status = cs_cli_write(NULL, &text, err);
+    }
+    if (status == CS_OK) {
+        status = has_config ? run_config(how_to, err) : run_registry(how_to, err);
     }
     cs_text_free(&text);
     if (how_to->json && status == CS_OK) {
@@ -297,40 +241,59 @@ static cs_status parse_gpus(const char *text, settings *how_to, cs_error *err)
     return status;
 }
 
+/* One argument that cs_args_next() returned. */
+static cs_status read_arg(settings *how_to, int id, const cs_args *args, cs_error *err)
+{
+    int       format = 0;
+    cs_status status = CS_OK;
+
+    switch (id) {
+    case CS_ARG_ERROR: return err->status;
+    case QUICK: how_to->quick = true; break;
+    case GPUS: return parse_gpus(args->value, how_to, err);
+    case SCHEDULE: how_to->schedule_path = args->value; break;
+    case FORMAT:
+        status       = cs_cli_choice(args->value, "table|json", "--format", &format, err);
+        how_to->json = format == 1;
+        break;
+    default:
+        if (how_to->config_path != NULL) {
+            return CS_FAIL(err, CS_EINVAL, args->value, "only one configuration is accepted");
+        }
+        how_to->config_path = args->value;
+        break;
+    }
+    return status;
+}
+
 static int bench_run(int count, char *const *words)
 {
     cs_args   args   = {.tables = {bench_args, NULL}, .count = count, .words = words};
     cs_error  err    = {0};
-    settings  how_to = {.gpus_per_server = 1};
-    int       id, format = 0;
+    settings  how_to = {0};
+    int       id;
     cs_status status = CS_OK;
 
     while (status == CS_OK && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
         if (id == CS_ARG_HELP) {
             return cs_cli_help(&cs_command_bench, bench_tables);
         }
-        if (id == QUICK) {
-            how_to.quick = true;
-        } else if (id == GPUS) {
-            status = parse_gpus(args.value, &how_to, &err);
-        } else if (id == FORMAT) {
-            status = cs_cli_choice(args.value, "table|json", "--format", &format, &err);
-        } else {
-            status = id == CS_ARG_ERROR
-                         ? err.status
-                         : CS_FAIL(&err, CS_EINVAL, args.value, "bench takes no such argument");
-        }
+        status = read_arg(&how_to, id, &args, &err);
+    }
+    if (status == CS_OK && how_to.gpus_per_server > 0 &&
+        (how_to.config_path != NULL || how_to.schedule_path != NULL)) {
+        status = CS_FAIL(&err, CS_EINVAL, "--gpus-per-server",
+                         "a configuration or a schedule brings its own servers");
     }
     if (status == CS_OK) {
-        how_to.json = format == 1;
-        status      = run_bench(&how_to, &err);
+        status = run_bench(&how_to, &err);
     }
     return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);
 }
 
 const cs_command cs_command_bench = {
     .name    = "bench",
-    .usage   = "bench [--quick] [-g G] [--format json]",
-    .summary = "transfers per second of replay, per algorithm and model",
+    .usage   = "bench [CONFIG] [--schedule FILE] [--quick] [-g G] [--format json]",
+    .summary = "transfers per second of replay, per algorithm and model or of a configuration",
     .run     = bench_run,
 };

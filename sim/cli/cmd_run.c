@@ -3,8 +3,7 @@
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/explain_text.h"
-#include "cli/scenario_args.h"
-#include "config/schedule_json.h"
+#include "cli/schedule_arg.h"
 #include "results/chrome_trace.h"
 #include "results/comparison.h"
 #include "results/csv.h"
@@ -71,44 +70,6 @@ static cs_status read_args(job *j, int count, char *const *words, cs_error *err)
             break;
         default: status = cs_scenario_choice_add(&j->choice, id, &args, err); break;
         }
-    }
-    return status;
-}
-
-/* A schedule file brings its own ranks, collective and, unless given, size. */
-static cs_status use_schedule(job *j, cs_error *err)
-{
-    cs_config *config = j->choice.config;
-    char       text[32];
-    cs_status  status = CS_OK;
-
-    if (j->choice.algorithms != NULL || j->choice.ranks != NULL) {
-        return CS_FAIL(
-            err, CS_EINVAL, "--schedule",
-            "brings its own schedule and ranks: --algorithm and --ranks are not accepted "
-            "with it");
-    }
-    status = cs_schedule_load(j->schedule_path, &j->schedule, err);
-    if (status != CS_OK) {
-        return status;
-    }
-    snprintf(text, sizeof text, "%u", j->schedule->n_ranks);
-    status = cs_config_set(config, "cluster.ranks", text, "--schedule", err);
-    if (status == CS_OK) {
-        const char *name = cs_collective_name(j->schedule->collective);
-        status           = cs_config_set(config, "collective", name, "--schedule", err);
-    }
-    if (status == CS_OK && j->schedule->gpus_per_server > 1) {
-        snprintf(text, sizeof text, "%u", j->schedule->gpus_per_server);
-        status = cs_config_set(config, "cluster.gpus_per_server", text, "--schedule", err);
-    }
-    if (status == CS_OK && j->schedule->sockets > 1) {
-        snprintf(text, sizeof text, "%u", j->schedule->sockets);
-        status = cs_config_set(config, "cluster.sockets", text, "--schedule", err);
-    }
-    if (status == CS_OK && j->choice.sizes == NULL && j->choice.min_bytes == NULL) {
-        snprintf(text, sizeof text, "%llu", (unsigned long long)j->schedule->bytes);
-        status = cs_config_set(config, "bytes", text, "--schedule", err);
     }
     return status;
 }
@@ -337,7 +298,7 @@ static cs_status run_job(job *j, cs_error *err)
     cs_status status = cs_scenario_choice_finish(&j->choice, err);
 
     if (status == CS_OK && j->schedule_path != NULL) {
-        status = use_schedule(j, err);
+        status = cs_schedule_arg_load(&j->choice, j->schedule_path, &j->schedule, err);
     }
     if (status != CS_OK) {
         return status;
