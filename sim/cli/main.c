@@ -7,6 +7,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 static const cs_command *const commands[] = {
 #define X(name) &cs_command_##name,
@@ -46,8 +49,19 @@ static int unknown_command(const char *name)
     return cs_cli_fail(&err);
 }
 
+/* Replays take the same megabytes and give them back over and over: glibc is told to keep them
+ * instead of returning them to the system, which would hand them out again page by page. */
+static void keep_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 64 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+#endif
+}
+
 int main(int argc, char **argv)
 {
+    keep_memory();
     gsl_set_error_handler_off();
     signal(SIGPIPE, SIG_IGN);
     if (argc < 2) {

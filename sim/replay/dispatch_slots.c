@@ -1,47 +1,66 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The data rule: who has to write before a message may read. A slot names the version that was
- * written last in stream order, as long as it is not resolved; readers wait for the version that
- * they find, whatever is written later. */
+ * written last in stream order; readers wait for the version that they find, whatever is written
+ * later. Nothing is cleared when a version is resolved: a name counts as long as the version is
+ * pending and has the slot among its own, for a version that takes up the name again writes it
+ * into all its slots. */
 #include "replay/dispatch_state.h"
+
+enum { STRIDE = 16 }; /* slots that are compared at once */
 
 static inline size_t slot_of(const cs_dispatch *d, uint32_t rank, uint32_t slot)
 {
     return (size_t)rank * d->ports.n_slots + slot;
 }
 
-/* Do all of `span` neighbours hold the version `value`? Without a branch inside: spans are long in
- * halving and doubling. */
-static inline bool all_are(const uint32_t *newest, uint32_t span, uint32_t value)
+/* The version that a slot waits for, or 0. */
+static inline uint32_t pending_at(const cs_dispatch *d, size_t slot)
 {
-    uint32_t differences = 0;
+    uint32_t          name = d->newest[slot];
+    const cs_version *v    = cs_version_at(d, name);
 
-    for (uint32_t i = 0; i < span; i++) {
-        differences |= newest[i] ^ value;
-    }
-    return differences == 0;
+    return name != 0 && v->pending != 0 && slot - v->slot < v->span ? name : 0;
 }
 
-static inline void wait_for(cs_dispatch *d, uint32_t message, uint32_t version)
+/* How many of `span` neighbours from the first one on have its name? */
+static inline uint32_t same_name(const uint32_t *newest, uint32_t span)
 {
-    if (version != 0) {
-        cs_wait_in(d, &cs_version_at(d, version)->waiters, message << 1);
-        cs_message_at(d, message)->waits++;
+    uint32_t name = newest[0], i = 1;
+
+    for (uint32_t differences = 0; i + STRIDE <= span; i += STRIDE) {
+        for (uint32_t k = 0; k < STRIDE; k++) { /* no branch: spans are long in halving */
+            differences |= newest[i + k] ^ name;
+        }
+        if (differences != 0) {
+            break;
+        }
     }
+    while (i < span && newest[i] == name) {
+        i++;
+    }
+    return i;
+}
+
+/* How many of `span` neighbours from `first` on wait for the same version, and for which? */
+static inline uint32_t same_version(const cs_dispatch *d, size_t first, uint32_t span,
+                                    uint32_t *version_p)
+{
+    uint32_t run = same_name(d->newest + first, span), version = pending_at(d, first);
+
+    *version_p = version;
+    while (version == 0 && run < span && pending_at(d, first + run) == 0) {
+        run += same_name(d->newest + first + run, span - run);
+    }
+    return run;
 }
 
 static inline void read_slots(cs_dispatch *d, uint32_t message, size_t first, uint32_t span)
 {
-    const uint32_t *newest = d->newest + first;
-    uint32_t        last   = newest[0];
-
-    wait_for(d, message, last);
-    if (all_are(newest, span, last)) {
-        return;
-    }
-    for (uint32_t i = 1; i < span; i++) {
-        if (newest[i] != last) {
-            last = newest[i];
-            wait_for(d, message, last);
+    for (uint32_t i = 0, version; i < span;) {
+        i += same_version(d, first + i, span - i, &version);
+        if (version != 0) {
+            cs_wait_in(d, &cs_version_at(d, version)->waiters, message << 1);
+            cs_message_at(d, message)->waits++;
         }
     }
 }
@@ -56,41 +75,32 @@ void cs_slots_read(cs_dispatch *d, uint32_t message, const cs_transfer *t)
     }
 }
 
-static inline uint32_t add_version(cs_dispatch *d, uint32_t message, size_t slot)
+/* A new version of `span` neighbours that needs the message and, unless 0, version `before`. */
+static inline void add_version(cs_dispatch *d, uint32_t message, size_t first, uint32_t span,
+                               uint32_t before)
 {
     uint32_t    index = cs_pool_take(&d->versions, sizeof(cs_version));
     cs_message *m     = cs_message_at(d, message);
 
-    *cs_version_at(d, index) = (cs_version){.next = m->versions, .pending = 1, .slot = slot};
-    m->versions              = index;
-    return index;
+    *cs_version_at(d, index) = (cs_version){
+        .next = m->versions, .pending = before != 0 ? 2 : 1, .slot = first, .span = span};
+    m->versions = index;
+    for (uint32_t i = 0; i < span; i++) {
+        d->newest[first + i] = index;
+    }
+    if (before != 0) {
+        cs_wait_in(d, &cs_version_at(d, before)->waiters, index << 1 | 1);
+    }
 }
 
-/* New versions: one for all neighbours that need nothing but the message itself, and one of its
- * own for every slot to which the message adds while an earlier version is not resolved. */
+/* New versions: one for all slots or, where the message adds to them, one for all neighbours that
+ * wait for the same. */
 static inline void write_slots(cs_dispatch *d, uint32_t message, size_t first, uint32_t span,
                                bool adds)
 {
-    uint32_t *newest = d->newest + first, run = 0;
-
-    if (!adds || all_are(newest, span, 0)) {
-        run                         = add_version(d, message, first);
-        cs_version_at(d, run)->span = span;
-        for (uint32_t i = 0; i < span; i++) {
-            newest[i] = run;
-        }
-        return;
-    }
-    for (uint32_t i = 0; i < span; i++) {
-        uint32_t before = newest[i];
-        run             = run == 0 || before != 0 ? add_version(d, message, first + i) : run;
-        newest[i]       = run;
-        cs_version_at(d, run)->span++;
-        if (before != 0) {
-            cs_version_at(d, run)->pending = 2;
-            cs_wait_in(d, &cs_version_at(d, before)->waiters, run << 1 | 1);
-            run = 0;
-        }
+    for (uint32_t i = 0, run, before = 0; i < span; i += run) {
+        run = adds ? same_version(d, first + i, span - i, &before) : span;
+        add_version(d, message, first + i, run, before);
     }
 }
 
@@ -119,13 +129,7 @@ static inline void settle(cs_dispatch *d, uint32_t index, uint32_t *resolved)
 
 static void resolve(cs_dispatch *d, uint32_t index, uint32_t *resolved)
 {
-    const cs_version *v      = cs_version_at(d, index);
-    uint32_t         *newest = d->newest + v->slot, span = v->span;
-
-    for (uint32_t i = 0; i < span; i++) {
-        newest[i] = newest[i] == index ? 0 : newest[i];
-    }
-    for (uint32_t e = v->waiters, next; e != 0; e = next) {
+    for (uint32_t e = cs_version_at(d, index)->waiters, next; e != 0; e = next) {
         uint32_t target = cs_edge_at(d, e)->target;
         next            = cs_edge_at(d, e)->next;
         cs_pool_give(&d->edges, sizeof(cs_edge), e);
