@@ -174,21 +174,57 @@ def compare(binary, peer, n_cases, seed, folder):
     return 0
 
 
-def speed(binary, peer, folder):
-    """1024 ranks, 32 leaves, 8 spines, 4:1: in 50 rounds everybody sends 1 MiB to the rank 37, 74,
-    .. ahead, after everybody was late by up to 1 ms, or nobody. (Late ranks make the times a matter
-    of rounding after some ten rounds, in either program.)"""
+def algorithm_transfers(binary, algorithm, n, size):
+    """The transfers of an algorithm over n ranks, and how many chunks the buffer has."""
+    run = subprocess.run([binary, "schedule", algorithm, "-n", str(n), "-s", str(size), "--format",
+                          "json"], capture_output=True, text=True, check=True)
+    schedule = json.loads(run.stdout)
+    each = size // schedule["chunks"]
+    return [(t["src"], t["dst"], t["chunk"], t.get("span", 1), t["op"], t.get("span", 1) * each)
+            for t in schedule["transfers"]], schedule["chunks"]
+
+
+def speed_cases(binary):
+    """(name, case): what 1024 ranks send over 32 leaves and 8 spines, 4:1."""
     n = 1024
-    for latest_s in (0, 1e-3):
-        case = Case(n, n << 20, 3e-6, 450e9, 32, 8, 450e9, 5e-7)
-        rng = random.Random(1)
-        case.late = {r: rng.uniform(0, latest_s) for r in range(1, n) if latest_s > 0}
-        for k in range(1, 51):
-            case.transfers += [(r, (r + 37 * k) % n, r, 1, "copy", 1 << 20) for r in range(n)]
-        ours, theirs, wall, spent = times(binary, peer, case, folder, 5)
-        print("%d messages, late by up to %g s: flow %.6g s in %.3f s (whole process, with the "
-              "reading of the file), SimGrid %.6g s in %.3f s (simulation alone): %.1f times"
-              % (len(case.transfers), latest_s, ours, wall, theirs, spent, spent / wall))
+    shift = Case(n, n << 20, 3e-6, 450e9, 32, 8, 450e9, 5e-7)
+    for k in range(1, 51):
+        shift.transfers += [(r, (r + 37 * k) % n, r, 1, "copy", 1 << 20) for r in range(n)]
+    yield "shift", shift
+    for algorithm in ("rhd", "double_binary_tree"):
+        case = Case(n, 1 << 30, 3e-6, 450e9, 32, 8, 450e9, 5e-7)
+        case.transfers, case.chunks = algorithm_transfers(binary, algorithm, n, case.bytes)
+        yield algorithm, case
+
+
+def simulation_s(binary, folder):
+    """Seconds of one replay of the files that times() has written, nothing else."""
+    run = subprocess.run([binary, "bench", os.path.join(folder, "c.json"), "--schedule",
+                          os.path.join(folder, "s.json"), "--format", "json"], capture_output=True,
+                         text=True, check=True)
+    row = json.loads(run.stdout)[0]
+    return row["transfers"] / row["transfers_per_s"]
+
+
+def speed(binary, peer, folder):
+    """`shift`: in 50 rounds everybody sends 1 MiB to the rank 37, 74, .. ahead; and AllReduces of
+    1 GiB. Everybody is there at once, or late by up to 1 ms. (Late ranks make the times a matter
+    of rounding after some ten rounds, in either program.) Simulations alone on both sides, without
+    the reading of files."""
+    print("| | messages | late by up to | flow | SimGrid | ratio | time simulated |")
+    print("|---|---|---|---|---|---|---|")
+    for name, case in speed_cases(binary):
+        for latest_s in (0, 1e-3):
+            rng = random.Random(1)
+            case.late = {r: rng.uniform(0, latest_s) for r in range(1, case.n) if latest_s > 0}
+            runs = []
+            for _ in range(5):
+                ours, theirs, _, spent = times(binary, peer, case, folder)
+                runs.append((simulation_s(binary, folder), spent))
+            own, foreign = (sorted(run[i] for run in runs)[2] for i in (0, 1))
+            print("| %s | %d | %g ms | %.4f s | %.3f s | %.1f | %.6g s, %.6g s |"
+                  % (name, len(case.transfers), 1e3 * latest_s, own, foreign, foreign / own, ours,
+                     theirs), flush=True)
     return 0
 
 
