@@ -24,7 +24,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 CM02 = ["--cfg=network/model:CM02", "--cfg=network/crosstraffic:0", "--cfg=network/TCP-gamma:0",
         "--cfg=network/weight-S:0", "--cfg=network/optim:Full",
-        "--cfg=contexts/factory:raw", "--log=root.thres:error"]
+        "--cfg=contexts/factory:raw", "--cfg=surf/precision:1e-13", "--cfg=maxmin/precision:1e-12", "--log=root.thres:error"]
 
 
 def build_peer(folder):
