@@ -13,15 +13,6 @@ static inline size_t slot_of(const cs_dispatch *d, uint32_t rank, uint32_t slot)
     return (size_t)rank * d->ports.n_slots + slot;
 }
 
-/* The version that a slot waits for, or 0. */
-static inline uint32_t pending_at(const cs_dispatch *d, size_t slot)
-{
-    uint32_t          name = d->newest[slot];
-    const cs_version *v    = cs_version_at(d, name);
-
-    return name != 0 && v->pending != 0 && slot - v->slot < v->span ? name : 0;
-}
-
 /* How many of `span` neighbours from the first one on have its name? */
 static inline uint32_t same_name(const uint32_t *newest, uint32_t span)
 {
@@ -41,15 +32,41 @@ static inline uint32_t same_name(const uint32_t *newest, uint32_t span)
     return i;
 }
 
+/* How many of `span` neighbours from `first` on have the same name and wait for the same version
+ * (0: for nothing)? The name may be that of a version of other slots, or of some of these. */
+static inline uint32_t same_wait(const cs_dispatch *d, size_t first, uint32_t span,
+                                 uint32_t *version_p)
+{
+    uint32_t          name = d->newest[first], run = same_name(d->newest + first, span);
+    const cs_version *v = cs_version_at(d, name);
+
+    *version_p = 0;
+    if (name == 0 || v->pending == 0) {
+        return run;
+    }
+    if (first < v->slot) {
+        return v->slot - first < run ? (uint32_t)(v->slot - first) : run;
+    }
+    if (first - v->slot < v->span) {
+        uint32_t left = v->span - (uint32_t)(first - v->slot);
+        *version_p    = name;
+        return left < run ? left : run;
+    }
+    return run;
+}
+
 /* How many of `span` neighbours from `first` on wait for the same version, and for which? */
 static inline uint32_t same_version(const cs_dispatch *d, size_t first, uint32_t span,
                                     uint32_t *version_p)
 {
-    uint32_t run = same_name(d->newest + first, span), version = pending_at(d, first);
+    uint32_t run = same_wait(d, first, span, version_p);
 
-    *version_p = version;
-    while (version == 0 && run < span && pending_at(d, first + run) == 0) {
-        run += same_name(d->newest + first + run, span - run);
+    for (uint32_t version; *version_p == 0 && run < span;) {
+        uint32_t more = same_wait(d, first + run, span - run, &version);
+        if (version != 0) {
+            break;
+        }
+        run += more;
     }
     return run;
 }
