@@ -13,16 +13,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MESH_SWITCH, MESH_ALL, MESH_SOCKET }; /* NVLinks: NVSwitches, all pairs, within sockets */
-
 typedef struct row {
-    uint32_t gpus, sockets, switches, nics; /* of a server */
-    int      mesh;
-    double   nvlink_GBps; /* a GPU's port at the NVSwitches, or one pair */
-    double   nic_GBps, nic_pcie_GBps, pcie_GBps, uplink_GBps, socket_GBps, cross_GBps;
-    double   nic_us, nvlink_us, cross_us;
-    int      tail;       /* row of the other servers; -1: none */
-    uint32_t first_tail; /* server */
+    uint32_t        gpus, sockets, switches, nics; /* of a server */
+    cs_machine_mesh mesh;
+    double          nvlink_GBps; /* a GPU's port at the NVSwitches, or one pair */
+    double          nic_GBps, nic_pcie_GBps, pcie_GBps, uplink_GBps, socket_GBps, cross_GBps;
+    double          nic_us, nvlink_us, cross_us;
+    int             tail;       /* row of the other servers; -1: none */
+    uint32_t        first_tail; /* server */
 } row;
 
 /* NVIDIA DGX A100, H100 and H200 System User Guides: 8 GPUs, NVSwitches, 8 NICs for the network
@@ -58,85 +56,44 @@ const cs_preset cs_presets[] = {
 static const row rows[] = {
     /* gpus sockets switches nics mesh nvlink nic nic_pcie pcie uplink socket cross  alphas   tail
      */
-    {8, 2, 4, 8, MESH_SWITCH, 300, 25, 31.5, 31.5, 31.5, 96, 0, 3, 1, 8, -1, 0},
-    {8, 2, 8, 8, MESH_SWITCH, 450, 50, 63, 63, 63, 128, 0, 3, 1, 8, -1, 0},
-    {8, 2, 8, 8, MESH_SWITCH, 450, 50, 63, 63, 63, 128, 0, 3, 1, 8, -1, 0},
-    {8, 2, 8, 8, MESH_SWITCH, 900, 50, 63, 63, 63, 128, 0, 3, 1, 8, -1, 0},
+    {8, 2, 4, 8, CS_MESH_SWITCHED, 300, 25, 31.5, 31.5, 31.5, 96, 0, 3, 1, 8, -1, 0},
+    {8, 2, 8, 8, CS_MESH_SWITCHED, 450, 50, 63, 63, 63, 128, 0, 3, 1, 8, -1, 0},
+    {8, 2, 8, 8, CS_MESH_SWITCHED, 450, 50, 63, 63, 63, 128, 0, 3, 1, 8, -1, 0},
+    {8, 2, 8, 8, CS_MESH_SWITCHED, 900, 50, 63, 63, 63, 128, 0, 3, 1, 8, -1, 0},
     /* A Grace CPU for two GPUs: NVLink-C2C of 900 GB/s both ways together and for both. */
-    {72, 36, 0, 72, MESH_SWITCH, 900, 50, 63, 225, 0, 0, 0, 3, 1, 8, -1, 0},
-    {8, 2, 8, 32, MESH_SWITCH, 450, 12.5, 15.75, 63, 31.5, 128, 0, 3, 1, 8, -1, 0},
+    {72, 36, 0, 72, CS_MESH_SWITCHED, 900, 50, 63, 225, 0, 0, 0, 3, 1, 8, -1, 0},
+    {8, 2, 8, 32, CS_MESH_SWITCHED, 450, 12.5, 15.75, 63, 31.5, 128, 0, 3, 1, 8, -1, 0},
     /* NV4 pairs; UPI 3 * 11.2 GT/s * 2 B = 67, 60 in use; 13.6 across for one GPU is fitted. */
-    {4, 2, 0, 4, MESH_SOCKET, 100, 12, 25, 25, 25, 60, 13.6, 11.3, 4, 8, -1, 0},
-    {4, 1, 0, 4, MESH_ALL, 150, 24, 50, 50, 50, 0, 0, 11.3, 4, 8, -1, 0},
-    {4, 2, 0, 1, MESH_ALL, 100, 12.5, 25, 25, 25, 60, 0, 20, 5, 8, 10, 4},
-    {4, 2, 0, 1, MESH_ALL, 100, 12.5, 25, 25, 25, 60, 0, 20, 5, 8, -1, 0},
-    {4, 2, 0, 1, MESH_ALL, 50, 6.25, 12.5, 12.5, 12.5, 60, 0, 20, 5, 8, -1, 0},
+    {4, 2, 0, 4, CS_MESH_SOCKETS, 100, 12, 25, 25, 25, 60, 13.6, 11.3, 4, 8, -1, 0},
+    {4, 1, 0, 4, CS_MESH_FULL, 150, 24, 50, 50, 50, 0, 0, 11.3, 4, 8, -1, 0},
+    {4, 2, 0, 1, CS_MESH_FULL, 100, 12.5, 25, 25, 25, 60, 0, 20, 5, 8, 10, 4},
+    {4, 2, 0, 1, CS_MESH_FULL, 100, 12.5, 25, 25, 25, 60, 0, 20, 5, 8, -1, 0},
+    {4, 2, 0, 1, CS_MESH_FULL, 50, 6.25, 12.5, 12.5, 12.5, 60, 0, 20, 5, 8, -1, 0},
 };
 
 _Static_assert(sizeof rows / sizeof rows[0] + 1 == sizeof cs_presets / sizeof cs_presets[0],
                "a row for every preset");
 
-static void place(cs_device *d, const char *what, uint32_t i, uint32_t count, const row *r)
-{
-    (void)snprintf(d->name, sizeof d->name, "%s%u", what, i);
-    d->socket = i * r->sockets / count;
-    d->pcie   = r->switches > 0 ? i * r->switches / count : CS_NO_SWITCH;
-}
-
-static cs_status allocate(cs_machine *m, const row *r, cs_arena *arena)
-{
-    m->n_gpus     = r->gpus;
-    m->n_nics     = r->nics;
-    m->n_switches = r->switches;
-    m->n_sockets  = r->sockets;
-    m->gpus       = CS_ARENA_NEW(arena, cs_device, r->gpus);
-    m->nics       = CS_ARENA_NEW(arena, cs_device, r->nics);
-    m->switches   = CS_ARENA_NEW(arena, cs_pcie_switch, r->switches + 1);
-    if (r->mesh != MESH_SWITCH) {
-        m->nvlink_Bps = CS_ARENA_NEW(arena, double, (size_t)r->gpus * r->gpus);
-    }
-    bool failed = m->gpus == NULL || m->nics == NULL || m->switches == NULL ||
-                  (r->mesh != MESH_SWITCH && m->nvlink_Bps == NULL);
-    return failed ? CS_ENOMEM : CS_OK;
-}
-
-static void set_nvlinks(cs_machine *m, const row *r)
-{
-    m->nvswitch_Bps = r->mesh == MESH_SWITCH ? r->nvlink_GBps * 1e9 : 0;
-    for (uint32_t i = 0; m->nvlink_Bps != NULL && i < r->gpus * r->gpus; i++) {
-        uint32_t a = i / r->gpus, b = i % r->gpus;
-        bool     near    = r->mesh == MESH_ALL || m->gpus[a].socket == m->gpus[b].socket;
-        m->nvlink_Bps[i] = a != b && near ? r->nvlink_GBps * 1e9 : 0;
-    }
-}
-
 static cs_machine *build(const char *name, const row *r, cs_arena *arena)
 {
-    cs_machine *m = CS_ARENA_NEW(arena, cs_machine, 1);
-
-    if (m == NULL || allocate(m, r, arena) != CS_OK) {
-        return NULL;
-    }
-    (void)snprintf(m->name, sizeof m->name, "%s", name);
-    for (uint32_t i = 0; i < r->gpus; i++) {
-        place(&m->gpus[i], "gpu", i, r->gpus, r);
-        m->gpus[i].pcie_Bps = r->pcie_GBps * 1e9;
-    }
-    for (uint32_t i = 0; i < r->nics; i++) {
-        place(&m->nics[i], "nic", i, r->nics, r);
-        m->nics[i].pcie_Bps = r->nic_pcie_GBps * 1e9;
-        m->nics[i].wire_Bps = r->nic_GBps * 1e9;
-    }
-    for (uint32_t i = 0; i < r->switches; i++) {
-        m->switches[i] = (cs_pcie_switch){i * r->sockets / r->switches, r->uplink_GBps * 1e9};
-    }
-    set_nvlinks(m, r);
-    m->socket_Bps     = r->socket_GBps * 1e9;
-    m->cross_Bps      = r->cross_GBps * 1e9;
-    m->nic_alpha_s    = r->nic_us / 1e6;
-    m->nvlink_alpha_s = r->nvlink_us / 1e6;
-    m->cross_alpha_s  = r->cross_us / 1e6;
-    return m;
+    const cs_server_shape shape = {
+        .n_gpus         = r->gpus,
+        .n_nics         = r->nics,
+        .n_sockets      = r->sockets,
+        .n_switches     = r->switches,
+        .mesh           = r->mesh,
+        .nvlink_Bps     = r->nvlink_GBps * 1e9,
+        .nic_Bps        = r->nic_GBps * 1e9,
+        .nic_pcie_Bps   = r->nic_pcie_GBps * 1e9,
+        .pcie_Bps       = r->pcie_GBps * 1e9,
+        .uplink_Bps     = r->uplink_GBps * 1e9,
+        .socket_Bps     = r->socket_GBps * 1e9,
+        .cross_Bps      = r->cross_GBps * 1e9,
+        .nic_alpha_s    = r->nic_us / 1e6,
+        .nvlink_alpha_s = r->nvlink_us / 1e6,
+        .cross_alpha_s  = r->cross_us / 1e6,
+    };
+    return cs_server_make(&shape, name, arena);
 }
 
 static cs_status refuse(const char *name, cs_error *err)

@@ -16,10 +16,11 @@ void cs_config_origin_text(const char *origin, const char *path, char *text, siz
 
 static void name_option(cs_error *error, const char *origin, const char *path)
 {
-    char text[sizeof error->where];
+    char text[2 * sizeof error->where]; /* `path` may be the error's own */
 
     cs_config_origin_text(origin, path, text, sizeof text);
-    memcpy(error->where, text, sizeof text);
+    text[sizeof error->where - 1] = '\0';
+    memcpy(error->where, text, sizeof error->where);
 }
 
 static void name_place(const cs_config *config, cs_error *error, const char *path, bool wants_key)
@@ -76,7 +77,7 @@ cs_status cs_config_blame(const cs_config *config, const cs_error *from, bool bl
     if (axis != NULL) {
         blame_axis(config, &error, axis, rest, blames_key, point);
     } else if (override != NULL && is_ours) {
-        name_option(&error, override->origin, override->path);
+        name_option(&error, override->origin, from->where);
     } else if (is_ours) {
         name_place(config, &error, from->where, blames_key);
     }

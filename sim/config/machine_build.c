@@ -18,9 +18,9 @@ cs_machine *cs_machine_new(cs_arena *arena, const char *name, uint32_t gpus, uin
                       .nics           = CS_ARENA_NEW(arena, cs_device, nics + 1),
                       .switches       = CS_ARENA_NEW(arena, cs_pcie_switch, switches + 1),
                       .socket_Bps     = CS_ASSUMED_SOCKET_BPS,
-                      .nic_alpha_s    = 3e-6,
-                      .nvlink_alpha_s = 1e-6,
-                      .cross_alpha_s  = 8e-6};
+                      .nic_alpha_s    = CS_ASSUMED_NIC_ALPHA_S,
+                      .nvlink_alpha_s = CS_ASSUMED_NVLINK_ALPHA_S,
+                      .cross_alpha_s  = CS_ASSUMED_CROSS_ALPHA_S};
     (void)snprintf(m->name, sizeof m->name, "%s", name);
     return m->gpus == NULL || m->nics == NULL || m->switches == NULL ? NULL : m;
 }

@@ -10,10 +10,15 @@
 #include "cs/machine.h"
 
 /* Assumed where nothing is known; bytes per second. */
-#define CS_ASSUMED_PCIE_BPS   31.5e9 /* PCIe 4.0 x16 */
-#define CS_ASSUMED_NIC_BPS    25e9   /* 200 Gb/s */
-#define CS_ASSUMED_SOCKET_BPS 60e9   /* three UPI links of 11.2 GT/s, 67 GB/s, in use */
-#define CS_ASSUMED_NVLINK_BPS 25e9   /* one NVLink 2, 3 or 4 */
+#define CS_ASSUMED_PCIE_BPS     31.5e9 /* PCIe 4.0 x16 */
+#define CS_ASSUMED_NIC_BPS      25e9   /* 200 Gb/s */
+#define CS_ASSUMED_SOCKET_BPS   60e9   /* three UPI links of 11.2 GT/s, 67 GB/s, in use */
+#define CS_ASSUMED_NVLINK_BPS   25e9   /* one NVLink 2, 3 or 4 */
+#define CS_ASSUMED_NVSWITCH_BPS 450e9  /* a GPU's port at the NVSwitches: 18 links of an H100 */
+/* ... and seconds. */
+#define CS_ASSUMED_NIC_ALPHA_S    3e-6
+#define CS_ASSUMED_NVLINK_ALPHA_S 1e-6
+#define CS_ASSUMED_CROSS_ALPHA_S  8e-6
 
 /* Parse the output of `nvidia-smi topo -m`. */
 cs_status cs_smi_parse(const char *text, const char *input, cs_arena *arena, cs_machine **machine_p,

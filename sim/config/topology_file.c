@@ -4,8 +4,10 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "config/locate.h"
 #include "config/machine_build.h"
 #include "config/nccl_topology.h"
+#include "config/server_json.h"
 #include "config/simgrid_platform.h"
 
 #include <ctype.h>
@@ -38,6 +40,31 @@ static cs_status read_xml(const char *text, size_t length, const char *input, cs
                        root->name);
 }
 
+/* A server becomes a site; any other kind stays a tree. */
+static cs_status read_json(const char *text, size_t length, const char *input, cs_arena *arena,
+                           cs_topology_file *file, cs_error *err)
+{
+    cs_reading r    = {.arena = arena};
+    int        line = 0, column = 0;
+
+    file->format     = CS_FORMAT_JSON;
+    cs_status status = cs_tree_parse(text, length, input, &file->tree, err);
+    if (status != CS_OK || !cs_is_server(file->tree)) {
+        return status;
+    }
+    cs_field root = cs_field_root(file->tree);
+    cs_read_server(&r, &root, &file->site);
+    cs_topology_file_close(file);
+    if (cs_reading_failed(&r)) {
+        cs_locate(text, length, r.error.where, r.blames_key, &line, &column);
+        cs_error_locate(&r.error, input, line, column);
+    }
+    if (cs_reading_failed(&r) && err != NULL) {
+        *err = r.error;
+    }
+    return r.error.status;
+}
+
 cs_status cs_topology_file_parse(const char *text, size_t length, const char *input,
                                  cs_arena *arena, cs_topology_file *file, cs_error *err)
 {
@@ -53,8 +80,7 @@ cs_status cs_topology_file_parse(const char *text, size_t length, const char *in
         return read_xml(text, length, input, arena, file, err);
     }
     if (*p == '{') {
-        file->format = CS_FORMAT_JSON;
-        return cs_tree_parse(text, length, input, &file->tree, err);
+        return read_json(text, length, input, arena, file, err);
     }
     if (strlen(text) == length && strstr(p, "GPU0") != NULL) {
         file->format       = CS_FORMAT_SMI;

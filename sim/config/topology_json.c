@@ -4,6 +4,7 @@
 #include "config/topology_json.h"
 
 #include "config/graph_json.h"
+#include "config/server_json.h"
 #include "config/topology_source.h"
 #include "cs/graph.h"
 
@@ -168,9 +169,9 @@ static const char *const rails_keys[] = {
 static const char *const graph_keys[]  = {"kind", "nodes", "links", "ranks"};
 static const char *const file_keys[]   = {"kind", "path", "servers"};
 static const char *const preset_keys[] = {"preset", "servers"};
+static const char *const server_keys[] = {CS_SERVER_KEYS};
 /* All of the above, for the first look. */
 static const char *const topology_keys[] = {
-    "kind",
     "leaves",
     "spines",
     "uplink_bandwidth",
@@ -187,7 +188,7 @@ static const char *const topology_keys[] = {
     "ranks",
     "path",
     "preset",
-    "servers",
+    CS_SERVER_KEYS,
 };
 
 static const topology_kind kinds[] = {
@@ -197,9 +198,10 @@ static const topology_kind kinds[] = {
     {"rails", rails_keys, COUNT(rails_keys), read_rails},
     {"graph", graph_keys, COUNT(graph_keys), cs_read_graph},
     {"file", file_keys, COUNT(file_keys), cs_read_topology_links},
+    {"server", server_keys, COUNT(server_keys), cs_read_topology_links},
 };
-static const char *const   kind_names[] = {"crossbar", "leaf-spine", "fat-tree",
-                                           "rails",    "graph",      "file"};
+static const char *const   kind_names[] = {"crossbar", "leaf-spine", "fat-tree", "rails",
+                                           "graph",    "file",       "server"};
 static const topology_kind preset       = {"preset", preset_keys, COUNT(preset_keys),
                                            cs_read_topology_links};
 
@@ -254,7 +256,7 @@ void cs_read_topology_tree(cs_reading *r, const cs_field *field, cs_cluster *clu
     if (kind != NULL && (kind == &preset || strcmp(kind->name, "file") == 0)) {
         CS_REFUSE(r, field, CS_EINVAL,
                   "names another topology: accepted in a file are the kinds "
-                  "crossbar, leaf-spine, fat-tree, rails and graph");
+                  "crossbar, leaf-spine, fat-tree, rails, graph and server");
     } else if (kind != NULL && cs_read_object(r, field, kind->keys, kind->n_keys)) {
         kind->read(r, field, &none, cluster);
     }

@@ -2,6 +2,7 @@
 /* Presets and files of topologies: see topology_source.h. */
 #include "config/topology_source.h"
 
+#include "config/server_json.h"
 #include "config/topology_json.h"
 
 #include <math.h>
@@ -60,6 +61,9 @@ void cs_read_topology_source(cs_reading *r, const cs_field *cluster, cs_topology
         }
     } else if ((inner = cs_field_get(&field, "path")).node != NULL) {
         cs_read_file_names(r, &field, "path", &path);
+    } else if (cs_is_server(field.node)) {
+        cs_read_server(r, &field, &source->file.site);
+        source->has_site = true;
     }
     if (path != NULL && !cs_reading_failed(r)) {
         load_file(r, &inner, path, source);
@@ -206,7 +210,9 @@ static void build_tree(cs_reading *r, const cs_field *field, const cs_topology_s
 void cs_read_topology_links(cs_reading *r, const cs_field *field, const cs_topology_source *source,
                             cs_cluster *cluster)
 {
-    if (json_is_object(field->node) && json_object_get(field->node, "preset") == NULL) {
+    bool names_nothing = json_is_object(field->node) && !cs_is_server(field->node) &&
+                         json_object_get(field->node, "preset") == NULL;
+    if (names_nothing) {
         cs_read_required(r, field, "path");
     }
     if (cs_reading_failed(r)) {

@@ -53,14 +53,15 @@ void cs_setting_topology(const cs_topology *topology, char *text, size_t text_by
     if (most > 0) {
         size_t used = strlen(text);
         snprintf(text + used, text_bytes - used,
-                 least < most ? " of %.4g to %.4g GB/s" : " of %.4g GB/s", least / 1e9, most / 1e9);
+                 least < most ? ", %u links of %.4g to %.4g GB/s" : ", %u links of %.4g GB/s",
+                 topology->n_links, least / 1e9, most / 1e9);
     }
 }
 
 void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
 {
     uint32_t n = scenario->cluster.n_ranks, late = 0;
-    char     part[48];
+    char     part[64];
 
     const cs_fabric *nic = &scenario->cluster.fabrics[CS_NIC];
 

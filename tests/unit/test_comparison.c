@@ -94,9 +94,9 @@ Test(comparison, topologies_tell_settings_apart)
     cs_leaf_spine_make(&fast, fast_links, &fast_net);
     cs_leaf_spine_make(&slow, slow_links, &slow_net);
     a.cluster.topology = &fast_net;
-    cr_expect_str_eq(text_of(&a), "3 us, 450 GB/s, leaf-spine of 50 GB/s");
+    cr_expect_str_eq(text_of(&a), "3 us, 450 GB/s, leaf-spine, 4 links of 50 GB/s");
     fast_links[0].bandwidth_Bps = 12.5e9;
-    cr_expect_str_eq(text_of(&a), "3 us, 450 GB/s, leaf-spine of 12.5 to 50 GB/s");
+    cr_expect_str_eq(text_of(&a), "3 us, 450 GB/s, leaf-spine, 4 links of 12.5 to 50 GB/s");
     cr_expect_not(is_same(&a, &b));
     b.cluster.topology = &slow_net;
     cr_expect_not(is_same(&a, &b));

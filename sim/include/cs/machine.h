@@ -53,6 +53,23 @@ typedef enum cs_machine_mesh {
     CS_MESH_NONE,     /* PCIe only */
 } cs_machine_mesh;
 
+/* A regular server: GPUs and NICs are spread evenly, in order, over the sockets and the switches;
+ * GPU i is on socket i * n_sockets / n_gpus. Rates are a direction's. */
+typedef struct cs_server_shape {
+    uint32_t        n_gpus, n_nics, n_sockets, n_switches; /* n_nics and n_switches may be 0 */
+    cs_machine_mesh mesh;                                  /* SWITCHED, FULL, SOCKETS or NONE */
+    double          nvlink_Bps;                      /* of a GPU's port (SWITCHED) or of a pair */
+    double          nic_Bps, nic_pcie_Bps, pcie_Bps; /* a NIC's, its PCIe link's, a GPU's */
+    double          uplink_Bps, socket_Bps;          /* of a switch; between two sockets */
+    double          cross_Bps; /* measured rate of one GPU to another socket; 0: unknown */
+    double          nic_alpha_s, nvlink_alpha_s, cross_alpha_s;
+} cs_server_shape;
+
+struct cs_arena;
+
+/* The machine, in the arena's memory; NULL: there is none left. O(gpus^2). */
+cs_machine *cs_server_make(const cs_server_shape *shape, const char *name, struct cs_arena *arena);
+
 /* The ports that the first `g` GPUs of a server are given. */
 typedef struct cs_machine_ports {
     cs_machine_mesh mesh;
@@ -69,8 +86,6 @@ typedef struct cs_nic_choice {
     uint32_t *order;   /* [n_gpus * n_nics] NICs */
     uint32_t *sharers; /* [n_nics] GPUs of a NIC */
 } cs_nic_choice;
-
-struct cs_arena;
 
 /* O(gpus * (gpus + nics)). */
 cs_status cs_machine_choose_nics(const cs_machine *machine, uint32_t g, struct cs_arena *arena,
