@@ -2,8 +2,11 @@
 /* No bound exceeds any replay: every algorithm on random clusters, with random arrivals, slow
  * NICs, sizes and models. A counterexample is printed with all that reproduces it;
  * COLLSIM_SEED=N in the environment runs another set. */
+#include "base/arena.h"
 #include "base/random.h"
 #include "cs/bound.h"
+#include "cs/graph.h"
+#include "cs/machine.h"
 #include "cs/result.h"
 
 #include <criterion/criterion.h>
@@ -14,6 +17,7 @@
 enum { CASES_EACH = 500, MOST_RANKS = 36, MOST_FAULTS = 6 };
 
 typedef struct world {
+    cs_arena        arena; /* of the topology */
     cs_scenario     scenario;
     double          arrival_s[MOST_RANKS];
     cs_fault        faults[MOST_FAULTS];
@@ -124,6 +128,80 @@ static void random_model(world *w, gsl_rng *rng)
     }
 }
 
+static void random_leaf_spine(world *w, gsl_rng *rng, cs_topology *topology)
+{
+    uint32_t       servers = cs_n_servers(&w->scenario.cluster);
+    cs_leaf_spine *shape   = CS_ARENA_NEW(&w->arena, cs_leaf_spine, 1);
+
+    *shape         = (cs_leaf_spine){.n_leaves             = 1 + below(rng, servers),
+                                     .n_spines             = 1 + below(rng, 3),
+                                     .uplink_bandwidth_Bps = log_uniform(rng, 1e8, 1e11),
+                                     .hop_latency_s        = below(rng, 2) * log_uniform(rng, 1e-7, 1e-4)};
+    cs_link *links = CS_ARENA_NEW(&w->arena, cs_link, 2 * shape->n_leaves * shape->n_spines);
+    cs_leaf_spine_make(shape, links, topology);
+}
+
+static cs_status random_fat_tree(world *w, gsl_rng *rng, cs_topology *topology)
+{
+    cs_fat_tree shape = {.leaf_servers          = 1 + below(rng, 4),
+                         .uplinks               = 1 + below(rng, 3),
+                         .pod_leaves            = below(rng, 3),
+                         .core_uplinks          = below(rng, 3),
+                         .oversubscription      = 1 + 3 * gsl_rng_uniform(rng),
+                         .core_oversubscription = 1 + 3 * gsl_rng_uniform(rng)};
+    cs_graph   *graph = CS_ARENA_NEW(&w->arena, cs_graph, 1);
+
+    graph->arena = &w->arena;
+    return cs_fat_tree_make(&shape, &w->scenario.cluster, graph, topology, NULL);
+}
+
+/* NICs that GPUs share, PCIe switches, links between sockets. */
+static cs_status random_servers(world *w, gsl_rng *rng, cs_topology *topology)
+{
+    uint32_t        g      = w->scenario.cluster.gpus_per_server;
+    cs_machine_mesh mesh[] = {CS_MESH_SWITCHED, CS_MESH_FULL, CS_MESH_SOCKETS, CS_MESH_NONE};
+    double          rate[6];
+    for (int i = 0; i < 6; i++) {
+        rate[i] = log_uniform(rng, 1e8, 1e11);
+    }
+    cs_server_shape shape = {.n_gpus       = g,
+                             .n_nics       = 1 + below(rng, g + 2),
+                             .n_sockets    = 1 + below(rng, 2),
+                             .n_switches   = below(rng, g + 1),
+                             .mesh         = mesh[below(rng, 4)],
+                             .nvlink_Bps   = rate[0],
+                             .nic_Bps      = rate[1],
+                             .nic_pcie_Bps = rate[2],
+                             .pcie_Bps     = rate[3],
+                             .uplink_Bps   = rate[4],
+                             .socket_Bps   = rate[5]};
+    cs_site         site = {.machine = cs_server_make(&shape, "server", &w->arena), .n_servers = 1};
+
+    return cs_site_links(&site, &w->scenario.cluster, &w->arena, topology, NULL);
+}
+
+/* Links between the ports, for models that know them. */
+static void random_topology(world *w, gsl_rng *rng)
+{
+    cs_topology *topology = CS_ARENA_NEW(&w->arena, cs_topology, 1);
+    cs_status    status   = CS_OK;
+    uint32_t     kind     = below(rng, 4);
+
+    if (w->model->network == NULL) {
+        return;
+    }
+    if (kind == 0) {
+        random_leaf_spine(w, rng, topology);
+    } else if (kind == 1) {
+        status = random_fat_tree(w, rng, topology);
+    } else if (kind == 2) {
+        status = random_servers(w, rng, topology);
+    }
+    if (status == CS_OK && topology->kind != NULL) {
+        w->scenario.cluster.topology = topology;
+    }
+}
+
 static cs_collective random_collective(const cs_algorithm *algorithm, gsl_rng *rng)
 {
     uint32_t collective = below(rng, CS_COLLECTIVE_COUNT);
@@ -146,6 +224,7 @@ static void random_world(world *w, const cs_algorithm *algorithm, gsl_rng *rng)
     random_arrivals(w, rng);
     random_faults(w, rng);
     random_model(w, rng);
+    random_topology(w, rng);
 }
 
 static void print_world(const world *w, const cs_algorithm *algorithm)
@@ -160,6 +239,10 @@ static void print_world(const world *w, const cs_algorithm *algorithm)
         const cs_fabric *fabric = &s->cluster.fabrics[f];
         cr_log_error("  fabric %d: kind=%d alpha=%.17g bandwidth=%.17g", f, (int)fabric->kind,
                      fabric->alpha_s, fabric->bandwidth_Bps);
+    }
+    if (s->cluster.topology != NULL) {
+        cr_log_error("  %s, %u links", s->cluster.topology->kind->name,
+                     s->cluster.topology->n_links);
     }
     for (uint32_t r = 0; r < s->cluster.n_ranks; r++) {
         if (w->arrival_s[r] > 0) {
@@ -246,6 +329,7 @@ Test(bounds, no_replay_is_faster)
             world w;
             random_world(&w, cs_algorithms[i], rng);
             runs += try_world(&w, cs_algorithms[i]);
+            cs_arena_free(&w.arena);
         }
         gsl_rng_free(rng);
         cr_log_info("%s: seed %llu, %d of %d scenarios run", cs_algorithms[i]->name,
