@@ -22,8 +22,8 @@
  * SimGrid, JPDC 2014 (model CM02 without its TCP corrections).
  */
 #include "base/alloc.h"
-#include "cs/topology.h"
 #include "models/pattern/flow_net.h"
+#include "models/pattern/links.h"
 #include "models/pattern/rate.h"
 
 #include <math.h>
@@ -135,40 +135,18 @@ static cs_status inject_alone(flow_model *m, const cs_flight *f)
     return cs_events_put(&m->events, end, cs_flow_key(f->id, 2 * f->handle));
 }
 
-/* The way of a flow as links of the network of flows; returns how many. */
-static uint32_t links_of(const flow_model *m, uint32_t src, uint32_t dst, uint32_t tx, uint32_t rx,
-                         uint32_t fabric, uint32_t *links, double *latency_s_p)
-{
-    const cs_cluster  *cluster = m->ports->cluster;
-    const cs_topology *t       = cluster->topology;
-    uint32_t           n_ports = m->ports->n_ports, n = 0;
-
-    if (t != NULL) {
-        n = t->kind->route(t, cluster, src, dst, fabric, links + 2);
-    }
-    *latency_s_p = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        *latency_s_p += t->links[links[2 + k]].latency_s;
-        links[2 + k] += 2 * n_ports;
-    }
-    links[0] = tx;
-    links[1] = n_ports + rx;
-    return n + 2;
-}
-
 static cs_status flow_inject(void *state, const cs_flight *f)
 {
     flow_model *m = state;
-    uint32_t    links[2 + CS_MAX_ROUTE];
+    uint32_t    links[CS_MAX_LINKS_OF_WAY];
     double      latency_s = 0;
 
     m->now_s = f->start_s;
     if (reserve(m, f->handle) != CS_OK) {
         return CS_ENOMEM;
     }
-    uint32_t n =
-        m->has_net ? links_of(m, f->src, f->dst, f->tx, f->rx, f->fabric, links, &latency_s) : 2;
-    bool capped = m->cap_s_per_byte > 0 && m->ports->profiles != NULL;
+    uint32_t n      = m->has_net ? cs_links_of_way(m->ports, f, false, links, &latency_s) : 2;
+    bool     capped = m->cap_s_per_byte > 0 && m->ports->profiles != NULL;
     if (f->is_alone && n == 2 && !capped) {
         return inject_alone(m, f);
     }
@@ -177,7 +155,7 @@ static cs_status flow_inject(void *state, const cs_flight *f)
         cs_flow_add(&m->net, 2 * f->handle, f->id, links, n, f->bytes, f->start_s, begin_s);
     m->parts[f->handle] = f->is_exchange ? 2 : 1;
     if (f->is_exchange && status == CS_OK) {
-        n       = links_of(m, f->dst, f->src, f->rx, f->tx, f->fabric, links, &latency_s);
+        n       = cs_links_of_way(m->ports, f, true, links, &latency_s);
         begin_s = f->start_s + f->startup_s + latency_s;
         status =
             cs_flow_add(&m->net, 2 * f->handle + 1, f->id, links, n, f->bytes, f->start_s, begin_s);

@@ -171,11 +171,8 @@ static void add_flow(simgrid_model *m, const cs_flight *f, bool is_back)
 {
     uint32_t links[CS_MAX_LINKS_OF_WAY];
     double   latency_s = 0;
-    uint32_t n =
-        is_back
-            ? cs_links_of_way(m->ports, f->dst, f->src, f->rx, f->tx, f->fabric, links, &latency_s)
-            : cs_links_of_way(m->ports, f->src, f->dst, f->tx, f->rx, f->fabric, links, &latency_s);
-    double begin_s = f->start_s + f->startup_s + latency_s;
+    uint32_t n         = cs_links_of_way(m->ports, f, is_back, links, &latency_s);
+    double   begin_s   = f->start_s + f->startup_s + latency_s;
 
     cs_simgrid_line_add(&m->line, begin_s - m->ports->first_s, f->bytes, 2 * f->handle + is_back,
                         links, n);

@@ -3,7 +3,7 @@
 #include "models/pattern/flow_net.h"
 
 #include "base/alloc.h"
-#include "cs/topology.h"
+#include "models/pattern/links.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,40 +19,20 @@ static void set_capacity(const cs_flow_net *net, cs_flow_link *link)
     link->capacity = (uint64_t)(1.0 / (link->s_per_byte * share));
 }
 
-/* Seconds per byte of a NIC at a time. */
-static double nic_s_per_byte(const cs_ports *ports, uint32_t rank, double now_s)
-{
-    if (ports->nic_s_per_byte != NULL) {
-        return ports->nic_s_per_byte[rank];
-    }
-    if (ports->profiles == NULL) {
-        return ports->s_per_byte[CS_NIC];
-    }
-    const cs_rate_profile *p = &ports->profiles[rank / ports->cluster->gpus_per_server];
-    size_t                 i = 0;
-    while (i + 1 < p->n_steps && p->step_from_s[i + 1] <= now_s) {
-        i++;
-    }
-    return p->step_s_per_byte[i];
-}
-
 static void describe_links(cs_flow_net *net)
 {
     const cs_ports    *ports = net->ports;
     const cs_topology *t     = ports->cluster->topology;
-    uint32_t           n     = ports->n_ports;
 
-    for (uint32_t p = 0; p < n; p++) {
-        bool   is_nic     = p < ports->n_ranks;
-        bool   crosses    = ports->cluster->sockets > 1 && p >= ports->port_base[CS_CROSS];
-        double inside     = ports->s_per_byte[crosses ? CS_CROSS : CS_NVLINK];
-        double pace       = is_nic ? nic_s_per_byte(ports, p, ports->first_s) : inside;
-        net->links[p]     = (cs_flow_link){.s_per_byte = pace};
-        net->links[n + p] = (cs_flow_link){.s_per_byte = pace, .is_ingress = true};
+    for (uint32_t p = 0; p < ports->n_ports; p++) {
+        double pace   = cs_port_s_per_byte(ports, p, ports->first_s);
+        net->links[p] = (cs_flow_link){.s_per_byte = pace};
+        net->links[cs_link_of_receiver(ports, p)] =
+            (cs_flow_link){.s_per_byte = pace, .is_ingress = true};
     }
     for (uint32_t i = 0; t != NULL && i < t->n_links; i++) {
         const cs_link *link = &t->links[i];
-        net->links[2 * n + i] =
+        net->links[cs_link_of_inner(ports, i)] =
             (cs_flow_link){.s_per_byte = 1.0 / link->bandwidth_Bps, .is_ingress = link->is_ingress};
     }
     for (uint32_t i = 0; i < net->n_links; i++) {
@@ -91,10 +71,8 @@ static cs_status list_changes(cs_flow_net *net)
 
 cs_status cs_flow_net_open(cs_flow_net *net)
 {
-    const cs_topology *t = net->ports->cluster->topology;
-
-    net->n_links    = 2 * net->ports->n_ports + (t != NULL ? t->n_links : 0);
-    net->stride     = 2 + (t != NULL ? t->max_route : 0);
+    net->n_links    = cs_links_count(net->ports);
+    net->stride     = cs_links_most_of_way(net->ports);
     net->links      = CS_NEW(cs_flow_link, net->n_links);
     net->dirty      = CS_NEW(uint32_t, net->n_links);
     net->found_link = CS_NEW(uint32_t, net->n_links);
@@ -345,9 +323,9 @@ void cs_flow_catch_up(cs_flow_net *net, double now_s)
     while (net->next_change < net->n_changes && net->changes[net->next_change].time_s <= now_s) {
         const cs_flow_change *c = &net->changes[net->next_change++];
         for (uint32_t rank = c->server * g; rank < (c->server + 1) * g; rank++) {
-            double pace = nic_s_per_byte(ports, rank, c->time_s);
+            double pace = cs_port_s_per_byte(ports, rank, c->time_s);
             change_link(net, rank, pace);
-            change_link(net, ports->n_ports + rank, pace);
+            change_link(net, cs_link_of_receiver(ports, rank), pace);
         }
     }
 }

@@ -67,7 +67,7 @@ typedef struct cs_flow_net {
     double          incast_ratio;
     double          cap_s_per_byte;      /* of every flow; 0: none */
     uint32_t        n_links, stride;     /* hops per flow, at most */
-    cs_flow_link   *links;               /* owned: tx ports, rx ports, inner links */
+    cs_flow_link   *links;               /* owned: as models/pattern/links.h numbers them */
     cs_flow        *flows;               /* owned [capacity] */
     cs_flow_hop    *hops;                /* owned [capacity * stride] */
     uint32_t        capacity, n_present; /* flows that are latent or active */

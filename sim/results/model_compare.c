@@ -3,7 +3,9 @@
 #include "results/model_compare.h"
 
 #include "base/alloc.h"
-#include "cs/topology.h"
+#include "models/pattern/links.h"
+#include "models/pattern/serve.h"
+#include "replay/ports.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -86,29 +88,18 @@ static cs_status run_one(const cs_replay_request *request, cs_model_row *row, ta
     return cs_replay(&r, &row->outcome, err);
 }
 
-/* Numbers of the links on a transfer's way: sending ports, receiving ports, inner links. */
-static uint32_t way_of(const cs_scenario *s, const cs_transfer *t, bool is_back, uint64_t *links)
+/* Numbers of the links on a transfer's way (models/pattern/links.h). */
+static uint32_t way_of(const cs_ports *ports, const cs_transfer *t, bool is_back, uint32_t *links)
 {
-    uint32_t src = is_back ? t->dst : t->src, dst = is_back ? t->src : t->dst;
-    uint32_t fabric = cs_transfer_fabric(t), inner[CS_MAX_ROUTE], n = 0;
-    bool     is_direct = s->cluster.fabrics[fabric].kind == CS_DIRECT;
-    uint64_t ports     = (uint64_t)s->cluster.n_ranks * s->cluster.n_ranks;
-    uint64_t at_src    = is_direct ? (uint64_t)src * s->cluster.n_ranks + dst : src;
-    uint64_t at_dst    = is_direct ? (uint64_t)dst * s->cluster.n_ranks + src : dst;
+    cs_way    way    = cs_way_of(ports, t);
+    cs_flight flight = {
+        .src = t->src, .dst = t->dst, .tx = way.tx, .rx = way.rx, .fabric = way.fabric};
+    double latency_s = 0;
 
-    links[0] = 2 * (uint64_t)fabric * ports + at_src;
-    links[1] = (2 * (uint64_t)fabric + 1) * ports + at_dst;
-    if (s->cluster.topology != NULL) {
-        const cs_topology *topology = s->cluster.topology;
-        n = topology->kind->route(topology, &s->cluster, src, dst, fabric, inner);
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        links[2 + k] = (uint64_t)2 * CS_FABRICS * ports + inner[k];
-    }
-    return n + 2;
+    return cs_links_of_way(ports, &flight, is_back, links, &latency_s);
 }
 
-static bool is_on(const uint64_t *links, uint32_t n, uint64_t wanted)
+static bool is_on(const uint32_t *links, uint32_t n, uint32_t wanted)
 {
     for (uint32_t k = 0; k < n; k++) {
         if (links[k] == wanted) {
@@ -119,10 +110,11 @@ static bool is_on(const uint64_t *links, uint32_t n, uint64_t wanted)
 }
 
 /* How many other messages used the link while the transfer was under way. */
-static uint64_t count_others(const cs_scenario *s, const tape *t, size_t index, uint64_t link)
+static uint64_t count_others(const cs_ports *ports, const tape *t, size_t index, uint32_t link)
 {
-    uint64_t    links[2 + CS_MAX_ROUTE], n_others = 0;
-    cs_interval mine = t->intervals[index];
+    uint32_t    links[CS_MAX_LINKS_OF_WAY];
+    uint64_t    n_others = 0;
+    cs_interval mine     = t->intervals[index];
 
     for (size_t i = 0; i < t->count; i++) {
         const cs_transfer *o     = &t->transfers[i];
@@ -131,42 +123,44 @@ static uint64_t count_others(const cs_scenario *s, const tape *t, size_t index, 
             other.start_s >= mine.end_s) {
             continue;
         }
-        bool uses = is_on(links, way_of(s, o, false, links), link);
+        bool uses = is_on(links, way_of(ports, o, false, links), link);
         if (cs_transfer_op(o) == CS_OP_EXCHANGE) {
-            uses = uses || is_on(links, way_of(s, o, true, links), link);
+            uses = uses || is_on(links, way_of(ports, o, true, links), link);
         }
         n_others += uses;
     }
     return n_others;
 }
 
-static void name_link(const cs_scenario *s, const cs_transfer *t, uint32_t k, uint64_t link,
+static void name_link(const cs_ports *ports, const cs_transfer *t, uint32_t k, uint32_t link,
                       char *name)
 {
     const char        *fabric   = cs_transfer_fabric(t) == CS_NIC ? "NIC" : "NVLink";
-    const cs_topology *topology = s->cluster.topology;
-    uint64_t           ports    = (uint64_t)s->cluster.n_ranks * s->cluster.n_ranks;
+    const cs_topology *topology = ports->cluster->topology;
 
     if (k < 2) {
         (void)snprintf(name, CS_LINK_NAME_BYTES, "%s %s rank %u", fabric,
                        k == 0 ? "out of" : "into", k == 0 ? t->src : t->dst);
     } else {
-        topology->kind->link_name(topology, (uint32_t)(link - (uint64_t)2 * CS_FABRICS * ports),
-                                  name, CS_LINK_NAME_BYTES);
+        topology->kind->link_name(topology, link - cs_link_of_inner(ports, 0), name,
+                                  CS_LINK_NAME_BYTES);
     }
 }
 
 static void name_shared(const cs_scenario *s, const tape *t, cs_model_row *row)
 {
-    uint64_t links[2 + CS_MAX_ROUTE];
-    uint32_t n = way_of(s, &row->transfer, false, links);
+    uint32_t links[CS_MAX_LINKS_OF_WAY];
+    cs_ports ports = {0};
+
+    cs_ports_place(&ports, &s->cluster);
+    uint32_t n = way_of(&ports, &row->transfer, false, links);
 
     for (uint32_t k = 0; k < n && row->n_shared < CS_MOST_SHARED; k++) {
-        uint64_t n_others = count_others(s, t, row->index, links[k]);
+        uint64_t n_others = count_others(&ports, t, row->index, links[k]);
         if (n_others > 0) {
             cs_shared_link *shared = &row->shared[row->n_shared++];
             shared->n_others       = n_others;
-            name_link(s, &row->transfer, k, links[k], shared->name);
+            name_link(&ports, &row->transfer, k, links[k], shared->name);
         }
     }
 }
