@@ -10,7 +10,6 @@
 #include "base/random.h"
 #include "montecarlo/outcome.h"
 #include "montecarlo/state.h"
-#include "results/store.h"
 #include "results/store_montecarlo.h"
 #include "sweep/wire.h"
 
@@ -29,9 +28,9 @@ typedef struct run {
     cs_montecarlo        *m;
     item                 *items; /* [total]; owned */
     size_t                total;
-    uint64_t             *keys; /* of the file, ascending; owned */
+    cs_store_key         *keys; /* of the file, ascending; owned */
     size_t                n_keys;
-    cs_montecarlo_store  *store;   /* of rank 0; NULL: none */
+    cs_store             *store;   /* of rank 0; NULL: none */
     bool                 *is_done; /* [total]: the report has the row; of rank 0; owned */
     cs_montecarlo_report *report;  /* of rank 0 */
 } run;
@@ -48,12 +47,6 @@ static int compare(const void *left, const void *right)
         return a_first ? -1 : 1;
     }
     return (a->index > b->index) - (a->index < b->index);
-}
-
-static int compare_keys(const void *left, const void *right)
-{
-    const uint64_t *a = left, *b = right;
-    return (*a > *b) - (*a < *b);
 }
 
 /* What every rank needs. */
@@ -97,7 +90,7 @@ static cs_status do_item(void *user, size_t position, cs_text *to, cs_error *err
     }
     if (status == CS_OK && r->n_keys > 0) {
         uint64_t hash   = cs_store_key_of(key.data).key;
-        bool     is_one = bsearch(&hash, r->keys, r->n_keys, sizeof hash, compare_keys) != NULL;
+        bool     is_one = cs_store_key_find(r->keys, r->n_keys, hash) != NULL;
         o.fate          = is_one ? CS_FATE_THERE : CS_FATE_RUN;
     }
     if (status == CS_OK && o.fate == CS_FATE_RUN) {
@@ -127,7 +120,7 @@ static cs_status visit_file(const run *r, cs_montecarlo_outcome *o, bool *writes
                    : CS_FAIL(err, CS_EIO, NULL, "%s has lost a row", r->options.path);
     }
     if (!*writes_p) {
-        status    = cs_montecarlo_store_begin(r->store, err);
+        status    = cs_store_begin(r->store, err);
         *writes_p = status == CS_OK;
     }
     return status == CS_OK ? cs_montecarlo_store_add(r->store, o->key, &o->row, err) : status;
@@ -176,7 +169,7 @@ static cs_status collect(void *user, const cs_farm_row *rows, size_t n, cs_error
         cs_montecarlo_row_free(&o.row);
     }
     if (status == CS_OK && writes) {
-        status = cs_montecarlo_store_commit(r->store, err);
+        status = cs_store_commit(r->store, err);
     }
     if (status == CS_OK && is_more) {
         report_progress(r);
@@ -192,11 +185,11 @@ static cs_status learn(void *user, const char *data, size_t bytes, cs_error *err
     size_t    n      = bytes / KEY_BYTES;
     cs_status status = begin(r, err);
 
-    if (status == CS_OK && (r->keys = CS_NEW(uint64_t, n)) == NULL) {
+    if (status == CS_OK && (r->keys = CS_NEW(cs_store_key, n)) == NULL) {
         status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
     }
     for (size_t i = 0; i < n && status == CS_OK; i++) {
-        r->keys[i] = cs_wire_u64(&from);
+        r->keys[i].key = cs_wire_u64(&from);
     }
     r->n_keys = status == CS_OK ? n : 0;
     return status == CS_OK ? cs_wire_end(&from, "the list of keys", err) : status;
@@ -208,7 +201,7 @@ static cs_status run_farm(run *r, cs_error *err)
     cs_status status = CS_OK;
 
     for (size_t i = 0; i < r->n_keys && r->options.ranks != NULL; i++) {
-        cs_wire_put_u64(&keys, r->keys[i]);
+        cs_wire_put_u64(&keys, r->keys[i].key);
     }
     status = cs_text_status(&keys, err);
     if (status == CS_OK) {
@@ -243,7 +236,7 @@ static cs_status open_file(run *r, cs_error *err)
 {
     cs_status status = cs_montecarlo_store_open(r->options.path, &r->store, err);
 
-    return status == CS_OK ? cs_montecarlo_store_keys(r->store, &r->keys, &r->n_keys, err) : status;
+    return status == CS_OK ? cs_store_keys(r->store, &r->keys, &r->n_keys, err) : status;
 }
 
 /* Rank 0, or the only process. */
@@ -271,7 +264,7 @@ static cs_status lead(run *r, cs_error *err)
     }
     report->is_stopped = report->done_before + report->run < r->total;
     pack_rows(r);
-    return r->store != NULL ? cs_montecarlo_store_finish(r->store, err) : CS_OK;
+    return r->store != NULL ? cs_store_finish(r->store, err) : CS_OK;
 }
 
 cs_status cs_montecarlo_run(const cs_config *config, const cs_montecarlo_options *options,
@@ -288,7 +281,7 @@ cs_status cs_montecarlo_run(const cs_config *config, const cs_montecarlo_options
         r.options.progress = NULL;
         status             = run_farm(&r, err);
     }
-    cs_montecarlo_store_close(r.store);
+    cs_store_close(r.store);
     cs_montecarlo_close(r.m);
     cs_free(r.items);
     cs_free(r.keys);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* results/database.h -- the SQLite file under a store: opening, checking, errors.
  *
- * Only results/store.c and results/database.c include this.
+ * Only the stores (results/store_table.h) and results/database.c include this.
  */
 #ifndef CS_RESULTS_DATABASE_H
 #define CS_RESULTS_DATABASE_H

@@ -15,8 +15,9 @@
 
 typedef struct cs_store cs_store;
 
-/* What identifies a scenario: a hash of its canonical JSON and of this program's version, and
- * a second, independent hash by which a collision of the first is noticed. */
+/* What identifies a scenario: a hash of its canonical JSON (of a row of another store: of the text
+ * that identifies it) and of this program's version, and a second, independent hash by which a
+ * collision of the first is noticed. */
 typedef struct cs_store_key {
     uint64_t key;
     uint64_t check;
@@ -24,6 +25,9 @@ typedef struct cs_store_key {
 } cs_store_key;
 
 CS_API cs_store_key cs_store_key_of(const char *scenario);
+
+/* The one of `n` keys in ascending order that has this `key`, or NULL. O(log n). */
+CS_API const cs_store_key *cs_store_key_find(const cs_store_key *keys, size_t n, uint64_t key);
 
 /* Open or create. CS_EIO (naming the file) where that fails; CS_EINVAL where the file is not a
  * store, or one of another layout or another version of this program. The caller owns the store

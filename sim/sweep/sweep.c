@@ -18,7 +18,6 @@
 #include "sweep/wire.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 typedef struct sweep {
     const cs_config        *config;
@@ -71,12 +70,6 @@ static cs_status run_case(const cs_case *c, cs_text *to, cs_error *err)
     return CS_OK;
 }
 
-static int compare_keys(const void *left, const void *right)
-{
-    const cs_store_key *a = left, *b = right;
-    return (a->key > b->key) - (a->key < b->key);
-}
-
 static cs_status do_scenario(void *user, size_t index, cs_text *to, cs_error *err)
 {
     const sweep *s      = user;
@@ -84,10 +77,8 @@ static cs_status do_scenario(void *user, size_t index, cs_text *to, cs_error *er
     cs_status    status = cs_config_case(s->config, index, &c, err);
 
     if (status == CS_OK) {
-        cs_store_key        key = cs_store_key_of(c.json);
-        const cs_store_key *found =
-            s->n_keys == 0 ? NULL
-                           : bsearch(&key, s->keys, s->n_keys, sizeof *s->keys, compare_keys);
+        cs_store_key        key   = cs_store_key_of(c.json);
+        const cs_store_key *found = cs_store_key_find(s->keys, s->n_keys, key.key);
         if (found == NULL) {
             status = run_case(&c, to, err);
         } else if (found->check != key.check) {
