@@ -3,6 +3,7 @@
  * complete chunk goes where over the free ports is in klate_spread.c. */
 #include "algorithms/pattern/klate.h"
 
+#include "algorithms/pattern/accept.h"
 #include "algorithms/pattern/klate_spread.h"
 
 #include <string.h>
@@ -27,12 +28,9 @@ typedef struct builder {
 uint32_t cs_klate_fewest(uint32_t n, uint32_t early, uint32_t chunks)
 {
     uint64_t messages = (uint64_t)chunks * (2 * (uint64_t)n - early - 1);
-    uint32_t q        = 0;
+    uint64_t spread   = (uint64_t)chunks - 1 + cs_log2_ceil(n);
+    uint64_t ports    = (messages + n - 1) / n;
 
-    while (1u << q < n) {
-        q++;
-    }
-    uint64_t spread = (uint64_t)chunks - 1 + q, ports = (messages + n - 1) / n;
     return (uint32_t)(spread > ports ? spread : ports);
 }
 
@@ -234,10 +232,8 @@ cs_status cs_klate_build(const cs_klate_task *task, cs_klate *klate_p, cs_error 
         status = cs_label_rounds_check(&b.rounds, &shape, err);
     }
     if (status == CS_OK) {
-        *klate_p = (cs_klate){.rounds = b.rounds, .ticks = b.round};
-    } else {
-        cs_label_rounds_free(&b.rounds);
+        klate_p->ticks = b.round;
     }
     cs_arena_free(&b.arena);
-    return status;
+    return cs_label_rounds_give(status, &b.rounds, &klate_p->rounds);
 }

@@ -43,6 +43,16 @@ void cs_label_rounds_free(cs_label_rounds *rounds)
     *rounds = (cs_label_rounds){0};
 }
 
+cs_status cs_label_rounds_give(cs_status status, cs_label_rounds *rounds, cs_label_rounds *rounds_p)
+{
+    if (status == CS_OK) {
+        *rounds_p = *rounds;
+    } else {
+        cs_label_rounds_free(rounds);
+    }
+    return status;
+}
+
 /* The weight of the unfinished value that a label can have of a chunk; NULL: never one. */
 static uint32_t *weight_of(cs_label_check *check, uint32_t label, uint32_t chunk)
 {

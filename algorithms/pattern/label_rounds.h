@@ -59,6 +59,11 @@ static inline const cs_label_transfer *cs_label_round(const cs_label_rounds *rou
 
 void cs_label_rounds_free(cs_label_rounds *rounds);
 
+/* Hand over what a builder has made if all went well (*rounds_p owns it then), else free it.
+ * Returns `status`. */
+cs_status cs_label_rounds_give(cs_status status, cs_label_rounds *rounds,
+                               cs_label_rounds *rounds_p);
+
 /* What the rounds are to achieve. */
 typedef struct cs_label_shape {
     uint32_t n;            /* labels */

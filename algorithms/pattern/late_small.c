@@ -8,17 +8,6 @@ static cs_status add(cs_label_rounds *rounds, cs_label_kind kind, uint32_t src, 
     return cs_label_rounds_add(rounds, (cs_label_transfer){src, dst, chunk, kind}, err);
 }
 
-/* Hand over, or clean up. */
-static cs_status give(cs_status status, cs_label_rounds *rounds, cs_label_rounds *rounds_p)
-{
-    if (status == CS_OK) {
-        *rounds_p = *rounds;
-    } else {
-        cs_label_rounds_free(rounds);
-    }
-    return status;
-}
-
 /* The i-th to know: label 0, the late rank, label 1, 2, .. */
 static uint32_t knower(uint32_t n, uint32_t i)
 {
@@ -41,7 +30,7 @@ cs_status cs_one_chunk_build(uint32_t n, cs_label_rounds *rounds_p, cs_error *er
             status = cs_label_rounds_end(&rounds, err);
         }
     }
-    return give(status, &rounds, rounds_p);
+    return cs_label_rounds_give(status, &rounds, rounds_p);
 }
 
 enum { LATE = 2 };
@@ -110,5 +99,5 @@ cs_status cs_three_ranks_build(uint32_t chunks, cs_label_rounds *rounds_p, cs_er
             status = cs_label_rounds_end(&rounds, err);
         }
     }
-    return give(status, &rounds, rounds_p);
+    return cs_label_rounds_give(status, &rounds, rounds_p);
 }

@@ -5,6 +5,7 @@
 #include "algorithms/pattern/matching_rounds.h"
 
 #include "algorithms/lemon/matching.h"
+#include "algorithms/pattern/accept.h"
 #include "base/random.h"
 
 #include <string.h>
@@ -246,12 +247,10 @@ static cs_status add_round(builder *b, cs_error *err)
 cs_status cs_matching_rounds_build(uint32_t n, cs_matching_ties ties, cs_label_rounds *rounds_p,
                                    cs_error *err)
 {
-    builder b = {.n = n, .early = n - 1, .words = (n + 62) / 64, .ties = ties};
-
-    while (1u << b.q < n) {
-        b.q++;
-    }
+    builder b = {
+        .n = n, .q = cs_log2_ceil(n), .early = n - 1, .words = (n + 62) / 64, .ties = ties};
     cs_status status = prepare(&b, err);
+
     while (status == CS_OK && b.missing > 0) {
         status = add_round(&b, err);
     }
@@ -260,11 +259,6 @@ cs_status cs_matching_rounds_build(uint32_t n, cs_matching_ties ties, cs_label_r
             .n = n, .early = b.early, .chunks = b.early, .is_telephone = true};
         status = cs_label_rounds_check(&b.rounds, &shape, err);
     }
-    if (status == CS_OK) {
-        *rounds_p = b.rounds;
-    } else {
-        cs_label_rounds_free(&b.rounds);
-    }
     cs_arena_free(&b.arena);
-    return status;
+    return cs_label_rounds_give(status, &b.rounds, rounds_p);
 }

@@ -3,15 +3,13 @@
  * counted from the oldest active one: chunk r - k has age 0, chunk r - 1 age k - 1. */
 #include "algorithms/pattern/paper_rounds.h"
 
+#include "algorithms/pattern/accept.h"
+
 #include <string.h>
 
 uint32_t cs_paper_rounds_count(uint32_t n)
 {
-    uint32_t k = 0;
-    while (1u << k < n) {
-        k++;
-    }
-    return n - 2 + k;
+    return n - 2 + cs_log2_ceil(n);
 }
 
 cs_status cs_paper_rounds_start(cs_paper_rounds *paper, uint32_t n, cs_arena *arena, cs_error *err)

@@ -276,10 +276,5 @@ cs_status cs_tail_build(const cs_rotation *rotation, cs_label_rounds *tail_p, cs
     }
     status = try_modes(&b, &arena, err);
     cs_arena_free(&arena);
-    if (status == CS_OK) {
-        *tail_p = tail;
-    } else {
-        cs_label_rounds_free(&tail);
-    }
-    return status;
+    return cs_label_rounds_give(status, &tail, tail_p);
 }

@@ -191,10 +191,5 @@ cs_status cs_telephone_odd_build(uint32_t n, cs_label_rounds *rounds_p, cs_error
     }
     cs_arena_free(&arena);
     cs_label_rounds_free(&rounds);
-    if (status == CS_OK) {
-        *rounds_p = best;
-    } else {
-        cs_label_rounds_free(&best);
-    }
-    return status;
+    return cs_label_rounds_give(status, &best, rounds_p);
 }
