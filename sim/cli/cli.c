@@ -65,15 +65,76 @@ int cs_cli_print(cs_text *text)
     return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);
 }
 
-int cs_cli_help(const cs_command *command, const cs_arg *const *tables)
+int cs_cli_help(const cs_command *command)
 {
     cs_text text = {0};
 
     cs_text_add(&text, "usage: collsim %s\n%s\n\n", command->usage, command->summary);
-    for (size_t i = 0; tables[i] != NULL; i++) {
-        cs_args_help(&text, tables[i]);
+    for (size_t i = 0; command->tables[i] != NULL; i++) {
+        cs_args_help(&text, command->tables[i]);
     }
     return cs_cli_print(&text);
+}
+
+cs_status cs_cli_read(const cs_command *command, int count, char *const *words, cs_cli_take *take,
+                      void *job, bool *wants_help_p, cs_error *err)
+{
+    cs_args   args   = {.count = count, .words = words};
+    cs_status status = CS_OK;
+    int       id;
+
+    for (size_t i = 0; command->tables[i] != NULL; i++) {
+        args.tables[i] = command->tables[i];
+    }
+    while (status == CS_OK && (id = cs_args_next(&args, err)) != CS_ARG_END) {
+        if (id == CS_ARG_HELP) {
+            *wants_help_p = true;
+            break;
+        }
+        status = id == CS_ARG_ERROR ? err->status : take(job, id, &args, err);
+    }
+    return status;
+}
+
+int cs_cli_answer(const cs_command *command, int count, char *const *words, cs_cli_take *take,
+                  cs_cli_reply *answer, void *job)
+{
+    bool      wants_help = false;
+    cs_error  err        = {0};
+    cs_text   text       = {0};
+    cs_status status     = cs_cli_read(command, count, words, take, job, &wants_help, &err);
+
+    if (status == CS_OK && wants_help) {
+        return cs_cli_help(command);
+    }
+    if (status == CS_OK) {
+        status = answer(job, &text, &err);
+    }
+    if (status != CS_OK) {
+        cs_text_free(&text);
+        return cs_cli_fail(&err);
+    }
+    return cs_cli_print(&text);
+}
+
+cs_status cs_cli_put_away(const char *path, cs_text *text, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    if (path != NULL) {
+        status = cs_cli_write(path, text, err);
+        cs_text_free(text);
+    }
+    return status;
+}
+
+cs_status cs_cli_only(const char **operand_p, const char *value, const char *what, cs_error *err)
+{
+    if (*operand_p != NULL) {
+        return CS_FAIL(err, CS_EINVAL, value, "only one %s is accepted", what);
+    }
+    *operand_p = value;
+    return CS_OK;
 }
 
 cs_status cs_cli_choice(const char *text, const char *choices, const char *where, int *index_p,

@@ -10,9 +10,10 @@
 enum { CS_EXIT_DONE = 0, CS_EXIT_NO = 1, CS_EXIT_USAGE = 2, CS_EXIT_FAILED = 3 };
 
 typedef struct cs_command {
-    const char *name;
-    const char *usage;   /* "run [CONFIG.json] [options]" */
-    const char *summary; /* one line */
+    const char          *name;
+    const char          *usage;   /* "run [CONFIG.json] [options]" */
+    const char          *summary; /* one line */
+    const cs_arg *const *tables;  /* its options; ended by NULL */
     /* Run it; `count` and `words` are the arguments behind the command's name. Returns the exit
      * code. */
     int (*run)(int count, char *const *words);
@@ -51,7 +52,27 @@ cs_status cs_cli_write(const char *path, const cs_text *text, cs_error *err);
 int cs_cli_print(cs_text *text);
 
 /* Print the help of a command from its tables. Returns CS_EXIT_DONE. */
-int cs_cli_help(const cs_command *command, const cs_arg *const *tables);
+int cs_cli_help(const cs_command *command);
+
+/* Take one option or operand (CS_ARG_OPERAND) of a command; neither --help nor an error. */
+typedef cs_status cs_cli_take(void *job, int id, const cs_args *args, cs_error *err);
+
+/* Hand the arguments to `take`, one by one, until --help or an error. */
+cs_status cs_cli_read(const cs_command *command, int count, char *const *words, cs_cli_take *take,
+                      void *job, bool *wants_help_p, cs_error *err);
+
+/* A command whose answer is one text: read the arguments, then print the help, or what `answer`
+ * adds to the text, or what is wrong. Returns the exit code. */
+typedef cs_status cs_cli_reply(void *job, cs_text *text, cs_error *err);
+int cs_cli_answer(const cs_command *command, int count, char *const *words, cs_cli_take *take,
+                  cs_cli_reply *answer, void *job);
+
+/* For the end of an answer: write it to `path` instead of having it printed, unless that is
+ * NULL. */
+cs_status cs_cli_put_away(const char *path, cs_text *text, cs_error *err);
+
+/* Take an operand of which there is only one: "only one <what> is accepted". */
+cs_status cs_cli_only(const char **operand_p, const char *value, const char *what, cs_error *err);
 
 /* CS_OK when `text` is one of the names in "a|b|c"; its index is written. */
 cs_status cs_cli_choice(const char *text, const char *choices, const char *where, int *index_p,

@@ -24,22 +24,20 @@ typedef struct arrivals_job {
     cs_arrival_choice choice;
     const char       *output;
     int               format;
-    bool              wants_help;
 } arrivals_job;
 
-static cs_status take_arg(arrivals_job *j, int id, const cs_args *args, cs_error *err)
+static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
 {
+    arrivals_job *j = job;
+
     if (cs_arrival_arg_is(id)) {
         return cs_arrival_choice_add(&j->choice, id, args, err);
     }
     switch (id) {
-    case CS_ARG_ERROR: return err->status;
-    case CS_ARG_HELP: j->wants_help = true; return CS_OK;
     case OUTPUT: j->output = args->value; return CS_OK;
     case FORMAT: return cs_cli_choice(args->value, "table|json|csv", "--format", &j->format, err);
-    default: break;
+    default: return cs_arrival_choice_path(&j->choice, args->value, err);
     }
-    return cs_arrival_choice_path(&j->choice, args->value, err);
 }
 
 static cs_status write_trace(const char *path, const cs_arrival_trace *trace, cs_error *err)
@@ -52,14 +50,19 @@ static cs_status write_trace(const char *path, const cs_arrival_trace *trace, cs
     return status;
 }
 
-static cs_status answer(const arrivals_job *j, cs_text *text, cs_error *err)
+static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
-    cs_arrival_trace trace = {0};
-    cs_arrival_notes notes = {0};
-    cs_skew          skew  = {0};
-    cs_status status = cs_arrival_files_load(j->choice.paths, j->choice.n_paths, &j->choice.options,
-                                             &trace, &notes, err);
+    const arrivals_job *j     = job;
+    cs_arrival_trace    trace = {0};
+    cs_arrival_notes    notes = {0};
+    cs_skew             skew  = {0};
+    cs_status           status;
 
+    if (j->choice.n_paths == 0) {
+        return CS_FAIL(err, CS_EINVAL, "arrivals", "needs a trace: arrivals FILE..");
+    }
+    status = cs_arrival_files_load(j->choice.paths, j->choice.n_paths, &j->choice.options, &trace,
+                                   &notes, err);
     if (status == CS_OK) {
         status = cs_skew_compute(&trace, &skew, err);
     }
@@ -81,35 +84,14 @@ static cs_status answer(const arrivals_job *j, cs_text *text, cs_error *err)
 
 static int arrivals_run(int count, char *const *words)
 {
-    cs_args args     = {.tables = {arrivals_args, cs_arrival_args}, .count = count, .words = words};
-    arrivals_job j   = {0};
-    cs_error     err = {0};
-    cs_text      text   = {0};
-    cs_status    status = CS_OK;
-    int          id;
-
-    while (status == CS_OK && !j.wants_help && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
-        status = take_arg(&j, id, &args, &err);
-    }
-    if (status == CS_OK && j.wants_help) {
-        return cs_cli_help(&cs_command_arrivals, arrivals_tables);
-    }
-    if (status == CS_OK && j.choice.n_paths == 0) {
-        status = CS_FAIL(&err, CS_EINVAL, "arrivals", "needs a trace: arrivals FILE..");
-    }
-    if (status == CS_OK) {
-        status = answer(&j, &text, &err);
-    }
-    if (status != CS_OK) {
-        cs_text_free(&text);
-        return cs_cli_fail(&err);
-    }
-    return cs_cli_print(&text);
+    arrivals_job j = {0};
+    return cs_cli_answer(&cs_command_arrivals, count, words, take_arg, answer, &j);
 }
 
 const cs_command cs_command_arrivals = {
     .name    = "arrivals",
     .usage   = "arrivals FILE.. [options]",
     .summary = "who comes late in a trace of arrivals, how late and how reliably",
+    .tables  = arrivals_tables,
     .run     = arrivals_run,
 };

@@ -241,44 +241,34 @@ static cs_status parse_gpus(const char *text, settings *how_to, cs_error *err)
     return status;
 }
 
-/* One argument that cs_args_next() returned. */
-static cs_status read_arg(settings *how_to, int id, const cs_args *args, cs_error *err)
+static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
 {
+    settings *how_to = job;
     int       format = 0;
     cs_status status = CS_OK;
 
     switch (id) {
-    case CS_ARG_ERROR: return err->status;
-    case QUICK: how_to->quick = true; break;
+    case QUICK: how_to->quick = true; return CS_OK;
     case GPUS: return parse_gpus(args->value, how_to, err);
-    case SCHEDULE: how_to->schedule_path = args->value; break;
+    case SCHEDULE: how_to->schedule_path = args->value; return CS_OK;
     case FORMAT:
         status       = cs_cli_choice(args->value, "table|json", "--format", &format, err);
         how_to->json = format == 1;
-        break;
-    default:
-        if (how_to->config_path != NULL) {
-            return CS_FAIL(err, CS_EINVAL, args->value, "only one configuration is accepted");
-        }
-        how_to->config_path = args->value;
-        break;
+        return status;
+    default: return cs_cli_only(&how_to->config_path, args->value, "configuration", err);
     }
-    return status;
 }
 
 static int bench_run(int count, char *const *words)
 {
-    cs_args   args   = {.tables = {bench_args, NULL}, .count = count, .words = words};
-    cs_error  err    = {0};
-    settings  how_to = {0};
-    int       id;
-    cs_status status = CS_OK;
+    settings  how_to     = {0};
+    cs_error  err        = {0};
+    bool      wants_help = false;
+    cs_status status =
+        cs_cli_read(&cs_command_bench, count, words, take_arg, &how_to, &wants_help, &err);
 
-    while (status == CS_OK && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
-        if (id == CS_ARG_HELP) {
-            return cs_cli_help(&cs_command_bench, bench_tables);
-        }
-        status = read_arg(&how_to, id, &args, &err);
+    if (status == CS_OK && wants_help) {
+        return cs_cli_help(&cs_command_bench);
     }
     if (status == CS_OK && how_to.gpus_per_server > 0 &&
         (how_to.config_path != NULL || how_to.schedule_path != NULL)) {
@@ -295,5 +285,6 @@ const cs_command cs_command_bench = {
     .name    = "bench",
     .usage   = "bench [CONFIG] [--schedule FILE] [--quick] [-g G] [--format json]",
     .summary = "transfers per second of replay, per algorithm and model or of a configuration",
+    .tables  = bench_tables,
     .run     = bench_run,
 };

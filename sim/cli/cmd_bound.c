@@ -103,75 +103,58 @@ static void add_bounds(cs_text *text, const cs_bound_context *context, bool json
     cs_text_add(text, "%s", json ? (first ? "[]\n" : "]\n") : "");
 }
 
-static cs_status bound_cases(const cs_config *config, bool json, cs_text *text, cs_error *err)
-{
-    cs_status        status = CS_OK;
-    cs_bound_context context;
-    size_t           count = cs_config_count(config);
+typedef struct bound_job {
+    cs_scenario_choice choice;
+    int                format;
+    cs_text           *text;
+} bound_job;
 
-    if (json && count != 1) {
-        return CS_FAIL(err, CS_EINVAL, "--format", "json needs exactly one scenario, not %zu",
-                       count);
+static cs_status add_case(void *job, cs_case *c, cs_error *err)
+{
+    bound_job       *j    = job;
+    bool             json = j->format == 1, does = does_collective(c);
+    cs_bound_context context;
+    cs_status        status = context_of(c, &context, err);
+
+    if (status == CS_OK && !json) {
+        cs_text_add(j->text, "# %s, %u ranks, %llu bytes, for schedules %s%s on %s\n",
+                    cs_collective_name(c->scenario.collective), c->scenario.cluster.n_ranks,
+                    (unsigned long long)c->scenario.bytes,
+                    does ? "like " : "with one transfer at a time on a port",
+                    does ? c->algorithm->name : "", c->model->name);
     }
-    for (size_t i = 0; i < count && status == CS_OK; i++) {
-        cs_case c = {0};
-        status    = cs_config_case(config, i, &c, err);
-        if (status == CS_OK) {
-            status = context_of(&c, &context, err);
-        }
-        if (status == CS_OK && !json) {
-            bool does = does_collective(&c);
-            cs_text_add(text, "# %s, %u ranks, %llu bytes, for schedules %s%s on %s\n",
-                        cs_collective_name(c.scenario.collective), c.scenario.cluster.n_ranks,
-                        (unsigned long long)c.scenario.bytes,
-                        does ? "like " : "with one transfer at a time on a port",
-                        does ? c.algorithm->name : "", c.model->name);
-        }
-        if (status == CS_OK) {
-            add_bounds(text, &context, json);
-        }
-        cs_case_free(&c);
+    if (status == CS_OK) {
+        add_bounds(j->text, &context, json);
     }
     return status;
 }
 
+static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
+{
+    bound_job *j = job;
+
+    return id == FORMAT ? cs_cli_choice(args->value, "table|json", "--format", &j->format, err)
+                        : cs_scenario_choice_add(&j->choice, id, args, err);
+}
+
+static cs_status answer(void *job, cs_text *text, cs_error *err)
+{
+    bound_job *j = job;
+
+    j->text = text;
+    return cs_scenario_choice_run(&j->choice, j->format == 1, add_case, j, err);
+}
+
 static int bound_run(int count, char *const *words)
 {
-    cs_args args = {.tables = {cs_scenario_args, bound_args, NULL}, .count = count, .words = words};
-    cs_scenario_choice choice = {0};
-    cs_error           err    = {0};
-    cs_text            text   = {0};
-    cs_status          status = CS_OK;
-    int                id, format = 0;
-
-    while (status == CS_OK && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
-        if (id == CS_ARG_HELP) {
-            return cs_cli_help(&cs_command_bound, bound_tables);
-        }
-        if (id == FORMAT) {
-            status = cs_cli_choice(args.value, "table|json", "--format", &format, &err);
-        } else {
-            status =
-                id == CS_ARG_ERROR ? err.status : cs_scenario_choice_add(&choice, id, &args, &err);
-        }
-    }
-    if (status == CS_OK) {
-        status = cs_scenario_choice_finish(&choice, &err);
-    }
-    if (status == CS_OK) {
-        status = bound_cases(choice.config, format == 1, &text, &err);
-    }
-    cs_scenario_choice_free(&choice);
-    if (status != CS_OK) {
-        cs_text_free(&text);
-        return cs_cli_fail(&err);
-    }
-    return cs_cli_print(&text);
+    bound_job j = {0};
+    return cs_cli_answer(&cs_command_bound, count, words, take_arg, answer, &j);
 }
 
 const cs_command cs_command_bound = {
     .name    = "bound",
     .usage   = "bound [CONFIG.json] [options]",
     .summary = "every lower bound of a scenario",
+    .tables  = bound_tables,
     .run     = bound_run,
 };

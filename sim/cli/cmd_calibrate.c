@@ -43,24 +43,22 @@ static const cs_arg calibrate_args[] = {
 
 static const cs_arg *const calibrate_tables[] = {calibrate_args, NULL};
 
-typedef struct job {
+typedef struct calibrate_job {
     cs_calibrate_options options;
     const char          *logs[MAX_LOGS];
     size_t               n_logs;
     const char          *output_path;
     int                  format;
-    bool                 wants_help;
-} job;
+} calibrate_job;
 
-static cs_status take_arg(job *j, int id, const cs_args *args, cs_error *err)
+static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
 {
+    calibrate_job        *j = job;
     cs_calibrate_options *o = &j->options;
     uint64_t              number;
     cs_status             status = CS_OK;
 
     switch (id) {
-    case CS_ARG_ERROR: return err->status;
-    case CS_ARG_HELP: j->wants_help = true; break;
     case OUTPUT: j->output_path = args->value; break;
     case IN_PLACE: o->column = CS_NCCL_IN_PLACE; break;
     case EXTRAPOLATE: o->extrapolate = true; break;
@@ -86,12 +84,17 @@ static cs_status take_arg(job *j, int id, const cs_args *args, cs_error *err)
     return status;
 }
 
-static cs_status calibrate(job *j, cs_text *text, cs_error *err)
+static cs_status calibrate(void *job, cs_text *text, cs_error *err)
 {
+    calibrate_job  *j           = job;
     cs_calibration *calibration = NULL;
     cs_text         json        = {0};
-    cs_status       status      = cs_calibrate(j->logs, j->n_logs, &j->options, &calibration, err);
+    cs_status       status;
 
+    if (j->n_logs == 0) {
+        return CS_FAIL(err, CS_EINVAL, "calibrate", "needs a log: calibrate LOG.. [-o FILE]");
+    }
+    status = cs_calibrate(j->logs, j->n_logs, &j->options, &calibration, err);
     if (status == CS_OK) {
         cs_calibration_json(calibration, &json);
         if (j->format == 1) {
@@ -110,35 +113,14 @@ static cs_status calibrate(job *j, cs_text *text, cs_error *err)
 
 static int calibrate_run(int count, char *const *words)
 {
-    cs_args   args   = {.tables = {calibrate_args, NULL}, .count = count, .words = words};
-    job       j      = {0};
-    cs_error  err    = {0};
-    cs_text   text   = {0};
-    cs_status status = CS_OK;
-    int       id;
-
-    while (status == CS_OK && !j.wants_help && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
-        status = take_arg(&j, id, &args, &err);
-    }
-    if (status == CS_OK && j.wants_help) {
-        return cs_cli_help(&cs_command_calibrate, calibrate_tables);
-    }
-    if (status == CS_OK && j.n_logs == 0) {
-        status = CS_FAIL(&err, CS_EINVAL, "calibrate", "needs a log: calibrate LOG.. [-o FILE]");
-    }
-    if (status == CS_OK) {
-        status = calibrate(&j, &text, &err);
-    }
-    if (status != CS_OK) {
-        cs_text_free(&text);
-        return cs_cli_fail(&err);
-    }
-    return cs_cli_print(&text);
+    calibrate_job j = {0};
+    return cs_cli_answer(&cs_command_calibrate, count, words, take_arg, calibrate, &j);
 }
 
 const cs_command cs_command_calibrate = {
     .name    = "calibrate",
     .usage   = "calibrate LOG.. [-o FILE.json]",
     .summary = "alpha and beta per regime from logs of nccl-tests",
+    .tables  = calibrate_tables,
     .run     = calibrate_run,
 };

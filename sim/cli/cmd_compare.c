@@ -126,8 +126,16 @@ static void add_json(cs_text *text, const cs_model_row *rows, size_t n)
     cs_text_add(text, "]\n");
 }
 
-static cs_status compare_case(cs_case *c, double tolerance, bool json, cs_text *text, cs_error *err)
+typedef struct compare_job {
+    cs_scenario_choice choice;
+    double             tolerance;
+    int                format;
+    cs_text           *text;
+} compare_job;
+
+static cs_status compare_case(void *job, cs_case *c, cs_error *err)
 {
+    compare_job *j = job;
     cs_model_row rows[MOST_MODELS];
     cs_plan      plan   = {0};
     size_t       n      = 0;
@@ -143,37 +151,16 @@ static cs_status compare_case(cs_case *c, double tolerance, bool json, cs_text *
                                        .model         = c->model,
                                        .model_options = &c->model_options,
                                        .verify        = c->verify};
-    status                          = cs_compare_models(&request, tolerance, rows, &n, err);
-    if (status == CS_OK && json) {
-        add_json(text, rows, n);
+    status                          = cs_compare_models(&request, j->tolerance, rows, &n, err);
+    if (status == CS_OK && j->format == 1) {
+        add_json(j->text, rows, n);
     } else if (status == CS_OK) {
         char setting[CS_SETTING_BYTES];
         cs_setting_text(&c->scenario, setting, sizeof setting);
-        cs_text_add(text, "# %s by %s, %u ranks, %llu bytes; %s\n",
+        cs_text_add(j->text, "# %s by %s, %u ranks, %llu bytes; %s\n",
                     cs_collective_name(c->scenario.collective), c->algorithm->name,
                     c->scenario.cluster.n_ranks, (unsigned long long)c->scenario.bytes, setting);
-        add_table(text, rows, n);
-    }
-    return status;
-}
-
-static cs_status compare_cases(const cs_config *config, double tolerance, bool json, cs_text *text,
-                               cs_error *err)
-{
-    size_t    count  = cs_config_count(config);
-    cs_status status = CS_OK;
-
-    if (json && count != 1) {
-        return CS_FAIL(err, CS_EINVAL, "--format", "json needs exactly one scenario, not %zu",
-                       count);
-    }
-    for (size_t i = 0; i < count && status == CS_OK; i++) {
-        cs_case c = {0};
-        status    = cs_config_case(config, i, &c, err);
-        if (status == CS_OK) {
-            status = compare_case(&c, tolerance, json, text, err);
-        }
-        cs_case_free(&c);
+        add_table(j->text, rows, n);
     }
     return status;
 }
@@ -190,47 +177,35 @@ static cs_status read_tolerance(const char *word, double *tolerance_p, cs_error 
     return CS_OK;
 }
 
+static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
+{
+    compare_job *j = job;
+
+    switch (id) {
+    case FORMAT: return cs_cli_choice(args->value, "table|json", "--format", &j->format, err);
+    case TOLERANCE: return read_tolerance(args->value, &j->tolerance, err);
+    default: return cs_scenario_choice_add(&j->choice, id, args, err);
+    }
+}
+
+static cs_status answer(void *job, cs_text *text, cs_error *err)
+{
+    compare_job *j = job;
+
+    j->text = text;
+    return cs_scenario_choice_run(&j->choice, j->format == 1, compare_case, j, err);
+}
+
 static int compare_run(int count, char *const *words)
 {
-    cs_args args = {
-        .tables = {cs_scenario_args, compare_args, NULL}, .count = count, .words = words};
-    cs_scenario_choice choice    = {0};
-    cs_error           err       = {0};
-    cs_text            text      = {0};
-    cs_status          status    = CS_OK;
-    double             tolerance = DEFAULT_TOLERANCE;
-    int                id, format = 0;
-
-    while (status == CS_OK && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
-        if (id == CS_ARG_HELP) {
-            return cs_cli_help(&cs_command_compare, compare_tables);
-        }
-        if (id == FORMAT) {
-            status = cs_cli_choice(args.value, "table|json", "--format", &format, &err);
-        } else if (id == TOLERANCE) {
-            status = read_tolerance(args.value, &tolerance, &err);
-        } else {
-            status =
-                id == CS_ARG_ERROR ? err.status : cs_scenario_choice_add(&choice, id, &args, &err);
-        }
-    }
-    if (status == CS_OK) {
-        status = cs_scenario_choice_finish(&choice, &err);
-    }
-    if (status == CS_OK) {
-        status = compare_cases(choice.config, tolerance, format == 1, &text, &err);
-    }
-    cs_scenario_choice_free(&choice);
-    if (status != CS_OK) {
-        cs_text_free(&text);
-        return cs_cli_fail(&err);
-    }
-    return cs_cli_print(&text);
+    compare_job j = {.tolerance = DEFAULT_TOLERANCE};
+    return cs_cli_answer(&cs_command_compare, count, words, take_arg, answer, &j);
 }
 
 const cs_command cs_command_compare = {
     .name    = "compare",
     .usage   = "compare [CONFIG.json] [options]",
     .summary = "one schedule on every model, and where they part",
+    .tables  = compare_tables,
     .run     = compare_run,
 };

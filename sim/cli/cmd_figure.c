@@ -67,37 +67,42 @@ static cs_status write_named(const char *name, const char *trace, const char *fo
     return status;
 }
 
+typedef struct figure_job {
+    const char *folder, *trace, *names[64];
+    size_t      n_names;
+} figure_job;
+
+static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
+{
+    figure_job *j = job;
+
+    switch (id) {
+    case OUTPUT: j->folder = args->value; return CS_OK;
+    case TRACE: j->trace = args->value; return CS_OK;
+    default: break;
+    }
+    if (j->n_names == sizeof j->names / sizeof j->names[0]) {
+        return CS_FAIL(err, CS_EINVAL, "figure", "too many names");
+    }
+    j->names[j->n_names++] = args->value;
+    return CS_OK;
+}
+
 static int figure_run(int count, char *const *words)
 {
-    cs_args     args   = {.tables = {figure_args, NULL}, .count = count, .words = words};
-    cs_error    err    = {0};
-    const char *folder = "out", *trace = NULL;
-    bool        ok = true, any = false;
-    cs_status   status = CS_OK;
-    int         id;
-    const char *names[64];
-    size_t      n_names = 0;
+    figure_job j   = {.folder = "out"};
+    cs_error   err = {0};
+    bool       ok = true, wants_help = false;
+    cs_status  status =
+        cs_cli_read(&cs_command_figure, count, words, take_arg, &j, &wants_help, &err);
 
-    while (status == CS_OK && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
-        if (id == CS_ARG_HELP) {
-            return cs_cli_help(&cs_command_figure, figure_tables);
-        }
-        if (id == OUTPUT) {
-            folder = args.value;
-        } else if (id == TRACE) {
-            trace = args.value;
-        } else if (id == CS_ARG_OPERAND && n_names < 64) {
-            names[n_names++] = args.value;
-        } else {
-            status = id == CS_ARG_ERROR ? err.status
-                                        : CS_FAIL(&err, CS_EINVAL, "figure", "too many names");
-        }
+    if (status == CS_OK && wants_help) {
+        return cs_cli_help(&cs_command_figure);
     }
-    for (size_t i = 0; i < n_names && status == CS_OK; i++) {
-        status = write_named(names[i], trace, folder, &ok, &err);
-        any    = true;
+    for (size_t i = 0; i < j.n_names && status == CS_OK; i++) {
+        status = write_named(j.names[i], j.trace, j.folder, &ok, &err);
     }
-    if (status == CS_OK && !any) {
+    if (status == CS_OK && j.n_names == 0) {
         status = CS_FAIL(&err, CS_EINVAL, "figure",
                          "needs a name or 'all'; 'collsim list figures' has the names");
     }
@@ -111,5 +116,6 @@ const cs_command cs_command_figure = {
     .name    = "figure",
     .usage   = "figure NAME..|all [-o DIR] [--trace FILE]",
     .summary = "draw the papers' figures again: data, picture and checks",
+    .tables  = figure_tables,
     .run     = figure_run,
 };

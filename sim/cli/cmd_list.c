@@ -235,13 +235,36 @@ static void list_topologies(cs_text *text, bool json)
     }
 }
 
-static cs_status list_what(const char *what, bool json, cs_text *text, cs_error *err)
-{
-    int       index;
-    cs_status status =
-        cs_cli_choice(what, "algorithms|models|figures|bounds|workloads|topologies|features",
-                      "list", &index, err);
+typedef struct list_job {
+    const char *what;
+    int         format;
+} list_job;
 
+static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
+{
+    list_job *j = job;
+
+    if (id == FORMAT) {
+        return cs_cli_choice(args->value, "text|json", "--format", &j->format, err);
+    }
+    j->what = args->value;
+    return CS_OK;
+}
+
+static cs_status list_what(void *job, cs_text *text, cs_error *err)
+{
+    const list_job *j     = job;
+    int             index = 0;
+    bool            json  = j->format == 1;
+
+    if (j->what == NULL) {
+        return CS_FAIL(
+            err, CS_EINVAL, "list",
+            "needs algorithms, models, figures, bounds, workloads, topologies or features");
+    }
+    cs_status status =
+        cs_cli_choice(j->what, "algorithms|models|figures|bounds|workloads|topologies|features",
+                      "list", &index, err);
     if (status != CS_OK) {
         return status;
     }
@@ -255,43 +278,14 @@ static cs_status list_what(const char *what, bool json, cs_text *text, cs_error 
 
 static int list_run(int count, char *const *words)
 {
-    cs_args     args   = {.tables = {list_args, NULL}, .count = count, .words = words};
-    cs_error    err    = {0};
-    cs_text     text   = {0};
-    const char *what   = NULL;
-    cs_status   status = CS_OK;
-    int         id, format = 0;
-
-    while (status == CS_OK && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
-        if (id == CS_ARG_HELP) {
-            return cs_cli_help(&cs_command_list, list_tables);
-        }
-        if (id == CS_ARG_OPERAND) {
-            what = args.value;
-        } else if (id == FORMAT) {
-            status = cs_cli_choice(args.value, "text|json", "--format", &format, &err);
-        } else {
-            status = err.status;
-        }
-    }
-    if (status == CS_OK && what == NULL) {
-        status =
-            CS_FAIL(&err, CS_EINVAL, "list",
-                    "needs algorithms, models, figures, bounds, workloads, topologies or features");
-    }
-    if (status == CS_OK) {
-        status = list_what(what, format == 1, &text, &err);
-    }
-    if (status != CS_OK) {
-        cs_text_free(&text);
-        return cs_cli_fail(&err);
-    }
-    return cs_cli_print(&text);
+    list_job j = {0};
+    return cs_cli_answer(&cs_command_list, count, words, take_arg, list_what, &j);
 }
 
 const cs_command cs_command_list = {
     .name  = "list",
     .usage = "list algorithms|models|figures|bounds|workloads|topologies|features [--format json]",
     .summary = "what there is, with sources and options",
+    .tables  = list_tables,
     .run     = list_run,
 };

@@ -37,7 +37,7 @@ typedef struct job {
     cs_scenario_choice choice;
     format             format;
     const char        *trace_path, *heatmap_path, *schedule_path, *output_path;
-    bool               explains, wants_help;
+    bool               explains;
     cs_stored         *schedule;
     cs_result         *results;
     char (*settings)[CS_SETTING_BYTES]; /* of each result */
@@ -49,29 +49,24 @@ typedef struct job {
     cs_text      notes;
 } job;
 
-static cs_status read_args(job *j, int count, char *const *words, cs_error *err)
+static cs_status take_arg(void *user, int id, const cs_args *args, cs_error *err)
 {
-    cs_args   args = {.tables = {cs_scenario_args, run_args, NULL}, .count = count, .words = words};
+    job      *j      = user;
+    int       chosen = 0;
     cs_status status = CS_OK;
-    int       id, chosen = 0;
 
-    while (status == CS_OK && (id = cs_args_next(&args, err)) != CS_ARG_END) {
-        switch (id) {
-        case CS_ARG_ERROR: return err->status;
-        case CS_ARG_HELP: j->wants_help = true; return CS_OK;
-        case TRACE: j->trace_path = args.value; break;
-        case HEATMAP: j->heatmap_path = args.value; break;
-        case EXPLAIN: j->explains = true; break;
-        case SCHEDULE: j->schedule_path = args.value; break;
-        case OUTPUT: j->output_path = args.value; break;
-        case FORMAT:
-            status    = cs_cli_choice(args.value, "table|json|csv", "--format", &chosen, err);
-            j->format = (format)chosen;
-            break;
-        default: status = cs_scenario_choice_add(&j->choice, id, &args, err); break;
-        }
+    switch (id) {
+    case TRACE: j->trace_path = args->value; return CS_OK;
+    case HEATMAP: j->heatmap_path = args->value; return CS_OK;
+    case EXPLAIN: j->explains = true; return CS_OK;
+    case SCHEDULE: j->schedule_path = args->value; return CS_OK;
+    case OUTPUT: j->output_path = args->value; return CS_OK;
+    case FORMAT:
+        status    = cs_cli_choice(args->value, "table|json|csv", "--format", &chosen, err);
+        j->format = (format)chosen;
+        return status;
+    default: return cs_scenario_choice_add(&j->choice, id, args, err);
     }
-    return status;
 }
 
 /* Who watches one replay. */
@@ -345,12 +340,13 @@ static cs_status report_wrong(const job *j, cs_error *err)
 
 static int run_run(int count, char *const *words)
 {
-    job       j      = {0};
-    cs_error  err    = {0};
-    cs_status status = read_args(&j, count, words, &err);
+    job       j          = {0};
+    cs_error  err        = {0};
+    bool      wants_help = false;
+    cs_status status = cs_cli_read(&cs_command_run, count, words, take_arg, &j, &wants_help, &err);
 
-    if (status == CS_OK && j.wants_help) {
-        return cs_cli_help(&cs_command_run, run_tables);
+    if (status == CS_OK && wants_help) {
+        return cs_cli_help(&cs_command_run);
     }
     if (status == CS_OK) {
         status = run_job(&j, &err);
@@ -378,5 +374,6 @@ const cs_command cs_command_run = {
     .name    = "run",
     .usage   = "run [CONFIG.json] [options]",
     .summary = "replay a collective: time, proof and lower bound of every scenario",
+    .tables  = run_tables,
     .run     = run_run,
 };

@@ -19,27 +19,22 @@ static const cs_arg schedule_args[] = {
 
 static const cs_arg *const schedule_tables[] = {cs_scenario_args, schedule_args, NULL};
 
-typedef struct job {
+typedef struct schedule_job {
     cs_scenario_choice choice;
     int                format;
     const char        *output_path, *algorithm;
-    bool               wants_help;
-} job;
+} schedule_job;
 
-static cs_status take_arg(job *j, int id, const cs_args *args, cs_error *err)
+static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
 {
+    schedule_job *j = job;
+
     switch (id) {
-    case CS_ARG_ERROR: return err->status;
-    case CS_ARG_HELP: j->wants_help = true; return CS_OK;
     case OUTPUT: j->output_path = args->value; return CS_OK;
     case FORMAT: return cs_cli_choice(args->value, FORMATS, "--format", &j->format, err);
     case CS_ARG_OPERAND:
-        if (j->algorithm != NULL) {
-            return CS_FAIL(err, CS_EINVAL, args->value, "only one algorithm is accepted");
-        }
-        j->algorithm         = args->value;
         j->choice.algorithms = args->value;
-        return CS_OK;
+        return cs_cli_only(&j->algorithm, args->value, "algorithm", err);
     default: return cs_scenario_choice_add(&j->choice, id, args, err);
     }
 }
@@ -64,7 +59,7 @@ static cs_status write_case(cs_case *c, cs_export_format format, cs_text *text, 
                            : status;
 }
 
-static cs_status export_case(job *j, cs_text *text, cs_error *err)
+static cs_status export_case(schedule_job *j, cs_text *text, cs_error *err)
 {
     static const cs_export_format formats[] = {CS_EXPORT_TEXT, CS_EXPORT_JSON, CS_EXPORT_MSCCL,
                                                CS_EXPORT_GOAL};
@@ -85,42 +80,32 @@ static cs_status export_case(job *j, cs_text *text, cs_error *err)
     return status;
 }
 
+static cs_status answer(void *job, cs_text *text, cs_error *err)
+{
+    schedule_job *j      = job;
+    cs_status     status = CS_OK;
+
+    if (j->choice.algorithms == NULL) {
+        return CS_FAIL(err, CS_EINVAL, "schedule", "needs an algorithm: schedule ring -n 8");
+    }
+    status = cs_scenario_choice_finish(&j->choice, err);
+    if (status == CS_OK) {
+        status = export_case(j, text, err);
+    }
+    cs_scenario_choice_free(&j->choice);
+    return status == CS_OK ? cs_cli_put_away(j->output_path, text, err) : status;
+}
+
 static int schedule_run(int count, char *const *words)
 {
-    cs_args args = {
-        .tables = {cs_scenario_args, schedule_args, NULL}, .count = count, .words = words};
-    job       j      = {0};
-    cs_error  err    = {0};
-    cs_text   text   = {0};
-    cs_status status = CS_OK;
-    int       id;
-
-    while (status == CS_OK && !j.wants_help && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
-        status = take_arg(&j, id, &args, &err);
-    }
-    if (status == CS_OK && j.wants_help) {
-        return cs_cli_help(&cs_command_schedule, schedule_tables);
-    }
-    if (status == CS_OK && j.choice.algorithms == NULL) {
-        status = CS_FAIL(&err, CS_EINVAL, "schedule", "needs an algorithm: schedule ring -n 8");
-    }
-    if (status == CS_OK) {
-        status = cs_scenario_choice_finish(&j.choice, &err);
-    }
-    if (status == CS_OK) {
-        status = export_case(&j, &text, &err);
-    }
-    if (status == CS_OK) {
-        status = cs_cli_write(j.output_path, &text, &err);
-    }
-    cs_scenario_choice_free(&j.choice);
-    cs_text_free(&text);
-    return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);
+    schedule_job j = {0};
+    return cs_cli_answer(&cs_command_schedule, count, words, take_arg, answer, &j);
 }
 
 const cs_command cs_command_schedule = {
     .name    = "schedule",
     .usage   = "schedule ALGORITHM [options]",
     .summary = "print, export or draw a schedule: text, json, MSCCL XML, GOAL, SVG",
+    .tables  = schedule_tables,
     .run     = schedule_run,
 };

@@ -70,69 +70,57 @@ static cs_status show(const request *q, const cs_case *c, cs_arena *arena, cs_te
     return status;
 }
 
-static int run(const request *q)
+static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
-    cs_config *config = NULL;
-    cs_case    c      = {0};
-    cs_arena   arena  = {0};
-    cs_text    text   = {0};
-    cs_error   err    = {0};
-    cs_status  status = cs_config_new(&config, &err);
+    const request *q      = job;
+    cs_config     *config = NULL;
+    cs_case        c      = {0};
+    cs_arena       arena  = {0};
+    cs_status      status;
 
+    if (q->name == NULL) {
+        return CS_FAIL(err, CS_EINVAL, "topology",
+                       "needs a preset or a file: 'collsim list topologies' has the presets");
+    }
+    status = cs_config_new(&config, err);
     if (status == CS_OK) {
-        status = set_case(q, config, &err);
+        status = set_case(q, config, err);
     }
     if (status == CS_OK) {
-        status = cs_config_case(config, 0, &c, &err);
+        status = cs_config_case(config, 0, &c, err);
     }
     if (status == CS_OK) {
-        status = show(q, &c, &arena, &text, &err);
+        status = show(q, &c, &arena, text, err);
     }
-    if (status == CS_OK) {
-        status = cs_cli_write(q->out, &text, &err);
-    }
-    cs_text_free(&text);
     cs_arena_free(&arena);
     cs_case_free(&c);
     cs_config_free(config);
-    return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);
+    return status == CS_OK ? cs_cli_put_away(q->out, text, err) : status;
+}
+
+static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
+{
+    request *q = job;
+
+    switch (id) {
+    case RANKS: q->ranks = args->value; return CS_OK;
+    case GPUS: q->gpus = args->value; return CS_OK;
+    case OUT: q->out = args->value; return CS_OK;
+    case FORMAT: return cs_cli_choice(args->value, "text|json|svg", "--format", &q->format, err);
+    default: return cs_cli_only(&q->name, args->value, "topology", err);
+    }
 }
 
 static int topology_run(int count, char *const *words)
 {
-    cs_args  args = {.tables = {topology_args, NULL}, .count = count, .words = words};
-    cs_error err  = {0};
-    request  q    = {0};
-    int      id;
-
-    while (err.status == CS_OK && (id = cs_args_next(&args, &err)) != CS_ARG_END) {
-        switch (id) {
-        case CS_ARG_HELP: return cs_cli_help(&cs_command_topology, topology_tables);
-        case RANKS: q.ranks = args.value; break;
-        case GPUS: q.gpus = args.value; break;
-        case OUT: q.out = args.value; break;
-        case FORMAT:
-            (void)!cs_cli_choice(args.value, "text|json|svg", "--format", &q.format, &err);
-            break;
-        case CS_ARG_OPERAND:
-            if (q.name != NULL) {
-                (void)CS_FAIL(&err, CS_EINVAL, args.value, "only one topology is accepted");
-            }
-            q.name = args.value;
-            break;
-        default: break;
-        }
-    }
-    if (err.status == CS_OK && q.name == NULL) {
-        (void)CS_FAIL(&err, CS_EINVAL, "topology",
-                      "needs a preset or a file: 'collsim list topologies' has the presets");
-    }
-    return err.status == CS_OK ? run(&q) : cs_cli_fail(&err);
+    request q = {0};
+    return cs_cli_answer(&cs_command_topology, count, words, take_arg, answer, &q);
 }
 
 const cs_command cs_command_topology = {
     .name    = "topology",
     .usage   = "topology PRESET|FILE [-n N] [-g G] [--format text|json|svg] [-o FILE]",
     .summary = "print and draw a topology: servers, ports, links and who shares them",
+    .tables  = topology_tables,
     .run     = topology_run,
 };

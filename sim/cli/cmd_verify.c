@@ -61,35 +61,33 @@ static int verify_file(const char *path)
     return verdict.is_correct ? CS_EXIT_DONE : CS_EXIT_NO;
 }
 
+static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
+{
+    (void)id; /* there is no option but --help */
+    return cs_cli_only(job, args->value, "file", err);
+}
+
 static int verify_run(int count, char *const *words)
 {
-    cs_args     args = {.tables = {verify_args, NULL}, .count = count, .words = words};
-    cs_error    err  = {0};
-    const char *path = NULL;
-    int         id;
+    cs_error    err        = {0};
+    const char *path       = NULL;
+    bool        wants_help = false;
+    cs_status   status =
+        cs_cli_read(&cs_command_verify, count, words, take_arg, (void *)&path, &wants_help, &err);
 
-    while ((id = cs_args_next(&args, &err)) != CS_ARG_END) {
-        if (id == CS_ARG_HELP) {
-            return cs_cli_help(&cs_command_verify, verify_tables);
-        }
-        if (id == CS_ARG_OPERAND && path != NULL) {
-            CS_FAIL(&err, CS_EINVAL, args.value, "only one file is accepted");
-        }
-        if (err.status != CS_OK) {
-            return cs_cli_fail(&err);
-        }
-        path = args.value;
+    if (status == CS_OK && wants_help) {
+        return cs_cli_help(&cs_command_verify);
     }
-    if (path == NULL) {
-        CS_FAIL(&err, CS_EINVAL, "verify", "needs a schedule file");
-        return cs_cli_fail(&err);
+    if (status == CS_OK && path == NULL) {
+        status = CS_FAIL(&err, CS_EINVAL, "verify", "needs a schedule file");
     }
-    return verify_file(path);
+    return status == CS_OK ? verify_file(path) : cs_cli_fail(&err);
 }
 
 const cs_command cs_command_verify = {
     .name    = "verify",
     .usage   = "verify FILE",
     .summary = "is this schedule file a correct collective?",
+    .tables  = verify_tables,
     .run     = verify_run,
 };

@@ -2,6 +2,7 @@
 /* From options to keys of a configuration: see scenario_args.h. */
 #include "cli/scenario_args.h"
 
+#include "cli/cli.h"
 #include "cs/units.h"
 
 #include <stdio.h>
@@ -62,205 +63,32 @@ const cs_arg cs_scenario_args[] = {
     {NO_VERIFY, 0, "no-verify", NULL, "do not check that the schedule is the collective"},
     {0, 0, NULL, NULL, NULL},
 };
-
-/* Options that set one key as it is. */
-static const struct {
-    int         id;
-    const char *path, *origin;
-} plain[] = {
-    {COLLECTIVE, "collective", "--collective"},
-    {GPUS, "cluster.gpus_per_server", "--gpus-per-server"},
-    {MODEL, "model.name", "--model"},
-    {ALPHA, "cluster.nic.alpha", "--alpha"},
-    {BANDWIDTH, "cluster.nic.bandwidth", "--bandwidth"},
-    {NVLINK_ALPHA, "cluster.nvlink.alpha", "--nvlink-alpha"},
-    {NVLINK_BANDWIDTH, "cluster.nvlink.bandwidth", "--nvlink-bandwidth"},
-    {NVLINK_KIND, "cluster.nvlink.kind", "--nvlink-kind"},
-    {TOPOLOGY, "cluster.topology", "--topology"},
-    {CALIBRATION, "calibration", "--calibration"},
-    {SEED, "seed", "--seed"},
-    {ROOT, "root", "--root"},
-    {LATE, "late", "--late"},
-    {SLOW, "slow", "--slow"},
-    {OPT, "opt", "--opt"},
-    {MODEL_OPT, "model-opt", "--model-opt"},
-    {SET, "set", "--set"},
-};
 /* clang-format on */
-
-static cs_status remember(cs_scenario_choice *choice, const char *path, const char *value,
-                          const char *origin, cs_error *err)
-{
-    if (choice->n_set == sizeof choice->set / sizeof choice->set[0]) {
-        return CS_FAIL(err, CS_EINVAL, origin, "more than %zu options", choice->n_set);
-    }
-    choice->set[choice->n_set].path   = path;
-    choice->set[choice->n_set].value  = value;
-    choice->set[choice->n_set].origin = origin;
-    choice->n_set++;
-    return CS_OK;
-}
 
 cs_status cs_scenario_choice_add(cs_scenario_choice *choice, int id, const cs_args *args,
                                  cs_error *err)
 {
     switch (id) {
     case CS_ARG_OPERAND:
-        if (choice->config_path != NULL) {
-            return CS_FAIL(err, CS_EINVAL, args->value, "only one configuration is accepted");
-        }
-        choice->config_path = args->value;
-        return CS_OK;
+        return cs_cli_only(&choice->config_path, args->value, "configuration", err);
     case ALGORITHM: choice->algorithms = args->value; return CS_OK;
     case RANKS: choice->ranks = args->value; return CS_OK;
     case BYTES: choice->sizes = args->value; return CS_OK;
     case MIN_BYTES: choice->min_bytes = args->value; return CS_OK;
     case MAX_BYTES: choice->max_bytes = args->value; return CS_OK;
     case FACTOR: choice->factor = args->value; return CS_OK;
-    case NO_VERIFY: return remember(choice, "verify", "false", "--no-verify", err);
     default: break;
     }
-    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
-        if (plain[i].id == id) {
-            return remember(choice, plain[i].path, args->value, plain[i].origin, err);
-        }
+    const cs_config_key *key = cs_config_key_of(args->name);
+    if (key == NULL) {
+        return CS_FAIL(err, CS_EINTERNAL, args->name, "the option is in no table");
     }
-    return CS_FAIL(err, CS_EINTERNAL, args->name, "the option is in no table");
-}
-
-/* Split what has the form KEY=VALUE (which the message calls `form`); the key is copied. */
-static cs_status split_pair(const char *text, const char *form, const char *origin, char *key,
-                            size_t key_bytes, const char **value_p, cs_error *err)
-{
-    const char *equals = strchr(text, '=');
-
-    if (equals == NULL || equals == text || (size_t)(equals - text) >= key_bytes) {
-        return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form %s", text, form);
+    if (choice->n_set == sizeof choice->set / sizeof choice->set[0]) {
+        return CS_FAIL(err, CS_EINVAL, key->option, "more than %zu options", choice->n_set);
     }
-    memcpy(key, text, (size_t)(equals - text));
-    key[equals - text] = '\0';
-    *value_p           = equals + 1;
+    choice->set[choice->n_set].key     = key;
+    choice->set[choice->n_set++].value = args->value;
     return CS_OK;
-}
-
-static cs_status set_option(cs_config *config, const char *prefix, const char *text,
-                            const char *origin, cs_error *err)
-{
-    char        path[160], key[96], name[112];
-    const char *value = NULL;
-    cs_status status  = split_pair(text, prefix[0] != '\0' ? "KEY=VALUE" : "PATH=JSON", origin, key,
-                                   sizeof key, &value, err);
-
-    if (status != CS_OK) {
-        return status;
-    }
-    snprintf(path, sizeof path, "%s%s", prefix, key);
-    snprintf(name, sizeof name, "%s%s%s", origin, prefix[0] != '\0' ? " " : "",
-             prefix[0] != '\0' ? key : "");
-    return cs_config_set(config, path, value, name, err);
-}
-
-static cs_status add_late(cs_config *config, const char *text, cs_error *err)
-{
-    char        rank[32];
-    const char *time = NULL;
-    uint64_t    number;
-    cs_text     json   = {0};
-    cs_status   status = split_pair(text, "RANK=TIME", "--late", rank, sizeof rank, &time, err);
-
-    if (status == CS_OK) {
-        status = cs_parse_integer(rank, 0, UINT32_MAX, &number, "--late", err);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
-    cs_text_add(&json, "{\"rank\":%llu,\"delay\":", (unsigned long long)number);
-    cs_text_add_json_string(&json, time);
-    cs_text_add(&json, "}");
-    status = cs_text_status(&json, err);
-    if (status == CS_OK) {
-        status = cs_config_set(config, "arrivals.late[]", json.data, "--late", err);
-    }
-    cs_text_free(&json);
-    return status;
-}
-
-/* L[@FROM[:UNTIL]] as the rest of a fault's object. */
-static void add_slow_text(cs_text *json, char *text)
-{
-    char *from  = strchr(text, '@');
-    char *until = from != NULL ? strchr(from, ':') : NULL;
-
-    if (from != NULL) {
-        *from++ = '\0';
-    }
-    if (until != NULL) {
-        *until++ = '\0';
-    }
-    cs_text_add(json, "\"slowdown\":%s", text);
-    if (from != NULL) {
-        cs_text_add(json, ",\"from\":");
-        cs_text_add_json_string(json, from);
-    }
-    if (until != NULL) {
-        cs_text_add(json, ",\"until\":");
-        cs_text_add_json_string(json, until);
-    }
-}
-
-static cs_status add_slow(cs_config *config, const char *text, cs_error *err)
-{
-    char        rank[32], rest[128];
-    const char *value = "";
-    uint64_t    number;
-    double      ratio;
-    cs_text     json = {0};
-    cs_status   status =
-        split_pair(text, "RANK=L[@FROM[:UNTIL]]", "--slow", rank, sizeof rank, &value, err);
-
-    if (status == CS_OK) {
-        status = cs_parse_integer(rank, 0, UINT32_MAX, &number, "--slow", err);
-    }
-    if (status == CS_OK && strlen(value) >= sizeof rest) {
-        status = CS_FAIL(err, CS_EINVAL, "--slow", "'%s' is too long", value);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
-    memcpy(rest, value, strlen(value) + 1);
-    cs_text_add(&json, "{\"rank\":%llu,", (unsigned long long)number);
-    add_slow_text(&json, rest);
-    cs_text_add(&json, "}");
-    status = cs_parse_number(rest, &ratio, "--slow", err);
-    if (status == CS_OK) {
-        status = cs_text_status(&json, err);
-    }
-    if (status == CS_OK) {
-        status = cs_config_set(config, "faults[]", json.data, "--slow", err);
-    }
-    cs_text_free(&json);
-    return status;
-}
-
-static cs_status set_one(cs_config *config, const char *path, const char *value, const char *origin,
-                         cs_error *err)
-{
-    if (strcmp(path, "late") == 0) {
-        return add_late(config, value, err);
-    }
-    if (strcmp(path, "slow") == 0) {
-        return add_slow(config, value, err);
-    }
-    if (strcmp(path, "opt") == 0) {
-        return set_option(config, "algorithm.options.", value, origin, err);
-    }
-    if (strcmp(path, "model-opt") == 0) {
-        return set_option(config, "model.options.", value, origin, err);
-    }
-    if (strcmp(path, "set") == 0) {
-        return set_option(config, "", value, origin, err);
-    }
-    return cs_config_set(config, path, value, origin, err);
 }
 
 /* A comma-separated list: one value sets the key, several become an axis. */
@@ -344,10 +172,10 @@ static cs_status set_size_range(cs_scenario_choice *choice, cs_error *err)
     return status;
 }
 
-static bool is_set(const cs_scenario_choice *choice, const char *path)
+static bool is_set(const cs_scenario_choice *choice, const char *option)
 {
     for (size_t i = 0; i < choice->n_set; i++) {
-        if (strcmp(choice->set[i].path, path) == 0) {
+        if (strcmp(choice->set[i].key->option, option) == 0) {
             return true;
         }
     }
@@ -357,9 +185,9 @@ static bool is_set(const cs_scenario_choice *choice, const char *path)
 /* A calibration brings alpha and bandwidth: no second source is accepted. */
 static cs_status refuse_contradictions(const cs_scenario_choice *choice, cs_error *err)
 {
-    bool sets_nic = is_set(choice, "cluster.nic.alpha") || is_set(choice, "cluster.nic.bandwidth");
+    bool sets_nic = is_set(choice, "--alpha") || is_set(choice, "--bandwidth");
 
-    if (is_set(choice, "calibration") && sets_nic) {
+    if (is_set(choice, "--calibration") && sets_nic) {
         return CS_FAIL(
             err, CS_EINVAL, "--calibration",
             "brings alpha and bandwidth: --alpha and --bandwidth are not accepted with it");
@@ -393,10 +221,31 @@ cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err)
         status = set_size_range(choice, err);
     }
     for (size_t i = 0; i < choice->n_set && status == CS_OK; i++) {
-        status = set_one(choice->config, choice->set[i].path, choice->set[i].value,
-                         choice->set[i].origin, err);
+        status = cs_config_key_set(choice->config, choice->set[i].key, choice->set[i].value, err);
     }
     return status == CS_OK ? cs_config_refuse_training(choice->config, err) : status;
+}
+
+cs_status cs_scenario_choice_run(cs_scenario_choice *choice, bool only_one,
+                                 cs_scenario_visit *visit, void *user, cs_error *err)
+{
+    cs_status status = cs_scenario_choice_finish(choice, err);
+    size_t    count  = status == CS_OK ? cs_config_count(choice->config) : 0;
+
+    if (status == CS_OK && only_one && count != 1) {
+        status =
+            CS_FAIL(err, CS_EINVAL, "--format", "json needs exactly one scenario, not %zu", count);
+    }
+    for (size_t i = 0; i < count && status == CS_OK; i++) {
+        cs_case c = {0};
+        status    = cs_config_case(choice->config, i, &c, err);
+        if (status == CS_OK) {
+            status = visit(user, &c, err);
+        }
+        cs_case_free(&c);
+    }
+    cs_scenario_choice_free(choice);
+    return status;
 }
 
 void cs_scenario_choice_free(cs_scenario_choice *choice)

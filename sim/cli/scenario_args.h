@@ -5,7 +5,7 @@
 #define CS_CLI_SCENARIO_ARGS_H
 
 #include "cli/args.h"
-#include "config/config.h"
+#include "cli/config_keys.h"
 
 /* The table to put beside a command's own. Ids are from 1 to CS_SCENARIO_ARG_LAST. */
 extern const cs_arg cs_scenario_args[];
@@ -19,7 +19,8 @@ typedef struct cs_scenario_choice {
     const char *algorithms, *ranks, *sizes; /* lists as given, or NULL */
     const char *min_bytes, *max_bytes, *factor;
     struct {
-        const char *path, *value, *origin;
+        const cs_config_key *key;
+        const char          *value;
     } set[128];
     size_t n_set;
 } cs_scenario_choice;
@@ -31,6 +32,12 @@ cs_status cs_scenario_choice_add(cs_scenario_choice *choice, int id, const cs_ar
 
 /* Load the configuration and set everything. */
 cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err);
+
+/* For a command that answers scenario by scenario: finish, hand every scenario to `visit`, free the
+ * choice. With `only_one` (for --format json) there has to be exactly one. */
+typedef cs_status cs_scenario_visit(void *user, cs_case *c, cs_error *err);
+cs_status         cs_scenario_choice_run(cs_scenario_choice *choice, bool only_one,
+                                         cs_scenario_visit *visit, void *user, cs_error *err);
 
 void cs_scenario_choice_free(cs_scenario_choice *choice);
 

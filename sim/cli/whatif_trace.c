@@ -47,20 +47,6 @@ const cs_arg cs_whatif_trace_args[] = {
     {OPT, 0, "opt", "KEY=VALUE", "option of the algorithms that have it (repeatable)"},
     CS_ARG_LAST_ROW,
 };
-
-/* Options that set one key as it is. */
-static const struct {
-    int         id;
-    const char *path, *origin;
-} plain[] = {
-    {GPUS, "cluster.gpus_per_server", "--gpus-per-server"},
-    {MODEL, "model.name", "--model"},
-    {ALPHA, "cluster.nic.alpha", "--alpha"},
-    {BANDWIDTH, "cluster.nic.bandwidth", "--bandwidth"},
-    {NVLINK_ALPHA, "cluster.nvlink.alpha", "--nvlink-alpha"},
-    {NVLINK_BANDWIDTH, "cluster.nvlink.bandwidth", "--nvlink-bandwidth"},
-    {CALIBRATION, "calibration", "--calibration"},
-};
 /* clang-format on */
 
 bool cs_whatif_trace_arg_is(int id)
@@ -97,24 +83,9 @@ cs_status cs_whatif_trace_add(cs_whatif_trace_choice *choice, int id, const cs_a
     if (choice->n_set == sizeof choice->set / sizeof choice->set[0]) {
         return CS_FAIL(err, CS_EINVAL, args->name, "more than %zu options", choice->n_set);
     }
-    choice->set[choice->n_set].id      = id;
+    choice->set[choice->n_set].key     = cs_config_key_of(args->name);
     choice->set[choice->n_set++].value = args->value;
     return CS_OK;
-}
-
-/* KEY=VALUE as an option of the algorithm. */
-static cs_status set_option(cs_config *config, const char *text, cs_error *err)
-{
-    char        path[160], origin[112];
-    const char *equals = strchr(text, '=');
-    int         length = equals != NULL ? (int)(equals - text) : 0;
-
-    if (length == 0 || length > 96) {
-        return CS_FAIL(err, CS_EINVAL, "--opt", "'%.60s' is not of the form KEY=VALUE", text);
-    }
-    (void)snprintf(path, sizeof path, "algorithm.options.%.*s", length, text);
-    (void)snprintf(origin, sizeof origin, "--opt %.*s", length, text);
-    return cs_config_set(config, path, equals + 1, origin, err);
 }
 
 static cs_status set_all(const cs_whatif_trace_choice *choice, cs_config *config, cs_error *err)
@@ -126,15 +97,7 @@ static cs_status set_all(const cs_whatif_trace_choice *choice, cs_config *config
         status = cs_config_set(config, "collective", collective, "--collective", err);
     }
     for (size_t i = 0; i < choice->n_set && status == CS_OK; i++) {
-        if (choice->set[i].id == OPT) {
-            status = set_option(config, choice->set[i].value, err);
-        }
-        for (size_t k = 0; k < sizeof plain / sizeof plain[0] && status == CS_OK; k++) {
-            if (plain[k].id == choice->set[i].id) {
-                status = cs_config_set(config, plain[k].path, choice->set[i].value, plain[k].origin,
-                                       err);
-            }
-        }
+        status = cs_config_key_set(config, choice->set[i].key, choice->set[i].value, err);
     }
     return status;
 }

@@ -4,7 +4,7 @@
 #define CS_CLI_WHATIF_TRACE_H
 
 #include "cli/arrival_args.h"
-#include "config/config.h"
+#include "cli/config_keys.h"
 
 /* The table; cs_arrival_args belongs beside it. */
 extern const cs_arg cs_whatif_trace_args[];
@@ -15,8 +15,8 @@ typedef struct cs_whatif_trace_choice {
     cs_arrival_choice arrivals;
     const char       *algorithms, *bytes, *baseline, *period, *agreement;
     struct {
-        int         id;
-        const char *value;
+        const cs_config_key *key;
+        const char          *value;
     } set[32];
     size_t      n_set;
     const char *last_option;

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Work on many threads or ranks: see farm_args.h. */
+#include "cli/farm_args.h"
+
+#include "cli/cli.h"
+#include "cs/units.h"
+#include "sweep/farm.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BAR_WIDTH = 40 };
+
+static volatile sig_atomic_t stop_asked;
+
+static void ask_to_stop(int signal_number)
+{
+    (void)signal_number;
+    stop_asked = 1;
+}
+
+const volatile sig_atomic_t *cs_farm_stop_flag(void)
+{
+    signal(SIGINT, ask_to_stop);
+    signal(SIGTERM, ask_to_stop);
+    return &stop_asked;
+}
+
+static cs_status read_jobs(const char *text, unsigned *jobs_p, cs_error *err)
+{
+    uint64_t  number = 0;
+    cs_status status = cs_parse_integer(text, 1, CS_FARM_MAX_JOBS, &number, "--jobs", err);
+
+    *jobs_p = (unsigned)number;
+    return status;
+}
+
+cs_status cs_farm_choice_add(cs_farm_choice *choice, int id, const cs_args *args, cs_error *err)
+{
+    switch (id) {
+    case CS_FARM_OUTPUT: choice->output = args->value; return CS_OK;
+    case CS_FARM_QUIET: choice->is_quiet = true; return CS_OK;
+    case CS_FARM_JOBS: return read_jobs(args->value, &choice->jobs, err);
+    case CS_FARM_SET: return cs_config_choice_set(&choice->config, args->value, err);
+    default: return cs_config_choice_path(&choice->config, args->value, err);
+    }
+}
+
+cs_status cs_farm_check_output(const cs_farm_choice *choice, cs_error *err)
+{
+    const char *path = choice->output;
+
+    if (path != NULL && (path[0] == '\0' || path[0] == ':' || strncmp(path, "file:", 5) == 0)) {
+        return CS_FAIL(err, CS_EINVAL, "--output", "'%s' is not the name of a file", path);
+    }
+    return CS_OK;
+}
+
+cs_status cs_farm_config(const cs_farm_choice *choice, cs_config **config_p, cs_error *err)
+{
+    cs_status status = cs_config_choice_load(&choice->config, config_p, err);
+
+    return status == CS_OK ? cs_config_choice_apply(&choice->config, *config_p, err) : status;
+}
+
+unsigned cs_farm_jobs(const cs_farm_choice *choice, const cs_ranks *ranks)
+{
+    return choice->jobs > 0 ? choice->jobs : ranks == NULL ? cs_farm_processors() : 1;
+}
+
+bool cs_farm_shows_progress(const cs_farm_choice *choice)
+{
+    return !choice->is_quiet && isatty(STDERR_FILENO);
+}
+
+void cs_farm_draw(uint64_t done, uint64_t total, const char *words)
+{
+    char   bar[BAR_WIDTH + 1];
+    size_t full = total > 0 ? (size_t)(done * BAR_WIDTH / total) : BAR_WIDTH;
+
+    memset(bar, '.', BAR_WIDTH);
+    memset(bar, '#', full);
+    bar[BAR_WIDTH] = '\0';
+    fprintf(stderr, "\r[%s] %s%s", bar, words, done == total ? "\n" : "");
+}
+
+int cs_farm_leave(cs_ranks *ranks, int code)
+{
+    bool is_one = ranks != NULL && !cs_ranks_leads(ranks);
+
+    cs_ranks_leave(ranks, code);
+    return is_one ? CS_EXIT_DONE : code;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* cli/farm_args.h -- what the commands share that work through a configuration on many threads, or
+ * on many processes under mpirun, into a database. */
+#ifndef CS_CLI_FARM_ARGS_H
+#define CS_CLI_FARM_ARGS_H
+
+#include "cli/args.h"
+#include "cli/config_args.h"
+#include "sweep/ranks.h"
+
+#include <signal.h>
+
+/* Rows of a command's table; ids from CS_FARM_ARG_FIRST on are not its own. */
+enum { CS_FARM_ARG_FIRST = 900, CS_FARM_OUTPUT, CS_FARM_JOBS, CS_FARM_SET, CS_FARM_QUIET };
+#define CS_FARM_JOBS_ROW                                             \
+    {                                                                \
+        CS_FARM_JOBS, 'j', "jobs", "JOBS",                           \
+            "threads (one per processor; under mpirun one per rank)" \
+    }
+#define CS_FARM_SET_ROW CS_CONFIG_SET_ROW(CS_FARM_SET)
+#define CS_FARM_QUIET_ROW                                             \
+    {                                                                 \
+        CS_FARM_QUIET, 'q', "quiet", NULL, "print nothing but errors" \
+    }
+
+/* What was chosen; `{0}` is nothing. Texts are borrowed from the command line. */
+typedef struct cs_farm_choice {
+    cs_config_choice config;
+    const char      *output; /* NULL: none */
+    unsigned         jobs;   /* 0: not said */
+    bool             is_quiet;
+} cs_farm_choice;
+
+/* Take the configuration's path or an option from CS_FARM_ARG_FIRST on. */
+cs_status cs_farm_choice_add(cs_farm_choice *choice, int id, const cs_args *args, cs_error *err);
+
+/* Is the output the name of a file, not something special to SQLite? */
+cs_status cs_farm_check_output(const cs_farm_choice *choice, cs_error *err);
+
+/* The configuration with what --set says; the caller owns it, also after an error. */
+cs_status cs_farm_config(const cs_farm_choice *choice, cs_config **config_p, cs_error *err);
+
+/* How many threads. */
+unsigned cs_farm_jobs(const cs_farm_choice *choice, const cs_ranks *ranks);
+
+/* Shall progress be drawn? Then with cs_farm_draw(): a bar with a few words behind it. */
+bool cs_farm_shows_progress(const cs_farm_choice *choice);
+void cs_farm_draw(uint64_t done, uint64_t total, const char *words);
+
+/* From now on SIGINT and SIGTERM make the flag true, and end nothing. */
+const volatile sig_atomic_t *cs_farm_stop_flag(void);
+
+/* The end of a command with that exit code; returns the code of this process. A rank that is not 0
+ * has told rank 0 what is wrong: mpirun's exit code is rank 0's. */
+int cs_farm_leave(cs_ranks *ranks, int code);
+
+#endif
