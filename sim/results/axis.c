@@ -20,7 +20,8 @@ const char *cs_axis_unit(double until_s, double *unit_s_p)
     return units[i].name;
 }
 
-double cs_axis_step(double least, int *decimals_p)
+/* 1, 2 or 5 times a power of ten, at least `least` (> 0); the decimals that it needs. */
+static double step_of(double least, int *decimals_p)
 {
     double power = pow(10, floor(log10(least))), step = power;
 
@@ -29,4 +30,16 @@ double cs_axis_step(double least, int *decimals_p)
     step        = step < least ? 10 * power : step;
     *decimals_p = (int)fmax(0, -floor(log10(step) + 1e-9));
     return step;
+}
+
+cs_axis cs_axis_until(double until_s, double least_s)
+{
+    cs_axis axis = {0};
+
+    axis.unit = cs_axis_unit(until_s, &axis.unit_s);
+    axis.step = step_of(least_s / axis.unit_s, &axis.decimals);
+    while (axis.n_marks * axis.step * axis.unit_s <= until_s * (1 + 1e-9)) {
+        axis.n_marks++;
+    }
+    return axis;
 }

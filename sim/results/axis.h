@@ -3,11 +3,19 @@
 #ifndef CS_RESULTS_AXIS_H
 #define CS_RESULTS_AXIS_H
 
+/* A time axis: marks at i * step * unit_s seconds, i < n_marks, called i * step with that many
+ * decimals. */
+typedef struct cs_axis {
+    const char *unit; /* static storage */
+    double      unit_s, step;
+    int         decimals, n_marks;
+} cs_axis;
+
+/* An axis from 0 to `until_s` > 0 whose marks are `least_s` apart or a little more. */
+cs_axis cs_axis_until(double until_s, double least_s);
+
 /* The unit (s, ms, us with a Greek letter, ns) for an axis that ends at `until_s`, and what one of
  * it is in seconds. Static storage. */
 const char *cs_axis_unit(double until_s, double *unit_s_p);
-
-/* 1, 2 or 5 times a power of ten, at least `least` (> 0); the decimals that it needs. */
-double cs_axis_step(double least, int *decimals_p);
 
 #endif

@@ -11,6 +11,7 @@
 #include "results/axis.h"
 #include "results/export.h"
 #include "results/grid.h"
+#include "results/svg.h"
 #include "results/tracks.h"
 
 #include <math.h>
@@ -188,8 +189,8 @@ static double legend(const picture *p, bool draw)
 static void add_style(const picture *p)
 {
     cs_text_add(p->out, "%s",
-                "<style>text{font-family:\"DejaVu Sans\",Verdana,sans-serif;fill:#111}"
-                ".t{font-size:15px;font-weight:bold}.l{font-size:11px}.c{font-size:9px;"
+                CS_SVG_STYLE
+                ".c{font-size:9px;"
                 "text-anchor:middle}.r{font-size:11px;font-weight:bold;text-anchor:end}"
                 ".d{font-size:9px;text-anchor:end;fill:#555}.f{fill:#B02A12}"
                 ".x{font-size:11px;text-anchor:middle}.b{stroke:#333;stroke-width:.6}"
@@ -234,21 +235,19 @@ static void add_head(const picture *p)
 
 static void add_axis(const picture *p)
 {
-    double      unit_s, y = p->bottom;
-    int         decimals;
-    const char *unit = cs_axis_unit(p->until_s, &unit_s);
-    double      step = cs_axis_step(70 / (p->px_per_s * unit_s), &decimals);
+    cs_axis axis = cs_axis_until(p->until_s, 70 / p->px_per_s);
+    double  y    = p->bottom;
 
-    for (int i = 0; i * step * unit_s <= p->until_s * (1 + 1e-9); i++) {
-        double x = x_of(p, i * step * unit_s);
+    for (int i = 0; i < axis.n_marks; i++) {
+        double x = x_of(p, i * axis.step * axis.unit_s);
         cs_text_add(p->out,
                     "<line class=\"g\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>"
                     "<text class=\"x\" x=\"%.1f\" y=\"%.1f\">%.*f</text>\n",
-                    x, p->top, x, y + 5, x, y + 18, decimals, i * step);
+                    x, p->top, x, y + 5, x, y + 18, axis.decimals, i * axis.step);
     }
     cs_text_add(p->out,
                 "<text class=\"x\" x=\"%.1f\" y=\"%.1f\">time after the first arrival, %s</text>\n",
-                LEFT + p->width / 2, y + 36, unit);
+                LEFT + p->width / 2, y + 36, axis.unit);
 }
 
 static void add_shade(const picture *p, const char *class_name, double from_s, double until_s,
@@ -368,13 +367,9 @@ static void draw(const picture *p)
 {
     double width = LEFT + p->width + 2 * MARGIN, height = p->bottom + AXIS;
 
-    cs_text_add(p->out,
-                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%.0f\" "
-                "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
-                width, height, width, height);
+    cs_svg_begin(p->out, width, height, "");
     add_style(p);
-    cs_text_add(p->out, "<rect width=\"100%%\" height=\"100%%\" fill=\"#FFF\"/>\n");
+    cs_svg_paper(p->out);
     add_head(p);
     (void)legend(p, true);
     add_rows(p);
@@ -382,7 +377,7 @@ static void draw(const picture *p)
     for (size_t i = 0; i < p->grid->n_bars; i++) {
         add_box(p, &p->grid->bars[i]);
     }
-    cs_text_add(p->out, "</svg>\n");
+    cs_svg_end(p->out);
 }
 
 cs_status cs_export_svg(const cs_run *run, cs_text *out, cs_error *err)

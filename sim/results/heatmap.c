@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "results/axis.h"
 #include "results/heatmap_rows.h"
+#include "results/svg.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,8 +80,7 @@ static void add_style(const picture *p)
     unsigned rgb[3];
 
     cs_text_add(p->out, "%s",
-                "<style>text{font-family:\"DejaVu Sans\",Verdana,sans-serif;fill:#111}"
-                ".t{font-size:15px;font-weight:bold}.l{font-size:11px}"
+                CS_SVG_STYLE
                 ".p{font-size:11px;font-weight:bold}.r{font-size:9px;text-anchor:end}"
                 ".f,.s{fill:#B02A12}.x{font-size:11px;text-anchor:middle}"
                 ".g{stroke:#888;stroke-width:.7}.h{fill:url(#late)}.o{fill:#FFF;fill-opacity:0}"
@@ -92,8 +92,8 @@ static void add_style(const picture *p)
     cs_text_add(p->out, "%s",
                 "</style>\n<defs><pattern id=\"late\" width=\"6\" height=\"6\" "
                 "patternUnits=\"userSpaceOnUse\"><rect width=\"6\" height=\"6\" fill=\"#E6E6E6\"/>"
-                "<path d=\"M0 6L6 0\" stroke=\"#8A8A8A\"/></pattern></defs>\n"
-                "<rect width=\"100%\" height=\"100%\" fill=\"#FFF\"/>\n");
+                "<path d=\"M0 6L6 0\" stroke=\"#8A8A8A\"/></pattern></defs>\n");
+    cs_svg_paper(p->out);
 }
 
 /* A number of bytes, or of bytes per second, with a unit. */
@@ -192,22 +192,6 @@ static void name_panel(const picture *p, size_t i)
     cs_text_add(p->out, "</text>\n");
 }
 
-/* A name that came from elsewhere, safe in XML and not too long for the margin. */
-static void add_name(const picture *p, const char *name)
-{
-    size_t characters = 0;
-
-    for (const char *c = name; *c != '\0' && characters < CS_HEATMAP_NAME; c++) {
-        const char *as = *c == '<' ? "&lt;" : *c == '>' ? "&gt;" : *c == '&' ? "&amp;" : NULL;
-        if (as != NULL) {
-            cs_text_add(p->out, "%s", as);
-        } else if ((unsigned char)*c >= ' ') {
-            cs_text_add_bytes(p->out, c, 1);
-        }
-        characters += ((unsigned char)c[1] & 0xC0u) != 0x80u;
-    }
-}
-
 static bool is_slow(const picture *p, const cs_heatmap_row *row)
 {
     const cs_scenario *s     = p->usage->scenario;
@@ -256,14 +240,14 @@ static void add_row(const picture *p, size_t i, size_t place)
     if (place % (size_t)ceil(CS_HEATMAP_NAMED / row->height) == 0) {
         cs_text_add(p->out, "<text class=\"r%s\" x=\"%.0f\" y=\"%.1f\">",
                     is_slow(p, row) ? " f" : "", p->left - 7, row->y + row->height / 2 + 3);
-        add_name(p, name);
+        cs_svg_words(p->out, name, CS_HEATMAP_NAME);
         cs_text_add(p->out, "</text>\n");
     }
     cs_text_add(p->out,
                 "<rect class=\"o\" x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\">"
                 "<title>",
                 p->left, row->y, right_of(p) - p->left, row->height);
-    add_name(p, name);
+    cs_svg_words(p->out, name, CS_HEATMAP_NAME);
     cs_text_add(p->out, ": %s, %.1f %% in use on average</title></rect>\n", amount,
                 100 * bytes / (capacity_Bps * p->usage->until_s));
 }
@@ -321,21 +305,19 @@ static cs_status add_shades(const picture *p)
 
 static void add_axis(const picture *p)
 {
-    double      unit_s, y = p->list.bottom, until_s = p->usage->until_s;
-    int         decimals;
-    const char *unit = cs_axis_unit(until_s, &unit_s);
-    double      step = cs_axis_step(80 * p->usage->bin_s / p->bin_width / unit_s, &decimals);
+    cs_axis axis = cs_axis_until(p->usage->until_s, 80 * p->usage->bin_s / p->bin_width);
+    double  y    = p->list.bottom;
 
-    for (int i = 0; i * step * unit_s <= until_s * (1 + 1e-9); i++) {
-        double x = x_of(p, i * step * unit_s);
+    for (int i = 0; i < axis.n_marks; i++) {
+        double x = x_of(p, i * axis.step * axis.unit_s);
         cs_text_add(p->out,
                     "<path class=\"g\" d=\"M%.1f %.0fv5\"/>"
                     "<text class=\"x\" x=\"%.1f\" y=\"%.0f\">%.*f</text>\n",
-                    x, y + 2, x, y + 20, decimals, i * step);
+                    x, y + 2, x, y + 20, axis.decimals, i * axis.step);
     }
     cs_text_add(p->out,
                 "<text class=\"x\" x=\"%.0f\" y=\"%.0f\">time after the first arrival, %s</text>\n",
-                (p->left + right_of(p)) / 2, y + 38, unit);
+                (p->left + right_of(p)) / 2, y + 38, axis.unit);
 }
 
 static cs_status draw(picture *p)
@@ -343,18 +325,14 @@ static cs_status draw(picture *p)
     double    width = fmax(right_of(p), p->left + 700) + 2 * MARGIN, height = p->list.bottom + AXIS;
     cs_status status;
 
-    cs_text_add(p->out,
-                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%.0f\" "
-                "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
-                width, height, width, height);
+    cs_svg_begin(p->out, width, height, "");
     add_style(p);
     add_head(p);
     add_legend(p);
     status = add_shades(p);
     add_rows(p);
     add_axis(p);
-    cs_text_add(p->out, "</svg>\n");
+    cs_svg_end(p->out);
     return status;
 }
 
