@@ -1,35 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* results/json.c -- results as JSON.
  *
- * The keys come from CS_RESULT_MAP alone: one writer per column type, picked by the type's name.
+ * The keys come from CS_RESULT_MAP alone, their values from results/columns.h.
  * The text is built by hand, not by Jansson, because every number must read back exactly and
  * the keys must keep their order.
  */
 #include "results/json.h"
 
+#include "results/columns.h"
+
 #include <inttypes.h>
 
 #define OPTION_TEXT_BYTES 64
-
-static void add_TEXT(cs_text *text, const char *value)
-{
-    cs_text_add_json_string(text, value);
-}
-
-static void add_COUNT(cs_text *text, uint64_t value)
-{
-    cs_text_add(text, "%" PRIu64, value);
-}
-
-static void add_REAL(cs_text *text, double value)
-{
-    cs_text_add_number(text, value);
-}
-
-static void add_BOOL(cs_text *text, bool value)
-{
-    cs_text_add(text, "%s", value ? "true" : "false");
-}
 
 void cs_options_json(cs_text *text, const cs_option *table, const void *options)
 {
@@ -72,7 +54,7 @@ void cs_result_json(cs_text *text, const cs_result *result, const char *scenario
     cs_text_add(text, "{");
 #define X(type, key)                     \
     cs_text_add(text, "\"" #key "\": "); \
-    add_##type(text, result->key);       \
+    cs_json_##type(text, result->key);   \
     cs_text_add(text, ", ");
     CS_RESULT_MAP(X)
 #undef X

@@ -3,6 +3,7 @@
 #include "results/montecarlo_row.h"
 
 #include "base/alloc.h"
+#include "results/columns.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,32 +15,12 @@ void cs_montecarlo_row_free(cs_montecarlo_row *row)
     *row = (cs_montecarlo_row){0};
 }
 
-static void json_TEXT(cs_text *text, const char *value)
-{
-    cs_text_add_json_string(text, value[0] != '\0' ? value : NULL);
-}
-
-static void json_COUNT(cs_text *text, uint64_t value)
-{
-    cs_text_add(text, "%" PRIu64, value);
-}
-
-static void json_REAL(cs_text *text, double value)
-{
-    cs_text_add_number(text, value);
-}
-
-static void json_BOOL(cs_text *text, bool value)
-{
-    cs_text_add(text, "%s", value ? "true" : "false");
-}
-
 static void add_json(cs_text *text, const cs_montecarlo_row *row)
 {
     cs_text_add(text, "{");
-#define X(type, key)                     \
-    cs_text_add(text, "\"" #key "\": "); \
-    json_##type(text, row->key);         \
+#define X(type, key)                                     \
+    cs_text_add(text, "\"" #key "\": ");                 \
+    cs_json_##type(text, CS_ROW_VALUE_##type(row->key)); \
     cs_text_add(text, ", ");
     CS_MONTECARLO_MAP(X)
 #undef X
@@ -61,21 +42,6 @@ void cs_montecarlo_json(cs_text *text, const cs_montecarlo_row *rows, size_t n)
     cs_text_add(text, "\n]\n");
 }
 
-static void csv_TEXT(cs_text *text, const char *value)
-{
-    cs_text_add_csv_field(text, value);
-}
-
-static void csv_REAL(cs_text *text, double value)
-{
-    if (isfinite(value)) {
-        cs_text_add_number(text, value);
-    }
-}
-
-#define csv_COUNT json_COUNT
-#define csv_BOOL  json_BOOL
-
 void cs_montecarlo_csv(cs_text *text, const cs_montecarlo_row *rows, size_t n)
 {
 #define X(type, key) #key ","
@@ -83,8 +49,8 @@ void cs_montecarlo_csv(cs_text *text, const cs_montecarlo_row *rows, size_t n)
 #undef X
     for (size_t i = 0; i < n; i++) {
         const cs_montecarlo_row *row = &rows[i];
-#define X(type, key)            \
-    csv_##type(text, row->key); \
+#define X(type, key)               \
+    cs_csv_##type(text, row->key); \
     cs_text_add(text, ",");
         CS_MONTECARLO_MAP(X)
 #undef X

@@ -92,6 +92,16 @@ typedef struct cs_montecarlo_row {
     char  error[432]; /* why it could not be run; empty: it was */
 } cs_montecarlo_row;
 
+/* The empty text of a row is one that does not exist: null where there is one. */
+static inline const char *cs_text_or_null(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+#define CS_ROW_VALUE_TEXT(member)  cs_text_or_null(member)
+#define CS_ROW_VALUE_COUNT(member) member
+#define CS_ROW_VALUE_REAL(member)  member
+#define CS_ROW_VALUE_BOOL(member)  member
+
 /* `{0}` is allowed. */
 CS_API void cs_montecarlo_row_free(cs_montecarlo_row *row);
 

@@ -34,17 +34,6 @@ cs_status cs_montecarlo_store_open(const char *path, cs_store **store_p, cs_erro
     return cs_store_open_table(path, &montecarlo_table, store_p, err);
 }
 
-/* An empty text is null. */
-static const char *text_or_null(const char *text)
-{
-    return text[0] != '\0' ? text : NULL;
-}
-
-#define VALUE_TEXT(member)  text_or_null(member)
-#define VALUE_COUNT(member) member
-#define VALUE_REAL(member)  member
-#define VALUE_BOOL(member)  member
-
 static bool bind_row(sqlite3_stmt *add, const char *key, const char *run,
                      const cs_montecarlo_row *row)
 {
@@ -54,9 +43,10 @@ static bool bind_row(sqlite3_stmt *add, const char *key, const char *run,
     bool is_bound = cs_bind_TEXT(add, ADD_KEY, key) == SQLITE_OK &&
                     cs_bind_TEXT(add, ADD_RUN, run) == SQLITE_OK &&
                     cs_bind_TEXT(add, ADD_SCENARIO, row->scenario) == SQLITE_OK &&
-                    cs_bind_TEXT(add, ADD_ERROR, text_or_null(row->error)) == SQLITE_OK;
+                    cs_bind_TEXT(add, ADD_ERROR, cs_text_or_null(row->error)) == SQLITE_OK;
 #define X(type, key) \
-    is_bound = is_bound && cs_bind_##type(add, column++, VALUE_##type(row->key)) == SQLITE_OK;
+    is_bound =       \
+        is_bound && cs_bind_##type(add, column++, CS_ROW_VALUE_##type(row->key)) == SQLITE_OK;
     CS_MONTECARLO_MAP(X)
 #undef X
     return is_bound;
