@@ -23,14 +23,8 @@ cs_status cs_arrival_rows_add(cs_arrival_rows *rows, const cs_arrival_row *row, 
     if (rows->n == CS_ARRIVAL_MAX_ENTRIES) {
         return CS_FAIL(err, CS_EINVAL, "", "more than %zu records", CS_ARRIVAL_MAX_ENTRIES);
     }
-    if (rows->n == rows->capacity) {
-        size_t          more  = rows->capacity > 0 ? 2 * rows->capacity : 256;
-        cs_arrival_row *grown = cs_realloc(rows->rows, more, sizeof *grown);
-        if (grown == NULL) {
-            return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the records of a trace");
-        }
-        rows->rows     = grown;
-        rows->capacity = more;
+    if (!cs_grow(&rows->rows, &rows->capacity, rows->n + 1, 256, sizeof *rows->rows)) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the records of a trace");
     }
     rows->rows[rows->n++] = *row;
     return CS_OK;

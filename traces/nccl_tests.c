@@ -19,15 +19,8 @@ const char *cs_nccl_side_name(cs_nccl_side side)
 
 static cs_status push_row(cs_nccl_log *log, size_t *capacity, const cs_nccl_row *row, cs_error *err)
 {
-    if (log->n_rows == *capacity) {
-        size_t       grown = *capacity == 0 ? 64 : *capacity * 2;
-        cs_nccl_row *rows  = cs_realloc(log->rows, grown, sizeof *rows);
-
-        if (rows == NULL) {
-            return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the rows of a log");
-        }
-        log->rows = rows;
-        *capacity = grown;
+    if (!cs_grow(&log->rows, capacity, log->n_rows + 1, 64, sizeof *log->rows)) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the rows of a log");
     }
     log->rows[log->n_rows++] = *row;
     return CS_OK;

@@ -8,14 +8,10 @@
 
 cs_status cs_label_rounds_add(cs_label_rounds *rounds, cs_label_transfer transfer, cs_error *err)
 {
-    if (rounds->n_transfers == rounds->transfer_room) {
-        size_t room    = rounds->transfer_room * 2 + 64;
-        void  *resized = cs_realloc(rounds->transfers, room, sizeof *rounds->transfers);
-        if (resized == NULL) {
-            return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu transfers", room);
-        }
-        rounds->transfers     = resized;
-        rounds->transfer_room = room;
+    if (!cs_grow(&rounds->transfers, &rounds->transfer_room, rounds->n_transfers + 1, 64,
+                 sizeof *rounds->transfers)) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu transfers",
+                       rounds->n_transfers + 1);
     }
     rounds->transfers[rounds->n_transfers++] = transfer;
     return CS_OK;
@@ -23,14 +19,9 @@ cs_status cs_label_rounds_add(cs_label_rounds *rounds, cs_label_transfer transfe
 
 cs_status cs_label_rounds_end(cs_label_rounds *rounds, cs_error *err)
 {
-    if (rounds->n_rounds == rounds->round_room) {
-        uint32_t room    = rounds->round_room * 2 + 64;
-        void    *resized = cs_realloc(rounds->round_end, room, sizeof *rounds->round_end);
-        if (resized == NULL) {
-            return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u rounds", room);
-        }
-        rounds->round_end  = resized;
-        rounds->round_room = room;
+    if (!cs_grow(&rounds->round_end, &rounds->round_room, rounds->n_rounds + 1u, 64,
+                 sizeof *rounds->round_end)) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u rounds", rounds->n_rounds + 1);
     }
     rounds->round_end[rounds->n_rounds++] = rounds->n_transfers;
     return CS_OK;

@@ -40,7 +40,8 @@ typedef struct cs_label_rounds {
     cs_label_transfer *transfers; /* owned, as round_end */
     size_t             n_transfers, transfer_room;
     size_t            *round_end; /* [n_rounds] index one past the round's last transfer */
-    uint32_t           n_rounds, round_room;
+    size_t             round_room;
+    uint32_t           n_rounds;
 } cs_label_rounds;
 
 /* Add to the round that is being made; cs_label_rounds_end() ends it (also an empty one). Both are

@@ -176,39 +176,18 @@ static cs_status check_transfer(const cs_stored *s, const cs_transfer *t, cs_err
     return status == CS_OK ? check_join(s, t, err) : status;
 }
 
-/* Room for one more. */
-static cs_status grow(void **list_p, size_t *capacity_p, size_t count, size_t size, cs_error *err)
-{
-    if (count < *capacity_p) {
-        return CS_OK;
-    }
-    size_t capacity = *capacity_p > 0 ? 2 * *capacity_p : 64;
-    void  *grown    = cs_realloc(*list_p, capacity, size);
-    if (grown == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu transfers", capacity);
-    }
-    *list_p     = grown;
-    *capacity_p = capacity;
-    return CS_OK;
-}
-
 cs_status cs_stored_add(cs_stored *s, const cs_transfer *transfer, const cs_stored_fence *fence,
                         cs_error *err)
 {
-    void     *transfers = s->transfers, *fences = s->fences;
     bool      is_fenced = (transfer->flags & CS_FENCE) != 0;
     cs_status status    = check_transfer(s, transfer, err);
 
-    if (status == CS_OK) {
-        status       = grow(&transfers, &s->capacity, s->n_transfers, sizeof *s->transfers, err);
-        s->transfers = transfers;
-    }
-    if (status == CS_OK && is_fenced) {
-        status    = grow(&fences, &s->fence_capacity, s->n_fences, sizeof *s->fences, err);
-        s->fences = fences;
-    }
     if (status != CS_OK) {
         return status;
+    }
+    if (!cs_grow(&s->transfers, &s->capacity, s->n_transfers + 1, 64, sizeof *s->transfers) ||
+        !cs_grow(&s->fences, &s->fence_capacity, s->n_fences + is_fenced, 64, sizeof *s->fences)) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu transfers", s->n_transfers + 1);
     }
     if (is_fenced) {
         s->fences[s->n_fences++] = (cs_stored_fence){s->n_transfers, fence->except, fence->cost_s};

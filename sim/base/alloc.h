@@ -7,6 +7,7 @@
 
 #include "cs/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* `count` zeroed objects of `size` bytes; NULL when out of memory, when count * size
@@ -15,6 +16,11 @@ void *cs_calloc(size_t count, size_t size);
 
 /* As realloc() for count * size bytes; the old block stays valid on failure. */
 void *cs_realloc(void *memory, size_t count, size_t size);
+
+/* Make the array that the pointer at `array_p` points to hold `needed` objects of `size` bytes:
+ * twice as many as now, `first` where it has none, or so many if that is more. The objects that are
+ * new are not set. False when out of memory: all is as it was. O(1) amortised. */
+bool cs_grow(void *array_p, size_t *capacity_p, size_t needed, size_t first, size_t size);
 
 /* A copy of `text`, or NULL. */
 char *cs_strdup(const char *text);

@@ -164,16 +164,9 @@ static cs_status make_room(cs_explain *e, size_t more, cs_error *err)
         return CS_FAIL(err, CS_ENOTSUP, "--explain",
                        "the critical path is kept for at most %u transfers", MAX_TRANSFERS);
     }
-    if (e->count + more > e->room) {
-        size_t room  = 2 * (e->room + more);
-        node  *nodes = cs_realloc(e->nodes, room, sizeof *nodes);
-        if (nodes == NULL) {
-            return CS_FAIL(err, CS_ENOMEM, "--explain", "out of memory for the critical path");
-        }
-        e->nodes = nodes;
-        e->room  = room;
-    }
-    return CS_OK;
+    return cs_grow(&e->nodes, &e->room, e->count + more, 2 * more, sizeof *e->nodes)
+               ? CS_OK
+               : CS_FAIL(err, CS_ENOMEM, "--explain", "out of memory for the critical path");
 }
 
 static cs_status explain_block(void *user, const cs_block *block, const cs_interval *intervals,

@@ -78,27 +78,13 @@ void cs_chrome_trace_close(cs_chrome_trace *trace)
     }
 }
 
-static cs_status reserve_records(cs_chrome_trace *trace, size_t more)
-{
-    if (trace->n_records + more <= trace->capacity) {
-        return CS_OK;
-    }
-    size_t  capacity = 2 * trace->capacity + more;
-    record *records  = cs_realloc(trace->records, capacity, sizeof *records);
-    if (records == NULL) {
-        return CS_ENOMEM;
-    }
-    trace->records  = records;
-    trace->capacity = capacity;
-    return CS_OK;
-}
-
 static cs_status record_block(void *user, const cs_block *block, const cs_interval *intervals,
                               cs_error *err)
 {
     cs_chrome_trace *trace = user;
 
-    if (reserve_records(trace, block->count) != CS_OK) {
+    if (!cs_grow(&trace->records, &trace->capacity, trace->n_records + block->count, block->count,
+                 sizeof *trace->records)) {
         return CS_FAIL(err, CS_ENOMEM, "trace", "out of memory for the timeline");
     }
     for (size_t i = 0; i < block->count; i++) {

@@ -46,25 +46,12 @@ static cs_status no_memory(cs_error *err)
 /* Room for one more block and one more fence. */
 static cs_status grow(cs_export_list *list, cs_error *err)
 {
-    if (list->n_transfers + BLOCK > list->capacity) {
-        size_t       capacity = 2 * list->capacity + BLOCK;
-        cs_transfer *grown    = cs_realloc(list->transfers, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return no_memory(err);
-        }
-        list->transfers = grown;
-        list->capacity  = capacity;
-    }
-    if (list->n_fences == list->fence_capacity) {
-        size_t           capacity = 2 * list->fence_capacity + 16;
-        cs_export_fence *grown    = cs_realloc(list->fences, capacity, sizeof *grown);
-        if (grown == NULL) {
-            return no_memory(err);
-        }
-        list->fences         = grown;
-        list->fence_capacity = capacity;
-    }
-    return CS_OK;
+    bool has_room =
+        cs_grow(&list->transfers, &list->capacity, list->n_transfers + BLOCK, BLOCK,
+                sizeof *list->transfers) &&
+        cs_grow(&list->fences, &list->fence_capacity, list->n_fences + 1, 16, sizeof *list->fences);
+
+    return has_room ? CS_OK : no_memory(err);
 }
 
 static cs_status collect_stream(cs_export_list *list, void *state, cs_error *err)

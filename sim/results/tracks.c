@@ -19,14 +19,8 @@ cs_status cs_tracks_init(cs_tracks *tracks, uint32_t n_ranks)
 
 static cs_track *add_track(cs_track_list *list, cs_track wanted)
 {
-    if (list->count == list->capacity) {
-        size_t    capacity = list->capacity > 0 ? 2 * list->capacity : 4;
-        cs_track *tracks   = cs_realloc(list->tracks, capacity, sizeof *tracks);
-        if (tracks == NULL) {
-            return NULL;
-        }
-        list->tracks   = tracks;
-        list->capacity = capacity;
+    if (!cs_grow(&list->tracks, &list->capacity, list->count + 1, 4, sizeof *list->tracks)) {
+        return NULL;
     }
     bool is_fixed = wanted.peer == CS_NO_PEER && wanted.lane == 0 && wanted.fabric < CS_CROSS;
     wanted.tid    = is_fixed ? CS_TID_FIRST_PORT + 2 * wanted.fabric + wanted.direction
@@ -38,14 +32,9 @@ static cs_track *add_track(cs_track_list *list, cs_track wanted)
 
 static cs_status add_edge(cs_tracks *tracks, int64_t at_ps, int64_t change)
 {
-    if (tracks->n_edges == tracks->edge_capacity) {
-        size_t   capacity = tracks->edge_capacity > 0 ? 2 * tracks->edge_capacity : 1024;
-        cs_edge *edges    = cs_realloc(tracks->edges, capacity, sizeof *edges);
-        if (edges == NULL) {
-            return CS_ENOMEM;
-        }
-        tracks->edges         = edges;
-        tracks->edge_capacity = capacity;
+    if (!cs_grow(&tracks->edges, &tracks->edge_capacity, tracks->n_edges + 1, 1024,
+                 sizeof *tracks->edges)) {
+        return CS_ENOMEM;
     }
     tracks->edges[tracks->n_edges++] = (cs_edge){at_ps, change};
     return CS_OK;

@@ -17,16 +17,8 @@ static bool has_room(cs_supply *supply)
     if (supply->next == supply->count) {
         supply->next = supply->count = 0;
     }
-    if (supply->count < supply->capacity) {
-        return true;
-    }
-    size_t           capacity = 2 * supply->capacity + 4;
-    cs_supply_range *grown    = cs_realloc(supply->ranges, capacity, sizeof *grown);
-    if (grown != NULL) {
-        supply->ranges   = grown;
-        supply->capacity = capacity;
-    }
-    return grown != NULL;
+    return cs_grow(&supply->ranges, &supply->capacity, supply->count + 1, 4,
+                   sizeof *supply->ranges);
 }
 
 cs_status cs_supply_give(cs_supply *supply, size_t first, size_t end, cs_error *err)

@@ -39,6 +39,31 @@ Test(alloc, nothing_and_too_much)
     cs_free(nothing);
 }
 
+Test(alloc, an_array_grows_by_as_much_as_it_has)
+{
+    uint32_t *numbers  = NULL;
+    size_t    capacity = 0;
+
+    cr_assert(cs_grow(&numbers, &capacity, 0, 4, sizeof *numbers));
+    cr_assert(numbers == NULL && capacity == 0);
+    for (uint32_t i = 0; i < 100; i++) {
+        cr_assert(cs_grow(&numbers, &capacity, i + 1u, 3, sizeof *numbers));
+        numbers[i] = i * i;
+    }
+    cr_assert_eq(capacity, 192);
+    cr_assert(cs_grow(&numbers, &capacity, 1000, 3, sizeof *numbers));
+    cr_assert_eq(capacity, 1000);
+    cs_alloc_fail_after(0);
+    cr_assert(cs_grow(&numbers, &capacity, 1000, 3, sizeof *numbers));
+    cr_assert(!cs_grow(&numbers, &capacity, 1001, 3, sizeof *numbers));
+    cs_alloc_fail_after(-1);
+    cr_assert_eq(capacity, 1000);
+    for (uint32_t i = 0; i < 100; i++) {
+        cr_assert_eq(numbers[i], i * i);
+    }
+    cs_free(numbers);
+}
+
 Test(arena, objects_are_zeroed_aligned_and_apart)
 {
     enum { COUNT = 3000 };
