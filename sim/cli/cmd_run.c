@@ -2,12 +2,10 @@
 /* collsim run: one result per algorithm, number of ranks and size. */
 #include "base/alloc.h"
 #include "cli/cli.h"
-#include "cli/explain_text.h"
 #include "cli/schedule_arg.h"
-#include "results/chrome_trace.h"
+#include "cli/watch.h"
 #include "results/comparison.h"
 #include "results/csv.h"
-#include "results/heatmap.h"
 #include "results/json.h"
 #include "results/table.h"
 
@@ -36,8 +34,8 @@ typedef enum format { TABLE, JSON, CSV } format;
 typedef struct job {
     cs_scenario_choice choice;
     format             format;
-    const char        *trace_path, *heatmap_path, *schedule_path, *output_path;
-    bool               explains;
+    cs_watch_choice    watch;
+    const char        *schedule_path, *output_path;
     cs_stored         *schedule;
     cs_result         *results;
     char (*settings)[CS_SETTING_BYTES]; /* of each result */
@@ -56,9 +54,9 @@ static cs_status take_arg(void *user, int id, const cs_args *args, cs_error *err
     cs_status status = CS_OK;
 
     switch (id) {
-    case TRACE: j->trace_path = args->value; return CS_OK;
-    case HEATMAP: j->heatmap_path = args->value; return CS_OK;
-    case EXPLAIN: j->explains = true; return CS_OK;
+    case TRACE: j->watch.trace_path = args->value; return CS_OK;
+    case HEATMAP: j->watch.heatmap_path = args->value; return CS_OK;
+    case EXPLAIN: j->watch.explains = true; return CS_OK;
     case SCHEDULE: j->schedule_path = args->value; return CS_OK;
     case OUTPUT: j->output_path = args->value; return CS_OK;
     case FORMAT:
@@ -69,98 +67,12 @@ static cs_status take_arg(void *user, int id, const cs_args *args, cs_error *err
     }
 }
 
-/* Who watches one replay. */
-typedef struct watch {
-    cs_observer      observers[3 + CS_EXPLAIN_OBSERVERS];
-    size_t           n_observers;
-    cs_chrome_trace *trace;
-    cs_usage         usage;
-    bool             uses; /* `usage` is in use */
-    cs_explain_text *explain;
-} watch;
-
-/* Open what was asked for; close_watch() it, also after an error. */
-static cs_status open_watch(const job *j, const cs_case *c, const cs_algorithm *algorithm,
-                            const void *options, watch *w, cs_error *err)
-{
-    cs_status status = CS_OK;
-
-    if (j->trace_path != NULL) {
-        status = cs_chrome_trace_open(&c->scenario, &w->trace, err);
-        if (status == CS_OK) {
-            w->observers[w->n_observers++] = cs_chrome_trace_observer(w->trace);
-        }
-    }
-    if (status == CS_OK && j->heatmap_path != NULL) {
-        w->uses                        = true;
-        status                         = cs_usage_init(&w->usage, &c->scenario, err);
-        w->observers[w->n_observers++] = cs_usage_observer(&w->usage);
-    }
-    if (status == CS_OK && j->explains) {
-        status = cs_explain_text_open(&c->scenario, algorithm, options, &w->explain, err);
-        if (status == CS_OK) {
-            w->n_observers += cs_explain_text_observers(w->explain, w->observers + w->n_observers);
-        }
-    }
-    return status;
-}
-
-static cs_status write_trace(const job *j, const watch *w, cs_error *err)
-{
-    cs_text   text   = {0};
-    cs_status status = cs_chrome_trace_finish(w->trace, &text, err);
-
-    if (status == CS_OK) {
-        status = cs_cli_write(j->trace_path, &text, err);
-    }
-    cs_text_free(&text);
-    return status;
-}
-
-static cs_status write_heatmap(const job *j, watch *w, const cs_result *result, cs_error *err)
-{
-    cs_text   text   = {0};
-    cs_status status = cs_heatmap_svg(&w->usage, result, &text, err);
-
-    if (status == CS_OK) {
-        status = cs_cli_write(j->heatmap_path, &text, err);
-    }
-    cs_text_free(&text);
-    return status;
-}
-
-/* Write what they saw. */
-static cs_status report_watch(job *j, watch *w, const cs_result *result, cs_error *err)
-{
-    cs_status status = CS_OK;
-
-    if (w->trace != NULL) {
-        status = write_trace(j, w, err);
-    }
-    if (status == CS_OK && w->uses) {
-        status = write_heatmap(j, w, result, err);
-    }
-    if (status == CS_OK && w->explain != NULL) {
-        status = cs_explain_text_add(w->explain, result, &j->notes, err);
-    }
-    return status;
-}
-
-static void close_watch(watch *w)
-{
-    cs_chrome_trace_close(w->trace);
-    cs_explain_text_close(w->explain);
-    if (w->uses) {
-        cs_usage_free(&w->usage);
-    }
-}
-
 /* Run one case with the observers that were asked for. */
 static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorithm,
                           const void *options, cs_result *result, cs_error *err)
 {
-    watch     w      = {0};
-    cs_status status = open_watch(j, c, algorithm, options, &w, err);
+    cs_watch  w      = {0};
+    cs_status status = cs_watch_open(&w, &j->watch, &c->scenario, algorithm, options, err);
 
     if (status == CS_OK) {
         const cs_run run = {.scenario      = &c->scenario,
@@ -174,9 +86,9 @@ static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorith
         status           = cs_run_scenario(&run, result, err);
     }
     if (status == CS_OK) {
-        status = report_watch(j, &w, result, err);
+        status = cs_watch_report(&w, result, &j->notes, err);
     }
-    close_watch(&w);
+    cs_watch_close(&w);
     return status;
 }
 
@@ -299,8 +211,8 @@ static cs_status run_job(job *j, cs_error *err)
         return status;
     }
     j->count = cs_config_count(j->choice.config);
-    if ((j->trace_path != NULL || j->heatmap_path != NULL) && j->count != 1) {
-        return CS_FAIL(err, CS_EINVAL, j->trace_path != NULL ? "--trace" : "--heatmap",
+    if ((j->watch.trace_path != NULL || j->watch.heatmap_path != NULL) && j->count != 1) {
+        return CS_FAIL(err, CS_EINVAL, j->watch.trace_path != NULL ? "--trace" : "--heatmap",
                        "needs exactly one scenario, not %zu", j->count);
     }
     j->results   = CS_NEW(cs_result, j->count);
@@ -351,7 +263,7 @@ static int run_run(int count, char *const *words)
     if (status == CS_OK) {
         status = run_job(&j, &err);
     }
-    if (status == CS_OK && j.explains) {
+    if (status == CS_OK && j.watch.explains) {
         FILE *to = j.format == TABLE ? stdout : stderr;
         fputs(j.notes.data != NULL ? j.notes.data : "", to);
     }

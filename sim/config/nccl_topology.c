@@ -3,7 +3,7 @@
  * the NVLinks are resolved by the bus ids of their targets. */
 #include "config/nccl_topology.h"
 
-#include "config/machine_build.h"
+#include "config/nccl_found.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,39 +11,7 @@
 
 #define MOST_SWITCHES 1024
 
-typedef struct found_gpu {
-    const cs_xml *pci, *gpu; /* gpu: NULL where there is no such element */
-    cs_device     device;
-    long          dev, sm; /* -1: unknown */
-} found_gpu;
-
-typedef struct nccl {
-    const char *input;
-    cs_arena   *arena;
-    cs_error   *err;
-    cs_machine *machine;
-    found_gpu  *gpus;
-    uint32_t    socket, bridge; /* where the walk is */
-    long       *numa;           /* ids of the sockets */
-    cs_text     notes;
-    bool        assumed_pcie, assumed_nic;
-} nccl;
-
-/* A whole number, or `fallback` where the attribute is absent; false: it is something else. */
-static bool number(const cs_xml *e, const char *name, long fallback, long *value_p)
-{
-    const char *text = cs_xml_get(e, name);
-    char       *end;
-
-    *value_p = fallback;
-    if (text == NULL || *text == '\0') {
-        return true;
-    }
-    *value_p = strtol(text, &end, 0);
-    return *end == '\0' && end != text && *value_p > -2147483647L && *value_p < 2147483647L;
-}
-
-static cs_status bad_number(const nccl *n, const cs_xml *e, const char *name)
+static cs_status bad_number(const cs_nccl_found *n, const cs_xml *e, const char *name)
 {
     return CS_XML_FAIL(n->err, n->input, e, "%s=\"%.40s\" is not accepted: a whole number is", name,
                        cs_xml_get(e, name));
@@ -51,14 +19,14 @@ static cs_status bad_number(const nccl *n, const cs_xml *e, const char *name)
 
 /* Rate of a PCIe link: GT/s times lanes, without what the code takes. A speed or width that is
  * empty or 0 is unknown, as it is to NCCL. */
-static cs_status pcie_rate(nccl *n, const cs_xml *pci, double *rate_Bps_p)
+static cs_status pcie_rate(cs_nccl_found *n, const cs_xml *pci, double *rate_Bps_p)
 {
     const char *speed = cs_xml_get(pci, "link_speed");
     char       *end   = NULL;
     double      gts   = speed != NULL ? strtod(speed, &end) : 0;
     long        width;
 
-    if (!number(pci, "link_width", 0, &width)) {
+    if (!cs_xml_number(pci, "link_width", 0, &width)) {
         return bad_number(n, pci, "link_width");
     }
     if (!(gts >= 0 && gts <= 1e4) || width < 0 || width > 1024 ||
@@ -75,16 +43,17 @@ static cs_status pcie_rate(nccl *n, const cs_xml *pci, double *rate_Bps_p)
     return CS_OK;
 }
 
-static cs_status add_gpu(nccl *n, const cs_xml *pci, const cs_xml *gpu)
+static cs_status add_gpu(cs_nccl_found *n, const cs_xml *pci, const cs_xml *gpu)
 {
     cs_machine *m = n->machine;
-    found_gpu   g = {.pci = pci, .gpu = gpu, .dev = -1, .sm = -1};
+    cs_nccl_gpu g = {.pci = pci, .gpu = gpu, .dev = -1, .sm = -1};
     cs_status   status;
 
     if (m->n_gpus == CS_MACHINE_MAX_GPUS) {
         return CS_XML_FAIL(n->err, n->input, pci, "more than %d GPUs", CS_MACHINE_MAX_GPUS);
     }
-    if (gpu != NULL && (!number(gpu, "dev", -1, &g.dev) || !number(gpu, "sm", -1, &g.sm))) {
+    if (gpu != NULL &&
+        (!cs_xml_number(gpu, "dev", -1, &g.dev) || !cs_xml_number(gpu, "sm", -1, &g.sm))) {
         return bad_number(n, gpu, "dev");
     }
     status               = pcie_rate(n, pci, &g.device.pcie_Bps);
@@ -94,7 +63,7 @@ static cs_status add_gpu(nccl *n, const cs_xml *pci, const cs_xml *gpu)
     return status;
 }
 
-static cs_status add_nic(nccl *n, const cs_xml *pci, const cs_xml *net)
+static cs_status add_nic(cs_nccl_found *n, const cs_xml *pci, const cs_xml *net)
 {
     cs_machine *m     = n->machine;
     cs_device  *d     = &m->nics[m->n_nics];
@@ -105,7 +74,7 @@ static cs_status add_nic(nccl *n, const cs_xml *pci, const cs_xml *net)
     if (m->n_nics == CS_MACHINE_MAX_NICS) {
         return CS_XML_FAIL(n->err, n->input, pci, "more than %d NICs", CS_MACHINE_MAX_NICS);
     }
-    if (net != NULL && (!number(net, "speed", -1, &speed) || speed == 0 || speed < -1)) {
+    if (net != NULL && (!cs_xml_number(net, "speed", -1, &speed) || speed == 0 || speed < -1)) {
         return CS_XML_FAIL(n->err, n->input, net,
                            "speed=\"%.40s\" is no rate: accepted are Mb/s above 0",
                            cs_xml_get(net, "speed"));
@@ -131,7 +100,7 @@ static bool is_skipped(const char *name)
     return false;
 }
 
-static cs_status refuse_element(const nccl *n, const cs_xml *e)
+static cs_status refuse_element(const cs_nccl_found *n, const cs_xml *e)
 {
     return CS_XML_FAIL(n->err, n->input, e,
                        "unknown element <%.40s> in <%.40s>: known are system, cpu, pci, gpu, "
@@ -140,7 +109,7 @@ static cs_status refuse_element(const nccl *n, const cs_xml *e)
 }
 
 /* The <net>s of a <nic>. */
-static cs_status walk_nic(nccl *n, const cs_xml *pci, const cs_xml *nic)
+static cs_status walk_nic(cs_nccl_found *n, const cs_xml *pci, const cs_xml *nic)
 {
     cs_status status = CS_OK;
 
@@ -160,7 +129,7 @@ static unsigned long class_of(const cs_xml *pci)
     return text != NULL ? strtoul(text, NULL, 16) >> 8 : 0;
 }
 
-static cs_status check_nvlinks(const nccl *n, const cs_xml *gpu)
+static cs_status check_nvlinks(const cs_nccl_found *n, const cs_xml *gpu)
 {
     cs_status status = CS_OK;
 
@@ -173,7 +142,7 @@ static cs_status check_nvlinks(const nccl *n, const cs_xml *gpu)
 }
 
 /* A device without anything in it, as in files written by hand. */
-static cs_status add_bare(nccl *n, const cs_xml *pci)
+static cs_status add_bare(cs_nccl_found *n, const cs_xml *pci)
 {
     unsigned long class = class_of(pci);
 
@@ -184,7 +153,7 @@ static cs_status add_bare(nccl *n, const cs_xml *pci)
 }
 
 /* A bridge directly at a socket becomes a switch. */
-static cs_status enter_bridge(nccl *n, const cs_xml *pci)
+static cs_status enter_bridge(cs_nccl_found *n, const cs_xml *pci)
 {
     cs_machine *m = n->machine;
 
@@ -199,7 +168,7 @@ static cs_status enter_bridge(nccl *n, const cs_xml *pci)
     return pcie_rate(n, pci, &m->switches[m->n_switches++].uplink_Bps);
 }
 
-static cs_status walk_pci(nccl *n, const cs_xml *pci)
+static cs_status walk_pci(cs_nccl_found *n, const cs_xml *pci)
 {
     uint32_t  outer     = n->bridge;
     bool      is_bridge = class_of(pci) == 0x0604;
@@ -228,11 +197,11 @@ static cs_status walk_pci(nccl *n, const cs_xml *pci)
 }
 
 /* NUMA nodes by their numbers; a number that comes back is the same socket. */
-static cs_status enter_cpu(nccl *n, const cs_xml *cpu)
+static cs_status enter_cpu(cs_nccl_found *n, const cs_xml *cpu)
 {
     long id;
 
-    if (!number(cpu, "numaid", -1, &id)) {
+    if (!cs_xml_number(cpu, "numaid", -1, &id)) {
         return bad_number(n, cpu, "numaid");
     }
     for (n->socket = 0; n->socket < n->machine->n_sockets; n->socket++) {
@@ -247,7 +216,7 @@ static cs_status enter_cpu(nccl *n, const cs_xml *cpu)
     return CS_OK;
 }
 
-static cs_status walk_system(nccl *n, const cs_xml *system)
+static cs_status walk_system(cs_nccl_found *n, const cs_xml *system)
 {
     cs_status status = CS_OK;
 
@@ -271,13 +240,13 @@ static cs_status walk_system(nccl *n, const cs_xml *system)
 }
 
 /* By `dev`; those without stay in the order of the file. */
-static void sort_gpus(nccl *n)
+static void sort_gpus(cs_nccl_found *n)
 {
     cs_machine *m = n->machine;
 
     for (uint32_t i = 1; i < m->n_gpus; i++) {
-        found_gpu g = n->gpus[i];
-        uint32_t  j = i;
+        cs_nccl_gpu g = n->gpus[i];
+        uint32_t    j = i;
         for (; j > 0 && g.dev >= 0 && n->gpus[j - 1].dev > g.dev; j--) {
             n->gpus[j] = n->gpus[j - 1];
         }
@@ -289,92 +258,7 @@ static void sort_gpus(nccl *n)
     }
 }
 
-/* Published rates of one NVLink and direction, and of all links of a GPU, by compute capability. */
-static double link_rate_Bps(long sm)
-{
-    return sm >= 100 && sm < 110 ? 50e9 : sm >= 60 && sm < 70 ? 20e9 : CS_ASSUMED_NVLINK_BPS;
-}
-
-static double all_links_Bps(long sm)
-{
-    return sm < 0                   ? 450e9
-           : sm == 60               ? 80e9
-           : sm == 70               ? 150e9
-           : sm == 80               ? 300e9
-           : sm == 90               ? 450e9
-           : sm == 100 || sm == 103 ? 900e9
-                                    : 0;
-}
-
-static cs_status add_nvlink(nccl *n, uint32_t from, const cs_xml *e, uint32_t *links,
-                            uint32_t *to_switch)
-{
-    cs_machine *m      = n->machine;
-    const char *target = cs_xml_get(e, "target"), *class = cs_xml_get(e, "tclass");
-    long        count;
-
-    if (!number(e, "count", 0, &count) || count < 1 || count > 1024 || target == NULL) {
-        return CS_XML_FAIL(n->err, n->input, e,
-                           "needs a target and a count from 1 to 1024, has count=\"%.20s\"",
-                           cs_xml_get(e, "count") != NULL ? cs_xml_get(e, "count") : "");
-    }
-    if (class != NULL && strtoul(class, NULL, 16) >> 8 == 0x0680) {
-        to_switch[from] += (uint32_t)count;
-        return CS_OK;
-    }
-    for (uint32_t i = 0; i < m->n_gpus; i++) {
-        const char *id = cs_xml_get(n->gpus[i].pci, "busid");
-        if (id != NULL && strcmp(id, target) == 0 && i != from) {
-            /* Either end may be the one that names the link. */
-            uint32_t *there = &links[from * m->n_gpus + i], *back = &links[i * m->n_gpus + from];
-            *there = (uint32_t)count > *there ? (uint32_t)count : *there;
-            *back  = *there > *back ? *there : *back;
-            return CS_OK;
-        }
-    }
-    bool is_cpu = class != NULL && strtoul(class, NULL, 16) >> 16 == 0x06;
-    if (is_cpu) {
-        return CS_OK; /* to a POWER or Arm CPU */
-    }
-    return CS_XML_FAIL(n->err, n->input, e, "target \"%.40s\" is no GPU of the file", target);
-}
-
-static cs_status read_nvlinks(nccl *n)
-{
-    cs_machine *m      = n->machine;
-    uint32_t   *links  = CS_ARENA_NEW(n->arena, uint32_t, (size_t)m->n_gpus * m->n_gpus);
-    uint32_t   *up     = CS_ARENA_NEW(n->arena, uint32_t, m->n_gpus);
-    bool        any    = false;
-    long        sm     = n->gpus[0].sm;
-    cs_status   status = links == NULL || up == NULL ? CS_ENOMEM : CS_OK;
-
-    for (uint32_t i = 0; i < m->n_gpus && status == CS_OK; i++) {
-        const cs_xml *gpu = n->gpus[i].gpu;
-        for (const cs_xml *e = gpu != NULL ? gpu->child : NULL; e != NULL; e = e->next) {
-            if (status == CS_OK && strcmp(e->name, "nvlink") == 0) {
-                any    = true;
-                status = add_nvlink(n, i, e, links, up);
-            }
-        }
-    }
-    if (status != CS_OK) {
-        return status;
-    }
-    if (up[0] > 0) {
-        m->nvswitch_Bps = up[0] * link_rate_Bps(sm);
-    } else if (any) {
-        return cs_machine_set_nvlinks(m, links, link_rate_Bps(sm), n->arena);
-    } else if (all_links_Bps(sm) > 0) {
-        m->nvswitch_Bps = all_links_Bps(sm);
-        cs_text_add(&n->notes,
-                    "no NVLinks in the file, which leaves them to NCCL: assumed are NVSwitches and "
-                    "%.0f GB/s a GPU\n",
-                    m->nvswitch_Bps / 1e9);
-    }
-    return CS_OK;
-}
-
-static void add_notes(nccl *n)
+static void add_notes(cs_nccl_found *n)
 {
     if (n->assumed_pcie) {
         cs_text_add(&n->notes, "PCIe links without a speed: assumed are 31.5 GB/s (4.0 x16)\n");
@@ -388,7 +272,7 @@ static void add_notes(nccl *n)
     cs_text_add(&n->notes, "start-up times: assumed are NIC 3 us, NVLink 1 us, sockets 8 us\n");
 }
 
-static cs_status finish(nccl *n)
+static cs_status finish(cs_nccl_found *n)
 {
     cs_status status = CS_OK;
 
@@ -396,7 +280,7 @@ static cs_status finish(nccl *n)
         return CS_FAIL(n->err, CS_EPARSE, n->input, "has no GPU");
     }
     sort_gpus(n);
-    status = read_nvlinks(n);
+    status = cs_nccl_read_nvlinks(n);
     if (status == CS_OK) {
         add_notes(n);
         status = cs_machine_note(n->machine, &n->notes, n->arena, n->err);
@@ -408,12 +292,12 @@ static cs_status finish(nccl *n)
 cs_status cs_nccl_topology_read(const cs_xml *root, const char *input, cs_arena *arena,
                                 cs_machine **machine_p, cs_error *err)
 {
-    nccl      n = {.input = input, .arena = arena, .err = err};
-    cs_status status;
+    cs_nccl_found n = {.input = input, .arena = arena, .err = err};
+    cs_status     status;
 
     n.machine = cs_machine_new(arena, "NCCL topology", CS_MACHINE_MAX_GPUS, CS_MACHINE_MAX_NICS,
                                MOST_SWITCHES);
-    n.gpus    = CS_ARENA_NEW(arena, found_gpu, CS_MACHINE_MAX_GPUS);
+    n.gpus    = CS_ARENA_NEW(arena, cs_nccl_gpu, CS_MACHINE_MAX_GPUS);
     n.numa    = CS_ARENA_NEW(arena, long, CS_MACHINE_MAX_GPUS);
     if (n.machine == NULL || n.gpus == NULL || n.numa == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");

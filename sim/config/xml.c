@@ -6,6 +6,7 @@
 
 #include <expat.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct builder {
@@ -29,6 +30,19 @@ static void *reallocate(void *memory, size_t bytes)
 }
 
 static const XML_Memory_Handling_Suite memory = {allocate, reallocate, cs_free};
+
+bool cs_xml_number(const cs_xml *e, const char *name, long fallback, long *value_p)
+{
+    const char *text = cs_xml_get(e, name);
+    char       *end;
+
+    *value_p = fallback;
+    if (text == NULL || *text == '\0') {
+        return true;
+    }
+    *value_p = strtol(text, &end, 0);
+    return *end == '\0' && end != text && *value_p > -2147483647L && *value_p < 2147483647L;
+}
 
 cs_status cs_xml_place(cs_status status, cs_error *err, const char *input, const cs_xml *element)
 {

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "cs/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { CS_XML_MAX_DEPTH = 64, CS_XML_MAX_ELEMENTS = 1 << 20 };
@@ -29,6 +30,10 @@ cs_status cs_xml_parse(const char *text, size_t length, const char *input, cs_ar
 
 /* The value of an attribute, or NULL. */
 const char *cs_xml_get(const cs_xml *element, const char *name);
+
+/* A whole number, or `fallback` where the attribute is absent or empty; false: it is something
+ * else. */
+bool cs_xml_number(const cs_xml *element, const char *name, long fallback, long *value_p);
 
 /* Fill the error with a message about an element and its place. */
 #define CS_XML_FAIL(err, input, element, ...) \

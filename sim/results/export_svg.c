@@ -10,7 +10,7 @@
  */
 #include "results/axis.h"
 #include "results/export.h"
-#include "results/grid.h"
+#include "results/grid_stages.h"
 #include "results/svg.h"
 #include "results/tracks.h"
 
@@ -32,27 +32,6 @@
 #define CHARACTER  6.0
 #define BOX_WIDTH  30.0
 
-/* The stages of grid.h: colour, what any schedule does there, and what OptCC calls it. */
-static const struct {
-    const char *colour, *text, *optcc;
-} stages[CS_GRID_STAGES] = {
-    {"#5AA9D6", "copy between healthy ranks", "S4: final around the ring"},
-    {"#BFE3F5", "reduce between healthy ranks", "S1: partial sum around the ring"},
-    {"#9AD9C8", "exchange between healthy ranks", "exchange between healthy ranks"},
-    {"#E58A2B", "copy to a slow rank", "S2: final to a slow rank"},
-    {"#C9A3E3", "reduce to a slow rank", "to a slow rank, which adds (special section, bubbles)"},
-    {"#F2C14E", "exchange with a slow rank", "exchange with a slow rank"},
-    {"#E3A0C4", "copy from a slow rank", "final from a slow rank (special section, bubbles)"},
-    {"#FBD5A0", "reduce from a slow rank", "S3: contribution of a slow rank"},
-    {"#F6D98B", "exchange from a slow rank", "exchange from a slow rank"},
-    {"#C66B5D", "copy between slow ranks", "copy between slow ranks"},
-    {"#E9A79C", "reduce between slow ranks", "reduce between slow ranks"},
-    {"#D98779", "exchange between slow ranks", "exchange between slow ranks"},
-    {"#8DB580", "copy within a server", "distribute: final within a server"},
-    {"#CFE5C4", "reduce within a server", "collect: contributions within a server"},
-    {"#B0CFA3", "exchange within a server", "exchange within a server"},
-};
-
 typedef struct picture {
     const cs_run  *run;
     const cs_grid *grid;
@@ -63,41 +42,8 @@ typedef struct picture {
     double         top;    /* of the first row */
     double        *row_y;  /* [n_rows] */
     double         bottom; /* of the last row */
-    bool           is_optcc;
+    cs_grid_names  names;  /* of the stages */
 } picture;
-
-static const cs_option *option_row(const cs_result *result, const char *name)
-{
-    const cs_option *row = result->option_table;
-
-    while (row != NULL && row->name != NULL && strcmp(row->name, name) != 0) {
-        row++;
-    }
-    return row != NULL && row->name != NULL ? row : NULL;
-}
-
-/* OptCC's own names fit only where it did not choose the ring. */
-static bool has_optcc_stages(const cs_result *result)
-{
-    const cs_option *row = option_row(result, "chosen");
-    char             text[32];
-
-    if (row == NULL) {
-        return false;
-    }
-    (void)cs_option_text(row, &result->options, text, sizeof text);
-    return strcmp(result->algorithm, "optcc") == 0 && strcmp(text, "optcc") == 0;
-}
-
-static const char *stage_text(const picture *p, uint32_t stage)
-{
-    static const char *const plain[] = {"copy", "reduce", "exchange"};
-
-    if (p->run->scenario->n_faults == 0 && stage < 3) {
-        return plain[stage];
-    }
-    return p->is_optcc ? stages[stage].optcc : stages[stage].text;
-}
 
 static double lane_height(const cs_grid_row *row)
 {
@@ -167,7 +113,7 @@ static double legend(const picture *p, bool draw)
     }
     for (uint32_t k = 0; k < CS_GRID_STAGES; k++) {
         uint32_t s     = k - k % 3 + order[k % 3];
-        double   needs = 34 + CHARACTER * (double)strlen(stage_text(p, s));
+        double   needs = 34 + CHARACTER * (double)strlen(cs_grid_stage_text(p->names, s));
         if (!is_used[s]) {
             continue;
         }
@@ -179,7 +125,7 @@ static double legend(const picture *p, bool draw)
             cs_text_add(p->out,
                         "<rect class=\"s%u\" x=\"%.1f\" y=\"%.1f\" width=\"16\" height=\"12\"/>"
                         "<text class=\"l\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-                        s, x, y - 10, x + 21, y, stage_text(p, s));
+                        s, x, y - 10, x + 21, y, cs_grid_stage_text(p->names, s));
         }
         x += needs;
     }
@@ -197,7 +143,7 @@ static void add_style(const picture *p)
                 ".bg{fill:#F4F4F4}.late{fill:#BDBDBD}.slow{fill:#F7D9D3}"
                 ".g{stroke:#D8D8D8;stroke-width:.7}");
     for (uint32_t s = 0; s < CS_GRID_STAGES; s++) {
-        cs_text_add(p->out, ".s%u{fill:%s}", s, stages[s].colour);
+        cs_text_add(p->out, ".s%u{fill:%s}", s, cs_grid_stage_colour(s));
     }
     cs_text_add(p->out, "</style>\n");
 }
@@ -331,7 +277,7 @@ static void add_tooltip(const picture *p, const cs_grid_cell *c)
         cs_text_add(p->out, " to %u", t->chunk + t->span - 1);
     }
     cs_text_add(p->out, ", %llu bytes, round %u, %s: ", (unsigned long long)t->bytes, t->round,
-                stage_text(p, c->stage));
+                cs_grid_stage_text(p->names, c->stage));
     cs_text_add_number(p->out, c->when.start_s);
     cs_text_add(p->out, " s to ");
     cs_text_add_number(p->out, c->when.end_s);
@@ -397,7 +343,7 @@ cs_status cs_export_svg(const cs_run *run, cs_text *out, cs_error *err)
             p.width       = median > 0 ? p.until_s / median * BOX_WIDTH : 0;
             p.width       = fmin(fmax(p.width, 900), 12000);
             p.px_per_s    = p.width / p.until_s;
-            p.is_optcc    = has_optcc_stages(&grid.result);
+            p.names       = cs_grid_names_of(run->scenario, &grid.result);
             place_rows(&p, legend(&p, false));
             draw(&p);
             status = cs_text_status(out, err);
