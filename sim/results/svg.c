@@ -3,6 +3,7 @@
 #include "results/svg.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* Pixels of a character in the size that boxes have, about. */
 #define CHARACTER 6.0
@@ -46,6 +47,16 @@ void cs_svg_label(cs_text *out, double x, double y, double width, const char *wo
     cs_text_add(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", x, y);
     cs_svg_words(out, words, (size_t)(width / CHARACTER));
     cs_text_add(out, "</text>\n");
+}
+
+void cs_svg_panel(cs_text *out, double x, double y, const char *words)
+{
+    size_t characters = strlen(words);
+    double width      = CHARACTER * (double)characters;
+
+    cs_text_add(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"14\" fill=\"#FFF\"/>\n",
+                x - width / 2, y - 11, width);
+    cs_svg_label(out, x, y, width + CHARACTER, words);
 }
 
 void cs_svg_box(cs_text *out, double x, double y, double width, double height, const char *colour,

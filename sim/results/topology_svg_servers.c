@@ -148,7 +148,7 @@ static double draw_parts(drawing *d)
     d->width = x - 3 * CS_TOPOLOGY_GAP + CS_TOPOLOGY_MARGIN;
     if (d->m->n_sockets > 1 && d->m->socket_Bps > 0) {
         (void)snprintf(rate, sizeof rate, "between sockets %.4g GB/s", d->m->socket_Bps / 1e9);
-        cs_svg_label(d->out, d->width / 2, d->top + SOCKETS - 6, d->width, rate);
+        cs_svg_panel(d->out, d->width / 2, d->top + SOCKETS - 6, rate);
     }
     return d->width;
 }
