@@ -29,6 +29,7 @@ void cs_svg_label(cs_text *out, double x, double y, double width, const char *wo
 
 /* The same on a piece of white, where lines pass behind it. */
 void cs_svg_panel(cs_text *out, double x, double y, const char *words);
+
 /* A box with rounded corners and one line of words, or two where `below` is not empty. */
 void cs_svg_box(cs_text *out, double x, double y, double width, double height, const char *colour,
                 const char *words, const char *below);
