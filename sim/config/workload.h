@@ -2,7 +2,7 @@
 /* config/workload.h -- neural networks whose gradients are summed in every iteration.
  *
  * All that a collective sees of a network is how many parameters are trained; tied weights count
- * once, as there is one gradient. tests/unit/test_training.c derives every number from the
+ * once, as there is one gradient. tests/unit/test_workload.c derives every number from the
  * architecture.
  */
 #ifndef CS_CONFIG_WORKLOAD_H

@@ -3,7 +3,8 @@
  * distributions, and traces are found, checked and remembered. What is refused is in
  * tests/errors. */
 #include "base/text.h"
-#include "config/config.h"
+#include "support/config.h"
+#include "support/folder.h"
 
 #include <criterion/criterion.h>
 #include <gsl/gsl_errno.h>
@@ -13,20 +14,17 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[64];
+static char folder[CT_FOLDER_BYTES];
 
 static void set_up(void)
 {
     gsl_set_error_handler_off();
-    snprintf(folder, sizeof folder, "/tmp/cs_arrivals_XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
+    ct_folder_make(folder);
 }
 
 static void tear_down(void)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    cr_assert_eq(system(command), 0);
+    ct_folder_remove(folder);
 }
 
 TestSuite(arrivals_json, .init = set_up, .fini = tear_down);
@@ -54,14 +52,6 @@ static cs_config *load(const char *text)
     return config;
 }
 
-static cs_case build(const cs_config *config)
-{
-    cs_case  c   = {0};
-    cs_error err = {0};
-    cr_assert_eq(cs_config_case(config, 0, &c, &err), CS_OK, "%s: %s", err.where, err.message);
-    return c;
-}
-
 static void expect_distribution(const char *json, double mean_s, double stddev_s)
 {
     char       text[300];
@@ -69,7 +59,7 @@ static void expect_distribution(const char *json, double mean_s, double stddev_s
 
     snprintf(text, sizeof text, "{\"arrivals\": {\"distribution\": %s}}", json);
     config                   = load(text);
-    cs_case                c = build(config);
+    cs_case                c = ct_case(config, 0);
     const cs_distribution *d = &c.arrivals.distribution;
     cr_expect(c.arrivals.has_distribution);
     cr_expect_float_eq(cs_distribution_mean(d), mean_s, 1e-9 * mean_s, "%s: mean %.12g", json,
@@ -121,7 +111,7 @@ Test(arrivals_json, a_scenario_has_the_arrivals_of_iteration_0)
         load("{\"cluster\": {\"ranks\": 4}, \"arrivals\": {\"late\": [{\"rank\": 2, "
              "\"delay\": \"1s\"}], \"distribution\": {\"name\": \"exponential\", "
              "\"mean\": \"1ms\"}}}");
-    cs_case  a = build(config), b = build(config);
+    cs_case  a = ct_case(config, 0), b = ct_case(config, 0);
     cs_error err = {0};
 
     cr_assert_not_null(a.scenario.arrival_s);
@@ -130,7 +120,7 @@ Test(arrivals_json, a_scenario_has_the_arrivals_of_iteration_0)
     cr_expect_float_eq(cs_last_arrival(&a.scenario), 1, 0.02);
     cs_case_free(&b);
     cr_assert_eq(cs_config_set(config, "seed", "7", "--set", &err), CS_OK);
-    b = build(config);
+    b = ct_case(config, 0);
     cr_expect_neq(memcmp(a.scenario.arrival_s, b.scenario.arrival_s, 4 * sizeof(double)), 0);
     cs_case_free(&a);
     cs_case_free(&b);
@@ -147,7 +137,7 @@ Test(arrivals_json, a_trace_is_found_beside_its_configuration)
 {
     write_file("t.csv", trace);
     cs_config *config = load(TRACE_CONFIG("{\"trace\": {\"path\": \"t.csv\"}}"));
-    cs_case    c      = build(config);
+    cs_case    c      = ct_case(config, 0);
     cs_error   err    = {0};
     char       path[128];
 
@@ -162,7 +152,7 @@ Test(arrivals_json, a_trace_is_found_beside_its_configuration)
     snprintf(path, sizeof path, "%s/t.csv", folder);
     cr_assert_eq(cs_config_set(config, "arrivals.trace.path", path, "--set", &err), CS_OK);
     cr_assert_eq(cs_config_set(config, "arrivals.trace.pick", "resample", "--set", &err), CS_OK);
-    c = build(config);
+    c = ct_case(config, 0);
     cr_expect(c.arrivals.resamples);
     cs_config_free(config);
     cr_expect_eq(cs_trace_arrival(&c.arrivals.trace, 0, 1), 0.001); /* outlives it */
@@ -174,7 +164,7 @@ Test(arrivals_json, a_scenario_remembers_the_traces_fingerprint)
 {
     write_file("t.csv", trace);
     cs_config  *config = load(TRACE_CONFIG("{\"trace\": {\"path\": \"t.csv\"}}"));
-    cs_case     a      = build(config), b;
+    cs_case     a      = ct_case(config, 0), b;
     cs_error    err    = {0};
     const char *place  = strstr(a.json, "\"fingerprint\":\"");
     char        fingerprint[17];
@@ -185,7 +175,7 @@ Test(arrivals_json, a_scenario_remembers_the_traces_fingerprint)
     cs_config_free(config);
     write_file("t.csv", "iteration,rank,arrival_s\n0,0,0\n0,1,0.001\n0,2,0.0021\n");
     config = load(TRACE_CONFIG("{\"trace\": {\"path\": \"t.csv\"}}"));
-    b      = build(config);
+    b      = ct_case(config, 0);
     cr_expect_str_neq(a.json, b.json);
     cs_case_free(&b);
     cr_assert_eq(cs_config_set(config, "arrivals.trace.fingerprint", fingerprint, "--set", &err),
@@ -195,7 +185,7 @@ Test(arrivals_json, a_scenario_remembers_the_traces_fingerprint)
     cs_config_free(config);
     write_file("t.csv", trace);
     config = load(a.json); /* what was stored is a configuration itself */
-    b      = build(config);
+    b      = ct_case(config, 0);
     cr_expect_str_eq(a.json, b.json);
     cs_case_free(&a);
     cs_case_free(&b);
@@ -208,7 +198,7 @@ Test(arrivals_json, delays_can_be_those_of_a_trace)
     cs_config *config = load(TRACE_CONFIG(
         "{\"distribution\": {\"name\": \"empirical\", \"trace\": \"t.csv\"}, \"straggler\": "
         "{\"persistence\": 1, \"delay\": {\"name\": \"empirical\", \"trace\": \"t.csv\"}}}"));
-    cs_case    c      = build(config);
+    cs_case    c      = ct_case(config, 0);
 
     cr_expect_eq(c.arrivals.distribution.n_values, 6);
     cr_expect_float_eq(cs_distribution_mean(&c.arrivals.distribution), 7e-3 / 6, 1e-15);

@@ -4,6 +4,8 @@
  * waits for a rank that cannot work. */
 #include "base/alloc.h"
 #include "montecarlo/montecarlo.h"
+#include "support/config.h"
+#include "support/folder.h"
 #include "support/post.h"
 
 #include <criterion/criterion.h>
@@ -13,31 +15,22 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static char folder[64], one_path[128], many_path[128];
+static char folder[CT_FOLDER_BYTES], one_path[128], many_path[128];
 
 static void set_up(void)
 {
     gsl_set_error_handler_off();
-    snprintf(folder, sizeof folder, "/tmp/cs_mc_ranks_XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
+    ct_folder_make(folder);
     snprintf(one_path, sizeof one_path, "%s/one.db", folder);
     snprintf(many_path, sizeof many_path, "%s/many.db", folder);
 }
 
 static void tear_down(void)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    cr_assert_eq(system(command), 0);
+    ct_folder_remove(folder);
 }
 
 TestSuite(montecarlo_ranks, .init = set_up, .fini = tear_down, .timeout = 120);
-
-static void set(cs_config *config, const char *key, const char *json)
-{
-    cs_error err = {0};
-    cr_assert_eq(cs_config_set(config, key, json, "--set", &err), CS_OK, "%s", err.message);
-}
 
 /* 5 algorithms, 4 sizes, 6 and 8 ranks; with six ranks the presumed one does not exist. */
 static cs_config *forty_scenarios(void)
@@ -45,17 +38,17 @@ static cs_config *forty_scenarios(void)
     cs_config *config = NULL;
 
     cr_assert_eq(cs_config_new(&config, NULL), CS_OK);
-    set(config, "cluster", "{\"ranks\": 8, \"nic\": {\"bandwidth\": \"300GB/s\"}}");
-    set(config, "algorithm.name", "\"ring\"");
-    set(config, "algorithm.options.straggler", "7");
-    set(config, "arrivals",
-        "{\"distribution\": {\"name\": \"lognormal\", \"mean\": \"1ms\", \"stddev\": \"1ms\"}, "
-        "\"straggler\": {\"rank\": 0, \"persistence\": 0.8, \"delay\": \"4ms\"}}");
-    set(config, "montecarlo", "{\"prediction\": \"static\"}");
-    set(config, "sweep.algorithm.name",
-        "[\"ring\", \"rhd\", \"allpairs\", \"broadcast\", \"stragglar\"]");
-    set(config, "sweep.bytes", "[1000, 2000, 3000, 1000003]");
-    set(config, "sweep.cluster.ranks", "[6, 8]");
+    ct_set(config, "cluster", "{\"ranks\": 8, \"nic\": {\"bandwidth\": \"300GB/s\"}}");
+    ct_set(config, "algorithm.name", "\"ring\"");
+    ct_set(config, "algorithm.options.straggler", "7");
+    ct_set(config, "arrivals",
+           "{\"distribution\": {\"name\": \"lognormal\", \"mean\": \"1ms\", \"stddev\": \"1ms\"}, "
+           "\"straggler\": {\"rank\": 0, \"persistence\": 0.8, \"delay\": \"4ms\"}}");
+    ct_set(config, "montecarlo", "{\"prediction\": \"static\"}");
+    ct_set(config, "sweep.algorithm.name",
+           "[\"ring\", \"rhd\", \"allpairs\", \"broadcast\", \"stragglar\"]");
+    ct_set(config, "sweep.bytes", "[1000, 2000, 3000, 1000003]");
+    ct_set(config, "sweep.cluster.ranks", "[6, 8]");
     return config;
 }
 
@@ -355,7 +348,7 @@ Test(montecarlo_ranks, a_fingerprint_tells_runs_apart)
     other[7].path     = "b.db";
     other[7].baseline = "ring";
     cr_expect_eq(print_of(config, &other[7]), want);
-    set(config, "sweep.bytes", "[1000, 2000, 3000, 1000004]");
+    ct_set(config, "sweep.bytes", "[1000, 2000, 3000, 1000004]");
     cr_expect_neq(print_of(config, &base), want);
     base.iterations = 0;
     cr_expect_eq(cs_montecarlo_fingerprint(config, &base, &want, &err), CS_EINVAL);

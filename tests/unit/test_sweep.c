@@ -3,7 +3,8 @@
  * after a full disk; and scenarios that cannot be run do not end one. */
 #include "base/alloc.h"
 #include "base/text.h"
-#include "sweep/queue.h"
+#include "support/config.h"
+#include "support/folder.h"
 #include "sweep/sweep.h"
 
 #include <criterion/criterion.h>
@@ -17,30 +18,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[64], path[128], other[128];
+static char folder[CT_FOLDER_BYTES], path[128], other[128];
 
 static void set_up(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/cs_sweep_XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
+    ct_folder_make(folder);
     snprintf(path, sizeof path, "%s/r.db", folder);
     snprintf(other, sizeof other, "%s/other.db", folder);
 }
 
 static void tear_down(void)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    cr_assert_eq(system(command), 0);
+    ct_folder_remove(folder);
 }
 
 TestSuite(sweep, .init = set_up, .fini = tear_down);
-
-static void set(cs_config *config, const char *key, const char *json)
-{
-    cs_error err = {0};
-    cr_assert_eq(cs_config_set(config, key, json, "--set", &err), CS_OK, "%s", err.message);
-}
 
 static void axis(cs_config *config, const char *key, const char *json)
 {
@@ -55,8 +47,8 @@ static cs_config *rings(int n_sizes)
     cs_text    sizes  = {0};
 
     cr_assert_eq(cs_config_new(&config, NULL), CS_OK);
-    set(config, "algorithm.name", "ring");
-    set(config, "cluster.nic", "{\"bandwidth\": \"400Gb/s\", \"alpha\": \"2us\"}");
+    ct_set(config, "algorithm.name", "ring");
+    ct_set(config, "cluster.nic", "{\"bandwidth\": \"400Gb/s\", \"alpha\": \"2us\"}");
     axis(config, "cluster.ranks", "[2, 4, 8, 16]");
     for (int i = 1; i <= n_sizes; i++) {
         cs_text_add(&sizes, "%s%d", i == 1 ? "[" : ", ", 65536 * i);
@@ -234,7 +226,7 @@ Test(sweep, a_fingerprint_tells_configurations_apart)
     cr_expect_neq(cs_config_fingerprint(more), fingerprint);
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         uint64_t before = cs_config_fingerprint(same);
-        set(same, changes[i][0], changes[i][1]);
+        ct_set(same, changes[i][0], changes[i][1]);
         cr_expect_neq(cs_config_fingerprint(same), before, "%s", changes[i][0]);
     }
     cs_config_free(config);
@@ -390,60 +382,4 @@ Test(sweep, every_failed_allocation_is_reported)
     cr_expect_gt(passes, 20);
     cr_expect_eq(count(path, "error IS NULL"), 4);
     cs_config_free(config);
-}
-
-enum { N_ITEMS = 20000 };
-
-static void *put_all(void *user)
-{
-    static char items[N_ITEMS];
-    cs_queue   *queue = user;
-
-    for (int i = 0; i < N_ITEMS && cs_queue_put(queue, &items[i]); i++) {
-    }
-    cs_queue_leave(queue);
-    return NULL;
-}
-
-Test(queue, takes_everything_that_was_put_and_then_ends)
-{
-    cs_queue  queue;
-    pthread_t threads[3];
-    void     *items[7];
-    size_t    n, n_taken = 0;
-
-    cr_assert_eq(cs_queue_init(&queue, 5, NULL), CS_OK);
-    for (int i = 0; i < 3; i++) {
-        cs_queue_join(&queue);
-        cr_assert_eq(pthread_create(&threads[i], NULL, put_all, &queue), 0);
-    }
-    while ((n = cs_queue_take(&queue, items, 7)) > 0) {
-        cr_assert_leq(n, 5);
-        n_taken += n;
-    }
-    cr_expect_eq(n_taken, 3 * N_ITEMS);
-    for (int i = 0; i < 3; i++) {
-        pthread_join(threads[i], NULL);
-    }
-    cs_queue_free(&queue);
-}
-
-Test(queue, turns_producers_away_when_closed)
-{
-    cs_queue  queue;
-    pthread_t thread;
-    void     *items[5];
-    size_t    n, n_taken = 0;
-
-    cr_assert_eq(cs_queue_init(&queue, 5, NULL), CS_OK);
-    cs_queue_join(&queue);
-    cr_assert_eq(pthread_create(&thread, NULL, put_all, &queue), 0);
-    cr_assert_gt(cs_queue_take(&queue, items, 1), 0);
-    cs_queue_close(&queue);
-    pthread_join(thread, NULL);
-    while ((n = cs_queue_take(&queue, items, 5)) > 0) {
-        n_taken += n;
-    }
-    cr_expect_leq(n_taken, 5);
-    cs_queue_free(&queue);
 }

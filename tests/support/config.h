@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* tests/support/config.h -- configurations that must be accepted: every refusal fails the test,
+ * with its message. Free them with cs_config_free(), cases with cs_case_free(). */
+#ifndef CT_SUPPORT_CONFIG_H
+#define CT_SUPPORT_CONFIG_H
+
+#include "config/config.h"
+
+/* Out of a file with this text, which is gone afterwards. */
+cs_config *ct_config_of(const char *json);
+
+/* The same, where a refusal is an answer. */
+cs_status ct_config_load(const char *json, cs_config **config_p, cs_error *err);
+
+/* The example `name` of configs/. */
+cs_config *ct_config_example(const char *name);
+
+/* Set a key as the option `origin` does; ct_set() as --set does. */
+void ct_set_from(cs_config *config, const char *key, const char *json, const char *origin);
+void ct_set(cs_config *config, const char *key, const char *json);
+
+/* The case at an index. */
+cs_case ct_case(const cs_config *config, size_t index);
+
+#endif

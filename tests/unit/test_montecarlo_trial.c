@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One iteration: the timing cases of a late rank, what predictions and fallbacks cost. */
+#include "montecarlo/trial.h"
+#include "montecarlo_setup.h"
+
+TestSuite(montecarlo_trial, .init = set_up, .fini = tear_down);
+
+static cs_trial trial_of(const cs_config *config, const double *arrival_s, uint32_t previous)
+{
+    cs_case   c      = ct_case(config, 0);
+    cs_trials trials = {0};
+    cs_trial  trial  = {0};
+    cs_error  err    = {0};
+
+    cr_assert_eq(cs_trials_open(&c, false, false, &trials, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_trial_run(&trials, arrival_s, previous, &trial, &err), CS_OK, "%s",
+                 err.message);
+    cr_assert_eq(cs_trial_prove(&trials, arrival_s, previous, &err), CS_OK, "%s", err.message);
+    cs_case_free(&c);
+    return trial;
+}
+
+/* d >= T_RS: c tau; 0 <= d < T_RS: T_RS - d + c tau; d <= 0: T_RS + c tau. */
+Test(montecarlo_trial, exposed_time_follows_the_delay)
+{
+    static const double others[8] = {0, 1e-4, 3e-4, 0, 2e-4, 0, 1e-4, 0};
+    static const double delays[]  = {-2e-4, 0, 1e-6, 1e-3, 2e-3, 3.0855e-3, 3.1e-3, 1e-2};
+    cs_config          *config    = base_config("stragglar");
+
+    ct_set(config, "algorithm.options.straggler", "5");
+    for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++) {
+        double arrival_s[8], d = delays[i];
+        memcpy(arrival_s, others, sizeof others);
+        arrival_s[5]   = 3e-4 + d;
+        double   want  = 9 * tau + (d <= 0 ? t_rs : fmax(0, t_rs - d));
+        cs_trial trial = trial_of(config, arrival_s, 0);
+        cr_expect_float_eq(trial.exposed_s, want, 1e-12, "d = %g: %.15g", d, trial.exposed_s);
+        cr_expect_float_eq(trial.elapsed_s, want + fmax(3e-4, arrival_s[5]), 1e-12);
+        cr_expect_eq(trial.is_hit, d >= 0);
+        cr_expect_not(trial.fell_back);
+    }
+    cs_config_free(config);
+}
+
+Test(montecarlo_trial, barriers_and_agreement_are_paid)
+{
+    static const double arrival_s[8] = {0, 0, 0, 4e-3, 0, 1e-3, 0, 0};
+    cs_config          *config       = base_config("stragglar");
+
+    ct_set(config, "algorithm.options", "{\"entry_barrier_s\": 2e-3, \"phase_barrier_s\": 5e-5}");
+    ct_set(config, "montecarlo", "{\"prediction\": \"dynamic\", \"agreement\": \"20us\"}");
+    cs_trial trial = trial_of(config, arrival_s, 0);
+    double   begin = 1e-3 + 2e-3 + 2e-5 + t_rs; /* later than rank 3 */
+    cr_expect_float_eq(trial.elapsed_s, begin + 5e-5 + 9 * tau, 1e-12);
+    cr_expect(trial.is_hit);
+    ct_set(config, "montecarlo", "{\"prediction\": \"oracle\", \"agreement\": \"20us\"}");
+    trial = trial_of(config, arrival_s, 0);
+    cr_expect_float_eq(trial.elapsed_s, begin - 2e-5 + 5e-5 + 9 * tau, 1e-12);
+    cs_config_free(config);
+}
+
+Test(montecarlo_trial, the_fallback_runs_where_the_presumed_rank_is_there)
+{
+    static const double hit[8] = {0, 0, 0, 0, 0, 0, 0, 4e-3}, miss[8] = {0, 0, 4e-3, 0, 0, 0, 0, 0};
+    cs_config          *config = base_config("stragglar");
+
+    ct_set(config, "montecarlo",
+           "{\"prediction\": \"static\", \"presumed\": 7, "
+           "\"agreement\": \"20us\", \"fallback\": \"ring\"}");
+    cs_trial trial = trial_of(config, hit, 0);
+    cr_expect_not(trial.fell_back);
+    cr_expect_float_eq(trial.exposed_s, fmax(t_rs + 2e-5, 4e-3) - 4e-3 + 9 * tau, 1e-12);
+    trial = trial_of(config, miss, 0);
+    cr_expect(trial.fell_back);
+    cr_expect_not(trial.is_hit);
+    cr_expect_float_eq(trial.exposed_s, ring8 + 2e-5, 1e-12);
+    cr_expect_float_eq(trial.elapsed_s, 4e-3 + ring8 + 2e-5, 1e-12);
+    ct_set(config, "montecarlo.prediction", "\"dynamic\"");
+    cs_config_free(config);
+}
+
+/* Two ranks have no pre-phase, so nothing to agree about. */
+Test(montecarlo_trial, two_ranks_agree_at_no_cost)
+{
+    static const double arrival_s[2] = {1e-3, 0};
+    cs_config          *config       = base_config("stragglar");
+
+    ct_set(config, "cluster.ranks", "2");
+    ct_set(config, "montecarlo", "{\"prediction\": \"dynamic\", \"agreement\": \"20us\"}");
+    cs_trial trial = trial_of(config, arrival_s, 0);
+    cr_expect_float_eq(trial.exposed_s, ALPHA + BYTES / 300e9, 1e-12);
+    cs_config_free(config);
+}
+
+Test(montecarlo_trial, previous_presumes_who_was_last_before)
+{
+    static const double arrival_s[8] = {0, 0, 0, 0, 1e-2, 0, 0, 0};
+    cs_config          *config       = base_config("stragglar");
+
+    ct_set(config, "montecarlo.prediction", "\"previous\"");
+    cr_expect_float_eq(trial_of(config, arrival_s, 4).exposed_s, 9 * tau, 1e-12);
+    cr_expect_float_eq(trial_of(config, arrival_s, 3).exposed_s, 9 * tau + t_rs, 1e-12);
+    cr_expect_not(trial_of(config, arrival_s, 3).is_hit);
+    cs_config_free(config);
+}
