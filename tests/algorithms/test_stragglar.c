@@ -4,7 +4,7 @@
  * its times under any arrivals (barrier semantics: one barrier among the early ranks before the
  * pre-phase, one among all before the main phase). Other numbers of chunks:
  * test_stragglar_chunks.c. */
-#include "support/stream.h"
+#include "stragglar_setup.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -15,17 +15,6 @@ typedef struct late_options {
     uint32_t straggler;
     double   entry_barrier_s, phase_barrier_s;
 } late_options;
-
-static ct_scene scene;
-
-static uint32_t log2_of(uint32_t n)
-{
-    uint32_t k = 0;
-    while (1u << k < n) {
-        k++;
-    }
-    return k;
-}
 
 static void set_options(const late_options *options)
 {

@@ -1,66 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* StragglAR with any number of chunks, both pre-phases and both port models: rounds, traffic,
- * times, the choice of the number of chunks, and what is refused. A failure prints the seed. */
-#include "algorithms/pattern/late_pre.h"
+ * times, and what is refused. A failure prints the seed. Which number it picks:
+ * test_stragglar_auto.c. */
 #include "algorithms/pattern/telephone_odd.h"
 #include "base/alloc.h"
-#include "support/oracle.h"
+#include "stragglar_setup.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-static ct_scene scene;
-
-static uint32_t log2_of(uint32_t n)
-{
-    uint32_t k = 0;
-    while (1u << k < n) {
-        k++;
-    }
-    return k;
-}
-
-static void set_word(const char *key, const char *value)
-{
-    cs_error err = {0};
-
-    cr_assert_eq(
-        cs_options_set(scene.algorithm->options, &scene.options, key, value, "options", &err),
-        CS_OK, "%s", err.message);
-}
-
-static void set_number(const char *key, uint32_t value)
-{
-    char text[16];
-
-    (void)snprintf(text, sizeof text, "%u", value);
-    set_word(key, text);
-}
-
-static uint32_t option(const char *key)
-{
-    char text[64];
-
-    for (const cs_option *row = scene.algorithm->options; row->name != NULL; row++) {
-        if (strcmp(row->name, key) == 0) {
-            (void)cs_option_text(row, &scene.options, text, sizeof text);
-            return (uint32_t)strtoul(text, NULL, 10);
-        }
-    }
-    cr_assert_fail("no option %s", key);
-    return 0;
-}
-
-/* 3 us, 450 GB/s; the late rank comes so late that it waits for nobody, or with the others. */
-static void begin(uint32_t n, uint64_t bytes, double delay_s)
-{
-    ct_scene_set(&scene, "stragglar", CS_ALLREDUCE, n, bytes);
-    scene.arrival_s[n - 1]   = delay_s;
-    scene.scenario.arrival_s = scene.arrival_s;
-}
 
 static uint32_t pre_rounds(uint32_t n, uint32_t chunks, bool is_ring)
 {
@@ -144,10 +91,10 @@ static void check_counts(uint32_t n, const char *prephase)
         if (chunks == 0 || chunks > 8 * n || (chunks > 1 && chunks < (n == 3 ? 2 : least))) {
             continue;
         }
-        begin(n, 64ull * chunks, 1e-2);
+        begin_late(n, 64ull * chunks, 1e-2);
         set_number("chunks", chunks);
         set_number("straggler", n / 3);
-        set_word("prephase", prephase);
+        set("prephase", prephase);
         ct_scene_ready(&scene);
         check_schedule(chunks - 1 + log2_of(n), strcmp(prephase, "ring") == 0,
                        n % 2 == 0 || chunks == 1);
@@ -178,12 +125,12 @@ static void check_random(ct_rng *rng, uint32_t *formulas)
     uint32_t g     = ct_below(rng, 4) == 0 && n % 2 == 0 ? 2 : 1;
 
     bytes = ct_below(rng, 2) == 0 ? (bytes / chunks + 1) * chunks : bytes;
-    begin(n, bytes, 0);
+    begin_late(n, bytes, 0);
     ct_scene_arrive(&scene, rng, ct_below(rng, 2) == 0 ? 1e-5 : 1e-3);
     scene.scenario.cluster.gpus_per_server         = g;
     scene.scenario.cluster.fabrics[CS_NIC].alpha_s = ct_uniform(rng, 0, 2e-5);
     set_number("chunks", chunks);
-    set_word("prephase", ct_below(rng, 2) == 0 ? "ring" : "circulant");
+    set("prephase", ct_below(rng, 2) == 0 ? "ring" : "circulant");
     if (ct_below(rng, 2) == 0) {
         set_number("straggler", ct_below(rng, n));
     }
@@ -215,141 +162,12 @@ Test(stragglar_chunks, fewer_bytes_than_chunks)
 {
     for (uint32_t n = 2; n <= 20; n++) {
         for (uint64_t bytes = 1; bytes < 5; bytes++) {
-            begin(n, bytes, 0);
+            begin_late(n, bytes, 0);
             set_number("chunks", 3 * n + 4);
             ct_scene_ready(&scene);
             check_schedule(3 * n + 3 + log2_of(n), true, n % 2 == 0);
         }
     }
-}
-
-/* The pre-phase alone takes what late_pre.h says: exactly where it says so, at most that
- * elsewhere. */
-Test(stragglar_chunks, pre_phase_costs_what_it_costs)
-{
-    uint32_t exact = 0, bounded = 0;
-
-    for (uint32_t n = 3; n <= 40; n++) {
-        for (uint32_t chunks = n == 3 ? 2 : log2_of(n) + 1; chunks < 4 * n; chunks += 1 + n / 5) {
-            for (int circulant = 0; circulant < 2; circulant++) {
-                begin(n, 45000ull * chunks, 0);
-                set_number("chunks", chunks);
-                set_word("prephase", circulant ? "circulant" : "ring");
-                ct_scene_ready(&scene);
-                bool           is_exact;
-                cs_late_layout l =
-                    cs_late_layout_of(&scene.scenario, n - 1, chunks, 3, (cs_prephase)circulant);
-                double pre_s  = cs_late_pre_s(&l, 45000, 3e-6, 1 / 450e9, &is_exact);
-                double main_s = (chunks - 1 + log2_of(n)) * (3e-6 + 45000 / 450e9);
-                double got_s  = ct_scene_replay(&scene, NULL).elapsed_s - main_s;
-                cr_assert(got_s <= pre_s * (1 + 1e-9), "n=%u C=%u", n, chunks);
-                cr_assert(!is_exact || got_s >= pre_s * (1 - 1e-9), "n=%u C=%u", n, chunks);
-                exact += is_exact;
-                bounded += !is_exact;
-            }
-        }
-    }
-    cr_assert(exact > 100 && bounded > 100);
-}
-
-static double elapsed_with(uint32_t n, uint64_t bytes, double delay_s, const char *prephase,
-                           uint32_t chunks)
-{
-    begin(n, bytes, delay_s);
-    set_word("prephase", prephase);
-    if (chunks == CS_AUTO) {
-        set_word("chunks", "auto");
-    } else {
-        set_number("chunks", chunks);
-    }
-    ct_scene_ready(&scene);
-    return ct_scene_replay(&scene, NULL).elapsed_s;
-}
-
-/* Time after a long delay for a number of chunks, C - 1 + q rounds; microseconds. */
-typedef struct choice {
-    uint64_t bytes;
-    uint32_t n;
-    double   paper_us;
-    uint32_t chunks;
-    double   best_us;
-} choice;
-
-/* The reference table: 3 us, 450 GB/s. It leaves out the single chunk, which is better still for
- * small buffers. */
-Test(stragglar_chunks, reference_choices)
-{
-    static const choice table[] = {
-        {1ull << 20, 8, 30, 4, 21},       {1ull << 20, 64, 207, 7, 40},
-        {1ull << 27, 8, 410, 14, 389},    {1ull << 27, 64, 526, 22, 447},
-        {1ull << 30, 4, 3193, 28, 2558},  {1ull << 30, 8, 3095, 40, 2631},
-        {1ull << 30, 16, 2917, 49, 2688}, {1ull << 30, 256, 3238, 75, 2855},
-    };
-
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        const choice *c = &table[i];
-        begin(c->n, c->bytes, 1.0);
-        ct_scene_ready(&scene);
-        cr_assert_float_eq(ct_scene_replay(&scene, NULL).exposed_s * 1e6, c->paper_us, 0.501);
-        cr_assert_eq(option("chunks"), c->n - 1, "the paper's number is the default");
-        double best_s = elapsed_with(c->n, c->bytes, 1.0, "ring", c->chunks) - 1.0;
-        cr_assert_float_eq(best_s * 1e6, c->best_us, 0.501);
-        double auto_s = elapsed_with(c->n, c->bytes, 1.0, "ring", CS_AUTO) - 1.0;
-        double one_s  = log2_of(c->n) * (3e-6 + (double)c->bytes / 450e9);
-        cr_assert_eq(option("chunks"), one_s < best_s ? 1 : c->chunks, "%s: %u chunks, not %u",
-                     ct_scene_text(&scene), option("chunks"), c->chunks);
-        cr_assert_float_eq(auto_s, fmin(one_s, best_s), 1e-12 + 1e-8 * best_s);
-    }
-}
-
-/* auto against every number of chunks up to well beyond it, whether the delay hides the pre-phase
- * or not: within 2 % of the best (the circulant pre-phase is predicted by a bound), or 0.1 % where
- * the prediction is exact. */
-static void check_auto(uint32_t n, uint64_t bytes, double delay_s, const char *prephase)
-{
-    double   auto_s = elapsed_with(n, bytes, delay_s, prephase, CS_AUTO), best_s = HUGE_VAL;
-    uint32_t chosen = option("chunks"), best = 0;
-
-    for (uint32_t chunks = 1; chunks <= 2 * chosen + 3 * n; chunks++) {
-        if (chunks == 1 || chunks >= (n == 3 ? 2 : log2_of(n) + 1)) {
-            double this_s = elapsed_with(n, bytes, delay_s, prephase, chunks);
-            best          = this_s < best_s ? chunks : best;
-            best_s        = this_s < best_s ? this_s : best_s;
-        }
-    }
-    double slack = delay_s > 1e-2 ? 0.001 : 0.02;
-    cr_assert(auto_s - delay_s <= (best_s - delay_s) * (1 + slack),
-              "n=%u %llu bytes %s delay %g: %u chunks take %.9g s, %u take %.9g s", n,
-              (unsigned long long)bytes, prephase, delay_s, chosen, auto_s, best, best_s);
-}
-
-Test(stragglar_chunks, auto_is_the_best_number)
-{
-    static const uint32_t ranks[]  = {2, 3, 4, 7, 8, 13, 24};
-    static const double   delays[] = {0, 2e-5, 2e-4, 1};
-
-    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++) {
-        for (size_t d = 0; d < sizeof delays / sizeof delays[0]; d++) {
-            check_auto(ranks[i], 1u << 20, delays[d], d % 2 == 0 ? "circulant" : "ring");
-            check_auto(ranks[i], 1u << 23, delays[d], d % 2 == 0 ? "ring" : "circulant");
-            check_auto(ranks[i], 100, delays[d], "ring");
-        }
-    }
-}
-
-/* Without alpha more chunks are always better; there is a limit, and a byte per chunk. */
-Test(stragglar_chunks, auto_without_start_up_time)
-{
-    begin(8, 1u << 24, 1.0);
-    scene.scenario.cluster.fabrics[CS_NIC].alpha_s = 0;
-    set_word("chunks", "auto");
-    ct_scene_ready(&scene);
-    cr_assert_eq(option("chunks"), 16384);
-    begin(8, 1000, 1.0);
-    scene.scenario.cluster.fabrics[CS_NIC].alpha_s = 0;
-    set_word("chunks", "auto");
-    ct_scene_ready(&scene);
-    cr_assert_eq(option("chunks"), 1000);
 }
 
 /* Odd n in the telephone model: at the counting bound or one round above it. */
@@ -358,8 +176,8 @@ Test(stragglar_chunks, odd_numbers_in_the_telephone_model)
     uint32_t reached = 0;
 
     for (uint32_t n = 3; n <= 97; n += n < 40 ? 2 : 14) {
-        begin(n, 64ull * (n - 1), 1e-2);
-        set_word("model", "telephone");
+        begin_late(n, 64ull * (n - 1), 1e-2);
+        set("model", "telephone");
         ct_scene_ready(&scene);
         uint32_t bound = cs_telephone_odd_bound(n), rounds = scene.plan.n_rounds - (n - 2);
         cr_assert(rounds == bound || rounds == bound + 1, "n=%u: %u rounds, bound %u", n, rounds,
@@ -393,15 +211,15 @@ Test(stragglar_chunks, models)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int model;
-        begin(cases[i].n, 4096, 0);
-        set_word("model", cases[i].asked);
+        begin_late(cases[i].n, 4096, 0);
+        set("model", cases[i].asked);
         ct_scene_ready(&scene);
         memcpy(&model, scene.options.bytes + scene.algorithm->options[3].offset, sizeof model);
         cr_assert_str_eq(scene.algorithm->options[3].name, "model");
         cr_assert_eq(model, cases[i].got[0] - '0');
     }
-    begin(24, 23 * 64, 0);
-    set_word("model", "duplex"); /* even n: the schedule of the telephone model */
+    begin_late(24, 23 * 64, 0);
+    set("model", "duplex"); /* even n: the schedule of the telephone model */
     ct_scene_ready(&scene);
     check_schedule(27, true, true);
 }
@@ -425,9 +243,9 @@ Test(stragglar_chunks, what_cannot_be_is_refused)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cs_error err = {0};
-        begin(cases[i].n, 1u << 20, 0);
-        set_word(cases[i].key, cases[i].value);
-        set_word("model", cases[i].model);
+        begin_late(cases[i].n, 1u << 20, 0);
+        set(cases[i].key, cases[i].value);
+        set("model", cases[i].model);
         cr_assert_eq(ct_scene_check(&scene, &err), CS_ENOTSUP, "case %zu", i);
         cr_assert_str_eq(err.where, cases[i].where);
         cr_assert_not_null(strstr(err.message, "accepted") != NULL ? err.message
@@ -444,10 +262,10 @@ static void starve(uint32_t n, const char *model, const char *chunks, const char
     for (long passes = 0; status != CS_OK; passes++) {
         cs_error err   = {0};
         void    *state = NULL;
-        begin(n, 1u << 16, 0);
-        set_word("model", model);
-        set_word("chunks", chunks);
-        set_word("prephase", prephase);
+        begin_late(n, 1u << 16, 0);
+        set("model", model);
+        set("chunks", chunks);
+        set("prephase", prephase);
         cs_alloc_fail_after(passes);
         status = ct_scene_check(&scene, &err);
         if (status == CS_OK) {

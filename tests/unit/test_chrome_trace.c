@@ -1,51 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The timeline: every transfer is there, at its time, on tracks that hold the format's rules; and
- * the checker of the rules sees when they are broken. Port statistics on the way. */
+ * the checker of the rules sees when they are broken. */
 #include "base/alloc.h"
 #include "base/file.h"
-#include "cs/result.h"
+#include "observer_setup.h"
 #include "results/chrome_trace.h"
-#include "results/port_stats.h"
 
-#include <criterion/criterion.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static cs_scenario scenario_of(uint32_t n_ranks, uint32_t gpus_per_server, cs_fabric_kind kind)
-{
-    cs_fabric nic    = {.kind = CS_SWITCHED, .alpha_s = 3e-6, .bandwidth_Bps = 50e9};
-    cs_fabric nvlink = {.kind = kind, .alpha_s = 1e-6, .bandwidth_Bps = 450e9};
-
-    return (cs_scenario){.collective = CS_ALLREDUCE,
-                         .bytes      = 840 * 4096,
-                         .cluster    = {.n_ranks         = n_ranks,
-                                        .gpus_per_server = gpus_per_server,
-                                        .fabrics         = {nic, nvlink}}};
-}
-
-/* Run with observers; false where the algorithm or the model refuses. */
-static bool run_with(const cs_scenario *scenario, const cs_algorithm *algorithm,
-                     const cs_model *model, const cs_observer *observers, size_t n,
-                     cs_result *result)
-{
-    cs_options options = {0}, model_options = {0};
-    cs_run     run = {.scenario      = scenario,
-                      .algorithm     = algorithm,
-                      .options       = &options,
-                      .model         = model,
-                      .model_options = &model_options,
-                      .observers     = observers,
-                      .n_observers   = n};
-
-    cs_options_default(algorithm->options, &options);
-    cs_options_default(model->options, &model_options);
-    return cs_run_scenario(&run, result, NULL) == CS_OK;
-}
 
 static bool trace_of(const cs_scenario *scenario, const cs_algorithm *algorithm,
                      const cs_model *model, cs_text *text, cs_result *result)
@@ -60,13 +26,6 @@ static bool trace_of(const cs_scenario *scenario, const cs_algorithm *algorithm,
     }
     cs_chrome_trace_close(trace);
     return ran;
-}
-
-static const cs_algorithm *ring(void)
-{
-    const cs_algorithm *algorithm = NULL;
-    cr_assert_eq(cs_algorithm_find("ring", &algorithm, NULL), CS_OK);
-    return algorithm;
 }
 
 /* The exit status of scripts/check_chrome_trace for a text. */
@@ -215,28 +174,6 @@ Test(chrome_trace, every_algorithm_and_model_holds_the_rules)
     cr_expect_gt(n_checked, 4);
 }
 
-/* Two messages of one port overlap by 6 us, as latency that holds no port allows; then both
- * chunks go on as one message, which waits for the second. */
-static void feed_overlap(const cs_observer *observer)
-{
-    static const cs_interval intervals[] = {{0, 10e-6}, {4e-6, 14e-6}, {14e-6, 20e-6}};
-    cs_transfer              transfers[] = {
-                     {.src = 0, .dst = 1, .chunk = 0, .bytes = 8, .span = 1, .flags = CS_OWN_SRC},
-                     {.src      = 0,
-                      .dst      = 1,
-                      .chunk    = 1,
-                      .src_slot = 1,
-                      .dst_slot = 1,
-                      .bytes    = 8,
-                      .span     = 1,
-                      .flags    = CS_OWN_SRC},
-                     {.src = 1, .dst = 2, .chunk = 0, .bytes = 16, .round = 1, .span = 2},
-    };
-    cs_block block = {.transfers = transfers, .capacity = 64, .count = 3};
-
-    cr_assert_eq(observer->block(observer->user, &block, intervals, NULL), CS_OK);
-}
-
 Test(chrome_trace, messages_that_overlap_take_two_tracks)
 {
     cs_scenario      scenario = scenario_of(4, 1, CS_SWITCHED);
@@ -258,21 +195,6 @@ Test(chrome_trace, messages_that_overlap_take_two_tracks)
     json_decref(json);
     cs_text_free(&text);
     cs_chrome_trace_close(trace);
-}
-
-Test(port_stats, time_with_two_messages_counts_once)
-{
-    cs_scenario   scenario = scenario_of(4, 1, CS_SWITCHED);
-    cs_port_stats stats;
-
-    cr_assert_eq(cs_port_stats_init(&stats, &scenario.cluster, NULL), CS_OK);
-    cs_observer observer = cs_port_stats_observer(&stats);
-    feed_overlap(&observer);
-    const cs_port_stat *port = cs_port_stats_at(&stats, true, CS_NIC, 0, 1);
-    cr_expect_float_eq(port->busy_s, 14e-6, 1e-18);
-    cr_expect_eq(port->n_messages, 2);
-    cr_expect_eq(port->bytes, 16);
-    cs_port_stats_free(&stats);
 }
 
 Test(chrome_trace, two_runs_give_the_same_bytes)
@@ -374,59 +296,4 @@ Test(chrome_trace, every_failed_allocation_is_reported)
         cr_assert_eq(status, CS_ENOMEM);
     }
     cr_assert(false, "it never succeeded");
-}
-
-Test(port_stats, a_ring_keeps_every_port_busy)
-{
-    cs_scenario   scenario = scenario_of(4, 1, CS_SWITCHED);
-    cs_port_stats stats;
-    cs_result     result;
-    cs_text       text = {0};
-
-    cr_assert_eq(cs_port_stats_init(&stats, &scenario.cluster, NULL), CS_OK);
-    cs_observer observer = cs_port_stats_observer(&stats);
-    cr_assert(run_with(&scenario, ring(), cs_models[0], &observer, 1, &result));
-    for (uint32_t rank = 0; rank < 4; rank++) {
-        for (int sends = 0; sends < 2; sends++) {
-            const cs_port_stat *port = cs_port_stats_at(&stats, sends != 0, CS_NIC, rank, 0);
-            cr_expect_eq(port->n_messages, 6);
-            cr_expect_eq(port->bytes, 6 * 840 * 4096 / 4);
-            cr_expect_float_eq(port->busy_s, result.elapsed_s, 1e-12 * result.elapsed_s);
-            cr_expect_eq(port->first_s, 0);
-            cr_expect_eq(port->until_s, result.elapsed_s);
-        }
-    }
-    cs_port_stats_text(&text, &stats, result.elapsed_s, 3);
-    cr_expect_not_null(strstr(text.data, "... and 5 ports that were less busy\n"));
-    cr_expect_not_null(strstr(text.data, "8 ports used (each direction counts), busy 100.00 %"));
-    cs_text_free(&text);
-    cs_port_stats_free(&stats);
-}
-
-/* The second round waits for the late rank: what is not busy is idle, and bytes add up. */
-Test(port_stats, bytes_add_up_for_every_algorithm)
-{
-    static const cs_fabric_kind kinds[] = {CS_SWITCHED, CS_DIRECT};
-
-    for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
-        for (size_t k = 0; k < 2; k++) {
-            cs_scenario   scenario = scenario_of(8, 4, kinds[k]);
-            cs_port_stats stats;
-            cs_result     result;
-            uint64_t      bytes[2] = {0, 0};
-
-            cr_assert_eq(cs_port_stats_init(&stats, &scenario.cluster, NULL), CS_OK);
-            cs_observer observer = cs_port_stats_observer(&stats);
-            if (run_with(&scenario, cs_algorithms[a], cs_models[0], &observer, 1, &result)) {
-                for (size_t i = 0; i < 2 * stats.base[CS_FABRICS]; i++) {
-                    const cs_port_stat *port = &stats.ports[i % 2][i / 2];
-                    bytes[i % 2] += port->bytes;
-                    cr_expect_leq(port->busy_s, result.elapsed_s * (1 + 1e-12));
-                }
-                cr_expect_eq(bytes[0], result.wire_bytes);
-                cr_expect_eq(bytes[1], result.wire_bytes);
-            }
-            cs_port_stats_free(&stats);
-        }
-    }
 }

@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Arrivals out of JSON traces: NCCL kernels of several ranks, timelines, and every refusal. */
-#include "base/alloc.h"
+/* Arrivals out of NCCL kernels in JSON traces of several ranks, every refusal, the samples, and
+ * memory that runs out (of timelines, too). */
+#include "arrival_text_setup.h"
 #include "base/text.h"
-#include "config/arrival_file.h"
-
-#include <criterion/criterion.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#ifndef COLLSIM_SOURCE_DIR
-#define COLLSIM_SOURCE_DIR "."
-#endif
-
-static const cs_arrival_options defaults = {0};
 
 /* An event of an NCCL kernel. */
 typedef struct kernel {
@@ -49,53 +38,6 @@ static char *trace_of(int rank, const kernel *kernels, size_t n)
     }
     cs_text_add(&text, "]}\n");
     return text.data;
-}
-
-static cs_status read_texts(char **texts, size_t n, const cs_arrival_options *options,
-                            cs_arrival_trace *trace, cs_arrival_notes *notes, cs_error *err)
-{
-    static const char *const names[] = {"a.json", "b.json", "c.json"};
-    cs_arrival_text          list[3] = {0};
-
-    for (size_t i = 0; i < n; i++) {
-        list[i] = (cs_arrival_text){names[i], texts[i], strlen(texts[i])};
-    }
-    cs_status status = cs_arrival_texts_read(list, n, options, trace, notes, err);
-    for (size_t i = 0; i < n; i++) {
-        cs_free(texts[i]);
-    }
-    return status;
-}
-
-static cs_arrival_trace accepted(char **texts, size_t n, const cs_arrival_options *options,
-                                 cs_arrival_notes *notes)
-{
-    cs_arrival_trace trace = {0};
-    cs_error         err   = {0};
-
-    cr_assert_eq(read_texts(texts, n, options, &trace, notes, &err), CS_OK, "%s:%d: %s: %s",
-                 err.input, err.input_line, err.where, err.message);
-    return trace;
-}
-
-/* Refused at a file and line (0: no line), in words that contain `word`. */
-static void refused(char **texts, size_t n, const cs_arrival_options *options, const char *input,
-                    int line, const char *word)
-{
-    cs_arrival_trace trace = {0};
-    cs_arrival_notes notes = {0};
-    cs_error         err   = {0};
-
-    cr_expect_neq(read_texts(texts, n, options, &trace, &notes, &err), CS_OK);
-    cr_expect_str_eq(err.input, input, "%s: %s", err.input, err.message);
-    cr_expect_eq(err.input_line, line, "line %d: %s", err.input_line, err.message);
-    cr_expect(strstr(err.message, word) != NULL, "'%s' is not in '%s'", word, err.message);
-    cr_expect(trace.arrival_s == NULL && notes.text.data == NULL);
-}
-
-static char *copy_of(const char *text)
-{
-    return cs_strdup(text);
 }
 
 /* A broadcast in front, events out of order, and clocks that have nothing to do with each other. */
@@ -258,79 +200,6 @@ Test(kineto, refusals_of_texts)
     refused(empty, 1, &defaults, "a.json", 0, "no complete event");
     refused(mixed, 2, &defaults, "b.json", 0, "JSON");
     refused(no_time, 1, &defaults, "a.json", 1, "start");
-}
-
-#define SPAN(cat, pid, tid, ts, dur)                                                           \
-    "{\"ph\": \"X\", \"name\": \"n\", \"cat\": \"" cat "\", \"pid\": " #pid ", \"tid\": " #tid \
-    ", \"ts\": " #ts ", \"dur\": " #dur "}"
-
-/* Two processes; the first has two lanes, whose mean counts. */
-static const char timeline[] =
-    "[" SPAN("work", 4, 1, 0, 100) "," SPAN("work", 4, 2, 50, 300) "," SPAN(
-        "work", 4, 2, 900, 40) "," SPAN("work", 4, 1, 500,
-                                        20) "," SPAN("work", 5, 1, 0,
-                                                     150) "," SPAN("work", 5, 1, 600,
-                                                                   90) "," SPAN("idle", 5, 1, 700,
-                                                                                9) "]";
-
-Test(kineto, timeline)
-{
-    const cs_arrival_options work    = {.category = "work"};
-    char                    *texts[] = {copy_of(timeline)};
-    cs_arrival_notes         notes   = {0};
-    cs_arrival_trace         trace   = accepted(texts, 1, &work, &notes);
-
-    cr_assert_eq(trace.n_ranks, 2);
-    cr_assert_eq(trace.n_calls, 2);
-    cr_assert_float_eq(cs_trace_arrival(&trace, 0, 0), 50e-6, 1e-15);
-    cr_assert_eq(cs_trace_arrival(&trace, 0, 1), 0);
-    cr_assert_eq(cs_trace_arrival(&trace, 1, 0), 0);
-    cr_assert_float_eq(cs_trace_arrival(&trace, 1, 1), 60e-6, 1e-15);
-    cr_assert(isnan(notes.period_s));
-    cr_assert(strstr(notes.text.data, "rank 1 (process '5', threads: 1) works for 0.12 ms") !=
-              NULL);
-    cs_arrival_trace_free(&trace);
-    cs_arrival_notes_free(&notes);
-}
-
-/* What a trace calls its events and processes is printed, so it must not steer a terminal. */
-Test(kineto, names_are_made_plain)
-{
-    static const char text[] =
-        "[{\"ph\": \"X\", \"cat\": \"\\u001b[31mwork\\n\", \"pid\": \"a\\u001b\", "
-        "\"ts\": 0, \"dur\": 1}, "
-        "{\"ph\": \"X\", \"cat\": \"\\u001b[31mwork\\n\", \"pid\": \"b\", "
-        "\"ts\": 0, \"dur\": 2}]";
-    const cs_arrival_text    one     = {"trace", text, sizeof text - 1};
-    const cs_arrival_options options = {0};
-    cs_arrival_trace         trace   = {0};
-    cs_arrival_notes         notes   = {0};
-    cs_error                 err     = {0};
-
-    cr_assert_eq(cs_arrival_texts_read(&one, 1, &options, &trace, &notes, &err), CS_OK, "%s",
-                 err.message);
-    cr_expect(strstr(notes.text.data, "when the '?[31mwork?' of it") != NULL, "%s",
-              notes.text.data);
-    cr_expect(strstr(notes.text.data, "(process 'a?', threads") != NULL, "%s", notes.text.data);
-    cr_expect(strchr(notes.text.data, 27) == NULL);
-    cs_arrival_trace_free(&trace);
-    cs_arrival_notes_free(&notes);
-}
-
-Test(kineto, timeline_refusals)
-{
-    char *which[]  = {copy_of(timeline)};
-    char *alone[]  = {copy_of(timeline)};
-    char *absent[] = {copy_of(timeline)};
-    char *group[]  = {copy_of(timeline)};
-    char *uneven[] = {
-        copy_of("[" SPAN("w", 1, 1, 0, 1) "," SPAN("w", 2, 1, 0, 1) "," SPAN("w", 2, 1, 5, 1) "]")};
-
-    refused(which, 1, &defaults, "a.json", 0, "say which events are a rank's work: work, idle");
-    refused(alone, 1, &(cs_arrival_options){.category = "idle"}, "a.json", 0, "1 processes");
-    refused(absent, 1, &(cs_arrival_options){.category = "x"}, "a.json", 0, "category 'x'");
-    refused(group, 1, &(cs_arrival_options){.group = "x"}, "", 0, "choose among NCCL kernels");
-    refused(uneven, 1, &defaults, "a.json", 0, "has 1 events 'w', another one 2");
 }
 
 /* The samples of the project: scripts/make_sample_traces.py says what they are made with. */
