@@ -23,10 +23,7 @@ static inline uint32_t log2_of(uint32_t n)
 
 static inline void set(const char *key, const char *value)
 {
-    cs_error err = {0};
-    cr_assert_eq(
-        cs_options_set(scene.algorithm->options, &scene.options, key, value, "options", &err),
-        CS_OK, "%s=%s: %s", key, value, err.message);
+    ct_scene_option(&scene, key, value);
 }
 
 static inline void set_number(const char *key, uint32_t value)

@@ -78,13 +78,9 @@ Test(binary_tree, leaves_and_colours)
 
 static void set(uint32_t servers, uint32_t locals, uint64_t bytes, const char *chunks)
 {
-    cs_error err = {0};
-
     ct_scene_set(&scene, "double_binary_tree", CS_ALLREDUCE, servers * locals, bytes);
     scene.scenario.cluster.gpus_per_server = locals;
-    cr_assert_eq(
-        cs_options_set(scene.algorithm->options, &scene.options, "chunks", chunks, "test", &err),
-        CS_OK);
+    ct_scene_option(&scene, "chunks", chunks);
     ct_scene_ready(&scene);
 }
 
@@ -98,9 +94,7 @@ Test(double_binary_tree, complete)
             continue;
         }
         set(n, l, 1 << 20, chunks[i % 3]);
-        ct_stream    stream = ct_stream_record(&scene, 64);
-        ct_judgement j      = ct_judge(&scene.scenario, &scene.plan, &stream);
-        cr_assert(j.is_correct, "%s: %s", ct_scene_text(&scene), j.text);
+        ct_stream stream = ct_scene_judged(&scene);
         cr_assert_eq(stream.count, 2 * (size_t)(n * l - 1) * scene.plan.n_chunks);
         ct_stream_free(&stream);
     }

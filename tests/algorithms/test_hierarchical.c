@@ -8,13 +8,9 @@ static ct_scene scene;
 
 static void set(uint32_t servers, uint32_t locals, uint64_t bytes, const char *segments)
 {
-    cs_error err = {0};
-
     ct_scene_set(&scene, "hierarchical", CS_ALLREDUCE, servers * locals, bytes);
     scene.scenario.cluster.gpus_per_server = locals;
-    cr_assert_eq(cs_options_set(scene.algorithm->options, &scene.options, "segments", segments,
-                                "test", &err),
-                 CS_OK);
+    ct_scene_option(&scene, "segments", segments);
     ct_scene_ready(&scene);
 }
 
@@ -28,18 +24,10 @@ Test(hierarchical, complete)
             continue;
         }
         set(n, l, 12345, segments[i % 3]);
-        ct_stream    stream = ct_stream_record(&scene, 64);
-        ct_judgement j      = ct_judge(&scene.scenario, &scene.plan, &stream);
-        cr_assert(j.is_correct, "%s: %s", ct_scene_text(&scene), j.text);
+        ct_stream stream = ct_scene_judged(&scene);
         ct_stream_free(&stream);
         cr_assert(ct_scene_replay(&scene, NULL).verified);
     }
-}
-
-static double message_s(uint32_t fabric, double bytes)
-{
-    const cs_fabric *f = &scene.scenario.cluster.fabrics[fabric];
-    return f->alpha_s + bytes / f->bandwidth_Bps;
 }
 
 Test(hierarchical, closed_form)
@@ -53,8 +41,10 @@ Test(hierarchical, closed_form)
         set(n, l, (uint64_t)bytes, "1");
         scene.scenario.cluster.fabrics[CS_NVLINK].kind = i % 2 == 0 ? CS_DIRECT : CS_SWITCHED;
         double want                                    = 0;
-        want += l == 1 ? 0 : 2 * (i % 2 == 0 ? 1 : l - 1) * message_s(CS_NVLINK, bytes / l);
-        want += 2 * (n - 1) * message_s(CS_NIC, bytes / (n * l));
+        want += l == 1 ? 0
+                       : 2 * (i % 2 == 0 ? 1 : l - 1) *
+                             ct_scene_message_s(&scene, CS_NVLINK, bytes / l);
+        want += 2 * (n - 1) * ct_scene_message_s(&scene, CS_NIC, bytes / (n * l));
         double form = scene.algorithm->closed_form_s(&scene.scenario, &scene.options);
         cr_assert(ct_is_close(form, want, 1e-12));
         cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, want, 1e-12), "%s",

@@ -35,9 +35,7 @@ static uint32_t most_exchanges(uint32_t n)
 
 static void set_exchanges(const char *value)
 {
-    cr_assert_eq(
-        cs_options_set(scene.algorithm->options, &scene.options, "exchanges", value, "", NULL),
-        CS_OK);
+    ct_scene_option(&scene, "exchanges", value);
 }
 
 static void set(uint32_t n, uint64_t bytes, uint32_t exchanges)
@@ -122,9 +120,7 @@ Test(merged_rhd, contributions_are_counted_once)
         for (uint32_t j = 1; j <= most_exchanges(n); j++) {
             set(n, 1000, j);
             ct_scene_ready(&scene);
-            ct_stream    stream    = ct_stream_record(&scene, 64);
-            ct_judgement judgement = ct_judge(&scene.scenario, &scene.plan, &stream);
-            cr_assert(judgement.is_correct, "%s: %s", ct_scene_text(&scene), judgement.text);
+            ct_stream stream = ct_scene_judged(&scene);
             ct_stream_free(&stream);
         }
     }

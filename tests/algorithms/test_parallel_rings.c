@@ -22,19 +22,6 @@ static void set(const char *algorithm, cs_collective collective, uint32_t server
     scene.scenario.cluster.fabrics[CS_NVLINK].kind = CS_DIRECT;
 }
 
-static void option(const char *key, const char *value)
-{
-    cs_error err = {0};
-    cr_assert_eq(cs_options_set(scene.algorithm->options, &scene.options, key, value, "test", &err),
-                 CS_OK, "%s", err.message);
-}
-
-static double message_s(uint32_t fabric, double bytes)
-{
-    const cs_fabric *f = &scene.scenario.cluster.fabrics[fabric];
-    return f->alpha_s + bytes / f->bandwidth_Bps;
-}
-
 /* Every rank receives every foreign block once, and nothing else. */
 Test(parallel_rings, complete_and_without_a_transfer_too_many)
 {
@@ -47,12 +34,10 @@ Test(parallel_rings, complete_and_without_a_transfer_too_many)
                 continue;
             }
             set("parallel_rings", collectives[v % 3], n, l, 999);
-            option("exchange", v < 6 ? "mesh" : "sockets");
-            option("segments", segments == 1 ? "1" : "3");
+            ct_scene_option(&scene, "exchange", v < 6 ? "mesh" : "sockets");
+            ct_scene_option(&scene, "segments", segments == 1 ? "1" : "3");
             ct_scene_ready(&scene);
-            ct_stream    stream = ct_stream_record(&scene, 64);
-            ct_judgement j      = ct_judge(&scene.scenario, &scene.plan, &stream);
-            cr_assert(j.is_correct, "%s: %s", ct_scene_text(&scene), j.text);
+            ct_stream stream = ct_scene_judged(&scene);
             cr_assert_eq(stream.count, halves * p * (p - 1) * segments);
             ct_stream_free(&stream);
         }
@@ -85,7 +70,7 @@ Test(parallel_rings, without_the_last_exchange_it_is_no_allgather)
             continue;
         }
         set("parallel_rings", CS_ALLGATHER, n, l, 4096);
-        option("exchange", "sockets");
+        ct_scene_option(&scene, "exchange", "sockets");
         ct_scene_ready(&scene);
         ct_stream stream = ct_stream_record(&scene, 64);
         cr_assert_not(is_refused(&stream));
@@ -105,7 +90,7 @@ Test(parallel_rings, every_transfer_is_needed)
     for (int v = 0; v < 12; v++) {
         uint32_t l = v < 6 ? 4 : 2;
         set("parallel_rings", collectives[v % 3], 3, l, 4096);
-        option("exchange", v / 3 % 2 == 0 ? "mesh" : "sockets");
+        ct_scene_option(&scene, "exchange", v / 3 % 2 == 0 ? "mesh" : "sockets");
         ct_scene_ready(&scene);
         ct_stream stream = ct_stream_record(&scene, 64);
         uint32_t  across = 0, halves = v % 3 == 2 ? 2 : 1;
@@ -136,9 +121,10 @@ Test(parallel_rings, closed_form)
         f[CS_NVLINK].alpha_s       = ct_uniform(&rng, 0, 9e-6);
         ct_scene_ready(&scene);
         double block = (double)(scene.scenario.bytes / (n * l));
-        double r = message_s(CS_NIC, block), d = message_s(CS_NVLINK, block);
-        double want = fmax((n - 1) * r + d, n * d) * (i % 3 == 2 ? 2 : 1);
-        double form = scene.algorithm->closed_form_s(&scene.scenario, &scene.options);
+        double r     = ct_scene_message_s(&scene, CS_NIC, block),
+               d     = ct_scene_message_s(&scene, CS_NVLINK, block);
+        double want  = fmax((n - 1) * r + d, n * d) * (i % 3 == 2 ? 2 : 1);
+        double form  = scene.algorithm->closed_form_s(&scene.scenario, &scene.options);
         cr_assert(ct_is_close(form, want, 1e-12));
         cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, want, 1e-12), "%s",
                   ct_scene_text(&scene));
@@ -153,7 +139,8 @@ Test(parallel_rings, a_slow_server_slows_every_ring)
     scene.scenario.faults   = scene.faults;
     scene.scenario.n_faults = 1;
     ct_scene_ready(&scene);
-    double slow = message_s(CS_NIC, 2.0 * (1 << 20)), d = message_s(CS_NVLINK, 1 << 20);
+    double slow = ct_scene_message_s(&scene, CS_NIC, 2.0 * (1 << 20)),
+           d    = ct_scene_message_s(&scene, CS_NVLINK, 1 << 20);
     cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, 7 * slow + d, 1e-12));
 }
 
@@ -190,7 +177,7 @@ Test(parallel_rings, which_nics_are_in_use)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         set(cases[i].algorithm, CS_ALLGATHER, 3, 4, 4096);
         if (cases[i].key != NULL) {
-            option(cases[i].key, cases[i].value);
+            ct_scene_option(&scene, cases[i].key, cases[i].value);
         }
         ct_scene_ready(&scene);
         ct_stream stream = ct_stream_record(&scene, 64);
@@ -205,7 +192,7 @@ Test(parallel_rings, all_nics_work_in_every_step)
 {
     for (int v = 0; v < 4; v++) {
         set("parallel_rings", collectives[v % 2], 6, 4, 4096);
-        option("exchange", v < 2 ? "mesh" : "sockets");
+        ct_scene_option(&scene, "exchange", v < 2 ? "mesh" : "sockets");
         ct_scene_ready(&scene);
         ct_stream stream = ct_stream_record(&scene, 64);
         uint32_t  steps  = 0;
@@ -233,14 +220,12 @@ Test(channel_rings, closed_form)
             scene.scenario.cluster.fabrics[CS_NVLINK].alpha_s       = 1e-7;
             scene.scenario.cluster.fabrics[CS_NVLINK].bandwidth_Bps = 9e12;
             if (v >= 3) {
-                option("order", v >= 6 ? "sockets" : "rotated");
+                ct_scene_option(&scene, "order", v >= 6 ? "sockets" : "rotated");
             }
             ct_scene_ready(&scene);
-            ct_stream    stream = ct_stream_record(&scene, 64);
-            ct_judgement j      = ct_judge(&scene.scenario, &scene.plan, &stream);
-            cr_assert(j.is_correct, "%s: %s", ct_scene_text(&scene), j.text);
+            ct_stream stream = ct_scene_judged(&scene);
             ct_stream_free(&stream);
-            double want = (n * l - 1) * message_s(CS_NIC, 1680.0 * 4096 / parts);
+            double want = (n * l - 1) * ct_scene_message_s(&scene, CS_NIC, 1680.0 * 4096 / parts);
             want *= v % 3 == 2 ? 2 : 1;
             double form = scene.algorithm->closed_form_s(&scene.scenario, &scene.options);
             cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, want, 1e-12));
@@ -254,7 +239,7 @@ static void refused(const char *algorithm, const char *key, const char *value, c
     cs_error err = {0};
 
     set(algorithm, CS_ALLGATHER, 2, 3, 4096);
-    option(key, value);
+    ct_scene_option(&scene, key, value);
     cr_assert_eq(ct_scene_check(&scene, &err), CS_ENOTSUP);
     cr_assert(strstr(err.message, word) != NULL, "%s", err.message);
 }

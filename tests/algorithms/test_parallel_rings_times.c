@@ -21,16 +21,7 @@ static void set(const char *algorithm, cs_collective collective, uint32_t server
 
 static void exchange(bool is_mesh)
 {
-    cs_error err = {0};
-    cr_assert_eq(cs_options_set(scene.algorithm->options, &scene.options, "exchange",
-                                is_mesh ? "mesh" : "sockets", "test", &err),
-                 CS_OK);
-}
-
-static double message_s(uint32_t fabric, double bytes)
-{
-    const cs_fabric *f = &scene.scenario.cluster.fabrics[fabric];
-    return f->alpha_s + bytes / f->bandwidth_Bps;
+    ct_scene_option(&scene, "exchange", is_mesh ? "mesh" : "sockets");
 }
 
 static bool is_same(cs_interval a, cs_interval b)
@@ -79,8 +70,9 @@ Test(parallel_rings, a_slow_nic_slows_its_ring_only)
         ct_scene_ready(&scene);
         ct_stream stream  = ct_stream_record(&scene, 64);
         ct_run    healthy = ct_scene_observe(&scene), slow = with_a_slow_nic(&stream, 2);
-        double    before_s = ring_end_s(&stream, &healthy, 2) - (N - 1) * message_s(CS_NIC, BLOCK);
-        double    want_s   = before_s + (N - 1) * message_s(CS_NIC, 2.0 * BLOCK);
+        double    before_s =
+            ring_end_s(&stream, &healthy, 2) - (N - 1) * ct_scene_message_s(&scene, CS_NIC, BLOCK);
+        double want_s = before_s + (N - 1) * ct_scene_message_s(&scene, CS_NIC, 2.0 * BLOCK);
 
         cr_assert(!gathers || fabs(before_s) < 1e-12);
         cr_assert(ct_is_close(ring_end_s(&stream, &slow, 2), want_s, 1e-9));
@@ -89,7 +81,7 @@ Test(parallel_rings, a_slow_nic_slows_its_ring_only)
             bool               is_other = cs_transfer_fabric(t) == CS_NIC && t->src % L != 2;
             cr_assert(!is_other || is_same(healthy.intervals[i], slow.intervals[i]));
         }
-        double behind_s = gathers && is_mesh ? message_s(CS_NVLINK, BLOCK) : 0;
+        double behind_s = gathers && is_mesh ? ct_scene_message_s(&scene, CS_NVLINK, BLOCK) : 0;
         cr_assert(!is_mesh || ct_is_close(slow.outcome.elapsed_s, want_s + behind_s, 1e-9));
         cr_assert_gt(slow.outcome.elapsed_s, 1.7 * healthy.outcome.elapsed_s);
         ct_run_free(&healthy);
@@ -107,7 +99,7 @@ Test(flat_ring, one_nic_of_a_server_matters)
         ct_stream stream = ct_stream_record(&scene, 64);
         ct_run    slow   = with_a_slow_nic(&stream, L + local);
         double    bytes  = local == L - 1 ? 2.0 * BLOCK : BLOCK;
-        double    want_s = (N * L - 1) * message_s(CS_NIC, bytes);
+        double    want_s = (N * L - 1) * ct_scene_message_s(&scene, CS_NIC, bytes);
 
         cr_assert(ct_is_close(slow.outcome.elapsed_s, want_s, 1e-9));
         ct_run_free(&slow);
@@ -156,14 +148,12 @@ Test(parallel_rings, segments_shorten_the_last_exchange)
     static const char *const segments[] = {"1", "2", "8", "64"};
 
     for (int i = 0; i < 4; i++) {
-        cs_error err = {0};
-        double   z = strtod(segments[i], NULL), part = (8 << 20) / z;
+        double z = strtod(segments[i], NULL), part = (8 << 20) / z;
         set("parallel_rings", CS_ALLGATHER, N, 8 << 20);
-        cr_assert_eq(cs_options_set(scene.algorithm->options, &scene.options, "segments",
-                                    segments[i], "test", &err),
-                     CS_OK);
+        ct_scene_option(&scene, "segments", segments[i]);
         ct_scene_ready(&scene);
-        double want_s = (N - 1) * z * message_s(CS_NIC, part) + message_s(CS_NVLINK, part);
+        double want_s = (N - 1) * z * ct_scene_message_s(&scene, CS_NIC, part) +
+                        ct_scene_message_s(&scene, CS_NVLINK, part);
         cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, want_s, 1e-9));
     }
 }

@@ -12,8 +12,6 @@ static ct_scene scene;
 static double time_of(const char *algorithm, const char *option, const char *value,
                       uint32_t servers, uint32_t locals, double block)
 {
-    cs_error err = {0};
-
     ct_scene_set(&scene, algorithm, CS_ALLGATHER, servers * locals,
                  (uint64_t)block * servers * locals);
     cs_cluster *c         = &scene.scenario.cluster;
@@ -23,9 +21,7 @@ static double time_of(const char *algorithm, const char *option, const char *val
     c->fabrics[CS_NVLINK] = (cs_fabric){CS_DIRECT, 4e-6, 100e9};
     c->fabrics[CS_CROSS]  = (cs_fabric){CS_SWITCHED, 8e-6, 13.6e9};
     if (option != NULL) {
-        cr_assert_eq(
-            cs_options_set(scene.algorithm->options, &scene.options, option, value, "test", &err),
-            CS_OK, "%s", err.message);
+        ct_scene_option(&scene, option, value);
     }
     ct_scene_ready(&scene);
     ct_run run       = ct_scene_observe(&scene);

@@ -26,16 +26,7 @@ static void begin(uint32_t n, uint32_t gpus_per_server)
 
 static cs_transfer *add(uint32_t src, uint32_t dst, uint64_t bytes, cs_op op, uint32_t flags)
 {
-    uint32_t    fabric = cs_fabric_of(&scene.scenario.cluster, src, dst);
-    cs_transfer t      = {.src       = src,
-                          .dst       = dst,
-                          .bytes     = bytes,
-                          .span      = 1,
-                          .flags     = (uint8_t)flags,
-                          .op_fabric = cs_op_fabric(op, fabric)};
-
-    ct_stream_add(&stream, t, NULL);
-    return &stream.transfers[stream.count - 1];
+    return ct_stream_send(&stream, &scene.scenario.cluster, src, dst, bytes, op, flags);
 }
 
 typedef struct seen {

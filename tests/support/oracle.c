@@ -203,3 +203,12 @@ ct_judgement ct_judge(const cs_scenario *scenario, const cs_plan *plan, const ct
     free(b.done);
     return b.judgement;
 }
+
+ct_stream ct_scene_judged(const ct_scene *scene)
+{
+    ct_stream    stream    = ct_stream_record(scene, 64);
+    ct_judgement judgement = ct_judge(&scene->scenario, &scene->plan, &stream);
+
+    cr_assert(judgement.is_correct, "%s: %s", ct_scene_text(scene), judgement.text);
+    return stream;
+}

@@ -15,4 +15,8 @@ typedef struct ct_judgement {
 
 ct_judgement ct_judge(const cs_scenario *scenario, const cs_plan *plan, const ct_stream *stream);
 
+/* The stream of a checked scene; one that is not the collective fails the test. Free with
+ * ct_stream_free(). */
+ct_stream ct_scene_judged(const ct_scene *scene);
+
 #endif

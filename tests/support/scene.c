@@ -28,6 +28,19 @@ void ct_scene_set(ct_scene *scene, const char *algorithm, cs_collective collecti
     }
 }
 
+void ct_scene_option(ct_scene *scene, const char *key, const char *value)
+{
+    cs_error err = {0};
+    cr_assert_eq(cs_options_set(scene->algorithm->options, &scene->options, key, value, key, &err),
+                 CS_OK, "%s=%s: %s", key, value, err.message);
+}
+
+double ct_scene_message_s(const ct_scene *scene, uint32_t fabric, double bytes)
+{
+    const cs_fabric *f = &scene->scenario.cluster.fabrics[fabric];
+    return f->alpha_s + bytes / f->bandwidth_Bps;
+}
+
 void ct_scene_slow(ct_scene *scene)
 {
     const cs_cluster *cluster = &scene->scenario.cluster;
@@ -44,9 +57,7 @@ void ct_scene_slow(ct_scene *scene)
     scene->faults[1]         = (cs_fault){4 * g, 1.5, 0, (double)INFINITY};
     scene->scenario.faults   = scene->faults;
     scene->scenario.n_faults = servers >= 8 ? 2 : 1;
-    cr_assert_eq(cs_options_set(scene->algorithm->options, &scene->options, "chosen",
-                                scene->algorithm->name, "", NULL),
-                 CS_OK);
+    ct_scene_option(scene, "chosen", scene->algorithm->name);
 }
 
 void ct_scene_arrive(ct_scene *scene, ct_rng *rng, double most_s)

@@ -30,6 +30,12 @@ typedef struct ct_run {
 void ct_scene_set(ct_scene *scene, const char *algorithm, cs_collective collective, uint32_t n,
                   uint64_t bytes);
 
+/* Set an option of the algorithm; a refusal fails the test. */
+void ct_scene_option(ct_scene *scene, const char *key, const char *value);
+
+/* A message of so many bytes over a fabric: alpha and the bytes at its bandwidth. */
+double ct_scene_message_s(const ct_scene *scene, uint32_t fabric, double bytes);
+
 /* Slow NICs for the algorithms that are made for them (those with an option `chosen`, which is set,
  * so that they do not run the ring instead): servers 1 and, from eight on, 4. Nothing for the
  * others. */

@@ -30,6 +30,21 @@ void ct_stream_add(ct_stream *stream, cs_transfer transfer, const ct_fence *fenc
         has_fence && fence != NULL ? *fence : (ct_fence){CS_FENCE_ALL, 0};
 }
 
+cs_transfer *ct_stream_send(ct_stream *stream, const cs_cluster *cluster, uint32_t src,
+                            uint32_t dst, uint64_t bytes, cs_op op, uint32_t flags)
+{
+    uint32_t    fabric = cs_fabric_of(cluster, src, dst);
+    cs_transfer t      = {.src       = src,
+                          .dst       = dst,
+                          .bytes     = bytes,
+                          .span      = 1,
+                          .flags     = (uint8_t)flags,
+                          .op_fabric = cs_op_fabric(op, fabric)};
+
+    ct_stream_add(stream, t, NULL);
+    return &stream->transfers[stream->count - 1];
+}
+
 static void add_block(ct_stream *stream, const cs_block *block)
 {
     const unsigned char *guard = (const unsigned char *)(block->transfers + block->capacity);

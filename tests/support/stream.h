@@ -33,6 +33,11 @@ void ct_stream_remove(ct_stream *stream, size_t index);
 /* Add at the end; `fence` goes with CS_FENCE (NULL: all ranks, free of cost). */
 void ct_stream_add(ct_stream *stream, cs_transfer transfer, const ct_fence *fence);
 
+/* Add a message of chunk 0 from slot 0 to slot 0, on the fabric between the two ranks. Valid until
+ * the next one is added. */
+cs_transfer *ct_stream_send(ct_stream *stream, const cs_cluster *cluster, uint32_t src,
+                            uint32_t dst, uint64_t bytes, cs_op op, uint32_t flags);
+
 /* Make the scene play the stream instead of its algorithm. The stream is borrowed, `plan` is
  * taken as it is. */
 void ct_scene_play(ct_scene *scene, const ct_stream *stream, const cs_plan *plan);

@@ -2,18 +2,11 @@
 /* The presets of Parallel Rings' clusters are those of its figures; and with all links inside their
  * servers (PCIe, the link between the sockets) Parallel Rings, the flat ring and NCCL's rings take
  * what the closed forms without them say: what figures.md claims. */
-#include "config/config.h"
 #include "figures/parallel_rings_point.h"
+#include "support/config.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
-
-static void set(cs_config *config, const char *key, const char *value)
-{
-    cs_error err = {0};
-    cr_assert_eq(cs_config_set(config, key, value, key, &err), CS_OK, "%s=%s: %s", key, value,
-                 err.message);
-}
 
 static double elapsed_s(const char *preset, const char *ranks, const char *algorithm,
                         const char *key, const char *value, uint64_t bytes, cs_cluster *cluster_p)
@@ -25,16 +18,16 @@ static double elapsed_s(const char *preset, const char *ranks, const char *algor
     char       text[32];
 
     cr_assert_eq(cs_config_new(&config, &err), CS_OK);
-    set(config, "cluster.topology", preset);
-    set(config, "cluster.ranks", ranks);
-    set(config, "collective", "allgather");
-    set(config, "model.name", "flow");
-    set(config, "algorithm.name", algorithm);
+    ct_set(config, "cluster.topology", preset);
+    ct_set(config, "cluster.ranks", ranks);
+    ct_set(config, "collective", "allgather");
+    ct_set(config, "model.name", "flow");
+    ct_set(config, "algorithm.name", algorithm);
     if (key != NULL) {
-        set(config, key, value);
+        ct_set(config, key, value);
     }
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
-    set(config, "bytes", text);
+    ct_set(config, "bytes", text);
     cr_assert_eq(cs_config_case(config, 0, &c, &err), CS_OK, "%s: %s", err.where, err.message);
     const cs_run run = {.scenario      = &c.scenario,
                         .algorithm     = c.algorithm,

@@ -2,6 +2,8 @@
 /* The file of results: what a row holds, unique keys, resuming, files that are refused. */
 #include "base/alloc.h"
 #include "results/store.h"
+#include "support/folder.h"
+#include "support/query.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -12,25 +14,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char folder[64], path[128];
+static char folder[CT_FOLDER_BYTES], path[128];
 
 static void set_up(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/cs_store_XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
+    ct_folder_make(folder);
     snprintf(path, sizeof path, "%s/r.db", folder);
 }
 
 static void tear_down(void)
 {
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-    char                     name[160];
-
-    for (int i = 0; i < 4; i++) {
-        snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
-        unlink(name);
-    }
-    rmdir(folder);
+    ct_folder_remove(folder);
 }
 
 TestSuite(store, .init = set_up, .fini = tear_down);
@@ -69,33 +63,9 @@ static void add(cs_store *store, const char *scenario, double elapsed_s)
     cr_assert_eq(cs_store_add(store, scenario, &r, NULL, &err), CS_OK, "%s", err.message);
 }
 
-static int append(void *user, int n, char **values, char **names)
-{
-    cs_text *text = user;
-    (void)names;
-    for (int i = 0; i < n; i++) {
-        cs_text_add(text, "%s%s", i == 0 ? "" : "|", values[i] != NULL ? values[i] : "NULL");
-    }
-    cs_text_add(text, "\n");
-    return 0;
-}
-
-/* What a query says, by a connection of its own. */
-static cs_text query(const char *sql)
-{
-    cs_text  text = {0};
-    sqlite3 *db   = NULL;
-
-    cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
-    cr_assert_eq(sqlite3_exec(db, sql, append, &text, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
-    sqlite3_close(db);
-    cs_text_add(&text, "%s", "");
-    return text;
-}
-
 static void expect_query(const char *sql, const char *want)
 {
-    cs_text text = query(sql);
+    cs_text text = ct_query(path, sql);
     cr_expect_str_eq(text.data, want);
     cs_text_free(&text);
 }
@@ -215,7 +185,7 @@ Test(store, a_key_of_another_scenario_is_refused)
     bool      has   = false;
 
     add(store, "{\"a\":1}", 1);
-    cs_text changed = query("UPDATE results SET scenario = '{\"a\":9}'");
+    cs_text changed = ct_query(path, "UPDATE results SET scenario = '{\"a\":9}'");
     cs_text_free(&changed);
     cr_expect_eq(cs_store_has(store, "{\"a\":1}", &has, &err), CS_EINVAL);
     cr_expect_not_null(strstr(err.message, "another scenario"));
@@ -285,7 +255,7 @@ Test(store, foreign_files_are_refused_and_left_alone)
 
 Test(store, foreign_databases_are_refused)
 {
-    cs_text text = query("CREATE TABLE shopping (list TEXT)");
+    cs_text text = ct_query(path, "CREATE TABLE shopping (list TEXT)");
     cs_text_free(&text);
     expect_refused(CS_EINVAL, "not of results");
     expect_query("SELECT name FROM sqlite_master", "shopping\n");
@@ -294,10 +264,11 @@ Test(store, foreign_databases_are_refused)
 Test(store, another_layout_and_another_version_are_refused)
 {
     cs_store_close(open_store());
-    cs_text text = query("PRAGMA user_version = 7");
+    cs_text text = ct_query(path, "PRAGMA user_version = 7");
     cs_text_free(&text);
     expect_refused(CS_EINVAL, "layout 7");
-    text = query("PRAGMA user_version = 1; UPDATE meta SET value = '0.0.1' WHERE name = 'version'");
+    text = ct_query(
+        path, "PRAGMA user_version = 1; UPDATE meta SET value = '0.0.1' WHERE name = 'version'");
     cs_text_free(&text);
     expect_refused(CS_EINVAL, "collsim 0.0.1");
 }

@@ -2,9 +2,9 @@
 /* Sweeps: the rows are those of the formula, for any number of jobs, after a kill, after a stop,
  * after a full disk; and scenarios that cannot be run do not end one. */
 #include "base/alloc.h"
-#include "base/text.h"
 #include "support/config.h"
 #include "support/folder.h"
+#include "support/query.h"
 #include "sweep/sweep.h"
 
 #include <criterion/criterion.h>
@@ -74,33 +74,11 @@ static cs_sweep_summary sweep_to(const cs_config *config, const char *file, unsi
     return sweep_with(config, &options);
 }
 
-static int append(void *user, int n, char **values, char **names)
-{
-    (void)names;
-    for (int i = 0; i < n; i++) {
-        cs_text_add(user, "%s|", values[i] != NULL ? values[i] : "NULL");
-    }
-    cs_text_add(user, "\n");
-    return 0;
-}
-
-static cs_text query(const char *file, const char *sql)
-{
-    cs_text  text = {0};
-    sqlite3 *db   = NULL;
-
-    cr_assert_eq(sqlite3_open(file, &db), SQLITE_OK);
-    cr_assert_eq(sqlite3_exec(db, sql, append, &text, NULL), SQLITE_OK, "%s", sqlite3_errmsg(db));
-    sqlite3_close(db);
-    cs_text_add(&text, "%s", "");
-    return text;
-}
-
 static long count(const char *file, const char *condition)
 {
     char sql[256];
     snprintf(sql, sizeof sql, "SELECT count(*) FROM results WHERE %s", condition);
-    cs_text text = query(file, sql);
+    cs_text text = ct_query(file, sql);
     long    n    = atol(text.data);
     cs_text_free(&text);
     return n;
@@ -109,7 +87,8 @@ static long count(const char *file, const char *condition)
 /* All columns of all rows, in the order in which they are stored. */
 static void expect_same_rows(const char *left, const char *right)
 {
-    cs_text a = query(left, "SELECT * FROM results"), b = query(right, "SELECT * FROM results");
+    cs_text a = ct_query(left, "SELECT * FROM results"),
+            b = ct_query(right, "SELECT * FROM results");
     cr_expect_gt(a.length, 0);
     cr_expect_str_eq(a.data, b.data);
     cs_text_free(&a);
