@@ -4,6 +4,7 @@
 #ifndef CS_TESTS_MONTECARLO_SETUP_H
 #define CS_TESTS_MONTECARLO_SETUP_H
 
+#include "base/alloc.h"
 #include "montecarlo/montecarlo.h"
 #include "montecarlo/samples.h"
 #include "support/config.h"
@@ -15,6 +16,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The file of the results is in the folder; neither is made by tests that only name it. */
 static char folder[CT_FOLDER_BYTES], path[128];
@@ -125,6 +127,27 @@ static inline void stop_at(void *user, uint64_t done, uint64_t total)
 {
     (void)total;
     stop = done >= *(uint64_t *)user;
+}
+
+/* Whatever allocation fails, the run says so and nothing leaks; without a file, and with one. */
+static inline void fail_each_allocation(const cs_config *config, size_t iterations)
+{
+    cs_montecarlo_options options = options_of(iterations, 1);
+    cs_status             status  = CS_ENOMEM;
+    long                  passes  = 0;
+
+    for (; status == CS_ENOMEM && passes < 5000; passes++) {
+        cs_montecarlo_report report = {0};
+        cs_error             err    = {0};
+        options.path                = passes % 2 == 0 ? path : NULL;
+        unlink(path);
+        cs_alloc_fail_after(passes);
+        status = cs_montecarlo_run(config, &options, &report, &err);
+        cs_alloc_fail_after(-1);
+        cs_montecarlo_report_free(&report);
+    }
+    cr_expect_eq(status, CS_OK);
+    cr_expect_gt(passes, 50);
 }
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows of many iterations: the same for any number of jobs, after a kill and out of the file; what
  * cannot be run, baselines, options out of range, foreign files, and memory that runs out. */
-#include "base/alloc.h"
 #include "montecarlo_setup.h"
 
 #include <sys/wait.h>
@@ -226,22 +225,8 @@ Test(montecarlo, a_foreign_file_is_refused)
 
 Test(montecarlo, every_failed_allocation_is_clean)
 {
-    cs_config            *config  = random_config();
-    cs_montecarlo_options options = options_of(40, 1);
-    cs_status             status  = CS_ENOMEM;
-    long                  passes  = 0;
+    cs_config *config = random_config();
 
-    for (; status == CS_ENOMEM && passes < 5000; passes++) {
-        cs_montecarlo_report report = {0};
-        cs_error             err    = {0};
-        options.path                = passes % 2 == 0 ? path : NULL;
-        unlink(path);
-        cs_alloc_fail_after(passes);
-        status = cs_montecarlo_run(config, &options, &report, &err);
-        cs_alloc_fail_after(-1);
-        cs_montecarlo_report_free(&report);
-    }
-    cr_expect_eq(status, CS_OK);
-    cr_expect_gt(passes, 50);
+    fail_each_allocation(config, 40);
     cs_config_free(config);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows of training: what is saved, the same bits for any number of jobs and out of the file, memory
  * that runs out, and the example. */
-#include "base/alloc.h"
 #include "training_setup.h"
 
 TestSuite(training, .init = set_up, .fini = tear_down);
@@ -129,21 +128,9 @@ Test(training, stopped_and_run_again_it_goes_on)
 
 Test(training, every_failed_allocation_is_clean)
 {
-    cs_config            *config  = random_job();
-    cs_montecarlo_options options = options_of(20, 1);
-    cs_status             status  = CS_ENOMEM;
-    long                  passes  = 0;
+    cs_config *config = random_job();
 
-    for (; status == CS_ENOMEM && passes < 5000; passes++) {
-        cs_montecarlo_report report = {0};
-        cs_error             err    = {0};
-        cs_alloc_fail_after(passes);
-        status = cs_montecarlo_run(config, &options, &report, &err);
-        cs_alloc_fail_after(-1);
-        cs_montecarlo_report_free(&report);
-    }
-    cr_expect_eq(status, CS_OK);
-    cr_expect_gt(passes, 50);
+    fail_each_allocation(config, 20);
     cs_config_free(config);
 }
 

@@ -136,13 +136,10 @@ Test(whatif_policy, the_next_restart_takes_repaired_servers_in)
 
 Test(whatif_policy, an_empty_job_restarts_with_the_first_repaired_server)
 {
-    outcome  o   = {0};
-    cs_error err = {0};
-    cr_assert_eq(try_job("{" JOB ", \"cluster\": {\"ranks\": 2}, \"faults\": [{\"rank\": 0, "
-                         "\"slowdown\": 2, \"until\": 10}, {\"rank\": 1, \"slowdown\": 2, "
-                         "\"until\": 20}], \"timers\": {\"detect\": 1, \"restart\": 5}}",
-                         &o, &err),
-                 CS_OK, "%s", err.message);
+    outcome o = run_on("\"cluster\": {\"ranks\": 2}",
+                       "{\"rank\": 0, \"slowdown\": 2, \"until\": 10}, {\"rank\": 1, \"slowdown\": "
+                       "2, \"until\": 20}",
+                       "\"detect\": 1, \"restart\": 5");
     /* known at 11, running from 16 on: half of the samples an iteration, no calls */
     EXPECT_NEAR(total(&o, CS_POLICY_EXCLUDE), 16 + 200);
     release(&o);
@@ -162,14 +159,10 @@ Test(whatif_policy, waiting_holds_calls_until_the_repair)
 
 Test(whatif_policy, servers_of_several_gpus_fall_out_together)
 {
-    outcome  o   = {0};
-    cs_error err = {0};
-    cr_assert_eq(try_job("{" JOB ", \"cluster\": {\"ranks\": 16, \"gpus_per_server\": 8, \"nic\": "
-                         "{\"bandwidth\": 1.8e9, \"alpha\": 0}, \"nvlink\": {\"bandwidth\": 1.8e9, "
-                         "\"alpha\": 0}}, \"faults\": [{\"rank\": 9, \"slowdown\": 2, \"from\": "
-                         "12.5}], \"timers\": {\"detect\": 1, \"restart\": 100}}",
-                         &o, &err),
-                 CS_OK, "%s", err.message);
+    outcome o =
+        run_on("\"cluster\": {\"ranks\": 16, \"gpus_per_server\": 8, \"nic\": {\"bandwidth\": "
+               "1.8e9, \"alpha\": 0}, \"nvlink\": {\"bandwidth\": 1.8e9, \"alpha\": 0}}",
+               "{\"rank\": 9, \"slowdown\": 2, \"from\": 12.5}", "\"detect\": 1, \"restart\": 100");
     /* 8 ranks: 14 steps of 3e7 bytes; 90 iterations' worth by half of the servers */
     EXPECT_NEAR(total(&o, CS_POLICY_EXCLUDE), 113.5 + 180 * (1 + 14 * 3e7 / 1.8e9));
     release(&o);
@@ -177,26 +170,18 @@ Test(whatif_policy, servers_of_several_gpus_fall_out_together)
 
 Test(whatif_policy, the_last_rank_alone_needs_no_calls)
 {
-    outcome  o   = {0};
-    cs_error err = {0};
-    cr_assert_eq(try_job("{" JOB ", \"cluster\": {\"ranks\": 2, \"nic\": {\"bandwidth\": 9.6e8, "
-                         "\"alpha\": 0}}, \"faults\": [{\"rank\": 1, \"slowdown\": 2, \"from\": "
-                         "12.5}], \"timers\": {\"detect\": 1, \"restart\": 100}}",
-                         &o, &err),
-                 CS_OK, "%s", err.message);
+    outcome o =
+        run_on("\"cluster\": {\"ranks\": 2, \"nic\": {\"bandwidth\": 9.6e8, \"alpha\": 0}}",
+               "{\"rank\": 1, \"slowdown\": 2, \"from\": 12.5}", "\"detect\": 1, \"restart\": 100");
     EXPECT_NEAR(total(&o, CS_POLICY_EXCLUDE), 113.5 + 180);
     release(&o);
 }
 
 Test(whatif_policy, all_servers_excluded_is_the_end)
 {
-    outcome  o   = {0};
-    cs_error err = {0};
-    cr_assert_eq(try_job("{" JOB ", \"cluster\": {\"ranks\": 2}, \"faults\": [{\"rank\": 0, "
-                         "\"slowdown\": 2}, {\"rank\": 1, \"slowdown\": 2}], \"timers\": "
-                         "{\"detect\": 0}}",
-                         &o, &err),
-                 CS_OK, "%s", err.message);
+    outcome o =
+        run_on("\"cluster\": {\"ranks\": 2}",
+               "{\"rank\": 0, \"slowdown\": 2}, {\"rank\": 1, \"slowdown\": 2}", "\"detect\": 0");
     cr_expect(isinf(total(&o, CS_POLICY_EXCLUDE)));
     cr_expect_eq(line_of(&o, CS_POLICY_EXCLUDE)->iterations, 0);
     release(&o);

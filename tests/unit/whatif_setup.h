@@ -53,17 +53,22 @@ static inline void release(outcome *o)
     cs_whatif_job_free(&o->job);
 }
 
-/* The standard job with these faults and timers (parts of JSON). */
-static inline outcome run(const char *faults, const char *timers)
+/* The standard job on a cluster with these faults and timers (parts of JSON). */
+static inline outcome run_on(const char *cluster, const char *faults, const char *timers)
 {
     char     json[2400];
     outcome  o   = {0};
     cs_error err = {0};
 
-    snprintf(json, sizeof json, "{" JOB ", " CLUSTER ", \"faults\": [%s], \"timers\": {%s}}",
+    snprintf(json, sizeof json, "{" JOB ", %s, \"faults\": [%s], \"timers\": {%s}}", cluster,
              faults, timers);
     cr_assert_eq(try_job(json, &o, &err), CS_OK, "%s: %s", err.where, err.message);
     return o;
+}
+
+static inline outcome run(const char *faults, const char *timers)
+{
+    return run_on(CLUSTER, faults, timers);
 }
 
 static inline const cs_whatif_line *line_of(const outcome *o, cs_policy policy)
