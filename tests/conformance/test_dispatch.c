@@ -6,6 +6,7 @@
 #include "cs/topology.h"
 #include "support/port_network.h"
 #include "support/random_scene.h"
+#include "support/random_stream.h"
 #include "support/stream.h"
 
 #include <criterion/criterion.h>
@@ -126,6 +127,57 @@ Test(dispatch, flow_equals_alpha_beta_where_nothing_contends)
 Test(dispatch, flow_over_wide_links_equals_alpha_beta)
 {
     for_scenes(900, compare_wide);
+}
+
+/* Few slots and many: spans that read and add to what several messages wrote, or to a part of it.
+ */
+Test(dispatch, equals_the_single_pass_for_random_streams)
+{
+    static const struct {
+        uint32_t slots, most_span;
+    } sizes[]             = {{4, 3}, {24, 20}, {100, 60}};
+    static ct_scene scene = {0};
+    ct_rng          rng   = ct_rng_for(1200);
+
+    for (uint32_t i = 0; i < 192; i++) {
+        uint32_t  n = 2 + 2 * ct_below(&rng, 4), slots = sizes[i % 3].slots;
+        cs_plan   plan   = {.n_chunks = 200, .n_slots = slots, .n_rounds = 301, .uses = i / 3 % 16};
+        ct_stream stream = {0};
+        ct_scene_set(&scene, "ring", CS_ALLREDUCE, n, 1000);
+        scene.scenario.cluster =
+            (cs_cluster){.n_ranks         = n,
+                         .gpus_per_server = (plan.uses & CS_USES_NVLINK) != 0 ? 2 : 1,
+                         .fabrics         = {{CS_SWITCHED, 1, 1}, {CS_DIRECT, 1, 2}}};
+        if (i % 5 < 3) {
+            ct_scene_arrive(&scene, &rng, 1000);
+        }
+        ct_stream_add_random(&stream, &rng, &scene.scenario.cluster, plan.uses, slots,
+                             sizes[i % 3].most_span);
+        ct_scene_play(&scene, &stream, &plan);
+        compare(&scene, &rng);
+        ct_stream_free(&stream);
+    }
+}
+
+/* A rank that nobody talks to and that comes when all is over: the end is its arrival. */
+Test(dispatch, the_end_is_not_before_the_last_arrival)
+{
+    static ct_scene scene  = {0};
+    ct_stream       stream = {0};
+    cs_plan         plan   = {.n_chunks = 1, .n_slots = 1, .n_rounds = 1};
+    ct_rng          rng    = ct_rng_for(1300);
+
+    ct_scene_set(&scene, "ring", CS_ALLREDUCE, 3, 1000);
+    scene.arrival_s[2]       = 7;
+    scene.scenario.arrival_s = scene.arrival_s;
+    ct_stream_send(&stream, &scene.scenario.cluster, 0, 1, 1000, CS_OP_COPY, CS_OWN_SRC);
+    ct_scene_play(&scene, &stream, &plan);
+    ct_run run = ct_scene_observe_on(&scene, &ct_port_network, NULL);
+    cr_expect_eq(run.outcome.elapsed_s, 7);
+    cr_expect_eq(run.outcome.exposed_s, 0);
+    ct_run_free(&run);
+    compare(&scene, &rng);
+    ct_stream_free(&stream);
 }
 
 /* The formulas of the algorithms hold on the flow model, also those of SHARED groups; twice the

@@ -2,6 +2,7 @@
 /* alpha-beta on a handful of transfers whose times are computed by hand: ports, data, capacity
  * that changes, SHARED groups, exchanges, fences and NVLink. alpha = 1 s and 1 B/s, so that a
  * transfer of b bytes takes 1 + b seconds. */
+#include "support/random_stream.h"
 #include "support/reference.h"
 
 #include <criterion/criterion.h>
@@ -229,34 +230,6 @@ Test(alpha_beta, nvlink_ports)
     }
 }
 
-/* A random stream that uses everything a plan may declare. */
-static void random_stream(ct_rng *rng, uint32_t n, uint32_t uses)
-{
-    uint32_t round = 0;
-
-    for (int i = 0; i < 300; i++) {
-        static const cs_op ops[] = {CS_OP_COPY, CS_OP_REDUCE, CS_OP_EXCHANGE};
-        uint32_t           src = ct_below(rng, n), dst = (src + 1 + ct_below(rng, n - 1)) % n;
-        cs_op              op    = ops[ct_below(rng, (uses & CS_USES_EXCHANGE) != 0 ? 3 : 2)];
-        uint32_t           flags = ct_below(rng, 4);
-        bool               is_shared =
-            (uses & CS_USES_SHARED) != 0 && op != CS_OP_EXCHANGE && ct_below(rng, 4) == 0;
-        cs_transfer *t =
-            add(src, dst, ct_below(rng, 1000), op, flags | (is_shared ? CS_SHARED : 0));
-        t->span     = (uint16_t)(1 + ((uses & CS_USES_SPAN) != 0 ? ct_below(rng, 2) : 0));
-        t->src_slot = (uint16_t)ct_below(rng, 3);
-        t->dst_slot = (uint16_t)ct_below(rng, 3);
-        t->chunk    = ct_below(rng, 3);
-        round += ct_below(rng, 5) == 0;
-        t->round = round;
-        if (ct_below(rng, 60) == 0) {
-            t->flags |= CS_FENCE;
-            stream.fences[stream.count - 1] =
-                (ct_fence){ct_below(rng, 2) == 0 ? CS_FENCE_ALL : ct_below(rng, n), 0.25};
-        }
-    }
-}
-
 static void random_case(ct_rng *rng, uint32_t uses, int faults)
 {
     uint32_t n    = 2 + 2 * ct_below(rng, 6);
@@ -273,7 +246,7 @@ static void random_case(ct_rng *rng, uint32_t uses, int faults)
                   until);
     }
     cr_assert_eq(cs_scenario_check(&scene.scenario, NULL), CS_OK);
-    random_stream(rng, n, uses);
+    ct_stream_add_random(&stream, rng, &scene.scenario.cluster, uses, 4, 2);
     ct_scene_play(&scene, &stream, &plan);
     ct_run   run   = ct_scene_observe(&scene);
     ct_times times = ct_reference(&scene.scenario, &plan, &stream);
