@@ -140,13 +140,13 @@ Test(dispatch, equals_the_single_pass_for_random_streams)
     ct_rng          rng   = ct_rng_for(1200);
 
     for (uint32_t i = 0; i < 192; i++) {
-        uint32_t  n = 2 + 2 * ct_below(&rng, 4), slots = sizes[i % 3].slots;
+        uint32_t  n = 4 + 2 * ct_below(&rng, 4), slots = sizes[i % 3].slots;
         cs_plan   plan   = {.n_chunks = 200, .n_slots = slots, .n_rounds = 301, .uses = i / 3 % 16};
         ct_stream stream = {0};
         ct_scene_set(&scene, "ring", CS_ALLREDUCE, n, 1000);
         scene.scenario.cluster =
             (cs_cluster){.n_ranks         = n,
-                         .gpus_per_server = (plan.uses & CS_USES_NVLINK) != 0 ? 2 : 1,
+                         .gpus_per_server = (plan.uses & CS_USES_NVLINK) != 0 ? n / 2 : 1,
                          .fabrics         = {{CS_SWITCHED, 1, 1}, {CS_DIRECT, 1, 2}}};
         if (i % 5 < 3) {
             ct_scene_arrive(&scene, &rng, 1000);
@@ -157,6 +157,40 @@ Test(dispatch, equals_the_single_pass_for_random_streams)
         compare(&scene, &rng);
         ct_stream_free(&stream);
     }
+}
+
+/* Behind a fence the second message writes two of the ten slots that the first one wrote, and takes
+ * its version's name again. A sum over all ten waits for those two only: the ninth is read as soon
+ * as the sum is there, the third when both are. */
+Test(dispatch, a_sum_waits_only_where_something_is_under_way)
+{
+    static ct_scene   scene  = {0};
+    const cs_cluster *c      = &scene.scenario.cluster;
+    ct_stream         stream = {0};
+    ct_rng            rng    = ct_rng_for(1400);
+    cs_plan           plan   = {
+                    .n_chunks = 10, .n_slots = 10, .n_rounds = 1, .uses = CS_USES_SPAN | CS_USES_NVLINK};
+
+    ct_scene_set(&scene, "ring", CS_ALLREDUCE, 4, 1000);
+    scene.scenario.cluster = (cs_cluster){
+        .n_ranks = 4, .gpus_per_server = 4, .fabrics = {{CS_SWITCHED, 1, 1}, {CS_DIRECT, 1, 1}}};
+    ct_stream_send(&stream, c, 0, 1, 2, CS_OP_COPY, CS_OWN_SRC)->span = 10;
+    cs_transfer *two = ct_stream_send(&stream, c, 2, 1, 500, CS_OP_COPY, CS_OWN_SRC | CS_FENCE);
+    two->span        = 2;
+    two->dst_slot    = 2;
+    stream.fences[1] = (ct_fence){CS_FENCE_ALL, 0};
+    ct_stream_send(&stream, c, 3, 1, 4, CS_OP_REDUCE, CS_OWN_SRC)->span = 10;
+    ct_stream_send(&stream, c, 1, 0, 7, CS_OP_COPY, 0)->src_slot        = 8;
+    ct_stream_send(&stream, c, 1, 3, 7, CS_OP_COPY, 0)->src_slot        = 2;
+    ct_scene_play(&scene, &stream, &plan);
+    ct_run run = ct_scene_observe_on(&scene, &ct_port_network, NULL);
+    cr_assert_eq(run.count, 5);
+    cr_expect_eq(run.intervals[2].end_s, 3 + 5);
+    cr_expect_eq(run.intervals[3].start_s, 8);
+    cr_expect_eq(run.intervals[4].start_s, 3 + 501);
+    ct_run_free(&run);
+    compare(&scene, &rng);
+    ct_stream_free(&stream);
 }
 
 /* A rank that nobody talks to and that comes when all is over: the end is its arrival. */
