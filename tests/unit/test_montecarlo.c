@@ -227,6 +227,6 @@ Test(montecarlo, every_failed_allocation_is_clean)
 {
     cs_config *config = random_config();
 
-    fail_each_allocation(config, 40);
+    fail_each_allocation(config, 40, true);
     cs_config_free(config);
 }

@@ -130,7 +130,7 @@ Test(training, every_failed_allocation_is_clean)
 {
     cs_config *config = random_job();
 
-    fail_each_allocation(config, 20);
+    fail_each_allocation(config, 20, false);
     cs_config_free(config);
 }
 
