@@ -17,7 +17,7 @@ enum { TABLE, JSON };
 
 /* clang-format off */
 static const cs_arg montecarlo_args[] = {
-    {ITERATIONS, 'i', "iterations", "N", "iterations of every scenario (10000)"},
+    {ITERATIONS, 'i', "iterations", "N", "iterations of every scenario (10000, or the calls of a trace in order)"},
     CS_FARM_JOBS_ROW,
     {CS_FARM_OUTPUT, 'o', "output", "FILE.db", "an SQLite database; rows that are there are kept"},
     {FORMAT, 0, "format", "table|json|csv", "how to print (table)"},
@@ -80,7 +80,8 @@ static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
         return cs_parse_number(args->value, &j->options.confidence, "--confidence", err);
     case ITERATIONS:
         status = cs_parse_integer(args->value, 1, CS_MAX_ITERATIONS, &number, "--iterations", err);
-        j->options.iterations = (size_t)number;
+        j->options.iterations  = (size_t)number;
+        j->options.takes_fewer = false;
         return status;
     default: return cs_farm_choice_add(&j->choice, id, args, err);
     }
@@ -184,10 +185,11 @@ static int run_all(montecarlo_job *j, int count, char *const *words)
 
 static int montecarlo_run(int count, char *const *words)
 {
-    montecarlo_job j = {
-        .options      = {.iterations = DEFAULT_ITERATIONS, .confidence = DEFAULT_CONFIDENCE},
-        .last_percent = -1};
-    int code = run_all(&j, count, words);
+    montecarlo_job j    = {.options      = {.iterations  = DEFAULT_ITERATIONS,
+                                            .takes_fewer = true,
+                                            .confidence  = DEFAULT_CONFIDENCE},
+                           .last_percent = -1};
+    int            code = run_all(&j, count, words);
 
     return cs_farm_leave(j.options.ranks, code);
 }

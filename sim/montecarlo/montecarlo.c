@@ -15,36 +15,10 @@
 /* Exposed times are differences of elapsed times: what is less than this part of them is none. */
 #define ROUNDING 1e-12
 
-static cs_status check_options(const cs_config *config, const cs_montecarlo_options *options,
-                               cs_error *err)
-{
-    size_t total = cs_config_count(config), baseline;
-
-    if (options->iterations < 1 || options->iterations > CS_MAX_ITERATIONS) {
-        return CS_FAIL(err, CS_EINVAL, "--iterations", "%zu is outside [1, %d]",
-                       options->iterations, CS_MAX_ITERATIONS);
-    }
-    if (!(options->confidence > 0 && options->confidence < 1)) {
-        return CS_FAIL(err, CS_EINVAL, "--confidence", "%.15g is outside (0, 1)",
-                       options->confidence);
-    }
-    if (options->sampling != CS_SAMPLING_RANDOM &&
-        options->iterations < (size_t)2 * CS_REPLICATES) {
-        return CS_FAIL(err, CS_EINVAL, "--iterations",
-                       "%zu are too few for %d shifted sequences: accepted are %d and more",
-                       options->iterations, CS_REPLICATES, 2 * CS_REPLICATES);
-    }
-    if (total > CS_MONTECARLO_MAX_CASES) {
-        return CS_FAIL(err, CS_EINVAL, "sweep", "has %zu scenarios: accepted are at most %d", total,
-                       CS_MONTECARLO_MAX_CASES);
-    }
-    return cs_config_baseline(config, 0, options->baseline, &baseline, err);
-}
-
 cs_status cs_montecarlo_open(const cs_config *config, const cs_montecarlo_options *options,
                              cs_montecarlo **montecarlo_p, cs_error *err)
 {
-    cs_status status = check_options(config, options, err);
+    cs_status status = cs_montecarlo_check(config, options, err);
 
     if (status != CS_OK) {
         return status;
@@ -79,9 +53,12 @@ cs_status cs_montecarlo_key(const cs_montecarlo *m, size_t index, cs_text *text,
 {
     const cs_montecarlo_options *o = m->options;
     cs_case                      c = {0}, baseline = {0};
-    size_t                       base   = 0;
+    size_t                       base = 0, iterations = 0;
     cs_status                    status = cs_config_case(m->config, index, &c, err);
 
+    if (status == CS_OK) {
+        status = cs_montecarlo_iterations(o, &c, &iterations, err);
+    }
     if (status == CS_OK) {
         status = cs_config_baseline(m->config, index, o->baseline, &base, err);
     }
@@ -91,7 +68,7 @@ cs_status cs_montecarlo_key(const cs_montecarlo *m, size_t index, cs_text *text,
     if (status == CS_OK) {
         cs_text_add(text, "{\"baseline\":%s,\"confidence\":", baseline.json);
         cs_text_add_number(text, o->confidence);
-        cs_text_add(text, ",\"iterations\":%zu,\"replay\":%s,\"sampling\":\"%s\"", o->iterations,
+        cs_text_add(text, ",\"iterations\":%zu,\"replay\":%s,\"sampling\":\"%s\"", iterations,
                     o->is_replayed ? "true" : "false", cs_sampling_name(o->sampling));
         cs_text_add(text, ",\"scenario\":%s,\"verify_all\":%s}", c.json,
                     o->is_verified ? "true" : "false");
@@ -121,15 +98,15 @@ static cs_status draw(cs_montecarlo *m, const cs_case *c, bool reports, cs_sampl
                       cs_error *err)
 {
     const cs_montecarlo_options *o       = m->options;
-    cs_sampling_request          request = {.iterations  = o->iterations,
-                                            .jobs        = o->jobs,
+    cs_sampling_request          request = {.jobs        = o->jobs,
                                             .sampling    = o->sampling,
                                             .is_replayed = o->is_replayed,
                                             .is_verified = o->is_verified,
                                             .progress    = reports ? report_progress : NULL,
                                             .user        = m,
                                             .stop        = o->stop};
-    return cs_samples_draw(c, &request, samples_p, err);
+    cs_status                    status  = cs_montecarlo_iterations(o, c, &request.iterations, err);
+    return status == CS_OK ? cs_samples_draw(c, &request, samples_p, err) : status;
 }
 
 /* Have the samples of the baseline, unless it cannot be run. */
@@ -203,7 +180,6 @@ static void describe(const cs_montecarlo *m, const cs_case *c, cs_montecarlo_row
     row->ranks           = cluster->n_ranks;
     row->bytes           = c->scenario.bytes;
     row->gpus_per_server = cluster->gpus_per_server;
-    row->iterations      = m->options->iterations;
     row->confidence      = m->options->confidence;
     row->calls           = 1;
     if (c->training.n_buckets > 0) {
@@ -329,12 +305,15 @@ cs_status cs_montecarlo_case(cs_montecarlo *montecarlo, size_t index, cs_monteca
     cs_montecarlo    *m    = montecarlo;
     cs_montecarlo_row row  = {0};
     cs_case           c    = {0};
-    size_t            base = index;
-    cs_status status       = cs_config_baseline(m->config, index, m->options->baseline, &base, err);
+    size_t            base = index, iterations = 0;
+    cs_status status = cs_config_baseline(m->config, index, m->options->baseline, &base, err);
 
     *stopped_p = false;
     if (status == CS_OK) {
         status = cs_config_case(m->config, index, &c, err);
+    }
+    if (status == CS_OK) {
+        status = cs_montecarlo_iterations(m->options, &c, &iterations, err);
     }
     if (status == CS_OK && (row.scenario = cs_strdup(c.json)) == NULL) {
         status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
@@ -344,7 +323,8 @@ cs_status cs_montecarlo_case(cs_montecarlo *montecarlo, size_t index, cs_monteca
     }
     if (status == CS_OK) {
         describe(m, &c, &row);
-        status = run_case(m, &c, index, base, &row, stopped_p, err);
+        row.iterations = iterations;
+        status         = run_case(m, &c, index, base, &row, stopped_p, err);
     }
     cs_case_free(&c);
     if (status != CS_OK || *stopped_p) {

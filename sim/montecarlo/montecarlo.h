@@ -19,7 +19,9 @@
 enum { CS_MONTECARLO_MAX_CASES = 100000 };
 
 typedef struct cs_montecarlo_options {
-    size_t      iterations;  /* (*) per scenario, 1 .. CS_MAX_ITERATIONS */
+    size_t iterations;       /* (*) per scenario, 1 .. CS_MAX_ITERATIONS */
+    bool   takes_fewer;      /* (*) where a trace taken in order has fewer calls, one iteration for
+                                each; otherwise that is an error */
     cs_sampling sampling;    /* (*) */
     double      confidence;  /* (*) of all intervals, in (0, 1) */
     const char *baseline;    /* (*) algorithm; NULL: the first of the config */
@@ -60,8 +62,10 @@ CS_API void cs_montecarlo_close(cs_montecarlo *montecarlo);
 CS_API CS_MUST_CHECK cs_status cs_montecarlo_key(const cs_montecarlo *montecarlo, size_t index,
                                                  cs_text *text, cs_error *err);
 
-/* Run scenario `index`. A scenario that cannot be run is a row with an error; CS_ENOMEM, CS_EIO and
- * what cs_config_case() refuses are errors of this function. The caller owns the row. *stopped_p:
+/* Run scenario `index`. A scenario that cannot be run is a row with an error; CS_ENOMEM, CS_EIO,
+ * what cs_config_case() refuses, and more iterations than calls of a trace that is taken in order
+ * (they would repeat calls, and intervals would count the same call as several) are errors of this
+ * function. The caller owns the row. *stopped_p:
  * *stop came first, there is no row. Needs up to 36 bytes an iteration. The samples of the last
  * baseline are kept, so that scenarios with the same one are best run one after the other. */
 CS_API CS_MUST_CHECK cs_status cs_montecarlo_case(cs_montecarlo *montecarlo, size_t index,

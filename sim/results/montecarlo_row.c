@@ -164,7 +164,8 @@ void cs_montecarlo_table(cs_text *text, const cs_montecarlo_row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         bool is_job = is_training(&rows[i]);
-        if (i == 0 || is_job != is_training(&rows[i - 1])) {
+        if (i == 0 || is_job != is_training(&rows[i - 1]) ||
+            rows[i].iterations != rows[i - 1].iterations) {
             (is_job ? add_training_head : add_head)(text, &rows[i]);
         }
         (is_job ? add_training_line : add_line)(text, &rows[i]);

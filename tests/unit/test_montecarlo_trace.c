@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A measured trace in many iterations: in order it has as many as calls and no more, so that no
+ * interval counts a call twice; drawn anew it has any number. */
+#include "montecarlo/montecarlo.h"
+
+#include <criterion/criterion.h>
+#include <gsl/gsl_errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CALLS = 200, SHORT_CALLS = 20, RANKS = 8 }; /* CALLS: of generated-arrivals8.csv */
+
+static void set_up(void)
+{
+    gsl_set_error_handler_off();
+}
+
+TestSuite(montecarlo_trace, .init = set_up);
+
+static void set(cs_config *config, const char *key, const char *json)
+{
+    cs_error err = {0};
+    cr_assert_eq(cs_config_set(config, key, json, "--set", &err), CS_OK, "%s", err.message);
+}
+
+static cs_config *in_order(void)
+{
+    cs_config *config = NULL;
+    char       file[512];
+
+    snprintf(file, sizeof file, "%s/configs/montecarlo-trace.json", COLLSIM_SOURCE_DIR);
+    cr_assert_eq(cs_config_load(file, &config, NULL), CS_OK);
+    set(config, "arrivals.trace.pick", "in-order");
+    set(config, "sweep", "{\"algorithm.name\": [\"ring\", \"stragglar\"]}");
+    set(config, "montecarlo", "{\"prediction\": \"static\", \"presumed\": 5}");
+    return config;
+}
+
+static cs_montecarlo_options options_of(size_t iterations)
+{
+    return (cs_montecarlo_options){.iterations = iterations, .jobs = 1, .confidence = 0.95};
+}
+
+static cs_montecarlo_report run(const cs_config *config, const cs_montecarlo_options *options)
+{
+    cs_montecarlo_report report = {0};
+    cs_error             err    = {0};
+
+    cr_assert_eq(cs_montecarlo_run(config, options, &report, &err), CS_OK, "%s: %s", err.where,
+                 err.message);
+    return report;
+}
+
+Test(montecarlo_trace, no_more_iterations_in_order_than_calls)
+{
+    cs_config            *config  = in_order();
+    cs_montecarlo_options options = options_of(CALLS + 1);
+    cs_montecarlo_report  report  = {0};
+    cs_error              err     = {0};
+    uint64_t              number  = 0;
+
+    cr_expect_eq(cs_montecarlo_run(config, &options, &report, &err), CS_EINVAL);
+    cr_expect_str_eq(err.where, "--iterations");
+    cr_expect_str_eq(err.message,
+                     "201 are more than the 200 calls of the trace, which are taken in order: "
+                     "accepted are at most 200, or any number with arrivals.trace.pick=resample");
+    cr_expect_eq(cs_montecarlo_fingerprint(config, &options, &number, NULL), CS_EINVAL);
+    options = options_of(CALLS);
+    report  = run(config, &options);
+    cr_expect_eq(report.rows[0].iterations, CALLS);
+    cs_montecarlo_report_free(&report);
+    options = options_of(CALLS + 1);
+    set(config, "arrivals.trace.pick", "resample");
+    report = run(config, &options);
+    cr_expect_eq(report.rows[0].iterations, CALLS + 1);
+    cs_montecarlo_report_free(&report);
+    cs_config_free(config);
+}
+
+/* What is left to the program: every call once, in the row and in what the row is kept under. */
+Test(montecarlo_trace, a_number_that_nobody_gave_is_that_of_the_calls)
+{
+    cs_config            *config = in_order();
+    cs_montecarlo_options given = options_of(CALLS), left = options_of(10000), few = options_of(9);
+    cs_montecarlo        *m       = NULL;
+    cs_text               keys[2] = {{0}, {0}};
+
+    left.takes_fewer = few.takes_fewer = true;
+    cs_montecarlo_report want = run(config, &given), got = run(config, &left);
+    for (size_t i = 0; i < 2; i++) {
+        cr_expect_eq(got.rows[i].iterations, CALLS);
+        cr_expect_eq(got.rows[i].exposed_mean_high_s, want.rows[i].exposed_mean_high_s);
+        cr_expect_eq(isnan(got.rows[i].saved_mean_s), i == 0);
+        cr_assert_eq(cs_montecarlo_open(config, i == 0 ? &given : &left, &m, NULL), CS_OK);
+        cr_assert_eq(cs_montecarlo_key(m, 1, &keys[i], NULL), CS_OK);
+        cs_montecarlo_close(m);
+    }
+    cr_expect_eq(got.rows[1].saved_mean_low_s, want.rows[1].saved_mean_low_s);
+    cr_expect_str_eq(keys[0].data, keys[1].data);
+    cs_text_free(&keys[0]);
+    cs_text_free(&keys[1]);
+    cs_montecarlo_report_free(&want);
+    cs_montecarlo_report_free(&got);
+    got = run(config, &few);
+    cr_expect_eq(got.rows[0].iterations, 9);
+    cs_montecarlo_report_free(&got);
+    cs_config_free(config);
+}
+
+/* A trace of few calls of ranks 0 .. RANKS-1 that come one microsecond after the other. */
+static void write_trace(const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    cr_assert_not_null(file);
+    fputs("iteration,rank,arrival_s,bytes\n", file);
+    for (int call = 0; call < SHORT_CALLS; call++) {
+        for (int r = 0; r < RANKS; r++) {
+            fprintf(file, "%d,%d,%g,1048576\n", call, r, call + (r + call) % RANKS * 1e-6);
+        }
+    }
+    cr_assert_eq(fclose(file), 0);
+}
+
+/* A sweep over traces: each has its own number, and the table says which. */
+Test(montecarlo_trace, every_trace_of_a_sweep_has_its_own_number)
+{
+    cs_config            *config  = in_order();
+    cs_montecarlo_options options = options_of(10000);
+    char                  path[]  = "/tmp/cs_short_trace_XXXXXX", axis[1200];
+    int                   file    = mkstemp(path);
+    cs_text               table   = {0};
+    cs_error              err     = {0};
+    cs_montecarlo_report  report  = {0};
+
+    cr_assert_geq(file, 0);
+    cr_assert_eq(close(file), 0);
+    write_trace(path);
+    snprintf(axis, sizeof axis, "[\"%s/traces/generated-arrivals8.csv\", \"%s\"]",
+             COLLSIM_SOURCE_DIR, path);
+    set(config, "sweep", "{\"algorithm.name\": [\"ring\"]}");
+    set(config, "sweep.arrivals.trace.path", axis);
+    options.takes_fewer = true;
+    report              = run(config, &options);
+    cr_expect_eq(report.rows[0].iterations, CALLS);
+    cr_expect_eq(report.rows[1].iterations, SHORT_CALLS);
+    cs_montecarlo_table(&table, report.rows, report.n_rows);
+    cr_expect_not_null(strstr(table.data, "# 200 iterations (random)"));
+    cr_expect_not_null(strstr(table.data, "# 20 iterations (random)"));
+    cs_text_free(&table);
+    cs_montecarlo_report_free(&report);
+    options.sampling = CS_SAMPLING_SOBOL; /* 16 copies of two points each are the least */
+    cr_expect_eq(cs_montecarlo_run(config, &options, &report, &err), CS_EINVAL);
+    cr_expect_str_eq(err.message,
+                     "20 are too few for 16 shifted sequences: accepted are 32 and more");
+    cr_assert_eq(remove(path), 0);
+    cs_config_free(config);
+}
