@@ -42,12 +42,7 @@ uint32_t cs_skew_last(const cs_arrival_trace *trace, size_t call)
 
 double cs_skew_delay_s(const cs_arrival_trace *trace, size_t call, uint32_t rank)
 {
-    double others_s = 0;
-
-    for (uint32_t r = 0; r < trace->n_ranks; r++) {
-        others_s = r == rank ? others_s : fmax(others_s, cs_trace_arrival(trace, call, r));
-    }
-    return cs_trace_arrival(trace, call, rank) - others_s;
+    return cs_behind_others_s(&trace->arrival_s[call * trace->n_ranks], trace->n_ranks, rank);
 }
 
 static void find_straggler(const cs_arrival_trace *trace, cs_skew *skew)

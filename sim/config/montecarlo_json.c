@@ -6,6 +6,7 @@
  */
 #include "config/montecarlo_json.h"
 
+#include "config/presumption.h"
 #include "config/scenario_json.h"
 
 #include <string.h>
@@ -28,25 +29,13 @@ const char *cs_prediction_name(cs_prediction prediction)
     return prediction_names[prediction];
 }
 
-/* The option `straggler`: CS_AUTO where it names no rank, or is none of the algorithm's. */
-static uint32_t straggler_option(const cs_case *c)
-{
-    const cs_option *row  = cs_option_find(c->algorithm->options, "straggler");
-    uint32_t         rank = CS_AUTO;
-
-    if (row != NULL && row->type == CS_OPT_U32) {
-        memcpy(&rank, c->options.bytes + row->offset, sizeof rank);
-    }
-    return rank;
-}
-
 /* In this order: "presumed", the option `straggler` (which the algorithm checks), the arrivals' own
  * straggler. */
 static void read_presumed(cs_reading *r, const cs_field *field, const cs_case *c,
                           cs_prediction_policy *policy)
 {
     cs_field presumed = cs_field_get(field, "presumed"), prediction;
-    uint32_t option   = straggler_option(c);
+    uint32_t option   = cs_presumption_option(c->algorithm, &c->options);
     bool     takes_one =
         policy->prediction == CS_PREDICTION_STATIC || policy->prediction == CS_PREDICTION_PREVIOUS;
 
@@ -102,7 +91,7 @@ void cs_read_montecarlo(cs_reading *r, const cs_field *root, cs_case *c)
     if (cs_reading_failed(r)) {
         return;
     }
-    if (straggler_option(c) != CS_AUTO) {
+    if (cs_presumption_option(c->algorithm, &c->options) != CS_AUTO) {
         prediction = CS_PREDICTION_STATIC;
     }
     if (field.node != NULL && !cs_read_object(r, &field, policy_keys, COUNT(policy_keys))) {

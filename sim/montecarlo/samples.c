@@ -265,7 +265,7 @@ cs_status cs_samples_draw(const cs_case *c, const cs_sampling_request *request,
     if (status == CS_OK) {
         d.sampler         = sampler;
         d.block           = samples.calls < BLOCK_CALLS ? BLOCK_CALLS / samples.calls : 1;
-        samples.presumes  = d.trials.straggler != NULL;
+        samples.presumes  = d.trials.presumption.straggler != NULL;
         samples.n_groups  = groups_of(&d, c);
         samples.elapsed_s = CS_NEW(double, samples.n);
         samples.exposed_s = CS_NEW(double, samples.n);

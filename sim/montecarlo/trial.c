@@ -9,6 +9,9 @@
 #include <string.h>
 
 #define TOLERANCE 1e-9 /* between closed form and replay, relative */
+#define LEAST_PART                                                                 \
+    1e-6 /* of the elapsed time: a difference that is less has less than 10 digits \
+          */
 
 /* One run of a scenario, resolved. */
 typedef struct attempt {
@@ -18,14 +21,6 @@ typedef struct attempt {
     cs_options          options;
     cs_plan             plan;
 } attempt;
-
-static const cs_option *find_option(const cs_algorithm *algorithm, const char *name,
-                                    cs_option_type type)
-{
-    const cs_option *row = cs_option_find(algorithm->options, name);
-
-    return row != NULL && row->type == type ? row : NULL;
-}
 
 /* The elapsed time in closed form; NAN where none is exact. */
 static double formula_s(const attempt *a)
@@ -39,7 +34,21 @@ static double formula_s(const attempt *a)
     return a->algorithm->closed_form_s(&a->scenario, &a->options);
 }
 
-static cs_status replay(const attempt *a, bool verify, double *elapsed_s_p, cs_error *err)
+/* Both times in closed form; false where none is exact, or the delay leaves too few digits for the
+ * difference. */
+static bool compute(const attempt *a, cs_trial *trial)
+{
+    double elapsed_s = formula_s(a), exposed_s = elapsed_s - cs_last_arrival(&a->scenario);
+
+    if (!(exposed_s >= LEAST_PART * elapsed_s)) {
+        return false;
+    }
+    trial->elapsed_s = elapsed_s;
+    trial->exposed_s = exposed_s;
+    return true;
+}
+
+static cs_status replay(const attempt *a, bool verify, cs_outcome *outcome_p, cs_error *err)
 {
     cs_outcome              outcome;
     const cs_replay_request request = {.scenario      = &a->scenario,
@@ -55,7 +64,7 @@ static cs_status replay(const attempt *a, bool verify, double *elapsed_s_p, cs_e
         status = CS_FAIL(err, CS_EWRONG, "", "%s", outcome.verdict.text);
     }
     if (status == CS_OK) {
-        *elapsed_s_p = outcome.elapsed_s;
+        *outcome_p = outcome;
     }
     return status;
 }
@@ -94,18 +103,18 @@ static cs_status check_once(const cs_case *c, cs_error *err)
 /* The time of the fallback when all ranks are there. */
 static cs_status time_fallback(cs_trials *trials, cs_error *err)
 {
-    const cs_case *c         = trials->c;
-    attempt        a         = {.scenario = c->scenario, .algorithm = c->policy.fallback, .c = c};
-    double         elapsed_s = 0;
+    const cs_case *c       = trials->c;
+    attempt        a       = {.scenario = c->scenario, .algorithm = c->policy.fallback, .c = c};
+    cs_outcome     outcome = {0};
 
     a.scenario.arrival_s = NULL;
     cs_options_default(a.algorithm->options, &a.options);
     cs_status status = resolve(&a, err);
     if (status == CS_OK) {
-        status = replay(&a, c->verify, &elapsed_s, err);
+        status = replay(&a, c->verify, &outcome, err);
     }
     if (status == CS_OK) {
-        trials->fallback_s = elapsed_s + trials->agreement_s;
+        trials->fallback_s = outcome.exposed_s + trials->presumption.agreement_s;
     }
     return status;
 }
@@ -123,16 +132,15 @@ cs_status cs_trials_open(const cs_case *c, bool is_replayed, bool is_verified, c
     if (status != CS_OK) {
         return status;
     }
-    trials.straggler = find_option(c->algorithm, "straggler", CS_OPT_U32);
-    trials.entry     = find_option(c->algorithm, "entry_barrier_s", CS_OPT_F64);
-    if (trials.straggler != NULL && agrees) {
-        trials.agreement_s = c->policy.agreement_s;
+    trials.presumption = cs_presumption_of(c->algorithm, c->policy.prediction);
+    if (trials.presumption.straggler != NULL && agrees) {
+        trials.presumption.agreement_s = c->policy.agreement_s;
     }
-    if (trials.agreement_s > 0 && trials.entry == NULL) {
+    if (trials.presumption.agreement_s > 0 && trials.presumption.entry == NULL) {
         return CS_FAIL(err, CS_ENOTSUP, "montecarlo.agreement",
                        "%s has no barrier at which the ranks could agree", c->algorithm->name);
     }
-    if (trials.straggler != NULL && c->policy.fallback != NULL) {
+    if (trials.presumption.straggler != NULL && c->policy.fallback != NULL) {
         status = time_fallback(&trials, err);
     }
     if (status == CS_OK) {
@@ -143,43 +151,8 @@ cs_status cs_trials_open(const cs_case *c, bool is_replayed, bool is_verified, c
 
 bool cs_trials_look_back(const cs_trials *trials)
 {
-    return trials->straggler != NULL && trials->c->policy.prediction == CS_PREDICTION_PREVIOUS;
-}
-
-/* The rank that is presumed late. */
-static uint32_t presumed_rank(const cs_trials *trials, const cs_scenario *s, uint32_t previous)
-{
-    const cs_prediction_policy *policy = &trials->c->policy;
-
-    switch (policy->prediction) {
-    case CS_PREDICTION_STATIC: return policy->presumed;
-    case CS_PREDICTION_PREVIOUS: return previous;
-    case CS_PREDICTION_ORACLE:
-    case CS_PREDICTION_DYNAMIC:
-    case CS_PREDICTION_COUNT: break;
-    }
-    return cs_last_rank(s);
-}
-
-static double last_of_others(const cs_scenario *s, uint32_t except)
-{
-    double last_s = 0;
-
-    for (uint32_t r = 0; r < s->cluster.n_ranks; r++) {
-        last_s = r == except ? last_s : fmax(last_s, s->arrival_s[r]);
-    }
-    return last_s;
-}
-
-static void set_barrier(const cs_trials *trials, attempt *a)
-{
-    double entry_s;
-
-    if (trials->agreement_s > 0) {
-        memcpy(&entry_s, a->options.bytes + trials->entry->offset, sizeof entry_s);
-        entry_s += trials->agreement_s;
-        memcpy(a->options.bytes + trials->entry->offset, &entry_s, sizeof entry_s);
-    }
+    const cs_presumption *p = &trials->presumption;
+    return p->straggler != NULL && p->prediction == CS_PREDICTION_PREVIOUS;
 }
 
 /* Prepare one iteration; true: the fallback runs, and *trial_p is complete. */
@@ -190,18 +163,16 @@ static bool prepare(const cs_trials *trials, const double *arrival_s, uint32_t p
 
     begin_attempt(a, c, arrival_s);
     *trial_p = (cs_trial){0};
-    if (trials->straggler == NULL) {
+    if (trials->presumption.straggler == NULL) {
         return false;
     }
-    uint32_t rank     = presumed_rank(trials, &a->scenario, previous);
-    double   others_s = last_of_others(&a->scenario, rank);
-    trial_p->is_hit   = arrival_s[rank] >= others_s;
-    if (c->policy.prediction == CS_PREDICTION_STATIC ||
-        c->policy.prediction == CS_PREDICTION_PREVIOUS) { /* else the option is auto, and right */
-        memcpy(a->options.bytes + trials->straggler->offset, &rank, sizeof rank);
-    }
-    set_barrier(trials, a);
-    if (isnan(trials->fallback_s) || arrival_s[rank] > others_s) {
+    bool     looks    = cs_trials_look_back(trials);
+    uint32_t n        = a->scenario.cluster.n_ranks;
+    uint32_t rank     = cs_presume(&trials->presumption, arrival_s, n,
+                               looks ? previous : c->policy.presumed, &a->options);
+    double   behind_s = cs_behind_others_s(arrival_s, n, rank);
+    trial_p->is_hit   = behind_s >= 0;
+    if (isnan(trials->fallback_s) || behind_s > 0) {
         return false;
     }
     trial_p->fell_back = true;
@@ -221,16 +192,15 @@ cs_status cs_trial_run(const cs_trials *trials, const double *arrival_s, uint32_
         return CS_OK;
     }
     cs_status status = resolve(&a, err);
-    if (status == CS_OK) {
-        trial.elapsed_s    = trials->is_replayed ? (double)NAN : formula_s(&a);
-        trial.was_replayed = isnan(trial.elapsed_s);
+    if (status == CS_OK && (trials->is_replayed || !compute(&a, &trial))) {
+        cs_outcome outcome = {0};
+        status             = replay(&a, trials->is_verified, &outcome, err);
+        trial.elapsed_s    = outcome.elapsed_s;
+        trial.exposed_s    = outcome.exposed_s;
+        trial.was_replayed = true;
     }
-    if (status == CS_OK && trial.was_replayed) {
-        status = replay(&a, trials->is_verified, &trial.elapsed_s, err);
-    }
     if (status == CS_OK) {
-        trial.exposed_s = trial.elapsed_s - cs_last_arrival(&a.scenario);
-        *trial_p        = trial;
+        *trial_p = trial;
     }
     return status;
 }
@@ -238,21 +208,22 @@ cs_status cs_trial_run(const cs_trials *trials, const double *arrival_s, uint32_
 cs_status cs_trial_prove(const cs_trials *trials, const double *arrival_s, uint32_t previous,
                          cs_error *err)
 {
-    attempt   a;
-    cs_trial  trial;
-    double    elapsed_s = 0, formula = (double)NAN;
-    cs_status status = CS_OK;
+    attempt    a;
+    cs_trial   trial;
+    cs_outcome outcome = {0};
+    double     formula = (double)NAN;
+    cs_status  status  = CS_OK;
 
     (void)prepare(trials, arrival_s, previous, &a, &trial);
     status = resolve(&a, err);
     if (status == CS_OK) {
         formula = formula_s(&a);
-        status  = replay(&a, trials->c->verify, &elapsed_s, err);
+        status  = replay(&a, trials->c->verify, &outcome, err);
     }
-    if (status == CS_OK && fabs(formula - elapsed_s) > TOLERANCE * elapsed_s) {
+    if (status == CS_OK && fabs(formula - outcome.elapsed_s) > TOLERANCE * outcome.elapsed_s) {
         status = CS_FAIL(err, CS_EINTERNAL, "",
                          "the closed form of %s gives %.17g s, the replay %.17g s",
-                         a.algorithm->name, formula, elapsed_s);
+                         a.algorithm->name, formula, outcome.elapsed_s);
     }
     return status;
 }

@@ -2,26 +2,25 @@
 /* montecarlo/trial.h -- one iteration of one scenario: given the arrivals, how long it takes.
  *
  * Where the algorithm has a closed form that is exact for the arrivals, that is the time;
- * otherwise the schedule is replayed. What the algorithm presumes about the late rank follows
- * the case's prediction policy:
- *   barrier 1 (option entry_barrier_s) costs the agreement more where there is one (with two
- *   ranks there is no pre-phase, so nothing to agree about); the fallback, where it runs, begins
- *   when the last rank has come and the ranks have agreed.
+ * otherwise, and where delays are so long that the difference between the closed form and the last
+ * arrival has lost digits, the schedule is replayed. What the algorithm presumes about the late
+ * rank follows the case's prediction policy: barrier 1 (option entry_barrier_s) costs the agreement
+ * more where there is one (with two ranks there is no pre-phase, so nothing to agree about); the
+ * fallback, where it runs, begins when the last rank has come and the ranks have agreed.
  */
 #ifndef CS_MONTECARLO_TRIAL_H
 #define CS_MONTECARLO_TRIAL_H
 
 #include "config/case.h"
+#include "config/presumption.h"
 
 /* What the iterations share; nothing changes it after cs_trials_open(). */
 typedef struct cs_trials {
-    const cs_case   *c;
-    bool             is_replayed; /* always */
-    bool             is_verified; /* every replayed iteration */
-    const cs_option *straggler;   /* row of that option; NULL: the algorithm presumes nothing */
-    const cs_option *entry;       /* row of entry_barrier_s, or NULL */
-    double           agreement_s; /* what is added to it */
-    double           fallback_s;  /* exposed time of the fallback; NAN: there is none */
+    const cs_case *c;
+    bool           is_replayed; /* always */
+    bool           is_verified; /* every replayed iteration */
+    cs_presumption presumption;
+    double         fallback_s; /* exposed time of the fallback; NAN: there is none */
 } cs_trials;
 
 typedef struct cs_trial {

@@ -4,8 +4,8 @@
 #include "whatif/trace_player.h"
 
 #include "base/alloc.h"
+#include "config/presumption.h"
 #include "cs/result.h"
-#include "traces/skew.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,10 +33,9 @@ const cs_algorithm *cs_player_algorithm(const cs_player *player, size_t algorith
 
 bool cs_player_has_straggler(const cs_player *player, size_t algorithm)
 {
-    const cs_option *row =
-        cs_option_find(cs_player_algorithm(player, algorithm)->options, "straggler");
+    const cs_algorithm *row = cs_player_algorithm(player, algorithm);
 
-    return row != NULL && row->type == CS_OPT_U32;
+    return cs_presumption_of(row, CS_PREDICTION_STATIC).straggler != NULL;
 }
 
 static cs_status build_cases(cs_player *player, cs_error *err)
@@ -94,37 +93,15 @@ uint64_t cs_player_replays(const cs_player *player)
 }
 
 /* The rank that a static line presumes late: the user's, or the straggler of the trace. */
-static uint32_t presumed(const cs_player *player, const cs_case *c, const cs_option *row)
+static uint32_t known_rank(const cs_player *player, const cs_case *c)
 {
-    uint32_t given = CS_AUTO;
+    uint32_t given = cs_presumption_option(c->algorithm, &c->options);
 
-    memcpy(&given, c->options.bytes + row->offset, sizeof given);
     return given == CS_AUTO ? player->setup.straggler : given;
 }
 
-/* The options of a line: who is presumed late, and what agreeing costs. */
-static void set_options(const cs_player *player, const cs_case *c, cs_trace_policy policy,
-                        cs_options *options)
-{
-    const cs_option *straggler = cs_option_find(c->algorithm->options, "straggler");
-    const cs_option *barrier   = cs_option_find(c->algorithm->options, "entry_barrier_s");
-
-    *options = c->options;
-    if (policy == CS_TRACE_PLAIN || straggler == NULL) {
-        return;
-    }
-    uint32_t rank = policy == CS_TRACE_DYNAMIC ? CS_AUTO : presumed(player, c, straggler);
-    memcpy(options->bytes + straggler->offset, &rank, sizeof rank);
-    if (policy != CS_TRACE_STATIC && barrier != NULL && barrier->type == CS_OPT_F64) {
-        double cost_s;
-        memcpy(&cost_s, options->bytes + barrier->offset, sizeof cost_s);
-        cost_s += player->setup.agreement_s;
-        memcpy(options->bytes + barrier->offset, &cost_s, sizeof cost_s);
-    }
-}
-
 static cs_status replay(cs_player *player, const cs_case *c, const cs_options *options,
-                        const double *arrival_s, double *elapsed_s_p, cs_error *err)
+                        const double *arrival_s, double *exposed_s_p, cs_error *err)
 {
     cs_scenario scenario = c->scenario;
     cs_result   result   = {0};
@@ -141,68 +118,58 @@ static cs_status replay(cs_player *player, const cs_case *c, const cs_options *o
     if (status == CS_OK && c->verify && !result.verified) {
         return CS_FAIL(err, CS_EWRONG, c->algorithm->name, "%s", result.verdict.text);
     }
-    *elapsed_s_p = result.elapsed_s;
+    *exposed_s_p = result.exposed_s;
     return status;
 }
 
-/* When the last of all ranks but `except` comes. */
-static double last_but(uint32_t n_ranks, uint32_t except, const double *arrival_s)
-{
-    double last_s = 0;
-
-    for (uint32_t r = 0; r < n_ranks; r++) {
-        last_s = r == except ? last_s : fmax(last_s, arrival_s[r]);
-    }
-    return last_s;
-}
-
-/* The presumed rank is there when the last of the others comes, `last_s`: only then do they know
- * and agree, so that no rank begins with the baseline sooner. */
-static cs_status fall_back(cs_player *player, size_t size, double last_s, double *elapsed_s_p,
-                           cs_error *err)
+/* The presumed rank is there when the last of the others comes: only then do they know and agree,
+ * so that no rank begins with the baseline sooner. */
+static cs_status fall_back(cs_player *player, size_t size, double *exposed_s_p, cs_error *err)
 {
     const cs_case *base   = case_of(player, 0, size);
-    cs_status      status = replay(player, base, &base->options, NULL, elapsed_s_p, err);
+    cs_status      status = replay(player, base, &base->options, NULL, exposed_s_p, err);
 
-    *elapsed_s_p += last_s + player->setup.agreement_s;
+    *exposed_s_p += player->setup.agreement_s;
     return status;
 }
 
 static cs_status play(cs_player *player, size_t algorithm, cs_trace_policy policy, size_t size,
-                      const double *arrival_s, double *elapsed_s_p, cs_error *err)
+                      const double *arrival_s, double *exposed_s_p, cs_error *err)
 {
-    const cs_case   *c   = case_of(player, algorithm, size);
-    const cs_option *row = cs_option_find(c->algorithm->options, "straggler");
-    cs_options       options;
+    const cs_case *c          = case_of(player, algorithm, size);
+    bool           is_dynamic = policy == CS_TRACE_DYNAMIC;
+    cs_presumption p =
+        cs_presumption_of(c->algorithm, is_dynamic ? CS_PREDICTION_DYNAMIC : CS_PREDICTION_STATIC);
+    uint32_t   n       = c->scenario.cluster.n_ranks;
+    cs_options options = c->options;
 
-    if (policy == CS_TRACE_ADAPTIVE && row != NULL) {
-        uint32_t rank = presumed(player, c, row), n = c->scenario.cluster.n_ranks;
-        double   last_s = last_but(n, rank, arrival_s);
-        if (rank < n && arrival_s[rank] <= last_s) {
-            return fall_back(player, size, last_s, elapsed_s_p, err);
-        }
+    if (policy == CS_TRACE_PLAIN || p.straggler == NULL) {
+        return replay(player, c, &options, arrival_s, exposed_s_p, err);
     }
-    set_options(player, c, policy, &options);
-    return replay(player, c, &options, arrival_s, elapsed_s_p, err);
+    p.agreement_s = policy == CS_TRACE_STATIC ? 0 : player->setup.agreement_s;
+    uint32_t rank = cs_presume(&p, arrival_s, n, known_rank(player, c), &options);
+    if (policy == CS_TRACE_ADAPTIVE && rank < n && cs_behind_others_s(arrival_s, n, rank) <= 0) {
+        return fall_back(player, size, exposed_s_p, err);
+    }
+    return replay(player, c, &options, arrival_s, exposed_s_p, err);
 }
 
 cs_status cs_player_call(cs_player *player, size_t algorithm, cs_trace_policy policy, size_t call,
-                         double *elapsed_s_p, cs_error *err)
+                         double *exposed_s_p, cs_error *err)
 {
     const cs_player_setup *s = &player->setup;
 
     return play(player, algorithm, policy, s->size_of_call[call],
-                &s->trace->arrival_s[call * s->trace->n_ranks], elapsed_s_p, err);
+                &s->trace->arrival_s[call * s->trace->n_ranks], exposed_s_p, err);
 }
 
 /* How much sooner the line ends than the baseline when the straggler comes `delay_s` late. */
 static cs_status gain(cs_player *player, size_t algorithm, cs_trace_policy policy, size_t size,
                       double delay_s, double *gain_s_p, cs_error *err)
 {
-    const cs_case   *c      = case_of(player, algorithm, size);
-    const cs_option *row    = cs_option_find(c->algorithm->options, "straggler");
-    uint32_t         rank   = row != NULL ? presumed(player, c, row) : player->setup.straggler;
-    double           base_s = 0, line_s = 0;
+    const cs_case *c      = case_of(player, algorithm, size);
+    uint32_t       rank   = known_rank(player, c);
+    double         base_s = 0, line_s = 0;
 
     if (rank >= player->setup.trace->n_ranks) {
         rank = player->setup.straggler;

@@ -28,10 +28,10 @@ void                    cs_player_free(cs_player *player);
 const cs_algorithm *cs_player_algorithm(const cs_player *player, size_t algorithm);
 bool                cs_player_has_straggler(const cs_player *player, size_t algorithm);
 
-/* The elapsed time of one call. CS_EINVAL and CS_ENOTSUP: the algorithm refuses the scenario;
+/* The exposed time of one call. CS_EINVAL and CS_ENOTSUP: the algorithm refuses the scenario;
  * CS_EWRONG: its schedule is no correct collective. */
 CS_MUST_CHECK cs_status cs_player_call(cs_player *player, size_t algorithm, cs_trace_policy policy,
-                                       size_t call, double *elapsed_s_p, cs_error *err);
+                                       size_t call, double *exposed_s_p, cs_error *err);
 
 /* The delay of the straggler, all others coming together, from which the line beats the baseline,
  * for calls of one size: 0, INFINITY, or between, to 1e-9 of the call's time. */

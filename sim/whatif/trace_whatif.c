@@ -238,13 +238,12 @@ static cs_status play_line(const playing *p, cs_trace_line *line, size_t algorit
     cs_status status  = CS_OK;
     size_t    size    = p->common_size;
 
-    line->elapsed_s = CS_ARENA_NEW(&p->report->arena, double, p->trace->n_calls);
-    if (line->elapsed_s == NULL) {
+    line->call_s = CS_ARENA_NEW(&p->report->arena, double, p->trace->n_calls);
+    if (line->call_s == NULL) {
         return no_memory(p);
     }
     for (size_t c = 0; c < p->trace->n_calls && status == CS_OK; c++) {
-        status =
-            cs_player_call(p->player, algorithm, line->policy, c, &line->elapsed_s[c], &refused);
+        status = cs_player_call(p->player, algorithm, line->policy, c, &line->call_s[c], &refused);
     }
     line->break_even_s = (double)NAN;
     if (status == CS_OK && !line->is_baseline) {
@@ -297,32 +296,31 @@ static cs_status add_hindsight(playing *p)
         return no_memory(p);
     }
     for (size_t c = 0; c < p->trace->n_calls; c++) {
-        least[c] = report->lines[0].elapsed_s[c];
+        least[c] = report->lines[0].call_s[c];
         for (size_t i = 1; i < report->n_lines; i++) {
             const cs_trace_line *line = &report->lines[i];
-            least[c] = line->is_available ? fmin(least[c], line->elapsed_s[c]) : least[c];
+            least[c] = line->is_available ? fmin(least[c], line->call_s[c]) : least[c];
         }
     }
     *best = (cs_trace_line){.algorithm    = "best of all",
                             .policy       = CS_TRACE_HINDSIGHT,
                             .is_available = true,
                             .break_even_s = (double)NAN,
-                            .elapsed_s    = least};
+                            .call_s       = least};
     report->n_lines++;
     return CS_OK;
 }
 
 static void judge_line(const playing *p, cs_trace_line *line)
 {
-    const double *base = p->report->lines[0].elapsed_s;
+    const double *base = p->report->lines[0].call_s;
     size_t        n = p->trace->n_calls, n_won = 0;
     double        period = p->options->period_s;
 
     for (size_t c = 0; c < n; c++) {
-        double last_s = cs_trace_arrival(p->trace, c, cs_skew_last(p->trace, c));
-        p->values[c]  = base[c] - line->elapsed_s[c];
-        p->values[c]  = fabs(p->values[c]) > SAME_RATIO * base[c] ? p->values[c] : 0;
-        line->exposed_s += (line->elapsed_s[c] - last_s) / (double)n;
+        p->values[c] = base[c] - line->call_s[c];
+        p->values[c] = fabs(p->values[c]) > SAME_RATIO * base[c] ? p->values[c] : 0;
+        line->exposed_s += line->call_s[c] / (double)n;
         line->total_s += p->values[c];
         n_won += p->values[c] > 0;
     }
@@ -367,7 +365,7 @@ static void set_lead(playing *p, size_t n)
     report->lead_s = (cs_interval_95){(double)NAN, (double)NAN, (double)NAN};
     if (report->second > 0) {
         for (size_t c = 0; c < p->trace->n_calls; c++) {
-            p->values[c] = report->lines[second].elapsed_s[c] - report->lines[0].elapsed_s[c];
+            p->values[c] = report->lines[second].call_s[c] - report->lines[0].call_s[c];
         }
         report->lead_s = cs_interval_of(p->values, p->trace->n_calls, p->scale_s);
     }
@@ -379,7 +377,7 @@ static void judge(playing *p)
     uint32_t         n      = 0;
 
     for (size_t c = 0; c < p->trace->n_calls; c++) {
-        p->scale_s = fmax(p->scale_s, report->lines[0].elapsed_s[c]);
+        p->scale_s = fmax(p->scale_s, report->lines[0].call_s[c]);
     }
     for (size_t i = report->n_lines; i-- > 0;) {
         if (report->lines[i].is_available) {

@@ -59,7 +59,8 @@ typedef struct cs_trace_line {
     double         break_even_s;  /* from this delay of the straggler on (all others at once) it
                                      beats the baseline; INFINITY: never; NAN: baseline, hindsight */
     cs_interval_95 day_gpu_hours; /* saved; NAN without a period */
-    double        *elapsed_s;     /* [n_calls] */
+    double        *call_s;        /* [n_calls] exposed time of each; digits are those of the replay,
+                                     however late the last rank is */
 } cs_trace_line;
 
 typedef struct cs_trace_report {

@@ -23,6 +23,10 @@ typedef struct cs_arrival_trace {
 /* Free what the trace owns (all arrays are cs_alloc's); `{0}` is allowed. */
 CS_API void cs_arrival_trace_free(cs_arrival_trace *trace);
 
+/* How far one of `n_ranks` arrivals is behind the last of the others; negative: it was there
+ * before. O(n_ranks). */
+CS_API double cs_behind_others_s(const double *arrival_s, uint32_t n_ranks, uint32_t rank);
+
 /* Arrival of one rank in one call. */
 static inline double cs_trace_arrival(const cs_arrival_trace *trace, size_t call, uint32_t rank)
 {

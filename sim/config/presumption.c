@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who is presumed late: see config/presumption.h. */
+#include "config/presumption.h"
+
+#include <string.h>
+
+static const cs_option *find_option(const cs_algorithm *algorithm, const char *name,
+                                    cs_option_type type)
+{
+    const cs_option *row = cs_option_find(algorithm->options, name);
+
+    return row != NULL && row->type == type ? row : NULL;
+}
+
+cs_presumption cs_presumption_of(const cs_algorithm *algorithm, cs_prediction prediction)
+{
+    return (cs_presumption){.straggler  = find_option(algorithm, "straggler", CS_OPT_U32),
+                            .entry      = find_option(algorithm, "entry_barrier_s", CS_OPT_F64),
+                            .prediction = prediction};
+}
+
+uint32_t cs_presumption_option(const cs_algorithm *algorithm, const cs_options *options)
+{
+    const cs_option *row  = find_option(algorithm, "straggler", CS_OPT_U32);
+    uint32_t         rank = CS_AUTO;
+
+    if (row != NULL) {
+        memcpy(&rank, options->bytes + row->offset, sizeof rank);
+    }
+    return rank;
+}
+
+/* What the ranks find out by themselves the option leaves to them: `auto` is right. */
+uint32_t cs_presume(const cs_presumption *presumption, const double *arrival_s, uint32_t n_ranks,
+                    uint32_t known, cs_options *options)
+{
+    const cs_option  *entry    = presumption->entry;
+    const cs_scenario s        = {.cluster = {.n_ranks = n_ranks}, .arrival_s = arrival_s};
+    bool              is_known = presumption->prediction == CS_PREDICTION_STATIC ||
+                    presumption->prediction == CS_PREDICTION_PREVIOUS;
+    uint32_t option = is_known ? known : CS_AUTO;
+    double   entry_s;
+
+    memcpy(options->bytes + presumption->straggler->offset, &option, sizeof option);
+    if (presumption->agreement_s > 0 && entry != NULL) {
+        memcpy(&entry_s, options->bytes + entry->offset, sizeof entry_s);
+        entry_s += presumption->agreement_s;
+        memcpy(options->bytes + entry->offset, &entry_s, sizeof entry_s);
+    }
+    return is_known ? known : cs_last_rank(&s);
+}
