@@ -10,6 +10,8 @@
  */
 #include "base/random.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 
 gsl_rng *cs_random_stream(uint64_t seed, const char *name)
@@ -36,10 +38,16 @@ void cs_random_restart(gsl_rng *stream, uint64_t seed, const char *name)
 
 uint64_t cs_hash_text(const char *text)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    return cs_hash_bytes(text, strlen(text));
+}
 
-    for (; *text != '\0'; text++) {
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+uint64_t cs_hash_bytes(const void *data, size_t bytes)
+{
+    const unsigned char *at   = data;
+    uint64_t             hash = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < bytes; i++) {
+        hash = (hash ^ at[i]) * 0x100000001b3u;
     }
     return hash;
 }

@@ -34,7 +34,8 @@ static inline uint64_t cs_mix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* FNV-1a of a text. */
+/* FNV-1a of a text, and of any bytes. */
 uint64_t cs_hash_text(const char *text);
+uint64_t cs_hash_bytes(const void *data, size_t bytes);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/random.h"
 #include "config/kineto.h"
 #include "config/locate.h"
 #include "traces/arrival_table.h"
@@ -216,3 +217,43 @@ cs_status cs_arrival_file_load(const char *path, cs_arrival_trace *trace_p, cs_e
     }
     return status;
 }
+
+/* A hash of the arrivals' bits. */
+static uint64_t fingerprint_of(const cs_arrival_trace *trace)
+{
+    uint64_t hash = cs_mix64(trace->n_ranks);
+
+    for (size_t i = 0; i < trace->n_calls * trace->n_ranks; i++) {
+        uint64_t bits;
+        memcpy(&bits, &trace->arrival_s[i], sizeof bits);
+        hash = cs_mix64(hash ^ bits);
+    }
+    return hash;
+}
+
+static cs_status load_trace(const char *path, void **content_p, uint64_t *fingerprint_p,
+                            cs_error *err)
+{
+    cs_arrival_trace *trace = CS_NEW(cs_arrival_trace, 1);
+    cs_status         status =
+        trace != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory for a trace");
+
+    if (status == CS_OK) {
+        status = cs_arrival_file_load(path, trace, err);
+    }
+    if (status != CS_OK) {
+        cs_free(trace);
+        return status;
+    }
+    *fingerprint_p = fingerprint_of(trace);
+    *content_p     = trace;
+    return CS_OK;
+}
+
+static void close_trace(void *content)
+{
+    cs_arrival_trace_free(content);
+    cs_free(content);
+}
+
+const cs_file_kind cs_arrival_file_kind = {.load = load_trace, .close = close_trace};

@@ -12,6 +12,7 @@
 #ifndef CS_CONFIG_ARRIVAL_FILE_H
 #define CS_CONFIG_ARRIVAL_FILE_H
 
+#include "config/file_cache.h"
 #include "traces/arrival_rows.h"
 
 enum { CS_ARRIVAL_MAX_FILES = 4096 };
@@ -30,6 +31,10 @@ CS_API CS_MUST_CHECK cs_status cs_arrival_files_load(const char *const *paths, s
                                                      const cs_arrival_options *options,
                                                      cs_arrival_trace         *trace_p,
                                                      cs_arrival_notes *notes_p, cs_error *err);
+
+/* For a cache: cs_arrival_file_load() into a cs_arrival_trace. The fingerprint is of the arrivals
+ * and ranks, whatever the format. */
+extern const cs_file_kind cs_arrival_file_kind;
 
 /* One text in memory; `name` is its name in errors. */
 typedef struct cs_arrival_text {

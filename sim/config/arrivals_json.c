@@ -6,15 +6,11 @@
  *                "straggler": {"rank": 0, "persistence": 0.9, "delay": "4.48ms"},
  *                "trace": {"path": "arrivals.csv", "pick": "resample"}}
  */
-#include "base/alloc.h"
-#include "base/random.h"
+#include "config/arrival_file.h"
+#include "config/file_field.h"
 #include "config/scenario_json.h"
-#include "config/trace_cache.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 #define NOT_LATE    (-1.0) /* no delay was given */
@@ -108,53 +104,23 @@ static void read_straggler(cs_reading *r, const cs_field *arrivals, uint32_t n_r
     process->has_straggler = true;
 }
 
-/* A hash of the arrivals' bits. */
-static void fingerprint_of(const cs_arrival_trace *trace, char text[17])
-{
-    uint64_t hash = cs_mix64(trace->n_ranks);
-
-    for (size_t i = 0; i < trace->n_calls * trace->n_ranks; i++) {
-        uint64_t bits;
-        memcpy(&bits, &trace->arrival_s[i], sizeof bits);
-        hash = cs_mix64(hash ^ bits);
-    }
-    (void)snprintf(text, 17, "%016" PRIx64, hash);
-}
-
-static void keep_fingerprint(cs_reading *r, const cs_field *parent, const cs_arrival_trace *trace)
-{
-    char        text[17];
-    const char *given = NULL;
-    cs_field    field = cs_field_get(parent, "fingerprint");
-
-    fingerprint_of(trace, text);
-    cs_read_text(r, parent, "fingerprint", &given);
-    if (cs_reading_failed(r)) {
-        return;
-    }
-    if (given != NULL && strcmp(given, text) != 0) {
-        CS_REFUSE(r, &field, CS_EINVAL,
-                  "is '%.40s', but the file holds other arrivals: theirs is %s", given, text);
-    } else if (json_object_set_new(parent->node, "fingerprint", json_string(text)) != 0) {
-        CS_REFUSE(r, parent, CS_ENOMEM, "out of memory for a trace");
-    }
-}
-
 const cs_arrival_trace *cs_read_trace(cs_reading *r, const cs_field *parent, const char *key)
 {
-    const cs_arrival_trace *trace = NULL;
-    const char             *path  = NULL;
+    const char *path = NULL;
 
     cs_read_required(r, parent, key);
     cs_read_file_names(r, parent, key, &path);
-    if (cs_reading_failed(r) || cs_trace_cache_get(r->traces, path, &trace, &r->error) != CS_OK) {
+    if (cs_reading_failed(r)) {
         return NULL;
     }
-    keep_fingerprint(r, parent, trace);
-    return cs_reading_failed(r) ? NULL : trace;
+    const cs_cached_file *file = cs_read_file(r, &cs_arrival_file_kind, path, &r->error);
+    if (file == NULL) {
+        return NULL;
+    }
+    cs_keep_fingerprint(r, parent, file->fingerprint, "other arrivals: theirs");
+    return cs_reading_failed(r) ? NULL : file->content;
 }
 
-/* A copy: the case may live longer than the configuration. */
 static void read_measured(cs_reading *r, const cs_field *arrivals, uint32_t n_ranks,
                           cs_arrival_process *process)
 {
@@ -175,15 +141,8 @@ static void read_measured(cs_reading *r, const cs_field *arrivals, uint32_t n_ra
                   trace->n_ranks, n_ranks);
         return;
     }
-    size_t  count = trace->n_calls * n_ranks;
-    double *copy  = CS_ARENA_NEW(r->arena, double, count);
-    if (copy == NULL) {
-        CS_REFUSE(r, &field, CS_ENOMEM, "out of memory for a trace");
-        return;
-    }
-    memcpy(copy, trace->arrival_s, count * sizeof *copy);
-    process->trace =
-        (cs_arrival_trace){.n_ranks = n_ranks, .n_calls = trace->n_calls, .arrival_s = copy};
+    process->trace = (cs_arrival_trace){
+        .n_ranks = n_ranks, .n_calls = trace->n_calls, .arrival_s = trace->arrival_s};
     process->resamples = pick == 1;
 }
 

@@ -168,7 +168,7 @@ cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p,
     cs_reading reading = {.arena    = &built.arena,
                           .may_skip = may_skip,
                           .file_of  = file_of,
-                          .traces   = config->traces,
+                          .cache    = config->files,
                           .context  = config};
     json_t    *tree    = tree_of_point(config, index, &reading.error);
 
@@ -181,9 +181,10 @@ cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p,
     if (!cs_reading_failed(&reading)) {
         (void)!cs_scenario_check(&built.scenario, &reading.error);
     }
+    built.files = reading.files;
     if (cs_reading_failed(&reading)) {
         cs_status status = cs_config_blame(config, &reading.error, reading.blames_key, index, err);
-        cs_arena_free(&built.arena);
+        cs_case_free(&built);
         return status;
     }
     *case_p = built;
@@ -192,6 +193,7 @@ cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p,
 
 void cs_case_free(cs_case *c)
 {
+    cs_held_files_release(c->files);
     cs_arena_free(&c->arena);
     *c = (cs_case){0};
 }

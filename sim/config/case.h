@@ -14,6 +14,7 @@
  * valid when the struct is moved. */
 typedef struct cs_case {
     cs_arena             arena;
+    struct cs_held_file *files;    /* traces and topologies that the rest points into; held */
     cs_scenario          scenario; /* checked; its arrivals are those of iteration 0 */
     cs_arrival_process   arrivals; /* of every iteration; in the arena */
     cs_prediction_policy policy;

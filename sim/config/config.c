@@ -29,9 +29,9 @@ cs_status cs_config_new(cs_config **config_p, cs_error *err)
     if (config == NULL) {
         return no_memory(err);
     }
-    config->tree   = json_object();
-    config->traces = cs_trace_cache_new();
-    if (config->tree == NULL || config->traces == NULL) {
+    config->tree  = json_object();
+    config->files = cs_file_cache_new();
+    if (config->tree == NULL || config->files == NULL) {
         cs_config_free(config);
         return no_memory(err);
     }
@@ -52,7 +52,7 @@ void cs_config_free(cs_config *config)
     cs_axes_free(&config->axes);
     json_decref(config->tree);
     cs_calibration_free(config->calibration);
-    cs_trace_cache_free(config->traces);
+    cs_file_cache_free(config->files);
     cs_free(config->text);
     cs_free(config->input);
     cs_free(config);

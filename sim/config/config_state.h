@@ -5,8 +5,8 @@
 
 #include "config/config.h"
 #include "config/field.h"
+#include "config/file_cache.h"
 #include "config/sweep_axes.h"
-#include "config/trace_cache.h"
 #include "traces/calibration.h"
 
 /* A path that was set after loading, and by what. */
@@ -24,7 +24,7 @@ struct cs_config {
     cs_override    *overrides; /* in the order in which they were set */
     size_t          n_overrides;
     cs_calibration *calibration; /* of the key "calibration", or NULL */
-    cs_trace_cache *traces;
+    cs_file_cache  *files;
 };
 
 /* Who is to blame for the value at the path `from->where`? Copy the error to `err` with the

@@ -23,8 +23,9 @@ typedef struct cs_reading {
     /* The file beside which the relative file name at a path is meant; NULL: the working
      * folder's. */
     const char *(*file_of)(const void *context, const char *path);
-    struct cs_trace_cache *traces; /* of arrivals; NULL: none are read */
-    const void            *context;
+    struct cs_file_cache *cache; /* of files that are part of it; NULL: none are read */
+    struct cs_held_file  *files; /* those that were read; their owner releases them */
+    const void           *context;
 } cs_reading;
 
 /* A place in the tree; `node` is NULL where there is nothing. Borrows its parent. */

@@ -24,7 +24,7 @@ void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
 void cs_read_arrivals(cs_reading *r, const cs_field *root, cs_case *c);
 void cs_read_montecarlo(cs_reading *r, const cs_field *root, cs_case *c);
 void cs_read_training(cs_reading *r, const cs_field *root, cs_case *c);
-/* The measured trace in the file that `parent`'s `key` names; it belongs to the reading's cache.
+/* The measured trace in the file that `parent`'s `key` names; it belongs to the reading's files.
  * Its fingerprint is put into the tree, so that a scenario's JSON says which arrivals it had; where
  * there is one already, it must be the same. NULL where the reading failed. */
 const cs_arrival_trace *cs_read_trace(cs_reading *r, const cs_field *parent, const char *key);

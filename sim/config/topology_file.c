@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/random.h"
 #include "config/locate.h"
 #include "config/machine_build.h"
 #include "config/nccl_topology.h"
@@ -72,7 +73,8 @@ cs_status cs_topology_file_parse(const char *text, size_t length, const char *in
     cs_machine *machine = NULL;
     cs_status   status;
 
-    *file = (cs_topology_file){.site = {.n_servers = 1}};
+    *file = (cs_topology_file){.site        = {.n_servers = 1},
+                               .fingerprint = cs_mix64(cs_hash_bytes(text, length))};
     while (isspace((unsigned char)*p)) {
         p++;
     }
@@ -144,6 +146,44 @@ void cs_topology_file_close(cs_topology_file *file)
     json_decref(file->tree);
     file->tree = NULL;
 }
+
+/* A file with what it lives in. */
+typedef struct loaded {
+    cs_topology_file file; /* the first member: what the cache shows */
+    cs_arena         arena;
+} loaded;
+
+static void close_loaded(void *content)
+{
+    loaded *l = content;
+
+    cs_topology_file_close(&l->file);
+    cs_arena_free(&l->arena);
+    cs_free(l);
+}
+
+static cs_status load_topology(const char *path, void **content_p, uint64_t *fingerprint_p,
+                               cs_error *err)
+{
+    loaded   *l = CS_NEW(loaded, 1);
+    cs_status status =
+        l != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+
+    if (status == CS_OK) {
+        status = cs_topology_file_load(path, &l->arena, &l->file, err);
+    }
+    if (status != CS_OK) {
+        if (l != NULL) {
+            close_loaded(l);
+        }
+        return status;
+    }
+    *fingerprint_p = l->file.fingerprint;
+    *content_p     = l;
+    return CS_OK;
+}
+
+const cs_file_kind cs_topology_file_kind = {.load = load_topology, .close = close_loaded};
 
 const char *cs_topology_format_name(cs_topology_format format)
 {

@@ -9,6 +9,7 @@
 #define CS_CONFIG_TOPOLOGY_FILE_H
 
 #include "base/arena.h"
+#include "config/file_cache.h"
 #include "config/tree.h"
 #include "cs/machine.h"
 #include "cs/route_table.h"
@@ -23,9 +24,10 @@ typedef enum cs_topology_format {
 
 typedef struct cs_topology_file {
     cs_topology_format    format;
-    cs_site               site;   /* preset, NCCL, nvidia-smi */
-    const cs_route_table *routes; /* SimGrid */
-    json_t               *tree;   /* JSON; owned */
+    cs_site               site;        /* preset, NCCL, nvidia-smi */
+    const cs_route_table *routes;      /* SimGrid */
+    json_t               *tree;        /* JSON; owned */
+    uint64_t              fingerprint; /* of the text; 0: a preset */
 } cs_topology_file;
 
 /* Files are read up to this size. */
@@ -35,6 +37,10 @@ enum { CS_TOPOLOGY_MAX_BYTES = 16 << 20 };
  * wrong, with the line. */
 cs_status cs_topology_file_load(const char *path, cs_arena *arena, cs_topology_file *file,
                                 cs_error *err);
+
+/* For a cache: cs_topology_file_load() into a cs_topology_file with an arena of its own. The
+ * fingerprint is of the file's bytes. */
+extern const cs_file_kind cs_topology_file_kind;
 
 /* The same for a text of `length` bytes with a NUL behind it; `input` names it in errors. */
 cs_status cs_topology_file_parse(const char *text, size_t length, const char *input,

@@ -167,7 +167,7 @@ static const char *const rails_keys[] = {
     "kind", "group_servers", "spines", "oversubscription", "hop_latency",
 };
 static const char *const graph_keys[]  = {"kind", "nodes", "links", "ranks"};
-static const char *const file_keys[]   = {"kind", "path", "servers"};
+static const char *const file_keys[]   = {"kind", "path", "servers", "fingerprint"};
 static const char *const preset_keys[] = {"preset", "servers"};
 static const char *const server_keys[] = {CS_SERVER_KEYS};
 /* All of the above, for the first look. */
@@ -189,6 +189,7 @@ static const char *const topology_keys[] = {
     "path",
     "preset",
     CS_SERVER_KEYS,
+    "fingerprint",
 };
 
 static const topology_kind kinds[] = {

@@ -2,6 +2,7 @@
 /* Presets and files of topologies: see topology_source.h. */
 #include "config/topology_source.h"
 
+#include "config/file_field.h"
 #include "config/server_json.h"
 #include "config/topology_json.h"
 
@@ -27,14 +28,16 @@ static void load_file(cs_reading *r, const cs_field *field, const char *path,
     cs_error wrong = {0};
     char     text[560];
 
-    cs_status status = cs_topology_file_load(path, r->arena, &source->file, &wrong);
-    if (status != CS_OK) {
+    const cs_cached_file *cached = cs_read_file(r, &cs_topology_file_kind, path, &wrong);
+    if (cached == NULL) {
         cs_error_text(&wrong, text, sizeof text);
-        CS_REFUSE(r, field, status, "%s", text);
+        CS_REFUSE(r, field, wrong.status, "%s", text);
         return;
     }
-    source->path     = path;
-    source->has_site = source->file.site.machine != NULL;
+    source->file        = *(const cs_topology_file *)cached->content;
+    source->path        = path;
+    source->fingerprint = cached->fingerprint;
+    source->has_site    = source->file.site.machine != NULL;
 }
 
 void cs_read_topology_source(cs_reading *r, const cs_field *cluster, cs_topology_source *source)
@@ -196,10 +199,16 @@ static void build_tree(cs_reading *r, const cs_field *field, const cs_topology_s
                        cs_cluster *cluster)
 {
     cs_reading inner = {.arena = r->arena};
-    cs_field   root  = cs_field_root(source->file.tree);
+    json_t    *copy  = json_deep_copy(source->file.tree); /* reading a tree may change it */
+    cs_field   root  = cs_field_root(copy);
     char       text[560];
 
+    if (copy == NULL) {
+        CS_REFUSE(r, field, CS_ENOMEM, "out of memory for a topology");
+        return;
+    }
     cs_read_topology_tree(&inner, &root, cluster);
+    json_decref(copy);
     if (cs_reading_failed(&inner)) {
         cs_error_locate(&inner.error, source->path, 0, 0);
         cs_error_text(&inner.error, text, sizeof text);
@@ -233,7 +242,34 @@ void cs_read_topology_links(cs_reading *r, const cs_field *field, const cs_topol
     }
 }
 
-void cs_topology_source_free(cs_topology_source *source)
+/* A name alone becomes the object that means the same. */
+static json_t *as_object(const char *name)
 {
-    cs_topology_file_close(&source->file);
+    json_t *object = json_object();
+
+    if (json_object_set_new(object, "kind", json_string("file")) != 0 ||
+        json_object_set_new(object, "path", json_string(name)) != 0) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+void cs_keep_topology_source(cs_reading *r, const cs_field *cluster_field,
+                             const cs_topology_source *source)
+{
+    cs_field    topology = cs_field_get(cluster_field, "topology");
+    const char *name     = json_string_value(topology.node);
+
+    if (cs_reading_failed(r) || source->path == NULL) {
+        return;
+    }
+    if (name != NULL) {
+        topology.node = as_object(name);
+        if (json_object_set_new(cluster_field->node, "topology", topology.node) != 0) {
+            CS_REFUSE(r, cluster_field, CS_ENOMEM, "out of memory for a topology");
+            return;
+        }
+    }
+    cs_keep_fingerprint(r, &topology, source->fingerprint, "another topology: its fingerprint");
 }

@@ -10,8 +10,10 @@
 
 typedef struct cs_topology_source {
     bool             has_site; /* servers: a preset, NCCL's XML, nvidia-smi's matrix */
-    cs_topology_file file;     /* the site, or hosts with routes, or a JSON tree (owned) */
-    const char      *path;     /* of the file, in the arena; NULL: a preset */
+    cs_topology_file file;     /* the site, or hosts with routes, or a JSON tree; borrowed from the
+                                  reading's files (a preset: its arena) */
+    const char *path;          /* of the file, in the arena; NULL: a preset */
+    const char *fingerprint;   /* of the file; NULL: a preset */
 } cs_topology_source;
 
 /* Look at the key "topology" and load what it names; nothing for the other kinds. */
@@ -26,6 +28,9 @@ void cs_topology_source_defaults(cs_reading *r, const cs_field *cluster_field,
 void cs_read_topology_links(cs_reading *r, const cs_field *field, const cs_topology_source *source,
                             cs_cluster *cluster);
 
-void cs_topology_source_free(cs_topology_source *source);
+/* Put the fingerprint of a file into the key "topology", which becomes an object where it was the
+ * name of the file alone. */
+void cs_keep_topology_source(cs_reading *r, const cs_field *cluster_field,
+                             const cs_topology_source *source);
 
 #endif
