@@ -142,8 +142,12 @@ static int print_report(const montecarlo_job *j, const cs_montecarlo_report *rep
     }
     if (j->format == TABLE) {
         cs_montecarlo_table(&text, report->rows, report->n_rows);
-        cs_text_add(&text, "# %zu scenarios: %zu were there, %zu run now, %zu with an error%s\n",
-                    report->total, report->done_before, report->run, report->failed,
+        cs_text_add(&text, "# %zu scenarios", report->total);
+        if (report->n_repeats > 0) {
+            cs_text_add(&text, " (%zu more would repeat them)", report->n_repeats);
+        }
+        cs_text_add(&text, ": %zu were there, %zu run now, %zu with an error%s\n",
+                    report->done_before, report->run, report->failed,
                     report->is_stopped ? "; stopped" : "");
     } else if (j->format == JSON) {
         cs_montecarlo_json(&text, report->rows, report->n_rows);

@@ -162,7 +162,8 @@ static const char *file_of(const void *context, const char *path)
     return cs_config_override_above(config, path) != NULL ? NULL : config->input;
 }
 
-cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p, cs_error *err)
+cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *case_p,
+                              json_t **tree_p, cs_error *err)
 {
     cs_case    built   = {0};
     cs_reading reading = {.arena    = &built.arena,
@@ -176,7 +177,6 @@ cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p,
         cs_read_scenario(&reading, tree, &built);
         calibrate(config, &reading, tree, &built);
         print_tree(&reading, tree, &built);
-        json_decref(tree);
     }
     if (!cs_reading_failed(&reading)) {
         (void)!cs_scenario_check(&built.scenario, &reading.error);
@@ -185,10 +185,21 @@ cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p,
     if (cs_reading_failed(&reading)) {
         cs_status status = cs_config_blame(config, &reading.error, reading.blames_key, index, err);
         cs_case_free(&built);
+        json_decref(tree);
         return status;
     }
     *case_p = built;
+    *tree_p = tree;
     return CS_OK;
+}
+
+cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p, cs_error *err)
+{
+    json_t   *tree   = NULL;
+    cs_status status = cs_config_case_tree(config, index, case_p, &tree, err);
+
+    json_decref(tree);
+    return status;
 }
 
 void cs_case_free(cs_case *c)

@@ -207,14 +207,9 @@ static cs_status remember(cs_config *config, const char *path, const char *origi
 static void appended_path(const cs_config *config, const cs_path *steps, const char *path,
                           char *element)
 {
-    json_t *node = config->tree;
-    char    array[CS_PATH_BYTES];
+    const json_t *node = cs_tree_at(config->tree, steps);
+    char          array[CS_PATH_BYTES];
 
-    for (size_t i = 0; i < steps->n_steps && node != NULL; i++) {
-        const cs_step *step = &steps->steps[i];
-        node                = step->key != NULL ? json_object_get(node, step->key)
-                                                : json_array_get(node, step->index);
-    }
     (void)snprintf(array, sizeof array, "%.*s", (int)(strlen(path) - 2), path);
     cs_path_add_index(element, array, json_array_size(node));
 }
@@ -300,18 +295,9 @@ size_t cs_config_count(const cs_config *config)
 
 bool cs_config_has(const cs_config *config, const char *path)
 {
-    const json_t *node = config->tree;
-    cs_path       steps;
+    cs_path steps;
 
-    if (cs_path_parse(path, &steps, NULL) != CS_OK) {
-        return false;
-    }
-    for (size_t i = 0; i < steps.n_steps; i++) {
-        const cs_step *step = &steps.steps[i];
-        node                = step->key != NULL ? json_object_get(node, step->key)
-                                                : json_array_get(node, step->index);
-    }
-    return node != NULL;
+    return cs_path_parse(path, &steps, NULL) == CS_OK && cs_tree_at(config->tree, &steps) != NULL;
 }
 
 /* Mix the text of a value into the hash; 0 stays 0. */

@@ -11,6 +11,7 @@
 #ifndef CS_CONFIG_CONFIG_H
 #define CS_CONFIG_CONFIG_H
 
+#include "base/text.h"
 #include "config/case.h"
 
 typedef struct cs_config cs_config;
@@ -68,6 +69,21 @@ CS_API uint64_t cs_config_fingerprint(const cs_config *config);
 CS_API CS_MUST_CHECK cs_status cs_config_baseline(const cs_config *config, size_t index,
                                                   const char *algorithm, size_t *baseline_p,
                                                   cs_error *err);
+
+/* Say what sets scenario `index` apart from the others: "PATH=VALUE" with blanks between them, for
+ * every axis of several values that counts for its algorithm and is not among `shown` (paths, ends
+ * with NULL). `algorithm` and `model` are the names that its case had. Nothing is added where there
+ * is no such axis. */
+CS_API CS_MUST_CHECK cs_status cs_config_settings(const cs_config *config, size_t index,
+                                                  const char *algorithm, const char *model,
+                                                  const char *const *shown, cs_text *text,
+                                                  cs_error *err);
+
+/* Mark the scenarios that only repeat an earlier one in many iterations: they differ in options
+ * that the algorithm lacks, or in "montecarlo" where it presumes nobody late. `repeats` has room
+ * for cs_config_count(). O(scenarios), and nothing where no such axis is swept. */
+CS_API CS_MUST_CHECK cs_status cs_config_repeats(const cs_config *config, bool *repeats,
+                                                 cs_error *err);
 
 /* The value of the keys "name" and "description", or NULL. Valid until the configuration
  * changes. */

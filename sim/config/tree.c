@@ -193,3 +193,15 @@ cs_status cs_tree_set(json_t *tree, const cs_path *path, json_t *value, const ch
     }
     return CS_OK;
 }
+
+json_t *cs_tree_at(json_t *tree, const cs_path *path)
+{
+    json_t *node = tree;
+
+    for (size_t i = 0; i < path->n_steps && node != NULL; i++) {
+        const cs_step *step = &path->steps[i];
+        node                = step->key != NULL ? json_object_get(node, step->key)
+                                                : json_array_get(node, step->index);
+    }
+    return node;
+}

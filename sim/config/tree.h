@@ -33,4 +33,7 @@ cs_status cs_tree_set(json_t *tree, const cs_path *path, json_t *value, const ch
 /* "a number", "an object" and so on. */
 const char *cs_tree_kind(const json_t *node);
 
+/* What is at a path, or NULL. */
+json_t *cs_tree_at(json_t *tree, const cs_path *path);
+
 #endif

@@ -41,7 +41,8 @@ typedef struct cs_montecarlo_options {
 typedef struct cs_montecarlo_report {
     cs_montecarlo_row *rows; /* in the order of the config's scenarios; owned */
     size_t             n_rows;
-    size_t             total;       /* scenarios of the config */
+    size_t             total;       /* scenarios of the config, without those that repeat others */
+    size_t             n_repeats;   /* these: cs_config_repeats() */
     size_t             done_before; /* of these, found in the file */
     size_t             run;         /* of these, run now */
     size_t             failed;      /* rows with an error */
@@ -78,9 +79,9 @@ CS_API CS_MUST_CHECK cs_status cs_montecarlo_fingerprint(const cs_config        
                                                          const cs_montecarlo_options *options,
                                                          uint64_t *fingerprint_p, cs_error *err);
 
-/* All scenarios; what the file holds is not run again. On failure the file keeps what was
- * finished, and *report_p is left alone; on CS_OK the caller owns it. A rank that is not 0 works
- * for rank 0, touches no file, tells no progress, and has an empty report. */
+/* All scenarios that do not repeat others; what the file holds is not run again. On failure the
+ * file keeps what was finished, and *report_p is left alone; on CS_OK the caller owns it. A rank
+ * that is not 0 works for rank 0, touches no file, tells no progress, and has an empty report. */
 CS_API CS_MUST_CHECK cs_status cs_montecarlo_run(const cs_config             *config,
                                                  const cs_montecarlo_options *options,
                                                  cs_montecarlo_report *report_p, cs_error *err);

@@ -26,9 +26,9 @@ typedef struct run {
     const cs_config      *config;
     cs_montecarlo_options options;
     cs_montecarlo        *m;
-    item                 *items; /* [total]; owned */
-    size_t                total;
-    cs_store_key         *keys; /* of the file, ascending; owned */
+    item                 *items;          /* [n_items]; owned */
+    size_t                total, n_items; /* scenarios; without those that repeat others */
+    cs_store_key         *keys;           /* of the file, ascending; owned */
     size_t                n_keys;
     cs_store             *store;   /* of rank 0; NULL: none */
     bool                 *is_done; /* [total]: the report has the row; of rank 0; owned */
@@ -49,21 +49,40 @@ static int compare(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
+static cs_status list_items(run *r, cs_error *err)
+{
+    bool     *repeats = CS_NEW(bool, r->total);
+    cs_status status  = CS_OK;
+
+    r->items = CS_NEW(item, r->total);
+    if (repeats == NULL || r->items == NULL) {
+        status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", r->total);
+    } else {
+        status = cs_config_repeats(r->config, repeats, err);
+    }
+    r->n_items = 0;
+    for (size_t i = 0; i < r->total && status == CS_OK; i++) {
+        if (!repeats[i]) {
+            item *next  = &r->items[r->n_items++];
+            next->index = i;
+            status = cs_config_baseline(r->config, i, r->options.baseline, &next->baseline, err);
+        }
+    }
+    cs_free(repeats);
+    return status;
+}
+
 /* What every rank needs. */
 static cs_status begin(run *r, cs_error *err)
 {
     cs_status status = cs_montecarlo_open(r->config, &r->options, &r->m, err);
 
-    if (status == CS_OK && (r->items = CS_NEW(item, r->total)) == NULL) {
-        status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", r->total);
-    }
-    for (size_t i = 0; i < r->total && status == CS_OK; i++) {
-        r->items[i].index = i;
-        status = cs_config_baseline(r->config, i, r->options.baseline, &r->items[i].baseline, err);
+    if (status == CS_OK) {
+        status = list_items(r, err);
     }
     if (status == CS_OK) {
-        qsort(r->items, r->total, sizeof *r->items, compare);
-        r->m->total = (uint64_t)r->total * r->options.iterations;
+        qsort(r->items, r->n_items, sizeof *r->items, compare);
+        r->m->total = (uint64_t)r->n_items * r->options.iterations;
     }
     return status;
 }
@@ -126,6 +145,23 @@ static cs_status visit_file(const run *r, cs_montecarlo_outcome *o, bool *writes
     return status == CS_OK ? cs_montecarlo_store_add(r->store, o->key, &o->row, err) : status;
 }
 
+/* What the table says beside its columns. */
+static cs_status add_settings(const run *r, cs_montecarlo_outcome *o, cs_error *err)
+{
+    static const char *const shown[] = {"algorithm.name",        "cluster.ranks",       "bytes",
+                                        "montecarlo.prediction", "montecarlo.fallback", NULL};
+    cs_text                  text    = {0};
+    cs_status status = cs_config_settings(r->config, (size_t)o->index, o->row.algorithm,
+                                          o->row.model, shown, &text, err);
+
+    if (status == CS_OK) {
+        o->row.settings = text.data;
+    } else {
+        cs_text_free(&text);
+    }
+    return status;
+}
+
 /* One row into file and report, which then owns it. */
 static cs_status keep(run *r, cs_montecarlo_outcome *o, bool *writes_p, cs_error *err)
 {
@@ -138,6 +174,9 @@ static cs_status keep(run *r, cs_montecarlo_outcome *o, bool *writes_p, cs_error
     }
     if (r->store != NULL) {
         status = visit_file(r, o, writes_p, err);
+    }
+    if (status == CS_OK) {
+        status = add_settings(r, o, err);
     }
     if (status != CS_OK) {
         return status;
@@ -205,7 +244,7 @@ static cs_status run_farm(run *r, cs_error *err)
     }
     status = cs_text_status(&keys, err);
     if (status == CS_OK) {
-        const cs_farm farm = {.n_items = r->total,
+        const cs_farm farm = {.n_items = r->n_items,
                               .user    = r,
                               .work    = do_item,
                               .collect = collect,
@@ -262,7 +301,9 @@ static cs_status lead(run *r, cs_error *err)
         report->n_rows = report->rows != NULL ? r->total : 0; /* to be freed */
         return status;
     }
-    report->is_stopped = report->done_before + report->run < r->total;
+    report->total      = r->n_items;
+    report->n_repeats  = r->total - r->n_items;
+    report->is_stopped = report->done_before + report->run < r->n_items;
     pack_rows(r);
     return r->store != NULL ? cs_store_finish(r->store, err) : CS_OK;
 }
@@ -272,7 +313,8 @@ cs_status cs_montecarlo_run(const cs_config *config, const cs_montecarlo_options
 {
     size_t               total  = cs_config_count(config);
     cs_montecarlo_report report = {.total = total};
-    run       r = {.config = config, .options = *options, .total = total, .report = &report};
+    run                  r      = {
+                              .config = config, .options = *options, .total = total, .n_items = total, .report = &report};
     cs_status status;
 
     if (cs_ranks_leads(options->ranks)) {

@@ -8,10 +8,12 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 void cs_montecarlo_row_free(cs_montecarlo_row *row)
 {
     cs_free(row->scenario);
+    cs_free(row->settings);
     *row = (cs_montecarlo_row){0};
 }
 
@@ -77,7 +79,7 @@ static bool is_training(const cs_montecarlo_row *row)
 }
 
 /* What was run; false where it could not be run, and the line is complete. */
-static bool add_scenario(cs_text *text, const cs_montecarlo_row *row)
+static bool add_scenario(cs_text *text, const cs_montecarlo_row *row, int width)
 {
     char presumes[sizeof row->prediction + sizeof row->fallback];
 
@@ -88,6 +90,9 @@ static bool add_scenario(cs_text *text, const cs_montecarlo_row *row)
     if (is_training(row)) {
         cs_text_add(text, " %6" PRIu64, row->calls);
     }
+    if (width > 0) {
+        cs_text_add(text, " %-*s", width, row->settings != NULL ? row->settings : "-");
+    }
     if (row->error[0] != '\0') {
         cs_text_add(text, "  %s\n", row->error);
         return false;
@@ -95,9 +100,9 @@ static bool add_scenario(cs_text *text, const cs_montecarlo_row *row)
     return true;
 }
 
-static void add_training_line(cs_text *text, const cs_montecarlo_row *row)
+static void add_training_line(cs_text *text, const cs_montecarlo_row *row, int width)
 {
-    if (!add_scenario(text, row)) {
+    if (!add_scenario(text, row, width)) {
         return;
     }
     add_column(text, 10, 3, row->elapsed_mean_s * 1e3);
@@ -115,9 +120,9 @@ static void add_training_line(cs_text *text, const cs_montecarlo_row *row)
     cs_text_add(text, "\n");
 }
 
-static void add_line(cs_text *text, const cs_montecarlo_row *row)
+static void add_line(cs_text *text, const cs_montecarlo_row *row, int width)
 {
-    if (!add_scenario(text, row)) {
+    if (!add_scenario(text, row, width)) {
         return;
     }
     add_column(text, 11, 2, row->exposed_mean_s * 1e6);
@@ -133,19 +138,27 @@ static void add_line(cs_text *text, const cs_montecarlo_row *row)
     cs_text_add(text, "\n");
 }
 
+static void add_settings_head(cs_text *text, int width)
+{
+    if (width > 0) {
+        cs_text_add(text, " %-*s", width, "settings");
+    }
+}
+
 /* What holds for all rows. */
-static void add_head(cs_text *text, const cs_montecarlo_row *row)
+static void add_head(cs_text *text, const cs_montecarlo_row *row, int width)
 {
     cs_text_add(text, "# %" PRIu64 " iterations (%s), exposed time in us; +-: %.4g %% intervals\n",
                 row->iterations, row->sampling, row->confidence * 100);
     cs_text_add(text, "# saved: exposed time of the baseline less the own one, in the same "
                       "iteration; hits: the presumed rank was last\n");
-    cs_text_add(text, "%-16s %-14s %6s %12s %11s %9s %11s %11s %11s %11s %9s %8s %6s %6s\n",
-                "# algorithm", "presumes", "ranks", "bytes", "mean", "+-", "p50", "p95", "p99",
-                "saved", "+-", "speedup", "wins%", "hits%");
+    cs_text_add(text, "%-16s %-14s %6s %12s", "# algorithm", "presumes", "ranks", "bytes");
+    add_settings_head(text, width);
+    cs_text_add(text, " %11s %9s %11s %11s %11s %11s %9s %8s %6s %6s\n", "mean", "+-", "p50", "p95",
+                "p99", "saved", "+-", "speedup", "wins%", "hits%");
 }
 
-static void add_training_head(cs_text *text, const cs_montecarlo_row *row)
+static void add_training_head(cs_text *text, const cs_montecarlo_row *row, int width)
 {
     cs_text_add(text,
                 "# %" PRIu64 " iterations (%s) of training, times in ms; +-: %.4g %% "
@@ -154,20 +167,36 @@ static void add_training_head(cs_text *text, const cs_montecarlo_row *row)
     cs_text_add(text,
                 "# exposed: from when the last rank has computed to the end of the last call; "
                 "saved: part of the baseline's time, GPU-h/day: that of ranks x 24 h\n");
-    cs_text_add(text,
-                "%-16s %-14s %6s %12s %6s %10s %8s %10s %10s %10s %10s %6s %7s %6s %5s %9s %6s\n",
-                "# algorithm", "presumes", "ranks", "bytes", "calls", "mean", "+-", "p50", "p95",
-                "p99", "exposed", "part%", "speedup", "saved%", "+-", "GPU-h/day", "hits%");
+    cs_text_add(text, "%-16s %-14s %6s %12s %6s", "# algorithm", "presumes", "ranks", "bytes",
+                "calls");
+    add_settings_head(text, width);
+    cs_text_add(text, " %10s %8s %10s %10s %10s %10s %6s %7s %6s %5s %9s %6s\n", "mean", "+-",
+                "p50", "p95", "p99", "exposed", "part%", "speedup", "saved%", "+-", "GPU-h/day",
+                "hits%");
+}
+
+/* Of the column of settings; 0: no row has any. */
+static int settings_width(const cs_montecarlo_row *rows, size_t n)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t own = rows[i].settings != NULL ? strlen(rows[i].settings) : 0;
+        width      = own > width ? own : width;
+    }
+    return width > 0 && width < strlen("settings") ? (int)strlen("settings") : (int)width;
 }
 
 void cs_montecarlo_table(cs_text *text, const cs_montecarlo_row *rows, size_t n)
 {
+    int width = settings_width(rows, n);
+
     for (size_t i = 0; i < n; i++) {
         bool is_job = is_training(&rows[i]);
         if (i == 0 || is_job != is_training(&rows[i - 1]) ||
             rows[i].iterations != rows[i - 1].iterations) {
-            (is_job ? add_training_head : add_head)(text, &rows[i]);
+            (is_job ? add_training_head : add_head)(text, &rows[i], width);
         }
-        (is_job ? add_training_line : add_line)(text, &rows[i]);
+        (is_job ? add_training_line : add_line)(text, &rows[i], width);
     }
 }

@@ -88,8 +88,10 @@ typedef struct cs_montecarlo_row {
 #define X(type, key)      CS_ROW_##type(key);
     CS_MONTECARLO_MAP(X)
 #undef X
-    char *scenario;   /* canonical JSON; owned */
-    char  error[432]; /* why it could not be run; empty: it was */
+    char *scenario;  /* canonical JSON; owned */
+    char *settings;  /* for people: what sets the row apart beside its columns; owned; NULL:
+                        nothing */
+    char error[432]; /* why it could not be run; empty: it was */
 } cs_montecarlo_row;
 
 /* The empty text of a row is one that does not exist: null where there is one. */
@@ -112,7 +114,8 @@ CS_API void cs_montecarlo_json(cs_text *text, const cs_montecarlo_row *rows, siz
 /* Add a line of names and `n` lines. A number that does not exist is an empty field. */
 CS_API void cs_montecarlo_csv(cs_text *text, const cs_montecarlo_row *rows, size_t n);
 
-/* Add a table for people: exposed times in us with the half-widths of their intervals. */
+/* Add a table for people: exposed times in us with the half-widths of their intervals; with a
+ * column of settings where rows have some. */
 CS_API void cs_montecarlo_table(cs_text *text, const cs_montecarlo_row *rows, size_t n);
 
 #endif

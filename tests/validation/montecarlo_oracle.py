@@ -198,7 +198,7 @@ def check_shell(program, folder):
         problems.append("csv and json differ")
     first = run(command + ["-o", "m.db", "--set", "sweep.algorithm.name=[\"ring\"]"], folder)
     second = run(command + ["-o", "m.db"], folder)
-    if "0 were there, 3 run now" not in first.stdout or "3 run now" not in second.stdout:
+    if "0 were there, 1 run now" not in first.stdout or "1 were there, 3 run now" not in second.stdout:
         problems.append(f"the database is not continued: {first.stdout} {second.stdout}")
     with sqlite3.connect(os.path.join(folder, "m.db")) as database:
         means = database.execute("SELECT exposed_mean_s FROM montecarlo").fetchall()
