@@ -2,11 +2,30 @@
 /* No late rank, or several: see late_number.h. */
 #include "algorithms/pattern/late_number.h"
 
+#include "algorithms/pattern/klate_work.h"
+
 #include <math.h>
 
 static bool is_free(uint32_t chunks)
 {
     return chunks == 0 || chunks == CS_AUTO;
+}
+
+/* Chunks that were asked for: is there room for them, and are their rounds made in time? */
+static cs_status check_work(const cs_scenario *scenario, const cs_late_number *number,
+                            cs_error *err)
+{
+    uint32_t  n = scenario->cluster.n_ranks, early = n - number->late;
+    uint32_t  most   = cs_klate_most_parts(n, early) * early;
+    cs_status status = cs_accept_slots(scenario, "stragglar", number->chunks, err);
+
+    if (status == CS_OK && number->chunks > most) {
+        status = CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
+                         "%u: to make the rounds of %u late ranks of %u would take minutes; "
+                         "accepted are at most %u, and auto",
+                         number->chunks, number->late, n, most);
+    }
+    return status;
 }
 
 static cs_status check_number(const cs_scenario *scenario, const cs_late_number *number,
@@ -30,9 +49,7 @@ static cs_status check_number(const cs_scenario *scenario, const cs_late_number 
                        "%u late ranks of %u: accepted are multiples of %u and auto, not %u", k, n,
                        n - k, number->chunks);
     }
-    return k > 1 && !is_free(number->chunks)
-               ? cs_accept_slots(scenario, "stragglar", number->chunks, err)
-               : CS_OK;
+    return k > 1 && !is_free(number->chunks) ? check_work(scenario, number, err) : CS_OK;
 }
 
 /* Nobody, one or several, whatever ends first; half of the ranks at most. */

@@ -2,6 +2,7 @@
 /* How many ranks should count as late: see late_prefix.h. */
 #include "algorithms/pattern/late_prefix.h"
 
+#include "algorithms/pattern/klate_work.h"
 #include "base/alloc.h"
 
 #include <math.h>
@@ -63,6 +64,15 @@ cs_late_baseline cs_baseline_best(const cs_scenario *scenario)
     return best;
 }
 
+static bool is_affordable(uint32_t n, const cs_several_shape *shape)
+{
+    uint32_t early  = n - shape->late;
+    uint64_t chunks = (uint64_t)early * shape->parts;
+
+    return chunks <= CS_MAX_SLOTS &&
+           (shape->parts == 1 || cs_klate_work(n, early, (uint32_t)chunks) <= CS_KLATE_MOST_WORK);
+}
+
 /* Every k with every number of parts and share of late roots that is free. */
 static uint32_t list_candidates(const cs_scenario *s, const uint32_t *ranks, uint32_t least,
                                 uint32_t most, const cs_several_shape *fixed, candidate *list)
@@ -79,7 +89,7 @@ static uint32_t list_candidates(const cs_scenario *s, const uint32_t *ranks, uin
             if (fixed->roots == CS_AUTO) {
                 shape.roots = roots_tried[i % roots];
             }
-            if ((uint64_t)(n - late) * shape.parts <= CS_MAX_SLOTS) {
+            if (is_affordable(n, &shape)) {
                 list[count++] =
                     (candidate){shape, cs_several_least_s(s, ranks, &shape), gap, false};
             }
@@ -101,51 +111,73 @@ static candidate *next_candidate(candidate *list, uint32_t count, bool has_gap)
     return best;
 }
 
-/* Half of the tries; `best` and the limit are what has been found so far. */
+/* What has been found so far, and the work that it took. */
+typedef struct search {
+    cs_several_shape best;
+    double           limit_s, work;
+} search;
+
+/* Half of the tries. */
 static cs_status try_candidates(const cs_scenario *s, candidate *list, uint32_t count, bool has_gap,
-                                double *limit_s, cs_several_shape *best, cs_error *err)
+                                search *found, cs_error *err)
 {
+    uint32_t  n      = s->cluster.n_ranks;
     cs_status status = CS_OK;
 
     for (uint32_t tries = 0; tries < CS_PREFIX_MOST_TRIES / 2 && status == CS_OK; tries++) {
         candidate *c = next_candidate(list, count, has_gap);
         cs_several several;
-        if (c == NULL || c->least_s >= *limit_s) {
+        if (c == NULL || c->least_s >= found->limit_s) {
             break;
         }
-        c->is_done = true;
-        status     = cs_several_open(&several, s, &c->shape, err);
-        if (status == CS_OK && several.end_s < *limit_s) {
-            *best    = c->shape;
-            *limit_s = several.end_s;
+        uint32_t early = n - c->shape.late;
+        double   work  = cs_klate_work(n, early, early * c->shape.parts);
+        c->is_done     = true;
+        if (found->work > 0 && found->work + work > CS_KLATE_MOST_WORK) {
+            continue;
+        }
+        found->work += work;
+        status = cs_several_open(&several, s, &c->shape, err);
+        if (status == CS_OK && several.end_s < found->limit_s) {
+            found->best    = c->shape;
+            found->limit_s = several.end_s;
         }
         cs_several_close(&several);
     }
     return status;
 }
 
+/* The only one needs no trial. */
+static cs_status search_list(const cs_scenario *s, candidate *list, uint32_t count, search *found,
+                             cs_error *err)
+{
+    if (count == 1 && isinf(found->limit_s)) {
+        found->best = list[0].shape;
+        return CS_OK;
+    }
+    cs_status status = try_candidates(s, list, count, true, found, err);
+    return status == CS_OK ? try_candidates(s, list, count, false, found, err) : status;
+}
+
 cs_status cs_prefix_choose(const cs_scenario *scenario, uint32_t least_late, uint32_t most_late,
                            double limit_s, cs_several_shape *shape_p, cs_error *err)
 {
-    size_t           most  = (size_t)(most_late - least_late + 1) * CS_PREFIX_MOST_PARTS * N_ROOTS;
-    cs_arena         arena = {0};
-    candidate       *list  = CS_ARENA_NEW(&arena, candidate, most);
-    uint32_t        *ranks = CS_ARENA_NEW(&arena, uint32_t, scenario->cluster.n_ranks);
-    cs_several_shape best  = {0};
-    cs_status        status;
+    size_t     most  = (size_t)(most_late - least_late + 1) * CS_PREFIX_MOST_PARTS * N_ROOTS;
+    cs_arena   arena = {0};
+    candidate *list  = CS_ARENA_NEW(&arena, candidate, most);
+    uint32_t  *ranks = CS_ARENA_NEW(&arena, uint32_t, scenario->cluster.n_ranks);
+    search     found = {.limit_s = limit_s};
+    cs_status  status;
 
     if (list == NULL || ranks == NULL) {
         status = CS_FAIL(err, CS_ENOMEM, "", "out of memory for the choice of late ranks");
     } else {
         cs_several_order(scenario, ranks);
         uint32_t count = list_candidates(scenario, ranks, least_late, most_late, shape_p, list);
-        status         = try_candidates(scenario, list, count, true, &limit_s, &best, err);
-        if (status == CS_OK) {
-            status = try_candidates(scenario, list, count, false, &limit_s, &best, err);
-        }
+        status         = search_list(scenario, list, count, &found, err);
     }
     if (status == CS_OK) {
-        *shape_p = best;
+        *shape_p = found.best;
     }
     cs_arena_free(&arena);
     return status;

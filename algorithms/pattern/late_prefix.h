@@ -9,7 +9,7 @@
  * Schedules for k >= 2 have to be made to know their rounds. They are made in the order of a
  * bound from below on their end, until the bound says that nothing better can come: first for those
  * k where the late ranks come later than the others, then for the rest, CS_PREFIX_MOST_TRIES / 2
- * of each at most.
+ * of each at most, and no more than CS_KLATE_MOST_WORK (klate_work.h) together.
  */
 #ifndef CS_ALGORITHMS_PATTERN_LATE_PREFIX_H
 #define CS_ALGORITHMS_PATTERN_LATE_PREFIX_H

@@ -115,6 +115,19 @@ static cs_status check_telephone(const cs_scenario *scenario, cs_stragglar_optio
     return CS_OK;
 }
 
+/* The main phase has n messages per chunk. As many chunks as ranks are nobody's mistake. */
+static cs_status check_messages(uint32_t n, uint32_t chunks, cs_error *err)
+{
+    uint64_t most = CS_STRAGGLAR_MOST_MESSAGES / n;
+
+    most = most > n - 1 ? most : n - 1;
+    return chunks <= most ? CS_OK
+                          : CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
+                                    "%u for %u ranks: %.2g messages would take minutes to replay; "
+                                    "accepted are at most %llu, and auto",
+                                    chunks, n, (double)chunks * n, (unsigned long long)most);
+}
+
 static cs_status check_chunks(const cs_scenario *scenario, cs_stragglar_options *o, cs_error *err)
 {
     uint32_t n = scenario->cluster.n_ranks, least = cs_late_least_chunks(n);
@@ -132,7 +145,7 @@ static cs_status check_chunks(const cs_scenario *scenario, cs_stragglar_options 
                        "%u ranks: accepted are 1, %u or more, and auto, not %u", n, least,
                        o->chunks);
     }
-    return CS_OK;
+    return check_messages(n, o->chunks, err);
 }
 
 /* The paper's own generators: n - 1 chunks, and not every n. */

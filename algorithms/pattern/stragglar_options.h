@@ -29,6 +29,10 @@ typedef struct cs_stragglar_options {
     uint32_t steps;    /* not in the table: what a main phase takes whose rounds are searched for */
 } cs_stragglar_options;
 
+/* Of the main phase, if chunks are asked for beyond the paper's n - 1: a minute at 40 million
+ * messages a second (alpha-beta, verified). */
+#define CS_STRAGGLAR_MOST_MESSAGES ((uint64_t)1 << 31)
+
 extern const cs_option cs_stragglar_table[];
 
 /* Replace what is CS_AUTO or 0 for "as in the paper", and plan the schedule. Refused is what does
