@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim run: one result per algorithm, number of ranks and size. */
-#include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/run_rows.h"
 #include "cli/schedule_arg.h"
 #include "cli/watch.h"
-#include "results/comparison.h"
-#include "results/csv.h"
-#include "results/json.h"
-#include "results/table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,22 +25,14 @@ static const cs_arg run_args[] = {
 
 static const cs_arg *const run_tables[] = {cs_scenario_args, run_args, NULL};
 
-typedef enum format { TABLE, JSON, CSV } format;
-
 typedef struct job {
     cs_scenario_choice choice;
-    format             format;
+    cs_run_format      format;
     cs_watch_choice    watch;
     const char        *schedule_path, *output_path;
     cs_stored         *schedule;
-    cs_result         *results;
-    char (*settings)[CS_SETTING_BYTES]; /* of each result */
-    uint64_t    *keys;                  /* likewise */
-    const char **scenarios;             /* likewise, as JSON */
-    cs_arena     arena;                 /* owns the scenarios */
-    size_t       count;
-    cs_text      text; /* what is printed */
-    cs_text      notes;
+    cs_run_rows        rows;
+    cs_text            notes;
 } job;
 
 static cs_status take_arg(void *user, int id, const cs_args *args, cs_error *err)
@@ -61,7 +49,7 @@ static cs_status take_arg(void *user, int id, const cs_args *args, cs_error *err
     case OUTPUT: j->output_path = args->value; return CS_OK;
     case FORMAT:
         status    = cs_cli_choice(args->value, "table|json|csv", "--format", &chosen, err);
-        j->format = (format)chosen;
+        j->format = (cs_run_format)chosen;
         return status;
     default: return cs_scenario_choice_add(&j->choice, id, args, err);
     }
@@ -92,7 +80,7 @@ static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorith
     return status;
 }
 
-static cs_status run_index(job *j, size_t index, cs_case *c, cs_error *err)
+static cs_status run_index(job *j, size_t index, cs_case *c, cs_result *result, cs_error *err)
 {
     cs_status status = cs_config_case(j->choice.config, index, c, err);
 
@@ -101,103 +89,38 @@ static cs_status run_index(job *j, size_t index, cs_case *c, cs_error *err)
     }
     if (j->schedule != NULL) {
         cs_stored_options options = {j->schedule};
-        return run_case(j, c, &cs_algorithm_stored, &options, &j->results[index], err);
+        return run_case(j, c, &cs_algorithm_stored, &options, result, err);
     }
-    return run_case(j, c, c->algorithm, &c->options, &j->results[index], err);
+    return run_case(j, c, c->algorithm, &c->options, result, err);
 }
 
-static bool same_fabrics(const cs_cluster *x, const cs_cluster *y)
+/* Is it the scenario that cannot be? Names that nobody knows, files, memory and our own bugs are
+ * not its fault, and end the command. */
+static bool is_refusal(cs_status status)
 {
-    bool is_same = true;
-
-    for (int f = 0; f < CS_FABRICS; f++) {
-        const cs_fabric *a = &x->fabrics[f], *b = &y->fabrics[f];
-        is_same = is_same && a->kind == b->kind && a->alpha_s == b->alpha_s &&
-                  a->bandwidth_Bps == b->bandwidth_Bps;
-    }
-    return is_same;
+    return status == CS_EINVAL || status == CS_ENOTSUP;
 }
 
-/* Do two consecutive cases belong in one table: do they differ in size only (and in what a
- * calibration makes of the size)? */
-static bool same_table(const job *j, const cs_case *a, const cs_case *b)
-{
-    const cs_cluster *x = &a->scenario.cluster, *y = &b->scenario.cluster;
-    bool              is_calibrated = cs_config_text(j->choice.config, "calibration") != NULL;
-
-    return a->algorithm == b->algorithm && a->model == b->model &&
-           a->scenario.collective == b->scenario.collective && x->n_ranks == y->n_ranks &&
-           x->gpus_per_server == y->gpus_per_server && x->sockets == y->sockets &&
-           (is_calibrated || same_fabrics(x, y)) &&
-           memcmp(a->options.bytes, b->options.bytes, sizeof a->options.bytes) == 0 &&
-           memcmp(a->model_options.bytes, b->model_options.bytes, sizeof a->model_options.bytes) ==
-               0 &&
-           a->scenario.root == b->scenario.root && cs_same_trouble(&a->scenario, &b->scenario);
-}
-
-/* Print the table of the results [first, last] if the next case begins another one. */
-static cs_status finish_table(job *j, size_t *first, size_t last, const cs_case *c, cs_error *err)
-{
-    cs_case   next    = {0};
-    cs_status status  = CS_OK;
-    bool      is_last = last + 1 == j->count;
-
-    if (!is_last) {
-        status  = cs_config_case(j->choice.config, last + 1, &next, err);
-        is_last = status == CS_OK && !same_table(j, c, &next);
-        cs_case_free(&next);
-    }
-    if (status == CS_OK && is_last) {
-        cs_table_group(&j->text, j->results + *first, last + 1 - *first, &c->scenario);
-        *first = last + 1;
-    }
-    return status;
-}
-
-static cs_status keep_scenario(job *j, size_t index, const char *json, cs_error *err)
-{
-    j->scenarios[index] = cs_arena_strdup(&j->arena, json);
-    if (j->scenarios[index] == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", j->count);
-    }
-    return CS_OK;
-}
-
+/* One scenario of several may be impossible; the others are run. */
 static cs_status run_all(job *j, cs_error *err)
 {
-    size_t    first  = 0;
     cs_status status = CS_OK;
 
-    for (size_t i = 0; i < j->count && status == CS_OK; i++) {
-        cs_case c = {0};
-        status    = run_index(j, i, &c, err);
+    for (size_t i = 0; i < j->rows.total && status == CS_OK; i++) {
+        cs_case   c      = {0};
+        cs_result result = {0};
+        cs_error  wrong  = {0};
+        status           = run_index(j, i, &c, &result, &wrong);
         if (status == CS_OK) {
-            cs_setting_text(&c.scenario, j->settings[i], sizeof j->settings[i]);
-            j->keys[i] = cs_setting_key(&c.scenario, &j->results[i]);
-            status     = keep_scenario(j, i, c.json, err);
-        }
-        if (status == CS_OK && j->format == TABLE) {
-            status = finish_table(j, &first, i, &c, err);
+            status = cs_run_rows_add(&j->rows, &c, &result, err);
+        } else if (is_refusal(status) && j->rows.total > 1) {
+            status = cs_run_rows_refuse(&j->rows, &c, &wrong, err);
+        } else {
+            *err = wrong;
         }
         cs_case_free(&c);
     }
     return status;
-}
-
-static void format_rest(job *j)
-{
-    if (j->format == TABLE) {
-        cs_comparison(&j->text, j->results, (const char(*)[CS_SETTING_BYTES])j->settings, j->keys,
-                      j->count);
-    }
-    if (j->format == JSON) {
-        cs_results_json(&j->text, j->results, j->scenarios, j->count);
-    } else if (j->format == CSV) {
-        cs_csv_header(&j->text);
-        for (size_t i = 0; i < j->count; i++) {
-            cs_csv_row(&j->text, &j->results[i], j->scenarios[i]);
-        }
-    }
 }
 
 static cs_status run_job(job *j, cs_error *err)
@@ -210,44 +133,28 @@ static cs_status run_job(job *j, cs_error *err)
     if (status != CS_OK) {
         return status;
     }
-    j->count = cs_config_count(j->choice.config);
-    if ((j->watch.trace_path != NULL || j->watch.heatmap_path != NULL) && j->count != 1) {
+    size_t count = cs_config_count(j->choice.config);
+    if ((j->watch.trace_path != NULL || j->watch.heatmap_path != NULL) && count != 1) {
         return CS_FAIL(err, CS_EINVAL, j->watch.trace_path != NULL ? "--trace" : "--heatmap",
-                       "needs exactly one scenario, not %zu", j->count);
+                       "needs exactly one scenario, not %zu", count);
     }
-    j->results   = CS_NEW(cs_result, j->count);
-    j->settings  = cs_calloc(j->count, sizeof *j->settings);
-    j->keys      = CS_NEW(uint64_t, j->count);
-    j->scenarios = CS_NEW(const char *, j->count);
-    if (j->results == NULL || j->settings == NULL || j->keys == NULL || j->scenarios == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", j->count);
+    status = cs_run_rows_open(&j->rows, j->choice.config, j->format, err);
+    if (status != CS_OK) {
+        return status;
     }
     const char *calibration = cs_config_text(j->choice.config, "calibration");
-    if (j->format == TABLE && calibration != NULL) {
+    if (j->format == CS_RUN_TABLE && calibration != NULL) {
         cs_text_add(
-            &j->text,
+            &j->rows.text,
             "# calibrated by %s: alpha and bandwidth go with the size, a table's head shows "
             "those of its last row\n",
             calibration);
     }
     status = run_all(j, err);
     if (status == CS_OK) {
-        format_rest(j);
-        status = cs_cli_write(j->output_path, &j->text, err);
+        status = cs_run_rows_finish(&j->rows, err);
     }
-    return status;
-}
-
-/* The first schedule that was found wrong is an error of its own, behind the printed rows. */
-static cs_status report_wrong(const job *j, cs_error *err)
-{
-    for (size_t i = 0; i < j->count; i++) {
-        if (cs_result_is_wrong(&j->results[i])) {
-            return CS_FAIL(err, CS_EWRONG, j->results[i].algorithm, "%s",
-                           j->results[i].verdict.text);
-        }
-    }
-    return CS_OK;
+    return status == CS_OK ? cs_cli_write(j->output_path, &j->rows.text, err) : status;
 }
 
 static int run_run(int count, char *const *words)
@@ -264,20 +171,15 @@ static int run_run(int count, char *const *words)
         status = run_job(&j, &err);
     }
     if (status == CS_OK && j.watch.explains) {
-        FILE *to = j.format == TABLE ? stdout : stderr;
+        FILE *to = j.format == CS_RUN_TABLE ? stdout : stderr;
         fputs(j.notes.data != NULL ? j.notes.data : "", to);
     }
     if (status == CS_OK) {
-        status = report_wrong(&j, &err);
+        status = cs_run_rows_verdict(&j.rows, &err);
     }
+    cs_run_rows_free(&j.rows);
     cs_scenario_choice_free(&j.choice);
     cs_stored_free(j.schedule);
-    cs_free(j.results);
-    cs_free(j.settings);
-    cs_free(j.keys);
-    cs_free(j.scenarios);
-    cs_arena_free(&j.arena);
-    cs_text_free(&j.text);
     cs_text_free(&j.notes);
     return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);
 }

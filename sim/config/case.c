@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One case out of a configuration: copy the tree, put the point of the sweep in, read it, check
  * it, and print it as it is now. */
+#include "base/alloc.h"
 #include "config/config_state.h"
 #include "config/scenario_json.h"
 
@@ -160,6 +161,24 @@ static const char *file_of(const void *context, const char *path)
 {
     const cs_config *config = context;
     return cs_config_override_above(config, path) != NULL ? NULL : config->input;
+}
+
+cs_status cs_config_point(const cs_config *config, size_t index, cs_text *text, cs_error *err)
+{
+    cs_error wrong = {0};
+    json_t  *tree  = tree_of_point(config, index, &wrong);
+
+    if (tree == NULL) {
+        return CS_FAIL(err, wrong.status, wrong.where, "%s", wrong.message);
+    }
+    char *dump = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(tree);
+    if (dump == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a scenario");
+    }
+    cs_text_add(text, "%s", dump);
+    cs_free(dump);
+    return cs_text_status(text, err);
 }
 
 cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *case_p,

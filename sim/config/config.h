@@ -70,9 +70,14 @@ CS_API CS_MUST_CHECK cs_status cs_config_baseline(const cs_config *config, size_
                                                   const char *algorithm, size_t *baseline_p,
                                                   cs_error *err);
 
+/* Add scenario `index` as JSON, as it was asked for and not checked. */
+CS_API CS_MUST_CHECK cs_status cs_config_point(const cs_config *config, size_t index, cs_text *text,
+                                               cs_error *err);
+
 /* Say what sets scenario `index` apart from the others: "PATH=VALUE" with blanks between them, for
  * every axis of several values that counts for its algorithm and is not among `shown` (paths, ends
- * with NULL). `algorithm` and `model` are the names that its case had. Nothing is added where there
+ * with NULL). `algorithm` and `model` are the names that its case had; NULL: it had none, and
+ * every axis counts. Nothing is added where there
  * is no such axis. */
 CS_API CS_MUST_CHECK cs_status cs_config_settings(const cs_config *config, size_t index,
                                                   const char *algorithm, const char *model,

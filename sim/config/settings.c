@@ -49,13 +49,17 @@ static bool counts(const cs_axis *axis, const cs_algorithm *algorithm, const cs_
     const char *of_algorithm = cs_path_below("algorithm.options", path);
     const char *of_model     = cs_path_below("model.options", path);
 
-    if (json_array_size(axis->values) < 2 || (is_policy(path) && !presumes(algorithm))) {
+    if (json_array_size(axis->values) < 2) {
         return false;
     }
-    if (of_algorithm != NULL && of_algorithm[0] == '.') {
+    if (algorithm != NULL && is_policy(path)) {
+        return presumes(algorithm);
+    }
+    if (algorithm != NULL && of_algorithm != NULL && of_algorithm[0] == '.') {
         return cs_has_option(algorithm->options, of_algorithm + 1);
     }
-    return of_model == NULL || of_model[0] != '.' || cs_has_option(model->options, of_model + 1);
+    return model == NULL || of_model == NULL || of_model[0] != '.' ||
+           cs_has_option(model->options, of_model + 1);
 }
 
 static void add_value(cs_text *text, const json_t *value)
@@ -79,9 +83,12 @@ cs_status cs_config_settings(const cs_config *config, size_t index, const char *
     const cs_algorithm *a      = NULL;
     const cs_model     *m      = NULL;
     size_t              from   = text->length;
-    cs_status           status = cs_algorithm_find(algorithm, &a, err);
+    cs_status           status = CS_OK;
 
-    if (status == CS_OK) {
+    if (algorithm != NULL) {
+        status = cs_algorithm_find(algorithm, &a, err);
+    }
+    if (status == CS_OK && model != NULL) {
         status = cs_model_find(model, &m, err);
     }
     if (status != CS_OK) {

@@ -11,7 +11,7 @@
 void cs_csv_header(cs_text *text)
 {
 #define X(type, key) #key ","
-    cs_text_add(text, "%s", CS_RESULT_MAP(X) "options,scenario\n");
+    cs_text_add(text, "%s", CS_RESULT_MAP(X) "options,scenario,error\n");
 #undef X
 }
 
@@ -32,6 +32,6 @@ void cs_csv_row(cs_text *text, const cs_result *result, const char *scenario)
     }
     cs_text_add(text, ",");
     cs_csv_TEXT(text, scenario);
-    cs_text_add(text, "\n");
+    cs_text_add(text, ",\n");
     cs_text_free(&options);
 }

@@ -199,7 +199,7 @@ Test(result_csv, header_and_rows)
     for (int i = 0; i < N_CONTRACT; i++) {
         strcat(strcat(header, i == 0 ? "" : ","), contract[i]);
     }
-    strcat(header, ",scenario\n");
+    strcat(header, ",scenario,error\n");
     cs_csv_header(&text);
     cr_expect_str_eq(text.data, header);
     cs_text_free(&text);
@@ -209,7 +209,7 @@ Test(result_csv, header_and_rows)
                      "0.3333333333333333,,4.94065645841247e-324,\"a \"\"name\"\", quoted\","
                      "1.7976931348623157e+308,12.5,21.875,14,112,123456789012345678,true,"
                      "\"{\"\"segments\"\": 64, \"\"fenced\"\": false, \"\"order\"\": \"\"down\"\", "
-                     "\"\"cost_s\"\": 0.1}\",\"{\"\"bytes\"\":1}\"\n");
+                     "\"\"cost_s\"\": 0.1}\",\"{\"\"bytes\"\":1}\",\n");
     cs_text_free(&text);
 }
 

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Rows of `collsim run`: see cli/run_rows.h. Consecutive results that differ in size only share a
+ * table, which is printed when the first row comes that does not belong to it. */
+#include "cli/run_rows.h"
+
+#include "base/alloc.h"
+#include "results/csv.h"
+#include "results/json.h"
+#include "results/refused.h"
+#include "results/table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static cs_status no_memory(const cs_run_rows *rows, cs_error *err)
+{
+    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", rows->total);
+}
+
+cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_format format,
+                           cs_error *err)
+{
+    size_t n = cs_config_count(config);
+
+    *rows          = (cs_run_rows){.config = config, .format = format, .total = n};
+    rows->rows     = CS_NEW(cs_run_row, n);
+    rows->settings = cs_calloc(n, sizeof *rows->settings);
+    rows->keys     = CS_NEW(uint64_t, n);
+    return rows->rows != NULL && rows->settings != NULL && rows->keys != NULL
+               ? CS_OK
+               : no_memory(rows, err);
+}
+
+void cs_run_rows_free(cs_run_rows *rows)
+{
+    cs_free(rows->rows);
+    cs_free(rows->settings);
+    cs_free(rows->keys);
+    cs_case_free(&rows->last);
+    cs_arena_free(&rows->arena);
+    cs_text_free(&rows->text);
+    *rows = (cs_run_rows){0};
+}
+
+/* ---- tables ---- */
+
+static bool same_fabrics(const cs_cluster *x, const cs_cluster *y)
+{
+    bool is_same = true;
+
+    for (int f = 0; f < CS_FABRICS; f++) {
+        const cs_fabric *a = &x->fabrics[f], *b = &y->fabrics[f];
+        is_same = is_same && a->kind == b->kind && a->alpha_s == b->alpha_s &&
+                  a->bandwidth_Bps == b->bandwidth_Bps;
+    }
+    return is_same;
+}
+
+/* Do two consecutive cases belong in one table: do they differ in size only (and in what a
+ * calibration makes of the size)? */
+static bool same_table(const cs_run_rows *rows, const cs_case *a, const cs_case *b)
+{
+    const cs_cluster *x = &a->scenario.cluster, *y = &b->scenario.cluster;
+    bool              is_calibrated = cs_config_text(rows->config, "calibration") != NULL;
+
+    return a->algorithm == b->algorithm && a->model == b->model &&
+           a->scenario.collective == b->scenario.collective && x->n_ranks == y->n_ranks &&
+           x->gpus_per_server == y->gpus_per_server && x->sockets == y->sockets &&
+           (is_calibrated || same_fabrics(x, y)) &&
+           memcmp(a->options.bytes, b->options.bytes, sizeof a->options.bytes) == 0 &&
+           memcmp(a->model_options.bytes, b->model_options.bytes, sizeof a->model_options.bytes) ==
+               0 &&
+           a->scenario.root == b->scenario.root && cs_same_trouble(&a->scenario, &b->scenario);
+}
+
+/* The results of some rows, one behind the other, as tables want them; NULL: no memory. */
+static cs_result *results_of(const cs_run_rows *rows, size_t first)
+{
+    cs_result *results = CS_NEW(cs_result, rows->n - first + 1);
+    size_t     n       = 0;
+
+    for (size_t i = first; i < rows->n && results != NULL; i++) {
+        if (rows->rows[i].refusal == NULL) {
+            results[n++] = rows->rows[i].result;
+        }
+    }
+    return results;
+}
+
+/* Print the table that is being filled, if there is one. */
+static cs_status end_table(cs_run_rows *rows, cs_error *err)
+{
+    cs_result *results = NULL;
+
+    if (rows->format == CS_RUN_TABLE && rows->first < rows->n) {
+        results = results_of(rows, rows->first);
+        if (results == NULL) {
+            return no_memory(rows, err);
+        }
+        cs_table_group(&rows->text, results, rows->n - rows->first, &rows->last.scenario);
+    }
+    cs_free(results);
+    cs_case_free(&rows->last);
+    rows->first = rows->n;
+    return CS_OK;
+}
+
+/* ---- rows ---- */
+
+static cs_status keep(cs_run_rows *rows, const char *text, const char **kept_p, cs_error *err)
+{
+    *kept_p = cs_arena_strdup(&rows->arena, text);
+    return *kept_p != NULL ? CS_OK : no_memory(rows, err);
+}
+
+cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result, cs_error *err)
+{
+    cs_run_row *row    = &rows->rows[rows->n];
+    size_t      place  = rows->n - rows->n_refused;
+    cs_status   status = CS_OK;
+
+    if (rows->first < rows->n && !same_table(rows, &rows->last, c)) {
+        status = end_table(rows, err);
+    }
+    row->result = *result;
+    if (status == CS_OK) {
+        status = keep(rows, c->json, &row->scenario, err);
+    }
+    cs_setting_text(&c->scenario, rows->settings[place], sizeof rows->settings[place]);
+    rows->keys[place] = cs_setting_key(&c->scenario, result);
+    cs_case_free(&rows->last);
+    rows->last = *c;
+    *c         = (cs_case){0};
+    rows->n++;
+    return status;
+}
+
+/* What there is to say of a scenario that was not run. */
+static cs_result known_of(const cs_case *c)
+{
+#define NOTHING_TEXT  NULL
+#define NOTHING_COUNT 0
+#define NOTHING_REAL  (double)NAN
+#define NOTHING_BOOL  false
+    cs_result known = {
+#define X(type, key) .key = NOTHING_##type,
+        CS_RESULT_MAP(X)
+#undef X
+    };
+    if (c->algorithm != NULL) {
+        known.algorithm       = c->algorithm->name;
+        known.collective      = cs_collective_name(c->scenario.collective);
+        known.model           = c->model->name;
+        known.ranks           = c->scenario.cluster.n_ranks;
+        known.bytes           = c->scenario.bytes;
+        known.gpus_per_server = c->scenario.cluster.gpus_per_server;
+    }
+    return known;
+}
+
+/* "# refused: cluster.ranks=7 bytes=1M: why" */
+static cs_status add_line(cs_run_rows *rows, size_t index, const char *why, cs_error *err)
+{
+    static const char *const none[] = {NULL};
+
+    cs_text_add(&rows->text, "# refused: ");
+    cs_status status = cs_config_settings(rows->config, index, NULL, NULL, none, &rows->text, err);
+    cs_text_add(&rows->text, ": %s\n#\n", why);
+    return status;
+}
+
+/* As it was asked for, where there is no case. */
+static cs_status keep_scenario(cs_run_rows *rows, const cs_case *c, cs_run_row *row, cs_error *err)
+{
+    cs_text   point  = {0};
+    cs_error  wrong  = {0};
+    cs_status status = CS_OK;
+
+    if (c->json != NULL) {
+        return keep(rows, c->json, &row->scenario, err);
+    }
+    if (cs_config_point(rows->config, rows->n, &point, &wrong) == CS_OK) {
+        status = keep(rows, point.data, &row->scenario, err);
+    } else if (wrong.status == CS_ENOMEM) {
+        status = no_memory(rows, err);
+    }
+    cs_text_free(&point);
+    return status;
+}
+
+cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error *why,
+                             cs_error *err)
+{
+    cs_run_row *row = &rows->rows[rows->n];
+    char        reason[sizeof why->where + sizeof why->message + 2];
+    cs_status   status = end_table(rows, err);
+
+    snprintf(reason, sizeof reason, "%s%s%s", why->where, why->where[0] != '\0' ? ": " : "",
+             why->message);
+    if (rows->n_refused == 0) {
+        rows->first_refusal = *why;
+    }
+    row->result = known_of(c);
+    if (status == CS_OK) {
+        status = keep_scenario(rows, c, row, err);
+    }
+    if (status == CS_OK) {
+        status = keep(rows, reason, &row->refusal, err);
+    }
+    if (status == CS_OK && rows->format == CS_RUN_TABLE) {
+        status = add_line(rows, rows->n, reason, err);
+    }
+    rows->n++;
+    rows->n_refused++;
+    rows->first = rows->n;
+    return status;
+}
+
+/* ---- all of them ---- */
+
+static void add_json(cs_run_rows *rows)
+{
+    cs_text_add(&rows->text, "[");
+    for (size_t i = 0; i < rows->n; i++) {
+        const cs_run_row *row     = &rows->rows[i];
+        const cs_refused  refused = {&row->result, row->scenario, row->refusal};
+        cs_text_add(&rows->text, i == 0 ? "\n" : ",\n");
+        if (row->refusal != NULL) {
+            cs_refused_json(&rows->text, &refused);
+        } else {
+            cs_result_json(&rows->text, &row->result, row->scenario);
+        }
+    }
+    cs_text_add(&rows->text, "\n]\n");
+}
+
+static void add_csv(cs_run_rows *rows)
+{
+    cs_csv_header(&rows->text);
+    for (size_t i = 0; i < rows->n; i++) {
+        const cs_run_row *row     = &rows->rows[i];
+        const cs_refused  refused = {&row->result, row->scenario, row->refusal};
+        if (row->refusal != NULL) {
+            cs_refused_csv(&rows->text, &refused);
+        } else {
+            cs_csv_row(&rows->text, &row->result, row->scenario);
+        }
+    }
+}
+
+static cs_status add_comparison(cs_run_rows *rows, cs_error *err)
+{
+    cs_result *results = results_of(rows, 0);
+
+    if (results == NULL) {
+        return no_memory(rows, err);
+    }
+    cs_comparison(&rows->text, results, (const char(*)[CS_SETTING_BYTES])rows->settings, rows->keys,
+                  rows->n - rows->n_refused);
+    cs_free(results);
+    return CS_OK;
+}
+
+static cs_status refusal(const cs_run_rows *rows, cs_error *err)
+{
+    const cs_error *why = &rows->first_refusal;
+
+    if (err != NULL && err->status == CS_OK) {
+        *err = *why;
+        if (rows->n_refused < rows->n) {
+            snprintf(err->message, sizeof err->message, "%.240s (%zu of %zu scenarios refused)",
+                     why->message, rows->n_refused, rows->n);
+        }
+    }
+    return why->status;
+}
+
+cs_status cs_run_rows_finish(cs_run_rows *rows, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    if (rows->n_refused == rows->n) {
+        return refusal(rows, err);
+    }
+    switch (rows->format) {
+    case CS_RUN_JSON: add_json(rows); break;
+    case CS_RUN_CSV: add_csv(rows); break;
+    case CS_RUN_TABLE:
+        status = end_table(rows, err);
+        if (status == CS_OK) {
+            status = add_comparison(rows, err);
+        }
+        break;
+    }
+    return status == CS_OK ? cs_text_status(&rows->text, err) : status;
+}
+
+cs_status cs_run_rows_verdict(const cs_run_rows *rows, cs_error *err)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        const cs_run_row *row = &rows->rows[i];
+        if (row->refusal == NULL && cs_result_is_wrong(&row->result)) {
+            return CS_FAIL(err, CS_EWRONG, row->result.algorithm, "%s", row->result.verdict.text);
+        }
+    }
+    return rows->n_refused > 0 ? refusal(rows, err) : CS_OK;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* cli/run_rows.h -- what `collsim run` prints of its scenarios: results, and of those that cannot
+ * be run the reason. */
+#ifndef CS_CLI_RUN_ROWS_H
+#define CS_CLI_RUN_ROWS_H
+
+#include "base/arena.h"
+#include "config/config.h"
+#include "cs/result.h"
+#include "results/comparison.h"
+
+typedef enum cs_run_format { CS_RUN_TABLE, CS_RUN_JSON, CS_RUN_CSV } cs_run_format;
+
+typedef struct cs_run_row {
+    cs_result   result;   /* of one that was refused: what is known of it */
+    const char *scenario; /* as JSON */
+    const char *refusal;  /* why; NULL: it was run */
+} cs_run_row;
+
+/* `{0}` may be freed. */
+typedef struct cs_run_rows {
+    const cs_config *config; /* borrowed */
+    cs_run_format    format;
+    cs_run_row      *rows;              /* [n] in the order of the scenarios */
+    size_t           n, n_refused;      /* so far */
+    size_t           total;             /* scenarios */
+    char (*settings)[CS_SETTING_BYTES]; /* [n - n_refused] of those that were run */
+    uint64_t *keys;                     /* likewise */
+    size_t    first;                    /* row of the table that is being filled */
+    cs_case   last;                     /* of that table's last row; owned */
+    cs_arena  arena;
+    cs_text   text; /* what is printed */
+    cs_error  first_refusal;
+} cs_run_rows;
+
+/* Room for all scenarios of `config`. */
+cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_format format,
+                           cs_error *err);
+
+/* The next scenario was run. The case becomes the rows'. */
+cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result, cs_error *err);
+
+/* The next scenario cannot be run. `c` is its case, `{0}` where there is none; the caller's. */
+cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error *why,
+                             cs_error *err);
+
+/* Complete the text. The first refusal where all are refused. */
+cs_status cs_run_rows_finish(cs_run_rows *rows, cs_error *err);
+
+/* Behind what is printed: CS_EWRONG for the first schedule that was found wrong, else the first
+ * refusal. */
+cs_status cs_run_rows_verdict(const cs_run_rows *rows, cs_error *err);
+
+void cs_run_rows_free(cs_run_rows *rows);
+
+#endif
