@@ -10,6 +10,8 @@
 #include "algorithms/pattern/paper_rounds.h"
 #include "algorithms/pattern/telephone_odd.h"
 
+#include <assert.h>
+
 enum { VARIANT_ROTATION, VARIANT_PAPER, VARIANT_MATCHING };
 enum { MOST_CHUNKS = 1 << 20, MOST_ROOTS = 100 };
 
@@ -118,6 +120,7 @@ static cs_status check_telephone(const cs_scenario *scenario, cs_stragglar_optio
 /* The main phase has n messages per chunk. As many chunks as ranks are nobody's mistake. */
 static cs_status check_messages(uint32_t n, uint32_t chunks, cs_error *err)
 {
+    assert(n >= 2);
     uint64_t most = CS_STRAGGLAR_MOST_MESSAGES / n;
 
     most = most > n - 1 ? most : n - 1;

@@ -96,7 +96,7 @@ static cs_status load(const cs_file_kind *kind, const char *path, entry **entry_
     return CS_OK;
 }
 
-/* The entry, which the lock protects. */
+/* The entry, which the lock protects; NULL after a failure. */
 static cs_status find(cs_file_cache *cache, const cs_file_kind *kind, const char *path,
                       entry **entry_p, cs_error *err)
 {
@@ -106,9 +106,12 @@ static cs_status find(cs_file_cache *cache, const cs_file_kind *kind, const char
     while (e != NULL && (e->kind != kind || strcmp(e->path, path) != 0)) {
         e = e->next;
     }
-    if (e == NULL && (status = load(kind, path, &e, err)) == CS_OK) {
-        e->next        = cache->entries;
-        cache->entries = e;
+    if (e == NULL) {
+        status = load(kind, path, &e, err);
+        if (e != NULL) {
+            e->next        = cache->entries;
+            cache->entries = e;
+        }
     }
     *entry_p = e;
     return status;
@@ -126,7 +129,7 @@ cs_status cs_file_cache_get(cs_file_cache *cache, const cs_file_kind *kind, cons
     }
     pthread_mutex_lock(&cache->lock);
     cs_status status = find(cache, kind, path, &e, err);
-    if (status == CS_OK) {
+    if (e != NULL) {
         atomic_fetch_add(&e->n_holders, 1);
         *held   = (cs_held_file){*held_p, e};
         *held_p = held;
