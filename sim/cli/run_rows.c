@@ -6,7 +6,6 @@
 #include "base/alloc.h"
 #include "results/csv.h"
 #include "results/json.h"
-#include "results/refused.h"
 #include "results/table.h"
 
 #include <math.h>
@@ -23,18 +22,23 @@ cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_fo
 {
     size_t n = cs_config_count(config);
 
-    *rows          = (cs_run_rows){.config = config, .format = format, .total = n};
-    rows->rows     = CS_NEW(cs_run_row, n);
-    rows->settings = cs_calloc(n, sizeof *rows->settings);
-    rows->keys     = CS_NEW(uint64_t, n);
-    return rows->rows != NULL && rows->settings != NULL && rows->keys != NULL
+    *rows           = (cs_run_rows){.config = config, .format = format, .total = n};
+    rows->results   = CS_NEW(cs_result, n);
+    rows->scenarios = CS_NEW(const char *, n);
+    rows->refusals  = CS_NEW(const char *, n);
+    rows->settings  = cs_calloc(n, sizeof *rows->settings);
+    rows->keys      = CS_NEW(uint64_t, n);
+    return rows->results != NULL && rows->scenarios != NULL && rows->refusals != NULL &&
+                   rows->settings != NULL && rows->keys != NULL
                ? CS_OK
                : no_memory(rows, err);
 }
 
 void cs_run_rows_free(cs_run_rows *rows)
 {
-    cs_free(rows->rows);
+    cs_free(rows->results);
+    cs_free(rows->scenarios);
+    cs_free(rows->refusals);
     cs_free(rows->settings);
     cs_free(rows->keys);
     cs_case_free(&rows->last);
@@ -74,36 +78,15 @@ static bool same_table(const cs_run_rows *rows, const cs_case *a, const cs_case 
            a->scenario.root == b->scenario.root && cs_same_trouble(&a->scenario, &b->scenario);
 }
 
-/* The results of some rows, one behind the other, as tables want them; NULL: no memory. */
-static cs_result *results_of(const cs_run_rows *rows, size_t first)
-{
-    cs_result *results = CS_NEW(cs_result, rows->n - first + 1);
-    size_t     n       = 0;
-
-    for (size_t i = first; i < rows->n && results != NULL; i++) {
-        if (rows->rows[i].refusal == NULL) {
-            results[n++] = rows->rows[i].result;
-        }
-    }
-    return results;
-}
-
 /* Print the table that is being filled, if there is one. */
-static cs_status end_table(cs_run_rows *rows, cs_error *err)
+static void end_table(cs_run_rows *rows)
 {
-    cs_result *results = NULL;
-
     if (rows->format == CS_RUN_TABLE && rows->first < rows->n) {
-        results = results_of(rows, rows->first);
-        if (results == NULL) {
-            return no_memory(rows, err);
-        }
-        cs_table_group(&rows->text, results, rows->n - rows->first, &rows->last.scenario);
+        cs_table_group(&rows->text, rows->results + rows->first, rows->n - rows->first,
+                       &rows->last.scenario);
     }
-    cs_free(results);
     cs_case_free(&rows->last);
     rows->first = rows->n;
-    return CS_OK;
 }
 
 /* ---- rows ---- */
@@ -116,17 +99,13 @@ static cs_status keep(cs_run_rows *rows, const char *text, const char **kept_p, 
 
 cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result, cs_error *err)
 {
-    cs_run_row *row    = &rows->rows[rows->n];
-    size_t      place  = rows->n - rows->n_refused;
-    cs_status   status = CS_OK;
+    size_t    place  = rows->n - rows->n_refused;
+    cs_status status = keep(rows, c->json, &rows->scenarios[rows->n], err);
 
     if (rows->first < rows->n && !same_table(rows, &rows->last, c)) {
-        status = end_table(rows, err);
+        end_table(rows);
     }
-    row->result = *result;
-    if (status == CS_OK) {
-        status = keep(rows, c->json, &row->scenario, err);
-    }
+    rows->results[rows->n] = *result;
     cs_setting_text(&c->scenario, rows->settings[place], sizeof rows->settings[place]);
     rows->keys[place] = cs_setting_key(&c->scenario, result);
     cs_case_free(&rows->last);
@@ -171,17 +150,17 @@ static cs_status add_line(cs_run_rows *rows, size_t index, const char *why, cs_e
 }
 
 /* As it was asked for, where there is no case. */
-static cs_status keep_scenario(cs_run_rows *rows, const cs_case *c, cs_run_row *row, cs_error *err)
+static cs_status keep_scenario(cs_run_rows *rows, const cs_case *c, cs_error *err)
 {
     cs_text   point  = {0};
     cs_error  wrong  = {0};
     cs_status status = CS_OK;
 
     if (c->json != NULL) {
-        return keep(rows, c->json, &row->scenario, err);
+        return keep(rows, c->json, &rows->scenarios[rows->n], err);
     }
     if (cs_config_point(rows->config, rows->n, &point, &wrong) == CS_OK) {
-        status = keep(rows, point.data, &row->scenario, err);
+        status = keep(rows, point.data, &rows->scenarios[rows->n], err);
     } else if (wrong.status == CS_ENOMEM) {
         status = no_memory(rows, err);
     }
@@ -192,21 +171,18 @@ static cs_status keep_scenario(cs_run_rows *rows, const cs_case *c, cs_run_row *
 cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error *why,
                              cs_error *err)
 {
-    cs_run_row *row = &rows->rows[rows->n];
-    char        reason[sizeof why->where + sizeof why->message + 2];
-    cs_status   status = end_table(rows, err);
+    char      reason[sizeof why->where + sizeof why->message + 2];
+    cs_status status = keep_scenario(rows, c, err);
 
+    end_table(rows);
     snprintf(reason, sizeof reason, "%s%s%s", why->where, why->where[0] != '\0' ? ": " : "",
              why->message);
     if (rows->n_refused == 0) {
         rows->first_refusal = *why;
     }
-    row->result = known_of(c);
+    rows->results[rows->n] = known_of(c);
     if (status == CS_OK) {
-        status = keep_scenario(rows, c, row, err);
-    }
-    if (status == CS_OK) {
-        status = keep(rows, reason, &row->refusal, err);
+        status = keep(rows, reason, &rows->refusals[rows->n], err);
     }
     if (status == CS_OK && rows->format == CS_RUN_TABLE) {
         status = add_line(rows, rows->n, reason, err);
@@ -219,45 +195,22 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
 
 /* ---- all of them ---- */
 
-static void add_json(cs_run_rows *rows)
-{
-    cs_text_add(&rows->text, "[");
-    for (size_t i = 0; i < rows->n; i++) {
-        const cs_run_row *row     = &rows->rows[i];
-        const cs_refused  refused = {&row->result, row->scenario, row->refusal};
-        cs_text_add(&rows->text, i == 0 ? "\n" : ",\n");
-        if (row->refusal != NULL) {
-            cs_refused_json(&rows->text, &refused);
-        } else {
-            cs_result_json(&rows->text, &row->result, row->scenario);
-        }
-    }
-    cs_text_add(&rows->text, "\n]\n");
-}
-
-static void add_csv(cs_run_rows *rows)
-{
-    cs_csv_header(&rows->text);
-    for (size_t i = 0; i < rows->n; i++) {
-        const cs_run_row *row     = &rows->rows[i];
-        const cs_refused  refused = {&row->result, row->scenario, row->refusal};
-        if (row->refusal != NULL) {
-            cs_refused_csv(&rows->text, &refused);
-        } else {
-            cs_csv_row(&rows->text, &row->result, row->scenario);
-        }
-    }
-}
-
+/* Of the results that are there, one behind the other. */
 static cs_status add_comparison(cs_run_rows *rows, cs_error *err)
 {
-    cs_result *results = results_of(rows, 0);
+    cs_result *results = CS_NEW(cs_result, rows->n);
+    size_t     n       = 0;
 
     if (results == NULL) {
         return no_memory(rows, err);
     }
+    for (size_t i = 0; i < rows->n; i++) {
+        if (rows->refusals[i] == NULL) {
+            results[n++] = rows->results[i];
+        }
+    }
     cs_comparison(&rows->text, results, (const char(*)[CS_SETTING_BYTES])rows->settings, rows->keys,
-                  rows->n - rows->n_refused);
+                  n);
     cs_free(results);
     return CS_OK;
 }
@@ -284,13 +237,15 @@ cs_status cs_run_rows_finish(cs_run_rows *rows, cs_error *err)
         return refusal(rows, err);
     }
     switch (rows->format) {
-    case CS_RUN_JSON: add_json(rows); break;
-    case CS_RUN_CSV: add_csv(rows); break;
+    case CS_RUN_JSON:
+        cs_results_json(&rows->text, rows->results, rows->scenarios, rows->refusals, rows->n);
+        break;
+    case CS_RUN_CSV:
+        cs_results_csv(&rows->text, rows->results, rows->scenarios, rows->refusals, rows->n);
+        break;
     case CS_RUN_TABLE:
-        status = end_table(rows, err);
-        if (status == CS_OK) {
-            status = add_comparison(rows, err);
-        }
+        end_table(rows);
+        status = add_comparison(rows, err);
         break;
     }
     return status == CS_OK ? cs_text_status(&rows->text, err) : status;
@@ -299,9 +254,9 @@ cs_status cs_run_rows_finish(cs_run_rows *rows, cs_error *err)
 cs_status cs_run_rows_verdict(const cs_run_rows *rows, cs_error *err)
 {
     for (size_t i = 0; i < rows->n; i++) {
-        const cs_run_row *row = &rows->rows[i];
-        if (row->refusal == NULL && cs_result_is_wrong(&row->result)) {
-            return CS_FAIL(err, CS_EWRONG, row->result.algorithm, "%s", row->result.verdict.text);
+        const cs_result *result = &rows->results[i];
+        if (rows->refusals[i] == NULL && cs_result_is_wrong(result)) {
+            return CS_FAIL(err, CS_EWRONG, result->algorithm, "%s", result->verdict.text);
         }
     }
     return rows->n_refused > 0 ? refusal(rows, err) : CS_OK;

@@ -11,23 +11,17 @@
 
 typedef enum cs_run_format { CS_RUN_TABLE, CS_RUN_JSON, CS_RUN_CSV } cs_run_format;
 
-typedef struct cs_run_row {
-    cs_result   result;   /* of one that was refused: what is known of it */
-    const char *scenario; /* as JSON */
-    const char *refusal;  /* why; NULL: it was run */
-} cs_run_row;
-
 /* `{0}` may be freed. */
 typedef struct cs_run_rows {
     const cs_config *config; /* borrowed */
     cs_run_format    format;
-    cs_run_row      *rows;              /* [n] in the order of the scenarios */
-    size_t           n, n_refused;      /* so far */
-    size_t           total;             /* scenarios */
-    char (*settings)[CS_SETTING_BYTES]; /* [n - n_refused] of those that were run */
-    uint64_t *keys;                     /* likewise */
-    size_t    first;                    /* row of the table that is being filled */
-    cs_case   last;                     /* of that table's last row; owned */
+    size_t           total, n, n_refused;   /* scenarios; so far; of these */
+    cs_result       *results;               /* [n]; of one that was refused: what is known of it */
+    const char     **scenarios, **refusals; /* [n] as JSON; why, NULL: it was run */
+    char (*settings)[CS_SETTING_BYTES];     /* [n - n_refused] of those that were run */
+    uint64_t *keys;                         /* likewise */
+    size_t    first;                        /* row of the table that is being filled */
+    cs_case   last;                         /* of that table's last row; owned */
     cs_arena  arena;
     cs_text   text; /* what is printed */
     cs_error  first_refusal;

@@ -7,6 +7,7 @@
 
 #include "results/columns.h"
 #include "results/json.h"
+#include "results/refused.h"
 
 void cs_csv_header(cs_text *text)
 {
@@ -34,4 +35,17 @@ void cs_csv_row(cs_text *text, const cs_result *result, const char *scenario)
     cs_csv_TEXT(text, scenario);
     cs_text_add(text, ",\n");
     cs_text_free(&options);
+}
+
+void cs_results_csv(cs_text *text, const cs_result *results, const char *const *scenarios,
+                    const char *const *refusals, size_t n)
+{
+    cs_csv_header(text);
+    for (size_t i = 0; i < n; i++) {
+        if (refusals[i] != NULL) {
+            cs_refused_csv(text, &(cs_refused){&results[i], scenarios[i], refusals[i]});
+        } else {
+            cs_csv_row(text, &results[i], scenarios[i]);
+        }
+    }
 }

@@ -8,6 +8,7 @@
 #include "results/json.h"
 
 #include "results/columns.h"
+#include "results/refused.h"
 
 #include <inttypes.h>
 
@@ -72,12 +73,16 @@ void cs_result_json(cs_text *text, const cs_result *result, const char *scenario
 }
 
 void cs_results_json(cs_text *text, const cs_result *results, const char *const *scenarios,
-                     size_t n)
+                     const char *const *refusals, size_t n)
 {
     cs_text_add(text, "[");
     for (size_t i = 0; i < n; i++) {
         cs_text_add(text, i == 0 ? "\n" : ",\n");
-        cs_result_json(text, &results[i], scenarios[i]);
+        if (refusals != NULL && refusals[i] != NULL) {
+            cs_refused_json(text, &(cs_refused){&results[i], scenarios[i], refusals[i]});
+        } else {
+            cs_result_json(text, &results[i], scenarios[i]);
+        }
     }
     cs_text_add(text, "\n]\n");
 }

@@ -18,9 +18,10 @@ CS_API void cs_options_json(cs_text *text, const cs_option *table, const void *o
 CS_API void cs_result_json(cs_text *text, const cs_result *result, const char *scenario);
 
 /* Add `n` results as an array, one object a line, with a newline at the end; `scenarios` has one
- * for each. */
+ * for each. Where `refusals` (or NULL: none) has a reason, the scenario could not be run, its
+ * result holds what is known of it, and it is an object of results/refused.h. */
 CS_API void cs_results_json(cs_text *text, const cs_result *results, const char *const *scenarios,
-                            size_t n);
+                            const char *const *refusals, size_t n);
 
 /* Was the schedule checked and found wrong? (Not verified alone may also mean: not checked.) */
 CS_API bool cs_result_is_wrong(const cs_result *result);

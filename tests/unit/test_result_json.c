@@ -174,7 +174,7 @@ Test(result_json, an_array_holds_one_object_per_result)
 
     r[1].ranks                     = 16;
     const char *const scenarios[3] = {NULL, "{\"bytes\":1}", NULL};
-    cs_results_json(&text, r, scenarios, 3);
+    cs_results_json(&text, r, scenarios, NULL, 3);
     json_t *json = parse(&text);
     cr_expect_eq(json_array_size(json), 3);
     cr_expect_eq(json_integer_value(json_object_get(json_array_get(json, 1), "ranks")), 16);
@@ -183,7 +183,7 @@ Test(result_json, an_array_holds_one_object_per_result)
     cr_expect_null(json_object_get(json_array_get(json, 0), "scenario"));
     json_decref(json);
     cs_text_free(&text);
-    cs_results_json(&text, r, NULL, 0);
+    cs_results_json(&text, r, NULL, NULL, 0);
     json = parse(&text);
     cr_expect_eq(json_array_size(json), 0);
     json_decref(json);
