@@ -3,6 +3,7 @@
  */
 #include "base/alloc.h"
 #include "montecarlo/montecarlo.h"
+#include "support/config.h"
 
 #include <criterion/criterion.h>
 #include <gsl/gsl_errno.h>
@@ -17,23 +18,17 @@ static void set_up(void)
 
 TestSuite(montecarlo_settings, .init = set_up);
 
-static void set(cs_config *config, const char *key, const char *json)
-{
-    cs_error err = {0};
-    cr_assert_eq(cs_config_set(config, key, json, "--set", &err), CS_OK, "%s", err.message);
-}
-
 /* ring presumes nobody and has no chunks; stragglar does and has. */
 static cs_config *two_algorithms(void)
 {
     cs_config *config = NULL;
 
     cr_assert_eq(cs_config_new(&config, NULL), CS_OK);
-    set(config, "bytes", "56000000");
-    set(config, "arrivals.straggler",
-        "{\"rank\": 3, \"persistence\": 0.8, \"delay\": {\"name\": \"exponential\", \"mean\": "
-        "\"1ms\"}}");
-    set(config, "sweep.algorithm.name", "[\"ring\", \"stragglar\"]");
+    ct_set(config, "bytes", "56000000");
+    ct_set(config, "arrivals.straggler",
+           "{\"rank\": 3, \"persistence\": 0.8, \"delay\": {\"name\": \"exponential\", \"mean\": "
+           "\"1ms\"}}");
+    ct_set(config, "sweep.algorithm.name", "[\"ring\", \"stragglar\"]");
     return config;
 }
 
@@ -63,9 +58,9 @@ Test(montecarlo_settings, what_an_algorithm_does_not_know_gives_it_no_rows)
 {
     cs_config *config = two_algorithms();
 
-    set(config, "sweep.montecarlo.prediction", "[\"oracle\", \"static\", \"previous\"]");
-    set(config, "sweep.montecarlo.fallback", "[\"none\", \"ring\"]");
-    set(config, "sweep.algorithm.options.chunks", "[7, 14]");
+    ct_set(config, "sweep.montecarlo.prediction", "[\"oracle\", \"static\", \"previous\"]");
+    ct_set(config, "sweep.montecarlo.fallback", "[\"none\", \"ring\"]");
+    ct_set(config, "sweep.algorithm.options.chunks", "[7, 14]");
     cs_montecarlo_report report = run(config, &fifty);
     cr_expect_eq(count_of(&report, "ring"), 1);
     cr_expect_eq(count_of(&report, "stragglar"), 12);
@@ -76,7 +71,7 @@ Test(montecarlo_settings, what_an_algorithm_does_not_know_gives_it_no_rows)
     /* a baseline that presumes is one of its rows; sizes do not repeat each other */
     cs_montecarlo_options options = fifty;
     options.baseline              = "stragglar";
-    set(config, "sweep.bytes", "[56000000, 112000000]");
+    ct_set(config, "sweep.bytes", "[56000000, 112000000]");
     report = run(config, &options);
     cr_expect_eq(report.total, 26);
     cr_expect_eq(report.n_repeats, 22);
@@ -98,7 +93,7 @@ Test(montecarlo_settings, what_is_left_out_would_have_been_the_same)
 
     for (size_t i = 0; i < 2; i++) {
         cs_config *config = two_algorithms();
-        set(config, "montecarlo", policies[i]);
+        ct_set(config, "montecarlo", policies[i]);
         cs_montecarlo_report report = run(config, &fifty);
         mean_s[i]                   = report.rows[0].exposed_mean_s;
         cr_expect_eq(report.n_repeats, 0);
@@ -119,11 +114,11 @@ Test(montecarlo_settings, the_table_says_what_sets_rows_apart)
     cs_config *config = two_algorithms();
     cs_text    table  = {0};
 
-    set(config, "montecarlo", "{\"prediction\": \"static\"}");
-    set(config, "sweep.arrivals.straggler.persistence", "[0.1, 0.95]");
-    set(config, "sweep.montecarlo.agreement", "[\"0s\", \"20us\"]");
-    set(config, "sweep.algorithm.options.chunks", "[7, 14]");
-    set(config, "sweep.seed", "[1]"); /* no choice */
+    ct_set(config, "montecarlo", "{\"prediction\": \"static\"}");
+    ct_set(config, "sweep.arrivals.straggler.persistence", "[0.1, 0.95]");
+    ct_set(config, "sweep.montecarlo.agreement", "[\"0s\", \"20us\"]");
+    ct_set(config, "sweep.algorithm.options.chunks", "[7, 14]");
+    ct_set(config, "sweep.seed", "[1]"); /* no choice */
     cs_montecarlo_report report = run(config, &fifty);
     cr_assert_eq(report.n_rows, 2 + 8);
     expect_settings(&report.rows[0], "arrivals.straggler.persistence=0.1");
@@ -138,7 +133,7 @@ Test(montecarlo_settings, the_table_says_what_sets_rows_apart)
     cs_text_free(&table);
     cs_montecarlo_report_free(&report);
     /* what has columns of its own needs no other */
-    set(config, "sweep", "{\"algorithm.name\": [\"ring\", \"rhd\"], \"bytes\": [1, 2]}");
+    ct_set(config, "sweep", "{\"algorithm.name\": [\"ring\", \"rhd\"], \"bytes\": [1, 2]}");
     report = run(config, &fifty);
     cr_assert_eq(report.n_rows, 4);
     expect_settings(&report.rows[3], "");
@@ -158,8 +153,8 @@ Test(montecarlo_settings, a_file_gives_them_back)
 
     snprintf(path, sizeof path, "/tmp/cs_settings_%d.db", (int)getpid());
     options.path = path;
-    set(config, "sweep.model",
-        "[\"alpha-beta\", {\"name\": \"alpha-beta\", \"options\": {\"propagation_s\": 1e-06}}]");
+    ct_set(config, "sweep.model",
+           "[\"alpha-beta\", {\"name\": \"alpha-beta\", \"options\": {\"propagation_s\": 1e-06}}]");
     for (int pass = 0; pass < 2; pass++) {
         cs_montecarlo_report report = run(config, &options);
         cr_expect_eq(report.done_before, pass == 0 ? 0 : 4);
@@ -178,8 +173,8 @@ Test(montecarlo_settings, every_failed_allocation_is_clean)
     cs_status  status = CS_ENOMEM;
     long       passes = 0;
 
-    set(config, "sweep.montecarlo.prediction", "[\"oracle\", \"static\"]");
-    set(config, "sweep.arrivals.straggler.persistence", "[0.1, 0.95]");
+    ct_set(config, "sweep.montecarlo.prediction", "[\"oracle\", \"static\"]");
+    ct_set(config, "sweep.arrivals.straggler.persistence", "[0.1, 0.95]");
     for (; status == CS_ENOMEM && passes < 5000; passes++) {
         cs_montecarlo_report report = {0};
         cs_error             err    = {0};

@@ -2,6 +2,7 @@
 /* A measured trace in many iterations: in order it has as many as calls and no more, so that no
  * interval counts a call twice; drawn anew it has any number. */
 #include "montecarlo/montecarlo.h"
+#include "support/config.h"
 
 #include <criterion/criterion.h>
 #include <gsl/gsl_errno.h>
@@ -20,22 +21,13 @@ static void set_up(void)
 
 TestSuite(montecarlo_trace, .init = set_up);
 
-static void set(cs_config *config, const char *key, const char *json)
-{
-    cs_error err = {0};
-    cr_assert_eq(cs_config_set(config, key, json, "--set", &err), CS_OK, "%s", err.message);
-}
-
 static cs_config *in_order(void)
 {
-    cs_config *config = NULL;
-    char       file[512];
+    cs_config *config = ct_config_example("montecarlo-trace");
 
-    snprintf(file, sizeof file, "%s/configs/montecarlo-trace.json", COLLSIM_SOURCE_DIR);
-    cr_assert_eq(cs_config_load(file, &config, NULL), CS_OK);
-    set(config, "arrivals.trace.pick", "in-order");
-    set(config, "sweep", "{\"algorithm.name\": [\"ring\", \"stragglar\"]}");
-    set(config, "montecarlo", "{\"prediction\": \"static\", \"presumed\": 5}");
+    ct_set(config, "arrivals.trace.pick", "in-order");
+    ct_set(config, "sweep", "{\"algorithm.name\": [\"ring\", \"stragglar\"]}");
+    ct_set(config, "montecarlo", "{\"prediction\": \"static\", \"presumed\": 5}");
     return config;
 }
 
@@ -73,7 +65,7 @@ Test(montecarlo_trace, no_more_iterations_in_order_than_calls)
     cr_expect_eq(report.rows[0].iterations, CALLS);
     cs_montecarlo_report_free(&report);
     options = options_of(CALLS + 1);
-    set(config, "arrivals.trace.pick", "resample");
+    ct_set(config, "arrivals.trace.pick", "resample");
     report = run(config, &options);
     cr_expect_eq(report.rows[0].iterations, CALLS + 1);
     cs_montecarlo_report_free(&report);
@@ -141,8 +133,8 @@ Test(montecarlo_trace, every_trace_of_a_sweep_has_its_own_number)
     write_trace(path);
     snprintf(axis, sizeof axis, "[\"%s/traces/generated-arrivals8.csv\", \"%s\"]",
              COLLSIM_SOURCE_DIR, path);
-    set(config, "sweep", "{\"algorithm.name\": [\"ring\"]}");
-    set(config, "sweep.arrivals.trace.path", axis);
+    ct_set(config, "sweep", "{\"algorithm.name\": [\"ring\"]}");
+    ct_set(config, "sweep.arrivals.trace.path", axis);
     options.takes_fewer = true;
     report              = run(config, &options);
     cr_expect_eq(report.rows[0].iterations, CALLS);

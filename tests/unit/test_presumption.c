@@ -5,6 +5,7 @@
 
 #include "cs/arrivals.h"
 #include "montecarlo/trial.h"
+#include "support/config.h"
 #include "whatif/trace_whatif.h"
 
 #include <criterion/criterion.h>
@@ -21,21 +22,15 @@ enum { RANKS = 8, LATE = 3 };
 static const double ring_s = 14 * (ALPHA + BYTES / 8 / BANDWIDTH);
 static const double main_s = 9 * (ALPHA + BYTES / 7 / BANDWIDTH); /* after the pre-phase */
 
-static void set(cs_config *config, const char *key, const char *json)
-{
-    cs_error err = {0};
-    cr_assert_eq(cs_config_set(config, key, json, "--set", &err), CS_OK, "%s", err.message);
-}
-
 static cs_config *config_of(const char *algorithm)
 {
     cs_config *config = NULL;
 
     cr_assert_eq(cs_config_new(&config, NULL), CS_OK);
-    set(config, "cluster.nic", "{\"bandwidth\": \"300GB/s\", \"alpha\": \"3us\"}");
-    set(config, "bytes", "56000000");
+    ct_set(config, "cluster.nic", "{\"bandwidth\": \"300GB/s\", \"alpha\": \"3us\"}");
+    ct_set(config, "bytes", "56000000");
     if (algorithm != NULL) {
-        set(config, "algorithm.name", algorithm);
+        ct_set(config, "algorithm.name", algorithm);
     }
     return config;
 }
@@ -48,7 +43,7 @@ static cs_trial trial_of(const char *algorithm, const char *policy, const double
     cs_trial   trial  = {0};
     cs_error   err    = {0};
 
-    set(config, "montecarlo", policy);
+    ct_set(config, "montecarlo", policy);
     cr_assert_eq(cs_config_case(config, 0, &c, &err), CS_OK, "%s", err.message);
     cr_assert_eq(cs_trials_open(&c, false, false, &trials, &err), CS_OK, "%s", err.message);
     cr_assert_eq(cs_trial_run(&trials, arrival_s, 0, &trial, &err), CS_OK, "%s", err.message);

@@ -6,17 +6,17 @@
 #include "base/text.h"
 #include "cs/result.h"
 #include "montecarlo/montecarlo.h"
+#include "support/config.h"
+#include "support/folder.h"
 #include "sweep/sweep.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { FORMATS = 3 };
 
-static char folder[64], topology[128], config_path[128], database[128], other[128];
+static char folder[CT_FOLDER_BYTES], topology[128], config_path[128], database[128], other[128];
 
 /* Two versions of a topology of two ranks in each format: other rates. */
 static const char *const files[FORMATS][2] = {
@@ -47,8 +47,7 @@ static void write_file(const char *path, const char *text)
 
 static void set_up(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/cs_files_XXXXXX");
-    cr_assert_not_null(mkdtemp(folder));
+    ct_folder_make(folder);
     snprintf(topology, sizeof topology, "%s/t.txt", folder);
     snprintf(config_path, sizeof config_path, "%s/c.json", folder);
     snprintf(database, sizeof database, "%s/r.db", folder);
@@ -57,9 +56,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    cr_assert_eq(system(command), 0);
+    ct_folder_remove(folder);
 }
 
 TestSuite(scenario_files, .init = set_up, .fini = tear_down);
@@ -83,19 +80,11 @@ static cs_config *load(const char *json)
     return config;
 }
 
-static cs_case case_of(const cs_config *config, size_t index)
-{
-    cs_case  c   = {0};
-    cs_error err = {0};
-    cr_assert_eq(cs_config_case(config, index, &c, &err), CS_OK, "%s: %s", err.where, err.message);
-    return c;
-}
-
 /* The JSON of the first scenario; the caller frees it. */
 static char *json_of(const char *json)
 {
     cs_config *config = load(json);
-    cs_case    c      = case_of(config, 0);
+    cs_case    c      = ct_case(config, 0);
     char      *text   = cs_strdup(c.json);
 
     cr_assert_not_null(text);
@@ -133,7 +122,7 @@ Test(scenario_files, another_topology_under_the_name_is_refused)
     char *json = json_of("\"t.txt\"");
     write_file(config_path, json);
     cr_assert_eq(cs_config_load(config_path, &config, NULL), CS_OK);
-    c = case_of(config, 0);
+    c = ct_case(config, 0);
     cr_expect_str_eq(c.json, json);
     cs_case_free(&c);
     cs_config_free(config);
@@ -154,9 +143,9 @@ Test(scenario_files, a_file_is_read_once_and_lives_as_long_as_its_cases)
         write_file(topology, files[f][0]);
         cs_config *config = load("\"t.txt\"");
         cs_case    cases[2];
-        cases[0] = case_of(config, 0);
+        cases[0] = ct_case(config, 0);
         cr_assert_eq(remove(topology), 0);
-        cases[1] = case_of(config, 1);
+        cases[1] = ct_case(config, 1);
         cs_config_free(config);
         for (size_t i = 0; i < 2; i++) {
             const cs_case *c      = &cases[i];
