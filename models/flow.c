@@ -106,11 +106,8 @@ static cs_status reserve(flow_model *m, uint32_t handle)
     while (capacity <= handle) {
         capacity *= 2;
     }
-    uint32_t *ended = cs_realloc(m->ended, capacity, sizeof *ended);
-    m->ended        = ended != NULL ? ended : m->ended;
-    uint8_t *parts  = cs_realloc(m->parts, capacity, sizeof *parts);
-    m->parts        = parts != NULL ? parts : m->parts;
-    if (ended == NULL || parts == NULL) {
+    if (!cs_resize(&m->ended, capacity, sizeof *m->ended) ||
+        !cs_resize(&m->parts, capacity, sizeof *m->parts)) {
         return CS_ENOMEM;
     }
     m->capacity = capacity;

@@ -136,15 +136,6 @@ static cs_status simgrid_open(const cs_ports *ports, const void *options, void *
     return CS_OK;
 }
 
-static bool regrow(void *array_p, size_t count, size_t size)
-{
-    void **memory_p = array_p;
-    void  *memory   = cs_realloc(*memory_p, count, size);
-
-    *memory_p = memory != NULL ? memory : *memory_p;
-    return memory != NULL;
-}
-
 static cs_status reserve(simgrid_model *m, uint32_t handle)
 {
     uint32_t capacity = m->capacity == 0 ? 256 : m->capacity;
@@ -155,11 +146,11 @@ static cs_status reserve(simgrid_model *m, uint32_t handle)
     while (capacity <= handle) {
         capacity *= 2;
     }
-    if (!regrow(&m->ids, capacity, sizeof *m->ids) ||
-        !regrow(&m->parts, capacity, sizeof *m->parts) ||
-        !regrow(&m->flows, capacity, 2 * sizeof *m->flows) ||
-        !regrow(&m->ended, capacity, sizeof *m->ended) ||
-        !regrow(&m->sorting, capacity, sizeof *m->sorting)) {
+    if (!cs_resize(&m->ids, capacity, sizeof *m->ids) ||
+        !cs_resize(&m->parts, capacity, sizeof *m->parts) ||
+        !cs_resize(&m->flows, capacity, 2 * sizeof *m->flows) ||
+        !cs_resize(&m->ended, capacity, sizeof *m->ended) ||
+        !cs_resize(&m->sorting, capacity, sizeof *m->sorting)) {
         return CS_ENOMEM;
     }
     memset(m->parts + m->capacity, 0, capacity - m->capacity);

@@ -98,15 +98,6 @@ void cs_flow_net_close(cs_flow_net *net)
     cs_free(net->ended);
 }
 
-static bool regrow(void *array_p, size_t count, size_t size)
-{
-    void **memory_p = array_p;
-    void  *memory   = cs_realloc(*memory_p, count, size);
-
-    *memory_p = memory != NULL ? memory : *memory_p;
-    return memory != NULL;
-}
-
 cs_status cs_flow_net_reserve(cs_flow_net *net, uint32_t count)
 {
     uint32_t capacity = net->capacity == 0 ? 256 : net->capacity;
@@ -117,10 +108,10 @@ cs_status cs_flow_net_reserve(cs_flow_net *net, uint32_t count)
     while (capacity < count) {
         capacity *= 2;
     }
-    if (!regrow(&net->flows, capacity, sizeof *net->flows) ||
-        !regrow(&net->hops, capacity, net->stride * sizeof *net->hops) ||
-        !regrow(&net->found, capacity, sizeof *net->found) ||
-        !regrow(&net->ended, capacity, sizeof *net->ended)) {
+    if (!cs_resize(&net->flows, capacity, sizeof *net->flows) ||
+        !cs_resize(&net->hops, capacity, net->stride * sizeof *net->hops) ||
+        !cs_resize(&net->found, capacity, sizeof *net->found) ||
+        !cs_resize(&net->ended, capacity, sizeof *net->ended)) {
         return CS_ENOMEM;
     }
     for (uint32_t i = net->capacity; i < capacity; i++) {

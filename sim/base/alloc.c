@@ -50,22 +50,31 @@ void *cs_realloc(void *memory, size_t count, size_t size)
     return realloc(memory, bytes > 0 ? bytes : 1);
 }
 
+bool cs_resize(void *array_p, size_t count, size_t size)
+{
+    void *array;
+
+    memcpy(&array, array_p, sizeof array); /* it is a pointer to any type of object */
+    array = cs_realloc(array, count, size);
+    if (array != NULL) {
+        memcpy(array_p, &array, sizeof array);
+    }
+    return array != NULL;
+}
+
 bool cs_grow(void *array_p, size_t *capacity_p, size_t needed, size_t first, size_t size)
 {
     size_t capacity = *capacity_p > 0 ? 2 * *capacity_p : first;
-    void  *array;
 
     if (needed <= *capacity_p) {
         return true;
     }
     capacity = capacity < needed ? needed : capacity;
-    memcpy(&array, array_p, sizeof array); /* it is a pointer to any type of object */
-    array = cs_realloc(array, capacity, size);
-    if (array != NULL) {
-        memcpy(array_p, &array, sizeof array);
-        *capacity_p = capacity;
+    if (!cs_resize(array_p, capacity, size)) {
+        return false;
     }
-    return array != NULL;
+    *capacity_p = capacity;
+    return true;
 }
 
 char *cs_strdup(const char *text)

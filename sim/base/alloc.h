@@ -22,6 +22,9 @@ void *cs_realloc(void *memory, size_t count, size_t size);
  * new are not set. False when out of memory: all is as it was. O(1) amortised. */
 bool cs_grow(void *array_p, size_t *capacity_p, size_t needed, size_t first, size_t size);
 
+/* The same for one of several arrays that grow together: to `count` objects. */
+bool cs_resize(void *array_p, size_t count, size_t size);
+
 /* A copy of `text`, or NULL. */
 char *cs_strdup(const char *text);
 
