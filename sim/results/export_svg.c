@@ -148,18 +148,42 @@ static void add_style(const picture *p)
     cs_text_add(p->out, "</style>\n");
 }
 
-static void add_options(const picture *p)
+static void add_options(cs_text *out, const cs_result *r)
 {
-    const cs_result *r = &p->grid->result;
-    char             value[64];
+    char value[64];
 
     for (const cs_option *row = r->option_table; row != NULL && row->name != NULL; row++) {
         (void)cs_option_text(row, &r->options, value, sizeof value);
-        cs_text_add(p->out, "%s%s=%s", row == r->option_table ? "; " : " ", row->name, value);
+        cs_text_add(out, "%s%s=%s", row == r->option_table ? "; " : " ", row->name, value);
     }
 }
 
-static void add_head(const picture *p)
+/* What the picture shows, as far as it is wide; its tooltip has all. */
+static cs_status add_subtitle(const picture *p, cs_error *err)
+{
+    const cs_result *r    = &p->grid->result;
+    cs_text          all  = {0};
+    size_t           most = (size_t)((LEFT + p->width) / CHARACTER);
+
+    cs_text_add(&all,
+                "box: the rank at the other end, below it the chunk (+: the receiver adds); model "
+                "%s%s",
+                r->model, r->verified ? "; verified" : "");
+    add_options(&all, r);
+    cs_status status = cs_text_status(&all, err);
+    if (status == CS_OK) {
+        bool is_cut = strlen(all.data) > most;
+        cs_text_add(p->out, "<text class=\"l\" x=\"%.1f\" y=\"42\"><title>", MARGIN);
+        cs_svg_words(p->out, all.data, strlen(all.data));
+        cs_text_add(p->out, "</title>");
+        cs_svg_words(p->out, all.data, is_cut ? most - 2 : most);
+        cs_text_add(p->out, "%s</text>\n", is_cut ? " .." : "");
+    }
+    cs_text_free(&all);
+    return status;
+}
+
+static cs_status add_head(const picture *p, cs_error *err)
 {
     const cs_result *r = &p->grid->result;
     double           unit_s;
@@ -171,12 +195,7 @@ static void add_head(const picture *p)
                 MARGIN, r->algorithm, r->collective, (unsigned)r->ranks,
                 (unsigned long long)r->bytes, (unsigned long long)r->transfers,
                 r->elapsed_s / unit_s, unit);
-    cs_text_add(p->out,
-                "<text class=\"l\" x=\"%.1f\" y=\"42\">box: the rank at the "
-                "other end, below it the chunk (+: the receiver adds); model %s%s",
-                MARGIN, r->model, p->grid->result.verified ? "; verified" : "");
-    add_options(p);
-    cs_text_add(p->out, "</text>\n");
+    return add_subtitle(p, err);
 }
 
 static void add_axis(const picture *p)
@@ -309,14 +328,14 @@ static void add_box(const picture *p, const cs_grid_bar *bar)
     cs_text_add(p->out, "</g>\n");
 }
 
-static void draw(const picture *p)
+static cs_status draw(const picture *p, cs_error *err)
 {
     double width = LEFT + p->width + 2 * MARGIN, height = p->bottom + AXIS;
 
     cs_svg_begin(p->out, width, height, "");
     add_style(p);
     cs_svg_paper(p->out);
-    add_head(p);
+    cs_status status = add_head(p, err);
     (void)legend(p, true);
     add_rows(p);
     add_axis(p);
@@ -324,6 +343,7 @@ static void draw(const picture *p)
         add_box(p, &p->grid->bars[i]);
     }
     cs_svg_end(p->out);
+    return status;
 }
 
 cs_status cs_export_svg(const cs_run *run, cs_text *out, cs_error *err)
@@ -345,8 +365,8 @@ cs_status cs_export_svg(const cs_run *run, cs_text *out, cs_error *err)
             p.px_per_s    = p.width / p.until_s;
             p.names       = cs_grid_names_of(run->scenario, &grid.result);
             place_rows(&p, legend(&p, false));
-            draw(&p);
-            status = cs_text_status(out, err);
+            status = draw(&p, err);
+            status = status == CS_OK ? cs_text_status(out, err) : status;
         }
     }
     cs_grid_free(&grid);
