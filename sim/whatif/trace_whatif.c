@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "traces/skew.h"
+#include "whatif/trace_judgement.h"
 #include "whatif/trace_player.h"
 
 #include <math.h>
@@ -13,9 +14,6 @@
 #include <string.h>
 
 enum { MAX_ALGORITHMS = 128, MAX_SIZES = 1024, POLICIES_EACH = 3 };
-
-#define DAY_HOURS  24.0
-#define SAME_RATIO 1e-12 /* times that differ by less are the same */
 
 static const char *const policy_names[] = {
 #define X(id, name) [CS_TRACE_##id] = name,
@@ -38,8 +36,6 @@ typedef struct playing {
     uint64_t                sizes[MAX_SIZES]; /* different ones */
     size_t                  n_sizes, common_size;
     size_t                 *size_of_call; /* in the arena of the report */
-    double                 *values;       /* [n_calls], likewise */
-    double                  scale_s;      /* longest call of the baseline */
     cs_player              *player;
     cs_trace_report        *report;
     cs_error               *err;
@@ -214,8 +210,7 @@ static cs_status prepare(playing *p)
         return status;
     }
     p->size_of_call = CS_ARENA_NEW(arena, size_t, p->trace->n_calls);
-    p->values       = CS_ARENA_NEW(arena, double, p->trace->n_calls);
-    status          = p->size_of_call != NULL && p->values != NULL ? CS_OK : no_memory(p);
+    status          = p->size_of_call != NULL ? CS_OK : no_memory(p);
     if (status == CS_OK) {
         status = choose_algorithms(p, c.scenario.collective);
     }
@@ -285,118 +280,6 @@ static cs_status play_algorithm(playing *p, size_t algorithm)
     return status;
 }
 
-/* The fastest line of each call. */
-static cs_status add_hindsight(playing *p)
-{
-    cs_trace_report *report = p->report;
-    cs_trace_line   *best   = &report->lines[report->n_lines];
-    double          *least  = CS_ARENA_NEW(&report->arena, double, p->trace->n_calls);
-
-    if (least == NULL) {
-        return no_memory(p);
-    }
-    for (size_t c = 0; c < p->trace->n_calls; c++) {
-        least[c] = report->lines[0].call_s[c];
-        for (size_t i = 1; i < report->n_lines; i++) {
-            const cs_trace_line *line = &report->lines[i];
-            least[c] = line->is_available ? fmin(least[c], line->call_s[c]) : least[c];
-        }
-    }
-    *best = (cs_trace_line){.algorithm    = "best of all",
-                            .policy       = CS_TRACE_HINDSIGHT,
-                            .is_available = true,
-                            .break_even_s = (double)NAN,
-                            .call_s       = least};
-    report->n_lines++;
-    return CS_OK;
-}
-
-static void judge_line(const playing *p, cs_trace_line *line)
-{
-    const double *base = p->report->lines[0].call_s;
-    size_t        n = p->trace->n_calls, n_won = 0;
-    double        period = p->options->period_s;
-
-    for (size_t c = 0; c < n; c++) {
-        p->values[c] = base[c] - line->call_s[c];
-        p->values[c] = fabs(p->values[c]) > SAME_RATIO * base[c] ? p->values[c] : 0;
-        line->exposed_s += line->call_s[c] / (double)n;
-        line->total_s += p->values[c];
-        n_won += p->values[c] > 0;
-    }
-    line->saved_s       = cs_interval_of(p->values, n, p->scale_s);
-    line->won_ratio     = (double)n_won / (double)n;
-    double factor       = p->trace->n_ranks * DAY_HOURS / period;
-    line->day_gpu_hours = (cs_interval_95){line->saved_s.mean * factor, line->saved_s.low * factor,
-                                           line->saved_s.high * factor};
-}
-
-/* What saves more; what was asked for first. */
-static int compare(const void *left, const void *right)
-{
-    const cs_trace_line *a = left, *b = right;
-
-    if (a->is_available != b->is_available) {
-        return a->is_available ? -1 : 1;
-    }
-    if ((a->policy == CS_TRACE_HINDSIGHT) != (b->policy == CS_TRACE_HINDSIGHT)) {
-        return a->policy == CS_TRACE_HINDSIGHT ? 1 : -1;
-    }
-    if (a->is_available && a->saved_s.mean != b->saved_s.mean) {
-        return a->saved_s.mean > b->saved_s.mean ? -1 : 1;
-    }
-    if (a->is_baseline != b->is_baseline) {
-        return a->is_baseline ? -1 : 1;
-    }
-    int order = strcmp(a->algorithm, b->algorithm);
-    return order != 0 ? order : (a->policy > b->policy) - (a->policy < b->policy);
-}
-
-/* How far the first of `n` lines is ahead of the first that is slower. */
-static void set_lead(playing *p, size_t n)
-{
-    cs_trace_report *report = p->report;
-    size_t           second = 1;
-
-    while (second < n && report->lines[second].place == 1) {
-        second++;
-    }
-    report->second = second < n ? second : 0;
-    report->lead_s = (cs_interval_95){(double)NAN, (double)NAN, (double)NAN};
-    if (report->second > 0) {
-        for (size_t c = 0; c < p->trace->n_calls; c++) {
-            p->values[c] = report->lines[second].call_s[c] - report->lines[0].call_s[c];
-        }
-        report->lead_s = cs_interval_of(p->values, p->trace->n_calls, p->scale_s);
-    }
-}
-
-static void judge(playing *p)
-{
-    cs_trace_report *report = p->report;
-    uint32_t         n      = 0;
-
-    for (size_t c = 0; c < p->trace->n_calls; c++) {
-        p->scale_s = fmax(p->scale_s, report->lines[0].call_s[c]);
-    }
-    for (size_t i = report->n_lines; i-- > 0;) {
-        if (report->lines[i].is_available) {
-            judge_line(p, &report->lines[i]);
-        }
-    }
-    qsort(report->lines, report->n_lines, sizeof report->lines[0], compare);
-    for (size_t i = 0; i < report->n_lines; i++) {
-        cs_trace_line *line = &report->lines[i];
-        bool           is_tied =
-            i > 0 && line[-1].saved_s.mean - line->saved_s.mean <= SAME_RATIO * p->scale_s;
-        if (line->is_available && line->policy != CS_TRACE_HINDSIGHT) {
-            n           = (uint32_t)i + 1;
-            line->place = is_tied ? line[-1].place : n;
-        }
-    }
-    set_lead(p, n);
-}
-
 static cs_status play_all(playing *p)
 {
     cs_skew         skew   = {0};
@@ -421,12 +304,9 @@ static cs_status play_all(playing *p)
         status = play_algorithm(p, i);
     }
     if (status == CS_OK) {
-        status = add_hindsight(p);
-    }
-    if (status == CS_OK) {
         p->report->replays  = cs_player_replays(p->player);
         p->report->period_s = p->options->period_s;
-        judge(p);
+        status              = cs_trace_judge(p->trace, p->report, p->err);
     }
     cs_player_free(p->player);
     return status;
