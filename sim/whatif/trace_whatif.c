@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_ALGORITHMS = 128, MAX_SIZES = 1024, POLICIES_EACH = 3 };
