@@ -157,7 +157,7 @@ static bool may_skip(const void *context, const char *path)
 }
 
 /* What was set on the command line is relative to the working folder. */
-static const char *file_of(const void *context, const char *path)
+const char *cs_config_file_of(const void *context, const char *path)
 {
     const cs_config *config = context;
     return cs_config_override_above(config, path) != NULL ? NULL : config->input;
@@ -187,7 +187,7 @@ cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *ca
     cs_case    built   = {0};
     cs_reading reading = {.arena    = &built.arena,
                           .may_skip = may_skip,
-                          .file_of  = file_of,
+                          .file_of  = cs_config_file_of,
                           .cache    = config->files,
                           .context  = config};
     json_t    *tree    = tree_of_point(config, index, &reading.error);

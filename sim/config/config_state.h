@@ -42,6 +42,10 @@ cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *ca
 /* The last option that set the path or something around it, or NULL. */
 const cs_override *cs_config_override_above(const cs_config *config, const char *path);
 
+/* For readings of a configuration: the file beside which the file name at a path is meant.
+ * `context` is the configuration. */
+const char *cs_config_file_of(const void *context, const char *path);
+
 /* The name of an option in errors: "--bandwidth", or "--set cluster.nic.bandwidth". */
 void cs_config_origin_text(const char *origin, const char *path, char *text, size_t text_bytes);
 

@@ -291,7 +291,10 @@ static void read_root(cs_reading *r, json_t *tree, const char *input, cs_whatif_
 cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *job_p, cs_error *err)
 {
     cs_whatif_job job     = {0};
-    cs_reading    reading = {.arena = &job.arena};
+    cs_reading    reading = {.arena   = &job.arena,
+                             .file_of = cs_config_file_of,
+                             .cache   = config->files,
+                             .context = config};
     json_t       *tree    = json_deep_copy(config->tree);
 
     if (config->axes.n_axes > 0) {
@@ -302,10 +305,11 @@ cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *job_p, cs_error
         read_root(&reading, tree, config->input, &job);
     }
     json_decref(tree);
+    job.files = reading.files;
     if (cs_reading_failed(&reading)) {
         cs_status status =
             cs_config_blame(config, &reading.error, reading.blames_key, CS_NO_POINT, err);
-        cs_arena_free(&job.arena);
+        cs_whatif_job_free(&job);
         return status;
     }
     *job_p = job;
@@ -314,6 +318,7 @@ cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *job_p, cs_error
 
 void cs_whatif_job_free(cs_whatif_job *job)
 {
+    cs_held_files_release(job->files);
     cs_arena_free(&job->arena);
     *job = (cs_whatif_job){0};
 }

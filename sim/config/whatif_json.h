@@ -44,21 +44,22 @@ typedef struct cs_whatif_timers {
 } cs_whatif_timers;
 
 typedef struct cs_whatif_job {
-    cs_arena         arena;
-    const char      *name; /* or NULL */
-    uint64_t         iterations;
-    double           compute_s;     /* per iteration */
-    double           overlap_ratio; /* part of the compute time that calls may run beside */
-    double           horizon_s;     /* the job is watched until then; INFINITY: to its end */
-    uint64_t         bytes;         /* per AllReduce call */
-    uint32_t         calls;         /* per iteration, one after the other */
-    cs_cluster       cluster;
-    const cs_model  *model;
-    cs_options       model_options;
-    const cs_outage *outages; /* sorted by server, then time; none overlap */
-    size_t           n_outages;
-    cs_whatif_timers timers;
-    bool             wants[CS_POLICY_COUNT];
+    cs_arena             arena;
+    struct cs_held_file *files; /* a topology that the rest points into; held */
+    const char          *name;  /* or NULL */
+    uint64_t             iterations;
+    double               compute_s;     /* per iteration */
+    double               overlap_ratio; /* part of the compute time that calls may run beside */
+    double               horizon_s;     /* the job is watched until then; INFINITY: to its end */
+    uint64_t             bytes;         /* per AllReduce call */
+    uint32_t             calls;         /* per iteration, one after the other */
+    cs_cluster           cluster;
+    const cs_model      *model;
+    cs_options           model_options;
+    const cs_outage     *outages; /* sorted by server, then time; none overlap */
+    size_t               n_outages;
+    cs_whatif_timers     timers;
+    bool                 wants[CS_POLICY_COUNT];
 } cs_whatif_job;
 
 /* Name and one line about a policy; static storage. */

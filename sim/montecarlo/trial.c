@@ -25,10 +25,8 @@ typedef struct attempt {
 /* The elapsed time in closed form; NAN where none is exact. */
 static double formula_s(const attempt *a)
 {
-    const cs_model *model = a->c->model;
-
     if (a->algorithm->closed_form_s == NULL || a->algorithm->closed_form_is_published ||
-        model->closed_forms_hold == NULL || !model->closed_forms_hold(&a->c->model_options)) {
+        !cs_closed_forms_hold(a->c->model, &a->scenario, &a->c->model_options)) {
         return (double)NAN;
     }
     return a->algorithm->closed_form_s(&a->scenario, &a->options);

@@ -41,11 +41,8 @@ static void set_bound(const cs_run *run, const cs_plan *plan, cs_result *result)
 
 static double closed_form_s(const cs_run *run, const cs_result *result)
 {
-    const cs_model *model = run->model;
-
-    if (run->algorithm->closed_form_s == NULL || model->closed_forms_hold == NULL ||
-        run->scenario->cluster.topology != NULL || run->scenario->cluster.sockets > 1 ||
-        !model->closed_forms_hold(&result->model_options)) {
+    if (run->algorithm->closed_form_s == NULL ||
+        !cs_closed_forms_hold(run->model, run->scenario, &result->model_options)) {
         return (double)NAN;
     }
     return run->algorithm->closed_form_s(run->scenario, &result->options);

@@ -103,3 +103,21 @@ Test(montecarlo_trial, previous_presumes_who_was_last_before)
     cr_expect_not(trial_of(config, arrival_s, 3).is_hit);
     cs_config_free(config);
 }
+
+/* Where links or sockets limit the transfers every iteration is a replay. */
+Test(montecarlo_trial, closed_forms_know_no_topology)
+{
+    static const double arrival_s[8] = {0, 1e-4, 0, 4e-3, 0, 0, 0, 0};
+    cs_config          *config       = base_config("stragglar");
+
+    ct_set(config, "model.name", "\"flow\"");
+    cs_trial crossbar = trial_of(config, arrival_s, 0);
+    ct_set(config, "cluster.topology",
+           "{\"kind\": \"leaf-spine\", \"leaves\": 2, \"spines\": 1, "
+           "\"uplink_bandwidth\": \"1GB/s\"}");
+    cs_trial links = trial_of(config, arrival_s, 0);
+    cr_expect_not(crossbar.was_replayed);
+    cr_expect(links.was_replayed);
+    cr_expect_gt(links.elapsed_s, 10 * crossbar.elapsed_s);
+    cs_config_free(config);
+}

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What-if configurations: presets, traces, and what is refused. */
+#include "cs/topology.h"
+#include "support/folder.h"
 #include "whatif_setup.h"
 
 Test(whatif_input, nccl_timers)
@@ -109,4 +111,60 @@ Test(whatif_input, memory_that_runs_out_is_an_error)
     }
     cr_assert_eq(status, CS_OK);
     release(&o);
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    cr_assert_not_null(file);
+    cr_assert_geq(fputs(text, file), 0);
+    cr_assert_eq(fclose(file), 0);
+}
+
+/* A file is looked for beside the configuration, and means what its object would mean; the job may
+ * outlive the configuration; an allocation that fails leaves nothing behind. */
+Test(whatif_input, a_topology_may_be_a_file)
+{
+    static const char shape[]  = "{\"kind\": \"leaf-spine\", \"leaves\": 2, \"spines\": 1, "
+                                 "\"uplink_bandwidth\": \"1GB/s\"}";
+    static const char server[] = "{\"kind\": \"server\", \"gpus\": 2, \"nics\": 1, \"servers\": 8}";
+    char              folder[CT_FOLDER_BYTES], of_server[128], of_shape[128], input[128];
+    cs_config        *config = NULL;
+    cs_status         status = CS_ENOMEM;
+    cs_whatif_job     job    = {0};
+    long              passes = 0;
+
+    ct_folder_make(folder);
+    (void)snprintf(of_shape, sizeof of_shape, "%s/shape.json", folder);
+    (void)snprintf(of_server, sizeof of_server, "%s/server.json", folder);
+    (void)snprintf(input, sizeof input, "%s/job.json", folder);
+    write_text(of_shape, shape);
+    write_text(of_server, server);
+    write_text(input, "{" JOB ", \"model\": \"flow\", \"cluster\": {\"ranks\": 16, "
+                      "\"topology\": \"shape.json\"}}");
+    cr_assert_eq(cs_config_load(input, &config, NULL), CS_OK);
+    for (; status != CS_OK && passes < 1000; passes++) {
+        cs_alloc_fail_after(passes);
+        status = cs_whatif_read(config, &job, NULL);
+        cs_alloc_fail_after(-1);
+        cr_assert(status == CS_OK || status == CS_ENOMEM || status == CS_EPARSE);
+    }
+    cr_assert_eq(status, CS_OK);
+    cr_expect_not_null(job.cluster.topology);
+    cs_whatif_job_free(&job);
+    ct_set(config, "cluster", "{\"topology\": {\"kind\": \"file\", \"path\": \"server.json\"}}");
+    cr_assert_eq(cs_whatif_read(config, &job, NULL), CS_EIO); /* set: of the working folder */
+    cs_config_free(config);
+    write_text(input, "{" JOB ", \"model\": \"flow\", \"cluster\": {\"topology\": "
+                      "{\"kind\": \"file\", \"path\": \"server.json\"}}}");
+    cr_assert_eq(cs_config_load(input, &config, NULL), CS_OK);
+    cr_assert_eq(cs_whatif_read(config, &job, NULL), CS_OK);
+    cs_config_free(config);
+    ct_folder_remove(folder);
+    cr_expect_eq(job.cluster.n_ranks, 16);
+    cr_expect_eq(job.cluster.fabrics[CS_NIC].bandwidth_Bps, 25e9);
+    cr_assert_not_null(job.cluster.topology);
+    cr_expect_gt(job.cluster.topology->n_links, 0);
+    cs_whatif_job_free(&job);
 }

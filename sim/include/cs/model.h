@@ -154,6 +154,15 @@ static inline bool cs_model_shares_ports(const cs_model *model, const void *opti
     return receivers || (uses & CS_USES_SHARED) != 0;
 }
 
+/* Do the closed forms of the algorithms hold for the scenario on this model with these options?
+ * Neither links nor paths between sockets are in them. */
+static inline bool cs_closed_forms_hold(const cs_model *model, const cs_scenario *scenario,
+                                        const void *options)
+{
+    return model->closed_forms_hold != NULL && scenario->cluster.topology == NULL &&
+           scenario->cluster.sockets <= 1 && model->closed_forms_hold(options);
+}
+
 /* All models that were built in, ended by NULL; the first one is the default. */
 extern CS_API const cs_model *const cs_models[];
 
