@@ -6,6 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#define LEAST_BPS 1.0 /* as for ports and links */
+#define MOST_BPS  1e15
+
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
 static const char *const server_keys[] = {CS_SERVER_KEYS};
@@ -35,6 +38,22 @@ static void read_counts(cs_reading *r, const cs_field *field, cs_server_shape *s
     shape->mesh = mesh_of_word[mesh];
 }
 
+/* Left alone where there is no such key. A rate of 0 would mean that nothing is known of it. */
+static void read_rate(cs_reading *r, const cs_field *parent, const char *key, double *rate_Bps_p)
+{
+    cs_field field    = cs_field_get(parent, key);
+    double   rate_Bps = LEAST_BPS;
+
+    cs_read_rate(r, parent, key, &rate_Bps);
+    if (cs_reading_failed(r) || field.node == NULL) {
+        return;
+    }
+    if (rate_Bps < LEAST_BPS || rate_Bps > MOST_BPS) {
+        CS_REFUSE(r, &field, CS_EINVAL, "%.15g is outside [%g, %g]", rate_Bps, LEAST_BPS, MOST_BPS);
+    }
+    *rate_Bps_p = rate_Bps;
+}
+
 /* A PCIe link is not the limit unless it is given: it takes what the NICs of a GPU bring. */
 static void read_rates(cs_reading *r, const cs_field *field, cs_server_shape *shape)
 {
@@ -42,18 +61,18 @@ static void read_rates(cs_reading *r, const cs_field *field, cs_server_shape *sh
     shape->socket_Bps = CS_ASSUMED_SOCKET_BPS;
     shape->nvlink_Bps =
         shape->mesh == CS_MESH_SWITCHED ? CS_ASSUMED_NVSWITCH_BPS : CS_ASSUMED_NVLINK_BPS;
-    cs_read_rate(r, field, "nic_bandwidth", &shape->nic_Bps);
-    cs_read_rate(r, field, "nvlink_bandwidth", &shape->nvlink_Bps);
-    cs_read_rate(r, field, "socket_bandwidth", &shape->socket_Bps);
+    read_rate(r, field, "nic_bandwidth", &shape->nic_Bps);
+    read_rate(r, field, "nvlink_bandwidth", &shape->nvlink_Bps);
+    read_rate(r, field, "socket_bandwidth", &shape->socket_Bps);
     if (cs_reading_failed(r)) {
         return;
     }
     uint32_t nics   = (shape->n_nics + shape->n_gpus - 1) / shape->n_gpus; /* of a GPU */
     shape->pcie_Bps = fmax(CS_ASSUMED_PCIE_BPS, nics * shape->nic_Bps);
-    cs_read_rate(r, field, "pcie_bandwidth", &shape->pcie_Bps);
+    read_rate(r, field, "pcie_bandwidth", &shape->pcie_Bps);
     shape->nic_pcie_Bps = shape->pcie_Bps;
     shape->uplink_Bps   = shape->pcie_Bps;
-    cs_read_rate(r, field, "switch_uplink_bandwidth", &shape->uplink_Bps);
+    read_rate(r, field, "switch_uplink_bandwidth", &shape->uplink_Bps);
 }
 
 void cs_read_server(cs_reading *r, const cs_field *field, cs_site *site)
