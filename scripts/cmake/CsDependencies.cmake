@@ -19,13 +19,12 @@ endif()
 
 # Optional ones.
 include(GNUInstallDirs)
+include(CsOptional)
 pkg_check_modules(OMPI IMPORTED_TARGET QUIET ompi-c)
-option(COLLSIM_MPI "sweep and montecarlo under mpirun (needs libopenmpi-dev)" ${OMPI_FOUND})
-if(COLLSIM_MPI AND NOT OMPI_FOUND)
-  message(FATAL_ERROR "COLLSIM_MPI needs ompi-c: apt-get install libopenmpi-dev")
+set(can_be_built OFF)
+if(OMPI_FOUND)
+  set(can_be_built ON)
 endif()
-if(NOT COLLSIM_MPI)
-  message(STATUS "without MPI: sweep and montecarlo run on one machine (libopenmpi-dev is optional)")
-endif()
+cs_optional(COLLSIM_MPI "sweep and montecarlo under mpirun" ${can_be_built} "libopenmpi-dev")
 file(RELATIVE_PATH COLLSIM_MODULE_FOLDER ${CMAKE_INSTALL_FULL_BINDIR}
      ${CMAKE_INSTALL_FULL_LIBDIR}/collsim)

@@ -146,8 +146,10 @@ static int print_report(const montecarlo_job *j, const cs_montecarlo_report *rep
         if (report->n_repeats > 0) {
             cs_text_add(&text, " (%zu more would repeat them)", report->n_repeats);
         }
-        cs_text_add(&text, ": %zu were there, %zu run now, %zu with an error%s\n",
-                    report->done_before, report->run, report->failed,
+        if (j->options.path != NULL) {
+            cs_text_add(&text, ": %zu were there, %zu run now", report->done_before, report->run);
+        }
+        cs_text_add(&text, ", %zu with an error%s\n", report->failed,
                     report->is_stopped ? "; stopped" : "");
     } else if (j->format == JSON) {
         cs_montecarlo_json(&text, report->rows, report->n_rows);

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MS 1e3 /* in lines that name it */
+#define SAME_MACHINE 1.5 /* times that differ by less may be of one machine */
+#define MS           1e3 /* in lines that name it */
 
 /* What the table's times are printed in: milliseconds, unless no call of the baseline takes one. */
 typedef struct time_unit {
@@ -93,6 +94,30 @@ static void add_verdict(const cs_trace_report *report, const time_unit *unit, cs
     }
 }
 
+/* Is the cluster of the replay the one of the trace? */
+static void add_measured(const cs_trace_report *report, const time_unit *unit, cs_text *text)
+{
+    const cs_trace_line *line = report->lines;
+
+    if (isnan(report->zero_wait_s)) {
+        return;
+    }
+    while (!line->is_baseline) {
+        line++;
+    }
+    double ratio = report->zero_wait_s / line->exposed_s;
+    cs_text_add(text,
+                "once all ranks were there, a call of the trace took %.6g %s, of the baseline "
+                "%.6g %s",
+                report->zero_wait_s * unit->factor, unit->name, line->exposed_s * unit->factor,
+                unit->name);
+    if (ratio > SAME_MACHINE || ratio < 1 / SAME_MACHINE) {
+        cs_text_add(text, ": the cluster is not that of the trace (--calibration FILE, or --alpha "
+                          "and --bandwidth), and nor are the times that are saved");
+    }
+    cs_text_add(text, "\n");
+}
+
 void cs_trace_table(const cs_trace_report *report, const cs_arrival_trace *trace, cs_text *text)
 {
     const time_unit unit = unit_of(report);
@@ -116,12 +141,7 @@ void cs_trace_table(const cs_trace_report *report, const cs_arrival_trace *trace
         }
     }
     add_verdict(report, &unit, text);
-    if (!isnan(report->zero_wait_s)) {
-        cs_text_add(text,
-                    "once all ranks were there, a call of the trace took %.6g %s; compare with the "
-                    "baseline's exposed time\n",
-                    report->zero_wait_s * unit.factor, unit.name);
-    }
+    add_measured(report, &unit, text);
     cs_text_add(text, "static: rank %u is presumed late; break-even delays at %llu bytes",
                 report->straggler, (unsigned long long)report->break_even_bytes);
     if (isnan(report->period_s)) {

@@ -276,6 +276,38 @@ Test(trace_whatif, what_an_algorithm_refuses_becomes_a_line)
     cs_trace_report_free(&report);
 }
 
+static const char *table_of(cs_trace_report *report, const cs_arrival_trace *trace, cs_text *text)
+{
+    cs_text_free(text);
+    cs_trace_table(report, trace, text);
+    return text->data;
+}
+
+/* Times inside the calls say whether the cluster is the one of the trace. */
+Test(trace_whatif, another_machine_is_said)
+{
+    static double          arrivals[] = {0, 1e-3, 0, 2e-3};
+    const cs_arrival_trace trace      = {.n_ranks = 2, .n_calls = 2, .arrival_s = arrivals};
+    const cs_trace_options options    = {.bytes = 1 << 30, .period_s = (double)NAN};
+    cs_trace_report        report     = run(&trace, &options);
+    cs_text                text       = {0};
+    size_t                 base       = 0;
+
+    while (!report.lines[base].is_baseline) {
+        base++;
+    }
+    cr_expect_null(strstr(table_of(&report, &trace, &text), "once all ranks were there"));
+    report.zero_wait_s = report.lines[base].exposed_s * 1.4;
+    cr_expect_not_null(strstr(table_of(&report, &trace, &text), "once all ranks were there"));
+    cr_expect_null(strstr(text.data, "is not that of the trace"));
+    report.zero_wait_s = report.lines[base].exposed_s * 1.6;
+    cr_expect_not_null(strstr(table_of(&report, &trace, &text), "is not that of the trace"));
+    report.zero_wait_s = report.lines[base].exposed_s / 1.6;
+    cr_expect_not_null(strstr(table_of(&report, &trace, &text), "is not that of the trace"));
+    cs_text_free(&text);
+    cs_trace_report_free(&report);
+}
+
 Test(trace_whatif, intervals)
 {
     static const double independent[] = {1, 3, 1, 3, 1, 3, 1, 3};

@@ -1,0 +1,30 @@
+# Optional parts. NAME is AUTO (built where it can be, looked at anew by every configuration, so that
+# packages that are installed later count), ON (an error where it cannot) or OFF; ${NAME}_BUILT says
+# what came of it.
+function(cs_optional name summary can_be_built packages)
+  set(${name} AUTO CACHE STRING "${summary}: AUTO, ON or OFF")
+  set_property(CACHE ${name} PROPERTY STRINGS AUTO ON OFF)
+  if(${name} STREQUAL "AUTO")
+    set(built ${can_be_built})
+  else()
+    set(built ${${name}})
+  endif()
+  if(built AND NOT can_be_built)
+    message(FATAL_ERROR "${name} needs: apt-get install ${packages}")
+  endif()
+  if(NOT built AND NOT can_be_built)
+    message(STATUS "without ${summary} (optional: apt-get install ${packages})")
+  endif()
+  if(built)
+    set(${name}_BUILT ON PARENT_SCOPE)
+  else()
+    set(${name}_BUILT OFF PARENT_SCOPE)
+  endif()
+endfunction()
+
+# Is there a C++ compiler? One that was missing is looked for again.
+if(NOT CMAKE_CXX_COMPILER)
+  unset(CMAKE_CXX_COMPILER CACHE)
+endif()
+include(CheckLanguage)
+check_language(CXX)
