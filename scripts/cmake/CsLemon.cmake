@@ -2,11 +2,7 @@
 # stragglar is there, without it that variant is refused and says what is missing.
 find_path(LEMON_INCLUDE_DIR lemon/matching.h)
 mark_as_advanced(LEMON_INCLUDE_DIR)
-set(can_be_built OFF)
-if(CMAKE_CXX_COMPILER AND LEMON_INCLUDE_DIR)
-  set(can_be_built ON)
-endif()
-cs_optional(COLLSIM_LEMON "stragglar's variant=matching" ${can_be_built} "liblemon-dev g++")
+cs_optional(COLLSIM_LEMON "stragglar's variant=matching" "liblemon-dev g++" CMAKE_CXX_COMPILER LEMON_INCLUDE_DIR)
 if(COLLSIM_LEMON_BUILT)
   enable_language(CXX)
   set(CMAKE_CXX_STANDARD 17)

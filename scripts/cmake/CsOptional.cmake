@@ -1,7 +1,13 @@
-# Optional parts. NAME is AUTO (built where it can be, looked at anew by every configuration, so that
-# packages that are installed later count), ON (an error where it cannot) or OFF; ${NAME}_BUILT says
-# what came of it.
-function(cs_optional name summary can_be_built packages)
+# Optional parts, each of which can be built where all variables behind `packages` are true. NAME is
+# AUTO (built where it can be, looked at anew by every configuration, so that packages that are
+# installed later count), ON (an error where it cannot) or OFF; ${NAME}_BUILT says what came of it.
+function(cs_optional name summary packages)
+  set(can_be_built ON)
+  foreach(needed IN LISTS ARGN)
+    if(NOT ${needed})
+      set(can_be_built OFF)
+    endif()
+  endforeach()
   set(${name} AUTO CACHE STRING "${summary}: AUTO, ON or OFF")
   set_property(CACHE ${name} PROPERTY STRINGS AUTO ON OFF)
   if(${name} STREQUAL "AUTO")

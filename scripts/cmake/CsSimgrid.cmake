@@ -1,11 +1,7 @@
 # SimGrid is optional: with it and a C++ compiler there is a program beside collsim that the model
 # simgrid starts; without it that model is refused and says what is missing.
 pkg_check_modules(SIMGRID IMPORTED_TARGET QUIET simgrid)
-set(can_be_built OFF)
-if(CMAKE_CXX_COMPILER AND SIMGRID_FOUND)
-  set(can_be_built ON)
-endif()
-cs_optional(COLLSIM_SIMGRID "the model simgrid" ${can_be_built} "libsimgrid-dev g++")
+cs_optional(COLLSIM_SIMGRID "the model simgrid" "libsimgrid-dev g++" CMAKE_CXX_COMPILER SIMGRID_FOUND)
 if(COLLSIM_SIMGRID_BUILT)
   enable_language(CXX)
 endif()

@@ -65,12 +65,19 @@ static void read_leaf_spine(cs_reading *r, const cs_field *field, const cs_topol
     cluster->topology = topology;
 }
 
-/* A graph with nothing in it yet, and what will borrow it. */
-static cs_graph *new_graph(cs_reading *r, const cs_field *field, cs_topology **topology_p)
+/* A graph with nothing in it yet, and what will borrow it; NULL where something was refused. */
+static cs_graph *new_graph(cs_reading *r, const cs_field *field, const cs_cluster *cluster,
+                           cs_topology **topology_p)
 {
+    if (!cs_reading_failed(r) && cluster->n_ranks % cluster->gpus_per_server != 0) {
+        CS_REFUSE(r, field, CS_EINVAL, "needs whole servers: %u ranks are no multiple of %u",
+                  cluster->n_ranks, cluster->gpus_per_server);
+    }
+    if (cs_reading_failed(r)) {
+        return NULL;
+    }
     cs_graph *graph = CS_ARENA_NEW(r->arena, cs_graph, 1);
-
-    *topology_p = CS_ARENA_NEW(r->arena, cs_topology, 1);
+    *topology_p     = CS_ARENA_NEW(r->arena, cs_topology, 1);
     if (graph == NULL || *topology_p == NULL) {
         CS_REFUSE(r, field, CS_ENOMEM, "out of memory for a topology");
         return NULL;
@@ -90,21 +97,12 @@ static void take(cs_reading *r, const cs_field *field, cs_status status, const c
     }
 }
 
-static bool servers_are_whole(cs_reading *r, const cs_field *field, const cs_cluster *cluster)
-{
-    if (cluster->n_ranks % cluster->gpus_per_server != 0) {
-        CS_REFUSE(r, field, CS_EINVAL, "needs whole servers: %u ranks are no multiple of %u",
-                  cluster->n_ranks, cluster->gpus_per_server);
-    }
-    return !cs_reading_failed(r);
-}
-
 static void read_fat_tree(cs_reading *r, const cs_field *field, const cs_topology_source *source,
                           cs_cluster *cluster)
 {
-    cs_fat_tree  shape = {.oversubscription = 1, .core_oversubscription = 1};
-    cs_topology *topology;
-    cs_error     wrong = {0};
+    cs_fat_tree  shape    = {.oversubscription = 1, .core_oversubscription = 1};
+    cs_topology *topology = NULL;
+    cs_error     wrong    = {0};
     (void)source;
 
     cs_read_required(r, field, "leaf_servers");
@@ -116,10 +114,7 @@ static void read_fat_tree(cs_reading *r, const cs_field *field, const cs_topolog
     cs_read_number(r, field, "oversubscription", 1, 1e6, &shape.oversubscription);
     cs_read_number(r, field, "core_oversubscription", 1, 1e6, &shape.core_oversubscription);
     cs_read_time(r, field, "hop_latency", &shape.hop_latency_s);
-    if (cs_reading_failed(r) || !servers_are_whole(r, field, cluster)) {
-        return;
-    }
-    cs_graph *graph = new_graph(r, field, &topology);
+    cs_graph *graph = new_graph(r, field, cluster, &topology);
     if (graph != NULL) {
         cs_status status = cs_fat_tree_make(&shape, cluster, graph, topology, &wrong);
         take(r, field, status, &wrong, topology, cluster);
@@ -129,9 +124,9 @@ static void read_fat_tree(cs_reading *r, const cs_field *field, const cs_topolog
 static void read_rails(cs_reading *r, const cs_field *field, const cs_topology_source *source,
                        cs_cluster *cluster)
 {
-    cs_rails     shape = {.oversubscription = 1};
-    cs_topology *topology;
-    cs_error     wrong = {0};
+    cs_rails     shape    = {.oversubscription = 1};
+    cs_topology *topology = NULL;
+    cs_error     wrong    = {0};
     (void)source;
 
     cs_read_required(r, field, "spines");
@@ -139,10 +134,7 @@ static void read_rails(cs_reading *r, const cs_field *field, const cs_topology_s
     cs_read_u32(r, field, "spines", 0, CS_MAX_RANKS, &shape.spines);
     cs_read_number(r, field, "oversubscription", 1, 1e6, &shape.oversubscription);
     cs_read_time(r, field, "hop_latency", &shape.hop_latency_s);
-    if (cs_reading_failed(r) || !servers_are_whole(r, field, cluster)) {
-        return;
-    }
-    cs_graph *graph = new_graph(r, field, &topology);
+    cs_graph *graph = new_graph(r, field, cluster, &topology);
     if (graph != NULL) {
         cs_status status = cs_rails_make(&shape, cluster, graph, topology, &wrong);
         take(r, field, status, &wrong, topology, cluster);

@@ -60,3 +60,19 @@ cs_case ct_case(const cs_config *config, size_t index)
     cr_assert_eq(cs_config_case(config, index, &c, &err), CS_OK, "%s: %s", err.where, err.message);
     return c;
 }
+
+cs_result ct_result(const cs_case *c)
+{
+    const cs_run run    = {.scenario      = &c->scenario,
+                           .algorithm     = c->algorithm,
+                           .options       = &c->options,
+                           .model         = c->model,
+                           .model_options = &c->model_options,
+                           .verify        = true};
+    cs_result    result = {0};
+    cs_error     err    = {0};
+
+    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s: %s", err.where, err.message);
+    cr_assert(result.verified);
+    return result;
+}

@@ -5,6 +5,7 @@
 #define CT_SUPPORT_CONFIG_H
 
 #include "config/config.h"
+#include "cs/result.h"
 
 /* Out of a file with this text, which is gone afterwards. */
 cs_config *ct_config_of(const char *json);
@@ -21,5 +22,8 @@ void ct_set(cs_config *config, const char *key, const char *json);
 
 /* The case at an index. */
 cs_case ct_case(const cs_config *config, size_t index);
+
+/* What comes out of a case, which must be verified. */
+cs_result ct_result(const cs_case *c);
 
 #endif

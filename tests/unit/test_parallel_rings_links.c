@@ -12,9 +12,7 @@ static double elapsed_s(const char *preset, const char *ranks, const char *algor
                         const char *key, const char *value, uint64_t bytes, cs_cluster *cluster_p)
 {
     cs_config *config = NULL;
-    cs_case    c      = {0};
     cs_error   err    = {0};
-    cs_result  result = {0};
     char       text[32];
 
     cr_assert_eq(cs_config_new(&config, &err), CS_OK);
@@ -28,16 +26,9 @@ static double elapsed_s(const char *preset, const char *ranks, const char *algor
     }
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
     ct_set(config, "bytes", text);
-    cr_assert_eq(cs_config_case(config, 0, &c, &err), CS_OK, "%s: %s", err.where, err.message);
-    const cs_run run = {.scenario      = &c.scenario,
-                        .algorithm     = c.algorithm,
-                        .options       = &c.options,
-                        .model         = c.model,
-                        .model_options = &c.model_options,
-                        .verify        = true};
-    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s", err.message);
-    cr_assert(result.verified);
-    *cluster_p = c.scenario.cluster;
+    cs_case   c      = ct_case(config, 0);
+    cs_result result = ct_result(&c);
+    *cluster_p       = c.scenario.cluster;
     cs_case_free(&c);
     cs_config_free(config);
     return result.elapsed_s;

@@ -2,9 +2,8 @@
 /* Servers that are written out ({"kind": "server"}): ports and shared NICs, and Parallel Rings over
  * fewer NICs than GPUs against the closed form, where the rings that share a NIC take so many
  * times longer a step. */
-#include "config/config.h"
 #include "config/topology_file.h"
-#include "cs/result.h"
+#include "support/config.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -15,22 +14,12 @@ enum { GPUS = 4, SERVERS = 6 };
 
 static const double nic_Bps = 24e9, pair_Bps = 150e9, nic_alpha_s = 3e-6, pair_alpha_s = 1e-6;
 
-static void set(cs_config *config, const char *path, const char *value)
-{
-    cs_error err = {0};
-
-    cr_assert_eq(cs_config_set(config, path, value, "test", &err), CS_OK, "%s: %s", path,
-                 err.message);
-}
-
 /* AllGather of `bytes` over SERVERS servers of GPUS GPUs and `nics` NICs. */
 static double elapsed_s(uint32_t nics, const char *model, const char *bytes)
 {
     char       topology[256];
     cs_config *config = NULL;
-    cs_case    c      = {0};
     cs_error   err    = {0};
-    cs_result  result;
 
     (void)snprintf(topology, sizeof topology,
                    "{\"kind\": \"server\", \"gpus\": %d, \"nics\": %u, \"nvlink\": \"direct\", "
@@ -38,20 +27,13 @@ static double elapsed_s(uint32_t nics, const char *model, const char *bytes)
                    "\"servers\": %d}",
                    GPUS, nics, SERVERS);
     cr_assert_eq(cs_config_new(&config, &err), CS_OK);
-    set(config, "collective", "allgather");
-    set(config, "algorithm.name", "parallel_rings");
-    set(config, "model.name", model);
-    set(config, "bytes", bytes);
-    set(config, "cluster.topology", topology);
-    cr_assert_eq(cs_config_case(config, 0, &c, &err), CS_OK, "%s: %s", err.where, err.message);
-    const cs_run run = {.scenario      = &c.scenario,
-                        .algorithm     = c.algorithm,
-                        .options       = &c.options,
-                        .model         = c.model,
-                        .model_options = &c.model_options,
-                        .verify        = true};
-    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s: %s", err.where, err.message);
-    cr_assert(result.verified);
+    ct_set(config, "collective", "allgather");
+    ct_set(config, "algorithm.name", "parallel_rings");
+    ct_set(config, "model.name", model);
+    ct_set(config, "bytes", bytes);
+    ct_set(config, "cluster.topology", topology);
+    cs_case   c      = ct_case(config, 0);
+    cs_result result = ct_result(&c);
     cs_case_free(&c);
     cs_config_free(config);
     return result.elapsed_s;
