@@ -105,15 +105,14 @@ Test(file, permissions_follow_the_umask)
 Test(file, a_failed_write_leaves_nothing)
 {
     cs_error err = {0};
-    char     text[256], expected[256];
+    char     text[256];
 
     cr_assert_eq(mkdir(in_folder("sub"), 0777), 0);
     const char *path = in_folder("none/a");
     cr_assert_eq(cs_file_write(path, "x", 1, &err), CS_EIO);
     cs_error_text(&err, text, sizeof text);
-    (void)snprintf(expected, sizeof expected, "%s: cannot be written: No such file or directory",
-                   path);
-    cr_assert_str_eq(text, expected);
+    cr_assert_eq(strncmp(text, path, strlen(path)), 0);
+    cr_assert_str_eq(text + strlen(path), ": cannot be written: No such file or directory");
     cr_assert_eq(cs_file_write(in_folder("sub"), "x", 1, NULL), CS_EIO);
     cr_assert_eq(cs_file_write(in_folder("sub/"), "x", 1, NULL), CS_EIO);
     cr_assert_eq(cs_file_write("", "x", 1, NULL), CS_EIO);
