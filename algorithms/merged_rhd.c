@@ -32,6 +32,8 @@ static const cs_option merged_table[] = {
     CS_OPTION_END,
 };
 
+extern const cs_algorithm cs_algorithm_merged_rhd;
+
 typedef enum phase { REDUCE, EXCHANGE, GATHER } phase;
 
 typedef struct merged {
@@ -50,6 +52,19 @@ static uint32_t most_exchanges(uint32_t n)
 static uint32_t n_rounds(uint32_t n, uint32_t exchanges)
 {
     return 2 * cs_circulant_steps(n >> exchanges) + exchanges;
+}
+
+static cs_plan plan_of(const cs_scenario *s, const merged_options *o)
+{
+    uint32_t n = s->cluster.n_ranks, m = n >> o->exchanges;
+
+    return (cs_plan){.n_chunks = m,
+                     .n_slots  = m,
+                     .n_rounds = n_rounds(n, o->exchanges),
+                     .uses     = CS_USES_SPAN | CS_USES_JOIN | CS_USES_EXCHANGE |
+                             cs_uses_nvlink(&s->cluster),
+                     .starts_own           = true,
+                     .is_round_synchronous = true};
 }
 
 /* The time of a round in which every rank of a group of m sends `bytes` `distance` positions ahead
@@ -92,21 +107,28 @@ static double predicted_s(const cs_scenario *s, double slow, uint32_t exchanges)
     return time_s;
 }
 
-/* The least predicted time; of equal ones the fewest exchanges, which move the fewest bytes. */
-static uint32_t best_exchanges(const cs_scenario *s)
+/* The least time, as the scenario's forecast has it, or without one as predicted; of equal ones the
+ * fewest exchanges, which move the fewest bytes. */
+static cs_status choose_exchanges(const cs_scenario *s, uint32_t *exchanges_p, cs_error *err)
 {
-    uint32_t best    = 1;
-    double   least_s = (double)INFINITY, slow = 1;
+    const cs_forecast *f       = s->forecast;
+    double             least_s = (double)INFINITY, slow = 1;
+    cs_status          status = CS_OK;
 
     for (size_t i = 0; i < s->n_faults; i++) {
         slow = fmax(slow, s->faults[i].slow_ratio);
     }
-    for (uint32_t j = 1; j <= most_exchanges(s->cluster.n_ranks); j++) {
-        double time_s = predicted_s(s, slow, j);
-        best          = time_s < least_s ? j : best;
-        least_s       = fmin(least_s, time_s);
+    for (uint32_t j = 1; j <= most_exchanges(s->cluster.n_ranks) && status == CS_OK; j++) {
+        const merged_options o      = {j};
+        const cs_plan        plan   = plan_of(s, &o);
+        double               time_s = predicted_s(s, slow, j);
+        if (f != NULL) {
+            status = f->elapsed_s(f, s, &cs_algorithm_merged_rhd, &o, &plan, &time_s, err);
+        }
+        *exchanges_p = j == 1 || time_s < least_s ? j : *exchanges_p;
+        least_s      = fmin(least_s, time_s);
     }
-    return best;
+    return status;
 }
 
 static cs_status resolve(const cs_scenario *scenario, merged_options *o, cs_error *err)
@@ -120,7 +142,7 @@ static cs_status resolve(const cs_scenario *scenario, merged_options *o, cs_erro
                        n);
     }
     if (o->exchanges == CS_AUTO) {
-        o->exchanges = best_exchanges(scenario);
+        return choose_exchanges(scenario, &o->exchanges, err);
     }
     if (o->exchanges > most) {
         return CS_FAIL(err, CS_EINVAL, "algorithm.options.exchanges",
@@ -140,15 +162,8 @@ static cs_status merged_check(const cs_scenario *scenario, void *options, cs_pla
         status = resolve(scenario, o, err);
     }
     if (status == CS_OK) {
-        uint32_t n = scenario->cluster.n_ranks, m = n >> o->exchanges;
-        *plan  = (cs_plan){.n_chunks = m,
-                           .n_slots  = m,
-                           .n_rounds = n_rounds(n, o->exchanges),
-                           .uses     = CS_USES_SPAN | CS_USES_JOIN | CS_USES_EXCHANGE |
-                                   cs_uses_nvlink(&scenario->cluster),
-                           .starts_own           = true,
-                           .is_round_synchronous = true};
-        status = cs_accept_slots(scenario, "merged_rhd", m, err);
+        *plan  = plan_of(scenario, o);
+        status = cs_accept_slots(scenario, "merged_rhd", plan->n_slots, err);
     }
     return status;
 }

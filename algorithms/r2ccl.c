@@ -21,9 +21,10 @@
  * slot per piece. O(1) per transfer, no memory but the state.
  *
  * Several slow NICs: this is done for the slowest (ties: the lowest rank), the others are members
- * of ring and chain and slow them down. The plain ring runs instead, and `chosen` in the result
- * says so, where no NIC is slow for ever, p < 3, there are fewer bytes than ranks, or (unless
- * `pieces` or `chosen` ask for R2CCL) the ring is predicted to be faster. Here: one GPU per server.
+ * of ring and chain and slow them down. The fastest of the rings (pattern/fallback.h) runs instead,
+ * and `chosen` in the result says so, where no NIC is slow for ever, p < 3, there are fewer bytes
+ * than ranks, or (unless `pieces` or `chosen` ask for R2CCL) the ring is predicted to be faster.
+ * Around a slow NIC: one GPU per server only.
  *
  * Source: R2CCL, as quoted and compared in OptCC. Its released code
  * (github.com/r2cc-project/R-2CCL, f45cbcb) stands in an AllReduce of a part and a Broadcast of the
@@ -31,6 +32,7 @@
  * project's.
  */
 #include "algorithms/pattern/accept.h"
+#include "algorithms/pattern/fallback.h"
 #include "algorithms/pattern/r2ccl_time.h"
 #include "algorithms/pattern/ring_pass.h"
 #include "base/alloc.h"
@@ -38,7 +40,7 @@
 
 #include <math.h>
 
-enum { CHOSEN_AUTO, CHOSEN_R2CCL, CHOSEN_RING };
+enum { CHOSEN_AUTO, CHOSEN_R2CCL, CHOSEN_RINGS /* and on: cs_rings */ };
 enum { REST = 2 }; /* slots 0 and 1 carry the ring; the rest lies in REST and behind it */
 
 typedef struct r2ccl_options {
@@ -49,21 +51,22 @@ typedef struct r2ccl_options {
 static const cs_option r2ccl_table[] = {
     CS_OPTION_AUTO(r2ccl_options, pieces, 1, CS_R2CCL_MAX_PIECES,
                    "pieces of what crosses the slow NIC at the end"),
-    CS_OPTION_CHOICE(r2ccl_options, chosen, "auto|r2ccl|ring", "what runs; auto: the faster one"),
+    CS_OPTION_CHOICE(r2ccl_options, chosen, "auto|r2ccl|" CS_RINGS_CHOICES,
+                     "what runs; auto: the fastest"),
     CS_OPTION_END,
 };
 
 typedef struct r2ccl {
     const cs_cluster *cluster;
     cs_r2ccl_shape    shape;
-    cs_ring_pass      ring; /* A, or all of it when the ring was chosen */
-    bool              is_ring;
-    uint32_t          slow;  /* z */
-    uint32_t          width; /* largest group */
-    uint32_t          step;  /* of A and B1 */
-    uint32_t          hop;   /* next of B1 in this step; 0: A is next */
-    uint32_t          piece; /* of B2 */
-    uint32_t          link;  /* next of this piece: up, p - 2 in the chain, down */
+    cs_fallback       fallback; /* open when a ring was chosen */
+    cs_ring_pass      ring;     /* A */
+    uint32_t          slow;     /* z */
+    uint32_t          width;    /* largest group */
+    uint32_t          step;     /* of A and B1 */
+    uint32_t          hop;      /* next of B1 in this step; 0: A is next */
+    uint32_t          piece;    /* of B2 */
+    uint32_t          link;     /* next of this piece: up, p - 2 in the chain, down */
 } r2ccl;
 
 /* The slowest NIC, and what the chain of the others is like. Returns its rank. */
@@ -112,56 +115,36 @@ static cs_r2ccl_setting setting_of(const cs_scenario *scenario, uint32_t *slow_p
     return setting;
 }
 
-static cs_status refuse(const cs_scenario *scenario, cs_error *err)
-{
-    cs_status status = cs_accept_collective(scenario, "r2ccl", 1u << CS_ALLREDUCE, err);
-
-    if (status == CS_OK && scenario->cluster.gpus_per_server > 1) {
-        status = CS_FAIL(err, CS_ENOTSUP, "cluster.gpus_per_server",
-                         "r2ccl runs with one GPU per server here, got %u",
-                         scenario->cluster.gpus_per_server);
-    }
-    return status;
-}
-
-#define RING_INSTEAD "r2ccl: the plain ring runs instead, in which there are no pieces: "
+#define NOTES(why) CS_RINGS_NOTES("r2ccl", why)
+static const char *const healthy_notes[] = NOTES("no NIC is slow for the whole run");
+static const char *const few_notes[]     = NOTES("it takes three ranks to go around one");
+static const char *const bytes_notes[]   = NOTES("the buffer has too few bytes");
+static const char *const slower_notes[]  = NOTES("it is predicted to be faster");
 
 /* Why nothing can go around the slow NIC; NULL where something can. */
-static const char *no_detour(const cs_r2ccl_setting *setting)
+static const char *const *no_detour(const cs_r2ccl_setting *setting)
 {
     if (!(setting->slow_ratio > 1)) {
-        return RING_INSTEAD "no NIC is slow for the whole run";
+        return healthy_notes;
     }
     if (setting->p < 3) {
-        return RING_INSTEAD "it takes three ranks to go around one";
+        return few_notes;
     }
     bool is_tiny = setting->bytes < setting->p || cs_r2ccl_shape_of(setting, 1).rest_bytes == 0;
-    return is_tiny ? RING_INSTEAD "the buffer has too few bytes" : NULL;
+    return is_tiny ? bytes_notes : NULL;
 }
 
-/* Resolve the options. A number of pieces that was asked for is an order to use it. Returns why
- * the ring was chosen where the user did not do so, or NULL. */
-static const char *choose(const cs_r2ccl_setting *setting, r2ccl_options *o)
+/* Resolve the options of a detour, unless the ring is faster. A number of pieces that was asked for
+ * is an order to use it. */
+static bool ring_wins(const cs_r2ccl_setting *setting, r2ccl_options *o)
 {
-    bool        is_free = o->pieces == CS_AUTO;
-    const char *why     = o->chosen == CHOSEN_RING ? NULL : no_detour(setting);
+    bool is_free = o->pieces == CS_AUTO;
 
-    if (why != NULL) {
-        o->chosen = CHOSEN_RING;
-    }
-    if (o->chosen != CHOSEN_RING && is_free) {
+    if (is_free) {
         o->pieces = cs_r2ccl_choose(setting);
     }
-    if (o->chosen == CHOSEN_AUTO) {
-        bool ring_wins =
-            is_free && cs_r2ccl_ring_s(setting) < cs_r2ccl_predict_s(setting, o->pieces);
-        o->chosen = ring_wins ? CHOSEN_RING : CHOSEN_R2CCL;
-        why       = ring_wins ? RING_INSTEAD "it is predicted to be faster" : NULL;
-    }
-    if (o->chosen == CHOSEN_RING) {
-        o->pieces = 1;
-    }
-    return why;
+    return is_free && o->chosen == CHOSEN_AUTO &&
+           cs_r2ccl_ring_s(setting) < cs_r2ccl_predict_s(setting, o->pieces);
 }
 
 /* At the end of the chain a slot per piece, on the way two groups. */
@@ -174,23 +157,30 @@ static uint32_t n_slots(const cs_r2ccl_shape *shape)
 static cs_status r2ccl_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                              cs_error *err)
 {
-    r2ccl_options *o      = options;
-    uint32_t       n      = scenario->cluster.n_ranks, slow;
-    cs_status      status = refuse(scenario, err);
+    r2ccl_options   *o       = options;
+    uint32_t         n       = scenario->cluster.n_ranks, slow;
+    cs_r2ccl_setting setting = setting_of(scenario, &slow);
+    cs_status        status  = cs_accept_collective(scenario, "r2ccl", 1u << CS_ALLREDUCE, err);
 
     if (status != CS_OK) {
         return status;
     }
-    cs_r2ccl_setting setting = setting_of(scenario, &slow);
-    const char      *why     = choose(&setting, o);
-    if (o->chosen == CHOSEN_RING) {
-        *plan = (cs_plan){.n_chunks             = n,
-                          .n_slots              = 2,
-                          .n_rounds             = 2 * (n - 1),
-                          .is_round_synchronous = true,
-                          .note                 = why};
-        return CS_OK;
+    const char *const *why     = o->chosen >= CHOSEN_RINGS ? NULL : no_detour(&setting);
+    bool               is_ring = o->chosen >= CHOSEN_RINGS || why != NULL;
+    if (!is_ring && scenario->cluster.gpus_per_server > 1) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.gpus_per_server",
+                       "r2ccl goes around a slow NIC with one GPU per server here, got %u",
+                       scenario->cluster.gpus_per_server);
     }
+    if (!is_ring && ring_wins(&setting, o)) {
+        is_ring = true;
+        why     = slower_notes;
+    }
+    if (is_ring) {
+        o->pieces = 1;
+        return cs_ring_instead(scenario, CHOSEN_RINGS, why, &o->chosen, plan, err);
+    }
+    o->chosen            = CHOSEN_R2CCL;
     cs_r2ccl_shape shape = cs_r2ccl_shape_of(&setting, o->pieces);
     if (shape.pieces > shape.rest_bytes) {
         return CS_FAIL(err, CS_EINVAL, "algorithm.options.pieces",
@@ -205,30 +195,47 @@ static cs_status r2ccl_check(const cs_scenario *scenario, void *options, cs_plan
     return cs_accept_slots(scenario, "r2ccl", plan->n_slots, err);
 }
 
+static void r2ccl_close(void *state)
+{
+    r2ccl *s = state;
+
+    if (s != NULL) {
+        cs_fallback_close(&s->fallback);
+        cs_free(s);
+    }
+}
+
 static cs_status r2ccl_open(const cs_scenario *scenario, const void *options, void **state_p,
                             cs_error *err)
 {
-    const r2ccl_options *o = options;
-    r2ccl               *s = CS_NEW(r2ccl, 1);
-    uint32_t             n = scenario->cluster.n_ranks;
+    const r2ccl_options *o      = options;
+    r2ccl               *s      = CS_NEW(r2ccl, 1);
+    cs_status            status = CS_OK;
 
     if (s == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for r2ccl");
     }
-    cs_r2ccl_setting setting = setting_of(scenario, &s->slow);
-    s->cluster               = &scenario->cluster;
-    s->shape                 = cs_r2ccl_shape_of(&setting, o->pieces);
-    s->is_ring               = o->chosen == CHOSEN_RING;
-    s->width                 = cs_r2ccl_largest_group(&s->shape);
-    s->ring                  = (cs_ring_pass){.cluster   = s->cluster,
-                                              .m         = n,
-                                              .skip      = CS_RING_ALL,
-                                              .bytes     = s->is_ring ? scenario->bytes : s->shape.ring_bytes,
-                                              .end_step  = s->is_ring ? 2 * (n - 1) : 1,
-                                              .last_slot = CS_RING_SLOT,
-                                              .keep_slot = CS_RING_SLOT,
-                                              .is_final  = true};
-    *state_p                 = s;
+    if (o->chosen >= CHOSEN_RINGS) {
+        status = cs_fallback_open(&s->fallback, cs_rings[o->chosen - CHOSEN_RINGS], scenario, err);
+    } else {
+        cs_r2ccl_setting setting = setting_of(scenario, &s->slow);
+        s->cluster               = &scenario->cluster;
+        s->shape                 = cs_r2ccl_shape_of(&setting, o->pieces);
+        s->width                 = cs_r2ccl_largest_group(&s->shape);
+        s->ring                  = (cs_ring_pass){.cluster   = s->cluster,
+                                                  .m         = scenario->cluster.n_ranks,
+                                                  .skip      = CS_RING_ALL,
+                                                  .bytes     = s->shape.ring_bytes,
+                                                  .end_step  = 1,
+                                                  .last_slot = CS_RING_SLOT,
+                                                  .keep_slot = CS_RING_SLOT,
+                                                  .is_final  = true};
+    }
+    if (status != CS_OK) {
+        r2ccl_close(s);
+        return status;
+    }
+    *state_p = s;
     return CS_OK;
 }
 
@@ -323,8 +330,8 @@ static void r2ccl_next_block(void *state, cs_block *block)
     r2ccl *s = state;
 
     block->count = 0;
-    if (s->is_ring) {
-        cs_ring_pass_next(&s->ring, block);
+    if (s->fallback.algorithm != NULL) {
+        cs_fallback_next(&s->fallback, block);
         return;
     }
     while (s->step < 2 * (s->shape.p - 1) && block->count < block->capacity) {
@@ -346,7 +353,7 @@ static double r2ccl_closed_form_s(const cs_scenario *scenario, const void *optio
     cs_r2ccl_setting t = setting_of(scenario, &slow);
     double           p = t.p, t0 = 2 * (p - 1) / p * (double)t.bytes * t.s_per_byte;
 
-    bool is_ring = ((const r2ccl_options *)options)->chosen == CHOSEN_RING;
+    bool is_ring = ((const r2ccl_options *)options)->chosen >= CHOSEN_RINGS;
 
     if (is_ring || t.other_ratio > 1 || !cs_faults_constant(scenario) ||
         cs_last_arrival(scenario) > 0) {
@@ -365,7 +372,7 @@ const cs_algorithm cs_algorithm_r2ccl = {
     .check         = r2ccl_check,
     .open          = r2ccl_open,
     .next_block    = r2ccl_next_block,
-    .close         = cs_free,
+    .close         = r2ccl_close,
     .closed_form_s = r2ccl_closed_form_s,
     .closed_form_is_published = true,
 };

@@ -195,6 +195,15 @@ static double alpha_beta_latency_s(const cs_scenario *scenario, const void *opti
     return scenario->cluster.fabrics[fabric].alpha_s;
 }
 
+static cs_message_cost alpha_beta_message_cost(const cs_scenario *scenario, const void *options,
+                                               uint32_t fabric)
+{
+    const alpha_beta_options *o = options;
+
+    return (cs_message_cost){.port_s   = scenario->cluster.fabrics[fabric].alpha_s,
+                             .beyond_s = o->propagation_s};
+}
+
 static bool alpha_beta_closed_forms_hold(const void *options)
 {
     return ((const alpha_beta_options *)options)->propagation_s == 0;
@@ -210,6 +219,7 @@ const cs_model cs_model_alpha_beta = {
     .check             = alpha_beta_check,
     .serve             = alpha_beta_serve,
     .latency_s         = alpha_beta_latency_s,
+    .message_cost      = alpha_beta_message_cost,
     .closed_forms_hold = alpha_beta_closed_forms_hold,
     .alpha_holds_port  = true,
 };

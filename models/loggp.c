@@ -100,6 +100,16 @@ static double loggp_latency_s(const cs_scenario *scenario, const void *options, 
     return scenario->cluster.fabrics[fabric].alpha_s;
 }
 
+static cs_message_cost loggp_message_cost(const cs_scenario *scenario, const void *options,
+                                          uint32_t fabric)
+{
+    const loggp_options *o = options;
+
+    return (cs_message_cost){.port_s   = o->overhead_s,
+                             .gap_s    = o->gap_s,
+                             .beyond_s = scenario->cluster.fabrics[fabric].alpha_s - o->overhead_s};
+}
+
 const cs_model cs_model_loggp = {
     .name             = "loggp",
     .summary          = "LogGP: latency L holds no port, overhead o and gap g do; leaves out links "
@@ -110,5 +120,6 @@ const cs_model cs_model_loggp = {
     .check            = loggp_check,
     .serve            = loggp_serve,
     .latency_s        = loggp_latency_s,
+    .message_cost     = loggp_message_cost,
     .alpha_holds_port = false,
 };

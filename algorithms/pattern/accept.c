@@ -57,6 +57,12 @@ uint32_t cs_uses_nvlink(const cs_cluster *cluster)
     return cluster->gpus_per_server > 1 ? CS_USES_NVLINK : 0;
 }
 
+bool cs_one_port_kind(const cs_cluster *cluster)
+{
+    return cluster->gpus_per_server == 1 ||
+           (cluster->gpus_per_server == cluster->n_ranks && cluster->sockets <= 1);
+}
+
 bool cs_is_uniform(const cs_scenario *scenario, uint32_t *fabric_p)
 {
     const cs_cluster *c = &scenario->cluster;
@@ -65,8 +71,7 @@ bool cs_is_uniform(const cs_scenario *scenario, uint32_t *fabric_p)
     if (c->gpus_per_server == 1) {
         return scenario->n_faults == 0;
     }
-    return c->gpus_per_server == c->n_ranks && c->sockets <= 1 &&
-           c->fabrics[CS_NVLINK].kind == CS_SWITCHED;
+    return cs_one_port_kind(c) && c->fabrics[CS_NVLINK].kind == CS_SWITCHED;
 }
 
 double cs_message_s(const cs_scenario *scenario, uint32_t fabric, uint64_t bytes)

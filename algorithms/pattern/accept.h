@@ -19,6 +19,9 @@ cs_status cs_accept_slots(const cs_scenario *scenario, const char *algorithm, ui
 /* CS_USES_NVLINK where the cluster has more than one GPU per server, else 0. */
 uint32_t cs_uses_nvlink(const cs_cluster *cluster);
 
+/* Do all pairs talk over ports of one kind: one GPU per server, or one server? */
+bool cs_one_port_kind(const cs_cluster *cluster);
+
 /* All transfers cost the same per byte and start-up: one fabric serves every pair (its number
  * is written to `fabric_p`), and no NIC on it is ever slow. */
 bool cs_is_uniform(const cs_scenario *scenario, uint32_t *fabric_p);

@@ -2,6 +2,7 @@
 /* No late rank, or several: see late_number.h. */
 #include "algorithms/pattern/late_number.h"
 
+#include "algorithms/pattern/accept.h"
 #include "algorithms/pattern/klate_work.h"
 
 #include <math.h>
@@ -52,16 +53,17 @@ static cs_status check_number(const cs_scenario *scenario, const cs_late_number 
     return k > 1 && !is_free(number->chunks) ? check_work(scenario, number, err) : CS_OK;
 }
 
-/* Nobody, one or several, whatever ends first; half of the ranks at most. */
+/* Nobody, one or several, whatever ends first; half of the ranks at most. Several only where all
+ * ranks have one kind of port, which the predictions of their ends are for. */
 static cs_status choose_any(const cs_scenario *scenario, double one_s, cs_late_number *number,
                             cs_several_shape *shape, cs_error *err)
 {
-    uint32_t  n      = scenario->cluster.n_ranks;
-    double    none_s = cs_baseline_end_s(scenario, number->baseline);
-    cs_status status = CS_OK;
+    uint32_t  n = scenario->cluster.n_ranks;
+    double    none_s;
+    cs_status status = cs_baseline_choose(scenario, &number->baseline, &none_s, err);
 
-    number->late = one_s < none_s ? 1 : 0;
-    if (n >= 4 && n <= CS_KLATE_MOST) {
+    number->late = status == CS_OK && one_s < none_s ? 1 : 0;
+    if (status == CS_OK && n >= 4 && n <= CS_KLATE_MOST && cs_one_port_kind(&scenario->cluster)) {
         status = cs_prefix_choose(scenario, 2, n / 2, fmin(none_s, one_s), shape, err);
     }
     if (status == CS_OK && shape->late > 0) {
@@ -79,6 +81,9 @@ cs_status cs_late_number_choose(const cs_scenario *scenario, double one_s, cs_la
 
     if (status == CS_OK && k == CS_AUTO) {
         status = choose_any(scenario, one_s, number, &shape, err);
+    } else if (status == CS_OK && k == 0) {
+        double end_s;
+        status = cs_baseline_choose(scenario, &number->baseline, &end_s, err);
     } else if (status == CS_OK && k > 1) {
         shape.parts = is_free(number->chunks) ? CS_AUTO : number->chunks / (n - k);
         status      = cs_prefix_choose(scenario, k, k, (double)INFINITY, &shape, err);
@@ -96,25 +101,14 @@ static cs_several_shape shape_of(const cs_scenario *scenario, const cs_late_numb
     return (cs_several_shape){number->late, number->chunks / early, number->roots};
 }
 
-/* The options of a baseline are its defaults. */
-static cs_status check_plain(const cs_scenario *scenario, const cs_late_number *number,
-                             cs_options *options, cs_plan *plan, cs_error *err)
-{
-    const cs_algorithm *plain = cs_baseline_algorithm(number->baseline);
-
-    cs_options_default(plain->options, options);
-    return plain->check(scenario, options, plan, err);
-}
-
 cs_status cs_late_number_plan(const cs_scenario *scenario, cs_late_number *number, cs_plan *plan,
                               cs_error *err)
 {
-    cs_options options;
     cs_several several;
     cs_status  status;
 
     if (number->late == 0) {
-        status         = check_plain(scenario, number, &options, plan, err);
+        status = cs_fallback_check(cs_baseline_algorithm(number->baseline), scenario, plan, err);
         number->chunks = status == CS_OK ? plan->n_chunks : number->chunks;
         number->roots  = 0;
         return status;
@@ -131,26 +125,18 @@ cs_status cs_late_number_plan(const cs_scenario *scenario, cs_late_number *numbe
 cs_status cs_late_stream_open(cs_late_stream *stream, const cs_scenario *scenario,
                               const cs_late_number *number, cs_error *err)
 {
-    cs_options options;
-    cs_plan    plan;
-
     if (number->late > 1) {
         const cs_several_shape shape = shape_of(scenario, number);
         return cs_several_open(&stream->several, scenario, &shape, err);
     }
-    cs_status status = check_plain(scenario, number, &options, &plan, err);
-    if (status == CS_OK) {
-        const cs_algorithm *plain = cs_baseline_algorithm(number->baseline);
-        status                    = plain->open(scenario, &options, &stream->plain_state, err);
-        stream->plain             = status == CS_OK ? plain : NULL;
-    }
-    return status;
+    return cs_fallback_open(&stream->baseline, cs_baseline_algorithm(number->baseline), scenario,
+                            err);
 }
 
 void cs_late_stream_next(cs_late_stream *stream, cs_block *block)
 {
-    if (stream->plain != NULL) {
-        stream->plain->next_block(stream->plain_state, block);
+    if (stream->baseline.algorithm != NULL) {
+        cs_fallback_next(&stream->baseline, block);
     } else {
         cs_several_next(&stream->several, block);
     }
@@ -158,21 +144,13 @@ void cs_late_stream_next(cs_late_stream *stream, cs_block *block)
 
 void cs_late_stream_close(cs_late_stream *stream)
 {
-    if (stream->plain != NULL) {
-        stream->plain->close(stream->plain_state);
-    }
+    cs_fallback_close(&stream->baseline);
     cs_several_close(&stream->several);
 }
 
 double cs_late_number_closed_form_s(const cs_scenario *scenario, const cs_late_number *number)
 {
-    const cs_algorithm *plain = cs_baseline_algorithm(number->baseline);
-    cs_options          options;
-    cs_plan             plan;
-
-    if (number->late > 1 || plain->closed_form_s == NULL ||
-        check_plain(scenario, number, &options, &plan, NULL) != CS_OK) {
-        return (double)NAN;
-    }
-    return plain->closed_form_s(scenario, &options);
+    return number->late > 1
+               ? (double)NAN
+               : cs_fallback_closed_form_s(cs_baseline_algorithm(number->baseline), scenario);
 }

@@ -5,6 +5,7 @@
 #ifndef CS_ALGORITHMS_PATTERN_LATE_NUMBER_H
 #define CS_ALGORITHMS_PATTERN_LATE_NUMBER_H
 
+#include "algorithms/pattern/fallback.h"
 #include "algorithms/pattern/late_prefix.h"
 
 /* What was asked for, and after cs_late_number_choose() what it came to. */
@@ -12,7 +13,7 @@ typedef struct cs_late_number {
     uint32_t         late;     /* k, or CS_AUTO */
     uint32_t         chunks;   /* 0 or CS_AUTO: the best number */
     uint32_t         roots;    /* as in cs_several_shape, or CS_AUTO */
-    cs_late_baseline baseline; /* not CS_BASELINE_AUTO */
+    cs_late_baseline baseline; /* or CS_BASELINE_AUTO */
 } cs_late_number;
 
 /* Replace what is CS_AUTO. `one_s` is the end that is predicted for one late rank, for k = auto,
@@ -27,9 +28,8 @@ cs_status cs_late_number_plan(const cs_scenario *scenario, cs_late_number *numbe
 
 /* The stream. `{0}` may be closed. */
 typedef struct cs_late_stream {
-    cs_several          several;
-    const cs_algorithm *plain; /* or NULL */
-    void               *plain_state;
+    cs_several  several;
+    cs_fallback baseline;
 } cs_late_stream;
 
 cs_status cs_late_stream_open(cs_late_stream *stream, const cs_scenario *scenario,

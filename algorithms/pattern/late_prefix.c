@@ -2,13 +2,16 @@
 /* How many ranks should count as late: see late_prefix.h. */
 #include "algorithms/pattern/late_prefix.h"
 
+#include "algorithms/pattern/accept.h"
+#include "algorithms/pattern/fallback.h"
 #include "algorithms/pattern/klate_work.h"
 #include "base/alloc.h"
 
 #include <math.h>
 
 extern const cs_algorithm cs_algorithm_circulant, cs_algorithm_latency_optimal,
-    cs_algorithm_merged_rhd, cs_algorithm_ring;
+    cs_algorithm_merged_rhd, cs_algorithm_nccl_rings, cs_algorithm_parallel_rings,
+    cs_algorithm_ring;
 
 /* Late roots that are tried, in tenths of k / n. */
 static const uint32_t roots_tried[] = {0, 10, 13, 16};
@@ -21,19 +24,22 @@ typedef struct candidate {
     bool             is_done;
 } candidate;
 
+static const cs_algorithm *const baselines[CS_BASELINE_COUNT] = {
+    [CS_BASELINE_CIRCULANT]       = &cs_algorithm_circulant,
+    [CS_BASELINE_LATENCY_OPTIMAL] = &cs_algorithm_latency_optimal,
+    [CS_BASELINE_MERGED_RHD]      = &cs_algorithm_merged_rhd,
+    [CS_BASELINE_RING]            = &cs_algorithm_ring,
+    [CS_BASELINE_NCCL_RINGS]      = &cs_algorithm_nccl_rings,
+    [CS_BASELINE_PARALLEL_RINGS]  = &cs_algorithm_parallel_rings,
+};
+
 const cs_algorithm *cs_baseline_algorithm(cs_late_baseline baseline)
 {
-    switch (baseline) {
-    case CS_BASELINE_CIRCULANT: return &cs_algorithm_circulant;
-    case CS_BASELINE_LATENCY_OPTIMAL: return &cs_algorithm_latency_optimal;
-    case CS_BASELINE_MERGED_RHD: return &cs_algorithm_merged_rhd;
-    case CS_BASELINE_RING:
-    case CS_BASELINE_AUTO: break;
-    }
-    return &cs_algorithm_ring;
+    return baselines[baseline];
 }
 
-double cs_baseline_end_s(const cs_scenario *scenario, cs_late_baseline baseline)
+/* Where all ranks have one kind of port, on which the rings of servers are the plain ring. */
+static double predicted_end_s(const cs_scenario *scenario, cs_late_baseline baseline)
 {
     uint32_t        n = scenario->cluster.n_ranks, q = cs_log2_ceil(n), rounds = 2 * (n - 1);
     cs_several_pace pace    = cs_several_pace_of(scenario);
@@ -52,16 +58,36 @@ double cs_baseline_end_s(const cs_scenario *scenario, cs_late_baseline baseline)
            buffers * (double)scenario->bytes * pace.s_per_byte;
 }
 
-cs_late_baseline cs_baseline_best(const cs_scenario *scenario)
+cs_late_baseline cs_baseline_predicted(const cs_scenario *scenario)
 {
     cs_late_baseline best = CS_BASELINE_CIRCULANT;
 
     for (int b = CS_BASELINE_CIRCULANT; b <= CS_BASELINE_RING; b++) {
-        if (cs_baseline_end_s(scenario, (cs_late_baseline)b) < cs_baseline_end_s(scenario, best)) {
+        if (predicted_end_s(scenario, (cs_late_baseline)b) < predicted_end_s(scenario, best)) {
             best = (cs_late_baseline)b;
         }
     }
     return best;
+}
+
+cs_status cs_baseline_choose(const cs_scenario *scenario, cs_late_baseline *baseline_p,
+                             double *end_s_p, cs_error *err)
+{
+    bool      is_free = *baseline_p == CS_BASELINE_AUTO;
+    uint32_t  first   = is_free ? CS_BASELINE_CIRCULANT : (uint32_t)*baseline_p, fastest;
+    uint32_t  n       = is_free ? CS_BASELINE_COUNT - first : 1;
+    cs_status status  = CS_OK;
+
+    if (cs_one_port_kind(&scenario->cluster) || scenario->forecast == NULL) {
+        *baseline_p = is_free ? cs_baseline_predicted(scenario) : *baseline_p;
+        *end_s_p    = predicted_end_s(scenario, *baseline_p);
+        return CS_OK;
+    }
+    status = cs_fastest(scenario, baselines + first, n, &fastest, end_s_p, err);
+    if (status == CS_OK) {
+        *baseline_p = (cs_late_baseline)(first + fastest);
+    }
+    return status;
 }
 
 static bool is_affordable(uint32_t n, const cs_several_shape *shape)

@@ -26,15 +26,24 @@ typedef enum cs_late_baseline {
     CS_BASELINE_LATENCY_OPTIMAL,
     CS_BASELINE_MERGED_RHD,
     CS_BASELINE_RING,
+    CS_BASELINE_NCCL_RINGS,
+    CS_BASELINE_PARALLEL_RINGS,
+    CS_BASELINE_COUNT
 } cs_late_baseline;
-#define CS_BASELINE_CHOICES "auto|circulant|latency_optimal|merged_rhd|ring"
+#define CS_BASELINE_CHOICES \
+    "auto|circulant|latency_optimal|merged_rhd|ring|nccl_rings|parallel_rings"
 
 /* The algorithm behind a baseline (not CS_BASELINE_AUTO). */
 const cs_algorithm *cs_baseline_algorithm(cs_late_baseline baseline);
 
-/* The one that is predicted to be the fastest, and its predicted end. */
-cs_late_baseline cs_baseline_best(const cs_scenario *scenario);
-double           cs_baseline_end_s(const cs_scenario *scenario, cs_late_baseline baseline);
+/* The one that is predicted to be the fastest where all ranks have one kind of port; elsewhere it
+ * takes a forecast to know. O(1). */
+cs_late_baseline cs_baseline_predicted(const cs_scenario *scenario);
+
+/* Replace CS_BASELINE_AUTO by the fastest one, and say when it ends: predicted where all ranks have
+ * one kind of port, otherwise as the scenario's forecast says, of which there must be one. */
+cs_status cs_baseline_choose(const cs_scenario *scenario, cs_late_baseline *baseline_p,
+                             double *end_s_p, cs_error *err);
 
 /* The best shape with k in [least_late, most_late] that ends before `limit_s`. On entry `shape`
  * says what is fixed: parts and roots, CS_AUTO where they are free. On CS_OK shape_p->late is 0

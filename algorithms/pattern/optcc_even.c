@@ -7,15 +7,28 @@
 
 enum { MARCH_NODES = 192, MARCH_SLOW = 64 };
 
+double cs_optcc_port_s(const cs_optcc_lengths *lengths, double sections)
+{
+    return fmax(sections * lengths->section_s + lengths->port_s, lengths->gap_s);
+}
+
+/* A position, but for the slow ports, whose messages to the next node have so many sections. */
+static double position_s(const cs_optcc_lengths *t, double sections, double H, double slots)
+{
+    double hop  = sections * t->section_s + t->port_s + t->beyond_s;
+    double port = ((H - 1) * t->copies * cs_optcc_port_s(t, sections) + slots) / H;
+
+    return fmax(fmax(hop, port), t->copies * t->nvlink_s);
+}
+
 double cs_optcc_even_s(const cs_optcc_lengths *lengths, const cs_optcc_shape *shape)
 {
-    double s = lengths->section_s, a = lengths->alpha_s, H = shape->H, R = shape->rounds;
-    double two = 2 * s + a, one = s + a;
-    double slowest = lengths->largest_ratio * s + a;
-    double slots   = lengths->sum_ratio * s + shape->m * a;
-    double middle = fmax(two, ((H - 1) * two + slots) / H); /* a position, but for the slow ports */
-    double edge   = fmax(one, ((H - 1) * one + slots) / H);
-    double round;
+    const cs_optcc_lengths *t = lengths;
+    double                  H = shape->H, R = shape->rounds, m = shape->m, round;
+    double slots   = t->copies * fmax(t->sum_ratio * t->section_s + m * t->port_s, m * t->gap_s);
+    double slowest = t->copies * cs_optcc_port_s(t, t->largest_ratio);
+    double middle = position_s(t, 2, H, slots), edge = position_s(t, 1, H, slots);
+
     if (shape->rounds == 1) {
         round = fmax(slowest, edge) + edge;
     } else {
@@ -109,9 +122,10 @@ uint64_t cs_optcc_messages(const cs_optcc_shape *shape)
 
 double cs_optcc_march_s(const cs_optcc_lengths *lengths, const cs_optcc_shape *shape)
 {
-    march w = {.shape = shape, .section_s = lengths->section_s, .alpha_s = lengths->alpha_s};
+    march w = {.shape = shape, .section_s = lengths->section_s, .alpha_s = lengths->port_s};
 
-    if (shape->H > MARCH_NODES || shape->m > MARCH_SLOW ||
+    if (lengths->copies > 1 || lengths->beyond_s > 0 || lengths->gap_s > 0 ||
+        shape->H > MARCH_NODES || shape->m > MARCH_SLOW ||
         cs_optcc_messages(shape) > CS_OPTCC_MAX_MARCH) {
         return (double)NAN;
     }

@@ -12,6 +12,8 @@
 
 #include <assert.h>
 
+extern const cs_algorithm cs_algorithm_stragglar;
+
 enum { VARIANT_ROTATION, VARIANT_PAPER, VARIANT_MATCHING };
 enum { MOST_CHUNKS = 1 << 20, MOST_ROOTS = 100 };
 
@@ -245,15 +247,21 @@ static cs_status check_alone(const cs_scenario *scenario, const cs_stragglar_opt
                                   "only 1 late rank goes with %s", what);
 }
 
-/* When the schedule with one late rank ends, with the best options that are left free. */
+/* When the schedule with one late rank ends, with the best options that are left free: predicted,
+ * which holds where all ranks have one kind of port, otherwise as the forecast says. */
 static cs_status one_end_s(const cs_scenario *scenario, const cs_stragglar_options *o,
                            double *end_p, cs_error *err)
 {
-    cs_stragglar_options one    = *o;
-    uint32_t             n      = scenario->cluster.n_ranks;
-    cs_status            status = check_options(scenario, &one, err);
+    const cs_forecast   *f    = scenario->forecast;
+    cs_stragglar_options one  = *o;
+    cs_plan              plan = {0};
+    uint32_t             n    = scenario->cluster.n_ranks;
 
-    if (status == CS_OK) {
+    one.late_ranks   = 1;
+    cs_status status = check_one(scenario, &one, &plan, err);
+    if (status == CS_OK && f != NULL && !cs_one_port_kind(&scenario->cluster)) {
+        status = f->elapsed_s(f, scenario, &cs_algorithm_stragglar, &one, &plan, end_p, err);
+    } else if (status == CS_OK) {
         *end_p = cs_late_end_s(scenario, (const cs_late_options *)&one, one.chunks,
                                cs_late_main_rounds(n, one.chunks), (cs_prephase)one.prephase);
     }
@@ -281,6 +289,7 @@ static cs_status check_number(const cs_scenario *scenario, cs_stragglar_options 
     }
     if (status == CS_OK && number.late == 1) {
         o->late_ranks = 1;
+        o->baseline   = (int)number.baseline;
         return check_one(scenario, o, plan, err);
     }
     if (status == CS_OK) {
@@ -288,6 +297,7 @@ static cs_status check_number(const cs_scenario *scenario, cs_stragglar_options 
     }
     if (status == CS_OK) {
         o->late_ranks = number.late;
+        o->baseline   = (int)number.baseline;
         o->late_roots = number.roots;
         o->chunks     = number.chunks;
         o->straggler  = cs_last_rank(scenario);
@@ -302,12 +312,12 @@ cs_status cs_stragglar_resolve(const cs_scenario *scenario, cs_stragglar_options
 {
     cs_status status;
 
-    if (o->baseline == CS_BASELINE_AUTO) {
-        o->baseline = (int)cs_baseline_best(scenario);
-    }
     status        = o->late_ranks == 1 ? check_one(scenario, o, plan, err)
                                        : check_number(scenario, o, plan, err);
     o->late_roots = o->late_ranks == 1 ? 0 : o->late_roots;
+    if (o->baseline == CS_BASELINE_AUTO) { /* it does not run */
+        o->baseline = (int)cs_baseline_predicted(scenario);
+    }
     return status;
 }
 

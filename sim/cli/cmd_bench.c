@@ -6,6 +6,7 @@
 #include "cli/bench_point.h"
 #include "cli/cli.h"
 #include "cli/schedule_arg.h"
+#include "cs/replay.h"
 #include "cs/units.h"
 
 #include <math.h>
@@ -99,7 +100,8 @@ static cs_status prepare(point *p, uint32_t n_ranks, uint32_t gpus_per_server, c
     if (b->model->options != NULL) {
         cs_options_default(b->model->options, &p->model_options);
     }
-    return b->algorithm->check(&b->scenario, &p->options, &b->plan, err);
+    return cs_resolve(&b->scenario, b->algorithm, &p->options, b->model, &p->model_options,
+                      &b->plan, err);
 }
 
 static cs_status run_and_print(cs_bench_point *p, settings *how_to, cs_error *err)
@@ -174,7 +176,8 @@ static cs_status run_case(const cs_case *c, const cs_stored *schedule, settings 
                            .scenario      = c->scenario,
                            .verify        = c->verify};
 
-    cs_status status = p.algorithm->check(&p.scenario, use, &p.plan, err);
+    cs_status status =
+        cs_resolve(&p.scenario, p.algorithm, use, p.model, p.model_options, &p.plan, err);
     return status == CS_OK ? run_and_print(&p, how_to, err) : status;
 }
 

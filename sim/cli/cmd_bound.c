@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
 #include "cs/bound.h"
+#include "cs/replay.h"
 
 #include <math.h>
 
@@ -32,10 +33,9 @@ static cs_status context_of(const cs_case *c, cs_bound_context *context, cs_erro
     cs_status  status  = CS_OK;
 
     if (does_collective(c)) {
-        status = c->algorithm->check(&c->scenario, &options, &plan, err);
-    }
-
-    if (status == CS_OK && c->model->check != NULL) {
+        status = cs_resolve(&c->scenario, c->algorithm, &options, c->model, &c->model_options,
+                            &plan, err);
+    } else if (c->model->check != NULL) {
         status = c->model->check(&c->scenario, &c->model_options, err);
     }
     if (status != CS_OK) {

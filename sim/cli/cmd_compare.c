@@ -139,7 +139,8 @@ static cs_status compare_case(void *job, cs_case *c, cs_error *err)
     cs_model_row rows[MOST_MODELS];
     cs_plan      plan   = {0};
     size_t       n      = 0;
-    cs_status    status = c->algorithm->check(&c->scenario, &c->options, &plan, err);
+    cs_status    status = cs_resolve(&c->scenario, c->algorithm, &c->options, c->model,
+                                     &c->model_options, &plan, err);
 
     if (status != CS_OK) {
         return status;

@@ -60,18 +60,18 @@ static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorith
                           const void *options, cs_result *result, cs_error *err)
 {
     cs_watch  w      = {0};
-    cs_status status = cs_watch_open(&w, &j->watch, &c->scenario, algorithm, options, err);
+    cs_run    run    = {.scenario      = &c->scenario,
+                        .algorithm     = algorithm,
+                        .options       = options,
+                        .model         = c->model,
+                        .model_options = &c->model_options,
+                        .verify        = c->verify};
+    cs_status status = cs_watch_open(&w, &j->watch, &run, err);
 
     if (status == CS_OK) {
-        const cs_run run = {.scenario      = &c->scenario,
-                            .algorithm     = algorithm,
-                            .options       = options,
-                            .model         = c->model,
-                            .model_options = &c->model_options,
-                            .verify        = c->verify,
-                            .observers     = w.observers,
-                            .n_observers   = w.n_observers};
-        status           = cs_run_scenario(&run, result, err);
+        run.observers   = w.observers;
+        run.n_observers = w.n_observers;
+        status          = cs_run_scenario(&run, result, err);
     }
     if (status == CS_OK) {
         status = cs_watch_report(&w, result, &j->notes, err);

@@ -52,7 +52,8 @@ static cs_status draw_case(const cs_case *c, cs_text *text, cs_error *err)
 static cs_status write_case(cs_case *c, cs_export_format format, cs_text *text, cs_error *err)
 {
     cs_plan   plan   = {0};
-    cs_status status = c->algorithm->check(&c->scenario, &c->options, &plan, err);
+    cs_status status = cs_resolve(&c->scenario, c->algorithm, &c->options, c->model,
+                                  &c->model_options, &plan, err);
 
     return status == CS_OK ? cs_export_schedule(&c->scenario, c->algorithm, &c->options, &plan,
                                                 format, text, err)

@@ -11,8 +11,7 @@ typedef struct cs_explain_text cs_explain_text;
 enum { CS_EXPLAIN_OBSERVERS = 2 };
 
 /* Prepare for one run; the caller owns it. */
-cs_status cs_explain_text_open(const cs_scenario *scenario, const cs_algorithm *algorithm,
-                               const void *options, cs_explain_text **explain_p, cs_error *err);
+cs_status cs_explain_text_open(const cs_run *run, cs_explain_text **explain_p, cs_error *err);
 
 /* Write its observers to `observers`; returns how many. */
 size_t cs_explain_text_observers(cs_explain_text *explain, cs_observer *observers);

@@ -24,9 +24,10 @@ typedef struct cs_watch {
     cs_explain_text       *explain;
 } cs_watch;
 
-/* Prepare for one replay; cs_watch_close() it, also after an error. */
-cs_status cs_watch_open(cs_watch *w, const cs_watch_choice *choice, const cs_scenario *scenario,
-                        const cs_algorithm *algorithm, const void *options, cs_error *err);
+/* Prepare for one replay, whose observers are still to be set; cs_watch_close() it, also after an
+ * error. */
+cs_status cs_watch_open(cs_watch *w, const cs_watch_choice *choice, const cs_run *run,
+                        cs_error *err);
 
 /* After the replay: write the files, add the explanation to `notes`. */
 cs_status cs_watch_report(cs_watch *w, const cs_result *result, cs_text *notes, cs_error *err);

@@ -48,12 +48,14 @@ bool cs_optcc_accepted(const cs_optcc_point *point)
     cs_fault            faults[CS_OPTCC_SLOW];
     cs_scenario         scenario  = scenario_of(point, faults);
     const cs_algorithm *algorithm = NULL;
-    cs_options          options   = {0};
-    cs_plan             plan      = {0};
+    cs_options          options = {0}, model_options = {0};
+    cs_plan             plan = {0};
 
+    cs_options_default(cs_models[0]->options, &model_options);
     return cs_algorithm_find(point->algorithm, &algorithm, NULL) == CS_OK &&
            set_options(point, algorithm, &options, NULL) == CS_OK &&
-           algorithm->check(&scenario, &options, &plan, NULL) == CS_OK;
+           cs_resolve(&scenario, algorithm, &options, cs_models[0], &model_options, &plan, NULL) ==
+               CS_OK;
 }
 
 static void check_result(cs_figure_data *data, const cs_optcc_point *point, const cs_result *r)

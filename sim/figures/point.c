@@ -148,8 +148,8 @@ bool cs_figure_has_schedule(const cs_figure_point *point)
 {
     const cs_algorithm *algorithm;
     cs_scenario         scenario = scenario_of(point, NULL, NULL);
-    cs_options          options  = {0};
-    cs_plan             plan     = {0};
+    cs_options          options = {0}, model_options = {0};
+    cs_plan             plan = {0};
 
     if (cs_algorithm_find(point->algorithm, &algorithm, NULL) != CS_OK) {
         return false;
@@ -157,7 +157,9 @@ bool cs_figure_has_schedule(const cs_figure_point *point)
     if (set_options(point, algorithm, &options, NULL) != CS_OK) {
         return false;
     }
-    return algorithm->check(&scenario, &options, &plan, NULL) == CS_OK;
+    cs_options_default(cs_models[0]->options, &model_options);
+    return cs_resolve(&scenario, algorithm, &options, cs_models[0], &model_options, &plan, NULL) ==
+           CS_OK;
 }
 
 static void check_result(cs_figure_data *data, const cs_figure_point *point, const cs_result *r)

@@ -69,7 +69,8 @@ static cs_status replay(const attempt *a, bool verify, cs_outcome *outcome_p, cs
 
 static cs_status resolve(attempt *a, cs_error *err)
 {
-    return a->algorithm->check(&a->scenario, &a->options, &a->plan, err);
+    return cs_resolve(&a->scenario, a->algorithm, &a->options, a->c->model, &a->c->model_options,
+                      &a->plan, err);
 }
 
 static void begin_attempt(attempt *a, const cs_case *c, const double *arrival_s)
@@ -88,9 +89,6 @@ static cs_status check_once(const cs_case *c, cs_error *err)
     attempt   a;
     cs_status status = cs_scenario_check(&c->scenario, err);
 
-    if (status == CS_OK && c->model->check != NULL) {
-        status = c->model->check(&c->scenario, &c->model_options, err);
-    }
     if (status == CS_OK) {
         begin_attempt(&a, c, c->scenario.arrival_s);
         status = resolve(&a, err);

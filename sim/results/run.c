@@ -92,10 +92,8 @@ cs_status cs_run_scenario(const cs_run *run, cs_result *result_p, cs_error *err)
     copy_options(&result.model_options, run->model_options, run->model->options_bytes);
     cs_status status = cs_scenario_check(run->scenario, err);
     if (status == CS_OK) {
-        status = run->algorithm->check(run->scenario, &result.options, &plan, err);
-    }
-    if (status == CS_OK && run->model->check != NULL) {
-        status = run->model->check(run->scenario, &result.model_options, err);
+        status = cs_resolve(run->scenario, run->algorithm, &result.options, run->model,
+                            &result.model_options, &plan, err);
     }
     if (status != CS_OK) {
         return status;

@@ -12,10 +12,11 @@ typedef struct planned {
 static cs_status planned_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                                cs_error *err)
 {
-    const cs_planned_options *o = options;
+    const cs_planned_options *o     = options;
+    cs_scenario               known = *o->scenario;
 
-    (void)scenario;
-    return o->algorithm->check(o->scenario, o->options, plan, err);
+    known.forecast = scenario->forecast;
+    return o->algorithm->check(&known, o->options, plan, err);
 }
 
 static cs_status planned_open(const cs_scenario *scenario, const void *options, void **state_p,

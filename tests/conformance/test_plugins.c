@@ -211,7 +211,7 @@ Test(plugins, any_allocation_may_fail)
         for (size_t m = 0; cs_models[m] != NULL; m++) {
             for (int faults = 0; faults < 3; faults++) {
                 /* Behind the dispatcher memory grows with what is under way: few ranks. */
-                uint32_t n = cs_models[m]->network != NULL ? 16 : 128;
+                uint32_t n = cs_models[m]->network != NULL ? 16 : 32;
                 if (n == 16 && cs_models[m]->network->is_foreign && a % 8 != (size_t)faults) {
                     continue; /* starting processes takes its time */
                 }

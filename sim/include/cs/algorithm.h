@@ -10,7 +10,21 @@
 #include "cs/option.h"
 #include "cs/schedule.h"
 
-typedef struct cs_algorithm {
+typedef struct cs_algorithm cs_algorithm;
+
+/* Times of schedules on the network model that a scenario will run on. */
+struct cs_forecast {
+    /* The elapsed time of a checked schedule on a scenario, which need not be the one that runs: in
+     * closed form where one is exact, otherwise by a replay. INFINITY where the model refuses the
+     * scenario. Fails with CS_ENOMEM, or with the error of a foreign simulator. */
+    cs_status (*elapsed_s)(const cs_forecast *forecast, const cs_scenario *scenario,
+                           const cs_algorithm *algorithm, const void *options, const cs_plan *plan,
+                           double *elapsed_s_p, cs_error *err);
+    const struct cs_model *model;
+    const void            *model_options;
+};
+
+struct cs_algorithm {
     const char      *name;
     const char      *summary;       /* one line */
     const char      *source;        /* citation */
@@ -39,7 +53,7 @@ typedef struct cs_algorithm {
      * where no formula holds exactly for the scenario. Source in the file. */
     double (*closed_form_s)(const cs_scenario *scenario, const void *options);
     bool closed_form_is_published; /* the formula of a paper, beside the replay, not equal to it */
-} cs_algorithm;
+};
 
 /* All registered algorithms in alphabetical order, ended by NULL. */
 extern CS_API const cs_algorithm *const cs_algorithms[];

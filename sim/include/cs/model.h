@@ -115,6 +115,13 @@ typedef struct cs_network {
     void (*close)(void *state);
 } cs_network;
 
+/* What a message costs beside its bytes at the rate of its ports. */
+typedef struct cs_message_cost {
+    double port_s;   /* it holds each of its ports for so much longer */
+    double gap_s;    /* no other message starts on them before that */
+    double beyond_s; /* its data are there so much later than its ports are free */
+} cs_message_cost;
+
 typedef struct cs_model {
     const char      *name;
     const char      *summary; /* one line: what it computes and what it leaves out */
@@ -139,6 +146,10 @@ typedef struct cs_model {
     /* The part of the model's latency that every message pays even if nothing is sent before
      * it (alpha, or L + 2o), in seconds; bounds use it. */
     double (*latency_s)(const cs_scenario *scenario, const void *options, uint32_t fabric);
+    /* Optional. What a message costs, for algorithms that predict times. NULL: alpha on its ports.
+     */
+    cs_message_cost (*message_cost)(const cs_scenario *scenario, const void *options,
+                                    uint32_t fabric);
     /* Optional. Do the closed forms of the algorithms hold with these options, on a crossbar?
      * NULL: never. */
     bool (*closed_forms_hold)(const void *options);

@@ -6,6 +6,15 @@
 #include "cs/algorithm.h"
 #include "cs/model.h"
 
+/* Can the scenario be run, with these options of the algorithm and the model? Replaces every "auto"
+ * in `options` by what is used and fills the plan. An algorithm that chooses among schedules has
+ * them replayed on the model, where no closed form is exact. The algorithm's refusal comes first.
+ * O(check of both), and of the replays. */
+CS_API CS_MUST_CHECK cs_status cs_resolve(const cs_scenario  *scenario,
+                                          const cs_algorithm *algorithm, void *options,
+                                          const cs_model *model, const void *model_options,
+                                          cs_plan *plan, cs_error *err);
+
 /* Somebody who wants to see every transfer with its times (timeline, port statistics,
  * critical path). Called once per block, in stream order; both arrays are borrowed during
  * the call. */

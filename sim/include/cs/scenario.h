@@ -28,6 +28,8 @@ CS_API const char *cs_collective_perf_name(cs_collective collective);
 /* Find a collective by its name; CS_ENOENT names the choices. */
 CS_API cs_status cs_collective_find(const char *name, cs_collective *collective_p, cs_error *err);
 
+typedef struct cs_forecast cs_forecast; /* cs/algorithm.h */
+
 /* No rank may arrive later than this. */
 #define CS_MAX_ARRIVAL_S 1e6
 
@@ -43,6 +45,9 @@ typedef struct cs_scenario {
     const cs_fault *faults;    /* sorted by server, then from_s; none overlap */
     size_t          n_faults;
     uint64_t        seed;
+    /* What algorithms that choose among schedules ask how long one takes; cs_resolve() sets it for
+     * their check(). NULL: they go by the closed forms of alpha-beta. */
+    const cs_forecast *forecast;
 } cs_scenario;
 
 /* Arrival of one rank; the last arrival; the rank that arrives last (ties: the highest). */
