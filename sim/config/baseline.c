@@ -40,13 +40,9 @@ static size_t place_of(const cs_axis *axis, const char *name)
 cs_status cs_config_baseline(const cs_config *config, size_t index, const char *algorithm,
                              size_t *baseline_p, cs_error *err)
 {
-    const char *own      = name_of(json_object_get(config->tree, "algorithm"));
-    bool        is_found = algorithm == NULL;
-    size_t      point    = 0;
+    bool   is_found = algorithm == NULL, is_swept = false;
+    size_t point = 0;
 
-    if (own == NULL) {
-        own = "ring";
-    }
     for (size_t i = 0; i < config->axes.n_axes; i++) {
         const cs_axis *axis  = &config->axes.axes[i];
         size_t         count = json_array_size(axis->values), digit = 0;
@@ -55,12 +51,21 @@ cs_status cs_config_baseline(const cs_config *config, size_t index, const char *
         } else if (algorithm != NULL && names_algorithms(axis)) {
             digit    = place_of(axis, algorithm);
             is_found = is_found || digit < count;
-            own      = "";
+            is_swept = true;
             digit    = digit < count ? digit : 0;
         }
         point = point * count + digit;
     }
-    if (!is_found && strcmp(own, algorithm) != 0) {
+    if (!is_found && !is_swept) { /* it may be the only one */
+        cs_case   c      = {0};
+        cs_status status = cs_config_case(config, index, &c, err);
+        is_found         = status == CS_OK && strcmp(c.algorithm->name, algorithm) == 0;
+        cs_case_free(&c);
+        if (status != CS_OK) {
+            return status;
+        }
+    }
+    if (!is_found) {
         return CS_FAIL(err, CS_EINVAL, "--baseline",
                        "no scenario runs '%.40s': accepted are the algorithms of the configuration",
                        algorithm);

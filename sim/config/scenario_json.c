@@ -27,7 +27,7 @@ static const char *read_plug_in(cs_reading *r, const cs_field *field, const char
     const char *name = fallback;
 
     if (json_is_string(field->node)) {
-        cs_read_text(r, field->parent, field->key, &name);
+        name = json_string_value(field->node);
     } else if (cs_read_object(r, field, plug_in_keys, 2)) {
         cs_read_text(r, field, "name", &name);
     }
@@ -135,34 +135,39 @@ static void read_options(cs_reading *r, const cs_field *plug_in, const cs_option
     }
 }
 
-static void read_model(cs_reading *r, const cs_field *root, cs_case *c)
+void cs_read_model(cs_reading *r, const cs_field *field, const cs_model **model_p,
+                   cs_options *options)
 {
-    cs_field    field = cs_field_get(root, "model");
-    const char *name  = read_plug_in(r, &field, cs_models[0]->name);
+    const char *name = read_plug_in(r, field, cs_models[0]->name);
 
     if (cs_reading_failed(r)) {
         return;
     }
-    if (cs_model_find(name, &c->model, &r->error) != CS_OK) {
-        move_error(r, &field);
+    if (cs_model_find(name, model_p, &r->error) != CS_OK) {
+        move_error(r, field);
         return;
     }
-    read_options(r, &field, c->model->options, &c->model_options);
+    read_options(r, field, (*model_p)->options, options);
 }
 
-static void read_algorithm(cs_reading *r, const cs_field *root, cs_case *c)
+void cs_read_algorithm(cs_reading *r, const cs_field *field, const char *fallback,
+                       const cs_algorithm **algorithm_p, cs_options *options)
 {
-    cs_field    field = cs_field_get(root, "algorithm");
-    const char *name  = read_plug_in(r, &field, "ring");
+    const char *name = read_plug_in(r, field, fallback);
 
     if (cs_reading_failed(r)) {
         return;
     }
-    if (cs_algorithm_find(name, &c->algorithm, &r->error) != CS_OK) {
-        move_error(r, &field);
+    if (cs_algorithm_find(name, algorithm_p, &r->error) != CS_OK) {
+        move_error(r, field);
         return;
     }
-    read_options(r, &field, c->algorithm->options, &c->options);
+    read_options(r, field, (*algorithm_p)->options, options);
+}
+
+const char *cs_default_algorithm(const cs_cluster *cluster)
+{
+    return cluster->gpus_per_server > 1 ? "nccl_rings" : "ring";
 }
 
 static void read_collective(cs_reading *r, const cs_field *root, cs_collective *collective_p)
@@ -178,7 +183,8 @@ static void read_collective(cs_reading *r, const cs_field *root, cs_collective *
 
 void cs_read_scenario(cs_reading *r, json_t *tree, cs_case *c)
 {
-    cs_field     root = cs_field_root(tree);
+    cs_field     root  = cs_field_root(tree);
+    cs_field     model = cs_field_get(&root, "model"), algorithm = cs_field_get(&root, "algorithm");
     cs_scenario *s    = &c->scenario;
     const char  *text = NULL;
 
@@ -195,10 +201,10 @@ void cs_read_scenario(cs_reading *r, json_t *tree, cs_case *c)
     cs_read_bytes(r, &root, "bytes", &s->bytes);
     cs_read_whole(r, &root, "seed", 0, MAX_SEED, &s->seed);
     cs_read_bool(r, &root, "verify", &c->verify);
-    read_model(r, &root, c);
+    cs_read_model(r, &model, &c->model, &c->model_options);
     cs_read_cluster(r, &root, c->model, &s->cluster);
     cs_read_u32(r, &root, "root", 0, CS_MAX_RANKS - 1, &s->root);
-    read_algorithm(r, &root, c);
+    cs_read_algorithm(r, &algorithm, cs_default_algorithm(&s->cluster), &c->algorithm, &c->options);
     cs_read_arrivals(r, &root, c);
     cs_read_montecarlo(r, &root, c);
     cs_read_faults(r, &root, s);

@@ -18,6 +18,17 @@ bool cs_has_option(const cs_option *table, const char *key);
  * not checked as a whole yet. */
 void cs_read_scenario(cs_reading *r, json_t *tree, cs_case *c);
 
+/* What runs where a configuration does not say: `nccl_rings` where a server has several GPUs, whose
+ * NICs it all uses, otherwise `ring`. */
+const char *cs_default_algorithm(const cs_cluster *cluster);
+
+/* A plug-in and its options: {"name": .., "options": {..}}, or the name alone. `fallback` is the
+ * name where the field is absent. */
+void cs_read_algorithm(cs_reading *r, const cs_field *field, const char *fallback,
+                       const cs_algorithm **algorithm_p, cs_options *options);
+void cs_read_model(cs_reading *r, const cs_field *field, const cs_model **model_p,
+                   cs_options *options);
+
 /* The parts of it, each in a file of its own. */
 void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
                      cs_cluster *cluster);

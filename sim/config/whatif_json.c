@@ -19,39 +19,25 @@ enum { MAX_CALLS = 100000 };
 #define MAX_TIME_S     1e12
 
 static const char *const root_keys[] = {
-    "name",   "description",     "job",      "cluster", "model",
+    "name",   "description",     "job",      "algorithm", "cluster", "model",
     "faults", "bandwidth_trace", "policies", "timers",
 };
-static const char *const model_keys[] = {"name", "options"};
-static const char *const job_keys[]   = {
-      "iterations", "compute", "bytes", "calls", "overlap", "horizon",
+static const char *const job_keys[] = {
+    "iterations", "compute", "bytes", "calls", "overlap", "horizon",
 };
 static const char *const timer_keys[] = {
     "preset", "detect",     "reschedule",     "restart",
     "rejoin", "ib_timeout", "ib_retry_count", "tolerance",
 };
 
-static const char *const policy_names[] = {
-#define X(id, name, summary) [CS_POLICY_##id] = name,
-    CS_POLICY_MAP(X)
-#undef X
+/* The policies that are no algorithm. */
+static const cs_whatif_policy plain_policies[] = {
+    {.name = "healthy", .kind = CS_POLICY_HEALTHY},
+    {.name = "iccl", .kind = CS_POLICY_KEEP},
+    {.name = "exclude", .kind = CS_POLICY_EXCLUDE},
+    {.name = "wait", .kind = CS_POLICY_WAIT},
 };
-
-static const char *const policy_summaries[] = {
-#define X(id, name, summary) [CS_POLICY_##id] = summary,
-    CS_POLICY_MAP(X)
-#undef X
-};
-
-const char *cs_policy_name(cs_policy policy)
-{
-    return policy_names[policy];
-}
-
-const char *cs_policy_summary(cs_policy policy)
-{
-    return policy_summaries[policy];
-}
+static const char *const default_policies[] = {"iccl", "r2ccl", "optcc", "exclude", "wait"};
 
 /* The timers of a preset. `ib_timeout` > 0: detection is InfiniBand's retransmission, whose
  * time is ib_retry_count * 4.096 us * 2^ib_timeout. */
@@ -118,53 +104,6 @@ static void read_job(cs_reading *r, const cs_field *root, cs_whatif_job *job)
     }
 }
 
-/* {"name": .., "options": {..}}, or the name alone. */
-static void find_model(cs_reading *r, const cs_field *field, const cs_model **model_p)
-{
-    cs_field    name_field = *field;
-    const char *name       = cs_models[0]->name;
-    cs_error    wrong      = {0};
-
-    if (json_is_string(field->node)) {
-        cs_read_text(r, field->parent, field->key, &name);
-    } else if (cs_read_object(r, field, model_keys, COUNT(model_keys))) {
-        name_field = cs_field_get(field, "name");
-        cs_read_text(r, field, "name", &name);
-    }
-    if (!cs_reading_failed(r) && cs_model_find(name, model_p, &wrong) != CS_OK) {
-        CS_REFUSE(r, &name_field, wrong.status, "%s", wrong.message);
-    }
-}
-
-static void read_model(cs_reading *r, const cs_field *root, cs_whatif_job *job)
-{
-    cs_field    field = cs_field_get(root, "model");
-    const char *key;
-    json_t     *value;
-
-    find_model(r, &field, &job->model);
-    if (cs_reading_failed(r)) {
-        return;
-    }
-    cs_options_default(job->model->options, &job->model_options);
-    cs_field options = cs_field_get(&field, "options");
-    if (options.node != NULL && !json_is_object(options.node)) {
-        CS_REFUSE(r, &options, CS_EINVAL, "is %s: accepted is an object of options",
-                  cs_tree_kind(options.node));
-    }
-    json_object_foreach(options.node, key, value)
-    {
-        char        path[CS_PATH_BYTES];
-        cs_field    option = cs_field_get(&options, key);
-        const char *text   = cs_reading_failed(r) ? NULL : cs_read_scalar(r, &option);
-        cs_field_path(&option, path);
-        if (text != NULL) {
-            (void)!cs_options_set(job->model->options, &job->model_options, key, text, path,
-                                  &r->error);
-        }
-    }
-}
-
 /* NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT. */
 static void read_ib_timers(cs_reading *r, const cs_field *field, const timer_preset *preset,
                            cs_whatif_timers *timers)
@@ -215,44 +154,91 @@ static void read_timers(cs_reading *r, const cs_field *root, cs_whatif_timers *t
     cs_read_number(r, &field, "tolerance", 0, 10, &timers->tolerance_ratio);
 }
 
-#define X(id, name, summary) ", " name
-/* Begins with ", ". */
-static const char policy_list[] = CS_POLICY_MAP(X);
-#undef X
-
-static void read_policy(cs_reading *r, const cs_field *item, cs_whatif_job *job)
+static const cs_whatif_policy *find_plain(const char *name)
 {
-    const char *name = json_string_value(item->node);
-    size_t      i    = 0;
-
-    while (name != NULL && i < CS_POLICY_COUNT && strcmp(name, policy_names[i]) != 0) {
-        i++;
+    for (size_t i = 0; i < COUNT(plain_policies); i++) {
+        if (strcmp(name, plain_policies[i].name) == 0) {
+            return &plain_policies[i];
+        }
     }
-    if (name == NULL) {
-        CS_REFUSE(r, item, CS_EINVAL, "is %s: accepted are %s", cs_tree_kind(item->node),
-                  policy_list + 2);
-    } else if (i == CS_POLICY_COUNT) {
-        CS_REFUSE(r, item, CS_EINVAL, "unknown policy '%.40s': accepted are %s", name,
-                  policy_list + 2);
-    } else {
-        job->wants[i] = true;
-    }
+    return NULL;
 }
 
+/* One of a list: a word, or an algorithm with options. */
+static void read_policy(cs_reading *r, const cs_field *item, cs_whatif_job *job)
+{
+    const char             *name   = json_string_value(item->node);
+    const cs_whatif_policy *plain  = name != NULL ? find_plain(name) : NULL;
+    cs_whatif_policy        policy = {.kind = CS_POLICY_SWITCH};
+
+    if (plain != NULL) {
+        policy = *plain;
+    } else if (name == NULL && !json_is_object(item->node)) {
+        CS_REFUSE(r, item, CS_EINVAL,
+                  "is %s: accepted are healthy, iccl, exclude, wait and the names of "
+                  "algorithms",
+                  cs_tree_kind(item->node));
+    } else {
+        cs_whatif_schedule *s = &policy.schedule;
+        if (name == NULL) {
+            cs_read_required(r, item, "name");
+        }
+        cs_read_algorithm(r, item, "", &s->algorithm, &s->options);
+    }
+    if (cs_reading_failed(r)) {
+        if (name != NULL && plain == NULL && r->error.status == CS_ENOENT) {
+            r->error = (cs_error){0};
+            CS_REFUSE(r, item, CS_EINVAL,
+                      "unknown policy '%.40s': accepted are healthy, iccl, exclude, wait and the "
+                      "names of "
+                      "algorithms",
+                      name);
+        }
+        return;
+    }
+    if (policy.kind == CS_POLICY_SWITCH) {
+        policy.name = policy.schedule.algorithm->name;
+    }
+    for (size_t i = 0; i < job->n_policies; i++) {
+        if (job->policies[i].name == policy.name && policy.kind == CS_POLICY_SWITCH) {
+            CS_REFUSE(r, item, CS_EINVAL, "'%s' is there already", policy.name);
+            return;
+        }
+        if (job->policies[i].name == policy.name) {
+            return;
+        }
+    }
+    job->policies[job->n_policies++] = policy;
+}
+
+/* `healthy`, then what is asked for, or the default policies. */
 static void read_policies(cs_reading *r, const cs_field *root, cs_whatif_job *job)
 {
     cs_field list  = cs_field_get(root, "policies");
     size_t   count = cs_read_array(r, &list);
 
-    for (size_t i = 0; i < CS_POLICY_COUNT; i++) {
-        job->wants[i] = list.node == NULL || i == CS_POLICY_HEALTHY;
+    job->policies =
+        CS_ARENA_NEW(&job->arena, cs_whatif_policy, count + COUNT(default_policies) + 1);
+    if (job->policies == NULL) {
+        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for policies");
+        return;
     }
+    job->policies[job->n_policies++] = plain_policies[0];
     if (list.node != NULL && count == 0 && !cs_reading_failed(r)) {
         CS_REFUSE(r, &list, CS_EINVAL, "names no policy: leave the key out for all of them");
     }
     for (size_t i = 0; i < count && !cs_reading_failed(r); i++) {
         cs_field item = cs_field_item(&list, i);
         read_policy(r, &item, job);
+    }
+    for (size_t i = 0; list.node == NULL && i < COUNT(default_policies); i++) {
+        const char             *name   = default_policies[i];
+        const cs_whatif_policy *plain  = find_plain(name);
+        cs_whatif_policy        policy = {.name = name, .kind = CS_POLICY_SWITCH};
+        if (plain == NULL && cs_algorithm_find(name, &policy.schedule.algorithm, NULL) == CS_OK) {
+            cs_options_default(policy.schedule.algorithm->options, &policy.schedule.options);
+        }
+        job->policies[job->n_policies++] = plain != NULL ? *plain : policy;
     }
 }
 
@@ -269,7 +255,8 @@ static void check_cluster(cs_reading *r, const cs_whatif_job *job)
 
 static void read_root(cs_reading *r, json_t *tree, const char *input, cs_whatif_job *job)
 {
-    cs_field    root = cs_field_root(tree);
+    cs_field    root  = cs_field_root(tree);
+    cs_field    model = cs_field_get(&root, "model"), algorithm = cs_field_get(&root, "algorithm");
     const char *text = NULL;
 
     job->calls     = 1;
@@ -280,8 +267,10 @@ static void read_root(cs_reading *r, json_t *tree, const char *input, cs_whatif_
     cs_read_text(r, &root, "name", &job->name);
     cs_read_text(r, &root, "description", &text);
     read_job(r, &root, job);
-    read_model(r, &root, job);
+    cs_read_model(r, &model, &job->model, &job->model_options);
     cs_read_cluster(r, &root, job->model, &job->cluster);
+    cs_read_algorithm(r, &algorithm, cs_default_algorithm(&job->cluster), &job->schedule.algorithm,
+                      &job->schedule.options);
     check_cluster(r, job);
     read_timers(r, &root, &job->timers);
     read_policies(r, &root, job);

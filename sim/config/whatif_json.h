@@ -1,29 +1,42 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* config/whatif_json.h -- a job of many iterations on NICs that fail, from a configuration.
  *
- * The keys: name, description, job, cluster, model, faults, bandwidth_trace, policies, timers
- * (sim/doc/whatif.md says what each means). Errors are located as those of a scenario are.
+ * The keys: name, description, job, algorithm, cluster, model, faults, bandwidth_trace, policies,
+ * timers (sim/doc/whatif.md says what each means). Errors are located as those of a scenario are.
  */
 #ifndef CS_CONFIG_WHATIF_JSON_H
 #define CS_CONFIG_WHATIF_JSON_H
 
 #include "config/config.h"
 
-/* One row per policy: enum, name, what it does. HEALTHY is the reference and always computed. */
-#define CS_POLICY_MAP(X)                                                               \
-    X(HEALTHY, "healthy", "the ring on NICs that never fail: the reference")           \
-    X(ICCL, "iccl", "the ring goes on over the degraded NICs")                         \
-    X(R2CCL, "r2ccl", "R2CCL's schedule once a fault is known, the ring before")       \
-    X(OPTCC, "optcc", "OptCC's schedule once a fault is known, the ring before")       \
-    X(EXCLUDE, "exclude", "stop, restart without the failed server, ring on the rest") \
-    X(WAIT, "wait", "stand still from detection until the repair")
+/* What a policy does about a fault: enum, and in a few words. */
+#define CS_POLICY_MAP(X)                                                         \
+    X(HEALTHY, "the job's schedule on NICs that never fail")                     \
+    X(KEEP, "the job's schedule goes on over the degraded NICs")                 \
+    X(SWITCH, "another schedule once a fault is known, the job's before")        \
+    X(EXCLUDE, "stop, restart without the failed server, the job's on the rest") \
+    X(WAIT, "stand still from detection until the repair")
 
-typedef enum cs_policy {
-#define X(id, name, summary) CS_POLICY_##id,
+typedef enum cs_policy_kind {
+#define X(id, text) CS_POLICY_##id,
     CS_POLICY_MAP(X)
 #undef X
-        CS_POLICY_COUNT
-} cs_policy;
+        CS_POLICY_KINDS
+} cs_policy_kind;
+
+/* A schedule that calls may run. */
+typedef struct cs_whatif_schedule {
+    const cs_algorithm *algorithm;
+    cs_options          options; /* as given */
+} cs_whatif_schedule;
+
+/* `healthy`, `iccl` (keep), `exclude`, `wait`, or the name of an algorithm to switch to. */
+typedef struct cs_whatif_policy {
+    const char        *name; /* static storage */
+    cs_policy_kind     kind;
+    cs_whatif_schedule schedule; /* of CS_POLICY_SWITCH; without an algorithm where this build has
+                                    none of that name */
+} cs_whatif_policy;
 
 /* The NICs of a rank's server are slow, or dead, during [from_s, until_s) of the job. */
 typedef struct cs_outage {
@@ -56,15 +69,13 @@ typedef struct cs_whatif_job {
     cs_cluster           cluster;
     const cs_model      *model;
     cs_options           model_options;
-    const cs_outage     *outages; /* sorted by server, then time; none overlap */
+    cs_whatif_schedule   schedule; /* what runs without a fault */
+    const cs_outage     *outages;  /* sorted by server, then time; none overlap */
     size_t               n_outages;
     cs_whatif_timers     timers;
-    bool                 wants[CS_POLICY_COUNT];
+    cs_whatif_policy    *policies; /* in the arena; the first is `healthy` */
+    size_t               n_policies;
 } cs_whatif_job;
-
-/* Name and one line about a policy; static storage. */
-CS_API const char *cs_policy_name(cs_policy policy);
-CS_API const char *cs_policy_summary(cs_policy policy);
 
 /* Read a job. A configuration with a sweep is refused. The caller owns the job
  * (cs_whatif_job_free) on CS_OK; on failure it is left alone. */

@@ -11,6 +11,7 @@
 #include "whatif/planned.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_KEPT = 1024, ROWS_MAX = 1 << 22, GONE = -1 };
@@ -19,9 +20,11 @@ enum { MAX_KEPT = 1024, ROWS_MAX = 1 << 22, GONE = -1 };
 #define LESS_RATIO   0.5e9 /* for ever: tells a call that waits for it from one that is done */
 #define FIRST_WINDOW 4.0   /* times the duration on constant NICs */
 
+#define ROUNDING 1e-9 /* relative: sums of other parts */
+
 typedef struct kept_time {
-    const cs_algorithm *algorithm;
-    double              elapsed_s;
+    const cs_whatif_schedule *schedule;
+    double                    elapsed_s;
 } kept_time;
 
 struct cs_caller {
@@ -36,6 +39,9 @@ struct cs_caller {
     cs_fault            *planned; /* [n_histories] */
     cs_fault            *actual;  /* [n_spans of all histories] */
     uint64_t             n_replays;
+    cs_options           resolved; /* of the last replay */
+
+    cs_best_call best;
 };
 
 static size_t count_spans(const cs_timeline *timeline)
@@ -58,6 +64,7 @@ cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline, c
         caller->job      = job;
         caller->timeline = timeline;
         caller->n_row    = 2 * n;
+        caller->best     = (cs_best_call){.elapsed_s = (double)INFINITY};
         caller->max_kept = n > ROWS_MAX / 2 / MAX_KEPT ? 1 : MAX_KEPT;
         caller->row      = CS_NEW(double, 2 * n);
         caller->rows     = CS_NEW(double, 2 * n * caller->max_kept);
@@ -89,6 +96,11 @@ void cs_caller_free(cs_caller *caller)
 uint64_t cs_caller_replays(const cs_caller *caller)
 {
     return caller->n_replays;
+}
+
+cs_best_call *cs_caller_best(cs_caller *caller)
+{
+    return &caller->best;
 }
 
 /* The ranks to which the faults of the histories belong when excluded servers are not counted. */
@@ -201,12 +213,11 @@ static cs_status replay(cs_caller *caller, const cs_call *call, size_t n_planned
                            .n_faults   = n_actual,
                            .seed       = 1};
     cs_scenario planned = actual;
-    cs_options  options;
-    planned.faults   = caller->planned;
-    planned.n_faults = n_planned;
+    cs_options  options = call->schedule->options;
+    planned.faults      = caller->planned;
+    planned.n_faults    = n_planned;
 
-    cs_options_default(call->algorithm->options, &options);
-    const cs_planned_options plan = {call->algorithm, &planned, &options};
+    const cs_planned_options plan = {call->schedule->algorithm, &planned, &options};
     const cs_run             run  = {.scenario      = &actual,
                                      .algorithm     = &cs_planned,
                                      .options       = &plan,
@@ -219,10 +230,11 @@ static cs_status replay(cs_caller *caller, const cs_call *call, size_t n_planned
     caller->n_replays += status == CS_OK;
     if (status == CS_OK && !result.verified) {
         return CS_FAIL(err, CS_EINTERNAL, "", "%s is not a correct AllReduce: %s",
-                       call->algorithm->name, result.verdict.text);
+                       call->schedule->algorithm->name, result.verdict.text);
     }
     if (status == CS_OK) {
-        *elapsed_s_p = result.elapsed_s;
+        *elapsed_s_p     = result.elapsed_s;
+        caller->resolved = options;
     }
     return status;
 }
@@ -234,7 +246,7 @@ static cs_status constant_time(cs_caller *caller, const cs_call *call, size_t n_
     size_t bytes = caller->n_row * sizeof *caller->row;
 
     for (size_t i = 0; i < caller->n_kept; i++) {
-        if (caller->kept[i].algorithm == call->algorithm &&
+        if (caller->kept[i].schedule == call->schedule &&
             memcmp(caller->rows + i * caller->n_row, caller->row, bytes) == 0) {
             *elapsed_s_p = caller->kept[i].elapsed_s;
             return CS_OK;
@@ -246,7 +258,7 @@ static cs_status constant_time(cs_caller *caller, const cs_call *call, size_t n_
     }
     caller->n_kept = caller->n_kept == caller->max_kept ? 0 : caller->n_kept;
     memcpy(caller->rows + caller->n_kept * caller->n_row, caller->row, bytes);
-    caller->kept[caller->n_kept++] = (kept_time){call->algorithm, *elapsed_s_p};
+    caller->kept[caller->n_kept++] = (kept_time){call->schedule, *elapsed_s_p};
     return CS_OK;
 }
 
@@ -275,29 +287,87 @@ static cs_status changing_time(cs_caller *caller, const cs_call *call, size_t n_
     return status;
 }
 
+static cs_status time_call(cs_caller *caller, const cs_call *call, size_t n_planned,
+                           double *elapsed_s_p, cs_error *err)
+{
+    double    next_s   = cs_next_event(caller->timeline, call->start_s) - call->start_s;
+    double    window_s = fmin(next_s, 1), constant_s = 0;
+    size_t    n_actual;
+    cs_status status = CS_OK;
+
+    if (state_now(caller, call, &n_actual)) {
+        status = constant_time(caller, call, n_planned, n_actual, &constant_s, err);
+        if (status != CS_OK || constant_s <= next_s) {
+            *elapsed_s_p = constant_s;
+            return status;
+        }
+        window_s = FIRST_WINDOW * constant_s;
+    }
+    return changing_time(caller, call, n_planned, window_s, elapsed_s_p, err);
+}
+
+/* Keep a call without a fault if it is the best one. */
+static void keep_best(cs_caller *caller, const cs_call *call, double healthy_s)
+{
+    const char      *name   = call->schedule->algorithm->name;
+    const cs_option *option = cs_option_find(call->schedule->algorithm->options, "chosen");
+    char             chosen[32];
+
+    if (!(healthy_s < caller->best.elapsed_s)) {
+        return;
+    }
+    caller->best.elapsed_s = healthy_s;
+    snprintf(caller->best.name, sizeof caller->best.name, "%s", name);
+    if (option != NULL) {
+        (void)cs_option_text(option, &caller->resolved, chosen, sizeof chosen);
+        if (strcmp(chosen, name) != 0) {
+            snprintf(caller->best.name, sizeof caller->best.name, "%s (run by %s)", chosen, name);
+        }
+    }
+}
+
+/* Hold a call of all servers against the best one without a fault. */
+static cs_status compare_best(cs_caller *caller, const cs_call *call, size_t n_planned,
+                              double elapsed_s, cs_error *err)
+{
+    double    healthy_s  = elapsed_s;
+    bool      is_healthy = caller->timeline->n_histories == 0;
+    cs_status status     = CS_OK;
+
+    if (!is_healthy && !(elapsed_s < caller->best.elapsed_s * (1 - ROUNDING))) {
+        return CS_OK;
+    }
+    if (!is_healthy) {
+        status = replay(caller, call, n_planned, 0, &healthy_s, err);
+    }
+    if (status == CS_OK && elapsed_s < healthy_s * (1 - ROUNDING)) {
+        return CS_FAIL(err, CS_EINTERNAL, "faults",
+                       "a call of %s takes %.17g s with faults, and %.17g s without",
+                       call->schedule->algorithm->name, elapsed_s, healthy_s);
+    }
+    if (status == CS_OK) {
+        keep_best(caller, call, healthy_s);
+    }
+    return status;
+}
+
 cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s_p, cs_error *err)
 {
     bool is_possible;
     number_ranks(caller, call);
-    size_t    n_actual, n_planned = plan_faults(caller, call, &is_possible);
-    double    next_s   = cs_next_event(caller->timeline, call->start_s) - call->start_s;
-    double    window_s = fmin(next_s, 1), elapsed_s = 0;
-    cs_status status = CS_OK;
+    size_t   n_planned = plan_faults(caller, call, &is_possible);
+    uint32_t n_ranks   = cluster_of(caller, call).n_ranks;
 
     if (!is_possible) {
         return CS_FAIL(err, CS_ENOTSUP, "faults", "a server has no NIC left to plan for");
     }
-    if (cluster_of(caller, call).n_ranks < 2) {
+    if (n_ranks < 2) {
         *elapsed_s_p = 0;
         return CS_OK;
     }
-    if (state_now(caller, call, &n_actual)) {
-        status = constant_time(caller, call, n_planned, n_actual, &elapsed_s, err);
-        if (status != CS_OK || elapsed_s <= next_s) {
-            *elapsed_s_p = elapsed_s;
-            return status;
-        }
-        window_s = FIRST_WINDOW * elapsed_s;
+    cs_status status = time_call(caller, call, n_planned, elapsed_s_p, err);
+    if (status == CS_OK && n_ranks == caller->job->cluster.n_ranks) {
+        status = compare_best(caller, call, n_planned, *elapsed_s_p, err);
     }
-    return changing_time(caller, call, n_planned, window_s, elapsed_s_p, err);
+    return status;
 }

@@ -4,6 +4,10 @@
  * Every call is a replay. Where nothing changes while the call runs, the replay is of constant
  * NICs and is kept, so that it is done once per state of the network; otherwise the call is
  * replayed with the capacity of the NICs over time. A dead NIC runs at 1e-9 of its rate.
+ *
+ * No call of all servers is faster than the best one on NICs that never fail: a schedule that is
+ * made for a fault and turns out to be faster than that is replayed without the fault, too, and is
+ * the best one then; where even that takes longer, CS_EINTERNAL is returned.
  */
 #ifndef CS_WHATIF_CALL_H
 #define CS_WHATIF_CALL_H
@@ -15,11 +19,11 @@ typedef struct cs_caller cs_caller;
 
 /* One call. */
 typedef struct cs_call {
-    const cs_algorithm *algorithm;
-    double              start_s; /* in job time */
-    double              delay_s; /* from a notice to a schedule that takes it into account */
-    bool        is_adapted;      /* the schedule is made for what is known; else for healthy NICs */
-    const bool *is_excluded;     /* [n_histories] these servers are not there */
+    const cs_whatif_schedule *schedule;
+    double                    start_s; /* in job time */
+    double                    delay_s; /* from a notice to a schedule that takes it into account */
+    bool        is_adapted;  /* the schedule is made for what is known; else for healthy NICs */
+    const bool *is_excluded; /* [n_histories] these servers are not there */
 } cs_call;
 
 /* What is borrowed outlives the caller. The caller of this function owns *caller_p. */
@@ -34,5 +38,14 @@ CS_MUST_CHECK cs_status cs_call_time(cs_caller *caller, const cs_call *call, dou
 
 /* How many replays have been done so far. */
 uint64_t cs_caller_replays(const cs_caller *caller);
+
+/* A call of all servers on NICs that never fail. */
+typedef struct cs_best_call {
+    double elapsed_s;
+    char   name[64]; /* of the algorithm that ran, and of the one that fell back to it */
+} cs_best_call;
+
+/* The best of these calls. Set it to what is known already; INFINITY: nothing is. */
+cs_best_call *cs_caller_best(cs_caller *caller);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#define SAME_PACE  1e-9 /* rounding */
 #define MANY_TIMES 10.0 /* from here on a percentage says less than a factor */
 
 /* All pieces of one kind. */
@@ -34,11 +35,11 @@ static void add_separator(cs_text *text, int *count)
     cs_text_add(text, "%s", (*count)++ == 0 ? ": " : ", ");
 }
 
-/* "2.1 % slower during 60 s" */
-static void add_pace(cs_text *text, const kind_sum *sum, double healthy_s, int *count)
+/* "2.1 % slower during 60 s", than the best schedule without a fault */
+static void add_pace(cs_text *text, const kind_sum *sum, double best_s, int *count)
 {
     double busy_s  = sum->duration_s - sum->held_s;
-    double ratio   = busy_s / (sum->iterations * healthy_s);
+    double ratio   = busy_s / (sum->iterations * best_s);
     double percent = (ratio - 1) * 100;
 
     add_separator(text, count);
@@ -74,25 +75,38 @@ static void add_stops(cs_text *text, const cs_whatif_line *line, const kind_sum 
     }
 }
 
-static void add_paces(cs_text *text, const cs_whatif_job *job, const cs_whatif_line *line,
-                      const kind_sum *sums, double healthy_s, int *count)
+/* The job's schedule on healthy NICs is worth a word where there is a better one. */
+static void add_healthy(cs_text *text, const cs_whatif_job *job, const cs_whatif_report *report,
+                        const kind_sum *sum, int *count)
 {
-    bool switches = line->policy == CS_POLICY_OPTCC || line->policy == CS_POLICY_R2CCL;
+    if (sum->duration_s > 0 &&
+        report->healthy_iteration_s > report->best_iteration_s * (1 + SAME_PACE)) {
+        add_pace(text, sum, report->best_iteration_s, count);
+        cs_text_add(text, " with %s on healthy NICs", job->schedule.algorithm->name);
+    }
+}
+
+static void add_paces(cs_text *text, const cs_whatif_job *job, const cs_whatif_report *report,
+                      const cs_whatif_line *line, const kind_sum *sums, int *count)
+{
+    bool   switches = line->policy->kind == CS_POLICY_SWITCH;
+    double best_s   = report->best_iteration_s;
 
     if (sums[CS_PIECE_ADAPTED].duration_s > 0) {
-        add_pace(text, &sums[CS_PIECE_ADAPTED], healthy_s, count);
-        cs_text_add(text, " with %s", cs_policy_name(line->policy));
+        add_pace(text, &sums[CS_PIECE_ADAPTED], best_s, count);
+        cs_text_add(text, " with %s", line->policy->name);
     }
     if (sums[CS_PIECE_SMALLER].duration_s > 0) {
-        add_pace(text, &sums[CS_PIECE_SMALLER], healthy_s, count);
+        add_pace(text, &sums[CS_PIECE_SMALLER], best_s, count);
         cs_text_add(text, " without %u of %u servers", sums[CS_PIECE_SMALLER].most_excluded,
                     cs_n_servers(&job->cluster));
     }
     if (sums[CS_PIECE_DEGRADED].duration_s > sums[CS_PIECE_DEGRADED].held_s) {
-        add_pace(text, &sums[CS_PIECE_DEGRADED], healthy_s, count);
-        cs_text_add(text, " with the ring on degraded NICs%s",
+        add_pace(text, &sums[CS_PIECE_DEGRADED], best_s, count);
+        cs_text_add(text, " with %s on degraded NICs%s", job->schedule.algorithm->name,
                     switches ? ", before the switch" : "");
     }
+    add_healthy(text, job, report, &sums[CS_PIECE_HEALTHY], count);
 }
 
 void cs_whatif_reason(const cs_whatif_job *job, const cs_whatif_report *report,
@@ -101,7 +115,7 @@ void cs_whatif_reason(const cs_whatif_job *job, const cs_whatif_report *report,
     kind_sum sums[CS_PIECE_COUNT];
     int      count = 0;
 
-    if (line->policy == CS_POLICY_HEALTHY) {
+    if (line->policy->kind == CS_POLICY_HEALTHY && line->lost_gpu_hours == 0) {
         cs_text_add(text, "the reference");
         return;
     }
@@ -112,7 +126,7 @@ void cs_whatif_reason(const cs_whatif_job *job, const cs_whatif_report *report,
         cs_text_add(text, "%s %.3g GPU-hours", line->lost_gpu_hours < 0 ? "gains" : "loses",
                     fabs(line->lost_gpu_hours));
     }
-    add_paces(text, job, line, sums, report->healthy_iteration_s, &count);
+    add_paces(text, job, report, line, sums, &count);
     add_stops(text, line, sums, &count);
     if (count == 0 && line->lost_gpu_hours == 0) {
         cs_text_add(text, "loses nothing");

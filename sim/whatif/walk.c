@@ -52,13 +52,13 @@ static void note_fallback(walk *w, const cs_error *why)
     char text[NOTE_BYTES];
 
     if (w->note == NULL) {
-        (void)snprintf(text, sizeof text, "%s could not run everywhere (%s): there the ring ran",
-                       w->q->adapted->name, why->message);
+        (void)snprintf(text, sizeof text, "%s could not run everywhere (%s): there %s ran",
+                       w->q->policy->name, why->message, w->q->job->schedule.algorithm->name);
         w->note = cs_arena_strdup(w->q->arena, text);
     }
 }
 
-/* The policy's own schedule if it has one, knows of a fault, and can run; else the ring. */
+/* The policy's own schedule if it has one, knows of a fault, and can run; else the job's. */
 static cs_status time_call(walk *w, double start_s, double *elapsed_s_p, bool *is_adapted_p,
                            cs_error *err)
 {
@@ -67,8 +67,8 @@ static cs_status time_call(walk *w, double start_s, double *elapsed_s_p, bool *i
                       .is_excluded = w->is_excluded};
     cs_error wrong = {0};
 
-    if (w->q->adapted != NULL && knows_fault(w, start_s, call.delay_s)) {
-        call.algorithm   = w->q->adapted;
+    if (w->q->policy->kind == CS_POLICY_SWITCH && knows_fault(w, start_s, call.delay_s)) {
+        call.schedule    = &w->q->policy->schedule;
         call.is_adapted  = true;
         cs_status status = cs_call_time(w->q->caller, &call, elapsed_s_p, &wrong);
         if (status == CS_OK) {
@@ -80,7 +80,7 @@ static cs_status time_call(walk *w, double start_s, double *elapsed_s_p, bool *i
         }
         note_fallback(w, &wrong);
     }
-    call.algorithm  = w->q->ring;
+    call.schedule   = &w->q->job->schedule;
     call.is_adapted = false;
     return cs_call_time(w->q->caller, &call, elapsed_s_p, err);
 }
@@ -108,7 +108,7 @@ static cs_status run_iteration(walk *w, iteration *it, cs_error *err)
     *it = (iteration){0};
     for (uint32_t i = 0; i < job->calls && status == CS_OK && !isinf(at_s); i++) {
         double elapsed_s = 0, start_s = w->now_s + at_s;
-        if (w->q->policy == CS_POLICY_WAIT) {
+        if (w->q->policy->kind == CS_POLICY_WAIT) {
             double wait_s = held_until(w, start_s) - start_s;
             it->held_s += wait_s;
             at_s += wait_s;
@@ -166,7 +166,7 @@ static bool settle_members(walk *w)
 {
     const cs_whatif_timers *timers = &w->q->job->timers;
 
-    while (w->q->policy == CS_POLICY_EXCLUDE && w->now_s < w->pieces.horizon_s) {
+    while (w->q->policy->kind == CS_POLICY_EXCLUDE && w->now_s < w->pieces.horizon_s) {
         bool is_empty = w->n_excluded == cs_n_servers(&w->q->job->cluster);
         if (knows_fault(w, w->now_s, 0) || (is_empty && has_recovered(w))) {
             stop(w, timers->restart_s);
@@ -190,7 +190,7 @@ static double exclusion_before(const walk *w, double end_s)
 {
     double event_s = w->now_s;
 
-    while (w->q->policy == CS_POLICY_EXCLUDE &&
+    while (w->q->policy->kind == CS_POLICY_EXCLUDE &&
            (event_s = cs_next_event(w->q->timeline, event_s)) < end_s) {
         if (knows_fault(w, event_s, 0)) {
             return event_s;

@@ -7,14 +7,12 @@
 #include "whatif/whatif.h"
 
 typedef struct cs_walk_request {
-    const cs_whatif_job *job;
-    const cs_timeline   *timeline;
-    cs_caller           *caller;
-    cs_policy            policy;
-    const cs_algorithm  *ring;
-    const cs_algorithm  *adapted; /* the policy's own algorithm, or NULL */
-    double               healthy_iteration_s;
-    cs_arena            *arena; /* of the pieces and texts */
+    const cs_whatif_job    *job;
+    const cs_timeline      *timeline;
+    cs_caller              *caller;
+    const cs_whatif_policy *policy;
+    double                  healthy_iteration_s;
+    cs_arena               *arena; /* of the pieces and texts */
 } cs_walk_request;
 
 /* Fill the pieces, is_finished, total_s, iterations and note of a line. */

@@ -22,19 +22,11 @@ const char *cs_piece_text(cs_piece_kind kind)
     return piece_texts[kind];
 }
 
-/* The policy's own algorithm; CS_ENOENT when this build has none of that name. */
-static cs_status find_adapted(cs_policy policy, const cs_algorithm **algorithm_p)
-{
-    *algorithm_p = NULL;
-    return policy == CS_POLICY_OPTCC || policy == CS_POLICY_R2CCL
-               ? cs_algorithm_find(cs_policy_name(policy), algorithm_p, NULL)
-               : CS_OK;
-}
-
+/* Of a line, against the best schedule on NICs that never fail. */
 static void count_loss(const cs_whatif_job *job, const cs_whatif_report *report,
                        cs_whatif_line *line)
 {
-    double lost_s  = line->total_s - line->iterations * report->healthy_iteration_s;
+    double lost_s  = line->total_s - line->iterations * report->best_iteration_s;
     bool   is_none = isfinite(lost_s) && fabs(lost_s) <= LEAST_LOSS * line->total_s;
 
     line->lost_gpu_hours = is_none ? 0 : lost_s * job->cluster.n_ranks / S_PER_HOUR;
@@ -63,71 +55,93 @@ static void note_unused(const cs_walk_request *q, cs_whatif_line *line)
             return;
         }
     }
-    if (q->adapted != NULL && line->note == NULL && q->job->n_outages > 0) {
+    if (q->policy->kind == CS_POLICY_SWITCH && line->note == NULL && q->job->n_outages > 0) {
         line->note = "never switched: no fault was known before the job's end";
     }
 }
 
 /* One policy on one timeline. */
 static cs_status run_policy(const cs_whatif_job *job, const cs_timeline *timeline,
-                            cs_caller *caller, cs_policy policy, cs_whatif_report *report,
-                            cs_error *err)
+                            cs_caller *caller, const cs_whatif_policy *policy,
+                            cs_whatif_report *report, cs_error *err)
 {
-    cs_whatif_line *line   = &report->lines[report->n_lines++];
-    cs_walk_request q      = {.job                 = job,
-                              .timeline            = timeline,
-                              .caller              = caller,
-                              .policy              = policy,
-                              .healthy_iteration_s = report->healthy_iteration_s,
-                              .arena               = &report->arena};
-    cs_status       status = cs_algorithm_find("ring", &q.ring, err);
+    cs_whatif_line *line = &report->lines[report->n_lines++];
+    cs_walk_request q    = {.job                 = job,
+                            .timeline            = timeline,
+                            .caller              = caller,
+                            .policy              = policy,
+                            .healthy_iteration_s = report->healthy_iteration_s,
+                            .arena               = &report->arena};
 
     *line = (cs_whatif_line){.policy = policy};
-    if (status == CS_OK && find_adapted(policy, &q.adapted) != CS_OK) {
+    if (policy->kind == CS_POLICY_SWITCH && policy->schedule.algorithm == NULL) {
         line->note   = "this build has no algorithm of that name";
         line->reason = "not available";
         return CS_OK;
     }
-    if (status == CS_OK) {
-        status = cs_walk(&q, line, err);
-    }
+    cs_status status = cs_walk(&q, line, err);
     if (status == CS_OK) {
         line->is_available = true;
-        count_loss(job, report, line);
         note_unused(&q, line);
-        status = add_reason(job, report, line, err);
     }
     return status;
 }
 
-/* The ring without faults: one call, one iteration, the whole job. */
+static double iteration_s(const cs_whatif_job *job, double call_s)
+{
+    double calls_s = 0, head_s = (1 - job->overlap_ratio) * job->compute_s;
+
+    for (uint32_t i = 0; i < job->calls; i++) {
+        calls_s += call_s;
+    }
+    return fmax(job->compute_s, head_s + calls_s);
+}
+
+/* The job's schedule and those of the policies on NICs that never fail; the caller keeps the best
+ * of them. A schedule that the cluster is refused by is none; the job's own must run. */
+static cs_status time_schedules(const cs_whatif_job *job, cs_caller *caller,
+                                cs_whatif_report *report, cs_error *err)
+{
+    const bool nobody[1] = {false};
+    cs_call    call      = {.schedule = &job->schedule, .is_excluded = nobody};
+    cs_status  status    = cs_call_time(caller, &call, &report->healthy_call_s, err);
+
+    for (size_t i = 0; i < job->n_policies && status == CS_OK; i++) {
+        cs_error wrong = {0};
+        double   call_s;
+        call.schedule = &job->policies[i].schedule;
+        if (call.schedule->algorithm == NULL) {
+            continue;
+        }
+        status = cs_call_time(caller, &call, &call_s, &wrong);
+        if (status == CS_EINVAL || status == CS_ENOTSUP) {
+            status = CS_OK;
+        } else if (status != CS_OK) {
+            return CS_FAIL(err, status, wrong.where, "%s", wrong.message);
+        }
+    }
+    return status;
+}
+
+/* Without faults: one call of every schedule, one iteration, the whole job. */
 static cs_status run_healthy(const cs_whatif_job *job, cs_whatif_report *report, cs_error *err)
 {
     cs_whatif_job faultless = *job;
     cs_timeline   timeline  = {0};
     cs_caller    *caller    = NULL;
-    const bool    nobody[1] = {false};
-    cs_call       call      = {.is_excluded = nobody};
-    cs_status     status;
 
     faultless.n_outages = 0;
-    status              = cs_timeline_build(&faultless, &timeline, err);
+    cs_status status    = cs_timeline_build(&faultless, &timeline, err);
     if (status == CS_OK) {
         status = cs_caller_new(&faultless, &timeline, &caller, err);
     }
     if (status == CS_OK) {
-        status = cs_algorithm_find("ring", &call.algorithm, err);
+        status = time_schedules(job, caller, report, err);
     }
     if (status == CS_OK) {
-        status = cs_call_time(caller, &call, &report->healthy_call_s, err);
-    }
-    if (status == CS_OK) {
-        double calls_s = 0, head_s = (1 - job->overlap_ratio) * job->compute_s;
-        for (uint32_t i = 0; i < job->calls; i++) {
-            calls_s += report->healthy_call_s;
-        }
-        report->healthy_iteration_s = fmax(job->compute_s, head_s + calls_s);
-        status = run_policy(&faultless, &timeline, caller, CS_POLICY_HEALTHY, report, err);
+        report->best                = *cs_caller_best(caller);
+        report->healthy_iteration_s = iteration_s(job, report->healthy_call_s);
+        status = run_policy(&faultless, &timeline, caller, &job->policies[0], report, err);
         report->replays += cs_caller_replays(caller);
     }
     cs_caller_free(caller);
@@ -144,12 +158,14 @@ static cs_status run_faulty(const cs_whatif_job *job, cs_whatif_report *report, 
     if (status == CS_OK) {
         status = cs_caller_new(job, &timeline, &caller, err);
     }
-    for (int p = 0; p < CS_POLICY_COUNT && status == CS_OK; p++) {
-        if (job->wants[p] && p != CS_POLICY_HEALTHY) {
-            status = run_policy(job, &timeline, caller, (cs_policy)p, report, err);
-        }
+    if (status == CS_OK) {
+        *cs_caller_best(caller) = report->best;
     }
-    if (caller != NULL) {
+    for (size_t i = 1; i < job->n_policies && status == CS_OK; i++) {
+        status = run_policy(job, &timeline, caller, &job->policies[i], report, err);
+    }
+    if (status == CS_OK) {
+        report->best = *cs_caller_best(caller);
         report->replays += cs_caller_replays(caller);
     }
     cs_caller_free(caller);
@@ -157,13 +173,28 @@ static cs_status run_faulty(const cs_whatif_job *job, cs_whatif_report *report, 
     return status;
 }
 
-/* The reference, then what loses less, then what came first in the list of policies. */
+/* Losses and reasons, which need the best schedule of all. */
+static cs_status judge(const cs_whatif_job *job, cs_whatif_report *report, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    report->best_iteration_s = iteration_s(job, report->best.elapsed_s);
+    for (size_t i = 0; i < report->n_lines && status == CS_OK; i++) {
+        if (report->lines[i].is_available) {
+            count_loss(job, report, &report->lines[i]);
+            status = add_reason(job, report, &report->lines[i], err);
+        }
+    }
+    return status;
+}
+
+/* `healthy`, then what loses less, then what came first in the list of policies. */
 static int compare(const void *left, const void *right)
 {
     const cs_whatif_line *a = left, *b = right;
-    bool                  a_is_first = a->policy == CS_POLICY_HEALTHY;
+    bool                  a_is_first = a->policy->kind == CS_POLICY_HEALTHY;
 
-    if (a_is_first || b->policy == CS_POLICY_HEALTHY) {
+    if (a_is_first || b->policy->kind == CS_POLICY_HEALTHY) {
         return a_is_first ? -1 : 1;
     }
     if (a->is_available != b->is_available) {
@@ -189,10 +220,17 @@ static void rank_lines(cs_whatif_report *report)
 cs_status cs_whatif_run(const cs_whatif_job *job, cs_whatif_report *report_p, cs_error *err)
 {
     cs_whatif_report report = {0};
-    cs_status        status = run_healthy(job, &report, err);
 
+    report.lines = CS_ARENA_NEW(&report.arena, cs_whatif_line, job->n_policies);
+    if (report.lines == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a report");
+    }
+    cs_status status = run_healthy(job, &report, err);
     if (status == CS_OK) {
         status = run_faulty(job, &report, err);
+    }
+    if (status == CS_OK) {
+        status = judge(job, &report, err);
     }
     if (status != CS_OK) {
         cs_whatif_free(&report);

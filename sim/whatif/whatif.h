@@ -10,12 +10,12 @@
 #ifndef CS_WHATIF_WHATIF_H
 #define CS_WHATIF_WHATIF_H
 
-#include "config/whatif_json.h"
+#include "whatif/call.h"
 
-/* What happens in a piece: enum, and how reasons put it. */
+/* What happens in a piece: enum, and in a few words. */
 #define CS_PIECE_MAP(X)                                 \
-    X(HEALTHY, "the ring on healthy NICs")              \
-    X(DEGRADED, "the ring on degraded NICs")            \
+    X(HEALTHY, "the job's schedule on healthy NICs")    \
+    X(DEGRADED, "the job's schedule on degraded NICs")  \
     X(ADAPTED, "the policy's own schedule")             \
     X(SMALLER, "without the excluded servers")          \
     X(ABORTED, "work of an iteration that was dropped") \
@@ -40,29 +40,32 @@ typedef struct cs_piece {
 } cs_piece;
 
 typedef struct cs_whatif_line {
-    cs_policy   policy;
-    bool        is_available;   /* false: `note` says why, and the rest is empty */
-    bool        is_finished;    /* all iterations were done */
-    uint32_t    place;          /* 1 is best; 0 for the reference and what is not available */
-    double      total_s;        /* until the end or the horizon; INFINITY: never */
-    double      iterations;     /* done by then */
-    double      lost_gpu_hours; /* spent, less what the work done costs on healthy NICs */
-    const char *reason;         /* one line */
-    const char *note;           /* or NULL */
+    const cs_whatif_policy *policy;       /* the job's */
+    bool                    is_available; /* false: `note` says why, and the rest is empty */
+    bool                    is_finished;  /* all iterations were done */
+    uint32_t                place;        /* 1 is best; 0 for `healthy` and what is not available */
+    double                  total_s;      /* until the end or the horizon; INFINITY: never */
+    double                  iterations;   /* done by then */
+    double lost_gpu_hours; /* spent, less what the work done costs with the best schedule on
+                              NICs that never fail */
+    const char *reason;    /* one line */
+    const char *note;      /* or NULL */
     cs_piece   *pieces;
     size_t      n_pieces;
 } cs_whatif_line;
 
 typedef struct cs_whatif_report {
-    cs_arena       arena;
-    double         healthy_call_s, healthy_iteration_s;
-    uint64_t       replays;
-    cs_whatif_line lines[CS_POLICY_COUNT]; /* the reference, then by place, then not available */
-    size_t         n_lines;
+    cs_arena        arena;
+    double          healthy_call_s, healthy_iteration_s; /* with the job's schedule */
+    double          best_iteration_s; /* with the best of all schedules, without a fault */
+    cs_best_call    best;             /* ... and its call */
+    uint64_t        replays;
+    cs_whatif_line *lines; /* `healthy`, then by place, then not available; in the arena */
+    size_t          n_lines;
 } cs_whatif_report;
 
 /* Run a job under every policy that it wants. The caller owns the report (cs_whatif_free) on
- * CS_OK. Time grows with the number of changes, not of iterations. */
+ * CS_OK; it borrows the job. Time grows with the number of changes, not of iterations. */
 CS_API CS_MUST_CHECK cs_status cs_whatif_run(const cs_whatif_job *job, cs_whatif_report *report_p,
                                              cs_error *err);
 

@@ -3,6 +3,7 @@
 #include "whatif/whatif_text.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MAX_ROWS = 12 };
 
@@ -22,8 +23,15 @@ static void add_head(const cs_whatif_job *job, const cs_whatif_report *report, c
                 job->name != NULL ? job->name : "", job->name != NULL ? ": " : "",
                 (unsigned long long)job->iterations, job->cluster.n_ranks, job->compute_s,
                 job->calls, (unsigned long long)job->bytes);
-    cs_text_add(text, "healthy: %.6g s an iteration, %.6g s an AllReduce (ring, %s)\n",
-                report->healthy_iteration_s, report->healthy_call_s, job->model->name);
+    cs_text_add(text, "healthy: %.6g s an iteration, %.6g s an AllReduce (%s, %s)\n",
+                report->healthy_iteration_s, report->healthy_call_s, job->schedule.algorithm->name,
+                job->model->name);
+    if (report->best.elapsed_s < report->healthy_call_s) {
+        cs_text_add(text,
+                    "reference: %.6g s an iteration, %.6g s an AllReduce (%s): the best of these "
+                    "schedules without a fault, which losses are counted against\n",
+                    report->best_iteration_s, report->best.elapsed_s, report->best.name);
+    }
     cs_text_add(text, "timers (%s): detect %.4g s, reschedule %.4g s, restart %.4g s, ", t->preset,
                 t->detect_s, t->reschedule_s, t->restart_s);
     if (isinf(t->rejoin_s)) {
@@ -39,11 +47,23 @@ static int decimals_of(const cs_whatif_report *report)
     return report->n_lines > 0 && report->lines[0].total_s < 10 ? 6 : 3;
 }
 
-static void add_line(const cs_whatif_line *line, int decimals, cs_text *text)
+/* Of the longest name of a policy. */
+static int width_of(const cs_whatif_report *report)
+{
+    size_t width = 8;
+
+    for (size_t i = 0; i < report->n_lines; i++) {
+        size_t length = strlen(report->lines[i].policy->name);
+        width         = length > width ? length : width;
+    }
+    return (int)width;
+}
+
+static void add_line(const cs_whatif_line *line, int width, int decimals, cs_text *text)
 {
     if (!line->is_available) {
-        cs_text_add(text, "    -  %-8s %12s %12s %12s  not available: %s\n",
-                    cs_policy_name(line->policy), "-", "-", "-", line->note);
+        cs_text_add(text, "    -  %-*s %12s %12s %12s  not available: %s\n", width,
+                    line->policy->name, "-", "-", "-", line->note);
         return;
     }
     if (line->place > 0) {
@@ -51,7 +71,7 @@ static void add_line(const cs_whatif_line *line, int decimals, cs_text *text)
     } else {
         cs_text_add(text, "    -  ");
     }
-    cs_text_add(text, "%-8s ", cs_policy_name(line->policy));
+    cs_text_add(text, "%-*s ", width, line->policy->name);
     if (isinf(line->total_s)) {
         cs_text_add(text, "%12s %12.6g %12s", "never", line->iterations, "-");
     } else {
@@ -60,50 +80,67 @@ static void add_line(const cs_whatif_line *line, int decimals, cs_text *text)
     }
     cs_text_add(text, "  %s\n", line->reason);
     if (line->note != NULL) {
-        cs_text_add(text, "       %-8s note: %s\n", "", line->note);
+        cs_text_add(text, "       %-*s note: %s\n", width, "", line->note);
     }
 }
 
-static void add_pieces(const cs_whatif_line *line, int decimals, cs_text *text)
+/* What runs in a piece, by name. */
+static void add_what(const cs_whatif_job *job, const cs_whatif_line *line, const cs_piece *piece,
+                     cs_text *text)
 {
-    size_t shown = line->n_pieces < MAX_ROWS ? line->n_pieces : MAX_ROWS;
+    const char *name = job->schedule.algorithm->name;
+
+    if (piece->kind == CS_PIECE_HEALTHY || piece->kind == CS_PIECE_DEGRADED) {
+        cs_text_add(text, "%s on %s NICs", name,
+                    piece->kind == CS_PIECE_HEALTHY ? "healthy" : "degraded");
+    } else if (piece->kind == CS_PIECE_ADAPTED) {
+        cs_text_add(text, "%s for the faults that are known", line->policy->name);
+    } else {
+        cs_text_add(text, "%s", cs_piece_text(piece->kind));
+    }
+}
+
+static void add_pieces(const cs_whatif_job *job, const cs_whatif_line *line, int width,
+                       int decimals, cs_text *text)
+{
+    size_t      shown = line->n_pieces < MAX_ROWS ? line->n_pieces : MAX_ROWS;
+    const char *name  = line->policy->name;
 
     for (size_t i = 0; i < shown; i++) {
         const cs_piece *piece = &line->pieces[i];
-        cs_text_add(text, "%-8s %12.*f ", i == 0 ? cs_policy_name(line->policy) : "", decimals,
-                    piece->from_s);
+        cs_text_add(text, "%-*s %12.*f ", width, i == 0 ? name : "", decimals, piece->from_s);
         if (isinf(piece->until_s)) {
             cs_text_add(text, "%12s", "-");
         } else {
             cs_text_add(text, "%12.*f", decimals, piece->until_s);
         }
-        cs_text_add(text, " %12.6g %12.6g  %s", piece->iterations, rate_of(piece),
-                    cs_piece_text(piece->kind));
+        cs_text_add(text, " %12.6g %12.6g  ", piece->iterations, rate_of(piece));
+        add_what(job, line, piece, text);
         if (piece->held_s > 0) {
             cs_text_add(text, ", held for %.4g s", piece->held_s);
         }
         cs_text_add(text, "\n");
     }
     if (shown < line->n_pieces) {
-        cs_text_add(text, "%-8s ... and %zu more: --format csv has all\n", "",
+        cs_text_add(text, "%-*s ... and %zu more: --format csv has all\n", width, "",
                     line->n_pieces - shown);
     }
 }
 
 void cs_whatif_table(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text)
 {
-    int decimals = decimals_of(report);
+    int decimals = decimals_of(report), width = width_of(report);
 
     add_head(job, report, text);
-    cs_text_add(text, "place  %-8s %12s %12s %12s  %s\n", "policy", "time (s)", "iterations",
+    cs_text_add(text, "place  %-*s %12s %12s %12s  %s\n", width, "policy", "time (s)", "iterations",
                 "GPU-h lost", "why");
     for (size_t i = 0; i < report->n_lines; i++) {
-        add_line(&report->lines[i], decimals, text);
+        add_line(&report->lines[i], width, decimals, text);
     }
-    cs_text_add(text, "\n%-8s %12s %12s %12s %12s  %s\n", "policy", "from (s)", "until (s)",
+    cs_text_add(text, "\n%-*s %12s %12s %12s %12s  %s\n", width, "policy", "from (s)", "until (s)",
                 "iterations", "per second", "what runs");
     for (size_t i = 0; i < report->n_lines; i++) {
-        add_pieces(&report->lines[i], decimals, text);
+        add_pieces(job, &report->lines[i], width, decimals, text);
     }
 }
 
@@ -131,7 +168,7 @@ static void add_line_json(const cs_whatif_line *line, bool is_first, cs_text *te
     double none = (double)NAN;
 
     cs_text_add(text, "%s\n  {\"policy\": ", is_first ? "" : ",");
-    cs_text_add_json_string(text, cs_policy_name(line->policy));
+    cs_text_add_json_string(text, line->policy->name);
     cs_text_add(text, ", \"place\": ");
     cs_text_add_number(text, line->place > 0 ? line->place : none);
     cs_text_add(text, ", \"available\": %s, \"finished\": %s",
@@ -161,8 +198,14 @@ void cs_whatif_json(const cs_whatif_job *job, const cs_whatif_report *report, cs
                 job->cluster.gpus_per_server);
     cs_text_add(text, ", \"model\": ");
     cs_text_add_json_string(text, job->model->name);
+    cs_text_add(text, ", \"algorithm\": ");
+    cs_text_add_json_string(text, job->schedule.algorithm->name);
     add_number(text, "healthy_call_s", report->healthy_call_s);
     add_number(text, "healthy_iteration_s", report->healthy_iteration_s);
+    cs_text_add(text, ", \"reference_algorithm\": ");
+    cs_text_add_json_string(text, report->best.name);
+    add_number(text, "reference_call_s", report->best.elapsed_s);
+    add_number(text, "reference_iteration_s", report->best_iteration_s);
     add_number(text, "horizon_s", job->horizon_s);
     cs_text_add(text, ",\n \"timers\": {\"preset\": ");
     cs_text_add_json_string(text, t->preset);
@@ -195,7 +238,7 @@ void cs_whatif_csv(const cs_whatif_report *report, cs_text *text)
         const cs_whatif_line *line = &report->lines[i];
         for (size_t j = 0; j < line->n_pieces; j++) {
             const cs_piece *piece = &line->pieces[j];
-            cs_text_add_csv_field(text, cs_policy_name(line->policy));
+            cs_text_add_csv_field(text, line->policy->name);
             add_field(text, line->place > 0 ? line->place : (double)NAN);
             add_field(text, line->total_s);
             add_field(text, line->lost_gpu_hours);

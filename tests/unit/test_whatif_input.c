@@ -51,7 +51,7 @@ Test(whatif_input, bad_input_is_located)
         {"{" JOB ",\n\"model\": \"guess\"}", ":2:10: model: "},
         {"{" JOB ",\n\"model\": {\"name\": \"guess\"}}", ":2:19: model.name: "},
         {"{" JOB ",\n\"model\": {\"options\": {\"no_such\": 1}}}",
-         ":2:34: model.options.no_such: "},
+         ":2:23: model.options.no_such: unknown option"},
         {"{" JOB ",\n\"cluster\": {\"ranks\": 6, \"gpus_per_server\": 4}}",
          ":2:44: cluster.gpus_per_server: "},
     };
@@ -81,7 +81,7 @@ Test(whatif_input, a_trace_is_read_beside_its_configuration)
              "\"scale\": 1e9}}",
              path);
     cr_assert_eq(try_job(json, &o, &err), CS_OK, "%s", err.message);
-    EXPECT_NEAR(total(&o, CS_POLICY_ICCL), 127.5); /* as with a fault from 12.5 to 27.5 */
+    EXPECT_NEAR(total(&o, "iccl"), 127.5); /* as with a fault from 12.5 to 27.5 */
     release(&o);
     file = fopen(path, "w");
     fputs("0 3\n12.5 zero\n", file);

@@ -6,7 +6,7 @@ Test(whatif_policy, optcc_begins_after_detection_and_rescheduling)
 {
     outcome               o    = run("{\"rank\": 0, \"slowdown\": 2, \"from\": 12.5}",
                                      "\"detect\": 1.25, \"reschedule\": 0.25");
-    const cs_whatif_line *line = line_of(&o, CS_POLICY_OPTCC);
+    const cs_whatif_line *line = line_of(&o, "optcc");
     double                s    = call_s("optcc", 2);
 
     cr_assert_lt(s, 0.45); /* not the ring */
@@ -27,14 +27,14 @@ Test(whatif_policy, a_schedule_made_too_late_waits_for_the_next_call)
     outcome o = run("{\"rank\": 0, \"slowdown\": 2, \"from\": 12.5}",
                     "\"detect\": 2.5, \"reschedule\": 0.1");
 
-    EXPECT_NEAR(total(&o, CS_POLICY_OPTCC), 15.5 + 88 * (1 + call_s("optcc", 2)));
+    EXPECT_NEAR(total(&o, "optcc"), 15.5 + 88 * (1 + call_s("optcc", 2)));
     release(&o);
 }
 
 Test(whatif_policy, r2ccl_is_run_if_it_is_there)
 {
     outcome o = run("{\"rank\": 0, \"slowdown\": 2}", "\"detect\": 0, \"reschedule\": 0");
-    const cs_whatif_line *line = line_of(&o, CS_POLICY_R2CCL);
+    const cs_whatif_line *line = line_of(&o, "r2ccl");
     const cs_algorithm   *algorithm;
     bool                  is_there = cs_algorithm_find("r2ccl", &algorithm, NULL) == CS_OK;
 
@@ -52,11 +52,11 @@ Test(whatif_policy, what_is_over_before_it_is_noticed_is_never_answered)
     outcome o =
         run("{\"rank\": 0, \"slowdown\": 2, \"from\": 12.5, \"until\": 27.5}", "\"detect\": 15.1");
 
-    EXPECT_NEAR(total(&o, CS_POLICY_ICCL), 127.5);
-    EXPECT_NEAR(total(&o, CS_POLICY_OPTCC), 127.5);
-    EXPECT_NEAR(total(&o, CS_POLICY_EXCLUDE), 127.5);
-    EXPECT_NEAR(total(&o, CS_POLICY_WAIT), 127.5);
-    cr_assert_not_null(line_of(&o, CS_POLICY_OPTCC)->note);
+    EXPECT_NEAR(total(&o, "iccl"), 127.5);
+    EXPECT_NEAR(total(&o, "optcc"), 127.5);
+    EXPECT_NEAR(total(&o, "exclude"), 127.5);
+    EXPECT_NEAR(total(&o, "wait"), 127.5);
+    cr_assert_not_null(line_of(&o, "optcc")->note);
     release(&o);
 }
 
@@ -64,7 +64,7 @@ Test(whatif_policy, optcc_goes_back_to_the_ring_when_the_repair_is_known)
 {
     outcome               o = run("{\"rank\": 0, \"slowdown\": 2, \"from\": 12.5, \"until\": 50}",
                                   "\"detect\": 1.5, \"reschedule\": 0");
-    const cs_whatif_line *line = line_of(&o, CS_POLICY_OPTCC);
+    const cs_whatif_line *line = line_of(&o, "optcc");
     const cs_piece       *last = &line->pieces[line->n_pieces - 1];
 
     cr_expect_eq(last->kind, CS_PIECE_HEALTHY);
@@ -79,7 +79,7 @@ Test(whatif_policy, exclusion_drops_an_iteration_restarts_and_loses_a_share)
 {
     outcome o =
         run("{\"rank\": 7, \"slowdown\": 2, \"from\": 12.5}", "\"detect\": 1, \"restart\": 100");
-    const cs_whatif_line *line = line_of(&o, CS_POLICY_EXCLUDE);
+    const cs_whatif_line *line = line_of(&o, "exclude");
 
     /* 90 iterations' worth of samples by 15 of 16 servers: 96 iterations */
     EXPECT_NEAR(line->total_s, 113.5 + 96 * (1 + SMALLER_S));
@@ -103,7 +103,7 @@ Test(whatif_policy, faults_of_the_servers_that_are_left_go_on)
                     "{\"rank\": 15, \"slowdown\": 2, \"from\": 114, \"until\": 114.9999}",
                     "\"detect\": 1, \"restart\": 100");
 
-    EXPECT_NEAR(total(&o, CS_POLICY_EXCLUDE), 113.5 + (1 + 2 * SMALLER_S) + 95 * (1 + SMALLER_S));
+    EXPECT_NEAR(total(&o, "exclude"), 113.5 + (1 + 2 * SMALLER_S) + 95 * (1 + SMALLER_S));
     release(&o);
 }
 
@@ -112,7 +112,7 @@ Test(whatif_policy, a_repaired_server_rejoins_if_it_is_asked_for)
     /* out at 13.5, back in business at 20; 8 iterations or so later the repair is known */
     outcome               o = run("{\"rank\": 7, \"slowdown\": 2, \"from\": 12.5, \"until\": 30}",
                                   "\"detect\": 1, \"restart\": 6.5, \"rejoin\": 2");
-    const cs_whatif_line *line = line_of(&o, CS_POLICY_EXCLUDE);
+    const cs_whatif_line *line = line_of(&o, "exclude");
     /* known at 31: iterations that began before */
     double begun = ceil((31 - 20) / (1 + SMALLER_S)), left = 90 - begun * 15 / 16;
     double whole = ceil(left);
@@ -130,7 +130,7 @@ Test(whatif_policy, the_next_restart_takes_repaired_servers_in)
                     "\"detect\": 1, \"restart\": 1");
 
     /* 10 iterations, from 14.5 to 61 another 37 of 15/16 each, 59 more make the rest */
-    EXPECT_NEAR(total(&o, CS_POLICY_EXCLUDE), 62 + 59 * (1 + SMALLER_S));
+    EXPECT_NEAR(total(&o, "exclude"), 62 + 59 * (1 + SMALLER_S));
     release(&o);
 }
 
@@ -141,7 +141,7 @@ Test(whatif_policy, an_empty_job_restarts_with_the_first_repaired_server)
                        "2, \"until\": 20}",
                        "\"detect\": 1, \"restart\": 5");
     /* known at 11, running from 16 on: half of the samples an iteration, no calls */
-    EXPECT_NEAR(total(&o, CS_POLICY_EXCLUDE), 16 + 200);
+    EXPECT_NEAR(total(&o, "exclude"), 16 + 200);
     release(&o);
 }
 
@@ -149,7 +149,7 @@ Test(whatif_policy, waiting_holds_calls_until_the_repair)
 {
     outcome o =
         run("{\"rank\": 0, \"slowdown\": 2, \"from\": 12.5, \"until\": 30}", "\"detect\": 1");
-    const cs_whatif_line *line = line_of(&o, CS_POLICY_WAIT);
+    const cs_whatif_line *line = line_of(&o, "wait");
 
     EXPECT_NEAR(line->total_s, 30.25 + 89 * 1.25);
     EXPECT_NEAR(line->pieces[1].held_s, 16.5);
@@ -160,11 +160,12 @@ Test(whatif_policy, waiting_holds_calls_until_the_repair)
 Test(whatif_policy, servers_of_several_gpus_fall_out_together)
 {
     outcome o =
-        run_on("\"cluster\": {\"ranks\": 16, \"gpus_per_server\": 8, \"nic\": {\"bandwidth\": "
+        run_on("\"algorithm\": \"ring\", \"cluster\": {\"ranks\": 16, \"gpus_per_server\": 8, "
+               "\"nic\": {\"bandwidth\": "
                "1.8e9, \"alpha\": 0}, \"nvlink\": {\"bandwidth\": 1.8e9, \"alpha\": 0}}",
                "{\"rank\": 9, \"slowdown\": 2, \"from\": 12.5}", "\"detect\": 1, \"restart\": 100");
     /* 8 ranks: 14 steps of 3e7 bytes; 90 iterations' worth by half of the servers */
-    EXPECT_NEAR(total(&o, CS_POLICY_EXCLUDE), 113.5 + 180 * (1 + 14 * 3e7 / 1.8e9));
+    EXPECT_NEAR(total(&o, "exclude"), 113.5 + 180 * (1 + 14 * 3e7 / 1.8e9));
     release(&o);
 }
 
@@ -173,7 +174,7 @@ Test(whatif_policy, the_last_rank_alone_needs_no_calls)
     outcome o =
         run_on("\"cluster\": {\"ranks\": 2, \"nic\": {\"bandwidth\": 9.6e8, \"alpha\": 0}}",
                "{\"rank\": 1, \"slowdown\": 2, \"from\": 12.5}", "\"detect\": 1, \"restart\": 100");
-    EXPECT_NEAR(total(&o, CS_POLICY_EXCLUDE), 113.5 + 180);
+    EXPECT_NEAR(total(&o, "exclude"), 113.5 + 180);
     release(&o);
 }
 
@@ -182,7 +183,7 @@ Test(whatif_policy, all_servers_excluded_is_the_end)
     outcome o =
         run_on("\"cluster\": {\"ranks\": 2}",
                "{\"rank\": 0, \"slowdown\": 2}, {\"rank\": 1, \"slowdown\": 2}", "\"detect\": 0");
-    cr_expect(isinf(total(&o, CS_POLICY_EXCLUDE)));
-    cr_expect_eq(line_of(&o, CS_POLICY_EXCLUDE)->iterations, 0);
+    cr_expect(isinf(total(&o, "exclude")));
+    cr_expect_eq(line_of(&o, "exclude")->iterations, 0);
     release(&o);
 }
