@@ -20,9 +20,11 @@ enum { CS_MACHINE_NAME_BYTES = 40, CS_MACHINE_MAX_GPUS = 1024, CS_MACHINE_MAX_NI
 typedef struct cs_device {
     char     name[CS_MACHINE_NAME_BYTES];
     uint32_t socket;
-    uint32_t pcie;     /* its switch, or CS_NO_SWITCH */
-    double   pcie_Bps; /* of its own PCIe link, a direction */
-    double   wire_Bps; /* NICs: to the network; GPUs: unused */
+    uint32_t pcie;   /* its switch, or CS_NO_SWITCH */
+    uint32_t bridge; /* number of a switch below that one which it shares, for nearness alone;
+                        0: none */
+    double pcie_Bps; /* of its own PCIe link, a direction */
+    double wire_Bps; /* NICs: to the network; GPUs: unused */
 } cs_device;
 
 typedef struct cs_pcie_switch {
@@ -78,16 +80,16 @@ typedef struct cs_machine_ports {
     uint32_t        most_sharers; /* GPUs of one NIC; 0: no NICs */
 } cs_machine_ports;
 
-/* Which NICs a GPU uses: those nearest to it (at its switch, at its socket, elsewhere). GPUs with
- * the same choice divide it: several NICs each, or several GPUs to a NIC. */
+/* Which NICs a GPU uses: those nearest to it (below the same bridge, at its switch, at its socket,
+ * elsewhere). GPUs with the same choice divide it: several NICs each, or several GPUs to a NIC. */
 typedef struct cs_nic_choice {
     uint32_t *first;   /* [n_gpus] place in `order` of the GPU's first NIC */
     uint32_t *count;   /* [n_gpus] how many follow each other there; 0: there is no NIC */
-    uint32_t *order;   /* [n_gpus * n_nics] NICs */
+    uint32_t *order;   /* NICs */
     uint32_t *sharers; /* [n_nics] GPUs of a NIC */
 } cs_nic_choice;
 
-/* O(gpus * (gpus + nics)). */
+/* O(gpus + nics). */
 cs_status cs_machine_choose_nics(const cs_machine *machine, uint32_t g, struct cs_arena *arena,
                                  cs_nic_choice *choice);
 
