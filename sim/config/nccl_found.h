@@ -13,15 +13,15 @@ typedef struct cs_nccl_gpu {
 } cs_nccl_gpu;
 
 typedef struct cs_nccl_found {
-    const char  *input;
-    cs_arena    *arena;
-    cs_error    *err;
-    cs_machine  *machine;
-    cs_nccl_gpu *gpus;
-    uint32_t     socket, bridge; /* where the walk is */
-    long        *numa;           /* ids of the sockets */
-    cs_text      notes;
-    bool         assumed_pcie, assumed_nic;
+    const char      *input;
+    cs_arena        *arena;
+    cs_error        *err;
+    cs_machine      *machine;
+    cs_nccl_gpu     *gpus;
+    uint32_t         socket, bridge; /* where the walk is */
+    long            *numa;           /* ids of the sockets */
+    cs_machine_notes notes;
+    bool             assumed_pcie, assumed_nic;
 } cs_nccl_found;
 
 /* When all GPUs are there: the NVLinks between them and to NVSwitches, by the bus ids of their

@@ -82,10 +82,9 @@ cs_status cs_nccl_read_nvlinks(cs_nccl_found *n)
         return cs_machine_set_nvlinks(m, links, link_rate_Bps(sm), n->arena);
     } else if (all_links_Bps(sm) > 0) {
         m->nvswitch_Bps = all_links_Bps(sm);
-        cs_text_add(&n->notes,
-                    "no NVLinks in the file, which leaves them to NCCL: assumed are NVSwitches and "
-                    "%.0f GB/s a GPU\n",
-                    m->nvswitch_Bps / 1e9);
+        cs_machine_assume(&n->notes, CS_RATE_NVLINK,
+                          "no NVLinks in the file, which leaves them to NCCL",
+                          "NVSwitches and %.0f GB/s a GPU", m->nvswitch_Bps / 1e9);
     }
     return CS_OK;
 }

@@ -261,15 +261,17 @@ static void sort_gpus(cs_nccl_found *n)
 static void add_notes(cs_nccl_found *n)
 {
     if (n->assumed_pcie) {
-        cs_text_add(&n->notes, "PCIe links without a speed: assumed are 31.5 GB/s (4.0 x16)\n");
+        cs_machine_assume(&n->notes, CS_RATE_PCIE, "PCIe links without a speed",
+                          "31.5 GB/s (4.0 x16)");
     }
     if (n->assumed_nic) {
-        cs_text_add(&n->notes, "NICs without a speed: assumed are 200 Gb/s\n");
+        cs_machine_assume(&n->notes, CS_RATE_NIC, "NICs without a speed", "200 Gb/s");
     }
     if (n->machine->n_sockets > 1) {
-        cs_text_add(&n->notes, "between sockets: assumed are 60 GB/s a direction\n");
+        cs_machine_assume(&n->notes, CS_RATE_SOCKETS, "between sockets", "60 GB/s a direction");
     }
-    cs_text_add(&n->notes, "start-up times: assumed are NIC 3 us, NVLink 1 us, sockets 8 us\n");
+    cs_text_add(&n->notes.text,
+                "start-up times: assumed are NIC 3 us, NVLink 1 us, sockets 8 us\n");
 }
 
 static cs_status finish(cs_nccl_found *n)
@@ -306,7 +308,7 @@ cs_status cs_nccl_topology_read(const cs_xml *root, const char *input, cs_arena 
     if (status == CS_OK) {
         status = finish(&n);
     }
-    cs_text_free(&n.notes);
+    cs_machine_notes_free(&n.notes);
     if (status == CS_OK) {
         *machine_p = n.machine;
     }

@@ -32,10 +32,20 @@ typedef struct cs_pcie_switch {
     double   uplink_Bps; /* to its socket, a direction */
 } cs_pcie_switch;
 
+/* Rates that a file may leave open. */
+typedef enum cs_rate {
+    CS_RATE_NVLINK,
+    CS_RATE_NIC,
+    CS_RATE_PCIE,
+    CS_RATE_SOCKETS,
+    CS_RATES
+} cs_rate;
+
 /* Borrowed by everything below. */
 typedef struct cs_machine {
     char            name[64];
     const char     *notes; /* what was not known and assumed, a sentence per line; or NULL */
+    const char     *assumed[CS_RATES]; /* the rates among it, in a few words; NULL: it is known */
     uint32_t        n_gpus, n_nics, n_switches, n_sockets;
     cs_device      *gpus, *nics; /* GPU i is local rank i */
     cs_pcie_switch *switches;
