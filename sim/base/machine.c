@@ -178,12 +178,14 @@ static double pair_Bps(const cs_machine *m, uint32_t i, uint32_t j)
     return m->nvlink_Bps == NULL ? 0 : m->nvlink_Bps[(size_t)i * m->n_gpus + j];
 }
 
-/* The slowest pair with an NVLink, and which pairs have one. */
-static cs_machine_mesh mesh_of(const cs_machine *m, uint32_t g, uint32_t sockets, double *least_p)
+/* Which pairs have an NVLink, and the rate of the slowest such pair (port models) or of the fastest
+ * (links limit the others). */
+static cs_machine_mesh mesh_of(const cs_machine *m, uint32_t g, uint32_t sockets, bool is_network,
+                               double *rate_Bps_p)
 {
-    bool inside = true, across = true, any = false, any_across = false;
+    bool   inside = true, across = true, any = false, any_across = false;
+    double least_Bps = (double)INFINITY, most_Bps = 0;
 
-    *least_p = (double)INFINITY;
     for (uint32_t i = 0; i < g; i++) {
         for (uint32_t j = 0; j < g; j++) {
             double rate = i == j ? 0 : pair_Bps(m, i, j);
@@ -192,11 +194,13 @@ static cs_machine_mesh mesh_of(const cs_machine *m, uint32_t g, uint32_t sockets
             across      = across && (same || rate > 0);
             any         = any || rate > 0;
             any_across  = any_across || (!same && rate > 0);
-            *least_p    = rate > 0 ? fmin(*least_p, rate) : *least_p;
+            least_Bps   = rate > 0 ? fmin(least_Bps, rate) : least_Bps;
+            most_Bps    = fmax(most_Bps, rate);
         }
     }
+    *rate_Bps_p = is_network ? most_Bps : least_Bps;
     if (m->nvswitch_Bps > 0) {
-        *least_p = m->nvswitch_Bps;
+        *rate_Bps_p = m->nvswitch_Bps;
         return CS_MESH_SWITCHED;
     }
     if (!any) {
@@ -249,7 +253,7 @@ cs_status cs_machine_describe(const cs_machine *machine, uint32_t g, bool is_net
         return CS_ENOMEM;
     }
     *ports         = (cs_machine_ports){.sockets = regular_sockets(m, g)};
-    ports->mesh    = mesh_of(m, g, ports->sockets, &nvlink_Bps);
+    ports->mesh    = mesh_of(m, g, ports->sockets, is_network, &nvlink_Bps);
     bool has_cross = ports->mesh == CS_MESH_SOCKETS || ports->mesh == CS_MESH_NONE;
     ports->sockets = has_cross ? ports->sockets : 1;
     bool is_direct = ports->mesh == CS_MESH_FULL || ports->mesh == CS_MESH_SOCKETS ||

@@ -19,6 +19,7 @@ cs_machine *cs_machine_new(cs_arena *arena, const char *name, uint32_t gpus, uin
     *m = (cs_machine){.gpus           = CS_ARENA_NEW(arena, cs_device, gpus + 1),
                       .nics           = CS_ARENA_NEW(arena, cs_device, nics + 1),
                       .switches       = CS_ARENA_NEW(arena, cs_pcie_switch, switches + 1),
+                      .link_name      = "NVLink",
                       .socket_Bps     = CS_ASSUMED_SOCKET_BPS,
                       .nic_alpha_s    = CS_ASSUMED_NIC_ALPHA_S,
                       .nvlink_alpha_s = CS_ASSUMED_NVLINK_ALPHA_S,
@@ -77,7 +78,7 @@ void cs_machine_notes_free(cs_machine_notes *notes)
 }
 
 cs_status cs_machine_set_nvlinks(cs_machine *machine, const uint32_t *links, double link_Bps,
-                                 cs_arena *arena)
+                                 bool may_be_switches, cs_arena *arena)
 {
     uint32_t n = machine->n_gpus, least = UINT32_MAX, most = 0;
 
@@ -88,7 +89,7 @@ cs_status cs_machine_set_nvlinks(cs_machine *machine, const uint32_t *links, dou
     if (n < 2 || most == 0) {
         return CS_OK;
     }
-    if (least == most && most * (n - 1) > MOST_NVLINKS) {
+    if (may_be_switches && least == most && most * (n - 1) > MOST_NVLINKS) {
         machine->nvswitch_Bps = most * link_Bps;
         return CS_OK;
     }

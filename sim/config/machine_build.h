@@ -45,9 +45,9 @@ cs_status cs_machine_note(cs_machine *machine, cs_machine_notes *notes, cs_arena
                           cs_error *err);
 void      cs_machine_notes_free(cs_machine_notes *notes);
 
-/* NVSwitches or not: nvlink_Bps is full and what all pairs have in common is more than any GPU has
- * links for. `links` are NVLinks of a pair, `Bps` is one's rate. */
+/* The links of every pair, each of one rate. Where there may be NVSwitches, they are what all pairs
+ * have in common if that is more than any GPU has links for. */
 cs_status cs_machine_set_nvlinks(cs_machine *machine, const uint32_t *links, double link_Bps,
-                                 cs_arena *arena);
+                                 bool may_be_switches, cs_arena *arena);
 
 #endif

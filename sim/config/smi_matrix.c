@@ -699,7 +699,7 @@ static void place(const matrix *m, cs_machine *machine, cs_device **devices)
         devices[i]->pcie   = switch_of[i] > 0 ? switch_of[i] - 1 : CS_NO_SWITCH;
         if (switch_of[i] > 0) {
             machine->switches[switch_of[i] - 1] =
-                (cs_pcie_switch){devices[i]->socket, CS_ASSUMED_PCIE_BPS};
+                (cs_pcie_switch){devices[i]->socket, CS_ASSUMED_PCIE_BPS, true};
         }
     }
 }
@@ -715,10 +715,12 @@ static cs_status fill(const matrix *m, cs_machine *machine, cs_arena *arena)
         return CS_ENOMEM;
     }
     for (uint32_t i = 0; i < m->n_devices; i++) {
-        bool gpu   = i < m->n_gpus;
-        devices[i] = gpu ? &machine->gpus[i] : &machine->nics[i - m->n_gpus];
-        *devices[i] =
-            (cs_device){.pcie_Bps = CS_ASSUMED_PCIE_BPS, .wire_Bps = gpu ? 0 : CS_ASSUMED_NIC_BPS};
+        bool gpu    = i < m->n_gpus;
+        devices[i]  = gpu ? &machine->gpus[i] : &machine->nics[i - m->n_gpus];
+        *devices[i] = (cs_device){.pcie_Bps        = CS_ASSUMED_PCIE_BPS,
+                                  .wire_Bps        = gpu ? 0 : CS_ASSUMED_NIC_BPS,
+                                  .is_pcie_assumed = true,
+                                  .is_wire_assumed = !gpu};
         memcpy(devices[i]->name, m->names[i], NAME_BYTES);
     }
     machine->n_gpus = m->n_gpus;
@@ -728,7 +730,7 @@ static cs_status fill(const matrix *m, cs_machine *machine, cs_arena *arena)
         uint8_t relation = m->relation[i / m->n_gpus][i % m->n_gpus];
         links[i]         = relation < SYS ? relation : 0;
     }
-    return cs_machine_set_nvlinks(machine, links, CS_ASSUMED_NVLINK_BPS, arena);
+    return cs_machine_set_nvlinks(machine, links, CS_ASSUMED_NVLINK_BPS, true, arena);
 }
 
 static void add_notes(matrix *m, const cs_machine *machine)

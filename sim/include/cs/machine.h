@@ -20,16 +20,17 @@ enum { CS_MACHINE_NAME_BYTES = 40, CS_MACHINE_MAX_GPUS = 1024, CS_MACHINE_MAX_NI
 typedef struct cs_device {
     char     name[CS_MACHINE_NAME_BYTES];
     uint32_t socket;
-    uint32_t pcie;   /* its switch, or CS_NO_SWITCH */
-    uint32_t bridge; /* number of a switch below that one which it shares, for nearness alone;
-                        0: none */
-    double pcie_Bps; /* of its own PCIe link, a direction */
-    double wire_Bps; /* NICs: to the network; GPUs: unused */
+    uint32_t pcie;     /* its switch, or CS_NO_SWITCH */
+    uint32_t bridge;   /* number of one below that which it shares, for nearness alone; 0: none */
+    double   pcie_Bps; /* of its own PCIe link, a direction */
+    double   wire_Bps; /* NICs: to the network; GPUs: unused */
+    bool     is_pcie_assumed, is_wire_assumed;
 } cs_device;
 
 typedef struct cs_pcie_switch {
     uint32_t socket;
     double   uplink_Bps; /* to its socket, a direction */
+    bool     is_uplink_assumed;
 } cs_pcie_switch;
 
 /* Rates that a file may leave open. */
@@ -49,6 +50,7 @@ typedef struct cs_machine {
     uint32_t        n_gpus, n_nics, n_switches, n_sockets;
     cs_device      *gpus, *nics; /* GPU i is local rank i */
     cs_pcie_switch *switches;
+    const char     *link_name;    /* of what joins the GPUs: "NVLink", "xGMI" */
     double         *nvlink_Bps;   /* [n_gpus][n_gpus], a direction; 0: none. NULL: none at all */
     double          nvswitch_Bps; /* of a GPU's port to the NVSwitches; 0: there are none */
     double          socket_Bps;   /* between two sockets, a direction */
@@ -103,8 +105,9 @@ typedef struct cs_nic_choice {
 cs_status cs_machine_choose_nics(const cs_machine *machine, uint32_t g, struct cs_arena *arena,
                                  cs_nic_choice *choice);
 
-/* The ports of the first `g` GPUs. With `is_network` the NIC ports have the NICs' full rate and
- * sharing is left to the links; without, GPUs that share a NIC have an equal part each. */
+/* The ports of the first `g` GPUs. With `is_network` the NIC ports have the NICs' full rate and the
+ * NVLink ports that of the pair with most links, and the links limit the rest; without, GPUs that
+ * share a NIC have an equal part of it each, and all pairs the links of the one with fewest. */
 cs_status cs_machine_describe(const cs_machine *machine, uint32_t g, bool is_network,
                               struct cs_arena *arena, cs_machine_ports *ports);
 
