@@ -42,16 +42,62 @@ static void load_file(cs_reading *r, const cs_field *field, const char *path,
     source->has_site    = source->file.site.machine != NULL;
 }
 
+static bool is_crossbar(const char *name)
+{
+    return strcmp(name, "crossbar") == 0;
+}
+
+/* A name with other keys beside it, as {"name": "dgx-h100", "servers": 2}, becomes the key that it
+ * means; one that stands alone becomes the text. That is how a text reads to which an option adds
+ * keys (cs_tree_set). */
+static void spell_out_name(cs_reading *r, const cs_field *cluster, const cs_field *topology)
+{
+    static const char *const others[] = {"preset", "path", "kind"};
+    const char              *name     = NULL;
+    cs_field                 field    = cs_field_get(topology, "name");
+    json_t                  *tree     = topology->node;
+
+    if (field.node == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (json_object_get(tree, others[i]) != NULL) {
+            CS_REFUSE(r, &field, CS_EINVAL,
+                      "names a topology, and the key '%s' beside it does, too", others[i]);
+        }
+    }
+    cs_read_text(r, topology, "name", &name);
+    if (cs_reading_failed(r) || name == NULL) {
+        return;
+    }
+    bool is_file = !is_crossbar(name) && !cs_topology_is_preset(name);
+    int  failed  = json_object_del(tree, "name");
+    if (json_object_size(tree) == 0) {
+        failed |= json_object_set_new(cluster->node, "topology", json_string(name));
+    } else if (is_crossbar(name)) {
+        failed |= json_object_set_new(tree, "kind", json_string(name));
+    } else if (is_file) {
+        failed |= json_object_set_new(tree, "kind", json_string("file"));
+        failed |= json_object_set_new(tree, "path", json_string(name));
+    } else {
+        failed |= json_object_set_new(tree, "preset", json_string(name));
+    }
+    if (failed != 0) {
+        CS_REFUSE(r, cluster, CS_ENOMEM, "out of memory for a topology");
+    }
+}
+
 void cs_read_topology_source(cs_reading *r, const cs_field *cluster, cs_topology_source *source)
 {
-    cs_field    field = cs_field_get(cluster, "topology");
-    const char *name = json_string_value(field.node), *path = NULL;
-    cs_field    inner;
+    cs_field field = cs_field_get(cluster, "topology"), inner;
 
+    spell_out_name(r, cluster, &field);
+    field            = cs_field_get(cluster, "topology");
+    const char *name = json_string_value(field.node), *path = NULL;
     if (cs_reading_failed(r) || field.node == NULL) {
         return;
     }
-    if (name != NULL && strcmp(name, "crossbar") == 0) {
+    if (name != NULL && is_crossbar(name)) {
         return;
     }
     if (name != NULL && cs_topology_is_preset(name)) {
