@@ -5,7 +5,7 @@
  * It begins where a line has the names of devices (GPU0 ..) and the next one that is not empty is
  * the first device's row, "GPU0 X ..". Cells are words: GPUs (GPU0 ..) stand before NICs. NV#: so
  * many NVLinks; PIX: the same PCIe switch; PXB: the same one above others; PHB, NODE: the same NUMA
- * node; SYS (once SOC): another.
+ * node; SYS (once SOC): another; N/A: unknown.
  *
  * Affinities may be empty cells. Tabs say which ones are. Blanks do where they stand for tabs of
  * eight columns, as a terminal prints them, or where cells are below their headings. Where cells
@@ -36,7 +36,7 @@ enum {
     NODE_WORDS  = 4, /* of 64 NUMA nodes each */
 };
 
-enum { SYS = 100, NODE, PHB, PXB, PIX, SELF }; /* below: NVLinks */
+enum { UNKNOWN = 0, SYS = 100, NODE, PHB, PXB, PIX, SELF }; /* between: NVLinks */
 
 typedef enum heading { CPU_AFFINITY, NUMA_AFFINITY, GPU_NUMA_ID, HEADINGS } heading;
 
@@ -428,7 +428,7 @@ static cs_status read_relation(matrix *m, const line *l, uint32_t row, uint32_t 
         const char *word;
         uint8_t     relation;
     } words[]        = {{"SYS", SYS}, {"SOC", SYS}, {"NODE", NODE}, {"PHB", PHB},
-                        {"PXB", PXB}, {"PIX", PIX}, {"X", SELF}};
+                        {"PXB", PXB}, {"PIX", PIX}, {"X", SELF},    {"N/A", UNKNOWN}};
     const span *cell = &l->words[column + 1];
     uint8_t    *out  = &m->relation[row][column];
 

@@ -410,6 +410,19 @@ Test(smi_matrix, numa_ranges)
     cs_arena_free(&arena);
 }
 
+/* A relation that the driver does not tell joins nothing and keeps nothing apart. */
+Test(smi_matrix, relations_that_are_not_known)
+{
+    const cs_machine *m = parse("\tGPU0\tGPU1\tNIC0\tNUMA Affinity\nGPU0\t X \tN/A\tPHB\t0\n"
+                                "GPU1\tN/A\t X \tSYS\t1\nNIC0\tPHB\tSYS\t X \t\n");
+
+    cr_assert_null(m->nvlink_Bps);
+    cr_assert_eq(m->n_switches, 0);
+    cr_assert_eq(m->gpus[1].socket, 1);
+    cr_assert_eq(m->nics[0].socket, 0);
+    cs_arena_free(&arena);
+}
+
 /* PIX within PXB: the NIC at the GPU's own switch is nearer. */
 Test(smi_matrix, a_switch_of_its_own_is_nearer)
 {
