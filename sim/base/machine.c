@@ -6,81 +6,150 @@
 
 #include <math.h>
 
-static uint32_t distance(const cs_device *gpu, const cs_device *nic)
+/* ---- which NICs ---- */
+
+/* From the nearest to the farthest: below the same bridge, at the same switch, at the same socket,
+ * anywhere. */
+enum { LEVELS = 4 };
+
+#define NO_GROUP UINT32_MAX
+
+/* The devices that are in one place of a level. */
+typedef struct group {
+    uint32_t first, n_nics; /* in cs_nic_choice.order */
+    uint32_t n_gpus;        /* that choose these NICs */
+    uint32_t n_served;      /* of them */
+} group;
+
+typedef struct levels {
+    group   *groups[LEVELS];
+    uint32_t n_groups[LEVELS];
+} levels;
+
+static uint32_t group_of(const cs_device *d, int level)
 {
-    if (gpu->pcie != CS_NO_SWITCH && gpu->pcie == nic->pcie) {
-        return 0;
+    switch (level) {
+    case 0: return d->bridge > 0 ? d->bridge - 1 : NO_GROUP;
+    case 1: return d->pcie; /* CS_NO_SWITCH is NO_GROUP */
+    case 2: return d->socket;
+    default: return 0;
     }
-    return gpu->socket == nic->socket ? 1 : 2;
 }
 
-static uint32_t nearest(const cs_machine *m, uint32_t gpu)
+static void count_groups(const cs_device *devices, uint32_t n, int level, uint32_t *n_groups_p)
 {
-    uint32_t least = UINT32_MAX;
-
-    for (uint32_t n = 0; n < m->n_nics; n++) {
-        uint32_t d = distance(&m->gpus[gpu], &m->nics[n]);
-        least      = d < least ? d : least;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t in = group_of(&devices[i], level);
+        *n_groups_p = in != NO_GROUP && in >= *n_groups_p ? in + 1 : *n_groups_p;
     }
-    return least;
 }
 
-/* Do two GPUs have the same nearest NICs? */
-static bool choose_alike(const cs_machine *m, uint32_t a, uint32_t b)
+/* Put the NICs of every group of a level behind each other, from order[first] on. */
+static void order_nics(const cs_machine *m, int level, levels *l, uint32_t first, uint32_t *order)
 {
-    uint32_t near_a = nearest(m, a), near_b = nearest(m, b);
-
-    for (uint32_t n = 0; n < m->n_nics; n++) {
-        if ((distance(&m->gpus[a], &m->nics[n]) == near_a) !=
-            (distance(&m->gpus[b], &m->nics[n]) == near_b)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Divide the nearest NICs of GPU `gpu` among the GPUs that chose alike. */
-static void divide(const cs_machine *m, uint32_t g, uint32_t gpu, cs_nic_choice *choice)
-{
-    uint32_t  near = nearest(m, gpu), n = 0, rivals = 0, place = 0;
-    uint32_t *list = &choice->order[(size_t)gpu * m->n_nics];
+    group *groups = l->groups[level];
 
     for (uint32_t i = 0; i < m->n_nics; i++) {
-        if (distance(&m->gpus[gpu], &m->nics[i]) == near) {
-            list[n++] = i;
+        uint32_t in = group_of(&m->nics[i], level);
+        if (in != NO_GROUP) {
+            groups[in].n_nics++;
         }
     }
-    for (uint32_t i = 0; i < g; i++) {
-        bool is_rival = choose_alike(m, gpu, i);
-        place += is_rival && i < gpu;
-        rivals += is_rival;
+    for (uint32_t i = 0; i < l->n_groups[level]; i++) {
+        groups[i].first = first;
+        first += groups[i].n_nics;
+        groups[i].n_nics = 0;
     }
-    rivals        = rivals > 0 ? rivals : 1; /* the GPU itself is one */
-    uint32_t from = place * n / rivals, to = (place + 1) * n / rivals;
-    choice->first[gpu] = gpu * m->n_nics + from;
-    choice->count[gpu] = to > from ? to - from : n > 0;
-    for (uint32_t i = 0; i < choice->count[gpu]; i++) {
-        choice->sharers[list[from + i]]++;
+    for (uint32_t i = 0; i < m->n_nics; i++) {
+        uint32_t in = group_of(&m->nics[i], level);
+        if (in != NO_GROUP) {
+            order[groups[in].first + groups[in].n_nics++] = i;
+        }
     }
 }
 
-cs_status cs_machine_choose_nics(const cs_machine *machine, uint32_t g, cs_arena *arena,
-                                 cs_nic_choice *choice)
+static cs_status group_nics(const cs_machine *m, cs_arena *arena, levels *l, uint32_t *order)
 {
-    size_t gpus = machine->n_gpus, nics = machine->n_nics;
-
-    *choice = (cs_nic_choice){
-        CS_ARENA_NEW(arena, uint32_t, gpus), CS_ARENA_NEW(arena, uint32_t, gpus),
-        CS_ARENA_NEW(arena, uint32_t, gpus * nics + 1), CS_ARENA_NEW(arena, uint32_t, nics + 1)};
-    if (choice->first == NULL || choice->count == NULL || choice->order == NULL ||
-        choice->sharers == NULL) {
-        return CS_ENOMEM;
-    }
-    for (uint32_t i = 0; i < g && nics > 0; i++) {
-        divide(machine, g, i, choice);
+    for (int level = 0; level < LEVELS; level++) {
+        count_groups(m->gpus, m->n_gpus, level, &l->n_groups[level]);
+        count_groups(m->nics, m->n_nics, level, &l->n_groups[level]);
+        l->groups[level] = CS_ARENA_NEW(arena, group, (size_t)l->n_groups[level] + 1);
+        if (l->groups[level] == NULL) {
+            return CS_ENOMEM;
+        }
+        order_nics(m, level, l, (uint32_t)level * m->n_nics, order);
     }
     return CS_OK;
 }
+
+/* The group at the lowest level that has these NICs. Places lie within each other, so that two
+ * groups with a NIC in common and as many NICs have the same ones. */
+static group *lowest(const cs_machine *m, const uint32_t *order, const levels *l, int level,
+                     uint32_t in)
+{
+    const group     *g     = &l->groups[level][in];
+    const cs_device *nic   = &m->nics[order[g->first]];
+    int              lower = 0;
+
+    for (; lower < level; lower++) {
+        in = group_of(nic, lower);
+        if (in != NO_GROUP && l->groups[lower][in].n_nics == g->n_nics) {
+            break;
+        }
+    }
+    return &l->groups[lower][group_of(nic, lower)];
+}
+
+/* The group that is nearest to a GPU of those that have a NIC, of which there is one. */
+static group *nearest(const cs_machine *m, const uint32_t *order, const levels *l, uint32_t gpu)
+{
+    for (int level = 0; level < LEVELS - 1; level++) {
+        uint32_t in = group_of(&m->gpus[gpu], level);
+        if (in != NO_GROUP && l->groups[level][in].n_nics > 0) {
+            return lowest(m, order, l, level, in);
+        }
+    }
+    return lowest(m, order, l, LEVELS - 1, 0);
+}
+
+/* The part of its group's NICs that falls to a GPU. */
+static void divide(group *near, uint32_t gpu, cs_nic_choice *choice)
+{
+    uint32_t place = near->n_served++, n = near->n_nics;
+    uint32_t from = place * n / near->n_gpus, to = (place + 1) * n / near->n_gpus;
+
+    choice->first[gpu] = near->first + from;
+    choice->count[gpu] = to > from ? to - from : 1;
+    for (uint32_t i = 0; i < choice->count[gpu]; i++) {
+        choice->sharers[choice->order[choice->first[gpu] + i]]++;
+    }
+}
+
+/* NICs are sorted into groups once, and a GPU looks at LEVELS groups: O(gpus + nics). */
+cs_status cs_machine_choose_nics(const cs_machine *machine, uint32_t g, cs_arena *arena,
+                                 cs_nic_choice *choice)
+{
+    const cs_machine *m    = machine;
+    size_t            gpus = m->n_gpus, nics = m->n_nics;
+    levels            l = {.n_groups = {0}};
+
+    *choice = (cs_nic_choice){
+        CS_ARENA_NEW(arena, uint32_t, gpus), CS_ARENA_NEW(arena, uint32_t, gpus),
+        CS_ARENA_NEW(arena, uint32_t, LEVELS * nics + 1), CS_ARENA_NEW(arena, uint32_t, nics + 1)};
+    if (choice->first == NULL || choice->count == NULL || choice->order == NULL ||
+        choice->sharers == NULL || group_nics(m, arena, &l, choice->order) != CS_OK) {
+        return CS_ENOMEM;
+    }
+    for (uint32_t i = 0; i < g && nics > 0; i++) {
+        nearest(m, choice->order, &l, i)->n_gpus++;
+    }
+    for (uint32_t i = 0; i < g && nics > 0; i++) {
+        divide(nearest(m, choice->order, &l, i), i, choice);
+    }
+    return CS_OK;
+}
+
+/* ---- the ports ---- */
 
 /* How many sockets the first `g` GPUs fill with equal runs; 1 where they do not. */
 static uint32_t regular_sockets(const cs_machine *m, uint32_t g)
@@ -109,12 +178,14 @@ static double pair_Bps(const cs_machine *m, uint32_t i, uint32_t j)
     return m->nvlink_Bps == NULL ? 0 : m->nvlink_Bps[(size_t)i * m->n_gpus + j];
 }
 
-/* The slowest pair with an NVLink, and which pairs have one. */
-static cs_machine_mesh mesh_of(const cs_machine *m, uint32_t g, uint32_t sockets, double *least_p)
+/* Which pairs have an NVLink, and the rate of the slowest such pair (port models) or of the fastest
+ * (links limit the others). */
+static cs_machine_mesh mesh_of(const cs_machine *m, uint32_t g, uint32_t sockets, bool is_network,
+                               double *rate_Bps_p)
 {
-    bool inside = true, across = true, any = false, any_across = false;
+    bool   inside = true, across = true, any = false, any_across = false;
+    double least_Bps = (double)INFINITY, most_Bps = 0;
 
-    *least_p = (double)INFINITY;
     for (uint32_t i = 0; i < g; i++) {
         for (uint32_t j = 0; j < g; j++) {
             double rate = i == j ? 0 : pair_Bps(m, i, j);
@@ -123,11 +194,13 @@ static cs_machine_mesh mesh_of(const cs_machine *m, uint32_t g, uint32_t sockets
             across      = across && (same || rate > 0);
             any         = any || rate > 0;
             any_across  = any_across || (!same && rate > 0);
-            *least_p    = rate > 0 ? fmin(*least_p, rate) : *least_p;
+            least_Bps   = rate > 0 ? fmin(least_Bps, rate) : least_Bps;
+            most_Bps    = fmax(most_Bps, rate);
         }
     }
+    *rate_Bps_p = is_network ? most_Bps : least_Bps;
     if (m->nvswitch_Bps > 0) {
-        *least_p = m->nvswitch_Bps;
+        *rate_Bps_p = m->nvswitch_Bps;
         return CS_MESH_SWITCHED;
     }
     if (!any) {
@@ -180,7 +253,7 @@ cs_status cs_machine_describe(const cs_machine *machine, uint32_t g, bool is_net
         return CS_ENOMEM;
     }
     *ports         = (cs_machine_ports){.sockets = regular_sockets(m, g)};
-    ports->mesh    = mesh_of(m, g, ports->sockets, &nvlink_Bps);
+    ports->mesh    = mesh_of(m, g, ports->sockets, is_network, &nvlink_Bps);
     bool has_cross = ports->mesh == CS_MESH_SOCKETS || ports->mesh == CS_MESH_NONE;
     ports->sockets = has_cross ? ports->sockets : 1;
     bool is_direct = ports->mesh == CS_MESH_FULL || ports->mesh == CS_MESH_SOCKETS ||

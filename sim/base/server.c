@@ -63,9 +63,10 @@ cs_machine *cs_server_make(const cs_server_shape *shape, const char *name, cs_ar
     }
     for (uint32_t i = 0; i < shape->n_switches; i++) {
         m->switches[i] =
-            (cs_pcie_switch){i * shape->n_sockets / shape->n_switches, shape->uplink_Bps};
+            (cs_pcie_switch){i * shape->n_sockets / shape->n_switches, shape->uplink_Bps, false};
     }
     set_nvlinks(m, shape);
+    m->link_name      = "NVLink";
     m->socket_Bps     = shape->socket_Bps;
     m->cross_Bps      = shape->cross_Bps;
     m->nic_alpha_s    = shape->nic_alpha_s;

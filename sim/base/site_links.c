@@ -145,8 +145,8 @@ static void name_of_device(const server_kind *k, uint32_t g, uint32_t link, uint
                        (link - k->sockets) / m->n_sockets, (link - k->sockets) % m->n_sockets,
                        server);
     } else {
-        (void)snprintf(text, text_bytes, "NVLink %u -> %u, server %u", (link - k->pairs) / g,
-                       (link - k->pairs) % g, server);
+        (void)snprintf(text, text_bytes, "%s %u -> %u, server %u", m->link_name,
+                       (link - k->pairs) / g, (link - k->pairs) % g, server);
     }
 }
 

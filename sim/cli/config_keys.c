@@ -132,6 +132,12 @@ static cs_status set_value(cs_config *config, const cs_config_key *key, const ch
     return cs_config_set(config, key->path, value, key->option, err);
 }
 
+static cs_status set_topology(cs_config *config, const cs_config_key *key, const char *value,
+                              cs_error *err)
+{
+    return cs_config_name_topology(config, value, key->option, err);
+}
+
 static cs_status set_false(cs_config *config, const cs_config_key *key, const char *value,
                            cs_error *err)
 {
@@ -148,7 +154,7 @@ static const cs_config_key keys[] = {
     {"--nvlink-alpha", "cluster.nvlink.alpha", set_value},
     {"--nvlink-bandwidth", "cluster.nvlink.bandwidth", set_value},
     {"--nvlink-kind", "cluster.nvlink.kind", set_value},
-    {"--topology", "cluster.topology", set_value},
+    {"--topology", "cluster.topology", set_topology},
     {"--calibration", "calibration", set_value},
     {"--seed", "seed", set_value},
     {"--root", "root", set_value},

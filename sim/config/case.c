@@ -70,6 +70,7 @@ static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_c
         CS_REFUSE(r, &field, wrong.status, "%s", wrong.message);
         return;
     }
+    c->scenario.cluster.assumed = NULL; /* the NIC is measured, and nothing else is in use */
     if (cs_path_parse("cluster.nic.alpha", &alpha, &r->error) == CS_OK &&
         cs_path_parse("cluster.nic.bandwidth", &bandwidth, &r->error) == CS_OK &&
         cs_tree_set(tree, &alpha, json_real(nic->alpha_s), "calibration", &r->error) == CS_OK) {

@@ -65,5 +65,6 @@ void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
     read_fabric(r, &field, "nvlink", nvlink_keys, COUNT(nvlink_keys), &cluster->fabrics[CS_NVLINK]);
     read_sockets(r, &field, cluster);
     cs_read_topology(r, &field, model, &source, cluster);
+    cs_say_what_is_assumed(r, &field, &source, cluster);
     cs_keep_topology_source(r, &field, &source);
 }

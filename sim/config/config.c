@@ -272,6 +272,31 @@ cs_status cs_config_set(cs_config *config, const char *path, const char *json, c
     return status;
 }
 
+cs_status cs_config_name_topology(cs_config *config, const char *json, const char *origin,
+                                  cs_error *err)
+{
+    static const char path[] = "cluster.topology";
+    json_t           *old = json_object_get(json_object_get(config->tree, "cluster"), "topology");
+    bool is_named = json_object_get(old, "kind") != NULL || json_object_get(old, "path") != NULL ||
+                    json_object_get(old, "preset") != NULL;
+    json_t   *value  = NULL;
+    cs_status status = cs_tree_value(json, origin, &value, err);
+
+    if (status == CS_OK && json_is_string(value) && json_is_object(old) && !is_named) {
+        json_t *both = json_object();
+        if (json_object_update(both, old) != 0 || json_object_set(both, "name", value) != 0) {
+            status = no_memory(err);
+        }
+        json_decref(value);
+        value = both;
+    }
+    if (status == CS_OK) {
+        status = set_value(config, path, value, origin, err);
+    }
+    json_decref(value);
+    return status;
+}
+
 cs_status cs_config_sweep_set(cs_config *config, const char *path, const char *json_array,
                               const char *origin, cs_error *err)
 {

@@ -37,6 +37,11 @@ CS_API void cs_config_free(cs_config *config);
 CS_API CS_MUST_CHECK cs_status cs_config_set(cs_config *config, const char *path, const char *json,
                                              const char *origin, cs_error *err);
 
+/* The same for "cluster.topology". Where what stands there names no topology but has keys for one,
+ * as "cluster.topology.servers" from an option before, they stay beside a name. */
+CS_API CS_MUST_CHECK cs_status cs_config_name_topology(cs_config *config, const char *json,
+                                                       const char *origin, cs_error *err);
+
 /* Sweep over the values of a JSON array: add an axis, or replace the one of the same path. The
  * first axis is the outermost loop. */
 CS_API CS_MUST_CHECK cs_status cs_config_sweep_set(cs_config *config, const char *path,

@@ -20,7 +20,7 @@
 #define CS_ASSUMED_NVLINK_ALPHA_S 1e-6
 #define CS_ASSUMED_CROSS_ALPHA_S  8e-6
 
-/* Parse the output of `nvidia-smi topo -m`. */
+/* Parse the output of `nvidia-smi topo -m`, with what may stand around it. */
 cs_status cs_smi_parse(const char *text, const char *input, cs_arena *arena, cs_machine **machine_p,
                        cs_error *err);
 
@@ -29,12 +29,25 @@ cs_status cs_smi_parse(const char *text, const char *input, cs_arena *arena, cs_
 cs_machine *cs_machine_new(cs_arena *arena, const char *name, uint32_t gpus, uint32_t nics,
                            uint32_t switches);
 
-/* Move the notes that were collected to the machine. */
-cs_status cs_machine_note(cs_machine *machine, cs_text *notes, cs_arena *arena, cs_error *err);
+/* What there is to say about a file: sentences, and the rates that were assumed in a few words. */
+typedef struct cs_machine_notes {
+    cs_text     text;
+    cs_text     assumed[CS_RATES]; /* without data: known */
+    const char *why;               /* of the last assumption, which ends the sentences */
+} cs_machine_notes;
 
-/* NVSwitches or not: nvlink_Bps is full and what all pairs have in common is more than any GPU has
- * links for. `links` are NVLinks of a pair, `Bps` is one's rate. */
+/* "WHY: assumed are WORDS". What was assumed for the same reason comes into the same sentence. */
+void cs_machine_assume(cs_machine_notes *notes, cs_rate rate, const char *why, const char *words,
+                       ...) CS_PRINTF(4, 5);
+
+/* Give the notes to the machine; frees them. */
+cs_status cs_machine_note(cs_machine *machine, cs_machine_notes *notes, cs_arena *arena,
+                          cs_error *err);
+void      cs_machine_notes_free(cs_machine_notes *notes);
+
+/* The links of every pair, each of one rate. Where there may be NVSwitches, they are what all pairs
+ * have in common if that is more than any GPU has links for. */
 cs_status cs_machine_set_nvlinks(cs_machine *machine, const uint32_t *links, double link_Bps,
-                                 cs_arena *arena);
+                                 bool may_be_switches, cs_arena *arena);
 
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* config/nccl_topology.h -- NCCL's topology XML: dumps (NCCL_TOPO_DUMP_FILE) and files written by
- * hand (NCCL_TOPO_FILE).
+/* config/nccl_topology.h -- NCCL's and RCCL's topology XML: dumps (NCCL_TOPO_DUMP_FILE) and files
+ * written by hand (NCCL_TOPO_FILE).
  *
  * <system> holds <cpu>s (one per NUMA node: a socket here), they hold <pci>s, which hold each
- * other, <gpu>s with their <nvlink>s, and <nic>s with their <net>s. A <pci> of class 0x0302 or
- * 0x0300 without anything in it is a GPU, one of class 0x02 a NIC. Bridges below a bridge count as
- * part of it. Skipped are PCI devices of other classes and the elements <c2c>, <pcilink>, <gin>
- * and <coll>; any other element is refused by its name.
+ * other, <gpu>s with their <nvlink>s or <xgmi>s, and <nic>s with their <net>s. A <pci> of class
+ * 0x0302 or 0x0300 without anything in it is a GPU, one of class 0x02 a NIC. A bridge at a CPU is a
+ * switch; those below it only say which NICs are nearest to a GPU. Skipped are PCI devices of other
+ * classes and the elements <c2c>, <pcilink>, <gin> and <coll>; any other element is refused by its
+ * name.
  *
- * GPUs are in the order of their `dev`. What a file does not say is assumed and noted.
+ * GPUs are in the order of their `dev`. What a file does not say is assumed and noted, by the PCI
+ * device where that is known (config/pci_devices.h).
  */
 #ifndef CS_CONFIG_NCCL_TOPOLOGY_H
 #define CS_CONFIG_NCCL_TOPOLOGY_H

@@ -66,6 +66,13 @@ static cs_status read_json(const char *text, size_t length, const char *input, c
     return r.error.status;
 }
 
+/* A pasted text may begin with a tag, too. */
+static bool is_xml(const char *text)
+{
+    return *text == '<' && (strstr(text, "GPU0") == NULL || strstr(text, "<system") != NULL ||
+                            strstr(text, "<platform") != NULL);
+}
+
 cs_status cs_topology_file_parse(const char *text, size_t length, const char *input,
                                  cs_arena *arena, cs_topology_file *file, cs_error *err)
 {
@@ -78,7 +85,7 @@ cs_status cs_topology_file_parse(const char *text, size_t length, const char *in
     while (isspace((unsigned char)*p)) {
         p++;
     }
-    if (*p == '<') {
+    if (is_xml(p)) {
         return read_xml(text, length, input, arena, file, err);
     }
     if (*p == '{') {

@@ -2,8 +2,8 @@
 /* config/topology_file.h -- a file that describes a topology, whatever its format.
  *
  * Told apart by their contents: NCCL's topology XML (<system>), SimGrid's platform XML
- * (<platform>), the matrix of `nvidia-smi topo -m` (its first words are GPU0 ..), and an object in
- * JSON with the keys of "cluster.topology".
+ * (<platform>), the matrix of `nvidia-smi topo -m` (GPU0 is somewhere in it), and an object in JSON
+ * with the keys of "cluster.topology".
  */
 #ifndef CS_CONFIG_TOPOLOGY_FILE_H
 #define CS_CONFIG_TOPOLOGY_FILE_H

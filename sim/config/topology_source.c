@@ -2,7 +2,9 @@
 /* Presets and files of topologies: see topology_source.h. */
 #include "config/topology_source.h"
 
+#include "base/text.h"
 #include "config/file_field.h"
+#include "config/machine_build.h"
 #include "config/server_json.h"
 #include "config/topology_json.h"
 
@@ -40,16 +42,62 @@ static void load_file(cs_reading *r, const cs_field *field, const char *path,
     source->has_site    = source->file.site.machine != NULL;
 }
 
+static bool is_crossbar(const char *name)
+{
+    return strcmp(name, "crossbar") == 0;
+}
+
+/* A name with other keys beside it, as {"name": "dgx-h100", "servers": 2}, becomes the key that it
+ * means; one that stands alone becomes the text. That is how a text reads to which an option adds
+ * keys (cs_tree_set). */
+static void spell_out_name(cs_reading *r, const cs_field *cluster, const cs_field *topology)
+{
+    static const char *const others[] = {"preset", "path", "kind"};
+    const char              *name     = NULL;
+    cs_field                 field    = cs_field_get(topology, "name");
+    json_t                  *tree     = topology->node;
+
+    if (field.node == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (json_object_get(tree, others[i]) != NULL) {
+            CS_REFUSE(r, &field, CS_EINVAL,
+                      "names a topology, and the key '%s' beside it does, too", others[i]);
+        }
+    }
+    cs_read_text(r, topology, "name", &name);
+    if (cs_reading_failed(r) || name == NULL) {
+        return;
+    }
+    bool is_file = !is_crossbar(name) && !cs_topology_is_preset(name);
+    int  failed  = json_object_del(tree, "name");
+    if (json_object_size(tree) == 0) {
+        failed |= json_object_set_new(cluster->node, "topology", json_string(name));
+    } else if (is_crossbar(name)) {
+        failed |= json_object_set_new(tree, "kind", json_string(name));
+    } else if (is_file) {
+        failed |= json_object_set_new(tree, "kind", json_string("file"));
+        failed |= json_object_set_new(tree, "path", json_string(name));
+    } else {
+        failed |= json_object_set_new(tree, "preset", json_string(name));
+    }
+    if (failed != 0) {
+        CS_REFUSE(r, cluster, CS_ENOMEM, "out of memory for a topology");
+    }
+}
+
 void cs_read_topology_source(cs_reading *r, const cs_field *cluster, cs_topology_source *source)
 {
-    cs_field    field = cs_field_get(cluster, "topology");
-    const char *name = json_string_value(field.node), *path = NULL;
-    cs_field    inner;
+    cs_field field = cs_field_get(cluster, "topology"), inner;
 
+    spell_out_name(r, cluster, &field);
+    field            = cs_field_get(cluster, "topology");
+    const char *name = json_string_value(field.node), *path = NULL;
     if (cs_reading_failed(r) || field.node == NULL) {
         return;
     }
-    if (name != NULL && strcmp(name, "crossbar") == 0) {
+    if (name != NULL && is_crossbar(name)) {
         return;
     }
     if (name != NULL && cs_topology_is_preset(name)) {
@@ -71,6 +119,12 @@ void cs_read_topology_source(cs_reading *r, const cs_field *cluster, cs_topology
     if (path != NULL && !cs_reading_failed(r)) {
         load_file(r, &inner, path, source);
     }
+}
+
+/* Has the cluster a key for the rate of a port? */
+static bool is_given(const cs_field *cluster, const char *port)
+{
+    return json_object_get(json_object_get(cluster->node, port), "bandwidth") != NULL;
 }
 
 /* Ranks and GPUs per server of a site: so many servers, whole ones unless `ranks` asks for
@@ -175,20 +229,98 @@ void cs_topology_source_defaults(cs_reading *r, const cs_field *cluster_field,
     }
 }
 
+/* Every rate that was assumed, times a factor; PCIe that was assumed takes what comes of it. */
+static void scale_assumed(cs_machine *m, double nvlink, double nic, double port_Bps)
+{
+    for (size_t i = 0; m->nvlink_Bps != NULL && i < (size_t)m->n_gpus * m->n_gpus; i++) {
+        m->nvlink_Bps[i] *= nvlink;
+    }
+    for (uint32_t i = 0; i < m->n_nics; i++) {
+        cs_device *d = &m->nics[i];
+        d->wire_Bps *= d->is_wire_assumed ? nic : 1;
+        d->pcie_Bps = d->is_pcie_assumed ? fmax(d->pcie_Bps, d->wire_Bps) : d->pcie_Bps;
+    }
+    for (uint32_t i = 0; i < m->n_gpus; i++) {
+        cs_device *d = &m->gpus[i];
+        d->pcie_Bps  = d->is_pcie_assumed ? fmax(d->pcie_Bps, port_Bps) : d->pcie_Bps;
+    }
+    for (uint32_t i = 0; i < m->n_switches; i++) {
+        cs_pcie_switch *s = &m->switches[i];
+        s->uplink_Bps     = s->is_uplink_assumed ? fmax(s->uplink_Bps, port_Bps) : s->uplink_Bps;
+    }
+}
+
+static void *copy_of(cs_arena *arena, const void *array, size_t count, size_t bytes)
+{
+    void *copy = cs_arena_alloc(arena, count, bytes);
+
+    if (copy != NULL && count > 0) {
+        memcpy(copy, array, count * bytes);
+    }
+    return copy;
+}
+
+/* How much more a port has than the machine gives it; 1 where its rate is no assumption. */
+static double given_ratio(const cs_machine *m, const cs_cluster *cluster,
+                          const cs_machine_ports *ports, uint32_t fabric, cs_rate rate)
+{
+    double machine_Bps = ports->fabrics[fabric].bandwidth_Bps;
+    bool   is_guess    = m->assumed[rate] != NULL && machine_Bps > 0;
+
+    return is_guess ? cluster->fabrics[fabric].bandwidth_Bps / machine_Bps : 1;
+}
+
+/* Keys that give the ports' rates replace what was assumed of the links, too: the machine with
+ * them, or the machine itself. NULL: no memory. */
+static const cs_machine *with_given_rates(const cs_machine *m, const cs_cluster *cluster,
+                                          cs_arena *arena)
+{
+    cs_machine_ports ports;
+    cs_machine      *copy  = CS_ARENA_NEW(arena, cs_machine, 1);
+    size_t           pairs = (size_t)m->n_gpus * m->n_gpus;
+
+    if (copy == NULL ||
+        cs_machine_describe(m, cluster->gpus_per_server, true, arena, &ports) != CS_OK) {
+        return NULL;
+    }
+    double nvlink = given_ratio(m, cluster, &ports, CS_NVLINK, CS_RATE_NVLINK);
+    double nic    = given_ratio(m, cluster, &ports, CS_NIC, CS_RATE_NIC);
+    if (nvlink == 1 && nic == 1) {
+        return m;
+    }
+    *copy          = *m;
+    copy->gpus     = copy_of(arena, m->gpus, m->n_gpus, sizeof *m->gpus);
+    copy->nics     = copy_of(arena, m->nics, m->n_nics, sizeof *m->nics);
+    copy->switches = copy_of(arena, m->switches, m->n_switches, sizeof *m->switches);
+    if (m->nvlink_Bps != NULL) {
+        copy->nvlink_Bps = copy_of(arena, m->nvlink_Bps, pairs, sizeof *m->nvlink_Bps);
+    }
+    if (copy->gpus == NULL || copy->nics == NULL || copy->switches == NULL ||
+        (m->nvlink_Bps != NULL && copy->nvlink_Bps == NULL)) {
+        return NULL;
+    }
+    scale_assumed(copy, nvlink, nic, cluster->fabrics[CS_NIC].bandwidth_Bps);
+    return copy;
+}
+
 static void build_site(cs_reading *r, const cs_field *field, const cs_site *site,
                        cs_cluster *cluster)
 {
     cs_topology *topology = CS_ARENA_NEW(r->arena, cs_topology, 1);
+    cs_site      given    = *site;
     cs_error     wrong    = {0};
 
     if (cluster->n_ranks % cluster->gpus_per_server != 0) {
         return; /* the check of the scenario says it */
     }
-    cs_status status =
-        topology == NULL ? CS_ENOMEM : cs_site_links(site, cluster, r->arena, topology, &wrong);
+    given.machine = with_given_rates(site->machine, cluster, r->arena);
+    if (topology == NULL || given.machine == NULL) {
+        CS_REFUSE(r, field, CS_ENOMEM, "out of memory for a topology");
+        return;
+    }
+    cs_status status = cs_site_links(&given, cluster, r->arena, topology, &wrong);
     if (status != CS_OK) {
-        CS_REFUSE(r, field, status, "%s",
-                  topology == NULL ? "out of memory for a topology" : wrong.message);
+        CS_REFUSE(r, field, status, "%s", wrong.message);
         return;
     }
     cluster->topology = topology->kind != NULL ? topology : NULL;
@@ -240,6 +372,43 @@ void cs_read_topology_links(cs_reading *r, const cs_field *field, const cs_topol
         cs_route_table_make(source->file.routes, topology);
         cluster->topology = topology;
     }
+}
+
+void cs_say_what_is_assumed(cs_reading *r, const cs_field *cluster_field,
+                            const cs_topology_source *source, cs_cluster *cluster)
+{
+    const cs_machine *m         = source->file.site.machine;
+    bool              has_links = cluster->topology != NULL;
+    cs_text           said      = {0};
+
+    if (cs_reading_failed(r) || m == NULL) {
+        return;
+    }
+    const bool uses[CS_RATES] = {
+        [CS_RATE_NVLINK] = cluster->gpus_per_server > 1 && !is_given(cluster_field, "nvlink"),
+        [CS_RATE_NIC]    = cs_n_servers(cluster) > 1 && !is_given(cluster_field, "nic"),
+        [CS_RATE_PCIE] =
+            has_links && (!is_given(cluster_field, "nic") ||
+                          cluster->fabrics[CS_NIC].bandwidth_Bps <= CS_ASSUMED_PCIE_BPS),
+        [CS_RATE_SOCKETS] = has_links,
+    };
+    for (int rate = 0; rate < CS_RATES; rate++) {
+        if (!uses[rate] || m->assumed[rate] == NULL) {
+            continue;
+        }
+        if (said.data == NULL) {
+            cs_text_add(&said, "as %s does not say: %s", m->name, m->assumed[rate]);
+        } else {
+            cs_text_add(&said, ", %s", m->assumed[rate]);
+        }
+    }
+    if (said.data != NULL && !said.failed) {
+        cluster->assumed = cs_arena_strdup(r->arena, said.data);
+    }
+    if (said.failed || (said.data != NULL && cluster->assumed == NULL)) {
+        CS_REFUSE(r, cluster_field, CS_ENOMEM, "out of memory for a topology");
+    }
+    cs_text_free(&said);
 }
 
 /* A name alone becomes the object that means the same. */

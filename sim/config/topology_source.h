@@ -28,6 +28,10 @@ void cs_topology_source_defaults(cs_reading *r, const cs_field *cluster_field,
 void cs_read_topology_links(cs_reading *r, const cs_field *field, const cs_topology_source *source,
                             cs_cluster *cluster);
 
+/* Say in `cluster->assumed` which of its rates a file leaves open and no key gives. */
+void cs_say_what_is_assumed(cs_reading *r, const cs_field *cluster_field,
+                            const cs_topology_source *source, cs_cluster *cluster);
+
 /* Put the fingerprint of a file into the key "topology", which becomes an object where it was the
  * name of the file alone. */
 void cs_keep_topology_source(cs_reading *r, const cs_field *cluster_field,

@@ -51,6 +51,9 @@ static void add_cluster(cs_text *text, const cs_cluster *cluster)
         cs_setting_topology(cluster->topology, name, sizeof name);
         cs_text_add(text, "#  topology: %s, %" PRIu32 " links\n", name, cluster->topology->n_links);
     }
+    if (cluster->assumed != NULL) {
+        cs_text_add(text, "#  assumed, %s\n", cluster->assumed);
+    }
 }
 
 static void add_ranks(cs_text *text, const cs_cluster *cluster)

@@ -123,10 +123,10 @@ static void draw_nvlinks(const drawing *d)
                y = d->top + GPUS + CS_TOPOLOGY_HIGH;
         cs_text_add(d->back,
                     "<path d=\"M%.1f %.1f Q%.1f %.1f %.1f %.1f\" fill=\"none\" "
-                    "stroke=\"#38761d\" stroke-width=\"2\"><title>NVLink %u - %u: %.4g "
+                    "stroke=\"#38761d\" stroke-width=\"2\"><title>%s %u - %u: %.4g "
                     "GB/s</title></path>\n",
-                    x1, y, (x1 + x2) / 2, y + 20 + (x2 > x1 ? x2 - x1 : x1 - x2) / 8, x2, y, a, b,
-                    m->nvlink_Bps[i] / 1e9);
+                    x1, y, (x1 + x2) / 2, y + 20 + (x2 > x1 ? x2 - x1 : x1 - x2) / 8, x2, y,
+                    m->link_name, a, b, m->nvlink_Bps[i] / 1e9);
     }
 }
 

@@ -49,20 +49,21 @@ static void add_at(const cs_machine *m, uint32_t socket, uint32_t pcie, const ch
 static void add_nvlinks(const cs_machine *m, cs_text *out)
 {
     if (m->nvswitch_Bps > 0) {
-        cs_text_add(out, "  NVLink: NVSwitches, %.6g GB/s a GPU\n", m->nvswitch_Bps / 1e9);
+        cs_text_add(out, "  %s: NVSwitches, %.6g GB/s a GPU\n", m->link_name,
+                    m->nvswitch_Bps / 1e9);
         return;
     }
     for (uint32_t i = 0; m->nvlink_Bps != NULL && i < m->n_gpus; i++) {
         for (uint32_t j = i + 1; j < m->n_gpus; j++) {
             double rate = m->nvlink_Bps[(size_t)i * m->n_gpus + j];
             if (rate > 0) {
-                cs_text_add(out, "  NVLink %s - %s: %.6g GB/s\n", m->gpus[i].name, m->gpus[j].name,
-                            rate / 1e9);
+                cs_text_add(out, "  %s %s - %s: %.6g GB/s\n", m->link_name, m->gpus[i].name,
+                            m->gpus[j].name, rate / 1e9);
             }
         }
     }
     if (m->nvlink_Bps == NULL) {
-        cs_text_add(out, "  no NVLink: GPUs talk over PCIe\n");
+        cs_text_add(out, "  no %s: GPUs talk over PCIe\n", m->link_name);
     }
 }
 

@@ -54,7 +54,10 @@ static cs_cluster random_cluster(gsl_rng *rng)
     }
     cs_fabric cross   = random_fabric(rng, false);
     uint32_t  sockets = g % 2 == 0 && below(rng, 2) == 0 ? 2 : 1;
-    return (cs_cluster){g * q, g, {nic, nvlink, cross}, NULL, sockets};
+    return (cs_cluster){.n_ranks         = g * q,
+                        .gpus_per_server = g,
+                        .fabrics         = {nic, nvlink, cross},
+                        .sockets         = sockets};
 }
 
 static double whole_buffer_s(const world *w)

@@ -235,6 +235,49 @@ Test(topology_files, servers_have_their_ways)
     cs_arena_free(&arena);
 }
 
+/* A text, or an object with the name; keys that options set before stay beside it. */
+Test(topology_files, names_have_keys_beside_them)
+{
+    static const struct {
+        const char *key, *value; /* set first; NULL: nothing */
+        const char *name, *json;
+    } rows[] = {
+        {NULL, NULL, "dgx-h100", "\"topology\":\"dgx-h100\"}"},
+        {"cluster.topology", "{\"name\": \"dgx-h100\"}", NULL, "\"topology\":\"dgx-h100\"}"},
+        {"cluster.topology.servers", "2", "dgx-h100",
+         "\"topology\":{\"preset\":\"dgx-h100\",\"servers\":2}}"},
+        {"cluster.topology", "{\"name\": \"dgx-a100\", \"servers\": 2}", "dgx-h100",
+         "\"topology\":{\"preset\":\"dgx-h100\",\"servers\":2}}"},
+        {"cluster.topology", "{\"preset\": \"dgx-a100\", \"servers\": 2}", "dgx-h100",
+         "\"topology\":\"dgx-h100\"}"},
+        {"cluster.topology", "dgx-a100", "dgx-h100", "\"topology\":\"dgx-h100\"}"},
+        {"cluster.topology", "{\"kind\": \"crossbar\"}", "crossbar", "\"topology\":\"crossbar\"}"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cs_config *config = NULL;
+        cs_status  status = CS_ENOMEM;
+        cs_case    c      = {0};
+        cs_error   err    = {0};
+        cr_assert_eq(cs_config_new(&config, NULL), CS_OK);
+        if (rows[i].key != NULL) {
+            cr_assert_eq(cs_config_set(config, rows[i].key, rows[i].value, "--set", &err), CS_OK);
+        }
+        for (long passes = 0; rows[i].name != NULL && status != CS_OK; passes++) {
+            cr_assert_lt(passes, 100);
+            cs_alloc_fail_after(passes);
+            status = cs_config_name_topology(config, rows[i].name, "--topology", NULL);
+            cs_alloc_fail_after(-1);
+            cr_assert(status == CS_OK || status == CS_ENOMEM);
+        }
+        cr_assert_eq(cs_config_case(config, 0, &c, &err), CS_OK, "%zu: %s %s", i, err.where,
+                     err.message);
+        cr_assert_not_null(strstr(c.json, rows[i].json), "%zu: %s", i, c.json);
+        cs_case_free(&c);
+        cs_config_free(config);
+    }
+}
+
 static bool load_measured(const char *name, cs_topology_file *file)
 {
     char path[700];

@@ -2,39 +2,17 @@
 /* `collsim run` over a product of which some scenarios are impossible, as a user runs it: the
  * others are there, each impossible one has a row that says why, the exit code is 2, and all
  * formats stay what they are. */
-#include "base/text.h"
+#include "support/program.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#ifndef COLLSIM_BINARY
-#define COLLSIM_BINARY "collsim"
-#endif
 
 /* With six ranks there is no rank 6, with eight there is. */
 #define PRODUCT "run -a ring,rhd -n 6,8 -s 1M --late 6=1ms "
 #define REASON  "--late: 6 is outside [0, 5]"
-
-/* Run the program; returns the exit code, with what it printed in `text`. */
-static int run(const char *arguments, const char *streams, cs_text *text)
-{
-    char   command[1024], block[4096];
-    size_t got;
-
-    (void)snprintf(command, sizeof command, "%s %s %s", COLLSIM_BINARY, arguments, streams);
-    FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): the test's own words */
-    cr_assert_not_null(pipe);
-    while ((got = fread(block, 1, sizeof block, pipe)) > 0) {
-        cs_text_add_bytes(text, block, got);
-    }
-    cs_text_add(text, "%s", "");
-    int status = pclose(pipe);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 static size_t count(const char *text, const char *word)
 {
@@ -50,14 +28,14 @@ Test(run_product, the_table_has_the_others_and_says_why)
 {
     cs_text text = {0}, errors = {0};
 
-    cr_expect_eq(run(PRODUCT, "2>/dev/null", &text), 2);
+    cr_expect_eq(ct_program(PRODUCT, "2>/dev/null", &text), 2);
     cr_expect_not_null(
         strstr(text.data, "# refused: algorithm.name=ring cluster.ranks=6: " REASON "\n"));
     cr_expect_not_null(
         strstr(text.data, "# refused: algorithm.name=rhd cluster.ranks=6: " REASON "\n"));
     cr_expect_eq(count(text.data, "# Collective test concluded"), 2);
     cr_expect_not_null(strstr(text.data, "# Which schedule?"));
-    cr_expect_eq(run(PRODUCT, "2>&1 >/dev/null", &errors), 2);
+    cr_expect_eq(ct_program(PRODUCT, "2>&1 >/dev/null", &errors), 2);
     cr_expect_str_eq(errors.data, "collsim: " REASON " (2 of 4 scenarios refused)\n");
     cs_text_free(&text);
     cs_text_free(&errors);
@@ -70,7 +48,7 @@ Test(run_product, json_is_one_array_of_all)
     json_t      *row;
     json_error_t wrong;
 
-    cr_expect_eq(run(PRODUCT "--format json", "2>/dev/null", &text), 2);
+    cr_expect_eq(ct_program(PRODUCT "--format json", "2>/dev/null", &text), 2);
     json_t *rows = json_loads(text.data, 0, &wrong);
     cr_assert_not_null(rows, "%s", wrong.text);
     cr_assert_eq(json_array_size(rows), 4);
@@ -108,9 +86,9 @@ Test(run_product, csv_has_a_line_for_each)
     cs_text text = {0};
     size_t  n    = 0;
 
-    cr_expect_eq(
-        run("run -a ring,stragglar -n 4,8 -s 1M --opt chunks=3 --format csv", "2>/dev/null", &text),
-        2);
+    cr_expect_eq(ct_program("run -a ring,stragglar -n 4,8 -s 1M --opt chunks=3 --format csv",
+                            "2>/dev/null", &text),
+                 2);
     size_t fields = fields_of(text.data);
     for (const char *line = text.data; line != NULL && line[0] != '\0'; n++) {
         const char *end = strchr(line, '\n');
@@ -140,7 +118,7 @@ Test(run_product, what_is_wrong_for_all_is_one_error)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         cs_text text = {0};
         snprintf(line, sizeof line, "%s -o %s", words[i], path);
-        cr_expect_eq(run(line, "2>&1", &text), 2);
+        cr_expect_eq(ct_program(line, "2>&1", &text), 2);
         cr_expect_eq(count(text.data, "\n"), 1, "%s", text.data);
         cr_expect_null(strstr(text.data, "refused"));
         cr_expect_neq(access(path, F_OK), 0);

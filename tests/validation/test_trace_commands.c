@@ -2,44 +2,24 @@
 /* `collsim arrivals` and `collsim whatif --trace` as a user runs them: exit codes, errors, and the
  * numbers of the StragglAR paper's model for 4 GPUs, 1 GiB, 3 us and 450 GB/s (in ms):
  * ring 3.59714, best case 3.19346, critical delay 1.19305. */
-#include "base/text.h"
+#include "support/program.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef COLLSIM_BINARY
-#define COLLSIM_BINARY "collsim"
-#endif
 #ifndef COLLSIM_SOURCE_DIR
 #define COLLSIM_SOURCE_DIR "."
 #endif
 
 #define TRACES COLLSIM_SOURCE_DIR "/traces/"
 
-/* Run the program; returns the exit code, with what it printed in `text`. */
-static int run(const char *arguments, cs_text *text)
-{
-    char   command[1024], block[4096];
-    size_t got;
-
-    (void)snprintf(command, sizeof command, "%s %s 2>&1", COLLSIM_BINARY, arguments);
-    FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): the test's own words */
-    cr_assert_not_null(pipe);
-    while ((got = fread(block, 1, sizeof block, pipe)) > 0) {
-        cs_text_add_bytes(text, block, got);
-    }
-    int status = pclose(pipe);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static void expect(const char *arguments, int code, const char *words)
 {
     cs_text text = {0};
-    int     is   = run(arguments, &text);
+    int     is   = ct_program(arguments, "2>&1", &text);
 
     cr_expect_eq(is, code, "%s: exit %d: %s", arguments, is, text.data);
     cr_expect(text.data != NULL && strstr(text.data, words) != NULL, "%s: '%s' is not in '%s'",
@@ -115,9 +95,10 @@ Test(trace_commands, published_numbers)
 {
     cs_text text = {0};
 
-    cr_assert_eq(
-        run("whatif -a stragglar --format json --trace " TRACES "generated-stragglar4.log", &text),
-        0);
+    cr_assert_eq(ct_program("whatif -a stragglar --format json --trace " TRACES
+                            "generated-stragglar4.log",
+                            "2>&1", &text),
+                 0);
     json_t       *answer = json_loads(text.data, 0, NULL);
     const json_t *ring   = line_of(answer, "ring", "");
     const json_t *late   = line_of(answer, "stragglar", "static");
@@ -144,9 +125,9 @@ Test(trace_commands, written_arrivals)
                    "arrivals --format csv -o %s " TRACES "generated-kineto2-rank0.json," TRACES
                    "generated-kineto2-rank1.json",
                    path);
-    cr_assert_eq(run(arguments, &first), 0, "%s", first.data);
+    cr_assert_eq(ct_program(arguments, "2>&1", &first), 0, "%s", first.data);
     (void)snprintf(arguments, sizeof arguments, "arrivals --format csv %s", path);
-    cr_assert_eq(run(arguments, &second), 0, "%s", second.data);
+    cr_assert_eq(ct_program(arguments, "2>&1", &second), 0, "%s", second.data);
     cr_expect_str_eq(first.data, second.data);
     (void)remove(path);
     cs_text_free(&first);

@@ -48,6 +48,7 @@ typedef struct cs_cluster {
     cs_fabric          fabrics[CS_FABRICS];
     const cs_topology *topology; /* what lies between the ports; borrowed. NULL: a crossbar */
     uint32_t           sockets;  /* of a server; divides gpus_per_server. 0 means 1 */
+    const char        *assumed;  /* "as FILE does not say: RATES"; borrowed. NULL: nothing */
 } cs_cluster;
 
 /* The socket of a rank, counted over all servers. */

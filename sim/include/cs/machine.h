@@ -21,22 +21,36 @@ typedef struct cs_device {
     char     name[CS_MACHINE_NAME_BYTES];
     uint32_t socket;
     uint32_t pcie;     /* its switch, or CS_NO_SWITCH */
+    uint32_t bridge;   /* number of one below that which it shares, for nearness alone; 0: none */
     double   pcie_Bps; /* of its own PCIe link, a direction */
     double   wire_Bps; /* NICs: to the network; GPUs: unused */
+    bool     is_pcie_assumed, is_wire_assumed;
 } cs_device;
 
 typedef struct cs_pcie_switch {
     uint32_t socket;
     double   uplink_Bps; /* to its socket, a direction */
+    bool     is_uplink_assumed;
 } cs_pcie_switch;
+
+/* Rates that a file may leave open. */
+typedef enum cs_rate {
+    CS_RATE_NVLINK,
+    CS_RATE_NIC,
+    CS_RATE_PCIE,
+    CS_RATE_SOCKETS,
+    CS_RATES
+} cs_rate;
 
 /* Borrowed by everything below. */
 typedef struct cs_machine {
     char            name[64];
     const char     *notes; /* what was not known and assumed, a sentence per line; or NULL */
+    const char     *assumed[CS_RATES]; /* the rates among it, in a few words; NULL: it is known */
     uint32_t        n_gpus, n_nics, n_switches, n_sockets;
     cs_device      *gpus, *nics; /* GPU i is local rank i */
     cs_pcie_switch *switches;
+    const char     *link_name;    /* of what joins the GPUs: "NVLink", "xGMI" */
     double         *nvlink_Bps;   /* [n_gpus][n_gpus], a direction; 0: none. NULL: none at all */
     double          nvswitch_Bps; /* of a GPU's port to the NVSwitches; 0: there are none */
     double          socket_Bps;   /* between two sockets, a direction */
@@ -78,21 +92,22 @@ typedef struct cs_machine_ports {
     uint32_t        most_sharers; /* GPUs of one NIC; 0: no NICs */
 } cs_machine_ports;
 
-/* Which NICs a GPU uses: those nearest to it (at its switch, at its socket, elsewhere). GPUs with
- * the same choice divide it: several NICs each, or several GPUs to a NIC. */
+/* Which NICs a GPU uses: those nearest to it (below the same bridge, at its switch, at its socket,
+ * elsewhere). GPUs with the same choice divide it: several NICs each, or several GPUs to a NIC. */
 typedef struct cs_nic_choice {
     uint32_t *first;   /* [n_gpus] place in `order` of the GPU's first NIC */
     uint32_t *count;   /* [n_gpus] how many follow each other there; 0: there is no NIC */
-    uint32_t *order;   /* [n_gpus * n_nics] NICs */
+    uint32_t *order;   /* NICs */
     uint32_t *sharers; /* [n_nics] GPUs of a NIC */
 } cs_nic_choice;
 
-/* O(gpus * (gpus + nics)). */
+/* O(gpus + nics). */
 cs_status cs_machine_choose_nics(const cs_machine *machine, uint32_t g, struct cs_arena *arena,
                                  cs_nic_choice *choice);
 
-/* The ports of the first `g` GPUs. With `is_network` the NIC ports have the NICs' full rate and
- * sharing is left to the links; without, GPUs that share a NIC have an equal part each. */
+/* The ports of the first `g` GPUs. With `is_network` the NIC ports have the NICs' full rate and the
+ * NVLink ports that of the pair with most links, and the links limit the rest; without, GPUs that
+ * share a NIC have an equal part of it each, and all pairs the links of the one with fewest. */
 cs_status cs_machine_describe(const cs_machine *machine, uint32_t g, bool is_network,
                               struct cs_arena *arena, cs_machine_ports *ports);
 

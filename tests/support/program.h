@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* tests/support/program.h -- the program as a user runs it. */
+#ifndef CT_SUPPORT_PROGRAM_H
+#define CT_SUPPORT_PROGRAM_H
+
+#include "base/text.h"
+
+/* Run collsim with arguments and redirections ("2>&1") of a shell; returns its exit code, -1 where
+ * it did not exit, and adds what it printed to `text`. */
+int ct_program(const char *arguments, const char *streams, cs_text *text);
+
+#endif
