@@ -26,10 +26,11 @@ static cs_status push_row(cs_nccl_log *log, size_t *capacity, const cs_nccl_row 
     return CS_OK;
 }
 
-static cs_status read_row(cs_nccl_log *log, size_t *capacity, cs_log_line *line, cs_error *err)
+static cs_status read_row(cs_nccl_log *log, size_t *capacity, cs_log_line *line, bool is_cputime,
+                          cs_error *err)
 {
     cs_nccl_row row    = {0};
-    cs_status   status = cs_nccl_row_read(line, &row, err);
+    cs_status   status = cs_nccl_row_read(line, is_cputime, &row, err);
     uint64_t    last   = log->n_rows > 0 ? log->rows[log->n_rows - 1].size_bytes : 0;
 
     if (status != CS_OK) {
@@ -46,8 +47,7 @@ static cs_status read_row(cs_nccl_log *log, size_t *capacity, cs_log_line *line,
                        "one table per file",
                        (unsigned long long)row.size_bytes, (unsigned long long)last);
     }
-    status = cs_nccl_row_check(&row, err);
-    return status == CS_OK ? push_row(log, capacity, &row, err) : status;
+    return push_row(log, capacity, &row, err);
 }
 
 /* Read all lines; reader->line stands at the line at fault on an error. */
@@ -60,7 +60,7 @@ static cs_status read_lines(cs_nccl_log *log, cs_nccl_heading *heading, cs_log_r
 
     while (status == CS_OK && has_more) {
         if (cs_nccl_row_is(&reader->line)) {
-            status = read_row(log, &capacity, &reader->line, err);
+            status = read_row(log, &capacity, &reader->line, heading->is_cputime, err);
         } else {
             status = cs_nccl_heading_read(heading, &reader->line, err);
         }
