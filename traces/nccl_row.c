@@ -55,6 +55,19 @@ bool cs_nccl_row_is(const cs_log_line *line)
            (is_number(tokens[0].text) && is_number(tokens[1].text) && line->n_tokens >= 11);
 }
 
+bool cs_nccl_row_is_labelled(const cs_log_line *line)
+{
+    const cs_log_token *tokens = line->tokens;
+
+    for (size_t t = 1; t + 2 < line->n_tokens && t + 2 < CS_LOG_MAX_TOKENS; t++) {
+        if (is_number(tokens[t].text) && is_number(tokens[t + 1].text) &&
+            cs_nccl_type_bytes(tokens[t + 2].text) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Half a unit of the last digit of a number that is known to be one. */
 static double half_unit(const char *text)
 {

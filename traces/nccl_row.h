@@ -9,6 +9,9 @@
 /* Does the line claim to be a row (two numbers and a type)? Anything else is noise. */
 bool cs_nccl_row_is(const cs_log_line *line);
 
+/* Does such a row stand behind words that were not taken for a launcher's label? */
+bool cs_nccl_row_is_labelled(const cs_log_line *line);
+
 /* Read a row; on an error line->fault_column is the column of the field at fault. A row of
  * size 0 is read up to its type. An algbw that cannot be size / time, both as they are rounded, is
  * refused, unless the times are those of the CPU (`is_cputime`), of which algbw does not come. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `collsim arrivals` and `collsim whatif --trace` as a user runs them: exit codes, errors, and the
- * numbers of the StragglAR paper's model for 4 GPUs, 1 GiB, 3 us and 450 GB/s (in ms):
+/* `collsim calibrate`, `arrivals` and `whatif --trace` as a user runs them: exit codes, errors, and
+ * the numbers of the StragglAR paper's model for 4 GPUs, 1 GiB, 3 us and 450 GB/s (in ms):
  * ring 3.59714, best case 3.19346, critical delay 1.19305. */
 #include "base/text.h"
 
@@ -49,6 +49,11 @@ static void expect(const char *arguments, int code, const char *words)
 
 Test(trace_commands, answers)
 {
+    expect("calibrate " TRACES "generated-ring8.log", 0,
+           "# log        generated-ring8.log: 31 rows in 54 lines, 4 skipped\n");
+    expect("calibrate --format json " TRACES "generated-ring8.log", 0, "\"skipped_lines\": 4,");
+    expect("calibrate " COLLSIM_SOURCE_DIR "/tests/fuzz/corpus/log/remarks.txt", 0,
+           "# warning    results were not checked, see line 4: validation: 0\n");
     expect("arrivals " TRACES "generated-arrivals8.csv", 0,
            "rank 5 is last in 94.0 % of the calls");
     expect("arrivals " TRACES "generated-stragglar4.log", 0, "left out as warm-up: 1");
