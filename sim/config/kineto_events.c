@@ -42,6 +42,10 @@ static void path_of(const cs_event_file *file, size_t index, const char *key, ch
         cs_path_add_key(path, "", "traceEvents");
     }
     cs_path_add_index(path, path, index);
+    if (key != NULL && strncmp(key, "args.", 5) == 0) {
+        cs_path_add_key(path, path, "args");
+        key += 5;
+    }
     if (key != NULL) {
         cs_path_add_key(path, path, key);
     }

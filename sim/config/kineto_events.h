@@ -20,7 +20,8 @@ typedef struct cs_event_file {
 CS_MUST_CHECK cs_status cs_event_file_parse(const cs_arrival_text *text, cs_event_file *file_p,
                                             cs_error *err);
 
-/* Fill an error at event `index` of a file, or at one of its keys (NULL: at the event). */
+/* Fill an error at event `index` of a file, or at one of its keys or of its args, as "args.step"
+ * (NULL: at the event). */
 cs_status cs_event_refuse(const cs_event_file *file, size_t index, const char *key,
                           const char *message, cs_error *err);
 
