@@ -36,7 +36,10 @@ typedef struct cs_arrival_notes {
     size_t      n_warmup;     /* iterations left out as warm-up */
     size_t      n_incomplete; /* ... because a rank was missing */
     double      period_s;     /* mean time from call to call; NAN: not known */
-    cs_text     text;         /* a sentence a line about what was assumed and left out */
+    double end_resolution_s;  /* ends of a call that are no farther apart are the same, as finely
+                                 as the times are given; NAN: the ends are not measured, all ranks
+                                 are taken to leave a call together */
+    cs_text text;             /* a sentence a line about what was assumed and left out */
 } cs_arrival_notes;
 
 /* `{0}` is allowed. */

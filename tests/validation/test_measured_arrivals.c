@@ -191,7 +191,10 @@ Test(measured_arrivals, bytedance_step_against_its_own_collective)
     cs_arrival_notes_free(&notes);
 }
 
-/* Only rank 0 of each job was recorded: no skew. */
+/* Only rank 0 of each job was recorded: no skew. All 80 kernels of the larger job are called
+ * ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t, though by the annotations of its threads they are of
+ * all-to-alls, AllReduces, AllGathers and ReduceScatters: that name does not say what a kernel is
+ * of. */
 Test(measured_arrivals, kineto_of_one_rank_is_refused)
 {
     cs_arrival_trace trace = {0};
@@ -208,7 +211,8 @@ Test(measured_arrivals, kineto_of_one_rank_is_refused)
     err = (cs_error){0};
     if (find_data("kineto_a100x16_hta_rank0_nccl_events.json", path, sizeof path)) {
         cr_assert_eq(cs_arrival_file_load(path, &trace, &err), CS_EINVAL);
-        cr_assert(strstr(err.message, "80 NCCL kernels are sends") != NULL, "%s", err.message);
+        cr_assert(strstr(err.message, "80 that do not say what they are of") != NULL, "%s",
+                  err.message);
     }
 }
 

@@ -138,6 +138,24 @@ Test(trace_commands, published_numbers)
     cs_text_free(&text);
 }
 
+/* Arrivals that were taken from times inside end together for rounding only: neither they nor what
+ * is written of them is a measurement of the ends. */
+Test(trace_commands, ends_of_calls)
+{
+    char    path[64], arguments[512];
+    cs_text text = {0};
+
+    (void)snprintf(path, sizeof path, "/tmp/collsim-ends-%ld.csv", (long)getpid());
+    (void)snprintf(arguments, sizeof arguments, "arrivals -o %s " TRACES "generated-stragglar4.log",
+                   path);
+    cr_assert_eq(run(arguments, &text), 0, "%s", text.data);
+    cr_expect(strstr(text.data, "\nranks leave a call") == NULL, "%s", text.data);
+    cs_text_free(&text);
+    (void)snprintf(arguments, sizeof arguments, "arrivals %s", path);
+    expect(arguments, 0, "\nranks leave a call together\n");
+    (void)unlink(path);
+}
+
 /* What is written is read again with the same statistics. */
 Test(trace_commands, written_arrivals)
 {
