@@ -228,7 +228,7 @@ Test(kineto, process_groups_have_a_limit)
 {
     enum { MOST = 4096 };
     static kernel kernels[MOST + 1];
-    static char   names[MOST + 1][8];
+    static char   names[MOST + 1][16];
 
     for (int i = 0; i <= MOST; i++) {
         (void)snprintf(names[i], sizeof names[i], "%d", i);

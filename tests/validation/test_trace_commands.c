@@ -138,22 +138,33 @@ Test(trace_commands, published_numbers)
     cs_text_free(&text);
 }
 
-/* Arrivals that were taken from times inside end together for rounding only: neither they nor what
- * is written of them is a measurement of the ends. */
+/* Arrivals that were taken from times inside end together, but for rounding (6.8e-15 us here):
+ * neither they nor what is written of them is a measurement of the ends. */
 Test(trace_commands, ends_of_calls)
 {
-    char    path[64], arguments[512];
+    static const char inside[] =
+        "iteration,rank,inside_us\n0,0,28.301\n0,1,85.622\n0,2,82.114\n0,3,12.447\n1,0,12.036\n"
+        "1,1,53.313\n1,2,85.132\n1,3,40.496\n2,0,27.328\n2,1,43.769\n2,2,12.323\n2,3,27.735\n";
+    char    from[64], to[64], arguments[512];
     cs_text text = {0};
 
-    (void)snprintf(path, sizeof path, "/tmp/collsim-ends-%ld.csv", (long)getpid());
-    (void)snprintf(arguments, sizeof arguments, "arrivals -o %s " TRACES "generated-stragglar4.log",
-                   path);
+    (void)snprintf(from, sizeof from, "/tmp/collsim-inside-%ld.csv", (long)getpid());
+    (void)snprintf(to, sizeof to, "/tmp/collsim-ends-%ld.csv", (long)getpid());
+    FILE *file = fopen(from, "w");
+    cr_assert_not_null(file);
+    (void)fputs(inside, file);
+    (void)fclose(file);
+    (void)snprintf(arguments, sizeof arguments, "arrivals -o %s %s", to, from);
     cr_assert_eq(run(arguments, &text), 0, "%s", text.data);
     cr_expect(strstr(text.data, "\nranks leave a call") == NULL, "%s", text.data);
     cs_text_free(&text);
-    (void)snprintf(arguments, sizeof arguments, "arrivals %s", path);
-    expect(arguments, 0, "\nranks leave a call together\n");
-    (void)unlink(path);
+    (void)snprintf(arguments, sizeof arguments, "arrivals --format json %s", from);
+    expect(arguments, 0, "\"end_spread_s\": null, \"end_resolution_s\": null");
+    (void)snprintf(arguments, sizeof arguments, "arrivals %s", to);
+    expect(arguments, 0,
+           "\nranks leave a call together, as finely as its times are given (0.001 us)\n");
+    (void)unlink(from);
+    (void)unlink(to);
 }
 
 /* What is written is read again with the same statistics. */
