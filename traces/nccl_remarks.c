@@ -35,9 +35,12 @@ static void shorten(const char *text, char first[96])
     size_t used = 0;
 
     for (; *text != '\0' && used + 1 < sizeof single; text++) {
-        bool is_blank = *text == ' ' || *text == '\t';
-        if (!is_blank || (used > 0 && single[used - 1] != ' ')) {
-            single[used++] = is_blank ? ' ' : *text;
+        char letter = *text;
+        if (letter == '\t') {
+            letter = ' ';
+        }
+        if (letter != ' ' || (used > 0 && single[used - 1] != ' ')) {
+            single[used++] = letter;
         }
     }
     bool is_cut = text[strspn(text, " \t")] != '\0' || used == 96;

@@ -24,7 +24,8 @@ typedef struct reading {
     cs_nccl_trace            *traces; /* [n] */
     cs_nccl_ranks             ranks;
     cs_arrival_rows           rows;
-    size_t                    n_uneven; /* calls of which ranks have different sizes */
+    size_t                    n_uneven;  /* calls of which ranks have different sizes */
+    size_t                    n_unsized; /* ... of which a rank does not say its own */
     cs_arrival_notes         *notes;
     cs_error                 *err;
 } reading;
@@ -142,26 +143,22 @@ static cs_status add_call(reading *g, size_t k, uint64_t iteration)
         status                   = cs_arrival_rows_add(&g->rows, &row, g->err);
     }
     g->n_uneven += !is_even;
+    g->n_unsized += bytes == 0;
     return status;
 }
 
 /* Sizes that some calls lack are of no use. */
 static void drop_sizes(reading *g)
 {
-    size_t n_without = 0;
-
-    for (size_t i = 0; i < g->rows.n; i++) {
-        n_without += g->rows.rows[i].bytes == 0;
-    }
-    for (size_t i = 0; i < g->rows.n && n_without > 0; i++) {
+    for (size_t i = 0; i < g->rows.n && g->n_unsized > 0; i++) {
         g->rows.rows[i].bytes = 0;
     }
-    if (n_without > 0) {
+    if (g->n_unsized > 0) {
         cs_text_add(
             &g->notes->text,
-            "%zu calls do not say their size (elements of a dtype that is known): sizes are not "
-            "used\n",
-            n_without / g->ranks.n);
+            "%zu calls do not say their size (elements of a dtype that is known): sizes are "
+            "not used\n",
+            g->n_unsized);
     } else if (g->n_uneven > 0) {
         cs_text_add(&g->notes->text,
                     "ranks have different sizes in %zu calls: the largest of each call is used\n",
