@@ -7,10 +7,10 @@
  * Name" and "Process Group Ranks". Where the args lack the collective, the kernel's name has it.
  *
  * An all-to-all is sends and receives, so its kernel is ncclDevKernel_SendRecv(..), as that of
- * point-to-point is; and older versions of NCCL ran other collectives, too, under the name
- * ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t. So that name says nothing: where the args lack the
- * collective, the annotation "nccl:all_to_all" that Kineto puts around the kernel on its stream has
- * it; without either the kernel is left out. */
+ * point-to-point is; and there are traces in which AllReduces and others run under the name
+ * ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t, too. So that name says nothing: where the args lack
+ * the collective, the annotation "nccl:all_to_all" that Kineto puts around the kernel on its stream
+ * has it; without either the kernel is left out. */
 #include "config/kineto_events.h"
 
 #include "base/alloc.h"
@@ -390,8 +390,7 @@ void cs_nccl_left_out_text(const cs_nccl_left_out *left_out, char *text, size_t 
     } parts[] = {
         {left_out->n_point_to_point, "sends and receives"},
         {left_out->n_others, "of '"},
-        {left_out->n_unnamed, "that do not say what they are of (SendRecv without \"Collective "
-                              "name\")"},
+        {left_out->n_unnamed, "that do not say what they are of (no \"Collective name\")"},
     };
     size_t used = 0;
 

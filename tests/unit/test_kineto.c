@@ -182,7 +182,7 @@ Test(kineto, what_a_sendrecv_kernel_is_of)
     cr_expect_null(trace.bytes);
     cr_expect(strstr(notes.text.data,
                      "left out: 2 sends and receives; 2 of 'coalesced' and the like; "
-                     "4 that do not say what they are of (SendRecv without") != NULL,
+                     "4 that do not say what they are of (no \"Collective name\")\n") != NULL,
               "%s", notes.text.data);
     cs_arrival_trace_free(&trace);
     cs_arrival_notes_free(&notes);
