@@ -368,6 +368,9 @@ cs_status cs_arrival_rows_build(cs_arrival_rows *rows, const cs_arrival_options 
         return status;
     }
     notes->n_records = rows->n;
+    if (isnan(rows->rows[0].arrival_s)) {
+        notes->end_resolution_s = (double)NAN;
+    }
     set_period(&b, is_clock);
     *trace_p = trace;
     return CS_OK;

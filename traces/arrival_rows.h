@@ -23,10 +23,10 @@ typedef struct cs_arrival_options {
     bool        sets_warmup;     /* leave out the first `warmup` iterations instead of what the */
     uint32_t    warmup;          /* format does by itself (logs of StragglAR: 1; others: none) */
     bool        skip_incomplete; /* leave out iterations that lack a rank; else they are refused */
-    const char *category;        /* timelines: the events that are a rank's work; NULL: the only
-                                    category there is */
-    const char *group;           /* NCCL traces: the process group; NULL: the one with most calls */
-    const char *collective;      /* NCCL traces: which of its calls; NULL: "allreduce" */
+    const char *category;   /* timelines: the events that are a rank's work, with commas between
+                               several; NULL: the only category there is */
+    const char *group;      /* NCCL traces: the process group; NULL: the one with most calls */
+    const char *collective; /* NCCL traces: which of its calls; NULL: "allreduce" */
 } cs_arrival_options;
 
 /* What was read, for people. */
@@ -36,7 +36,10 @@ typedef struct cs_arrival_notes {
     size_t      n_warmup;     /* iterations left out as warm-up */
     size_t      n_incomplete; /* ... because a rank was missing */
     double      period_s;     /* mean time from call to call; NAN: not known */
-    cs_text     text;         /* a sentence a line about what was assumed and left out */
+    double end_resolution_s;  /* ends of a call that are no farther apart are the same, as finely
+                                 as the times are given; NAN: the ends are not measured, all ranks
+                                 are taken to leave a call together */
+    cs_text text;             /* a sentence a line about what was assumed and left out */
 } cs_arrival_notes;
 
 /* `{0}` is allowed. */

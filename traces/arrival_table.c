@@ -57,6 +57,12 @@ typedef struct cell {
     bool is_cut; /* longer than any accepted one */
 } cell;
 
+/* How finely the times of a column are given. */
+typedef struct fineness {
+    double unit_s; /* of the last digit, the finest of all times but 0; 0: there is none */
+    double largest_s;
+} fineness;
+
 typedef struct table {
     cs_log_reader reader;
     char          separator; /* 0: the header has not been seen */
@@ -64,6 +70,7 @@ typedef struct table {
     cell          cells[MAX_COLUMNS];
     size_t        n_columns;
     bool          has[MEANINGS];
+    fineness      fineness[MEANINGS];
 } table;
 
 static bool is_blank(char c)
@@ -197,17 +204,57 @@ static cs_status read_header(table *t, cs_arrival_notes *notes, cs_error *err)
     return CS_OK;
 }
 
-/* A time; a unit of the column goes behind a bare number. */
-static cs_status read_time(const cell *c, const column *col, double *time_s_p, cs_error *err)
+/* Make a time the unit of its last digit: "4.48ms" becomes "0.01ms". */
+static void keep_last_digit(char *text)
 {
-    char        text[CELL_BYTES + 4];
-    const char *where = meaning_names[col->meaning];
+    char *last = NULL;
 
-    (void)snprintf(text, sizeof text, "%s%s", c->text, col->unit);
-    return cs_parse_time(text, time_s_p, where, err);
+    for (; isdigit((unsigned char)*text) || *text == '.'; text++) {
+        if (*text != '.') {
+            *text = '0';
+            last  = text;
+        }
+    }
+    if (last != NULL) {
+        *last = '1';
+    }
 }
 
-static cs_status read_cell(const cell *c, const column *col, cs_arrival_row *row, cs_error *err)
+/* A time; a unit of the column goes behind a bare number. */
+static cs_status read_time(table *t, const cell *c, const column *col, double *time_s_p,
+                           cs_error *err)
+{
+    char        text[CELL_BYTES + 4];
+    const char *where  = meaning_names[col->meaning];
+    fineness   *fine   = &t->fineness[col->meaning];
+    double      unit_s = 0;
+
+    (void)snprintf(text, sizeof text, "%s%s", c->text, col->unit);
+    cs_status status = cs_parse_time(text, time_s_p, where, err);
+    if (status != CS_OK || *time_s_p == 0) { /* 0 may be exact, whatever its digits */
+        return status;
+    }
+    keep_last_digit(text);
+    if (cs_parse_time(text, &unit_s, where, NULL) == CS_OK && unit_s > 0) {
+        fine->unit_s = fine->unit_s > 0 ? fmin(fine->unit_s, unit_s) : unit_s;
+    }
+    fine->largest_s = fmax(fine->largest_s, *time_s_p);
+    return CS_OK;
+}
+
+/* Two ends of a call, each an arrival and a time inside, differ by so much for rounding alone:
+ * every time by half a unit of its last digit, and by what a double of its size holds. */
+static double end_resolution_s(const table *t)
+{
+    const fineness *arrival = &t->fineness[ARRIVAL], *inside = &t->fineness[INSIDE];
+    double          largest_s = fmax(arrival->largest_s, inside->largest_s);
+
+    return arrival->unit_s + inside->unit_s +
+           4 * (nextafter(largest_s, (double)INFINITY) - largest_s);
+}
+
+static cs_status read_cell(table *t, const cell *c, const column *col, cs_arrival_row *row,
+                           cs_error *err)
 {
     const char *where  = meaning_names[col->meaning];
     uint64_t    number = 0;
@@ -226,8 +273,8 @@ static cs_status read_cell(const cell *c, const column *col, cs_arrival_row *row
         status    = cs_parse_integer(c->text, 0, CS_MAX_RANKS - 1, &number, where, err);
         row->rank = (uint32_t)number;
         return status;
-    case ARRIVAL: return read_time(c, col, &row->arrival_s, err);
-    case INSIDE: return read_time(c, col, &row->inside_s, err);
+    case ARRIVAL: return read_time(t, c, col, &row->arrival_s, err);
+    case INSIDE: return read_time(t, c, col, &row->inside_s, err);
     case BYTES:
         status = cs_parse_bytes(c->text, &row->bytes, where, err);
         if (status == CS_OK && row->bytes == 0) {
@@ -261,7 +308,7 @@ static cs_status read_row(table *t, cs_arrival_rows *rows, cs_error *err)
     row.column = t->cells[0].column;
     for (size_t i = 0; i < count && status == CS_OK; i++) {
         line->fault_column = t->cells[i].column;
-        status             = read_cell(&t->cells[i], &t->columns[i], &row, err);
+        status             = read_cell(t, &t->cells[i], &t->columns[i], &row, err);
     }
     return status == CS_OK ? cs_arrival_rows_add(rows, &row, err) : status;
 }
@@ -307,6 +354,7 @@ cs_status cs_arrival_table_read(const char *text, size_t length, const char *nam
     if (status == CS_OK) {
         status = read_lines(&t, rows, notes, err);
     }
+    notes->end_resolution_s = end_resolution_s(&t);
     if (status != CS_OK && status != CS_ENOMEM && err != NULL && err->input[0] == '\0') {
         cs_error_locate(err, name, t.reader.line.number, t.reader.line.fault_column);
     }

@@ -12,6 +12,7 @@
 #include "traces/log_line.h"
 #include "traces/plain_text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,24 +185,54 @@ static void set_text(char *to, size_t bytes, const char *given, const char *foun
     cs_plain_text(to, bytes, given != NULL ? given : found);
 }
 
-/* The logs' names without folders, as many as fit. */
-static void name_sources(cs_calibration *c, const char *const *names, size_t n)
+/* The logs' names without folders; the last is "..", where not all fit. */
+static void name_sources(cs_calibration *c)
 {
-    size_t used = 0;
+    const size_t room = sizeof c->source;
+    size_t       used = 0;
 
-    for (size_t l = 0; l < n && used + 3 < sizeof c->source; l++) {
-        const char *slash = strrchr(names[l], '/');
-
-        cs_plain_text(c->source + used, sizeof c->source - used, l > 0 ? ", " : "");
-        used += strlen(c->source + used);
-        cs_plain_text(c->source + used, sizeof c->source - used,
-                      slash != NULL ? slash + 1 : names[l]);
-        used += strlen(c->source + used);
+    for (size_t l = 0; l < c->n_logs; l++) {
+        const char *name  = c->logs[l].name;
+        size_t      bytes = strlen(name) + (l > 0 ? 2 : 0);
+        size_t      kept  = l + 1 < c->n_logs ? strlen(", ..") : 0;
+        if (used + bytes + kept >= room) {
+            (void)snprintf(c->source + used, room - used, "%s..", l > 0 ? ", " : "");
+            return;
+        }
+        used += (size_t)snprintf(c->source + used, room - used, "%s%s", l > 0 ? ", " : "", name);
     }
 }
 
-static void describe(cs_calibration *c, const cs_nccl_log *log, const char *const *names, size_t n,
-                     const cs_calibrate_options *options)
+/* Keep how the logs were read, and what their rows say of the column that is used and of the other.
+ */
+static cs_status keep_readings(cs_calibration *c, const cs_nccl_log *const *logs, size_t n,
+                               cs_nccl_side side, cs_error *err)
+{
+    c->logs = CS_NEW(cs_nccl_reading, n);
+    if (c->logs == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu logs", n);
+    }
+    c->n_logs = n;
+    for (size_t l = 0; l < n; l++) {
+        c->logs[l] = logs[l]->reading;
+        for (size_t r = 0; r < logs[l]->n_rows; r++) {
+            const cs_nccl_row    *row   = &logs[l]->rows[r];
+            const cs_nccl_timing *other = &row->timings[side == 0];
+            char                  text[48];
+
+            (void)snprintf(text, sizeof text, "size %llu", (unsigned long long)row->size_bytes);
+            if (!row->timings[side].is_measured) {
+                cs_nccl_remark_add(&c->logs[l], CS_NCCL_UNMEASURED_ROWS, (int)row->line, text);
+            }
+            if (!logs[l]->is_deviation && other->is_checked && other->n_wrong > 0) {
+                cs_nccl_remark_add(&c->logs[l], CS_NCCL_WRONG_ROWS, (int)row->line, text);
+            }
+        }
+    }
+    return CS_OK;
+}
+
+static void describe(cs_calibration *c, const cs_nccl_log *log, const cs_calibrate_options *options)
 {
     c->collective  = collective_of(log, options);
     c->n_ranks     = ranks_of(log, options);
@@ -214,8 +245,32 @@ static void describe(cs_calibration *c, const cs_nccl_log *log, const char *cons
     if (options->source != NULL) {
         set_text(c->source, sizeof c->source, options->source, "");
     } else {
-        name_sources(c, names, n);
+        name_sources(c);
     }
+}
+
+/* What is given must fit where it is kept. */
+static cs_status check_texts(const cs_calibrate_options *options, cs_error *err)
+{
+    const struct {
+        const char *name, *text;
+        size_t      bytes;
+    } texts[] = {
+        {"machine", options->machine, sizeof((cs_calibration *)0)->machine},
+        {"versions", options->versions, sizeof((cs_calibration *)0)->versions},
+        {"source", options->source, sizeof((cs_calibration *)0)->source},
+        {"date", options->date, sizeof((cs_calibration *)0)->date},
+        {"note", options->note, sizeof((cs_calibration *)0)->note},
+    };
+
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        if (texts[t].text != NULL && strlen(texts[t].text) >= texts[t].bytes) {
+            return CS_FAIL(err, CS_EINVAL, texts[t].name,
+                           "a text of %zu bytes, accepted: at most %zu", strlen(texts[t].text),
+                           texts[t].bytes - 1);
+        }
+    }
+    return CS_OK;
 }
 
 static cs_status check_logs(const cs_nccl_log *const *logs, const char *const *names, size_t n,
@@ -259,7 +314,10 @@ cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *n
     if (n == 0) {
         return CS_FAIL(err, CS_EINVAL, "", "no log given, accepted: one or more");
     }
-    status = check_logs(logs, names, n, options, err);
+    status = check_texts(options, err);
+    if (status == CS_OK) {
+        status = check_logs(logs, names, n, options, err);
+    }
     if (status != CS_OK) {
         return status;
     }
@@ -267,8 +325,11 @@ cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *n
     if (c == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a calibration");
     }
-    describe(c, logs[0], names, n, options);
-    status = calibrate(c, logs, n, options, err);
+    status = keep_readings(c, logs, n, options->column, err);
+    if (status == CS_OK) {
+        describe(c, logs[0], options);
+        status = calibrate(c, logs, n, options, err);
+    }
     if (status != CS_OK) {
         cs_error_locate(err, names[0], 0, 0);
         cs_calibration_free(c);

@@ -6,7 +6,8 @@
 #include "traces/calibration.h"
 
 /* What the logs do not say. `{0}` takes everything from them, out-of-place. All texts are
- * borrowed; NULL: as the log has it, or empty. */
+ * borrowed; NULL: as the log has it, or empty. One that is longer than its place in the
+ * calibration is refused. */
 typedef struct cs_calibrate_options {
     bool          has_collective; /* `collective` is given */
     cs_collective collective;
@@ -24,7 +25,7 @@ typedef struct cs_calibrate_options {
 cs_status cs_calibrate(const char *const *paths, size_t n, const cs_calibrate_options *options,
                        cs_calibration **calibration_p, cs_error *err);
 
-/* The same from logs that are read already; `names` are theirs, in errors and as source. */
+/* The same from logs that are read already; `names` are theirs in errors. */
 cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *names, size_t n,
                             const cs_calibrate_options *options, cs_calibration **calibration_p,
                             cs_error *err);

@@ -14,7 +14,10 @@
 
 void cs_calibration_free(cs_calibration *calibration)
 {
-    cs_free(calibration);
+    if (calibration != NULL) {
+        cs_free(calibration->logs);
+        cs_free(calibration);
+    }
 }
 
 void cs_calibration_bytes_text(uint64_t bytes, char text[32])

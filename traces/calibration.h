@@ -43,6 +43,9 @@ typedef struct cs_calibration {
     size_t        n_regimes; /* 1 .. CS_MAX_REGIMES, ranges adjoin and increase */
     cs_regime     regimes[CS_MAX_REGIMES];
     cs_fit_error  in_sample, held_out; /* over all points */
+
+    cs_nccl_reading *logs;   /* how each was read; owned */
+    size_t           n_logs; /* 0: not known */
 } cs_calibration;
 
 /* Frees a calibration of cs_calibrate() or cs_calibration_load(); NULL is allowed. */

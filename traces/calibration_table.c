@@ -25,6 +25,9 @@ static void add_heading(const cs_calibration *c, cs_text *text)
     add_text_line(text, "source", c->source);
     add_text_line(text, "date", c->date);
     add_text_line(text, "note", c->note);
+    for (size_t l = 0; l < c->n_logs; l++) {
+        cs_nccl_reading_text(&c->logs[l], text);
+    }
     cs_text_add(text,
                 "# t(S) = A + S/R per regime, 95 %% confidence intervals in brackets; GB/s = 1e9 "
                 "B/s\n"

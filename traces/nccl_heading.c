@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* traces/nccl_heading.c -- see nccl_heading.h.
  *
- * Lines that are used: the one with the names of the columns, "#  Rank ..", "# Collective test
- * starting|concluded: ..", "# nccl-tests version ..", "NCCL version ..", and any line that names
- * a program of nccl-tests (a command line in an issue, for example).
+ * Lines that are used: the one with the names of the columns, "# nThread ..", "#  Rank ..",
+ * "# Collective test starting|concluded: ..", "# nccl-tests version ..", "NCCL version ..", the
+ * footers, failures of nccl-tests and of launchers, and any line that names a program of nccl-tests
+ * (a command line in an issue, for example). Other comments of nccl-tests are known to say nothing.
  */
 #include "traces/nccl_heading.h"
 
@@ -50,9 +51,11 @@ static bool read_program(const char *begin, const char *suffix, char name[32])
     return is_program(name);
 }
 
-static void read_mentions(cs_nccl_heading *heading, const char *text)
+/* Takes the programs that are named; is there one? */
+static bool read_mentions(cs_nccl_heading *heading, const char *text)
 {
     const char *suffix = text;
+    bool        is_one = false;
     char        name[32];
 
     while ((suffix = strstr(suffix, "_perf")) != NULL) {
@@ -61,9 +64,11 @@ static void read_mentions(cs_nccl_heading *heading, const char *text)
                 heading->is_ambiguous = true;
             }
             memcpy(heading->mentioned, name, sizeof name);
+            is_one = true;
         }
         suffix += strlen("_perf");
     }
+    return is_one;
 }
 
 static cs_status read_conclusion(cs_nccl_heading *heading, cs_log_line *line, const char *at,
@@ -145,11 +150,13 @@ static void read_device(cs_nccl_heading *heading, const char *text)
              bracket);
 }
 
-static cs_status read_rank(cs_nccl_heading *heading, cs_log_line *line, cs_error *err)
+static cs_status read_rank(cs_nccl_heading *heading, cs_log_line *line, bool *is_used_p,
+                           cs_error *err)
 {
     uint64_t rank = 0, group = 0;
 
-    if (!number_after(line, "Rank", &rank)) {
+    *is_used_p = number_after(line, "Rank", &rank);
+    if (!*is_used_p) {
         return CS_OK;
     }
     if (rank < heading->n_listed) {
@@ -168,14 +175,15 @@ static cs_status read_rank(cs_nccl_heading *heading, cs_log_line *line, cs_error
     return CS_OK;
 }
 
-static void read_versions(cs_nccl_heading *heading, const char *text)
+/* Takes the first line that has versions; is this one? */
+static bool read_versions(cs_nccl_heading *heading, const char *text)
 {
     const char *at = strstr(text, "nccl-tests version ");
     size_t      length;
 
     at = at != NULL ? at : strstr(text, "NCCL version ");
     if (at == NULL || heading->versions[0] != '\0') {
-        return;
+        return at != NULL;
     }
     length = strlen(at);
     while (length > 0 && at[length - 1] == ' ') {
@@ -183,37 +191,93 @@ static void read_versions(cs_nccl_heading *heading, const char *text)
     }
     snprintf(heading->versions, sizeof heading->versions, "%.*s", length < 95 ? (int)length : 95,
              at);
+    return true;
 }
 
-static cs_status read_comment(cs_nccl_heading *heading, cs_log_line *line, cs_error *err)
+/* The first of `words` that the text has, or NULL. */
+static const char *find_any(const char *text, const char *const *words, size_t n)
+{
+    for (size_t w = 0; w < n; w++) {
+        const char *at = strstr(text, words[w]);
+        if (at != NULL) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+#define FIND_ANY(text, words) find_any((text), (words), sizeof(words) / sizeof(words)[0])
+
+/* Footers that say FAILED, and what nccl-tests and launchers write when they give up. */
+static bool read_failure(cs_nccl_reading *reading, const cs_log_line *line)
+{
+    static const char *const failures[] = {
+        "Test NCCL failure", "Test CUDA failure", ": Test failure ", ": Test timeout ",
+        "srun: error:",      "mpirun noticed",    "prterun noticed"};
+    const char *text       = line->text;
+    bool        has_footer = line->is_comment && has_token(line, "FAILED");
+
+    if (has_footer && strstr(text, "Out of bounds values") != NULL) {
+        cs_nccl_remark_add(reading, CS_NCCL_FAILED_RESULTS, line->number, text);
+    } else if ((has_footer && strstr(text, "Avg bus bandwidth") != NULL) ||
+               (line->is_comment && strstr(text, "# error: ") != NULL) ||
+               FIND_ANY(text, failures) != NULL) {
+        cs_nccl_remark_add(reading, CS_NCCL_FAILED_RUN, line->number, text);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* A comment of nccl-tests that says nothing of use, or nothing at all. */
+static bool is_known_comment(const cs_log_line *line)
+{
+    static const char *const known[] = {
+        "Using devices",        "out-of-place",          "(elements)",
+        "Out of bounds values", "Avg bus bandwidth",     "GPU memory usage",
+        "Blocking Enabled",     "Parallel Init Enabled", "Per-Iteration Report",
+        "JSON output",          "Errors with asterisks",
+    };
+
+    return FIND_ANY(line->text, known) != NULL ||
+           (line->n_tokens == 1 &&
+            strspn(line->tokens[0].text, "#") == strlen(line->tokens[0].text));
+}
+
+static cs_status read_comment(cs_nccl_heading *heading, cs_log_line *line, cs_nccl_reading *reading,
+                              bool *is_used_p, cs_error *err)
 {
     static const char *const words[] = {"Collective test concluded:", "Collective test starting:"};
+    const char              *at      = FIND_ANY(line->text, words);
 
-    for (size_t w = 0; w < 2; w++) {
-        const char *at = strstr(line->text, words[w]);
-        if (at != NULL) {
-            return read_conclusion(heading, line, at, err);
-        }
+    *is_used_p = true;
+    if (at != NULL) {
+        return read_conclusion(heading, line, at, err);
     }
     if (is_columns(line)) {
         return read_columns(heading, line, err);
     }
     if (line->n_tokens > 2 && strcmp(line->tokens[1].text, "Rank") == 0) {
-        return read_rank(heading, line, err);
+        return read_rank(heading, line, is_used_p, err);
     }
+    *is_used_p = cs_nccl_run_read(&reading->run, line) || is_known_comment(line);
     return CS_OK;
 }
 
-cs_status cs_nccl_heading_read(cs_nccl_heading *heading, cs_log_line *line, cs_error *err)
+cs_status cs_nccl_heading_read(cs_nccl_heading *heading, cs_log_line *line,
+                               cs_nccl_reading *reading, cs_error *err)
 {
-    cs_status status = CS_OK;
+    bool      has_versions = read_versions(heading, line->text);
+    bool      is_failure   = read_failure(reading, line);
+    bool      is_used      = false;
+    cs_status status       = CS_OK;
 
-    read_versions(heading, line->text);
     if (line->is_comment) {
-        status = read_comment(heading, line, err);
+        status = read_comment(heading, line, reading, &is_used, err);
     }
-    if (status == CS_OK) {
-        read_mentions(heading, line->text);
+    if (status == CS_OK && !read_mentions(heading, line->text) && !is_used && !has_versions &&
+        !is_failure) {
+        cs_nccl_remark_skip(reading, line);
     }
     return status;
 }

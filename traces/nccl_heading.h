@@ -19,8 +19,10 @@ typedef struct cs_nccl_heading {
     char     versions[96];
 } cs_nccl_heading;
 
-/* Take what a line that is no row says. Refuses what shows that two programs wrote the log:
- * the columns named twice, ranks listed twice, two different conclusions. */
-cs_status cs_nccl_heading_read(cs_nccl_heading *heading, cs_log_line *line, cs_error *err);
+/* Take what a line that is no row says; `reading` has the run that is announced, failures, and the
+ * lines that say nothing. Refuses what shows that two programs wrote the log: the columns named
+ * twice, ranks listed twice, two different conclusions. */
+cs_status cs_nccl_heading_read(cs_nccl_heading *heading, cs_log_line *line,
+                               cs_nccl_reading *reading, cs_error *err);
 
 #endif

@@ -5,7 +5,8 @@
  *   size count type [redop] [root] time algbw busbw #wrong  time algbw busbw #wrong
  * with the out-of-place side first; with per-iteration columns each side has four more, and a
  * time stamp may follow. Units of the table: bytes, us, GB/s = 1e9 B/s; of the struct: SI.
- * Rows of size 0 are skipped and counted; every other line that is no row is skipped, too.
+ * Rows of size 0 are skipped, and so are all lines of which nothing is taken; they are counted by
+ * what they look like, with the first of each kind, beside what casts doubt on the rows.
  *
  * The columns check each other: algbw must be size / time, and busbw / algbw is a function of
  * the number of ranks (nccl-tests, doc/PERFORMANCE.md), which must be the same in all rows and
@@ -18,6 +19,7 @@
 #define CS_TRACES_NCCL_TESTS_H
 
 #include "cs/scenario.h"
+#include "traces/nccl_remarks.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,7 +74,7 @@ typedef struct cs_nccl_log {
     char             versions[96]; /* of NCCL and nccl-tests, or empty */
     cs_nccl_row     *rows;         /* sizes increase strictly */
     size_t           n_rows;       /* >= 1 */
-    size_t           n_empty;      /* rows of size 0 */
+    cs_nccl_reading  reading;
 } cs_nccl_log;
 
 /* Read a log of `length` bytes (at most 256 MiB). `name` is its name in errors and may be

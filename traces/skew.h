@@ -36,7 +36,8 @@ typedef struct cs_skew {
     cs_spread spread_s;          /* last behind the first */
     cs_spread zero_wait_s;       /* of each call, the shortest time inside: what it takes once all
                                     are there; NAN where the time inside is not known */
-    double  end_spread_s;        /* largest difference between the ends of a call; NAN as above */
+    double end_spread_s;         /* largest difference between the ends of a call, with what is lost
+                                    by rounding; NAN as above */
     double *delays_s;            /* [n_calls] the delays, sorted: their distribution */
 } cs_skew;
 

@@ -7,6 +7,9 @@
 
 enum { MAX_ROWS = 64, CDF_STEPS = 100 };
 
+/* What is finer is no clock's, but what is left of a double. */
+#define LEAST_RESOLUTION_S 1e-12
+
 /* What times are printed in. */
 typedef struct time_unit {
     const char *name, *in_brackets;
@@ -106,6 +109,33 @@ static void add_spread_row(const char *name, const cs_spread *spread, const time
     }
 }
 
+/* The largest difference between the ends of a call; 0 where it is no more than the trace's
+ * resolution, NAN where the ends are not measured. */
+static double measured_end_spread_s(const cs_skew *skew, const cs_arrival_notes *notes)
+{
+    if (isnan(notes->end_resolution_s)) {
+        return (double)NAN;
+    }
+    return skew->end_spread_s <= notes->end_resolution_s ? 0 : skew->end_spread_s;
+}
+
+static void add_ends(const cs_skew *skew, const cs_arrival_notes *notes, const time_unit *unit,
+                     cs_text *text)
+{
+    double spread_s = measured_end_spread_s(skew, notes);
+
+    if (spread_s > 0) {
+        cs_text_add(text, "ranks leave a call within %.4g %s of each other\n",
+                    spread_s * unit->factor, unit->name);
+    } else if (spread_s == 0 && notes->end_resolution_s >= LEAST_RESOLUTION_S) {
+        cs_text_add(text,
+                    "ranks leave a call together, as finely as its times are given (%.2g %s)\n",
+                    notes->end_resolution_s * unit->factor, unit->name);
+    } else if (spread_s == 0) {
+        cs_text_add(text, "ranks leave a call together\n");
+    }
+}
+
 void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
                    const cs_arrival_notes *notes, cs_text *text)
 {
@@ -138,10 +168,7 @@ void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
     add_spread_row("straggler behind all others", &skew->straggler_delay_s, &unit, text);
     add_spread_row("last rank behind the first", &skew->spread_s, &unit, text);
     add_spread_row("the call without waiting", &skew->zero_wait_s, &unit, text);
-    if (skew->end_spread_s > 0) {
-        cs_text_add(text, "ranks leave a call within %.4g %s of each other\n",
-                    skew->end_spread_s * unit.factor, unit.name);
-    }
+    add_ends(skew, notes, &unit, text);
 }
 
 /* , "key": {"mean_s": .. } */
@@ -165,19 +192,20 @@ static void add_number(const char *key, double value, cs_text *text)
     cs_text_add_number(text, value);
 }
 
-static void add_notes_json(const cs_arrival_notes *notes, cs_text *text)
+void cs_arrival_notes_json(const cs_arrival_notes *notes, cs_text *text)
 {
     const char *at = notes->text.data != NULL ? notes->text.data : "";
 
-    cs_text_add(text, ", \"notes\": [");
+    cs_text_add(text, ", \"warmup\": %zu, \"incomplete\": %zu, \"notes\": [", notes->n_warmup,
+                notes->n_incomplete);
     for (bool is_first = true; *at != '\0'; is_first = false) {
-        char   line[256];
-        size_t length = strcspn(at, "\n");
-        size_t kept   = length < sizeof line ? length : sizeof line - 1;
-        memcpy(line, at, kept);
-        line[kept] = '\0';
+        cs_text line   = {0};
+        size_t  length = strcspn(at, "\n");
+        cs_text_add_bytes(&line, at, length);
         cs_text_add(text, "%s", is_first ? "" : ", ");
-        cs_text_add_json_string(text, line);
+        cs_text_add_json_string(text, line.data != NULL ? line.data : "");
+        text->failed = text->failed || line.failed;
+        cs_text_free(&line);
         at += length + (at[length] == '\n');
     }
     cs_text_add(text, "]");
@@ -198,16 +226,19 @@ static void add_rank_json(const cs_skew *skew, uint32_t r, cs_text *text)
 void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew, const cs_arrival_notes *notes,
                   cs_text *text)
 {
+    const double end_spread_s = measured_end_spread_s(skew, notes);
+
     cs_text_add(text, "{\"format\": ");
     cs_text_add_json_string(text, notes->format);
-    cs_text_add(text, ", \"ranks\": %u, \"calls\": %zu, \"warmup\": %zu, \"incomplete\": %zu",
-                trace->n_ranks, trace->n_calls, notes->n_warmup, notes->n_incomplete);
+    cs_text_add(text, ", \"ranks\": %u, \"calls\": %zu", trace->n_ranks, trace->n_calls);
     add_number("period_s", notes->period_s, text);
-    add_notes_json(notes, text);
+    cs_arrival_notes_json(notes, text);
     cs_text_add(text, ",\n \"straggler\": %u", skew->straggler);
     add_number("last_ratio", skew->last_ratio, text);
     add_number("repeat_ratio", skew->repeat_ratio, text);
-    add_number("end_spread_s", skew->end_spread_s, text);
+    add_number("end_spread_s", end_spread_s, text);
+    add_number("end_resolution_s", isnan(end_spread_s) ? end_spread_s : notes->end_resolution_s,
+               text);
     cs_text_add(text, "\n ");
     add_spread_json("delay", &skew->delay_s, text);
     add_spread_json("straggler_delay", &skew->straggler_delay_s, text);

@@ -11,7 +11,7 @@ enum { WARMUP = CS_ARRIVAL_ARG_FIRST, SKIP, CATEGORY, GROUP, COLLECTIVE };
 const cs_arg cs_arrival_args[] = {
     {WARMUP, 0, "warmup", "N", "leave out the first N iterations (logs of StragglAR: 1; others: 0)"},
     {SKIP, 0, "skip-incomplete", NULL, "leave out iterations that lack a rank instead of refusing them"},
-    {CATEGORY, 0, "category", "NAME", "timelines: the events that are a rank's work"},
+    {CATEGORY, 0, "category", "NAME[,..]", "timelines: the events that are a rank's work"},
     {GROUP, 0, "group", "NAME", "NCCL traces: the process group (the one with most calls)"},
     {COLLECTIVE, 0, "collective", "C", "NCCL traces: which of its collectives (allreduce)"},
     CS_ARG_HELP_ROW,

@@ -169,7 +169,7 @@ static void print(const cs_trace_report *report, const cs_arrival_trace *trace,
         cs_text_add(text, "\n");
         cs_trace_table(report, trace, text);
     } else if (format == JSON) {
-        cs_trace_json(report, trace, text);
+        cs_trace_json(report, trace, notes, text);
     } else {
         cs_trace_csv(report, text);
     }

@@ -83,7 +83,32 @@ static const field regime_fields[] = {
     {.key = NULL},
 };
 
-static const char *const head_names[] = {"format", "collective", "column", "regimes", NULL};
+/* How one log was read; of a run that the log does not announce, all is 0. */
+static const field log_fields[] = {
+    {"name", FIELD_TEXT, offsetof(cs_nccl_reading, name), sizeof((cs_nccl_reading *)0)->name, 0, 0},
+    FIELD("lines", FIELD_COUNT, cs_nccl_reading, n_lines, 0, MOST),
+    FIELD("rows", FIELD_COUNT, cs_nccl_reading, n_rows, 0, MOST),
+    FIELD("run_line", FIELD_U32, cs_nccl_reading, run.line, 0, UINT32_MAX),
+    FIELD("minimum_bytes", FIELD_U64, cs_nccl_reading, run.min_bytes, 0, MOST),
+    FIELD("maximum_bytes", FIELD_U64, cs_nccl_reading, run.max_bytes, 0, MOST),
+    FIELD("step_factor", FIELD_U64, cs_nccl_reading, run.step_factor, 0, MOST),
+    FIELD("step_bytes", FIELD_U64, cs_nccl_reading, run.step_bytes, 0, MOST),
+    FIELD("warmup_iters", FIELD_U64, cs_nccl_reading, run.n_warmup_iters, 0, MOST),
+    FIELD("iterations", FIELD_U64, cs_nccl_reading, run.n_iters, 0, MOST),
+    {.key = NULL},
+};
+
+static const field remark_fields[] = {
+    FIELD("count", FIELD_U64, cs_nccl_remark, n, 1, MOST),
+    FIELD("first_line", FIELD_U32, cs_nccl_remark, first_line, 0, UINT32_MAX),
+    {"first", FIELD_TEXT, offsetof(cs_nccl_remark, first), sizeof((cs_nccl_remark *)0)->first, 0,
+     0},
+    {.key = NULL},
+};
+
+static const char *const head_names[] = {"format", "collective", "column", "logs", "regimes", NULL};
+static const char *const log_names[]  = {"skipped_lines", "skipped", "doubts", NULL};
+static const char *const remark_names[] = {"kind", NULL};
 
 /* ---- writing ---- */
 
@@ -119,6 +144,48 @@ static void add_regime(cs_text *text, const cs_regime *regime)
     cs_text_add(text, "    }");
 }
 
+/* , "key": [{"kind": .. }, ..] of the remarks that are doubts, or of those that are not. */
+static void add_remarks(cs_text *text, const cs_nccl_reading *log, const char *key, bool is_doubt)
+{
+    bool is_first = true;
+
+    cs_text_add(text, ",\n      \"%s\": [", key);
+    for (int k = 0; k < CS_NCCL_REMARKS; k++) {
+        const cs_nccl_remark_kind kind = (cs_nccl_remark_kind)k;
+        if (log->remarks[k].n == 0 || cs_nccl_remark_is_doubt(kind) != is_doubt) {
+            continue;
+        }
+        cs_text_add(text, "%s\n        {\"kind\": \"%s\"", is_first ? "" : ",",
+                    cs_nccl_remark_name(kind));
+        for (const field *f = remark_fields; f->key != NULL; f++) {
+            add_key(text, ", ", f->key);
+            add_field(text, f, &log->remarks[k]);
+        }
+        cs_text_add(text, "}");
+        is_first = false;
+    }
+    cs_text_add(text, "]");
+}
+
+/* Nothing where it is not known how the logs were read. */
+static void add_logs(cs_text *text, const cs_calibration *calibration)
+{
+    for (size_t l = 0; l < calibration->n_logs; l++) {
+        const cs_nccl_reading *log = &calibration->logs[l];
+        cs_text_add(text, "%s    {\n", l == 0 ? "  \"logs\": [\n" : "");
+        for (const field *f = log_fields; f->key != NULL; f++) {
+            add_key(text, "      ", f->key);
+            add_field(text, f, log);
+            cs_text_add(text, ",\n");
+        }
+        cs_text_add(text, "      \"skipped_lines\": %llu",
+                    (unsigned long long)cs_nccl_n_skipped(log));
+        add_remarks(text, log, "skipped", false);
+        add_remarks(text, log, "doubts", true);
+        cs_text_add(text, "\n    }%s\n", l + 1 < calibration->n_logs ? "," : "\n  ],");
+    }
+}
+
 void cs_calibration_json(const cs_calibration *calibration, cs_text *text)
 {
     cs_text_add(text, "{\n  \"format\": \"" FORMAT "\",\n  \"collective\": \"%s\",\n",
@@ -129,6 +196,7 @@ void cs_calibration_json(const cs_calibration *calibration, cs_text *text)
         add_field(text, f, calibration);
         cs_text_add(text, ",\n");
     }
+    add_logs(text, calibration);
     cs_text_add(text, "  \"regimes\": [\n");
     for (size_t r = 0; r < calibration->n_regimes; r++) {
         add_regime(text, &calibration->regimes[r]);
@@ -357,6 +425,111 @@ static cs_status read_regimes(json_t *root, cs_calibration *c, cs_error *err)
     return status;
 }
 
+/* Which kind of remark is it? */
+static cs_status read_kind(json_t *object, const char *path, bool is_doubt,
+                           cs_nccl_remark_kind *kind_p, cs_error *err)
+{
+    json_t     *value  = NULL;
+    cs_status   status = get(object, path, "kind", &value, err);
+    const char *name   = json_string_value(value);
+    char        where[CS_PATH_BYTES];
+
+    for (int k = 0; name != NULL && k < CS_NCCL_REMARKS; k++) {
+        *kind_p = (cs_nccl_remark_kind)k;
+        if (strcmp(cs_nccl_remark_name(*kind_p), name) == 0 &&
+            cs_nccl_remark_is_doubt(*kind_p) == is_doubt) {
+            return CS_OK;
+        }
+    }
+    cs_path_add_key(where, path, "kind");
+    return status != CS_OK ? status
+                           : CS_FAIL(err, CS_EPARSE, where, "no kind of %s that is known",
+                                     is_doubt ? "doubts" : "skipped lines");
+}
+
+static cs_status read_remarks(json_t *object, const char *path, const char *key, bool is_doubt,
+                              cs_nccl_reading *log, cs_error *err)
+{
+    json_t   *array  = NULL;
+    cs_status status = get(object, path, key, &array, err);
+    char      list[CS_PATH_BYTES], at[CS_PATH_BYTES];
+
+    cs_path_add_key(list, path, key);
+    if (status == CS_OK && !json_is_array(array)) {
+        return CS_FAIL(err, CS_EPARSE, list, "wrong type, accepted: an array");
+    }
+    for (size_t i = 0; i < json_array_size(array) && status == CS_OK; i++) {
+        json_t             *item = json_array_get(array, i);
+        cs_nccl_remark_kind kind = CS_NCCL_OTHERS;
+
+        cs_path_add_index(at, list, i);
+        status = check_keys(item, at, remark_fields, remark_names, err);
+        if (status == CS_OK) {
+            status = read_kind(item, at, is_doubt, &kind, err);
+        }
+        if (status == CS_OK && log->remarks[kind].n > 0) {
+            status = CS_FAIL(err, CS_EPARSE, at, "the kind \"%s\" stands twice",
+                             cs_nccl_remark_name(kind));
+        }
+        if (status == CS_OK) {
+            status = read_fields(item, at, remark_fields, &log->remarks[kind], err);
+        }
+    }
+    return status;
+}
+
+static cs_status read_log(json_t *object, const char *path, cs_nccl_reading *log, cs_error *err)
+{
+    json_t   *value = NULL;
+    char      where[CS_PATH_BYTES];
+    cs_status status = check_keys(object, path, log_fields, log_names, err);
+
+    if (status == CS_OK) {
+        status = read_fields(object, path, log_fields, log, err);
+    }
+    if (status == CS_OK) {
+        status = read_remarks(object, path, "skipped", false, log, err);
+    }
+    if (status == CS_OK) {
+        status = read_remarks(object, path, "doubts", true, log, err);
+    }
+    if (status == CS_OK) {
+        status = get(object, path, "skipped_lines", &value, err);
+    }
+    if (status == CS_OK && (!json_is_integer(value) ||
+                            (uint64_t)json_integer_value(value) != cs_nccl_n_skipped(log))) {
+        cs_path_add_key(where, path, "skipped_lines");
+        status = CS_FAIL(err, CS_EPARSE, where, "is not the sum of what was skipped");
+    }
+    return status;
+}
+
+/* How the logs were read; files of earlier versions do not say it. */
+static cs_status read_logs(json_t *root, cs_calibration *c, cs_error *err)
+{
+    json_t   *array  = json_object_get(root, "logs");
+    size_t    n      = json_array_size(array);
+    cs_status status = CS_OK;
+
+    if (array == NULL) {
+        return CS_OK;
+    }
+    if (n == 0) {
+        return CS_FAIL(err, CS_EPARSE, "logs", "accepted: an array of one log or more");
+    }
+    c->logs = CS_NEW(cs_nccl_reading, n);
+    if (c->logs == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu logs", n);
+    }
+    c->n_logs = n;
+    for (size_t l = 0; l < n && status == CS_OK; l++) {
+        char path[CS_PATH_BYTES];
+        cs_path_add_index(path, "logs", l);
+        status = read_log(json_array_get(array, l), path, &c->logs[l], err);
+    }
+    return status;
+}
+
 static cs_status read_root(json_t *root, cs_calibration *c, cs_error *err)
 {
     cs_status status = check_keys(root, "", head_fields, head_names, err);
@@ -366,6 +539,9 @@ static cs_status read_root(json_t *root, cs_calibration *c, cs_error *err)
     }
     if (status == CS_OK) {
         status = read_fields(root, "", head_fields, c, err);
+    }
+    if (status == CS_OK) {
+        status = read_logs(root, c, err);
     }
     return status == CS_OK ? read_regimes(root, c, err) : status;
 }
@@ -406,7 +582,7 @@ cs_status cs_calibration_load(const char *path, cs_calibration **calibration_p, 
 {
     char     *text   = NULL;
     size_t    length = 0;
-    cs_status status = cs_file_read(path, (size_t)1024 * 1024, &text, &length, err);
+    cs_status status = cs_file_read(path, (size_t)4 * 1024 * 1024, &text, &length, err);
 
     if (status == CS_OK) {
         status = cs_calibration_parse(text, length, path, calibration_p, err);

@@ -24,6 +24,8 @@ typedef struct reading {
     cs_nccl_trace            *traces; /* [n] */
     cs_nccl_ranks             ranks;
     cs_arrival_rows           rows;
+    size_t                    n_uneven;  /* calls of which ranks have different sizes */
+    size_t                    n_unsized; /* ... of which a rank does not say its own */
     cs_arrival_notes         *notes;
     cs_error                 *err;
 } reading;
@@ -62,14 +64,15 @@ static cs_status check_overlap(const reading *g, const cs_nccl_rank *rank)
     return CS_OK;
 }
 
-/* The k-th call must be the same one on every rank. */
+/* The k-th call must be the same one on every rank. Of an all-to-all each may have a size of its
+ * own. */
 static cs_status check_pair(const reading *g, size_t rank, size_t k)
 {
     const cs_nccl_rank *first = &g->ranks.ranks[0], *here = &g->ranks.ranks[rank];
     const cs_nccl_call *a = first->calls[k], *b = here->calls[k];
     char                message[300];
 
-    if (a->collective == b->collective && a->bytes == b->bytes) {
+    if (a->collective == b->collective && (a->bytes == b->bytes || a->collective == CS_ALLTOALL)) {
         return CS_OK;
     }
     (void)snprintf(message, sizeof message,
@@ -108,10 +111,26 @@ static cs_status count_calls(reading *g, size_t *n_calls_p)
     return CS_OK;
 }
 
+/* The largest size that a rank has of a call; 0 where one does not say its own. */
+static uint64_t size_of_call(const reading *g, size_t k, bool *is_even_p)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+
+    for (size_t r = 0; r < g->ranks.n; r++) {
+        uint64_t bytes = g->ranks.ranks[r].calls[k]->bytes;
+        least          = bytes < least ? bytes : least;
+        most           = bytes > most ? bytes : most;
+    }
+    *is_even_p = least == most || least == 0;
+    return least > 0 ? most : 0;
+}
+
 /* The records of one call on all ranks. */
 static cs_status add_call(reading *g, size_t k, uint64_t iteration)
 {
-    cs_status status = CS_OK;
+    bool      is_even = true;
+    uint64_t  bytes   = size_of_call(g, k, &is_even);
+    cs_status status  = CS_OK;
 
     for (size_t r = 0; r < g->ranks.n && status == CS_OK; r++) {
         const cs_nccl_call *call = g->ranks.ranks[r].calls[k];
@@ -120,25 +139,30 @@ static cs_status add_call(reading *g, size_t k, uint64_t iteration)
                                     .arrival_s = (double)NAN,
                                     .inside_s  = call->duration_us * 1e-6,
                                     .period_s  = (double)NAN,
-                                    .bytes     = call->bytes};
+                                    .bytes     = bytes};
         status                   = cs_arrival_rows_add(&g->rows, &row, g->err);
     }
+    g->n_uneven += !is_even;
+    g->n_unsized += bytes == 0;
     return status;
 }
 
 /* Sizes that some calls lack are of no use. */
 static void drop_sizes(reading *g)
 {
-    bool has_all = true;
-
-    for (size_t i = 0; i < g->rows.n; i++) {
-        has_all = has_all && g->rows.rows[i].bytes > 0;
-    }
-    for (size_t i = 0; i < g->rows.n && !has_all; i++) {
+    for (size_t i = 0; i < g->rows.n && g->n_unsized > 0; i++) {
         g->rows.rows[i].bytes = 0;
     }
-    if (!has_all) {
-        cs_text_add(&g->notes->text, "some calls do not say their size: sizes are not used\n");
+    if (g->n_unsized > 0) {
+        cs_text_add(
+            &g->notes->text,
+            "%zu calls do not say their size (elements of a dtype that is known): sizes are "
+            "not used\n",
+            g->n_unsized);
+    } else if (g->n_uneven > 0) {
+        cs_text_add(&g->notes->text,
+                    "ranks have different sizes in %zu calls: the largest of each call is used\n",
+                    g->n_uneven);
     }
 }
 
@@ -172,6 +196,25 @@ static cs_status add_calls(reading *g, double *period_s_p)
     return status;
 }
 
+/* NCCL kernels of all files that are no calls. */
+static void note_left_out(const reading *g)
+{
+    cs_nccl_left_out all = {0};
+    char             text[200];
+
+    for (size_t i = 0; i < g->n; i++) {
+        const cs_nccl_left_out *here = &g->traces[i].left_out;
+        all.n_point_to_point += here->n_point_to_point;
+        all.n_others += here->n_others;
+        all.n_unnamed += here->n_unnamed;
+        all.other = all.other != NULL ? all.other : here->other;
+    }
+    cs_nccl_left_out_text(&all, text, sizeof text);
+    if (text[0] != '\0') {
+        cs_text_add(&g->notes->text, "NCCL kernels that are left out: %s\n", text);
+    }
+}
+
 static void note_ranks(const reading *g)
 {
     const cs_nccl_rank *ranks = g->ranks.ranks;
@@ -197,6 +240,7 @@ static cs_status read_calls(reading *g, cs_arrival_trace *trace_p)
     }
     if (status == CS_OK) {
         note_ranks(g);
+        note_left_out(g);
         status = cs_arrival_rows_build(&g->rows, g->options, 0, g->texts[0].name, trace_p, g->notes,
                                        g->err);
     }

@@ -5,10 +5,13 @@
  * which rank a file is of (where no file has it: their order); in a single file every
  * process that has NCCL kernels is a rank. The k-th collective of every rank of a process group is
  * one call. Clocks of different ranks are not compared: all ranks are taken to leave a call
- * together, so arrival = longest kernel - own kernel, and the shortest kernel came last.
+ * together, so arrival = longest kernel - own kernel, and the shortest kernel came last. An
+ * all-to-all is a collective, whose size may differ between the ranks: the largest counts. Sends
+ * and receives of point-to-point are none; NCCL kernels that are left out are counted in the notes.
  *
- * Refused: a single rank, process groups with ranks that are not there, ranks whose calls differ
- * in kind, size or number, kernels of one stream that overlap (a clock that stepped back).
+ * Refused: a single rank, process groups with ranks that are not there, more than 4,096 process
+ * groups, ranks whose calls differ in kind, size or number, kernels of one stream that overlap (a
+ * clock that stepped back).
  *
  * A single file without any NCCL kernel is a timeline (config/timeline_trace.h).
  */

@@ -20,7 +20,8 @@ typedef struct cs_event_file {
 CS_MUST_CHECK cs_status cs_event_file_parse(const cs_arrival_text *text, cs_event_file *file_p,
                                             cs_error *err);
 
-/* Fill an error at event `index` of a file, or at one of its keys (NULL: at the event). */
+/* Fill an error at event `index` of a file, or at one of its keys or of its args, as "args.step"
+ * (NULL: at the event). */
 cs_status cs_event_refuse(const cs_event_file *file, size_t index, const char *key,
                           const char *message, cs_error *err);
 
@@ -46,15 +47,27 @@ typedef struct cs_nccl_call {
     uint64_t      bytes; /* as nccl-tests counts them; 0: not said */
 } cs_nccl_call;
 
+/* NCCL kernels that are no call of a collective that is known. */
+typedef struct cs_nccl_left_out {
+    size_t      n_point_to_point; /* sends and receives */
+    size_t      n_others;         /* gather, scatter, coalesced operations, .. */
+    size_t      n_unnamed;        /* nothing says what they are of */
+    const char *other; /* the first of the others, in the arena of its trace; NULL: none */
+} cs_nccl_left_out;
+
 /* What one file says. */
 typedef struct cs_nccl_trace {
-    cs_arena      arena;
-    cs_nccl_call *calls; /* in the arena; collectives only, in the order of the file */
-    size_t        n_calls;
-    size_t        n_kernels;  /* with those that are no collective: sends and receives */
-    int64_t       rank;       /* -1: not said */
-    int64_t       world_size; /* -1: not said */
+    cs_arena         arena;
+    cs_nccl_call    *calls; /* in the arena; collectives only, in the order of the file */
+    size_t           n_calls;
+    size_t           n_kernels; /* with those that are left out */
+    cs_nccl_left_out left_out;
+    int64_t          rank;       /* -1: not said */
+    int64_t          world_size; /* -1: not said */
 } cs_nccl_trace;
+
+/* "12 sends and receives; 3 of 'gather'"; empty where nothing is left out. */
+void cs_nccl_left_out_text(const cs_nccl_left_out *left_out, char *text, size_t bytes);
 
 /* Take the NCCL kernels out of a file. The caller owns the trace (cs_nccl_trace_free) on CS_OK. */
 CS_MUST_CHECK cs_status cs_nccl_trace_read(const cs_event_file *file, cs_nccl_trace *trace_p,

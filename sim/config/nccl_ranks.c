@@ -93,10 +93,11 @@ static cs_status find_ranks(const finding *f)
             }
         }
         if (status == CS_OK && trace->n_calls == 0) {
+            char left_out[200];
+            cs_nccl_left_out_text(&trace->left_out, left_out, sizeof left_out);
             (void)CS_FAIL(f->err, CS_EINVAL, "traceEvents",
-                          "no NCCL kernel of a collective is in it (%zu NCCL kernels are sends, "
-                          "receives or unknown)",
-                          trace->n_kernels);
+                          "no NCCL kernel of a collective is in it%s%s",
+                          trace->n_kernels > 0 ? ": " : "", left_out);
             return refuse(f, file);
         }
     }
@@ -161,52 +162,94 @@ static cs_status order_ranks(const finding *f)
     return CS_OK;
 }
 
-/* All groups of the traces; returns their number. What exceeds the room is not counted. */
-static size_t list_groups(const finding *f, group *groups)
+/* Count a call for its group, which is added where it is new. */
+static cs_status count_call(const finding *f, const cs_nccl_call *call, group *groups, size_t *n_p)
 {
-    size_t n = 0;
+    size_t g = 0;
 
+    while (g < *n_p &&
+           !(is_same(groups[g].name, call->group) && is_same(groups[g].members, call->members))) {
+        g++;
+    }
+    if (g == MAX_GROUPS) {
+        return CS_FAIL(
+            f->err, CS_EINVAL, "--group",
+            "more than %d process groups are in the trace: accepted are at most so many, or "
+            "the name of one",
+            MAX_GROUPS);
+    }
+    if (g == *n_p) {
+        groups[(*n_p)++] = (group){call->group, call->members, call->group_size, 0};
+    }
+    groups[g].n_calls += call->collective == f->collective;
+    return CS_OK;
+}
+
+/* All groups of the traces, or those of the name that is asked for. */
+static cs_status list_groups(const finding *f, group *groups, size_t *n_p)
+{
+    const char *wanted = f->options->group;
+    cs_status   status = CS_OK;
+
+    for (size_t file = 0; file < f->n && status == CS_OK; file++) {
+        for (size_t i = 0; i < f->traces[file].n_calls && status == CS_OK; i++) {
+            const cs_nccl_call *call = &f->traces[file].calls[i];
+            if (wanted == NULL || is_same(call->group, wanted)) {
+                status = count_call(f, call, groups, n_p);
+            }
+        }
+        if (status != CS_OK) {
+            return refuse(f, file);
+        }
+    }
+    return status;
+}
+
+/* "; --collective takes alltoall (40 calls), allgather (3)" of the calls that there are. */
+static void list_collectives(const finding *f, char *text, size_t bytes)
+{
+    size_t counts[CS_COLLECTIVE_COUNT] = {0}, used = 0;
+
+    text[0] = '\0';
     for (size_t file = 0; file < f->n; file++) {
         for (size_t i = 0; i < f->traces[file].n_calls; i++) {
             const cs_nccl_call *call = &f->traces[file].calls[i];
-            size_t              g    = 0;
-            while (g < n && !(is_same(groups[g].name, call->group) &&
-                              is_same(groups[g].members, call->members))) {
-                g++;
-            }
-            if (g == n && n < MAX_GROUPS) {
-                groups[n++] = (group){call->group, call->members, call->group_size, 0};
-            }
-            if (g < n) {
-                groups[g].n_calls += call->collective == f->collective;
+            if (f->options->group == NULL || is_same(call->group, f->options->group)) {
+                counts[call->collective]++;
             }
         }
     }
-    return n;
+    for (int c = 0; c < CS_COLLECTIVE_COUNT; c++) {
+        if (counts[c] > 0 && used < bytes) {
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s (%zu)",
+                                     used == 0 ? "; --collective takes " : ", ",
+                                     cs_collective_name((cs_collective)c), counts[c]);
+        }
+    }
 }
 
 /* The group that is asked for, or the one with most calls; the first of several. */
 static cs_status choose_group(const finding *f, group *chosen_p)
 {
     group       *groups = CS_ARENA_NEW(&f->out->arena, group, MAX_GROUPS);
-    size_t       n      = groups != NULL ? list_groups(f, groups) : 0;
+    size_t       n      = 0;
     const group *best   = NULL;
     const char  *wanted = f->options->group;
+    cs_status    status = groups != NULL ? list_groups(f, groups, &n) : no_memory(f);
 
-    if (groups == NULL) {
-        return no_memory(f);
+    if (status != CS_OK) {
+        return status;
     }
     for (size_t g = 0; g < n; g++) {
-        bool fits = wanted == NULL || is_same(groups[g].name, wanted);
-        if (fits && (best == NULL || groups[g].n_calls > best->n_calls)) {
-            best = &groups[g];
-        }
+        best = best == NULL || groups[g].n_calls > best->n_calls ? &groups[g] : best;
     }
     if (best == NULL || best->n_calls == 0) {
+        char others[160];
+        list_collectives(f, others, sizeof others);
         (void)CS_FAIL(f->err, CS_EINVAL, wanted != NULL ? "--group" : "traceEvents",
-                      "no %s %s%.60s%s is in the trace", cs_collective_name(f->collective),
+                      "no %s %s%.60s%s is in the trace%s", cs_collective_name(f->collective),
                       wanted != NULL ? "of a process group '" : "kernel",
-                      wanted != NULL ? wanted : "", wanted != NULL ? "'" : "");
+                      wanted != NULL ? wanted : "", wanted != NULL ? "'" : "", others);
         return refuse(f, 0);
     }
     if (n > 1) {

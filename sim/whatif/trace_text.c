@@ -2,6 +2,8 @@
 /* The report of a trace for people and for programs: see whatif/trace_text.h. */
 #include "whatif/trace_text.h"
 
+#include "traces/skew_text.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -198,12 +200,14 @@ static void add_line_json(const cs_trace_line *line, bool is_first, cs_text *tex
     cs_text_add(text, "}");
 }
 
-void cs_trace_json(const cs_trace_report *report, const cs_arrival_trace *trace, cs_text *text)
+void cs_trace_json(const cs_trace_report *report, const cs_arrival_trace *trace,
+                   const cs_arrival_notes *notes, cs_text *text)
 {
     cs_text_add(text, "{\"ranks\": %u, \"calls\": %zu, \"straggler\": %u", trace->n_ranks,
                 trace->n_calls, report->straggler);
     add_number("period_s", report->period_s, text);
     add_number("zero_wait_s", report->zero_wait_s, text);
+    cs_arrival_notes_json(notes, text);
     cs_text_add(text, ", \"break_even_bytes\": %llu, \"best\": ",
                 (unsigned long long)report->break_even_bytes);
     cs_text_add_json_string(text, report->lines[0].algorithm);

@@ -82,6 +82,7 @@ static void try_text(const uint8_t *data, size_t length, bool skips)
         return;
     }
     claim_trace(&trace);
+    FUZZ_CLAIM(isnan(notes.end_resolution_s) || notes.end_resolution_s >= 0);
     claim_skew(&trace);
     claim_reads_back(&trace);
     cs_arrival_trace_free(&trace);

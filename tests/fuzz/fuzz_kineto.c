@@ -38,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     const cs_arrival_options plain = {0};
     const cs_arrival_options work  = {.category = "work", .skip_incomplete = true};
+    const cs_arrival_options sends = {.collective = "alltoall", .skip_incomplete = true};
     cs_text                  text  = {0};
 
     cs_text_add_bytes(&text, (const char *)data, length);
@@ -46,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
                                      {"other", other, sizeof other - 1}};
     try_texts(texts, 1, &plain);
     try_texts(texts, 1, &work);
+    try_texts(texts, 1, &sends);
     try_texts(texts, 2, &plain);
     cs_text_free(&text);
     return 0;

@@ -20,9 +20,24 @@ static void claim_timing(const cs_nccl_timing *timing)
     FUZZ_CLAIM(isfinite(timing->busbw_Bps) && timing->busbw_Bps >= 0);
 }
 
+/* No line is counted twice, and whatever is counted has its place. */
+static void claim_reading(const cs_nccl_reading *reading, size_t n_rows)
+{
+    FUZZ_CLAIM(reading->n_rows == n_rows);
+    FUZZ_CLAIM(n_rows + cs_nccl_n_skipped(reading) <= reading->n_lines);
+    FUZZ_CLAIM(reading->run.min_bytes <= reading->run.max_bytes);
+    for (int k = 0; k < CS_NCCL_REMARKS; k++) {
+        const cs_nccl_remark *remark = &reading->remarks[k];
+        FUZZ_CLAIM((remark->n > 0) == (remark->first_line > 0));
+        FUZZ_CLAIM(remark->first_line <= reading->n_lines);
+        FUZZ_CLAIM(strlen(remark->first) < sizeof remark->first);
+    }
+}
+
 static void claim_log(const cs_nccl_log *log)
 {
     FUZZ_CLAIM(log->n_rows >= 1);
+    claim_reading(&log->reading, log->n_rows);
     for (size_t i = 0; i < log->n_rows; i++) {
         FUZZ_CLAIM(log->rows[i].size_bytes > (i > 0 ? log->rows[i - 1].size_bytes : 0));
         FUZZ_CLAIM(log->rows[i].line >= 1);

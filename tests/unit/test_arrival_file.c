@@ -207,6 +207,51 @@ static void fail_each_allocation(const char *text, const cs_arrival_options *opt
     cr_assert_eq(status, CS_OK);
 }
 
+/* Two ends can differ by a unit of the last digit of each column for rounding, and by what a double
+ * of that size holds. */
+Test(arrival_file, how_finely_ends_are_known)
+{
+    const struct {
+        const char *text;
+        double      resolution_s;
+    } cases[] = {
+        {"iteration,rank,arrival_us,inside_us\n0,0,0,8.25\n0,1,3.1,5.2\n", 0.1e-6 + 0.01e-6},
+        {"iteration,rank,arrival_s,inside_s\n0,0,0,8.25ms\n0,1,3us,5ms\n", 1e-6 + 0.01e-3},
+        {"iteration,rank,arrival_s,inside_s\n0,0,1e-3,2e-3\n0,1,0.000,1.0e-3\n", 1e-3 + 1e-4},
+        /* an epoch's seconds in a double are 0.24 us apart */
+        {"iteration,rank,arrival_s,inside_s\n0,0,1683564902.174220000,1.000000000\n"
+         "0,1,1683564902.174221000,0.999999000\n",
+         2e-9 + 4 * 0x1p-22},
+        {"iteration,rank,arrival_s,inside_s\n0,0,0,0\n0,1,0,0\n", 4 * 4.9406564584124654e-324},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cs_arrival_notes notes = {0};
+        cs_arrival_trace trace = read_text(cases[i].text, &defaults, &notes);
+
+        cr_expect_float_eq(notes.end_resolution_s, cases[i].resolution_s,
+                           1e-9 * cases[i].resolution_s, "%zu: %g instead of %g", i,
+                           notes.end_resolution_s, cases[i].resolution_s);
+        cs_arrival_trace_free(&trace);
+        cs_arrival_notes_free(&notes);
+    }
+}
+
+Test(arrival_file, ends_that_are_assumed)
+{
+    cs_arrival_notes notes = {0};
+    cs_arrival_trace trace =
+        read_text("iteration,rank,inside_us\n0,0,8.25\n0,1,5.2\n", &defaults, &notes);
+
+    cr_expect(isnan(notes.end_resolution_s));
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+    trace = read_text(sample_log, &defaults, &notes);
+    cr_expect(isnan(notes.end_resolution_s));
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
 Test(arrival_file, out_of_memory)
 {
     fail_each_allocation("iteration,rank,arrival_s,inside_s,bytes,x\n0,0,0,1,8,\n0,1,1,1,8,\n",

@@ -130,6 +130,85 @@ Test(calibration, wrong_results_are_no_measurement)
     cr_assert_eq(err.input_line, 1);
 }
 
+/* How the logs were read goes into the calibration, and into what is printed. */
+Test(calibration, readings_of_the_logs_are_kept)
+{
+    cs_text              a = {0}, b = {0}, table = {0};
+    cs_nccl_log         *logs[2] = {NULL, NULL};
+    const char          *names[] = {"folder/a.log", "folder/b.log"};
+    cs_calibrate_options options = {.column = CS_NCCL_IN_PLACE};
+    cs_calibration      *c       = NULL;
+    cs_error             err     = {0};
+
+    make_log(&a, "X100");
+    cs_text_add(&a, "17179869184 4294967296 float sum -1 142665.0 120.42 210.74 3 N/A N/A N/A N/A\n"
+                    "# Out of bounds values : 3 FAILED\n");
+    cs_text_add(&b, "hello\n");
+    make_log(&b, "X100");
+    cr_assert_eq(cs_nccl_log_parse(a.data, a.length, names[0], &logs[0], &err), CS_OK, "%s",
+                 err.message);
+    cr_assert_eq(cs_nccl_log_parse(b.data, b.length, names[1], &logs[1], &err), CS_OK);
+    cr_assert_eq(cs_calibrate_logs((const cs_nccl_log *const *)logs, names, 2, &options, &c, &err),
+                 CS_OK, "%s", err.message);
+    cr_assert_eq(c->n_logs, 2);
+    cr_expect_str_eq(c->logs[0].name, "a.log");
+    cr_expect_str_eq(c->source, "a.log, b.log");
+    cr_expect_eq(c->n_points, 48, "the last row has no time in place");
+    cr_expect_eq(c->logs[0].remarks[CS_NCCL_UNMEASURED_ROWS].n, 1);
+    cr_expect_eq(c->logs[0].remarks[CS_NCCL_UNMEASURED_ROWS].first_line, 26);
+    cr_expect_eq(c->logs[0].remarks[CS_NCCL_WRONG_ROWS].n, 1);
+    cr_expect_eq(c->logs[1].remarks[CS_NCCL_WRONG_ROWS].n, 0);
+    cs_calibration_table(c, &table);
+    cr_expect_not_null(
+        strstr(
+            table.data,
+            "# log        a.log: 25 rows in 27 lines, 1 skipped\n"
+            "# warning    footers by which results were wrong: 1, see line 27: # Out of bounds "
+            "values : 3 FAILED\n"
+            "# warning    rows with wrong results in the column that is not used: 1, see line 26: "
+            "size 17179869184\n"
+            "#   skipped  rows without a time in the column that is used: 1, see line 26: size "
+            "17179869184\n"
+            "# log        b.log: 24 rows in 26 lines, 1 skipped\n"
+            "#   skipped  other lines: 1, see line 1: hello\n"),
+        "%s", table.data);
+    cs_nccl_log_free(logs[0]);
+    cs_nccl_log_free(logs[1]);
+    cs_calibration_free(c);
+    cs_text_free(&a);
+    cs_text_free(&b);
+    cs_text_free(&table);
+}
+
+/* Texts have their room in a calibration; none is cut without a word. */
+Test(calibration, texts_that_do_not_fit)
+{
+    static char     note[400];
+    cs_error        err  = {0};
+    const char     *path = COLLSIM_SOURCE_DIR "/traces/generated-ring8.log";
+    const char     *paths[20];
+    cs_calibration *c = NULL;
+
+    memset(note, 'n', 319);
+    cr_assert_eq(cs_calibrate(&path, 1, &(cs_calibrate_options){.note = note}, &c, &err), CS_OK);
+    cr_expect_str_eq(c->note, note);
+    cs_calibration_free(c);
+    note[319] = 'n';
+    cr_expect_eq(cs_calibrate(&path, 1, &(cs_calibrate_options){.note = note}, &c, &err),
+                 CS_EINVAL);
+    cr_expect_str_eq(err.where, "note");
+    cr_expect_not_null(strstr(err.message, "a text of 320 bytes, accepted: at most 319"));
+    for (size_t i = 0; i < 20; i++) {
+        paths[i] = path;
+    }
+    cr_assert_eq(cs_calibrate(paths, 20, &(cs_calibrate_options){0}, &c, NULL), CS_OK);
+    cr_expect_str_eq(c->source + strlen(c->source) - 25, ", generated-ring8.log, ..");
+    cs_calibration_free(c);
+    cr_assert_eq(cs_calibrate(paths, 12, &(cs_calibrate_options){0}, &c, NULL), CS_OK);
+    cr_expect_eq(strlen(c->source), 12 * strlen("generated-ring8.log") + 11 * strlen(", "));
+    cs_calibration_free(c);
+}
+
 Test(calibration, out_of_memory)
 {
     cs_calibrate_options options = {0};

@@ -56,6 +56,66 @@ static void check_broken(const char *after, const char *old, const char *new, co
     cs_free(text);
 }
 
+/* Files of earlier versions do not say how the logs were read. */
+Test(calibration_json, logs_may_be_missing)
+{
+    cs_calibration *c = make_calibration(true), *again = NULL;
+    char           *text = json_of(c), *at = strstr(text, "  \"logs\""), *behind, *text_again;
+    cs_text         without = {0};
+    cs_error        err     = {0};
+
+    cr_assert_not_null(at);
+    behind = strstr(at, "  \"regimes\"");
+    cs_text_add_bytes(&without, text, (size_t)(at - text));
+    cs_text_add(&without, "%s", behind);
+    cr_assert_eq(cs_calibration_parse(without.data, without.length, "c.json", &again, &err), CS_OK,
+                 "%s: %s", err.where, err.message);
+    cr_expect_eq(again->n_logs, 0);
+    text_again = json_of(again);
+    cr_expect_str_eq(text_again, without.data);
+    cs_calibration_free(c);
+    cs_calibration_free(again);
+    cs_text_free(&without);
+    cs_free(text);
+    cs_free(text_again);
+}
+
+/* Every kind of remark is written and read. */
+Test(calibration_json, remarks_read_back_exactly)
+{
+    cs_calibration *c = make_calibration(true), *again = NULL;
+    cs_error        err = {0};
+    char           *text, *text_again;
+
+    c->logs[0].run = (cs_nccl_run){.line           = 3,
+                                   .min_bytes      = 8,
+                                   .max_bytes      = (uint64_t)1 << 53,
+                                   .step_bytes     = 7,
+                                   .n_warmup_iters = 5,
+                                   .n_iters        = 20};
+    for (int k = 0; k < CS_NCCL_REMARKS; k++) {
+        for (int n = 0; n <= k; n++) {
+            cs_nccl_remark_add(&c->logs[0], (cs_nccl_remark_kind)k, 10 * k + n, "a \"line\" \\");
+        }
+    }
+    text = json_of(c);
+    cr_assert_eq(cs_calibration_parse(text, strlen(text), "c.json", &again, &err), CS_OK, "%s: %s",
+                 err.where, err.message);
+    text_again = json_of(again);
+    cr_expect_str_eq(text, text_again);
+    cr_expect_eq(cs_nccl_n_skipped(&again->logs[0]), cs_nccl_n_skipped(&c->logs[0]));
+    cr_expect_eq(again->logs[0].run.max_bytes, (uint64_t)1 << 53);
+    for (int k = 0; k < CS_NCCL_REMARKS; k++) {
+        cr_expect_eq(again->logs[0].remarks[k].n, (uint64_t)k + 1);
+        cr_expect_eq(again->logs[0].remarks[k].first_line, 10u * (unsigned)k);
+        cr_expect_str_eq(again->logs[0].remarks[k].first, "a \"line\" \\");
+    }
+    cs_calibration_free(c);
+    cs_calibration_free(again);
+    cs_free(text);
+    cs_free(text_again);
+}
+
 Test(calibration_json, json_refusals_name_the_key)
 {
     check_broken("{", "collsim-calibration-1", "other", "format");
@@ -70,5 +130,19 @@ Test(calibration_json, json_refusals_name_the_key)
     check_broken("\"regimes\"", "8589934592", "858993", "regimes[1]");
     check_broken("{", "\"extrapolate_ranks\": false", "\"extrapolate_ranks\": 0",
                  "extrapolate_ranks");
+    check_broken("\"logs\"", "\"lines\"", "\"line\"", "logs[0].line");
+    check_broken("\"logs\"", "\"made.log\"", "7", "logs[0].name");
+    check_broken("\"logs\"", "\"skipped_lines\": 0", "\"skipped_lines\": 1",
+                 "logs[0].skipped_lines");
+    check_broken("\"logs\"", "\"skipped\": []", "\"skipped\": {}", "logs[0].skipped");
+    check_broken("\"logs\"", "\"skipped\": []", "\"skipped\": [{\"kind\": \"unchecked\"}]",
+                 "logs[0].skipped[0].kind");
+    check_broken("\"logs\"", "\"doubts\": []", "\"doubts\": [{\"kind\": \"unchecked\"}]",
+                 "logs[0].doubts[0]");
+    check_broken("\"logs\"", "\"doubts\": []",
+                 "\"doubts\": [{\"kind\": \"unchecked\", \"count\": 1, \"first_line\": 1, "
+                 "\"first\": \"\"}, {\"kind\": \"unchecked\", \"count\": 1, "
+                 "\"first_line\": 1, \"first\": \"\"}]",
+                 "logs[0].doubts[1]");
     check_broken("{", ",", "", "");
 }

@@ -4,6 +4,8 @@
 #include "arrival_text_setup.h"
 #include "base/text.h"
 
+#include <stdio.h>
+
 /* An event of an NCCL kernel. */
 typedef struct kernel {
     double      ts, dur;
@@ -81,6 +83,180 @@ Test(kineto, other_collectives_when_asked)
     cs_arrival_notes_free(&notes);
 }
 
+/* A trace of rank `rank` of 2: SendRecv kernels of 10 us more on rank 1, with what their args and
+ * an annotation around them say (NULL: nothing). */
+typedef struct sendrecv {
+    const char *collective, *annotation;
+    int         nelems;
+} sendrecv;
+
+static char *sendrecv_trace(int rank, const sendrecv *kernels, size_t n)
+{
+    cs_text text = {0};
+
+    cs_text_add(
+        &text, "{\"distributedInfo\": {\"rank\": %d, \"world_size\": 2}, \"traceEvents\": [", rank);
+    for (size_t i = 0; i < n; i++) {
+        const sendrecv *k     = &kernels[i];
+        double          ts_us = 1000.0 * (double)i + 7 * rank, dur_us = 50 + 10 * rank;
+        cs_text_add(
+            &text,
+            "%s\n{\"ph\": \"X\", \"cat\": \"kernel\", \"pid\": 0, \"tid\": 20, \"ts\": %.3f, "
+            "\"dur\": %.3f, \"name\": \"ncclDevKernel_SendRecv(ncclDevKernelArgs)\", "
+            "\"args\": {",
+            i > 0 ? "," : "", ts_us, dur_us);
+        if (k->collective != NULL) {
+            cs_text_add(&text,
+                        "\"Collective name\": \"%s\", \"In msg nelems\": %d, "
+                        "\"Out msg nelems\": 1000, \"dtype\": \"Float\", ",
+                        k->collective, k->nelems);
+        }
+        cs_text_add(&text, "\"Group size\": 2}}");
+        if (k->annotation != NULL) {
+            cs_text_add(&text,
+                        ",\n{\"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"pid\": 0, "
+                        "\"tid\": 20, \"ts\": %.3f, \"dur\": %.3f, \"name\": \"%s\"}",
+                        ts_us, dur_us, k->annotation);
+        }
+    }
+    cs_text_add(&text, "]}\n");
+    return text.data;
+}
+
+/* PyTorch writes "all_to_all" and "all_to_allv"; of the latter, and of lists of tensors, each rank
+ * has a size of its own. Sends and receives in between are no calls. */
+Test(kineto, all_to_all_is_a_collective)
+{
+    const cs_arrival_options alltoall = {.collective = "alltoall"};
+    const sendrecv           one[]    = {{.collective = "all_to_all", .nelems = 1000},
+                                         {.collective = "send", .nelems = 5},
+                                         {.collective = "all_to_allv", .nelems = 3000},
+                                         {.collective = "gather", .nelems = 5},
+                                         {.collective = "all_to_allv", .nelems = 500}};
+    const sendrecv           two[]    = {{.collective = "all_to_all", .nelems = 1000},
+                                         {.collective = "recv", .nelems = 5},
+                                         {.collective = "recv", .nelems = 5},
+                                         {.collective = "all_to_allv", .nelems = 2000},
+                                         {.collective = "all_to_allv", .nelems = 500}};
+    char                    *texts[]  = {sendrecv_trace(0, one, 5), sendrecv_trace(1, two, 5)};
+    char                    *again[]  = {sendrecv_trace(0, one, 5), sendrecv_trace(1, two, 5)};
+    cs_arrival_notes         notes    = {0};
+    cs_arrival_trace         trace    = accepted(texts, 2, &alltoall, &notes);
+
+    cr_assert_eq(trace.n_calls, 3);
+    for (size_t c = 0; c < 3; c++) {
+        cr_expect_float_eq(cs_trace_arrival(&trace, c, 0), 10e-6, 1e-15, "rank 0 came last");
+    }
+    cr_expect_eq(trace.bytes[0], 4000);
+    cr_expect_eq(trace.bytes[1], 12000, "the largest of both ranks");
+    cr_expect_eq(trace.bytes[2], 4000);
+    cr_expect(strstr(notes.text.data,
+                     "ranks have different sizes in 1 calls: the largest of each call "
+                     "is used\n") != NULL,
+              "%s", notes.text.data);
+    cr_expect(strstr(notes.text.data, "NCCL kernels that are left out: 3 sends and receives; 1 of "
+                                      "'gather'\n") != NULL,
+              "%s", notes.text.data);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+    refused(again, 2, &defaults, "a.json", 0,
+            "no allreduce kernel is in the trace; --collective takes alltoall (6)");
+}
+
+/* Where the args do not say it, the annotation around the kernel does; a SendRecv kernel alone can
+ * be of anything. */
+Test(kineto, what_a_sendrecv_kernel_is_of)
+{
+    const cs_arrival_options alltoall  = {.collective = "alltoall"};
+    const sendrecv           kernels[] = {
+                  {.annotation = "nccl:all_to_all"}, {.annotation = "nccl:send 0->1"},
+                  {.annotation = "Optimizer.step"},  {.annotation = "nccl:coalesced"},
+                  {.annotation = "nccl:all_to_all"}, {.collective = "", .annotation = NULL}};
+    char *texts[]          = {sendrecv_trace(0, kernels, 6), sendrecv_trace(1, kernels, 6)};
+    char *bare[]           = {sendrecv_trace(0, kernels + 5, 1), sendrecv_trace(1, kernels + 5, 1)};
+    cs_arrival_notes notes = {0};
+    cs_arrival_trace trace = accepted(texts, 2, &alltoall, &notes);
+
+    cr_assert_eq(trace.n_calls, 2);
+    cr_expect_float_eq(notes.period_s, 4000e-6, 1e-12);
+    cr_expect_null(trace.bytes);
+    cr_expect(strstr(notes.text.data,
+                     "left out: 2 sends and receives; 2 of 'coalesced' and the like; "
+                     "4 that do not say what they are of (no \"Collective name\")\n") != NULL,
+              "%s", notes.text.data);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+    refused(bare, 2, &alltoall, "a.json", 0,
+            "no NCCL kernel of a collective is in it: 1 that do not say what they are of");
+}
+
+/* An annotation counts for kernels of its own stream whose middle is inside it. */
+Test(kineto, annotations_have_their_stream_and_time)
+{
+    static const char begin[] =
+        "[{\"ph\": \"X\", \"cat\": \"kernel\", \"pid\": 0, \"tid\": 7, \"ts\": 100, \"dur\": 10, "
+        "\"name\": \"ncclDevKernel_SendRecv(..)\"}, "
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"pid\": 1, \"tid\": 7, \"ts\": 100, \"dur\": 10, "
+        "\"name\": \"ncclDevKernel_SendRecv(..)\"}";
+    const struct {
+        int  pid, tid, ts, dur;
+        bool counts;
+    } cases[] = {{1, 7, 100, 10, true}, {1, 7, 104, 1, true},   {1, 7, 90, 14, false},
+                 {1, 7, 106, 9, false}, {1, 8, 100, 10, false}, {2, 7, 100, 10, false}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const cs_arrival_options alltoall = {.collective = "alltoall"};
+        cs_text                  text     = {0};
+        cs_arrival_notes         notes    = {0};
+        cs_arrival_trace         trace    = {0};
+
+        cs_text_add(&text,
+                    "%s, {\"ph\": \"X\", \"cat\": \"gpu_user_annotation\", \"pid\": 0, \"tid\": 7, "
+                    "\"ts\": 99, \"dur\": 12, \"name\": \"nccl:all_to_all\"}, {\"ph\": \"X\", "
+                    "\"cat\": \"gpu_user_annotation\", \"pid\": %d, \"tid\": %d, \"ts\": %d, "
+                    "\"dur\": %d, \"name\": \"nccl:all_to_all\"}]",
+                    begin, cases[i].pid, cases[i].tid, cases[i].ts, cases[i].dur);
+        cs_status status = read_texts(&text.data, 1, &alltoall, &trace, &notes, NULL);
+        cr_expect_eq(status == CS_OK, cases[i].counts, "case %zu", i);
+        cs_arrival_trace_free(&trace);
+        cs_arrival_notes_free(&notes);
+    }
+}
+
+/* So many groups are told apart, and no more: with one more, none is dropped without a word. */
+Test(kineto, process_groups_have_a_limit)
+{
+    enum { MOST = 4096 };
+    static kernel kernels[MOST + 1];
+    static char   names[MOST + 1][16];
+
+    for (int i = 0; i <= MOST; i++) {
+        (void)snprintf(names[i], sizeof names[i], "%d", i);
+        kernels[i] = (kernel){.ts = 100.0 * i, .dur = 5, .group = names[i]};
+    }
+    kernels[MOST - 1].group = names[0];
+    char            *most[] = {trace_of(0, kernels, MOST), trace_of(1, kernels, MOST)};
+    char            *more[2], *one[2];
+    cs_arrival_notes notes = {0};
+    cs_arrival_trace trace = accepted(most, 2, &defaults, &notes);
+
+    cr_expect_eq(trace.n_calls, 2, "group 0 is called twice");
+    cr_expect(strstr(notes.text.data, "process group '0'  of 4095 groups is taken") != NULL, "%s",
+              notes.text.data);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+    kernels[MOST - 1].group = names[MOST - 1];
+    for (int r = 0; r < 2; r++) {
+        more[r] = trace_of(r, kernels, MOST + 1);
+        one[r]  = trace_of(r, kernels, MOST + 1);
+    }
+    refused(more, 2, &defaults, "a.json", 0, "more than 4096 process groups are in the trace");
+    trace = accepted(one, 2, &(cs_arrival_options){.group = "4096"}, &notes);
+    cr_expect_eq(trace.n_calls, 1, "the group that is asked for is there");
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
 Test(kineto, processes_of_one_file_are_ranks)
 {
     const kernel     all[]   = {{.ts = 100, .dur = 5, .pid = 10, .size = 3},
@@ -143,7 +319,7 @@ Test(kineto, refusals_of_ranks)
     refused(same, 2, &defaults, "b.json", 0, "one file per rank");
     refused(few, 2, &defaults, "a.json", 0, "has 16 ranks, 2 of them are in the traces");
     refused(devices, 2, &defaults, "b.json", 0, "two processes or devices");
-    refused(sends, 2, &defaults, "b.json", 0, "1 NCCL kernels are sends");
+    refused(sends, 2, &defaults, "b.json", 0, "is in it: 1 sends and receives");
 }
 
 Test(kineto, refusals_of_calls)
@@ -240,36 +416,45 @@ Test(kineto, samples)
 
 /* Whatever allocation fails, nothing leaks and nothing is handed out. (Jansson calls some
  * failures of its allocations malformed input.) */
+static void fail_each_allocation(const char *const *traces, size_t n,
+                                 const cs_arrival_options *options)
+{
+    cs_status status = CS_ENOMEM;
+
+    for (long passes = 0; status != CS_OK && passes < 5000; passes++) {
+        cs_arrival_text  texts[2] = {{0}};
+        cs_arrival_trace trace    = {0};
+        cs_arrival_notes notes    = {0};
+        cs_error         err      = {0};
+        for (size_t i = 0; i < n; i++) {
+            texts[i] = (cs_arrival_text){i == 0 ? "a" : "b", traces[i], strlen(traces[i])};
+        }
+        cs_alloc_fail_after(passes);
+        status = cs_arrival_texts_read(texts, n, options, &trace, &notes, &err);
+        cs_alloc_fail_after(-1);
+        cr_assert(status == CS_OK || trace.arrival_s == NULL);
+        cr_assert(status == CS_OK || status == CS_ENOMEM || status == CS_EPARSE, "%ld: %s", passes,
+                  err.message);
+        cs_arrival_trace_free(&trace);
+        cs_arrival_notes_free(&notes);
+    }
+    cr_assert_eq(status, CS_OK);
+}
+
 Test(kineto, out_of_memory)
 {
-    const kernel k[]    = {{.ts = 1, .dur = 5}, {.ts = 100, .dur = 50, .group = "1"}};
-    cs_status    status = CS_ENOMEM;
+    const kernel   k[]     = {{.ts = 1, .dur = 5}, {.ts = 100, .dur = 50, .group = "1"}};
+    const sendrecv s[]     = {{.annotation = "nccl:all_to_all"}, {.annotation = "nccl:gather"}};
+    char          *calls[] = {trace_of(-1, k, 2), trace_of(-1, k, 2)};
+    char          *sends[] = {sendrecv_trace(0, s, 2), sendrecv_trace(1, s, 2)};
+    const char    *lines[] = {timeline};
 
-    for (int is_timeline = 0; is_timeline < 2; is_timeline++) {
-        const cs_arrival_options options = {.category = is_timeline ? "work" : NULL};
-        status                           = CS_ENOMEM;
-        for (long passes = 0; status != CS_OK && passes < 5000; passes++) {
-            char            *nccl[]  = {trace_of(-1, k, 2), trace_of(-1, k, 2)};
-            char            *times[] = {copy_of(timeline)};
-            cs_arrival_text  texts[] = {{"a", nccl[0], strlen(nccl[0])},
-                                        {"b", nccl[1], strlen(nccl[1])},
-                                        {"t", times[0], strlen(times[0])}};
-            cs_arrival_trace trace   = {0};
-            cs_arrival_notes notes   = {0};
-            cs_error         err     = {0};
-            cs_alloc_fail_after(passes);
-            status = cs_arrival_texts_read(is_timeline ? texts + 2 : texts, is_timeline ? 1 : 2,
-                                           &options, &trace, &notes, &err);
-            cs_alloc_fail_after(-1);
-            cr_assert(status == CS_OK || trace.arrival_s == NULL);
-            cr_assert(status == CS_OK || status == CS_ENOMEM || status == CS_EPARSE, "%ld: %s",
-                      passes, err.message);
-            cs_arrival_trace_free(&trace);
-            cs_arrival_notes_free(&notes);
-            cs_free(nccl[0]);
-            cs_free(nccl[1]);
-            cs_free(times[0]);
-        }
-        cr_assert_eq(status, CS_OK);
+    fail_each_allocation((const char *const *)calls, 2, &defaults);
+    fail_each_allocation((const char *const *)sends, 2,
+                         &(cs_arrival_options){.collective = "alltoall"});
+    fail_each_allocation(lines, 1, &(cs_arrival_options){.category = "work"});
+    for (size_t i = 0; i < 2; i++) {
+        cs_free(calls[i]);
+        cs_free(sends[i]);
     }
 }

@@ -116,7 +116,7 @@ Test(nccl_tests, rows_of_size_0_are_counted_and_skipped)
     cs_nccl_log *log = parse("0 0 float sum 35.20 0.00 0.00 N/A 34.05 0.00 0.00 N/A\n"
                              "0 0 float sum 1.20 0.00 0.00 N/A 34.05 0.00 0.00 N/A\n" TABLE);
 
-    cr_assert_eq(log->n_empty, 2);
+    cr_assert_eq(log->reading.remarks[CS_NCCL_EMPTY_ROWS].n, 2);
     cr_assert_eq(log->n_rows, 2);
     cs_nccl_log_free(log);
 }
@@ -226,6 +226,67 @@ Test(nccl_tests, ranks_from_rates)
     }
 }
 
+/* A number as nccl-tests prints it: two decimals, or fewer where they do not fit. */
+static void print_number(double value, int width, char text[32])
+{
+    for (int decimals = 2; decimals >= 0; decimals--) {
+        if (snprintf(text, 32, "%*.*f", width, decimals, value) <= width) {
+            return;
+        }
+    }
+    snprintf(text, 32, "%*.1e", width, value);
+}
+
+/* A row of 2 ranks whose algbw is that of the time, times `factor`. */
+static cs_status parse_row(uint64_t bytes, double time_us, double factor, cs_error *err)
+{
+    char         time[32], algbw[32], text[300];
+    double       rate_GBps = (double)bytes / time_us * 1e-3 * factor;
+    cs_nccl_log *log       = NULL;
+
+    print_number(time_us, 7, time);
+    print_number(rate_GBps, 6, algbw);
+    snprintf(text, sizeof text, "%llu %llu float sum -1 %s %s %s 0 N/A N/A N/A N/A\n",
+             (unsigned long long)bytes, (unsigned long long)bytes / 4, time, algbw, algbw);
+    cs_status status = cs_nccl_log_parse(text, strlen(text), "log", &log, err);
+    cs_nccl_log_free(log);
+    return status;
+}
+
+/* Whatever nccl-tests prints for a size and a time is accepted: both are rounded, to three digits
+ * or to seven. Where the columns have digits enough, an algbw that is off by 1 % is not. */
+Test(nccl_tests, rates_are_size_by_time_as_far_as_they_are_printed)
+{
+    double time_us  = 1.234567;
+    int    n_narrow = 0;
+
+    for (uint64_t bytes = 8; bytes <= 1ull << 36; bytes = bytes * 3 / 2 / 4 * 4 + 4) {
+        double   rate_GBps = (double)bytes / time_us * 1e-3;
+        cs_error err       = {0};
+
+        cr_expect_eq(parse_row(bytes, time_us, 1, &err), CS_OK, "%s", err.message);
+        if (rate_GBps > 2 && rate_GBps < 1000) {
+            cr_expect_eq(parse_row(bytes, time_us, 1.01, &err), CS_EPARSE, "%g GB/s", rate_GBps);
+            cr_expect_str_eq(err.where, "algbw");
+            cr_expect_gt(err.input_column, 1);
+            n_narrow++;
+        }
+        time_us *= 1.2;
+    }
+    cr_expect_gt(n_narrow, 20);
+}
+
+/* With -C the time is that of the CPU, and algbw is still that of the operation. */
+Test(nccl_tests, rates_are_not_those_of_cpu_times)
+{
+    cs_nccl_log *log = parse("# size count type redop root cputime algbw busbw #wrong cputime "
+                             "algbw busbw #wrong\n"
+                             "1048576 262144 float sum -1 3.10 13.98 24.47 0 3.05 14.17 24.80 0\n");
+
+    cr_assert(log->is_cputime);
+    cs_nccl_log_free(log);
+}
+
 Test(nccl_tests, groups_share_the_ranks)
 {
     cs_nccl_log *log = parse("#  Rank  0 Group  0 Pid 1 on a device  0 [0000:07:00] X\n"
@@ -326,5 +387,5 @@ Test(nccl_tests, refusals)
         }
     }
     closedir(folder);
-    cr_assert_geq(n, 24);
+    cr_assert_geq(n, 26);
 }

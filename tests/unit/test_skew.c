@@ -91,6 +91,61 @@ Test(skew, texts)
     cs_skew_free(&skew);
 }
 
+/* Ends that differ by rounding are equal; ends that nobody measured are not spoken of. */
+Test(skew, ends_are_as_fine_as_the_times_of_the_trace)
+{
+    static double          late[] = {0, 3e-6}, within[] = {8.3e-6, 5.3e-6 + 1.7e-21};
+    const cs_arrival_trace same = {
+        .n_ranks = 2, .n_calls = 1, .arrival_s = late, .inside_s = within};
+    const struct {
+        double      resolution_s, inside_s;
+        const char *words, *json;
+    } cases[] = {
+        {0.2e-6, 5.3e-6 + 1e-19,
+         "ranks leave a call together, as finely as its times are given (0.2 us)\n",
+         "\"end_spread_s\": 0, \"end_resolution_s\": 2e-07"},
+        {1e-19, 5.3e-6 + 1e-19, "ranks leave a call together\n", "\"end_spread_s\": 0,"},
+        {0.2e-6, 5.6e-6, "ranks leave a call within 0.3 us of each other\n",
+         "\"end_resolution_s\": 2e-07"},
+        {(double)NAN, 5.6e-6, NULL, "\"end_spread_s\": null, \"end_resolution_s\": null"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cs_arrival_notes notes = {
+            .format = "test", .period_s = (double)NAN, .end_resolution_s = cases[i].resolution_s};
+        cs_skew skew  = {0};
+        cs_text table = {0}, json = {0};
+
+        within[1] = cases[i].inside_s;
+        cr_assert_eq(cs_skew_compute(&same, &skew, NULL), CS_OK);
+        cs_skew_table(&same, &skew, &notes, &table);
+        cs_skew_json(&same, &skew, &notes, &json);
+        cr_expect(cases[i].words != NULL ? strstr(table.data, cases[i].words) != NULL
+                                         : strstr(table.data, "ranks leave") == NULL,
+                  "%zu: %s", i, table.data);
+        cr_expect(strstr(json.data, cases[i].json) != NULL, "%zu: %s", i, json.data);
+        cs_text_free(&table);
+        cs_text_free(&json);
+        cs_skew_free(&skew);
+    }
+}
+
+/* A note is handed on in full, however long. */
+Test(skew, long_notes)
+{
+    cs_arrival_notes notes = {.format = "test"};
+    cs_text          text  = {0};
+
+    for (int i = 0; i < 100; i++) {
+        cs_text_add(&notes.text, "\xc3\xa4 word, ");
+    }
+    cs_text_add(&notes.text, "the end\nmore\n");
+    cs_arrival_notes_json(&notes, &text);
+    cr_expect(strstr(text.data, "\xc3\xa4 word, the end\", \"more\"]") != NULL, "%s", text.data);
+    cs_text_free(&text);
+    cs_arrival_notes_free(&notes);
+}
+
 /* A table has 64 ranks: those that are last in the most calls, of several the lower ones. */
 Test(skew, a_table_has_the_ranks_that_matter)
 {

@@ -92,6 +92,45 @@ Test(measured_logs, rows_ranks_and_rates)
     }
 }
 
+/* Every line of them is understood, but for what stands here. */
+Test(measured_logs, lines_that_are_skipped)
+{
+    static const struct {
+        size_t   n_lines;
+        uint64_t n_empty, n_messages, n_comments, n_others;
+        bool     is_unchecked;
+    } expected[] = {
+        {53, 2, 1, 0, 0, true},  {53, 5, 1, 0, 0, true},  {53, 5, 1, 0, 0, true},
+        {52, 5, 0, 0, 0, true},  {37, 0, 0, 0, 0, false}, {31, 0, 0, 0, 0, false},
+        {16, 0, 0, 1, 2, false}, {17, 0, 0, 1, 2, false}, {10, 0, 0, 0, 0, false},
+    };
+
+    for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
+        char path[512];
+
+        if (!find_log(logs[i].log, path, sizeof path)) {
+            continue;
+        }
+        cs_calibration        *c       = calibrate(path, &logs[i]);
+        const cs_nccl_reading *reading = &c->logs[0];
+        cr_expect_eq(reading->n_lines, expected[i].n_lines, "%s: %zu lines", logs[i].log,
+                     reading->n_lines);
+        cr_expect_eq(reading->n_rows, logs[i].n_rows);
+        cr_expect_eq(reading->remarks[CS_NCCL_EMPTY_ROWS].n, expected[i].n_empty);
+        cr_expect_eq(reading->remarks[CS_NCCL_MESSAGES].n, expected[i].n_messages);
+        cr_expect_eq(reading->remarks[CS_NCCL_COMMENTS].n, expected[i].n_comments);
+        cr_expect_eq(reading->remarks[CS_NCCL_OTHERS].n, expected[i].n_others);
+        cr_expect_eq(cs_nccl_n_skipped(reading),
+                     expected[i].n_empty + expected[i].n_messages + expected[i].n_comments +
+                         expected[i].n_others,
+                     "%s: %llu", logs[i].log, (unsigned long long)cs_nccl_n_skipped(reading));
+        cr_expect_eq(reading->remarks[CS_NCCL_UNCHECKED].n > 0, expected[i].is_unchecked);
+        cr_expect_eq(reading->remarks[CS_NCCL_MISSING_ROWS].n, 0);
+        cr_expect_eq(reading->remarks[CS_NCCL_OUTSIDE_RANGE].n, 0);
+        cs_calibration_free(c);
+    }
+}
+
 /* What is shipped in traces/ is what the logs give. */
 Test(measured_logs, shipped_calibrations)
 {
@@ -140,7 +179,7 @@ Test(measured_logs, one_line_is_not_enough)
     length = fread(text, 1, sizeof text, file);
     fclose(file);
     cr_assert_eq(cs_nccl_log_parse(text, length, path, &log, NULL), CS_OK);
-    cr_assert_eq(log->n_empty, m->n_empty);
+    cr_assert_eq(log->reading.remarks[CS_NCCL_EMPTY_ROWS].n, m->n_empty);
     cr_assert_str_eq(log->device, "A100-SXM4-40GB");
     for (size_t r = 0; r < log->n_rows; r++) {
         if (log->rows[r].size_bytes >= 1024) {

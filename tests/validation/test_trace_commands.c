@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `collsim arrivals` and `collsim whatif --trace` as a user runs them: exit codes, errors, and the
- * numbers of the StragglAR paper's model for 4 GPUs, 1 GiB, 3 us and 450 GB/s (in ms):
+/* `collsim calibrate`, `arrivals` and `whatif --trace` as a user runs them: exit codes, errors, and
+ * the numbers of the StragglAR paper's model for 4 GPUs, 1 GiB, 3 us and 450 GB/s (in ms):
  * ring 3.59714, best case 3.19346, critical delay 1.19305. */
 #include "support/program.h"
 
@@ -29,6 +29,11 @@ static void expect(const char *arguments, int code, const char *words)
 
 Test(trace_commands, answers)
 {
+    expect("calibrate " TRACES "generated-ring8.log", 0,
+           "# log        generated-ring8.log: 31 rows in 54 lines, 4 skipped\n");
+    expect("calibrate --format json " TRACES "generated-ring8.log", 0, "\"skipped_lines\": 4,");
+    expect("calibrate " COLLSIM_SOURCE_DIR "/tests/fuzz/corpus/log/remarks.txt", 0,
+           "# warning    results were not checked, see line 4: validation: 0\n");
     expect("arrivals " TRACES "generated-arrivals8.csv", 0,
            "rank 5 is last in 94.0 % of the calls");
     expect("arrivals " TRACES "generated-stragglar4.log", 0, "left out as warm-up: 1");
@@ -112,6 +117,35 @@ Test(trace_commands, published_numbers)
                        number_of(late, "saved_s") / number_of(answer, "period_s") * 4 * 24, 1e-12);
     json_decref(answer);
     cs_text_free(&text);
+}
+
+/* Arrivals that were taken from times inside end together, but for rounding (6.8e-15 us here):
+ * neither they nor what is written of them is a measurement of the ends. */
+Test(trace_commands, ends_of_calls)
+{
+    static const char inside[] =
+        "iteration,rank,inside_us\n0,0,28.301\n0,1,85.622\n0,2,82.114\n0,3,12.447\n1,0,12.036\n"
+        "1,1,53.313\n1,2,85.132\n1,3,40.496\n2,0,27.328\n2,1,43.769\n2,2,12.323\n2,3,27.735\n";
+    char    from[64], to[64], arguments[512];
+    cs_text text = {0};
+
+    (void)snprintf(from, sizeof from, "/tmp/collsim-inside-%ld.csv", (long)getpid());
+    (void)snprintf(to, sizeof to, "/tmp/collsim-ends-%ld.csv", (long)getpid());
+    FILE *file = fopen(from, "w");
+    cr_assert_not_null(file);
+    (void)fputs(inside, file);
+    (void)fclose(file);
+    (void)snprintf(arguments, sizeof arguments, "arrivals -o %s %s", to, from);
+    cr_assert_eq(run(arguments, &text), 0, "%s", text.data);
+    cr_expect(strstr(text.data, "\nranks leave a call") == NULL, "%s", text.data);
+    cs_text_free(&text);
+    (void)snprintf(arguments, sizeof arguments, "arrivals --format json %s", from);
+    expect(arguments, 0, "\"end_spread_s\": null, \"end_resolution_s\": null");
+    (void)snprintf(arguments, sizeof arguments, "arrivals %s", to);
+    expect(arguments, 0,
+           "\nranks leave a call together, as finely as its times are given (0.001 us)\n");
+    (void)unlink(from);
+    (void)unlink(to);
 }
 
 /* What is written is read again with the same statistics. */
