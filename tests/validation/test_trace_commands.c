@@ -136,7 +136,7 @@ Test(trace_commands, ends_of_calls)
     (void)fputs(inside, file);
     (void)fclose(file);
     (void)snprintf(arguments, sizeof arguments, "arrivals -o %s %s", to, from);
-    cr_assert_eq(run(arguments, &text), 0, "%s", text.data);
+    cr_assert_eq(ct_program(arguments, "2>&1", &text), 0, "%s", text.data);
     cr_expect(strstr(text.data, "\nranks leave a call") == NULL, "%s", text.data);
     cs_text_free(&text);
     (void)snprintf(arguments, sizeof arguments, "arrivals --format json %s", from);
