@@ -24,6 +24,10 @@ static uint32_t n_steps(const cs_scenario *scenario)
     return scenario->collective == CS_ALLREDUCE ? 2 * half : half;
 }
 
+/* Between servers of several GPUs it is not what a library runs. */
+static const char ONE_NIC[] = "ring: one ring over all GPUs has one NIC of a server at work at a "
+                              "time; nccl_rings has all of them";
+
 static cs_status ring_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                             cs_error *err)
 {
@@ -31,11 +35,14 @@ static cs_status ring_check(const cs_scenario *scenario, void *options, cs_plan 
     cs_status status = cs_accept_collective(scenario, "ring", RING_DOES, err);
 
     if (status == CS_OK) {
-        *plan = (cs_plan){.n_chunks             = scenario->cluster.n_ranks,
-                          .n_slots              = 2,
-                          .n_rounds             = n_steps(scenario),
-                          .uses                 = cs_uses_nvlink(&scenario->cluster),
-                          .is_round_synchronous = true};
+        const cs_cluster *c      = &scenario->cluster;
+        bool              wastes = c->gpus_per_server > 1 && c->gpus_per_server < c->n_ranks;
+        *plan                    = (cs_plan){.n_chunks             = c->n_ranks,
+                                             .n_slots              = 2,
+                                             .n_rounds             = n_steps(scenario),
+                                             .uses                 = cs_uses_nvlink(c),
+                                             .is_round_synchronous = true,
+                                             .note                 = wastes ? ONE_NIC : NULL};
     }
     return status;
 }

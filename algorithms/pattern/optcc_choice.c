@@ -281,7 +281,7 @@ static cs_status refine(const search *s, const cs_optcc_pick *picks, uint32_t n,
             continue;
         }
         status = time_exactly(s->scenario, &d, err);
-        if (!best->is_exact || d.time_s < best->time_s) {
+        if (i == 0 || d.time_s < best->time_s) {
             *best = d;
         }
     }

@@ -37,7 +37,7 @@ enum {
 
 /* clang-format off */
 const cs_arg cs_scenario_args[] = {
-    {ALGORITHM, 'a', "algorithm", "A[,B..]", "algorithms; 'collsim list algorithms' has all (ring)"},
+    {ALGORITHM, 'a', "algorithm", "A[,B..]", "algorithms; 'collsim list algorithms' has all (nccl_rings where -g > 1, else ring)"},
     {COLLECTIVE, 'c', "collective", "C", "allreduce, allgather, reducescatter, alltoall, broadcast, reduce"},
     {RANKS, 'n', "ranks", "N[,N..]", "number of GPUs (8)"},
     {BYTES, 's', "bytes", "S[,S..]", "nccl-tests' size: 4096, 8K, 32M, 1G (32M)"},

@@ -34,7 +34,7 @@ const cs_arg cs_whatif_trace_args[] = {
     {TRACE, 0, "trace", "FILE[,FILE..]", "arrivals: CSV, log of StragglAR, NCCL traces (repeatable)"},
     {ALGORITHM, 'a', "algorithm", "A[,B..]", "algorithms to replay (all that know the collective)"},
     {BYTES, 's', "bytes", "S", "size of every call (as in the trace)"},
-    {BASELINE, 0, "baseline", "A", "what the savings are against (ring)"},
+    {BASELINE, 0, "baseline", "A", "what the savings are against (as of run)"},
     {PERIOD, 0, "period", "T", "time from call to call, for GPU-hours (as in the trace)"},
     {AGREEMENT, 0, "agreement", "T", "what it costs to agree on who is late (0)"},
     {GPUS, 'g', "gpus-per-server", "G", "GPUs that share a server and its NVLink (1)"},

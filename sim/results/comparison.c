@@ -26,7 +26,7 @@ static void append(char *text, size_t text_bytes, const char *more)
     snprintf(text + used, text_bytes - used, "%s%s", used > 0 ? ", " : "", more);
 }
 
-/* "nic 2 / 1.5 from 1000 to 2000 us", without the times where it is so all the time */
+/* "slow 2 by 1.5 from 1000 to 2000 us", without the times where it is so all the time */
 static void add_fault(const cs_fault *fault, char *text, size_t text_bytes)
 {
     char part[96], when[64] = "";
@@ -37,7 +37,7 @@ static void add_fault(const cs_fault *fault, char *text, size_t text_bytes)
     } else if (fault->from_s > 0) {
         snprintf(when, sizeof when, " from %.6g us", fault->from_s * 1e6);
     }
-    snprintf(part, sizeof part, "nic %u / %.4g%s", fault->rank, fault->slow_ratio, when);
+    snprintf(part, sizeof part, "slow %u by %.4g%s", fault->rank, fault->slow_ratio, when);
     append(text, text_bytes, part);
 }
 
@@ -58,14 +58,28 @@ void cs_setting_topology(const cs_topology *topology, char *text, size_t text_by
     }
 }
 
+/* The ports that are in use: "nic 3 us, 50 GB/s, nvlink 1 us, 450 GB/s". */
+static void add_ports(const cs_cluster *cluster, char *text, size_t text_bytes)
+{
+    for (uint32_t f = 0; f < cs_n_fabrics(cluster); f++) {
+        const cs_fabric *fabric = &cluster->fabrics[f];
+        char             part[64];
+        if (f == CS_NIC && !cs_uses_nics(cluster)) {
+            continue;
+        }
+        snprintf(part, sizeof part, "%s %.4g us, %.4g GB/s", cs_fabric_name(f),
+                 fabric->alpha_s * 1e6, fabric->bandwidth_Bps / 1e9);
+        append(text, text_bytes, part);
+    }
+}
+
 void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
 {
     uint32_t n = scenario->cluster.n_ranks, late = 0;
     char     part[64];
 
-    const cs_fabric *nic = &scenario->cluster.fabrics[CS_NIC];
-
-    snprintf(text, text_bytes, "%.4g us, %.4g GB/s", nic->alpha_s * 1e6, nic->bandwidth_Bps / 1e9);
+    text[0] = '\0';
+    add_ports(&scenario->cluster, text, text_bytes);
     if (scenario->cluster.topology != NULL) {
         cs_setting_topology(scenario->cluster.topology, part, sizeof part);
         append(text, text_bytes, part);
@@ -240,6 +254,20 @@ static void add_row(cs_text *text, const view *v, size_t first)
                 best != NULL ? best->algorithm : "-", v->settings[first]);
 }
 
+/* What algorithms say of their choices, each of it once. */
+static void add_notes(cs_text *text, const view *v)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        bool is_new = v->results[i].note != NULL;
+        for (size_t j = 0; j < i && is_new; j++) {
+            is_new = v->results[j].note != v->results[i].note;
+        }
+        if (is_new) {
+            cs_text_add(text, "# %s\n", v->results[i].note);
+        }
+    }
+}
+
 void cs_comparison(cs_text *text, const cs_result                           *results,
                    const char (*settings)[CS_SETTING_BYTES], const uint64_t *keys, size_t n)
 {
@@ -264,4 +292,5 @@ void cs_comparison(cs_text *text, const cs_result                           *res
             add_row(text, &v, i);
         }
     }
+    add_notes(text, &v);
 }

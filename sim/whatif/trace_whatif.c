@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "config/scenario_json.h"
 #include "traces/skew.h"
 #include "whatif/trace_judgement.h"
 #include "whatif/trace_player.h"
@@ -68,16 +69,18 @@ static cs_status add_name(playing *p, const char *name, const char *option)
 }
 
 /* The baseline, then what is asked for, or all that know the collective. */
-static cs_status choose_algorithms(playing *p, cs_collective collective)
+static cs_status choose_algorithms(playing *p, const cs_scenario *scenario)
 {
     const cs_trace_options *o = p->options;
-    cs_status status = add_name(p, o->baseline != NULL ? o->baseline : "ring", "--baseline");
+    const char             *baseline =
+        o->baseline != NULL ? o->baseline : cs_default_algorithm(&scenario->cluster);
+    cs_status status = add_name(p, baseline, "--baseline");
 
     for (size_t i = 0; i < o->n_algorithms && status == CS_OK; i++) {
         status = add_name(p, o->algorithms[i], "--algorithm");
     }
     for (size_t i = 0; o->n_algorithms == 0 && cs_algorithms[i] != NULL && status == CS_OK; i++) {
-        if ((cs_algorithms[i]->collectives >> collective & 1u) != 0) {
+        if ((cs_algorithms[i]->collectives >> scenario->collective & 1u) != 0) {
             status = add_name(p, cs_algorithms[i]->name, "--algorithm");
         }
     }
@@ -125,32 +128,50 @@ static cs_status choose_sizes(playing *p, uint64_t configured)
     return CS_OK;
 }
 
-/* Algorithms and sizes as axes: options that only some algorithms have are left out for others. */
-static cs_status set_axes(playing *p)
+/* Algorithms as an axis: options that only some of them have are left out for others. */
+static cs_status set_algorithms(playing *p, const char *const *names, size_t n)
 {
-    cs_text   names = {0}, sizes = {0};
-    cs_status status;
+    cs_text list = {0};
 
-    for (size_t i = 0; i < p->n_names; i++) {
-        cs_text_add(&names, "%s\"%s\"", i > 0 ? "," : "[", p->names[i]);
+    for (size_t i = 0; i < n; i++) {
+        cs_text_add(&list, "%s\"%s\"", i > 0 ? "," : "[", names[i]);
     }
-    for (size_t i = 0; i < p->n_sizes; i++) {
-        cs_text_add(&sizes, "%s%llu", i > 0 ? "," : "[", (unsigned long long)p->sizes[i]);
-    }
-    cs_text_add(&names, "]");
-    cs_text_add(&sizes, "]");
-    status = cs_text_status(&names, p->err);
-    status = status == CS_OK ? cs_text_status(&sizes, p->err) : status;
+    cs_text_add(&list, "]");
+    cs_status status = cs_text_status(&list, p->err);
     if (status == CS_OK) {
-        status =
-            cs_config_sweep_set(p->config, "algorithm.name", names.data, "--algorithm", p->err);
+        status = cs_config_sweep_set(p->config, "algorithm.name", list.data, "--algorithm", p->err);
     }
-    if (status == CS_OK) {
-        status = cs_config_sweep_set(p->config, "bytes", sizes.data, "--bytes", p->err);
-    }
-    cs_text_free(&names);
-    cs_text_free(&sizes);
+    cs_text_free(&list);
     return status;
+}
+
+static cs_status set_sizes(playing *p)
+{
+    cs_text list = {0};
+
+    for (size_t i = 0; i < p->n_sizes; i++) {
+        cs_text_add(&list, "%s%llu", i > 0 ? "," : "[", (unsigned long long)p->sizes[i]);
+    }
+    cs_text_add(&list, "]");
+    cs_status status = cs_text_status(&list, p->err);
+    if (status == CS_OK) {
+        status = cs_config_sweep_set(p->config, "bytes", list.data, "--bytes", p->err);
+    }
+    cs_text_free(&list);
+    return status;
+}
+
+/* To see the scenario before it is known which algorithms there are: all, so that every option
+ * belongs to one. */
+static cs_status set_any_algorithm(playing *p)
+{
+    const char *names[MAX_ALGORITHMS];
+    size_t      n = 0;
+
+    for (; cs_algorithms[n] != NULL && n < MAX_ALGORITHMS; n++) {
+        names[n] = cs_algorithms[n]->name;
+    }
+    return set_algorithms(p, names, n);
 }
 
 /* What contradicts a trace. */
@@ -195,9 +216,8 @@ static cs_status prepare(playing *p)
     cs_case   c      = {0};
     cs_status status = check_config(p);
 
-    if (status == CS_OK) { /* as an axis, so that options of other algorithms do no harm */
-        status =
-            cs_config_sweep_set(p->config, "algorithm.name", "[\"ring\"]", "--algorithm", p->err);
+    if (status == CS_OK) {
+        status = set_any_algorithm(p);
     }
     if (status == CS_OK) {
         status = set_ranks(p);
@@ -211,13 +231,16 @@ static cs_status prepare(playing *p)
     p->size_of_call = CS_ARENA_NEW(arena, size_t, p->trace->n_calls);
     status          = p->size_of_call != NULL ? CS_OK : no_memory(p);
     if (status == CS_OK) {
-        status = choose_algorithms(p, c.scenario.collective);
+        status = choose_algorithms(p, &c.scenario);
     }
     if (status == CS_OK) {
         status = choose_sizes(p, c.scenario.bytes);
     }
     cs_case_free(&c);
-    return status == CS_OK ? set_axes(p) : status;
+    if (status == CS_OK) {
+        status = set_algorithms(p, p->names, p->n_names);
+    }
+    return status == CS_OK ? set_sizes(p) : status;
 }
 
 /* Is it the algorithm, not the machine, that says no? */

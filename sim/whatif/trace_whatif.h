@@ -37,7 +37,7 @@ typedef enum cs_trace_policy {
 typedef struct cs_trace_options {
     const char *const *algorithms; /* names; NULL: all that know the collective */
     size_t             n_algorithms;
-    const char        *baseline;    /* NULL: "ring" */
+    const char        *baseline;    /* NULL: cs_default_algorithm() of the cluster */
     uint64_t           bytes;       /* of every call; 0: as in the trace, else the configuration */
     double             period_s;    /* from call to call; NAN: not known */
     double             agreement_s; /* see above */

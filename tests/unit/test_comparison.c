@@ -39,14 +39,26 @@ Test(comparison, settings_say_when_a_nic_is_slow)
         {.rank = 2, .slow_ratio = 4, .from_s = 1e-3, .until_s = 2e-3}};
     cs_scenario scenario = scenario_of(on_time);
 
-    cr_expect_str_eq(text_of(&scenario), "3 us, 450 GB/s");
+    cr_expect_str_eq(text_of(&scenario), "nic 3 us, 450 GB/s");
     scenario.arrival_s = late;
-    cr_expect_str_eq(text_of(&scenario), "3 us, 450 GB/s, late 3 by 1000 us");
+    cr_expect_str_eq(text_of(&scenario), "nic 3 us, 450 GB/s, late 3 by 1000 us");
     scenario.faults   = faults;
     scenario.n_faults = 3;
     cr_expect_str_eq(text_of(&scenario),
-                     "3 us, 450 GB/s, late 3 by 1000 us, nic 0 / 2, nic 1 / 1.5 from 1000 us, nic "
-                     "2 / 4 from 1000 to 2000 us");
+                     "nic 3 us, 450 GB/s, late 3 by 1000 us, slow 0 by 2, slow 1 by 1.5 from 1000 us, "
+                     "slow 2 by 4 from 1000 to 2000 us");
+}
+
+/* Inside one server there are no NICs in use, between servers of several GPUs both. */
+Test(comparison, settings_name_the_ports_that_are_used)
+{
+    cs_scenario scenario = scenario_of(on_time);
+
+    scenario.cluster.fabrics[CS_NVLINK] = (cs_fabric){CS_SWITCHED, 1e-6, 900e9};
+    scenario.cluster.gpus_per_server    = 2;
+    cr_expect_str_eq(text_of(&scenario), "nic 3 us, 450 GB/s, nvlink 1 us, 900 GB/s");
+    scenario.cluster.gpus_per_server = 4;
+    cr_expect_str_eq(text_of(&scenario), "nvlink 1 us, 900 GB/s");
 }
 
 /* Are two scenarios the same row, and may they share a table? */
@@ -94,9 +106,9 @@ Test(comparison, topologies_tell_settings_apart)
     cs_leaf_spine_make(&fast, fast_links, &fast_net);
     cs_leaf_spine_make(&slow, slow_links, &slow_net);
     a.cluster.topology = &fast_net;
-    cr_expect_str_eq(text_of(&a), "3 us, 450 GB/s, leaf-spine, 4 links of 50 GB/s");
+    cr_expect_str_eq(text_of(&a), "nic 3 us, 450 GB/s, leaf-spine, 4 links of 50 GB/s");
     fast_links[0].bandwidth_Bps = 12.5e9;
-    cr_expect_str_eq(text_of(&a), "3 us, 450 GB/s, leaf-spine, 4 links of 12.5 to 50 GB/s");
+    cr_expect_str_eq(text_of(&a), "nic 3 us, 450 GB/s, leaf-spine, 4 links of 12.5 to 50 GB/s");
     cr_expect_not(is_same(&a, &b));
     b.cluster.topology = &slow_net;
     cr_expect_not(is_same(&a, &b));
@@ -119,6 +131,12 @@ Test(comparison, the_fastest_of_a_row_is_the_best)
         strstr(text.data, "         1.00         2.00         0.00  ring       here\n"));
     cr_expect_not_null(
         strstr(text.data, "         9.00            -         0.00  ring       there\n"));
+    cs_text_free(&text);
+    results[1].note = results[2].note = "rhd and ring say the same";
+    cs_comparison(&text, results, (const char(*)[CS_SETTING_BYTES])settings, keys, 4);
+    const char *note = strstr(text.data, "there\n# rhd and ring say the same\n");
+    cr_assert_not_null(note);
+    cr_expect_null(strstr(note + 6, "say the same\n#"), "a note is printed once");
     cs_text_free(&text);
     cs_comparison(&text, results + 2, (const char(*)[CS_SETTING_BYTES])settings, keys, 2);
     cr_expect(text.length == 0, "one algorithm is not compared");

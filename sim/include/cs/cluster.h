@@ -79,6 +79,12 @@ static inline uint32_t cs_n_fabrics(const cs_cluster *cluster)
     return cluster->sockets > 1 ? CS_CROSS + 1 : CS_NVLINK + 1;
 }
 
+/* Are there pairs that talk over NICs? Not inside a single server. */
+static inline bool cs_uses_nics(const cs_cluster *cluster)
+{
+    return cluster->gpus_per_server < cluster->n_ranks;
+}
+
 /* The key of a fabric in configurations and results. Static storage. */
 static inline const char *cs_fabric_name(uint32_t fabric)
 {
