@@ -6,7 +6,8 @@
  * It holds the sending port for max(o + kG, g) and the receiving port for max(kG + o, g)
  * from the moment its first byte gets there; the latency L holds no port, so that messages in
  * a row overlap it. (Written with kG instead of (k-1)G, as simulators do.) In a SHARED group o is
- * paid once per port.
+ * paid once per port. A barrier waits for the ends of messages; the rest of a gap keeps a port
+ * closed behind it, but keeps nobody else waiting.
  *
  * Left out: everything between the ports, as for alpha-beta; the capacity limit ceil(L/g).
  *

@@ -2,10 +2,11 @@
 /* Streams of random transfers with everything that the rules of cs/schedule.h allow (exchanges,
  * groups, spans, messages of several parts, contributions of one's own, barriers that somebody
  * skips), which no algorithm needs together: the dispatcher and the single pass give the same
- * bits. They are no collectives, which is what the verdict says on either. */
+ * bits, and so do, but for rounding, the single pass and a second opinion, on LogGP too. They are
+ * no collectives, which is what the verdict says on either. */
 #include "support/port_network.h"
 #include "support/random_scene.h"
-#include "support/stream.h"
+#include "support/reference.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -78,17 +79,18 @@ static void random_cluster(ct_scene *scene, ct_rng *rng)
     }
 }
 
+static const cs_plan plan = {.n_chunks = CHUNKS,
+                             .n_slots  = SLOTS,
+                             .n_rounds = 1000,
+                             .uses     = CS_USES_EXCHANGE | CS_USES_SHARED | CS_USES_SPAN |
+                                     CS_USES_JOIN | CS_USES_NVLINK};
+
 Test(random_streams, the_dispatcher_gives_the_bits_of_the_single_pass)
 {
     static ct_scene scene;
     ct_rng          rng = ct_rng_for(77);
 
     for (int i = 0; i < STREAMS; i++) {
-        cs_plan plan = {.n_chunks = CHUNKS,
-                        .n_slots  = SLOTS,
-                        .n_rounds = 1000,
-                        .uses = CS_USES_EXCHANGE | CS_USES_SHARED | CS_USES_SPAN | CS_USES_JOIN |
-                                CS_USES_NVLINK};
         random_cluster(&scene, &rng);
         ct_stream stream = random_stream(&scene, &rng);
         ct_scene_play(&scene, &stream, &plan);
@@ -107,6 +109,43 @@ Test(random_streams, the_dispatcher_gives_the_bits_of_the_single_pass)
         cr_assert_eq(got.outcome.verified, want.outcome.verified);
         ct_run_free(&want);
         ct_run_free(&got);
+        ct_stream_free(&stream);
+    }
+}
+
+static void compare_with_reference(const ct_scene *scene, const ct_stream *stream, ct_rules rules,
+                                   int number)
+{
+    ct_model model = ct_model_of(&rules);
+    ct_times want  = ct_reference(&scene->scenario, &plan, stream, rules);
+    ct_run   got   = ct_scene_observe_on(scene, model.model, &model.options);
+
+    cr_assert_eq(got.count, stream->count);
+    for (size_t k = 0; k < got.count; k++) {
+        cr_assert(
+            ct_is_close(got.intervals[k].start_s, want.intervals[k].start_s, 1e-11) &&
+                ct_is_close(got.intervals[k].end_s, want.intervals[k].end_s, 1e-11),
+            "seed %llu, stream %d on %s: transfer %zu holds [%.17g, %.17g], not [%.17g, %.17g]",
+            (unsigned long long)ct_seed(), number, model.model->name, k, got.intervals[k].start_s,
+            got.intervals[k].end_s, want.intervals[k].start_s, want.intervals[k].end_s);
+    }
+    cr_assert(ct_is_close(got.outcome.elapsed_s, want.end_s, 1e-11), "seed %llu, stream %d on %s",
+              (unsigned long long)ct_seed(), number, model.model->name);
+    ct_times_free(&want);
+    ct_run_free(&got);
+}
+
+Test(random_streams, every_start_and_end_is_right)
+{
+    static ct_scene scene;
+    ct_rng          rng = ct_rng_for(78);
+
+    for (int i = 0; i < STREAMS; i++) {
+        random_cluster(&scene, &rng);
+        ct_stream stream = random_stream(&scene, &rng);
+        ct_scene_play(&scene, &stream, &plan);
+        compare_with_reference(&scene, &stream, (ct_rules){0}, i);
+        compare_with_reference(&scene, &stream, ct_rules_loggp(&scene.scenario.cluster, &rng), i);
         ct_stream_free(&stream);
     }
 }

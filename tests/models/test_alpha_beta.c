@@ -47,7 +47,7 @@ static void expect(const cs_interval *want)
     cr_assert_eq(cs_scenario_check(&scene.scenario, NULL), CS_OK);
     ct_scene_play(&scene, &stream, &plan);
     ct_run   run   = ct_scene_observe(&scene);
-    ct_times times = ct_reference(&scene.scenario, &plan, &stream);
+    ct_times times = ct_reference(&scene.scenario, &plan, &stream, (ct_rules){0});
     cr_assert_eq(run.count, stream.count);
     for (size_t i = 0; i < run.count; i++) {
         cr_assert(ct_is_close(run.intervals[i].start_s, want[i].start_s, 1e-12) &&
@@ -249,7 +249,7 @@ static void random_case(ct_rng *rng, uint32_t uses, int faults)
     ct_stream_add_random(&stream, rng, &scene.scenario.cluster, uses, 4, 2);
     ct_scene_play(&scene, &stream, &plan);
     ct_run   run   = ct_scene_observe(&scene);
-    ct_times times = ct_reference(&scene.scenario, &plan, &stream);
+    ct_times times = ct_reference(&scene.scenario, &plan, &stream, (ct_rules){0});
     double   fast  = ct_scene_replay(&scene, NULL).elapsed_s;
     for (size_t i = 0; i < run.count; i++) {
         cr_assert(ct_is_close(run.intervals[i].start_s, times.intervals[i].start_s, 1e-12));

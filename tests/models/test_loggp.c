@@ -164,6 +164,59 @@ Test(loggp, a_shared_group_pays_the_overhead_once)
     expect(1, 0, (cs_interval[]){{0, 17}, {6, 22}}, 22);
 }
 
+/* The first message ends at 17 and the barrier with it. Rank 1's receiving port is closed until
+ * 11 + 20, rank 0's sending port until 20, which concerns nobody but the messages that want them.
+ */
+Test(loggp, a_barrier_waits_for_ends_and_not_for_gaps)
+{
+    begin(4, 1);
+    add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC);
+    add(2, 3, 5, CS_OP_COPY, CS_OWN_SRC)->flags |= CS_FENCE;
+    add(0, 2, 5, CS_OP_COPY, CS_OWN_SRC);
+    add(1, 0, 5, CS_OP_COPY, CS_OWN_SRC);
+    add(3, 1, 5, CS_OP_COPY, CS_OWN_SRC);
+    expect(1, 20, (cs_interval[]){{0, 17}, {17, 34}, {20, 37}, {17, 34}, {17, 37}}, 37);
+    for (int late = 0; late <= 40; late += 40) { /* for a rank that is late it waits, too */
+        begin(4, 1);
+        scene.arrival_s[3]       = late;
+        scene.scenario.arrival_s = scene.arrival_s;
+        add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC);
+        add(0, 2, 5, CS_OP_COPY, CS_OWN_SRC)->flags |= CS_FENCE;
+        double start_s = late > 20 ? late : 20;
+        expect(1, 20, (cs_interval[]){{0, 17}, {start_s, start_s + 17}}, start_s + 17);
+    }
+}
+
+/* A gap above all else sets the pace: n - 2 messages of a port before the barrier, n - 2 + log2 n
+ * behind it, each g after the one before; no g is lost at the barrier. */
+Test(loggp, stragglar_loses_no_gap_at_its_barriers)
+{
+    for (uint32_t n = 4, q = 2; n <= 64; n *= 2, q++) {
+        const loggp_options options = {2e-6, 1e-3};
+        const cs_model     *model   = NULL;
+        ct_scene_set(&scene, "stragglar", CS_ALLREDUCE, n, 100000 * (n - 1));
+        scene.scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, 10e-6, 25e9};
+        scene.arrival_s[n - 1]                 = 1e-4;
+        scene.scenario.arrival_s               = scene.arrival_s;
+        ct_scene_ready(&scene);
+        cr_assert_eq(cs_model_find("loggp", &model, NULL), CS_OK);
+        ct_run run    = ct_scene_observe_on(&scene, model, &options);
+        double want_s = (2 * (n - 2) + q - 1) * 1e-3 + 10e-6 + 100000 / 25e9;
+        cr_assert(ct_is_close(run.outcome.elapsed_s, want_s, 1e-12), "%u ranks: %.15g s, not %.15g",
+                  n, run.outcome.elapsed_s, want_s);
+        ct_run_free(&run);
+    }
+}
+
+/* A message of no bytes that takes no time: the end is not when its ports are free again. */
+Test(loggp, nothing_takes_no_time)
+{
+    begin(2, 1);
+    scene.scenario.cluster.fabrics[CS_NIC].alpha_s = 0;
+    add(0, 1, 0, CS_OP_COPY, CS_OWN_SRC);
+    expect(0, 20, (cs_interval[]){{0, 0}}, 0);
+}
+
 Test(loggp, every_fabric_has_its_own_latency)
 {
     begin(4, 2);

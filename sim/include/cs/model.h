@@ -47,8 +47,9 @@ typedef struct cs_ports {
     const double          *nic_s_per_byte;    /* [n_ranks] constant slow NICs, or NULL */
     const cs_rate_profile *profiles;          /* [n_servers] NICs that change, or NULL */
     uint32_t               uses;              /* CS_USES_* of the plan */
-    double                 last_end_s; /* of a model that closes ports for longer than a message
-                                          takes: its latest end so far; first_s otherwise */
+    double                 last_end_s; /* of a model whose ports are free at other times than its
+                                          messages end: the last end so far. -INFINITY: none, or
+                                          ports are free when messages end */
 } cs_ports;
 
 /* Port of `src` on the way to `dst` (for the receiving side swap them). */
