@@ -112,20 +112,32 @@ static inline void cs_slice_message(const cs_transfer *t, size_t parts, cs_inter
     }
 }
 
-/* The start-up time of a transfer: nothing when both its ports already served a transfer of
- * the same SHARED round. */
-static inline double cs_startup_s(cs_ports *ports, const cs_transfer *t, const cs_way *way,
-                                  double alpha_s)
+/* Has either port of a message served one of its SHARED group before? */
+typedef struct cs_known {
+    bool tx, rx;
+} cs_known;
+
+/* The message joins its group on both its ports; nobody is known outside a group. */
+static inline cs_known cs_join_group(cs_ports *ports, const cs_transfer *t, const cs_way *way)
 {
     if ((t->flags & CS_SHARED) == 0) {
-        return alpha_s;
+        return (cs_known){false, false};
     }
     uint32_t group = t->round + 1;
-    bool     known = ports->tx_group[way->tx] == group && ports->rx_group[way->rx] == group;
+    cs_known known = {ports->tx_group[way->tx] == group, ports->rx_group[way->rx] == group};
 
     ports->tx_group[way->tx] = group;
     ports->rx_group[way->rx] = group;
-    return known ? 0 : alpha_s;
+    return known;
+}
+
+/* The start-up time of a message that holds both its ports for it: alpha, unless both have served
+ * its group; the gap, if one of them has. */
+static inline double cs_startup_s(cs_known known, double alpha_s, double message_gap_s)
+{
+    double startup_s = known.tx && known.rx ? 0 : alpha_s;
+
+    return known.tx || known.rx ? startup_s + message_gap_s : startup_s;
 }
 
 #endif

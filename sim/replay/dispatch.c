@@ -117,6 +117,8 @@ cs_status cs_dispatch_open(const cs_replay_request *request, cs_dispatch **dispa
     d->network          = request->model->network;
     d->shares_receivers = d->network->shares_receivers != NULL &&
                           d->network->shares_receivers(request->model_options);
+    d->message_gap_s =
+        d->network->message_gap_s != NULL ? d->network->message_gap_s(request->model_options) : 0;
     d->record.observers   = request->observers;
     d->record.n_observers = request->n_observers;
     cs_status status      = open_parts(d, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The port rule: who is on a port, and who stands behind. A queue is a list that runs through its
  * members: a message has one link per port, a group one. The first of a queue has the port. */
+#include "models/pattern/serve.h"
 #include "replay/dispatch_state.h"
 
 /* A link names who stands behind: index << 3 | which of its links goes on, GROUP for a group. */
@@ -155,13 +156,13 @@ void cs_queues_enter(cs_dispatch *d, uint32_t message)
 }
 
 /* The first message of a SHARED round pays for its ports. Together: its port's start-up is over
- * alpha after the first one begins, and nothing flows before that. One by one: nothing is paid
- * where both ports are known. */
+ * alpha after the first one begins, and nothing flows before that. One by one: as on a port model.
+ */
 static double group_startup(cs_dispatch *d, const cs_message *m)
 {
     uint32_t group = m->round + 1, tx = m->tx, rx = d->ports.n_ports + m->rx;
     double   alpha_s = d->ports.alpha_s[m->fabric], until_s = d->now_s;
-    bool     is_known = d->group_round[tx] == group && d->group_round[rx] == group;
+    cs_known known = {d->group_round[tx] == group, d->group_round[rx] == group};
 
     for (uint32_t which = 0; which < m->n_ports; which++) {
         uint32_t port = port_of(d, m, which);
@@ -172,7 +173,7 @@ static double group_startup(cs_dispatch *d, const cs_message *m)
         until_s = d->group_until_s[port] > until_s ? d->group_until_s[port] : until_s;
     }
     if (!m->is_shared) {
-        return is_known ? 0 : alpha_s;
+        return cs_startup_s(known, alpha_s, d->message_gap_s);
     }
     return until_s >= d->now_s + alpha_s ? alpha_s : until_s - d->now_s;
 }

@@ -78,6 +78,7 @@ struct cs_dispatch {
     const cs_network        *network;
     void                    *model;            /* the model's state */
     bool                     shares_receivers; /* all messages to a port are under way at once */
+    double                   message_gap_s;    /* in SHARED groups that are served one by one */
     cs_arena                 arena;
     cs_ports                 ports;             /* described, without state */
     cs_port_queue           *queues;            /* [2 * n_ports] */

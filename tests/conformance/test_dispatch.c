@@ -7,7 +7,7 @@
 #include "support/port_network.h"
 #include "support/random_scene.h"
 #include "support/random_stream.h"
-#include "support/stream.h"
+#include "support/reference.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -53,9 +53,11 @@ static void expect_same(const ct_scene *scene, const ct_run *want, const ct_run 
 
 static void compare(ct_scene *scene, ct_rng *rng)
 {
-    ct_run want = ct_scene_observe(scene), got = ct_scene_observe_on(scene, &ct_port_network, NULL);
+    ct_rules rules = ct_rules_random(&scene->scenario.cluster, rng, false);
+    ct_model model = ct_model_of(&rules);
+    ct_run   want  = ct_scene_observe_on(scene, model.model, &model.options);
+    ct_run   got   = ct_scene_observe_on(scene, &ct_port_network, &rules.message_gap_s);
 
-    (void)rng;
     expect_same(scene, &want, &got, 0);
     ct_run_free(&want);
     ct_run_free(&got);

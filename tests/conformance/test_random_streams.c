@@ -94,8 +94,11 @@ Test(random_streams, the_dispatcher_gives_the_bits_of_the_single_pass)
         random_cluster(&scene, &rng);
         ct_stream stream = random_stream(&scene, &rng);
         ct_scene_play(&scene, &stream, &plan);
-        ct_run want = ct_scene_observe(&scene);
-        ct_run got  = ct_scene_observe_on(&scene, &ct_port_network, NULL);
+        ct_rules     rules = ct_rules_random(&scene.scenario.cluster, &rng, false);
+        ct_model     model = ct_model_of(&rules);
+        const double gap_s = rules.message_gap_s;
+        ct_run       want  = ct_scene_observe_on(&scene, model.model, &model.options);
+        ct_run       got   = ct_scene_observe_on(&scene, &ct_port_network, &gap_s);
         cr_assert_eq(got.count, want.count);
         for (size_t k = 0; k < want.count; k++) {
             cr_assert(memcmp(&got.intervals[k], &want.intervals[k], sizeof *want.intervals) == 0,
@@ -144,8 +147,52 @@ Test(random_streams, every_start_and_end_is_right)
         random_cluster(&scene, &rng);
         ct_stream stream = random_stream(&scene, &rng);
         ct_scene_play(&scene, &stream, &plan);
-        compare_with_reference(&scene, &stream, (ct_rules){0}, i);
-        compare_with_reference(&scene, &stream, ct_rules_loggp(&scene.scenario.cluster, &rng), i);
+        for (int loggp = 0; loggp < 2; loggp++) {
+            ct_rules rules = ct_rules_random(&scene.scenario.cluster, &rng, loggp == 1);
+            compare_with_reference(&scene, &stream, rules, i);
+        }
         ct_stream_free(&stream);
     }
+}
+
+/* Every interval of `got` at the place of that of `want` or later, but for rounding. */
+static void expect_no_earlier(const ct_run *want, const ct_run *got, const char *what, int number)
+{
+    double rounding_s = 1e-12 * got->outcome.elapsed_s;
+
+    for (size_t k = 0; k < got->count; k++) {
+        cr_assert(got->intervals[k].start_s >= want->intervals[k].start_s - rounding_s &&
+                      got->intervals[k].end_s >= want->intervals[k].end_s - rounding_s,
+                  "seed %llu, stream %d: transfer %zu holds [%.17g, %.17g] with %s, [%.17g, %.17g] "
+                  "without",
+                  (unsigned long long)ct_seed(), number, k, got->intervals[k].start_s,
+                  got->intervals[k].end_s, what, want->intervals[k].start_s,
+                  want->intervals[k].end_s);
+    }
+    cr_assert(got->outcome.elapsed_s >= want->outcome.elapsed_s - rounding_s);
+}
+
+Test(random_streams, a_message_gap_makes_nothing_earlier)
+{
+    static ct_scene scene;
+    ct_rng          rng      = ct_rng_for(79);
+    int             n_slower = 0;
+
+    for (int i = 0; i < 2 * STREAMS; i++) {
+        random_cluster(&scene, &rng);
+        ct_stream stream    = random_stream(&scene, &rng);
+        ct_rules  rules     = ct_rules_random(&scene.scenario.cluster, &rng, i % 2 == 1);
+        ct_model  with      = ct_model_of(&rules);
+        rules.message_gap_s = 0;
+        ct_model without    = ct_model_of(&rules);
+        ct_scene_play(&scene, &stream, &plan);
+        ct_run want = ct_scene_observe_on(&scene, without.model, &without.options);
+        ct_run got  = ct_scene_observe_on(&scene, with.model, &with.options);
+        expect_no_earlier(&want, &got, "a gap", i);
+        n_slower += got.outcome.elapsed_s > want.outcome.elapsed_s;
+        ct_run_free(&want);
+        ct_run_free(&got);
+        ct_stream_free(&stream);
+    }
+    cr_assert_gt(n_slower, STREAMS / 4, "a gap was paid in %d streams only", n_slower);
 }

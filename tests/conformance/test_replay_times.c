@@ -41,14 +41,17 @@ static void compare_times(const ct_scene *scene, const ct_run *run, const ct_str
     ct_times_free(&times);
 }
 
+/* Some on default options, some with gaps. */
 static void every_time_is_right(ct_scene *scene, ct_rng *rng)
 {
     ct_scene_break_nics(scene, rng);
     ct_scene_ready(scene);
+    ct_rules  rules  = ct_rules_random(&scene->scenario.cluster, rng, false);
+    ct_model  model  = ct_model_of(&rules);
     ct_stream stream = ct_stream_record(scene, 512);
-    ct_run    run    = ct_scene_observe(scene);
+    ct_run    run    = ct_scene_observe_on(scene, model.model, &model.options);
 
-    compare_times(scene, &run, &stream, (ct_rules){0});
+    compare_times(scene, &run, &stream, rules);
     cr_assert(ct_is_close(run.outcome.elapsed_s,
                           cs_last_arrival(&scene->scenario) + run.outcome.exposed_s, 1e-15));
     ct_run_free(&run);
@@ -64,7 +67,7 @@ static void every_loggp_time_is_right(ct_scene *scene, ct_rng *rng)
 {
     ct_scene_break_nics(scene, rng);
     ct_scene_ready(scene);
-    ct_rules  rules  = ct_rules_loggp(&scene->scenario.cluster, rng);
+    ct_rules  rules  = ct_rules_random(&scene->scenario.cluster, rng, true);
     ct_model  loggp  = ct_model_of(&rules);
     ct_stream stream = ct_stream_record(scene, 512);
     ct_run    run    = ct_scene_observe_on(scene, loggp.model, &loggp.options);

@@ -62,6 +62,42 @@ static void expect(const cs_interval *want)
     ct_stream_free(&stream);
 }
 
+/* A message of a group pays the gap wherever it is not the first one; alpha and the gap where one
+ * of its ports is new and the other is not. The next round and messages alone pay none. */
+Test(alpha_beta, a_group_pays_the_message_gap_between_its_messages)
+{
+    const struct {
+        double propagation_s, message_gap_s;
+    } options                = {0, 0.25};
+    cs_plan           plan   = {.n_chunks = 4, .n_slots = 4, .n_rounds = 9, .uses = CS_USES_SHARED};
+    ct_rules          rules  = {.message_gap_s = 0.25};
+    const cs_interval want[] = {{0, 11},        {0, 11},        {11, 22.25},
+                                {11, 22.25},    {22.25, 32.5},  {32.5, 43.75},
+                                {43.75, 54.75}, {54.75, 65.75}, {65.75, 76.75}};
+
+    begin(4, 1, CS_SWITCHED);
+    add(0, 1, 10, CS_OP_COPY, CS_OWN_SRC | CS_SHARED);
+    add(2, 3, 10, CS_OP_COPY, CS_OWN_SRC | CS_SHARED);
+    add(0, 2, 10, CS_OP_COPY, CS_OWN_SRC | CS_SHARED); /* 0 known, 2 new: alpha + gap */
+    add(1, 3, 10, CS_OP_COPY, CS_OWN_SRC | CS_SHARED); /* 3 known */
+    add(0, 3, 10, CS_OP_COPY, CS_OWN_SRC | CS_SHARED); /* both known: the gap only */
+    add(0, 3, 11, CS_OP_COPY, CS_OWN_SRC | CS_SHARED);
+    add(0, 3, 10, CS_OP_COPY, CS_OWN_SRC | CS_SHARED)->round = 1;
+    add(0, 3, 10, CS_OP_COPY, CS_OWN_SRC)->round             = 1;
+    add(0, 3, 10, CS_OP_COPY, CS_OWN_SRC)->round             = 1;
+    ct_scene_play(&scene, &stream, &plan);
+    ct_run   run   = ct_scene_observe_on(&scene, cs_models[0], &options);
+    ct_times times = ct_reference(&scene.scenario, &plan, &stream, rules);
+    for (size_t i = 0; i < run.count; i++) {
+        cr_assert(ct_same_interval(run.intervals[i], want[i], 100), "%zu: [%.12g, %.12g]", i,
+                  run.intervals[i].start_s, run.intervals[i].end_s);
+        cr_assert(ct_same_interval(times.intervals[i], want[i], 100), "%zu", i);
+    }
+    ct_times_free(&times);
+    ct_run_free(&run);
+    ct_stream_free(&stream);
+}
+
 Test(alpha_beta, a_port_serves_in_stream_order)
 {
     begin(4, 1, CS_SWITCHED);

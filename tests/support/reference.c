@@ -153,16 +153,28 @@ static held ports_of(const stopwatch *c, const cs_transfer *t)
         fabric};
 }
 
-/* Does a message pay what a group pays once? Its two ports have known the group from now on. */
-static bool pays(const cs_transfer *t, const held *h)
-{
-    if ((t->flags & CS_SHARED) == 0) {
-        return true;
-    }
-    bool known = h->ports[0]->group == t->round && h->ports[1]->group == t->round;
+/* What a message pays: the start-up, once for the group, and the gap at every port that has served
+ * one of the group. Its first two ports know the group from now on. */
+typedef struct dues {
+    bool   startup;
+    double gap_s[2];
+} dues;
 
-    h->ports[0]->group = h->ports[1]->group = t->round;
-    return !known;
+static dues pay(const stopwatch *c, const cs_transfer *t, const held *h)
+{
+    dues d = {true, {0, 0}};
+
+    if ((t->flags & CS_SHARED) != 0) {
+        d.startup = false;
+        for (int i = 0; i < 2; i++) {
+            bool known = h->ports[i]->group == t->round;
+            d.startup  = d.startup || !known;
+            d.gap_s[i] = known ? c->rules.message_gap_s : 0;
+
+            h->ports[i]->group = t->round;
+        }
+    }
+    return d;
 }
 
 static double through_s(const stopwatch *c, const cs_transfer *t, const held *h, double from_s,
@@ -179,8 +191,10 @@ static double hold_ports(const stopwatch *c, const cs_transfer *t, const held *h
     for (int i = 0; i < h->count; i++) {
         whole->start_s = fmax(whole->start_s, h->ports[i]->free_s);
     }
-    double flow_s = whole->start_s + (pays(t, h) ? c->s->cluster.fabrics[h->fabric].alpha_s : 0);
-    whole->end_s  = through_s(c, t, h, flow_s, bytes);
+    dues   d      = pay(c, t, h);
+    double flow_s = whole->start_s + (d.startup ? c->s->cluster.fabrics[h->fabric].alpha_s : 0) +
+                    fmax(d.gap_s[0], d.gap_s[1]);
+    whole->end_s = through_s(c, t, h, flow_s, bytes);
     for (int i = 0; i < h->count; i++) {
         h->ports[i]->free_s = whole->end_s;
     }
@@ -196,10 +210,11 @@ static void hold_loggp(const stopwatch *c, const cs_transfer *t, const held *h, 
     for (int i = 0; i < h->count; i += 2) {
         whole->start_s = fmax(whole->start_s, h->ports[i]->free_s);
     }
-    double busy_s = pays(t, h) ? c->rules.overhead_s : 0;
+    dues   d      = pay(c, t, h);
+    double busy_s = d.startup ? c->rules.overhead_s : 0;
     for (int i = 0; i < h->count; i += 2) {
-        double leave_s = whole->start_s + busy_s;
-        double first_s = fmax(leave_s + latency_s, h->ports[i + 1]->free_s);
+        double leave_s = whole->start_s + d.gap_s[0] + busy_s;
+        double first_s = fmax(leave_s + latency_s, h->ports[i + 1]->free_s + d.gap_s[1]);
         double end_s   = through_s(c, t, h, first_s, bytes) + busy_s;
         h->ports[i]->free_s =
             fmax(through_s(c, t, h, leave_s, bytes), whole->start_s + c->rules.gap_s);
@@ -285,16 +300,18 @@ ct_times ct_reference(const cs_scenario *scenario, const cs_plan *plan, const ct
     return times;
 }
 
-ct_rules ct_rules_loggp(const cs_cluster *cluster, ct_rng *rng)
+ct_rules ct_rules_random(const cs_cluster *cluster, ct_rng *rng, bool is_loggp)
 {
-    double least_s = (double)INFINITY;
+    double least_s = (double)INFINITY, most_s = 0;
 
     for (uint32_t f = 0; f < cs_n_fabrics(cluster); f++) {
         least_s = fmin(least_s, cluster->fabrics[f].alpha_s);
+        most_s  = fmax(most_s, cluster->fabrics[f].alpha_s);
     }
-    return (ct_rules){.is_loggp   = true,
-                      .overhead_s = ct_below(rng, 3) * ct_uniform(rng, 0, 0.25) * least_s,
-                      .gap_s      = ct_below(rng, 3) * ct_uniform(rng, 0, 20 * least_s + 1e-5)};
+    return (ct_rules){.is_loggp      = is_loggp,
+                      .overhead_s    = ct_below(rng, 3) * ct_uniform(rng, 0, 0.25) * least_s,
+                      .gap_s         = ct_below(rng, 3) * ct_uniform(rng, 0, 20 * least_s + 1e-5),
+                      .message_gap_s = ct_below(rng, 3) * ct_uniform(rng, 0, 2 * most_s + 1e-6)};
 }
 
 static void set_option(ct_model *m, const char *key, double value)
@@ -311,6 +328,7 @@ ct_model ct_model_of(const ct_rules *rules)
 
     cr_assert_eq(cs_model_find(rules->is_loggp ? "loggp" : "alpha-beta", &m.model, NULL), CS_OK);
     cs_options_default(m.model->options, &m.options);
+    set_option(&m, "message_gap_s", rules->message_gap_s);
     if (rules->is_loggp) {
         set_option(&m, "overhead_s", rules->overhead_s);
         set_option(&m, "gap_s", rules->gap_s);

@@ -17,10 +17,12 @@ typedef struct ct_times {
 typedef struct ct_rules {
     bool   is_loggp;
     double overhead_s, gap_s; /* of LogGP */
+    double message_gap_s;
 } ct_rules;
 
-/* LogGP with an overhead that the cluster's alphas allow, and a gap, or without either. */
-ct_rules ct_rules_loggp(const cs_cluster *cluster, ct_rng *rng);
+/* Alpha-beta, or LogGP with an overhead that the cluster's alphas allow, with gaps that are about
+ * as long as they are, or none. */
+ct_rules ct_rules_random(const cs_cluster *cluster, ct_rng *rng, bool is_loggp);
 
 /* The model of collsim that has these rules, with its options. */
 typedef struct ct_model {

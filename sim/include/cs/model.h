@@ -92,6 +92,10 @@ typedef struct cs_network {
      * it, for the model to share its bandwidth? NULL: no, one at a time in stream order. */
     bool (*shares_receivers)(const void *options);
 
+    /* Optional. Where ports serve the messages of a SHARED group one by one: for how long each but
+     * the first one holds a port beside its bytes. NULL: no longer. */
+    double (*message_gap_s)(const void *options);
+
     /* Required. Start with an idle network. `ports` has the cluster, the numbering and rates of its
      * ports and no port state; it is borrowed until close(). */
     cs_status (*open)(const cs_ports *ports, const void *options, void **state_p, cs_error *err);
@@ -140,9 +144,9 @@ typedef struct cs_model {
     /* The part of the model's latency that every message pays even if nothing is sent before
      * it (alpha, or L + 2o), in seconds; bounds use it. */
     double (*latency_s)(const cs_scenario *scenario, const void *options, uint32_t fabric);
-    /* Optional. Do the closed forms of the algorithms hold with these options, on a crossbar?
-     * NULL: never. */
-    bool (*closed_forms_hold)(const void *options);
+    /* Optional. Do the closed forms of the algorithms hold with these options, on a crossbar, for
+     * streams of a plan that `uses` this (CS_USES_*)? NULL: never. */
+    bool (*closed_forms_hold)(const void *options, uint32_t uses);
     bool alpha_holds_port; /* a message occupies its ports for that long too */
 } cs_model;
 
@@ -155,13 +159,14 @@ static inline bool cs_model_shares_ports(const cs_model *model, const void *opti
     return receivers || (uses & CS_USES_SHARED) != 0;
 }
 
-/* Do the closed forms of the algorithms hold for the scenario on this model with these options?
- * Neither links nor paths between sockets are in them. */
+/* Do the closed forms of the algorithms hold for a plan that `uses` this (CS_USES_*) and the
+ * scenario on this model with these options? Neither links nor paths between sockets are in them.
+ */
 static inline bool cs_closed_forms_hold(const cs_model *model, const cs_scenario *scenario,
-                                        const void *options)
+                                        const void *options, uint32_t uses)
 {
     return model->closed_forms_hold != NULL && scenario->cluster.topology == NULL &&
-           scenario->cluster.sockets <= 1 && model->closed_forms_hold(options);
+           scenario->cluster.sockets <= 1 && model->closed_forms_hold(options, uses);
 }
 
 /* All models that were built in, ended by NULL; the first one is the default. */
