@@ -43,6 +43,19 @@ static cs_status alpha_beta_check(const cs_scenario *scenario, const void *optio
     return cs_refuse_topology(scenario, "alpha-beta", err);
 }
 
+/* When the links beside those of the message let it start. */
+static double beside_free_s(const cs_ports *ports, const cs_way *way)
+{
+    double tx = cs_beside_free_s(ports, ports->tx_free_s, way->fabric, way->tx);
+    double rx = cs_beside_free_s(ports, ports->rx_free_s, way->fabric, way->rx);
+
+    if (way->is_exchange) {
+        tx = cs_later(tx, cs_beside_free_s(ports, ports->tx_free_s, way->fabric, way->back_tx));
+        rx = cs_later(rx, cs_beside_free_s(ports, ports->rx_free_s, way->fabric, way->back_rx));
+    }
+    return cs_later(tx, rx);
+}
+
 /* One message of `parts` transfers; `intervals` may be NULL. */
 __attribute__((noinline)) static void serve_general(cs_ports *ports, const alpha_beta_options *o,
                                                     const cs_transfer *t, size_t parts,
@@ -56,6 +69,9 @@ __attribute__((noinline)) static void serve_general(cs_ports *ports, const alpha
     if (way.is_exchange) {
         double back = cs_later(ports->tx_free_s[way.back_tx], ports->rx_free_s[way.back_rx]);
         start       = cs_later(start, back);
+    }
+    if (ports->links_at_once > 0) {
+        start = cs_later(start, beside_free_s(ports, &way));
     }
     cs_known known   = cs_join_group(ports, t, &way);
     double   startup = cs_startup_s(known, ports->alpha_s[way.fabric], o->message_gap_s);

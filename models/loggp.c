@@ -74,12 +74,19 @@ static double send_one(cs_ports *ports, const loggp_options *o, const cs_transfe
     double latency = ports->alpha_s[fabric] - 2 * o->overhead_s;
     double leave   = start + pays.tx_gap_s + pays.overhead_s;
     double begin   = cs_later(leave + latency, ports->rx_free_s[rx] + pays.rx_gap_s);
+    begin          = cs_later(begin, cs_beside_free_s(ports, ports->rx_free_s, fabric, rx));
     double sent    = cs_flow_end_s(ports, t, fabric, leave);
     double end     = cs_flow_end_s(ports, t, fabric, begin) + pays.overhead_s;
 
     ports->tx_free_s[tx] = cs_later(sent, start + o->gap_s);
     ports->rx_free_s[rx] = cs_later(end, begin + o->gap_s);
     return end;
+}
+
+/* When a sending port is free, and few enough of the links beside it. */
+static double tx_open_s(const cs_ports *ports, uint32_t fabric, uint32_t tx)
+{
+    return cs_later(ports->tx_free_s[tx], cs_beside_free_s(ports, ports->tx_free_s, fabric, tx));
 }
 
 static void serve_message(cs_ports *ports, const loggp_options *o, const cs_transfer *t,
@@ -89,9 +96,9 @@ static void serve_message(cs_ports *ports, const loggp_options *o, const cs_tran
     double      start;
     cs_transfer whole = cs_whole_message(ports, t, parts, &start);
 
-    start = cs_later(start, ports->tx_free_s[way.tx]);
+    start = cs_later(start, tx_open_s(ports, way.fabric, way.tx));
     if (way.is_exchange) {
-        start = cs_later(start, ports->tx_free_s[way.back_tx]);
+        start = cs_later(start, tx_open_s(ports, way.fabric, way.back_tx));
     }
     payment pays = payment_of(o, cs_join_group(ports, t, &way));
     double  end  = send_one(ports, o, &whole, way.fabric, way.tx, way.rx, start, pays);

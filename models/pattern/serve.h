@@ -29,6 +29,31 @@ static inline cs_way cs_way_of(const cs_ports *ports, const cs_transfer *t)
     return (cs_way){at_src, at_dst, at_dst, at_src, fabric, is_both};
 }
 
+/* When few enough of the links beside this one are held (cs_links_at_once()), at once where a GPU
+ * drives all of them. `free_s` is tx_free_s or rx_free_s. O(gpus_per_server * links_at_once). */
+static inline double cs_beside_free_s(const cs_ports *ports, const double *free_s, uint32_t fabric,
+                                      uint32_t port)
+{
+    uint32_t g = ports->cluster->gpus_per_server, most = ports->links_at_once, n = 0;
+    uint32_t first = port - (port - ports->port_base[fabric]) % g;
+    double  *top   = ports->latest_s;
+
+    if (most == 0 || fabric != CS_NVLINK) {
+        return ports->first_s;
+    }
+    for (uint32_t p = first; p < first + g; p++) {
+        if (p == port || (n == most && free_s[p] <= top[most - 1])) {
+            continue;
+        }
+        uint32_t at = n < most ? n++ : most - 1;
+        for (; at > 0 && top[at - 1] < free_s[p]; at--) {
+            top[at] = top[at - 1];
+        }
+        top[at] = free_s[p];
+    }
+    return n < most ? ports->first_s : top[most - 1];
+}
+
 /* When the data that leave are there. */
 static inline double cs_data_ready_s(const cs_ports *ports, const cs_transfer *t)
 {

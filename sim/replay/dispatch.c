@@ -290,7 +290,7 @@ static cs_status reserve(cs_dispatch *d, const cs_transfer *t, size_t parts)
     }
     bool failed = cs_pool_reserve(&d->messages, sizeof(cs_message), 1) != CS_OK ||
                   cs_pool_reserve(&d->versions, sizeof(cs_version), slots) != CS_OK ||
-                  cs_pool_reserve(&d->edges, sizeof(cs_edge), 2 * slots + 4) != CS_OK ||
+                  cs_pool_reserve(&d->edges, sizeof(cs_edge), 2 * slots + 8) != CS_OK ||
                   cs_pool_reserve(&d->groups, sizeof(cs_group), 4) != CS_OK;
     return failed ? CS_ENOMEM : CS_OK;
 }

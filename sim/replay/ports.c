@@ -19,6 +19,9 @@ void cs_ports_place(cs_ports *ports, const cs_cluster *cluster)
 
     ports->cluster = cluster;
     ports->n_ranks = cluster->n_ranks;
+    if (cs_waits_for_links(cluster, CS_NVLINK)) {
+        ports->links_at_once = cs_links_at_once(cluster, CS_NVLINK);
+    }
     for (uint32_t f = 0; f < fabrics; f++) {
         ports->port_base[f]  = ports->n_ports;
         ports->alpha_s[f]    = cluster->fabrics[f].alpha_s;
@@ -130,6 +133,7 @@ static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
     ports->tx_free_s = CS_ARENA_NEW(arena, double, ports->n_ports);
     ports->rx_free_s = CS_ARENA_NEW(arena, double, ports->n_ports);
     ports->ready_s   = CS_ARENA_NEW(arena, double, (size_t)plan->n_slots * ports->n_ranks);
+    ports->latest_s  = CS_ARENA_NEW(arena, double, ports->links_at_once);
     if ((plan->uses & CS_USES_SHARED) != 0) {
         ports->tx_group = CS_ARENA_NEW(arena, uint32_t, ports->n_ports);
         ports->rx_group = CS_ARENA_NEW(arena, uint32_t, ports->n_ports);
@@ -137,7 +141,8 @@ static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
             return CS_ENOMEM;
         }
     }
-    if (ports->tx_free_s == NULL || ports->rx_free_s == NULL || ports->ready_s == NULL) {
+    if (ports->tx_free_s == NULL || ports->rx_free_s == NULL || ports->ready_s == NULL ||
+        ports->latest_s == NULL) {
         return CS_ENOMEM;
     }
     size_t n_slots = ports->first_s == 0 ? 0 : (size_t)plan->n_slots * ports->n_ranks;

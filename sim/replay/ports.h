@@ -6,7 +6,8 @@
 #include "base/arena.h"
 #include "cs/model.h"
 
-/* Number the ports of the cluster's fabrics: port_base, n_ports and nothing else. */
+/* Number the ports of the cluster's fabrics: port_base, n_ports and what else the cluster says; no
+ * state. */
 void cs_ports_place(cs_ports *ports, const cs_cluster *cluster);
 
 /* What network models need of `ports`: numbering, rates of every port and arrivals, no port state

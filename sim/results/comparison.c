@@ -60,14 +60,19 @@ void cs_setting_topology(const cs_topology *topology, char *text, size_t text_by
 
 void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
 {
-    uint32_t n = scenario->cluster.n_ranks, late = 0;
-    char     part[64];
-
-    const cs_fabric *nic = &scenario->cluster.fabrics[CS_NIC];
+    const cs_cluster *c   = &scenario->cluster;
+    const cs_fabric  *nic = &c->fabrics[CS_NIC];
+    uint32_t          n = c->n_ranks, late = 0;
+    char              part[64];
 
     snprintf(text, text_bytes, "%.4g us, %.4g GB/s", nic->alpha_s * 1e6, nic->bandwidth_Bps / 1e9);
-    if (scenario->cluster.topology != NULL) {
-        cs_setting_topology(scenario->cluster.topology, part, sizeof part);
+    if (cs_waits_for_links(c, CS_NVLINK)) {
+        snprintf(part, sizeof part, "%u of %u links at once", cs_links_at_once(c, CS_NVLINK),
+                 cs_links_of(c, CS_NVLINK));
+        append(text, text_bytes, part);
+    }
+    if (c->topology != NULL) {
+        cs_setting_topology(c->topology, part, sizeof part);
         append(text, text_bytes, part);
     }
     for (uint32_t r = 0; r < n; r++) {
@@ -125,6 +130,7 @@ uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
     key = mix_number(mix_number(key, (double)scenario->collective), scenario->root);
     key = mix_number(mix_number(key, (double)scenario->bytes), c->n_ranks);
     key = mix_number(mix_number(key, c->gpus_per_server), c->sockets);
+    key = mix_number(key, c->nvlink_concurrent);
     for (int f = 0; f < CS_FABRICS; f++) {
         key = mix_number(mix_number(key, c->fabrics[f].alpha_s), c->fabrics[f].bandwidth_Bps);
         key = mix_number(key, (double)c->fabrics[f].kind);

@@ -62,7 +62,7 @@ static ct_stream random_stream(const ct_scene *scene, ct_rng *rng)
 
 static void random_cluster(ct_scene *scene, ct_rng *rng)
 {
-    uint32_t g = 1 + ct_below(rng, 3), n = g * (1 + ct_below(rng, 4));
+    uint32_t g = 1 + ct_below(rng, 6), n = g * (1 + ct_below(rng, 4));
 
     n = n < 2 ? 2 : n;
     ct_scene_set(scene, "ring", CS_ALLREDUCE, n, 1000);
@@ -71,6 +71,7 @@ static void random_cluster(ct_scene *scene, ct_rng *rng)
         (cs_fabric){CS_SWITCHED, 1e-4 * ct_below(rng, 3), 1e6};
     scene->scenario.cluster.fabrics[CS_NVLINK] =
         (cs_fabric){ct_below(rng, 2) == 0 ? CS_SWITCHED : CS_DIRECT, 1e-5, 3e6};
+    ct_scene_drive(scene, rng);
     if (ct_below(rng, 2) == 0) {
         ct_scene_arrive(scene, rng, 0.05);
     }
@@ -126,8 +127,7 @@ static void compare_with_reference(const ct_scene *scene, const ct_stream *strea
     cr_assert_eq(got.count, stream->count);
     for (size_t k = 0; k < got.count; k++) {
         cr_assert(
-            ct_is_close(got.intervals[k].start_s, want.intervals[k].start_s, 1e-11) &&
-                ct_is_close(got.intervals[k].end_s, want.intervals[k].end_s, 1e-11),
+            ct_same_interval(got.intervals[k], want.intervals[k], want.end_s),
             "seed %llu, stream %d on %s: transfer %zu holds [%.17g, %.17g], not [%.17g, %.17g]",
             (unsigned long long)ct_seed(), number, model.model->name, k, got.intervals[k].start_s,
             got.intervals[k].end_s, want.intervals[k].start_s, want.intervals[k].end_s);
@@ -170,6 +170,73 @@ static void expect_no_earlier(const ct_run *want, const ct_run *got, const char 
                   want->intervals[k].end_s);
     }
     cr_assert(got->outcome.elapsed_s >= want->outcome.elapsed_s - rounding_s);
+}
+
+Test(random_streams, fewer_links_at_once_make_nothing_earlier)
+{
+    static ct_scene scene;
+    ct_rng          rng      = ct_rng_for(80);
+    int             n_slower = 0;
+
+    for (int i = 0; i < 2 * STREAMS; i++) {
+        random_cluster(&scene, &rng);
+        cs_cluster *c      = &scene.scenario.cluster;
+        ct_stream   stream = random_stream(&scene, &rng);
+        ct_rules    rules  = ct_rules_random(c, &rng, i % 2 == 1);
+        ct_model    model  = ct_model_of(&rules);
+        ct_run      last   = {0};
+        ct_scene_play(&scene, &stream, &plan);
+        c->fabrics[CS_NVLINK].kind = CS_DIRECT;
+        for (uint32_t links = c->gpus_per_server; links > 0; links--) {
+            c->nvlink_concurrent = links % c->gpus_per_server; /* 0: all */
+            ct_run run           = ct_scene_observe_on(&scene, model.model, &model.options);
+            if (last.count > 0) {
+                expect_no_earlier(&last, &run, "fewer links", i);
+                n_slower += run.outcome.elapsed_s > last.outcome.elapsed_s;
+            }
+            ct_run_free(&last);
+            last = run;
+        }
+        ct_run_free(&last);
+        ct_stream_free(&stream);
+    }
+    cr_assert_gt(n_slower, STREAMS / 4, "links were waited for in %d streams only", n_slower);
+}
+
+/* One link at once is one port: as through a switch, but for groups, of which every link pays alpha
+ * by itself. As many as there are, or more, is all. */
+Test(random_streams, one_link_at_once_is_a_switch_and_all_are_all)
+{
+    static ct_scene scene;
+    ct_rng          rng = ct_rng_for(81);
+
+    for (uint32_t i = 0; i < STREAMS; i++) {
+        random_cluster(&scene, &rng);
+        cs_cluster *c      = &scene.scenario.cluster;
+        ct_stream   stream = random_stream(&scene, &rng);
+        ct_rules    rules  = ct_rules_random(c, &rng, i % 2 == 1);
+        ct_model    model  = ct_model_of(&rules);
+        ct_scene_play(&scene, &stream, &plan);
+        for (size_t k = 0; k < stream.count; k++) {
+            stream.transfers[k].flags &= (uint8_t)~CS_SHARED;
+        }
+        for (int all = 0; all < 2; all++) {
+            c->fabrics[CS_NVLINK].kind = all == 1 ? CS_DIRECT : CS_SWITCHED;
+            c->nvlink_concurrent       = 0;
+            ct_run want                = ct_scene_observe_on(&scene, model.model, &model.options);
+            c->fabrics[CS_NVLINK].kind = CS_DIRECT;
+            c->nvlink_concurrent       = all == 1 ? cs_links_of(c, CS_NVLINK) + i % 2 : 1;
+            ct_run got                 = ct_scene_observe_on(&scene, model.model, &model.options);
+            for (size_t k = 0; k < got.count; k++) {
+                cr_assert(memcmp(&got.intervals[k], &want.intervals[k], sizeof *got.intervals) == 0,
+                          "seed %llu, stream %u: transfer %zu with %u links at once",
+                          (unsigned long long)ct_seed(), i, k, c->nvlink_concurrent);
+            }
+            ct_run_free(&want);
+            ct_run_free(&got);
+        }
+        ct_stream_free(&stream);
+    }
 }
 
 Test(random_streams, a_message_gap_makes_nothing_earlier)

@@ -98,6 +98,32 @@ Test(alpha_beta, a_group_pays_the_message_gap_between_its_messages)
     ct_stream_free(&stream);
 }
 
+/* A mesh of five, links of 2 B/s and 1 s. All links work side by side; where a GPU drives two at
+ * once the third waits until the second of the others is free, in the order of the stream: the
+ * second message to rank 1, which waits for its own link, takes no place but that of this link.
+ * Where it drives one, everything out of it is in a row. What comes in is another direction. */
+Test(alpha_beta, a_gpu_drives_so_many_links_at_once)
+{
+    const cs_interval wants[3][8] = {
+        {{0, 6}, {0, 3}, {0, 2}, {6, 8}, {0, 2}, {0, 2}, {0, 3}, {0, 3}},
+        {{0, 6}, {6, 9}, {9, 11}, {11, 13}, {13, 15}, {0, 2}, {15, 18}, {18, 21}},
+        {{0, 6}, {0, 3}, {3, 5}, {6, 8}, {5, 7}, {0, 2}, {0, 3}, {3, 6}}};
+
+    for (uint32_t links = 0; links < 3; links++) {
+        begin(5, 5, CS_DIRECT);
+        scene.scenario.cluster.nvlink_concurrent = links;
+        add(0, 1, 10, CS_OP_COPY, CS_OWN_SRC);
+        add(0, 2, 4, CS_OP_COPY, CS_OWN_SRC);
+        add(0, 3, 2, CS_OP_COPY, CS_OWN_SRC);
+        add(0, 1, 2, CS_OP_COPY, CS_OWN_SRC);
+        add(0, 4, 2, CS_OP_COPY, CS_OWN_SRC);
+        add(1, 0, 2, CS_OP_COPY, CS_OWN_SRC);
+        add(1, 4, 4, CS_OP_COPY, CS_OWN_SRC);
+        add(2, 4, 4, CS_OP_COPY, CS_OWN_SRC);
+        expect(wants[links]);
+    }
+}
+
 Test(alpha_beta, a_port_serves_in_stream_order)
 {
     begin(4, 1, CS_SWITCHED);

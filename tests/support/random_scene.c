@@ -32,6 +32,15 @@ void ct_scene_break_nics(ct_scene *scene, ct_rng *rng)
     s->faults = scene->faults;
 }
 
+void ct_scene_drive(ct_scene *scene, ct_rng *rng)
+{
+    cs_cluster *c = &scene->scenario.cluster;
+
+    c->nvlink_concurrent = c->fabrics[CS_NVLINK].kind == CS_DIRECT && ct_below(rng, 2) == 0
+                               ? 1 + ct_below(rng, c->gpus_per_server)
+                               : 0;
+}
+
 void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng)
 {
     for (;;) {
@@ -55,6 +64,7 @@ void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng
         scene->scenario.cluster.sockets = g % 2 == 0 && ct_below(rng, 3) == 0 ? 2 : 1;
         scene->scenario.cluster.fabrics[CS_NVLINK].kind =
             ct_below(rng, 2) == 0 ? CS_SWITCHED : CS_DIRECT;
+        ct_scene_drive(scene, rng);
         if (ct_below(rng, 3) > 0) {
             ct_scene_arrive(scene, rng, ct_scene_late_s(scene, rng));
         }

@@ -153,6 +153,43 @@ static held ports_of(const stopwatch *c, const cs_transfer *t)
         fabric};
 }
 
+static int latest_first(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* When fewer than K of the links of `here` beside that to `there` are held; K is what the cluster
+ * says, and without it there is nothing to wait for. */
+static double beside_s(const stopwatch *c, port *ports, uint32_t fabric, uint32_t here,
+                       uint32_t there)
+{
+    uint32_t k = c->s->cluster.nvlink_concurrent, first = here / c->g * c->g, n = 0;
+    double   held_s[CT_MOST_RANKS];
+
+    if (fabric != CS_NVLINK || k == 0) {
+        return 0;
+    }
+    for (uint32_t peer = first; peer < first + c->g; peer++) {
+        if (peer != here && peer != there) {
+            held_s[n++] = port_at(c, ports, fabric, here, peer)->free_s;
+        }
+    }
+    qsort(held_s, n, sizeof *held_s, latest_first);
+    return k <= n ? held_s[k - 1] : 0;
+}
+
+/* The same for the sending side of a message on its way (or back), and for the receiving side. */
+static double beside_tx_s(const stopwatch *c, const cs_transfer *t, uint32_t fabric, bool back)
+{
+    return beside_s(c, c->tx, fabric, back ? t->dst : t->src, back ? t->src : t->dst);
+}
+
+static double beside_rx_s(const stopwatch *c, const cs_transfer *t, uint32_t fabric, bool back)
+{
+    return beside_s(c, c->rx, fabric, back ? t->src : t->dst, back ? t->dst : t->src);
+}
+
 /* What a message pays: the start-up, once for the group, and the gap at every port that has served
  * one of the group. Its first two ports know the group from now on. */
 typedef struct dues {
@@ -191,6 +228,10 @@ static double hold_ports(const stopwatch *c, const cs_transfer *t, const held *h
     for (int i = 0; i < h->count; i++) {
         whole->start_s = fmax(whole->start_s, h->ports[i]->free_s);
     }
+    for (int i = 0; i < h->count; i += 2) {
+        whole->start_s = fmax(whole->start_s, beside_tx_s(c, t, h->fabric, i > 0));
+        whole->start_s = fmax(whole->start_s, beside_rx_s(c, t, h->fabric, i > 0));
+    }
     dues   d      = pay(c, t, h);
     double flow_s = whole->start_s + (d.startup ? c->s->cluster.fabrics[h->fabric].alpha_s : 0) +
                     fmax(d.gap_s[0], d.gap_s[1]);
@@ -209,12 +250,14 @@ static void hold_loggp(const stopwatch *c, const cs_transfer *t, const held *h, 
 
     for (int i = 0; i < h->count; i += 2) {
         whole->start_s = fmax(whole->start_s, h->ports[i]->free_s);
+        whole->start_s = fmax(whole->start_s, beside_tx_s(c, t, h->fabric, i > 0));
     }
     dues   d      = pay(c, t, h);
     double busy_s = d.startup ? c->rules.overhead_s : 0;
     for (int i = 0; i < h->count; i += 2) {
         double leave_s = whole->start_s + d.gap_s[0] + busy_s;
         double first_s = fmax(leave_s + latency_s, h->ports[i + 1]->free_s + d.gap_s[1]);
+        first_s        = fmax(first_s, beside_rx_s(c, t, h->fabric, i > 0));
         double end_s   = through_s(c, t, h, first_s, bytes) + busy_s;
         h->ports[i]->free_s =
             fmax(through_s(c, t, h, leave_s, bytes), whole->start_s + c->rules.gap_s);

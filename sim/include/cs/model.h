@@ -47,9 +47,13 @@ typedef struct cs_ports {
     const double          *nic_s_per_byte;    /* [n_ranks] constant slow NICs, or NULL */
     const cs_rate_profile *profiles;          /* [n_servers] NICs that change, or NULL */
     uint32_t               uses;              /* CS_USES_* of the plan */
-    double                 last_end_s; /* of a model whose ports are free at other times than its
-                                          messages end: the last end so far. -INFINITY: none, or
-                                          ports are free when messages end */
+    uint32_t               links_at_once;     /* of a GPU's NVLinks, where it does not drive all
+                                                 (cs_waits_for_links()); 0: all */
+    double *latest_s;                         /* [links_at_once] of links beside a message's own:
+                                                 when they are free, the last one first */
+    double last_end_s; /* of a model whose ports are free at other times than its
+                          messages end: the last end so far. -INFINITY: none, or
+                          ports are free when messages end */
 } cs_ports;
 
 /* Port of `src` on the way to `dst` (for the receiving side swap them). */
@@ -166,7 +170,8 @@ static inline bool cs_closed_forms_hold(const cs_model *model, const cs_scenario
                                         const void *options, uint32_t uses)
 {
     return model->closed_forms_hold != NULL && scenario->cluster.topology == NULL &&
-           scenario->cluster.sockets <= 1 && model->closed_forms_hold(options, uses);
+           scenario->cluster.sockets <= 1 && !cs_waits_for_links(&scenario->cluster, CS_NVLINK) &&
+           model->closed_forms_hold(options, uses);
 }
 
 /* All models that were built in, ended by NULL; the first one is the default. */
