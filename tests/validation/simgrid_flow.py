@@ -346,9 +346,12 @@ def draw_for_models(rng):
     cluster = {"ranks": n, "gpus_per_server": g, "nic": {"bandwidth": bandwidth, "alpha": alpha[0]},
                "nvlink": {"bandwidth": bandwidth * rng.choice((1, 4)), "alpha": alpha[1],
                           "kind": rng.choice(("direct", "switched"))}}
+    if cluster["nvlink"]["kind"] == "direct":
+        cluster["nvlink"]["concurrent"] = rng.choice((None, 1, 2))
     if tree is not None and servers > 1:
         cluster["topology"] = tree
-    return {"collective": "allreduce", "cluster": cluster, "faults": faults, "bytes": rng.randrange(1, n + 1),
+    return {"collective": "allreduce", "cluster": cluster, "faults": faults,
+            "bytes": rng.randrange(1, n + 1),
             "arrivals": {"late": [{"rank": r, "delay": t} for r, t in late.items()]},
             "algorithm": rng.choice(("ring", "rhd", "allpairs", "stragglar", "broadcast", "circulant",
                                      "hierarchical", "nccl_rings", "parallel_rings", "merged_rhd",
