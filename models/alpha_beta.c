@@ -44,7 +44,7 @@ static cs_status alpha_beta_check(const cs_scenario *scenario, const void *optio
 }
 
 /* When the links beside those of the message let it start. */
-static double beside_free_s(const cs_ports *ports, const cs_way *way)
+__attribute__((noinline)) static double beside_free_s(const cs_ports *ports, const cs_way *way)
 {
     double tx = cs_beside_free_s(ports, ports->tx_free_s, way->fabric, way->tx);
     double rx = cs_beside_free_s(ports, ports->rx_free_s, way->fabric, way->rx);
@@ -57,8 +57,8 @@ static double beside_free_s(const cs_ports *ports, const cs_way *way)
 }
 
 /* One message of `parts` transfers; `intervals` may be NULL. */
-__attribute__((noinline)) static void serve_general(cs_ports *ports, const alpha_beta_options *o,
-                                                    const cs_transfer *t, size_t parts,
+__attribute__((noinline)) static void serve_general(cs_ports *ports, const cs_transfer *t,
+                                                    size_t parts, alpha_beta_options o,
                                                     cs_interval *intervals)
 {
     cs_way      way = cs_way_of(ports, t);
@@ -74,7 +74,7 @@ __attribute__((noinline)) static void serve_general(cs_ports *ports, const alpha
         start = cs_later(start, beside_free_s(ports, &way));
     }
     cs_known known   = cs_join_group(ports, t, &way);
-    double   startup = cs_startup_s(known, ports->alpha_s[way.fabric], o->message_gap_s);
+    double   startup = cs_startup_s(known, ports->alpha_s[way.fabric], o.message_gap_s);
     double   end     = cs_flow_end_s(ports, &whole, way.fabric, start + startup);
 
     ports->tx_free_s[way.tx] = end;
@@ -84,10 +84,10 @@ __attribute__((noinline)) static void serve_general(cs_ports *ports, const alpha
         ports->rx_free_s[way.back_rx] = end;
     }
     for (size_t k = 0; k < parts; k++) {
-        cs_data_set_ready(ports, &t[k], end + o->propagation_s);
+        cs_data_set_ready(ports, &t[k], end + o.propagation_s);
     }
-    if (o->propagation_s > 0) {
-        ports->last_end_s = cs_later(ports->last_end_s, end + o->propagation_s);
+    if (o.propagation_s > 0) {
+        ports->last_end_s = cs_later(ports->last_end_s, end + o.propagation_s);
     }
     if (intervals != NULL) {
         cs_slice_message(t, parts, (cs_interval){start, end}, startup, intervals);
@@ -124,8 +124,8 @@ static inline void serve_simple(lane l, const cs_transfer *t, double pace_s_per_
 
 /* Constant rates, one fabric: the general case stands behind a branch that is nearly never
  * taken. */
-static void serve_uniform(cs_ports *ports, const alpha_beta_options *o,
-                          const cs_transfer *transfers, size_t count)
+static void serve_uniform(cs_ports *ports, double message_gap_s, const cs_transfer *transfers,
+                          size_t count)
 {
     const lane l    = lane_of(ports);
     double     pace = ports->s_per_byte[CS_NIC];
@@ -134,13 +134,13 @@ static void serve_uniform(cs_ports *ports, const alpha_beta_options *o,
         if (cs_is_simple(&transfers[i])) {
             serve_simple(l, &transfers[i], pace);
         } else {
-            serve_general(ports, o, &transfers[i], 1, NULL);
+            serve_general(ports, &transfers[i], 1, (alpha_beta_options){0, message_gap_s}, NULL);
         }
     }
 }
 
-static void serve_per_rank(cs_ports *ports, const alpha_beta_options *o,
-                           const cs_transfer *transfers, size_t count)
+static void serve_per_rank(cs_ports *ports, double message_gap_s, const cs_transfer *transfers,
+                           size_t count)
 {
     const lane    l    = lane_of(ports);
     const double *pace = ports->nic_s_per_byte;
@@ -150,7 +150,7 @@ static void serve_per_rank(cs_ports *ports, const alpha_beta_options *o,
         if (cs_is_simple(t)) {
             serve_simple(l, t, cs_later(pace[t->src], pace[t->dst]));
         } else {
-            serve_general(ports, o, t, 1, NULL);
+            serve_general(ports, t, 1, (alpha_beta_options){0, message_gap_s}, NULL);
         }
     }
 }
@@ -202,13 +202,14 @@ static void alpha_beta_serve(cs_ports *ports, const void *options, const cs_tran
     if (is_fast && ports->uses == CS_USES_JOIN) {
         serve_joined(ports, transfers, count);
     } else if (is_fast && (ports->uses & CS_USES_JOIN) == 0 && ports->nic_s_per_byte == NULL) {
-        serve_uniform(ports, o, transfers, count);
+        serve_uniform(ports, o->message_gap_s, transfers, count);
     } else if (is_fast && (ports->uses & CS_USES_JOIN) == 0) {
-        serve_per_rank(ports, o, transfers, count);
+        serve_per_rank(ports, o->message_gap_s, transfers, count);
     } else {
         for (size_t i = 0, parts; i < count; i += parts) {
             parts = cs_message_parts(&transfers[i], count - i);
-            serve_general(ports, o, &transfers[i], parts, intervals == NULL ? NULL : intervals + i);
+            serve_general(ports, &transfers[i], parts, *o,
+                          intervals == NULL ? NULL : intervals + i);
         }
     }
 }

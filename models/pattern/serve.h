@@ -29,8 +29,9 @@ static inline cs_way cs_way_of(const cs_ports *ports, const cs_transfer *t)
     return (cs_way){at_src, at_dst, at_dst, at_src, fabric, is_both};
 }
 
-/* When few enough of the links beside this one are held (cs_links_at_once()), at once where a GPU
- * drives all of them. `free_s` is tx_free_s or rx_free_s. O(gpus_per_server * links_at_once). */
+/* When few enough of the links beside this one are held, where GPUs do not drive all of theirs
+ * (links_at_once > 0, see cs_links_at_once()); over other fabrics nothing is waited for. `free_s`
+ * is tx_free_s or rx_free_s. O(gpus_per_server * links_at_once). */
 static inline double cs_beside_free_s(const cs_ports *ports, const double *free_s, uint32_t fabric,
                                       uint32_t port)
 {
@@ -38,7 +39,7 @@ static inline double cs_beside_free_s(const cs_ports *ports, const double *free_
     uint32_t first = port - (port - ports->port_base[fabric]) % g;
     double  *top   = ports->latest_s;
 
-    if (most == 0 || fabric != CS_NVLINK) {
+    if (fabric != CS_NVLINK) {
         return ports->first_s;
     }
     for (uint32_t p = first; p < first + g; p++) {

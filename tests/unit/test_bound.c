@@ -257,6 +257,16 @@ Test(bound, a_rank_has_its_nic_and_the_links_that_it_drives)
         double           all_Bps =
             f[CS_NIC].bandwidth_Bps + (links < 7 ? links : 7) * f[CS_NVLINK].bandwidth_Bps;
         b.scenario.cluster.nvlink_concurrent = links;
+        b.scenario.cluster.sockets           = 0;
+        expect_bound(&b, "rank_capacity",
+                     fmin(b.context.latency_s[CS_NIC], b.context.latency_s[CS_NVLINK]) +
+                         (double)b.scenario.bytes / all_Bps);
+        /* Two sockets: three links, and the path to the other one. */
+        b.scenario.cluster.sockets           = 2;
+        b.scenario.cluster.fabrics[CS_CROSS] = (cs_fabric){CS_SWITCHED, 9, 5e9};
+        b.context.latency_s[CS_CROSS]        = 9;
+        all_Bps =
+            f[CS_NIC].bandwidth_Bps + (links < 3 ? links : 3) * f[CS_NVLINK].bandwidth_Bps + 5e9;
         expect_bound(&b, "rank_capacity",
                      fmin(b.context.latency_s[CS_NIC], b.context.latency_s[CS_NVLINK]) +
                          (double)b.scenario.bytes / all_Bps);
