@@ -31,7 +31,8 @@ static inline cs_way cs_way_of(const cs_ports *ports, const cs_transfer *t)
 
 /* When few enough of the links beside this one are held, where GPUs do not drive all of theirs
  * (links_at_once > 0, see cs_links_at_once()); over other fabrics nothing is waited for. `free_s`
- * is tx_free_s or rx_free_s. O(gpus_per_server * links_at_once). */
+ * is tx_free_s or rx_free_s. The link itself may count, for it is waited for anyway, and where it
+ * is not among the last ones it changes nothing. O(gpus_per_server * links_at_once). */
 static inline double cs_beside_free_s(const cs_ports *ports, const double *free_s, uint32_t fabric,
                                       uint32_t port)
 {
@@ -43,7 +44,7 @@ static inline double cs_beside_free_s(const cs_ports *ports, const double *free_
         return ports->first_s;
     }
     for (uint32_t p = first; p < first + g; p++) {
-        if (p == port || (n == most && free_s[p] <= top[most - 1])) {
+        if (n == most && free_s[p] <= top[most - 1]) {
             continue;
         }
         uint32_t at = n < most ? n++ : most - 1;
@@ -52,7 +53,7 @@ static inline double cs_beside_free_s(const cs_ports *ports, const double *free_
         }
         top[at] = free_s[p];
     }
-    return n < most ? ports->first_s : top[most - 1];
+    return top[most - 1]; /* there are more links than that */
 }
 
 /* When the data that leave are there. */

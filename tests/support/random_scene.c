@@ -14,9 +14,10 @@ double ct_scene_late_s(const ct_scene *scene, ct_rng *rng)
 
 void ct_scene_break_nics(ct_scene *scene, ct_rng *rng)
 {
-    cs_scenario *s      = &scene->scenario;
-    uint32_t     g      = s->cluster.gpus_per_server;
-    double       unit_s = ct_scene_late_s(scene, rng);
+    cs_scenario     *s       = &scene->scenario;
+    uint32_t         g       = s->cluster.gpus_per_server;
+    double           unit_s  = ct_scene_late_s(scene, rng);
+    const cs_options options = scene->options;
 
     for (uint32_t server = ct_below(rng, 3); server < cs_n_servers(&s->cluster);
          server += 1 + ct_below(rng, 4)) {
@@ -30,6 +31,11 @@ void ct_scene_break_nics(ct_scene *scene, ct_rng *rng)
         }
     }
     s->faults = scene->faults;
+    if (ct_scene_check(scene, NULL) != CS_OK) { /* all servers are slow, and it needs two that are
+                                                   not */
+        s->n_faults    = 0;
+        scene->options = options;
+    }
 }
 
 void ct_scene_drive(ct_scene *scene, ct_rng *rng)

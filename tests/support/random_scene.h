@@ -8,7 +8,8 @@
 /* A random scene of at most 64 ranks that the algorithm accepts, checked. */
 void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng);
 
-/* Faults of server after server, in order, with gaps or without; check the scene again. */
+/* Faults of server after server, in order, with gaps or without; none if the algorithm refuses
+ * them. Check the scene again. */
 void ct_scene_break_nics(ct_scene *scene, ct_rng *rng);
 
 /* A mesh of NVLinks: its GPUs drive all of their links or, as often, any number at once. */
