@@ -256,8 +256,8 @@ static bool flow_closed_forms_hold(const void *options, uint32_t uses)
 const cs_model cs_model_flow = {
     .name          = "flow",
     .summary       = "max-min fair sharing of ports and links, re-rated as flows come, go and NICs "
-                     "change; leaves out packets, queues, loss, adaptive routing, a cost of each message "
-                     "in a group",
+                     "change; leaves out packets, queues, loss, adaptive routing, what each "
+                     "message of a group costs",
     .source        = "D. Bertsekas, R. Gallager, Data Networks (1992), 6.5.2; H. Casanova et al., "
                      "SimGrid, JPDC 74 (2014)",
     .options       = flow_table,

@@ -10,13 +10,12 @@
  * In a SHARED group o is paid once per port: a message pays it, at both ends, unless both its ports
  * have served one of the group before. A port that has is held for `message_gap_s` more: the
  * sending port at the start, before o; the receiving port as soon as it is free, before the first
- * byte, whose way there may take as long. So m messages of a group that wait for nothing else cost
- * a port o + kG
- * + (m - 1) message_gap_s, and the last one ends L + o later. (g counts as everywhere, from start
- * to start.)
+ * byte, whose way there may take as long. So m messages of a group that wait for nothing else hold
+ * a port for o + kG + (m - 1) message_gap_s, kG being that of all of them, and the last one ends
+ * L + o later. (g counts as everywhere, from start to start.)
  *
- * A barrier waits for the ends of messages; the rest of a gap keeps a port
- * closed behind it, but keeps nobody else waiting.
+ * A barrier waits for the ends of messages; the rest of a gap keeps a port closed behind it, but
+ * keeps nobody else waiting.
  *
  * Left out: everything between the ports, as for alpha-beta; the capacity limit ceil(L/g).
  *
