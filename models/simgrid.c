@@ -298,16 +298,16 @@ static bool simgrid_closed_forms_hold(const void *options, uint32_t uses)
 }
 
 const cs_model cs_model_simgrid = {
-    .name = "simgrid",
-    .summary =
-        "SimGrid's flow-level network (CM02), in a process of its own; leaves out packets, "
-        "queues, loss, adaptive routing, TCP corrections, what each message of a group costs",
-    .source    = "H. Casanova et al., Versatile, scalable, and accurate simulation of distributed "
-                 "applications and platforms, JPDC 74 (2014)",
-    .check     = simgrid_check,
-    .missing   = simgrid_missing,
-    .network   = &simgrid_network,
-    .latency_s = simgrid_latency_s,
+    .name    = "simgrid",
+    .summary = "SimGrid's flow-level network (CM02), in a process of its own; leaves out packets, "
+               "queues, loss, adaptive routing, TCP corrections, what each message of a group "
+               "costs",
+    .source  = "H. Casanova et al., Versatile, scalable, and accurate simulation of distributed "
+               "applications and platforms, JPDC 74 (2014)",
+    .check   = simgrid_check,
+    .missing = simgrid_missing,
+    .network = &simgrid_network,
+    .latency_s         = simgrid_latency_s,
     .closed_forms_hold = simgrid_closed_forms_hold,
     .alpha_holds_port  = true,
 };
