@@ -3,9 +3,13 @@
  *
  * A transfer holds the sending port of its source and the receiving port of its destination
  * for alpha + bytes / rate, where rate is the smaller of the two ports' current rates, and
- * starts as soon as both ports are free and its data are there. Ports are full duplex. In a
- * SHARED group alpha is paid once per port. `propagation_s` is a latency that holds no port: the
- * data are there so much later.
+ * starts as soon as both ports are free and its data are there. Ports are full duplex.
+ * `propagation_s` is a latency that holds no port: the data are there so much later.
+ *
+ * In a SHARED group alpha is paid once per port: a message pays it unless both its ports have
+ * served one of the group before. If one of them has, or both, the message holds its ports for
+ * `message_gap_s` more. So each message of a group but the first one costs a port that gap, and m
+ * messages that wait for nothing else cost it alpha + (m - 1) message_gap_s + bytes / rate.
  *
  * Left out: everything between the ports (switches, links, congestion), the overhead of the
  * CPU or the SMs, the cost of the reduction.
@@ -22,11 +26,14 @@
 
 typedef struct alpha_beta_options {
     double propagation_s;
+    double message_gap_s;
 } alpha_beta_options;
 
 static const cs_option alpha_beta_table[] = {
     CS_OPTION(alpha_beta_options, propagation_s, 0, 0, 1e3,
               "time that data travel after their ports are free again"),
+    CS_OPTION(alpha_beta_options, message_gap_s, 0, 0, 1e3,
+              "cost of each message of a fan-out or fan-in group but the first, to a port"),
     CS_OPTION_END,
 };
 
@@ -36,9 +43,22 @@ static cs_status alpha_beta_check(const cs_scenario *scenario, const void *optio
     return cs_refuse_topology(scenario, "alpha-beta", err);
 }
 
+/* When the links beside those of the message let it start. */
+__attribute__((noinline)) static double beside_free_s(const cs_ports *ports, const cs_way *way)
+{
+    double tx = cs_beside_free_s(ports, ports->tx_free_s, way->fabric, way->tx);
+    double rx = cs_beside_free_s(ports, ports->rx_free_s, way->fabric, way->rx);
+
+    if (way->is_exchange) {
+        tx = cs_later(tx, cs_beside_free_s(ports, ports->tx_free_s, way->fabric, way->back_tx));
+        rx = cs_later(rx, cs_beside_free_s(ports, ports->rx_free_s, way->fabric, way->back_rx));
+    }
+    return cs_later(tx, rx);
+}
+
 /* One message of `parts` transfers; `intervals` may be NULL. */
 __attribute__((noinline)) static void serve_general(cs_ports *ports, const cs_transfer *t,
-                                                    size_t parts, double propagation_s,
+                                                    size_t parts, alpha_beta_options o,
                                                     cs_interval *intervals)
 {
     cs_way      way = cs_way_of(ports, t);
@@ -50,8 +70,12 @@ __attribute__((noinline)) static void serve_general(cs_ports *ports, const cs_tr
         double back = cs_later(ports->tx_free_s[way.back_tx], ports->rx_free_s[way.back_rx]);
         start       = cs_later(start, back);
     }
-    double startup = cs_startup_s(ports, t, &way, ports->alpha_s[way.fabric]);
-    double end     = cs_flow_end_s(ports, &whole, way.fabric, start + startup);
+    if (ports->links_at_once > 0) {
+        start = cs_later(start, beside_free_s(ports, &way));
+    }
+    cs_known known   = cs_join_group(ports, t, &way);
+    double   startup = cs_startup_s(known, ports->alpha_s[way.fabric], o.message_gap_s);
+    double   end     = cs_flow_end_s(ports, &whole, way.fabric, start + startup);
 
     ports->tx_free_s[way.tx] = end;
     ports->rx_free_s[way.rx] = end;
@@ -60,10 +84,10 @@ __attribute__((noinline)) static void serve_general(cs_ports *ports, const cs_tr
         ports->rx_free_s[way.back_rx] = end;
     }
     for (size_t k = 0; k < parts; k++) {
-        cs_data_set_ready(ports, &t[k], end + propagation_s);
+        cs_data_set_ready(ports, &t[k], end + o.propagation_s);
     }
-    if (propagation_s > 0) {
-        ports->last_end_s = cs_later(ports->last_end_s, end + propagation_s);
+    if (o.propagation_s > 0) {
+        ports->last_end_s = cs_later(ports->last_end_s, end + o.propagation_s);
     }
     if (intervals != NULL) {
         cs_slice_message(t, parts, (cs_interval){start, end}, startup, intervals);
@@ -100,7 +124,8 @@ static inline void serve_simple(lane l, const cs_transfer *t, double pace_s_per_
 
 /* Constant rates, one fabric: the general case stands behind a branch that is nearly never
  * taken. */
-static void serve_uniform(cs_ports *ports, const cs_transfer *transfers, size_t count)
+static void serve_uniform(cs_ports *ports, double message_gap_s, const cs_transfer *transfers,
+                          size_t count)
 {
     const lane l    = lane_of(ports);
     double     pace = ports->s_per_byte[CS_NIC];
@@ -109,12 +134,13 @@ static void serve_uniform(cs_ports *ports, const cs_transfer *transfers, size_t 
         if (cs_is_simple(&transfers[i])) {
             serve_simple(l, &transfers[i], pace);
         } else {
-            serve_general(ports, &transfers[i], 1, 0, NULL);
+            serve_general(ports, &transfers[i], 1, (alpha_beta_options){0, message_gap_s}, NULL);
         }
     }
 }
 
-static void serve_per_rank(cs_ports *ports, const cs_transfer *transfers, size_t count)
+static void serve_per_rank(cs_ports *ports, double message_gap_s, const cs_transfer *transfers,
+                           size_t count)
 {
     const lane    l    = lane_of(ports);
     const double *pace = ports->nic_s_per_byte;
@@ -124,7 +150,7 @@ static void serve_per_rank(cs_ports *ports, const cs_transfer *transfers, size_t
         if (cs_is_simple(t)) {
             serve_simple(l, t, cs_later(pace[t->src], pace[t->dst]));
         } else {
-            serve_general(ports, t, 1, 0, NULL);
+            serve_general(ports, t, 1, (alpha_beta_options){0, message_gap_s}, NULL);
         }
     }
 }
@@ -176,13 +202,13 @@ static void alpha_beta_serve(cs_ports *ports, const void *options, const cs_tran
     if (is_fast && ports->uses == CS_USES_JOIN) {
         serve_joined(ports, transfers, count);
     } else if (is_fast && (ports->uses & CS_USES_JOIN) == 0 && ports->nic_s_per_byte == NULL) {
-        serve_uniform(ports, transfers, count);
+        serve_uniform(ports, o->message_gap_s, transfers, count);
     } else if (is_fast && (ports->uses & CS_USES_JOIN) == 0) {
-        serve_per_rank(ports, transfers, count);
+        serve_per_rank(ports, o->message_gap_s, transfers, count);
     } else {
         for (size_t i = 0, parts; i < count; i += parts) {
             parts = cs_message_parts(&transfers[i], count - i);
-            serve_general(ports, &transfers[i], parts, o->propagation_s,
+            serve_general(ports, &transfers[i], parts, *o,
                           intervals == NULL ? NULL : intervals + i);
         }
     }
@@ -204,9 +230,12 @@ static cs_message_cost alpha_beta_message_cost(const cs_scenario *scenario, cons
                              .beyond_s = o->propagation_s};
 }
 
-static bool alpha_beta_closed_forms_hold(const void *options)
+static bool alpha_beta_closed_forms_hold(const void *options, uint32_t uses)
 {
-    return ((const alpha_beta_options *)options)->propagation_s == 0;
+    const alpha_beta_options *o        = options;
+    bool                      has_gaps = (uses & CS_USES_SHARED) != 0 && o->message_gap_s > 0;
+
+    return o->propagation_s == 0 && !has_gaps;
 }
 
 const cs_model cs_model_alpha_beta = {

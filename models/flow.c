@@ -16,7 +16,7 @@
  * one channel).
  *
  * Left out: packets, queues and their delay, loss, congestion control's way to the fair share,
- * adaptive routing.
+ * adaptive routing, what each message of a SHARED group costs its ports beside its bytes.
  *
  * Source: D. Bertsekas, R. Gallager, Data Networks; the arithmetic is that of H. Casanova et al.,
  * SimGrid, JPDC 2014 (model CM02 without its TCP corrections).
@@ -245,16 +245,19 @@ static double flow_latency_s(const cs_scenario *scenario, const void *options, u
     return scenario->cluster.fabrics[fabric].alpha_s;
 }
 
-static bool flow_closed_forms_hold(const void *options)
+static bool flow_closed_forms_hold(const void *options, uint32_t uses)
 {
     const flow_options *o = options;
+
+    (void)uses;
     return o->flow_cap_Bps <= 0 && o->incast_ratio <= 1 && o->receivers == RECEIVERS_QUEUE;
 }
 
 const cs_model cs_model_flow = {
     .name          = "flow",
     .summary       = "max-min fair sharing of ports and links, re-rated as flows come, go and NICs "
-                     "change; leaves out packets, queues, loss, adaptive routing",
+                     "change; leaves out packets, queues, loss, adaptive routing, what each "
+                     "message of a group costs",
     .source        = "D. Bertsekas, R. Gallager, Data Networks (1992), 6.5.2; H. Casanova et al., "
                      "SimGrid, JPDC 74 (2014)",
     .options       = flow_table,

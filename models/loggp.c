@@ -5,8 +5,17 @@
  * scenario's alpha (so that one message alone costs what it costs on alpha-beta) and G = 1 / rate.
  * It holds the sending port for max(o + kG, g) and the receiving port for max(kG + o, g)
  * from the moment its first byte gets there; the latency L holds no port, so that messages in
- * a row overlap it. (Written with kG instead of (k-1)G, as simulators do.) In a SHARED group o is
- * paid once per port.
+ * a row overlap it. (Written with kG instead of (k-1)G, as simulators do.)
+ *
+ * In a SHARED group o is paid once per port: a message pays it, at both ends, unless both its ports
+ * have served one of the group before. A port that has is held for `message_gap_s` more: the
+ * sending port at the start, before o; the receiving port as soon as it is free, before the first
+ * byte, whose way there may take as long. So m messages of a group that wait for nothing else hold
+ * a port for o + kG + (m - 1) message_gap_s, kG being that of all of them, and the last one ends
+ * L + o later. (g counts as everywhere, from start to start.)
+ *
+ * A barrier waits for the ends of messages; the rest of a gap keeps a port closed behind it, but
+ * keeps nobody else waiting.
  *
  * Left out: everything between the ports, as for alpha-beta; the capacity limit ceil(L/g).
  *
@@ -20,11 +29,14 @@
 typedef struct loggp_options {
     double overhead_s;
     double gap_s;
+    double message_gap_s;
 } loggp_options;
 
 static const cs_option loggp_table[] = {
     CS_OPTION(loggp_options, overhead_s, 0, 0, 1e3, "o: time each end is busy per message"),
     CS_OPTION(loggp_options, gap_s, 0, 0, 1e3, "g: least time between messages of a port"),
+    CS_OPTION(loggp_options, message_gap_s, 0, 0, 1e3,
+              "cost of each message of a fan-out or fan-in group but the first, to a port"),
     CS_OPTION_END,
 };
 
@@ -42,19 +54,52 @@ static cs_status loggp_check(const cs_scenario *scenario, const void *options, c
     return cs_refuse_topology(scenario, "loggp", err);
 }
 
+/* What a message pays at either end, where its group pays once for all. */
+typedef struct payment {
+    double overhead_s;
+    double tx_gap_s, rx_gap_s; /* before its bytes leave, and before they may come */
+} payment;
+
+static payment payment_of(const loggp_options *o, cs_known known)
+{
+    return (payment){known.tx && known.rx ? 0 : o->overhead_s, known.tx ? o->message_gap_s : 0,
+                     known.rx ? o->message_gap_s : 0};
+}
+
+/* Out of the way of what everybody does. */
+__attribute__((noinline)) static double beside_free_s(const cs_ports *ports, const double *free_s,
+                                                      uint32_t fabric, uint32_t port)
+{
+    return cs_beside_free_s(ports, free_s, fabric, port);
+}
+
 /* One direction: from a start at both ends to the end of the message. */
 static double send_one(cs_ports *ports, const loggp_options *o, const cs_transfer *t,
-                       uint32_t fabric, uint32_t tx, uint32_t rx, double start, double overhead)
+                       uint32_t fabric, uint32_t tx, uint32_t rx, double start, payment pays)
 {
     double latency = ports->alpha_s[fabric] - 2 * o->overhead_s;
-    double leave   = start + overhead;
-    double begin   = cs_later(leave + latency, ports->rx_free_s[rx]);
-    double sent    = cs_flow_end_s(ports, t, fabric, leave);
-    double end     = cs_flow_end_s(ports, t, fabric, begin) + overhead;
+    double leave   = start + pays.tx_gap_s + pays.overhead_s;
+    double begin   = cs_later(leave + latency, ports->rx_free_s[rx] + pays.rx_gap_s);
+    if (ports->links_at_once > 0) {
+        begin = cs_later(begin, beside_free_s(ports, ports->rx_free_s, fabric, rx));
+    }
+    double sent = cs_flow_end_s(ports, t, fabric, leave);
+    double end  = cs_flow_end_s(ports, t, fabric, begin) + pays.overhead_s;
 
     ports->tx_free_s[tx] = cs_later(sent, start + o->gap_s);
     ports->rx_free_s[rx] = cs_later(end, begin + o->gap_s);
     return end;
+}
+
+/* When a sending port is free, and few enough of the links beside it. */
+static double tx_open_s(const cs_ports *ports, uint32_t fabric, uint32_t tx)
+{
+    double open = ports->tx_free_s[tx];
+
+    if (ports->links_at_once > 0) {
+        open = cs_later(open, beside_free_s(ports, ports->tx_free_s, fabric, tx));
+    }
+    return open;
 }
 
 static void serve_message(cs_ports *ports, const loggp_options *o, const cs_transfer *t,
@@ -64,16 +109,15 @@ static void serve_message(cs_ports *ports, const loggp_options *o, const cs_tran
     double      start;
     cs_transfer whole = cs_whole_message(ports, t, parts, &start);
 
-    start = cs_later(start, ports->tx_free_s[way.tx]);
+    start = cs_later(start, tx_open_s(ports, way.fabric, way.tx));
     if (way.is_exchange) {
-        start = cs_later(start, ports->tx_free_s[way.back_tx]);
+        start = cs_later(start, tx_open_s(ports, way.fabric, way.back_tx));
     }
-    double overhead = cs_startup_s(ports, t, &way, o->overhead_s);
-    double end      = send_one(ports, o, &whole, way.fabric, way.tx, way.rx, start, overhead);
+    payment pays = payment_of(o, cs_join_group(ports, t, &way));
+    double  end  = send_one(ports, o, &whole, way.fabric, way.tx, way.rx, start, pays);
     if (way.is_exchange) {
-        double back =
-            send_one(ports, o, &whole, way.fabric, way.back_tx, way.back_rx, start, overhead);
-        end = cs_later(end, back);
+        double back = send_one(ports, o, &whole, way.fabric, way.back_tx, way.back_rx, start, pays);
+        end         = cs_later(end, back);
     }
     for (size_t k = 0; k < parts; k++) {
         cs_data_set_ready(ports, &t[k], end);

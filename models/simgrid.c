@@ -290,16 +290,18 @@ static double simgrid_latency_s(const cs_scenario *scenario, const void *options
     return scenario->cluster.fabrics[fabric].alpha_s;
 }
 
-static bool simgrid_closed_forms_hold(const void *options)
+static bool simgrid_closed_forms_hold(const void *options, uint32_t uses)
 {
     (void)options;
+    (void)uses;
     return true;
 }
 
 const cs_model cs_model_simgrid = {
     .name    = "simgrid",
     .summary = "SimGrid's flow-level network (CM02), in a process of its own; leaves out packets, "
-               "queues, loss, adaptive routing, TCP corrections",
+               "queues, loss, adaptive routing, TCP corrections, what each message of a group "
+               "costs",
     .source  = "H. Casanova et al., Versatile, scalable, and accurate simulation of distributed "
                "applications and platforms, JPDC 74 (2014)",
     .check   = simgrid_check,

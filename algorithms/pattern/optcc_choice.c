@@ -113,7 +113,8 @@ static cs_optcc_setting setting_of(const cs_scenario *scenario, const double *ra
                           .gpus_per_server   = g,
                           .nvlink_s_per_byte = 1 / nvlink->bandwidth_Bps,
                           .nvlink_alpha_s    = nvlink->alpha_s,
-                          .nvlink_lanes      = nvlink->kind == CS_DIRECT && g > 1 ? g - 1 : 1};
+                          .nvlink_lanes =
+                              g > 1 ? cs_links_at_once(&scenario->cluster, CS_NVLINK) : 1};
     for (uint32_t i = 0; i < m; i++) {
         t.largest_ratio = fmax(t.largest_ratio, ratios[i]);
         t.sum_ratio += ratios[i];

@@ -215,7 +215,7 @@ static cs_status activate(cs_flow_net *net, uint32_t flow, double now_s)
 
     f->state   = CS_FLOW_ACTIVE;
     f->since_s = now_s;
-    f->event_s = -1;
+    f->event_s = (double)NAN;
     set_bound(net, f, hop);
     for (uint32_t k = 0; k < f->n_hops; k++) {
         join_link(net, (uint32_t)(first + k), f->units);
@@ -385,7 +385,7 @@ static cs_status rate_component(cs_flow_net *net, double now_s)
     }
     for (uint32_t i = 0; i < net->n_found; i++) {
         cs_flow *f = &net->flows[net->found[i]];
-        f->event_s = net->found[i] == first ? f->event_s : -1;
+        f->event_s = net->found[i] == first ? f->event_s : (double)NAN;
     }
     return put_end(net, first);
 }

@@ -29,7 +29,7 @@ typedef struct cs_flow {
     double        next_s_per_byte; /* while rates are computed: the new one */
     double        bound_s_per_byte;
     double        end_s;   /* at this rate; INFINITY without one */
-    double        event_s; /* its event in the queue that counts, or -1 */
+    double        event_s; /* its event in the queue that counts, or NAN */
     uint64_t      units;   /* of demand at its bound */
     uint32_t      mark;    /* the last search that saw it */
     uint32_t      n_hops;

@@ -29,6 +29,33 @@ static inline cs_way cs_way_of(const cs_ports *ports, const cs_transfer *t)
     return (cs_way){at_src, at_dst, at_dst, at_src, fabric, is_both};
 }
 
+/* When few enough of the links beside this one are held, where GPUs do not drive all of theirs
+ * (links_at_once > 0, see cs_links_at_once()); over other fabrics nothing is waited for. `free_s`
+ * is tx_free_s or rx_free_s. The link itself may count, for it is waited for anyway, and where it
+ * is not among the last ones it changes nothing. O(gpus_per_server * links_at_once). */
+static inline double cs_beside_free_s(const cs_ports *ports, const double *free_s, uint32_t fabric,
+                                      uint32_t port)
+{
+    uint32_t g = ports->cluster->gpus_per_server, most = ports->links_at_once, n = 0;
+    uint32_t first = port - (port - ports->port_base[fabric]) % g;
+    double  *top   = ports->latest_s;
+
+    if (fabric != CS_NVLINK) {
+        return ports->first_s;
+    }
+    for (uint32_t p = first; p < first + g; p++) {
+        if (n == most && free_s[p] <= top[most - 1]) {
+            continue;
+        }
+        uint32_t at = n < most ? n++ : most - 1;
+        for (; at > 0 && top[at - 1] < free_s[p]; at--) {
+            top[at] = top[at - 1];
+        }
+        top[at] = free_s[p];
+    }
+    return top[most - 1]; /* there are more links than that */
+}
+
 /* When the data that leave are there. */
 static inline double cs_data_ready_s(const cs_ports *ports, const cs_transfer *t)
 {
@@ -112,20 +139,32 @@ static inline void cs_slice_message(const cs_transfer *t, size_t parts, cs_inter
     }
 }
 
-/* The start-up time of a transfer: nothing when both its ports already served a transfer of
- * the same SHARED round. */
-static inline double cs_startup_s(cs_ports *ports, const cs_transfer *t, const cs_way *way,
-                                  double alpha_s)
+/* Has either port of a message served one of its SHARED group before? */
+typedef struct cs_known {
+    bool tx, rx;
+} cs_known;
+
+/* The message joins its group on both its ports; nobody is known outside a group. */
+static inline cs_known cs_join_group(cs_ports *ports, const cs_transfer *t, const cs_way *way)
 {
     if ((t->flags & CS_SHARED) == 0) {
-        return alpha_s;
+        return (cs_known){false, false};
     }
     uint32_t group = t->round + 1;
-    bool     known = ports->tx_group[way->tx] == group && ports->rx_group[way->rx] == group;
+    cs_known known = {ports->tx_group[way->tx] == group, ports->rx_group[way->rx] == group};
 
     ports->tx_group[way->tx] = group;
     ports->rx_group[way->rx] = group;
-    return known ? 0 : alpha_s;
+    return known;
+}
+
+/* The start-up time of a message that holds both its ports for it: alpha, unless both have served
+ * its group; the gap, if one of them has. */
+static inline double cs_startup_s(cs_known known, double alpha_s, double message_gap_s)
+{
+    double startup_s = known.tx && known.rx ? 0 : alpha_s;
+
+    return known.tx || known.rx ? startup_s + message_gap_s : startup_s;
 }
 
 #endif

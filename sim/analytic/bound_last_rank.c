@@ -66,7 +66,7 @@ static double rank_capacity_seconds(const cs_bound_context *context)
     }
     const cs_cluster *cluster = &nodes.scenario->cluster;
     const cs_fabric  *nvlink  = &cluster->fabrics[CS_NVLINK];
-    uint32_t          links   = nvlink->kind == CS_DIRECT ? cluster->gpus_per_server - 1 : 1;
+    uint32_t          links   = cs_links_at_once(cluster, CS_NVLINK);
     double            nic_Bps = cluster->fabrics[CS_NIC].bandwidth_Bps / cs_nodes_slowest(&nodes);
     double            all_Bps = nic_Bps + links * nvlink->bandwidth_Bps;
     double            alpha_s = fmin(context->latency_s[CS_NIC], context->latency_s[CS_NVLINK]);

@@ -30,13 +30,12 @@ static void fill(cs_nodes *nodes, const cs_bound_context *context, uint32_t fabr
 }
 
 /* One server with several sockets: all ports of a rank as if each were the fastest. */
-static void fill_sockets(cs_nodes *nodes, const cs_bound_context *context, bool is_direct)
+static void fill_sockets(cs_nodes *nodes, const cs_bound_context *context)
 {
     const cs_cluster *c      = &context->scenario->cluster;
     const cs_fabric  *nvlink = &c->fabrics[CS_NVLINK], *cross = &c->fabrics[CS_CROSS];
-    uint32_t          inside = c->gpus_per_server / c->sockets;
-    bool              faster = inside == 1 || cross->bandwidth_Bps > nvlink->bandwidth_Bps;
-    uint32_t          links  = is_direct ? inside - 1 : inside > 1;
+    uint32_t          links  = cs_links_at_once(c, CS_NVLINK);
+    bool              faster = links == 0 || cross->bandwidth_Bps > nvlink->bandwidth_Bps;
 
     fill(nodes, context, faster ? CS_CROSS : CS_NVLINK, 1, links + 1);
     nodes->alpha_s = fmin(context->latency_s[CS_NVLINK], context->latency_s[CS_CROSS]);
@@ -62,11 +61,10 @@ bool cs_nodes_of_ranks(cs_nodes *nodes, const cs_bound_context *context, uint32_
     if (cs_n_servers(cluster) > 1) {
         return false;
     }
-    bool is_direct = cluster->fabrics[CS_NVLINK].kind == CS_DIRECT;
     if (cluster->sockets > 1) {
-        fill_sockets(nodes, context, is_direct);
+        fill_sockets(nodes, context);
     } else {
-        fill(nodes, context, CS_NVLINK, 1, is_direct ? cluster->gpus_per_server - 1 : 1);
+        fill(nodes, context, CS_NVLINK, 1, cs_links_at_once(cluster, CS_NVLINK));
     }
     return true;
 }

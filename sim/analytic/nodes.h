@@ -6,8 +6,10 @@
  * exact views of the scenario, so that a bound proven for nodes holds for the scenario:
  *
  *   ranks    one GPU a server (fabric NIC), or one server (fabric NVLink; a direct mesh
- *            gives a rank g - 1 ports a direction; with several sockets one more, the path
- *            between them, and all ports count as the fastest)
+ *            gives a rank g - 1 ports a direction, or as many as it drives at once: of the messages
+ *            that are under way out of a rank the last one in the stream has started beside fewer
+ *            links than that; with several sockets one more, the path between them, and all
+ *            ports count as the fastest)
  *   servers  several GPUs a server and at least two servers: `width` = g NICs a direction;
  *            the ports open when the first rank of the server arrives
  *
@@ -26,7 +28,7 @@ typedef struct cs_nodes {
     uint32_t                n_nodes;  /* >= 2 */
     uint32_t                n_inside; /* ranks of a node */
     uint32_t                fabric;
-    uint32_t                width;    /* ports of a node and direction */
+    uint32_t                width;    /* ports of a node that work at once, each direction */
     double                  port_Bps; /* of the fastest of them */
     double                  alpha_s;  /* what every message pays */
     double                  x_s;      /* the whole buffer over all ports of a healthy node */

@@ -149,6 +149,12 @@ static cs_status check_cluster(const cs_cluster *cluster, cs_error *err)
         return CS_FAIL(err, CS_EINVAL, "cluster.nvlink.kind",
                        "direct: %u GPUs with %u links each; at most 2^28 links are accepted", n, g);
     }
+    if (status == CS_OK && cluster->nvlink_concurrent > 0 &&
+        cluster->fabrics[CS_NVLINK].kind != CS_DIRECT) {
+        return CS_FAIL(err, CS_EINVAL, "cluster.nvlink.concurrent",
+                       "is how many links of a mesh a GPU drives at once: accepted together with "
+                       "the kind direct");
+    }
     if (status == CS_OK && cluster->topology != NULL) {
         status = cs_topology_check(cluster->topology, cluster, err);
     }

@@ -154,6 +154,7 @@ static const cs_config_key keys[] = {
     {"--nvlink-alpha", "cluster.nvlink.alpha", set_value},
     {"--nvlink-bandwidth", "cluster.nvlink.bandwidth", set_value},
     {"--nvlink-kind", "cluster.nvlink.kind", set_value},
+    {"--nvlink-concurrent", "cluster.nvlink.concurrent", set_value},
     {"--topology", "cluster.topology", set_topology},
     {"--calibration", "calibration", set_value},
     {"--seed", "seed", set_value},

@@ -71,7 +71,7 @@ static bool same_table(const cs_run_rows *rows, const cs_case *a, const cs_case 
     return a->algorithm == b->algorithm && a->model == b->model &&
            a->scenario.collective == b->scenario.collective && x->n_ranks == y->n_ranks &&
            x->gpus_per_server == y->gpus_per_server && x->sockets == y->sockets &&
-           (is_calibrated || same_fabrics(x, y)) &&
+           x->nvlink_concurrent == y->nvlink_concurrent && (is_calibrated || same_fabrics(x, y)) &&
            memcmp(a->options.bytes, b->options.bytes, sizeof a->options.bytes) == 0 &&
            memcmp(a->model_options.bytes, b->model_options.bytes, sizeof a->model_options.bytes) ==
                0 &&

@@ -8,7 +8,7 @@ static const char *const cluster_keys[] = {
     "ranks", "gpus_per_server", "nic", "nvlink", "sockets", "cross", "topology",
 };
 static const char *const nic_keys[]    = {"bandwidth", "alpha"};
-static const char *const nvlink_keys[] = {"bandwidth", "alpha", "kind"};
+static const char *const nvlink_keys[] = {"bandwidth", "alpha", "kind", "concurrent"};
 static const char *const kinds[]       = {[CS_SWITCHED] = "switched", [CS_DIRECT] = "direct"};
 
 static void read_fabric(cs_reading *r, const cs_field *cluster, const char *key,
@@ -24,6 +24,18 @@ static void read_fabric(cs_reading *r, const cs_field *cluster, const char *key,
     cs_read_time(r, &field, "alpha", &fabric->alpha_s);
     cs_read_word(r, &field, "kind", kinds, COUNT(kinds), &kind);
     fabric->kind = kind == CS_DIRECT ? CS_DIRECT : CS_SWITCHED;
+}
+
+/* Links of a mesh that a GPU drives at once; null is all of them. */
+static void read_nvlink(cs_reading *r, const cs_field *cluster, cs_cluster *c)
+{
+    cs_field nvlink = cs_field_get(cluster, "nvlink"), most;
+
+    read_fabric(r, cluster, "nvlink", nvlink_keys, COUNT(nvlink_keys), &c->fabrics[CS_NVLINK]);
+    most = cs_field_get(&nvlink, "concurrent");
+    if (most.node != NULL && !json_is_null(most.node)) {
+        cs_read_u32(r, &nvlink, "concurrent", 1, CS_MAX_RANKS, &c->nvlink_concurrent);
+    }
 }
 
 /* The path between sockets means something only where there are several. */
@@ -62,7 +74,7 @@ void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
     cs_read_u32(r, &field, "ranks", 2, CS_MAX_RANKS, &cluster->n_ranks);
     cs_read_u32(r, &field, "gpus_per_server", 1, CS_MAX_RANKS, &cluster->gpus_per_server);
     read_fabric(r, &field, "nic", nic_keys, COUNT(nic_keys), &cluster->fabrics[CS_NIC]);
-    read_fabric(r, &field, "nvlink", nvlink_keys, COUNT(nvlink_keys), &cluster->fabrics[CS_NVLINK]);
+    read_nvlink(r, &field, cluster);
     read_sockets(r, &field, cluster);
     cs_read_topology(r, &field, model, &source, cluster);
     cs_say_what_is_assumed(r, &field, &source, cluster);

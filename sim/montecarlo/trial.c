@@ -26,7 +26,7 @@ typedef struct attempt {
 static double formula_s(const attempt *a)
 {
     if (a->algorithm->closed_form_s == NULL || a->algorithm->closed_form_is_published ||
-        !cs_closed_forms_hold(a->c->model, &a->scenario, &a->c->model_options)) {
+        !cs_closed_forms_hold(a->c->model, &a->scenario, &a->c->model_options, a->plan.uses)) {
         return (double)NAN;
     }
     return a->algorithm->closed_form_s(&a->scenario, &a->options);

@@ -117,6 +117,8 @@ cs_status cs_dispatch_open(const cs_replay_request *request, cs_dispatch **dispa
     d->network          = request->model->network;
     d->shares_receivers = d->network->shares_receivers != NULL &&
                           d->network->shares_receivers(request->model_options);
+    d->message_gap_s =
+        d->network->message_gap_s != NULL ? d->network->message_gap_s(request->model_options) : 0;
     d->record.observers   = request->observers;
     d->record.n_observers = request->n_observers;
     cs_status status      = open_parts(d, err);
@@ -288,7 +290,7 @@ static cs_status reserve(cs_dispatch *d, const cs_transfer *t, size_t parts)
     }
     bool failed = cs_pool_reserve(&d->messages, sizeof(cs_message), 1) != CS_OK ||
                   cs_pool_reserve(&d->versions, sizeof(cs_version), slots) != CS_OK ||
-                  cs_pool_reserve(&d->edges, sizeof(cs_edge), 2 * slots + 4) != CS_OK ||
+                  cs_pool_reserve(&d->edges, sizeof(cs_edge), 2 * slots + 8) != CS_OK ||
                   cs_pool_reserve(&d->groups, sizeof(cs_group), 4) != CS_OK;
     return failed ? CS_ENOMEM : CS_OK;
 }

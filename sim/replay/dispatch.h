@@ -3,7 +3,8 @@
  *
  * Two rules decide when a message starts. Port rule: every port serves its messages in stream
  * order, a message occupies all its ports from start to end; the messages of a SHARED group are
- * on a port together where the model shares bandwidth (cs_network), and one by one elsewhere.
+ * on a port together where the model shares bandwidth (cs_network), and one by one elsewhere; a
+ * GPU that drives some of its NVLinks only has messages on so many of them (cs_links_at_once()).
  * Data rule: everything that the message reads has been written by what stands before it in the
  * stream. What comes behind it in the stream never matters, so that slots may be recycled at once.
  *

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The port rule: who is on a port, and who stands behind. A queue is a list that runs through its
- * members: a message has one link per port, a group one. The first of a queue has the port. */
+ * members: a message has one link per port, a group one. The first of a queue has the port. Where
+ * GPUs drive some of their NVLinks only, a message waits for the links beside its own, too. */
+#include "models/pattern/serve.h"
 #include "replay/dispatch_state.h"
 
 /* A link names who stands behind: index << 3 | which of its links goes on, GROUP for a group. */
@@ -132,9 +134,79 @@ static void enter_group(cs_dispatch *d, uint32_t message, uint32_t which)
     }
 }
 
+/* The driver of port number `which` of a message. */
+static inline cs_driver *driver_of(const cs_dispatch *d, const cs_message *m, uint32_t which)
+{
+    uint32_t rank = which == 0 || which == 3 ? m->src : m->dst;
+
+    return &d->drivers[which % 2 == 0 ? rank : d->ports.n_ranks + rank];
+}
+
+/* Drive one more message on a port, if few enough of the links beside it have some. */
+static bool drive(cs_dispatch *d, cs_driver *driver, uint32_t port)
+{
+    bool is_busy = d->n_driven[port] > 0;
+
+    if (driver->n_links - is_busy >= d->ports.links_at_once) {
+        return false;
+    }
+    driver->n_links += !is_busy;
+    d->n_driven[port]++;
+    return true;
+}
+
+static bool is_driven(const cs_dispatch *d, const cs_message *m)
+{
+    return d->drivers != NULL && m->fabric == CS_NVLINK;
+}
+
+static void enter_drivers(cs_dispatch *d, uint32_t message)
+{
+    cs_message *m = cs_message_at(d, message);
+
+    for (uint32_t which = 0; which < m->n_ports; which++) {
+        cs_driver *driver = driver_of(d, m, which);
+        if (driver->first == 0 && drive(d, driver, port_of(d, m, which))) {
+            continue;
+        }
+        uint32_t edge        = cs_pool_take(&d->edges, sizeof(cs_edge));
+        *cs_edge_at(d, edge) = (cs_edge){0, message << 2 | which};
+        if (driver->first == 0) {
+            driver->first = edge;
+        } else {
+            cs_edge_at(d, driver->last)->next = edge;
+        }
+        driver->last = edge;
+        m->waits++;
+    }
+}
+
+/* A driven message has ended: those that wait, as far as they may. */
+static void leave_drivers(cs_dispatch *d, const cs_message *m)
+{
+    for (uint32_t which = 0; which < m->n_ports; which++) {
+        cs_driver *driver = driver_of(d, m, which);
+        driver->n_links -= --d->n_driven[port_of(d, m, which)] == 0;
+        for (uint32_t edge; (edge = driver->first) != 0;) {
+            cs_edge           waits = *cs_edge_at(d, edge);
+            const cs_message *next  = cs_message_at(d, waits.target >> 2);
+            if (!drive(d, driver, port_of(d, next, waits.target & 3u))) {
+                break;
+            }
+            driver->first = waits.next;
+            cs_pool_give(&d->edges, sizeof(cs_edge), edge);
+            cs_message_notify(d, waits.target >> 2);
+        }
+    }
+}
+
 void cs_queues_enter(cs_dispatch *d, uint32_t message)
 {
     cs_message *m = cs_message_at(d, message);
+
+    if (is_driven(d, m)) {
+        enter_drivers(d, message);
+    }
 
     for (uint32_t which = 0; which < m->n_ports; which++) {
         uint32_t       port = port_of(d, m, which);
@@ -155,13 +227,13 @@ void cs_queues_enter(cs_dispatch *d, uint32_t message)
 }
 
 /* The first message of a SHARED round pays for its ports. Together: its port's start-up is over
- * alpha after the first one begins, and nothing flows before that. One by one: nothing is paid
- * where both ports are known. */
+ * alpha after the first one begins, and nothing flows before that. One by one: as on a port model.
+ */
 static double group_startup(cs_dispatch *d, const cs_message *m)
 {
     uint32_t group = m->round + 1, tx = m->tx, rx = d->ports.n_ports + m->rx;
     double   alpha_s = d->ports.alpha_s[m->fabric], until_s = d->now_s;
-    bool     is_known = d->group_round[tx] == group && d->group_round[rx] == group;
+    cs_known known = {d->group_round[tx] == group, d->group_round[rx] == group};
 
     for (uint32_t which = 0; which < m->n_ports; which++) {
         uint32_t port = port_of(d, m, which);
@@ -172,7 +244,7 @@ static double group_startup(cs_dispatch *d, const cs_message *m)
         until_s = d->group_until_s[port] > until_s ? d->group_until_s[port] : until_s;
     }
     if (!m->is_shared) {
-        return is_known ? 0 : alpha_s;
+        return cs_startup_s(known, alpha_s, d->message_gap_s);
     }
     return until_s >= d->now_s + alpha_s ? alpha_s : until_s - d->now_s;
 }
@@ -209,6 +281,9 @@ void cs_queues_leave(cs_dispatch *d, const cs_message *m)
         } else {
             release(d, port, m->next[which]);
         }
+    }
+    if (is_driven(d, m)) {
+        leave_drivers(d, m);
     }
 }
 
@@ -257,6 +332,13 @@ cs_status cs_queues_open(cs_dispatch *d)
         d->group_round   = CS_ARENA_NEW(&d->arena, uint32_t, n);
         d->group_until_s = CS_ARENA_NEW(&d->arena, double, n);
         if (d->group_round == NULL || d->group_until_s == NULL) {
+            return CS_ENOMEM;
+        }
+    }
+    if (d->ports.links_at_once > 0) {
+        d->drivers  = CS_ARENA_NEW(&d->arena, cs_driver, 2 * (size_t)d->ports.n_ranks);
+        d->n_driven = CS_ARENA_NEW(&d->arena, uint32_t, n);
+        if (d->drivers == NULL || d->n_driven == NULL) {
             return CS_ENOMEM;
         }
     }

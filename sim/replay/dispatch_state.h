@@ -73,17 +73,28 @@ typedef struct cs_port_queue {
     uint64_t remaining; /* messages that the stream still has for it (sending ports only) */
 } cs_port_queue;
 
+/* A GPU that drives some of its NVLinks only, in one direction. Messages that the links beside
+ * their own let start are *driven*, whatever else they wait for; the others wait here in stream
+ * order, and the first of them keeps the others waiting. */
+typedef struct cs_driver {
+    uint32_t first, last; /* edges: message << 2 | which of its ports */
+    uint32_t n_links;     /* with driven messages that have not ended */
+} cs_driver;
+
 struct cs_dispatch {
     const cs_replay_request *request;
     const cs_network        *network;
     void                    *model;            /* the model's state */
     bool                     shares_receivers; /* all messages to a port are under way at once */
+    double                   message_gap_s;    /* in SHARED groups that are served one by one */
     cs_arena                 arena;
     cs_ports                 ports;             /* described, without state */
     cs_port_queue           *queues;            /* [2 * n_ports] */
     uint32_t                *group_round;       /* [2 * n_ports], or NULL without groups */
     double                  *group_until_s;     /* ... when its start-up is paid */
     uint32_t                *gates;             /* [2 * n_ports] groups of late ranks, or NULL */
+    cs_driver               *drivers;           /* [2 * n_ranks] sending, then receiving; or NULL */
+    uint32_t                *n_driven;          /* [2 * n_ports] messages, or NULL */
     uint32_t                *newest;            /* [n_ranks][n_slots] version, 0: resolved */
     double                  *rank_free_s;       /* [n_ranks] arrival, or a barrier behind it */
     uint32_t                *by_arrival;        /* late ranks, first one first */

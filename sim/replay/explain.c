@@ -6,6 +6,7 @@
 #include "replay/explain.h"
 
 #include "base/alloc.h"
+#include "models/pattern/serve.h"
 #include "replay/ports.h"
 
 enum { NOBODY = -1 };
@@ -105,57 +106,88 @@ static void consider_slots(const cs_explain *e, node *n, double start_s, const c
     }
 }
 
+/* The port itself and, where a GPU drives some of its links only, those beside it. */
+static void consider_port(const cs_explain *e, node *n, double start_s, const cs_transfer *t,
+                          const mark *marks, uint32_t port, cs_wait wait)
+{
+    uint32_t g = e->scenario->cluster.gpus_per_server, fabric = cs_transfer_fabric(t);
+
+    consider(n, start_s, marks[port], wait);
+    if (e->ports.links_at_once > 0 && fabric == CS_NVLINK) {
+        uint32_t first = port - (port - e->ports.port_base[fabric]) % g;
+        for (uint32_t p = first; p < first + g; p++) {
+            consider(n, start_s, marks[p], wait);
+        }
+    }
+}
+
 /* The cause with the latest end; the data before ports, because ties are common in lockstep and
- * the data tell more. `end_s` serves as the time of the best cause until the caller sets it. */
-static node cause_of(const cs_explain *e, const cs_transfer *t, double start_s, uint32_t tx,
-                     uint32_t rx)
+ * the data tell more. The first part of a message waits for the data of all `parts`. `end_s` serves
+ * as the time of the best cause until the caller sets it. */
+static node cause_of(const cs_explain *e, const cs_transfer *t, size_t parts, double start_s,
+                     uint32_t tx, uint32_t rx)
 {
     double src = cs_arrival(e->scenario, t->src), dst = cs_arrival(e->scenario, t->dst);
     node   n = {.before = NOBODY, .src = t->src, .dst = t->dst, .chunk = t->chunk};
 
     n.round = t->round;
     n.end_s = src > dst ? src : dst;
-    consider_slots(e, &n, start_s, t);
+    for (size_t k = 0; k < parts; k++) {
+        consider_slots(e, &n, start_s, &t[k]);
+    }
     if (t->src != e->fence_except && t->dst != e->fence_except) {
         consider(&n, start_s, e->fence, CS_WAIT_FENCE);
     }
-    consider(&n, start_s, e->tx[tx], CS_WAIT_TX);
-    consider(&n, start_s, e->rx[rx], CS_WAIT_RX);
+    consider_port(e, &n, start_s, t, e->tx, tx, CS_WAIT_TX);
+    consider_port(e, &n, start_s, t, e->rx, rx, CS_WAIT_RX);
     if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
-        consider(&n, start_s, e->tx[rx], CS_WAIT_TX);
-        consider(&n, start_s, e->rx[tx], CS_WAIT_RX);
+        consider_port(e, &n, start_s, t, e->tx, rx, CS_WAIT_TX);
+        consider_port(e, &n, start_s, t, e->rx, tx, CS_WAIT_RX);
     }
     return n;
 }
 
+/* A sum is there when the last of what it adds up is, which over several links need not be the last
+ * in the stream. */
 static void leave_marks(cs_explain *e, const cs_transfer *t, uint32_t tx, uint32_t rx, mark now)
 {
     mark *source = &e->slot[(size_t)t->src * e->n_slots + t->src_slot];
     mark *sink   = &e->slot[(size_t)t->dst * e->n_slots + t->dst_slot];
     bool  back   = cs_transfer_op(t) == CS_OP_EXCHANGE;
+    bool  adds   = cs_transfer_op(t) == CS_OP_REDUCE && (t->flags & CS_OWN_DST) == 0;
 
     e->tx[tx] = e->rx[rx] = now;
     if (back) {
         e->tx[rx] = e->rx[tx] = now;
     }
     for (uint32_t k = 0; k < t->span; k++) {
-        sink[k]   = now;
+        sink[k]   = adds && sink[k].end_s > now.end_s ? sink[k] : now;
         source[k] = back ? now : source[k];
     }
     e->last = now.end_s > e->last.end_s || e->last.index == NOBODY ? now : e->last;
 }
 
-static void add_transfer(cs_explain *e, const cs_transfer *t, const cs_interval *interval)
+/* A message of `parts` transfers. What it brings is there when its last part has ended, which is
+ * also when its ports are free; a part behind the first waits for the one before it. */
+static void add_message(cs_explain *e, const cs_transfer *t, size_t parts,
+                        const cs_interval *intervals)
 {
     uint32_t fabric = cs_transfer_fabric(t);
     uint32_t tx     = cs_port_of(&e->ports, fabric, t->src, t->dst);
     uint32_t rx     = cs_port_of(&e->ports, fabric, t->dst, t->src);
-    node     n      = cause_of(e, t, interval->start_s, tx, rx);
+    node     n      = cause_of(e, t, parts, intervals[0].start_s, tx, rx);
 
-    n.start_s = interval->start_s;
-    n.end_s   = interval->end_s;
-    leave_marks(e, t, tx, rx, (mark){(int64_t)e->count, n.end_s});
-    e->nodes[e->count++] = n;
+    for (size_t k = 0; k < parts; k++) {
+        n.chunk              = t[k].chunk;
+        n.start_s            = intervals[k].start_s;
+        n.end_s              = intervals[k].end_s;
+        e->nodes[e->count++] = n;
+        n.before             = (int64_t)e->count - 1;
+        n.wait               = CS_WAIT_TX;
+    }
+    for (size_t k = 0; k < parts; k++) {
+        leave_marks(e, &t[k], tx, rx, (mark){(int64_t)e->count - 1, n.end_s});
+    }
 }
 
 static cs_status make_room(cs_explain *e, size_t more, cs_error *err)
@@ -182,8 +214,9 @@ static cs_status explain_block(void *user, const cs_block *block, const cs_inter
         e->fence        = e->last;
         e->fence_except = block->fence_except;
     }
-    for (size_t i = 0; i < block->count; i++) {
-        add_transfer(e, &block->transfers[i], &intervals[i]);
+    for (size_t i = 0, parts; i < block->count; i += parts) {
+        parts = cs_message_parts(&block->transfers[i], block->count - i);
+        add_message(e, &block->transfers[i], parts, &intervals[i]);
     }
     return CS_OK;
 }

@@ -14,8 +14,8 @@
 typedef enum cs_wait {
     CS_WAIT_ARRIVAL, /* for its source or destination to arrive */
     CS_WAIT_DATA,    /* for the transfer that brought its data */
-    CS_WAIT_TX,      /* for the sending port */
-    CS_WAIT_RX,      /* for the receiving port */
+    CS_WAIT_TX,      /* for the sending port, or for links beside it */
+    CS_WAIT_RX,      /* for the receiving port, or for links beside it */
     CS_WAIT_FENCE,   /* for a barrier */
 } cs_wait;
 

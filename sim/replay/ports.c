@@ -19,6 +19,9 @@ void cs_ports_place(cs_ports *ports, const cs_cluster *cluster)
 
     ports->cluster = cluster;
     ports->n_ranks = cluster->n_ranks;
+    if (cs_waits_for_links(cluster, CS_NVLINK)) {
+        ports->links_at_once = cs_links_at_once(cluster, CS_NVLINK);
+    }
     for (uint32_t f = 0; f < fabrics; f++) {
         ports->port_base[f]  = ports->n_ports;
         ports->alpha_s[f]    = cluster->fabrics[f].alpha_s;
@@ -27,7 +30,8 @@ void cs_ports_place(cs_ports *ports, const cs_cluster *cluster)
     }
 }
 
-static void set_ports_of_rank(cs_ports *ports, uint32_t rank, double free_s)
+/* No port of the rank is free before that. */
+static void close_ports_of_rank(cs_ports *ports, uint32_t rank, double until_s)
 {
     uint32_t fabrics = cs_n_fabrics(ports->cluster);
 
@@ -35,16 +39,22 @@ static void set_ports_of_rank(cs_ports *ports, uint32_t rank, double free_s)
         uint32_t each  = ports_of_rank(ports->cluster, f);
         uint32_t first = ports->port_base[f] + rank * each;
         for (uint32_t p = first; p < first + each; p++) {
-            ports->tx_free_s[p] = free_s;
-            ports->rx_free_s[p] = free_s;
+            ports->tx_free_s[p] = fmax(ports->tx_free_s[p], until_s);
+            ports->rx_free_s[p] = fmax(ports->rx_free_s[p], until_s);
         }
     }
 }
 
+/* Has the model said when its messages end? Elsewhere they end when their ports are free. */
+static bool says_ends(const cs_ports *ports)
+{
+    return isfinite(ports->last_end_s);
+}
+
 static double latest_of_rank(const cs_ports *ports, uint32_t rank)
 {
-    uint32_t fabrics = cs_n_fabrics(ports->cluster);
-    double   latest  = ports->first_s;
+    uint32_t fabrics = says_ends(ports) ? 0 : cs_n_fabrics(ports->cluster);
+    double   latest  = ports->arrival_s[rank];
 
     for (uint32_t f = 0; f < fabrics; f++) {
         uint32_t each  = ports_of_rank(ports->cluster, f);
@@ -123,6 +133,7 @@ static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
     ports->tx_free_s = CS_ARENA_NEW(arena, double, ports->n_ports);
     ports->rx_free_s = CS_ARENA_NEW(arena, double, ports->n_ports);
     ports->ready_s   = CS_ARENA_NEW(arena, double, (size_t)plan->n_slots * ports->n_ranks);
+    ports->latest_s  = CS_ARENA_NEW(arena, double, ports->links_at_once);
     if ((plan->uses & CS_USES_SHARED) != 0) {
         ports->tx_group = CS_ARENA_NEW(arena, uint32_t, ports->n_ports);
         ports->rx_group = CS_ARENA_NEW(arena, uint32_t, ports->n_ports);
@@ -130,12 +141,18 @@ static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
             return CS_ENOMEM;
         }
     }
-    bool   failed  = ports->tx_free_s == NULL || ports->rx_free_s == NULL || ports->ready_s == NULL;
-    size_t n_slots = failed || ports->first_s == 0 ? 0 : (size_t)plan->n_slots * ports->n_ranks;
+    if (ports->tx_free_s == NULL || ports->rx_free_s == NULL || ports->ready_s == NULL ||
+        ports->latest_s == NULL) {
+        return CS_ENOMEM;
+    }
+    size_t n_slots = ports->first_s == 0 ? 0 : (size_t)plan->n_slots * ports->n_ranks;
     for (size_t i = 0; i < n_slots; i++) {
         ports->ready_s[i] = ports->first_s;
     }
-    return failed ? CS_ENOMEM : CS_OK;
+    for (uint32_t p = 0; p < ports->n_ports; p++) {
+        ports->tx_free_s[p] = ports->rx_free_s[p] = ports->first_s;
+    }
+    return CS_OK;
 }
 
 static cs_status list_arrivals(cs_ports *ports, cs_arena *arena, const cs_scenario *s)
@@ -154,8 +171,10 @@ static cs_status describe(cs_ports *ports, cs_arena *arena, const cs_scenario *s
 {
     double first_s = 0 - cs_last_arrival(scenario);
 
-    *ports = (cs_ports){
-        .n_slots = plan->n_slots, .uses = plan->uses, .first_s = first_s, .last_end_s = first_s};
+    *ports = (cs_ports){.n_slots    = plan->n_slots,
+                        .uses       = plan->uses,
+                        .first_s    = first_s,
+                        .last_end_s = -(double)INFINITY};
     cs_ports_place(ports, &scenario->cluster);
     cs_status status = list_arrivals(ports, arena, scenario);
     if (status == CS_OK && scenario->n_faults > 0) {
@@ -186,22 +205,22 @@ cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *sce
         status = allocate(ports, arena, plan);
     }
     for (uint32_t r = 0; status == CS_OK && r < ports->n_ranks; r++) {
-        set_ports_of_rank(ports, r, ports->arrival_s[r]);
+        close_ports_of_rank(ports, r, ports->arrival_s[r]);
     }
     return status == CS_OK ? CS_OK : no_memory(ports, err);
 }
 
 double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)
 {
-    double latest = ports->first_s;
+    double latest = ports->last_end_s;
 
     for (uint32_t r = 0; r < ports->n_ranks; r++) {
         latest = r == except ? latest : fmax(latest, latest_of_rank(ports, r));
     }
-    latest = fmax(latest, ports->last_end_s) + cost_s;
+    latest += cost_s;
     for (uint32_t r = 0; r < ports->n_ranks; r++) {
         if (r != except) {
-            set_ports_of_rank(ports, r, latest);
+            close_ports_of_rank(ports, r, latest);
         }
     }
     return latest;
@@ -209,10 +228,9 @@ double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)
 
 double cs_ports_end_s(const cs_ports *ports)
 {
-    bool   is_known = ports->last_end_s > ports->first_s;
-    double latest   = fmax(ports->last_end_s, 0); /* the last rank has come */
+    double latest = fmax(ports->last_end_s, 0); /* the last rank has come */
 
-    for (uint32_t p = 0; !is_known && p < ports->n_ports; p++) {
+    for (uint32_t p = 0; !says_ends(ports) && p < ports->n_ports; p++) {
         latest = fmax(latest, fmax(ports->tx_free_s[p], ports->rx_free_s[p]));
     }
     return latest;

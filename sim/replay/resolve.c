@@ -17,7 +17,7 @@ static cs_status elapsed_s(const cs_forecast *forecast, const cs_scenario *scena
         return CS_OK;
     }
     if (algorithm->closed_form_s != NULL && !algorithm->closed_form_is_published &&
-        cs_closed_forms_hold(model, scenario, forecast->model_options)) {
+        cs_closed_forms_hold(model, scenario, forecast->model_options, plan->uses)) {
         double exact_s = algorithm->closed_form_s(scenario, options);
         if (!isnan(exact_s)) {
             *elapsed_s_p = exact_s;

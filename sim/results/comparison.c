@@ -75,13 +75,19 @@ static void add_ports(const cs_cluster *cluster, char *text, size_t text_bytes)
 
 void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
 {
-    uint32_t n = scenario->cluster.n_ranks, late = 0;
-    char     part[64];
+    const cs_cluster *c = &scenario->cluster;
+    uint32_t          n = c->n_ranks, late = 0;
+    char              part[64];
 
     text[0] = '\0';
-    add_ports(&scenario->cluster, text, text_bytes);
-    if (scenario->cluster.topology != NULL) {
-        cs_setting_topology(scenario->cluster.topology, part, sizeof part);
+    add_ports(c, text, text_bytes);
+    if (cs_waits_for_links(c, CS_NVLINK)) {
+        snprintf(part, sizeof part, "%u of %u links at once", cs_links_at_once(c, CS_NVLINK),
+                 cs_links_of(c, CS_NVLINK));
+        append(text, text_bytes, part);
+    }
+    if (c->topology != NULL) {
+        cs_setting_topology(c->topology, part, sizeof part);
         append(text, text_bytes, part);
     }
     for (uint32_t r = 0; r < n; r++) {
@@ -139,6 +145,7 @@ uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
     key = mix_number(mix_number(key, (double)scenario->collective), scenario->root);
     key = mix_number(mix_number(key, (double)scenario->bytes), c->n_ranks);
     key = mix_number(mix_number(key, c->gpus_per_server), c->sockets);
+    key = mix_number(key, c->nvlink_concurrent);
     for (int f = 0; f < CS_FABRICS; f++) {
         key = mix_number(mix_number(key, c->fabrics[f].alpha_s), c->fabrics[f].bandwidth_Bps);
         key = mix_number(key, (double)c->fabrics[f].kind);

@@ -39,10 +39,10 @@ static void set_bound(const cs_run *run, const cs_plan *plan, cs_result *result)
     result->gap     = result->bound_s > 0 ? result->elapsed_s / result->bound_s : (double)NAN;
 }
 
-static double closed_form_s(const cs_run *run, const cs_result *result)
+static double closed_form_s(const cs_run *run, const cs_plan *plan, const cs_result *result)
 {
     if (run->algorithm->closed_form_s == NULL ||
-        !cs_closed_forms_hold(run->model, run->scenario, &result->model_options)) {
+        !cs_closed_forms_hold(run->model, run->scenario, &result->model_options, plan->uses)) {
         return (double)NAN;
     }
     return run->algorithm->closed_form_s(run->scenario, &result->options);
@@ -61,7 +61,7 @@ static void fill(const cs_run *run, const cs_plan *plan, const cs_outcome *outco
     result->gpus_per_server = s->cluster.gpus_per_server;
     result->elapsed_s       = outcome->elapsed_s;
     result->exposed_s       = outcome->exposed_s;
-    result->closed_form_s   = closed_form_s(run, result);
+    result->closed_form_s   = closed_form_s(run, plan, result);
     result->algbw_GBps      = (double)s->bytes / outcome->exposed_s / 1e9;
     result->busbw_GBps = result->algbw_GBps * cs_busbw_factor(s->collective, s->cluster.n_ranks);
     result->rounds     = plan->n_rounds;

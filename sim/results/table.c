@@ -41,11 +41,16 @@ static void add_cluster(cs_text *text, const cs_cluster *cluster)
     cs_text_add(text, "# Using devices\n#  %" PRIu32 " ranks, %" PRIu32 " per server\n",
                 cluster->n_ranks, cluster->gpus_per_server);
     for (uint32_t f = 0; f < cs_n_fabrics(cluster); f++) {
-        const cs_fabric *fabric  = &cluster->fabrics[f];
-        bool             is_idle = f == CS_NIC && !cs_uses_nics(cluster);
-        cs_text_add(text, "#  %s (%s): alpha %.6g us, bandwidth %.6g GB/s%s\n", cs_fabric_name(f),
+        const cs_fabric *fabric = &cluster->fabrics[f];
+        cs_text_add(text, "#  %s (%s): alpha %.6g us, bandwidth %.6g GB/s", cs_fabric_name(f),
                     fabric->kind == CS_DIRECT ? "direct" : "switched", fabric->alpha_s * 1e6,
-                    fabric->bandwidth_Bps / 1e9, is_idle ? ", not used inside one server" : "");
+                    fabric->bandwidth_Bps / 1e9);
+        if (cs_waits_for_links(cluster, f)) {
+            cs_text_add(text, ", %" PRIu32 " of %" PRIu32 " links of a GPU at once",
+                        cs_links_at_once(cluster, f), cs_links_of(cluster, f));
+        }
+        cs_text_add(text, "%s\n",
+                    f == CS_NIC && !cs_uses_nics(cluster) ? ", not used inside one server" : "");
     }
     if (cluster->topology != NULL) {
         char name[96];

@@ -185,13 +185,6 @@ size_t cs_usage_n_bins(const cs_usage *usage)
                : 0;
 }
 
-/* Local ranks that `rank` reaches over the fabric. */
-static uint32_t mates(const cs_cluster *c, uint32_t fabric)
-{
-    uint32_t sockets = c->sockets > 1 ? c->sockets : 1;
-    return c->fabrics[fabric].kind == CS_DIRECT ? c->gpus_per_server / sockets - 1 : 1;
-}
-
 size_t cs_usage_ports(const cs_usage *usage, const cs_usage_panel *panel, size_t row)
 {
     const cs_cluster *c     = &usage->scenario->cluster;
@@ -206,7 +199,7 @@ size_t cs_usage_ports(const cs_usage *usage, const cs_usage_panel *panel, size_t
         uint32_t g = c->gpus_per_server, peer = first / g * g + (uint32_t)(row % panel->each);
         return peer != first && cs_fabric_of(c, first, peer) == panel->fabric;
     }
-    return (size_t)here * mates(c, panel->fabric);
+    return (size_t)here * cs_links_of(c, panel->fabric);
 }
 
 double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel, size_t row)
@@ -216,6 +209,10 @@ double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel,
     double            sum   = 0;
 
     if (!panel->is_links) {
+        /* Of all links of a GPU as many as it drives at once. */
+        if (panel->each == 1 && ports > 0) {
+            ports = ports / cs_links_of(c, panel->fabric) * cs_links_at_once(c, panel->fabric);
+        }
         return (double)ports * c->fabrics[panel->fabric].bandwidth_Bps;
     }
     for (size_t i = 0; i < ports; i++) {

@@ -54,8 +54,8 @@ CS_API void cs_usage_extend(cs_usage *usage, double until_s);
 /* How many bins the run spans. */
 CS_API size_t cs_usage_n_bins(const cs_usage *usage);
 
-/* Number of ports or links behind a row, and what they have together in bytes per second while
- * healthy. 0 ports: the row of a pair of ranks that has no port. */
+/* Number of ports or links behind a row, and what those of them that work at once have together in
+ * bytes per second while healthy. 0 ports: the row of a pair of ranks that has no port. */
 CS_API size_t cs_usage_ports(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
 CS_API double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
 

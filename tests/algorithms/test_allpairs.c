@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* MSCCL's allpairs: two rounds of everybody to everybody. */
-#include "support/stream.h"
+#include "cs/result.h"
+#include "support/reference.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -26,6 +27,46 @@ Test(allpairs, time_from_the_last_arrival_on)
         got_s = scene.algorithm->closed_form_s(&scene.scenario, NULL);
         cr_assert(ct_is_close(got_s, want_s, 1e-12));
         cr_assert_eq(scene.plan.n_rounds, 2);
+    }
+}
+
+static cs_result result_on(const cs_model *model, const void *options)
+{
+    cs_result result;
+    cs_error  err = {0};
+    cs_run    run = {.scenario      = &scene.scenario,
+                     .algorithm     = scene.algorithm,
+                     .options       = &scene.options,
+                     .model         = model,
+                     .model_options = options,
+                     .verify        = true};
+
+    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s", err.message);
+    return result;
+}
+
+/* A port has n - 1 messages a round: n - 2 gaps, whatever the model. The formula knows nothing of
+ * them, so that there is none. The ring has no groups and pays nothing. */
+Test(allpairs, pays_the_message_gap_of_every_port)
+{
+    static const uint32_t ns[]     = {2, 3, 5, 16, 64, 1024};
+    const double          gaps_s[] = {0, 0.2e-6, 7e-6};
+
+    for (int i = 0; i < 6 * 3 * 2; i++) {
+        uint32_t n      = ns[i % 6];
+        ct_rules rules  = {.is_loggp = i < 18, .message_gap_s = gaps_s[i / 6 % 3]};
+        ct_model model  = ct_model_of(&rules);
+        double   want_s = 2 * (3e-6 + (n - 2) * rules.message_gap_s) + 2 * (n - 1) * 4096 / 450e9;
+        ct_scene_set(&scene, "allpairs", CS_ALLREDUCE, n, 4096u * n);
+        cs_result r = result_on(model.model, &model.options);
+        cr_assert(ct_is_close(r.elapsed_s, want_s, 1e-12), "%s, n=%u: %.17g, not %.17g", r.model, n,
+                  r.elapsed_s, want_s);
+        cr_assert(r.verified);
+        cr_assert_eq(isnan(r.closed_form_s), rules.is_loggp || rules.message_gap_s > 0);
+        ct_scene_set(&scene, "ring", CS_ALLREDUCE, n, 4096u * n);
+        r = result_on(model.model, &model.options);
+        cr_assert(ct_is_close(r.elapsed_s, 2 * (n - 1) * (3e-6 + 4096 / 450e9), 1e-12));
+        cr_assert_eq(isnan(r.closed_form_s), rules.is_loggp);
     }
 }
 

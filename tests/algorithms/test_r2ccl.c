@@ -11,7 +11,7 @@ static void check_stream(void)
     ct_stream    stream    = ct_stream_record(&scene, 64);
     ct_judgement judgement = ct_judge(&scene.scenario, &scene.plan, &stream);
     ct_run       run       = ct_scene_observe(&scene);
-    ct_times     times     = ct_reference(&scene.scenario, &scene.plan, &stream);
+    ct_times     times     = ct_reference(&scene.scenario, &scene.plan, &stream, (ct_rules){0});
     uint32_t     round     = 0;
 
     cr_assert(judgement.is_correct, "%s: %s", ct_scene_text(&scene), judgement.text);

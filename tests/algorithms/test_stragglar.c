@@ -74,6 +74,44 @@ Test(stragglar, time_with_random_arrivals)
     }
 }
 
+/* A mesh of which a GPU drives one link at once is one port, and the closed form that of the NIC:
+ * for four A100 and 1 GiB 4 (alpha + s / 3 / rate) = 14.3 ms, the ring 1.125 times that. With all
+ * links at once the straggler reaches everybody at once, and the ring takes 1.5 times as long. */
+Test(stragglar, on_a_mesh_one_link_at_once_is_a_port)
+{
+    for (uint32_t n = 3; n <= 64; n += 1 + n / 8) {
+        late_options o = {n - 1, 0, 0};
+        ct_scene_set(&scene, "stragglar", CS_ALLREDUCE, n, (uint64_t)(n - 1) << 20);
+        scene.arrival_s[n - 1]                    = 9.45e-3;
+        scene.scenario.arrival_s                  = scene.arrival_s;
+        scene.scenario.cluster.fabrics[CS_NIC]    = (cs_fabric){CS_SWITCHED, 3e-6, 100e9};
+        scene.scenario.cluster.fabrics[CS_NVLINK] = (cs_fabric){CS_DIRECT, 3e-6, 100e9};
+        scene.scenario.cluster.gpus_per_server    = n;
+        scene.scenario.cluster.nvlink_concurrent  = 1;
+        set_options(&o);
+        ct_scene_ready(&scene);
+        double got_s = ct_scene_replay(&scene, NULL).elapsed_s;
+        cr_assert(ct_is_close(got_s, formula_s(&o), 1e-12), "%s: %.17g, not %.17g",
+                  ct_scene_text(&scene), got_s, formula_s(&o));
+    }
+    for (uint32_t links = 1; links <= 3; links++) {
+        const char *names[] = {"ring", "stragglar"};
+        double      exposed_s[2];
+        for (int i = 0; i < 2; i++) {
+            ct_scene_set(&scene, names[i], CS_ALLREDUCE, 4, 12 << 20);
+            scene.arrival_s[3]                        = 1;
+            scene.scenario.arrival_s                  = scene.arrival_s;
+            scene.scenario.cluster.fabrics[CS_NVLINK] = (cs_fabric){CS_DIRECT, 0, 100e9};
+            scene.scenario.cluster.gpus_per_server    = 4;
+            scene.scenario.cluster.nvlink_concurrent  = links;
+            ct_scene_ready(&scene);
+            exposed_s[i] = ct_scene_replay(&scene, NULL).exposed_s;
+        }
+        cr_assert(ct_is_close(exposed_s[0] / exposed_s[1], links == 1 ? 1.125 : 1.5, 1e-12),
+                  "%u links: %.15g", links, exposed_s[0] / exposed_s[1]);
+    }
+}
+
 Test(stragglar, barriers_cost_what_they_cost)
 {
     ct_rng rng = ct_rng_for(7);

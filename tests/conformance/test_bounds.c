@@ -54,10 +54,12 @@ static cs_cluster random_cluster(gsl_rng *rng)
     }
     cs_fabric cross   = random_fabric(rng, false);
     uint32_t  sockets = g % 2 == 0 && below(rng, 2) == 0 ? 2 : 1;
-    return (cs_cluster){.n_ranks         = g * q,
-                        .gpus_per_server = g,
-                        .fabrics         = {nic, nvlink, cross},
-                        .sockets         = sockets};
+    uint32_t  links   = nvlink.kind == CS_DIRECT && below(rng, 2) == 0 ? 1 + below(rng, g) : 0;
+    return (cs_cluster){.n_ranks           = g * q,
+                        .gpus_per_server   = g,
+                        .fabrics           = {nic, nvlink, cross},
+                        .sockets           = sockets,
+                        .nvlink_concurrent = links};
 }
 
 static double whole_buffer_s(const world *w)
@@ -128,6 +130,7 @@ static void random_model(world *w, gsl_rng *rng)
     if (below(rng, 2) == 0) {
         set_time(w, "overhead_s", alpha_s * gsl_rng_uniform(rng) / 2);
         set_time(w, "gap_s", alpha_s * gsl_rng_uniform(rng));
+        set_time(w, "message_gap_s", alpha_s * gsl_rng_uniform(rng));
     }
 }
 
@@ -234,10 +237,10 @@ static void print_world(const world *w, const cs_algorithm *algorithm)
 {
     const cs_scenario *s = &w->scenario;
 
-    cr_log_error("%s %s on %s: n=%u g=%u sockets=%u bytes=%llu root=%u", algorithm->name,
+    cr_log_error("%s %s on %s: n=%u g=%u sockets=%u links=%u bytes=%llu root=%u", algorithm->name,
                  cs_collective_name(s->collective), w->model->name, s->cluster.n_ranks,
-                 s->cluster.gpus_per_server, s->cluster.sockets, (unsigned long long)s->bytes,
-                 s->root);
+                 s->cluster.gpus_per_server, s->cluster.sockets, s->cluster.nvlink_concurrent,
+                 (unsigned long long)s->bytes, s->root);
     for (int f = 0; f < CS_FABRICS; f++) {
         const cs_fabric *fabric = &s->cluster.fabrics[f];
         cr_log_error("  fabric %d: kind=%d alpha=%.17g bandwidth=%.17g", f, (int)fabric->kind,

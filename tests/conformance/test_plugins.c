@@ -221,6 +221,13 @@ Test(plugins, any_allocation_may_fail)
                 if (cs_models[m]->options != NULL) {
                     cs_options_default(cs_models[m]->options, &model_options);
                 }
+                if (faults == 2) { /* servers with a mesh, of which GPUs drive some links */
+                    scene.scenario.cluster.gpus_per_server         = 4;
+                    scene.scenario.cluster.fabrics[CS_NVLINK].kind = CS_DIRECT;
+                    scene.scenario.cluster.nvlink_concurrent       = 2;
+                    bool is_accepted                       = ct_scene_check(&scene, NULL) == CS_OK;
+                    scene.scenario.cluster.gpus_per_server = is_accepted ? 4 : 1;
+                }
                 scene.faults[0]         = (cs_fault){1, 2, 0, faults == 1 ? 1.0 / 0.0 : 1e-3};
                 scene.scenario.faults   = scene.faults;
                 scene.scenario.n_faults = faults > 0;

@@ -47,7 +47,7 @@ static void expect(const cs_interval *want)
     cr_assert_eq(cs_scenario_check(&scene.scenario, NULL), CS_OK);
     ct_scene_play(&scene, &stream, &plan);
     ct_run   run   = ct_scene_observe(&scene);
-    ct_times times = ct_reference(&scene.scenario, &plan, &stream);
+    ct_times times = ct_reference(&scene.scenario, &plan, &stream, (ct_rules){0});
     cr_assert_eq(run.count, stream.count);
     for (size_t i = 0; i < run.count; i++) {
         cr_assert(ct_is_close(run.intervals[i].start_s, want[i].start_s, 1e-12) &&
@@ -60,6 +60,68 @@ static void expect(const cs_interval *want)
     ct_times_free(&times);
     ct_run_free(&run);
     ct_stream_free(&stream);
+}
+
+/* A message of a group pays the gap wherever it is not the first one; alpha and the gap where one
+ * of its ports is new and the other is not. The next round and messages alone pay none. */
+Test(alpha_beta, a_group_pays_the_message_gap_between_its_messages)
+{
+    const struct {
+        double propagation_s, message_gap_s;
+    } options                = {0, 0.25};
+    cs_plan           plan   = {.n_chunks = 4, .n_slots = 4, .n_rounds = 9, .uses = CS_USES_SHARED};
+    ct_rules          rules  = {.message_gap_s = 0.25};
+    const cs_interval want[] = {{0, 11},        {0, 11},        {11, 22.25},
+                                {11, 22.25},    {22.25, 32.5},  {32.5, 43.75},
+                                {43.75, 54.75}, {54.75, 65.75}, {65.75, 76.75}};
+
+    begin(4, 1, CS_SWITCHED);
+    add(0, 1, 10, CS_OP_COPY, CS_OWN_SRC | CS_SHARED);
+    add(2, 3, 10, CS_OP_COPY, CS_OWN_SRC | CS_SHARED);
+    add(0, 2, 10, CS_OP_COPY, CS_OWN_SRC | CS_SHARED); /* 0 known, 2 new: alpha + gap */
+    add(1, 3, 10, CS_OP_COPY, CS_OWN_SRC | CS_SHARED); /* 3 known */
+    add(0, 3, 10, CS_OP_COPY, CS_OWN_SRC | CS_SHARED); /* both known: the gap only */
+    add(0, 3, 11, CS_OP_COPY, CS_OWN_SRC | CS_SHARED);
+    add(0, 3, 10, CS_OP_COPY, CS_OWN_SRC | CS_SHARED)->round = 1;
+    add(0, 3, 10, CS_OP_COPY, CS_OWN_SRC)->round             = 1;
+    add(0, 3, 10, CS_OP_COPY, CS_OWN_SRC)->round             = 1;
+    ct_scene_play(&scene, &stream, &plan);
+    ct_run   run   = ct_scene_observe_on(&scene, cs_models[0], &options);
+    ct_times times = ct_reference(&scene.scenario, &plan, &stream, rules);
+    for (size_t i = 0; i < run.count; i++) {
+        cr_assert(ct_same_interval(run.intervals[i], want[i], 100), "%zu: [%.12g, %.12g]", i,
+                  run.intervals[i].start_s, run.intervals[i].end_s);
+        cr_assert(ct_same_interval(times.intervals[i], want[i], 100), "%zu", i);
+    }
+    ct_times_free(&times);
+    ct_run_free(&run);
+    ct_stream_free(&stream);
+}
+
+/* A mesh of five, links of 2 B/s and 1 s. All links work side by side; where a GPU drives two at
+ * once the third waits until the second of the others is free, in the order of the stream: the
+ * second message to rank 1, which waits for its own link, takes no place but that of this link.
+ * Where it drives one, everything out of it is in a row. What comes in is another direction. */
+Test(alpha_beta, a_gpu_drives_so_many_links_at_once)
+{
+    const cs_interval wants[3][8] = {
+        {{0, 6}, {0, 3}, {0, 2}, {6, 8}, {0, 2}, {0, 2}, {0, 3}, {0, 3}},
+        {{0, 6}, {6, 9}, {9, 11}, {11, 13}, {13, 15}, {0, 2}, {15, 18}, {18, 21}},
+        {{0, 6}, {0, 3}, {3, 5}, {6, 8}, {5, 7}, {0, 2}, {0, 3}, {3, 6}}};
+
+    for (uint32_t links = 0; links < 3; links++) {
+        begin(5, 5, CS_DIRECT);
+        scene.scenario.cluster.nvlink_concurrent = links;
+        add(0, 1, 10, CS_OP_COPY, CS_OWN_SRC);
+        add(0, 2, 4, CS_OP_COPY, CS_OWN_SRC);
+        add(0, 3, 2, CS_OP_COPY, CS_OWN_SRC);
+        add(0, 1, 2, CS_OP_COPY, CS_OWN_SRC);
+        add(0, 4, 2, CS_OP_COPY, CS_OWN_SRC);
+        add(1, 0, 2, CS_OP_COPY, CS_OWN_SRC);
+        add(1, 4, 4, CS_OP_COPY, CS_OWN_SRC);
+        add(2, 4, 4, CS_OP_COPY, CS_OWN_SRC);
+        expect(wants[links]);
+    }
 }
 
 Test(alpha_beta, a_port_serves_in_stream_order)
@@ -249,7 +311,7 @@ static void random_case(ct_rng *rng, uint32_t uses, int faults)
     ct_stream_add_random(&stream, rng, &scene.scenario.cluster, uses, 4, 2);
     ct_scene_play(&scene, &stream, &plan);
     ct_run   run   = ct_scene_observe(&scene);
-    ct_times times = ct_reference(&scene.scenario, &plan, &stream);
+    ct_times times = ct_reference(&scene.scenario, &plan, &stream, (ct_rules){0});
     double   fast  = ct_scene_replay(&scene, NULL).elapsed_s;
     for (size_t i = 0; i < run.count; i++) {
         cr_assert(ct_is_close(run.intervals[i].start_s, times.intervals[i].start_s, 1e-12));

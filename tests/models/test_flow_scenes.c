@@ -26,16 +26,21 @@ static void set_leaves(uint32_t leaves, uint32_t spines, double uplink_Bps, doub
     scene.scenario.cluster.topology = &topology;
 }
 
+static const cs_model *flow(void)
+{
+    const cs_model *model = NULL;
+
+    cr_assert_eq(cs_model_find("flow", &model, NULL), CS_OK);
+    return model;
+}
+
 static double elapsed_s(double cap_Bps)
 {
     const struct {
         double incast_ratio, flow_cap_Bps;
         int    receivers;
-    } options             = {1, cap_Bps, 0};
-    const cs_model *model = NULL;
-
-    cr_assert_eq(cs_model_find("flow", &model, NULL), CS_OK);
-    ct_run run = ct_scene_observe_on(&scene, model, &options);
+    } options  = {1, cap_Bps, 0};
+    ct_run run = ct_scene_observe_on(&scene, flow(), &options);
     double s   = run.outcome.elapsed_s;
     ct_run_free(&run);
     return s;
@@ -131,6 +136,55 @@ Test(flow_scenes, an_exchange_over_uplinks_ends_with_its_slower_half)
     play(&stream);
     expect_s(1e-6 + 2e-3); /* 0 -> 2 and 1 -> 3 share the way up; 2 -> 0 has the way down */
     ct_stream_free(&stream);
+}
+
+/* Times count from the last arrival: no time before it is special, neither to messages that share
+ * an uplink and end a second before it nor to messages of no bytes that begin then. */
+Test(flow_scenes, messages_end_a_second_before_the_last_arrival)
+{
+    ct_stream stream = {0};
+
+    begin("ring", 6, 1000000);
+    scene.scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, 0, 1e6};
+    set_leaves(2, 1, 1e6, 0);
+    scene.arrival_s[5]       = 3;
+    scene.scenario.arrival_s = scene.arrival_s;
+    ct_stream_add(&stream, transfer(0, 3, CS_OP_COPY, 0), NULL);
+    ct_stream_add(&stream, transfer(1, 4, CS_OP_COPY, 0), NULL);
+    ct_stream_add(&stream, transfer(3, 0, CS_OP_COPY, 0), NULL);
+    ct_stream_add(&stream, transfer(4, 1, CS_OP_COPY, 0), NULL);
+    stream.transfers[2].bytes = stream.transfers[3].bytes = 0;
+    ct_stream_add(&stream, transfer(0, 2, CS_OP_COPY, 0), NULL);
+    play(&stream);
+    ct_run run = ct_scene_observe_on(&scene, flow(), NULL);
+    for (size_t i = 0; i < stream.count; i++) {
+        double want_s = i == 4 ? 3 : 2;
+        cr_assert(ct_is_close(run.intervals[i].end_s, want_s, 1e-12), "%zu: %.17g s", i,
+                  run.intervals[i].end_s);
+    }
+    ct_run_free(&run);
+    ct_stream_free(&stream);
+}
+
+/* Four ranks and one byte: 18 of 24 messages have no bytes and take no time. The byte crosses two
+ * leaves in a second each, waits for rank 0 and goes on over four more. */
+Test(flow_scenes, a_ring_of_messages_without_bytes_ends)
+{
+    static const double lates_s[] = {0, 0.5, 1, 2, 1e6};
+
+    for (size_t i = 0; i < sizeof lates_s / sizeof *lates_s; i++) {
+        begin("ring", 4, 1);
+        scene.scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, 0, 1e9};
+        set_leaves(4, 1, 1, 0);
+        scene.arrival_s[0]       = lates_s[i];
+        scene.scenario.arrival_s = scene.arrival_s;
+        ct_scene_ready(&scene);
+        ct_run run = ct_scene_observe_on(&scene, flow(), NULL);
+        cr_assert(run.outcome.verified);
+        cr_assert(ct_is_close(run.outcome.elapsed_s, fmax(2, lates_s[i]) + 4, 1e-12), "%.17g s",
+                  run.outcome.elapsed_s);
+        ct_run_free(&run);
+    }
 }
 
 Test(flow_scenes, no_flow_is_faster_than_the_cap)

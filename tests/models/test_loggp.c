@@ -9,7 +9,7 @@
 #include <string.h>
 
 typedef struct loggp_options {
-    double overhead_s, gap_s;
+    double overhead_s, gap_s, message_gap_s;
 } loggp_options;
 
 static ct_scene  scene;
@@ -45,9 +45,8 @@ static cs_status look(void *user, const cs_block *block, const cs_interval *inte
     return CS_OK;
 }
 
-static void expect(double overhead_s, double gap_s, const cs_interval *want, double elapsed_s)
+static void expect_with(loggp_options options, const cs_interval *want, double elapsed_s)
 {
-    loggp_options     options  = {overhead_s, gap_s};
     seen              got      = {0};
     cs_observer       observer = {look, &got};
     cs_plan           plan     = {.n_chunks = 4, .n_slots = 4, .n_rounds = 9, .uses = 15};
@@ -74,6 +73,11 @@ static void expect(double overhead_s, double gap_s, const cs_interval *want, dou
     }
     cr_assert(ct_is_close(outcome.elapsed_s, elapsed_s, 1e-12), "%.12g", outcome.elapsed_s);
     ct_stream_free(&stream);
+}
+
+static void expect(double overhead_s, double gap_s, const cs_interval *want, double elapsed_s)
+{
+    expect_with((loggp_options){overhead_s, gap_s, 0}, want, elapsed_s);
 }
 
 Test(loggp, one_message_costs_what_it_costs_on_alpha_beta)
@@ -164,6 +168,85 @@ Test(loggp, a_shared_group_pays_the_overhead_once)
     expect(1, 0, (cs_interval[]){{0, 17}, {6, 22}}, 22);
 }
 
+/* A fan-out of three pays L + o + 3 kG and, at the sending port, the gap twice; each receiver pays
+ * its own o. A fan-in the same at the receiving port, where the gap passes while nothing comes.
+ * Both sides of an all-to-all: nothing twice. */
+Test(loggp, a_group_pays_the_message_gap_between_its_messages)
+{
+    begin(4, 1);
+    for (uint32_t dst = 1; dst < 4; dst++) {
+        add(0, dst, 5, CS_OP_COPY, CS_OWN_SRC | CS_SHARED);
+    }
+    /* leave at 1; 6 + 3 + 1; 15 + 3 + 1 */
+    expect_with((loggp_options){1, 0, 3}, (cs_interval[]){{0, 17}, {6, 26}, {15, 35}}, 35);
+    begin(4, 1);
+    for (uint32_t src = 1; src < 4; src++) {
+        add(src, 0, 5, CS_OP_COPY, CS_OWN_SRC | CS_SHARED);
+    }
+    expect_with((loggp_options){1, 0, 3}, (cs_interval[]){{0, 17}, {0, 26}, {0, 35}}, 35);
+    begin(2, 1);
+    for (int i = 0; i < 3; i++) {
+        add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC | CS_SHARED);
+    }
+    /* 2 o + L + 15 + 2 gaps; the sending port is free at 1 + 5 + (3 + 5) + (3 + 5) */
+    add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC);
+    expect_with((loggp_options){1, 0, 3}, (cs_interval[]){{0, 17}, {6, 25}, {14, 33}, {22, 39}},
+                39);
+}
+
+/* The first message ends at 17 and the barrier with it. Rank 1's receiving port is closed until
+ * 11 + 20, rank 0's sending port until 20, which concerns nobody but the messages that want them.
+ */
+Test(loggp, a_barrier_waits_for_ends_and_not_for_gaps)
+{
+    begin(4, 1);
+    add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC);
+    add(2, 3, 5, CS_OP_COPY, CS_OWN_SRC)->flags |= CS_FENCE;
+    add(0, 2, 5, CS_OP_COPY, CS_OWN_SRC);
+    add(1, 0, 5, CS_OP_COPY, CS_OWN_SRC);
+    add(3, 1, 5, CS_OP_COPY, CS_OWN_SRC);
+    expect(1, 20, (cs_interval[]){{0, 17}, {17, 34}, {20, 37}, {17, 34}, {17, 37}}, 37);
+    for (int late = 0; late <= 40; late += 40) { /* for a rank that is late it waits, too */
+        begin(4, 1);
+        scene.arrival_s[3]       = late;
+        scene.scenario.arrival_s = scene.arrival_s;
+        add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC);
+        add(0, 2, 5, CS_OP_COPY, CS_OWN_SRC)->flags |= CS_FENCE;
+        double start_s = late > 20 ? late : 20;
+        expect(1, 20, (cs_interval[]){{0, 17}, {start_s, start_s + 17}}, start_s + 17);
+    }
+}
+
+/* A gap above all else sets the pace: n - 2 messages of a port before the barrier, n - 2 + log2 n
+ * behind it, each g after the one before; no g is lost at the barrier. */
+Test(loggp, stragglar_loses_no_gap_at_its_barriers)
+{
+    for (uint32_t n = 4, q = 2; n <= 64; n *= 2, q++) {
+        const loggp_options options = {2e-6, 1e-3, 0};
+        const cs_model     *model   = NULL;
+        ct_scene_set(&scene, "stragglar", CS_ALLREDUCE, n, 100000 * (n - 1));
+        scene.scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, 10e-6, 25e9};
+        scene.arrival_s[n - 1]                 = 1e-4;
+        scene.scenario.arrival_s               = scene.arrival_s;
+        ct_scene_ready(&scene);
+        cr_assert_eq(cs_model_find("loggp", &model, NULL), CS_OK);
+        ct_run run    = ct_scene_observe_on(&scene, model, &options);
+        double want_s = (2 * (n - 2) + q - 1) * 1e-3 + 10e-6 + 100000 / 25e9;
+        cr_assert(ct_is_close(run.outcome.elapsed_s, want_s, 1e-12), "%u ranks: %.15g s, not %.15g",
+                  n, run.outcome.elapsed_s, want_s);
+        ct_run_free(&run);
+    }
+}
+
+/* A message of no bytes that takes no time: the end is not when its ports are free again. */
+Test(loggp, nothing_takes_no_time)
+{
+    begin(2, 1);
+    scene.scenario.cluster.fabrics[CS_NIC].alpha_s = 0;
+    add(0, 1, 0, CS_OP_COPY, CS_OWN_SRC);
+    expect(0, 20, (cs_interval[]){{0, 0}}, 0);
+}
+
 Test(loggp, every_fabric_has_its_own_latency)
 {
     begin(4, 2);
@@ -174,7 +257,7 @@ Test(loggp, every_fabric_has_its_own_latency)
 
 Test(loggp, alpha_below_twice_the_overhead_is_refused)
 {
-    loggp_options   options = {7, 0};
+    loggp_options   options = {7, 0, 0};
     const cs_model *model   = NULL;
     cs_error        err     = {0};
 

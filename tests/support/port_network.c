@@ -7,6 +7,15 @@
 
 #include <stdlib.h>
 
+typedef struct network_options {
+    double message_gap_s;
+} network_options;
+
+static const cs_option network_table[] = {
+    CS_OPTION(network_options, message_gap_s, 0, 0, 1e3, "as of alpha-beta"),
+    CS_OPTION_END,
+};
+
 typedef struct port_network {
     const cs_ports *ports;
     cs_event_queue  events;
@@ -76,8 +85,14 @@ static void network_close(void *state)
     }
 }
 
+static double network_message_gap_s(const void *options)
+{
+    return ((const network_options *)options)->message_gap_s;
+}
+
 static const cs_network hooks = {
     .shares_groups = false,
+    .message_gap_s = network_message_gap_s,
     .open          = network_open,
     .inject        = network_inject,
     .next          = network_next,
@@ -92,10 +107,12 @@ static double network_latency_s(const cs_scenario *scenario, const void *options
 }
 
 const cs_model ct_port_network = {
-    .name      = "port-network",
-    .summary   = "alpha-beta behind the dispatcher, for tests; leaves out what it leaves out",
-    .source    = "tests",
-    .network   = &hooks,
-    .latency_s = network_latency_s,
+    .name          = "port-network",
+    .summary       = "alpha-beta behind the dispatcher, for tests; leaves out what it leaves out",
+    .source        = "tests",
+    .options       = network_table,
+    .options_bytes = sizeof(network_options),
+    .network       = &hooks,
+    .latency_s     = network_latency_s,
     .alpha_holds_port = true,
 };

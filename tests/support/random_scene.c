@@ -14,9 +14,10 @@ double ct_scene_late_s(const ct_scene *scene, ct_rng *rng)
 
 void ct_scene_break_nics(ct_scene *scene, ct_rng *rng)
 {
-    cs_scenario *s      = &scene->scenario;
-    uint32_t     g      = s->cluster.gpus_per_server;
-    double       unit_s = ct_scene_late_s(scene, rng);
+    cs_scenario     *s       = &scene->scenario;
+    uint32_t         g       = s->cluster.gpus_per_server;
+    double           unit_s  = ct_scene_late_s(scene, rng);
+    const cs_options options = scene->options;
 
     for (uint32_t server = ct_below(rng, 3); server < cs_n_servers(&s->cluster);
          server += 1 + ct_below(rng, 4)) {
@@ -30,6 +31,20 @@ void ct_scene_break_nics(ct_scene *scene, ct_rng *rng)
         }
     }
     s->faults = scene->faults;
+    if (ct_scene_check(scene, NULL) != CS_OK) { /* all servers are slow, and it needs two that are
+                                                   not */
+        s->n_faults    = 0;
+        scene->options = options;
+    }
+}
+
+void ct_scene_drive(ct_scene *scene, ct_rng *rng)
+{
+    cs_cluster *c = &scene->scenario.cluster;
+
+    c->nvlink_concurrent = c->fabrics[CS_NVLINK].kind == CS_DIRECT && ct_below(rng, 2) == 0
+                               ? 1 + ct_below(rng, c->gpus_per_server)
+                               : 0;
 }
 
 void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng)
@@ -55,6 +70,7 @@ void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng
         scene->scenario.cluster.sockets = g % 2 == 0 && ct_below(rng, 3) == 0 ? 2 : 1;
         scene->scenario.cluster.fabrics[CS_NVLINK].kind =
             ct_below(rng, 2) == 0 ? CS_SWITCHED : CS_DIRECT;
+        ct_scene_drive(scene, rng);
         if (ct_below(rng, 3) > 0) {
             ct_scene_arrive(scene, rng, ct_scene_late_s(scene, rng));
         }

@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct port {
@@ -15,8 +16,10 @@ typedef struct stopwatch {
     const cs_scenario *s;
     const cs_plan     *plan;
     uint32_t           n, g;
+    ct_rules           rules;
     port              *tx, *rx; /* [CS_FABRICS][n][g] */
     double            *ready_s; /* [n][n_slots] */
+    double             last_s;  /* end of a message so far */
 } stopwatch;
 
 static port *port_at(const stopwatch *c, port *ports, uint32_t fabric, uint32_t here,
@@ -126,58 +129,178 @@ static void cut(const cs_transfer *t, size_t parts, cs_interval whole, double fl
     for (size_t k = 0; k < parts; k++) {
         intervals[k].start_s = k == 0 ? whole.start_s : intervals[k - 1].end_s;
         sent += (double)t[k].bytes;
-        double share       = bytes > 0 ? sent / bytes : 0;
+        double share       = bytes > 0 ? sent / bytes : 1;
         intervals[k].end_s = flow_s + (whole.end_s - flow_s) * share;
     }
     intervals[parts - 1].end_s = whole.end_s;
 }
 
-/* One message; returns its number of parts. */
-static size_t serve(const stopwatch *c, const cs_transfer *t, size_t left, cs_interval *intervals)
-{
-    uint32_t fabric    = cs_fabric_of(&c->s->cluster, t->src, t->dst);
-    bool     exchanges = cs_transfer_op(t) == CS_OP_EXCHANGE, pays = true;
-    port    *held[4] = {
-           port_at(c, c->tx, fabric, t->src, t->dst), port_at(c, c->rx, fabric, t->dst, t->src),
-           port_at(c, c->tx, fabric, t->dst, t->src), port_at(c, c->rx, fabric, t->src, t->dst)};
-    int    n_held = exchanges ? 4 : 2;
-    double bytes, start;
-    size_t parts = gather_parts(c, t, left, &bytes, &start);
+/* The ports of a message: sending and receiving, of an exchange also back. */
+typedef struct held {
+    port    *ports[4];
+    int      count;
+    uint32_t fabric;
+} held;
 
-    for (int i = 0; i < n_held; i++) {
-        start = fmax(start, held[i]->free_s);
+static held ports_of(const stopwatch *c, const cs_transfer *t)
+{
+    uint32_t fabric = cs_fabric_of(&c->s->cluster, t->src, t->dst);
+
+    return (held){
+        {port_at(c, c->tx, fabric, t->src, t->dst), port_at(c, c->rx, fabric, t->dst, t->src),
+         port_at(c, c->tx, fabric, t->dst, t->src), port_at(c, c->rx, fabric, t->src, t->dst)},
+        cs_transfer_op(t) == CS_OP_EXCHANGE ? 4 : 2,
+        fabric};
+}
+
+static int latest_first(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* When fewer than K of the links of `here` beside that to `there` are held; K is what the cluster
+ * says, and without it there is nothing to wait for. */
+static double beside_s(const stopwatch *c, port *ports, uint32_t fabric, uint32_t here,
+                       uint32_t there)
+{
+    uint32_t k = c->s->cluster.nvlink_concurrent, first = here / c->g * c->g, n = 0;
+    double   held_s[CT_MOST_RANKS];
+
+    if (fabric != CS_NVLINK || k == 0) {
+        return 0;
     }
+    for (uint32_t peer = first; peer < first + c->g; peer++) {
+        if (peer != here && peer != there) {
+            held_s[n++] = port_at(c, ports, fabric, here, peer)->free_s;
+        }
+    }
+    qsort(held_s, n, sizeof *held_s, latest_first);
+    return k <= n ? held_s[k - 1] : 0;
+}
+
+/* The same for the sending side of a message on its way (or back), and for the receiving side. */
+static double beside_tx_s(const stopwatch *c, const cs_transfer *t, uint32_t fabric, bool back)
+{
+    return beside_s(c, c->tx, fabric, back ? t->dst : t->src, back ? t->src : t->dst);
+}
+
+static double beside_rx_s(const stopwatch *c, const cs_transfer *t, uint32_t fabric, bool back)
+{
+    return beside_s(c, c->rx, fabric, back ? t->src : t->dst, back ? t->dst : t->src);
+}
+
+/* What a message pays: the start-up, once for the group, and the gap at every port that has served
+ * one of the group. Its first two ports know the group from now on. */
+typedef struct dues {
+    bool   startup;
+    double gap_s[2];
+} dues;
+
+static dues pay(const stopwatch *c, const cs_transfer *t, const held *h)
+{
+    dues d = {true, {0, 0}};
+
     if ((t->flags & CS_SHARED) != 0) {
-        pays           = held[0]->group != t->round || held[1]->group != t->round;
-        held[0]->group = held[1]->group = t->round;
+        d.startup = false;
+        for (int i = 0; i < 2; i++) {
+            bool known = h->ports[i]->group == t->round;
+            d.startup  = d.startup || !known;
+            d.gap_s[i] = known ? c->rules.message_gap_s : 0;
+
+            h->ports[i]->group = t->round;
+        }
     }
-    const cs_fabric *f    = &c->s->cluster.fabrics[fabric];
-    double           flow = start + (pays ? f->alpha_s : 0);
-    double           end  = fabric == CS_NIC ? ct_flow_end_s(c->s, t->src, t->dst, flow, bytes)
-                                             : flow + bytes / f->bandwidth_Bps;
-    for (int i = 0; i < n_held; i++) {
-        held[i]->free_s = end;
+    return d;
+}
+
+static double through_s(const stopwatch *c, const cs_transfer *t, const held *h, double from_s,
+                        double bytes)
+{
+    return h->fabric == CS_NIC ? ct_flow_end_s(c->s, t->src, t->dst, from_s, bytes)
+                               : from_s + bytes / c->s->cluster.fabrics[h->fabric].bandwidth_Bps;
+}
+
+/* Alpha-beta: all ports together, for alpha and the bytes. Returns when the bytes begin. */
+static double hold_ports(const stopwatch *c, const cs_transfer *t, const held *h, double bytes,
+                         cs_interval *whole)
+{
+    for (int i = 0; i < h->count; i++) {
+        whole->start_s = fmax(whole->start_s, h->ports[i]->free_s);
+    }
+    for (int i = 0; i < h->count; i += 2) {
+        whole->start_s = fmax(whole->start_s, beside_tx_s(c, t, h->fabric, i > 0));
+        whole->start_s = fmax(whole->start_s, beside_rx_s(c, t, h->fabric, i > 0));
+    }
+    dues   d      = pay(c, t, h);
+    double flow_s = whole->start_s + (d.startup ? c->s->cluster.fabrics[h->fabric].alpha_s : 0) +
+                    fmax(d.gap_s[0], d.gap_s[1]);
+    whole->end_s = through_s(c, t, h, flow_s, bytes);
+    for (int i = 0; i < h->count; i++) {
+        h->ports[i]->free_s = whole->end_s;
+    }
+    return flow_s;
+}
+
+/* LogGP: sending and receiving ports each in its own time, every direction by itself. */
+static void hold_loggp(const stopwatch *c, const cs_transfer *t, const held *h, double bytes,
+                       cs_interval *whole)
+{
+    double latency_s = c->s->cluster.fabrics[h->fabric].alpha_s - 2 * c->rules.overhead_s;
+
+    for (int i = 0; i < h->count; i += 2) {
+        whole->start_s = fmax(whole->start_s, h->ports[i]->free_s);
+        whole->start_s = fmax(whole->start_s, beside_tx_s(c, t, h->fabric, i > 0));
+    }
+    dues   d      = pay(c, t, h);
+    double busy_s = d.startup ? c->rules.overhead_s : 0;
+    for (int i = 0; i < h->count; i += 2) {
+        double leave_s = whole->start_s + d.gap_s[0] + busy_s;
+        double first_s = fmax(leave_s + latency_s, h->ports[i + 1]->free_s + d.gap_s[1]);
+        first_s        = fmax(first_s, beside_rx_s(c, t, h->fabric, i > 0));
+        double end_s   = through_s(c, t, h, first_s, bytes) + busy_s;
+        h->ports[i]->free_s =
+            fmax(through_s(c, t, h, leave_s, bytes), whole->start_s + c->rules.gap_s);
+        h->ports[i + 1]->free_s = fmax(end_s, first_s + c->rules.gap_s);
+        whole->end_s            = fmax(whole->end_s, end_s);
+    }
+}
+
+/* One message; returns its number of parts. */
+static size_t serve(stopwatch *c, const cs_transfer *t, size_t left, cs_interval *intervals)
+{
+    held        h     = ports_of(c, t);
+    cs_interval whole = {0, 0};
+    double      bytes;
+    size_t      parts  = gather_parts(c, t, left, &bytes, &whole.start_s);
+    double      flow_s = 0;
+
+    if (c->rules.is_loggp) {
+        hold_loggp(c, t, &h, bytes, &whole);
+        flow_s = whole.start_s;
+    } else {
+        flow_s = hold_ports(c, t, &h, bytes, &whole);
     }
     for (size_t k = 0; k < parts; k++) {
-        set_ready(c, &t[k], end);
+        set_ready(c, &t[k], whole.end_s);
     }
-    cut(t, parts, (cs_interval){start, end}, flow, bytes, intervals);
+    c->last_s = fmax(c->last_s, whole.end_s);
+    cut(t, parts, whole, flow_s, bytes, intervals);
     return parts;
 }
 
-/* Nobody but `except` goes on before all of them are free. */
+/* Nobody but `except` goes on before all of them have come and all messages have ended. */
 static void wait_at(const stopwatch *c, ct_fence fence)
 {
-    double latest = 0;
+    double latest = c->last_s;
 
-    for (int sets = 0; sets < 2; sets++) {
-        for (size_t i = 0; i < (size_t)CS_FABRICS * c->n * c->g; i++) {
-            bool waits = i / c->g % c->n != fence.except;
-            if (waits && sets == 0) {
-                latest = fmax(latest, fmax(c->tx[i].free_s, c->rx[i].free_s));
-            } else if (waits) {
-                c->tx[i].free_s = c->rx[i].free_s = latest + fence.cost_s;
-            }
+    for (uint32_t r = 0; r < c->n; r++) {
+        latest = r == fence.except ? latest : fmax(latest, cs_arrival(c->s, r));
+    }
+    for (size_t i = 0; i < (size_t)CS_FABRICS * c->n * c->g; i++) {
+        if (i / c->g % c->n != fence.except) {
+            c->tx[i].free_s = fmax(c->tx[i].free_s, latest + fence.cost_s);
+            c->rx[i].free_s = fmax(c->rx[i].free_s, latest + fence.cost_s);
         }
     }
 }
@@ -195,12 +318,14 @@ static void open_clock(stopwatch *c)
     }
 }
 
-ct_times ct_reference(const cs_scenario *scenario, const cs_plan *plan, const ct_stream *stream)
+ct_times ct_reference(const cs_scenario *scenario, const cs_plan *plan, const ct_stream *stream,
+                      ct_rules rules)
 {
-    stopwatch c     = {.s    = scenario,
-                       .plan = plan,
-                       .n    = scenario->cluster.n_ranks,
-                       .g    = scenario->cluster.gpus_per_server};
+    stopwatch c     = {.s     = scenario,
+                       .plan  = plan,
+                       .n     = scenario->cluster.n_ranks,
+                       .g     = scenario->cluster.gpus_per_server,
+                       .rules = rules};
     ct_times  times = {.intervals = calloc(stream->count + 1, sizeof *times.intervals)};
 
     cr_assert_not_null(times.intervals);
@@ -211,13 +336,55 @@ ct_times ct_reference(const cs_scenario *scenario, const cs_plan *plan, const ct
         }
         i += serve(&c, &stream->transfers[i], stream->count - i, &times.intervals[i]);
     }
-    for (size_t i = 0; i < (size_t)CS_FABRICS * c.n * c.g; i++) {
-        times.end_s = fmax(times.end_s, fmax(c.tx[i].free_s, c.rx[i].free_s));
-    }
+    times.end_s = fmax(c.last_s, cs_last_arrival(scenario));
     free(c.tx);
     free(c.rx);
     free(c.ready_s);
     return times;
+}
+
+ct_rules ct_rules_random(const cs_cluster *cluster, ct_rng *rng, bool is_loggp)
+{
+    double least_s = (double)INFINITY, most_s = 0;
+
+    for (uint32_t f = 0; f < cs_n_fabrics(cluster); f++) {
+        least_s = fmin(least_s, cluster->fabrics[f].alpha_s);
+        most_s  = fmax(most_s, cluster->fabrics[f].alpha_s);
+    }
+    return (ct_rules){.is_loggp      = is_loggp,
+                      .overhead_s    = ct_below(rng, 3) * ct_uniform(rng, 0, 0.25) * least_s,
+                      .gap_s         = ct_below(rng, 3) * ct_uniform(rng, 0, 20 * least_s + 1e-5),
+                      .message_gap_s = ct_below(rng, 3) * ct_uniform(rng, 0, 2 * most_s + 1e-6)};
+}
+
+static void set_option(ct_model *m, const char *key, double value)
+{
+    char text[40];
+
+    (void)snprintf(text, sizeof text, "%.17g", value);
+    cr_assert_eq(cs_options_set(m->model->options, &m->options, key, text, key, NULL), CS_OK);
+}
+
+ct_model ct_model_of(const ct_rules *rules)
+{
+    ct_model m = {0};
+
+    cr_assert_eq(cs_model_find(rules->is_loggp ? "loggp" : "alpha-beta", &m.model, NULL), CS_OK);
+    cs_options_default(m.model->options, &m.options);
+    set_option(&m, "message_gap_s", rules->message_gap_s);
+    if (rules->is_loggp) {
+        set_option(&m, "overhead_s", rules->overhead_s);
+        set_option(&m, "gap_s", rules->gap_s);
+    }
+    return m;
+}
+
+bool ct_same_interval(cs_interval a, cs_interval b, double elapsed_s)
+{
+    double rounding_s = 1e-12 * elapsed_s;
+
+    return (ct_is_close(a.start_s, b.start_s, 1e-11) || fabs(a.start_s - b.start_s) < rounding_s) &&
+           (ct_is_close(a.end_s, b.end_s, 1e-11) || fabs(a.end_s - b.end_s) < rounding_s);
 }
 
 void ct_times_free(ct_times *times)

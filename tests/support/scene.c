@@ -179,10 +179,10 @@ const char *ct_scene_text(const ct_scene *scene)
     const cs_cluster *c = &scene->scenario.cluster;
 
     snprintf(text, sizeof text,
-             "%s %s n=%u bytes=%llu gpus_per_server=%u sockets=%u nvlink=%s seed=%llu",
+             "%s %s n=%u bytes=%llu gpus_per_server=%u sockets=%u nvlink=%s links=%u seed=%llu",
              scene->algorithm->name, cs_collective_name(scene->scenario.collective), c->n_ranks,
              (unsigned long long)scene->scenario.bytes, c->gpus_per_server, c->sockets,
-             c->fabrics[CS_NVLINK].kind == CS_DIRECT ? "direct" : "switched",
+             c->fabrics[CS_NVLINK].kind == CS_DIRECT ? "direct" : "switched", c->nvlink_concurrent,
              (unsigned long long)ct_seed());
     return text;
 }

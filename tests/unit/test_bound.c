@@ -226,6 +226,53 @@ Test(bound, one_server_uses_nvlink)
     expect_best(&b, "volume", 1.25);
 }
 
+/* Of a mesh only the links count that a GPU drives at once; all of them are no limit. */
+Test(bound, links_that_a_gpu_drives_at_once)
+{
+    bench b;
+
+    new_bench(&b, 8, 8, 8, 4);
+    b.scenario.cluster.fabrics[CS_NVLINK].kind = CS_DIRECT;
+    for (uint32_t links = 1; links <= 9; links++) {
+        double at_once = links < 7 ? links : 7; /* x = 1 / at_once */
+
+        b.scenario.cluster.nvlink_concurrent = links;
+        expect_bound(&b, "t0", 14. / 8 / at_once);
+        expect_bound(&b, "messages", 14. / 8 * (1 / at_once + 1 / at_once));
+        expect_bound(&b, "last_rank_slow", 1 + 1 / at_once);
+    }
+    b.scenario.cluster.nvlink_concurrent = 1; /* as through a switch */
+    expect_best(&b, "async_allreduce", 4);
+}
+
+/* Two servers: the ports of a rank are its NIC and the links that it drives. */
+Test(bound, a_rank_has_its_nic_and_the_links_that_it_drives)
+{
+    bench b;
+
+    new_bench(&b, 16, 8, 8, 4);
+    b.scenario.cluster.fabrics[CS_NVLINK].kind = CS_DIRECT;
+    for (uint32_t links = 1; links <= 9; links++) {
+        const cs_fabric *f = b.scenario.cluster.fabrics;
+        double           all_Bps =
+            f[CS_NIC].bandwidth_Bps + (links < 7 ? links : 7) * f[CS_NVLINK].bandwidth_Bps;
+        b.scenario.cluster.nvlink_concurrent = links;
+        b.scenario.cluster.sockets           = 0;
+        expect_bound(&b, "rank_capacity",
+                     fmin(b.context.latency_s[CS_NIC], b.context.latency_s[CS_NVLINK]) +
+                         (double)b.scenario.bytes / all_Bps);
+        /* Two sockets: three links, and the path to the other one. */
+        b.scenario.cluster.sockets           = 2;
+        b.scenario.cluster.fabrics[CS_CROSS] = (cs_fabric){CS_SWITCHED, 9, 5e9};
+        b.context.latency_s[CS_CROSS]        = 9;
+        all_Bps =
+            f[CS_NIC].bandwidth_Bps + (links < 3 ? links : 3) * f[CS_NVLINK].bandwidth_Bps + 5e9;
+        expect_bound(&b, "rank_capacity",
+                     fmin(b.context.latency_s[CS_NIC], b.context.latency_s[CS_NVLINK]) +
+                         (double)b.scenario.bytes / all_Bps);
+    }
+}
+
 Test(bound, nothing_to_move_or_nobody_to_move_it_to)
 {
     bench b;

@@ -49,7 +49,8 @@ Test(config, reads_every_key)
         " \"cluster\": {\"ranks\": 4, \"gpus_per_server\": 2, \"topology\": {\"kind\": "
         "\"crossbar\"},"
         "  \"nic\": {\"bandwidth\": \"200Gb/s\", \"alpha\": \"5us\"},"
-        "  \"nvlink\": {\"bandwidth\": 1e11, \"alpha\": 2e-6, \"kind\": \"direct\"}},"
+        "  \"nvlink\": {\"bandwidth\": 1e11, \"alpha\": 2e-6, \"kind\": \"direct\", "
+        "\"concurrent\": 2}},"
         " \"arrivals\": {\"late\": [{\"rank\": 2, \"delay\": \"1ms\"}]},"
         " \"faults\": [{\"rank\": 3, \"slowdown\": 2, \"from\": \"1ms\", \"until\": null},"
         "              {\"rank\": 1, \"slowdown\": 4, \"until\": \"2s\"}]}");
@@ -68,6 +69,7 @@ Test(config, reads_every_key)
     cr_assert_eq(s->cluster.fabrics[CS_NVLINK].bandwidth_Bps, 100e9);
     cr_assert_eq(s->cluster.fabrics[CS_NVLINK].alpha_s, 2e-6);
     cr_assert_eq(s->cluster.fabrics[CS_NVLINK].kind, CS_DIRECT);
+    cr_assert_eq(s->cluster.nvlink_concurrent, 2);
     for (uint32_t r = 0; r < 4; r++) {
         cr_assert_eq(s->arrival_s[r], r == 2 ? 1e-3 : 0);
     }

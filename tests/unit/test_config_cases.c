@@ -98,9 +98,9 @@ Test(config_cases, examples_are_accepted)
     static const struct {
         const char *name;
         size_t      count;
-    } examples[] = {{"fat-tree", 9},      {"half-nic", 2},   {"late-rank", 15}, {"platform", 3},
-                    {"rail-network", 3},  {"rails", 18},     {"server", 3},     {"sizes", 9},
-                    {"small-sweep", 225}, {"two-sockets", 9}};
+    } examples[] = {{"fat-tree", 9}, {"half-nic", 2},      {"late-rank", 15}, {"platform", 3},
+                    {"mesh", 15},    {"rail-network", 3},  {"rails", 18},     {"server", 3},
+                    {"sizes", 9},    {"small-sweep", 225}, {"two-sockets", 9}};
 
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
         char       path[512];

@@ -120,10 +120,48 @@ Test(scenario, fabrics)
     check_accepted(&s);
     s.cluster.fabrics[CS_NVLINK].bandwidth_Bps = HUGE_VAL;
     check_refused(&s, "cluster.nvlink.bandwidth", "inf is outside [1, 1e+15]");
+    s.cluster.fabrics[CS_NVLINK].bandwidth_Bps = 1e9;
+    s.cluster.nvlink_concurrent                = 70000; /* more than there are: all */
+    check_accepted(&s);
+    s.cluster.fabrics[CS_NVLINK].kind = CS_SWITCHED;
+    check_refused(
+        &s, "cluster.nvlink.concurrent",
+        "is how many links of a mesh a GPU drives at once: accepted together with the kind "
+        "direct");
+    s.cluster.nvlink_concurrent = 0;
+    check_accepted(&s);
     s.cluster.gpus_per_server = 1;
     check_accepted(&s);
     s.cluster.fabrics[CS_NIC].kind = CS_DIRECT;
     check_refused(&s, "cluster.nic.kind", "NICs are switched");
+}
+
+/* Links of a GPU, and how many of them it drives: a mesh of 8 GPUs, of 2 sockets with 4 each. */
+Test(scenario, links_of_a_gpu)
+{
+    cs_cluster c = sample().cluster;
+
+    for (uint32_t sockets = 0; sockets <= 8; sockets = 2 * sockets + (sockets == 0)) {
+        uint32_t mates = 8 / (sockets > 1 ? sockets : 1) - 1;
+        for (uint32_t most = 0; most < 10; most++) {
+            c.n_ranks = c.gpus_per_server = 8;
+            c.sockets                     = sockets;
+            c.nvlink_concurrent           = most;
+            c.fabrics[CS_NVLINK].kind     = CS_DIRECT;
+            cr_assert_eq(cs_links_of(&c, CS_NVLINK), mates);
+            cr_assert_eq(cs_links_at_once(&c, CS_NVLINK), most > 0 && most < mates ? most : mates);
+            cr_assert_eq(cs_waits_for_links(&c, CS_NVLINK), most > 0 && most < mates);
+            cr_assert_not(cs_waits_for_links(&c, CS_NIC));
+            c.fabrics[CS_NVLINK].kind = CS_SWITCHED;
+            c.nvlink_concurrent       = 0;
+            cr_assert_eq(cs_links_at_once(&c, CS_NVLINK), mates > 0);
+            cr_assert_eq(cs_links_at_once(&c, CS_CROSS), 1);
+        }
+    }
+    c.gpus_per_server = 1;
+    c.sockets         = 1;
+    cr_assert_eq(cs_links_of(&c, CS_NVLINK), 0);
+    cr_assert_eq(cs_links_at_once(&c, CS_NIC), 1);
 }
 
 Test(scenario, size_and_root)

@@ -302,6 +302,28 @@ Test(table, wrong_and_unchecked_schedules)
     cs_text_free(&text);
 }
 
+/* Of a mesh, how many links work at once, unless all do. */
+Test(table, the_line_of_a_mesh)
+{
+    cs_scenario scenario = scenario_of(8, CS_ALLREDUCE);
+    cs_result   r        = {.algorithm = "ring", .collective = "allreduce", .model = "alpha-beta"};
+
+    scenario.cluster.gpus_per_server    = 4;
+    scenario.cluster.fabrics[CS_NVLINK] = (cs_fabric){CS_DIRECT, 1e-6, 100e9};
+    for (uint32_t links = 1; links <= 3; links++) {
+        cs_text text = {0};
+        char    want[100];
+        scenario.cluster.nvlink_concurrent = links;
+        (void)snprintf(want, sizeof want, "#  nvlink (direct): alpha 1 us, bandwidth 100 GB/s%s\n",
+                       links == 1   ? ", 1 of 3 links of a GPU at once"
+                       : links == 2 ? ", 2 of 3 links of a GPU at once"
+                                    : "");
+        cs_table_group(&text, &r, 1, &scenario);
+        cr_expect_not_null(strstr(text.data, want), "%s", text.data);
+        cs_text_free(&text);
+    }
+}
+
 Test(table, comments_say_what_nccl_tests_cannot)
 {
     static const double   arrival_s[4] = {0, 0, 4480e-6, 0};

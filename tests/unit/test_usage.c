@@ -296,6 +296,28 @@ Test(usage, pictures_of_many_ranks_are_small)
     cs_text_free(&text);
 }
 
+/* A row of several ranks has what their GPUs drive at once; a row of a pair its link. */
+Test(usage, links_that_do_not_work_at_once_are_no_capacity)
+{
+    for (uint32_t most = 0; most <= 4; most++) {
+        for (uint32_t servers = 1; servers <= 64; servers *= 64) {
+            cs_usage usage;
+            ct_scene_set(&scene, "ring", CS_ALLREDUCE, 4 * servers, 4096);
+            scene.scenario.cluster.gpus_per_server         = 4;
+            scene.scenario.cluster.fabrics[CS_NVLINK].kind = CS_DIRECT;
+            scene.scenario.cluster.nvlink_concurrent       = most;
+            cr_assert_eq(cs_usage_init(&usage, &scene.scenario, NULL), CS_OK);
+            const cs_usage_panel *p    = &usage.panels[2 * CS_NVLINK];
+            double                link = scene.scenario.cluster.fabrics[CS_NVLINK].bandwidth_Bps;
+            double each = p->each > 1 ? 1 : p->per_row * (most == 0 || most > 3 ? 3 : most);
+            cr_assert_eq(p->each > 1, servers == 1);
+            cr_expect_eq(cs_usage_capacity_Bps(&usage, p, 1), each * link, "%u of %u servers", most,
+                         servers);
+            cs_usage_free(&usage);
+        }
+    }
+}
+
 Test(usage, out_of_memory_is_an_error)
 {
     cs_status status = CS_ENOMEM;

@@ -3,13 +3,15 @@
  *
  * Reads from standard input, blank-separated:
  *   hosts N
- *   links N, then N lines: bandwidth latency
+ *   links N, then N lines: bandwidth
  *   changes N, then N lines: link time bandwidth
  *   timers N, then N lines: time
- *   messages N, then N lines: src dst bytes, number of links, links, number of prerequisites,
- *   prerequisites (messages count from 0, timers from -1 down)
- * A message starts when everything that it needs has ended. Prints the time of the last end and
- * the seconds that the simulation took, without the building of the platform.
+ *   messages N, then N lines: src dst bytes latency, number of links, links, number of
+ *   prerequisites, prerequisites (messages count from 0, timers from -1 down)
+ * A message starts when everything that it needs has ended; its bytes flow when its latency is over.
+ * (As a property of SimGrid's links latency would also take from the flow's share of a link.) Prints
+ * the time of the last end and the seconds that the simulation took, without the building of the
+ * platform.
  */
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
@@ -30,7 +32,7 @@ struct node {
 
 struct message : node {
     int            src, dst;
-    double         bytes;
+    double         bytes, latency;
     sg4::CommPtr   comm;
 };
 
@@ -41,13 +43,23 @@ static size_t                   n_left;
 
 static std::chrono::steady_clock::time_point begin;
 
-static void start(int index)
+static void begin_flow(int index)
 {
     message &m = messages[index];
     m.comm     = sg4::Comm::sendto_init(hosts[m.src], hosts[m.dst]);
     m.comm->set_payload_size((uint64_t)m.bytes);
     m.comm->set_data(reinterpret_cast<void *>((intptr_t)index));
     m.comm->vetoable_start();
+}
+
+static void start(int index)
+{
+    if (messages[index].latency > 0) {
+        simgrid::kernel::timer::Timer::set(sg4::Engine::get_clock() + messages[index].latency,
+                                           [index]() { begin_flow(index); });
+    } else {
+        begin_flow(index);
+    }
 }
 
 static void ended(const node &n)
@@ -78,9 +90,9 @@ static std::vector<sg4::Link *> build(sg4::NetZone *zone)
     }
     std::vector<sg4::Link *> links(count("links"));
     for (size_t i = 0; i < links.size(); i++) {
-        double bandwidth, latency;
-        std::cin >> bandwidth >> latency;
-        links[i] = zone->create_link("l" + std::to_string(i), bandwidth)->set_latency(latency);
+        double bandwidth;
+        std::cin >> bandwidth;
+        links[i] = zone->create_link("l" + std::to_string(i), bandwidth)->set_latency(0);
         links[i]->seal();
     }
     return links;
@@ -92,10 +104,8 @@ static void read_changes(const std::vector<sg4::Link *> &links)
         int    link;
         double time, bandwidth;
         std::cin >> link >> time >> bandwidth;
-        sg4::Actor::create("change", hosts[0], [=]() {
-            sg4::this_actor::sleep_until(time);
-            links[link]->set_bandwidth(bandwidth);
-        });
+        simgrid::kernel::timer::Timer::set(
+            time, [=]() { links[link]->set_bandwidth(bandwidth); });
     }
     timers.resize(count("timers"));
     for (size_t i = 0; i < timers.size(); i++) {
@@ -113,7 +123,7 @@ static void read_messages(sg4::NetZone *zone, const std::vector<sg4::Link *> &li
         message                      &m = messages[i];
         int                           n, index;
         std::vector<sg4::LinkInRoute> route;
-        std::cin >> m.src >> m.dst >> m.bytes >> n;
+        std::cin >> m.src >> m.dst >> m.bytes >> m.latency >> n;
         for (; n > 0; n--) {
             std::cin >> index;
             route.emplace_back(links[index]);

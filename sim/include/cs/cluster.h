@@ -48,7 +48,9 @@ typedef struct cs_cluster {
     cs_fabric          fabrics[CS_FABRICS];
     const cs_topology *topology; /* what lies between the ports; borrowed. NULL: a crossbar */
     uint32_t           sockets;  /* of a server; divides gpus_per_server. 0 means 1 */
-    const char        *assumed;  /* "as FILE does not say: RATES"; borrowed. NULL: nothing */
+    uint32_t nvlink_concurrent;  /* of an NVLink mesh: how many of its links a GPU drives at once in
+                                    each direction. 0: all. See cs_links_at_once() */
+    const char *assumed;         /* "as FILE does not say: RATES"; borrowed. NULL: nothing */
 } cs_cluster;
 
 /* The socket of a rank, counted over all servers. */
@@ -83,6 +85,39 @@ static inline uint32_t cs_n_fabrics(const cs_cluster *cluster)
 static inline bool cs_uses_nics(const cs_cluster *cluster)
 {
     return cluster->gpus_per_server < cluster->n_ranks;
+}
+
+/* How many links of its server's fabric a GPU has in each direction: one into a switch; in a mesh,
+ * one to every other GPU (of the socket). */
+static inline uint32_t cs_links_of(const cs_cluster *cluster, uint32_t fabric)
+{
+    uint32_t sockets = cluster->sockets > 1 ? cluster->sockets : 1;
+    uint32_t mates   = cluster->gpus_per_server / sockets - 1;
+
+    if (fabric != CS_NVLINK) {
+        return 1;
+    }
+    return cluster->fabrics[fabric].kind == CS_DIRECT || mates == 0 ? mates : 1;
+}
+
+/* How many of them it drives at once. A message over the mesh waits for its own link, as
+ * everywhere, and for the links beside it: it starts when fewer than `nvlink_concurrent` K of the
+ * other links out of its source, and of the other links into its destination, still have a message
+ * that stands before it in the stream and has not left its port. So the order of the stream
+ * decides, a message never waits for one behind it, K = 1 makes one port of all links of a GPU and
+ * direction, each with the bandwidth of its pair, and K >= cs_links_of() changes nothing. In SHARED
+ * groups every link pays its own alpha. */
+static inline uint32_t cs_links_at_once(const cs_cluster *cluster, uint32_t fabric)
+{
+    uint32_t links = cs_links_of(cluster, fabric), most = cluster->nvlink_concurrent;
+
+    return fabric == CS_NVLINK && most > 0 && most < links ? most : links;
+}
+
+/* Must messages of the fabric wait for links beside their own? */
+static inline bool cs_waits_for_links(const cs_cluster *cluster, uint32_t fabric)
+{
+    return cs_links_at_once(cluster, fabric) < cs_links_of(cluster, fabric);
 }
 
 /* The key of a fabric in configurations and results. Static storage. */

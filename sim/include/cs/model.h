@@ -47,8 +47,13 @@ typedef struct cs_ports {
     const double          *nic_s_per_byte;    /* [n_ranks] constant slow NICs, or NULL */
     const cs_rate_profile *profiles;          /* [n_servers] NICs that change, or NULL */
     uint32_t               uses;              /* CS_USES_* of the plan */
-    double                 last_end_s; /* of a model that closes ports for longer than a message
-                                          takes: its latest end so far; first_s otherwise */
+    uint32_t               links_at_once;     /* of a GPU's NVLinks, where it does not drive all
+                                                 (cs_waits_for_links()); 0: all */
+    double *latest_s;                         /* [links_at_once] of links beside a message's own:
+                                                 when they are free, the last one first */
+    double last_end_s; /* of a model whose ports are free at other times than its
+                          messages end: the last end so far. -INFINITY: none, or
+                          ports are free when messages end */
 } cs_ports;
 
 /* Port of `src` on the way to `dst` (for the receiving side swap them). */
@@ -90,6 +95,10 @@ typedef struct cs_network {
     /* Optional. With these options, does a receiving port take all messages at once that come to
      * it, for the model to share its bandwidth? NULL: no, one at a time in stream order. */
     bool (*shares_receivers)(const void *options);
+
+    /* Optional. Where ports serve the messages of a SHARED group one by one: for how long each but
+     * the first one holds a port beside its bytes. NULL: no longer. */
+    double (*message_gap_s)(const void *options);
 
     /* Required. Start with an idle network. `ports` has the cluster, the numbering and rates of its
      * ports and no port state; it is borrowed until close(). */
@@ -150,9 +159,9 @@ typedef struct cs_model {
      */
     cs_message_cost (*message_cost)(const cs_scenario *scenario, const void *options,
                                     uint32_t fabric);
-    /* Optional. Do the closed forms of the algorithms hold with these options, on a crossbar?
-     * NULL: never. */
-    bool (*closed_forms_hold)(const void *options);
+    /* Optional. Do the closed forms of the algorithms hold with these options, on a crossbar, for
+     * streams of a plan that `uses` this (CS_USES_*)? NULL: never. */
+    bool (*closed_forms_hold)(const void *options, uint32_t uses);
     bool alpha_holds_port; /* a message occupies its ports for that long too */
 } cs_model;
 
@@ -165,13 +174,15 @@ static inline bool cs_model_shares_ports(const cs_model *model, const void *opti
     return receivers || (uses & CS_USES_SHARED) != 0;
 }
 
-/* Do the closed forms of the algorithms hold for the scenario on this model with these options?
- * Neither links nor paths between sockets are in them. */
+/* Do the closed forms of the algorithms hold for a plan that `uses` this (CS_USES_*) and the
+ * scenario on this model with these options? Neither links nor paths between sockets are in them.
+ */
 static inline bool cs_closed_forms_hold(const cs_model *model, const cs_scenario *scenario,
-                                        const void *options)
+                                        const void *options, uint32_t uses)
 {
     return model->closed_forms_hold != NULL && scenario->cluster.topology == NULL &&
-           scenario->cluster.sockets <= 1 && model->closed_forms_hold(options);
+           scenario->cluster.sockets <= 1 && !cs_waits_for_links(&scenario->cluster, CS_NVLINK) &&
+           model->closed_forms_hold(options, uses);
 }
 
 /* All models that were built in, ended by NULL; the first one is the default. */

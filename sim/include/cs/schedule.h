@@ -147,7 +147,8 @@ static inline uint64_t cs_tail_of(const cs_transfer *model)
     return tail;
 }
 
-/* Who waits at a fence: nobody moves on before all of them have ended what stands before. */
+/* Who waits at a fence: nobody moves on before all of them have come and ended what stands before.
+ * Ends of messages count, whatever ports a model keeps closed for longer. */
 #define CS_FENCE_ALL UINT32_MAX /* all ranks; otherwise: all but this rank */
 
 /* A block: filled by the algorithm, in memory of the caller. */
