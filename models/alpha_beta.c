@@ -43,39 +43,22 @@ static cs_status alpha_beta_check(const cs_scenario *scenario, const void *optio
     return cs_refuse_topology(scenario, "alpha-beta", err);
 }
 
-/* When the links beside those of the message let it start. */
-__attribute__((noinline)) static double beside_free_s(const cs_ports *ports, const cs_way *way)
-{
-    double tx = cs_beside_free_s(ports, ports->tx_free_s, way->fabric, way->tx);
-    double rx = cs_beside_free_s(ports, ports->rx_free_s, way->fabric, way->rx);
-
-    if (way->is_exchange) {
-        tx = cs_later(tx, cs_beside_free_s(ports, ports->tx_free_s, way->fabric, way->back_tx));
-        rx = cs_later(rx, cs_beside_free_s(ports, ports->rx_free_s, way->fabric, way->back_rx));
-    }
-    return cs_later(tx, rx);
-}
-
 /* One message of `parts` transfers; `intervals` may be NULL. */
 __attribute__((noinline)) static void serve_general(cs_ports *ports, const cs_transfer *t,
                                                     size_t parts, alpha_beta_options o,
                                                     cs_interval *intervals)
 {
-    cs_way      way = cs_way_of(ports, t);
-    double      start;
-    cs_transfer whole = cs_whole_message(ports, t, parts, &start);
+    cs_way      way     = cs_way_of(ports, t);
+    uint32_t    known   = cs_join_group(ports, t, &way);
+    double      startup = cs_startup_s(known, ports->alpha_s[way.fabric], o.message_gap_s), start;
+    cs_transfer whole   = cs_whole_message(ports, t, parts, &start);
 
     start = cs_later(start, cs_later(ports->tx_free_s[way.tx], ports->rx_free_s[way.rx]));
     if (way.is_exchange) {
         double back = cs_later(ports->tx_free_s[way.back_tx], ports->rx_free_s[way.back_rx]);
         start       = cs_later(start, back);
     }
-    if (ports->links_at_once > 0) {
-        start = cs_later(start, beside_free_s(ports, &way));
-    }
-    cs_known known   = cs_join_group(ports, t, &way);
-    double   startup = cs_startup_s(known, ports->alpha_s[way.fabric], o.message_gap_s);
-    double   end     = cs_flow_end_s(ports, &whole, way.fabric, start + startup);
+    double end = cs_flow_end_s(ports, &whole, way.fabric, start + startup);
 
     ports->tx_free_s[way.tx] = end;
     ports->rx_free_s[way.rx] = end;
@@ -208,6 +191,9 @@ static void alpha_beta_serve(cs_ports *ports, const void *options, const cs_tran
     } else {
         for (size_t i = 0, parts; i < count; i += parts) {
             parts = cs_message_parts(&transfers[i], count - i);
+            if (ports->links_at_once > 0) {
+                cs_wait_for_links(ports, &transfers[i]);
+            }
             serve_general(ports, &transfers[i], parts, *o,
                           intervals == NULL ? NULL : intervals + i);
         }

@@ -54,52 +54,27 @@ static cs_status loggp_check(const cs_scenario *scenario, const void *options, c
     return cs_refuse_topology(scenario, "loggp", err);
 }
 
-/* What a message pays at either end, where its group pays once for all. */
-typedef struct payment {
-    double overhead_s;
-    double tx_gap_s, rx_gap_s; /* before its bytes leave, and before they may come */
-} payment;
-
-static payment payment_of(const loggp_options *o, cs_known known)
+/* One direction: from a start at both ends to the end of the message. `known`: which of the ports
+ * have served its group before. */
+static inline double send_one(cs_ports *ports, const loggp_options *o, const cs_transfer *t,
+                              uint32_t fabric, uint32_t tx, uint32_t rx, double start,
+                              uint32_t known)
 {
-    return (payment){known.tx && known.rx ? 0 : o->overhead_s, known.tx ? o->message_gap_s : 0,
-                     known.rx ? o->message_gap_s : 0};
-}
+    double latency  = ports->alpha_s[fabric] - 2 * o->overhead_s;
+    double overhead = known == CS_KNOWN_BOTH ? 0 : o->overhead_s;
+    double leave = start + overhead, open = ports->rx_free_s[rx];
 
-/* Out of the way of what everybody does. */
-__attribute__((noinline)) static double beside_free_s(const cs_ports *ports, const double *free_s,
-                                                      uint32_t fabric, uint32_t port)
-{
-    return cs_beside_free_s(ports, free_s, fabric, port);
-}
-
-/* One direction: from a start at both ends to the end of the message. */
-static double send_one(cs_ports *ports, const loggp_options *o, const cs_transfer *t,
-                       uint32_t fabric, uint32_t tx, uint32_t rx, double start, payment pays)
-{
-    double latency = ports->alpha_s[fabric] - 2 * o->overhead_s;
-    double leave   = start + pays.tx_gap_s + pays.overhead_s;
-    double begin   = cs_later(leave + latency, ports->rx_free_s[rx] + pays.rx_gap_s);
-    if (ports->links_at_once > 0) {
-        begin = cs_later(begin, beside_free_s(ports, ports->rx_free_s, fabric, rx));
+    if (known != 0) {
+        leave += (known & CS_KNOWN_TX) != 0 ? o->message_gap_s : 0;
+        open += (known & CS_KNOWN_RX) != 0 ? o->message_gap_s : 0;
     }
-    double sent = cs_flow_end_s(ports, t, fabric, leave);
-    double end  = cs_flow_end_s(ports, t, fabric, begin) + pays.overhead_s;
+    double begin = cs_later(leave + latency, open);
+    double sent  = cs_flow_end_s(ports, t, fabric, leave);
+    double end   = cs_flow_end_s(ports, t, fabric, begin) + overhead;
 
     ports->tx_free_s[tx] = cs_later(sent, start + o->gap_s);
     ports->rx_free_s[rx] = cs_later(end, begin + o->gap_s);
     return end;
-}
-
-/* When a sending port is free, and few enough of the links beside it. */
-static double tx_open_s(const cs_ports *ports, uint32_t fabric, uint32_t tx)
-{
-    double open = ports->tx_free_s[tx];
-
-    if (ports->links_at_once > 0) {
-        open = cs_later(open, beside_free_s(ports, ports->tx_free_s, fabric, tx));
-    }
-    return open;
 }
 
 static void serve_message(cs_ports *ports, const loggp_options *o, const cs_transfer *t,
@@ -109,15 +84,16 @@ static void serve_message(cs_ports *ports, const loggp_options *o, const cs_tran
     double      start;
     cs_transfer whole = cs_whole_message(ports, t, parts, &start);
 
-    start = cs_later(start, tx_open_s(ports, way.fabric, way.tx));
+    start = cs_later(start, ports->tx_free_s[way.tx]);
     if (way.is_exchange) {
-        start = cs_later(start, tx_open_s(ports, way.fabric, way.back_tx));
+        start = cs_later(start, ports->tx_free_s[way.back_tx]);
     }
-    payment pays = payment_of(o, cs_join_group(ports, t, &way));
-    double  end  = send_one(ports, o, &whole, way.fabric, way.tx, way.rx, start, pays);
+    uint32_t known = cs_join_group(ports, t, &way);
+    double   end   = send_one(ports, o, &whole, way.fabric, way.tx, way.rx, start, known);
     if (way.is_exchange) {
-        double back = send_one(ports, o, &whole, way.fabric, way.back_tx, way.back_rx, start, pays);
-        end         = cs_later(end, back);
+        double back =
+            send_one(ports, o, &whole, way.fabric, way.back_tx, way.back_rx, start, known);
+        end = cs_later(end, back);
     }
     for (size_t k = 0; k < parts; k++) {
         cs_data_set_ready(ports, &t[k], end);
@@ -133,6 +109,9 @@ static void loggp_serve(cs_ports *ports, const void *options, const cs_transfer 
 {
     for (size_t i = 0, parts; i < count; i += parts) {
         parts = cs_message_parts(&transfers[i], count - i);
+        if (ports->links_at_once > 0) {
+            cs_wait_for_links(ports, &transfers[i]);
+        }
         serve_message(ports, options, &transfers[i], parts,
                       intervals == NULL ? NULL : intervals + i);
     }

@@ -29,32 +29,10 @@ static inline cs_way cs_way_of(const cs_ports *ports, const cs_transfer *t)
     return (cs_way){at_src, at_dst, at_dst, at_src, fabric, is_both};
 }
 
-/* When few enough of the links beside this one are held, where GPUs do not drive all of theirs
- * (links_at_once > 0, see cs_links_at_once()); over other fabrics nothing is waited for. `free_s`
- * is tx_free_s or rx_free_s. The link itself may count, for it is waited for anyway, and where it
- * is not among the last ones it changes nothing. O(gpus_per_server * links_at_once). */
-static inline double cs_beside_free_s(const cs_ports *ports, const double *free_s, uint32_t fabric,
-                                      uint32_t port)
-{
-    uint32_t g = ports->cluster->gpus_per_server, most = ports->links_at_once, n = 0;
-    uint32_t first = port - (port - ports->port_base[fabric]) % g;
-    double  *top   = ports->latest_s;
-
-    if (fabric != CS_NVLINK) {
-        return ports->first_s;
-    }
-    for (uint32_t p = first; p < first + g; p++) {
-        if (n == most && free_s[p] <= top[most - 1]) {
-            continue;
-        }
-        uint32_t at = n < most ? n++ : most - 1;
-        for (; at > 0 && top[at - 1] < free_s[p]; at--) {
-            top[at] = top[at - 1];
-        }
-        top[at] = free_s[p];
-    }
-    return top[most - 1]; /* there are more links than that */
-}
+/* Where GPUs drive some of their links only (links_at_once > 0, see cs_links_at_once()), before a
+ * message is served: its links are not free before those beside them let it start.
+ * O(gpus_per_server * links_at_once). */
+void cs_wait_for_links(cs_ports *ports, const cs_transfer *t);
 
 /* When the data that leave are there. */
 static inline double cs_data_ready_s(const cs_ports *ports, const cs_transfer *t)
@@ -139,32 +117,39 @@ static inline void cs_slice_message(const cs_transfer *t, size_t parts, cs_inter
     }
 }
 
-/* Has either port of a message served one of its SHARED group before? */
-typedef struct cs_known {
-    bool tx, rx;
-} cs_known;
+/* Which of the two ports of a message have served one of its SHARED group before. */
+enum { CS_KNOWN_TX = 1u << 0, CS_KNOWN_RX = 1u << 1, CS_KNOWN_BOTH = CS_KNOWN_TX | CS_KNOWN_RX };
 
-/* The message joins its group on both its ports; nobody is known outside a group. */
-static inline cs_known cs_join_group(cs_ports *ports, const cs_transfer *t, const cs_way *way)
+static inline uint32_t cs_known_ports(uint32_t group, uint32_t tx_group, uint32_t rx_group)
+{
+    return (tx_group == group ? CS_KNOWN_TX : 0u) | (rx_group == group ? CS_KNOWN_RX : 0u);
+}
+
+/* The message joins its group on both its ports: which of them know it? None outside a group. */
+static inline uint32_t cs_join_group(cs_ports *ports, const cs_transfer *t, const cs_way *way)
 {
     if ((t->flags & CS_SHARED) == 0) {
-        return (cs_known){false, false};
+        return 0;
     }
-    uint32_t group = t->round + 1;
-    cs_known known = {ports->tx_group[way->tx] == group, ports->rx_group[way->rx] == group};
+    uint32_t *tx = &ports->tx_group[way->tx], *rx = &ports->rx_group[way->rx];
+    uint32_t  group = t->round + 1;
 
-    ports->tx_group[way->tx] = group;
-    ports->rx_group[way->rx] = group;
+    if (*tx == group && *rx == group) {
+        return CS_KNOWN_BOTH; /* nearly always: nothing to store */
+    }
+    uint32_t known = cs_known_ports(group, *tx, *rx);
+    *tx = *rx = group;
     return known;
 }
 
-/* The start-up time of a message that holds both its ports for it: alpha, unless both have served
- * its group; the gap, if one of them has. */
-static inline double cs_startup_s(cs_known known, double alpha_s, double message_gap_s)
+/* The start-up time of a message that holds both its ports for it: alpha, unless both know its
+ * group; the gap, if one of them does. */
+static inline double cs_startup_s(uint32_t known, double alpha_s, double message_gap_s)
 {
-    double startup_s = known.tx && known.rx ? 0 : alpha_s;
-
-    return known.tx || known.rx ? startup_s + message_gap_s : startup_s;
+    if (known == CS_KNOWN_BOTH) {
+        return message_gap_s;
+    }
+    return known == 0 ? alpha_s : alpha_s + message_gap_s;
 }
 
 #endif

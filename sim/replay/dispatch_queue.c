@@ -233,7 +233,7 @@ static double group_startup(cs_dispatch *d, const cs_message *m)
 {
     uint32_t group = m->round + 1, tx = m->tx, rx = d->ports.n_ports + m->rx;
     double   alpha_s = d->ports.alpha_s[m->fabric], until_s = d->now_s;
-    cs_known known = {d->group_round[tx] == group, d->group_round[rx] == group};
+    uint32_t known = cs_known_ports(group, d->group_round[tx], d->group_round[rx]);
 
     for (uint32_t which = 0; which < m->n_ports; which++) {
         uint32_t port = port_of(d, m, which);

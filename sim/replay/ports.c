@@ -130,10 +130,10 @@ static cs_status slow_over_time(cs_ports *ports, cs_arena *arena, const cs_scena
 
 static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
 {
+    ports->latest_s  = CS_ARENA_NEW(arena, double, ports->links_at_once);
     ports->tx_free_s = CS_ARENA_NEW(arena, double, ports->n_ports);
     ports->rx_free_s = CS_ARENA_NEW(arena, double, ports->n_ports);
     ports->ready_s   = CS_ARENA_NEW(arena, double, (size_t)plan->n_slots * ports->n_ranks);
-    ports->latest_s  = CS_ARENA_NEW(arena, double, ports->links_at_once);
     if ((plan->uses & CS_USES_SHARED) != 0) {
         ports->tx_group = CS_ARENA_NEW(arena, uint32_t, ports->n_ports);
         ports->rx_group = CS_ARENA_NEW(arena, uint32_t, ports->n_ports);

@@ -256,8 +256,8 @@ static void hold_loggp(const stopwatch *c, const cs_transfer *t, const held *h, 
     double busy_s = d.startup ? c->rules.overhead_s : 0;
     for (int i = 0; i < h->count; i += 2) {
         double leave_s = whole->start_s + d.gap_s[0] + busy_s;
-        double first_s = fmax(leave_s + latency_s, h->ports[i + 1]->free_s + d.gap_s[1]);
-        first_s        = fmax(first_s, beside_rx_s(c, t, h->fabric, i > 0));
+        double open_s  = fmax(h->ports[i + 1]->free_s, beside_rx_s(c, t, h->fabric, i > 0));
+        double first_s = fmax(leave_s + latency_s, open_s + d.gap_s[1]);
         double end_s   = through_s(c, t, h, first_s, bytes) + busy_s;
         h->ports[i]->free_s =
             fmax(through_s(c, t, h, leave_s, bytes), whole->start_s + c->rules.gap_s);
