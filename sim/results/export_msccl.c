@@ -38,16 +38,17 @@ typedef struct thread_block {
 } thread_block;
 
 typedef struct gpu {
-    const cs_export_ops *ops;
-    place               *places; /* [n_ops] */
-    wait                *waits;
-    size_t               n_waits;
-    thread_block        *blocks;
-    size_t               n_blocks;
-    size_t              *block_of; /* [2 * n_ranks] sends, then receives; or NONE */
-    size_t              *latest;   /* [n_blocks] last operation of a block that is waited for */
-    size_t              *touched;
-    char                 buffer;
+    const cs_export_list *list;
+    const cs_export_ops  *ops;
+    place                *places; /* [n_ops] */
+    wait                 *waits;
+    size_t                n_waits;
+    thread_block         *blocks;
+    size_t                n_blocks;
+    size_t               *block_of; /* [2 * n_ranks] sends, then receives; or NONE */
+    size_t               *latest;   /* [n_blocks] last operation of a block that is waited for */
+    size_t               *touched;
+    char                  buffer;
 } gpu;
 
 /* The thread block of an operation; made on first use. */
@@ -149,15 +150,16 @@ static void add_step(const gpu *g, cs_text *out, size_t step, const char *type, 
 static void add_op(const gpu *g, cs_text *out, size_t i)
 {
     const cs_export_op *op    = &g->ops->ops[i];
+    const cs_transfer  *t     = &g->list->transfers[op->transfer];
     const place        *p     = &g->places[i];
     size_t              nops  = p->n_waits > 1 ? p->n_waits - 1 : 0;
     const wait         *waits = g->waits + p->first_wait;
-    const char         *type  = op->is_send ? "s" : op->adds ? "rrc" : "r";
+    const char         *type  = op->is_send ? "s" : cs_transfer_op(t) == CS_OP_COPY ? "r" : "rrc";
 
     for (size_t k = 0; k < nops; k++) {
         add_step(g, out, p->step - nops + k, "nop", 0, 0, &waits[k], false);
     }
-    add_step(g, out, p->step, type, op->cell, op->span, p->n_waits > 0 ? &waits[nops] : NULL,
+    add_step(g, out, p->step, type, t->chunk, t->span, p->n_waits > 0 ? &waits[nops] : NULL,
              p->has_dep);
 }
 
@@ -182,8 +184,8 @@ static cs_status add_rank(const cs_export_list *list, const cs_export_ranks *ran
     cs_export_ops ops;
     bool          gathers = list->scenario->collective == CS_ALLGATHER;
     uint32_t      n = list->scenario->cluster.n_ranks, chunks = list->plan->n_chunks;
-    gpu           g      = {.ops = &ops, .buffer = gathers ? 'o' : 'i'};
-    cs_status     status = cs_export_rank_ops(list, ranks, rank, true, &arena, &ops, err);
+    gpu           g  = {.list = list, .ops = &ops, .buffer = gathers ? 'o' : 'i'};
+    cs_status status = cs_export_rank_ops(list, ranks, rank, CS_EXPORT_IN_PLACE, &arena, &ops, err);
 
     if (status == CS_OK) {
         status = open_gpu(&g, &arena, n, err);
