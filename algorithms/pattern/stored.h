@@ -66,7 +66,7 @@ CS_API cs_status cs_stored_add(cs_stored *stored, const cs_transfer *transfer,
  * `bad_p` is the index of the transfer to blame then. O(transfers x span). */
 CS_API cs_status cs_stored_finish(cs_stored *stored, size_t *bad_p, cs_error *err);
 
-/* The bytes of a transfer of a buffer of `bytes` whose chunks are equal parts; none of a repeat. */
+/* The bytes of a transfer for a size of `bytes` (cs_chunk_bytes); none of a repeat. */
 uint64_t cs_stored_share(const cs_stored *stored, uint64_t bytes, const cs_transfer *transfer);
 
 #endif

@@ -123,6 +123,28 @@ Test(schedule, is_verified_for_every_collective)
                             "{\"round\":1,\"src\":1,\"dst\":0,\"chunk\":0,\"op\":\"reduce\"}]}"));
 }
 
+/* Every rank of an alltoall has a buffer of the size of the column, a block of which goes to each
+ * rank: in one chunk or in several. */
+Test(schedule, alltoall_sends_blocks)
+{
+    cs_stored *s =
+        parse(HEAD("alltoall", "2", "8") "{\"round\":0,\"src\":0,\"dst\":1,\"chunk\":2},"
+                                         "{\"round\":0,\"src\":1,\"dst\":0,\"chunk\":4,"
+                                         "\"span\":2},"
+                                         "{\"round\":1,\"src\":0,\"dst\":1,\"chunk\":3}]}");
+
+    cr_assert_eq(s->transfers[0].bytes, 2, "a quarter of 10 bytes, without the odd ones");
+    cr_assert_eq(s->transfers[1].bytes, 6, "the first half, with the odd ones");
+    cr_assert_eq(s->transfers[2].bytes, 2);
+    cr_assert(s->is_scalable);
+    cr_assert(verify(s).is_correct);
+    cs_stored_free(s);
+    cr_assert_not(is_correct(
+        HEAD("alltoall", "2", "8") "{\"round\":0,\"src\":0,\"dst\":1,\"chunk\":2},"
+                                   "{\"round\":0,\"src\":1,\"dst\":0,\"chunk\":4,\"span\":2},"
+                                   "{\"round\":1,\"src\":0,\"dst\":1,\"chunk\":1}]}"));
+}
+
 /* Lost, doubled and overwritten contributions of a ring of three. */
 Test(schedule, wrong_ones_are_found_out)
 {

@@ -202,4 +202,17 @@ static inline uint64_t cs_split_range(uint64_t total, uint32_t parts, uint32_t f
     return total / parts * count + large;
 }
 
+/* Bytes of the chunks [first, first + count) for a size of `bytes` (nccl-tests' column). The chunks
+ * are equal parts of a rank's buffer; in an alltoall every rank has a buffer of its own, whose
+ * parts are the chunks that it sends, rank 0's first. */
+static inline uint64_t cs_chunk_bytes(cs_collective collective, uint32_t n_ranks, uint32_t n_chunks,
+                                      uint64_t bytes, uint32_t first, uint32_t count)
+{
+    uint32_t parts = collective == CS_ALLTOALL ? n_chunks / n_ranks : n_chunks;
+    uint32_t begin = first / parts, end = (first + count) / parts;
+
+    return (end - begin) * bytes + cs_split_range(bytes, parts, 0, (first + count) % parts) -
+           cs_split_range(bytes, parts, 0, first % parts);
+}
+
 #endif
