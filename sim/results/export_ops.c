@@ -52,6 +52,7 @@ typedef struct tracker {
     size_t                n_pool, n_cells;
     size_t               *seen; /* [ops] number of the last operation that needs this one */
     cs_export_ops        *ops;
+    cs_arena              arena; /* of all but the operations and needs */
 } tracker;
 
 /* How many transfers are one operation with the transfer `number`? */
@@ -157,10 +158,10 @@ static cs_status open_tracker(tracker *tr, cs_arena *arena, cs_error *err)
 {
     size_t uses = count_uses(tr);
 
-    tr->writer     = CS_ARENA_NEW(arena, size_t, tr->n_cells);
-    tr->readers    = CS_ARENA_NEW(arena, size_t, tr->n_cells);
-    tr->pool       = CS_ARENA_NEW(arena, reader, uses);
-    tr->seen       = CS_ARENA_NEW(arena, size_t, tr->ops->n_ops);
+    tr->writer     = CS_ARENA_NEW(&tr->arena, size_t, tr->n_cells);
+    tr->readers    = CS_ARENA_NEW(&tr->arena, size_t, tr->n_cells);
+    tr->pool       = CS_ARENA_NEW(&tr->arena, reader, uses);
+    tr->seen       = CS_ARENA_NEW(&tr->arena, size_t, tr->ops->n_ops);
     tr->ops->needs = CS_ARENA_NEW(arena, size_t, 2 * uses);
     if (tr->writer == NULL || tr->readers == NULL || tr->pool == NULL || tr->seen == NULL ||
         tr->ops->needs == NULL) {
@@ -196,5 +197,6 @@ cs_status cs_export_rank_ops(const cs_export_list *list, const cs_export_ranks *
     for (size_t i = 0; i < ops->n_ops && status == CS_OK; i++) {
         follow(&tr, i);
     }
+    cs_arena_free(&tr.arena);
     return status;
 }
