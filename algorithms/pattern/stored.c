@@ -152,6 +152,9 @@ static cs_status check_join(const cs_stored *s, const cs_transfer *t, cs_error *
                        "there is no copy or reduce from %u to %u right before it in round %u",
                        t->src, t->dst, t->round);
     }
+    if (s->n_parts >= CS_MAX_PARTS) {
+        return CS_FAIL(err, CS_EINVAL, "join", "a message has at most %u parts", CS_MAX_PARTS);
+    }
     return CS_OK;
 }
 
@@ -203,6 +206,7 @@ cs_status cs_stored_add(cs_stored *s, const cs_transfer *transfer, const cs_stor
         t->dst_slot    = (uint16_t)t->chunk;
         t->flags &= CS_SHARED | CS_FENCE | CS_JOIN;
     }
+    s->n_parts = (transfer->flags & CS_JOIN) != 0 ? s->n_parts + 1 : 1;
     s->n_transfers++;
     return CS_OK;
 }
@@ -257,6 +261,17 @@ static cs_status mark_done(cs_stored *s, size_t *bad_p, cs_error *err)
     }
     cs_free(written.words);
     return status;
+}
+
+size_t cs_stored_messages(const cs_stored *s)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->n_transfers; i++) {
+        count += (s->transfers[i].flags & CS_JOIN) == 0;
+        count += cs_transfer_op(&s->transfers[i]) == CS_OP_EXCHANGE;
+    }
+    return count;
 }
 
 uint64_t cs_stored_share(const cs_stored *s, uint64_t bytes, const cs_transfer *t)

@@ -11,23 +11,29 @@
  *
  * Chunks stay in place: in the input buffer, for allgather in the output buffer.
  *
+ * Steps that send say the number of their message in the schedule and its round, which no runtime
+ * asks for: config/msccl.h puts messages back in that order, and what has one number into one
+ * message.
+ *
  * What the runtime accepts (src/graph/topo.cc, src/graph/tuning.cc, src/include/msccl.h of
  * microsoft/msccl), beyond what is said above:
  *   - coll is allreduce, allgather, reduce_scatter (RCCL and msccl-executor-nccl spell it
- *     reducescatter), alltoall, broadcast or reduce; an algorithm is taken for sizes in
- *     [minBytes, maxBytes), so that maxBytes="0" would never be taken, where RCCL takes 0 for no
- * limit;
- *   - i_chunks and o_chunks are 0 or make up nchunksperloop;
+ *     reducescatter), alltoall, broadcast or reduce;
+ *   - an algorithm is taken for sizes in [minBytes, maxBytes): one with maxBytes="0" never would
+ *     be (to RCCL, 0 is no limit);
+ *   - i_chunks and o_chunks are 0 or make up nchunksperloop; offsets have 15 bits;
  *   - a step moves at most 71 chunks; longer spans become several steps;
  *   - a thread block has at most 256 steps, a channel 32 blocks that send and 32 that receive, a
  *     communicator 32 channels; where a pair has more steps, or a GPU more peers, further channels
  *     are used;
- *   - a GPU has at most 216 thread blocks, of which the first 128 can be waited for (7 bits); its
- * part of the file has fewer than 4096 elements, among which the `gpu` elements of all count;
- * offsets have 15 bits. Beyond that there is no such file, and the error names the limit;
- *   - with the protocol Simple two chunks of a connection are under way at most, a third waits for
- * the receiver. The two sends of an exchange do not wait for receivers that wait for them if they
- * have at most two chunks, so that larger ones are cut.
+ *   - a GPU has at most 216 thread blocks, of which the first 128 can be waited for (7 bits);
+ *   - a GPU reads fewer than 4096 elements: its own, and the `gpu` elements of all.
+ * Beyond these there is no such file, and the error names the limit, as it does for files of more
+ * than 2^20 elements, which this program would not read back.
+ *
+ * With the protocol Simple two chunks of a connection are under way at most, a third waits for the
+ * receiver. The two sends of an exchange must not wait for receivers that wait for them, so that
+ * exchanges of more than two chunks are cut.
  *
  * Source: M. Cowan et al., "MSCCLang: Microsoft Collective Communication Language", ASPLOS 2023.
  */
@@ -46,6 +52,7 @@ enum {
     MOST_COUNT    = 71,
     MOST_AHEAD    = 2, /* chunks of a connection that no receiver waits for */
     MOST_CHUNKS   = 1 << 15,
+    MOST_IN_ALL   = 1 << 20, /* elements, as many as are read back */
 };
 
 /* A step that another one waits for. */
@@ -81,7 +88,8 @@ typedef struct gpu {
 } gpu;
 
 typedef struct writer {
-    cs_export_list list; /* with spans that are one step each */
+    cs_export_list list;    /* with spans that are one step each */
+    uint32_t      *numbers; /* [transfers] of their messages */
     uint32_t       n;
     gpu           *gpus;
     uint16_t      *block_of[2]; /* [n * n] at the receiver, at the sender: 1 + the pair's newest */
@@ -248,25 +256,40 @@ static cs_status place_transfer(writer *w, const cs_transfer *t, cs_error *err)
     return status;
 }
 
+static cs_status check_all(size_t elements, cs_error *err)
+{
+    return elements <= MOST_IN_ALL
+               ? CS_OK
+               : CS_FAIL(err, CS_ENOTSUP, "format",
+                         "msccl: the file needs %zu elements: written, and read, are 2^20",
+                         elements);
+}
+
 /* Copy the transfers, in as many as a step can move. */
 static cs_status cut_spans(writer *w, const cs_export_list *list, cs_error *err)
 {
     size_t count = 0;
 
     for (int pass = 0; pass < 2; pass++) {
-        if (pass == 1 &&
-            (w->list.transfers = CS_ARENA_NEW(&w->arena, cs_transfer, count)) == NULL) {
-            return no_memory(err);
+        if (pass == 1) {
+            w->list.transfers = CS_ARENA_NEW(&w->arena, cs_transfer, count);
+            w->numbers        = CS_ARENA_NEW(&w->arena, uint32_t, count);
+            if (w->list.transfers == NULL || w->numbers == NULL) {
+                return no_memory(err);
+            }
         }
-        count = 0;
+        uint32_t number = 0; /* the way back of an exchange has the next one */
+        count           = 0;
         for (size_t i = 0; i < list->n_transfers; i++) {
             cs_transfer t    = list->transfers[i];
             uint32_t    end  = t.chunk + t.span;
             uint16_t    most = cs_transfer_op(&t) == CS_OP_EXCHANGE ? MOST_AHEAD : MOST_COUNT;
+            number += (t.flags & CS_JOIN) == 0 ? 2 : 0;
             for (; t.chunk < end; t.chunk += t.span, count++) {
                 t.span = (uint16_t)(end - t.chunk < most ? end - t.chunk : most);
                 if (pass == 1) {
                     w->list.transfers[count] = t;
+                    w->numbers[count]        = number;
                 }
             }
         }
@@ -306,9 +329,13 @@ static cs_status open_gpu(writer *w, const cs_export_ranks *ranks, uint32_t rank
 static cs_status place_all(writer *w, const cs_export_list *list, cs_error *err)
 {
     cs_export_ranks ranks;
-    size_t          pairs  = (size_t)w->n * w->n;
-    cs_status       status = cut_spans(w, list, err);
+    size_t          pairs    = (size_t)w->n * w->n;
+    size_t          elements = 1;
+    cs_status       status   = cut_spans(w, list, err);
 
+    if (status == CS_OK) {
+        status = check_all(1 + w->n + 2 * w->list.n_transfers, err);
+    }
     if (status == CS_OK) {
         status = cs_export_sort_ranks(&w->list, &w->arena, &ranks, err);
     }
@@ -327,8 +354,9 @@ static cs_status place_all(writer *w, const cs_export_list *list, cs_error *err)
     for (uint32_t rank = 0; rank < w->n && status == CS_OK; rank++) {
         const gpu *g = &w->gpus[rank];
         status       = check_elements(rank, 1 + w->n + g->n_blocks + g->n_steps, err);
+        elements += 1 + g->n_blocks + g->n_steps;
     }
-    return status;
+    return status == CS_OK ? check_all(elements, err) : status;
 }
 
 static void add_step(cs_text *out, char buffer, size_t step, const char *type, uint32_t chunk,
@@ -343,7 +371,7 @@ static void add_step(cs_text *out, char buffer, size_t step, const char *type, u
     } else {
         cs_text_add(out, "depid=\"-1\" deps=\"-1\" ");
     }
-    cs_text_add(out, "hasdep=\"%d\"/>\n", has_dep ? 1 : 0);
+    cs_text_add(out, "hasdep=\"%d\"", has_dep ? 1 : 0);
 }
 
 /* The steps of one operation: nops for all waits but the last, then itself. */
@@ -358,9 +386,15 @@ static void add_op(const writer *w, const gpu *g, cs_text *out, char buffer, siz
 
     for (size_t k = 0; k < nops; k++) {
         add_step(out, buffer, p->step - nops + k, "nop", 0, 0, &waits[k], false);
+        cs_text_add(out, "/>\n");
     }
     add_step(out, buffer, p->step, type, t->chunk, t->span, p->n_waits > 0 ? &waits[nops] : NULL,
              p->has_dep);
+    if (op->is_send) {
+        cs_text_add(out, " message=\"%u\" round=\"%u\"",
+                    w->numbers[op->transfer] + (t->dst != op->peer), t->round);
+    }
+    cs_text_add(out, "/>\n");
 }
 
 static void add_gpu(const writer *w, const gpu *g, cs_text *out, char buffer)

@@ -2,187 +2,24 @@
 /* Schedules exported as MSCCL's XML do their job when somebody else runs them in any order that
  * they allow, and keep the limits of the runtime. */
 #include "export_setup.h"
+#include "support/msccl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* An interpreter of MSCCL's XML that knows nothing of this project: thread blocks take turns in
- * random order; a step waits for its dependency, a receive for its message, chunk by chunk, and a
- * send for room among the two chunks of a connection that may be under way. */
-enum { GPUS = 16, BLOCKS = 40, STEPS = 256, CHUNKS = 64, CHANNELS = 4, AHEAD = 2 };
-
-typedef struct step {
-    char     type[4], buffer[2];
-    unsigned offset, count, moved;
-    int      depid, deps, hasdep;
-} step;
-
-typedef struct tb {
-    int    send, recv;
-    int    channel;
-    size_t n_steps, next;
-    step   steps[STEPS];
-} tb;
-
-typedef struct machine {
-    unsigned n_gpus;
-    size_t   n_tbs[GPUS];
-    tb       tbs[GPUS][BLOCKS];
-    uint64_t data[GPUS][CHUNKS]; /* which contributions, 4 bits of count for each */
-    uint64_t queue[GPUS][GPUS][CHANNELS][AHEAD];
-    size_t   queued[GPUS][GPUS][CHANNELS];
-} machine;
-
-static void read_block(machine *m, unsigned gpu, unsigned id, const tb *block)
-{
-    cr_assert(block->send == -1 || block->recv == -1);
-    cr_assert_eq(id, m->n_tbs[gpu]);
-    for (size_t i = 0; i < id; i++) {
-        const tb *other = &m->tbs[gpu][i];
-        cr_assert(block->send == -1 || other->send != block->send ||
-                      other->channel != block->channel,
-                  "two send to %d", block->send);
-        cr_assert(block->recv == -1 || other->recv != block->recv ||
-                      other->channel != block->channel,
-                  "two receive from %d", block->recv);
-    }
-    m->tbs[gpu][m->n_tbs[gpu]++] = *block;
-}
-
-static void read_xml(machine *m, char *xml)
-{
-    unsigned gpu = 0, id;
-
-    for (char *line = strtok(xml, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-        tb   block = {0};
-        step s     = {0};
-        line += strspn(line, " ");
-        if (sscanf(line, "<gpu id=\"%u\"", &id) == 1) {
-            gpu       = id;
-            m->n_gpus = id + 1;
-        } else if (sscanf(line, "<tb id=\"%u\" send=\"%d\" recv=\"%d\" chan=\"%d\"", &id,
-                          &block.send, &block.recv, &block.channel) == 4) {
-            read_block(m, gpu, id, &block);
-        } else if (sscanf(line,
-                          "<step s=\"%u\" type=\"%3[a-z]\" srcbuf=\"%1[io]\" srcoff=\"%u\" "
-                          "dstbuf=\"%*1[io]\" dstoff=\"%*u\" cnt=\"%u\" depid=\"%d\" deps=\"%d\" "
-                          "hasdep=\"%d\"/>",
-                          &id, s.type, s.buffer, &s.offset, &s.count, &s.depid, &s.deps,
-                          &s.hasdep) == 8) {
-            tb *last = &m->tbs[gpu][m->n_tbs[gpu] - 1];
-            cr_assert_eq(id, last->n_steps, "steps are numbered without gaps");
-            last->steps[last->n_steps++] = s;
-        }
-    }
-}
-
-static bool send_chunk(machine *m, unsigned g, const tb *block, uint64_t value)
-{
-    size_t *queued = &m->queued[g][block->send][block->channel];
-
-    if (*queued == AHEAD) {
-        return false;
-    }
-    m->queue[g][block->send][block->channel][(*queued)++] = value;
-    return true;
-}
-
-static bool receive_chunk(machine *m, unsigned g, const tb *block, uint64_t *chunk, bool adds)
-{
-    size_t   *queued = &m->queued[block->recv][g][block->channel];
-    uint64_t *queue  = m->queue[block->recv][g][block->channel];
-
-    if (*queued == 0) {
-        return false;
-    }
-    *chunk = queue[0] + (adds ? *chunk : 0);
-    memmove(queue, queue + 1, --*queued * sizeof *queue);
-    return true;
-}
-
-/* One chunk of a step, or what has none, if that can be done. */
-static bool take_step(machine *m, unsigned g, size_t t)
-{
-    tb   *block = &m->tbs[g][t];
-    step *s     = &block->steps[block->next];
-    bool  can   = true;
-
-    if (block->next == block->n_steps) {
-        return false;
-    }
-    if (s->depid >= 0) {
-        cr_assert(m->tbs[g][s->depid].steps[s->deps].hasdep, "hasdep is missing");
-        if (m->tbs[g][s->depid].next <= (size_t)s->deps) {
-            return false;
-        }
-    }
-    uint64_t *chunk = &m->data[g][s->offset + s->moved];
-    if (strcmp(s->type, "s") == 0) {
-        can = send_chunk(m, g, block, *chunk);
-    } else if (s->type[0] == 'r') {
-        can = receive_chunk(m, g, block, chunk, strcmp(s->type, "rrc") == 0);
-    } else {
-        cr_assert_str_eq(s->type, "nop");
-    }
-    s->moved += can;
-    block->next += can && s->moved >= s->count;
-    return can;
-}
-
-static size_t steps_left(const machine *m)
-{
-    size_t left = 0;
-
-    for (unsigned g = 0; g < m->n_gpus; g++) {
-        for (size_t t = 0; t < m->n_tbs[g]; t++) {
-            left += m->tbs[g][t].n_steps - m->tbs[g][t].next;
-        }
-    }
-    return left;
-}
-
-static void run_machine(machine *m, unsigned seed)
-{
-    for (size_t idle = 0; idle < 100000; idle++) {
-        seed       = seed * 1103515245u + 12345u;
-        unsigned g = (seed >> 8) % m->n_gpus;
-        if (m->n_tbs[g] > 0 && take_step(m, g, (seed >> 16) % m->n_tbs[g])) {
-            idle = 0;
-        }
-    }
-    cr_assert_eq(steps_left(m), 0, "%zu steps wait for ever", steps_left(m));
-}
-
+/* Chunk by chunk, as with large ones: the two that a connection holds must do. */
 static void check_msccl(const char *algorithm, const char *collective, unsigned ranks,
                         unsigned seed)
 {
-    job      j    = open_job(algorithm, collective, ranks, "1M");
-    cs_text  text = export_job(&j, CS_EXPORT_MSCCL);
-    machine *m    = calloc(1, sizeof *m);
-    uint64_t all  = 0;
+    job                 j       = open_job(algorithm, collective, ranks, "1M");
+    cs_text             text    = export_job(&j, CS_EXPORT_MSCCL);
+    ct_msccl           *program = ct_msccl_read(text.data);
+    const ct_msccl_call call    = {.seed = seed, .in_place = true, .is_chunkwise = true};
 
-    cr_assert_leq(j.plan.n_chunks, CHUNKS);
-    read_xml(m, text.data);
-    cr_assert_eq(m->n_gpus, ranks);
-    for (unsigned g = 0; g < ranks; g++) {
-        all += (uint64_t)1 << 4 * g;
-        for (unsigned c = 0; c < j.plan.n_chunks; c++) {
-            m->data[g][c] = (uint64_t)1 << 4 * g;
-        }
-    }
-    run_machine(m, seed);
-    for (unsigned g = 0; g < ranks; g++) {
-        for (unsigned c = 0; c < j.plan.n_chunks; c++) {
-            unsigned owner    = c / (j.plan.n_chunks >= ranks ? j.plan.n_chunks / ranks : 1);
-            bool     gathers  = strcmp(collective, "allgather") == 0;
-            bool     scatters = strcmp(collective, "reducescatter") == 0;
-            uint64_t want     = gathers ? (uint64_t)1 << 4 * owner : all;
-            cr_assert(m->data[g][c] == want || (scatters && owner != g),
-                      "%s %s of %u: chunk %u of gpu %u is %llx", algorithm, collective, ranks, c, g,
-                      (unsigned long long)m->data[g][c]);
-        }
-    }
-    free(m);
+    cr_assert_not_null(program);
+    cr_assert_eq(ct_msccl_gpus(program), ranks);
+    cr_assert_eq(ct_msccl_run(program, &call), CT_MSCCL_RIGHT, "%s %s of %u, seed %u", algorithm,
+                 collective, ranks, seed);
+    ct_msccl_free(program);
     cs_text_free(&text);
     close_job(&j);
 }
@@ -298,12 +135,19 @@ Test(export_msccl, keeps_the_limits_of_the_runtime)
     check_limits("circulant", "allreduce", 200, "nchannels=\"");
 }
 
-static void check_refused(const char *algorithm, unsigned ranks, const char *why)
+static void check_refused(const char *algorithm, unsigned ranks, const char *chunks,
+                          const char *why)
 {
     job      j    = open_job(algorithm, "allreduce", ranks, "1M");
     cs_text  text = {0};
     cs_error err  = {0};
 
+    if (chunks != NULL) {
+        cr_assert_eq(
+            cs_options_set(j.c.algorithm->options, &j.c.options, "chunks", chunks, "", &err),
+            CS_OK);
+        cr_assert_eq(j.c.algorithm->check(&j.c.scenario, &j.c.options, &j.plan, &err), CS_OK);
+    }
     cr_assert_eq(cs_export_schedule(&j.c.scenario, j.c.algorithm, &j.c.options, &j.plan,
                                     CS_EXPORT_MSCCL, &text, &err),
                  CS_ENOTSUP);
@@ -314,12 +158,14 @@ static void check_refused(const char *algorithm, unsigned ranks, const char *why
 
 Test(export_msccl, refuses_what_the_runtime_cannot_load)
 {
-    check_refused("allpairs", 66,
+    check_refused("allpairs", 66, NULL,
                   "msccl: gpu 0 waits for its thread block 129: accepted are waits for the first "
                   "128");
-    check_refused("circulant", 1200,
+    check_refused("circulant", 1200, NULL,
                   "msccl: 1200 ranks and 1200 chunks are too many: accepted are 1023 and 32768");
-    check_refused("ring", 900,
-                  "msccl: gpu 0 needs 4497 elements (steps, thread blocks, all GPUs): the runtime "
+    check_refused("ring", 900, NULL,
+                  "msccl: the file needs 3237301 elements: written, and read, are 2^20");
+    check_refused("double_binary_tree", 8, "600",
+                  "msccl: gpu 1 needs 4809 elements (steps, thread blocks, all GPUs): the runtime "
                   "reads 4095");
 }

@@ -150,10 +150,12 @@ static inline uint64_t cs_tail_of(const cs_transfer *model)
 /* Who waits at a fence: nobody moves on before all of them have ended what stands before. */
 #define CS_FENCE_ALL UINT32_MAX /* all ranks; otherwise: all but this rank */
 
+#define CS_MAX_PARTS 64u /* of a message: any block has room for it */
+
 /* A block: filled by the algorithm, in memory of the caller. */
 typedef struct cs_block {
     cs_transfer *transfers;    /* room for `capacity` */
-    size_t       capacity;     /* >= 64 */
+    size_t       capacity;     /* >= CS_MAX_PARTS */
     size_t       count;        /* filled; 0 = the stream has ended */
     uint32_t     fence_except; /* if transfers[0] has CS_FENCE: CS_FENCE_ALL or a rank */
     double       fence_s;      /* ... and what the barrier costs */
