@@ -23,7 +23,7 @@
 #define NONE CS_MSCCL_NONE
 
 enum { IN, OUT };
-enum { SENT = 1, WANTED = 2, LISTED = 4, GONE = 8, ARRIVED = 16 }; /* of messages */
+enum { SENT = 1, WANTED = 2, GONE = 4, ARRIVED = 8 }; /* of messages */
 
 /* Where a thread block is: `next` of its steps is the one to be taken. */
 typedef struct worker {
@@ -45,6 +45,7 @@ typedef struct pending {
 /* A GPU's way out or in, and the messages that wait for it, in the order in which they came. */
 typedef struct port {
     bool     is_busy;
+    uint32_t offered; /* in this look at the ports, which have numbers */
     uint32_t first, last;
 } port;
 
@@ -72,7 +73,7 @@ typedef struct machine {
     uint32_t               *stream; /* [n_messages] in the order in which they went */
     uint32_t               *turn;   /* [n_messages] their places in the queue */
     uint32_t                n_turns;
-    uint32_t                n_streamed, now, n_moments;
+    uint32_t                n_streamed, now, n_moments, n_looks;
 } machine;
 
 static cs_status no_memory(cs_error *err)
@@ -134,8 +135,7 @@ static cs_status blame_block(const machine *m, const end *e, const char *what)
     return status;
 }
 
-/* The next step of a thread block, from `at` on, that has one of the traits; NONE behind the last.
- */
+/* The next step of a thread block, from `at` on, that has one of the traits, or NONE. */
 static uint32_t next_with(const cs_msccl_program *p, uint32_t block, uint32_t at, uint32_t traits)
 {
     const cs_msccl_block *b = &p->blocks[block];
@@ -332,8 +332,10 @@ static cs_status take_effect(machine *m, const cs_msccl_step *s)
 static void look_at(machine *m, uint32_t block)
 {
     if (!m->workers[block].is_queued) {
-        m->workers[block].is_queued                                 = true;
-        m->queue[(m->queue_first + m->n_queued++) % m->p->n_blocks] = block;
+        uint32_t at = m->queue_first + m->n_queued++; /* of a ring */
+
+        m->workers[block].is_queued                              = true;
+        m->queue[at < m->p->n_blocks ? at : at - m->p->n_blocks] = block;
     }
 }
 
@@ -479,50 +481,109 @@ static void queue_ready(machine *m)
     m->n_ready = 0;
 }
 
-/* List those that wait for a port, but for those that went by the other one. */
-static void list_waiting(machine *m, int way, uint32_t gpu)
+/* The first message behind `at` (NONE: of all) that waits to go out of a GPU and whose receiver is
+ * free. Those that have gone are taken off the list. */
+static uint32_t next_out(machine *m, uint32_t gpu, uint32_t at)
 {
-    port     *p    = &m->ports[way][gpu];
-    uint32_t  last = NONE;
-    uint32_t *link = &p->first;
+    port     *p    = &m->ports[OUT][gpu];
+    uint32_t *link = at == NONE ? &p->first : &m->waiting[OUT][at];
 
     while (*link != NONE) {
-        cs_msccl_message *g = &m->run->messages[*link];
+        const cs_msccl_message *g = &m->run->messages[*link];
         if ((g->state & GONE) != 0) {
-            *link = m->waiting[way][*link];
+            *link = m->waiting[OUT][*link];
             continue;
         }
-        if (!p->is_busy && (g->state & LISTED) == 0) {
-            g->state |= LISTED;
-            m->ready[m->n_ready++] = (pending){m->turn[*link], *link};
+        at = *link;
+        if (!m->ports[IN][gpu_of(m, g->recv_step)].is_busy) {
+            return at;
         }
-        last = *link;
-        link = &m->waiting[way][*link];
+        link = &m->waiting[OUT][at];
     }
-    p->last = last;
+    p->last = at;
+    return NONE;
 }
 
-/* Of those that wait for the touched ports, whoever finds both its ports free goes, those that came
- * first before the others. */
+/* A heap of the first messages of GPUs, by their turns. */
+static void offer(machine *m, uint32_t gpu, uint32_t at)
+{
+    uint32_t message = next_out(m, gpu, at), i = m->n_ready;
+
+    if (message == NONE) {
+        return;
+    }
+    for (m->n_ready++; i > 0 && m->ready[(i - 1) / 2].key > m->turn[message]; i = (i - 1) / 2) {
+        m->ready[i] = m->ready[(i - 1) / 2];
+    }
+    m->ready[i] = (pending){m->turn[message], message};
+}
+
+static uint32_t take_offer(machine *m)
+{
+    uint32_t top = m->ready[0].message, i = 0;
+    pending  last = m->ready[--m->n_ready];
+
+    for (uint32_t child = 1; child < m->n_ready; child = 2 * i + 1) {
+        child += child + 1 < m->n_ready && m->ready[child + 1].key < m->ready[child].key;
+        if (m->ready[child].key >= last.key) {
+            break;
+        }
+        m->ready[i] = m->ready[child];
+        i           = child;
+    }
+    m->ready[i] = last;
+    return top;
+}
+
+/* A GPU whose way out is free takes part. */
+static void consider(machine *m, uint32_t gpu)
+{
+    if (!m->ports[OUT][gpu].is_busy && m->ports[OUT][gpu].offered != m->n_looks) {
+        m->ports[OUT][gpu].offered = m->n_looks;
+        offer(m, gpu, NONE);
+    }
+}
+
+/* All GPUs for which something has changed: they, and those that wait for them. */
+static void consider_all(machine *m)
+{
+    for (uint32_t i = 0; i < m->n_touched; i++) {
+        port     *in   = &m->ports[IN][m->touched[i]];
+        uint32_t *link = &in->first, last = NONE;
+        m->is_touched[m->touched[i]] = false;
+        consider(m, m->touched[i]);
+        while (*link != NONE) {
+            const cs_msccl_message *g = &m->run->messages[*link];
+            if ((g->state & GONE) != 0) {
+                *link = m->waiting[IN][*link];
+                continue;
+            }
+            if (!in->is_busy) {
+                consider(m, gpu_of(m, g->send_step));
+            }
+            last = *link;
+            link = &m->waiting[IN][last];
+        }
+        in->last = last;
+    }
+    m->n_touched = 0;
+}
+
+/* Of the messages whose both ports are free the one that came first goes, then the next. */
 static cs_status use_ports(machine *m)
 {
     uint32_t before = m->n_streamed;
 
+    m->n_looks++;
     queue_ready(m);
-    for (uint32_t i = 0; i < m->n_touched; i++) {
-        m->is_touched[m->touched[i]] = false;
-        list_waiting(m, OUT, m->touched[i]);
-        list_waiting(m, IN, m->touched[i]);
-    }
-    m->n_touched = 0;
-    qsort(m->ready, m->n_ready, sizeof *m->ready, by_key);
-    for (uint32_t i = 0; i < m->n_ready; i++) {
-        uint32_t          index = m->ready[i].message;
+    consider_all(m);
+    while (m->n_ready > 0) {
+        uint32_t          index = take_offer(m);
         cs_msccl_message *g     = &m->run->messages[index];
-        port             *out   = &m->ports[OUT][gpu_of(m, g->send_step)];
-        port             *in    = &m->ports[IN][gpu_of(m, g->recv_step)];
-        g->state &= (uint8_t)~LISTED;
-        if (out->is_busy || in->is_busy) {
+        uint32_t          from  = gpu_of(m, g->send_step);
+        port             *out = &m->ports[OUT][from], *in = &m->ports[IN][gpu_of(m, g->recv_step)];
+        if (in->is_busy) {
+            offer(m, from, index);
             continue;
         }
         g->state |= GONE;
@@ -534,7 +595,6 @@ static cs_status use_ports(machine *m)
             return no_memory(m->err);
         }
     }
-    m->n_ready = 0;
     m->n_moments += m->n_streamed > before;
     return CS_OK;
 }
@@ -571,7 +631,7 @@ static cs_status work_all(machine *m)
     do {
         while (m->n_queued > 0 && status == CS_OK) {
             uint32_t block = m->queue[m->queue_first];
-            m->queue_first = (m->queue_first + 1) % m->p->n_blocks;
+            m->queue_first = m->queue_first + 1 < m->p->n_blocks ? m->queue_first + 1 : 0;
             m->n_queued--;
             m->workers[block].is_queued = false;
             status                      = work(m, block);
@@ -596,11 +656,10 @@ static cs_status check_end(const machine *m)
         uint32_t             index = b->first_step + m->workers[i].next;
         const cs_msccl_step *s     = &p->steps[index];
         if (m->workers[i].has_effect) {
-            return CS_MSCCL_FAIL(
-                m->err, CS_EPARSE, p, s,
-                "waits for ever: its connection holds %u messages that GPU %u never "
-                "comes to",
-                p->n_ahead, b->send);
+            return CS_MSCCL_FAIL(m->err, CS_EPARSE, p, s,
+                                 "waits for ever: its connection is full, of %u messages that GPU "
+                                 "%u never takes",
+                                 p->n_ahead, b->send);
         }
         if (s->waits_for != NONE && !m->is_done[s->waits_for]) {
             const cs_msccl_step *other = &p->steps[s->waits_for];

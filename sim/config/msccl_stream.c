@@ -25,6 +25,7 @@
 #define LAST UINT32_MAX /* seen at the end */
 
 #define MOST_LEAVES ((uint64_t)1 << 24)
+#define MOST_LEASES ((uint64_t)1 << 28) /* that are looked at */
 
 /* A slot in the making: from the first message that comes into it to the last that sends it. */
 typedef struct cell {
@@ -60,8 +61,8 @@ typedef struct builder {
     uint32_t               *seen;       /* [values] 1 + last message that sends it, LAST, or 0 */
     uint32_t               *home_of;    /* [values] or NONE */
     uint32_t               *message_of; /* [values] that brought it, or NONE */
-    uint32_t               *first_delivery; /* [values] or NONE */
-    uint8_t                *is_final;       /* [values] it is what the collective owes */
+    uint32_t               *first_delivery, *last_delivery; /* [values] or NONE */
+    uint8_t                *is_final; /* [values] it is what the collective owes */
     cell                   *homes;
     size_t                  n_homes, home_capacity;
     delivery               *deliveries;
@@ -70,7 +71,7 @@ typedef struct builder {
     size_t                  n_leaves, leaf_capacity;
     uint32_t               *stack;
     size_t                  stack_capacity;
-    uint64_t                all_leaves;
+    uint64_t                all_leaves, all_leases;
     uint32_t                own; /* how often the GPU's own chunk is among them */
     uint32_t                own_chunk;
     lease                  *leases;
@@ -285,16 +286,18 @@ static cs_status check_own(const builder *b, uint32_t value)
 
 static cs_status deliver(builder *b, uint32_t value, uint32_t home, bool adds, uint8_t flags)
 {
-    uint32_t index = (uint32_t)b->n_deliveries, *last = &b->first_delivery[value];
+    uint32_t index = (uint32_t)b->n_deliveries;
 
     if (!cs_grow(&b->deliveries, &b->delivery_capacity, b->n_deliveries + 1, 1024,
                  sizeof(delivery))) {
         return no_memory(b->err);
     }
-    while (*last != NONE) {
-        last = &b->deliveries[*last].next;
+    if (b->first_delivery[value] == NONE) {
+        b->first_delivery[value] = index;
+    } else {
+        b->deliveries[b->last_delivery[value]].next = index;
     }
-    *last = index;
+    b->last_delivery[value] = index;
     b->deliveries[b->n_deliveries++] =
         (delivery){.home = home, .next = NONE, .flags = flags, .adds = adds};
     return CS_OK;
@@ -405,11 +408,14 @@ static cs_status lease_layer(builder *b, cell *h)
     uint32_t *head = &b->leased[(size_t)h->gpu * b->run->n_places + h->place];
     uint32_t  best = NONE, n = 0;
 
-    for (uint32_t i = *head; i != NONE; i = b->leases[i].next, n++) {
+    for (uint32_t i = *head; i != NONE; i = b->leases[i].next, n++, b->all_leases++) {
         const lease *l = &b->leases[i];
         if (l->last < h->first && (best == NONE || l->layer < b->leases[best].layer)) {
             best = i;
         }
+    }
+    if (b->all_leases > MOST_LEASES) {
+        return CS_FAIL(b->err, CS_ENOTSUP, "algo", "too many sums of chunks at a time");
     }
     if (best == NONE) {
         if (!cs_grow(&b->leases, &b->lease_capacity, b->n_leases + 1, 1024, sizeof *b->leases)) {
@@ -578,12 +584,13 @@ static cs_status open_builder(builder *b)
     b->home_of        = CS_ARENA_NEW(&b->arena, uint32_t, values);
     b->message_of     = CS_ARENA_NEW(&b->arena, uint32_t, values);
     b->first_delivery = CS_ARENA_NEW(&b->arena, uint32_t, values);
+    b->last_delivery  = CS_ARENA_NEW(&b->arena, uint32_t, values);
     b->is_final       = CS_ARENA_NEW(&b->arena, uint8_t, values);
     b->begins         = CS_ARENA_NEW(&b->arena, uint32_t, messages);
     b->leased         = CS_ARENA_NEW(&b->arena, uint32_t, places);
     if (b->stored == NULL || b->seen == NULL || b->home_of == NULL || b->message_of == NULL ||
-        b->first_delivery == NULL || b->is_final == NULL || b->begins == NULL ||
-        b->leased == NULL) {
+        b->first_delivery == NULL || b->last_delivery == NULL || b->is_final == NULL ||
+        b->begins == NULL || b->leased == NULL) {
         return no_memory(b->err);
     }
     memset(b->home_of, 0xff, values * sizeof *b->home_of); /* NONE */

@@ -7,7 +7,7 @@ uint32_t cs_owed_contributor(const cs_scenario *scenario, uint32_t n_chunks, uin
     uint32_t n = scenario->cluster.n_ranks;
 
     switch (scenario->collective) {
-    case CS_ALLGATHER: return chunk / (n_chunks / n);
+    case CS_ALLGATHER:
     case CS_ALLTOALL: return chunk / (n_chunks / n);
     case CS_BROADCAST: return scenario->root;
     case CS_ALLREDUCE:

@@ -12,25 +12,28 @@
  * The rules of the real program (txt2bin and LogGOPSim of spcl/LogGOPSim), which the files keep and
  * tests/support/goal.c checks:
  *   - `num_ranks N` stands first. The blocks `rank R {` .. `}` are those of ranks 0 to N - 1 in
- * this order, each once: the reader appends blocks as they come and ends behind that of rank N - 1.
+ *     this order, each once: the reader appends them as they come and ends behind rank N - 1.
  *   - One statement a line, nothing behind it: `L: send Bb to R [tag T] [cpu C] [nic N]`,
- *     `L: recv Bb from R ..`, `L: calc NANOSECONDS [cpu C]`, `L requires M`, `L irequires M`. A
- * label is a letter, then letters, digits and '_', but none of the language's words.
- *   - Labels belong to their block. A dependency names labels that were defined before it; a second
+ *     `L: recv Bb from R ..`, `L: calc NANOSECONDS [cpu C]`, `L requires M`, `L irequires M`.
+ *   - A label is a letter, then letters, digits and '_', but none of the language's words. Labels
+ *     belong to their block. A dependency names labels that were defined before it; a second
  *     definition of a label would be passed over in silence, so that none is used twice.
- *   - Messages are matched by source and tag, in the order of arrival; sizes are not compared. A
- * tag names one message of a pair of ranks here, and both ends have its size. 2^32 - 1 is any tag.
- *   - A message of k bytes costs (k - 1) G, in unsigned arithmetic: that of 0 bytes would end
- * before it begins, before time 0 even. It is written as 1 byte, which costs no G.
- *   - Operations that wait in a circle are dropped without a word: a dependency always points to an
- *     operation above, and a message to one later in the stream.
+ *   - Messages are matched by source and tag, in the order of arrival; sizes are not compared. Here
+ *     a tag names one message of a pair of ranks, both ends of which have its size. 2^32 - 1 would
+ *     be any tag.
+ *   - A message of k bytes costs (k - 1) G, in unsigned arithmetic: one of 0 bytes would end before
+ *     it begins, before time 0 even. It is written as 1 byte, which costs no G.
+ *   - Operations that wait in a circle are dropped without a word: here a dependency always points
+ *     to an operation above, and a message to one later in the stream.
  *
  * How to compare times with -m loggp. A message takes o + L + (k - 1) G + o there and alpha + k G
  * here, so that `-o 0 -L (alpha + G) -g G -G G -S 2147483647` agrees to the last digit (G is a
- * whole number of nanoseconds per byte; above S a send waits for its receiver). A rank has one CPU
- * there, which takes a message in for its whole length and starts no send meanwhile: where a rank
- * sends what it has while it receives something else, LogGOPSim takes longer. Giving sends and
- * receives a `cpu` each would not do: who waits for a receive starts at the time of its own CPU.
+ * whole number of nanoseconds per byte; above S a send waits for its receiver). What is different
+ * there: a rank has one CPU, which takes a message in for its whole length and starts no send
+ * meanwhile, so that sending what one has while something else comes in takes longer (giving sends
+ * and receives a `cpu` each would not do: who waits for a receive starts at the time of its own
+ * CPU); messages are taken in as they come, not in stream order; the ends of an exchange do not
+ * wait for each other.
  *
  * Source: T. Hoefler, T. Schneider, A. Lumsdaine, "LogGOPSim", LSAP 2010.
  */

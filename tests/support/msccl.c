@@ -263,8 +263,7 @@ static bool is_ready(machine *x, const block *b, const step *s)
     return s->depid < 0;
 }
 
-/* Take `count` chunks of the step, from the first that was not moved on, if its connections let it.
- */
+/* Take the next `count` chunks of the step, if its connections let it. */
 static bool move(machine *x, block *b, step *s, long count)
 {
     bool receives = s->type[0] == 'r' && strcmp(s->type, "re") != 0;
