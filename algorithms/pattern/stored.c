@@ -32,7 +32,10 @@ static bool is_owed(const cs_stored *s, uint32_t rank, uint32_t chunk)
     switch (s->collective) {
     case CS_ALLGATHER: return chunk / (s->n_chunks / s->n_ranks) != rank;
     case CS_REDUCESCATTER: return chunk / (s->n_chunks / s->n_ranks) == rank;
-    case CS_ALLTOALL: return chunk % s->n_ranks == rank && chunk / s->n_ranks != rank;
+    case CS_ALLTOALL: {
+        uint32_t pair = chunk / (s->n_chunks / s->n_ranks / s->n_ranks);
+        return pair % s->n_ranks == rank && pair / s->n_ranks != rank;
+    }
     case CS_BROADCAST: return rank != s->root;
     case CS_REDUCE: return rank == s->root;
     case CS_ALLREDUCE:
@@ -60,9 +63,10 @@ static cs_status check_chunks(const cs_stored *s, cs_error *err)
     uint64_t n = s->n_ranks, chunks = s->n_chunks;
     uint64_t slots = s->has_slots ? s->n_slots : chunks;
 
-    if (s->collective == CS_ALLTOALL && chunks != n * n) {
+    if (s->collective == CS_ALLTOALL && chunks % (n * n) != 0) {
         return CS_FAIL(err, CS_EINVAL, "chunks",
-                       "%llu is not %llu: chunk i * ranks + j of an alltoall goes from rank i to j",
+                       "%llu is not a multiple of %llu: the first k chunks of an alltoall go from "
+                       "rank 0 to rank 0, the next k to rank 1 and so on",
                        (unsigned long long)chunks, (unsigned long long)(n * n));
     }
     if ((s->collective == CS_ALLGATHER || s->collective == CS_REDUCESCATTER) && chunks % n != 0) {
@@ -148,6 +152,9 @@ static cs_status check_join(const cs_stored *s, const cs_transfer *t, cs_error *
                        "there is no copy or reduce from %u to %u right before it in round %u",
                        t->src, t->dst, t->round);
     }
+    if (s->n_parts >= CS_MAX_PARTS) {
+        return CS_FAIL(err, CS_EINVAL, "join", "a message has at most %u parts", CS_MAX_PARTS);
+    }
     return CS_OK;
 }
 
@@ -199,6 +206,7 @@ cs_status cs_stored_add(cs_stored *s, const cs_transfer *transfer, const cs_stor
         t->dst_slot    = (uint16_t)t->chunk;
         t->flags &= CS_SHARED | CS_FENCE | CS_JOIN;
     }
+    s->n_parts = (transfer->flags & CS_JOIN) != 0 ? s->n_parts + 1 : 1;
     s->n_transfers++;
     return CS_OK;
 }
@@ -255,9 +263,22 @@ static cs_status mark_done(cs_stored *s, size_t *bad_p, cs_error *err)
     return status;
 }
 
+size_t cs_stored_messages(const cs_stored *s)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->n_transfers; i++) {
+        count += (s->transfers[i].flags & CS_JOIN) == 0;
+        count += cs_transfer_op(&s->transfers[i]) == CS_OP_EXCHANGE;
+    }
+    return count;
+}
+
 uint64_t cs_stored_share(const cs_stored *s, uint64_t bytes, const cs_transfer *t)
 {
-    return cs_is_repeat(t) ? 0 : cs_split_range(bytes, s->n_chunks, t->chunk, t->span);
+    return cs_is_repeat(t)
+               ? 0
+               : cs_chunk_bytes(s->collective, s->n_ranks, s->n_chunks, bytes, t->chunk, t->span);
 }
 
 cs_status cs_stored_finish(cs_stored *s, size_t *bad_p, cs_error *err)

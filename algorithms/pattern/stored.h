@@ -24,15 +24,17 @@ typedef struct cs_stored_fence {
 typedef struct cs_stored {
     cs_collective collective;
     uint32_t      root, n_ranks, n_chunks, gpus_per_server;
-    uint32_t      sockets; /* of a server; 0 or 1: one */
-    uint64_t      bytes;
-    bool          has_slots;  /* slots and flags were given with the transfers */
-    bool          starts_own; /* ... and slot c of every rank begins with its chunk c */
-    uint32_t      n_slots;    /* ... and there are so many */
-    char          name[64];   /* of the algorithm that made it; may be empty */
+    uint32_t      sockets;     /* of a server; 0 or 1: one */
+    bool          any_servers; /* not said: a transfer takes whatever joins its ranks */
+    uint64_t      bytes;       /* 0: not said */
+    bool          has_slots;   /* slots and flags were given with the transfers */
+    bool          starts_own;  /* ... and slot c of every rank begins with its chunk c */
+    uint32_t      n_slots;     /* ... and there are so many */
+    char          name[64];    /* of the algorithm that made it; may be empty */
 
     cs_transfer     *transfers; /* owned, as all below */
     size_t           n_transfers, capacity;
+    uint32_t         n_parts; /* of the last message */
     cs_stored_fence *fences;
     size_t           n_fences, fence_capacity;
     bool             is_scalable; /* every message is its chunks' share of `bytes` */
@@ -66,7 +68,10 @@ CS_API cs_status cs_stored_add(cs_stored *stored, const cs_transfer *transfer,
  * `bad_p` is the index of the transfer to blame then. O(transfers x span). */
 CS_API cs_status cs_stored_finish(cs_stored *stored, size_t *bad_p, cs_error *err);
 
-/* The bytes of a transfer of a buffer of `bytes` whose chunks are equal parts; none of a repeat. */
+/* Messages on the wire: parts that join are one, an exchange is two. */
+CS_API size_t cs_stored_messages(const cs_stored *stored);
+
+/* The bytes of a transfer for a size of `bytes` (cs_chunk_bytes); none of a repeat. */
 uint64_t cs_stored_share(const cs_stored *stored, uint64_t bytes, const cs_transfer *transfer);
 
 #endif

@@ -6,10 +6,11 @@
 #include <string.h>
 
 typedef struct stream {
-    const cs_stored *schedule;
-    uint64_t         bytes;
-    bool             rescales;
-    size_t           next, next_fence;
+    const cs_stored  *schedule;
+    const cs_cluster *cluster; /* NULL: the schedule knows its fabrics */
+    uint64_t          bytes;
+    bool              rescales;
+    size_t            next, next_fence;
 } stream;
 
 static cs_status stored_check(const cs_scenario *scenario, void *options, cs_plan *plan,
@@ -51,6 +52,9 @@ static cs_status stored_check(const cs_scenario *scenario, void *options, cs_pla
             (unsigned long long)s->bytes);
     }
     *plan = s->plan;
+    if (s->any_servers && scenario->cluster.gpus_per_server > 1) {
+        plan->uses |= CS_USES_NVLINK;
+    }
     return CS_OK;
 }
 
@@ -63,6 +67,9 @@ static cs_status stored_open(const cs_scenario *scenario, const void *options, v
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a stored schedule");
     }
     st->schedule = ((const cs_stored_options *)options)->schedule;
+    st->cluster  = st->schedule->any_servers && scenario->cluster.gpus_per_server > 1
+                       ? &scenario->cluster
+                       : NULL;
     st->bytes    = scenario->bytes;
     st->rescales = scenario->bytes != st->schedule->bytes;
     *state_p     = st;
@@ -95,6 +102,10 @@ static void stored_next_block(void *state, cs_block *block)
     for (size_t i = 0; st->rescales && i < block->count; i++) {
         cs_transfer *t = &block->transfers[i];
         t->bytes       = cs_stored_share(s, st->bytes, &s->transfers[from + i]);
+    }
+    for (size_t i = 0; st->cluster != NULL && i < block->count; i++) {
+        cs_transfer *t = &block->transfers[i];
+        t->op_fabric   = cs_op_fabric(cs_transfer_op(t), cs_fabric_of(st->cluster, t->src, t->dst));
     }
     st->next = end;
 }

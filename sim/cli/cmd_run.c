@@ -12,7 +12,7 @@ enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, TRACE, HEATMAP, EXPLAIN, SCHEDULE, OUT
 
 /* clang-format off */
 static const cs_arg run_args[] = {
-    {SCHEDULE, 0, "schedule", "FILE", "replay a schedule file instead of an algorithm"},
+    {SCHEDULE, 0, "schedule", "FILE", "replay a schedule file (JSON, MSCCL XML) instead of an algorithm"},
     {TRACE, 0, "trace", "FILE.json", "timeline in Chrome trace-event format (opens in Perfetto)"},
     {HEATMAP, 0, "heatmap", "FILE.svg", "picture of the ports' and links' use over time"},
     {EXPLAIN, 0, "explain", NULL, "what the ports did, and the critical path"},

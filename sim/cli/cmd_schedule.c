@@ -10,7 +10,7 @@ enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, OUTPUT };
 
 /* clang-format off */
 static const cs_arg schedule_args[] = {
-    {FORMAT, 0, "format", FORMATS, "how to write it (text)"},
+    {FORMAT, 0, "format", FORMATS, "how to write it (text); verify and run --schedule read json and msccl"},
     {OUTPUT, 'o', "output", "FILE", "write it there instead of printing it"},
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,

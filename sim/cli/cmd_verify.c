@@ -15,27 +15,6 @@ static const cs_arg verify_args[] = {
 
 static const cs_arg *const verify_tables[] = {verify_args, NULL};
 
-/* Any cluster will do: a schedule's meaning does not depend on time. */
-static cs_status verify_stored(const cs_stored *stored, cs_verdict *verdict, cs_error *err)
-{
-    cs_scenario scenario = {
-        .collective = stored->collective,
-        .root       = stored->root,
-        .bytes      = stored->bytes,
-        .cluster    = {.n_ranks         = stored->n_ranks,
-                       .gpus_per_server = stored->gpus_per_server,
-                       .sockets         = stored->sockets,
-                       .fabrics = {{CS_SWITCHED, 0, 1}, {CS_SWITCHED, 0, 1}, {CS_SWITCHED, 0, 1}}}};
-    cs_stored_options options = {stored};
-    cs_plan           plan    = {0};
-    cs_status         status  = cs_algorithm_stored.check(&scenario, &options, &plan, err);
-
-    if (status == CS_OK) {
-        status = cs_verify(&scenario, &cs_algorithm_stored, &options, &plan, verdict, err);
-    }
-    return status;
-}
-
 static int verify_file(const char *path)
 {
     cs_stored *stored  = NULL;
@@ -44,11 +23,11 @@ static int verify_file(const char *path)
     cs_status  status  = cs_schedule_load(path, &stored, &err);
 
     if (status == CS_OK) {
-        status = verify_stored(stored, &verdict, &err);
+        status = cs_schedule_verify(stored, &verdict, &err);
     }
     if (status == CS_OK && verdict.is_correct) {
-        printf("%s: a correct %s over %u ranks: %zu transfers, %u rounds\n", path,
-               cs_collective_name(stored->collective), stored->n_ranks, stored->n_transfers,
+        printf("%s: a correct %s over %u ranks: %zu messages, %u rounds\n", path,
+               cs_collective_name(stored->collective), stored->n_ranks, cs_stored_messages(stored),
                stored->plan.n_rounds);
     } else if (status == CS_OK) {
         printf("%s: not a correct %s: %s\n", path, cs_collective_name(stored->collective),
@@ -87,7 +66,7 @@ static int verify_run(int count, char *const *words)
 const cs_command cs_command_verify = {
     .name    = "verify",
     .usage   = "verify FILE",
-    .summary = "is this schedule file a correct collective?",
+    .summary = "is this schedule file (JSON, MSCCL XML) a correct collective?",
     .tables  = verify_tables,
     .run     = verify_run,
 };

@@ -39,7 +39,8 @@ cs_status cs_schedule_arg_load(cs_scenario_choice *choice, const char *path, cs_
     if (status == CS_OK && schedule->sockets > 1) {
         status = set_number(config, "cluster.sockets", schedule->sockets, err);
     }
-    if (status == CS_OK && choice->sizes == NULL && choice->min_bytes == NULL) {
+    if (status == CS_OK && schedule->bytes > 0 && choice->sizes == NULL &&
+        choice->min_bytes == NULL) {
         status = set_number(config, "bytes", schedule->bytes, err);
     }
     return status;

@@ -176,7 +176,7 @@ void cs_schedule_read_transfer(cs_reading *r, const cs_field *item, cs_stored *s
     cs_read_word(r, item, "op", ops, COUNT(ops), &op);
     cs_read_word(r, item, "fabric", fabrics, COUNT(fabrics), &fabric);
     t.op_fabric = cs_op_fabric((cs_op)op, (uint32_t)fabric);
-    t.bytes     = cs_split_range(s->bytes, s->n_chunks, t.chunk, t.span);
+    t.bytes     = cs_stored_share(s, s->bytes, &t);
     cs_read_bytes(r, item, "bytes", &t.bytes);
     read_slots(r, item, s, &t);
     read_fence(r, item, &t, &fence);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "config/field.h"
 #include "config/locate.h"
+#include "config/msccl.h"
 #include "config/schedule_fields.h"
 
 #include <stdio.h>
@@ -202,9 +203,23 @@ static cs_status finish(reader *rd, cs_error *err)
     return status;
 }
 
+/* Does the text begin like XML? */
+static bool is_xml(const char *text, size_t length)
+{
+    size_t at = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+
+    while (at < length && memchr(" \t\r\n", text[at], 4) != NULL) {
+        at++;
+    }
+    return at < length && text[at] == '<';
+}
+
 cs_status cs_schedule_parse(const char *text, size_t length, const char *input,
                             cs_stored **stored_p, cs_error *err)
 {
+    if (is_xml(text, length)) {
+        return cs_msccl_parse(text, length, input, stored_p, err);
+    }
     cs_arena arena = {0};
     reader   rd    = {.text = text, .length = length, .input = input};
 
@@ -247,8 +262,29 @@ void cs_schedule_scenario(const cs_stored *stored, cs_scenario *scenario)
 {
     scenario->collective              = stored->collective;
     scenario->root                    = stored->root;
-    scenario->bytes                   = stored->bytes;
+    scenario->bytes                   = stored->bytes > 0 ? stored->bytes : scenario->bytes;
     scenario->cluster.n_ranks         = stored->n_ranks;
     scenario->cluster.gpus_per_server = stored->gpus_per_server;
     scenario->cluster.sockets         = stored->sockets;
+}
+
+/* Any cluster will do: a schedule's meaning does not depend on time. */
+cs_status cs_schedule_verify(const cs_stored *stored, cs_verdict *verdict_p, cs_error *err)
+{
+    cs_scenario scenario = {
+        .collective = stored->collective,
+        .root       = stored->root,
+        .bytes      = stored->bytes,
+        .cluster    = {.n_ranks         = stored->n_ranks,
+                       .gpus_per_server = stored->gpus_per_server,
+                       .sockets         = stored->sockets,
+                       .fabrics = {{CS_SWITCHED, 0, 1}, {CS_SWITCHED, 0, 1}, {CS_SWITCHED, 0, 1}}}};
+    cs_stored_options options = {stored};
+    cs_plan           plan    = {0};
+    cs_status         status  = cs_algorithm_stored.check(&scenario, &options, &plan, err);
+
+    if (status == CS_OK) {
+        status = cs_verify(&scenario, &cs_algorithm_stored, &options, &plan, verdict_p, err);
+    }
+    return status;
 }

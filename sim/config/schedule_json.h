@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* config/schedule_json.h -- schedules from JSON files.
+/* config/schedule_json.h -- schedules from files: JSON, or what begins with '<': MSCCL's XML
+ * (config/msccl.h).
  *
  *   {"format": "collsim-schedule", "version": 1, "collective": "allreduce", "ranks": 4,
  *    "chunks": 4, "bytes": 4096, "algorithm": "ring", "root": 0, "gpus_per_server": 1,
@@ -21,6 +22,7 @@
 #define CS_CONFIG_SCHEDULE_JSON_H
 
 #include "algorithms/pattern/stored.h"
+#include "cs/replay.h"
 
 enum { CS_SCHEDULE_MAX_BYTES = 1 << 30 };
 
@@ -34,8 +36,13 @@ CS_API CS_MUST_CHECK cs_status cs_schedule_load(const char *path, cs_stored **st
 CS_API CS_MUST_CHECK cs_status cs_schedule_parse(const char *text, size_t length, const char *input,
                                                  cs_stored **stored_p, cs_error *err);
 
+/* Is it the collective that it says? Asks no network model. */
+CS_API CS_MUST_CHECK cs_status cs_schedule_verify(const cs_stored *stored, cs_verdict *verdict_p,
+                                                  cs_error *err);
+
 /* The scenario that a schedule was made for; alpha, bandwidth, arrivals, faults and seed of
- * `scenario` stay as they are, so that a run can start from a configuration. */
+ * `scenario` stay as they are, and so does its size if the schedule has none, so that a run can
+ * start from a configuration. */
 CS_API void cs_schedule_scenario(const cs_stored *stored, cs_scenario *scenario);
 
 #endif

@@ -61,21 +61,32 @@ static void stop(builder *b, cs_status status, const char *what)
     }
 }
 
-static const char **copy_attributes(cs_arena *arena, const XML_Char **attributes)
+/* Copy the name and the attributes of an element into one block: pointers, then texts. */
+static bool copy_texts(cs_arena *arena, cs_xml *e, const XML_Char *name,
+                       const XML_Char **attributes)
 {
-    size_t n = 0;
+    size_t n = 0, bytes = strlen(name) + 1;
 
-    while (attributes[n] != NULL) {
-        n++;
+    for (; attributes[n] != NULL; n++) {
+        bytes += strlen(attributes[n]) + 1;
     }
-    const char **copy = CS_ARENA_NEW(arena, const char *, n + 1);
-    for (size_t i = 0; copy != NULL && i < n; i++) {
-        copy[i] = cs_arena_strdup(arena, attributes[i]);
-        if (copy[i] == NULL) {
-            return NULL;
+    char *block = cs_arena_alloc(arena, (n + 1) * sizeof(char *) + bytes, 1);
+    if (block == NULL) {
+        return false;
+    }
+    e->attributes = (const char **)(void *)block;
+    block += (n + 1) * sizeof(char *);
+    e->name = block;
+    for (size_t i = 0; i <= n; i++) {
+        const char *text   = i == 0 ? name : attributes[i - 1];
+        size_t      length = strlen(text) + 1;
+        if (i > 0) {
+            e->attributes[i - 1] = block;
         }
+        memcpy(block, text, length);
+        block += length;
     }
-    return copy;
+    return true;
 }
 
 static void XMLCALL begin(void *user, const XML_Char *name, const XML_Char **attributes)
@@ -90,8 +101,7 @@ static void XMLCALL begin(void *user, const XML_Char *name, const XML_Char **att
         return;
     }
     cs_xml *e = CS_ARENA_NEW(b->arena, cs_xml, 1);
-    if (e == NULL || (e->name = cs_arena_strdup(b->arena, name)) == NULL ||
-        (e->attributes = copy_attributes(b->arena, attributes)) == NULL) {
+    if (e == NULL || !copy_texts(b->arena, e, name, attributes)) {
         stop(b, CS_ENOMEM, "out of memory for an XML file");
         return;
     }

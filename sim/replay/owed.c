@@ -7,8 +7,8 @@ uint32_t cs_owed_contributor(const cs_scenario *scenario, uint32_t n_chunks, uin
     uint32_t n = scenario->cluster.n_ranks;
 
     switch (scenario->collective) {
-    case CS_ALLGATHER: return chunk / (n_chunks / n);
-    case CS_ALLTOALL: return chunk / n;
+    case CS_ALLGATHER:
+    case CS_ALLTOALL: return chunk / (n_chunks / n);
     case CS_BROADCAST: return scenario->root;
     case CS_ALLREDUCE:
     case CS_REDUCESCATTER:
@@ -25,7 +25,8 @@ bool cs_is_owed(const cs_scenario *scenario, uint32_t n_chunks, uint32_t chunk, 
     switch (scenario->collective) {
     case CS_ALLGATHER: return chunk / (n_chunks / n) != rank;
     case CS_REDUCESCATTER: return chunk / (n_chunks / n) == rank;
-    case CS_ALLTOALL: return chunk % n == rank && chunk / n != rank;
+    case CS_ALLTOALL:
+        return chunk / (n_chunks / n / n) % n == rank && chunk / (n_chunks / n) != rank;
     case CS_BROADCAST: return rank != scenario->root;
     case CS_REDUCE: return rank == scenario->root;
     case CS_ALLREDUCE:

@@ -10,8 +10,8 @@
 #define CS_EVERY_RANK UINT32_MAX
 
 /* Chunk `chunk` of `n_chunks`: the rank whose value it is, or CS_EVERY_RANK. The chunks
- * of a rank's block (allgather, reducescatter) are consecutive; chunk i * n + j of an
- * alltoall goes from rank i to rank j. */
+ * of a rank's block (allgather, reducescatter) are consecutive; block i * n + j of an
+ * alltoall, of n_chunks / n^2 consecutive chunks, goes from rank i to rank j. */
 uint32_t cs_owed_contributor(const cs_scenario *scenario, uint32_t n_chunks, uint32_t chunk);
 
 /* Is the final value of the chunk owed to the rank (and not already its own)? */

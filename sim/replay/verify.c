@@ -163,7 +163,7 @@ static uint64_t owed_sum(const cs_fingerprints *f, uint32_t rank, uint64_t total
     case CS_BROADCAST: return rank == s->root ? 0 : total;
     case CS_REDUCE: return rank == s->root ? total : 0;
     case CS_ALLTOALL:
-        for (uint32_t c = rank; c < f->n_chunks; c += f->n_ranks) {
+        for (uint32_t c = 0; c < f->n_chunks; c++) {
             sum += cs_is_owed(s, f->n_chunks, c, rank) ? f->chunk[c].want : 0;
         }
         return sum;

@@ -5,12 +5,12 @@
  *   json   what cs_schedule_load() reads (config/schedule_json.h has the keys); the schedule
  *          comes back with the same transfers, and with the slots of its algorithm where it
  *          does not keep every chunk in place
- *   msccl  XML of MSCCL's interpreter (RCCL, MSCCL-executor): in place, one send or one receive
- *          peer per thread block. Leaves out sizes, fabrics, shared groups and barriers; refuses
- *          alltoall and schedules that keep chunks elsewhere on their way
- *   goal   text of LogGOPSim's GOAL: sends and receives with their data dependencies, sends of a
- *          rank in order. A barrier only orders each rank's own operations
- *   svg    a picture for people; it needs a network model, so it has a function of its own
+ *   msccl  XML of MSCCL's interpreter, as microsoft/msccl reads it: in place, one send or one
+ *          receive peer per thread block. Leaves out sizes, fabrics, shared groups and barriers;
+ *          refuses alltoall, schedules that keep chunks elsewhere on their way, and what exceeds
+ * the limits of the runtime goal   text of LogGOPSim's GOAL: messages with their data dependencies,
+ * sends of a rank in order. A barrier only orders each rank's own operations svg    a picture for
+ * people; it needs a network model, so it has a function of its own
  */
 #ifndef CS_RESULTS_EXPORT_H
 #define CS_RESULTS_EXPORT_H

@@ -1,13 +1,41 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A schedule in GOAL, the language of LogGOPSim's schedules.
  *
- * Every rank is a block of labelled operations; the tag of a message is its number in the stream.
- * `requires` (after the end) follows the data: a send waits for what it sends, a receive into a
- * place for those who still read it. `irequires` (after the begin) keeps the sends of a rank in
- * stream order. A barrier becomes an empty calc between what a rank did before and what it does
- * after; waiting for the other ranks is left out. Reductions cost no time.
+ * What is written. Every rank is a block of labelled operations. A message is one send and one
+ * receive, whatever parts it has (CS_JOIN): the bytes of all parts, and all that they need. Its tag
+ * is the number of its first part in the stream. `requires` (after the end) follows the data: a
+ * send waits for what it sends, a receive into a place for those who still read it. `irequires`
+ * (after the begin) keeps the sends of a rank in stream order. A barrier becomes an empty calc
+ * between what a rank did before and what it does after; waiting for the other ranks is left out,
+ * and so are arrivals, slow NICs, fabrics and shared groups. Reductions cost no time.
  *
- * Source: T. Hoefler, T. Schneider, A. Lumsdaine, "LogGOPSim", LSAP 2010; its txt2bin grammar.
+ * The rules of the real program (txt2bin and LogGOPSim of spcl/LogGOPSim), which the files keep and
+ * tests/support/goal.c checks:
+ *   - `num_ranks N` stands first. The blocks `rank R {` .. `}` are those of ranks 0 to N - 1 in
+ *     this order, each once: the reader appends them as they come and ends behind rank N - 1.
+ *   - One statement a line, nothing behind it: `L: send Bb to R [tag T] [cpu C] [nic N]`,
+ *     `L: recv Bb from R ..`, `L: calc NANOSECONDS [cpu C]`, `L requires M`, `L irequires M`.
+ *   - A label is a letter, then letters, digits and '_', but none of the language's words. Labels
+ *     belong to their block. A dependency names labels that were defined before it; a second
+ *     definition of a label would be passed over in silence, so that none is used twice.
+ *   - Messages are matched by source and tag, in the order of arrival; sizes are not compared. Here
+ *     a tag names one message of a pair of ranks, both ends of which have its size. 2^32 - 1 would
+ *     be any tag.
+ *   - A message of k bytes costs (k - 1) G, in unsigned arithmetic: one of 0 bytes would end before
+ *     it begins, before time 0 even. It is written as 1 byte, which costs no G.
+ *   - Operations that wait in a circle are dropped without a word: here a dependency always points
+ *     to an operation above, and a message to one later in the stream.
+ *
+ * How to compare times with -m loggp. A message takes o + L + (k - 1) G + o there and alpha + k G
+ * here, so that `-o 0 -L (alpha + G) -g G -G G -S 2147483647` agrees to the last digit (G is a
+ * whole number of nanoseconds per byte; above S a send waits for its receiver). What is different
+ * there: a rank has one CPU, which takes a message in for its whole length and starts no send
+ * meanwhile, so that sending what one has while something else comes in takes longer (giving sends
+ * and receives a `cpu` each would not do: who waits for a receive starts at the time of its own
+ * CPU); messages are taken in as they come, not in stream order; the ends of an exchange do not
+ * wait for each other.
+ *
+ * Source: T. Hoefler, T. Schneider, A. Lumsdaine, "LogGOPSim", LSAP 2010.
  */
 #include "results/export_list.h"
 
@@ -25,14 +53,23 @@ typedef struct block {
     size_t                joined;    /* operations before that calc */
 } block;
 
+static unsigned long long bytes_of(const cs_export_list *list, const cs_export_op *op)
+{
+    unsigned long long bytes = 0;
+
+    for (uint32_t k = 0; k < op->n_parts; k++) {
+        bytes += list->transfers[op->transfer + k].bytes;
+    }
+    return bytes > 0 ? bytes : 1;
+}
+
 /* Labels: operation i is l<i + 1>; barrier k is b<k + 1>. */
 static void add_operation(block *b, size_t i)
 {
     const cs_export_op *op = &b->ops->ops[i];
-    const cs_transfer  *t  = &b->list->transfers[op->transfer];
 
     cs_text_add(b->out, "l%zu: %s %llub %s %u tag %zu\n", i + 1, op->is_send ? "send" : "recv",
-                (unsigned long long)t->bytes, op->is_send ? "to" : "from", op->peer, op->transfer);
+                bytes_of(b->list, op), op->is_send ? "to" : "from", op->peer, op->transfer);
     for (size_t k = 0; k < op->n_needs; k++) {
         cs_text_add(b->out, "l%zu requires l%zu\n", i + 1, b->ops->needs[op->first_need + k] + 1);
     }
@@ -73,7 +110,7 @@ static cs_status add_rank(const cs_export_list *list, const cs_export_ranks *ran
 {
     cs_arena      arena = {0};
     cs_export_ops ops;
-    cs_status     status = cs_export_rank_ops(list, ranks, rank, false, &arena, &ops, err);
+    cs_status status = cs_export_rank_ops(list, ranks, rank, CS_EXPORT_MESSAGES, &arena, &ops, err);
 
     if (status == CS_OK) {
         block b     = {.list = list, .ops = &ops, .rank = rank, .out = out};

@@ -31,10 +31,10 @@ void      cs_export_list_free(cs_export_list *list);
 
 /* What one rank does, in stream order: an exchange is a send and then a receive. */
 typedef struct cs_export_op {
-    size_t   transfer;
+    size_t   transfer; /* the first part of the message; n_parts of them */
+    uint32_t n_parts;
     uint32_t peer;
-    uint32_t cell, span; /* cells [cell, cell + span) of the rank are read or written */
-    bool     is_send, reads, writes, adds;
+    bool     is_send;
     size_t   first_need, n_needs; /* of cs_export_ops.needs */
 } cs_export_op;
 
@@ -54,11 +54,17 @@ typedef struct cs_export_ranks {
 cs_status cs_export_sort_ranks(const cs_export_list *list, cs_arena *arena, cs_export_ranks *ranks,
                                cs_error *err);
 
-/* The operations of one rank and what each needs: the last writer of every cell that it uses, and
- * who read the cells that it writes. Cells are chunks (`in_place`) or slots. */
+/* What an operation is, and where chunks are kept. */
+typedef enum cs_export_view {
+    CS_EXPORT_MESSAGES, /* parts that join are one operation; chunks are in their slots */
+    CS_EXPORT_IN_PLACE, /* every part is an operation; every chunk is in a place of its own */
+} cs_export_view;
+
+/* The operations of one rank and what each needs: the last writer of every place that it uses, and
+ * who read the places that it writes. */
 cs_status cs_export_rank_ops(const cs_export_list *list, const cs_export_ranks *ranks,
-                             uint32_t rank, bool in_place, cs_arena *arena, cs_export_ops *ops,
-                             cs_error *err);
+                             uint32_t rank, cs_export_view view, cs_arena *arena,
+                             cs_export_ops *ops, cs_error *err);
 
 /* The writers. */
 cs_status cs_export_text(const cs_export_list *list, cs_text *out, cs_error *err);

@@ -44,51 +44,50 @@ typedef struct reader {
 } reader;
 
 typedef struct tracker {
-    size_t        *writer;  /* [cells] last writer, or NONE */
-    size_t        *readers; /* [cells] newest reader, or NONE */
-    reader        *pool;
-    size_t         n_pool, n_cells;
-    size_t        *seen; /* [ops] number of the last operation that needs this one */
-    cs_export_ops *ops;
-    size_t         needs_capacity;
+    const cs_export_list *list;
+    cs_export_view        view;
+    size_t               *writer;  /* [cells] last writer, or NONE */
+    size_t               *readers; /* [cells] newest reader, or NONE */
+    reader               *pool;
+    size_t                n_pool, n_cells;
+    size_t               *seen; /* [ops] number of the last operation that needs this one */
+    cs_export_ops        *ops;
+    cs_arena              arena; /* of all but the operations and needs */
 } tracker;
 
-/* The send half or the receive half of a transfer at one of its ends. */
-static cs_export_op make_op(const cs_transfer *t, size_t transfer, bool at_src, bool is_send,
-                            bool in_place)
+/* How many transfers are one operation with the transfer `number`? */
+static uint32_t parts_of(const cs_export_list *list, size_t number, cs_export_view view)
 {
-    uint32_t own  = at_src ? CS_OWN_SRC : CS_OWN_DST;
-    uint32_t slot = at_src ? t->src_slot : t->dst_slot;
-    bool     adds = !is_send && cs_transfer_op(t) != CS_OP_COPY;
+    size_t end = number + 1;
 
-    return (cs_export_op){
-        .transfer = transfer,
-        .peer     = at_src ? t->dst : t->src,
-        .cell     = in_place ? t->chunk : slot,
-        .span     = t->span,
-        .is_send  = is_send,
-        .adds     = adds,
-        .reads    = (is_send || adds) && (in_place || (t->flags & own) == 0),
-        .writes   = !is_send,
-    };
+    while (view == CS_EXPORT_MESSAGES && end < list->n_transfers &&
+           (list->transfers[end].flags & CS_JOIN) != 0) {
+        end++;
+    }
+    return (uint32_t)(end - number);
 }
 
+/* The sends and receives of a rank. The parts of a message have the same ends, so that they stand
+ * one behind the other in the rank's list too. */
 static size_t list_ops(const cs_export_list *list, const cs_export_ranks *ranks, uint32_t rank,
-                       bool in_place, cs_export_op *ops)
+                       cs_export_view view, cs_export_op *ops)
 {
     size_t count = 0;
 
-    for (size_t i = ranks->begin[rank]; i < ranks->begin[rank + 1]; i++) {
+    for (size_t i = ranks->begin[rank]; i < ranks->begin[rank + 1];) {
         size_t             number  = ranks->index[i];
         const cs_transfer *t       = &list->transfers[number];
-        bool               is_both = cs_transfer_op(t) == CS_OP_EXCHANGE;
-        bool               at_src  = t->src == rank;
-        if (at_src || is_both) {
-            ops[count++] = make_op(t, number, at_src, true, in_place);
+        bool               is_both = cs_transfer_op(t) == CS_OP_EXCHANGE, at_src = t->src == rank;
+        cs_export_op       op = {.transfer = number,
+                                 .n_parts  = parts_of(list, number, view),
+                                 .peer     = at_src ? t->dst : t->src};
+        for (int receives = 0; receives < 2; receives++) {
+            op.is_send = receives == 0;
+            if (is_both || at_src == op.is_send) {
+                ops[count++] = op;
+            }
         }
-        if (!at_src || is_both) {
-            ops[count++] = make_op(t, number, at_src, false, in_place);
-        }
+        i += op.n_parts;
     }
     return count;
 }
@@ -97,47 +96,72 @@ static void add_need(tracker *tr, size_t op, size_t needed)
 {
     cs_export_ops *o = tr->ops;
 
-    if (needed != NONE && tr->seen[needed] != op) {
+    if (needed != NONE && needed != op && tr->seen[needed] != op) {
         tr->seen[needed]       = op;
         o->needs[o->n_needs++] = needed;
     }
 }
 
-static void follow(tracker *tr, size_t op)
+/* One part of an operation at its rank. */
+static void follow_part(tracker *tr, size_t op, const cs_transfer *t, bool at_src)
 {
-    cs_export_op *o = &tr->ops->ops[op];
+    bool   in_place = tr->view == CS_EXPORT_IN_PLACE, writes = !tr->ops->ops[op].is_send;
+    bool   is_own = !in_place && (t->flags & (at_src ? CS_OWN_SRC : CS_OWN_DST)) != 0;
+    bool   reads  = (!writes || cs_transfer_op(t) != CS_OP_COPY) && !is_own;
+    size_t first  = in_place ? t->chunk : at_src ? t->src_slot : t->dst_slot;
 
-    o->first_need = tr->ops->n_needs;
-    for (size_t c = o->cell; c < (size_t)o->cell + o->span; c++) {
-        if (o->reads || o->writes) {
+    for (size_t c = first; c < first + t->span; c++) {
+        if (reads || writes) {
             add_need(tr, op, tr->writer[c]);
         }
-        for (size_t r = o->writes ? tr->readers[c] : NONE; r != NONE; r = tr->pool[r].next) {
+        for (size_t r = writes ? tr->readers[c] : NONE; r != NONE; r = tr->pool[r].next) {
             add_need(tr, op, tr->pool[r].op);
         }
-        if (o->writes) {
+        if (writes) {
             tr->writer[c]  = op;
             tr->readers[c] = NONE;
-        } else if (o->reads) {
+        } else if (reads) {
             tr->pool[tr->n_pool] = (reader){op, tr->readers[c]};
             tr->readers[c]       = tr->n_pool++;
         }
     }
+}
+
+static void follow(tracker *tr, size_t op)
+{
+    cs_export_op      *o      = &tr->ops->ops[op];
+    const cs_transfer *t      = &tr->list->transfers[o->transfer];
+    bool               at_src = t->dst == o->peer;
+
+    o->first_need = tr->ops->n_needs;
+    for (uint32_t k = 0; k < o->n_parts; k++) {
+        follow_part(tr, op, &t[k], at_src);
+    }
     o->n_needs = tr->ops->n_needs - o->first_need;
+}
+
+static size_t count_uses(const tracker *tr)
+{
+    size_t uses = 0;
+
+    for (size_t i = 0; i < tr->ops->n_ops; i++) {
+        const cs_export_op *op = &tr->ops->ops[i];
+        for (uint32_t k = 0; k < op->n_parts; k++) {
+            uses += tr->list->transfers[op->transfer + k].span;
+        }
+    }
+    return uses;
 }
 
 /* Every reader is needed by at most one writer of its cell, every writer by those who use it. */
 static cs_status open_tracker(tracker *tr, cs_arena *arena, cs_error *err)
 {
-    size_t uses = 0;
+    size_t uses = count_uses(tr);
 
-    for (size_t i = 0; i < tr->ops->n_ops; i++) {
-        uses += tr->ops->ops[i].span;
-    }
-    tr->writer     = CS_ARENA_NEW(arena, size_t, tr->n_cells);
-    tr->readers    = CS_ARENA_NEW(arena, size_t, tr->n_cells);
-    tr->pool       = CS_ARENA_NEW(arena, reader, uses);
-    tr->seen       = CS_ARENA_NEW(arena, size_t, tr->ops->n_ops);
+    tr->writer     = CS_ARENA_NEW(&tr->arena, size_t, tr->n_cells);
+    tr->readers    = CS_ARENA_NEW(&tr->arena, size_t, tr->n_cells);
+    tr->pool       = CS_ARENA_NEW(&tr->arena, reader, uses);
+    tr->seen       = CS_ARENA_NEW(&tr->arena, size_t, tr->ops->n_ops);
     tr->ops->needs = CS_ARENA_NEW(arena, size_t, 2 * uses);
     if (tr->writer == NULL || tr->readers == NULL || tr->pool == NULL || tr->seen == NULL ||
         tr->ops->needs == NULL) {
@@ -154,20 +178,25 @@ static cs_status open_tracker(tracker *tr, cs_arena *arena, cs_error *err)
 }
 
 cs_status cs_export_rank_ops(const cs_export_list *list, const cs_export_ranks *ranks,
-                             uint32_t rank, bool in_place, cs_arena *arena, cs_export_ops *ops,
-                             cs_error *err)
+                             uint32_t rank, cs_export_view view, cs_arena *arena,
+                             cs_export_ops *ops, cs_error *err)
 {
-    size_t  most = 2 * (ranks->begin[rank + 1] - ranks->begin[rank]);
-    tracker tr   = {.ops = ops, .n_cells = in_place ? list->plan->n_chunks : list->plan->n_slots};
+    size_t  most     = 2 * (ranks->begin[rank + 1] - ranks->begin[rank]);
+    bool    in_place = view == CS_EXPORT_IN_PLACE;
+    tracker tr       = {.list    = list,
+                        .view    = view,
+                        .ops     = ops,
+                        .n_cells = in_place ? list->plan->n_chunks : list->plan->n_slots};
 
     *ops = (cs_export_ops){.ops = CS_ARENA_NEW(arena, cs_export_op, most)};
     if (ops->ops == NULL) {
         return no_memory(err);
     }
-    ops->n_ops       = list_ops(list, ranks, rank, in_place, ops->ops);
+    ops->n_ops       = list_ops(list, ranks, rank, view, ops->ops);
     cs_status status = open_tracker(&tr, arena, err);
     for (size_t i = 0; i < ops->n_ops && status == CS_OK; i++) {
         follow(&tr, i);
     }
+    cs_arena_free(&tr.arena);
     return status;
 }

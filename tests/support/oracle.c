@@ -81,7 +81,7 @@ static bool is_owed(const bench *b, uint32_t rank, uint32_t chunk)
     case CS_ALLGATHER: return chunk < rank * each || chunk >= (rank + 1) * each;
     case CS_BROADCAST: return rank != b->scenario->root;
     case CS_REDUCE: return rank == b->scenario->root;
-    case CS_ALLTOALL: return chunk % b->n == rank && chunk / b->n != rank;
+    case CS_ALLTOALL: return chunk % each / (each / b->n) == rank && chunk / each != rank;
     case CS_COLLECTIVE_COUNT: break;
     }
     return false;
@@ -95,7 +95,7 @@ static uint32_t wanted(const bench *b, uint32_t rank, uint32_t chunk)
     switch (b->scenario->collective) {
     case CS_ALLGATHER: return chunk >= rank * each && chunk < (rank + 1) * each;
     case CS_BROADCAST: return rank == b->scenario->root;
-    case CS_ALLTOALL: return chunk / b->n == rank;
+    case CS_ALLTOALL: return chunk / each == rank;
     case CS_ALLREDUCE:
     case CS_REDUCESCATTER:
     case CS_REDUCE:

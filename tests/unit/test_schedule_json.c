@@ -6,6 +6,7 @@
 #include "cs/replay.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 static cs_stored *parse(const char *text)
@@ -121,6 +122,50 @@ Test(schedule, is_verified_for_every_collective)
     cr_assert(is_correct(HEAD(
         "reduce", "3", "1") "{\"round\":0,\"src\":2,\"dst\":1,\"chunk\":0,\"op\":\"reduce\"},"
                             "{\"round\":1,\"src\":1,\"dst\":0,\"chunk\":0,\"op\":\"reduce\"}]}"));
+}
+
+/* Any block of the stream has room for a message, so that none has more parts than that. */
+Test(schedule, messages_have_so_many_parts)
+{
+    for (unsigned parts = 64; parts <= 65; parts++) {
+        char       text[16384] = HEAD("allreduce", "2", "65");
+        size_t     length      = strlen(text);
+        cs_stored *stored      = NULL;
+        cs_error   err         = {0};
+        for (unsigned k = 0; k < parts; k++) {
+            length +=
+                (size_t)sprintf(text + length, "%s{\"round\":0,\"src\":0,\"dst\":1,\"chunk\":%u%s}",
+                                k > 0 ? "," : "", k, k > 0 ? ",\"join\":true" : "");
+        }
+        (void)strcpy(text + length, "]}");
+        cs_status status = cs_schedule_parse(text, strlen(text), "text", &stored, &err);
+        cr_assert_eq(status, parts == 64 ? CS_OK : CS_EINVAL);
+        cr_assert(parts == 64 || strcmp(err.message, "a message has at most 64 parts") == 0, "%s",
+                  err.message);
+        cs_stored_free(stored);
+    }
+}
+
+/* Every rank of an alltoall has a buffer of the size of the column, a block of which goes to each
+ * rank: in one chunk or in several. */
+Test(schedule, alltoall_sends_blocks)
+{
+    cs_stored *s =
+        parse(HEAD("alltoall", "2", "8") "{\"round\":0,\"src\":0,\"dst\":1,\"chunk\":2},"
+                                         "{\"round\":0,\"src\":1,\"dst\":0,\"chunk\":4,"
+                                         "\"span\":2},"
+                                         "{\"round\":1,\"src\":0,\"dst\":1,\"chunk\":3}]}");
+
+    cr_assert_eq(s->transfers[0].bytes, 2, "a quarter of 10 bytes, without the odd ones");
+    cr_assert_eq(s->transfers[1].bytes, 6, "the first half, with the odd ones");
+    cr_assert_eq(s->transfers[2].bytes, 2);
+    cr_assert(s->is_scalable);
+    cr_assert(verify(s).is_correct);
+    cs_stored_free(s);
+    cr_assert_not(is_correct(
+        HEAD("alltoall", "2", "8") "{\"round\":0,\"src\":0,\"dst\":1,\"chunk\":2},"
+                                   "{\"round\":0,\"src\":1,\"dst\":0,\"chunk\":4,\"span\":2},"
+                                   "{\"round\":1,\"src\":0,\"dst\":1,\"chunk\":1}]}"));
 }
 
 /* Lost, doubled and overwritten contributions of a ring of three. */

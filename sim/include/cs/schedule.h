@@ -151,10 +151,12 @@ static inline uint64_t cs_tail_of(const cs_transfer *model)
  * Ends of messages count, whatever ports a model keeps closed for longer. */
 #define CS_FENCE_ALL UINT32_MAX /* all ranks; otherwise: all but this rank */
 
+#define CS_MAX_PARTS 64u /* of a message: any block has room for it */
+
 /* A block: filled by the algorithm, in memory of the caller. */
 typedef struct cs_block {
     cs_transfer *transfers;    /* room for `capacity` */
-    size_t       capacity;     /* >= 64 */
+    size_t       capacity;     /* >= CS_MAX_PARTS */
     size_t       count;        /* filled; 0 = the stream has ended */
     uint32_t     fence_except; /* if transfers[0] has CS_FENCE: CS_FENCE_ALL or a rank */
     double       fence_s;      /* ... and what the barrier costs */
@@ -201,6 +203,19 @@ static inline uint64_t cs_split_range(uint64_t total, uint32_t parts, uint32_t f
     uint64_t extra = total % parts, end = (uint64_t)first + count;
     uint64_t large = (end < extra ? end : extra) - (first < extra ? first : extra);
     return total / parts * count + large;
+}
+
+/* Bytes of the chunks [first, first + count) for a size of `bytes` (nccl-tests' column). The chunks
+ * are equal parts of a rank's buffer; in an alltoall every rank has a buffer of its own, whose
+ * parts are the chunks that it sends, rank 0's first. */
+static inline uint64_t cs_chunk_bytes(cs_collective collective, uint32_t n_ranks, uint32_t n_chunks,
+                                      uint64_t bytes, uint32_t first, uint32_t count)
+{
+    uint32_t parts = collective == CS_ALLTOALL ? n_chunks / n_ranks : n_chunks;
+    uint32_t begin = first / parts, end = (first + count) / parts;
+
+    return (end - begin) * bytes + cs_split_range(bytes, parts, 0, (first + count) % parts) -
+           cs_split_range(bytes, parts, 0, first % parts);
 }
 
 #endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* config/msccl.h -- schedules from the XML of MSCCL's interpreter, by the runtime's own rules.
+ *
+ * Three runtimes read these files: microsoft/msccl, RCCL and msccl-executor-nccl. A program gives
+ * every GPU thread blocks, and each of these steps that it takes in order. What is read:
+ *
+ *   algo   ngpus, nchunksperloop, nchannels, proto (Simple, LL, LL128), inplace, outofplace, coll
+ *          (allreduce, allgather, reduce_scatter or reducescatter, alltoall, broadcast, reduce);
+ *          name and root may be there. A file has no size: minBytes and maxBytes are for the
+ *          runtime.
+ *   gpu    id, i_chunks, o_chunks, s_chunks: of the input, output and scratch buffer
+ *   tb     id, send, recv (a GPU or -1), chan
+ *   step   s, type, srcbuf, srcoff, dstbuf, dstoff (i, o, s and a chunk), cnt, depid, deps, hasdep;
+ *          message and round where this program wrote the file: the runtimes pass them over
+ *
+ *   s      send src
+ *   r      receive into dst
+ *   rcs    receive into dst and send on            rrc    dst = src + what is received
+ *   rrs    send src + what is received             rrcs   the same, and send it on
+ *   cpy    dst = src                               re     dst = dst + src
+ *   nop    only waits
+ *
+ * src and dst are chunks of the GPU itself. In place, input and output are one buffer: for
+ * allgather the input is the GPU's block of the output, for reduce_scatter the output is its block
+ * of the input. `re` steps in a row are one fused step of the runtime, which changes nothing here.
+ *
+ * A connection is a pair of GPUs and a channel; at most one thread block sends into it and one
+ * receives from it, and its k-th send belongs to its k-th receive. It holds 2 sends that the
+ * receiver has not come to yet (Simple; 8 for LL and LL128), the next one waits. A step with depid
+ * waits until the first step with hasdep="1" at or behind step deps of that thread block has ended.
+ * Waits of nop steps belong to the step behind them, which must have one of its own.
+ *
+ * A file that a runtime would not load, or whose steps cannot all be taken, is refused with file,
+ * line and column (CS_EPARSE; CS_ENOTSUP where the engine is at its limits). A program that reads a
+ * chunk before anything is there, whose steps race for a chunk (one writes what another reads or
+ * writes, and nothing orders them), or that loses a GPU's own chunk, is no correct collective
+ * (CS_EWRONG, with the place of the step). Everything else that is wrong is left to the engine's
+ * verifier, as for any schedule.
+ *
+ * What the replay keeps. Every message, its bytes, and what each sends and needs; the order of a
+ * connection; and an order of each GPU's messages, which the engine's ports keep: that of the
+ * numbers in the file (what has the same number is one message), or else that of a machine whose
+ * GPUs send one message and receive one at a time, first come, first served (msccl_run.c).
+ *
+ * What it does not keep. The threads of a block and the protocol's speed; that a thread block, or a
+ * step that waits, holds up messages whose data are there; the pipelining of a step that receives
+ * and sends; local copies and sums, which take no time.
+ *
+ * Source: M. Cowan et al., "MSCCLang", ASPLOS 2023; the parsers and interpreters of the runtimes.
+ */
+#ifndef CS_CONFIG_MSCCL_H
+#define CS_CONFIG_MSCCL_H
+
+#include "algorithms/pattern/stored.h"
+#include "base/arena.h"
+
+enum {
+    CS_MSCCL_MAX_BYTES    = 256 << 20, /* of a file */
+    CS_MSCCL_MAX_CHANNELS = 32,
+    CS_MSCCL_MAX_PEERS    = 32, /* thread blocks of a channel that send, and that receive */
+    CS_MSCCL_MAX_STEPS    = 256,
+    CS_MSCCL_MAX_BLOCKS   = 1024, /* of a GPU */
+    CS_MSCCL_MAX_AWAITED  = 128,  /* thread blocks of a GPU that may be waited for */
+    CS_MSCCL_MAX_COUNT    = 71,
+    CS_MSCCL_MAX_CHUNKS   = 1 << 15, /* of a buffer */
+    CS_MSCCL_MAX_ELEMENTS = 4095,    /* steps, thread blocks, all GPUs: what a GPU reads */
+    CS_MSCCL_MAX_PLACES   = 1 << 24, /* chunks of all buffers together */
+    CS_MSCCL_MAX_MOVES    = 1 << 21, /* chunks of all steps together */
+};
+
+#define CS_MSCCL_NONE UINT32_MAX
+
+/* Type, and what it does. */
+#define CS_MSCCL_OP_MAP(X)                                                                   \
+    X(NOP, "nop", 0)                                                                         \
+    X(SEND, "s", CS_MSCCL_SENDS | CS_MSCCL_READS)                                            \
+    X(RECV, "r", CS_MSCCL_RECEIVES | CS_MSCCL_WRITES)                                        \
+    X(RCS, "rcs", CS_MSCCL_RECEIVES | CS_MSCCL_WRITES | CS_MSCCL_SENDS)                      \
+    X(RRS, "rrs", CS_MSCCL_RECEIVES | CS_MSCCL_READS | CS_MSCCL_ADDS | CS_MSCCL_SENDS)       \
+    X(RRC, "rrc", CS_MSCCL_RECEIVES | CS_MSCCL_READS | CS_MSCCL_ADDS | CS_MSCCL_WRITES)      \
+    X(RRCS, "rrcs",                                                                          \
+      CS_MSCCL_RECEIVES | CS_MSCCL_READS | CS_MSCCL_ADDS | CS_MSCCL_WRITES | CS_MSCCL_SENDS) \
+    X(COPY, "cpy", CS_MSCCL_READS | CS_MSCCL_WRITES)                                         \
+    X(REDUCE, "re", CS_MSCCL_READS | CS_MSCCL_ADDS | CS_MSCCL_WRITES)
+
+enum {
+    CS_MSCCL_SENDS    = 1u << 0,
+    CS_MSCCL_RECEIVES = 1u << 1,
+    CS_MSCCL_READS    = 1u << 2, /* src */
+    CS_MSCCL_WRITES   = 1u << 3, /* dst */
+    CS_MSCCL_ADDS     = 1u << 4, /* src to what is received, or to dst */
+};
+
+typedef enum cs_msccl_op {
+#define X(id, name, traits) CS_MSCCL_##id,
+    CS_MSCCL_OP_MAP(X)
+#undef X
+        CS_MSCCL_OP_COUNT
+} cs_msccl_op;
+
+typedef enum cs_msccl_buffer { CS_MSCCL_INPUT, CS_MSCCL_OUTPUT, CS_MSCCL_SCRATCH } cs_msccl_buffer;
+
+typedef struct cs_msccl_end {
+    uint16_t offset; /* chunk of the buffer */
+    uint8_t  buffer;
+} cs_msccl_end;
+
+typedef struct cs_msccl_step {
+    uint8_t      op, traits, count;
+    bool         has_dep;
+    cs_msccl_end src, dst;
+    uint32_t     waits_for;     /* step of the program, or CS_MSCCL_NONE */
+    uint32_t     number, round; /* of the message that it sends; 0: they are not said */
+    uint32_t     block;         /* of the program */
+    int          line, column;
+} cs_msccl_step;
+
+typedef struct cs_msccl_block {
+    uint32_t gpu, id, channel;
+    uint32_t send, recv; /* GPU, or CS_MSCCL_NONE */
+    uint32_t first_step, n_steps;
+    int      line, column;
+} cs_msccl_block;
+
+typedef struct cs_msccl_gpu {
+    uint32_t first_block, n_blocks;
+    uint32_t n_chunks[3]; /* by buffer */
+    int      line, column;
+} cs_msccl_gpu;
+
+/* A program: gpus, their blocks and the blocks' steps one behind the other. */
+typedef struct cs_msccl_program {
+    const char     *input; /* name of the file */
+    char            name[64];
+    cs_collective   collective;
+    uint32_t        root;             /* or CS_MSCCL_NONE: it is not said */
+    uint32_t        n_gpus, n_chunks; /* nchunksperloop */
+    uint32_t        n_channels;
+    uint32_t        n_ahead; /* sends that a connection holds */
+    bool            in_place, out_of_place;
+    bool            has_numbers; /* every step that sends says its message's */
+    uint32_t        n_scratch;   /* the most of a GPU */
+    cs_msccl_gpu   *gpus;
+    cs_msccl_block *blocks;
+    cs_msccl_step  *steps;
+    uint32_t        n_blocks, n_steps;
+} cs_msccl_program;
+
+/* Read a program; all memory is the arena's. Every rule that can be seen without taking a step
+ * holds afterwards. */
+cs_status cs_msccl_read(const char *text, size_t length, const char *input, cs_arena *arena,
+                        cs_msccl_program *program, cs_error *err);
+
+/* Where a GPU keeps chunks: places of the input and output come first, then the scratch buffer.
+ * `aliases`: input and output are one buffer. */
+uint32_t cs_msccl_n_places(const cs_msccl_program *p, bool aliases);
+uint32_t cs_msccl_place(const cs_msccl_program *p, bool aliases, uint32_t gpu, uint32_t buffer,
+                        uint32_t offset);
+
+/* The chunk of the collective that the GPU's input has, or its output must have, at an offset. */
+uint32_t cs_msccl_chunk(const cs_msccl_program *p, uint32_t gpu, uint32_t buffer, uint32_t offset);
+uint32_t cs_msccl_all_chunks(const cs_msccl_program *p);
+
+/* Fill an error about a step, with its place. */
+#define CS_MSCCL_FAIL(err, status, p, s, ...) \
+    cs_msccl_blame(CS_FAIL((err), (status), "step", __VA_ARGS__), (err), (p), (s))
+cs_status cs_msccl_blame(cs_status status, cs_error *err, const cs_msccl_program *p,
+                         const cs_msccl_step *step);
+
+/* What a place holds: nothing, a GPU's own chunk, or a value. */
+#define CS_MSCCL_NOTHING UINT32_MAX
+#define CS_MSCCL_OWN     ((uint32_t)1 << 31)
+
+/* A chunk that came with a message, or a sum of two others that the GPU had. */
+typedef struct cs_msccl_value {
+    uint32_t a, b;  /* sum of these; of a message: itself, CS_MSCCL_NONE */
+    uint32_t chunk; /* of the collective; of a sum: of its first part */
+    uint32_t place; /* where it was put first */
+    uint32_t step;  /* that made it */
+    uint64_t print; /* sum of pseudo-random words of all contributions */
+} cs_msccl_value;
+
+typedef struct cs_msccl_message {
+    uint32_t send_step, recv_step;
+    uint32_t first; /* of payloads; the values at the receiver are first_value .. */
+    uint32_t first_value;
+    uint32_t number; /* of the file, or 0; what is one message has one number */
+    uint32_t round;
+    uint8_t  state, count;
+} cs_msccl_message;
+
+/* A program that was run, in place or not. */
+typedef struct cs_msccl_run {
+    const cs_msccl_program *program;
+    bool                    aliases;
+    uint32_t                n_places;
+    uint32_t               *at;       /* [gpus][places] at the end: what is there */
+    cs_msccl_message       *messages; /* in stream order */
+    uint32_t                n_messages;
+    uint32_t               *payloads; /* what was sent, chunk by chunk */
+    cs_msccl_value         *values;
+    uint32_t                n_values;
+    uint32_t               *order;    /* [n_steps] steps in an order in which they were taken */
+    uint32_t               *incoming; /* [n_steps] step that sent what a step received, or NONE */
+} cs_msccl_run;
+
+/* Take all steps. CS_EPARSE: some can never be taken; CS_EWRONG: one reads what is not there. */
+cs_status cs_msccl_take_steps(const cs_msccl_program *p, bool aliases, cs_arena *arena,
+                              cs_msccl_run *run, cs_error *err);
+
+/* The sum of the words of all contributions in a value of a GPU. */
+uint64_t cs_msccl_print(const cs_msccl_run *run, uint32_t gpu, uint32_t value);
+
+/* Do any two steps race for a chunk? CS_EWRONG with both. */
+cs_status cs_msccl_check_order(const cs_msccl_run *run, cs_error *err);
+
+/* The messages as a stream for the engine. */
+cs_status cs_msccl_make_stream(const cs_msccl_run *run, cs_stored **stored_p, cs_error *err);
+
+/* All of it: read a text, run it, check it. The caller owns the schedule, which has no size of its
+ * own (bytes = 0). A file for calls in place and others is run both ways; both must be correct. */
+CS_MUST_CHECK cs_status cs_msccl_parse(const char *text, size_t length, const char *input,
+                                       cs_stored **stored_p, cs_error *err);
+
+#endif
