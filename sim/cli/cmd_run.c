@@ -80,9 +80,30 @@ static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorith
     return status;
 }
 
+/* Can the other scenarios be run all the same? Names that nobody knows, files, memory and our own
+ * bugs end the command. */
+static bool is_refusal(cs_status status)
+{
+    return cs_status_is_refusal(status) || status == CS_EMISSING;
+}
+
+/* The place in the file is found for the first refusal alone: it is the one that is printed. */
+static cs_status case_of(const job *j, size_t index, cs_case *c, cs_error *err)
+{
+    const cs_config *config = j->choice.config;
+    cs_error         wrong  = {0};
+    cs_status        status = cs_config_try_case(config, index, c, &wrong);
+
+    if (status != CS_OK && !(is_refusal(status) && j->rows.n_refused > 0)) {
+        return cs_config_case(config, index, c, err);
+    }
+    *err = wrong;
+    return status;
+}
+
 static cs_status run_index(job *j, size_t index, cs_case *c, cs_result *result, cs_error *err)
 {
-    cs_status status = cs_config_case(j->choice.config, index, c, err);
+    cs_status status = case_of(j, index, c, err);
 
     if (status != CS_OK) {
         return status;
@@ -92,13 +113,6 @@ static cs_status run_index(job *j, size_t index, cs_case *c, cs_result *result, 
         return run_case(j, c, &cs_algorithm_stored, &options, result, err);
     }
     return run_case(j, c, c->algorithm, &c->options, result, err);
-}
-
-/* Is it the scenario that cannot be? Names that nobody knows, files, memory and our own bugs are
- * not its fault, and end the command. */
-static bool is_refusal(cs_status status)
-{
-    return status == CS_EINVAL || status == CS_ENOTSUP;
 }
 
 /* One scenario of several may be impossible; the others are run. */

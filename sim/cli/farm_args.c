@@ -41,6 +41,7 @@ cs_status cs_farm_choice_add(cs_farm_choice *choice, int id, const cs_args *args
     switch (id) {
     case CS_FARM_OUTPUT: choice->output = args->value; return CS_OK;
     case CS_FARM_QUIET: choice->is_quiet = true; return CS_OK;
+    case CS_FARM_ACCEPT_BUILD: choice->accepts_builds = true; return CS_OK;
     case CS_FARM_JOBS: return read_jobs(args->value, &choice->jobs, err);
     case CS_FARM_SET: return cs_config_choice_set(&choice->config, args->value, err);
     default: return cs_config_choice_path(&choice->config, args->value, err);
@@ -83,6 +84,17 @@ void cs_farm_draw(uint64_t done, uint64_t total, const char *words)
     memset(bar, '#', full);
     bar[BAR_WIDTH] = '\0';
     fprintf(stderr, "\r[%s] %s%s", bar, words, done == total ? "\n" : "");
+}
+
+int cs_farm_say_missing(const char *command, size_t missing, size_t total, const cs_error *failure,
+                        bool keeps)
+{
+    char text[800];
+
+    cs_error_text(failure, text, sizeof text);
+    fprintf(stderr, "collsim: %s: %zu of %zu scenarios are missing%s: %s\n", command, missing,
+            total, keeps ? " (the same command tries them again)" : "", text);
+    return CS_EXIT_FAILED;
 }
 
 int cs_farm_leave(cs_ranks *ranks, int code)

@@ -2,6 +2,7 @@
 /* One scenario from start to end: resolve the options, replay and verify, put the closed form
  * and the lower bound beside the time. */
 #include "cs/bound.h"
+#include "cs/build.h"
 #include "cs/result.h"
 
 #include <math.h>
@@ -70,6 +71,7 @@ static void fill(const cs_run *run, const cs_plan *plan, const cs_outcome *outco
     result->verified   = outcome->verified;
     result->verdict    = outcome->verdict;
     result->note       = plan->note;
+    result->build      = cs_build();
     set_bound(run, plan, result);
 }
 

@@ -28,7 +28,8 @@
     X(COUNT, rounds)          \
     X(COUNT, transfers)       \
     X(COUNT, wire_bytes)      \
-    X(BOOL, verified)
+    X(BOOL, verified)         \
+    X(TEXT, build)
 
 typedef struct cs_result {
 #define CS_TYPE_TEXT  const char *
