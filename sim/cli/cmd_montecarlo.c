@@ -142,6 +142,13 @@ static int print_report(const montecarlo_job *j, const cs_montecarlo_report *rep
     if (j->choice.is_quiet) {
         return CS_EXIT_DONE;
     }
+    if (report->n_fixed > 0) {
+        fprintf(
+            stderr,
+            "collsim: note: montecarlo: nothing is random in %zu of %zu scenarios: one iteration "
+            "is enough there, and one was run\n",
+            report->n_fixed, report->total);
+    }
     if (j->format == TABLE) {
         cs_montecarlo_table(&text, report->rows, report->n_rows);
         cs_text_add(&text, "# %zu scenarios", report->total);

@@ -5,10 +5,15 @@
 #include "cli/schedule_arg.h"
 #include "cli/watch.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, TRACE, HEATMAP, EXPLAIN, SCHEDULE, OUTPUT };
+
+#define MANY_TRANSFERS (50 * 1000 * 1000u)
+#define MEASURE_S      2.0
 
 /* clang-format off */
 static const cs_arg run_args[] = {
@@ -55,6 +60,38 @@ static cs_status take_arg(void *user, int id, const cs_args *args, cs_error *err
     }
 }
 
+/* "7 s", "25 min", "3.4 h" */
+static void duration_text(double time_s, char *text, size_t text_bytes)
+{
+    if (time_s < 100) {
+        (void)snprintf(text, text_bytes, "%.0f s", ceil(time_s));
+    } else if (time_s < 6000) {
+        (void)snprintf(text, text_bytes, "%.0f min", ceil(time_s / 60));
+    } else {
+        (void)snprintf(text, text_bytes, "%.2g h", time_s / 3600);
+    }
+}
+
+/* What takes long is said before it begins. */
+static void announce(void *user, const cs_replay_request *request, uint64_t n_transfers)
+{
+    char           duration[32];
+    cs_replay_pace pace;
+
+    (void)user;
+    if (n_transfers <= MANY_TRANSFERS ||
+        cs_replay_measure(request, MEASURE_S, &pace, NULL) != CS_OK) {
+        return;
+    }
+    double ratio = (double)n_transfers / (double)pace.n_transfers;
+    duration_text(ratio * pace.time_s, duration, sizeof duration);
+    fprintf(stderr,
+            "collsim: note: %s over %u ranks on %s: %.0f million transfers, about %s (the first "
+            "%" PRIu64 " took %.2g s)\n",
+            request->algorithm->name, request->scenario->cluster.n_ranks, request->model->name,
+            (double)n_transfers / 1e6, duration, pace.n_transfers, pace.time_s);
+}
+
 /* Run one case with the observers that were asked for. */
 static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorithm,
                           const void *options, cs_result *result, cs_error *err)
@@ -70,7 +107,8 @@ static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorith
                             .model_options = &c->model_options,
                             .verify        = c->verify,
                             .observers     = w.observers,
-                            .n_observers   = w.n_observers};
+                            .n_observers   = w.n_observers,
+                            .counted       = announce};
         status           = cs_run_scenario(&run, result, err);
     }
     if (status == CS_OK) {

@@ -62,7 +62,13 @@ cs_status cs_farm_config(const cs_farm_choice *choice, cs_config **config_p, cs_
 {
     cs_status status = cs_config_choice_load(&choice->config, config_p, err);
 
-    return status == CS_OK ? cs_config_choice_apply(&choice->config, *config_p, err) : status;
+    if (status == CS_OK) {
+        status = cs_config_choice_apply(&choice->config, *config_p, err);
+    }
+    if (status == CS_OK && !choice->is_quiet && cs_ranks_prints(NULL)) {
+        cs_config_say_notes(*config_p);
+    }
+    return status;
 }
 
 unsigned cs_farm_jobs(const cs_farm_choice *choice, const cs_ranks *ranks)

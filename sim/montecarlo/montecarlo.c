@@ -101,6 +101,10 @@ static cs_status draw(cs_montecarlo *m, const cs_case *c, bool reports, cs_sampl
                                             .user        = m,
                                             .stop        = o->stop};
     cs_status                    status  = cs_montecarlo_iterations(o, c, &request.iterations, err);
+
+    if (cs_montecarlo_is_fixed(c)) {
+        request.sampling = CS_SAMPLING_RANDOM; /* of which there is none */
+    }
     return status == CS_OK ? cs_samples_draw(c, &request, samples_p, err) : status;
 }
 

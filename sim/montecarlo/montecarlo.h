@@ -19,8 +19,9 @@
 enum { CS_MONTECARLO_MAX_CASES = 100000 };
 
 typedef struct cs_montecarlo_options {
-    size_t iterations;       /* (*) per scenario, 1 .. CS_MAX_ITERATIONS */
-    bool   takes_fewer;      /* (*) where a trace taken in order has fewer calls, one iteration for
+    size_t iterations;       /* (*) per scenario, 1 .. CS_MAX_ITERATIONS; one where nothing is
+                                random */
+    bool takes_fewer;        /* (*) where a trace taken in order has fewer calls, one iteration for
                                 each; otherwise that is an error */
     cs_sampling sampling;    /* (*) */
     double      confidence;  /* (*) of all intervals, in (0, 1) */
@@ -44,6 +45,7 @@ typedef struct cs_montecarlo_report {
     size_t             n_rows;
     size_t             total;       /* scenarios of the config, without those that repeat others */
     size_t             n_repeats;   /* these: cs_config_repeats() */
+    size_t             n_fixed;     /* rows of which one iteration says all, and one was run */
     size_t             done_before; /* of these, found in the file */
     size_t             run;         /* of these, run now */
     size_t             failed;      /* rows with an error */

@@ -185,6 +185,7 @@ static cs_status keep(run *r, cs_montecarlo_outcome *o, bool *writes_p, cs_error
     r->report->done_before += is_there;
     r->report->run += !is_there;
     r->report->failed += o->row.error[0] != '\0';
+    r->report->n_fixed += o->row.iterations == 1 && r->options.iterations > 1;
     r->is_done[o->index] = true;
     r->m->done += r->options.iterations;
     o->row = (cs_montecarlo_row){0};

@@ -110,7 +110,9 @@ cs_status cs_run_scenario(const cs_run *run, cs_result *result_p, cs_error *err)
                                        .model_options = &result.model_options,
                                        .verify        = run->verify,
                                        .observers     = run->observers,
-                                       .n_observers   = run->n_observers};
+                                       .n_observers   = run->n_observers,
+                                       .counted       = run->counted,
+                                       .counted_user  = run->counted_user};
     status                          = cs_replay(&request, &outcome, err);
     if (status == CS_OK) {
         fill(run, &plan, &outcome, &result);
