@@ -226,8 +226,9 @@ def check_lacking(program):
         os.mkdir(folder)
         for part in parts:
             os.symlink(os.path.join(beside, part), os.path.join(folder, part))
-    config = {"bytes": "1M", "sweep": {"model.name": ["alpha-beta", "simgrid"], "cluster.ranks": [-1, 4, 8, 16],
-                                       "cluster.nic.alpha": [f"{i + 1}us" for i in range(6)]}}
+    config = {"bytes": "1M", "arrivals": {"distribution": {"name": "exponential", "mean": "1ms"}},
+              "sweep": {"model.name": ["alpha-beta", "simgrid"], "cluster.ranks": [-1, 4, 8, 16],
+                        "cluster.nic.alpha": [f"{i + 1}us" for i in range(6)]}}
     if name == "montecarlo":
         del config["sweep"]["cluster.ranks"][0]
     with open("lack.json", "w", encoding="utf-8") as file:

@@ -80,6 +80,23 @@ def check_files(program, other, builds):
                    f"{command}: the rows of {build}")
 
 
+def check_simgrid(program, other, builds):
+    """SimGrid's part computes times, too: it must be of the same build, and is no row of a sweep else."""
+    if not os.path.exists(os.path.join(os.path.dirname(program), "collsim-simgrid")):
+        print("skipped: this build has no SimGrid")
+        return
+    elsewhere = {"COLLSIM_MODULES": os.path.dirname(other)}
+    words = ["two.json", "--set", "model.name=simgrid"]
+    code, output, errors = run(program, "run", *words, **elsewhere)
+    expect(code == 3 and output == "" and f"is of build {builds[1]}, the program of {builds[0]}" in errors,
+           f"SimGrid's part of another build: {code} {output} {errors}")
+    code, output, errors = run(program, "sweep", *words, "-o", "simgrid.db", **elsewhere)
+    expect(code == 3 and "2 missing" in output and builds_in("simgrid.db", "results") == [],
+           f"SimGrid's part of another build: {code} {output} {errors}")
+    code, output, errors = run(program, "sweep", *words, "-o", "simgrid.db")
+    expect(code == 0 and "2 run now" in output, f"SimGrid's part of this build: {code} {output} {errors}")
+
+
 def check_ranks(program, other, builds):
     """All ranks, and the module, are of one build."""
     if shutil.which("mpirun") is None or not os.path.exists(os.path.join(os.path.dirname(program), "collsim-mpi.so")):
@@ -115,6 +132,7 @@ def main():
                 json.dump({"cluster": {"ranks": 4}, "arrivals": {"distribution": {"name": "exponential", "mean": "1ms"}},
                            "sweep": {"bytes": sizes}}, file)
         check_files(program, other, (first, second))
+        check_simgrid(program, other, (first, second))
         check_ranks(program, other, (first, second))
     finally:
         os.chdir("/")
