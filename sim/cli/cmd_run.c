@@ -12,7 +12,7 @@
 
 enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, TRACE, HEATMAP, EXPLAIN, SCHEDULE, OUTPUT };
 
-#define MANY_TRANSFERS (50 * 1000 * 1000u)
+#define MANY_TRANSFERS 50000000u
 #define MEASURE_S      2.0
 
 /* clang-format off */

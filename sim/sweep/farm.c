@@ -108,6 +108,7 @@ static cs_status do_alone(const cs_farm *farm, size_t index, cs_farm_misses *mis
         cs_farm_row view = {row.data, row.length};
         status           = farm->collect(farm->user, &view, 1, err);
     } else if (cs_status_is_failure(status)) {
+        wrong.status = status;
         cs_farm_miss(misses, index, &wrong);
         status = CS_OK;
     } else if (err != NULL) {

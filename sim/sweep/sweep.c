@@ -46,29 +46,11 @@ static void take_reason(const cs_error *err, char *reason, size_t reason_bytes)
              err->message[0] != '\0' ? err->message : cs_status_text(err->status));
 }
 
-/* Fill in that it cannot be run, or fail. */
-static cs_status refuse(cs_sweep_row *row, const cs_error *why, char *reason, size_t reason_bytes,
-                        cs_error *err)
+/* Run the case, or `c` is NULL: then `why` says why there is none. `why` becomes the reason for
+ * which a scenario is refused. */
+static cs_status run_case(const cs_case *c, cs_sweep_row *row, cs_error *why)
 {
-    if (!cs_status_is_refusal(why->status)) {
-        if (err != NULL) {
-            *err = *why;
-        }
-        return why->status;
-    }
-    take_reason(why, reason, reason_bytes);
-    row->is_refused = true;
-    row->reason     = reason;
-    return CS_OK;
-}
-
-/* Run the case, or `c` is NULL and `why` says why there is none; and pack the row. */
-static cs_status run_case(const cs_case *c, const cs_error *why, cs_sweep_row *row, cs_text *to,
-                          cs_error *err)
-{
-    char      reason[sizeof why->message + sizeof why->where + 4];
-    cs_error  wrong  = c == NULL ? *why : (cs_error){0};
-    cs_status status = wrong.status;
+    cs_status status = why->status;
 
     row->result = c != NULL ? cs_refused_result(&c->scenario, c->algorithm, c->model)
                             : cs_refused_result(NULL, NULL, NULL);
@@ -79,17 +61,11 @@ static cs_status run_case(const cs_case *c, const cs_error *why, cs_sweep_row *r
                       .model         = c->model,
                       .model_options = &c->model_options,
                       .verify        = c->verify};
-        status     = cs_run_scenario(&run, &row->result, &wrong);
+        status     = cs_run_scenario(&run, &row->result, why);
     }
-    if (status != CS_OK) {
-        status = refuse(row, &wrong, reason, sizeof reason, err);
-    } else {
-        row->is_wrong = cs_result_is_wrong(&row->result);
-    }
-    if (status == CS_OK) {
-        cs_sweep_row_pack(to, row);
-    }
-    return status;
+    row->is_wrong   = status == CS_OK && cs_result_is_wrong(&row->result);
+    row->is_refused = cs_status_is_refusal(status);
+    return row->is_refused ? CS_OK : status;
 }
 
 /* The text that identifies a scenario, and its case unless the config refuses that (`why`). */
@@ -110,11 +86,12 @@ static cs_status identify(const sweep *s, size_t index, cs_case *c, cs_text *poi
 
 static cs_status do_scenario(void *user, size_t index, cs_text *to, cs_error *err)
 {
-    const sweep *s      = user;
-    cs_case      c      = {0};
-    cs_text      point  = {0};
-    cs_error     why    = {0};
-    cs_sweep_row row    = {.index = index};
+    const sweep *s     = user;
+    cs_case      c     = {0};
+    cs_text      point = {0};
+    cs_error     why   = {0};
+    cs_sweep_row row   = {.index = index};
+    char         reason[sizeof why.message + sizeof why.where + 4];
     cs_status    status = identify(s, index, &c, &point, &why, err);
 
     if (status == CS_OK) {
@@ -123,7 +100,12 @@ static cs_status do_scenario(void *user, size_t index, cs_text *to, cs_error *er
         const cs_store_key *found = cs_store_key_find(s->keys, s->n_keys, key.key);
         row.key                   = key.key;
         if (found == NULL) {
-            status = run_case(c.json != NULL ? &c : NULL, &why, &row, to, err);
+            status = run_case(c.json != NULL ? &c : NULL, &row, &why);
+            take_reason(&why, reason, sizeof reason);
+            row.reason = row.is_refused ? reason : NULL;
+            if (status != CS_OK && err != NULL) {
+                *err = why;
+            }
         } else if (found->check != key.check) {
             status = CS_FAIL(err, CS_EINVAL, NULL,
                              "two scenarios have the same key in %s; give another name",
@@ -133,8 +115,10 @@ static cs_status do_scenario(void *user, size_t index, cs_text *to, cs_error *er
             row.is_refused = found->is_refused;
             row.is_wrong   = found->is_wrong;
             row.lacks      = found->lacks;
-            cs_sweep_row_pack(to, &row);
         }
+    }
+    if (status == CS_OK) {
+        cs_sweep_row_pack(to, &row);
     }
     cs_text_free(&point);
     cs_case_free(&c);
