@@ -17,37 +17,37 @@
 
 /* clang-format off */
 static const cs_quantity quantities[] = {
-    {"alpha",        CS_QUANTITY_TIME, 0, MOST_LATENCY_S, US},
-    {"latency",      CS_QUANTITY_TIME, 0, MOST_LATENCY_S, US},
-    {"hop_latency",  CS_QUANTITY_TIME, 0, MOST_LATENCY_S, US},
-    {"delay",        CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS},
-    {"distribution", CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS},
-    {"mean",         CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS},
-    {"stddev",       CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS},
-    {"median",       CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS},
-    {"value",        CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS},
-    {"values",       CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS},
-    {"min",          CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS},
-    {"max",          CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS},
-    {"scale",        CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS},
-    {"agreement",    CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS},
-    {"from",         CS_QUANTITY_TIME, 0, 0, NULL},
-    {"until",        CS_QUANTITY_TIME, 0, 0, NULL},
-    {"compute",      CS_QUANTITY_TIME, 0, 0, NULL},
-    {"tail",         CS_QUANTITY_TIME, 0, 0, NULL},
-    {"horizon",      CS_QUANTITY_TIME, 0, 0, NULL},
-    {"detect",       CS_QUANTITY_TIME, 0, 0, NULL},
-    {"reschedule",   CS_QUANTITY_TIME, 0, 0, NULL},
-    {"restart",      CS_QUANTITY_TIME, 0, 0, NULL},
-    {"rejoin",       CS_QUANTITY_TIME, 0, 0, NULL},
-    {"_s",           CS_QUANTITY_TIME, 0, MOST_LATENCY_S, US},
-    {"bandwidth",    CS_QUANTITY_RATE, LEAST_RATE_BPS, (double)INFINITY, GB},
-    {"_bandwidth",   CS_QUANTITY_RATE, LEAST_RATE_BPS, (double)INFINITY, GB},
-    {"_Bps",         CS_QUANTITY_RATE, LEAST_RATE_BPS, (double)INFINITY, GB},
-    {"bytes",        CS_QUANTITY_SIZE, 0, 0, NULL},
-    {"bucket",       CS_QUANTITY_SIZE, 0, 0, NULL},
-    {"buckets",      CS_QUANTITY_SIZE, 0, 0, NULL},
-    {"_bytes",       CS_QUANTITY_SIZE, 0, 0, NULL},
+    {"alpha",        CS_QUANTITY_TIME, 0, MOST_LATENCY_S, US, NULL},
+    {"latency",      CS_QUANTITY_TIME, 0, MOST_LATENCY_S, US, NULL},
+    {"hop_latency",  CS_QUANTITY_TIME, 0, MOST_LATENCY_S, US, NULL},
+    {"delay",        CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS, NULL},
+    {"distribution", CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS, "arrivals."},
+    {"mean",         CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS, "arrivals."},
+    {"stddev",       CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS, "arrivals."},
+    {"median",       CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS, "arrivals."},
+    {"value",        CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS, "arrivals."},
+    {"values",       CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS, "arrivals."},
+    {"min",          CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS, "arrivals."},
+    {"max",          CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS, "arrivals."},
+    {"scale",        CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS, "arrivals."},
+    {"agreement",    CS_QUANTITY_TIME, 0, MOST_DELAY_S, MS, NULL},
+    {"from",         CS_QUANTITY_TIME, 0, 0, NULL, NULL},
+    {"until",        CS_QUANTITY_TIME, 0, 0, NULL, NULL},
+    {"compute",      CS_QUANTITY_TIME, 0, 0, NULL, NULL},
+    {"tail",         CS_QUANTITY_TIME, 0, 0, NULL, NULL},
+    {"horizon",      CS_QUANTITY_TIME, 0, 0, NULL, NULL},
+    {"detect",       CS_QUANTITY_TIME, 0, 0, NULL, NULL},
+    {"reschedule",   CS_QUANTITY_TIME, 0, 0, NULL, NULL},
+    {"restart",      CS_QUANTITY_TIME, 0, 0, NULL, NULL},
+    {"rejoin",       CS_QUANTITY_TIME, 0, 0, NULL, NULL},
+    {"_s",           CS_QUANTITY_TIME, 0, MOST_LATENCY_S, US, NULL},
+    {"bandwidth",    CS_QUANTITY_RATE, LEAST_RATE_BPS, (double)INFINITY, GB, NULL},
+    {"_bandwidth",   CS_QUANTITY_RATE, LEAST_RATE_BPS, (double)INFINITY, GB, NULL},
+    {"_Bps",         CS_QUANTITY_RATE, LEAST_RATE_BPS, (double)INFINITY, GB, NULL},
+    {"bytes",        CS_QUANTITY_SIZE, 0, 0, NULL, NULL},
+    {"bucket",       CS_QUANTITY_SIZE, 0, 0, NULL, NULL},
+    {"buckets",      CS_QUANTITY_SIZE, 0, 0, NULL, NULL},
+    {"_bytes",       CS_QUANTITY_SIZE, 0, 0, NULL, NULL},
 };
 /* clang-format on */
 
@@ -71,11 +71,15 @@ static const char *last_key(const char *path, size_t *length_p)
 }
 
 /* Options are known by their ends alone. */
-static bool fits(const cs_quantity *q, const char *key, size_t length, bool is_option)
+static bool fits(const cs_quantity *q, const char *path, const char *key, size_t length,
+                 bool is_option)
 {
     size_t n      = strlen(q->key);
     bool   is_end = q->key[0] == '_';
 
+    if (q->within != NULL && strncmp(path, q->within, strlen(q->within)) != 0) {
+        return false;
+    }
     return is_end ? length > n && memcmp(key + length - n, q->key, n) == 0
                   : !is_option && length == n && memcmp(key, q->key, n) == 0;
 }
@@ -91,7 +95,7 @@ const cs_quantity *cs_quantity_of(const char *path)
         is_option = is_option || strncmp(path, options[i], strlen(options[i])) == 0;
     }
     for (size_t i = 0; i < N_QUANTITIES; i++) {
-        if (fits(&quantities[i], key, length, is_option)) {
+        if (fits(&quantities[i], path, key, length, is_option)) {
             return &quantities[i];
         }
     }

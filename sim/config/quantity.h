@@ -25,6 +25,7 @@ typedef struct cs_quantity {
     double least, most;  /* what a bare number may be without a note, in SI units; most = 0:
                             anything */
     const char *instead; /* how to write what was rather meant, '#' is the number */
+    const char *within;  /* of paths that begin so alone; NULL: of all */
 } cs_quantity;
 
 /* What the last key of a path holds; NULL: no quantity. */

@@ -9,6 +9,7 @@
 #include "support/folder.h"
 
 #include <criterion/criterion.h>
+#include <glob.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,6 +37,9 @@ Test(quantity, is_known_by_the_last_key_of_its_path)
         {"algorithm.options.segments", ""},
         {"cluster.gpus_per_server", ""},
         {"cluster.ranks", ""},
+        {"arrivals.distribution.scale", "_s"},
+        {"arrivals.straggler.delay.mean", "_s"},
+        {"bandwidth_trace.scale", ""},
         {"faults[0].slowdown", ""},
         {"_s", ""},
         {"[\"bytes\"]", ""},
@@ -164,4 +168,22 @@ Test(notes, name_the_option_or_the_place)
     cr_expect_eq(cs_config_notes(config, only, 1), 4, "those without room count");
 
     cs_config_free(config);
+}
+
+/* What we ship is meant. */
+Test(notes, there_are_none_of_the_configurations_that_come_with_the_program)
+{
+    glob_t found;
+
+    cr_assert_eq(glob(COLLSIM_SOURCE_DIR "/configs/*.json", 0, NULL, &found), 0);
+    cr_expect_gt(found.gl_pathc, 15);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        cs_config *config = NULL;
+        cs_error   note   = {0};
+        cr_assert_eq(cs_config_load(found.gl_pathv[i], &config, NULL), CS_OK);
+        cr_expect_eq(cs_config_notes(config, &note, 1), 0, "%s: %s: %s", found.gl_pathv[i],
+                     note.where, note.message);
+        cs_config_free(config);
+    }
+    globfree(&found);
 }
