@@ -43,7 +43,7 @@ cs_status cs_model_find(const char *name, const cs_model **model_p, cs_error *er
     }
     for (const cs_missing *m = cs_models_missing; m->name != NULL; m++) {
         if (strcmp(name, m->name) == 0) {
-            return CS_FAIL(err, CS_ENOTSUP, "model", "model %s is %s", name, m->missing);
+            return CS_FAIL(err, CS_EMISSING, "model", "model %s is %s", name, m->missing);
         }
     }
     const char *near = cs_nearest(name, names, N_MODELS);

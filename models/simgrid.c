@@ -98,7 +98,7 @@ static cs_status simgrid_check(const cs_scenario *scenario, const void *options,
 
     (void)scenario;
     (void)options;
-    return missing == NULL ? CS_OK : CS_FAIL(err, CS_ENOTSUP, "model", "%s", missing);
+    return missing == NULL ? CS_OK : CS_FAIL(err, CS_EMISSING, "model", "%s", missing);
 }
 
 static cs_status start(simgrid_model *m, cs_error *err)

@@ -13,7 +13,7 @@ cs_status cs_matching_heaviest(uint32_t n_nodes, const cs_matching_edge *edges, 
     (void)edges;
     (void)n_edges;
     (void)mate;
-    return CS_FAIL(err, CS_ENOTSUP, "algorithm.options",
+    return CS_FAIL(err, CS_EMISSING, "algorithm.options",
                    "no matching of %u nodes: this build has no LEMON (Debian: liblemon-dev)",
                    n_nodes);
 }

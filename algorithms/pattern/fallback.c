@@ -44,7 +44,7 @@ cs_status cs_fastest(const cs_scenario *scenario, const cs_algorithm *const *alg
         double     time_s = 0;
         cs_error   wrong  = {0};
         cs_status  status = check(algorithms[i], scenario, &options, &plan, &wrong);
-        if (status == CS_EINVAL || status == CS_ENOTSUP) {
+        if (cs_status_is_refusal(status)) {
             refusal = i == 0 ? wrong : refusal;
             continue;
         }

@@ -172,7 +172,7 @@ static cs_status check_variant(const cs_scenario *scenario, cs_stragglar_options
                        CS_MATCHING_MOST, n);
     }
     if (o->variant == VARIANT_MATCHING && !cs_matching_is_here()) {
-        return CS_FAIL(err, CS_ENOTSUP, where,
+        return CS_FAIL(err, CS_EMISSING, where,
                        "matching needs LEMON, which this build has not found (Debian: apt-get "
                        "install liblemon-dev g++, then build again)");
     }

@@ -3,6 +3,7 @@
 #include "models/pattern/simgrid_line.h"
 
 #include "base/alloc.h"
+#include "cs/build.h"
 #include "models/pattern/links.h"
 #include "models/simgrid/protocol.h"
 
@@ -64,7 +65,7 @@ static cs_status send_links(cs_simgrid_line *line, const cs_ports *ports)
 {
     uint32_t   n_links   = cs_links_count(ports);
     size_t     n_changes = cs_links_changes(ports, NULL);
-    cs_sg_open opening   = {CS_SG_VERSION, n_links, (uint32_t)n_changes, 0};
+    cs_sg_open opening   = {.n_links = n_links, .n_changes = (uint32_t)n_changes};
     size_t     bytes = sizeof opening + n_links * sizeof(double) + n_changes * sizeof(cs_sg_change);
     cs_sg_frame     frame     = {CS_SG_OPEN, (uint32_t)bytes};
     double         *bandwidth = CS_NEW(double, n_links);
@@ -72,6 +73,7 @@ static cs_status send_links(cs_simgrid_line *line, const cs_ports *ports)
     cs_status       status    = CS_ENOMEM;
 
     if (bandwidth != NULL && changes != NULL) {
+        (void)snprintf(opening.build, sizeof opening.build, "%s", cs_build());
         cs_links_bandwidth(ports, bandwidth);
         cs_links_changes(ports, changes);
         status = say(line, &frame, sizeof frame);

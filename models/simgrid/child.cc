@@ -11,6 +11,10 @@
  */
 #include "models/simgrid/protocol.h"
 
+extern "C" {
+#include "cs/build.h"
+}
+
 #include <simgrid/kernel/routing/NetPoint.hpp>
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/kernel/Timer.hpp>
@@ -195,8 +199,13 @@ void simulation::open(message &m)
 {
     const auto o = m.take<cs_sg_open>();
 
-    if (m.kind != CS_SG_OPEN || o.version != CS_SG_VERSION) {
-        throw std::runtime_error("collsim and collsim-simgrid are of different versions");
+    if (m.kind != CS_SG_OPEN) {
+        throw std::runtime_error("the first message is not the first");
+    }
+    if (std::strncmp(o.build, cs_build(), sizeof o.build) != 0) {
+        const std::string theirs(o.build, strnlen(o.build, sizeof o.build));
+        throw std::runtime_error("collsim-simgrid is of build " + std::string(cs_build()) +
+                                 ", the program of " + theirs);
     }
     zone = new listed_zone("net");
     from = zone->get_iface()->create_host("from", 1e9);

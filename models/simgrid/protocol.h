@@ -21,8 +21,7 @@
 
 #include <stdint.h>
 
-/* The first word of OPEN; another protocol is another number. */
-#define CS_SG_VERSION 0x63736701u
+enum { CS_SG_BUILD_BYTES = 64 };
 
 enum {
     CS_SG_OPEN = 1,
@@ -37,8 +36,10 @@ typedef struct cs_sg_frame {
     uint32_t kind, bytes; /* of what follows */
 } cs_sg_frame;
 
+/* Both are of one build (cs/build.h), or their results would be of two programs. */
 typedef struct cs_sg_open {
-    uint32_t version, n_links, n_changes, zero;
+    char     build[CS_SG_BUILD_BYTES];
+    uint32_t n_links, n_changes;
 } cs_sg_open;
 
 /* From time_s on, a link has another bandwidth. */

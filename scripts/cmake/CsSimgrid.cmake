@@ -13,7 +13,7 @@ function(cs_use_simgrid models)
   target_compile_definitions(${models} PRIVATE COLLSIM_HAS_SIMGRID)
   add_executable(collsim-simgrid ${CMAKE_SOURCE_DIR}/models/simgrid/child.cc)
   target_include_directories(collsim-simgrid PRIVATE ${CMAKE_SOURCE_DIR})
-  target_link_libraries(collsim-simgrid PRIVATE PkgConfig::SIMGRID)
+  target_link_libraries(collsim-simgrid PRIVATE cs_build PkgConfig::SIMGRID)
   set_target_properties(collsim-simgrid PROPERTIES
     CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF ENABLE_EXPORTS OFF)
   # SimGrid's actors have stacks of their own, which sanitizers do not follow.

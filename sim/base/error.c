@@ -20,6 +20,17 @@ const char *cs_status_text(cs_status status)
     return (unsigned)status < CS_STATUS_COUNT ? texts[status] : "unknown status";
 }
 
+bool cs_status_is_refusal(cs_status status)
+{
+    return status == CS_EINVAL || status == CS_ENOTSUP;
+}
+
+bool cs_status_is_failure(cs_status status)
+{
+    return status == CS_ENOMEM || status == CS_EIO || status == CS_EMISSING ||
+           status == CS_EINTERNAL;
+}
+
 static void replace_control_characters(char *text)
 {
     for (; *text != '\0'; text++) {

@@ -20,6 +20,7 @@ int cs_cli_exit_code(cs_status status)
     case CS_EPARSE: return CS_EXIT_USAGE;
     case CS_ENOMEM:
     case CS_EIO:
+    case CS_EMISSING:
     case CS_EINTERNAL:
     case CS_STATUS_COUNT: break;
     }

@@ -27,6 +27,7 @@ static const cs_arg montecarlo_args[] = {
     {REPLAY, 0, "replay", NULL, "replay every iteration, use no closed form"},
     {VERIFY_ALL, 0, "verify-all", NULL, "replay and verify every iteration, not only the first"},
     CS_FARM_SET_ROW,
+    CS_FARM_ACCEPT_BUILD_ROW,
     CS_FARM_QUIET_ROW,
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -101,8 +102,9 @@ static cs_status read_config(montecarlo_job *j, int count, char *const *words, c
         return CS_FAIL(err, CS_EINVAL, "montecarlo",
                        "needs a configuration: montecarlo CONFIG -i ITERATIONS");
     }
-    status          = cs_farm_check_output(&j->choice, err);
-    j->options.path = j->choice.output;
+    status                    = cs_farm_check_output(&j->choice, err);
+    j->options.path           = j->choice.output;
+    j->options.accepts_builds = j->choice.accepts_builds;
     return status == CS_OK ? cs_farm_config(&j->choice, config_p, err) : status;
 }
 
@@ -140,6 +142,13 @@ static int print_report(const montecarlo_job *j, const cs_montecarlo_report *rep
     if (j->choice.is_quiet) {
         return CS_EXIT_DONE;
     }
+    if (report->n_fixed > 0) {
+        fprintf(
+            stderr,
+            "collsim: note: montecarlo: nothing is random in %zu of %zu scenarios: one iteration "
+            "is enough there, and one was run\n",
+            report->n_fixed, report->total);
+    }
     if (j->format == TABLE) {
         cs_montecarlo_table(&text, report->rows, report->n_rows);
         cs_text_add(&text, "# %zu scenarios", report->total);
@@ -149,8 +158,11 @@ static int print_report(const montecarlo_job *j, const cs_montecarlo_report *rep
         if (j->options.path != NULL) {
             cs_text_add(&text, ": %zu were there, %zu run now", report->done_before, report->run);
         }
-        cs_text_add(&text, ", %zu with an error%s\n", report->failed,
-                    report->is_stopped ? "; stopped" : "");
+        cs_text_add(&text, ", %zu with an error", report->failed);
+        if (report->missing > 0) {
+            cs_text_add(&text, ", %zu missing", report->missing);
+        }
+        cs_text_add(&text, "%s\n", report->is_stopped ? "; stopped" : "");
     } else if (j->format == JSON) {
         cs_montecarlo_json(&text, report->rows, report->n_rows);
     } else {
@@ -184,6 +196,9 @@ static int run_all(montecarlo_job *j, int count, char *const *words)
     } else if (prints) {
         code = print_report(j, &report);
         code = report.is_stopped ? CS_EXIT_FAILED : code;
+        code = report.missing > 0 ? cs_farm_say_missing("montecarlo", report.missing, report.total,
+                                                        &report.failure, j->options.path != NULL)
+                                  : code;
     }
     cs_montecarlo_report_free(&report);
     return code;

@@ -5,10 +5,15 @@
 #include "cli/schedule_arg.h"
 #include "cli/watch.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, TRACE, HEATMAP, EXPLAIN, SCHEDULE, OUTPUT };
+
+#define MANY_TRANSFERS 50000000u
+#define MEASURE_S      2.0
 
 /* clang-format off */
 static const cs_arg run_args[] = {
@@ -55,6 +60,38 @@ static cs_status take_arg(void *user, int id, const cs_args *args, cs_error *err
     }
 }
 
+/* "7 s", "25 min", "3.4 h" */
+static void duration_text(double time_s, char *text, size_t text_bytes)
+{
+    if (time_s < 100) {
+        (void)snprintf(text, text_bytes, "%.0f s", ceil(time_s));
+    } else if (time_s < 6000) {
+        (void)snprintf(text, text_bytes, "%.0f min", ceil(time_s / 60));
+    } else {
+        (void)snprintf(text, text_bytes, "%.2g h", time_s / 3600);
+    }
+}
+
+/* What takes long is said before it begins. */
+static void announce(void *user, const cs_replay_request *request, uint64_t n_transfers)
+{
+    char           duration[32];
+    cs_replay_pace pace;
+
+    (void)user;
+    if (n_transfers <= MANY_TRANSFERS ||
+        cs_replay_measure(request, MEASURE_S, &pace, NULL) != CS_OK) {
+        return;
+    }
+    double ratio = (double)n_transfers / (double)pace.n_transfers;
+    duration_text(ratio * pace.time_s, duration, sizeof duration);
+    fprintf(stderr,
+            "collsim: note: %s over %u ranks on %s: %.0f million transfers, about %s (the first "
+            "%" PRIu64 " took %.2g s)\n",
+            request->algorithm->name, request->scenario->cluster.n_ranks, request->model->name,
+            (double)n_transfers / 1e6, duration, pace.n_transfers, pace.time_s);
+}
+
 /* Run one case with the observers that were asked for. */
 static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorithm,
                           const void *options, cs_result *result, cs_error *err)
@@ -65,7 +102,8 @@ static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorith
                         .options       = options,
                         .model         = c->model,
                         .model_options = &c->model_options,
-                        .verify        = c->verify};
+                        .verify        = c->verify,
+                        .counted       = announce};
     cs_status status = cs_watch_open(&w, &j->watch, &run, err);
 
     if (status == CS_OK) {
@@ -80,9 +118,30 @@ static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorith
     return status;
 }
 
+/* Can the other scenarios be run all the same? Names that nobody knows, files, memory and our own
+ * bugs end the command. */
+static bool is_refusal(cs_status status)
+{
+    return cs_status_is_refusal(status) || status == CS_EMISSING;
+}
+
+/* The place in the file is found for the first refusal alone: it is the one that is printed. */
+static cs_status case_of(const job *j, size_t index, cs_case *c, cs_error *err)
+{
+    const cs_config *config = j->choice.config;
+    cs_error         wrong  = {0};
+    cs_status        status = cs_config_try_case(config, index, c, &wrong);
+
+    if (status != CS_OK && !(is_refusal(status) && j->rows.n_refused > 0)) {
+        return cs_config_case(config, index, c, err);
+    }
+    *err = wrong;
+    return status;
+}
+
 static cs_status run_index(job *j, size_t index, cs_case *c, cs_result *result, cs_error *err)
 {
-    cs_status status = cs_config_case(j->choice.config, index, c, err);
+    cs_status status = case_of(j, index, c, err);
 
     if (status != CS_OK) {
         return status;
@@ -92,13 +151,6 @@ static cs_status run_index(job *j, size_t index, cs_case *c, cs_result *result, 
         return run_case(j, c, &cs_algorithm_stored, &options, result, err);
     }
     return run_case(j, c, c->algorithm, &c->options, result, err);
-}
-
-/* Is it the scenario that cannot be? Names that nobody knows, files, memory and our own bugs are
- * not its fault, and end the command. */
-static bool is_refusal(cs_status status)
-{
-    return status == CS_EINVAL || status == CS_ENOTSUP;
 }
 
 /* One scenario of several may be impossible; the others are run. */

@@ -13,6 +13,7 @@ static const cs_arg sweep_args[] = {
     {CS_FARM_OUTPUT, 'o', "output", "FILE.db", "the SQLite database; rows that are there are kept"},
     CS_FARM_JOBS_ROW,
     CS_FARM_SET_ROW,
+    CS_FARM_ACCEPT_BUILD_ROW,
     CS_FARM_QUIET_ROW,
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -73,20 +74,23 @@ static cs_status read_config(sweep_job *j, int count, char *const *words, cs_con
 static cs_status sweep_config(sweep_job *j, const cs_config *config, cs_sweep_summary *summary,
                               cs_error *err)
 {
-    j->options.path     = j->choice.output;
-    j->options.jobs     = cs_farm_jobs(&j->choice, j->options.ranks);
-    j->options.progress = cs_farm_shows_progress(&j->choice) ? draw_bar : NULL;
-    j->options.stop     = cs_farm_stop_flag();
+    j->options.path           = j->choice.output;
+    j->options.accepts_builds = j->choice.accepts_builds;
+    j->options.jobs           = cs_farm_jobs(&j->choice, j->options.ranks);
+    j->options.progress       = cs_farm_shows_progress(&j->choice) ? draw_bar : NULL;
+    j->options.stop           = cs_farm_stop_flag();
     return cs_sweep(config, &j->options, summary, err);
 }
 
-static int print_summary(const sweep_job *j, const cs_sweep_summary *summary)
+/* Behind the summary: what a script must know. The exit code is that of `run`, unless rows are
+ * missing. */
+static int conclude(const sweep_job *j, const cs_sweep_summary *summary)
 {
-    if (!j->choice.is_quiet) {
-        printf("%zu scenarios: %zu were there, %zu run now, %zu with an error%s\n", summary->total,
-               summary->done_before, summary->run, summary->failed,
-               summary->stopped ? "; stopped, the same command goes on from here" : "");
-        fflush(stdout);
+    cs_error refusal = summary->refusal;
+
+    if (summary->missing > 0) {
+        return cs_farm_say_missing("sweep", summary->missing, summary->total, &summary->failure,
+                                   true);
     }
     if (summary->stopped && j->options.ranks != NULL) {
         fprintf(stderr,
@@ -94,7 +98,36 @@ static int print_summary(const sweep_job *j, const cs_sweep_summary *summary)
                 "from there\n",
                 summary->done_before + summary->run, summary->total, j->options.path);
     }
-    return summary->stopped ? CS_EXIT_FAILED : CS_EXIT_DONE;
+    if (summary->stopped) {
+        return CS_EXIT_FAILED;
+    }
+    if (summary->wrong > 0) {
+        return cs_cli_fail(&summary->mistake);
+    }
+    if (summary->refused > 0) {
+        (void)snprintf(refusal.message, sizeof refusal.message,
+                       "%.240s (%zu of %zu scenarios refused)", summary->refusal.message,
+                       summary->refused, summary->total);
+        return cs_cli_fail(&refusal);
+    }
+    return CS_EXIT_DONE;
+}
+
+static int print_summary(const sweep_job *j, const cs_sweep_summary *summary)
+{
+    char missing[48] = "";
+
+    if (summary->missing > 0) {
+        (void)snprintf(missing, sizeof missing, ", %zu missing", summary->missing);
+    }
+    if (!j->choice.is_quiet) {
+        printf("%zu scenarios: %zu were there, %zu run now, %zu with an error%s%s\n",
+               summary->total, summary->done_before, summary->run,
+               summary->refused + summary->wrong, missing,
+               summary->stopped ? "; stopped, the same command goes on from here" : "");
+        fflush(stdout);
+    }
+    return conclude(j, summary);
 }
 
 static int sweep_all(sweep_job *j, int count, char *const *words)

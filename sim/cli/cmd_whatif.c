@@ -91,6 +91,7 @@ static cs_status load(const whatif_job *j, cs_whatif_job *job, cs_error *err)
         status = cs_config_choice_apply(&j->config, config, err);
     }
     if (status == CS_OK) {
+        cs_config_say_notes(config);
         status = cs_whatif_read(config, job, err);
     }
     cs_config_free(config);

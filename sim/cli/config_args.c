@@ -5,6 +5,8 @@
 #include "cli/cli.h"
 #include "cli/config_keys.h"
 
+#include <stdio.h>
+
 cs_status cs_config_choice_path(cs_config_choice *choice, const char *path, cs_error *err)
 {
     return cs_cli_only(&choice->path, path, "configuration", err);
@@ -34,4 +36,20 @@ cs_status cs_config_choice_apply(const cs_config_choice *choice, cs_config *conf
         status = cs_config_key_set(config, key, choice->sets[i], err);
     }
     return status;
+}
+
+void cs_config_say_notes(const cs_config *config)
+{
+    cs_error notes[CS_CONFIG_MAX_NOTES];
+    size_t   n = cs_config_notes(config, notes, CS_CONFIG_MAX_NOTES);
+    char     text[800];
+
+    for (size_t i = 0; i < n && i < CS_CONFIG_MAX_NOTES; i++) {
+        cs_error_text(&notes[i], text, sizeof text);
+        fprintf(stderr, "collsim: note: %s\n", text);
+    }
+    if (n > CS_CONFIG_MAX_NOTES) {
+        fprintf(stderr, "collsim: note: %zu more numbers without a unit like these\n",
+                n - CS_CONFIG_MAX_NOTES);
+    }
 }

@@ -5,7 +5,7 @@
 
 #include "config/config.h"
 
-enum { CS_CONFIG_MAX_SETS = 64 };
+enum { CS_CONFIG_MAX_SETS = 64, CS_CONFIG_MAX_NOTES = 8 };
 
 /* What was chosen; `{0}` is nothing. Texts are borrowed from the command line. */
 typedef struct cs_config_choice {
@@ -27,6 +27,10 @@ cs_status cs_config_choice_set(cs_config_choice *choice, const char *text, cs_er
 /* Load the configuration, set nothing yet; the caller owns it (cs_config_free). */
 cs_status cs_config_choice_load(const cs_config_choice *choice, cs_config **config_p,
                                 cs_error *err);
+
+/* Say on standard error what the configuration's bare numbers were taken for, where that is hardly
+ * meant (cs_config_notes). For whoever has set everything, before it is used. */
+void cs_config_say_notes(const cs_config *config);
 
 /* Set what --set said. */
 cs_status cs_config_choice_apply(const cs_config_choice *choice, cs_config *config, cs_error *err);

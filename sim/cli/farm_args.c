@@ -41,6 +41,7 @@ cs_status cs_farm_choice_add(cs_farm_choice *choice, int id, const cs_args *args
     switch (id) {
     case CS_FARM_OUTPUT: choice->output = args->value; return CS_OK;
     case CS_FARM_QUIET: choice->is_quiet = true; return CS_OK;
+    case CS_FARM_ACCEPT_BUILD: choice->accepts_builds = true; return CS_OK;
     case CS_FARM_JOBS: return read_jobs(args->value, &choice->jobs, err);
     case CS_FARM_SET: return cs_config_choice_set(&choice->config, args->value, err);
     default: return cs_config_choice_path(&choice->config, args->value, err);
@@ -61,7 +62,13 @@ cs_status cs_farm_config(const cs_farm_choice *choice, cs_config **config_p, cs_
 {
     cs_status status = cs_config_choice_load(&choice->config, config_p, err);
 
-    return status == CS_OK ? cs_config_choice_apply(&choice->config, *config_p, err) : status;
+    if (status == CS_OK) {
+        status = cs_config_choice_apply(&choice->config, *config_p, err);
+    }
+    if (status == CS_OK && !choice->is_quiet && cs_ranks_prints(NULL)) {
+        cs_config_say_notes(*config_p);
+    }
+    return status;
 }
 
 unsigned cs_farm_jobs(const cs_farm_choice *choice, const cs_ranks *ranks)
@@ -83,6 +90,17 @@ void cs_farm_draw(uint64_t done, uint64_t total, const char *words)
     memset(bar, '#', full);
     bar[BAR_WIDTH] = '\0';
     fprintf(stderr, "\r[%s] %s%s", bar, words, done == total ? "\n" : "");
+}
+
+int cs_farm_say_missing(const char *command, size_t missing, size_t total, const cs_error *failure,
+                        bool keeps)
+{
+    char text[800];
+
+    cs_error_text(failure, text, sizeof text);
+    fprintf(stderr, "collsim: %s: %zu of %zu scenarios are missing%s: %s\n", command, missing,
+            total, keeps ? " (the same command tries them again)" : "", text);
+    return CS_EXIT_FAILED;
 }
 
 int cs_farm_leave(cs_ranks *ranks, int code)

@@ -11,7 +11,14 @@
 #include <signal.h>
 
 /* Rows of a command's table; ids from CS_FARM_ARG_FIRST on are not its own. */
-enum { CS_FARM_ARG_FIRST = 900, CS_FARM_OUTPUT, CS_FARM_JOBS, CS_FARM_SET, CS_FARM_QUIET };
+enum {
+    CS_FARM_ARG_FIRST = 900,
+    CS_FARM_OUTPUT,
+    CS_FARM_JOBS,
+    CS_FARM_SET,
+    CS_FARM_QUIET,
+    CS_FARM_ACCEPT_BUILD
+};
 #define CS_FARM_JOBS_ROW                                             \
     {                                                                \
         CS_FARM_JOBS, 'j', "jobs", "JOBS",                           \
@@ -23,12 +30,18 @@ enum { CS_FARM_ARG_FIRST = 900, CS_FARM_OUTPUT, CS_FARM_JOBS, CS_FARM_SET, CS_FA
         CS_FARM_QUIET, 'q', "quiet", NULL, "print nothing but errors" \
     }
 
+#define CS_FARM_ACCEPT_BUILD_ROW                                        \
+    {                                                                   \
+        CS_FARM_ACCEPT_BUILD, 0, "accept-build", NULL,                  \
+            "go on in a database with rows of another build of collsim" \
+    }
+
 /* What was chosen; `{0}` is nothing. Texts are borrowed from the command line. */
 typedef struct cs_farm_choice {
     cs_config_choice config;
     const char      *output; /* NULL: none */
     unsigned         jobs;   /* 0: not said */
-    bool             is_quiet;
+    bool             is_quiet, accepts_builds;
 } cs_farm_choice;
 
 /* Take the configuration's path or an option from CS_FARM_ARG_FIRST on. */
@@ -49,6 +62,11 @@ void cs_farm_draw(uint64_t done, uint64_t total, const char *words);
 
 /* From now on SIGINT and SIGTERM make the flag true, and end nothing. */
 const volatile sig_atomic_t *cs_farm_stop_flag(void);
+
+/* Say how many scenarios have no row for want of memory, a file or a part of the program, and why
+ * the first has none. `keeps`: a database has the others. Returns the exit code. */
+int cs_farm_say_missing(const char *command, size_t missing, size_t total, const cs_error *failure,
+                        bool keeps);
 
 /* The end of a command with that exit code; returns the code of this process. A rank that is not 0
  * has told rank 0 what is wrong: mpirun's exit code is rank 0's. */

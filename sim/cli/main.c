@@ -2,6 +2,7 @@
 /* collsim: how long a collective takes when a GPU is late or a NIC is broken. */
 #include "base/nearest.h"
 #include "cli/cli.h"
+#include "cs/build.h"
 
 #include <gsl/gsl_errno.h>
 #include <signal.h>
@@ -73,7 +74,7 @@ int main(int argc, char **argv)
         return print_usage();
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("collsim %s\n", COLLSIM_VERSION);
+        printf("collsim %s (build %s)\n", COLLSIM_VERSION, cs_build());
         return CS_EXIT_DONE;
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {

@@ -5,10 +5,9 @@
 
 #include "base/alloc.h"
 #include "results/csv.h"
-#include "results/json.h"
+#include "results/refused.h"
 #include "results/table.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,10 +16,36 @@ static cs_status no_memory(const cs_run_rows *rows, cs_error *err)
     return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", rows->total);
 }
 
+/* The columns of the sweep, and room for their values. */
+static cs_status open_columns(cs_run_rows *rows, cs_error *err)
+{
+    size_t    n_columns = 0;
+    cs_status status    = cs_sweep_columns_open(rows->config, &rows->columns, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    (void)cs_sweep_columns_names(rows->columns, &n_columns);
+    rows->values = cs_calloc(rows->total, n_columns * sizeof *rows->values);
+    return rows->values != NULL ? CS_OK : no_memory(rows, err);
+}
+
+/* The values of the next scenario, which could be built. */
+static void fill_columns(cs_run_rows *rows)
+{
+    size_t n_columns = 0;
+
+    if (rows->columns != NULL) {
+        (void)cs_sweep_columns_names(rows->columns, &n_columns);
+        cs_sweep_columns_row(rows->columns, rows->n, rows->values + rows->n * n_columns);
+    }
+}
+
 cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_format format,
                            cs_error *err)
 {
-    size_t n = cs_config_count(config);
+    size_t    n      = cs_config_count(config);
+    cs_status status = CS_OK;
 
     *rows           = (cs_run_rows){.config = config, .format = format, .total = n};
     rows->results   = CS_NEW(cs_result, n);
@@ -28,6 +53,12 @@ cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_fo
     rows->refusals  = CS_NEW(const char *, n);
     rows->settings  = cs_calloc(n, sizeof *rows->settings);
     rows->keys      = CS_NEW(uint64_t, n);
+    if (format != CS_RUN_TABLE) {
+        status = open_columns(rows, err);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
     return rows->results != NULL && rows->scenarios != NULL && rows->refusals != NULL &&
                    rows->settings != NULL && rows->keys != NULL
                ? CS_OK
@@ -41,6 +72,8 @@ void cs_run_rows_free(cs_run_rows *rows)
     cs_free(rows->refusals);
     cs_free(rows->settings);
     cs_free(rows->keys);
+    cs_sweep_columns_close(rows->columns);
+    cs_free(rows->values);
     cs_case_free(&rows->last);
     cs_arena_free(&rows->arena);
     cs_text_free(&rows->text);
@@ -106,6 +139,7 @@ cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result
         end_table(rows);
     }
     rows->results[rows->n] = *result;
+    fill_columns(rows);
     cs_setting_text(&c->scenario, rows->settings[place], sizeof rows->settings[place]);
     rows->keys[place] = cs_setting_key(&c->scenario, result);
     cs_case_free(&rows->last);
@@ -113,29 +147,6 @@ cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result
     *c         = (cs_case){0};
     rows->n++;
     return status;
-}
-
-/* What there is to say of a scenario that was not run. */
-static cs_result known_of(const cs_case *c)
-{
-#define NOTHING_TEXT  NULL
-#define NOTHING_COUNT 0
-#define NOTHING_REAL  (double)NAN
-#define NOTHING_BOOL  false
-    cs_result known = {
-#define X(type, key) .key = NOTHING_##type,
-        CS_RESULT_MAP(X)
-#undef X
-    };
-    if (c->algorithm != NULL) {
-        known.algorithm       = c->algorithm->name;
-        known.collective      = cs_collective_name(c->scenario.collective);
-        known.model           = c->model->name;
-        known.ranks           = c->scenario.cluster.n_ranks;
-        known.bytes           = c->scenario.bytes;
-        known.gpus_per_server = c->scenario.cluster.gpus_per_server;
-    }
-    return known;
 }
 
 /* "# refused: cluster.ranks=7 bytes=1M: why" */
@@ -180,7 +191,10 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
     if (rows->n_refused == 0) {
         rows->first_refusal = *why;
     }
-    rows->results[rows->n] = known_of(c);
+    rows->results[rows->n] = cs_refused_result(&c->scenario, c->algorithm, c->model);
+    if (c->algorithm != NULL) {
+        fill_columns(rows);
+    }
     if (status == CS_OK) {
         status = keep(rows, reason, &rows->refusals[rows->n], err);
     }
@@ -229,19 +243,31 @@ static cs_status refusal(const cs_run_rows *rows, cs_error *err)
     return why->status;
 }
 
+/* As they are printed by machines for machines. */
+static cs_result_rows all_of(const cs_run_rows *rows)
+{
+    cs_extra_columns extra = {.values = rows->values};
+
+    extra.names = cs_sweep_columns_names(rows->columns, &extra.n_columns);
+    return (cs_result_rows){rows->results, rows->scenarios, rows->refusals, extra, rows->n};
+}
+
 cs_status cs_run_rows_finish(cs_run_rows *rows, cs_error *err)
 {
-    cs_status status = CS_OK;
+    cs_result_rows all;
+    cs_status      status = CS_OK;
 
     if (rows->n_refused == rows->n) {
         return refusal(rows, err);
     }
     switch (rows->format) {
     case CS_RUN_JSON:
-        cs_results_json(&rows->text, rows->results, rows->scenarios, rows->refusals, rows->n);
+        all = all_of(rows);
+        cs_results_json(&rows->text, &all);
         break;
     case CS_RUN_CSV:
-        cs_results_csv(&rows->text, rows->results, rows->scenarios, rows->refusals, rows->n);
+        all = all_of(rows);
+        cs_results_csv(&rows->text, &all);
         break;
     case CS_RUN_TABLE:
         end_table(rows);

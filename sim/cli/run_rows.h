@@ -19,12 +19,14 @@ typedef struct cs_run_rows {
     cs_result       *results;               /* [n]; of one that was refused: what is known of it */
     const char     **scenarios, **refusals; /* [n] as JSON; why, NULL: it was run */
     char (*settings)[CS_SETTING_BYTES];     /* [n - n_refused] of those that were run */
-    uint64_t *keys;                         /* likewise */
-    size_t    first;                        /* row of the table that is being filled */
-    cs_case   last;                         /* of that table's last row; owned */
-    cs_arena  arena;
-    cs_text   text; /* what is printed */
-    cs_error  first_refusal;
+    uint64_t         *keys;                 /* likewise */
+    size_t            first;                /* row of the table that is being filled */
+    cs_case           last;                 /* of that table's last row; owned */
+    cs_arena          arena;
+    cs_sweep_columns *columns; /* owned; JSON and CSV alone have them */
+    cs_value         *values;  /* [total] rows of them; owned */
+    cs_text           text;    /* what is printed */
+    cs_error          first_refusal;
 } cs_run_rows;
 
 /* Room for all scenarios of `config`. */

@@ -3,6 +3,7 @@
 #include "cli/scenario_args.h"
 
 #include "cli/cli.h"
+#include "cli/config_args.h"
 #include "cs/units.h"
 
 #include <stdio.h>
@@ -225,7 +226,13 @@ cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err)
     for (size_t i = 0; i < choice->n_set && status == CS_OK; i++) {
         status = cs_config_key_set(choice->config, choice->set[i].key, choice->set[i].value, err);
     }
-    return status == CS_OK ? cs_config_refuse_training(choice->config, err) : status;
+    if (status == CS_OK) {
+        status = cs_config_refuse_training(choice->config, err);
+    }
+    if (status == CS_OK) {
+        cs_config_say_notes(choice->config);
+    }
+    return status;
 }
 
 cs_status cs_scenario_choice_run(cs_scenario_choice *choice, bool only_one,

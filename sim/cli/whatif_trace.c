@@ -3,6 +3,7 @@
 #include "cli/whatif_trace.h"
 
 #include "cli/cli.h"
+#include "cli/config_args.h"
 #include "cs/units.h"
 #include "traces/skew_text.h"
 #include "whatif/trace_text.h"
@@ -188,6 +189,7 @@ cs_status cs_whatif_trace_answer(const cs_whatif_trace_choice *choice, cs_config
     cs_status        status = set_all(choice, config, err);
 
     if (status == CS_OK) {
+        cs_config_say_notes(config);
         status = cs_config_refuse_training(config, err);
     }
     if (status == CS_OK && choice->algorithms != NULL) {

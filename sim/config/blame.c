@@ -23,22 +23,26 @@ static void name_option(cs_error *error, const char *origin, const char *path)
     memcpy(error->where, text, sizeof error->where);
 }
 
-static void name_place(const cs_config *config, cs_error *error, const char *path, bool wants_key)
-{
-    int line = 0, column = 0;
+/* How much is said of whom to blame. */
+typedef enum detail { OPTION_ONLY, PLACE_OF_VALUE, PLACE_OF_KEY } detail;
 
-    if (config->text != NULL) {
+static void name_place(const cs_config *config, cs_error *error, const char *path, detail how)
+{
+    bool wants_key = how == PLACE_OF_KEY;
+    int  line = 0, column = 0;
+
+    if (config->text != NULL && how != OPTION_ONLY) {
         cs_locate(config->text, config->length, path, wants_key, &line, &column);
         cs_error_locate(error, config->input, line, column);
     }
 }
 
 static void blame_axis(const cs_config *config, cs_error *error, const cs_axis *axis,
-                       const char *rest, bool blames_key, size_t point)
+                       const char *rest, detail how, size_t point)
 {
     char   path[CS_PATH_BYTES], full[2 * CS_PATH_BYTES];
     size_t number      = (size_t)(axis - config->axes.axes);
-    bool   is_axis_key = blames_key && rest[0] == '\0';
+    bool   is_axis_key = how == PLACE_OF_KEY && rest[0] == '\0';
 
     if (axis->origin != NULL) {
         name_option(error, axis->origin, axis->path);
@@ -49,7 +53,7 @@ static void blame_axis(const cs_config *config, cs_error *error, const cs_axis *
         cs_path_add_index(path, path, cs_axes_digit(&config->axes, point, number));
     }
     (void)snprintf(full, sizeof full, "%s%s", path, rest);
-    name_place(config, error, full, blames_key);
+    name_place(config, error, full, how);
 }
 
 const cs_override *cs_config_override_above(const cs_config *config, const char *path)
@@ -62,8 +66,8 @@ const cs_override *cs_config_override_above(const cs_config *config, const char 
     return NULL;
 }
 
-cs_status cs_config_blame(const cs_config *config, const cs_error *from, bool blames_key,
-                          size_t point, cs_error *err)
+static cs_status blame(const cs_config *config, const cs_error *from, detail how, size_t point,
+                       cs_error *err)
 {
     cs_error           error    = *from;
     bool               is_ours  = from->status != CS_ENOMEM && from->input[0] == '\0';
@@ -75,16 +79,28 @@ cs_status cs_config_blame(const cs_config *config, const cs_error *from, bool bl
         axis = cs_axes_above(&config->axes, from->where, &rest);
     }
     if (axis != NULL) {
-        blame_axis(config, &error, axis, rest, blames_key, point);
+        blame_axis(config, &error, axis, rest, how, point);
     } else if (override != NULL && is_ours) {
         name_option(&error, override->origin, from->where);
     } else if (is_ours) {
-        name_place(config, &error, from->where, blames_key);
+        name_place(config, &error, from->where, how);
     }
     if (err != NULL && err->status == CS_OK) {
         *err = error;
     }
     return error.status;
+}
+
+cs_status cs_config_blame(const cs_config *config, const cs_error *from, bool blames_key,
+                          size_t point, cs_error *err)
+{
+    return blame(config, from, blames_key ? PLACE_OF_KEY : PLACE_OF_VALUE, point, err);
+}
+
+cs_status cs_config_blame_option(const cs_config *config, const cs_error *from, size_t point,
+                                 cs_error *err)
+{
+    return blame(config, from, OPTION_ONLY, point, err);
 }
 
 cs_status cs_config_refuse_training(const cs_config *config, cs_error *err)

@@ -172,6 +172,7 @@ cs_status cs_config_point(const cs_config *config, size_t index, cs_text *text, 
     if (tree == NULL) {
         return CS_FAIL(err, wrong.status, wrong.where, "%s", wrong.message);
     }
+    (void)json_object_del(tree, "description");
     char *dump = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(tree);
     if (dump == NULL) {
@@ -182,8 +183,16 @@ cs_status cs_config_point(const cs_config *config, size_t index, cs_text *text, 
     return cs_text_status(text, err);
 }
 
-cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *case_p,
-                              json_t **tree_p, cs_error *err)
+/* The error of a reading, without its place in the file or with it. */
+static cs_status blame(const cs_config *config, const cs_reading *r, size_t index, bool locates,
+                       cs_error *err)
+{
+    return locates ? cs_config_blame(config, &r->error, r->blames_key, index, err)
+                   : cs_config_blame_option(config, &r->error, index, err);
+}
+
+static cs_status build_case(const cs_config *config, size_t index, bool locates, cs_case *case_p,
+                            json_t **tree_p, cs_error *err)
 {
     cs_case    built   = {0};
     cs_reading reading = {.arena    = &built.arena,
@@ -203,7 +212,7 @@ cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *ca
     }
     built.files = reading.files;
     if (cs_reading_failed(&reading)) {
-        cs_status status = cs_config_blame(config, &reading.error, reading.blames_key, index, err);
+        cs_status status = blame(config, &reading, index, locates, err);
         cs_case_free(&built);
         json_decref(tree);
         return status;
@@ -213,10 +222,25 @@ cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *ca
     return CS_OK;
 }
 
+cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *case_p,
+                              json_t **tree_p, cs_error *err)
+{
+    return build_case(config, index, false, case_p, tree_p, err);
+}
+
+cs_status cs_config_try_case(const cs_config *config, size_t index, cs_case *case_p, cs_error *err)
+{
+    json_t   *tree   = NULL;
+    cs_status status = build_case(config, index, false, case_p, &tree, err);
+
+    json_decref(tree);
+    return status;
+}
+
 cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p, cs_error *err)
 {
     json_t   *tree   = NULL;
-    cs_status status = cs_config_case_tree(config, index, case_p, &tree, err);
+    cs_status status = build_case(config, index, true, case_p, &tree, err);
 
     json_decref(tree);
     return status;

@@ -12,6 +12,7 @@
 #define CS_CONFIG_CONFIG_H
 
 #include "base/text.h"
+#include "base/value.h"
 #include "config/case.h"
 
 typedef struct cs_config cs_config;
@@ -57,6 +58,11 @@ CS_API size_t cs_config_count(const cs_config *config);
 CS_API CS_MUST_CHECK cs_status cs_config_case(const cs_config *config, size_t index,
                                               cs_case *case_p, cs_error *err);
 
+/* The same, but an error does not say where in the file: for those who expect many, because finding
+ * the place takes as long as the file. */
+CS_API CS_MUST_CHECK cs_status cs_config_try_case(const cs_config *config, size_t index,
+                                                  cs_case *case_p, cs_error *err);
+
 /* Is there a value at a path, from the file or set? Sweeps are not looked at. */
 CS_API bool cs_config_has(const cs_config *config, const char *path);
 
@@ -75,7 +81,7 @@ CS_API CS_MUST_CHECK cs_status cs_config_baseline(const cs_config *config, size_
                                                   const char *algorithm, size_t *baseline_p,
                                                   cs_error *err);
 
-/* Add scenario `index` as JSON, as it was asked for and not checked. */
+/* Add scenario `index` as JSON, as it was asked for and not checked. Keys as in cs_case.json. */
 CS_API CS_MUST_CHECK cs_status cs_config_point(const cs_config *config, size_t index, cs_text *text,
                                                cs_error *err);
 
@@ -94,6 +100,27 @@ CS_API CS_MUST_CHECK cs_status cs_config_settings(const cs_config *config, size_
  * for cs_config_count(). O(scenarios), and nothing where no such axis is swept. */
 CS_API CS_MUST_CHECK cs_status cs_config_repeats(const cs_config *config, bool *repeats,
                                                  cs_error *err);
+
+/* Numbers without a unit that are hardly meant (config/quantity.h): "--alpha: 5 is read as 5 s;
+ * ..". Fills as many of the `room` records as there are, each once, and returns how many there are.
+ * What an axis replaces does not count. O(size of the configuration). */
+CS_API size_t cs_config_notes(const cs_config *config, cs_error *notes, size_t room);
+
+/* The columns that a sweep adds to a table of results: one for each of its axes whose key is not a
+ * column of results already. A column is called as the path, with the unit behind it:
+ * "arrivals.late[0].delay_s". Values are in SI units; what is no such quantity, and every text, is
+ * a text; objects and lists are JSON. */
+typedef struct cs_sweep_columns cs_sweep_columns;
+CS_API CS_MUST_CHECK cs_status  cs_sweep_columns_open(const cs_config   *config,
+                                                      cs_sweep_columns **columns_p, cs_error *err);
+/* NULL is allowed. */
+CS_API void cs_sweep_columns_close(cs_sweep_columns *columns);
+
+/* Their names; `n_p` is how many. Valid until they are closed, as are the texts of values. */
+CS_API const char *const *cs_sweep_columns_names(const cs_sweep_columns *columns, size_t *n_p);
+
+/* The values of scenario `index`, one for each column. O(axes). */
+CS_API void cs_sweep_columns_row(const cs_sweep_columns *columns, size_t index, cs_value *values);
 
 /* The value of the keys "name" and "description", or NULL. Valid until the configuration
  * changes. */

@@ -34,7 +34,11 @@ struct cs_config {
 cs_status cs_config_blame(const cs_config *config, const cs_error *from, bool blames_key,
                           size_t point, cs_error *err);
 
-/* cs_config_case() and the tree that it was read from, as it is in case_p->json; both are the
+/* The same, but where it stands in the file is left open. */
+cs_status cs_config_blame_option(const cs_config *config, const cs_error *from, size_t point,
+                                 cs_error *err);
+
+/* cs_config_try_case() and the tree that it was read from, as it is in case_p->json; both are the
  * caller's (json_decref). */
 cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *case_p,
                               json_t **tree_p, cs_error *err);

@@ -138,6 +138,14 @@ size_t cs_axes_digit(const cs_axes *axes, size_t index, size_t axis)
     return index % json_array_size(axes->axes[axis].values);
 }
 
+size_t cs_axes_point(const cs_axes *axes, size_t axis, size_t digit)
+{
+    for (size_t i = axis + 1; i < axes->n_axes; i++) {
+        digit *= json_array_size(axes->axes[i].values);
+    }
+    return digit;
+}
+
 cs_status cs_axes_apply(const cs_axes *axes, size_t index, json_t *tree, cs_error *err)
 {
     cs_status status = CS_OK;

@@ -33,6 +33,9 @@ size_t cs_axes_count(const cs_axes *axes);
 /* The place of point `index` on axis `axis`. */
 size_t cs_axes_digit(const cs_axes *axes, size_t index, size_t axis);
 
+/* The point that has the first value on all axes but this one. */
+size_t cs_axes_point(const cs_axes *axes, size_t axis, size_t digit);
+
 /* Put the values of point `index` into a tree that nobody shares. */
 cs_status cs_axes_apply(const cs_axes *axes, size_t index, json_t *tree, cs_error *err);
 

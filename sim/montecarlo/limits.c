@@ -39,12 +39,22 @@ cs_status cs_montecarlo_check(const cs_config *config, const cs_montecarlo_optio
     return cs_config_baseline(config, 0, options->baseline, &baseline, err);
 }
 
+/* Who presumes the last rank of the iteration before knows less in the first. */
+bool cs_montecarlo_is_fixed(const cs_case *c)
+{
+    return cs_arrivals_are_fixed(&c->arrivals) && c->policy.prediction != CS_PREDICTION_PREVIOUS;
+}
+
 cs_status cs_montecarlo_iterations(const cs_montecarlo_options *options, const cs_case *c,
                                    size_t *iterations_p, cs_error *err)
 {
     size_t calls      = c->arrivals.resamples ? 0 : c->arrivals.trace.n_calls;
     bool   is_shorter = calls > 0 && calls < options->iterations;
 
+    if (cs_montecarlo_is_fixed(c)) {
+        *iterations_p = 1;
+        return CS_OK;
+    }
     if (is_shorter && !options->takes_fewer) {
         return CS_FAIL(err, CS_EINVAL, "--iterations",
                        "%zu are more than the %zu calls of the trace, which are taken in order: "

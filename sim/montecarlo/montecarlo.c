@@ -79,11 +79,6 @@ cs_status cs_montecarlo_key(const cs_montecarlo *m, size_t index, cs_text *text,
     return status;
 }
 
-static bool is_fatal(cs_status status)
-{
-    return status == CS_ENOMEM || status == CS_EIO;
-}
-
 static void report_progress(void *user, size_t iterations_done)
 {
     const cs_montecarlo         *m = user;
@@ -106,6 +101,10 @@ static cs_status draw(cs_montecarlo *m, const cs_case *c, bool reports, cs_sampl
                                             .user        = m,
                                             .stop        = o->stop};
     cs_status                    status  = cs_montecarlo_iterations(o, c, &request.iterations, err);
+
+    if (cs_montecarlo_is_fixed(c)) {
+        request.sampling = CS_SAMPLING_RANDOM; /* of which there is none */
+    }
     return status == CS_OK ? cs_samples_draw(c, &request, samples_p, err) : status;
 }
 
@@ -126,7 +125,7 @@ static cs_status have_baseline(cs_montecarlo *m, size_t base, bool *stopped_p, c
     }
     status = draw(m, &c, false, &samples, &reason);
     cs_case_free(&c);
-    if (is_fatal(status)) {
+    if (cs_status_is_failure(status)) {
         if (err != NULL && err->status == CS_OK) {
             *err = reason;
         }
@@ -177,6 +176,7 @@ static void describe(const cs_montecarlo *m, const cs_case *c, cs_montecarlo_row
              cs_collective_name(c->scenario.collective));
     snprintf(row->model, sizeof row->model, "%s", c->model->name);
     snprintf(row->sampling, sizeof row->sampling, "%s", cs_sampling_name(m->options->sampling));
+    snprintf(row->build, sizeof row->build, "%s", cs_build());
     row->ranks           = cluster->n_ranks;
     row->bytes           = c->scenario.bytes;
     row->gpus_per_server = cluster->gpus_per_server;
@@ -257,10 +257,10 @@ static cs_status run_case(cs_montecarlo *m, const cs_case *c, size_t index, size
     if (status != CS_OK) {
         snprintf(row->error, sizeof row->error, "%s%s%s", reason.where,
                  reason.where[0] != '\0' ? ": " : "", reason.message);
-        if (is_fatal(status) && err != NULL && err->status == CS_OK) {
+        if (cs_status_is_failure(status) && err != NULL && err->status == CS_OK) {
             *err = reason;
         }
-        return is_fatal(status) ? status : CS_OK;
+        return cs_status_is_failure(status) ? status : CS_OK;
     }
     *stopped_p = samples.is_stopped;
     if (!samples.is_stopped && (scratch = CS_NEW(double, samples.n)) == NULL) {

@@ -19,8 +19,9 @@
 enum { CS_MONTECARLO_MAX_CASES = 100000 };
 
 typedef struct cs_montecarlo_options {
-    size_t iterations;       /* (*) per scenario, 1 .. CS_MAX_ITERATIONS */
-    bool   takes_fewer;      /* (*) where a trace taken in order has fewer calls, one iteration for
+    size_t iterations;       /* (*) per scenario, 1 .. CS_MAX_ITERATIONS; one where nothing is
+                                random */
+    bool takes_fewer;        /* (*) where a trace taken in order has fewer calls, one iteration for
                                 each; otherwise that is an error */
     cs_sampling sampling;    /* (*) */
     double      confidence;  /* (*) of all intervals, in (0, 1) */
@@ -30,6 +31,7 @@ typedef struct cs_montecarlo_options {
     unsigned    jobs;        /* threads; 0 and 1: the calling thread alone */
     cs_ranks   *ranks;       /* that share the scenarios, each with so many threads; NULL: alone */
     const char *path;        /* of the file of results; NULL: none is kept */
+    bool        accepts_builds; /* go on where another build has written rows into it */
 
     /* Called by the calling thread from time to time; iterations of all scenarios. NULL: never. */
     void (*progress)(void *user, uint64_t done, uint64_t total);
@@ -43,10 +45,13 @@ typedef struct cs_montecarlo_report {
     size_t             n_rows;
     size_t             total;       /* scenarios of the config, without those that repeat others */
     size_t             n_repeats;   /* these: cs_config_repeats() */
+    size_t             n_fixed;     /* rows of which one iteration says all, and one was run */
     size_t             done_before; /* of these, found in the file */
     size_t             run;         /* of these, run now */
     size_t             failed;      /* rows with an error */
-    bool               is_stopped;  /* by *stop: done_before + run < total */
+    size_t             missing;     /* no row: memory, a file or a part of the program failed */
+    cs_error           failure;     /* of the first of them */
+    bool               is_stopped;  /* by *stop: done_before + run + missing < total */
 } cs_montecarlo_report;
 
 typedef struct cs_montecarlo cs_montecarlo;
@@ -63,12 +68,12 @@ CS_API void cs_montecarlo_close(cs_montecarlo *montecarlo);
 CS_API CS_MUST_CHECK cs_status cs_montecarlo_key(const cs_montecarlo *montecarlo, size_t index,
                                                  cs_text *text, cs_error *err);
 
-/* Run scenario `index`. A scenario that cannot be run is a row with an error; CS_ENOMEM, CS_EIO,
- * what cs_config_case() refuses, and more iterations than calls of a trace that is taken in order
- * (they would repeat calls, and intervals would count the same call as several) are errors of this
- * function. The caller owns the row. *stopped_p:
- * *stop came first, there is no row. Needs up to 36 bytes an iteration. The samples of the last
- * baseline are kept, so that scenarios with the same one are best run one after the other. */
+/* Run scenario `index`. A scenario that cannot be run is a row with an error; failures of the
+ * machine or the program (cs_status_is_failure), what cs_config_case() refuses, and more iterations
+ * than calls of a trace that is taken in order (they would repeat calls, and intervals would count
+ * the same call as several) are errors of this function. The caller owns the row. *stopped_p: *stop
+ * came first, there is no row. Needs up to 36 bytes an iteration. The samples of the last baseline
+ * are kept, so that scenarios with the same one are best run one after the other. */
 CS_API CS_MUST_CHECK cs_status cs_montecarlo_case(cs_montecarlo *montecarlo, size_t index,
                                                   cs_montecarlo_row *row_p, bool *stopped_p,
                                                   cs_error *err);
@@ -79,9 +84,10 @@ CS_API CS_MUST_CHECK cs_status cs_montecarlo_fingerprint(const cs_config        
                                                          const cs_montecarlo_options *options,
                                                          uint64_t *fingerprint_p, cs_error *err);
 
-/* All scenarios that do not repeat others; what the file holds is not run again. On failure the
- * file keeps what was finished, and *report_p is left alone; on CS_OK the caller owns it. A rank
- * that is not 0 works for rank 0, touches no file, tells no progress, and has an empty report. */
+/* All scenarios that do not repeat others; what the file holds is not run again. Where the machine
+ * or the program fails at a scenario it is left out, and tried again next time. On failure the file
+ * keeps what was finished, and *report_p is left alone; on CS_OK the caller owns it. A rank that is
+ * not 0 works for rank 0, touches no file, tells no progress, and has an empty report. */
 CS_API CS_MUST_CHECK cs_status cs_montecarlo_run(const cs_config             *config,
                                                  const cs_montecarlo_options *options,
                                                  cs_montecarlo_report *report_p, cs_error *err);

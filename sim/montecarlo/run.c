@@ -185,6 +185,7 @@ static cs_status keep(run *r, cs_montecarlo_outcome *o, bool *writes_p, cs_error
     r->report->done_before += is_there;
     r->report->run += !is_there;
     r->report->failed += o->row.error[0] != '\0';
+    r->report->n_fixed += o->row.iterations == 1 && r->options.iterations > 1;
     r->is_done[o->index] = true;
     r->m->done += r->options.iterations;
     o->row = (cs_montecarlo_row){0};
@@ -236,8 +237,9 @@ static cs_status learn(void *user, const char *data, size_t bytes, cs_error *err
 
 static cs_status run_farm(run *r, cs_error *err)
 {
-    cs_text   keys   = {0};
-    cs_status status = CS_OK;
+    cs_farm_misses misses = {0};
+    cs_text        keys   = {0};
+    cs_status      status = CS_OK;
 
     for (size_t i = 0; i < r->n_keys && r->options.ranks != NULL; i++) {
         cs_wire_put_u64(&keys, r->keys[i].key);
@@ -253,13 +255,15 @@ static cs_status run_farm(run *r, cs_error *err)
                               .jobs    = 1,
                               .ranks   = r->options.ranks,
                               .stop    = r->options.stop};
-        status             = cs_farm_run(&farm, err);
+        status             = cs_farm_run(&farm, &misses, err);
     }
     cs_text_free(&keys);
+    r->report->missing = misses.n;
+    r->report->failure = misses.reason;
     return status;
 }
 
-/* Close the gaps that a stop has left. */
+/* Close the gaps that a stop has left, or what is missing. */
 static void pack_rows(run *r)
 {
     cs_montecarlo_report *report = r->report;
@@ -273,7 +277,8 @@ static void pack_rows(run *r)
 
 static cs_status open_file(run *r, cs_error *err)
 {
-    cs_status status = cs_montecarlo_store_open(r->options.path, &r->store, err);
+    cs_status status =
+        cs_montecarlo_store_open(r->options.path, r->options.accepts_builds, &r->store, err);
 
     return status == CS_OK ? cs_store_keys(r->store, &r->keys, &r->n_keys, err) : status;
 }
@@ -303,7 +308,7 @@ static cs_status lead(run *r, cs_error *err)
     }
     report->total      = r->n_items;
     report->n_repeats  = r->total - r->n_items;
-    report->is_stopped = report->done_before + report->run < r->n_items;
+    report->is_stopped = report->done_before + report->run + report->missing < r->n_items;
     pack_rows(r);
     return r->store != NULL ? cs_store_finish(r->store, err) : CS_OK;
 }

@@ -20,8 +20,12 @@ struct cs_montecarlo {
 cs_status cs_montecarlo_check(const cs_config *config, const cs_montecarlo_options *options,
                               cs_error *err);
 
-/* How many iterations a scenario takes: those of the options, or one for each call of a trace that
- * is taken in order, where these are fewer and the options take them; else CS_EINVAL. */
+/* Is nothing random in the scenario, so that every iteration is the first? */
+bool cs_montecarlo_is_fixed(const cs_case *c);
+
+/* How many iterations a scenario takes: those of the options; one where nothing is random; one for
+ * each call of a trace that is taken in order, where these are fewer and the options take them,
+ * else CS_EINVAL. */
 cs_status cs_montecarlo_iterations(const cs_montecarlo_options *options, const cs_case *c,
                                    size_t *iterations_p, cs_error *err);
 

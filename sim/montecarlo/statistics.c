@@ -75,6 +75,9 @@ static size_t binomial_quantile(size_t n, double q, double p)
  * makes u at least the other tail's plus one. */
 cs_estimate cs_estimate_quantile(const double *sorted, size_t n, double q, double confidence)
 {
+    if (n < 2) {
+        return (cs_estimate){sorted[0], (double)NAN, (double)NAN};
+    }
     double tail  = (1 - confidence) / 2;
     size_t lower = binomial_quantile(n, q, tail), upper = binomial_quantile(n, q, 1 - tail) + 1;
 

@@ -29,8 +29,8 @@ CS_API cs_estimate cs_estimate_mean(const double *x, size_t n, size_t n_groups, 
 
 /* Quantile q of sorted samples (interpolated: Hyndman and Fan's type 7) with the interval between
  * two order statistics whose ranks are quantiles of the binomial distribution: at least as sure
- * as `confidence` for any distribution. O(log n). Source: H. A. David, H. N. Nagaraja, "Order
- * Statistics", 2003, section 7.1. */
+ * as `confidence` for any distribution; one sample has none. O(log n). Source: H. A. David, H. N.
+ * Nagaraja, "Order Statistics", 2003, section 7.1. */
 CS_API cs_estimate cs_estimate_quantile(const double *sorted, size_t n, double q,
                                         double confidence);
 

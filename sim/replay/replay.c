@@ -97,13 +97,17 @@ static cs_status serve_block(run *r, cs_error *err)
     if (r->request->verify) {
         cs_fingerprints_block(&r->prints, &r->block);
     }
-    count_block(r);
+    if (r->dispatch == NULL) {
+        count_block(r);
+    }
     return status;
 }
 
+/* The first pass for the dispatcher. */
 static cs_status count_for_dispatch(run *r, cs_error *err)
 {
     cs_dispatch_count(r->dispatch, &r->block);
+    count_block(r);
     (void)err;
     return CS_OK;
 }
@@ -129,8 +133,12 @@ static cs_status for_blocks(run *r, cs_status (*take)(run *r, cs_error *err), cs
 
 static cs_status serve_stream(run *r, cs_error *err)
 {
+    const cs_replay_request *q = r->request;
     cs_status status = r->dispatch != NULL ? for_blocks(r, count_for_dispatch, err) : CS_OK;
 
+    if (status == CS_OK && r->dispatch != NULL && q->counted != NULL) {
+        q->counted(q->counted_user, q, r->outcome.n_transfers);
+    }
     if (status == CS_OK) {
         status = for_blocks(r, serve_block, err);
     }

@@ -6,19 +6,21 @@
 #include "results/csv.h"
 
 #include "results/columns.h"
-#include "results/json.h"
 #include "results/refused.h"
 
-void cs_csv_header(cs_text *text)
+static void add_header(cs_text *text, const cs_extra_columns *extra)
 {
 #define X(type, key) #key ","
-    cs_text_add(text, "%s", CS_RESULT_MAP(X) "options,scenario,error\n");
+    cs_text_add(text, "%s", CS_RESULT_MAP(X) "options,");
 #undef X
+    cs_csv_extra_names(text, extra);
+    cs_text_add(text, "scenario,error\n");
 }
 
-void cs_csv_row(cs_text *text, const cs_result *result, const char *scenario)
+static void add_row(cs_text *text, const cs_result_rows *rows, size_t row)
 {
-    cs_text options = {0};
+    const cs_result *result  = &rows->results[row];
+    cs_text          options = {0};
 
 #define X(type, key)                  \
     cs_csv_##type(text, result->key); \
@@ -32,20 +34,20 @@ void cs_csv_row(cs_text *text, const cs_result *result, const char *scenario)
         cs_text_add_csv_field(text, options.data);
     }
     cs_text_add(text, ",");
-    cs_csv_TEXT(text, scenario);
+    cs_csv_extra(text, &rows->extra, row);
+    cs_csv_TEXT(text, rows->scenarios[row]);
     cs_text_add(text, ",\n");
     cs_text_free(&options);
 }
 
-void cs_results_csv(cs_text *text, const cs_result *results, const char *const *scenarios,
-                    const char *const *refusals, size_t n)
+void cs_results_csv(cs_text *text, const cs_result_rows *rows)
 {
-    cs_csv_header(text);
-    for (size_t i = 0; i < n; i++) {
-        if (refusals[i] != NULL) {
-            cs_refused_csv(text, &(cs_refused){&results[i], scenarios[i], refusals[i]});
+    add_header(text, &rows->extra);
+    for (size_t i = 0; i < rows->n; i++) {
+        if (rows->refusals[i] != NULL) {
+            cs_refused_csv(text, rows, i);
         } else {
-            cs_csv_row(text, &results[i], scenarios[i]);
+            add_row(text, rows, i);
         }
     }
 }

@@ -3,20 +3,12 @@
 #ifndef CS_RESULTS_CSV_H
 #define CS_RESULTS_CSV_H
 
-#include "base/text.h"
-#include "cs/result.h"
+#include "results/json.h"
 
-/* Add the line of column names: the keys of CS_RESULT_MAP in their order, then `options`,
- * `scenario` and `error`. */
-CS_API void cs_csv_header(cs_text *text);
-
-/* Add one line. Numbers read back exactly, a number that does not exist is an empty field,
- * booleans are true and false, `options` and `scenario` (NULL: empty) are JSON text;
- * there is no error. */
-CS_API void cs_csv_row(cs_text *text, const cs_result *result, const char *scenario);
-
-/* Add names and `n` lines; as cs_results_json(), except that `refusals` is there. */
-CS_API void cs_results_csv(cs_text *text, const cs_result *results, const char *const *scenarios,
-                           const char *const *refusals, size_t n);
+/* Add the line of column names: the keys of CS_RESULT_MAP in their order, then `options`, the
+ * columns of the sweep, `scenario` and `error`. Then a line for each row: numbers read back
+ * exactly, a number that does not exist is an empty field, booleans are true and false, `options`
+ * and `scenario` (NULL: empty) are JSON text. */
+CS_API void cs_results_csv(cs_text *text, const cs_result_rows *rows);
 
 #endif

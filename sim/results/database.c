@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* results/database.c -- the SQLite file under a store.
  *
- * `application_id` tells our files from others, `user_version` is the number of the layout, and
- * the row `version` of the table `meta` is the program whose results these are: another
- * version may compute other numbers, so its files are refused.
+ * `application_id` tells our files from others, `user_version` is the number of the layout. Which
+ * program made what is written in the rows themselves (results/store_table.c).
  *
  * Sources: sqlite.org/wal.html, sqlite.org/pragma.html.
  */
 #include "results/database.h"
 
 #include "base/alloc.h"
+#include "cs/build.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ cs_status cs_database_fail(const cs_database *database, cs_error *err)
 
 cs_status cs_database_refuse(const cs_database *database, cs_error *err, const char *format, ...)
 {
-    char    message[200];
+    char    message[320];
     va_list arguments;
 
     va_start(arguments, format);
@@ -78,26 +78,27 @@ cs_status cs_database_number(const cs_database *database, const char *sql, int64
     return status;
 }
 
-static cs_status check_version(const cs_database *database, cs_error *err)
+/* Why a file of another layout is not ours to go on with. Those of programs that did not record
+ * their build have the row `version` in the table `meta`. */
+static cs_status refuse_layout(const cs_database *database, int64_t layout, int64_t wanted,
+                               cs_error *err)
 {
-    static const char sql[]     = "SELECT value FROM meta WHERE name = 'version'";
-    sqlite3_stmt     *statement = NULL;
-    cs_status         status    = cs_database_prepare(database, sql, &statement, err);
+    static const char sql[]  = "SELECT count(*) FROM meta WHERE name = 'version'";
+    int64_t           n      = 0;
+    cs_status         status = cs_database_number(database, sql, &n, err);
 
-    if (status == CS_OK) {
-        int         code  = sqlite3_step(statement);
-        const char *value = (const char *)sqlite3_column_text(statement, 0);
-        if (code != SQLITE_ROW && code != SQLITE_DONE) {
-            status = cs_database_fail(database, err);
-        } else if (value == NULL || strcmp(value, COLLSIM_VERSION) != 0) {
-            status = cs_database_refuse(database, err,
-                                        "holds results of collsim %s, this is " COLLSIM_VERSION
-                                        "; give another name",
-                                        value != NULL ? value : "(unknown)");
-        }
+    if (status == CS_OK && n > 0) {
+        return cs_database_refuse(database, err,
+                                  "holds results of an older collsim, which did not record its "
+                                  "build (layout %" PRId64 "); this is build %s, which writes "
+                                  "layout %" PRId64 ": give another name",
+                                  layout, cs_build(), wanted);
     }
-    sqlite3_finalize(statement);
-    return status;
+    return status == CS_OK ? cs_database_refuse(database, err,
+                                                "results in layout %" PRId64 ", this program "
+                                                "writes layout %" PRId64 ": give another name",
+                                                layout, wanted)
+                           : status;
 }
 
 static cs_status check_ours(const cs_database *database, int64_t wanted, cs_error *err)
@@ -113,12 +114,9 @@ static cs_status check_ours(const cs_database *database, int64_t wanted, cs_erro
                                   "a SQLite file, but not of results; give another name");
     }
     if (status == CS_OK && layout != wanted) {
-        return cs_database_refuse(database, err,
-                                  "results in layout %" PRId64 ", this program writes layout "
-                                  "%" PRId64 "; give another name",
-                                  layout, wanted);
+        return refuse_layout(database, layout, wanted, err);
     }
-    return status == CS_OK ? check_version(database, err) : status;
+    return status;
 }
 
 static cs_status create_tables(const cs_database *database, const char *create_sql, int64_t layout,
@@ -130,8 +128,7 @@ static cs_status create_tables(const cs_database *database, const char *create_s
     if (status == CS_OK) {
         status = cs_database_execute(database,
                                      "CREATE TABLE meta (name TEXT PRIMARY KEY NOT NULL, value)"
-                                     " WITHOUT ROWID;"
-                                     "INSERT INTO meta VALUES ('version', '" COLLSIM_VERSION "')",
+                                     " WITHOUT ROWID",
                                      err);
     }
     if (status == CS_OK) {

@@ -50,8 +50,11 @@ static void add_wrong(cs_text *text, const cs_verdict *verdict)
     cs_text_add(text, "}");
 }
 
-void cs_result_json(cs_text *text, const cs_result *result, const char *scenario)
+static void add_result(cs_text *text, const cs_result_rows *rows, size_t row)
 {
+    const cs_result *result   = &rows->results[row];
+    const char      *scenario = rows->scenarios[row];
+
     cs_text_add(text, "{");
 #define X(type, key)                     \
     cs_text_add(text, "\"" #key "\": "); \
@@ -66,22 +69,22 @@ void cs_result_json(cs_text *text, const cs_result *result, const char *scenario
     if (cs_result_is_wrong(result)) {
         add_wrong(text, &result->verdict);
     }
+    cs_json_extra(text, &rows->extra, row);
     if (scenario != NULL) {
         cs_text_add(text, ", \"scenario\": %s", scenario);
     }
     cs_text_add(text, "}");
 }
 
-void cs_results_json(cs_text *text, const cs_result *results, const char *const *scenarios,
-                     const char *const *refusals, size_t n)
+void cs_results_json(cs_text *text, const cs_result_rows *rows)
 {
     cs_text_add(text, "[");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < rows->n; i++) {
         cs_text_add(text, i == 0 ? "\n" : ",\n");
-        if (refusals != NULL && refusals[i] != NULL) {
-            cs_refused_json(text, &(cs_refused){&results[i], scenarios[i], refusals[i]});
+        if (rows->refusals[i] != NULL) {
+            cs_refused_json(text, rows, i);
         } else {
-            cs_result_json(text, &results[i], scenarios[i]);
+            add_result(text, rows, i);
         }
     }
     cs_text_add(text, "\n]\n");

@@ -148,8 +148,9 @@ static void add_settings_head(cs_text *text, int width)
 /* What holds for all rows. */
 static void add_head(cs_text *text, const cs_montecarlo_row *row, int width)
 {
-    cs_text_add(text, "# %" PRIu64 " iterations (%s), exposed time in us; +-: %.4g %% intervals\n",
-                row->iterations, row->sampling, row->confidence * 100);
+    cs_text_add(text, "# %" PRIu64 " iteration%s (%s), exposed time in us; +-: %.4g %% intervals\n",
+                row->iterations, row->iterations == 1 ? "" : "s", row->sampling,
+                row->confidence * 100);
     cs_text_add(text, "# saved: exposed time of the baseline less the own one, in the same "
                       "iteration; hits: the presumed rank was last\n");
     cs_text_add(text, "%-16s %-14s %6s %12s", "# algorithm", "presumes", "ranks", "bytes");
@@ -161,9 +162,10 @@ static void add_head(cs_text *text, const cs_montecarlo_row *row, int width)
 static void add_training_head(cs_text *text, const cs_montecarlo_row *row, int width)
 {
     cs_text_add(text,
-                "# %" PRIu64 " iterations (%s) of training, times in ms; +-: %.4g %% "
+                "# %" PRIu64 " iteration%s (%s) of training, times in ms; +-: %.4g %% "
                 "intervals\n",
-                row->iterations, row->sampling, row->confidence * 100);
+                row->iterations, row->iterations == 1 ? "" : "s", row->sampling,
+                row->confidence * 100);
     cs_text_add(text,
                 "# exposed: from when the last rank has computed to the end of the last call; "
                 "saved: part of the baseline's time, GPU-h/day: that of ranks x 24 h\n");

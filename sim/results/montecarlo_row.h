@@ -8,6 +8,7 @@
 #define CS_RESULTS_MONTECARLO_ROW_H
 
 #include "base/text.h"
+#include "cs/build.h"
 
 #include <stdint.h>
 
@@ -78,10 +79,13 @@
     X(REAL, gpu_hours_per_day_low)  \
     X(REAL, gpu_hours_per_day_high) \
     X(COUNT, replays)               \
-    X(BOOL, verified)
+    X(BOOL, verified)               \
+    X(TEXT, build)
+
+enum { CS_ROW_TEXT_BYTES = CS_BUILD_BYTES };
 
 typedef struct cs_montecarlo_row {
-#define CS_ROW_TEXT(key)  char key[32]
+#define CS_ROW_TEXT(key)  char key[CS_ROW_TEXT_BYTES]
 #define CS_ROW_COUNT(key) uint64_t key
 #define CS_ROW_REAL(key)  double key
 #define CS_ROW_BOOL(key)  bool key

@@ -2,6 +2,7 @@
 /* One scenario from start to end: resolve the options, replay and verify, put the closed form
  * and the lower bound beside the time. */
 #include "cs/bound.h"
+#include "cs/build.h"
 #include "cs/result.h"
 
 #include <math.h>
@@ -70,6 +71,7 @@ static void fill(const cs_run *run, const cs_plan *plan, const cs_outcome *outco
     result->verified   = outcome->verified;
     result->verdict    = outcome->verdict;
     result->note       = plan->note;
+    result->build      = cs_build();
     set_bound(run, plan, result);
 }
 
@@ -106,7 +108,9 @@ cs_status cs_run_scenario(const cs_run *run, cs_result *result_p, cs_error *err)
                                        .model_options = &result.model_options,
                                        .verify        = run->verify,
                                        .observers     = run->observers,
-                                       .n_observers   = run->n_observers};
+                                       .n_observers   = run->n_observers,
+                                       .counted       = run->counted,
+                                       .counted_user  = run->counted_user};
     status                          = cs_replay(&request, &outcome, err);
     if (status == CS_OK) {
         fill(run, &plan, &outcome, &result);

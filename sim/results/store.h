@@ -2,26 +2,31 @@
 /* results/store.h -- results on disk: one SQLite file that a killed sweep continues.
  *
  * Table `results`, one row per scenario: a unique `key`, one column per row of CS_RESULT_MAP,
- * `options` (JSON), `scenario` (canonical JSON) and `error`. A scenario that could not be run has
- * its reason in `error` and NULL in the columns of the result; where the schedule was found
- * wrong, `error` says how. Rows are stored by key, so their order says nothing about the order
- * in which they were added. A store is used by one thread at a time.
+ * `options` (JSON), `scenario` (canonical JSON), `error`, and one column per key that a sweep has
+ * varied. A scenario that could not be run has its reason in `error` and NULL in the columns of
+ * what is not known of it; where the schedule was found wrong, `error` says how. Every row bears
+ * the `build` that made it. Rows are stored by key, so their order says nothing about the order in
+ * which they were added. A store is used by one thread at a time.
  */
 #ifndef CS_RESULTS_STORE_H
 #define CS_RESULTS_STORE_H
 
 #include "base/text.h"
+#include "base/value.h"
 #include "cs/result.h"
 
 typedef struct cs_store cs_store;
 
 /* What identifies a scenario: a hash of its canonical JSON (of a row of another store: of the text
- * that identifies it) and of this program's version, and a second, independent hash by which a
- * collision of the first is noticed. */
+ * that identifies it), and a second, independent hash by which a collision of the first is
+ * noticed. */
 typedef struct cs_store_key {
     uint64_t key;
     uint64_t check;
-    bool     failed; /* of a stored row: it has an `error` */
+    bool     is_refused; /* of a stored row: the scenario could not be run */
+    bool     is_wrong;   /* ... its schedule was found wrong */
+    bool     lacks;      /* ... it has no value in some of the columns that the store was asked for:
+                            it is older than they are (cs_store_fill) */
 } cs_store_key;
 
 CS_API cs_store_key cs_store_key_of(const char *scenario);
@@ -29,10 +34,18 @@ CS_API cs_store_key cs_store_key_of(const char *scenario);
 /* The one of `n` keys in ascending order that has this `key`, or NULL. O(log n). */
 CS_API const cs_store_key *cs_store_key_find(const cs_store_key *keys, size_t n, uint64_t key);
 
+/* What is wanted of a store. `{0}`: rows of this build alone, and no columns of a sweep. */
+typedef struct cs_store_request {
+    bool               accepts_builds; /* go on where another build has written rows */
+    size_t             n_columns;      /* of the sweep; added where they are not there */
+    const char *const *columns;        /* their names; borrowed until the store is closed */
+} cs_store_request;
+
 /* Open or create. CS_EIO (naming the file) where that fails; CS_EINVAL where the file is not a
- * store, or one of another layout or another version of this program. The caller owns the store
- * (cs_store_close). */
-CS_API CS_MUST_CHECK cs_status cs_store_open(const char *path, cs_store **store_p, cs_error *err);
+ * store, is one of another layout, or holds rows of another build that are not accepted. The caller
+ * owns the store (cs_store_close). O(rows). */
+CS_API CS_MUST_CHECK cs_status cs_store_open(const char *path, const cs_store_request *request,
+                                             cs_store **store_p, cs_error *err);
 
 /* All keys, in ascending order; the caller owns the array (cs_free). O(rows). */
 CS_API CS_MUST_CHECK cs_status cs_store_keys(cs_store *store, cs_store_key **keys_p, size_t *n_p,
@@ -42,16 +55,31 @@ CS_API CS_MUST_CHECK cs_status cs_store_keys(cs_store *store, cs_store_key **key
 CS_API CS_MUST_CHECK cs_status cs_store_has(cs_store *store, const char *scenario, bool *has_p,
                                             cs_error *err);
 
+/* Add the `error` of the scenario's row to the text: nothing where it has none, or there is no
+ * row. */
+CS_API CS_MUST_CHECK cs_status cs_store_error(cs_store *store, const char *scenario, cs_text *text,
+                                              cs_error *err);
+
 /* Several cs_store_add() between these two are one transaction: on disk all or none. Without
  * them, every row is a transaction of its own. */
 CS_API CS_MUST_CHECK cs_status cs_store_begin(cs_store *store, cs_error *err);
 CS_API CS_MUST_CHECK cs_status cs_store_commit(cs_store *store, cs_error *err);
 
-/* Add a row: `result`, or NULL and the reason in `error`. A row that is there already is left
- * alone. CS_EINVAL when the key belongs to another scenario. */
-CS_API CS_MUST_CHECK cs_status cs_store_add(cs_store *store, const char *scenario,
-                                            const cs_result *result, const char *error,
+typedef struct cs_store_row {
+    const char      *scenario;
+    const cs_result *result; /* with `error`: what is known of it (results/refused.h) */
+    const char      *error;  /* why it could not be run; NULL: it was */
+    const cs_value  *values; /* of the columns that the store was asked for; NULL: null */
+} cs_store_row;
+
+/* Add a row. A row that is there already is left alone. CS_EINVAL when the key belongs to another
+ * scenario. */
+CS_API CS_MUST_CHECK cs_status cs_store_add(cs_store *store, const cs_store_row *row,
                                             cs_error *err);
+
+/* Give the row of a key the values of the columns that the store was asked for. */
+CS_API CS_MUST_CHECK cs_status cs_store_fill(cs_store *store, uint64_t key, const cs_value *values,
+                                             cs_error *err);
 
 /* Bring everything into the one file: no -wal and -shm beside it, unless somebody else has it
  * open. */

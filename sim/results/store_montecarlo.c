@@ -11,27 +11,27 @@
 
 /* clang-format off */
 static const cs_store_table montecarlo_table = {
-    .layout     = 102,
+    .name       = "montecarlo",
+    .owner      = "run",
+    .layout     = 103,
     .create_sql = "CREATE TABLE montecarlo (key TEXT PRIMARY KEY NOT NULL"
                   CS_MONTECARLO_MAP(CS_SQL_TYPED)
                   ", scenario TEXT NOT NULL, run TEXT NOT NULL, error TEXT) WITHOUT ROWID",
-    .add_sql    = "INSERT INTO montecarlo (key, run, scenario, error"
-                  CS_MONTECARLO_MAP(CS_SQL_NAMED) ") VALUES (?, ?, ?, ?"
-                  CS_MONTECARLO_MAP(CS_SQL_PLACE) ") ON CONFLICT (key) DO NOTHING",
-    .find_sql   = "SELECT run, scenario, error" CS_MONTECARLO_MAP(CS_SQL_NAMED)
-                  " FROM montecarlo WHERE key = ?",
-    .count_sql  = "SELECT count(*) FROM montecarlo",
-    .keys_sql   = "SELECT run, error IS NOT NULL FROM montecarlo ORDER BY key",
-    .owner      = "run",
+    .add_names  = "key, run, scenario, error" CS_MONTECARLO_MAP(CS_SQL_NAMED),
+    .find_names = "run, scenario, error" CS_MONTECARLO_MAP(CS_SQL_NAMED),
+    .is_wrong   = "0",
 };
 /* clang-format on */
 
 enum { ADD_KEY = 1, ADD_RUN, ADD_SCENARIO, ADD_ERROR, ADD_FIRST_COLUMN };
 enum { FIND_SCENARIO = 1, FIND_ERROR, FIND_FIRST_COLUMN };
 
-cs_status cs_montecarlo_store_open(const char *path, cs_store **store_p, cs_error *err)
+cs_status cs_montecarlo_store_open(const char *path, bool accepts_builds, cs_store **store_p,
+                                   cs_error *err)
 {
-    return cs_store_open_table(path, &montecarlo_table, store_p, err);
+    const cs_store_request request = {.accepts_builds = accepts_builds};
+
+    return cs_store_open_table(path, &montecarlo_table, &request, store_p, err);
 }
 
 static bool bind_row(sqlite3_stmt *add, const char *key, const char *run,
@@ -52,10 +52,10 @@ static bool bind_row(sqlite3_stmt *add, const char *key, const char *run,
     return is_bound;
 }
 
-static void read_TEXT(sqlite3_stmt *statement, int column, char value[32])
+static void read_TEXT(sqlite3_stmt *statement, int column, char value[CS_ROW_TEXT_BYTES])
 {
     const unsigned char *text = sqlite3_column_text(statement, column);
-    snprintf(value, 32, "%s", text != NULL ? (const char *)text : "");
+    snprintf(value, CS_ROW_TEXT_BYTES, "%s", text != NULL ? (const char *)text : "");
 }
 
 static void read_COUNT(sqlite3_stmt *statement, int column, uint64_t *value_p)
@@ -122,6 +122,6 @@ cs_status cs_montecarlo_store_add(cs_store *store, const char *run, const cs_mon
 {
     char key[CS_STORE_KEY_BYTES];
 
-    cs_store_key_text(run, key);
+    cs_store_key_text(cs_store_key_of(run).key, key);
     return cs_store_put(store, run, bind_row(store->add, key, run, row), err);
 }

@@ -14,8 +14,8 @@
 #include "results/store.h"
 
 /* As cs_store_open(). */
-CS_API CS_MUST_CHECK cs_status cs_montecarlo_store_open(const char *path, cs_store **store_p,
-                                                        cs_error *err);
+CS_API CS_MUST_CHECK cs_status cs_montecarlo_store_open(const char *path, bool accepts_builds,
+                                                        cs_store **store_p, cs_error *err);
 
 /* The row of a run; *has_p says whether there is one. The caller owns the row
  * (cs_montecarlo_row_free). CS_EINVAL when the key belongs to another run. */

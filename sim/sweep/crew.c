@@ -14,25 +14,34 @@ struct cs_crew_member {
     cs_error  err;
 };
 
-void cs_crew_free_row(cs_text *row)
+void cs_crew_free_row(cs_crew_row *row)
 {
     if (row != NULL) {
-        cs_text_free(row);
+        cs_text_free(&row->text);
         cs_free(row);
     }
 }
 
-/* One item, and its row into the queue. */
+/* One item, and what became of it into the queue. An error ends the thread. */
 static cs_status do_item(cs_crew *crew, size_t index, cs_error *err)
 {
-    cs_text *row = CS_NEW(cs_text, 1);
+    cs_crew_row *row   = CS_NEW(cs_crew_row, 1);
+    cs_error     wrong = {0};
 
     if (row == NULL) {
         return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
     }
-    cs_status status = crew->farm->work(crew->farm->user, index, row, err);
+    row->index       = index;
+    cs_status status = crew->farm->work(crew->farm->user, index, &row->text, &wrong);
     if (status == CS_OK) {
-        status = cs_text_status(row, err);
+        status = cs_text_status(&row->text, &wrong);
+    }
+    if (cs_status_is_failure(status)) {
+        row->missed        = wrong;
+        row->missed.status = status;
+        status             = CS_OK;
+    } else if (status != CS_OK && err != NULL) {
+        *err = wrong;
     }
     if (status != CS_OK || !cs_queue_put(&crew->rows, row)) {
         cs_crew_free_row(row);

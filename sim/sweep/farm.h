@@ -26,8 +26,9 @@ typedef struct cs_farm {
     size_t n_items;
     void  *user;
 
-    /* Work on one item: add its row to the empty `*row`. Any thread of any process calls it, the
-     * items in ascending order as far as one caller sees. An error ends the farm. */
+    /* Work on one item: add its row to the empty `*row`. Any thread of any process calls it, for
+     * neighbours mostly. Where the machine or the program fails (cs_status_is_failure) the item is
+     * left out, and the others are done; any other error ends the farm. */
     cs_status (*work)(void *user, size_t index, cs_text *row, cs_error *err);
 
     /* Take n >= 1 rows, on the calling thread of rank 0. What is collected in one call may be
@@ -46,11 +47,20 @@ typedef struct cs_farm {
     const volatile sig_atomic_t *stop;
 } cs_farm;
 
-/* Until all is done, stopped, or failed. Of several errors of `work`, it returns that of the
- * first item. On a rank that is not 0 it works for rank 0 until that has had enough; what
- * goes wrong there is rank 0's to report, and only what keeps it from reporting is an error here.
- */
-CS_MUST_CHECK cs_status cs_farm_run(const cs_farm *farm, cs_error *err);
+/* Items that were left out: how many, the first of them, and why it was. */
+typedef struct cs_farm_misses {
+    size_t   n, first;
+    cs_error reason;
+} cs_farm_misses;
+
+/* Until all is done, stopped, or failed. Items that one rank could not do are tried by others.
+ * Of several errors that end the farm, it returns that of the first item. `*misses_p` is filled in
+ * any case. On a rank that is not 0 it works for rank 0 until that has had enough; what goes wrong
+ * there is rank 0's to report, and only what keeps it from reporting is an error here. */
+CS_MUST_CHECK cs_status cs_farm_run(const cs_farm *farm, cs_farm_misses *misses_p, cs_error *err);
+
+/* For those who collect: one more was left out. */
+void cs_farm_miss(cs_farm_misses *misses, size_t index, const cs_error *reason);
 
 /* Processors that this process may use: at least 1. */
 CS_API unsigned cs_farm_processors(void);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sweep/farm_lead.c -- rank 0: hands out items, collects rows.
  *
- * All rows that have arrived are collected in one go, which a sweep makes one transaction. When an
- * item fails nothing more is handed out, but what was is waited for: an item before it may fail,
+ * All rows that have arrived are collected in one go, which a sweep makes one transaction. When a
+ * rank fails nothing more is handed out, but what was is waited for: an item before it may fail,
  * too, and the error of the first one is the one to report, as in one process. After a stop
  * nobody is waited for longer than mpirun leaves us.
+ *
+ * An item that a rank misses is offered to the ranks that have not missed any in the same words.
+ * Who takes it and misses it, too, has from then on missed in both words: so every retry that fails
+ * takes a rank and some words together for good, and their number is bounded.
  */
 #include "base/alloc.h"
+#include "base/random.h"
 #include "sweep/farm_ranks.h"
 #include "sweep/wire.h"
 
@@ -19,13 +24,32 @@
 #define FINISH_S      30.0 /* to part: nobody has work any more */
 #define STOP_S        0.3  /* to part after a stop: mpirun kills within a second */
 
+/* An item that a rank could not do. `words` is a hash of why. */
+typedef struct miss {
+    size_t    item;
+    uint64_t  words;
+    cs_error *reason; /* owned; NULL: another rank has taken it */
+} miss;
+
+/* What rank 0 knows of another one. Everything is owned. */
+typedef struct peer {
+    size_t    n_held;  /* items handed out and not come back */
+    miss     *retries; /* those of them that others have missed; without reasons */
+    size_t    n_retries, retries_room;
+    uint64_t *words; /* in which it has missed items */
+    size_t    n_words, words_room;
+    size_t    n_seen; /* of all misses: these are taken, or not for it */
+} peer;
+
 typedef struct lead {
     const cs_farm *farm;
     cs_ranks      *ranks;
     int            size;
-    size_t         next;      /* the first item that was not handed out */
-    size_t        *held;      /* by rank: items handed out and not come back; owned */
-    size_t         n_held;    /* sum of these */
+    size_t         next;   /* the first item that was not handed out */
+    peer          *peers;  /* [size]; owned */
+    size_t         n_held; /* by all of them */
+    miss          *misses; /* of all ranks, in the order in which they came; owned */
+    size_t         n_misses, misses_room;
     bool           no_more;   /* nothing is handed out any more */
     bool           stopped;   /* by another rank */
     cs_status      collected; /* the first error of collect() */
@@ -53,31 +77,98 @@ static size_t wanted(const lead *l)
     return ahead * jobs;
 }
 
-/* Not until half of what it had is done: so what one rank gets are neighbours, which may have
- * something in common that it keeps. */
-static cs_status hand_out(lead *l, int to, cs_error *err)
+static cs_status send_items(lead *l, int to, size_t first, size_t end, cs_error *err)
 {
-    size_t    want  = wanted(l);
-    size_t    room  = l->held[to] <= want / 2 ? want - l->held[to] : 0;
-    size_t    left  = l->farm->n_items - l->next;
-    size_t    n     = l->no_more ? 0 : room < left ? room : left;
-    cs_text   items = {0};
-    cs_status status;
+    cs_text items = {0};
 
-    if (n == 0) {
-        return CS_OK;
-    }
-    cs_wire_put_u64(&items, l->next);
-    cs_wire_put_u64(&items, l->next + n);
-    status = cs_text_status(&items, err);
+    cs_wire_put_u64(&items, first);
+    cs_wire_put_u64(&items, end);
+    cs_status status = cs_text_status(&items, err);
     if (status == CS_OK) {
         status = cs_ranks_send(l->ranks, to, CS_MESSAGE_ITEMS, items.data, items.length, err);
     }
     cs_text_free(&items);
     if (status == CS_OK) {
+        l->peers[to].n_held += end - first;
+        l->n_held += end - first;
+    }
+    return status;
+}
+
+static bool has_missed_so(const peer *p, uint64_t words)
+{
+    size_t i = 0;
+
+    while (i < p->n_words && p->words[i] != words) {
+        i++;
+    }
+    return i < p->n_words;
+}
+
+static cs_status add_words(peer *p, uint64_t words, cs_error *err)
+{
+    if (has_missed_so(p, words)) {
+        return CS_OK;
+    }
+    if (!cs_grow(&p->words, &p->words_room, p->n_words + 1, 4, sizeof *p->words)) {
+        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+    }
+    p->words[p->n_words++] = words;
+    return CS_OK;
+}
+
+/* The next miss of another that it may do, or NULL. What it passes now it never takes. */
+static miss *next_miss(lead *l, peer *p)
+{
+    for (; p->n_seen < l->n_misses; p->n_seen++) {
+        miss *m = &l->misses[p->n_seen];
+        if (m->reason != NULL && m->reason->status != CS_EINTERNAL && !has_missed_so(p, m->words)) {
+            return m;
+        }
+    }
+    return NULL;
+}
+
+static cs_status hand_out_miss(lead *l, int to, miss *m, cs_error *err)
+{
+    peer *p = &l->peers[to];
+
+    if (!cs_grow(&p->retries, &p->retries_room, p->n_retries + 1, 4, sizeof *p->retries)) {
+        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+    }
+    p->retries[p->n_retries++] = (miss){m->item, m->words, NULL};
+    cs_free(m->reason);
+    m->reason = NULL;
+    return send_items(l, to, m->item, m->item + 1, err);
+}
+
+/* Not until half of what it had is done: so what one rank gets are neighbours, which may have
+ * something in common that it keeps. What others have missed comes first. */
+static cs_status hand_out(lead *l, int to, cs_error *err)
+{
+    peer     *p      = &l->peers[to];
+    size_t    want   = wanted(l);
+    size_t    room   = !l->no_more && p->n_held <= want / 2 ? want - p->n_held : 0;
+    miss     *m      = NULL;
+    cs_status status = CS_OK;
+
+    for (; room > 0 && status == CS_OK && (m = next_miss(l, p)) != NULL; room--) {
+        status = hand_out_miss(l, to, m, err);
+    }
+    size_t left = l->farm->n_items - l->next, n = room < left ? room : left;
+    if (status == CS_OK && n > 0) {
+        status = send_items(l, to, l->next, l->next + n, err);
         l->next += n;
-        l->held[to] += n;
-        l->n_held += n;
+    }
+    return status;
+}
+
+static cs_status hand_out_to_all(lead *l, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    for (int to = 1; to < l->size && status == CS_OK; to++) {
+        status = hand_out(l, to, err);
     }
     return status;
 }
@@ -100,26 +191,34 @@ static cs_status teach(lead *l, cs_error *err)
     return status;
 }
 
-/* Memory and files are a machine's: say whose. What is wrong with an item is the same for all. */
+/* What failed is a machine's: say whose. What is wrong with an item is the same for all. */
 static void name_rank(cs_error *failure, int rank)
 {
     size_t length = strlen(failure->message);
 
-    if (failure->status == CS_ENOMEM || failure->status == CS_EIO) {
+    if (cs_status_is_failure(failure->status)) {
         (void)snprintf(failure->message + length, sizeof failure->message - length, " (rank %d)",
                        rank);
     }
 }
 
+static cs_status read_error(const cs_message *message, size_t *item_p, cs_error *wrong_p,
+                            cs_error *err)
+{
+    cs_wire from = cs_wire_over(message->data, message->bytes);
+
+    *item_p = (size_t)cs_wire_u64(&from);
+    cs_wire_error(&from, wrong_p);
+    return cs_wire_end(&from, "an error", err);
+}
+
 static cs_status take_failure(lead *l, const cs_message *message, cs_error *err)
 {
-    cs_wire   from = cs_wire_over(message->data, message->bytes);
-    size_t    item = (size_t)cs_wire_u64(&from);
+    peer     *p = &l->peers[message->from];
+    size_t    item;
     cs_error  failure;
-    cs_status status;
+    cs_status status = read_error(message, &item, &failure, err);
 
-    cs_wire_error(&from, &failure);
-    status = cs_wire_end(&from, "an error", err);
     if (status != CS_OK) {
         return status;
     }
@@ -130,9 +229,70 @@ static cs_status take_failure(lead *l, const cs_message *message, cs_error *err)
         l->status = failure.status != CS_OK ? failure.status : CS_EINTERNAL;
     }
     l->no_more = true;
-    l->n_held -= l->held[message->from];
-    l->held[message->from] = 0;
+    l->n_held -= p->n_held;
+    p->n_held = 0;
     return CS_OK;
+}
+
+/* An item has come back from a rank. False: it was not there. *words_p: in which others had missed
+ * it, 0 where nobody had. */
+static bool take_back(lead *l, peer *p, size_t item, uint64_t *words_p)
+{
+    *words_p = 0;
+    if (p->n_held == 0 || item >= l->next) {
+        return false;
+    }
+    p->n_held--;
+    l->n_held--;
+    for (size_t i = 0; i < p->n_retries; i++) {
+        if (p->retries[i].item == item) {
+            *words_p      = p->retries[i].words;
+            p->retries[i] = p->retries[--p->n_retries];
+            break;
+        }
+    }
+    return true;
+}
+
+/* Never 0. */
+static uint64_t hash_words(const cs_error *reason)
+{
+    return cs_mix64(cs_hash_text(reason->message) ^ cs_hash_text(reason->where) << 1) | 1;
+}
+
+static cs_status add_miss(lead *l, size_t item, int rank, const cs_error *reason, cs_error *err)
+{
+    miss m = {item, hash_words(reason), CS_NEW(cs_error, 1)};
+
+    if (m.reason == NULL ||
+        !cs_grow(&l->misses, &l->misses_room, l->n_misses + 1, 16, sizeof *l->misses)) {
+        cs_free(m.reason);
+        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+    }
+    *m.reason = *reason;
+    name_rank(m.reason, rank);
+    l->misses[l->n_misses++] = m;
+    return add_words(&l->peers[rank], m.words, err);
+}
+
+static cs_status take_miss(lead *l, const cs_message *message, cs_error *err)
+{
+    peer     *p = &l->peers[message->from];
+    size_t    item;
+    uint64_t  words;
+    cs_error  reason;
+    cs_status status = read_error(message, &item, &reason, err);
+
+    if (status == CS_OK && !take_back(l, p, item, &words)) {
+        status = CS_FAIL(err, CS_EIO, NULL, "an item came back that nobody had");
+    }
+    if (status == CS_OK) {
+        status = add_miss(l, item, message->from, &reason, err);
+    }
+    if (status == CS_OK && words != 0) {
+        status = add_words(p, words, err);
+    }
+    return status == CS_OK ? hand_out_to_all(l, err) : status;
 }
 
 /* Note the rows of a message in the harvest; they stay in it. */
@@ -140,20 +300,21 @@ static cs_status take_rows(lead *l, harvest *h, const cs_message *message, cs_er
 {
     cs_wire  from = cs_wire_over(message->data, message->bytes);
     uint32_t n    = cs_wire_u32(&from);
+    uint64_t words;
 
-    if (n > CS_FARM_MAX_ROWS || n > l->held[message->from]) {
+    if (n > CS_FARM_MAX_ROWS) {
         from.failed = true;
         n           = 0;
     }
     for (uint32_t i = 0; i < n; i++) {
-        cs_farm_row *row = &h->rows[h->n_rows + i];
-        row->data        = cs_wire_bytes(&from, &row->bytes);
+        cs_farm_row *row  = &h->rows[h->n_rows + i];
+        size_t       item = (size_t)cs_wire_u64(&from);
+        row->data         = cs_wire_bytes(&from, &row->bytes);
+        from.failed       = from.failed || !take_back(l, &l->peers[message->from], item, &words);
     }
     cs_status status = cs_wire_end(&from, "a row", err);
     if (status == CS_OK) {
         h->n_rows += n;
-        l->held[message->from] -= n;
-        l->n_held -= n;
         status = hand_out(l, message->from, err);
     }
     return status;
@@ -161,11 +322,20 @@ static cs_status take_rows(lead *l, harvest *h, const cs_message *message, cs_er
 
 static cs_status take_message(lead *l, harvest *h, const cs_message *message, cs_error *err)
 {
-    if (message->kind == CS_MESSAGE_ROWS) {
-        return take_rows(l, h, message, err);
-    }
     l->stopped = l->stopped || message->kind == CS_MESSAGE_STOP;
-    return message->kind == CS_MESSAGE_FAILED ? take_failure(l, message, err) : CS_OK;
+    switch (message->kind) {
+    case CS_MESSAGE_ROWS: return take_rows(l, h, message, err);
+    case CS_MESSAGE_MISSED: return take_miss(l, message, err);
+    case CS_MESSAGE_FAILED: return take_failure(l, message, err);
+    case CS_MESSAGE_NONE:
+    case CS_MESSAGE_HELLO:
+    case CS_MESSAGE_LESSON:
+    case CS_MESSAGE_ITEMS:
+    case CS_MESSAGE_END:
+    case CS_MESSAGE_STOP:
+    case CS_MESSAGE_BYE: break;
+    }
+    return CS_OK;
 }
 
 static void clear(harvest *h)
@@ -207,8 +377,8 @@ static cs_status work_off(lead *l, harvest *h, cs_error *err)
 {
     cs_status status = teach(l, err);
 
-    for (int to = 1; to < l->size && status == CS_OK; to++) {
-        status = hand_out(l, to, err);
+    if (status == CS_OK) {
+        status = hand_out_to_all(l, err);
     }
     while (status == CS_OK && l->n_held > 0 && !is_stopped(l)) {
         status = reap(l, h, LOOK_S, err);
@@ -230,7 +400,7 @@ static cs_status part(lead *l, harvest *h, double wait_s, cs_error *err)
     return status;
 }
 
-static cs_status lead_all(lead *l, harvest *h, cs_error *err)
+static cs_status lead_all(lead *l, harvest *h, cs_farm_misses *misses, cs_error *err)
 {
     cs_status status = work_off(l, h, err);
 
@@ -244,20 +414,38 @@ static cs_status lead_all(lead *l, harvest *h, cs_error *err)
         }
         status = l->status;
     }
+    for (size_t i = 0; i < l->n_misses; i++) {
+        if (l->misses[i].reason != NULL) {
+            cs_farm_miss(misses, l->misses[i].item, l->misses[i].reason);
+        }
+    }
     return status;
 }
 
-cs_status cs_farm_lead(const cs_farm *farm, cs_error *err)
+static void release(lead *l)
+{
+    for (size_t i = 0; i < l->n_misses; i++) {
+        cs_free(l->misses[i].reason);
+    }
+    for (int i = 0; l->peers != NULL && i < l->size; i++) {
+        cs_free(l->peers[i].retries);
+        cs_free(l->peers[i].words);
+    }
+    cs_free(l->misses);
+    cs_free(l->peers);
+}
+
+cs_status cs_farm_lead(const cs_farm *farm, cs_farm_misses *misses, cs_error *err)
 {
     int  size = farm->ranks->transport.size;
     lead l    = {
-           .farm = farm, .ranks = farm->ranks, .size = size, .held = CS_NEW(size_t, (size_t)size)};
+           .farm = farm, .ranks = farm->ranks, .size = size, .peers = CS_NEW(peer, (size_t)size)};
     harvest   h      = {.rows = CS_NEW(cs_farm_row, (size_t)MOST_MESSAGES * CS_FARM_MAX_ROWS)};
-    cs_status status = l.held == NULL || h.rows == NULL
+    cs_status status = l.peers == NULL || h.rows == NULL
                            ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory")
-                           : lead_all(&l, &h, err);
+                           : lead_all(&l, &h, misses, err);
 
-    cs_free(l.held);
+    release(&l);
     cs_free(h.rows);
     return status;
 }

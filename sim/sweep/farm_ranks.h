@@ -6,9 +6,14 @@
  * nobody waits for an answer. Towards the end it hands out fewer, so that all are done at about the
  * same time. Rank 0 itself only collects.
  *
+ * What one rank cannot do (its machine lacks a module, or memory) goes to another that has not
+ * failed in the same words. So a rank that can do nothing costs the others nothing, and what nobody
+ * can do is not tried for ever: at most once by each rank.
+ *
  * Messages (all numbers as in sweep/wire.h):
  *   ITEMS   u64 first, u64 end
- *   ROWS    u32 n, then n times: u64 length, bytes
+ *   ROWS    u32 n, then n times: u64 item, u64 length, bytes
+ *   MISSED  u64 item, error; the rank goes on
  *   FAILED  u64 item, error; no row comes behind it
  *   STOP    nothing
  *
@@ -24,7 +29,7 @@
 enum { CS_FARM_MAX_AHEAD = 32, CS_FARM_MAX_ROWS = 64 };
 
 /* Rank 0's part, and that of the others, of cs_farm_run(). */
-CS_MUST_CHECK cs_status cs_farm_lead(const cs_farm *farm, cs_error *err);
+CS_MUST_CHECK cs_status cs_farm_lead(const cs_farm *farm, cs_farm_misses *misses, cs_error *err);
 CS_MUST_CHECK cs_status cs_farm_serve(const cs_farm *farm, cs_error *err);
 
 #endif

@@ -25,15 +25,43 @@ typedef struct server {
     bool           has_told, has_stopped; /* rank 0 knows it */
 } server;
 
+/* An item and an error. */
+static cs_status send_error(server *s, cs_message_kind kind, size_t item, const cs_error *wrong,
+                            cs_error *err)
+{
+    cs_text text = {0};
+
+    cs_wire_put_u64(&text, item);
+    cs_wire_put_error(&text, wrong);
+    cs_status status = cs_text_status(&text, err);
+    if (status == CS_OK) {
+        status = cs_ranks_send(s->ranks, 0, kind, text.data, text.length, err);
+    }
+    cs_text_free(&text);
+    return status;
+}
+
+/* Those of the items that became rows. */
 static cs_status send_rows(server *s, void *const *items, size_t n, cs_error *err)
 {
     cs_text   rows   = {0};
+    uint32_t  n_rows = 0;
     cs_status status = CS_OK;
 
-    cs_wire_put_u32(&rows, (uint32_t)n);
     for (size_t i = 0; i < n; i++) {
-        const cs_text *row = items[i];
-        cs_wire_put_bytes(&rows, row->data != NULL ? row->data : "", row->length);
+        n_rows += ((const cs_crew_row *)items[i])->missed.status == CS_OK;
+    }
+    if (n_rows == 0) {
+        return CS_OK;
+    }
+    cs_wire_put_u32(&rows, n_rows);
+    for (size_t i = 0; i < n; i++) {
+        const cs_crew_row *row = items[i];
+        if (row->missed.status == CS_OK) {
+            cs_wire_put_u64(&rows, row->index);
+            cs_wire_put_bytes(&rows, row->text.data != NULL ? row->text.data : "",
+                              row->text.length);
+        }
     }
     status = cs_text_status(&rows, err);
     if (status == CS_OK) {
@@ -43,13 +71,29 @@ static cs_status send_rows(server *s, void *const *items, size_t n, cs_error *er
     return status;
 }
 
+static cs_status send_misses(server *s, void *const *items, size_t n, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        const cs_crew_row *row = items[i];
+        if (row->missed.status != CS_OK) {
+            status = send_error(s, CS_MESSAGE_MISSED, row->index, &row->missed, err);
+        }
+    }
+    return status;
+}
+
 /* Send what the threads have put there within `wait_s`. *n_p = 0: nothing. */
 static cs_status pass_rows(server *s, double wait_s, size_t *n_p, cs_error *err)
 {
     void     *items[CS_FARM_MAX_ROWS];
     size_t    n      = cs_queue_take_within(&s->crew.rows, items, CS_FARM_MAX_ROWS, wait_s);
-    cs_status status = n > 0 ? send_rows(s, items, n, err) : CS_OK;
+    cs_status status = send_rows(s, items, n, err);
 
+    if (status == CS_OK) {
+        status = send_misses(s, items, n, err);
+    }
     for (size_t i = 0; i < n; i++) {
         cs_crew_free_row(items[i]);
     }
@@ -77,17 +121,8 @@ static cs_status end_crew(server *s, cs_error *err)
 
 static cs_status tell_failure(server *s, cs_error *err)
 {
-    cs_text failure = {0};
-
     s->has_told = true;
-    cs_wire_put_u64(&failure, s->index);
-    cs_wire_put_error(&failure, &s->failure);
-    cs_status status = cs_text_status(&failure, err);
-    if (status == CS_OK) {
-        status = cs_ranks_send(s->ranks, 0, CS_MESSAGE_FAILED, failure.data, failure.length, err);
-    }
-    cs_text_free(&failure);
-    return status;
+    return send_error(s, CS_MESSAGE_FAILED, s->index, &s->failure, err);
 }
 
 /* This rank cannot go on: rank 0 must know, or it would wait. */

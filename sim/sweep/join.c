@@ -7,6 +7,7 @@
  */
 #include "base/alloc.h"
 #include "base/module.h"
+#include "cs/build.h"
 #include "sweep/ranks.h"
 
 #include <dlfcn.h>
@@ -52,7 +53,7 @@ static cs_status load(cs_transport *transport, cs_error *err)
     cs_transport_open_function *open_it;
     void                       *symbol = dlsym(module, CS_TRANSPORT_OPEN);
     memcpy(&open_it, &symbol, sizeof open_it);
-    if (symbol == NULL || open_it(COLLSIM_VERSION, transport, message, sizeof message) != 0) {
+    if (symbol == NULL || open_it(cs_build(), transport, message, sizeof message) != 0) {
         return CS_FAIL(err, CS_ENOTSUP, "mpirun", "%s %s", path,
                        symbol == NULL ? "is no module for MPI" : message);
     }

@@ -7,6 +7,7 @@
 #include "sweep/ranks.h"
 
 #include "base/alloc.h"
+#include "cs/build.h"
 #include "sweep/wire.h"
 
 #include <string.h>
@@ -111,7 +112,7 @@ static cs_status say_hello(cs_ranks *ranks, cs_status status, uint64_t fingerpri
     cs_text  hello = {0};
     cs_error none  = {0};
 
-    cs_wire_put_text(&hello, COLLSIM_VERSION);
+    cs_wire_put_text(&hello, cs_build());
     cs_wire_put_u64(&hello, fingerprint);
     cs_wire_put_error(&hello, status != CS_OK && err != NULL ? err : &none);
     cs_wire_put_u8(&hello, (uint8_t)status);
@@ -126,14 +127,16 @@ static cs_status say_hello(cs_ranks *ranks, cs_status status, uint64_t fingerpri
 /* What rank 0 makes of one hello. */
 static cs_status judge(const cs_message *hello, uint64_t fingerprint, cs_error *err)
 {
-    cs_wire     from    = cs_wire_over(hello->data, hello->bytes);
-    const char *version = cs_wire_text(&from);
-    uint64_t    theirs  = cs_wire_u64(&from);
+    cs_wire     from   = cs_wire_over(hello->data, hello->bytes);
+    const char *build  = cs_wire_text(&from);
+    uint64_t    theirs = cs_wire_u64(&from);
     cs_error    wrong;
 
-    if (!from.failed && (version == NULL || strcmp(version, COLLSIM_VERSION) != 0)) {
-        return CS_FAIL(err, CS_EINVAL, NULL, "rank %d runs version %s, rank 0 runs %s", hello->from,
-                       version != NULL ? version : "(none)", COLLSIM_VERSION);
+    if (!from.failed && (build == NULL || strcmp(build, cs_build()) != 0)) {
+        return CS_FAIL(err, CS_EINVAL, NULL,
+                       "rank %d runs build %s of collsim, rank 0 runs build %s: all must run the "
+                       "same",
+                       hello->from, build != NULL ? build : "(unknown)", cs_build());
     }
     cs_wire_error(&from, &wrong);
     cs_status status = (cs_status)cs_wire_u8(&from);

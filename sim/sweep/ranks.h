@@ -24,6 +24,7 @@ typedef enum cs_message_kind {
     CS_MESSAGE_ITEMS,  /* from 0: numbers of items to work on */
     CS_MESSAGE_END,    /* from 0: it is over */
     CS_MESSAGE_ROWS,   /* to 0: what became of some */
+    CS_MESSAGE_MISSED, /* to 0: an item that I cannot do */
     CS_MESSAGE_FAILED, /* to 0: an error ended my work */
     CS_MESSAGE_STOP,   /* to 0: I was asked to stop, and so should all */
     CS_MESSAGE_BYE     /* to 0: I leave */
@@ -57,7 +58,7 @@ CS_API bool cs_ranks_leads(const cs_ranks *ranks);
 /* Is it this process that prints? Works without ranks, too, where joining them failed. */
 CS_API bool cs_ranks_prints(const cs_ranks *ranks);
 
-/* Has everybody come this far with `status` CS_OK, the same version and the same `fingerprint`
+/* Has everybody come this far with `status` CS_OK, the same build and the same `fingerprint`
  * (of whatever must be the same)? Rank 0 gets an error if not, its own one first; the others
  * get their own. */
 CS_API CS_MUST_CHECK cs_status cs_ranks_agree(cs_ranks *ranks, cs_status status,

@@ -113,18 +113,20 @@ static void take_verdict(cs_wire *from, cs_verdict *verdict)
     cs_wire_chars(from, verdict->text, sizeof verdict->text);
 }
 
-static void put_result(cs_text *to, const cs_result *result)
+static void put_result(cs_text *to, const cs_result *result, bool is_refused)
 {
 #define X(type, key) PUT_##type(to, result->key);
     CS_RESULT_MAP(X)
 #undef X
-    put_options(to, result->option_table, &result->options);
-    put_options(to, result->model_option_table, &result->model_options);
-    put_verdict(to, &result->verdict);
+    if (!is_refused) {
+        put_options(to, result->option_table, &result->options);
+        put_options(to, result->model_option_table, &result->model_options);
+        put_verdict(to, &result->verdict);
+    }
 }
 
 /* Options are read by the tables of the algorithm and the model that are named. */
-static void take_result(cs_wire *from, cs_result *result)
+static void take_result(cs_wire *from, cs_result *result, bool is_refused)
 {
     const cs_algorithm *algorithm = NULL;
     const cs_model     *model     = NULL;
@@ -132,7 +134,10 @@ static void take_result(cs_wire *from, cs_result *result)
 #define X(type, key) result->key = TAKE_##type(from);
     CS_RESULT_MAP(X)
 #undef X
-    if (from->failed || result->algorithm == NULL || result->model == NULL ||
+    if (from->failed || is_refused) {
+        return;
+    }
+    if (result->algorithm == NULL || result->model == NULL ||
         cs_algorithm_find(result->algorithm, &algorithm, NULL) != CS_OK ||
         cs_model_find(result->model, &model, NULL) != CS_OK) {
         from->failed = true;
@@ -147,16 +152,15 @@ static void take_result(cs_wire *from, cs_result *result)
 
 void cs_sweep_row_pack(cs_text *to, const cs_sweep_row *row)
 {
+    cs_wire_put_u64(to, row->index);
+    cs_wire_put_u8(to, row->is_refused ? 1 : 0);
+    cs_wire_put_u8(to, row->is_wrong ? 1 : 0);
     cs_wire_put_u8(to, row->was_there ? 1 : 0);
-    cs_wire_put_u8(to, row->failed ? 1 : 0);
-    if (row->was_there) {
-        return;
-    }
-    cs_wire_put_text(to, row->scenario);
-    cs_wire_put_u8(to, row->has_result ? 1 : 0);
-    if (row->has_result) {
-        put_result(to, &row->result);
-    } else {
+    cs_wire_put_u8(to, row->lacks ? 1 : 0);
+    cs_wire_put_u64(to, row->key);
+    if (!row->was_there) {
+        cs_wire_put_text(to, row->scenario);
+        put_result(to, &row->result, row->is_refused);
         cs_wire_put_text(to, row->reason);
     }
 }
@@ -165,20 +169,18 @@ cs_status cs_sweep_row_unpack(cs_farm_row from, cs_sweep_row *row_p, cs_error *e
 {
     cs_wire wire = cs_wire_over(from.data != NULL ? from.data : "", from.bytes);
 
+    *row_p            = (cs_sweep_row){.index = (size_t)cs_wire_u64(&wire)};
+    row_p->is_refused = cs_wire_bool(&wire);
+    row_p->is_wrong   = cs_wire_bool(&wire);
     row_p->was_there  = cs_wire_bool(&wire);
-    row_p->failed     = cs_wire_bool(&wire);
-    row_p->scenario   = NULL;
-    row_p->reason     = NULL;
-    row_p->has_result = false;
+    row_p->lacks      = cs_wire_bool(&wire);
+    row_p->key        = cs_wire_u64(&wire);
     if (!row_p->was_there) {
-        row_p->scenario   = cs_wire_text(&wire);
-        row_p->has_result = cs_wire_bool(&wire);
-        wire.failed       = wire.failed || row_p->scenario == NULL;
-        if (row_p->has_result) {
-            take_result(&wire, &row_p->result);
-        } else {
-            row_p->reason = cs_wire_text(&wire);
-        }
+        row_p->scenario = cs_wire_text(&wire);
+        take_result(&wire, &row_p->result, row_p->is_refused);
+        row_p->reason = cs_wire_text(&wire);
+        wire.failed =
+            wire.failed || row_p->scenario == NULL || row_p->is_refused != (row_p->reason != NULL);
     }
     return cs_wire_end(&wire, "a row", err);
 }

@@ -14,9 +14,10 @@
 #include <stddef.h>
 
 typedef struct cs_sweep_options {
-    const char *path;  /* of the file of results; created where it is not there */
-    unsigned    jobs;  /* threads that simulate; 0 and 1: the calling thread does */
-    cs_ranks   *ranks; /* that share the work, each with so many threads; NULL: alone */
+    const char *path;           /* of the file of results; created where it is not there */
+    bool        accepts_builds; /* go on where another build has written rows into it */
+    unsigned    jobs;           /* threads that simulate; 0 and 1: the calling thread does */
+    cs_ranks   *ranks;          /* that share the work, each with so many threads; NULL: alone */
 
     /* Called by the calling thread from time to time, and at the end; NULL: never. */
     void (*progress)(void *user, size_t done, size_t total);
@@ -30,16 +31,23 @@ typedef struct cs_sweep_summary {
     size_t total;       /* scenarios of the config */
     size_t done_before; /* of these, found in the file */
     size_t run;         /* of these, added now */
-    size_t failed;      /* of both, those with an error: they could not be run, or the schedule
-                           was found wrong */
-    bool stopped;       /* by *stop: done_before + run < total */
+    size_t refused;     /* of both, those that could not be run */
+    size_t wrong;       /* of both, those whose schedule was found wrong */
+    size_t missing;     /* those that failed for want of memory, a file or a part of the program: no
+                           row, to be tried again next time */
+    bool     stopped;   /* by *stop: done_before + run + missing < total */
+    cs_error refusal;   /* of the first that is refused, of the first that is wrong, */
+    cs_error mistake;   /* and of the first that is missing */
+    cs_error failure;
 } cs_sweep_summary;
 
-/* Run what the file does not hold yet. A scenario that cannot be run is a row with an error,
- * and the sweep goes on; what is no scenario at all (cs_config_case() refuses it) ends the sweep
- * with that error. When the file or memory fails, the sweep ends with CS_EIO or CS_ENOMEM and
- * keeps what was written. `*summary_p` is filled in every case. On a rank that is not 0 it works
- * for rank 0, touches no file, and leaves the summary empty. */
+/* Run what the file does not hold yet. A scenario that cannot be run (cs_status_is_refusal) is a
+ * row with an error; one at which the machine or the program fails (cs_status_is_failure) is none;
+ * the others are run all the same. Malformed input, and a config all of whose scenarios
+ * cs_config_case() refuses, are errors of this function, the latter without touching the file; so
+ * are files and memory that fail it itself. What was written is kept. `*summary_p` is filled in
+ * every case. On a rank that is not 0 it works for rank 0, touches no file, and leaves the summary
+ * empty. */
 CS_API CS_MUST_CHECK cs_status cs_sweep(const cs_config *config, const cs_sweep_options *options,
                                         cs_sweep_summary *summary_p, cs_error *err);
 

@@ -34,10 +34,10 @@ typedef struct cs_transport {
     void (*abort)(void *self, int code);
 } cs_transport;
 
-/* What the module exports, under the name CS_TRANSPORT_OPEN. `version` is the program's, and must
- * be the module's, too. Returns 0; or -1, and says why in `message`. */
-typedef int cs_transport_open_function(const char *version, cs_transport *transport_p,
-                                       char *message, size_t message_bytes);
+/* What the module exports, under the name CS_TRANSPORT_OPEN. `build` is the program's (cs/build.h),
+ * and must be the module's, too. Returns 0; or -1, and says why in `message`. */
+typedef int cs_transport_open_function(const char *build, cs_transport *transport_p, char *message,
+                                       size_t message_bytes);
 #define CS_TRANSPORT_OPEN "cs_transport_open"
 
 #endif

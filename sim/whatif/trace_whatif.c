@@ -243,12 +243,6 @@ static cs_status prepare(playing *p)
     return status == CS_OK ? set_sizes(p) : status;
 }
 
-/* Is it the algorithm, not the machine, that says no? */
-static bool is_refusal(cs_status status)
-{
-    return status == CS_EINVAL || status == CS_ENOTSUP;
-}
-
 static cs_status play_line(const playing *p, cs_trace_line *line, size_t algorithm)
 {
     cs_error  refused = {0};
@@ -268,7 +262,7 @@ static cs_status play_line(const playing *p, cs_trace_line *line, size_t algorit
                                       &refused);
     }
     line->is_available = status == CS_OK;
-    if (is_refusal(status) && !line->is_baseline) {
+    if (cs_status_is_refusal(status) && !line->is_baseline) {
         line->reason = cs_arena_strdup(&p->report->arena, refused.message);
         return line->reason != NULL ? CS_OK : no_memory(p);
     }

@@ -75,7 +75,7 @@ static cs_status time_call(walk *w, double start_s, double *elapsed_s_p, bool *i
             *is_adapted_p = true;
             return CS_OK;
         }
-        if (status != CS_EINVAL && status != CS_ENOTSUP) {
+        if (!cs_status_is_refusal(status)) {
             return CS_FAIL(err, status, wrong.where, "%s", wrong.message);
         }
         note_fallback(w, &wrong);

@@ -114,7 +114,7 @@ static cs_status time_schedules(const cs_whatif_job *job, cs_caller *caller,
             continue;
         }
         status = cs_call_time(caller, &call, &call_s, &wrong);
-        if (status == CS_EINVAL || status == CS_ENOTSUP) {
+        if (cs_status_is_refusal(status)) {
             status = CS_OK;
         } else if (status != CS_OK) {
             return CS_FAIL(err, status, wrong.where, "%s", wrong.message);

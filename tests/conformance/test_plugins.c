@@ -110,7 +110,7 @@ Test(plugins, unknown_names_are_refused_with_the_nearest)
     cr_assert_not_null(strstr(err.message, "'loggp'"), "%s", err.message);
     for (const cs_missing *m = cs_models_missing; m->name != NULL; m++) {
         err = (cs_error){0};
-        cr_assert_eq(cs_model_find(m->name, &model, &err), CS_ENOTSUP);
+        cr_assert_eq(cs_model_find(m->name, &model, &err), CS_EMISSING);
         cr_assert_not_null(strstr(err.message, m->missing), "%s", err.message);
     }
     cr_assert_null(model);

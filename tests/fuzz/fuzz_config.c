@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -88,6 +89,49 @@ static void run_case(const cs_case *c)
     FUZZ_CLAIM(result.bound_s <= result.elapsed_s * (1 + 1e-9));
 }
 
+/* It is refused in the same words without its place, and is text all the same. */
+static void refuse_again(const cs_config *config, size_t index, const cs_error *refusal)
+{
+    cs_case  c    = {0};
+    cs_error err  = {0};
+    cs_text  text = {0};
+
+    FUZZ_CLAIM(cs_config_try_case(config, index, &c, &err) == refusal->status);
+    FUZZ_CLAIM(strcmp(err.message, refusal->message) == 0);
+    FUZZ_CLAIM(strcmp(err.where, refusal->where) == 0);
+    (void)!cs_config_point(config, index, &text, NULL);
+    cs_text_free(&text);
+}
+
+/* Columns have names of their own, and every scenario has values. */
+static void use_columns(const cs_config *config)
+{
+    cs_error          notes[2] = {{0}};
+    cs_sweep_columns *columns  = NULL;
+    cs_value          values[64];
+    size_t            n = 0, n_notes = cs_config_notes(config, notes, 2);
+
+    for (size_t i = 0; i < n_notes && i < 2; i++) {
+        fuzz_claim_error(notes[i].status, &notes[i]);
+    }
+    FUZZ_CLAIM(cs_sweep_columns_open(config, &columns, NULL) == CS_OK);
+    const char *const *names = cs_sweep_columns_names(columns, &n);
+    for (size_t i = 0; i < n; i++) {
+        FUZZ_CLAIM(names[i][0] != '\0');
+        for (size_t k = 0; k < i; k++) {
+            FUZZ_CLAIM(strcasecmp(names[i], names[k]) != 0);
+        }
+    }
+    if (n <= sizeof values / sizeof values[0]) {
+        cs_sweep_columns_row(columns, cs_config_count(config) - 1, values);
+        for (size_t i = 0; i < n; i++) {
+            bool is_text = values[i].type == CS_VALUE_TEXT || values[i].type == CS_VALUE_JSON;
+            FUZZ_CLAIM(values[i].type <= CS_VALUE_JSON && (!is_text || values[i].text != NULL));
+        }
+    }
+    cs_sweep_columns_close(columns);
+}
+
 static void use_case(const cs_config *config, size_t index)
 {
     cs_case   c      = {0};
@@ -95,6 +139,7 @@ static void use_case(const cs_config *config, size_t index)
     cs_status status = cs_config_case(config, index, &c, &err);
 
     if (status != CS_OK) {
+        refuse_again(config, index, &err);
         fuzz_claim_error(status, &err);
         return;
     }
@@ -125,6 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         use_case(config, i);
     }
     use_case(config, count - 1);
+    use_columns(config);
     cs_config_free(config);
     return 0;
 }

@@ -272,9 +272,9 @@ Test(simgrid, names_what_is_not_there)
     }
     set_ring();
     (void)setenv("COLLSIM_MODULES", "/nowhere", 1);
-    cr_assert_eq(replay(&err), CS_ENOTSUP);
+    cr_assert_eq(replay(&err), CS_EMISSING);
     cr_assert_not_null(strstr(err.message, "libsimgrid-dev"), "%s", err.message);
-    cr_assert_eq(model_of("simgrid")->check(&scene.scenario, NULL, NULL), CS_ENOTSUP);
+    cr_assert_eq(model_of("simgrid")->check(&scene.scenario, NULL, NULL), CS_EMISSING);
     cr_assert_not_null(model_of("simgrid")->missing());
 }
 

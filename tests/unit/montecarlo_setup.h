@@ -135,9 +135,9 @@ static inline void fail_each_allocation(const cs_config *config, size_t iteratio
 {
     cs_montecarlo_options options = options_of(iterations, 1);
     cs_status             status  = CS_ENOMEM;
-    long                  passes  = 0;
+    long                  passes = 0, n_missing = 1;
 
-    for (; status == CS_ENOMEM && passes < 5000; passes++) {
+    for (; (status == CS_ENOMEM || n_missing > 0) && passes < 5000; passes++) {
         cs_montecarlo_report report = {0};
         cs_error             err    = {0};
         options.path                = has_file && passes % 2 == 0 ? path : NULL;
@@ -145,6 +145,8 @@ static inline void fail_each_allocation(const cs_config *config, size_t iteratio
         cs_alloc_fail_after(passes);
         status = cs_montecarlo_run(config, &options, &report, &err);
         cs_alloc_fail_after(-1);
+        n_missing = (long)report.missing;
+        cr_assert(n_missing == 0 || report.failure.status == CS_ENOMEM);
         cs_montecarlo_report_free(&report);
     }
     cr_expect_eq(status, CS_OK);

@@ -70,12 +70,12 @@ Test(comparison, settings_say_how_many_links_work_at_once)
     scenario.cluster.gpus_per_server         = 4;
     scenario.cluster.fabrics[CS_NVLINK].kind = CS_DIRECT;
     other                                    = scenario;
-    cr_expect_str_eq(text_of(&scenario), "3 us, 450 GB/s");
+    cr_expect_str_eq(text_of(&scenario), "nvlink 3 us, 450 GB/s");
     scenario.cluster.nvlink_concurrent = 2;
-    cr_expect_str_eq(text_of(&scenario), "3 us, 450 GB/s, 2 of 3 links at once");
+    cr_expect_str_eq(text_of(&scenario), "nvlink 3 us, 450 GB/s, 2 of 3 links at once");
     cr_expect_neq(cs_setting_key(&scenario, &result), cs_setting_key(&other, &result));
     scenario.cluster.nvlink_concurrent = 3;
-    cr_expect_str_eq(text_of(&scenario), "3 us, 450 GB/s");
+    cr_expect_str_eq(text_of(&scenario), "nvlink 3 us, 450 GB/s");
 }
 
 /* Are two scenarios the same row, and may they share a table? */

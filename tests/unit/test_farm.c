@@ -21,6 +21,11 @@ enum { MOST_RANKS = CT_MOST_POST_RANKS, MOST_ITEMS = 5000 };
 /* What a test does to the work, and what came of it. */
 typedef struct field {
     size_t                n_items, fail_from, fail_every;
+    size_t                miss_every; /* every so many items are missed .. */
+    unsigned              miss_ranks; /* .. by these ranks (bits), in words of their own or not */
+    cs_status             miss_status;
+    bool                  own_words;
+    size_t                miss_rank_all;    /* this rank misses all; 0: none does */
     size_t                collect_fails_at; /* rows */
     bool                  learn_fails;
     unsigned              jobs;
@@ -32,6 +37,7 @@ typedef struct field {
     unsigned char         n_rows[MOST_ITEMS];
     size_t                n_collected;
     atomic_size_t         n_worked[MOST_RANKS];
+    cs_farm_misses        misses;
     cs_status             status;
     cs_error              err;
 } field;
@@ -66,6 +72,12 @@ static cs_status work(void *user, size_t index, cs_text *row, cs_error *err)
     }
     atomic_fetch_add(&f->n_done[index], 1);
     size_t n = atomic_fetch_add(&f->n_worked[h->rank], 1) + 1;
+    bool   misses =
+        f->miss_every > 0 && index % f->miss_every == 0 && (f->miss_ranks >> h->rank & 1u) != 0;
+    if (misses || (f->miss_rank_all > 0 && (int)f->miss_rank_all == h->rank)) {
+        return f->own_words ? CS_FAIL(err, f->miss_status, "here", "rank %d lacks it", h->rank)
+                            : CS_FAIL(err, f->miss_status, "here", "it is missing");
+    }
     if (f->fail_every > 0 && index >= f->fail_from && (index - f->fail_from) % f->fail_every == 0) {
         return CS_FAIL(err, CS_EINVAL, "here", "item %zu is wrong", index);
     }
@@ -106,29 +118,31 @@ static ct_post net;
 /* One rank from beginning to end. */
 static void *run_rank(void *user)
 {
-    hand        *h         = user;
-    field       *f         = h->f;
-    cs_transport transport = ct_post_transport(&net, h->rank);
-    cs_ranks    *ranks     = h->size > 1 ? cs_ranks_over(&transport) : NULL;
-    cs_error     err       = {0};
-    cs_farm      farm      = {.n_items = f->n_items,
-                              .user    = h,
-                              .work    = work,
-                              .collect = collect,
-                              .lesson  = {lesson, sizeof lesson},
-                              .learn   = learn,
-                              .jobs    = f->jobs,
-                              .ranks   = ranks,
-                              .stop    = &f->stop[h->rank]};
+    hand          *h         = user;
+    field         *f         = h->f;
+    cs_transport   transport = ct_post_transport(&net, h->rank);
+    cs_ranks      *ranks     = h->size > 1 ? cs_ranks_over(&transport) : NULL;
+    cs_error       err       = {0};
+    cs_farm_misses misses    = {0};
+    cs_farm        farm      = {.n_items = f->n_items,
+                                .user    = h,
+                                .work    = work,
+                                .collect = collect,
+                                .lesson  = {lesson, sizeof lesson},
+                                .learn   = learn,
+                                .jobs    = f->jobs,
+                                .ranks   = ranks,
+                                .stop    = &f->stop[h->rank]};
 
     cs_status status = cs_ranks_agree(ranks, CS_OK, 7, &err);
     if (status == CS_OK) {
         cs_alloc_fail_after(h->rank == 0 ? f->lead_passes : f->worker_passes);
-        status = cs_farm_run(&farm, &err);
+        status = cs_farm_run(&farm, &misses, &err);
         cs_alloc_fail_after(-1);
     }
     if (h->rank == 0) {
         f->status = status;
+        f->misses = misses;
         f->err    = err;
     }
     cs_ranks_leave(ranks, 3);
@@ -160,14 +174,17 @@ static field *new_field(size_t n_items, unsigned jobs)
     f->lead_passes   = -1;
     f->worker_passes = -1;
     f->stop_rank     = -1;
+    f->miss_status   = CS_EMISSING;
     return f;
 }
 
-/* No item was done or collected twice, and what was collected was done. */
+/* No item was done by two, or collected twice, and what was collected was done. */
 static void expect_sound(const field *f)
 {
+    bool may_retry = f->miss_every > 0 || f->miss_rank_all > 0;
+
     for (size_t i = 0; i < f->n_items; i++) {
-        cr_expect_leq(f->n_done[i], 1);
+        cr_expect(may_retry || f->n_done[i] <= 1);
         cr_expect_leq(f->n_rows[i], f->n_done[i]);
     }
 }
@@ -224,6 +241,84 @@ Test(farm, the_error_is_that_of_the_first_item, .timeout = 120)
                 cr_expect(cases[c].size == 1 || f->n_rows[i] == 1, "case %zu, item %zu", c, i);
             }
             cr_expect_eq(net.n_aborted, 0);
+            free(f);
+        }
+    }
+}
+
+/* A failure of the machine leaves an item out; the others are done. */
+Test(farm, what_nobody_can_do_is_left_out, .timeout = 120)
+{
+    static const struct {
+        unsigned jobs;
+        int      size;
+    } cases[] = {{1, 1}, {4, 1}, {1, 2}, {1, 4}, {3, 3}, {2, 8}};
+
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        for (int own = 0; own < 2; own++) {
+            field *f      = new_field(1000, cases[c].jobs);
+            f->miss_every = 10;
+            f->miss_ranks = 0xffu;
+            f->own_words  = own == 1;
+            run_field(f, cases[c].size);
+            cr_expect_eq(f->status, CS_OK, "%s", f->err.message);
+            cr_expect_eq(f->misses.n, 100, "case %zu: %zu", c, f->misses.n);
+            cr_expect_eq(f->misses.first, 0);
+            cr_expect_eq(f->misses.reason.status, CS_EMISSING);
+            cr_expect_eq(f->n_collected, 900);
+            expect_sound(f);
+            for (size_t i = 0; i < f->n_items; i++) {
+                cr_expect_eq(f->n_rows[i], i % 10 != 0);
+                cr_expect_leq(f->n_done[i], cases[c].size > 1 ? (size_t)cases[c].size - 1 : 1,
+                              "item %zu was tried %d times", i, f->n_done[i]);
+            }
+            cr_expect_eq(net.n_aborted, 0);
+            free(f);
+        }
+    }
+}
+
+/* Our own mistakes are the same everywhere. */
+Test(farm, what_is_a_bug_is_not_tried_elsewhere, .timeout = 120)
+{
+    field *f       = new_field(600, 1);
+    f->miss_every  = 3;
+    f->miss_ranks  = 1u << 2;
+    f->miss_status = CS_EINTERNAL;
+    run_field(f, 4);
+    cr_expect_eq(f->status, CS_OK, "%s", f->err.message);
+    cr_expect_gt(f->misses.n, 0);
+    cr_expect_eq(f->misses.reason.status, CS_EINTERNAL);
+    cr_expect_not_null(strstr(f->misses.reason.message, "(rank 2)"));
+    cr_expect_eq(f->n_collected + f->misses.n, 600);
+    for (size_t i = 0; i < f->n_items; i++) {
+        cr_expect_eq(f->n_done[i], 1);
+    }
+    free(f);
+}
+
+Test(farm, what_one_rank_cannot_do_another_does, .timeout = 120)
+{
+    static const struct {
+        unsigned jobs, miss_ranks;
+        size_t   all;
+        int      size;
+    } cases[] = {
+        {1, 1u << 1, 0, 3}, {1, 1u << 2, 0, 3}, {3, 6u, 0, 4},      {2, 0x7eu, 0, 8},
+        {1, 0, 1, 3},       {1, 0, 2, 3},       {2, 1u << 1, 2, 8}, {1, 1u << 1 | 1u << 2, 4, 8}};
+
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        for (int own = 0; own < 2; own++) {
+            field *f         = new_field(3000, cases[c].jobs);
+            f->miss_every    = 3;
+            f->miss_ranks    = cases[c].miss_ranks;
+            f->miss_rank_all = cases[c].all;
+            f->own_words     = own == 1;
+            run_field(f, cases[c].size);
+            cr_expect_eq(f->status, CS_OK, "%s", f->err.message);
+            cr_expect_eq(f->misses.n, 0, "case %zu: %zu are missing", c, f->misses.n);
+            cr_expect_eq(f->n_collected, 3000);
+            expect_sound(f);
             free(f);
         }
     }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows of many iterations: the same for any number of jobs, after a kill and out of the file; what
  * cannot be run, baselines, options out of range, foreign files, and memory that runs out. */
+#include "cs/build.h"
 #include "montecarlo_setup.h"
 
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -220,6 +222,32 @@ Test(montecarlo, a_foreign_file_is_refused)
     options.path = path;
     cr_expect_eq(cs_montecarlo_run(config, &options, &report, &err), CS_EINVAL);
     cr_expect_str_eq(err.input, path);
+    cs_config_free(config);
+}
+
+/* Half of the scenarios need SimGrid's program, which is looked for where it is not. */
+Test(montecarlo, what_the_machine_lacks_is_no_row_and_is_tried_again)
+{
+    cs_config            *config  = eight_gpus("ring");
+    cs_montecarlo_options options = options_of(4, 2);
+
+    ct_set(config, "arrivals", RANDOM_ARRIVALS);
+    ct_set(config, "sweep.model.name", "[\"alpha-beta\", \"simgrid\"]");
+    options.path = path;
+    setenv("COLLSIM_MODULES", folder, 1);
+    for (int i = 0; i < 2; i++) {
+        cs_montecarlo_report report = run(config, &options);
+        cr_expect_eq(report.run, i == 0 ? 1 : 0);
+        cr_expect_eq(report.done_before, i == 0 ? 0 : 1);
+        cr_expect_eq(report.missing, 1);
+        cr_expect_eq(report.failed, 0);
+        cr_expect_eq(report.failure.status, CS_EMISSING);
+        cr_expect_not(report.is_stopped);
+        cr_assert_eq(report.n_rows, 1);
+        cr_expect_str_eq(report.rows[0].model, "alpha-beta");
+        cr_expect_str_eq(report.rows[0].build, cs_build());
+        cs_montecarlo_report_free(&report);
+    }
     cs_config_free(config);
 }
 

@@ -31,7 +31,7 @@ static const char *const contract[] = {
     "algorithm",       "collective", "model",      "ranks",         "bytes",
     "gpus_per_server", "elapsed_s",  "exposed_s",  "closed_form_s", "bound_s",
     "bound",           "gap",        "algbw_GBps", "busbw_GBps",    "rounds",
-    "transfers",       "wire_bytes", "verified",   "options",
+    "transfers",       "wire_bytes", "verified",   "build",         "options",
 };
 enum { N_CONTRACT = sizeof contract / sizeof contract[0] };
 
@@ -55,6 +55,7 @@ static cs_result sample(void)
                    .transfers       = 112,
                    .wire_bytes      = 123456789012345678u,
                    .verified        = true,
+                   .build           = "abc-dirty.1",
                    .option_table    = sample_table};
 
     cs_options_default(sample_table, &r.options);
@@ -72,6 +73,20 @@ static json_t *parse(const cs_text *text)
     return json;
 }
 
+/* One result as JSON, with that scenario; the caller owns it. */
+static json_t *parse_one(const cs_result *r, const char *scenario)
+{
+    const char          *no_refusal = NULL;
+    const cs_result_rows rows       = {r, &scenario, &no_refusal, {0}, 1};
+    cs_text              text       = {0};
+
+    cs_results_json(&text, &rows);
+    json_t *list = parse(&text), *one = json_incref(json_array_get(list, 0));
+    json_decref(list);
+    cs_text_free(&text);
+    return one;
+}
+
 static double real(const json_t *object, const char *key)
 {
     return json_real_value(json_object_get(object, key));
@@ -79,14 +94,12 @@ static double real(const json_t *object, const char *key)
 
 Test(result_json, keys_are_those_of_the_contract_in_their_order)
 {
-    cs_text     text = {0};
-    cs_result   r    = sample();
-    int         i    = 0;
+    cs_result   r = sample();
+    int         i = 0;
     const char *key;
     json_t     *value;
 
-    cs_result_json(&text, &r, NULL);
-    json_t *json = parse(&text);
+    json_t *json = parse_one(&r, NULL);
     json_object_foreach(json, key, value)
     {
         if (i < N_CONTRACT) {
@@ -97,16 +110,13 @@ Test(result_json, keys_are_those_of_the_contract_in_their_order)
     cr_expect_eq(i, N_CONTRACT + 1);
     cr_expect(json_is_object(json_object_get(json, "model_options")));
     json_decref(json);
-    cs_text_free(&text);
 }
 
 Test(result_json, numbers_read_back_exactly)
 {
-    cs_text   text = {0};
     cs_result r    = sample();
+    json_t   *json = parse_one(&r, NULL);
 
-    cs_result_json(&text, &r, NULL);
-    json_t *json = parse(&text);
     cr_expect(real(json, "elapsed_s") == 0.1 + 0.2);
     cr_expect(real(json, "exposed_s") == 1.0 / 3.0);
     cr_expect(real(json, "bound_s") == 5e-324);
@@ -118,7 +128,6 @@ Test(result_json, numbers_read_back_exactly)
     cr_expect_str_eq(json_string_value(json_object_get(json, "bound")), "a \"name\", quoted");
     cr_expect_null(json_object_get(json, "wrong"));
     json_decref(json);
-    cs_text_free(&text);
 }
 
 Test(result_json, options_have_their_types)
@@ -142,29 +151,24 @@ Test(result_json, options_have_their_types)
 
 Test(result_json, a_wrong_schedule_says_where)
 {
-    cs_text   text = {0};
-    cs_result r    = sample();
+    cs_result r = sample();
 
     r.verified = false;
     cr_expect_not(cs_result_is_wrong(&r), "not checked is not wrong");
     r.verdict = (cs_verdict){
         .is_located = true, .rank = 3, .chunk = 5, .round = 7, .text = "rank 3 misses rank 1"};
     cr_expect(cs_result_is_wrong(&r));
-    cs_result_json(&text, &r, NULL);
-    json_t       *json  = parse(&text);
+    json_t       *json  = parse_one(&r, NULL);
     const json_t *wrong = json_object_get(json, "wrong");
     cr_expect_eq(json_integer_value(json_object_get(wrong, "rank")), 3);
     cr_expect_eq(json_integer_value(json_object_get(wrong, "chunk")), 5);
     cr_expect_eq(json_integer_value(json_object_get(wrong, "round")), 7);
     cr_expect_str_eq(json_string_value(json_object_get(wrong, "text")), "rank 3 misses rank 1");
     json_decref(json);
-    cs_text_free(&text);
     r.verdict.is_located = false;
-    cs_result_json(&text, &r, NULL);
-    json = parse(&text);
+    json                 = parse_one(&r, NULL);
     cr_expect(json_is_null(json_object_get(json_object_get(json, "wrong"), "rank")));
     json_decref(json);
-    cs_text_free(&text);
 }
 
 Test(result_json, an_array_holds_one_object_per_result)
@@ -173,8 +177,8 @@ Test(result_json, an_array_holds_one_object_per_result)
     cs_result r[3] = {sample(), sample(), sample()};
 
     r[1].ranks                     = 16;
-    const char *const scenarios[3] = {NULL, "{\"bytes\":1}", NULL};
-    cs_results_json(&text, r, scenarios, NULL, 3);
+    const char *const scenarios[3] = {NULL, "{\"bytes\":1}", NULL}, *const refusals[3] = {NULL};
+    cs_results_json(&text, &(cs_result_rows){r, scenarios, refusals, {0}, 3});
     json_t *json = parse(&text);
     cr_expect_eq(json_array_size(json), 3);
     cr_expect_eq(json_integer_value(json_object_get(json_array_get(json, 1), "ranks")), 16);
@@ -183,45 +187,97 @@ Test(result_json, an_array_holds_one_object_per_result)
     cr_expect_null(json_object_get(json_array_get(json, 0), "scenario"));
     json_decref(json);
     cs_text_free(&text);
-    cs_results_json(&text, r, NULL, NULL, 0);
+    cs_results_json(&text, &(cs_result_rows){0});
     json = parse(&text);
     cr_expect_eq(json_array_size(json), 0);
     json_decref(json);
     cs_text_free(&text);
 }
 
+static const char *const      extra_names[]  = {"seed", "a,\"b\"_s", "topology", "none", "verify"};
+static const cs_value         extra_values[] = {{.type = CS_VALUE_WHOLE, .whole = -7},
+                                                {.type = CS_VALUE_REAL, .real = 0.001},
+                                                {.type = CS_VALUE_JSON, .text = "{\"kind\":\"server\"}"},
+                                                {.type = CS_VALUE_NONE},
+                                                {.type = CS_VALUE_BOOL, .whole = 1}};
+static const cs_extra_columns extra          = {5, extra_names, extra_values};
+
+/* What a sweep has varied stands between the options and the scenario. */
+Test(result_json, columns_of_a_sweep_are_keys)
+{
+    cs_text     text     = {0};
+    cs_result   r        = sample();
+    const char *scenario = "{\"bytes\":1}", *refusal = NULL;
+
+    for (int refused = 0; refused < 2; refused++) {
+        refusal = refused == 1 ? "not so" : NULL;
+        cs_results_json(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1});
+        cr_expect_not_null(strstr(text.data, ", \"seed\": -7, \"a,\\\"b\\\"_s\": 0.001, "
+                                             "\"topology\": {\"kind\":\"server\"}, \"none\": "
+                                             "null, \"verify\": true, \"scenario\": {"));
+        json_t       *list = parse(&text);
+        const json_t *one  = json_array_get(list, 0);
+        cr_expect_eq(json_integer_value(json_object_get(one, "seed")), -7);
+        cr_expect(real(one, "a,\"b\"_s") == 0.001);
+        cr_expect(json_is_object(json_object_get(one, "topology")));
+        cr_expect(json_is_null(json_object_get(one, "none")));
+        cr_expect(json_is_true(json_object_get(one, "verify")));
+        json_decref(list);
+        cs_text_free(&text);
+    }
+}
+
 Test(result_csv, header_and_rows)
 {
-    cs_text   text        = {0};
-    cs_result r           = sample();
-    char      header[512] = "";
+    cs_text     text        = {0};
+    cs_result   r           = sample();
+    char        header[512] = "";
+    const char *scenario = "{\"bytes\":1}", *refusal = NULL;
 
     for (int i = 0; i < N_CONTRACT; i++) {
         strcat(strcat(header, i == 0 ? "" : ","), contract[i]);
     }
     strcat(header, ",scenario,error\n");
-    cs_csv_header(&text);
+    strcat(header, "ring,allreduce,alpha-beta,8,9007199254740993,4,0.30000000000000004,"
+                   "0.3333333333333333,,4.94065645841247e-324,\"a \"\"name\"\", quoted\","
+                   "1.7976931348623157e+308,12.5,21.875,14,112,123456789012345678,true,abc-dirty.1,"
+                   "\"{\"\"segments\"\": 64, \"\"fenced\"\": false, \"\"order\"\": \"\"down\"\", "
+                   "\"\"cost_s\"\": 0.1}\",\"{\"\"bytes\"\":1}\",\n");
+    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, {0}, 1});
     cr_expect_str_eq(text.data, header);
     cs_text_free(&text);
-    cs_csv_row(&text, &r, "{\"bytes\":1}");
-    cr_expect_str_eq(text.data,
-                     "ring,allreduce,alpha-beta,8,9007199254740993,4,0.30000000000000004,"
-                     "0.3333333333333333,,4.94065645841247e-324,\"a \"\"name\"\", quoted\","
-                     "1.7976931348623157e+308,12.5,21.875,14,112,123456789012345678,true,"
-                     "\"{\"\"segments\"\": 64, \"\"fenced\"\": false, \"\"order\"\": \"\"down\"\", "
-                     "\"\"cost_s\"\": 0.1}\",\"{\"\"bytes\"\":1}\",\n");
+}
+
+Test(result_csv, columns_of_a_sweep_stand_before_the_scenario)
+{
+    cs_text     text     = {0};
+    cs_result   r        = sample();
+    const char *scenario = "{}", *refusal = NULL;
+
+    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1});
+    cr_expect_not_null(
+        strstr(text.data, ",options,seed,\"a,\"\"b\"\"_s\",topology,none,verify,scenario,"));
+    cr_expect_not_null(
+        strstr(text.data, "}\",-7,0.001,\"{\"\"kind\"\":\"\"server\"\"}\",,true,{},\n"));
+    cs_text_free(&text);
+    refusal = "no";
+    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1});
+    cr_expect_not_null(
+        strstr(text.data, ",-7,0.001,\"{\"\"kind\"\":\"\"server\"\"}\",,true,{},no\n"));
     cs_text_free(&text);
 }
 
 Test(result_json, out_of_memory_is_remembered)
 {
-    cs_result r = sample();
+    cs_result            r        = sample();
+    const char          *scenario = NULL, *refusal = NULL;
+    const cs_result_rows rows = {&r, &scenario, &refusal, extra, 1};
 
     for (long passes = 0; passes < 100; passes++) {
         cs_text text = {0};
         cs_alloc_fail_after(passes);
-        cs_result_json(&text, &r, NULL);
-        cs_csv_row(&text, &r, NULL);
+        cs_results_json(&text, &rows);
+        cs_results_csv(&text, &rows);
         cs_alloc_fail_after(-1);
         cs_status status = cs_text_status(&text, NULL);
         cs_text_free(&text);

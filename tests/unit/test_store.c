@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The file of results: what a row holds, unique keys, resuming, files that are refused. */
 #include "base/alloc.h"
+#include "cs/build.h"
+#include "results/refused.h"
 #include "results/store.h"
 #include "support/folder.h"
 #include "support/query.h"
@@ -29,13 +31,18 @@ static void tear_down(void)
 
 TestSuite(store, .init = set_up, .fini = tear_down);
 
-static cs_store *open_store(void)
+static cs_store *open_with(const cs_store_request *request)
 {
     cs_store *store = NULL;
     cs_error  err   = {0};
 
-    cr_assert_eq(cs_store_open(path, &store, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_store_open(path, request, &store, &err), CS_OK, "%s", err.message);
     return store;
+}
+
+static cs_store *open_store(void)
+{
+    return open_with(&(cs_store_request){0});
 }
 
 static cs_result sample(double elapsed_s)
@@ -52,15 +59,26 @@ static cs_result sample(double elapsed_s)
                        .bound_s         = elapsed_s / 3,
                        .bound           = "bandwidth",
                        .gap             = 3,
-                       .verified        = true};
+                       .verified        = true,
+                       .build           = cs_build()};
 }
 
 static void add(cs_store *store, const char *scenario, double elapsed_s)
 {
-    cs_result r   = sample(elapsed_s);
-    cs_error  err = {0};
+    cs_result          r   = sample(elapsed_s);
+    const cs_store_row row = {.scenario = scenario, .result = &r};
+    cs_error           err = {0};
 
-    cr_assert_eq(cs_store_add(store, scenario, &r, NULL, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_store_add(store, &row, &err), CS_OK, "%s", err.message);
+}
+
+/* A scenario that the configuration refuses. */
+static void add_refused(cs_store *store, const char *scenario, const char *error)
+{
+    cs_result          known = cs_refused_result(NULL, NULL, NULL);
+    const cs_store_row row   = {.scenario = scenario, .result = &known, .error = error};
+
+    cr_assert_eq(cs_store_add(store, &row, NULL), CS_OK);
 }
 
 static void expect_query(const char *sql, const char *want)
@@ -76,8 +94,8 @@ Test(store, columns_are_the_keys_of_the_contract)
     expect_query("SELECT group_concat(name, ' ') FROM pragma_table_info('results')",
                  "key algorithm collective model ranks bytes gpus_per_server elapsed_s exposed_s "
                  "closed_form_s bound_s bound gap algbw_GBps busbw_GBps rounds transfers "
-                 "wire_bytes verified options scenario error\n");
-    expect_query("SELECT value FROM meta ORDER BY name", "1\n" COLLSIM_VERSION "\n");
+                 "wire_bytes verified build options scenario error\n");
+    expect_query("SELECT name, value FROM meta", "schema|2\n");
 }
 
 Test(store, a_row_holds_the_result_exactly)
@@ -97,11 +115,27 @@ Test(store, an_error_leaves_the_columns_null)
 {
     cs_store *store = open_store();
 
-    cr_assert_eq(cs_store_add(store, "{\"a\":2}", NULL, "rhd: not so", NULL), CS_OK);
+    add_refused(store, "{\"a\":2}", "rhd: not so");
     cs_store_close(store);
     expect_query("SELECT algorithm, ranks, elapsed_s, verified, options, scenario, error "
                  "FROM results",
                  "NULL|NULL|NULL|NULL|NULL|{\"a\":2}|rhd: not so\n");
+}
+
+Test(store, what_is_known_of_a_refused_scenario_is_there)
+{
+    cs_store    *store     = open_store();
+    cs_algorithm algorithm = {.name = "rhd"};
+    cs_model     model     = {.name = "loggp"};
+    cs_scenario  s         = {.collective = CS_ALLGATHER, .bytes = 77, .cluster = {.n_ranks = 6}};
+    cs_result    known     = cs_refused_result(&s, &algorithm, &model);
+
+    cr_assert_eq(cs_store_add(store, &(cs_store_row){"{}", &known, "no", NULL}, NULL), CS_OK);
+    cs_store_close(store);
+    expect_query(
+        "SELECT algorithm, collective, model, ranks, bytes, elapsed_s, verified, transfers, "
+        "options, error FROM results",
+        "rhd|allgather|loggp|6|77|NULL|NULL|NULL|NULL|no\n");
 }
 
 Test(store, a_wrong_schedule_keeps_its_numbers_and_says_so)
@@ -111,7 +145,7 @@ Test(store, a_wrong_schedule_keeps_its_numbers_and_says_so)
 
     r.verified = false;
     snprintf(r.verdict.text, sizeof r.verdict.text, "rank 3 misses rank 1");
-    cr_assert_eq(cs_store_add(store, "{}", &r, NULL, NULL), CS_OK);
+    cr_assert_eq(cs_store_add(store, &(cs_store_row){.scenario = "{}", .result = &r}, NULL), CS_OK);
     cs_store_close(store);
     expect_query("SELECT elapsed_s, verified, error FROM results", "1.0|0|rank 3 misses rank 1\n");
 }
@@ -144,19 +178,27 @@ Test(store, keys_say_what_is_there_and_what_failed)
     cs_store     *store = open_store();
     cs_store_key *keys  = NULL;
     size_t        n     = 0;
+    cs_result     r     = sample(3);
     cs_store_key  good = cs_store_key_of("{\"a\":1}"), bad = cs_store_key_of("{\"a\":2}");
+    cs_store_key  wrong = cs_store_key_of("{\"a\":3}");
 
     cr_expect_neq(good.key, bad.key);
     cr_expect_neq(good.check, bad.check);
     add(store, "{\"a\":1}", 1);
-    cr_assert_eq(cs_store_add(store, "{\"a\":2}", NULL, "no", NULL), CS_OK);
+    add_refused(store, "{\"a\":2}", "no");
+    r.verified = false;
+    snprintf(r.verdict.text, sizeof r.verdict.text, "wrong");
+    cr_assert_eq(cs_store_add(store, &(cs_store_row){"{\"a\":3}", &r, NULL, NULL}, NULL), CS_OK);
     cs_store_close(store);
     store = open_store();
     cr_assert_eq(cs_store_keys(store, &keys, &n, NULL), CS_OK);
-    cr_assert_eq(n, 2);
+    cr_assert_eq(n, 3);
     for (size_t i = 0; i < n; i++) {
-        cr_expect_eq(keys[i].failed, keys[i].key == bad.key);
-        cr_expect_eq(keys[i].check, keys[i].failed ? bad.check : good.check);
+        const cs_store_key *k = &keys[i];
+        cr_expect_eq(k->is_refused, k->key == bad.key);
+        cr_expect_eq(k->is_wrong, k->key == wrong.key);
+        cr_expect_eq(k->check, k->is_refused ? bad.check : k->is_wrong ? wrong.check : good.check);
+        cr_expect_not(k->lacks);
     }
     cs_free(keys);
     cs_store_close(store);
@@ -191,7 +233,8 @@ Test(store, a_key_of_another_scenario_is_refused)
     cr_expect_not_null(strstr(err.message, "another scenario"));
     cr_expect_str_eq(err.input, path);
     err = (cs_error){0};
-    cr_expect_eq(cs_store_add(store, "{\"a\":1}", &r, NULL, &err), CS_EINVAL);
+    cr_expect_eq(cs_store_add(store, &(cs_store_row){"{\"a\":1}", &r, NULL, NULL}, &err),
+                 CS_EINVAL);
     cs_store_close(store);
 }
 
@@ -231,7 +274,8 @@ static void expect_refused(cs_status want, const char *message)
     cs_store *store = NULL;
     cs_error  err   = {0};
 
-    cr_expect_eq(cs_store_open(path, &store, &err), want, "%s", err.message);
+    cs_status status = cs_store_open(path, &(cs_store_request){0}, &store, &err);
+    cr_expect_eq(status, want, "%s", err.message);
     cr_expect_null(store);
     cr_expect_not_null(strstr(err.message, message), "%s", err.message);
     cr_expect_not_null(strstr(path, err.input[0] == '.' ? err.input + 3 : err.input));
@@ -261,16 +305,113 @@ Test(store, foreign_databases_are_refused)
     expect_query("SELECT name FROM sqlite_master", "shopping\n");
 }
 
-Test(store, another_layout_and_another_version_are_refused)
+Test(store, another_layout_is_refused)
 {
     cs_store_close(open_store());
     cs_text text = ct_query(path, "PRAGMA user_version = 7");
     cs_text_free(&text);
     expect_refused(CS_EINVAL, "layout 7");
-    text = ct_query(
-        path, "PRAGMA user_version = 1; UPDATE meta SET value = '0.0.1' WHERE name = 'version'");
+}
+
+/* As programs wrote them that knew their version alone. */
+Test(store, a_store_that_recorded_no_build_is_refused)
+{
+    cs_store_close(open_store());
+    cs_text text = ct_query(path, "PRAGMA user_version = 1; ALTER TABLE results DROP COLUMN build; "
+                                  "INSERT INTO meta VALUES ('version', '0.1.0')");
     cs_text_free(&text);
-    expect_refused(CS_EINVAL, "collsim 0.0.1");
+    expect_refused(CS_EINVAL, "did not record its build");
+    expect_refused(CS_EINVAL, cs_build());
+}
+
+Test(store, rows_of_another_build_are_refused_unless_they_are_accepted)
+{
+    const cs_store_request accepts = {.accepts_builds = true};
+    cs_store              *store   = open_store();
+    cs_store_key          *keys    = NULL;
+    size_t                 n       = 0;
+
+    add(store, "{\"a\":1}", 1);
+    add(store, "{\"a\":2}", 2);
+    add_refused(store, "{\"a\":3}", "no");
+    cs_store_close(store);
+    cs_text text =
+        ct_query(path, "UPDATE results SET build = 'older' WHERE scenario = '{\"a\":1}'; "
+                       "UPDATE results SET build = 'oldest' WHERE error IS NOT NULL");
+    cs_text_free(&text);
+    expect_refused(CS_EINVAL, "holds results of build older, oldest");
+    expect_refused(CS_EINVAL, cs_build());
+    expect_refused(CS_EINVAL, "--accept-build");
+
+    store = open_with(&accepts);
+    cr_assert_eq(cs_store_keys(store, &keys, &n, NULL), CS_OK);
+    cr_expect_eq(n, 3, "rows of another build count as done");
+    cs_free(keys);
+    add(store, "{\"a\":1}", 9);
+    add(store, "{\"a\":4}", 4);
+    cs_store_close(store);
+    cs_text_add(&text, "1.0|older\n2.0|%s\n4.0|%s\n", cs_build(), cs_build());
+    expect_query("SELECT elapsed_s, build FROM results WHERE error IS NULL ORDER BY 1", text.data);
+    cs_text_free(&text);
+    text = ct_query(path, "DELETE FROM results WHERE build LIKE 'old%'");
+    cs_text_free(&text);
+    cs_store_close(open_store());
+}
+
+/* A key is the scenario's: what another build has done is not done again. */
+Test(store, a_key_does_not_depend_on_the_build)
+{
+    cr_expect_eq(cs_store_key_of("{}").key, 0x968aff560c30f3e2u);
+}
+
+Test(store, columns_of_a_sweep_are_added_and_filled)
+{
+    static const char *const first[]  = {"arrivals.late[0].delay_s", "a \"b\""};
+    static const char *const second[] = {"seed", "arrivals.late[0].delay_s"};
+    static const cs_value    one[]    = {{.type = CS_VALUE_REAL, .real = 0.5},
+                                         {.type = CS_VALUE_TEXT, .text = "x"}};
+    static const cs_value    two[]    = {{.type = CS_VALUE_WHOLE, .whole = 7},
+                                         {.type = CS_VALUE_REAL, .real = 0.25}};
+    cs_result                r        = sample(1);
+    cs_store_key            *keys     = NULL;
+    size_t                   n        = 0;
+
+    cs_store *store = open_with(&(cs_store_request){.n_columns = 2, .columns = first});
+    cr_assert_eq(cs_store_add(store, &(cs_store_row){"{\"a\":1}", &r, NULL, one}, NULL), CS_OK);
+    add_refused(store, "{\"a\":0}", "no");
+    cs_store_close(store);
+    store = open_with(&(cs_store_request){.n_columns = 2, .columns = second});
+    cr_assert_eq(cs_store_add(store, &(cs_store_row){"{\"a\":2}", &r, NULL, two}, NULL), CS_OK);
+    expect_query("SELECT \"arrivals.late[0].delay_s\", \"a \"\"b\"\"\", seed FROM results "
+                 "WHERE error IS NULL ORDER BY scenario",
+                 "0.5|x|NULL\n0.25|NULL|7\n");
+    cr_assert_eq(cs_store_keys(store, &keys, &n, NULL), CS_OK);
+    cr_assert_eq(n, 3);
+    for (size_t i = 0; i < n; i++) {
+        bool is_first = keys[i].key == cs_store_key_of("{\"a\":1}").key;
+        cr_expect_eq(keys[i].lacks, is_first, "the row is older than the column");
+    }
+    cs_free(keys);
+    cr_assert_eq(cs_store_fill(store, cs_store_key_of("{\"a\":1}").key, two, NULL), CS_OK);
+    cs_store_close(store);
+    expect_query("SELECT seed, \"arrivals.late[0].delay_s\" FROM results WHERE scenario = "
+                 "'{\"a\":1}'",
+                 "7|0.25\n");
+}
+
+Test(store, the_error_of_a_row_is_found)
+{
+    cs_store *store = open_store();
+    cs_text   text  = {0};
+
+    add(store, "{\"a\":1}", 1);
+    add_refused(store, "{\"a\":2}", "not so");
+    cr_assert_eq(cs_store_error(store, "{\"a\":1}", &text, NULL), CS_OK);
+    cr_assert_eq(cs_store_error(store, "{\"a\":7}", &text, NULL), CS_OK);
+    cr_assert_eq(cs_store_error(store, "{\"a\":2}", &text, NULL), CS_OK);
+    cr_expect_str_eq(text.data, "not so");
+    cs_text_free(&text);
+    cs_store_close(store);
 }
 
 Test(store, a_folder_that_cannot_be_written_names_the_file)
@@ -287,22 +428,30 @@ Test(store, a_folder_that_cannot_be_written_names_the_file)
 
 Test(store, every_failed_allocation_is_reported)
 {
-    cs_result r = sample(1);
+    static const char *const names[]  = {"seed"};
+    static const cs_value    values[] = {{.type = CS_VALUE_WHOLE, .whole = 7}};
+    const cs_store_request   request  = {.n_columns = 1, .columns = names};
+    cs_result                r        = sample(1);
 
     for (long passes = 0; passes < 100; passes++) {
         cs_store     *store = NULL;
         cs_store_key *keys  = NULL;
+        cs_text       text  = {0};
         size_t        n     = 0;
 
         cs_alloc_fail_after(passes);
-        cs_status status = cs_store_open(path, &store, NULL);
+        cs_status status = cs_store_open(path, &request, &store, NULL);
         if (status == CS_OK) {
-            status = cs_store_add(store, "{}", &r, NULL, NULL);
+            status = cs_store_add(store, &(cs_store_row){"{}", &r, NULL, values}, NULL);
         }
         if (status == CS_OK) {
             status = cs_store_keys(store, &keys, &n, NULL);
         }
+        if (status == CS_OK) {
+            status = cs_store_error(store, "{}", &text, NULL);
+        }
         cs_alloc_fail_after(-1);
+        cs_text_free(&text);
         cs_free(keys);
         cs_store_close(store);
         if (status == CS_OK) {

@@ -20,7 +20,7 @@ Test(sweep, rows_are_those_of_the_formula)
 
     cr_expect_eq(summary.total, 20);
     cr_expect_eq(summary.run, 20);
-    cr_expect_eq(summary.done_before + summary.failed, 0);
+    cr_expect_eq(summary.done_before + summary.refused + summary.wrong + summary.missing, 0);
     cr_expect_not(summary.stopped);
     cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
     sqlite3_prepare_v2(db, "SELECT ranks, bytes, elapsed_s, verified FROM results", -1, &rows,
@@ -94,7 +94,9 @@ Test(sweep, scenarios_that_cannot_be_run_are_rows_with_the_reason)
     axis(config, "algorithm.name", "[\"ring\", \"stragglar\"]");
     cs_sweep_summary summary = sweep_to(config, path, 2);
     cr_expect_eq(summary.run, 16);
-    cr_expect_eq(summary.failed, 4);
+    cr_expect_eq(summary.refused, 4);
+    cr_expect_str_eq(summary.refusal.message,
+                     "collective: stragglar does not do allgather; it does allreduce");
     cr_expect_eq(
         count(path, "error LIKE 'collective: stragglar does not do allgather; it does allreduce'"),
         4);
@@ -102,7 +104,9 @@ Test(sweep, scenarios_that_cannot_be_run_are_rows_with_the_reason)
     cr_expect_eq(count(path, "error IS NOT NULL AND elapsed_s IS NULL"), 4);
     summary = sweep_to(config, path, 2);
     cr_expect_eq(summary.done_before, 16);
-    cr_expect_eq(summary.failed, 4);
+    cr_expect_eq(summary.refused, 4);
+    cr_expect_str_eq(summary.refusal.message,
+                     "collective: stragglar does not do allgather; it does allreduce");
     cs_config_free(config);
 }
 
@@ -143,40 +147,246 @@ Test(sweep, a_file_that_cannot_be_made_is_an_error_with_its_name)
     cs_config_free(config);
 }
 
-Test(sweep, a_scenario_that_is_malformed_ends_it)
+/* A scenario that the configuration refuses is like one that the algorithm refuses. */
+Test(sweep, impossible_points_are_rows_for_any_number_of_jobs)
+{
+    static const unsigned jobs[] = {2, 4};
+    cs_config            *config = rings(1);
+    cs_text               text;
+
+    axis(config, "cluster.ranks", "[4, -1, 8, \"many\", 16]");
+    axis(config, "bytes", "[\"4K\", \"12parsec\", \"8K\"]");
+    cs_sweep_summary summary = sweep_to(config, path, 1);
+    cr_expect_eq(summary.run, 15);
+    cr_expect_eq(summary.refused, 9);
+    cr_expect_not(summary.stopped);
+    cr_expect_eq(summary.refusal.status, CS_EINVAL);
+    cr_expect_not_null(strstr(summary.refusal.message, "12parsec"), "%s", summary.refusal.message);
+    text =
+        ct_query(path, "SELECT ranks, bytes, error IS NULL, algorithm, build IS NULL FROM results "
+                       "WHERE error IS NULL OR error LIKE '%-1 is outside%' ORDER BY 1, 2");
+    cr_expect_str_eq(text.data, "NULL|NULL|0|NULL|0\nNULL|NULL|0|NULL|0\n4|4096|1|ring|0\n"
+                                "4|8192|1|ring|0\n8|4096|1|ring|0\n8|8192|1|ring|0\n"
+                                "16|4096|1|ring|0\n16|8192|1|ring|0\n");
+    cs_text_free(&text);
+    for (int i = 0; i < 2; i++) {
+        summary = sweep_to(config, other, jobs[i]);
+        cr_expect_eq(summary.refused, 9);
+        cr_expect_not_null(strstr(summary.refusal.message, "12parsec"));
+        expect_same_rows(path, other);
+        unlink(other);
+    }
+    summary = sweep_to(config, path, 2);
+    cr_expect_eq(summary.done_before, 15);
+    cr_expect_eq(summary.refused, 9);
+    cr_expect_not_null(strstr(summary.refusal.message, "12parsec"));
+    cs_config_free(config);
+}
+
+Test(sweep, what_is_wrong_with_every_scenario_is_an_error_and_makes_no_file)
+{
+    cs_config       *config  = rings(3);
+    cs_sweep_options options = {.path = path, .jobs = 2};
+    cs_sweep_summary summary;
+    cs_error         err = {0};
+
+    ct_set(config, "arrivals.late", "[{\"rank\": 99, \"delay\": \"1ms\"}]");
+    cr_expect_eq(cs_sweep(config, &options, &summary, &err), CS_EINVAL);
+    cr_expect_not_null(strstr(err.message, "99"), "%s", err.message);
+    cr_expect_neq(access(path, F_OK), 0);
+    cs_config_free(config);
+}
+
+Test(sweep, a_name_that_nobody_knows_ends_it)
 {
     static const unsigned jobs[] = {1, 4};
     cs_config            *config = rings(1);
 
-    axis(config, "bytes", "[\"4K\", \"12parsec\"]");
+    axis(config, "algorithm.name", "[\"ring\", \"rign\"]");
     for (int i = 0; i < 2; i++) {
         cs_sweep_options options = {.path = path, .jobs = jobs[i]};
         cs_sweep_summary summary;
-        cs_error         err    = {0};
-        cs_status        status = cs_sweep(config, &options, &summary, &err);
-        cr_expect(status == CS_EINVAL || status == CS_EPARSE);
-        cr_expect_not_null(strstr(err.message, "12parsec"), "%s", err.message);
+        cs_error         err = {0};
+        cr_expect_eq(cs_sweep(config, &options, &summary, &err), CS_ENOENT);
+        cr_expect_not_null(strstr(err.message, "rign"), "%s", err.message);
     }
     cs_config_free(config);
+}
+
+/* Four scenarios need SimGrid's program, whether this build knows it or not. */
+static cs_config *with_simgrid(void)
+{
+    cs_config *config = rings(1);
+
+    axis(config, "model.name", "[\"alpha-beta\", \"simgrid\"]");
+    return config;
+}
+
+Test(sweep, what_the_machine_lacks_is_no_row_and_is_tried_again)
+{
+    static const unsigned jobs[]  = {1, 2, 4};
+    const char           *modules = getenv("COLLSIM_MODULES"); /* NOLINT(concurrency-mt-unsafe) */
+    char                  program[256];
+    cs_config            *config = with_simgrid();
+
+    snprintf(program, sizeof program, "%s/collsim-simgrid", modules != NULL ? modules : ".");
+    setenv("COLLSIM_MODULES", folder, 1); /* where there is none */
+    for (int i = 0; i < 3; i++) {
+        unlink(path);
+        cs_sweep_summary summary = sweep_to(config, path, jobs[i]);
+        cr_expect_eq(summary.run, 4);
+        cr_expect_eq(summary.missing, 4);
+        cr_expect_eq(summary.refused, 0);
+        cr_expect_not(summary.stopped);
+        cr_expect_eq(summary.failure.status, CS_EMISSING);
+        cr_expect_eq(count(path, "1"), 4);
+        cr_expect_eq(count(path, "error IS NOT NULL"), 0);
+    }
+    if (modules != NULL && access(program, X_OK) == 0) {
+        setenv("COLLSIM_MODULES", modules, 1);
+        cs_sweep_summary summary = sweep_to(config, path, 2);
+        cr_expect_eq(summary.done_before, 4);
+        cr_expect_eq(summary.run, 4);
+        cr_expect_eq(summary.missing, 0);
+        cr_expect_eq(count(path, "model = 'simgrid' AND elapsed_s > 0"), 4);
+    }
+    cs_config_free(config);
+}
+
+Test(sweep, every_axis_is_a_column_in_si_units)
+{
+    cs_config *config = rings(1);
+
+    axis(config, "cluster.ranks", "[4]");
+    axis(config, "cluster.nic.bandwidth", "[\"100Gb/s\"]");
+    axis(config, "arrivals.late", "[[{\"rank\": 1, \"delay\": 0}]]");
+    axis(config, "arrivals.late[0].delay", "[\"1ms\", 0.0005]");
+    axis(config, "faults", "[[], [{\"rank\": 0, \"slowdown\": 2}]]");
+    axis(config, "seed", "[3]");
+    axis(config, "verify", "[true]");
+    axis(config, "name", "[\"a name\"]");
+    axis(config, "algorithm.name", "[\"ring\", \"stragglar\"]");
+    axis(config, "algorithm.options.chunks", "[3]");
+    cr_expect_eq(sweep_to(config, path, 2).run, 8);
+    cs_text text =
+        ct_query(path, "SELECT group_concat(name, ' ') FROM pragma_table_info('results') "
+                       "WHERE cid > 22");
+    cr_expect_str_eq(text.data,
+                     "cluster.nic.bandwidth_Bps arrivals.late arrivals.late[0].delay_s faults seed "
+                     "verify name algorithm.options.chunks\n");
+    cs_text_free(&text);
+    cr_expect_eq(count(path, "\"algorithm.options.chunks\" = 3"), 8);
+    cs_config_free(config);
+}
+
+Test(sweep, values_are_those_of_the_scenario)
+{
+    cs_config *config = rings(1);
+
+    axis(config, "cluster.ranks", "[4]");
+    axis(config, "cluster.nic.bandwidth", "[\"100Gb/s\"]");
+    axis(config, "arrivals.late", "[[{\"rank\": 1, \"delay\": 0}]]");
+    axis(config, "arrivals.late[0].delay", "[\"1ms\", 0.0005]");
+    axis(config, "seed", "[3]");
+    axis(config, "verify", "[true]");
+    axis(config, "name", "[\"a name\"]");
+    cr_expect_eq(sweep_to(config, path, 2).run, 2);
+    cs_text text = ct_query(path, "SELECT \"cluster.nic.bandwidth_Bps\", \"arrivals.late\", "
+                                  "\"arrivals.late[0].delay_s\", seed, verify, name FROM results "
+                                  "ORDER BY elapsed_s");
+    cr_expect_str_eq(text.data, "12500000000.0|[{\"delay\":0,\"rank\":1}]|0.0005|3|1|a name\n"
+                                "12500000000.0|[{\"delay\":0,\"rank\":1}]|0.001|3|1|a name\n");
+    cs_text_free(&text);
+    cs_config_free(config);
+}
+
+/* Rows that are older than a column have its value afterwards. */
+Test(sweep, rows_that_were_there_get_the_columns_of_a_later_sweep)
+{
+    cs_config *plain = rings(1), *swept = rings(1);
+
+    ct_set(plain, "seed", "5");
+    axis(swept, "seed", "[5, 6]");
+    cr_expect_eq(sweep_to(plain, path, 1).run, 4);
+    cs_sweep_summary summary = sweep_to(swept, path, 2);
+    cr_expect_eq(summary.done_before, 4);
+    cr_expect_eq(summary.run, 4);
+    cr_expect_eq(count(path, "seed = 5"), 4);
+    cr_expect_eq(count(path, "seed = 6"), 4);
+    cr_expect_eq(count(path, "seed IS NULL"), 0);
+    cs_config_free(plain);
+    cs_config_free(swept);
+}
+
+/* Names that a column of results has, in whatever case, and two of one name. */
+Test(sweep, no_column_takes_the_name_of_another)
+{
+    cs_config *config = rings(1);
+
+    axis(config, "algorithm", "[\"ring\", {\"name\": \"ring\", \"options\": {}}]");
+    axis(config, "name", "[\"a\"]");
+    cr_expect_eq(sweep_to(config, path, 2).refused, 0);
+    cr_expect_eq(count(path, "\"sweep.algorithm\" = 'ring'"), 4);
+    cr_expect_eq(count(path, "\"sweep.algorithm\" = '{\"name\":\"ring\",\"options\":{}}'"), 4);
+    cs_config_free(config);
+    config = rings(1);
+    axis(config, "Error", "[1]");
+    axis(config, "NAME", "[1]");
+    axis(config, "name", "[1]");
+    cs_sweep_columns *columns = NULL;
+    size_t            n       = 0;
+    cr_assert_eq(cs_sweep_columns_open(config, &columns, NULL), CS_OK);
+    const char *const *names = cs_sweep_columns_names(columns, &n);
+    cr_assert_eq(n, 3);
+    cr_expect_str_eq(names[0], "sweep.Error");
+    cr_expect_str_eq(names[1], "NAME");
+    cr_expect_str_eq(names[2], "sweep.name");
+    cs_sweep_columns_close(columns);
+    cs_config_free(config);
+}
+
+Test(sweep, rows_of_another_build_are_accepted_only_if_asked_for)
+{
+    cs_config       *few = rings(1), *many = rings(2);
+    cs_sweep_options options = {.path = path, .jobs = 2};
+    cs_sweep_summary summary;
+    cs_error         err = {0};
+
+    cr_expect_eq(sweep_to(few, path, 1).run, 4);
+    cs_text text = ct_query(path, "UPDATE results SET build = 'another'");
+    cs_text_free(&text);
+    cr_expect_eq(cs_sweep(many, &options, &summary, &err), CS_EINVAL);
+    cr_expect_not_null(strstr(err.message, "build another, this is build"), "%s", err.message);
+    options.accepts_builds = true;
+    summary                = sweep_with(many, &options);
+    cr_expect_eq(summary.done_before, 4);
+    cr_expect_eq(summary.run, 4);
+    cr_expect_eq(count(path, "build = 'another'"), 4);
+    cs_config_free(few);
+    cs_config_free(many);
 }
 
 Test(sweep, every_failed_allocation_is_reported)
 {
     cs_config       *config  = rings(1);
     cs_sweep_options options = {.path = path};
+    cs_sweep_summary summary = {0};
     cs_status        status  = CS_ENOMEM;
-    long             passes  = 0;
+    long             passes = 0, n_missing = 0;
 
-    for (; status != CS_OK; passes++) {
-        cs_sweep_summary summary;
+    axis(config, "seed", "[1]");
+    for (; status != CS_OK || summary.missing > 0; passes++) {
         cr_assert_lt(passes, 5000);
         unlink(path);
         cs_alloc_fail_after(passes);
         status = cs_sweep(config, &options, &summary, NULL);
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", cs_status_text(status));
+        cr_assert(summary.missing == 0 || summary.failure.status == CS_ENOMEM);
+        n_missing += summary.missing > 0;
     }
     cr_expect_gt(passes, 20);
+    cr_expect_gt(n_missing, 0);
     cr_expect_eq(count(path, "error IS NULL"), 4);
     cs_config_free(config);
 }

@@ -111,7 +111,7 @@ static cs_text row_of(const char *algorithm, uint32_t ranks, cs_sweep_row *row_p
                   .model         = c->model,
                   .model_options = &c->model_options,
                   .verify        = true};
-    *row_p     = (cs_sweep_row){.scenario = c->json, .has_result = true};
+    *row_p     = (cs_sweep_row){.index = 70000, .key = 5, .scenario = c->json};
     cr_assert_eq(cs_run_scenario(&run, &row_p->result, &err), CS_OK, "%s", err.message);
     cs_sweep_row_pack(&to, row_p);
     cs_config_free(config);
@@ -139,6 +139,8 @@ Test(wire, rows_come_back_with_every_column_and_option)
         cs_error     err = {0};
         cr_assert_eq(cs_sweep_row_unpack((cs_farm_row){to.data, to.length}, &back, &err), CS_OK,
                      "%s", err.message);
+        cr_expect_eq(back.index, 70000);
+        cr_expect_eq(back.key, 5);
         cr_expect_str_eq(back.scenario, row.scenario);
         cr_expect_str_eq(back.result.algorithm, algorithms[i]);
         cr_expect_eq(back.result.elapsed_s, row.result.elapsed_s);
@@ -154,6 +156,37 @@ Test(wire, rows_come_back_with_every_column_and_option)
         cs_text_free(&again);
         cs_text_free(&to);
         cs_case_free(&c);
+    }
+}
+
+Test(wire, refused_rows_and_those_that_were_there_come_back)
+{
+    static const cs_sweep_row rows[] = {
+        {.index      = 3,
+         .is_refused = true,
+         .key        = 1,
+         .scenario   = "{}",
+         .reason     = "not so",
+         .result     = {.algorithm = "ring", .ranks = 8, .build = "b"}},
+        {.index = 4, .is_refused = true, .key = 1, .scenario = "{}", .reason = "no"},
+        {.index = 5, .was_there = true, .lacks = true, .is_wrong = true, .key = 9},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const cs_sweep_row *row = &rows[i];
+        cs_sweep_row        back;
+        cs_text             to = {0};
+        cs_sweep_row_pack(&to, row);
+        cr_assert_eq(cs_sweep_row_unpack((cs_farm_row){to.data, to.length}, &back, NULL), CS_OK);
+        cr_expect_eq(back.index, row->index);
+        cr_expect_eq(back.key, row->key);
+        cr_expect(back.is_refused == row->is_refused && back.is_wrong == row->is_wrong);
+        cr_expect(back.was_there == row->was_there && back.lacks == row->lacks);
+        cr_expect_eq(back.result.ranks, row->result.ranks);
+        cr_expect_eq(back.result.algorithm == NULL, row->result.algorithm == NULL);
+        cr_expect_eq(back.reason == NULL, row->reason == NULL);
+        cr_expect(row->reason == NULL || strcmp(back.reason, row->reason) == 0);
+        cs_text_free(&to);
     }
 }
 

@@ -63,12 +63,12 @@ def rows(path):
         database.close()
 
 
-def count(path):
+def count(path, condition="1"):
     """Rows so far; 0 where there is no table yet."""
     try:
         database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=20)
         try:
-            return database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            return database.execute(f"SELECT count(*) FROM {table} WHERE {condition}").fetchone()[0]
         finally:
             database.close()
     except sqlite3.Error:
@@ -110,24 +110,26 @@ def check_same_rows(program):
                                           "collective": ["allreduce", "allgather"]})
     write_config("two.json", 2, 4)
     for config, shapes in (("mixed.json", ((1, 0), (2, 1), (4, 1), (3, 2))), ("two.json", ((5, 1),))):
+        # A sweep of which some scenarios are refused says so by its exit code.
+        exit_code = 2 if name == "sweep" and config == "mixed.json" else 0
         code, _, errors = run(*command_of(program, config, "-o", "one.db", "-j", "1"))
-        expect(code == 0, f"{config} alone: exit {code}: {errors}")
+        expect(code == exit_code, f"{config} alone: exit {code}: {errors}")
         want = rows("one.db")
         os.unlink("one.db")
         code, printed, errors = run(*command_of(program, config, "-o", "one.db", "-j", "2"))
-        expect(code == 0 and rows("one.db") == want, f"{config} with -j 2: {code}: {errors}")
-        n_errors = sum(row[-1] is not None for row in want)
+        expect(code == exit_code and rows("one.db") == want, f"{config} with -j 2: {code}: {errors}")
+        n_errors = count("one.db", "error IS NOT NULL")
         expect((n_errors > 0) == (config == "mixed.json"), f"{config}: {n_errors} rows with an error")
         for n_ranks, jobs in shapes:
             words = ("-j", str(jobs)) if jobs > 0 else ()
             command = mpirun(n_ranks, *command_of(program, config, "-o", "many.db", *words))
             code, output, errors = run(*command)
             what = f"{config} with {n_ranks} ranks and -j {jobs}"
-            expect(code == 0, f"{what}: exit {code}: {errors}")
+            expect(code == exit_code, f"{what}: exit {code}: {errors}")
             expect(rows("many.db") == want, f"{what}: other rows than one process")
             expect(output == printed, f"{what}: printed {output!r}")
             code, output, _ = run(*command)
-            expect(code == 0 and f"{len(want)} were there, 0 run now" in output,
+            expect(code == exit_code and f"{len(want)} were there, 0 run now" in output,
                    f"{what}, again: {output!r}")
             os.unlink("many.db")
         os.unlink("one.db")
@@ -214,6 +216,57 @@ def check_killed(program, want, who, which):
     os.unlink("killed.db")
 
 
+def check_lacking(program):
+    """Some hosts, or all of them, lack a part of the program: here SimGrid's."""
+    beside = os.path.dirname(program)
+    if not os.path.exists(os.path.join(beside, "collsim-simgrid")):
+        print("skipped: this build has no SimGrid")
+        return
+    for folder, parts in (("whole", ("collsim-mpi.so", "collsim-simgrid")), ("lacking", ("collsim-mpi.so",))):
+        os.mkdir(folder)
+        for part in parts:
+            os.symlink(os.path.join(beside, part), os.path.join(folder, part))
+    config = {"bytes": "1M", "arrivals": {"distribution": {"name": "exponential", "mean": "1ms"}},
+              "sweep": {"model.name": ["alpha-beta", "simgrid"], "cluster.ranks": [-1, 4, 8, 16],
+                        "cluster.nic.alpha": [f"{i + 1}us" for i in range(6)]}}
+    if name == "montecarlo":
+        del config["sweep"]["cluster.ranks"][0]
+    with open("lack.json", "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    exit_code = 2 if name == "sweep" else 0
+    words = command_of(program, "lack.json", "-o", "lack.db")
+    code, _, errors = run(*words, "-j", "2")
+    expect(code == exit_code, f"lack.json alone: exit {code}: {errors}")
+    want = rows("lack.db")
+    n_all, n_simgrid = len(want), count("lack.db", "model = 'simgrid'")
+    os.unlink("lack.db")
+
+    def lacking(n_lacking, n_whole):
+        """Rank 0 is whole, so many behind it lack the part, the others do not."""
+        parts = [("whole", 1), ("lacking", n_lacking), ("whole", n_whole)]
+        line = mpirun(0, "")[:-3]
+        for at, (folder, n) in enumerate(part for part in parts if part[1] > 0):
+            line += ([":"] if at > 0 else []) + ["-n", str(n), "-x", "COLLSIM_MODULES=" + os.path.abspath(folder)]
+            line += words
+        return line
+
+    for n_lacking, n_whole in ((1, 1), (2, 1), (1, 3)):
+        code, output, errors = run(*lacking(n_lacking, n_whole))
+        what = f"{n_lacking} of {n_lacking + n_whole} ranks lack a part"
+        expect(code == exit_code, f"{what}: exit {code}: {output}{errors}")
+        expect(rows("lack.db") == want, f"{what}: other rows than one process")
+        os.unlink("lack.db")
+    code, output, errors = run(*lacking(3, 0))
+    ours = [line for line in errors.split("\n") if line.startswith("collsim: ")]
+    expect(code == 3 and f"{n_simgrid} missing" in output, f"all ranks lack a part: exit {code}: {output}{errors}")
+    expect(len(ours) == 1 and f"{n_simgrid} of {n_all} scenarios are missing" in ours[0] and "collsim-simgrid" in ours[0],
+           f"all ranks lack a part: {ours}")
+    expect(count("lack.db") == n_all - n_simgrid, f"all ranks lack a part: {count('lack.db')} rows")
+    code, output, errors = run(*lacking(1, 1))
+    expect(code == exit_code and f"{n_simgrid} run now" in output, f"the same again: exit {code}: {output}{errors}")
+    expect(rows("lack.db") == want, "the same again: other rows than one process")
+
+
 def check_without_module(program):
     """A program without MPI refuses to be several."""
     alone = os.path.join(os.getcwd(), "bin", "collsim")
@@ -249,6 +302,7 @@ def main():
         check_same_rows(program)
         check_errors(program)
         check_without_module(program)
+        check_lacking(program)
         want = long_config(program)
         for who, which in (("rank 2", signal.SIGKILL), ("rank 0", signal.SIGKILL),
                            ("rank 3", signal.SIGTERM), ("mpirun", signal.SIGINT)):

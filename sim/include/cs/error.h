@@ -8,6 +8,8 @@
 #ifndef CS_ERROR_H
 #define CS_ERROR_H
 
+#include <stdbool.h>
+
 #if defined(__GNUC__)
 #define CS_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
 #define CS_MUST_CHECK                  __attribute__((warn_unused_result))
@@ -19,15 +21,16 @@
 #endif
 
 /* One row per status: enum, name and text come from this list alone. */
-#define CS_STATUS_MAP(X)                                   \
-    X(OK, "success")                                       \
-    X(EINVAL, "invalid argument or configuration")         \
-    X(ENOTSUP, "not supported by this algorithm or model") \
-    X(ENOENT, "no such name")                              \
-    X(ENOMEM, "out of memory")                             \
-    X(EPARSE, "malformed input")                           \
-    X(EIO, "a file or the machine failed")                 \
-    X(EWRONG, "the schedule is not a correct collective")  \
+#define CS_STATUS_MAP(X)                                      \
+    X(OK, "success")                                          \
+    X(EINVAL, "invalid argument or configuration")            \
+    X(ENOTSUP, "not supported by this algorithm or model")    \
+    X(ENOENT, "no such name")                                 \
+    X(ENOMEM, "out of memory")                                \
+    X(EPARSE, "malformed input")                              \
+    X(EIO, "a file or the machine failed")                    \
+    X(EMISSING, "an optional part of the program is missing") \
+    X(EWRONG, "the schedule is not a correct collective")     \
     X(EINTERNAL, "broken invariant (a bug in this library)")
 
 typedef enum cs_status {
@@ -36,6 +39,15 @@ typedef enum cs_status {
 #undef X
         CS_STATUS_COUNT
 } cs_status;
+
+/* Of what could not be done: is it the scenario that cannot be (it is impossible, or nobody does
+ * it), today and anywhere? */
+CS_API bool cs_status_is_refusal(cs_status status);
+
+/* ... or did the machine or the program fail, not what was asked of them? Another try may do it,
+ * elsewhere, later, or by a program that is whole. What is neither is malformed input, or an answer
+ * (CS_EWRONG). */
+CS_API bool cs_status_is_failure(cs_status status);
 
 /* What went wrong, and where. `{0}` is an empty record; it owns nothing. */
 typedef struct cs_error {

@@ -194,7 +194,7 @@ typedef struct cs_missing {
 } cs_missing;
 extern CS_API const cs_missing cs_models_missing[];
 
-/* Find by name. CS_ENOENT names the nearest one, or what a missing one needs. */
+/* Find by name. CS_ENOENT names the nearest one, CS_EMISSING what this build lacks. */
 CS_API cs_status cs_model_find(const char *name, const cs_model **model_p, cs_error *err);
 
 #endif

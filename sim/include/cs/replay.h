@@ -34,6 +34,11 @@ typedef struct cs_replay_request {
     bool                verify;
     const cs_observer  *observers; /* n_observers of them; NULL: none */
     size_t              n_observers;
+
+    /* Optional. Over a network model, once the transfers have been counted and before the first of
+     * them is under way: so many there will be. */
+    void (*counted)(void *user, const struct cs_replay_request *request, uint64_t n_transfers);
+    void *counted_user;
 } cs_replay_request;
 
 /* What is wrong with a schedule; `is_correct` when nothing is. */
@@ -57,6 +62,16 @@ typedef struct cs_outcome {
  * wrong: look at outcome_p->verdict. */
 CS_API CS_MUST_CHECK cs_status cs_replay(const cs_replay_request *request, cs_outcome *outcome_p,
                                          cs_error *err);
+
+/* How fast this machine replays the request, without verification and observers: measured on its
+ * first transfers, of which ever more are taken until that would last longer than `most_s`. Good to
+ * a factor of two where the schedule goes on as it begins. */
+typedef struct cs_replay_pace {
+    uint64_t n_transfers; /* that were replayed */
+    double   time_s;      /* which took so long */
+} cs_replay_pace;
+CS_API CS_MUST_CHECK cs_status cs_replay_measure(const cs_replay_request *request, double most_s,
+                                                 cs_replay_pace *pace_p, cs_error *err);
 
 /* Check a schedule without any network model. */
 CS_API CS_MUST_CHECK cs_status cs_verify(const cs_scenario *scenario, const cs_algorithm *algorithm,

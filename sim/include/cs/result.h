@@ -28,7 +28,8 @@
     X(COUNT, rounds)          \
     X(COUNT, transfers)       \
     X(COUNT, wire_bytes)      \
-    X(BOOL, verified)
+    X(BOOL, verified)         \
+    X(TEXT, build)
 
 typedef struct cs_result {
 #define CS_TYPE_TEXT  const char *
@@ -60,6 +61,9 @@ typedef struct cs_run {
     bool                verify;
     const cs_observer  *observers;
     size_t              n_observers;
+    /* As in cs_replay_request. */
+    void (*counted)(void *user, const cs_replay_request *request, uint64_t n_transfers);
+    void *counted_user;
 } cs_run;
 CS_API CS_MUST_CHECK cs_status cs_run_scenario(const cs_run *run, cs_result *result_p,
                                                cs_error *err);

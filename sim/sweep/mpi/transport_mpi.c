@@ -6,6 +6,8 @@
  */
 #include "sweep/transport.h"
 
+#include "cs/build.h"
+
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +62,7 @@ static void end_all(void *self, int code)
 
 __attribute__((visibility("default"))) cs_transport_open_function cs_transport_open;
 
-int cs_transport_open(const char *version, cs_transport *transport_p, char *message,
+int cs_transport_open(const char *build, cs_transport *transport_p, char *message,
                       size_t message_bytes)
 {
     int provided = 0;
@@ -70,8 +72,8 @@ int cs_transport_open(const char *version, cs_transport *transport_p, char *mess
                                   .receive = receive_message,
                                   .leave   = leave,
                                   .abort   = end_all};
-    if (strcmp(version, COLLSIM_VERSION) != 0) {
-        snprintf(message, message_bytes, "is of version %s", COLLSIM_VERSION);
+    if (strcmp(build, cs_build()) != 0) {
+        snprintf(message, message_bytes, "is of build %s, the program of %s", cs_build(), build);
         return -1;
     }
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS ||
