@@ -13,8 +13,8 @@ enum { CS_SETTING_BYTES = 256 };
 void cs_setting_topology(const cs_topology *topology, char *text, size_t text_bytes);
 
 /* The ports that are used, the topology, who is late and what is broken, in a few words: "nic 3 us,
- * 450 GB/s, leaf-spine of 50 GB/s, late 7 by 2000 us, slow 0 by 2 from 1000 us". What does not fit is
- * cut. */
+ * 450 GB/s, leaf-spine of 50 GB/s, late 7 by 2000 us, slow 0 by 2 from 1000 us". What does not fit
+ * is cut. */
 void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes);
 
 /* A number that is the same for scenarios that differ in nothing but the algorithm: arrivals,

@@ -71,17 +71,18 @@ Test(conformance_faults, never_make_anything_faster, .timeout = 250)
     for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
         for (int i = 0; i < SCENES_EACH; i++) {
             const cs_model *model;
-            cs_options      defaults, model_options = {0};
+            cs_options      chosen, model_options = {0};
 
             ct_scene_random(&scene, cs_algorithms[a], &rng);
             if (cs_algorithms[a]->options != NULL) { /* not as the check left them */
-                cs_options_default(cs_algorithms[a]->options, &defaults);
-                scene.options = defaults;
+                cs_options_default(cs_algorithms[a]->options, &scene.options);
             }
             choose_all(&scene, &rng);
+            chosen = scene.options;
             choose_model(&scene, &rng, &model, &model_options);
             cs_scenario healthy = scene.scenario;
             ct_scene_break_nics(&scene, &rng);
+            scene.options    = chosen;
             double without_s = elapsed_s(&scene, &healthy, model, &model_options);
             double with_s    = elapsed_s(&scene, &scene.scenario, model, &model_options);
             seen += scene.scenario.n_faults > 0 && !isnan(with_s);

@@ -44,9 +44,10 @@ Test(comparison, settings_say_when_a_nic_is_slow)
     cr_expect_str_eq(text_of(&scenario), "nic 3 us, 450 GB/s, late 3 by 1000 us");
     scenario.faults   = faults;
     scenario.n_faults = 3;
-    cr_expect_str_eq(text_of(&scenario),
-                     "nic 3 us, 450 GB/s, late 3 by 1000 us, slow 0 by 2, slow 1 by 1.5 from 1000 us, "
-                     "slow 2 by 4 from 1000 to 2000 us");
+    cr_expect_str_eq(
+        text_of(&scenario),
+        "nic 3 us, 450 GB/s, late 3 by 1000 us, slow 0 by 2, slow 1 by 1.5 from 1000 us, "
+        "slow 2 by 4 from 1000 to 2000 us");
 }
 
 /* Inside one server there are no NICs in use, between servers of several GPUs both. */

@@ -2,8 +2,8 @@
 /* What the program says beside its results, as a user sees it: numbers that are hardly meant, runs
  * that take long, iterations that are all the same. Results, exit codes and standard output are as
  * without it. And refusals cost a user no more than their number. */
-#include "base/text.h"
 #include "support/folder.h"
+#include "support/program.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>
@@ -13,10 +13,6 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#ifndef COLLSIM_BINARY
-#define COLLSIM_BINARY "collsim"
-#endif
 
 static char folder[CT_FOLDER_BYTES];
 
@@ -55,13 +51,13 @@ static void read_file(const char *name, cs_text *text)
 
 static int run(const char *arguments)
 {
-    char command[1024];
+    cs_text nothing = {0};
+    int     code    = ct_program(arguments, ">out 2>errors", &nothing);
 
-    (void)snprintf(command, sizeof command, "%s %s >out 2>errors", COLLSIM_BINARY, arguments);
-    int status = system(command); /* NOLINT(cert-env33-c): the test's own words */
+    cs_text_free(&nothing);
     read_file("out", &out);
     read_file("errors", &errors);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return code;
 }
 
 static void write_file(const char *name, const char *text)

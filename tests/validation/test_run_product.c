@@ -98,7 +98,7 @@ Test(run_product, csv_has_a_line_for_each)
     cr_expect_eq(n, 5);
     cs_text version = {0};
     char    want[160], build[64] = "";
-    cr_expect_eq(run("--version", "", &version), 0);
+    cr_expect_eq(ct_program("--version", "", &version), 0);
     cr_assert_eq(sscanf(version.data, "collsim %*s (build %63[^)])", build), 1);
     cs_text_free(&version);
     snprintf(want, sizeof want,

@@ -1,37 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Schedule files as a user has them: `verify` and `run --schedule` of MSCCL XML, their exit codes
  * and what they print. */
-#include "base/text.h"
+#include "support/program.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#ifndef COLLSIM_BINARY
-#define COLLSIM_BINARY "collsim"
-#endif
 
 #define SAMPLES COLLSIM_SOURCE_DIR "/tests/exports/msccl/"
 #define ERRORS  COLLSIM_SOURCE_DIR "/tests/errors/"
-
-/* Run the program; returns the exit code, with what it printed in `text`. */
-static int run(const char *arguments, cs_text *text)
-{
-    char   command[1024], block[4096];
-    size_t got;
-
-    (void)snprintf(command, sizeof command, "%s %s 2>&1", COLLSIM_BINARY, arguments);
-    FILE *pipe = popen(command, "r"); /* NOLINT(cert-env33-c): the test's own words */
-    cr_assert_not_null(pipe);
-    while ((got = fread(block, 1, sizeof block, pipe)) > 0) {
-        cs_text_add_bytes(text, block, got);
-    }
-    cs_text_add(text, "%s", "");
-    int status = pclose(pipe);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 Test(schedule_files, verify_tells_right_wrong_and_broken_apart)
 {
@@ -59,8 +37,8 @@ Test(schedule_files, verify_tells_right_wrong_and_broken_apart)
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         cs_text text = {0};
-        cr_expect_eq(run(cases[i].arguments, &text), cases[i].code, "%s: %s", cases[i].arguments,
-                     text.data);
+        cr_expect_eq(ct_program(cases[i].arguments, "2>&1", &text), cases[i].code, "%s: %s",
+                     cases[i].arguments, text.data);
         cr_expect_not_null(strstr(text.data, cases[i].says), "%s: %s", cases[i].arguments,
                            text.data);
         cs_text_free(&text);
@@ -98,12 +76,12 @@ Test(schedule_files, run_takes_the_time_of_the_algorithm)
                 "schedule %s -n 8 -g %d -s 3M --alpha 3us --bandwidth 25GB/s --format msccl "
                 "-o %s",
                 algorithms[i], g, path);
-            cr_assert_eq(run(arguments, &exported), 0, "%s", exported.data);
+            cr_assert_eq(ct_program(arguments, "2>&1", &exported), 0, "%s", exported.data);
             (void)snprintf(arguments, sizeof arguments, "run -a %s -n 8 -g %d %s", algorithms[i], g,
                            how);
-            cr_assert_eq(run(arguments, &direct), 0, "%s", direct.data);
+            cr_assert_eq(ct_program(arguments, "2>&1", &direct), 0, "%s", direct.data);
             (void)snprintf(arguments, sizeof arguments, "run --schedule %s -g %d %s", path, g, how);
-            cr_assert_eq(run(arguments, &replayed), 0, "%s", replayed.data);
+            cr_assert_eq(ct_program(arguments, "2>&1", &replayed), 0, "%s", replayed.data);
             value_of(&direct, "\"elapsed_s\": ", want);
             value_of(&replayed, "\"elapsed_s\": ", got);
             cr_expect_str_eq(got, want, "%s, %d GPUs a server", algorithms[i], g);
