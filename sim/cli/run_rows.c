@@ -8,6 +8,7 @@
 #include "results/refused.h"
 #include "results/table.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,8 +52,7 @@ cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_fo
     rows->results   = CS_NEW(cs_result, n);
     rows->scenarios = CS_NEW(const char *, n);
     rows->refusals  = CS_NEW(const char *, n);
-    rows->settings  = cs_calloc(n, sizeof *rows->settings);
-    rows->keys      = CS_NEW(uint64_t, n);
+    rows->compared  = CS_NEW(cs_compared, n);
     if (format != CS_RUN_TABLE) {
         status = open_columns(rows, err);
     }
@@ -60,7 +60,7 @@ cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_fo
         return status;
     }
     return rows->results != NULL && rows->scenarios != NULL && rows->refusals != NULL &&
-                   rows->settings != NULL && rows->keys != NULL
+                   rows->compared != NULL
                ? CS_OK
                : no_memory(rows, err);
 }
@@ -70,8 +70,7 @@ void cs_run_rows_free(cs_run_rows *rows)
     cs_free(rows->results);
     cs_free(rows->scenarios);
     cs_free(rows->refusals);
-    cs_free(rows->settings);
-    cs_free(rows->keys);
+    cs_free(rows->compared);
     cs_sweep_columns_close(rows->columns);
     cs_free(rows->values);
     cs_case_free(&rows->last);
@@ -132,16 +131,18 @@ static cs_status keep(cs_run_rows *rows, const char *text, const char **kept_p, 
 
 cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result, cs_error *err)
 {
-    size_t    place  = rows->n - rows->n_refused;
-    cs_status status = keep(rows, c->json, &rows->scenarios[rows->n], err);
+    cs_compared *compared = &rows->compared[rows->n - rows->n_refused];
+    cs_status    status   = keep(rows, c->json, &rows->scenarios[rows->n], err);
 
     if (rows->first < rows->n && !same_table(rows, &rows->last, c)) {
         end_table(rows);
     }
     rows->results[rows->n] = *result;
     fill_columns(rows);
-    cs_setting_text(&c->scenario, rows->settings[place], sizeof rows->settings[place]);
-    rows->keys[place] = cs_setting_key(&c->scenario, result);
+    compared->result  = &rows->results[rows->n];
+    compared->key     = cs_setting_key(&c->scenario, result);
+    compared->paced_s = (double)NAN;
+    cs_setting_text(&c->scenario, compared->setting, sizeof compared->setting);
     cs_case_free(&rows->last);
     rows->last = *c;
     *c         = (cs_case){0};
@@ -209,24 +210,84 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
 
 /* ---- all of them ---- */
 
-/* Of the results that are there, one behind the other. */
+/* The options of a model with a gap between messages that share an alpha. False: it has none, or
+ * one that was chosen. */
+static bool pace(const cs_model *model, cs_options *options)
+{
+    const cs_option *row = cs_option_find(model->options, "message_gap_s");
+    double           gap;
+
+    if (row == NULL) {
+        return false;
+    }
+    memcpy(&gap, options->bytes + row->offset, sizeof gap);
+    if (gap != 0) {
+        return false;
+    }
+    gap = CS_PACED_GAP_S;
+    memcpy(options->bytes + row->offset, &gap, sizeof gap);
+    return true;
+}
+
+/* Replay scenario `index` with that gap. */
+static cs_status add_paced(cs_run_rows *rows, size_t index, cs_compared *compared, cs_error *err)
+{
+    cs_case   c      = {0};
+    cs_result result = {0};
+    cs_status status = cs_config_try_case(rows->config, index, &c, err);
+
+    if (status == CS_OK && pace(c.model, &c.model_options)) {
+        const cs_run run  = {.scenario      = &c.scenario,
+                             .algorithm     = c.algorithm,
+                             .options       = &c.options,
+                             .model         = c.model,
+                             .model_options = &c.model_options};
+        status            = cs_run_scenario(&run, &result, err);
+        compared->paced_s = status == CS_OK ? result.exposed_s : (double)NAN;
+    }
+    cs_case_free(&c);
+    return status;
+}
+
+/* Messages that leave on one alpha cost the model nothing but their bytes. Where a schedule is the
+ * best thanks to that, find what it takes if they do. */
+static cs_status find_paced(cs_run_rows *rows, cs_error *err)
+{
+    size_t    n = rows->n - rows->n_refused, place = 0;
+    cs_status status = CS_OK;
+
+    for (size_t i = 0; i < rows->n && status == CS_OK; i++) {
+        if (rows->refusals[i] != NULL) {
+            continue;
+        }
+        if ((rows->results[i].uses & CS_USES_SHARED) != 0 &&
+            cs_compared_is_best(rows->compared, n, place)) {
+            status = add_paced(rows, i, &rows->compared[place], err);
+        }
+        place++;
+    }
+    return status;
+}
+
+/* Is there more than one algorithm? */
+static bool has_choice(const cs_run_rows *rows)
+{
+    size_t i = 1;
+
+    while (i < rows->n && strcmp(rows->results[i].algorithm, rows->results[0].algorithm) == 0) {
+        i++;
+    }
+    return i < rows->n;
+}
+
 static cs_status add_comparison(cs_run_rows *rows, cs_error *err)
 {
-    cs_result *results = CS_NEW(cs_result, rows->n);
-    size_t     n       = 0;
+    cs_status status = has_choice(rows) ? find_paced(rows, err) : CS_OK;
 
-    if (results == NULL) {
-        return no_memory(rows, err);
+    if (status == CS_OK) {
+        cs_comparison(&rows->text, rows->compared, rows->n - rows->n_refused);
     }
-    for (size_t i = 0; i < rows->n; i++) {
-        if (rows->refusals[i] == NULL) {
-            results[n++] = rows->results[i];
-        }
-    }
-    cs_comparison(&rows->text, results, (const char(*)[CS_SETTING_BYTES])rows->settings, rows->keys,
-                  n);
-    cs_free(results);
-    return CS_OK;
+    return status;
 }
 
 static cs_status refusal(const cs_run_rows *rows, cs_error *err)

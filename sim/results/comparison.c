@@ -8,15 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_COLUMNS = 16, NAMED_RANKS = 3 };
+enum { MAX_COLUMNS = 16, NAMED_RANKS = 3, LABEL_BYTES = 96 };
 
 typedef struct view {
-    const cs_result *results;
-    const char (*settings)[CS_SETTING_BYTES];
-    const uint64_t *keys;
-    size_t          n;
-    const char     *columns[MAX_COLUMNS]; /* algorithms in the order of their first result */
-    size_t          n_columns;
+    const cs_compared *rows;
+    size_t             n;
+    const char        *columns[MAX_COLUMNS]; /* algorithms in the order of their first result */
+    size_t             n_columns;
+    int                best_width;
+    bool               has_marks;
 } view;
 
 /* Append to a text of fixed size; what does not fit is cut. */
@@ -184,7 +184,7 @@ bool cs_same_trouble(const cs_scenario *a, const cs_scenario *b)
 
 static bool same_row(const view *v, size_t a, size_t b)
 {
-    return v->keys[a] == v->keys[b];
+    return v->rows[a].key == v->rows[b].key;
 }
 
 static size_t column_of(const view *v, const char *algorithm)
@@ -200,26 +200,84 @@ static size_t column_of(const view *v, const char *algorithm)
 static void find_columns(view *v)
 {
     for (size_t i = 0; i < v->n; i++) {
-        size_t c = column_of(v, v->results[i].algorithm);
+        size_t c = column_of(v, v->rows[i].result->algorithm);
         if (c == v->n_columns && c < MAX_COLUMNS) {
-            v->columns[v->n_columns++] = v->results[i].algorithm;
+            v->columns[v->n_columns++] = v->rows[i].result->algorithm;
         }
     }
 }
 
 /* The fastest result of a column in the row of result `first`, the first one that is there. */
-static const cs_result *cell(const view *v, size_t first, size_t column)
+static const cs_compared *cell(const view *v, size_t first, size_t column)
 {
-    const cs_result *fastest = NULL;
+    const cs_compared *fastest = NULL;
 
     for (size_t i = first; i < v->n; i++) {
-        const cs_result *r = &v->results[i];
-        if (same_row(v, first, i) && column_of(v, r->algorithm) == column &&
-            (fastest == NULL || r->exposed_s < fastest->exposed_s)) {
+        const cs_compared *r = &v->rows[i];
+        if (same_row(v, first, i) && column_of(v, r->result->algorithm) == column &&
+            (fastest == NULL || r->result->exposed_s < fastest->result->exposed_s)) {
             fastest = r;
         }
     }
     return fastest;
+}
+
+static double paced_s(const cs_compared *r)
+{
+    return isnan(r->paced_s) ? r->result->exposed_s : r->paced_s;
+}
+
+/* The best of a row; *paced_p: the best where messages that share an alpha are paced. */
+static const cs_compared *best_of(const view *v, size_t first, const cs_compared **paced_p)
+{
+    const cs_compared *best = NULL, *paced = NULL;
+
+    for (size_t c = 0; c < v->n_columns; c++) {
+        const cs_compared *here = cell(v, first, c);
+        if (here == NULL) {
+            continue;
+        }
+        best  = best == NULL || here->result->exposed_s < best->result->exposed_s ? here : best;
+        paced = paced == NULL || paced_s(here) < paced_s(paced) ? here : paced;
+    }
+    *paced_p = paced != NULL && paced_s(paced) < paced_s(best) ? paced : best;
+    return best;
+}
+
+bool cs_compared_is_best(const cs_compared *rows, size_t n, size_t row)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].key == rows[row].key &&
+            rows[i].result->exposed_s < rows[row].result->exposed_s) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* "rhd", or "allpairs (rhd*)". */
+static const cs_compared *best_label(view *v, size_t first, char label[LABEL_BYTES])
+{
+    const cs_compared *paced, *best = best_of(v, first, &paced);
+
+    if (best == NULL || best == paced) {
+        snprintf(label, LABEL_BYTES, "%s", best == NULL ? "-" : best->result->algorithm);
+    } else {
+        snprintf(label, LABEL_BYTES, "%s (%s*)", best->result->algorithm, paced->result->algorithm);
+        v->has_marks = true;
+    }
+    return best;
+}
+
+/* Is it the first result of its row? */
+static bool is_first(const view *v, size_t i)
+{
+    size_t j = 0;
+
+    while (j < i && !same_row(v, i, j)) {
+        j++;
+    }
+    return j == i;
 }
 
 /* Names that are longer than a column is wide make it wider. */
@@ -229,73 +287,81 @@ static int width_of(const char *name, int least)
     return length > least ? length : least;
 }
 
-static int width_of_names(const view *v)
+static void find_width(view *v)
 {
-    int width = 10;
+    char label[LABEL_BYTES];
 
-    for (size_t c = 0; c < v->n_columns; c++) {
-        width = width_of(v->columns[c], width);
+    v->best_width = 10;
+    for (size_t i = 0; i < v->n; i++) {
+        if (is_first(v, i)) {
+            (void)best_label(v, i, label);
+            v->best_width = width_of(label, v->best_width);
+        }
     }
-    return width;
 }
 
-static void add_row(cs_text *text, const view *v, size_t first)
+static void add_row(cs_text *text, view *v, size_t first)
 {
-    const cs_result *r     = &v->results[first];
-    const cs_result *best  = NULL;
-    double           bound = 0;
+    const cs_result *r = v->rows[first].result;
+    char             label[LABEL_BYTES];
+    double           bound_s = 0;
 
     cs_text_add(text, "#%6llu %13llu", (unsigned long long)r->ranks, (unsigned long long)r->bytes);
     for (size_t c = 0; c < v->n_columns; c++) {
-        const cs_result *here  = cell(v, first, c);
-        int              width = width_of(v->columns[c], 12);
+        const cs_compared *here  = cell(v, first, c);
+        int                width = width_of(v->columns[c], 12);
         if (here == NULL) {
             cs_text_add(text, " %*s", width, "-");
-            continue;
+        } else {
+            cs_text_add(text, " %*.2f", width, here->result->exposed_s * 1e6);
         }
-        cs_text_add(text, " %*.2f", width, here->exposed_s * 1e6);
-        best  = best == NULL || here->exposed_s < best->exposed_s ? here : best;
-        bound = best->bound_s - (best->elapsed_s - best->exposed_s);
     }
-    cs_text_add(text, " %12.2f  %-*s %s\n", bound * 1e6, width_of_names(v),
-                best != NULL ? best->algorithm : "-", v->settings[first]);
+    const cs_compared *best = best_label(v, first, label);
+    if (best != NULL) {
+        bound_s = best->result->bound_s - (best->result->elapsed_s - best->result->exposed_s);
+    }
+    cs_text_add(text, " %12.2f  %-*s %s\n", bound_s * 1e6, v->best_width, label,
+                v->rows[first].setting);
 }
 
 /* What algorithms say of their choices, each of it once. */
 static void add_notes(cs_text *text, const view *v)
 {
+    if (v->has_marks) {
+        cs_text_add(text,
+                    "# (NAME*): the best with %g us between messages that leave a port on one "
+                    "alpha (--model-opt message_gap_s=%gus)\n",
+                    CS_PACED_GAP_S * 1e6, CS_PACED_GAP_S * 1e6);
+    }
     for (size_t i = 0; i < v->n; i++) {
-        bool is_new = v->results[i].note != NULL;
+        const char *note   = v->rows[i].result->note;
+        bool        is_new = note != NULL;
         for (size_t j = 0; j < i && is_new; j++) {
-            is_new = v->results[j].note != v->results[i].note;
+            is_new = v->rows[j].result->note != note;
         }
         if (is_new) {
-            cs_text_add(text, "# %s\n", v->results[i].note);
+            cs_text_add(text, "# %s\n", note);
         }
     }
 }
 
-void cs_comparison(cs_text *text, const cs_result                           *results,
-                   const char (*settings)[CS_SETTING_BYTES], const uint64_t *keys, size_t n)
+void cs_comparison(cs_text *text, const cs_compared *rows, size_t n)
 {
-    view v = {.results = results, .settings = settings, .keys = keys, .n = n};
+    view v = {.rows = rows, .n = n};
 
     find_columns(&v);
     if (v.n_columns < 2) {
         return;
     }
+    find_width(&v);
     cs_text_add(text, "#\n# Which schedule? Exposed time (from the last arrival on), us\n#%6s %13s",
                 "ranks", "size (B)");
     for (size_t c = 0; c < v.n_columns; c++) {
         cs_text_add(text, " %12s", v.columns[c]);
     }
-    cs_text_add(text, " %12s  %-*s %s\n", "bound", width_of_names(&v), "best", "setting");
+    cs_text_add(text, " %12s  %-*s %s\n", "bound", v.best_width, "best", "setting");
     for (size_t i = 0; i < n; i++) {
-        bool is_new = true;
-        for (size_t j = 0; j < i && is_new; j++) {
-            is_new = !same_row(&v, i, j);
-        }
-        if (is_new) {
+        if (is_first(&v, i)) {
             add_row(text, &v, i);
         }
     }

@@ -24,11 +24,25 @@ uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result);
 /* Have two scenarios of as many ranks the same arrivals, faults and topology? */
 bool cs_same_trouble(const cs_scenario *a, const cs_scenario *b);
 
-/* Add the comparison of `n` results as `#` lines (nccl-tests' parsers skip them); `settings` are
- * their cs_setting_text(), `keys` their cs_setting_key(). Nothing is added when there is only one
- * algorithm. Results are compared when their keys agree; of several results of one algorithm (its
- * options differ) the fastest counts. */
-void cs_comparison(cs_text *text, const cs_result                           *results,
-                   const char (*settings)[CS_SETTING_BYTES], const uint64_t *keys, size_t n);
+/* One result that is compared. */
+typedef struct cs_compared {
+    const cs_result *result; /* borrowed */
+    char             setting[CS_SETTING_BYTES];
+    uint64_t         key;
+    double           paced_s; /* exposed with CS_PACED_GAP_S; NAN: as without it, or not known */
+} cs_compared;
+
+/* A message that leaves with others on one alpha is not for nothing: about what an RDMA NIC or a
+ * GPU takes from one to the next (the papers' formulas: 0). */
+#define CS_PACED_GAP_S 0.2e-6
+
+/* Is it the fastest one of its row? O(n). */
+bool cs_compared_is_best(const cs_compared *rows, size_t n, size_t row);
+
+/* Add the comparison of `n` results as `#` lines (nccl-tests' parsers skip them). Nothing is added
+ * when there is only one algorithm. Results are compared when their keys agree; of several results
+ * of one algorithm (its options differ) the fastest counts. The best is marked with another one
+ * that is faster where `paced_s` of the best counts. */
+void cs_comparison(cs_text *text, const cs_compared *rows, size_t n);
 
 #endif

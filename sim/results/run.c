@@ -70,6 +70,7 @@ static void fill(const cs_run *run, const cs_plan *plan, const cs_outcome *outco
     result->wire_bytes = outcome->wire_bytes;
     result->verified   = outcome->verified;
     result->verdict    = outcome->verdict;
+    result->uses       = plan->uses;
     result->note       = plan->note;
     result->build      = cs_build();
     set_bound(run, plan, result);

@@ -3,6 +3,7 @@
 #include "results/comparison.h"
 
 #include "cs/topology.h"
+#include "support/program.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -136,27 +137,74 @@ Test(comparison, topologies_tell_settings_apart)
 
 Test(comparison, the_fastest_of_a_row_is_the_best)
 {
-    cs_result results[4] = {{.algorithm = "ring", .exposed_s = 3e-6, .elapsed_s = 3e-6},
-                            {.algorithm = "rhd", .exposed_s = 2e-6, .elapsed_s = 2e-6},
-                            {.algorithm = "ring", .exposed_s = 1e-6, .elapsed_s = 1e-6},
-                            {.algorithm = "ring", .exposed_s = 9e-6, .elapsed_s = 9e-6}};
-    char      settings[4][CS_SETTING_BYTES] = {"here", "here", "here", "there"};
-    uint64_t  keys[4]                       = {1, 1, 1, 2};
-    cs_text   text                          = {0};
+    cs_result   results[4] = {{.algorithm = "ring", .exposed_s = 3e-6, .elapsed_s = 3e-6},
+                              {.algorithm = "rhd", .exposed_s = 2e-6, .elapsed_s = 2e-6},
+                              {.algorithm = "ring", .exposed_s = 1e-6, .elapsed_s = 1e-6},
+                              {.algorithm = "ring", .exposed_s = 9e-6, .elapsed_s = 9e-6}};
+    cs_compared rows[4]    = {{&results[0], "here", 1, (double)NAN},
+                              {&results[1], "here", 1, (double)NAN},
+                              {&results[2], "here", 1, (double)NAN},
+                              {&results[3], "there", 2, (double)NAN}};
+    cs_text     text       = {0};
 
-    cs_comparison(&text, results, (const char(*)[CS_SETTING_BYTES])settings, keys, 4);
+    cs_comparison(&text, rows, 4);
     cr_expect_not_null(
         strstr(text.data, "         1.00         2.00         0.00  ring       here\n"));
     cr_expect_not_null(
         strstr(text.data, "         9.00            -         0.00  ring       there\n"));
     cs_text_free(&text);
     results[1].note = results[2].note = "rhd and ring say the same";
-    cs_comparison(&text, results, (const char(*)[CS_SETTING_BYTES])settings, keys, 4);
+    cs_comparison(&text, rows, 4);
     const char *note = strstr(text.data, "there\n# rhd and ring say the same\n");
     cr_assert_not_null(note);
     cr_expect_null(strstr(note + 6, "say the same\n#"), "a note is printed once");
     cs_text_free(&text);
-    cs_comparison(&text, results + 2, (const char(*)[CS_SETTING_BYTES])settings, keys, 2);
+    cs_comparison(&text, rows + 2, 2);
     cr_expect(text.length == 0, "one algorithm is not compared");
+    cs_text_free(&text);
+}
+
+/* allpairs wins on one alpha for all its messages, and says who wins where they cost something. */
+Test(comparison, a_best_that_lives_on_one_alpha_is_marked)
+{
+    cs_result   results[3] = {{.algorithm = "allpairs", .exposed_s = 1e-6, .elapsed_s = 1e-6},
+                              {.algorithm = "rhd", .exposed_s = 2e-6, .elapsed_s = 2e-6},
+                              {.algorithm = "ring", .exposed_s = 3e-6, .elapsed_s = 3e-6}};
+    cs_compared rows[3]    = {{&results[0], "here", 1, 2.5e-6},
+                              {&results[1], "here", 1, (double)NAN},
+                              {&results[2], "here", 1, (double)NAN}};
+    cs_text     text       = {0};
+
+    cs_comparison(&text, rows, 3);
+    cr_expect_not_null(strstr(text.data,
+                              " 0.00  allpairs (rhd*) here\n# (NAME*): the best with 0.2 us "
+                              "between messages that leave a port on one alpha "
+                              "(--model-opt message_gap_s=0.2us)\n"),
+                       "%s", text.data);
+    cs_text_free(&text);
+    rows[0].paced_s = 1.5e-6;
+    cs_comparison(&text, rows, 3);
+    cr_expect_not_null(strstr(text.data, " 0.00  allpairs   here\n"), "%s", text.data);
+    cr_expect_null(strchr(text.data, '*'));
+    cs_text_free(&text);
+}
+
+/* 255 messages on one alpha, and what 0.2 us each make of them; of 15 they make nothing else. */
+Test(comparison, allpairs_over_many_ranks_names_who_is_best_with_gaps)
+{
+    cs_text text = {0};
+
+    cr_expect_eq(ct_program("run -a allpairs,ring,rhd -n 16,256 -s 64K --alpha 3us "
+                            "--bandwidth 50GB/s",
+                            "2>&1", &text),
+                 0);
+    cr_expect_not_null(strstr(text.data, "  allpairs (rhd*) nic 3 us"), "%s", text.data);
+    cr_expect_not_null(strstr(text.data, "  allpairs        nic 3 us"), "%s", text.data);
+    cs_text_free(&text);
+    cr_expect_eq(ct_program("run -a allpairs,ring,rhd -n 256 -s 64K --alpha 3us --bandwidth 50GB/s "
+                            "--model-opt message_gap_s=0.2us",
+                            "2>&1", &text),
+                 0);
+    cr_expect_not_null(strstr(text.data, "  rhd        nic 3 us"), "%s", text.data);
     cs_text_free(&text);
 }

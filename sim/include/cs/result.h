@@ -44,6 +44,7 @@ typedef struct cs_result {
     const cs_option *model_option_table;
     cs_options       model_options;
     cs_verdict       verdict;
+    uint32_t         uses; /* of the plan: CS_USES_... */
     const char      *note; /* what the algorithm says about its choice, static text; or NULL */
 } cs_result;
 
