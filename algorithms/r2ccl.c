@@ -347,7 +347,7 @@ static void r2ccl_next_block(void *state, cs_block *block)
 /* What the paper predicts, whatever runs: T0 (1 + p (l-1) / (2 (p-1))) = T0 + (l-1) n, with
  * T0 = 2 (p-1) / p n for the ring without a fault, n = bytes / rate and no alpha. The replay does
  * not equal it: it pays the filling of the pipeline. Stated for one slow NIC at most. */
-static double r2ccl_closed_form_s(const cs_scenario *scenario, const void *options)
+static double r2ccl_published_form_s(const cs_scenario *scenario, const void *options)
 {
     uint32_t         slow;
     cs_r2ccl_setting t = setting_of(scenario, &slow);
@@ -363,16 +363,15 @@ static double r2ccl_closed_form_s(const cs_scenario *scenario, const void *optio
 }
 
 const cs_algorithm cs_algorithm_r2ccl = {
-    .name          = "r2ccl",
-    .summary       = "ring on 1/l of the buffer, the rest once each way over the slow NIC",
-    .source        = "R2CCL, closed form as in OptCC; own correct schedule",
-    .collectives   = 1u << CS_ALLREDUCE,
-    .options       = r2ccl_table,
-    .options_bytes = sizeof(r2ccl_options),
-    .check         = r2ccl_check,
-    .open          = r2ccl_open,
-    .next_block    = r2ccl_next_block,
-    .close         = r2ccl_close,
-    .closed_form_s = r2ccl_closed_form_s,
-    .closed_form_is_published = true,
+    .name             = "r2ccl",
+    .summary          = "ring on 1/l of the buffer, the rest once each way over the slow NIC",
+    .source           = "R2CCL, closed form as in OptCC; own correct schedule",
+    .collectives      = 1u << CS_ALLREDUCE,
+    .options          = r2ccl_table,
+    .options_bytes    = sizeof(r2ccl_options),
+    .check            = r2ccl_check,
+    .open             = r2ccl_open,
+    .next_block       = r2ccl_next_block,
+    .close            = r2ccl_close,
+    .published_form_s = r2ccl_published_form_s,
 };

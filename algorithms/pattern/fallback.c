@@ -100,7 +100,7 @@ double cs_fallback_closed_form_s(const cs_algorithm *algorithm, const cs_scenari
     cs_options options;
     cs_plan    plan;
 
-    return algorithm->closed_form_s != NULL && !algorithm->closed_form_is_published &&
+    return algorithm->closed_form_s != NULL &&
                    check(algorithm, scenario, &options, &plan, NULL) == CS_OK
                ? algorithm->closed_form_s(scenario, &options)
                : (double)NAN;

@@ -168,6 +168,14 @@ static double server_gather_seconds(const cs_bound_context *context)
     return applies ? bound_of_blocks(&b) : (double)NAN;
 }
 
+static double port_gather_seconds(const cs_bound_context *context)
+{
+    blocks b;
+    bool   applies = cs_nodes_of_ports(&b.nodes, context, BLOCKS);
+
+    return applies ? bound_of_blocks(&b) : (double)NAN;
+}
+
 const cs_bound cs_bound_gather = {
     .name       = "gather",
     .summary    = "ceil(log2 n) alpha + (n-1)/n x; a_i + alpha + l_i (n-1)/n x; "
@@ -186,4 +194,15 @@ const cs_bound cs_bound_server_gather = {
     .source     = "what must pass the NICs of a server",
     .is_general = true,
     .seconds    = server_gather_seconds,
+};
+
+const cs_bound cs_bound_port_gather = {
+    .name    = "port_gather",
+    .summary = "a_i + alpha + l_i (n-1)/n x; x, l_i of all ports of a rank",
+    .assumption =
+        "AllGather, ReduceScatter, AlltoAll; q servers of g > 1 GPUs; alpha of the quicker "
+        "fabric",
+    .source     = "what must pass the NIC and the ports inside the server of a rank",
+    .is_general = true,
+    .seconds    = port_gather_seconds,
 };

@@ -61,22 +61,10 @@ static double rank_capacity_seconds(const cs_bound_context *context)
 {
     cs_nodes nodes;
 
-    if (!cs_nodes_of_servers(&nodes, context, 1u << CS_ALLREDUCE)) {
+    if (!cs_nodes_of_ports(&nodes, context, 1u << CS_ALLREDUCE)) {
         return (double)NAN;
     }
-    const cs_cluster *cluster = &nodes.scenario->cluster;
-    const cs_fabric  *nvlink  = &cluster->fabrics[CS_NVLINK];
-    uint32_t          links   = cs_links_at_once(cluster, CS_NVLINK);
-    double            nic_Bps = cluster->fabrics[CS_NIC].bandwidth_Bps / cs_nodes_slowest(&nodes);
-    double            all_Bps = nic_Bps + links * nvlink->bandwidth_Bps;
-    double            alpha_s = fmin(context->latency_s[CS_NIC], context->latency_s[CS_NVLINK]);
-
-    if (cluster->sockets > 1) {
-        all_Bps += cluster->fabrics[CS_CROSS].bandwidth_Bps;
-        alpha_s = fmin(alpha_s, context->latency_s[CS_CROSS]);
-    }
-
-    return nodes.last_s + alpha_s + (double)nodes.scenario->bytes / all_Bps;
+    return nodes.last_s + nodes.alpha_s + cs_nodes_slowest(&nodes) * nodes.x_s;
 }
 
 const cs_bound cs_bound_last_rank = {

@@ -31,11 +31,14 @@ static uint32_t count_latest(const cs_nodes *nodes, double *latest_s_p)
     return count;
 }
 
-/* `transfers` per byte over all sending ports side by side. */
+/* `transfers` per byte over all sending ports side by side. Where they are not equally fast, it is
+ * what holds for bytes alone, or for ports that all are as fast as the fastest. */
 static double messages_s(const cs_nodes *nodes, double transfers)
 {
     double alpha_s = cs_nodes_alpha_adds_up(nodes) ? nodes->alpha_s / nodes->width : 0;
-    return transfers / nodes->n_nodes * (alpha_s + nodes->x_s);
+    double fast_s  = (double)nodes->scenario->bytes / (nodes->port_Bps * nodes->width);
+
+    return transfers / nodes->n_nodes * fmax(nodes->x_s, alpha_s + fast_s);
 }
 
 static double after_latest_s(const cs_nodes *nodes)
@@ -76,6 +79,14 @@ static double server_gossip_seconds(const cs_bound_context *context)
     return fmax(cs_nodes_spread_s(&nodes), after_latest_s(&nodes));
 }
 
+static double port_messages_seconds(const cs_bound_context *context)
+{
+    cs_nodes nodes;
+    bool     applies = cs_nodes_of_ports(&nodes, context, 1u << CS_ALLREDUCE);
+
+    return applies ? after_latest_s(&nodes) : (double)NAN;
+}
+
 const cs_bound cs_bound_messages = {
     .name       = "messages",
     .summary    = "a_n + min(n+k-1, 2n-2)/n (alpha + x), k ranks arrive last",
@@ -105,4 +116,14 @@ const cs_bound cs_bound_server_gossip = {
     .source     = "messages between servers over q g NICs",
     .is_general = true,
     .seconds    = server_gossip_seconds,
+};
+
+const cs_bound cs_bound_port_messages = {
+    .name    = "port_messages",
+    .summary = "a_n + min(n+k-1, 2n-2)/n max(x, alpha/w + bytes/(w fastest)), k ranks arrive last",
+    .assumption = "AllReduce; q servers of g > 1 GPUs; x by all w ports of a rank, NIC and inside "
+                  "the server; alpha of the quicker fabric, none where it holds no port",
+    .source     = "n+k-1 messages after the last arrival, over all ports of n ranks",
+    .is_general = true,
+    .seconds    = port_messages_seconds,
 };

@@ -76,6 +76,14 @@ static double server_root_seconds(const cs_bound_context *context)
     return applies ? bound_of_root(&nodes) : (double)NAN;
 }
 
+static double port_root_seconds(const cs_bound_context *context)
+{
+    cs_nodes nodes;
+    bool     applies = cs_nodes_of_ports(&nodes, context, ROOTED);
+
+    return applies ? bound_of_root(&nodes) : (double)NAN;
+}
+
 const cs_bound cs_bound_root = {
     .name       = "root",
     .summary    = "a_r + ceil(log2 n) alpha + l_r x; max(a_i, a_r) + alpha + l_i x",
@@ -93,4 +101,13 @@ const cs_bound cs_bound_server_root = {
     .source     = "everything passes the NICs of every server",
     .is_general = true,
     .seconds    = server_root_seconds,
+};
+
+const cs_bound cs_bound_port_root = {
+    .name    = "port_root",
+    .summary = "a_r + alpha + l_r x; max(a_i, a_r) + alpha + l_i x; x, l_i of all ports of a rank",
+    .assumption = "Broadcast, Reduce; q servers of g > 1 GPUs; alpha of the quicker fabric",
+    .source     = "everything passes the NIC and the ports inside the server of every rank",
+    .is_general = true,
+    .seconds    = port_root_seconds,
 };

@@ -162,6 +162,14 @@ static double server_volume_seconds(const cs_bound_context *context)
     return applies ? volume_of_nodes(&nodes) : (double)NAN;
 }
 
+static double port_volume_seconds(const cs_bound_context *context)
+{
+    cs_nodes nodes;
+    bool     applies = cs_nodes_of_ports(&nodes, context, 1u << CS_ALLREDUCE);
+
+    return applies ? volume_of_nodes(&nodes) : (double)NAN;
+}
+
 const cs_bound cs_bound_volume = {
     .name       = "volume",
     .summary    = "T with sum (T - max(a_i,t))/l_i >= 2(n-1) x - M(t), for the worst t <= a_n",
@@ -180,4 +188,14 @@ const cs_bound cs_bound_server_volume = {
     .source     = "B2 with servers as nodes and g ports a node",
     .is_general = true,
     .seconds    = server_volume_seconds,
+};
+
+const cs_bound cs_bound_port_volume = {
+    .name    = "port_volume",
+    .summary = "T with sum (T - max(a_i,t))/l_i >= 2(n-1) x - M(t); x, l_i of all ports of a rank",
+    .assumption = "AllReduce; q servers of g > 1 GPUs; a rank neither sends nor receives before it "
+                  "arrives; l_i: NIC and ports inside the server over what a slow NIC leaves of it",
+    .source     = "B2 with the NIC and the ports inside the server of every rank together",
+    .is_general = true,
+    .seconds    = port_volume_seconds,
 };

@@ -7,8 +7,8 @@
 #include <assert.h>
 #include <math.h>
 
-static void fill(cs_nodes *nodes, const cs_bound_context *context, uint32_t fabric,
-                 uint32_t n_inside, uint32_t width)
+/* A node of `n_inside` ranks before it has ports. */
+static void fill(cs_nodes *nodes, const cs_bound_context *context, uint32_t n_inside)
 {
     const cs_scenario *s    = context->scenario;
     uint32_t           last = cs_last_rank(s);
@@ -18,27 +18,34 @@ static void fill(cs_nodes *nodes, const cs_bound_context *context, uint32_t fabr
         .scenario = s,
         .n_nodes  = s->cluster.n_ranks / n_inside,
         .n_inside = n_inside,
-        .fabric   = fabric,
-        .width    = width,
-        .alpha_s  = context->latency_s[fabric],
-        .port_Bps = s->cluster.fabrics[fabric].bandwidth_Bps,
-        .x_s      = (double)s->bytes / s->cluster.fabrics[fabric].bandwidth_Bps / width,
+        .alpha_s  = (double)INFINITY,
         .last_s   = cs_arrival(s, last),
         .last     = last / n_inside,
     };
     assert(nodes->n_nodes >= 2);
 }
 
-/* One server with several sockets: all ports of a rank as if each were the fastest. */
-static void fill_sockets(cs_nodes *nodes, const cs_bound_context *context)
+static void add_ports(cs_nodes *nodes, uint32_t fabric, uint32_t width)
 {
-    const cs_cluster *c      = &context->scenario->cluster;
-    const cs_fabric  *nvlink = &c->fabrics[CS_NVLINK], *cross = &c->fabrics[CS_CROSS];
-    uint32_t          links  = cs_links_at_once(c, CS_NVLINK);
-    bool              faster = links == 0 || cross->bandwidth_Bps > nvlink->bandwidth_Bps;
+    double rate_Bps = nodes->scenario->cluster.fabrics[fabric].bandwidth_Bps;
 
-    fill(nodes, context, faster ? CS_CROSS : CS_NVLINK, 1, links + 1);
-    nodes->alpha_s = fmin(context->latency_s[CS_NVLINK], context->latency_s[CS_CROSS]);
+    if (width > 0) {
+        nodes->width += width;
+        nodes->port_Bps = fmax(nodes->port_Bps, rate_Bps);
+        nodes->all_Bps += width * rate_Bps;
+        nodes->sound_Bps += fabric == CS_NIC ? 0 : width * rate_Bps;
+        nodes->alpha_s = fmin(nodes->alpha_s, nodes->context->latency_s[fabric]);
+        nodes->x_s     = (double)nodes->scenario->bytes / nodes->all_Bps;
+    }
+}
+
+/* The ports of a rank to the others of its server. */
+static void add_inside(cs_nodes *nodes)
+{
+    const cs_cluster *c = &nodes->scenario->cluster;
+
+    add_ports(nodes, CS_NVLINK, cs_links_at_once(c, CS_NVLINK));
+    add_ports(nodes, CS_CROSS, c->sockets > 1 ? 1 : 0);
 }
 
 static bool is_wanted(const cs_bound_context *context, uint32_t collectives)
@@ -55,29 +62,43 @@ bool cs_nodes_of_ranks(cs_nodes *nodes, const cs_bound_context *context, uint32_
         return false;
     }
     if (cluster->gpus_per_server == 1) {
-        fill(nodes, context, CS_NIC, 1, 1);
+        fill(nodes, context, 1);
+        add_ports(nodes, CS_NIC, 1);
         return true;
     }
     if (cs_n_servers(cluster) > 1) {
         return false;
     }
-    if (cluster->sockets > 1) {
-        fill_sockets(nodes, context);
-    } else {
-        fill(nodes, context, CS_NVLINK, 1, cs_links_at_once(cluster, CS_NVLINK));
-    }
+    fill(nodes, context, 1);
+    add_inside(nodes);
     return true;
+}
+
+static bool has_servers(const cs_cluster *cluster)
+{
+    return cluster->gpus_per_server > 1 && cs_n_servers(cluster) > 1;
 }
 
 bool cs_nodes_of_servers(cs_nodes *nodes, const cs_bound_context *context, uint32_t collectives)
 {
     const cs_cluster *cluster = &context->scenario->cluster;
-    uint32_t          g       = cluster->gpus_per_server;
 
-    if (!is_wanted(context, collectives) || g == 1 || cs_n_servers(cluster) < 2) {
+    if (!is_wanted(context, collectives) || !has_servers(cluster)) {
         return false;
     }
-    fill(nodes, context, CS_NIC, g, g);
+    fill(nodes, context, cluster->gpus_per_server);
+    add_ports(nodes, CS_NIC, cluster->gpus_per_server);
+    return true;
+}
+
+bool cs_nodes_of_ports(cs_nodes *nodes, const cs_bound_context *context, uint32_t collectives)
+{
+    if (!is_wanted(context, collectives) || !has_servers(&context->scenario->cluster)) {
+        return false;
+    }
+    fill(nodes, context, 1);
+    add_ports(nodes, CS_NIC, 1);
+    add_inside(nodes);
     return true;
 }
 
@@ -103,7 +124,18 @@ double cs_node_last_s(const cs_nodes *nodes, uint32_t node)
 
 double cs_node_slow(const cs_nodes *nodes, uint32_t node)
 {
-    return nodes->fabric == CS_NIC ? cs_slow_ratio_always(nodes->scenario, node) : 1;
+    const cs_scenario *s      = nodes->scenario;
+    uint32_t           server = node * nodes->n_inside / s->cluster.gpus_per_server;
+    double             slow   = 1;
+
+    if (nodes->sound_Bps < nodes->all_Bps) {
+        slow = cs_slow_ratio_always(s, server);
+    }
+    if (nodes->sound_Bps > 0 && slow > 1) {
+        double nic_Bps = nodes->all_Bps - nodes->sound_Bps;
+        slow           = nodes->all_Bps / (nic_Bps / slow + nodes->sound_Bps);
+    }
+    return slow;
 }
 
 double cs_nodes_slowest(const cs_nodes *nodes)
@@ -131,7 +163,7 @@ uint32_t cs_nodes_slow_count(const cs_nodes *nodes, uint32_t *node_p)
 
 double cs_node_flow_s(const cs_nodes *nodes, uint32_t node, double bytes)
 {
-    return bytes * cs_node_slow(nodes, node) / nodes->port_Bps / nodes->width;
+    return bytes * cs_node_slow(nodes, node) / nodes->all_Bps;
 }
 
 bool cs_nodes_alpha_adds_up(const cs_nodes *nodes)

@@ -8,10 +8,11 @@
  *   ranks    one GPU a server (fabric NIC), or one server (fabric NVLink; a direct mesh
  *            gives a rank g - 1 ports a direction, or as many as it drives at once: of the messages
  *            that are under way out of a rank the last one in the stream has started beside fewer
- *            links than that; with several sockets one more, the path between them, and all
- *            ports count as the fastest)
+ *            links than that; with several sockets one more, the path between them)
  *   servers  several GPUs a server and at least two servers: `width` = g NICs a direction;
  *            the ports open when the first rank of the server arrives
+ *   ports    several GPUs a server and at least two servers: a rank with all its ports, its NIC and
+ *            those of its server's fabric, as if each led to every other rank
  *
  * Slow NICs count with what they are slow all the time (cs_slow_ratio_always), which may be
  * too little, never too much.
@@ -25,27 +26,30 @@
 typedef struct cs_nodes {
     const cs_bound_context *context;
     const cs_scenario      *scenario;
-    uint32_t                n_nodes;  /* >= 2 */
-    uint32_t                n_inside; /* ranks of a node */
-    uint32_t                fabric;
-    uint32_t                width;    /* ports of a node that work at once, each direction */
-    double                  port_Bps; /* of the fastest of them */
-    double                  alpha_s;  /* what every message pays */
-    double                  x_s;      /* the whole buffer over all ports of a healthy node */
-    double                  last_s;   /* when the last rank arrives */
-    uint32_t                last;     /* its node */
+    uint32_t                n_nodes;   /* >= 2 */
+    uint32_t                n_inside;  /* ranks of a node */
+    uint32_t                width;     /* ports of a node that work at once, each direction */
+    double                  port_Bps;  /* of the fastest of them */
+    double                  all_Bps;   /* of all of them together */
+    double                  sound_Bps; /* of those among them that are never slow */
+    double                  alpha_s;   /* what every message pays at least */
+    double                  x_s;       /* the whole buffer over all ports of a healthy node */
+    double                  last_s;    /* when the last rank arrives */
+    uint32_t                last;      /* its node */
 } cs_nodes;
 
 /* Fill `nodes` for a collective of the mask (bits 1u << CS_ALLREDUCE ..). False, and nothing is
  * filled, where the view does not apply, or where no byte has to move. O(n_ranks). */
 bool cs_nodes_of_ranks(cs_nodes *nodes, const cs_bound_context *context, uint32_t collectives);
 bool cs_nodes_of_servers(cs_nodes *nodes, const cs_bound_context *context, uint32_t collectives);
+bool cs_nodes_of_ports(cs_nodes *nodes, const cs_bound_context *context, uint32_t collectives);
 
 /* First and last arrival among the ranks of a node. O(n_inside). */
 double cs_node_first_s(const cs_nodes *nodes, uint32_t node);
 double cs_node_last_s(const cs_nodes *nodes, uint32_t node);
 
-/* Slowdown of a node's ports, >= 1; the largest; how many are above 1 (and one of them). */
+/* Slowdown of a node's ports together, >= 1; the largest; how many are above 1 (and one of them).
+ */
 double   cs_node_slow(const cs_nodes *nodes, uint32_t node);
 double   cs_nodes_slowest(const cs_nodes *nodes);
 uint32_t cs_nodes_slow_count(const cs_nodes *nodes, uint32_t *node_p);

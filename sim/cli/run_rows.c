@@ -272,12 +272,13 @@ static cs_status find_paced(cs_run_rows *rows, cs_error *err)
 /* Is there more than one algorithm? */
 static bool has_choice(const cs_run_rows *rows)
 {
-    size_t i = 1;
+    const cs_compared *compared = rows->compared;
+    size_t             n = rows->n - rows->n_refused, i = 1;
 
-    while (i < rows->n && strcmp(rows->results[i].algorithm, rows->results[0].algorithm) == 0) {
+    while (i < n && strcmp(compared[i].result->algorithm, compared[0].result->algorithm) == 0) {
         i++;
     }
-    return i < rows->n;
+    return i < n;
 }
 
 static cs_status add_comparison(cs_run_rows *rows, cs_error *err)

@@ -25,7 +25,7 @@ typedef struct attempt {
 /* The elapsed time in closed form; NAN where none is exact. */
 static double formula_s(const attempt *a)
 {
-    if (a->algorithm->closed_form_s == NULL || a->algorithm->closed_form_is_published ||
+    if (a->algorithm->closed_form_s == NULL ||
         !cs_closed_forms_hold(a->c->model, &a->scenario, &a->c->model_options, a->plan.uses)) {
         return (double)NAN;
     }

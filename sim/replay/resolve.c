@@ -16,7 +16,7 @@ static cs_status elapsed_s(const cs_forecast *forecast, const cs_scenario *scena
     if (model->check != NULL && model->check(scenario, forecast->model_options, NULL) != CS_OK) {
         return CS_OK;
     }
-    if (algorithm->closed_form_s != NULL && !algorithm->closed_form_is_published &&
+    if (algorithm->closed_form_s != NULL &&
         cs_closed_forms_hold(model, scenario, forecast->model_options, plan->uses)) {
         double exact_s = algorithm->closed_form_s(scenario, options);
         if (!isnan(exact_s)) {

@@ -141,31 +141,31 @@ Test(r2ccl_times, prediction_with_a_second_slow_nic)
     }
 }
 
-Test(r2ccl_times, closed_form_is_the_papers)
+Test(r2ccl_times, published_form_is_the_papers)
 {
     set_scene(&scene, "r2ccl", 4, 3, 2, 4000000000, 1e-3);
     ct_scene_ready(&scene);
-    cr_assert(scene.algorithm->closed_form_is_published);
+    cr_assert_null(scene.algorithm->closed_form_s);
     /* T0 = 6 s; 6 (1 + 4 / 6) = 10 s */
     cr_assert(
-        ct_is_close(scene.algorithm->closed_form_s(&scene.scenario, &scene.options), 10, 1e-14));
+        ct_is_close(scene.algorithm->published_form_s(&scene.scenario, &scene.options), 10, 1e-14));
     scene.scenario.n_faults = 0;
     cr_assert(
-        ct_is_close(scene.algorithm->closed_form_s(&scene.scenario, &scene.options), 6, 1e-14));
+        ct_is_close(scene.algorithm->published_form_s(&scene.scenario, &scene.options), 6, 1e-14));
 }
 
-Test(r2ccl_times, closed_form_is_for_one_constant_slow_nic)
+Test(r2ccl_times, published_form_is_for_one_constant_slow_nic)
 {
     set_scene(&scene, "r2ccl", 4, 1, 2, 4000, 0);
     scene.faults[1]         = (cs_fault){3, 1.5, 0, (double)INFINITY};
     scene.scenario.n_faults = 2;
     ct_scene_ready(&scene);
-    cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, &scene.options)));
+    cr_assert(isnan(scene.algorithm->published_form_s(&scene.scenario, &scene.options)));
     scene.scenario.n_faults = 1;
     scene.faults[0].until_s = 1;
-    cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, &scene.options)));
+    cr_assert(isnan(scene.algorithm->published_form_s(&scene.scenario, &scene.options)));
     scene.faults[0].until_s  = (double)INFINITY;
     scene.arrival_s[2]       = 1;
     scene.scenario.arrival_s = scene.arrival_s;
-    cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, &scene.options)));
+    cr_assert(isnan(scene.algorithm->published_form_s(&scene.scenario, &scene.options)));
 }

@@ -178,8 +178,7 @@ static void closed_form_is_the_replay(ct_scene *scene, ct_rng *rng)
         scene->scenario.cluster.gpus_per_server = 1;
     }
     if (cs_scenario_check(&scene->scenario, NULL) != CS_OK ||
-        ct_scene_check(scene, NULL) != CS_OK || scene->algorithm->closed_form_s == NULL ||
-        scene->algorithm->closed_form_is_published) {
+        ct_scene_check(scene, NULL) != CS_OK || scene->algorithm->closed_form_s == NULL) {
         return;
     }
     const ct_rules rules = {0};

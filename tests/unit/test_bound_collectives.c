@@ -96,7 +96,8 @@ Test(bound_collectives, servers)
     expect_silent(&b, "t0"); /* 31/128: a server can reduce before it sends */
     expect_silent(&b, "theorem_6");
     expect_bound(&b, "theorem_3", 8 * 6. / 31);
-    expect_best(&b, "theorem_13", 8. / 5);
+    expect_bound(&b, "theorem_13", 8. / 5);
+    expect_best(&b, "port_volume", 2 * 31 * 8 / (24 * 9 + 8 * (8 + 7. / 8)));
     expect_bound(&b, "server_volume", 6 / (3 + 7. / 8));
     expect_bound(&b, "server_gossip", 8 * 6. / 32);
     expect_bound(&b, "rank_capacity", 8 / (8 + 7. / 8));
@@ -118,6 +119,38 @@ Test(bound_collectives, servers)
     b.scenario.cluster.gpus_per_server = 2;
     b.context.alpha_holds_port         = false;
     expect_bound(&b, "server_late", 4 + 0.5 + 0.5);
+}
+
+/* 8 servers of 8 GPUs whose NVLink is slower than their NICs: 2 (n - 1) transfers of every byte
+ * pass all ports together, whichever they are. */
+Test(bound_collectives, ports_of_servers_with_poor_nvlink)
+{
+    static const cs_collective gathers[] = {CS_ALLGATHER, CS_REDUCESCATTER};
+    bench                      b;
+    double                     x = 1.073741824;
+
+    new_bench(&b, 64, 8, x, 0);
+    b.scenario.cluster.fabrics[CS_NVLINK].bandwidth_Bps = 0.4e9;
+    expect_best(&b, "port_volume", 2 * 63. / 64 * x / 1.4);
+    expect_bound(&b, "rank_capacity", x / 1.4);
+    slow_down(&b, 3, 2); /* the NICs of eight ranks of 64 have 0.5 of 1 */
+    expect_best(&b, "port_volume", 2 * 63 * x / (56 * 1.4 + 8 * 0.9));
+    b.scenario.n_faults = 0;
+    b.arrival_s[9] = b.arrival_s[10] = 5;
+    expect_best(&b, "port_messages", 5 + 65. / 64 * x / 1.4);
+    b.arrival_s[9] = b.arrival_s[10]     = 0;
+    b.scenario.cluster.sockets           = 2;
+    b.scenario.cluster.fabrics[CS_CROSS] = (cs_fabric){CS_SWITCHED, 0, 0.1e9};
+    b.context.latency_s[CS_CROSS]        = 0;
+    expect_best(&b, "port_volume", 2 * 63. / 64 * x / 1.5);
+    b.scenario.cluster.sockets = 1;
+    for (size_t i = 0; i < 2; i++) {
+        b.scenario.collective = gathers[i];
+        b.scenario.bytes      = 64000000;
+        expect_best(&b, "port_gather", 63e-3 / 1.4);
+    }
+    b.scenario.collective = CS_BROADCAST;
+    expect_best(&b, "port_root", 64e-3 / 1.4);
 }
 
 Test(bound_collectives, collectives_between_servers)

@@ -28,35 +28,36 @@ static const cs_option sample_table[] = {
 
 /* The keys of the contract, written out: the list in cs/result.h must not drift from it. */
 static const char *const contract[] = {
-    "algorithm",       "collective", "model",      "ranks",         "bytes",
-    "gpus_per_server", "elapsed_s",  "exposed_s",  "closed_form_s", "bound_s",
-    "bound",           "gap",        "algbw_GBps", "busbw_GBps",    "rounds",
-    "transfers",       "wire_bytes", "verified",   "build",         "options",
+    "algorithm",        "collective", "model",         "ranks",     "bytes",      "gpus_per_server",
+    "elapsed_s",        "exposed_s",  "closed_form_s", "bound_s",   "bound",      "gap",
+    "algbw_GBps",       "busbw_GBps", "rounds",        "transfers", "wire_bytes", "verified",
+    "published_form_s", "build",      "options",
 };
 enum { N_CONTRACT = sizeof contract / sizeof contract[0] };
 
 static cs_result sample(void)
 {
-    cs_result r = {.algorithm       = "ring",
-                   .collective      = "allreduce",
-                   .model           = "alpha-beta",
-                   .ranks           = 8,
-                   .bytes           = 9007199254740993u,
-                   .gpus_per_server = 4,
-                   .elapsed_s       = 0.1 + 0.2,
-                   .exposed_s       = 1.0 / 3.0,
-                   .closed_form_s   = (double)NAN,
-                   .bound_s         = 5e-324,
-                   .bound           = "a \"name\", quoted",
-                   .gap             = 1.7976931348623157e308,
-                   .algbw_GBps      = 12.5,
-                   .busbw_GBps      = 21.875,
-                   .rounds          = 14,
-                   .transfers       = 112,
-                   .wire_bytes      = 123456789012345678u,
-                   .verified        = true,
-                   .build           = "abc-dirty.1",
-                   .option_table    = sample_table};
+    cs_result r = {.algorithm        = "ring",
+                   .collective       = "allreduce",
+                   .model            = "alpha-beta",
+                   .ranks            = 8,
+                   .bytes            = 9007199254740993u,
+                   .gpus_per_server  = 4,
+                   .elapsed_s        = 0.1 + 0.2,
+                   .exposed_s        = 1.0 / 3.0,
+                   .closed_form_s    = (double)NAN,
+                   .published_form_s = 0.25,
+                   .bound_s          = 5e-324,
+                   .bound            = "a \"name\", quoted",
+                   .gap              = 1.7976931348623157e308,
+                   .algbw_GBps       = 12.5,
+                   .busbw_GBps       = 21.875,
+                   .rounds           = 14,
+                   .transfers        = 112,
+                   .wire_bytes       = 123456789012345678u,
+                   .verified         = true,
+                   .build            = "abc-dirty.1",
+                   .option_table     = sample_table};
 
     cs_options_default(sample_table, &r.options);
     cr_assert_eq(cs_options_set(sample_table, &r.options, "segments", "64", "opt", NULL), CS_OK);
@@ -229,9 +230,9 @@ Test(result_json, columns_of_a_sweep_are_keys)
 
 Test(result_csv, header_and_rows)
 {
-    cs_text     text        = {0};
-    cs_result   r           = sample();
-    char        header[512] = "";
+    cs_text     text         = {0};
+    cs_result   r            = sample();
+    char        header[1024] = "";
     const char *scenario = "{\"bytes\":1}", *refusal = NULL;
 
     for (int i = 0; i < N_CONTRACT; i++) {
@@ -240,7 +241,8 @@ Test(result_csv, header_and_rows)
     strcat(header, ",scenario,error\n");
     strcat(header, "ring,allreduce,alpha-beta,8,9007199254740993,4,0.30000000000000004,"
                    "0.3333333333333333,,4.94065645841247e-324,\"a \"\"name\"\", quoted\","
-                   "1.7976931348623157e+308,12.5,21.875,14,112,123456789012345678,true,abc-dirty.1,"
+                   "1.7976931348623157e+308,12.5,21.875,14,112,123456789012345678,true,0.25,"
+                   "abc-dirty.1,"
                    "\"{\"\"segments\"\": 64, \"\"fenced\"\": false, \"\"order\"\": \"\"down\"\", "
                    "\"\"cost_s\"\": 0.1}\",\"{\"\"bytes\"\":1}\",\n");
     cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, {0}, 1});

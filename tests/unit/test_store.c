@@ -94,7 +94,7 @@ Test(store, columns_are_the_keys_of_the_contract)
     expect_query("SELECT group_concat(name, ' ') FROM pragma_table_info('results')",
                  "key algorithm collective model ranks bytes gpus_per_server elapsed_s exposed_s "
                  "closed_form_s bound_s bound gap algbw_GBps busbw_GBps rounds transfers "
-                 "wire_bytes verified build options scenario error\n");
+                 "wire_bytes verified published_form_s build options scenario error\n");
     expect_query("SELECT name, value FROM meta", "schema|2\n");
 }
 

@@ -52,7 +52,10 @@ struct cs_algorithm {
     /* Optional. The elapsed time on the alpha-beta model in closed form, in seconds, or NAN
      * where no formula holds exactly for the scenario. Source in the file. */
     double (*closed_form_s)(const cs_scenario *scenario, const void *options);
-    bool closed_form_is_published; /* the formula of a paper, beside the replay, not equal to it */
+    /* Optional. What a paper says that the schedule takes, in seconds, or NAN where it says
+     * nothing. It is printed beside the time and used for nothing else: the paper leaves out alpha,
+     * or the filling of a pipeline. */
+    double (*published_form_s)(const cs_scenario *scenario, const void *options);
 };
 
 /* All registered algorithms in alphabetical order, ended by NULL. */

@@ -29,6 +29,7 @@
     X(COUNT, transfers)       \
     X(COUNT, wire_bytes)      \
     X(BOOL, verified)         \
+    X(REAL, published_form_s) \
     X(TEXT, build)
 
 typedef struct cs_result {
