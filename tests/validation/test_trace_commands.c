@@ -167,3 +167,80 @@ Test(trace_commands, written_arrivals)
     cs_text_free(&first);
     cs_text_free(&second);
 }
+
+/* Two servers of 8 GPUs, rank 3 2 ms late in each of 20 calls. */
+static void write_servers(const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    cr_assert_not_null(file);
+    (void)fputs("call,rank,arrival_s\n", file);
+    for (int call = 0; call < 20; call++) {
+        for (int rank = 0; rank < 16; rank++) {
+            (void)fprintf(file, "%d,%d,%.3f\n", call, rank, call + (rank == 3 ? 0.002 : 0));
+        }
+    }
+    (void)fclose(file);
+}
+
+#define SERVERS                                                                        \
+    " -s 1G --set cluster.gpus_per_server=8 --set cluster.nic.bandwidth=50GB/s --set " \
+    "cluster.nvlink.bandwidth=450GB/s "
+
+/* What is saved is saved against the rings over all NICs, which is what would run: against the ring
+ * over one NIC of eight a schedule that takes 38 ms saves some hours. */
+Test(trace_commands, the_baseline_of_servers_uses_all_their_nics)
+{
+    char    path[64], arguments[512];
+    cs_text text = {0};
+
+    (void)snprintf(path, sizeof path, "/tmp/collsim-servers-%ld.csv", (long)getpid());
+    write_servers(path);
+    (void)snprintf(arguments, sizeof arguments, "whatif --trace %s" SERVERS "--format json", path);
+    cr_assert_eq(ct_program(arguments, "2>&1", &text), 0, "%s", text.data);
+    json_t       *answer   = json_loads(text.data, 0, NULL);
+    const json_t *baseline = line_of(answer, "nccl_rings", "");
+    cr_expect(json_is_true(json_object_get(baseline, "baseline")));
+    cr_expect_lt(number_of(baseline, "exposed_s"), 6e-3);
+    cr_expect_str_eq(json_string_value(json_object_get(answer, "best")), "nccl_rings");
+    cr_expect_lt(number_of(line_of(answer, "stragglar", "static"), "saved_per_day_gpu_hours"), 0);
+    json_decref(answer);
+    cs_text_free(&text);
+    (void)snprintf(arguments, sizeof arguments, "whatif --trace %s -s 1G", path);
+    expect(arguments, 0, /* 16 servers of one GPU */
+           " ring               -                4.5639       0.0000         0      0.0            "
+           "-       0.0000         0  baseline\n");
+    (void)unlink(path);
+}
+
+Test(trace_commands, options_are_those_of_any_algorithm)
+{
+    char path[64], arguments[512];
+
+    (void)snprintf(path, sizeof path, "/tmp/collsim-options-%ld.csv", (long)getpid());
+    write_servers(path);
+    (void)snprintf(arguments, sizeof arguments,
+                   "whatif --trace %s -s 1G -a ring,stragglar --opt chunks=3", path);
+    expect(
+        arguments, 0,
+        "not available: 16 ranks: accepted are 1, 5 or more, and auto, not 3"); /* a line of the
+                                                                                   table says so */
+    (void)snprintf(arguments, sizeof arguments,
+                   "whatif --trace %s -s 1G -a ring,stragglar --opt chunks=auto", path);
+    expect(arguments, 0, "best: ");
+    (void)snprintf(arguments, sizeof arguments,
+                   "whatif --trace %s -s 1G -a ring,stragglar --opt chunk=8", path);
+    expect(arguments, 2, "--opt chunk: unknown option 'chunk' (did you mean 'chunks'?)");
+    (void)unlink(path);
+}
+
+/* Without -a, and what ring is where it is asked for. */
+Test(trace_commands, servers_run_rings_over_all_their_nics)
+{
+    expect("run -n 16 -g 8 -s 1G", 0, "# collsim 0.1.0: allreduce by nccl_rings, model");
+    expect("run -n 16 -s 1G", 0, "# collsim 0.1.0: allreduce by ring, model");
+    expect("run -n 8 -g 8 -s 1G -a ring", 0, "# collsim 0.1.0: allreduce by ring, model");
+    expect("run -n 16 -g 8 -s 1G -a ring", 0,
+           ": ring: one ring over all GPUs has one NIC of a server at work at a time; nccl_rings "
+           "has all of them\n");
+}
