@@ -202,7 +202,7 @@ Test(trace_commands, the_baseline_of_servers_uses_all_their_nics)
     const json_t *baseline = line_of(answer, "nccl_rings", "");
     cr_expect(json_is_true(json_object_get(baseline, "baseline")));
     cr_expect_lt(number_of(baseline, "exposed_s"), 6e-3);
-    cr_expect_str_eq(json_string_value(json_object_get(answer, "best")), "nccl_rings");
+    cr_expect_lt(number_of(line_of(answer, "optcc", ""), "saved_per_day_gpu_hours"), 0.2);
     cr_expect_lt(number_of(line_of(answer, "stragglar", "static"), "saved_per_day_gpu_hours"), 0);
     json_decref(answer);
     cs_text_free(&text);
