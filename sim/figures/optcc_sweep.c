@@ -457,7 +457,8 @@ static void add_legend(cs_figure_data *data, const cs_optcc_sweep *s)
     cs_text *out = &data->gnuplot;
 
     place_cell(out, s, s->n_panels);
-    cs_text_add(out, "%s",
+    cs_text_add(out, "%s", /* gnuplot begins a second column where the cell is not high enough */
+                "  set bmargin at screen 0.02; set tmargin at screen 0.46\n"
                 "  unset border; unset tics; unset grid; unset xlabel; unset ylabel; unset title\n"
                 "  unset logscale; set offsets 0, 0, 0, 0\n"
                 "  set key center center vertical Left reverse noopaque nobox samplen 3\n"
