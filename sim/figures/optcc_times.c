@@ -98,7 +98,7 @@ DRAW(22)
 
 #define FIGURE(number, summary_)                                                                   \
     {                                                                                              \
-        .name = "optcc-" #number, .summary = summary_,                                             \
+        .name = "optcc-" #number, .summary = summary_ ", on alpha-beta and LogGP",                 \
         .source =                                                                                  \
             "Don't Let a Few Network Failures Slow the Entire AllReduce (OptCC), figure " #number, \
         .compute = compute_##number,                                                               \
