@@ -28,16 +28,29 @@ static cs_scenario scenario_of(const cs_optcc_point *point, cs_fault *faults)
                          .n_faults   = point->n_slow};
 }
 
-static cs_status set_options(const cs_optcc_point *point, const cs_algorithm *algorithm,
-                             cs_options *options, cs_error *err)
-{
-    cs_status status = CS_OK;
+/* What a point's names stand for. */
+typedef struct plug_ins {
+    const cs_algorithm *algorithm;
+    const cs_model     *model;
+    cs_options          options, model_options;
+} plug_ins;
 
-    cs_options_default(algorithm->options, options);
+static cs_status find_plug_ins(const cs_optcc_point *point, plug_ins *found, cs_error *err)
+{
+    cs_status status = cs_algorithm_find(point->algorithm, &found->algorithm, err);
+
+    if (status == CS_OK) {
+        status = cs_model_find(point->model, &found->model, err);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    cs_options_default(found->algorithm->options, &found->options);
+    cs_options_default(found->model->options, &found->model_options);
     for (size_t i = 0; i < CS_OPTCC_OPTIONS && status == CS_OK; i++) {
         if (point->options[i].key != NULL) {
-            status = cs_options_set(algorithm->options, options, point->options[i].key,
-                                    point->options[i].value, "figure", err);
+            status = cs_options_set(found->algorithm->options, &found->options,
+                                    point->options[i].key, point->options[i].value, "figure", err);
         }
     }
     return status;
@@ -45,53 +58,45 @@ static cs_status set_options(const cs_optcc_point *point, const cs_algorithm *al
 
 bool cs_optcc_accepted(const cs_optcc_point *point)
 {
-    cs_fault            faults[CS_OPTCC_SLOW];
-    cs_scenario         scenario  = scenario_of(point, faults);
-    const cs_algorithm *algorithm = NULL;
-    cs_options          options = {0}, model_options = {0};
-    cs_plan             plan = {0};
+    cs_fault    faults[CS_OPTCC_SLOW];
+    cs_scenario scenario = scenario_of(point, faults);
+    plug_ins    found    = {0};
+    cs_plan     plan     = {0};
 
-    cs_options_default(cs_models[0]->options, &model_options);
-    return cs_algorithm_find(point->algorithm, &algorithm, NULL) == CS_OK &&
-           set_options(point, algorithm, &options, NULL) == CS_OK &&
-           cs_resolve(&scenario, algorithm, &options, cs_models[0], &model_options, &plan, NULL) ==
-               CS_OK;
+    return find_plug_ins(point, &found, NULL) == CS_OK &&
+           cs_resolve(&scenario, found.algorithm, &found.options, found.model, &found.model_options,
+                      &plan, NULL) == CS_OK;
 }
 
 static void check_result(cs_figure_data *data, const cs_optcc_point *point, const cs_result *r)
 {
     char what[160];
 
-    (void)snprintf(what, sizeof what, "%s is a correct AllReduce on %u servers of %u, l = %g",
-                   point->algorithm, point->servers, point->gpus,
+    (void)snprintf(what, sizeof what, "%s, %s, is a correct AllReduce on %u servers of %u, l = %g",
+                   point->algorithm, point->model, point->servers, point->gpus,
                    point->n_slow > 0 ? point->slow[0] : 1);
     cs_figure_expect(data, what, r->verified);
-    (void)snprintf(what, sizeof what, "%s on %u servers of %u is not faster than the bound %s",
-                   point->algorithm, point->servers, point->gpus, r->bound);
+    (void)snprintf(what, sizeof what, "%s, %s, on %u servers of %u is not faster than the bound %s",
+                   point->algorithm, point->model, point->servers, point->gpus, r->bound);
     cs_figure_expect(data, what, r->bound_s <= r->elapsed_s * (1 + CS_REPLAY_DIGITS));
 }
 
 cs_status cs_optcc_replay(cs_figure_data *data, const cs_optcc_point *point, cs_result *result_p,
                           cs_error *err)
 {
-    cs_fault            faults[CS_OPTCC_SLOW];
-    cs_scenario         scenario  = scenario_of(point, faults);
-    const cs_algorithm *algorithm = NULL;
-    cs_options          options = {0}, model_options = {0};
-    cs_status           status = cs_algorithm_find(point->algorithm, &algorithm, err);
+    cs_fault    faults[CS_OPTCC_SLOW];
+    cs_scenario scenario = scenario_of(point, faults);
+    plug_ins    found    = {0};
+    cs_status   status   = find_plug_ins(point, &found, err);
 
-    if (status == CS_OK) {
-        status = set_options(point, algorithm, &options, err);
-    }
     if (status != CS_OK) {
         return status;
     }
-    cs_options_default(cs_models[0]->options, &model_options);
     const cs_run run = {.scenario      = &scenario,
-                        .algorithm     = algorithm,
-                        .options       = &options,
-                        .model         = cs_models[0],
-                        .model_options = &model_options,
+                        .algorithm     = found.algorithm,
+                        .options       = &found.options,
+                        .model         = found.model,
+                        .model_options = &found.model_options,
                         .verify        = true};
     status           = cs_run_scenario(&run, result_p, err);
     if (status == CS_OK) {

@@ -10,7 +10,7 @@
 #include "cs/result.h"
 #include "figures/figures.h"
 
-enum { CS_OPTCC_SLOW = 4, CS_OPTCC_OPTIONS = 3 };
+enum { CS_OPTCC_SLOW = 4, CS_OPTCC_OPTIONS = 4 };
 
 /* The machine. Every GPU has a NIC of its own. */
 typedef struct cs_optcc_machine {
@@ -19,7 +19,7 @@ typedef struct cs_optcc_machine {
 } cs_optcc_machine;
 
 typedef struct cs_optcc_point {
-    const char      *algorithm;
+    const char      *algorithm, *model;
     cs_optcc_machine machine;
     uint32_t         servers, gpus; /* GPUs of each server */
     uint64_t         bytes;
@@ -30,7 +30,7 @@ typedef struct cs_optcc_point {
     } options[CS_OPTCC_OPTIONS]; /* of the algorithm; key NULL: none */
 } cs_optcc_point;
 
-/* Whether there is such an algorithm and it accepts the point. */
+/* Whether there are such an algorithm and such a model, and they accept the point. */
 bool cs_optcc_accepted(const cs_optcc_point *point);
 
 /* Run it, and add checks: the schedule is correct, and no lower bound is above its time. */

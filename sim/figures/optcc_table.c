@@ -110,6 +110,7 @@ static cs_optcc_point point_of(const cs_optcc_row *row)
     double         nic_Bps = 25e9;
     cs_optcc_point point   = {
           .algorithm = "optcc",
+          .model     = "alpha-beta",
           .machine   = {.bandwidth_Bps = nic_Bps,
                         .nvlink_Bps    = row->gpus > 1 ? (row->gpus - 1) * nic_Bps : nic_Bps},
           .servers   = row->servers,

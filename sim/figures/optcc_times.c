@@ -6,13 +6,13 @@
  * and d over the size, e over the slowdown; the sizes are not given: 1 GiB, and 0.25 to 4 GiB. In
  * figure 20, a and b have l = 2 as in figure 22, and p = 64. With g GPUs a server p counts GPUs.
  * The alphas are not given: 3 us for a NIC and 1 us for NVLink. The paper simulates packets and its
- * NCCL has fixed costs; here ports follow the alpha-beta model, so that shapes compare, not
- * milliseconds. */
+ * NCCL has fixed costs; here ports follow the alpha-beta or the LogGP model, so that shapes
+ * compare, not milliseconds. */
 #include "figures/optcc_sweep.h"
 
 #define GIB (UINT64_C(1) << 30)
 
-#define MODEL  "alpha-beta model, NIC 200 Gb/s and α = 3 µs; "
+#define MODEL  "NIC 200 Gb/s, α = 3 µs (LogGP: o = 0, L = α); "
 #define NVLINK "NVLink 300 GB/s and 1 µs; "
 
 /* Figures 8 to 10: five panels around 1 GiB and 64 ranks, for two cases of slow NICs. */
@@ -98,7 +98,7 @@ DRAW(22)
 
 #define FIGURE(number, summary_)                                                                   \
     {                                                                                              \
-        .name = "optcc-" #number, .summary = summary_,                                             \
+        .name = "optcc-" #number, .summary = summary_ ", on alpha-beta and LogGP",                 \
         .source =                                                                                  \
             "Don't Let a Few Network Failures Slow the Entire AllReduce (OptCC), figure " #number, \
         .compute = compute_##number,                                                               \

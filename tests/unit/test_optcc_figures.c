@@ -6,6 +6,8 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static size_t failures(double time)
@@ -101,6 +103,104 @@ Test(optcc_figures, two_slow_servers_large_buffers)
     cr_assert_eq(data.n_failed, 0, "%s", data.checks.data);
     cr_assert_geq(data.n_checks, 200);
     cr_assert_not_null(strstr(data.gnuplot.data, "set title 'c) "));
-    cr_assert_not_null(strstr(data.csv.data, "\na,8,1,2,2,1.5,8,"));
+    cr_assert_not_null(strstr(data.csv.data, "\na,alpha-beta,8,1,2,2,1.5,8,"));
     cs_figure_free(&data);
+}
+
+/* Milliseconds in the column `name` of the row that begins with `row`. */
+static double cell(const cs_figure_data *data, const char *row, const char *name)
+{
+    const char *header = data->csv.data, *column = strstr(header, name);
+    char        start[128];
+
+    (void)snprintf(start, sizeof start, "\n%s,", row);
+    const char *field = strstr(data->csv.data, start);
+    cr_assert_not_null(column, "%s", name);
+    cr_assert_not_null(field, "no row %s", row);
+    for (field++; header < column; header++) {
+        if (*header == ',') {
+            field = strchr(field, ',') + 1;
+        }
+    }
+    return strtod(field, NULL);
+}
+
+/* l = 2, 1 GiB: what another program finds to be the best, in per cent above the fault-free ring.
+ */
+static const struct {
+    uint32_t ranks;
+    double   best_percent;
+} interleaved[] = {{16, 6.7}, {32, 3.4}, {64, 1.9}, {128, 1.6}, {256, 1.7}};
+
+Test(optcc_figures, loggp_stands_beside_alpha_beta)
+{
+    const cs_figure *figure = NULL;
+    cs_figure_data   data   = {0};
+    cs_error         err    = {0};
+
+    cr_assert_eq(cs_figure_find("optcc-8", &figure, &err), CS_OK);
+    cr_assert_eq(figure->compute(&data, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(data.n_failed, 0, "%s", data.checks.data);
+    for (size_t i = 0; i < sizeof interleaved / sizeof interleaved[0]; i++) {
+        char loggp[64], alpha_beta[64];
+        (void)snprintf(loggp, sizeof loggp, "c,loggp,%u,1,1,2,,1", interleaved[i].ranks);
+        (void)snprintf(alpha_beta, sizeof alpha_beta, "c,alpha-beta,%u,1,1,2,,1",
+                       interleaved[i].ranks);
+        double time_ms = cell(&data, loggp, "optcc_ms");
+        double percent = 100 * (time_ms / cell(&data, loggp, "fault_free_ms") - 1);
+        cr_expect_geq(percent, interleaved[i].best_percent - 0.5, "%s: %g %%", loggp, percent);
+        cr_expect_leq(percent, interleaved[i].best_percent + 0.6, "%s: %g %%", loggp, percent);
+        cr_expect_lt(time_ms, cell(&data, alpha_beta, "optcc_ms"), "%s", loggp);
+        cr_expect_gt(cell(&data, loggp, "optcc_copies"), 1, "%s", loggp);
+        cr_expect_eq(cell(&data, alpha_beta, "optcc_copies"), 1, "%s", alpha_beta);
+    }
+    cr_assert_not_null(strstr(data.gnuplot.data, "(at('c','loggp','ranks')):(column('optcc_ms'))"));
+    cr_assert_not_null(strstr(data.gnuplot.data, "title 'OptCC, LogGP'"));
+    cs_figure_free(&data);
+}
+
+/* The schedule that `auto` takes on one model, replayed on LogGP. */
+static double on_loggp(cs_figure_data *data, cs_optcc_point point, const char *chosen_on)
+{
+    const char *keys[CS_OPTCC_OPTIONS] = {"sections", "ramp", "bubbles", "copies"};
+    char        values[CS_OPTCC_OPTIONS][64];
+    cs_result   result;
+    cs_error    err = {0};
+
+    point.model = chosen_on;
+    cr_assert_eq(cs_optcc_replay(data, &point, &result, &err), CS_OK, "%s", err.message);
+    cr_assert(cs_optcc_is(&result, "chosen", "optcc"));
+    for (size_t i = 0; i < CS_OPTCC_OPTIONS; i++) {
+        (void)cs_option_text(cs_option_find(result.option_table, keys[i]), &result.options,
+                             values[i], sizeof values[i]);
+        point.options[i].key   = keys[i];
+        point.options[i].value = values[i];
+    }
+    point.model = "loggp";
+    cr_assert_eq(cs_optcc_replay(data, &point, &result, &err), CS_OK, "%s", err.message);
+    return result.elapsed_s;
+}
+
+Test(optcc_figures, what_auto_takes_on_loggp_is_never_slower_than_what_it_takes_on_alpha_beta)
+{
+    const double ratios[] = {8. / 7, 4. / 3, 2, 4};
+
+    for (uint32_t servers = 8; servers <= 64; servers *= 2) {
+        for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
+            cs_figure_data data    = {0};
+            cs_optcc_point point   = {.algorithm = "optcc",
+                                      .machine   = {3e-6, 25e9, 1e-6, 300e9},
+                                      .servers   = servers,
+                                      .gpus      = 1,
+                                      .bytes     = UINT64_C(1) << 30,
+                                      .n_slow    = 1,
+                                      .slow      = {ratios[i]}};
+            double         own_s   = on_loggp(&data, point, "loggp");
+            double         other_s = on_loggp(&data, point, "alpha-beta");
+            cr_expect_leq(own_s, other_s, "%u servers, l = %g: %g s, %g s", servers, ratios[i],
+                          own_s, other_s);
+            cr_expect_eq(data.n_failed, 0, "%s", data.checks.data);
+            cs_figure_free(&data);
+        }
+    }
 }
