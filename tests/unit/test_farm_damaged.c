@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A farm whose other ranks send what they should not: rank 0 ends with one line instead of counting
  * a row twice or waiting for ever, and another rank tells rank 0. Greetings, too. */
+#include "base/alloc.h"
 #include "cs/build.h"
 #include "support/post.h"
 #include "sweep/farm.h"
@@ -107,8 +108,7 @@ static cs_status run_rank(int rank, int *n, cs_error *err)
     cs_status      status    = cs_farm_run(&farm, &misses, err);
 
     cr_expect_eq(misses.n, 0);
-    ranks->is_lost = true; /* nobody is there to part from */
-    cs_ranks_leave(ranks, 3);
+    cs_free(ranks); /* nobody is there to part from */
     return status;
 }
 
@@ -243,8 +243,7 @@ static cs_status greet(const cs_error *wrong, uint8_t status, cs_error *err)
     post(1, CS_MESSAGE_HELLO, &hello);
     cs_status agreed = cs_ranks_agree(ranks, CS_OK, 7, err);
     cs_text_free(&hello);
-    ranks->is_lost = true;
-    cs_ranks_leave(ranks, 3);
+    cs_free(ranks);
     return agreed;
 }
 
