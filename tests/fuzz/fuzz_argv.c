@@ -107,7 +107,7 @@ static void claim_help(const cs_command *command)
     for (size_t i = 0; command->tables[i] != NULL; i++) {
         cs_args_help(&text, command->tables[i]);
     }
-    FUZZ_CLAIM(!text.failed && strstr(text.data, "--help") != NULL);
+    FUZZ_CLAIM(!text.failed && text.data != NULL && strstr(text.data, "--help") != NULL);
     cs_text_free(&text);
 }
 
