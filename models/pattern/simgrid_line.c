@@ -31,6 +31,11 @@ cs_status cs_simgrid_line_fail(cs_simgrid_line *line, const char *what)
     return CS_EIO;
 }
 
+static cs_status fail_senseless(cs_simgrid_line *line)
+{
+    return cs_simgrid_line_fail(line, "a reply makes no sense");
+}
+
 static cs_status say(cs_simgrid_line *line, const void *data, size_t bytes)
 {
     return cs_child_say(line->child, data, bytes) == CS_OK ? CS_OK : fail_silent(line);
@@ -57,7 +62,7 @@ static cs_status hear_frame(cs_simgrid_line *line, uint32_t kind, cs_sg_frame *f
         text[strcspn(text, "\r\n")] = '\0';
         return cs_simgrid_line_fail(line, text);
     }
-    return frame->kind == kind ? CS_OK : cs_simgrid_line_fail(line, "a reply makes no sense");
+    return frame->kind == kind ? CS_OK : fail_senseless(line);
 }
 
 /* The platform and how it changes. */
@@ -88,7 +93,8 @@ static cs_status send_links(cs_simgrid_line *line, const cs_ports *ports)
     }
     cs_free(bandwidth);
     cs_free(changes);
-    return status == CS_OK ? hear_frame(line, CS_SG_READY, &frame) : status;
+    status = status == CS_OK ? hear_frame(line, CS_SG_READY, &frame) : status;
+    return status == CS_OK && frame.bytes != 0 ? fail_senseless(line) : status;
 }
 
 cs_status cs_simgrid_line_open(cs_simgrid_line *line, const char *path, const cs_ports *ports,
@@ -160,13 +166,14 @@ cs_status cs_simgrid_line_run(cs_simgrid_line *line, double horizon_s, uint32_t 
         hear(line, &event, sizeof event) != CS_OK) {
         return CS_EIO;
     }
-    bool is_clear = event.n_ended <= n_flows && event.now_s >= 0 &&
+    bool is_clear = event.n_ended <= n_flows && isfinite(event.now_s) &&
+                    event.now_s >= line->now_s &&
                     reply.bytes == sizeof event + event.n_ended * sizeof(uint32_t) &&
                     (event.n_ended > 0 || isfinite(horizon_s));
     if (!is_clear) {
-        return cs_simgrid_line_fail(line, "a reply makes no sense");
+        return fail_senseless(line);
     }
-    *now_s_p   = event.now_s;
-    *n_ended_p = event.n_ended;
+    *now_s_p = line->now_s = event.now_s;
+    *n_ended_p             = event.n_ended;
     return hear(line, ended, event.n_ended * sizeof *ended);
 }

@@ -11,6 +11,7 @@ typedef struct cs_simgrid_line {
     cs_child *child;  /* owned */
     char     *buffer; /* owned: a frame of flows that is not sent yet */
     uint32_t  n_buffered;
+    double    now_s; /* the last that it heard; time never goes back */
     bool      has_failed;
     char      why[300]; /* ... in a line */
 } cs_simgrid_line;

@@ -9,7 +9,7 @@
  * message, so the zone needs no table of routes. Latency is a timer before the flow begins;
  * SimGrid's own would make flows with a long way get less of a shared link.
  */
-#include "models/simgrid/protocol.h"
+#include "models/simgrid/request.hh"
 
 extern "C" {
 #include "cs/build.h"
@@ -116,53 +116,6 @@ void say(uint32_t kind, const std::vector<char> &body)
     _Exit(1);
 }
 
-/* A message of the model, read piece by piece. */
-class message
-{
-    std::vector<char> body;
-    size_t            at = 0;
-
-  public:
-    uint32_t kind = 0;
-
-    /* False at the end of the conversation. */
-    bool read_next()
-    {
-        cs_sg_frame frame;
-        if (!read_all(&frame, sizeof frame)) {
-            return false;
-        }
-        kind = frame.kind;
-        at   = 0;
-        body.resize(frame.bytes);
-        return read_all(body.data(), body.size());
-    }
-    bool is_over() const
-    {
-        return at == body.size();
-    }
-    template <class T> void take(T *items, size_t count)
-    {
-        if (count > (body.size() - at) / sizeof(T)) {
-            throw std::runtime_error("a message is too short");
-        }
-        memcpy(static_cast<void *>(items), body.data() + at, count * sizeof(T));
-        at += count * sizeof(T);
-    }
-    template <class T> T take()
-    {
-        T item;
-        take(&item, 1);
-        return item;
-    }
-    void must_be_over() const
-    {
-        if (!is_over()) {
-            throw std::runtime_error("a message is too long");
-        }
-    }
-};
-
 /* ---- The simulation. */
 
 class simulation
@@ -176,7 +129,7 @@ class simulation
     bool                    is_waiting = false;
     sg4::SemaphorePtr       wake;
 
-    void add_flows(message &m);
+    void add_flows(cs_sg_request &request);
     void begin(uint32_t number);
     void end(uint32_t number);
     void wake_up();
@@ -185,7 +138,7 @@ class simulation
     void drive();
 
   public:
-    void open(message &m);
+    void open(cs_sg_request &request);
 };
 
 /* Times that are closer than rounding may part them are one. How close that is grows with them. */
@@ -195,37 +148,30 @@ void set_precision(double clock_s)
 }
 
 /* The platform must be whole before the engine runs. */
-void simulation::open(message &m)
+void simulation::open(cs_sg_request &request)
 {
-    const auto o = m.take<cs_sg_open>();
+    const cs_sg_platform platform = request.take_platform();
 
-    if (m.kind != CS_SG_OPEN) {
-        throw std::runtime_error("the first message is not the first");
-    }
-    if (std::strncmp(o.build, cs_build(), sizeof o.build) != 0) {
-        const std::string theirs(o.build, strnlen(o.build, sizeof o.build));
+    if (platform.build != cs_build()) {
         throw std::runtime_error("collsim-simgrid is of build " + std::string(cs_build()) +
-                                 ", the program of " + theirs);
+                                 ", the program of " + platform.build);
     }
     zone = new listed_zone("net");
     from = zone->get_iface()->create_host("from", 1e9);
     to   = zone->get_iface()->create_host("to", 1e9);
-    for (uint32_t i = 0; i < o.n_links; i++) {
-        const auto bandwidth = m.take<double>();
-        auto      *link      = zone->get_iface()->create_link("l" + std::to_string(i), bandwidth);
+    for (const double bandwidth : platform.bandwidth_Bps) {
+        auto *link = zone->get_iface()->create_link("l" + std::to_string(links.size()), bandwidth);
         links.push_back({link->seal(), bandwidth, bandwidth});
     }
     zone->get_iface()->seal();
-    for (uint32_t i = 0; i < o.n_changes; i++) {
-        const auto c    = m.take<cs_sg_change>();
-        auto      &link = links.at(c.link);
-        link.most_Bps   = std::fmax(link.most_Bps, c.bandwidth_Bps);
+    for (const cs_sg_change &c : platform.changes) {
+        auto &link    = links.at(c.link);
+        link.most_Bps = std::fmax(link.most_Bps, c.bandwidth_Bps);
         Timer::set(c.time_s, [&link, c]() {
             link.now_Bps = c.bandwidth_Bps;
             link.link->set_bandwidth(c.bandwidth_Bps);
         });
     }
-    m.must_be_over();
     set_precision(1e-7);
     for (double t = 1e-7; t < 1e15; t *= 10) {
         Timer::set(t, [t]() { set_precision(t); });
@@ -238,21 +184,22 @@ void simulation::open(message &m)
     sg4::Actor::create("driver", from, [this]() { drive(); });
 }
 
-void simulation::add_flows(message &m)
+void simulation::add_flows(cs_sg_request &request)
 {
-    while (!m.is_over()) {
-        const auto f = m.take<cs_sg_flow>();
+    std::vector<uint32_t> way;
+
+    while (!request.is_over()) {
+        const cs_sg_flow f = request.take_flow(links.size(), &way);
         if (f.number >= flows.size()) {
             flows.resize(2 * static_cast<size_t>(f.number) + 2);
         }
         flow &it = flows[f.number];
-        if (it.is_there || !(f.begin_s >= 0)) {
-            throw std::runtime_error("a flow makes no sense");
+        if (it.is_there) {
+            throw std::runtime_error("a flow is there already");
         }
         it.bytes    = f.bytes;
         it.is_there = true;
-        it.way.resize(f.n_links);
-        m.take(it.way.data(), f.n_links);
+        it.way      = way;
         n_there++;
         /* Never from the actor, where SimGrid would not say when the flow ends. */
         Timer::set(std::fmax(f.begin_s, sg4::Engine::get_clock()),
@@ -340,18 +287,13 @@ void simulation::run(double horizon_s)
 
 void simulation::converse()
 {
-    message m;
+    cs_sg_request request;
 
     say(CS_SG_READY, {});
-    while (m.read_next()) {
-        switch (m.kind) {
-        case CS_SG_FLOWS: add_flows(m); break;
-        case CS_SG_RUN: {
-            const double horizon_s = m.take<cs_sg_run>().horizon_s;
-            m.must_be_over();
-            run(horizon_s);
-            break;
-        }
+    while (request.read_next(read_all)) {
+        switch (request.kind) {
+        case CS_SG_FLOWS: add_flows(request); break;
+        case CS_SG_RUN: run(request.take_horizon()); break;
         default: throw std::runtime_error("a message of an unknown kind");
         }
     }
@@ -394,10 +336,10 @@ int main()
             argv.push_back(const_cast<char *>(setting));
         }
         argv.push_back(nullptr);
-        sg4::Engine engine(&argc, argv.data());
-        simulation  it;
-        message     first;
-        if (!first.read_next()) {
+        sg4::Engine   engine(&argc, argv.data());
+        simulation    it;
+        cs_sg_request first;
+        if (!first.read_next(read_all)) {
             return 1;
         }
         it.open(first);

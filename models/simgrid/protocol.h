@@ -21,7 +21,10 @@
 
 #include <stdint.h>
 
-enum { CS_SG_BUILD_BYTES = 64 };
+enum {
+    CS_SG_BUILD_BYTES = 64,
+    CS_SG_MAX_FLOWS   = 1 << 23 /* their numbers are smaller */
+};
 
 enum {
     CS_SG_OPEN = 1,

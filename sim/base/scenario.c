@@ -12,7 +12,6 @@
 #include <string.h>
 
 /* Limits that keep every product of the replay exact or at least finite. */
-#define MAX_BYTES         ((uint64_t)1 << 50)
 #define MAX_ALPHA_S       1e6
 #define MIN_BANDWIDTH_BPS 1.0
 #define MAX_BANDWIDTH_BPS 1e15
@@ -167,9 +166,9 @@ static cs_status check_collective(const cs_scenario *s, cs_error *err)
         return CS_FAIL(err, CS_EINVAL, "collective", "unknown collective: known are %s",
                        name_list + 2);
     }
-    if (s->bytes == 0 || s->bytes > MAX_BYTES) {
+    if (s->bytes == 0 || s->bytes > CS_MAX_BYTES) {
         return CS_FAIL(err, CS_EINVAL, "bytes", "%llu is outside [1, %llu]",
-                       (unsigned long long)s->bytes, (unsigned long long)MAX_BYTES);
+                       (unsigned long long)s->bytes, (unsigned long long)CS_MAX_BYTES);
     }
     if (s->root >= s->cluster.n_ranks) {
         return CS_FAIL(err, CS_EINVAL, "root", "%u is outside [0, %u]", s->root,

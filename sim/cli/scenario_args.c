@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/config_args.h"
+#include "cs/scenario.h"
 #include "cs/units.h"
 
 #include <stdio.h>
@@ -153,6 +154,12 @@ static cs_status set_size_range(cs_scenario_choice *choice, cs_error *err)
     }
     if (status == CS_OK && !(factor >= 1.001 && factor <= 1e15)) {
         status = CS_FAIL(err, CS_EINVAL, "--factor", "%g is outside [1.001, 1e15]", factor);
+    }
+    if (status == CS_OK && (low > CS_MAX_BYTES || high > CS_MAX_BYTES)) {
+        bool is_low = low > CS_MAX_BYTES && choice->min_bytes != NULL;
+        status      = CS_FAIL(err, CS_EINVAL, is_low ? "--min-bytes" : "--max-bytes",
+                              "%llu is outside [1, %llu]", (unsigned long long)(is_low ? low : high),
+                              (unsigned long long)CS_MAX_BYTES);
     }
     if (status == CS_OK && (low == 0 || low > high)) {
         status = CS_FAIL(err, CS_EINVAL, "--min-bytes", "sizes from %llu to %llu: none",

@@ -15,7 +15,6 @@
 enum { MAX_CALLS = 100000 };
 
 #define MAX_ITERATIONS ((uint64_t)1 << 40)
-#define MAX_BYTES      ((uint64_t)1 << 50)
 #define MAX_TIME_S     1e12
 
 static const char *const root_keys[] = {
@@ -95,9 +94,9 @@ static void read_job(cs_reading *r, const cs_field *root, cs_whatif_job *job)
     read_time(r, &field, "horizon", true, &job->horizon_s);
     cs_field bytes   = cs_field_get(&field, "bytes");
     cs_field horizon = cs_field_get(&field, "horizon");
-    if (!cs_reading_failed(r) && (job->bytes == 0 || job->bytes > MAX_BYTES)) {
+    if (!cs_reading_failed(r) && (job->bytes == 0 || job->bytes > CS_MAX_BYTES)) {
         CS_REFUSE(r, &bytes, CS_EINVAL, "%llu is outside [1, %llu]", (unsigned long long)job->bytes,
-                  (unsigned long long)MAX_BYTES);
+                  (unsigned long long)CS_MAX_BYTES);
     }
     if (!cs_reading_failed(r) && !(job->horizon_s > 0)) {
         CS_REFUSE(r, &horizon, CS_EINVAL, "is 0: accepted are later times and null");

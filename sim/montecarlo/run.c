@@ -230,6 +230,7 @@ static cs_status learn(void *user, const char *data, size_t bytes, cs_error *err
     }
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         r->keys[i].key = cs_wire_u64(&from);
+        from.failed    = from.failed || (i > 0 && r->keys[i].key <= r->keys[i - 1].key);
     }
     r->n_keys = status == CS_OK ? n : 0;
     return status == CS_OK ? cs_wire_end(&from, "the list of keys", err) : status;

@@ -47,6 +47,7 @@ typedef struct lead {
     int            size;
     size_t         next;   /* the first item that was not handed out */
     peer          *peers;  /* [size]; owned */
+    int           *holder; /* [n_items]: who has it in hand; 0: nobody; owned */
     size_t         n_held; /* by all of them */
     miss          *misses; /* of all ranks, in the order in which they came; owned */
     size_t         n_misses, misses_room;
@@ -88,9 +89,10 @@ static cs_status send_items(lead *l, int to, size_t first, size_t end, cs_error 
         status = cs_ranks_send(l->ranks, to, CS_MESSAGE_ITEMS, items.data, items.length, err);
     }
     cs_text_free(&items);
-    if (status == CS_OK) {
-        l->peers[to].n_held += end - first;
-        l->n_held += end - first;
+    for (size_t i = first; i < end && status == CS_OK; i++) {
+        l->holder[i] = to;
+        l->peers[to].n_held++;
+        l->n_held++;
     }
     return status;
 }
@@ -209,6 +211,9 @@ static cs_status read_error(const cs_message *message, size_t *item_p, cs_error 
 
     *item_p = (size_t)cs_wire_u64(&from);
     cs_wire_error(&from, wrong_p);
+    bool is_miss = message->kind == CS_MESSAGE_MISSED;
+    from.failed  = from.failed || wrong_p->status == CS_OK ||
+                  (is_miss && !cs_status_is_failure(wrong_p->status));
     return cs_wire_end(&from, "an error", err);
 }
 
@@ -226,7 +231,7 @@ static cs_status take_failure(lead *l, const cs_message *message, cs_error *err)
         l->failed_item = item;
         l->failure     = failure;
         name_rank(&l->failure, message->from);
-        l->status = failure.status != CS_OK ? failure.status : CS_EINTERNAL;
+        l->status = failure.status;
     }
     l->no_more = true;
     l->n_held -= p->n_held;
@@ -236,12 +241,15 @@ static cs_status take_failure(lead *l, const cs_message *message, cs_error *err)
 
 /* An item has come back from a rank. False: it was not there. *words_p: in which others had missed
  * it, 0 where nobody had. */
-static bool take_back(lead *l, peer *p, size_t item, uint64_t *words_p)
+static bool take_back(lead *l, int rank, size_t item, uint64_t *words_p)
 {
+    peer *p = &l->peers[rank];
+
     *words_p = 0;
-    if (p->n_held == 0 || item >= l->next) {
+    if (p->n_held == 0 || item >= l->farm->n_items || l->holder[item] != rank) {
         return false;
     }
+    l->holder[item] = 0;
     p->n_held--;
     l->n_held--;
     for (size_t i = 0; i < p->n_retries; i++) {
@@ -283,7 +291,7 @@ static cs_status take_miss(lead *l, const cs_message *message, cs_error *err)
     cs_error  reason;
     cs_status status = read_error(message, &item, &reason, err);
 
-    if (status == CS_OK && !take_back(l, p, item, &words)) {
+    if (status == CS_OK && !take_back(l, message->from, item, &words)) {
         status = CS_FAIL(err, CS_EIO, NULL, "an item came back that nobody had");
     }
     if (status == CS_OK) {
@@ -310,7 +318,7 @@ static cs_status take_rows(lead *l, harvest *h, const cs_message *message, cs_er
         cs_farm_row *row  = &h->rows[h->n_rows + i];
         size_t       item = (size_t)cs_wire_u64(&from);
         row->data         = cs_wire_bytes(&from, &row->bytes);
-        from.failed       = from.failed || !take_back(l, &l->peers[message->from], item, &words);
+        from.failed       = from.failed || !take_back(l, message->from, item, &words);
     }
     cs_status status = cs_wire_end(&from, "a row", err);
     if (status == CS_OK) {
@@ -327,15 +335,19 @@ static cs_status take_message(lead *l, harvest *h, const cs_message *message, cs
     case CS_MESSAGE_ROWS: return take_rows(l, h, message, err);
     case CS_MESSAGE_MISSED: return take_miss(l, message, err);
     case CS_MESSAGE_FAILED: return take_failure(l, message, err);
+    case CS_MESSAGE_STOP: return CS_OK;
+    case CS_MESSAGE_BYE:
+        return l->ranks->is_over
+                   ? CS_OK
+                   : CS_FAIL(err, CS_EIO, NULL, "rank %d left before it was over", message->from);
     case CS_MESSAGE_NONE:
     case CS_MESSAGE_HELLO:
     case CS_MESSAGE_LESSON:
     case CS_MESSAGE_ITEMS:
-    case CS_MESSAGE_END:
-    case CS_MESSAGE_STOP:
-    case CS_MESSAGE_BYE: break;
+    case CS_MESSAGE_END: break;
     }
-    return CS_OK;
+    return CS_FAIL(err, CS_EIO, NULL, "rank %d sent a message that is not for rank 0",
+                   message->from);
 }
 
 static void clear(harvest *h)
@@ -432,16 +444,20 @@ static void release(lead *l)
         cs_free(l->peers[i].words);
     }
     cs_free(l->misses);
+    cs_free(l->holder);
     cs_free(l->peers);
 }
 
 cs_status cs_farm_lead(const cs_farm *farm, cs_farm_misses *misses, cs_error *err)
 {
-    int  size = farm->ranks->transport.size;
-    lead l    = {
-           .farm = farm, .ranks = farm->ranks, .size = size, .peers = CS_NEW(peer, (size_t)size)};
+    int       size   = farm->ranks->transport.size;
+    lead      l      = {.farm   = farm,
+                        .ranks  = farm->ranks,
+                        .size   = size,
+                        .peers  = CS_NEW(peer, (size_t)size),
+                        .holder = CS_NEW(int, farm->n_items)};
     harvest   h      = {.rows = CS_NEW(cs_farm_row, (size_t)MOST_MESSAGES * CS_FARM_MAX_ROWS)};
-    cs_status status = l.peers == NULL || h.rows == NULL
+    cs_status status = l.peers == NULL || l.holder == NULL || h.rows == NULL
                            ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory")
                            : lead_all(&l, &h, misses, err);
 

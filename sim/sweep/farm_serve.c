@@ -17,7 +17,7 @@ typedef struct server {
     cs_ranks      *ranks;
     cs_text        lesson;
     cs_crew        crew;
-    bool           has_crew;
+    bool           has_begun, has_crew;
     cs_status      status; /* what ended the work here, and at which item */
     size_t         index;
     cs_error       failure;
@@ -146,7 +146,8 @@ static void begin(server *s)
     const cs_farm *farm = s->farm;
     size_t         jobs = farm->jobs < CS_FARM_MAX_JOBS ? farm->jobs : CS_FARM_MAX_JOBS;
 
-    s->status = cs_text_status(&s->lesson, &s->failure);
+    s->has_begun = true;
+    s->status    = cs_text_status(&s->lesson, &s->failure);
     if (s->status == CS_OK && farm->learn != NULL) {
         const char *data = s->lesson.data != NULL ? s->lesson.data : "";
         s->status        = farm->learn(farm->user, data, s->lesson.length, &s->failure);
@@ -158,23 +159,41 @@ static void begin(server *s)
     }
 }
 
+static void take_items(server *s, const cs_message *message)
+{
+    cs_wire from  = cs_wire_over(message->data, message->bytes);
+    size_t  first = (size_t)cs_wire_u64(&from), end = (size_t)cs_wire_u64(&from);
+
+    s->status = cs_wire_end(&from, "a number", &s->failure);
+    if (s->status == CS_OK && (first >= end || end > s->farm->n_items)) {
+        s->status = CS_FAIL(&s->failure, CS_EIO, NULL, "an item arrived that there is not");
+    }
+    if (s->status == CS_OK) {
+        s->status = cs_supply_give(&s->crew.supply, first, end, &s->failure);
+    }
+    s->index = first;
+}
+
+/* The lesson comes once and before the items. Once something is wrong here, nothing that still
+ * comes matters. */
 static void take_message(server *s, const cs_message *message)
 {
-    if (message->kind == CS_MESSAGE_LESSON && message->bytes > 0) {
+    bool is_lesson = message->kind == CS_MESSAGE_LESSON,
+         is_items  = message->kind == CS_MESSAGE_ITEMS;
+
+    if (s->status != CS_OK || !(is_lesson || is_items)) {
+        return;
+    }
+    if (is_lesson == s->has_begun) {
+        s->status = CS_FAIL(&s->failure, CS_EIO, NULL, "%s",
+                            is_lesson ? "a lesson arrived after the last piece of it"
+                                      : "items arrived before the lesson");
+    } else if (is_lesson && message->bytes > 0) {
         cs_text_add_bytes(&s->lesson, message->data, message->bytes);
-    } else if (message->kind == CS_MESSAGE_LESSON) {
+    } else if (is_lesson) {
         begin(s);
-    } else if (message->kind == CS_MESSAGE_ITEMS && s->has_crew) {
-        cs_wire from  = cs_wire_over(message->data, message->bytes);
-        size_t  first = (size_t)cs_wire_u64(&from), end = (size_t)cs_wire_u64(&from);
-        s->status = cs_wire_end(&from, "a number", &s->failure);
-        if (s->status == CS_OK && end > s->farm->n_items) {
-            s->status = CS_FAIL(&s->failure, CS_EIO, NULL, "an item arrived that there is not");
-        }
-        if (s->status == CS_OK) {
-            s->status = cs_supply_give(&s->crew.supply, first, end, &s->failure);
-        }
-        s->index = first;
+    } else if (s->has_crew) {
+        take_items(s, message);
     }
 }
 

@@ -62,6 +62,10 @@ static cs_status take_message(cs_ranks *ranks, cs_message *message_p, int kind, 
 {
     const cs_transport *t = &ranks->transport;
 
+    if (kind <= CS_MESSAGE_NONE || kind > CS_MESSAGE_BYE) {
+        return CS_FAIL(err, CS_EIO, NULL, "rank %d sent a message of no kind that there is",
+                       message_p->from);
+    }
     message_p->data = CS_NEW(char, message_p->bytes + 1);
     if (message_p->data == NULL) {
         return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for a message of %zu bytes",
@@ -73,7 +77,8 @@ static cs_status take_message(cs_ranks *ranks, cs_message *message_p, int kind, 
     }
     message_p->kind = (cs_message_kind)kind;
     ranks->n_left += message_p->kind == CS_MESSAGE_BYE;
-    ranks->is_over = ranks->is_over || message_p->kind == CS_MESSAGE_END;
+    ranks->is_over =
+        ranks->is_over || (message_p->kind == CS_MESSAGE_END && !cs_ranks_leads(ranks));
     return CS_OK;
 }
 
@@ -110,12 +115,12 @@ void cs_message_free(cs_message *message)
 static cs_status say_hello(cs_ranks *ranks, cs_status status, uint64_t fingerprint, cs_error *err)
 {
     cs_text  hello = {0};
-    cs_error none  = {0};
+    cs_error wrong = status != CS_OK && err != NULL ? *err : (cs_error){0};
 
+    wrong.status = status;
     cs_wire_put_text(&hello, cs_build());
     cs_wire_put_u64(&hello, fingerprint);
-    cs_wire_put_error(&hello, status != CS_OK && err != NULL ? err : &none);
-    cs_wire_put_u8(&hello, (uint8_t)status);
+    cs_wire_put_error(&hello, &wrong);
     cs_status sent = cs_text_status(&hello, err);
     if (sent == CS_OK) {
         sent = cs_ranks_send(ranks, 0, CS_MESSAGE_HELLO, hello.data, hello.length, err);
@@ -139,15 +144,14 @@ static cs_status judge(const cs_message *hello, uint64_t fingerprint, cs_error *
                        hello->from, build != NULL ? build : "(unknown)", cs_build());
     }
     cs_wire_error(&from, &wrong);
-    cs_status status = (cs_status)cs_wire_u8(&from);
-    cs_status read   = cs_wire_end(&from, "the greeting of a rank", err);
+    cs_status read = cs_wire_end(&from, "the greeting of a rank", err);
     if (read != CS_OK) {
         return read;
     }
-    if (status != CS_OK) {
-        CS_FAIL(err, status, wrong.where, "%s (rank %d)", wrong.message, hello->from);
+    if (wrong.status != CS_OK) {
+        CS_FAIL(err, wrong.status, wrong.where, "%s (rank %d)", wrong.message, hello->from);
         cs_error_locate(err, wrong.input, wrong.input_line, wrong.input_column);
-        return status;
+        return wrong.status;
     }
     return theirs == fingerprint
                ? CS_OK

@@ -32,7 +32,8 @@ typedef struct sweep {
     /* Of rank 0. */
     cs_store         *store;
     cs_sweep_columns *columns;
-    cs_value         *values; /* of a row; owned */
+    cs_value         *values;  /* of a row; owned */
+    bool             *is_done; /* [total]: its row has come; owned */
     size_t            first_refused, first_wrong;
     cs_sweep_summary *summary;
 } sweep;
@@ -163,9 +164,10 @@ static cs_status write_row(sweep *s, const cs_sweep_row *row, addition *sum, cs_
 
 static cs_status take_row(sweep *s, const cs_sweep_row *row, addition *sum, cs_error *err)
 {
-    if (row->index >= s->total) {
+    if (row->index >= s->total || s->is_done[row->index]) {
         return CS_FAIL(err, CS_EIO, NULL, "a row arrived that nobody asked for");
     }
+    s->is_done[row->index] = true;
     *(row->was_there ? &sum->n_before : &sum->n_run) += 1;
     sum->n_refused += row->is_refused;
     sum->n_wrong += row->is_wrong;
@@ -237,6 +239,8 @@ static cs_status learn_keys(void *user, const char *data, size_t bytes, cs_error
         k->is_refused   = (what & REFUSED) != 0;
         k->is_wrong     = (what & WRONG) != 0;
         k->lacks        = (what & LACKS) != 0;
+        from.failed     = from.failed || what > (REFUSED | WRONG | LACKS) ||
+                      (i > 0 && k->key <= s->keys[i - 1].key);
     }
     s->n_keys = n;
     return cs_wire_end(&from, "the list of keys", err);
@@ -331,8 +335,10 @@ static cs_status sweep_into_file(sweep *s, cs_error *err)
     }
     request.columns = cs_sweep_columns_names(s->columns, &request.n_columns);
     s->values       = CS_NEW(cs_value, request.n_columns);
-    status          = s->values == NULL ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory")
-                                        : cs_store_open(s->options->path, &request, &s->store, err);
+    s->is_done      = CS_NEW(bool, s->total);
+    status          = s->values == NULL || s->is_done == NULL
+                          ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory")
+                          : cs_store_open(s->options->path, &request, &s->store, err);
     if (status == CS_OK) {
         status = run_rest(s, err);
     }
@@ -345,6 +351,7 @@ static cs_status sweep_into_file(sweep *s, cs_error *err)
     cs_store_close(s->store);
     cs_sweep_columns_close(s->columns);
     cs_free(s->values);
+    cs_free(s->is_done);
     return status;
 }
 

@@ -2,7 +2,7 @@
 /* sweep/wire.c -- values as bytes, and back. */
 #include "sweep/wire.h"
 
-#include <stdio.h>
+#include <limits.h>
 #include <string.h>
 
 #define NO_TEXT UINT32_MAX
@@ -170,16 +170,22 @@ void cs_wire_chars(cs_wire *from, char *chars, size_t bytes)
 
 void cs_wire_error(cs_wire *from, cs_error *err_p)
 {
-    uint8_t status = cs_wire_u8(from);
+    char     input[sizeof err_p->input];
+    char     where[sizeof err_p->where], message[sizeof err_p->message];
+    uint8_t  status = cs_wire_u8(from);
+    uint32_t line, column;
 
-    *err_p        = (cs_error){.file = __FILE__, .line = __LINE__};
-    from->failed  = from->failed || status >= CS_STATUS_COUNT;
-    err_p->status = from->failed ? CS_OK : (cs_status)status;
-    cs_wire_chars(from, err_p->input, sizeof err_p->input);
-    err_p->input_line   = (int)cs_wire_u32(from);
-    err_p->input_column = (int)cs_wire_u32(from);
-    cs_wire_chars(from, err_p->where, sizeof err_p->where);
-    cs_wire_chars(from, err_p->message, sizeof err_p->message);
+    cs_wire_chars(from, input, sizeof input);
+    line   = cs_wire_u32(from);
+    column = cs_wire_u32(from);
+    cs_wire_chars(from, where, sizeof where);
+    cs_wire_chars(from, message, sizeof message);
+    from->failed = from->failed || status >= CS_STATUS_COUNT || line > INT_MAX || column > INT_MAX;
+    *err_p       = (cs_error){0};
+    if (!from->failed && status != CS_OK) {
+        CS_FAIL(err_p, (cs_status)status, where, "%s", message);
+        cs_error_locate(err_p, input, (int)line, (int)column);
+    }
 }
 
 cs_status cs_wire_end(const cs_wire *from, const char *what, cs_error *err)

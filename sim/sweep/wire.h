@@ -49,7 +49,8 @@ const char *cs_wire_bytes(cs_wire *from, size_t *length_p);
  */
 void cs_wire_chars(cs_wire *from, char *chars, size_t bytes);
 
-/* An error record; CS_OK in it is possible. A status that there is not is wrong. */
+/* An error record; CS_OK in it is possible, and leaves the rest empty. A status that there is not
+ * is wrong. */
 void cs_wire_error(cs_wire *from, cs_error *err_p);
 
 /* CS_OK when nothing was wrong and nothing is left; else CS_EIO, saying what was read. */

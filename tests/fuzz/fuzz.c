@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 void fuzz_broken(const char *claim, const char *file, int line)
 {
@@ -36,6 +38,7 @@ static cs_status count_block(void *user, const cs_block *block, const cs_interva
 
     (void)intervals;
     if (block->count > limit->transfers_left) {
+        limit->is_reached = true;
         return CS_FAIL(err, CS_ENOTSUP, "", "more transfers than an input may have");
     }
     limit->transfers_left -= block->count;
@@ -45,4 +48,24 @@ static cs_status count_block(void *user, const cs_block *block, const cs_interva
 cs_observer fuzz_limit_observer(fuzz_limit *limit)
 {
     return (cs_observer){.block = count_block, .user = limit};
+}
+
+int fuzz_memory_file(const void *data, size_t length, char path[FUZZ_PATH_BYTES])
+{
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+    FUZZ_CLAIM(fd >= 0);
+    FUZZ_CLAIM(write(fd, data, length) == (ssize_t)length);
+    (void)snprintf(path, FUZZ_PATH_BYTES, "/proc/self/fd/%d", fd);
+    return fd;
+}
+
+cs_status fuzz_load_config(const void *data, size_t length, cs_config **config_p, cs_error *err)
+{
+    char      path[FUZZ_PATH_BYTES];
+    int       fd     = fuzz_memory_file(data, length, path);
+    cs_status status = cs_config_load(path, config_p, err);
+
+    (void)close(fd);
+    return status;
 }

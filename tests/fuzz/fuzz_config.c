@@ -5,42 +5,16 @@
  */
 #include "base/alloc.h"
 #include "base/text.h"
-#include "config/config.h"
 #include "cs/bound.h"
 #include "cs/result.h"
 #include "fuzz.h"
 
 #include <gsl/gsl_errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 enum { MAX_CASES = 4, MAX_RUN_RANKS = 24, MAX_TRANSFERS = 20000 };
-
-/* The text as a file without a name. */
-static int memory_file(const void *data, size_t length)
-{
-    int fd = memfd_create("config", 0);
-
-    FUZZ_CLAIM(fd >= 0);
-    FUZZ_CLAIM(write(fd, data, length) == (ssize_t)length);
-    return fd;
-}
-
-static cs_status load(const void *data, size_t length, cs_config **config_p, cs_error *err)
-{
-    char      path[64];
-    int       fd = memory_file(data, length);
-    cs_status status;
-
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    status = cs_config_load(path, config_p, err);
-    (void)close(fd);
-    return status;
-}
 
 /* A case's JSON is a configuration of one case: the same. */
 static void claim_same_again(const cs_case *c)
@@ -52,7 +26,7 @@ static void claim_same_again(const cs_case *c)
     if (strstr(c->json, "\"calibration\"") != NULL) {
         return;
     }
-    FUZZ_CLAIM(load(c->json, strlen(c->json), &config, &err) == CS_OK);
+    FUZZ_CLAIM(fuzz_load_config(c->json, strlen(c->json), &config, &err) == CS_OK);
     FUZZ_CLAIM(cs_config_count(config) == 1);
     FUZZ_CLAIM(cs_config_case(config, 0, &again, &err) == CS_OK);
     FUZZ_CLAIM(strcmp(c->json, again.json) == 0);
@@ -65,7 +39,7 @@ static void claim_same_again(const cs_case *c)
 
 static void run_case(const cs_case *c)
 {
-    fuzz_limit  limit    = {MAX_TRANSFERS};
+    fuzz_limit  limit    = {.transfers_left = MAX_TRANSFERS};
     cs_observer observer = fuzz_limit_observer(&limit);
     cs_result   result   = {0};
     cs_error    err      = {0};
@@ -158,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     cs_error   err    = {0};
 
     (void)gsl_set_error_handler_off(); /* as the program does */
-    cs_status status = load(data, length, &config, &err);
+    cs_status status = fuzz_load_config(data, length, &config, &err);
 
     if (status != CS_OK) {
         fuzz_claim_error(status, &err);

@@ -130,3 +130,24 @@ Test(run_product, what_is_wrong_for_all_is_one_error)
         cs_text_free(&text);
     }
 }
+
+/* A range of sizes ends where sizes end, whatever the type of its numbers can hold. */
+Test(run_product, no_size_of_a_range_is_beyond_the_largest)
+{
+    static const char *const ranges[][2] = {
+        {"-b 1 -e 18446744073709551615", "--max-bytes: 18446744073709551615"},
+        {"-b 18446744073709551615", "--min-bytes: 18446744073709551615"},
+        {"-b 2251799813685248 -e 4503599627370496", "--min-bytes: 2251799813685248"},
+        {"-e 1125899906842625", "--max-bytes: 1125899906842625"},
+    };
+
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        cs_text text = {0};
+        char    line[128], want[128];
+        snprintf(line, sizeof line, "bound -n 4 %s", ranges[i][0]);
+        snprintf(want, sizeof want, "collsim: %s is outside [1, 1125899906842624]\n", ranges[i][1]);
+        cr_expect_eq(ct_program(line, "2>&1", &text), 2);
+        cr_expect_str_eq(text.data, want);
+        cs_text_free(&text);
+    }
+}

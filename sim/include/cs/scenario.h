@@ -33,6 +33,9 @@ typedef struct cs_forecast cs_forecast; /* cs/algorithm.h */
 /* No rank may arrive later than this. */
 #define CS_MAX_ARRIVAL_S 1e6
 
+/* No scenario has more bytes: every product of a replay stays exact, or at least finite. */
+#define CS_MAX_BYTES ((uint64_t)1 << 50)
+
 /* Times are seconds after the first arrival; the earliest arrival is 0. All pointers are
  * borrowed from whoever made the scenario. */
 typedef struct cs_scenario {

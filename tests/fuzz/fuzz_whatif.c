@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What-if jobs: whatever is in the file, it is refused in one line or is a job whose outages are in
+ * order; the small ones are run, and the pieces of every policy cover its time without a gap. What
+ * stands behind a form feed is the file of a bandwidth trace: the job finds it as "200".
+ */
+#include "base/text.h"
+#include "fuzz.h"
+#include "whatif/whatif_text.h"
+
+#include <gsl/gsl_errno.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TRACE_FILE = 200, MAX_RUN_RANKS = 12, MAX_TRANSFERS = 5000, MAX_CHANGES = 8 };
+
+static void claim_outages(const cs_whatif_job *job)
+{
+    for (size_t i = 0; i < job->n_outages; i++) {
+        const cs_outage *o = &job->outages[i], *before = o - 1;
+        uint32_t         g = job->cluster.gpus_per_server;
+        FUZZ_CLAIM(o->rank < job->cluster.n_ranks);
+        FUZZ_CLAIM(isfinite(o->from_s) && o->from_s >= 0 && o->from_s < o->until_s);
+        FUZZ_CLAIM(o->slow_ratio > 1 || o->is_down);
+        FUZZ_CLAIM(i == 0 || before->rank / g < o->rank / g ||
+                   (before->rank / g == o->rank / g && before->until_s <= o->from_s));
+    }
+}
+
+static void claim_job(const cs_whatif_job *job)
+{
+    const cs_whatif_timers *t = &job->timers;
+
+    FUZZ_CLAIM(job->iterations >= 1 && job->calls >= 1 && job->bytes >= 1);
+    FUZZ_CLAIM(isfinite(job->compute_s) && job->compute_s >= 0 && job->horizon_s > 0);
+    FUZZ_CLAIM(job->overlap_ratio >= 0 && job->overlap_ratio <= 1);
+    FUZZ_CLAIM(t->detect_s >= 0 && t->reschedule_s >= 0 && t->restart_s >= 0 && t->rejoin_s >= 0);
+    FUZZ_CLAIM(job->n_policies >= 1 && job->policies[0].kind == CS_POLICY_HEALTHY);
+    claim_outages(job);
+}
+
+/* Is one replay of the schedule quick? */
+static bool is_quick(const cs_whatif_job *job, const cs_whatif_schedule *schedule)
+{
+    fuzz_limit  limit    = {.transfers_left = MAX_TRANSFERS};
+    cs_observer observer = fuzz_limit_observer(&limit);
+    cs_scenario scenario = {
+        .collective = CS_ALLREDUCE, .bytes = job->bytes, .cluster = job->cluster};
+    cs_result result = {0};
+    cs_error  err    = {0};
+    cs_run    run    = {.scenario      = &scenario,
+                        .algorithm     = schedule->algorithm,
+                        .options       = &schedule->options,
+                        .model         = job->model,
+                        .model_options = &job->model_options,
+                        .observers     = &observer,
+                        .n_observers   = 1};
+
+    if (schedule->algorithm != NULL) {
+        (void)!cs_run_scenario(&run, &result, &err);
+    }
+    return !limit.is_reached;
+}
+
+static bool is_small(const cs_whatif_job *job)
+{
+    bool is = job->cluster.n_ranks <= MAX_RUN_RANKS && job->n_outages <= MAX_CHANGES &&
+              is_quick(job, &job->schedule);
+
+    for (size_t i = 0; i < job->n_policies && is; i++) {
+        is = is_quick(job, &job->policies[i].schedule);
+    }
+    return is;
+}
+
+static void claim_line(const cs_whatif_job *job, const cs_whatif_line *line)
+{
+    double iterations = 0;
+
+    if (!line->is_available) {
+        FUZZ_CLAIM(line->reason != NULL && line->n_pieces == 0);
+        return;
+    }
+    for (size_t i = 0; i < line->n_pieces; i++) {
+        const cs_piece *p = &line->pieces[i];
+        FUZZ_CLAIM(p->from_s == (i == 0 ? 0 : line->pieces[i - 1].until_s));
+        FUZZ_CLAIM(p->until_s >= p->from_s && p->kind < CS_PIECE_COUNT);
+        FUZZ_CLAIM(p->iterations >= 0);
+        iterations += p->iterations;
+    }
+    FUZZ_CLAIM(line->n_pieces == 0 || line->pieces[line->n_pieces - 1].until_s == line->total_s);
+    FUZZ_CLAIM(fabs(iterations - line->iterations) <= 1e-6 * fmax(1, line->iterations));
+    FUZZ_CLAIM(!line->is_finished || isfinite(line->total_s));
+    FUZZ_CLAIM(line->iterations <= (double)job->iterations * (1 + 1e-9));
+}
+
+static void print(const cs_whatif_job *job, const cs_whatif_report *report)
+{
+    cs_text text = {0};
+
+    cs_whatif_table(job, report, &text);
+    cs_whatif_json(job, report, &text);
+    cs_whatif_csv(report, &text);
+    FUZZ_CLAIM(!text.failed && strlen(text.data) == text.length);
+    cs_text_free(&text);
+}
+
+static void run(const cs_whatif_job *job)
+{
+    cs_whatif_report report = {0};
+    cs_error         err    = {0};
+    cs_status        status = cs_whatif_run(job, &report, &err);
+
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+        return;
+    }
+    FUZZ_CLAIM(report.n_lines == job->n_policies);
+    for (size_t i = 0; i < report.n_lines; i++) {
+        claim_line(job, &report.lines[i]);
+    }
+    print(job, &report);
+    cs_whatif_free(&report);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    const uint8_t *feed   = length > 0 ? memchr(data, '\f', length) : NULL;
+    size_t         n_json = feed != NULL ? (size_t)(feed - data) : length;
+    cs_config     *config = NULL;
+    cs_whatif_job  job    = {0};
+    cs_error       err    = {0};
+    char           path[FUZZ_PATH_BYTES];
+
+    (void)gsl_set_error_handler_off(); /* as the program does */
+    int fd = fuzz_memory_file(feed != NULL ? feed + 1 : data,
+                              feed != NULL ? length - n_json - 1 : 0, path);
+    FUZZ_CLAIM(dup2(fd, TRACE_FILE) == TRACE_FILE);
+    cs_status status = fuzz_load_config(data, n_json, &config, &err);
+    if (status == CS_OK) {
+        status = cs_whatif_read(config, &job, &err);
+    }
+    if (status != CS_OK) {
+        fuzz_claim_error(status, &err);
+    } else {
+        claim_job(&job);
+        if (is_small(&job)) {
+            run(&job);
+        }
+        cs_whatif_job_free(&job);
+    }
+    cs_config_free(config);
+    (void)close(fd);
+    (void)close(TRACE_FILE);
+    return 0;
+}
