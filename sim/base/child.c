@@ -62,8 +62,8 @@ static bool open_files(cs_child *child, int *far_p)
 /* What we ignore or hold back is not the child's to inherit. Returns an errno. */
 static int settle_attributes(posix_spawnattr_t *attributes)
 {
-    const int flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP;
-    sigset_t  signals;
+    const short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP;
+    sigset_t    signals;
 
     sigemptyset(&signals);
     int failed = posix_spawnattr_setsigmask(attributes, &signals);
