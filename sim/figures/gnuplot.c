@@ -10,8 +10,8 @@
 enum { COMPLAINT_BYTES = 512 };
 
 /* The first line of gnuplot's complaint that says something: it begins with pictures of where
- * it stood. */
-static const char *first_words(char *text)
+ * it stood. Where there is none, how it ended. */
+static const char *first_words(cs_child *child, char text[COMPLAINT_BYTES])
 {
     for (char *save = NULL, *line = strtok_r(text, "\n", &save); line != NULL;
          line = strtok_r(NULL, "\n", &save)) {
@@ -19,7 +19,8 @@ static const char *first_words(char *text)
             return line;
         }
     }
-    return "it does not say why";
+    cs_child_obituary(child, text, COMPLAINT_BYTES);
+    return text;
 }
 
 cs_status cs_gnuplot_run(const char *folder, const char *script, const char *first, bool *found_p,
@@ -36,9 +37,10 @@ cs_status cs_gnuplot_run(const char *folder, const char *script, const char *fir
     if (status != CS_OK) {
         return *found_p ? CS_FAIL(err, status, "gnuplot", "%s", why.message) : CS_OK;
     }
-    bool is_done = cs_child_finish(child, complaint, sizeof complaint);
+    if (!cs_child_finish(child, complaint, sizeof complaint)) {
+        status = CS_FAIL(err, CS_EIO, "gnuplot", "could not draw %s: %s", script,
+                         first_words(child, complaint));
+    }
     cs_child_close(child);
-    return is_done ? CS_OK
-                   : CS_FAIL(err, CS_EIO, "gnuplot", "could not draw %s: %s", script,
-                             first_words(complaint));
+    return status;
 }

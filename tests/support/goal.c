@@ -42,6 +42,8 @@ struct ct_goal {
     char    *why;
 };
 
+static bool refuse(ct_goal *g, const char *format, ...) CS_PRINTF(2, 3);
+
 static bool refuse(ct_goal *g, const char *format, ...)
 {
     va_list args;

@@ -241,6 +241,17 @@ Test(figure_files, a_failing_gnuplot_is_an_error)
     cr_assert_eq(remove_folder(), 2, "something but the table and the script is left");
 }
 
+Test(figure_files, a_gnuplot_that_is_killed_is_an_error)
+{
+    cs_error err = {0};
+
+    make_folder();
+    cr_assert_eq(draw_with(WHOLE_SVG WHOLE_PNG "kill -9 $$", &err), CS_EIO);
+    cr_assert_not_null(strstr(err.message, "stragglar-5c.gp: was ended by signal 9"), "%s",
+                       err.message);
+    cr_assert_eq(remove_folder(), 2, "something but the table and the script is left");
+}
+
 /* gnuplot does not say when the disk is full. */
 Test(figure_files, half_a_picture_is_an_error)
 {
