@@ -2,6 +2,8 @@
 /* GOAL for tests: see goal.h. */
 #include "support/goal.h"
 
+#include "cs/error.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>

@@ -426,8 +426,8 @@ Test(store, a_trigger_that_drops_rows_is_noticed)
     static const char *const drops[] = {
         "CREATE TRIGGER t BEFORE INSERT ON results BEGIN SELECT RAISE(IGNORE); END",
         "CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM results; END",
-        "CREATE TRIGGER t AFTER INSERT ON results BEGIN "
-        "DELETE FROM results; INSERT INTO meta VALUES (1, 1); DELETE FROM meta; END",
+        ("CREATE TRIGGER t AFTER INSERT ON results BEGIN "
+         "DELETE FROM results; INSERT INTO meta VALUES (1, 1); DELETE FROM meta; END"),
     };
 
     for (size_t i = 0; i < sizeof drops / sizeof drops[0]; i++) {
