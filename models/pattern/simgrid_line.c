@@ -100,11 +100,12 @@ static cs_status send_links(cs_simgrid_line *line, const cs_ports *ports)
 cs_status cs_simgrid_line_open(cs_simgrid_line *line, const char *path, const cs_ports *ports,
                                cs_error *err)
 {
-    cs_status status = CS_ENOMEM;
+    const cs_child_program program = {.path = path};
+    cs_status              status  = CS_ENOMEM;
 
     line->buffer = CS_NEW(char, BUFFER_BYTES);
     if (line->buffer != NULL) {
-        status = cs_child_start(path, &line->child, err);
+        status = cs_child_start(&program, &line->child, err);
         status = status == CS_OK ? send_links(line, ports) : status;
     }
     if (status == CS_ENOMEM) {

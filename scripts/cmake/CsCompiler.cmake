@@ -21,3 +21,27 @@ if(COLLSIM_COVERAGE)
   add_compile_options(--coverage -O0)
   add_link_options(--coverage)
 endif()
+# A release is hardened: checked copies into buffers, guarded stacks, addresses that nobody can know,
+# and tables of the linker that are read-only before main() begins (scripts/check_hardening). What
+# sanitizers and coverage instrument is not, and nothing without optimisation.
+set(COLLSIM_HARDENED OFF)
+if(CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$" AND NOT COLLSIM_SANITIZE AND NOT COLLSIM_COVERAGE)
+  set(COLLSIM_HARDENED ON)
+  include(CheckCSourceCompiles)
+  set(fortify "-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=") # some distributions set it for everybody
+  set(CMAKE_REQUIRED_FLAGS "-O2 ${fortify}3")
+  check_c_source_compiles("#include <stdio.h>
+#if __USE_FORTIFY_LEVEL < 3
+#error
+#endif
+int main(void) { return 0; }" COLLSIM_FORTIFY_3)
+  unset(CMAKE_REQUIRED_FLAGS)
+  set(level 2)
+  if(COLLSIM_FORTIFY_3)
+    set(level 3)
+  endif()
+  set(is_module $<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>)
+  set(is_program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
+  add_compile_options("SHELL:${fortify}${level}" -fstack-protector-strong $<IF:${is_module},-fPIC,-fPIE>)
+  add_link_options(LINKER:-z,relro,-z,now $<${is_program}:-pie>)
+endif()

@@ -3,6 +3,7 @@
 #include "base/child.h"
 
 #include "base/alloc.h"
+#include "base/leftover.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,8 @@
 #include <unistd.h>
 
 struct cs_child {
-    pid_t pid;      /* 0: none, or it has been waited for */
+    pid_t pid;      /* and its group; 0: none, or it has been waited for */
+    int   note;     /* of the group, for the signals that end us */
     int   line;     /* socket; -1: none */
     int   printed;  /* what it prints, a file in memory; -1: none */
     int   how;      /* it ended, as waitpid() says it */
@@ -57,49 +59,86 @@ static bool open_files(cs_child *child, int *far_p)
     return child->line >= 0 && *far_p >= 0 && child->printed >= 0;
 }
 
+/* What we ignore or hold back is not the child's to inherit. Returns an errno. */
+static int settle_attributes(posix_spawnattr_t *attributes)
+{
+    const short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP;
+    sigset_t    signals;
+
+    sigemptyset(&signals);
+    int failed = posix_spawnattr_setsigmask(attributes, &signals);
+    sigaddset(&signals, SIGPIPE);
+    sigaddset(&signals, SIGXFSZ);
+    failed = failed != 0 ? failed : posix_spawnattr_setsigdefault(attributes, &signals);
+    failed = failed != 0 ? failed : posix_spawnattr_setpgroup(attributes, 0);
+    return failed != 0 ? failed : posix_spawnattr_setflags(attributes, flags);
+}
+
 /* Returns an errno. */
-static int spawn(cs_child *child, const char *path, int far)
+static int settle_files(posix_spawn_file_actions_t *files, const cs_child *child, int far,
+                        const char *folder)
+{
+    int failed = posix_spawn_file_actions_adddup2(files, far, STDIN_FILENO);
+
+    for (int file = STDOUT_FILENO; file <= STDERR_FILENO && failed == 0; file++) {
+        failed = posix_spawn_file_actions_adddup2(files, child->printed, file);
+    }
+    /* Whoever started us may have left files open that exec does not close. */
+    failed =
+        failed != 0 ? failed : posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
+    if (failed == 0 && folder != NULL) {
+        failed = posix_spawn_file_actions_addchdir_np(files, folder);
+    }
+    return failed;
+}
+
+/* posix_spawnp() takes its words for its own, and leaves them alone. Returns an errno. */
+static int spawn_with(cs_child *child, const cs_child_program *program,
+                      const posix_spawn_file_actions_t *files, const posix_spawnattr_t *attributes)
+{
+    char    *arguments[CS_CHILD_MOST_WORDS + 2] = {NULL};
+    sigset_t before;
+
+    memcpy(&arguments[0], &program->path, sizeof arguments[0]);
+    for (size_t i = 0; i < CS_CHILD_MOST_WORDS && program->words[i] != NULL; i++) {
+        memcpy(&arguments[i + 1], &program->words[i], sizeof arguments[i + 1]);
+    }
+    cs_leftovers_hold(&before);
+    int failed  = posix_spawnp(&child->pid, program->path, files, attributes, arguments, environ);
+    child->pid  = failed == 0 ? child->pid : 0;
+    child->note = failed == 0 ? cs_leftover_group(child->pid) : -1;
+    cs_leftovers_release(&before);
+    return failed;
+}
+
+/* Returns an errno. */
+static int spawn(cs_child *child, const cs_child_program *program, int far)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t          attributes;
-    sigset_t                   signals;
-    char                      *name        = cs_strdup(path);
-    char *const                arguments[] = {name, NULL};
 
-    if (name == NULL || posix_spawn_file_actions_init(&files) != 0) {
-        cs_free(name);
+    if (posix_spawn_file_actions_init(&files) != 0) {
         return ENOMEM;
     }
     if (posix_spawnattr_init(&attributes) != 0) {
         posix_spawn_file_actions_destroy(&files);
-        cs_free(name);
         return ENOMEM;
     }
-    sigemptyset(&signals);
-    int failed = posix_spawnattr_setsigmask(&attributes, &signals);
-    sigaddset(&signals, SIGPIPE);
-    failed = failed != 0 ? failed : posix_spawnattr_setsigdefault(&attributes, &signals);
-    failed = failed != 0 ? failed
-                         : posix_spawnattr_setflags(&attributes,
-                                                    POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    failed = failed != 0 ? failed : posix_spawn_file_actions_adddup2(&files, far, STDIN_FILENO);
-    for (int file = STDOUT_FILENO; file <= STDERR_FILENO && failed == 0; file++) {
-        failed = posix_spawn_file_actions_adddup2(&files, child->printed, file);
-    }
-    /* Whoever started us may have left files open that exec does not close. */
-    failed =
-        failed != 0 ? failed : posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
-    if (failed == 0) {
-        failed = posix_spawn(&child->pid, path, &files, &attributes, arguments, environ);
-    }
-    child->pid = failed == 0 ? child->pid : 0;
+    int failed = settle_attributes(&attributes);
+    failed     = failed != 0 ? failed : settle_files(&files, child, far, program->folder);
+    failed     = failed != 0 ? failed : spawn_with(child, program, &files, &attributes);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
-    cs_free(name);
     return failed;
 }
 
-cs_status cs_child_start(const char *path, cs_child **child_p, cs_error *err)
+/* The status of an errno with which no program starts. */
+static cs_status status_of(int failed)
+{
+    return failed == ENOMEM ? CS_ENOMEM : failed == ENOENT ? CS_EMISSING : CS_EIO;
+}
+
+cs_status cs_child_start(const cs_child_program *program, cs_child **child_p, cs_error *err)
 {
     cs_child *child  = CS_NEW(cs_child, 1);
     int       far    = -1;
@@ -108,13 +147,14 @@ cs_status cs_child_start(const char *path, cs_child **child_p, cs_error *err)
     if (child == NULL) {
         return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
     }
-    child->line = child->printed = -1;
-    failed                       = open_files(child, &far) ? spawn(child, path, far) : errno;
+    child->line = child->printed = child->note = -1;
+
+    failed = open_files(child, &far) ? spawn(child, program, far) : errno;
     close_file(&far);
     if (failed != 0) {
         cs_child_close(child);
-        return CS_FAIL(err, failed == ENOMEM ? CS_ENOMEM : CS_EIO, NULL, "%s cannot be started: %s",
-                       path, strerror(failed));
+        return CS_FAIL(err, status_of(failed), NULL, "%s cannot be started: %s", program->path,
+                       strerror(failed));
     }
     *child_p = child;
     return CS_OK;
@@ -150,35 +190,57 @@ cs_status cs_child_hear(cs_child *child, void *data, size_t bytes)
     return CS_OK;
 }
 
-/* Wait for its end; whatever it does now interests nobody. It may be gone already. */
+/* Has it ended? `options` of waitid(): WNOHANG, or 0 to wait until it has. Until it is forgotten
+ * its number must not be given to another process: that is why it is waited for twice. */
+static bool has_ended(cs_child *child, int options)
+{
+    siginfo_t info = {0};
+    sigset_t  before;
+    int       failed;
+
+    do {
+        failed = waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOWAIT | options);
+    } while (failed != 0 && errno == EINTR);
+    if (failed == 0 && info.si_pid == 0) {
+        return false;
+    }
+    (void)kill(-child->pid, SIGKILL); /* whom it may have started */
+    cs_leftovers_hold(&before);
+    child->is_known = waitpid(child->pid, &child->how, 0) == child->pid;
+    cs_leftover_forget(child->note);
+    cs_leftovers_release(&before);
+    child->pid = 0;
+    return true;
+}
+
+/* End it; whatever it does now interests nobody. It may be gone already. */
 static void end(cs_child *child)
 {
-    pid_t waited = 0;
-
-    if (child->pid == 0) {
-        return;
+    if (child->pid != 0) {
+        (void)kill(-child->pid, SIGKILL);
+        (void)has_ended(child, 0);
     }
-    kill(child->pid, SIGKILL);
-    do {
-        waited = waitpid(child->pid, &child->how, 0);
-    } while (waited < 0 && errno == EINTR);
-    child->is_known = waited == child->pid;
-    child->pid      = 0;
 }
 
 /* A child that broke off has a moment to end by itself, so that it can be seen how. */
 static void let_end(cs_child *child)
 {
     close_file(&child->line);
-    for (int i = 0; i < 100 && child->pid != 0; i++) {
-        if (waitpid(child->pid, &child->how, WNOHANG) == child->pid) {
-            child->is_known = true;
-            child->pid      = 0;
-        } else {
-            usleep(1000);
-        }
+    for (int i = 0; i < 100 && child->pid != 0 && !has_ended(child, WNOHANG); i++) {
+        usleep(1000);
     }
     end(child);
+}
+
+bool cs_child_finish(cs_child *child, char *text, size_t text_bytes)
+{
+    close_file(&child->line);
+    if (child->pid != 0) {
+        (void)has_ended(child, 0);
+    }
+    ssize_t n                   = pread(child->printed, text, text_bytes - 1, 0);
+    text[n > 0 ? (size_t)n : 0] = '\0';
+    return child->is_known && WIFEXITED(child->how) && WEXITSTATUS(child->how) == 0;
 }
 
 void cs_child_obituary(cs_child *child, char *text, size_t text_bytes)

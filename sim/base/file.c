@@ -3,13 +3,15 @@
  *
  * Writing goes to a new file ".collsim-PID-N.tmp" in the folder of the target, which is
  * synced and renamed: the target has the old bytes or the new ones, never some of each. The
- * folder itself is not synced. A symbolic link stays one, the file it leads to is replaced.
- * What is no regular file, and everything below /dev and /proc (where a link leads to an
- * output that is already open), is appended to directly.
+ * folder itself is not synced. A file that is replaced keeps its permissions, and its owner and
+ * group where we may give them. A symbolic link stays one, the file it leads to is replaced. What
+ * is no regular file, and everything below /dev and /proc (where a link leads to an output that is
+ * already open), is appended to directly.
  */
 #include "base/file.h"
 
 #include "base/alloc.h"
+#include "base/leftover.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -142,24 +144,49 @@ static cs_status write_directly(const char *path, const char *data, size_t lengt
     return written ? CS_OK : CS_EIO;
 }
 
-/* Open a new file in the folder of `path`; its name goes to `name`. -1 on failure. */
-static int open_temporary(const char *path, char *name, size_t name_bytes)
+/* A new file beside the one that it will replace. */
+typedef struct temporary {
+    char name[PATH_MAX];
+    int  fd; /* -1: it could not be opened */
+    int  note;
+} temporary;
+
+/* In the folder of `path`; errno is set where fd is -1. */
+static void temporary_open(temporary *t, const char *path, mode_t mode)
 {
     const char *slash  = strrchr(path, '/');
     int         folder = slash != NULL ? (int)(slash - path + 1) : 0;
-    int         fd     = -1;
+    sigset_t    before;
 
-    errno = EEXIST;
-    for (int attempt = 0; fd < 0 && errno == EEXIST && attempt < 10000; attempt++) {
-        int n = snprintf(name, name_bytes, "%.*s.collsim-%ld-%d.tmp", folder, path, (long)getpid(),
-                         attempt);
-        if (n < 0 || (size_t)n >= name_bytes) {
+    cs_leftovers_hold(&before);
+    t->fd   = -1;
+    t->note = -1;
+    errno   = EEXIST;
+    for (int attempt = 0; t->fd < 0 && errno == EEXIST && attempt < 10000; attempt++) {
+        int n = snprintf(t->name, sizeof t->name, "%.*s.collsim-%ld-%d.tmp", folder, path,
+                         (long)getpid(), attempt);
+        if (n < 0 || (size_t)n >= sizeof t->name) {
             errno = ENAMETOOLONG;
-            return -1;
+            break;
         }
-        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        t->fd = open(t->name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     }
-    return fd;
+    t->note = t->fd >= 0 ? cs_leftover_file(t->name) : -1;
+    cs_leftovers_release(&before);
+}
+
+/* Give it its final name, or remove it where there is none; false (and errno) on failure. */
+static bool temporary_settle(const temporary *t, const char *path)
+{
+    sigset_t before;
+
+    cs_leftovers_hold(&before);
+    bool is_settled = path != NULL ? rename(t->name, path) == 0 : unlink(t->name) == 0;
+    if (is_settled) {
+        cs_leftover_forget(t->note);
+    }
+    cs_leftovers_release(&before);
+    return is_settled;
 }
 
 /* Write, sync and close; false (and errno) on failure. Always closes. */
@@ -175,19 +202,35 @@ static bool fill_and_close(int fd, const char *data, size_t length)
     return done;
 }
 
-static cs_status replace_file(const char *path, const char *data, size_t length, cs_error *err)
+/* As far as we may: a group that is not that of the old file is let do no more than everybody. */
+static void inherit(int fd, const struct stat *old)
 {
-    char name[PATH_MAX];
-    int  fd = open_temporary(path, name, sizeof name);
+    mode_t mode = old->st_mode & 0777;
 
-    if (fd < 0) {
+    if (fchown(fd, old->st_uid, old->st_gid) != 0 && fchown(fd, (uid_t)-1, old->st_gid) != 0) {
+        mode &= ~(mode_t)S_IRWXG | (mode & S_IRWXO) << 3;
+    }
+    (void)fchmod(fd, mode);
+}
+
+/* `old`: of the file that is replaced; NULL: there is none. */
+static cs_status replace_file(const char *path, const struct stat *old, const char *data,
+                              size_t length, cs_error *err)
+{
+    temporary t;
+
+    temporary_open(&t, path, old != NULL ? 0600 : 0666);
+    if (t.fd < 0) {
         return fail_errno(err, path, "cannot be written");
     }
-    if (fill_and_close(fd, data, length) && rename(name, path) == 0) {
+    if (old != NULL) {
+        inherit(t.fd, old);
+    }
+    if (fill_and_close(t.fd, data, length) && temporary_settle(&t, path)) {
         return CS_OK;
     }
     cs_status status = fail_errno(err, path, "cannot be written");
-    (void)unlink(name);
+    (void)temporary_settle(&t, NULL);
     return status;
 }
 
@@ -205,7 +248,7 @@ cs_status cs_file_write(const char *path, const char *data, size_t length, cs_er
         return write_directly(path, data, length, err);
     }
     if (lstat(path, &info) != 0) {
-        return errno == ENOENT ? replace_file(path, data, length, err)
+        return errno == ENOENT ? replace_file(path, NULL, data, length, err)
                                : fail_errno(err, path, "cannot be written");
     }
     if (S_ISLNK(info.st_mode)) {
@@ -214,6 +257,6 @@ cs_status cs_file_write(const char *path, const char *data, size_t length, cs_er
         }
         path = target;
     }
-    return S_ISREG(info.st_mode) ? replace_file(path, data, length, err)
+    return S_ISREG(info.st_mode) ? replace_file(path, &info, data, length, err)
                                  : write_directly(path, data, length, err);
 }

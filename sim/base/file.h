@@ -14,8 +14,9 @@ cs_status cs_file_read(const char *path, size_t max_bytes, char **data_p, size_t
                        cs_error *err);
 
 /* Write `length` bytes to `path`: to a temporary file in the same folder first, synced, then
- * renamed, so that no partial file is ever left under the final name. Where `path` is not a
- * regular file (/dev/stdout, a pipe), it is written directly. */
+ * renamed, so that no partial file is ever left under the final name. A file that was there keeps
+ * its permissions. Where `path` is not a regular file (/dev/stdout, a pipe), it is written
+ * directly. */
 cs_status cs_file_write(const char *path, const char *data, size_t length, cs_error *err);
 
 #endif

@@ -52,7 +52,7 @@ cs_status cs_cli_write(const char *path, const cs_text *text, cs_error *err)
             signal(SIGPIPE, SIG_DFL);
             raise(SIGPIPE);
         }
-        return CS_FAIL(err, CS_EIO, "", "cannot write to standard output");
+        return CS_FAIL(err, CS_EIO, "", "cannot write to standard output: %s", strerror(errno));
     }
     return CS_OK;
 }

@@ -4,6 +4,7 @@
  */
 #include "cli/cli.h"
 #include "cli/farm_args.h"
+#include "cli/signals.h"
 #include "cs/units.h"
 #include "montecarlo/montecarlo.h"
 
@@ -113,7 +114,7 @@ static void settle_options(montecarlo_job *j)
     j->options.jobs     = cs_farm_jobs(&j->choice, j->options.ranks);
     j->options.progress = cs_farm_shows_progress(&j->choice) ? draw_bar : NULL;
     j->options.user     = j;
-    j->options.stop     = cs_farm_stop_flag();
+    j->options.stop     = cs_signals_stop_flag();
 }
 
 /* Nothing begins before all ranks are known to have the same in hand. */

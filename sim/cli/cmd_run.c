@@ -222,9 +222,10 @@ static int run_run(int count, char *const *words)
     if (status == CS_OK) {
         status = run_job(&j, &err);
     }
-    if (status == CS_OK && j.watch.explains) {
-        FILE *to = j.format == CS_RUN_TABLE ? stdout : stderr;
-        fputs(j.notes.data != NULL ? j.notes.data : "", to);
+    if (status == CS_OK && j.watch.explains && j.format == CS_RUN_TABLE) {
+        status = cs_cli_write(NULL, &j.notes, &err);
+    } else if (status == CS_OK && j.watch.explains) {
+        fputs(j.notes.data != NULL ? j.notes.data : "", stderr);
     }
     if (status == CS_OK) {
         status = cs_run_rows_verdict(&j.rows, &err);

@@ -4,6 +4,7 @@
  */
 #include "cli/cli.h"
 #include "cli/farm_args.h"
+#include "cli/signals.h"
 #include "sweep/sweep.h"
 
 #include <stdio.h>
@@ -78,7 +79,7 @@ static cs_status sweep_config(sweep_job *j, const cs_config *config, cs_sweep_su
     j->options.accepts_builds = j->choice.accepts_builds;
     j->options.jobs           = cs_farm_jobs(&j->choice, j->options.ranks);
     j->options.progress       = cs_farm_shows_progress(&j->choice) ? draw_bar : NULL;
-    j->options.stop           = cs_farm_stop_flag();
+    j->options.stop           = cs_signals_stop_flag();
     return cs_sweep(config, &j->options, summary, err);
 }
 
@@ -115,19 +116,21 @@ static int conclude(const sweep_job *j, const cs_sweep_summary *summary)
 
 static int print_summary(const sweep_job *j, const cs_sweep_summary *summary)
 {
-    char missing[48] = "";
+    cs_text text        = {0};
+    char    missing[48] = "";
+    int     code        = CS_EXIT_DONE;
 
     if (summary->missing > 0) {
         (void)snprintf(missing, sizeof missing, ", %zu missing", summary->missing);
     }
     if (!j->choice.is_quiet) {
-        printf("%zu scenarios: %zu were there, %zu run now, %zu with an error%s%s\n",
-               summary->total, summary->done_before, summary->run,
-               summary->refused + summary->wrong, missing,
-               summary->stopped ? "; stopped, the same command goes on from here" : "");
-        fflush(stdout);
+        cs_text_add(&text, "%zu scenarios: %zu were there, %zu run now, %zu with an error%s%s\n",
+                    summary->total, summary->done_before, summary->run,
+                    summary->refused + summary->wrong, missing,
+                    summary->stopped ? "; stopped, the same command goes on from here" : "");
+        code = cs_cli_print(&text);
     }
-    return conclude(j, summary);
+    return code == CS_EXIT_DONE ? conclude(j, summary) : code;
 }
 
 static int sweep_all(sweep_job *j, int count, char *const *words)

@@ -4,8 +4,6 @@
 #include "config/schedule_json.h"
 #include "cs/replay.h"
 
-#include <stdio.h>
-
 /* clang-format off */
 static const cs_arg verify_args[] = {
     CS_ARG_HELP_ROW,
@@ -18,6 +16,7 @@ static const cs_arg *const verify_tables[] = {verify_args, NULL};
 static int verify_file(const char *path)
 {
     cs_stored *stored  = NULL;
+    cs_text    text    = {0};
     cs_verdict verdict = {0};
     cs_error   err     = {0};
     cs_status  status  = cs_schedule_load(path, &stored, &err);
@@ -26,18 +25,19 @@ static int verify_file(const char *path)
         status = cs_schedule_verify(stored, &verdict, &err);
     }
     if (status == CS_OK && verdict.is_correct) {
-        printf("%s: a correct %s over %u ranks: %zu messages, %u rounds\n", path,
-               cs_collective_name(stored->collective), stored->n_ranks, cs_stored_messages(stored),
-               stored->plan.n_rounds);
+        cs_text_add(&text, "%s: a correct %s over %u ranks: %zu messages, %u rounds\n", path,
+                    cs_collective_name(stored->collective), stored->n_ranks,
+                    cs_stored_messages(stored), stored->plan.n_rounds);
     } else if (status == CS_OK) {
-        printf("%s: not a correct %s: %s\n", path, cs_collective_name(stored->collective),
-               verdict.text);
+        cs_text_add(&text, "%s: not a correct %s: %s\n", path,
+                    cs_collective_name(stored->collective), verdict.text);
     }
     cs_stored_free(stored);
     if (status != CS_OK) {
         return cs_cli_fail(&err);
     }
-    return verdict.is_correct ? CS_EXIT_DONE : CS_EXIT_NO;
+    int code = cs_cli_print(&text);
+    return code == CS_EXIT_DONE && !verdict.is_correct ? CS_EXIT_NO : code;
 }
 
 static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)

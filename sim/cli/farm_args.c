@@ -12,21 +12,6 @@
 
 enum { BAR_WIDTH = 40 };
 
-static volatile sig_atomic_t stop_asked;
-
-static void ask_to_stop(int signal_number)
-{
-    (void)signal_number;
-    stop_asked = 1;
-}
-
-const volatile sig_atomic_t *cs_farm_stop_flag(void)
-{
-    signal(SIGINT, ask_to_stop);
-    signal(SIGTERM, ask_to_stop);
-    return &stop_asked;
-}
-
 static cs_status read_jobs(const char *text, unsigned *jobs_p, cs_error *err)
 {
     uint64_t  number = 0;

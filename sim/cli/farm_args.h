@@ -8,8 +8,6 @@
 #include "cli/config_args.h"
 #include "sweep/ranks.h"
 
-#include <signal.h>
-
 /* Rows of a command's table; ids from CS_FARM_ARG_FIRST on are not its own. */
 enum {
     CS_FARM_ARG_FIRST = 900,
@@ -59,9 +57,6 @@ unsigned cs_farm_jobs(const cs_farm_choice *choice, const cs_ranks *ranks);
 /* Shall progress be drawn? Then with cs_farm_draw(): a bar with a few words behind it. */
 bool cs_farm_shows_progress(const cs_farm_choice *choice);
 void cs_farm_draw(uint64_t done, uint64_t total, const char *words);
-
-/* From now on SIGINT and SIGTERM make the flag true, and end nothing. */
-const volatile sig_atomic_t *cs_farm_stop_flag(void);
 
 /* Say how many scenarios have no row for want of memory, a file or a part of the program, and why
  * the first has none. `keeps`: a database has the others. Returns the exit code. */

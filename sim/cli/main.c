@@ -2,12 +2,13 @@
 /* collsim: how long a collective takes when a GPU is late or a NIC is broken. */
 #include "base/nearest.h"
 #include "cli/cli.h"
+#include "cli/signals.h"
 #include "cs/build.h"
 
+#include <fcntl.h>
 #include <gsl/gsl_errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -36,6 +37,14 @@ static int print_usage(void)
     return cs_cli_print(&text);
 }
 
+static int print_version(void)
+{
+    cs_text text = {0};
+
+    cs_text_add(&text, "collsim %s (build %s)\n", COLLSIM_VERSION, cs_build());
+    return cs_cli_print(&text);
+}
+
 static int unknown_command(const char *name)
 {
     const char *names[N_COMMANDS];
@@ -60,22 +69,33 @@ static void keep_memory(void)
 #endif
 }
 
+/* A standard file that is closed is opened so that its use fails: its number must not go to a file
+ * of ours, into which what is printed would be written. */
+static void occupy_standard_files(void)
+{
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++) {
+        if (fcntl(file, F_GETFD) < 0) {
+            (void)open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     keep_memory();
     gsl_set_error_handler_off();
-    signal(SIGPIPE, SIG_IGN);
+    occupy_standard_files();
+    cs_signals_install();
     if (argc < 2) {
-        print_usage();
-        return CS_EXIT_USAGE;
+        int code = print_usage();
+        return code == CS_EXIT_DONE ? CS_EXIT_USAGE : code;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
         return print_usage();
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("collsim %s (build %s)\n", COLLSIM_VERSION, cs_build());
-        return CS_EXIT_DONE;
+        return print_version();
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (strcmp(argv[1], commands[i]->name) == 0) {

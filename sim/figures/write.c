@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One figure to files: data and script through base/file.h, pictures by gnuplot under names of
- * their own first, then renamed. */
+/* One figure to files, all of them through base/file.h. gnuplot draws the pictures into a folder of
+ * their own, beside the script, whose name nobody knows before and into which nobody else looks. */
+#include "base/alloc.h"
 #include "base/file.h"
+#include "base/leftover.h"
 #include "figures/figures.h"
 #include "figures/gnuplot.h"
 #include "figures/script.h"
@@ -9,13 +11,24 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const kinds[] = {"svg", "png"};
+/* A whole picture ends like this, but for empty lines. */
+typedef struct picture_kind {
+    const char *extension, *end;
+} picture_kind;
 
-enum { N_KINDS = 2 };
+static const picture_kind kinds[] = {{"svg", "</svg>"}, {"png", "IEND\xae\x42\x60\x82"}};
+
+enum { N_KINDS = sizeof kinds / sizeof kinds[0], MOST_PICTURE_BYTES = 256 << 20 };
+
+/* Where gnuplot draws. */
+typedef struct studio {
+    char folder[PATH_MAX], pictures[N_KINDS][PATH_MAX];
+    int  folder_note, notes[N_KINDS];
+} studio;
 
 /* "FOLDER/NAME.EXTENSION" in room for PATH_MAX bytes. */
 static cs_status join(char *path, const char *folder, const char *name, const char *extension,
@@ -41,54 +54,103 @@ static cs_status write_text(const char *folder, const char *name, const char *ex
     return status == CS_OK ? cs_file_write(path, text->data, text->length, err) : status;
 }
 
-/* Give the picture its final name. */
-static cs_status keep_picture(const char *folder, const char *temporary, const char *name,
-                              const char *kind, cs_error *err)
+static void studio_close(const studio *s)
 {
-    char        from[PATH_MAX], to[PATH_MAX];
-    struct stat info;
-    cs_status   status = join(from, folder, temporary, kind, err);
+    sigset_t before;
 
-    if (status == CS_OK) {
-        status = join(to, folder, name, kind, err);
+    cs_leftovers_hold(&before);
+    for (size_t i = 0; i < N_KINDS; i++) {
+        (void)unlink(s->pictures[i]);
+        cs_leftover_forget(s->notes[i]);
     }
+    (void)rmdir(s->folder);
+    cs_leftover_forget(s->folder_note);
+    cs_leftovers_release(&before);
+}
+
+/* In `folder`, for the pictures of `name`. */
+static cs_status studio_open(studio *s, const char *folder, const char *name, cs_error *err)
+{
+    sigset_t  before;
+    cs_status status = join(s->folder, folder, ".collsim-figure", "XXXXXX", err);
+
     if (status != CS_OK) {
         return status;
     }
-    if (stat(from, &info) != 0 || info.st_size == 0) {
-        return CS_FAIL(err, CS_EIO, "gnuplot", "drew no %s for %s", kind, name);
+    cs_leftovers_hold(&before);
+    bool is_made   = mkdtemp(s->folder) != NULL;
+    s->folder_note = is_made ? cs_leftover_folder(s->folder) : -1;
+    cs_leftovers_release(&before);
+    if (!is_made) {
+        return CS_FAIL(err, CS_EIO, folder, "cannot make a folder in it: %s", strerror(errno));
     }
-    if (rename(from, to) != 0) {
-        return CS_FAIL(err, CS_EIO, "gnuplot", "cannot write %s: %s", to, strerror(errno));
+    for (size_t i = 0; i < N_KINDS; i++) {
+        cs_status joined = join(s->pictures[i], s->folder, name, kinds[i].extension, err);
+        s->notes[i]      = joined == CS_OK ? cs_leftover_file(s->pictures[i]) : -1;
+        status           = status == CS_OK ? joined : status;
     }
-    return CS_OK;
+    if (status != CS_OK) {
+        studio_close(s);
+    }
+    return status;
 }
 
-static void remove_pictures(const char *folder, const char *temporary)
+static bool ends_with(const char *data, size_t length, const picture_kind *kind)
 {
-    char path[PATH_MAX];
+    size_t n = strlen(kind->end);
 
-    for (size_t i = 0; i < N_KINDS; i++) {
-        if (join(path, folder, temporary, kinds[i], NULL) == CS_OK) {
-            (void)unlink(path);
-        }
+    while (length > 0 && data[length - 1] == '\n') {
+        length--;
     }
+    return length >= n && memcmp(data + length - n, kind->end, n) == 0;
+}
+
+/* Take a picture that is whole out of the studio. */
+static cs_status keep_picture(const studio *s, size_t kind, const char *folder, const char *name,
+                              cs_error *err)
+{
+    char        to[PATH_MAX];
+    char       *data   = NULL;
+    size_t      length = 0;
+    const char *what   = kinds[kind].extension;
+    cs_error    why    = {0};
+    cs_status   status = join(to, folder, name, what, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    status = cs_file_read(s->pictures[kind], MOST_PICTURE_BYTES, &data, &length, &why);
+    if (status == CS_EIO || (status == CS_OK && length == 0)) {
+        status = CS_FAIL(err, CS_EIO, "gnuplot", "drew no %s for %s", what, name);
+    } else if (status != CS_OK) {
+        status = CS_FAIL(err, status, "gnuplot", "the %s of %s %s", what, name, why.message);
+    } else if (!ends_with(data, length, &kinds[kind])) {
+        status = CS_FAIL(err, CS_EIO, "gnuplot", "drew half a %s for %s", what, name);
+    } else {
+        status = cs_file_write(to, data, length, err);
+    }
+    cs_free(data);
+    return status;
 }
 
 static cs_status draw(const char *name, const char *folder, bool *drawn_p, cs_error *err)
 {
-    char temporary[96], first[256], script[96];
+    studio    s;
+    char      first[256], script[96];
+    cs_status status = studio_open(&s, folder, name, err);
 
-    (void)snprintf(temporary, sizeof temporary, ".%s-%ld", name, (long)getpid());
-    (void)snprintf(first, sizeof first, "SVG = '%s.svg'; PNG = '%s.png'", temporary, temporary);
-    (void)snprintf(script, sizeof script, "%s.gp", name);
-    cs_status status = cs_gnuplot_run(folder, script, first, drawn_p, err);
-    for (size_t i = 0; i < N_KINDS && status == CS_OK && *drawn_p; i++) {
-        status = keep_picture(folder, temporary, name, kinds[i], err);
-    }
     if (status != CS_OK) {
-        remove_pictures(folder, temporary);
+        return status;
     }
+    const char *place = strrchr(s.folder, '/') + 1;
+    (void)snprintf(first, sizeof first, "SVG = '%s/%s.svg'; PNG = '%s/%s.png'", place, name, place,
+                   name);
+    (void)snprintf(script, sizeof script, "%s.gp", name);
+    status = cs_gnuplot_run(folder, script, first, drawn_p, err);
+    for (size_t i = 0; i < N_KINDS && status == CS_OK && *drawn_p; i++) {
+        status = keep_picture(&s, i, folder, name, err);
+    }
+    studio_close(&s);
     return status;
 }
 

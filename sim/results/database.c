@@ -19,17 +19,32 @@
 #define APPLICATION_ID 0x4353494d /* "CSIM" */
 #define BUSY_MS        20000
 
+static cs_status refuse_damaged(const cs_database *database, const char *what, cs_error *err)
+{
+    return cs_database_refuse(database, err,
+                              "is damaged (%s); put back a copy, or give another name", what);
+}
+
+/* Our SQL is always the same: where it makes no sense to SQLite, or a row breaks a rule, the file
+ * has other tables, rules and triggers than we gave it. */
 cs_status cs_database_fail(const cs_database *database, cs_error *err)
 {
-    int       code   = sqlite3_extended_errcode(database->db);
-    cs_status status = CS_EIO;
+    const char *what   = sqlite3_errmsg(database->db);
+    cs_status   status = CS_EIO;
 
-    if ((code & 0xff) == SQLITE_NOMEM) {
-        status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
-    } else if (code == SQLITE_NOTADB) {
+    switch (sqlite3_extended_errcode(database->db) & 0xff) {
+    case SQLITE_NOTADB:
         return cs_database_refuse(database, err, "not a file of results; give another name");
-    } else {
-        status = CS_FAIL(err, CS_EIO, NULL, "%s", sqlite3_errmsg(database->db));
+    case SQLITE_CORRUPT: return refuse_damaged(database, what, err);
+    case SQLITE_ERROR:
+        return cs_database_refuse(
+            database, err, "has other tables than a file of results (%s); give another name", what);
+    case SQLITE_CONSTRAINT:
+        return cs_database_refuse(
+            database, err, "has a rule or a trigger that refuses a row (%s); give another name",
+            what);
+    case SQLITE_NOMEM: status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory"); break;
+    default: status = CS_FAIL(err, CS_EIO, NULL, "%s", what); break;
     }
     cs_error_locate(err, database->path, 0, 0);
     return status;
@@ -119,6 +134,25 @@ static cs_status check_ours(const cs_database *database, int64_t wanted, cs_erro
     return status;
 }
 
+/* All pages, also those that nobody would read today. SQLite's first line only names the database.
+ */
+static cs_status check_whole(const cs_database *database, cs_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    cs_status     status = cs_database_prepare(database, "PRAGMA quick_check(1)", &statement, err);
+
+    if (status == CS_OK && sqlite3_step(statement) != SQLITE_ROW) {
+        status = cs_database_fail(database, err);
+    }
+    const char *found = status == CS_OK ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    if (found != NULL && strcmp(found, "ok") != 0) {
+        const char *second = strncmp(found, "***", 3) == 0 ? strchr(found, '\n') : NULL;
+        status             = refuse_damaged(database, second != NULL ? second + 1 : found, err);
+    }
+    sqlite3_finalize(statement);
+    return status;
+}
+
 static cs_status create_tables(const cs_database *database, const char *create_sql, int64_t layout,
                                cs_error *err)
 {
@@ -161,7 +195,10 @@ static cs_status prepare_tables(const cs_database *database, const char *create_
             status = cs_database_execute(database, "COMMIT", err);
         }
     }
-    return status == CS_OK ? check_ours(database, layout, err) : status;
+    if (status == CS_OK) {
+        status = check_ours(database, layout, err);
+    }
+    return status == CS_OK ? check_whole(database, err) : status;
 }
 
 cs_status cs_database_open(cs_database *database, const char *path, const char *create_sql,

@@ -16,8 +16,9 @@ typedef struct cs_database {
     char    *path; /* for messages; owned */
 } cs_database;
 
-/* Open or create, and make sure that it is ours: `create_sql` makes the tables, and `layout`
- * is their number. Then switch to the write-ahead log. cs_database_close() in every case. */
+/* Open or create, and make sure that it is ours and undamaged: `create_sql` makes the tables, and
+ * `layout` is their number. O(file). Then switch to the write-ahead log. cs_database_close() in
+ * every case. */
 cs_status cs_database_open(cs_database *database, const char *path, const char *create_sql,
                            int64_t layout, cs_error *err);
 

@@ -42,12 +42,13 @@ typedef struct cs_store_request {
 } cs_store_request;
 
 /* Open or create. CS_EIO (naming the file) where that fails; CS_EINVAL where the file is not a
- * store, is one of another layout, or holds rows of another build that are not accepted. The caller
- * owns the store (cs_store_close). O(rows). */
+ * store, is a damaged one, is one of another layout, or holds rows of another build that are not
+ * accepted. The caller owns the store (cs_store_close). O(rows). */
 CS_API CS_MUST_CHECK cs_status cs_store_open(const char *path, const cs_store_request *request,
                                              cs_store **store_p, cs_error *err);
 
-/* All keys, in ascending order; the caller owns the array (cs_free). O(rows). */
+/* All keys, in ascending order; the caller owns the array (cs_free). CS_EINVAL when one belongs to
+ * another scenario. O(rows). */
 CS_API CS_MUST_CHECK cs_status cs_store_keys(cs_store *store, cs_store_key **keys_p, size_t *n_p,
                                              cs_error *err);
 
@@ -73,7 +74,7 @@ typedef struct cs_store_row {
 } cs_store_row;
 
 /* Add a row. A row that is there already is left alone. CS_EINVAL when the key belongs to another
- * scenario. */
+ * scenario, or a trigger in the file drops the row. */
 CS_API CS_MUST_CHECK cs_status cs_store_add(cs_store *store, const cs_store_row *row,
                                             cs_error *err);
 

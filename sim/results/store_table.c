@@ -105,13 +105,14 @@ static void write_fill(cs_text *sql, const cs_store *store)
     cs_text_add(sql, "%s WHERE key = ?", store->n_columns == 0 ? "key = key" : "");
 }
 
-/* Text, is it wrong, is it refused, does it lack something: of all rows, by key. Of a scenario that
- * could not be built nothing is known, so that it lacks nothing. */
+/* Text, key, is it wrong, is it refused, does it lack something: of all rows, by key. Of a scenario
+ * that could not be built nothing is known, so that it lacks nothing. */
 static void write_keys(cs_text *sql, const cs_store *store)
 {
     const cs_store_table *t = store->table;
 
-    cs_text_add(sql, "SELECT %s, %s, error IS NOT NULL AND NOT (%s), algorithm IS NOT NULL AND (0",
+    cs_text_add(sql,
+                "SELECT %s, key, %s, error IS NOT NULL AND NOT (%s), algorithm IS NOT NULL AND (0",
                 t->owner, t->is_wrong, t->is_wrong);
     for (size_t i = 0; i < store->n_columns; i++) {
         cs_text_add(sql, " OR ");
@@ -258,6 +259,14 @@ cs_status cs_store_open_table(const char *path, const cs_store_table *table,
 
 /* ---- keys ---- */
 
+static cs_status refuse_key(const cs_store *store, const char *key, cs_error *err)
+{
+    return cs_database_refuse(&store->file, err,
+                              "key %s belongs to another %s: the file was damaged or edited; put "
+                              "back a copy, or give another name",
+                              key, store->table->owner);
+}
+
 static cs_status read_keys(cs_store *store, sqlite3_stmt *statement, cs_store_key *keys,
                            size_t capacity, size_t *n_p, cs_error *err)
 {
@@ -266,13 +275,19 @@ static cs_status read_keys(cs_store *store, sqlite3_stmt *statement, cs_store_ke
 
     while ((code = sqlite3_step(statement)) == SQLITE_ROW && n < capacity) {
         const char *text = (const char *)sqlite3_column_text(statement, 0);
-        if (text == NULL) {
+        const char *key  = (const char *)sqlite3_column_text(statement, 1);
+        char        wanted[CS_STORE_KEY_BYTES];
+        if (text == NULL || key == NULL) {
             return cs_database_fail(&store->file, err);
         }
         keys[n]            = cs_store_key_of(text);
-        keys[n].is_wrong   = sqlite3_column_int(statement, 1) != 0;
-        keys[n].is_refused = sqlite3_column_int(statement, 2) != 0;
-        keys[n].lacks      = sqlite3_column_int(statement, 3) != 0;
+        keys[n].is_wrong   = sqlite3_column_int(statement, 2) != 0;
+        keys[n].is_refused = sqlite3_column_int(statement, 3) != 0;
+        keys[n].lacks      = sqlite3_column_int(statement, 4) != 0;
+        cs_store_key_text(keys[n].key, wanted);
+        if (strcmp(key, wanted) != 0) {
+            return refuse_key(store, wanted, err);
+        }
         n++;
     }
     *n_p = n;
@@ -322,9 +337,7 @@ cs_status cs_store_seek(cs_store *store, const char *text, bool *has_p, cs_error
         return cs_database_fail(&store->file, err);
     }
     if (code == SQLITE_ROW && strcmp(found, text) != 0) {
-        return cs_database_refuse(&store->file, err,
-                                  "key %s belongs to another %s; give another name", store->key,
-                                  store->table->owner);
+        return refuse_key(store, store->key, err);
     }
     *has_p = code == SQLITE_ROW;
     return CS_OK;
@@ -340,8 +353,19 @@ cs_status cs_store_has(cs_store *store, const char *text, bool *has_p, cs_error 
     return status;
 }
 
+static cs_status refuse_loss(const cs_store *store, cs_error *err)
+{
+    return cs_database_refuse(
+        &store->file, err,
+        "a row that was written is not there: a trigger in the file drops it; "
+        "give another name");
+}
+
+/* Where one row was changed, it is the new one. Else it was there before, or triggers did
+ * something, too. */
 cs_status cs_store_put(cs_store *store, const char *text, bool is_bound, cs_error *err)
 {
+    unsigned  before = (unsigned)sqlite3_total_changes(store->file.db);
     cs_status status = CS_OK;
     bool      has    = false;
 
@@ -349,9 +373,11 @@ cs_status cs_store_put(cs_store *store, const char *text, bool is_bound, cs_erro
         status = cs_database_fail(&store->file, err);
     }
     sqlite3_reset(store->add);
-    return status == CS_OK && sqlite3_changes(store->file.db) == 0
-               ? cs_store_has(store, text, &has, err)
-               : status;
+    if (status != CS_OK || (unsigned)sqlite3_total_changes(store->file.db) == before + 1) {
+        return status;
+    }
+    status = cs_store_has(store, text, &has, err);
+    return status == CS_OK && !has ? refuse_loss(store, err) : status;
 }
 
 cs_status cs_store_fill(cs_store *store, uint64_t key, const cs_value *values, cs_error *err)
@@ -364,6 +390,8 @@ cs_status cs_store_fill(cs_store *store, uint64_t key, const cs_value *values, c
         cs_bind_TEXT(store->fill, (int)store->n_columns + 1, text) != SQLITE_OK ||
         sqlite3_step(store->fill) != SQLITE_DONE) {
         status = cs_database_fail(&store->file, err);
+    } else if (sqlite3_changes(store->file.db) == 0) {
+        status = refuse_loss(store, err);
     }
     sqlite3_reset(store->fill);
     return status;

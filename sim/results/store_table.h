@@ -44,7 +44,8 @@ cs_status cs_store_open_table(const char *path, const cs_store_table *table,
 cs_status cs_store_seek(cs_store *store, const char *text, bool *has_p, cs_error *err);
 
 /* Run `add`, whose values are bound if `is_bound`, and reset it; the key is that of the text. A row
- * that is there already is left alone. CS_EINVAL when the key belongs to another text. */
+ * that is there already is left alone. CS_EINVAL when the key belongs to another text, or something
+ * in the file drops the row. */
 cs_status cs_store_put(cs_store *store, const char *text, bool is_bound, cs_error *err);
 
 /* For maps of columns X(type, key): their definitions and names in SQL ... */

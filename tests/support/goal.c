@@ -2,6 +2,8 @@
 /* GOAL for tests: see goal.h. */
 #include "support/goal.h"
 
+#include "cs/error.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -41,6 +43,8 @@ struct ct_goal {
     size_t   line;
     char    *why;
 };
+
+static bool refuse(ct_goal *g, const char *format, ...) CS_PRINTF(2, 3);
 
 static bool refuse(ct_goal *g, const char *format, ...)
 {

@@ -6,17 +6,22 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static const cs_child_program sh = {.path = "/bin/sh"};
 
 static cs_child *shell(void)
 {
     cs_child *child = NULL;
     cs_error  err   = {0};
 
-    cr_assert_eq(cs_child_start("/bin/sh", &child, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_child_start(&sh, &child, &err), CS_OK, "%s", err.message);
     cr_assert_gt(cs_child_pid(child), 0);
     return child;
 }
@@ -29,6 +34,20 @@ static void tell(cs_child *child, const char *command)
 static void expect_no_child(void)
 {
     cr_assert(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD, "a process is left");
+}
+
+/* Does a process run, and is no zombie that nobody has waited for? */
+static bool runs(pid_t pid)
+{
+    char path[40], line[200] = "";
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    FILE *file = fopen(path, "r");
+    bool  is   = file != NULL && fgets(line, sizeof line, file) != NULL;
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return is && strstr(line, ") Z ") == NULL;
 }
 
 Test(child, answers)
@@ -80,6 +99,68 @@ Test(child, has_an_obituary)
     expect_no_child();
 }
 
+/* Its words and its folder are its own; what it says and how it ended is known. */
+Test(child, may_do_a_job)
+{
+    const cs_child_program job = {
+        .path   = "sh",
+        .words  = {"-c", "pwd; echo $1 >&2; cat; exit $2", "-", "a b", "0"},
+        .folder = "/usr"};
+    const cs_child_program other = {.path = "sh", .words = {"-c", "echo much more; exit 4"}};
+    char                   text[16];
+    cs_child              *child = NULL;
+
+    cr_assert_eq(cs_child_start(&job, &child, NULL), CS_OK);
+    cr_assert(cs_child_finish(child, text, sizeof text));
+    cr_assert_str_eq(text, "/usr\na b\n");
+    cs_child_close(child);
+    cr_assert_eq(cs_child_start(&other, &child, NULL), CS_OK);
+    cr_assert_not(cs_child_finish(child, text, 6));
+    cr_assert_str_eq(text, "much ");
+    cs_child_close(child);
+    expect_no_child();
+}
+
+/* Signals that we ignore or hold back do to it what they do to everybody. */
+Test(child, inherits_no_signal)
+{
+    const cs_child_program job = {.path  = "sh",
+                                  .words = {"-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status"}};
+    const uint64_t         own = 1u << (SIGTERM - 1) | 1u << (SIGPIPE - 1) | 1u << (SIGXFSZ - 1);
+    char                   text[80];
+    uint64_t               held = own, ignored = own;
+    sigset_t               some;
+    cs_child              *child = NULL;
+
+    sigemptyset(&some);
+    sigaddset(&some, SIGTERM);
+    cr_assert_eq(sigprocmask(SIG_BLOCK, &some, NULL), 0);
+    cr_assert(signal(SIGPIPE, SIG_IGN) != SIG_ERR && signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    cr_assert_eq(cs_child_start(&job, &child, NULL), CS_OK);
+    cr_assert(cs_child_finish(child, text, sizeof text));
+    cs_child_close(child);
+    cr_assert_eq(sscanf(text, "SigBlk: %" SCNx64 " SigIgn: %" SCNx64, &held, &ignored), 2);
+    cr_expect_eq(held & own, 0, "%s", text);
+    cr_expect_eq(ignored & own, 0, "%s", text);
+}
+
+Test(child, takes_along_whom_it_started)
+{
+    cs_child *child    = shell();
+    char      text[16] = "";
+
+    tell(child, "sleep 60 & printf '%-15d' $! >&0\n");
+    cr_assert_eq(cs_child_hear(child, text, 15), CS_OK);
+    pid_t grandchild = (pid_t)strtol(text, NULL, 10);
+    cr_assert_gt(grandchild, 0);
+    cr_assert_eq(kill(grandchild, 0), 0);
+    cs_child_close(child);
+    for (int i = 0; i < 1000 && runs(grandchild); i++) {
+        usleep(5000);
+    }
+    cr_assert_not(runs(grandchild));
+}
+
 /* One that sleeps, one that was never talked to. */
 Test(child, is_ended_by_close)
 {
@@ -94,14 +175,18 @@ Test(child, is_ended_by_close)
 
 Test(child, that_cannot_be_started_is_an_error)
 {
-    cs_child *child = NULL;
-    cs_error  err   = {0};
+    const cs_child_program nowhere = {.path = "/nowhere/program"}, folder = {.path = "/"};
+    const cs_child_program in_none = {.path = "/bin/sh", .folder = "/nowhere"};
+    cs_child              *child   = NULL;
+    cs_error               err     = {0};
 
-    cr_assert_eq(cs_child_start("/nowhere/program", &child, &err), CS_EIO);
+    cr_assert_eq(cs_child_start(&nowhere, &child, &err), CS_EMISSING);
     cr_assert_not_null(strstr(err.message, "/nowhere/program cannot be started"));
+    cr_assert_eq(cs_child_start(&folder, &child, NULL), CS_EIO);
+    cr_assert_neq(cs_child_start(&in_none, &child, NULL), CS_OK);
     cs_alloc_fail_after(0);
     err              = (cs_error){0};
-    cs_status status = cs_child_start("/bin/sh", &child, &err);
+    cs_status status = cs_child_start(&sh, &child, &err);
     cs_alloc_fail_after(-1);
     cr_assert_eq(status, CS_ENOMEM);
     cr_assert_null(child);
@@ -118,7 +203,7 @@ Test(child, may_be_started_without_standard_files)
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     close(STDERR_FILENO);
-    cs_status status = cs_child_start("/bin/sh", &child, NULL);
+    cs_status status = cs_child_start(&sh, &child, NULL);
     (void)dup2(kept, STDERR_FILENO);
     cr_assert_eq(status, CS_OK);
     tell(child, "echo yes >&0\n");

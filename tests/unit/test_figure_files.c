@@ -194,32 +194,125 @@ Test(figure_files, without_gnuplot_there_is_the_table)
     free(path);
 }
 
-/* A program "gnuplot" that fails: the error says what it said, no picture is left. */
-Test(figure_files, a_failing_gnuplot_is_an_error)
+/* Draw with a program "gnuplot" of our own: the words of a shell that has the names of the two
+ * pictures in $svg and $png. `err` is what cs_figure_write() says. */
+static cs_status draw_with(const char *words, cs_error *err)
 {
-    const char      *script = "#!/bin/sh\necho half > .stragglar-5c-0.svg\n"
-                              "echo 'plot.gp line 7: undefined variable: x' >&2\nexit 3\n";
     const cs_figure *figure;
-    cs_text          line = {0};
-    cs_error         err  = {0};
+    cs_text          line = {0}, script = {0};
     bool             ok = false, drawn   = false;
     char             program[128], *path = strdup(getenv("PATH") != NULL ? getenv("PATH") : "");
 
-    make_folder();
+    cs_text_add(&script,
+                "#!/bin/sh\nPATH=/usr/bin:/bin\n"
+                "svg=$(echo \"$3\" | sed \"s/.*SVG = '\\([^']*\\)'.*/\\1/\")\n"
+                "png=$(echo \"$3\" | sed \"s/.*PNG = '\\([^']*\\)'.*/\\1/\")\n%s\n",
+                words);
     snprintf(program, sizeof program, "%s/gnuplot", folder);
-    cr_assert_eq(cs_file_write(program, script, strlen(script), NULL), CS_OK);
+    cr_assert_eq(cs_file_write(program, script.data, script.length, NULL), CS_OK);
     cr_assert_eq(chmod(program, 0755), 0);
     setenv("PATH", folder, 1);
     cr_assert_eq(cs_figure_find("stragglar-5c", &figure, NULL), CS_OK);
-    cr_assert_eq(cs_figure_write(figure, NULL, folder, &line, &ok, &drawn, &err), CS_EIO);
+    cs_status status = cs_figure_write(figure, NULL, folder, &line, &ok, &drawn, err);
     setenv("PATH", path, 1);
-    cr_assert_not_null(strstr(err.message, "line 7: undefined variable: x"), "%s", err.message);
-    cr_assert_eq(line.length, 0);
-    snprintf(program, sizeof program, "%s/stragglar-5c.svg", folder);
-    cr_assert_neq(access(program, F_OK), 0);
-    (void)remove_folder();
+    cr_assert_eq(drawn, status == CS_OK);
+    cr_assert_eq(line.length > 0, status == CS_OK);
+    cr_assert_eq(unlink(program), 0);
     cs_text_free(&line);
+    cs_text_free(&script);
     free(path);
+    return status;
+}
+
+#define WHOLE_SVG "echo '<svg></svg>' >$svg; "
+#define WHOLE_PNG "printf '\\211PNG..IEND\\256\\102\\140\\202' >$png; "
+
+/* The error says what it said, no picture is left. */
+Test(figure_files, a_failing_gnuplot_is_an_error)
+{
+    cs_error err = {0};
+
+    make_folder();
+    cr_assert_eq(draw_with("echo half >$svg\n"
+                           "echo 'plot.gp line 7: undefined variable: x' >&2\nexit 3",
+                           &err),
+                 CS_EIO);
+    cr_assert_not_null(strstr(err.message, "line 7: undefined variable: x"), "%s", err.message);
+    cr_assert_eq(remove_folder(), 2, "something but the table and the script is left");
+}
+
+Test(figure_files, a_gnuplot_that_is_killed_is_an_error)
+{
+    cs_error err = {0};
+
+    make_folder();
+    cr_assert_eq(draw_with(WHOLE_SVG WHOLE_PNG "kill -9 $$", &err), CS_EIO);
+    cr_assert_not_null(strstr(err.message, "stragglar-5c.gp: was ended by signal 9"), "%s",
+                       err.message);
+    cr_assert_eq(remove_folder(), 2, "something but the table and the script is left");
+}
+
+/* gnuplot does not say when the disk is full. */
+Test(figure_files, half_a_picture_is_an_error)
+{
+    static const struct {
+        const char *words, *message;
+    } cases[] = {{WHOLE_SVG "printf '\\211PNG..' >$png", "drew half a png"},
+                 {WHOLE_PNG "echo '<svg>' >$svg", "drew half a svg"},
+                 {WHOLE_PNG ": >$svg", "drew no svg"},
+                 {WHOLE_SVG, "drew no png"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cs_error err = {0};
+        make_folder();
+        cr_expect_eq(draw_with(cases[i].words, &err), CS_EIO);
+        cr_expect_not_null(strstr(err.message, cases[i].message), "%s", err.message);
+        cr_expect_leq(remove_folder(), 3, "a half picture is left");
+    }
+}
+
+/* Whoever may write into the folder cannot have the pictures written somewhere else. */
+Test(figure_files, pictures_are_drawn_where_nobody_else_is)
+{
+    static const char *const suffixes[] = {"svg", "png"};
+    char                     link[256], victim[256], *data;
+    cs_error                 err = {0};
+    size_t                   length;
+
+    make_folder();
+    snprintf(victim, sizeof victim, "%s/victim", folder);
+    cr_assert_eq(cs_file_write(victim, "mine", 4, NULL), CS_OK);
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(link, sizeof link, "%s/.stragglar-5c-%ld.%s", folder, (long)getpid(), suffixes[i]);
+        cr_assert_eq(symlink("victim", link), 0);
+    }
+    cr_assert_eq(draw_with(WHOLE_SVG WHOLE_PNG "stat -c %a $(dirname $svg) >mode", &err), CS_OK,
+                 "%s", err.message);
+    cr_assert_eq(cs_file_read(victim, 100, &data, &length, NULL), CS_OK);
+    cr_expect_str_eq(data, "mine");
+    cs_free(data);
+    snprintf(victim, sizeof victim, "%s/mode", folder);
+    cr_assert_eq(cs_file_read(victim, 100, &data, &length, NULL), CS_OK);
+    cr_expect_str_eq(data, "700\n", "others can look into the folder");
+    cs_free(data);
+    cr_expect_eq(remove_folder(), 8);
+}
+
+/* As every file that is overwritten. */
+Test(figure_files, a_picture_keeps_its_permissions)
+{
+    char        path[256];
+    cs_error    err = {0};
+    struct stat info;
+
+    make_folder();
+    snprintf(path, sizeof path, "%s/stragglar-5c.svg", folder);
+    cr_assert_eq(cs_file_write(path, "old", 3, NULL), CS_OK);
+    cr_assert_eq(chmod(path, 0640), 0);
+    cr_assert_eq(draw_with(WHOLE_SVG WHOLE_PNG, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(stat(path, &info), 0);
+    cr_expect_eq(info.st_mode & 0777, 0640);
+    cr_expect_eq(remove_folder(), 4);
 }
 
 Test(figure_files, a_missing_folder_is_an_io_error)

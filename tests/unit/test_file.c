@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <dirent.h>
+#include <grp.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[64];
@@ -100,6 +102,66 @@ Test(file, permissions_follow_the_umask)
     cr_assert_eq(cs_file_write(path, "x", 1, NULL), CS_OK);
     cr_assert_eq(stat(path, &info), 0);
     cr_assert_eq(info.st_mode & 0777, 0640);
+}
+
+Test(file, a_file_that_is_overwritten_keeps_its_permissions)
+{
+    static const mode_t modes[] = {0600, 0644, 0664, 0755, 0400};
+    struct stat         info;
+    const char         *path = in_folder("a");
+
+    (void)umask(022);
+    cr_assert_eq(cs_file_write(path, "x", 1, NULL), CS_OK);
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        cr_assert_eq(chmod(path, modes[i]), 0);
+        cr_assert_eq(cs_file_write(path, "y", 1, NULL), CS_OK);
+        cr_assert_eq(stat(path, &info), 0);
+        cr_expect_eq(info.st_mode & 07777, modes[i], "%o", (unsigned)info.st_mode);
+    }
+}
+
+/* Only root may give files away. */
+Test(file, a_file_that_is_overwritten_keeps_its_owner)
+{
+    struct stat info;
+    const char *path  = in_folder("a");
+    uid_t       owner = geteuid() == 0 ? 4321 : geteuid();
+    gid_t       group = geteuid() == 0 ? 1234 : getegid();
+
+    cr_assert_eq(cs_file_write(path, "x", 1, NULL), CS_OK);
+    cr_assert_eq(chown(path, owner, group), 0);
+    cr_assert_eq(chmod(path, 0640), 0);
+    cr_assert_eq(cs_file_write(path, "y", 1, NULL), CS_OK);
+    cr_assert_eq(stat(path, &info), 0);
+    cr_expect_eq(info.st_uid, owner);
+    cr_expect_eq(info.st_gid, group);
+    cr_expect_eq(info.st_mode & 07777, 0640);
+}
+
+/* Where the group cannot be kept, the new one may do no more than everybody. */
+Test(file, a_foreign_group_gets_no_rights)
+{
+    struct stat info;
+    const char *path = in_folder("a");
+    int         how  = 0;
+
+    if (geteuid() != 0) {
+        return; /* it takes root to make such a file */
+    }
+    cr_assert_eq(cs_file_write(path, "x", 1, NULL), CS_OK);
+    cr_assert_eq(chown(path, 0, 1234), 0);
+    cr_assert_eq(chmod(path, 0664), 0);
+    cr_assert_eq(chmod(folder, 0777), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        bool is_other = setgroups(0, NULL) == 0 && setgid(4321) == 0 && setuid(4321) == 0;
+        _exit(is_other && cs_file_write(path, "y", 1, NULL) == CS_OK ? 0 : 1);
+    }
+    cr_assert_eq(waitpid(child, &how, 0), child);
+    cr_assert_eq(how, 0);
+    cr_assert_eq(stat(path, &info), 0);
+    cr_expect_eq(info.st_gid, 4321);
+    cr_expect_eq(info.st_mode & 07777, 0644, "%o", (unsigned)info.st_mode);
 }
 
 Test(file, a_failed_write_leaves_nothing)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The file of results: what a row holds, unique keys, resuming, files that are refused. */
 #include "base/alloc.h"
+#include "base/file.h"
 #include "cs/build.h"
 #include "results/refused.h"
 #include "results/store.h"
 #include "support/folder.h"
 #include "support/query.h"
+#include "support/rng.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -311,6 +313,193 @@ Test(store, another_layout_is_refused)
     cs_text text = ct_query(path, "PRAGMA user_version = 7");
     cs_text_free(&text);
     expect_refused(CS_EINVAL, "layout 7");
+}
+
+static char  *good;
+static size_t good_bytes;
+
+/* A file of results with some rows, which is also in `good`. */
+static void make_good(void)
+{
+    cs_store *store = open_store();
+    char      scenario[300];
+
+    for (int i = 0; i < 60; i++) {
+        snprintf(scenario, sizeof scenario, "{\"i\":%d,\"name\":\"%0200d\"}", i, i);
+        add(store, scenario, i);
+    }
+    cr_assert_eq(cs_store_finish(store, NULL), CS_OK);
+    cs_store_close(store);
+    cr_assert_eq(cs_file_read(path, 1 << 24, &good, &good_bytes, NULL), CS_OK);
+}
+
+static void write_bytes(const char *data, size_t length)
+{
+    cr_assert_eq(cs_file_write(path, data, length, NULL), CS_OK);
+}
+
+/* Refused, in one line, and as it was. */
+static void expect_damaged(const char *data, size_t length, const char *what)
+{
+    cs_store *store = NULL;
+    cs_error  err   = {0};
+    char     *after;
+    size_t    after_bytes;
+
+    write_bytes(data, length);
+    cr_expect_eq(cs_store_open(path, &(cs_store_request){0}, &store, &err), CS_EINVAL, "%s", what);
+    cr_expect_null(store);
+    cr_expect(strstr(err.message, "is damaged (") != NULL ||
+                  strstr(err.message, "not a file of results") != NULL,
+              "%s: %s", what, err.message);
+    cr_expect_null(strchr(err.message, '\n'), "%s", err.message);
+    cr_assert_eq(cs_file_read(path, 1 << 24, &after, &after_bytes, NULL), CS_OK);
+    cr_expect(after_bytes == length && memcmp(after, data, length) == 0, "%s: was changed", what);
+    cs_free(after);
+}
+
+Test(store, damaged_files_are_refused_and_left_alone)
+{
+    static const size_t page_bytes = 4096;
+
+    make_good();
+    const size_t cuts[] = {
+        2, 50, 600, page_bytes, good_bytes / 2 / page_bytes * page_bytes, good_bytes - page_bytes};
+    char  *bad = cs_calloc(good_bytes, 1);
+    ct_rng rng = ct_rng_for(4711);
+    char   what[64];
+    for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
+        snprintf(what, sizeof what, "cut behind %zu of %zu", cuts[i], good_bytes);
+        expect_damaged(good, cuts[i], what);
+    }
+    cr_assert_gt(good_bytes, 6 * page_bytes);
+    for (size_t page = 0; page < good_bytes / page_bytes; page++) {
+        for (int zero = 0; zero < 2; zero++) {
+            memcpy(bad, good, good_bytes);
+            for (size_t i = 0; i < page_bytes; i++) {
+                bad[page * page_bytes + i] = zero ? '\0' : (char)ct_below(&rng, 256);
+            }
+            snprintf(what, sizeof what, "page %zu %s", page, zero ? "zero" : "random");
+            expect_damaged(bad, good_bytes, what);
+        }
+    }
+    write_bytes(good, good_bytes);
+    cs_store_close(open_store());
+    cs_free(bad);
+    cs_free(good);
+}
+
+/* They say that they are ours, and are not. */
+Test(store, other_tables_than_ours_are_refused)
+{
+    static const char *const changes[] = {
+        "DROP TABLE results",
+        "ALTER TABLE results DROP COLUMN error",
+        "ALTER TABLE results DROP COLUMN busbw_GBps",
+        "ALTER TABLE results RENAME TO other; CREATE VIEW results AS SELECT * FROM other",
+    };
+
+    make_good();
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        write_bytes(good, good_bytes);
+        cs_text text = ct_query(path, changes[i]);
+        cs_text_free(&text);
+        expect_refused(CS_EINVAL, "has other tables than a file of results (");
+    }
+    cs_free(good);
+}
+
+static cs_status add_to(const char *change, cs_error *err)
+{
+    cs_text   text   = ct_query(path, change);
+    cs_store *store  = open_store();
+    cs_result r      = sample(1);
+    cs_status status = cs_store_add(store, &(cs_store_row){"{\"a\":1}", &r, NULL, NULL}, err);
+
+    cs_store_close(store);
+    cs_text_free(&text);
+    return status;
+}
+
+Test(store, a_trigger_that_drops_rows_is_noticed)
+{
+    static const char *const drops[] = {
+        "CREATE TRIGGER t BEFORE INSERT ON results BEGIN SELECT RAISE(IGNORE); END",
+        "CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM results; END",
+        ("CREATE TRIGGER t AFTER INSERT ON results BEGIN "
+         "DELETE FROM results; INSERT INTO meta VALUES (1, 1); DELETE FROM meta; END"),
+    };
+
+    for (size_t i = 0; i < sizeof drops / sizeof drops[0]; i++) {
+        cs_error err = {0};
+        cs_store_close(open_store());
+        cr_expect_eq(add_to(drops[i], &err), CS_EINVAL, "%s", drops[i]);
+        cr_expect_not_null(strstr(err.message, "a trigger in the file drops it"), "%s",
+                           err.message);
+        cr_expect_str_eq(err.input, path);
+        cr_assert_eq(unlink(path), 0);
+    }
+}
+
+Test(store, a_trigger_that_refuses_rows_is_named)
+{
+    cs_error err = {0};
+
+    cs_store_close(open_store());
+    cr_expect_eq(add_to("CREATE TRIGGER t BEFORE INSERT ON results BEGIN "
+                        "SELECT RAISE(ABORT, 'not now'); END",
+                        &err),
+                 CS_EINVAL);
+    cr_expect_not_null(strstr(err.message, "a trigger that refuses a row (not now)"), "%s",
+                       err.message);
+}
+
+Test(store, a_trigger_that_drops_nothing_is_no_harm)
+{
+    cs_error err = {0};
+
+    cs_store_close(open_store());
+    cr_expect_eq(add_to("CREATE TABLE log (key); CREATE TRIGGER t AFTER INSERT ON results BEGIN "
+                        "INSERT INTO log VALUES (new.key); END",
+                        &err),
+                 CS_OK, "%s", err.message);
+    expect_query("SELECT (SELECT count(*) FROM results), (SELECT count(*) FROM log)", "1|1\n");
+}
+
+Test(store, a_trigger_that_drops_what_is_filled_is_noticed)
+{
+    static const char *const columns[] = {"seed"};
+    static const cs_value    seven[]   = {{.type = CS_VALUE_WHOLE, .whole = 7}};
+    cs_store                *store     = open_store();
+    cs_error                 err       = {0};
+
+    add(store, "{}", 1);
+    cs_store_close(store);
+    store        = open_with(&(cs_store_request){.n_columns = 1, .columns = columns});
+    cs_text text = ct_query(path, "CREATE TRIGGER t BEFORE UPDATE ON results BEGIN "
+                                  "SELECT RAISE(IGNORE); END");
+    cr_expect_eq(cs_store_fill(store, cs_store_key_of("{}").key, seven, &err), CS_EINVAL);
+    cr_expect_not_null(strstr(err.message, "a trigger in the file drops it"), "%s", err.message);
+    cs_store_close(store);
+    cs_text_free(&text);
+}
+
+/* Rows are found by their keys: one that is not its scenario's is damage, too. */
+Test(store, a_key_that_is_not_its_scenario_s_is_refused)
+{
+    cs_store     *store = open_store();
+    cs_store_key *keys  = NULL;
+    size_t        n     = 0;
+    cs_error      err   = {0};
+
+    add(store, "{\"a\":1}", 1);
+    cs_text text = ct_query(path, "UPDATE results SET key = 'ffffffffffffffff'");
+    cr_expect_eq(cs_store_keys(store, &keys, &n, &err), CS_EINVAL);
+    cr_expect_not_null(strstr(err.message, "another scenario: the file was damaged or edited"),
+                       "%s", err.message);
+    cr_expect_null(keys);
+    cs_store_close(store);
+    cs_text_free(&text);
 }
 
 /* As programs wrote them that knew their version alone. */
