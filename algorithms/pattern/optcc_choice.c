@@ -67,7 +67,9 @@ uint32_t cs_optcc_servers_around(const cs_scenario *scenario, uint32_t around, u
             next    = server + 1;
             list[m] = server;
             slow[m] = cs_slow_ratio_always(scenario, server);
-            m += slow[m] > 1;
+            if (slow[m] > 1) {
+                m++;
+            }
         }
     }
     uint32_t extra = around > m ? around - m : 0, used = 0;

@@ -195,7 +195,7 @@ static void read_policy(cs_reading *r, const cs_field *item, cs_whatif_job *job)
         }
         return;
     }
-    if (policy.kind == CS_POLICY_SWITCH) {
+    if (policy.schedule.algorithm != NULL) {
         policy.name = policy.schedule.algorithm->name;
     }
     for (size_t i = 0; i < job->n_policies; i++) {

@@ -12,7 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRACE_FILE = 200, MAX_RUN_RANKS = 12, MAX_TRANSFERS = 5000, MAX_CHANGES = 8 };
+enum {
+    TRACE_FILE    = 200,
+    MAX_RUN_RANKS = 12,
+    MAX_TRANSFERS = 5000,
+    MAX_CHANGES   = 8,
+    MAX_CALLS     = 1000
+};
 
 static void claim_outages(const cs_whatif_job *job)
 {
@@ -65,7 +71,7 @@ static bool is_quick(const cs_whatif_job *job, const cs_whatif_schedule *schedul
 static bool is_small(const cs_whatif_job *job)
 {
     bool is = job->cluster.n_ranks <= MAX_RUN_RANKS && job->n_outages <= MAX_CHANGES &&
-              is_quick(job, &job->schedule);
+              job->calls <= MAX_CALLS && is_quick(job, &job->schedule);
 
     for (size_t i = 0; i < job->n_policies && is; i++) {
         is = is_quick(job, &job->policies[i].schedule);

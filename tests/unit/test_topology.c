@@ -18,7 +18,12 @@ static void set(uint32_t n, uint32_t g, uint32_t leaves, uint32_t spines)
 {
     shape = (cs_leaf_spine){leaves, spines, 5, 0.25};
     cs_leaf_spine_make(&shape, links, &topology);
-    scenario = (cs_scenario){.bytes = 1, .cluster = {n, g, {{CS_SWITCHED, 0, 10}}, &topology, 1}};
+    scenario                            = (cs_scenario){.bytes   = 1,
+                                                        .cluster = {.n_ranks         = n,
+                                                                    .gpus_per_server = g,
+                                                                    .fabrics         = {{CS_SWITCHED, 0, 10}},
+                                                                    .topology        = &topology,
+                                                                    .sockets         = 1}};
     scenario.cluster.fabrics[CS_NVLINK] = scenario.cluster.fabrics[CS_NIC];
 }
 

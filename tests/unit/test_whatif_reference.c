@@ -100,8 +100,8 @@ Test(whatif_reference, nobody_gains_on_random_timelines)
     static const char *const clusters[] = {
         SERVERS(24), SERVERS(40),
         "\"cluster\": {\"ranks\": 11, \"nic\": {\"bandwidth\": 2e10, \"alpha\": \"9us\"}}",
-        "\"cluster\": {\"ranks\": 12, \"gpus_per_server\": 2, \"nic\": {\"bandwidth\": 2e10, "
-        "\"alpha\": \"9us\"}, \"nvlink\": {\"bandwidth\": 3e10, \"alpha\": \"1us\"}}"};
+        ("\"cluster\": {\"ranks\": 12, \"gpus_per_server\": 2, \"nic\": {\"bandwidth\": 2e10, "
+         "\"alpha\": \"9us\"}, \"nvlink\": {\"bandwidth\": 3e10, \"alpha\": \"1us\"}}")};
 
     for (unsigned i = 0; i < 24; i++) {
         char faults[1800], json[3000];
