@@ -7,8 +7,10 @@
 #include "config/config.h"
 #include "cs/replay.h"
 
-/* A failure must say what is wrong, in one printable line, with a status of its own. */
+/* A failure must say what is wrong, in one printable line, with a status of its own that is not
+ * that of a bug; or whatever status somebody else told. */
 void fuzz_claim_error(cs_status status, const cs_error *err);
+void fuzz_claim_told(cs_status status, const cs_error *err);
 
 /* An observer that ends a replay after some thousand transfers: keeps inputs quick. */
 typedef struct fuzz_limit {
