@@ -26,7 +26,7 @@ static bool is_program(const char *name)
         }
     }
     for (int c = 0; c < CS_COLLECTIVE_COUNT; c++) {
-        if (strcmp(name, cs_collective_perf_name((cs_collective)c)) == 0) {
+        if (strcmp(name, cs_collectives[c].perf_name) == 0) {
             return true;
         }
     }

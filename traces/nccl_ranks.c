@@ -79,7 +79,7 @@ static bool guess(const cs_nccl_log *log, const cs_nccl_heading *heading, ratio 
 static bool find_program(const char *program, cs_collective *collective_p)
 {
     for (int c = 0; c < CS_COLLECTIVE_COUNT; c++) {
-        if (strcmp(program, cs_collective_perf_name((cs_collective)c)) == 0) {
+        if (strcmp(program, cs_collectives[c].perf_name) == 0) {
             *collective_p = (cs_collective)c;
             return true;
         }
@@ -90,16 +90,11 @@ static bool find_program(const char *program, cs_collective *collective_p)
 /* Does the quotient fit what the program's bandwidth formula can give? */
 static bool fits(cs_collective collective, ratio quotient)
 {
-    switch (collective) {
-    case CS_ALLREDUCE: return quotient.high >= 1 && quotient.low < 2;
-    case CS_ALLGATHER:
-    case CS_REDUCESCATTER:
-    case CS_ALLTOALL: return quotient.low < 1;
-    case CS_BROADCAST:
-    case CS_REDUCE:
-    case CS_COLLECTIVE_COUNT: break;
+    switch (cs_collectives[collective].bus) {
+    case 2: return quotient.high >= 1 && quotient.low < 2; /* 2 (n - 1) / n */
+    case 1: return quotient.low < 1;                       /* (n - 1) / n */
+    default: return quotient.low <= 1 && quotient.high >= 1;
     }
-    return quotient.low <= 1 && quotient.high >= 1;
 }
 
 static cs_status name_collective(cs_nccl_log *log, const cs_nccl_heading *heading, ratio quotient,
@@ -143,7 +138,7 @@ static cs_status bound_ranks(cs_nccl_log *log, ratio quotient, cs_error *err)
 
     if (log->collective_from != CS_NCCL_UNKNOWN) {
         is_allreduce = log->collective == CS_ALLREDUCE;
-        if (log->collective == CS_BROADCAST || log->collective == CS_REDUCE) {
+        if (cs_collective_has_root(log->collective)) {
             return CS_OK;
         }
     } else if (quotient.low <= 1 && quotient.high >= 1) {

@@ -99,8 +99,7 @@ static bool is_in_range(const cs_nccl_log *log, uint64_t size_bytes)
 {
     const cs_nccl_run *run      = &log->reading.run;
     bool               is_whole = log->collective_from != CS_NCCL_UNKNOWN &&
-                    (log->collective == CS_ALLREDUCE || log->collective == CS_BROADCAST ||
-                     log->collective == CS_REDUCE);
+                    cs_collectives[log->collective].layout == CS_WHOLE;
     uint64_t n_ranks = log->n_ranks > 0 ? log->n_ranks : CS_MAX_RANKS;
     uint64_t block   = is_whole ? cs_nccl_type_bytes(log->rows[0].type) : 16 * n_ranks;
 

@@ -29,19 +29,8 @@ static bool take_bit(bits *b, uint32_t rank, uint32_t chunk)
 
 static bool is_owed(const cs_stored *s, uint32_t rank, uint32_t chunk)
 {
-    switch (s->collective) {
-    case CS_ALLGATHER: return chunk / (s->n_chunks / s->n_ranks) != rank;
-    case CS_REDUCESCATTER: return chunk / (s->n_chunks / s->n_ranks) == rank;
-    case CS_ALLTOALL: {
-        uint32_t pair = chunk / (s->n_chunks / s->n_ranks / s->n_ranks);
-        return pair % s->n_ranks == rank && pair / s->n_ranks != rank;
-    }
-    case CS_BROADCAST: return rank != s->root;
-    case CS_REDUCE: return rank == s->root;
-    case CS_ALLREDUCE:
-    case CS_COLLECTIVE_COUNT: break;
-    }
-    return true;
+    const cs_chunks chunks = {s->collective, s->n_ranks, s->root, s->n_chunks};
+    return cs_chunk_is_owed(&chunks, chunk, rank);
 }
 
 cs_stored *cs_stored_new(void)

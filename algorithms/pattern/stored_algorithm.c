@@ -26,7 +26,7 @@ static cs_status stored_check(const cs_scenario *scenario, void *options, cs_pla
         return CS_FAIL(err, CS_ENOTSUP, "collective", "the schedule is for %s, not %s",
                        cs_collective_name(s->collective), cs_collective_name(scenario->collective));
     }
-    bool has_root = s->collective == CS_BROADCAST || s->collective == CS_REDUCE;
+    bool has_root = cs_collective_has_root(s->collective);
     if (has_root && scenario->root != s->root) {
         return CS_FAIL(err, CS_ENOTSUP, "root", "the schedule is for root %u, not %u", s->root,
                        scenario->root);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scenarios: names of collectives, arrivals, and the check of everything that no model can
+/* Scenarios: arrivals, and the check of everything that no model can
  * mean. What one algorithm or model cannot do is refused by its own check().
  */
 #include "cs/scenario.h"
 
-#include "base/nearest.h"
 #include "cs/topology.h"
 
 #include <math.h>
@@ -19,49 +18,9 @@
 #define MAX_TIME_S        CS_MAX_ARRIVAL_S
 #define MAX_LINKS         ((uint64_t)1 << 28)
 
-static const char *const names[] = {
-#define X(id, name, perf) [CS_##id] = name,
-    CS_COLLECTIVE_MAP(X)
-#undef X
-};
-
-#define X(id, name, perf) ", " name
-/* Begins with ", ". */
-static const char name_list[] = CS_COLLECTIVE_MAP(X);
-#undef X
-
 static bool is_collective(cs_collective collective)
 {
     return (unsigned)collective < CS_COLLECTIVE_COUNT;
-}
-
-const char *cs_collective_name(cs_collective collective)
-{
-    return is_collective(collective) ? names[collective] : "unknown";
-}
-
-const char *cs_collective_perf_name(cs_collective collective)
-{
-    static const char *const perf_names[] = {
-#define X(id, name, perf) [CS_##id] = perf,
-        CS_COLLECTIVE_MAP(X)
-#undef X
-    };
-    return is_collective(collective) ? perf_names[collective] : "unknown";
-}
-
-cs_status cs_collective_find(const char *name, cs_collective *collective_p, cs_error *err)
-{
-    for (unsigned i = 0; i < CS_COLLECTIVE_COUNT; i++) {
-        if (strcmp(name, names[i]) == 0) {
-            *collective_p = (cs_collective)i;
-            return CS_OK;
-        }
-    }
-    const char *near = cs_nearest(name, names, CS_COLLECTIVE_COUNT);
-    return CS_FAIL(err, CS_ENOENT, "collective", "unknown collective '%.40s'%s%s%s: known are %s",
-                   name, near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
-                   near != NULL ? "'?)" : "", name_list + 2);
 }
 
 double cs_arrival(const cs_scenario *scenario, uint32_t rank)
@@ -162,9 +121,11 @@ static cs_status check_cluster(const cs_cluster *cluster, cs_error *err)
 
 static cs_status check_collective(const cs_scenario *s, cs_error *err)
 {
+    char all[128];
+
     if (!is_collective(s->collective)) {
         return CS_FAIL(err, CS_EINVAL, "collective", "unknown collective: known are %s",
-                       name_list + 2);
+                       cs_collective_names(all, sizeof all));
     }
     if (s->bytes == 0 || s->bytes > CS_MAX_BYTES) {
         return CS_FAIL(err, CS_EINVAL, "bytes", "%llu is outside [1, %llu]",

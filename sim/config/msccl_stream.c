@@ -613,7 +613,7 @@ static void describe(const builder *b)
     s->any_servers     = true;
     s->has_slots       = true;
     memcpy(s->name, p->name, sizeof s->name);
-    if (p->collective == CS_BROADCAST || p->collective == CS_REDUCE) {
+    if (cs_collective_has_root(p->collective)) {
         s->root = p->root != NONE ? p->root : find_root(b);
     }
 }

@@ -4,8 +4,6 @@
  * stop at the first end that is done with something else than it is owed. */
 #include "replay/verify.h"
 
-#include "replay/owed.h"
-
 #include <stdio.h>
 
 enum { COUNTED_RANKS = 64, BLOCK = 512, NO_CHUNK = -1 };
@@ -62,10 +60,11 @@ static void add_counts(ledger *l, size_t to, const uint16_t *from, bool keeps)
 /* A done end must hold exactly the contributions that it is owed, once. */
 static bool check_done(ledger *l, size_t at, uint32_t rank, uint32_t chunk)
 {
-    char     text[120];
-    uint32_t who = cs_owed_contributor(l->scenario, l->n_chunks, chunk);
+    char            text[120];
+    const cs_chunks chunks = cs_chunks_of(l->scenario, l->n_chunks);
+    uint32_t        who    = cs_chunk_contributor(&chunks, chunk);
 
-    if (!cs_is_owed(l->scenario, l->n_chunks, chunk, rank)) {
+    if (!cs_chunk_is_owed(&chunks, chunk, rank)) {
         return blame(l, rank, chunk, "it is not owed to that rank");
     }
     for (uint32_t r = 0; l->counts_all && r < l->n; r++) {
@@ -143,9 +142,11 @@ static bool follow(ledger *l, const cs_transfer *t)
 /* After the last transfer: what is owed and was never done? */
 static bool check_complete(ledger *l)
 {
+    const cs_chunks chunks = cs_chunks_of(l->scenario, l->n_chunks);
+
     for (uint32_t c = 0; c < l->n_chunks; c++) {
         for (uint32_t r = 0; r < l->n; r++) {
-            if (cs_is_owed(l->scenario, l->n_chunks, c, r) && l->done[(size_t)c * l->n + r] == 0) {
+            if (cs_chunk_is_owed(&chunks, c, r) && l->done[(size_t)c * l->n + r] == 0) {
                 return blame(l, r, c, "it never becomes complete");
             }
         }

@@ -3,7 +3,6 @@
 #include "replay/verify.h"
 
 #include "base/random.h"
-#include "replay/owed.h"
 
 /* Words of the two families come from different seeds; odd, so that no product vanishes. */
 enum { RANK_SEED = 0x5261, CHUNK_SEED = 0x4368 };
@@ -15,14 +14,15 @@ static uint64_t word_of(uint64_t seed, uint32_t index)
 
 static void fill_words(cs_fingerprints *f)
 {
-    uint64_t all_ranks = 0;
+    const cs_chunks chunks    = cs_chunks_of(f->scenario, f->n_chunks);
+    uint64_t        all_ranks = 0;
 
     for (uint32_t r = 0; r < f->n_ranks; r++) {
         f->rank[r].word = word_of(RANK_SEED, r);
         all_ranks += f->rank[r].word;
     }
     for (uint32_t c = 0; c < f->n_chunks; c++) {
-        uint32_t who     = cs_owed_contributor(f->scenario, f->n_chunks, c);
+        uint32_t who     = cs_chunk_contributor(&chunks, c);
         f->chunk[c].word = word_of(CHUNK_SEED, c);
         f->chunk[c].want =
             f->chunk[c].word * (who == CS_EVERY_RANK ? all_ranks : f->rank[who].word);
@@ -155,27 +155,26 @@ void cs_fingerprints_block(cs_fingerprints *f, const cs_block *block)
 /* The sum of want[] over what one rank is owed, given the sum over all chunks. */
 static uint64_t owed_sum(const cs_fingerprints *f, uint32_t rank, uint64_t total)
 {
-    const cs_scenario *s   = f->scenario;
-    uint64_t           sum = 0;
+    const cs_chunks          chunks   = cs_chunks_of(f->scenario, f->n_chunks);
+    const cs_collective_row *row      = &cs_collectives[chunks.collective];
+    uint32_t                 block    = f->n_chunks / f->n_ranks;
+    uint64_t                 sum      = 0;
+    bool                     gathers  = row->from == CS_PARTY_FIRST && row->to == CS_PARTY_ALL;
+    bool                     scatters = row->from == CS_PARTY_ALL && row->to == CS_PARTY_FIRST;
 
-    switch (s->collective) {
-    case CS_ALLREDUCE: return total;
-    case CS_BROADCAST: return rank == s->root ? 0 : total;
-    case CS_REDUCE: return rank == s->root ? total : 0;
-    case CS_ALLTOALL:
-        for (uint32_t c = 0; c < f->n_chunks; c++) {
-            sum += cs_is_owed(s, f->n_chunks, c, rank) ? f->chunk[c].want : 0;
+    if (row->layout == CS_WHOLE) {
+        return cs_chunk_is_owed(&chunks, 0, rank) ? total : 0;
+    }
+    if (row->layout == CS_BLOCK_PER_RANK && (gathers || scatters)) {
+        for (uint32_t c = rank * block; c < (rank + 1) * block; c++) {
+            sum += f->chunk[c].want;
         }
-        return sum;
-    case CS_ALLGATHER:
-    case CS_REDUCESCATTER:
-    case CS_COLLECTIVE_COUNT: break;
+        return scatters ? sum : total - sum;
     }
-    uint32_t block = f->n_chunks / f->n_ranks;
-    for (uint32_t c = rank * block; c < (rank + 1) * block; c++) {
-        sum += f->chunk[c].want;
+    for (uint32_t c = 0; c < f->n_chunks; c++) {
+        sum += cs_chunk_is_owed(&chunks, c, rank) ? f->chunk[c].want : 0;
     }
-    return s->collective == CS_REDUCESCATTER ? sum : total - sum;
+    return sum;
 }
 
 bool cs_fingerprints_hold(const cs_fingerprints *f)

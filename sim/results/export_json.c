@@ -14,7 +14,7 @@ static void add_head(const cs_export_list *list, cs_text *out)
     cs_text_add_json_string(out, list->algorithm->name);
     cs_text_add(out, ",\n \"ranks\": %u, \"chunks\": %u, \"bytes\": %llu", s->cluster.n_ranks,
                 list->plan->n_chunks, (unsigned long long)s->bytes);
-    if (s->collective == CS_BROADCAST || s->collective == CS_REDUCE) {
+    if (cs_collective_has_root(s->collective)) {
         cs_text_add(out, ", \"root\": %u", s->root);
     }
     if (s->cluster.gpus_per_server > 1) {

@@ -15,7 +15,7 @@ static void add_head(const cs_export_list *list, cs_text *out)
                 list->algorithm->name, cs_collective_name(s->collective), s->cluster.n_ranks,
                 (unsigned long long)s->bytes, list->plan->n_chunks, list->plan->n_rounds,
                 list->n_transfers + exchanges - joins);
-    if (s->collective == CS_BROADCAST || s->collective == CS_REDUCE) {
+    if (cs_collective_has_root(s->collective)) {
         cs_text_add(out, "# root %u\n", s->root);
     }
 }

@@ -12,22 +12,6 @@
  * attains it. */
 #define ROUNDING 1e-9
 
-double cs_busbw_factor(cs_collective collective, uint32_t n_ranks)
-{
-    double n = n_ranks;
-
-    switch (collective) {
-    case CS_ALLREDUCE: return 2 * (n - 1) / n;
-    case CS_ALLGATHER:
-    case CS_REDUCESCATTER:
-    case CS_ALLTOALL: return (n - 1) / n;
-    case CS_BROADCAST:
-    case CS_REDUCE:
-    case CS_COLLECTIVE_COUNT: break;
-    }
-    return 1;
-}
-
 static void set_bound(const cs_run *run, const cs_plan *plan, cs_result *result)
 {
     bool             shared = cs_model_shares_ports(run->model, &result->model_options, plan->uses);

@@ -19,23 +19,6 @@
 /* Longer lists of ranks and faults are cut. */
 #define MAX_LISTED 16u
 
-static bool is_per_rank(cs_collective collective)
-{
-    return collective == CS_ALLREDUCE || collective == CS_BROADCAST || collective == CS_REDUCE;
-}
-
-static bool has_root(cs_collective collective)
-{
-    return collective == CS_BROADCAST || collective == CS_REDUCE;
-}
-
-static const char *redop_name(cs_collective collective)
-{
-    bool reduces =
-        collective == CS_ALLREDUCE || collective == CS_REDUCESCATTER || collective == CS_REDUCE;
-    return reduces ? "sum" : "none";
-}
-
 static void add_cluster(cs_text *text, const cs_cluster *cluster)
 {
     cs_text_add(text, "# Using devices\n#  %" PRIu32 " ranks, %" PRIu32 " per server\n",
@@ -145,14 +128,15 @@ static void add_half(cs_text *text, const cs_result *result)
 
 static void add_row(cs_text *text, const cs_result *result, const cs_scenario *scenario)
 {
-    uint64_t    blocks   = is_per_rank(scenario->collective) ? 1 : scenario->cluster.n_ranks;
+    bool        is_whole = cs_collectives[scenario->collective].layout == CS_WHOLE;
+    uint64_t    blocks   = is_whole ? 1 : scenario->cluster.n_ranks;
     bool        is_float = result->bytes % (4 * blocks) == 0;
     uint64_t    count    = result->bytes / blocks / (is_float ? 4 : 1);
-    const char *redop    = redop_name(scenario->collective);
+    const char *redop    = cs_collective_reduces(scenario->collective) ? "sum" : "none";
 
     cs_text_add(text, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s", result->bytes, count,
                 is_float ? "float" : "int8", redop);
-    if (has_root(scenario->collective)) {
+    if (cs_collective_has_root(scenario->collective)) {
         cs_text_add(text, "  %6" PRIu32, scenario->root);
     } else {
         cs_text_add(text, "  %6d", -1);
@@ -226,7 +210,7 @@ static void add_end(cs_text *text, const cs_result *results, size_t n, cs_collec
     }
     cs_text_add(text, "# Out of bounds values : %u %s\n", n_wrong, n_wrong > 0 ? "FAILED" : "OK");
     cs_text_add(text, "# Avg bus bandwidth    : %g\n#\n", busbw_sum / (double)n);
-    cs_text_add(text, "# Collective test concluded: %s\n", cs_collective_perf_name(collective));
+    cs_text_add(text, "# Collective test concluded: %s\n", cs_collectives[collective].perf_name);
 }
 
 void cs_table_group(cs_text *text, const cs_result *results, size_t n, const cs_scenario *scenario)

@@ -42,9 +42,25 @@ Test(scenario, collectives_have_names)
         cr_assert_eq(cs_collective_find(cs_collective_name((cs_collective)i), &found, NULL), CS_OK);
         cr_assert_eq((int)found, i);
     }
-    cr_assert_str_eq(cs_collective_perf_name(CS_REDUCESCATTER), "reduce_scatter_perf");
+    cr_assert_str_eq(cs_collectives[CS_REDUCESCATTER].perf_name, "reduce_scatter_perf");
     cr_assert_str_eq(cs_collective_name((cs_collective)99), "unknown");
-    cr_assert_str_eq(cs_collective_perf_name((cs_collective)-1), "unknown");
+}
+
+Test(scenario, collectives_are_found_however_they_are_written)
+{
+    static const struct {
+        const char   *name;
+        cs_collective collective;
+    } cases[] = {{"AllReduce", CS_ALLREDUCE},          {"all_reduce", CS_ALLREDUCE},
+                 {"reduce_scatter", CS_REDUCESCATTER}, {"Reduce-Scatter", CS_REDUCESCATTER},
+                 {"ALL_TO_ALL", CS_ALLTOALL},          {"Broadcast", CS_BROADCAST},
+                 {"all-gather", CS_ALLGATHER},         {"REDUCE", CS_REDUCE}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cs_collective found = CS_COLLECTIVE_COUNT;
+        cr_expect_eq(cs_collective_find(cases[i].name, &found, NULL), CS_OK, "%s", cases[i].name);
+        cr_expect_eq(found, cases[i].collective, "%s", cases[i].name);
+    }
 }
 
 Test(scenario, unknown_collectives)

@@ -49,9 +49,6 @@ typedef struct cs_result {
     const char      *note; /* what the algorithm says about its choice, static text; or NULL */
 } cs_result;
 
-/* Bus bandwidth over algorithm bandwidth, as nccl-tests defines it. */
-CS_API double cs_busbw_factor(cs_collective collective, uint32_t n_ranks);
-
 /* Run one scenario from options as given: check, replay, closed form, bounds. The texts in
  * the result have static storage. `observers` as in cs_replay_request. */
 typedef struct cs_run {

@@ -4,29 +4,8 @@
 #define CS_SCENARIO_H
 
 #include "cs/cluster.h"
+#include "cs/collective.h"
 #include "cs/error.h"
-
-/* One row per collective: enum, name and nccl-tests' program name. */
-#define CS_COLLECTIVE_MAP(X)                                 \
-    X(ALLREDUCE, "allreduce", "all_reduce_perf")             \
-    X(ALLGATHER, "allgather", "all_gather_perf")             \
-    X(REDUCESCATTER, "reducescatter", "reduce_scatter_perf") \
-    X(ALLTOALL, "alltoall", "alltoall_perf")                 \
-    X(BROADCAST, "broadcast", "broadcast_perf")              \
-    X(REDUCE, "reduce", "reduce_perf")
-
-typedef enum cs_collective {
-#define X(id, name, perf) CS_##id,
-    CS_COLLECTIVE_MAP(X)
-#undef X
-        CS_COLLECTIVE_COUNT
-} cs_collective;
-
-/* The name, e.g. "allreduce", and the name of nccl-tests' program. Static storage. */
-CS_API const char *cs_collective_name(cs_collective collective);
-CS_API const char *cs_collective_perf_name(cs_collective collective);
-/* Find a collective by its name; CS_ENOENT names the choices. */
-CS_API cs_status cs_collective_find(const char *name, cs_collective *collective_p, cs_error *err);
 
 typedef struct cs_forecast cs_forecast; /* cs/algorithm.h */
 
@@ -52,6 +31,12 @@ typedef struct cs_scenario {
      * their check(). NULL: they go by the closed forms of alpha-beta. */
     const cs_forecast *forecast;
 } cs_scenario;
+
+/* What the chunks of a schedule for it are asked about. */
+static inline cs_chunks cs_chunks_of(const cs_scenario *scenario, uint32_t n_chunks)
+{
+    return (cs_chunks){scenario->collective, scenario->cluster.n_ranks, scenario->root, n_chunks};
+}
 
 /* Arrival of one rank; the last arrival; the rank that arrives last (ties: the highest). */
 CS_API double   cs_arrival(const cs_scenario *scenario, uint32_t rank);

@@ -211,7 +211,8 @@ static inline uint64_t cs_split_range(uint64_t total, uint32_t parts, uint32_t f
 static inline uint64_t cs_chunk_bytes(cs_collective collective, uint32_t n_ranks, uint32_t n_chunks,
                                       uint64_t bytes, uint32_t first, uint32_t count)
 {
-    uint32_t parts = collective == CS_ALLTOALL ? n_chunks / n_ranks : n_chunks;
+    bool     is_pair = cs_collectives[collective].layout == CS_BLOCK_PER_PAIR;
+    uint32_t parts   = is_pair ? n_chunks / n_ranks : n_chunks;
     uint32_t begin = first / parts, end = (first + count) / parts;
 
     return (end - begin) * bytes + cs_split_range(bytes, parts, 0, (first + count) % parts) -
