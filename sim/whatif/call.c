@@ -16,9 +16,9 @@
 
 enum { MAX_KEPT = 1024, ROWS_MAX = 1 << 22, GONE = -1 };
 
-#define DEAD_RATIO   1e9   /* the largest slowdown there is stands for no bandwidth */
-#define LESS_RATIO   0.5e9 /* for ever: tells a call that waits for it from one that is done */
-#define FIRST_WINDOW 4.0   /* times the duration on constant NICs */
+/* Instead of CS_DEAD_RATIO for ever: tells a call that waits for it from one that is done. */
+#define LESS_RATIO   0.5e9
+#define FIRST_WINDOW 4.0 /* times the duration on constant NICs */
 
 #define ROUNDING 1e-9 /* relative: sums of other parts */
 
@@ -187,7 +187,7 @@ static size_t state_over_time(cs_caller *caller, const cs_call *call, double win
             const cs_span *span   = &history->spans[i];
             double         from_s = fmax(span->from_s - t, 0), until_s = span->until_s - t;
             bool           is_dead = isinf(span->slow_ratio);
-            double         dead    = isinf(until_s) ? dead_ratio : DEAD_RATIO;
+            double         dead    = isinf(until_s) ? dead_ratio : CS_DEAD_RATIO;
             if (from_s >= window_s) {
                 *has_more_p = true;
                 break;
@@ -272,7 +272,7 @@ static cs_status changing_time(cs_caller *caller, const cs_call *call, size_t n_
     cs_status status   = CS_OK;
 
     for (; has_more && status == CS_OK; window_s = 2 * fmax(window_s, elapsed_s)) {
-        size_t n = state_over_time(caller, call, window_s, DEAD_RATIO, &has_more, &dead_from_s);
+        size_t n = state_over_time(caller, call, window_s, CS_DEAD_RATIO, &has_more, &dead_from_s);
         status   = replay(caller, call, n_planned, n, &elapsed_s, err);
         has_more = has_more && elapsed_s > window_s;
     }

@@ -35,7 +35,8 @@ static bool build_spans(const builder *b, cs_history *history)
             }
         }
         if (alive_s < o->until_s && o->slow_ratio > 1) {
-            spans[n++] = (cs_span){alive_s, o->until_s, o->slow_ratio};
+            bool is_dead = o->slow_ratio >= CS_DEAD_RATIO;
+            spans[n++] = (cs_span){alive_s, o->until_s, is_dead ? (double)INFINITY : o->slow_ratio};
         }
     }
     history->spans   = spans;

@@ -12,6 +12,9 @@
 
 #include "config/whatif_json.h"
 
+/* The largest slowdown that a scenario may have stands for no bandwidth. */
+#define CS_DEAD_RATIO 1e9
+
 typedef struct cs_span {
     double from_s, until_s;
     double slow_ratio; /* > 1; INFINITY: dead */

@@ -107,6 +107,17 @@ Test(whatif_faults, a_nic_that_is_dead_for_ever_ends_the_job)
     release(&o);
 }
 
+/* The largest slowdown stands for no bandwidth: it does not hide one. */
+Test(whatif_faults, a_dead_nic_beside_the_slowest_one_ends_the_job)
+{
+    outcome o = run("{\"rank\": 0, \"slowdown\": 1e9}, {\"rank\": 1, \"down\": true}", "");
+
+    cr_expect(isinf(total(&o, "iccl")));
+    cr_expect(isinf(total(&o, "optcc")));
+    cr_expect(isinf(total(&o, "wait")));
+    release(&o);
+}
+
 Test(whatif_faults, a_horizon_ends_the_watching)
 {
     outcome  o   = {0};
