@@ -213,6 +213,11 @@ cs_status cs_database_open(cs_database *database, const char *path, const char *
     if (sqlite3_open_v2(path, &database->db, flags, NULL) != SQLITE_OK) {
         return cs_database_fail(database, err);
     }
+    /* The file may come from anywhere: its schema is not trusted. */
+    if (sqlite3_db_config(database->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL) != SQLITE_OK ||
+        sqlite3_db_config(database->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL) != SQLITE_OK) {
+        return cs_database_fail(database, err);
+    }
     sqlite3_busy_timeout(database->db, BUSY_MS);
     cs_status status = prepare_tables(database, create_sql, layout, err);
     if (status == CS_OK) {
