@@ -214,19 +214,19 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
  * one that was chosen. */
 static bool pace(const cs_model *model, cs_options *options)
 {
-    const cs_option *row = cs_option_find(model->options, "message_gap_s");
-    double           gap;
+    static const char key[] = "message_gap_s";
+    const cs_option  *row   = cs_option_find(model->options, key);
+    char              text[40];
 
     if (row == NULL) {
         return false;
     }
-    memcpy(&gap, options->bytes + row->offset, sizeof gap);
-    if (gap != 0) {
+    (void)cs_option_text(row, options, text, sizeof text);
+    if (strcmp(text, "0") != 0) {
         return false;
     }
-    gap = CS_PACED_GAP_S;
-    memcpy(options->bytes + row->offset, &gap, sizeof gap);
-    return true;
+    (void)snprintf(text, sizeof text, "%.17g", CS_PACED_GAP_S);
+    return cs_options_set(model->options, options, key, text, "", NULL) == CS_OK;
 }
 
 /* Replay scenario `index` with that gap. */
