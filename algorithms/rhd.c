@@ -15,7 +15,7 @@
  * number of processors in message-passing parallel systems", EuroPVM/MPI 2004 (3-2 elimination;
  * the two extras per pair used here extend it to every n).
  */
-#include "algorithms/pattern/accept.h"
+#include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
 #include <math.h>

@@ -20,9 +20,9 @@
  *
  * Source: R. W. Hockney, "The communication challenge for MPP", Parallel Computing 20 (1994).
  */
-#include "models/pattern/rate.h"
-#include "models/pattern/refuse.h"
-#include "models/pattern/serve.h"
+#include "models/lib/rate.h"
+#include "models/lib/refuse.h"
+#include "models/lib/serve.h"
 
 typedef struct alpha_beta_options {
     double propagation_s;

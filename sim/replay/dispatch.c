@@ -3,7 +3,7 @@
  * ports (dispatch_queue.c) and wait for their data (dispatch_slots.c); when they wait for nothing
  * they start, and time goes on to the model's next event or the next arrival. */
 #include "base/alloc.h"
-#include "models/pattern/serve.h"
+#include "models/lib/serve.h"
 #include "replay/dispatch_state.h"
 #include "replay/ports.h"
 

@@ -2,7 +2,7 @@
 /* The port rule: who is on a port, and who stands behind. A queue is a list that runs through its
  * members: a message has one link per port, a group one. The first of a queue has the port. Where
  * GPUs drive some of their NVLinks only, a message waits for the links beside its own, too. */
-#include "models/pattern/serve.h"
+#include "models/lib/serve.h"
 #include "replay/dispatch_state.h"
 
 /* A link names who stands behind: index << 3 | which of its links goes on, GROUP for a group. */

@@ -3,7 +3,7 @@
 #include "replay/dispatch_record.h"
 
 #include "base/alloc.h"
-#include "models/pattern/serve.h"
+#include "models/lib/serve.h"
 #include "replay/dispatch.h"
 
 #include <string.h>

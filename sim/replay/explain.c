@@ -6,7 +6,7 @@
 #include "replay/explain.h"
 
 #include "base/alloc.h"
-#include "models/pattern/serve.h"
+#include "models/lib/serve.h"
 #include "replay/ports.h"
 
 enum { NOBODY = -1 };

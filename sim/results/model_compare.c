@@ -3,8 +3,8 @@
 #include "results/model_compare.h"
 
 #include "base/alloc.h"
-#include "models/pattern/links.h"
-#include "models/pattern/serve.h"
+#include "models/lib/links.h"
+#include "models/lib/serve.h"
 #include "replay/ports.h"
 
 #include <math.h>
@@ -88,7 +88,7 @@ static cs_status run_one(const cs_replay_request *request, cs_model_row *row, ta
     return cs_replay(&r, &row->outcome, err);
 }
 
-/* Numbers of the links on a transfer's way (models/pattern/links.h). */
+/* Numbers of the links on a transfer's way (models/lib/links.h). */
 static uint32_t way_of(const cs_ports *ports, const cs_transfer *t, bool is_back, uint32_t *links)
 {
     cs_way    way    = cs_way_of(ports, t);
