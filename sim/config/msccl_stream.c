@@ -512,7 +512,7 @@ static cs_status add_parts(builder *b, const cs_msccl_message *m, uint32_t first
                                  .span     = (uint16_t)(end - first)};
     uint8_t               own = is_own(b->run->payloads[m->first + first]) ? CS_OWN_SRC : 0;
     uint32_t              n = 0, from = b->first_delivery[m->first_value + first];
-    const cs_stored_fence none   = {0};
+    const cs_fence none   = {0};
     cs_status             status = CS_OK;
 
     for (uint32_t d = from; d != NONE; d = b->deliveries[d].next) {
