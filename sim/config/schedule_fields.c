@@ -159,10 +159,10 @@ static void read_place(cs_reading *r, const cs_field *item, const cs_stored *s, 
 
 void cs_schedule_read_transfer(cs_reading *r, const cs_field *item, cs_stored *s)
 {
-    cs_transfer     t       = {.span = 1};
-    cs_fence fence   = {0};
-    cs_cluster      servers = {
-             .n_ranks = s->n_ranks, .gpus_per_server = s->gpus_per_server, .sockets = s->sockets};
+    cs_transfer t       = {.span = 1};
+    cs_fence    fence   = {0};
+    cs_cluster  servers = {
+         .n_ranks = s->n_ranks, .gpus_per_server = s->gpus_per_server, .sockets = s->sockets};
     size_t op = CS_OP_COPY, fabric;
 
     if (!cs_read_object(r, item, transfer_keys, COUNT(transfer_keys))) {

@@ -37,8 +37,8 @@ struct cs_recording {
     size_t             n_transfers;
     cs_fence          *fences; /* [n_fences] by index */
     size_t             n_fences;
-    size_t n_exchanges, n_joins; /* transfers that are an exchange; that have CS_JOIN */
-    double             last_end_s; /* 0: it was not replayed */
+    size_t             n_exchanges, n_joins; /* transfers that are an exchange; that have CS_JOIN */
+    double             last_end_s;           /* 0: it was not replayed */
     size_t             capacity, interval_capacity, fence_capacity;
     cs_recording_limit limits[CS_RECORDING_LIMITS]; /* up to the first NULL */
 };
