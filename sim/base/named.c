@@ -40,24 +40,31 @@ static const char *aliases_at(const cs_named *named, size_t index)
     return named->aliases != CS_NO_ALIASES ? text_at(named, index, named->aliases) : NULL;
 }
 
+static bool is_separator(char c)
+{
+    return c == '_' || c == '-';
+}
+
 /* The next letter of [*text_p, end) that counts, in lower case; NUL at the end. */
 static int letter(const char **text_p, const char *end)
 {
-    while (*text_p < end && (**text_p == '_' || **text_p == '-')) {
+    while (*text_p < end && is_separator(**text_p)) {
         (*text_p)++;
     }
     return *text_p < end ? tolower((unsigned char)*(*text_p)++) : '\0';
 }
 
-/* Does the name begin as the word does, and with `is_whole` also end there? */
-static bool begins_as(const char *name, const char *name_end, const char *word, bool is_whole)
+/* Does the name begin as the word does, and end there: as a whole, or (`is_part`) with one of the
+ * words that it is made of? */
+static bool begins_as(const char *name, const char *name_end, const char *word, bool is_part)
 {
     const char *word_end = word + strlen(word);
 
     for (;;) {
         int x = letter(&word, word_end);
         if (x == '\0') {
-            return !is_whole || letter(&name, name_end) == '\0';
+            return is_part ? name == name_end || is_separator(*name)
+                           : letter(&name, name_end) == '\0';
         }
         if (x != letter(&name, name_end)) {
             return false;
@@ -65,10 +72,12 @@ static bool begins_as(const char *name, const char *name_end, const char *word, 
     }
 }
 
+/* Is the word one of those that the name is made of, or several that stand side by side? */
 static bool contains(const char *name, const char *end, const char *word)
 {
     for (const char *at = name; at < end; at++) {
-        if (begins_as(at, end, word, false)) {
+        bool begins_word = at == name || is_separator(at[-1]);
+        if (begins_word && begins_as(at, end, word, true)) {
             return true;
         }
     }
@@ -82,7 +91,7 @@ static bool fits(const cs_named *named, size_t index, const char *word, bool is_
 
     while (name != NULL) {
         const char *end = name + strcspn(name, "|");
-        if (is_part ? contains(name, end, word) : begins_as(name, end, word, true)) {
+        if (is_part ? contains(name, end, word) : begins_as(name, end, word, false)) {
             return true;
         }
         name = rest;

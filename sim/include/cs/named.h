@@ -2,9 +2,9 @@
 /* cs/named.h -- find a thing among others by its name: algorithms, models, presets, keys, options.
  *
  * Found is, in this order, the thing of that very name; of that name or alias but for case, '-' and
- * '_'; and, where parts are taken, the only thing whose name or an alias of it contains the word:
- * "tree" is double_binary_tree. A word that is a part of several is refused with their names, one
- * that is near to a name with that name.
+ * '_'; and, where parts are taken, the only thing whose name or an alias of it has the word among
+ * the words that it is made of: "tree" is double_binary_tree, "h100" dgx-h100; "h10" is nothing. A
+ * word of several names is refused with them, one that is near to a name with that name.
  */
 #ifndef CS_NAMED_H
 #define CS_NAMED_H
