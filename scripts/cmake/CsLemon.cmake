@@ -13,7 +13,7 @@ endif()
 
 function(cs_use_lemon target)
   if(COLLSIM_LEMON_BUILT)
-    set(source ${CMAKE_SOURCE_DIR}/algorithms/lemon/matching.cc)
+    set(source ${CMAKE_SOURCE_DIR}/algorithms/stragglar/matching.cc)
     target_sources(${target} PRIVATE ${source})
     # Templates: slow without optimisation, and gcc warns inside of them.
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
@@ -21,6 +21,6 @@ function(cs_use_lemon target)
     target_include_directories(${target} SYSTEM PRIVATE ${LEMON_INCLUDE_DIR})
     target_compile_definitions(${target} PRIVATE COLLSIM_HAS_LEMON)
   else()
-    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/algorithms/lemon/matching_missing.c)
+    target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/algorithms/stragglar/matching_missing.c)
   endif()
 endfunction()

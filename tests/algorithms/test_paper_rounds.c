@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The paper's own two generators: Algorithm 1 for powers of two, a matching a round for
  * even numbers of labels. */
-#include "algorithms/lemon/matching.h"
-#include "algorithms/pattern/matching_rounds.h"
-#include "algorithms/pattern/paper_rounds.h"
+#include "algorithms/stragglar/matching.h"
+#include "algorithms/stragglar/matching_rounds.h"
+#include "algorithms/stragglar/paper_rounds.h"
 #include "base/alloc.h"
 #include "support/rng.h"
 

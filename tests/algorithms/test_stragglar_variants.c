@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* StragglAR with the paper's own generators and with nobody late: every schedule judged
  * contribution by contribution, times against formulas, and what is refused. */
-#include "algorithms/lemon/matching.h"
+#include "algorithms/stragglar/matching.h"
 #include "base/alloc.h"
 #include "stragglar_late_setup.h"
 
