@@ -16,13 +16,6 @@ const cs_algorithm *const cs_algorithms[] = {
     NULL,
 };
 
-const cs_missing_part cs_algorithms_missing[] = {
-#ifndef COLLSIM_HAS_LEMON
-    {"stragglar", "variant=matching", "LEMON: liblemon-dev and g++"},
-#endif
-    {NULL, NULL, NULL},
-};
-
 enum { N_ALGORITHMS = sizeof cs_algorithms / sizeof cs_algorithms[0] - 1 };
 
 cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p, cs_error *err)

@@ -61,13 +61,6 @@ struct cs_algorithm {
 /* All registered algorithms in alphabetical order, ended by NULL. */
 extern CS_API const cs_algorithm *const cs_algorithms[];
 
-/* Optional parts of algorithms that this build lacks: whose, which, and what they need. Ended by a
- * NULL name. */
-typedef struct cs_missing_part {
-    const char *name, *part, *missing;
-} cs_missing_part;
-extern CS_API const cs_missing_part cs_algorithms_missing[];
-
 /* Find by name. CS_ENOENT names the nearest one and where the list is. */
 CS_API cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p,
                                    cs_error *err);
