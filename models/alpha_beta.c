@@ -225,6 +225,7 @@ static bool alpha_beta_closed_forms_hold(const void *options, uint32_t uses)
 }
 
 const cs_model cs_model_alpha_beta = {
+    .aliases = "hockney",
     .name    = "alpha-beta",
     .summary = "Hockney: a transfer holds both its ports for alpha + bytes/rate; leaves out links "
                "inside the network, congestion, CPU and SM overhead",

@@ -41,8 +41,7 @@ cs_stored *cs_stored_new(void)
 void cs_stored_free(cs_stored *stored)
 {
     if (stored != NULL) {
-        cs_free(stored->transfers);
-        cs_free(stored->fences);
+        cs_recording_free(&stored->recording);
         cs_free(stored);
     }
 }
@@ -129,7 +128,8 @@ static cs_status check_ends(const cs_stored *s, const cs_transfer *t, cs_error *
 /* A part of a message must follow a part between the same ends, in the same round. */
 static cs_status check_join(const cs_stored *s, const cs_transfer *t, cs_error *err)
 {
-    const cs_transfer *before = s->n_transfers > 0 ? &s->transfers[s->n_transfers - 1] : NULL;
+    const cs_transfer *before =
+        s->recording.n_transfers > 0 ? &s->recording.transfers[s->recording.n_transfers - 1] : NULL;
 
     if ((t->flags & CS_JOIN) == 0) {
         return CS_OK;
@@ -149,7 +149,9 @@ static cs_status check_join(const cs_stored *s, const cs_transfer *t, cs_error *
 
 static cs_status check_transfer(const cs_stored *s, const cs_transfer *t, cs_error *err)
 {
-    uint32_t before = s->n_transfers > 0 ? s->transfers[s->n_transfers - 1].round : 0;
+    uint32_t before = s->recording.n_transfers > 0
+                          ? s->recording.transfers[s->recording.n_transfers - 1].round
+                          : 0;
 
     if (t->span == 0 || t->chunk >= s->n_chunks || t->span > s->n_chunks - t->chunk) {
         return CS_FAIL(err, CS_EINVAL, "chunk", "%u chunks from %u on are outside [0, %u)", t->span,
@@ -172,32 +174,24 @@ static cs_status check_transfer(const cs_stored *s, const cs_transfer *t, cs_err
     return status == CS_OK ? check_join(s, t, err) : status;
 }
 
-cs_status cs_stored_add(cs_stored *s, const cs_transfer *transfer, const cs_stored_fence *fence,
+cs_status cs_stored_add(cs_stored *s, const cs_transfer *transfer, const cs_fence *fence,
                         cs_error *err)
 {
-    bool      is_fenced = (transfer->flags & CS_FENCE) != 0;
-    cs_status status    = check_transfer(s, transfer, err);
+    cs_transfer t      = *transfer;
+    cs_status   status = check_transfer(s, transfer, err);
 
-    if (status != CS_OK) {
-        return status;
-    }
-    if (!cs_grow(&s->transfers, &s->capacity, s->n_transfers + 1, 64, sizeof *s->transfers) ||
-        !cs_grow(&s->fences, &s->fence_capacity, s->n_fences + is_fenced, 64, sizeof *s->fences)) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu transfers", s->n_transfers + 1);
-    }
-    if (is_fenced) {
-        s->fences[s->n_fences++] = (cs_stored_fence){s->n_transfers, fence->except, fence->cost_s};
-    }
-    s->transfers[s->n_transfers] = *transfer;
     if (!s->has_slots) {
-        cs_transfer *t = &s->transfers[s->n_transfers];
-        t->src_slot    = (uint16_t)t->chunk;
-        t->dst_slot    = (uint16_t)t->chunk;
-        t->flags &= CS_SHARED | CS_FENCE | CS_JOIN;
+        t.src_slot = (uint16_t)t.chunk;
+        t.dst_slot = (uint16_t)t.chunk;
+        t.flags &= CS_SHARED | CS_FENCE | CS_JOIN;
     }
-    s->n_parts = (transfer->flags & CS_JOIN) != 0 ? s->n_parts + 1 : 1;
-    s->n_transfers++;
-    return CS_OK;
+    if (status == CS_OK) {
+        status = cs_recording_add(&s->recording, &t, fence, err);
+    }
+    if (status == CS_OK) {
+        s->n_parts = (t.flags & CS_JOIN) != 0 ? s->n_parts + 1 : 1;
+    }
+    return status;
 }
 
 /* How many of the chunks that end `rank` of a transfer writes are final there. Going backwards
@@ -216,7 +210,7 @@ static uint32_t count_final(const cs_stored *s, bits *written, const cs_transfer
 static cs_status mark_end(cs_stored *s, bits *written, size_t index, bool is_src, size_t *bad_p,
                           cs_error *err)
 {
-    cs_transfer *t     = &s->transfers[index];
+    cs_transfer *t     = &s->recording.transfers[index];
     uint32_t     rank  = is_src ? t->src : t->dst;
     uint32_t     count = count_final(s, written, t, rank);
 
@@ -242,25 +236,14 @@ static cs_status mark_done(cs_stored *s, size_t *bad_p, cs_error *err)
     if (written.words == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
     }
-    for (size_t i = s->n_transfers; i-- > 0 && status == CS_OK;) {
+    for (size_t i = s->recording.n_transfers; i-- > 0 && status == CS_OK;) {
         status = mark_end(s, &written, i, false, bad_p, err);
-        if (status == CS_OK && cs_transfer_op(&s->transfers[i]) == CS_OP_EXCHANGE) {
+        if (status == CS_OK && cs_transfer_op(&s->recording.transfers[i]) == CS_OP_EXCHANGE) {
             status = mark_end(s, &written, i, true, bad_p, err);
         }
     }
     cs_free(written.words);
     return status;
-}
-
-size_t cs_stored_messages(const cs_stored *s)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < s->n_transfers; i++) {
-        count += (s->transfers[i].flags & CS_JOIN) == 0;
-        count += cs_transfer_op(&s->transfers[i]) == CS_OP_EXCHANGE;
-    }
-    return count;
 }
 
 uint64_t cs_stored_share(const cs_stored *s, uint64_t bytes, const cs_transfer *t)
@@ -275,8 +258,8 @@ cs_status cs_stored_finish(cs_stored *s, size_t *bad_p, cs_error *err)
     uint32_t uses = s->gpus_per_server > 1 ? CS_USES_NVLINK : 0;
 
     s->is_scalable = true;
-    for (size_t i = 0; i < s->n_transfers; i++) {
-        const cs_transfer *t = &s->transfers[i];
+    for (size_t i = 0; i < s->recording.n_transfers; i++) {
+        const cs_transfer *t = &s->recording.transfers[i];
         uses |= cs_transfer_op(t) == CS_OP_EXCHANGE ? CS_USES_EXCHANGE : 0;
         uses |= (t->flags & CS_SHARED) != 0 ? CS_USES_SHARED : 0;
         uses |= t->span > 1 ? CS_USES_SPAN : 0;
@@ -286,7 +269,9 @@ cs_status cs_stored_finish(cs_stored *s, size_t *bad_p, cs_error *err)
     s->plan = (cs_plan){
         .n_chunks   = s->n_chunks,
         .n_slots    = s->has_slots ? s->n_slots : s->n_chunks,
-        .n_rounds   = s->n_transfers > 0 ? s->transfers[s->n_transfers - 1].round + 1 : 0,
+        .n_rounds   = s->recording.n_transfers > 0
+                          ? s->recording.transfers[s->recording.n_transfers - 1].round + 1
+                          : 0,
         .uses       = uses,
         .starts_own = s->has_slots ? s->starts_own : true,
     };

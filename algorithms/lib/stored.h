@@ -11,14 +11,7 @@
 #ifndef CS_ALGORITHMS_LIB_STORED_H
 #define CS_ALGORITHMS_LIB_STORED_H
 
-#include "cs/algorithm.h"
-
-/* A barrier before transfer `index`. */
-typedef struct cs_stored_fence {
-    size_t   index;
-    uint32_t except; /* CS_FENCE_ALL or a rank */
-    double   cost_s;
-} cs_stored_fence;
+#include "cs/recording.h"
 
 /* Set the first group of fields, add the transfers, finish. */
 typedef struct cs_stored {
@@ -32,13 +25,10 @@ typedef struct cs_stored {
     uint32_t      n_slots;     /* ... and there are so many */
     char          name[64];    /* of the algorithm that made it; may be empty */
 
-    cs_transfer     *transfers; /* owned, as all below */
-    size_t           n_transfers, capacity;
-    uint32_t         n_parts; /* of the last message */
-    cs_stored_fence *fences;
-    size_t           n_fences, fence_capacity;
-    bool             is_scalable; /* every message is its chunks' share of `bytes` */
-    cs_plan          plan;        /* filled by cs_stored_finish() */
+    cs_recording recording;   /* owned */
+    uint32_t     n_parts;     /* of the last message */
+    bool         is_scalable; /* every message is its chunks' share of `bytes` */
+    cs_plan      plan;        /* filled by cs_stored_finish() */
 } cs_stored;
 
 /* The options of cs_algorithm_stored. */
@@ -62,14 +52,11 @@ CS_API cs_status cs_stored_check(const cs_stored *stored, cs_error *err);
  * with has_slots). Refused: what is out of range, src = dst, a round below the one before,
  * NVLink between servers. CS_FENCE and CS_SHARED may be set; `fence` goes with CS_FENCE. */
 CS_API cs_status cs_stored_add(cs_stored *stored, const cs_transfer *transfer,
-                               const cs_stored_fence *fence, cs_error *err);
+                               const cs_fence *fence, cs_error *err);
 
 /* Compute flags and plan. Refused: a message some of whose chunks are final and some are not.
  * `bad_p` is the index of the transfer to blame then. O(transfers x span). */
 CS_API cs_status cs_stored_finish(cs_stored *stored, size_t *bad_p, cs_error *err);
-
-/* Messages on the wire: parts that join are one, an exchange is two. */
-CS_API size_t cs_stored_messages(const cs_stored *stored);
 
 /* The bytes of a transfer for a size of `bytes` (cs_chunk_bytes); none of a repeat. */
 uint64_t cs_stored_share(const cs_stored *stored, uint64_t bytes, const cs_transfer *transfer);

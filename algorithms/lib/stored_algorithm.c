@@ -78,30 +78,30 @@ static cs_status stored_open(const cs_scenario *scenario, const void *options, v
 
 static void stored_next_block(void *state, cs_block *block)
 {
-    stream          *st   = state;
-    const cs_stored *s    = st->schedule;
-    size_t           from = st->next;
-    size_t           end  = s->n_transfers - from;
+    stream             *st   = state;
+    const cs_recording *r    = &st->schedule->recording;
+    size_t              from = st->next;
+    size_t              end  = r->n_transfers - from;
+    const cs_fence     *fence;
 
     end = from + (end < block->capacity ? end : block->capacity);
-    if (st->next_fence < s->n_fences && s->fences[st->next_fence].index == from) {
-        block->fence_except = s->fences[st->next_fence].except;
-        block->fence_s      = s->fences[st->next_fence].cost_s;
-        st->next_fence++;
+    if ((fence = cs_recording_fence(r, from, &st->next_fence)) != NULL) {
+        block->fence_except = fence->except;
+        block->fence_s      = fence->cost_s;
     }
-    if (st->next_fence < s->n_fences && s->fences[st->next_fence].index < end) {
-        end = s->fences[st->next_fence].index;
+    if (st->next_fence < r->n_fences && r->fences[st->next_fence].index < end) {
+        end = r->fences[st->next_fence].index;
     }
-    while (end < s->n_transfers && end > from + 1 && (s->transfers[end].flags & CS_JOIN) != 0) {
+    while (end < r->n_transfers && end > from + 1 && (r->transfers[end].flags & CS_JOIN) != 0) {
         end--; /* a message stays in one block */
     }
     block->count = end - from;
     if (block->count > 0) {
-        memcpy(block->transfers, s->transfers + from, block->count * sizeof *block->transfers);
+        memcpy(block->transfers, r->transfers + from, block->count * sizeof *block->transfers);
     }
     for (size_t i = 0; st->rescales && i < block->count; i++) {
         cs_transfer *t = &block->transfers[i];
-        t->bytes       = cs_stored_share(s, st->bytes, &s->transfers[from + i]);
+        t->bytes       = cs_stored_share(st->schedule, st->bytes, &r->transfers[from + i]);
     }
     for (size_t i = 0; st->cluster != NULL && i < block->count; i++) {
         cs_transfer *t = &block->transfers[i];
