@@ -13,13 +13,6 @@ const cs_algorithm *const cs_algorithms[] = {
     NULL,
 };
 
-const cs_missing_part cs_algorithms_missing[] = {
-#ifndef COLLSIM_HAS_LEMON
-    {"stragglar", "variant=matching", "LEMON: liblemon-dev and g++"},
-#endif
-    {NULL, NULL, NULL},
-};
-
 const cs_named cs_algorithm_names = {
     .things      = cs_algorithms,
     .n           = sizeof cs_algorithms / sizeof cs_algorithms[0] - 1,

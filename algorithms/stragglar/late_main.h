@@ -3,25 +3,20 @@
  * whichever source its rounds come.
  *
  * The rotational schedule is generated round by round (rotation_stream.h) and has a stored tail
- * (tail.h). Algorithm 1 of the paper makes its rounds one by one (paper_rounds.h); all others are
- * stored as a whole (label_stream.h). A further source is a row of cs_late_source, a case of
- * cs_late_main_build(), and nothing else here.
+ * (tail.h); all others are stored as a whole (label_stream.h). A further source is a row of
+ * cs_late_source, a case of cs_late_main_build(), and nothing else here.
  */
 #ifndef CS_ALGORITHMS_STRAGGLAR_LATE_MAIN_H
 #define CS_ALGORITHMS_STRAGGLAR_LATE_MAIN_H
 
 #include "algorithms/stragglar/label_stream.h"
-#include "algorithms/stragglar/paper_rounds.h"
 #include "algorithms/stragglar/rotation_stream.h"
 
 typedef enum cs_late_source {
     CS_LATE_ROTATION,      /* n != 3, C > ceil(log2 n) */
     CS_LATE_ONE_CHUNK,     /* C = 1 */
     CS_LATE_THREE_RANKS,   /* n = 3, C >= 2 */
-    CS_LATE_TELEPHONE_ODD, /* C = n - 1, as all below */
-    CS_LATE_PAPER,         /* powers of two */
-    CS_LATE_MATCHING,      /* even n; ties as published */
-    CS_LATE_MATCHING_NEWEST,
+    CS_LATE_TELEPHONE_ODD, /* C = n - 1 */
 } cs_late_source;
 
 typedef struct cs_late_main {
@@ -29,8 +24,6 @@ typedef struct cs_late_main {
     cs_label_rounds    stored; /* the tail of the rotation, or all rounds; owned */
     cs_label_stream    stream;
     bool               has_steady;
-    cs_paper_rounds    paper; /* paper.out is NULL for other sources */
-    cs_label_rounds    made;  /* the round that it made last, borrowed from it */
 } cs_late_main;
 
 /* Slots that recycle: a few for the rotation; one for every chunk where rounds are stored, since

@@ -13,8 +13,8 @@
  * (telephone_odd.h) that needs a round or two more. One chunk and three ranks have rounds
  * of their own (late_small.h).
  *
- * Instead of the rotation the rounds may be the paper's own (`variant`), and instead of one rank
- * none or several may count as late (`late_ranks`, late_number.h).
+ * Instead of one rank none or several may count as late (`late_ranks`, late_number.h). The paper's
+ * own rounds, which are as many or more, are made by scripts/paper_schedule.
  *
  * The straggler may be any rank; when it is not the last to arrive, the early ranks wait for
  * the last of them and nothing is hidden.

@@ -5,16 +5,12 @@
 #include "algorithms/lib/accept.h"
 #include "algorithms/stragglar/late_chunks.h"
 #include "algorithms/stragglar/late_pre.h"
-#include "algorithms/stragglar/matching.h"
-#include "algorithms/stragglar/matching_rounds.h"
-#include "algorithms/stragglar/paper_rounds.h"
 #include "algorithms/stragglar/telephone_odd.h"
 
 #include <assert.h>
 
 extern const cs_algorithm cs_algorithm_stragglar;
 
-enum { VARIANT_ROTATION, VARIANT_PAPER, VARIANT_MATCHING };
 enum { MOST_CHUNKS = 1 << 20, MOST_ROOTS = 100 };
 
 const cs_option cs_stragglar_table[] = {
@@ -25,10 +21,6 @@ const cs_option cs_stragglar_table[] = {
                   "parts of the buffer; 0: n - 1, as in the paper; auto: the best number"),
     CS_OPTION_CHOICE(cs_stragglar_options, prephase, "ring|circulant",
                      "how the early ranks reduce; fewer than n - 1 chunks: always circulant"),
-    CS_OPTION_CHOICE(cs_stragglar_options, variant, "rotation|paper|matching",
-                     "rounds: ours; the paper's Algorithm 1 (powers of two), appendix E (even n)"),
-    CS_OPTION_CHOICE(cs_stragglar_options, ties, "published|newest",
-                     "of equal matchings: as many rounds as published, or nearly always fewer"),
     CS_OPTION_ROW(cs_stragglar_options, late_ranks, 1, 0, CS_MAX_RANKS - 1, true, NULL,
                   "how many count as late, the last to arrive; 0: the baseline; auto: the best"),
     CS_OPTION_AUTO(cs_stragglar_options, late_roots, 0, MOST_ROOTS,
@@ -39,12 +31,6 @@ const cs_option cs_stragglar_table[] = {
 
 cs_late_source cs_stragglar_source(uint32_t n, const cs_stragglar_options *o)
 {
-    if (o->variant == VARIANT_PAPER) {
-        return CS_LATE_PAPER;
-    }
-    if (o->variant == VARIANT_MATCHING) {
-        return o->ties == CS_TIES_NEWEST ? CS_LATE_MATCHING_NEWEST : CS_LATE_MATCHING;
-    }
     if (o->chunks == 1) {
         return CS_LATE_ONE_CHUNK;
     }
@@ -65,8 +51,7 @@ cs_late_layout cs_stragglar_layout(const cs_scenario *scenario, const cs_straggl
 /* Are the rounds of a source not known before they have been made? */
 static bool is_searched(cs_late_source source)
 {
-    return source == CS_LATE_TELEPHONE_ODD || source == CS_LATE_MATCHING ||
-           source == CS_LATE_MATCHING_NEWEST;
+    return source == CS_LATE_TELEPHONE_ODD;
 }
 
 /* Rounds of the main phase, and of those that are searched for how long they take. */
@@ -153,37 +138,6 @@ static cs_status check_chunks(const cs_scenario *scenario, cs_stragglar_options 
     return check_messages(n, o->chunks, err);
 }
 
-/* The paper's own generators: n - 1 chunks, and not every n. */
-static cs_status check_variant(const cs_scenario *scenario, cs_stragglar_options *o, cs_error *err)
-{
-    const char *where = "algorithm.options.variant";
-    uint32_t    n     = scenario->cluster.n_ranks;
-
-    if (o->variant == VARIANT_PAPER && !cs_paper_rounds_exist(n)) {
-        return CS_FAIL(err, CS_ENOTSUP, where,
-                       "paper (Algorithm 1) needs a power of two, got %u ranks; rotation does all "
-                       "numbers",
-                       n);
-    }
-    if (o->variant == VARIANT_MATCHING && (n % 2 == 1 || n > CS_MATCHING_MOST)) {
-        return CS_FAIL(err, CS_ENOTSUP, where,
-                       "matching (appendix E) needs an even number of at most %u ranks, got %u; "
-                       "rotation does all numbers",
-                       CS_MATCHING_MOST, n);
-    }
-    if (o->variant == VARIANT_MATCHING && !cs_matching_is_here()) {
-        return CS_FAIL(err, CS_EMISSING, where,
-                       "matching needs LEMON, which this build has not found (Debian: apt-get "
-                       "install liblemon-dev g++, then build again)");
-    }
-    o->chunks = o->chunks == 0 || o->chunks == CS_AUTO ? n - 1 : o->chunks;
-    if (o->chunks != n - 1) {
-        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
-                       "the paper's generators have n - 1 = %u chunks, not %u", n - 1, o->chunks);
-    }
-    return CS_OK;
-}
-
 static cs_status check_options(const cs_scenario *scenario, cs_stragglar_options *o, cs_error *err)
 {
     cs_status status = cs_late_check(scenario, (cs_late_options *)o, err);
@@ -193,8 +147,7 @@ static cs_status check_options(const cs_scenario *scenario, cs_stragglar_options
             scenario->cluster.n_ranks % 2 == 0 ? CS_STRAGGLAR_TELEPHONE : CS_STRAGGLAR_DUPLEX;
     }
     if (status == CS_OK) {
-        status = o->variant == VARIANT_ROTATION ? check_chunks(scenario, o, err)
-                                                : check_variant(scenario, o, err);
+        status = check_chunks(scenario, o, err);
     }
     if (status == CS_OK) {
         o->prephase = (int)cs_stragglar_layout(scenario, o).prephase;
@@ -237,8 +190,6 @@ static cs_status check_alone(const cs_scenario *scenario, const cs_stragglar_opt
         what = "a straggler";
     } else if (o->entry_barrier_s > 0 || o->phase_barrier_s > 0) {
         what = "a cost of barriers, which there are none of";
-    } else if (o->variant != VARIANT_ROTATION) {
-        what = "a variant";
     } else if (o->model == CS_STRAGGLAR_TELEPHONE) {
         what = "the telephone model";
     }

@@ -21,8 +21,6 @@ typedef struct cs_stragglar_options {
     int      model;  /* cs_stragglar_model; resolved, only the last two */
     uint32_t chunks; /* 0: n - 1 */
     int      prephase;
-    int      variant;
-    int      ties;       /* cs_matching_ties */
     uint32_t late_ranks; /* k; 0: the baseline runs */
     uint32_t late_roots;
     int      baseline; /* cs_late_baseline */
@@ -37,7 +35,7 @@ extern const cs_option cs_stragglar_table[];
 
 /* Replace what is CS_AUTO or 0 for "as in the paper", and plan the schedule. Refused is what does
  * not exist or does not go together. Rounds that are searched for (odd numbers of ranks in the
- * telephone model, appendix E, several late ranks) are made for it. */
+ * telephone model, several late ranks) are made for it. */
 cs_status cs_stragglar_resolve(const cs_scenario *scenario, cs_stragglar_options *options,
                                cs_plan *plan, cs_error *err);
 

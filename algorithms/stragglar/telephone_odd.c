@@ -189,6 +189,11 @@ cs_status cs_telephone_odd_build(uint32_t n, cs_label_rounds *rounds_p, cs_error
     if (status == CS_OK) {
         status = try_all(&g, n, &best, err);
     }
+    if (status == CS_OK) {
+        const cs_label_shape shape = {
+            .n = n, .early = n - 1, .chunks = n - 1, .is_telephone = true};
+        status = cs_label_rounds_check(&best, &shape, err);
+    }
     cs_arena_free(&arena);
     cs_label_rounds_free(&rounds);
     return cs_label_rounds_give(status, &best, rounds_p);

@@ -101,7 +101,7 @@ double cs_figure_formula_s(const cs_figure_point *point)
     const known *k   = find(point);
     double       x_s = cs_figure_buffer_s(&point->machine, point->bytes);
 
-    if (k == NULL || point->variant != NULL) {
+    if (k == NULL) {
         return (double)NAN;
     }
     if (point->n_slow > 0) {
@@ -135,15 +135,6 @@ static cs_scenario scenario_of(const cs_figure_point *point, const double *arriv
         .n_faults   = faults != NULL ? point->n_slow : 0};
 }
 
-static cs_status set_options(const cs_figure_point *point, const cs_algorithm *algorithm,
-                             cs_options *options, cs_error *err)
-{
-    cs_options_default(algorithm->options, options);
-    return point->variant == NULL ? CS_OK
-                                  : cs_options_set(algorithm->options, options, "variant",
-                                                   point->variant, point->algorithm, err);
-}
-
 bool cs_figure_has_schedule(const cs_figure_point *point)
 {
     const cs_algorithm *algorithm;
@@ -154,9 +145,7 @@ bool cs_figure_has_schedule(const cs_figure_point *point)
     if (cs_algorithm_find(point->algorithm, &algorithm, NULL) != CS_OK) {
         return false;
     }
-    if (set_options(point, algorithm, &options, NULL) != CS_OK) {
-        return false;
-    }
+    cs_options_default(algorithm->options, &options);
     cs_options_default(cs_models[0]->options, &model_options);
     return cs_resolve(&scenario, algorithm, &options, cs_models[0], &model_options, &plan, NULL) ==
            CS_OK;
@@ -196,7 +185,7 @@ static cs_status run(const cs_figure_point *point, const double *arrival_s, cs_r
             (cs_fault){.rank = r, .slow_ratio = point->slow_ratio, .until_s = (double)INFINITY};
     }
     if (status == CS_OK) {
-        status = set_options(point, algorithm, &options, err);
+        cs_options_default(algorithm->options, &options);
     }
     if (status != CS_OK) {
         return status;

@@ -64,13 +64,6 @@ struct cs_algorithm {
 extern CS_API const cs_algorithm *const cs_algorithms[];
 extern CS_API const cs_named            cs_algorithm_names;
 
-/* Optional parts of algorithms that this build lacks: whose, which, and what they need. Ended by a
- * NULL name. */
-typedef struct cs_missing_part {
-    const char *name, *part, *missing;
-} cs_missing_part;
-extern CS_API const cs_missing_part cs_algorithms_missing[];
-
 /* Find by name, alias or a part of the name (cs/named.h). CS_ENOENT names the nearest one and where
  * the list is. */
 CS_API cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p,
