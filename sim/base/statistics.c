@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Estimates with confidence intervals: see montecarlo/statistics.h. Moments, quantiles and
- * distribution functions are GSL's. */
-#include "montecarlo/statistics.h"
+/* Estimates with confidence intervals. Moments, quantiles and distribution functions are GSL's. */
+#include "base/statistics.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_sort.h>
@@ -11,16 +10,31 @@
 
 enum { N_QUANTILES = 3, MAX_GROUPS = 64 };
 
+#define ROUNDING 1e-12
+
 static const double quantiles[N_QUANTILES] = {0.5, 0.95, 0.99};
 
+cs_estimate cs_estimate_none(void)
+{
+    const double none = (double)NAN;
+    return (cs_estimate){none, none, none};
+}
+
+cs_spread cs_spread_none(void)
+{
+    const double      none    = (double)NAN;
+    const cs_estimate nothing = cs_estimate_none();
+    return (cs_spread){nothing, nothing, nothing, nothing, none, none, none};
+}
+
 /* value -+ t s / sqrt(n) from n independent values with standard deviation s. */
-static cs_estimate student(double value, double stddev, size_t n, double confidence)
+static cs_estimate student(double value, double stddev, double n, double confidence)
 {
     cs_estimate estimate = {value, (double)NAN, (double)NAN};
 
-    if (n >= 2) {
-        double t    = gsl_cdf_tdist_Pinv((1 + confidence) / 2, (double)(n - 1));
-        double half = t * stddev / sqrt((double)n);
+    if (n >= 2 && confidence > 0) {
+        double t    = gsl_cdf_tdist_Pinv((1 + confidence) / 2, n - 1);
+        double half = t * stddev / sqrt(n);
         estimate    = (cs_estimate){value, value - half, value + half};
     }
     return estimate;
@@ -44,14 +58,30 @@ cs_estimate cs_estimate_mean(const double *x, size_t n, size_t n_groups, double 
     double means[MAX_GROUPS], mean = gsl_stats_mean(x, 1, n);
 
     if (n_groups == 0) {
-        return student(mean, n > 1 ? gsl_stats_sd_m(x, 1, n, mean) : 0, n, confidence);
+        return student(mean, n > 1 ? gsl_stats_sd_m(x, 1, n, mean) : 0, (double)n, confidence);
     }
     size_t groups = usable_groups(n, n_groups);
     for (size_t g = 0; g < groups; g++) {
         size_t begin = group_begin(n, groups, g), end = group_begin(n, groups, g + 1);
         means[g] = gsl_stats_mean(x + begin, 1, end - begin);
     }
-    return student(mean, groups > 1 ? gsl_stats_sd(means, 1, groups) : 0, groups, confidence);
+    return student(mean, groups > 1 ? gsl_stats_sd(means, 1, groups) : 0, (double)groups,
+                   confidence);
+}
+
+cs_estimate cs_estimate_series(const double *x, size_t n, double scale, double confidence)
+{
+    double mean      = gsl_stats_mean(x, 1, n);
+    double deviation = n > 1 ? gsl_stats_sd_m(x, 1, n, mean) : (double)NAN;
+
+    if (n < 2) {
+        return student(mean, 0, (double)n, confidence);
+    }
+    if (!(deviation > ROUNDING * scale)) {
+        return (cs_estimate){mean, mean, mean};
+    }
+    double r = fmax(0, gsl_stats_lag1_autocorrelation_m(x, 1, n, mean));
+    return student(mean, deviation, fmax(2, (double)n * (1 - r) / (1 + r)), confidence);
 }
 
 /* The least k in [0, n] with P(at most k of n) >= p; P(at most n) is 1. */
@@ -75,15 +105,18 @@ static size_t binomial_quantile(size_t n, double q, double p)
  * makes u at least the other tail's plus one. */
 cs_estimate cs_estimate_quantile(const double *sorted, size_t n, double q, double confidence)
 {
-    if (n < 2) {
-        return (cs_estimate){sorted[0], (double)NAN, (double)NAN};
+    cs_estimate quantile = {gsl_stats_quantile_from_sorted_data(sorted, 1, n, q), (double)NAN,
+                            (double)NAN};
+
+    if (n < 2 || !(confidence > 0)) {
+        return quantile;
     }
     double tail  = (1 - confidence) / 2;
     size_t lower = binomial_quantile(n, q, tail), upper = binomial_quantile(n, q, 1 - tail) + 1;
 
-    return (cs_estimate){.value = gsl_stats_quantile_from_sorted_data(sorted, 1, n, q),
-                         .low   = lower >= 1 ? sorted[lower - 1] : (double)NAN,
-                         .high  = upper <= n ? sorted[upper - 1] : (double)NAN};
+    quantile.low  = lower >= 1 ? sorted[lower - 1] : (double)NAN;
+    quantile.high = upper <= n ? sorted[upper - 1] : (double)NAN;
+    return quantile;
 }
 
 /* From the quantiles of the groups. */
@@ -104,7 +137,7 @@ static void group_quantiles(const double *x, size_t n, size_t n_groups, double c
     }
     for (size_t i = 0; i < N_QUANTILES; i++) {
         double stddev = groups > 1 ? gsl_stats_sd(values[i], 1, groups) : 0;
-        *estimates[i] = student(estimates[i]->value, stddev, groups, confidence);
+        *estimates[i] = student(estimates[i]->value, stddev, (double)groups, confidence);
     }
 }
 
