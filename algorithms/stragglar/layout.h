@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* algorithms/stragglar/late_layout.h -- which early rank owns which chunks, and where everybody
+/* algorithms/stragglar/layout.h -- which early rank owns which chunks, and where everybody
  * keeps them, in schedules with one late rank.
  *
  * Label g < N = n - 1 is the g-th early rank, label N the late one. Of C chunks, chunk c belongs to
@@ -13,8 +13,8 @@
  * Slots: chunk c in work is in slot c mod `depth`; its owner keeps it in a slot behind those, where
  * the pre-phase left it.
  */
-#ifndef CS_ALGORITHMS_STRAGGLAR_LATE_LAYOUT_H
-#define CS_ALGORITHMS_STRAGGLAR_LATE_LAYOUT_H
+#ifndef CS_ALGORITHMS_STRAGGLAR_LAYOUT_H
+#define CS_ALGORITHMS_STRAGGLAR_LAYOUT_H
 
 #include "algorithms/lib/late.h"
 #include "base/arena.h"

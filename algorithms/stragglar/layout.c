@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Owners of chunks: see late_layout.h. The ring needs two places for the part that passes by and
+/* Owners of chunks: see layout.h. The ring needs two places for the part that passes by and
  * one for what stays; the circulant graph works on all chunks at once, each in a slot of its own.
  */
-#include "algorithms/stragglar/late_layout.h"
+#include "algorithms/stragglar/layout.h"
 
 #include "algorithms/lib/accept.h"
 

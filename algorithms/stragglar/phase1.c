@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The pre-phase: see late_pre.h. */
-#include "algorithms/stragglar/late_pre.h"
+/* The pre-phase: see phase1.h. */
+#include "algorithms/stragglar/phase1.h"
 
 static bool is_ring(const cs_late_layout *l)
 {
     return l->prephase == CS_PREPHASE_RING;
 }
 
-uint32_t cs_late_pre_rounds(const cs_late_layout *layout)
+uint32_t cs_phase1_rounds(const cs_late_layout *layout)
 {
     return is_ring(layout) ? layout->early - 1 : cs_circulant_steps(layout->early);
 }
 
-uint32_t cs_late_pre_uses(const cs_late_layout *layout)
+uint32_t cs_phase1_uses(const cs_late_layout *layout)
 {
     if (layout->early == 1) {
         return 0;
@@ -23,8 +23,8 @@ uint32_t cs_late_pre_uses(const cs_late_layout *layout)
     return layout->chunks > layout->early ? CS_USES_SPAN : 0;
 }
 
-double cs_late_pre_s(const cs_late_layout *layout, double chunk_bytes, double alpha_s,
-                     double s_per_byte, bool *is_exact_p)
+double cs_phase1_s(const cs_late_layout *layout, double chunk_bytes, double alpha_s,
+                   double s_per_byte, bool *is_exact_p)
 {
     uint32_t m       = layout->early;
     double   chunk_s = chunk_bytes * s_per_byte, time_s = 0;
@@ -42,11 +42,11 @@ double cs_late_pre_s(const cs_late_layout *layout, double chunk_bytes, double al
     return time_s;
 }
 
-void cs_late_pre_start(cs_late_pre *pre, const cs_late_layout *layout, double entry_barrier_s)
+void cs_phase1_start(cs_phase1 *pre, const cs_late_layout *layout, double entry_barrier_s)
 {
     const cs_scenario *s = layout->scenario;
 
-    *pre = (cs_late_pre){
+    *pre = (cs_phase1){
         .layout          = layout,
         .entry_barrier_s = entry_barrier_s,
         .ring            = {.cluster   = &s->cluster,
@@ -69,7 +69,7 @@ void cs_late_pre_start(cs_late_pre *pre, const cs_late_layout *layout, double en
 
 /* The part of the current step and position goes to the next position: in step t position i sends
  * the chunks of position i - 1 - t, as one message. */
-static void add_part(const cs_late_pre *pre, cs_block *block)
+static void add_part(const cs_phase1 *pre, cs_block *block)
 {
     const cs_late_layout *l = pre->layout;
     uint32_t m = l->early, most = cs_late_most_chunks(l), step = pre->step, here = pre->position;
@@ -91,7 +91,7 @@ static void add_part(const cs_late_pre *pre, cs_block *block)
                       .op_fabric = cs_op_fabric(CS_OP_REDUCE, fabric)};
 }
 
-static bool next_parts(cs_late_pre *pre, cs_block *block)
+static bool next_parts(cs_phase1 *pre, cs_block *block)
 {
     uint32_t m = pre->layout->early;
 
@@ -105,7 +105,7 @@ static bool next_parts(cs_late_pre *pre, cs_block *block)
     return block->count > 0;
 }
 
-static bool next_any(cs_late_pre *pre, cs_block *block)
+static bool next_any(cs_phase1 *pre, cs_block *block)
 {
     const cs_late_layout *l = pre->layout;
 
@@ -115,7 +115,7 @@ static bool next_any(cs_late_pre *pre, cs_block *block)
     return l->chunks == l->early ? cs_ring_pass_next(&pre->ring, block) : next_parts(pre, block);
 }
 
-bool cs_late_pre_next(cs_late_pre *pre, cs_block *block)
+bool cs_phase1_next(cs_phase1 *pre, cs_block *block)
 {
     bool has_more = next_any(pre, block);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* algorithms/stragglar/telephone_odd.h -- StragglAR's main phase for odd n in the telephone model.
+/* algorithms/stragglar/telephone.h -- StragglAR's main phase for odd n in the telephone model.
  *
  * When nobody may receive from another rank than it sends to, one of an odd number of ranks idles
  * in every round. Counting the final values that the N = n - 1 early ranks must receive (N^2; at
@@ -21,18 +21,18 @@
  * times; the shortest one is kept. It comes with no guarantee, so the number of
  * rounds is reported. O(n^2 log n) a try, more where many pairs must exchange.
  */
-#ifndef CS_ALGORITHMS_STRAGGLAR_TELEPHONE_ODD_H
-#define CS_ALGORITHMS_STRAGGLAR_TELEPHONE_ODD_H
+#ifndef CS_ALGORITHMS_STRAGGLAR_TELEPHONE_H
+#define CS_ALGORITHMS_STRAGGLAR_TELEPHONE_H
 
 #include "algorithms/stragglar/label_rounds.h"
 
 enum { CS_TELEPHONE_MOST_RANKS = 257 };
 
 /* The counting bound for odd n. */
-uint32_t cs_telephone_odd_bound(uint32_t n);
+uint32_t cs_telephone_bound(uint32_t n);
 
 /* 3 <= n <= CS_TELEPHONE_MOST_RANKS, odd. The same rounds every time. Free with
  * cs_label_rounds_free(). CS_EINTERNAL when no try ends. */
-cs_status cs_telephone_odd_build(uint32_t n, cs_label_rounds *rounds_p, cs_error *err);
+cs_status cs_telephone_build(uint32_t n, cs_label_rounds *rounds_p, cs_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The generator for several late ranks: known numbers of rounds, random tasks against a judge
  * of its own that moves sets of contributions, and the check of rounds against mutations. */
-#include "algorithms/stragglar/klate.h"
+#include "algorithms/stragglar/multi_late_rounds.h"
 #include "base/alloc.h"
 #include "support/rng.h"
 
@@ -9,30 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cs_klate build(uint32_t n, uint32_t late, uint32_t parts, uint32_t tenths,
-                      const uint32_t *arrival)
+static cs_multi_late_rounds build(uint32_t n, uint32_t late, uint32_t parts, uint32_t tenths,
+                                  const uint32_t *arrival)
 {
-    cs_klate      klate = {0};
-    cs_error      err   = {0};
-    cs_klate_task task  = {.n        = n,
-                           .early    = n - late,
-                           .parts    = parts,
-                           .root_num = tenths * late,
-                           .root_den = 10 * n,
-                           .arrival  = arrival};
+    cs_multi_late_rounds made = {0};
+    cs_error             err  = {0};
+    cs_multi_late_task   task = {.n        = n,
+                                 .early    = n - late,
+                                 .parts    = parts,
+                                 .root_num = tenths * late,
+                                 .root_den = 10 * n,
+                                 .arrival  = arrival};
 
-    cr_assert_eq(cs_klate_build(&task, &klate, &err), CS_OK, "n=%u k=%u m=%u: %s", n, late, parts,
-                 err.message);
-    return klate;
+    cr_assert_eq(cs_multi_late_build(&task, &made, &err), CS_OK, "n=%u k=%u m=%u: %s", n, late,
+                 parts, err.message);
+    return made;
 }
 
 static uint32_t rounds_of(uint32_t n, uint32_t late, uint32_t parts, uint32_t tenths)
 {
-    cs_klate klate  = build(n, late, parts, tenths, NULL);
-    uint32_t rounds = klate.rounds.n_rounds;
+    cs_multi_late_rounds made   = build(n, late, parts, tenths, NULL);
+    uint32_t             rounds = made.rounds.n_rounds;
 
-    cr_assert_eq(klate.ticks, rounds);
-    cs_label_rounds_free(&klate.rounds);
+    cr_assert_eq(made.ticks, rounds);
+    cs_label_rounds_free(&made.rounds);
     return rounds;
 }
 
@@ -128,7 +128,7 @@ static bool judge_all(const cs_label_rounds *rounds, const cs_label_shape *shape
 /* One part per early rank, owners as roots, all late ranks together: the rounds of this greedy,
  * worked out apart from this program. (With an exact assignment in place of the greedy one
  * two cases take a round less, (32, 4) and (64, 2), and (32, 2) one more.) */
-Test(klate, rounds_with_one_part)
+Test(multi_late_rounds, rounds_with_one_part)
 {
     static const struct {
         uint32_t n, rounds[4];
@@ -148,7 +148,7 @@ Test(klate, rounds_with_one_part)
 /* Rounds for chunks = early x parts with 0, 1, 1.3 and 1.6 k/n of the roots late, worked out apart
  * from this program, and the rounds of the variant with an exact assignment: the best of the
  * four is within two rounds of it and never below the bound. */
-Test(klate, rounds_with_late_roots)
+Test(multi_late_rounds, rounds_with_late_roots)
 {
     static const struct {
         uint32_t n, late, parts, rounds[4], assignment;
@@ -170,33 +170,33 @@ Test(klate, rounds_with_late_roots)
             best = rounds < best ? rounds : best;
         }
         cr_assert_leq(best, known[i].assignment + 2);
-        cr_assert_geq(best, cs_klate_fewest(n, n - late, (n - late) * known[i].parts));
+        cr_assert_geq(best, cs_multi_late_fewest(n, n - late, (n - late) * known[i].parts));
     }
 }
 
 /* The second of two late ranks comes g rounds behind the first; 24 chunks, 8 ranks. What is left
  * to do after it has come: 1.25, 1.208, 1.167 and 1.125 buffers for gaps of 0, 1/4, 1/2 and more.
  */
-Test(klate, a_gap_between_the_late_ranks_is_used)
+Test(multi_late_rounds, a_gap_between_the_late_ranks_is_used)
 {
     static const uint32_t gaps[] = {0, 6, 12, 18, 24, 30, 100000},
                           left[] = {30, 29, 28, 27, 27, 27, 27};
 
     for (size_t i = 0; i < sizeof gaps / sizeof gaps[0]; i++) {
-        const uint32_t arrival[2] = {0, gaps[i]};
-        cs_klate       klate      = build(8, 2, 4, 0, arrival);
-        cr_assert_eq(klate.ticks - gaps[i], left[i], "gap %u: %u", gaps[i], klate.ticks - gaps[i]);
-        cr_assert_leq(klate.rounds.n_rounds, 24 + 30);
-        cs_label_rounds_free(&klate.rounds);
+        const uint32_t       arrival[2] = {0, gaps[i]};
+        cs_multi_late_rounds made       = build(8, 2, 4, 0, arrival);
+        cr_assert_eq(made.ticks - gaps[i], left[i], "gap %u: %u", gaps[i], made.ticks - gaps[i]);
+        cr_assert_leq(made.rounds.n_rounds, 24 + 30);
+        cs_label_rounds_free(&made.rounds);
     }
 }
 
 /* Nothing is sent to or from a rank before it is there: played with the clock of the ticks, which
  * stands still only where nothing can be sent. */
-Test(klate, known_rounds_with_arrivals)
+Test(multi_late_rounds, known_rounds_with_arrivals)
 {
-    const uint32_t five[] = {4, 0, 9, 30, 2}, six[] = {0, 0, 3, 3, 7, 50};
-    cs_klate       a = build(13, 5, 3, 10, five), b = build(9, 6, 2, 13, six);
+    const uint32_t       five[] = {4, 0, 9, 30, 2}, six[] = {0, 0, 3, 3, 7, 50};
+    cs_multi_late_rounds a = build(13, 5, 3, 10, five), b = build(9, 6, 2, 13, six);
 
     cr_assert_eq(a.ticks, 62, "%u", a.ticks);
     cr_assert_eq(b.ticks, 60, "%u", b.ticks);
@@ -205,7 +205,7 @@ Test(klate, known_rounds_with_arrivals)
 }
 
 /* Any labels, parts, roots and arrivals. */
-Test(klate, random_tasks_are_right)
+Test(multi_late_rounds, random_tasks_are_right)
 {
     ct_rng rng = ct_rng_for(70);
 
@@ -216,11 +216,11 @@ Test(klate, random_tasks_are_right)
         for (uint32_t l = 0; l < late; l++) {
             arrival[l] = i % 4 == 0 ? 0 : ct_below(&rng, 1u << ct_below(&rng, 12));
         }
-        cs_klate       klate = build(n, late, parts, tenths, i % 5 == 0 ? NULL : arrival);
-        cs_label_shape shape = {.n = n, .early = n - late, .chunks = (n - late) * parts};
-        cr_assert(judge_all(&klate.rounds, &shape), "seed %llu case %u: n=%u k=%u m=%u",
+        cs_multi_late_rounds made  = build(n, late, parts, tenths, i % 5 == 0 ? NULL : arrival);
+        cs_label_shape       shape = {.n = n, .early = n - late, .chunks = (n - late) * parts};
+        cr_assert(judge_all(&made.rounds, &shape), "seed %llu case %u: n=%u k=%u m=%u",
                   (unsigned long long)ct_seed(), i, n, late, parts);
-        cs_label_rounds_free(&klate.rounds);
+        cs_label_rounds_free(&made.rounds);
     }
 }
 
@@ -248,59 +248,59 @@ static bool check_says(const cs_label_rounds *rounds, const cs_label_shape *shap
 
 /* The judge knows no kinds: a COPY that is called LAST fails there, a RAW that completes does not.
  * So whatever the check accepts the judge accepts, too, and nearly all changes are refused. */
-Test(klate, the_check_refuses_wrong_rounds)
+Test(multi_late_rounds, the_check_refuses_wrong_rounds)
 {
     ct_rng   rng    = ct_rng_for(71);
     uint32_t passed = 0;
 
     for (uint32_t i = 0; i < 600; i++) {
-        uint32_t       n = 3 + ct_below(&rng, 14), late = 1 + ct_below(&rng, n - 1);
-        cs_klate       klate = build(n, late, 1 + i % 3, i % 2 * 13, NULL);
-        cs_label_shape shape = {.n = n, .early = n - late, .chunks = (n - late) * (1 + i % 3)};
-        mutate(&klate.rounds, &rng, &shape);
-        bool accepted = check_says(&klate.rounds, &shape);
+        uint32_t             n = 3 + ct_below(&rng, 14), late = 1 + ct_below(&rng, n - 1);
+        cs_multi_late_rounds made = build(n, late, 1 + i % 3, i % 2 * 13, NULL);
+        cs_label_shape shape      = {.n = n, .early = n - late, .chunks = (n - late) * (1 + i % 3)};
+        mutate(&made.rounds, &rng, &shape);
+        bool accepted = check_says(&made.rounds, &shape);
         passed += accepted;
-        cr_assert(!accepted || judge_all(&klate.rounds, &shape), "case %u", i);
-        cs_label_rounds_free(&klate.rounds);
+        cr_assert(!accepted || judge_all(&made.rounds, &shape), "case %u", i);
+        cs_label_rounds_free(&made.rounds);
     }
     cr_assert_lt(passed, 200, "%u of 600 passed", passed); /* a change may change nothing */
 }
 
-Test(klate, a_round_too_few_or_too_many_is_refused)
+Test(multi_late_rounds, a_round_too_few_or_too_many_is_refused)
 {
-    cs_klate             klate = build(8, 3, 2, 0, NULL);
+    cs_multi_late_rounds made  = build(8, 3, 2, 0, NULL);
     const cs_label_shape shape = {.n = 8, .early = 5, .chunks = 10};
 
-    cr_assert(check_says(&klate.rounds, &shape));
-    klate.rounds.n_rounds--;
-    cr_assert(!check_says(&klate.rounds, &shape));
-    klate.rounds.n_rounds++;
-    cr_assert_eq(cs_label_rounds_end(&klate.rounds, NULL), CS_OK);
-    cr_assert(check_says(&klate.rounds, &shape)); /* an empty round does no harm */
-    cr_assert_eq(cs_label_rounds_add(&klate.rounds, klate.rounds.transfers[0], NULL), CS_OK);
-    cr_assert_eq(cs_label_rounds_end(&klate.rounds, NULL), CS_OK);
-    cr_assert(!check_says(&klate.rounds, &shape));
-    cs_label_rounds_free(&klate.rounds);
+    cr_assert(check_says(&made.rounds, &shape));
+    made.rounds.n_rounds--;
+    cr_assert(!check_says(&made.rounds, &shape));
+    made.rounds.n_rounds++;
+    cr_assert_eq(cs_label_rounds_end(&made.rounds, NULL), CS_OK);
+    cr_assert(check_says(&made.rounds, &shape)); /* an empty round does no harm */
+    cr_assert_eq(cs_label_rounds_add(&made.rounds, made.rounds.transfers[0], NULL), CS_OK);
+    cr_assert_eq(cs_label_rounds_end(&made.rounds, NULL), CS_OK);
+    cr_assert(!check_says(&made.rounds, &shape));
+    cs_label_rounds_free(&made.rounds);
 }
 
 /* Whichever allocation fails: an error, nothing leaked, nothing left behind. */
-Test(klate, every_allocation_may_fail)
+Test(multi_late_rounds, every_allocation_may_fail)
 {
-    const uint32_t arrival[] = {0, 3, 90};
-    cs_klate_task  task      = {
-              .n = 9, .early = 6, .parts = 3, .root_num = 1, .root_den = 3, .arrival = arrival};
+    const uint32_t     arrival[] = {0, 3, 90};
+    cs_multi_late_task task      = {
+             .n = 9, .early = 6, .parts = 3, .root_num = 1, .root_den = 3, .arrival = arrival};
     cs_status status = CS_ENOMEM;
     long      failed = 0;
 
     for (; status != CS_OK; failed++) {
-        cs_klate klate = {0};
-        cs_error err   = {0};
+        cs_multi_late_rounds made = {0};
+        cs_error             err  = {0};
         cs_alloc_fail_after(failed);
-        status = cs_klate_build(&task, &klate, &err);
+        status = cs_multi_late_build(&task, &made, &err);
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || (status == CS_ENOMEM && err.status == CS_ENOMEM));
-        cr_assert(status == CS_OK || klate.rounds.transfers == NULL);
-        cs_label_rounds_free(&klate.rounds);
+        cr_assert(status == CS_OK || made.rounds.transfers == NULL);
+        cs_label_rounds_free(&made.rounds);
     }
     cr_assert_gt(failed, 3);
 }
