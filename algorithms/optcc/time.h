@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* algorithms/optcc/optcc_time.h -- what an OptCC schedule is predicted to take, and the choice of
+/* algorithms/optcc/time.h -- what an OptCC schedule is predicted to take, and the choice of
  * its shape and copies by that.
  *
  * A message holds its ports for a time of its own beside its bytes, and its data may arrive later
@@ -8,19 +8,19 @@
  *
  * One slow server: exact on alpha-beta for l >= 2 (and R >= 3), an upper bound that is met within a
  * few per cent otherwise. Several: exact where that is quick to find out, otherwise an upper bound
- * within 1 % or 2 (optcc_even.h). With copies: within 1 % from some ten rounds on (measured).
+ * within 1 % or 2. With copies: within 1 % from some ten rounds on (measured).
  * Sources: the specification's sections 3, 4, 5 and 8.
  */
-#ifndef CS_ALGORITHMS_OPTCC_OPTCC_TIME_H
-#define CS_ALGORITHMS_OPTCC_OPTCC_TIME_H
+#ifndef CS_ALGORITHMS_OPTCC_TIME_H
+#define CS_ALGORITHMS_OPTCC_TIME_H
 
-#include "algorithms/optcc/optcc_shape.h"
+#include "algorithms/optcc/shape.h"
 
 typedef struct cs_optcc_setting {
     uint32_t      p, m;
-    const double *slow_ratio;               /* [m] >= 1 */
-    double        largest_ratio, sum_ratio; /* of these */
-    uint64_t      bytes;                    /* of one cycle: the buffer over the GPUs of a server */
+    const double *slowdown;                       /* [m] >= 1 */
+    double        largest_slowdown, sum_slowdown; /* of these */
+    uint64_t      bytes;  /* of one cycle: the buffer over the GPUs of a server */
     double        port_s; /* a message over NICs holds each of its ports so long, plus its bytes */
     double        gap_s;  /* ... and no other one starts there before that */
     double        beyond_s; /* its data are there so much later than the ports are free */
@@ -37,9 +37,12 @@ typedef struct cs_optcc_pick {
     double         time_s;
 } cs_optcc_pick;
 
-/* Seconds for a shape. At most CS_OPTCC_MAX_MARCH steps (optcc_even.h): call it for few. */
+/* Seconds for a shape. Takes up to 65536 steps: call it for few. */
 double cs_optcc_predict_s(const cs_optcc_setting *setting, const cs_optcc_shape *shape,
                           uint32_t copies);
+
+/* Messages of one copy over NICs. */
+uint64_t cs_optcc_messages(const cs_optcc_shape *shape);
 
 /* Seconds for one plain ring over all GPUs of the same (degraded) servers. */
 double cs_optcc_ring_s(const cs_optcc_setting *setting);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* algorithms/optcc/optcc_stream.h -- OptCC's transfers, position by position.
+/* algorithms/optcc/stream.h -- OptCC's transfers, position by position.
  *
  * At position P it is the turn of node x = P mod H, and y is the next node. x sends its H - 1
  * trains to y, each a message of S1 of section j1 and S4 of section j4 = j1 - (H - 1); then every
@@ -16,10 +16,10 @@
  *
  * O(1) per transfer; state O(m + H + Q).
  */
-#ifndef CS_ALGORITHMS_OPTCC_OPTCC_STREAM_H
-#define CS_ALGORITHMS_OPTCC_OPTCC_STREAM_H
+#ifndef CS_ALGORITHMS_OPTCC_STREAM_H
+#define CS_ALGORITHMS_OPTCC_STREAM_H
 
-#include "algorithms/optcc/optcc_shape.h"
+#include "algorithms/optcc/shape.h"
 #include "cs/schedule.h"
 
 enum { CS_OPTCC_MAX_COPIES = 16 };

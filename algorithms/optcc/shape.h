@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* algorithms/optcc/optcc_shape.h -- the numbers behind an OptCC schedule.
+/* algorithms/optcc/shape.h -- the numbers behind an OptCC schedule.
  *
  * p servers, m of them slow (slowdown l_i), H = p - m healthy in a ring of nodes 0 .. H-1. The
  * buffer of a cycle is split in sections j = first .. last, H - 1 of them a round; section j is
@@ -10,8 +10,8 @@
  *           (bubbles), and the first and last `ramp` rounds are smaller by l - 1 each
  * Chunks are numbered: the special section, the sections, the blocks.
  */
-#ifndef CS_ALGORITHMS_OPTCC_OPTCC_SHAPE_H
-#define CS_ALGORITHMS_OPTCC_OPTCC_SHAPE_H
+#ifndef CS_ALGORITHMS_OPTCC_SHAPE_H
+#define CS_ALGORITHMS_OPTCC_SHAPE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,10 +38,10 @@ typedef struct cs_optcc_shape {
     int64_t  last_position;
 } cs_optcc_shape;
 
-/* What makes a shape. `slow_ratio` is the largest slowdown. */
+/* What makes a shape. `slowdown` is the largest slowdown. */
 typedef struct cs_optcc_request {
     uint32_t p, m;
-    double   slow_ratio;
+    double   slowdown;
     uint32_t rounds;   /* >= 1 */
     uint32_t sections; /* exactly so many; 0: as many as fill the rounds */
     uint32_t ramp;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The numbers behind an OptCC schedule: see optcc_shape.h. */
-#include "algorithms/optcc/optcc_shape.h"
+/* The numbers behind an OptCC schedule: see shape.h. */
+#include "algorithms/optcc/shape.h"
 
 #include "cs/schedule.h"
 
@@ -75,13 +75,13 @@ static void place_special(cs_optcc_shape *s)
     s->last_position = last > s->last_position ? last : s->last_position;
 }
 
-static void place_blocks(cs_optcc_shape *s, double slow_ratio)
+static void place_blocks(cs_optcc_shape *s, double slowdown)
 {
     int64_t per_round = (int64_t)s->H - 1;
     int64_t full_end  = ((int64_t)s->rounds - s->ramp) * per_round; /* of sections of weight 1 */
     int64_t full      = (full_end < s->last + 1 ? full_end : s->last + 1) - s->ramp * per_round;
 
-    s->block_weight = (2 - slow_ratio) / slow_ratio;
+    s->block_weight = (2 - slowdown) / slowdown;
     s->block_from   = s->ramp > 0 ? (int64_t)s->ramp * per_round - s->H - 1 : s->first_position;
     s->n_blocks     = full > 0 ? (uint32_t)(full / s->H) : 0;
     s->has_bubbles  = s->n_blocks > 0;
@@ -92,7 +92,7 @@ static void place_sections(cs_optcc_shape *s, const cs_optcc_request *q)
 {
     uint32_t least     = cs_optcc_least_rounds(q->p, q->m);
     int64_t  per_round = (int64_t)s->H - 1;
-    bool     may       = q->m == 1 && q->slow_ratio >= 2 && q->wants_special;
+    bool     may       = q->m == 1 && q->slowdown >= 2 && q->wants_special;
 
     s->first       = first_section(s->m);
     s->rounds      = q->rounds > least ? q->rounds : least;
@@ -110,16 +110,16 @@ static void place_sections(cs_optcc_shape *s, const cs_optcc_request *q)
 cs_optcc_shape cs_optcc_shape_of(const cs_optcc_request *request)
 {
     cs_optcc_shape s       = {.p = request->p, .m = request->m, .H = request->p - request->m};
-    bool           is_fast = request->m == 1 && request->slow_ratio < 2;
+    bool           is_fast = request->m == 1 && request->slowdown < 2;
 
     place_sections(&s, request);
     s.ramp  = is_fast && 2 * request->ramp < s.rounds ? request->ramp : 0;
-    s.ratio = s.ramp > 0 ? request->slow_ratio - 1 : 1;
+    s.ratio = s.ramp > 0 ? request->slowdown - 1 : 1;
     if (s.has_special) {
         place_special(&s);
     }
     if (is_fast && request->wants_bubbles) {
-        place_blocks(&s, request->slow_ratio);
+        place_blocks(&s, request->slowdown);
     }
     s.n_sections = (uint32_t)(s.last - s.first + 1) + s.has_special;
     s.n_chunks   = s.n_sections + s.n_blocks;

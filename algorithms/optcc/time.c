@@ -1,13 +1,180 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Predictions and choice of OptCC's shape: see optcc_time.h. */
-#include "algorithms/optcc/optcc_time.h"
+#include "algorithms/optcc/time.h"
 
-#include "algorithms/optcc/optcc_even.h"
 #include "cs/option.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- equal sections: without ramp and bubbles ----
+ *
+ * For any number of slow servers. The times are those of one cycle, and of NVLink only where it
+ * holds up every position. */
+
+enum { MARCH_NODES = 192, MARCH_SLOW = 64, MAX_MARCH = 1 << 16 };
+
+typedef struct lengths {
+    double        section_s; /* of a section of a copy on a healthy NIC */
+    double        port_s;    /* a message holds each of its ports for that beside its bytes */
+    double        gap_s;     /* least time between the starts of two messages of a port */
+    double        beyond_s;  /* the data are there so much later than the ports are free */
+    double        nvlink_s;  /* what a server's NVLink takes for a position; 0: there is none */
+    const double *slowdown;  /* [m] */
+    double        largest_slowdown, sum_slowdown;
+    uint32_t      copies; /* Q */
+} lengths;
+
+/* How long a message of so many sections holds a port. */
+static double message_s(const lengths *t, double sections)
+{
+    return fmax(sections * t->section_s + t->port_s, t->gap_s);
+}
+
+/* A position, but for the slow ports, whose messages to the next node have so many sections. */
+static double position_s(const lengths *t, double sections, double H, double slots)
+{
+    double hop  = sections * t->section_s + t->port_s + t->beyond_s;
+    double port = ((H - 1) * t->copies * message_s(t, sections) + slots) / H;
+
+    return fmax(fmax(hop, port), t->copies * t->nvlink_s);
+}
+
+/* By formula: exact for one slow server (for l >= 2 from R = 3 on), otherwise an upper bound that
+ * is missed by O(1 / (H R)) of itself: 0.8 % from H = 40 and R = 5 on, 7 % at H = 8 and R = 3
+ * (measured). O(1).
+ *
+ * A position of the wave takes, in the middle, as long as its slowest cycle: a slow port (Q l_1 s),
+ * two sections to the next node (2 s and what lies beyond the ports, once for all copies), or a
+ * healthy port, Q (2 (H-1) s + sum l_i s) / H. In the first H - 1 positions and in the last ones
+ * messages carry one section, not two. A chain of causes cannot be on a slow port from beginning
+ * to end: it changes from contributions to finals, and crosses one loop at the pace of the
+ * healthy ones. All with what a message costs its ports beside. */
+static double even_s(const lengths *t, const cs_optcc_shape *shape)
+{
+    double H = shape->H, R = shape->rounds, m = shape->m, round;
+    double slots   = t->copies * fmax(t->sum_slowdown * t->section_s + m * t->port_s, m * t->gap_s);
+    double slowest = t->copies * message_s(t, t->largest_slowdown);
+    double middle = position_s(t, 2, H, slots), edge = position_s(t, 1, H, slots);
+
+    if (shape->rounds == 1) {
+        round = fmax(slowest, edge) + edge;
+    } else {
+        round = fmax(2 * fmax(slowest, edge) + (R - 1) * middle, R * slowest + middle);
+    }
+    return (H - 1) * round + slots;
+}
+
+/* When ports are free and when what travels has arrived, by node, slow server, train or section. */
+typedef struct march {
+    const cs_optcc_shape *shape;
+    double                section_s, alpha_s;
+    double                slots[MARCH_SLOW]; /* what a slow server takes for a section */
+    double                tx[MARCH_NODES], rx[MARCH_NODES];
+    double                slow_tx[MARCH_SLOW], slow_rx[MARCH_SLOW];
+    double                train[MARCH_NODES];
+    double                special; /* the special section at the slow server, then back */
+    double                end;
+} march;
+
+static bool exists(const march *w, int64_t section)
+{
+    return section >= w->shape->first && section <= w->shape->last;
+}
+
+static bool is_special(const march *w, int64_t section)
+{
+    return w->shape->has_special && section == w->shape->special;
+}
+
+/* A message of the turn: how many sections it carries, and when they are there. */
+static unsigned load_train(const march *w, int64_t P, int64_t d, double *ready)
+{
+    int64_t  H = w->shape->H, j4 = P - cs_floor_mod(P - d, H - 1), j1 = j4 + H - 1;
+    bool     has_sum = exists(w, j1) || is_special(w, j1), has_final = exists(w, j4);
+    int64_t  hop      = P - (w->shape->special_down + H + 1);
+    unsigned sections = (unsigned)has_sum + (unsigned)has_final;
+
+    *ready = has_final || (has_sum && P != j4) ? w->train[d] : 0; /* S1's first hop needs nothing */
+    if (w->shape->has_special && d == H - 2 && hop >= 0 && hop <= H - 2) {
+        sections++;
+        *ready = fmax(*ready, hop == 0 ? w->special : w->train[d]);
+    }
+    return sections;
+}
+
+/* The H - 1 messages of the turn of node x. */
+static void march_trains(march *w, int64_t P, uint32_t x, uint32_t y)
+{
+    for (int64_t d = (int64_t)w->shape->H - 2; d >= 0; d--) {
+        double   ready;
+        unsigned sections = load_train(w, P, d, &ready);
+        if (sections > 0) {
+            w->train[d] = fmax(fmax(w->tx[x], w->rx[y]), ready) + sections * w->section_s;
+            w->train[d] += w->alpha_s;
+            w->tx[x] = w->rx[y] = w->train[d];
+        }
+    }
+    w->end = fmax(w->end, w->tx[x]);
+}
+
+/* The slot of position P: finals to the slow servers, contributions from them. `sum` is when the
+ * healthy sum of section P has come; the contributions to it came before, on the same port. */
+static void march_slots(march *w, int64_t P, uint32_t x, uint32_t y, double sum)
+{
+    int64_t next    = P + (int64_t)w->shape->H + 1;
+    bool    gets    = exists(w, P) || is_special(w, P);
+    bool    returns = w->shape->has_special && P == w->shape->special_down;
+
+    for (uint32_t i = 0; i < w->shape->m; i++) {
+        if (gets) {
+            w->slow_rx[i] = fmax(fmax(w->tx[x], w->slow_rx[i]), sum) + w->slots[i];
+            w->tx[x]      = w->slow_rx[i];
+            w->end        = fmax(w->end, w->tx[x]);
+        }
+        w->special = is_special(w, P) ? w->tx[x] : w->special;
+        if (exists(w, next) || returns) {
+            w->slow_tx[i] =
+                fmax(fmax(w->slow_tx[i], w->rx[y]), returns ? w->special : 0) + w->slots[i];
+            w->rx[y] = w->slow_tx[i];
+        }
+        w->special = returns ? w->rx[y] : w->special;
+    }
+}
+
+uint64_t cs_optcc_messages(const cs_optcc_shape *shape)
+{
+    uint64_t positions = (uint64_t)(shape->last_position - shape->first_position) + 1;
+    return positions * (shape->H - 1 + 2 * shape->m);
+}
+
+/* The exact time of one copy on the alpha-beta model, message by message (apart from the rounding
+ * of sections to bytes), or NAN where that is more than MAX_MARCH messages, where H or m are too
+ * large, and where something lies beyond the ports. O(messages). */
+static double march_s(const lengths *t, const cs_optcc_shape *shape)
+{
+    march w = {.shape = shape, .section_s = t->section_s, .alpha_s = t->port_s};
+
+    if (t->copies > 1 || t->beyond_s > 0 || t->gap_s > 0 || shape->H > MARCH_NODES ||
+        shape->m > MARCH_SLOW || cs_optcc_messages(shape) > MAX_MARCH) {
+        return (double)NAN;
+    }
+    for (uint32_t i = 0; i < shape->m; i++) {
+        w.slots[i] = t->slowdown[i] * w.section_s + w.alpha_s;
+    }
+    assert(shape->H >= 2);
+    for (int64_t P = shape->first_position; P <= shape->last_position; P++) {
+        uint32_t x   = (uint32_t)cs_floor_mod(P, shape->H);
+        uint32_t y   = x + 1 == shape->H ? 0 : x + 1;
+        double   sum = w.train[cs_floor_mod(P, (int64_t)shape->H - 1)];
+        march_trains(&w, P, x, y);
+        march_slots(&w, P, x, y, sum);
+    }
+    return w.end;
+}
+
+/* ---- any shape ---- */
 
 /* The automatic choice tries no more rounds than this, nor than make some 2 * 10^8 transfers (a
  * round is 2 (p - m)^2 of them), but at least 64. */
@@ -34,17 +201,16 @@ static double round_weight(const cs_optcc_shape *s, int64_t round)
 }
 
 /* One slow server, l < 2, phase by phase of a ramp. */
-static double predict_ramp(const cs_optcc_lengths *t, const cs_optcc_shape *s)
+static double predict_ramp(const lengths *t, const cs_optcc_shape *s)
 {
-    double  l = t->slow_ratio[0], Q = t->copies, time = Q * (3 * l * t->section_s + t->port_s);
+    double  l = t->slowdown[0], Q = t->copies, time = Q * (3 * l * t->section_s + t->port_s);
     int64_t last = s->rounds, edge = (int64_t)s->ramp + 1; /* phases between the edges are alike */
 
     for (int64_t r = 0; r <= last; r++) {
         bool   is_middle = r == edge + 1 && last - edge > r;
         double now = round_weight(s, r), before = round_weight(s, r - 1);
-        double hop = (now + before) * t->section_s + t->port_s + t->beyond_s;
-        double port =
-            fmax(cs_optcc_port_s(t, now + before), cs_optcc_port_s(t, l * fmax(now, before)));
+        double hop      = (now + before) * t->section_s + t->port_s + t->beyond_s;
+        double port     = fmax(message_s(t, now + before), message_s(t, l * fmax(now, before)));
         double position = fmax(hop, Q * fmax(port, t->nvlink_s));
         time += (s->H - 1) * position * (is_middle ? (double)(last - edge - r) : 1);
         r = is_middle ? last - edge - 1 : r;
@@ -62,20 +228,19 @@ static double nvlink_s(const cs_optcc_setting *t, double section_bytes)
                : 2 * turns * (section_bytes * t->nvlink_s_per_byte + t->nvlink_alpha_s);
 }
 
-static cs_optcc_lengths lengths_of(const cs_optcc_setting *t, const cs_optcc_shape *s,
-                                   uint32_t copies)
+static lengths lengths_of(const cs_optcc_setting *t, const cs_optcc_shape *s, uint32_t copies)
 {
     double section_bytes = (double)t->bytes / s->total_weight / copies;
 
-    return (cs_optcc_lengths){.section_s     = section_bytes * t->s_per_byte,
-                              .port_s        = t->port_s,
-                              .gap_s         = t->gap_s,
-                              .beyond_s      = t->beyond_s,
-                              .nvlink_s      = nvlink_s(t, section_bytes),
-                              .slow_ratio    = t->slow_ratio,
-                              .largest_ratio = t->largest_ratio,
-                              .sum_ratio     = t->sum_ratio,
-                              .copies        = copies};
+    return (lengths){.section_s        = section_bytes * t->s_per_byte,
+                     .port_s           = t->port_s,
+                     .gap_s            = t->gap_s,
+                     .beyond_s         = t->beyond_s,
+                     .nvlink_s         = nvlink_s(t, section_bytes),
+                     .slowdown         = t->slowdown,
+                     .largest_slowdown = t->largest_slowdown,
+                     .sum_slowdown     = t->sum_slowdown,
+                     .copies           = copies};
 }
 
 static bool is_even(const cs_optcc_shape *s)
@@ -86,22 +251,21 @@ static bool is_even(const cs_optcc_shape *s)
 /* By formulas: quick enough to be asked for many shapes. */
 static double estimate_s(const cs_optcc_setting *t, const cs_optcc_shape *shape, uint32_t copies)
 {
-    cs_optcc_lengths lengths = lengths_of(t, shape, copies);
-    double           time =
-        shape->ramp > 0 ? predict_ramp(&lengths, shape) : cs_optcc_even_s(&lengths, shape);
-    double lag  = is_even(shape) ? LAG_PLAIN : LAG_SHAPED;
-    bool   lags = t->m == 1 && t->slow_ratio[0] < 2;
+    lengths len  = lengths_of(t, shape, copies);
+    double  time = shape->ramp > 0 ? predict_ramp(&len, shape) : even_s(&len, shape);
+    double  lag  = is_even(shape) ? LAG_PLAIN : LAG_SHAPED;
+    bool    lags = t->m == 1 && t->slowdown[0] < 2;
 
-    return time + lengths.nvlink_s + (lags ? (copies - 1) * lag * shape->H * lengths.section_s : 0);
+    return time + len.nvlink_s + (lags ? (copies - 1) * lag * shape->H * len.section_s : 0);
 }
 
 double cs_optcc_predict_s(const cs_optcc_setting *setting, const cs_optcc_shape *shape,
                           uint32_t copies)
 {
-    cs_optcc_lengths lengths = lengths_of(setting, shape, copies);
-    double           time    = is_even(shape) ? cs_optcc_march_s(&lengths, shape) : (double)NAN;
+    lengths len  = lengths_of(setting, shape, copies);
+    double  time = is_even(shape) ? march_s(&len, shape) : (double)NAN;
 
-    return isnan(time) ? estimate_s(setting, shape, copies) : time + lengths.nvlink_s;
+    return isnan(time) ? estimate_s(setting, shape, copies) : time + len.nvlink_s;
 }
 
 double cs_optcc_ring_s(const cs_optcc_setting *setting)
@@ -109,7 +273,8 @@ double cs_optcc_ring_s(const cs_optcc_setting *setting)
     const cs_optcc_setting *t = setting;
     double ranks = (double)t->p * t->gpus_per_server, chunk = (double)t->bytes / t->p;
 
-    return 2 * (ranks - 1) * (t->port_s + t->beyond_s + t->largest_ratio * chunk * t->s_per_byte);
+    return 2 * (ranks - 1) *
+           (t->port_s + t->beyond_s + t->largest_slowdown * chunk * t->s_per_byte);
 }
 
 cs_optcc_shape cs_optcc_shape_for(const cs_optcc_setting *setting, uint32_t rounds,
@@ -118,7 +283,7 @@ cs_optcc_shape cs_optcc_shape_for(const cs_optcc_setting *setting, uint32_t roun
     bool             is_single = setting->gpus_per_server == 1;
     cs_optcc_request q         = {.p             = setting->p,
                                   .m             = setting->m,
-                                  .slow_ratio    = setting->largest_ratio,
+                                  .slowdown      = setting->largest_slowdown,
                                   .rounds        = rounds,
                                   .sections      = sections,
                                   .ramp          = ramp,
@@ -174,7 +339,7 @@ static cs_optcc_pick choose_rounds(const cs_optcc_setting *t, const cs_optcc_wis
 static bool is_exact(const cs_optcc_setting *t, const cs_optcc_pick *pick)
 {
     return is_even(&pick->shape) && !(t->beyond_s > 0) && !(t->gap_s > 0) && pick->copies == 1 &&
-           cs_optcc_messages(&pick->shape) <= CS_OPTCC_MAX_MARCH;
+           cs_optcc_messages(&pick->shape) <= MAX_MARCH;
 }
 
 static bool has_bytes(const cs_optcc_setting *t, const cs_optcc_pick *pick)
@@ -258,7 +423,7 @@ static void prefer_few_messages(cs_optcc_pick *picks, uint32_t n)
  * does anything. */
 static bool is_tunable(const cs_optcc_setting *t)
 {
-    return t->m == 1 && t->slow_ratio[0] < 2 && t->slow_ratio[0] > 1;
+    return t->m == 1 && t->slowdown[0] < 2 && t->slowdown[0] > 1;
 }
 
 /* All ramps and bubbles for one number of copies. */
@@ -289,7 +454,7 @@ uint32_t cs_optcc_choose(const cs_optcc_setting *setting, const cs_optcc_wish *w
                          cs_optcc_pick *picks)
 {
     const cs_optcc_setting *t     = setting;
-    bool                    waits = t->beyond_s > 0, meets = t->m == 1 && t->slow_ratio[0] < 2;
+    bool                    waits = t->beyond_s > 0, meets = t->m == 1 && t->slowdown[0] < 2;
     uint32_t                n = 0;
 
     if (wish->copies != CS_AUTO) {
