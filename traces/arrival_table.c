@@ -3,10 +3,10 @@
  * header says what each cell means. */
 #include "traces/arrival_table.h"
 
+#include "base/text.h"
 #include "cs/cluster.h"
 #include "cs/units.h"
 #include "traces/log_line.h"
-#include "traces/plain_text.h"
 
 #include <ctype.h>
 #include <math.h>

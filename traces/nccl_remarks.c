@@ -2,8 +2,8 @@
 /* traces/nccl_remarks.c -- see nccl_remarks.h. */
 #include "traces/nccl_remarks.h"
 
+#include "base/text.h"
 #include "traces/nccl_row.h"
-#include "traces/plain_text.h"
 
 #include <ctype.h>
 #include <string.h>

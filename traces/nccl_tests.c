@@ -7,11 +7,11 @@
 #include "traces/nccl_tests.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "traces/log_line.h"
 #include "traces/nccl_heading.h"
 #include "traces/nccl_ranks.h"
 #include "traces/nccl_row.h"
-#include "traces/plain_text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -14,8 +14,8 @@
 #include "config/kineto_events.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "config/locate.h"
-#include "traces/plain_text.h"
 
 #include <ctype.h>
 #include <math.h>

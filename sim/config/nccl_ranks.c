@@ -2,7 +2,7 @@
 /* Ranks and process groups of NCCL traces: see config/nccl_ranks.h. */
 #include "config/nccl_ranks.h"
 
-#include "traces/plain_text.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 #include "config/timeline_trace.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "cs/cluster.h"
-#include "traces/plain_text.h"
 
 #include <math.h>
 #include <stdio.h>
