@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Skew out of a timeline: see config/timeline_trace.h. */
 #include "config/timeline_trace.h"
 
 #include "base/alloc.h"
