@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* MSCCL's XML: elements, attributes and the rules that hold without taking a step. See msccl.h. */
-#include "config/msccl.h"
+/* MSCCL's XML: elements, attributes and the rules that hold without taking a step. */
+#include "config/msccl_program.h"
 
 #include "config/xml.h"
 
@@ -27,8 +27,8 @@ static const uint8_t op_traits[] = {
 static const char *const buffer_names[] = {
     [CS_MSCCL_INPUT] = "i", [CS_MSCCL_OUTPUT] = "o", [CS_MSCCL_SCRATCH] = "s"};
 
-cs_status cs_msccl_blame(cs_status status, cs_error *err, const cs_msccl_program *p,
-                         const cs_msccl_step *step)
+cs_status cs_msccl_fail_at(cs_status status, cs_error *err, const cs_msccl_program *p,
+                           const cs_msccl_step *step)
 {
     cs_error_locate(err, p->input, step->line, step->column);
     return status;

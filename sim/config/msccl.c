@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* MSCCL programs as streams of transfers. See msccl.h.
+/* MSCCL programs as streams of transfers.
  *
  * The engine knows transfers from slot to slot and no local copies and sums. What a GPU has in a
  * chunk is a sum of its own contribution and of chunks that came with messages. Of all these sums
@@ -17,6 +17,8 @@
 #include "config/msccl.h"
 
 #include "base/alloc.h"
+#include "config/msccl_run.h"
+#include "config/schedule_json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -644,7 +646,8 @@ static cs_status build(builder *b)
     return status == CS_OK ? cs_stored_finish(b->stored, &bad, b->err) : status;
 }
 
-cs_status cs_msccl_make_stream(const cs_msccl_run *run, cs_stored **stored_p, cs_error *err)
+/* The messages as a stream for the engine. */
+static cs_status make_stream(const cs_msccl_run *run, cs_stored **stored_p, cs_error *err)
 {
     builder   b      = {.run = run, .p = run->program, .err = err};
     cs_status status = build(&b);
@@ -663,5 +666,73 @@ cs_status cs_msccl_make_stream(const cs_msccl_run *run, cs_stored **stored_p, cs
         return status;
     }
     *stored_p = b.stored;
+    return CS_OK;
+}
+
+/* The entry. */
+
+/* One way of calling a program, as a schedule. */
+static cs_status run_as(const cs_msccl_program *p, bool aliases, cs_stored **stored_p,
+                        cs_error *err)
+{
+    cs_arena     arena = {0};
+    cs_msccl_run run;
+    cs_status    status = cs_msccl_take_steps(p, aliases, &arena, &run, err);
+
+    if (status == CS_OK) {
+        status = cs_msccl_check_order(&run, err);
+    }
+    if (status == CS_OK) {
+        status = make_stream(&run, stored_p, err);
+    }
+    cs_arena_free(&arena);
+    return status;
+}
+
+/* Is it correct with buffers of its own too? */
+static cs_status check_out_of_place(const cs_msccl_program *p, cs_error *err)
+{
+    cs_stored *stored  = NULL;
+    cs_verdict verdict = {0};
+    cs_status  status  = run_as(p, false, &stored, err);
+
+    if (status == CS_OK) {
+        status = cs_schedule_verify(stored, &verdict, err);
+    }
+    if (status == CS_OK && !verdict.is_correct) {
+        status = CS_FAIL(err, CS_EWRONG, "algo", "out of place: %s", verdict.text);
+        cs_error_locate(err, p->input, p->gpus[0].line, p->gpus[0].column);
+    }
+    cs_stored_free(stored);
+    return status;
+}
+
+cs_status cs_msccl_parse(const char *text, size_t length, const char *input, cs_stored **stored_p,
+                         cs_error *err)
+{
+    cs_arena         arena = {0};
+    cs_msccl_program program;
+    cs_stored       *stored = NULL;
+    cs_status        status = CS_OK;
+
+    if (length > CS_MSCCL_MAX_BYTES) {
+        status = CS_FAIL(err, CS_EPARSE, "", "%zu bytes of XML are too many: accepted are %d",
+                         length, CS_MSCCL_MAX_BYTES);
+        cs_error_locate(err, input, 1, 1);
+        return status;
+    }
+    status = cs_msccl_read(text, length, input, &arena, &program, err);
+    if (status == CS_OK) {
+        status = run_as(&program, program.in_place, &stored, err);
+    }
+    if (status == CS_OK && program.in_place && program.out_of_place) {
+        status = check_out_of_place(&program, err);
+    }
+    cs_arena_free(&arena);
+    if (status != CS_OK) {
+        cs_stored_free(stored);
+        return status;
+    }
+    *stored_p = stored;
     return CS_OK;
 }
