@@ -318,7 +318,7 @@ static cs_status open_file(run *r, cs_error *err)
     cs_store_request request = {.accepts_builds = r->c->accepts_builds};
     cs_status        status  = CS_OK;
 
-    if (r->c->has_sweep_columns) {
+    if (r->c->config != NULL) {
         status = cs_sweep_columns_open(r->c->config, r->c->table->columns, &r->columns, err);
         if (status != CS_OK) {
             return status;
@@ -369,7 +369,7 @@ static cs_status lead(run *r, cs_error *err)
 cs_status cs_campaign_run(const cs_campaign *campaign, cs_campaign_summary *summary_p,
                           cs_error *err)
 {
-    run r = {.c = campaign, .n = cs_config_count(campaign->config), .summary = summary_p};
+    run r = {.c = campaign, .n = campaign->n_scenarios, .summary = summary_p};
 
     *summary_p       = (cs_campaign_summary){0};
     cs_status status = cs_ranks_leads(campaign->ranks) ? lead(&r, err) : run_farm(&r, err);

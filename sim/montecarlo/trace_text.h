@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* whatif/trace_text.h -- what a trace would have saved, as a table, as JSON and as CSV. */
-#ifndef CS_WHATIF_TRACE_TEXT_H
-#define CS_WHATIF_TRACE_TEXT_H
+/* montecarlo/trace_text.h -- what a trace would have saved, as a table, as JSON and as CSV. */
+#ifndef CS_MONTECARLO_TRACE_TEXT_H
+#define CS_MONTECARLO_TRACE_TEXT_H
 
 #include "base/text.h"
+#include "montecarlo/trace_whatif.h"
 #include "traces/arrival_rows.h"
-#include "whatif/trace_whatif.h"
 
 /* The lines by place, what refuses and why, and which one to take. */
 CS_API void cs_trace_table(const cs_trace_report *report, const cs_arrival_trace *trace,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The report of a trace for people and for programs: see whatif/trace_text.h. */
-#include "whatif/trace_text.h"
+/* The report of a trace for people and for programs: see montecarlo/trace_text.h. */
+#include "montecarlo/trace_text.h"
 
+#include "base/column.h"
 #include "traces/skew_text.h"
 
 #include <math.h>
@@ -43,8 +44,7 @@ static void add_line(const cs_trace_line *line, const time_unit *unit, cs_text *
     if (line->place > 0) {
         (void)snprintf(place, sizeof place, "%u", line->place);
     }
-    cs_text_add(text, "%5s  %-18s %-10s", place, line->algorithm,
-                cs_trace_policy_name(line->policy));
+    cs_text_add(text, "%5s  %-18s %-10s", place, line->algorithm, cs_prediction_name(line->policy));
     cs_text_add(text, " %12.4f %12.4f", line->exposed_s * unit->factor,
                 line->saved_s.value * unit->factor);
     add_half(&line->saved_s, unit->factor, 9, text);
@@ -69,8 +69,8 @@ static void add_line(const cs_trace_line *line, const time_unit *unit, cs_text *
 static void add_verdict(const cs_trace_report *report, const time_unit *unit, cs_text *text)
 {
     const cs_trace_line *first = &report->lines[0], *second = &report->lines[report->second];
-    const char          *policy = cs_trace_policy_name(first->policy);
-    bool                 is_way = first->policy != CS_TRACE_PLAIN;
+    const char          *policy = cs_prediction_name(first->policy);
+    bool                 is_way = first->policy != CS_PREDICTION_NONE;
 
     cs_text_add(text, "\nbest: %s%s%s%s", first->algorithm, is_way ? " (" : "",
                 is_way ? policy : "", is_way ? ")" : "");
@@ -81,10 +81,10 @@ static void add_verdict(const cs_trace_report *report, const time_unit *unit, cs
         cs_text_add(text, "\n");
         return;
     }
-    is_way = second->policy != CS_TRACE_PLAIN;
+    is_way = second->policy != CS_PREDICTION_NONE;
     cs_text_add(text, ", %.4g %s a call ahead of %s%s%s%s", report->lead_s.value * unit->factor,
                 unit->name, second->algorithm, is_way ? " (" : "",
-                is_way ? cs_trace_policy_name(second->policy) : "", is_way ? ")" : "");
+                is_way ? cs_prediction_name(second->policy) : "", is_way ? ")" : "");
     if (isnan(report->lead_s.low)) {
         cs_text_add(text, "; one call says nothing about others\n");
     } else if (report->lead_s.low > 0) {
@@ -155,47 +155,88 @@ void cs_trace_table(const cs_trace_report *report, const cs_arrival_trace *trace
     cs_text_add(text, "\n");
 }
 
-static void add_number(const char *key, double value, cs_text *text)
+/* ---- rows for programs ---- */
+
+/* A line beside its numbers. */
+typedef struct line_row {
+    const char *algorithm, *policy;
+    bool        available, baseline;
+    double      place; /* NAN: none */
+    const char *reason;
+    bool        breaks_even;
+} line_row;
+
+/* An estimate of the report or of a line: `key` and `unit` are the ends of its name. */
+#define ESTIMATE(type, key, unit, member)                 \
+    CS_COLUMN_AS(key "_" unit, type, member.value),       \
+        CS_COLUMN_AS(key "_low_" unit, type, member.low), \
+        CS_COLUMN_AS(key "_high_" unit, type, member.high)
+
+static const cs_column name_columns[] = {
+    CS_COLUMN(line_row, algorithm),
+    CS_COLUMN(line_row, policy),
+    CS_COLUMN_END,
+};
+static const cs_column state_columns[] = {
+    CS_COLUMN(line_row, available),
+    CS_COLUMN(line_row, baseline),
+    CS_COLUMN_END,
+};
+static const cs_column place_columns[]       = {CS_COLUMN(line_row, place), CS_COLUMN_END};
+static const cs_column reason_columns[]      = {CS_COLUMN(line_row, reason), CS_COLUMN_END};
+static const cs_column breaks_even_columns[] = {CS_COLUMN(line_row, breaks_even), CS_COLUMN_END};
+static const cs_column time_columns[]        = {
+           CS_COLUMN(cs_trace_line, exposed_s),
+           ESTIMATE(cs_trace_line, "saved", "s", saved_s),
+           CS_COLUMN_AS("saved_total_s", cs_trace_line, total_s),
+           CS_COLUMN(cs_trace_line, won_ratio),
+           CS_COLUMN(cs_trace_line, break_even_s),
+           CS_COLUMN_END,
+};
+static const cs_column hour_columns[] = {
+    ESTIMATE(cs_trace_line, "saved_per_day", "gpu_hours", day_gpu_hours),
+    CS_COLUMN_END,
+};
+static const cs_column head_columns[] = {
+    CS_COLUMN(cs_trace_report, straggler),
+    CS_COLUMN(cs_trace_report, period_s),
+    CS_COLUMN(cs_trace_report, zero_wait_s),
+    CS_COLUMN_END,
+};
+static const cs_column break_even_columns[] = {CS_COLUMN(cs_trace_report, break_even_bytes),
+                                               CS_COLUMN_END};
+static const cs_column lead_columns[]       = {
+          ESTIMATE(cs_trace_report, "lead", "s", lead_s),
+          CS_COLUMN_END,
+};
+
+static line_row row_of(const cs_trace_line *line)
 {
-    cs_text_add(text, ", \"%s\": ", key);
-    cs_text_add_number(text, value);
+    bool is_late = line->policy != CS_PREDICTION_NONE;
+
+    return (line_row){.algorithm   = line->algorithm,
+                      .policy      = is_late ? cs_prediction_name(line->policy) : NULL,
+                      .available   = line->is_available,
+                      .baseline    = line->is_baseline,
+                      .place       = line->place > 0 ? line->place : (double)NAN,
+                      .reason      = line->reason,
+                      .breaks_even = isfinite(line->break_even_s)};
 }
 
-/* key, key_low, key_high with the unit behind each */
-static void add_interval(const char *key, const char *unit, const cs_estimate *interval,
-                         cs_text *text)
+static void add_line_json(const cs_trace_line *line, cs_text *text)
 {
-    char name[48];
+    const line_row row = row_of(line);
 
-    (void)snprintf(name, sizeof name, "%s_%s", key, unit);
-    add_number(name, interval->value, text);
-    (void)snprintf(name, sizeof name, "%s_low_%s", key, unit);
-    add_number(name, interval->low, text);
-    (void)snprintf(name, sizeof name, "%s_high_%s", key, unit);
-    add_number(name, interval->high, text);
-}
-
-static void add_line_json(const cs_trace_line *line, bool is_first, cs_text *text)
-{
-    bool is_late = line->policy != CS_TRACE_PLAIN;
-
-    cs_text_add(text, "%s\n  {\"algorithm\": ", is_first ? "" : ",");
-    cs_text_add_json_string(text, line->algorithm);
-    cs_text_add(text, ", \"policy\": ");
-    cs_text_add_json_string(text, is_late ? cs_trace_policy_name(line->policy) : NULL);
-    cs_text_add(text, ", \"available\": %s, \"baseline\": %s, \"place\": ",
-                line->is_available ? "true" : "false", line->is_baseline ? "true" : "false");
-    cs_text_add_number(text, line->place > 0 ? line->place : (double)NAN);
-    cs_text_add(text, ", \"reason\": ");
-    cs_text_add_json_string(text, line->reason);
+    cs_json_next(text, "\n  ", "\n  ");
+    cs_text_add(text, "{");
+    cs_json_row(text, &(cs_row){name_columns, &row, false});
+    cs_json_row(text, &(cs_row){state_columns, &row, false});
+    cs_json_row(text, &(cs_row){place_columns, &row, false});
+    cs_json_row(text, &(cs_row){reason_columns, &row, false});
     if (line->is_available) {
-        add_number("exposed_s", line->exposed_s, text);
-        add_interval("saved", "s", &line->saved_s, text);
-        add_number("saved_total_s", line->total_s, text);
-        add_number("won_ratio", line->won_ratio, text);
-        add_number("break_even_s", line->break_even_s, text);
-        cs_text_add(text, ", \"breaks_even\": %s", isfinite(line->break_even_s) ? "true" : "false");
-        add_interval("saved_per_day", "gpu_hours", &line->day_gpu_hours, text);
+        cs_json_row(text, &(cs_row){time_columns, line, false});
+        cs_json_row(text, &(cs_row){breaks_even_columns, &row, false});
+        cs_json_row(text, &(cs_row){hour_columns, line, false});
     }
     cs_text_add(text, "}");
 }
@@ -203,53 +244,37 @@ static void add_line_json(const cs_trace_line *line, bool is_first, cs_text *tex
 void cs_trace_json(const cs_trace_report *report, const cs_arrival_trace *trace,
                    const cs_arrival_notes *notes, cs_text *text)
 {
-    cs_text_add(text, "{\"ranks\": %u, \"calls\": %zu, \"straggler\": %u", trace->n_ranks,
-                trace->n_calls, report->straggler);
-    add_number("period_s", report->period_s, text);
-    add_number("zero_wait_s", report->zero_wait_s, text);
+    cs_text_add(text, "{");
+    cs_arrival_trace_json(trace, text);
+    cs_json_row(text, &(cs_row){head_columns, report, false});
     cs_arrival_notes_json(notes, text);
-    cs_text_add(text, ", \"break_even_bytes\": %llu, \"best\": ",
-                (unsigned long long)report->break_even_bytes);
+    cs_json_row(text, &(cs_row){break_even_columns, report, false});
+    cs_json_key(text, "best");
     cs_text_add_json_string(text, report->lines[0].algorithm);
-    add_interval("lead", "s", &report->lead_s, text);
+    cs_json_row(text, &(cs_row){lead_columns, report, false});
     cs_text_add(text, ",\n \"lines\": [");
     for (size_t i = 0; i < report->n_lines; i++) {
-        add_line_json(&report->lines[i], i == 0, text);
+        add_line_json(&report->lines[i], text);
     }
     cs_text_add(text, "]}\n");
 }
 
-/* A number, or nothing where there is none. */
-static void add_field(double value, cs_text *text)
-{
-    cs_text_add(text, ",");
-    if (isfinite(value)) {
-        cs_text_add_number(text, value);
-    }
-}
-
 void cs_trace_csv(const cs_trace_report *report, cs_text *text)
 {
-    cs_text_add(text, "algorithm,policy,place,exposed_s,saved_s,saved_low_s,saved_high_s,"
-                      "saved_total_s,won_ratio,break_even_s,saved_per_day_gpu_hours,"
-                      "saved_per_day_low_gpu_hours,saved_per_day_high_gpu_hours,reason\n");
+    cs_csv_keys(text, name_columns);
+    cs_csv_keys(text, place_columns);
+    cs_csv_keys(text, time_columns);
+    cs_csv_keys(text, hour_columns);
+    cs_csv_keys(text, reason_columns);
+    cs_csv_end(text);
     for (size_t i = 0; i < report->n_lines; i++) {
-        const cs_trace_line *line     = &report->lines[i];
-        const double         values[] = {line->exposed_s,         line->saved_s.value,
-                                         line->saved_s.low,       line->saved_s.high,
-                                         line->total_s,           line->won_ratio,
-                                         line->break_even_s,      line->day_gpu_hours.value,
-                                         line->day_gpu_hours.low, line->day_gpu_hours.high};
-        cs_text_add_csv_field(text, line->algorithm);
-        cs_text_add(text, ",");
-        cs_text_add_csv_field(
-            text, line->policy != CS_TRACE_PLAIN ? cs_trace_policy_name(line->policy) : "");
-        add_field(line->place > 0 ? line->place : (double)NAN, text);
-        for (size_t v = 0; v < sizeof values / sizeof values[0]; v++) {
-            add_field(line->is_available ? values[v] : (double)NAN, text);
-        }
-        cs_text_add(text, ",");
-        cs_text_add_csv_field(text, line->reason != NULL ? line->reason : "");
-        cs_text_add(text, "\n");
+        const cs_trace_line *line = &report->lines[i];
+        const line_row       row  = row_of(line);
+        cs_csv_row(text, &(cs_row){name_columns, &row, false});
+        cs_csv_row(text, &(cs_row){place_columns, &row, false});
+        cs_csv_row(text, &(cs_row){time_columns, line, false});
+        cs_csv_row(text, &(cs_row){hour_columns, line, false});
+        cs_csv_row(text, &(cs_row){reason_columns, &row, false});
+        cs_csv_end(text);
     }
 }

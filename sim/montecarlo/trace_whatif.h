@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* whatif/trace_whatif.h -- what each algorithm would have saved on the arrivals of a trace.
+/* montecarlo/trace_whatif.h -- what each algorithm would have saved on the arrivals of a trace: its
+ * calls in order, every algorithm under every policy that applies to it.
  *
- * Every call of the trace is replayed with every algorithm on the same arrivals; what counts is the
- * difference to the baseline in the same call. Algorithms that presume a late rank (they have the
- * option `straggler`) are played in three ways:
+ * All see the same arrivals in the same call; what counts is the difference to the baseline there.
+ * Algorithms that presume a late rank are run with three predictions (config/late_prediction.h):
  *   static    the rank that is last most often in the trace, in every call
  *   dynamic   the last rank of the call, as if the others agreed on it when they are all there
  *   adaptive  static, but when that rank has come before the last of the others, the baseline,
@@ -11,27 +11,13 @@
  * `agreement_s` before the first transfer. `hindsight` is the fastest of all lines in each call: no
  * choice can do better.
  */
-#ifndef CS_WHATIF_TRACE_WHATIF_H
-#define CS_WHATIF_TRACE_WHATIF_H
+#ifndef CS_MONTECARLO_TRACE_WHATIF_H
+#define CS_MONTECARLO_TRACE_WHATIF_H
 
 #include "base/arena.h"
 #include "base/statistics.h"
 #include "config/config.h"
 #include "cs/arrivals.h"
-
-#define CS_TRACE_POLICY_MAP(X) \
-    X(PLAIN, "-")              \
-    X(STATIC, "static")        \
-    X(DYNAMIC, "dynamic")      \
-    X(ADAPTIVE, "adaptive")    \
-    X(HINDSIGHT, "hindsight")
-
-typedef enum cs_trace_policy {
-#define X(id, name) CS_TRACE_##id,
-    CS_TRACE_POLICY_MAP(X)
-#undef X
-        CS_TRACE_POLICY_COUNT
-} cs_trace_policy;
 
 /* `{.period_s = NAN}` is the default. */
 typedef struct cs_trace_options {
@@ -41,15 +27,16 @@ typedef struct cs_trace_options {
     uint64_t           bytes;       /* of every call; 0: as in the trace, else the configuration */
     double             period_s;    /* from call to call; NAN: not known */
     double             agreement_s; /* see above */
+    unsigned           jobs;        /* threads; 0 and 1: the calling thread */
 } cs_trace_options;
 
-/* One algorithm in one way. */
+/* One algorithm under one policy. */
 typedef struct cs_trace_line {
-    const char     *algorithm; /* static storage; "best of all" for hindsight */
-    cs_trace_policy policy;
-    bool            is_available; /* false: `reason` says why, and the rest is empty */
-    bool            is_baseline;
-    uint32_t        place;     /* 1 saves most, equal ones share a place; 0: hindsight, or not
+    const char   *algorithm; /* static storage; "best of all" for hindsight */
+    cs_prediction policy;
+    bool          is_available; /* false: `reason` says why, and the numbers are NAN */
+    bool          is_baseline;
+    uint32_t      place;       /* 1 saves most, equal ones share a place; 0: hindsight, or not
                                available */
     const char *reason;        /* or NULL */
     double      exposed_s;     /* mean, from the last arrival on */
@@ -74,7 +61,6 @@ typedef struct cs_trace_report {
                                    ranks were there; NAN: not known */
     size_t      second;         /* the first line that saves less than lines[0]; 0: none */
     cs_estimate lead_s;         /* of lines[0] over it; NAN where there is none */
-    uint64_t    replays;
 } cs_trace_report;
 
 /* Replay a trace. `config` describes one scenario without arrivals (no sweep); its ranks and sizes
@@ -87,8 +73,5 @@ CS_API CS_MUST_CHECK cs_status cs_trace_whatif(cs_config *config, const cs_arriv
 
 /* `{0}` is allowed. */
 CS_API void cs_trace_report_free(cs_trace_report *report);
-
-/* How a policy is called. */
-CS_API const char *cs_trace_policy_name(cs_trace_policy policy);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who is presumed late, in one place for Monte Carlo and for traces; and that a delay of days
  * leaves the time after the last arrival all its digits in both. */
-#include "config/presumption.h"
+#include "config/late_prediction.h"
 
 #include "cs/arrivals.h"
+#include "montecarlo/trace_whatif.h"
 #include "montecarlo/trial.h"
 #include "support/config.h"
-#include "whatif/trace_whatif.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -53,7 +53,7 @@ static cs_trial trial_of(const char *algorithm, const char *policy, const double
 }
 
 /* 900000 s have 33 bits before the 20 that are left for a fraction of a second. */
-Test(presumption, a_trial_keeps_its_digits_behind_a_long_delay)
+Test(late_prediction, a_trial_keeps_its_digits_behind_a_long_delay)
 {
     double   arrival_s[RANKS] = {[LATE] = DAYS_S};
     cs_trial ring             = trial_of("ring", "{}", arrival_s);
@@ -76,7 +76,7 @@ Test(presumption, a_trial_keeps_its_digits_behind_a_long_delay)
 }
 
 static const cs_trace_line *find(const cs_trace_report *report, const char *algorithm,
-                                 cs_trace_policy policy)
+                                 cs_prediction policy)
 {
     for (size_t i = 0; i < report->n_lines; i++) {
         const cs_trace_line *line = &report->lines[i];
@@ -88,7 +88,7 @@ static const cs_trace_line *find(const cs_trace_report *report, const char *algo
     return NULL;
 }
 
-Test(presumption, a_trace_keeps_its_digits_behind_a_long_delay)
+Test(late_prediction, a_trace_keeps_its_digits_behind_a_long_delay)
 {
     double                   arrivals[2 * RANKS] = {[LATE] = DAYS_S, [RANKS + LATE] = DAYS_S / 2};
     static const char *const names[]             = {"stragglar"};
@@ -101,8 +101,8 @@ Test(presumption, a_trace_keeps_its_digits_behind_a_long_delay)
 
     cr_assert_eq(cs_trace_whatif(config, &trace, &options, &report, &err), CS_OK, "%s",
                  err.message);
-    const cs_trace_line *ring = find(&report, "ring", CS_TRACE_PLAIN);
-    const cs_trace_line *late = find(&report, "stragglar", CS_TRACE_STATIC);
+    const cs_trace_line *ring = find(&report, "ring", CS_PREDICTION_NONE);
+    const cs_trace_line *late = find(&report, "stragglar", CS_PREDICTION_STATIC);
     cr_expect_float_eq(ring->exposed_s, ring_s, 1e-12 * ring_s, "%.17g", ring->exposed_s);
     cr_expect_float_eq(late->exposed_s, main_s, 1e-12 * main_s, "%.17g", late->exposed_s);
     cr_expect_float_eq(late->saved_s.value, ring_s - main_s, 1e-12 * ring_s);
@@ -118,13 +118,13 @@ static uint32_t option_after(const char *name, cs_prediction prediction, uint32_
 
     cr_assert_eq(cs_algorithm_find(name, &algorithm, NULL), CS_OK);
     cs_options_default(algorithm->options, &options);
-    cs_presumption p = cs_presumption_of(algorithm, prediction);
+    cs_late_prediction p = cs_late_prediction_of(algorithm, prediction);
     cr_assert_not_null(p.straggler);
-    *rank_p = cs_presume(&p, arrival_s, RANKS, known, &options);
-    return cs_presumption_option(algorithm, &options);
+    *rank_p = cs_predict_late(&p, arrival_s, RANKS, known, &options);
+    return cs_late_option(algorithm, &options);
 }
 
-Test(presumption, what_is_known_beforehand_and_what_is_found_out)
+Test(late_prediction, what_is_known_beforehand_and_what_is_found_out)
 {
     const double        arrival_s[RANKS] = {0, 2, 1, 0.5, 2, 0, 0, 0}; /* 1 and 4 are the last */
     uint32_t            rank             = 0;
@@ -142,5 +142,5 @@ Test(presumption, what_is_known_beforehand_and_what_is_found_out)
     cr_expect_eq(cs_behind_others_s(arrival_s, RANKS, 2), -1);
     cr_expect_eq(cs_behind_others_s(arrival_s, 4, 1), 1);
     cr_assert_eq(cs_algorithm_find("ring", &ring, NULL), CS_OK);
-    cr_expect_null(cs_presumption_of(ring, CS_PREDICTION_STATIC).straggler);
+    cr_expect_null(cs_late_prediction_of(ring, CS_PREDICTION_STATIC).straggler);
 }
