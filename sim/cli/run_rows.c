@@ -4,8 +4,7 @@
 #include "cli/run_rows.h"
 
 #include "base/alloc.h"
-#include "results/csv.h"
-#include "results/refused.h"
+#include "results/result_rows.h"
 #include "results/table.h"
 
 #include <math.h>
@@ -21,7 +20,7 @@ static cs_status no_memory(const cs_run_rows *rows, cs_error *err)
 static cs_status open_columns(cs_run_rows *rows, cs_error *err)
 {
     size_t    n_columns = 0;
-    cs_status status    = cs_sweep_columns_open(rows->config, &rows->columns, err);
+    cs_status status = cs_sweep_columns_open(rows->config, cs_result_columns, &rows->columns, err);
 
     if (status != CS_OK) {
         return status;
@@ -107,7 +106,7 @@ static bool same_table(const cs_run_rows *rows, const cs_case *a, const cs_case 
            memcmp(a->options.bytes, b->options.bytes, sizeof a->options.bytes) == 0 &&
            memcmp(a->model_options.bytes, b->model_options.bytes, sizeof a->model_options.bytes) ==
                0 &&
-           a->scenario.root == b->scenario.root && cs_same_trouble(&a->scenario, &b->scenario);
+           a->scenario.root == b->scenario.root && cs_same_conditions(&a->scenario, &b->scenario);
 }
 
 /* Print the table that is being filled, if there is one. */

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "config/config_state.h"
-#include "config/presumption.h"
+#include "config/late_prediction.h"
 #include "config/scenario_json.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static bool is_option(const char *path)
 
 static bool presumes(const cs_algorithm *algorithm)
 {
-    return cs_presumption_of(algorithm, CS_PREDICTION_ORACLE).straggler != NULL;
+    return cs_late_prediction_of(algorithm, CS_PREDICTION_ORACLE).straggler != NULL;
 }
 
 /* ---- for people ---- */
