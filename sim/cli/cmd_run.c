@@ -104,7 +104,7 @@ static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorith
                         .model_options = &c->model_options,
                         .verify        = c->verify,
                         .counted       = announce};
-    cs_status status = cs_watch_open(&w, &j->watch, &run, err);
+    cs_status status = cs_watch_open(&w, &j->watch, &c->scenario, err);
 
     if (status == CS_OK) {
         run.observers   = w.observers;

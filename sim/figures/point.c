@@ -4,6 +4,7 @@
 
 #include "analytic/formula.h"
 #include "base/alloc.h"
+#include "base/log2.h"
 #include "figures/rows.h"
 
 #include <assert.h>
@@ -67,7 +68,7 @@ static uint64_t others(uint32_t n)
 
 static uint64_t core(uint32_t n)
 {
-    return UINT64_C(1) << (cs_ceil_log2((uint64_t)n + 1) - 1);
+    return UINT64_C(1) << (cs_log2_ceil((uint64_t)n + 1) - 1);
 }
 
 /* What a figure knows of an algorithm: its formula, and in how many equal parts it splits. */
@@ -101,7 +102,7 @@ double cs_figure_formula_s(const cs_figure_point *point)
     const known *k   = find(point);
     double       x_s = cs_figure_buffer_s(&point->machine, point->bytes);
 
-    if (k == NULL || point->variant != NULL) {
+    if (k == NULL) {
         return (double)NAN;
     }
     if (point->n_slow > 0) {
@@ -135,15 +136,6 @@ static cs_scenario scenario_of(const cs_figure_point *point, const double *arriv
         .n_faults   = faults != NULL ? point->n_slow : 0};
 }
 
-static cs_status set_options(const cs_figure_point *point, const cs_algorithm *algorithm,
-                             cs_options *options, cs_error *err)
-{
-    cs_options_default(algorithm->options, options);
-    return point->variant == NULL ? CS_OK
-                                  : cs_options_set(algorithm->options, options, "variant",
-                                                   point->variant, point->algorithm, err);
-}
-
 bool cs_figure_has_schedule(const cs_figure_point *point)
 {
     const cs_algorithm *algorithm;
@@ -154,9 +146,7 @@ bool cs_figure_has_schedule(const cs_figure_point *point)
     if (cs_algorithm_find(point->algorithm, &algorithm, NULL) != CS_OK) {
         return false;
     }
-    if (set_options(point, algorithm, &options, NULL) != CS_OK) {
-        return false;
-    }
+    cs_options_default(algorithm->options, &options);
     cs_options_default(cs_models[0]->options, &model_options);
     return cs_resolve(&scenario, algorithm, &options, cs_models[0], &model_options, &plan, NULL) ==
            CS_OK;
@@ -196,7 +186,7 @@ static cs_status run(const cs_figure_point *point, const double *arrival_s, cs_r
             (cs_fault){.rank = r, .slow_ratio = point->slow_ratio, .until_s = (double)INFINITY};
     }
     if (status == CS_OK) {
-        status = set_options(point, algorithm, &options, err);
+        cs_options_default(algorithm->options, &options);
     }
     if (status != CS_OK) {
         return status;
