@@ -3,7 +3,6 @@
 
 #include "base/alloc.h"
 #include "cli/bench_limit.h"
-#include "cs/replay.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -21,22 +20,15 @@ static double now_s(void)
 /* Transfers per second over as many replays as take `least_s` together. */
 static cs_status measure(cs_bench_point *p, double least_s, double *rate_p, cs_error *err)
 {
-    const cs_replay_request request = {.scenario      = &p->scenario,
-                                       .algorithm     = p->algorithm,
-                                       .options       = p->options,
-                                       .plan          = &p->plan,
-                                       .model         = p->model,
-                                       .model_options = p->model_options,
-                                       .verify        = p->verify};
-    cs_outcome              outcome;
-    double                  spent = 0, begin = now_s();
-    uint64_t                total = 0;
-    cs_status               status;
+    cs_outcome outcome;
+    double     spent = 0, begin = now_s();
+    uint64_t   total = 0;
+    cs_status  status;
 
     do {
-        status = cs_replay(&request, &outcome, err);
-        if (status == CS_OK && p->verify && !outcome.verified) {
-            status = CS_FAIL(err, CS_EWRONG, p->algorithm->name, "%s", outcome.verdict.text);
+        status = cs_job_replay(&p->job, NULL, 0, &outcome, err);
+        if (status == CS_OK && p->job.verify && !outcome.verified) {
+            status = CS_FAIL(err, CS_EWRONG, p->job.algorithm->name, "%s", outcome.verdict.text);
         }
         total += outcome.n_transfers;
         spent = now_s() - begin;
@@ -95,7 +87,7 @@ static cs_status run_repeatedly(cs_bench_point *p, cs_bench_limit *limit, bool q
 
 cs_status cs_bench_run(cs_bench_point *p, bool quick, cs_error *err)
 {
-    uint32_t        ranks = p->scenario.cluster.n_ranks;
+    uint32_t        ranks = p->job.scenario.cluster.n_ranks;
     cs_bench_limit *limit =
         cs_bench_limit_open(ranks < MOST_LIMIT_RANKS ? ranks : MOST_LIMIT_RANKS);
     cs_status status = limit == NULL ? CS_FAIL(err, CS_ENOMEM, "bench", "out of memory")
@@ -125,21 +117,22 @@ void cs_bench_header(cs_text *text)
 
 void cs_bench_row(cs_text *text, const cs_bench_point *p, bool json, bool is_first)
 {
-    const cs_cluster *cluster = &p->scenario.cluster;
-    bool              late    = is_late(&p->scenario);
+    const cs_cluster *cluster = &p->job.scenario.cluster;
+    bool              late    = is_late(&p->job.scenario);
 
     if (!json) {
         cs_text_add(text, "%-18s %-10s %6u  %-8s %-5s %9.1f  (%.1f .. %.1f)  %.2f\n",
-                    p->algorithm->name, p->model->name, cluster->n_ranks,
-                    p->verify ? "verify" : "-", late ? "late" : "-", p->rate / 1e6, p->least / 1e6,
-                    p->most / 1e6, p->ratio);
+                    p->job.algorithm->name, p->job.model->name, cluster->n_ranks,
+                    p->job.verify ? "verify" : "-", late ? "late" : "-", p->rate / 1e6,
+                    p->least / 1e6, p->most / 1e6, p->ratio);
         return;
     }
     cs_text_add(text, "%s{\"algorithm\": \"%s\", \"model\": \"%s\", \"ranks\": %u, ",
-                is_first ? "[" : ",\n ", p->algorithm->name, p->model->name, cluster->n_ranks);
+                is_first ? "[" : ",\n ", p->job.algorithm->name, p->job.model->name,
+                cluster->n_ranks);
     cs_text_add(text, "\"gpus_per_server\": %u, ", cluster->gpus_per_server);
     cs_text_add(text, "\"verify\": %s, \"late\": %s, \"transfers\": %llu, \"transfers_per_s\": ",
-                p->verify ? "true" : "false", late ? "true" : "false",
+                p->job.verify ? "true" : "false", late ? "true" : "false",
                 (unsigned long long)p->transfers);
     cs_text_add_number(text, p->rate);
     cs_text_add(text, ", \"ratio_to_limit\": ");

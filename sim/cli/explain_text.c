@@ -17,25 +17,16 @@ struct cs_explain_text {
     cs_explain   *path;
 };
 
-cs_status cs_explain_text_open(const cs_run *run, cs_explain_text **explain_p, cs_error *err)
+cs_status cs_explain_text_open(const cs_job *job, cs_explain_text **explain_p, cs_error *err)
 {
-    cs_explain_text *e       = CS_NEW(cs_explain_text, 1);
-    cs_options       options = {0};
-    cs_plan          plan    = {0};
+    cs_explain_text *e = CS_NEW(cs_explain_text, 1);
 
     if (e == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "--explain", "out of memory");
     }
-    if (run->algorithm->options_bytes > 0) {
-        memcpy(&options, run->options, run->algorithm->options_bytes);
-    }
-    cs_status status = cs_resolve(run->scenario, run->algorithm, &options, run->model,
-                                  run->model_options, &plan, err);
+    cs_status status = cs_port_stats_init(&e->stats, &job->scenario.cluster, err);
     if (status == CS_OK) {
-        status = cs_port_stats_init(&e->stats, &run->scenario->cluster, err);
-    }
-    if (status == CS_OK) {
-        status = cs_explain_open(run->scenario, &plan, &e->path, err);
+        status = cs_explain_open(&job->scenario, &job->plan, &e->path, err);
     }
     if (status != CS_OK) {
         cs_explain_text_close(e);

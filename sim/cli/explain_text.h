@@ -10,8 +10,8 @@ typedef struct cs_explain_text cs_explain_text;
 
 enum { CS_EXPLAIN_OBSERVERS = 2 };
 
-/* Prepare for one run; the caller owns it. */
-cs_status cs_explain_text_open(const cs_run *run, cs_explain_text **explain_p, cs_error *err);
+/* Prepare for one run of a resolved job; the caller owns it. */
+cs_status cs_explain_text_open(const cs_job *job, cs_explain_text **explain_p, cs_error *err);
 
 /* Write its observers to `observers`; returns how many. */
 size_t cs_explain_text_observers(cs_explain_text *explain, cs_observer *observers);

@@ -5,25 +5,25 @@
 #include "cli/cli.h"
 #include "results/heatmap.h"
 
-cs_status cs_watch_open(cs_watch *w, const cs_watch_choice *choice, const cs_run *run,
+cs_status cs_watch_open(cs_watch *w, const cs_watch_choice *choice, const cs_job *job,
                         cs_error *err)
 {
     cs_status status = CS_OK;
 
     w->choice = choice;
     if (choice->trace_path != NULL) {
-        status = cs_chrome_trace_open(run->scenario, &w->trace, err);
+        status = cs_chrome_trace_open(&job->scenario, &w->trace, err);
         if (status == CS_OK) {
             w->observers[w->n_observers++] = cs_chrome_trace_observer(w->trace);
         }
     }
     if (status == CS_OK && choice->heatmap_path != NULL) {
         w->uses                        = true;
-        status                         = cs_usage_init(&w->usage, run->scenario, err);
+        status                         = cs_usage_init(&w->usage, &job->scenario, err);
         w->observers[w->n_observers++] = cs_usage_observer(&w->usage);
     }
     if (status == CS_OK && choice->explains) {
-        status = cs_explain_text_open(run, &w->explain, err);
+        status = cs_explain_text_open(job, &w->explain, err);
         if (status == CS_OK) {
             w->n_observers += cs_explain_text_observers(w->explain, w->observers + w->n_observers);
         }

@@ -15,8 +15,8 @@ typedef struct cs_watch_choice {
 
 /* `{0}` is none. */
 typedef struct cs_watch {
-    const cs_watch_choice *choice; /* borrowed */
-    cs_observer            observers[2 + CS_EXPLAIN_OBSERVERS];
+    const cs_watch_choice *choice;                              /* borrowed */
+    cs_observer            observers[3 + CS_EXPLAIN_OBSERVERS]; /* and one of its user */
     size_t                 n_observers;
     cs_chrome_trace       *trace;
     cs_usage               usage;
@@ -24,9 +24,8 @@ typedef struct cs_watch {
     cs_explain_text       *explain;
 } cs_watch;
 
-/* Prepare for one replay, whose observers are still to be set; cs_watch_close() it, also after an
- * error. */
-cs_status cs_watch_open(cs_watch *w, const cs_watch_choice *choice, const cs_run *run,
+/* Prepare for one run of a resolved job; cs_watch_close() it, also after an error. */
+cs_status cs_watch_open(cs_watch *w, const cs_watch_choice *choice, const cs_job *job,
                         cs_error *err);
 
 /* After the replay: write the files, add the explanation to `notes`. */

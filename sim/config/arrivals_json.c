@@ -151,11 +151,11 @@ static void draw_first(cs_reading *r, const cs_field *arrivals, cs_case *c)
 {
     cs_arrival_sampler *sampler = NULL;
     cs_arrival_stream  *stream  = NULL;
-    uint32_t            n       = c->scenario.cluster.n_ranks;
+    uint32_t            n       = c->job.scenario.cluster.n_ranks;
     double              last_s  = 0;
     cs_error            wrong   = {0};
     double             *first_s = CS_ARENA_NEW(r->arena, double, n);
-    cs_status           status  = cs_arrival_sampler_open(&c->arrivals, n, c->scenario.seed, 1,
+    cs_status           status  = cs_arrival_sampler_open(&c->arrivals, n, c->job.scenario.seed, 1,
                                                           CS_SAMPLING_RANDOM, &sampler, &wrong);
 
     if (status == CS_OK) {
@@ -168,7 +168,7 @@ static void draw_first(cs_reading *r, const cs_field *arrivals, cs_case *c)
         for (uint32_t i = 0; i < n; i++) {
             last_s = fmax(last_s, first_s[i]);
         }
-        c->scenario.arrival_s = last_s > 0 ? first_s : NULL;
+        c->job.scenario.arrival_s = last_s > 0 ? first_s : NULL;
     }
     cs_arrival_stream_close(stream);
     cs_arrival_sampler_close(sampler);
@@ -177,7 +177,7 @@ static void draw_first(cs_reading *r, const cs_field *arrivals, cs_case *c)
 void cs_read_arrivals(cs_reading *r, const cs_field *root, cs_case *c)
 {
     cs_field arrivals = cs_field_get(root, "arrivals");
-    uint32_t n        = c->scenario.cluster.n_ranks;
+    uint32_t n        = c->job.scenario.cluster.n_ranks;
 
     if (!cs_read_object(r, &arrivals, arrivals_keys, COUNT(arrivals_keys))) {
         return;

@@ -135,31 +135,27 @@ static cs_scenario scenario_of(const cs_figure_point *point, const double *arriv
         .n_faults   = faults != NULL ? point->n_slow : 0};
 }
 
-static cs_status set_options(const cs_figure_point *point, const cs_algorithm *algorithm,
-                             cs_options *options, cs_error *err)
+static cs_status set_options(const cs_figure_point *point, cs_job *job, cs_error *err)
 {
-    cs_options_default(algorithm->options, options);
-    return point->variant == NULL ? CS_OK
-                                  : cs_options_set(algorithm->options, options, "variant",
-                                                   point->variant, point->algorithm, err);
+    return point->variant == NULL
+               ? CS_OK
+               : cs_options_set(job->algorithm->options, &job->options, "variant", point->variant,
+                                point->algorithm, err);
 }
 
 bool cs_figure_has_schedule(const cs_figure_point *point)
 {
     const cs_algorithm *algorithm;
-    cs_scenario         scenario = scenario_of(point, NULL, NULL);
-    cs_options          options = {0}, model_options = {0};
-    cs_plan             plan = {0};
+    cs_job              job = {.scenario = scenario_of(point, NULL, NULL)};
 
     if (cs_algorithm_find(point->algorithm, &algorithm, NULL) != CS_OK) {
         return false;
     }
-    if (set_options(point, algorithm, &options, NULL) != CS_OK) {
-        return false;
-    }
-    cs_options_default(cs_models[0]->options, &model_options);
-    return cs_resolve(&scenario, algorithm, &options, cs_models[0], &model_options, &plan, NULL) ==
-           CS_OK;
+    cs_job_set_algorithm(&job, algorithm, NULL);
+    cs_job_set_model(&job, cs_models[0], NULL);
+    bool has = set_options(point, &job, NULL) == CS_OK && cs_job_resolve(&job, NULL) == CS_OK;
+    cs_job_release(&job);
+    return has;
 }
 
 static void check_result(cs_figure_data *data, const cs_figure_point *point, const cs_result *r)
@@ -185,8 +181,8 @@ static cs_status run(const cs_figure_point *point, const double *arrival_s, cs_r
                      cs_error *err)
 {
     cs_fault            slow[CS_MAX_SLOW];
-    cs_scenario         scenario = scenario_of(point, arrival_s, slow);
-    cs_options          options = {0}, model_options = {0};
+    cs_job              job = {.scenario = scenario_of(point, arrival_s, slow),
+                               .verify   = point->n_ranks <= MAX_VERIFIED};
     const cs_algorithm *algorithm;
     cs_status           status = cs_algorithm_find(point->algorithm, &algorithm, err);
 
@@ -195,22 +191,13 @@ static cs_status run(const cs_figure_point *point, const double *arrival_s, cs_r
         slow[r] =
             (cs_fault){.rank = r, .slow_ratio = point->slow_ratio, .until_s = (double)INFINITY};
     }
-    if (status == CS_OK) {
-        status = set_options(point, algorithm, &options, err);
-    }
     if (status != CS_OK) {
         return status;
     }
-    cs_options_default(cs_models[0]->options, &model_options);
-    const cs_run what = {.scenario      = &scenario,
-                         .algorithm     = algorithm,
-                         .options       = &options,
-                         .model         = cs_models[0],
-                         .model_options = &model_options,
-                         .verify        = point->n_ranks <= MAX_VERIFIED,
-                         .observers     = &point->observer,
-                         .n_observers   = point->observer.block != NULL ? 1 : 0};
-    return cs_run_scenario(&what, result_p, err);
+    cs_job_set_algorithm(&job, algorithm, NULL);
+    cs_job_set_model(&job, cs_models[0], NULL);
+    status = set_options(point, &job, err);
+    return status == CS_OK ? cs_job_run(&job, &point->observer, 1, result_p, err) : status;
 }
 
 cs_status cs_figure_replay(cs_figure_data *data, const cs_figure_point *point, cs_result *result_p,

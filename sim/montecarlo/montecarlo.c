@@ -170,15 +170,15 @@ static void describe(const cs_montecarlo *m, const cs_case *c, cs_montecarlo_row
 #define X(type, key) SET_##type(key)
     CS_MONTECARLO_MAP(X)
 #undef X
-    const cs_cluster *cluster = &c->scenario.cluster;
-    snprintf(row->algorithm, sizeof row->algorithm, "%s", c->algorithm->name);
+    const cs_cluster *cluster = &c->job.scenario.cluster;
+    snprintf(row->algorithm, sizeof row->algorithm, "%s", c->job.algorithm->name);
     snprintf(row->collective, sizeof row->collective, "%s",
-             cs_collective_name(c->scenario.collective));
-    snprintf(row->model, sizeof row->model, "%s", c->model->name);
+             cs_collective_name(c->job.scenario.collective));
+    snprintf(row->model, sizeof row->model, "%s", c->job.model->name);
     snprintf(row->sampling, sizeof row->sampling, "%s", cs_sampling_name(m->options->sampling));
     snprintf(row->build, sizeof row->build, "%s", cs_build());
     row->ranks           = cluster->n_ranks;
-    row->bytes           = c->scenario.bytes;
+    row->bytes           = c->job.scenario.bytes;
     row->gpus_per_server = cluster->gpus_per_server;
     row->confidence      = m->options->confidence;
     row->calls           = 1;
@@ -214,7 +214,7 @@ static void fill(const cs_montecarlo *m, const cs_case *c, const cs_samples *s, 
         row->exposed_ratio = row->exposed_mean_s / row->elapsed_mean_s;
     }
     row->replays  = s->n_replays;
-    row->verified = c->verify || m->options->is_verified;
+    row->verified = c->job.verify || m->options->is_verified;
 }
 
 /* Pair by pair. */
@@ -293,7 +293,7 @@ static cs_status name_baseline(const cs_montecarlo *m, size_t base, cs_montecarl
     cs_status status = cs_config_case(m->config, base, &c, err);
 
     if (status == CS_OK) {
-        snprintf(row->baseline, sizeof row->baseline, "%s", c.algorithm->name);
+        snprintf(row->baseline, sizeof row->baseline, "%s", c.job.algorithm->name);
     }
     cs_case_free(&c);
     return status;

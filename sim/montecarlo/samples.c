@@ -255,11 +255,12 @@ cs_status cs_samples_draw(const cs_case *c, const cs_sampling_request *request,
 {
     cs_samples          samples = {.n = request->iterations};
     cs_arrival_sampler *sampler = NULL;
-    drawing   d = {.request = request, .n_ranks = c->scenario.cluster.n_ranks, .samples = &samples};
+    drawing             d       = {
+                          .request = request, .n_ranks = c->job.scenario.cluster.n_ranks, .samples = &samples};
     cs_status status = open_trials(&d, c, err);
 
     if (status == CS_OK) {
-        status = cs_arrival_sampler_open(&c->arrivals, d.n_ranks, c->scenario.seed,
+        status = cs_arrival_sampler_open(&c->arrivals, d.n_ranks, c->job.scenario.seed,
                                          request->iterations, request->sampling, &sampler, err);
     }
     if (status == CS_OK) {

@@ -223,7 +223,7 @@ static cs_status explain_block(void *user, const cs_block *block, const cs_inter
 
 cs_observer cs_explain_observer(cs_explain *explain)
 {
-    return (cs_observer){explain_block, explain};
+    return (cs_observer){.block = explain_block, .user = explain};
 }
 
 cs_status cs_explain_path(cs_explain *explain, const cs_path_step **steps_p, size_t *count_p,

@@ -8,7 +8,7 @@
 #ifndef CS_REPLAY_EXPLAIN_H
 #define CS_REPLAY_EXPLAIN_H
 
-#include "cs/replay.h"
+#include "cs/job.h"
 
 /* What a transfer waited for longest before it could start. */
 typedef enum cs_wait {

@@ -9,7 +9,7 @@
 #define CS_RESULTS_CHROME_TRACE_H
 
 #include "base/text.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 /* A run with more messages than this is refused: no viewer opens its timeline. */
 #define CS_CHROME_TRACE_MAX_MESSAGES 2000000u

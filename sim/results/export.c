@@ -170,11 +170,13 @@ static cs_status find_in_place(cs_export_list *list, cs_error *err)
     return status;
 }
 
-cs_status cs_export_collect(cs_export_list *list, const void *options, cs_error *err)
+cs_status cs_export_collect(cs_export_list *list, const cs_job *job, cs_error *err)
 {
     void     *state  = NULL;
-    cs_status status = list->algorithm->open(list->scenario, options, &state, err);
+    cs_status status = cs_job_open(job, &state, err);
 
+    *list = (cs_export_list){
+        .scenario = &job->scenario, .algorithm = job->algorithm, .plan = &job->plan};
     if (status != CS_OK) {
         return status;
     }
@@ -183,9 +185,8 @@ cs_status cs_export_collect(cs_export_list *list, const void *options, cs_error 
     return status == CS_OK ? find_in_place(list, err) : status;
 }
 
-cs_status cs_export_schedule(const cs_scenario *scenario, const cs_algorithm *algorithm,
-                             const void *options, const cs_plan *plan, cs_export_format format,
-                             cs_text *out, cs_error *err)
+cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text *out,
+                             cs_error *err)
 {
     static cs_status (*const writers[])(const cs_export_list *, cs_text *, cs_error *) = {
         [CS_EXPORT_TEXT]  = cs_export_text,
@@ -193,8 +194,8 @@ cs_status cs_export_schedule(const cs_scenario *scenario, const cs_algorithm *al
         [CS_EXPORT_MSCCL] = cs_export_msccl,
         [CS_EXPORT_GOAL]  = cs_export_goal,
     };
-    cs_export_list list   = {.scenario = scenario, .algorithm = algorithm, .plan = plan};
-    cs_status      status = cs_export_collect(&list, options, err);
+    cs_export_list list   = {0};
+    cs_status      status = cs_export_collect(&list, job, err);
 
     if (status == CS_OK) {
         status = writers[format](&list, out, err);

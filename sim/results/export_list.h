@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "cs/algorithm.h"
+#include "cs/job.h"
 
 /* A barrier before transfer `index`. */
 typedef struct cs_export_fence {
@@ -25,8 +25,9 @@ typedef struct cs_export_list {
     bool                is_in_place; /* the same with every chunk in a slot of its own */
 } cs_export_list;
 
-/* Collect the stream. The caller frees the list, also on failure. */
-cs_status cs_export_collect(cs_export_list *list, const void *options, cs_error *err);
+/* Collect the stream of a resolved job, which the list borrows. The caller frees the list, also on
+ * failure. */
+cs_status cs_export_collect(cs_export_list *list, const cs_job *job, cs_error *err);
 void      cs_export_list_free(cs_export_list *list);
 
 /* What one rank does, in stream order: an exchange is a send and then a receive. */

@@ -75,16 +75,14 @@ static cs_status record(void *user, const cs_block *block, const cs_interval *in
     return CS_OK;
 }
 
-static cs_status replay(cs_grid *grid, const cs_run *run, cs_error *err)
+static cs_status replay(cs_grid *grid, const cs_job *job, cs_error *err)
 {
-    recorder    who      = {grid, run->scenario};
-    cs_observer observer = {record, &who};
-    cs_run      seen     = *run;
+    recorder    who      = {grid, &job->scenario};
+    cs_observer observer = {.block = record, .user = &who};
+    cs_job      verified = *job;
 
-    seen.verify      = true;
-    seen.observers   = &observer;
-    seen.n_observers = 1;
-    cs_status status = cs_run_scenario(&seen, &grid->result, err);
+    verified.verify  = true;
+    cs_status status = cs_job_run(&verified, &observer, 1, &grid->result, err);
     if (status == CS_OK && !grid->result.verified) {
         return CS_FAIL(err, CS_EWRONG, "schedule", "%.180s", grid->result.verdict.text);
     }
@@ -180,9 +178,9 @@ static cs_status make_bars(cs_grid *grid, uint32_t n_ranks, cs_error *err)
     return status == CS_OK ? CS_OK : no_memory(err);
 }
 
-cs_status cs_grid_fill(cs_grid *grid, const cs_run *run, cs_error *err)
+cs_status cs_grid_fill(cs_grid *grid, const cs_job *job, cs_error *err)
 {
-    uint32_t n = run->scenario->cluster.n_ranks;
+    uint32_t n = job->scenario.cluster.n_ranks;
 
     if (n > CS_GRID_MAX_RANKS) {
         return CS_FAIL(err, CS_ENOTSUP, "format", "a picture shows at most %d ranks, not %u",
@@ -192,7 +190,7 @@ cs_status cs_grid_fill(cs_grid *grid, const cs_run *run, cs_error *err)
     if (grid->cells == NULL) {
         return no_memory(err);
     }
-    cs_status status = replay(grid, run, err);
+    cs_status status = replay(grid, job, err);
     if (status == CS_OK) {
         status = make_rows(grid, n, err);
     }

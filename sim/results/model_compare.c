@@ -63,29 +63,20 @@ static cs_status keep_block(void *user, const cs_block *block, const cs_interval
 }
 
 /* Run on one model. What the model refuses goes into the row; anything else is an error. */
-static cs_status run_one(const cs_replay_request *request, cs_model_row *row, tape *t,
-                         cs_error *err)
+static cs_status run_one(const cs_job *job, cs_model_row *row, tape *t, cs_error *err)
 {
-    cs_scenario       scenario = *request->scenario;
-    cs_replay_request r        = *request;
-    cs_options        options  = {0};
-    cs_observer       observer = {keep_block, t};
+    cs_job      other    = *job;
+    cs_cluster *cluster  = &other.scenario.cluster;
+    cs_observer observer = {.block = keep_block, .user = t};
 
-    if (row->model->options != NULL) {
-        cs_options_default(row->model->options, &options);
-    }
-    row->no_topology          = row->model->network == NULL && scenario.cluster.topology != NULL;
-    scenario.cluster.topology = row->no_topology ? NULL : scenario.cluster.topology;
-    r.scenario                = &scenario;
-    r.model                   = row->model;
-    r.model_options = row->model == request->model ? request->model_options : (void *)&options;
-    r.observers     = &observer;
-    r.n_observers   = 1;
+    cs_job_set_model(&other, row->model, row->model == job->model ? &job->model_options : NULL);
+    row->no_topology  = row->model->network == NULL && cluster->topology != NULL;
+    cluster->topology = row->no_topology ? NULL : cluster->topology;
     if (row->model->check != NULL &&
-        row->model->check(&scenario, r.model_options, &row->refusal) != CS_OK) {
+        row->model->check(&other.scenario, &other.model_options, &row->refusal) != CS_OK) {
         return CS_OK;
     }
-    return cs_replay(&r, &row->outcome, err);
+    return cs_job_replay(&other, &observer, 1, &row->outcome, err);
 }
 
 /* Numbers of the links on a transfer's way (models/pattern/links.h). */
@@ -186,7 +177,7 @@ static void find_parting(const cs_scenario *s, const tape *first, const tape *t,
     }
 }
 
-cs_status cs_compare_models(const cs_replay_request *request, double tolerance, cs_model_row *rows,
+cs_status cs_compare_models(const cs_job *job, double tolerance, cs_model_row *rows,
                             size_t *n_rows_p, cs_error *err)
 {
     tape      first  = {0};
@@ -197,13 +188,13 @@ cs_status cs_compare_models(const cs_replay_request *request, double tolerance, 
     for (; cs_models[n] != NULL && status == CS_OK; n++) {
         tape t  = {0};
         rows[n] = (cs_model_row){.model = cs_models[n]};
-        status  = run_one(request, &rows[n], &t, err);
+        status  = run_one(job, &rows[n], &t, err);
         if (status == CS_OK && rows[n].refusal.status == CS_OK && !is_set) {
             first  = t;
             t      = (tape){0};
             is_set = true;
         } else if (status == CS_OK && rows[n].refusal.status == CS_OK) {
-            find_parting(request->scenario, &first, &t, tolerance, &rows[n]);
+            find_parting(&job->scenario, &first, &t, tolerance, &rows[n]);
         }
         free_tape(&t);
     }

@@ -53,16 +53,10 @@ static cs_status run_case(const cs_case *c, cs_sweep_row *row, cs_error *why)
 {
     cs_status status = why->status;
 
-    row->result = c != NULL ? cs_refused_result(&c->scenario, c->algorithm, c->model)
+    row->result = c != NULL ? cs_refused_result(&c->job.scenario, c->job.algorithm, c->job.model)
                             : cs_refused_result(NULL, NULL, NULL);
     if (c != NULL) {
-        cs_run run = {.scenario      = &c->scenario,
-                      .algorithm     = c->algorithm,
-                      .options       = &c->options,
-                      .model         = c->model,
-                      .model_options = &c->model_options,
-                      .verify        = c->verify};
-        status     = cs_run_scenario(&run, &row->result, why);
+        status = cs_job_run(&c->job, NULL, 0, &row->result, why);
     }
     row->is_wrong   = status == CS_OK && cs_result_is_wrong(&row->result);
     row->is_refused = cs_status_is_refusal(status);

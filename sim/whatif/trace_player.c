@@ -28,7 +28,7 @@ static const cs_case *case_of(const cs_player *player, size_t algorithm, size_t 
 
 const cs_algorithm *cs_player_algorithm(const cs_player *player, size_t algorithm)
 {
-    return case_of(player, algorithm, 0)->algorithm;
+    return case_of(player, algorithm, 0)->job.algorithm;
 }
 
 bool cs_player_has_straggler(const cs_player *player, size_t algorithm)
@@ -95,28 +95,23 @@ uint64_t cs_player_replays(const cs_player *player)
 /* The rank that a static line presumes late: the user's, or the straggler of the trace. */
 static uint32_t known_rank(const cs_player *player, const cs_case *c)
 {
-    uint32_t given = cs_presumption_option(c->algorithm, &c->options);
+    uint32_t given = cs_presumption_option(c->job.algorithm, &c->job.options);
 
     return given == CS_AUTO ? player->setup.straggler : given;
 }
 
-static cs_status replay(cs_player *player, const cs_case *c, const cs_options *options,
-                        const double *arrival_s, double *exposed_s_p, cs_error *err)
+static cs_status replay(cs_player *player, const cs_job *given, const double *arrival_s,
+                        double *exposed_s_p, cs_error *err)
 {
-    cs_scenario scenario = c->scenario;
-    cs_result   result   = {0};
-    cs_run      run      = {.scenario      = &scenario,
-                            .algorithm     = c->algorithm,
-                            .options       = options,
-                            .model         = c->model,
-                            .model_options = &c->model_options,
-                            .verify        = c->verify};
+    cs_job    job    = *given;
+    cs_result result = {0};
 
-    scenario.arrival_s = arrival_s;
-    cs_status status   = cs_run_scenario(&run, &result, err);
+    job.scenario.arrival_s = arrival_s;
+    job.is_checked         = false;
+    cs_status status       = cs_job_run(&job, NULL, 0, &result, err);
     player->n_replays++;
-    if (status == CS_OK && c->verify && !result.verified) {
-        return CS_FAIL(err, CS_EWRONG, c->algorithm->name, "%s", result.verdict.text);
+    if (status == CS_OK && job.verify && !result.verified) {
+        return CS_FAIL(err, CS_EWRONG, job.algorithm->name, "%s", result.verdict.text);
     }
     *exposed_s_p = result.exposed_s;
     return status;
@@ -127,7 +122,7 @@ static cs_status replay(cs_player *player, const cs_case *c, const cs_options *o
 static cs_status fall_back(cs_player *player, size_t size, double *exposed_s_p, cs_error *err)
 {
     const cs_case *base   = case_of(player, 0, size);
-    cs_status      status = replay(player, base, &base->options, NULL, exposed_s_p, err);
+    cs_status      status = replay(player, &base->job, NULL, exposed_s_p, err);
 
     *exposed_s_p += player->setup.agreement_s;
     return status;
@@ -138,20 +133,20 @@ static cs_status play(cs_player *player, size_t algorithm, cs_trace_policy polic
 {
     const cs_case *c          = case_of(player, algorithm, size);
     bool           is_dynamic = policy == CS_TRACE_DYNAMIC;
-    cs_presumption p =
-        cs_presumption_of(c->algorithm, is_dynamic ? CS_PREDICTION_DYNAMIC : CS_PREDICTION_STATIC);
-    uint32_t   n       = c->scenario.cluster.n_ranks;
-    cs_options options = c->options;
+    cs_presumption p          = cs_presumption_of(c->job.algorithm,
+                                         is_dynamic ? CS_PREDICTION_DYNAMIC : CS_PREDICTION_STATIC);
+    uint32_t       n          = c->job.scenario.cluster.n_ranks;
+    cs_job         job        = c->job;
 
     if (policy == CS_TRACE_PLAIN || p.straggler == NULL) {
-        return replay(player, c, &options, arrival_s, exposed_s_p, err);
+        return replay(player, &job, arrival_s, exposed_s_p, err);
     }
     p.agreement_s = policy == CS_TRACE_STATIC ? 0 : player->setup.agreement_s;
-    uint32_t rank = cs_presume(&p, arrival_s, n, known_rank(player, c), &options);
+    uint32_t rank = cs_presume(&p, arrival_s, n, known_rank(player, c), &job.options);
     if (policy == CS_TRACE_ADAPTIVE && rank < n && cs_behind_others_s(arrival_s, n, rank) <= 0) {
         return fall_back(player, size, exposed_s_p, err);
     }
-    return replay(player, c, &options, arrival_s, exposed_s_p, err);
+    return replay(player, &job, arrival_s, exposed_s_p, err);
 }
 
 cs_status cs_player_call(cs_player *player, size_t algorithm, cs_trace_policy policy, size_t call,

@@ -199,7 +199,7 @@ static cs_status set_ranks(const playing *p)
     (void)snprintf(text, sizeof text, "%u", p->trace->n_ranks);
     if (cs_config_has(p->config, "cluster.ranks")) {
         cs_status status = cs_config_case(p->config, 0, &c, p->err);
-        uint32_t  ranks  = c.scenario.cluster.n_ranks;
+        uint32_t  ranks  = c.job.scenario.cluster.n_ranks;
         cs_case_free(&c);
         if (status == CS_OK && ranks != p->trace->n_ranks) {
             return CS_FAIL(p->err, CS_EINVAL, "cluster.ranks", "is %u, the trace has %u ranks",
@@ -231,10 +231,10 @@ static cs_status prepare(playing *p)
     p->size_of_call = CS_ARENA_NEW(arena, size_t, p->trace->n_calls);
     status          = p->size_of_call != NULL ? CS_OK : no_memory(p);
     if (status == CS_OK) {
-        status = choose_algorithms(p, &c.scenario);
+        status = choose_algorithms(p, &c.job.scenario);
     }
     if (status == CS_OK) {
-        status = choose_sizes(p, c.scenario.bytes);
+        status = choose_sizes(p, c.job.scenario.bytes);
     }
     cs_case_free(&c);
     if (status == CS_OK) {

@@ -4,7 +4,7 @@
 #ifndef CT_SUPPORT_SCENE_H
 #define CT_SUPPORT_SCENE_H
 
-#include "cs/replay.h"
+#include "cs/job.h"
 #include "support/rng.h"
 
 enum { CT_MOST_RANKS = 2048, CT_MOST_FAULTS = 32 };
@@ -49,6 +49,12 @@ cs_status ct_scene_check(ct_scene *scene, cs_error *err);
 
 /* The same, and every refusal fails the test. */
 void ct_scene_ready(ct_scene *scene);
+
+/* The checked scene as a job on a model (NULL: alpha-beta) with its default options, to be
+ * verified. What check() has prepared stays the scene's. */
+cs_job ct_scene_job(const ct_scene *scene, const char *model);
+/* The same, to be resolved by whoever runs it. */
+cs_job ct_scene_given(const ct_scene *scene, const char *model);
 
 /* Replay on a model (NULL: alpha-beta) with its default options; every failure fails the test. */
 cs_outcome ct_scene_replay(const ct_scene *scene, const char *model);

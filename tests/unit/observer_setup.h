@@ -25,18 +25,11 @@ static inline bool run_with(const cs_scenario *scenario, const cs_algorithm *alg
                             const cs_model *model, const cs_observer *observers, size_t n,
                             cs_result *result)
 {
-    cs_options options = {0}, model_options = {0};
-    cs_run     run = {.scenario      = scenario,
-                      .algorithm     = algorithm,
-                      .options       = &options,
-                      .model         = model,
-                      .model_options = &model_options,
-                      .observers     = observers,
-                      .n_observers   = n};
+    cs_job job = {.scenario = *scenario};
 
-    cs_options_default(algorithm->options, &options);
-    cs_options_default(model->options, &model_options);
-    return cs_run_scenario(&run, result, NULL) == CS_OK;
+    cs_job_set_algorithm(&job, algorithm, NULL);
+    cs_job_set_model(&job, model, NULL);
+    return cs_job_run(&job, observers, n, result, NULL) == CS_OK;
 }
 
 static inline const cs_algorithm *ring(void)

@@ -105,14 +105,8 @@ static cs_text row_of(const char *algorithm, uint32_t ranks, cs_sweep_row *row_p
                  CS_OK);
     cr_assert_eq(cs_config_set(config, "bytes", "1M", "--set", NULL), CS_OK);
     cr_assert_eq(cs_config_case(config, 0, c, &err), CS_OK, "%s", err.message);
-    cs_run run = {.scenario      = &c->scenario,
-                  .algorithm     = c->algorithm,
-                  .options       = &c->options,
-                  .model         = c->model,
-                  .model_options = &c->model_options,
-                  .verify        = true};
-    *row_p     = (cs_sweep_row){.index = 70000, .key = 5, .scenario = c->json};
-    cr_assert_eq(cs_run_scenario(&run, &row_p->result, &err), CS_OK, "%s", err.message);
+    *row_p = (cs_sweep_row){.index = 70000, .key = 5, .scenario = c->json};
+    cr_assert_eq(cs_job_run(&c->job, NULL, 0, &row_p->result, &err), CS_OK, "%s", err.message);
     cs_sweep_row_pack(&to, row_p);
     cs_config_free(config);
     return to;
