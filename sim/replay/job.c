@@ -114,6 +114,9 @@ cs_status cs_job_resolve(cs_job *job, cs_error *err)
 
 void cs_job_release(cs_job *job)
 {
+    if (job->algorithm != NULL) {
+        cs_plan_release(job->algorithm, &job->plan);
+    }
     job->plan        = (cs_plan){0};
     job->is_resolved = false;
 }

@@ -16,7 +16,8 @@ static cs_status planned_check(const cs_scenario *scenario, void *options, cs_pl
     cs_status status = cs_job_resolve(job, err);
 
     (void)scenario;
-    *plan = job->plan;
+    *plan          = job->plan;
+    plan->prepared = NULL; /* it stays the job's */
     return status;
 }
 

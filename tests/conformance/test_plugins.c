@@ -76,7 +76,9 @@ Test(plugins, algorithms_describe_themselves)
         const cs_algorithm *a = cs_algorithms[i], *found = NULL;
         check_description(a->name, a->summary, a->source);
         check_table(a->options, a->options_bytes, a->name);
-        cr_assert(a->check != NULL && a->open != NULL && a->next_block != NULL && a->close != NULL);
+        cr_assert(a->check != NULL && a->next_block != NULL && a->close != NULL);
+        cr_assert((a->open != NULL) != (a->open_prepared != NULL), "%s", a->name);
+        cr_assert((a->open_prepared != NULL) == (a->release != NULL), "%s", a->name);
         cr_assert(a->collectives != 0 && a->collectives >> CS_COLLECTIVE_COUNT == 0);
         cr_assert(i == 0 || strcmp(cs_algorithms[i - 1]->name, a->name) < 0, "not alphabetical");
         cr_assert(cs_algorithm_find(a->name, &found, NULL) == CS_OK && found == a);

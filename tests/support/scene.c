@@ -75,12 +75,24 @@ void ct_scene_arrive(ct_scene *scene, ct_rng *rng, double most_s)
     scene->scenario.arrival_s = scene->arrival_s;
 }
 
+/* What checks have prepared: a scene may be forgotten at any time, so that it lives as long as the
+ * test. */
+static void *prepared[4096];
+static int   n_prepared;
+
 cs_status ct_scene_check(ct_scene *scene, cs_error *err)
 {
     cs_status status = cs_scenario_check(&scene->scenario, err);
 
     cr_assert_eq(status, CS_OK, "%s", err != NULL ? err->message : "");
-    return scene->algorithm->check(&scene->scenario, &scene->options, &scene->plan, err);
+    scene->plan = (cs_plan){0};
+    status      = scene->algorithm->check(&scene->scenario, &scene->options, &scene->plan, err);
+    if (scene->plan.prepared != NULL) {
+        cr_assert_eq(status, CS_OK, "what was refused has left something behind");
+        cr_assert_lt(n_prepared, (int)(sizeof prepared / sizeof prepared[0]));
+        prepared[n_prepared++] = scene->plan.prepared;
+    }
+    return status;
 }
 
 void ct_scene_ready(ct_scene *scene)

@@ -44,7 +44,8 @@ void ct_scene_slow(ct_scene *scene);
 /* Arrivals in [0, most_s), the first one moved to 0. */
 void ct_scene_arrive(ct_scene *scene, ct_rng *rng, double most_s);
 
-/* Resolve the options and make the plan; a status that is not CS_OK is the algorithm's answer. */
+/* Resolve the options and make the plan; a status that is not CS_OK is the algorithm's answer. What
+ * is prepared for the plan lives as long as the test. */
 cs_status ct_scene_check(ct_scene *scene, cs_error *err);
 
 /* The same, and every refusal fails the test. */

@@ -113,6 +113,39 @@ static cs_status asked_open(const cs_scenario *scenario, const void *options, vo
     return CS_OK;
 }
 
+/* The same with something prepared, which is counted while it is there. */
+static int n_prepared;
+
+static cs_status preparing_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                                 cs_error *err)
+{
+    cs_status status = asked_check(scenario, options, plan, err);
+
+    if (status == CS_OK) {
+        plan->prepared = CS_NEW(uint32_t, 1);
+        status = plan->prepared == NULL ? CS_FAIL(err, CS_ENOMEM, "", "out of memory for a test")
+                                        : CS_OK;
+        n_prepared += status == CS_OK;
+    }
+    return status;
+}
+
+static void release(void *prepared)
+{
+    cr_assert_not_null(prepared);
+    n_prepared--;
+    cs_free(prepared);
+}
+
+static const void *handed_over;
+
+static cs_status open_prepared(const cs_scenario *scenario, const void *options,
+                               const void *prepared, void **state_p, cs_error *err)
+{
+    handed_over = prepared;
+    return asked_open(scenario, options, state_p, err);
+}
+
 /* Two ranks: 0 adds to 1, which sends the sum back. */
 static void asked_next_block(void *state, cs_block *block)
 {
@@ -142,6 +175,16 @@ static const cs_algorithm asked = {.name        = "asked",
                                    .open        = asked_open,
                                    .next_block  = asked_next_block,
                                    .close       = cs_free};
+
+static const cs_algorithm preparing = {.name          = "preparing",
+                                       .summary       = "a test's",
+                                       .source        = "tests",
+                                       .collectives   = 1u << CS_ALLREDUCE,
+                                       .check         = preparing_check,
+                                       .open_prepared = open_prepared,
+                                       .release       = release,
+                                       .next_block    = asked_next_block,
+                                       .close         = cs_free};
 
 static cs_status asked_model_check(const cs_scenario *scenario, const void *options, cs_error *err)
 {
@@ -192,6 +235,60 @@ Test(job, everything_is_decided_once)
     cr_assert_eq(cs_job_run(&job, NULL, 0, &result, NULL), CS_OK);
     cr_expect_eq(seen.checks, 2);
     cr_expect_not(job.is_resolved);
+}
+
+/* What was built to plan the schedule serves all its streams, whoever opens them, and is freed
+ * once: by its owner, or where the model refuses. */
+Test(job, what_is_prepared_serves_every_stream)
+{
+    cs_job         job = asked_job();
+    cs_verdict     verdict;
+    cs_result      result;
+    cs_replay_pace pace;
+    void          *state = NULL;
+
+    cs_job_set_algorithm(&job, &preparing, NULL);
+    cr_assert_eq(cs_job_run(&job, NULL, 0, &result, NULL), CS_OK);
+    cr_expect_eq(n_prepared, 0);
+    cr_assert_eq(cs_job_resolve(&job, NULL), CS_OK);
+    cr_expect_eq(n_prepared, 1);
+    cs_job borrower = job;
+    cr_assert_eq(cs_job_run(&borrower, NULL, 0, &result, NULL), CS_OK);
+    cr_expect_eq(handed_over, job.plan.prepared);
+    handed_over = NULL;
+    cr_assert_eq(cs_job_verify(&job, &verdict, NULL), CS_OK);
+    cr_expect_eq(handed_over, job.plan.prepared);
+    handed_over = NULL;
+    cr_assert_eq(cs_job_pace(&job, 0, &pace, NULL), CS_OK);
+    cr_expect_eq(handed_over, job.plan.prepared);
+    cr_assert_eq(cs_job_open(&job, &state, NULL), CS_OK);
+    preparing.close(state);
+    cr_expect_eq(seen.checks, 2);
+    cr_expect_eq(n_prepared, 1);
+    cs_job_release(&job);
+    cs_job_release(&job);
+    cr_expect_eq(n_prepared, 0);
+    seen.is_refused_by_model = true;
+    cr_assert_eq(cs_job_resolve(&job, NULL), CS_ENOTSUP);
+    cr_expect_eq(n_prepared, 0);
+    cr_expect_null(job.plan.prepared);
+}
+
+Test(job, nothing_that_was_prepared_is_lost_when_memory_ends)
+{
+    cs_job    job    = asked_job();
+    cs_status status = CS_ENOMEM;
+
+    cs_job_set_algorithm(&job, &preparing, NULL);
+    for (long passes = 0; status != CS_OK; passes++) {
+        cs_result result;
+        cr_assert_lt(passes, 100);
+        cs_alloc_fail_after(passes);
+        status = cs_job_run(&job, NULL, 0, &result, NULL);
+        cs_alloc_fail_after(-1);
+        cr_assert(status == CS_OK || status == CS_ENOMEM);
+        cr_assert_eq(n_prepared, 0);
+    }
 }
 
 /* First the scenario, then the algorithm, then the model. */

@@ -31,7 +31,7 @@ typedef struct cs_job {
 
     /* What cs_job_resolve() decides; begin with zeros. */
     bool    is_resolved;
-    cs_plan plan; /* and in plan.prepared what the algorithm keeps for its streams */
+    cs_plan plan; /* with what the algorithm keeps for its streams: plan.prepared is the job's */
 } cs_job;
 
 /* Set the algorithm, or the model, and its options: a copy of these, or (NULL) the defaults. The
@@ -113,10 +113,11 @@ typedef struct cs_replay_pace {
 CS_API CS_MUST_CHECK cs_status cs_job_pace(const cs_job *job, double most_s, cs_replay_pace *pace_p,
                                            cs_error *err);
 
-/* Start a stream of the job's schedule: what its algorithm's open() does. */
+/* Start a stream of the job's schedule, which its algorithm's next_block() and close() take. */
 static inline CS_MUST_CHECK cs_status cs_job_open(const cs_job *job, void **state_p, cs_error *err)
 {
-    return job->algorithm->open(&job->scenario, &job->options, state_p, err);
+    return cs_algorithm_open(job->algorithm, &job->scenario, &job->options, &job->plan, state_p,
+                             err);
 }
 
 #endif
