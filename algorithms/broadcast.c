@@ -7,9 +7,9 @@
  *
  * Source: "Efficient AllReduce with Stragglers" (StragglAR), baseline Broadcast.
  */
-#include "algorithms/pattern/accept.h"
-#include "algorithms/pattern/late.h"
-#include "algorithms/pattern/ring_pass.h"
+#include "algorithms/lib/accept.h"
+#include "algorithms/lib/late.h"
+#include "algorithms/lib/ring_pass.h"
 #include "base/alloc.h"
 
 #include <math.h>

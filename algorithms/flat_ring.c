@@ -6,8 +6,8 @@
  * Source: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication
  * operations in MPICH", Int. J. High Perform. Comput. Appl. 19 (2005).
  */
-#include "algorithms/pattern/accept.h"
-#include "algorithms/pattern/channel_rings.h"
+#include "algorithms/lib/accept.h"
+#include "algorithms/lib/channel_rings.h"
 #include "base/alloc.h"
 
 #define FLAT_DOES (1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER)

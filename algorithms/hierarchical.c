@@ -10,7 +10,7 @@
  * Source: two-level AllReduce as in X. Jia et al., "Highly scalable deep learning training system
  * with mixed-precision" (2018), and NCCL-based hierarchical AllReduce since.
  */
-#include "algorithms/pattern/accept.h"
+#include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
 #include <math.h>

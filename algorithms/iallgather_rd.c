@@ -4,7 +4,7 @@
  *
  * Source: table I of Parallel Rings; R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005).
  */
-#include "algorithms/pattern/broadcasts.h"
+#include "algorithms/lib/broadcasts.h"
 #include "base/alloc.h"
 
 static cs_status gather_check(const cs_scenario *scenario, void *options, cs_plan *plan,

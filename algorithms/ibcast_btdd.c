@@ -3,7 +3,7 @@
  *
  * Source: table I of Parallel Rings; Open MPI, coll/libnbc, binomial broadcast.
  */
-#include "algorithms/pattern/broadcasts.h"
+#include "algorithms/lib/broadcasts.h"
 #include "base/alloc.h"
 
 static cs_status gather_check(const cs_scenario *scenario, void *options, cs_plan *plan,

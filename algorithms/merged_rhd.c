@@ -2,7 +2,7 @@
 /* Merged halving and doubling: AllReduce for every even n.
  *
  * n = m 2^j: 2^j groups of m consecutive ranks, m chunks. A ReduceScatter inside every group
- * (pattern/circulant.h), then j exchanges of one chunk with the ranks of the same position in other
+ * (lib/circulant.h), then j exchanges of one chunk with the ranks of the same position in other
  * groups (recursive doubling: both ends add), then an AllGather inside every group. The last
  * halving and the first doubling of rhd, one message each, are one exchange here.
  *
@@ -15,9 +15,9 @@
  *
  * Sources: R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004; D.
  * Kolmakov, X. Zhang, "A generalization of the allreduce operation", 2020 (an early end of the
- * halving); pattern/circulant.h.
+ * halving); lib/circulant.h.
  */
-#include "algorithms/pattern/circulant.h"
+#include "algorithms/lib/circulant.h"
 #include "base/alloc.h"
 
 #include <math.h>

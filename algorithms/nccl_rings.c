@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rings as NCCL builds them: several channels, each with its share of every block and its own order
- * inside the servers, so that all NICs of a server are in use (pattern/channel_rings.h). n - 1
+ * inside the servers, so that all NICs of a server are in use (lib/channel_rings.h). n - 1
  * steps of a c-th of a block, for c channels.
  *
  * Source: NCCL's ring algorithm (S. Jeaugey, "NCCL 2.0", GTC 2017).
  */
-#include "algorithms/pattern/accept.h"
-#include "algorithms/pattern/channel_rings.h"
+#include "algorithms/lib/accept.h"
+#include "algorithms/lib/channel_rings.h"
 #include "base/alloc.h"
 
 #define RINGS_DO (1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER)

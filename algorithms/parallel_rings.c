@@ -2,14 +2,14 @@
 /* Parallel Rings: one ring per local rank, so that all NICs of a server work all the time.
  *
  * AllGather: N - 1 ring steps over the N servers instead of the n - 1 of a flat ring, while the
- * local ranks hand each other what came over the network (pattern/rail_rings.h). ReduceScatter is
+ * local ranks hand each other what came over the network (lib/rail_rings.h). ReduceScatter is
  * its time reversal, AllReduce both. Local rank p of every server must be on the same rail.
  *
  * Source: Parallel Rings (multi-HCA AllGather for dense GPU servers); the last exchange between two
  * sockets, which the paper's listing leaves out, ReduceScatter and AllReduce are this project's.
  */
-#include "algorithms/pattern/accept.h"
-#include "algorithms/pattern/rail_rings.h"
+#include "algorithms/lib/accept.h"
+#include "algorithms/lib/rail_rings.h"
 #include "base/alloc.h"
 
 #include <math.h>

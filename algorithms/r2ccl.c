@@ -21,7 +21,7 @@
  * slot per piece. O(1) per transfer, no memory but the state.
  *
  * Several slow NICs: this is done for the slowest (ties: the lowest rank), the others are members
- * of ring and chain and slow them down. The fastest of the rings (pattern/fallback.h) runs instead,
+ * of ring and chain and slow them down. The fastest of the rings (lib/fallback.h) runs instead,
  * and `chosen` in the result says so, where no NIC is slow for ever, p < 3, there are fewer bytes
  * than ranks, or (unless `pieces` or `chosen` ask for R2CCL) the ring is predicted to be faster.
  * Around a slow NIC: one GPU per server only.
@@ -31,10 +31,10 @@
  * rest, which is timed alike and is not an AllReduce; the chain that makes it one is this
  * project's.
  */
-#include "algorithms/pattern/accept.h"
-#include "algorithms/pattern/fallback.h"
-#include "algorithms/pattern/r2ccl_time.h"
-#include "algorithms/pattern/ring_pass.h"
+#include "algorithms/lib/accept.h"
+#include "algorithms/lib/fallback.h"
+#include "algorithms/lib/r2ccl_time.h"
+#include "algorithms/lib/ring_pass.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 

@@ -9,8 +9,8 @@
  * Source: P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
  * workstations", J. Parallel Distrib. Comput. 69 (2009).
  */
-#include "algorithms/pattern/accept.h"
-#include "algorithms/pattern/ring_pass.h"
+#include "algorithms/lib/accept.h"
+#include "algorithms/lib/ring_pass.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 

@@ -20,9 +20,9 @@
  *
  * Source: R. W. Hockney, "The communication challenge for MPP", Parallel Computing 20 (1994).
  */
-#include "models/pattern/rate.h"
-#include "models/pattern/refuse.h"
-#include "models/pattern/serve.h"
+#include "models/lib/rate.h"
+#include "models/lib/refuse.h"
+#include "models/lib/serve.h"
 
 typedef struct alpha_beta_options {
     double propagation_s;
@@ -225,6 +225,7 @@ static bool alpha_beta_closed_forms_hold(const void *options, uint32_t uses)
 }
 
 const cs_model cs_model_alpha_beta = {
+    .aliases = "hockney",
     .name    = "alpha-beta",
     .summary = "Hockney: a transfer holds both its ports for alpha + bytes/rate; leaves out links "
                "inside the network, congestion, CPU and SM overhead",

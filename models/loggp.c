@@ -22,9 +22,9 @@
  * Source: A. Alexandrov, M. Ionescu, K. Schauser, C. Scheiman, "LogGP: incorporating long
  * messages into the LogP model", SPAA 1995.
  */
-#include "models/pattern/rate.h"
-#include "models/pattern/refuse.h"
-#include "models/pattern/serve.h"
+#include "models/lib/rate.h"
+#include "models/lib/refuse.h"
+#include "models/lib/serve.h"
 
 typedef struct loggp_options {
     double overhead_s;

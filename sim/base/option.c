@@ -7,8 +7,8 @@
  */
 #include "cs/option.h"
 
-#include "base/nearest.h"
 #include "base/text.h"
+#include "cs/named.h"
 #include "cs/units.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@
 
 #define MAX_U64 ((uint64_t)1 << 53)
 
-enum { MOST_ROWS = 64, LIST_BYTES = 200 };
+enum { LIST_BYTES = 200 };
 
 /* Store `value`, which the field's type can hold. */
 static void store(const cs_option *row, void *options, double value)
@@ -217,33 +217,20 @@ static cs_status parse_value(const cs_option *row, const char *value, double *va
     return status;
 }
 
-/* Names of all rows; their number is returned. The list is "a, b, c". */
-static size_t list_names(const cs_option *table, const char **names, char *list, size_t list_bytes)
+cs_named cs_option_names(const cs_option *table)
 {
-    size_t count = 0, length = 0;
+    size_t n = 0;
 
-    list[0] = '\0';
-    for (; table != NULL && table[count].name != NULL && count < MOST_ROWS; count++) {
-        names[count] = table[count].name;
-        int n        = snprintf(list + length, list_bytes - length, "%s%s", count > 0 ? ", " : "",
-                                names[count]);
-        length += n > 0 && (size_t)n < list_bytes - length ? (size_t)n : 0;
-        list[length] = '\0';
+    while (table != NULL && table[n].name != NULL) {
+        n++;
     }
-    return count;
-}
-
-static cs_status unknown_key(const cs_option *table, const char *key, const char *where,
-                             cs_error *err)
-{
-    const char *names[MOST_ROWS] = {NULL};
-    char        list[LIST_BYTES];
-    size_t      count = list_names(table, names, list, sizeof list);
-    const char *near  = cs_nearest(key, names, count);
-
-    return CS_FAIL(err, CS_EINVAL, where, "unknown option '%.40s'%s%s%s: known are %s", key,
-                   near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
-                   near != NULL ? "'?)" : "", count > 0 ? list : "none");
+    return (cs_named){.things  = table,
+                      .n       = n,
+                      .stride  = sizeof *table,
+                      .name    = offsetof(cs_option, name),
+                      .aliases = CS_NO_ALIASES,
+                      .status  = CS_EINVAL,
+                      .what    = "unknown option"};
 }
 
 const cs_option *cs_option_find(const cs_option *table, const char *name)
@@ -259,15 +246,16 @@ const cs_option *cs_option_find(const cs_option *table, const char *name)
 cs_status cs_options_set(const cs_option *table, void *options, const char *key, const char *value,
                          const char *where, cs_error *err)
 {
-    const cs_option *row    = cs_option_find(table, key);
-    double           number = 0;
+    const cs_named names  = cs_option_names(table);
+    size_t         index  = 0;
+    double         number = 0;
+    cs_status      status = cs_find_named(&names, key, &index, where, err);
 
-    if (row == NULL) {
-        return unknown_key(table, key, where, err);
-    }
-    cs_status status = parse_value(row, value, &number, where, err);
     if (status == CS_OK) {
-        store(row, options, number);
+        status = parse_value(&table[index], value, &number, where, err);
+    }
+    if (status == CS_OK) {
+        store(&table[index], options, number);
     }
     return status;
 }

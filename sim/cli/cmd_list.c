@@ -112,13 +112,6 @@ static void add_collectives(cs_text *text, bool json, uint32_t collectives)
     cs_text_add(text, json ? "]" : "\n");
 }
 
-static void list_missing_parts(cs_text *text)
-{
-    for (const cs_missing_part *m = cs_algorithms_missing; m->name != NULL; m++) {
-        cs_text_add(text, "%-18s not here: %s (%s)\n", m->name, m->part, m->missing);
-    }
-}
-
 static void list_algorithms(cs_text *text, bool json)
 {
     for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
@@ -131,9 +124,6 @@ static void list_algorithms(cs_text *text, bool json)
         } else {
             add_options_text(text, a->options);
         }
-    }
-    if (!json) {
-        list_missing_parts(text);
     }
 }
 

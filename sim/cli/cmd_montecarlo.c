@@ -133,9 +133,9 @@ static int print_report(const montecarlo_job *j, const cs_montecarlo_report *rep
 {
     cs_text text = {0};
 
-    if (report->is_stopped && j->options.ranks != NULL) {
+    if (report->count.is_stopped && j->options.ranks != NULL) {
         fprintf(stderr, "collsim: montecarlo: stopped with %zu of %zu scenarios%s%s; %s\n",
-                report->n_rows, report->total, j->options.path != NULL ? " in " : "",
+                report->n_rows, report->count.total, j->options.path != NULL ? " in " : "",
                 j->options.path != NULL ? j->options.path : "",
                 j->options.path != NULL ? "the same command goes on from there"
                                         : "only --output FILE.db keeps them for another time");
@@ -148,22 +148,23 @@ static int print_report(const montecarlo_job *j, const cs_montecarlo_report *rep
             stderr,
             "collsim: note: montecarlo: nothing is random in %zu of %zu scenarios: one iteration "
             "is enough there, and one was run\n",
-            report->n_fixed, report->total);
+            report->n_fixed, report->count.total);
     }
     if (j->format == TABLE) {
-        cs_montecarlo_table(&text, report->rows, report->n_rows);
-        cs_text_add(&text, "# %zu scenarios", report->total);
+        cs_montecarlo_print(&text, report->rows, report->n_rows);
+        cs_text_add(&text, "# %zu scenarios", report->count.total);
         if (report->n_repeats > 0) {
             cs_text_add(&text, " (%zu more would repeat them)", report->n_repeats);
         }
         if (j->options.path != NULL) {
-            cs_text_add(&text, ": %zu were there, %zu run now", report->done_before, report->run);
+            cs_text_add(&text, ": %zu were there, %zu run now", report->count.done_before,
+                        report->count.run);
         }
         cs_text_add(&text, ", %zu with an error", report->failed);
-        if (report->missing > 0) {
-            cs_text_add(&text, ", %zu missing", report->missing);
+        if (report->count.missing > 0) {
+            cs_text_add(&text, ", %zu missing", report->count.missing);
         }
-        cs_text_add(&text, "%s\n", report->is_stopped ? "; stopped" : "");
+        cs_text_add(&text, "%s\n", report->count.is_stopped ? "; stopped" : "");
     } else if (j->format == JSON) {
         cs_montecarlo_json(&text, report->rows, report->n_rows);
     } else {
@@ -196,10 +197,11 @@ static int run_all(montecarlo_job *j, int count, char *const *words)
         code = cs_cli_help(&cs_command_montecarlo);
     } else if (prints) {
         code = print_report(j, &report);
-        code = report.is_stopped ? CS_EXIT_FAILED : code;
-        code = report.missing > 0 ? cs_farm_say_missing("montecarlo", report.missing, report.total,
-                                                        &report.failure, j->options.path != NULL)
-                                  : code;
+        code = report.count.is_stopped ? CS_EXIT_FAILED : code;
+        code = report.count.missing > 0
+                   ? cs_farm_say_missing("montecarlo", report.count.missing, report.count.total,
+                                         &report.count.failure, j->options.path != NULL)
+                   : code;
     }
     cs_montecarlo_report_free(&report);
     return code;

@@ -98,7 +98,7 @@ static cs_status run_watched(task *j, cs_job *job, cs_result *result, cs_error *
     cs_status status = cs_job_resolve(job, err);
 
     if (status == CS_OK) {
-        status = cs_watch_open(&w, &j->watch, job, err);
+        status = cs_watch_open(&w, &j->watch, &job->scenario, err);
     }
     if (status == CS_OK) {
         w.observers[w.n_observers++] = (cs_observer){.counted = announce, .user = job};

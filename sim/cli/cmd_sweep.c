@@ -89,17 +89,18 @@ static int conclude(const sweep_job *j, const cs_sweep_summary *summary)
 {
     cs_error refusal = summary->refusal;
 
-    if (summary->missing > 0) {
-        return cs_farm_say_missing("sweep", summary->missing, summary->total, &summary->failure,
-                                   true);
+    if (summary->count.missing > 0) {
+        return cs_farm_say_missing("sweep", summary->count.missing, summary->count.total,
+                                   &summary->count.failure, true);
     }
-    if (summary->stopped && j->options.ranks != NULL) {
+    if (summary->count.is_stopped && j->options.ranks != NULL) {
         fprintf(stderr,
                 "collsim: sweep: stopped with %zu of %zu scenarios in %s; the same command goes on "
                 "from there\n",
-                summary->done_before + summary->run, summary->total, j->options.path);
+                summary->count.done_before + summary->count.run, summary->count.total,
+                j->options.path);
     }
-    if (summary->stopped) {
+    if (summary->count.is_stopped) {
         return CS_EXIT_FAILED;
     }
     if (summary->wrong > 0) {
@@ -108,7 +109,7 @@ static int conclude(const sweep_job *j, const cs_sweep_summary *summary)
     if (summary->refused > 0) {
         (void)snprintf(refusal.message, sizeof refusal.message,
                        "%.240s (%zu of %zu scenarios refused)", summary->refusal.message,
-                       summary->refused, summary->total);
+                       summary->refused, summary->count.total);
         return cs_cli_fail(&refusal);
     }
     return CS_EXIT_DONE;
@@ -120,14 +121,15 @@ static int print_summary(const sweep_job *j, const cs_sweep_summary *summary)
     char    missing[48] = "";
     int     code        = CS_EXIT_DONE;
 
-    if (summary->missing > 0) {
-        (void)snprintf(missing, sizeof missing, ", %zu missing", summary->missing);
+    if (summary->count.missing > 0) {
+        (void)snprintf(missing, sizeof missing, ", %zu missing", summary->count.missing);
     }
     if (!j->choice.is_quiet) {
         cs_text_add(&text, "%zu scenarios: %zu were there, %zu run now, %zu with an error%s%s\n",
-                    summary->total, summary->done_before, summary->run,
+                    summary->count.total, summary->count.done_before, summary->count.run,
                     summary->refused + summary->wrong, missing,
-                    summary->stopped ? "; stopped, the same command goes on from here" : "");
+                    summary->count.is_stopped ? "; stopped, the same command goes on from here"
+                                              : "");
         code = cs_cli_print(&text);
     }
     return code == CS_EXIT_DONE ? conclude(j, summary) : code;

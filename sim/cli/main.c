@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim: how long a collective takes when a GPU is late or a NIC is broken. */
-#include "base/nearest.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
 #include "cs/build.h"
+#include "cs/named.h"
 
 #include <fcntl.h>
 #include <gsl/gsl_errno.h>
@@ -45,18 +45,26 @@ static int print_version(void)
     return cs_cli_print(&text);
 }
 
-static int unknown_command(const char *name)
+/* Run the command of that name. */
+static int run_command(const char *name, int count, char *const *words)
 {
-    const char *names[N_COMMANDS];
-    cs_error    err = {0};
+    static const cs_named named = {
+        .things     = commands,
+        .n          = N_COMMANDS,
+        .stride     = sizeof commands[0],
+        .by_pointer = true,
+        .name       = offsetof(cs_command, name),
+        .aliases    = CS_NO_ALIASES,
+        .status     = CS_EINVAL,
+        .what       = "no command",
+        .hint       = "; 'collsim --help' shows all",
+    };
+    size_t   index = 0;
+    cs_error err   = {0};
 
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        names[i] = commands[i]->name;
-    }
-    const char *near = cs_nearest(name, names, N_COMMANDS);
-    CS_FAIL(&err, CS_EINVAL, "", "no command '%s'%s%s%s; 'collsim --help' shows all", name,
-            near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
-    return cs_cli_fail(&err);
+    return cs_find_named(&named, name, &index, "", &err) == CS_OK
+               ? commands[index]->run(count, words)
+               : cs_cli_fail(&err);
 }
 
 /* Replays take the same megabytes and give them back over and over: glibc is told to keep them
@@ -97,10 +105,5 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--version") == 0) {
         return print_version();
     }
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i]->name) == 0) {
-            return commands[i]->run(argc - 2, argv + 2);
-        }
-    }
-    return unknown_command(argv[1]);
+    return run_command(argv[1], argc - 2, argv + 2);
 }

@@ -4,8 +4,7 @@
 #include "cli/run_rows.h"
 
 #include "base/alloc.h"
-#include "results/csv.h"
-#include "results/refused.h"
+#include "results/result_rows.h"
 #include "results/table.h"
 
 #include <math.h>
@@ -21,7 +20,7 @@ static cs_status no_memory(const cs_run_rows *rows, cs_error *err)
 static cs_status open_columns(cs_run_rows *rows, cs_error *err)
 {
     size_t    n_columns = 0;
-    cs_status status    = cs_sweep_columns_open(rows->config, &rows->columns, err);
+    cs_status status = cs_sweep_columns_open(rows->config, cs_result_columns, &rows->columns, err);
 
     if (status != CS_OK) {
         return status;

@@ -3,13 +3,11 @@
  * digits, so that one parser decides what a quantity means, wherever it was written. */
 #include "config/field.h"
 
-#include "base/nearest.h"
+#include "cs/named.h"
 #include "cs/units.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { LIST_BYTES = 220 };
 
 cs_field cs_field_root(json_t *tree)
 {
@@ -55,39 +53,25 @@ static void refuse_kind(cs_reading *r, const cs_field *field, const char *accept
     }
 }
 
-/* "a, b, c" */
-static void list_words(const char *const *words, size_t count, char *list)
-{
-    size_t length = 0;
-
-    list[0] = '\0';
-    for (size_t i = 0; i < count && length < LIST_BYTES; i++) {
-        int n = snprintf(list + length, LIST_BYTES - length, "%s%s", i > 0 ? ", " : "", words[i]);
-        length += n > 0 ? (size_t)n : 0;
-    }
-}
-
-static void refuse_word(cs_reading *r, const cs_field *field, const char *what, const char *word,
-                        const char *const *words, size_t count)
-{
-    char        list[LIST_BYTES];
-    const char *near = cs_nearest(word, words, count);
-
-    list_words(words, count, list);
-    CS_REFUSE(r, field, CS_EINVAL, "%s '%.40s'%s%s%s: accepted are %s", what, word,
-              near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-              near != NULL ? "'?" : "", list);
-}
-
-static bool is_among(const char *word, const char *const *words, size_t count, size_t *index_p)
+static bool is_among(const char *word, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(word, words[i]) == 0) {
-            *index_p = i;
             return true;
         }
     }
     return false;
+}
+
+/* The index of a word among others; false (refused at the field) where it is none of them. */
+static bool find_word(cs_reading *r, const cs_field *field, const char *what, const char *word,
+                      const char *const *words, size_t count, size_t *index_p)
+{
+    const cs_named named = CS_NAMED_WORDS(words, count, what, NULL);
+    char           path[CS_PATH_BYTES];
+
+    cs_field_path(field, path);
+    return cs_find_named(&named, word, index_p, path, &r->error) == CS_OK;
 }
 
 bool cs_read_object(cs_reading *r, const cs_field *field, const char *const *keys, size_t count)
@@ -105,10 +89,10 @@ bool cs_read_object(cs_reading *r, const cs_field *field, const char *const *key
     }
     json_object_foreach(field->node, key, value)
     {
-        if (!is_among(key, keys, count, &index)) {
-            cs_field child = cs_field_get(field, key);
-            r->blames_key  = true;
-            refuse_word(r, &child, "unknown key", key, keys, count);
+        cs_field child = cs_field_get(field, key);
+        if (!is_among(key, keys, count) &&
+            !find_word(r, &child, "unknown key", key, keys, count, &index)) {
+            r->blames_key = true;
             return false;
         }
     }
@@ -339,7 +323,7 @@ void cs_read_word(cs_reading *r, const cs_field *parent, const char *key, const 
     cs_field    field = cs_field_get(parent, key);
     const char *word  = scalar_of(r, &field, true, false, "a text");
 
-    if (word != NULL && !is_among(word, words, count, index_p)) {
-        refuse_word(r, &field, "unknown word", word, words, count);
+    if (word != NULL) {
+        (void)find_word(r, &field, "unknown word", word, words, count, index_p);
     }
 }

@@ -51,7 +51,7 @@
 #ifndef CS_CONFIG_MSCCL_H
 #define CS_CONFIG_MSCCL_H
 
-#include "algorithms/pattern/stored.h"
+#include "algorithms/lib/stored.h"
 #include "base/arena.h"
 
 enum {

@@ -504,16 +504,16 @@ static bool goes_with(const builder *b, const cs_msccl_message *m, uint32_t k)
 /* The chunks [first, end) of a message: a part for every place that they go to. */
 static cs_status add_parts(builder *b, const cs_msccl_message *m, uint32_t first, uint32_t end)
 {
-    cs_transfer           t   = {.src      = gpu_of(b, m->send_step),
-                                 .dst      = gpu_of(b, m->recv_step),
-                                 .chunk    = chunk_sent(b, m, first),
-                                 .src_slot = (uint16_t)source_of(b, m, first),
-                                 .round    = m->round,
-                                 .span     = (uint16_t)(end - first)};
-    uint8_t               own = is_own(b->run->payloads[m->first + first]) ? CS_OWN_SRC : 0;
-    uint32_t              n = 0, from = b->first_delivery[m->first_value + first];
-    const cs_stored_fence none   = {0};
-    cs_status             status = CS_OK;
+    cs_transfer    t   = {.src      = gpu_of(b, m->send_step),
+                          .dst      = gpu_of(b, m->recv_step),
+                          .chunk    = chunk_sent(b, m, first),
+                          .src_slot = (uint16_t)source_of(b, m, first),
+                          .round    = m->round,
+                          .span     = (uint16_t)(end - first)};
+    uint8_t        own = is_own(b->run->payloads[m->first + first]) ? CS_OWN_SRC : 0;
+    uint32_t       n = 0, from = b->first_delivery[m->first_value + first];
+    const cs_fence none   = {0};
+    cs_status      status = CS_OK;
 
     for (uint32_t d = from; d != NONE; d = b->deliveries[d].next) {
         n++;

@@ -3,8 +3,6 @@
  * through their tables, so that this file knows none of them. */
 #include "config/scenario_json.h"
 
-#include "base/nearest.h"
-
 #include <string.h>
 
 enum { MAX_NAMES = 256 };
@@ -67,6 +65,7 @@ static bool is_option_of_any(const char *key)
 static void refuse_option(cs_reading *r, const cs_field *field, const char *key)
 {
     const char *names[MAX_NAMES];
+    char        path[CS_PATH_BYTES];
     size_t      count = 0;
 
     for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
@@ -75,15 +74,11 @@ static void refuse_option(cs_reading *r, const cs_field *field, const char *key)
             names[count++] = row->name;
         }
     }
-    const char *near = cs_nearest(key, names, count);
-    if (near == NULL) {
-        CS_REFUSE(r, field, CS_EINVAL, "unknown option '%.40s': known are none", key);
-    } else {
-        CS_REFUSE(r, field, CS_EINVAL,
-                  "unknown option '%.40s' (did you mean '%s'?): 'collsim list' has the options of "
-                  "all algorithms and models",
-                  key, near);
-    }
+    const cs_named named =
+        CS_NAMED_WORDS(names, count, "unknown option",
+                       ": 'collsim list' has the options of all algorithms and models");
+    cs_field_path(field, path);
+    (void)!cs_find_named(&named, key, &count, path, &r->error);
     r->blames_key = true;
 }
 

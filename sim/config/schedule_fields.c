@@ -123,12 +123,12 @@ static void read_slots(cs_reading *r, const cs_field *item, const cs_stored *s, 
                          flags_of(done, CS_DONE_SRC, CS_DONE_DST));
 }
 
-static void read_fence(cs_reading *r, const cs_field *item, cs_transfer *t, cs_stored_fence *fence)
+static void read_fence(cs_reading *r, const cs_field *item, cs_transfer *t, cs_fence *fence)
 {
     bool     has_fence = false, is_shared = false, joins = false;
     cs_field cost = cs_field_get(item, "fence_s");
 
-    *fence = (cs_stored_fence){.except = CS_FENCE_ALL};
+    *fence = (cs_fence){.except = CS_FENCE_ALL};
     cs_read_bool(r, item, "shared", &is_shared);
     cs_read_bool(r, item, "join", &joins);
     cs_read_bool(r, item, "fence", &has_fence);
@@ -159,10 +159,10 @@ static void read_place(cs_reading *r, const cs_field *item, const cs_stored *s, 
 
 void cs_schedule_read_transfer(cs_reading *r, const cs_field *item, cs_stored *s)
 {
-    cs_transfer     t       = {.span = 1};
-    cs_stored_fence fence   = {0};
-    cs_cluster      servers = {
-             .n_ranks = s->n_ranks, .gpus_per_server = s->gpus_per_server, .sockets = s->sockets};
+    cs_transfer t       = {.span = 1};
+    cs_fence    fence   = {0};
+    cs_cluster  servers = {
+         .n_ranks = s->n_ranks, .gpus_per_server = s->gpus_per_server, .sockets = s->sockets};
     size_t op = CS_OP_COPY, fabric;
 
     if (!cs_read_object(r, item, transfer_keys, COUNT(transfer_keys))) {

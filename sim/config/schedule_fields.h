@@ -3,7 +3,7 @@
 #ifndef CS_CONFIG_SCHEDULE_FIELDS_H
 #define CS_CONFIG_SCHEDULE_FIELDS_H
 
-#include "algorithms/pattern/stored.h"
+#include "algorithms/lib/stored.h"
 #include "config/field.h"
 
 /* All keys of the head but the transfers; then check what one of them cannot show alone. What is

@@ -8,7 +8,7 @@
 #ifndef CS_FIGURES_PARALLEL_RINGS_POINT_H
 #define CS_FIGURES_PARALLEL_RINGS_POINT_H
 
-#include "algorithms/pattern/stored.h"
+#include "algorithms/lib/stored.h"
 #include "cs/result.h"
 #include "figures/figures.h"
 

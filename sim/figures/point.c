@@ -101,7 +101,7 @@ double cs_figure_formula_s(const cs_figure_point *point)
     const known *k   = find(point);
     double       x_s = cs_figure_buffer_s(&point->machine, point->bytes);
 
-    if (k == NULL || point->variant != NULL) {
+    if (k == NULL) {
         return (double)NAN;
     }
     if (point->n_slow > 0) {
@@ -135,14 +135,6 @@ static cs_scenario scenario_of(const cs_figure_point *point, const double *arriv
         .n_faults   = faults != NULL ? point->n_slow : 0};
 }
 
-static cs_status set_options(const cs_figure_point *point, cs_job *job, cs_error *err)
-{
-    return point->variant == NULL
-               ? CS_OK
-               : cs_options_set(job->algorithm->options, &job->options, "variant", point->variant,
-                                point->algorithm, err);
-}
-
 bool cs_figure_has_schedule(const cs_figure_point *point)
 {
     const cs_algorithm *algorithm;
@@ -153,7 +145,7 @@ bool cs_figure_has_schedule(const cs_figure_point *point)
     }
     cs_job_set_algorithm(&job, algorithm, NULL);
     cs_job_set_model(&job, cs_models[0], NULL);
-    bool has = set_options(point, &job, NULL) == CS_OK && cs_job_resolve(&job, NULL) == CS_OK;
+    bool has = cs_job_resolve(&job, NULL) == CS_OK;
     cs_job_release(&job);
     return has;
 }
@@ -196,8 +188,7 @@ static cs_status run(const cs_figure_point *point, const double *arrival_s, cs_r
     }
     cs_job_set_algorithm(&job, algorithm, NULL);
     cs_job_set_model(&job, cs_models[0], NULL);
-    status = set_options(point, &job, err);
-    return status == CS_OK ? cs_job_run(&job, &point->observer, 1, result_p, err) : status;
+    return cs_job_run(&job, &point->observer, 1, result_p, err);
 }
 
 cs_status cs_figure_replay(cs_figure_data *data, const cs_figure_point *point, cs_result *result_p,

@@ -23,7 +23,6 @@ enum { CS_MAX_SLOW = 4 };
 
 typedef struct cs_figure_point {
     const char       *algorithm;
-    const char       *variant;    /* its option of this name; NULL: the default */
     cs_collective     collective; /* 0 is AllReduce */
     cs_figure_machine machine;
     uint32_t          n_ranks;
@@ -38,7 +37,7 @@ typedef struct cs_figure_point {
 double cs_figure_buffer_s(const cs_figure_machine *machine, uint64_t bytes);
 
 /* The time from the first arrival on by the formulas of analytic/formula.h; NAN where there is
- * none, as for a variant. */
+ * none. */
 double cs_figure_formula_s(const cs_figure_point *point);
 
 /* Whether the program has a schedule for it. */

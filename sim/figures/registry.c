@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The list of figures, made from figures.def, and how one is found by name. */
-#include "base/nearest.h"
+#include "cs/named.h"
 #include "figures/figures.h"
-
-#include <string.h>
 
 #define CS_FIGURE(x) extern const cs_figure cs_figure_##x;
 #include "figures/figures.def"
@@ -16,20 +14,26 @@ const cs_figure *const cs_figures[] = {
     NULL,
 };
 
-enum { N_FIGURES = sizeof cs_figures / sizeof cs_figures[0] - 1 };
+static const cs_named figures = {
+    .things      = cs_figures,
+    .n           = sizeof cs_figures / sizeof cs_figures[0] - 1,
+    .stride      = sizeof cs_figures[0],
+    .by_pointer  = true,
+    .takes_parts = true,
+    .name        = offsetof(cs_figure, name),
+    .aliases     = CS_NO_ALIASES,
+    .status      = CS_ENOENT,
+    .what        = "no figure",
+    .hint        = "; 'collsim list figures' has all",
+};
 
 cs_status cs_figure_find(const char *name, const cs_figure **figure_p, cs_error *err)
 {
-    const char *names[N_FIGURES];
+    size_t    index  = 0;
+    cs_status status = cs_find_named(&figures, name, &index, "figure", err);
 
-    for (size_t i = 0; i < N_FIGURES; i++) {
-        names[i] = cs_figures[i]->name;
-        if (strcmp(name, names[i]) == 0) {
-            *figure_p = cs_figures[i];
-            return CS_OK;
-        }
+    if (status == CS_OK) {
+        *figure_p = cs_figures[index];
     }
-    const char *near = cs_nearest(name, names, N_FIGURES);
-    return CS_FAIL(err, CS_ENOENT, "figure", "no figure '%s'%s%s%s; 'collsim list figures' has all",
-                   name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return status;
 }

@@ -3,7 +3,7 @@
  *
  * All algorithms are replayed at every n, StragglAR with n - 2 + ceil(log2 n) rounds, which is the
  * lower bound. Beside it the paper's heuristic for other n than powers of two, at the n whose
- * rounds it publishes: replayed where the program has it (variant=matching), else by formula. */
+ * rounds it publishes: by formula (scripts/paper_schedule makes its schedules). */
 #include "figures/rows.h"
 #include "figures/script.h"
 #include "figures/times.h"
@@ -16,7 +16,7 @@ static const char header[] =
     "stragglar_best_speedup_over_ring,stragglar_worst_speedup_over_ring,"
     "published_best_speedup_over_ring,published_worst_speedup_over_ring,rhd_speedup_over_ring,"
     "allpairs_speedup_over_ring,stragglar_replayed_best_speedup_over_ring,"
-    "stragglar_replayed_worst_speedup_over_ring,published_is_replayed\n";
+    "stragglar_replayed_worst_speedup_over_ring\n";
 
 static const char commands[] =
     "  set logscale x 2\n"
@@ -70,22 +70,19 @@ static void add_row(cs_figure_data *data, const cs_figure_times *t,
                               t->ring_s / t->rhd_s,
                               t->ring_s / t->allpairs_s,
                               replayed * t->ring_s / t->best_s,
-                              replayed * t->ring_s / t->worst_s,
-                             published != 0 ? p->is_replayed : (double)NAN};
+                              replayed * t->ring_s / t->worst_s};
     cs_figure_row(data, t->n_ranks, values, sizeof values / sizeof values[0]);
 }
 
 static cs_status add_n(cs_figure_data *data, uint32_t n, cs_error *err)
 {
-    cs_figure_times           t;
-    const cs_figure_machine  *machine   = &cs_figure_h100;
-    cs_figure_published_times published = {0};
-    cs_status                 status = cs_figure_times_of(data, machine, n, CS_FIGURE_GIB, &t, err);
+    cs_figure_times          t;
+    const cs_figure_machine *machine = &cs_figure_h100;
+    cs_status                status  = cs_figure_times_of(data, machine, n, CS_FIGURE_GIB, &t, err);
 
     if (status == CS_OK) {
-        status = cs_figure_published_replay(data, machine, n, CS_FIGURE_GIB, &published, err);
-    }
-    if (status == CS_OK) {
+        cs_figure_published_times published =
+            cs_figure_published_times_of(machine, n, CS_FIGURE_GIB);
         cs_figure_check_times(data, &t, cs_figure_reference_at(n));
         cs_figure_check_published(data, &t, &published);
         add_row(data, &t, &published);

@@ -110,47 +110,10 @@ cs_figure_published_times cs_figure_published_times_of(const cs_figure_machine *
     double   alpha_s = machine->alpha_s, x_s = cs_figure_buffer_s(machine, bytes);
 
     if (rounds == 0) {
-        return (cs_figure_published_times){(double)NAN, (double)NAN, (double)NAN, false};
+        return (cs_figure_published_times){(double)NAN, (double)NAN, (double)NAN};
     }
     return (cs_figure_published_times){
         .best_s     = cs_formula_stragglar_best(n_ranks, rounds, alpha_s, x_s),
         .worst_s    = cs_formula_stragglar_worst(n_ranks, rounds, alpha_s, x_s),
         .critical_s = cs_formula_critical_delay_exact(n_ranks, rounds, alpha_s, x_s)};
-}
-
-/* The main phase is replayed; the pre-phase before it is that of the other schedules. */
-static cs_status replay_published(cs_figure_data *data, const cs_figure_point *point,
-                                  cs_figure_published_times *t, cs_error *err)
-{
-    double    formula_s = t->best_s, hidden_s = hiding_delay_s(point, 1);
-    cs_status status = exposed(data, *point, "stragglar", hidden_s, &t->best_s, err);
-
-    if (status == CS_OK) {
-        t->worst_s     = t->best_s + hidden_s;
-        t->is_replayed = true;
-        cs_figure_check_at(data, "variant=matching, time of the published rounds, s",
-                           point->n_ranks, t->best_s, formula_s, CS_REPLAY_DIGITS);
-    }
-    return status;
-}
-
-cs_status cs_figure_published_replay(cs_figure_data *data, const cs_figure_machine *machine,
-                                     uint32_t n_ranks, uint64_t bytes,
-                                     cs_figure_published_times *times_p, cs_error *err)
-{
-    const cs_figure_point     point  = {.algorithm = "stragglar",
-                                        .variant   = "matching",
-                                        .machine   = *machine,
-                                        .n_ranks   = n_ranks,
-                                        .bytes     = bytes};
-    cs_figure_published_times t      = cs_figure_published_times_of(machine, n_ranks, bytes);
-    cs_status                 status = CS_OK;
-
-    if (cs_figure_published_at(n_ranks) != 0 && cs_figure_has_schedule(&point)) {
-        status = replay_published(data, &point, &t, err);
-    }
-    if (status == CS_OK) {
-        *times_p = t;
-    }
-    return status;
 }

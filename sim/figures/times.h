@@ -42,19 +42,10 @@ uint32_t cs_figure_published_at(uint32_t n_ranks);
 /* StragglAR's times with the published rounds; NAN where none are published. */
 typedef struct cs_figure_published_times {
     double best_s, worst_s, critical_s;
-    bool   is_replayed;
 } cs_figure_published_times;
 /* By formula. */
 cs_figure_published_times cs_figure_published_times_of(const cs_figure_machine *machine,
                                                        uint32_t n_ranks, uint64_t bytes);
-
-/* The same by replay of the paper's heuristic (variant=matching), which must take the published
- * rounds; by formula where the program has it not. */
-CS_MUST_CHECK cs_status cs_figure_published_replay(cs_figure_data          *data,
-                                                   const cs_figure_machine *machine,
-                                                   uint32_t n_ranks, uint64_t bytes,
-                                                   cs_figure_published_times *times_p,
-                                                   cs_error                  *err);
 
 /* One row of reference numbers: 1 GiB, alpha 3 us, 450 GB/s, milliseconds, six digits. */
 typedef struct cs_figure_reference {

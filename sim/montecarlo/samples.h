@@ -32,7 +32,7 @@ typedef struct cs_samples {
     uint32_t calls;                  /* per iteration */
     uint64_t n_hits;                 /* iterations: of their first call */
     uint64_t n_fallbacks, n_replays; /* calls; one that many iterations share is replayed once */
-    size_t   n_groups;               /* for confidence intervals, see montecarlo/statistics.h */
+    size_t   n_groups;               /* for confidence intervals, see base/statistics.h */
     bool     is_stopped;             /* by *stop: nothing of this is of use */
 } cs_samples;
 

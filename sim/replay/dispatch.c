@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "models/pattern/serve.h"
+#include "models/lib/serve.h"
 #include "replay/ports.h"
 
 #include <math.h>

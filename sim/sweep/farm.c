@@ -44,7 +44,7 @@ static cs_status collect_some(const cs_farm *farm, void *const *items, size_t n,
         if (row->missed.status != CS_OK) {
             cs_farm_miss(misses, row->index, &row->missed);
         } else {
-            rows[n_rows++] = (cs_farm_row){row->text.data, row->text.length};
+            rows[n_rows++] = (cs_farm_row){row->index, row->text.data, row->text.length};
         }
     }
     return n_rows > 0 ? farm->collect(farm->user, rows, n_rows, err) : CS_OK;
@@ -105,7 +105,7 @@ static cs_status do_alone(const cs_farm *farm, size_t index, cs_farm_misses *mis
         status = cs_text_status(&row, &wrong);
     }
     if (status == CS_OK) {
-        cs_farm_row view = {row.data, row.length};
+        cs_farm_row view = {index, row.data, row.length};
         status           = farm->collect(farm->user, &view, 1, err);
     } else if (cs_status_is_failure(status)) {
         wrong.status = status;

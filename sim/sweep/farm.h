@@ -18,6 +18,7 @@ enum { CS_FARM_MAX_JOBS = 1024 };
 
 /* What one item became; borrowed. */
 typedef struct cs_farm_row {
+    size_t      index;
     const char *data;
     size_t      bytes;
 } cs_farm_row;

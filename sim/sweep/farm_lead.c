@@ -317,6 +317,7 @@ static cs_status take_rows(lead *l, harvest *h, const cs_message *message, cs_er
     for (uint32_t i = 0; i < n; i++) {
         cs_farm_row *row  = &h->rows[h->n_rows + i];
         size_t       item = (size_t)cs_wire_u64(&from);
+        row->index        = item;
         row->data         = cs_wire_bytes(&from, &row->bytes);
         from.failed       = from.failed || !take_back(l, message->from, item, &words);
     }

@@ -55,11 +55,11 @@ static void judge_line(const judging *j, cs_trace_line *line)
         line->total_s += j->values[c];
         n_won += j->values[c] > 0;
     }
-    line->saved_s       = cs_interval_of(j->values, n, j->scale_s);
+    line->saved_s       = cs_estimate_series(j->values, n, j->scale_s, 0.95);
     line->won_ratio     = (double)n_won / (double)n;
     double factor       = j->trace->n_ranks * DAY_HOURS / period;
-    line->day_gpu_hours = (cs_interval_95){line->saved_s.mean * factor, line->saved_s.low * factor,
-                                           line->saved_s.high * factor};
+    line->day_gpu_hours = (cs_estimate){line->saved_s.value * factor, line->saved_s.low * factor,
+                                        line->saved_s.high * factor};
 }
 
 /* What saves more; what was asked for first. */
@@ -73,8 +73,8 @@ static int compare(const void *left, const void *right)
     if ((a->policy == CS_TRACE_HINDSIGHT) != (b->policy == CS_TRACE_HINDSIGHT)) {
         return a->policy == CS_TRACE_HINDSIGHT ? 1 : -1;
     }
-    if (a->is_available && a->saved_s.mean != b->saved_s.mean) {
-        return a->saved_s.mean > b->saved_s.mean ? -1 : 1;
+    if (a->is_available && a->saved_s.value != b->saved_s.value) {
+        return a->saved_s.value > b->saved_s.value ? -1 : 1;
     }
     if (a->is_baseline != b->is_baseline) {
         return a->is_baseline ? -1 : 1;
@@ -93,12 +93,12 @@ static void set_lead(judging *j, size_t n)
         second++;
     }
     report->second = second < n ? second : 0;
-    report->lead_s = (cs_interval_95){(double)NAN, (double)NAN, (double)NAN};
+    report->lead_s = (cs_estimate){(double)NAN, (double)NAN, (double)NAN};
     if (report->second > 0) {
         for (size_t c = 0; c < j->trace->n_calls; c++) {
             j->values[c] = report->lines[second].call_s[c] - report->lines[0].call_s[c];
         }
-        report->lead_s = cs_interval_of(j->values, j->trace->n_calls, j->scale_s);
+        report->lead_s = cs_estimate_series(j->values, j->trace->n_calls, j->scale_s, 0.95);
     }
 }
 
@@ -120,7 +120,7 @@ static void rank_lines(judging *j)
     for (size_t i = 0; i < report->n_lines; i++) {
         cs_trace_line *line = &report->lines[i];
         bool           is_tied =
-            i > 0 && line[-1].saved_s.mean - line->saved_s.mean <= SAME_RATIO * j->scale_s;
+            i > 0 && line[-1].saved_s.value - line->saved_s.value <= SAME_RATIO * j->scale_s;
         if (line->is_available && line->policy != CS_TRACE_HINDSIGHT) {
             n           = (uint32_t)i + 1;
             line->place = is_tied ? line[-1].place : n;

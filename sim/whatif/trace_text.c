@@ -27,7 +27,7 @@ static time_unit unit_of(const cs_trace_report *report)
 }
 
 /* Half the width of an interval, or nothing. */
-static void add_half(const cs_interval_95 *interval, double factor, int width, cs_text *text)
+static void add_half(const cs_estimate *interval, double factor, int width, cs_text *text)
 {
     if (isnan(interval->low)) {
         cs_text_add(text, " %*s", width, "-");
@@ -46,7 +46,7 @@ static void add_line(const cs_trace_line *line, const time_unit *unit, cs_text *
     cs_text_add(text, "%5s  %-18s %-10s", place, line->algorithm,
                 cs_trace_policy_name(line->policy));
     cs_text_add(text, " %12.4f %12.4f", line->exposed_s * unit->factor,
-                line->saved_s.mean * unit->factor);
+                line->saved_s.value * unit->factor);
     add_half(&line->saved_s, unit->factor, 9, text);
     cs_text_add(text, " %8.1f", 100 * line->won_ratio);
     if (isnan(line->break_even_s)) {
@@ -56,10 +56,10 @@ static void add_line(const cs_trace_line *line, const time_unit *unit, cs_text *
     } else {
         cs_text_add(text, " %12.4f", line->break_even_s * unit->factor);
     }
-    if (isnan(line->day_gpu_hours.mean)) {
+    if (isnan(line->day_gpu_hours.value)) {
         cs_text_add(text, " %12s %9s", "-", "-");
     } else {
-        cs_text_add(text, " %12.4f", line->day_gpu_hours.mean);
+        cs_text_add(text, " %12.4f", line->day_gpu_hours.value);
         add_half(&line->day_gpu_hours, 1, 9, text);
     }
     cs_text_add(text, "%s\n", line->is_baseline ? "  baseline" : "");
@@ -77,12 +77,12 @@ static void add_verdict(const cs_trace_report *report, const time_unit *unit, cs
     if (first->is_baseline) {
         cs_text_add(text, ", the baseline");
     }
-    if (isnan(report->lead_s.mean)) {
+    if (isnan(report->lead_s.value)) {
         cs_text_add(text, "\n");
         return;
     }
     is_way = second->policy != CS_TRACE_PLAIN;
-    cs_text_add(text, ", %.4g %s a call ahead of %s%s%s%s", report->lead_s.mean * unit->factor,
+    cs_text_add(text, ", %.4g %s a call ahead of %s%s%s%s", report->lead_s.value * unit->factor,
                 unit->name, second->algorithm, is_way ? " (" : "",
                 is_way ? cs_trace_policy_name(second->policy) : "", is_way ? ")" : "");
     if (isnan(report->lead_s.low)) {
@@ -162,13 +162,13 @@ static void add_number(const char *key, double value, cs_text *text)
 }
 
 /* key, key_low, key_high with the unit behind each */
-static void add_interval(const char *key, const char *unit, const cs_interval_95 *interval,
+static void add_interval(const char *key, const char *unit, const cs_estimate *interval,
                          cs_text *text)
 {
     char name[48];
 
     (void)snprintf(name, sizeof name, "%s_%s", key, unit);
-    add_number(name, interval->mean, text);
+    add_number(name, interval->value, text);
     (void)snprintf(name, sizeof name, "%s_low_%s", key, unit);
     add_number(name, interval->low, text);
     (void)snprintf(name, sizeof name, "%s_high_%s", key, unit);
@@ -235,10 +235,10 @@ void cs_trace_csv(const cs_trace_report *report, cs_text *text)
                       "saved_per_day_low_gpu_hours,saved_per_day_high_gpu_hours,reason\n");
     for (size_t i = 0; i < report->n_lines; i++) {
         const cs_trace_line *line     = &report->lines[i];
-        const double         values[] = {line->exposed_s,         line->saved_s.mean,
+        const double         values[] = {line->exposed_s,         line->saved_s.value,
                                          line->saved_s.low,       line->saved_s.high,
                                          line->total_s,           line->won_ratio,
-                                         line->break_even_s,      line->day_gpu_hours.mean,
+                                         line->break_even_s,      line->day_gpu_hours.value,
                                          line->day_gpu_hours.low, line->day_gpu_hours.high};
         cs_text_add_csv_field(text, line->algorithm);
         cs_text_add(text, ",");

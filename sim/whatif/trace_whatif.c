@@ -311,7 +311,7 @@ static cs_status play_all(playing *p)
         return status;
     }
     setup.straggler = p->report->straggler = skew.straggler;
-    p->report->zero_wait_s                 = skew.zero_wait_s.mean;
+    p->report->zero_wait_s                 = skew.zero_wait_s.mean.value;
     cs_skew_free(&skew);
     p->report->lines =
         CS_ARENA_NEW(&p->report->arena, cs_trace_line, POLICIES_EACH * p->n_names + 1);

@@ -15,9 +15,9 @@
 #define CS_WHATIF_TRACE_WHATIF_H
 
 #include "base/arena.h"
+#include "base/statistics.h"
 #include "config/config.h"
 #include "cs/arrivals.h"
-#include "whatif/interval.h"
 
 #define CS_TRACE_POLICY_MAP(X) \
     X(PLAIN, "-")              \
@@ -49,18 +49,18 @@ typedef struct cs_trace_line {
     cs_trace_policy policy;
     bool            is_available; /* false: `reason` says why, and the rest is empty */
     bool            is_baseline;
-    uint32_t        place;        /* 1 saves most, equal ones share a place; 0: hindsight, or not
-                                  available */
-    const char    *reason;        /* or NULL */
-    double         exposed_s;     /* mean, from the last arrival on */
-    cs_interval_95 saved_s;       /* per call, against the baseline; negative: lost */
-    double         total_s;       /* saved in the whole trace */
-    double         won_ratio;     /* share of the calls that are faster than with the baseline */
-    double         break_even_s;  /* from this delay of the straggler on (all others at once) it
-                                     beats the baseline; INFINITY: never; NAN: baseline, hindsight */
-    cs_interval_95 day_gpu_hours; /* saved; NAN without a period */
-    double        *call_s;        /* [n_calls] exposed time of each; digits are those of the replay,
-                                     however late the last rank is */
+    uint32_t        place;     /* 1 saves most, equal ones share a place; 0: hindsight, or not
+                               available */
+    const char *reason;        /* or NULL */
+    double      exposed_s;     /* mean, from the last arrival on */
+    cs_estimate saved_s;       /* per call, against the baseline; negative: lost */
+    double      total_s;       /* saved in the whole trace */
+    double      won_ratio;     /* share of the calls that are faster than with the baseline */
+    double      break_even_s;  /* from this delay of the straggler on (all others at once) it
+                                  beats the baseline; INFINITY: never; NAN: baseline, hindsight */
+    cs_estimate day_gpu_hours; /* saved; NAN without a period */
+    double     *call_s;        /* [n_calls] exposed time of each; digits are those of the replay,
+                                  however late the last rank is */
 } cs_trace_line;
 
 typedef struct cs_trace_report {
@@ -72,9 +72,9 @@ typedef struct cs_trace_report {
     double         period_s;
     double         zero_wait_s; /* mean over the calls of the trace: how long they took once all
                                    ranks were there; NAN: not known */
-    size_t         second;      /* the first line that saves less than lines[0]; 0: none */
-    cs_interval_95 lead_s;      /* of lines[0] over it; NAN where there is none */
-    uint64_t       replays;
+    size_t      second;         /* the first line that saves less than lines[0]; 0: none */
+    cs_estimate lead_s;         /* of lines[0] over it; NAN where there is none */
+    uint64_t    replays;
 } cs_trace_report;
 
 /* Replay a trace. `config` describes one scenario without arrivals (no sweep); its ranks and sizes

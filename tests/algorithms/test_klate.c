@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The generator for several late ranks: known numbers of rounds, random tasks against a judge
  * of its own that moves sets of contributions, and the check of rounds against mutations. */
-#include "algorithms/pattern/klate.h"
+#include "algorithms/stragglar/klate.h"
 #include "base/alloc.h"
 #include "support/rng.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What OptCC chooses by itself, where the plain ring runs instead and how the result says so, and
  * what is refused. */
-#include "algorithms/pattern/optcc_time.h"
+#include "algorithms/optcc/optcc_time.h"
 #include "optcc_setup.h"
 
 #include <stdlib.h>

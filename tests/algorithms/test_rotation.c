@@ -2,9 +2,9 @@
 /* The rotational pattern behind StragglAR, against its conditions C1 .. C4 checked by brute force
  * with a table of who holds what, and its tail, replayed here by hand, for every n up to 2048 and
  * some beyond; wrong patterns must be refused. */
-#include "algorithms/pattern/life.h"
-#include "algorithms/pattern/rotation.h"
-#include "algorithms/pattern/tail.h"
+#include "algorithms/stragglar/life.h"
+#include "algorithms/stragglar/rotation.h"
+#include "algorithms/stragglar/tail.h"
 #include "support/rng.h"
 
 #include <criterion/criterion.h>

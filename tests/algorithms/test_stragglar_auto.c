@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* StragglAR's number of chunks: what the pre-phase costs, and the choice against the reference
  * table and against every other number. */
-#include "algorithms/pattern/late_pre.h"
+#include "algorithms/stragglar/late_pre.h"
 #include "stragglar_setup.h"
 
 #include <math.h>

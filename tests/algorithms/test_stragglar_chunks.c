@@ -2,7 +2,7 @@
 /* StragglAR with any number of chunks, both pre-phases and both port models: rounds, traffic,
  * times, and what is refused. A failure prints the seed. Which number it picks:
  * test_stragglar_auto.c. */
-#include "algorithms/pattern/telephone_odd.h"
+#include "algorithms/stragglar/telephone_odd.h"
 #include "base/alloc.h"
 #include "stragglar_setup.h"
 

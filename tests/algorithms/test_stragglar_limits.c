@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What stragglar would work on for minutes is refused before it begins, with what is accepted. */
-#include "algorithms/pattern/klate_work.h"
-#include "algorithms/pattern/late_prefix.h"
-#include "algorithms/pattern/stragglar_options.h"
+#include "algorithms/stragglar/klate_work.h"
+#include "algorithms/stragglar/late_prefix.h"
+#include "algorithms/stragglar/stragglar_options.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

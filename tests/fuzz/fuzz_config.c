@@ -8,6 +8,7 @@
 #include "cs/bound.h"
 #include "cs/result.h"
 #include "fuzz.h"
+#include "results/result_rows.h"
 
 #include <gsl/gsl_errno.h>
 #include <math.h>
@@ -82,7 +83,7 @@ static void use_columns(const cs_config *config)
     for (size_t i = 0; i < n_notes && i < 2; i++) {
         fuzz_claim_error(notes[i].status, &notes[i]);
     }
-    FUZZ_CLAIM(cs_sweep_columns_open(config, &columns, NULL) == CS_OK);
+    FUZZ_CLAIM(cs_sweep_columns_open(config, cs_result_columns, &columns, NULL) == CS_OK);
     const char *const *names = cs_sweep_columns_names(columns, &n);
     for (size_t i = 0; i < n; i++) {
         FUZZ_CLAIM(names[i][0] != '\0');

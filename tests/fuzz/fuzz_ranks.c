@@ -171,7 +171,7 @@ static cs_status run_farm(cs_ranks *ranks, cs_error *err)
                                   .user    = &f,
                                   .work    = work,
                                   .collect = collect,
-                                  .lesson  = {lesson, sizeof lesson},
+                                  .lesson  = {.data = lesson, .bytes = sizeof lesson},
                                   .learn   = learn,
                                   .jobs    = 2,
                                   .ranks   = ranks};
@@ -197,8 +197,8 @@ static cs_status run_sweep(const cs_config *config, cs_ranks *ranks, cs_error *e
     cs_sweep_summary       sum     = {0};
     cs_status              status  = cs_sweep(config, &options, &sum, err);
 
-    FUZZ_CLAIM(sum.done_before + sum.run + sum.missing <= sum.total);
-    FUZZ_CLAIM(sum.refused + sum.wrong <= sum.done_before + sum.run);
+    FUZZ_CLAIM(sum.count.done_before + sum.count.run + sum.count.missing <= sum.count.total);
+    FUZZ_CLAIM(sum.refused + sum.wrong <= sum.count.done_before + sum.count.run);
     return status;
 }
 
@@ -213,7 +213,8 @@ static cs_status run_montecarlo(const cs_config *config, cs_ranks *ranks, cs_err
     cs_montecarlo_report        report  = {0};
     cs_status                   status  = cs_montecarlo_run(config, &options, &report, err);
 
-    FUZZ_CLAIM(report.done_before + report.run + report.missing <= report.total);
+    FUZZ_CLAIM(report.count.done_before + report.count.run + report.count.missing <=
+               report.count.total);
     cs_montecarlo_report_free(&report);
     return status;
 }

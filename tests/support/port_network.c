@@ -3,7 +3,7 @@
 #include "support/port_network.h"
 
 #include "base/event_queue.h"
-#include "models/pattern/rate.h"
+#include "models/lib/rate.h"
 
 #include <stdlib.h>
 

@@ -20,15 +20,23 @@ static inline cs_scenario scenario_of(uint32_t n_ranks, uint32_t gpus_per_server
                                         .fabrics         = {nic, nvlink}}};
 }
 
-/* Run with observers; false where the algorithm or the model refuses. */
-static inline bool run_with(const cs_scenario *scenario, const cs_algorithm *algorithm,
-                            const cs_model *model, const cs_observer *observers, size_t n,
-                            cs_result *result)
+static inline cs_job job_of(const cs_scenario *scenario, const cs_algorithm *algorithm,
+                            const cs_model *model)
 {
     cs_job job = {.scenario = *scenario};
 
     cs_job_set_algorithm(&job, algorithm, NULL);
     cs_job_set_model(&job, model, NULL);
+    return job;
+}
+
+/* Run with observers; false where the algorithm or the model refuses. */
+static inline bool run_with(const cs_scenario *scenario, const cs_algorithm *algorithm,
+                            const cs_model *model, const cs_observer *observers, size_t n,
+                            cs_result *result)
+{
+    const cs_job job = job_of(scenario, algorithm, model);
+
     return cs_job_run(&job, observers, n, result, NULL) == CS_OK;
 }
 

@@ -16,15 +16,14 @@
 static bool trace_of(const cs_scenario *scenario, const cs_algorithm *algorithm,
                      const cs_model *model, cs_text *text, cs_result *result)
 {
-    cs_chrome_trace *trace = NULL;
+    cs_recording recording = {.limits = {cs_chrome_trace_limit}};
+    cs_observer  observer  = cs_recording_observer(&recording);
+    bool         ran       = run_with(scenario, algorithm, model, &observer, 1, result);
 
-    cr_assert_eq(cs_chrome_trace_open(scenario, &trace, NULL), CS_OK);
-    cs_observer observer = cs_chrome_trace_observer(trace);
-    bool        ran      = run_with(scenario, algorithm, model, &observer, 1, result);
     if (ran) {
-        cr_assert_eq(cs_chrome_trace_finish(trace, text, NULL), CS_OK);
+        cr_assert_eq(cs_chrome_trace(&recording, scenario, text, NULL), CS_OK);
     }
-    cs_chrome_trace_close(trace);
+    cs_recording_free(&recording);
     return ran;
 }
 
@@ -176,14 +175,13 @@ Test(chrome_trace, every_algorithm_and_model_holds_the_rules)
 
 Test(chrome_trace, messages_that_overlap_take_two_tracks)
 {
-    cs_scenario      scenario = scenario_of(4, 1, CS_SWITCHED);
-    cs_chrome_trace *trace    = NULL;
-    cs_text          text     = {0};
+    cs_scenario  scenario  = scenario_of(4, 1, CS_SWITCHED);
+    cs_recording recording = {.limits = {cs_chrome_trace_limit}};
+    cs_observer  observer  = cs_recording_observer(&recording);
+    cs_text      text      = {0};
 
-    cr_assert_eq(cs_chrome_trace_open(&scenario, &trace, NULL), CS_OK);
-    cs_observer observer = cs_chrome_trace_observer(trace);
     feed_overlap(&observer);
-    cr_assert_eq(cs_chrome_trace_finish(trace, &text, NULL), CS_OK);
+    cr_assert_eq(cs_chrome_trace(&recording, &scenario, &text, NULL), CS_OK);
     cr_expect_eq(check(text.data, text.length), 0);
     cr_expect_not_null(strstr(text.data, "\"pid\":0,\"tid\":5,\"ts\":4.000000,\"dur\":10.0"));
     cr_expect_not_null(strstr(text.data, "\"args\":{\"name\":\"tx nic (2)\"}"));
@@ -194,7 +192,7 @@ Test(chrome_trace, messages_that_overlap_take_two_tracks)
     cr_expect_eq(count_phase(json_object_get(json, "traceEvents"), "C"), 3);
     json_decref(json);
     cs_text_free(&text);
-    cs_chrome_trace_close(trace);
+    cs_recording_free(&recording);
 }
 
 Test(chrome_trace, two_runs_give_the_same_bytes)
@@ -214,22 +212,35 @@ Test(chrome_trace, too_many_messages_are_refused)
 {
     static cs_transfer transfers[500];
     static cs_interval intervals[500];
-    cs_scenario        scenario = scenario_of(4, 1, CS_SWITCHED);
-    cs_block           block    = {.transfers = transfers, .capacity = 500, .count = 500};
-    cs_chrome_trace   *trace    = NULL;
-    cs_error           err      = {0};
-    cs_status          status   = CS_OK;
-    long               n_taken  = 0;
+    cs_block           block     = {.transfers = transfers, .capacity = 500, .count = 500};
+    cs_recording       recording = {.limits = {cs_chrome_trace_limit}};
+    cs_observer        observer  = cs_recording_observer(&recording);
+    cs_error           err       = {0};
+    cs_status          status    = CS_OK;
+    long               n_taken   = 0;
 
-    cr_assert_eq(cs_chrome_trace_open(&scenario, &trace, NULL), CS_OK);
-    cs_observer observer = cs_chrome_trace_observer(trace);
     for (; status == CS_OK && n_taken < 3000000; n_taken += 500) {
         status = observer.block(observer.user, &block, intervals, &err);
     }
     cr_expect_eq(status, CS_EINVAL);
     cr_expect_eq(n_taken, 2000500);
     cr_expect_not_null(strstr(err.message, "2000000"));
-    cs_chrome_trace_close(trace);
+    cs_recording_free(&recording);
+}
+
+/* Times are picoseconds in 63 bits. */
+Test(chrome_trace, messages_that_are_too_late_are_refused)
+{
+    static const cs_interval when      = {8e6, 1e7};
+    cs_transfer              one       = {.src = 0, .dst = 1, .bytes = 8, .span = 1};
+    cs_block                 block     = {.transfers = &one, .count = 1};
+    cs_recording             recording = {.limits = {cs_chrome_trace_limit}};
+    cs_observer              observer  = cs_recording_observer(&recording);
+    cs_error                 err       = {0};
+
+    cr_expect_eq(observer.block(observer.user, &block, &when, &err), CS_EINVAL);
+    cr_expect_not_null(strstr(err.message, "ends after 1e+07 s"));
+    cs_recording_free(&recording);
 }
 
 Test(chrome_trace, the_checker_sees_broken_traces)
@@ -275,19 +286,16 @@ Test(chrome_trace, every_failed_allocation_is_reported)
     cs_scenario scenario = scenario_of(4, 1, CS_SWITCHED);
 
     for (long passes = 0; passes < 1000; passes++) {
-        cs_chrome_trace *trace = NULL;
-        cs_text          text  = {0};
-        cs_result        result;
+        cs_recording recording = {.limits = {cs_chrome_trace_limit}};
+        cs_observer  observer  = cs_recording_observer(&recording);
+        cs_text      text      = {0};
+        cs_result    result;
 
         cs_alloc_fail_after(passes);
-        cs_status status = cs_chrome_trace_open(&scenario, &trace, NULL);
-        if (status == CS_OK) {
-            cs_observer observer = cs_chrome_trace_observer(trace);
-            bool        ran      = run_with(&scenario, ring(), cs_models[0], &observer, 1, &result);
-            status               = ran ? cs_chrome_trace_finish(trace, &text, NULL) : CS_ENOMEM;
-        }
+        bool      ran    = run_with(&scenario, ring(), cs_models[0], &observer, 1, &result);
+        cs_status status = ran ? cs_chrome_trace(&recording, &scenario, &text, NULL) : CS_ENOMEM;
         cs_alloc_fail_after(-1);
-        cs_chrome_trace_close(trace);
+        cs_recording_free(&recording);
         cs_text_free(&text);
         if (status == CS_OK) {
             cr_assert_gt(passes, 10);

@@ -95,7 +95,7 @@ Test(config_sweep, refuses_options_that_none_of_the_algorithms_has)
     cs_config *config = ct_config_of("{\"sweep\": {\"algorithm.name\": [\"ring\", \"rhd\"]}}");
 
     ct_set_from(config, "algorithm.options.late_ranks", "2", "--opt");
-    cr_assert_str_eq(refusal(config, 0), "--opt: unknown option 'late_ranks': known are none");
+    cr_assert_str_eq(refusal(config, 0), "--opt: unknown option 'late_ranks': accepted are none");
     ct_set_from(config, "algorithm.options.late_rank", "2", "--opt");
     cs_config_free(config);
 
@@ -105,7 +105,7 @@ Test(config_sweep, refuses_options_that_none_of_the_algorithms_has)
     cs_case_free(&c);
     ct_set_from(config, "algorithm.options.late_rank", "2", "--opt");
     cr_assert_str_eq(refusal(config, 0),
-                     "--opt: unknown option 'late_rank' (did you mean 'late_ranks'?): "
+                     "--opt: unknown option 'late_rank', did you mean 'late_ranks'?: "
                      "'collsim list' has the options of all algorithms and models");
     cs_config_free(config);
 

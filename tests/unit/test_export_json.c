@@ -97,7 +97,9 @@ Test(export_json, slots_are_kept_where_they_are_needed)
     cr_assert_eq(cs_schedule_parse(text.data, text.length, "again", &again, &err), CS_OK, "%s",
                  err.message);
     cr_assert(again->has_slots && again->plan.starts_own);
-    cr_assert_eq(memcmp(stored->transfers, again->transfers, 3 * sizeof(cs_transfer)), 0);
+    cr_assert_eq(
+        memcmp(stored->recording.transfers, again->recording.transfers, 3 * sizeof(cs_transfer)),
+        0);
     cs_text_free(&text);
     cs_stored_free(stored);
     cs_stored_free(again);
@@ -162,13 +164,15 @@ Test(export_json, barriers_groups_and_fabrics_come_back)
                  err.message);
     cr_assert_eq(again->root, 2);
     cr_assert_eq(again->gpus_per_server, 2);
-    cr_assert_eq(again->n_transfers, 3);
-    cr_assert_eq(memcmp(stored->transfers, again->transfers, 3 * sizeof(cs_transfer)), 0);
-    cr_assert_eq(again->n_fences, 2);
+    cr_assert_eq(again->recording.n_transfers, 3);
+    cr_assert_eq(
+        memcmp(stored->recording.transfers, again->recording.transfers, 3 * sizeof(cs_transfer)),
+        0);
+    cr_assert_eq(again->recording.n_fences, 2);
     for (size_t i = 0; i < 2; i++) {
-        cr_assert_eq(again->fences[i].index, i + 1);
-        cr_assert_eq(again->fences[i].except, i == 0 ? 0 : CS_FENCE_ALL);
-        cr_assert_eq(again->fences[i].cost_s, i == 0 ? 0.1 : 0);
+        cr_assert_eq(again->recording.fences[i].index, i + 1);
+        cr_assert_eq(again->recording.fences[i].except, i == 0 ? 0 : CS_FENCE_ALL);
+        cr_assert_eq(again->recording.fences[i].cost_s, i == 0 ? 0.1 : 0);
     }
     cs_text_free(&text);
     cr_assert_eq(cs_export_schedule(&job, CS_EXPORT_TEXT, &text, &err), CS_OK);

@@ -85,14 +85,14 @@ static void print_sent(const cs_grid *grid, uint32_t rank, char *text, size_t co
 {
     memset(text, '.', 2 * columns);
     text[2 * columns] = '\0';
-    for (size_t i = 0; i < grid->n_cells; i++) {
-        const cs_grid_cell *c = &grid->cells[i];
-        for (long s = lround(c->when.start_s); c->transfer.src == rank && s < lround(c->when.end_s);
-             s++) {
+    for (size_t i = 0; i < grid->recording.n_transfers; i++) {
+        const cs_transfer *t    = &grid->recording.transfers[i];
+        const cs_interval *when = &grid->recording.intervals[i];
+        for (long s = lround(when->start_s); t->src == rank && s < lround(when->end_s); s++) {
             cr_assert_lt((size_t)s, columns);
             cr_assert_eq(text[2 * s], '.', "rank %u sends twice at %ld", rank, s);
-            text[2 * s]     = (char)('0' + c->transfer.dst);
-            text[2 * s + 1] = letters[c->stage];
+            text[2 * s]     = (char)('0' + t->dst);
+            text[2 * s + 1] = letters[grid->stages[i]];
         }
     }
 }
@@ -236,7 +236,7 @@ Test(export_svg, exchanges_arrivals_and_timed_faults)
 
     cr_assert_eq(cs_grid_fill(&grid, &j.c.job, NULL), CS_OK);
     cr_assert_eq(count(svg.data, "<g><rect"), grid.n_bars);
-    cr_assert_geq(grid.n_bars, 2 * grid.n_cells);
+    cr_assert_geq(grid.n_bars, 2 * grid.recording.n_transfers);
     cr_assert_eq(count(svg.data, "class=\"late\""), 2);
     cr_assert_eq(count(svg.data, "class=\"slow\""), 2);
     check_boxes(svg.data);

@@ -128,7 +128,7 @@ static void *run_rank(void *user)
                                 .user    = h,
                                 .work    = work,
                                 .collect = collect,
-                                .lesson  = {lesson, sizeof lesson},
+                                .lesson  = {.data = lesson, .bytes = sizeof lesson},
                                 .learn   = learn,
                                 .jobs    = f->jobs,
                                 .ranks   = ranks,

@@ -84,13 +84,13 @@ Test(montecarlo_trace, a_number_that_nobody_gave_is_that_of_the_calls)
     cs_montecarlo_report want = run(config, &given), got = run(config, &left);
     for (size_t i = 0; i < 2; i++) {
         cr_expect_eq(got.rows[i].iterations, CALLS);
-        cr_expect_eq(got.rows[i].exposed_mean_high_s, want.rows[i].exposed_mean_high_s);
-        cr_expect_eq(isnan(got.rows[i].saved_mean_s), i == 0);
+        cr_expect_eq(got.rows[i].exposed_s.mean.high, want.rows[i].exposed_s.mean.high);
+        cr_expect_eq(isnan(got.rows[i].saved_s.mean.value), i == 0);
         cr_assert_eq(cs_montecarlo_open(config, i == 0 ? &given : &left, &m, NULL), CS_OK);
         cr_assert_eq(cs_montecarlo_key(m, 1, &keys[i], NULL), CS_OK);
         cs_montecarlo_close(m);
     }
-    cr_expect_eq(got.rows[1].saved_mean_low_s, want.rows[1].saved_mean_low_s);
+    cr_expect_eq(got.rows[1].saved_s.mean.low, want.rows[1].saved_s.mean.low);
     cr_expect_str_eq(keys[0].data, keys[1].data);
     cs_text_free(&keys[0]);
     cs_text_free(&keys[1]);
@@ -139,7 +139,7 @@ Test(montecarlo_trace, every_trace_of_a_sweep_has_its_own_number)
     report              = run(config, &options);
     cr_expect_eq(report.rows[0].iterations, CALLS);
     cr_expect_eq(report.rows[1].iterations, SHORT_CALLS);
-    cs_montecarlo_table(&table, report.rows, report.n_rows);
+    cs_montecarlo_print(&table, report.rows, report.n_rows);
     cr_expect_not_null(strstr(table.data, "# 200 iterations (random)"));
     cr_expect_not_null(strstr(table.data, "# 20 iterations (random)"));
     cs_text_free(&table);

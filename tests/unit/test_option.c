@@ -152,16 +152,17 @@ Test(option, choices)
 
 Test(option, unknown_keys_name_the_nearest)
 {
-    check_refused("segmets", "1",
-                  "unknown option 'segmets' (did you mean 'segments'?): known are relay, segments, "
-                  "channels, seed, segment_bytes, overhead_s, link_Bps, share_ratio, window_bytes, "
-                  "wide, order");
+    check_refused(
+        "segmets", "1",
+        "unknown option 'segmets', did you mean 'segments'?: accepted are relay, segments, "
+        "channels, seed, segment_bytes, overhead_s, link_Bps, share_ratio, window_bytes, "
+        "wide, order");
     check_refused("zzzzzz", "1",
-                  "unknown option 'zzzzzz': known are relay, segments, channels, seed, "
+                  "unknown option 'zzzzzz': accepted are relay, segments, channels, seed, "
                   "segment_bytes, overhead_s, link_Bps, share_ratio, window_bytes, wide, order");
     cs_error err = {0};
     cr_assert_eq(cs_options_set(NULL, NULL, "x", "1", "w", &err), CS_EINVAL);
-    cr_assert_str_eq(err.message, "unknown option 'x': known are none");
+    cr_assert_str_eq(err.message, "unknown option 'x': accepted are none");
 }
 
 static const cs_option *row_of(const char *key)

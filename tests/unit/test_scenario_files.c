@@ -162,7 +162,7 @@ static cs_sweep_summary sweep(const cs_config *config)
     cs_error               err     = {0};
 
     cr_assert_eq(cs_sweep(config, &options, &summary, &err), CS_OK, "%s", err.message);
-    cr_assert_eq(summary.refused + summary.wrong + summary.missing, 0);
+    cr_assert_eq(summary.refused + summary.wrong + summary.count.missing, 0);
     return summary;
 }
 
@@ -174,13 +174,13 @@ Test(scenario_files, a_store_takes_no_row_of_an_older_file)
     for (int version = 0; version < 2; version++) {
         write_file(topology, files[0][version]);
         cs_config *config = load("\"t.txt\"");
-        cr_expect_eq(sweep(config).run, 2);
-        cr_expect_eq(sweep(config).done_before, 2);
+        cr_expect_eq(sweep(config).count.run, 2);
+        cr_expect_eq(sweep(config).count.done_before, 2);
         cr_assert_eq(cs_montecarlo_run(config, &options, &report, NULL), CS_OK);
-        cr_expect_eq(report.run, 2);
+        cr_expect_eq(report.count.run, 2);
         cs_montecarlo_report_free(&report);
         cr_assert_eq(cs_montecarlo_run(config, &options, &report, NULL), CS_OK);
-        cr_expect_eq(report.done_before, 2);
+        cr_expect_eq(report.count.done_before, 2);
         cs_montecarlo_report_free(&report);
         cs_config_free(config);
     }

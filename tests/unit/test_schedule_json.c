@@ -78,8 +78,8 @@ Test(schedule, reads_every_key)
     cr_assert_eq(s->n_chunks, 3);
     cr_assert_eq(s->bytes, 10);
     cr_assert_eq(s->gpus_per_server, 2);
-    cr_assert_eq(s->n_transfers, 2);
-    const cs_transfer *t = s->transfers;
+    cr_assert_eq(s->recording.n_transfers, 2);
+    const cs_transfer *t = s->recording.transfers;
     cr_assert_eq(t[0].bytes, 3, "chunks of 10 bytes are 4, 3, 3");
     cr_assert_eq(cs_transfer_op(&t[0]), CS_OP_EXCHANGE);
     cr_assert_eq(cs_transfer_fabric(&t[0]), CS_NVLINK);
@@ -89,10 +89,10 @@ Test(schedule, reads_every_key)
     cr_assert_eq(t[1].bytes, 7);
     cr_assert_eq(cs_transfer_fabric(&t[1]), CS_NIC);
     cr_assert_eq(t[1].flags, CS_SHARED | CS_FENCE | CS_DONE_DST);
-    cr_assert_eq(s->n_fences, 1);
-    cr_assert_eq(s->fences[0].index, 1);
-    cr_assert_eq(s->fences[0].except, 3);
-    cr_assert_eq(s->fences[0].cost_s, 2e-6);
+    cr_assert_eq(s->recording.n_fences, 1);
+    cr_assert_eq(s->recording.fences[0].index, 1);
+    cr_assert_eq(s->recording.fences[0].except, 3);
+    cr_assert_eq(s->recording.fences[0].cost_s, 2e-6);
     cr_assert_not(s->is_scalable);
     cr_assert_eq(s->plan.n_rounds, 4);
     cr_assert_eq(s->plan.n_slots, 3);
@@ -164,9 +164,9 @@ Test(schedule, alltoall_sends_blocks)
                                          "\"span\":2},"
                                          "{\"round\":1,\"src\":0,\"dst\":1,\"chunk\":3}]}");
 
-    cr_assert_eq(s->transfers[0].bytes, 2, "a quarter of 10 bytes, without the odd ones");
-    cr_assert_eq(s->transfers[1].bytes, 6, "the first half, with the odd ones");
-    cr_assert_eq(s->transfers[2].bytes, 2);
+    cr_assert_eq(s->recording.transfers[0].bytes, 2, "a quarter of 10 bytes, without the odd ones");
+    cr_assert_eq(s->recording.transfers[1].bytes, 6, "the first half, with the odd ones");
+    cr_assert_eq(s->recording.transfers[2].bytes, 2);
     cr_assert(s->is_scalable);
     cr_assert(verify(s).is_correct);
     cs_stored_free(s);
@@ -217,10 +217,10 @@ Test(schedule, keeps_slots_that_are_given)
     cr_assert(s->has_slots);
     cr_assert_eq(s->plan.n_slots, 9);
     cr_assert_not(s->plan.starts_own);
-    cr_assert_eq(s->transfers[0].dst_slot, 7);
-    cr_assert_eq(s->transfers[0].flags, CS_OWN_SRC | CS_OWN_DST | CS_DONE_DST);
-    cr_assert_eq(s->transfers[1].src_slot, 7);
-    cr_assert_eq(s->transfers[1].dst_slot, 8);
+    cr_assert_eq(s->recording.transfers[0].dst_slot, 7);
+    cr_assert_eq(s->recording.transfers[0].flags, CS_OWN_SRC | CS_OWN_DST | CS_DONE_DST);
+    cr_assert_eq(s->recording.transfers[1].src_slot, 7);
+    cr_assert_eq(s->recording.transfers[1].dst_slot, 8);
     cr_assert(verify(s).is_correct);
     cs_stored_free(s);
 }
@@ -293,7 +293,7 @@ Test(schedule, survives_every_failed_allocation)
         status = cs_schedule_parse(text, sizeof text - 1, "text", &stored, NULL);
         cs_alloc_fail_after(-1);
     }
-    cr_assert_eq(stored->n_transfers, 1);
+    cr_assert_eq(stored->recording.n_transfers, 1);
     cs_stored_free(stored);
 }
 

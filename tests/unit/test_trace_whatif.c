@@ -90,7 +90,7 @@ static void expect_line(const cs_trace_report *report, const cs_arrival_trace *t
         won += exposed_s[c] < ring_s(BYTES) - 1e-12;
     }
     cr_expect_float_eq(line->total_s, saved_s, 1e-12);
-    cr_expect_float_eq(line->saved_s.mean, saved_s / CALLS, 1e-12);
+    cr_expect_float_eq(line->saved_s.value, saved_s / CALLS, 1e-12);
     cr_expect_float_eq(line->won_ratio, won / CALLS, 1e-15);
 }
 
@@ -111,7 +111,7 @@ Test(trace_whatif, policies_follow_the_closed_forms)
     expect_line(&report, &trace, "stragglar", CS_TRACE_DYNAMIC, exposed_s[1]);
     expect_line(&report, &trace, "stragglar", CS_TRACE_ADAPTIVE, exposed_s[2]);
     const cs_trace_line *dynamic = find(&report, "stragglar", CS_TRACE_DYNAMIC);
-    cr_expect_float_eq(dynamic->day_gpu_hours.mean, dynamic->saved_s.mean / 0.5 * 24 * RANKS,
+    cr_expect_float_eq(dynamic->day_gpu_hours.value, dynamic->saved_s.value / 0.5 * 24 * RANKS,
                        1e-12);
     cr_assert(report.lines[0].place == 1 && report.lines[0].policy == CS_TRACE_DYNAMIC);
     cs_trace_report_free(&report);
@@ -130,7 +130,7 @@ Test(trace_whatif, break_even_is_the_critical_delay)
     cr_assert_eq(find(&report, "rhd", CS_TRACE_PLAIN)->break_even_s, 0);
     cr_assert(isinf(find(&report, "broadcast", CS_TRACE_STATIC)->break_even_s));
     cr_assert(isnan(find(&report, "ring", CS_TRACE_PLAIN)->break_even_s));
-    cr_assert(isnan(find(&report, "rhd", CS_TRACE_PLAIN)->day_gpu_hours.mean));
+    cr_assert(isnan(find(&report, "rhd", CS_TRACE_PLAIN)->day_gpu_hours.value));
     cs_trace_report_free(&report);
 }
 
@@ -315,16 +315,16 @@ Test(trace_whatif, intervals)
     static const double equal[]       = {2, 2, 2};
 
     /* mean 2, deviation sqrt(8/7), t(0.975, 7) = 2.364624 */
-    cs_interval_95 i = cs_interval_of(independent, 8, 1);
-    cr_expect_float_eq(i.mean, 2, 1e-15);
-    cr_expect_float_eq(i.high - i.mean, 2.364624251 * sqrt(8.0 / 7) / sqrt(8), 1e-8);
+    cs_estimate i = cs_estimate_series(independent, 8, 1, 0.95);
+    cr_expect_float_eq(i.value, 2, 1e-15);
+    cr_expect_float_eq(i.high - i.value, 2.364624251 * sqrt(8.0 / 7) / sqrt(8), 1e-8);
     /* the same values in another order say less */
-    cs_interval_95 d = cs_interval_of(drifting, 8, 1);
-    cr_expect_float_eq(d.mean, 2, 1e-15);
-    cr_expect_gt(d.high - d.mean, 2 * (i.high - i.mean));
-    cs_interval_95 e = cs_interval_of(equal, 3, 1);
+    cs_estimate d = cs_estimate_series(drifting, 8, 1, 0.95);
+    cr_expect_float_eq(d.value, 2, 1e-15);
+    cr_expect_gt(d.high - d.value, 2 * (i.high - i.value));
+    cs_estimate e = cs_estimate_series(equal, 3, 1, 0.95);
     cr_expect(e.low == 2 && e.high == 2);
-    cr_expect(isnan(cs_interval_of(equal, 1, 1).low));
+    cr_expect(isnan(cs_estimate_series(equal, 1, 1, 0.95).low));
 }
 
 Test(trace_whatif, out_of_memory)

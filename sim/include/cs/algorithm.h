@@ -7,6 +7,7 @@
 #ifndef CS_ALGORITHM_H
 #define CS_ALGORITHM_H
 
+#include "cs/named.h"
 #include "cs/option.h"
 #include "cs/schedule.h"
 
@@ -26,6 +27,7 @@ struct cs_forecast {
 
 struct cs_algorithm {
     const char      *name;
+    const char      *aliases;       /* other names, "a|b"; or NULL */
     const char      *summary;       /* one line */
     const char      *source;        /* citation */
     uint32_t         collectives;   /* bit 1u << CS_ALLREDUCE and so on */
@@ -89,15 +91,10 @@ static inline void cs_plan_release(const cs_algorithm *algorithm, cs_plan *plan)
 
 /* All registered algorithms in alphabetical order, ended by NULL. */
 extern CS_API const cs_algorithm *const cs_algorithms[];
+extern CS_API const cs_named            cs_algorithm_names;
 
-/* Optional parts of algorithms that this build lacks: whose, which, and what they need. Ended by a
- * NULL name. */
-typedef struct cs_missing_part {
-    const char *name, *part, *missing;
-} cs_missing_part;
-extern CS_API const cs_missing_part cs_algorithms_missing[];
-
-/* Find by name. CS_ENOENT names the nearest one and where the list is. */
+/* Find by name, alias or a part of the name (cs/named.h). CS_ENOENT names the nearest one and where
+ * the list is. */
 CS_API cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p,
                                    cs_error *err);
 

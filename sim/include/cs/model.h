@@ -10,6 +10,7 @@
 #ifndef CS_MODEL_H
 #define CS_MODEL_H
 
+#include "cs/named.h"
 #include "cs/option.h"
 #include "cs/schedule.h"
 
@@ -133,6 +134,7 @@ typedef struct cs_message_cost {
 
 typedef struct cs_model {
     const char      *name;
+    const char      *aliases; /* other names, "a|b"; or NULL */
     const char      *summary; /* one line: what it computes and what it leaves out */
     const char      *source;  /* citation */
     const cs_option *options; /* table, or NULL */
@@ -187,6 +189,7 @@ static inline bool cs_closed_forms_hold(const cs_model *model, const cs_scenario
 
 /* All models that were built in, ended by NULL; the first one is the default. */
 extern CS_API const cs_model *const cs_models[];
+extern CS_API const cs_named        cs_model_names;
 
 /* Optional models: name, and NULL or what is missing from this build. Ended by a NULL name. */
 typedef struct cs_missing {
@@ -194,7 +197,8 @@ typedef struct cs_missing {
 } cs_missing;
 extern CS_API const cs_missing cs_models_missing[];
 
-/* Find by name. CS_ENOENT names the nearest one, CS_EMISSING what this build lacks. */
+/* Find by name, alias or a part of the name (cs/named.h). CS_ENOENT names the nearest one,
+ * CS_EMISSING what this build lacks. */
 CS_API cs_status cs_model_find(const char *name, const cs_model **model_p, cs_error *err);
 
 #endif

@@ -11,7 +11,7 @@
 #ifndef CS_OPTION_H
 #define CS_OPTION_H
 
-#include "cs/error.h"
+#include "cs/named.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,6 +81,9 @@ typedef union cs_options {
 
 /* The row of a name, or NULL; a NULL table has no rows. */
 CS_API const cs_option *cs_option_find(const cs_option *table, const char *name);
+
+/* The keys of a table, to be found by name. */
+CS_API cs_named cs_option_names(const cs_option *table);
 
 /* Write every default of `table` (NULL: no options) into `options`. */
 CS_API void cs_options_default(const cs_option *table, void *options);

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The simgrid model: messages are communications of SimGrid's flow-level network.
+ *
+ * SimGrid runs in a child process (models/simgrid/protocol.h says why and how), one per replay. A
+ * flow is sent there when its message starts, with the time at which its bytes begin; the question
+ * what happens next is answered by letting SimGrid go on until a flow ends, but not beyond the
+ * next arrival, at which the dispatcher may start something before that. Ports and inner links are
+ * SimGrid's links; nothing is ever asked of its TCP corrections.
+ *
+ * Left out: what flow leaves out, and flow's two options.
+ *
+ * Source: H. Casanova et al., SimGrid, JPDC 2014 (model CM02).
+ */
+#include "base/alloc.h"
+#include "base/module.h"
+#include "models/lib/links.h"
+#include "models/simgrid/simgrid_line.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct ended_message {
+    uint64_t id;
+    uint32_t handle;
+} ended_message;
+
+typedef struct simgrid_model {
+    const cs_ports *ports;
+    cs_simgrid_line line;
+    double         *arrivals; /* owned: those that are still to come, first one first */
+    size_t          n_arrivals, next_arrival;
+    double          now_s, event_s; /* SimGrid has gone on to event_s, if has_event */
+    bool            has_event;
+    uint64_t       *ids;               /* owned [capacity]: of messages, by handle */
+    uint8_t        *parts;             /* owned [capacity]: flows that have not ended */
+    uint32_t       *flows;             /* owned [2 * capacity]: those that the child named */
+    uint32_t       *ended;             /* owned [capacity] */
+    ended_message  *sorting;           /* owned [capacity] */
+    uint32_t        capacity, n_flows; /* messages that fit; flows that are there */
+    size_t          n_ended;
+} simgrid_model;
+
+static void simgrid_close(void *state)
+{
+    simgrid_model *m = state;
+
+    if (m != NULL) {
+        cs_simgrid_line_close(&m->line);
+        cs_free(m->arrivals);
+        cs_free(m->ids);
+        cs_free(m->parts);
+        cs_free(m->flows);
+        cs_free(m->ended);
+        cs_free(m->sorting);
+        cs_free(m);
+    }
+}
+
+static int by_time(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static cs_status list_arrivals(simgrid_model *m)
+{
+    const cs_ports *ports = m->ports;
+
+    m->arrivals = CS_NEW(double, ports->n_ranks);
+    if (m->arrivals == NULL) {
+        return CS_ENOMEM;
+    }
+    for (uint32_t r = 0; r < ports->n_ranks; r++) {
+        if (ports->arrival_s[r] > ports->first_s) {
+            m->arrivals[m->n_arrivals++] = ports->arrival_s[r];
+        }
+    }
+    qsort(m->arrivals, m->n_arrivals, sizeof *m->arrivals, by_time);
+    return CS_OK;
+}
+
+static const char *simgrid_missing(void)
+{
+    char path[PATH_MAX + 64];
+
+    return cs_module_find(CS_SIMGRID_PROGRAM, X_OK, path, sizeof path)
+               ? NULL
+               : "collsim-simgrid is neither beside the program nor among its libraries: build it "
+                 "with libsimgrid-dev and g++ installed, or name its folder in COLLSIM_MODULES";
+}
+
+static cs_status simgrid_check(const cs_scenario *scenario, const void *options, cs_error *err)
+{
+    const char *missing = simgrid_missing();
+
+    (void)scenario;
+    (void)options;
+    return missing == NULL ? CS_OK : CS_FAIL(err, CS_EMISSING, "model", "%s", missing);
+}
+
+static cs_status start(simgrid_model *m, cs_error *err)
+{
+    char path[PATH_MAX + 64];
+
+    if (!cs_module_find(CS_SIMGRID_PROGRAM, X_OK, path, sizeof path)) {
+        return simgrid_check(NULL, NULL, err);
+    }
+    return cs_simgrid_line_open(&m->line, path, m->ports, err);
+}
+
+static cs_status simgrid_open(const cs_ports *ports, const void *options, void **state_p,
+                              cs_error *err)
+{
+    simgrid_model *m = CS_NEW(simgrid_model, 1);
+
+    (void)options;
+    if (m == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for the links");
+    }
+    m->ports         = ports;
+    m->now_s         = ports->first_s;
+    cs_status status = list_arrivals(m);
+    if (status == CS_OK) {
+        status = start(m, err);
+    } else {
+        CS_FAIL(err, status, NULL, "out of memory for the arrivals");
+    }
+    if (status != CS_OK) {
+        simgrid_close(m);
+        return status;
+    }
+    *state_p = m;
+    return CS_OK;
+}
+
+static cs_status reserve(simgrid_model *m, uint32_t handle)
+{
+    uint32_t capacity = m->capacity == 0 ? 256 : m->capacity;
+
+    if (handle < m->capacity) {
+        return CS_OK;
+    }
+    while (capacity <= handle) {
+        capacity *= 2;
+    }
+    if (!cs_resize(&m->ids, capacity, sizeof *m->ids) ||
+        !cs_resize(&m->parts, capacity, sizeof *m->parts) ||
+        !cs_resize(&m->flows, capacity, 2 * sizeof *m->flows) ||
+        !cs_resize(&m->ended, capacity, sizeof *m->ended) ||
+        !cs_resize(&m->sorting, capacity, sizeof *m->sorting)) {
+        return CS_ENOMEM;
+    }
+    memset(m->parts + m->capacity, 0, capacity - m->capacity);
+    m->capacity = capacity;
+    return CS_OK;
+}
+
+static void add_flow(simgrid_model *m, const cs_flight *f, bool is_back)
+{
+    uint32_t links[CS_MAX_LINKS_OF_WAY];
+    double   latency_s = 0;
+    uint32_t n         = cs_links_of_way(m->ports, f, is_back, links, &latency_s);
+    double   begin_s   = f->start_s + f->startup_s + latency_s;
+
+    cs_simgrid_line_add(&m->line, begin_s - m->ports->first_s, f->bytes, 2 * f->handle + is_back,
+                        links, n);
+    m->n_flows++;
+}
+
+static cs_status simgrid_inject(void *state, const cs_flight *f)
+{
+    simgrid_model *m = state;
+
+    m->now_s = f->start_s;
+    if (reserve(m, f->handle) != CS_OK) {
+        return CS_ENOMEM;
+    }
+    m->ids[f->handle]   = f->id;
+    m->parts[f->handle] = f->is_exchange ? 2 : 1;
+    add_flow(m, f, false);
+    if (f->is_exchange) {
+        add_flow(m, f, true);
+    }
+    return CS_OK;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const ended_message *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Messages both of whose flows have ended. */
+static cs_status take_ended(simgrid_model *m, uint32_t n_flows)
+{
+    for (uint32_t i = 0; i < n_flows; i++) {
+        uint32_t handle = m->flows[i] / 2;
+        if (handle >= m->capacity || m->parts[handle] == 0) {
+            return cs_simgrid_line_fail(&m->line, "a flow ended that was not there");
+        }
+        if (--m->parts[handle] == 0) {
+            m->sorting[m->n_ended++] = (ended_message){m->ids[handle], handle};
+        }
+    }
+    qsort(m->sorting, m->n_ended, sizeof *m->sorting, by_id);
+    for (size_t i = 0; i < m->n_ended; i++) {
+        m->ended[i] = m->sorting[i].handle;
+    }
+    m->n_flows -= n_flows;
+    return CS_OK;
+}
+
+/* Let SimGrid go on, at most to the next arrival. */
+static cs_status go_on(simgrid_model *m, double horizon_s)
+{
+    double   first_s = m->ports->first_s, now_s = 0;
+    uint32_t n_ended = 0;
+
+    if (cs_simgrid_line_run(&m->line, horizon_s - first_s, m->n_flows, &now_s, m->flows,
+                            &n_ended) != CS_OK) {
+        return CS_EIO;
+    }
+    m->event_s   = n_ended > 0 ? fmin(first_s + now_s, horizon_s) : horizon_s;
+    m->event_s   = fmax(m->event_s, m->now_s);
+    m->has_event = true;
+    return take_ended(m, n_ended);
+}
+
+static cs_status simgrid_next(void *state, double *next_s_p)
+{
+    simgrid_model *m = state;
+
+    while (m->next_arrival < m->n_arrivals && m->arrivals[m->next_arrival] <= m->now_s) {
+        m->next_arrival++;
+    }
+    *next_s_p = (double)INFINITY;
+    if (m->line.has_failed) {
+        return CS_EIO;
+    }
+    if (!m->has_event && m->n_flows == 0) {
+        return CS_OK;
+    }
+    if (!m->has_event && go_on(m, m->next_arrival < m->n_arrivals ? m->arrivals[m->next_arrival]
+                                                                  : (double)INFINITY) != CS_OK) {
+        return CS_EIO;
+    }
+    *next_s_p = m->event_s;
+    return CS_OK;
+}
+
+static cs_status simgrid_advance(void *state, double now_s, const uint32_t **ended_p,
+                                 size_t *n_ended_p)
+{
+    simgrid_model *m = state;
+
+    *ended_p   = m->ended;
+    *n_ended_p = 0;
+    m->now_s   = now_s;
+    if (m->has_event && m->event_s <= now_s) {
+        *n_ended_p   = m->n_ended;
+        m->n_ended   = 0;
+        m->has_event = false;
+    }
+    return CS_OK;
+}
+
+static const char *simgrid_why(const void *state)
+{
+    const simgrid_model *m = state;
+    return m->line.why;
+}
+
+static const cs_network simgrid_network = {
+    .shares_groups = true,
+    .is_foreign    = true,
+    .open          = simgrid_open,
+    .inject        = simgrid_inject,
+    .next          = simgrid_next,
+    .advance       = simgrid_advance,
+    .why           = simgrid_why,
+    .close         = simgrid_close,
+};
+
+static double simgrid_latency_s(const cs_scenario *scenario, const void *options, uint32_t fabric)
+{
+    (void)options;
+    return scenario->cluster.fabrics[fabric].alpha_s;
+}
+
+static bool simgrid_closed_forms_hold(const void *options, uint32_t uses)
+{
+    (void)options;
+    (void)uses;
+    return true;
+}
+
+const cs_model cs_model_simgrid = {
+    .name    = "simgrid",
+    .summary = "SimGrid's flow-level network (CM02), in a process of its own; leaves out packets, "
+               "queues, loss, adaptive routing, TCP corrections, what each message of a group "
+               "costs",
+    .source  = "H. Casanova et al., Versatile, scalable, and accurate simulation of distributed "
+               "applications and platforms, JPDC 74 (2014)",
+    .check   = simgrid_check,
+    .missing = simgrid_missing,
+    .network = &simgrid_network,
+    .latency_s         = simgrid_latency_s,
+    .closed_forms_hold = simgrid_closed_forms_hold,
+    .alpha_holds_port  = true,
+};
