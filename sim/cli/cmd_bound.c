@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim bound: every lower bound of a scenario. */
+#include "base/column.h"
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
 #include "cs/job.h"
@@ -18,28 +19,34 @@ static const cs_arg bound_args[] = {
 
 static const cs_arg *const bound_tables[] = {cs_scenario_args, bound_args, NULL};
 
-static void add_json(cs_text *text, const cs_bound *b, double seconds, const char *best, bool first)
+typedef struct bound_row {
+    const char *name;
+    double      bound_s;
+    bool        is_general, is_best;
+    const char *summary, *assumption, *source;
+} bound_row;
+
+static const cs_column bound_columns[] = {
+    CS_COLUMN(bound_row, name),       CS_COLUMN(bound_row, bound_s),
+    CS_COLUMN(bound_row, is_general), CS_COLUMN(bound_row, is_best),
+    CS_COLUMN(bound_row, summary),    CS_COLUMN(bound_row, assumption),
+    CS_COLUMN(bound_row, source),     CS_COLUMN_END,
+};
+
+static void add_json(cs_text *text, const bound_row *row)
 {
-    cs_text_add(text, "%s{\"name\": ", first ? "[" : ",\n ");
-    cs_text_add_json_string(text, b->name);
-    cs_text_add(text, ", \"bound_s\": ");
-    cs_text_add_number(text, seconds);
-    cs_text_add(text, ", \"is_general\": %s, \"is_best\": %s, \"summary\": ",
-                b->is_general ? "true" : "false", b->name == best ? "true" : "false");
-    cs_text_add_json_string(text, b->summary);
-    cs_text_add(text, ", \"assumption\": ");
-    cs_text_add_json_string(text, b->assumption);
-    cs_text_add(text, ", \"source\": ");
-    cs_text_add_json_string(text, b->source);
+    cs_json_next(text, "", "\n ");
+    cs_text_add(text, "{");
+    cs_json_row(text, &(cs_row){bound_columns, row, false});
     cs_text_add(text, "}");
 }
 
-static void add_row(cs_text *text, const cs_bound *b, double seconds, const char *best)
+static void add_line(cs_text *text, const bound_row *row)
 {
-    cs_text_add(text, "%-18s %14.3f  %c  %s", b->name, seconds * 1e6,
-                b->name == best ? '*' : (b->is_general ? ' ' : '-'), b->summary);
-    if (!b->is_general) {
-        cs_text_add(text, " [%s]", b->assumption);
+    cs_text_add(text, "%-18s %14.3f  %c  %s", row->name, row->bound_s * 1e6,
+                row->is_best ? '*' : (row->is_general ? ' ' : '-'), row->summary);
+    if (!row->is_general) {
+        cs_text_add(text, " [%s]", row->assumption);
     }
     cs_text_add(text, "\n");
 }
@@ -47,26 +54,23 @@ static void add_row(cs_text *text, const cs_bound *b, double seconds, const char
 static void add_bounds(cs_text *text, const cs_bound_context *context, bool json)
 {
     const char *best;
-    bool        first = true;
 
     cs_best_bound(context, &best);
-    if (!json) {
+    if (json) {
+        cs_text_add(text, "[");
+    } else {
         cs_text_add(text, "# %-16s %14s     (* the largest, - not for every schedule)\n", "bound",
                     "us");
     }
     for (size_t i = 0; cs_bounds[i] != NULL; i++) {
-        double seconds = cs_bounds[i]->seconds(context);
-        if (isnan(seconds)) {
-            continue;
+        const cs_bound *b   = cs_bounds[i];
+        const bound_row row = {b->name,    b->seconds(context), b->is_general, b->name == best,
+                               b->summary, b->assumption,       b->source};
+        if (!isnan(row.bound_s)) {
+            (json ? add_json : add_line)(text, &row);
         }
-        if (json) {
-            add_json(text, cs_bounds[i], seconds, best, first);
-        } else {
-            add_row(text, cs_bounds[i], seconds, best);
-        }
-        first = false;
     }
-    cs_text_add(text, "%s", json ? (first ? "[]\n" : "]\n") : "");
+    cs_text_add(text, "%s", json ? "]\n" : "");
 }
 
 typedef struct bound_job {

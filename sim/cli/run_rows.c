@@ -106,7 +106,7 @@ static bool same_table(const cs_run_rows *rows, const cs_job *a, const cs_job *b
            memcmp(a->options.bytes, b->options.bytes, sizeof a->options.bytes) == 0 &&
            memcmp(a->model_options.bytes, b->model_options.bytes, sizeof a->model_options.bytes) ==
                0 &&
-           a->scenario.root == b->scenario.root && cs_same_trouble(&a->scenario, &b->scenario);
+           a->scenario.root == b->scenario.root && cs_same_conditions(&a->scenario, &b->scenario);
 }
 
 /* Print the table that is being filled, if there is one. */

@@ -8,7 +8,6 @@
  *
  * The text is a self-contained SVG 1.1; the same schedule gives the same bytes.
  */
-#include "results/axis.h"
 #include "results/export.h"
 #include "results/grid.h"
 #include "results/svg.h"
@@ -188,7 +187,7 @@ static cs_status add_head(const picture *p, cs_error *err)
 {
     const cs_result *r = &p->grid->result;
     double           unit_s;
-    const char      *unit = cs_axis_unit(p->until_s, &unit_s);
+    const char      *unit = cs_time_unit(p->until_s, &unit_s);
 
     cs_text_add(p->out,
                 "<text class=\"t\" x=\"%.1f\" y=\"24\">%s %s: %u ranks, %llu bytes, %llu messages, "
@@ -201,8 +200,8 @@ static cs_status add_head(const picture *p, cs_error *err)
 
 static void add_axis(const picture *p)
 {
-    cs_axis axis = cs_axis_until(p->until_s, 70 / p->px_per_s);
-    double  y    = p->bottom;
+    cs_time_axis axis = cs_time_axis_until(p->until_s, 70 / p->px_per_s);
+    double       y    = p->bottom;
 
     for (int i = 0; i < axis.n_marks; i++) {
         double x = x_of(p, i * axis.step * axis.unit_s);
@@ -335,7 +334,7 @@ static cs_status draw(const picture *p, cs_error *err)
 {
     double width = LEFT + p->width + 2 * MARGIN, height = p->bottom + AXIS;
 
-    cs_svg_begin(p->out, width, height, "");
+    cs_svg_begin(p->out, width, height);
     add_style(p);
     cs_svg_paper(p->out);
     cs_status status = add_head(p, err);
