@@ -97,13 +97,3 @@ bool cs_pace_of_rounds(const cs_scenario *scenario, uint32_t n_chunks, cs_pace *
     *pace              = (cs_pace){last, f->alpha_s, slow / f->bandwidth_Bps};
     return holds && scenario->bytes % n_chunks == 0;
 }
-
-uint32_t cs_log2_floor(uint32_t n)
-{
-    return 31u - (uint32_t)__builtin_clz(n);
-}
-
-uint32_t cs_log2_ceil(uint32_t n)
-{
-    return n <= 1 ? 0 : cs_log2_floor(n - 1) + 1;
-}

@@ -3,6 +3,7 @@
 #ifndef CS_ALGORITHMS_LIB_ACCEPT_H
 #define CS_ALGORITHMS_LIB_ACCEPT_H
 
+#include "base/log2.h"
 #include "cs/algorithm.h"
 
 /* Refuse a collective that is not among `collectives` (bits 1u << CS_...). */
@@ -40,8 +41,5 @@ typedef struct cs_pace {
  * whose NIC is slow takes part in every round, so that all are as late or as slow in the end. False
  * where chunks differ, ranks are late and slow, a NIC's rate changes, or pairs differ. */
 bool cs_pace_of_rounds(const cs_scenario *scenario, uint32_t n_chunks, cs_pace *pace);
-
-uint32_t cs_log2_floor(uint32_t n);
-uint32_t cs_log2_ceil(uint32_t n);
 
 #endif

@@ -3,7 +3,7 @@
 #include "algorithms/stragglar/rotation.h"
 
 #include "algorithms/lib/accept.h"
-#include "algorithms/stragglar/life.h"
+#include "algorithms/stragglar/rotation_sequence.h"
 #include "base/alloc.h"
 
 enum { MOST_STEPS = 32 };
@@ -13,38 +13,38 @@ static bool is_power(uint32_t n)
     return (n & (n - 1)) == 0;
 }
 
-/* The life for even n, from the smallest one outwards: halve until there is one that is known, then
- * double as often; where n/2 is odd, the next pattern is the double of (n + 2)/2, less two. */
-static void build_even(uint32_t n, bool needs_gadget, cs_life *life, uint32_t *scratch)
+/* The sequence for even n, from the smallest one outwards: halve until there is one that is known,
+ * then double as often; where n/2 is odd, the next pattern is the double of (n + 2)/2, less two. */
+static void build_even(uint32_t n, bool needs_patch, cs_rotation_sequence *seq, uint32_t *scratch)
 {
     uint32_t sizes[MOST_STEPS], depth = 0;
 
-    if (is_power(n) && !needs_gadget) {
-        cs_life_of_power(cs_log2_ceil(n), life);
+    if (is_power(n) && !needs_patch) {
+        cs_rotation_sequence_of_power(cs_log2_ceil(n), seq);
         return;
     }
-    while (!is_power(n) && !cs_life_from_table(n, life)) {
+    while (!is_power(n) && !cs_rotation_sequence_from_table(n, seq)) {
         sizes[depth++] = n;
         n              = n % 4 == 0 ? n / 2 : (n + 2) / 2;
     }
     if (is_power(n)) {
-        cs_life_of_power_with_gadget(cs_log2_ceil(n), life, scratch);
+        cs_rotation_sequence_of_power_with_patch(cs_log2_ceil(n), seq, scratch);
     }
     while (depth-- > 0) {
-        cs_life_double(life);
+        cs_rotation_sequence_double(seq);
         if (sizes[depth] % 4 != 0) {
-            cs_life_remove_two(life, cs_life_copied_gadget(life));
+            cs_rotation_sequence_remove_two(seq, cs_rotation_sequence_copied_patch(seq));
         }
     }
 }
 
-static void build_life(uint32_t n, cs_life *life, uint32_t *scratch)
+static void build_sequence(uint32_t n, cs_rotation_sequence *seq, uint32_t *scratch)
 {
     if (n % 2 == 0) {
-        build_even(n, false, life, scratch);
-    } else if (!cs_life_from_table(n, life)) {
-        build_even(n + 1, true, life, scratch);
-        cs_life_remove_one(life);
+        build_even(n, false, seq, scratch);
+    } else if (!cs_rotation_sequence_from_table(n, seq)) {
+        build_even(n + 1, true, seq, scratch);
+        cs_rotation_sequence_remove_one(seq);
     }
 }
 
@@ -53,7 +53,7 @@ static uint32_t role_of_step(uint32_t step, uint32_t early)
     return step == 0 ? 0 : early - step;
 }
 
-static void tables_from_life(cs_rotation *r, const cs_life *l)
+static void tables_from_sequence(cs_rotation *r, const cs_rotation_sequence *l)
 {
     for (uint32_t i = 0; i < r->early; i++) {
         uint32_t role = role_of_step(i, r->early);
@@ -64,14 +64,14 @@ static void tables_from_life(cs_rotation *r, const cs_life *l)
 
 cs_status cs_rotation_build(uint32_t n, cs_arena *arena, cs_rotation *rotation_p, cs_error *err)
 {
-    uint32_t    early = n - 1, room = n + 4; /* on the way a life is up to three steps longer */
-    cs_life     l = {.age     = CS_ARENA_NEW(arena, uint32_t, room),
-                     .partner = CS_ARENA_NEW(arena, uint32_t, room)};
-    cs_rotation r = {.n     = n,
-                     .early = early,
-                     .q     = cs_log2_ceil(n),
-                     .age   = CS_ARENA_NEW(arena, uint32_t, early),
-                     .from  = CS_ARENA_NEW(arena, uint32_t, early)};
+    uint32_t early = n - 1, room = n + 4; /* on the way a sequence is up to three steps longer */
+    cs_rotation_sequence l = {.age     = CS_ARENA_NEW(arena, uint32_t, room),
+                              .partner = CS_ARENA_NEW(arena, uint32_t, room)};
+    cs_rotation          r = {.n     = n,
+                              .early = early,
+                              .q     = cs_log2_ceil(n),
+                              .age   = CS_ARENA_NEW(arena, uint32_t, early),
+                              .from  = CS_ARENA_NEW(arena, uint32_t, early)};
 
     if (n < 2 || n == 3) {
         return CS_FAIL(err, CS_EINTERNAL, "cluster.ranks", "no rotational pattern has %u ranks", n);
@@ -80,12 +80,12 @@ cs_status cs_rotation_build(uint32_t n, cs_arena *arena, cs_rotation *rotation_p
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the pattern of %u ranks", n);
     }
     uint32_t scratch[MOST_STEPS];
-    build_life(n, &l, scratch);
+    build_sequence(n, &l, scratch);
     if (l.length != early || l.q != r.q) {
         return CS_FAIL(err, CS_EINTERNAL, "cluster.ranks",
                        "the pattern of %u ranks has %u steps instead of %u", n, l.length, early);
     }
-    tables_from_life(&r, &l);
+    tables_from_sequence(&r, &l);
     cs_status status = cs_rotation_check(&r, err);
     if (status == CS_OK) {
         *rotation_p = r;

@@ -4,7 +4,7 @@
  * n ranks, N = n - 1 of them early, q = ceil(log2 n), D = q + 1. In round r the early rank
  * g has the role p = (g - r) mod N: p rounds to go until it meets the straggler. In every round
  * role p receives the chunk of age k[p] (chunk r - k[p]; k[0] = 0 is the fresh one, from the
- * straggler) from role f[p]. All ranks live the same N-periodic life, shifted, so the two
+ * straggler) from role f[p]. All ranks go through the same N roles, shifted, so the two
  * tables are the whole steady state, for as many rounds as one likes. Conditions
  * (cs_rotation_check):
  *   C1  k[0] = 0, 1 <= k[p] <= D otherwise
@@ -13,9 +13,9 @@
  *       even n: an involution, so that who hears from whom it talks to (telephone model)
  *   C4  every role holds exactly two of the ages 1 .. D
  * (C4 follows from the others by counting, since n > 2^(q-1); it is checked all the same.)
- * Even n come from a table and n = 2 by doubling and by removing two steps of a gadget (life.h);
- * odd n, which exist in the full-duplex one-port model only, by removing one step of the pattern
- * for n + 1. Memory and time O(n), the check O(n q).
+ * Even n come from a table and n = 2 by doubling and by removing two steps of a patch
+ * (rotation_sequence.h); odd n, which exist in the full-duplex one-port model only, by removing one
+ * step of the pattern for n + 1. Memory and time O(n), the check O(n q).
  */
 #ifndef CS_ALGORITHMS_STRAGGLAR_ROTATION_H
 #define CS_ALGORITHMS_STRAGGLAR_ROTATION_H

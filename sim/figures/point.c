@@ -4,6 +4,7 @@
 
 #include "analytic/formula.h"
 #include "base/alloc.h"
+#include "base/log2.h"
 #include "figures/rows.h"
 
 #include <assert.h>
@@ -67,7 +68,7 @@ static uint64_t others(uint32_t n)
 
 static uint64_t core(uint32_t n)
 {
-    return UINT64_C(1) << (cs_ceil_log2((uint64_t)n + 1) - 1);
+    return UINT64_C(1) << (cs_log2_ceil((uint64_t)n + 1) - 1);
 }
 
 /* What a figure knows of an algorithm: its formula, and in how many equal parts it splits. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What OptCC chooses by itself, where the plain ring runs instead and how the result says so, and
  * what is refused. */
-#include "algorithms/optcc/optcc_time.h"
+#include "algorithms/optcc/time.h"
 #include "optcc_setup.h"
 
 #include <stdlib.h>
@@ -311,15 +311,15 @@ Test(optcc_choice, exact_predictions_are_the_times_of_replays)
                 setup            s;
                 cs_optcc_setting t = {.p               = p,
                                       .m               = m,
-                                      .slow_ratio      = slows[i],
+                                      .slowdown        = slows[i],
                                       .bytes           = (uint64_t)1 << 40,
                                       .port_s          = 1e4 * (rounds % 3),
                                       .s_per_byte      = 1 / RATE_BPS,
                                       .gpus_per_server = 1,
                                       .nvlink_lanes    = 1};
                 for (unsigned k = 0; k < m; k++) {
-                    t.largest_ratio = fmax(t.largest_ratio, slows[i][k]);
-                    t.sum_ratio += slows[i][k];
+                    t.largest_slowdown = fmax(t.largest_slowdown, slows[i][k]);
+                    t.sum_slowdown += slows[i][k];
                 }
                 cs_optcc_shape shape = cs_optcc_shape_for(&t, rounds, 0, 0, false);
                 make(&s, p, 1, slows[i], m, t.bytes);
