@@ -168,13 +168,20 @@ static void list_models(cs_text *text, bool json)
     }
 }
 
-static void list_figures(cs_text *text, bool json)
+/* Those in the folder of figures. */
+static cs_status list_figures(cs_text *text, bool json, cs_error *err)
 {
-    for (size_t i = 0; cs_figures[i] != NULL; i++) {
-        add_entry(text, json, i, cs_figures[i]->name, cs_figures[i]->summary,
-                  cs_figures[i]->source);
+    cs_figure_entry *list   = NULL;
+    size_t           n      = 0;
+    cs_status        status = cs_figure_list(&list, &n, err);
+
+    for (size_t i = 0; i < n; i++) {
+        add_entry(text, json, i, list[i].name, list[i].title, list[i].source);
         cs_text_add(text, "%s", json ? "}" : "");
     }
+    cs_text_add(text, "%s", json && n == 0 ? "[" : "");
+    cs_figure_list_free(list, n);
+    return status;
 }
 
 static void list_bounds(cs_text *text, bool json)
@@ -268,12 +275,16 @@ static cs_status list_what(void *job, cs_text *text, cs_error *err)
     if (status != CS_OK) {
         return status;
     }
-    void (*const lists[])(cs_text *, bool) = {list_algorithms, list_models,    list_figures,
+    void (*const lists[])(cs_text *, bool) = {list_algorithms, list_models,    NULL,
                                               list_bounds,     list_workloads, list_topologies,
                                               list_features};
-    lists[index](text, json);
+    if (lists[index] != NULL) {
+        lists[index](text, json);
+    } else {
+        status = list_figures(text, json, err);
+    }
     cs_text_add(text, "%s", json ? "]\n" : "");
-    return CS_OK;
+    return status;
 }
 
 static int list_run(int count, char *const *words)

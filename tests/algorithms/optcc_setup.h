@@ -19,6 +19,7 @@ typedef struct setup {
     cs_fault            faults[MOST_SLOW];
     const cs_algorithm *optcc;
     cs_options          options, model_options;
+    const cs_model     *model; /* NULL: alpha-beta */
     bool                is_unverified;
     cs_result           result;
     cs_error            err;
@@ -62,7 +63,7 @@ static inline cs_status run(setup *s)
     const cs_run r = {.scenario      = &s->scenario,
                       .algorithm     = s->optcc,
                       .options       = &s->options,
-                      .model         = cs_models[0],
+                      .model         = s->model != NULL ? s->model : cs_models[0],
                       .model_options = &s->model_options,
                       .verify        = !s->is_unverified};
     return cs_run_scenario(&r, &s->result, &s->err);
