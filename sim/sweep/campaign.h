@@ -17,7 +17,7 @@
 
 #include "config/config.h"
 #include "results/store.h"
-#include "sweep/farm.h"
+#include "sweep/workers.h"
 
 /* The row of a scenario; what it points to is borrowed. */
 typedef struct cs_campaign_row {
@@ -110,7 +110,7 @@ void cs_campaign_pack(cs_text *to, const cs_store_table *table, const cs_packed_
 
 /* A new row is read into two structs of the table; their texts point into the bytes. CS_EIO when
  * these are no row. */
-CS_MUST_CHECK cs_status cs_campaign_unpack(cs_farm_row from, const cs_store_table *table,
+CS_MUST_CHECK cs_status cs_campaign_unpack(cs_work_item from, const cs_store_table *table,
                                            void *columns, void *texts, cs_packed_row *row_p,
                                            cs_error *err);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Farms: every item becomes one row, whoever works; of several errors the first item's is
+/* Workers: every item becomes one row, whoever works; of several errors the first item's is
  * reported; nobody is left waiting. The ranks here are threads with letter boxes instead of MPI. */
-#include "sweep/farm.h"
+#include "sweep/workers.h"
 
 #include "base/alloc.h"
 #include "support/post.h"
-#include "sweep/farm_ranks.h"
 #include "sweep/wire.h"
 
 #include <criterion/criterion.h>
@@ -27,7 +26,7 @@ typedef struct field {
     bool                  own_words;
     size_t                miss_rank_all;    /* this rank misses all; 0: none does */
     size_t                collect_fails_at; /* rows */
-    bool                  learn_fails;
+    bool                  hear_fails;
     unsigned              jobs;
     int                   stop_rank; /* stops when it has collected or done `stop_at` items */
     size_t                stop_at;
@@ -37,7 +36,7 @@ typedef struct field {
     unsigned char         n_rows[MOST_ITEMS];
     size_t                n_collected;
     atomic_size_t         n_worked[MOST_RANKS];
-    cs_farm_misses        misses;
+    cs_work_misses        misses;
     cs_status             status;
     cs_error              err;
 } field;
@@ -46,19 +45,19 @@ typedef struct hand {
     field *f;
     int    rank;
     int    size;
-    bool   has_learned;
+    bool   has_heard;
 } hand;
 
-static const char lesson[] = "seven times six";
+static const char words[] = "seven times six";
 
-static cs_status learn(void *user, const char *data, size_t bytes, cs_error *err)
+static cs_status hear(void *user, const char *data, size_t bytes, cs_error *err)
 {
     hand *h = user;
 
-    if (h->f->learn_fails) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "cannot learn");
+    if (h->f->hear_fails) {
+        return CS_FAIL(err, CS_ENOMEM, NULL, "cannot hear");
     }
-    h->has_learned = bytes == sizeof lesson && strcmp(data, lesson) == 0;
+    h->has_heard = bytes == sizeof words && strcmp(data, words) == 0;
     return CS_OK;
 }
 
@@ -67,8 +66,8 @@ static cs_status work(void *user, size_t index, cs_text *row, cs_error *err)
     hand  *h = user;
     field *f = h->f;
 
-    if (h->rank != 0 && !h->has_learned) {
-        return CS_FAIL(err, CS_EINTERNAL, NULL, "has not learned");
+    if (h->rank != 0 && !h->has_heard) {
+        return CS_FAIL(err, CS_EINTERNAL, NULL, "has not heard");
     }
     atomic_fetch_add(&f->n_done[index], 1);
     size_t n = atomic_fetch_add(&f->n_worked[h->rank], 1) + 1;
@@ -89,7 +88,7 @@ static cs_status work(void *user, size_t index, cs_text *row, cs_error *err)
     return CS_OK;
 }
 
-static cs_status collect(void *user, const cs_farm_row *rows, size_t n, cs_error *err)
+static cs_status collect(void *user, const cs_work_item *rows, size_t n, cs_error *err)
 {
     field *f = ((hand *)user)->f;
 
@@ -123,21 +122,22 @@ static void *run_rank(void *user)
     cs_transport   transport = ct_post_transport(&net, h->rank);
     cs_ranks      *ranks     = h->size > 1 ? cs_ranks_over(&transport) : NULL;
     cs_error       err       = {0};
-    cs_farm_misses misses    = {0};
-    cs_farm        farm      = {.n_items = f->n_items,
-                                .user    = h,
-                                .work    = work,
-                                .collect = collect,
-                                .lesson  = {.data = lesson, .bytes = sizeof lesson},
-                                .learn   = learn,
-                                .jobs    = f->jobs,
-                                .ranks   = ranks,
-                                .stop    = &f->stop[h->rank]};
+    cs_work_misses misses    = {0};
+    cs_workers     workers   = {.n_items         = f->n_items,
+                                .user            = h,
+                                .work            = work,
+                                .collect         = collect,
+                                .broadcast       = words,
+                                .broadcast_bytes = sizeof words,
+                                .hear            = hear,
+                                .jobs            = f->jobs,
+                                .ranks           = ranks,
+                                .stop            = &f->stop[h->rank]};
 
     cs_status status = cs_ranks_agree(ranks, CS_OK, 7, &err);
     if (status == CS_OK) {
         cs_alloc_fail_after(h->rank == 0 ? f->lead_passes : f->worker_passes);
-        status = cs_farm_run(&farm, &misses, &err);
+        status = cs_workers_run(&workers, &misses, &err);
         cs_alloc_fail_after(-1);
     }
     if (h->rank == 0) {
@@ -189,7 +189,7 @@ static void expect_sound(const field *f)
     }
 }
 
-Test(farm, every_item_becomes_one_row_whoever_works, .timeout = 120)
+Test(workers, every_item_becomes_one_row_whoever_works, .timeout = 120)
 {
     static const struct {
         size_t   n_items;
@@ -211,13 +211,13 @@ Test(farm, every_item_becomes_one_row_whoever_works, .timeout = 120)
             cr_expect_eq(net.n_aborted, 0);
             size_t jobs = cases[c].jobs > 1 ? cases[c].jobs : 1;
             cr_expect_leq(net.most_waiting_rows,
-                          (size_t)(cases[c].size - 1) * jobs * CS_FARM_MAX_AHEAD);
+                          (size_t)(cases[c].size - 1) * jobs * CS_WORKERS_AHEAD);
         }
         free(f);
     }
 }
 
-Test(farm, the_error_is_that_of_the_first_item, .timeout = 120)
+Test(workers, the_error_is_that_of_the_first_item, .timeout = 120)
 {
     static const struct {
         unsigned jobs;
@@ -247,7 +247,7 @@ Test(farm, the_error_is_that_of_the_first_item, .timeout = 120)
 }
 
 /* A failure of the machine leaves an item out; the others are done. */
-Test(farm, what_nobody_can_do_is_left_out, .timeout = 120)
+Test(workers, what_nobody_can_do_is_left_out, .timeout = 120)
 {
     static const struct {
         unsigned jobs;
@@ -282,7 +282,7 @@ Test(farm, what_nobody_can_do_is_left_out, .timeout = 120)
 }
 
 /* Our own mistakes are the same everywhere. */
-Test(farm, what_is_a_bug_is_not_tried_elsewhere, .timeout = 120)
+Test(workers, what_is_a_bug_is_not_tried_elsewhere, .timeout = 120)
 {
     field *f       = new_field(600, 1);
     f->miss_every  = 3;
@@ -300,7 +300,7 @@ Test(farm, what_is_a_bug_is_not_tried_elsewhere, .timeout = 120)
     free(f);
 }
 
-Test(farm, what_one_rank_cannot_do_another_does, .timeout = 120)
+Test(workers, what_one_rank_cannot_do_another_does, .timeout = 120)
 {
     static const struct {
         unsigned jobs, miss_ranks;
@@ -327,7 +327,7 @@ Test(farm, what_one_rank_cannot_do_another_does, .timeout = 120)
     }
 }
 
-Test(farm, stops_and_keeps_what_is_done, .timeout = 120)
+Test(workers, stops_and_keeps_what_is_done, .timeout = 120)
 {
     for (int rank = 0; rank < 3; rank++) {
         for (int size = rank == 0 ? 1 : 3; size < 5; size += 2) {
@@ -347,7 +347,7 @@ Test(farm, stops_and_keeps_what_is_done, .timeout = 120)
     }
 }
 
-Test(farm, ends_when_rows_cannot_be_collected, .timeout = 120)
+Test(workers, ends_when_rows_cannot_be_collected, .timeout = 120)
 {
     for (int size = 1; size < 5; size++) {
         field *f            = new_field(MOST_ITEMS, 2);
@@ -361,19 +361,19 @@ Test(farm, ends_when_rows_cannot_be_collected, .timeout = 120)
     }
 }
 
-Test(farm, ends_when_a_rank_cannot_learn, .timeout = 120)
+Test(workers, ends_when_a_rank_cannot_hear, .timeout = 120)
 {
-    field *f       = new_field(100, 1);
-    f->learn_fails = true;
+    field *f      = new_field(100, 1);
+    f->hear_fails = true;
     run_field(f, 3);
     cr_expect_eq(f->status, CS_ENOMEM);
-    cr_expect(strncmp(f->err.message, "cannot learn (rank ", 19) == 0, "%s", f->err.message);
+    cr_expect(strncmp(f->err.message, "cannot hear (rank ", 18) == 0, "%s", f->err.message);
     cr_expect_eq(f->n_collected, 0);
     free(f);
 }
 
 /* On rank 0, or in the threads of the others that talk to it. */
-Test(farm, every_failed_allocation_ends_it_and_nobody_waits, .timeout = 280)
+Test(workers, every_failed_allocation_ends_it_and_nobody_waits, .timeout = 280)
 {
     for (int who = 0; who < 2; who++) {
         cs_status status = CS_ENOMEM;

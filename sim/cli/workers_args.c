@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Work on many threads or ranks: see farm_args.h. */
-#include "cli/farm_args.h"
+/* Work on many threads or ranks: see workers_args.h. */
+#include "cli/workers_args.h"
 
 #include "cli/cli.h"
 #include "cs/units.h"
-#include "sweep/farm.h"
+#include "sweep/thread_pool.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,25 +15,26 @@ enum { BAR_WIDTH = 40 };
 static cs_status read_jobs(const char *text, unsigned *jobs_p, cs_error *err)
 {
     uint64_t  number = 0;
-    cs_status status = cs_parse_integer(text, 1, CS_FARM_MAX_JOBS, &number, "--jobs", err);
+    cs_status status = cs_parse_integer(text, 1, CS_MAX_JOBS, &number, "--jobs", err);
 
     *jobs_p = (unsigned)number;
     return status;
 }
 
-cs_status cs_farm_choice_add(cs_farm_choice *choice, int id, const cs_args *args, cs_error *err)
+cs_status cs_workers_choice_add(cs_workers_choice *choice, int id, const cs_args *args,
+                                cs_error *err)
 {
     switch (id) {
-    case CS_FARM_OUTPUT: choice->output = args->value; return CS_OK;
-    case CS_FARM_QUIET: choice->is_quiet = true; return CS_OK;
-    case CS_FARM_ACCEPT_BUILD: choice->accepts_builds = true; return CS_OK;
-    case CS_FARM_JOBS: return read_jobs(args->value, &choice->jobs, err);
-    case CS_FARM_SET: return cs_config_choice_set(&choice->config, args->value, err);
+    case CS_WORKERS_OUTPUT: choice->output = args->value; return CS_OK;
+    case CS_WORKERS_QUIET: choice->is_quiet = true; return CS_OK;
+    case CS_WORKERS_ACCEPT_BUILD: choice->accepts_builds = true; return CS_OK;
+    case CS_WORKERS_JOBS: return read_jobs(args->value, &choice->jobs, err);
+    case CS_WORKERS_SET: return cs_config_choice_set(&choice->config, args->value, err);
     default: return cs_config_choice_path(&choice->config, args->value, err);
     }
 }
 
-cs_status cs_farm_check_output(const cs_farm_choice *choice, cs_error *err)
+cs_status cs_workers_check_output(const cs_workers_choice *choice, cs_error *err)
 {
     const char *path = choice->output;
 
@@ -43,7 +44,7 @@ cs_status cs_farm_check_output(const cs_farm_choice *choice, cs_error *err)
     return CS_OK;
 }
 
-cs_status cs_farm_config(const cs_farm_choice *choice, cs_config **config_p, cs_error *err)
+cs_status cs_workers_config(const cs_workers_choice *choice, cs_config **config_p, cs_error *err)
 {
     cs_status status = cs_config_choice_load(&choice->config, config_p, err);
 
@@ -56,17 +57,17 @@ cs_status cs_farm_config(const cs_farm_choice *choice, cs_config **config_p, cs_
     return status;
 }
 
-unsigned cs_farm_jobs(const cs_farm_choice *choice, const cs_ranks *ranks)
+unsigned cs_workers_jobs(const cs_workers_choice *choice, const cs_ranks *ranks)
 {
-    return choice->jobs > 0 ? choice->jobs : ranks == NULL ? cs_farm_processors() : 1;
+    return choice->jobs > 0 ? choice->jobs : ranks == NULL ? cs_processors() : 1;
 }
 
-bool cs_farm_shows_progress(const cs_farm_choice *choice)
+bool cs_workers_shows_progress(const cs_workers_choice *choice)
 {
     return !choice->is_quiet && isatty(STDERR_FILENO);
 }
 
-void cs_farm_draw(uint64_t done, uint64_t total, const char *words)
+void cs_workers_draw(uint64_t done, uint64_t total, const char *words)
 {
     char   bar[BAR_WIDTH + 1];
     size_t full = total > 0 ? (size_t)(done * BAR_WIDTH / total) : BAR_WIDTH;
@@ -77,8 +78,8 @@ void cs_farm_draw(uint64_t done, uint64_t total, const char *words)
     fprintf(stderr, "\r[%s] %s%s", bar, words, done == total ? "\n" : "");
 }
 
-int cs_farm_say_missing(const char *command, size_t missing, size_t total, const cs_error *failure,
-                        bool keeps)
+int cs_workers_say_missing(const char *command, size_t missing, size_t total,
+                           const cs_error *failure, bool keeps)
 {
     char text[800];
 
@@ -88,7 +89,7 @@ int cs_farm_say_missing(const char *command, size_t missing, size_t total, const
     return CS_EXIT_FAILED;
 }
 
-int cs_farm_leave(cs_ranks *ranks, int code)
+int cs_workers_leave(cs_ranks *ranks, int code)
 {
     bool is_one = ranks != NULL && !cs_ranks_leads(ranks);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A farm whose other ranks send what they should not: rank 0 ends with one line instead of counting
+/* Workers on ranks that send what they should not: rank 0 ends with one line instead of counting
  * a row twice or waiting for ever, and another rank tells rank 0. Greetings, too. */
 #include "base/alloc.h"
 #include "cs/build.h"
 #include "support/post.h"
-#include "sweep/farm.h"
 #include "sweep/wire.h"
+#include "sweep/workers.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static cs_status work(void *user, size_t index, cs_text *row, cs_error *err)
     return CS_OK;
 }
 
-static cs_status learn(void *user, const char *data, size_t bytes, cs_error *err)
+static cs_status hear(void *user, const char *data, size_t bytes, cs_error *err)
 {
     (void)data;
     (void)bytes;
@@ -31,7 +31,7 @@ static cs_status learn(void *user, const char *data, size_t bytes, cs_error *err
     return CS_OK;
 }
 
-static cs_status collect(void *user, const cs_farm_row *rows, size_t n, cs_error *err)
+static cs_status collect(void *user, const cs_work_item *rows, size_t n, cs_error *err)
 {
     (void)rows;
     (void)err;
@@ -96,16 +96,16 @@ static void post_items(size_t first, size_t end)
 /* One rank's part, with the letters that wait for it. */
 static cs_status run_rank(int rank, int *n, cs_error *err)
 {
-    cs_transport   transport = ct_post_transport(&net, rank);
-    cs_ranks      *ranks     = cs_ranks_over(&transport);
-    cs_farm_misses misses    = {0};
-    const cs_farm  farm      = {.n_items = N_ITEMS,
-                                .user    = n,
-                                .work    = work,
-                                .collect = collect,
-                                .learn   = learn,
-                                .ranks   = ranks};
-    cs_status      status    = cs_farm_run(&farm, &misses, err);
+    cs_transport     transport = ct_post_transport(&net, rank);
+    cs_ranks        *ranks     = cs_ranks_over(&transport);
+    cs_work_misses   misses    = {0};
+    const cs_workers workers   = {.n_items = N_ITEMS,
+                                  .user    = n,
+                                  .work    = work,
+                                  .collect = collect,
+                                  .hear    = hear,
+                                  .ranks   = ranks};
+    cs_status        status    = cs_workers_run(&workers, &misses, err);
 
     cr_expect_eq(misses.n, 0);
     cs_free(ranks); /* nobody is there to part from */
@@ -122,7 +122,7 @@ static void tear_down(void)
     ct_post_close(&net);
 }
 
-TestSuite(farm_damaged, .init = set_up, .fini = tear_down, .timeout = 60);
+TestSuite(workers_damaged, .init = set_up, .fini = tear_down, .timeout = 60);
 
 static void expect_refusal(const char *want)
 {
@@ -134,49 +134,49 @@ static void expect_refusal(const char *want)
     cr_expect_eq(n, 0);
 }
 
-Test(farm_damaged, an_item_comes_back_once)
+Test(workers_damaged, an_item_comes_back_once)
 {
     post_rows(0, 0);
     expect_refusal("a row arrived damaged");
 }
 
-Test(farm_damaged, an_item_comes_back_from_whom_it_was_given_to)
+Test(workers_damaged, an_item_comes_back_from_whom_it_was_given_to)
 {
     post_rows(0, N_ITEMS);
     expect_refusal("a row arrived damaged");
 }
 
-Test(farm_damaged, an_error_says_what_is_wrong)
+Test(workers_damaged, an_error_says_what_is_wrong)
 {
     post_error(CS_MESSAGE_FAILED, CS_OK);
     expect_refusal("an error arrived damaged");
 }
 
-Test(farm_damaged, only_failures_of_the_machine_are_tried_elsewhere)
+Test(workers_damaged, only_failures_of_the_machine_are_tried_elsewhere)
 {
     post_error(CS_MESSAGE_MISSED, CS_EINVAL);
     expect_refusal("an error arrived damaged");
 }
 
-Test(farm_damaged, kinds_of_messages_are_known)
+Test(workers_damaged, kinds_of_messages_are_known)
 {
     post_empty(1, 200);
     expect_refusal("rank 1 sent a message of no kind that there is");
 }
 
-Test(farm_damaged, a_message_of_no_kind_is_not_kept)
+Test(workers_damaged, a_message_of_no_kind_is_not_kept)
 {
     post_empty(1, CS_MESSAGE_NONE);
     expect_refusal("rank 1 sent a message of no kind that there is");
 }
 
-Test(farm_damaged, rank_0_takes_no_orders)
+Test(workers_damaged, rank_0_takes_no_orders)
 {
     post_empty(1, CS_MESSAGE_END);
     expect_refusal("rank 1 sent a message that is not for rank 0");
 }
 
-Test(farm_damaged, nobody_leaves_before_it_is_over)
+Test(workers_damaged, nobody_leaves_before_it_is_over)
 {
     post_empty(1, CS_MESSAGE_BYE);
     expect_refusal("rank 1 left before it was over");
@@ -194,7 +194,7 @@ static void expect_told(const char *want)
 
     post_empty(0, CS_MESSAGE_END);
     cr_expect_eq(run_rank(1, &n, &err), CS_OK, "%s", err.message);
-    cr_expect_leq(n, 1, "%d lessons", n);
+    cr_expect_leq(n, 1, "%d broadcasts", n);
     while (kind != CS_MESSAGE_FAILED && rank_0.probe(rank_0.self, &from, &kind, &bytes) > 0) {
         cr_assert_leq(bytes, sizeof data);
         cr_assert_eq(rank_0.receive(rank_0.self, from, kind, data, bytes), 0);
@@ -207,22 +207,22 @@ static void expect_told(const char *want)
     cr_expect_str_eq(told.message, want);
 }
 
-Test(farm_damaged, there_is_one_lesson)
+Test(workers_damaged, there_is_one_broadcast)
 {
-    post_empty(0, CS_MESSAGE_LESSON);
-    post_empty(0, CS_MESSAGE_LESSON);
-    expect_told("a lesson arrived after the last piece of it");
+    post_empty(0, CS_MESSAGE_BROADCAST);
+    post_empty(0, CS_MESSAGE_BROADCAST);
+    expect_told("a broadcast arrived after the last piece of it");
 }
 
-Test(farm_damaged, items_come_after_the_lesson)
+Test(workers_damaged, items_come_after_the_broadcast)
 {
     post_items(0, 1);
-    expect_told("items arrived before the lesson");
+    expect_told("items arrived before the broadcast");
 }
 
-Test(farm_damaged, no_range_of_items_is_empty)
+Test(workers_damaged, no_range_of_items_is_empty)
 {
-    post_empty(0, CS_MESSAGE_LESSON);
+    post_empty(0, CS_MESSAGE_BROADCAST);
     post_items(3, 3);
     expect_told("an item arrived that there is not");
 }
@@ -247,7 +247,7 @@ static cs_status greet(const cs_error *wrong, uint8_t status, cs_error *err)
     return agreed;
 }
 
-Test(farm_damaged, a_greeting_has_a_status_that_there_is)
+Test(workers_damaged, a_greeting_has_a_status_that_there_is)
 {
     cs_error wrong = {0}, err = {0};
 
@@ -255,7 +255,7 @@ Test(farm_damaged, a_greeting_has_a_status_that_there_is)
     cr_expect_str_eq(err.message, "the greeting of a rank arrived damaged");
 }
 
-Test(farm_damaged, what_a_rank_says_is_one_line)
+Test(workers_damaged, what_a_rank_says_is_one_line)
 {
     cs_error wrong = {.message = "two\nlines", .where = "\x1b[31m", .input = "a\rb"}, err = {0};
 
@@ -265,7 +265,7 @@ Test(farm_damaged, what_a_rank_says_is_one_line)
     cr_expect_str_eq(err.input, "a?b");
 }
 
-Test(farm_damaged, places_beyond_an_int_are_refused)
+Test(workers_damaged, places_beyond_an_int_are_refused)
 {
     cs_error wrong = {.message = "it is wrong", .input = "f", .input_line = -1}, err = {0};
 
