@@ -1,14 +1,15 @@
 # What is installed where; `cmake --build BUILD --target uninstall` takes it away again.
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME collsim) # a package each: scripts/cmake/CsPackage.cmake
 set(CMAKE_INSTALL_DOCDIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/collsim)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/collsim)
 
 install(TARGETS collsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(COLLSIM_MPI_BUILT)
-  install(TARGETS collsim-mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/collsim)
+  install(TARGETS collsim-mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/collsim COMPONENT mpi)
 endif()
 if(COLLSIM_SIMGRID_BUILT)
-  install(TARGETS collsim-simgrid RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/collsim)
+  install(TARGETS collsim-simgrid RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/collsim COMPONENT simgrid)
 endif()
 
 # The library: headers, pkg-config, find_package(collsim [COMPONENTS shared|static]).
