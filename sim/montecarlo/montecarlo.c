@@ -145,15 +145,15 @@ static cs_status have_baseline(cs_montecarlo *m, size_t base, bool *stopped_p, c
 /* Everything that is known before the scenario is run. */
 static void describe(const cs_montecarlo *m, const cs_case *c, cs_montecarlo_row *row)
 {
-    const cs_cluster *cluster = &c->scenario.cluster;
-    snprintf(row->algorithm, sizeof row->algorithm, "%s", c->algorithm->name);
+    const cs_cluster *cluster = &c->job.scenario.cluster;
+    snprintf(row->algorithm, sizeof row->algorithm, "%s", c->job.algorithm->name);
     snprintf(row->collective, sizeof row->collective, "%s",
-             cs_collective_name(c->scenario.collective));
-    snprintf(row->model, sizeof row->model, "%s", c->model->name);
+             cs_collective_name(c->job.scenario.collective));
+    snprintf(row->model, sizeof row->model, "%s", c->job.model->name);
     snprintf(row->sampling, sizeof row->sampling, "%s", cs_sampling_name(m->options->sampling));
     snprintf(row->build, sizeof row->build, "%s", cs_build());
     row->ranks           = cluster->n_ranks;
-    row->bytes           = c->scenario.bytes;
+    row->bytes           = c->job.scenario.bytes;
     row->gpus_per_server = cluster->gpus_per_server;
     row->confidence      = m->options->confidence;
     row->calls           = 1;
@@ -186,7 +186,7 @@ static void fill(const cs_montecarlo *m, const cs_case *c, const cs_samples *s, 
         row->exposed_ratio = row->exposed_s.mean.value / row->elapsed_s.mean.value;
     }
     row->replays  = s->n_replays;
-    row->verified = c->verify || m->options->is_verified;
+    row->verified = c->job.verify || m->options->is_verified;
 }
 
 /* Pair by pair. */
@@ -262,7 +262,7 @@ static cs_status name_baseline(const cs_montecarlo *m, size_t base, cs_montecarl
     cs_status status = cs_config_case(m->config, base, &c, err);
 
     if (status == CS_OK) {
-        snprintf(row->baseline, sizeof row->baseline, "%s", c.algorithm->name);
+        snprintf(row->baseline, sizeof row->baseline, "%s", c.job.algorithm->name);
     }
     cs_case_free(&c);
     return status;

@@ -126,14 +126,13 @@ static size_t count_joined(const cs_scenario *scenario, const cs_algorithm *algo
 {
     cs_transfer transfers[64];
     cs_block    block = {.transfers = transfers, .capacity = 64};
-    cs_options  options;
-    cs_plan     plan;
+    cs_job      job   = {.scenario = *scenario};
     void       *state = NULL;
     size_t      count = 0;
 
-    cs_options_default(algorithm->options, &options);
-    cr_assert_eq(algorithm->check(scenario, &options, &plan, NULL), CS_OK);
-    cr_assert_eq(algorithm->open(scenario, &options, &state, NULL), CS_OK);
+    cs_job_set_algorithm(&job, algorithm, NULL);
+    cr_assert_eq(cs_job_resolve(&job, NULL), CS_OK);
+    cr_assert_eq(cs_job_open(&job, &state, NULL), CS_OK);
     do {
         algorithm->next_block(state, &block);
         for (size_t i = 0; i < block.count; i++) {
@@ -141,6 +140,7 @@ static size_t count_joined(const cs_scenario *scenario, const cs_algorithm *algo
         }
     } while (block.count > 0);
     algorithm->close(state);
+    cs_job_release(&job);
     return count;
 }
 
