@@ -9,7 +9,8 @@ target_compile_options(cs_objects PRIVATE -fno-semantic-interposition)
 target_include_directories(cs_objects PRIVATE sim/include sim ${CMAKE_SOURCE_DIR})
 target_compile_definitions(cs_objects PRIVATE COLLSIM_MODULE_FOLDER="${COLLSIM_MODULE_FOLDER}"
   COLLSIM_FIGURES_HERE="${COLLSIM_FIGURES_HERE}" COLLSIM_FIGURES_INSTALLED="${COLLSIM_FIGURES_INSTALLED}")
-set(library_needs Jansson SQLite3 Expat GSL::gsl GSL::gslcblas Threads::Threads ${CMAKE_DL_LIBS} m)
+set(library_needs PkgConfig::collsim_jansson PkgConfig::collsim_sqlite3 PkgConfig::collsim_expat
+    GSL::gsl GSL::gslcblas Threads::Threads ${CMAKE_DL_LIBS} m)
 target_link_libraries(cs_objects PRIVATE cs_build ${library_needs})
 cs_use_simgrid(cs_objects)
 
