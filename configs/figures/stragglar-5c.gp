@@ -11,7 +11,7 @@
   STEP = 0.5 * 10 ** floor(log10(MOST))
   set multiplot
   eval titles(sprintf('AllReduce of %s on %d ranks, one of them late', size(SIZE_GIB), RANKS), \
-    sprintf('replayed%s, α = %g µs, %.0f GB/s per port%s', \
+    sprintf('replayed%s, α = %g µs, %.3g GB/s per port%s', \
       CHANGED || NOTE eq '' ? ' on the ' . MODEL . ' model' : '', ALPHA_US, RATE_GBPS, CHANGED ? '' : NOTE))
   eval legend(0.915)
   plot NaN notitle, \
@@ -32,7 +32,7 @@
   # Ring, rhd and allpairs hardly differ here: one line, and their markers take turns.
   do for [i = 1:2] {
     suffix = i == 1 ? '_ms' : '_after_last_arrival_ms'
-    if (i == 1) { eval panel(0.07, 0.49, 0.10, 0.805) } else { eval panel(0.565, 0.985, 0.10, 0.805) }
+    if (i == 1) { eval panel(0.08, 0.49, 0.10, 0.805) } else { eval panel(0.575, 0.985, 0.10, 0.805) }
     set title (i == 1 ? 'from the first arrival on (as in the paper)' : 'from the last arrival on')
     # Half-way between the ring and the broadcast.
     sign = i == 1 ? 1 : -1

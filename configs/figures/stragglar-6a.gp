@@ -18,9 +18,9 @@
   set style fill solid 1 noborder
   plot DATA using 'buffer_mib':'nominal_ms':'implied_ms' with filledcurves lc rgb '#FAE7DB' title 'range of the ideal delay', \
     '' using 'buffer_mib':'implied_ms' with linespoints ls 1 \
-       title sprintf('ReduceScatter replayed, %.0f GB/s%s', IMPLIED, CHANGED ? '' : ' (implied)'), \
+       title sprintf('ReduceScatter replayed, %.3g GB/s%s', IMPLIED, CHANGED ? '' : ' (implied)'), \
     '' using 'buffer_mib':'nominal_ms' with linespoints ls 2 \
        title sprintf('ReduceScatter replayed, %g GB/s (nominal)', NOMINAL), \
     '' using 'buffer_mib':'mean_delay_ms' with lines ls 7 title sprintf('mean delay measured, %.2f ms', DELAY), \
     '' using 'buffer_mib':'critical_implied_ms' with lines ls 8 \
-       title sprintf('critical delay, %.0f GB/s (formula)', IMPLIED)
+       title sprintf('critical delay, %.3g GB/s (formula)', IMPLIED)

@@ -11,5 +11,5 @@
   set ylabel 'factor of sβ in the critical delay (log scale)'
   set key top right Left reverse
   plot DATA using 'ranks':'beta_ratio_exact_1':xtic(1) with lines ls 1 title 'exact: (⌈log_2 n⌉ - 2) / (n - 1) + 2 / n', \
-    '' using 'ranks':'beta_ratio_replayed_1' with points ls 1 title 'replayed, α = 0', \
+    '' using 'ranks':'beta_ratio_replayed_1' with points ls 1 title sprintf('replayed, α = %g µs', ALPHA_US), \
     '' using 'ranks':'beta_ratio_simplified_1' with lines ls 8 dt (3,7) lw 3 title 'simplified: ⌈log_2 n⌉ / n'

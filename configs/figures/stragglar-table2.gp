@@ -2,6 +2,7 @@
   stats DATA using (collect(column('buffer_gib'))) name 'B' nooutput
   stats DATA using 'persistence_percent' name 'P' nooutput
   stats DATA using 'saved_ms' name 'S' nooutput
+  HIGH = max(S_max, 0); LOW = min(S_min, 0)
   stats DATA using 'iteration_saved_exposed_30_percent' name 'M' nooutput
   stats DATA using 'published_speedup_percent' name 'U' nooutput
   N = words(LIST)
@@ -24,8 +25,8 @@
   set xrange [P_min:P_max]
   set xtics 10
   set xlabel 'persistence: how often the presumed rank is the last, %'
-  eval panel(0.07, 0.475, 0.10, 0.805)
-  set yrange [S_min - 0.06 * (S_max - S_min):S_max + 0.06 * (S_max - S_min)]
+  eval panel(0.08, 0.475, 0.10, 0.805)
+  set yrange [LOW - 0.06 * (HIGH - LOW):HIGH + 0.06 * (HIGH - LOW)]
   set ylabel 'saved per AllReduce, ms'
   set title sprintf('%d %s, delay %g ms, replayed', RANKS, CHANGED ? 'ranks' : '× ' . SERVER, DELAY)
   set arrow 1 from P_min, 0 to P_max, 0 nohead lc rgb '#000000' lw 1.5

@@ -95,7 +95,14 @@ typedef struct cs_formula {
     const char *help;            /* one line, with what it is a multiple of where it is no time */
     size_t      n_least, n_most; /* arguments */
     size_t      n_counts;        /* the first of them: whole numbers */
-    double (*value)(const double *arguments);
+
+    /* One of these: n is a count, d a number; or all of them, missing ones NAN. */
+    double (*nd)(uint32_t, double);
+    double (*ndd)(uint32_t, double, double);
+    double (*nn)(uint32_t, uint32_t);
+    double (*nnd)(uint32_t, uint32_t, double);
+    double (*nndd)(uint32_t, uint32_t, double, double);
+    double (*list)(const double *arguments);
 } cs_formula;
 extern const cs_formula cs_formulas[];
 

@@ -11,76 +11,6 @@ static uint32_t count(double value)
     return (uint32_t)value;
 }
 
-static double ring(const double *a)
-{
-    return cs_formula_ring(count(a[0]), a[1], a[2]);
-}
-
-static double rhd(const double *a)
-{
-    return cs_formula_rhd(count(a[0]), a[1], a[2]);
-}
-
-static double allpairs(const double *a)
-{
-    return cs_formula_allpairs(count(a[0]), a[1], a[2]);
-}
-
-static double broadcast(const double *a)
-{
-    return cs_formula_broadcast_ideal(count(a[0]), a[1], a[2]);
-}
-
-static double reduce_scatter(const double *a)
-{
-    return cs_formula_reduce_scatter(count(a[0]), a[1], a[2]);
-}
-
-static double stragglar_rounds(const double *a)
-{
-    return cs_stragglar_rounds(count(a[0]));
-}
-
-static double stragglar_best(const double *a)
-{
-    return cs_formula_stragglar_best(count(a[0]), count(a[1]), a[2], a[3]);
-}
-
-static double stragglar_worst(const double *a)
-{
-    return cs_formula_stragglar_worst(count(a[0]), count(a[1]), a[2], a[3]);
-}
-
-static double critical_delay(const double *a)
-{
-    return cs_formula_critical_delay_exact(count(a[0]), count(a[1]), a[2], a[3]);
-}
-
-static double critical_delay_simplified(const double *a)
-{
-    return cs_formula_critical_delay_simplified(count(a[0]), a[1], a[2]);
-}
-
-static double t0(const double *a)
-{
-    return cs_formula_t0(count(a[0]), count(a[1]));
-}
-
-static double iccl(const double *a)
-{
-    return cs_formula_iccl(count(a[0]), count(a[1]), a[2]);
-}
-
-static double r2ccl(const double *a)
-{
-    return cs_formula_r2ccl(count(a[0]), a[1]);
-}
-
-static double theorem_1(const double *a)
-{
-    return cs_formula_theorem_1(count(a[0]), a[1]);
-}
-
 /* The slowdowns from argument `first` on; NAN is that of nobody. */
 static uint32_t slow_ones(double *slow, const double *a, size_t first)
 {
@@ -94,27 +24,17 @@ static uint32_t slow_ones(double *slow, const double *a, size_t first)
     return m;
 }
 
+static double stragglar_rounds(const double *a)
+{
+    return cs_stragglar_rounds(count(a[0]));
+}
+
 static double theorem_2(const double *a)
 {
     double   slow[CS_FORMULA_MOST_ARGUMENTS];
     uint32_t m = slow_ones(slow, a, 1);
 
     return m < count(a[0]) ? cs_formula_theorem_2(count(a[0]), m, slow) : (double)NAN;
-}
-
-static double theorem_3(const double *a)
-{
-    return cs_formula_theorem_3(count(a[0]), count(a[1]), a[2]);
-}
-
-static double theorem_6(const double *a)
-{
-    return cs_formula_theorem_6(count(a[0]), a[1]);
-}
-
-static double theorem_13(const double *a)
-{
-    return cs_formula_theorem_13(count(a[0]), count(a[1]), a[2]);
 }
 
 static double parallel_rings(const double *a)
@@ -184,33 +104,43 @@ static double optcc_limit(const double *a)
 
 /* clang-format off */
 const cs_formula cs_formulas[] = {
-    {"ring", "n, alpha_s, x_s", "AllReduce by a ring", 3, 3, 1, ring},
-    {"rhd", "n, alpha_s, x_s", "recursive halving and doubling, with 3-2 elimination", 3, 3, 1, rhd},
-    {"allpairs", "n, alpha_s, x_s", "MSCCL's allpairs", 3, 3, 1, allpairs},
-    {"broadcast", "n, alpha_s, x_s", "the late rank's data in a binomial tree", 3, 3, 1, broadcast},
-    {"reduce_scatter", "n, alpha_s, x_s", "a ring ReduceScatter of n - 1 ranks: StragglAR's ideal delay", 3, 3, 1, reduce_scatter},
-    {"stragglar_rounds", "n", "rounds of StragglAR's main phase", 1, 1, 1, stragglar_rounds},
-    {"stragglar_best", "n, rounds, alpha_s, x_s", "StragglAR, its pre-phase hidden", 4, 4, 2, stragglar_best},
-    {"stragglar_worst", "n, rounds, alpha_s, x_s", "StragglAR, nobody late", 4, 4, 2, stragglar_worst},
-    {"critical_delay", "n, rounds, alpha_s, x_s", "the delay from which StragglAR beats the ring", 4, 4, 2, critical_delay},
-    {"critical_delay_simplified", "n, alpha_s, x_s", "the same as the paper simplifies it", 3, 3, 1, critical_delay_simplified},
-    {"t0", "p, g", "g rings without a fault, in x_s", 2, 2, 2, t0},
-    {"iccl", "p, g, l", "the ring over a slow NIC, in x_s", 3, 3, 2, iccl},
-    {"r2ccl", "p, l", "R2CCL, in x_s", 2, 2, 1, r2ccl},
-    {"theorem_1", "p, l", "lower bound, one slow rank, in x_s", 2, 2, 1, theorem_1},
-    {"theorem_2", "p, l ..", "lower bound, several slow ranks, in x_s", 2, 9, 1, theorem_2},
-    {"theorem_3", "q, g, l", "lower bound, one slow server of g GPUs, in x_s", 3, 3, 2, theorem_3},
-    {"theorem_6", "p, l", "sharper than theorem 1, in x_s", 2, 2, 1, theorem_6},
-    {"theorem_13", "q, g, l", "sharper than theorem 3, in x_s", 3, 3, 2, theorem_13},
-    {"parallel_rings", "q, nic_s, nvlink_s, cross_s", "AllGather by Parallel Rings; times of a block", 3, 4, 1, parallel_rings},
-    {"optcc", OPTCC, "OptCC as it is built here, in x_s / g", 7, 10, 4, optcc},
-    {"optcc_is_exact", OPTCC, "1: a replay meets it; 0: a replay is not above", 7, 10, 4, optcc_is_exact},
-    {"optcc_sections", OPTCC, "sections of equal size", 7, 10, 4, optcc_sections},
-    {"optcc_paper", OPTCC, "what the paper says of as many sections, in x_s / g", 7, 10, 4, optcc_paper},
-    {"optcc_limit", OPTCC, "what it tends to with ever more sections, in x_s / g", 7, 10, 4, optcc_limit},
+    {"ring", "n, alpha_s, x_s", "AllReduce by a ring", 3, 3, 1, .ndd = cs_formula_ring},
+    {"rhd", "n, alpha_s, x_s", "recursive halving and doubling, with 3-2 elimination", 3, 3, 1, .ndd = cs_formula_rhd},
+    {"allpairs", "n, alpha_s, x_s", "MSCCL's allpairs", 3, 3, 1, .ndd = cs_formula_allpairs},
+    {"broadcast", "n, alpha_s, x_s", "the late rank's data in a binomial tree", 3, 3, 1, .ndd = cs_formula_broadcast_ideal},
+    {"reduce_scatter", "n, alpha_s, x_s", "a ring ReduceScatter of n - 1 ranks: StragglAR's ideal delay", 3, 3, 1, .ndd = cs_formula_reduce_scatter},
+    {"stragglar_rounds", "n", "rounds of StragglAR's main phase", 1, 1, 1, .list = stragglar_rounds},
+    {"stragglar_best", "n, rounds, alpha_s, x_s", "StragglAR, its pre-phase hidden", 4, 4, 2, .nndd = cs_formula_stragglar_best},
+    {"stragglar_worst", "n, rounds, alpha_s, x_s", "StragglAR, nobody late", 4, 4, 2, .nndd = cs_formula_stragglar_worst},
+    {"critical_delay", "n, rounds, alpha_s, x_s", "the delay from which StragglAR beats the ring", 4, 4, 2, .nndd = cs_formula_critical_delay_exact},
+    {"critical_delay_simplified", "n, alpha_s, x_s", "the same as the paper simplifies it", 3, 3, 1, .ndd = cs_formula_critical_delay_simplified},
+    {"t0", "p, g", "g rings without a fault, in x_s", 2, 2, 2, .nn = cs_formula_t0},
+    {"iccl", "p, g, l", "the ring over a slow NIC, in x_s", 3, 3, 2, .nnd = cs_formula_iccl},
+    {"r2ccl", "p, l", "R2CCL, in x_s", 2, 2, 1, .nd = cs_formula_r2ccl},
+    {"theorem_1", "p, l", "lower bound, one slow rank, in x_s", 2, 2, 1, .nd = cs_formula_theorem_1},
+    {"theorem_2", "p, l ..", "lower bound, several slow ranks, in x_s", 2, 9, 1, .list = theorem_2},
+    {"theorem_3", "q, g, l", "lower bound, one slow server of g GPUs, in x_s", 3, 3, 2, .nnd = cs_formula_theorem_3},
+    {"theorem_6", "p, l", "sharper than theorem 1, in x_s", 2, 2, 1, .nd = cs_formula_theorem_6},
+    {"theorem_13", "q, g, l", "sharper than theorem 3, in x_s", 3, 3, 2, .nnd = cs_formula_theorem_13},
+    {"parallel_rings", "q, nic_s, nvlink_s, cross_s", "AllGather by Parallel Rings; times of a block", 3, 4, 1, .list = parallel_rings},
+    {"optcc", OPTCC, "OptCC as it is built here, in x_s / g", 7, 10, 4, .list = optcc},
+    {"optcc_is_exact", OPTCC, "1: a replay meets it; 0: a replay is not above", 7, 10, 4, .list = optcc_is_exact},
+    {"optcc_sections", OPTCC, "sections of equal size", 7, 10, 4, .list = optcc_sections},
+    {"optcc_paper", OPTCC, "what the paper says of as many sections, in x_s / g", 7, 10, 4, .list = optcc_paper},
+    {"optcc_limit", OPTCC, "what it tends to with ever more sections, in x_s / g", 7, 10, 4, .list = optcc_limit},
     {.name = NULL},
 };
 /* clang-format on */
+
+static double apply(const cs_formula *f, const double *a)
+{
+    return f->nd != NULL     ? f->nd(count(a[0]), a[1])
+           : f->ndd != NULL  ? f->ndd(count(a[0]), a[1], a[2])
+           : f->nn != NULL   ? f->nn(count(a[0]), count(a[1]))
+           : f->nnd != NULL  ? f->nnd(count(a[0]), count(a[1]), a[2])
+           : f->nndd != NULL ? f->nndd(count(a[0]), count(a[1]), a[2], a[3])
+                             : f->list(a);
+}
 
 double cs_formula_value(const cs_formula *formula, const double *arguments, size_t n)
 {
@@ -225,5 +155,5 @@ double cs_formula_value(const cs_formula *formula, const double *arguments, size
             return (double)NAN;
         }
     }
-    return formula->value(a);
+    return apply(formula, a);
 }

@@ -262,13 +262,21 @@ static bool complete_tree(json_t *tree, json_t *other)
     return ok;
 }
 
+/* Does the configuration say anything of what an axis of another one is over? */
+static bool says(const cs_config *config, const cs_axis *axis)
+{
+    const char *rest;
+    return cs_config_has(config, axis->path) ||
+           cs_axes_above(&config->axes, axis->path, &rest) != NULL;
+}
+
 cs_status cs_config_complete(cs_config *config, const cs_config *other, cs_error *err)
 {
     cs_status status = CS_OK;
 
     for (size_t i = 0; i < other->axes.n_axes && status == CS_OK; i++) {
         const cs_axis *axis = &other->axes.axes[i];
-        if (!cs_config_has(config, axis->path) && !cs_config_has_axis(config, axis->path)) {
+        if (!says(config, axis)) {
             status = cs_axes_set(&config->axes, axis->path, NULL, axis->values, CS_CONFIG_MAX_CASES,
                                  axis->path, err);
         }
@@ -283,8 +291,12 @@ cs_status cs_config_complete(cs_config *config, const cs_config *other, cs_error
 
 bool cs_config_has_axis(const cs_config *config, const char *path)
 {
-    const char *rest;
-    return cs_axes_above(&config->axes, path, &rest) != NULL;
+    size_t i = 0;
+
+    while (i < config->axes.n_axes && strcmp(config->axes.axes[i].path, path) != 0) {
+        i++;
+    }
+    return i < config->axes.n_axes;
 }
 
 /* The path of the element that an append to `steps` would make. */

@@ -17,6 +17,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
@@ -32,7 +33,7 @@ static const char *const row_keys[]  = {"let", "set", "sweep"};
 static const char *const rule_keys[] = {"what", "where",    "holds",   "value",
                                         "is",   "relative", "absolute"};
 
-static cs_status no_memory(cs_error *err)
+cs_status cs_figure_no_memory(cs_error *err)
 {
     return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a figure");
 }
@@ -83,10 +84,51 @@ static cs_status apply_sweeps(const cs_figure *figure, cs_config *config, cs_err
     return status;
 }
 
-/* Reference numbers are those of one figure alone. */
-static void drop_reference(cs_config *config)
+/* ---- figures like others ---- */
+
+/* The file name at a key, meant beside the file `path`, becomes a whole one. */
+static cs_status anchor(json_t *object, const char *key, const char *path, cs_error *err)
 {
-    (void)json_object_del(json_object_get(config->tree, "figure"), "reference");
+    const char *name = json_string_value(json_object_get(object, key));
+    char        place[PATH_MAX];
+
+    if (name == NULL) {
+        return CS_OK;
+    }
+    cs_status status = cs_figure_beside(path, name, "", place, sizeof place, err);
+    return status == CS_OK && json_object_set_new(object, key, json_string(place)) != 0
+               ? cs_figure_no_memory(err)
+               : status;
+}
+
+/* What another figure may take from this one: not its references, and its files by their whole
+ * names. */
+static cs_status prepare_for_others(cs_config *config, const char *path, cs_error *err)
+{
+    json_t     *figure = json_object_get(config->tree, "figure"), *run;
+    const char *name;
+
+    (void)json_object_del(figure, "reference");
+    cs_status status = anchor(figure, "gnuplot", path, err);
+    if (status == CS_OK) {
+        status = anchor(figure, "trace", path, err);
+    }
+    json_object_foreach(json_object_get(figure, "runs"), name, run)
+    {
+        if (status == CS_OK) {
+            status = anchor(run, "schedule", path, err);
+        }
+    }
+    return status;
+}
+
+/* Where the figure lies that the one at `path` is like: beside it, or in the folder of figures. */
+static cs_status find_like(const char *path, const char *like, char place[PATH_MAX], cs_error *err)
+{
+    cs_status status = cs_figure_beside(path, like, ".json", place, PATH_MAX, err);
+
+    return status == CS_OK && access(place, R_OK) != 0 ? cs_figure_find(like, place, PATH_MAX, err)
+                                                       : status;
 }
 
 static cs_status load(const char *path, unsigned depth, cs_config **config_p, cs_error *err);
@@ -97,22 +139,43 @@ static cs_status complete(cs_config *config, const char *path, const char *like,
     cs_config *other = NULL;
     cs_error   wrong = {0};
     char       place[PATH_MAX];
-    cs_status  status = cs_figure_beside(path, like, ".json", place, sizeof place, &wrong);
+    cs_status  status = find_like(path, like, place, &wrong);
 
     if (status == CS_OK && depth == MOST_LIKE) {
         status = CS_FAIL(&wrong, CS_EINVAL, "figure.like", "more than %d figures like one another",
                          MOST_LIKE);
     }
     if (status != CS_OK) {
+        (void)snprintf(wrong.where, sizeof wrong.where, "figure.like");
         return cs_config_blame(config, &wrong, false, CS_NO_POINT, err);
     }
     status = load(place, depth + 1, &other, err);
     if (status == CS_OK) {
-        drop_reference(other);
+        status = prepare_for_others(other, place, err);
+    }
+    if (status == CS_OK) {
         status = cs_config_complete(config, other, err);
     }
     cs_config_free(other);
     return status;
+}
+
+/* The script of a figure that names none is the one of its name, if there is one. */
+static cs_status name_script(cs_config *config, const char *path, cs_error *err)
+{
+    json_t     *figure = json_object_get(config->tree, "figure");
+    char        place[PATH_MAX];
+    const char *dot    = strrchr(path, '.');
+    int         n      = (int)(dot != NULL ? (size_t)(dot - path) : strlen(path));
+    bool        fits   = snprintf(place, sizeof place, "%.*s.gp", n, path) < PATH_MAX;
+    bool        has_it = json_object_get(figure, "gnuplot") != NULL;
+
+    if (has_it || !json_is_object(figure) || !fits || access(place, R_OK) != 0) {
+        return CS_OK;
+    }
+    const char *slash = strrchr(place, '/');
+    json_t     *name  = json_string(slash != NULL ? slash + 1 : place);
+    return json_object_set_new(figure, "gnuplot", name) == 0 ? CS_OK : cs_figure_no_memory(err);
 }
 
 /* The file, and those that it is like. */
@@ -126,7 +189,8 @@ static cs_status load(const char *path, unsigned depth, cs_config **config_p, cs
     }
     const char *like =
         json_string_value(json_object_get(json_object_get(config->tree, "figure"), "like"));
-    if (like != NULL) {
+    status = name_script(config, path, err);
+    if (status == CS_OK && like != NULL) {
         status = complete(config, path, like, depth, err);
     }
     if (status != CS_OK) {
@@ -164,7 +228,7 @@ static cs_status set_members(cs_config *config, json_t *members, const char *pre
         char *json = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
         (void)snprintf(path, sizeof path, "%s%s", prefix, key);
         if (json == NULL) {
-            return no_memory(err);
+            return cs_figure_no_memory(err);
         }
         status = cs_config_set(config, path, json, origin, err);
         cs_free(json);
@@ -188,7 +252,7 @@ static cs_status set_axis(const cs_figure *figure, cs_config *config, const char
     }
     char *json = json_dumps(list, JSON_COMPACT | JSON_ENCODE_ANY);
     if (json == NULL) {
-        return no_memory(err);
+        return cs_figure_no_memory(err);
     }
     cs_status status = cs_config_sweep_set(config, path, json, origin, err);
     cs_free(json);
@@ -243,11 +307,6 @@ cs_status cs_figure_group(const cs_figure *figure, size_t group, cs_config **con
 
 /* ---- what is changed must count ---- */
 
-static bool is_below_either(const char *a, const char *b)
-{
-    return cs_path_below(a, b) != NULL || cs_path_below(b, a) != NULL;
-}
-
 static bool names_path(json_t *members, const char *path)
 {
     const char *key;
@@ -292,13 +351,8 @@ static bool has_axis(const cs_figure *figure, const char *path)
     bool has = cs_config_has_axis(figure->config, path);
 
     for (size_t g = 0; rows_of(figure) != NULL && g < cs_figure_groups(figure); g++) {
-        json_t     *row = json_array_get(rows_of(figure), g);
-        const char *key;
-        json_t     *values;
-        json_object_foreach(json_object_get(row, "sweep"), key, values)
-        {
-            has = has || is_below_either(key, path);
-        }
+        json_t *row = json_array_get(rows_of(figure), g);
+        has         = has || json_object_get(json_object_get(row, "sweep"), path) != NULL;
     }
     return has;
 }
@@ -338,7 +392,7 @@ static char *copy(cs_reading *r, const char *text, size_t length)
     char *made = CS_ARENA_NEW(r->arena, char, length + 1);
 
     if (made == NULL) {
-        (void)no_memory(&r->error);
+        (void)cs_figure_no_memory(&r->error);
         return NULL;
     }
     memcpy(made, text, length);
@@ -382,7 +436,7 @@ static void read_columns(cs_reading *r, const cs_field *figure, const char *key,
     cs_figure_column *columns = CS_ARENA_NEW(r->arena, cs_figure_column, n);
 
     if (columns == NULL) {
-        (void)no_memory(&r->error);
+        (void)cs_figure_no_memory(&r->error);
     }
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
         cs_field item = cs_field_item(&list, i);
@@ -427,7 +481,7 @@ void cs_figure_read_rules(cs_reading *r, const cs_field *list, cs_figure_rule **
     cs_figure_rule *rules = CS_ARENA_NEW(r->arena, cs_figure_rule, n);
 
     if (rules == NULL) {
-        (void)no_memory(&r->error);
+        (void)cs_figure_no_memory(&r->error);
     }
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
         cs_field item = cs_field_item(list, i);
@@ -453,8 +507,9 @@ static void read_run(cs_reading *r, const cs_field *field, const char *path, cs_
     cs_read_bool(r, field, "optional", &run->is_optional);
     cs_read_text(r, field, "schedule", &schedule);
     if (schedule != NULL && !cs_reading_failed(r) &&
-        cs_figure_beside(path, schedule, "", place, sizeof place, &r->error) == CS_OK) {
-        (void)!cs_schedule_load(place, &run->schedule, &r->error);
+        cs_figure_beside(path, schedule, "", place, sizeof place, &r->error) == CS_OK &&
+        cs_schedule_load(place, &run->schedule, &r->error) == CS_OK) {
+        run->schedule_path = copy(r, place, strlen(place));
     }
     run->sets                       = field->node;
     static const char *const ours[] = {"when", "equal_parts", "optional", "schedule"};
@@ -475,7 +530,7 @@ static void read_runs(cs_reading *r, const cs_field *root, cs_figure *figure)
     }
     figure->runs = CS_ARENA_NEW(r->arena, cs_figure_run, json_object_size(runs.node));
     if (figure->runs == NULL) {
-        (void)no_memory(&r->error);
+        (void)cs_figure_no_memory(&r->error);
     }
     json_object_foreach(runs.node, key, value)
     {
@@ -508,14 +563,14 @@ static void read_groups(cs_reading *r, const cs_field *root)
 
 /* A file that lies beside the figure; NULL where the key is absent. */
 static const char *read_file_name(cs_reading *r, const cs_field *root, const char *key,
-                                  const char *ending, const cs_figure *figure)
+                                  const cs_figure *figure)
 {
     char        place[PATH_MAX];
     const char *name = NULL;
 
     cs_read_text(r, root, key, &name);
     if (name == NULL || cs_reading_failed(r) ||
-        cs_figure_beside(figure->path, name, ending, place, sizeof place, &r->error) != CS_OK) {
+        cs_figure_beside(figure->path, name, "", place, sizeof place, &r->error) != CS_OK) {
         return NULL;
     }
     return copy(r, place, strlen(place));
@@ -534,9 +589,9 @@ static void read_figure(cs_reading *r, cs_figure *figure)
     cs_read_required(r, &field, "columns");
     figure->title     = read_copy(r, &field, "title");
     figure->source    = read_copy(r, &field, "source");
-    figure->script    = read_file_name(r, &field, "gnuplot", "", figure);
-    figure->reference = read_file_name(r, &field, "reference", "", figure);
-    figure->trace     = read_file_name(r, &field, "trace", "", figure);
+    figure->script    = read_file_name(r, &field, "gnuplot", figure);
+    figure->reference = read_file_name(r, &field, "reference", figure);
+    figure->trace     = read_file_name(r, &field, "trace", figure);
     read_groups(r, &field);
     read_runs(r, &field, figure);
     read_columns(r, &field, "columns", &figure->columns, &figure->n_columns);
@@ -544,9 +599,7 @@ static void read_figure(cs_reading *r, cs_figure *figure)
     cs_field checks = cs_field_get(&field, "checks");
     cs_figure_read_rules(r, &checks, &figure->rules, &figure->n_rules);
     if (!cs_reading_failed(r) && figure->script == NULL) {
-        char place[PATH_MAX];
-        (void)!cs_figure_beside(figure->path, figure->name, ".gp", place, sizeof place, &r->error);
-        figure->script = copy(r, place, strlen(place));
+        CS_REFUSE(r, &field, CS_EINVAL, "names no script, and %s.gp is not there", figure->name);
     }
 }
 
@@ -585,7 +638,7 @@ cs_status cs_figure_open(cs_figure *figure, const cs_figure_request *request, cs
 
     if (status == CS_OK) {
         figure->name = stem(&figure->arena, figure->path);
-        status       = figure->name == NULL ? no_memory(err) : check_name(figure->name, err);
+        status = figure->name == NULL ? cs_figure_no_memory(err) : check_name(figure->name, err);
     }
     if (status == CS_OK) {
         status = load(figure->path, 0, &figure->config, err);
@@ -600,7 +653,7 @@ cs_status cs_figure_open(cs_figure *figure, const cs_figure_request *request, cs
     json_t    *tree    = json_object_get(figure->config->tree, "figure");
     figure->tree       = json_deep_copy(tree);
     if (tree != NULL && figure->tree == NULL) {
-        return no_memory(err);
+        return cs_figure_no_memory(err);
     }
     read_figure(&reading, figure);
     if (cs_reading_failed(&reading)) {

@@ -179,42 +179,6 @@ static double of_first(const double *a, size_t n)
     return a[i];
 }
 
-static double of_abs(const double *a, size_t n)
-{
-    (void)n;
-    return fabs(a[0]);
-}
-
-static double of_floor(const double *a, size_t n)
-{
-    (void)n;
-    return floor(a[0]);
-}
-
-static double of_ceil(const double *a, size_t n)
-{
-    (void)n;
-    return ceil(a[0]);
-}
-
-static double of_round(const double *a, size_t n)
-{
-    (void)n;
-    return round(a[0]);
-}
-
-static double of_sqrt(const double *a, size_t n)
-{
-    (void)n;
-    return sqrt(a[0]);
-}
-
-static double of_log2(const double *a, size_t n)
-{
-    (void)n;
-    return log2(a[0]);
-}
-
 static double of_is_nan(const double *a, size_t n)
 {
     (void)n;
@@ -231,21 +195,22 @@ typedef struct function {
     const char *name;
     size_t      n_least, n_most;
     double (*value)(const double *a, size_t n);
+    double (*of_one)(double x); /* instead */
     bool is_question;
 } function;
 
 static const function functions[] = {
-    {"min", 1, MOST_ARGUMENTS, of_min, false},
-    {"max", 1, MOST_ARGUMENTS, of_max, false},
-    {"first", 1, MOST_ARGUMENTS, of_first, false},
-    {"abs", 1, 1, of_abs, false},
-    {"floor", 1, 1, of_floor, false},
-    {"ceil", 1, 1, of_ceil, false},
-    {"round", 1, 1, of_round, false},
-    {"sqrt", 1, 1, of_sqrt, false},
-    {"log2", 1, 1, of_log2, false},
-    {"is_nan", 1, 1, of_is_nan, true},
-    {"near", 3, 3, of_near, true},
+    {"min", 1, MOST_ARGUMENTS, of_min, NULL, false},
+    {"max", 1, MOST_ARGUMENTS, of_max, NULL, false},
+    {"first", 1, MOST_ARGUMENTS, of_first, NULL, false},
+    {"abs", 1, 1, NULL, fabs, false},
+    {"floor", 1, 1, NULL, floor, false},
+    {"ceil", 1, 1, NULL, ceil, false},
+    {"round", 1, 1, NULL, round, false},
+    {"sqrt", 1, 1, NULL, sqrt, false},
+    {"log2", 1, 1, NULL, log2, false},
+    {"is_nan", 1, 1, of_is_nan, NULL, true},
+    {"near", 3, 3, of_near, NULL, true},
 };
 
 enum { N_FUNCTIONS = sizeof functions / sizeof functions[0] };
@@ -305,8 +270,10 @@ static cs_operand call_value(parser *p, const call *c)
     for (size_t i = 0; i < N_FUNCTIONS; i++) {
         const function *f = &functions[i];
         if (strcmp(f->name, c->name) == 0) {
-            bool   ok     = numbers_of(p, c, f->n_least, f->n_most, numbers);
-            double result = ok ? f->value(numbers, c->n) : (double)NAN;
+            if (!numbers_of(p, c, f->n_least, f->n_most, numbers)) {
+                return nothing();
+            }
+            double result = f->of_one != NULL ? f->of_one(numbers[0]) : f->value(numbers, c->n);
             return f->is_question ? truth(result > 0) : number(result);
         }
     }

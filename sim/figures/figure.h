@@ -19,13 +19,14 @@
 /* A scenario that is run for each row. */
 typedef struct cs_figure_run {
     const char *name;
-    const char *when;        /* an expression; NULL: always */
-    const char *equal_parts; /* an expression, NULL: none; the buffer is changed to the nearest
-                                that splits into so many equal parts, and the bandwidth so that it
-                                takes as long */
-    bool       is_optional;  /* where it is refused it has no values */
-    cs_stored *schedule;     /* instead of an algorithm, or NULL; owned */
-    json_t    *sets;         /* {PATH: VALUE}; texts that begin with '=' are expressions */
+    const char *when;          /* an expression; NULL: always */
+    const char *equal_parts;   /* an expression, NULL: none; the buffer is changed to the nearest
+                                  that splits into so many equal parts, and the bandwidth so that it
+                                  takes as long */
+    bool        is_optional;   /* where it is refused it has no values */
+    const char *schedule_path; /* of a schedule instead of an algorithm, or NULL */
+    cs_stored  *schedule;      /* what it holds; owned */
+    json_t     *sets;          /* {PATH: VALUE}; texts that begin with '=' are expressions */
 } cs_figure_run;
 
 /* "NAME = EXPRESSION" */
@@ -73,6 +74,8 @@ cs_status cs_figure_group(const cs_figure *figure, size_t group, cs_config **con
 /* Rules from a list like that of the key "checks", in the arena. `path` is that of the list. */
 void cs_figure_read_rules(cs_reading *reading, const cs_field *list, cs_figure_rule **rules_p,
                           size_t *n_p);
+
+cs_status cs_figure_no_memory(cs_error *err);
 
 /* The error of something at `path` of the configuration, with its place. */
 cs_status cs_figure_blame(const cs_figure *figure, const char *path, const cs_error *from,

@@ -32,18 +32,20 @@ static bool is_folder_of_figures(const char *folder)
     return n > 0 && n < PATH_MAX && access(path, R_OK) == 0;
 }
 
-/* Beside the running program: in the tree that it was built from, or where it is installed. */
-static bool find_beside_program(char *folder, size_t folder_bytes)
+/* From the folder of the running program: in the tree that it was built from, or where it is
+ * installed. */
+static bool find_from_program(char *folder, size_t folder_bytes)
 {
     static const char *const places[] = {COLLSIM_FIGURES_HERE, COLLSIM_FIGURES_INSTALLED};
-    char                     self[PATH_MAX];
+    char                     self[PATH_MAX], path[PATH_MAX], whole[PATH_MAX];
     bool                     found = false, is_known = cs_program_folder(self, sizeof self);
 
     for (size_t i = 0; i < sizeof places / sizeof places[0] && is_known && !found; i++) {
-        int n = snprintf(folder, folder_bytes, "%s/%s", self, places[i]);
-        found = n > 0 && (size_t)n < folder_bytes && is_folder_of_figures(folder);
+        int n = snprintf(path, sizeof path, "%s/%s", self, places[i]);
+        found =
+            n > 0 && n < PATH_MAX && is_folder_of_figures(path) && realpath(path, whole) != NULL;
     }
-    return found;
+    return found && (size_t)snprintf(folder, folder_bytes, "%s", whole) < folder_bytes;
 }
 
 cs_status cs_figure_folder(char *folder, size_t folder_bytes, cs_error *err)
@@ -51,7 +53,7 @@ cs_status cs_figure_folder(char *folder, size_t folder_bytes, cs_error *err)
     const char *chosen = getenv("COLLSIM_FIGURES");
 
     if (chosen == NULL || chosen[0] == '\0') {
-        return find_beside_program(folder, folder_bytes)
+        return find_from_program(folder, folder_bytes)
                    ? CS_OK
                    : CS_FAIL(err, CS_EMISSING, "figure",
                              "the folder configs/figures is not found from where the program lies; "

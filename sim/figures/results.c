@@ -11,84 +11,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is known: a table with open addresses ---- */
+/* ---- what is known ---- */
 
 typedef struct entry {
-    char     *key; /* NULL: free */
+    char     *key;
+    uint64_t  hash; /* of the key */
     cs_result result;
     cs_error  error; /* a refusal, instead of a result */
 } entry;
 
 struct cs_figure_results {
-    entry *entries; /* [capacity], a power of two */
-    size_t capacity, n;
+    entry *entries;
+    size_t n, capacity;
 };
-
-enum { FIRST_CAPACITY = 256 };
 
 cs_figure_results *cs_figure_results_new(void)
 {
-    cs_figure_results *results = CS_NEW(cs_figure_results, 1);
-
-    if (results != NULL) {
-        results->entries  = CS_NEW(entry, FIRST_CAPACITY);
-        results->capacity = FIRST_CAPACITY;
-    }
-    if (results != NULL && results->entries == NULL) {
-        cs_free(results);
-        results = NULL;
-    }
-    return results;
+    return CS_NEW(cs_figure_results, 1);
 }
 
 void cs_figure_results_free(cs_figure_results *results)
 {
-    for (size_t i = 0; results != NULL && i < results->capacity; i++) {
+    for (size_t i = 0; results != NULL && i < results->n; i++) {
         cs_free(results->entries[i].key);
     }
     cs_free(results != NULL ? results->entries : NULL);
     cs_free(results);
 }
 
-/* The entry of a key, or the free one where it belongs. */
-static entry *place_of(const cs_figure_results *results, const char *key)
+/* Some thousand scenarios at most: a look at each of their hashes takes less than a replay. */
+static const entry *find(const cs_figure_results *results, const cs_figure_item *item)
 {
-    size_t at = (size_t)cs_hash_text(key) & (results->capacity - 1);
-
-    while (results->entries[at].key != NULL && strcmp(results->entries[at].key, key) != 0) {
-        at = (at + 1) & (results->capacity - 1);
-    }
-    return &results->entries[at];
-}
-
-static bool grow(cs_figure_results *results)
-{
-    cs_figure_results larger = {.capacity = 2 * results->capacity, .n = results->n};
-
-    larger.entries = CS_NEW(entry, larger.capacity);
-    if (larger.entries == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < results->capacity; i++) {
-        if (results->entries[i].key != NULL) {
-            *place_of(&larger, results->entries[i].key) = results->entries[i];
+    for (size_t i = 0; i < results->n; i++) {
+        const entry *e = &results->entries[i];
+        if (e->hash == item->hash && strcmp(e->key, item->key) == 0) {
+            return e;
         }
     }
-    cs_free(results->entries);
-    *results = larger;
-    return true;
+    return NULL;
 }
 
 static cs_status keep(cs_figure_results *results, const cs_figure_item *item, cs_error *err)
 {
     char *key = cs_strdup(item->key);
 
-    if (key == NULL || (2 * results->n >= results->capacity && !grow(results))) {
+    if (key == NULL || !cs_grow(&results->entries, &results->capacity, results->n + 1, 256,
+                                sizeof *results->entries)) {
         cs_free(key);
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for results");
     }
-    *place_of(results, key) = (entry){key, item->result, item->error};
-    results->n++;
+    results->entries[results->n++] = (entry){key, item->hash, item->result, item->error};
     return CS_OK;
 }
 
@@ -157,11 +129,11 @@ cs_status cs_figure_run_items(cs_figure_results *results, cs_figure_item *items,
     size_t           n_missing = 0;
 
     if (missing == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a figure");
+        return cs_figure_no_memory(err);
     }
     for (size_t i = 0; i < n_items; i++) {
-        const entry *known = place_of(results, items[i].key);
-        if (known->key != NULL) {
+        const entry *known = find(results, &items[i]);
+        if (known != NULL) {
             items[i].result = known->result;
             items[i].error  = known->error;
         } else {

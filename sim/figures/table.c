@@ -15,11 +15,6 @@
 
 enum { MOST_ROWS = 100000 };
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a figure");
-}
-
 /* ---- values of runs ---- */
 
 static json_t *instantiate(json_t *value, const cs_names *names, cs_error *err);
@@ -46,7 +41,7 @@ static json_t *instantiate_text(const char *text, const cs_names *names, cs_erro
         made = json_real(operand.number);
     }
     if (made == NULL) {
-        (void)no_memory(err);
+        (void)cs_figure_no_memory(err);
     }
     return made;
 }
@@ -95,7 +90,7 @@ static json_t *instantiate(json_t *value, const cs_names *names, cs_error *err)
            : json_is_object(value) ? instantiate_object(value, names, err)
                                    : json_deep_copy(value);
     if (made == NULL && err->status == CS_OK) {
-        (void)no_memory(err);
+        (void)cs_figure_no_memory(err);
     }
     return made;
 }
@@ -108,7 +103,7 @@ static cs_status set_value(cs_config *config, const char *path, json_t *value,
 
     json_decref(made);
     if (json == NULL) {
-        return made == NULL ? err->status : no_memory(err);
+        return made == NULL ? err->status : cs_figure_no_memory(err);
     }
     cs_status status = cs_config_set(config, path, json, origin, err);
     cs_free(json);
@@ -197,13 +192,12 @@ static cs_status build_case(const cs_figure *figure, const cs_figure_run *run, c
 
 static char *key_of(const cs_figure_run *run, const cs_case *c)
 {
-    size_t bytes = strlen(c->json) + strlen(run->name) + 12;
-    char  *key   = CS_NEW(char, bytes);
+    const char *schedule = run->schedule != NULL ? run->schedule_path : "";
+    size_t      bytes    = strlen(c->json) + strlen(schedule) + 2;
+    char       *key      = CS_NEW(char, bytes);
 
     if (key != NULL) {
-        (void)snprintf(key, bytes, "%s%s%s%s", run->schedule != NULL ? "schedule " : "",
-                       run->schedule != NULL ? run->name : "", run->schedule != NULL ? " " : "",
-                       c->json);
+        (void)snprintf(key, bytes, "%s %s", schedule, c->json);
     }
     return key;
 }
@@ -225,7 +219,7 @@ static cs_status add_item(cs_figure_table *table, size_t run, size_t row, cs_cas
         !cs_grow(&table->items, &table->item_capacity, i + 1, 64, sizeof *table->items)) {
         cs_free(key);
         cs_case_free(c);
-        return no_memory(err);
+        return cs_figure_no_memory(err);
     }
     *item_p = i;
     if (i < table->n_items) {
@@ -294,7 +288,8 @@ static cs_status add_point(cs_figure_table *table, const cs_config *group, size_
     table->n_points++;
     (void)json_object_del(at->tree, "figure");
     (void)json_object_del(at->tree, "name");
-    status = point->items != NULL ? cs_config_case(at, 0, &point->base, err) : no_memory(err);
+    status =
+        point->items != NULL ? cs_config_case(at, 0, &point->base, err) : cs_figure_no_memory(err);
     for (size_t i = 0; i < figure->n_runs && status == CS_OK; i++) {
         status = add_run(table, i, at, point, err);
     }
@@ -314,7 +309,7 @@ static cs_status add_group(cs_figure_table *table, size_t group, cs_error *err)
     }
     if (status == CS_OK &&
         !cs_grow(&table->points, &capacity, table->n_points + n, n, sizeof *table->points)) {
-        status = no_memory(err);
+        status = cs_figure_no_memory(err);
     }
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         table->points[table->n_points] = (cs_figure_point){0};
@@ -354,7 +349,7 @@ static cs_status read_trace(cs_figure_table *table, cs_error *err)
     }
     table->straggler_delays_s = CS_ARENA_NEW(&table->arena, double, trace->n_calls);
     if (table->straggler_delays_s == NULL) {
-        return no_memory(err);
+        return cs_figure_no_memory(err);
     }
     for (size_t i = 0; i < trace->n_calls; i++) {
         table->straggler_delays_s[i] = cs_skew_delay_s(trace, i, table->skew.straggler);
@@ -411,7 +406,7 @@ static cs_status fill_cells(cs_figure_table *table, cs_error *err)
     table->cells =
         CS_ARENA_NEW(&table->arena, cs_operand, table->n_rows * table->figure->n_columns);
     if (table->cells == NULL) {
-        return no_memory(err);
+        return cs_figure_no_memory(err);
     }
     for (size_t row = 0; row < table->n_rows && status == CS_OK; row++) {
         status = fill_row(table, row, err);
@@ -424,7 +419,7 @@ cs_status cs_figure_table_fill(cs_figure_table *table, const cs_figure *figure,
 {
     cs_figure_results *own     = request->results == NULL ? cs_figure_results_new() : NULL;
     cs_figure_results *results = request->results == NULL ? own : request->results;
-    cs_status          status  = results != NULL ? CS_OK : no_memory(err);
+    cs_status          status  = results != NULL ? CS_OK : cs_figure_no_memory(err);
 
     *table = (cs_figure_table){.figure = figure};
     for (size_t g = 0; g < cs_figure_groups(figure) && status == CS_OK; g++) {
