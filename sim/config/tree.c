@@ -11,9 +11,16 @@
 /* Order of keys never depends on the hash; a fixed seed keeps even its cost the same. */
 enum { HASH_SEED = 1 };
 
+/* Has memory run out since cs_tree_setup()? Jansson's parser says of some allocations that fail
+ * that the text is malformed. */
+static _Thread_local bool ran_out;
+
 static void *tree_malloc(size_t bytes)
 {
-    return cs_realloc(NULL, bytes, 1);
+    void *memory = cs_realloc(NULL, bytes, 1);
+
+    ran_out = ran_out || memory == NULL;
+    return memory;
 }
 
 static void setup(void)
@@ -26,6 +33,7 @@ void cs_tree_setup(void)
 {
     static once_flag flag = ONCE_FLAG_INIT;
     call_once(&flag, setup);
+    ran_out = false;
 }
 
 cs_status cs_tree_refuse(const json_error_t *problem, const char *input, int line_offset,
@@ -36,7 +44,7 @@ cs_status cs_tree_refuse(const json_error_t *problem, const char *input, int lin
     bool                 is_new = err != NULL && err->status == CS_OK;
     cs_status            status;
 
-    if (code == json_error_out_of_memory || problem->text[0] == '\0') {
+    if (ran_out || code == json_error_out_of_memory || problem->text[0] == '\0') {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a JSON text");
     }
     if (code == json_error_stack_overflow) {
