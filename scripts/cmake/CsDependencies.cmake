@@ -22,3 +22,7 @@ pkg_check_modules(OMPI IMPORTED_TARGET QUIET ompi-c)
 cs_optional(COLLSIM_MPI "sweep and montecarlo under mpirun" "libopenmpi-dev" OMPI_FOUND)
 file(RELATIVE_PATH COLLSIM_MODULE_FOLDER ${CMAKE_INSTALL_FULL_BINDIR}
      ${CMAKE_INSTALL_FULL_LIBDIR}/collsim)
+# From the folder of the program to the figures: in the source tree, and where it is installed.
+file(RELATIVE_PATH COLLSIM_FIGURES_HERE ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR}/configs/figures)
+file(RELATIVE_PATH COLLSIM_FIGURES_INSTALLED ${CMAKE_INSTALL_FULL_BINDIR}
+     ${CMAKE_INSTALL_FULL_DATADIR}/collsim/configs/figures)

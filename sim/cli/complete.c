@@ -60,8 +60,14 @@ static void offer_list(const completion *c, const char *what)
             offer_names(c, lists[i].names);
         }
     }
-    for (size_t i = 0; strcmp(what, "NAME") == 0 && cs_figures[i] != NULL; i++) {
-        offer(c, "", cs_figures[i]->name, cs_figures[i]->summary);
+    if (strcmp(what, "NAME") == 0) {
+        cs_figure_entry *figures   = NULL;
+        size_t           n         = 0;
+        bool             are_found = cs_figure_list(&figures, &n, NULL) == CS_OK;
+        for (size_t i = 0; are_found && i < n; i++) {
+            offer(c, "", figures[i].name, figures[i].title);
+        }
+        cs_figure_list_free(figures, n);
     }
 }
 

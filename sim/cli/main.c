@@ -18,7 +18,7 @@ static const cs_command *const commands[] = {
 #define X(name) &cs_command_##name,
     CS_COMMANDS(X)
 #undef X
-    NULL,
+        NULL,
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] - 1 };

@@ -7,8 +7,23 @@
 #include "config/case.h"
 #include "cs/config.h"
 
-/* As cs_config_set(), of "cluster.topology". Where what stands there names no topology but has keys for one,
- * as "cluster.topology.servers" from an option before, they stay beside a name. */
+/* Scenario `index` as a configuration without a sweep, to be changed further (cs_config_set).
+ * Errors about its values have the place that they have in `config`, which must outlive it. The
+ * caller owns it. */
+CS_API CS_MUST_CHECK cs_status cs_config_at(const cs_config *config, size_t index,
+                                            cs_config **point_p, cs_error *err);
+
+/* Take from `other` every value that `config` does not have, at any depth, and every axis over
+ * something of which it says nothing. Files that such a value names are looked for beside the file
+ * of `config`. */
+CS_API CS_MUST_CHECK cs_status cs_config_complete(cs_config *config, const cs_config *other,
+                                                  cs_error *err);
+
+/* Is there an axis over that path? */
+CS_API bool cs_config_has_axis(const cs_config *config, const char *path);
+
+/* As cs_config_set(), of "cluster.topology". Where what stands there names no topology but has keys
+ * for one, as "cluster.topology.servers" from an option before, they stay beside a name. */
 CS_API CS_MUST_CHECK cs_status cs_config_name_topology(cs_config *config, const char *json,
                                                        const char *origin, cs_error *err);
 
