@@ -253,3 +253,42 @@ void cs_case_free(cs_case *c)
     cs_arena_free(&c->arena);
     *c = (cs_case){0};
 }
+
+cs_status cs_case_open(const cs_config *config, size_t index, cs_case **case_p, cs_error *err)
+{
+    cs_case *c = CS_NEW(cs_case, 1);
+
+    if (c == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a scenario");
+    }
+    if (index >= cs_config_count(config)) {
+        cs_free(c);
+        return CS_FAIL(err, CS_EINVAL, "", "there is no scenario %zu among %zu", index,
+                       cs_config_count(config));
+    }
+    cs_status status = cs_config_case(config, index, c, err);
+    if (status != CS_OK) {
+        cs_free(c);
+        return status;
+    }
+    *case_p = c;
+    return CS_OK;
+}
+
+const cs_job *cs_case_job(const cs_case *c)
+{
+    return &c->job;
+}
+
+const char *cs_case_json(const cs_case *c)
+{
+    return c->json;
+}
+
+void cs_case_close(cs_case *c)
+{
+    if (c != NULL) {
+        cs_case_free(c);
+        cs_free(c);
+    }
+}

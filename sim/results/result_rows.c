@@ -159,7 +159,7 @@ static void add_options(cs_text *text, const cs_result *result, bool was_run)
     }
 }
 
-static void add_object(cs_text *text, const cs_result_rows *rows, size_t index)
+void cs_result_json(cs_text *text, const cs_result_rows *rows, size_t index)
 {
     const cs_result *result   = &rows->results[index];
     const char      *scenario = rows->scenarios[index];
@@ -188,7 +188,7 @@ void cs_results_json(cs_text *text, const cs_result_rows *rows)
     cs_text_add(text, "[");
     for (size_t i = 0; i < rows->n; i++) {
         cs_json_next(text, "\n", "\n");
-        add_object(text, rows, i);
+        cs_result_json(text, rows, i);
     }
     cs_text_add(text, "\n]\n");
 }
