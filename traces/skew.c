@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Statistics of arrivals: see traces/skew.h. */
 #include "traces/skew.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A skew for people and for programs: see traces/skew_text.h. */
 #include "traces/skew_text.h"
 
 #include "base/column.h"

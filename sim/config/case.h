@@ -4,7 +4,7 @@
 #define CS_CONFIG_CASE_H
 
 #include "base/arena.h"
-#include "config/montecarlo_json.h"
+#include "config/late_prediction.h"
 #include "config/training_json.h"
 #include "cs/arrival_process.h"
 #include "cs/job.h"

@@ -21,7 +21,7 @@
 #ifndef CS_CONFIG_SCHEDULE_JSON_H
 #define CS_CONFIG_SCHEDULE_JSON_H
 
-#include "algorithms/lib/stored.h"
+#include "algorithms/stored.h"
 #include "cs/job.h"
 
 enum { CS_SCHEDULE_MAX_BYTES = 1 << 30 };

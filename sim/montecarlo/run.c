@@ -190,7 +190,7 @@ static void pack_rows(cs_montecarlo_report *report, size_t total)
 static cs_status run_campaign(run *r, cs_error *err)
 {
     const cs_montecarlo_options *o = &r->options;
-    const cs_campaign            c = {.config         = r->config,
+    const cs_campaign            c = {.n_scenarios    = cs_config_count(r->config),
                                       .table          = &cs_montecarlo_table,
                                       .user           = r,
                                       .begin          = begin,

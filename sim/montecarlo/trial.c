@@ -57,13 +57,13 @@ static cs_status time_fallback(cs_trials *trials, cs_error *err)
     cs_outcome outcome = {0};
 
     job.scenario.arrival_s = NULL;
-    cs_job_set_algorithm(&job, trials->c->policy.fallback, NULL);
+    cs_job_set_algorithm(&job, trials->c->policy.fallback, trials->c->policy.fallback_options);
     cs_status status = cs_job_resolve(&job, err);
     if (status == CS_OK) {
         status = replay(&job, job.verify, &outcome, err);
     }
     if (status == CS_OK) {
-        trials->fallback_s = outcome.exposed_s + trials->presumption.agreement_s;
+        trials->fallback_s = outcome.exposed_s + trials->late.agreement_s;
     }
     cs_job_release(&job);
     return status;
@@ -82,15 +82,17 @@ cs_status cs_trials_open(const cs_case *c, bool is_replayed, bool is_verified, c
     if (status != CS_OK) {
         return status;
     }
-    trials.presumption = cs_presumption_of(c->job.algorithm, c->policy.prediction);
-    if (trials.presumption.straggler != NULL && agrees) {
-        trials.presumption.agreement_s = c->policy.agreement_s;
+    if (c->policy.prediction != CS_PREDICTION_NONE) {
+        trials.late = cs_late_prediction_of(c->job.algorithm, c->policy.prediction);
     }
-    if (trials.presumption.agreement_s > 0 && trials.presumption.entry == NULL) {
+    if (trials.late.straggler != NULL && agrees) {
+        trials.late.agreement_s = c->policy.agreement_s;
+    }
+    if (trials.late.agreement_s > 0 && trials.late.entry == NULL) {
         return CS_FAIL(err, CS_ENOTSUP, "montecarlo.agreement",
                        "%s has no barrier at which the ranks could agree", c->job.algorithm->name);
     }
-    if (trials.presumption.straggler != NULL && c->policy.fallback != NULL) {
+    if (trials.late.straggler != NULL && c->policy.fallback != NULL) {
         status = time_fallback(&trials, err);
     }
     if (status == CS_OK) {
@@ -101,7 +103,7 @@ cs_status cs_trials_open(const cs_case *c, bool is_replayed, bool is_verified, c
 
 bool cs_trials_look_back(const cs_trials *trials)
 {
-    const cs_presumption *p = &trials->presumption;
+    const cs_late_prediction *p = &trials->late;
     return p->straggler != NULL && p->prediction == CS_PREDICTION_PREVIOUS;
 }
 
@@ -113,14 +115,15 @@ static bool prepare(const cs_trials *trials, const double *arrival_s, uint32_t p
 
     *job                    = c->job;
     job->scenario.arrival_s = arrival_s;
+    job->is_checked         = true; /* by cs_trials_open(); arrivals are drawn to fit */
     *trial_p                = (cs_trial){0};
-    if (trials->presumption.straggler == NULL) {
+    if (trials->late.straggler == NULL) {
         return false;
     }
     bool     looks    = cs_trials_look_back(trials);
     uint32_t n        = job->scenario.cluster.n_ranks;
-    uint32_t rank     = cs_presume(&trials->presumption, arrival_s, n,
-                               looks ? previous : c->policy.presumed, &job->options);
+    uint32_t rank     = cs_predict_late(&trials->late, arrival_s, n,
+                                    looks ? previous : c->policy.presumed, &job->options);
     double   behind_s = cs_behind_others_s(arrival_s, n, rank);
     trial_p->is_hit   = behind_s >= 0;
     if (isnan(trials->fallback_s) || behind_s > 0) {

@@ -49,7 +49,7 @@ void cs_campaign_pack(cs_text *to, const cs_store_table *table, const cs_packed_
     }
 }
 
-cs_status cs_campaign_unpack(cs_farm_row from, const cs_store_table *table, void *columns,
+cs_status cs_campaign_unpack(cs_work_item from, const cs_store_table *table, void *columns,
                              void *texts, cs_packed_row *row_p, cs_error *err)
 {
     cs_wire       wire  = cs_wire_over(from.data != NULL ? from.data : "", from.bytes);
@@ -171,7 +171,7 @@ static cs_status begin(run *r, cs_error *err)
 }
 
 /* On the other ranks. */
-static cs_status learn(void *user, const char *data, size_t bytes, cs_error *err)
+static cs_status hear(void *user, const char *data, size_t bytes, cs_error *err)
 {
     run      *r      = user;
     cs_status status = begin(r, err);
@@ -257,8 +257,8 @@ static cs_status take_row(run *r, size_t index, cs_packed_row *packed, addition 
                                                  : status;
 }
 
-/* Of the farm: what is there at a time is one transaction. */
-static cs_status collect(void *user, const cs_farm_row *rows, size_t n, cs_error *err)
+/* Of the workers: what is there at a time is one transaction. */
+static cs_status collect(void *user, const cs_work_item *rows, size_t n, cs_error *err)
 {
     run      *r      = user;
     addition  sum    = {0};
@@ -286,9 +286,9 @@ static cs_status collect(void *user, const cs_farm_row *rows, size_t n, cs_error
 
 /* ---- all of them ---- */
 
-static cs_status run_farm(run *r, cs_error *err)
+static cs_status run_workers(run *r, cs_error *err)
 {
-    cs_farm_misses misses = {0};
+    cs_work_misses misses = {0};
     cs_text        keys   = {0};
 
     if (r->c->ranks != NULL) {
@@ -296,16 +296,17 @@ static cs_status run_farm(run *r, cs_error *err)
     }
     cs_status status = cs_text_status(&keys, err);
     if (status == CS_OK) {
-        const cs_farm farm = {.n_items = r->n,
-                              .user    = r,
-                              .work    = do_item,
-                              .collect = collect,
-                              .lesson  = {.data = keys.data, .bytes = keys.length},
-                              .learn   = learn,
-                              .jobs    = r->c->jobs,
-                              .ranks   = r->c->ranks,
-                              .stop    = r->c->stop};
-        status             = cs_farm_run(&farm, &misses, err);
+        const cs_workers workers = {.n_items         = r->n,
+                                    .user            = r,
+                                    .work            = do_item,
+                                    .collect         = collect,
+                                    .broadcast       = keys.data,
+                                    .broadcast_bytes = keys.length,
+                                    .hear            = hear,
+                                    .jobs            = r->c->jobs,
+                                    .ranks           = r->c->ranks,
+                                    .stop            = r->c->stop};
+        status                   = cs_workers_run(&workers, &misses, err);
     }
     cs_text_free(&keys);
     r->summary->missing = misses.n;
@@ -318,7 +319,7 @@ static cs_status open_file(run *r, cs_error *err)
     cs_store_request request = {.accepts_builds = r->c->accepts_builds};
     cs_status        status  = CS_OK;
 
-    if (r->c->has_sweep_columns) {
+    if (r->c->config != NULL) {
         status = cs_sweep_columns_open(r->c->config, r->c->table->columns, &r->columns, err);
         if (status != CS_OK) {
             return status;
@@ -356,7 +357,7 @@ static cs_status lead(run *r, cs_error *err)
     }
     if (status == CS_OK) {
         report(r);
-        status = run_farm(r, err);
+        status = run_workers(r, err);
         report(r);
     }
     sum->is_stopped = status == CS_OK && sum->done_before + sum->run + sum->missing < sum->total;
@@ -369,10 +370,10 @@ static cs_status lead(run *r, cs_error *err)
 cs_status cs_campaign_run(const cs_campaign *campaign, cs_campaign_summary *summary_p,
                           cs_error *err)
 {
-    run r = {.c = campaign, .n = cs_config_count(campaign->config), .summary = summary_p};
+    run r = {.c = campaign, .n = campaign->n_scenarios, .summary = summary_p};
 
     *summary_p       = (cs_campaign_summary){0};
-    cs_status status = cs_ranks_leads(campaign->ranks) ? lead(&r, err) : run_farm(&r, err);
+    cs_status status = cs_ranks_leads(campaign->ranks) ? lead(&r, err) : run_workers(&r, err);
     cs_store_close(r.store);
     cs_sweep_columns_close(r.columns);
     cs_free(r.values);

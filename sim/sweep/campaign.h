@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* sweep/campaign.h -- scenarios of a configuration, each of which becomes one row: by threads or by
- * ranks, in memory, and in a file that a killed campaign continues.
+/* sweep/campaign.h -- many scenarios, each of which becomes one row: by threads or by ranks, in
+ * memory, and in a file that a killed campaign continues.
  *
  * A campaign is a list of scenarios, the work that makes the row of one, and the table of such
  * rows. Whoever works on a scenario says which text identifies its row, and does no more where the
  * file has that row. Rank 0 takes the rows as they come, and writes what is there at a time as one
- * transaction: a kill loses no more than the rows under way. Rows depend on the configuration
+ * transaction: a kill loses no more than the rows under way. Rows depend on their scenarios
  * alone, and are ordered by key in the file, so it does not matter who was first.
  *
  * A scenario's own error (the configuration refuses it, or the algorithm does) is a row. Errors of
@@ -17,7 +17,7 @@
 
 #include "config/config.h"
 #include "results/store.h"
-#include "sweep/farm.h"
+#include "sweep/workers.h"
 
 /* The row of a scenario; what it points to is borrowed. */
 typedef struct cs_campaign_row {
@@ -40,12 +40,12 @@ CS_MUST_CHECK cs_status cs_work_identify(cs_work *work, const char *text, bool *
 void cs_work_put(cs_work *work, const cs_campaign_row *row);
 
 typedef struct cs_campaign {
-    const cs_config      *config;
+    size_t                n_scenarios; /* numbered from 0 on */
     const cs_store_table *table;
     void                 *user;
 
-    /* Called once on every rank before any work there: prepare, and say which scenarios are to be
-     * worked on, in this order. NULL: all. What fails on another rank rank 0 is told. */
+    /* Called once on every rank before any work there: prepare, and say which of the scenarios are
+     * to be worked on, in this order. NULL: all. What fails on another rank rank 0 is told. */
     cs_status (*begin)(void *user, const size_t **scenarios_p, size_t *n_p, cs_error *err);
 
     /* Identify the row of a scenario, and make it. Any thread of any process calls it, for
@@ -61,11 +61,11 @@ typedef struct cs_campaign {
     /* The last look into the file, on rank 0. NULL: none. */
     cs_status (*finish)(void *user, cs_store *store, cs_error *err);
 
-    const char *path;           /* of the file of results, created where it is not there; or NULL */
-    bool        accepts_builds; /* go on where another build has written rows into it */
-    bool        has_sweep_columns; /* the file has a column for every key that is swept */
-    unsigned    jobs;              /* threads that work; 0 and 1: the calling thread does */
-    cs_ranks   *ranks;             /* that share the work, each with so many threads; NULL: alone */
+    const char      *path; /* of the file of results, created where it is not there; or NULL */
+    bool             accepts_builds; /* go on where another build has written rows into it */
+    const cs_config *config;         /* whose swept keys are columns of the file, too; NULL: none */
+    unsigned         jobs;           /* threads that work; 0 and 1: the calling thread does */
+    cs_ranks        *ranks; /* that share the work, each with so many threads; NULL: alone */
 
     /* Called by the calling thread of rank 0 from time to time; NULL: never. */
     void (*progress)(void *user, size_t done, size_t total);
@@ -110,7 +110,7 @@ void cs_campaign_pack(cs_text *to, const cs_store_table *table, const cs_packed_
 
 /* A new row is read into two structs of the table; their texts point into the bytes. CS_EIO when
  * these are no row. */
-CS_MUST_CHECK cs_status cs_campaign_unpack(cs_farm_row from, const cs_store_table *table,
+CS_MUST_CHECK cs_status cs_campaign_unpack(cs_work_item from, const cs_store_table *table,
                                            void *columns, void *texts, cs_packed_row *row_p,
                                            cs_error *err);
 

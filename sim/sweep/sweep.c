@@ -193,19 +193,19 @@ cs_status cs_sweep(const cs_config *config, const cs_sweep_options *options,
                                 .first_refused = SIZE_MAX,
                                 .first_wrong   = SIZE_MAX,
                                 .summary       = summary_p};
-    const cs_campaign c      = {.config            = config,
-                                .table             = &cs_results_table,
-                                .user              = &s,
-                                .work              = do_scenario,
-                                .take              = take_row,
-                                .finish            = recall_first,
-                                .path              = options->path,
-                                .accepts_builds    = options->accepts_builds,
-                                .has_sweep_columns = true,
-                                .jobs              = options->jobs,
-                                .ranks             = options->ranks,
-                                .progress          = options->progress != NULL ? report : NULL,
-                                .stop              = options->stop};
+    const cs_campaign c      = {.n_scenarios    = cs_config_count(config),
+                                .table          = &cs_results_table,
+                                .user           = &s,
+                                .work           = do_scenario,
+                                .take           = take_row,
+                                .finish         = recall_first,
+                                .path           = options->path,
+                                .accepts_builds = options->accepts_builds,
+                                .config         = config,
+                                .jobs           = options->jobs,
+                                .ranks          = options->ranks,
+                                .progress       = options->progress != NULL ? report : NULL,
+                                .stop           = options->stop};
     cs_status         status = CS_OK;
 
     *summary_p = (cs_sweep_summary){.count = {.total = cs_config_count(config)}};

@@ -3,7 +3,7 @@
 #ifndef CS_TESTS_EXPORT_SETUP_H
 #define CS_TESTS_EXPORT_SETUP_H
 
-#include "algorithms/lib/stored.h"
+#include "algorithms/stored.h"
 #include "cs/job.h"
 #include "results/export.h"
 #include "support/config.h"

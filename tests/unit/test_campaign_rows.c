@@ -82,7 +82,7 @@ static cs_text packed(const cs_store_table *table, const pair *p)
 static cs_status unpack(const cs_store_table *table, const char *data, size_t bytes, pair *p,
                         cs_packed_row *row)
 {
-    return cs_campaign_unpack((cs_farm_row){.data = data, .bytes = bytes}, table, p->columns,
+    return cs_campaign_unpack((cs_work_item){.data = data, .bytes = bytes}, table, p->columns,
                               p->texts, row, NULL);
 }
 
@@ -227,7 +227,7 @@ Test(campaign_rows, unknown_states_and_what_follows_the_end_are_refused)
     to.data[9] = 0;
     cr_expect_eq(unpack(&cs_results_table, to.data, to.length, &back, &row), CS_OK);
     cs_text_add_bytes(&to, "", 1);
-    cr_expect_eq(cs_campaign_unpack((cs_farm_row){.data = to.data, .bytes = to.length},
+    cr_expect_eq(cs_campaign_unpack((cs_work_item){.data = to.data, .bytes = to.length},
                                     &cs_results_table, back.columns, back.texts, &row, &err),
                  CS_EIO);
     cr_expect_str_eq(err.message, "a row arrived damaged");

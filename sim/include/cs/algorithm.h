@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/algorithm.h -- what a collective algorithm provides, and the list of them.
  *
- * An algorithm is one file with a const struct at its bottom and one line in
+ * An algorithm is one file (or folder) with a const struct at its bottom and one line in
  * algorithms/algorithms.def. It knows nothing of time: it streams transfers.
  */
 #ifndef CS_ALGORITHM_H
