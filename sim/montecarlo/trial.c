@@ -6,9 +6,9 @@
 #include <math.h>
 
 #define TOLERANCE 1e-9 /* between closed form and replay, relative */
-#define LEAST_PART                                                                 \
-    1e-6 /* of the elapsed time: a difference that is less has less than 10 digits \
-          */
+
+/* Of the elapsed time: a difference that is less has less than 10 digits. */
+#define LEAST_PART 1e-6
 
 /* Both times in closed form; false where none is exact, or the delay leaves too few digits for the
  * difference. */

@@ -34,9 +34,12 @@ typedef struct cs_job {
     cs_plan plan; /* with what the algorithm keeps for its streams: plan.prepared is the job's */
 } cs_job;
 
-/* Set the algorithm, or the model, and its options: a copy of these, or (NULL) the defaults. The
- * job must not be resolved. */
+/* Set the algorithm of a job that is not resolved, and its options: a copy of these, or (NULL) the
+ * defaults. */
 CS_API void cs_job_set_algorithm(cs_job *job, const cs_algorithm *algorithm, const void *options);
+
+/* Set the model and its options in the same way. A resolved job keeps its schedule, which the model
+ * has not been asked about (cs_model.check). */
 CS_API void cs_job_set_model(cs_job *job, const cs_model *model, const void *options);
 
 /* Can it be run? Checks the scenario (unless is_checked), has the algorithm replace every "auto" in
