@@ -3,8 +3,7 @@
 #include "base/column.h"
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
-#include "cs/bound.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 #include <math.h>
 
@@ -19,39 +18,6 @@ static const cs_arg bound_args[] = {
 /* clang-format on */
 
 static const cs_arg *const bound_tables[] = {cs_scenario_args, bound_args, NULL};
-
-static bool does_collective(const cs_case *c)
-{
-    return (c->algorithm->collectives & 1u << c->scenario.collective) != 0;
-}
-
-/* What holds for the case's algorithm and model; where the algorithm does not do the collective,
- * for schedules whose transfers hold their ports, one at a time. */
-static cs_status context_of(const cs_case *c, cs_bound_context *context, cs_error *err)
-{
-    cs_options options = c->options;
-    cs_plan    plan    = {0};
-    cs_status  status  = CS_OK;
-
-    if (does_collective(c)) {
-        status = cs_resolve(&c->scenario, c->algorithm, &options, c->model, &c->model_options,
-                            &plan, err);
-    } else if (c->model->check != NULL) {
-        status = c->model->check(&c->scenario, &c->model_options, err);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
-    bool shared = cs_model_shares_ports(c->model, &c->model_options, plan.uses);
-    *context    = (cs_bound_context){.scenario             = &c->scenario,
-                                     .alpha_holds_port     = c->model->alpha_holds_port && !shared,
-                                     .alpha_per_message    = !shared,
-                                     .is_round_synchronous = plan.is_round_synchronous};
-    for (uint32_t f = 0; f < CS_FABRICS; f++) {
-        context->latency_s[f] = c->model->latency_s(&c->scenario, &c->model_options, f);
-    }
-    return CS_OK;
-}
 
 typedef struct bound_row {
     const char *name;
@@ -113,23 +79,30 @@ typedef struct bound_job {
     cs_text           *text;
 } bound_job;
 
+/* What holds for the case's algorithm and model; where the algorithm does not do the collective,
+ * for schedules whose transfers hold their ports, one at a time. */
 static cs_status add_case(void *job, cs_case *c, cs_error *err)
 {
-    bound_job       *j    = job;
-    bool             json = j->format == 1, does = does_collective(c);
-    cs_bound_context context;
-    cs_status        status = context_of(c, &context, err);
+    bound_job         *j       = job;
+    const cs_scenario *s       = &c->job.scenario;
+    bool               json    = j->format == 1;
+    bool               does    = (c->job.algorithm->collectives & 1u << s->collective) != 0;
+    cs_job             bounded = c->job;
 
+    bounded.algorithm = does ? c->job.algorithm : NULL;
+    cs_status status  = cs_job_resolve(&bounded, err);
     if (status == CS_OK && !json) {
         cs_text_add(j->text, "# %s, %u ranks, %llu bytes, for schedules %s%s on %s\n",
-                    cs_collective_name(c->scenario.collective), c->scenario.cluster.n_ranks,
-                    (unsigned long long)c->scenario.bytes,
+                    cs_collective_name(s->collective), s->cluster.n_ranks,
+                    (unsigned long long)s->bytes,
                     does ? "like " : "with one transfer at a time on a port",
-                    does ? c->algorithm->name : "", c->model->name);
+                    does ? c->job.algorithm->name : "", c->job.model->name);
     }
     if (status == CS_OK) {
+        const cs_bound_context context = cs_job_bounds(&bounded);
         add_bounds(j->text, &context, json);
     }
+    cs_job_release(&bounded);
     return status;
 }
 

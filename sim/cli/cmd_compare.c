@@ -153,32 +153,24 @@ static cs_status compare_case(void *job, cs_case *c, cs_error *err)
 {
     compare_job *j = job;
     cs_model_row rows[MOST_MODELS];
-    cs_plan      plan   = {0};
     size_t       n      = 0;
-    cs_status    status = cs_resolve(&c->scenario, c->algorithm, &c->options, c->model,
-                                     &c->model_options, &plan, err);
+    cs_status    status = cs_job_resolve(&c->job, err);
 
-    if (status != CS_OK) {
-        return status;
+    if (status == CS_OK) {
+        status = cs_compare_models(&c->job, j->tolerance, rows, &n, err);
     }
-    const cs_replay_request request = {.scenario      = &c->scenario,
-                                       .algorithm     = c->algorithm,
-                                       .options       = &c->options,
-                                       .plan          = &plan,
-                                       .model         = c->model,
-                                       .model_options = &c->model_options,
-                                       .verify        = c->verify};
-    status                          = cs_compare_models(&request, j->tolerance, rows, &n, err);
     if (status == CS_OK && j->format == 1) {
         add_json(j->text, rows, n);
     } else if (status == CS_OK) {
         char setting[CS_SETTING_BYTES];
-        cs_setting_text(&c->scenario, setting, sizeof setting);
+        cs_setting_text(&c->job.scenario, setting, sizeof setting);
         cs_text_add(j->text, "# %s by %s, %u ranks, %llu bytes; %s\n",
-                    cs_collective_name(c->scenario.collective), c->algorithm->name,
-                    c->scenario.cluster.n_ranks, (unsigned long long)c->scenario.bytes, setting);
+                    cs_collective_name(c->job.scenario.collective), c->job.algorithm->name,
+                    c->job.scenario.cluster.n_ranks, (unsigned long long)c->job.scenario.bytes,
+                    setting);
         add_table(j->text, rows, n);
     }
+    cs_job_release(&c->job);
     return status;
 }
 

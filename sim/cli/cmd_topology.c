@@ -61,7 +61,7 @@ static cs_status show(const request *q, const cs_case *c, cs_arena *arena, cs_te
         cs_topology_view view = {.name    = q->name,
                                  .format  = cs_topology_format_name(file.format),
                                  .site    = file.site.machine != NULL ? &file.site : NULL,
-                                 .cluster = &c->scenario.cluster};
+                                 .cluster = &c->job.scenario.cluster};
         cs_status (*const shows[])(const cs_topology_view *, cs_text *, cs_error *) = {
             cs_topology_text, cs_topology_json, cs_topology_dot, cs_topology_svg};
         status = shows[q->format](&view, text, err);

@@ -28,7 +28,7 @@ static void read_presumed(cs_reading *r, const cs_field *field, const cs_case *c
                           cs_prediction_policy *policy)
 {
     cs_field presumed = cs_field_get(field, "presumed"), prediction;
-    uint32_t option   = cs_late_option(c->algorithm, &c->options);
+    uint32_t option   = cs_late_option(c->job.algorithm, &c->job.options);
     bool     needs_one =
         policy->prediction == CS_PREDICTION_STATIC || policy->prediction == CS_PREDICTION_ADAPTIVE;
 
@@ -37,7 +37,7 @@ static void read_presumed(cs_reading *r, const cs_field *field, const cs_case *c
     if (option == CS_AUTO && c->arrivals.has_straggler) {
         policy->presumed = c->arrivals.straggler.rank;
     }
-    cs_read_u32(r, field, "presumed", 0, c->scenario.cluster.n_ranks - 1, &policy->presumed);
+    cs_read_u32(r, field, "presumed", 0, c->job.scenario.cluster.n_ranks - 1, &policy->presumed);
     if (cs_reading_failed(r)) {
         return;
     }
@@ -88,7 +88,7 @@ void cs_read_montecarlo(cs_reading *r, const cs_field *root, cs_case *c)
     if (cs_reading_failed(r)) {
         return;
     }
-    if (cs_late_option(c->algorithm, &c->options) != CS_AUTO) {
+    if (cs_late_option(c->job.algorithm, &c->job.options) != CS_AUTO) {
         prediction = CS_PREDICTION_STATIC;
     }
     if (field.node != NULL && !cs_read_object(r, &field, policy_keys, COUNT(policy_keys))) {
@@ -106,7 +106,7 @@ void cs_read_montecarlo(cs_reading *r, const cs_field *root, cs_case *c)
     read_fallback(r, &field, policy);
     if (policy->prediction == CS_PREDICTION_ADAPTIVE && policy->fallback == NULL &&
         !cs_reading_failed(r)) {
-        (void)!cs_algorithm_find(cs_default_algorithm(&c->scenario.cluster), &policy->fallback,
+        (void)!cs_algorithm_find(cs_default_algorithm(&c->job.scenario.cluster), &policy->fallback,
                                  &r->error);
     }
 }

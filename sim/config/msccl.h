@@ -51,7 +51,7 @@
 #ifndef CS_CONFIG_MSCCL_H
 #define CS_CONFIG_MSCCL_H
 
-#include "algorithms/lib/stored.h"
+#include "algorithms/stored.h"
 
 enum { CS_MSCCL_MAX_BYTES = 256 << 20 }; /* of a file */
 

@@ -457,20 +457,24 @@ void cs_schedule_scenario(const cs_stored *stored, cs_scenario *scenario)
 /* Any cluster will do: a schedule's meaning does not depend on time. */
 cs_status cs_schedule_verify(const cs_stored *stored, cs_verdict *verdict_p, cs_error *err)
 {
-    cs_scenario scenario = {
-        .collective = stored->collective,
-        .root       = stored->root,
-        .bytes      = stored->bytes,
-        .cluster    = {.n_ranks         = stored->n_ranks,
-                       .gpus_per_server = stored->gpus_per_server,
-                       .sockets         = stored->sockets,
-                       .fabrics = {{CS_SWITCHED, 0, 1}, {CS_SWITCHED, 0, 1}, {CS_SWITCHED, 0, 1}}}};
-    cs_stored_options options = {stored};
-    cs_plan           plan    = {0};
-    cs_status         status  = cs_algorithm_stored.check(&scenario, &options, &plan, err);
+    const cs_stored_options options = {stored};
+    const cs_fabric         port    = {CS_SWITCHED, 0, 1};
+    cs_job                  job     = {
+                             .scenario   = {.collective = stored->collective,
+                                            .root       = stored->root,
+                                            .bytes      = stored->bytes,
+                                            .cluster    = {.n_ranks         = stored->n_ranks,
+                                                           .gpus_per_server = stored->gpus_per_server,
+                                                           .sockets         = stored->sockets,
+                                                           .fabrics         = {port, port, port}}},
+                             .is_checked = true,
+    };
 
+    cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);
+    cs_status status = cs_job_resolve(&job, err);
     if (status == CS_OK) {
-        status = cs_verify(&scenario, &cs_algorithm_stored, &options, &plan, verdict_p, err);
+        status = cs_job_verify(&job, verdict_p, err);
     }
+    cs_job_release(&job);
     return status;
 }

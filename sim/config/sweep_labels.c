@@ -135,7 +135,7 @@ static bool may_repeat(const cs_axes *axes)
 /* The hash of a scenario, without "montecarlo" where the algorithm presumes nobody. */
 static cs_status hash_of(const cs_case *c, json_t *tree, uint64_t *hash_p, cs_error *err)
 {
-    if (!presumes(c->algorithm)) {
+    if (!presumes(c->job.algorithm)) {
         (void)json_object_del(tree, "montecarlo");
     }
     char *text = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);

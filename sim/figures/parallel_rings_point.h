@@ -8,7 +8,7 @@
 #ifndef CS_FIGURES_PARALLEL_RINGS_POINT_H
 #define CS_FIGURES_PARALLEL_RINGS_POINT_H
 
-#include "algorithms/lib/stored.h"
+#include "algorithms/stored.h"
 #include "cs/result.h"
 #include "figures/figures.h"
 

@@ -242,15 +242,15 @@ void cs_training_compare(const cs_samples *samples, const cs_samples *baseline, 
 /* Everything that is known before the scenario is run. */
 static void describe(const run *r, const cs_case *c, cs_montecarlo_row *row)
 {
-    const cs_cluster *cluster = &c->scenario.cluster;
-    snprintf(row->algorithm, sizeof row->algorithm, "%s", c->algorithm->name);
+    const cs_cluster *cluster = &c->job.scenario.cluster;
+    snprintf(row->algorithm, sizeof row->algorithm, "%s", c->job.algorithm->name);
     snprintf(row->collective, sizeof row->collective, "%s",
-             cs_collective_name(c->scenario.collective));
-    snprintf(row->model, sizeof row->model, "%s", c->model->name);
+             cs_collective_name(c->job.scenario.collective));
+    snprintf(row->model, sizeof row->model, "%s", c->job.model->name);
     snprintf(row->sampling, sizeof row->sampling, "%s", cs_sampling_name(r->options.sampling));
     snprintf(row->build, sizeof row->build, "%s", cs_build());
     row->ranks           = cluster->n_ranks;
-    row->bytes           = c->scenario.bytes;
+    row->bytes           = c->job.scenario.bytes;
     row->gpus_per_server = cluster->gpus_per_server;
     row->confidence      = r->options.confidence;
     row->calls           = 1;
@@ -283,7 +283,7 @@ static void fill(const run *r, const cs_case *c, const cs_samples *s, double *sc
         row->exposed_ratio = row->exposed_s.mean.value / row->elapsed_s.mean.value;
     }
     row->replays  = s->n_replays;
-    row->verified = c->verify || r->options.is_verified;
+    row->verified = c->job.verify || r->options.is_verified;
 }
 
 /* Pair by pair. */
@@ -357,7 +357,7 @@ static cs_status name_baseline(const run *r, size_t base, cs_montecarlo_row *row
     cs_status status = cs_config_case(r->config, base, &c, err);
 
     if (status == CS_OK) {
-        snprintf(row->baseline, sizeof row->baseline, "%s", c.algorithm->name);
+        snprintf(row->baseline, sizeof row->baseline, "%s", c.job.algorithm->name);
     }
     cs_case_free(&c);
     return status;

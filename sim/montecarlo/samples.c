@@ -264,7 +264,7 @@ cs_status cs_samples_draw(const cs_case *cases, const cs_sampling_request *reque
                           cs_samples *samples_p, cs_error *err)
 {
     cs_samples          samples = {.n = request->iterations};
-    const cs_scenario  *s       = &cases->scenario;
+    const cs_scenario  *s       = &cases->job.scenario;
     cs_arrival_sampler *sampler = NULL;
     drawing   d      = {.request = request, .n_ranks = s->cluster.n_ranks, .samples = &samples};
     cs_status status = open_trials(&d, cases, err);

@@ -196,7 +196,7 @@ static cs_status set_ranks(const study *s, cs_error *err)
     (void)snprintf(text, sizeof text, "%u", s->trace->n_ranks);
     if (cs_config_has(s->config, "cluster.ranks")) {
         cs_status status = cs_config_case(s->config, 0, &c, err);
-        uint32_t  ranks  = c.scenario.cluster.n_ranks;
+        uint32_t  ranks  = c.job.scenario.cluster.n_ranks;
         cs_case_free(&c);
         if (status == CS_OK && ranks != s->trace->n_ranks) {
             return CS_FAIL(err, CS_EINVAL, "cluster.ranks", "is %u, the trace has %u ranks", ranks,
@@ -228,10 +228,10 @@ static cs_status prepare(study *s, cs_error *err)
     s->size_of_call = CS_ARENA_NEW(arena, size_t, s->trace->n_calls);
     status          = s->size_of_call != NULL ? CS_OK : no_memory(s, err);
     if (status == CS_OK) {
-        status = choose_algorithms(s, &c.scenario, err);
+        status = choose_algorithms(s, &c.job.scenario, err);
     }
     if (status == CS_OK) {
-        status = choose_sizes(s, c.scenario.bytes, err);
+        status = choose_sizes(s, c.job.scenario.bytes, err);
     }
     cs_case_free(&c);
     if (status == CS_OK) {
@@ -253,8 +253,8 @@ static cs_status build_cases(study *s, cs_error *err)
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         status = cs_config_case(s->config, i, &s->cases[i], err);
         if (status == CS_OK) {
-            s->cases[i].arrivals           = (cs_arrival_process){.trace = *s->trace};
-            s->cases[i].scenario.arrival_s = s->trace->arrival_s;
+            s->cases[i].arrivals               = (cs_arrival_process){.trace = *s->trace};
+            s->cases[i].job.scenario.arrival_s = s->trace->arrival_s;
         }
     }
     return status;
@@ -283,7 +283,7 @@ static size_t algorithm_of(const study *s, const cs_trace_line *line)
 /* The rank that a static line presumes late: the user's, or the straggler of the trace. */
 static uint32_t known_rank(const study *s, const cs_case *c)
 {
-    uint32_t given = cs_late_option(c->algorithm, &c->options);
+    uint32_t given = cs_late_option(c->job.algorithm, &c->job.options);
 
     return given == CS_AUTO ? s->report->straggler : given;
 }
@@ -298,8 +298,8 @@ static cs_case case_of(const study *s, const cs_trace_line *line, size_t size)
                                       .presumed    = known_rank(s, &c),
                                       .agreement_s = s->options->agreement_s};
     if (line->policy == CS_PREDICTION_ADAPTIVE) {
-        c.policy.fallback         = base->algorithm;
-        c.policy.fallback_options = &base->options;
+        c.policy.fallback         = base->job.algorithm;
+        c.policy.fallback_options = &base->job.options;
     }
     return c;
 }
@@ -321,7 +321,7 @@ static cs_status play_calls(const study *s, const cs_trace_line *line, cs_error 
                                          .case_of     = s->size_of_call,
                                          .n_cases     = s->n_sizes,
                                          .is_replayed = true,
-                                         .is_verified = cases[0].verify};
+                                         .is_verified = cases[0].job.verify};
     cs_status                 status  = cs_samples_draw(cases, &request, &samples, err);
     if (status == CS_OK) {
         memcpy(line->call_s, samples.exposed_s, n * sizeof *line->call_s);
@@ -377,7 +377,7 @@ static cs_status longest(const duel *d, double *delay_s_p, cs_error *err)
         c.policy = (cs_prediction_policy){.prediction = CS_PREDICTION_STATIC,
                                           .presumed   = c.policy.presumed};
     }
-    cs_status status = cs_trials_open(&c, true, c.verify, &trials, err);
+    cs_status status = cs_trials_open(&c, true, c.job.verify, &trials, err);
     return status == CS_OK ? exposed(d, &trials, delay_s_p, err) : status;
 }
 
@@ -425,11 +425,11 @@ static cs_status find_break_even(const study *s, const cs_trace_line *line, doub
     d.base_case      = case_of(s, &base, s->common_size);
     d.rank           = d.line_case.policy.presumed;
     d.rank           = d.rank < s->trace->n_ranks ? d.rank : s->report->straggler;
-    cs_status status = d.arrival_s != NULL
-                           ? cs_trials_open(&d.base_case, true, d.base_case.verify, &d.base, err)
-                           : no_memory(s, err);
+    cs_status status = d.arrival_s != NULL ? cs_trials_open(&d.base_case, true,
+                                                            d.base_case.job.verify, &d.base, err)
+                                           : no_memory(s, err);
     if (status == CS_OK) {
-        status = cs_trials_open(&d.line_case, true, d.line_case.verify, &d.line, err);
+        status = cs_trials_open(&d.line_case, true, d.line_case.job.verify, &d.line, err);
     }
     if (status == CS_OK) {
         status = search(&d, s->options->agreement_s, delay_s_p, err);
@@ -528,7 +528,7 @@ static cs_status list_lines(study *s, cs_error *err)
         return no_memory(s, err);
     }
     for (size_t a = 0; a < s->n_names && status == CS_OK; a++) {
-        const cs_algorithm *row        = s->cases[a * s->n_sizes].algorithm;
+        const cs_algorithm *row        = s->cases[a * s->n_sizes].job.algorithm;
         cs_late_prediction  of         = cs_late_prediction_of(row, CS_PREDICTION_STATIC);
         bool                predicts   = of.straggler != NULL && a > 0;
         size_t              n_policies = predicts ? MOST_POLICIES : 1;

@@ -371,45 +371,43 @@ static cs_status open_ledger(ledger *l, cs_arena *arena, const cs_plan *plan, cs
     return status;
 }
 
-static cs_status follow_stream(ledger *l, const cs_algorithm *algorithm, const void *options,
-                               cs_arena *arena, cs_error *err)
+static cs_status follow_stream(ledger *l, const cs_job *job, cs_arena *arena, cs_error *err)
 {
     void     *state    = NULL;
     cs_block  block    = {.transfers = CS_ARENA_NEW(arena, cs_transfer, BLOCK), .capacity = BLOCK};
     cs_status status   = block.transfers == NULL
                              ? CS_FAIL(err, CS_ENOMEM, "", "out of memory for a block")
-                             : algorithm->open(l->scenario, options, &state, err);
+                             : cs_job_open(job, &state, err);
     bool      is_right = true;
 
     if (status != CS_OK) {
         return status;
     }
     do {
-        algorithm->next_block(state, &block);
+        job->algorithm->next_block(state, &block);
         for (size_t i = 0; i < block.count && is_right; i++) {
             is_right = follow_counting(l, &block.transfers[i]);
         }
     } while (block.count > 0 && is_right);
-    algorithm->close(state);
+    job->algorithm->close(state);
     l->verdict->is_correct = is_right && check_complete(l);
     return CS_OK;
 }
 
-cs_status cs_locate_error(const cs_scenario *scenario, const cs_algorithm *algorithm,
-                          const void *options, const cs_plan *plan, cs_verdict *verdict,
-                          cs_error *err)
+cs_status cs_locate_error(const cs_job *job, cs_verdict *verdict, cs_error *err)
 {
+    uint32_t n     = job->scenario.cluster.n_ranks;
     cs_arena arena = {0};
-    ledger   l     = {.scenario   = scenario,
-                      .n          = scenario->cluster.n_ranks,
-                      .n_chunks   = plan->n_chunks,
-                      .counts_all = scenario->cluster.n_ranks <= COUNTED_RANKS,
+    ledger   l     = {.scenario   = &job->scenario,
+                      .n          = n,
+                      .n_chunks   = job->plan.n_chunks,
+                      .counts_all = n <= COUNTED_RANKS,
                       .verdict    = verdict};
 
     *verdict         = (cs_verdict){0};
-    cs_status status = open_ledger(&l, &arena, plan, err);
+    cs_status status = open_ledger(&l, &arena, &job->plan, err);
     if (status == CS_OK) {
-        status = follow_stream(&l, algorithm, options, &arena, err);
+        status = follow_stream(&l, job, &arena, err);
     }
     cs_arena_free(&arena);
     return status;

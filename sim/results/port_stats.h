@@ -5,7 +5,7 @@
 #define CS_RESULTS_PORT_STATS_H
 
 #include "base/text.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 /* One port and direction. */
 typedef struct cs_port_stat {

@@ -16,7 +16,7 @@
 #define CS_RESULTS_USAGE_H
 
 #include "base/arena.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 enum { CS_USAGE_BINS = 256, CS_USAGE_PANELS = 2 * CS_FABRICS + 1 };
 

@@ -42,21 +42,16 @@ static void take_reason(const cs_error *err, char *reason, size_t reason_bytes)
 /* Run the case, or `c` is NULL: then `why` says why there is none. Hand in what came of it. */
 static cs_status run_case(const cs_case *c, const char *scenario, cs_work *work, cs_error *why)
 {
-    cs_result       result  = c != NULL ? cs_refused_result(&c->scenario, c->algorithm, c->model)
-                                        : cs_refused_result(NULL, NULL, NULL);
+    cs_result       result  = c != NULL
+                                  ? cs_refused_result(&c->job.scenario, c->job.algorithm, c->job.model)
+                                  : cs_refused_result(NULL, NULL, NULL);
     cs_status       status  = why->status;
     cs_text         options = {0};
     cs_result_texts texts;
     char            reason[sizeof why->message + sizeof why->where + 4];
 
     if (c != NULL) {
-        const cs_run run = {.scenario      = &c->scenario,
-                            .algorithm     = c->algorithm,
-                            .options       = &c->options,
-                            .model         = c->model,
-                            .model_options = &c->model_options,
-                            .verify        = c->verify};
-        status           = cs_run_scenario(&run, &result, why);
+        status = cs_job_run(&c->job, NULL, 0, &result, why);
     }
     bool is_refused = cs_status_is_refusal(status);
     if (is_refused) {

@@ -126,8 +126,8 @@ static void use_case(const cs_config *config, size_t index)
         cs_text_free(&point);
         return;
     }
-    FUZZ_CLAIM(cs_scenario_check(&c.scenario, &err) == CS_OK);
-    FUZZ_CLAIM(c.algorithm != NULL && c.model != NULL && c.json != NULL);
+    FUZZ_CLAIM(cs_scenario_check(&c.job.scenario, &err) == CS_OK);
+    FUZZ_CLAIM(c.job.algorithm != NULL && c.job.model != NULL && c.json != NULL);
     cs_case_free(&c);
 }
 

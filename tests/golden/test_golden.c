@@ -127,13 +127,8 @@ static void run_case(const char *name, const cs_config *config, size_t index, co
     cs_result result;
 
     cr_assert_eq(cs_config_case(config, index, &c, &err), CS_OK, "%s: %s", name, err.message);
-    cs_run run = {.scenario      = &c.scenario,
-                  .algorithm     = c.algorithm,
-                  .options       = &c.options,
-                  .model         = c.model,
-                  .model_options = &c.model_options,
-                  .verify        = true};
-    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s: %s", name, err.message);
+    c.job.verify = true;
+    cr_assert_eq(cs_job_run(&c.job, NULL, 0, &result, &err), CS_OK, "%s: %s", name, err.message);
     check_result(name, index, want, &result);
     cr_assert(result.bound_s > 0 && result.bound_s <= result.elapsed_s * (1 + 1e-12));
     cs_case_free(&c);

@@ -166,9 +166,9 @@ Test(montecarlo, a_baseline_agrees_on_all_but_the_algorithm)
         cs_case a = ct_case(config, i), b;
         cr_assert_eq(cs_config_baseline(config, i, "rhd", &base, &err), CS_OK);
         b = ct_case(config, base);
-        cr_expect_str_eq(b.algorithm->name, "rhd");
-        cr_expect_eq(a.scenario.bytes, b.scenario.bytes);
-        cr_expect_eq(a.scenario.cluster.n_ranks, b.scenario.cluster.n_ranks);
+        cr_expect_str_eq(b.job.algorithm->name, "rhd");
+        cr_expect_eq(a.job.scenario.bytes, b.job.scenario.bytes);
+        cr_expect_eq(a.job.scenario.cluster.n_ranks, b.job.scenario.cluster.n_ranks);
         cs_case_free(&a);
         cs_case_free(&b);
     }

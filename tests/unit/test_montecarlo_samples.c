@@ -13,7 +13,7 @@ static void expect_agreement(const cs_case *c)
     for (size_t k = 0; k < ITERATIONS; k++) {
         double want = replay.elapsed_s[k];
         cr_assert_float_eq(formula.elapsed_s[k], want, 1e-12 * want, "%s: %zu: %.17g, not %.17g",
-                           c->algorithm->name, k, formula.elapsed_s[k], want);
+                           c->job.algorithm->name, k, formula.elapsed_s[k], want);
         cr_assert_float_eq(formula.exposed_s[k], replay.exposed_s[k], 1e-12 * want);
     }
     cs_samples_free(&formula);
@@ -33,13 +33,13 @@ Test(montecarlo_samples, closed_forms_and_replays_agree)
         ct_set(config, "algorithm.name", cs_algorithms[i]->name);
         for (size_t p = 0; p < 5; p++) {
             ct_set(config, "montecarlo.prediction", predictions[p]);
-            cs_case c = ct_case(config, 0);
-            cs_plan plan;
-            if (c.algorithm->check(&c.scenario, &c.options, &plan, NULL) == CS_OK) {
-                cs_options_default(c.algorithm->options, &c.options);
+            cs_case c   = ct_case(config, 0);
+            cs_job  job = c.job;
+            if (cs_job_resolve(&job, NULL) == CS_OK) {
                 expect_agreement(&c);
                 count++;
             }
+            cs_job_release(&job);
             cs_case_free(&c);
         }
     }
@@ -55,7 +55,7 @@ Test(montecarlo_samples, closed_forms_are_used)
     for (size_t i = 0; i < cs_config_count(config); i++) {
         cs_case    c       = ct_case(config, i);
         cs_samples samples = samples_of(&c, 300, false);
-        cr_expect_eq(samples.n_replays, 0, "%s", c.algorithm->name);
+        cr_expect_eq(samples.n_replays, 0, "%s", c.job.algorithm->name);
         cs_samples_free(&samples);
         cs_case_free(&c);
     }

@@ -148,15 +148,7 @@ Test(scenario_files, a_file_is_read_once_and_lives_as_long_as_its_cases)
         cases[1] = ct_case(config, 1);
         cs_config_free(config);
         for (size_t i = 0; i < 2; i++) {
-            const cs_case *c      = &cases[i];
-            cs_result      result = {0};
-            cs_run         run    = {.scenario      = &c->scenario,
-                                     .algorithm     = c->algorithm,
-                                     .options       = &c->options,
-                                     .model         = c->model,
-                                     .model_options = &c->model_options,
-                                     .verify        = true};
-            cr_assert_eq(cs_run_scenario(&run, &result, NULL), CS_OK);
+            cs_result result = ct_result(&cases[i]);
             cr_expect(result.verified);
             cs_case_free(&cases[i]);
         }

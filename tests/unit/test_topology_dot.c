@@ -39,7 +39,7 @@ static void look(sight *s, const char *topology, const char *ranks, const char *
         ct_set(s->config, "cluster.gpus_per_server", gpus);
     }
     cr_assert_eq(cs_config_case(s->config, 0, &s->c, &err), CS_OK, "%s: %s", topology, err.message);
-    s->view = (cs_topology_view){.name = "shown", .cluster = &s->c.scenario.cluster};
+    s->view = (cs_topology_view){.name = "shown", .cluster = &s->c.job.scenario.cluster};
 }
 
 /* Servers of a preset or a file, drawn device by device. */

@@ -3,11 +3,11 @@
 #ifndef CS_RESULT_H
 #define CS_RESULT_H
 
-#include "cs/replay.h"
+#include "cs/job.h"
 
 /* The members down to `build` are the columns of a result (results/result_rows.h). A number that
  * does not exist is NAN. */
-typedef struct cs_result {
+struct cs_result {
     const char *algorithm, *collective, *model;
     uint64_t    ranks, bytes, gpus_per_server;
     double      elapsed_s, exposed_s;
@@ -28,24 +28,6 @@ typedef struct cs_result {
     cs_verdict       verdict;
     uint32_t         uses; /* of the plan: CS_USES_... */
     const char      *note; /* what the algorithm says about its choice, static text; or NULL */
-} cs_result;
-
-/* Run one scenario from options as given: check, replay, closed form, bounds. The texts in
- * the result have static storage. `observers` as in cs_replay_request. */
-typedef struct cs_run {
-    const cs_scenario  *scenario;
-    const cs_algorithm *algorithm;
-    const void         *options; /* as given: copied, then resolved */
-    const cs_model     *model;
-    const void         *model_options;
-    bool                verify;
-    const cs_observer  *observers;
-    size_t              n_observers;
-    /* As in cs_replay_request. */
-    void (*counted)(void *user, const cs_replay_request *request, uint64_t n_transfers);
-    void *counted_user;
-} cs_run;
-CS_API CS_MUST_CHECK cs_status cs_run_scenario(const cs_run *run, cs_result *result_p,
-                                               cs_error *err);
+};
 
 #endif

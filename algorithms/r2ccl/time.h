@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* algorithms/lib/r2ccl_time.h -- how R2CCL splits the buffer and what that takes, in O(1).
+/* algorithms/r2ccl/time.h -- how R2CCL splits the buffer and what that takes, in O(1).
  *
  * One NIC is slow by l. The bytes n / l go around the ring of all p ranks (2(p-1) steps); the rest,
  * in k pieces, is added along the chain of the other ranks beside the ring, then crosses the slow
  * NIC once each way. The chain carries the pieces in groups, one a step, p + 1 at most: as many as
  * the ring's steps have room for.
  */
-#ifndef CS_ALGORITHMS_LIB_R2CCL_TIME_H
-#define CS_ALGORITHMS_LIB_R2CCL_TIME_H
+#ifndef CS_ALGORITHMS_R2CCL_TIME_H
+#define CS_ALGORITHMS_R2CCL_TIME_H
 
 #include "cs/schedule.h"
 
 typedef struct cs_r2ccl_setting {
-    uint32_t p;           /* ranks, one per server; >= 3 */
-    uint64_t bytes;       /* of the buffer */
-    double   slow_ratio;  /* l of the slowest NIC; >= 1 */
-    double   other_ratio; /* ... of the second slowest; 1 where all others are healthy */
-    double   chain_ratio; /* sum over the p - 2 hops of the chain of each hop's slowdown */
+    uint32_t p;               /* ranks, one per server; >= 3 */
+    uint64_t bytes;           /* of the buffer */
+    double   slowdown;        /* l of the slowest NIC; >= 1 */
+    double   other_slowdown;  /* ... of the second slowest; 1 where all others are healthy */
+    double   chain_slowdowns; /* sum over the p - 2 hops of the chain of each hop's slowdown */
     double   alpha_s, s_per_byte;
 } cs_r2ccl_setting;
 

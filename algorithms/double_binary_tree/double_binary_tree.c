@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Double binary tree AllReduce, pipelined, as in NCCL: half of the buffer goes up and down one
  * tree, the other half another one, in which leaves and inner nodes have changed places, so that
- * every rank sends and receives about 2 s in all (lib/binary_tree.h).
+ * every rank sends and receives about 2 s in all (trees.h).
  *
  * In turn v an edge whose child has depth d, in a tree of height h, carries chunk v - (h - d) of
  * its half up, and chunk v - (h + d - 1) down: what it needs has moved in turn v - 1. In a turn a
@@ -12,8 +12,8 @@
  * Sources: P. Sanders, J. Speck, J. L. Traeff, Parallel Computing 35 (2009); S. Jeaugey, "Massively
  * scale your deep learning training with NCCL 2.4" (2019).
  */
+#include "algorithms/double_binary_tree/trees.h"
 #include "algorithms/lib/accept.h"
-#include "algorithms/lib/binary_tree.h"
 #include "base/alloc.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Two binary trees: see binary_tree.h. */
-#include "algorithms/lib/binary_tree.h"
+#include "algorithms/double_binary_tree/trees.h"
 
 /* Counted from 1, place x with lowest set bit b has the parent (x - b) | 2b in the perfect tree.
  * Where that is beyond n, its nearest ancestor that is not. */

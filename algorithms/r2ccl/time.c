@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The split and its time: see r2ccl_time.h.
- *
- * Ring stage. The slow NIC takes P = alpha + l A / p a step, every other hop a = alpha + A / p for
+/* Ring stage. The slow NIC takes P = alpha + l A / p a step, every other hop a = alpha + A / p for
  * the ring and b = alpha + group for the chain (A in seconds on a healthy NIC; a second slow NIC's
  * hops take as many times longer). A wave is what the hops of the chain do with one chunk of the
  * slow rank; each wave carries one group along. The slow rank waits where a wave reaches it late:
@@ -13,7 +11,7 @@
  * Second stage. k pieces up, one piece through the chain, one piece down; or, with a second slow
  * NIC, all that its port receives in both stages, and one piece down.
  */
-#include "algorithms/lib/r2ccl_time.h"
+#include "algorithms/r2ccl/time.h"
 
 #include <math.h>
 
@@ -24,7 +22,7 @@ cs_r2ccl_shape cs_r2ccl_shape_of(const cs_r2ccl_setting *setting, uint32_t piece
     cs_r2ccl_shape shape = {.p = setting->p, .pieces = pieces};
 
     shape.groups     = pieces < setting->p + 1 ? pieces : setting->p + 1;
-    shape.ring_bytes = (uint64_t)((double)setting->bytes / setting->slow_ratio);
+    shape.ring_bytes = (uint64_t)((double)setting->bytes / setting->slowdown);
     shape.rest_bytes = setting->bytes - shape.ring_bytes;
     return shape;
 }
@@ -43,14 +41,14 @@ uint32_t cs_r2ccl_largest_group(const cs_r2ccl_shape *shape)
 /* The ring of all ranks with the chain beside it. */
 static double ring_stage_s(const cs_r2ccl_setting *t, const cs_r2ccl_shape *shape)
 {
-    double p = t->p, waves = shape->groups, other = t->other_ratio;
+    double p = t->p, waves = shape->groups, other = t->other_slowdown;
     double chunk   = (double)shape->ring_bytes / p * t->s_per_byte;
     double rest    = (double)shape->rest_bytes * t->s_per_byte;
     double largest = rest * cs_r2ccl_largest_group(shape) / shape->pieces;
-    double step    = t->alpha_s + t->slow_ratio * chunk;
+    double step    = t->alpha_s + t->slowdown * chunk;
     double a       = t->alpha_s + other * chunk;
     double b       = t->alpha_s + other * largest;
-    double along   = (p - 3) * t->alpha_s + (t->chain_ratio - other) * fmax(chunk, largest);
+    double along   = (p - 3) * t->alpha_s + (t->chain_slowdowns - other) * fmax(chunk, largest);
     double late    = fmin(waves, p - 2);
     double first   = 2 * a + b + along - (p - 1) * step;
     double last =
@@ -67,15 +65,15 @@ static double member_s(const cs_r2ccl_setting *t, const cs_r2ccl_shape *shape)
     double bytes = steps / p * (double)shape->ring_bytes + 2 * (double)shape->rest_bytes;
 
     return (steps + shape->groups + shape->pieces) * t->alpha_s +
-           t->other_ratio * bytes * t->s_per_byte;
+           t->other_slowdown * bytes * t->s_per_byte;
 }
 
 double cs_r2ccl_predict_s(const cs_r2ccl_setting *setting, uint32_t pieces)
 {
     cs_r2ccl_shape shape = cs_r2ccl_shape_of(setting, pieces);
     double         piece = (double)shape.rest_bytes / pieces * setting->s_per_byte;
-    double         slow  = setting->alpha_s + setting->slow_ratio * piece;
-    double         chain = (setting->p - 2) * setting->alpha_s + setting->chain_ratio * piece;
+    double         slow  = setting->alpha_s + setting->slowdown * piece;
+    double         chain = (setting->p - 2) * setting->alpha_s + setting->chain_slowdowns * piece;
     double         end_s = ring_stage_s(setting, &shape) + pieces * slow + chain;
 
     return fmax(end_s, member_s(setting, &shape)) + slow;
@@ -84,7 +82,7 @@ double cs_r2ccl_predict_s(const cs_r2ccl_setting *setting, uint32_t pieces)
 double cs_r2ccl_ring_s(const cs_r2ccl_setting *setting)
 {
     double chunk = (double)setting->bytes / setting->p * setting->s_per_byte;
-    return 2.0 * (setting->p - 1) * (setting->alpha_s + setting->slow_ratio * chunk);
+    return 2.0 * (setting->p - 1) * (setting->alpha_s + setting->slowdown * chunk);
 }
 
 /* What is tried: no empty pieces, and no more than the slots are worth. */

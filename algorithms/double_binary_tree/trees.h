@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* algorithms/lib/binary_tree.h -- two binary trees over the servers, in which a server is a
- * leaf of at least one; inside a server a chain hangs from the rank that is in the tree.
+/* algorithms/double_binary_tree/trees.h -- two binary trees over the servers, in which a server is
+ * a leaf of at least one; inside a server a chain hangs from the rank that is in the tree.
  *
  * The first tree numbers the servers in order (left subtree, node, right subtree), with leaves at
  * every other place; the second is its mirror image when the number of servers is even, and
@@ -10,8 +10,8 @@
  * Source: P. Sanders, J. Speck, J. L. Traeff, "Two-tree algorithms for full bandwidth broadcast,
  * reduction and scan", Parallel Computing 35 (2009).
  */
-#ifndef CS_ALGORITHMS_LIB_BINARY_TREE_H
-#define CS_ALGORITHMS_LIB_BINARY_TREE_H
+#ifndef CS_ALGORITHMS_DOUBLE_BINARY_TREE_TREES_H
+#define CS_ALGORITHMS_DOUBLE_BINARY_TREE_TREES_H
 
 #include "base/arena.h"
 #include "cs/cluster.h"

@@ -33,8 +33,8 @@
  */
 #include "algorithms/lib/accept.h"
 #include "algorithms/lib/fallback.h"
-#include "algorithms/lib/r2ccl_time.h"
 #include "algorithms/lib/ring_pass.h"
+#include "algorithms/r2ccl/time.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 
@@ -74,22 +74,22 @@ static uint32_t find_slowest(const cs_scenario *scenario, cs_r2ccl_setting *sett
 {
     uint32_t n = scenario->cluster.n_ranks, slow = 0;
 
-    setting->slow_ratio  = cs_slow_ratio_always(scenario, 0);
-    setting->other_ratio = 1;
+    setting->slowdown       = cs_slow_ratio_always(scenario, 0);
+    setting->other_slowdown = 1;
     for (uint32_t r = 1; r < n; r++) {
         double ratio = cs_slow_ratio_always(scenario, r);
-        if (ratio > setting->slow_ratio) {
-            setting->other_ratio = setting->slow_ratio;
-            setting->slow_ratio  = ratio;
-            slow                 = r;
+        if (ratio > setting->slowdown) {
+            setting->other_slowdown = setting->slowdown;
+            setting->slowdown       = ratio;
+            slow                    = r;
         } else {
-            setting->other_ratio = fmax(setting->other_ratio, ratio);
+            setting->other_slowdown = fmax(setting->other_slowdown, ratio);
         }
     }
     return slow;
 }
 
-static double chain_ratio(const cs_scenario *scenario, uint32_t slow)
+static double chain_slowdowns(const cs_scenario *scenario, uint32_t slow)
 {
     uint32_t n      = scenario->cluster.n_ranks;
     double   before = cs_slow_ratio_always(scenario, (slow + 1) % n), sum = 0;
@@ -110,8 +110,8 @@ static cs_r2ccl_setting setting_of(const cs_scenario *scenario, uint32_t *slow_p
                                 .alpha_s    = nic->alpha_s,
                                 .s_per_byte = 1 / nic->bandwidth_Bps};
 
-    *slow_p             = find_slowest(scenario, &setting);
-    setting.chain_ratio = chain_ratio(scenario, *slow_p);
+    *slow_p                 = find_slowest(scenario, &setting);
+    setting.chain_slowdowns = chain_slowdowns(scenario, *slow_p);
     return setting;
 }
 
@@ -124,7 +124,7 @@ static const char *const slower_notes[]  = NOTES("it is predicted to be faster")
 /* Why nothing can go around the slow NIC; NULL where something can. */
 static const char *const *no_detour(const cs_r2ccl_setting *setting)
 {
-    if (!(setting->slow_ratio > 1)) {
+    if (!(setting->slowdown > 1)) {
         return healthy_notes;
     }
     if (setting->p < 3) {
@@ -355,11 +355,11 @@ static double r2ccl_published_form_s(const cs_scenario *scenario, const void *op
 
     bool is_ring = ((const r2ccl_options *)options)->chosen >= CHOSEN_RINGS;
 
-    if (is_ring || t.other_ratio > 1 || !cs_faults_constant(scenario) ||
+    if (is_ring || t.other_slowdown > 1 || !cs_faults_constant(scenario) ||
         cs_last_arrival(scenario) > 0) {
         return (double)NAN;
     }
-    return t0 * (1 + p * (t.slow_ratio - 1) / (2 * (p - 1)));
+    return t0 * (1 + p * (t.slowdown - 1) / (2 * (p - 1)));
 }
 
 const cs_algorithm cs_algorithm_r2ccl = {

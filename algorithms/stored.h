@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* algorithms/lib/stored.h -- a schedule that is kept in memory, streamed like an algorithm.
+/* algorithms/stored.h -- a schedule that is kept in memory, streamed like an algorithm.
  *
  * Transfers are added in stream order; cs_stored_finish() then works out what the stream needs.
  * In the usual, in-place form the slot of a chunk is the chunk itself, every rank begins with
@@ -8,8 +8,8 @@
  * slots and CS_OWN_*, CS_DONE_* flags itself (`has_slots`).
  * Memory: 32 bytes per transfer, one bit per rank and chunk while finishing.
  */
-#ifndef CS_ALGORITHMS_LIB_STORED_H
-#define CS_ALGORITHMS_LIB_STORED_H
+#ifndef CS_ALGORITHMS_STORED_H
+#define CS_ALGORITHMS_STORED_H
 
 #include "cs/recording.h"
 
