@@ -60,17 +60,17 @@ static const struct {
     bool        is_wide;
     size_t      most_apart;
 } kinds[KINDS] = {
-    [RANK]            = {"fillcolor=\"#d9ead3\"", "", "", .most_apart = MOST_APART},
-    [SWITCH]          = {"fillcolor=\"#cfe2f3\"", "", ""},
-    [NVSWITCHES]      = {"fillcolor=\"#93c47d\"", "", " a GPU", .is_wide = true},
-    [MESH]            = {"fillcolor=\"#93c47d\"", "", "", .is_wide = true},
-    [GPU]             = {"fillcolor=\"#d9ead3\"", "PCIe ", ""},
-    [PCIE_SWITCH]     = {"fillcolor=\"#e8e8e8\"", "up ", ""},
-    [PCIE_ROOT]       = {"fillcolor=\"#e8e8e8\"", "", ""},
-    [NIC]             = {"fillcolor=\"#fce5cd\"", "", "", .most_apart = MOST_APART / 2},
-    [NETWORK]         = {"fillcolor=\"#f9cb9c\"", "", "", .is_wide = true},
-    [BETWEEN_SOCKETS] = {"shape=plain style=\"\" fontcolor=\"" BLUE "\"", "", ""},
-    [ANCHOR]          = {"shape=point style=invis", "", ""},
+    [RANK]            = {"fillcolor=\"#d9ead3\"", "", "", false, MOST_APART},
+    [SWITCH]          = {"fillcolor=\"#cfe2f3\"", "", "", false, 0},
+    [NVSWITCHES]      = {"fillcolor=\"#93c47d\"", "", " a GPU", true, 0},
+    [MESH]            = {"fillcolor=\"#93c47d\"", "", "", true, 0},
+    [GPU]             = {"fillcolor=\"#d9ead3\"", "PCIe ", "", false, 0},
+    [PCIE_SWITCH]     = {"fillcolor=\"#e8e8e8\"", "up ", "", false, 0},
+    [PCIE_ROOT]       = {"fillcolor=\"#e8e8e8\"", "", "", false, 0},
+    [NIC]             = {"fillcolor=\"#fce5cd\"", "", "", false, MOST_APART / 2},
+    [NETWORK]         = {"fillcolor=\"#f9cb9c\"", "", "", true, 0},
+    [BETWEEN_SOCKETS] = {"shape=plain style=\"\" fontcolor=\"" BLUE "\"", "", "", false, 0},
+    [ANCHOR]          = {"shape=point style=invis", "", "", false, 0},
 };
 
 typedef struct box {
