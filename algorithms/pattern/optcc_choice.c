@@ -33,7 +33,7 @@ static const char *const bytes_notes[]   = NOTES("the buffer has too few bytes f
 static const char *const slower_notes[]  = NOTES("it is faster than a way around the slow NICs");
 static const char start_ups_note[] = "optcc: no NIC is slow; a way around servers saves start-ups";
 
-const cs_option cs_optcc_table[] = {
+const cs_field cs_optcc_table[] = {
     CS_OPTION_AUTO(cs_optcc_options, segments, 1, 1 << 20, "the paper's k: sections over p - 1"),
     CS_OPTION_AUTO(cs_optcc_options, rounds, 1, 1 << 20,
                    "rounds of p - m - 1 sections; beats segments"),
@@ -49,7 +49,7 @@ const cs_option cs_optcc_table[] = {
                    "servers that it goes around: the slow ones and, if more, the first others"),
     CS_OPTION_CHOICE(cs_optcc_options, chosen, "auto|optcc|" CS_RINGS_CHOICES,
                      "what runs; auto: the fastest"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 /* ---- the servers, and what they cost ---- */

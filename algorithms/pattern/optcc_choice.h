@@ -30,7 +30,7 @@ typedef struct cs_optcc_options {
     int      chosen;
 } cs_optcc_options;
 
-extern const cs_option cs_optcc_table[];
+extern const cs_field cs_optcc_table[];
 
 /* Resolve the options and make the plan; refuse what cannot be. */
 cs_status cs_optcc_resolve(const cs_scenario *scenario, cs_optcc_options *options, cs_plan *plan,

@@ -3,7 +3,7 @@
 #include "algorithms/pattern/optcc_time.h"
 
 #include "algorithms/pattern/optcc_even.h"
-#include "cs/option.h"
+#include "cs/field.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@ extern const cs_algorithm cs_algorithm_stragglar;
 enum { VARIANT_ROTATION, VARIANT_PAPER, VARIANT_MATCHING };
 enum { MOST_CHUNKS = 1 << 20, MOST_ROOTS = 100 };
 
-const cs_option cs_stragglar_table[] = {
+const cs_field cs_stragglar_table[] = {
     CS_LATE_ROWS(cs_stragglar_options),
     CS_OPTION_CHOICE(cs_stragglar_options, model, "auto|telephone|duplex",
                      "may a rank receive from another one than it sends to? auto: for odd n only"),
@@ -35,7 +35,7 @@ const cs_option cs_stragglar_table[] = {
                    "several late ranks complete this / 10 x late_ranks / n of the chunks"),
     CS_OPTION_CHOICE(cs_stragglar_options, baseline, CS_BASELINE_CHOICES,
                      "what runs when nobody counts as late; auto: the predicted best"),
-    CS_OPTION_END};
+    CS_FIELD_END};
 
 cs_late_source cs_stragglar_source(uint32_t n, const cs_stragglar_options *o)
 {

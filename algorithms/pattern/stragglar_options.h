@@ -33,7 +33,7 @@ typedef struct cs_stragglar_options {
  * messages a second (alpha-beta, verified). */
 #define CS_STRAGGLAR_MOST_MESSAGES ((uint64_t)1 << 31)
 
-extern const cs_option cs_stragglar_table[];
+extern const cs_field cs_stragglar_table[];
 
 /* Replace what is CS_AUTO or 0 for "as in the paper", and plan the schedule. Refused is what does
  * not exist or does not go together. Rounds that are searched for (odd numbers of ranks in the

@@ -88,9 +88,9 @@ static cs_status prepare(point *p, uint32_t n_ranks, uint32_t gpus_per_server, c
     b->options       = &p->options;
     b->model_options = &p->model_options;
     if (b->algorithm->options != NULL) {
-        cs_options_default(b->algorithm->options, &p->options);
+        cs_fields_default(b->algorithm->options, &p->options);
     }
-    for (const cs_option *o = b->algorithm->options; o != NULL && o->name != NULL; o++) {
+    for (const cs_field *o = b->algorithm->options; o != NULL && o->name != NULL; o++) {
         if (strcmp(o->name, "chosen") == 0) {
             p->fault             = (cs_fault){0, 2, 0, (double)INFINITY};
             b->scenario.faults   = &p->fault;
@@ -98,7 +98,7 @@ static cs_status prepare(point *p, uint32_t n_ranks, uint32_t gpus_per_server, c
         }
     }
     if (b->model->options != NULL) {
-        cs_options_default(b->model->options, &p->model_options);
+        cs_fields_default(b->model->options, &p->model_options);
     }
     return cs_resolve(&b->scenario, b->algorithm, &p->options, b->model, &p->model_options,
                       &b->plan, err);

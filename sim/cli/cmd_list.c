@@ -32,36 +32,24 @@ static void add_member(cs_text *text, const char *key, const char *value)
     cs_text_add_json_string(text, value);
 }
 
-static const char *type_name(const cs_option *row)
-{
-    switch (row->type) {
-    case CS_OPT_BOOL: return "boolean";
-    case CS_OPT_U32:
-    case CS_OPT_U64: return "integer";
-    case CS_OPT_F64: return "number";
-    case CS_OPT_CHOICE: break;
-    }
-    return "choice";
-}
-
-static void fallback_text(const cs_option *table, const cs_option *row, char *text, size_t bytes)
+static void fallback_text(const cs_field *table, const cs_field *row, char *text, size_t bytes)
 {
     cs_options options = {0};
 
-    cs_options_default(table, &options);
-    cs_option_text(row, &options, text, bytes);
+    cs_fields_default(table, &options);
+    cs_field_text(row, &options, text, bytes);
 }
 
-static void add_options_json(cs_text *text, const cs_option *table)
+static void add_options_json(cs_text *text, const cs_field *table)
 {
     char fallback[64];
 
     cs_text_add(text, ", \"options\": [");
-    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
         fallback_text(table, o, fallback, sizeof fallback);
         cs_text_add(text, "%s{\"name\": ", o == table ? "" : ", ");
         cs_text_add_json_string(text, o->name);
-        add_member(text, "type", type_name(o));
+        add_member(text, "type", cs_field_type_name(o));
         add_member(text, "default", fallback);
         add_member(text, "help", o->help);
         cs_text_add(text, "}");
@@ -69,11 +57,11 @@ static void add_options_json(cs_text *text, const cs_option *table)
     cs_text_add(text, "]");
 }
 
-static void add_options_text(cs_text *text, const cs_option *table)
+static void add_options_text(cs_text *text, const cs_field *table)
 {
     char fallback[64];
 
-    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
         fallback_text(table, o, fallback, sizeof fallback);
         cs_text_add(text, "    --opt %-18s %s (%s%s%s)\n", o->name, o->help, fallback,
                     o->choices != NULL ? "; " : "", o->choices != NULL ? o->choices : "");

@@ -4,25 +4,25 @@
 
 #include <string.h>
 
-static const cs_option *find_option(const cs_algorithm *algorithm, const char *name,
-                                    cs_option_type type)
+static const cs_field *find_option(const cs_algorithm *algorithm, const char *name,
+                                   cs_field_type type)
 {
-    const cs_option *row = cs_option_find(algorithm->options, name);
+    const cs_field *row = cs_field_find(algorithm->options, name);
 
     return row != NULL && row->type == type ? row : NULL;
 }
 
 cs_presumption cs_presumption_of(const cs_algorithm *algorithm, cs_prediction prediction)
 {
-    return (cs_presumption){.straggler  = find_option(algorithm, "straggler", CS_OPT_U32),
-                            .entry      = find_option(algorithm, "entry_barrier_s", CS_OPT_F64),
+    return (cs_presumption){.straggler  = find_option(algorithm, "straggler", CS_FIELD_U32),
+                            .entry      = find_option(algorithm, "entry_barrier_s", CS_FIELD_F64),
                             .prediction = prediction};
 }
 
 uint32_t cs_presumption_option(const cs_algorithm *algorithm, const cs_options *options)
 {
-    const cs_option *row  = find_option(algorithm, "straggler", CS_OPT_U32);
-    uint32_t         rank = CS_AUTO;
+    const cs_field *row  = find_option(algorithm, "straggler", CS_FIELD_U32);
+    uint32_t        rank = CS_AUTO;
 
     if (row != NULL) {
         memcpy(&rank, options->bytes + row->offset, sizeof rank);
@@ -34,7 +34,7 @@ uint32_t cs_presumption_option(const cs_algorithm *algorithm, const cs_options *
 uint32_t cs_presume(const cs_presumption *presumption, const double *arrival_s, uint32_t n_ranks,
                     uint32_t known, cs_options *options)
 {
-    const cs_option  *entry    = presumption->entry;
+    const cs_field   *entry    = presumption->entry;
     const cs_scenario s        = {.cluster = {.n_ranks = n_ranks}, .arrival_s = arrival_s};
     bool              is_known = presumption->prediction == CS_PREDICTION_STATIC ||
                     presumption->prediction == CS_PREDICTION_PREVIOUS;

@@ -12,10 +12,10 @@
 
 /* How one algorithm presumes; rows of its options. `{0}`: it presumes nobody. */
 typedef struct cs_presumption {
-    const cs_option *straggler; /* NULL: it presumes nobody */
-    const cs_option *entry;     /* NULL: there is no such barrier */
-    cs_prediction    prediction;
-    double           agreement_s; /* what the barrier costs more */
+    const cs_field *straggler; /* NULL: it presumes nobody */
+    const cs_field *entry;     /* NULL: there is no such barrier */
+    cs_prediction   prediction;
+    double          agreement_s; /* what the barrier costs more */
 } cs_presumption;
 
 /* That of an algorithm that agrees at no cost. */

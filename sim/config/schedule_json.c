@@ -9,9 +9,9 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "config/field.h"
 #include "config/locate.h"
 #include "config/msccl.h"
+#include "config/reader.h"
 #include "config/schedule_fields.h"
 
 #include <stdio.h>
@@ -24,6 +24,7 @@ typedef struct reader {
     size_t      begin, end; /* of the list of transfers, with its brackets */
     cs_stored  *stored;
     cs_reading  reading;
+    cs_cluster  servers; /* of the schedule */
 } reader;
 
 /* Put "transfers[index]" before the path in an error. */
@@ -117,12 +118,15 @@ static cs_status read_head_text(reader *rd, cs_error *err)
     }
     status = parse_head(rd, head, length, &tree, err);
     if (status == CS_OK) {
-        cs_field root = cs_field_root(tree), list = cs_field_get(&root, "transfers");
+        cs_place root = cs_place_root(tree);
         cs_schedule_read_head(&rd->reading, &root, rd->stored);
-        (void)cs_read_array(&rd->reading, &list);
         status = cs_schedule_check_head(&rd->reading, &root, rd->stored);
         status = status != CS_OK ? refuse_at(rd, 0, SIZE_MAX, err) : CS_OK;
     }
+    rd->servers         = (cs_cluster){.n_ranks         = rd->stored->n_ranks,
+                                       .gpus_per_server = rd->stored->gpus_per_server,
+                                       .sockets         = rd->stored->sockets};
+    rd->reading.cluster = &rd->servers;
     json_decref(tree);
     cs_free(head);
     return status;
@@ -143,7 +147,7 @@ static cs_status read_element(reader *rd, size_t at, size_t index, size_t *end_p
         problem.column += problem.line == 1 ? column - 1 : 0;
         return cs_tree_refuse(&problem, rd->input, line - 1, err);
     }
-    cs_field item = cs_field_root(tree);
+    cs_place item = cs_place_root(tree);
     cs_schedule_read_transfer(&rd->reading, &item, rd->stored);
     json_decref(tree);
     cs_arena_free(rd->reading.arena);

@@ -45,12 +45,12 @@ static cs_status find_plug_ins(const cs_optcc_point *point, plug_ins *found, cs_
     if (status != CS_OK) {
         return status;
     }
-    cs_options_default(found->algorithm->options, &found->options);
-    cs_options_default(found->model->options, &found->model_options);
+    cs_fields_default(found->algorithm->options, &found->options);
+    cs_fields_default(found->model->options, &found->model_options);
     for (size_t i = 0; i < CS_OPTCC_OPTIONS && status == CS_OK; i++) {
         if (point->options[i].key != NULL) {
-            status = cs_options_set(found->algorithm->options, &found->options,
-                                    point->options[i].key, point->options[i].value, "figure", err);
+            status = cs_field_set(found->algorithm->options, &found->options, point->options[i].key,
+                                  point->options[i].value, "figure", err);
         }
     }
     return status;
@@ -107,10 +107,10 @@ cs_status cs_optcc_replay(cs_figure_data *data, const cs_optcc_point *point, cs_
 
 static bool option_text(const cs_result *result, const char *key, char *text, size_t text_bytes)
 {
-    const cs_option *row = cs_option_find(result->option_table, key);
+    const cs_field *row = cs_field_find(result->option_table, key);
 
     if (row != NULL) {
-        (void)cs_option_text(row, &result->options, text, text_bytes);
+        (void)cs_field_text(row, &result->options, text, text_bytes);
     }
     return row != NULL;
 }

@@ -27,13 +27,13 @@ static cs_status find_model(const cs_rings_point *point, const cs_model **model_
     if (status != CS_OK) {
         return status;
     }
-    cs_options_default((*model_p)->options, options);
+    cs_fields_default((*model_p)->options, options);
     if (is_flow) {
-        status = cs_options_set((*model_p)->options, options, "receivers", "share", "figure", err);
+        status = cs_field_set((*model_p)->options, options, "receivers", "share", "figure", err);
     }
     if (is_flow && status == CS_OK) {
-        status = cs_options_set((*model_p)->options, options, "incast_ratio", point->incast_ratio,
-                                "figure", err);
+        status = cs_field_set((*model_p)->options, options, "incast_ratio", point->incast_ratio,
+                              "figure", err);
     }
     return status;
 }
@@ -44,11 +44,11 @@ static cs_status find_algorithm(const cs_rings_point *point, const cs_algorithm 
     cs_status status = cs_algorithm_find(point->algorithm, algorithm_p, err);
 
     if (status == CS_OK) {
-        cs_options_default((*algorithm_p)->options, options);
+        cs_fields_default((*algorithm_p)->options, options);
     }
     if (status == CS_OK && point->key != NULL) {
-        status = cs_options_set((*algorithm_p)->options, options, point->key, point->value,
-                                "figure", err);
+        status =
+            cs_field_set((*algorithm_p)->options, options, point->key, point->value, "figure", err);
     }
     return status;
 }

@@ -138,10 +138,10 @@ static cs_scenario scenario_of(const cs_figure_point *point, const double *arriv
 static cs_status set_options(const cs_figure_point *point, const cs_algorithm *algorithm,
                              cs_options *options, cs_error *err)
 {
-    cs_options_default(algorithm->options, options);
+    cs_fields_default(algorithm->options, options);
     return point->variant == NULL ? CS_OK
-                                  : cs_options_set(algorithm->options, options, "variant",
-                                                   point->variant, point->algorithm, err);
+                                  : cs_field_set(algorithm->options, options, "variant",
+                                                 point->variant, point->algorithm, err);
 }
 
 bool cs_figure_has_schedule(const cs_figure_point *point)
@@ -157,7 +157,7 @@ bool cs_figure_has_schedule(const cs_figure_point *point)
     if (set_options(point, algorithm, &options, NULL) != CS_OK) {
         return false;
     }
-    cs_options_default(cs_models[0]->options, &model_options);
+    cs_fields_default(cs_models[0]->options, &model_options);
     return cs_resolve(&scenario, algorithm, &options, cs_models[0], &model_options, &plan, NULL) ==
            CS_OK;
 }
@@ -201,7 +201,7 @@ static cs_status run(const cs_figure_point *point, const double *arrival_s, cs_r
     if (status != CS_OK) {
         return status;
     }
-    cs_options_default(cs_models[0]->options, &model_options);
+    cs_fields_default(cs_models[0]->options, &model_options);
     const cs_run what = {.scenario      = &scenario,
                          .algorithm     = algorithm,
                          .options       = &options,

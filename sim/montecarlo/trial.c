@@ -104,7 +104,7 @@ static cs_status time_fallback(cs_trials *trials, cs_error *err)
     cs_outcome     outcome = {0};
 
     a.scenario.arrival_s = NULL;
-    cs_options_default(a.algorithm->options, &a.options);
+    cs_fields_default(a.algorithm->options, &a.options);
     cs_status status = resolve(&a, err);
     if (status == CS_OK) {
         status = replay(&a, c->verify, &outcome, err);

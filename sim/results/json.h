@@ -9,7 +9,7 @@
 
 /* Add the options of a table as one object, every value as resolved: numbers and booleans as
  * they are, words as strings. Without a table: `{}`. */
-CS_API void cs_options_json(cs_text *text, const cs_option *table, const void *options);
+CS_API void cs_options_json(cs_text *text, const cs_field *table, const void *options);
 
 /* What `--format` prints: `n` results with the scenario of each, and the columns of the sweep.
  * Where `refusals` has a reason, the scenario could not be run, its result holds what is known of

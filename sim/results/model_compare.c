@@ -72,7 +72,7 @@ static cs_status run_one(const cs_replay_request *request, cs_model_row *row, ta
     cs_observer       observer = {keep_block, t};
 
     if (row->model->options != NULL) {
-        cs_options_default(row->model->options, &options);
+        cs_fields_default(row->model->options, &options);
     }
     row->no_topology          = row->model->network == NULL && scenario.cluster.topology != NULL;
     scenario.cluster.topology = row->no_topology ? NULL : scenario.cluster.topology;

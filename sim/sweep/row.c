@@ -18,77 +18,30 @@
 #define TAKE_REAL(from)  cs_wire_f64(from)
 #define TAKE_BOOL(from)  cs_wire_bool(from)
 
-static void put_option(cs_text *to, const cs_option *o, const cs_options *options)
+static void put_option(cs_text *to, const cs_field *o, const cs_options *options)
 {
-    const char *field = options->bytes + o->offset;
-    bool        flag;
-    int         choice;
-    uint32_t    small;
-    uint64_t    large;
-
-    switch (o->type) {
-    case CS_OPT_BOOL:
-        memcpy(&flag, field, sizeof flag);
-        cs_wire_put_u8(to, flag ? 1 : 0);
-        break;
-    case CS_OPT_CHOICE:
-        memcpy(&choice, field, sizeof choice);
-        cs_wire_put_u32(to, (uint32_t)choice);
-        break;
-    case CS_OPT_U32:
-        memcpy(&small, field, sizeof small);
-        cs_wire_put_u32(to, small);
-        break;
-    case CS_OPT_U64:
-    case CS_OPT_F64:
-        memcpy(&large, field, sizeof large);
-        cs_wire_put_u64(to, large);
-        break;
-    }
+    cs_wire_put_f64(to, cs_field_load(o, options));
 }
 
-static void take_option(cs_wire *from, const cs_option *o, cs_options *options)
+static void take_option(cs_wire *from, const cs_field *o, cs_options *options)
 {
-    char    *field = options->bytes + o->offset;
-    bool     flag;
-    uint32_t small;
-    int      choice;
-    uint64_t large;
+    double value = cs_wire_f64(from);
 
-    switch (o->type) {
-    case CS_OPT_BOOL:
-        flag = cs_wire_bool(from);
-        memcpy(field, &flag, sizeof flag);
-        break;
-    case CS_OPT_CHOICE:
-        small        = cs_wire_u32(from);
-        from->failed = from->failed || (double)small > o->max;
-        choice       = from->failed ? 0 : (int)small;
-        memcpy(field, &choice, sizeof choice);
-        break;
-    case CS_OPT_U32:
-        small = cs_wire_u32(from);
-        memcpy(field, &small, sizeof small);
-        break;
-    case CS_OPT_U64:
-    case CS_OPT_F64:
-        large = cs_wire_u64(from);
-        memcpy(field, &large, sizeof large);
-        break;
-    }
+    from->failed = from->failed || !cs_field_holds(o, value);
+    cs_field_store(o, options, from->failed ? 0 : value);
 }
 
-static void put_options(cs_text *to, const cs_option *table, const cs_options *options)
+static void put_options(cs_text *to, const cs_field *table, const cs_options *options)
 {
-    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
         put_option(to, o, options);
     }
 }
 
-static void take_options(cs_wire *from, const cs_option *table, cs_options *options)
+static void take_options(cs_wire *from, const cs_field *table, cs_options *options)
 {
     memset(options, 0, sizeof *options);
-    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
         take_option(from, o, options);
     }
 }

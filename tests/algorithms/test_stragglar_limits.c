@@ -24,7 +24,7 @@ static cs_stragglar_options options_of(uint32_t late_ranks, uint32_t chunks)
     cs_options           all;
     cs_stragglar_options o;
 
-    cs_options_default(cs_stragglar_table, &all);
+    cs_fields_default(cs_stragglar_table, &all);
     memcpy(&o, &all, sizeof o);
     o.late_ranks = late_ranks;
     o.chunks     = chunks;

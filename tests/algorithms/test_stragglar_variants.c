@@ -18,7 +18,7 @@ Test(variants, paper_takes_what_the_rotation_takes)
         double got_s = run().elapsed_s;
         cr_assert_eq(scene.plan.n_rounds, n - 2 + n - 2 + log2_of(n));
         cr_assert(ct_is_close(got_s, closed_form_s(), 1e-12), "n=%u", n);
-        cs_options_default(scene.algorithm->options, &scene.options);
+        cs_fields_default(scene.algorithm->options, &scene.options);
         cr_assert(ct_is_close(run().elapsed_s, got_s, 1e-12), "n=%u", n);
     }
 }

@@ -63,7 +63,7 @@ static cs_outcome replay(const ct_scene *scene, const cs_algorithm *algorithm, c
                                  .verify        = true};
 
     cr_assert_eq(cs_model_find(model, &request.model, &err), CS_OK);
-    cs_options_default(request.model->options, &model_options);
+    cs_fields_default(request.model->options, &model_options);
     if (algorithm == &cs_algorithm_stored) {
         cs_stored_options stored = *(const cs_stored_options *)options;
         cr_assert_eq(algorithm->check(&scene->scenario, &stored, &plan, &err), CS_OK, "%s: %s",

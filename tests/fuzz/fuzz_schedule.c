@@ -24,7 +24,7 @@ static cs_status replay(const cs_scenario *scenario, const cs_stored_options *op
                       .model_options = &model_options,
                       .verify        = true};
 
-    cs_options_default(cs_models[0]->options, &model_options);
+    cs_fields_default(cs_models[0]->options, &model_options);
     return cs_run_scenario(&run, result_p, err);
 }
 

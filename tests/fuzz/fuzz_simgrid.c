@@ -162,7 +162,7 @@ static void run(const cs_scenario *scenario, const cs_algorithm *algorithm)
                           .observers     = &observer,
                           .n_observers   = 1};
 
-    cs_options_default(algorithm->options, &options);
+    cs_fields_default(algorithm->options, &options);
     cs_status status = cs_run_scenario(&run, &result, &err);
     if (status != CS_OK) {
         fuzz_claim_error(status, &err);

@@ -34,8 +34,8 @@ static inline bool run_with(const cs_scenario *scenario, const cs_algorithm *alg
                       .observers     = observers,
                       .n_observers   = n};
 
-    cs_options_default(algorithm->options, &options);
-    cs_options_default(model->options, &model_options);
+    cs_fields_default(algorithm->options, &options);
+    cs_fields_default(model->options, &model_options);
     return cs_run_scenario(&run, result, NULL) == CS_OK;
 }
 

@@ -122,7 +122,7 @@ static size_t count_joined(const cs_scenario *scenario, const cs_algorithm *algo
     void       *state = NULL;
     size_t      count = 0;
 
-    cs_options_default(algorithm->options, &options);
+    cs_fields_default(algorithm->options, &options);
     cr_assert_eq(algorithm->check(scenario, &options, &plan, NULL), CS_OK);
     cr_assert_eq(algorithm->open(scenario, &options, &state, NULL), CS_OK);
     do {

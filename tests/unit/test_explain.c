@@ -36,7 +36,7 @@ static double explain(cs_explain *e)
                                  .observers     = &observer,
                                  .n_observers   = 1};
 
-    cs_options_default(cs_models[0]->options, &none);
+    cs_fields_default(cs_models[0]->options, &none);
     cr_assert_eq(cs_replay(&request, &outcome, NULL), CS_OK);
     return outcome.elapsed_s;
 }

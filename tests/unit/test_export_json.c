@@ -136,8 +136,8 @@ Test(export_json, joined_messages_come_back)
     cs_text             text = {0};
 
     cr_assert_eq(cs_algorithm_find("optcc", &optcc, &err), CS_OK);
-    cs_options_default(optcc->options, &options);
-    cr_assert_eq(cs_options_set(optcc->options, &options, "rounds", "8", "", &err), CS_OK);
+    cs_fields_default(optcc->options, &options);
+    cr_assert_eq(cs_field_set(optcc->options, &options, "rounds", "8", "", &err), CS_OK);
     double direct_s = replayed_s(&s, optcc, &options);
     cr_assert_eq(optcc->check(&s, &options, &plan, &err), CS_OK);
     cr_assert_eq(cs_export_schedule(&s, optcc, &options, &plan, CS_EXPORT_JSON, &text, &err),

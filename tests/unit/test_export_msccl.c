@@ -143,9 +143,8 @@ static void check_refused(const char *algorithm, unsigned ranks, const char *chu
     cs_error err  = {0};
 
     if (chunks != NULL) {
-        cr_assert_eq(
-            cs_options_set(j.c.algorithm->options, &j.c.options, "chunks", chunks, "", &err),
-            CS_OK);
+        cr_assert_eq(cs_field_set(j.c.algorithm->options, &j.c.options, "chunks", chunks, "", &err),
+                     CS_OK);
         cr_assert_eq(j.c.algorithm->check(&j.c.scenario, &j.c.options, &j.plan, &err), CS_OK);
     }
     cr_assert_eq(cs_export_schedule(&j.c.scenario, j.c.algorithm, &j.c.options, &j.plan,

@@ -28,7 +28,7 @@ static cs_status compare(cs_error *err)
                                  .verify        = true};
 
     cr_assert_eq(cs_model_find("flow", &request.model, NULL), CS_OK);
-    cs_options_default(request.model->options, &options);
+    cs_fields_default(request.model->options, &options);
     return cs_compare_models(&request, 1e-9, rows, &n_rows, err);
 }
 

@@ -36,7 +36,7 @@ Test(montecarlo_samples, closed_forms_and_replays_agree)
             cs_case c = ct_case(config, 0);
             cs_plan plan;
             if (c.algorithm->check(&c.scenario, &c.options, &plan, NULL) == CS_OK) {
-                cs_options_default(c.algorithm->options, &c.options);
+                cs_fields_default(c.algorithm->options, &c.options);
                 expect_agreement(&c);
                 count++;
             }

@@ -171,8 +171,8 @@ static double on_loggp(cs_figure_data *data, cs_optcc_point point, const char *c
     cr_assert_eq(cs_optcc_replay(data, &point, &result, &err), CS_OK, "%s", err.message);
     cr_assert(cs_optcc_is(&result, "chosen", "optcc"));
     for (size_t i = 0; i < CS_OPTCC_OPTIONS; i++) {
-        (void)cs_option_text(cs_option_find(result.option_table, keys[i]), &result.options,
-                             values[i], sizeof values[i]);
+        (void)cs_field_text(cs_field_find(result.option_table, keys[i]), &result.options, values[i],
+                            sizeof values[i]);
         point.options[i].key   = keys[i];
         point.options[i].value = values[i];
     }

@@ -177,7 +177,7 @@ Test(table, bandwidths_of_a_simulated_ring)
     double              sum     = 0;
 
     cr_assert_eq(cs_algorithm_find("ring", &ring, NULL), CS_OK);
-    cs_options_default(ring->options, &options);
+    cs_fields_default(ring->options, &options);
     for (int i = 0; i < 4; i++) {
         cs_run run     = {.scenario  = &scenario,
                           .algorithm = ring,

@@ -26,7 +26,7 @@ static void replay(const char *model_name, const cs_observer *observers, size_t 
     cs_error        err = {0};
 
     cr_assert_eq(cs_model_find(model_name, &model, &err), CS_OK);
-    cs_options_default(model->options, &options);
+    cs_fields_default(model->options, &options);
     const cs_replay_request request = {.scenario      = &scene.scenario,
                                        .algorithm     = scene.algorithm,
                                        .options       = &scene.options,
@@ -208,7 +208,7 @@ static cs_status picture(cs_text *text)
     cs_options options = {0};
     cs_status  status  = cs_usage_init(&usage, &scene.scenario, &err);
 
-    cs_options_default(cs_models[0]->options, &options);
+    cs_fields_default(cs_models[0]->options, &options);
     const cs_observer observer = cs_usage_observer(&usage);
     const cs_run      run      = {.scenario      = &scene.scenario,
                                   .algorithm     = scene.algorithm,

@@ -118,12 +118,12 @@ static cs_text row_of(const char *algorithm, uint32_t ranks, cs_sweep_row *row_p
     return to;
 }
 
-static void expect_same_options(const cs_option *table, const cs_options *a, const cs_options *b)
+static void expect_same_options(const cs_field *table, const cs_options *a, const cs_options *b)
 {
-    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
         char left[64], right[64];
-        cs_option_text(o, a, left, sizeof left);
-        cs_option_text(o, b, right, sizeof right);
+        cs_field_text(o, a, left, sizeof left);
+        cs_field_text(o, b, right, sizeof right);
         cr_expect_str_eq(left, right, "%s", o->name);
     }
 }

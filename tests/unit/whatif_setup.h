@@ -128,8 +128,8 @@ static inline double call_s(const char *name, double slow_ratio)
                         .model_options = &model_options};
 
     cr_assert_eq(cs_algorithm_find(name, &r.algorithm, NULL), CS_OK);
-    cs_options_default(r.algorithm->options, &options);
-    cs_options_default(r.model->options, &model_options);
+    cs_fields_default(r.algorithm->options, &options);
+    cs_fields_default(r.model->options, &model_options);
     cr_assert_eq(cs_run_scenario(&r, &result, NULL), CS_OK);
     return result.elapsed_s;
 }

@@ -22,11 +22,11 @@ static cs_result run(const char *algorithm, cs_collective collective, uint32_t n
 
     ct_scene_set(&scene, algorithm, collective, n, bytes);
     if (key != NULL) {
-        cr_assert_eq(
-            cs_options_set(scene.algorithm->options, &scene.options, key, value, key, NULL), CS_OK);
+        cr_assert_eq(cs_field_set(scene.algorithm->options, &scene.options, key, value, key, NULL),
+                     CS_OK);
     }
     cr_assert_eq(cs_model_find("alpha-beta", &model, &err), CS_OK);
-    cs_options_default(model->options, &model_options);
+    cs_fields_default(model->options, &model_options);
     cs_run request = {.scenario      = &scene.scenario,
                       .algorithm     = scene.algorithm,
                       .options       = &scene.options,

@@ -40,13 +40,13 @@ typedef struct cs_result {
 #define X(type, key)  CS_TYPE_##type key;
     CS_RESULT_MAP(X)
 #undef X
-    const cs_option *option_table; /* of the algorithm, or NULL */
-    cs_options       options;      /* as resolved */
-    const cs_option *model_option_table;
-    cs_options       model_options;
-    cs_verdict       verdict;
-    uint32_t         uses; /* of the plan: CS_USES_... */
-    const char      *note; /* what the algorithm says about its choice, static text; or NULL */
+    const cs_field *option_table; /* of the algorithm, or NULL */
+    cs_options      options;      /* as resolved */
+    const cs_field *model_option_table;
+    cs_options      model_options;
+    cs_verdict      verdict;
+    uint32_t        uses; /* of the plan: CS_USES_... */
+    const char     *note; /* what the algorithm says about its choice, static text; or NULL */
 } cs_result;
 
 /* Run one scenario from options as given: check, replay, closed form, bounds. The texts in
