@@ -216,6 +216,20 @@ static const char *choice_at(const char *choices, size_t index, size_t *length_p
     return choices;
 }
 
+bool cs_field_has_choice(const cs_field *row, const char *text)
+{
+    size_t      length = 0;
+    const char *choice;
+
+    for (size_t i = 0; row->choices != NULL && (choice = choice_at(row->choices, i, &length));
+         i++) {
+        if (strlen(text) == length && memcmp(choice, text, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool cs_field_choice(const cs_field *row, size_t index, char *text, size_t text_bytes)
 {
     size_t      length = 0;

@@ -222,7 +222,7 @@ static const char *whole_name(cs_reading *r, const cs_place *place, const cs_fie
     size_t      index = 0;
     cs_error    wrong = {0};
 
-    if (row->names == NULL || (row->choices != NULL && strcmp(text, row->choices) == 0)) {
+    if (row->names == NULL || cs_field_has_choice(row, text)) {
         return text;
     }
     if (cs_find_named(row->names, text, &index, "", &wrong) != CS_OK) {

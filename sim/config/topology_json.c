@@ -216,7 +216,8 @@ static const cs_field preset_fields[] = {
     CS_FIELD_END,
 };
 static const cs_field named_fields[] = {
-    CS_KEY(source_keys, name, "name", .is_required = true, .help = "of a preset or a file"),
+    CS_KEY_OF(CS_FIELD_FILE, source_keys, name, "name", .names = &cs_preset_names, .is_required = true,
+              .help = "of a preset or a file"),
     SERVERS(source_keys),
     CS_FIELD_END,
 };

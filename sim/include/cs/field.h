@@ -204,4 +204,7 @@ CS_API bool cs_field_text(const cs_field *row, const void *object, char *text, s
 /* Write choice `index` of a row to `text`; false where there is none. */
 CS_API bool cs_field_choice(const cs_field *row, size_t index, char *text, size_t text_bytes);
 
+/* Is the text one of the "a|b|c" of a row, which need not have any? */
+CS_API bool cs_field_has_choice(const cs_field *row, const char *text);
+
 #endif
