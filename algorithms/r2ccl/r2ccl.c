@@ -48,12 +48,12 @@ typedef struct r2ccl_options {
     int      chosen;
 } r2ccl_options;
 
-static const cs_option r2ccl_table[] = {
+static const cs_field r2ccl_table[] = {
     CS_OPTION_AUTO(r2ccl_options, pieces, 1, CS_R2CCL_MAX_PIECES,
                    "pieces of what crosses the slow NIC at the end"),
     CS_OPTION_CHOICE(r2ccl_options, chosen, "auto|r2ccl|" CS_RINGS_CHOICES,
                      "what runs; auto: the fastest"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 typedef struct r2ccl {

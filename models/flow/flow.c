@@ -36,13 +36,13 @@ typedef struct flow_options {
 
 enum { RECEIVERS_QUEUE, RECEIVERS_SHARE };
 
-static const cs_option flow_table[] = {
+static const cs_field flow_table[] = {
     CS_OPTION(flow_options, incast_ratio, 1, 1, 1e6,
               "how many times less a link into a GPU carries with two flows or more"),
     CS_OPTION(flow_options, flow_cap_Bps, 0, 0, 1e15, "fastest rate of one flow; 0: no limit"),
     CS_OPTION_CHOICE(flow_options, receivers, "queue|share",
                      "a receiving port takes messages one by one, or all that come together"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 typedef struct flow_model {

@@ -76,7 +76,7 @@ CS_API CS_MUST_CHECK cs_status cs_config_label(const cs_config *config, size_t i
 CS_API CS_MUST_CHECK cs_status cs_config_repeats(const cs_config *config, bool *repeats,
                                                  cs_error *err);
 
-/* Numbers without a unit that are hardly meant (config/quantity.h): "--alpha: 5 is read as 5 s;
+/* Numbers without a unit that are hardly meant (cs_plain): "--alpha: 5 is read as 5 s;
  * ..". Fills as many of the `room` records as there are, each once, and returns how many there are.
  * What an axis replaces does not count. O(size of the configuration). */
 CS_API size_t cs_config_notes(const cs_config *config, cs_error *notes, size_t room);

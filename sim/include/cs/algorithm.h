@@ -7,8 +7,8 @@
 #ifndef CS_ALGORITHM_H
 #define CS_ALGORITHM_H
 
+#include "cs/field.h"
 #include "cs/named.h"
-#include "cs/option.h"
 #include "cs/schedule.h"
 
 typedef struct cs_algorithm cs_algorithm;
@@ -26,13 +26,13 @@ struct cs_forecast {
 };
 
 struct cs_algorithm {
-    const char      *name;
-    const char      *aliases;       /* other names, "a|b"; or NULL */
-    const char      *summary;       /* one line */
-    const char      *source;        /* citation */
-    uint32_t         collectives;   /* bit 1u << CS_ALLREDUCE and so on */
-    const cs_option *options;       /* table, or NULL */
-    size_t           options_bytes; /* size of the options struct; 0 without one */
+    const char     *name;
+    const char     *aliases;       /* other names, "a|b"; or NULL */
+    const char     *summary;       /* one line */
+    const char     *source;        /* citation */
+    uint32_t        collectives;   /* bit 1u << CS_ALLREDUCE and so on */
+    const cs_field *options;       /* table, or NULL */
+    size_t          options_bytes; /* size of the options struct; 0 without one */
 
     /* Required. Refuse what cannot be run (with a reason), replace every "auto" in `options`
      * by the value that is used, and fill `plan`. Everything that can fail for a reason of

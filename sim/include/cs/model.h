@@ -10,8 +10,8 @@
 #ifndef CS_MODEL_H
 #define CS_MODEL_H
 
+#include "cs/field.h"
 #include "cs/named.h"
-#include "cs/option.h"
 #include "cs/schedule.h"
 
 /* When a transfer held its ports. */
@@ -133,12 +133,12 @@ typedef struct cs_message_cost {
 } cs_message_cost;
 
 typedef struct cs_model {
-    const char      *name;
-    const char      *aliases; /* other names, "a|b"; or NULL */
-    const char      *summary; /* one line: what it computes and what it leaves out */
-    const char      *source;  /* citation */
-    const cs_option *options; /* table, or NULL */
-    size_t           options_bytes;
+    const char     *name;
+    const char     *aliases; /* other names, "a|b"; or NULL */
+    const char     *summary; /* one line: what it computes and what it leaves out */
+    const char     *source;  /* citation */
+    const cs_field *options; /* table, or NULL */
+    size_t          options_bytes;
 
     /* Optional. Refuse a scenario that the model cannot honour, with the reason. */
     cs_status (*check)(const cs_scenario *scenario, const void *options, cs_error *err);

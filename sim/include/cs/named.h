@@ -31,15 +31,12 @@ typedef struct cs_named {
                                 all names */
 } cs_named;
 
-/* An array of words. */
-#define CS_NAMED_WORDS(words_, count_, what_, hint_) \
-    ((cs_named){.things  = (words_),                 \
-                .n       = (count_),                 \
-                .stride  = sizeof(const char *),     \
-                .aliases = CS_NO_ALIASES,            \
-                .status  = CS_EINVAL,                \
-                .what    = (what_),                  \
-                .hint    = (hint_)})
+/* An initializer for an array of words. */
+#define CS_NAMED_WORDS(words_, count_, what_, hint_)                                    \
+    {                                                                                   \
+        .things = (words_), .n = (count_), .stride = sizeof(const char *),              \
+        .aliases = CS_NO_ALIASES, .status = CS_EINVAL, .what = (what_), .hint = (hint_) \
+    }
 
 /* The name of thing `index`, or NULL behind the last one. */
 CS_API const char *cs_name_at(const cs_named *named, size_t index);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Option tables: defaults, reading, writing, and the words of every refusal. */
-#include "cs/option.h"
+#include "cs/field.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -20,7 +20,7 @@ typedef struct sample_options {
     int      order;
 } sample_options;
 
-static const cs_option table[] = {
+static const cs_field table[] = {
     CS_OPTION(sample_options, relay, true, 0, 1, "a bool"),
     CS_OPTION_AUTO(sample_options, segments, 1, 64, "auto or a number"),
     CS_OPTION(sample_options, channels, 4, 1, 8, "a number"),
@@ -32,7 +32,7 @@ static const cs_option table[] = {
     CS_OPTION(sample_options, window_bytes, 0, 0, 1e6, "a size in a double"),
     CS_OPTION_AUTO(sample_options, wide, 0, UINT32_MAX, "auto or any number"),
     CS_OPTION_CHOICE(sample_options, order, "first|second|third", "a choice"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 static sample_options defaults(void)
@@ -40,7 +40,7 @@ static sample_options defaults(void)
     sample_options options;
 
     memset(&options, 0x5a, sizeof options);
-    cs_options_default(table, &options);
+    cs_fields_default(table, &options);
     return options;
 }
 
@@ -49,7 +49,7 @@ static sample_options set(const char *key, const char *value)
     cs_error       err     = {0};
     sample_options options = defaults();
 
-    cr_assert_eq(cs_options_set(table, &options, key, value, "w", &err), CS_OK, "%s=%s: %s", key,
+    cr_assert_eq(cs_field_set(table, &options, key, value, "w", &err), CS_OK, "%s=%s: %s", key,
                  value, err.message);
     return options;
 }
@@ -59,7 +59,7 @@ static void check_refused(const char *key, const char *value, const char *messag
     cs_error       err     = {0};
     sample_options options = defaults(), before = options;
 
-    cr_assert_eq(cs_options_set(table, &options, key, value, "w", &err), CS_EINVAL, "%s=%s", key,
+    cr_assert_eq(cs_field_set(table, &options, key, value, "w", &err), CS_EINVAL, "%s=%s", key,
                  value);
     cr_assert_str_eq(err.where, "w");
     cr_assert_str_eq(err.message, message);
@@ -78,7 +78,7 @@ Test(option, defaults)
     cr_assert(options.overhead_s == 1e-6);
     cr_assert(options.share_ratio == 0.5);
     cr_assert_eq(options.order, 0);
-    cs_options_default(NULL, NULL);
+    cs_fields_default(NULL, NULL);
 }
 
 Test(option, booleans)
@@ -129,7 +129,7 @@ Test(option, quantities_take_units)
     cr_assert(set("share_ratio", "-0.25").share_ratio == -0.25);
     check_refused("segment_bytes", "2M", "2M is outside [16, 1048576]");
     check_refused("segment_bytes", "8", "8 is outside [16, 1048576]");
-    check_refused("overhead_s", "2s", "2s is outside [0, 1]");
+    check_refused("overhead_s", "2s", "2s is outside [0 s, 1 s]");
     check_refused("link_Bps", "0", "0 is outside [1, 1e+15]");
     check_refused("share_ratio", "3us",
                   "'3us' is not a number: accepted are numbers such as 2, 0.5, 1e-3");
@@ -143,11 +143,14 @@ Test(option, choices)
     cr_assert_eq(set("order", "first").order, 0);
     cr_assert_eq(set("order", "second").order, 1);
     cr_assert_eq(set("order", "third").order, 2);
-    check_refused("order", "thi", "'thi' is not a choice: accepted are first, second, third");
-    check_refused("order", "third|", "'third|' is not a choice: accepted are first, second, third");
+    check_refused("order", "thi",
+                  "unknown word 'thi', did you mean 'third'?: accepted are first, second, third");
+    check_refused(
+        "order", "third|",
+        "unknown word 'third|', did you mean 'third'?: accepted are first, second, third");
     check_refused("order", "first|second",
-                  "'first|second' is not a choice: accepted are first, second, third");
-    check_refused("order", "", "'' is not a choice: accepted are first, second, third");
+                  "unknown word 'first|second': accepted are first, second, third");
+    check_refused("order", "", "unknown word '': accepted are first, second, third");
 }
 
 Test(option, unknown_keys_name_the_nearest)
@@ -161,13 +164,13 @@ Test(option, unknown_keys_name_the_nearest)
                   "unknown option 'zzzzzz': accepted are relay, segments, channels, seed, "
                   "segment_bytes, overhead_s, link_Bps, share_ratio, window_bytes, wide, order");
     cs_error err = {0};
-    cr_assert_eq(cs_options_set(NULL, NULL, "x", "1", "w", &err), CS_EINVAL);
+    cr_assert_eq(cs_field_set(NULL, NULL, "x", "1", "w", &err), CS_EINVAL);
     cr_assert_str_eq(err.message, "unknown option 'x': accepted are none");
 }
 
-static const cs_option *row_of(const char *key)
+static const cs_field *row_of(const char *key)
 {
-    const cs_option *row = table;
+    const cs_field *row = table;
 
     while (strcmp(row->name, key) != 0) {
         row++;
@@ -180,9 +183,9 @@ static void check_round_trip(const char *key, const char *value, const char *exp
     char           text[64];
     sample_options options = set(key, value), again = defaults();
 
-    cr_assert_eq(cs_option_text(row_of(key), &options, text, sizeof text), is_json);
+    cr_assert_eq(cs_field_text(row_of(key), &options, text, sizeof text), is_json);
     cr_assert_str_eq(text, expected);
-    cr_assert_eq(cs_options_set(table, &again, key, text, "w", NULL), CS_OK);
+    cr_assert_eq(cs_field_set(table, &again, key, text, "w", NULL), CS_OK);
     cr_assert_eq(memcmp(&options, &again, sizeof options), 0, "%s=%s", key, value);
 }
 
@@ -207,8 +210,8 @@ Test(option, fields_need_no_alignment)
     char           storage[sizeof(sample_options) + 1];
     sample_options copy;
 
-    cs_options_default(table, storage + 1);
-    cr_assert_eq(cs_options_set(table, storage + 1, "seed", "5", "w", NULL), CS_OK);
+    cs_fields_default(table, storage + 1);
+    cr_assert_eq(cs_field_set(table, storage + 1, "seed", "5", "w", NULL), CS_OK);
     memcpy(&copy, storage + 1, sizeof copy);
     cr_assert_eq(copy.seed, 5);
     cr_assert_eq(copy.channels, 4);
