@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A table of arrivals: see traces/arrival_table.h. A line is cut into cells at commas or bars; the
- * header says what each cell means. */
+/* A line is cut into cells at commas or bars; the header says what each cell means. */
 #include "traces/arrival_table.h"
 
+#include "base/text.h"
 #include "cs/cluster.h"
 #include "cs/units.h"
 #include "traces/log_line.h"
-#include "traces/plain_text.h"
 
 #include <ctype.h>
 #include <math.h>

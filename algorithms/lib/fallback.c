@@ -51,6 +51,7 @@ cs_status cs_fastest(const cs_scenario *scenario, const cs_algorithm *const *alg
         if (status == CS_OK && is_timed) {
             status = elapsed_s(algorithms[i], scenario, &options, &plan, &time_s, &wrong);
         }
+        cs_plan_release(algorithms[i], &plan);
         if (status != CS_OK) {
             return CS_FAIL(err, status, wrong.where, "%s", wrong.message);
         }
@@ -92,32 +93,44 @@ cs_status cs_fallback_check(const cs_algorithm *algorithm, const cs_scenario *sc
                             cs_plan *plan, cs_error *err)
 {
     cs_options options;
-    return check(algorithm, scenario, &options, plan, err);
+    cs_status  status = check(algorithm, scenario, &options, plan, err);
+
+    if (status == CS_OK) {
+        cs_plan_release(algorithm, plan); /* its stream prepares for itself */
+    }
+    return status;
 }
 
 double cs_fallback_closed_form_s(const cs_algorithm *algorithm, const cs_scenario *scenario)
 {
     cs_options options;
-    cs_plan    plan;
+    cs_plan    plan     = {0};
+    double     closed_s = (double)NAN;
 
-    return algorithm->closed_form_s != NULL &&
-                   check(algorithm, scenario, &options, &plan, NULL) == CS_OK
-               ? algorithm->closed_form_s(scenario, &options)
-               : (double)NAN;
+    if (algorithm->closed_form_s != NULL &&
+        check(algorithm, scenario, &options, &plan, NULL) == CS_OK) {
+        closed_s = algorithm->closed_form_s(scenario, &options);
+    }
+    cs_plan_release(algorithm, &plan);
+    return closed_s;
 }
 
 cs_status cs_fallback_open(cs_fallback *fallback, const cs_algorithm *algorithm,
                            const cs_scenario *scenario, cs_error *err)
 {
     cs_options options;
-    cs_plan    plan;
-    cs_status  status = check(algorithm, scenario, &options, &plan, err);
+    cs_status  status = check(algorithm, scenario, &options, &fallback->plan, err);
 
     if (status == CS_OK) {
-        status = algorithm->open(scenario, &options, &fallback->state, err);
+        status = cs_algorithm_open(algorithm, scenario, &options, &fallback->plan, &fallback->state,
+                                   err);
     }
-    fallback->algorithm = status == CS_OK ? algorithm : NULL;
-    return status;
+    if (status != CS_OK) {
+        cs_plan_release(algorithm, &fallback->plan);
+        return status;
+    }
+    fallback->algorithm = algorithm;
+    return CS_OK;
 }
 
 void cs_fallback_next(cs_fallback *fallback, cs_block *block)
@@ -129,6 +142,7 @@ void cs_fallback_close(cs_fallback *fallback)
 {
     if (fallback->algorithm != NULL) {
         fallback->algorithm->close(fallback->state);
+        cs_plan_release(fallback->algorithm, &fallback->plan);
     }
     fallback->algorithm = NULL;
 }

@@ -45,6 +45,7 @@ double    cs_fallback_closed_form_s(const cs_algorithm *algorithm, const cs_scen
 /* Its stream. `{0}` may be closed. */
 typedef struct cs_fallback {
     const cs_algorithm *algorithm; /* NULL: none is open */
+    cs_plan             plan;      /* with what it keeps for its stream */
     void               *state;
 } cs_fallback;
 

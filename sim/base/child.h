@@ -9,7 +9,7 @@
 #ifndef CS_BASE_CHILD_H
 #define CS_BASE_CHILD_H
 
-#include "cs/error.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,6 +40,12 @@ void cs_child_obituary(cs_child *child, char *text, size_t text_bytes);
 /* For a child that does its job without being asked: close the line and wait for its end, however
  * long that takes. What it printed goes to `text`, as far as there is room. Did it exit with 0? */
 CS_MUST_CHECK bool cs_child_finish(cs_child *child, char *text, size_t text_bytes);
+
+/* Run a program that turns its standard input into its standard output: what it writes is added to
+ * `output`, what it complains about goes into the error where it fails. CS_EMISSING where it is not
+ * there. */
+CS_MUST_CHECK cs_status cs_child_filter(const cs_child_program *program, const cs_text *input,
+                                        cs_text *output, cs_error *err);
 
 /* Its process. */
 pid_t cs_child_pid(const cs_child *child);

@@ -80,12 +80,11 @@ cs_observer cs_recording_observer(cs_recording *recording)
     return (cs_observer){.block = record_block, .user = recording};
 }
 
-cs_status cs_recording_stream(cs_recording *r, const cs_scenario *scenario,
-                              const cs_algorithm *algorithm, const void *options, cs_error *err)
+cs_status cs_recording_stream(cs_recording *r, const cs_job *job, cs_error *err)
 {
     cs_block  block  = {.capacity = BLOCK};
     void     *state  = NULL;
-    cs_status status = algorithm->open(scenario, options, &state, err);
+    cs_status status = cs_job_open(job, &state, err);
 
     if (status != CS_OK) {
         return status;
@@ -94,12 +93,12 @@ cs_status cs_recording_stream(cs_recording *r, const cs_scenario *scenario,
         status = make_room(r, BLOCK, BLOCK, err);
         if (status == CS_OK) {
             block.transfers = r->transfers + r->n_transfers;
-            algorithm->next_block(state, &block);
+            job->algorithm->next_block(state, &block);
             take_in(r, &block);
             status = ask_limits(r, err);
         }
     } while (status == CS_OK && block.count > 0);
-    algorithm->close(state);
+    job->algorithm->close(state);
     return status;
 }
 

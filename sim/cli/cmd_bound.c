@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim bound: every lower bound of a scenario. */
+#include "base/column.h"
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
-#include "cs/bound.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 #include <math.h>
 
@@ -19,61 +19,34 @@ static const cs_arg bound_args[] = {
 
 static const cs_arg *const bound_tables[] = {cs_scenario_args, bound_args, NULL};
 
-static bool does_collective(const cs_case *c)
-{
-    return (c->algorithm->collectives & 1u << c->scenario.collective) != 0;
-}
+typedef struct bound_row {
+    const char *name;
+    double      bound_s;
+    bool        is_general, is_best;
+    const char *summary, *assumption, *source;
+} bound_row;
 
-/* What holds for the case's algorithm and model; where the algorithm does not do the collective,
- * for schedules whose transfers hold their ports, one at a time. */
-static cs_status context_of(const cs_case *c, cs_bound_context *context, cs_error *err)
-{
-    cs_options options = c->options;
-    cs_plan    plan    = {0};
-    cs_status  status  = CS_OK;
+static const cs_column bound_columns[] = {
+    CS_COLUMN(bound_row, name),       CS_COLUMN(bound_row, bound_s),
+    CS_COLUMN(bound_row, is_general), CS_COLUMN(bound_row, is_best),
+    CS_COLUMN(bound_row, summary),    CS_COLUMN(bound_row, assumption),
+    CS_COLUMN(bound_row, source),     CS_COLUMN_END,
+};
 
-    if (does_collective(c)) {
-        status = cs_resolve(&c->scenario, c->algorithm, &options, c->model, &c->model_options,
-                            &plan, err);
-    } else if (c->model->check != NULL) {
-        status = c->model->check(&c->scenario, &c->model_options, err);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
-    bool shared = cs_model_shares_ports(c->model, &c->model_options, plan.uses);
-    *context    = (cs_bound_context){.scenario             = &c->scenario,
-                                     .alpha_holds_port     = c->model->alpha_holds_port && !shared,
-                                     .alpha_per_message    = !shared,
-                                     .is_round_synchronous = plan.is_round_synchronous};
-    for (uint32_t f = 0; f < CS_FABRICS; f++) {
-        context->latency_s[f] = c->model->latency_s(&c->scenario, &c->model_options, f);
-    }
-    return CS_OK;
-}
-
-static void add_json(cs_text *text, const cs_bound *b, double seconds, const char *best, bool first)
+static void add_json(cs_text *text, const bound_row *row)
 {
-    cs_text_add(text, "%s{\"name\": ", first ? "[" : ",\n ");
-    cs_text_add_json_string(text, b->name);
-    cs_text_add(text, ", \"bound_s\": ");
-    cs_text_add_number(text, seconds);
-    cs_text_add(text, ", \"is_general\": %s, \"is_best\": %s, \"summary\": ",
-                b->is_general ? "true" : "false", b->name == best ? "true" : "false");
-    cs_text_add_json_string(text, b->summary);
-    cs_text_add(text, ", \"assumption\": ");
-    cs_text_add_json_string(text, b->assumption);
-    cs_text_add(text, ", \"source\": ");
-    cs_text_add_json_string(text, b->source);
+    cs_json_next(text, "", "\n ");
+    cs_text_add(text, "{");
+    cs_json_row(text, &(cs_row){bound_columns, row, false});
     cs_text_add(text, "}");
 }
 
-static void add_row(cs_text *text, const cs_bound *b, double seconds, const char *best)
+static void add_line(cs_text *text, const bound_row *row)
 {
-    cs_text_add(text, "%-18s %14.3f  %c  %s", b->name, seconds * 1e6,
-                b->name == best ? '*' : (b->is_general ? ' ' : '-'), b->summary);
-    if (!b->is_general) {
-        cs_text_add(text, " [%s]", b->assumption);
+    cs_text_add(text, "%-18s %14.3f  %c  %s", row->name, row->bound_s * 1e6,
+                row->is_best ? '*' : (row->is_general ? ' ' : '-'), row->summary);
+    if (!row->is_general) {
+        cs_text_add(text, " [%s]", row->assumption);
     }
     cs_text_add(text, "\n");
 }
@@ -81,26 +54,23 @@ static void add_row(cs_text *text, const cs_bound *b, double seconds, const char
 static void add_bounds(cs_text *text, const cs_bound_context *context, bool json)
 {
     const char *best;
-    bool        first = true;
 
     cs_best_bound(context, &best);
-    if (!json) {
+    if (json) {
+        cs_text_add(text, "[");
+    } else {
         cs_text_add(text, "# %-16s %14s     (* the largest, - not for every schedule)\n", "bound",
                     "us");
     }
     for (size_t i = 0; cs_bounds[i] != NULL; i++) {
-        double seconds = cs_bounds[i]->seconds(context);
-        if (isnan(seconds)) {
-            continue;
+        const cs_bound *b   = cs_bounds[i];
+        const bound_row row = {b->name,    b->seconds(context), b->is_general, b->name == best,
+                               b->summary, b->assumption,       b->source};
+        if (!isnan(row.bound_s)) {
+            (json ? add_json : add_line)(text, &row);
         }
-        if (json) {
-            add_json(text, cs_bounds[i], seconds, best, first);
-        } else {
-            add_row(text, cs_bounds[i], seconds, best);
-        }
-        first = false;
     }
-    cs_text_add(text, "%s", json ? (first ? "[]\n" : "]\n") : "");
+    cs_text_add(text, "%s", json ? "]\n" : "");
 }
 
 typedef struct bound_job {
@@ -109,23 +79,30 @@ typedef struct bound_job {
     cs_text           *text;
 } bound_job;
 
+/* What holds for the case's algorithm and model; where the algorithm does not do the collective,
+ * for schedules whose transfers hold their ports, one at a time. */
 static cs_status add_case(void *job, cs_case *c, cs_error *err)
 {
-    bound_job       *j    = job;
-    bool             json = j->format == 1, does = does_collective(c);
-    cs_bound_context context;
-    cs_status        status = context_of(c, &context, err);
+    bound_job         *j       = job;
+    const cs_scenario *s       = &c->job.scenario;
+    bool               json    = j->format == 1;
+    bool               does    = (c->job.algorithm->collectives & 1u << s->collective) != 0;
+    cs_job             bounded = c->job;
 
+    bounded.algorithm = does ? c->job.algorithm : NULL;
+    cs_status status  = cs_job_resolve(&bounded, err);
     if (status == CS_OK && !json) {
         cs_text_add(j->text, "# %s, %u ranks, %llu bytes, for schedules %s%s on %s\n",
-                    cs_collective_name(c->scenario.collective), c->scenario.cluster.n_ranks,
-                    (unsigned long long)c->scenario.bytes,
+                    cs_collective_name(s->collective), s->cluster.n_ranks,
+                    (unsigned long long)s->bytes,
                     does ? "like " : "with one transfer at a time on a port",
-                    does ? c->algorithm->name : "", c->model->name);
+                    does ? c->job.algorithm->name : "", c->job.model->name);
     }
     if (status == CS_OK) {
+        const cs_bound_context context = cs_job_bounds(&bounded);
         add_bounds(j->text, &context, json);
     }
+    cs_job_release(&bounded);
     return status;
 }
 

@@ -2,7 +2,7 @@
 /* collsim verify: is this schedule file a correct collective? */
 #include "cli/cli.h"
 #include "config/schedule_json.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 /* clang-format off */
 static const cs_arg verify_args[] = {

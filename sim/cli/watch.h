@@ -14,7 +14,7 @@ typedef struct cs_watch_choice {
     bool        explains;
 } cs_watch_choice;
 
-enum { CS_WATCH_OBSERVERS = 3 };
+enum { CS_WATCH_OBSERVERS = 4 }; /* one of them for who opens it */
 
 /* `{0}` is none. */
 typedef struct cs_watch {

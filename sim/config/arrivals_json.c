@@ -149,35 +149,25 @@ static void read_measured(cs_reading *r, const cs_field *arrivals, uint32_t n_ra
 /* Iteration 0 into the scenario; NULL where all arrive together. */
 static void draw_first(cs_reading *r, const cs_field *arrivals, cs_case *c)
 {
-    cs_arrival_sampler *sampler = NULL;
-    cs_arrival_stream  *stream  = NULL;
-    uint32_t            n       = c->scenario.cluster.n_ranks;
-    double              last_s  = 0;
-    cs_error            wrong   = {0};
-    double             *first_s = CS_ARENA_NEW(r->arena, double, n);
-    cs_status           status  = cs_arrival_sampler_open(&c->arrivals, n, c->scenario.seed, 1,
-                                                          CS_SAMPLING_RANDOM, &sampler, &wrong);
+    uint32_t n       = c->job.scenario.cluster.n_ranks;
+    double   last_s  = 0;
+    double  *first_s = CS_ARENA_NEW(r->arena, double, n);
 
-    if (status == CS_OK) {
-        status = cs_arrival_stream_open(sampler, &stream, &wrong);
-    }
-    if (first_s == NULL || status != CS_OK) {
+    if (first_s == NULL ||
+        cs_arrival_first(&c->arrivals, n, c->job.scenario.seed, first_s, NULL) != CS_OK) {
         CS_REFUSE(r, arrivals, CS_ENOMEM, "out of memory for arrivals");
-    } else {
-        cs_arrival_draw(stream, 0, first_s);
-        for (uint32_t i = 0; i < n; i++) {
-            last_s = fmax(last_s, first_s[i]);
-        }
-        c->scenario.arrival_s = last_s > 0 ? first_s : NULL;
+        return;
     }
-    cs_arrival_stream_close(stream);
-    cs_arrival_sampler_close(sampler);
+    for (uint32_t i = 0; i < n; i++) {
+        last_s = fmax(last_s, first_s[i]);
+    }
+    c->job.scenario.arrival_s = last_s > 0 ? first_s : NULL;
 }
 
 void cs_read_arrivals(cs_reading *r, const cs_field *root, cs_case *c)
 {
     cs_field arrivals = cs_field_get(root, "arrivals");
-    uint32_t n        = c->scenario.cluster.n_ranks;
+    uint32_t n        = c->job.scenario.cluster.n_ranks;
 
     if (!cs_read_object(r, &arrivals, arrivals_keys, COUNT(arrivals_keys))) {
         return;

@@ -28,7 +28,7 @@ static json_t *tree_of_point(const cs_config *config, size_t index, cs_error *er
 static cs_status apply_calibration(const cs_calibration *calibration, const cs_case *c,
                                    cs_fabric *nic, cs_error *err)
 {
-    const cs_scenario *s      = &c->scenario;
+    const cs_scenario *s      = &c->job.scenario;
     const cs_training *t      = &c->training;
     cs_status          status = cs_calibration_apply(calibration, s->collective, s->cluster.n_ranks,
                                                      s->bytes, &nic->alpha_s, &nic->bandwidth_Bps, err);
@@ -51,26 +51,26 @@ static cs_status apply_calibration(const cs_calibration *calibration, const cs_c
 static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_case *c)
 {
     cs_field   root = cs_field_root(tree), field = cs_field_get(&root, "calibration");
-    cs_fabric *nic   = &c->scenario.cluster.fabrics[CS_NIC];
+    cs_fabric *nic   = &c->job.scenario.cluster.fabrics[CS_NIC];
     cs_error   wrong = {0};
     cs_path    alpha, bandwidth;
 
     if (cs_reading_failed(r) || config->calibration == NULL) {
         return;
     }
-    if (c->scenario.cluster.gpus_per_server > 1) {
+    if (c->job.scenario.cluster.gpus_per_server > 1) {
         CS_REFUSE(
             r, &field, CS_ENOTSUP,
             "describes one port per GPU and no NVLink beside it: gpus_per_server 1 is accepted, "
             "not %u",
-            c->scenario.cluster.gpus_per_server);
+            c->job.scenario.cluster.gpus_per_server);
         return;
     }
     if (apply_calibration(config->calibration, c, nic, &wrong) != CS_OK) {
         CS_REFUSE(r, &field, wrong.status, "%s", wrong.message);
         return;
     }
-    c->scenario.cluster.assumed = NULL; /* the NIC is measured, and nothing else is in use */
+    c->job.scenario.cluster.assumed = NULL; /* the NIC is measured, and nothing else is in use */
     if (cs_path_parse("cluster.nic.alpha", &alpha, &r->error) == CS_OK &&
         cs_path_parse("cluster.nic.bandwidth", &bandwidth, &r->error) == CS_OK &&
         cs_tree_set(tree, &alpha, json_real(nic->alpha_s), "calibration", &r->error) == CS_OK) {
@@ -208,7 +208,7 @@ static cs_status build_case(const cs_config *config, size_t index, bool locates,
         print_tree(&reading, tree, &built);
     }
     if (!cs_reading_failed(&reading)) {
-        (void)!cs_scenario_check(&built.scenario, &reading.error);
+        built.job.is_checked = cs_scenario_check(&built.job.scenario, &reading.error) == CS_OK;
     }
     built.files = reading.files;
     if (cs_reading_failed(&reading)) {

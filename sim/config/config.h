@@ -11,8 +11,7 @@
 #ifndef CS_CONFIG_CONFIG_H
 #define CS_CONFIG_CONFIG_H
 
-#include "base/text.h"
-#include "base/value.h"
+#include "base/column.h"
 #include "config/case.h"
 
 typedef struct cs_config cs_config;
@@ -106,12 +105,13 @@ CS_API CS_MUST_CHECK cs_status cs_config_repeats(const cs_config *config, bool *
  * What an axis replaces does not count. O(size of the configuration). */
 CS_API size_t cs_config_notes(const cs_config *config, cs_error *notes, size_t room);
 
-/* The columns that a sweep adds to a table of results: one for each of its axes whose key is not a
- * column of results already. A column is called as the path, with the unit behind it:
+/* The columns that a sweep adds to rows which have `columns`: one for each of its axes whose key is
+ * not such a column already. A column is called as the path, with the unit behind it:
  * "arrivals.late[0].delay_s". Values are in SI units; what is no such quantity, and every text, is
  * a text; objects and lists are JSON. */
 typedef struct cs_sweep_columns cs_sweep_columns;
 CS_API CS_MUST_CHECK cs_status  cs_sweep_columns_open(const cs_config   *config,
+                                                      const cs_column   *columns,
                                                       cs_sweep_columns **columns_p, cs_error *err);
 /* NULL is allowed. */
 CS_API void cs_sweep_columns_close(cs_sweep_columns *columns);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The key "montecarlo": see config/montecarlo_json.h.
+/* The key "montecarlo": what the algorithms know beforehand about who is late.
  *
  *   "montecarlo": {"prediction": "static", "presumed": 0, "agreement": "20us",
  *                  "fallback": "ring"}
  */
-#include "config/montecarlo_json.h"
-
-#include "config/presumption.h"
+#include "config/late_prediction.h"
 #include "config/scenario_json.h"
 
 #include <string.h>
@@ -18,15 +16,10 @@ _Static_assert(CS_AUTO == CS_ANY_RANK, "no rank is written in one way");
 
 static const char *const policy_keys[] = {"prediction", "presumed", "agreement", "fallback"};
 
-static const char *const prediction_names[] = {
-#define X(id, name, summary) [CS_PREDICTION_##id] = name,
-    CS_PREDICTION_MAP(X)
-#undef X
-};
-
-const char *cs_prediction_name(cs_prediction prediction)
+static bool takes_rank(cs_prediction prediction)
 {
-    return prediction_names[prediction];
+    return prediction == CS_PREDICTION_STATIC || prediction == CS_PREDICTION_ADAPTIVE ||
+           prediction == CS_PREDICTION_PREVIOUS;
 }
 
 /* In this order: "presumed", the option `straggler` (which the algorithm checks), the arrivals' own
@@ -35,30 +28,30 @@ static void read_presumed(cs_reading *r, const cs_field *field, const cs_case *c
                           cs_prediction_policy *policy)
 {
     cs_field presumed = cs_field_get(field, "presumed"), prediction;
-    uint32_t option   = cs_presumption_option(c->algorithm, &c->options);
-    bool     takes_one =
-        policy->prediction == CS_PREDICTION_STATIC || policy->prediction == CS_PREDICTION_PREVIOUS;
+    uint32_t option   = cs_late_option(c->job.algorithm, &c->job.options);
+    bool     needs_one =
+        policy->prediction == CS_PREDICTION_STATIC || policy->prediction == CS_PREDICTION_ADAPTIVE;
 
     prediction       = cs_field_get(field, "prediction");
     policy->presumed = option;
     if (option == CS_AUTO && c->arrivals.has_straggler) {
         policy->presumed = c->arrivals.straggler.rank;
     }
-    cs_read_u32(r, field, "presumed", 0, c->scenario.cluster.n_ranks - 1, &policy->presumed);
+    cs_read_u32(r, field, "presumed", 0, c->job.scenario.cluster.n_ranks - 1, &policy->presumed);
     if (cs_reading_failed(r)) {
         return;
     }
-    if (presumed.node != NULL && !takes_one) {
-        CS_REFUSE(r, &presumed, CS_EINVAL, "goes with the prediction static or previous");
+    if (presumed.node != NULL && !takes_rank(policy->prediction)) {
+        CS_REFUSE(r, &presumed, CS_EINVAL, "goes with the prediction static, previous or adaptive");
     } else if (presumed.node != NULL && option != CS_AUTO && option != policy->presumed) {
         CS_REFUSE(r, &presumed, CS_EINVAL, "is rank %u, but the option 'straggler' says rank %u",
                   policy->presumed, option);
-    } else if (policy->prediction == CS_PREDICTION_STATIC && policy->presumed == CS_AUTO) {
+    } else if (needs_one && policy->presumed == CS_AUTO) {
         CS_REFUSE(r, &prediction, CS_EINVAL,
-                  "static needs a rank: accepted are 'presumed', the option 'straggler' of the "
-                  "algorithm, or the 'rank' of arrivals.straggler");
-    } else if (prediction.node != NULL && policy->prediction != CS_PREDICTION_STATIC &&
-               option != CS_AUTO) {
+                  "%s needs a rank: accepted are 'presumed', the option 'straggler' of the "
+                  "algorithm, or the 'rank' of arrivals.straggler",
+                  cs_prediction_name(policy->prediction));
+    } else if (prediction.node != NULL && !needs_one && option != CS_AUTO) {
         CS_REFUSE(r, &prediction, CS_EINVAL,
                   "the option 'straggler' names rank %u: accepted is static, or no rank there",
                   option);
@@ -83,21 +76,25 @@ static void read_fallback(cs_reading *r, const cs_field *field, cs_prediction_po
 
 void cs_read_montecarlo(cs_reading *r, const cs_field *root, cs_case *c)
 {
+    const char           *names[CS_PREDICTION_KEYS];
     cs_field              field      = cs_field_get(root, "montecarlo");
     cs_field              agreement  = cs_field_get(&field, "agreement");
     cs_prediction_policy *policy     = &c->policy;
     size_t                prediction = CS_PREDICTION_ORACLE;
 
+    for (int p = 0; p < CS_PREDICTION_KEYS; p++) {
+        names[p] = cs_prediction_name((cs_prediction)p);
+    }
     if (cs_reading_failed(r)) {
         return;
     }
-    if (cs_presumption_option(c->algorithm, &c->options) != CS_AUTO) {
+    if (cs_late_option(c->job.algorithm, &c->job.options) != CS_AUTO) {
         prediction = CS_PREDICTION_STATIC;
     }
     if (field.node != NULL && !cs_read_object(r, &field, policy_keys, COUNT(policy_keys))) {
         return;
     }
-    cs_read_word(r, &field, "prediction", prediction_names, COUNT(prediction_names), &prediction);
+    cs_read_word(r, &field, "prediction", names, COUNT(names), &prediction);
     policy->prediction = (cs_prediction)prediction;
     read_presumed(r, &field, c, policy);
     cs_read_time(r, &field, "agreement", &policy->agreement_s);
@@ -107,4 +104,9 @@ void cs_read_montecarlo(cs_reading *r, const cs_field *root, cs_case *c)
                   policy->agreement_s, MAX_AGREEMENT_S);
     }
     read_fallback(r, &field, policy);
+    if (policy->prediction == CS_PREDICTION_ADAPTIVE && policy->fallback == NULL &&
+        !cs_reading_failed(r)) {
+        (void)!cs_algorithm_find(cs_default_algorithm(&c->job.scenario.cluster), &policy->fallback,
+                                 &r->error);
+    }
 }

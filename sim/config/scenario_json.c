@@ -180,12 +180,12 @@ void cs_read_scenario(cs_reading *r, json_t *tree, cs_case *c)
 {
     cs_field     root  = cs_field_root(tree);
     cs_field     model = cs_field_get(&root, "model"), algorithm = cs_field_get(&root, "algorithm");
-    cs_scenario *s    = &c->scenario;
+    cs_scenario *s    = &c->job.scenario;
     const char  *text = NULL;
 
-    s->bytes  = DEFAULT_BYTES;
-    s->seed   = 1;
-    c->verify = true;
+    s->bytes      = DEFAULT_BYTES;
+    s->seed       = 1;
+    c->job.verify = true;
     if (!cs_read_object(r, &root, cs_scenario_keys, cs_n_scenario_keys)) {
         return;
     }
@@ -195,11 +195,12 @@ void cs_read_scenario(cs_reading *r, json_t *tree, cs_case *c)
     read_collective(r, &root, &s->collective);
     cs_read_bytes(r, &root, "bytes", &s->bytes);
     cs_read_whole(r, &root, "seed", 0, MAX_SEED, &s->seed);
-    cs_read_bool(r, &root, "verify", &c->verify);
-    cs_read_model(r, &model, &c->model, &c->model_options);
-    cs_read_cluster(r, &root, c->model, &s->cluster);
+    cs_read_bool(r, &root, "verify", &c->job.verify);
+    cs_read_model(r, &model, &c->job.model, &c->job.model_options);
+    cs_read_cluster(r, &root, c->job.model, &s->cluster);
     cs_read_u32(r, &root, "root", 0, CS_MAX_RANKS - 1, &s->root);
-    cs_read_algorithm(r, &algorithm, cs_default_algorithm(&s->cluster), &c->algorithm, &c->options);
+    cs_read_algorithm(r, &algorithm, cs_default_algorithm(&s->cluster), &c->job.algorithm,
+                      &c->job.options);
     cs_read_arrivals(r, &root, c);
     cs_read_montecarlo(r, &root, c);
     cs_read_faults(r, &root, s);

@@ -22,7 +22,7 @@
 #define CS_CONFIG_SCHEDULE_JSON_H
 
 #include "algorithms/stored.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 enum { CS_SCHEDULE_MAX_BYTES = 1 << 30 };
 

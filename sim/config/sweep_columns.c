@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "config/config_state.h"
 #include "config/quantity.h"
-#include "cs/result.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,11 +15,12 @@ typedef struct column {
 } column;
 
 struct cs_sweep_columns {
-    const cs_axes *axes; /* borrowed */
-    cs_arena       arena;
-    size_t         n;
-    column        *columns; /* [n]; in the arena, as all that follows */
-    const char   **names;
+    const cs_axes   *axes;   /* borrowed */
+    const cs_column *beside; /* those that the rows have; borrowed */
+    cs_arena         arena;
+    size_t           n;
+    column          *columns; /* [n]; in the arena, as all that follows */
+    const char     **names;
 };
 
 /* Keys that are columns of a result, or stand in them, when their values are plain. */
@@ -29,17 +29,9 @@ static const char *const known[] = {
     "collective", "bytes",          "cluster.ranks", "cluster.gpus_per_server",
 };
 
-/* Names that are taken: SQLite's do not depend on case. */
+/* Names that are taken beside those of the columns: SQLite's do not depend on case. */
 static const char *const taken[] = {
-#define X(type, key) #key,
-    CS_RESULT_MAP(X)
-#undef X
-        "key",
-    "options",
-    "model_options",
-    "wrong",
-    "scenario",
-    "error",
+    "key", "options", "model_options", "wrong", "scenario", "error",
 };
 
 static bool is_plain(const cs_axis *axis)
@@ -67,6 +59,11 @@ static bool is_taken(const cs_sweep_columns *c, const char *name)
 {
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
         if (strcasecmp(name, taken[i]) == 0) {
+            return true;
+        }
+    }
+    for (const cs_column *b = c->beside; b->key != NULL; b++) {
+        if (strcasecmp(name, b->key) == 0) {
             return true;
         }
     }
@@ -165,8 +162,8 @@ static bool add_column(cs_sweep_columns *c, size_t axis)
     return is_done;
 }
 
-cs_status cs_sweep_columns_open(const cs_config *config, cs_sweep_columns **columns_p,
-                                cs_error *err)
+cs_status cs_sweep_columns_open(const cs_config *config, const cs_column *columns,
+                                cs_sweep_columns **columns_p, cs_error *err)
 {
     size_t            n_axes = config->axes.n_axes;
     cs_sweep_columns *c      = CS_NEW(cs_sweep_columns, 1);
@@ -175,6 +172,7 @@ cs_status cs_sweep_columns_open(const cs_config *config, cs_sweep_columns **colu
         return CS_FAIL(err, CS_ENOMEM, "sweep", "out of memory for columns");
     }
     c->axes      = &config->axes;
+    c->beside    = columns;
     c->columns   = CS_ARENA_NEW(&c->arena, column, n_axes);
     c->names     = CS_ARENA_NEW(&c->arena, const char *, n_axes);
     bool is_done = c->columns != NULL && c->names != NULL;

@@ -178,7 +178,7 @@ static void cut(cs_reading *r, const cs_field *field, cs_training *t)
 /* What an iteration of training cannot have. */
 static void refuse_contradictions(cs_reading *r, const cs_field *root, const cs_case *c)
 {
-    const cs_scenario *s     = &c->scenario;
+    const cs_scenario *s     = &c->job.scenario;
     cs_field           bytes = cs_field_get(root, "bytes"), faults = cs_field_get(root, "faults");
     cs_field           collective = cs_field_get(root, "collective");
 
@@ -228,7 +228,8 @@ void cs_read_training(cs_reading *r, const cs_field *root, cs_case *c)
     }
     refuse_contradictions(r, root, c);
     for (uint32_t i = 0; i < t->n_sizes && !cs_reading_failed(r); i++) {
-        c->scenario.bytes =
-            i == 0 || t->size_bytes[i] > c->scenario.bytes ? t->size_bytes[i] : c->scenario.bytes;
+        c->job.scenario.bytes = i == 0 || t->size_bytes[i] > c->job.scenario.bytes
+                                    ? t->size_bytes[i]
+                                    : c->job.scenario.bytes;
     }
 }

@@ -28,29 +28,25 @@ static cs_scenario scenario_of(const cs_optcc_point *point, cs_fault *faults)
                          .n_faults   = point->n_slow};
 }
 
-/* What a point's names stand for. */
-typedef struct plug_ins {
+static cs_status job_of(const cs_optcc_point *point, cs_fault *faults, cs_job *job, cs_error *err)
+{
     const cs_algorithm *algorithm;
     const cs_model     *model;
-    cs_options          options, model_options;
-} plug_ins;
-
-static cs_status find_plug_ins(const cs_optcc_point *point, plug_ins *found, cs_error *err)
-{
-    cs_status status = cs_algorithm_find(point->algorithm, &found->algorithm, err);
+    cs_status           status = cs_algorithm_find(point->algorithm, &algorithm, err);
 
     if (status == CS_OK) {
-        status = cs_model_find(point->model, &found->model, err);
+        status = cs_model_find(point->model, &model, err);
     }
     if (status != CS_OK) {
         return status;
     }
-    cs_options_default(found->algorithm->options, &found->options);
-    cs_options_default(found->model->options, &found->model_options);
+    *job = (cs_job){.scenario = scenario_of(point, faults), .verify = true};
+    cs_job_set_algorithm(job, algorithm, NULL);
+    cs_job_set_model(job, model, NULL);
     for (size_t i = 0; i < CS_OPTCC_OPTIONS && status == CS_OK; i++) {
         if (point->options[i].key != NULL) {
-            status = cs_options_set(found->algorithm->options, &found->options,
-                                    point->options[i].key, point->options[i].value, "figure", err);
+            status = cs_options_set(algorithm->options, &job->options, point->options[i].key,
+                                    point->options[i].value, "figure", err);
         }
     }
     return status;
@@ -58,14 +54,13 @@ static cs_status find_plug_ins(const cs_optcc_point *point, plug_ins *found, cs_
 
 bool cs_optcc_accepted(const cs_optcc_point *point)
 {
-    cs_fault    faults[CS_OPTCC_SLOW];
-    cs_scenario scenario = scenario_of(point, faults);
-    plug_ins    found    = {0};
-    cs_plan     plan     = {0};
+    cs_fault faults[CS_OPTCC_SLOW];
+    cs_job   job = {0};
+    bool     is_accepted =
+        job_of(point, faults, &job, NULL) == CS_OK && cs_job_resolve(&job, NULL) == CS_OK;
 
-    return find_plug_ins(point, &found, NULL) == CS_OK &&
-           cs_resolve(&scenario, found.algorithm, &found.options, found.model, &found.model_options,
-                      &plan, NULL) == CS_OK;
+    cs_job_release(&job);
+    return is_accepted;
 }
 
 static void check_result(cs_figure_data *data, const cs_optcc_point *point, const cs_result *r)
@@ -84,21 +79,13 @@ static void check_result(cs_figure_data *data, const cs_optcc_point *point, cons
 cs_status cs_optcc_replay(cs_figure_data *data, const cs_optcc_point *point, cs_result *result_p,
                           cs_error *err)
 {
-    cs_fault    faults[CS_OPTCC_SLOW];
-    cs_scenario scenario = scenario_of(point, faults);
-    plug_ins    found    = {0};
-    cs_status   status   = find_plug_ins(point, &found, err);
+    cs_fault  faults[CS_OPTCC_SLOW];
+    cs_job    job;
+    cs_status status = job_of(point, faults, &job, err);
 
-    if (status != CS_OK) {
-        return status;
+    if (status == CS_OK) {
+        status = cs_job_run(&job, NULL, 0, result_p, err);
     }
-    const cs_run run = {.scenario      = &scenario,
-                        .algorithm     = found.algorithm,
-                        .options       = &found.options,
-                        .model         = found.model,
-                        .model_options = &found.model_options,
-                        .verify        = true};
-    status           = cs_run_scenario(&run, result_p, err);
     if (status == CS_OK) {
         check_result(data, point, result_p);
     }

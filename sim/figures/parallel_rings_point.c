@@ -18,39 +18,44 @@ const cs_cluster cs_rings_b = {
     .fabrics = {[CS_NIC] = {CS_SWITCHED, 11.3e-6, 24e9}, [CS_NVLINK] = {CS_DIRECT, 4e-6, 150e9}},
     .sockets = 1};
 
-static cs_status find_model(const cs_rings_point *point, const cs_model **model_p,
-                            cs_options *options, cs_error *err)
+static cs_status set_model(const cs_rings_point *point, cs_job *job, cs_error *err)
 {
-    bool      is_flow = point->incast_ratio != NULL;
-    cs_status status  = cs_model_find(is_flow ? "flow" : "alpha-beta", model_p, err);
+    bool            is_flow = point->incast_ratio != NULL;
+    const cs_model *model;
+    cs_status       status = cs_model_find(is_flow ? "flow" : "alpha-beta", &model, err);
 
     if (status != CS_OK) {
         return status;
     }
-    cs_options_default((*model_p)->options, options);
+    cs_job_set_model(job, model, NULL);
     if (is_flow) {
-        status = cs_options_set((*model_p)->options, options, "receivers", "share", "figure", err);
+        status = cs_options_set(model->options, &job->model_options, "receivers", "share", "figure",
+                                err);
     }
     if (is_flow && status == CS_OK) {
-        status = cs_options_set((*model_p)->options, options, "incast_ratio", point->incast_ratio,
-                                "figure", err);
+        status = cs_options_set(model->options, &job->model_options, "incast_ratio",
+                                point->incast_ratio, "figure", err);
     }
     return status;
 }
 
-static cs_status find_algorithm(const cs_rings_point *point, const cs_algorithm **algorithm_p,
-                                cs_options *options, cs_error *err)
+static cs_status set_algorithm(const cs_rings_point *point, cs_job *job, cs_error *err)
 {
-    cs_status status = cs_algorithm_find(point->algorithm, algorithm_p, err);
+    const cs_stored_options stored = {point->stored};
+    const cs_algorithm     *algorithm;
 
-    if (status == CS_OK) {
-        cs_options_default((*algorithm_p)->options, options);
+    if (point->stored != NULL) {
+        cs_job_set_algorithm(job, &cs_algorithm_stored, &stored);
+        return CS_OK;
     }
-    if (status == CS_OK && point->key != NULL) {
-        status = cs_options_set((*algorithm_p)->options, options, point->key, point->value,
-                                "figure", err);
+    cs_status status = cs_algorithm_find(point->algorithm, &algorithm, err);
+    if (status != CS_OK) {
+        return status;
     }
-    return status;
+    cs_job_set_algorithm(job, algorithm, NULL);
+    return point->key == NULL ? CS_OK
+                              : cs_options_set(algorithm->options, &job->options, point->key,
+                                               point->value, "figure", err);
 }
 
 static void check_result(cs_figure_data *data, const cs_rings_point *point, const cs_result *r)
@@ -68,29 +73,21 @@ static void check_result(cs_figure_data *data, const cs_rings_point *point, cons
 cs_status cs_rings_replay(cs_figure_data *data, const cs_rings_point *point, double *elapsed_s_p,
                           cs_error *err)
 {
-    cs_scenario         scenario  = {.collective = CS_ALLGATHER, .cluster = *point->cluster};
-    const cs_algorithm *algorithm = &cs_algorithm_stored;
-    const cs_model     *model     = NULL;
-    cs_options          options = {0}, model_options = {0};
-    cs_stored_options   stored = {point->stored};
-    cs_result           result = {0};
-    cs_status           status = find_model(point, &model, &model_options, err);
+    uint32_t  n   = point->servers * point->cluster->gpus_per_server;
+    cs_job    job = {.scenario = {.collective = CS_ALLGATHER,
+                                  .bytes      = point->block_bytes * n,
+                                  .cluster    = *point->cluster},
+                     .verify   = true};
+    cs_result result;
+    cs_status status = set_model(point, &job, err);
 
-    scenario.cluster.n_ranks = point->servers * scenario.cluster.gpus_per_server;
-    scenario.bytes           = point->block_bytes * scenario.cluster.n_ranks;
-    if (status == CS_OK && point->stored == NULL) {
-        status = find_algorithm(point, &algorithm, &options, err);
+    job.scenario.cluster.n_ranks = n;
+    if (status == CS_OK) {
+        status = set_algorithm(point, &job, err);
     }
-    if (status != CS_OK) {
-        return status;
+    if (status == CS_OK) {
+        status = cs_job_run(&job, NULL, 0, &result, err);
     }
-    const cs_run run = {.scenario      = &scenario,
-                        .algorithm     = algorithm,
-                        .options       = point->stored != NULL ? (void *)&stored : (void *)&options,
-                        .model         = model,
-                        .model_options = &model_options,
-                        .verify        = true};
-    status           = cs_run_scenario(&run, &result, err);
     if (status == CS_OK) {
         check_result(data, point, &result);
         *elapsed_s_p = result.elapsed_s;

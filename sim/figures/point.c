@@ -139,17 +139,16 @@ static cs_scenario scenario_of(const cs_figure_point *point, const double *arriv
 bool cs_figure_has_schedule(const cs_figure_point *point)
 {
     const cs_algorithm *algorithm;
-    cs_scenario         scenario = scenario_of(point, NULL, NULL);
-    cs_options          options = {0}, model_options = {0};
-    cs_plan             plan = {0};
+    cs_job              job = {.scenario = scenario_of(point, NULL, NULL)};
 
     if (cs_algorithm_find(point->algorithm, &algorithm, NULL) != CS_OK) {
         return false;
     }
-    cs_options_default(algorithm->options, &options);
-    cs_options_default(cs_models[0]->options, &model_options);
-    return cs_resolve(&scenario, algorithm, &options, cs_models[0], &model_options, &plan, NULL) ==
-           CS_OK;
+    cs_job_set_algorithm(&job, algorithm, NULL);
+    cs_job_set_model(&job, cs_models[0], NULL);
+    bool has = cs_job_resolve(&job, NULL) == CS_OK;
+    cs_job_release(&job);
+    return has;
 }
 
 static void check_result(cs_figure_data *data, const cs_figure_point *point, const cs_result *r)
@@ -175,8 +174,8 @@ static cs_status run(const cs_figure_point *point, const double *arrival_s, cs_r
                      cs_error *err)
 {
     cs_fault            slow[CS_MAX_SLOW];
-    cs_scenario         scenario = scenario_of(point, arrival_s, slow);
-    cs_options          options = {0}, model_options = {0};
+    cs_job              job = {.scenario = scenario_of(point, arrival_s, slow),
+                               .verify   = point->n_ranks <= MAX_VERIFIED};
     const cs_algorithm *algorithm;
     cs_status           status = cs_algorithm_find(point->algorithm, &algorithm, err);
 
@@ -185,22 +184,12 @@ static cs_status run(const cs_figure_point *point, const double *arrival_s, cs_r
         slow[r] =
             (cs_fault){.rank = r, .slow_ratio = point->slow_ratio, .until_s = (double)INFINITY};
     }
-    if (status == CS_OK) {
-        cs_options_default(algorithm->options, &options);
-    }
     if (status != CS_OK) {
         return status;
     }
-    cs_options_default(cs_models[0]->options, &model_options);
-    const cs_run what = {.scenario      = &scenario,
-                         .algorithm     = algorithm,
-                         .options       = &options,
-                         .model         = cs_models[0],
-                         .model_options = &model_options,
-                         .verify        = point->n_ranks <= MAX_VERIFIED,
-                         .observers     = &point->observer,
-                         .n_observers   = point->observer.block != NULL ? 1 : 0};
-    return cs_run_scenario(&what, result_p, err);
+    cs_job_set_algorithm(&job, algorithm, NULL);
+    cs_job_set_model(&job, cs_models[0], NULL);
+    return cs_job_run(&job, &point->observer, 1, result_p, err);
 }
 
 cs_status cs_figure_replay(cs_figure_data *data, const cs_figure_point *point, cs_result *result_p,

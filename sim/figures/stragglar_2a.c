@@ -93,13 +93,13 @@ static void check_sample(cs_figure_data *data, const cs_skew *skew, const double
         {"ranks", skew->n_ranks, 8},
         {"straggler", skew->straggler, 5},
         {"calls in which it is last", (double)n_late, 188},
-        {"mean delay, us", 1e6 * skew->delay_s.mean, 2966.855},
-        {"median delay, us", 1e6 * skew->delay_s.p50, 3057},
-        {"95 % of the delays, us", 1e6 * skew->delay_s.p95, 4244.15},
+        {"mean delay, us", 1e6 * skew->delay_s.mean.value, 2966.855},
+        {"median delay, us", 1e6 * skew->delay_s.p50.value, 3057},
+        {"95 % of the delays, us", 1e6 * skew->delay_s.p95.value, 4244.15},
         {"smallest delay, us", 1e6 * skew->delays_s[0], 1252},
         {"largest delay, us", 1e6 * skew->delays_s[n - 1], 4566},
-        {"straggler, mean, us", 1e6 * skew->straggler_delay_s.mean, 2622.15},
-        {"straggler, median, us", 1e6 * skew->straggler_delay_s.p50, 2964.5},
+        {"straggler, mean, us", 1e6 * skew->straggler_delay_s.mean.value, 2622.15},
+        {"straggler, median, us", 1e6 * skew->straggler_delay_s.p50.value, 2964.5},
         {"straggler, earliest, us", 1e6 * delays[0], -4367},
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {

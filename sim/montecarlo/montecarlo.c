@@ -3,9 +3,9 @@
 #include "montecarlo/montecarlo.h"
 
 #include "base/alloc.h"
+#include "base/statistics.h"
 #include "montecarlo/samples.h"
 #include "montecarlo/state.h"
-#include "montecarlo/statistics.h"
 #include "montecarlo/training.h"
 
 #include <math.h>
@@ -142,43 +142,18 @@ static cs_status have_baseline(cs_montecarlo *m, size_t base, bool *stopped_p, c
     return CS_OK;
 }
 
-/* Elapsed and exposed times: the members of the row by their names. */
-#define PUT_ESTIMATE(row, name, estimate)        \
-    do {                                         \
-        (row)->name##_s      = (estimate).value; \
-        (row)->name##_low_s  = (estimate).low;   \
-        (row)->name##_high_s = (estimate).high;  \
-    } while (0)
-#define PUT_SPREAD(row, time, spread)                  \
-    do {                                               \
-        PUT_ESTIMATE(row, time##_mean, (spread).mean); \
-        PUT_ESTIMATE(row, time##_p50, (spread).p50);   \
-        PUT_ESTIMATE(row, time##_p95, (spread).p95);   \
-        PUT_ESTIMATE(row, time##_p99, (spread).p99);   \
-        (row)->time##_stddev_s = (spread).stddev;      \
-        (row)->time##_min_s    = (spread).min;         \
-        (row)->time##_max_s    = (spread).max;         \
-    } while (0)
-
-/* Everything that is known before the scenario is run; numbers do not exist yet. */
+/* Everything that is known before the scenario is run. */
 static void describe(const cs_montecarlo *m, const cs_case *c, cs_montecarlo_row *row)
 {
-#define SET_TEXT(key)
-#define SET_COUNT(key)
-#define SET_REAL(key) row->key = (double)NAN;
-#define SET_BOOL(key)
-#define X(type, key) SET_##type(key)
-    CS_MONTECARLO_MAP(X)
-#undef X
-    const cs_cluster *cluster = &c->scenario.cluster;
-    snprintf(row->algorithm, sizeof row->algorithm, "%s", c->algorithm->name);
+    const cs_cluster *cluster = &c->job.scenario.cluster;
+    snprintf(row->algorithm, sizeof row->algorithm, "%s", c->job.algorithm->name);
     snprintf(row->collective, sizeof row->collective, "%s",
-             cs_collective_name(c->scenario.collective));
-    snprintf(row->model, sizeof row->model, "%s", c->model->name);
+             cs_collective_name(c->job.scenario.collective));
+    snprintf(row->model, sizeof row->model, "%s", c->job.model->name);
     snprintf(row->sampling, sizeof row->sampling, "%s", cs_sampling_name(m->options->sampling));
     snprintf(row->build, sizeof row->build, "%s", cs_build());
     row->ranks           = cluster->n_ranks;
-    row->bytes           = c->scenario.bytes;
+    row->bytes           = c->job.scenario.bytes;
     row->gpus_per_server = cluster->gpus_per_server;
     row->confidence      = m->options->confidence;
     row->calls           = 1;
@@ -190,17 +165,14 @@ static void describe(const cs_montecarlo *m, const cs_case *c, cs_montecarlo_row
 static void fill(const cs_montecarlo *m, const cs_case *c, const cs_samples *s, double *scratch,
                  cs_montecarlo_row *row)
 {
-    double    n = (double)s->n, confidence = m->options->confidence;
-    cs_spread spread;
+    double n = (double)s->n, confidence = m->options->confidence;
 
     for (size_t i = 0; i < s->n; i++) {
         scratch[i] = s->elapsed_s[i] - s->exposed_s[i] - c->training.tail_s;
     }
     row->last_arrival_mean_s = cs_estimate_mean(scratch, s->n, 0, confidence).value;
-    cs_spread_of(s->elapsed_s, s->n, s->n_groups, confidence, scratch, &spread);
-    PUT_SPREAD(row, elapsed, spread);
-    cs_spread_of(s->exposed_s, s->n, s->n_groups, confidence, scratch, &spread);
-    PUT_SPREAD(row, exposed, spread);
+    cs_spread_of(s->elapsed_s, s->n, s->n_groups, confidence, scratch, &row->elapsed_s);
+    cs_spread_of(s->exposed_s, s->n, s->n_groups, confidence, scratch, &row->exposed_s);
     if (s->presumes) {
         snprintf(row->prediction, sizeof row->prediction, "%s",
                  cs_prediction_name(c->policy.prediction));
@@ -211,10 +183,10 @@ static void fill(const cs_montecarlo *m, const cs_case *c, const cs_samples *s, 
         row->fallback_ratio = (double)s->n_fallbacks / (n * s->calls);
     }
     if (c->training.n_buckets > 0) {
-        row->exposed_ratio = row->exposed_mean_s / row->elapsed_mean_s;
+        row->exposed_ratio = row->exposed_s.mean.value / row->elapsed_s.mean.value;
     }
     row->replays  = s->n_replays;
-    row->verified = c->verify || m->options->is_verified;
+    row->verified = c->job.verify || m->options->is_verified;
 }
 
 /* Pair by pair. */
@@ -224,19 +196,16 @@ static void compare(const cs_montecarlo *m, const cs_samples *s, double *scratch
     const double *base = m->base_samples.exposed_s;
     size_t        wins = 0;
     size_t groups = s->n_groups > m->base_samples.n_groups ? s->n_groups : m->base_samples.n_groups;
-    cs_spread spread;
 
     for (size_t i = 0; i < s->n; i++) {
         double saved_s = base[i] - s->exposed_s[i];
         wins += saved_s > ROUNDING * s->elapsed_s[i];
         s->elapsed_s[i] = saved_s; /* the elapsed times are done with */
     }
-    cs_spread_of(s->elapsed_s, s->n, groups, m->options->confidence, scratch, &spread);
-    PUT_ESTIMATE(row, saved_mean, spread.mean);
-    row->saved_stddev_s = spread.stddev;
-    row->win_ratio      = (double)wins / (double)s->n;
+    cs_spread_of(s->elapsed_s, s->n, groups, m->options->confidence, scratch, &row->saved_s);
+    row->win_ratio = (double)wins / (double)s->n;
     row->speedup =
-        cs_estimate_mean(base, s->n, 0, m->options->confidence).value / row->exposed_mean_s;
+        cs_estimate_mean(base, s->n, 0, m->options->confidence).value / row->exposed_s.mean.value;
 }
 
 static cs_status run_case(cs_montecarlo *m, const cs_case *c, size_t index, size_t base,
@@ -293,7 +262,7 @@ static cs_status name_baseline(const cs_montecarlo *m, size_t base, cs_montecarl
     cs_status status = cs_config_case(m->config, base, &c, err);
 
     if (status == CS_OK) {
-        snprintf(row->baseline, sizeof row->baseline, "%s", c.algorithm->name);
+        snprintf(row->baseline, sizeof row->baseline, "%s", c.job.algorithm->name);
     }
     cs_case_free(&c);
     return status;
@@ -303,7 +272,7 @@ cs_status cs_montecarlo_case(cs_montecarlo *montecarlo, size_t index, cs_monteca
                              bool *stopped_p, cs_error *err)
 {
     cs_montecarlo    *m    = montecarlo;
-    cs_montecarlo_row row  = {0};
+    cs_montecarlo_row row  = cs_montecarlo_row_unknown();
     cs_case           c    = {0};
     size_t            base = index, iterations = 0;
     cs_status status = cs_config_baseline(m->config, index, m->options->baseline, &base, err);

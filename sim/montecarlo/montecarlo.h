@@ -11,10 +11,8 @@
 #define CS_MONTECARLO_H
 
 #include "config/config.h"
-#include "results/montecarlo_row.h"
-#include "sweep/ranks.h"
-
-#include <signal.h>
+#include "montecarlo/montecarlo_row.h"
+#include "sweep/campaign.h"
 
 enum { CS_MONTECARLO_MAX_CASES = 100000 };
 
@@ -41,17 +39,12 @@ typedef struct cs_montecarlo_options {
 } cs_montecarlo_options;
 
 typedef struct cs_montecarlo_report {
-    cs_montecarlo_row *rows; /* in the order of the config's scenarios; owned */
-    size_t             n_rows;
-    size_t             total;       /* scenarios of the config, without those that repeat others */
-    size_t             n_repeats;   /* these: cs_config_repeats() */
-    size_t             n_fixed;     /* rows of which one iteration says all, and one was run */
-    size_t             done_before; /* of these, found in the file */
-    size_t             run;         /* of these, run now */
-    size_t             failed;      /* rows with an error */
-    size_t             missing;     /* no row: memory, a file or a part of the program failed */
-    cs_error           failure;     /* of the first of them */
-    bool               is_stopped;  /* by *stop: done_before + run + missing < total */
+    cs_montecarlo_row  *rows; /* in the order of the config's scenarios; owned */
+    size_t              n_rows;
+    cs_campaign_summary count;     /* of the config's scenarios without those that repeat others */
+    size_t              n_repeats; /* these: cs_config_repeats() */
+    size_t              n_fixed;   /* rows of which one iteration says all, and one was run */
+    size_t              failed;    /* rows with an error */
 } cs_montecarlo_report;
 
 typedef struct cs_montecarlo cs_montecarlo;

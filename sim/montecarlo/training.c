@@ -2,7 +2,7 @@
 /* What a row says of training: see montecarlo/training.h. */
 #include "montecarlo/training.h"
 
-#include "montecarlo/statistics.h"
+#include "base/statistics.h"
 
 #include <stdio.h>
 
@@ -33,12 +33,9 @@ void cs_training_compare(const cs_samples *samples, const cs_samples *baseline, 
         double saved_s = baseline->elapsed_s[i] - samples->elapsed_s[i];
         scratch[i]     = (saved_s - ratio * baseline->elapsed_s[i]) / base_s;
     }
-    cs_estimate error           = cs_estimate_mean(scratch, samples->n, groups, confidence);
-    row->iteration_speedup      = base_s / own_s;
-    row->saved_ratio            = ratio;
-    row->saved_ratio_low        = ratio + error.low;
-    row->saved_ratio_high       = ratio + error.high;
-    row->gpu_hours_per_day      = hours * ratio;
-    row->gpu_hours_per_day_low  = hours * row->saved_ratio_low;
-    row->gpu_hours_per_day_high = hours * row->saved_ratio_high;
+    cs_estimate error      = cs_estimate_mean(scratch, samples->n, groups, confidence);
+    row->iteration_speedup = base_s / own_s;
+    row->saved_ratio       = (cs_estimate){ratio, ratio + error.low, ratio + error.high};
+    row->gpu_hours_per_day =
+        (cs_estimate){hours * ratio, hours * row->saved_ratio.low, hours * row->saved_ratio.high};
 }

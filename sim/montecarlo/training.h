@@ -4,8 +4,8 @@
 #define CS_MONTECARLO_TRAINING_H
 
 #include "config/training_json.h"
+#include "montecarlo/montecarlo_row.h"
 #include "montecarlo/samples.h"
-#include "results/montecarlo_row.h"
 
 /* Everything that is known before the iterations are run. */
 CS_API void cs_training_describe(const cs_training *training, cs_montecarlo_row *row);

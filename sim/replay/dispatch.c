@@ -110,30 +110,30 @@ typedef struct kept_blocks {
 } kept_blocks;
 
 struct cs_dispatch {
-    const cs_replay_request *request;
-    const cs_network        *network;
-    void                    *model;            /* the model's state */
-    bool                     shares_receivers; /* all messages to a port are under way at once */
-    double                   message_gap_s;    /* in SHARED groups that are served one by one */
-    cs_arena                 arena;
-    cs_ports                 ports;             /* described, without state */
-    port_queue              *queues;            /* [2 * n_ports] */
-    uint32_t                *group_round;       /* [2 * n_ports], or NULL without groups */
-    double                  *group_until_s;     /* ... when its start-up is paid */
-    uint32_t                *gates;             /* [2 * n_ports] groups of late ranks, or NULL */
-    link_driver             *drivers;           /* [2 * n_ranks] sending, then receiving; or NULL */
-    uint32_t                *n_driven;          /* [2 * n_ports] messages, or NULL */
-    uint32_t                *newest;            /* [n_ranks][n_slots] version, 0: resolved */
-    double                  *rank_free_s;       /* [n_ranks] arrival, or a barrier behind it */
-    uint32_t                *by_arrival;        /* late ranks, first one first */
-    uint32_t                 n_late, n_arrived; /* of them */
-    item_pool                flying, messages, versions, edges, groups;
-    uint32_t                 ready_first, ready_last; /* messages that may start */
-    uint32_t                 n_hungry;                /* ports for which the stream must go on */
-    uint32_t                 n_live;                  /* messages in the window */
-    uint64_t                 n_blocks;                /* pushed in */
-    double                   now_s, last_end_s;
-    kept_blocks              kept; /* for the observers */
+    const cs_job     *job;
+    const cs_network *network;
+    void             *model;            /* the model's state */
+    bool              shares_receivers; /* all messages to a port are under way at once */
+    double            message_gap_s;    /* in SHARED groups that are served one by one */
+    cs_arena          arena;
+    cs_ports          ports;             /* described, without state */
+    port_queue       *queues;            /* [2 * n_ports] */
+    uint32_t         *group_round;       /* [2 * n_ports], or NULL without groups */
+    double           *group_until_s;     /* ... when its start-up is paid */
+    uint32_t         *gates;             /* [2 * n_ports] groups of late ranks, or NULL */
+    link_driver      *drivers;           /* [2 * n_ranks] sending, then receiving; or NULL */
+    uint32_t         *n_driven;          /* [2 * n_ports] messages, or NULL */
+    uint32_t         *newest;            /* [n_ranks][n_slots] version, 0: resolved */
+    double           *rank_free_s;       /* [n_ranks] arrival, or a barrier behind it */
+    uint32_t         *by_arrival;        /* late ranks, first one first */
+    uint32_t          n_late, n_arrived; /* of them */
+    item_pool         flying, messages, versions, edges, groups;
+    uint32_t          ready_first, ready_last; /* messages that may start */
+    uint32_t          n_hungry;                /* ports for which the stream must go on */
+    uint32_t          n_live;                  /* messages in the window */
+    uint64_t          n_blocks;                /* pushed in */
+    double            now_s, last_end_s;
+    kept_blocks       kept; /* for the observers */
 };
 
 static cs_status no_memory(cs_error *err)
@@ -875,7 +875,8 @@ static cs_status show(const kept_blocks *k, const kept_block *b, cs_error *err)
     cs_status status = CS_OK;
 
     for (size_t i = 0; i < k->n_observers && status == CS_OK; i++) {
-        status = k->observers[i].block(k->observers[i].user, &b->block, b->intervals, err);
+        const cs_observer *o = &k->observers[i];
+        status = o->block != NULL ? o->block(o->user, &b->block, b->intervals, err) : CS_OK;
     }
     return status;
 }
@@ -950,8 +951,8 @@ static cs_status sort_arrivals(cs_dispatch *d)
 
 static cs_status open_parts(cs_dispatch *d, cs_error *err)
 {
-    const cs_replay_request *q = d->request;
-    cs_status status           = cs_ports_describe(&d->ports, &d->arena, q->scenario, q->plan, err);
+    const cs_job *job    = d->job;
+    cs_status     status = cs_ports_describe(&d->ports, &d->arena, &job->scenario, &job->plan, err);
 
     if (status != CS_OK) {
         return status;
@@ -959,30 +960,30 @@ static cs_status open_parts(cs_dispatch *d, cs_error *err)
     d->now_s        = d->ports.first_s;
     d->kept.first_s = d->ports.first_s;
     d->last_end_s   = d->ports.first_s;
-    d->newest = CS_ARENA_NEW(&d->arena, uint32_t, (size_t)d->ports.n_ranks * q->plan->n_slots);
+    d->newest = CS_ARENA_NEW(&d->arena, uint32_t, (size_t)d->ports.n_ranks * job->plan.n_slots);
     if (d->newest == NULL || sort_arrivals(d) != CS_OK || queues_open(d) != CS_OK ||
         queues_close_late(d) != CS_OK) {
         return no_memory(err);
     }
-    return d->network->open(&d->ports, q->model_options, &d->model, err);
+    return d->network->open(&d->ports, &job->model_options, &d->model, err);
 }
 
-cs_status cs_dispatch_open(const cs_replay_request *request, cs_dispatch **dispatch_p,
-                           cs_error *err)
+cs_status cs_dispatch_open(const cs_job *job, const cs_observer *observers, size_t n_observers,
+                           cs_dispatch **dispatch_p, cs_error *err)
 {
     cs_dispatch *d = CS_NEW(cs_dispatch, 1);
 
     if (d == NULL) {
         return no_memory(err);
     }
-    d->request          = request;
-    d->network          = request->model->network;
-    d->shares_receivers = d->network->shares_receivers != NULL &&
-                          d->network->shares_receivers(request->model_options);
+    d->job     = job;
+    d->network = job->model->network;
+    d->shares_receivers =
+        d->network->shares_receivers != NULL && d->network->shares_receivers(&job->model_options);
     d->message_gap_s =
-        d->network->message_gap_s != NULL ? d->network->message_gap_s(request->model_options) : 0;
-    d->kept.observers   = request->observers;
-    d->kept.n_observers = request->n_observers;
+        d->network->message_gap_s != NULL ? d->network->message_gap_s(&job->model_options) : 0;
+    d->kept.observers   = observers;
+    d->kept.n_observers = n_observers;
     cs_status status    = open_parts(d, err);
     if (status != CS_OK) {
         cs_dispatch_close(d);

@@ -277,14 +277,14 @@ static void add_counters(drawing *d)
     int64_t          n_busy = 0, n_shown = 0;
 
     add_counter(d, 0, 0);
-    cs_tracks_sort_edges(&d->tracks);
-    for (size_t i = 0; i < tracks->n_edges; i++) {
-        const cs_edge *edge    = &tracks->edges[i];
-        bool           is_last = i + 1 == tracks->n_edges || edge[1].at_ps > edge->at_ps;
+    cs_tracks_sort_changes(&d->tracks);
+    for (size_t i = 0; i < tracks->n_changes; i++) {
+        const cs_busy_change *change = &tracks->changes[i];
+        bool is_last = i + 1 == tracks->n_changes || change[1].at_ps > change->at_ps;
 
-        n_busy += edge->change;
+        n_busy += change->change;
         if (is_last && n_busy != n_shown) {
-            add_counter(d, edge->at_ps, n_busy);
+            add_counter(d, change->at_ps, n_busy);
             n_shown = n_busy;
         }
     }

@@ -131,9 +131,8 @@ static cs_status find_in_place(cs_export_list *list, cs_error *err)
     return status;
 }
 
-cs_status cs_export_schedule(const cs_scenario *scenario, const cs_algorithm *algorithm,
-                             const void *options, const cs_plan *plan, cs_export_format format,
-                             cs_text *out, cs_error *err)
+cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text *out,
+                             cs_error *err)
 {
     static cs_status (*const writers[])(const cs_export_list *, cs_text *, cs_error *) = {
         [CS_EXPORT_TEXT]  = cs_export_text,
@@ -141,11 +140,11 @@ cs_status cs_export_schedule(const cs_scenario *scenario, const cs_algorithm *al
         [CS_EXPORT_MSCCL] = cs_export_msccl,
         [CS_EXPORT_GOAL]  = cs_export_goal,
     };
-    cs_export_list list   = {.scenario  = scenario,
-                             .algorithm = algorithm,
-                             .plan      = plan,
+    cs_export_list list   = {.scenario  = &job->scenario,
+                             .algorithm = job->algorithm,
+                             .plan      = &job->plan,
                              .recording = {.limits = {limit}}};
-    cs_status      status = cs_recording_stream(&list.recording, scenario, algorithm, options, err);
+    cs_status      status = cs_recording_stream(&list.recording, job, err);
 
     if (status == CS_OK) {
         status = find_in_place(&list, err);

@@ -8,7 +8,6 @@
  *
  * The text is a self-contained SVG 1.1; the same schedule gives the same bytes.
  */
-#include "results/axis.h"
 #include "results/export.h"
 #include "results/grid.h"
 #include "results/svg.h"
@@ -33,7 +32,7 @@
 #define BOX_WIDTH  30.0
 
 typedef struct picture {
-    const cs_run  *run;
+    const cs_job  *job;
     const cs_grid *grid;
     cs_text       *out;
     double         until_s; /* the time at the right edge */
@@ -188,7 +187,7 @@ static cs_status add_head(const picture *p, cs_error *err)
 {
     const cs_result *r = &p->grid->result;
     double           unit_s;
-    const char      *unit = cs_axis_unit(p->until_s, &unit_s);
+    const char      *unit = cs_time_unit(p->until_s, &unit_s);
 
     cs_text_add(p->out,
                 "<text class=\"t\" x=\"%.1f\" y=\"24\">%s %s: %u ranks, %llu bytes, %llu messages, "
@@ -201,8 +200,8 @@ static cs_status add_head(const picture *p, cs_error *err)
 
 static void add_axis(const picture *p)
 {
-    cs_axis axis = cs_axis_until(p->until_s, 70 / p->px_per_s);
-    double  y    = p->bottom;
+    cs_time_axis axis = cs_time_axis_until(p->until_s, 70 / p->px_per_s);
+    double       y    = p->bottom;
 
     for (int i = 0; i < axis.n_marks; i++) {
         double x = x_of(p, i * axis.step * axis.unit_s);
@@ -230,7 +229,7 @@ static void add_shade(const picture *p, const char *class_name, double from_s, d
 
 static void shade_row(const picture *p, size_t i)
 {
-    const cs_scenario *scenario = p->run->scenario;
+    const cs_scenario *scenario = &p->job->scenario;
     const cs_grid_row *row      = &p->grid->rows[i];
     uint32_t           g        = scenario->cluster.gpus_per_server;
     double             late_s   = cs_arrival(scenario, row->rank);
@@ -250,7 +249,7 @@ static void shade_row(const picture *p, size_t i)
 /* The name of a rank, and below it the slowdown of its NICs. */
 static void name_rank(const picture *p, size_t i)
 {
-    const cs_scenario *scenario = p->run->scenario;
+    const cs_scenario *scenario = &p->job->scenario;
     uint32_t           rank = p->grid->rows[i].rank, g = scenario->cluster.gpus_per_server;
     double             y = p->row_y[i] + 13;
 
@@ -335,7 +334,7 @@ static cs_status draw(const picture *p, cs_error *err)
 {
     double width = LEFT + p->width + 2 * MARGIN, height = p->bottom + AXIS;
 
-    cs_svg_begin(p->out, width, height, "");
+    cs_svg_begin(p->out, width, height);
     add_style(p);
     cs_svg_paper(p->out);
     cs_status status = add_head(p, err);
@@ -349,11 +348,11 @@ static cs_status draw(const picture *p, cs_error *err)
     return status;
 }
 
-cs_status cs_export_svg(const cs_run *run, cs_text *out, cs_error *err)
+cs_status cs_export_svg(const cs_job *job, cs_text *out, cs_error *err)
 {
     cs_grid   grid   = {0};
-    cs_status status = cs_grid_fill(&grid, run, err);
-    picture   p      = {.run = run, .grid = &grid, .out = out};
+    cs_status status = cs_grid_fill(&grid, job, err);
+    picture   p      = {.job = job, .grid = &grid, .out = out};
 
     if (status == CS_OK) {
         double *durations = CS_ARENA_NEW(&grid.arena, double, grid.recording.n_transfers + 1);
@@ -366,7 +365,7 @@ cs_status cs_export_svg(const cs_run *run, cs_text *out, cs_error *err)
             p.width       = median > 0 ? p.until_s / median * BOX_WIDTH : 0;
             p.width       = fmin(fmax(p.width, 900), 12000);
             p.px_per_s    = p.width / p.until_s;
-            p.names       = cs_grid_names_of(run->scenario, &grid.result);
+            p.names       = cs_grid_names_of(&job->scenario, &grid.result);
             place_rows(&p, legend(&p, false));
             status = draw(&p, err);
             status = status == CS_OK ? cs_text_status(out, err) : status;

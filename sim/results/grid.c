@@ -57,16 +57,14 @@ static cs_status limit(const cs_recording *recording, cs_error *err)
     return CS_OK;
 }
 
-static cs_status replay(cs_grid *grid, const cs_run *run, cs_error *err)
+static cs_status replay(cs_grid *grid, const cs_job *job, cs_error *err)
 {
     cs_observer observer = cs_recording_observer(&grid->recording);
-    cs_run      seen     = *run;
+    cs_job      verified = *job;
 
     grid->recording.limits[0] = limit;
-    seen.verify               = true;
-    seen.observers            = &observer;
-    seen.n_observers          = 1;
-    cs_status status          = cs_run_scenario(&seen, &grid->result, err);
+    verified.verify           = true;
+    cs_status status          = cs_job_run(&verified, &observer, 1, &grid->result, err);
     if (status == CS_OK && !grid->result.verified) {
         return CS_FAIL(err, CS_EWRONG, "schedule", "%.180s", grid->result.verdict.text);
     }
@@ -177,17 +175,17 @@ static cs_status make_bars(cs_grid *grid, uint32_t n_ranks, cs_error *err)
     return status == CS_OK ? CS_OK : no_memory(err);
 }
 
-cs_status cs_grid_fill(cs_grid *grid, const cs_run *run, cs_error *err)
+cs_status cs_grid_fill(cs_grid *grid, const cs_job *job, cs_error *err)
 {
-    uint32_t n = run->scenario->cluster.n_ranks;
+    uint32_t n = job->scenario.cluster.n_ranks;
 
     if (n > CS_GRID_MAX_RANKS) {
         return CS_FAIL(err, CS_ENOTSUP, "format", "a picture shows at most %d ranks, not %u",
                        CS_GRID_MAX_RANKS, n);
     }
-    cs_status status = replay(grid, run, err);
+    cs_status status = replay(grid, job, err);
     if (status == CS_OK) {
-        status = find_stages(grid, run->scenario, err);
+        status = find_stages(grid, &job->scenario, err);
     }
     if (status == CS_OK) {
         status = make_rows(grid, n, err);

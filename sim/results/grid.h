@@ -50,9 +50,9 @@ typedef struct cs_grid {
     bool         is_used[CS_FABRICS];
 } cs_grid;
 
-/* Replay and verify `run` (its observers are left out) into an empty grid, which the caller frees,
- * also on failure. CS_ENOTSUP when it is too large, CS_EWRONG when the schedule is wrong. */
-CS_MUST_CHECK cs_status cs_grid_fill(cs_grid *grid, const cs_run *run, cs_error *err);
+/* Replay and verify a job into an empty grid, which the caller frees, also on failure. CS_ENOTSUP
+ * when it is too large, CS_EWRONG when the schedule is wrong. */
+CS_MUST_CHECK cs_status cs_grid_fill(cs_grid *grid, const cs_job *job, cs_error *err);
 
 void cs_grid_free(cs_grid *grid);
 

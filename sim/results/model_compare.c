@@ -19,29 +19,20 @@ static cs_status limit(const cs_recording *recording, cs_error *err)
 }
 
 /* Run on one model. What the model refuses goes into the row; anything else is an error. */
-static cs_status run_one(const cs_replay_request *request, cs_model_row *row, cs_recording *seen,
-                         cs_error *err)
+static cs_status run_one(const cs_job *job, cs_model_row *row, cs_recording *seen, cs_error *err)
 {
-    cs_scenario       scenario = *request->scenario;
-    cs_replay_request r        = *request;
-    cs_options        options  = {0};
-    cs_observer       observer = cs_recording_observer(seen);
+    cs_job      other    = *job;
+    cs_cluster *cluster  = &other.scenario.cluster;
+    cs_observer observer = cs_recording_observer(seen);
 
-    if (row->model->options != NULL) {
-        cs_options_default(row->model->options, &options);
-    }
-    row->no_topology          = row->model->network == NULL && scenario.cluster.topology != NULL;
-    scenario.cluster.topology = row->no_topology ? NULL : scenario.cluster.topology;
-    r.scenario                = &scenario;
-    r.model                   = row->model;
-    r.model_options = row->model == request->model ? request->model_options : (void *)&options;
-    r.observers     = &observer;
-    r.n_observers   = 1;
+    cs_job_set_model(&other, row->model, row->model == job->model ? &job->model_options : NULL);
+    row->no_topology  = row->model->network == NULL && cluster->topology != NULL;
+    cluster->topology = row->no_topology ? NULL : cluster->topology;
     if (row->model->check != NULL &&
-        row->model->check(&scenario, r.model_options, &row->refusal) != CS_OK) {
+        row->model->check(&other.scenario, &other.model_options, &row->refusal) != CS_OK) {
         return CS_OK;
     }
-    return cs_replay(&r, &row->outcome, err);
+    return cs_job_replay(&other, &observer, 1, &row->outcome, err);
 }
 
 /* Numbers of the links on a transfer's way (models/lib/links.h). */
@@ -143,7 +134,7 @@ static void find_parting(const cs_scenario *s, const cs_recording *first, const 
     }
 }
 
-cs_status cs_compare_models(const cs_replay_request *request, double tolerance, cs_model_row *rows,
+cs_status cs_compare_models(const cs_job *job, double tolerance, cs_model_row *rows,
                             size_t *n_rows_p, cs_error *err)
 {
     cs_recording first  = {0};
@@ -154,13 +145,13 @@ cs_status cs_compare_models(const cs_replay_request *request, double tolerance, 
     for (; cs_models[n] != NULL && status == CS_OK; n++) {
         cs_recording seen = {.limits = {limit}};
         rows[n]           = (cs_model_row){.model = cs_models[n]};
-        status            = run_one(request, &rows[n], &seen, err);
+        status            = run_one(job, &rows[n], &seen, err);
         if (status == CS_OK && rows[n].refusal.status == CS_OK && !is_set) {
             first  = seen;
             seen   = (cs_recording){0};
             is_set = true;
         } else if (status == CS_OK && rows[n].refusal.status == CS_OK) {
-            find_parting(request->scenario, &first, &seen, tolerance, &rows[n]);
+            find_parting(&job->scenario, &first, &seen, tolerance, &rows[n]);
         }
         cs_recording_free(&seen);
     }

@@ -206,36 +206,33 @@ static size_t state_over_time(cs_caller *caller, const cs_call *call, double win
 static cs_status replay(cs_caller *caller, const cs_call *call, size_t n_planned, size_t n_actual,
                         double *elapsed_s_p, cs_error *err)
 {
-    cs_scenario actual  = {.collective = CS_ALLREDUCE,
-                           .bytes      = caller->job->bytes,
-                           .cluster    = cluster_of(caller, call),
-                           .faults     = caller->actual,
-                           .n_faults   = n_actual,
-                           .seed       = 1};
-    cs_scenario planned = actual;
-    cs_options  options = call->schedule->options;
-    planned.faults      = caller->planned;
-    planned.n_faults    = n_planned;
+    cs_job actual = {.scenario = {.collective = CS_ALLREDUCE,
+                                  .bytes      = caller->job->bytes,
+                                  .cluster    = cluster_of(caller, call),
+                                  .faults     = caller->actual,
+                                  .n_faults   = n_actual,
+                                  .seed       = 1},
+                     .verify   = true};
+    cs_job_set_model(&actual, caller->job->model, &caller->job->model_options);
+    cs_job planned            = actual;
+    planned.scenario.faults   = caller->planned;
+    planned.scenario.n_faults = n_planned;
+    cs_job_set_algorithm(&planned, call->schedule->algorithm, &call->schedule->options);
 
-    const cs_planned_options plan = {call->schedule->algorithm, &planned, &options};
-    const cs_run             run  = {.scenario      = &actual,
-                                     .algorithm     = &cs_planned,
-                                     .options       = &plan,
-                                     .model         = caller->job->model,
-                                     .model_options = &caller->job->model_options,
-                                     .verify        = true};
-    cs_result                result;
-    cs_status                status = cs_run_scenario(&run, &result, err);
-
+    const cs_planned_options options = {&planned};
+    cs_job_set_algorithm(&actual, &cs_planned, &options);
+    cs_result result;
+    cs_status status = cs_job_run(&actual, NULL, 0, &result, err);
     caller->n_replays += status == CS_OK;
     if (status == CS_OK && !result.verified) {
-        return CS_FAIL(err, CS_EINTERNAL, "", "%s is not a correct AllReduce: %s",
-                       call->schedule->algorithm->name, result.verdict.text);
+        status = CS_FAIL(err, CS_EINTERNAL, "", "%s is not a correct AllReduce: %s",
+                         call->schedule->algorithm->name, result.verdict.text);
     }
     if (status == CS_OK) {
         *elapsed_s_p     = result.elapsed_s;
-        caller->resolved = options;
+        caller->resolved = planned.options;
     }
+    cs_job_release(&planned);
     return status;
 }
 

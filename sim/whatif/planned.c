@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every hook passes the planned scenario on instead of the real one: see whatif/planned.h. */
+/* Every hook passes the planned job on instead of the real scenario: see whatif/planned.h. */
 #include "whatif/planned.h"
 
 #include "base/alloc.h"
@@ -12,11 +12,13 @@ typedef struct planned {
 static cs_status planned_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                                cs_error *err)
 {
-    const cs_planned_options *o     = options;
-    cs_scenario               known = *o->scenario;
+    cs_job   *job    = ((const cs_planned_options *)options)->job;
+    cs_status status = cs_job_resolve(job, err);
 
-    known.forecast = scenario->forecast;
-    return o->algorithm->check(&known, o->options, plan, err);
+    (void)scenario;
+    *plan          = job->plan;
+    plan->prepared = NULL; /* it stays the job's */
+    return status;
 }
 
 static cs_status planned_open(const cs_scenario *scenario, const void *options, void **state_p,
@@ -29,8 +31,8 @@ static cs_status planned_open(const cs_scenario *scenario, const void *options, 
     if (s == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
     }
-    s->algorithm     = o->algorithm;
-    cs_status status = o->algorithm->open(o->scenario, o->options, &s->state, err);
+    s->algorithm     = o->job->algorithm;
+    cs_status status = cs_job_open(o->job, &s->state, err);
     if (status != CS_OK) {
         cs_free(s);
         return status;

@@ -2,6 +2,8 @@
 /* A report for people and for programs: see whatif/whatif_text.h. */
 #include "whatif/whatif_text.h"
 
+#include "base/column.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -144,112 +146,164 @@ void cs_whatif_table(const cs_whatif_job *job, const cs_whatif_report *report, c
     }
 }
 
-/* ", "key": number" */
-static void add_number(cs_text *text, const char *key, double value)
-{
-    cs_text_add(text, ", \"%s\": ", key);
-    cs_text_add_number(text, value);
-}
+/* ---- rows for programs; what never ends is null ---- */
 
-static void add_piece_json(const cs_piece *piece, bool is_first, cs_text *text)
-{
-    cs_text_add(text, "%s\n    {\"what\": ", is_first ? "" : ",");
-    cs_text_add_json_string(text, cs_piece_text(piece->kind));
-    add_number(text, "from_s", piece->from_s);
-    add_number(text, "until_s", piece->until_s);
-    add_number(text, "iterations", piece->iterations);
-    add_number(text, "iterations_per_s", rate_of(piece));
-    add_number(text, "held_s", piece->held_s);
-    cs_text_add(text, ", \"excluded_servers\": %u}", piece->excluded);
-}
+typedef struct job_row {
+    const char *model, *algorithm;
+} job_row;
 
-static void add_line_json(const cs_whatif_line *line, bool is_first, cs_text *text)
+static const cs_column name_columns[] = {
+    CS_COLUMN(cs_whatif_job, name),
+    CS_COLUMN_AS("job_iterations", cs_whatif_job, iterations),
+    CS_COLUMN_AS("ranks", cs_whatif_job, cluster.n_ranks),
+    CS_COLUMN_AS("gpus_per_server", cs_whatif_job, cluster.gpus_per_server),
+    CS_COLUMN_END,
+};
+static const cs_column job_columns[] = {
+    CS_COLUMN(job_row, model),
+    CS_COLUMN(job_row, algorithm),
+    CS_COLUMN_END,
+};
+static const cs_column report_columns[] = {
+    CS_COLUMN(cs_whatif_report, healthy_call_s),
+    CS_COLUMN(cs_whatif_report, healthy_iteration_s),
+    CS_COLUMN_AS("reference_algorithm", cs_whatif_report, best.name),
+    CS_COLUMN_AS("reference_call_s", cs_whatif_report, best.elapsed_s),
+    CS_COLUMN_AS("reference_iteration_s", cs_whatif_report, best_iteration_s),
+    CS_COLUMN_END,
+};
+static const cs_column horizon_columns[] = {CS_COLUMN(cs_whatif_job, horizon_s), CS_COLUMN_END};
+static const cs_column timer_columns[]   = {
+      CS_COLUMN(cs_whatif_timers, preset),
+      CS_COLUMN(cs_whatif_timers, detect_s),
+      CS_COLUMN(cs_whatif_timers, reschedule_s),
+      CS_COLUMN(cs_whatif_timers, restart_s),
+      CS_COLUMN(cs_whatif_timers, rejoin_s),
+      CS_COLUMN(cs_whatif_timers, tolerance_ratio),
+      CS_COLUMN_END,
+};
+
+/* A policy. */
+typedef struct line_row {
+    const char *policy;
+    double      place; /* NAN: none */
+    bool        available, finished;
+    double      total_s, iterations, lost_gpu_hours;
+    const char *reason, *note;
+} line_row;
+
+static const cs_column line_columns[] = {
+    CS_COLUMN(line_row, policy),         CS_COLUMN(line_row, place),
+    CS_COLUMN(line_row, available),      CS_COLUMN(line_row, finished),
+    CS_COLUMN(line_row, total_s),        CS_COLUMN(line_row, iterations),
+    CS_COLUMN(line_row, lost_gpu_hours), CS_COLUMN(line_row, reason),
+    CS_COLUMN(line_row, note),           CS_COLUMN_END,
+};
+/* Those that stand before every piece of it in a CSV. */
+static const cs_column csv_line_columns[] = {
+    CS_COLUMN(line_row, policy),
+    CS_COLUMN(line_row, place),
+    CS_COLUMN(line_row, total_s),
+    CS_COLUMN(line_row, lost_gpu_hours),
+    CS_COLUMN_END,
+};
+
+/* A piece of its time. */
+typedef struct piece_row {
+    const char *what;
+    double      from_s, until_s, iterations, iterations_per_s, held_s;
+    uint32_t    excluded_servers;
+} piece_row;
+
+static const cs_column what_columns[]  = {CS_COLUMN(piece_row, what), CS_COLUMN_END};
+static const cs_column piece_columns[] = {
+    CS_COLUMN(piece_row, from_s),
+    CS_COLUMN(piece_row, until_s),
+    CS_COLUMN(piece_row, iterations),
+    CS_COLUMN(piece_row, iterations_per_s),
+    CS_COLUMN(piece_row, held_s),
+    CS_COLUMN(piece_row, excluded_servers),
+    CS_COLUMN_END,
+};
+
+static line_row line_row_of(const cs_whatif_line *line)
 {
     double none = (double)NAN;
 
-    cs_text_add(text, "%s\n  {\"policy\": ", is_first ? "" : ",");
-    cs_text_add_json_string(text, line->policy->name);
-    cs_text_add(text, ", \"place\": ");
-    cs_text_add_number(text, line->place > 0 ? line->place : none);
-    cs_text_add(text, ", \"available\": %s, \"finished\": %s",
-                line->is_available ? "true" : "false", line->is_finished ? "true" : "false");
-    add_number(text, "total_s", line->is_available ? line->total_s : none);
-    add_number(text, "iterations", line->is_available ? line->iterations : none);
-    add_number(text, "lost_gpu_hours", line->is_available ? line->lost_gpu_hours : none);
-    cs_text_add(text, ", \"reason\": ");
-    cs_text_add_json_string(text, line->reason);
-    cs_text_add(text, ", \"note\": ");
-    cs_text_add_json_string(text, line->note);
-    cs_text_add(text, ", \"throughput\": [");
+    return (line_row){.policy         = line->policy->name,
+                      .place          = line->place > 0 ? line->place : none,
+                      .available      = line->is_available,
+                      .finished       = line->is_finished,
+                      .total_s        = line->is_available ? line->total_s : none,
+                      .iterations     = line->is_available ? line->iterations : none,
+                      .lost_gpu_hours = line->is_available ? line->lost_gpu_hours : none,
+                      .reason         = line->reason,
+                      .note           = line->note};
+}
+
+static piece_row piece_row_of(const cs_piece *piece)
+{
+    return (piece_row){.what             = cs_piece_text(piece->kind),
+                       .from_s           = piece->from_s,
+                       .until_s          = piece->until_s,
+                       .iterations       = piece->iterations,
+                       .iterations_per_s = rate_of(piece),
+                       .held_s           = piece->held_s,
+                       .excluded_servers = piece->excluded};
+}
+
+static void add_line_json(const cs_whatif_line *line, cs_text *text)
+{
+    const line_row row = line_row_of(line);
+
+    cs_json_next(text, "\n  ", "\n  ");
+    cs_text_add(text, "{");
+    cs_json_row(text, &(cs_row){line_columns, &row, false});
+    cs_json_key(text, "throughput");
+    cs_text_add(text, "[");
     for (size_t i = 0; i < line->n_pieces; i++) {
-        add_piece_json(&line->pieces[i], i == 0, text);
+        const piece_row piece = piece_row_of(&line->pieces[i]);
+        cs_json_next(text, "\n    ", "\n    ");
+        cs_text_add(text, "{");
+        cs_json_row(text, &(cs_row){what_columns, &piece, false});
+        cs_json_row(text, &(cs_row){piece_columns, &piece, false});
+        cs_text_add(text, "}");
     }
     cs_text_add(text, "]}");
 }
 
 void cs_whatif_json(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text)
 {
-    const cs_whatif_timers *t = &job->timers;
+    const job_row names = {job->model->name, job->schedule.algorithm->name};
 
-    cs_text_add(text, "{\"name\": ");
-    cs_text_add_json_string(text, job->name);
-    cs_text_add(text, ", \"job_iterations\": %llu, \"ranks\": %u, \"gpus_per_server\": %u",
-                (unsigned long long)job->iterations, job->cluster.n_ranks,
-                job->cluster.gpus_per_server);
-    cs_text_add(text, ", \"model\": ");
-    cs_text_add_json_string(text, job->model->name);
-    cs_text_add(text, ", \"algorithm\": ");
-    cs_text_add_json_string(text, job->schedule.algorithm->name);
-    add_number(text, "healthy_call_s", report->healthy_call_s);
-    add_number(text, "healthy_iteration_s", report->healthy_iteration_s);
-    cs_text_add(text, ", \"reference_algorithm\": ");
-    cs_text_add_json_string(text, report->best.name);
-    add_number(text, "reference_call_s", report->best.elapsed_s);
-    add_number(text, "reference_iteration_s", report->best_iteration_s);
-    add_number(text, "horizon_s", job->horizon_s);
-    cs_text_add(text, ",\n \"timers\": {\"preset\": ");
-    cs_text_add_json_string(text, t->preset);
-    add_number(text, "detect_s", t->detect_s);
-    add_number(text, "reschedule_s", t->reschedule_s);
-    add_number(text, "restart_s", t->restart_s);
-    add_number(text, "rejoin_s", t->rejoin_s);
-    add_number(text, "tolerance_ratio", t->tolerance_ratio);
+    cs_text_add(text, "{");
+    cs_json_row(text, &(cs_row){name_columns, job, false});
+    cs_json_row(text, &(cs_row){job_columns, &names, false});
+    cs_json_row(text, &(cs_row){report_columns, report, false});
+    cs_json_row(text, &(cs_row){horizon_columns, job, false});
+    cs_text_add(text, ",\n \"timers\": {");
+    cs_json_row(text, &(cs_row){timer_columns, &job->timers, false});
     cs_text_add(text, "},\n \"policies\": [");
     for (size_t i = 0; i < report->n_lines; i++) {
-        add_line_json(&report->lines[i], i == 0, text);
+        add_line_json(&report->lines[i], text);
     }
     cs_text_add(text, "]}\n");
 }
 
-/* A number, or nothing where it never ends. */
-static void add_field(cs_text *text, double value)
-{
-    cs_text_add(text, ",");
-    if (isfinite(value)) {
-        cs_text_add_number(text, value);
-    }
-}
-
 void cs_whatif_csv(const cs_whatif_report *report, cs_text *text)
 {
-    cs_text_add(text, "policy,place,total_s,lost_gpu_hours,from_s,until_s,iterations,"
-                      "iterations_per_s,held_s,excluded_servers,what\n");
+    cs_csv_keys(text, csv_line_columns);
+    cs_csv_keys(text, piece_columns);
+    cs_csv_keys(text, what_columns);
+    cs_csv_end(text);
     for (size_t i = 0; i < report->n_lines; i++) {
-        const cs_whatif_line *line = &report->lines[i];
-        for (size_t j = 0; j < line->n_pieces; j++) {
-            const cs_piece *piece = &line->pieces[j];
-            cs_text_add_csv_field(text, line->policy->name);
-            add_field(text, line->place > 0 ? line->place : (double)NAN);
-            add_field(text, line->total_s);
-            add_field(text, line->lost_gpu_hours);
-            add_field(text, piece->from_s);
-            add_field(text, piece->until_s);
-            add_field(text, piece->iterations);
-            add_field(text, rate_of(piece));
-            add_field(text, piece->held_s);
-            cs_text_add(text, ",%u,", piece->excluded);
-            cs_text_add_csv_field(text, cs_piece_text(piece->kind));
-            cs_text_add(text, "\n");
+        const line_row line = line_row_of(&report->lines[i]);
+        for (size_t j = 0; j < report->lines[i].n_pieces; j++) {
+            const piece_row piece = piece_row_of(&report->lines[i].pieces[j]);
+            cs_csv_row(text, &(cs_row){csv_line_columns, &line, false});
+            cs_csv_row(text, &(cs_row){piece_columns, &piece, false});
+            cs_csv_row(text, &(cs_row){what_columns, &piece, false});
+            cs_csv_end(text);
         }
     }
 }

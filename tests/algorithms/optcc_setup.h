@@ -59,13 +59,11 @@ static inline void set_number(setup *s, const char *key, unsigned value)
 
 static inline cs_status run(setup *s)
 {
-    const cs_run r = {.scenario      = &s->scenario,
-                      .algorithm     = s->optcc,
-                      .options       = &s->options,
-                      .model         = cs_models[0],
-                      .model_options = &s->model_options,
-                      .verify        = !s->is_unverified};
-    return cs_run_scenario(&r, &s->result, &s->err);
+    cs_job job = {.scenario = s->scenario, .verify = !s->is_unverified};
+
+    cs_job_set_algorithm(&job, s->optcc, &s->options);
+    cs_job_set_model(&job, cs_models[0], &s->model_options);
+    return cs_job_run(&job, NULL, 0, &s->result, &s->err);
 }
 
 /* T over the time of the buffer on a healthy NIC of a server. */

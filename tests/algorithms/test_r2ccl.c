@@ -195,9 +195,8 @@ static bool both_refuse(const ct_stream *stream)
 
     set_scene(&mutant, "r2ccl", scene.scenario.cluster.n_ranks, 2, 2, scene.scenario.bytes, 0);
     ct_scene_play(&mutant, stream, &plan);
-    cr_assert_eq(
-        cs_verify(&mutant.scenario, mutant.algorithm, &mutant.options, &plan, &verdict, NULL),
-        CS_OK);
+    const cs_job job = ct_scene_job(&mutant, NULL);
+    cr_assert_eq(cs_job_verify(&job, &verdict, NULL), CS_OK);
     return !verdict.is_correct && !ct_judge(&mutant.scenario, &plan, stream).is_correct;
 }
 

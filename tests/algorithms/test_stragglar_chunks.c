@@ -269,7 +269,8 @@ static void starve(uint32_t n, const char *model, const char *chunks, const char
         cs_alloc_fail_after(passes);
         status = ct_scene_check(&scene, &err);
         if (status == CS_OK) {
-            status = scene.algorithm->open(&scene.scenario, &scene.options, &state, &err);
+            const cs_job job = ct_scene_job(&scene, NULL);
+            status           = cs_job_open(&job, &state, &err);
         }
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", err.message);

@@ -86,7 +86,8 @@ Test(variants, every_allocation_may_fail)
             cs_alloc_fail_after(failed);
             status = ct_scene_check(&scene, &err);
             if (status == CS_OK) {
-                status = scene.algorithm->open(&scene.scenario, &scene.options, &state, &err);
+                const cs_job job = ct_scene_job(&scene, NULL);
+                status           = cs_job_open(&job, &state, &err);
             }
             cs_alloc_fail_after(-1);
             cr_assert(status == CS_OK || (status == CS_ENOMEM && err.status == CS_ENOMEM),

@@ -47,16 +47,13 @@ static void choose_model(const ct_scene *scene, ct_rng *rng, const cs_model **mo
 static double elapsed_s(const ct_scene *scene, const cs_scenario *scenario, const cs_model *model,
                         const cs_options *model_options)
 {
-    const cs_run run    = {.scenario      = scenario,
-                           .algorithm     = scene->algorithm,
-                           .options       = &scene->options,
-                           .model         = model,
-                           .model_options = model_options,
-                           .verify        = true};
-    cs_result    result = {0};
-    cs_error     err    = {0};
-    cs_status    status = cs_run_scenario(&run, &result, &err);
+    cs_job    job    = ct_scene_given(scene, NULL);
+    cs_result result = {0};
+    cs_error  err    = {0};
 
+    job.scenario = *scenario;
+    cs_job_set_model(&job, model, model_options);
+    cs_status status = cs_job_run(&job, NULL, 0, &result, &err);
     cr_assert(status == CS_OK || status == CS_ENOTSUP || status == CS_EINVAL, "%s", err.message);
     cr_assert(status != CS_OK || result.verified, "%s", ct_scene_text(scene));
     return status == CS_OK ? result.elapsed_s : (double)NAN;

@@ -50,20 +50,15 @@ static bool is_quick(const cs_whatif_job *job, const cs_whatif_schedule *schedul
 {
     fuzz_limit  limit    = {.transfers_left = MAX_TRANSFERS};
     cs_observer observer = fuzz_limit_observer(&limit);
-    cs_scenario scenario = {
-        .collective = CS_ALLREDUCE, .bytes = job->bytes, .cluster = job->cluster};
+    cs_job      call     = {
+                 .scenario = {.collective = CS_ALLREDUCE, .bytes = job->bytes, .cluster = job->cluster}};
     cs_result result = {0};
     cs_error  err    = {0};
-    cs_run    run    = {.scenario      = &scenario,
-                        .algorithm     = schedule->algorithm,
-                        .options       = &schedule->options,
-                        .model         = job->model,
-                        .model_options = &job->model_options,
-                        .observers     = &observer,
-                        .n_observers   = 1};
 
     if (schedule->algorithm != NULL) {
-        (void)!cs_run_scenario(&run, &result, &err);
+        cs_job_set_algorithm(&call, schedule->algorithm, &schedule->options);
+        cs_job_set_model(&call, job->model, &job->model_options);
+        (void)!cs_job_run(&call, &observer, 1, &result, &err);
     }
     return !limit.is_reached;
 }

@@ -145,8 +145,8 @@ static inline void fail_each_allocation(const cs_config *config, size_t iteratio
         cs_alloc_fail_after(passes);
         status = cs_montecarlo_run(config, &options, &report, &err);
         cs_alloc_fail_after(-1);
-        n_missing = (long)report.missing;
-        cr_assert(n_missing == 0 || report.failure.status == CS_ENOMEM);
+        n_missing = (long)report.count.missing;
+        cr_assert(n_missing == 0 || report.count.failure.status == CS_ENOMEM);
         cs_montecarlo_report_free(&report);
     }
     cr_expect_eq(status, CS_OK);

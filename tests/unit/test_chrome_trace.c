@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "observer_setup.h"
 #include "results/chrome_trace.h"
+#include "support/folder.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -27,21 +28,30 @@ static bool trace_of(const cs_scenario *scenario, const cs_algorithm *algorithm,
     return ran;
 }
 
-/* The exit status of scripts/check_chrome_trace for a text. */
+/* The exit status of scripts/check_chrome_trace for files, which it names where they are wrong. */
+static int check_files(const char *pattern, const char *streams)
+{
+    char command[600];
+
+    (void)snprintf(command, sizeof command, COLLSIM_PYTHON " %s/scripts/check_chrome_trace %s %s",
+                   COLLSIM_SOURCE_DIR, pattern, streams);
+    int status = system(command);
+    cr_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* The same for a text. */
 static int check(const char *text, size_t length)
 {
-    char path[] = "/tmp/cs_trace_XXXXXX", command[600];
+    char path[] = "/tmp/cs_trace_XXXXXX";
     int  fd     = mkstemp(path);
 
     cr_assert_geq(fd, 0);
     close(fd);
     cr_assert_eq(cs_file_write(path, text, length, NULL), CS_OK);
-    snprintf(command, sizeof command, "python3 %s/scripts/check_chrome_trace %s >/dev/null 2>&1",
-             COLLSIM_SOURCE_DIR, path);
-    int status = system(command);
+    int status = check_files(path, ">/dev/null 2>&1");
     unlink(path);
-    cr_assert(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return status;
 }
 
 static size_t count_phase(const json_t *events, const char *phase)
@@ -116,14 +126,13 @@ static size_t count_joined(const cs_scenario *scenario, const cs_algorithm *algo
 {
     cs_transfer transfers[64];
     cs_block    block = {.transfers = transfers, .capacity = 64};
-    cs_options  options;
-    cs_plan     plan;
+    cs_job      job   = {.scenario = *scenario};
     void       *state = NULL;
     size_t      count = 0;
 
-    cs_options_default(algorithm->options, &options);
-    cr_assert_eq(algorithm->check(scenario, &options, &plan, NULL), CS_OK);
-    cr_assert_eq(algorithm->open(scenario, &options, &state, NULL), CS_OK);
+    cs_job_set_algorithm(&job, algorithm, NULL);
+    cr_assert_eq(cs_job_resolve(&job, NULL), CS_OK);
+    cr_assert_eq(cs_job_open(&job, &state, NULL), CS_OK);
     do {
         algorithm->next_block(state, &block);
         for (size_t i = 0; i < block.count; i++) {
@@ -131,6 +140,7 @@ static size_t count_joined(const cs_scenario *scenario, const cs_algorithm *algo
         }
     } while (block.count > 0);
     algorithm->close(state);
+    cs_job_release(&job);
     return count;
 }
 
@@ -141,9 +151,11 @@ Test(chrome_trace, every_algorithm_and_model_holds_the_rules)
     static const struct {
         uint32_t       gpus;
         cs_fabric_kind kind;
-    } clusters[]  = {{1, CS_SWITCHED}, {4, CS_SWITCHED}, {4, CS_DIRECT}, {8, CS_DIRECT}};
-    int n_checked = 0;
+    } clusters[] = {{1, CS_SWITCHED}, {4, CS_SWITCHED}, {4, CS_DIRECT}, {8, CS_DIRECT}};
+    char folder[CT_FOLDER_BYTES], path[200];
+    int  n_checked = 0;
 
+    ct_folder_make(folder);
     for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
         for (size_t m = 0; cs_models[m] != NULL; m++) {
             for (size_t c = 0; c < 4; c++) {
@@ -161,8 +173,9 @@ Test(chrome_trace, every_algorithm_and_model_holds_the_rules)
                     size_t  joined = count_joined(&scenario, cs_algorithms[a]);
                     cr_expect_eq(n_x, 2 * (result.transfers + joined) + 1, "%s",
                                  cs_algorithms[a]->name);
-                    cr_expect_eq(check(text.data, text.length), 0, "%s on %s",
-                                 cs_algorithms[a]->name, cs_models[m]->name);
+                    (void)snprintf(path, sizeof path, "%s/%s-%s-%zu.json", folder,
+                                   cs_algorithms[a]->name, cs_models[m]->name, c);
+                    cr_assert_eq(cs_file_write(path, text.data, text.length, NULL), CS_OK);
                     json_decref(json);
                     n_checked++;
                 }
@@ -170,6 +183,9 @@ Test(chrome_trace, every_algorithm_and_model_holds_the_rules)
             }
         }
     }
+    (void)snprintf(path, sizeof path, "%s/*.json", folder);
+    cr_expect_eq(check_files(path, ">/dev/null"), 0);
+    ct_folder_remove(folder);
     cr_expect_gt(n_checked, 4);
 }
 

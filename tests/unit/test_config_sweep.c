@@ -16,8 +16,8 @@ Test(config_sweep, sweeps_the_last_axis_fastest)
     for (size_t i = 0; i < 6; i++) {
         char    want[100];
         cs_case c = ct_case(config, i);
-        cr_assert_eq(c.scenario.cluster.n_ranks, 4u << i / 2);
-        cr_assert_str_eq(c.algorithm->name, i % 2 == 0 ? "ring" : "rhd");
+        cr_assert_eq(c.job.scenario.cluster.n_ranks, 4u << i / 2);
+        cr_assert_str_eq(c.job.algorithm->name, i % 2 == 0 ? "ring" : "rhd");
         snprintf(want, sizeof want, "{\"algorithm\":{\"name\":\"%s\"},\"cluster\":{\"ranks\":%u}}",
                  i % 2 == 0 ? "ring" : "rhd", 4u << i / 2);
         cr_assert_str_eq(c.json, want);
@@ -26,7 +26,7 @@ Test(config_sweep, sweeps_the_last_axis_fastest)
     cr_assert_eq(cs_config_sweep_set(config, "cluster.ranks", "[2, 32]", "--ranks", NULL), CS_OK);
     cr_assert_eq(cs_config_count(config), 4, "an axis is replaced in its place");
     cs_case c = ct_case(config, 2);
-    cr_assert_eq(c.scenario.cluster.n_ranks, 32);
+    cr_assert_eq(c.job.scenario.cluster.n_ranks, 32);
     cs_case_free(&c);
     ct_set(config, "sweep.bytes", "[1, 2, 3]");
     cr_assert_eq(cs_config_count(config), 12);
@@ -71,10 +71,10 @@ Test(config_sweep, leaves_out_options_of_another_swept_plug_in)
                      "\"sweep\": {\"model.name\": [\"loggp\", \"alpha-beta\"]}}");
     cs_case c = ct_case(config, 0);
 
-    cr_assert_str_eq(c.model->name, "loggp");
+    cr_assert_str_eq(c.job.model->name, "loggp");
     cs_case_free(&c);
     c = ct_case(config, 1);
-    cr_assert_str_eq(c.model->name, "alpha-beta");
+    cr_assert_str_eq(c.job.model->name, "alpha-beta");
     cr_assert_null(strstr(c.json, "gap_s"), "what is left out is not in the case's JSON");
     cs_case_free(&c);
     ct_set(config, "model.options.nonsense", "1");

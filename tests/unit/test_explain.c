@@ -26,20 +26,12 @@ static bool is_arrival(double time_s)
 
 static double record(cs_recording *recording)
 {
-    cs_observer       observer = cs_recording_observer(recording);
-    cs_options        none     = {0};
-    cs_outcome        outcome;
-    cs_replay_request request = {.scenario      = &scene.scenario,
-                                 .algorithm     = scene.algorithm,
-                                 .options       = &scene.options,
-                                 .plan          = &scene.plan,
-                                 .model         = cs_models[0],
-                                 .model_options = &none,
-                                 .observers     = &observer,
-                                 .n_observers   = 1};
+    cs_observer observer = cs_recording_observer(recording);
+    cs_job      job      = ct_scene_job(&scene, NULL);
+    cs_outcome  outcome;
 
-    cs_options_default(cs_models[0]->options, &none);
-    cr_assert_eq(cs_replay(&request, &outcome, NULL), CS_OK);
+    job.verify = false;
+    cr_assert_eq(cs_job_replay(&job, &observer, 1, &outcome, NULL), CS_OK);
     return outcome.elapsed_s;
 }
 

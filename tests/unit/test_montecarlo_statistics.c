@@ -2,7 +2,7 @@
 /* Means, quantiles and their intervals: coverage, ranks out of tables, memory, and pairs of runs
  * with common random numbers. Seeds are fixed: nothing fails by chance. */
 #include "base/random.h"
-#include "montecarlo/statistics.h"
+#include "base/statistics.h"
 #include "montecarlo_setup.h"
 
 #include <gsl/gsl_cdf.h>
@@ -78,7 +78,7 @@ Test(montecarlo_statistics, memory_widens_the_interval)
         ct_set(config, "arrivals.straggler.correlation", correlations[i]);
         ct_set(config, "montecarlo.prediction", "\"static\"");
         cs_montecarlo_report report = run(config, &options);
-        half[i] = report.rows[0].exposed_mean_high_s - report.rows[0].exposed_mean_s;
+        half[i] = report.rows[0].exposed_s.mean.high - report.rows[0].exposed_s.mean.value;
         cs_montecarlo_report_free(&report);
         cs_config_free(config);
     }
@@ -94,13 +94,14 @@ Test(montecarlo_statistics, pairs_are_sharper_than_what_they_are_made_of)
     ct_set(config, "sweep.algorithm.name", "[\"broadcast\", \"stragglar\"]");
     cs_montecarlo_report     report = run(config, &options);
     const cs_montecarlo_row *a = &report.rows[0], *b = &report.rows[1];
-    double                   apart = hypot(a->exposed_stddev_s, b->exposed_stddev_s);
+    double                   apart = hypot(a->exposed_s.stddev, b->exposed_s.stddev);
 
-    cr_expect_float_eq(b->saved_mean_s, a->exposed_mean_s - b->exposed_mean_s, 1e-12);
-    cr_expect_lt(b->saved_stddev_s, apart / 2);
+    cr_expect_float_eq(b->saved_s.mean.value, a->exposed_s.mean.value - b->exposed_s.mean.value,
+                       1e-12);
+    cr_expect_lt(b->saved_s.stddev, apart / 2);
     cr_expect_str_eq(b->baseline, "broadcast");
     cr_expect_str_empty(a->baseline);
-    cr_expect(isnan(a->saved_mean_s));
+    cr_expect(isnan(a->saved_s.mean.value));
     cs_montecarlo_report_free(&report);
     cs_config_free(config);
 }

@@ -60,13 +60,15 @@ Test(recording, a_replay_leaves_the_stream_and_its_times)
             while ((cs_algorithms[a]->collectives >> scenario.collective & 1u) == 0) {
                 scenario.collective++;
             }
-            if (!run_with(&scenario, cs_algorithms[a], cs_models[m], &observer, 1, &result)) {
+            cs_job job = job_of(&scenario, cs_algorithms[a], cs_models[m]);
+            if (cs_job_resolve(&job, NULL) != CS_OK ||
+                cs_job_run(&job, &observer, 1, &result, NULL) != CS_OK) {
+                cs_job_release(&job);
                 cs_recording_free(&seen);
                 continue;
             }
-            cr_assert_eq(
-                cs_recording_stream(&told, &scenario, cs_algorithms[a], &result.options, NULL),
-                CS_OK);
+            cr_assert_eq(cs_recording_stream(&told, &job, NULL), CS_OK);
+            cs_job_release(&job);
             expect_same_stream(&seen, &told, cs_algorithms[a]->name);
             cr_assert_null(told.intervals);
             expect_times(&seen, &result);
@@ -118,26 +120,28 @@ Test(recording, a_limit_stops_what_grows_too_large)
     cs_scenario  scenario = scenario_of(8, 1, CS_SWITCHED);
     cs_recording seen = {.limits = {at_most_40}}, told = {.limits = {NULL, at_most_40}};
     cs_observer  observer = cs_recording_observer(&seen);
-    cs_options   options  = {0};
+    cs_job       job      = job_of(&scenario, ring(), cs_models[0]);
     cs_error     err      = {0};
     cs_result    result;
 
+    cr_assert_eq(cs_job_resolve(&job, NULL), CS_OK);
     cr_assert(!run_with(&scenario, ring(), cs_models[0], &observer, 1, &result));
-    cr_assert_eq(cs_recording_stream(&told, &scenario, ring(), &options, NULL), CS_OK,
-                 "a limit behind NULL is none");
+    cr_assert_eq(cs_recording_stream(&told, &job, NULL), CS_OK, "a limit behind NULL is none");
     cs_recording_free(&told);
     told.limits[0] = at_most_40;
-    cr_assert_eq(cs_recording_stream(&told, &scenario, ring(), &options, &err), CS_ENOTSUP);
+    cr_assert_eq(cs_recording_stream(&told, &job, &err), CS_ENOTSUP);
     cr_assert_str_eq(err.where, "reader");
     cs_recording_free(&seen);
     cs_recording_free(&told);
+    cs_job_release(&job);
 }
 
 Test(recording, every_failed_allocation_is_reported)
 {
     cs_scenario scenario = scenario_of(8, 1, CS_SWITCHED);
-    cs_options  options  = {0};
+    cs_job      job      = job_of(&scenario, ring(), cs_models[0]);
 
+    cr_assert_eq(cs_job_resolve(&job, NULL), CS_OK);
     for (int way = 0; way < 2; way++) {
         cs_status status = CS_ENOMEM;
         for (long passes = 0; status != CS_OK; passes++) {
@@ -150,7 +154,7 @@ Test(recording, every_failed_allocation_is_reported)
                 bool ran = run_with(&scenario, ring(), cs_models[0], &observer, 1, &result);
                 status   = ran ? CS_OK : CS_ENOMEM;
             } else {
-                status = cs_recording_stream(&r, &scenario, ring(), &options, &err);
+                status = cs_recording_stream(&r, &job, &err);
                 cr_assert(status == CS_OK || err.message[0] != '\0');
             }
             cs_alloc_fail_after(-1);
@@ -159,4 +163,5 @@ Test(recording, every_failed_allocation_is_reported)
             cs_recording_free(&r);
         }
     }
+    cs_job_release(&job);
 }

@@ -2,8 +2,7 @@
 /* Results as JSON and CSV: the keys and their order, exact numbers, what does not exist. */
 #include "base/alloc.h"
 #include "cs/result.h"
-#include "results/csv.h"
-#include "results/json.h"
+#include "results/result_rows.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>

@@ -39,11 +39,20 @@ struct cs_algorithm {
      * the user's is checked here. */
     cs_status (*check)(const cs_scenario *scenario, void *options, cs_plan *plan, cs_error *err);
 
-    /* Required. Start a stream for checked options. `scenario` is borrowed until close().
-     * Can fail with CS_ENOMEM only (or CS_EINTERNAL, when a construction does not hold what
-     * it promises). The state is owned by the caller. */
+    /* Required, unless there is open_prepared(). Start a stream for checked options. `scenario` is
+     * borrowed until close(). Can fail with CS_ENOMEM only (or CS_EINTERNAL, when a construction
+     * does not hold what it promises). The state is owned by the caller. */
     cs_status (*open)(const cs_scenario *scenario, const void *options, void **state_p,
                       cs_error *err);
+
+    /* Optional, both or neither: for a schedule that has to be searched for to be planned. check()
+     * leaves what it has built in plan->prepared, nothing where it fails; that must not point into
+     * the scenario or the options. Whoever called check() owns it and frees it with release()
+     * (cs_plan_release). open_prepared() is called instead of open(), with plan->prepared, which
+     * is borrowed until close(), stays as it is and serves any number of streams at once. */
+    cs_status (*open_prepared)(const cs_scenario *scenario, const void *options,
+                               const void *prepared, void **state_p, cs_error *err);
+    void (*release)(void *prepared);
 
     /* Required. Fill the block (count = 0 at the end). Cannot fail. */
     void (*next_block)(void *state, cs_block *block);
@@ -59,6 +68,26 @@ struct cs_algorithm {
      * or the filling of a pipeline. */
     double (*published_form_s)(const cs_scenario *scenario, const void *options);
 };
+
+/* Start a stream of a checked schedule, by whichever of its hooks the algorithm has. */
+static inline CS_MUST_CHECK cs_status cs_algorithm_open(const cs_algorithm *algorithm,
+                                                        const cs_scenario  *scenario,
+                                                        const void *options, const cs_plan *plan,
+                                                        void **state_p, cs_error *err)
+{
+    return algorithm->open_prepared != NULL
+               ? algorithm->open_prepared(scenario, options, plan->prepared, state_p, err)
+               : algorithm->open(scenario, options, state_p, err);
+}
+
+/* Free what check() has prepared for a plan, if anything. */
+static inline void cs_plan_release(const cs_algorithm *algorithm, cs_plan *plan)
+{
+    if (plan->prepared != NULL) {
+        algorithm->release(plan->prepared);
+        plan->prepared = NULL;
+    }
+}
 
 /* All registered algorithms in alphabetical order, ended by NULL. */
 extern CS_API const cs_algorithm *const cs_algorithms[];

@@ -13,7 +13,7 @@
 #ifndef CS_RECORDING_H
 #define CS_RECORDING_H
 
-#include "cs/replay.h"
+#include "cs/job.h"
 
 /* A barrier before transfer `index`. */
 typedef struct cs_fence {
@@ -46,11 +46,9 @@ struct cs_recording {
 /* The observer that records; for one replay. Fails as the limits do, or with CS_ENOMEM. */
 CS_API cs_observer cs_recording_observer(cs_recording *recording);
 
-/* Record the stream of an algorithm. `options` are as check() left them. */
-CS_API CS_MUST_CHECK cs_status cs_recording_stream(cs_recording       *recording,
-                                                   const cs_scenario  *scenario,
-                                                   const cs_algorithm *algorithm,
-                                                   const void *options, cs_error *err);
+/* Record the stream of a resolved job. */
+CS_API CS_MUST_CHECK cs_status cs_recording_stream(cs_recording *recording, const cs_job *job,
+                                                   cs_error *err);
 
 /* Add one transfer without times. `fence` stands before it where it has CS_FENCE; its index is
  * set here. Asks no limit. */

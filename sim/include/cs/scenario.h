@@ -27,8 +27,8 @@ typedef struct cs_scenario {
     const cs_fault *faults;    /* sorted by server, then from_s; none overlap */
     size_t          n_faults;
     uint64_t        seed;
-    /* What algorithms that choose among schedules ask how long one takes; cs_resolve() sets it for
-     * their check(). NULL: they go by the closed forms of alpha-beta. */
+    /* What algorithms that choose among schedules ask how long one takes; cs_job_resolve() sets it
+     * for their check(). NULL: they go by the closed forms of alpha-beta. */
     const cs_forecast *forecast;
 } cs_scenario;
 

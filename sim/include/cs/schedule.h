@@ -187,6 +187,7 @@ typedef struct cs_plan {
                                   nothing of round r + 1 starts before round r has ended,
                                   when all arrive together and all ports are equal */
     const char *note; /* what the user should be told about the choice, static text; or NULL */
+    void *prepared;   /* what the algorithm keeps for its streams (cs_algorithm.release), or NULL */
 } cs_plan;
 
 /* Part `index` of `total` split in `parts`: the first total % parts parts are one byte
