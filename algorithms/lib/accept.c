@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What most algorithms check: see accept.h. */
 #include "algorithms/lib/accept.h"
 
 #include "base/fault.h"
@@ -88,8 +87,8 @@ bool cs_pace_of_rounds(const cs_scenario *scenario, uint32_t n_chunks, cs_pace *
 
     if (!holds && scenario->cluster.gpus_per_server == 1 && cs_faults_constant(scenario)) {
         for (size_t i = 0; i < scenario->n_faults; i++) {
-            double ratio = scenario->faults[i].slow_ratio;
-            slow         = ratio > slow ? ratio : slow;
+            double slowdown = scenario->faults[i].slow_ratio;
+            slow            = slowdown > slow ? slowdown : slow;
         }
         holds = !(last > 0);
     }
