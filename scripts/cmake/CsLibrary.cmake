@@ -7,8 +7,10 @@ add_library(cs_objects OBJECT ${library_sources})
 set_target_properties(cs_objects cs_build PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_compile_options(cs_objects PRIVATE -fno-semantic-interposition)
 target_include_directories(cs_objects PRIVATE sim/include sim ${CMAKE_SOURCE_DIR})
-target_compile_definitions(cs_objects PRIVATE COLLSIM_MODULE_FOLDER="${COLLSIM_MODULE_FOLDER}")
-set(library_needs Jansson SQLite3 Expat GSL::gsl GSL::gslcblas Threads::Threads ${CMAKE_DL_LIBS} m)
+target_compile_definitions(cs_objects PRIVATE COLLSIM_MODULE_FOLDER="${COLLSIM_MODULE_FOLDER}"
+  COLLSIM_FIGURES_HERE="${COLLSIM_FIGURES_HERE}" COLLSIM_FIGURES_INSTALLED="${COLLSIM_FIGURES_INSTALLED}")
+set(library_needs PkgConfig::collsim_jansson PkgConfig::collsim_sqlite3 PkgConfig::collsim_expat
+    GSL::gsl GSL::gslcblas Threads::Threads ${CMAKE_DL_LIBS} m)
 target_link_libraries(cs_objects PRIVATE cs_build ${library_needs})
 cs_use_simgrid(cs_objects)
 

@@ -8,8 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The tree of one point; NULL when out of memory. */
-static json_t *tree_of_point(const cs_config *config, size_t index, cs_error *err)
+json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *err)
 {
     json_t *tree = json_deep_copy(config->tree);
 
@@ -88,6 +87,7 @@ static void print_tree(cs_reading *r, json_t *tree, cs_case *c)
         return;
     }
     (void)json_object_del(tree, "description");
+    (void)json_object_del(tree, "figure");
     size_t length = json_dumpb(tree, NULL, 0, flags);
     char  *text   = length > 0 ? CS_ARENA_NEW(r->arena, char, length + 1) : NULL;
     if (text == NULL || json_dumpb(tree, text, length, flags) != length) {
@@ -167,12 +167,13 @@ const char *cs_config_file_of(const void *context, const char *path)
 cs_status cs_config_point(const cs_config *config, size_t index, cs_text *text, cs_error *err)
 {
     cs_error wrong = {0};
-    json_t  *tree  = tree_of_point(config, index, &wrong);
+    json_t  *tree  = cs_config_point_tree(config, index, &wrong);
 
     if (tree == NULL) {
         return CS_FAIL(err, wrong.status, wrong.where, "%s", wrong.message);
     }
     (void)json_object_del(tree, "description");
+    (void)json_object_del(tree, "figure");
     char *dump = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(tree);
     if (dump == NULL) {
@@ -200,7 +201,7 @@ static cs_status build_case(const cs_config *config, size_t index, bool locates,
                           .file_of  = cs_config_file_of,
                           .cache    = config->files,
                           .context  = config};
-    json_t    *tree    = tree_of_point(config, index, &reading.error);
+    json_t    *tree    = cs_config_point_tree(config, index, &reading.error);
 
     if (tree != NULL) {
         cs_read_scenario(&reading, tree, &built);

@@ -39,6 +39,14 @@ cs_status cs_config_new(cs_config **config_p, cs_error *err)
     return CS_OK;
 }
 
+static void free_calibration(cs_config *config)
+{
+    if (config->lender == NULL || config->calibration != config->lender->calibration) {
+        cs_calibration_free(config->calibration);
+    }
+    config->calibration = NULL;
+}
+
 void cs_config_free(cs_config *config)
 {
     if (config == NULL) {
@@ -51,10 +59,12 @@ void cs_config_free(cs_config *config)
     cs_free(config->overrides);
     cs_axes_free(&config->axes);
     json_decref(config->tree);
-    cs_calibration_free(config->calibration);
-    cs_file_cache_free(config->files);
-    cs_free(config->text);
-    cs_free(config->input);
+    free_calibration(config);
+    if (config->lender == NULL) {
+        cs_file_cache_free(config->files);
+        cs_free(config->text);
+        cs_free(config->input);
+    }
     cs_free(config);
 }
 
@@ -80,8 +90,7 @@ static cs_status load_calibration(cs_config *config, const char *input, cs_error
 {
     const char *name = json_string_value(json_object_get(config->tree, "calibration"));
 
-    cs_calibration_free(config->calibration);
-    config->calibration = NULL;
+    free_calibration(config);
     if (name == NULL) {
         return CS_OK;
     }
@@ -201,6 +210,93 @@ static cs_status remember(cs_config *config, const char *path, const char *origi
     }
     config->overrides[config->n_overrides++] = fresh;
     return CS_OK;
+}
+
+cs_status cs_config_at(const cs_config *config, size_t index, cs_config **point_p, cs_error *err)
+{
+    cs_error   wrong  = {0};
+    json_t    *tree   = cs_config_point_tree(config, index, &wrong);
+    cs_config *point  = CS_NEW(cs_config, 1);
+    cs_status  status = CS_OK;
+
+    if (tree == NULL || point == NULL) {
+        status = tree == NULL ? cs_config_blame(config, &wrong, false, index, err) : no_memory(err);
+        json_decref(tree);
+        cs_free(point);
+        return status;
+    }
+    *point = (cs_config){.input       = config->input,
+                         .text        = config->text,
+                         .length      = config->length,
+                         .tree        = tree,
+                         .calibration = config->calibration,
+                         .files       = config->files,
+                         .lender      = config};
+    for (size_t i = 0; i < config->n_overrides && status == CS_OK; i++) {
+        status = remember(point, config->overrides[i].path, config->overrides[i].origin, err);
+    }
+    if (status != CS_OK) {
+        cs_config_free(point);
+        return status;
+    }
+    *point_p = point;
+    return CS_OK;
+}
+
+/* Add what `tree` does not have; both are objects. False: out of memory. */
+static bool complete_tree(json_t *tree, json_t *other)
+{
+    const char *key;
+    json_t     *value;
+    bool        ok = true;
+
+    json_object_foreach(other, key, value)
+    {
+        json_t *ours = json_object_get(tree, key);
+        if (ours == NULL) {
+            ok = ok && json_object_set_new(tree, key, json_deep_copy(value)) == 0;
+        } else if (json_is_object(ours) && json_is_object(value)) {
+            ok = ok && complete_tree(ours, value);
+        }
+    }
+    return ok;
+}
+
+/* Does the configuration say anything of what an axis of another one is over? */
+static bool says(const cs_config *config, const cs_axis *axis)
+{
+    const char *rest;
+    return cs_config_has(config, axis->path) ||
+           cs_axes_above(&config->axes, axis->path, &rest) != NULL;
+}
+
+cs_status cs_config_complete(cs_config *config, const cs_config *other, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    for (size_t i = 0; i < other->axes.n_axes && status == CS_OK; i++) {
+        const cs_axis *axis = &other->axes.axes[i];
+        if (!says(config, axis)) {
+            status = cs_axes_set(&config->axes, axis->path, NULL, axis->values, CS_CONFIG_MAX_CASES,
+                                 axis->path, err);
+        }
+    }
+    if (status == CS_OK && !complete_tree(config->tree, other->tree)) {
+        status = no_memory(err);
+    }
+    return status == CS_OK && config->calibration == NULL
+               ? load_calibration(config, config->input, err)
+               : status;
+}
+
+bool cs_config_has_axis(const cs_config *config, const char *path)
+{
+    size_t i = 0;
+
+    while (i < config->axes.n_axes && strcmp(config->axes.axes[i].path, path) != 0) {
+        i++;
+    }
+    return i < config->axes.n_axes;
 }
 
 /* The path of the element that an append to `steps` would make. */

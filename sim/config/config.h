@@ -29,6 +29,21 @@ CS_API CS_MUST_CHECK cs_status cs_config_load(const char *path, cs_config **conf
 /* NULL is allowed. */
 CS_API void cs_config_free(cs_config *config);
 
+/* Scenario `index` as a configuration without a sweep, to be changed further (cs_config_set).
+ * Errors about its values have the place that they have in `config`, which must outlive it. The
+ * caller owns it. */
+CS_API CS_MUST_CHECK cs_status cs_config_at(const cs_config *config, size_t index,
+                                            cs_config **point_p, cs_error *err);
+
+/* Take from `other` every value that `config` does not have, at any depth, and every axis over
+ * something of which it says nothing. Files that such a value names are looked for beside the file
+ * of `config`. */
+CS_API CS_MUST_CHECK cs_status cs_config_complete(cs_config *config, const cs_config *other,
+                                                  cs_error *err);
+
+/* Is there an axis over that path? */
+CS_API bool cs_config_has_axis(const cs_config *config, const char *path);
+
 /* Set the value at a path ("cluster.nic.bandwidth", "faults[0].slowdown", "algorithm.name"); a
  * path that ends in "[]" appends to an array. `json` may be any JSON value; a text that is not
  * JSON is taken as a JSON string (450GB/s needs no quotes). A sweep over the same path ends.

@@ -19,6 +19,7 @@ typedef struct setup {
     cs_fault            faults[MOST_SLOW];
     const cs_algorithm *optcc;
     cs_options          options, model_options;
+    const cs_model     *model; /* NULL: alpha-beta */
     bool                is_unverified;
     cs_result           result;
     cs_error            err;
@@ -62,7 +63,7 @@ static inline cs_status run(setup *s)
     cs_job job = {.scenario = s->scenario, .verify = !s->is_unverified};
 
     cs_job_set_algorithm(&job, s->optcc, &s->options);
-    cs_job_set_model(&job, cs_models[0], &s->model_options);
+    cs_job_set_model(&job, s->model != NULL ? s->model : cs_models[0], &s->model_options);
     return cs_job_run(&job, NULL, 0, &s->result, &s->err);
 }
 

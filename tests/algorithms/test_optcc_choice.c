@@ -335,3 +335,44 @@ Test(optcc_choice, exact_predictions_are_the_times_of_replays)
         }
     }
 }
+
+/* ---- on LogGP ---- */
+
+/* The schedule that `auto` takes on one model, replayed on LogGP: seconds. */
+static double on_loggp(setup s, const char *chosen_on)
+{
+    static const char *const keys[] = {"sections", "ramp", "bubbles", "copies"};
+    char                     values[sizeof keys / sizeof keys[0]][40], chosen[16];
+
+    cr_assert_eq(cs_model_find(chosen_on, &s.model, NULL), CS_OK);
+    cs_options_default(s.model->options, &s.model_options);
+    cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+    option_text(&s, "chosen", chosen, sizeof chosen);
+    cr_assert_str_eq(chosen, "optcc");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        option_text(&s, keys[i], values[i], sizeof values[i]);
+        set(&s, keys[i], values[i]);
+    }
+    cr_assert_eq(cs_model_find("loggp", &s.model, NULL), CS_OK);
+    cs_options_default(s.model->options, &s.model_options);
+    cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+    cr_expect(s.result.verified);
+    return s.result.elapsed_s;
+}
+
+Test(optcc_choice, what_auto_takes_on_loggp_is_never_slower_than_what_it_takes_on_alpha_beta)
+{
+    const double ratios[] = {8. / 7, 4. / 3, 2, 4};
+
+    for (uint32_t servers = 8; servers <= 64; servers *= 2) {
+        for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
+            setup s;
+            make(&s, servers, 1, &ratios[i], 1, UINT64_C(1) << 30);
+            s.scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, 3e-6, 25e9};
+            s.scenario.faults                  = s.faults;
+            double own_s = on_loggp(s, "loggp"), other_s = on_loggp(s, "alpha-beta");
+            cr_expect_leq(own_s, other_s, "%u servers, l = %g: %g s, %g s", servers, ratios[i],
+                          own_s, other_s);
+        }
+    }
+}
