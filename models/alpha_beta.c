@@ -21,7 +21,6 @@
  * Source: R. W. Hockney, "The communication challenge for MPP", Parallel Computing 20 (1994).
  */
 #include "models/lib/rate.h"
-#include "models/lib/refuse.h"
 #include "models/lib/serve.h"
 
 typedef struct alpha_beta_options {

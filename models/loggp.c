@@ -23,7 +23,6 @@
  * messages into the LogP model", SPAA 1995.
  */
 #include "models/lib/rate.h"
-#include "models/lib/refuse.h"
 #include "models/lib/serve.h"
 
 typedef struct loggp_options {

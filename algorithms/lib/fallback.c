@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Another algorithm instead: see fallback.h. */
 #include "algorithms/lib/fallback.h"
 
 #include <math.h>

@@ -77,13 +77,13 @@ static uint32_t find_slowest(const cs_scenario *scenario, cs_r2ccl_setting *sett
     setting->slowdown       = cs_slow_ratio_always(scenario, 0);
     setting->other_slowdown = 1;
     for (uint32_t r = 1; r < n; r++) {
-        double ratio = cs_slow_ratio_always(scenario, r);
-        if (ratio > setting->slowdown) {
+        double slowdown = cs_slow_ratio_always(scenario, r);
+        if (slowdown > setting->slowdown) {
             setting->other_slowdown = setting->slowdown;
-            setting->slowdown       = ratio;
+            setting->slowdown       = slowdown;
             slow                    = r;
         } else {
-            setting->other_slowdown = fmax(setting->other_slowdown, ratio);
+            setting->other_slowdown = fmax(setting->other_slowdown, slowdown);
         }
     }
     return slow;
@@ -95,9 +95,9 @@ static double chain_slowdowns(const cs_scenario *scenario, uint32_t slow)
     double   before = cs_slow_ratio_always(scenario, (slow + 1) % n), sum = 0;
 
     for (uint32_t i = 2; i < n; i++) {
-        double ratio = cs_slow_ratio_always(scenario, (slow + i) % n);
-        sum += fmax(before, ratio);
-        before = ratio;
+        double slowdown = cs_slow_ratio_always(scenario, (slow + i) % n);
+        sum += fmax(before, slowdown);
+        before = slowdown;
     }
     return sum;
 }
