@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+CS_BEGIN_C
+
 /* The value of a uint32_t option that was given as "auto": the algorithm's check()
  * replaces it by the value that is used. */
 #define CS_AUTO UINT32_MAX
@@ -97,5 +99,7 @@ CS_API cs_status cs_options_set(const cs_option *table, void *options, const cha
  * Returns true when the text is a JSON number or boolean, false when it is a word. */
 CS_API bool cs_option_text(const cs_option *row, const void *options, char *text,
                            size_t text_bytes);
+
+CS_END_C
 
 #endif
