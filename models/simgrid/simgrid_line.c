@@ -16,10 +16,10 @@ enum { BUFFER_BYTES = 1 << 16 };
 /* The line is broken: how did the child end? */
 static cs_status fail_silent(cs_simgrid_line *line)
 {
-    char obituary[240];
+    char reason[240];
 
-    cs_child_obituary(line->child, obituary, sizeof obituary);
-    snprintf(line->why, sizeof line->why, "%s %s", CS_SIMGRID_PROGRAM, obituary);
+    cs_child_exit_reason(line->child, reason, sizeof reason);
+    snprintf(line->why, sizeof line->why, "%s %s", CS_SIMGRID_PROGRAM, reason);
     line->has_failed = true;
     return CS_EIO;
 }

@@ -155,7 +155,7 @@ static cs_status add_line(cs_run_rows *rows, size_t index, const char *why, cs_e
     static const char *const none[] = {NULL};
 
     cs_text_add(&rows->text, "# refused: ");
-    cs_status status = cs_config_settings(rows->config, index, NULL, NULL, none, &rows->text, err);
+    cs_status status = cs_config_label(rows->config, index, NULL, NULL, none, &rows->text, err);
     cs_text_add(&rows->text, ": %s\n#\n", why);
     return status;
 }

@@ -65,10 +65,10 @@ CS_API CS_MUST_CHECK cs_status cs_config_point(const cs_config *config, size_t i
  * with NULL). `algorithm` and `model` are the names that its case had; NULL: it had none, and
  * every axis counts. Nothing is added where there
  * is no such axis. */
-CS_API CS_MUST_CHECK cs_status cs_config_settings(const cs_config *config, size_t index,
-                                                  const char *algorithm, const char *model,
-                                                  const char *const *shown, cs_text *text,
-                                                  cs_error *err);
+CS_API CS_MUST_CHECK cs_status cs_config_label(const cs_config *config, size_t index,
+                                               const char *algorithm, const char *model,
+                                               const char *const *shown, cs_text *text,
+                                               cs_error *err);
 
 /* Mark the scenarios that only repeat an earlier one in many iterations: they differ in options
  * that the algorithm lacks, or in "montecarlo" where it presumes nobody late. `repeats` has room

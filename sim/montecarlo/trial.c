@@ -115,6 +115,7 @@ static bool prepare(const cs_trials *trials, const double *arrival_s, uint32_t p
 
     *job                    = c->job;
     job->scenario.arrival_s = arrival_s;
+    job->is_checked         = true; /* by cs_trials_open(); arrivals are drawn to fit */
     *trial_p                = (cs_trial){0};
     if (trials->late.straggler == NULL) {
         return false;

@@ -111,11 +111,17 @@ Test(stragglar_limits, a_choice_of_one_makes_no_rounds)
     cs_multi_late_shape shape = {.parts = 3, .roots = CS_AUTO};
     cs_error            err   = {0};
 
+    cs_multi_late_schedule *schedule = NULL;
+
     /* 3066 chunks are not affordable: nothing is made, and nothing is found */
-    cr_assert_eq(cs_multi_late_choose_shape(&s, 2, 2, (double)INFINITY, &shape, &err), CS_OK);
+    cr_assert_eq(cs_multi_late_choose_shape(&s, 2, 2, (double)INFINITY, &shape, &schedule, &err),
+                 CS_OK);
+    cr_expect_null(schedule);
     cr_expect_eq(shape.late, 0);
     shape = (cs_multi_late_shape){.parts = 1, .roots = CS_AUTO};
-    cr_assert_eq(cs_multi_late_choose_shape(&s, 2, 2, (double)INFINITY, &shape, &err), CS_OK);
+    cr_assert_eq(cs_multi_late_choose_shape(&s, 2, 2, (double)INFINITY, &shape, &schedule, &err),
+                 CS_OK);
+    cr_expect_null(schedule);
     cr_expect_eq(shape.late, 2);
     cr_expect_eq(shape.parts, 1);
 }

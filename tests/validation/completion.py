@@ -56,7 +56,7 @@ for words, wanted in (
         (("run", "-a", ""), algorithms), (("run", "-a", "ring,r"), ["ring," + a for a in algorithms if a[0] == "r"]),
         (("run", "-c", "allr"), ["allreduce"]), (("run", "--trace", ""), [":files"]), (("run", "--late", ""), []),
         (("verify", ""), [":files"]), (("run", ""), [":files"]), (("list", "algo"), ["algorithms"]),
-        (("schedule", "stragg"), ["stragglar"]), (("figure", "al"), ["all", ":files"]), (("figure", "stragglar-2"), ["stragglar-2a", "stragglar-2b", ":files"]),
+        (("schedule", "stragg"), ["stragglar"]), (("figure", "al"), [":files", "all"]), (("figure", "stragglar-2"), [":files", "stragglar-2a", "stragglar-2b"]),
         (("topology", "dgx-h1"), ["dgx-h100", ":files"]), (("run", "--topology", "dgx-h1"), [":files", "dgx-h100"]),
         (("nothing", ""), []), (("run", "--no-verify", "x"), [":files"])):
     got = offered(*words)

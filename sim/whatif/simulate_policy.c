@@ -1,29 +1,99 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A policy through a job: see whatif/walk.h.
+/* A policy through a job: see whatif/simulate_policy.h.
  *
  * One iteration is timed call by call. When it ends before anything changes, all iterations up to
  * that change take as long and are added at once. The set of excluded servers changes between
  * iterations only, except that a new exclusion drops the iteration in which it is decided. */
-#include "whatif/walk.h"
-
-#include "whatif/pieces.h"
+#include "whatif/simulate_policy.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define EPSILON 1e-9 /* iterations: rounding of sums of parts */
+#define EPSILON   1e-9 /* iterations: rounding of sums of parts */
+#define SAME_RATE 1e-9 /* relative: one rate, reached by other sums */
 
 enum { NOTE_BYTES = 400 };
 
-typedef struct walk {
-    const cs_walk_request *q;
-    cs_pieces              pieces;
-    double                 now_s, left; /* iterations to do */
-    bool                  *is_excluded; /* [n_histories] */
-    uint32_t               n_excluded;
-    const char            *note;
-} walk;
+/* ---- a growing list of intervals ---- */
+
+typedef struct job_intervals {
+    cs_arena        *arena;
+    cs_job_interval *list; /* in the arena */
+    size_t           n, room;
+    double           horizon_s;
+    bool             failed; /* out of memory */
+} job_intervals;
+
+/* Do the iterations of both intervals take equally long? */
+static bool goes_on(const cs_job_interval *a, const cs_job_interval *b)
+{
+    double left  = (a->until_s - a->from_s) * b->iterations;
+    double right = (b->until_s - b->from_s) * a->iterations;
+
+    return a->kind == b->kind && a->excluded == b->excluded && a->held_s == 0 && b->held_s == 0 &&
+           a->iterations > 0 && b->iterations > 0 &&
+           fabs(left - right) <= SAME_RATE * fmax(left, right);
+}
+
+static bool grow(job_intervals *intervals)
+{
+    size_t           room = intervals->room > 0 ? 2 * intervals->room : 16;
+    cs_job_interval *list = CS_ARENA_NEW(intervals->arena, cs_job_interval, room);
+
+    if (list == NULL) {
+        intervals->failed = true;
+        return false;
+    }
+    if (intervals->n > 0 && intervals->list != NULL) {
+        memcpy(list, intervals->list, intervals->n * sizeof *list);
+    }
+    intervals->list = list;
+    intervals->room = room;
+    return true;
+}
+
+/* Cut off what lies behind the horizon. */
+static cs_job_interval cut(const cs_job_interval *interval, double horizon_s)
+{
+    cs_job_interval c = *interval;
+
+    if (c.until_s > horizon_s) {
+        double part = isinf(c.until_s) ? 0 : (horizon_s - c.from_s) / (c.until_s - c.from_s);
+        c.iterations *= part;
+        c.held_s  = fmin(c.held_s, horizon_s - c.from_s);
+        c.until_s = horizon_s;
+    }
+    return c;
+}
+
+/* Add an interval behind the last one. What lies behind the horizon is cut off, iterations in
+ * proportion. An interval that goes on at the same rate makes the last one longer. */
+static void intervals_add(job_intervals *intervals, const cs_job_interval *interval)
+{
+    cs_job_interval c = cut(interval, intervals->horizon_s);
+
+    if (intervals->failed || (!(c.until_s > c.from_s) && !(c.iterations > 0))) {
+        return;
+    }
+    cs_job_interval *last = intervals->n > 0 ? &intervals->list[intervals->n - 1] : NULL;
+    if (last != NULL && goes_on(last, &c)) {
+        last->until_s = c.until_s;
+        last->iterations += c.iterations;
+    } else if ((intervals->list != NULL && intervals->n < intervals->room) || grow(intervals)) {
+        intervals->list[intervals->n++] = c;
+    }
+}
+/* ---- the job, iteration by iteration ---- */
+
+typedef struct simulation {
+    const cs_policy_request *q;
+    job_intervals            intervals;
+    double                   now_s, left; /* iterations to do */
+    bool                    *is_excluded; /* [n_histories] */
+    uint32_t                 n_excluded;
+    const char              *note;
+} simulation;
 
 /* What one iteration came to; durations, not times, so that they do not depend on when. */
 typedef struct iteration {
@@ -31,12 +101,12 @@ typedef struct iteration {
     bool   is_adapted; /* a call ran the policy's own schedule */
 } iteration;
 
-static double known_ratio(const walk *w, size_t h, double time_s, double delay_s)
+static double known_ratio(const simulation *w, size_t h, double time_s, double delay_s)
 {
     return cs_known_ratio_at(&w->q->timeline->histories[h], time_s, delay_s);
 }
 
-static bool knows_fault(const walk *w, double time_s, double delay_s)
+static bool knows_fault(const simulation *w, double time_s, double delay_s)
 {
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
         if (!w->is_excluded[h] && known_ratio(w, h, time_s, delay_s) > 1) {
@@ -47,7 +117,7 @@ static bool knows_fault(const walk *w, double time_s, double delay_s)
 }
 
 /* Keep why the policy's own schedule could not run, the first time. */
-static void note_fallback(walk *w, const cs_error *why)
+static void note_fallback(simulation *w, const cs_error *why)
 {
     char text[NOTE_BYTES];
 
@@ -59,7 +129,7 @@ static void note_fallback(walk *w, const cs_error *why)
 }
 
 /* The policy's own schedule if it has one, knows of a fault, and can run; else the job's. */
-static cs_status time_call(walk *w, double start_s, double *elapsed_s_p, bool *is_adapted_p,
+static cs_status time_call(simulation *w, double start_s, double *elapsed_s_p, bool *is_adapted_p,
                            cs_error *err)
 {
     cs_call  call  = {.start_s     = start_s,
@@ -86,7 +156,7 @@ static cs_status time_call(walk *w, double start_s, double *elapsed_s_p, bool *i
 }
 
 /* When calls may go on that wait for the repair of whatever is known to be broken. */
-static double held_until(const walk *w, double time_s)
+static double held_until(const simulation *w, double time_s)
 {
     for (double before_s = -1; before_s < time_s && !isinf(time_s);) {
         before_s = time_s;
@@ -99,7 +169,7 @@ static double held_until(const walk *w, double time_s)
     return time_s;
 }
 
-static cs_status run_iteration(walk *w, iteration *it, cs_error *err)
+static cs_status run_iteration(simulation *w, iteration *it, cs_error *err)
 {
     const cs_whatif_job *job    = w->q->job;
     double               at_s   = (1 - job->overlap_ratio) * job->compute_s;
@@ -122,21 +192,22 @@ static cs_status run_iteration(walk *w, iteration *it, cs_error *err)
     return status;
 }
 
-static void add(walk *w, cs_piece_kind kind, double duration_s, double iterations, double held_s)
+static void add(simulation *w, cs_job_interval_kind kind, double duration_s, double iterations,
+                double held_s)
 {
-    cs_piece piece = {.from_s     = w->now_s,
-                      .until_s    = w->now_s + duration_s,
-                      .iterations = iterations,
-                      .held_s     = held_s,
-                      .excluded   = w->n_excluded,
-                      .kind       = kind};
-    cs_pieces_add(&w->pieces, &piece);
+    cs_job_interval interval = {.from_s     = w->now_s,
+                                .until_s    = w->now_s + duration_s,
+                                .iterations = iterations,
+                                .held_s     = held_s,
+                                .excluded   = w->n_excluded,
+                                .kind       = kind};
+    intervals_add(&w->intervals, &interval);
     w->now_s += duration_s;
     w->left -= iterations;
 }
 
 /* At the end of a stop: all take part but those that are known to be broken. */
-static void update_members(walk *w)
+static void update_members(simulation *w)
 {
     w->n_excluded = 0;
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
@@ -145,7 +216,7 @@ static void update_members(walk *w)
     }
 }
 
-static bool has_recovered(const walk *w)
+static bool has_recovered(const simulation *w)
 {
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
         if (w->is_excluded[h] && known_ratio(w, h, w->now_s, 0) <= 1) {
@@ -155,18 +226,18 @@ static bool has_recovered(const walk *w)
     return false;
 }
 
-static void stop(walk *w, double duration_s)
+static void stop(simulation *w, double duration_s)
 {
-    add(w, CS_PIECE_RESTART, duration_s, 0, 0);
+    add(w, CS_INTERVAL_RESTART, duration_s, 0, 0);
     update_members(w);
 }
 
 /* Before an iteration: stop for changes of the members. False when nobody is left for ever. */
-static bool settle_members(walk *w)
+static bool settle_members(simulation *w)
 {
     const cs_whatif_timers *timers = &w->q->job->timers;
 
-    while (w->q->policy->kind == CS_POLICY_EXCLUDE && w->now_s < w->pieces.horizon_s) {
+    while (w->q->policy->kind == CS_POLICY_EXCLUDE && w->now_s < w->intervals.horizon_s) {
         bool is_empty = w->n_excluded == cs_n_servers(&w->q->job->cluster);
         if (knows_fault(w, w->now_s, 0) || (is_empty && has_recovered(w))) {
             stop(w, timers->restart_s);
@@ -179,14 +250,14 @@ static bool settle_members(walk *w)
             if (isinf(next_s)) {
                 return false;
             }
-            add(w, CS_PIECE_RESTART, next_s - w->now_s, 0, 0);
+            add(w, CS_INTERVAL_RESTART, next_s - w->now_s, 0, 0);
         }
     }
     return true;
 }
 
 /* When a server has to be excluded before the iteration ends; INFINITY: none has. */
-static double exclusion_before(const walk *w, double end_s)
+static double exclusion_before(const simulation *w, double end_s)
 {
     double event_s = w->now_s;
 
@@ -199,21 +270,21 @@ static double exclusion_before(const walk *w, double end_s)
     return (double)INFINITY;
 }
 
-static cs_piece_kind kind_of(const walk *w, const iteration *it)
+static cs_job_interval_kind kind_of(const simulation *w, const iteration *it)
 {
     double healthy_s = w->q->healthy_iteration_s;
 
     if (w->n_excluded > 0) {
-        return CS_PIECE_SMALLER;
+        return CS_INTERVAL_SMALLER;
     }
     if (it->is_adapted) {
-        return CS_PIECE_ADAPTED;
+        return CS_INTERVAL_ADAPTED;
     }
-    return it->duration_s > healthy_s * (1 + EPSILON) ? CS_PIECE_DEGRADED : CS_PIECE_HEALTHY;
+    return it->duration_s > healthy_s * (1 + EPSILON) ? CS_INTERVAL_DEGRADED : CS_INTERVAL_HEALTHY;
 }
 
 /* Add the iteration, and as many more like it as there are before anything changes. */
-static void add_iterations(walk *w, const iteration *it)
+static void add_iterations(simulation *w, const iteration *it)
 {
     double servers = cs_n_servers(&w->q->job->cluster);
     double weight  = (servers - w->n_excluded) / servers;
@@ -230,7 +301,7 @@ static void add_iterations(walk *w, const iteration *it)
 }
 
 /* One step; *is_stuck_p: there will be no other. */
-static cs_status step(walk *w, bool *is_stuck_p, cs_error *err)
+static cs_status step(simulation *w, bool *is_stuck_p, cs_error *err)
 {
     iteration it;
 
@@ -238,7 +309,7 @@ static cs_status step(walk *w, bool *is_stuck_p, cs_error *err)
         *is_stuck_p = true;
         return CS_OK;
     }
-    if (!(w->now_s < w->pieces.horizon_s)) {
+    if (!(w->now_s < w->intervals.horizon_s)) {
         return CS_OK;
     }
     cs_status status      = run_iteration(w, &it, err);
@@ -247,7 +318,7 @@ static cs_status step(walk *w, bool *is_stuck_p, cs_error *err)
         return status;
     }
     if (!isinf(exclusion_s)) {
-        add(w, CS_PIECE_ABORTED, exclusion_s - w->now_s, 0, 0);
+        add(w, CS_INTERVAL_ABORTED, exclusion_s - w->now_s, 0, 0);
     } else if (isinf(it.duration_s)) {
         *is_stuck_p = true;
     } else {
@@ -256,41 +327,41 @@ static cs_status step(walk *w, bool *is_stuck_p, cs_error *err)
     return CS_OK;
 }
 
-static void finish(walk *w, cs_whatif_line *line, bool is_stuck)
+static void finish(simulation *w, cs_whatif_line *line, bool is_stuck)
 {
-    line->is_finished = !(w->left > EPSILON) && w->now_s <= w->pieces.horizon_s;
+    line->is_finished = !(w->left > EPSILON) && w->now_s <= w->intervals.horizon_s;
     if (is_stuck) {
-        add(w, CS_PIECE_STUCK, (double)INFINITY, 0, 0);
+        add(w, CS_INTERVAL_STUCK, (double)INFINITY, 0, 0);
     }
-    line->total_s    = fmin(w->now_s, w->pieces.horizon_s);
-    line->iterations = 0;
-    line->pieces     = w->pieces.list;
-    line->n_pieces   = w->pieces.n;
-    line->note       = w->note;
-    for (size_t i = 0; i < w->pieces.n; i++) {
-        line->iterations += w->pieces.list[i].iterations;
+    line->total_s     = fmin(w->now_s, w->intervals.horizon_s);
+    line->iterations  = 0;
+    line->intervals   = w->intervals.list;
+    line->n_intervals = w->intervals.n;
+    line->note        = w->note;
+    for (size_t i = 0; i < w->intervals.n; i++) {
+        line->iterations += w->intervals.list[i].iterations;
     }
 }
 
-cs_status cs_walk(const cs_walk_request *request, cs_whatif_line *line, cs_error *err)
+cs_status cs_simulate_policy(const cs_policy_request *request, cs_whatif_line *line, cs_error *err)
 {
-    walk w = {
+    simulation w = {
         .q           = request,
-        .pieces      = {.arena = request->arena, .horizon_s = request->job->horizon_s},
+        .intervals   = {.arena = request->arena, .horizon_s = request->job->horizon_s},
         .left        = (double)request->job->iterations,
         .is_excluded = CS_ARENA_NEW(request->arena, bool, request->timeline->n_histories + 1),
     };
     bool      is_stuck = false;
     cs_status status   = w.is_excluded != NULL ? CS_OK : CS_ENOMEM;
 
-    while (status == CS_OK && !is_stuck && w.left > EPSILON && w.now_s < w.pieces.horizon_s) {
+    while (status == CS_OK && !is_stuck && w.left > EPSILON && w.now_s < w.intervals.horizon_s) {
         status = step(&w, &is_stuck, err);
     }
     if (status == CS_OK) {
         finish(&w, line, is_stuck);
     }
-    if (status == CS_ENOMEM || w.pieces.failed) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the pieces of a job");
+    if (status == CS_ENOMEM || w.intervals.failed) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the intervals of a job");
     }
     return status;
 }
