@@ -11,6 +11,8 @@
 #include "cs/named.h"
 #include "cs/schedule.h"
 
+CS_BEGIN_C
+
 typedef struct cs_algorithm cs_algorithm;
 
 /* Times of schedules on the network model that a scenario will run on. */
@@ -97,5 +99,7 @@ extern CS_API const cs_named            cs_algorithm_names;
  * the list is. */
 CS_API cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p,
                                    cs_error *err);
+
+CS_END_C
 
 #endif

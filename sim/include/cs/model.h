@@ -14,6 +14,8 @@
 #include "cs/named.h"
 #include "cs/schedule.h"
 
+CS_BEGIN_C
+
 /* When a transfer held its ports. */
 typedef struct cs_interval {
     double start_s, end_s;
@@ -200,5 +202,7 @@ extern CS_API const cs_missing cs_models_missing[];
 /* Find by name, alias or a part of the name (cs/named.h). CS_ENOENT names the nearest one,
  * CS_EMISSING what this build lacks. */
 CS_API cs_status cs_model_find(const char *name, const cs_model **model_p, cs_error *err);
+
+CS_END_C
 
 #endif

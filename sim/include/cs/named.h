@@ -13,6 +13,8 @@
 
 #include <stddef.h>
 
+CS_BEGIN_C
+
 /* Of things without aliases. */
 #define CS_NO_ALIASES ((size_t)-1)
 
@@ -52,5 +54,7 @@ CS_API CS_MUST_CHECK cs_status cs_find_named(const cs_named *named, const char *
 
 /* Write the names to `list`, with commas between them; what does not fit is cut. */
 CS_API void cs_list_names(const cs_named *named, char *list, size_t list_bytes);
+
+CS_END_C
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "cs/job.h"
 
+CS_BEGIN_C
+
 /* The members down to `build` are the columns of a result (results/result_rows.h). A number that
  * does not exist is NAN. */
 struct cs_result {
@@ -29,5 +31,7 @@ struct cs_result {
     uint32_t        uses; /* of the plan: CS_USES_... */
     const char     *note; /* what the algorithm says about its choice, static text; or NULL */
 };
+
+CS_END_C
 
 #endif
