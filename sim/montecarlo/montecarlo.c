@@ -320,8 +320,7 @@ static cs_status run_case(run *r, const cs_case *c, size_t index, size_t base,
     cs_error reason = {0};
     status          = draw(r, c, true, &samples, &reason);
     if (status != CS_OK) {
-        snprintf(row->error, sizeof row->error, "%s%s%s", reason.where,
-                 reason.where[0] != '\0' ? ": " : "", reason.message);
+        cs_error_reason(&reason, row->error, sizeof row->error);
         if (cs_status_is_failure(status) && err != NULL && err->status == CS_OK) {
             *err = reason;
         }
