@@ -186,8 +186,7 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
     cs_status status = keep_scenario(rows, c, err);
 
     end_table(rows);
-    snprintf(reason, sizeof reason, "%s%s%s", why->where, why->where[0] != '\0' ? ": " : "",
-             why->message);
+    cs_error_reason(why, reason, sizeof reason);
     if (rows->n_refused == 0) {
         rows->first_refusal = *why;
     }

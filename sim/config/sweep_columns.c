@@ -31,7 +31,7 @@ static const char *const known[] = {
 
 /* Names that are taken beside those of the columns: SQLite's do not depend on case. */
 static const char *const taken[] = {
-    "key", "options", "model_options", "wrong", "scenario", "error",
+    "key", "options", "model_options", "wrong", "scenario", "run", "error",
 };
 
 static bool is_plain(const cs_axis *axis)

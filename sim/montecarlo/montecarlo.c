@@ -320,8 +320,7 @@ static cs_status run_case(run *r, const cs_case *c, size_t index, size_t base,
     cs_error reason = {0};
     status          = draw(r, c, true, &samples, &reason);
     if (status != CS_OK) {
-        snprintf(row->error, sizeof row->error, "%s%s%s", reason.where,
-                 reason.where[0] != '\0' ? ": " : "", reason.message);
+        cs_error_reason(&reason, row->error, sizeof row->error);
         if (cs_status_is_failure(status) && err != NULL && err->status == CS_OK) {
             *err = reason;
         }
@@ -564,14 +563,34 @@ static cs_status take_row(void *user, const cs_campaign_row *from, cs_error *err
     return CS_OK;
 }
 
-/* Close the gaps that a stop has left, repeated scenarios, and what is missing. */
-static void pack_rows(cs_montecarlo_report *report, size_t total)
+/* Close the gaps that a stop has left, repeated scenarios, and what is missing; and put the values
+ * of what is swept beside the rows. */
+static cs_status pack_rows(const cs_config *config, cs_montecarlo_report *report, cs_error *err)
 {
-    for (size_t i = 0; report->rows != NULL && i < total; i++) {
-        if (report->rows[i].scenario != NULL) {
-            report->rows[report->n_rows++] = report->rows[i];
-        }
+    size_t    total = cs_config_count(config), n_columns = 0;
+    cs_status status;
+
+    if (report->rows == NULL) {
+        return CS_OK;
     }
+    status = cs_sweep_columns_open(config, cs_montecarlo_columns, &report->columns, err);
+    if (status == CS_OK) {
+        report->swept.names = cs_sweep_columns_names(report->columns, &n_columns);
+        report->values      = cs_calloc(total, n_columns * sizeof *report->values);
+        status = report->values != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+    }
+    report->swept.n_columns = n_columns;
+    report->swept.values    = report->values;
+    for (size_t i = 0; i < total; i++) {
+        if (report->rows[i].scenario == NULL) {
+            continue;
+        }
+        if (status == CS_OK) {
+            cs_sweep_columns_row(report->columns, i, report->values + report->n_rows * n_columns);
+        }
+        report->rows[report->n_rows++] = report->rows[i];
+    }
+    return status;
 }
 
 static cs_status run_campaign(run *r, cs_error *err)
@@ -586,6 +605,7 @@ static cs_status run_campaign(run *r, cs_error *err)
                                       .reads_stored   = true,
                                       .path           = o->path,
                                       .accepts_builds = o->accepts_builds,
+                                      .config         = r->config,
                                       .jobs           = 1,
                                       .ranks          = o->ranks,
                                       .progress = o->progress != NULL ? report_progress : NULL,
@@ -607,7 +627,8 @@ cs_status cs_montecarlo_run(const cs_config *config, const cs_montecarlo_options
     cs_status status = run_campaign(&r, err);
     forget_baseline(&r);
     cs_free(r.scenarios);
-    pack_rows(&report, total);
+    cs_status packed = pack_rows(config, &report, err);
+    status           = status == CS_OK ? packed : status;
     if (status != CS_OK) {
         cs_montecarlo_report_free(&report);
         return status;
@@ -641,5 +662,7 @@ void cs_montecarlo_report_free(cs_montecarlo_report *report)
         cs_montecarlo_row_free(&report->rows[i]);
     }
     cs_free(report->rows);
+    cs_free(report->values);
+    cs_sweep_columns_close(report->columns);
     *report = (cs_montecarlo_report){0};
 }

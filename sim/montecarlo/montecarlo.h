@@ -46,6 +46,10 @@ typedef struct cs_montecarlo_report {
     size_t              n_repeats; /* these: cs_config_repeats() */
     size_t              n_fixed;   /* rows of which one iteration says all, and one was run */
     size_t              failed;    /* rows with an error */
+    cs_extra_columns    swept; /* of the rows, one for every key that is swept; their texts are the
+                                  config's */
+    cs_sweep_columns *columns; /* owned, as `values`: what `swept` points to */
+    cs_value         *values;
 } cs_montecarlo_report;
 
 /* What must be the same on all ranks, as a number: the config, the options that are marked (*),
@@ -68,7 +72,7 @@ CS_API CS_MUST_CHECK cs_status cs_montecarlo_run(const cs_config             *co
                                                  const cs_montecarlo_options *options,
                                                  cs_montecarlo_report *report_p, cs_error *err);
 
-/* `{0}` is allowed. */
+/* Before the config is freed. `{0}` is allowed. */
 CS_API void cs_montecarlo_report_free(cs_montecarlo_report *report);
 
 /* Compare iterations of training with those of the baseline, pair by pair. With T and B the mean

@@ -90,7 +90,7 @@ static inline cs_montecarlo_report run(const cs_config             *config,
 static inline cs_text json_of(const cs_montecarlo_report *report)
 {
     cs_text text = {0};
-    cs_montecarlo_json(&text, report->rows, report->n_rows);
+    cs_montecarlo_json(&text, report->rows, report->n_rows, &report->swept);
     cr_assert_not(text.failed);
     return text;
 }

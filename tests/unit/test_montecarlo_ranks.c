@@ -153,7 +153,7 @@ static cs_text json_of(cs_montecarlo_report *report)
 {
     cs_text text = {0};
 
-    cs_montecarlo_json(&text, report->rows, report->n_rows);
+    cs_montecarlo_json(&text, report->rows, report->n_rows, &report->swept);
     cr_assert_not(text.failed);
     cs_montecarlo_report_free(report);
     return text;

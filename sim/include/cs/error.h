@@ -83,6 +83,9 @@ CS_API cs_status cs_error_set(cs_error *err, cs_status status, const char *file,
  * are 1-based; 0 means unknown. A long path keeps its tail. */
 CS_API void cs_error_locate(cs_error *err, const char *input, int line, int column);
 
+/* Write "WHERE: MESSAGE", which is the same wherever the input lies, to `text`. */
+CS_API void cs_error_reason(const cs_error *err, char *text, unsigned long text_bytes);
+
 /* Write "INPUT:LINE:COL: WHERE: MESSAGE" (the parts that are known) to `text`. */
 CS_API void cs_error_text(const cs_error *err, char *text, unsigned long text_bytes);
 
