@@ -29,9 +29,10 @@ static const char *const figure_keys[] = {
     "like", "title", "source", "gnuplot", "reference", "trace",  "lists",  "tables",
     "let",  "set",   "rows",   "runs",    "columns",   "values", "checks",
 };
-static const char *const row_keys[]  = {"let", "set", "sweep"};
-static const char *const rule_keys[] = {"what", "where",    "holds",   "value",
-                                        "is",   "relative", "absolute"};
+static const char *const object_keys[] = {"lists", "tables", "let", "set", "runs"};
+static const char *const row_keys[]    = {"let", "set", "sweep"};
+static const char *const rule_keys[]   = {"what", "where",    "holds",   "value",
+                                          "is",   "relative", "absolute"};
 
 cs_status cs_figure_no_memory(cs_error *err)
 {
@@ -399,7 +400,7 @@ static char *copy(cs_reading *r, const char *text, size_t length)
     return made;
 }
 
-/* A text that must be there, where the key is. */
+/* A copy of a text; NULL where the key is absent. */
 static const char *read_copy(cs_reading *r, const cs_field *parent, const char *key)
 {
     const char *text = NULL;
@@ -501,6 +502,11 @@ static void read_run(cs_reading *r, const cs_field *field, const char *path, cs_
         CS_REFUSE(r, field, CS_EINVAL, "is %s: accepted is an object", cs_tree_kind(field->node));
         return;
     }
+    if (field->key[0] == '\0' || field->key[strspn(field->key, NAME_LETTERS)] != '\0') {
+        r->blames_key = true;
+        CS_REFUSE(r, field, CS_EINVAL, "a name is made of letters, digits and '_'");
+        return;
+    }
     run->name        = copy(r, field->key, strlen(field->key));
     run->when        = read_copy(r, field, "when");
     run->equal_parts = read_copy(r, field, "equal_parts");
@@ -524,8 +530,7 @@ static void read_runs(cs_reading *r, const cs_field *root, cs_figure *figure)
     const char *key;
     json_t     *value;
 
-    if (runs.node != NULL && !json_is_object(runs.node)) {
-        CS_REFUSE(r, &runs, CS_EINVAL, "is %s: accepted is an object", cs_tree_kind(runs.node));
+    if (cs_reading_failed(r)) {
         return;
     }
     figure->runs = CS_ARENA_NEW(r->arena, cs_figure_run, json_object_size(runs.node));
@@ -541,6 +546,18 @@ static void read_runs(cs_reading *r, const cs_field *root, cs_figure *figure)
     }
 }
 
+/* What else stands there is read as it is needed; here only its form is looked at. */
+static void read_objects(cs_reading *r, const cs_field *parent, const char *const *keys, size_t n)
+{
+    for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
+        cs_field field = cs_field_get(parent, keys[i]);
+        if (field.node != NULL && !json_is_object(field.node)) {
+            CS_REFUSE(r, &field, CS_EINVAL, "is %s: accepted is an object",
+                      cs_tree_kind(field.node));
+        }
+    }
+}
+
 static void read_groups(cs_reading *r, const cs_field *root)
 {
     cs_field rows = cs_field_get(root, "rows");
@@ -551,13 +568,7 @@ static void read_groups(cs_reading *r, const cs_field *root)
         if (!cs_read_object(r, &item, row_keys, COUNT(row_keys)) && !cs_reading_failed(r)) {
             CS_REFUSE(r, &item, CS_EINVAL, "is not an object");
         }
-        for (size_t k = 0; k < COUNT(row_keys) && !cs_reading_failed(r); k++) {
-            cs_field part = cs_field_get(&item, row_keys[k]);
-            if (part.node != NULL && !json_is_object(part.node)) {
-                CS_REFUSE(r, &part, CS_EINVAL, "is %s: accepted is an object",
-                          cs_tree_kind(part.node));
-            }
-        }
+        read_objects(r, &item, row_keys, COUNT(row_keys));
     }
 }
 
@@ -587,11 +598,13 @@ static void read_figure(cs_reading *r, cs_figure *figure)
     }
     cs_read_required(r, &field, "title");
     cs_read_required(r, &field, "columns");
+    (void)read_copy(r, &field, "like");
     figure->title     = read_copy(r, &field, "title");
     figure->source    = read_copy(r, &field, "source");
     figure->script    = read_file_name(r, &field, "gnuplot", figure);
     figure->reference = read_file_name(r, &field, "reference", figure);
     figure->trace     = read_file_name(r, &field, "trace", figure);
+    read_objects(r, &field, object_keys, COUNT(object_keys));
     read_groups(r, &field);
     read_runs(r, &field, figure);
     read_columns(r, &field, "columns", &figure->columns, &figure->n_columns);
