@@ -15,7 +15,7 @@ enum { MAX_NAMES = 256 };
 const char *const cs_scenario_keys[] = {
     "name",        "description", "collective", "root",   "algorithm", "bytes",
     "model",       "cluster",     "arrivals",   "faults", "seed",      "verify",
-    "calibration", "montecarlo",  "training",   "sweep",  "figure",
+    "calibration", "montecarlo",  "training",   "sweep",
 };
 const size_t cs_n_scenario_keys = sizeof cs_scenario_keys / sizeof cs_scenario_keys[0];
 
