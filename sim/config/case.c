@@ -87,7 +87,6 @@ static void print_tree(cs_reading *r, json_t *tree, cs_case *c)
         return;
     }
     (void)json_object_del(tree, "description");
-    (void)json_object_del(tree, "figure");
     size_t length = json_dumpb(tree, NULL, 0, flags);
     char  *text   = length > 0 ? CS_ARENA_NEW(r->arena, char, length + 1) : NULL;
     if (text == NULL || json_dumpb(tree, text, length, flags) != length) {
@@ -194,6 +193,7 @@ static cs_status build_case(const cs_config *config, size_t index, bool locates,
                           .context  = config};
     json_t    *tree    = cs_config_point_tree(config, index, &reading.error);
 
+    (void)json_object_del(tree, "figure"); /* of figures alone (figures/figures.h) */
     if (tree != NULL) {
         cs_read_scenario(&reading, tree, &built);
         calibrate(config, &reading, tree, &built);

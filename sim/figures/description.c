@@ -71,6 +71,8 @@ static const cs_field run_fields[] = {
     CS_KEY(run_keys, schedule, "schedule", .help = "a file instead of the algorithm"),
     CS_FIELD_END,
 };
+static const cs_field object_fields[] = {ANY("lists"), ANY("tables"), ANY("let"),
+                                         ANY("set"),   ANY("runs"),   CS_FIELD_END};
 
 cs_status cs_figure_no_memory(cs_error *err)
 {
@@ -521,6 +523,11 @@ static void read_run(cs_reading *r, const cs_place *place, const char *path, cs_
         cs_refuse_kind(r, place, "an object");
         return;
     }
+    if (place->key[0] == '\0' || place->key[strspn(place->key, NAME_LETTERS)] != '\0') {
+        r->blames_key = true;
+        CS_REFUSE(r, place, CS_EINVAL, "a name is made of letters, digits and '_'");
+        return;
+    }
     for (const cs_field *row = run_fields; row->name != NULL; row++) {
         cs_read_key(r, place, run_fields, row->name, &keys);
     }
@@ -545,8 +552,7 @@ static void read_runs(cs_reading *r, const cs_place *root, cs_figure *figure)
     const char *key;
     json_t     *value;
 
-    if (runs.node != NULL && !json_is_object(runs.node)) {
-        cs_refuse_kind(r, &runs, "an object");
+    if (cs_reading_failed(r)) {
         return;
     }
     figure->runs = CS_ARENA_NEW(r->arena, cs_figure_run, json_object_size(runs.node));
@@ -562,6 +568,17 @@ static void read_runs(cs_reading *r, const cs_place *root, cs_figure *figure)
     }
 }
 
+/* What else stands there is read as it is needed; here only its form is looked at. */
+static void read_objects(cs_reading *r, const cs_place *parent, const cs_field *rows)
+{
+    for (const cs_field *row = rows; row->name != NULL && !cs_reading_failed(r); row++) {
+        cs_place place = cs_place_get(parent, row->name);
+        if (place.node != NULL && !json_is_object(place.node)) {
+            cs_refuse_kind(r, &place, "an object");
+        }
+    }
+}
+
 static void read_groups(cs_reading *r, const cs_place *root)
 {
     cs_place rows = cs_place_get(root, "rows");
@@ -570,12 +587,7 @@ static void read_groups(cs_reading *r, const cs_place *root)
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
         cs_place item = cs_place_item(&rows, i);
         (void)cs_read_keys(r, &item, row_fields);
-        for (const cs_field *row = row_fields; row->name != NULL && !cs_reading_failed(r); row++) {
-            cs_place part = cs_place_get(&item, row->name);
-            if (part.node != NULL && !json_is_object(part.node)) {
-                cs_refuse_kind(r, &part, "an object");
-            }
-        }
+        read_objects(r, &item, row_fields);
     }
 }
 
@@ -604,6 +616,7 @@ static void read_figure(cs_reading *r, cs_figure *figure)
     find_beside(r, figure, &figure->script);
     find_beside(r, figure, &figure->reference);
     find_beside(r, figure, &figure->trace);
+    read_objects(r, &field, object_fields);
     read_groups(r, &field);
     read_runs(r, &field, figure);
     read_columns(r, &field, "columns", &figure->columns, &figure->n_columns);
