@@ -47,7 +47,7 @@ static cs_status fail_silent(line *to)
 {
     char exit_reason[240];
 
-    cs_child_obituary(to->child, exit_reason, sizeof exit_reason);
+    cs_child_exit_reason(to->child, exit_reason, sizeof exit_reason);
     snprintf(to->why, sizeof to->why, "%s %s", PROGRAM, exit_reason);
     to->has_failed = true;
     return CS_EIO;
