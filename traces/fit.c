@@ -14,8 +14,8 @@
 #include "traces/fit.h"
 
 #include "base/alloc.h"
+#include "base/statistics.h"
 
-#include <gsl/gsl_cdf.h>
 #include <gsl/gsl_fit.h>
 #include <math.h>
 
@@ -57,8 +57,7 @@ bool cs_line_error(const cs_line_sums *sums, double *error_p)
 /* Half the width of the 95 % interval for a parameter of the given variance. */
 static double half_width(double variance, size_t freedom)
 {
-    return freedom == 0 ? HUGE_VAL
-                        : gsl_cdf_tdist_Pinv(0.975, (double)freedom) * sqrt(fmax(variance, 0));
+    return freedom == 0 ? HUGE_VAL : cs_student_t((double)freedom, 0.95) * sqrt(fmax(variance, 0));
 }
 
 /* Through the origin: A = 0, and its interval is what is left of the free one above 0. */

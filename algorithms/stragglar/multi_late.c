@@ -6,7 +6,6 @@
 #include "algorithms/lib/fallback.h"
 #include "algorithms/stragglar/multi_late_rounds.h"
 #include "base/alloc.h"
-#include "base/fault.h"
 
 #include <math.h>
 
@@ -22,11 +21,8 @@ static pace pace_of(const cs_scenario *s)
     const cs_cluster *c      = &s->cluster;
     bool              is_one = c->gpus_per_server == c->n_ranks;
     const cs_fabric  *f      = &c->fabrics[is_one ? CS_NVLINK : CS_NIC];
-    double            slow   = 1;
+    double            slow   = is_one ? 1 : cs_largest_slowdown(s);
 
-    for (size_t i = 0; !is_one && cs_faults_constant(s) && i < s->n_faults; i++) {
-        slow = fmax(slow, s->faults[i].slow_ratio);
-    }
     return (pace){f->alpha_s, slow / f->bandwidth_Bps};
 }
 

@@ -16,6 +16,8 @@
  * rounds. They are made in the order of a bound from below on their end, until the bound says that
  * nothing better can come: first for those k where the late ranks come later than the others, then
  * for the rest, 24 of each at most, and no more than CS_MULTI_LATE_MOST_WORK together.
+ *
+ * Source: this project (sim/doc/stragglar.md).
  */
 #ifndef CS_ALGORITHMS_STRAGGLAR_MULTI_LATE_H
 #define CS_ALGORITHMS_STRAGGLAR_MULTI_LATE_H

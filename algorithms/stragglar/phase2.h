@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* algorithms/stragglar/phase2.h -- the main phase of a schedule with one late rank: the late rank
- * exchanges every chunk with its owner, and the final values spread.
+/* algorithms/stragglar/phase2.h -- phase 2, the main phase: one late rank exchanges every chunk
+ * with its owner, and the final values spread.
  *
  *   rotation       n != 3, C > ceil(log2 n): C rounds of the rotational pattern (rotation.h), made
  *                  one by one, then its tail (tail.h)
@@ -11,6 +11,8 @@
  * All take C - 1 + ceil(log2 n) rounds but the last, which is a greedy. The rotation takes O(N)
  * memory and O(1) per transfer; the rounds of the others are stored. A further source of rounds is
  * a row of `source` in phase2.c and a case of build_stored().
+ *
+ * Source: the phases are the paper's, these rounds this project's (sim/doc/stragglar.md).
  */
 #ifndef CS_ALGORITHMS_STRAGGLAR_PHASE2_H
 #define CS_ALGORITHMS_STRAGGLAR_PHASE2_H

@@ -50,7 +50,7 @@ typedef struct stragglar_options {
     uint32_t steps; /* not in the table: of the main phase (cs_phase2_count), for one late rank */
 } stragglar_options;
 
-static const cs_option table[] = {
+static const cs_field table[] = {
     CS_LATE_ROWS(stragglar_options),
     CS_OPTION_CHOICE(stragglar_options, model, "auto|telephone|duplex",
                      "may a rank receive from another one than it sends to? auto: for odd n only"),
@@ -64,7 +64,7 @@ static const cs_option table[] = {
                    "several late ranks complete this / 10 x late_ranks / n of the chunks"),
     CS_OPTION_CHOICE(stragglar_options, baseline, CS_BASELINE_CHOICES,
                      "what runs when nobody counts as late; auto: the predicted best"),
-    CS_OPTION_END};
+    CS_FIELD_END};
 
 /* ---- how many chunks, with one late rank ----
  *

@@ -5,7 +5,7 @@
     MOST = max(MOST, Y_max); LEAST = min(LEAST, Y_min)
   }
   eval title('AllReduce of ' . size(SIZE_GIB) . ': speedup over the ring, powers of two and others', \
-    sprintf('%s model, α = %g µs, %g GB/s per port; all replayed', MODEL, ALPHA_US, RATE_GBPS))
+    sprintf('replayed on the %s model, α = %g µs, %g GB/s per port', MODEL, ALPHA_US, RATE_GBPS))
   set logscale x 2
   set xrange [0.9 * N_min:1.113 * N_max]
   set yrange [floor(4 * LEAST - 0.2) / 4.0:ceil(5.2 * MOST) / 4.0]

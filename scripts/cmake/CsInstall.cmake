@@ -29,6 +29,9 @@ write_basic_package_version_file(collsim-config-version.cmake COMPATIBILITY Same
 install(FILES ${CMAKE_BINARY_DIR}/collsim-config.cmake ${CMAKE_BINARY_DIR}/collsim-config-version.cmake
   DESTINATION ${package_folder})
 
+set(COLLSIM_PYTHON_FOLDER lib/python3/dist-packages CACHE STRING "where Python looks for modules, below the prefix")
+install(FILES sim/python/collsim.py DESTINATION ${COLLSIM_PYTHON_FOLDER})
+
 # Configurations and the traces that some of them name, as they lie in the sources.
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/collsim)
 install(DIRECTORY traces DESTINATION ${CMAKE_INSTALL_DATADIR}/collsim

@@ -257,7 +257,7 @@ bool cs_child_finish(cs_child *child, char *text, size_t text_bytes)
     return child->is_known && WIFEXITED(child->how) && WEXITSTATUS(child->how) == 0;
 }
 
-void cs_child_obituary(cs_child *child, char *text, size_t text_bytes)
+void cs_child_exit_reason(cs_child *child, char *text, size_t text_bytes)
 {
     char    line[160] = "";
     ssize_t n         = 0;
@@ -304,7 +304,7 @@ cs_status cs_child_filter(const cs_child_program *program, const cs_text *input,
     if (cs_child_finish(child, why, sizeof why)) {
         status = take_output(child, output, err);
     } else {
-        cs_child_obituary(child, why, sizeof why);
+        cs_child_exit_reason(child, why, sizeof why);
         status = CS_FAIL(err, CS_EIO, program->path, "%s", why);
     }
     cs_child_close(child);

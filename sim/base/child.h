@@ -2,7 +2,7 @@
 /* base/child.h -- a program that is started to answer questions or to do a job, and a line to it.
  *
  * The line is a stream socket, the child's standard input, over which both speak. What the child
- * prints is kept for its obituary. It leads a group of processes of its own, of which nothing
+ * prints is kept for its exit reason. It leads a group of processes of its own, of which nothing
  * outlives cs_child_close() or a signal that ends this process (base/leftover.h), and it is left no
  * other open file. A broken line is an error, never a signal. One thread at a time per child.
  */
@@ -35,7 +35,7 @@ CS_MUST_CHECK cs_status cs_child_hear(cs_child *child, void *data, size_t bytes)
 
 /* Why a child fell silent, in a line: how it ended and the first line that it printed. It is ended
  * first if it has not. */
-void cs_child_obituary(cs_child *child, char *text, size_t text_bytes);
+void cs_child_exit_reason(cs_child *child, char *text, size_t text_bytes);
 
 /* For a child that does its job without being asked: close the line and wait for its end, however
  * long that takes. What it printed goes to `text`, as far as there is room. Did it exit with 0? */

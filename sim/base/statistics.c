@@ -27,14 +27,18 @@ cs_spread cs_spread_none(void)
     return (cs_spread){nothing, nothing, nothing, nothing, none, none, none};
 }
 
+double cs_student_t(double freedom, double confidence)
+{
+    return gsl_cdf_tdist_Pinv((1 + confidence) / 2, freedom);
+}
+
 /* value -+ t s / sqrt(n) from n independent values with standard deviation s. */
 static cs_estimate student(double value, double stddev, double n, double confidence)
 {
     cs_estimate estimate = {value, (double)NAN, (double)NAN};
 
     if (n >= 2 && confidence > 0) {
-        double t    = gsl_cdf_tdist_Pinv((1 + confidence) / 2, n - 1);
-        double half = t * stddev / sqrt(n);
+        double half = cs_student_t(n - 1, confidence) * stddev / sqrt(n);
         estimate    = (cs_estimate){value, value - half, value + half};
     }
     return estimate;

@@ -45,6 +45,9 @@ CS_API cs_estimate cs_estimate_quantile(const double *sorted, size_t n, double q
 CS_API void cs_spread_of(const double *x, size_t n, size_t n_groups, double confidence,
                          double *scratch, cs_spread *spread_p);
 
+/* Student's t: so many standard errors on either side hold the value with that confidence. */
+CS_API double cs_student_t(double freedom, double confidence);
+
 /* A spread and an estimate of nothing. */
 CS_API cs_spread   cs_spread_none(void);
 CS_API cs_estimate cs_estimate_none(void);

@@ -81,35 +81,23 @@ static void add_line(cs_text *text, const char *name, const char *summary)
     cs_text_add(text, "%-18s %s\n", name, summary);
 }
 
-static const char *type_name(const cs_option *row)
-{
-    switch (row->type) {
-    case CS_OPT_BOOL: return "boolean";
-    case CS_OPT_U32:
-    case CS_OPT_U64: return "integer";
-    case CS_OPT_F64: return "number";
-    case CS_OPT_CHOICE: break;
-    }
-    return "choice";
-}
-
-static void fallback_text(const cs_option *table, const cs_option *row, char *text, size_t bytes)
+static void fallback_text(const cs_field *table, const cs_field *row, char *text, size_t bytes)
 {
     cs_options options = {0};
 
-    cs_options_default(table, &options);
-    cs_option_text(row, &options, text, bytes);
+    cs_fields_default(table, &options);
+    cs_field_text(row, &options, text, bytes);
 }
 
-static void add_options_json(cs_text *text, const cs_option *table)
+static void add_options_json(cs_text *text, const cs_field *table)
 {
     char fallback[64];
 
     cs_json_key(text, "options");
     cs_text_add(text, "[");
-    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
         fallback_text(table, o, fallback, sizeof fallback);
-        const option_row row = {o->name, type_name(o), fallback, o->help};
+        const option_row row = {o->name, cs_field_type_name(o), fallback, o->help};
         cs_json_next(text, "", " ");
         cs_text_add(text, "{");
         cs_json_row(text, &(cs_row){option_columns, &row, false});
@@ -118,11 +106,11 @@ static void add_options_json(cs_text *text, const cs_option *table)
     cs_text_add(text, "]");
 }
 
-static void add_options_text(cs_text *text, const cs_option *table)
+static void add_options_text(cs_text *text, const cs_field *table)
 {
     char fallback[64];
 
-    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
         fallback_text(table, o, fallback, sizeof fallback);
         cs_text_add(text, "    --opt %-18s %s (%s%s%s)\n", o->name, o->help, fallback,
                     o->choices != NULL ? "; " : "", o->choices != NULL ? o->choices : "");

@@ -166,9 +166,9 @@ static int print_report(const montecarlo_job *j, const cs_montecarlo_report *rep
         }
         cs_text_add(&text, "%s\n", report->count.is_stopped ? "; stopped" : "");
     } else if (j->format == JSON) {
-        cs_montecarlo_json(&text, report->rows, report->n_rows);
+        cs_montecarlo_json(&text, report->rows, report->n_rows, &report->swept);
     } else {
-        cs_montecarlo_csv(&text, report->rows, report->n_rows);
+        cs_montecarlo_csv(&text, report->rows, report->n_rows, &report->swept);
     }
     return cs_cli_print(&text);
 }
@@ -189,7 +189,6 @@ static int run_all(montecarlo_job *j, int count, char *const *words)
         settle_options(j);
         status = cs_montecarlo_run(config, &j->options, &report, &err);
     }
-    cs_config_free(config);
     int code = cs_cli_exit_code(status);
     if (prints && status != CS_OK) {
         code = cs_cli_fail(&err);
@@ -204,6 +203,7 @@ static int run_all(montecarlo_job *j, int count, char *const *words)
                    : code;
     }
     cs_montecarlo_report_free(&report);
+    cs_config_free(config);
     return code;
 }
 

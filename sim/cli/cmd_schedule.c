@@ -76,7 +76,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
         status = export_case(j, text, err);
     }
     cs_scenario_choice_free(&j->choice);
-    return status == CS_OK ? cs_cli_put_away(j->output_path, text, err) : status;
+    return status == CS_OK ? cs_cli_write_output(j->output_path, text, err) : status;
 }
 
 static int schedule_run(int count, char *const *words)

@@ -95,7 +95,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     cs_arena_free(&arena);
     cs_case_free(&c);
     cs_config_free(config);
-    return status == CS_OK ? cs_cli_put_away(q->out, text, err) : status;
+    return status == CS_OK ? cs_cli_write_output(q->out, text, err) : status;
 }
 
 static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)

@@ -7,7 +7,6 @@
 #include "cs/named.h"
 
 #include <fcntl.h>
-#include <gsl/gsl_errno.h>
 #include <string.h>
 #include <unistd.h>
 #ifdef __GLIBC__
@@ -104,7 +103,6 @@ static void occupy_standard_files(void)
 int main(int argc, char **argv)
 {
     keep_memory();
-    gsl_set_error_handler_off();
     occupy_standard_files();
     cs_signals_install();
     if (argc < 2) {

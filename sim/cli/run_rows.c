@@ -155,7 +155,7 @@ static cs_status add_line(cs_run_rows *rows, size_t index, const char *why, cs_e
     static const char *const none[] = {NULL};
 
     cs_text_add(&rows->text, "# refused: ");
-    cs_status status = cs_config_settings(rows->config, index, NULL, NULL, none, &rows->text, err);
+    cs_status status = cs_config_label(rows->config, index, NULL, NULL, none, &rows->text, err);
     cs_text_add(&rows->text, ": %s\n#\n", why);
     return status;
 }
@@ -186,8 +186,7 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
     cs_status status = keep_scenario(rows, c, err);
 
     end_table(rows);
-    snprintf(reason, sizeof reason, "%s%s%s", why->where, why->where[0] != '\0' ? ": " : "",
-             why->message);
+    cs_error_reason(why, reason, sizeof reason);
     if (rows->n_refused == 0) {
         rows->first_refusal = *why;
     }
@@ -214,18 +213,18 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
 static bool pace(const cs_model *model, cs_options *options)
 {
     static const char key[] = "message_gap_s";
-    const cs_option  *row   = cs_option_find(model->options, key);
+    const cs_field   *row   = cs_field_find(model->options, key);
     char              text[40];
 
     if (row == NULL) {
         return false;
     }
-    (void)cs_option_text(row, options, text, sizeof text);
+    (void)cs_field_text(row, options, text, sizeof text);
     if (strcmp(text, "0") != 0) {
         return false;
     }
     (void)snprintf(text, sizeof text, "%.17g", CS_PACED_GAP_S);
-    return cs_options_set(model->options, options, key, text, "", NULL) == CS_OK;
+    return cs_field_set(model->options, options, key, text, "", NULL) == CS_OK;
 }
 
 /* Replay scenario `index` with that gap. */

@@ -49,7 +49,7 @@ static cs_status apply_calibration(const cs_calibration *calibration, const cs_c
 /* The NIC of the measured machine, in the scenario and in the tree. */
 static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_case *c)
 {
-    cs_field   root = cs_field_root(tree), field = cs_field_get(&root, "calibration");
+    cs_place   root = cs_place_root(tree), field = cs_place_get(&root, "calibration");
     cs_fabric *nic   = &c->job.scenario.cluster.fabrics[CS_NIC];
     cs_error   wrong = {0};
     cs_path    alpha, bandwidth;
@@ -87,7 +87,6 @@ static void print_tree(cs_reading *r, json_t *tree, cs_case *c)
         return;
     }
     (void)json_object_del(tree, "description");
-    (void)json_object_del(tree, "figure");
     size_t length = json_dumpb(tree, NULL, 0, flags);
     char  *text   = length > 0 ? CS_ARENA_NEW(r->arena, char, length + 1) : NULL;
     if (text == NULL || json_dumpb(tree, text, length, flags) != length) {
@@ -97,25 +96,16 @@ static void print_tree(cs_reading *r, json_t *tree, cs_case *c)
     c->json = text;
 }
 
-static bool algorithm_has(const char *name, const char *key)
+/* The options of an algorithm or a model; NULL: there is none of that name, or it has none. */
+static const cs_field *options_of(const char *name, bool is_model)
 {
-    bool has = false;
+    const cs_algorithm *algorithm = NULL;
+    const cs_model     *model     = NULL;
 
-    for (size_t i = 0; cs_algorithms[i] != NULL && !has; i++) {
-        has = strcmp(name, cs_algorithms[i]->name) == 0 &&
-              cs_has_option(cs_algorithms[i]->options, key);
+    if (is_model) {
+        return cs_model_find(name, &model, NULL) == CS_OK ? model->options : NULL;
     }
-    return has;
-}
-
-static bool model_has(const char *name, const char *key)
-{
-    bool has = false;
-
-    for (size_t i = 0; cs_models[i] != NULL && !has; i++) {
-        has = strcmp(name, cs_models[i]->name) == 0 && cs_has_option(cs_models[i]->options, key);
-    }
-    return has;
+    return cs_algorithm_find(name, &algorithm, NULL) == CS_OK ? algorithm->options : NULL;
 }
 
 /* Has any of the algorithms or models that an axis names the option at `path`? */
@@ -129,7 +119,7 @@ static bool some_has_option(const json_t *names, const char *path)
     json_array_foreach(names, i, value)
     {
         const char *name = json_string_value(value);
-        if (name != NULL && (is_model ? model_has(name, key) : algorithm_has(name, key))) {
+        if (name != NULL && cs_field_find(options_of(name, is_model), key) != NULL) {
             return true;
         }
     }
@@ -203,6 +193,7 @@ static cs_status build_case(const cs_config *config, size_t index, bool locates,
                           .context  = config};
     json_t    *tree    = cs_config_point_tree(config, index, &reading.error);
 
+    (void)json_object_del(tree, "figure"); /* of figures alone (figures/figures.h) */
     if (tree != NULL) {
         cs_read_scenario(&reading, tree, &built);
         calibrate(config, &reading, tree, &built);

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "config/calibration_json.h"
 #include "config/config_state.h"
+#include "config/keys.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -167,7 +168,15 @@ static cs_status take_text(cs_config *config, const char *name, cs_error *err)
     }
     json_decref(config->tree);
     config->tree = tree;
-    return take_sweep(config, err);
+    status       = take_sweep(config, err);
+    if (status != CS_OK) {
+        return status;
+    }
+    if (json_is_string(json_object_get(tree, "$schema"))) {
+        (void)json_object_del(tree, "$schema"); /* for editors: no part of a scenario */
+    }
+    config->tree = cs_key_spell_out(cs_key_root(tree), tree);
+    return config->tree != NULL ? CS_OK : no_memory(err);
 }
 
 /* Out of a text or (NULL) of the file `name`. */
@@ -385,6 +394,9 @@ cs_status cs_config_set(cs_config *config, const char *path, const char *json, c
 
     cs_config_origin_text(origin, path, where, sizeof where);
     status = cs_tree_value(json, where, &value, err);
+    if (status == CS_OK && (value = cs_key_spell_out(cs_key_at(path), value)) == NULL) {
+        status = no_memory(err);
+    }
     if (status == CS_OK) {
         status = is_sweep ? set_sweep(config, path, value, origin, err)
                           : set_value(config, path, value, origin, err);
@@ -403,6 +415,9 @@ cs_status cs_config_name_topology(cs_config *config, const char *json, const cha
     json_t   *value  = NULL;
     cs_status status = cs_tree_value(json, origin, &value, err);
 
+    if (status == CS_OK && (value = cs_key_spell_out(cs_key_at(path), value)) == NULL) {
+        status = no_memory(err);
+    }
     if (status == CS_OK && json_is_string(value) && json_is_object(old) && !is_named) {
         json_t *both = json_object();
         if (json_object_update(both, old) != 0 || json_object_set(both, "name", value) != 0) {

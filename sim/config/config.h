@@ -65,10 +65,10 @@ CS_API CS_MUST_CHECK cs_status cs_config_point(const cs_config *config, size_t i
  * with NULL). `algorithm` and `model` are the names that its case had; NULL: it had none, and
  * every axis counts. Nothing is added where there
  * is no such axis. */
-CS_API CS_MUST_CHECK cs_status cs_config_settings(const cs_config *config, size_t index,
-                                                  const char *algorithm, const char *model,
-                                                  const char *const *shown, cs_text *text,
-                                                  cs_error *err);
+CS_API CS_MUST_CHECK cs_status cs_config_label(const cs_config *config, size_t index,
+                                               const char *algorithm, const char *model,
+                                               const char *const *shown, cs_text *text,
+                                               cs_error *err);
 
 /* Mark the scenarios that only repeat an earlier one in many iterations: they differ in options
  * that the algorithm lacks, or in "montecarlo" where it presumes nobody late. `repeats` has room
@@ -76,7 +76,7 @@ CS_API CS_MUST_CHECK cs_status cs_config_settings(const cs_config *config, size_
 CS_API CS_MUST_CHECK cs_status cs_config_repeats(const cs_config *config, bool *repeats,
                                                  cs_error *err);
 
-/* Numbers without a unit that are hardly meant (config/quantity.h): "--alpha: 5 is read as 5 s;
+/* Numbers without a unit that are hardly meant (cs_plain): "--alpha: 5 is read as 5 s;
  * ..". Fills as many of the `room` records as there are, each once, and returns how many there are.
  * What an axis replaces does not count. O(size of the configuration). */
 CS_API size_t cs_config_notes(const cs_config *config, cs_error *notes, size_t room);

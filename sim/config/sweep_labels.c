@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What sets the scenarios of a sweep apart, for people; and which of them are the same in all that
- * counts. */
+/* Labels of scenarios: the values of the axes in which they differ; and scenarios whose results
+ * must be equal. */
 #include "base/alloc.h"
 #include "base/random.h"
 #include "config/config_state.h"
@@ -56,10 +56,10 @@ static bool counts(const cs_axis *axis, const cs_algorithm *algorithm, const cs_
         return presumes(algorithm);
     }
     if (algorithm != NULL && of_algorithm != NULL && of_algorithm[0] == '.') {
-        return cs_has_option(algorithm->options, of_algorithm + 1);
+        return cs_field_find(algorithm->options, of_algorithm + 1) != NULL;
     }
     return model == NULL || of_model == NULL || of_model[0] != '.' ||
-           cs_has_option(model->options, of_model + 1);
+           cs_field_find(model->options, of_model + 1) != NULL;
 }
 
 static void add_value(cs_text *text, const json_t *value)
@@ -76,9 +76,8 @@ static void add_value(cs_text *text, const json_t *value)
     }
 }
 
-cs_status cs_config_settings(const cs_config *config, size_t index, const char *algorithm,
-                             const char *model, const char *const *shown, cs_text *text,
-                             cs_error *err)
+cs_status cs_config_label(const cs_config *config, size_t index, const char *algorithm,
+                          const char *model, const char *const *shown, cs_text *text, cs_error *err)
 {
     const cs_algorithm *a      = NULL;
     const cs_model     *m      = NULL;

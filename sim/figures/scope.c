@@ -151,19 +151,19 @@ static bool result_value(const cs_result *r, const char *key, cs_operand *value_
 static cs_status option_value(const cs_figure_scope *scope, const cs_result *r, const char *key,
                               cs_operand *value_p, bool *found_p, cs_error *err)
 {
-    const cs_option  *row     = cs_option_find(r->option_table, key);
+    const cs_field   *row     = cs_field_find(r->option_table, key);
     const cs_options *options = &r->options;
     char              text[64];
 
     if (row == NULL) {
-        row     = cs_option_find(r->model_option_table, key);
+        row     = cs_field_find(r->model_option_table, key);
         options = &r->model_options;
     }
     *found_p = row != NULL;
     if (row == NULL) {
         return CS_OK;
     }
-    if (cs_option_text(row, options, text, sizeof text) && row->type != CS_OPT_BOOL) {
+    if (cs_field_text(row, options, text, sizeof text) && row->type != CS_FIELD_BOOL) {
         *value_p = number(strtod(text, NULL));
         return CS_OK;
     }

@@ -232,6 +232,12 @@ static cs_status add_item(cs_figure_table *table, size_t run, size_t row, cs_cas
     return CS_OK;
 }
 
+/* An optional run need not be one that the algorithm accepts, nor that this build can do. */
+static bool is_left_out(const cs_figure_run *run, cs_status status)
+{
+    return run->is_optional && (cs_status_is_refusal(status) || status == CS_EMISSING);
+}
+
 /* The scenario of one run at a point, if there is one. */
 static cs_status add_run(cs_figure_table *table, size_t run, cs_config *at, cs_figure_point *point,
                          cs_error *err)
@@ -262,8 +268,7 @@ static cs_status add_run(cs_figure_table *table, size_t run, cs_config *at, cs_f
     if (status == CS_OK) {
         return add_item(table, run, row, &c, &point->items[run], err);
     }
-    bool is_left_out = r->is_optional && cs_status_is_refusal(status);
-    return is_left_out ? CS_OK : cs_figure_blame(table->figure, path, &wrong, err);
+    return is_left_out(r, status) ? CS_OK : cs_figure_blame(table->figure, path, &wrong, err);
 }
 
 /* ---- the points ---- */
@@ -367,9 +372,7 @@ static cs_status check_items(const cs_figure_table *table, cs_error *err)
         const cs_figure_item *item = &table->items[i];
         const cs_figure_run  *run  = &table->figure->runs[item->run];
         const cs_error       *why  = &item->error;
-        bool                  is_left_out =
-            run->is_optional && (cs_status_is_refusal(why->status) || why->status == CS_EMISSING);
-        if (why->status != CS_OK && !is_left_out) {
+        if (why->status != CS_OK && !is_left_out(run, why->status)) {
             return CS_FAIL(err, why->status, table->figure->name, "run '%s' of row %zu: %s%s%s",
                            run->name, item->row + 1, why->where, why->where[0] != '\0' ? ": " : "",
                            why->message);

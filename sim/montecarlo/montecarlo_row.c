@@ -103,13 +103,15 @@ void cs_montecarlo_row_free(cs_montecarlo_row *row)
     *row = (cs_montecarlo_row){0};
 }
 
-void cs_montecarlo_json(cs_text *text, const cs_montecarlo_row *rows, size_t n)
+void cs_montecarlo_json(cs_text *text, const cs_montecarlo_row *rows, size_t n,
+                        const cs_extra_columns *swept)
 {
     cs_text_add(text, "[");
     for (size_t i = 0; i < n; i++) {
         cs_json_next(text, "\n", "\n");
         cs_text_add(text, "{");
         cs_json_row(text, &(cs_row){cs_montecarlo_columns, &rows[i], false});
+        cs_json_extra(text, swept, i);
         cs_json_row(text, &(cs_row){scenario_columns, &rows[i], false});
         if (rows[i].error[0] != '\0') {
             cs_json_row(text, &(cs_row){error_columns, &rows[i], false});
@@ -119,14 +121,17 @@ void cs_montecarlo_json(cs_text *text, const cs_montecarlo_row *rows, size_t n)
     cs_text_add(text, "\n]\n");
 }
 
-void cs_montecarlo_csv(cs_text *text, const cs_montecarlo_row *rows, size_t n)
+void cs_montecarlo_csv(cs_text *text, const cs_montecarlo_row *rows, size_t n,
+                       const cs_extra_columns *swept)
 {
     cs_csv_keys(text, cs_montecarlo_columns);
+    cs_csv_extra_keys(text, swept);
     cs_csv_keys(text, scenario_columns);
     cs_csv_keys(text, error_columns);
     cs_csv_end(text);
     for (size_t i = 0; i < n; i++) {
         cs_csv_row(text, &(cs_row){cs_montecarlo_columns, &rows[i], false});
+        cs_csv_extra(text, swept, i);
         cs_csv_row(text, &(cs_row){scenario_columns, &rows[i], false});
         cs_csv_row(text, &(cs_row){error_columns, &rows[i], false});
         cs_csv_end(text);

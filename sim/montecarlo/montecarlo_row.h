@@ -72,12 +72,15 @@ CS_API cs_montecarlo_row cs_montecarlo_row_unknown(void);
 /* `{0}` is allowed. */
 CS_API void cs_montecarlo_row_free(cs_montecarlo_row *row);
 
-/* Add `n` rows as an array of objects, one a line: the columns, then `scenario` and, where it could
- * not be run, `error` (all numbers are null then). Numbers read back exactly. */
-CS_API void cs_montecarlo_json(cs_text *text, const cs_montecarlo_row *rows, size_t n);
+/* Add `n` rows as an array of objects, one a line: the columns, those of the sweep, then `scenario`
+ * and, where it could not be run, `error` (all numbers are null then). Numbers read back exactly.
+ */
+CS_API void cs_montecarlo_json(cs_text *text, const cs_montecarlo_row *rows, size_t n,
+                               const cs_extra_columns *swept);
 
 /* Add a line of names and `n` lines. A number that does not exist is an empty field. */
-CS_API void cs_montecarlo_csv(cs_text *text, const cs_montecarlo_row *rows, size_t n);
+CS_API void cs_montecarlo_csv(cs_text *text, const cs_montecarlo_row *rows, size_t n,
+                              const cs_extra_columns *swept);
 
 /* Add a table for people: exposed times in us with the half-widths of their intervals; with a
  * column of settings where rows have some. */

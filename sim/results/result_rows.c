@@ -61,12 +61,12 @@ static const cs_column place_columns[] = {
     CS_COLUMN_END,
 };
 
-void cs_options_json(cs_text *text, const cs_option *table, const void *options)
+void cs_options_json(cs_text *text, const cs_field *table, const void *options)
 {
     cs_text_add(text, "{");
-    for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
+    for (const cs_field *row = table; row != NULL && row->name != NULL; row++) {
         char value[OPTION_TEXT_BYTES];
-        bool is_plain = cs_option_text(row, options, value, sizeof value);
+        bool is_plain = cs_field_text(row, options, value, sizeof value);
 
         cs_json_key(text, row->name);
         if (is_plain) {

@@ -33,7 +33,7 @@ extern CS_API const cs_store_table cs_results_table;
 
 /* Add the options of a table as one object, every value as resolved: numbers and booleans as
  * they are, words as strings. Without a table: `{}`. */
-CS_API void cs_options_json(cs_text *text, const cs_option *table, const void *options);
+CS_API void cs_options_json(cs_text *text, const cs_field *table, const void *options);
 
 /* Was the schedule checked and found wrong? (Not verified alone may also mean: not checked.) */
 CS_API bool cs_result_is_wrong(const cs_result *result);

@@ -5,7 +5,6 @@
 #include "results/result_rows.h"
 
 #include <stdint.h>
-#include <stdio.h>
 
 typedef struct sweep {
     const cs_config        *config;
@@ -32,13 +31,6 @@ static cs_status identify(const sweep *s, size_t index, cs_case *c, cs_text *poi
     return status == CS_OK ? CS_FAIL(err, why->status, why->where, "%s", why->message) : status;
 }
 
-/* The error without the place in the config: the row is the same wherever the config lies. */
-static void take_reason(const cs_error *err, char *reason, size_t reason_bytes)
-{
-    snprintf(reason, reason_bytes, "%s%s%s", err->where, err->where[0] != '\0' ? ": " : "",
-             err->message[0] != '\0' ? err->message : cs_status_text(err->status));
-}
-
 /* Run the case, or `c` is NULL: then `why` says why there is none. Hand in what came of it. */
 static cs_status run_case(const cs_case *c, const char *scenario, cs_work *work, cs_error *why)
 {
@@ -55,7 +47,8 @@ static cs_status run_case(const cs_case *c, const char *scenario, cs_work *work,
     }
     bool is_refused = cs_status_is_refusal(status);
     if (is_refused) {
-        take_reason(why, reason, sizeof reason);
+        cs_error_reason(why, reason,
+                        sizeof reason); /* the row is the same wherever the config lies */
     }
     if (is_refused || status == CS_OK) {
         status = cs_result_texts_of(&result, scenario, is_refused ? reason : NULL, &options, &texts,

@@ -9,10 +9,10 @@
 
 enum { MAX_ROWS = 12 };
 
-static double rate_of(const cs_piece *piece)
+static double rate_of(const cs_job_interval *interval)
 {
-    double duration_s = piece->until_s - piece->from_s;
-    return duration_s > 0 ? piece->iterations / duration_s : 0;
+    double duration_s = interval->until_s - interval->from_s;
+    return duration_s > 0 ? interval->iterations / duration_s : 0;
 }
 
 static void add_head(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text)
@@ -86,46 +86,46 @@ static void add_line(const cs_whatif_line *line, int width, int decimals, cs_tex
     }
 }
 
-/* What runs in a piece, by name. */
-static void add_what(const cs_whatif_job *job, const cs_whatif_line *line, const cs_piece *piece,
-                     cs_text *text)
+/* What runs in an interval, by name. */
+static void add_what(const cs_whatif_job *job, const cs_whatif_line *line,
+                     const cs_job_interval *interval, cs_text *text)
 {
     const char *name = job->schedule.algorithm->name;
 
-    if (piece->kind == CS_PIECE_HEALTHY || piece->kind == CS_PIECE_DEGRADED) {
+    if (interval->kind == CS_INTERVAL_HEALTHY || interval->kind == CS_INTERVAL_DEGRADED) {
         cs_text_add(text, "%s on %s NICs", name,
-                    piece->kind == CS_PIECE_HEALTHY ? "healthy" : "degraded");
-    } else if (piece->kind == CS_PIECE_ADAPTED) {
+                    interval->kind == CS_INTERVAL_HEALTHY ? "healthy" : "degraded");
+    } else if (interval->kind == CS_INTERVAL_ADAPTED) {
         cs_text_add(text, "%s for the faults that are known", line->policy->name);
     } else {
-        cs_text_add(text, "%s", cs_piece_text(piece->kind));
+        cs_text_add(text, "%s", cs_job_interval_text(interval->kind));
     }
 }
 
-static void add_pieces(const cs_whatif_job *job, const cs_whatif_line *line, int width,
-                       int decimals, cs_text *text)
+static void add_intervals(const cs_whatif_job *job, const cs_whatif_line *line, int width,
+                          int decimals, cs_text *text)
 {
-    size_t      shown = line->n_pieces < MAX_ROWS ? line->n_pieces : MAX_ROWS;
+    size_t      shown = line->n_intervals < MAX_ROWS ? line->n_intervals : MAX_ROWS;
     const char *name  = line->policy->name;
 
     for (size_t i = 0; i < shown; i++) {
-        const cs_piece *piece = &line->pieces[i];
-        cs_text_add(text, "%-*s %12.*f ", width, i == 0 ? name : "", decimals, piece->from_s);
-        if (isinf(piece->until_s)) {
+        const cs_job_interval *interval = &line->intervals[i];
+        cs_text_add(text, "%-*s %12.*f ", width, i == 0 ? name : "", decimals, interval->from_s);
+        if (isinf(interval->until_s)) {
             cs_text_add(text, "%12s", "-");
         } else {
-            cs_text_add(text, "%12.*f", decimals, piece->until_s);
+            cs_text_add(text, "%12.*f", decimals, interval->until_s);
         }
-        cs_text_add(text, " %12.6g %12.6g  ", piece->iterations, rate_of(piece));
-        add_what(job, line, piece, text);
-        if (piece->held_s > 0) {
-            cs_text_add(text, ", held for %.4g s", piece->held_s);
+        cs_text_add(text, " %12.6g %12.6g  ", interval->iterations, rate_of(interval));
+        add_what(job, line, interval, text);
+        if (interval->held_s > 0) {
+            cs_text_add(text, ", held for %.4g s", interval->held_s);
         }
         cs_text_add(text, "\n");
     }
-    if (shown < line->n_pieces) {
+    if (shown < line->n_intervals) {
         cs_text_add(text, "%-*s ... and %zu more: --format csv has all\n", width, "",
-                    line->n_pieces - shown);
+                    line->n_intervals - shown);
     }
 }
 
@@ -142,7 +142,7 @@ void cs_whatif_table(const cs_whatif_job *job, const cs_whatif_report *report, c
     cs_text_add(text, "\n%-*s %12s %12s %12s %12s  %s\n", width, "policy", "from (s)", "until (s)",
                 "iterations", "per second", "what runs");
     for (size_t i = 0; i < report->n_lines; i++) {
-        add_pieces(job, &report->lines[i], width, decimals, text);
+        add_intervals(job, &report->lines[i], width, decimals, text);
     }
 }
 
@@ -199,7 +199,7 @@ static const cs_column line_columns[] = {
     CS_COLUMN(line_row, lost_gpu_hours), CS_COLUMN(line_row, reason),
     CS_COLUMN(line_row, note),           CS_COLUMN_END,
 };
-/* Those that stand before every piece of it in a CSV. */
+/* Those that stand before every interval of it in a CSV. */
 static const cs_column csv_line_columns[] = {
     CS_COLUMN(line_row, policy),
     CS_COLUMN(line_row, place),
@@ -208,21 +208,21 @@ static const cs_column csv_line_columns[] = {
     CS_COLUMN_END,
 };
 
-/* A piece of its time. */
-typedef struct piece_row {
+/* An interval of its time. */
+typedef struct interval_row {
     const char *what;
     double      from_s, until_s, iterations, iterations_per_s, held_s;
     uint32_t    excluded_servers;
-} piece_row;
+} interval_row;
 
-static const cs_column what_columns[]  = {CS_COLUMN(piece_row, what), CS_COLUMN_END};
-static const cs_column piece_columns[] = {
-    CS_COLUMN(piece_row, from_s),
-    CS_COLUMN(piece_row, until_s),
-    CS_COLUMN(piece_row, iterations),
-    CS_COLUMN(piece_row, iterations_per_s),
-    CS_COLUMN(piece_row, held_s),
-    CS_COLUMN(piece_row, excluded_servers),
+static const cs_column what_columns[]     = {CS_COLUMN(interval_row, what), CS_COLUMN_END};
+static const cs_column interval_columns[] = {
+    CS_COLUMN(interval_row, from_s),
+    CS_COLUMN(interval_row, until_s),
+    CS_COLUMN(interval_row, iterations),
+    CS_COLUMN(interval_row, iterations_per_s),
+    CS_COLUMN(interval_row, held_s),
+    CS_COLUMN(interval_row, excluded_servers),
     CS_COLUMN_END,
 };
 
@@ -241,15 +241,15 @@ static line_row line_row_of(const cs_whatif_line *line)
                       .note           = line->note};
 }
 
-static piece_row piece_row_of(const cs_piece *piece)
+static interval_row interval_row_of(const cs_job_interval *interval)
 {
-    return (piece_row){.what             = cs_piece_text(piece->kind),
-                       .from_s           = piece->from_s,
-                       .until_s          = piece->until_s,
-                       .iterations       = piece->iterations,
-                       .iterations_per_s = rate_of(piece),
-                       .held_s           = piece->held_s,
-                       .excluded_servers = piece->excluded};
+    return (interval_row){.what             = cs_job_interval_text(interval->kind),
+                          .from_s           = interval->from_s,
+                          .until_s          = interval->until_s,
+                          .iterations       = interval->iterations,
+                          .iterations_per_s = rate_of(interval),
+                          .held_s           = interval->held_s,
+                          .excluded_servers = interval->excluded};
 }
 
 static void add_line_json(const cs_whatif_line *line, cs_text *text)
@@ -261,12 +261,12 @@ static void add_line_json(const cs_whatif_line *line, cs_text *text)
     cs_json_row(text, &(cs_row){line_columns, &row, false});
     cs_json_key(text, "throughput");
     cs_text_add(text, "[");
-    for (size_t i = 0; i < line->n_pieces; i++) {
-        const piece_row piece = piece_row_of(&line->pieces[i]);
+    for (size_t i = 0; i < line->n_intervals; i++) {
+        const interval_row interval = interval_row_of(&line->intervals[i]);
         cs_json_next(text, "\n    ", "\n    ");
         cs_text_add(text, "{");
-        cs_json_row(text, &(cs_row){what_columns, &piece, false});
-        cs_json_row(text, &(cs_row){piece_columns, &piece, false});
+        cs_json_row(text, &(cs_row){what_columns, &interval, false});
+        cs_json_row(text, &(cs_row){interval_columns, &interval, false});
         cs_text_add(text, "}");
     }
     cs_text_add(text, "]}");
@@ -293,16 +293,16 @@ void cs_whatif_json(const cs_whatif_job *job, const cs_whatif_report *report, cs
 void cs_whatif_csv(const cs_whatif_report *report, cs_text *text)
 {
     cs_csv_keys(text, csv_line_columns);
-    cs_csv_keys(text, piece_columns);
+    cs_csv_keys(text, interval_columns);
     cs_csv_keys(text, what_columns);
     cs_csv_end(text);
     for (size_t i = 0; i < report->n_lines; i++) {
         const line_row line = line_row_of(&report->lines[i]);
-        for (size_t j = 0; j < report->lines[i].n_pieces; j++) {
-            const piece_row piece = piece_row_of(&report->lines[i].pieces[j]);
+        for (size_t j = 0; j < report->lines[i].n_intervals; j++) {
+            const interval_row interval = interval_row_of(&report->lines[i].intervals[j]);
             cs_csv_row(text, &(cs_row){csv_line_columns, &line, false});
-            cs_csv_row(text, &(cs_row){piece_columns, &piece, false});
-            cs_csv_row(text, &(cs_row){what_columns, &piece, false});
+            cs_csv_row(text, &(cs_row){interval_columns, &interval, false});
+            cs_csv_row(text, &(cs_row){what_columns, &interval, false});
             cs_csv_end(text);
         }
     }

@@ -40,13 +40,13 @@ static inline void make(setup *s, unsigned p, unsigned g, const double *slow, un
         s->faults[i] = (cs_fault){i * g, slow[i], 0, (double)INFINITY};
     }
     cr_assert_eq(cs_algorithm_find("optcc", &s->optcc, NULL), CS_OK);
-    cs_options_default(s->optcc->options, &s->options);
-    cs_options_default(cs_models[0]->options, &s->model_options);
+    cs_fields_default(s->optcc->options, &s->options);
+    cs_fields_default(cs_models[0]->options, &s->model_options);
 }
 
 static inline void set(setup *s, const char *key, const char *value)
 {
-    cr_assert_eq(cs_options_set(s->optcc->options, &s->options, key, value, key, &s->err), CS_OK,
+    cr_assert_eq(cs_field_set(s->optcc->options, &s->options, key, value, key, &s->err), CS_OK,
                  "%s", s->err.message);
 }
 

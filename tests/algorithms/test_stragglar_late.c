@@ -82,7 +82,7 @@ Test(stragglar_late, auto_is_the_best_of_all)
         begin(n, 1ull << (18 + ct_below(&rng, 12)));
         arrive(late, ct_uniform(&rng, 0, 2) * x_s());
         for (uint32_t k = 0; k < 3; k++) {
-            cs_options_default(scene.algorithm->options, &scene.options);
+            cs_fields_default(scene.algorithm->options, &scene.options);
             set("late_ranks", k == 0 ? "auto" : k == 1 ? "1" : "0");
             set("chunks", "auto");
             ends[k] = run().elapsed_s;
@@ -146,7 +146,7 @@ Test(stragglar_late, prefixes_of_random_arrivals)
             set("late_ranks", "auto");
             ct_scene_ready(&scene);
             mean[0] += ct_scene_replay(&scene, NULL).exposed_s / x_s() / 25;
-            cs_options_default(scene.algorithm->options, &scene.options);
+            cs_fields_default(scene.algorithm->options, &scene.options);
             set_number("chunks", (patterns[i].n - 1) * 4);
             ct_scene_ready(&scene);
             double one = ct_scene_replay(&scene, NULL).exposed_s / x_s();

@@ -21,12 +21,12 @@ static cs_scenario scenario_of(uint32_t n, const double *arrival_s)
 
 static cs_options options_of(const char *late_ranks, const char *chunks)
 {
-    const cs_option *table = cs_algorithm_stragglar.options;
-    cs_options       o;
+    const cs_field *table = cs_algorithm_stragglar.options;
+    cs_options      o;
 
-    cs_options_default(table, &o);
-    cr_assert_eq(cs_options_set(table, &o, "late_ranks", late_ranks, "", NULL), CS_OK);
-    cr_assert_eq(cs_options_set(table, &o, "chunks", chunks, "", NULL), CS_OK);
+    cs_fields_default(table, &o);
+    cr_assert_eq(cs_field_set(table, &o, "late_ranks", late_ranks, "", NULL), CS_OK);
+    cr_assert_eq(cs_field_set(table, &o, "chunks", chunks, "", NULL), CS_OK);
     return o;
 }
 

@@ -131,7 +131,7 @@ cs_status cs_child_hear(cs_child *from, void *data, size_t bytes)
     return CS_OK;
 }
 
-void cs_child_obituary(cs_child *of, char *text, size_t text_bytes)
+void cs_child_exit_reason(cs_child *of, char *text, size_t text_bytes)
 {
     (void)of;
     (void)snprintf(text, text_bytes, "ended with status 1");

@@ -78,20 +78,20 @@ Test(child, inherits_no_file)
     expect_no_child();
 }
 
-Test(child, has_an_obituary)
+Test(child, says_why_it_ended)
 {
     cs_child *child = shell();
     char      text[200], byte;
 
     tell(child, "echo first; echo second >&2; exit 3\n");
     cr_assert_eq(cs_child_hear(child, &byte, 1), CS_EIO);
-    cs_child_obituary(child, text, sizeof text);
+    cs_child_exit_reason(child, text, sizeof text);
     cr_assert_str_eq(text, "ended with status 3: first");
     cs_child_close(child);
     child = shell();
     tell(child, "kill -9 $$\n");
     cr_assert_eq(cs_child_hear(child, &byte, 1), CS_EIO);
-    cs_child_obituary(child, text, sizeof text);
+    cs_child_exit_reason(child, text, sizeof text);
     cr_assert_str_eq(text, "was ended by signal 9");
     /* No SIGPIPE: the test would end here. */
     cr_assert_eq(cs_child_say(child, "x", 1), CS_EIO);

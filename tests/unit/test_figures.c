@@ -492,6 +492,10 @@ Test(own_figures, what_is_wrong_with_a_file_is_said_with_its_place)
          "no list 'sizes'"},
         {"\"ranks\"", ", \"rows\": [{\"swep\": {}}]", "figure.rows[0].swep",
          "did you mean 'sweep'"},
+        {"\"ranks\"", ", \"let\": 3", "figure.let", "is a number: accepted is an object"},
+        {"\"ranks\"", ", \"lists\": []", "figure.lists", "is an array: accepted is an object"},
+        {"\"ranks\"", ", \"like\": 3", "figure.like", "is a number"},
+        {"\"ranks\"", ", \"rows\": [{\"let\": 3}]", "figure.rows[0].let", "is a number"},
         {"\"ranks\"", ", \"trace\": \"nowhere\"", "", "a trace, whose calls are its rows"},
         {"\"ranks\"", ", \"gnuplot\": \"nowhere.gp\"", "nowhere.gp", "cannot be opened"},
         {"\"ranks\"", ", \"reference\": \"nowhere.json\"", "nowhere.json", "cannot be opened"},
@@ -506,6 +510,10 @@ Test(own_figures, what_is_wrong_with_a_file_is_said_with_its_place)
              "{\"figure\": {\"title\": \"t\", \"columns\": [\"ranks\"], \"runs\": "
              "{\"a\": {\"algoritm\": \"ring\"}}}}");
     refuse("f: figure.runs.a", "did you mean 'algorithm'");
+    put_file(folder, "f.json",
+             "{\"figure\": {\"title\": \"t\", \"columns\": [\"ranks\"], \"runs\": "
+             "{\"a b\": {}}}}");
+    refuse("figure.runs", "a name is made of letters");
     put_file(folder, "f.json", "{\"cluster\": {\"ranks\": 4}}");
     refuse("figure", "is missing");
 }

@@ -40,10 +40,11 @@ static void expect_program_says(const char *arguments, const char *want)
 
 Test(library, says_what_the_program_says)
 {
-    cs_config *config = parse("{\"algorithm\": {\"name\": \"stragglar\"}, \"bytes\": \"1G\", \"cluster\": "
-                              "{\"ranks\": 8}, \"arrivals\": {\"late\": [{\"rank\": 7, \"delay\": "
-                              "\"4.48ms\"}]}}");
-    char      *json = run(config, 1), *bounds = NULL;
+    cs_config *config =
+        parse("{\"algorithm\": {\"name\": \"stragglar\"}, \"bytes\": \"1G\", \"cluster\": "
+              "{\"ranks\": 8}, \"arrivals\": {\"late\": [{\"rank\": 7, \"delay\": "
+              "\"4.48ms\"}]}}");
+    char *json = run(config, 1), *bounds = NULL;
 
     cr_assert_eq(cs_config_count(config), 1);
     expect_program_says("run -a stragglar -s 1G -n 8 --late 7=4.48ms --format json", json);

@@ -3,6 +3,7 @@
  * cannot be run, baselines, options out of range, foreign files, and memory that runs out. */
 #include "cs/build.h"
 #include "montecarlo_setup.h"
+#include "support/query.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -256,5 +257,43 @@ Test(montecarlo, every_failed_allocation_is_clean)
     cs_config *config = random_config();
 
     fail_each_allocation(config, 40, true);
+    cs_config_free(config);
+}
+
+/* Beside the JSON of the scenario, in SI units; objects and lists as JSON. */
+Test(montecarlo, every_swept_key_is_a_column)
+{
+    cs_config            *config  = base_config("ring");
+    cs_montecarlo_options options = options_of(20, 1);
+    cs_montecarlo_report  report;
+    cs_text               text = {0};
+
+    options.path = path;
+    ct_set(config, "arrivals.distribution", "{\"name\": \"exponential\", \"mean\": \"1ms\"}");
+    ct_set(config, "sweep",
+           "{\"cluster.nic.alpha\": [\"1us\", \"2us\"], \"arrivals.late\": [[], [{\"rank\": 1, "
+           "\"delay\": \"1ms\"}]]}");
+    for (int pass = 0; pass < 2; pass++) { /* run, and out of the file */
+        report = run(config, &options);
+        cr_assert_eq(report.n_rows, 4);
+        cr_expect_eq(report.count.done_before, pass == 0 ? 0 : 4);
+        cs_montecarlo_json(&text, report.rows, report.n_rows, &report.swept);
+        cr_expect_not_null(strstr(text.data, ", \"cluster.nic.alpha_s\": 1e-06, \"arrivals.late\": "
+                                             "[], \"scenario\": {"));
+        cr_expect_not_null(strstr(text.data, ", \"cluster.nic.alpha_s\": 2e-06, \"arrivals.late\": "
+                                             "[{\"delay\":\"1ms\",\"rank\":1}], \"scenario\": {"));
+        cs_text_free(&text);
+        cs_montecarlo_csv(&text, report.rows, report.n_rows, &report.swept);
+        cr_expect_not_null(strstr(text.data, ",build,cluster.nic.alpha_s,arrivals.late,scenario,"));
+        cr_expect_not_null(strstr(text.data, ",1e-06,[],"));
+        cs_text_free(&text);
+        cs_montecarlo_report_free(&report);
+    }
+    text = ct_query(path, "SELECT \"cluster.nic.alpha_s\", \"arrivals.late\" FROM montecarlo "
+                          "ORDER BY 1, 2");
+    cr_expect_str_eq(text.data,
+                     "1.0e-06|[]\n1.0e-06|[{\"delay\":\"1ms\",\"rank\":1}]\n2.0e-06|[]\n2.0e-06|"
+                     "[{\"delay\":\"1ms\",\"rank\":1}]\n");
+    cs_text_free(&text);
     cs_config_free(config);
 }

@@ -311,25 +311,6 @@ Test(trace_whatif, another_machine_is_said)
     cs_trace_report_free(&report);
 }
 
-Test(trace_whatif, intervals)
-{
-    static const double independent[] = {1, 3, 1, 3, 1, 3, 1, 3};
-    static const double drifting[]    = {1, 1, 1, 1, 3, 3, 3, 3};
-    static const double equal[]       = {2, 2, 2};
-
-    /* mean 2, deviation sqrt(8/7), t(0.975, 7) = 2.364624 */
-    cs_estimate i = cs_estimate_series(independent, 8, 1, 0.95);
-    cr_expect_float_eq(i.value, 2, 1e-15);
-    cr_expect_float_eq(i.high - i.value, 2.364624251 * sqrt(8.0 / 7) / sqrt(8), 1e-8);
-    /* the same values in another order say less */
-    cs_estimate d = cs_estimate_series(drifting, 8, 1, 0.95);
-    cr_expect_float_eq(d.value, 2, 1e-15);
-    cr_expect_gt(d.high - d.value, 2 * (i.high - i.value));
-    cs_estimate e = cs_estimate_series(equal, 3, 1, 0.95);
-    cr_expect(e.low == 2 && e.high == 2);
-    cr_expect(isnan(cs_estimate_series(equal, 1, 1, 0.95).low));
-}
-
 Test(trace_whatif, out_of_memory)
 {
     static const char *const names[] = {"stragglar"};

@@ -95,15 +95,15 @@ static inline bool is_near(double a, double b)
 #define EXPECT_NEAR(a, b) cr_expect(is_near((a), (b)), "%.15g, not %.15g", (a), (double)(b))
 
 /* Pieces follow each other from 0 to the end and hold all iterations. */
-static inline void check_pieces(const cs_whatif_line *line, double end_s, double iterations)
+static inline void check_intervals(const cs_whatif_line *line, double end_s, double iterations)
 {
     double at_s = 0, sum = 0;
 
-    for (size_t i = 0; i < line->n_pieces; i++) {
-        cr_assert(is_near(line->pieces[i].from_s, at_s), "%s: a gap", line->policy->name);
-        cr_assert_geq(line->pieces[i].until_s, line->pieces[i].from_s);
-        at_s = line->pieces[i].until_s;
-        sum += line->pieces[i].iterations;
+    for (size_t i = 0; i < line->n_intervals; i++) {
+        cr_assert(is_near(line->intervals[i].from_s, at_s), "%s: a gap", line->policy->name);
+        cr_assert_geq(line->intervals[i].until_s, line->intervals[i].from_s);
+        at_s = line->intervals[i].until_s;
+        sum += line->intervals[i].iterations;
     }
     cr_assert(is_near(at_s, end_s), "%s: %g, not %g", line->policy->name, at_s, end_s);
     cr_assert(is_near(sum, iterations), "%s: %.15g", line->policy->name, sum);

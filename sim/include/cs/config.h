@@ -22,6 +22,8 @@
 
 #include "cs/job.h"
 
+CS_BEGIN_C
+
 typedef struct cs_config cs_config;
 
 enum { CS_CONFIG_MAX_BYTES = 64 << 20, CS_CONFIG_MAX_CASES = 10 * 1000 * 1000 };
@@ -93,5 +95,7 @@ CS_API const char *cs_case_json(const cs_case *c);
 
 /* NULL is allowed. */
 CS_API void cs_case_close(cs_case *c);
+
+CS_END_C
 
 #endif

@@ -17,6 +17,8 @@
 #include "cs/bound.h"
 #include "cs/model.h"
 
+CS_BEGIN_C
+
 typedef struct cs_result cs_result; /* cs/result.h */
 
 typedef struct cs_job {
@@ -122,5 +124,7 @@ static inline CS_MUST_CHECK cs_status cs_job_open(const cs_job *job, void **stat
     return cs_algorithm_open(job->algorithm, &job->scenario, &job->options, &job->plan, state_p,
                              err);
 }
+
+CS_END_C
 
 #endif
