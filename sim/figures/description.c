@@ -36,7 +36,7 @@ static const cs_field figure_fields[] = {
     CS_KEY(cs_figure, reference, "reference", .help = "file beside this one"),
     CS_KEY(cs_figure, trace, "trace", .help = "file beside this one, of arrivals"),
     {.name = "columns", .type = CS_FIELD_ANY, .offset = CS_NOWHERE, .is_required = true},
-    ANY("like"),
+    {.name = "like", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE},
     ANY("lists"),
     ANY("tables"),
     ANY("let"),
