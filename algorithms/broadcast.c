@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-static const cs_option broadcast_table[] = {CS_LATE_ROWS(cs_late_options), CS_OPTION_END};
+static const cs_field broadcast_table[] = {CS_LATE_ROWS(cs_late_options), CS_FIELD_END};
 
 enum { GATHERED = 2 }; /* slots 0 and 1 carry the ring; the result lies in GATHERED + chunk */
 

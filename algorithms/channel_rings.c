@@ -163,12 +163,12 @@ typedef struct nccl_options {
     int      order; /* channel_order */
 } nccl_options;
 
-static const cs_option nccl_table[] = {
+static const cs_field nccl_table[] = {
     CS_OPTION_AUTO(nccl_options, channels, 1, MOST_CHANNELS,
                    "rings, at most one per GPU of a server; auto: as many"),
     CS_OPTION_CHOICE(nccl_options, order, "rotated|sockets",
                      "ranks inside a server: rotated by ring, or one socket after the other"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 static channel_rings rings_of(const cs_scenario *scenario, const nccl_options *options)

@@ -19,10 +19,10 @@ typedef struct hierarchical_options {
     uint32_t segments;
 } hierarchical_options;
 
-static const cs_option hierarchical_table[] = {
+static const cs_field hierarchical_table[] = {
     CS_OPTION(hierarchical_options, segments, 1, 1, 4096,
               "parts of the buffer that are worked on one behind the other"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 /* What a segment goes through, one behind the other. */

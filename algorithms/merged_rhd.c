@@ -26,10 +26,10 @@ typedef struct merged_options {
     uint32_t exchanges;
 } merged_options;
 
-static const cs_option merged_table[] = {
+static const cs_field merged_table[] = {
     CS_OPTION_ROW(merged_options, exchanges, 1, 1, 16, true, NULL,
                   "exchanges j between 2^j groups of ranks; auto: the j of the least time"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 extern const cs_algorithm cs_algorithm_merged_rhd;

@@ -377,11 +377,11 @@ typedef struct rings_options {
     uint32_t segments;
 } rings_options;
 
-static const cs_option rings_table[] = {
+static const cs_field rings_table[] = {
     CS_OPTION_CHOICE(rings_options, exchange, "mesh|sockets",
                      "inside a server: from each to each, or once between its two sockets"),
     CS_OPTION(rings_options, segments, 1, 1, 1024, "chunks that a block is cut in"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 static rail_rings rings_of(const cs_scenario *scenario, const rings_options *options)

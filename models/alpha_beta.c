@@ -21,7 +21,6 @@
  * Source: R. W. Hockney, "The communication challenge for MPP", Parallel Computing 20 (1994).
  */
 #include "models/lib/rate.h"
-#include "models/lib/refuse.h"
 #include "models/lib/serve.h"
 
 typedef struct alpha_beta_options {
@@ -29,12 +28,12 @@ typedef struct alpha_beta_options {
     double message_gap_s;
 } alpha_beta_options;
 
-static const cs_option alpha_beta_table[] = {
+static const cs_field alpha_beta_table[] = {
     CS_OPTION(alpha_beta_options, propagation_s, 0, 0, 1e3,
               "time that data travel after their ports are free again"),
     CS_OPTION(alpha_beta_options, message_gap_s, 0, 0, 1e3,
               "cost of each message of a fan-out or fan-in group but the first, to a port"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 static cs_status alpha_beta_check(const cs_scenario *scenario, const void *options, cs_error *err)

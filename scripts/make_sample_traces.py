@@ -9,8 +9,7 @@ generated-kineto2-rank0.json, generated-kineto2-rank1.json
                             kernels; rank 1 is last in three of four
 
 Numbers come from a linear congruential generator with a fixed seed and are printed with few
-digits, so that the files are the same everywhere. sim/figures/sample_trace.c has the formula of the
-first one, too; a test compares them.
+digits, so that the files are the same everywhere.
 
     scripts/make_sample_traces.py [FOLDER]        (traces)
 """

@@ -7,7 +7,8 @@ set(slow_tests
   unit.chrome_trace check.style unit.sweep conformance.mutants validation.montecarlo_oracle models.flow
   conformance.msccl validation.run_notes validation.other_build algorithms.circulant unit.montecarlo
   unit.farm validation.stragglar_oracle validation.build_identity conformance.bounds unit.store
-  algorithms.rotation validation.endings)
+  algorithms.rotation validation.endings
+  validation.install)
 
 # Label a test: `labels` and quick or slow.
 function(label_test name)

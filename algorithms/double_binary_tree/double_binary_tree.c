@@ -24,10 +24,10 @@ typedef struct tree_options {
     uint32_t chunks;
 } tree_options;
 
-static const cs_option tree_table[] = {
+static const cs_field tree_table[] = {
     CS_OPTION_AUTO(tree_options, chunks, 1, MOST_CHUNKS,
                    "chunks that half of the buffer is cut in; auto: by alpha and bandwidth"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 typedef struct trees {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What most algorithms check: see accept.h. */
 #include "algorithms/lib/accept.h"
 
 #include "base/fault.h"
@@ -80,6 +79,17 @@ double cs_message_s(const cs_scenario *scenario, uint32_t fabric, uint64_t bytes
     return f->alpha_s + (double)bytes / f->bandwidth_Bps;
 }
 
+double cs_largest_slowdown(const cs_scenario *scenario)
+{
+    double largest = 1;
+
+    for (size_t i = 0; cs_faults_constant(scenario) && i < scenario->n_faults; i++) {
+        double slowdown = scenario->faults[i].slow_ratio;
+        largest         = slowdown > largest ? slowdown : largest;
+    }
+    return largest;
+}
+
 bool cs_pace_of_rounds(const cs_scenario *scenario, uint32_t n_chunks, cs_pace *pace)
 {
     double   last = cs_last_arrival(scenario), slow = 1;
@@ -87,10 +97,7 @@ bool cs_pace_of_rounds(const cs_scenario *scenario, uint32_t n_chunks, cs_pace *
     bool     holds = cs_is_uniform(scenario, &fabric);
 
     if (!holds && scenario->cluster.gpus_per_server == 1 && cs_faults_constant(scenario)) {
-        for (size_t i = 0; i < scenario->n_faults; i++) {
-            double ratio = scenario->faults[i].slow_ratio;
-            slow         = ratio > slow ? ratio : slow;
-        }
+        slow  = cs_largest_slowdown(scenario);
         holds = !(last > 0);
     }
     const cs_fabric *f = &scenario->cluster.fabrics[fabric];

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps over circulant graphs: see circulant.h. */
 #include "algorithms/lib/circulant.h"
 
 enum { MOST_PARTS = 3 };

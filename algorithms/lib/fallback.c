@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Another algorithm instead: see fallback.h. */
 #include "algorithms/lib/fallback.h"
 
 #include <math.h>
@@ -12,7 +11,7 @@ const cs_algorithm *const cs_rings[CS_RINGS] = {&cs_algorithm_ring, &cs_algorith
 static cs_status check(const cs_algorithm *algorithm, const cs_scenario *scenario,
                        cs_options *options, cs_plan *plan, cs_error *err)
 {
-    cs_options_default(algorithm->options, options);
+    cs_fields_default(algorithm->options, options);
     return algorithm->check(scenario, options, plan, err);
 }
 

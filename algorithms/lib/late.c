@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the straggler-aware algorithms share: see late.h. */
 #include "algorithms/lib/late.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Chunks around a ring: see ring_pass.h. Each step is emitted in runs in which the position
- * does not wrap: the last position is a run of its own. */
+/* Each step is emitted in runs in which the position does not wrap: the last position is a run of
+ * its own. */
 #include "algorithms/lib/ring_pass.h"
 
 static uint32_t smaller(uint32_t a, uint32_t b)

@@ -63,7 +63,7 @@ typedef struct optcc_options {
     int      chosen;
 } optcc_options;
 
-static const cs_option table[] = {
+static const cs_field table[] = {
     CS_OPTION_AUTO(optcc_options, segments, 1, 1 << 20, "the paper's k: sections over p - 1"),
     CS_OPTION_AUTO(optcc_options, rounds, 1, 1 << 20,
                    "rounds of p - m - 1 sections; beats segments"),
@@ -78,7 +78,7 @@ static const cs_option table[] = {
                    "servers that it goes around: the slow ones and, if more, the first others"),
     CS_OPTION_CHOICE(optcc_options, chosen, "auto|optcc|" CS_RINGS_CHOICES,
                      "what runs; auto: the fastest"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 /* ---- the servers, and what they cost ---- */

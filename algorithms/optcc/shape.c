@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The numbers behind an OptCC schedule: see shape.h. */
 #include "algorithms/optcc/shape.h"
 
 #include "cs/schedule.h"

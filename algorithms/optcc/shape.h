@@ -9,6 +9,8 @@
  *   l < 2   `n_blocks` more blocks are reduced by the slow server in the time it would idle
  *           (bubbles), and the first and last `ramp` rounds are smaller by l - 1 each
  * Chunks are numbered: the special section, the sections, the blocks.
+ *
+ * Source: OptCC; this construction is the project's (sim/doc/optcc.md).
  */
 #ifndef CS_ALGORITHMS_OPTCC_SHAPE_H
 #define CS_ALGORITHMS_OPTCC_SHAPE_H

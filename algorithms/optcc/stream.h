@@ -15,6 +15,8 @@
  * interleaved and shifted against each other: hides a latency that holds no port.
  *
  * O(1) per transfer; state O(m + H + Q).
+ *
+ * Source: OptCC; this construction is the project's (sim/doc/optcc.md).
  */
 #ifndef CS_ALGORITHMS_OPTCC_STREAM_H
 #define CS_ALGORITHMS_OPTCC_STREAM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "algorithms/optcc/time.h"
 
-#include "cs/option.h"
+#include "cs/field.h"
 
 #include <assert.h>
 #include <math.h>

@@ -9,7 +9,7 @@
  * One slow server: exact on alpha-beta for l >= 2 (and R >= 3), an upper bound that is met within a
  * few per cent otherwise. Several: exact where that is quick to find out, otherwise an upper bound
  * within 1 % or 2. With copies: within 1 % from some ten rounds on (measured).
- * Sources: the specification's sections 3, 4, 5 and 8.
+ * Source: this project (sim/doc/optcc.md).
  */
 #ifndef CS_ALGORITHMS_OPTCC_TIME_H
 #define CS_ALGORITHMS_OPTCC_TIME_H

@@ -48,12 +48,12 @@ typedef struct r2ccl_options {
     int      chosen;
 } r2ccl_options;
 
-static const cs_option r2ccl_table[] = {
+static const cs_field r2ccl_table[] = {
     CS_OPTION_AUTO(r2ccl_options, pieces, 1, CS_R2CCL_MAX_PIECES,
                    "pieces of what crosses the slow NIC at the end"),
     CS_OPTION_CHOICE(r2ccl_options, chosen, "auto|r2ccl|" CS_RINGS_CHOICES,
                      "what runs; auto: the fastest"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 typedef struct r2ccl {
@@ -77,13 +77,13 @@ static uint32_t find_slowest(const cs_scenario *scenario, cs_r2ccl_setting *sett
     setting->slowdown       = cs_slow_ratio_always(scenario, 0);
     setting->other_slowdown = 1;
     for (uint32_t r = 1; r < n; r++) {
-        double ratio = cs_slow_ratio_always(scenario, r);
-        if (ratio > setting->slowdown) {
+        double slowdown = cs_slow_ratio_always(scenario, r);
+        if (slowdown > setting->slowdown) {
             setting->other_slowdown = setting->slowdown;
-            setting->slowdown       = ratio;
+            setting->slowdown       = slowdown;
             slow                    = r;
         } else {
-            setting->other_slowdown = fmax(setting->other_slowdown, ratio);
+            setting->other_slowdown = fmax(setting->other_slowdown, slowdown);
         }
     }
     return slow;
@@ -95,9 +95,9 @@ static double chain_slowdowns(const cs_scenario *scenario, uint32_t slow)
     double   before = cs_slow_ratio_always(scenario, (slow + 1) % n), sum = 0;
 
     for (uint32_t i = 2; i < n; i++) {
-        double ratio = cs_slow_ratio_always(scenario, (slow + i) % n);
-        sum += fmax(before, ratio);
-        before = ratio;
+        double slowdown = cs_slow_ratio_always(scenario, (slow + i) % n);
+        sum += fmax(before, slowdown);
+        before = slowdown;
     }
     return sum;
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rounds of transfers between labels: see label_rounds.h. */
 #include "algorithms/stragglar/label_rounds.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Owners of chunks: see layout.h. The ring needs two places for the part that passes by and
- * one for what stays; the circulant graph works on all chunks at once, each in a slot of its own.
- */
+/* The ring needs two places for the part that passes by and one for what stays; the circulant graph
+ * works on all chunks at once, each in a slot of its own. */
 #include "algorithms/stragglar/layout.h"
 
 #include "algorithms/lib/accept.h"

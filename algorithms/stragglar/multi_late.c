@@ -6,7 +6,6 @@
 #include "algorithms/lib/fallback.h"
 #include "algorithms/stragglar/multi_late_rounds.h"
 #include "base/alloc.h"
-#include "base/fault.h"
 
 #include <math.h>
 
@@ -22,11 +21,8 @@ static pace pace_of(const cs_scenario *s)
     const cs_cluster *c      = &s->cluster;
     bool              is_one = c->gpus_per_server == c->n_ranks;
     const cs_fabric  *f      = &c->fabrics[is_one ? CS_NVLINK : CS_NIC];
-    double            slow   = 1;
+    double            slow   = is_one ? 1 : cs_largest_slowdown(s);
 
-    for (size_t i = 0; !is_one && cs_faults_constant(s) && i < s->n_faults; i++) {
-        slow = fmax(slow, s->faults[i].slow_ratio);
-    }
     return (pace){f->alpha_s, slow / f->bandwidth_Bps};
 }
 
@@ -101,18 +97,14 @@ static cs_status choose_baseline(const cs_scenario *scenario, cs_late_baseline *
 
 /* ---- several are late: when a schedule ends, and the schedule ---- */
 
-typedef struct schedule {
-    const cs_scenario   *scenario; /* borrowed */
+struct cs_multi_late_schedule {
     cs_multi_late_shape  shape;
     cs_arena             arena;
     uint32_t            *rank_of; /* [n] of a label */
     uint32_t             early, chunks;
     cs_multi_late_rounds made;
     double               end_s; /* predicted: the rounds one after the other */
-    cs_circulant         pre;
-    uint32_t             round; /* of made.rounds */
-    size_t               next;
-} schedule;
+};
 
 /* Later arrivals than this many rounds after the first late rank are all the same. */
 #define MOST_TICKS 1e9
@@ -190,14 +182,15 @@ static double least_s(const cs_scenario *s, const uint32_t *ranks, const cs_mult
 }
 
 /* Early ranks get labels in increasing order. */
-static cs_status give_labels(schedule *sched, uint32_t *ranks, bool *is_late, cs_error *err)
+static cs_status give_labels(cs_multi_late_schedule *sched, const cs_scenario *scenario,
+                             uint32_t *ranks, bool *is_late, cs_error *err)
 {
-    uint32_t n = sched->scenario->cluster.n_ranks, label = 0;
+    uint32_t n = scenario->cluster.n_ranks, label = 0;
 
     if (sched->rank_of == NULL || ranks == NULL || is_late == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u ranks", n);
     }
-    sort_by_arrival(sched->scenario, ranks);
+    sort_by_arrival(scenario, ranks);
     for (uint32_t i = sched->early; i < n; i++) {
         sched->rank_of[i] = ranks[i];
         is_late[ranks[i]] = true;
@@ -210,12 +203,12 @@ static cs_status give_labels(schedule *sched, uint32_t *ranks, bool *is_late, cs
     return CS_OK;
 }
 
-static cs_status make_rounds(schedule *sched, const uint32_t *ranks, cs_error *err)
+static cs_status make_rounds(cs_multi_late_schedule *sched, const cs_scenario *s,
+                             const uint32_t *ranks, cs_error *err)
 {
-    const cs_scenario *s       = sched->scenario;
-    uint32_t           n       = s->cluster.n_ranks;
-    course             c       = course_of(s, ranks, &sched->shape);
-    uint32_t          *arrival = CS_ARENA_NEW(&sched->arena, uint32_t, sched->shape.late);
+    uint32_t  n       = s->cluster.n_ranks;
+    course    c       = course_of(s, ranks, &sched->shape);
+    uint32_t *arrival = CS_ARENA_NEW(&sched->arena, uint32_t, sched->shape.late);
 
     if (arrival == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u late ranks", sched->shape.late);
@@ -236,40 +229,45 @@ static cs_status make_rounds(schedule *sched, const uint32_t *ranks, cs_error *e
     return status;
 }
 
-/* Make the schedule; close_schedule() it, also after a failure. */
-static cs_status open_schedule(schedule *sched, const cs_scenario *scenario,
-                               const cs_multi_late_shape *shape, cs_error *err)
+/* Make the schedule. Output only on CS_OK. */
+static cs_status make_schedule(const cs_scenario *scenario, const cs_multi_late_shape *shape,
+                               cs_multi_late_schedule **schedule_p, cs_error *err)
 {
-    uint32_t n = scenario->cluster.n_ranks, early = n - shape->late;
+    uint32_t                n = scenario->cluster.n_ranks, early = n - shape->late;
+    cs_multi_late_schedule *sched = CS_NEW(cs_multi_late_schedule, 1);
 
-    *sched = (schedule){
-        .scenario = scenario, .shape = *shape, .early = early, .chunks = early * shape->parts};
+    if (sched == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u late ranks", shape->late);
+    }
+    sched->shape     = *shape;
+    sched->early     = early;
+    sched->chunks    = early * shape->parts;
     sched->rank_of   = CS_ARENA_NEW(&sched->arena, uint32_t, n);
     uint32_t *ranks  = CS_ARENA_NEW(&sched->arena, uint32_t, n);
-    cs_status status = give_labels(sched, ranks, CS_ARENA_NEW(&sched->arena, bool, n), err);
+    bool     *late   = CS_ARENA_NEW(&sched->arena, bool, n);
+    cs_status status = give_labels(sched, scenario, ranks, late, err);
     if (status == CS_OK) {
-        status = make_rounds(sched, ranks, err);
+        status = make_rounds(sched, scenario, ranks, err);
     }
-    sched->pre = (cs_circulant){.cluster  = &scenario->cluster,
-                                .m        = early,
-                                .n_groups = 1,
-                                .ranks    = sched->rank_of,
-                                .bytes    = scenario->bytes,
-                                .n_chunks = sched->chunks,
-                                .has_own  = true};
-    return status;
+    if (status != CS_OK) {
+        cs_multi_late_free(sched);
+        return status;
+    }
+    *schedule_p = sched;
+    return CS_OK;
 }
 
-static void close_schedule(schedule *sched)
+void cs_multi_late_free(cs_multi_late_schedule *schedule)
 {
-    cs_label_rounds_free(&sched->made.rounds);
-    cs_arena_free(&sched->arena);
+    if (schedule != NULL) {
+        cs_label_rounds_free(&schedule->made.rounds);
+        cs_arena_free(&schedule->arena);
+        cs_free(schedule);
+    }
 }
 
-static cs_plan plan_of(const schedule *sched)
+static cs_plan plan_of(const cs_multi_late_schedule *sched, const cs_cluster *cluster)
 {
-    const cs_cluster *cluster = &sched->scenario->cluster;
-
     return (cs_plan){.n_chunks = sched->chunks,
                      .n_slots  = sched->chunks,
                      .n_rounds = cs_circulant_steps(sched->early) + sched->made.rounds.n_rounds,
@@ -278,43 +276,54 @@ static cs_plan plan_of(const schedule *sched)
                      .starts_own = true};
 }
 
-static cs_transfer transfer_of(const schedule *sched, const cs_label_transfer *t)
+struct cs_multi_late_stream {
+    const cs_scenario            *scenario; /* borrowed */
+    const cs_multi_late_schedule *schedule; /* borrowed; NULL: the baseline runs */
+    cs_circulant                  pre;
+    uint32_t                      round; /* of the schedule's rounds */
+    size_t                        next;
+    cs_fallback                   baseline; /* open if it runs */
+};
+
+static cs_transfer transfer_of(const cs_multi_late_stream *stream, const cs_label_transfer *t)
 {
-    static const cs_op   ops[]  = {[CS_LABEL_COPY]     = CS_OP_COPY,
-                                   [CS_LABEL_EXCHANGE] = CS_OP_EXCHANGE,
-                                   [CS_LABEL_RAW]      = CS_OP_REDUCE,
-                                   [CS_LABEL_LAST]     = CS_OP_REDUCE};
-    static const uint8_t ends[] = {[CS_LABEL_COPY]     = CS_DONE_DST,
-                                   [CS_LABEL_EXCHANGE] = CS_DONE_SRC | CS_DONE_DST,
-                                   [CS_LABEL_RAW]      = 0,
-                                   [CS_LABEL_LAST]     = CS_DONE_DST};
-    uint32_t             src = sched->rank_of[t->src], dst = sched->rank_of[t->dst];
+    static const cs_op            ops[]  = {[CS_LABEL_COPY]     = CS_OP_COPY,
+                                            [CS_LABEL_EXCHANGE] = CS_OP_EXCHANGE,
+                                            [CS_LABEL_RAW]      = CS_OP_REDUCE,
+                                            [CS_LABEL_LAST]     = CS_OP_REDUCE};
+    static const uint8_t          ends[] = {[CS_LABEL_COPY]     = CS_DONE_DST,
+                                            [CS_LABEL_EXCHANGE] = CS_DONE_SRC | CS_DONE_DST,
+                                            [CS_LABEL_RAW]      = 0,
+                                            [CS_LABEL_LAST]     = CS_DONE_DST};
+    const cs_multi_late_schedule *sched  = stream->schedule;
+    const cs_scenario            *s      = stream->scenario;
+    uint32_t                      src = sched->rank_of[t->src], dst = sched->rank_of[t->dst];
     uint32_t id     = t->chunk % sched->early * sched->shape.parts + t->chunk / sched->early;
-    uint32_t fabric = cs_fabric_of(&sched->scenario->cluster, src, dst);
+    uint32_t fabric = cs_fabric_of(&s->cluster, src, dst);
 
     return (cs_transfer){.src       = src,
                          .dst       = dst,
                          .chunk     = id,
                          .src_slot  = (uint16_t)id,
                          .dst_slot  = (uint16_t)id,
-                         .bytes     = cs_split(sched->scenario->bytes, sched->chunks, id),
-                         .round     = cs_circulant_steps(sched->early) + sched->round,
+                         .bytes     = cs_split(s->bytes, sched->chunks, id),
+                         .round     = cs_circulant_steps(sched->early) + stream->round,
                          .span      = 1,
                          .flags     = ends[t->kind],
                          .op_fabric = cs_op_fabric(ops[t->kind], fabric)};
 }
 
-static void next_transfers(schedule *sched, cs_block *block)
+static void next_transfers(cs_multi_late_stream *stream, cs_block *block)
 {
-    const cs_label_rounds *rounds = &sched->made.rounds;
+    const cs_label_rounds *rounds = &stream->schedule->made.rounds;
 
-    if (sched->next == 0 && cs_circulant_next(&sched->pre, block)) {
+    if (stream->next == 0 && cs_circulant_next(&stream->pre, block)) {
         return;
     }
-    while (sched->round < rounds->n_rounds && block->count < block->capacity) {
-        block->transfers[block->count++] = transfer_of(sched, &rounds->transfers[sched->next]);
-        if (++sched->next == rounds->round_end[sched->round]) {
-            sched->round++;
+    while (stream->round < rounds->n_rounds && block->count < block->capacity) {
+        block->transfers[block->count++] = transfer_of(stream, &rounds->transfers[stream->next]);
+        if (++stream->next == rounds->round_end[stream->round]) {
+            stream->round++;
         }
     }
 }
@@ -383,8 +392,9 @@ static candidate *next_candidate(candidate *list, uint32_t count, bool has_gap)
 
 /* What has been found so far, and the work that it took. */
 typedef struct search {
-    cs_multi_late_shape best;
-    double              limit_s, work;
+    cs_multi_late_shape     best;
+    cs_multi_late_schedule *schedule; /* of the best; owned */
+    double                  limit_s, work;
 } search;
 
 /* Half of the tries. */
@@ -395,8 +405,8 @@ static cs_status try_candidates(const cs_scenario *s, candidate *list, uint32_t 
     cs_status status = CS_OK;
 
     for (uint32_t tries = 0; tries < MOST_TRIES / 2 && status == CS_OK; tries++) {
-        candidate *c = next_candidate(list, count, has_gap);
-        schedule   sched;
+        candidate              *c    = next_candidate(list, count, has_gap);
+        cs_multi_late_schedule *made = NULL;
         if (c == NULL || c->least_s >= found->limit_s) {
             break;
         }
@@ -407,12 +417,15 @@ static cs_status try_candidates(const cs_scenario *s, candidate *list, uint32_t 
             continue;
         }
         found->work += work;
-        status = open_schedule(&sched, s, &c->shape, err);
-        if (status == CS_OK && sched.end_s < found->limit_s) {
-            found->best    = c->shape;
-            found->limit_s = sched.end_s;
+        status = make_schedule(s, &c->shape, &made, err);
+        if (status == CS_OK && made->end_s < found->limit_s) {
+            cs_multi_late_schedule *before = found->schedule;
+            found->best                    = c->shape;
+            found->limit_s                 = made->end_s;
+            found->schedule                = made;
+            made                           = before;
         }
-        close_schedule(&sched);
+        cs_multi_late_free(made);
     }
     return status;
 }
@@ -431,7 +444,8 @@ static cs_status search_list(const cs_scenario *s, candidate *list, uint32_t cou
 
 cs_status cs_multi_late_choose_shape(const cs_scenario *scenario, uint32_t least_late,
                                      uint32_t most_late, double limit_s,
-                                     cs_multi_late_shape *shape_p, cs_error *err)
+                                     cs_multi_late_shape     *shape_p,
+                                     cs_multi_late_schedule **schedule_p, cs_error *err)
 {
     size_t     most  = (size_t)(most_late - least_late + 1) * MOST_PARTS * N_ROOTS;
     cs_arena   arena = {0};
@@ -448,7 +462,10 @@ cs_status cs_multi_late_choose_shape(const cs_scenario *scenario, uint32_t least
         status         = search_list(scenario, list, count, &found, err);
     }
     if (status == CS_OK) {
-        *shape_p = found.best;
+        *shape_p    = found.best;
+        *schedule_p = found.schedule;
+    } else {
+        cs_multi_late_free(found.schedule);
     }
     cs_arena_free(&arena);
     return status;
@@ -506,7 +523,8 @@ static cs_status check_number(const cs_scenario *scenario, const cs_multi_late_c
 /* Nobody, one or several, whatever ends first; half of the ranks at most. Several only where all
  * ranks have one kind of port, which the predictions of their ends are for. */
 static cs_status choose_any(const cs_scenario *scenario, double one_s, cs_multi_late_choice *choice,
-                            cs_multi_late_shape *shape, cs_error *err)
+                            cs_multi_late_shape *shape, cs_multi_late_schedule **schedule_p,
+                            cs_error *err)
 {
     uint32_t  n = scenario->cluster.n_ranks;
     double    none_s;
@@ -515,7 +533,8 @@ static cs_status choose_any(const cs_scenario *scenario, double one_s, cs_multi_
     choice->late = status == CS_OK && one_s < none_s ? 1 : 0;
     if (status == CS_OK && n >= 4 && n <= CS_MULTI_LATE_MOST_RANKS &&
         cs_one_port_kind(&scenario->cluster)) {
-        status = cs_multi_late_choose_shape(scenario, 2, n / 2, fmin(none_s, one_s), shape, err);
+        status = cs_multi_late_choose_shape(scenario, 2, n / 2, fmin(none_s, one_s), shape,
+                                            schedule_p, err);
     }
     if (status == CS_OK && shape->late > 0) {
         choice->late = shape->late;
@@ -524,20 +543,23 @@ static cs_status choose_any(const cs_scenario *scenario, double one_s, cs_multi_
 }
 
 cs_status cs_multi_late_choose(const cs_scenario *scenario, double one_s,
-                               cs_multi_late_choice *choice, cs_error *err)
+                               cs_multi_late_choice *choice, cs_multi_late_schedule **schedule_p,
+                               cs_error *err)
 {
     cs_multi_late_shape shape = {.parts = CS_AUTO, .roots = choice->roots};
     uint32_t            n = scenario->cluster.n_ranks, k = choice->late;
     cs_status           status = check_number(scenario, choice, err);
 
+    *schedule_p = NULL;
     if (status == CS_OK && k == CS_AUTO) {
-        status = choose_any(scenario, one_s, choice, &shape, err);
+        status = choose_any(scenario, one_s, choice, &shape, schedule_p, err);
     } else if (status == CS_OK && k == 0) {
         double end_s;
         status = choose_baseline(scenario, &choice->baseline, &end_s, err);
     } else if (status == CS_OK && k > 1) {
         shape.parts = is_free(choice->chunks) ? CS_AUTO : choice->chunks / (n - k);
-        status      = cs_multi_late_choose_shape(scenario, k, k, (double)INFINITY, &shape, err);
+        status =
+            cs_multi_late_choose_shape(scenario, k, k, (double)INFINITY, &shape, schedule_p, err);
     }
     if (status == CS_OK && choice->late > 1) {
         choice->chunks = (n - shape.late) * shape.parts;
@@ -553,10 +575,9 @@ static cs_multi_late_shape shape_of(const cs_scenario *scenario, const cs_multi_
 }
 
 cs_status cs_multi_late_plan(const cs_scenario *scenario, cs_multi_late_choice *choice,
-                             cs_plan *plan, cs_error *err)
+                             cs_plan *plan, cs_multi_late_schedule **schedule_p, cs_error *err)
 {
-    schedule  sched;
-    cs_status status;
+    cs_status status = CS_OK;
 
     if (choice->late == 0) {
         status         = cs_fallback_check(baselines[choice->baseline], scenario, plan, err);
@@ -564,21 +585,18 @@ cs_status cs_multi_late_plan(const cs_scenario *scenario, cs_multi_late_choice *
         choice->roots  = 0;
         return status;
     }
-    const cs_multi_late_shape shape = shape_of(scenario, choice);
-    status                          = open_schedule(&sched, scenario, &shape, err);
-    if (status == CS_OK) {
-        *plan = plan_of(&sched);
+    if (*schedule_p == NULL) {
+        const cs_multi_late_shape shape = shape_of(scenario, choice);
+        status                          = make_schedule(scenario, &shape, schedule_p, err);
     }
-    close_schedule(&sched);
+    if (status == CS_OK) {
+        *plan = plan_of(*schedule_p, &scenario->cluster);
+    }
     return status;
 }
 
-struct cs_multi_late_stream {
-    schedule    several;
-    cs_fallback baseline; /* none is open: several are late */
-};
-
 cs_status cs_multi_late_open(const cs_scenario *scenario, const cs_multi_late_choice *choice,
+                             const cs_multi_late_schedule *schedule,
                              cs_multi_late_stream **stream_p, cs_error *err)
 {
     cs_multi_late_stream *stream = *stream_p = CS_NEW(cs_multi_late_stream, 1);
@@ -586,19 +604,27 @@ cs_status cs_multi_late_open(const cs_scenario *scenario, const cs_multi_late_ch
     if (stream == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the late ranks of a schedule");
     }
-    if (choice->late > 1) {
-        const cs_multi_late_shape shape = shape_of(scenario, choice);
-        return open_schedule(&stream->several, scenario, &shape, err);
+    if (schedule == NULL) {
+        return cs_fallback_open(&stream->baseline, baselines[choice->baseline], scenario, err);
     }
-    return cs_fallback_open(&stream->baseline, baselines[choice->baseline], scenario, err);
+    stream->scenario = scenario;
+    stream->schedule = schedule;
+    stream->pre      = (cs_circulant){.cluster  = &scenario->cluster,
+                                      .m        = schedule->early,
+                                      .n_groups = 1,
+                                      .ranks    = schedule->rank_of,
+                                      .bytes    = scenario->bytes,
+                                      .n_chunks = schedule->chunks,
+                                      .has_own  = true};
+    return CS_OK;
 }
 
 void cs_multi_late_next(cs_multi_late_stream *stream, cs_block *block)
 {
-    if (stream->baseline.algorithm != NULL) {
+    if (stream->schedule == NULL) {
         cs_fallback_next(&stream->baseline, block);
     } else {
-        next_transfers(&stream->several, block);
+        next_transfers(stream, block);
     }
 }
 
@@ -606,7 +632,6 @@ void cs_multi_late_close(cs_multi_late_stream *stream)
 {
     if (stream != NULL) {
         cs_fallback_close(&stream->baseline);
-        close_schedule(&stream->several);
         cs_free(stream);
     }
 }

@@ -16,6 +16,8 @@
  * rounds. They are made in the order of a bound from below on their end, until the bound says that
  * nothing better can come: first for those k where the late ranks come later than the others, then
  * for the rest, 24 of each at most, and no more than CS_MULTI_LATE_MOST_WORK together.
+ *
+ * Source: this project (sim/doc/stragglar.md).
  */
 #ifndef CS_ALGORITHMS_STRAGGLAR_MULTI_LATE_H
 #define CS_ALGORITHMS_STRAGGLAR_MULTI_LATE_H
@@ -48,21 +50,32 @@ typedef struct cs_multi_late_choice {
     cs_late_baseline baseline; /* or CS_BASELINE_AUTO */
 } cs_multi_late_choice;
 
+/* A schedule for several late ranks: made once, for any number of streams. The caller of what makes
+ * one frees it; NULL is allowed. It keeps nothing of the scenario. */
+typedef struct cs_multi_late_schedule cs_multi_late_schedule;
+
+void cs_multi_late_free(cs_multi_late_schedule *schedule);
+
 /* Replace what is CS_AUTO. `one_s` is the end that is predicted for one late rank, for k = auto,
  * which may come to 1; then the rest is left as it is. Refused: k >= n, several late ranks of more
- * than CS_MULTI_LATE_MOST_RANKS, chunks that n - k does not divide. */
+ * than CS_MULTI_LATE_MOST_RANKS, chunks that n - k does not divide. *schedule_p becomes the
+ * schedule where it had to be made for the choice, else NULL. */
 cs_status cs_multi_late_choose(const cs_scenario *scenario, double one_s,
-                               cs_multi_late_choice *choice, cs_error *err);
+                               cs_multi_late_choice *choice, cs_multi_late_schedule **schedule_p,
+                               cs_error *err);
 
-/* The plan of a choice that has been made and is not 1. The schedule is made for it. */
+/* The plan of a choice that has been made and is not 1. Where several are late and *schedule_p is
+ * NULL, the schedule is made and put there. */
 cs_status cs_multi_late_plan(const cs_scenario *scenario, cs_multi_late_choice *choice,
-                             cs_plan *plan, cs_error *err);
+                             cs_plan *plan, cs_multi_late_schedule **schedule_p, cs_error *err);
 
-/* The stream; cs_multi_late_close() it (NULL is allowed), also after a failure. `next` fills the
- * empty block; nothing at the end. */
+/* A stream of the schedule, which is borrowed, or without one (nobody is late) of the baseline;
+ * cs_multi_late_close() it (NULL is allowed), also after a failure. `next` fills the empty block;
+ * nothing at the end. */
 typedef struct cs_multi_late_stream cs_multi_late_stream;
 
 cs_status cs_multi_late_open(const cs_scenario *scenario, const cs_multi_late_choice *choice,
+                             const cs_multi_late_schedule *schedule,
                              cs_multi_late_stream **stream_p, cs_error *err);
 void      cs_multi_late_next(cs_multi_late_stream *stream, cs_block *block);
 void      cs_multi_late_close(cs_multi_late_stream *stream);
@@ -79,9 +92,11 @@ typedef struct cs_multi_late_shape {
 
 /* The best shape with k in [least_late, most_late] that ends before `limit_s`. On entry `shape`
  * says what is fixed: parts and roots, CS_AUTO where they are free. On CS_OK shape_p->late is 0
- * when there is none. O(tries x the making of a schedule). */
+ * when there is none, and *schedule_p is its schedule if that had to be made, else NULL.
+ * O(tries x the making of a schedule). */
 cs_status cs_multi_late_choose_shape(const cs_scenario *scenario, uint32_t least_late,
                                      uint32_t most_late, double limit_s,
-                                     cs_multi_late_shape *shape_p, cs_error *err);
+                                     cs_multi_late_shape     *shape_p,
+                                     cs_multi_late_schedule **schedule_p, cs_error *err);
 
 #endif

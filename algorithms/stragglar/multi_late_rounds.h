@@ -58,8 +58,8 @@ uint32_t cs_multi_late_fewest(uint32_t n, uint32_t early, uint32_t chunks);
  * chunks, R being the fewest rounds of C chunks. */
 double cs_multi_late_work(uint32_t n, uint32_t early, uint32_t chunks);
 
-/* More is not begun: the rounds are made once to plan a schedule and once to replay it, and as much
- * again may go into the choice of a shape, so that a run takes about a minute at most. */
+/* More is not begun: the rounds of a schedule are made once, and as much again may go into the
+ * choice of a shape, so that a run takes about a minute at most. */
 #define CS_MULTI_LATE_MOST_WORK 2e10
 
 /* The most parts (chunks per early rank), at least 1, that are within it. O(32). */

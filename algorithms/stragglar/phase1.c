@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The pre-phase: see phase1.h. */
 #include "algorithms/stragglar/phase1.h"
 
 static bool is_ring(const cs_late_layout *l)

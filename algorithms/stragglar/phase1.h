@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* algorithms/stragglar/phase1.h -- the early ranks reduce among themselves while one rank is
- * late.
+/* algorithms/stragglar/phase1.h -- phase 1, the pre-phase: the early ranks reduce among themselves
+ * while one rank is late.
  *
  * A ReduceScatter that leaves every chunk with its owner (layout.h), behind a barrier of the
  * early ranks. With x = s / rate and equal chunks:
@@ -13,7 +13,10 @@
  * For C < N there is no gather behind a ReduceScatter of N parts: the circulant steps reduce
  * directly to C ranks, C = 1 being a binomial tree. Spread over the circle, of any w positions in a
  * row at most ceil(w C / N) own a chunk, hence the sum. A ring would need N - 1 steps of a whole
- * chunk each.
+ * chunk each. An iterator: O(N) tables of the layout, O(1) per transfer.
+ *
+ * Source: the paper's ring; the circulant steps and their use for C < N are this project's
+ * (lib/circulant.h, sim/doc/stragglar.md).
  */
 #ifndef CS_ALGORITHMS_STRAGGLAR_PHASE1_H
 #define CS_ALGORITHMS_STRAGGLAR_PHASE1_H

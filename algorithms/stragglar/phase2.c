@@ -2,7 +2,6 @@
 #include "algorithms/stragglar/phase2.h"
 
 #include "algorithms/lib/accept.h"
-#include "algorithms/stragglar/label_rounds.h"
 #include "algorithms/stragglar/rotation.h"
 #include "algorithms/stragglar/tail.h"
 #include "algorithms/stragglar/telephone.h"
@@ -366,7 +365,7 @@ static cs_status build_three_ranks(uint32_t chunks, cs_label_rounds *rounds_p, c
 
 struct cs_phase2 {
     steady_stream   steady; /* unless has_steady is false */
-    cs_label_rounds stored; /* the tail of the rotation, or all rounds; owned */
+    cs_label_rounds stored; /* the tail of the rotation, or all rounds; owned. Not the greedy's */
     stored_stream   stream;
     bool            has_steady;
 };
@@ -395,35 +394,36 @@ uint32_t cs_phase2_depth(uint32_t n, uint32_t chunks, bool is_telephone)
     return source_of(n, chunks, is_telephone) == ROTATION ? rotation_depth(n) : chunks;
 }
 
-/* All rounds of a source that is stored. Output only on CS_OK. */
+/* All rounds of a source that is stored and not searched for. Output only on CS_OK. */
 static cs_status build_stored(source from, uint32_t n, uint32_t chunks, cs_label_rounds *rounds_p,
                               cs_error *err)
 {
     switch (from) {
     case ONE_CHUNK: return build_one_chunk(n, rounds_p, err);
     case THREE_RANKS: return build_three_ranks(chunks, rounds_p, err);
-    case TELEPHONE_ODD: return cs_telephone_build(n, rounds_p, err);
+    case TELEPHONE_ODD:
     case ROTATION: break;
     }
     return CS_FAIL(err, CS_EINTERNAL, "", "this schedule is not stored");
 }
 
 cs_status cs_phase2_count(uint32_t n, uint32_t chunks, bool is_telephone, uint32_t *rounds_p,
-                          uint32_t *steps_p, cs_error *err)
+                          uint32_t *steps_p, cs_label_rounds *greedy, cs_error *err)
 {
     const cs_label_shape shape  = {.n = n, .early = n - 1, .chunks = chunks};
-    cs_label_rounds      rounds = {0};
+    cs_status            status = CS_OK;
 
     if (source_of(n, chunks, is_telephone) != TELEPHONE_ODD) {
         *rounds_p = *steps_p = chunks - 1 + cs_log2_ceil(n);
         return CS_OK;
     }
-    cs_status status = cs_telephone_build(n, &rounds, err);
-    if (status == CS_OK) {
-        *rounds_p = rounds.n_rounds;
-        status    = cs_label_rounds_steps(&rounds, &shape, steps_p, err);
+    if (greedy->n_rounds == 0) {
+        status = cs_telephone_build(n, greedy, err);
     }
-    cs_label_rounds_free(&rounds);
+    if (status == CS_OK) {
+        *rounds_p = greedy->n_rounds;
+        status    = cs_label_rounds_steps(greedy, &shape, steps_p, err);
+    }
     return status;
 }
 
@@ -450,7 +450,8 @@ static cs_status start_rotation(cs_phase2 *p, const cs_late_layout *l, uint32_t 
 }
 
 cs_status cs_phase2_open(const cs_late_layout *layout, bool is_telephone, uint32_t first_round,
-                         double barrier_s, cs_arena *arena, cs_phase2 **phase_p, cs_error *err)
+                         double barrier_s, const cs_label_rounds *greedy, cs_arena *arena,
+                         cs_phase2 **phase_p, cs_error *err)
 {
     uint32_t   n    = layout->early + 1;
     source     from = source_of(n, layout->chunks, is_telephone);
@@ -463,11 +464,11 @@ cs_status cs_phase2_open(const cs_late_layout *layout, bool is_telephone, uint32
         return start_rotation(p, layout, first_round, barrier_s, arena, err);
     }
     p->stream = (stored_stream){.layout      = layout,
-                                .rounds      = &p->stored,
+                                .rounds      = from == TELEPHONE_ODD ? greedy : &p->stored,
                                 .first_round = first_round,
                                 .has_barrier = true,
                                 .barrier_s   = barrier_s};
-    return build_stored(from, n, layout->chunks, &p->stored, err);
+    return from == TELEPHONE_ODD ? CS_OK : build_stored(from, n, layout->chunks, &p->stored, err);
 }
 
 void cs_phase2_close(cs_phase2 *phase)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rotational pattern: see rotation.h. */
 #include "algorithms/stragglar/rotation.h"
 
 #include "algorithms/lib/accept.h"

@@ -16,6 +16,8 @@
  * Even n come from a table and n = 2 by doubling and by removing two steps of a patch
  * (rotation_sequence.h); odd n, which exist in the full-duplex one-port model only, by removing one
  * step of the pattern for n + 1. Memory and time O(n), the check O(n q).
+ *
+ * Source: this project (sim/doc/stragglar.md).
  */
 #ifndef CS_ALGORITHMS_STRAGGLAR_ROTATION_H
 #define CS_ALGORITHMS_STRAGGLAR_ROTATION_H

@@ -16,6 +16,8 @@
  *
  * in which one or two steps can be saved. All functions are O(length), in place. Nothing is
  * checked here: cs_rotation_build() checks what comes out.
+ *
+ * Source: this project (sim/doc/stragglar.md).
  */
 #ifndef CS_ALGORITHMS_STRAGGLAR_ROTATION_SEQUENCE_H
 #define CS_ALGORITHMS_STRAGGLAR_ROTATION_SEQUENCE_H

@@ -50,7 +50,7 @@ typedef struct stragglar_options {
     uint32_t steps; /* not in the table: of the main phase (cs_phase2_count), for one late rank */
 } stragglar_options;
 
-static const cs_option table[] = {
+static const cs_field table[] = {
     CS_LATE_ROWS(stragglar_options),
     CS_OPTION_CHOICE(stragglar_options, model, "auto|telephone|duplex",
                      "may a rank receive from another one than it sends to? auto: for odd n only"),
@@ -64,7 +64,7 @@ static const cs_option table[] = {
                    "several late ranks complete this / 10 x late_ranks / n of the chunks"),
     CS_OPTION_CHOICE(stragglar_options, baseline, CS_BASELINE_CHOICES,
                      "what runs when nobody counts as late; auto: the predicted best"),
-    CS_OPTION_END};
+    CS_FIELD_END};
 
 /* ---- how many chunks, with one late rank ----
  *
@@ -182,7 +182,8 @@ static cs_late_layout layout_of(const cs_scenario *scenario, const stragglar_opt
 }
 
 /* Odd n in the telephone model: what is stored is n - 1 chunks (or one). */
-static cs_status check_telephone(const cs_scenario *scenario, stragglar_options *o, cs_error *err)
+static cs_status check_telephone(const cs_scenario *scenario, stragglar_options *o,
+                                 cs_label_rounds *greedy, cs_error *err)
 {
     uint32_t n = scenario->cluster.n_ranks, rounds, steps;
 
@@ -193,7 +194,7 @@ static cs_status check_telephone(const cs_scenario *scenario, stragglar_options 
                        CS_TELEPHONE_MOST_RANKS, n);
     }
     if (o->chunks == CS_AUTO) {
-        cs_status status = cs_phase2_count(n, n - 1, true, &rounds, &steps, err);
+        cs_status status = cs_phase2_count(n, n - 1, true, &rounds, &steps, greedy, err);
         if (status != CS_OK) {
             return status;
         }
@@ -224,13 +225,14 @@ static cs_status check_messages(uint32_t n, uint32_t chunks, cs_error *err)
                                     chunks, n, (double)chunks * n, (unsigned long long)most);
 }
 
-static cs_status check_chunks(const cs_scenario *scenario, stragglar_options *o, cs_error *err)
+static cs_status check_chunks(const cs_scenario *scenario, stragglar_options *o,
+                              cs_label_rounds *greedy, cs_error *err)
 {
     uint32_t n = scenario->cluster.n_ranks, least = least_chunks(n);
 
     o->chunks = o->chunks == 0 ? n - 1 : o->chunks;
     if (n % 2 == 1 && is_telephone(o)) {
-        return check_telephone(scenario, o, err);
+        return check_telephone(scenario, o, greedy, err);
     }
     if (o->chunks == CS_AUTO) {
         o->chunks = best_chunks(scenario, o);
@@ -244,7 +246,7 @@ static cs_status check_chunks(const cs_scenario *scenario, stragglar_options *o,
 }
 
 static cs_status check_one(const cs_scenario *scenario, stragglar_options *o, cs_plan *plan,
-                           cs_error *err)
+                           cs_label_rounds *greedy, cs_error *err)
 {
     uint32_t  n = scenario->cluster.n_ranks, rounds = 0;
     cs_status status = cs_late_check(scenario, (cs_late_options *)o, err);
@@ -253,7 +255,7 @@ static cs_status check_one(const cs_scenario *scenario, stragglar_options *o, cs
         o->model = n % 2 == 0 ? PORT_TELEPHONE : PORT_DUPLEX;
     }
     if (status == CS_OK) {
-        status = check_chunks(scenario, o, err);
+        status = check_chunks(scenario, o, greedy, err);
     }
     if (status != CS_OK) {
         return status;
@@ -262,7 +264,7 @@ static cs_status check_one(const cs_scenario *scenario, stragglar_options *o, cs
     o->prephase           = (int)layout.prephase;
     status                = cs_late_layout_check(&layout, err);
     if (status == CS_OK) {
-        status = cs_phase2_count(n, o->chunks, is_telephone(o), &rounds, &o->steps, err);
+        status = cs_phase2_count(n, o->chunks, is_telephone(o), &rounds, &o->steps, greedy, err);
     }
     if (status == CS_OK) {
         *plan = (cs_plan){.n_chunks = o->chunks,
@@ -272,6 +274,42 @@ static cs_status check_one(const cs_scenario *scenario, stragglar_options *o, cs
                                   cs_uses_nvlink(&scenario->cluster)};
     }
     return status;
+}
+
+/* ---- what has to be searched for ---- */
+
+/* What check() makes for its plan, and the streams go through. */
+typedef struct prepared {
+    cs_label_rounds         greedy;  /* one late rank: rounds of telephone.h; mostly none */
+    cs_multi_late_schedule *several; /* several late ranks; else NULL */
+} prepared;
+
+static void empty(prepared *p)
+{
+    cs_label_rounds_free(&p->greedy);
+    cs_multi_late_free(p->several);
+    *p = (prepared){.several = NULL};
+}
+
+static void release(void *given)
+{
+    empty(given);
+    cs_free(given);
+}
+
+/* Hand it over to the plan, if there is anything. */
+static cs_status keep(const prepared *p, cs_plan *plan, cs_error *err)
+{
+    if (p->greedy.n_rounds == 0 && p->several == NULL) {
+        return CS_OK;
+    }
+    prepared *kept = CS_NEW(prepared, 1);
+    if (kept == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for stragglar");
+    }
+    *kept          = *p;
+    plan->prepared = kept;
+    return CS_OK;
 }
 
 /* ---- another number of late ranks than one ---- */
@@ -303,9 +341,11 @@ static cs_status one_end_s(const cs_scenario *scenario, const stragglar_options 
     const cs_forecast *f    = scenario->forecast;
     stragglar_options  one  = *o;
     cs_plan            plan = {0};
+    prepared           made = {.several = NULL};
 
     one.late_ranks   = 1;
-    cs_status status = check_one(scenario, &one, &plan, err);
+    cs_status status = check_one(scenario, &one, &plan, &made.greedy, err);
+    plan.prepared    = &made;
     if (status == CS_OK && f != NULL && !cs_one_port_kind(&scenario->cluster)) {
         status = f->elapsed_s(f, scenario, &cs_algorithm_stragglar, &one, &plan, end_p, err);
     } else if (status == CS_OK) {
@@ -313,6 +353,7 @@ static cs_status one_end_s(const cs_scenario *scenario, const stragglar_options 
         uint32_t rounds = rotation_rounds(scenario->cluster.n_ranks, one.chunks);
         *end_p          = end_s(scenario, &one, &p, one.chunks, rounds, (cs_prephase)one.prephase);
     }
+    empty(&made);
     return status;
 }
 
@@ -324,7 +365,7 @@ static cs_multi_late_choice choice_of(const stragglar_options *o)
 
 /* `auto` may come to one. */
 static cs_status check_other(const cs_scenario *scenario, stragglar_options *o, cs_plan *plan,
-                             cs_error *err)
+                             prepared *made, cs_error *err)
 {
     cs_multi_late_choice choice = choice_of(o);
     double               one_s  = 0;
@@ -334,15 +375,15 @@ static cs_status check_other(const cs_scenario *scenario, stragglar_options *o, 
         status = one_end_s(scenario, o, &one_s, err);
     }
     if (status == CS_OK) {
-        status = cs_multi_late_choose(scenario, one_s, &choice, err);
+        status = cs_multi_late_choose(scenario, one_s, &choice, &made->several, err);
     }
     if (status == CS_OK && choice.late == 1) {
         o->late_ranks = 1;
         o->baseline   = (int)choice.baseline;
-        return check_one(scenario, o, plan, err);
+        return check_one(scenario, o, plan, &made->greedy, err);
     }
     if (status == CS_OK) {
-        status = cs_multi_late_plan(scenario, &choice, plan, err);
+        status = cs_multi_late_plan(scenario, &choice, plan, &made->several, err);
     }
     if (status == CS_OK) {
         o->late_ranks = choice.late;
@@ -357,17 +398,24 @@ static cs_status check_other(const cs_scenario *scenario, stragglar_options *o, 
 }
 
 /* Replace what is CS_AUTO or 0 for "as in the paper", and plan the schedule. Rounds that are
- * searched for (odd numbers of ranks in the telephone model, several late ranks) are made for it.
- */
+ * searched for (odd numbers of ranks in the telephone model, several late ranks) are made for it
+ * and kept for the streams. */
 static cs_status stragglar_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                                  cs_error *err)
 {
-    stragglar_options *o = options;
-    cs_status status     = cs_accept_collective(scenario, "stragglar", 1u << CS_ALLREDUCE, err);
+    stragglar_options *o    = options;
+    prepared           made = {.several = NULL};
+    cs_status status        = cs_accept_collective(scenario, "stragglar", 1u << CS_ALLREDUCE, err);
 
     if (status == CS_OK) {
-        status = o->late_ranks == 1 ? check_one(scenario, o, plan, err)
-                                    : check_other(scenario, o, plan, err);
+        status = o->late_ranks == 1 ? check_one(scenario, o, plan, &made.greedy, err)
+                                    : check_other(scenario, o, plan, &made, err);
+    }
+    if (status == CS_OK) {
+        status = keep(&made, plan, err);
+    }
+    if (status != CS_OK) {
+        empty(&made);
     }
     o->late_roots = o->late_ranks == 1 ? 0 : o->late_roots;
     if (o->baseline == CS_BASELINE_AUTO) { /* it does not run */
@@ -400,7 +448,7 @@ static void stragglar_close(void *state)
 }
 
 static cs_status open_one(stragglar *s, const cs_scenario *scenario, const stragglar_options *o,
-                          cs_error *err)
+                          const cs_label_rounds *greedy, cs_error *err)
 {
     s->layout        = layout_of(scenario, o);
     s->is_in_phase1  = scenario->cluster.n_ranks > 2;
@@ -408,23 +456,26 @@ static cs_status open_one(stragglar *s, const cs_scenario *scenario, const strag
     if (status == CS_OK) {
         cs_phase1_start(&s->phase1, &s->layout, o->entry_barrier_s);
         status = cs_phase2_open(&s->layout, is_telephone(o), cs_phase1_rounds(&s->layout),
-                                o->phase_barrier_s, &s->arena, &s->phase2, err);
+                                o->phase_barrier_s, greedy, &s->arena, &s->phase2, err);
     }
     return status;
 }
 
-static cs_status stragglar_open(const cs_scenario *scenario, const void *options, void **state_p,
-                                cs_error *err)
+static cs_status stragglar_open(const cs_scenario *scenario, const void *options, const void *given,
+                                void **state_p, cs_error *err)
 {
-    const stragglar_options   *o      = options;
-    const cs_multi_late_choice choice = choice_of(o);
-    stragglar                 *s      = CS_NEW(stragglar, 1);
+    static const prepared      nothing = {.several = NULL};
+    const prepared            *p       = given != NULL ? given : &nothing;
+    const stragglar_options   *o       = options;
+    const cs_multi_late_choice choice  = choice_of(o);
+    stragglar                 *s       = CS_NEW(stragglar, 1);
 
     if (s == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for stragglar");
     }
-    cs_status status = o->late_ranks == 1 ? open_one(s, scenario, o, err)
-                                          : cs_multi_late_open(scenario, &choice, &s->other, err);
+    cs_status status = o->late_ranks == 1
+                           ? open_one(s, scenario, o, &p->greedy, err)
+                           : cs_multi_late_open(scenario, &choice, p->several, &s->other, err);
     if (status != CS_OK) {
         stragglar_close(s);
         return status;
@@ -492,7 +543,8 @@ const cs_algorithm cs_algorithm_stragglar = {
     .options     = table,
     .options_bytes = sizeof(stragglar_options),
     .check         = stragglar_check,
-    .open          = stragglar_open,
+    .open_prepared = stragglar_open,
+    .release       = release,
     .next_block    = stragglar_next_block,
     .close         = stragglar_close,
     .closed_form_s = stragglar_closed_form_s,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tail of StragglAR: see tail.h. A missing set is a bit mask over the last D chunks: bit a - 1
+/* A missing set is a bit mask over the last D chunks: bit a - 1
  * is the chunk of age a at the end of the steady state, chunk N - a. */
 #include "algorithms/stragglar/tail.h"
 

@@ -10,6 +10,8 @@
  * pair (full-duplex model).
  * It is checked, not proven, for general n: a round that cannot be completed is reported.
  * O(n q) a round.
+ *
+ * Source: this project (sim/doc/stragglar.md).
  */
 #ifndef CS_ALGORITHMS_STRAGGLAR_TAIL_H
 #define CS_ALGORITHMS_STRAGGLAR_TAIL_H

@@ -20,6 +20,8 @@
  * It is repeated with other orders among equals until the bound is reached, a few
  * times; the shortest one is kept. It comes with no guarantee, so the number of
  * rounds is reported. O(n^2 log n) a try, more where many pairs must exchange.
+ *
+ * Source: this project (sim/doc/stragglar.md).
  */
 #ifndef CS_ALGORITHMS_STRAGGLAR_TELEPHONE_H
 #define CS_ALGORITHMS_STRAGGLAR_TELEPHONE_H

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Links by number: see models/lib/links.h. */
 #include "models/lib/links.h"
 
 uint32_t cs_links_count(const cs_ports *ports)

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Links that wait for those beside them: see models/lib/serve.h. */
 #include "models/lib/serve.h"
+
+cs_status cs_refuse_topology(const cs_scenario *scenario, const char *model, cs_error *err)
+{
+    if (scenario->cluster.topology == NULL) {
+        return CS_OK;
+    }
+    return CS_FAIL(err, CS_ENOTSUP, "cluster.topology",
+                   "model %s has no topology: accepted is {\"kind\": \"crossbar\"}", model);
+}
 
 /* The link is not free before few enough of its GPU's links are: the links_at_once-th latest of the
  * times at which they are free. The link itself may count, for it is waited for anyway, and where

@@ -6,6 +6,9 @@
 
 #include "cs/model.h"
 
+/* Refuse a topology, which port models cannot honour: between their ports there is nothing. */
+cs_status cs_refuse_topology(const cs_scenario *scenario, const char *model, cs_error *err);
+
 /* The ports of one transfer. An exchange holds both directions of both ends: there
  * `back_tx` is the sending port of dst and `back_rx` the receiving port of src. */
 typedef struct cs_way {

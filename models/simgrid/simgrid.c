@@ -12,15 +12,207 @@
  * Source: H. Casanova et al., SimGrid, JPDC 2014 (model CM02).
  */
 #include "base/alloc.h"
+#include "base/child.h"
 #include "base/module.h"
+#include "cs/build.h"
 #include "models/lib/links.h"
-#include "models/simgrid/simgrid_line.h"
+#include "models/simgrid/protocol.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- the conversation with collsim-simgrid ----
+ *
+ * What is said is in protocol.h. After the first failure a line says and hears nothing any more. */
+
+typedef struct line {
+    cs_child *child;  /* owned */
+    char     *buffer; /* owned: a frame of flows that is not sent yet */
+    uint32_t  n_buffered;
+    double    now_s; /* the last that it heard; time never goes back */
+    bool      has_failed;
+    char      why[300]; /* ... in a line */
+} line;
+
+#define PROGRAM "collsim-simgrid"
+
+enum { BUFFER_BYTES = 1 << 16 };
+
+/* The line is broken: how did the child end? */
+static cs_status fail_silent(line *to)
+{
+    char exit_reason[240];
+
+    cs_child_exit_reason(to->child, exit_reason, sizeof exit_reason);
+    snprintf(to->why, sizeof to->why, "%s %s", PROGRAM, exit_reason);
+    to->has_failed = true;
+    return CS_EIO;
+}
+
+/* Note a failure that the model has seen: CS_EIO. */
+static cs_status line_fail(line *to, const char *what)
+{
+    snprintf(to->why, sizeof to->why, "%s: %s", PROGRAM, what);
+    to->has_failed = true;
+    return CS_EIO;
+}
+
+static cs_status fail_senseless(line *to)
+{
+    return line_fail(to, "a reply makes no sense");
+}
+
+static cs_status say(line *to, const void *data, size_t bytes)
+{
+    return cs_child_say(to->child, data, bytes) == CS_OK ? CS_OK : fail_silent(to);
+}
+
+static cs_status hear(line *to, void *data, size_t bytes)
+{
+    return cs_child_hear(to->child, data, bytes) == CS_OK ? CS_OK : fail_silent(to);
+}
+
+/* The head of the reply that is due. */
+static cs_status hear_frame(line *to, uint32_t kind, cs_sg_frame *frame)
+{
+    char text[200] = "";
+
+    if (hear(to, frame, sizeof *frame) != CS_OK) {
+        return CS_EIO;
+    }
+    if (frame->kind == CS_SG_FAILED) {
+        size_t bytes = frame->bytes < sizeof text ? frame->bytes : sizeof text - 1;
+        if (hear(to, text, bytes) != CS_OK) {
+            return CS_EIO;
+        }
+        text[strcspn(text, "\r\n")] = '\0';
+        return line_fail(to, text);
+    }
+    return frame->kind == kind ? CS_OK : fail_senseless(to);
+}
+
+/* The platform and how it changes. */
+static cs_status send_links(line *to, const cs_ports *ports)
+{
+    uint32_t   n_links   = cs_links_count(ports);
+    size_t     n_changes = cs_links_changes(ports, NULL);
+    cs_sg_open opening   = {.n_links = n_links, .n_changes = (uint32_t)n_changes};
+    size_t     bytes = sizeof opening + n_links * sizeof(double) + n_changes * sizeof(cs_sg_change);
+    cs_sg_frame     frame     = {CS_SG_OPEN, (uint32_t)bytes};
+    double         *bandwidth = CS_NEW(double, n_links);
+    cs_link_change *changes   = CS_NEW(cs_link_change, n_changes);
+    cs_status       status    = CS_ENOMEM;
+
+    if (bandwidth != NULL && changes != NULL) {
+        (void)snprintf(opening.build, sizeof opening.build, "%s", cs_build());
+        cs_links_bandwidth(ports, bandwidth);
+        cs_links_changes(ports, changes);
+        status = say(to, &frame, sizeof frame);
+        status = status == CS_OK ? say(to, &opening, sizeof opening) : status;
+        status = status == CS_OK ? say(to, bandwidth, n_links * sizeof *bandwidth) : status;
+    }
+    for (size_t i = 0; i < n_changes && status == CS_OK; i++) {
+        cs_sg_change change = {.time_s        = changes[i].time_s - ports->first_s,
+                               .bandwidth_Bps = changes[i].bandwidth_Bps,
+                               .link          = changes[i].link};
+        status              = say(to, &change, sizeof change);
+    }
+    cs_free(bandwidth);
+    cs_free(changes);
+    status = status == CS_OK ? hear_frame(to, CS_SG_READY, &frame) : status;
+    return status == CS_OK && frame.bytes != 0 ? fail_senseless(to) : status;
+}
+
+/* Start the program at `path` and describe the links to it. `line` is zeroed; close it, whatever
+ * comes of it. */
+static cs_status line_open(line *to, const char *path, const cs_ports *ports, cs_error *err)
+{
+    const cs_child_program program = {.path = path};
+    cs_status              status  = CS_ENOMEM;
+
+    to->buffer = CS_NEW(char, BUFFER_BYTES);
+    if (to->buffer != NULL) {
+        status = cs_child_start(&program, &to->child, err);
+        status = status == CS_OK ? send_links(to, ports) : status;
+    }
+    if (status == CS_ENOMEM) {
+        CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for the links");
+    } else if (to->has_failed) {
+        CS_FAIL(err, status, "model", "%s", to->why);
+    }
+    return status;
+}
+
+static void line_close(line *to)
+{
+    cs_child_close(to->child);
+    cs_free(to->buffer);
+}
+
+static cs_status send_flows(line *to)
+{
+    cs_sg_frame frame  = {CS_SG_FLOWS, to->n_buffered};
+    cs_status   status = CS_OK;
+
+    if (to->n_buffered > 0) {
+        status         = say(to, &frame, sizeof frame);
+        status         = status == CS_OK ? say(to, to->buffer, to->n_buffered) : status;
+        to->n_buffered = 0;
+    }
+    return status;
+}
+
+static void put(line *to, const void *data, size_t bytes)
+{
+    memcpy(to->buffer + to->n_buffered, data, bytes);
+    to->n_buffered += (uint32_t)bytes;
+}
+
+/* A flow over `n` links, from `begin_s` (after the first arrival) on. A failure shows itself in the
+ * next question. */
+static void line_add(line *to, double begin_s, uint64_t bytes, uint32_t number,
+                     const uint32_t *links, uint32_t n)
+{
+    const cs_sg_flow flow   = {begin_s, bytes, number, n};
+    size_t           length = sizeof flow + n * sizeof *links;
+
+    if (!to->has_failed && (to->n_buffered + length <= BUFFER_BYTES || send_flows(to) == CS_OK)) {
+        put(to, &flow, sizeof flow);
+        put(to, links, n * sizeof *links);
+    }
+}
+
+/* Let SimGrid go on until a flow ends, at most to `horizon_s`. Gives its time and which flows, of
+ * `n_flows` that are there, end now: `ended` has room for them. CS_EIO: see `why`. */
+static cs_status line_run(line *to, double horizon_s, uint32_t n_flows, double *now_s_p,
+                          uint32_t *ended, uint32_t *n_ended_p)
+{
+    const cs_sg_frame frame = {CS_SG_RUN, sizeof(cs_sg_run)};
+    const cs_sg_run   run   = {horizon_s};
+    cs_sg_frame       reply = {0};
+    cs_sg_event       event = {0};
+
+    if (to->has_failed || send_flows(to) != CS_OK || say(to, &frame, sizeof frame) != CS_OK ||
+        say(to, &run, sizeof run) != CS_OK || hear_frame(to, CS_SG_EVENT, &reply) != CS_OK ||
+        hear(to, &event, sizeof event) != CS_OK) {
+        return CS_EIO;
+    }
+    bool is_clear = event.n_ended <= n_flows && isfinite(event.now_s) && event.now_s >= to->now_s &&
+                    reply.bytes == sizeof event + event.n_ended * sizeof(uint32_t) &&
+                    (event.n_ended > 0 || isfinite(horizon_s));
+    if (!is_clear) {
+        return fail_senseless(to);
+    }
+    *now_s_p = to->now_s = event.now_s;
+    *n_ended_p           = event.n_ended;
+    return hear(to, ended, event.n_ended * sizeof *ended);
+}
+
+/* ---- the model ---- */
 
 typedef struct ended_message {
     uint64_t id;
@@ -29,7 +221,7 @@ typedef struct ended_message {
 
 typedef struct simgrid_model {
     const cs_ports *ports;
-    cs_simgrid_line line;
+    line            line;
     double         *arrivals; /* owned: those that are still to come, first one first */
     size_t          n_arrivals, next_arrival;
     double          now_s, event_s; /* SimGrid has gone on to event_s, if has_event */
@@ -48,7 +240,7 @@ static void simgrid_close(void *state)
     simgrid_model *m = state;
 
     if (m != NULL) {
-        cs_simgrid_line_close(&m->line);
+        line_close(&m->line);
         cs_free(m->arrivals);
         cs_free(m->ids);
         cs_free(m->parts);
@@ -86,7 +278,7 @@ static const char *simgrid_missing(void)
 {
     char path[PATH_MAX + 64];
 
-    return cs_module_find(CS_SIMGRID_PROGRAM, X_OK, path, sizeof path)
+    return cs_module_find(PROGRAM, X_OK, path, sizeof path)
                ? NULL
                : "collsim-simgrid is neither beside the program nor among its libraries: build it "
                  "with libsimgrid-dev and g++ installed, or name its folder in COLLSIM_MODULES";
@@ -105,10 +297,10 @@ static cs_status start(simgrid_model *m, cs_error *err)
 {
     char path[PATH_MAX + 64];
 
-    if (!cs_module_find(CS_SIMGRID_PROGRAM, X_OK, path, sizeof path)) {
+    if (!cs_module_find(PROGRAM, X_OK, path, sizeof path)) {
         return simgrid_check(NULL, NULL, err);
     }
-    return cs_simgrid_line_open(&m->line, path, m->ports, err);
+    return line_open(&m->line, path, m->ports, err);
 }
 
 static cs_status simgrid_open(const cs_ports *ports, const void *options, void **state_p,
@@ -165,8 +357,7 @@ static void add_flow(simgrid_model *m, const cs_flight *f, bool is_back)
     uint32_t n         = cs_links_of_way(m->ports, f, is_back, links, &latency_s);
     double   begin_s   = f->start_s + f->startup_s + latency_s;
 
-    cs_simgrid_line_add(&m->line, begin_s - m->ports->first_s, f->bytes, 2 * f->handle + is_back,
-                        links, n);
+    line_add(&m->line, begin_s - m->ports->first_s, f->bytes, 2 * f->handle + is_back, links, n);
     m->n_flows++;
 }
 
@@ -199,7 +390,7 @@ static cs_status take_ended(simgrid_model *m, uint32_t n_flows)
     for (uint32_t i = 0; i < n_flows; i++) {
         uint32_t handle = m->flows[i] / 2;
         if (handle >= m->capacity || m->parts[handle] == 0) {
-            return cs_simgrid_line_fail(&m->line, "a flow ended that was not there");
+            return line_fail(&m->line, "a flow ended that was not there");
         }
         if (--m->parts[handle] == 0) {
             m->sorting[m->n_ended++] = (ended_message){m->ids[handle], handle};
@@ -219,8 +410,7 @@ static cs_status go_on(simgrid_model *m, double horizon_s)
     double   first_s = m->ports->first_s, now_s = 0;
     uint32_t n_ended = 0;
 
-    if (cs_simgrid_line_run(&m->line, horizon_s - first_s, m->n_flows, &now_s, m->flows,
-                            &n_ended) != CS_OK) {
+    if (line_run(&m->line, horizon_s - first_s, m->n_flows, &now_s, m->flows, &n_ended) != CS_OK) {
         return CS_EIO;
     }
     m->event_s   = n_ended > 0 ? fmin(first_s + now_s, horizon_s) : horizon_s;

@@ -137,26 +137,30 @@ double cs_formula_theorem_13(uint32_t q, uint32_t g, double l)
     return cs_formula_theorem_6(q, l) / g;
 }
 
-double cs_formula_optcc_single(uint32_t p, double l, uint32_t k)
+double cs_formula_optcc_single(uint32_t p, double l, double k)
 {
-    double segments = k;
+    return l >= 2 ? l * (k + 1) / k : cs_formula_theorem_6(p, l) * (k + l - 1) / k;
+}
 
-    if (l >= 2) {
-        return l * (segments + 1) / segments;
+double cs_formula_optcc_multi(uint32_t p, uint32_t m, const double *l, double k)
+{
+    double healthy = (double)p - m;
+    double slow    = largest(m, l) + 2 * (m - 1.0) / healthy;
+
+    return fmax(2 * (p - 1.0) / healthy, slow) * (k + 4) / k;
+}
+
+double cs_formula_optcc_servers(uint32_t g, double l, double k)
+{
+    return fmax(2, l) / g * (k + 5.5) / k;
+}
+
+double cs_formula_parallel_rings(uint32_t servers, double nic_s, double nvlink_s, double cross_s)
+{
+    double steps = servers - 1.0;
+
+    if (isnan(cross_s)) {
+        return fmax(steps * nic_s + nvlink_s, servers * nvlink_s);
     }
-    return cs_formula_theorem_6(p, l) * (segments + l - 1) / segments;
-}
-
-double cs_formula_optcc_multi(uint32_t p, uint32_t m, const double *l, uint32_t k)
-{
-    double healthy = (double)p - m, segments = k;
-    double slow = largest(m, l) + 2 * (m - 1.0) / healthy;
-
-    return fmax(2 * (p - 1.0) / healthy, slow) * (segments + 4) / segments;
-}
-
-double cs_formula_optcc_servers(uint32_t g, double l, uint32_t k)
-{
-    double segments = k;
-    return fmax(2, l) / g * (segments + 5.5) / segments;
+    return steps * fmax(nic_s, cross_s) + cross_s + nvlink_s;
 }

@@ -9,6 +9,7 @@
 #ifndef CS_ANALYTIC_FORMULA_H
 #define CS_ANALYTIC_FORMULA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,8 +56,59 @@ double cs_formula_theorem_6(uint32_t p, double l);
 double cs_formula_theorem_13(uint32_t q, uint32_t g, double l);
 /* The paper's times of OptCC with k segments: one slow rank; m slow ranks; g GPUs a server and
  * one slow server (without bubble filling, 8 divides k, k >= 24). */
-double cs_formula_optcc_single(uint32_t p, double l, uint32_t k);
-double cs_formula_optcc_multi(uint32_t p, uint32_t m, const double *l, uint32_t k);
-double cs_formula_optcc_servers(uint32_t g, double l, uint32_t k);
+double cs_formula_optcc_single(uint32_t p, double l, double k);
+double cs_formula_optcc_multi(uint32_t p, uint32_t m, const double *l, double k);
+double cs_formula_optcc_servers(uint32_t g, double l, double k);
+
+/* Parallel Rings (multi-HCA AllGather): `servers` with as many rings as local ranks, and exchanges
+ * inside the servers beside them. Times of one block over a NIC, over NVLink, and over the path
+ * between the sockets of a server; NAN: no sockets, and an NVLink from each to each. */
+double cs_formula_parallel_rings(uint32_t servers, double nic_s, double nvlink_s, double cross_s);
+
+/* OptCC as it is built here (sim/doc/optcc.md): what the formulas need of a schedule. `n_slow`
+ * slowdowns `slow` of as many servers; `alpha` in units of the time of the buffer's share of one
+ * NIC, bytes / gpus. All results are in these units. */
+typedef struct cs_optcc_form {
+    uint32_t      servers, gpus, n_slow;
+    const double *slow;
+    uint32_t      rounds, ramp;
+    bool          has_bubbles;
+    double        alpha;
+} cs_optcc_form;
+
+/* Sections of equal size; a special one counts, bubbles do not. */
+double cs_formula_optcc_sections(const cs_optcc_form *form);
+/* The time; *is_exact_p: a replay must meet it, otherwise it must not exceed it. Costs of NVLink
+ * are those of (gpus - 1) times the bandwidth of a NIC and no alpha. */
+double cs_formula_optcc(const cs_optcc_form *form, bool *is_exact_p);
+/* What the paper states for as many sections, without alpha; NAN for several slow servers of
+ * several GPUs. */
+double cs_formula_optcc_paper(const cs_optcc_form *form);
+/* What cs_formula_optcc() tends to with ever more sections, without alpha. */
+double cs_formula_optcc_limit(const cs_optcc_form *form);
+
+/* The formulas by name, for whoever computes with them from a text: arguments in the order of
+ * `arguments`; the last one may be repeated where that ends in "..". Ended by a NULL name. */
+typedef struct cs_formula {
+    const char *name;            /* "critical_delay" */
+    const char *arguments;       /* "n, rounds, alpha_s, x_s" */
+    const char *help;            /* one line, with what it is a multiple of where it is no time */
+    size_t      n_least, n_most; /* arguments */
+    size_t      n_counts;        /* the first of them: whole numbers */
+
+    /* One of these: n is a count, d a number; or all of them, missing ones NAN. */
+    double (*nd)(uint32_t, double);
+    double (*ndd)(uint32_t, double, double);
+    double (*nn)(uint32_t, uint32_t);
+    double (*nnd)(uint32_t, uint32_t, double);
+    double (*nndd)(uint32_t, uint32_t, double, double);
+    double (*list)(const double *arguments);
+} cs_formula;
+extern const cs_formula cs_formulas[];
+
+enum { CS_FORMULA_MOST_ARGUMENTS = 10 };
+
+/* The value, NAN where the formula says nothing about the arguments. `n` must be what it takes. */
+double cs_formula_value(const cs_formula *formula, const double *arguments, size_t n);
 
 #endif

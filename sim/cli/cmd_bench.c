@@ -83,7 +83,7 @@ static cs_status prepare(point *p, uint32_t n_ranks, uint32_t gpus_per_server, c
         .bytes      = (uint64_t)1 << 30,
         .cluster = {.n_ranks = n_ranks, .gpus_per_server = gpus_per_server, .fabrics = {nic, nic}},
         .seed    = 1};
-    if (cs_option_find(job->algorithm->options, "chosen") != NULL) {
+    if (cs_field_find(job->algorithm->options, "chosen") != NULL) {
         p->fault               = (cs_fault){0, 2, 0, (double)INFINITY};
         job->scenario.faults   = &p->fault;
         job->scenario.n_faults = 1;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* collsim figure: data, picture and checks of one figure or of all. */
+/* collsim figure: data, picture and checks of one figure or of all, also for a cluster of one's
+ * own. */
+#include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/workers_args.h"
 #include "figures/figures.h"
 
 #include <errno.h>
@@ -8,18 +11,26 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { OUTPUT = 1, TRACE };
+enum { OUTPUT = 1, TRACE, MOST_NAMES = 64 };
 
 /* clang-format off */
 static const cs_arg figure_args[] = {
-    {OUTPUT, 'o', "output", "DIR", "folder for NAME.csv, NAME.svg and NAME.png (out)"},
+    {OUTPUT, 'o', "output", "DIR", "folder for NAME.csv, NAME.gp, NAME.svg and NAME.png (out)"},
+    CS_WORKERS_SET_ROW,
     {TRACE, 0, "trace", "FILE", "arrivals that stragglar-2a shows instead of the sample"},
+    CS_WORKERS_JOBS_ROW,
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
 /* clang-format on */
 
 static const cs_arg *const figure_tables[] = {figure_args, NULL};
+
+typedef struct figure_job {
+    const char       *folder, *trace, *names[MOST_NAMES];
+    size_t            n_names;
+    cs_workers_choice choice; /* --set and --jobs */
+} figure_job;
 
 static cs_status make_folder(const char *folder, cs_error *err)
 {
@@ -30,17 +41,13 @@ static cs_status make_folder(const char *folder, cs_error *err)
 }
 
 /* Write one figure and print its line; *ok_p stays true while all checks pass. */
-static cs_status write_one(const cs_figure *figure, const char *trace, const char *folder,
-                           bool *ok_p, cs_error *err)
+static cs_status write_one(const cs_figure_request *request, const char *folder, bool *ok_p,
+                           cs_error *err)
 {
     cs_text   line = {0};
     bool      ok = false, drawn = false;
-    cs_status status = cs_figure_write(figure, trace, folder, &line, &ok, &drawn, err);
+    cs_status status = cs_figure_write(request, folder, &line, &ok, &drawn, err);
 
-    if (status == CS_OK && !drawn) {
-        cs_text_add(&line, "%s: no picture, gnuplot is missing: apt-get install gnuplot-nox\n",
-                    figure->name);
-    }
     if (status == CS_OK) {
         status = cs_cli_write(NULL, &line, err);
     }
@@ -49,28 +56,22 @@ static cs_status write_one(const cs_figure *figure, const char *trace, const cha
     return status;
 }
 
-/* With 'all' a trace is for those that show one. */
-static cs_status write_named(const char *name, const char *trace, const char *folder, bool *ok_p,
-                             cs_error *err)
+/* A trace is for those that show one. */
+static cs_status write_all(cs_figure_request request, const char *folder, bool *ok_p, cs_error *err)
 {
-    const cs_figure *figure;
-    cs_status        status = make_folder(folder, err);
+    const char      *trace  = request.trace;
+    cs_figure_entry *list   = NULL;
+    size_t           n      = 0;
+    cs_status        status = cs_figure_list(&list, &n, err);
 
-    if (status == CS_OK && strcmp(name, "all") != 0) {
-        status = cs_figure_find(name, &figure, err);
-        return status == CS_OK ? write_one(figure, trace, folder, ok_p, err) : status;
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        request.name  = list[i].name;
+        request.trace = list[i].has_trace ? trace : NULL;
+        status        = write_one(&request, folder, ok_p, err);
     }
-    for (size_t i = 0; status == CS_OK && cs_figures[i] != NULL; i++) {
-        figure = cs_figures[i];
-        status = write_one(figure, figure->compute_trace != NULL ? trace : NULL, folder, ok_p, err);
-    }
+    cs_figure_list_free(list, n);
     return status;
 }
-
-typedef struct figure_job {
-    const char *folder, *trace, *names[64];
-    size_t      n_names;
-} figure_job;
 
 static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
 {
@@ -79,13 +80,74 @@ static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
     switch (id) {
     case OUTPUT: j->folder = args->value; return CS_OK;
     case TRACE: j->trace = args->value; return CS_OK;
-    default: break;
+    case CS_ARG_OPERAND: break;
+    default: return cs_workers_choice_add(&j->choice, id, args, err);
     }
-    if (j->n_names == sizeof j->names / sizeof j->names[0]) {
+    if (j->n_names == MOST_NAMES) {
         return CS_FAIL(err, CS_EINVAL, "figure", "too many names");
     }
     j->names[j->n_names++] = args->value;
     return CS_OK;
+}
+
+/* "PATH=JSON" of every --set taken apart. The caller frees *text_p, into which the sets point. */
+static cs_status split_sets(const figure_job *j, cs_figure_set sets[CS_CONFIG_MAX_SETS],
+                            char **text_p, cs_error *err)
+{
+    const cs_config_choice *config = &j->choice.config;
+    size_t                  bytes = 1, at = 0;
+
+    for (size_t i = 0; i < config->n_sets; i++) {
+        bytes += strlen(config->sets[i]) + 1;
+    }
+    char *text = *text_p = CS_NEW(char, bytes);
+    if (text == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for --set");
+    }
+    for (size_t i = 0; i < config->n_sets; i++) {
+        size_t n = strlen(config->sets[i]);
+        memcpy(text + at, config->sets[i], n + 1);
+        char *equals = strchr(text + at, '=');
+        if (equals == NULL || equals == text + at) {
+            return CS_FAIL(err, CS_EINVAL, "--set", "'%.80s' is not PATH=JSON", config->sets[i]);
+        }
+        *equals = '\0';
+        sets[i] = (cs_figure_set){text + at, equals + 1};
+        at += n + 1;
+    }
+    return CS_OK;
+}
+
+static cs_status draw(const figure_job *j, bool *ok_p, cs_error *err)
+{
+    cs_figure_set      sets[CS_CONFIG_MAX_SETS];
+    char              *text    = NULL;
+    cs_figure_results *results = cs_figure_results_new();
+    cs_figure_request  request = {.sets    = sets,
+                                  .n_sets  = j->choice.config.n_sets,
+                                  .trace   = j->trace,
+                                  .jobs    = cs_workers_jobs(&j->choice, NULL),
+                                  .results = results};
+    cs_status status = results != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory");
+
+    if (status == CS_OK && j->n_names == 0) {
+        status = CS_FAIL(err, CS_EINVAL, "figure",
+                         "needs a name or 'all'; 'collsim list figures' has the names");
+    }
+    if (status == CS_OK) {
+        status = split_sets(j, sets, &text, err);
+    }
+    if (status == CS_OK) {
+        status = make_folder(j->folder, err);
+    }
+    for (size_t i = 0; i < j->n_names && status == CS_OK; i++) {
+        request.name = j->names[i];
+        status       = strcmp(request.name, "all") == 0 ? write_all(request, j->folder, ok_p, err)
+                                                        : write_one(&request, j->folder, ok_p, err);
+    }
+    cs_figure_results_free(results);
+    cs_free(text);
+    return status;
 }
 
 static int figure_run(int count, char *const *words)
@@ -99,12 +161,8 @@ static int figure_run(int count, char *const *words)
     if (status == CS_OK && wants_help) {
         return cs_cli_help(&cs_command_figure);
     }
-    for (size_t i = 0; i < j.n_names && status == CS_OK; i++) {
-        status = write_named(j.names[i], j.trace, j.folder, &ok, &err);
-    }
-    if (status == CS_OK && j.n_names == 0) {
-        status = CS_FAIL(&err, CS_EINVAL, "figure",
-                         "needs a name or 'all'; 'collsim list figures' has the names");
+    if (status == CS_OK) {
+        status = draw(&j, &ok, &err);
     }
     if (status != CS_OK) {
         return cs_cli_fail(&err);
@@ -114,7 +172,7 @@ static int figure_run(int count, char *const *words)
 
 const cs_command cs_command_figure = {
     .name    = "figure",
-    .usage   = "figure NAME..|all [-o DIR] [--trace FILE]",
+    .usage   = "figure NAME|FILE.json..|all [-o DIR] [--set PATH=JSON]..",
     .summary = "draw the papers' figures again: data, picture and checks",
     .tables  = figure_tables,
     .run     = figure_run,

@@ -30,11 +30,14 @@ static const cs_arg *const list_tables[] = {list_args, NULL};
 
 static const cs_column algorithm_columns[] = {ENTRY(cs_algorithm), CS_COLUMN_END};
 static const cs_column model_columns[]     = {ENTRY(cs_model), CS_COLUMN_END};
-static const cs_column figure_columns[]    = {ENTRY(cs_figure), CS_COLUMN_END};
-static const cs_column bound_columns[]     = {ENTRY(cs_bound), CS_COLUMN(cs_bound, assumption),
-                                              CS_COLUMN(cs_bound, is_general), CS_COLUMN_END};
-static const cs_column workload_columns[]  = {
-     ENTRY(cs_workload), CS_COLUMN_AS("parameters", cs_workload, n_parameters), CS_COLUMN_END};
+typedef struct figure_entry {
+    const char *name, *summary, *source;
+} figure_entry;
+static const cs_column figure_columns[]   = {ENTRY(figure_entry), CS_COLUMN_END};
+static const cs_column bound_columns[]    = {ENTRY(cs_bound), CS_COLUMN(cs_bound, assumption),
+                                             CS_COLUMN(cs_bound, is_general), CS_COLUMN_END};
+static const cs_column workload_columns[] = {
+    ENTRY(cs_workload), CS_COLUMN_AS("parameters", cs_workload, n_parameters), CS_COLUMN_END};
 static const cs_column topology_columns[] = {
     ENTRY(cs_preset), CS_COLUMN_AS("servers", cs_preset, n_servers), CS_COLUMN_END};
 
@@ -78,35 +81,23 @@ static void add_line(cs_text *text, const char *name, const char *summary)
     cs_text_add(text, "%-18s %s\n", name, summary);
 }
 
-static const char *type_name(const cs_option *row)
-{
-    switch (row->type) {
-    case CS_OPT_BOOL: return "boolean";
-    case CS_OPT_U32:
-    case CS_OPT_U64: return "integer";
-    case CS_OPT_F64: return "number";
-    case CS_OPT_CHOICE: break;
-    }
-    return "choice";
-}
-
-static void fallback_text(const cs_option *table, const cs_option *row, char *text, size_t bytes)
+static void fallback_text(const cs_field *table, const cs_field *row, char *text, size_t bytes)
 {
     cs_options options = {0};
 
-    cs_options_default(table, &options);
-    cs_option_text(row, &options, text, bytes);
+    cs_fields_default(table, &options);
+    cs_field_text(row, &options, text, bytes);
 }
 
-static void add_options_json(cs_text *text, const cs_option *table)
+static void add_options_json(cs_text *text, const cs_field *table)
 {
     char fallback[64];
 
     cs_json_key(text, "options");
     cs_text_add(text, "[");
-    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
         fallback_text(table, o, fallback, sizeof fallback);
-        const option_row row = {o->name, type_name(o), fallback, o->help};
+        const option_row row = {o->name, cs_field_type_name(o), fallback, o->help};
         cs_json_next(text, "", " ");
         cs_text_add(text, "{");
         cs_json_row(text, &(cs_row){option_columns, &row, false});
@@ -115,11 +106,11 @@ static void add_options_json(cs_text *text, const cs_option *table)
     cs_text_add(text, "]");
 }
 
-static void add_options_text(cs_text *text, const cs_option *table)
+static void add_options_text(cs_text *text, const cs_field *table)
 {
     char fallback[64];
 
-    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
         fallback_text(table, o, fallback, sizeof fallback);
         cs_text_add(text, "    --opt %-18s %s (%s%s%s)\n", o->name, o->help, fallback,
                     o->choices != NULL ? "; " : "", o->choices != NULL ? o->choices : "");
@@ -193,15 +184,23 @@ static void list_models(cs_text *text, bool json)
     }
 }
 
-static void list_figures(cs_text *text, bool json)
+/* Those in the folder of figures. */
+static cs_status list_figures(cs_text *text, bool json, cs_error *err)
 {
-    for (size_t i = 0; cs_figures[i] != NULL; i++) {
+    cs_figure_entry *list   = NULL;
+    size_t           n      = 0;
+    cs_status        status = cs_figure_list(&list, &n, err);
+
+    for (size_t i = 0; i < n; i++) {
         if (json) {
-            add_entry(text, figure_columns, cs_figures[i]);
+            const figure_entry entry = {list[i].name, list[i].title, list[i].source};
+            add_entry(text, figure_columns, &entry);
         } else {
-            add_line(text, cs_figures[i]->name, cs_figures[i]->summary);
+            add_line(text, list[i].name, list[i].title);
         }
     }
+    cs_figure_list_free(list, n);
+    return status;
 }
 
 static void list_bounds(cs_text *text, bool json)
@@ -293,13 +292,17 @@ static cs_status list_what(void *job, cs_text *text, cs_error *err)
     if (status != CS_OK) {
         return status;
     }
-    void (*const lists[])(cs_text *, bool) = {list_algorithms, list_models,    list_figures,
+    void (*const lists[])(cs_text *, bool) = {list_algorithms, list_models,    NULL,
                                               list_bounds,     list_workloads, list_topologies,
                                               list_features};
     cs_text_add(text, "%s", json ? "[" : "");
-    lists[index](text, json);
+    if (lists[index] != NULL) {
+        lists[index](text, json);
+    } else {
+        status = list_figures(text, json, err);
+    }
     cs_text_add(text, "%s", json ? "]\n" : "");
-    return CS_OK;
+    return status;
 }
 
 static int list_run(int count, char *const *words)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim: how long a collective takes when a GPU is late or a NIC is broken. */
 #include "cli/cli.h"
+#include "cli/complete.h"
 #include "cli/signals.h"
 #include "cs/build.h"
 #include "cs/named.h"
 
 #include <fcntl.h>
-#include <gsl/gsl_errno.h>
 #include <string.h>
 #include <unistd.h>
 #ifdef __GLIBC__
@@ -17,9 +17,10 @@ static const cs_command *const commands[] = {
 #define X(name) &cs_command_##name,
     CS_COMMANDS(X)
 #undef X
+        NULL,
 };
 
-enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] - 1 };
 
 static int print_usage(void)
 {
@@ -42,6 +43,17 @@ static int print_version(void)
     cs_text text = {0};
 
     cs_text_add(&text, "collsim %s (build %s)\n", COLLSIM_VERSION, cs_build());
+    return cs_cli_print(&text);
+}
+
+/* For the completions of shells, which say so far: "complete run --model a". */
+static int print_completions(int count, char *const *words)
+{
+    cs_text text = {0};
+
+    if (count > 0) {
+        cs_complete(&text, commands, count, words);
+    }
     return cs_cli_print(&text);
 }
 
@@ -91,7 +103,6 @@ static void occupy_standard_files(void)
 int main(int argc, char **argv)
 {
     keep_memory();
-    gsl_set_error_handler_off();
     occupy_standard_files();
     cs_signals_install();
     if (argc < 2) {
@@ -104,6 +115,9 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0) {
         return print_version();
+    }
+    if (strcmp(argv[1], "complete") == 0) {
+        return print_completions(argc - 2, argv + 2);
     }
     return run_command(argv[1], argc - 2, argv + 2);
 }

@@ -213,18 +213,18 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
 static bool pace(const cs_model *model, cs_options *options)
 {
     static const char key[] = "message_gap_s";
-    const cs_option  *row   = cs_option_find(model->options, key);
+    const cs_field   *row   = cs_field_find(model->options, key);
     char              text[40];
 
     if (row == NULL) {
         return false;
     }
-    (void)cs_option_text(row, options, text, sizeof text);
+    (void)cs_field_text(row, options, text, sizeof text);
     if (strcmp(text, "0") != 0) {
         return false;
     }
     (void)snprintf(text, sizeof text, "%.17g", CS_PACED_GAP_S);
-    return cs_options_set(model->options, options, key, text, "", NULL) == CS_OK;
+    return cs_field_set(model->options, options, key, text, "", NULL) == CS_OK;
 }
 
 /* Replay scenario `index` with that gap. */

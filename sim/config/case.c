@@ -8,8 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The tree of one point; NULL when out of memory. */
-static json_t *tree_of_point(const cs_config *config, size_t index, cs_error *err)
+json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *err)
 {
     json_t *tree = json_deep_copy(config->tree);
 
@@ -50,7 +49,7 @@ static cs_status apply_calibration(const cs_calibration *calibration, const cs_c
 /* The NIC of the measured machine, in the scenario and in the tree. */
 static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_case *c)
 {
-    cs_field   root = cs_field_root(tree), field = cs_field_get(&root, "calibration");
+    cs_place   root = cs_place_root(tree), field = cs_place_get(&root, "calibration");
     cs_fabric *nic   = &c->job.scenario.cluster.fabrics[CS_NIC];
     cs_error   wrong = {0};
     cs_path    alpha, bandwidth;
@@ -97,25 +96,16 @@ static void print_tree(cs_reading *r, json_t *tree, cs_case *c)
     c->json = text;
 }
 
-static bool algorithm_has(const char *name, const char *key)
+/* The options of an algorithm or a model; NULL: there is none of that name, or it has none. */
+static const cs_field *options_of(const char *name, bool is_model)
 {
-    bool has = false;
+    const cs_algorithm *algorithm = NULL;
+    const cs_model     *model     = NULL;
 
-    for (size_t i = 0; cs_algorithms[i] != NULL && !has; i++) {
-        has = strcmp(name, cs_algorithms[i]->name) == 0 &&
-              cs_has_option(cs_algorithms[i]->options, key);
+    if (is_model) {
+        return cs_model_find(name, &model, NULL) == CS_OK ? model->options : NULL;
     }
-    return has;
-}
-
-static bool model_has(const char *name, const char *key)
-{
-    bool has = false;
-
-    for (size_t i = 0; cs_models[i] != NULL && !has; i++) {
-        has = strcmp(name, cs_models[i]->name) == 0 && cs_has_option(cs_models[i]->options, key);
-    }
-    return has;
+    return cs_algorithm_find(name, &algorithm, NULL) == CS_OK ? algorithm->options : NULL;
 }
 
 /* Has any of the algorithms or models that an axis names the option at `path`? */
@@ -129,7 +119,7 @@ static bool some_has_option(const json_t *names, const char *path)
     json_array_foreach(names, i, value)
     {
         const char *name = json_string_value(value);
-        if (name != NULL && (is_model ? model_has(name, key) : algorithm_has(name, key))) {
+        if (name != NULL && cs_field_find(options_of(name, is_model), key) != NULL) {
             return true;
         }
     }
@@ -167,12 +157,13 @@ const char *cs_config_file_of(const void *context, const char *path)
 cs_status cs_config_point(const cs_config *config, size_t index, cs_text *text, cs_error *err)
 {
     cs_error wrong = {0};
-    json_t  *tree  = tree_of_point(config, index, &wrong);
+    json_t  *tree  = cs_config_point_tree(config, index, &wrong);
 
     if (tree == NULL) {
         return CS_FAIL(err, wrong.status, wrong.where, "%s", wrong.message);
     }
     (void)json_object_del(tree, "description");
+    (void)json_object_del(tree, "figure");
     char *dump = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(tree);
     if (dump == NULL) {
@@ -200,8 +191,9 @@ static cs_status build_case(const cs_config *config, size_t index, bool locates,
                           .file_of  = cs_config_file_of,
                           .cache    = config->files,
                           .context  = config};
-    json_t    *tree    = tree_of_point(config, index, &reading.error);
+    json_t    *tree    = cs_config_point_tree(config, index, &reading.error);
 
+    (void)json_object_del(tree, "figure"); /* of figures alone (figures/figures.h) */
     if (tree != NULL) {
         cs_read_scenario(&reading, tree, &built);
         calibrate(config, &reading, tree, &built);
@@ -251,4 +243,43 @@ void cs_case_free(cs_case *c)
     cs_held_files_release(c->files);
     cs_arena_free(&c->arena);
     *c = (cs_case){0};
+}
+
+cs_status cs_case_open(const cs_config *config, size_t index, cs_case **case_p, cs_error *err)
+{
+    cs_case *c = CS_NEW(cs_case, 1);
+
+    if (c == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a scenario");
+    }
+    if (index >= cs_config_count(config)) {
+        cs_free(c);
+        return CS_FAIL(err, CS_EINVAL, "", "there is no scenario %zu among %zu", index,
+                       cs_config_count(config));
+    }
+    cs_status status = cs_config_case(config, index, c, err);
+    if (status != CS_OK) {
+        cs_free(c);
+        return status;
+    }
+    *case_p = c;
+    return CS_OK;
+}
+
+const cs_job *cs_case_job(const cs_case *c)
+{
+    return &c->job;
+}
+
+const char *cs_case_json(const cs_case *c)
+{
+    return c->json;
+}
+
+void cs_case_close(cs_case *c)
+{
+    if (c != NULL) {
+        cs_case_free(c);
+        cs_free(c);
+    }
 }

@@ -7,11 +7,11 @@
 #include "config/late_prediction.h"
 #include "config/training_json.h"
 #include "cs/arrival_process.h"
-#include "cs/job.h"
+#include "cs/config.h"
 
 /* What cs_config_case() fills. The scenario's lists and `json` live in the arena and stay valid
  * when the struct is moved. */
-typedef struct cs_case {
+struct cs_case {
     cs_arena             arena;
     struct cs_held_file *files;    /* traces and topologies that the rest points into; held */
     cs_job               job;      /* as given: not resolved, but with a checked scenario; its
@@ -21,7 +21,7 @@ typedef struct cs_case {
     cs_training          training; /* its lists are in the arena; then job.scenario.bytes is the
                                       largest bucket */
     const char *json;              /* this scenario alone, as given: compact, keys sorted */
-} cs_case;
+};
 
 /* Free what the case owns; `{0}` is allowed. */
 CS_API void cs_case_free(cs_case *c);

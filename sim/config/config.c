@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "config/calibration_json.h"
 #include "config/config_state.h"
+#include "config/keys.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -39,6 +40,14 @@ cs_status cs_config_new(cs_config **config_p, cs_error *err)
     return CS_OK;
 }
 
+static void free_calibration(cs_config *config)
+{
+    if (config->lender == NULL || config->calibration != config->lender->calibration) {
+        cs_calibration_free(config->calibration);
+    }
+    config->calibration = NULL;
+}
+
 void cs_config_free(cs_config *config)
 {
     if (config == NULL) {
@@ -51,10 +60,12 @@ void cs_config_free(cs_config *config)
     cs_free(config->overrides);
     cs_axes_free(&config->axes);
     json_decref(config->tree);
-    cs_calibration_free(config->calibration);
-    cs_file_cache_free(config->files);
-    cs_free(config->text);
-    cs_free(config->input);
+    free_calibration(config);
+    if (config->lender == NULL) {
+        cs_file_cache_free(config->files);
+        cs_free(config->text);
+        cs_free(config->input);
+    }
     cs_free(config);
 }
 
@@ -80,8 +91,7 @@ static cs_status load_calibration(cs_config *config, const char *input, cs_error
 {
     const char *name = json_string_value(json_object_get(config->tree, "calibration"));
 
-    cs_calibration_free(config->calibration);
-    config->calibration = NULL;
+    free_calibration(config);
     if (name == NULL) {
         return CS_OK;
     }
@@ -143,28 +153,35 @@ static cs_status take_sweep(cs_config *config, cs_error *err)
     return CS_OK;
 }
 
-static cs_status load_file(cs_config *config, const char *path, cs_error *err)
+/* Read config->text. */
+static cs_status take_text(cs_config *config, const char *name, cs_error *err)
 {
-    json_t   *tree   = NULL;
-    cs_status status = cs_file_read(path, CS_CONFIG_MAX_BYTES, &config->text, &config->length, err);
+    json_t *tree = NULL;
 
-    if (status != CS_OK) {
-        return status;
-    }
-    config->input = cs_strdup(path);
+    config->input = cs_strdup(name);
     if (config->input == NULL) {
         return no_memory(err);
     }
-    status = cs_tree_parse(config->text, config->length, path, &tree, err);
+    cs_status status = cs_tree_parse(config->text, config->length, name, &tree, err);
     if (status != CS_OK) {
         return status;
     }
     json_decref(config->tree);
     config->tree = tree;
-    return take_sweep(config, err);
+    status       = take_sweep(config, err);
+    if (status != CS_OK) {
+        return status;
+    }
+    if (json_is_string(json_object_get(tree, "$schema"))) {
+        (void)json_object_del(tree, "$schema"); /* for editors: no part of a scenario */
+    }
+    config->tree = cs_key_spell_out(cs_key_root(tree), tree);
+    return config->tree != NULL ? CS_OK : no_memory(err);
 }
 
-cs_status cs_config_load(const char *path, cs_config **config_p, cs_error *err)
+/* Out of a text or (NULL) of the file `name`. */
+static cs_status read_config(const char *text, size_t length, const char *name,
+                             cs_config **config_p, cs_error *err)
 {
     cs_config *config = NULL;
     cs_error   wrong  = {0};
@@ -174,8 +191,23 @@ cs_status cs_config_load(const char *path, cs_config **config_p, cs_error *err)
         return status;
     }
     assert(config != NULL);
-    status = load_file(config, path, err);
-    if (status == CS_OK && load_calibration(config, path, &wrong) != CS_OK) {
+    if (text == NULL) {
+        status = cs_file_read(name, CS_CONFIG_MAX_BYTES, &config->text, &config->length, err);
+    } else if (length > CS_CONFIG_MAX_BYTES) {
+        status = CS_FAIL(err, CS_EINVAL, name, "has %zu bytes: accepted are %d", length,
+                         CS_CONFIG_MAX_BYTES);
+    } else {
+        config->text   = CS_NEW(char, length + 1);
+        config->length = length;
+        status         = config->text != NULL ? CS_OK : no_memory(err);
+    }
+    if (status == CS_OK && text != NULL) {
+        memcpy(config->text, text, length);
+    }
+    if (status == CS_OK) {
+        status = take_text(config, name, err);
+    }
+    if (status == CS_OK && load_calibration(config, name, &wrong) != CS_OK) {
         status = cs_config_blame(config, &wrong, false, CS_NO_POINT, err);
     }
     if (status != CS_OK) {
@@ -184,6 +216,17 @@ cs_status cs_config_load(const char *path, cs_config **config_p, cs_error *err)
     }
     *config_p = config;
     return CS_OK;
+}
+
+cs_status cs_config_load(const char *path, cs_config **config_p, cs_error *err)
+{
+    return read_config(NULL, 0, path, config_p, err);
+}
+
+cs_status cs_config_parse(const char *json, size_t length, const char *name, cs_config **config_p,
+                          cs_error *err)
+{
+    return read_config(json, length, name, config_p, err);
 }
 
 /* Remember who set a path. `appended` is the index that an append got. */
@@ -201,6 +244,93 @@ static cs_status remember(cs_config *config, const char *path, const char *origi
     }
     config->overrides[config->n_overrides++] = fresh;
     return CS_OK;
+}
+
+cs_status cs_config_at(const cs_config *config, size_t index, cs_config **point_p, cs_error *err)
+{
+    cs_error   wrong  = {0};
+    json_t    *tree   = cs_config_point_tree(config, index, &wrong);
+    cs_config *point  = CS_NEW(cs_config, 1);
+    cs_status  status = CS_OK;
+
+    if (tree == NULL || point == NULL) {
+        status = tree == NULL ? cs_config_blame(config, &wrong, false, index, err) : no_memory(err);
+        json_decref(tree);
+        cs_free(point);
+        return status;
+    }
+    *point = (cs_config){.input       = config->input,
+                         .text        = config->text,
+                         .length      = config->length,
+                         .tree        = tree,
+                         .calibration = config->calibration,
+                         .files       = config->files,
+                         .lender      = config};
+    for (size_t i = 0; i < config->n_overrides && status == CS_OK; i++) {
+        status = remember(point, config->overrides[i].path, config->overrides[i].origin, err);
+    }
+    if (status != CS_OK) {
+        cs_config_free(point);
+        return status;
+    }
+    *point_p = point;
+    return CS_OK;
+}
+
+/* Add what `tree` does not have; both are objects. False: out of memory. */
+static bool complete_tree(json_t *tree, json_t *other)
+{
+    const char *key;
+    json_t     *value;
+    bool        ok = true;
+
+    json_object_foreach(other, key, value)
+    {
+        json_t *ours = json_object_get(tree, key);
+        if (ours == NULL) {
+            ok = ok && json_object_set_new(tree, key, json_deep_copy(value)) == 0;
+        } else if (json_is_object(ours) && json_is_object(value)) {
+            ok = ok && complete_tree(ours, value);
+        }
+    }
+    return ok;
+}
+
+/* Does the configuration say anything of what an axis of another one is over? */
+static bool says(const cs_config *config, const cs_axis *axis)
+{
+    const char *rest;
+    return cs_config_has(config, axis->path) ||
+           cs_axes_above(&config->axes, axis->path, &rest) != NULL;
+}
+
+cs_status cs_config_complete(cs_config *config, const cs_config *other, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    for (size_t i = 0; i < other->axes.n_axes && status == CS_OK; i++) {
+        const cs_axis *axis = &other->axes.axes[i];
+        if (!says(config, axis)) {
+            status = cs_axes_set(&config->axes, axis->path, NULL, axis->values, CS_CONFIG_MAX_CASES,
+                                 axis->path, err);
+        }
+    }
+    if (status == CS_OK && !complete_tree(config->tree, other->tree)) {
+        status = no_memory(err);
+    }
+    return status == CS_OK && config->calibration == NULL
+               ? load_calibration(config, config->input, err)
+               : status;
+}
+
+bool cs_config_has_axis(const cs_config *config, const char *path)
+{
+    size_t i = 0;
+
+    while (i < config->axes.n_axes && strcmp(config->axes.axes[i].path, path) != 0) {
+        i++;
+    }
+    return i < config->axes.n_axes;
 }
 
 /* The path of the element that an append to `steps` would make. */
@@ -264,6 +394,9 @@ cs_status cs_config_set(cs_config *config, const char *path, const char *json, c
 
     cs_config_origin_text(origin, path, where, sizeof where);
     status = cs_tree_value(json, where, &value, err);
+    if (status == CS_OK && (value = cs_key_spell_out(cs_key_at(path), value)) == NULL) {
+        status = no_memory(err);
+    }
     if (status == CS_OK) {
         status = is_sweep ? set_sweep(config, path, value, origin, err)
                           : set_value(config, path, value, origin, err);
@@ -282,6 +415,9 @@ cs_status cs_config_name_topology(cs_config *config, const char *json, const cha
     json_t   *value  = NULL;
     cs_status status = cs_tree_value(json, origin, &value, err);
 
+    if (status == CS_OK && (value = cs_key_spell_out(cs_key_at(path), value)) == NULL) {
+        status = no_memory(err);
+    }
     if (status == CS_OK && json_is_string(value) && json_is_object(old) && !is_named) {
         json_t *both = json_object();
         if (json_object_update(both, old) != 0 || json_object_set(both, "name", value) != 0) {

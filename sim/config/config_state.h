@@ -4,8 +4,8 @@
 #define CS_CONFIG_CONFIG_STATE_H
 
 #include "config/config.h"
-#include "config/field.h"
 #include "config/file_cache.h"
+#include "config/reader.h"
 #include "config/sweep_axes.h"
 #include "traces/calibration.h"
 
@@ -25,6 +25,10 @@ struct cs_config {
     size_t          n_overrides;
     cs_calibration *calibration; /* of the key "calibration", or NULL */
     cs_file_cache  *files;
+
+    /* The configuration of which it is one point, which lends it input, text, files and
+     * calibration; NULL: they are its own. */
+    const cs_config *lender;
 };
 
 /* Who is to blame for the value at the path `from->where`? Copy the error to `err` with the
@@ -37,6 +41,9 @@ cs_status cs_config_blame(const cs_config *config, const cs_error *from, bool bl
 /* The same, but where it stands in the file is left open. */
 cs_status cs_config_blame_option(const cs_config *config, const cs_error *from, size_t point,
                                  cs_error *err);
+
+/* The tree of one point, the caller's (json_decref); NULL: an error. */
+json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *err);
 
 /* cs_config_try_case() and the tree that it was read from, as it is in case_p->json; both are the
  * caller's (json_decref). */

@@ -17,25 +17,25 @@ const char *cs_prediction_name(cs_prediction prediction)
     return names[prediction];
 }
 
-static const cs_option *find_option(const cs_algorithm *algorithm, const char *name,
-                                    cs_option_type type)
+static const cs_field *find_option(const cs_algorithm *algorithm, const char *name,
+                                   cs_field_type type)
 {
-    const cs_option *row = cs_option_find(algorithm->options, name);
+    const cs_field *row = cs_field_find(algorithm->options, name);
 
     return row != NULL && row->type == type ? row : NULL;
 }
 
 cs_late_prediction cs_late_prediction_of(const cs_algorithm *algorithm, cs_prediction prediction)
 {
-    return (cs_late_prediction){.straggler  = find_option(algorithm, "straggler", CS_OPT_U32),
-                                .entry      = find_option(algorithm, "entry_barrier_s", CS_OPT_F64),
+    return (cs_late_prediction){.straggler = find_option(algorithm, "straggler", CS_FIELD_U32),
+                                .entry = find_option(algorithm, "entry_barrier_s", CS_FIELD_F64),
                                 .prediction = prediction};
 }
 
 uint32_t cs_late_option(const cs_algorithm *algorithm, const cs_options *options)
 {
-    const cs_option *row  = find_option(algorithm, "straggler", CS_OPT_U32);
-    uint32_t         rank = CS_AUTO;
+    const cs_field *row  = find_option(algorithm, "straggler", CS_FIELD_U32);
+    uint32_t        rank = CS_AUTO;
 
     if (row != NULL) {
         memcpy(&rank, options->bytes + row->offset, sizeof rank);
@@ -47,7 +47,7 @@ uint32_t cs_late_option(const cs_algorithm *algorithm, const cs_options *options
 uint32_t cs_predict_late(const cs_late_prediction *prediction, const double *arrival_s,
                          uint32_t n_ranks, uint32_t known, cs_options *options)
 {
-    const cs_option  *entry    = prediction->entry;
+    const cs_field   *entry    = prediction->entry;
     const cs_scenario s        = {.cluster = {.n_ranks = n_ranks}, .arrival_s = arrival_s};
     bool              is_known = prediction->prediction == CS_PREDICTION_STATIC ||
                     prediction->prediction == CS_PREDICTION_ADAPTIVE ||

@@ -44,10 +44,10 @@ typedef struct cs_prediction_policy {
 
 /* How one algorithm predicts; rows of its options. `{0}`: it presumes nobody. */
 typedef struct cs_late_prediction {
-    const cs_option *straggler; /* NULL: it presumes nobody */
-    const cs_option *entry;     /* NULL: there is no such barrier */
-    cs_prediction    prediction;
-    double           agreement_s; /* what the barrier costs more */
+    const cs_field *straggler; /* NULL: it presumes nobody */
+    const cs_field *entry;     /* NULL: there is no such barrier */
+    cs_prediction   prediction;
+    double          agreement_s; /* what the barrier costs more */
 } cs_late_prediction;
 
 /* That of an algorithm that agrees at no cost. */

@@ -7,97 +7,77 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "config/field.h"
 #include "config/locate.h"
 #include "config/msccl.h"
+#include "config/reader.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The keys. */
+#define MAX_BYTES    ((double)((uint64_t)1 << 50))
+#define MAX_TRANSFER (((uint64_t)1 << 53) - 1)
 
-#define COUNT(list) (sizeof(list) / sizeof(list)[0])
-#define MAX_BYTES   ((uint64_t)1 << 50)
+/* ---- the head ---- */
 
-static const char *const head_keys[] = {
-    "format", "version", "collective", "algorithm", "ranks",           "chunks",  "bytes",
-    "root",   "slots",   "starts_own", "transfers", "gpus_per_server", "sockets",
+typedef struct head_keys {
+    int         format;
+    uint32_t    version, ranks, chunks, root, slots, gpus_per_server, sockets;
+    int         collective;
+    const char *algorithm;
+    uint64_t    bytes;
+    bool        starts_own;
+} head_keys;
+
+/* clang-format off */
+static const cs_field head_fields[] = {
+    CS_KEY(head_keys, format, "format", .choices = "collsim-schedule", .is_required = true),
+    CS_KEY(head_keys, version, "version", .min = 1, .max = 1),
+    CS_KEY(head_keys, collective, "collective", .names = &cs_collective_names, .is_required = true),
+    CS_KEY(head_keys, algorithm, "algorithm", .help = "that made it"),
+    CS_KEY(head_keys, ranks, "ranks", .min = 2, .max = CS_MAX_RANKS, .is_required = true),
+    CS_KEY(head_keys, chunks, "chunks", .min = 1, .max = UINT32_MAX, .is_required = true),
+    CS_KEY(head_keys, bytes, "bytes", .unit = CS_UNIT_SIZE, .min = 1, .max = MAX_BYTES, .is_required = true),
+    CS_KEY(head_keys, root, "root", .max = CS_MAX_RANKS - 1),
+    CS_KEY(head_keys, slots, "slots", .min = 1, .max = CS_MAX_SLOTS),
+    CS_KEY(head_keys, starts_own, "starts_own", .max = 1),
+    {.name = "transfers", .type = CS_FIELD_ANY, .offset = CS_NOWHERE, .is_required = true},
+    CS_KEY(head_keys, gpus_per_server, "gpus_per_server", .fallback = 1, .min = 1, .max = CS_MAX_RANKS),
+    CS_KEY(head_keys, sockets, "sockets", .fallback = 1, .min = 1, .max = CS_MAX_RANKS),
+    CS_FIELD_END,
 };
-static const char *const transfer_keys[] = {
-    "round", "src",          "dst",     "chunk",    "span",     "op",  "fabric", "bytes", "shared",
-    "fence", "fence_except", "fence_s", "src_slot", "dst_slot", "own", "done",   "join",
-};
-static const char *const formats[] = {"collsim-schedule"};
-static const char *const ops[]     = {
-        [CS_OP_COPY] = "copy", [CS_OP_REDUCE] = "reduce", [CS_OP_EXCHANGE] = "exchange"};
-static const char *const fabrics[] = {
-    [CS_NIC] = "nic", [CS_NVLINK] = "nvlink", [CS_CROSS] = "cross"};
-static const char *const ends[] = {"none", "src", "dst", "both"};
-
-static void read_collective(cs_reading *r, const cs_field *head, cs_collective *collective_p)
-{
-    const char *name = "";
-
-    cs_read_required(r, head, "collective");
-    cs_read_text(r, head, "collective", &name);
-    if (!cs_reading_failed(r)) {
-        (void)!cs_collective_find(name, collective_p, &r->error);
-    }
-}
-
-static void read_name(cs_reading *r, const cs_field *head, cs_stored *s)
-{
-    const char *name = "";
-
-    cs_read_text(r, head, "algorithm", &name);
-    for (size_t i = 0; i + 1 < sizeof s->name && name[i] != '\0'; i++) {
-        s->name[i] = name[i];
-    }
-}
+/* clang-format on */
 
 /* All keys of the head but the transfers. What is wrong goes into the reading. */
-static void read_head(cs_reading *r, const cs_field *head, cs_stored *s)
+static void read_head(cs_reading *r, const cs_place *head, cs_stored *s)
 {
-    size_t   format  = 0;
-    uint32_t version = 1;
+    head_keys keys = {.algorithm = ""};
 
-    if (!cs_read_object(r, head, head_keys, COUNT(head_keys))) {
+    cs_fields_default(head_fields, &keys);
+    if (!cs_read_fields(r, head, head_fields, &keys)) {
         return;
     }
-    cs_read_required(r, head, "format");
-    cs_read_word(r, head, "format", formats, COUNT(formats), &format);
-    cs_read_u32(r, head, "version", 1, 1, &version);
-    read_collective(r, head, &s->collective);
-    read_name(r, head, s);
-    cs_read_required(r, head, "ranks");
-    cs_read_u32(r, head, "ranks", 2, CS_MAX_RANKS, &s->n_ranks);
-    cs_read_required(r, head, "chunks");
-    cs_read_u32(r, head, "chunks", 1, UINT32_MAX, &s->n_chunks);
-    cs_read_required(r, head, "bytes");
-    cs_read_bytes(r, head, "bytes", &s->bytes);
-    cs_read_u32(r, head, "root", 0, CS_MAX_RANKS - 1, &s->root);
-    s->gpus_per_server = 1;
-    s->sockets         = 1;
-    cs_read_u32(r, head, "gpus_per_server", 1, CS_MAX_RANKS, &s->gpus_per_server);
-    cs_read_u32(r, head, "sockets", 1, CS_MAX_RANKS, &s->sockets);
-    cs_read_u32(r, head, "slots", 1, CS_MAX_SLOTS, &s->n_slots);
-    cs_read_bool(r, head, "starts_own", &s->starts_own);
-    cs_read_required(r, head, "transfers");
-    s->has_slots = s->n_slots > 0;
-    if (!cs_reading_failed(r)) {
-        (void)!cs_stored_check(s, &r->error);
-    }
+    s->collective      = (cs_collective)keys.collective;
+    s->n_ranks         = keys.ranks;
+    s->n_chunks        = keys.chunks;
+    s->bytes           = keys.bytes;
+    s->root            = keys.root;
+    s->gpus_per_server = keys.gpus_per_server;
+    s->sockets         = keys.sockets;
+    s->n_slots         = keys.slots;
+    s->has_slots       = keys.slots > 0;
+    s->starts_own      = keys.starts_own;
+    (void)snprintf(s->name, sizeof s->name, "%s", keys.algorithm);
+    (void)!cs_stored_check(s, &r->error);
 }
 
 /* What one key cannot show alone. */
-static cs_status check_head(cs_reading *r, const cs_field *head, const cs_stored *s)
+static cs_status check_head(cs_reading *r, const cs_place *head, const cs_stored *s)
 {
-    cs_field bytes = cs_field_get(head, "bytes"), starts = cs_field_get(head, "starts_own");
+    cs_place starts = cs_place_get(head, "starts_own"), list = cs_place_get(head, "transfers");
 
-    if (!cs_reading_failed(r) && (s->bytes == 0 || s->bytes > MAX_BYTES)) {
-        CS_REFUSE(r, &bytes, CS_EINVAL, "%llu is outside [1, %llu]", (unsigned long long)s->bytes,
-                  (unsigned long long)MAX_BYTES);
+    if (!cs_reading_failed(r) && !json_is_array(list.node)) {
+        cs_refuse_kind(r, &list, "an array");
     }
     if (!cs_reading_failed(r) && s->starts_own && s->n_slots < s->n_chunks) {
         CS_REFUSE(r, &starts, CS_EINVAL, "needs as many slots as chunks");
@@ -105,22 +85,57 @@ static cs_status check_head(cs_reading *r, const cs_field *head, const cs_stored
     return r->error.status;
 }
 
-static uint32_t flags_of(size_t which, uint32_t src_flag, uint32_t dst_flag)
+/* ---- a transfer ---- */
+
+typedef struct transfer_keys {
+    uint32_t round, src, dst, chunk, span, src_slot, dst_slot;
+    int      op, fabric; /* fabric: -1: what joins the ranks */
+    int      own, done;
+    uint64_t bytes; /* above MAX_TRANSFER: the chunks' share */
+    bool     is_shared, joins, has_fence;
+    cs_fence fence;
+} transfer_keys;
+
+/* clang-format off */
+#define ENDS "none|src|dst|both"
+static const cs_field transfer_fields[] = {
+    CS_KEY(transfer_keys, round, "round", .max = UINT32_MAX - 1.0, .is_required = true),
+    CS_KEY(transfer_keys, src, "src", .max = CS_MAX_RANKS - 1, .is_required = true, .is_rank = true),
+    CS_KEY(transfer_keys, dst, "dst", .max = CS_MAX_RANKS - 1, .is_required = true, .is_rank = true),
+    CS_KEY(transfer_keys, chunk, "chunk", .max = UINT32_MAX, .is_required = true),
+    CS_KEY(transfer_keys, span, "span", .fallback = 1, .min = 1, .max = UINT16_MAX),
+    CS_KEY(transfer_keys, op, "op", .choices = "copy|reduce|exchange"), /* as cs_op */
+    CS_KEY(transfer_keys, fabric, "fabric", .fallback = -1, .choices = "nic|nvlink|cross"),
+    CS_KEY(transfer_keys, bytes, "bytes", .unit = CS_UNIT_SIZE, .fallback = (double)(MAX_TRANSFER + 1),
+           .max = (double)MAX_TRANSFER),
+    CS_KEY(transfer_keys, is_shared, "shared", .max = 1),
+    CS_KEY(transfer_keys, has_fence, "fence", .max = 1),
+    CS_KEY(transfer_keys, fence.except, "fence_except", .fallback = CS_FENCE_ALL, .max = CS_FENCE_ALL - 1.0),
+    CS_KEY(transfer_keys, fence.cost_s, "fence_s", .unit = CS_UNIT_TIME, .max = (double)INFINITY),
+    CS_KEY(transfer_keys, src_slot, "src_slot", .max = CS_MAX_SLOTS - 1.0),
+    CS_KEY(transfer_keys, dst_slot, "dst_slot", .max = CS_MAX_SLOTS - 1.0),
+    CS_KEY(transfer_keys, own, "own", .choices = ENDS),
+    CS_KEY(transfer_keys, done, "done", .choices = ENDS),
+    CS_KEY(transfer_keys, joins, "join", .max = 1),
+    CS_FIELD_END,
+};
+/* clang-format on */
+
+static uint32_t flags_of(int which, uint32_t src_flag, uint32_t dst_flag)
 {
-    return ((which & 1u) != 0 ? src_flag : 0) | ((which & 2u) != 0 ? dst_flag : 0);
+    return ((which & 1) != 0 ? src_flag : 0) | ((which & 2) != 0 ? dst_flag : 0);
 }
 
-static void read_slots(cs_reading *r, const cs_field *item, const cs_stored *s, cs_transfer *t)
+static void add_slots(cs_reading *r, const cs_place *item, const cs_stored *s,
+                      const transfer_keys *keys, cs_transfer *t)
 {
-    uint32_t                 src_slot = 0, dst_slot = 0;
-    size_t                   own = 0, done = 0;
-    static const char *const keys[] = {"src_slot", "dst_slot", "own", "done"};
+    static const char *const names[] = {"src_slot", "dst_slot", "own", "done"};
 
-    for (size_t i = 0; i < COUNT(keys) && !s->has_slots; i++) {
-        cs_field field = cs_field_get(item, keys[i]);
-        if (field.node != NULL && !cs_reading_failed(r)) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !s->has_slots; i++) {
+        cs_place place = cs_place_get(item, names[i]);
+        if (place.node != NULL && !cs_reading_failed(r)) {
             r->blames_key = true;
-            CS_REFUSE(r, &field, CS_EINVAL, "is accepted only in a schedule with the key 'slots'");
+            CS_REFUSE(r, &place, CS_EINVAL, "is accepted only in a schedule with the key 'slots'");
         }
     }
     if (!s->has_slots) {
@@ -128,80 +143,39 @@ static void read_slots(cs_reading *r, const cs_field *item, const cs_stored *s, 
     }
     cs_read_required(r, item, "src_slot");
     cs_read_required(r, item, "dst_slot");
-    cs_read_u32(r, item, "src_slot", 0, s->n_slots - 1, &src_slot);
-    cs_read_u32(r, item, "dst_slot", 0, s->n_slots - 1, &dst_slot);
-    cs_read_word(r, item, "own", ends, COUNT(ends), &own);
-    cs_read_word(r, item, "done", ends, COUNT(ends), &done);
-    t->src_slot = (uint16_t)src_slot;
-    t->dst_slot = (uint16_t)dst_slot;
-    t->flags    = (uint8_t)(t->flags | flags_of(own, CS_OWN_SRC, CS_OWN_DST) |
-                         flags_of(done, CS_DONE_SRC, CS_DONE_DST));
-}
-
-static void read_fence(cs_reading *r, const cs_field *item, cs_transfer *t, cs_fence *fence)
-{
-    bool     has_fence = false, is_shared = false, joins = false;
-    cs_field cost = cs_field_get(item, "fence_s");
-
-    *fence = (cs_fence){.except = CS_FENCE_ALL};
-    cs_read_bool(r, item, "shared", &is_shared);
-    cs_read_bool(r, item, "join", &joins);
-    cs_read_bool(r, item, "fence", &has_fence);
-    cs_read_u32(r, item, "fence_except", 0, CS_FENCE_ALL - 1, &fence->except);
-    cs_read_time(r, item, "fence_s", &fence->cost_s);
-    if (!cs_reading_failed(r) && !(fence->cost_s >= 0 && isfinite(fence->cost_s))) {
-        CS_REFUSE(r, &cost, CS_EINVAL, "%.15g is outside [0, infinity)", fence->cost_s);
-    }
-    t->flags = (uint8_t)(t->flags | (is_shared ? CS_SHARED : 0) | (has_fence ? CS_FENCE : 0) |
-                         (joins ? CS_JOIN : 0));
-}
-
-static void read_place(cs_reading *r, const cs_field *item, const cs_stored *s, cs_transfer *t)
-{
-    uint32_t span = 1;
-
-    cs_read_required(r, item, "round");
-    cs_read_u32(r, item, "round", 0, UINT32_MAX - 1, &t->round);
-    cs_read_required(r, item, "src");
-    cs_read_u32(r, item, "src", 0, s->n_ranks - 1, &t->src);
-    cs_read_required(r, item, "dst");
-    cs_read_u32(r, item, "dst", 0, s->n_ranks - 1, &t->dst);
-    cs_read_required(r, item, "chunk");
-    cs_read_u32(r, item, "chunk", 0, s->n_chunks - 1, &t->chunk);
-    cs_read_u32(r, item, "span", 1, UINT16_MAX, &span);
-    t->span = (uint16_t)span;
+    t->src_slot = (uint16_t)keys->src_slot;
+    t->dst_slot = (uint16_t)keys->dst_slot;
+    t->flags    = (uint8_t)(t->flags | flags_of(keys->own, CS_OWN_SRC, CS_OWN_DST) |
+                         flags_of(keys->done, CS_DONE_SRC, CS_DONE_DST));
 }
 
 /* One element of the list of transfers; it is added to the schedule. */
-static void read_transfer(cs_reading *r, const cs_field *item, cs_stored *s)
+static void read_transfer(cs_reading *r, const cs_place *item, cs_stored *s)
 {
-    cs_transfer t       = {.span = 1};
-    cs_fence    fence   = {0};
-    cs_cluster  servers = {
-         .n_ranks = s->n_ranks, .gpus_per_server = s->gpus_per_server, .sockets = s->sockets};
-    size_t op = CS_OP_COPY, fabric;
+    transfer_keys keys = {.round = 0};
 
-    if (!cs_read_object(r, item, transfer_keys, COUNT(transfer_keys))) {
-        if (!cs_reading_failed(r)) {
-            CS_REFUSE(r, item, CS_EINVAL, "is not an object");
-        }
+    cs_fields_default(transfer_fields, &keys);
+    if (!cs_read_fields(r, item, transfer_fields, &keys)) {
         return;
     }
-    read_place(r, item, s, &t);
-    fabric = cs_fabric_of(&servers, t.src, t.dst);
-    cs_read_word(r, item, "op", ops, COUNT(ops), &op);
-    cs_read_word(r, item, "fabric", fabrics, COUNT(fabrics), &fabric);
-    t.op_fabric = cs_op_fabric((cs_op)op, (uint32_t)fabric);
-    t.bytes     = cs_stored_share(s, s->bytes, &t);
-    cs_read_bytes(r, item, "bytes", &t.bytes);
-    read_slots(r, item, s, &t);
-    read_fence(r, item, &t, &fence);
+    cs_transfer t = {.round = keys.round,
+                     .src   = keys.src,
+                     .dst   = keys.dst,
+                     .chunk = keys.chunk,
+                     .span  = (uint16_t)keys.span};
+    uint32_t    fabric =
+        keys.fabric >= 0 ? (uint32_t)keys.fabric : cs_fabric_of(r->cluster, t.src, t.dst);
+    t.op_fabric = cs_op_fabric((cs_op)keys.op, fabric);
+    t.bytes     = keys.bytes <= MAX_TRANSFER ? keys.bytes : cs_stored_share(s, s->bytes, &t);
+    t.flags     = (uint8_t)((keys.is_shared ? CS_SHARED : 0) | (keys.has_fence ? CS_FENCE : 0) |
+                        (keys.joins ? CS_JOIN : 0)); /* the share asks nobody before it */
+    add_slots(r, item, s, &keys, &t);
     if (!cs_reading_failed(r)) {
-        (void)!cs_stored_add(s, &t, &fence, &r->error);
+        (void)!cs_stored_add(s, &t, &keys.fence, &r->error);
     }
 }
 
-/* The file. */
+/* ---- the file ---- */
 
 typedef struct reader {
     const char *text;
@@ -210,6 +184,7 @@ typedef struct reader {
     size_t      begin, end; /* of the list of transfers, with its brackets */
     cs_stored  *stored;
     cs_reading  reading;
+    cs_cluster  servers; /* of the schedule */
 } reader;
 
 /* Put "transfers[index]" before the path in an error. */
@@ -303,12 +278,15 @@ static cs_status read_head_text(reader *rd, cs_error *err)
     }
     status = parse_head(rd, head, length, &tree, err);
     if (status == CS_OK) {
-        cs_field root = cs_field_root(tree), list = cs_field_get(&root, "transfers");
+        cs_place root = cs_place_root(tree);
         read_head(&rd->reading, &root, rd->stored);
-        (void)cs_read_array(&rd->reading, &list);
         status = check_head(&rd->reading, &root, rd->stored);
         status = status != CS_OK ? refuse_at(rd, 0, SIZE_MAX, err) : CS_OK;
     }
+    rd->servers         = (cs_cluster){.n_ranks         = rd->stored->n_ranks,
+                                       .gpus_per_server = rd->stored->gpus_per_server,
+                                       .sockets         = rd->stored->sockets};
+    rd->reading.cluster = &rd->servers;
     json_decref(tree);
     cs_free(head);
     return status;
@@ -329,7 +307,7 @@ static cs_status read_element(reader *rd, size_t at, size_t index, size_t *end_p
         problem.column += problem.line == 1 ? column - 1 : 0;
         return cs_tree_refuse(&problem, rd->input, line - 1, err);
     }
-    cs_field item = cs_field_root(tree);
+    cs_place item = cs_place_root(tree);
     read_transfer(&rd->reading, &item, rd->stored);
     json_decref(tree);
     cs_arena_free(rd->reading.arena);

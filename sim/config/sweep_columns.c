@@ -3,7 +3,7 @@
  * once per scenario. */
 #include "base/alloc.h"
 #include "config/config_state.h"
-#include "config/quantity.h"
+#include "config/keys.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -77,10 +77,9 @@ static bool is_taken(const cs_sweep_columns *c, const char *name)
 
 /* The path, the unit behind it where that is not its end already, and "sweep." before it where the
  * name is taken. */
-static const char *name_of(cs_sweep_columns *c, const cs_axis *axis, const cs_quantity *quantity)
+static const char *name_of(cs_sweep_columns *c, const cs_axis *axis, const char *suffix)
 {
     static const char before[] = "sweep.";
-    const char       *suffix   = quantity != NULL ? cs_quantity_suffix(quantity) : "";
     const char       *rest     = strrchr(axis->path, '_');
     size_t            length   = strlen(axis->path) + strlen(suffix) + 1;
     char             *name     = CS_ARENA_NEW(&c->arena, char, length);
@@ -115,10 +114,9 @@ static bool dump(cs_sweep_columns *c, const json_t *node, cs_value *value_p)
     return true;
 }
 
-static bool convert(cs_sweep_columns *c, const json_t *node, const cs_quantity *quantity,
-                    cs_value *value_p)
+static bool convert(cs_sweep_columns *c, const json_t *node, const cs_field *row, cs_value *value_p)
 {
-    if (quantity != NULL && cs_quantity_value(quantity, node, value_p)) {
+    if (row != NULL && cs_key_value(row, node, value_p)) {
         return true;
     }
     switch (json_typeof(node)) {
@@ -145,15 +143,16 @@ static bool convert(cs_sweep_columns *c, const json_t *node, const cs_quantity *
 /* False without memory. */
 static bool add_column(cs_sweep_columns *c, size_t axis)
 {
-    const cs_axis     *a        = &c->axes->axes[axis];
-    size_t             count    = json_array_size(a->values);
-    const cs_quantity *quantity = is_plain(a) ? cs_quantity_of(a->path) : NULL;
-    cs_value          *values   = CS_ARENA_NEW(&c->arena, cs_value, count);
-    const char        *name     = name_of(c, a, quantity);
-    bool               is_done  = values != NULL && name != NULL;
+    const cs_axis  *a       = &c->axes->axes[axis];
+    size_t          count   = json_array_size(a->values);
+    const cs_field *row     = is_plain(a) ? cs_key_at(a->path) : NULL;
+    const char     *suffix  = cs_key_suffix(row);
+    cs_value       *values  = CS_ARENA_NEW(&c->arena, cs_value, count);
+    const char     *name    = name_of(c, a, suffix != NULL ? suffix : "");
+    bool            is_done = values != NULL && name != NULL;
 
     for (size_t i = 0; i < count && is_done; i++) {
-        is_done = convert(c, json_array_get(a->values, i), quantity, &values[i]);
+        is_done = convert(c, json_array_get(a->values, i), row, &values[i]);
     }
     if (is_done) {
         c->columns[c->n] = (column){axis, values};

@@ -56,10 +56,10 @@ static bool counts(const cs_axis *axis, const cs_algorithm *algorithm, const cs_
         return presumes(algorithm);
     }
     if (algorithm != NULL && of_algorithm != NULL && of_algorithm[0] == '.') {
-        return cs_has_option(algorithm->options, of_algorithm + 1);
+        return cs_field_find(algorithm->options, of_algorithm + 1) != NULL;
     }
     return model == NULL || of_model == NULL || of_model[0] != '.' ||
-           cs_has_option(model->options, of_model + 1);
+           cs_field_find(model->options, of_model + 1) != NULL;
 }
 
 static void add_value(cs_text *text, const json_t *value)

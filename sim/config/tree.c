@@ -11,9 +11,15 @@
 /* Order of keys never depends on the hash; a fixed seed keeps even its cost the same. */
 enum { HASH_SEED = 1 };
 
+/* Memory ran out since cs_tree_setup(): Jansson's reader calls that a syntax error. */
+static _Thread_local bool has_run_out;
+
 static void *tree_malloc(size_t bytes)
 {
-    return cs_realloc(NULL, bytes, 1);
+    void *memory = cs_realloc(NULL, bytes, 1);
+
+    has_run_out = has_run_out || memory == NULL;
+    return memory;
 }
 
 static void setup(void)
@@ -25,6 +31,8 @@ static void setup(void)
 void cs_tree_setup(void)
 {
     static once_flag flag = ONCE_FLAG_INIT;
+
+    has_run_out = false;
     call_once(&flag, setup);
 }
 
@@ -36,7 +44,7 @@ cs_status cs_tree_refuse(const json_error_t *problem, const char *input, int lin
     bool                 is_new = err != NULL && err->status == CS_OK;
     cs_status            status;
 
-    if (code == json_error_out_of_memory || problem->text[0] == '\0') {
+    if (code == json_error_out_of_memory || problem->text[0] == '\0' || has_run_out) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a JSON text");
     }
     if (code == json_error_stack_overflow) {
@@ -92,7 +100,7 @@ cs_status cs_tree_value(const char *text, const char *where, json_t **value_p, c
     if (*value_p != NULL) {
         return CS_OK;
     }
-    if (problem.text[0] == '\0') {
+    if (problem.text[0] == '\0' || has_run_out) {
         return CS_FAIL(err, CS_ENOMEM, where, "out of memory for a value");
     }
     if (text[spaces] != '\0' && strchr("{[\"", text[spaces]) != NULL) {

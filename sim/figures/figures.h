@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* figures/figures.h -- the papers' figures, drawn again from this program's own numbers.
+/* figures/figures.h -- figures are data: a sweep, a script for gnuplot and reference numbers.
  *
- * A figure computes its data (by replay, or by a formula that a replay confirms on the way),
- * checks it against reference numbers and writes NAME.csv and NAME.gp; gnuplot turns
- * the latter into NAME.svg and NAME.png. One line in figures.def and one file each.
+ * A figure is a configuration (NAME.json) with one more key, "figure": which runs each point of its
+ * sweep takes, which columns the table has, and which checks must hold; sim/doc/figures.md has all
+ * its keys. Here it is run, checked, and written as NAME.csv and NAME.gp, which gnuplot turns into
+ * NAME.svg and NAME.png. Files for the figures of the papers lie in one folder
+ * (cs_figure_folder()); any other file can be drawn, too.
  */
 #ifndef CS_FIGURES_FIGURES_H
 #define CS_FIGURES_FIGURES_H
@@ -14,47 +16,72 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a figure fills. Texts are owned by the caller (cs_figure_free). */
+/* ---- which there are ---- */
+
+/* The folder of the figures that come with the program: COLLSIM_FIGURES names it, else it is
+ * found from where the program lies, in its source tree or where it is installed. CS_EMISSING:
+ * it is nowhere. `folder` has room for `folder_bytes`. */
+CS_API CS_MUST_CHECK cs_status cs_figure_folder(char *folder, size_t folder_bytes, cs_error *err);
+
+typedef struct cs_figure_entry {
+    char *name;           /* "stragglar-6c" */
+    char *title, *source; /* what it shows; paper and figure */
+    bool  has_trace;      /* it shows a trace of arrivals */
+} cs_figure_entry;
+
+/* All of them, stragglar-6c before stragglar-10c. The caller owns the list (cs_figure_list_free).
+ */
+CS_API CS_MUST_CHECK cs_status cs_figure_list(cs_figure_entry **list_p, size_t *n_p, cs_error *err);
+CS_API void                    cs_figure_list_free(cs_figure_entry *list, size_t n);
+
+/* ---- one of them ---- */
+
+/* Results of scenarios that figures have run, for those that run the same ones. */
+typedef struct cs_figure_results cs_figure_results;
+CS_API cs_figure_results        *cs_figure_results_new(void); /* NULL: out of memory */
+CS_API void                      cs_figure_results_free(cs_figure_results *results);
+
+/* A value of the configuration to be changed, as in cs_config_set(). */
+typedef struct cs_figure_set {
+    const char *path, *json;
+} cs_figure_set;
+
+typedef struct cs_figure_request {
+    const char          *name; /* of the list, or the path of a file */
+    const cs_figure_set *sets;
+    size_t               n_sets;
+    const char          *trace;   /* of arrivals, instead of the figure's own; NULL: that */
+    unsigned             jobs;    /* threads; 0 and 1: one */
+    cs_figure_results   *results; /* NULL: of this figure alone */
+} cs_figure_request;
+
+/* What a figure becomes. */
 typedef struct cs_figure_data {
-    cs_text csv;      /* header line, then rows; every column bears its unit */
-    cs_text gnuplot;  /* commands that draw the file DATA (see figures/script.h) */
-    size_t  n_checks; /* comparisons: with reference numbers, of replays with formulas */
-    size_t  n_failed; /* of them, those that failed */
-    cs_text checks;   /* one line per failed check */
+    char   *name;             /* of the files, without an ending; owned, as the texts */
+    cs_text csv;              /* header line, then rows; every column bears its unit */
+    cs_text script;           /* for gnuplot, to be run beside the CSV */
+    size_t  n_checks;         /* of replays, and with reference numbers */
+    size_t  n_failed;         /* of them, those that failed */
+    cs_text checks;           /* one line per failed check */
+    bool    skips_references; /* something was changed: they are not those of this cluster */
 } cs_figure_data;
 
-typedef struct cs_figure {
-    const char *name;    /* "stragglar-6c" */
-    const char *summary; /* one line */
-    const char *source;  /* paper and figure */
-    cs_status (*compute)(cs_figure_data *data, cs_error *err);
-    /* The same from a trace of arrivals (config/arrival_file.h) instead of the sample; NULL: the
-     * figure shows no trace. */
-    cs_status (*compute_trace)(const char *path, cs_figure_data *data, cs_error *err);
-} cs_figure;
+/* Run it. `data` is empty, and to be freed in any case. */
+CS_API CS_MUST_CHECK cs_status cs_figure_compute(const cs_figure_request *request,
+                                                 cs_figure_data *data, cs_error *err);
+CS_API void                    cs_figure_data_free(cs_figure_data *data);
 
-/* All figures, ended by NULL. */
-extern CS_API const cs_figure *const cs_figures[];
-
-CS_API cs_status cs_figure_find(const char *name, const cs_figure **figure_p, cs_error *err);
-
-/* Compare with a reference to a relative tolerance; a miss, and a NAN, adds a line to
- * `checks`. */
+/* Compare to a relative tolerance; a miss, and a NAN, adds a line to `checks`. */
 CS_API void cs_figure_check(cs_figure_data *data, const char *what, double got, double want,
                             double tolerance);
-
 /* A condition that must hold. */
 CS_API void cs_figure_expect(cs_figure_data *data, const char *what, bool holds);
 
-CS_API void cs_figure_free(cs_figure_data *data);
-
-/* Compute one figure, from the trace of arrivals at the path `trace` where that is not NULL (an
- * error for a figure that shows none), and write NAME.csv, NAME.gp, NAME.svg and NAME.png to
- * `folder` (which exists), each complete or not at all. Without gnuplot the pictures are left out
- * and *drawn_p is false. The line of checks is added to `line`; *ok_p says whether all of them
- * passed. */
-CS_API CS_MUST_CHECK cs_status cs_figure_write(const cs_figure *figure, const char *trace,
-                                               const char *folder, cs_text *line, bool *ok_p,
-                                               bool *drawn_p, cs_error *err);
+/* Run it and write NAME.csv, NAME.gp, NAME.svg and NAME.png to `folder` (which exists), each
+ * complete or not at all. Without gnuplot the pictures are left out and *drawn_p is false. The
+ * line of checks is added to `line`; *ok_p says whether all of them passed. */
+CS_API CS_MUST_CHECK cs_status cs_figure_write(const cs_figure_request *request, const char *folder,
+                                               cs_text *line, bool *ok_p, bool *drawn_p,
+                                               cs_error *err);
 
 #endif

@@ -1,19 +1,65 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One figure to files, all of them through base/file.h. gnuplot draws the pictures into a folder of
- * their own, beside the script, whose name nobody knows before and into which nobody else looks. */
+/* One figure from its description to its files, all of them through base/file.h. gnuplot draws the
+ * pictures into a folder of their own, beside the script, whose name nobody knows before and into
+ * which nobody else looks. */
 #include "base/alloc.h"
+#include "base/child.h"
 #include "base/file.h"
 #include "base/leftover.h"
-#include "figures/figures.h"
-#include "figures/gnuplot.h"
-#include "figures/script.h"
+#include "figures/figure.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- gnuplot, as a child process without a shell ---- */
+
+enum { COMPLAINT_BYTES = 512 };
+
+/* The first line of gnuplot's complaint that says something: it begins with pictures of where
+ * it stood. Where there is none, how it ended. */
+static const char *first_words(cs_child *child, char text[COMPLAINT_BYTES])
+{
+    for (char *save = NULL, *line = strtok_r(text, "\n", &save); line != NULL;
+         line = strtok_r(NULL, "\n", &save)) {
+        if (strstr(line, "line ") != NULL || strstr(line, "rror") != NULL) {
+            return line;
+        }
+    }
+    cs_child_exit_reason(child, text, COMPLAINT_BYTES);
+    return text;
+}
+
+/* Run gnuplot in `folder` on the file `script` there, after the commands `first`; the user's own
+ * settings of gnuplot are not read. No time limit: nothing waits for it. Where gnuplot is not
+ * installed, *found_p is false and the status CS_OK. */
+static cs_status run_gnuplot(const char *folder, const char *script, const char *first,
+                             bool *found_p, cs_error *err)
+{
+    const cs_child_program gnuplot = {
+        .path = "gnuplot", .words = {"-d", "-e", first, script}, .folder = folder};
+    char      complaint[COMPLAINT_BYTES];
+    cs_child *child  = NULL;
+    cs_error  why    = {0};
+    cs_status status = cs_child_start(&gnuplot, &child, &why);
+
+    *found_p = status != CS_EMISSING;
+    if (status != CS_OK) {
+        return *found_p ? CS_FAIL(err, status, "gnuplot", "%s", why.message) : CS_OK;
+    }
+    if (!cs_child_finish(child, complaint, sizeof complaint)) {
+        status = CS_FAIL(err, CS_EIO, "gnuplot", "could not draw %s: %s", script,
+                         first_words(child, complaint));
+    }
+    cs_child_close(child);
+    return status;
+}
+
+/* ---- pictures ---- */
 
 /* A whole picture ends like this, but for empty lines. */
 typedef struct picture_kind {
@@ -146,7 +192,7 @@ static cs_status draw(const char *name, const char *folder, bool *drawn_p, cs_er
     (void)snprintf(first, sizeof first, "SVG = '%s/%s.svg'; PNG = '%s/%s.png'", place, name, place,
                    name);
     (void)snprintf(script, sizeof script, "%s.gp", name);
-    status = cs_gnuplot_run(folder, script, first, drawn_p, err);
+    status = run_gnuplot(folder, script, first, drawn_p, err);
     for (size_t i = 0; i < N_KINDS && status == CS_OK && *drawn_p; i++) {
         status = keep_picture(&s, i, folder, name, err);
     }
@@ -154,56 +200,99 @@ static cs_status draw(const char *name, const char *folder, bool *drawn_p, cs_er
     return status;
 }
 
-static cs_status write_files(const cs_figure *figure, const cs_figure_data *data,
-                             const char *folder, bool *drawn_p, cs_error *err)
-{
-    cs_text   script = {0};
-    cs_status status = cs_text_status(&data->gnuplot, err);
+/* ---- the figure ---- */
 
-    if (status == CS_OK) {
-        status = write_text(folder, figure->name, "csv", &data->csv, err);
+static void add_csv(const cs_figure_table *table, cs_text *csv)
+{
+    const cs_figure *figure = table->figure;
+
+    for (size_t i = 0; i < figure->n_columns; i++) {
+        cs_text_add(csv, "%s%s", i > 0 ? "," : "", figure->columns[i].name);
     }
-    if (status == CS_OK) {
-        cs_figure_script(figure, data, &script);
-        status = write_text(folder, figure->name, "gp", &script, err);
+    cs_text_add(csv, "\n");
+    for (size_t k = 0; k < table->n_rows * figure->n_columns; k++) {
+        const cs_operand *cell = &table->cells[k];
+        if (cell->text != NULL) {
+            cs_text_add_csv_field(csv, cell->text);
+        } else if (!isnan(cell->number)) {
+            cs_text_add_number(csv, cell->number);
+        }
+        cs_text_add(csv, "%s", (k + 1) % figure->n_columns == 0 ? "\n" : ",");
     }
-    cs_text_free(&script);
-    return status == CS_OK ? draw(figure->name, folder, drawn_p, err) : status;
 }
 
-static cs_status compute(const cs_figure *figure, const char *trace, cs_figure_data *data,
-                         cs_error *err)
+cs_status cs_figure_compute(const cs_figure_request *request, cs_figure_data *data, cs_error *err)
 {
-    if (trace == NULL) {
-        return figure->compute(data, err);
+    cs_figure       figure = {0};
+    cs_figure_table table  = {0};
+    cs_status       status = cs_figure_open(&figure, request, err);
+
+    if (status == CS_OK) {
+        data->name = cs_strdup(figure.name);
+        status     = data->name != NULL ? cs_figure_table_fill(&table, &figure, request, err)
+                                        : cs_figure_no_memory(err);
     }
-    if (figure->compute_trace == NULL) {
-        return CS_FAIL(err, CS_EINVAL, figure->name, "shows no trace; stragglar-2a does");
+    if (status == CS_OK) {
+        add_csv(&table, &data->csv);
+        status = cs_text_status(&data->csv, err);
     }
-    return figure->compute_trace(trace, data, err);
+    if (status == CS_OK) {
+        status = cs_figure_script(&table, &data->script, err);
+    }
+    if (status == CS_OK) {
+        status = cs_figure_check_all(&table, data, err);
+    }
+    cs_figure_table_free(&table);
+    cs_figure_close(&figure);
+    return status == CS_OK ? cs_text_status(&data->checks, err) : status;
 }
 
-cs_status cs_figure_write(const cs_figure *figure, const char *trace, const char *folder,
-                          cs_text *line, bool *ok_p, bool *drawn_p, cs_error *err)
+void cs_figure_data_free(cs_figure_data *data)
+{
+    cs_free(data->name);
+    cs_text_free(&data->csv);
+    cs_text_free(&data->script);
+    cs_text_free(&data->checks);
+    *data = (cs_figure_data){0};
+}
+
+static cs_status write_files(const cs_figure_data *data, const char *folder, bool *drawn_p,
+                             cs_error *err)
+{
+    cs_status status = write_text(folder, data->name, "csv", &data->csv, err);
+
+    if (status == CS_OK) {
+        status = write_text(folder, data->name, "gp", &data->script, err);
+    }
+    return status == CS_OK ? draw(data->name, folder, drawn_p, err) : status;
+}
+
+cs_status cs_figure_write(const cs_figure_request *request, const char *folder, cs_text *line,
+                          bool *ok_p, bool *drawn_p, cs_error *err)
 {
     cs_figure_data data   = {0};
     bool           drawn  = false;
-    cs_status      status = compute(figure, trace, &data, err);
+    cs_status      status = cs_figure_compute(request, &data, err);
 
     if (status == CS_OK) {
-        status = cs_text_status(&data.checks, err);
+        status = write_files(&data, folder, &drawn, err);
     }
     if (status == CS_OK) {
-        status = write_files(figure, &data, folder, &drawn, err);
-    }
-    if (status == CS_OK) {
-        cs_text_add(line, "%s: %zu checks passed, %zu failed -> %s/%s.%s\n", figure->name,
-                    data.n_checks - data.n_failed, data.n_failed, folder, figure->name,
+        cs_text_add(line, "%s: %zu checks passed, %zu failed -> %s/%s.%s\n", data.name,
+                    data.n_checks - data.n_failed, data.n_failed, folder, data.name,
                     drawn ? "{csv,svg,png}" : "csv");
         cs_text_add(line, "%s", data.checks.length > 0 ? data.checks.data : "");
-        *ok_p    = data.n_failed == 0 && data.n_checks > 0;
+        if (data.skips_references) {
+            cs_text_add(line, "%s: references of the paper apply to its own cluster: not checked\n",
+                        data.name);
+        }
+        if (!drawn) {
+            cs_text_add(line, "%s: no picture, gnuplot is missing: apt-get install gnuplot-nox\n",
+                        data.name);
+        }
+        *ok_p    = data.n_failed == 0;
         *drawn_p = drawn;
     }
-    cs_figure_free(&data);
+    cs_figure_data_free(&data);
     return status;
 }

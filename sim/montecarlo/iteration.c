@@ -52,6 +52,7 @@ static cs_status open_sizes(cs_iterations *all, const cs_case *c, bool is_replay
         sized_calls *calls          = &all->sizes[i];
         calls->c                    = *c;
         calls->c.job.scenario.bytes = t->size_bytes[i];
+        calls->c.job.is_checked     = false;
         status = cs_trials_open(&calls->c, is_replayed, is_verified, &calls->trials, err);
     }
     if (status != CS_OK) {

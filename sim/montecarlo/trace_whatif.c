@@ -255,6 +255,7 @@ static cs_status build_cases(study *s, cs_error *err)
         if (status == CS_OK) {
             s->cases[i].arrivals               = (cs_arrival_process){.trace = *s->trace};
             s->cases[i].job.scenario.arrival_s = s->trace->arrival_s;
+            s->cases[i].job.is_checked         = false;
         }
     }
     return status;

@@ -6,9 +6,9 @@
 #include <math.h>
 
 #define TOLERANCE 1e-9 /* between closed form and replay, relative */
-#define LEAST_PART                                                                 \
-    1e-6 /* of the elapsed time: a difference that is less has less than 10 digits \
-          */
+
+/* Of the elapsed time: a difference that is less has less than 10 digits. */
+#define LEAST_PART 1e-6
 
 /* Both times in closed form; false where none is exact, or the delay leaves too few digits for the
  * difference. */
@@ -115,6 +115,7 @@ static bool prepare(const cs_trials *trials, const double *arrival_s, uint32_t p
 
     *job                    = c->job;
     job->scenario.arrival_s = arrival_s;
+    job->is_checked         = true; /* by cs_trials_open(); arrivals are drawn to fit */
     *trial_p                = (cs_trial){0};
     if (trials->late.straggler == NULL) {
         return false;

@@ -18,11 +18,11 @@
 
 /* ---- what runs ---- */
 
-static void set_options(cs_options *to, const cs_option *table, const void *from, size_t bytes)
+static void set_options(cs_options *to, const cs_field *table, const void *from, size_t bytes)
 {
     *to = (cs_options){0};
     if (from == NULL) {
-        cs_options_default(table, to);
+        cs_fields_default(table, to);
     } else {
         memcpy(to, from, bytes);
     }

@@ -152,8 +152,8 @@ static void add_options(cs_text *out, const cs_result *r)
 {
     char value[64];
 
-    for (const cs_option *row = r->option_table; row != NULL && row->name != NULL; row++) {
-        (void)cs_option_text(row, &r->options, value, sizeof value);
+    for (const cs_field *row = r->option_table; row != NULL && row->name != NULL; row++) {
+        (void)cs_field_text(row, &r->options, value, sizeof value);
         cs_text_add(out, "%s%s=%s", row == r->option_table ? "; " : " ", row->name, value);
     }
 }

@@ -223,11 +223,11 @@ static const struct {
 
 cs_grid_names cs_grid_names_of(const cs_scenario *scenario, const cs_result *result)
 {
-    const cs_option *row      = cs_option_find(result->option_table, "chosen");
-    char             text[32] = "";
+    const cs_field *row      = cs_field_find(result->option_table, "chosen");
+    char            text[32] = "";
 
     if (row != NULL) {
-        (void)cs_option_text(row, &result->options, text, sizeof text);
+        (void)cs_field_text(row, &result->options, text, sizeof text);
     }
     return (cs_grid_names){.is_plain = scenario->n_faults == 0,
                            .is_optcc = strcmp(result->algorithm, "optcc") == 0 &&

@@ -61,12 +61,12 @@ static const cs_column place_columns[] = {
     CS_COLUMN_END,
 };
 
-void cs_options_json(cs_text *text, const cs_option *table, const void *options)
+void cs_options_json(cs_text *text, const cs_field *table, const void *options)
 {
     cs_text_add(text, "{");
-    for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
+    for (const cs_field *row = table; row != NULL && row->name != NULL; row++) {
         char value[OPTION_TEXT_BYTES];
-        bool is_plain = cs_option_text(row, options, value, sizeof value);
+        bool is_plain = cs_field_text(row, options, value, sizeof value);
 
         cs_json_key(text, row->name);
         if (is_plain) {
@@ -159,7 +159,7 @@ static void add_options(cs_text *text, const cs_result *result, bool was_run)
     }
 }
 
-static void add_object(cs_text *text, const cs_result_rows *rows, size_t index)
+void cs_result_json(cs_text *text, const cs_result_rows *rows, size_t index)
 {
     const cs_result *result   = &rows->results[index];
     const char      *scenario = rows->scenarios[index];
@@ -188,7 +188,7 @@ void cs_results_json(cs_text *text, const cs_result_rows *rows)
     cs_text_add(text, "[");
     for (size_t i = 0; i < rows->n; i++) {
         cs_json_next(text, "\n", "\n");
-        add_object(text, rows, i);
+        cs_result_json(text, rows, i);
     }
     cs_text_add(text, "\n]\n");
 }

@@ -33,7 +33,7 @@ extern CS_API const cs_store_table cs_results_table;
 
 /* Add the options of a table as one object, every value as resolved: numbers and booleans as
  * they are, words as strings. Without a table: `{}`. */
-CS_API void cs_options_json(cs_text *text, const cs_option *table, const void *options);
+CS_API void cs_options_json(cs_text *text, const cs_field *table, const void *options);
 
 /* Was the schedule checked and found wrong? (Not verified alone may also mean: not checked.) */
 CS_API bool cs_result_is_wrong(const cs_result *result);
@@ -54,11 +54,14 @@ typedef struct cs_result_rows {
     size_t           n;
 } cs_result_rows;
 
-/* Add an array, one object a line, with a newline at the end: the columns, then `options` and
- * `model_options`, and, when the schedule was found wrong, `wrong` with the first wrong rank, chunk
- * and round (null where unknown) and a sentence. Then come the columns of the sweep, and
- * `scenario`, the JSON text of an object that says what was run, unless it is NULL. Of a scenario
- * that could not be run what is not known is null, and `error` is the last key. */
+/* Add the object of a row: the columns, then `options` and `model_options`, and, when the schedule
+ * was found wrong, `wrong` with the first wrong rank, chunk and round (null where unknown) and a
+ * sentence. Then come the columns of the sweep, and `scenario`, the JSON text of an object that
+ * says what was run, unless it is NULL. Of a scenario that could not be run what is not known is
+ * null, and `error` is the last key. */
+CS_API void cs_result_json(cs_text *text, const cs_result_rows *rows, size_t index);
+
+/* Add all of them as an array, one object a line, with a newline at the end. */
 CS_API void cs_results_json(cs_text *text, const cs_result_rows *rows);
 
 /* Add the line of names: the columns, `options`, the columns of the sweep, `scenario` and `error`.

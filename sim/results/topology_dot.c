@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A topology as a picture: a graph in the language of Graphviz, whose program dot lays it out.
+/* A topology as a picture: boxes and lines in the language of Graphviz, whose program dot lays them
+ * out.
  *
  * Servers that are described are drawn device by device: NVSwitches, GPUs, what they hang at, NICs
  * and the network one below the other, a frame around every socket. A network is drawn as its
- * switches, the farther from the ranks the higher. A topology that only states routes has no
- * switches: its links are the boxes, and a line joins those that follow each other on a route.
+ * switches, the farther from the ranks the higher, or all over the plane where ranks are attached
+ * to all of them. A topology that only states routes has no switches: its links are the boxes, and
+ * a line joins those that follow each other on a route.
  *
- * What is many and alike is one box: of more than 16 GPUs or NICs like sockets and like NICs at one
- * switch, of more than 16 ranks those with the same neighbours. The wider a line, the faster.
+ * What is many and alike is one box: of more than 16 GPUs or NICs like sockets, of more than 16
+ * ranks or 8 NICs those with the same neighbours. The wider a line, the faster.
  */
 #include "base/alloc.h"
-#include "base/arena.h"
 #include "base/child.h"
 #include "cs/graph.h"
 #include "results/topology_view.h"
@@ -22,623 +23,524 @@
 
 #define MOST       1024u /* ranks, and links */
 #define MOST_APART 16u   /* ranks, GPUs and NICs with a box each */
+#define NONE       UINT32_MAX
 
-enum { MOST_LABELS = 12, MOST_IN_LINE = 4, NAME_BYTES = 96, NOTE_BYTES = 64 };
+enum { MOST_LABELS = 12, MOST_IN_LINE = 4, NAME_BYTES = 96, LABEL_BYTES = 200 };
 
 /* Inches from one box to the next, and how many boxes a wide one goes over at the most. */
 #define BOX_INCHES 0.85
 #define MOST_WIDE  16.0
 
-#define FONT "fontname=\"DejaVu Sans,Verdana,sans-serif\""
+#define FONT  "fontname=\"DejaVu Sans,Verdana,sans-serif\""
+#define GREY  "#666666"
+#define GREEN "#38761d"
+#define BROWN "#b45f06"
+#define BLUE  "#3d85c6"
 
-static const char GPU_COLOUR[] = "#d9ead3", SWITCH_COLOUR[] = "#cfe2f3", HUB_COLOUR[] = "#e8e8e8",
-                  NIC_COLOUR[] = "#fce5cd", NETWORK_COLOUR[] = "#f9cb9c",
-                  NVSWITCH_COLOUR[] = "#93c47d";
+/* What a box is. An anchor is not seen: it keeps what hangs at it in order. */
+typedef enum box_kind {
+    RANK,
+    SWITCH,
+    NVSWITCHES,
+    MESH,
+    GPU,
+    PCIE_SWITCH,
+    PCIE_ROOT,
+    NIC,
+    NETWORK,
+    BETWEEN_SOCKETS,
+    ANCHOR,
+    KINDS
+} box_kind;
 
-static cs_status no_memory(cs_error *err)
+/* How it looks: what stands around its rate, whether it is as wide as what it has lines to, and of
+ * how many (0: of none) those with the same neighbours share a box. */
+static const struct {
+    const char *style, *before, *behind;
+    bool        is_wide;
+    size_t      most_apart;
+} kinds[KINDS] = {
+    [RANK]            = {"fillcolor=\"#d9ead3\"", "", "", false, MOST_APART},
+    [SWITCH]          = {"fillcolor=\"#cfe2f3\"", "", "", false, 0},
+    [NVSWITCHES]      = {"fillcolor=\"#93c47d\"", "", " a GPU", true, 0},
+    [MESH]            = {"fillcolor=\"#93c47d\"", "", "", true, 0},
+    [GPU]             = {"fillcolor=\"#d9ead3\"", "PCIe ", "", false, 0},
+    [PCIE_SWITCH]     = {"fillcolor=\"#e8e8e8\"", "up ", "", false, 0},
+    [PCIE_ROOT]       = {"fillcolor=\"#e8e8e8\"", "", "", false, 0},
+    [NIC]             = {"fillcolor=\"#fce5cd\"", "", "", false, MOST_APART / 2},
+    [NETWORK]         = {"fillcolor=\"#f9cb9c\"", "", "", true, 0},
+    [BETWEEN_SOCKETS] = {"shape=plain style=\"\" fontcolor=\"" BLUE "\"", "", "", false, 0},
+    [ANCHOR]          = {"shape=point style=invis", "", "", false, 0},
+};
+
+typedef struct box {
+    char     name[NAME_BYTES];
+    box_kind kind;
+    double   rate_Bps;     /* 0: it has none */
+    uint32_t frame;        /* around it, or NONE */
+    uint32_t level;        /* lines go down from level to level; 0: not known yet */
+    uint32_t same;         /* the box that is drawn for it: itself, or the first that is like it */
+    uint32_t count;        /* how many are drawn as this one, and which: */
+    uint32_t second, last; /* ... the second of them, and the last */
+    uint32_t n_lines;
+} box;
+
+/* All links of one kind between two boxes. */
+typedef struct line {
+    uint32_t    first, second;       /* first < second */
+    uint32_t    there, back;         /* how many lead from the first to the second, and back */
+    double      rate_Bps, latency_s; /* of one; 0: it has none */
+    const char *colour;
+    double      width; /* 0: by the rate */
+} line;
+
+typedef struct box_frame {
+    char     label[LABEL_BYTES];
+    uint32_t around; /* the frame around it, or NONE */
+} box_frame;
+
+typedef struct diagram {
+    const cs_cluster *c;
+    cs_text           title;
+    box              *boxes; /* owned, as all here */
+    line             *lines;
+    box_frame        *frames;
+    uint32_t          n_boxes, n_frames;
+    size_t            n_lines, box_room, line_room, frame_room;
+    bool              is_ordered; /* switches of a level stand in their order */
+    bool              failed;     /* out of memory: what was added then is lost */
+} diagram;
+
+static uint32_t add_box(diagram *d, box_kind kind, const char *name, double rate_Bps,
+                        uint32_t frame, uint32_t level)
 {
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a picture");
-}
-
-/* Add words that may hold anything, safe between quotes. */
-static void add_words(cs_text *out, const char *words)
-{
-    for (const char *c = words; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\') {
-            cs_text_add(out, "\\");
-        }
-        if ((unsigned char)*c >= ' ') {
-            cs_text_add_bytes(out, c, 1);
-        }
+    if (!cs_grow(&d->boxes, &d->box_room, d->n_boxes + (size_t)1, 64, sizeof *d->boxes)) {
+        d->failed = true;
+        return 0;
     }
+    box *b = &d->boxes[d->n_boxes];
+    *b     = (box){.kind     = kind,
+                   .rate_Bps = rate_Bps,
+                   .frame    = frame,
+                   .level    = level,
+                   .same     = d->n_boxes,
+                   .count    = 1};
+    (void)snprintf(b->name, sizeof b->name, "%s", name);
+    return d->n_boxes++;
 }
 
-/* The attributes of a box; `below` is its second line, or "". */
-static void add_box(cs_text *out, const char *words, const char *below, const char *colour)
+static void add_line(diagram *d, line l)
 {
-    cs_text_add(out, " [label=\"");
-    add_words(out, words);
-    cs_text_add(out, below[0] != '\0' ? "\\n" : "");
-    add_words(out, below);
-    cs_text_add(out, "\" fillcolor=\"%s\"]", colour);
+    if (!cs_grow(&d->lines, &d->line_room, d->n_lines + 1, 64, sizeof *d->lines)) {
+        d->failed = true;
+        return;
+    }
+    d->lines[d->n_lines] = l;
+    if (l.first > l.second) {
+        line *turned   = &d->lines[d->n_lines];
+        turned->first  = l.second;
+        turned->second = l.first;
+        turned->there  = l.back;
+        turned->back   = l.there;
+    }
+    d->n_lines++;
 }
 
-/* A box over or under `n` others that have lines to it: nearly as wide as all of them. */
-static void add_wide_box(cs_text *out, uint32_t n, const char *words, const char *below,
-                         const char *colour)
+/* A line of both directions. */
+static void join(diagram *d, uint32_t a, uint32_t b, const char *colour, double width)
 {
-    cs_text_add(out, " [width=%.4g]", BOX_INCHES * fmin(fmax(1, n), MOST_WIDE));
-    add_box(out, words, below, colour);
+    add_line(d, (line){a, b, .there = 1, .back = 1, .colour = colour, .width = width});
 }
 
-static void add_head(cs_text *out)
+static uint32_t add_frame(diagram *d, uint32_t around)
 {
-    cs_text_add(out, "%s",
-                "graph topology {\n"
-                "  graph [" FONT " fontsize=12 labelloc=t labeljust=l nodesep=0.12 ranksep=0.4]\n"
-                "  node [" FONT " fontsize=10 shape=box style=\"rounded,filled\" "
-                "color=\"#444444\" height=0.4 width=0.85 margin=\"0.06,0.03\"]\n"
-                "  edge [" FONT " fontsize=9 color=\"#666666\"]\n");
+    if (!cs_grow(&d->frames, &d->frame_room, d->n_frames + (size_t)1, 8, sizeof *d->frames)) {
+        d->failed = true;
+        return NONE;
+    }
+    d->frames[d->n_frames] = (box_frame){.around = around};
+    return d->n_frames++;
 }
 
-/* Servers. */
+static void free_diagram(diagram *d)
+{
+    cs_text_free(&d->title);
+    cs_free(d->boxes);
+    cs_free(d->lines);
+    cs_free(d->frames);
+}
 
-/* Like sockets, or like NICs at one switch, that are one box. */
-typedef struct run {
-    uint32_t first, count;
-} run;
+/* Servers, from the top down: what all GPUs reach each other by, GPUs, what devices hang at, NICs,
+ * the network. */
+enum { TOPS = 5, GPUS = 4, HUBS = 3, NICS = 2, NETWORKS = 1 };
 
 typedef struct server {
     const cs_machine *m;
-    cs_text          *out;
-    unsigned          number;              /* with which its names in the text begin */
-    bool              folds, is_mesh;      /* an NVLink of one rate for every pair of GPUs */
+    uint32_t          frame, top; /* top: NONE where there is nothing to keep together */
+    uint32_t         *gpus;       /* [n_gpus] their boxes, or NONE; owned, as below */
+    uint32_t         *hubs;       /* [n_switches + 1] boxes of the socket in work; the root last */
     double            least_Bps, most_Bps; /* of the links of two GPUs; 0: no two have any */
-    run              *sockets, *nics;      /* the boxes, in the arena */
-    uint32_t         *gpus;
-    uint32_t          n_sockets, n_nics, n_gpus;
+    bool              is_mesh;             /* all two have some, of one rate */
 } server;
 
-static uint32_t next_switch(const cs_machine *m, uint32_t socket, uint32_t from)
+/* All of a socket that a picture shows. */
+static void describe_socket(const cs_machine *m, uint32_t socket, cs_text *text)
 {
-    while (from < m->n_switches && m->switches[from].socket != socket) {
-        from++;
+    for (uint32_t i = 0; i < m->n_switches; i++) {
+        if (m->switches[i].socket == socket) {
+            cs_text_add(text, "switch %.17g;", m->switches[i].uplink_Bps);
+        }
     }
-    return from;
-}
-
-static bool same_switches(const cs_machine *m, uint32_t s, uint32_t t)
-{
-    uint32_t i = next_switch(m, s, 0), j = next_switch(m, t, 0);
-
-    while (i < m->n_switches && j < m->n_switches &&
-           m->switches[i].uplink_Bps == m->switches[j].uplink_Bps) {
-        i = next_switch(m, s, i + 1);
-        j = next_switch(m, t, j + 1);
+    for (uint32_t i = 0; i < m->n_gpus + m->n_nics; i++) {
+        const cs_device *v     = i < m->n_gpus ? &m->gpus[i] : &m->nics[i - m->n_gpus];
+        uint32_t         place = 0; /* of its switch; behind all: the socket itself */
+        for (uint32_t k = 0; k < m->n_switches && k != v->pcie; k++) {
+            place += m->switches[k].socket == socket;
+        }
+        if (v->socket == socket) {
+            cs_text_add(text, "%d at %u: %.17g %.17g;", i < m->n_gpus, place, v->pcie_Bps,
+                        v->wire_Bps);
+        }
     }
-    return i == m->n_switches && j == m->n_switches;
-}
-
-/* The next device of a socket from number `from` on, or `count`. */
-static uint32_t next_at(const cs_device *devices, uint32_t count, uint32_t socket, uint32_t from)
-{
-    while (from < count && devices[from].socket != socket) {
-        from++;
-    }
-    return from;
-}
-
-/* The place of a device's switch among those of its socket; behind them the socket itself. */
-static uint32_t hub_place(const cs_machine *m, const cs_device *device)
-{
-    uint32_t place = 0;
-
-    for (uint32_t i = 0; i < m->n_switches && i != device->pcie; i++) {
-        place += m->switches[i].socket == device->socket;
-    }
-    return place;
-}
-
-static bool same_devices(const cs_machine *m, const cs_device *devices, uint32_t count, uint32_t s,
-                         uint32_t t)
-{
-    uint32_t i = next_at(devices, count, s, 0), j = next_at(devices, count, t, 0);
-
-    while (i < count && j < count && hub_place(m, &devices[i]) == hub_place(m, &devices[j]) &&
-           devices[i].pcie_Bps == devices[j].pcie_Bps &&
-           devices[i].wire_Bps == devices[j].wire_Bps) {
-        i = next_at(devices, count, s, i + 1);
-        j = next_at(devices, count, t, j + 1);
-    }
-    return i == count && j == count;
 }
 
 /* How many sockets from `socket` on are drawn as one. */
-static uint32_t like_sockets(const server *d, uint32_t socket)
+static uint32_t count_alike(diagram *d, const server *s, uint32_t socket)
 {
-    const cs_machine *m   = d->m;
-    uint32_t          end = socket + 1;
+    bool     folds = s->m->n_gpus > MOST_APART || s->m->n_nics > MOST_APART;
+    cs_text  one   = {0};
+    uint32_t n     = 1;
+    bool     same  = folds && s->most_Bps <= 0;
 
-    while (d->folds && m->nvlink_Bps == NULL && end < m->n_sockets &&
-           same_switches(m, socket, end) && same_devices(m, m->gpus, m->n_gpus, socket, end) &&
-           same_devices(m, m->nics, m->n_nics, socket, end)) {
-        end++;
+    describe_socket(s->m, socket, &one);
+    while (same && socket + n < s->m->n_sockets) {
+        cs_text other = {0};
+        describe_socket(s->m, socket + n, &other);
+        d->failed = d->failed || one.failed || other.failed;
+        same      = !d->failed && one.length == other.length &&
+               (one.length == 0 || strcmp(one.data, other.data) == 0);
+        n += same;
+        cs_text_free(&other);
     }
-    return end - socket;
-}
-
-/* How many NICs from `i` on are drawn as one. */
-static uint32_t like_nics(const server *d, uint32_t i)
-{
-    const cs_device *nic = &d->m->nics[i];
-    uint32_t         n   = 1;
-
-    while (d->folds && i + n < d->m->n_nics && nic[n].socket == nic->socket &&
-           nic[n].pcie == nic->pcie && nic[n].wire_Bps == nic->wire_Bps) {
-        n++;
-    }
+    cs_text_free(&one);
     return n;
 }
 
-/* What is drawn, socket by socket. */
-static cs_status choose_boxes(server *d, cs_arena *arena)
+/* The box that a device hangs at: that of its switch, or of the root of its socket, which is made
+ * for the first device there. */
+static uint32_t hub_of(diagram *d, const server *s, const cs_device *device, uint32_t frame)
 {
-    const cs_machine *m = d->m;
+    uint32_t root = s->m->n_switches;
 
-    d->sockets = CS_ARENA_NEW(arena, run, m->n_sockets);
-    d->gpus    = CS_ARENA_NEW(arena, uint32_t, m->n_gpus);
-    d->nics    = CS_ARENA_NEW(arena, run, m->n_nics);
-    if (d->sockets == NULL || d->gpus == NULL || d->nics == NULL) {
-        return CS_ENOMEM;
+    if (device->pcie != CS_NO_SWITCH) {
+        return s->hubs[device->pcie];
     }
-    for (uint32_t s = 0, n; s < m->n_sockets; s += n) {
-        n                          = like_sockets(d, s);
-        d->sockets[d->n_sockets++] = (run){s, n};
-        for (uint32_t i = 0; i < m->n_gpus; i++) {
-            if (m->gpus[i].socket == s) {
-                d->gpus[d->n_gpus++] = i;
-            }
-        }
-        for (uint32_t i = 0, k; i < m->n_nics; i += k) {
-            k = like_nics(d, i);
-            if (m->nics[i].socket == s) {
-                d->nics[d->n_nics++] = (run){i, k};
-            }
-        }
+    if (s->hubs[root] == NONE) {
+        s->hubs[root] = add_box(d, PCIE_ROOT, "PCIe root", 0, frame, HUBS);
     }
-    return CS_OK;
+    return s->hubs[root];
 }
 
-/* Are all GPUs joined by links of one rate? */
-static void look_at_pairs(server *d)
+/* The first and the last box that devices of the socket hang at. */
+static void add_socket(diagram *d, const server *s, uint32_t socket, uint32_t network,
+                       uint32_t frame, uint32_t ends[2])
 {
-    size_t n = d->m->n_gpus, n_pairs = 0;
+    const cs_machine *m     = s->m;
+    uint32_t          first = d->n_boxes;
 
-    for (size_t i = 0; d->m->nvlink_Bps != NULL && i < n * n; i++) {
-        double rate_Bps = d->m->nvlink_Bps[i];
-        if (rate_Bps > 0) {
-            d->least_Bps = n_pairs++ == 0 ? rate_Bps : fmin(d->least_Bps, rate_Bps);
-            d->most_Bps  = fmax(d->most_Bps, rate_Bps);
+    s->hubs[m->n_switches] = NONE;
+    for (uint32_t i = 0; i < m->n_switches; i++) {
+        if (m->switches[i].socket == socket) {
+            s->hubs[i] =
+                add_box(d, PCIE_SWITCH, "PCIe switch", m->switches[i].uplink_Bps, frame, HUBS);
         }
     }
-    d->is_mesh = n > 2 && n_pairs == n * (n - 1) && d->least_Bps == d->most_Bps;
-}
-
-/* What a device hangs at: a switch, or the root of its socket. */
-static void add_hub_name(const server *d, uint32_t socket, uint32_t pcie)
-{
-    bool has_switch = pcie != CS_NO_SWITCH;
-
-    cs_text_add(d->out, "s%u_%s%u", d->number, has_switch ? "switch" : "root",
-                has_switch ? pcie : socket);
-}
-
-static void draw_hubs(const server *d, uint32_t socket)
-{
-    const cs_machine *m        = d->m;
-    bool              has_root = next_switch(m, socket, 0) == m->n_switches;
-    char              rate[NOTE_BYTES];
-
-    for (uint32_t i = next_switch(m, socket, 0); i < m->n_switches;
-         i          = next_switch(m, socket, i + 1)) {
-        (void)snprintf(rate, sizeof rate, "up %.4g GB/s", m->switches[i].uplink_Bps / 1e9);
-        cs_text_add(d->out, "    s%u_switch%u", d->number, i);
-        add_box(d->out, "PCIe switch", rate, HUB_COLOUR);
-        cs_text_add(d->out, "\n");
+    if (d->n_boxes == first) {
+        s->hubs[m->n_switches] = add_box(d, PCIE_ROOT, "PCIe root", 0, frame, HUBS);
     }
+    ends[0] = first;
+    ends[1] = d->n_boxes - 1;
     for (uint32_t i = 0; i < m->n_gpus + m->n_nics; i++) {
-        const cs_device *v = i < m->n_gpus ? &m->gpus[i] : &m->nics[i - m->n_gpus];
-        has_root           = has_root || (v->socket == socket && v->pcie == CS_NO_SWITCH);
-    }
-    if (has_root) {
-        cs_text_add(d->out, "    s%u_root%u", d->number, socket);
-        add_box(d->out, "PCIe root", "", HUB_COLOUR);
-        cs_text_add(d->out, "\n");
-    }
-}
-
-static void draw_gpu(const server *d, uint32_t i)
-{
-    const cs_device *gpu = &d->m->gpus[i];
-    char             rate[NOTE_BYTES];
-
-    (void)snprintf(rate, sizeof rate, "PCIe %.4g GB/s", gpu->pcie_Bps / 1e9);
-    cs_text_add(d->out, "    s%u_gpu%u", d->number, i);
-    add_box(d->out, gpu->name, rate, GPU_COLOUR);
-    cs_text_add(d->out, "; s%u_gpu%u -- ", d->number, i);
-    add_hub_name(d, gpu->socket, gpu->pcie);
-    cs_text_add(d->out, " [weight=8]\n");
-}
-
-static void draw_nics(const server *d, run r)
-{
-    const cs_device *nic = &d->m->nics[r.first];
-    char             name[NAME_BYTES], rate[NOTE_BYTES];
-
-    if (r.count > 1) {
-        (void)snprintf(name, sizeof name, "%s .. %s", nic->name, nic[r.count - 1].name);
-        (void)snprintf(rate, sizeof rate, "%u x %.4g GB/s", r.count, nic->wire_Bps / 1e9);
-    } else {
-        (void)snprintf(name, sizeof name, "%s", nic->name);
-        (void)snprintf(rate, sizeof rate, "%.4g GB/s", nic->wire_Bps / 1e9);
-    }
-    cs_text_add(d->out, "    s%u_nic%u", d->number, r.first);
-    add_box(d->out, name, rate, NIC_COLOUR);
-    cs_text_add(d->out, "; ");
-    add_hub_name(d, nic->socket, nic->pcie);
-    cs_text_add(d->out, " -- s%u_nic%u [weight=8]\n", d->number, r.first);
-}
-
-/* The frame of one socket, or of several that are alike. */
-static void draw_socket(const server *d, run r)
-{
-    cs_text_add(d->out, "  subgraph cluster_s%u_socket%u {\n    label=\"", d->number, r.first);
-    if (r.count > 1) {
-        cs_text_add(d->out, "sockets %u .. %u, each like this", r.first, r.first + r.count - 1);
-    } else {
-        cs_text_add(d->out, "socket %u", r.first);
-    }
-    cs_text_add(d->out, "\" fontsize=10 style=\"rounded,filled\" color=\"#e3ecf7\"\n");
-    draw_hubs(d, r.first);
-    for (uint32_t i = 0; i < d->n_gpus; i++) {
-        if (d->m->gpus[d->gpus[i]].socket == r.first) {
-            draw_gpu(d, d->gpus[i]);
+        bool             is_gpu = i < m->n_gpus;
+        const cs_device *v      = is_gpu ? &m->gpus[i] : &m->nics[i - m->n_gpus];
+        if (v->socket != socket) {
+            continue;
         }
-    }
-    for (uint32_t i = 0; i < d->n_nics; i++) {
-        if (d->m->nics[d->nics[i].first].socket == r.first) {
-            draw_nics(d, d->nics[i]);
-        }
-    }
-    cs_text_add(d->out, "  }\n");
-}
-
-/* The rate between two sockets, joined to the last thing that devices of the one hang at and to the
- * first of the other. */
-static void join_sockets(const server *d, uint32_t left, uint32_t right)
-{
-    const cs_machine *m    = d->m;
-    uint32_t          last = CS_NO_SWITCH, first = next_switch(m, right, 0);
-
-    for (uint32_t i = next_switch(m, left, 0); i < m->n_switches; i = next_switch(m, left, i + 1)) {
-        last = i;
-    }
-    cs_text_add(
-        d->out,
-        "  s%u_join%u [label=\"%.4g GB/s\" shape=plain style=\"\" fontcolor=\"#3d85c6\"]\n  ",
-        d->number, left, m->socket_Bps / 1e9);
-    add_hub_name(d, left, last);
-    cs_text_add(d->out, " -- s%u_join%u [color=\"#3d85c6\" penwidth=3]; ", d->number, left);
-    add_hub_name(d, right, first < m->n_switches ? first : CS_NO_SWITCH);
-    cs_text_add(d->out, " -- s%u_join%u [color=\"#3d85c6\" penwidth=3]\n", d->number, left);
-}
-
-/* Is there something above the GPUs by which all of them reach each other? */
-static bool has_top(const server *d)
-{
-    return d->m->nvswitch_Bps > 0 || d->is_mesh;
-}
-
-static void draw_top(const server *d)
-{
-    char name[NAME_BYTES], rate[NOTE_BYTES];
-
-    if (!has_top(d)) { /* keeps the sockets in their order all the same */
-        cs_text_add(d->out, "  s%u_top [shape=point style=invis]\n", d->number);
-        return;
-    }
-    if (d->m->nvswitch_Bps > 0) {
-        (void)snprintf(name, sizeof name, "NVSwitches");
-        (void)snprintf(rate, sizeof rate, "%.4g GB/s a GPU", d->m->nvswitch_Bps / 1e9);
-    } else {
-        (void)snprintf(name, sizeof name, "%.60s for every pair", d->m->link_name);
-        (void)snprintf(rate, sizeof rate, "%.4g GB/s", d->most_Bps / 1e9);
-    }
-    cs_text_add(d->out, "  s%u_top", d->number);
-    add_wide_box(d->out, d->n_gpus, name, rate, NVSWITCH_COLOUR);
-    cs_text_add(d->out, "\n");
-}
-
-/* Between GPUs: a line for every two with links of their own, and what keeps them in their order.
- */
-static void draw_pairs(const server *d)
-{
-    size_t n = d->m->n_gpus;
-
-    for (uint32_t i = 1; i < d->n_gpus; i++) {
-        cs_text_add(d->out, "  s%u_gpu%u -- s%u_gpu%u [minlen=0 style=invis]\n", d->number,
-                    d->gpus[i - 1], d->number, d->gpus[i]);
-    }
-    for (size_t i = 0; i < n * n && d->most_Bps > 0 && !d->is_mesh; i++) {
-        size_t a = i / n, b = i % n;
-        double rate_Bps = d->m->nvlink_Bps[i];
-        if (a < b && rate_Bps > 0) {
-            cs_text_add(d->out,
-                        "  s%u_gpu%zu -- s%u_gpu%zu [minlen=0 color=\"#38761d\" penwidth=%.2g "
-                        "tooltip=\"",
-                        d->number, a, d->number, b, 0.5 + 2 * rate_Bps / d->most_Bps);
-            add_words(d->out, d->m->link_name);
-            cs_text_add(d->out, " %.4g GB/s\"]\n", rate_Bps / 1e9);
+        uint32_t hub  = hub_of(d, s, v, frame);
+        uint32_t here = add_box(d, is_gpu ? GPU : NIC, v->name, is_gpu ? v->pcie_Bps : v->wire_Bps,
+                                frame, is_gpu ? GPUS : NICS);
+        join(d, hub, here, GREY, 1);
+        if (is_gpu) {
+            s->gpus[i] = here;
+        } else {
+            join(d, here, network, BROWN, 2);
         }
     }
 }
 
-/* The lines that leave sockets: to what is above the GPUs, and to the network. */
-static void draw_ways_out(const server *d)
+static void add_sockets(diagram *d, const server *s, uint32_t network)
 {
-    for (uint32_t i = 0; i < d->n_gpus && (has_top(d) || d->n_sockets > 1); i++) {
-        cs_text_add(d->out, "  s%u_top -- s%u_gpu%u [%s]\n", d->number, d->number, d->gpus[i],
-                    has_top(d) ? "color=\"#38761d\" penwidth=2" : "style=invis");
-    }
-    for (uint32_t i = 0; i < d->n_nics; i++) {
-        cs_text_add(d->out, "  s%u_nic%u -- network [color=\"#b45f06\" penwidth=2]\n", d->number,
-                    d->nics[i].first);
+    uint32_t ends[2] = {0}, before = 0;
+
+    for (uint32_t socket = 0, n; socket < s->m->n_sockets; socket += n) {
+        uint32_t frame = add_frame(d, s->frame);
+        n              = count_alike(d, s, socket);
+        before         = ends[1];
+        if (d->failed) {
+            return;
+        }
+        (void)snprintf(d->frames[frame].label, LABEL_BYTES,
+                       n > 1 ? "sockets %u .. %u, each like this" : "socket %u", socket,
+                       socket + n - 1);
+        add_socket(d, s, socket, network, frame, ends);
+        if (socket > 0 && s->m->socket_Bps > 0) {
+            uint32_t between = add_box(d, BETWEEN_SOCKETS, "", s->m->socket_Bps, s->frame, NICS);
+            join(d, before, between, BLUE, 3);
+            join(d, ends[0], between, BLUE, 3);
+        } else if (n > 1 && s->m->socket_Bps > 0) {
+            char  *label = d->frames[s->frame].label;
+            size_t used  = strlen(label);
+            (void)snprintf(label + used, LABEL_BYTES - used, ", %.4g GB/s between sockets",
+                           s->m->socket_Bps / 1e9);
+        }
     }
 }
 
-/* "servers 0 .. 3, 4 GPUs, NVLink 25 to 50 GB/s, 60 GB/s between sockets" */
-static void add_server_title(const server *d, uint32_t first, uint32_t end)
+/* The lines above the GPUs: to what is on top, and for two with links of their own. */
+static void join_gpus(diagram *d, const server *s)
 {
-    cs_text_add(d->out, end - first > 1 ? "servers %u .. %u" : "server %u", first, end - 1);
-    cs_text_add(d->out, ", %u GPUs", d->m->n_gpus);
-    if (d->most_Bps > 0) {
-        cs_text_add(d->out, ", ");
-        add_words(d->out, d->m->link_name);
-        cs_text_add(d->out, d->least_Bps < d->most_Bps ? " %.4g to %.4g GB/s" : " %.4g GB/s",
-                    d->least_Bps / 1e9, d->most_Bps / 1e9);
+    size_t n = s->m->n_gpus;
+
+    for (uint32_t i = 0; i < n && s->top != NONE; i++) {
+        if (s->gpus[i] != NONE) {
+            join(d, s->top, s->gpus[i], GREEN, 2);
+        }
     }
-    if (d->n_sockets < d->m->n_sockets && d->m->socket_Bps > 0) {
-        cs_text_add(d->out, ", %.4g GB/s between sockets", d->m->socket_Bps / 1e9);
+    for (size_t i = 0; i < n * n && s->most_Bps > 0 && !s->is_mesh; i++) {
+        double rate_Bps = s->m->nvlink_Bps[i];
+        if (i / n < i % n && rate_Bps > 0) {
+            add_line(d, (line){s->gpus[i / n], s->gpus[i % n], 1, 1, rate_Bps, 0, GREEN, 0});
+        }
     }
+}
+
+static void look_at_pairs(server *s)
+{
+    size_t n = s->m->n_gpus, n_pairs = 0;
+
+    for (size_t i = 0; s->m->nvlink_Bps != NULL && i < n * n; i++) {
+        double rate_Bps = s->m->nvlink_Bps[i];
+        if (rate_Bps > 0) {
+            s->least_Bps = n_pairs++ == 0 ? rate_Bps : fmin(s->least_Bps, rate_Bps);
+            s->most_Bps  = fmax(s->most_Bps, rate_Bps);
+        }
+    }
+    s->is_mesh = n > 2 && n_pairs == n * (n - 1) && s->least_Bps == s->most_Bps;
+}
+
+/* What is above the GPUs, and what the frame says. */
+static void add_top(diagram *d, server *s, uint32_t first, uint32_t end)
+{
+    const cs_machine *m = s->m;
+    char              name[NAME_BYTES], *label = d->frames[s->frame].label;
+    int               used;
+
+    used = snprintf(label, LABEL_BYTES, end - first > 1 ? "servers %u .. %u" : "server %u", first,
+                    end - 1);
+    used += snprintf(label + used, LABEL_BYTES - (size_t)used, ", %u GPUs", m->n_gpus);
+    if (s->most_Bps > 0) {
+        used += snprintf(label + used, LABEL_BYTES - (size_t)used, ", %.40s", m->link_name);
+        (void)snprintf(label + used, LABEL_BYTES - (size_t)used,
+                       s->least_Bps < s->most_Bps ? " %.4g to %.4g GB/s" : " %.4g GB/s",
+                       s->least_Bps / 1e9, s->most_Bps / 1e9);
+    }
+    (void)snprintf(name, sizeof name, "%.60s for every pair", m->link_name);
+    s->top = m->nvswitch_Bps > 0
+                 ? add_box(d, NVSWITCHES, "NVSwitches", m->nvswitch_Bps, s->frame, TOPS)
+             : s->is_mesh       ? add_box(d, MESH, name, s->most_Bps, s->frame, TOPS)
+             : m->n_sockets > 1 ? add_box(d, ANCHOR, "", 0, s->frame, TOPS)
+                                : NONE;
 }
 
 /* Servers `first` to `end` - 1, which are alike. */
-static void draw_server(const server *d, uint32_t first, uint32_t end)
+static void add_server(diagram *d, const cs_machine *m, uint32_t first, uint32_t end,
+                       uint32_t network)
 {
-    cs_text_add(d->out, "  subgraph cluster_s%u {\n  label=\"", d->number);
-    add_server_title(d, first, end);
-    cs_text_add(d->out, "\" fontsize=11 style=rounded color=\"#999999\"\n");
-    if (has_top(d) || d->n_sockets > 1) {
-        draw_top(d);
+    server s = {.m     = m,
+                .frame = add_frame(d, NONE),
+                .gpus  = CS_NEW(uint32_t, m->n_gpus),
+                .hubs  = CS_NEW(uint32_t, m->n_switches + (size_t)1)};
+
+    d->failed = d->failed || s.gpus == NULL || s.hubs == NULL;
+    if (!d->failed) {
+        memset(s.gpus, 0xff, m->n_gpus * sizeof *s.gpus); /* NONE */
+        look_at_pairs(&s);
+        add_top(d, &s, first, end);
+        add_sockets(d, &s, network);
+        join_gpus(d, &s);
     }
-    for (uint32_t i = 0; i < d->n_sockets; i++) {
-        draw_socket(d, d->sockets[i]);
-        if (i > 0 && d->m->socket_Bps > 0) {
-            join_sockets(d, d->sockets[i - 1].first, d->sockets[i].first);
-        }
-    }
-    draw_pairs(d);
-    cs_text_add(d->out, "  }\n");
-    draw_ways_out(d);
+    cs_free(s.gpus);
+    cs_free(s.hubs);
 }
 
-static cs_status draw_site(const cs_topology_view *view, cs_text *out, cs_error *err)
+static void take_site(diagram *d, const cs_site *site)
 {
-    const cs_site *site    = view->site;
-    uint32_t       servers = cs_n_servers(view->cluster), n_nics = 0;
-    bool           has_two = site->tail != NULL && site->first_tail < servers;
-    server         kinds[] = {{.m = site->machine}, {.m = site->tail, .number = 1}};
-    cs_arena       arena   = {0};
-    cs_status      status  = CS_OK;
+    uint32_t servers = cs_n_servers(d->c);
+    bool     has_two = site->tail != NULL && site->first_tail < servers;
+    uint32_t network = add_box(d, NETWORK, "network", 0, NONE, NETWORKS);
 
-    cs_text_add(out, "  graph [label=\"");
-    add_words(out, view->name);
-    cs_text_add(out, ": %u ranks, %u per server\\l\"]\n", view->cluster->n_ranks,
-                view->cluster->gpus_per_server);
-    for (int i = 0; i < (has_two ? 2 : 1) && status == CS_OK; i++) {
-        server *d = &kinds[i];
-        d->out    = out;
-        d->folds  = d->m->n_gpus > MOST_APART || d->m->n_nics > MOST_APART;
-        look_at_pairs(d);
-        status = choose_boxes(d, &arena);
-        if (status == CS_OK) {
-            draw_server(d, i == 0 ? 0 : site->first_tail,
-                        i == 0 && has_two ? site->first_tail : servers);
-            n_nics += d->n_nics;
-        }
+    add_server(d, site->machine, 0, has_two ? site->first_tail : servers, network);
+    if (has_two) {
+        add_server(d, site->tail, site->first_tail, servers, network);
     }
-    if (n_nics > 0) {
-        cs_text_add(out, "  network");
-        add_wide_box(out, n_nics, "network", "", NETWORK_COLOUR);
-        cs_text_add(out, "\n");
-    }
-    cs_arena_free(&arena);
-    return status == CS_OK ? CS_OK : no_memory(err);
 }
 
 /* Networks. */
 
-/* A switch or, where there are none, a link. */
-typedef struct point {
+/* All ranks, as the boxes 0 to n_ranks - 1. */
+static void add_ranks(diagram *d)
+{
+    uint32_t fabric = cs_uses_nics(d->c) ? CS_NIC : CS_NVLINK;
     char     name[NAME_BYTES];
-    double   rate_Bps; /* of a link; of a switch, of its links out together */
-    uint32_t level;    /* 1: ranks are attached to it */
-} point;
 
-/* Links between two points, first < second, all of one kind. */
-typedef struct line {
-    uint32_t first, second;
-    uint32_t there, back;         /* how many lead from the first to the second, and back */
-    double   rate_Bps, latency_s; /* of one; 0: what follows each other on a route */
-} line;
-
-typedef struct net {
-    const cs_cluster *c;
-    cs_arena          arena;
-    const char       *kind;
-    point            *points;
-    uint32_t          n_points;
-    line             *lines;
-    size_t            n_lines;
-    bool              is_ordered; /* points of a level stand in their order */
-    uint8_t          *is_at;      /* [n_ranks][n_points] */
-    uint32_t         *group;      /* [n_ranks] the first rank that is drawn in the same box */
-} net;
-
-static bool make_room(net *n, uint32_t n_points, size_t n_lines)
-{
-    n->points = CS_ARENA_NEW(&n->arena, point, n_points);
-    n->lines  = CS_ARENA_NEW(&n->arena, line, n_lines);
-    n->is_at  = CS_ARENA_NEW(&n->arena, uint8_t, (size_t)n->c->n_ranks * n_points);
-    n->group  = CS_ARENA_NEW(&n->arena, uint32_t, n->c->n_ranks);
-    return n->points != NULL && n->lines != NULL && n->is_at != NULL && n->group != NULL;
-}
-
-static void add_line(net *n, uint32_t from, uint32_t to, const cs_link *link)
-{
-    bool is_back = from > to;
-
-    n->points[from].rate_Bps += link->bandwidth_Bps;
-    n->lines[n->n_lines++] = (line){.first     = is_back ? to : from,
-                                    .second    = is_back ? from : to,
-                                    .there     = !is_back,
-                                    .back      = is_back,
-                                    .rate_Bps  = link->bandwidth_Bps,
-                                    .latency_s = link->latency_s};
-}
-
-static cs_status take_graph(net *n, const cs_graph *g)
-{
-    if (!make_room(n, g->n_vertices, g->n_links)) {
-        return CS_ENOMEM;
+    for (uint32_t r = 0; r < d->c->n_ranks; r++) {
+        (void)snprintf(name, sizeof name, "rank %u", r);
+        (void)add_box(d, RANK, name, d->c->fabrics[fabric].bandwidth_Bps, NONE, 1);
     }
-    n->kind       = g->name;
-    n->n_points   = g->n_vertices;
-    n->is_ordered = strcmp(g->name, "graph") != 0; /* one that somebody wrote may have any order */
+}
+
+/* A link between two switches; what these have is their links out together. */
+static void add_link(diagram *d, uint32_t from, uint32_t to, const cs_link *link)
+{
+    add_line(d, (line){from, to, 1, 0, link->bandwidth_Bps, link->latency_s, GREY, 0});
+    if (!d->failed) {
+        d->boxes[from].rate_Bps += link->bandwidth_Bps;
+    }
+}
+
+static void take_graph(diagram *d, const cs_graph *g)
+{
+    uint32_t first = d->n_boxes;
+
     for (uint32_t v = 0; v < g->n_vertices; v++) {
-        (void)snprintf(n->points[v].name, NAME_BYTES, "%s", g->vertices[v].name);
+        (void)add_box(d, SWITCH, g->vertices[v].name, 0, NONE, 0);
     }
     for (uint32_t i = 0; i < g->n_links; i++) {
-        add_line(n, g->ends[i].from, g->ends[i].to, &g->links[i]);
+        add_link(d, first + g->ends[i].from, first + g->ends[i].to, &g->links[i]);
     }
     for (uint32_t f = 0; f < CS_FABRICS; f++) {
-        for (uint32_t r = 0; g->attach[f] != NULL && r < n->c->n_ranks; r++) {
-            n->is_at[(size_t)r * n->n_points + g->attach[f][r]] = 1;
+        for (uint32_t r = 0; g->attach[f] != NULL && r < d->c->n_ranks; r++) {
+            join(d, r, first + g->attach[f][r], GREEN, 1);
         }
     }
-    return CS_OK;
+    d->is_ordered = strcmp(g->name, "graph") != 0; /* one that somebody wrote may have any order */
 }
 
-static cs_status take_leaf_spine(net *n, const cs_leaf_spine *shape)
+static void take_leaf_spine(diagram *d, const cs_leaf_spine *shape)
 {
-    const cs_topology *t      = n->c->topology;
-    uint32_t           leaves = shape->n_leaves, spines = shape->n_spines;
+    uint32_t leaf = d->n_boxes, spine = leaf + shape->n_leaves;
+    char     name[NAME_BYTES];
 
-    if (!make_room(n, leaves + spines, t->n_links)) {
-        return CS_ENOMEM;
+    for (uint32_t i = 0; i < shape->n_leaves + shape->n_spines; i++) {
+        bool is_leaf = i < shape->n_leaves;
+        (void)snprintf(name, sizeof name, is_leaf ? "leaf %u" : "spine %u",
+                       is_leaf ? i : i - shape->n_leaves);
+        (void)add_box(d, SWITCH, name, 0, NONE, 0);
     }
-    n->n_points   = leaves + spines;
-    n->is_ordered = true;
-    for (uint32_t i = 0; i < n->n_points; i++) {
-        (void)snprintf(n->points[i].name, NAME_BYTES, i < leaves ? "leaf %u" : "spine %u",
-                       i < leaves ? i : i - leaves);
+    for (uint32_t i = 0; i < shape->n_leaves * shape->n_spines; i++) {
+        uint32_t low = leaf + i / shape->n_spines, high = spine + i % shape->n_spines;
+        add_link(d, low, high, &d->c->topology->links[2 * i]);
+        add_link(d, high, low, &d->c->topology->links[2 * i + 1]);
     }
-    for (uint32_t i = 0; i < leaves * spines; i++) {
-        add_line(n, i / spines, leaves + i % spines, &t->links[2 * i]);
-        add_line(n, leaves + i % spines, i / spines, &t->links[2 * i + 1]);
+    for (uint32_t r = 0; r < d->c->n_ranks; r++) {
+        join(d, r, leaf + cs_leaf_of(shape, d->c, r), GREEN, 1);
     }
-    for (uint32_t r = 0; r < n->c->n_ranks; r++) {
-        n->is_at[(size_t)r * n->n_points + cs_leaf_of(shape, n->c, r)] = 1;
-    }
-    return CS_OK;
+    d->is_ordered = true;
 }
 
-static cs_status take_crossbar(net *n)
+static void take_crossbar(diagram *d)
 {
-    if (!make_room(n, 1, 0)) {
-        return CS_ENOMEM;
+    uint32_t crossbar = add_box(d, SWITCH, "crossbar", 0, NONE, 0);
+
+    for (uint32_t r = 0; r < d->c->n_ranks; r++) {
+        join(d, r, crossbar, GREEN, 1);
     }
-    n->n_points = 1;
-    (void)snprintf(n->points[0].name, NAME_BYTES, "crossbar");
-    for (uint32_t r = 0; r < n->c->n_ranks; r++) {
-        n->is_at[r] = 1;
-    }
-    return CS_OK;
 }
 
-/* A point for every name and rate: of a link of two directions one. */
-static void take_links(net *n, uint32_t *point_of)
+/* The box of a link: one for every name and rate, so that both directions share it. */
+static uint32_t box_of_link(diagram *d, uint32_t link)
 {
-    const cs_topology *t = n->c->topology;
+    const cs_topology *t        = d->c->topology;
+    double             rate_Bps = t->links[link].bandwidth_Bps;
+    char               text[NAME_BYTES];
 
-    for (uint32_t i = 0; i < t->n_links; i++) {
-        point p = {.rate_Bps = t->links[i].bandwidth_Bps};
-        t->kind->link_name(t, i, p.name, NAME_BYTES);
-        if (strncmp(p.name, "link ", 5) == 0) {
-            memmove(p.name, p.name + 5, strlen(p.name + 5) + 1);
+    t->kind->link_name(t, link, text, sizeof text);
+    const char *name = strncmp(text, "link ", 5) == 0 ? text + 5 : text;
+    for (uint32_t i = d->c->n_ranks; i < d->n_boxes; i++) {
+        if (d->boxes[i].rate_Bps == rate_Bps && strcmp(d->boxes[i].name, name) == 0) {
+            return i;
         }
-        uint32_t k = 0;
-        while (k < n->n_points &&
-               (n->points[k].rate_Bps != p.rate_Bps || strcmp(n->points[k].name, p.name) != 0)) {
-            k++;
-        }
-        n->points[k] = p;
-        point_of[i]  = k;
-        n->n_points += k == n->n_points;
     }
+    return add_box(d, SWITCH, name, rate_Bps, NONE, 0);
 }
 
-/* What follows each other on the route of any two ranks. */
-static void follow_routes(net *n, const uint32_t *point_of, uint8_t *is_next)
+/* Rank, link, link, rank: what follows each other on the route of any two. */
+static void take_routes(diagram *d)
 {
-    const cs_cluster  *c = n->c;
-    const cs_topology *t = c->topology;
-    uint32_t           links[CS_MAX_ROUTE];
+    const cs_topology *t = d->c->topology;
+    uint32_t           n = d->c->n_ranks, most = n + t->n_links, links[CS_MAX_ROUTE];
+    uint32_t          *boxes = CS_NEW(uint32_t, t->n_links);
+    uint8_t           *seen  = CS_NEW(uint8_t, (size_t)most * most);
 
-    for (uint32_t p = 0; p < c->n_ranks * c->n_ranks; p++) {
-        uint32_t src = p / c->n_ranks, dst = p % c->n_ranks;
+    d->failed = d->failed || boxes == NULL || seen == NULL;
+    for (uint32_t i = 0; i < t->n_links && !d->failed; i++) {
+        boxes[i] = box_of_link(d, i);
+    }
+    for (uint32_t p = 0; p < n * n && !d->failed; p++) {
+        uint32_t src = p / n, dst = p % n, at = src;
         uint32_t count =
-            src == dst ? 0 : t->kind->route(t, c, src, dst, cs_fabric_of(c, src, dst), links);
-        for (uint32_t i = 0; i + 1 < count; i++) {
-            uint32_t a = point_of[links[i]], b = point_of[links[i + 1]];
-            is_next[(size_t)(a < b ? a : b) * n->n_points + (a < b ? b : a)] = 1;
-        }
-        if (count > 0) {
-            n->is_at[(size_t)src * n->n_points + point_of[links[0]]]         = 1;
-            n->is_at[(size_t)dst * n->n_points + point_of[links[count - 1]]] = 1;
+            src == dst ? 0 : t->kind->route(t, d->c, src, dst, cs_fabric_of(d->c, src, dst), links);
+        for (uint32_t i = 0; count > 0 && i <= count; i++) {
+            uint32_t next = i < count ? boxes[links[i]] : dst;
+            uint32_t low = at < next ? at : next, high = at < next ? next : at;
+            bool     is_new = at != next && !seen[(size_t)low * most + high];
+            if (is_new) {
+                join(d, at, next, low < n ? GREEN : GREY, 1);
+                seen[(size_t)low * most + high] = 1;
+            }
+            at = next;
         }
     }
+    cs_free(boxes);
+    cs_free(seen);
 }
 
-static cs_status take_routes(net *n)
+static cs_status take_network(diagram *d, cs_error *err)
 {
-    uint32_t  n_links  = n->c->topology->n_links;
-    uint32_t *point_of = CS_ARENA_NEW(&n->arena, uint32_t, n_links);
-    uint8_t  *is_next  = CS_ARENA_NEW(&n->arena, uint8_t, (size_t)n_links * n_links);
+    const cs_topology   *t       = d->c->topology;
+    const cs_graph      *graph   = cs_graph_of(t);
+    const cs_leaf_spine *shape   = cs_leaf_spine_of(t);
+    uint32_t             n_links = t != NULL ? t->n_links : 0;
 
-    if (point_of == NULL || is_next == NULL || !make_room(n, n_links, (size_t)n_links * n_links)) {
-        return CS_ENOMEM;
+    if (n_links > MOST || d->c->n_ranks > MOST) {
+        return CS_FAIL(err, CS_ENOTSUP, "topology",
+                       "%u ranks and %u links are too many for a picture: accepted are %u of each",
+                       d->c->n_ranks, n_links, MOST);
     }
-    take_links(n, point_of);
-    follow_routes(n, point_of, is_next);
-    for (uint32_t i = 0; i < n->n_points * n->n_points; i++) {
-        if (is_next[i] && i / n->n_points != i % n->n_points) {
-            n->lines[n->n_lines++] =
-                (line){.first = i / n->n_points, .second = i % n->n_points, .there = 1, .back = 1};
-        }
+    add_ranks(d);
+    if (graph != NULL) {
+        take_graph(d, graph);
+    } else if (shape != NULL) {
+        take_leaf_spine(d, shape);
+    } else if (t != NULL) {
+        take_routes(d);
+    } else {
+        take_crossbar(d);
     }
     return CS_OK;
 }
+
+/* What is alike. */
 
 static int compare_numbers(double a, double b)
 {
@@ -659,146 +561,193 @@ static int compare_lines(const void *left, const void *right)
                                       : compare_numbers(a->latency_s, b->latency_s);
 }
 
-/* One line for all links of one kind between two points. */
-static void merge_lines(net *n)
+/* One line for all links of one kind between two boxes. */
+static void merge_lines(diagram *d)
 {
     size_t kept = 0;
 
-    qsort(n->lines, n->n_lines, sizeof *n->lines, compare_lines);
-    for (size_t i = 0; i < n->n_lines; i++) {
-        if (kept > 0 && compare_lines(&n->lines[kept - 1], &n->lines[i]) == 0) {
-            n->lines[kept - 1].there += n->lines[i].there;
-            n->lines[kept - 1].back += n->lines[i].back;
+    if (d->n_lines > 0) {
+        qsort(d->lines, d->n_lines, sizeof *d->lines, compare_lines);
+    }
+    for (size_t i = 0; i < d->n_lines; i++) {
+        if (kept > 0 && compare_lines(&d->lines[kept - 1], &d->lines[i]) == 0) {
+            d->lines[kept - 1].there += d->lines[i].there;
+            d->lines[kept - 1].back += d->lines[i].back;
         } else {
-            n->lines[kept++] = n->lines[i];
+            d->lines[kept++] = d->lines[i];
         }
     }
-    n->n_lines = kept;
+    d->n_lines = kept;
 }
 
-/* How far every point is from those that ranks are attached to; what nobody reaches is on top. */
-static void find_levels(net *n)
+static bool is_like(const diagram *d, const box *a, const box *b, const uint8_t *joined)
+{
+    size_t n = d->n_boxes;
+
+    return a->kind == b->kind && a->frame == b->frame && a->rate_Bps == b->rate_Bps &&
+           memcmp(joined + (size_t)(a - d->boxes) * n, joined + (size_t)(b - d->boxes) * n, n) == 0;
+}
+
+/* Of kinds of which there are many, boxes with the same neighbours become one. */
+static void fold_boxes(diagram *d)
+{
+    size_t   n = d->n_boxes, counts[KINDS] = {0};
+    uint8_t *joined = CS_NEW(uint8_t, n * n);
+
+    d->failed = d->failed || joined == NULL;
+    for (size_t i = 0; i < d->n_lines && !d->failed; i++) {
+        joined[d->lines[i].first * n + d->lines[i].second] = 1;
+        joined[d->lines[i].second * n + d->lines[i].first] = 1;
+    }
+    for (size_t i = 0; i < n; i++) {
+        counts[d->boxes[i].kind]++;
+    }
+    for (uint32_t i = 0; i < n && !d->failed; i++) {
+        box     *b     = &d->boxes[i];
+        size_t   apart = kinds[b->kind].most_apart;
+        uint32_t k     = apart > 0 && counts[b->kind] > apart ? 0 : i;
+        while (k < i && (d->boxes[k].same != k || !is_like(d, &d->boxes[k], b, joined))) {
+            k++;
+        }
+        box *first    = &d->boxes[k];
+        b->same       = k;
+        first->second = first->count == 1 ? i : first->second;
+        first->last   = i;
+        first->count += k < i;
+    }
+    cs_free(joined);
+}
+
+/* Is it between boxes that are drawn? */
+static bool is_drawn(const diagram *d, const line *l)
+{
+    return d->boxes[l->first].same == l->first && d->boxes[l->second].same == l->second;
+}
+
+/* How far boxes are from the ranks; what nobody reaches is on top. Returns the most. */
+static uint32_t find_levels(diagram *d)
 {
     uint32_t most = 1;
     bool     grew = true;
 
-    for (size_t i = 0; i < (size_t)n->c->n_ranks * n->n_points; i++) {
-        if (n->is_at[i]) {
-            n->points[i % n->n_points].level = 1;
-        }
-    }
     while (grew) {
         grew = false;
-        for (size_t i = 0; i < 2 * n->n_lines; i++) {
-            const line *l    = &n->lines[i / 2];
-            uint32_t    from = n->points[i % 2 == 0 ? l->first : l->second].level;
-            point      *to   = &n->points[i % 2 == 0 ? l->second : l->first];
-            if (from > 0 && (to->level == 0 || to->level > from + 1)) {
+        for (size_t i = 0; i < 2 * d->n_lines; i++) {
+            const line *l    = &d->lines[i / 2];
+            uint32_t    from = d->boxes[i % 2 == 0 ? l->first : l->second].level;
+            box        *to   = &d->boxes[i % 2 == 0 ? l->second : l->first];
+            if (from > 0 && (to->level == 0 || (to->kind == SWITCH && to->level > from + 1))) {
                 to->level = from + 1;
-                most      = from + 1 > most ? from + 1 : most;
                 grew      = true;
             }
         }
     }
-    for (uint32_t i = 0; i < n->n_points; i++) {
-        n->points[i].level = n->points[i].level > 0 ? n->points[i].level : most;
+    for (uint32_t i = 0; i < d->n_boxes; i++) {
+        most = d->boxes[i].level > most ? d->boxes[i].level : most;
+    }
+    for (uint32_t i = 0; i < d->n_boxes; i++) {
+        d->boxes[i].level = d->boxes[i].level > 0 ? d->boxes[i].level : most;
+    }
+    return most;
+}
+
+/* The text. */
+
+/* Add words that may hold anything, safe between quotes. */
+static void add_words(cs_text *out, const char *words)
+{
+    for (const char *c = words; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\') {
+            cs_text_add(out, "\\");
+        }
+        if ((unsigned char)*c >= ' ') {
+            cs_text_add_bytes(out, c, 1);
+        }
     }
 }
 
-/* Ranks with the same neighbours share a box where there are many. */
-static void find_groups(net *n)
+/* A name behind another one: its number, where they differ in nothing else. */
+static void write_other(const char *name, const char *other, cs_text *out)
 {
-    for (uint32_t r = 0; r < n->c->n_ranks; r++) {
-        const uint8_t *mine = n->is_at + (size_t)r * n->n_points;
-        uint32_t       k    = n->c->n_ranks > MOST_APART ? 0 : r;
-        while (k < r && (n->group[k] != k ||
-                         memcmp(n->is_at + (size_t)k * n->n_points, mine, n->n_points) != 0)) {
-            k++;
-        }
-        n->group[r] = k;
+    size_t length = strlen(name), same = strlen(other);
+
+    while (length > 0 && name[length - 1] >= '0' && name[length - 1] <= '9') {
+        length--;
+    }
+    while (same > 0 && other[same - 1] >= '0' && other[same - 1] <= '9') {
+        same--;
+    }
+    add_words(out, length == same && strncmp(name, other, same) == 0 ? other + same : other);
+}
+
+/* "rank 5", "rank 0 .. 7", "rank 0, 8 .. 56" */
+static void write_names(const diagram *d, const box *b, cs_text *out)
+{
+    uint32_t first = (uint32_t)(b - d->boxes);
+
+    add_words(out, b->name);
+    if (b->count > 2 && b->second != first + 1) {
+        cs_text_add(out, ", ");
+        write_other(b->name, d->boxes[b->second].name, out);
+    }
+    if (b->count > 1) {
+        cs_text_add(out, b->count > 2 ? " .. " : ", ");
+        write_other(b->name, d->boxes[b->last].name, out);
     }
 }
 
-/* "ranks 0 .. 7", "ranks 0, 8 .. 24", "rank 5", or how many they are and the first few. */
-static void add_rank_names(const net *n, uint32_t first, uint32_t count, cs_text *out)
+static void write_box(const diagram *d, uint32_t i, cs_text *out)
 {
-    uint32_t ranks[3] = {first, first, first}, seen = 0, step = 0;
-    bool     is_even = true;
+    const box *b = &d->boxes[i];
 
-    for (uint32_t r = first; r < n->c->n_ranks; r++) {
-        if (n->group[r] == first) {
-            step     = seen == 1 ? r - first : step;
-            is_even  = is_even && (seen < 2 || r - ranks[2] == step);
-            ranks[1] = seen == 1 ? r : ranks[1];
-            ranks[2] = r;
-            seen++;
+    cs_text_add(out, "  box%u [label=\"", i);
+    write_names(d, b, out);
+    if (b->rate_Bps > 0) {
+        cs_text_add(out, "%s%s", b->name[0] != '\0' ? "\\n" : "", kinds[b->kind].before);
+        if (b->count > 1) {
+            cs_text_add(out, "%u x ", b->count);
         }
+        cs_text_add(out, "%.4g GB/s%s", b->rate_Bps / 1e9, kinds[b->kind].behind);
     }
-    if (count == 1) {
-        cs_text_add(out, "rank %u", first);
-    } else if (count == 2) {
-        cs_text_add(out, "ranks %u, %u", first, ranks[1]);
-    } else if (is_even && step == 1) {
-        cs_text_add(out, "ranks %u .. %u", first, ranks[2]);
-    } else if (is_even) {
-        cs_text_add(out, "ranks %u, %u .. %u", first, ranks[1], ranks[2]);
-    } else {
-        cs_text_add(out, "%u ranks: %u, %u, ..", count, first, ranks[1]);
+    cs_text_add(out, "\" %s", kinds[b->kind].style);
+    if (kinds[b->kind].is_wide) {
+        cs_text_add(out, " width=%.4g", BOX_INCHES * fmin(fmax(1, b->n_lines), MOST_WIDE));
+    }
+    cs_text_add(out, "]\n");
+}
+
+/* The boxes in a frame, or (NONE) those of one level, which are in none. */
+static void write_boxes(const diagram *d, uint32_t frame, uint32_t level, cs_text *out)
+{
+    for (uint32_t i = 0; i < d->n_boxes; i++) {
+        const box *b = &d->boxes[i];
+        if (b->same == i && b->frame == frame && (level == 0 || b->level == level) &&
+            (b->kind != NETWORK || b->n_lines > 0)) {
+            write_box(d, i, out);
+        }
     }
 }
 
-static void draw_ranks(const net *n, cs_text *out)
+static void write_frame(const diagram *d, uint32_t frame, cs_text *out)
 {
-    uint32_t fabric = cs_uses_nics(n->c) ? CS_NIC : CS_NVLINK;
-    double   rate   = n->c->fabrics[fabric].bandwidth_Bps / 1e9;
+    bool is_inner = d->frames[frame].around != NONE;
 
-    cs_text_add(out, "  { rank=same\n");
-    for (uint32_t r = 0; r < n->c->n_ranks; r++) {
-        uint32_t count = 0;
-        for (uint32_t k = r; k < n->c->n_ranks && n->group[r] == r; k++) {
-            count += n->group[k] == r;
+    cs_text_add(out, "  subgraph cluster%u {\n  label=\"", frame);
+    add_words(out, d->frames[frame].label);
+    cs_text_add(out, "\" fontsize=10 %s\n",
+                is_inner ? "style=\"rounded,filled\" color=\"#e3ecf7\""
+                         : "style=rounded color=\"#999999\"");
+    write_boxes(d, frame, 0, out);
+    for (uint32_t i = 0; !is_inner && i < d->n_frames; i++) {
+        if (d->frames[i].around == frame) {
+            write_frame(d, i, out);
         }
-        if (count > 0) {
-            cs_text_add(out, "    rank%u [label=\"", r);
-            add_rank_names(n, r, count, out);
-            cs_text_add(out, "\\n");
-            if (count > 1) {
-                cs_text_add(out, "%u x ", count);
-            }
-            cs_text_add(out, "%.4g GB/s\" fillcolor=\"%s\"]\n", rate, GPU_COLOUR);
-        }
-    }
-    cs_text_add(out, "  }\n");
-}
-
-/* The points of one level side by side. */
-static void draw_level(const net *n, uint32_t level, cs_text *out)
-{
-    char     rate[NOTE_BYTES] = "";
-    uint32_t before           = CS_NO_VERTEX;
-
-    cs_text_add(out, "  { rank=same\n");
-    for (uint32_t i = 0; i < n->n_points; i++) {
-        const point *p = &n->points[i];
-        if (p->level != level) {
-            continue;
-        }
-        if (p->rate_Bps > 0) {
-            (void)snprintf(rate, sizeof rate, "%.4g GB/s", p->rate_Bps / 1e9);
-        }
-        cs_text_add(out, "    point%u", i);
-        add_box(out, p->name, rate, SWITCH_COLOUR);
-        cs_text_add(out, "\n");
-        if (n->is_ordered && before != CS_NO_VERTEX) {
-            cs_text_add(out, "    point%u -- point%u [style=invis]\n", before, i);
-        }
-        before = i;
     }
     cs_text_add(out, "  }\n");
 }
 
 /* "2 x 50 GB/s, 0.3 us" */
-static void add_line_words(const line *l, cs_text *out)
+static void write_rate(const line *l, cs_text *out)
 {
     uint32_t count = l->there > l->back ? l->there : l->back;
 
@@ -811,123 +760,164 @@ static void add_line_words(const line *l, cs_text *out)
     }
 }
 
-/* The higher point first; one of one direction has an arrow. */
-static void draw_line(const net *n, const line *l, double most_Bps, cs_text *out)
+/* The higher box first. A line of one direction has an arrow; one inside a frame is short. */
+static void write_line(const diagram *d, const line *l, double most_Bps, bool has_label,
+                       cs_text *out)
 {
-    bool     is_down = n->points[l->first].level >= n->points[l->second].level;
-    uint32_t high = is_down ? l->first : l->second, low = is_down ? l->second : l->first;
+    const box *a = &d->boxes[l->first], *b = &d->boxes[l->second];
+    bool       is_down = a->level >= b->level;
 
-    cs_text_add(out, "  point%u -- point%u [penwidth=%.2g", high, low,
-                l->rate_Bps > 0 ? 0.5 + 2 * l->rate_Bps / most_Bps : 1);
-    if (n->points[high].level == n->points[low].level) {
-        cs_text_add(out, " constraint=false");
-    }
+    cs_text_add(out, "  box%u -- box%u [color=\"%s\" penwidth=%.2g", is_down ? l->first : l->second,
+                is_down ? l->second : l->first, l->colour,
+                l->width > 0 ? l->width : 0.5 + 2 * l->rate_Bps / most_Bps);
+    cs_text_add(out, "%s%s", a->level == b->level ? " constraint=false" : "",
+                a->frame != NONE && a->frame == b->frame && a->level != b->level ? " weight=8"
+                                                                                 : "");
     if (l->there == 0 || l->back == 0) {
         cs_text_add(out, " dir=%s", (l->back == 0) == is_down ? "forward" : "back");
     }
-    if (l->rate_Bps > 0) {
-        cs_text_add(out, " tooltip=\"");
-        add_line_words(l, out);
-        cs_text_add(out, "\"");
+    for (int i = 0; i < (has_label ? 2 : 1) && l->rate_Bps > 0; i++) {
+        cs_text_add(out, i == 0 ? " tooltip=\"" : " label=\" ");
+        write_rate(l, out);
+        cs_text_add(out, i == 0 ? "\"" : " \"");
     }
-    if (l->rate_Bps > 0 && n->n_lines <= MOST_LABELS) {
-        cs_text_add(out, " label=\" ");
-        add_line_words(l, out);
-        cs_text_add(out, " \"");
-    }
-    cs_text_add(out, "]\n");
+    cs_text_add(out, "%s]\n", a->kind == ANCHOR || b->kind == ANCHOR ? " style=invis" : "");
 }
 
-static void draw_lines(const net *n, cs_text *out)
+static void write_lines(const diagram *d, cs_text *out)
 {
     double most_Bps = 0;
+    size_t n_rated  = 0;
 
-    for (size_t i = 0; i < n->n_lines; i++) {
-        most_Bps = fmax(most_Bps, n->lines[i].rate_Bps);
+    for (size_t i = 0; i < d->n_lines; i++) {
+        most_Bps = fmax(most_Bps, d->lines[i].rate_Bps);
+        n_rated += d->lines[i].rate_Bps > 0;
     }
-    for (size_t i = 0; i < n->n_lines; i++) {
-        draw_line(n, &n->lines[i], most_Bps, out);
-    }
-    for (size_t i = 0; i < (size_t)n->c->n_ranks * n->n_points; i++) {
-        uint32_t rank = (uint32_t)(i / n->n_points), p = (uint32_t)(i % n->n_points);
-        if (n->is_at[i] && n->group[rank] == rank) {
-            cs_text_add(out, "  point%u -- rank%u [color=\"#38761d\"%s]\n", p, rank,
-                        n->points[p].level > 1 ? " constraint=false" : "");
+    for (size_t i = 0; i < d->n_lines; i++) {
+        if (is_drawn(d, &d->lines[i])) {
+            write_line(d, &d->lines[i], most_Bps, d->n_frames == 0 && n_rated <= MOST_LABELS, out);
         }
     }
 }
 
-/* What is drawn, and how fast its links are. */
-static void add_net_title(const cs_topology_view *view, const net *n, bool is_flat, cs_text *out)
+static uint32_t outer_frame(const diagram *d, const box *b)
 {
-    double least = (double)INFINITY, most = 0;
+    uint32_t around = b->frame != NONE ? d->frames[b->frame].around : NONE;
+    return around != NONE ? around : b->frame;
+}
 
-    cs_text_add(out, "  graph [%slabel=\"",
-                is_flat ? "layout=neato overlap=false splines=true sep=\"+12\" " : "");
-    add_words(out, view->name);
-    cs_text_add(out, ": %s, %u ranks, %u per server\\l", n->kind, n->c->n_ranks,
-                n->c->gpus_per_server);
-    for (size_t i = 0; i < n->n_lines; i++) {
-        least = fmin(least, n->lines[i].rate_Bps);
-        most  = fmax(most, n->lines[i].rate_Bps);
+/* What keeps GPUs, ranks and switches of a level in their order from left to right. */
+static void write_order(const diagram *d, box_kind kind, uint32_t level, cs_text *out)
+{
+    uint32_t before = NONE;
+
+    for (uint32_t i = 0; i < d->n_boxes; i++) {
+        const box *b = &d->boxes[i];
+        if (b->same != i || b->kind != kind || b->level != level) {
+            continue;
+        }
+        if (before != NONE && outer_frame(d, b) == outer_frame(d, &d->boxes[before])) {
+            cs_text_add(out, "  box%u -- box%u [style=invis minlen=0]\n", before, i);
+        }
+        before = i;
+    }
+}
+
+static void write_head(const diagram *d, bool is_flat, cs_text *out)
+{
+    cs_text_add(out,
+                "graph topology {\n"
+                "  graph [" FONT " fontsize=12 labelloc=t labeljust=l nodesep=0.12 ranksep=0.4%s\n"
+                "    label=\"%s\"]\n"
+                "  node [" FONT " fontsize=10 shape=box style=\"rounded,filled\" "
+                "color=\"#444444\" height=0.4 width=0.85 margin=\"0.06,0.03\"]\n"
+                "  edge [" FONT " fontsize=9]\n",
+                is_flat ? " layout=neato overlap=false splines=true sep=\"+12\"" : "",
+                d->title.data != NULL ? d->title.data : "");
+}
+
+static void write_diagram(diagram *d, cs_text *out)
+{
+    uint32_t most = find_levels(d), n_switches = 0;
+
+    for (size_t i = 0; i < d->n_lines; i++) {
+        if (is_drawn(d, &d->lines[i])) {
+            d->boxes[d->lines[i].first].n_lines++;
+            d->boxes[d->lines[i].second].n_lines++;
+        }
+    }
+    for (uint32_t i = 0; i < d->n_boxes; i++) {
+        n_switches += d->boxes[i].kind == SWITCH;
+    }
+    write_head(d, most == 2 && n_switches > MOST_IN_LINE, out);
+    for (uint32_t i = 0; i < d->n_frames; i++) {
+        if (d->frames[i].around == NONE) {
+            write_frame(d, i, out);
+        }
+    }
+    for (uint32_t level = most; level > 0; level--) {
+        cs_text_add(out, "  { rank=same\n");
+        write_boxes(d, NONE, level, out);
+        cs_text_add(out, "  }\n");
+        if (d->is_ordered) {
+            write_order(d, SWITCH, level, out);
+        }
+    }
+    write_order(d, RANK, 1, out);
+    write_order(d, GPU, GPUS, out);
+    write_lines(d, out);
+    cs_text_add(out, "}\n");
+}
+
+/* What is drawn, and how fast the links of a network are. */
+static void set_title(diagram *d, const cs_topology_view *view)
+{
+    const cs_topology *t     = d->c->topology;
+    const cs_graph    *graph = cs_graph_of(t);
+    double             least = (double)INFINITY, most = 0;
+
+    add_words(&d->title, view->name);
+    cs_text_add(&d->title, ": ");
+    if (view->site == NULL) {
+        add_words(&d->title, graph != NULL ? graph->name : t != NULL ? t->kind->name : "crossbar");
+        cs_text_add(&d->title, ", ");
+    }
+    cs_text_add(&d->title, "%u ranks, %u per server\\l", d->c->n_ranks, d->c->gpus_per_server);
+    for (size_t i = 0; i < d->n_lines && d->n_frames == 0; i++) {
+        double rate_Bps = d->lines[i].rate_Bps;
+        least           = rate_Bps > 0 ? fmin(least, rate_Bps) : least;
+        most            = fmax(most, rate_Bps);
     }
     if (most > 0) {
-        cs_text_add(out, "in a switch: its links out together; ");
-        cs_text_add(out, least < most ? "a link: %.4g to %.4g GB/s" : "a link: %.4g GB/s",
+        cs_text_add(&d->title, "in a switch: its links out together; ");
+        cs_text_add(&d->title, least < most ? "a link: %.4g to %.4g GB/s" : "a link: %.4g GB/s",
                     least / 1e9, most / 1e9);
-        cs_text_add(out, " a direction\\l");
+        cs_text_add(&d->title, " a direction\\l");
     }
-    cs_text_add(out, "\"]\n");
-}
-
-static cs_status take_net(net *n)
-{
-    const cs_graph      *graph = cs_graph_of(n->c->topology);
-    const cs_leaf_spine *shape = cs_leaf_spine_of(n->c->topology);
-
-    n->kind = n->c->topology != NULL ? n->c->topology->kind->name : "crossbar";
-    return graph != NULL            ? take_graph(n, graph)
-           : shape != NULL          ? take_leaf_spine(n, shape)
-           : n->c->topology != NULL ? take_routes(n)
-                                    : take_crossbar(n);
-}
-
-static cs_status draw_net(const cs_topology_view *view, cs_text *out, cs_error *err)
-{
-    net       n       = {.c = view->cluster};
-    uint32_t  n_links = n.c->topology != NULL ? n.c->topology->n_links : 0, most = 0;
-    cs_status status;
-
-    if (n_links > MOST || n.c->n_ranks > MOST) {
-        return CS_FAIL(err, CS_ENOTSUP, "topology",
-                       "%u ranks and %u links are too many for a picture: accepted are %u of each",
-                       n.c->n_ranks, n_links, MOST);
-    }
-    status = take_net(&n);
-    if (status == CS_OK) {
-        merge_lines(&n);
-        find_levels(&n);
-        find_groups(&n);
-        for (uint32_t i = 0; i < n.n_points; i++) {
-            most = n.points[i].level > most ? n.points[i].level : most;
-        }
-        add_net_title(view, &n, most == 1 && n.n_points > MOST_IN_LINE, out);
-        for (uint32_t level = most; level > 0; level--) {
-            draw_level(&n, level, out);
-        }
-        draw_ranks(&n, out);
-        draw_lines(&n, out);
-    }
-    cs_arena_free(&n.arena);
-    return status == CS_OK ? CS_OK : no_memory(err);
 }
 
 cs_status cs_topology_dot(const cs_topology_view *view, cs_text *out, cs_error *err)
 {
-    add_head(out);
-    cs_status status = view->site != NULL ? draw_site(view, out, err) : draw_net(view, out, err);
-    cs_text_add(out, "}\n");
-    return status == CS_OK ? cs_text_status(out, err) : status;
+    diagram   d      = {.c = view->cluster};
+    cs_status status = CS_OK;
+
+    if (view->site != NULL) {
+        take_site(&d, view->site);
+    } else {
+        status = take_network(&d, err);
+    }
+    if (status == CS_OK && !d.failed) {
+        merge_lines(&d);
+        fold_boxes(&d);
+        set_title(&d, view);
+    }
+    if (status == CS_OK && !d.failed) {
+        write_diagram(&d, out);
+    }
+    bool failed = d.failed || d.title.failed || out->failed;
+    free_diagram(&d);
+    return status == CS_OK && failed ? CS_FAIL(err, CS_ENOMEM, "", "out of memory for a picture")
+                                     : status;
 }
 
 cs_status cs_topology_svg(const cs_topology_view *view, cs_text *out, cs_error *err)

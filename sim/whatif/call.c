@@ -383,9 +383,9 @@ static cs_status time_call(cs_caller *caller, const cs_call *call, size_t n_plan
 /* Keep a call without a fault if it is the best one. */
 static void keep_best(cs_caller *caller, const cs_call *call, double healthy_s)
 {
-    const char      *name   = call->schedule->algorithm->name;
-    const cs_option *option = cs_option_find(call->schedule->algorithm->options, "chosen");
-    char             chosen[32];
+    const char     *name   = call->schedule->algorithm->name;
+    const cs_field *option = cs_field_find(call->schedule->algorithm->options, "chosen");
+    char            chosen[32];
 
     if (!(healthy_s < caller->best.elapsed_s)) {
         return;
@@ -393,7 +393,7 @@ static void keep_best(cs_caller *caller, const cs_call *call, double healthy_s)
     caller->best.elapsed_s = healthy_s;
     snprintf(caller->best.name, sizeof caller->best.name, "%s", name);
     if (option != NULL) {
-        (void)cs_option_text(option, &caller->resolved, chosen, sizeof chosen);
+        (void)cs_field_text(option, &caller->resolved, chosen, sizeof chosen);
         if (strcmp(chosen, name) != 0) {
             snprintf(caller->best.name, sizeof caller->best.name, "%s (run by %s)", chosen, name);
         }

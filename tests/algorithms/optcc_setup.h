@@ -19,6 +19,7 @@ typedef struct setup {
     cs_fault            faults[MOST_SLOW];
     const cs_algorithm *optcc;
     cs_options          options, model_options;
+    const cs_model     *model; /* NULL: alpha-beta */
     bool                is_unverified;
     cs_result           result;
     cs_error            err;
@@ -39,13 +40,13 @@ static inline void make(setup *s, unsigned p, unsigned g, const double *slow, un
         s->faults[i] = (cs_fault){i * g, slow[i], 0, (double)INFINITY};
     }
     cr_assert_eq(cs_algorithm_find("optcc", &s->optcc, NULL), CS_OK);
-    cs_options_default(s->optcc->options, &s->options);
-    cs_options_default(cs_models[0]->options, &s->model_options);
+    cs_fields_default(s->optcc->options, &s->options);
+    cs_fields_default(cs_models[0]->options, &s->model_options);
 }
 
 static inline void set(setup *s, const char *key, const char *value)
 {
-    cr_assert_eq(cs_options_set(s->optcc->options, &s->options, key, value, key, &s->err), CS_OK,
+    cr_assert_eq(cs_field_set(s->optcc->options, &s->options, key, value, key, &s->err), CS_OK,
                  "%s", s->err.message);
 }
 
@@ -62,7 +63,7 @@ static inline cs_status run(setup *s)
     cs_job job = {.scenario = s->scenario, .verify = !s->is_unverified};
 
     cs_job_set_algorithm(&job, s->optcc, &s->options);
-    cs_job_set_model(&job, cs_models[0], &s->model_options);
+    cs_job_set_model(&job, s->model != NULL ? s->model : cs_models[0], &s->model_options);
     return cs_job_run(&job, NULL, 0, &s->result, &s->err);
 }
 

@@ -8,9 +8,9 @@
 
 static void option_text(const setup *s, const char *key, char *text, size_t bytes)
 {
-    for (const cs_option *o = s->result.option_table; o->name != NULL; o++) {
+    for (const cs_field *o = s->result.option_table; o->name != NULL; o++) {
         if (strcmp(o->name, key) == 0) {
-            cs_option_text(o, &s->result.options, text, bytes);
+            cs_field_text(o, &s->result.options, text, bytes);
             return;
         }
     }
@@ -26,7 +26,7 @@ static double fastest_ring_s(const setup *s)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         setup other = *s;
         cr_assert_eq(cs_algorithm_find(names[i], &other.optcc, NULL), CS_OK);
-        cs_options_default(other.optcc->options, &other.options);
+        cs_fields_default(other.optcc->options, &other.options);
         cr_assert_eq(run(&other), CS_OK, "%s: %s", names[i], other.err.message);
         best = fmin(best, other.result.elapsed_s);
     }
@@ -151,7 +151,7 @@ static void check_refused(const char *key, const char *value, cs_status want)
     setup s;
 
     make(&s, 8, 1, (double[]){2}, 1, 100);
-    cs_status status = cs_options_set(s.optcc->options, &s.options, key, value, key, &s.err);
+    cs_status status = cs_field_set(s.optcc->options, &s.options, key, value, key, &s.err);
     if (status == CS_OK) {
         status = run(&s);
         cr_expect_str_eq(s.err.where, "algorithm.options.segments");
@@ -332,6 +332,47 @@ Test(optcc_choice, exact_predictions_are_the_times_of_replays)
                 cr_assert(fabs(got - want) <= 1e-8 * want, "p=%u m=%u R=%u: %.12g, replayed %.12g",
                           p, m, rounds, got, want);
             }
+        }
+    }
+}
+
+/* ---- on LogGP ---- */
+
+/* The schedule that `auto` takes on one model, replayed on LogGP: seconds. */
+static double on_loggp(setup s, const char *chosen_on)
+{
+    static const char *const keys[] = {"sections", "ramp", "bubbles", "copies"};
+    char                     values[sizeof keys / sizeof keys[0]][40], chosen[16];
+
+    cr_assert_eq(cs_model_find(chosen_on, &s.model, NULL), CS_OK);
+    cs_fields_default(s.model->options, &s.model_options);
+    cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+    option_text(&s, "chosen", chosen, sizeof chosen);
+    cr_assert_str_eq(chosen, "optcc");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        option_text(&s, keys[i], values[i], sizeof values[i]);
+        set(&s, keys[i], values[i]);
+    }
+    cr_assert_eq(cs_model_find("loggp", &s.model, NULL), CS_OK);
+    cs_fields_default(s.model->options, &s.model_options);
+    cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+    cr_expect(s.result.verified);
+    return s.result.elapsed_s;
+}
+
+Test(optcc_choice, what_auto_takes_on_loggp_is_never_slower_than_what_it_takes_on_alpha_beta)
+{
+    const double ratios[] = {8. / 7, 4. / 3, 2, 4};
+
+    for (uint32_t servers = 8; servers <= 64; servers *= 2) {
+        for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
+            setup s;
+            make(&s, servers, 1, &ratios[i], 1, UINT64_C(1) << 30);
+            s.scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, 3e-6, 25e9};
+            s.scenario.faults                  = s.faults;
+            double own_s = on_loggp(s, "loggp"), other_s = on_loggp(s, "alpha-beta");
+            cr_expect_leq(own_s, other_s, "%u servers, l = %g: %g s, %g s", servers, ratios[i],
+                          own_s, other_s);
         }
     }
 }

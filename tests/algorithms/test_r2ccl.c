@@ -249,13 +249,12 @@ Test(r2ccl, pieces_outside_the_range_are_refused)
 
     set_scene(&scene, "r2ccl", 5, 1, 2, 1000, 0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        cr_assert_eq(cs_options_set(scene.algorithm->options, &scene.options, "pieces", bad[i],
-                                    "here", &err),
-                     CS_EINVAL, "'%s' was accepted", bad[i]);
+        cr_assert_eq(
+            cs_field_set(scene.algorithm->options, &scene.options, "pieces", bad[i], "here", &err),
+            CS_EINVAL, "'%s' was accepted", bad[i]);
     }
     cr_assert_eq(
-        cs_options_set(scene.algorithm->options, &scene.options, "pieces", "65533", "", &err),
-        CS_OK);
+        cs_field_set(scene.algorithm->options, &scene.options, "pieces", "65533", "", &err), CS_OK);
 }
 
 Test(r2ccl, what_it_cannot_do_is_refused)

@@ -21,12 +21,12 @@ static cs_scenario scenario_of(uint32_t n, const double *arrival_s)
 
 static cs_options options_of(const char *late_ranks, const char *chunks)
 {
-    const cs_option *table = cs_algorithm_stragglar.options;
-    cs_options       o;
+    const cs_field *table = cs_algorithm_stragglar.options;
+    cs_options      o;
 
-    cs_options_default(table, &o);
-    cr_assert_eq(cs_options_set(table, &o, "late_ranks", late_ranks, "", NULL), CS_OK);
-    cr_assert_eq(cs_options_set(table, &o, "chunks", chunks, "", NULL), CS_OK);
+    cs_fields_default(table, &o);
+    cr_assert_eq(cs_field_set(table, &o, "late_ranks", late_ranks, "", NULL), CS_OK);
+    cr_assert_eq(cs_field_set(table, &o, "chunks", chunks, "", NULL), CS_OK);
     return o;
 }
 
@@ -111,11 +111,17 @@ Test(stragglar_limits, a_choice_of_one_makes_no_rounds)
     cs_multi_late_shape shape = {.parts = 3, .roots = CS_AUTO};
     cs_error            err   = {0};
 
+    cs_multi_late_schedule *schedule = NULL;
+
     /* 3066 chunks are not affordable: nothing is made, and nothing is found */
-    cr_assert_eq(cs_multi_late_choose_shape(&s, 2, 2, (double)INFINITY, &shape, &err), CS_OK);
+    cr_assert_eq(cs_multi_late_choose_shape(&s, 2, 2, (double)INFINITY, &shape, &schedule, &err),
+                 CS_OK);
+    cr_expect_null(schedule);
     cr_expect_eq(shape.late, 0);
     shape = (cs_multi_late_shape){.parts = 1, .roots = CS_AUTO};
-    cr_assert_eq(cs_multi_late_choose_shape(&s, 2, 2, (double)INFINITY, &shape, &err), CS_OK);
+    cr_assert_eq(cs_multi_late_choose_shape(&s, 2, 2, (double)INFINITY, &shape, &schedule, &err),
+                 CS_OK);
+    cr_expect_null(schedule);
     cr_expect_eq(shape.late, 2);
     cr_expect_eq(shape.parts, 1);
 }

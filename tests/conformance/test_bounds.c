@@ -108,7 +108,7 @@ static void set_time(world *w, const char *key, double time_s)
     char text[40];
 
     (void)snprintf(text, sizeof text, "%.17g", time_s);
-    (void)cs_options_set(w->model->options, &w->model_options, key, text, key, NULL);
+    (void)cs_field_set(w->model->options, &w->model_options, key, text, key, NULL);
 }
 
 static void random_model(world *w, gsl_rng *rng)
@@ -126,7 +126,7 @@ static void random_model(world *w, gsl_rng *rng)
     if (w->model->network != NULL && w->model->network->is_foreign && below(rng, 100) > 0) {
         w->model = cs_models[0];
     }
-    cs_options_default(w->model->options, &w->model_options);
+    cs_fields_default(w->model->options, &w->model_options);
     if (below(rng, 2) == 0) {
         set_time(w, "overhead_s", alpha_s * gsl_rng_uniform(rng) / 2);
         set_time(w, "gap_s", alpha_s * gsl_rng_uniform(rng));

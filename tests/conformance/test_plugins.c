@@ -30,41 +30,37 @@ static bool has_unit(const char *name)
            ends_in(name, "_ratio") || ends_in(name, "_fraction");
 }
 
-static size_t size_of_option(cs_option_type type)
-{
-    switch (type) {
-    case CS_OPT_BOOL: return sizeof(bool);
-    case CS_OPT_U32: return sizeof(uint32_t);
-    case CS_OPT_U64: return sizeof(uint64_t);
-    case CS_OPT_F64: return sizeof(double);
-    case CS_OPT_CHOICE: return sizeof(int);
-    }
-    return 0;
-}
+/* Options are numbers, truth values and choices only: they are sent between ranks. */
+static const size_t option_bytes[CS_FIELD_ANY + 1] = {
+    [CS_FIELD_BOOL] = sizeof(bool),    [CS_FIELD_U32] = sizeof(uint32_t),
+    [CS_FIELD_U64] = sizeof(uint64_t), [CS_FIELD_F64] = sizeof(double),
+    [CS_FIELD_CHOICE] = sizeof(int),
+};
 
-static void check_row(const cs_option *row, size_t struct_bytes, const char *owner)
+static void check_row(const cs_field *row, size_t struct_bytes, const char *owner)
 {
     bool is_auto = row->has_auto && row->fallback >= (double)CS_AUTO;
 
     cr_assert(row->help != NULL && strchr(row->help, '\n') == NULL, "%s.%s", owner, row->name);
-    cr_assert_leq(row->offset + size_of_option(row->type), struct_bytes, "%s.%s", owner, row->name);
+    cr_assert_gt(option_bytes[row->type], 0, "%s.%s", owner, row->name);
+    cr_assert_leq(row->offset + option_bytes[row->type], struct_bytes, "%s.%s", owner, row->name);
     cr_assert_leq(row->max, 9007199254740992.0, "%s.%s: values travel as doubles", owner,
                   row->name);
     cr_assert_leq(row->min, row->max, "%s.%s", owner, row->name);
     cr_assert(is_auto || (row->fallback >= row->min && row->fallback <= row->max),
               "%s.%s: the default is outside the range", owner, row->name);
-    cr_assert(row->type != CS_OPT_F64 || has_unit(row->name),
+    cr_assert(row->type != CS_FIELD_F64 || has_unit(row->name),
               "%s.%s: the key of a quantity ends in its unit", owner, row->name);
-    cr_assert_eq(row->type == CS_OPT_CHOICE, row->choices != NULL, "%s.%s", owner, row->name);
+    cr_assert_eq(row->type == CS_FIELD_CHOICE, row->choices != NULL, "%s.%s", owner, row->name);
 }
 
-static void check_table(const cs_option *table, size_t struct_bytes, const char *owner)
+static void check_table(const cs_field *table, size_t struct_bytes, const char *owner)
 {
     cr_assert_leq(struct_bytes, CS_OPTIONS_MAX_BYTES, "%s", owner);
     cr_assert((table == NULL) == (struct_bytes == 0), "%s", owner);
-    for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
+    for (const cs_field *row = table; row != NULL && row->name != NULL; row++) {
         check_row(row, struct_bytes, owner);
-        for (const cs_option *other = table; other < row; other++) {
+        for (const cs_field *other = table; other < row; other++) {
             cr_assert_str_neq(other->name, row->name, "%s", owner);
         }
     }

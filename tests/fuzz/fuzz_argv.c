@@ -13,7 +13,6 @@
 #include "cs/bound.h"
 #include "fuzz.h"
 
-#include <gsl/gsl_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +241,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     line   l      = {0};
     size_t n_done = 0;
 
-    (void)gsl_set_error_handler_off(); /* as the program does */
     FUZZ_CLAIM(text != NULL);
     if (length > 0) {
         memcpy(text, data, length);

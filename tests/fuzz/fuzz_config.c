@@ -10,7 +10,6 @@
 #include "fuzz.h"
 #include "results/result_rows.h"
 
-#include <gsl/gsl_errno.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -126,7 +125,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     cs_config *config = NULL;
     cs_error   err    = {0};
 
-    (void)gsl_set_error_handler_off(); /* as the program does */
     cs_status status = fuzz_load_config(data, length, &config, &err);
 
     if (status != CS_OK) {

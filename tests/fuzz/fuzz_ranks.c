@@ -14,7 +14,6 @@
 #include "sweep/wire.h"
 #include "sweep/workers.h"
 
-#include <gsl/gsl_errno.h>
 #include <string.h>
 
 enum { N_ITEMS = 12, MISSES = 5, FAILS = 9, FINGERPRINT = 7 };
@@ -239,7 +238,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     mail     m   = {.at = data, .end = data + length};
     cs_error err = {0};
 
-    (void)gsl_set_error_handler_off(); /* as the program does */
     m.settings             = take(&m);
     m.rank                 = (m.settings & SERVES) != 0 ? 1 : 0;
     m.size                 = 2 + take(&m) % 3;

@@ -12,7 +12,6 @@
 #include "results/store.h"
 #include "sweep/sweep.h"
 
-#include <gsl/gsl_errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +183,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     static bool is_set;
     cs_error    err = {0}, again = {0};
 
-    (void)gsl_set_error_handler_off(); /* as the program does */
     if (!is_set) {
         FUZZ_CLAIM(sqlite3_config(SQLITE_CONFIG_URI, 1) == SQLITE_OK);
         is_set = true;

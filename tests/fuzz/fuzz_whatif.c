@@ -7,7 +7,6 @@
 #include "fuzz.h"
 #include "whatif/whatif_text.h"
 
-#include <gsl/gsl_errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -134,7 +133,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     cs_error       err    = {0};
     char           path[FUZZ_PATH_BYTES];
 
-    (void)gsl_set_error_handler_off(); /* as the program does */
     int fd = fuzz_memory_file(feed != NULL ? feed + 1 : data,
                               feed != NULL ? length - n_json - 1 : 0, path);
     FUZZ_CLAIM(dup2(fd, TRACE_FILE) == TRACE_FILE);

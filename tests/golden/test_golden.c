@@ -40,14 +40,14 @@ static void check_bool(const char *place, const json_t *want, bool got)
 }
 
 /* One option: a number, a truth value or a word, as the table says. */
-static void check_option(const char *place, const cs_option *row, const cs_options *options,
+static void check_option(const char *place, const cs_field *row, const cs_options *options,
                          const json_t *want)
 {
     char text[64];
 
-    if (!cs_option_text(row, options, text, sizeof text)) {
+    if (!cs_field_text(row, options, text, sizeof text)) {
         check_text(place, want, text);
-    } else if (row->type == CS_OPT_BOOL) {
+    } else if (row->type == CS_FIELD_BOOL) {
         cr_assert(json_is_boolean(want), "%s", place);
         check_bool(place, want, strcmp(text, "true") == 0);
     } else {
@@ -57,14 +57,14 @@ static void check_option(const char *place, const cs_option *row, const cs_optio
 }
 
 /* What is not in expected.json must have its default; what is there must be an option. */
-static void check_options(const char *name, size_t index, const json_t *want,
-                          const cs_option *table, const cs_options *options)
+static void check_options(const char *name, size_t index, const json_t *want, const cs_field *table,
+                          const cs_options *options)
 {
     cs_options defaults;
     size_t     n_found = 0;
 
-    cs_options_default(table, &defaults);
-    for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
+    cs_fields_default(table, &defaults);
+    for (const cs_field *row = table; row != NULL && row->name != NULL; row++) {
         const json_t *value = json_object_get(want, row->name);
         char          place[200], usual[64], got[64];
         snprintf(place, sizeof place, "%s: result %zu: option %s", name, index, row->name);
@@ -72,8 +72,8 @@ static void check_options(const char *name, size_t index, const json_t *want,
             check_option(place, row, options, value);
             n_found++;
         } else {
-            cs_option_text(row, &defaults, usual, sizeof usual);
-            cs_option_text(row, options, got, sizeof got);
+            cs_field_text(row, &defaults, usual, sizeof usual);
+            cs_field_text(row, options, got, sizeof got);
             cr_assert_str_eq(got, usual, "%s", place);
         }
     }

@@ -18,11 +18,11 @@ static cs_options options_of(const cs_model **model_p, const char *incast)
     cs_options options = {0};
 
     cr_assert_eq(cs_model_find("flow", model_p, NULL), CS_OK);
-    cs_options_default((*model_p)->options, &options);
-    cr_assert_eq(cs_options_set((*model_p)->options, &options, "receivers", "share", "test", NULL),
+    cs_fields_default((*model_p)->options, &options);
+    cr_assert_eq(cs_field_set((*model_p)->options, &options, "receivers", "share", "test", NULL),
                  CS_OK);
-    cr_assert_eq(
-        cs_options_set((*model_p)->options, &options, "incast_ratio", incast, "test", NULL), CS_OK);
+    cr_assert_eq(cs_field_set((*model_p)->options, &options, "incast_ratio", incast, "test", NULL),
+                 CS_OK);
     return options;
 }
 

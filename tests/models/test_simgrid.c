@@ -56,7 +56,7 @@ static void compare(const char *what)
 {
     cs_options options = {0};
 
-    cs_options_default(model_of("flow")->options, &options);
+    cs_fields_default(model_of("flow")->options, &options);
     ct_run want = ct_scene_observe_on(&scene, model_of("flow"), &options);
     ct_run got  = ct_scene_observe_on(&scene, model_of("simgrid"), NULL);
     expect_same(&want, &got, what);

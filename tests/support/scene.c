@@ -24,14 +24,14 @@ void ct_scene_set(ct_scene *scene, const char *algorithm, cs_collective collecti
     cr_assert_leq(n, CT_MOST_RANKS);
     cr_assert_eq(cs_algorithm_find(algorithm, &scene->algorithm, &err), CS_OK, "%s", err.message);
     if (scene->algorithm->options != NULL) {
-        cs_options_default(scene->algorithm->options, &scene->options);
+        cs_fields_default(scene->algorithm->options, &scene->options);
     }
 }
 
 void ct_scene_option(ct_scene *scene, const char *key, const char *value)
 {
     cs_error err = {0};
-    cr_assert_eq(cs_options_set(scene->algorithm->options, &scene->options, key, value, key, &err),
+    cr_assert_eq(cs_field_set(scene->algorithm->options, &scene->options, key, value, key, &err),
                  CS_OK, "%s=%s: %s", key, value, err.message);
 }
 
@@ -45,7 +45,7 @@ void ct_scene_slow(ct_scene *scene)
 {
     const cs_cluster *cluster = &scene->scenario.cluster;
     uint32_t          servers = cs_n_servers(cluster), g = cluster->gpus_per_server;
-    const cs_option  *row = scene->algorithm->options;
+    const cs_field   *row = scene->algorithm->options;
 
     while (row != NULL && row->name != NULL && strcmp(row->name, "chosen") != 0) {
         row++;

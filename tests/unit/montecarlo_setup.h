@@ -11,7 +11,6 @@
 #include "support/folder.h"
 
 #include <criterion/criterion.h>
-#include <gsl/gsl_errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +22,6 @@ static char folder[CT_FOLDER_BYTES], path[128];
 
 static inline void set_up(void)
 {
-    gsl_set_error_handler_off();
     ct_folder_make(folder);
     (void)snprintf(path, sizeof path, "%s/m.db", folder);
 }

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-TestSuite(arrivals, .init = set_up);
-
 static uint32_t *chain_of(const cs_straggler_process *s, uint32_t n_ranks, uint64_t seed, size_t n)
 {
     cs_arrival_process  p       = {.has_straggler = true, .straggler = *s};

@@ -7,7 +7,6 @@
 #include "support/folder.h"
 
 #include <criterion/criterion.h>
-#include <gsl/gsl_errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,6 @@ static char folder[CT_FOLDER_BYTES];
 
 static void set_up(void)
 {
-    gsl_set_error_handler_off();
     ct_folder_make(folder);
 }
 

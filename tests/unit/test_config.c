@@ -81,10 +81,9 @@ Test(config, reads_every_key)
     cr_assert_eq(s->faults[1].rank, 3);
     cr_assert_eq(s->faults[1].from_s, 1e-3);
     cr_assert(isinf(s->faults[1].until_s));
-    cs_options_default(c.job.model->options, &want);
-    cr_assert_eq(cs_options_set(c.job.model->options, &want, "overhead_s", "1e-7", "", NULL),
-                 CS_OK);
-    cr_assert_eq(cs_options_set(c.job.model->options, &want, "gap_s", "1e-6", "", NULL), CS_OK);
+    cs_fields_default(c.job.model->options, &want);
+    cr_assert_eq(cs_field_set(c.job.model->options, &want, "overhead_s", "1e-7", "", NULL), CS_OK);
+    cr_assert_eq(cs_field_set(c.job.model->options, &want, "gap_s", "1e-6", "", NULL), CS_OK);
     cr_assert_eq(memcmp(&want, &c.job.model_options, c.job.model->options_bytes), 0);
     cs_case_free(&c);
     cs_config_free(config);

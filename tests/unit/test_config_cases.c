@@ -89,6 +89,8 @@ Test(config_cases, loads_and_changes_without_memory)
         }
         cs_config_free(config);
         cs_alloc_fail_after(-1);
+        cr_assert(status == CS_OK || status == CS_ENOMEM, "%ld: %s", passes,
+                  cs_status_text(status));
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sweeps of configurations: the order of cases, how many there may be, and the options of plug-ins
  * that not all of them have. */
+#include "base/alloc.h"
 #include "config_setup.h"
 
 #include <stdio.h>
@@ -116,4 +117,101 @@ Test(config_sweep, refuses_options_that_none_of_the_algorithms_has)
     c = ct_case(config, 1); /* those of the file's own algorithm go with it */
     cs_case_free(&c);
     cs_config_free(config);
+}
+
+/* A point stands by itself: it has no sweep, can be changed, and its errors have the place that
+ * they have in the file. */
+Test(config_sweep, a_point_as_a_configuration)
+{
+    cs_config *point  = NULL;
+    cs_error   err    = {0};
+    cs_config *config = ct_config_of(
+        "{\"sweep\": {\"cluster.ranks\": [4, 8], \"bytes\": [16, 32]},\n \"algorithm\": "
+        "{\"name\": \"rng\"}}");
+
+    cr_expect(cs_config_has_axis(config, "bytes"));
+    cr_expect_not(cs_config_has_axis(config, "seed"));
+    cr_assert_eq(cs_config_at(config, 2, &point, &err), CS_OK, "%s", err.message);
+    cr_expect_eq(cs_config_count(point), 1);
+    cs_case c = {0};
+    cr_assert_neq(cs_config_case(point, 0, &c, &err), CS_OK);
+    cr_expect_eq(err.input_line, 2);
+    cr_expect_str_eq(err.where, "algorithm.name");
+    ct_set(point, "algorithm.name", "ring");
+    ct_set(point, "bytes", "64");
+    c = ct_case(point, 0);
+    cr_expect_eq(c.job.scenario.cluster.n_ranks, 8);
+    cr_expect_eq(c.job.scenario.bytes, 64);
+    cs_case_free(&c);
+    cs_config_free(point);
+    cr_assert_eq(cs_config_at(config, 0, &point, NULL), CS_OK, "it is as it was");
+    cs_config_free(point);
+    cs_config_free(config);
+}
+
+/* What one says is kept, at any depth; what it does not say comes from the other, axes too. */
+Test(config_sweep, a_configuration_completed_by_another)
+{
+    cs_config *ours = ct_config_of("{\"cluster\": {\"nic\": {\"alpha\": \"1us\"}}, \"seed\": 7, "
+                                   "\"sweep\": {\"cluster.ranks\": [4, 8]}}");
+    cs_config *other =
+        ct_config_of("{\"cluster\": {\"nic\": {\"alpha\": \"2us\", \"bandwidth\": "
+                     "\"1GB/s\"}, \"gpus_per_server\": 2}, \"bytes\": 64, \"sweep\": "
+                     "{\"cluster.ranks\": [16], \"seed\": [1, 2], \"root\": [0, 1, 2]}}");
+    cs_error err = {0};
+
+    cr_assert_eq(cs_config_complete(ours, other, &err), CS_OK, "%s", err.message);
+    cr_expect_eq(cs_config_count(ours), 6);
+    cr_expect_not(cs_config_has_axis(ours, "seed"));
+    cs_case c = ct_case(ours, 5);
+    cr_expect_eq(c.job.scenario.cluster.n_ranks, 8);
+    cr_expect_eq(c.job.scenario.cluster.gpus_per_server, 2);
+    cr_expect_eq(c.job.scenario.bytes, 64);
+    cr_expect_eq(c.job.scenario.seed, 7);
+    cr_expect_eq(c.job.scenario.root, 2);
+    cr_expect_float_eq(c.job.scenario.cluster.fabrics[CS_NIC].alpha_s, 1e-6, 1e-18);
+    cr_expect_float_eq(c.job.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps, 1e9, 1);
+    cs_case_free(&c);
+    cs_config_free(ours);
+    cs_config_free(other);
+}
+
+/* The key of figures is theirs: a case neither minds nor shows it. */
+Test(config_sweep, the_key_of_a_figure_is_left_out)
+{
+    cs_config *config = ct_config_of("{\"bytes\": 64, \"figure\": {\"title\": \"t\"}}");
+    cs_case    c      = ct_case(config, 0);
+
+    cr_expect_str_eq(c.json, "{\"bytes\":64}");
+    cs_case_free(&c);
+    cs_config_free(config);
+}
+
+Test(config_sweep, out_of_memory_for_points_and_completions)
+{
+    cs_config *config =
+        ct_config_of("{\"cluster\": {\"ranks\": 4}, \"sweep\": {\"bytes\": [1, 2]}}");
+    cs_config *other = ct_config_of("{\"cluster\": {\"gpus_per_server\": 2}, \"sweep\": {\"seed\": "
+                                    "[1, 2]}}");
+    cs_status  status = CS_ENOMEM;
+
+    ct_set(config, "root", "0");
+    for (long passes = 0; status == CS_ENOMEM && passes < 1000; passes++) {
+        cs_config *point = NULL;
+        cs_alloc_fail_after(passes);
+        status = cs_config_at(config, 1, &point, NULL);
+        cs_alloc_fail_after(-1);
+        cs_config_free(point);
+    }
+    cr_assert_eq(status, CS_OK);
+    status = CS_ENOMEM;
+    for (long passes = 0; status == CS_ENOMEM && passes < 1000; passes++) {
+        cs_alloc_fail_after(passes);
+        status = cs_config_complete(config, other, NULL);
+        cs_alloc_fail_after(-1);
+    }
+    cr_assert_eq(status, CS_OK);
+    cr_expect_eq(cs_config_count(config), 4);
+    cs_config_free(config);
+    cs_config_free(other);
 }

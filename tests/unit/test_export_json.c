@@ -123,7 +123,7 @@ Test(export_json, joined_messages_come_back)
     cr_assert_eq(cs_algorithm_find("optcc", &optcc, &err), CS_OK);
     cs_job_set_algorithm(&job, optcc, NULL);
     cs_job_set_model(&job, cs_models[0], NULL);
-    cr_assert_eq(cs_options_set(optcc->options, &job.options, "rounds", "8", "", &err), CS_OK);
+    cr_assert_eq(cs_field_set(optcc->options, &job.options, "rounds", "8", "", &err), CS_OK);
     cr_assert_eq(cs_job_resolve(&job, &err), CS_OK);
     cs_outcome direct = replay(&job);
     cr_assert(direct.verified);

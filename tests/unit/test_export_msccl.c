@@ -143,9 +143,9 @@ static void check_refused(const char *algorithm, unsigned ranks, const char *chu
     cs_error err  = {0};
 
     if (chunks != NULL) {
-        cr_assert_eq(cs_options_set(j.c.job.algorithm->options, &j.c.job.options, "chunks", chunks,
-                                    "", &err),
-                     CS_OK);
+        cr_assert_eq(
+            cs_field_set(j.c.job.algorithm->options, &j.c.job.options, "chunks", chunks, "", &err),
+            CS_OK);
         cs_job_release(&j.c.job);
         cr_assert_eq(cs_job_resolve(&j.c.job, &err), CS_OK);
     }

@@ -2,9 +2,7 @@
 /* The files of a figure: whole, the same each time, never half-written; with a trace of the user,
  * without gnuplot, and in folders where nothing can be made. */
 #include "base/alloc.h"
-#include "base/file.h"
 #include "figure_setup.h"
-#include "figures/gnuplot.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -50,17 +48,24 @@ static void read_figure(const char *name, const char *extension, char **data_p, 
                  err.message);
 }
 
+/* Into `to`, from a trace or without one. */
+static cs_status write_to(const char *to, const char *name, const char *trace, cs_text *line,
+                          bool *ok_p, bool *drawn_p, cs_error *err)
+{
+    const cs_figure_request request = {.name = name, .trace = trace};
+
+    find_figures();
+    return cs_figure_write(&request, to, line, ok_p, drawn_p, err);
+}
+
 static void write_figure(const char *name, bool *drawn_p)
 {
-    const cs_figure *figure;
-    cs_text          line = {0};
-    cs_error         err  = {0};
-    bool             ok   = false;
-    char             wanted_line[256];
+    cs_text  line = {0};
+    cs_error err  = {0};
+    bool     ok   = false;
+    char     wanted_line[256];
 
-    cr_assert_eq(cs_figure_find(name, &figure, NULL), CS_OK);
-    cr_assert_eq(cs_figure_write(figure, NULL, folder, &line, &ok, drawn_p, &err), CS_OK, "%s",
-                 err.message);
+    cr_assert_eq(write_to(folder, name, NULL, &line, &ok, drawn_p, &err), CS_OK, "%s", err.message);
     cr_assert(ok);
     snprintf(wanted_line, sizeof wanted_line, " checks passed, 0 failed -> %s/%s.%s\n", folder,
              name, *drawn_p ? "{csv,svg,png}" : "csv");
@@ -82,9 +87,7 @@ Test(figure_files, trace_instead_of_the_sample)
     make_folder();
     snprintf(path, sizeof path, "%s/trace", folder);
     cr_assert_eq(cs_file_write(path, csv, strlen(csv), NULL), CS_OK);
-    const cs_figure *figure = NULL;
-    cr_assert_eq(cs_figure_find("stragglar-2a", &figure, NULL), CS_OK);
-    cr_assert_eq(cs_figure_write(figure, path, folder, &line, &ok, &drawn, &err), CS_OK, "%s",
+    cr_assert_eq(write_to(folder, "stragglar-2a", path, &line, &ok, &drawn, &err), CS_OK, "%s",
                  err.message);
     cr_assert(ok, "%s", line.data);
     read_figure("stragglar-2a", "csv", &data, &length);
@@ -106,17 +109,15 @@ Test(figure_files, trace_instead_of_the_sample)
 /* Figures that show no trace refuse one; a trace that is not there is an error of input. */
 Test(figure_files, traces_that_cannot_be_drawn)
 {
-    const cs_figure *figure = NULL;
-    cs_text          line   = {0};
-    cs_error         err    = {0};
-    bool             ok = false, drawn = false;
+    cs_text  line = {0};
+    cs_error err  = {0};
+    bool     ok = false, drawn = false;
 
     make_folder();
-    cr_assert_eq(cs_figure_write(small_figure(), "trace", folder, &line, &ok, &drawn, &err),
-                 CS_EINVAL);
+    cr_assert_eq(write_to(folder, small_figure, "trace", &line, &ok, &drawn, &err), CS_EINVAL);
     cr_assert_not_null(strstr(err.message, "shows no trace"), "%s", err.message);
-    cr_assert_eq(cs_figure_find("stragglar-2a", &figure, NULL), CS_OK);
-    cr_assert_eq(cs_figure_write(figure, "/nonexistent", folder, &line, &ok, &drawn, NULL), CS_EIO);
+    cr_assert_eq(write_to(folder, "stragglar-2a", "/nonexistent", &line, &ok, &drawn, NULL),
+                 CS_EIO);
     cr_assert_eq(remove_folder(), 0);
     cs_text_free(&line);
 }
@@ -152,30 +153,49 @@ Test(figure_files, files_are_whole_and_the_same_each_time)
     cr_assert_eq(remove_folder(), (int)n, "something temporary was left");
 }
 
-static cs_status compute_wrong(cs_figure_data *data, cs_error *err)
-{
-    (void)err;
-    cs_text_add(&data->csv, "x,y_ms\n1,2\n");
-    cs_text_add(&data->gnuplot, "  plot DATA using 'x':'y_ms'\n");
-    cs_figure_check(data, "right", 1, 1, 0);
-    cs_figure_check(data, "wrong", 1, 2, 0.1);
-    return CS_OK;
-}
-
+/* Of a figure of one's own: its files bear its name. */
 Test(figure_files, a_failed_check_is_in_the_line)
 {
-    const cs_figure wrong = {.name    = "wrong",
-                             .summary = "a figure that fails",
-                             .source  = "nobody",
-                             .compute = compute_wrong};
-    cs_text         line  = {0};
-    bool            ok = true, drawn = false;
+    char     path[128];
+    cs_text  line = {0};
+    cs_error err  = {0};
+    bool     ok = true, drawn = false;
 
     make_folder();
-    cr_assert_eq(cs_figure_write(&wrong, NULL, folder, &line, &ok, &drawn, NULL), CS_OK);
+    put_file(folder, "wrong.json",
+             "{\"cluster\": {\"ranks\": 2}, \"figure\": {\"title\": \"t\", \"columns\": "
+             "[\"ranks\"], \"checks\": [{\"what\": \"right\", \"value\": \"1\", \"is\": "
+             "\"1\"}, {\"what\": \"wrong\", \"value\": \"1\", \"is\": \"2\", \"relative\": "
+             "0.1}]}}");
+    put_file(folder, "wrong.gp", "  plot DATA using 'ranks':'ranks'\n");
+    (void)snprintf(path, sizeof path, "%s/wrong.json", folder);
+    cr_assert_eq(write_to(folder, path, NULL, &line, &ok, &drawn, &err), CS_OK, "%s", err.message);
     cr_assert_not(ok);
     cr_assert_not_null(strstr(line.data, "wrong: 1 checks passed, 1 failed -> "), "%s", line.data);
-    cr_assert_not_null(strstr(line.data, "\nwrong: got 1, want 2"), "%s", line.data);
+    cr_assert_not_null(strstr(line.data, "\nwrong in row 1 (ranks = 2): got 1, want 2"), "%s",
+                       line.data);
+    cs_text_free(&line);
+    (void)remove_folder();
+}
+
+/* With something changed the line says that the references are left out. */
+Test(figure_files, changes_are_in_the_line)
+{
+    const cs_figure_set     set     = {"cluster.nic.bandwidth", "100GB/s"};
+    const cs_figure_request request = {.name = small_figure, .sets = &set, .n_sets = 1};
+    cs_text                 line    = {0};
+    cs_error                err     = {0};
+    bool                    ok = false, drawn = false;
+
+    make_folder();
+    find_figures();
+    cr_assert_eq(cs_figure_write(&request, folder, &line, &ok, &drawn, &err), CS_OK, "%s",
+                 err.message);
+    cr_expect(ok);
+    cr_expect_not_null(strstr(line.data,
+                              "\nstragglar-5ab: references of the paper apply to its own "
+                              "cluster: not checked\n"),
+                       "%s", line.data);
     cs_text_free(&line);
     (void)remove_folder();
 }
@@ -198,10 +218,9 @@ Test(figure_files, without_gnuplot_there_is_the_table)
  * pictures in $svg and $png. `err` is what cs_figure_write() says. */
 static cs_status draw_with(const char *words, cs_error *err)
 {
-    const cs_figure *figure;
-    cs_text          line = {0}, script = {0};
-    bool             ok = false, drawn   = false;
-    char             program[128], *path = strdup(getenv("PATH") != NULL ? getenv("PATH") : "");
+    cs_text line = {0}, script = {0};
+    bool    ok = false, drawn   = false;
+    char    program[128], *path = strdup(getenv("PATH") != NULL ? getenv("PATH") : "");
 
     cs_text_add(&script,
                 "#!/bin/sh\nPATH=/usr/bin:/bin\n"
@@ -212,8 +231,7 @@ static cs_status draw_with(const char *words, cs_error *err)
     cr_assert_eq(cs_file_write(program, script.data, script.length, NULL), CS_OK);
     cr_assert_eq(chmod(program, 0755), 0);
     setenv("PATH", folder, 1);
-    cr_assert_eq(cs_figure_find("stragglar-5c", &figure, NULL), CS_OK);
-    cs_status status = cs_figure_write(figure, NULL, folder, &line, &ok, &drawn, err);
+    cs_status status = write_to(folder, "stragglar-5c", NULL, &line, &ok, &drawn, err);
     setenv("PATH", path, 1);
     cr_assert_eq(drawn, status == CS_OK);
     cr_assert_eq(line.length > 0, status == CS_OK);
@@ -321,9 +339,8 @@ Test(figure_files, a_missing_folder_is_an_io_error)
     cs_error err  = {0};
     bool     ok = false, drawn = false;
 
-    cr_assert_eq(
-        cs_figure_write(small_figure(), NULL, "/nonexistent/folder", &line, &ok, &drawn, &err),
-        CS_EIO);
+    cr_assert_eq(write_to("/nonexistent/folder", small_figure, NULL, &line, &ok, &drawn, &err),
+                 CS_EIO);
     cr_assert(err.message[0] != '\0');
     cr_assert_not(ok);
     cs_text_free(&line);
@@ -339,7 +356,7 @@ Test(figure_files, a_read_only_folder_is_an_io_error)
     make_folder();
     cr_assert_eq(chmod(folder, 0555), 0);
     const char *where = geteuid() == 0 ? "/proc/self" : folder;
-    cr_assert_eq(cs_figure_write(small_figure(), NULL, where, &line, &ok, &drawn, &err), CS_EIO);
+    cr_assert_eq(write_to(where, small_figure, NULL, &line, &ok, &drawn, &err), CS_EIO);
     cr_assert_eq(chmod(folder, 0755), 0);
     cr_assert_eq(remove_folder(), 0);
     cs_text_free(&line);

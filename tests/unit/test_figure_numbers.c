@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers of the figures by hand: the papers' formulas and tables, written out here once more. */
-#include "base/alloc.h"
-#include "base/file.h"
 #include "figure_setup.h"
-#include "figures/sample_trace.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { MAX_BYTES = 4 << 20 };
 
 /* The value of a column in the row that begins with `first`. */
 static double value_at(const cs_figure_data *data, const char *first, const char *column)
@@ -34,32 +26,11 @@ static double value_at(const cs_figure_data *data, const char *first, const char
     return strtod(field, NULL);
 }
 
-/* The sample in the program is the sample in traces/. */
-Test(figure_numbers, sample_of_arrivals_is_the_file)
-{
-    cs_text  csv  = {0};
-    char    *file = NULL;
-    size_t   length;
-    cs_error err = {0};
-
-    cs_figure_sample_arrivals(&csv);
-    cr_assert_eq(cs_text_status(&csv, &err), CS_OK);
-    cr_assert_eq(cs_file_read(COLLSIM_SOURCE_DIR "/traces/generated-arrivals8.csv", MAX_BYTES,
-                              &file, &length, &err),
-                 CS_OK, "%s", err.message);
-    cr_assert_eq(csv.length, length);
-    cr_assert_eq(memcmp(csv.data, file, length), 0);
-    cs_free(file);
-    cs_text_free(&csv);
-}
-
 static void compute(const char *name, cs_figure_data *data)
 {
-    const cs_figure *figure = NULL;
-    cs_error         err    = {0};
+    cs_error err = {0};
 
-    cr_assert_eq(cs_figure_find(name, &figure, NULL), CS_OK);
-    cr_assert_eq(figure->compute(data, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(compute_figure(name, data, &err), CS_OK, "%s: %s", err.where, err.message);
 }
 
 static void expect_value(const cs_figure_data *data, const char *first, const char *column,
@@ -80,19 +51,19 @@ Test(figure_numbers, measured_numbers_by_hand)
     compute("stragglar-5c-measured", &data);
     expect_value(&data, "0", "ring_ms", 14 * 3e-3 + 1.75 * x_ms);
     expect_value(&data, "30", "stragglar_ms", 30 + 9 * (3e-3 + x_ms / 7));
-    cs_figure_free(&data);
+    cs_figure_data_free(&data);
     compute("stragglar-6a", &data);
     expect_value(&data, "4096", "implied_ms", 6 * (3e-3 + x_ms / 7));
     expect_value(&data, "1024", "nominal_ms", 6 * (3e-3 + 1e3 * 1073741824 / 450e9 / 7));
-    cs_figure_free(&data);
+    cs_figure_data_free(&data);
     compute("stragglar-5de", &data);
     expect_value(&data, "1024", "stragglar_delayed_gb_per_s",
                  1.073741824 / (9 * (3e-6 + a100_ms / 4e3 / 7)));
     expect_value(&data, "4096", "ring_gb_per_s", 4.294967296 / (14 * 3e-6 + 1.75e-3 * a100_ms));
-    cs_figure_free(&data);
+    cs_figure_data_free(&data);
     compute("stragglar-10c", &data);
     expect_value(&data, "0", "ring_ms", 6 * 3e-3 + 1.5 * a100_ms / 4 * 3);
-    cs_figure_free(&data);
+    cs_figure_data_free(&data);
 }
 
 /* BERT-large: 24 buckets of 50,384,896 bytes and one of 131,330,048; table 2: 8 x 24 h. */
@@ -107,45 +78,41 @@ Test(figure_numbers, training_numbers_by_hand)
     expect_value(&data, "0,8", "ring_ms", compute_ms + 25 * 14 * 3e-3 + 1.75 * (24 * x_ms + y_ms));
     expect_value(&data, "1,64", "stragglar_ms",
                  compute_ms + 25 + 25 * 68 * 3e-3 + 68.0 / 63 * (24 * x_ms + y_ms));
-    cs_figure_free(&data);
+    cs_figure_data_free(&data);
     compute("stragglar-table2", &data);
-    expect_value(&data, "90", "gpu_hours_per_day", 9.12);
-    expect_value(&data, "100", "saved_1gib_ms", 5 * 3e-3 + (1.75 - 9.0 / 7) * call_ms);
+    expect_value(&data, "1,90", "gpu_hours_per_day", 9.12);
+    expect_value(&data, "1,100", "saved_ms", 5 * 3e-3 + (1.75 - 9.0 / 7) * call_ms);
     double saved = 0.9 * 6 * (3e-3 + call_ms / 7) - (3e-3 + 11.0 / 28 * call_ms);
-    expect_value(&data, "90", "implied_exposed_percent",
+    expect_value(&data, "1,90", "implied_exposed_percent",
                  4.75 / (saved / (14 * 3e-3 + 1.75 * call_ms)));
-    cs_figure_free(&data);
+    cs_figure_data_free(&data);
     compute("stragglar-2a", &data);
     expect_value(&data, "100", "delay_ms", 4.566);
     expect_value(&data, "0.5", "straggler_delay_ms", -4.367);
-    cs_figure_free(&data);
+    cs_figure_data_free(&data);
 }
 
 /* Some numbers of the CSVs against the papers' formulas, written out here once more. */
 Test(figure_numbers, numbers_by_hand)
 {
-    const double     x_ms = 1e3 * 1073741824 / 450e9, alpha_ms = 3e-3;
-    const cs_figure *figure;
-    cs_figure_data   data = {0};
+    const double   x_ms = 1e3 * 1073741824 / 450e9, alpha_ms = 3e-3;
+    cs_figure_data data = {0};
 
-    cr_assert_eq(cs_figure_find("stragglar-6c", &figure, NULL), CS_OK);
-    cr_assert_eq(figure->compute(&data, NULL), CS_OK);
+    compute("stragglar-6c", &data);
     double ring = 510 * alpha_ms + 510.0 / 256 * x_ms, best = 262 * (alpha_ms + x_ms / 255);
     cr_assert_float_eq(value_at(&data, "256", "ring_ms"), ring, 1e-9 * ring);
     cr_assert_float_eq(value_at(&data, "256", "stragglar_best_ms"), best, 1e-9 * best);
     cr_assert_float_eq(value_at(&data, "256", "stragglar_best_speedup_over_ring"), 1.94081, 5e-6);
-    cs_figure_free(&data);
+    cs_figure_data_free(&data);
 
-    cr_assert_eq(cs_figure_find("stragglar-5c", &figure, NULL), CS_OK);
-    cr_assert_eq(figure->compute(&data, NULL), CS_OK);
+    compute("stragglar-5c", &data);
     double step = alpha_ms + 4 * x_ms / 7;
     cr_assert_float_eq(value_at(&data, "0", "stragglar_ms"), 15 * step, 1e-8);
     cr_assert_float_eq(value_at(&data, "20", "stragglar_ms"), 20 + 9 * step, 1e-8);
-    cs_figure_free(&data);
+    cs_figure_data_free(&data);
 
-    cr_assert_eq(cs_figure_find("stragglar-rounds", &figure, NULL), CS_OK);
-    cr_assert_eq(figure->compute(&data, NULL), CS_OK);
+    compute("stragglar-rounds", &data);
     cr_assert_eq(value_at(&data, "1024", "replayed_rounds"), 1032);
     cr_assert_eq(value_at(&data, "192", "published_rounds_over_bound"), 10);
-    cs_figure_free(&data);
+    cs_figure_data_free(&data);
 }

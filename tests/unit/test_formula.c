@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <string.h>
 
 /* Milliseconds. */
 typedef struct row {
@@ -229,4 +230,139 @@ Test(formula, times_of_optcc_as_published)
     expect_ratio(cs_formula_optcc_multi(7, 2, (double[]){2, 4. / 3}, 4), 24, 5, "12/5 (k+4)/k");
     expect_ratio(cs_formula_optcc_multi(7, 2, (double[]){3, 2}, 8), 51, 10, "17/5 (k+4)/k");
     expect_ratio(cs_formula_optcc_servers(8, 1.5, 64), 69.5, 256, "max(2,l)/g (k+5.5)/k");
+}
+
+/* ---- OptCC as it is built here, in units of a section ---- */
+
+typedef struct known_form {
+    uint32_t servers, gpus, n_slow;
+    double   slow[4];
+    uint32_t rounds, ramp;
+    bool     has_bubbles, is_exact;
+    double   alpha_sections, sections, formula_sections, paper_sections;
+} known_form;
+
+/* From the statements by hand: l (N+1) + 2 (p-2); with alpha 1 added to each flow; 2 M + 2 H (l-1)
+ * + 2 - l; tau (N+H+1) / H + sum l; single + 2. The paper: l (N+p-1); (N/H + 4) max(2 (p-1), l H +
+ * 2 (m-1)); bodies of 2 (q-1), N / (q-1) + 5.5 of them. */
+static const known_form known_forms[] = {
+    {5, 1, 1, {2}, 4, 0, false, true, 0, 12, 32, 32},
+    {5, 1, 1, {2}, 4, 0, false, true, 1, 12, 48, 32},
+    {8, 1, 1, {3}, 4, 0, false, true, 0, 24, 87, 93},
+    {5, 1, 1, {1.5}, 8, 0, false, true, 0, 23, 48 + 4 + 0.5, (double)NAN},
+    {7, 1, 2, {2, 2}, 3, 0, false, false, 0, 10, 12 * 16 / 5.0 + 4, 6 * 12},
+    {5, 4, 1, {2}, 8, 0, false, true, 0, 23, 58, 90},
+};
+
+Test(formula, optcc_by_hand)
+{
+    for (size_t i = 0; i < sizeof known_forms / sizeof known_forms[0]; i++) {
+        const known_form *k    = &known_forms[i];
+        cs_optcc_form     form = {k->servers, k->gpus, k->n_slow,      k->slow,
+                                  k->rounds,  k->ramp, k->has_bubbles, 0};
+        bool              is_exact;
+
+        cr_assert_float_eq(cs_formula_optcc_sections(&form), k->sections, 1e-12, "case %zu", i);
+        form.alpha = k->alpha_sections / k->sections;
+        cr_assert_float_eq(cs_formula_optcc(&form, &is_exact) * k->sections, k->formula_sections,
+                           1e-9, "case %zu", i);
+        cr_assert_eq(is_exact, k->is_exact, "case %zu", i);
+        if (!isnan(k->paper_sections)) {
+            cr_assert_float_eq(cs_formula_optcc_paper(&form) * k->sections, k->paper_sections, 1e-9,
+                               "case %zu", i);
+        }
+    }
+}
+
+/* p = 64, l = 4/3, R = 8, as printed with four decimals. */
+Test(formula, optcc_with_ramp_bubbles_and_few_rounds)
+{
+    double        slow[] = {4.0 / 3};
+    cs_optcc_form form   = {.servers = 64, .gpus = 1, .n_slow = 1, .slow = slow, .rounds = 8};
+    bool          is_exact;
+
+    form.has_bubbles = true;
+    cr_assert_float_eq(cs_formula_optcc(&form, &is_exact), 2.0756, 5e-5);
+    cr_assert(is_exact);
+    cr_assert_float_eq(cs_formula_optcc_paper(&form), 2.0684, 5e-5);
+    cr_assert_float_eq(cs_formula_optcc_limit(&form), 1.9843, 5e-5);
+    form.ramp = 2;
+    cr_assert_geq(cs_formula_optcc(&form, &is_exact), 2.0142);
+    cr_assert_leq(cs_formula_optcc(&form, &is_exact), 2.0142 * 1.01);
+    cr_assert_not(is_exact);
+}
+
+/* Four servers: (N-1) R + D or N D, whichever is longer; across sockets the slower one of R and C
+ * steps, then C, then D. */
+Test(formula, parallel_rings)
+{
+    cr_expect_float_eq(cs_formula_parallel_rings(4, 5, 2, (double)NAN), 17, 1e-12);
+    cr_expect_float_eq(cs_formula_parallel_rings(4, 1, 3, (double)NAN), 12, 1e-12);
+    cr_expect_float_eq(cs_formula_parallel_rings(4, 5, 2, 4), 21, 1e-12);
+    cr_expect_float_eq(cs_formula_parallel_rings(4, 3, 2, 4), 18, 1e-12);
+}
+
+/* ---- by name ---- */
+
+static double by_name(const char *name, size_t n, const double *arguments)
+{
+    for (const cs_formula *f = cs_formulas; f->name != NULL; f++) {
+        if (strcmp(f->name, name) == 0) {
+            cr_assert(n >= f->n_least && n <= f->n_most, "%s", name);
+            return cs_formula_value(f, arguments, n);
+        }
+    }
+    cr_assert_fail("no formula %s", name);
+    return (double)NAN;
+}
+
+#define BY_NAME(name, ...) \
+    by_name(name, sizeof(double[]){__VA_ARGS__} / sizeof(double), (double[]){__VA_ARGS__})
+
+Test(formula, by_name)
+{
+    const double none = (double)NAN;
+
+    cr_expect_eq(BY_NAME("ring", 8, 3e-6, 1e-3), cs_formula_ring(8, 3e-6, 1e-3));
+    cr_expect_eq(BY_NAME("rhd", 6, 3e-6, 1e-3), cs_formula_rhd(6, 3e-6, 1e-3));
+    cr_expect_eq(BY_NAME("allpairs", 6, 3e-6, 1e-3), cs_formula_allpairs(6, 3e-6, 1e-3));
+    cr_expect_eq(BY_NAME("broadcast", 6, 3e-6, 1e-3), cs_formula_broadcast_ideal(6, 3e-6, 1e-3));
+    cr_expect_eq(BY_NAME("reduce_scatter", 6, 3e-6, 1e-3),
+                 cs_formula_reduce_scatter(6, 3e-6, 1e-3));
+    cr_expect_eq(BY_NAME("stragglar_rounds", 12), 14);
+    cr_expect_eq(BY_NAME("stragglar_best", 12, 15, 3e-6, 1e-3),
+                 cs_formula_stragglar_best(12, 15, 3e-6, 1e-3));
+    cr_expect_eq(BY_NAME("stragglar_worst", 12, 15, 3e-6, 1e-3),
+                 cs_formula_stragglar_worst(12, 15, 3e-6, 1e-3));
+    cr_expect_eq(BY_NAME("critical_delay", 8, 9, 3e-6, 1e-3),
+                 cs_formula_critical_delay_exact(8, 9, 3e-6, 1e-3));
+    cr_expect_eq(BY_NAME("critical_delay_simplified", 8, 3e-6, 1e-3),
+                 cs_formula_critical_delay_simplified(8, 3e-6, 1e-3));
+    cr_expect_eq(BY_NAME("iccl", 8, 2, 1.5), cs_formula_iccl(8, 2, 1.5));
+    cr_expect_eq(BY_NAME("theorem_2", 7, 2, 4. / 3),
+                 cs_formula_theorem_2(7, 2, (double[]){2, 4. / 3}));
+    cr_expect_eq(BY_NAME("theorem_2", 7, 2, none, 4. / 3, none),
+                 cs_formula_theorem_2(7, 2, (double[]){2, 4. / 3}));
+    cr_expect_eq(BY_NAME("theorem_13", 4, 8, 2), cs_formula_theorem_13(4, 8, 2));
+    cr_expect_eq(BY_NAME("parallel_rings", 4, 5, 2), 17);
+    cr_expect_float_eq(BY_NAME("optcc", 5, 1, 4, 0, 0, 0, 2), 32. / 12, 1e-12);
+    cr_expect_eq(BY_NAME("optcc_is_exact", 7, 1, 3, 0, 0, 0, 2, 2), 0);
+    cr_expect_eq(BY_NAME("optcc_sections", 7, 1, 3, 0, 0, 0, 2, 2, none), 10);
+    cr_expect_float_eq(BY_NAME("optcc_paper", 8, 1, 4, 0, 0, 0, 3), 93. / 24, 1e-12);
+    cr_expect_float_eq(BY_NAME("optcc_limit", 64, 1, 8, 0, 1, 0, 4. / 3), 1.9843, 5e-5);
+}
+
+/* A formula says nothing about half a rank, one rank, or as many slow ones as there are. */
+Test(formula, by_name_outside_of_what_it_is_about)
+{
+    const double none = (double)NAN;
+
+    cr_expect(isnan(BY_NAME("ring", 1, 0, 1)));
+    cr_expect(isnan(BY_NAME("ring", 2.5, 0, 1)));
+    cr_expect(isnan(BY_NAME("ring", none, 0, 1)));
+    cr_expect(isnan(BY_NAME("ring", 1e12, 0, 1)));
+    cr_expect(isnan(BY_NAME("stragglar_best", 8, -1, 0, 1)));
+    cr_expect(isnan(BY_NAME("theorem_2", 2, 2, 2)));
+    cr_expect(isnan(BY_NAME("optcc", 5, 1, 4, 0, 0, 0, none)));
+    cr_expect(isnan(BY_NAME("optcc", 3, 1, 4, 0, 0, 0, 2, 2)));
 }

@@ -19,8 +19,8 @@ static void set_scene(const char *algorithm, uint32_t n)
 
 static uint32_t option_of(const cs_job *job, const char *name)
 {
-    const cs_option *row   = cs_option_find(job->algorithm->options, name);
-    uint32_t         value = 0;
+    const cs_field *row   = cs_field_find(job->algorithm->options, name);
+    uint32_t        value = 0;
 
     cr_assert_not_null(row);
     memcpy(&value, job->options.bytes + row->offset, sizeof value);

@@ -117,7 +117,7 @@ static uint32_t option_after(const char *name, cs_prediction prediction, uint32_
     cs_options          options;
 
     cr_assert_eq(cs_algorithm_find(name, &algorithm, NULL), CS_OK);
-    cs_options_default(algorithm->options, &options);
+    cs_fields_default(algorithm->options, &options);
     cs_late_prediction p = cs_late_prediction_of(algorithm, prediction);
     cr_assert_not_null(p.straggler);
     *rank_p = cs_predict_late(&p, arrival_s, RANKS, known, &options);

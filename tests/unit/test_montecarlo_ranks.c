@@ -9,7 +9,6 @@
 #include "support/post.h"
 
 #include <criterion/criterion.h>
-#include <gsl/gsl_errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,6 @@ static char folder[CT_FOLDER_BYTES], one_path[128], many_path[128];
 
 static void set_up(void)
 {
-    gsl_set_error_handler_off();
     ct_folder_make(folder);
     snprintf(one_path, sizeof one_path, "%s/one.db", folder);
     snprintf(many_path, sizeof many_path, "%s/many.db", folder);

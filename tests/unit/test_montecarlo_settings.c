@@ -6,17 +6,9 @@
 #include "support/config.h"
 
 #include <criterion/criterion.h>
-#include <gsl/gsl_errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static void set_up(void)
-{
-    gsl_set_error_handler_off();
-}
-
-TestSuite(montecarlo_settings, .init = set_up);
 
 /* ring presumes nobody and has no chunks; stragglar does and has. */
 static cs_config *two_algorithms(void)

@@ -7,7 +7,6 @@
 #include "support/config.h"
 
 #include <criterion/criterion.h>
-#include <gsl/gsl_errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +14,6 @@
 #include <unistd.h>
 
 enum { CALLS = 200, SHORT_CALLS = 20, RANKS = 8 }; /* CALLS: of generated-arrivals8.csv */
-
-static void set_up(void)
-{
-    gsl_set_error_handler_off();
-}
-
-TestSuite(montecarlo_trace, .init = set_up);
 
 static cs_config *in_order(void)
 {

@@ -2,11 +2,37 @@
 /* The presets of Parallel Rings' clusters are those of its figures; and with all links inside their
  * servers (PCIe, the link between the sockets) Parallel Rings, the flat ring and NCCL's rings take
  * what the closed forms without them say: what figures.md claims. */
-#include "figures/parallel_rings_point.h"
+#include "analytic/formula.h"
 #include "support/config.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
+
+/* The clusters of configs/figures/parallel-rings-7.json, without the number of ranks. */
+static const cs_cluster clusters[2] = {
+    {.gpus_per_server = 4,
+     .fabrics         = {[CS_NIC]    = {CS_SWITCHED, 11.3e-6, 12e9},
+                         [CS_NVLINK] = {CS_DIRECT, 4e-6, 100e9},
+                         [CS_CROSS]  = {CS_SWITCHED, 8e-6, 13.6e9}},
+     .sockets         = 2},
+    {.gpus_per_server = 4,
+     .fabrics = {[CS_NIC] = {CS_SWITCHED, 11.3e-6, 24e9}, [CS_NVLINK] = {CS_DIRECT, 4e-6, 150e9}},
+     .sockets = 1}};
+
+/* Start-up and bytes of one message over a fabric; NAN: there is none. */
+static double message_s(const cs_cluster *c, uint32_t fabric, double bytes)
+{
+    const cs_fabric *f = &c->fabrics[fabric];
+    return fabric < cs_n_fabrics(c) ? f->alpha_s + bytes / f->bandwidth_Bps : (double)NAN;
+}
+
+/* A ring whose messages go over all fabrics at once takes the steps of the slowest. */
+static double ring_s(const cs_cluster *c, uint32_t n_ranks, double bytes)
+{
+    double step = fmax(message_s(c, CS_NIC, bytes), message_s(c, CS_NVLINK, bytes));
+    return (n_ranks - 1) * fmax(step, message_s(c, CS_CROSS, bytes));
+}
 
 static double elapsed_s(const char *preset, const char *ranks, const char *algorithm,
                         const char *key, const char *value, uint64_t bytes, cs_cluster *cluster_p)
@@ -60,9 +86,14 @@ static void expect_times(const char *preset, const char *ranks, uint32_t servers
         parallel_s = elapsed_s(preset, ranks, "parallel_rings", "algorithm.options.exchange",
                                exchange, bytes, &got);
         expect_cluster(&got, want);
-        cr_expect_float_eq(flat_s, cs_rings_flat_s(want, servers, block), tolerance * flat_s);
-        cr_expect_float_eq(nccl_s, cs_rings_nccl_s(want, servers, block), tolerance * nccl_s);
-        cr_expect_float_eq(parallel_s, cs_rings_parallel_s(want, servers, block),
+        uint32_t n = servers * want->gpus_per_server;
+        double   b = (double)block;
+        cr_expect_float_eq(flat_s, ring_s(want, n, b), tolerance * flat_s);
+        cr_expect_float_eq(nccl_s, ring_s(want, n, b / want->gpus_per_server), tolerance * nccl_s);
+        cr_expect_float_eq(parallel_s,
+                           cs_formula_parallel_rings(servers, message_s(want, CS_NIC, b),
+                                                     message_s(want, CS_NVLINK, b),
+                                                     message_s(want, CS_CROSS, b)),
                            tolerance * parallel_s);
     }
 }
@@ -73,10 +104,10 @@ Test(parallel_rings_links, cluster_a)
 
     (void)elapsed_s("parallel-rings-a", "16", "flat_ring", NULL, NULL, 4096, &got);
     cr_assert_not_null(got.topology, "the links are there");
-    expect_times("parallel-rings-a", "16", 4, &cs_rings_a, "sockets", "sockets");
+    expect_times("parallel-rings-a", "16", 4, &clusters[0], "sockets", "sockets");
 }
 
 Test(parallel_rings_links, cluster_b)
 {
-    expect_times("parallel-rings-b", "32", 8, &cs_rings_b, "rotated", "mesh");
+    expect_times("parallel-rings-b", "32", 8, &clusters[1], "rotated", "mesh");
 }

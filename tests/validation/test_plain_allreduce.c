@@ -20,8 +20,8 @@ static cs_result run(const char *algorithm, cs_collective collective, uint32_t n
 
     ct_scene_set(&scene, algorithm, collective, n, bytes);
     if (key != NULL) {
-        cr_assert_eq(
-            cs_options_set(scene.algorithm->options, &scene.options, key, value, key, NULL), CS_OK);
+        cr_assert_eq(cs_field_set(scene.algorithm->options, &scene.options, key, value, key, NULL),
+                     CS_OK);
     }
     const cs_job job = ct_scene_given(&scene, NULL);
     cr_assert_eq(cs_job_run(&job, NULL, 0, &result, &err), CS_OK, "%s", err.message);

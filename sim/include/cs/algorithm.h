@@ -7,9 +7,11 @@
 #ifndef CS_ALGORITHM_H
 #define CS_ALGORITHM_H
 
+#include "cs/field.h"
 #include "cs/named.h"
-#include "cs/option.h"
 #include "cs/schedule.h"
+
+CS_BEGIN_C
 
 typedef struct cs_algorithm cs_algorithm;
 
@@ -26,13 +28,13 @@ struct cs_forecast {
 };
 
 struct cs_algorithm {
-    const char      *name;
-    const char      *aliases;       /* other names, "a|b"; or NULL */
-    const char      *summary;       /* one line */
-    const char      *source;        /* citation */
-    uint32_t         collectives;   /* bit 1u << CS_ALLREDUCE and so on */
-    const cs_option *options;       /* table, or NULL */
-    size_t           options_bytes; /* size of the options struct; 0 without one */
+    const char     *name;
+    const char     *aliases;       /* other names, "a|b"; or NULL */
+    const char     *summary;       /* one line */
+    const char     *source;        /* citation */
+    uint32_t        collectives;   /* bit 1u << CS_ALLREDUCE and so on */
+    const cs_field *options;       /* table, or NULL */
+    size_t          options_bytes; /* size of the options struct; 0 without one */
 
     /* Required. Refuse what cannot be run (with a reason), replace every "auto" in `options`
      * by the value that is used, and fill `plan`. Everything that can fail for a reason of
@@ -97,5 +99,7 @@ extern CS_API const cs_named            cs_algorithm_names;
  * the list is. */
 CS_API cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p,
                                    cs_error *err);
+
+CS_END_C
 
 #endif

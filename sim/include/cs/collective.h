@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+CS_BEGIN_C
+
 typedef enum cs_collective {
     CS_ALLREDUCE,
     CS_ALLGATHER,
@@ -87,5 +89,7 @@ CS_API uint32_t cs_chunk_contributor(const cs_chunks *chunks, uint32_t chunk);
 
 /* Is the final value of the chunk owed to the rank (and not already its own)? O(1). */
 CS_API bool cs_chunk_is_owed(const cs_chunks *chunks, uint32_t chunk, uint32_t rank);
+
+CS_END_C
 
 #endif

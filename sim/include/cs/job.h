@@ -17,6 +17,8 @@
 #include "cs/bound.h"
 #include "cs/model.h"
 
+CS_BEGIN_C
+
 typedef struct cs_result cs_result; /* cs/result.h */
 
 typedef struct cs_job {
@@ -34,9 +36,12 @@ typedef struct cs_job {
     cs_plan plan; /* with what the algorithm keeps for its streams: plan.prepared is the job's */
 } cs_job;
 
-/* Set the algorithm, or the model, and its options: a copy of these, or (NULL) the defaults. The
- * job must not be resolved. */
+/* Set the algorithm of a job that is not resolved, and its options: a copy of these, or (NULL) the
+ * defaults. */
 CS_API void cs_job_set_algorithm(cs_job *job, const cs_algorithm *algorithm, const void *options);
+
+/* Set the model and its options in the same way. A resolved job keeps its schedule, which the model
+ * has not been asked about (cs_model.check). */
 CS_API void cs_job_set_model(cs_job *job, const cs_model *model, const void *options);
 
 /* Can it be run? Checks the scenario (unless is_checked), has the algorithm replace every "auto" in
@@ -119,5 +124,7 @@ static inline CS_MUST_CHECK cs_status cs_job_open(const cs_job *job, void **stat
     return cs_algorithm_open(job->algorithm, &job->scenario, &job->options, &job->plan, state_p,
                              err);
 }
+
+CS_END_C
 
 #endif

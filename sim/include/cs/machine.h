@@ -14,6 +14,8 @@
 #include "cs/named.h"
 #include "cs/topology.h"
 
+CS_BEGIN_C
+
 #define CS_NO_SWITCH UINT32_MAX
 
 enum { CS_MACHINE_NAME_BYTES = 40, CS_MACHINE_MAX_GPUS = 1024, CS_MACHINE_MAX_NICS = 1024 };
@@ -138,5 +140,7 @@ CS_API extern const cs_named  cs_preset_names;
 /* The site of a preset; CS_ENOENT with a suggestion for an unknown name. */
 CS_MUST_CHECK cs_status cs_preset_find(const char *name, struct cs_arena *arena, cs_site *site,
                                        cs_error *err);
+
+CS_END_C
 
 #endif

@@ -10,9 +10,11 @@
 #ifndef CS_MODEL_H
 #define CS_MODEL_H
 
+#include "cs/field.h"
 #include "cs/named.h"
-#include "cs/option.h"
 #include "cs/schedule.h"
+
+CS_BEGIN_C
 
 /* When a transfer held its ports. */
 typedef struct cs_interval {
@@ -133,12 +135,12 @@ typedef struct cs_message_cost {
 } cs_message_cost;
 
 typedef struct cs_model {
-    const char      *name;
-    const char      *aliases; /* other names, "a|b"; or NULL */
-    const char      *summary; /* one line: what it computes and what it leaves out */
-    const char      *source;  /* citation */
-    const cs_option *options; /* table, or NULL */
-    size_t           options_bytes;
+    const char     *name;
+    const char     *aliases; /* other names, "a|b"; or NULL */
+    const char     *summary; /* one line: what it computes and what it leaves out */
+    const char     *source;  /* citation */
+    const cs_field *options; /* table, or NULL */
+    size_t          options_bytes;
 
     /* Optional. Refuse a scenario that the model cannot honour, with the reason. */
     cs_status (*check)(const cs_scenario *scenario, const void *options, cs_error *err);
@@ -200,5 +202,7 @@ extern CS_API const cs_missing cs_models_missing[];
 /* Find by name, alias or a part of the name (cs/named.h). CS_ENOENT names the nearest one,
  * CS_EMISSING what this build lacks. */
 CS_API cs_status cs_model_find(const char *name, const cs_model **model_p, cs_error *err);
+
+CS_END_C
 
 #endif

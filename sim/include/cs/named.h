@@ -13,6 +13,8 @@
 
 #include <stddef.h>
 
+CS_BEGIN_C
+
 /* Of things without aliases. */
 #define CS_NO_ALIASES ((size_t)-1)
 
@@ -31,15 +33,12 @@ typedef struct cs_named {
                                 all names */
 } cs_named;
 
-/* An array of words. */
-#define CS_NAMED_WORDS(words_, count_, what_, hint_) \
-    ((cs_named){.things  = (words_),                 \
-                .n       = (count_),                 \
-                .stride  = sizeof(const char *),     \
-                .aliases = CS_NO_ALIASES,            \
-                .status  = CS_EINVAL,                \
-                .what    = (what_),                  \
-                .hint    = (hint_)})
+/* An initializer for an array of words. */
+#define CS_NAMED_WORDS(words_, count_, what_, hint_)                                    \
+    {                                                                                   \
+        .things = (words_), .n = (count_), .stride = sizeof(const char *),              \
+        .aliases = CS_NO_ALIASES, .status = CS_EINVAL, .what = (what_), .hint = (hint_) \
+    }
 
 /* The name of thing `index`, or NULL behind the last one. */
 CS_API const char *cs_name_at(const cs_named *named, size_t index);
@@ -55,5 +54,7 @@ CS_API CS_MUST_CHECK cs_status cs_find_named(const cs_named *named, const char *
 
 /* Write the names to `list`, with commas between them; what does not fit is cut. */
 CS_API void cs_list_names(const cs_named *named, char *list, size_t list_bytes);
+
+CS_END_C
 
 #endif

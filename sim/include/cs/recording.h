@@ -15,6 +15,8 @@
 
 #include "cs/job.h"
 
+CS_BEGIN_C
+
 /* A barrier before transfer `index`. */
 typedef struct cs_fence {
     size_t   index;
@@ -76,5 +78,7 @@ CS_API uint32_t cs_recording_slots(const cs_recording *recording);
 
 /* Free; the recording is empty and without limits. */
 CS_API void cs_recording_free(cs_recording *recording);
+
+CS_END_C
 
 #endif

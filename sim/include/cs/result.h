@@ -5,6 +5,8 @@
 
 #include "cs/job.h"
 
+CS_BEGIN_C
+
 /* The members down to `build` are the columns of a result (results/result_rows.h). A number that
  * does not exist is NAN. */
 struct cs_result {
@@ -21,13 +23,15 @@ struct cs_result {
     double      published_form_s;
     const char *build;
 
-    const cs_option *option_table; /* of the algorithm, or NULL */
-    cs_options       options;      /* as resolved */
-    const cs_option *model_option_table;
-    cs_options       model_options;
-    cs_verdict       verdict;
-    uint32_t         uses; /* of the plan: CS_USES_... */
-    const char      *note; /* what the algorithm says about its choice, static text; or NULL */
+    const cs_field *option_table; /* of the algorithm, or NULL */
+    cs_options      options;      /* as resolved */
+    const cs_field *model_option_table;
+    cs_options      model_options;
+    cs_verdict      verdict;
+    uint32_t        uses; /* of the plan: CS_USES_... */
+    const char     *note; /* what the algorithm says about its choice, static text; or NULL */
 };
+
+CS_END_C
 
 #endif

@@ -14,6 +14,8 @@
 #include "cs/cluster.h"
 #include "cs/error.h"
 
+CS_BEGIN_C
+
 /* A route has at most this many inner links. */
 #define CS_MAX_ROUTE 30u
 
@@ -72,5 +74,7 @@ CS_API uint32_t cs_leaf_of(const cs_leaf_spine *shape, const cs_cluster *cluster
  * kind refuses. O(links). */
 CS_API CS_MUST_CHECK cs_status cs_topology_check(const cs_topology *topology,
                                                  const cs_cluster *cluster, cs_error *err);
+
+CS_END_C
 
 #endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The script for gnuplot: style.gp with the figure's own commands in it, behind the names that both
+ * use. style.gp lies beside the figure, or in the folder of figures. */
+#include "base/alloc.h"
+#include "base/file.h"
+#include "figures/figure.h"
+#include "figures/folder.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_BYTES = 1 << 20 };
+
+/* The line of style.gp for which the figure's commands stand. */
+static const char PLACE[] = "# FIGURE\n";
+
+static cs_status find_style(const cs_figure *figure, char *path, size_t path_bytes, cs_error *err)
+{
+    char      folder[PATH_MAX];
+    cs_status status = cs_figure_beside(figure->path, "style.gp", "", path, path_bytes, err);
+
+    if (status != CS_OK || access(path, R_OK) == 0) {
+        return status;
+    }
+    status = cs_figure_folder(folder, sizeof folder, err);
+    if (status == CS_OK) {
+        int n  = snprintf(path, path_bytes, "%s/style.gp", folder);
+        status = n > 0 && (size_t)n < path_bytes
+                     ? CS_OK
+                     : CS_FAIL(err, CS_EINVAL, "", "the path of style.gp is too long");
+    }
+    return status;
+}
+
+/* 'text' as gnuplot writes it. */
+static void add_quoted(cs_text *script, const char *text)
+{
+    cs_text_add_bytes(script, "'", 1);
+    for (; *text != '\0'; text++) {
+        bool is_quote = *text == '\'', is_control = (unsigned char)*text < ' ';
+        cs_text_add_bytes(script, is_quote ? "''" : is_control ? " " : text, is_quote ? 2 : 1);
+    }
+    cs_text_add_bytes(script, "'", 1);
+}
+
+/* What every script may say of the first row. */
+static const cs_figure_column standard_values[] = {
+    {"MODEL", "model"},
+    {"RANKS", "ranks"},
+    {"GPUS_PER_SERVER", "gpus_per_server"},
+    {"SIZE_GIB", "bytes / GiB"},
+    {"ALPHA_US", "1e6 * alpha_s"},
+    {"RATE_GBPS", "bandwidth_Bps / 1e9"},
+};
+
+/* NAME = VALUE in the first row. */
+static cs_status add_values(cs_figure_table *table, const cs_figure_column *values, size_t n,
+                            cs_text *script, cs_error *err)
+{
+    cs_figure_scope scope = cs_figure_scope_of(table, 0);
+    cs_names        names = cs_figure_names(&scope);
+
+    for (size_t i = 0; i < n && table->n_rows > 0; i++) {
+        cs_operand value = {0};
+        cs_error   wrong = {0};
+        char       path[64];
+        if (cs_expression_value(values[i].expression, &names, &value, &wrong) != CS_OK) {
+            (void)snprintf(path, sizeof path, "figure.values[%zu]", i);
+            return cs_figure_blame(table->figure, path, &wrong, err);
+        }
+        cs_text_add(script, "%s = ", values[i].name);
+        if (value.text != NULL) {
+            add_quoted(script, value.text);
+        } else if (isfinite(value.number)) {
+            cs_text_add(script, "%.17g", value.number);
+        } else {
+            cs_text_add(script, "NaN");
+        }
+        cs_text_add(script, "\n");
+    }
+    return CS_OK;
+}
+
+static void add_head(const cs_figure *figure, cs_text *script)
+{
+    const char *name = figure->name;
+
+    cs_text_add(script, "# %s: %s\n", name, figure->title);
+    if (figure->source != NULL) {
+        cs_text_add(script, "# after: %s\n", figure->source);
+    }
+    cs_text_add(script, "# gnuplot %s.gp draws %s.csv again.\n", name, name);
+    cs_text_add(script, "CHANGED = %d\n", figure->is_changed);
+    if (figure->trace != NULL) {
+        const char *slash = strrchr(figure->trace, '/');
+        cs_text_add(script, "TRACE = ");
+        add_quoted(script, slash != NULL ? slash + 1 : figure->trace);
+        cs_text_add(script, "\n");
+    }
+    cs_text_add(script, "DATA = '%s.csv'\n", name);
+    cs_text_add(script, "if (!exists('SVG')) SVG = '%s.svg'\n", name);
+    cs_text_add(script, "if (!exists('PNG')) PNG = '%s.png'\n", name);
+}
+
+cs_status cs_figure_script(cs_figure_table *table, cs_text *script, cs_error *err)
+{
+    const cs_figure *figure = table->figure;
+    char             path[PATH_MAX];
+    char            *style = NULL, *own = NULL;
+    size_t           n_style = 0, n_own = 0;
+    cs_status        status = find_style(figure, path, sizeof path, err);
+
+    if (status == CS_OK) {
+        status = cs_file_read(path, MOST_BYTES, &style, &n_style, err);
+    }
+    if (status == CS_OK) {
+        status = cs_file_read(figure->script, MOST_BYTES, &own, &n_own, err);
+    }
+    const char *place = style != NULL ? strstr(style, PLACE) : NULL;
+    if (status == CS_OK && place == NULL) {
+        status = CS_FAIL(err, CS_EINVAL, path, "has no line '# FIGURE'");
+    }
+    if (status == CS_OK) {
+        add_head(figure, script);
+        status = add_values(table, standard_values,
+                            sizeof standard_values / sizeof standard_values[0], script, err);
+    }
+    if (status == CS_OK) {
+        status = add_values(table, figure->values, figure->n_values, script, err);
+    }
+    if (status == CS_OK && place != NULL) {
+        const char *rest = place + sizeof PLACE - 1;
+        cs_text_add_bytes(script, style, (size_t)(place - style));
+        cs_text_add_bytes(script, own, n_own);
+        cs_text_add_bytes(script, rest, n_style - (size_t)(rest - style));
+        status = cs_text_status(script, err);
+    }
+    cs_free(style);
+    cs_free(own);
+    return status;
+}

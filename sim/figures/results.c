@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The runs of figures. Many figures show the same scenario: a result is kept under the scenario's
+ * text. The scenarios of most ranks are begun first, so that no thread is left with one at the end.
+ */
+#include "figures/results.h"
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "sweep/workers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what is known ---- */
+
+typedef struct entry {
+    char     *key;
+    uint64_t  hash; /* of the key */
+    cs_result result;
+    cs_error  error; /* a refusal, instead of a result */
+} entry;
+
+struct cs_figure_results {
+    entry *entries;
+    size_t n, capacity;
+};
+
+cs_figure_results *cs_figure_results_new(void)
+{
+    return CS_NEW(cs_figure_results, 1);
+}
+
+void cs_figure_results_free(cs_figure_results *results)
+{
+    for (size_t i = 0; results != NULL && i < results->n; i++) {
+        cs_free(results->entries[i].key);
+    }
+    cs_free(results != NULL ? results->entries : NULL);
+    cs_free(results);
+}
+
+/* Some thousand scenarios at most: a look at each of their hashes takes less than a replay. */
+static const entry *find(const cs_figure_results *results, const cs_figure_item *item)
+{
+    for (size_t i = 0; i < results->n; i++) {
+        const entry *e = &results->entries[i];
+        if (e->hash == item->hash && strcmp(e->key, item->key) == 0) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+static cs_status keep(cs_figure_results *results, const cs_figure_item *item, cs_error *err)
+{
+    char *key = cs_strdup(item->key);
+
+    if (key == NULL || !cs_grow(&results->entries, &results->capacity, results->n + 1, 256,
+                                sizeof *results->entries)) {
+        cs_free(key);
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for results");
+    }
+    results->entries[results->n++] = (entry){key, item->hash, item->result, item->error};
+    return CS_OK;
+}
+
+/* ---- runs ---- */
+
+static void run_item(cs_figure_item *item)
+{
+    const cs_stored_options stored    = {item->schedule};
+    bool                    is_stored = item->schedule != NULL;
+    cs_job                  job       = item->c.job;
+
+    if (is_stored) {
+        cs_job_set_algorithm(&job, &cs_algorithm_stored, &stored);
+    }
+    (void)!cs_job_run(&job, NULL, 0, &item->result, &item->error);
+    item->result.option_table = is_stored ? NULL : item->result.option_table;
+}
+
+static cs_status work(void *user, size_t index, cs_text *row, cs_error *err)
+{
+    cs_figure_item **items = user;
+
+    (void)row;
+    (void)err;
+    run_item(items[index]);
+    return CS_OK;
+}
+
+static cs_status collect(void *user, const cs_work_item *rows, size_t n, cs_error *err)
+{
+    (void)user;
+    (void)rows;
+    (void)n;
+    (void)err;
+    return CS_OK;
+}
+
+static int compare_work(const void *a, const void *b)
+{
+    const cs_figure_item *x = *(cs_figure_item *const *)a, *y = *(cs_figure_item *const *)b;
+    uint32_t n = x->c.job.scenario.cluster.n_ranks, m = y->c.job.scenario.cluster.n_ranks;
+
+    return n != m ? (n > m ? -1 : 1) : strcmp(x->key, y->key);
+}
+
+static cs_status run_missing(cs_figure_item **items, size_t n, unsigned jobs, cs_error *err)
+{
+    cs_work_misses   misses;
+    const cs_workers workers = {
+        .n_items = n, .user = items, .work = work, .collect = collect, .jobs = jobs};
+
+    if (n == 0) {
+        return CS_OK;
+    }
+    qsort(items, n, sizeof items[0], compare_work);
+    cs_status status = cs_workers_run(&workers, &misses, err);
+    return status == CS_OK && misses.n > 0 ? CS_FAIL(err, misses.reason.status, misses.reason.where,
+                                                     "%s", misses.reason.message)
+                                           : status;
+}
+
+cs_status cs_figure_run_items(cs_figure_results *results, cs_figure_item *items, size_t n_items,
+                              unsigned jobs, cs_error *err)
+{
+    cs_figure_item **missing   = CS_NEW(cs_figure_item *, n_items);
+    size_t           n_missing = 0;
+
+    if (missing == NULL) {
+        return cs_figure_no_memory(err);
+    }
+    for (size_t i = 0; i < n_items; i++) {
+        const entry *known = find(results, &items[i]);
+        if (known != NULL) {
+            items[i].result = known->result;
+            items[i].error  = known->error;
+        } else {
+            missing[n_missing++] = &items[i];
+        }
+    }
+    cs_status status = run_missing(missing, n_missing, jobs, err);
+    for (size_t i = 0; i < n_missing && status == CS_OK; i++) {
+        const cs_error *why = &missing[i]->error;
+        if (why->status != CS_OK && cs_status_is_failure(why->status) &&
+            why->status != CS_EMISSING) {
+            status = CS_FAIL(err, why->status, why->where, "%s", why->message);
+        } else {
+            status = keep(results, missing[i], err);
+        }
+    }
+    cs_free(missing);
+    return status;
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The table of a figure: the points of its sweep, the scenarios that its runs make of each of them
+ * (which of them are the same is told by their text), and its columns. */
+#include "base/alloc.h"
+#include "base/random.h"
+#include "config/arrival_file.h"
+#include "config/config_state.h"
+#include "figures/figure.h"
+#include "figures/results.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROWS = 100000 };
+
+/* ---- values of runs ---- */
+
+static json_t *instantiate(json_t *value, const cs_names *names, cs_error *err);
+
+static json_t *instantiate_text(const char *text, const cs_names *names, cs_error *err)
+{
+    cs_operand operand = {0};
+    json_t    *made;
+
+    if (text[0] != '=') {
+        made = json_string(text);
+    } else if (cs_expression_value(text + 1, names, &operand, err) != CS_OK) {
+        return NULL;
+    } else if (operand.text != NULL) {
+        made = json_string(operand.text);
+    } else if (operand.is_truth) {
+        made = json_boolean(operand.number > 0);
+    } else if (!isfinite(operand.number)) {
+        (void)CS_FAIL(err, CS_EINVAL, "", "'%.80s' is no number here", text + 1);
+        return NULL;
+    } else if (operand.number == floor(operand.number) && fabs(operand.number) < 9e15) {
+        made = json_integer((json_int_t)operand.number);
+    } else {
+        made = json_real(operand.number);
+    }
+    if (made == NULL) {
+        (void)cs_figure_no_memory(err);
+    }
+    return made;
+}
+
+static json_t *instantiate_list(json_t *value, const cs_names *names, cs_error *err)
+{
+    json_t *made = json_array(), *item;
+    size_t  i;
+
+    json_array_foreach(value, i, item)
+    {
+        json_t *part = made != NULL ? instantiate(item, names, err) : NULL;
+        if (part == NULL || json_array_append_new(made, part) != 0) {
+            json_decref(made);
+            return NULL;
+        }
+    }
+    return made;
+}
+
+static json_t *instantiate_object(json_t *value, const cs_names *names, cs_error *err)
+{
+    json_t     *made = json_object(), *member;
+    const char *key;
+
+    json_object_foreach(value, key, member)
+    {
+        json_t *part = made != NULL ? instantiate(member, names, err) : NULL;
+        if (part == NULL || json_object_set_new(made, key, part) != 0) {
+            json_decref(made);
+            return NULL;
+        }
+    }
+    return made;
+}
+
+/* A copy in which every expression is worked out; NULL: an error. */
+static json_t *instantiate(json_t *value, const cs_names *names, cs_error *err)
+{
+    json_t *made;
+
+    if (json_is_string(value)) {
+        return instantiate_text(json_string_value(value), names, err);
+    }
+    made = json_is_array(value)    ? instantiate_list(value, names, err)
+           : json_is_object(value) ? instantiate_object(value, names, err)
+                                   : json_deep_copy(value);
+    if (made == NULL && err->status == CS_OK) {
+        (void)cs_figure_no_memory(err);
+    }
+    return made;
+}
+
+static cs_status set_value(cs_config *config, const char *path, json_t *value,
+                           const cs_names *names, const char *origin, cs_error *err)
+{
+    json_t *made = instantiate(value, names, err);
+    char   *json = made != NULL ? json_dumps(made, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+
+    json_decref(made);
+    if (json == NULL) {
+        return made == NULL ? err->status : cs_figure_no_memory(err);
+    }
+    cs_status status = cs_config_set(config, path, json, origin, err);
+    cs_free(json);
+    return status;
+}
+
+static cs_status set_values(cs_config *config, json_t *sets, const cs_names *names,
+                            const char *origin, cs_error *err)
+{
+    const char *path;
+    json_t     *value;
+    cs_status   status = CS_OK;
+
+    json_object_foreach(sets, path, value)
+    {
+        if (status == CS_OK) {
+            status = set_value(config, path, value, names, origin, err);
+        }
+    }
+    return status;
+}
+
+/* ---- the scenario of a run ---- */
+
+static cs_status set_number(cs_config *config, const char *path, double value, const char *origin,
+                            cs_error *err)
+{
+    char text[40];
+
+    (void)snprintf(text, sizeof text, "%.17g", value);
+    return cs_config_set(config, path, text, origin, err);
+}
+
+/* Formulas know equal chunks only. So the buffer becomes the nearest that splits evenly, and the
+ * only fabric so much faster or slower that the buffer takes the same time on it. */
+static cs_status make_parts_equal(cs_config *config, cs_case *c, double parts, const char *origin,
+                                  cs_error *err)
+{
+    const cs_cluster *cluster = &c->job.scenario.cluster;
+    uint32_t          fabric  = cs_uses_nics(cluster) ? CS_NIC : CS_NVLINK;
+    uint64_t          n = (uint64_t)parts, bytes = (c->job.scenario.bytes + n / 2) / n * n;
+    double            scale = (double)bytes / (double)c->job.scenario.bytes;
+    char              path[48];
+    bool              is_plain = cs_n_fabrics(cluster) == 1 || !cs_uses_nics(cluster);
+
+    if (bytes == c->job.scenario.bytes) {
+        return CS_OK;
+    }
+    (void)snprintf(path, sizeof path, "cluster.%s.bandwidth", cs_fabric_name(fabric));
+    cs_status status = set_number(config, "bytes", (double)bytes, origin, err);
+    if (status == CS_OK && is_plain && cluster->topology == NULL) {
+        status =
+            set_number(config, path, cluster->fabrics[fabric].bandwidth_Bps * scale, origin, err);
+    }
+    cs_case_free(c);
+    return status == CS_OK ? cs_config_case(config, 0, c, err) : status;
+}
+
+static cs_status build_case(const cs_figure *figure, const cs_figure_run *run, cs_config *config,
+                            const cs_names *names, cs_case *c, cs_error *err)
+{
+    char      origin[80];
+    double    parts = 0;
+    cs_error  wrong = {0};
+    cs_status status;
+
+    (void)snprintf(origin, sizeof origin, "%.40s: figure.runs.%.24s", figure->name, run->name);
+    status = set_values(config, json_object_get(figure->tree, "set"), names, origin, &wrong);
+    if (status == CS_OK) {
+        status = set_values(config, run->sets, names, origin, &wrong);
+    }
+    if (status == CS_OK && run->equal_parts != NULL) {
+        status = cs_expression_number(run->equal_parts, names, &parts, &wrong);
+    }
+    if (status == CS_OK && run->equal_parts != NULL && !(parts >= 1 && parts <= 1e9)) {
+        status = CS_FAIL(&wrong, CS_EINVAL, "", "equal_parts: %g is outside [1, 1e9]", parts);
+    }
+    if (status != CS_OK) {
+        char path[CS_PATH_BYTES];
+        (void)snprintf(path, sizeof path, "figure.runs.%s", run->name);
+        return cs_figure_blame(figure, path, &wrong, err);
+    }
+    status = cs_config_case(config, 0, c, err);
+    return status == CS_OK && parts > 0 ? make_parts_equal(config, c, parts, origin, err) : status;
+}
+
+static char *key_of(const cs_figure_run *run, const cs_case *c)
+{
+    const char *schedule = run->schedule != NULL ? run->schedule_path : "";
+    size_t      bytes    = strlen(c->json) + strlen(schedule) + 2;
+    char       *key      = CS_NEW(char, bytes);
+
+    if (key != NULL) {
+        (void)snprintf(key, bytes, "%s %s", schedule, c->json);
+    }
+    return key;
+}
+
+/* The item of a case, which it takes: one that is there, or a new one. */
+static cs_status add_item(cs_figure_table *table, size_t run, size_t row, cs_case *c,
+                          size_t *item_p, cs_error *err)
+{
+    const cs_figure_run *r    = &table->figure->runs[run];
+    char                *key  = key_of(r, c);
+    uint64_t             hash = key != NULL ? cs_hash_text(key) : 0;
+    size_t               i    = 0;
+
+    while (key != NULL && i < table->n_items &&
+           (table->items[i].hash != hash || strcmp(table->items[i].key, key) != 0)) {
+        i++;
+    }
+    if (key == NULL ||
+        !cs_grow(&table->items, &table->item_capacity, i + 1, 64, sizeof *table->items)) {
+        cs_free(key);
+        cs_case_free(c);
+        return cs_figure_no_memory(err);
+    }
+    *item_p = i;
+    if (i < table->n_items) {
+        cs_free(key);
+        cs_case_free(c);
+        return CS_OK;
+    }
+    table->items[table->n_items++] = (cs_figure_item){
+        .key = key, .hash = hash, .schedule = r->schedule, .c = *c, .run = run, .row = row};
+    return CS_OK;
+}
+
+/* An optional run need not be one that the algorithm accepts, nor that this build can do. */
+static bool is_left_out(const cs_figure_run *run, cs_status status)
+{
+    return run->is_optional && (cs_status_is_refusal(status) || status == CS_EMISSING);
+}
+
+/* The scenario of one run at a point, if there is one. */
+static cs_status add_run(cs_figure_table *table, size_t run, cs_config *at, cs_figure_point *point,
+                         cs_error *err)
+{
+    const cs_figure_run *r      = &table->figure->runs[run];
+    size_t               row    = (size_t)(point - table->points);
+    cs_figure_scope      scope  = {.table = table, .point = point, .row = row};
+    cs_names             names  = cs_figure_names(&scope);
+    cs_config           *config = NULL;
+    cs_operand           when   = {.number = 1};
+    cs_case              c      = {0};
+    cs_error             wrong  = {0};
+    char                 path[CS_PATH_BYTES];
+
+    (void)snprintf(path, sizeof path, "figure.runs.%s", r->name);
+    if (r->when != NULL && cs_expression_value(r->when, &names, &when, &wrong) != CS_OK) {
+        return cs_figure_blame(table->figure, path, &wrong, err);
+    }
+    if (!(when.number > 0)) {
+        return CS_OK;
+    }
+    cs_status status = cs_config_at(at, 0, &config, err);
+    if (status != CS_OK) {
+        return status;
+    }
+    status = build_case(table->figure, r, config, &names, &c, &wrong);
+    cs_config_free(config);
+    if (status == CS_OK) {
+        return add_item(table, run, row, &c, &point->items[run], err);
+    }
+    return is_left_out(r, status) ? CS_OK : cs_figure_blame(table->figure, path, &wrong, err);
+}
+
+/* ---- the points ---- */
+
+/* The point of a sweep becomes one of the table. */
+static cs_status add_point(cs_figure_table *table, const cs_config *group, size_t index,
+                           cs_error *err)
+{
+    const cs_figure *figure = table->figure;
+    cs_figure_point *point  = &table->points[table->n_points];
+    cs_config       *at     = NULL;
+    cs_status        status = cs_config_at(group, index, &at, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    point->lets  = json_incref(json_object_get(json_object_get(at->tree, "figure"), "let"));
+    point->items = CS_ARENA_NEW(&table->arena, size_t, figure->n_runs);
+    for (size_t i = 0; i < figure->n_runs && point->items != NULL; i++) {
+        point->items[i] = CS_FIGURE_NO_ITEM;
+    }
+    table->n_points++;
+    (void)json_object_del(at->tree, "figure");
+    (void)json_object_del(at->tree, "name");
+    status =
+        point->items != NULL ? cs_config_case(at, 0, &point->base, err) : cs_figure_no_memory(err);
+    for (size_t i = 0; i < figure->n_runs && status == CS_OK; i++) {
+        status = add_run(table, i, at, point, err);
+    }
+    cs_config_free(at);
+    return status;
+}
+
+static cs_status add_group(cs_figure_table *table, size_t group, cs_error *err)
+{
+    cs_config *config   = NULL;
+    cs_status  status   = cs_figure_group(table->figure, group, &config, err);
+    size_t     n        = status == CS_OK ? cs_config_count(config) : 0;
+    size_t     capacity = table->n_points;
+
+    if (status == CS_OK && table->n_points + n > MOST_ROWS) {
+        status = CS_FAIL(err, CS_EINVAL, table->figure->name, "has more than %d rows", MOST_ROWS);
+    }
+    if (status == CS_OK &&
+        !cs_grow(&table->points, &capacity, table->n_points + n, n, sizeof *table->points)) {
+        status = cs_figure_no_memory(err);
+    }
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        table->points[table->n_points] = (cs_figure_point){0};
+        status                         = add_point(table, config, i, err);
+    }
+    cs_config_free(config);
+    return status;
+}
+
+/* ---- a trace ---- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static cs_status read_trace(cs_figure_table *table, cs_error *err)
+{
+    cs_arrival_trace *trace = &table->trace;
+    cs_status         status;
+
+    if (table->figure->trace == NULL) {
+        return CS_OK;
+    }
+    if (table->n_points != 1) {
+        return CS_FAIL(err, CS_EINVAL, table->figure->name,
+                       "shows a trace, whose calls are its rows: a sweep or several rows are not "
+                       "accepted beside it");
+    }
+    status = cs_arrival_file_load(table->figure->trace, trace, err);
+    if (status == CS_OK) {
+        status = cs_skew_compute(trace, &table->skew, err);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    table->straggler_delays_s = CS_ARENA_NEW(&table->arena, double, trace->n_calls);
+    if (table->straggler_delays_s == NULL) {
+        return cs_figure_no_memory(err);
+    }
+    for (size_t i = 0; i < trace->n_calls; i++) {
+        table->straggler_delays_s[i] = cs_skew_delay_s(trace, i, table->skew.straggler);
+    }
+    qsort(table->straggler_delays_s, trace->n_calls, sizeof(double), compare_numbers);
+    return CS_OK;
+}
+
+/* ---- the columns ---- */
+
+/* A run that is not optional must have been made. */
+static cs_status check_items(const cs_figure_table *table, cs_error *err)
+{
+    for (size_t i = 0; i < table->n_items; i++) {
+        const cs_figure_item *item = &table->items[i];
+        const cs_figure_run  *run  = &table->figure->runs[item->run];
+        const cs_error       *why  = &item->error;
+        if (why->status != CS_OK && !is_left_out(run, why->status)) {
+            return CS_FAIL(err, why->status, table->figure->name, "run '%s' of row %zu: %s%s%s",
+                           run->name, item->row + 1, why->where, why->where[0] != '\0' ? ": " : "",
+                           why->message);
+        }
+    }
+    return CS_OK;
+}
+
+static cs_status fill_row(cs_figure_table *table, size_t row, cs_error *err)
+{
+    const cs_figure *figure = table->figure;
+    cs_figure_scope  scope  = cs_figure_scope_of(table, row);
+    cs_names         names  = cs_figure_names(&scope);
+
+    for (size_t i = 0; i < figure->n_columns; i++) {
+        const cs_figure_column *column = &figure->columns[i];
+        cs_error                wrong  = {0};
+        char                    path[64];
+        scope.n_columns = i;
+        if (cs_expression_value(column->expression, &names,
+                                &table->cells[row * figure->n_columns + i], &wrong) != CS_OK) {
+            (void)snprintf(path, sizeof path, "figure.columns[%zu]", i);
+            return cs_figure_blame(figure, path, &wrong, err);
+        }
+    }
+    return CS_OK;
+}
+
+static cs_status fill_cells(cs_figure_table *table, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    table->n_rows = table->figure->trace != NULL ? table->trace.n_calls : table->n_points;
+    table->cells =
+        CS_ARENA_NEW(&table->arena, cs_operand, table->n_rows * table->figure->n_columns);
+    if (table->cells == NULL) {
+        return cs_figure_no_memory(err);
+    }
+    for (size_t row = 0; row < table->n_rows && status == CS_OK; row++) {
+        status = fill_row(table, row, err);
+    }
+    return status;
+}
+
+cs_status cs_figure_table_fill(cs_figure_table *table, const cs_figure *figure,
+                               const cs_figure_request *request, cs_error *err)
+{
+    cs_figure_results *own     = request->results == NULL ? cs_figure_results_new() : NULL;
+    cs_figure_results *results = request->results == NULL ? own : request->results;
+    cs_status          status  = results != NULL ? CS_OK : cs_figure_no_memory(err);
+
+    *table = (cs_figure_table){.figure = figure};
+    for (size_t g = 0; g < cs_figure_groups(figure) && status == CS_OK; g++) {
+        status = add_group(table, g, err);
+    }
+    if (status == CS_OK) {
+        status = read_trace(table, err);
+    }
+    if (status == CS_OK) {
+        status = cs_figure_run_items(results, table->items, table->n_items, request->jobs, err);
+    }
+    if (status == CS_OK) {
+        status = check_items(table, err);
+    }
+    if (status == CS_OK) {
+        status = fill_cells(table, err);
+    }
+    cs_figure_results_free(own);
+    return status;
+}
+
+void cs_figure_table_free(cs_figure_table *table)
+{
+    for (size_t i = 0; i < table->n_points; i++) {
+        json_decref(table->points[i].lets);
+        cs_case_free(&table->points[i].base);
+    }
+    for (size_t i = 0; i < table->n_items; i++) {
+        cs_free(table->items[i].key);
+        cs_case_free(&table->items[i].c);
+    }
+    cs_free(table->points);
+    cs_free(table->items);
+    cs_skew_free(&table->skew);
+    cs_arrival_trace_free(&table->trace);
+    cs_arena_free(&table->arena);
+    *table = (cs_figure_table){0};
+}
