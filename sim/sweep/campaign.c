@@ -188,12 +188,6 @@ static void report(const run *r)
     }
 }
 
-/* What a call of collect() adds to the summary. */
-typedef struct addition {
-    size_t n_before, n_run;
-    bool   writes; /* a transaction is open */
-} addition;
-
 /* The values in the columns of the sweep; NULL of a scenario that could not be built. */
 static const cs_value *values_of(const run *r, const cs_campaign_row *row)
 {
@@ -208,7 +202,8 @@ static const cs_value *values_of(const run *r, const cs_campaign_row *row)
     return r->values;
 }
 
-static cs_status write_row(run *r, const cs_packed_row *packed, addition *sum, cs_error *err)
+/* *writes_p: a transaction is open. */
+static cs_status write_row(run *r, const cs_packed_row *packed, bool *writes_p, cs_error *err)
 {
     const cs_campaign_row *row    = &packed->row;
     cs_status              status = CS_OK;
@@ -216,9 +211,9 @@ static cs_status write_row(run *r, const cs_packed_row *packed, addition *sum, c
     if (r->store == NULL || (row->is_stored && !packed->lacks)) {
         return CS_OK;
     }
-    if (!sum->writes) {
-        status      = cs_store_begin(r->store, err);
-        sum->writes = status == CS_OK;
+    if (!*writes_p) {
+        status    = cs_store_begin(r->store, err);
+        *writes_p = status == CS_OK;
     }
     if (status == CS_OK && row->is_stored) {
         return cs_store_fill(r->store, packed->key, values_of(r, row), err);
@@ -238,7 +233,8 @@ static cs_status read_stored(run *r, cs_packed_row *packed, cs_error *err)
                                   : CS_FAIL(err, CS_EIO, NULL, "%s has lost a row", r->c->path);
 }
 
-static cs_status take_row(run *r, size_t index, cs_packed_row *packed, addition *sum, cs_error *err)
+static cs_status take_row(run *r, size_t index, cs_packed_row *packed, bool *writes_p,
+                          cs_error *err)
 {
     bool      is_stored = packed->row.is_stored;
     cs_status status    = CS_OK;
@@ -248,8 +244,8 @@ static cs_status take_row(run *r, size_t index, cs_packed_row *packed, addition 
         return CS_FAIL(err, CS_EIO, NULL, "a row arrived that nobody asked for");
     }
     r->is_done[index] = true;
-    *(is_stored ? &sum->n_before : &sum->n_run) += 1;
-    status = write_row(r, packed, sum, err);
+    *(is_stored ? &r->summary->done_before : &r->summary->run) += 1;
+    status = write_row(r, packed, writes_p, err);
     if (status == CS_OK && is_stored && r->c->reads_stored) {
         status = read_stored(r, packed, err);
     }
@@ -261,24 +257,21 @@ static cs_status take_row(run *r, size_t index, cs_packed_row *packed, addition 
 static cs_status collect(void *user, const cs_work_item *rows, size_t n, cs_error *err)
 {
     run      *r      = user;
-    addition  sum    = {0};
+    bool      writes = false, is_more = false;
     cs_status status = CS_OK;
 
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         cs_packed_row packed;
         status = cs_campaign_unpack(rows[i], r->c->table, r->row, r->texts, &packed, err);
         if (status == CS_OK && packed.state != CS_ROW_GIVEN_UP) {
-            status = take_row(r, rows[i].index, &packed, &sum, err);
+            is_more = true;
+            status  = take_row(r, rows[i].index, &packed, &writes, err);
         }
     }
-    if (status == CS_OK && sum.writes) {
+    if (status == CS_OK && writes) {
         status = cs_store_commit(r->store, err);
     }
-    if (status == CS_OK) {
-        r->summary->done_before += sum.n_before;
-        r->summary->run += sum.n_run;
-    }
-    if (status == CS_OK && sum.n_before + sum.n_run > 0) {
+    if (status == CS_OK && is_more) {
         report(r);
     }
     return status;

@@ -77,7 +77,7 @@ typedef struct cs_campaign {
 typedef struct cs_campaign_summary {
     size_t   total;       /* scenarios */
     size_t   done_before; /* of these, found in the file */
-    size_t   run;         /* of these, run now */
+    size_t   run;         /* of these, run now; where the campaign fails, some may not be written */
     size_t   missing;    /* those that failed for want of memory, a file or a part of the program */
     cs_error failure;    /* of the first that is missing */
     bool     is_stopped; /* by *stop: done_before + run + missing < total */
