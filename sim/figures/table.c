@@ -6,7 +6,6 @@
 #include "config/arrival_file.h"
 #include "config/config_state.h"
 #include "figures/figure.h"
-#include "figures/results.h"
 
 #include <math.h>
 #include <stdio.h>
