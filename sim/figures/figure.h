@@ -81,7 +81,7 @@ cs_status cs_figure_no_memory(cs_error *err);
 cs_status cs_figure_blame(const cs_figure *figure, const char *path, const cs_error *from,
                           cs_error *err);
 
-/* ---- the table (table.c, scope.c) ---- */
+/* ---- the table (table.c) ---- */
 
 /* A scenario to run. */
 typedef struct cs_figure_item {
@@ -126,7 +126,14 @@ cs_status cs_figure_table_fill(cs_figure_table *table, const cs_figure *figure,
                                const cs_figure_request *request, cs_error *err);
 void      cs_figure_table_free(cs_figure_table *table);
 
-/* What names mean in a row. */
+/* Run the items whose results are not known yet, each once and on several threads (results.c); what
+ * is known is taken from `results`, which keeps the rest. Errors of a scenario are in its item;
+ * those of the machine and of the program are returned, too. */
+CS_MUST_CHECK cs_status cs_figure_run_items(cs_figure_results *results, cs_figure_item *items,
+                                            size_t n_items, unsigned jobs, cs_error *err);
+
+/* ---- what names mean in a row (scope.c) ---- */
+
 typedef struct cs_figure_scope {
     cs_figure_table       *table;
     const cs_figure_point *point; /* NULL: no row */

@@ -2,7 +2,7 @@
 /* The runs of figures. Many figures show the same scenario: a result is kept under the scenario's
  * text. The scenarios of most ranks are begun first, so that no thread is left with one at the end.
  */
-#include "figures/results.h"
+#include "figures/figure.h"
 
 #include "base/alloc.h"
 #include "base/random.h"

@@ -6,7 +6,6 @@
 #include "config/arrival_file.h"
 #include "config/config_state.h"
 #include "figures/figure.h"
-#include "figures/results.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -99,11 +98,14 @@ static cs_status set_value(cs_config *config, const char *path, json_t *value,
                            const cs_names *names, const char *origin, cs_error *err)
 {
     json_t *made = instantiate(value, names, err);
-    char   *json = made != NULL ? json_dumps(made, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
 
+    if (made == NULL) {
+        return err->status;
+    }
+    char *json = json_dumps(made, JSON_COMPACT | JSON_ENCODE_ANY);
     json_decref(made);
     if (json == NULL) {
-        return made == NULL ? err->status : cs_figure_no_memory(err);
+        return cs_figure_no_memory(err);
     }
     cs_status status = cs_config_set(config, path, json, origin, err);
     cs_free(json);
@@ -137,8 +139,9 @@ static cs_status set_number(cs_config *config, const char *path, double value, c
     return cs_config_set(config, path, text, origin, err);
 }
 
-/* Formulas know equal chunks only. So the buffer becomes the nearest that splits evenly, and the
- * only fabric so much faster or slower that the buffer takes the same time on it. */
+/* Change the buffer to the nearest size that splits evenly, as closed forms want it; and where all
+ * ranks use one fabric, its bandwidth by the same factor, so that the buffer takes the same time.
+ */
 static cs_status make_parts_equal(cs_config *config, cs_case *c, double parts, const char *origin,
                                   cs_error *err)
 {
@@ -149,7 +152,7 @@ static cs_status make_parts_equal(cs_config *config, cs_case *c, double parts, c
     char              path[48];
     bool              is_plain = cs_n_fabrics(cluster) == 1 || !cs_uses_nics(cluster);
 
-    if (bytes == c->job.scenario.bytes) {
+    if (bytes == c->job.scenario.bytes || bytes == 0) {
         return CS_OK;
     }
     (void)snprintf(path, sizeof path, "cluster.%s.bandwidth", cs_fabric_name(fabric));
