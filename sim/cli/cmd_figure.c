@@ -8,18 +8,21 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { OUTPUT = 1, TRACE };
+typedef struct figure_job {
+    const char *folder, *trace, *names[64];
+    size_t      n_names;
+} figure_job;
 
 /* clang-format off */
 static const cs_arg figure_args[] = {
-    {OUTPUT, 'o', "output", "DIR", "folder for NAME.csv, NAME.svg and NAME.png (out)"},
-    {TRACE, 0, "trace", "FILE", "arrivals that stragglar-2a shows instead of the sample"},
+    CS_ARG_TEXT(figure_job, folder, 'o', "output", "DIR", "folder for NAME.csv, NAME.svg and NAME.png (out)"),
+    CS_ARG_TEXT(figure_job, trace, 0, "trace", "FILE", "arrivals that stragglar-2a shows instead of the sample"),
+    CS_ARG_OPERANDS(figure_job, names, n_names, "name"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
+static const cs_arg_table figure_tables[] = {{figure_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
-
-static const cs_arg *const figure_tables[] = {figure_args, NULL};
 
 static cs_status make_folder(const char *folder, cs_error *err)
 {
@@ -67,34 +70,12 @@ static cs_status write_named(const char *name, const char *trace, const char *fo
     return status;
 }
 
-typedef struct figure_job {
-    const char *folder, *trace, *names[64];
-    size_t      n_names;
-} figure_job;
-
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    figure_job *j = job;
-
-    switch (id) {
-    case OUTPUT: j->folder = args->value; return CS_OK;
-    case TRACE: j->trace = args->value; return CS_OK;
-    default: break;
-    }
-    if (j->n_names == sizeof j->names / sizeof j->names[0]) {
-        return CS_FAIL(err, CS_EINVAL, "figure", "too many names");
-    }
-    j->names[j->n_names++] = args->value;
-    return CS_OK;
-}
-
 static int figure_run(int count, char *const *words)
 {
     figure_job j   = {.folder = "out"};
     cs_error   err = {0};
     bool       ok = true, wants_help = false;
-    cs_status  status =
-        cs_cli_read(&cs_command_figure, count, words, take_arg, &j, &wants_help, &err);
+    cs_status  status = cs_cli_read(&cs_command_figure, count, words, &j, &wants_help, &err);
 
     if (status == CS_OK && wants_help) {
         return cs_cli_help(&cs_command_figure);

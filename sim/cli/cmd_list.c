@@ -12,17 +12,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { FORMAT = 1 };
+typedef struct list_job {
+    const char *what;
+    int         format;
+} list_job;
 
 /* clang-format off */
 static const cs_arg list_args[] = {
-    {FORMAT, 0, "format", "text|json", "how to print (text)"},
+    CS_ARG_CHOICE(list_job, format, 0, "format", "text|json", "how to print (text)"),
+    CS_ARG_OPERAND(list_job, what, "list"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
+static const cs_arg_table list_tables[] = {{list_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
-
-static const cs_arg *const list_tables[] = {list_args, NULL};
 
 static void add_member(cs_text *text, const char *key, const char *value)
 {
@@ -223,26 +226,28 @@ static void list_topologies(cs_text *text, bool json)
     }
 }
 
-typedef struct list_job {
-    const char *what;
-    int         format;
-} list_job;
+typedef struct list {
+    const char *name;
+    void (*add)(cs_text *text, bool json);
+} list;
 
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    list_job *j = job;
-
-    if (id == FORMAT) {
-        return cs_cli_choice(args->value, "text|json", "--format", &j->format, err);
-    }
-    j->what = args->value;
-    return CS_OK;
-}
+static const list lists[] = {
+    {"algorithms", list_algorithms}, {"models", list_models},       {"figures", list_figures},
+    {"bounds", list_bounds},         {"workloads", list_workloads}, {"topologies", list_topologies},
+    {"features", list_features},
+};
 
 static cs_status list_what(void *job, cs_text *text, cs_error *err)
 {
+    const cs_named  named = {.things  = lists,
+                             .n       = sizeof lists / sizeof lists[0],
+                             .stride  = sizeof lists[0],
+                             .name    = offsetof(list, name),
+                             .aliases = CS_NO_ALIASES,
+                             .status  = CS_EINVAL,
+                             .what    = "no list of"};
     const list_job *j     = job;
-    int             index = 0;
+    size_t          index = 0;
     bool            json  = j->format == 1;
 
     if (j->what == NULL) {
@@ -250,24 +255,18 @@ static cs_status list_what(void *job, cs_text *text, cs_error *err)
             err, CS_EINVAL, "list",
             "needs algorithms, models, figures, bounds, workloads, topologies or features");
     }
-    cs_status status =
-        cs_cli_choice(j->what, "algorithms|models|figures|bounds|workloads|topologies|features",
-                      "list", &index, err);
-    if (status != CS_OK) {
-        return status;
+    cs_status status = cs_find_named(&named, j->what, &index, "list", err);
+    if (status == CS_OK) {
+        lists[index].add(text, json);
+        cs_text_add(text, "%s", json ? "]\n" : "");
     }
-    void (*const lists[])(cs_text *, bool) = {list_algorithms, list_models,    list_figures,
-                                              list_bounds,     list_workloads, list_topologies,
-                                              list_features};
-    lists[index](text, json);
-    cs_text_add(text, "%s", json ? "]\n" : "");
-    return CS_OK;
+    return status;
 }
 
 static int list_run(int count, char *const *words)
 {
     list_job j = {0};
-    return cs_cli_answer(&cs_command_list, count, words, take_arg, list_what, &j);
+    return cs_cli_answer(&cs_command_list, count, words, list_what, &j);
 }
 
 const cs_command cs_command_list = {

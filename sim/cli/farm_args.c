@@ -3,7 +3,6 @@
 #include "cli/farm_args.h"
 
 #include "cli/cli.h"
-#include "cs/units.h"
 #include "sweep/farm.h"
 
 #include <stdio.h>
@@ -11,27 +10,6 @@
 #include <unistd.h>
 
 enum { BAR_WIDTH = 40 };
-
-static cs_status read_jobs(const char *text, unsigned *jobs_p, cs_error *err)
-{
-    uint64_t  number = 0;
-    cs_status status = cs_parse_integer(text, 1, CS_FARM_MAX_JOBS, &number, "--jobs", err);
-
-    *jobs_p = (unsigned)number;
-    return status;
-}
-
-cs_status cs_farm_choice_add(cs_farm_choice *choice, int id, const cs_args *args, cs_error *err)
-{
-    switch (id) {
-    case CS_FARM_OUTPUT: choice->output = args->value; return CS_OK;
-    case CS_FARM_QUIET: choice->is_quiet = true; return CS_OK;
-    case CS_FARM_ACCEPT_BUILD: choice->accepts_builds = true; return CS_OK;
-    case CS_FARM_JOBS: return read_jobs(args->value, &choice->jobs, err);
-    case CS_FARM_SET: return cs_config_choice_set(&choice->config, args->value, err);
-    default: return cs_config_choice_path(&choice->config, args->value, err);
-    }
-}
 
 cs_status cs_farm_check_output(const cs_farm_choice *choice, cs_error *err)
 {

@@ -131,34 +131,25 @@ static cs_status choose_sizes(playing *p, uint64_t configured)
 /* Algorithms as an axis: options that only some of them have are left out for others. */
 static cs_status set_algorithms(playing *p, const char *const *names, size_t n)
 {
-    cs_text list = {0};
+    cs_value values[MAX_ALGORITHMS];
 
-    for (size_t i = 0; i < n; i++) {
-        cs_text_add(&list, "%s\"%s\"", i > 0 ? "," : "[", names[i]);
+    for (size_t i = 0; i < n && i < MAX_ALGORITHMS; i++) {
+        values[i] = (cs_value){.type = CS_VALUE_TEXT, .text = names[i]};
     }
-    cs_text_add(&list, "]");
-    cs_status status = cs_text_status(&list, p->err);
-    if (status == CS_OK) {
-        status = cs_config_sweep_set(p->config, "algorithm.name", list.data, "--algorithm", p->err);
-    }
-    cs_text_free(&list);
-    return status;
+    return cs_config_sweep_put(p->config, "algorithm.name", values, n, "--algorithm", p->err);
 }
 
 static cs_status set_sizes(playing *p)
 {
-    cs_text list = {0};
+    cs_value *values = CS_ARENA_NEW(&p->report->arena, cs_value, p->n_sizes);
 
+    if (values == NULL) {
+        return CS_FAIL(p->err, CS_ENOMEM, "--bytes", "out of memory for %zu sizes", p->n_sizes);
+    }
     for (size_t i = 0; i < p->n_sizes; i++) {
-        cs_text_add(&list, "%s%llu", i > 0 ? "," : "[", (unsigned long long)p->sizes[i]);
+        values[i] = (cs_value){.type = CS_VALUE_WHOLE, .whole = (int64_t)p->sizes[i]};
     }
-    cs_text_add(&list, "]");
-    cs_status status = cs_text_status(&list, p->err);
-    if (status == CS_OK) {
-        status = cs_config_sweep_set(p->config, "bytes", list.data, "--bytes", p->err);
-    }
-    cs_text_free(&list);
-    return status;
+    return cs_config_sweep_put(p->config, "bytes", values, p->n_sizes, "--bytes", p->err);
 }
 
 /* To see the scenario before it is known which algorithms there are: all, so that every option
@@ -193,10 +184,9 @@ static cs_status check_config(const playing *p)
 /* The number of ranks is the trace's. */
 static cs_status set_ranks(const playing *p)
 {
-    char    text[16];
-    cs_case c = {0};
+    const cs_value n_ranks = {.type = CS_VALUE_WHOLE, .whole = p->trace->n_ranks};
+    cs_case        c       = {0};
 
-    (void)snprintf(text, sizeof text, "%u", p->trace->n_ranks);
     if (cs_config_has(p->config, "cluster.ranks")) {
         cs_status status = cs_config_case(p->config, 0, &c, p->err);
         uint32_t  ranks  = c.scenario.cluster.n_ranks;
@@ -207,7 +197,7 @@ static cs_status set_ranks(const playing *p)
         }
         return status;
     }
-    return cs_config_set(p->config, "cluster.ranks", text, "--trace", p->err);
+    return cs_config_put(p->config, "cluster.ranks", &n_ranks, "--trace", p->err);
 }
 
 static cs_status prepare(playing *p)
