@@ -3,7 +3,7 @@
 # when everything is there, and needs root or sudo only when something is missing.
 
 PACKAGES_BUILD="gcc g++ libc6-dev make cmake ninja-build pkg-config libgsl-dev libjansson-dev libsqlite3-dev libexpat1-dev liblemon-dev"
-PACKAGES_TEST="python3 gnuplot-nox libcriterion-dev clang libclang-rt-dev clang-format clang-tidy mandoc libopenmpi-dev openmpi-bin libsimgrid-dev"
+PACKAGES_TEST="python3 python3-jsonschema gnuplot-nox libcriterion-dev clang libclang-rt-dev clang-format clang-tidy mandoc libopenmpi-dev openmpi-bin libsimgrid-dev"
 PACKAGES_DEMO="gnuplot-nox"
 
 say() {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim list: what there is. */
 #include "cli/cli.h"
+#include "config/schema.h"
 #include "config/workload.h"
 #include "cs/algorithm.h"
 #include "cs/bound.h"
@@ -226,6 +227,17 @@ static void list_topologies(cs_text *text, bool json)
     }
 }
 
+static void list_keys(cs_text *text, bool json)
+{
+    cs_config_keys(text, json);
+}
+
+static void list_schema(cs_text *text, bool json)
+{
+    (void)json; /* it is, in any case */
+    cs_config_schema(text);
+}
+
 typedef struct list {
     const char *name;
     void (*add)(cs_text *text, bool json);
@@ -234,7 +246,7 @@ typedef struct list {
 static const list lists[] = {
     {"algorithms", list_algorithms}, {"models", list_models},       {"figures", list_figures},
     {"bounds", list_bounds},         {"workloads", list_workloads}, {"topologies", list_topologies},
-    {"features", list_features},
+    {"features", list_features},     {"keys", list_keys},           {"schema", list_schema},
 };
 
 static cs_status list_what(void *job, cs_text *text, cs_error *err)
@@ -251,16 +263,16 @@ static cs_status list_what(void *job, cs_text *text, cs_error *err)
     bool            json  = j->format == 1;
 
     if (j->what == NULL) {
-        return CS_FAIL(
-            err, CS_EINVAL, "list",
-            "needs algorithms, models, figures, bounds, workloads, topologies or features");
+        return CS_FAIL(err, CS_EINVAL, "list",
+                       "needs algorithms, models, figures, bounds, workloads, topologies, "
+                       "features, keys or schema");
     }
     cs_status status = cs_find_named(&named, j->what, &index, "list", err);
     if (status == CS_OK) {
         lists[index].add(text, json);
-        cs_text_add(text, "%s", json ? "]\n" : "");
+        cs_text_add(text, "%s", json && lists[index].add != list_schema ? "]\n" : "");
     }
-    return status;
+    return status == CS_OK ? cs_text_status(text, err) : status;
 }
 
 static int list_run(int count, char *const *words)
@@ -270,8 +282,9 @@ static int list_run(int count, char *const *words)
 }
 
 const cs_command cs_command_list = {
-    .name  = "list",
-    .usage = "list algorithms|models|figures|bounds|workloads|topologies|features [--format json]",
+    .name    = "list",
+    .usage   = "list algorithms|models|figures|bounds|workloads|topologies|features|keys|schema "
+               "[--format json]",
     .summary = "what there is, with sources and options",
     .tables  = list_tables,
     .run     = list_run,
