@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { POINTER_BYTES = 400, INLINE_BYTES = 100, MOST_SEEN = 8 };
+enum { POINTER_BYTES = 400, INLINE_BYTES = 100 };
 
 /* Tables that stand in several places have a definition of their own. */
 static const struct {
@@ -620,17 +620,18 @@ typedef struct key_row {
 typedef struct key_list {
     key_row *rows; /* owned */
     size_t   n, room;
-    size_t   first; /* of the object that is being listed: what several kinds have is one row */
     bool     is_whatif, failed;
 } key_list;
 
 static void list_fields(key_list *list, const char *path, const char *kind, const cs_field *fields);
 
+/* What several kinds have in the same sense is one row. */
 static void add_row(key_list *list, const char *path, const char *kind, const cs_field *row)
 {
-    for (size_t i = list->first; i < list->n && kind[0] != '\0'; i++) {
+    for (size_t i = 0; i < list->n && kind[0] != '\0'; i++) {
         key_row *old = &list->rows[i];
-        if (strcmp(old->path, path) == 0) {
+        if (old->is_whatif == list->is_whatif && strcmp(old->path, path) == 0 &&
+            strcmp(old->row->help, row->help) == 0) {
             append(old->kinds, sizeof old->kinds, ", %s", kind);
             return;
         }
@@ -662,10 +663,13 @@ static void list_below(key_list *list, const char *path, const cs_field *row)
         list_below(list, element, row->fields);
     } else if (row->type == CS_FIELD_EITHER) {
         for (const cs_field *form = row->fields; form->name != NULL; form++) {
-            list_below(list, path, form);
+            if (form->type == CS_FIELD_OBJECT) {
+                list_fields(list, path, form->name, form->fields);
+            } else {
+                list_below(list, path, form);
+            }
         }
     } else if (row->type == CS_FIELD_KIND) {
-        list->first = list->n;
         for (const cs_field *kind = row->fields; kind->name != NULL; kind++) {
             list_fields(list, path, kind->name, kind->fields);
         }
@@ -711,9 +715,14 @@ static void add_member(cs_text *text, const char *key, const char *value)
 static void add_json(cs_text *text, const key_row *k, bool is_first)
 {
     const cs_field *number = cs_key_number(k->row);
-    char            value[64];
+    char            value[64], choices[CS_PATH_BYTES] = "";
     bool            has_default = cs_field_default(k->row, value, sizeof value);
 
+    for (size_t i = 0; k->row->type == CS_FIELD_CHOICE && k->row->names != NULL &&
+                       cs_name_at(k->row->names, i) != NULL;
+         i++) {
+        append(choices, sizeof choices, "%s%s", i > 0 ? "|" : "", cs_name_at(k->row->names, i));
+    }
     cs_text_add(text, "%s{\"key\": ", is_first ? "[" : ",\n ");
     cs_text_add_json_string(text, k->path);
     add_member(text, "of", k->is_whatif ? "whatif" : "scenario");
@@ -728,7 +737,7 @@ static void add_json(cs_text *text, const key_row *k, bool is_first)
         cs_text_add(text, ", \"max\": ");
         cs_text_add_number(text, cs_field_most(number));
     }
-    add_member(text, "choices", k->row->choices);
+    add_member(text, "choices", choices[0] != '\0' ? choices : k->row->choices);
     add_member(text, "help", k->row->help);
     cs_text_add(text, "}");
 }

@@ -138,7 +138,7 @@ static const cs_field node_fields[] = {
 };
 static const cs_field node_forms[] = {
     CS_KEY(graph_node, name, "name", .help = "of the node"),
-    {.name = "node", .type = CS_FIELD_OBJECT, .fields = node_fields},
+    {.name = "object", .type = CS_FIELD_OBJECT, .fields = node_fields},
     CS_FIELD_END,
 };
 static const cs_field a_node[] = {
@@ -169,7 +169,7 @@ static const cs_field ranks_fields[] = {
 };
 static const cs_field ranks_forms[] = {
     NODES(CS_NIC, "nic", .help = "of the NICs"),
-    {.name = "fabrics", .type = CS_FIELD_OBJECT, .fields = ranks_fields},
+    {.name = "object", .type = CS_FIELD_OBJECT, .fields = ranks_fields},
     CS_FIELD_END,
 };
 static const cs_field graph_fields[] = {
