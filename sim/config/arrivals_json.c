@@ -150,32 +150,56 @@ static void read_measured(cs_reading *r, const cs_place *arrivals, const arrival
     process->resamples = a->trace.pick == 1;
 }
 
-/* Iteration 0 into the scenario; NULL where all arrive together. */
-static void draw_first(cs_reading *r, const cs_place *arrivals, cs_case *c)
+/* The arrivals of iteration 0, where something is random or measured; false without memory. */
+static bool draw_first(const cs_case *c, double *first_s)
 {
     cs_arrival_sampler *sampler = NULL;
     cs_arrival_stream  *stream  = NULL;
-    uint32_t            n       = c->scenario.cluster.n_ranks;
-    double              last_s  = 0;
-    cs_error            wrong   = {0};
-    double             *first_s = CS_ARENA_NEW(r->arena, double, n);
-    cs_status           status  = cs_arrival_sampler_open(&c->arrivals, n, c->scenario.seed, 1,
-                                                          CS_SAMPLING_RANDOM, &sampler, &wrong);
+    bool                is_open =
+        cs_arrival_sampler_open(&c->arrivals, c->scenario.cluster.n_ranks, c->scenario.seed, 1,
+                                CS_SAMPLING_RANDOM, &sampler, NULL) == CS_OK &&
+        cs_arrival_stream_open(sampler, &stream, NULL) == CS_OK;
 
-    if (status == CS_OK) {
-        status = cs_arrival_stream_open(sampler, &stream, &wrong);
-    }
-    if (first_s == NULL || status != CS_OK) {
-        CS_REFUSE(r, arrivals, CS_ENOMEM, "out of memory for arrivals");
-    } else {
+    if (is_open) {
         cs_arrival_draw(stream, 0, first_s);
-        for (uint32_t i = 0; i < n; i++) {
-            last_s = fmax(last_s, first_s[i]);
-        }
-        c->scenario.arrival_s = last_s > 0 ? first_s : NULL;
     }
     cs_arrival_stream_close(stream);
     cs_arrival_sampler_close(sampler);
+    return is_open;
+}
+
+/* The fixed delays alone, the earliest of which is 0. */
+static void shift_late(const double *late_s, uint32_t n, double *first_s)
+{
+    double least_s = late_s != NULL ? late_s[0] : 0;
+
+    for (uint32_t i = 1; late_s != NULL && i < n; i++) {
+        least_s = fmin(least_s, late_s[i]);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        first_s[i] = late_s != NULL ? late_s[i] - least_s : 0;
+    }
+}
+
+/* Iteration 0 into the scenario; NULL where all arrive together. */
+static void set_first(cs_reading *r, const cs_place *arrivals, cs_case *c)
+{
+    const cs_arrival_process *p = &c->arrivals;
+    uint32_t                  n = c->scenario.cluster.n_ranks;
+    bool    is_late = !p->has_distribution && !p->has_straggler && p->trace.n_calls == 0;
+    double  last_s  = 0;
+    double *first_s = CS_ARENA_NEW(r->arena, double, n);
+
+    if (first_s != NULL && is_late) {
+        shift_late(p->late_s, n, first_s);
+    } else if (first_s == NULL || !draw_first(c, first_s)) {
+        CS_REFUSE(r, arrivals, CS_ENOMEM, "out of memory for arrivals");
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        last_s = fmax(last_s, first_s[i]);
+    }
+    c->scenario.arrival_s = last_s > 0 ? first_s : NULL;
 }
 
 void cs_read_arrivals(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
@@ -197,6 +221,6 @@ void cs_read_arrivals(cs_reading *r, const cs_place *place, const cs_field *row,
     }
     read_measured(r, place, &a, process);
     if (!cs_reading_failed(r)) {
-        draw_first(r, place, c);
+        set_first(r, place, c);
     }
 }

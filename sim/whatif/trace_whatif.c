@@ -52,17 +52,17 @@ static cs_status add_name(playing *p, const char *name, const char *option)
     const cs_algorithm *algorithm = NULL;
     cs_error            unknown   = {0};
 
+    cs_status status = cs_algorithm_find(name, &algorithm, &unknown);
+    if (status != CS_OK) {
+        return CS_FAIL(p->err, status, option, "%s", unknown.message);
+    }
     for (size_t i = 0; i < p->n_names; i++) {
-        if (strcmp(p->names[i], name) == 0) {
+        if (strcmp(p->names[i], algorithm->name) == 0) {
             return CS_OK;
         }
     }
     if (p->n_names == MAX_ALGORITHMS) {
         return CS_FAIL(p->err, CS_EINVAL, "--algorithm", "more than %d", MAX_ALGORITHMS);
-    }
-    cs_status status = cs_algorithm_find(name, &algorithm, &unknown);
-    if (status != CS_OK) {
-        return CS_FAIL(p->err, status, option, "%s", unknown.message);
     }
     p->names[p->n_names++] = algorithm->name;
     return CS_OK;
