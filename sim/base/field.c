@@ -36,13 +36,13 @@ static bool is_whole(const cs_field *row)
 
 void cs_field_store(const cs_field *row, void *object, double value)
 {
-    char    *field  = (char *)object + row->offset;
+    char    *field  = row->offset != CS_NOWHERE ? (char *)object + row->offset : NULL;
     bool     truth  = value > 0;
     int      choice = row->type == CS_FIELD_CHOICE || row->type == CS_FIELD_KIND ? (int)value : 0;
     uint32_t u32    = row->type == CS_FIELD_U32 ? (uint32_t)value : 0;
     uint64_t u64    = row->type == CS_FIELD_U64 ? (uint64_t)value : 0;
 
-    if (row->offset == CS_NOWHERE) {
+    if (field == NULL) {
         return;
     }
     switch (row->type) {
@@ -65,14 +65,14 @@ void cs_field_store(const cs_field *row, void *object, double value)
 
 double cs_field_load(const cs_field *row, const void *object)
 {
-    const char *field  = (const char *)object + row->offset;
+    const char *field  = row->offset != CS_NOWHERE ? (const char *)object + row->offset : NULL;
     double      value  = 0;
     bool        truth  = false;
     int         choice = 0;
     uint32_t    u32    = 0;
     uint64_t    u64    = 0;
 
-    if (row->offset == CS_NOWHERE) {
+    if (field == NULL) {
         return row->fallback;
     }
     switch (row->type) {
@@ -115,6 +115,74 @@ const char *cs_field_type_name(const cs_field *row)
         [CS_FIELD_PLUG_IN] = "name", [CS_FIELD_ANY] = "value",
     };
     return names[row->type];
+}
+
+static cs_status parse_quantity(cs_unit unit, const char *text, double *value_p, const char *where,
+                                cs_error *err)
+{
+    uint64_t  bytes  = 0;
+    cs_status status = CS_OK;
+
+    switch (unit) {
+    case CS_UNIT_TIME: return cs_parse_time(text, value_p, where, err);
+    case CS_UNIT_RATE: return cs_parse_rate(text, value_p, where, err);
+    case CS_UNIT_SIZE:
+        status   = cs_parse_bytes(text, &bytes, where, err);
+        *value_p = (double)bytes;
+        return status;
+    case CS_UNIT_NONE: break;
+    }
+    return cs_parse_number(text, value_p, where, err);
+}
+
+/* A quantity with the unit that makes its number short and read back exactly: "3us", "32MiB". */
+static void quantity_text(cs_unit unit, double value, char *text, size_t text_bytes)
+{
+    static const struct {
+        cs_unit     unit;
+        double      scale;
+        const char *name;
+    } units[] = {
+        {CS_UNIT_TIME, 1, "s"},        {CS_UNIT_TIME, 1e-3, "ms"},    {CS_UNIT_TIME, 1e-6, "us"},
+        {CS_UNIT_TIME, 1e-9, "ns"},    {CS_UNIT_RATE, 1e9, "GB/s"},   {CS_UNIT_RATE, 1e6, "MB/s"},
+        {CS_UNIT_RATE, 1, "B/s"},      {CS_UNIT_SIZE, 0x1p30, "GiB"}, {CS_UNIT_SIZE, 0x1p20, "MiB"},
+        {CS_UNIT_SIZE, 0x1p10, "KiB"}, {CS_UNIT_SIZE, 1, "B"},
+    };
+
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        double number = value / units[i].scale, again = -1;
+        if (units[i].unit != unit || (value != 0 && !(fabs(number) >= 1))) {
+            continue;
+        }
+        (void)snprintf(text, text_bytes, "%.6g%s", number, units[i].name);
+        if (parse_quantity(unit, text, &again, NULL, NULL) == CS_OK && again == value) {
+            return;
+        }
+    }
+    cs_number_text(value, text, text_bytes);
+}
+
+bool cs_field_default(const cs_field *row, char *text, size_t text_bytes)
+{
+    double value     = row->fallback;
+    bool   is_choice = row->type == CS_FIELD_CHOICE, is_truth = row->type == CS_FIELD_BOOL;
+
+    if (row->is_required || isnan(value) || !(is_choice || is_truth || is_number(row))) {
+        return false;
+    }
+    if (is_truth) {
+        (void)snprintf(text, text_bytes, "%s", value > 0 ? "true" : "false");
+    } else if (is_choice) {
+        return value >= 0 && cs_field_choice(row, (size_t)value, text, text_bytes);
+    } else if (row->has_auto && value >= (double)CS_AUTO) {
+        (void)snprintf(text, text_bytes, "auto");
+    } else if (!cs_field_takes(row, value) || isinf(value)) {
+        (void)snprintf(text, text_bytes, "null");
+        return row->has_null;
+    } else {
+        quantity_text(cs_field_unit(row), value, text, text_bytes);
+    }
+    return true;
 }
 
 double cs_field_least(const cs_field *row)
@@ -280,24 +348,6 @@ static cs_status parse_choice(const cs_field *row, const char *text, double *val
         cs_find_named(row->names != NULL ? row->names : &named, text, &index, where, err);
     *value_p = (double)index;
     return status;
-}
-
-static cs_status parse_quantity(cs_unit unit, const char *text, double *value_p, const char *where,
-                                cs_error *err)
-{
-    uint64_t  bytes  = 0;
-    cs_status status = CS_OK;
-
-    switch (unit) {
-    case CS_UNIT_TIME: return cs_parse_time(text, value_p, where, err);
-    case CS_UNIT_RATE: return cs_parse_rate(text, value_p, where, err);
-    case CS_UNIT_SIZE:
-        status   = cs_parse_bytes(text, &bytes, where, err);
-        *value_p = (double)bytes;
-        return status;
-    case CS_UNIT_NONE: break;
-    }
-    return cs_parse_number(text, value_p, where, err);
 }
 
 static cs_status parse_number(const cs_field *row, const char *text, double *value_p,

@@ -1,37 +1,138 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cli/args.h -- the options of a command, from a table that is also its help. */
+/* cli/args.h -- the options of a command, from tables that are also its help: a row says what an
+ * option is called, and where its value goes: into a field of a struct, or to a key of the
+ * configuration.
+ */
 #ifndef CS_CLI_ARGS_H
 #define CS_CLI_ARGS_H
 
 #include "base/text.h"
+#include "config/config.h"
+#include "cs/field.h"
 
-#include <stdbool.h>
-
-/* One option. A row without a name and letter is a heading of the help. */
+/* One option, or (is_operand) what stands without one. Tables end with a row without a name. */
 typedef struct cs_arg {
-    int         id;     /* what cs_args_next() returns; > 0 */
     char        letter; /* -x, or 0 */
-    const char *name;   /* --name, or NULL */
+    const char *name;   /* --name; of an operand: what it is called in messages */
     const char *value;  /* what the help calls its value, or NULL: it has none */
     const char *help;
+    cs_field    field; /* in the table's struct; without a name: none */
+    cs_setting  sets;  /* key of the configuration, which is set later; without a path: none */
+    bool        marks; /* the bool at `mark` of the struct becomes true, too */
+    size_t      mark;
+    bool        is_operand, is_help;
 } cs_arg;
 
-enum { CS_ARG_END = 0, CS_ARG_OPERAND = -1, CS_ARG_ERROR = -2 };
+/* A table, and the structs in a command's job that its rows are about. */
+typedef struct cs_arg_table {
+    const cs_arg *args;
+    size_t        object; /* of the fields */
+    size_t        config; /* cs_config_choice of the keys; CS_NOWHERE: there are none */
+    size_t        last;   /* const char *, the last option of the table as written; or CS_NOWHERE */
+} cs_arg_table;
+
+/* Rows. Texts are borrowed from the command line. */
+#define CS_ARG_TEXT(type_, field_, letter_, name_, value_, help_)                            \
+    {                                                                                        \
+        .letter = (letter_), .name = (name_), .value = (value_), .help = (help_), .field = { \
+            .name   = (name_),                                                               \
+            .type   = CS_FIELD_TEXT,                                                         \
+            .offset = offsetof(type_, field_)                                                \
+        }                                                                                    \
+    }
+#define CS_ARG_FLAG(type_, field_, letter_, name_, help_)                 \
+    {                                                                     \
+        .letter = (letter_), .name = (name_), .help = (help_), .field = { \
+            .name   = (name_),                                            \
+            .type   = CS_FIELD_BOOL,                                      \
+            .offset = offsetof(type_, field_)                             \
+        }                                                                 \
+    }
+/* A number; what else the field is follows: .min, .max, .unit. */
+#define CS_ARG_NUMBER(type_, field_, letter_, name_, value_, help_, ...)                     \
+    {                                                                                        \
+        .letter = (letter_), .name = (name_), .value = (value_), .help = (help_), .field = { \
+            .name   = (name_),                                                               \
+            .type   = CS_FIELD_TYPE(type_, field_),                                          \
+            .offset = offsetof(type_, field_),                                               \
+            __VA_ARGS__                                                                      \
+        }                                                                                    \
+    }
+/* One of "a|b|c", of an int or enum. */
+#define CS_ARG_CHOICE(type_, field_, letter_, name_, choices_, help_)                          \
+    {                                                                                          \
+        .letter = (letter_), .name = (name_), .value = (choices_), .help = (help_), .field = { \
+            .name    = (name_),                                                                \
+            .type    = CS_FIELD_CHOICE,                                                        \
+            .offset  = offsetof(type_, field_),                                                \
+            .choices = (choices_)                                                              \
+        }                                                                                      \
+    }
+/* A key of the configuration. */
+#define CS_ARG_KEY(letter_, name_, value_, path_, form_, parts_, help_)                     \
+    {                                                                                       \
+        .letter = (letter_), .name = (name_), .value = (value_), .help = (help_), .sets = { \
+            .path  = (path_),                                                               \
+            .form  = (form_),                                                               \
+            .parts = (parts_),                                                              \
+            .words = (value_)                                                               \
+        }                                                                                   \
+    }
+/* Operands: one text, or as many as the array has room for. */
+#define CS_ARG_OPERAND(type_, field_, name_)            \
+    {                                                   \
+        .name = (name_), .is_operand = true, .field = { \
+            .name   = (name_),                          \
+            .type   = CS_FIELD_TEXT,                    \
+            .offset = offsetof(type_, field_)           \
+        }                                               \
+    }
+#define CS_ARG_LIST_FIELD(type_, array_, n_, name_)                                             \
+    {                                                                                           \
+        .name = (name_), .type = CS_FIELD_LIST, .offset = offsetof(type_, array_),              \
+        .beside = offsetof(type_, n_), .max = sizeof((type_ *)0)->array_ / sizeof(const char *) \
+    }
+#define CS_ARG_OPERANDS(type_, array_, n_, name_)                                                 \
+    {                                                                                             \
+        .name = (name_), .is_operand = true, .field = CS_ARG_LIST_FIELD(type_, array_, n_, name_) \
+    }
+#define CS_ARG_HELP_ROW                                                          \
+    {                                                                            \
+        .letter = 'h', .name = "help", .help = "show this help", .is_help = true \
+    }
+#define CS_ARG_LAST_ROW \
+    {                   \
+        .name = NULL    \
+    }
+
+enum { CS_ARGS_MAX_TABLES = 4 };
+
+typedef enum cs_args_found {
+    CS_ARGS_END,
+    CS_ARGS_OPTION,
+    CS_ARGS_OPERAND,
+    CS_ARGS_ERROR
+} cs_args_found;
 
 typedef struct cs_args {
-    const cs_arg *tables[4]; /* ended by NULL; each ends with a row of id 0 */
-    int           count;     /* as main()'s argc and argv, from the first argument on */
-    char *const  *words;
-    int           at;
-    bool          only_operands; /* -- was seen */
-    const char   *value;         /* of the last option, or the operand */
-    const char   *option;        /* the last option as it was written */
-    char          name[32];      /* its canonical name, "--ranks" */
-    const char   *rest;          /* letters that follow in one word */
+    const cs_arg_table *tables; /* ended by one without rows */
+    int                 count;  /* as main()'s argc and argv, from the first argument on */
+    char *const        *words;
+    int                 at;
+    bool                only_operands; /* -- was seen */
+    const cs_arg       *arg;           /* the last option's row ... */
+    const cs_arg_table *table;         /* ... and its table */
+    const char         *value;         /* of the last option, or the operand */
+    const char         *option;        /* the last option as it was written */
+    char                name[32];      /* its canonical name, "--ranks" */
+    const char         *rest;          /* letters that follow in one word */
 } cs_args;
 
-/* The next option's id, CS_ARG_OPERAND, CS_ARG_END or, with `err` filled, CS_ARG_ERROR. */
-int cs_args_next(cs_args *args, cs_error *err);
+/* The next option or operand, or, with `err` filled, CS_ARGS_ERROR. */
+cs_args_found cs_args_next(cs_args *args, cs_error *err);
+
+/* Put the value of an option or operand where its row says: `job` has the structs of the tables. */
+CS_MUST_CHECK cs_status cs_args_take(const cs_args *args, void *job, cs_error *err);
 
 /* Add the help of one table. */
 void cs_args_help(cs_text *text, const cs_arg *table);

@@ -71,39 +71,36 @@ int cs_cli_help(const cs_command *command)
     cs_text text = {0};
 
     cs_text_add(&text, "usage: collsim %s\n%s\n\n", command->usage, command->summary);
-    for (size_t i = 0; command->tables[i] != NULL; i++) {
-        cs_args_help(&text, command->tables[i]);
+    for (const cs_arg_table *table = command->tables; table->args != NULL; table++) {
+        cs_args_help(&text, table->args);
     }
     return cs_cli_print(&text);
 }
 
-cs_status cs_cli_read(const cs_command *command, int count, char *const *words, cs_cli_take *take,
-                      void *job, bool *wants_help_p, cs_error *err)
+cs_status cs_cli_read(const cs_command *command, int count, char *const *words, void *job,
+                      bool *wants_help_p, cs_error *err)
 {
-    cs_args   args   = {.count = count, .words = words};
-    cs_status status = CS_OK;
-    int       id;
+    cs_args       args   = {.tables = command->tables, .count = count, .words = words};
+    cs_status     status = CS_OK;
+    cs_args_found found;
 
-    for (size_t i = 0; command->tables[i] != NULL; i++) {
-        args.tables[i] = command->tables[i];
-    }
-    while (status == CS_OK && (id = cs_args_next(&args, err)) != CS_ARG_END) {
-        if (id == CS_ARG_HELP) {
+    while (status == CS_OK && (found = cs_args_next(&args, err)) != CS_ARGS_END) {
+        if (found == CS_ARGS_OPTION && args.arg->is_help) {
             *wants_help_p = true;
             break;
         }
-        status = id == CS_ARG_ERROR ? err->status : take(job, id, &args, err);
+        status = found == CS_ARGS_ERROR ? err->status : cs_args_take(&args, job, err);
     }
     return status;
 }
 
-int cs_cli_answer(const cs_command *command, int count, char *const *words, cs_cli_take *take,
-                  cs_cli_reply *answer, void *job)
+int cs_cli_answer(const cs_command *command, int count, char *const *words, cs_cli_reply *answer,
+                  void *job)
 {
     bool      wants_help = false;
     cs_error  err        = {0};
     cs_text   text       = {0};
-    cs_status status     = cs_cli_read(command, count, words, take, job, &wants_help, &err);
+    cs_status status     = cs_cli_read(command, count, words, job, &wants_help, &err);
 
     if (status == CS_OK && wants_help) {
         return cs_cli_help(command);
@@ -127,31 +124,4 @@ cs_status cs_cli_write_output(const char *path, cs_text *text, cs_error *err)
         cs_text_free(text);
     }
     return status;
-}
-
-cs_status cs_cli_only(const char **operand_p, const char *value, const char *what, cs_error *err)
-{
-    if (*operand_p != NULL) {
-        return CS_FAIL(err, CS_EINVAL, value, "only one %s is accepted", what);
-    }
-    *operand_p = value;
-    return CS_OK;
-}
-
-cs_status cs_cli_choice(const char *text, const char *choices, const char *where, int *index_p,
-                        cs_error *err)
-{
-    size_t length = strlen(text);
-    int    index  = 0;
-
-    for (const char *at = choices; at != NULL && *at != '\0'; index++) {
-        const char *bar  = strchr(at, '|');
-        size_t      here = bar != NULL ? (size_t)(bar - at) : strlen(at);
-        if (here == length && strncmp(at, text, length) == 0) {
-            *index_p = index;
-            return CS_OK;
-        }
-        at = bar != NULL ? bar + 1 : NULL;
-    }
-    return CS_FAIL(err, CS_EINVAL, where, "'%s' is not one of %s", text, choices);
 }

@@ -10,10 +10,10 @@
 enum { CS_EXIT_DONE = 0, CS_EXIT_NO = 1, CS_EXIT_USAGE = 2, CS_EXIT_FAILED = 3 };
 
 typedef struct cs_command {
-    const char          *name;
-    const char          *usage;   /* "run [CONFIG.json] [options]" */
-    const char          *summary; /* one line */
-    const cs_arg *const *tables;  /* its options; ended by NULL */
+    const char         *name;
+    const char         *usage;   /* "run [CONFIG.json] [options]" */
+    const char         *summary; /* one line */
+    const cs_arg_table *tables;  /* its options; ended by one without rows */
     /* Run it; `count` and `words` are the arguments behind the command's name. Returns the exit
      * code. */
     int (*run)(int count, char *const *words);
@@ -54,39 +54,18 @@ int cs_cli_print(cs_text *text);
 /* Print the help of a command from its tables. Returns CS_EXIT_DONE. */
 int cs_cli_help(const cs_command *command);
 
-/* Take one option or operand (CS_ARG_OPERAND) of a command; neither --help nor an error. */
-typedef cs_status cs_cli_take(void *job, int id, const cs_args *args, cs_error *err);
-
-/* Hand the arguments to `take`, one by one, until --help or an error. */
-cs_status cs_cli_read(const cs_command *command, int count, char *const *words, cs_cli_take *take,
-                      void *job, bool *wants_help_p, cs_error *err);
+/* Put all arguments into the job's structs, until --help or an error. */
+CS_MUST_CHECK cs_status cs_cli_read(const cs_command *command, int count, char *const *words,
+                                    void *job, bool *wants_help_p, cs_error *err);
 
 /* A command whose answer is one text: read the arguments, then print the help, or what `answer`
  * adds to the text, or what is wrong. Returns the exit code. */
 typedef cs_status cs_cli_reply(void *job, cs_text *text, cs_error *err);
-int cs_cli_answer(const cs_command *command, int count, char *const *words, cs_cli_take *take,
-                  cs_cli_reply *answer, void *job);
+int cs_cli_answer(const cs_command *command, int count, char *const *words, cs_cli_reply *answer,
+                  void *job);
 
 /* For the end of an answer: write it to `path` instead of having it printed, unless that is
  * NULL. */
 cs_status cs_cli_write_output(const char *path, cs_text *text, cs_error *err);
-
-/* Take an operand of which there is only one: "only one <what> is accepted". */
-cs_status cs_cli_only(const char **operand_p, const char *value, const char *what, cs_error *err);
-
-/* CS_OK when `text` is one of the names in "a|b|c"; its index is written. */
-cs_status cs_cli_choice(const char *text, const char *choices, const char *where, int *index_p,
-                        cs_error *err);
-
-/* --help in every table. */
-enum { CS_ARG_HELP = 1000 };
-#define CS_ARG_HELP_ROW                                  \
-    {                                                    \
-        CS_ARG_HELP, 'h', "help", NULL, "show this help" \
-    }
-#define CS_ARG_LAST_ROW        \
-    {                          \
-        0, 0, NULL, NULL, NULL \
-    }
 
 #endif

@@ -7,18 +7,7 @@
 
 #include <string.h>
 
-enum { FORMAT = 1, OUTPUT };
 enum { TABLE, JSON, CSV };
-
-/* clang-format off */
-static const cs_arg arrivals_args[] = {
-    {OUTPUT, 'o', "output", "FILE.csv", "write the arrivals there: iteration,rank,arrival_s,.."},
-    {FORMAT, 0, "format", "table|json|csv", "how to print (table)"},
-    CS_ARG_LAST_ROW,
-};
-/* clang-format on */
-
-static const cs_arg *const arrivals_tables[] = {arrivals_args, cs_arrival_args, NULL};
 
 typedef struct arrivals_job {
     cs_arrival_choice choice;
@@ -26,19 +15,19 @@ typedef struct arrivals_job {
     int               format;
 } arrivals_job;
 
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    arrivals_job *j = job;
-
-    if (cs_arrival_arg_is(id)) {
-        return cs_arrival_choice_add(&j->choice, id, args, err);
-    }
-    switch (id) {
-    case OUTPUT: j->output = args->value; return CS_OK;
-    case FORMAT: return cs_cli_choice(args->value, "table|json|csv", "--format", &j->format, err);
-    default: return cs_arrival_choice_path(&j->choice, args->value, err);
-    }
-}
+/* clang-format off */
+static const cs_arg arrivals_args[] = {
+    CS_ARG_TEXT(arrivals_job, output, 'o', "output", "FILE.csv", "write the arrivals there: iteration,rank,arrival_s,.."),
+    CS_ARG_CHOICE(arrivals_job, format, 0, "format", "table|json|csv", "how to print (table)"),
+    CS_ARG_OPERANDS(arrivals_job, choice.paths, choice.n_paths, "trace"),
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg_table arrivals_tables[] = {
+    {arrivals_args, 0, CS_NOWHERE, CS_NOWHERE},
+    {cs_arrival_args, offsetof(arrivals_job, choice), CS_NOWHERE, CS_NOWHERE},
+    {.args = NULL},
+};
+/* clang-format on */
 
 static cs_status write_trace(const char *path, const cs_arrival_trace *trace, cs_error *err)
 {
@@ -85,7 +74,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
 static int arrivals_run(int count, char *const *words)
 {
     arrivals_job j = {0};
-    return cs_cli_answer(&cs_command_arrivals, count, words, take_arg, answer, &j);
+    return cs_cli_answer(&cs_command_arrivals, count, words, answer, &j);
 }
 
 const cs_command cs_command_arrivals = {

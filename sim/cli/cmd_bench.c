@@ -6,35 +6,34 @@
 #include "cli/bench_point.h"
 #include "cli/cli.h"
 #include "cli/schedule_arg.h"
-#include "cs/units.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { QUICK = 1, FORMAT, GPUS, SCHEDULE };
-
 #define LATEST_S 1e-3 /* late ranks: uniform in [0, 1 ms] */
-
-/* clang-format off */
-static const cs_arg bench_args[] = {
-    {QUICK, 0, "quick", NULL, "fewer ranks, less time per line"},
-    {GPUS, 'g', "gpus-per-server", "G", "GPUs in a server, a divisor of 64 (1)"},
-    {SCHEDULE, 0, "schedule", "FILE", "time a schedule file instead of an algorithm"},
-    {FORMAT, 0, "format", "table|json", "how to print (table)"},
-    CS_ARG_HELP_ROW,
-    CS_ARG_LAST_ROW,
-};
-/* clang-format on */
-
-static const cs_arg *const bench_tables[] = {bench_args, NULL};
 
 /* What the user chose. */
 typedef struct settings {
-    bool        quick, json;
+    bool        quick;
+    int         format;          /* 1: JSON */
     uint32_t    gpus_per_server; /* 0: not given */
     const char *config_path, *schedule_path;
     bool        printed; /* a row */
 } settings;
+
+/* clang-format off */
+static const cs_arg bench_args[] = {
+    CS_ARG_FLAG(settings, quick, 0, "quick", "fewer ranks, less time per line"),
+    CS_ARG_NUMBER(settings, gpus_per_server, 'g', "gpus-per-server", "G",
+                  "GPUs in a server, a divisor of 64 (1)", .min = 1, .max = 64),
+    CS_ARG_TEXT(settings, schedule_path, 0, "schedule", "FILE", "time a schedule file instead of an algorithm"),
+    CS_ARG_CHOICE(settings, format, 0, "format", "table|json", "how to print (table)"),
+    CS_ARG_OPERAND(settings, config_path, "configuration"),
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg_table bench_tables[] = {{bench_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
+/* clang-format on */
 
 /* A point of the built-in benchmark with what it borrows. */
 typedef struct point {
@@ -97,7 +96,7 @@ static cs_status run_and_print(cs_bench_point *p, settings *how_to, cs_error *er
     cs_status status = cs_bench_run(p, how_to->quick, err);
 
     if (status == CS_OK) {
-        cs_bench_row(&text, p, how_to->json, !how_to->printed);
+        cs_bench_row(&text, p, how_to->format == 1, !how_to->printed);
         how_to->printed = true;
         status          = cs_cli_write(NULL, &text, err);
     }
@@ -173,7 +172,7 @@ static cs_status run_case(const cs_case *c, const cs_stored *schedule, settings 
 /* The scenarios of a configuration, or of none with a schedule file. */
 static cs_status run_config(settings *how_to, cs_error *err)
 {
-    cs_scenario_choice choice   = {.config_path = how_to->config_path};
+    cs_scenario_choice choice   = {.given.path = how_to->config_path};
     cs_stored         *schedule = NULL;
     cs_status          status   = cs_scenario_choice_finish(&choice, err);
 
@@ -203,7 +202,7 @@ static cs_status run_bench(settings *how_to, cs_error *err)
     bool      has_config = how_to->config_path != NULL || how_to->schedule_path != NULL;
     cs_status status     = CS_OK;
 
-    if (!how_to->json) {
+    if (how_to->format != 1) {
         cs_bench_header(&text);
         status = cs_cli_write(NULL, &text, err);
     }
@@ -211,7 +210,7 @@ static cs_status run_bench(settings *how_to, cs_error *err)
         status = has_config ? run_config(how_to, err) : run_registry(how_to, err);
     }
     cs_text_free(&text);
-    if (how_to->json && status == CS_OK) {
+    if (how_to->format == 1 && status == CS_OK) {
         cs_text_add(&text, "]\n");
         status = cs_cli_write(NULL, &text, err);
         cs_text_free(&text);
@@ -219,36 +218,18 @@ static cs_status run_bench(settings *how_to, cs_error *err)
     return status;
 }
 
-/* It must divide all numbers of ranks. */
-static cs_status parse_gpus(const char *text, settings *how_to, cs_error *err)
+static cs_status check_gpus(const settings *how_to, cs_error *err)
 {
-    uint64_t  number = 0;
-    cs_status status = cs_parse_integer(text, 1, 64, &number, "--gpus-per-server", err);
+    uint32_t g = how_to->gpus_per_server;
 
-    if (status == CS_OK && 64 % number != 0) {
-        status =
-            CS_FAIL(err, CS_EINVAL, "--gpus-per-server", "a divisor of 64 is wanted, got %s", text);
+    if (g > 0 && 64 % g != 0) { /* it must divide all numbers of ranks */
+        return CS_FAIL(err, CS_EINVAL, "--gpus-per-server", "a divisor of 64 is wanted, got %u", g);
     }
-    how_to->gpus_per_server = (uint32_t)number;
-    return status;
-}
-
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    settings *how_to = job;
-    int       format = 0;
-    cs_status status = CS_OK;
-
-    switch (id) {
-    case QUICK: how_to->quick = true; return CS_OK;
-    case GPUS: return parse_gpus(args->value, how_to, err);
-    case SCHEDULE: how_to->schedule_path = args->value; return CS_OK;
-    case FORMAT:
-        status       = cs_cli_choice(args->value, "table|json", "--format", &format, err);
-        how_to->json = format == 1;
-        return status;
-    default: return cs_cli_only(&how_to->config_path, args->value, "configuration", err);
+    if (g > 0 && (how_to->config_path != NULL || how_to->schedule_path != NULL)) {
+        return CS_FAIL(err, CS_EINVAL, "--gpus-per-server",
+                       "a configuration or a schedule brings its own servers");
     }
+    return CS_OK;
 }
 
 static int bench_run(int count, char *const *words)
@@ -256,16 +237,13 @@ static int bench_run(int count, char *const *words)
     settings  how_to     = {0};
     cs_error  err        = {0};
     bool      wants_help = false;
-    cs_status status =
-        cs_cli_read(&cs_command_bench, count, words, take_arg, &how_to, &wants_help, &err);
+    cs_status status     = cs_cli_read(&cs_command_bench, count, words, &how_to, &wants_help, &err);
 
     if (status == CS_OK && wants_help) {
         return cs_cli_help(&cs_command_bench);
     }
-    if (status == CS_OK && how_to.gpus_per_server > 0 &&
-        (how_to.config_path != NULL || how_to.schedule_path != NULL)) {
-        status = CS_FAIL(&err, CS_EINVAL, "--gpus-per-server",
-                         "a configuration or a schedule brings its own servers");
+    if (status == CS_OK) {
+        status = check_gpus(&how_to, &err);
     }
     if (status == CS_OK) {
         status = run_bench(&how_to, &err);

@@ -4,36 +4,27 @@
 #include "cli/scenario_args.h"
 #include "results/bound_rows.h"
 
-enum { FORMAT = CS_SCENARIO_ARG_LAST + 1 };
-
-/* clang-format off */
-static const cs_arg bound_args[] = {
-    {FORMAT, 0, "format", "table|json", "how to print (table)"},
-    CS_ARG_HELP_ROW,
-    CS_ARG_LAST_ROW,
-};
-/* clang-format on */
-
-static const cs_arg *const bound_tables[] = {cs_scenario_args, bound_args, NULL};
-
 typedef struct bound_job {
     cs_scenario_choice choice;
     int                format;
     cs_text           *text;
 } bound_job;
 
+/* clang-format off */
+static const cs_arg bound_args[] = {
+    CS_ARG_CHOICE(bound_job, format, 0, "format", "table|json", "how to print (table)"),
+    CS_ARG_OPERAND(bound_job, choice.given.path, "configuration"),
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg_table bound_tables[] = {
+    CS_SCENARIO_TABLE(bound_job, choice), {bound_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
+/* clang-format on */
+
 static cs_status add_case(void *job, cs_case *c, cs_error *err)
 {
     const bound_job *j = job;
     return cs_bound_rows(j->text, &c->job, (cs_bound_format)j->format, err);
-}
-
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    bound_job *j = job;
-
-    return id == FORMAT ? cs_cli_choice(args->value, "table|json", "--format", &j->format, err)
-                        : cs_scenario_choice_add(&j->choice, id, args, err);
 }
 
 static cs_status answer(void *job, cs_text *text, cs_error *err)
@@ -47,7 +38,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
 static int bound_run(int count, char *const *words)
 {
     bound_job j = {0};
-    return cs_cli_answer(&cs_command_bound, count, words, take_arg, answer, &j);
+    return cs_cli_answer(&cs_command_bound, count, words, answer, &j);
 }
 
 const cs_command cs_command_bound = {

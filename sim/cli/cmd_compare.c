@@ -6,22 +6,29 @@
 #include "results/comparison.h"
 #include "results/model_compare.h"
 
-#include <stdlib.h>
-
-enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, TOLERANCE, MOST_MODELS = 16 };
+enum { MOST_MODELS = 16 };
 
 #define DEFAULT_TOLERANCE 1e-9
 
+typedef struct compare_job {
+    cs_scenario_choice choice;
+    double             tolerance;
+    int                format;
+    cs_text           *text;
+} compare_job;
+
 /* clang-format off */
 static const cs_arg compare_args[] = {
-    {TOLERANCE, 0, "tolerance", "X", "times that differ by less, relatively, are the same (1e-9)"},
-    {FORMAT, 0, "format", "table|json", "how to print (table)"},
+    CS_ARG_NUMBER(compare_job, tolerance, 0, "tolerance", "X",
+                  "times that differ by less, relatively, are the same (1e-9)", .max = 1),
+    CS_ARG_CHOICE(compare_job, format, 0, "format", "table|json", "how to print (table)"),
+    CS_ARG_OPERAND(compare_job, choice.given.path, "configuration"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
+static const cs_arg_table compare_tables[] = {
+    CS_SCENARIO_TABLE(compare_job, choice), {compare_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
-
-static const cs_arg *const compare_tables[] = {cs_scenario_args, compare_args, NULL};
 
 static const cs_model_row *first_that_ran(const cs_model_row *rows, size_t n)
 {
@@ -142,13 +149,6 @@ static void add_json(cs_text *text, const cs_model_row *rows, size_t n)
     cs_text_add(text, "]\n");
 }
 
-typedef struct compare_job {
-    cs_scenario_choice choice;
-    double             tolerance;
-    int                format;
-    cs_text           *text;
-} compare_job;
-
 static cs_status compare_case(void *job, cs_case *c, cs_error *err)
 {
     compare_job *j = job;
@@ -174,29 +174,6 @@ static cs_status compare_case(void *job, cs_case *c, cs_error *err)
     return status;
 }
 
-static cs_status read_tolerance(const char *word, double *tolerance_p, cs_error *err)
-{
-    char  *end   = NULL;
-    double value = strtod(word, &end);
-
-    if (end == word || *end != '\0' || !(value >= 0 && value < 1)) {
-        return CS_FAIL(err, CS_EINVAL, "--tolerance", "'%s': accepted is a number in [0, 1)", word);
-    }
-    *tolerance_p = value;
-    return CS_OK;
-}
-
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    compare_job *j = job;
-
-    switch (id) {
-    case FORMAT: return cs_cli_choice(args->value, "table|json", "--format", &j->format, err);
-    case TOLERANCE: return read_tolerance(args->value, &j->tolerance, err);
-    default: return cs_scenario_choice_add(&j->choice, id, args, err);
-    }
-}
-
 static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
     compare_job *j = job;
@@ -208,7 +185,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
 static int compare_run(int count, char *const *words)
 {
     compare_job j = {.tolerance = DEFAULT_TOLERANCE};
-    return cs_cli_answer(&cs_command_compare, count, words, take_arg, answer, &j);
+    return cs_cli_answer(&cs_command_compare, count, words, answer, &j);
 }
 
 const cs_command cs_command_compare = {

@@ -11,26 +11,25 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { OUTPUT = 1, TRACE, MOST_NAMES = 64 };
-
-/* clang-format off */
-static const cs_arg figure_args[] = {
-    {OUTPUT, 'o', "output", "DIR", "folder for NAME.csv, NAME.gp, NAME.svg and NAME.png (out)"},
-    CS_WORKERS_SET_ROW,
-    {TRACE, 0, "trace", "FILE", "arrivals that stragglar-2a shows instead of the sample"},
-    CS_WORKERS_JOBS_ROW,
-    CS_ARG_HELP_ROW,
-    CS_ARG_LAST_ROW,
-};
-/* clang-format on */
-
-static const cs_arg *const figure_tables[] = {figure_args, NULL};
-
 typedef struct figure_job {
-    const char       *folder, *trace, *names[MOST_NAMES];
+    const char       *folder, *trace, *names[64];
     size_t            n_names;
     cs_workers_choice choice; /* --set and --jobs */
 } figure_job;
+
+/* clang-format off */
+static const cs_arg figure_args[] = {
+    CS_ARG_TEXT(figure_job, folder, 'o', "output", "DIR", "folder for NAME.csv, NAME.gp, NAME.svg and NAME.png (out)"),
+    CS_CONFIG_SET_ROW,
+    CS_ARG_TEXT(figure_job, trace, 0, "trace", "FILE", "arrivals that stragglar-2a shows instead of the sample"),
+    CS_WORKERS_JOBS_ROW(figure_job),
+    CS_ARG_OPERANDS(figure_job, names, n_names, "name"),
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg_table figure_tables[] = {
+    CS_WORKERS_TABLE(figure_job, figure_args), {.args = NULL}};
+/* clang-format on */
 
 static cs_status make_folder(const char *folder, cs_error *err)
 {
@@ -73,23 +72,6 @@ static cs_status write_all(cs_figure_request request, const char *folder, bool *
     return status;
 }
 
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    figure_job *j = job;
-
-    switch (id) {
-    case OUTPUT: j->folder = args->value; return CS_OK;
-    case TRACE: j->trace = args->value; return CS_OK;
-    case CS_ARG_OPERAND: break;
-    default: return cs_workers_choice_add(&j->choice, id, args, err);
-    }
-    if (j->n_names == MOST_NAMES) {
-        return CS_FAIL(err, CS_EINVAL, "figure", "too many names");
-    }
-    j->names[j->n_names++] = args->value;
-    return CS_OK;
-}
-
 /* "PATH=JSON" of every --set taken apart. The caller frees *text_p, into which the sets point. */
 static cs_status split_sets(const figure_job *j, cs_figure_set sets[CS_CONFIG_MAX_SETS],
                             char **text_p, cs_error *err)
@@ -97,19 +79,20 @@ static cs_status split_sets(const figure_job *j, cs_figure_set sets[CS_CONFIG_MA
     const cs_config_choice *config = &j->choice.config;
     size_t                  bytes = 1, at = 0;
 
-    for (size_t i = 0; i < config->n_sets; i++) {
-        bytes += strlen(config->sets[i]) + 1;
+    for (size_t i = 0; i < config->n_set; i++) {
+        bytes += strlen(config->set[i].value) + 1;
     }
     char *text = *text_p = CS_NEW(char, bytes);
     if (text == NULL) {
         return CS_FAIL(err, CS_ENOMEM, "", "out of memory for --set");
     }
-    for (size_t i = 0; i < config->n_sets; i++) {
-        size_t n = strlen(config->sets[i]);
-        memcpy(text + at, config->sets[i], n + 1);
+    for (size_t i = 0; i < config->n_set; i++) {
+        size_t n = strlen(config->set[i].value);
+        memcpy(text + at, config->set[i].value, n + 1);
         char *equals = strchr(text + at, '=');
         if (equals == NULL || equals == text + at) {
-            return CS_FAIL(err, CS_EINVAL, "--set", "'%.80s' is not PATH=JSON", config->sets[i]);
+            return CS_FAIL(err, CS_EINVAL, "--set", "'%.80s' is not PATH=JSON",
+                           config->set[i].value);
         }
         *equals = '\0';
         sets[i] = (cs_figure_set){text + at, equals + 1};
@@ -124,7 +107,7 @@ static cs_status draw(const figure_job *j, bool *ok_p, cs_error *err)
     char              *text    = NULL;
     cs_figure_results *results = cs_figure_results_new();
     cs_figure_request  request = {.sets    = sets,
-                                  .n_sets  = j->choice.config.n_sets,
+                                  .n_sets  = j->choice.config.n_set,
                                   .trace   = j->trace,
                                   .jobs    = cs_workers_jobs(&j->choice, NULL),
                                   .results = results};
@@ -155,8 +138,7 @@ static int figure_run(int count, char *const *words)
     figure_job j   = {.folder = "out"};
     cs_error   err = {0};
     bool       ok = true, wants_help = false;
-    cs_status  status =
-        cs_cli_read(&cs_command_figure, count, words, take_arg, &j, &wants_help, &err);
+    cs_status  status = cs_cli_read(&cs_command_figure, count, words, &j, &wants_help, &err);
 
     if (status == CS_OK && wants_help) {
         return cs_cli_help(&cs_command_figure);

@@ -2,6 +2,7 @@
 /* collsim list: what there is. */
 #include "base/column.h"
 #include "cli/cli.h"
+#include "config/schema.h"
 #include "config/workload.h"
 #include "cs/algorithm.h"
 #include "cs/bound.h"
@@ -13,17 +14,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { FORMAT = 1 };
+typedef struct list_job {
+    const char *what;
+    int         format;
+} list_job;
 
 /* clang-format off */
 static const cs_arg list_args[] = {
-    {FORMAT, 0, "format", "text|json", "how to print (text)"},
+    CS_ARG_CHOICE(list_job, format, 0, "format", "text|json", "how to print (text)"),
+    CS_ARG_OPERAND(list_job, what, "list"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
+static const cs_arg_table list_tables[] = {{list_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
-
-static const cs_arg *const list_tables[] = {list_args, NULL};
 
 /* What every entry has. */
 #define ENTRY(type) CS_COLUMN(type, name), CS_COLUMN(type, summary), CS_COLUMN(type, source)
@@ -135,8 +139,9 @@ static void add_collectives(cs_text *text, bool json, uint32_t collectives)
     cs_text_add(text, json ? "]" : "\n");
 }
 
-static void list_algorithms(cs_text *text, bool json)
+static void list_algorithms(cs_text *text, bool json, cs_error *err)
 {
+    (void)err;
     for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
         const cs_algorithm *a = cs_algorithms[i];
         if (json) {
@@ -161,8 +166,9 @@ static void add_missing_model(cs_text *text, bool json, const char *name, const 
     }
 }
 
-static void list_models(cs_text *text, bool json)
+static void list_models(cs_text *text, bool json, cs_error *err)
 {
+    (void)err;
     for (size_t i = 0; cs_models[i] != NULL; i++) {
         const cs_model *m       = cs_models[i];
         const char     *missing = m->missing != NULL ? m->missing() : NULL;
@@ -185,13 +191,13 @@ static void list_models(cs_text *text, bool json)
 }
 
 /* Those in the folder of figures. */
-static cs_status list_figures(cs_text *text, bool json, cs_error *err)
+static void list_figures(cs_text *text, bool json, cs_error *err)
 {
-    cs_figure_entry *list   = NULL;
-    size_t           n      = 0;
-    cs_status        status = cs_figure_list(&list, &n, err);
+    cs_figure_entry *list     = NULL;
+    size_t           n        = 0;
+    bool             is_found = cs_figure_list(&list, &n, err) == CS_OK;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; is_found && i < n; i++) {
         if (json) {
             const figure_entry entry = {list[i].name, list[i].title, list[i].source};
             add_entry(text, figure_columns, &entry);
@@ -200,11 +206,11 @@ static cs_status list_figures(cs_text *text, bool json, cs_error *err)
         }
     }
     cs_figure_list_free(list, n);
-    return status;
 }
 
-static void list_bounds(cs_text *text, bool json)
+static void list_bounds(cs_text *text, bool json, cs_error *err)
 {
+    (void)err;
     for (size_t i = 0; cs_bounds[i] != NULL; i++) {
         const cs_bound *b = cs_bounds[i];
         if (json) {
@@ -216,8 +222,9 @@ static void list_bounds(cs_text *text, bool json)
     }
 }
 
-static void list_workloads(cs_text *text, bool json)
+static void list_workloads(cs_text *text, bool json, cs_error *err)
 {
+    (void)err;
     for (const cs_workload *w = cs_workloads; w->name != NULL; w++) {
         if (json) {
             add_entry(text, workload_columns, w);
@@ -229,8 +236,9 @@ static void list_workloads(cs_text *text, bool json)
 }
 
 /* What depends on libraries that need not be there. */
-static void list_features(cs_text *text, bool json)
+static void list_features(cs_text *text, bool json, cs_error *err)
 {
+    (void)err;
     static const char summary[] = "sweep and montecarlo over the ranks of mpirun";
     char              missing[200];
     bool              is_here = cs_ranks_available(missing, sizeof missing);
@@ -246,8 +254,9 @@ static void list_features(cs_text *text, bool json)
     }
 }
 
-static void list_topologies(cs_text *text, bool json)
+static void list_topologies(cs_text *text, bool json, cs_error *err)
 {
+    (void)err;
     for (size_t i = 0; cs_presets[i].name != NULL; i++) {
         const cs_preset *p = &cs_presets[i];
         if (json) {
@@ -259,61 +268,69 @@ static void list_topologies(cs_text *text, bool json)
     }
 }
 
-typedef struct list_job {
-    const char *what;
-    int         format;
-} list_job;
-
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
+static void list_keys(cs_text *text, bool json, cs_error *err)
 {
-    list_job *j = job;
-
-    if (id == FORMAT) {
-        return cs_cli_choice(args->value, "text|json", "--format", &j->format, err);
-    }
-    j->what = args->value;
-    return CS_OK;
+    (void)err;
+    cs_config_keys(text, json);
 }
+
+static void list_schema(cs_text *text, bool json, cs_error *err)
+{
+    (void)err;
+    (void)json; /* it is, in any case */
+    cs_config_schema(text);
+}
+
+typedef struct list {
+    const char *name;
+    void (*add)(cs_text *text, bool json, cs_error *err); /* *err says what cannot be read */
+} list;
+
+static const list lists[] = {
+    {"algorithms", list_algorithms}, {"models", list_models},       {"figures", list_figures},
+    {"bounds", list_bounds},         {"workloads", list_workloads}, {"topologies", list_topologies},
+    {"features", list_features},     {"keys", list_keys},           {"schema", list_schema},
+};
 
 static cs_status list_what(void *job, cs_text *text, cs_error *err)
 {
+    const cs_named  named = {.things  = lists,
+                             .n       = sizeof lists / sizeof lists[0],
+                             .stride  = sizeof lists[0],
+                             .name    = offsetof(list, name),
+                             .aliases = CS_NO_ALIASES,
+                             .status  = CS_EINVAL,
+                             .what    = "no list of"};
     const list_job *j     = job;
-    int             index = 0;
+    size_t          index = 0;
     bool            json  = j->format == 1;
 
     if (j->what == NULL) {
-        return CS_FAIL(
-            err, CS_EINVAL, "list",
-            "needs algorithms, models, figures, bounds, workloads, topologies or features");
+        return CS_FAIL(err, CS_EINVAL, "list",
+                       "needs algorithms, models, figures, bounds, workloads, topologies, "
+                       "features, keys or schema");
     }
-    cs_status status =
-        cs_cli_choice(j->what, "algorithms|models|figures|bounds|workloads|topologies|features",
-                      "list", &index, err);
-    if (status != CS_OK) {
-        return status;
+    cs_status status = cs_find_named(&named, j->what, &index, "list", err);
+    if (status == CS_OK) {
+        bool is_array = json && lists[index].add != list_schema;
+        cs_text_add(text, "%s", is_array ? "[" : "");
+        lists[index].add(text, json, err);
+        cs_text_add(text, "%s", is_array ? "]\n" : "");
+        status = err->status == CS_OK ? cs_text_status(text, err) : err->status;
     }
-    void (*const lists[])(cs_text *, bool) = {list_algorithms, list_models,    NULL,
-                                              list_bounds,     list_workloads, list_topologies,
-                                              list_features};
-    cs_text_add(text, "%s", json ? "[" : "");
-    if (lists[index] != NULL) {
-        lists[index](text, json);
-    } else {
-        status = list_figures(text, json, err);
-    }
-    cs_text_add(text, "%s", json ? "]\n" : "");
     return status;
 }
 
 static int list_run(int count, char *const *words)
 {
     list_job j = {0};
-    return cs_cli_answer(&cs_command_list, count, words, take_arg, list_what, &j);
+    return cs_cli_answer(&cs_command_list, count, words, list_what, &j);
 }
 
 const cs_command cs_command_list = {
-    .name  = "list",
-    .usage = "list algorithms|models|figures|bounds|workloads|topologies|features [--format json]",
+    .name    = "list",
+    .usage   = "list algorithms|models|figures|bounds|workloads|topologies|features|keys|schema "
+               "[--format json]",
     .summary = "what there is, with sources and options",
     .tables  = list_tables,
     .run     = list_run,

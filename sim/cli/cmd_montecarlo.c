@@ -5,44 +5,51 @@
 #include "cli/cli.h"
 #include "cli/signals.h"
 #include "cli/workers_args.h"
-#include "cs/units.h"
 #include "montecarlo/montecarlo.h"
 
+#include <math.h>
 #include <stdio.h>
-
-enum { ITERATIONS = 1, FORMAT, BASELINE, SAMPLING, CONFIDENCE, REPLAY, VERIFY_ALL };
-enum { TABLE, JSON };
 
 #define DEFAULT_ITERATIONS 10000
 #define DEFAULT_CONFIDENCE 0.95
 
-/* clang-format off */
-static const cs_arg montecarlo_args[] = {
-    {ITERATIONS, 'i', "iterations", "N", "iterations of every scenario (10000, or the calls of a trace in order)"},
-    CS_WORKERS_JOBS_ROW,
-    {CS_WORKERS_OUTPUT, 'o', "output", "FILE.db", "an SQLite database; rows that are there are kept"},
-    {FORMAT, 0, "format", "table|json|csv", "how to print (table)"},
-    {BASELINE, 0, "baseline", "ALGORITHM", "what the others are compared with (the first one)"},
-    {SAMPLING, 0, "sampling", "S", "random, or quasi-random: sobol|niederreiter|halton (random)"},
-    {CONFIDENCE, 0, "confidence", "LEVEL", "of all intervals (0.95)"},
-    {REPLAY, 0, "replay", NULL, "replay every iteration, use no closed form"},
-    {VERIFY_ALL, 0, "verify-all", NULL, "replay and verify every iteration, not only the first"},
-    CS_WORKERS_SET_ROW,
-    CS_WORKERS_ACCEPT_BUILD_ROW,
-    CS_WORKERS_QUIET_ROW,
-    CS_ARG_HELP_ROW,
-    CS_ARG_LAST_ROW,
-};
-/* clang-format on */
-
-static const cs_arg *const montecarlo_tables[] = {montecarlo_args, NULL};
+enum { TABLE, JSON };
 
 typedef struct montecarlo_job {
     cs_workers_choice     choice;
     cs_montecarlo_options options;
+    uint64_t              iterations; /* 0: not said */
     int                   format, last_percent;
     bool                  wants_help;
 } montecarlo_job;
+
+/* clang-format off */
+#define FLAG(field, name, help) CS_ARG_FLAG(montecarlo_job, field, 0, name, help)
+static const cs_arg montecarlo_args[] = {
+    CS_ARG_NUMBER(montecarlo_job, iterations, 'i', "iterations", "N",
+                  "iterations of every scenario (10000, or the calls of a trace in order)", .min = 1,
+                  .max = CS_MAX_ITERATIONS),
+    CS_WORKERS_JOBS_ROW(montecarlo_job),
+    CS_WORKERS_OUTPUT_ROW(montecarlo_job, "an SQLite database; rows that are there are kept"),
+    CS_ARG_CHOICE(montecarlo_job, format, 0, "format", "table|json|csv", "how to print (table)"),
+    CS_ARG_TEXT(montecarlo_job, options.baseline, 0, "baseline", "ALGORITHM", "what the others are compared with (the first one)"),
+    {.name = "sampling", .value = "S", .help = "random, or quasi-random: sobol|niederreiter|halton (random)",
+     .field = {.name = "sampling", .type = CS_FIELD_CHOICE, .choices = "random|sobol|niederreiter|halton",
+               .offset = offsetof(montecarlo_job, options.sampling)}},
+    CS_ARG_NUMBER(montecarlo_job, options.confidence, 0, "confidence", "LEVEL", "of all intervals (0.95)",
+                  .min = -(double)INFINITY, .max = (double)INFINITY),
+    FLAG(options.is_replayed, "replay", "replay every iteration, use no closed form"),
+    FLAG(options.is_verified, "verify-all", "replay and verify every iteration, not only the first"),
+    CS_CONFIG_SET_ROW,
+    CS_WORKERS_ACCEPT_BUILD_ROW(montecarlo_job),
+    CS_WORKERS_QUIET_ROW(montecarlo_job),
+    CS_WORKERS_CONFIG_ROW(montecarlo_job),
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg_table montecarlo_tables[] = {
+    CS_WORKERS_TABLE(montecarlo_job, montecarlo_args), {.args = NULL}};
+/* clang-format on */
 
 static void draw_bar(void *user, uint64_t done, uint64_t total)
 {
@@ -57,47 +64,18 @@ static void draw_bar(void *user, uint64_t done, uint64_t total)
     }
 }
 
-static cs_status take_sampling(montecarlo_job *j, const char *value, cs_error *err)
-{
-    int       index = 0;
-    cs_status status =
-        cs_cli_choice(value, "random|sobol|niederreiter|halton", "--sampling", &index, err);
-    j->options.sampling = (cs_sampling)index;
-    return status;
-}
-
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    montecarlo_job *j      = job;
-    uint64_t        number = 0;
-    cs_status       status = CS_OK;
-
-    switch (id) {
-    case BASELINE: j->options.baseline = args->value; return CS_OK;
-    case REPLAY: j->options.is_replayed = true; return CS_OK;
-    case VERIFY_ALL: j->options.is_verified = true; return CS_OK;
-    case SAMPLING: return take_sampling(j, args->value, err);
-    case FORMAT: return cs_cli_choice(args->value, "table|json|csv", "--format", &j->format, err);
-    case CONFIDENCE:
-        return cs_parse_number(args->value, &j->options.confidence, "--confidence", err);
-    case ITERATIONS:
-        status = cs_parse_integer(args->value, 1, CS_MAX_ITERATIONS, &number, "--iterations", err);
-        j->options.iterations  = (size_t)number;
-        j->options.takes_fewer = false;
-        return status;
-    default: return cs_workers_choice_add(&j->choice, id, args, err);
-    }
-}
-
 /* *config_p stays NULL where help is wanted; else the caller owns it, also after an error. */
 static cs_status read_config(montecarlo_job *j, int count, char *const *words, cs_config **config_p,
                              cs_error *err)
 {
-    cs_status status =
-        cs_cli_read(&cs_command_montecarlo, count, words, take_arg, j, &j->wants_help, err);
+    cs_status status = cs_cli_read(&cs_command_montecarlo, count, words, j, &j->wants_help, err);
 
     if (status != CS_OK || j->wants_help) {
         return status;
+    }
+    if (j->iterations > 0) {
+        j->options.iterations  = (size_t)j->iterations;
+        j->options.takes_fewer = false;
     }
     if (j->choice.config.path == NULL) {
         return CS_FAIL(err, CS_EINVAL, "montecarlo",

@@ -10,25 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, TRACE, HEATMAP, EXPLAIN, SCHEDULE, OUTPUT };
-
 #define MANY_TRANSFERS 50000000u
 #define MEASURE_S      2.0
-
-/* clang-format off */
-static const cs_arg run_args[] = {
-    {SCHEDULE, 0, "schedule", "FILE", "replay a schedule file (JSON, MSCCL XML) instead of an algorithm"},
-    {TRACE, 0, "trace", "FILE.json", "timeline in Chrome trace-event format (opens in Perfetto)"},
-    {HEATMAP, 0, "heatmap", "FILE.svg", "picture of the ports' and links' use over time"},
-    {EXPLAIN, 0, "explain", NULL, "what the ports did, and the critical path"},
-    {FORMAT, 0, "format", "table|json|csv", "how to print the results (table)"},
-    {OUTPUT, 'o', "output", "FILE", "write the results there instead of printing them"},
-    CS_ARG_HELP_ROW,
-    CS_ARG_LAST_ROW,
-};
-/* clang-format on */
-
-static const cs_arg *const run_tables[] = {cs_scenario_args, run_args, NULL};
 
 typedef struct task {
     cs_scenario_choice choice;
@@ -40,25 +23,21 @@ typedef struct task {
     cs_text            notes;
 } task;
 
-static cs_status take_arg(void *user, int id, const cs_args *args, cs_error *err)
-{
-    task     *j      = user;
-    int       chosen = 0;
-    cs_status status = CS_OK;
-
-    switch (id) {
-    case TRACE: j->watch.trace_path = args->value; return CS_OK;
-    case HEATMAP: j->watch.heatmap_path = args->value; return CS_OK;
-    case EXPLAIN: j->watch.explains = true; return CS_OK;
-    case SCHEDULE: j->schedule_path = args->value; return CS_OK;
-    case OUTPUT: j->output_path = args->value; return CS_OK;
-    case FORMAT:
-        status    = cs_cli_choice(args->value, "table|json|csv", "--format", &chosen, err);
-        j->format = (cs_run_format)chosen;
-        return status;
-    default: return cs_scenario_choice_add(&j->choice, id, args, err);
-    }
-}
+/* clang-format off */
+static const cs_arg run_args[] = {
+    CS_ARG_TEXT(task, schedule_path, 0, "schedule", "FILE", "replay a schedule file (JSON, MSCCL XML) instead of an algorithm"),
+    CS_ARG_TEXT(task, watch.trace_path, 0, "trace", "FILE.json", "timeline in Chrome trace-event format (opens in Perfetto)"),
+    CS_ARG_TEXT(task, watch.heatmap_path, 0, "heatmap", "FILE.svg", "picture of the ports' and links' use over time"),
+    CS_ARG_FLAG(task, watch.explains, 0, "explain", "what the ports did, and the critical path"),
+    CS_ARG_CHOICE(task, format, 0, "format", "table|json|csv", "how to print the results (table)"),
+    CS_ARG_TEXT(task, output_path, 'o', "output", "FILE", "write the results there instead of printing them"),
+    CS_ARG_OPERAND(task, choice.given.path, "configuration"),
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg_table run_tables[] = {
+    CS_SCENARIO_TABLE(task, choice), {run_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
+/* clang-format on */
 
 /* "7 s", "25 min", "3.4 h" */
 static void duration_text(double time_s, char *text, size_t text_bytes)
@@ -209,7 +188,7 @@ static int run_run(int count, char *const *words)
     task      j          = {0};
     cs_error  err        = {0};
     bool      wants_help = false;
-    cs_status status = cs_cli_read(&cs_command_run, count, words, take_arg, &j, &wants_help, &err);
+    cs_status status     = cs_cli_read(&cs_command_run, count, words, &j, &wants_help, &err);
 
     if (status == CS_OK && wants_help) {
         return cs_cli_help(&cs_command_run);

@@ -6,38 +6,26 @@
 
 #define FORMATS "text|json|msccl|goal|svg"
 
-enum { FORMAT = CS_SCENARIO_ARG_LAST + 1, OUTPUT };
-
-/* clang-format off */
-static const cs_arg schedule_args[] = {
-    {FORMAT, 0, "format", FORMATS, "how to write it (text); verify and run --schedule read json and msccl"},
-    {OUTPUT, 'o', "output", "FILE", "write it there instead of printing it"},
-    CS_ARG_HELP_ROW,
-    CS_ARG_LAST_ROW,
-};
-/* clang-format on */
-
-static const cs_arg *const schedule_tables[] = {cs_scenario_args, schedule_args, NULL};
-
 typedef struct schedule_job {
     cs_scenario_choice choice;
     int                format;
     const char        *output_path, *algorithm;
 } schedule_job;
 
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    schedule_job *j = job;
-
-    switch (id) {
-    case OUTPUT: j->output_path = args->value; return CS_OK;
-    case FORMAT: return cs_cli_choice(args->value, FORMATS, "--format", &j->format, err);
-    case CS_ARG_OPERAND:
-        j->choice.algorithms = args->value;
-        return cs_cli_only(&j->algorithm, args->value, "algorithm", err);
-    default: return cs_scenario_choice_add(&j->choice, id, args, err);
-    }
-}
+/* clang-format off */
+static const cs_arg schedule_args[] = {
+    CS_ARG_CHOICE(schedule_job, format, 0, "format", FORMATS, "how to write it (text); verify and run --schedule read json and msccl"),
+    CS_ARG_TEXT(schedule_job, output_path, 'o', "output", "FILE", "write it there instead of printing it"),
+    {.name = "algorithm", .is_operand = true,
+     .field = {.name = "algorithm", .type = CS_FIELD_TEXT, .offset = offsetof(schedule_job, algorithm)},
+     .sets = {.path = "algorithm.name", .form = CS_SET_LIST}},
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg_table schedule_tables[] = {
+    CS_SCENARIO_TABLE(schedule_job, choice),
+    {schedule_args, 0, offsetof(schedule_job, choice.given), CS_NOWHERE}, {.args = NULL}};
+/* clang-format on */
 
 static cs_status export_case(schedule_job *j, cs_text *text, cs_error *err)
 {
@@ -68,7 +56,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     schedule_job *j      = job;
     cs_status     status = CS_OK;
 
-    if (j->choice.algorithms == NULL) {
+    if (!cs_config_choice_has(&j->choice.given, "algorithm.name")) {
         return CS_FAIL(err, CS_EINVAL, "schedule", "needs an algorithm: schedule ring -n 8");
     }
     status = cs_scenario_choice_finish(&j->choice, err);
@@ -82,7 +70,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
 static int schedule_run(int count, char *const *words)
 {
     schedule_job j = {0};
-    return cs_cli_answer(&cs_command_schedule, count, words, take_arg, answer, &j);
+    return cs_cli_answer(&cs_command_schedule, count, words, answer, &j);
 }
 
 const cs_command cs_command_schedule = {

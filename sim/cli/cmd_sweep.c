@@ -9,25 +9,25 @@
 
 #include <stdio.h>
 
-/* clang-format off */
-static const cs_arg sweep_args[] = {
-    {CS_WORKERS_OUTPUT, 'o', "output", "FILE.db", "the SQLite database; rows that are there are kept"},
-    CS_WORKERS_JOBS_ROW,
-    CS_WORKERS_SET_ROW,
-    CS_WORKERS_ACCEPT_BUILD_ROW,
-    CS_WORKERS_QUIET_ROW,
-    CS_ARG_HELP_ROW,
-    CS_ARG_LAST_ROW,
-};
-/* clang-format on */
-
-static const cs_arg *const sweep_tables[] = {sweep_args, NULL};
-
 typedef struct sweep_job {
     cs_workers_choice choice;
     cs_sweep_options  options;
     bool              wants_help;
 } sweep_job;
+
+/* clang-format off */
+static const cs_arg sweep_args[] = {
+    CS_WORKERS_OUTPUT_ROW(sweep_job, "the SQLite database; rows that are there are kept"),
+    CS_WORKERS_JOBS_ROW(sweep_job),
+    CS_CONFIG_SET_ROW,
+    CS_WORKERS_ACCEPT_BUILD_ROW(sweep_job),
+    CS_WORKERS_QUIET_ROW(sweep_job),
+    CS_WORKERS_CONFIG_ROW(sweep_job),
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg_table sweep_tables[] = {CS_WORKERS_TABLE(sweep_job, sweep_args), {.args = NULL}};
+/* clang-format on */
 
 static void draw_bar(void *user, size_t done, size_t total)
 {
@@ -36,12 +36,6 @@ static void draw_bar(void *user, size_t done, size_t total)
     (void)user;
     (void)snprintf(words, sizeof words, "%zu of %zu", done, total);
     cs_workers_draw(done, total, words);
-}
-
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    sweep_job *j = job;
-    return cs_workers_choice_add(&j->choice, id, args, err);
 }
 
 static cs_status check_args(const sweep_job *j, cs_error *err)
@@ -59,8 +53,7 @@ static cs_status check_args(const sweep_job *j, cs_error *err)
 static cs_status read_config(sweep_job *j, int count, char *const *words, cs_config **config_p,
                              cs_error *err)
 {
-    cs_status status =
-        cs_cli_read(&cs_command_sweep, count, words, take_arg, j, &j->wants_help, err);
+    cs_status status = cs_cli_read(&cs_command_sweep, count, words, j, &j->wants_help, err);
 
     if (status != CS_OK || j->wants_help) {
         return status;

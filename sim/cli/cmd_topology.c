@@ -2,53 +2,41 @@
 /* collsim topology: what a preset or a file describes, as text, JSON or a picture. */
 #include "base/arena.h"
 #include "cli/cli.h"
-#include "config/config.h"
+#include "cli/config_args.h"
 #include "config/topology_file.h"
 #include "results/topology_view.h"
 
-enum { FORMAT = 1, OUT, RANKS, GPUS };
+typedef struct request {
+    cs_config_choice given;
+    const char      *name, *out;
+    int              format;
+} request;
 
 /* clang-format off */
 static const cs_arg topology_args[] = {
-    {RANKS, 'n', "ranks", "N", "number of GPUs (those of the topology)"},
-    {GPUS, 'g', "gpus-per-server", "G", "GPUs of a server that are used (all)"},
-    {FORMAT, 0, "format", "text|json|dot|svg", "how to print (text)"},
-    {OUT, 'o', "out", "FILE", "write there instead of standard output"},
+    CS_ARG_KEY('n', "ranks", "N", "cluster.ranks", CS_SET_VALUE, NULL, "number of GPUs (those of the topology)"),
+    CS_ARG_KEY('g', "gpus-per-server", "G", "cluster.gpus_per_server", CS_SET_VALUE, NULL, "GPUs of a server that are used (all)"),
+    CS_ARG_CHOICE(request, format, 0, "format", "text|json|dot|svg", "how to print (text)"),
+    CS_ARG_TEXT(request, out, 'o', "out", "FILE", "write there instead of standard output"),
+    CS_ARG_OPERAND(request, name, "topology"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
+static const cs_arg_table topology_tables[] = {
+    {topology_args, 0, offsetof(request, given), CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
-
-static const cs_arg *const topology_tables[] = {topology_args, NULL};
-
-typedef struct request {
-    const char *name, *ranks, *gpus, *out;
-    int         format;
-} request;
 
 /* The scenario that uses the topology on a network model. */
 static cs_status set_case(const request *q, cs_config *config, cs_error *err)
 {
-    cs_text   name = {0};
-    cs_status status;
+    const cs_value name   = {.type = CS_VALUE_TEXT, .text = q->name};
+    const cs_value flow   = {.type = CS_VALUE_TEXT, .text = "flow"};
+    cs_status      status = cs_config_put(config, "cluster.topology", &name, "topology", err);
 
-    cs_text_add_json_string(&name, q->name);
-    status = cs_text_status(&name, err);
     if (status == CS_OK) {
-        status = cs_config_set(config, "cluster.topology", name.data, "topology", err);
+        status = cs_config_put(config, "model.name", &flow, "topology", err);
     }
-    if (status == CS_OK) {
-        status = cs_config_set(config, "model.name", "flow", "topology", err);
-    }
-    if (status == CS_OK && q->ranks != NULL) {
-        status = cs_config_set(config, "cluster.ranks", q->ranks, "--ranks", err);
-    }
-    if (status == CS_OK && q->gpus != NULL) {
-        status =
-            cs_config_set(config, "cluster.gpus_per_server", q->gpus, "--gpus-per-server", err);
-    }
-    cs_text_free(&name);
-    return status;
+    return status == CS_OK ? cs_config_choice_apply(&q->given, config, err) : status;
 }
 
 static cs_status show(const request *q, const cs_case *c, cs_arena *arena, cs_text *text,
@@ -98,24 +86,10 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     return status == CS_OK ? cs_cli_write_output(q->out, text, err) : status;
 }
 
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    request *q = job;
-
-    switch (id) {
-    case RANKS: q->ranks = args->value; return CS_OK;
-    case GPUS: q->gpus = args->value; return CS_OK;
-    case OUT: q->out = args->value; return CS_OK;
-    case FORMAT:
-        return cs_cli_choice(args->value, "text|json|dot|svg", "--format", &q->format, err);
-    default: return cs_cli_only(&q->name, args->value, "topology", err);
-    }
-}
-
 static int topology_run(int count, char *const *words)
 {
     request q = {0};
-    return cs_cli_answer(&cs_command_topology, count, words, take_arg, answer, &q);
+    return cs_cli_answer(&cs_command_topology, count, words, answer, &q);
 }
 
 const cs_command cs_command_topology = {

@@ -4,14 +4,18 @@
 #include "config/schedule_json.h"
 #include "cs/job.h"
 
+typedef struct verify_job {
+    const char *path;
+} verify_job;
+
 /* clang-format off */
 static const cs_arg verify_args[] = {
+    CS_ARG_OPERAND(verify_job, path, "file"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
+static const cs_arg_table verify_tables[] = {{verify_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
-
-static const cs_arg *const verify_tables[] = {verify_args, NULL};
 
 static int verify_file(const char *path)
 {
@@ -40,27 +44,20 @@ static int verify_file(const char *path)
     return code == CS_EXIT_DONE && !verdict.is_correct ? CS_EXIT_NO : code;
 }
 
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    (void)id; /* there is no option but --help */
-    return cs_cli_only(job, args->value, "file", err);
-}
-
 static int verify_run(int count, char *const *words)
 {
-    cs_error    err        = {0};
-    const char *path       = NULL;
-    bool        wants_help = false;
-    cs_status   status =
-        cs_cli_read(&cs_command_verify, count, words, take_arg, (void *)&path, &wants_help, &err);
+    cs_error   err        = {0};
+    verify_job j          = {NULL};
+    bool       wants_help = false;
+    cs_status  status     = cs_cli_read(&cs_command_verify, count, words, &j, &wants_help, &err);
 
     if (status == CS_OK && wants_help) {
         return cs_cli_help(&cs_command_verify);
     }
-    if (status == CS_OK && path == NULL) {
+    if (status == CS_OK && j.path == NULL) {
         status = CS_FAIL(&err, CS_EINVAL, "verify", "needs a schedule file");
     }
-    return status == CS_OK ? verify_file(path) : cs_cli_fail(&err);
+    return status == CS_OK ? verify_file(j.path) : cs_cli_fail(&err);
 }
 
 const cs_command cs_command_verify = {

@@ -6,50 +6,39 @@
 #include "cli/whatif_trace.h"
 #include "whatif/whatif_text.h"
 
-enum { FORMAT = 1, OUTPUT, PRESET, SET };
 enum { TABLE, JSON };
-
-/* clang-format off */
-static const cs_arg whatif_args[] = {
-    {FORMAT, 0, "format", "table|json|csv", "how to print (table)"},
-    {OUTPUT, 'o', "output", "FILE", "write it there instead of to standard output"},
-    {PRESET, 0, "preset", "default|nccl", "timers that the configuration does not set itself"},
-    CS_CONFIG_SET_ROW(SET),
-    CS_ARG_LAST_ROW,
-};
-/* clang-format on */
-
-static const cs_arg *const whatif_tables[] = {whatif_args, cs_whatif_trace_args, cs_arrival_args,
-                                              NULL};
 
 typedef struct whatif_job {
     cs_config_choice       config;
     cs_whatif_trace_choice trace;
-    const char            *output, *preset;
+    const char            *trace_option; /* the last one given that belongs to a trace */
+    const char            *output;
     int                    format;
 } whatif_job;
 
-static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
-{
-    whatif_job *j = job;
+#define PRESET "timers.preset"
 
-    if (cs_whatif_trace_arg_is(id)) {
-        return cs_whatif_trace_add(&j->trace, id, args, err);
-    }
-    switch (id) {
-    case OUTPUT: j->output = args->value; return CS_OK;
-    case PRESET: j->preset = args->value; return CS_OK;
-    case FORMAT: return cs_cli_choice(args->value, "table|json|csv", "--format", &j->format, err);
-    case SET: return cs_config_choice_set(&j->config, args->value, err);
-    default: return cs_config_choice_path(&j->config, args->value, err);
-    }
-}
+/* clang-format off */
+static const cs_arg whatif_args[] = {
+    CS_ARG_CHOICE(whatif_job, format, 0, "format", "table|json|csv", "how to print (table)"),
+    CS_ARG_TEXT(whatif_job, output, 'o', "output", "FILE", "write it there instead of to standard output"),
+    CS_ARG_KEY(0, "preset", "default|nccl", PRESET, CS_SET_VALUE, NULL, "timers that the configuration does not set itself"),
+    CS_CONFIG_SET_ROW,
+    CS_ARG_OPERAND(whatif_job, config.path, "configuration"),
+    CS_ARG_LAST_ROW,
+};
+#define PART(args_, field_) \
+    {(args_), offsetof(whatif_job, field_), offsetof(whatif_job, config), offsetof(whatif_job, trace_option)}
+static const cs_arg_table whatif_tables[] = {
+    {whatif_args, 0, offsetof(whatif_job, config), CS_NOWHERE},
+    PART(cs_whatif_trace_args, trace), PART(cs_arrival_args, trace.arrivals), {.args = NULL}};
+/* clang-format on */
 
 static cs_status check_args(const whatif_job *j, cs_error *err)
 {
     if (!cs_whatif_trace_is_wanted(&j->trace)) {
-        if (cs_whatif_trace_option(&j->trace) != NULL) {
-            return CS_FAIL(err, CS_EINVAL, cs_whatif_trace_option(&j->trace),
+        if (j->trace_option != NULL) {
+            return CS_FAIL(err, CS_EINVAL, j->trace_option,
                            "belongs to a trace of arrivals: --trace FILE");
         }
         if (j->config.path == NULL) {
@@ -57,7 +46,7 @@ static cs_status check_args(const whatif_job *j, cs_error *err)
                            "needs a configuration or a trace: whatif CONFIG.json, whatif --trace "
                            "FILE");
         }
-    } else if (j->preset != NULL) {
+    } else if (cs_config_choice_has(&j->config, PRESET)) {
         return CS_FAIL(err, CS_EINVAL, "--preset", "belongs to failing NICs, not to --trace");
     }
     return CS_OK;
@@ -84,9 +73,6 @@ static cs_status load(const whatif_job *j, cs_whatif_job *job, cs_error *err)
     cs_config *config = NULL;
     cs_status  status = cs_config_choice_load(&j->config, &config, err);
 
-    if (status == CS_OK && j->preset != NULL) {
-        status = cs_config_set(config, "timers.preset", j->preset, "--preset", err);
-    }
     if (status == CS_OK) {
         status = cs_config_choice_apply(&j->config, config, err);
     }
@@ -134,7 +120,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
 static int whatif_run(int count, char *const *words)
 {
     whatif_job j = {0};
-    return cs_cli_answer(&cs_command_whatif, count, words, take_arg, answer, &j);
+    return cs_cli_answer(&cs_command_whatif, count, words, answer, &j);
 }
 
 const cs_command cs_command_whatif = {

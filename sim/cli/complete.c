@@ -113,9 +113,9 @@ static void offer_alternatives(const completion *c, const char *help, bool is_op
 
 static const cs_arg *find_option(const cs_command *command, const char *word)
 {
-    for (size_t t = 0; command->tables[t] != NULL; t++) {
-        for (const cs_arg *a = command->tables[t]; a->id != 0; a++) {
-            bool is_long   = a->name != NULL && strncmp(word, "--", 2) == 0;
+    for (const cs_arg_table *t = command->tables; t->args != NULL; t++) {
+        for (const cs_arg *a = t->args; a->name != NULL; a++) {
+            bool is_long   = !a->is_operand && strncmp(word, "--", 2) == 0;
             bool is_letter = a->letter != 0 && word[0] == '-' && word[1] == a->letter;
             if ((is_long && strcmp(word + 2, a->name) == 0) || (is_letter && word[2] == '\0')) {
                 return a;
@@ -135,20 +135,15 @@ static void offer_value(completion *c, const cs_arg *a)
         c->begun         = comma + 1;
     }
     offer_alternatives(c, a->value, false);
-    if (a->name != NULL) {
-        offer_list(c, a->name);
-    }
+    offer_list(c, a->name);
 }
 
 static void offer_options(const completion *c, const cs_command *command)
 {
-    for (size_t t = 0; command->tables[t] != NULL; t++) {
-        for (const cs_arg *a = command->tables[t]; a->id != 0; a++) {
-            char letter[2] = {a->letter, '\0'};
-            if (a->name != NULL) {
+    for (const cs_arg_table *t = command->tables; t->args != NULL; t++) {
+        for (const cs_arg *a = t->args; a->name != NULL; a++) {
+            if (!a->is_operand) {
                 offer(c, "--", a->name, a->help);
-            } else if (a->letter != 0) {
-                offer(c, "-", letter, a->help);
             }
         }
     }

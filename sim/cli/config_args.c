@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A configuration and --set: see config_args.h. */
+/* A configuration and what options set in it: see config_args.h. */
 #include "cli/config_args.h"
 
-#include "cli/cli.h"
-#include "cli/config_keys.h"
-
 #include <stdio.h>
+#include <string.h>
 
-cs_status cs_config_choice_path(cs_config_choice *choice, const char *path, cs_error *err)
+cs_status cs_config_choice_add(cs_config_choice *choice, const cs_setting *sets, const char *value,
+                               const char *origin, cs_error *err)
 {
-    return cs_cli_only(&choice->path, path, "configuration", err);
+    if (choice->n_set == CS_CONFIG_MAX_SETS) {
+        return CS_FAIL(err, CS_EINVAL, origin, "more than %d options", CS_CONFIG_MAX_SETS);
+    }
+    choice->set[choice->n_set].sets  = sets;
+    choice->set[choice->n_set].value = value;
+    (void)snprintf(choice->set[choice->n_set].origin, sizeof choice->set[0].origin, "%s", origin);
+    choice->n_set++;
+    return CS_OK;
 }
 
-cs_status cs_config_choice_set(cs_config_choice *choice, const char *text, cs_error *err)
+bool cs_config_choice_has(const cs_config_choice *choice, const char *path)
 {
-    if (choice->n_sets == CS_CONFIG_MAX_SETS) {
-        return CS_FAIL(err, CS_EINVAL, "--set", "more than %d of them", CS_CONFIG_MAX_SETS);
+    for (size_t i = 0; i < choice->n_set; i++) {
+        if (strcmp(choice->set[i].sets->path, path) == 0) {
+            return true;
+        }
     }
-    choice->sets[choice->n_sets++] = text;
-    return CS_OK;
+    return false;
 }
 
 cs_status cs_config_choice_load(const cs_config_choice *choice, cs_config **config_p, cs_error *err)
@@ -27,13 +34,46 @@ cs_status cs_config_choice_load(const cs_config_choice *choice, cs_config **conf
                                 : cs_config_new(config_p, err);
 }
 
+static cs_status apply(const cs_config_choice *choice, size_t i, cs_config *config, cs_error *err)
+{
+    return cs_config_apply(config, choice->set[i].sets, choice->set[i].value, choice->set[i].origin,
+                           err);
+}
+
+/* The last list that was given for a path. */
+static cs_status apply_list(const cs_config_choice *choice, const char *path, cs_config *config,
+                            cs_error *err)
+{
+    for (size_t i = choice->n_set; i-- > 0;) {
+        const cs_setting *sets = choice->set[i].sets;
+        if (sets->form == CS_SET_LIST && strcmp(sets->path, path) == 0) {
+            return apply(choice, i, config, err);
+        }
+    }
+    return CS_OK;
+}
+
+cs_status cs_config_choice_apply_lists(const cs_config_choice *choice, const cs_arg *table,
+                                       cs_config *config, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    for (const cs_arg *a = table; a->name != NULL && status == CS_OK; a++) {
+        if (a->sets.path != NULL && a->sets.form == CS_SET_LIST) {
+            status = apply_list(choice, a->sets.path, config, err);
+        }
+    }
+    return status;
+}
+
 cs_status cs_config_choice_apply(const cs_config_choice *choice, cs_config *config, cs_error *err)
 {
-    const cs_config_key *key    = cs_config_key_of("--set");
-    cs_status            status = CS_OK;
+    cs_status status = CS_OK;
 
-    for (size_t i = 0; i < choice->n_sets && status == CS_OK; i++) {
-        status = cs_config_key_set(config, key, choice->sets[i], err);
+    for (size_t i = 0; i < choice->n_set && status == CS_OK; i++) {
+        if (choice->set[i].sets->form != CS_SET_LIST) {
+            status = apply(choice, i, config, err);
+        }
     }
     return status;
 }

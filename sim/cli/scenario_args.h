@@ -4,31 +4,24 @@
 #ifndef CS_CLI_SCENARIO_ARGS_H
 #define CS_CLI_SCENARIO_ARGS_H
 
-#include "cli/args.h"
-#include "cli/config_keys.h"
+#include "cli/config_args.h"
 
-/* The table to put beside a command's own. Ids are from 1 to CS_SCENARIO_ARG_LAST. */
+/* The options, of a cs_scenario_choice. */
 extern const cs_arg cs_scenario_args[];
-enum { CS_SCENARIO_ARG_LAST = 99 };
+#define CS_SCENARIO_TABLE(job_, choice_)                                         \
+    {                                                                            \
+        .args = cs_scenario_args, .object = offsetof(job_, choice_),             \
+        .config = offsetof(job_, choice_) + offsetof(cs_scenario_choice, given), \
+        .last   = CS_NOWHERE                                                     \
+    }
 
-/* The options in the order given are collected, then set: algorithm before ranks before sizes,
- * so that this is the order of the rows. `{0}` is empty. */
+/* What was chosen; `{0}` is empty. */
 typedef struct cs_scenario_choice {
-    cs_config  *config;                     /* owned; NULL before the end */
-    const char *config_path;                /* operand, or NULL */
-    const char *algorithms, *ranks, *sizes; /* lists as given, or NULL */
-    const char *min_bytes, *max_bytes, *factor;
-    struct {
-        const cs_config_key *key;
-        const char          *value;
-    } set[128];
-    size_t n_set;
+    cs_config_choice given;
+    cs_config       *config;               /* owned; NULL before the end */
+    uint64_t         min_bytes, max_bytes; /* 0: not given */
+    double           factor;               /* 0: not given */
 } cs_scenario_choice;
-
-/* Take one option that cs_args_next() returned with such an id (or the operand, the
- * configuration's path). The value is borrowed. */
-cs_status cs_scenario_choice_add(cs_scenario_choice *choice, int id, const cs_args *args,
-                                 cs_error *err);
 
 /* Load the configuration and set everything. */
 cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err);

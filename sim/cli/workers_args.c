@@ -3,7 +3,6 @@
 #include "cli/workers_args.h"
 
 #include "cli/cli.h"
-#include "cs/units.h"
 #include "sweep/thread_pool.h"
 
 #include <stdio.h>
@@ -11,28 +10,6 @@
 #include <unistd.h>
 
 enum { BAR_WIDTH = 40 };
-
-static cs_status read_jobs(const char *text, unsigned *jobs_p, cs_error *err)
-{
-    uint64_t  number = 0;
-    cs_status status = cs_parse_integer(text, 1, CS_MAX_JOBS, &number, "--jobs", err);
-
-    *jobs_p = (unsigned)number;
-    return status;
-}
-
-cs_status cs_workers_choice_add(cs_workers_choice *choice, int id, const cs_args *args,
-                                cs_error *err)
-{
-    switch (id) {
-    case CS_WORKERS_OUTPUT: choice->output = args->value; return CS_OK;
-    case CS_WORKERS_QUIET: choice->is_quiet = true; return CS_OK;
-    case CS_WORKERS_ACCEPT_BUILD: choice->accepts_builds = true; return CS_OK;
-    case CS_WORKERS_JOBS: return read_jobs(args->value, &choice->jobs, err);
-    case CS_WORKERS_SET: return cs_config_choice_set(&choice->config, args->value, err);
-    default: return cs_config_choice_path(&choice->config, args->value, err);
-    }
-}
 
 cs_status cs_workers_check_output(const cs_workers_choice *choice, cs_error *err)
 {

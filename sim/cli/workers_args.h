@@ -4,47 +4,35 @@
 #ifndef CS_CLI_WORKERS_ARGS_H
 #define CS_CLI_WORKERS_ARGS_H
 
-#include "cli/args.h"
 #include "cli/config_args.h"
 #include "sweep/ranks.h"
-
-/* Rows of a command's table; ids from CS_WORKERS_ARG_FIRST on are not its own. */
-enum {
-    CS_WORKERS_ARG_FIRST = 900,
-    CS_WORKERS_OUTPUT,
-    CS_WORKERS_JOBS,
-    CS_WORKERS_SET,
-    CS_WORKERS_QUIET,
-    CS_WORKERS_ACCEPT_BUILD
-};
-#define CS_WORKERS_JOBS_ROW                                          \
-    {                                                                \
-        CS_WORKERS_JOBS, 'j', "jobs", "JOBS",                        \
-            "threads (one per processor; under mpirun one per rank)" \
-    }
-#define CS_WORKERS_SET_ROW CS_CONFIG_SET_ROW(CS_WORKERS_SET)
-#define CS_WORKERS_QUIET_ROW                                             \
-    {                                                                    \
-        CS_WORKERS_QUIET, 'q', "quiet", NULL, "print nothing but errors" \
-    }
-
-#define CS_WORKERS_ACCEPT_BUILD_ROW                                     \
-    {                                                                   \
-        CS_WORKERS_ACCEPT_BUILD, 0, "accept-build", NULL,               \
-            "go on in a database with rows of another build of collsim" \
-    }
+#include "sweep/thread_pool.h"
 
 /* What was chosen; `{0}` is nothing. Texts are borrowed from the command line. */
 typedef struct cs_workers_choice {
     cs_config_choice config;
     const char      *output; /* NULL: none */
-    unsigned         jobs;   /* 0: not said */
+    uint32_t         jobs;   /* 0: not said */
     bool             is_quiet, accepts_builds;
 } cs_workers_choice;
 
-/* Take the configuration's path or an option from CS_WORKERS_ARG_FIRST on. */
-cs_status cs_workers_choice_add(cs_workers_choice *choice, int id, const cs_args *args,
-                                cs_error *err);
+/* Rows of a command whose job has a cs_workers_choice `choice`. */
+#define CS_WORKERS_OUTPUT_ROW(job_, help_) \
+    CS_ARG_TEXT(job_, choice.output, 'o', "output", "FILE.db", help_)
+#define CS_WORKERS_JOBS_ROW(job_)                                                     \
+    CS_ARG_NUMBER(job_, choice.jobs, 'j', "jobs", "JOBS",                             \
+                  "threads (one per processor; under mpirun one per rank)", .min = 1, \
+                  .max = CS_MAX_JOBS)
+#define CS_WORKERS_QUIET_ROW(job_) \
+    CS_ARG_FLAG(job_, choice.is_quiet, 'q', "quiet", "print nothing but errors")
+#define CS_WORKERS_ACCEPT_BUILD_ROW(job_)                       \
+    CS_ARG_FLAG(job_, choice.accepts_builds, 0, "accept-build", \
+                "go on in a database with rows of another build of collsim")
+#define CS_WORKERS_CONFIG_ROW(job_) CS_ARG_OPERAND(job_, choice.config.path, "configuration")
+#define CS_WORKERS_TABLE(job_, args_)                                                             \
+    {                                                                                             \
+        .args = (args_), .object = 0, .config = offsetof(job_, choice.config), .last = CS_NOWHERE \
+    }
 
 /* Is the output the name of a file, not something special to SQLite? */
 cs_status cs_workers_check_output(const cs_workers_choice *choice, cs_error *err);

@@ -151,7 +151,7 @@ static void read_measured(cs_reading *r, const cs_place *arrivals, const arrival
 }
 
 /* Iteration 0 into the scenario; NULL where all arrive together. */
-static void draw_first(cs_reading *r, const cs_place *arrivals, cs_case *c)
+static void set_first(cs_reading *r, const cs_place *arrivals, cs_case *c)
 {
     uint32_t n       = c->job.scenario.cluster.n_ranks;
     double   last_s  = 0;
@@ -187,6 +187,6 @@ void cs_read_arrivals(cs_reading *r, const cs_place *place, const cs_field *row,
     }
     read_measured(r, place, &a, process);
     if (!cs_reading_failed(r)) {
-        draw_first(r, place, c);
+        set_first(r, place, c);
     }
 }

@@ -104,9 +104,8 @@ static cs_status load_calibration(cs_config *config, const char *input, cs_error
     return status;
 }
 
-/* One axis; `origin` is NULL for the file's. What is wrong is at `where`. */
-static cs_status add_axis(cs_config *config, const char *path, json_t *values, const char *origin,
-                          const char *where, cs_error *err)
+cs_status cs_config_add_axis(cs_config *config, const char *path, json_t *values,
+                             const char *origin, const char *where, cs_error *err)
 {
     if (cs_path_below("sweep", path) != NULL || cs_path_below("calibration", path) != NULL) {
         return CS_FAIL(err, CS_EINVAL, where, "'%.40s' cannot be swept", path);
@@ -131,7 +130,7 @@ static cs_status add_axes(cs_config *config, json_t *sweep, const char *origin, 
     {
         char where[CS_PATH_BYTES];
         cs_path_add_key(where, "sweep", key);
-        status = add_axis(config, key, values, origin, where, err);
+        status = cs_config_add_axis(config, key, values, origin, where, err);
         if (status != CS_OK) {
             return status;
         }
@@ -351,14 +350,14 @@ static cs_status set_sweep(cs_config *config, const char *path, json_t *value, c
 
     cs_config_origin_text(origin, path, where, sizeof where);
     if (strcmp(path, "sweep") != 0) {
-        return add_axis(config, path + strlen("sweep."), value, origin, where, err);
+        return cs_config_add_axis(config, path + strlen("sweep."), value, origin, where, err);
     }
     cs_axes_free(&config->axes);
     return add_axes(config, value, origin, err);
 }
 
-static cs_status set_value(cs_config *config, const char *path, json_t *value, const char *origin,
-                           cs_error *err)
+cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value, const char *origin,
+                             cs_error *err)
 {
     char      where[CS_PATH_BYTES], element[CS_PATH_BYTES];
     cs_path   steps;
@@ -399,53 +398,9 @@ cs_status cs_config_set(cs_config *config, const char *path, const char *json, c
     }
     if (status == CS_OK) {
         status = is_sweep ? set_sweep(config, path, value, origin, err)
-                          : set_value(config, path, value, origin, err);
+                          : cs_config_set_node(config, path, value, origin, err);
     }
     json_decref(value);
-    return status;
-}
-
-cs_status cs_config_name_topology(cs_config *config, const char *json, const char *origin,
-                                  cs_error *err)
-{
-    static const char path[] = "cluster.topology";
-    json_t           *old = json_object_get(json_object_get(config->tree, "cluster"), "topology");
-    bool is_named = json_object_get(old, "kind") != NULL || json_object_get(old, "path") != NULL ||
-                    json_object_get(old, "preset") != NULL;
-    json_t   *value  = NULL;
-    cs_status status = cs_tree_value(json, origin, &value, err);
-
-    if (status == CS_OK && (value = cs_key_spell_out(cs_key_at(path), value)) == NULL) {
-        status = no_memory(err);
-    }
-    if (status == CS_OK && json_is_string(value) && json_is_object(old) && !is_named) {
-        json_t *both = json_object();
-        if (json_object_update(both, old) != 0 || json_object_set(both, "name", value) != 0) {
-            status = no_memory(err);
-        }
-        json_decref(value);
-        value = both;
-    }
-    if (status == CS_OK) {
-        status = set_value(config, path, value, origin, err);
-    }
-    json_decref(value);
-    return status;
-}
-
-cs_status cs_config_sweep_set(cs_config *config, const char *path, const char *json_array,
-                              const char *origin, cs_error *err)
-{
-    char      where[CS_PATH_BYTES];
-    json_t   *values = NULL;
-    cs_status status;
-
-    cs_config_origin_text(origin, path, where, sizeof where);
-    status = cs_tree_value(json_array, where, &values, err);
-    if (status == CS_OK) {
-        status = add_axis(config, path, values, origin, where, err);
-    }
-    json_decref(values);
     return status;
 }
 

@@ -22,10 +22,42 @@ CS_API CS_MUST_CHECK cs_status cs_config_complete(cs_config *config, const cs_co
 /* Is there an axis over that path? */
 CS_API bool cs_config_has_axis(const cs_config *config, const char *path);
 
-/* As cs_config_set(), of "cluster.topology". Where what stands there names no topology but has keys
- * for one, as "cluster.topology.servers" from an option before, they stay beside a name. */
-CS_API CS_MUST_CHECK cs_status cs_config_name_topology(cs_config *config, const char *json,
-                                                       const char *origin, cs_error *err);
+/* As cs_config_set(), of a value that is no JSON: whole numbers, reals, texts and truth values. */
+CS_API CS_MUST_CHECK cs_status cs_config_put(cs_config *config, const char *path,
+                                             const cs_value *value, const char *origin,
+                                             cs_error *err);
+
+/* Sweep over `n` such values: add an axis, or replace the one of the same path. The first axis is
+ * the outermost loop. */
+CS_API CS_MUST_CHECK cs_status cs_config_sweep_put(cs_config *config, const char *path,
+                                                   const cs_value *values, size_t n,
+                                                   const char *origin, cs_error *err);
+
+/* What the value of a command-line option is, and for which key. Numbers are numbers, and texts
+ * of quantities stay as they were written; the key's row (config/keys.h) says what it takes. */
+typedef enum cs_setting_form {
+    CS_SET_VALUE, /* the value of the key at `path` */
+    CS_SET_LIST,  /* the same, or several with commas between them, which become an axis */
+    CS_SET_FALSE, /* no value: the key is false */
+    CS_SET_PARTS, /* an object that is added to a list: its keys in `parts`, with what stands
+                     between them, as "rank=slowdown@from:until"; those behind the second may be
+                     missing */
+    CS_SET_BELOW, /* KEY=VALUE, any JSON: of a key in the object at `path`; "": PATH=VALUE */
+    CS_SET_NAME,  /* a name; where keys stand in the object at `path` that name nothing, as
+                     "cluster.topology.servers" from an option before, they stay beside it */
+} cs_setting_form;
+
+typedef struct cs_setting {
+    const char     *path; /* NULL: the option sets no key */
+    cs_setting_form form;
+    const char     *parts;
+    const char     *words; /* how messages write the value's form: "RANK=TIME" */
+} cs_setting;
+
+/* Set a key from the text of an option, which is called `origin`; `text` is NULL where there is
+ * none. */
+CS_API CS_MUST_CHECK cs_status cs_config_apply(cs_config *config, const cs_setting *how,
+                                               const char *text, const char *origin, cs_error *err);
 
 /* Build scenario number `index` < count. May be called from any number of threads as long as
  * nobody changes the configuration. The caller owns the case (cs_case_free); on failure it is

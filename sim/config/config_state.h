@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* config/config_state.h -- what a configuration holds; for config.c, case.c and blame.c. */
+/* config/config_state.h -- what a configuration holds; for the files that make one object of it. */
 #ifndef CS_CONFIG_CONFIG_STATE_H
 #define CS_CONFIG_CONFIG_STATE_H
 
@@ -49,6 +49,13 @@ json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *er
  * caller's (json_decref). */
 cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *case_p,
                               json_t **tree_p, cs_error *err);
+
+/* cs_config_set() and an axis, for values that are nodes of a tree (borrowed). An axis of the file
+ * has no origin; what is wrong with it is at `where`. */
+cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value, const char *origin,
+                             cs_error *err);
+cs_status cs_config_add_axis(cs_config *config, const char *path, json_t *values,
+                             const char *origin, const char *where, cs_error *err);
 
 /* The last option that set the path or something around it, or NULL. */
 const cs_override *cs_config_override_above(const cs_config *config, const char *path);

@@ -38,23 +38,23 @@ typedef struct parameters {
     CS_KEY(parameters, shape, "shape", .min = (least), .max = (most), .help = "shape parameter")
 
 static const cs_field constant_fields[] = {
-    NAME, DELAY(value_s, "value", .is_required = true, .help = "of every rank"), CS_FIELD_END};
+    NAME, DELAY(value_s, "value", .is_required = true, .help = "the delay"), CS_FIELD_END};
 static const cs_field uniform_fields[] = {
     NAME, DELAY(min_s, "min", .is_required = true, .help = "the least delay"),
     DELAY(max_s, "max", .is_required = true, .help = "the largest"), CS_FIELD_END};
 static const cs_field exponential_fields[] = {
     NAME, DELAY(mean_s, "mean", .is_above = true, .is_required = true, .help = "of the delay"), CS_FIELD_END};
 static const cs_field normal_fields[] = {
-    NAME, DELAY(mean_s, "mean", .is_required = true, .help = "before what is negative is left out"),
-    DELAY(stddev_s, "stddev", .is_above = true, .is_required = true, .help = "the same"), CS_FIELD_END};
+    NAME, DELAY(mean_s, "mean", .is_required = true, .help = "of the normal distribution, of which what is negative is left out"),
+    DELAY(stddev_s, "stddev", .is_above = true, .is_required = true, .help = "its standard deviation"), CS_FIELD_END};
 static const cs_field lognormal_fields[] = {
     NAME, MEAN, STDDEV, DELAY(median_s, "median", .is_above = true, .help = "of the delay"),
     CS_KEY(parameters, sigma, "sigma", .min = 1e-9, .max = MAX_SIGMA,
            .help = "standard deviation of its logarithm"), CS_FIELD_END};
 static const cs_field gamma_fields[] = {
-    NAME, MEAN, STDDEV, SCALE(.help = "mean / shape"), SHAPE(MIN_GAMMA_SHAPE, MAX_SHAPE), CS_FIELD_END};
+    NAME, MEAN, STDDEV, SCALE(.help = "scale parameter"), SHAPE(MIN_GAMMA_SHAPE, MAX_SHAPE), CS_FIELD_END};
 static const cs_field weibull_fields[] = {
-    NAME, MEAN, SHAPE(0.1, 1000), SCALE(.help = "exceeded with probability 1/e"), CS_FIELD_END};
+    NAME, MEAN, SHAPE(0.1, 1000), SCALE(.help = "scale parameter"), CS_FIELD_END};
 static const cs_field pareto_fields[] = { /* a shape of 1 or less would have no mean */
     NAME, MEAN, SHAPE(1.001, 1000), SCALE(.help = "the least delay"), CS_FIELD_END};
 static const cs_field a_value[] = {

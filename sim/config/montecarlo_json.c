@@ -7,6 +7,7 @@
 #include "config/late_prediction.h"
 #include "config/scenario_json.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MAX_AGREEMENT_S 1e3
@@ -30,9 +31,9 @@ static const cs_named prediction_names =
 
 /* clang-format off */
 const cs_field cs_montecarlo_fields[] = {
-    CS_KEY(policy_keys, prediction, "prediction", .names = &prediction_names,
+    CS_KEY(policy_keys, prediction, "prediction", .fallback = (double)NAN, .names = &prediction_names,
            .help = "how the late rank is known; static where the option 'straggler' names one"),
-    CS_KEY(policy_keys, presumed, "presumed", .max = CS_MAX_RANKS - 1, .is_rank = true,
+    CS_KEY(policy_keys, presumed, "presumed", .fallback = (double)NAN, .max = CS_MAX_RANKS - 1, .is_rank = true,
            .help = "the rank of static; of previous in iteration 0"),
     CS_KEY(policy_keys, agreement_s, "agreement", .unit = CS_UNIT_TIME, .max = MAX_AGREEMENT_S,
            .plain = &cs_plain_delay, .help = "what agreeing on the late rank costs"),

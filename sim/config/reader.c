@@ -4,6 +4,7 @@
  * means, wherever it was written, and says what is wrong with it. */
 #include "config/reader.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -234,12 +235,12 @@ static const char *whole_name(cs_reading *r, const cs_place *place, const cs_fie
 
 static void read_text(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
 {
-    char       *field = (char *)object + row->offset;
-    const char *text  = whole_name(r, place, row);
+    const char *text = whole_name(r, place, row);
 
     if (text == NULL || row->offset == CS_NOWHERE) {
         return;
     }
+    char *field = (char *)object + row->offset;
     if (row->type == CS_FIELD_CHARS && strlen(text) >= row->bytes) {
         CS_REFUSE(r, place, CS_EINVAL, "has %zu bytes: accepted are at most %zu", strlen(text),
                   row->bytes - 1);
@@ -281,16 +282,14 @@ static void check_keys(cs_reading *r, const cs_place *place, const cs_field *fie
     }
 }
 
-bool cs_read_keys(cs_reading *r, const cs_place *place, const cs_field *fields)
+static bool is_object(cs_reading *r, const cs_place *place)
 {
     if (cs_reading_failed(r) || place->node == NULL) {
         return false;
     }
     if (!json_is_object(place->node)) {
         cs_refuse_kind(r, place, "an object");
-        return false;
     }
-    check_keys(r, place, fields);
     return !cs_reading_failed(r);
 }
 
@@ -304,6 +303,14 @@ size_t cs_read_elements(cs_reading *r, const cs_place *place)
         return 0;
     }
     return json_array_size(place->node);
+}
+
+bool cs_read_keys(cs_reading *r, const cs_place *place, const cs_field *fields)
+{
+    if (is_object(r, place)) {
+        check_keys(r, place, fields);
+    }
+    return place->node != NULL && !cs_reading_failed(r);
 }
 
 void cs_read_required(cs_reading *r, const cs_place *parent, const char *key)
@@ -325,17 +332,30 @@ static void read_field(cs_reading *r, const cs_place *place, const cs_field *row
     }
 }
 
+/* Readers of rows leave the object's other keys alone. As many keys as rows have found are all
+ * known. */
 bool cs_read_fields(cs_reading *r, const cs_place *place, const cs_field *fields, void *object)
 {
-    if (!cs_read_keys(r, place, fields)) {
+    json_t *nodes[MOST_KEYS];
+    size_t  n = 0, n_found = 0;
+
+    if (!is_object(r, place)) {
         return false;
     }
-    for (const cs_field *row = fields; row->name != NULL; row++) {
-        cs_place child = cs_place_get(place, row->name);
-        if (row->is_required && child.node == NULL) {
-            cs_read_required(r, place, row->name);
+    for (; fields[n].name != NULL; n++) {
+        assert(n < MOST_KEYS);
+        nodes[n] = json_object_get(place->node, fields[n].name);
+        n_found += nodes[n] != NULL;
+    }
+    if (n_found != json_object_size(place->node)) {
+        check_keys(r, place, fields);
+    }
+    for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
+        const cs_place child = {nodes[i], place, fields[i].name, 0};
+        if (fields[i].is_required && child.node == NULL) {
+            cs_read_required(r, place, fields[i].name);
         }
-        read_field(r, &child, row, object);
+        read_field(r, &child, &fields[i], object);
     }
     return !cs_reading_failed(r);
 }

@@ -138,7 +138,7 @@ static const cs_field node_fields[] = {
 };
 static const cs_field node_forms[] = {
     CS_KEY(graph_node, name, "name", .help = "of the node"),
-    {.name = "node", .type = CS_FIELD_OBJECT, .fields = node_fields},
+    {.name = "object", .type = CS_FIELD_OBJECT, .fields = node_fields},
     CS_FIELD_END,
 };
 static const cs_field a_node[] = {
@@ -169,7 +169,7 @@ static const cs_field ranks_fields[] = {
 };
 static const cs_field ranks_forms[] = {
     NODES(CS_NIC, "nic", .help = "of the NICs"),
-    {.name = "fabrics", .type = CS_FIELD_OBJECT, .fields = ranks_fields},
+    {.name = "object", .type = CS_FIELD_OBJECT, .fields = ranks_fields},
     CS_FIELD_END,
 };
 static const cs_field graph_fields[] = {
@@ -216,8 +216,8 @@ static const cs_field preset_fields[] = {
     CS_FIELD_END,
 };
 static const cs_field named_fields[] = {
-    CS_KEY_OF(CS_FIELD_FILE, source_keys, name, "name", .names = &cs_preset_names, .is_required = true,
-              .help = "of a preset or a file"),
+    CS_KEY_OF(CS_FIELD_FILE, source_keys, name, "name", .names = &cs_preset_names, .choices = "crossbar",
+              .is_required = true, .help = "of a preset or a file"),
     SERVERS(source_keys),
     CS_FIELD_END,
 };
@@ -243,9 +243,8 @@ static const cs_field kind_row = {.name = "kind", .type = CS_FIELD_KIND, .select
                                   .offset = offsetof(topology_keys, kind), .fields = kinds};
 
 const cs_field cs_topology_forms[] = {
-    {.name = "preset", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE, .names = &cs_preset_names,
+    {.name = "name", .type = CS_FIELD_FILE, .offset = CS_NOWHERE, .names = &cs_preset_names,
      .choices = "crossbar"},
-    {.name = "file", .type = CS_FIELD_FILE, .offset = CS_NOWHERE},
     {.name = "preset", .type = CS_FIELD_OBJECT, .offset = CS_NOWHERE, .fields = preset_fields},
     {.name = "name", .type = CS_FIELD_OBJECT, .offset = CS_NOWHERE, .fields = named_fields},
     {.name = "kind", .type = CS_FIELD_KIND, .selector = "kind", .offset = CS_NOWHERE, .fields = kinds},

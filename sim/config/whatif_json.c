@@ -85,7 +85,7 @@ static const cs_field timers_fields[] = {
     TIMER(detect_s, "detect", .help = "until a change is noticed"),
     TIMER(reschedule_s, "reschedule", .help = "until another schedule is ready"),
     TIMER(restart_s, "restart", .help = "stop, restart, recompute since the last checkpoint"),
-    TIMER(rejoin_s, "rejoin", .has_null = true, .help = "stop to take a repaired server in; null: never"),
+    TIME(timers_keys, timers.rejoin_s, "rejoin", .fallback = (double)INFINITY, .has_null = true, .help = "stop to take a repaired server in; null: never"),
     CS_KEY(timers_keys, ib_timeout, "ib_timeout", .min = 1, .max = 31, .help = "NCCL_IB_TIMEOUT, of nccl"),
     CS_KEY(timers_keys, ib_retry_count, "ib_retry_count", .min = 1, .max = 7,
            .help = "NCCL_IB_RETRY_CNT, of nccl"),
@@ -139,7 +139,7 @@ static void read_timers(cs_reading *r, const cs_place *place, const cs_field *ro
                            .detect_s     = given_or(keys.timers.detect_s, detect_s),
                            .reschedule_s = given_or(keys.timers.reschedule_s, preset->reschedule_s),
                            .restart_s    = given_or(keys.timers.restart_s, preset->restart_s),
-                           .rejoin_s     = given_or(keys.timers.rejoin_s, (double)INFINITY),
+                           .rejoin_s     = keys.timers.rejoin_s,
                            .tolerance_ratio = keys.timers.tolerance_ratio};
 }
 

@@ -295,7 +295,9 @@ static cs_status set_axis(const cs_figure *figure, cs_config *config, const char
     if (json == NULL) {
         return cs_figure_no_memory(err);
     }
-    cs_status status = cs_config_sweep_set(config, path, json, origin, err);
+    char axis[CS_PATH_BYTES];
+    (void)snprintf(axis, sizeof axis, "sweep.%s", path);
+    cs_status status = cs_config_set(config, axis, json, origin, err);
     cs_free(json);
     return status;
 }

@@ -128,34 +128,25 @@ static cs_status choose_sizes(study *s, uint64_t configured, cs_error *err)
 /* Algorithms as an axis: options that only some of them have are left out for others. */
 static cs_status set_algorithms(study *s, const char *const *names, size_t n, cs_error *err)
 {
-    cs_text list = {0};
+    cs_value values[MAX_ALGORITHMS];
 
-    for (size_t i = 0; i < n; i++) {
-        cs_text_add(&list, "%s\"%s\"", i > 0 ? "," : "[", names[i]);
+    for (size_t i = 0; i < n && i < MAX_ALGORITHMS; i++) {
+        values[i] = (cs_value){.type = CS_VALUE_TEXT, .text = names[i]};
     }
-    cs_text_add(&list, "]");
-    cs_status status = cs_text_status(&list, err);
-    if (status == CS_OK) {
-        status = cs_config_sweep_set(s->config, "algorithm.name", list.data, "--algorithm", err);
-    }
-    cs_text_free(&list);
-    return status;
+    return cs_config_sweep_put(s->config, "algorithm.name", values, n, "--algorithm", err);
 }
 
 static cs_status set_sizes(study *s, cs_error *err)
 {
-    cs_text list = {0};
+    cs_value *values = CS_ARENA_NEW(&s->report->arena, cs_value, s->n_sizes);
 
+    if (values == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "--bytes", "out of memory for %zu sizes", s->n_sizes);
+    }
     for (size_t i = 0; i < s->n_sizes; i++) {
-        cs_text_add(&list, "%s%llu", i > 0 ? "," : "[", (unsigned long long)s->sizes[i]);
+        values[i] = (cs_value){.type = CS_VALUE_WHOLE, .whole = (int64_t)s->sizes[i]};
     }
-    cs_text_add(&list, "]");
-    cs_status status = cs_text_status(&list, err);
-    if (status == CS_OK) {
-        status = cs_config_sweep_set(s->config, "bytes", list.data, "--bytes", err);
-    }
-    cs_text_free(&list);
-    return status;
+    return cs_config_sweep_put(s->config, "bytes", values, s->n_sizes, "--bytes", err);
 }
 
 /* To see the scenario before it is known which algorithms there are: all, so that every option

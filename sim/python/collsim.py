@@ -66,7 +66,6 @@ def _load():
             ("cs_config_load", ctypes.c_int, (text, to_pointer, error)),
             ("cs_config_parse", ctypes.c_int, (text, ctypes.c_size_t, text, to_pointer, error)),
             ("cs_config_set", ctypes.c_int, (pointer, text, text, text, error)),
-            ("cs_config_sweep_set", ctypes.c_int, (pointer, text, text, text, error)),
             ("cs_config_count", ctypes.c_size_t, (pointer,)),
             ("cs_config_run", ctypes.c_int, (pointer, ctypes.c_uint, to_pointer, error)),
             ("cs_config_bounds", ctypes.c_int, (pointer, to_pointer, error)),
@@ -158,7 +157,7 @@ def sweep(config=None, axes=None, /, *, jobs=0, frame=False, **sets):
     scenario that cannot be run is a row with the reason as "error", unless none can be."""
     with _Config(config, sets) as c:
         for key, values in (axes or {}).items():
-            c.set(_library.cs_config_sweep_set, key.replace("__", "."), list(values))
+            c.set(_library.cs_config_set, "sweep." + key.replace("__", "."), list(values))
         rows = c.answer(_library.cs_config_run, jobs or len(os.sched_getaffinity(0)))
     if frame:
         import pandas

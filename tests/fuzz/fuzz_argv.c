@@ -7,17 +7,17 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
-#include "cli/whatif_trace.h"
-#include "cli/workers_args.h"
 #include "config/whatif_json.h"
 #include "cs/bound.h"
 #include "fuzz.h"
+
+#include <gsl/gsl_errno.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WORDS = 256, MAX_CASES = 4 };
+enum { MAX_WORDS = 256, MAX_CASES = 4, JOB_BYTES = 1 << 16 };
 
 static const cs_command *const commands[] = {
 #define X(name) &cs_command_##name,
@@ -25,86 +25,41 @@ static const cs_command *const commands[] = {
 #undef X
 };
 
-/* What the words chose. */
+/* What the words chose: the structs of the command's tables, wherever they are in its job. */
 typedef struct line {
-    const cs_command      *command;
-    bool                   has_scenario; /* the command takes the options of one */
-    cs_scenario_choice     scenario;
-    cs_workers_choice      workers;
-    cs_whatif_trace_choice trace;
+    const cs_command *command;
+    _Alignas(max_align_t) char job[JOB_BYTES];
 } line;
 
-static bool has_table(const cs_command *command, const cs_arg *table)
+/* Every row is one of the command's, and says where its value goes. */
+static void claim_tables(const cs_command *command)
 {
-    size_t i = 0;
-
-    while (command->tables[i] != NULL && command->tables[i] != table) {
-        i++;
-    }
-    return command->tables[i] != NULL;
-}
-
-/* An option is one of the command's, under the name that it was asked for. */
-static void claim_option(const line *l, int id, const cs_args *args)
-{
-    const cs_arg *row = NULL;
-
-    for (size_t t = 0; l->command->tables[t] != NULL; t++) {
-        for (const cs_arg *a = l->command->tables[t]; a->id != 0; a++) {
-            bool is_named = a->name != NULL && strcmp(args->name + 2, a->name) == 0;
-            bool is_short = a->name == NULL && a->letter == args->name[1];
-            row           = a->id == id && (is_named || is_short) ? a : row;
+    for (const cs_arg_table *t = command->tables; t->args != NULL; t++) {
+        for (const cs_arg *a = t->args; a->name != NULL; a++) {
+            FUZZ_CLAIM(a->field.name != NULL || a->sets.path != NULL || a->is_help);
+            FUZZ_CLAIM(t->object + a->field.offset < JOB_BYTES);
+            FUZZ_CLAIM(a->sets.path == NULL || t->config + sizeof(cs_config_choice) <= JOB_BYTES);
         }
     }
-    FUZZ_CLAIM(row != NULL);
-    FUZZ_CLAIM((row->value != NULL) == (args->value != NULL));
 }
 
-/* An option of the command's own: where its values are a list of names, it is one of them. */
-static cs_status take_own(const cs_args *args, cs_error *err)
+/* The table of the scenario's options; NULL: the command takes none. */
+static const cs_arg_table *scenario_table(const cs_command *command)
 {
-    int       index  = -1;
-    cs_status status = args->value == NULL ? CS_OK
-                                           : cs_cli_choice(args->value, "table|json|csv|text|",
-                                                           args->name, &index, err);
+    const cs_arg_table *t = command->tables;
 
-    FUZZ_CLAIM(status == CS_OK || index == -1);
-    return CS_OK;
-}
-
-static cs_status take(void *job, int id, const cs_args *args, cs_error *err)
-{
-    line *l = job;
-
-    FUZZ_CLAIM(id == CS_ARG_OPERAND || id > 0);
-    if (id != CS_ARG_OPERAND) {
-        claim_option(l, id, args);
+    while (t->args != NULL && t->args != cs_scenario_args) {
+        t++;
     }
-    if (id == CS_ARG_OPERAND) {
-        return CS_OK; /* a file: readers of files have targets of their own */
-    }
-    if (l->has_scenario && id <= CS_SCENARIO_ARG_LAST) {
-        return cs_scenario_choice_add(&l->scenario, id, args, err);
-    }
-    if (strcmp(args->name, "--set") == 0) {
-        return cs_workers_choice_add(&l->workers, CS_WORKERS_SET, args, err);
-    }
-    if (id >= CS_WORKERS_ARG_FIRST && id < CS_ARG_HELP) {
-        return cs_workers_choice_add(&l->workers, id, args, err);
-    }
-    if (cs_whatif_trace_arg_is(id)) {
-        return cs_whatif_trace_add(&l->trace, id, args, err);
-    }
-    cs_error wrong = {0};
-    return take_own(args, &wrong);
+    return t->args != NULL ? t : NULL;
 }
 
 static void claim_help(const cs_command *command)
 {
     cs_text text = {0};
 
-    for (size_t i = 0; command->tables[i] != NULL; i++) {
-        cs_args_help(&text, command->tables[i]);
+    for (const cs_arg_table *table = command->tables; table->args != NULL; table++) {
+        cs_args_help(&text, table->args);
     }
     FUZZ_CLAIM(!text.failed && text.data != NULL && strstr(text.data, "--help") != NULL);
     cs_text_free(&text);
@@ -168,18 +123,34 @@ static void claim_said(const char *said)
     }
 }
 
+/* Files are not read: readers of files have targets of their own. */
 static cs_status set_all(line *l, cs_config **config_p, cs_error *err)
 {
-    cs_status status = CS_OK;
+    const cs_arg_table *scenario = scenario_table(l->command);
+    const cs_arg_table *t        = l->command->tables;
+    cs_status           status   = CS_OK;
 
-    if (l->has_scenario) {
-        status             = cs_scenario_choice_finish(&l->scenario, err);
-        *config_p          = l->scenario.config;
-        l->scenario.config = NULL;
+    if (scenario != NULL) {
+        cs_scenario_choice *choice = (cs_scenario_choice *)(void *)(l->job + scenario->object);
+        choice->given.path         = NULL;
+        status                     = cs_scenario_choice_finish(choice, err);
+        *config_p                  = choice->config;
+        choice->config             = NULL;
         return status;
     }
-    status = cs_workers_check_output(&l->workers, err);
-    return status == CS_OK ? cs_workers_config(&l->workers, config_p, err) : status;
+    if (t->config == CS_NOWHERE) {
+        return CS_OK;
+    }
+    cs_config_choice *choice = (cs_config_choice *)(void *)(l->job + t->config);
+    choice->path             = NULL;
+    status                   = cs_config_choice_load(choice, config_p, err);
+    if (status == CS_OK) {
+        status = cs_config_choice_apply(choice, *config_p, err);
+    }
+    if (status == CS_OK) {
+        cs_config_say_notes(*config_p);
+    }
+    return status;
 }
 
 /* The program's own words go to a text instead of standard error. */
@@ -204,7 +175,7 @@ static void read_line(line *l, int count, char *const *words)
     bool       wants_help = false;
     cs_error   err        = {0};
     cs_config *config     = NULL;
-    cs_status  status     = cs_cli_read(l->command, count, words, take, l, &wants_help, &err);
+    cs_status  status     = cs_cli_read(l->command, count, words, l->job, &wants_help, &err);
 
     if (status == CS_OK && wants_help) {
         claim_help(l->command);
@@ -238,10 +209,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     char  *text = malloc(length + 1);
     char  *words[MAX_WORDS];
-    line   l      = {0};
+    line  *l      = calloc(1, sizeof *l);
     size_t n_done = 0;
 
-    FUZZ_CLAIM(text != NULL);
+    (void)gsl_set_error_handler_off(); /* as the program does */
+    FUZZ_CLAIM(text != NULL && l != NULL);
     if (length > 0) {
         memcpy(text, data, length);
     }
@@ -249,12 +221,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     int count    = split(text, words);
     for (; n_done < sizeof commands / sizeof commands[0]; n_done++) {
         if (strcmp(words[0], commands[n_done]->name) == 0) {
-            l.command      = commands[n_done];
-            l.has_scenario = has_table(l.command, cs_scenario_args);
-            read_line(&l, count - 1, words + 1);
+            l->command = commands[n_done];
+            claim_tables(l->command);
+            read_line(l, count - 1, words + 1);
             break;
         }
     }
+    free(l);
     free(text);
     return 0;
 }

@@ -29,8 +29,9 @@ static inline void tear_down(void)
 
 static inline void axis(cs_config *config, const char *key, const char *json)
 {
-    cs_error err = {0};
-    cr_assert_eq(cs_config_sweep_set(config, key, json, "--set", &err), CS_OK, "%s", err.message);
+    char sweep[128];
+    snprintf(sweep, sizeof sweep, "sweep.%s", key);
+    ct_set(config, sweep, json);
 }
 
 /* `n_sizes` sizes on rings of four sizes. */

@@ -157,9 +157,9 @@ Test(config, blames_whoever_set_the_value)
     err = (cs_error){0};
     cr_assert_eq(cs_config_set(config, "bytes..x", "1", "--set", &err), CS_EINVAL);
     err = (cs_error){0};
-    cr_assert_eq(cs_config_sweep_set(config, "cluster.ranks", "[]", "--ranks", &err), CS_EINVAL);
+    cr_assert_eq(cs_config_set(config, "sweep.cluster.ranks", "[]", "--ranks", &err), CS_EINVAL);
     cr_assert_str_eq(err.where, "--ranks");
-    cr_assert_eq(cs_config_sweep_set(config, "cluster.ranks", "[8, 1]", "--ranks", NULL), CS_OK);
+    cr_assert_eq(cs_config_set(config, "sweep.cluster.ranks", "[8, 1]", "--ranks", NULL), CS_OK);
     ct_set(config, "faults", "[]");
     cr_assert_str_eq(refusal(config, 1), "--ranks: 1 is outside [2, 65536]");
     cs_config_free(config);

@@ -85,7 +85,7 @@ Test(config_cases, loads_and_changes_without_memory)
                 cs_config_set(config, "faults[]", "{\"rank\": 0, \"slowdown\": 2}", "-x", NULL);
         }
         if (status == CS_OK) {
-            status = cs_config_sweep_set(config, "seed", "[1, 2]", "-y", NULL);
+            status = cs_config_set(config, "sweep.seed", "[1, 2]", "-y", NULL);
         }
         cs_config_free(config);
         cs_alloc_fail_after(-1);

@@ -24,7 +24,7 @@ Test(config_sweep, sweeps_the_last_axis_fastest)
         cr_assert_str_eq(c.json, want);
         cs_case_free(&c);
     }
-    cr_assert_eq(cs_config_sweep_set(config, "cluster.ranks", "[2, 32]", "--ranks", NULL), CS_OK);
+    cr_assert_eq(cs_config_set(config, "sweep.cluster.ranks", "[2, 32]", "--ranks", NULL), CS_OK);
     cr_assert_eq(cs_config_count(config), 4, "an axis is replaced in its place");
     cs_case c = ct_case(config, 2);
     cr_assert_eq(c.job.scenario.cluster.n_ranks, 32);
@@ -53,14 +53,14 @@ Test(config_sweep, refuses_more_than_ten_million_cases)
     }
     memcpy(list + length, "]", 2);
     cr_assert_eq(cs_config_new(&config, NULL), CS_OK);
-    cr_assert_eq(cs_config_sweep_set(config, "bytes", list, "-s", NULL), CS_OK);
-    cr_assert_eq(cs_config_sweep_set(config, "seed", "[1,2,3,4]", "-x", NULL), CS_OK);
-    cr_assert_eq(cs_config_sweep_set(config, "root", list, "-y", &err), CS_EINVAL);
+    cr_assert_eq(cs_config_set(config, "sweep.bytes", list, "-s", NULL), CS_OK);
+    cr_assert_eq(cs_config_set(config, "sweep.seed", "[1,2,3,4]", "-x", NULL), CS_OK);
+    cr_assert_eq(cs_config_set(config, "sweep.root", list, "-y", &err), CS_EINVAL);
     cr_assert_eq(cs_config_count(config), 40000);
-    cr_assert_eq(cs_config_sweep_set(config, "seed", "[1]", "-x", NULL), CS_OK);
+    cr_assert_eq(cs_config_set(config, "sweep.seed", "[1]", "-x", NULL), CS_OK);
     list[2 * 1000]     = ']';
     list[2 * 1000 + 1] = '\0';
-    cr_assert_eq(cs_config_sweep_set(config, "root", list, "-y", NULL), CS_OK);
+    cr_assert_eq(cs_config_set(config, "sweep.root", list, "-y", NULL), CS_OK);
     cr_assert_eq(cs_config_count(config), 10000000);
     cs_config_free(config);
 }
@@ -112,7 +112,7 @@ Test(config_sweep, refuses_options_that_none_of_the_algorithms_has)
 
     config =
         ct_config_of("{\"algorithm\": {\"name\": \"stragglar\", \"options\": {\"chunks\": 3}}}");
-    cr_assert_eq(cs_config_sweep_set(config, "algorithm.name", "[\"ring\", \"rhd\"]", "-a", NULL),
+    cr_assert_eq(cs_config_set(config, "sweep.algorithm.name", "[\"ring\", \"rhd\"]", "-a", NULL),
                  CS_OK);
     c = ct_case(config, 1); /* those of the file's own algorithm go with it */
     cs_case_free(&c);

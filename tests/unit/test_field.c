@@ -216,3 +216,77 @@ Test(option, fields_need_no_alignment)
     cr_assert_eq(copy.seed, 5);
     cr_assert_eq(copy.channels, 4);
 }
+
+static void expect_default(const char *want, cs_field row)
+{
+    char text[64] = "nothing";
+    bool has_one  = cs_field_default(&row, text, sizeof text);
+
+    cr_expect_eq(has_one, want != NULL, "%s", text);
+    cr_expect(want == NULL || strcmp(text, want) == 0, "%s: %s", want, text);
+}
+
+Test(option, defaults_are_written_as_a_configuration_has_them)
+{
+    static const cs_field time = {
+        .type = CS_FIELD_F64, .unit = CS_UNIT_TIME, .name = "x", .max = HUGE_VAL};
+    static const cs_field rate = {
+        .type = CS_FIELD_F64, .unit = CS_UNIT_RATE, .name = "x", .max = 1e15};
+    static const cs_field size = {
+        .type = CS_FIELD_U64, .unit = CS_UNIT_SIZE, .name = "x", .max = 1e15};
+    static const cs_field count = {.type = CS_FIELD_U32, .name = "x", .min = 1, .max = 9};
+    cs_field              row;
+
+#define DEFAULT(of, value, want) row = (of), row.fallback = (value), expect_default((want), row)
+    DEFAULT(time, 3e-6, "3us");
+    DEFAULT(time, 0, "0s");
+    DEFAULT(time, 0.1, "100ms");
+    DEFAULT(time, 600, "600s");
+    DEFAULT(time, 1.0 / 3, "0.3333333333333333");
+    DEFAULT(time, (double)NAN, NULL);
+    DEFAULT(time, HUGE_VAL, NULL);
+    DEFAULT(rate, 450e9, "450GB/s");
+    DEFAULT(rate, 25e9, "25GB/s");
+    DEFAULT(size, 32 << 20, "32MiB");
+    DEFAULT(size, 1000, "1000B");
+    DEFAULT(count, 7, "7");
+    DEFAULT(count, 0, NULL);
+    row.has_null = true;
+    expect_default("null", row);
+    row             = count;
+    row.fallback    = 7;
+    row.is_required = true;
+    expect_default(NULL, row);
+    expect_default("auto", *row_of("segments"));
+    expect_default("true", *row_of("relay"));
+    expect_default("first", *row_of("order"));
+}
+
+/* What comes over a wire fits the type, or is refused. */
+Test(option, fields_hold_what_their_type_can)
+{
+    static const struct {
+        const char *key;
+        double      value;
+        bool        holds;
+    } cases[] = {
+        {"relay", 0, true},
+        {"relay", 1, true},
+        {"relay", 2, false},
+        {"relay", 0.5, false},
+        {"order", 2, true},
+        {"order", 3, false},
+        {"order", -1, false},
+        {"channels", 4294967295.0, true},
+        {"channels", 4294967296.0, false},
+        {"seed", 0x1p53, true},
+        {"seed", 0x1p54, false},
+        {"overhead_s", -1e300, true},
+        {"seed", (double)NAN, false},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cr_expect_eq(cs_field_holds(row_of(cases[i].key), cases[i].value), cases[i].holds, "%s %g",
+                     cases[i].key, cases[i].value);
+    }
+}

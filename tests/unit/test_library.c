@@ -62,10 +62,10 @@ Test(library, sweeps_are_the_same_for_any_number_of_threads)
     cs_text    text   = {0};
 
     cr_assert_eq(cs_config_set(config, "cluster.nic.alpha", "2us", "", &err), CS_OK);
-    cr_assert_eq(cs_config_sweep_set(config, "algorithm.name",
-                                     "[\"ring\", \"rhd\", \"merged_rhd\"]", "", &err),
+    cr_assert_eq(cs_config_set(config, "sweep.algorithm.name",
+                               "[\"ring\", \"rhd\", \"merged_rhd\"]", "", &err),
                  CS_OK);
-    cr_assert_eq(cs_config_sweep_set(config, "cluster.ranks", "[4, 6, 7, 8, 16]", "", &err), CS_OK);
+    cr_assert_eq(cs_config_set(config, "sweep.cluster.ranks", "[4, 6, 7, 8, 16]", "", &err), CS_OK);
     cr_assert_eq(cs_config_count(config), 15);
     char *one = run(config, 1);
     for (unsigned jobs = 0; jobs <= 4; jobs += 2) {

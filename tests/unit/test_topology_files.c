@@ -254,6 +254,8 @@ Test(topology_files, names_have_keys_beside_them)
         {"cluster.topology", "{\"kind\": \"crossbar\"}", "crossbar", "\"topology\":\"crossbar\"}"},
     };
 
+    const cs_setting how = {.path = "cluster.topology", .form = CS_SET_NAME};
+
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cs_config *config = NULL;
         cs_status  status = CS_ENOMEM;
@@ -266,7 +268,7 @@ Test(topology_files, names_have_keys_beside_them)
         for (long passes = 0; rows[i].name != NULL && status != CS_OK; passes++) {
             cr_assert_lt(passes, 100);
             cs_alloc_fail_after(passes);
-            status = cs_config_name_topology(config, rows[i].name, "--topology", NULL);
+            status = cs_config_apply(config, &how, rows[i].name, "--topology", NULL);
             cs_alloc_fail_after(-1);
             cr_assert(status == CS_OK || status == CS_ENOMEM);
         }

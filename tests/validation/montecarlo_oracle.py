@@ -205,7 +205,7 @@ def check_shell(program, folder):
     if sorted(m[0] for m in means) != sorted(r["exposed_mean_s"] for r in rows):
         problems.append("the database holds other numbers")
     refusals = [(["-i", "0"], "--iterations: 0 is outside [1, 20000000]"),
-                (["--sampling", "sobl"], "--sampling: 'sobl' is not one of"),
+                (["--sampling", "sobl"], "--sampling: unknown word 'sobl', did you mean 'sobol'?: accepted are random"),
                 (["--baseline", "optcc"], "--baseline: no scenario runs 'optcc'"),
                 (["--confidence", "95"], "--confidence: 95 is outside (0, 1)"),
                 (["-o", ""], "--output: '' is not the name of a file"),

@@ -55,7 +55,7 @@ Test(trace_commands, refusals)
         {"-a rign", "collsim: --algorithm: no algorithm 'rign', did you mean 'ring'?"},
         {"--opt segments", "collsim: --opt: 'segments' is not of the form KEY=VALUE"},
         {"--set cluster.ranks=4", "collsim: cluster.ranks: is 4, the trace has 8 ranks"},
-        {"--period 0", "collsim: --period: 0 s is outside (0, 1e9 s]"},
+        {"--period 0", "collsim: --period: 0 s is outside (0 s, 1000000000 s]"},
         {"--category x", "choose among the events of JSON traces"},
         {COLLSIM_SOURCE_DIR "/configs/whatif-half-nic.json", "unknown key 'job'"},
     };

@@ -53,12 +53,6 @@ CS_API void cs_config_free(cs_config *config);
 CS_API CS_MUST_CHECK cs_status cs_config_set(cs_config *config, const char *path, const char *json,
                                              const char *origin, cs_error *err);
 
-/* Sweep over the values of a JSON array: add an axis, or replace the one of the same path. The
- * first axis is the outermost loop. */
-CS_API CS_MUST_CHECK cs_status cs_config_sweep_set(cs_config *config, const char *path,
-                                                   const char *json_array, const char *origin,
-                                                   cs_error *err);
-
 /* How many scenarios: 1 without a sweep. */
 CS_API size_t cs_config_count(const cs_config *config);
 

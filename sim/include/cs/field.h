@@ -68,13 +68,14 @@ typedef void cs_field_read(struct cs_reading *r, const struct cs_place *place,
 typedef void cs_fields_check(struct cs_reading *r, const struct cs_place *place, void *object);
 
 typedef struct cs_field {
-    const char            *name; /* key */
-    cs_field_type          type;
-    cs_unit                unit;     /* NONE: that of the name's end */
-    size_t                 offset;   /* in the struct, or CS_NOWHERE */
-    size_t                 beside;   /* LIST, PLUG_IN: place of what belongs to it */
-    size_t                 bytes;    /* CHARS, LIST */
-    double                 fallback; /* value when the key is absent (CS_AUTO: "auto") */
+    const char   *name; /* key */
+    cs_field_type type;
+    cs_unit       unit;   /* NONE: that of the name's end */
+    size_t        offset; /* in the struct, or CS_NOWHERE */
+    size_t        beside; /* LIST, PLUG_IN: place of what belongs to it */
+    size_t        bytes;  /* CHARS, LIST */
+    double fallback; /* value when the key is absent (CS_AUTO: "auto"); NAN, or out of the range: it
+                        depends on others */
     double                 min, max; /* inclusive, but `min` where it is_above */
     bool                   is_above;
     bool                   has_auto; /* "auto" is accepted */
@@ -200,6 +201,11 @@ CS_API bool   cs_field_holds(const cs_field *row, double value);
 /* Write the value of one row as text that cs_field_set() reads back exactly. Returns true when the
  * text is a JSON number or boolean, false when it is a word. */
 CS_API bool cs_field_text(const cs_field *row, const void *object, char *text, size_t text_bytes);
+
+/* Write the default of a row as a configuration may have it: "3us", "auto", "null", "true", a
+ * choice. False where there is none: the key is required, or what its absence means depends on
+ * others (the row's fallback is NAN, or out of its range). */
+CS_API bool cs_field_default(const cs_field *row, char *text, size_t text_bytes);
 
 /* Write choice `index` of a row to `text`; false where there is none. */
 CS_API bool cs_field_choice(const cs_field *row, size_t index, char *text, size_t text_bytes);
