@@ -94,7 +94,7 @@ class _Config:
                 text = _json(config)
                 self.call(_library.cs_config_parse, text, len(text), b"config", ctypes.byref(self.pointer))
             for key, value in sets.items():
-                self.set(_library.cs_config_set, key.replace("__", "."), value)
+                self.set(key.replace("__", "."), value)
         except Exception:
             self.free()
             raise
@@ -115,8 +115,8 @@ class _Config:
                             error.where.decode("utf-8", "replace"),
                             error.message.decode("utf-8", "replace"))
 
-    def set(self, function, key, value):
-        self.call(function, self.pointer, key.encode(), _json(value), key.encode())
+    def set(self, key, value, before=""):
+        self.call(_library.cs_config_set, self.pointer, (before + key).encode(), _json(value), key.encode())
 
     def answer(self, function, *arguments):
         text = ctypes.c_void_p()
@@ -157,7 +157,7 @@ def sweep(config=None, axes=None, /, *, jobs=0, frame=False, **sets):
     scenario that cannot be run is a row with the reason as "error", unless none can be."""
     with _Config(config, sets) as c:
         for key, values in (axes or {}).items():
-            c.set(_library.cs_config_set, "sweep." + key.replace("__", "."), list(values))
+            c.set(key.replace("__", "."), list(values), "sweep.")
         rows = c.answer(_library.cs_config_run, jobs or len(os.sched_getaffinity(0)))
     if frame:
         import pandas
