@@ -8,7 +8,7 @@
  *
  * Source: M. Cowan et al., "MSCCLang: Microsoft Collective Communication Language", ASPLOS 2023.
  */
-#include "algorithms/pattern/accept.h"
+#include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
 #include <math.h>

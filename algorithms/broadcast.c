@@ -7,14 +7,14 @@
  *
  * Source: "Efficient AllReduce with Stragglers" (StragglAR), baseline Broadcast.
  */
-#include "algorithms/pattern/accept.h"
-#include "algorithms/pattern/late.h"
-#include "algorithms/pattern/ring_pass.h"
+#include "algorithms/lib/accept.h"
+#include "algorithms/lib/late.h"
+#include "algorithms/lib/ring_pass.h"
 #include "base/alloc.h"
 
 #include <math.h>
 
-static const cs_option broadcast_table[] = {CS_LATE_ROWS(cs_late_options), CS_OPTION_END};
+static const cs_field broadcast_table[] = {CS_LATE_ROWS(cs_late_options), CS_FIELD_END};
 
 enum { GATHERED = 2 }; /* slots 0 and 1 carry the ring; the result lies in GATHERED + chunk */
 

@@ -2,16 +2,16 @@
 /* Circulant ReduceScatter, AllGather and AllReduce, every n.
  *
  * n chunks; chunk c ends at rank c. ceil(log2 n) rounds and (n-1)/n of the buffer per port for
- * either half, by pattern/circulant.h; the AllReduce is one after the other. For the halves that
+ * either half, by lib/circulant.h; the AllReduce is one after the other. For the halves that
  * is the least possible for every n and size.
  *
  * Sources: J. Bruck et al., "Efficient algorithms for all-to-all communications in multiport
  * message-passing systems", IEEE TPDS 8 (1997); J. L. Traeff, "Optimal, non-pipelined
  * reduce-scatter and allreduce algorithms", arXiv 2410.14234 (2024).
  */
-#include "algorithms/pattern/circulant.h"
+#include "algorithms/lib/circulant.h"
 
-#include "algorithms/pattern/accept.h"
+#include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
 #include <math.h>

@@ -10,7 +10,7 @@
  * Source: two-level AllReduce as in X. Jia et al., "Highly scalable deep learning training system
  * with mixed-precision" (2018), and NCCL-based hierarchical AllReduce since.
  */
-#include "algorithms/pattern/accept.h"
+#include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
 #include <math.h>
@@ -19,10 +19,10 @@ typedef struct hierarchical_options {
     uint32_t segments;
 } hierarchical_options;
 
-static const cs_option hierarchical_table[] = {
+static const cs_field hierarchical_table[] = {
     CS_OPTION(hierarchical_options, segments, 1, 1, 4096,
               "parts of the buffer that are worked on one behind the other"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 /* What a segment goes through, one behind the other. */

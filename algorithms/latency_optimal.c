@@ -18,7 +18,7 @@
  * Source: A. Bar-Noy, S. Kipnis, B. Schieber, "An optimal algorithm for computing census functions
  * in message-passing systems", Parallel Processing Letters 3 (1993).
  */
-#include "algorithms/pattern/accept.h"
+#include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 /* Merged halving and doubling: AllReduce for every even n.
  *
  * n = m 2^j: 2^j groups of m consecutive ranks, m chunks. A ReduceScatter inside every group
- * (pattern/circulant.h), then j exchanges of one chunk with the ranks of the same position in other
+ * (lib/circulant.h), then j exchanges of one chunk with the ranks of the same position in other
  * groups (recursive doubling: both ends add), then an AllGather inside every group. The last
  * halving and the first doubling of rhd, one message each, are one exchange here.
  *
@@ -15,9 +15,9 @@
  *
  * Sources: R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004; D.
  * Kolmakov, X. Zhang, "A generalization of the allreduce operation", 2020 (an early end of the
- * halving); pattern/circulant.h.
+ * halving); lib/circulant.h.
  */
-#include "algorithms/pattern/circulant.h"
+#include "algorithms/lib/circulant.h"
 #include "base/alloc.h"
 
 #include <math.h>
@@ -26,10 +26,10 @@ typedef struct merged_options {
     uint32_t exchanges;
 } merged_options;
 
-static const cs_option merged_table[] = {
+static const cs_field merged_table[] = {
     CS_OPTION_ROW(merged_options, exchanges, 1, 1, 16, true, NULL,
                   "exchanges j between 2^j groups of ranks; auto: the j of the least time"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 extern const cs_algorithm cs_algorithm_merged_rhd;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The list of algorithms, made from algorithms.def, and how one is found by name. */
-#include "base/nearest.h"
 #include "cs/algorithm.h"
-
-#include <string.h>
 
 #define CS_ALGORITHM(x) extern const cs_algorithm cs_algorithm_##x;
 #include "algorithms/algorithms.def"
@@ -16,28 +13,26 @@ const cs_algorithm *const cs_algorithms[] = {
     NULL,
 };
 
-const cs_missing_part cs_algorithms_missing[] = {
-#ifndef COLLSIM_HAS_LEMON
-    {"stragglar", "variant=matching", "LEMON: liblemon-dev and g++"},
-#endif
-    {NULL, NULL, NULL},
+const cs_named cs_algorithm_names = {
+    .things      = cs_algorithms,
+    .n           = sizeof cs_algorithms / sizeof cs_algorithms[0] - 1,
+    .stride      = sizeof cs_algorithms[0],
+    .by_pointer  = true,
+    .takes_parts = true,
+    .name        = offsetof(cs_algorithm, name),
+    .aliases     = offsetof(cs_algorithm, aliases),
+    .status      = CS_ENOENT,
+    .what        = "no algorithm",
+    .hint        = "; 'collsim list algorithms' has all",
 };
-
-enum { N_ALGORITHMS = sizeof cs_algorithms / sizeof cs_algorithms[0] - 1 };
 
 cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p, cs_error *err)
 {
-    const char *names[N_ALGORITHMS];
+    size_t    index  = 0;
+    cs_status status = cs_find_named(&cs_algorithm_names, name, &index, "algorithm", err);
 
-    for (size_t i = 0; i < N_ALGORITHMS; i++) {
-        names[i] = cs_algorithms[i]->name;
-        if (strcmp(name, names[i]) == 0) {
-            *algorithm_p = cs_algorithms[i];
-            return CS_OK;
-        }
+    if (status == CS_OK) {
+        *algorithm_p = cs_algorithms[index];
     }
-    const char *near = cs_nearest(name, names, N_ALGORITHMS);
-    return CS_FAIL(err, CS_ENOENT, "algorithm",
-                   "no algorithm '%s'%s%s%s; 'collsim list algorithms' has all", name,
-                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return status;
 }

@@ -15,7 +15,7 @@
  * number of processors in message-passing parallel systems", EuroPVM/MPI 2004 (3-2 elimination;
  * the two extras per pair used here extend it to every n).
  */
-#include "algorithms/pattern/accept.h"
+#include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
 #include <math.h>
@@ -242,6 +242,7 @@ static double rhd_closed_form_s(const cs_scenario *scenario, const void *options
 }
 
 const cs_algorithm cs_algorithm_rhd = {
+    .aliases       = "rabenseifner|recursive_halving_doubling",
     .name          = "rhd",
     .summary       = "recursive halving and doubling (Rabenseifner), 3-2 elimination for other n",
     .source        = "R. Rabenseifner, ICCS 2004; R. Rabenseifner, J. L. Traeff, EuroPVM/MPI 2004",

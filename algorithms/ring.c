@@ -9,8 +9,8 @@
  * Source: P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
  * workstations", J. Parallel Distrib. Comput. 69 (2009).
  */
-#include "algorithms/pattern/accept.h"
-#include "algorithms/pattern/ring_pass.h"
+#include "algorithms/lib/accept.h"
+#include "algorithms/lib/ring_pass.h"
 #include "base/alloc.h"
 #include "base/fault.h"
 
@@ -91,9 +91,7 @@ static double ring_closed_form_s(const cs_scenario *scenario, const void *option
 
     (void)options;
     if (!uniform && scenario->cluster.gpus_per_server == 1 && cs_faults_constant(scenario)) {
-        for (size_t i = 0; i < scenario->n_faults; i++) {
-            slow = fmax(slow, scenario->faults[i].slow_ratio);
-        }
+        slow    = cs_largest_slowdown(scenario);
         uniform = equal && last == 0;
     }
     if (!uniform || (last > 0 && !equal)) {

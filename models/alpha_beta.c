@@ -20,21 +20,20 @@
  *
  * Source: R. W. Hockney, "The communication challenge for MPP", Parallel Computing 20 (1994).
  */
-#include "models/pattern/rate.h"
-#include "models/pattern/refuse.h"
-#include "models/pattern/serve.h"
+#include "models/lib/rate.h"
+#include "models/lib/serve.h"
 
 typedef struct alpha_beta_options {
     double propagation_s;
     double message_gap_s;
 } alpha_beta_options;
 
-static const cs_option alpha_beta_table[] = {
+static const cs_field alpha_beta_table[] = {
     CS_OPTION(alpha_beta_options, propagation_s, 0, 0, 1e3,
               "time that data travel after their ports are free again"),
     CS_OPTION(alpha_beta_options, message_gap_s, 0, 0, 1e3,
               "cost of each message of a fan-out or fan-in group but the first, to a port"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 static cs_status alpha_beta_check(const cs_scenario *scenario, const void *options, cs_error *err)
@@ -225,6 +224,7 @@ static bool alpha_beta_closed_forms_hold(const void *options, uint32_t uses)
 }
 
 const cs_model cs_model_alpha_beta = {
+    .aliases = "hockney",
     .name    = "alpha-beta",
     .summary = "Hockney: a transfer holds both its ports for alpha + bytes/rate; leaves out links "
                "inside the network, congestion, CPU and SM overhead",

@@ -22,9 +22,8 @@
  * Source: A. Alexandrov, M. Ionescu, K. Schauser, C. Scheiman, "LogGP: incorporating long
  * messages into the LogP model", SPAA 1995.
  */
-#include "models/pattern/rate.h"
-#include "models/pattern/refuse.h"
-#include "models/pattern/serve.h"
+#include "models/lib/rate.h"
+#include "models/lib/serve.h"
 
 typedef struct loggp_options {
     double overhead_s;
@@ -32,12 +31,12 @@ typedef struct loggp_options {
     double message_gap_s;
 } loggp_options;
 
-static const cs_option loggp_table[] = {
+static const cs_field loggp_table[] = {
     CS_OPTION(loggp_options, overhead_s, 0, 0, 1e3, "o: time each end is busy per message"),
     CS_OPTION(loggp_options, gap_s, 0, 0, 1e3, "g: least time between messages of a port"),
     CS_OPTION(loggp_options, message_gap_s, 0, 0, 1e3,
               "cost of each message of a fan-out or fan-in group but the first, to a port"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 static cs_status loggp_check(const cs_scenario *scenario, const void *options, cs_error *err)

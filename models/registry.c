@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The list of network models, made from models.def, and how one is found by name. */
-#include "base/nearest.h"
 #include "cs/model.h"
 
 #include <string.h>
@@ -16,7 +15,18 @@ const cs_model *const cs_models[] = {
     NULL,
 };
 
-enum { N_MODELS = sizeof cs_models / sizeof cs_models[0] - 1 };
+const cs_named cs_model_names = {
+    .things      = cs_models,
+    .n           = sizeof cs_models / sizeof cs_models[0] - 1,
+    .stride      = sizeof cs_models[0],
+    .by_pointer  = true,
+    .takes_parts = true,
+    .name        = offsetof(cs_model, name),
+    .aliases     = offsetof(cs_model, aliases),
+    .status      = CS_ENOENT,
+    .what        = "no model",
+    .hint        = "; 'collsim list models' has all",
+};
 
 /* clang-format off */
 const cs_missing cs_models_missing[] = {
@@ -32,21 +42,16 @@ const cs_missing cs_models_missing[] = {
 
 cs_status cs_model_find(const char *name, const cs_model **model_p, cs_error *err)
 {
-    const char *names[N_MODELS];
+    size_t index = 0;
 
-    for (size_t i = 0; i < N_MODELS; i++) {
-        names[i] = cs_models[i]->name;
-        if (strcmp(name, names[i]) == 0) {
-            *model_p = cs_models[i];
-            return CS_OK;
-        }
-    }
     for (const cs_missing *m = cs_models_missing; m->name != NULL; m++) {
         if (strcmp(name, m->name) == 0) {
             return CS_FAIL(err, CS_EMISSING, "model", "model %s is %s", name, m->missing);
         }
     }
-    const char *near = cs_nearest(name, names, N_MODELS);
-    return CS_FAIL(err, CS_ENOENT, "model", "no model '%s'%s%s%s; 'collsim list models' has all",
-                   name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    cs_status status = cs_find_named(&cs_model_names, name, &index, "model", err);
+    if (status == CS_OK) {
+        *model_p = cs_models[index];
+    }
+    return status;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Records to calls: see traces/arrival_rows.h.
- *
- * The records are sorted by iteration and rank; then every iteration is a run of neighbours. A
+/* The records are sorted by iteration and rank; then every iteration is a run of neighbours. A
  * first pass checks the runs and closes the gaps that skipped ones leave, a second one fills
  * the trace. */
 #include "traces/arrival_rows.h"

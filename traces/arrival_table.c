@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A table of arrivals: see traces/arrival_table.h. A line is cut into cells at commas or bars; the
- * header says what each cell means. */
+/* A line is cut into cells at commas or bars; the header says what each cell means. */
 #include "traces/arrival_table.h"
 
+#include "base/column.h"
 #include "cs/cluster.h"
 #include "cs/units.h"
 #include "traces/log_line.h"
-#include "traces/plain_text.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -362,22 +361,39 @@ cs_status cs_arrival_table_read(const char *text, size_t length, const char *nam
     return status;
 }
 
+/* A rank in a call; the last two where the trace knows them. */
+typedef struct entry {
+    uint64_t iteration;
+    uint32_t rank;
+    double   arrival_s, inside_s;
+    uint64_t bytes;
+} entry;
+
+static const cs_column arrival_columns[] = {CS_COLUMN(entry, iteration), CS_COLUMN(entry, rank),
+                                            CS_COLUMN(entry, arrival_s), CS_COLUMN_END};
+static const cs_column inside_columns[]  = {CS_COLUMN(entry, inside_s), CS_COLUMN_END};
+static const cs_column bytes_columns[]   = {CS_COLUMN(entry, bytes), CS_COLUMN_END};
+static const cs_column no_columns[]      = {CS_COLUMN_END};
+
 void cs_arrival_table_write(const cs_arrival_trace *trace, cs_text *text)
 {
-    cs_text_add(text, "iteration,rank,arrival_s%s%s\n", trace->inside_s != NULL ? ",inside_s" : "",
-                trace->bytes != NULL ? ",bytes" : "");
-    for (size_t c = 0; c < trace->n_calls; c++) {
-        for (uint32_t r = 0; r < trace->n_ranks; r++) {
-            cs_text_add(text, "%zu,%u,", c, r);
-            cs_text_add_number(text, cs_trace_arrival(trace, c, r));
-            if (trace->inside_s != NULL) {
-                cs_text_add(text, ",");
-                cs_text_add_number(text, trace->inside_s[c * trace->n_ranks + r]);
-            }
-            if (trace->bytes != NULL) {
-                cs_text_add(text, ",%llu", (unsigned long long)trace->bytes[c]);
-            }
-            cs_text_add(text, "\n");
-        }
+    const cs_column *inside = trace->inside_s != NULL ? inside_columns : no_columns;
+    const cs_column *bytes  = trace->bytes != NULL ? bytes_columns : no_columns;
+
+    cs_csv_keys(text, arrival_columns);
+    cs_csv_keys(text, inside);
+    cs_csv_keys(text, bytes);
+    cs_csv_end(text);
+    for (size_t i = 0; i < trace->n_calls * trace->n_ranks; i++) {
+        size_t      call = i / trace->n_ranks;
+        const entry e    = {.iteration = call,
+                            .rank      = (uint32_t)(i % trace->n_ranks),
+                            .arrival_s = trace->arrival_s[i],
+                            .inside_s  = trace->inside_s != NULL ? trace->inside_s[i] : 0,
+                            .bytes     = trace->bytes != NULL ? trace->bytes[call] : 0};
+        cs_csv_row(text, &(cs_row){arrival_columns, &e, false});
+        cs_csv_row(text, &(cs_row){inside, &e, false});
+        cs_csv_row(text, &(cs_row){bytes, &e, false});
+        cs_csv_end(text);
     }
 }

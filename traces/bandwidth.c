@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Rates over time from a text: see traces/bandwidth.h. Lines are taken one after the other; a
- * word is copied out before it is read, so the text itself stays as it is. */
+/* Lines are taken one after the other; a word is copied out before it is read, so the text itself
+ * stays as it is. */
 #include "traces/bandwidth.h"
 
 #include "base/alloc.h"

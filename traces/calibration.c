@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* traces/calibration.c -- see calibration.h.
- *
- * Steps of the cost models, S being the size column of nccl-tests, n the ranks:
+/* The logs are checked against each other, the points of the chosen side are pooled and sorted
+ * by size and time, fitted (fit.c), and the lines are turned into port parameters by the cost
+ * models. Steps of these, S being the size column of nccl-tests, n the ranks:
  *   ring AllReduce                2 (n - 1) (alpha + S / n beta)
  *   ring AllGather, ReduceScatter,
  *   pairwise AlltoAll               (n - 1) (alpha + S / n beta)   (S = all n blocks)
@@ -9,8 +9,13 @@
 #include "traces/calibration.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
+#include "traces/log_line.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 void cs_calibration_free(cs_calibration *calibration)
 {
@@ -20,7 +25,8 @@ void cs_calibration_free(cs_calibration *calibration)
     }
 }
 
-void cs_calibration_bytes_text(uint64_t bytes, char text[32])
+/* "1 KiB", "8 GiB", "1000 B": a size without rounding. */
+static void bytes_text(uint64_t bytes, char text[32])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     size_t                   unit    = 0;
@@ -71,9 +77,9 @@ static cs_status find_regime(const cs_calibration *c, cs_collective collective, 
                        n_ranks, c->n_ranks);
     }
     if (bytes < first->min_bytes || bytes > last->max_bytes) {
-        cs_calibration_bytes_text(bytes, asked);
-        cs_calibration_bytes_text(first->min_bytes, low);
-        cs_calibration_bytes_text(last->max_bytes, high);
+        bytes_text(bytes, asked);
+        bytes_text(first->min_bytes, low);
+        bytes_text(last->max_bytes, high);
         return CS_FAIL(err, CS_ENOTSUP, "bytes", "not calibrated here: %s; accepted: %s .. %s",
                        asked, low, high);
     }
@@ -116,4 +122,451 @@ cs_status cs_calibration_predict(const cs_calibration *calibration, cs_collectiv
         *time_s_p = steps * (regime.alpha_s + wire_ratio * (double)bytes / regime.bandwidth_Bps);
     }
     return status;
+}
+
+/* From logs. */
+
+static cs_status check_collective(const cs_nccl_log *log, const cs_calibrate_options *options,
+                                  cs_error *err)
+{
+    bool is_known = log->collective_from != CS_NCCL_UNKNOWN;
+
+    if (!is_known && log->program[0] != '\0') {
+        return CS_FAIL(err, CS_ENOTSUP, "collective",
+                       "%s cannot be calibrated, accepted: allreduce, allgather, reducescatter, "
+                       "alltoall",
+                       log->program);
+    }
+    if (!is_known && !options->has_collective) {
+        return CS_FAIL(err, CS_EINVAL, "collective", "the log does not say which it is: give it");
+    }
+    if (is_known && options->has_collective && log->collective != options->collective) {
+        return CS_FAIL(err, CS_EINVAL, "collective", "the log is of %s, not of %s",
+                       cs_collective_name(log->collective),
+                       cs_collective_name(options->collective));
+    }
+    return CS_OK;
+}
+
+static cs_status check_rows(const cs_nccl_log *log, const cs_calibrate_options *options,
+                            int *line_p, cs_error *err)
+{
+    for (size_t r = 0; r < log->n_rows; r++) {
+        const cs_nccl_timing *timing = &log->rows[r].timings[options->column];
+
+        if (!log->is_deviation && timing->is_checked && timing->n_wrong > 0) {
+            *line_p = (int)log->rows[r].line;
+            return CS_FAIL(err, CS_EINVAL, "#wrong",
+                           "%.0f wrong results: a table with wrong results is no measurement",
+                           timing->n_wrong);
+        }
+    }
+    return CS_OK;
+}
+
+/* Is the log fit for a calibration at all? */
+static cs_status check_log(const cs_nccl_log *log, const char *name,
+                           const cs_calibrate_options *options, cs_error *err)
+{
+    int       line   = 0;
+    cs_status status = check_collective(log, options, err);
+
+    if (status == CS_OK && log->n_ranks == 0 && options->n_ranks == 0) {
+        status = CS_FAIL(err, CS_EINVAL, "ranks",
+                         "the log does not say how many: no Rank lines, and busbw / algbw is too "
+                         "coarse; give the number");
+    }
+    if (status == CS_OK && log->is_cputime) {
+        status = CS_FAIL(err, CS_EINVAL, "time",
+                         "the log has CPU times (-C), not those of the operation");
+    }
+    if (status == CS_OK) {
+        status = check_rows(log, options, &line, err);
+    }
+    if (status != CS_OK) {
+        cs_error_locate(err, name, line, 0);
+    }
+    return status;
+}
+
+static cs_collective collective_of(const cs_nccl_log *log, const cs_calibrate_options *options)
+{
+    return options->has_collective ? options->collective : log->collective;
+}
+
+static uint32_t ranks_of(const cs_nccl_log *log, const cs_calibrate_options *options)
+{
+    return options->n_ranks > 0 ? options->n_ranks : log->n_ranks;
+}
+
+/* May the two logs be pooled? */
+static cs_status check_pair(const cs_nccl_log *a, const cs_nccl_log *b, const char *name_b,
+                            const cs_calibrate_options *options, cs_error *err)
+{
+    cs_collective collective_a = collective_of(a, options);
+    cs_collective collective_b = collective_of(b, options);
+    cs_status     status       = CS_OK;
+
+    if (collective_a != collective_b || ranks_of(a, options) != ranks_of(b, options)) {
+        status = CS_FAIL(err, CS_EINVAL, "",
+                         "%s on %u ranks, but the first log is of %s on %u: only logs of the same "
+                         "are pooled, calibrate the others on their own",
+                         cs_collective_name(collective_b), ranks_of(b, options),
+                         cs_collective_name(collective_a), ranks_of(a, options));
+    } else if (a->device[0] != '\0' && b->device[0] != '\0' && strcmp(a->device, b->device) != 0) {
+        status = CS_FAIL(err, CS_EINVAL, "",
+                         "measured on %s, but the first log on %s: calibrate each on its own",
+                         b->device, a->device);
+    }
+    cs_error_locate(err, name_b, 0, 0);
+    return status;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const cs_point *p = a, *q = b;
+
+    if (p->bytes != q->bytes) {
+        return p->bytes < q->bytes ? -1 : 1;
+    }
+    return (p->time_s > q->time_s) - (p->time_s < q->time_s);
+}
+
+/* All points of the chosen side, sorted; the caller frees them. */
+static cs_status pool(const cs_nccl_log *const *logs, size_t n, cs_nccl_side side,
+                      cs_point **points_p, size_t *n_points_p, cs_error *err)
+{
+    cs_point *points;
+    size_t    n_rows = 0, n_points = 0;
+
+    for (size_t l = 0; l < n; l++) {
+        n_rows += logs[l]->n_rows;
+    }
+    points = CS_NEW(cs_point, n_rows);
+    if (points == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu rows", n_rows);
+    }
+    for (size_t l = 0; l < n; l++) {
+        for (size_t r = 0; r < logs[l]->n_rows; r++) {
+            const cs_nccl_row *row = &logs[l]->rows[r];
+            if (row->timings[side].is_measured) {
+                points[n_points++] = (cs_point){row->size_bytes, row->timings[side].time_s};
+            }
+        }
+    }
+    qsort(points, n_points, sizeof *points, by_size);
+    *points_p   = points;
+    *n_points_p = n_points;
+    return CS_OK;
+}
+
+/* The lines' cost-model parameters: A = steps alpha, B = steps wire_ratio beta. */
+static cs_status take_fit(cs_calibration *c, const cs_fit *fit, cs_error *err)
+{
+    double    steps = 0, wire_ratio = 0;
+    cs_status status = cs_calibration_steps(c->collective, c->n_ranks, &steps, &wire_ratio, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    for (size_t r = 0; r < fit->n_regimes; r++) {
+        const cs_regime_fit *from = &fit->regimes[r];
+
+        c->regimes[r] = (cs_regime){
+            .min_bytes     = from->min_bytes,
+            .max_bytes     = from->max_bytes,
+            .n_points      = from->n_points,
+            .line          = from->line,
+            .alpha_s       = from->line.intercept_s / steps,
+            .bandwidth_Bps = steps * wire_ratio / from->line.slope_s_per_byte,
+            .in_sample     = from->in_sample,
+            .held_out      = from->held_out,
+        };
+    }
+    c->n_regimes = fit->n_regimes;
+    c->in_sample = fit->in_sample;
+    c->held_out  = fit->held_out;
+    return CS_OK;
+}
+
+/* `given` if there is one, else `found`. */
+static void set_text(char *to, size_t bytes, const char *given, const char *found)
+{
+    cs_plain_text(to, bytes, given != NULL ? given : found);
+}
+
+/* The logs' names without folders; the last is "..", where not all fit. */
+static void name_sources(cs_calibration *c)
+{
+    const size_t room = sizeof c->source;
+    size_t       used = 0;
+
+    for (size_t l = 0; l < c->n_logs; l++) {
+        const char *name  = c->logs[l].name;
+        size_t      bytes = strlen(name) + (l > 0 ? 2 : 0);
+        size_t      kept  = l + 1 < c->n_logs ? strlen(", ..") : 0;
+        if (used + bytes + kept >= room) {
+            (void)snprintf(c->source + used, room - used, "%s..", l > 0 ? ", " : "");
+            return;
+        }
+        used += (size_t)snprintf(c->source + used, room - used, "%s%s", l > 0 ? ", " : "", name);
+    }
+}
+
+/* Keep how the logs were read, and what their rows say of the column that is used and of the other.
+ */
+static cs_status keep_readings(cs_calibration *c, const cs_nccl_log *const *logs, size_t n,
+                               cs_nccl_side side, cs_error *err)
+{
+    c->logs = CS_NEW(cs_nccl_reading, n);
+    if (c->logs == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu logs", n);
+    }
+    c->n_logs = n;
+    for (size_t l = 0; l < n; l++) {
+        c->logs[l] = logs[l]->reading;
+        for (size_t r = 0; r < logs[l]->n_rows; r++) {
+            const cs_nccl_row    *row   = &logs[l]->rows[r];
+            const cs_nccl_timing *other = &row->timings[side == 0];
+            char                  text[48];
+
+            (void)snprintf(text, sizeof text, "size %llu", (unsigned long long)row->size_bytes);
+            if (!row->timings[side].is_measured) {
+                cs_nccl_remark_add(&c->logs[l], CS_NCCL_UNMEASURED_ROWS, (int)row->line, text);
+            }
+            if (!logs[l]->is_deviation && other->is_checked && other->n_wrong > 0) {
+                cs_nccl_remark_add(&c->logs[l], CS_NCCL_WRONG_ROWS, (int)row->line, text);
+            }
+        }
+    }
+    return CS_OK;
+}
+
+static void describe(cs_calibration *c, const cs_nccl_log *log, const cs_calibrate_options *options)
+{
+    c->collective  = collective_of(log, options);
+    c->n_ranks     = ranks_of(log, options);
+    c->extrapolate = options->extrapolate;
+    c->column      = options->column;
+    set_text(c->machine, sizeof c->machine, options->machine, log->device);
+    set_text(c->versions, sizeof c->versions, options->versions, log->versions);
+    set_text(c->date, sizeof c->date, options->date, "");
+    set_text(c->note, sizeof c->note, options->note, "");
+    if (options->source != NULL) {
+        set_text(c->source, sizeof c->source, options->source, "");
+    } else {
+        name_sources(c);
+    }
+}
+
+/* What is given must fit where it is kept. */
+static cs_status check_texts(const cs_calibrate_options *options, cs_error *err)
+{
+    const struct {
+        const char *name, *text;
+        size_t      bytes;
+    } texts[] = {
+        {"machine", options->machine, sizeof((cs_calibration *)0)->machine},
+        {"versions", options->versions, sizeof((cs_calibration *)0)->versions},
+        {"source", options->source, sizeof((cs_calibration *)0)->source},
+        {"date", options->date, sizeof((cs_calibration *)0)->date},
+        {"note", options->note, sizeof((cs_calibration *)0)->note},
+    };
+
+    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
+        if (texts[t].text != NULL && strlen(texts[t].text) >= texts[t].bytes) {
+            return CS_FAIL(err, CS_EINVAL, texts[t].name,
+                           "a text of %zu bytes, accepted: at most %zu", strlen(texts[t].text),
+                           texts[t].bytes - 1);
+        }
+    }
+    return CS_OK;
+}
+
+static cs_status check_logs(const cs_nccl_log *const *logs, const char *const *names, size_t n,
+                            const cs_calibrate_options *options, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    for (size_t l = 0; l < n && status == CS_OK; l++) {
+        status = check_log(logs[l], names[l], options, err);
+        if (status == CS_OK && l > 0) {
+            status = check_pair(logs[0], logs[l], names[l], options, err);
+        }
+    }
+    return status;
+}
+
+static cs_status calibrate(cs_calibration *c, const cs_nccl_log *const *logs, size_t n,
+                           const cs_calibrate_options *options, cs_error *err)
+{
+    cs_fit    fit    = {0};
+    cs_point *points = NULL;
+    cs_status status = pool(logs, n, options->column, &points, &c->n_points, err);
+
+    if (status == CS_OK) {
+        status = cs_fit_regimes(points, c->n_points, options->max_regimes, &fit, err);
+    }
+    if (status == CS_OK) {
+        status = take_fit(c, &fit, err);
+    }
+    cs_free(points);
+    return status;
+}
+
+cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *names, size_t n,
+                            const cs_calibrate_options *options, cs_calibration **calibration_p,
+                            cs_error *err)
+{
+    cs_calibration *c;
+    cs_status       status;
+
+    if (n == 0) {
+        return CS_FAIL(err, CS_EINVAL, "", "no log given, accepted: one or more");
+    }
+    status = check_texts(options, err);
+    if (status == CS_OK) {
+        status = check_logs(logs, names, n, options, err);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    c = CS_NEW(cs_calibration, 1);
+    if (c == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a calibration");
+    }
+    status = keep_readings(c, logs, n, options->column, err);
+    if (status == CS_OK) {
+        describe(c, logs[0], options);
+        status = calibrate(c, logs, n, options, err);
+    }
+    if (status != CS_OK) {
+        cs_error_locate(err, names[0], 0, 0);
+        cs_calibration_free(c);
+        return status;
+    }
+    *calibration_p = c;
+    return CS_OK;
+}
+
+static cs_status read_log(const char *path, const cs_calibrate_options *options,
+                          cs_nccl_log **log_p, cs_error *err)
+{
+    char     *text   = NULL;
+    size_t    length = 0;
+    cs_status status = cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err);
+
+    if (status == CS_OK) {
+        status = cs_nccl_log_parse_for(text, length, path, options->n_ranks, log_p, err);
+    }
+    cs_free(text);
+    return status;
+}
+
+cs_status cs_calibrate(const char *const *paths, size_t n, const cs_calibrate_options *options,
+                       cs_calibration **calibration_p, cs_error *err)
+{
+    cs_nccl_log **logs   = CS_NEW(cs_nccl_log *, n);
+    cs_status     status = CS_OK;
+
+    if (logs == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu logs", n);
+    }
+    for (size_t l = 0; l < n && status == CS_OK; l++) {
+        status = read_log(paths[l], options, &logs[l], err);
+    }
+    if (status == CS_OK) {
+        status = cs_calibrate_logs((const cs_nccl_log *const *)logs, paths, n, options,
+                                   calibration_p, err);
+    }
+    for (size_t l = 0; l < n; l++) {
+        cs_nccl_log_free(logs[l]);
+    }
+    cs_free(logs);
+    return status;
+}
+
+/* For people: every column has its unit in the header; confidence intervals stand in brackets. */
+
+static void add_text_line(cs_text *text, const char *key, const char *value)
+{
+    if (value[0] != '\0') {
+        cs_text_add(text, "# %-10s %s\n", key, value);
+    }
+}
+
+static void add_heading(const cs_calibration *c, cs_text *text)
+{
+    cs_text_add(text, "# %s on %u ranks, %zu points, %s column\n",
+                cs_collective_name(c->collective), c->n_ranks, c->n_points,
+                cs_nccl_side_name(c->column));
+    add_text_line(text, "machine", c->machine);
+    add_text_line(text, "versions", c->versions);
+    add_text_line(text, "source", c->source);
+    add_text_line(text, "date", c->date);
+    add_text_line(text, "note", c->note);
+    for (size_t l = 0; l < c->n_logs; l++) {
+        cs_nccl_reading_text(&c->logs[l], text);
+    }
+    cs_text_add(text,
+                "# t(S) = A + S/R per regime, 95 %% confidence intervals in brackets; GB/s = 1e9 "
+                "B/s\n"
+                "# %10s %12s %6s  %-30s  %-27s %9s %10s %9s %9s %9s %9s\n",
+                "from", "to", "points", "A", "R", "alpha", "bandwidth", "fit mean", "fit max",
+                "held mean", "held max");
+    cs_text_add(text, "# %10s %12s %6s  %-30s  %-27s %9s %10s %9s %9s %9s %9s\n", "(B)", "(B)", "",
+                "(us)", "(GB/s)", "(us)", "(GB/s)", "(%)", "(%)", "(%)", "(%)");
+}
+
+/* "value [low, high]", open where the interval is not bounded. */
+static void interval_text(char *to, size_t bytes, double value, double low, double high)
+{
+    if (isfinite(high)) {
+        snprintf(to, bytes, "%.2f [%.2f, %.2f]", value, low, high);
+    } else {
+        snprintf(to, bytes, "%.2f [%.2f, inf)", value, low);
+    }
+}
+
+static void add_errors(cs_text *text, const cs_fit_error *error)
+{
+    if (error->n > 0) {
+        cs_text_add(text, " %9.2f %9.2f", 100 * error->mean_ratio, 100 * error->max_ratio);
+    } else {
+        cs_text_add(text, " %9s %9s", "-", "-");
+    }
+}
+
+static void add_regime(const cs_regime *regime, cs_text *text)
+{
+    const cs_line *line = &regime->line;
+    char           intercept[96], rate[96];
+
+    interval_text(intercept, sizeof intercept, line->intercept_s * 1e6, line->intercept_low_s * 1e6,
+                  line->intercept_high_s * 1e6);
+    interval_text(rate, sizeof rate, 1e-9 / line->slope_s_per_byte,
+                  1e-9 / line->slope_high_s_per_byte, 1e-9 / line->slope_low_s_per_byte);
+    cs_text_add(text, "%12llu %12llu %6zu  %-30s  %-27s %9.3f %10.2f",
+                (unsigned long long)regime->min_bytes, (unsigned long long)regime->max_bytes,
+                regime->n_points, intercept, rate, regime->alpha_s * 1e6,
+                regime->bandwidth_Bps * 1e-9);
+    add_errors(text, &regime->in_sample);
+    add_errors(text, &regime->held_out);
+    cs_text_add(text, "\n");
+}
+
+void cs_calibration_table(const cs_calibration *calibration, cs_text *text)
+{
+    add_heading(calibration, text);
+    for (size_t r = 0; r < calibration->n_regimes; r++) {
+        add_regime(&calibration->regimes[r], text);
+    }
+    cs_text_add(text, "# relative error over all points: fit mean %.2f %%, max %.2f %%",
+                100 * calibration->in_sample.mean_ratio, 100 * calibration->in_sample.max_ratio);
+    if (calibration->held_out.n > 0) {
+        cs_text_add(text, "; held out mean %.2f %%, max %.2f %% (%zu points)",
+                    100 * calibration->held_out.mean_ratio, 100 * calibration->held_out.max_ratio,
+                    calibration->held_out.n);
+    }
+    cs_text_add(text, "\n");
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* traces/log_line.c -- see log_line.h.
- *
- * Cleaning only overwrites with blanks, it never moves a character: an error in a token can
+/* Cleaning only overwrites with blanks, it never moves a character: an error in a token can
  * always name its column in the file. Cost: O(length) for the whole text.
  */
 #include "traces/log_line.h"

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* traces/nccl_remarks.c -- see nccl_remarks.h. */
 #include "traces/nccl_remarks.h"
 
-#include "traces/nccl_row.h"
-#include "traces/plain_text.h"
-
-#include <ctype.h>
+#include "base/text.h"
 #include <string.h>
 
 static const struct {
@@ -17,6 +13,23 @@ static const struct {
     CS_NCCL_REMARK_MAP(X)
 #undef X
 };
+
+uint64_t cs_nccl_run_n_rows(const cs_nccl_run *run)
+{
+    uint64_t n_rows = 0;
+
+    if (run->step_bytes > 0) {
+        return (run->max_bytes - run->min_bytes) / run->step_bytes + 1;
+    }
+    if (run->step_factor < 2 || run->min_bytes == 0) {
+        return 0;
+    }
+    for (uint64_t bytes = run->min_bytes; bytes > 0 && bytes <= run->max_bytes;) {
+        n_rows++;
+        bytes = bytes <= run->max_bytes / run->step_factor ? bytes * run->step_factor : 0;
+    }
+    return n_rows;
+}
 
 const char *cs_nccl_remark_name(cs_nccl_remark_kind kind)
 {
@@ -61,45 +74,6 @@ void cs_nccl_remark_add(cs_nccl_reading *reading, cs_nccl_remark_kind kind, int 
         remark->first_line = (uint32_t)line;
         shorten(text, remark->first);
     }
-}
-
-/* Does the line begin with a launcher's name, or with a shell's prompt? */
-static bool is_of_launcher(const cs_log_line *line)
-{
-    static const char *const names[] = {"srun",   "slurmstepd", "salloc",  "sbatch",
-                                        "mpirun", "mpiexec",    "prterun", "orterun"};
-    const char              *word    = line->tokens[0].text;
-
-    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
-        if (strncmp(word, names[n], strlen(names[n])) == 0) {
-            return true;
-        }
-    }
-    return word[strlen(word) - 1] == '$';
-}
-
-void cs_nccl_remark_skip(cs_nccl_reading *reading, const cs_log_line *line)
-{
-    cs_nccl_remark_kind kind = CS_NCCL_OTHERS;
-
-    if (line->n_tokens == 0) {
-        return;
-    }
-    if (line->is_comment) {
-        kind = CS_NCCL_COMMENTS;
-    } else if (strstr(line->text, "NCCL WARN") != NULL) {
-        kind = CS_NCCL_WARNINGS;
-    } else if (strstr(line->text, "NCCL INFO") != NULL ||
-               strstr(line->text, "NCCL TRACE") != NULL) {
-        kind = CS_NCCL_MESSAGES;
-    } else if (cs_nccl_row_is_labelled(line)) {
-        kind = CS_NCCL_LABELLED_ROWS;
-    } else if (isdigit((unsigned char)line->tokens[0].text[0])) {
-        kind = CS_NCCL_TORN_ROWS;
-    } else if (is_of_launcher(line)) {
-        kind = CS_NCCL_LAUNCHERS;
-    }
-    cs_nccl_remark_add(reading, kind, line->number, line->text);
 }
 
 uint64_t cs_nccl_n_skipped(const cs_nccl_reading *reading)

@@ -6,7 +6,23 @@
 #define CS_TRACES_NCCL_REMARKS_H
 
 #include "base/text.h"
-#include "traces/nccl_run.h"
+
+#include <stdint.h>
+
+/* The run that the header of a log announces, in a line as
+ *   # nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: 20
+ *     agg iters: 1 validation: 1 graph: 0
+ * `{0}`: the log has no header. */
+typedef struct cs_nccl_run {
+    uint32_t line; /* where it stands; 0: nowhere */
+    uint64_t min_bytes, max_bytes;
+    uint64_t step_factor, step_bytes; /* the one that is not used is 0 */
+    uint64_t n_warmup_iters, n_iters; /* 0: not said */
+    bool     is_unchecked;            /* validation: 0 */
+} cs_nccl_run;
+
+/* How many rows the run prints; 0: the header does not say. */
+uint64_t cs_nccl_run_n_rows(const cs_nccl_run *run);
 
 /* Enum, name in files, is it a doubt (else: lines that were skipped), what is counted. What matters
  * most stands first. */
@@ -57,9 +73,6 @@ bool        cs_nccl_remark_is_doubt(cs_nccl_remark_kind kind);
 /* Count something that was seen in a line, whose `text` is kept if it is the first. */
 void cs_nccl_remark_add(cs_nccl_reading *reading, cs_nccl_remark_kind kind, int line,
                         const char *text);
-
-/* Count a line of which nothing is taken, by what it looks like. */
-void cs_nccl_remark_skip(cs_nccl_reading *reading, const cs_log_line *line);
 
 uint64_t cs_nccl_n_skipped(const cs_nccl_reading *reading);
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* traces/nccl_row.c -- see nccl_row.h.
- *
- * After size, count and type come an operation (a word, may be blank), a root (absent in old
+/* After size, count and type come an operation (a word, may be blank), a root (absent in old
  * logs), then 8 fields, or 16 with per-iteration columns: time, algbw, busbw, #wrong and, with
  * 16, four more, for each of the two sides; last a time stamp of two fields, which is dropped.
  * So the number of fields behind the operation says which of them there are.
  */
 #include "traces/nccl_row.h"
 
+#include "cs/cluster.h"
 #include "cs/units.h"
 
 #include <math.h>
@@ -18,6 +17,11 @@
 typedef struct printed {
     double value, half;
 } printed;
+
+const char *cs_nccl_side_name(cs_nccl_side side)
+{
+    return side == CS_NCCL_IN_PLACE ? "in-place" : "out-of-place";
+}
 
 uint32_t cs_nccl_type_bytes(const char *type)
 {

@@ -1,32 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Statistics of arrivals: see traces/skew.h. */
 #include "traces/skew.h"
 
 #include "base/alloc.h"
 
-#include <gsl/gsl_sort.h>
-#include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdbool.h>
-
-double cs_skew_quantile(const double *sorted, size_t n, double at)
-{
-    return gsl_stats_quantile_from_sorted_data(sorted, 1, n, at);
-}
-
-/* Sorts the values. */
-static cs_spread spread_of(double *values, size_t n)
-{
-    double mean = gsl_stats_mean(values, 1, n);
-
-    gsl_sort(values, 1, n);
-    return (cs_spread){.mean = mean,
-                       .min  = values[0],
-                       .p50  = cs_skew_quantile(values, n, 0.50),
-                       .p95  = cs_skew_quantile(values, n, 0.95),
-                       .p99  = cs_skew_quantile(values, n, 0.99),
-                       .max  = values[n - 1]};
-}
 
 uint32_t cs_skew_last(const cs_arrival_trace *trace, size_t call)
 {
@@ -65,7 +43,16 @@ static void find_straggler(const cs_arrival_trace *trace, cs_skew *skew)
         trace->n_calls > 1 ? (double)n_same / (double)(trace->n_calls - 1) : (double)NAN;
 }
 
-/* `last_s`: the last arrival of each call. */
+/* The values sorted are left in `sorted`. */
+static cs_spread spread_of(const double *values, size_t n, double *sorted)
+{
+    cs_spread spread;
+
+    cs_spread_of(values, n, 0, 0, sorted, &spread);
+    return spread;
+}
+
+/* `last_s`: the last arrival of each call; `values` has room for as many. */
 static void describe_ranks(const cs_arrival_trace *trace, const double *last_s, cs_skew *skew,
                            double *values)
 {
@@ -75,34 +62,32 @@ static void describe_ranks(const cs_arrival_trace *trace, const double *last_s, 
             values[c] = cs_trace_arrival(trace, c, r);
             wait_s += (last_s[c] - values[c]) / (double)trace->n_calls;
         }
-        skew->ranks[r].arrival_s   = spread_of(values, trace->n_calls);
+        skew->ranks[r].arrival_s   = spread_of(values, trace->n_calls, skew->delays_s);
         skew->ranks[r].wait_mean_s = wait_s;
     }
 }
 
-/* Sorts `last_s`. */
-static void describe_calls(const cs_arrival_trace *trace, double *last_s, cs_skew *skew,
+static void describe_calls(const cs_arrival_trace *trace, const double *last_s, cs_skew *skew,
                            double *values)
 {
     size_t n = trace->n_calls;
 
     for (size_t c = 0; c < n; c++) {
-        skew->delays_s[c] = cs_skew_delay_s(trace, c, cs_skew_last(trace, c));
-    }
-    skew->delay_s = spread_of(skew->delays_s, n);
-    for (size_t c = 0; c < n; c++) {
         values[c] = cs_skew_delay_s(trace, c, skew->straggler);
     }
-    skew->straggler_delay_s = spread_of(values, n);
-    skew->spread_s          = spread_of(last_s, n);
+    skew->straggler_delay_s = spread_of(values, n, skew->delays_s);
+    skew->spread_s          = spread_of(last_s, n, skew->delays_s);
+    for (size_t c = 0; c < n; c++) {
+        values[c] = cs_skew_delay_s(trace, c, cs_skew_last(trace, c));
+    }
+    skew->delay_s = spread_of(values, n, skew->delays_s);
 }
 
-static void describe_inside(const cs_arrival_trace *trace, cs_skew *skew, double *values)
+static void describe_inside(const cs_arrival_trace *trace, cs_skew *skew, double *values,
+                            double *sorted)
 {
-    const double none = (double)NAN;
-
-    skew->zero_wait_s  = (cs_spread){none, none, none, none, none, none};
-    skew->end_spread_s = trace->inside_s != NULL ? 0 : none;
+    skew->zero_wait_s  = cs_spread_none();
+    skew->end_spread_s = trace->inside_s != NULL ? 0 : (double)NAN;
     for (size_t c = 0; c < trace->n_calls && trace->inside_s != NULL; c++) {
         const double *inside_s = &trace->inside_s[c * trace->n_ranks];
         double        first_s = (double)INFINITY, last_s = 0, least_s = (double)INFINITY;
@@ -116,7 +101,7 @@ static void describe_inside(const cs_arrival_trace *trace, cs_skew *skew, double
         skew->end_spread_s = fmax(skew->end_spread_s, last_s - first_s);
     }
     if (trace->inside_s != NULL) {
-        skew->zero_wait_s = spread_of(values, trace->n_calls);
+        skew->zero_wait_s = spread_of(values, trace->n_calls, sorted);
     }
 }
 
@@ -141,7 +126,7 @@ cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p, cs_err
     find_straggler(trace, &skew);
     describe_ranks(trace, last_s, &skew, values);
     describe_calls(trace, last_s, &skew, values);
-    describe_inside(trace, &skew, values);
+    describe_inside(trace, &skew, values, last_s);
     cs_free(values);
     cs_free(last_s);
     *skew_p = skew;

@@ -4,17 +4,13 @@
  * In every call one rank is the last (of several at the same time, the highest: the lower rank
  * counts as earlier). The *straggler* is the rank that is last most often (of several, the
  * lowest). The *delay* of a call is how far its last rank is behind the last but one: that is the
- * time in which a schedule for one late rank can work.
+ * time in which a schedule for one late rank can work. Distributions have no confidence intervals.
  */
 #ifndef CS_TRACES_SKEW_H
 #define CS_TRACES_SKEW_H
 
+#include "base/statistics.h"
 #include "cs/arrivals.h"
-
-/* A distribution in a few numbers: quantiles interpolate linearly between order statistics. */
-typedef struct cs_spread {
-    double mean, min, p50, p95, p99, max;
-} cs_spread;
 
 typedef struct cs_skew_rank {
     cs_spread arrival_s;   /* behind the first of the call */
@@ -54,8 +50,5 @@ CS_API CS_MUST_CHECK cs_status cs_skew_compute(const cs_arrival_trace *trace, cs
 
 /* `{0}` is allowed. */
 CS_API void cs_skew_free(cs_skew *skew);
-
-/* The quantile of sorted values, 0 <= at <= 1. */
-CS_API double cs_skew_quantile(const double *sorted, size_t n, double at);
 
 #endif

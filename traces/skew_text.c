@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A skew for people and for programs: see traces/skew_text.h. */
 #include "traces/skew_text.h"
+
+#include "base/column.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,8 +67,8 @@ static void add_rank_row(const cs_skew *skew, uint32_t r, const time_unit *unit,
     const cs_skew_rank *rank = &skew->ranks[r];
 
     cs_text_add(text, "%6u %10.4f %10.4f %10.4f %10.4f %10.4f %10.4f %8zu %7.1f%s\n", r,
-                rank->arrival_s.mean * unit->factor, rank->arrival_s.p50 * unit->factor,
-                rank->arrival_s.p95 * unit->factor, rank->arrival_s.p99 * unit->factor,
+                rank->arrival_s.mean.value * unit->factor, rank->arrival_s.p50.value * unit->factor,
+                rank->arrival_s.p95.value * unit->factor, rank->arrival_s.p99.value * unit->factor,
                 rank->arrival_s.max * unit->factor, rank->wait_mean_s * unit->factor, rank->n_last,
                 100.0 * (double)rank->n_last / (double)skew->n_calls,
                 r == skew->straggler ? "  <- straggler" : "");
@@ -101,10 +102,10 @@ static uint32_t least_shown(const cs_skew *skew)
 static void add_spread_row(const char *name, const cs_spread *spread, const time_unit *unit,
                            cs_text *text)
 {
-    if (!isnan(spread->mean)) {
+    if (!isnan(spread->mean.value)) {
         cs_text_add(text, "%-34s %10.4f %10.4f %10.4f %10.4f %10.4f\n", name,
-                    spread->mean * unit->factor, spread->p50 * unit->factor,
-                    spread->p95 * unit->factor, spread->p99 * unit->factor,
+                    spread->mean.value * unit->factor, spread->p50.value * unit->factor,
+                    spread->p95.value * unit->factor, spread->p99.value * unit->factor,
                     spread->max * unit->factor);
     }
 }
@@ -171,38 +172,97 @@ void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
     add_ends(skew, notes, &unit, text);
 }
 
-/* , "key": {"mean_s": .. } */
+/* ---- rows for programs ---- */
+
+static const cs_column spread_columns[] = {
+    CS_COLUMN_AS("mean_s", cs_spread, mean.value),
+    CS_COLUMN_AS("min_s", cs_spread, min),
+    CS_COLUMN_AS("p50_s", cs_spread, p50.value),
+    CS_COLUMN_AS("p95_s", cs_spread, p95.value),
+    CS_COLUMN_AS("p99_s", cs_spread, p99.value),
+    CS_COLUMN_AS("max_s", cs_spread, max),
+    CS_COLUMN_END,
+};
+
+/* A rank beside the spread of its arrivals. */
+typedef struct rank_row {
+    uint64_t rank;
+    double   wait_mean_s;
+    uint64_t last_in;
+    double   last_ratio;
+    bool     is_straggler;
+} rank_row;
+
+static const cs_column rank_columns[] = {CS_COLUMN(rank_row, rank), CS_COLUMN_END};
+static const cs_column wait_columns[] = {
+    CS_COLUMN(rank_row, wait_mean_s),
+    CS_COLUMN(rank_row, last_in),
+    CS_COLUMN(rank_row, last_ratio),
+    CS_COLUMN_END,
+};
+static const cs_column straggler_columns[] = {CS_COLUMN(rank_row, is_straggler), CS_COLUMN_END};
+
+static rank_row row_of(const cs_skew *skew, uint32_t r)
+{
+    const cs_skew_rank *rank = &skew->ranks[r];
+
+    return (rank_row){.rank         = r,
+                      .wait_mean_s  = rank->wait_mean_s,
+                      .last_in      = rank->n_last,
+                      .last_ratio   = (double)rank->n_last / (double)skew->n_calls,
+                      .is_straggler = r == skew->straggler};
+}
+
+/* The trace and what was left out of it. */
+static const cs_column trace_columns[] = {
+    CS_COLUMN_AS("ranks", cs_arrival_trace, n_ranks),
+    CS_COLUMN_AS("calls", cs_arrival_trace, n_calls),
+    CS_COLUMN_END,
+};
+static const cs_column note_columns[] = {
+    CS_COLUMN_AS("warmup", cs_arrival_notes, n_warmup),
+    CS_COLUMN_AS("incomplete", cs_arrival_notes, n_incomplete),
+    CS_COLUMN_END,
+};
+
+static const cs_column skew_columns[] = {
+    CS_COLUMN(cs_skew, straggler),
+    CS_COLUMN(cs_skew, last_ratio),
+    CS_COLUMN(cs_skew, repeat_ratio),
+    CS_COLUMN_END,
+};
+
 static void add_spread_json(const char *key, const cs_spread *spread, cs_text *text)
 {
-    const double      values[] = {spread->mean, spread->min, spread->p50,
-                                  spread->p95,  spread->p99, spread->max};
-    const char *const names[]  = {"mean_s", "min_s", "p50_s", "p95_s", "p99_s", "max_s"};
-
-    cs_text_add(text, ", \"%s\": {", key);
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        cs_text_add(text, "%s\"%s\": ", i > 0 ? ", " : "", names[i]);
-        cs_text_add_number(text, values[i]);
-    }
+    cs_json_key(text, key);
+    cs_text_add(text, "{");
+    cs_json_row(text, &(cs_row){spread_columns, spread, false});
     cs_text_add(text, "}");
 }
 
 static void add_number(const char *key, double value, cs_text *text)
 {
-    cs_text_add(text, ", \"%s\": ", key);
+    cs_json_key(text, key);
     cs_text_add_number(text, value);
+}
+
+void cs_arrival_trace_json(const cs_arrival_trace *trace, cs_text *text)
+{
+    cs_json_row(text, &(cs_row){trace_columns, trace, false});
 }
 
 void cs_arrival_notes_json(const cs_arrival_notes *notes, cs_text *text)
 {
     const char *at = notes->text.data != NULL ? notes->text.data : "";
 
-    cs_text_add(text, ", \"warmup\": %zu, \"incomplete\": %zu, \"notes\": [", notes->n_warmup,
-                notes->n_incomplete);
-    for (bool is_first = true; *at != '\0'; is_first = false) {
+    cs_json_row(text, &(cs_row){note_columns, notes, false});
+    cs_json_key(text, "notes");
+    cs_text_add(text, "[");
+    while (*at != '\0') {
         cs_text line   = {0};
         size_t  length = strcspn(at, "\n");
         cs_text_add_bytes(&line, at, length);
-        cs_text_add(text, "%s", is_first ? "" : ", ");
+        cs_json_next(text, "", " ");
         cs_text_add_json_string(text, line.data != NULL ? line.data : "");
         text->failed = text->failed || line.failed;
         cs_text_free(&line);
@@ -213,14 +273,28 @@ void cs_arrival_notes_json(const cs_arrival_notes *notes, cs_text *text)
 
 static void add_rank_json(const cs_skew *skew, uint32_t r, cs_text *text)
 {
-    const cs_skew_rank *rank = &skew->ranks[r];
+    const rank_row row = row_of(skew, r);
 
-    cs_text_add(text, "%s\n  {\"rank\": %u", r > 0 ? "," : "", r);
-    add_spread_json("arrival", &rank->arrival_s, text);
-    add_number("wait_mean_s", rank->wait_mean_s, text);
-    cs_text_add(text, ", \"last_in\": %zu", rank->n_last);
-    add_number("last_ratio", (double)rank->n_last / (double)skew->n_calls, text);
+    cs_json_next(text, "\n  ", "\n  ");
+    cs_text_add(text, "{");
+    cs_json_row(text, &(cs_row){rank_columns, &row, false});
+    add_spread_json("arrival", &skew->ranks[r].arrival_s, text);
+    cs_json_row(text, &(cs_row){wait_columns, &row, false});
     cs_text_add(text, "}");
+}
+
+/* The delays that 0 %, 1 % .. 100 % of the calls do not exceed. */
+static void add_delay_cdf(const cs_skew *skew, cs_text *text)
+{
+    for (int i = 0; i <= CDF_STEPS; i++) {
+        double at = (double)i / CDF_STEPS;
+        cs_json_next(text, "", " ");
+        cs_text_add(text, "{");
+        add_number("ratio", at, text);
+        add_number("delay_s", cs_estimate_quantile(skew->delays_s, skew->n_calls, at, 0).value,
+                   text);
+        cs_text_add(text, "}");
+    }
 }
 
 void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew, const cs_arrival_notes *notes,
@@ -228,18 +302,18 @@ void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew, const cs_a
 {
     const double end_spread_s = measured_end_spread_s(skew, notes);
 
-    cs_text_add(text, "{\"format\": ");
+    cs_text_add(text, "{");
+    cs_json_key(text, "format");
     cs_text_add_json_string(text, notes->format);
-    cs_text_add(text, ", \"ranks\": %u, \"calls\": %zu", trace->n_ranks, trace->n_calls);
+    cs_arrival_trace_json(trace, text);
     add_number("period_s", notes->period_s, text);
     cs_arrival_notes_json(notes, text);
-    cs_text_add(text, ",\n \"straggler\": %u", skew->straggler);
-    add_number("last_ratio", skew->last_ratio, text);
-    add_number("repeat_ratio", skew->repeat_ratio, text);
+    cs_text_add(text, ",\n ");
+    cs_json_row(text, &(cs_row){skew_columns, skew, false});
     add_number("end_spread_s", end_spread_s, text);
     add_number("end_resolution_s", isnan(end_spread_s) ? end_spread_s : notes->end_resolution_s,
                text);
-    cs_text_add(text, "\n ");
+    cs_text_add(text, "\n , ");
     add_spread_json("delay", &skew->delay_s, text);
     add_spread_json("straggler_delay", &skew->straggler_delay_s, text);
     add_spread_json("spread", &skew->spread_s, text);
@@ -249,32 +323,23 @@ void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew, const cs_a
         add_rank_json(skew, r, text);
     }
     cs_text_add(text, "],\n \"delay_cdf\": [");
-    for (int i = 0; i <= CDF_STEPS; i++) {
-        double at = (double)i / CDF_STEPS;
-        cs_text_add(text, "%s{\"ratio\": ", i > 0 ? ", " : "");
-        cs_text_add_number(text, at);
-        add_number("delay_s", cs_skew_quantile(skew->delays_s, skew->n_calls, at), text);
-        cs_text_add(text, "}");
-    }
+    add_delay_cdf(skew, text);
     cs_text_add(text, "]}\n");
 }
 
 void cs_skew_csv(const cs_skew *skew, cs_text *text)
 {
-    cs_text_add(text, "rank,mean_s,min_s,p50_s,p95_s,p99_s,max_s,wait_mean_s,last_in,last_ratio,"
-                      "is_straggler\n");
+    cs_csv_keys(text, rank_columns);
+    cs_csv_keys(text, spread_columns);
+    cs_csv_keys(text, wait_columns);
+    cs_csv_keys(text, straggler_columns);
+    cs_csv_end(text);
     for (uint32_t r = 0; r < skew->n_ranks; r++) {
-        const cs_skew_rank *rank     = &skew->ranks[r];
-        const cs_spread    *a        = &rank->arrival_s;
-        const double        values[] = {a->mean, a->min, a->p50,           a->p95,
-                                        a->p99,  a->max, rank->wait_mean_s};
-        cs_text_add(text, "%u", r);
-        for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-            cs_text_add(text, ",");
-            cs_text_add_number(text, values[i]);
-        }
-        cs_text_add(text, ",%zu,", rank->n_last);
-        cs_text_add_number(text, (double)rank->n_last / (double)skew->n_calls);
-        cs_text_add(text, ",%s\n", r == skew->straggler ? "true" : "false");
+        const rank_row row = row_of(skew, r);
+        cs_csv_row(text, &(cs_row){rank_columns, &row, false});
+        cs_csv_row(text, &(cs_row){spread_columns, &skew->ranks[r].arrival_s, false});
+        cs_csv_row(text, &(cs_row){wait_columns, &row, false});
+        cs_csv_row(text, &(cs_row){straggler_columns, &row, false});
+        cs_csv_end(text);
     }
 }

@@ -11,7 +11,10 @@
 CS_API void cs_arrival_head(const cs_arrival_trace *trace, const cs_arrival_notes *notes,
                             cs_text *text);
 
-/* , "warmup": 1, "incomplete": 0, "notes": ["a sentence", ..] */
+/* "ranks": 8, "calls": 200 */
+CS_API void cs_arrival_trace_json(const cs_arrival_trace *trace, cs_text *text);
+
+/* "warmup": 1, "incomplete": 0, "notes": ["a sentence", ..] */
 CS_API void cs_arrival_notes_json(const cs_arrival_notes *notes, cs_text *text);
 
 /* For people: the head, the ranks (at most 64: then the ones that are last most often), the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A log of StragglAR's training script: see traces/stragglar_log.h. A record begins where
- * "Rank N | Step" stands and ends before the next one or at the end of the line. */
+/* A record begins where "Rank N | Step" stands and ends before the next one or at the end of the
+ * line. */
 #include "traces/stragglar_log.h"
 
 #include "base/alloc.h"

@@ -7,7 +7,7 @@ add_custom_target(cs_build_identity
           -D OUTPUT=${identity_source} -P ${CMAKE_SOURCE_DIR}/scripts/cmake/build_identity.cmake
   BYPRODUCTS ${identity_source}
   COMMENT "Asking which build this is" VERBATIM)
-add_library(cs_build STATIC ${identity_source})
+add_library(cs_build OBJECT ${identity_source})
 add_dependencies(cs_build cs_build_identity)
 target_compile_options(cs_build PRIVATE -fno-sanitize=all) # collsim-simgrid has none
 target_include_directories(cs_build PUBLIC ${CMAKE_SOURCE_DIR}/sim/include)

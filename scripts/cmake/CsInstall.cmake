@@ -1,8 +1,50 @@
+# What is installed where; `cmake --build BUILD --target uninstall` takes it away again.
+include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME collsim) # a package each: scripts/cmake/CsPackage.cmake
+set(CMAKE_INSTALL_DOCDIR ${CMAKE_INSTALL_DATAROOTDIR}/doc/collsim)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/collsim)
+
 install(TARGETS collsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(FILES ${CMAKE_SOURCE_DIR}/sim/doc/collsim.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
 if(COLLSIM_MPI_BUILT)
-  install(TARGETS collsim-mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/collsim)
+  install(TARGETS collsim-mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/collsim COMPONENT mpi)
 endif()
 if(COLLSIM_SIMGRID_BUILT)
-  install(TARGETS collsim-simgrid RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/collsim)
+  install(TARGETS collsim-simgrid RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/collsim COMPONENT simgrid)
 endif()
+
+# The library: headers, pkg-config, find_package(collsim [COMPONENTS shared|static]).
+foreach(kind shared static)
+  install(TARGETS collsim_${kind} EXPORT collsim-${kind}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/collsim)
+  install(EXPORT collsim-${kind} DESTINATION ${package_folder} NAMESPACE collsim::)
+endforeach()
+install(DIRECTORY sim/include/cs DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/collsim FILES_MATCHING PATTERN *.h)
+file(RELATIVE_PATH prefix_from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(scripts/cmake/collsim.pc.in collsim.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/collsim.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_package_config_file(scripts/cmake/collsim-config.cmake.in collsim-config.cmake
+  INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(collsim-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/collsim-config.cmake ${CMAKE_BINARY_DIR}/collsim-config-version.cmake
+  DESTINATION ${package_folder})
+
+set(COLLSIM_PYTHON_FOLDER lib/python3/dist-packages CACHE STRING "where Python looks for modules, below the prefix")
+install(FILES sim/python/collsim.py DESTINATION ${COLLSIM_PYTHON_FOLDER})
+
+# Configurations and the traces that some of them name, as they lie in the sources.
+install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/collsim)
+install(DIRECTORY traces DESTINATION ${CMAKE_INSTALL_DATADIR}/collsim
+  FILES_MATCHING PATTERN *.json PATTERN *.csv PATTERN *.log PATTERN README.md)
+
+install(FILES sim/doc/collsim.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(DIRECTORY sim/doc/ DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN collsim.1 EXCLUDE)
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(FILES scripts/completion/collsim.bash RENAME collsim
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES scripts/completion/_collsim DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES scripts/completion/collsim.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
+add_custom_target(uninstall VERBATIM COMMAND ${CMAKE_COMMAND}
+  -D MANIFEST=${CMAKE_BINARY_DIR}/install_manifest.txt -P ${CMAKE_SOURCE_DIR}/scripts/cmake/uninstall.cmake)

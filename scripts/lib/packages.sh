@@ -1,9 +1,10 @@
+# shellcheck shell=bash disable=SC2034 # the lists are for those who source this
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Installs Debian packages that are missing; to be sourced. It says what it does, does nothing
 # when everything is there, and needs root or sudo only when something is missing.
 
-PACKAGES_BUILD="gcc g++ libc6-dev make cmake ninja-build pkg-config libgsl-dev libjansson-dev libsqlite3-dev libexpat1-dev liblemon-dev"
-PACKAGES_TEST="python3 gnuplot-nox libcriterion-dev clang libclang-rt-dev clang-format clang-tidy mandoc libopenmpi-dev openmpi-bin libsimgrid-dev"
+PACKAGES_BUILD="gcc libc6-dev make cmake ninja-build pkg-config libgsl-dev libjansson-dev libsqlite3-dev libexpat1-dev"
+PACKAGES_TEST="python3 gnuplot-nox graphviz libcriterion-dev clang libclang-rt-dev clang-format clang-tidy mandoc shellcheck libopenmpi-dev openmpi-bin g++ libsimgrid-dev"
 PACKAGES_DEMO="gnuplot-nox"
 
 say() {

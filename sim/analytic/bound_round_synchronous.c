@@ -16,8 +16,8 @@
  * printed with this label and never used as the bound of a result.
  * Source: the proofs above.
  */
-#include "analytic/formula.h"
 #include "analytic/nodes.h"
+#include "base/log2.h"
 
 #include <math.h>
 
@@ -36,7 +36,7 @@ static double round_synchronous_seconds(const cs_bound_context *context)
         return (double)NAN;
     }
     double   n = nodes.n_nodes, alpha_s = nodes.alpha_s, x_s = nodes.x_s;
-    uint32_t steps    = cs_ceil_log2(nodes.n_nodes);
+    uint32_t steps    = cs_log2_ceil(nodes.n_nodes);
     bool     is_power = (nodes.n_nodes & (nodes.n_nodes - 1)) == 0;
     uint32_t rounds   = is_power ? steps + 1 : steps;
     double   bound_s  = (2.0 * steps - 1) * alpha_s + 2 * (n - 1) / n * x_s;

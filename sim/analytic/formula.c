@@ -7,18 +7,10 @@
  */
 #include "analytic/formula.h"
 
+#include "base/log2.h"
+
 #include <assert.h>
 #include <math.h>
-
-uint32_t cs_ceil_log2(uint64_t n)
-{
-    uint32_t k = 0;
-
-    while (k < 64 && (UINT64_C(1) << k) < n) {
-        k++;
-    }
-    return k;
-}
 
 double cs_formula_ring(uint32_t n_ranks, double alpha_s, double x_s)
 {
@@ -28,7 +20,7 @@ double cs_formula_ring(uint32_t n_ranks, double alpha_s, double x_s)
 
 double cs_formula_rhd(uint32_t n_ranks, double alpha_s, double x_s)
 {
-    double n = n_ranks, steps = cs_ceil_log2(n_ranks);
+    double n = n_ranks, steps = cs_log2_ceil(n_ranks);
 
     if ((n_ranks & (n_ranks - 1)) == 0) {
         return 2 * steps * alpha_s + 2 * (n - 1) / n * x_s;
@@ -44,7 +36,7 @@ double cs_formula_allpairs(uint32_t n_ranks, double alpha_s, double x_s)
 
 double cs_formula_broadcast_ideal(uint32_t n_ranks, double alpha_s, double x_s)
 {
-    return cs_ceil_log2(n_ranks) * (alpha_s + x_s);
+    return cs_log2_ceil(n_ranks) * (alpha_s + x_s);
 }
 
 double cs_formula_broadcast_worst(uint32_t n_ranks, double alpha_s, double x_s)
@@ -62,7 +54,7 @@ double cs_formula_reduce_scatter(uint32_t n_ranks, double alpha_s, double x_s)
 uint32_t cs_stragglar_rounds(uint32_t n_ranks)
 {
     assert(n_ranks >= 2);
-    return n_ranks - 2 + cs_ceil_log2(n_ranks);
+    return n_ranks - 2 + cs_log2_ceil(n_ranks);
 }
 
 double cs_formula_stragglar_best(uint32_t n_ranks, uint32_t rounds, double alpha_s, double x_s)
@@ -86,7 +78,7 @@ double cs_formula_critical_delay_exact(uint32_t n_ranks, uint32_t rounds, double
 
 double cs_formula_critical_delay_simplified(uint32_t n_ranks, double alpha_s, double x_s)
 {
-    double steps = cs_ceil_log2(n_ranks);
+    double steps = cs_log2_ceil(n_ranks);
     return (steps - 2) * alpha_s + steps / n_ranks * x_s;
 }
 

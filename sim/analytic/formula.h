@@ -13,9 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Least k with 2^k >= n; 0 for n <= 1. */
-uint32_t cs_ceil_log2(uint64_t n);
-
 /* Ring and pairwise algorithms (StragglAR, section 4 and appendix; "Devraj et al. 2025").
  * Everybody arrives together; the time from then on. */
 double cs_formula_ring(uint32_t n_ranks, double alpha_s, double x_s);

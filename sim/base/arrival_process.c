@@ -363,6 +363,13 @@ static void settle(double *arrival_s, uint32_t n_ranks)
     }
 }
 
+static void copy_fixed(const cs_arrival_process *process, uint32_t n_ranks, double *delay_s)
+{
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        delay_s[r] = process->late_s != NULL ? process->late_s[r] : 0;
+    }
+}
+
 void cs_arrival_draw_delays(cs_arrival_stream *stream, size_t iteration, double *delay_s)
 {
     const cs_arrival_sampler *s = stream->sampler;
@@ -370,9 +377,7 @@ void cs_arrival_draw_delays(cs_arrival_stream *stream, size_t iteration, double 
     uint32_t                  n = s->n_ranks;
 
     go_to(stream, iteration);
-    for (uint32_t r = 0; r < n; r++) {
-        delay_s[r] = p->late_s != NULL ? p->late_s[r] : 0;
-    }
+    copy_fixed(p, n, delay_s);
     if (p->has_straggler) {
         double u = s->part_dims[DELAY] > 0 ? take_uniform(stream, DELAY) : 0.5;
         delay_s[s->stragglers[iteration]] += cs_distribution_quantile(&p->straggler.delay, u);
@@ -395,4 +400,28 @@ void cs_arrival_draw(cs_arrival_stream *stream, size_t iteration, double *arriva
 {
     cs_arrival_draw_delays(stream, iteration, arrival_s);
     settle(arrival_s, stream->sampler->n_ranks);
+}
+
+cs_status cs_arrival_first(const cs_arrival_process *process, uint32_t n_ranks, uint64_t seed,
+                           double *arrival_s, cs_error *err)
+{
+    cs_arrival_sampler *sampler = NULL;
+    cs_arrival_stream  *stream  = NULL;
+
+    if (!process->has_distribution && !process->has_straggler && process->trace.n_calls == 0) {
+        copy_fixed(process, n_ranks, arrival_s);
+        settle(arrival_s, n_ranks);
+        return CS_OK;
+    }
+    cs_status status =
+        cs_arrival_sampler_open(process, n_ranks, seed, 1, CS_SAMPLING_RANDOM, &sampler, err);
+    if (status == CS_OK) {
+        status = cs_arrival_stream_open(sampler, &stream, err);
+    }
+    if (status == CS_OK) {
+        cs_arrival_draw(stream, 0, arrival_s);
+    }
+    cs_arrival_stream_close(stream);
+    cs_arrival_sampler_close(sampler);
+    return status;
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Starting a child and speaking to it: see base/child.h. */
 #include "base/child.h"
 
 #include "base/alloc.h"
@@ -23,6 +22,7 @@ struct cs_child {
     int   note;     /* of the group, for the signals that end us */
     int   line;     /* socket; -1: none */
     int   printed;  /* what it prints, a file in memory; -1: none */
+    int   output;   /* of a filter, what it writes to its standard output: another one; or -1 */
     int   how;      /* it ended, as waitpid() says it */
     bool  is_known; /* is `how`? */
 };
@@ -46,7 +46,7 @@ static int move_up(int file)
     return moved;
 }
 
-static bool open_files(cs_child *child, int *far_p)
+static bool open_files(cs_child *child, bool is_filter, int *far_p)
 {
     int ends[2] = {-1, -1};
 
@@ -56,7 +56,11 @@ static bool open_files(cs_child *child, int *far_p)
     child->line    = move_up(ends[0]);
     *far_p         = move_up(ends[1]);
     child->printed = move_up(memfd_create("collsim-child", MFD_CLOEXEC));
-    return child->line >= 0 && *far_p >= 0 && child->printed >= 0;
+    if (is_filter) {
+        child->output = move_up(memfd_create("collsim-child", MFD_CLOEXEC));
+    }
+    return child->line >= 0 && *far_p >= 0 && child->printed >= 0 &&
+           (child->output >= 0 || !is_filter);
 }
 
 /* What we ignore or hold back is not the child's to inherit. Returns an errno. */
@@ -78,10 +82,14 @@ static int settle_attributes(posix_spawnattr_t *attributes)
 static int settle_files(posix_spawn_file_actions_t *files, const cs_child *child, int far,
                         const char *folder)
 {
+    int output = child->output >= 0 ? child->output : child->printed;
     int failed = posix_spawn_file_actions_adddup2(files, far, STDIN_FILENO);
 
-    for (int file = STDOUT_FILENO; file <= STDERR_FILENO && failed == 0; file++) {
-        failed = posix_spawn_file_actions_adddup2(files, child->printed, file);
+    if (failed == 0) {
+        failed = posix_spawn_file_actions_adddup2(files, output, STDOUT_FILENO);
+    }
+    if (failed == 0) {
+        failed = posix_spawn_file_actions_adddup2(files, child->printed, STDERR_FILENO);
     }
     /* Whoever started us may have left files open that exec does not close. */
     failed =
@@ -138,7 +146,8 @@ static cs_status status_of(int failed)
     return failed == ENOMEM ? CS_ENOMEM : failed == ENOENT ? CS_EMISSING : CS_EIO;
 }
 
-cs_status cs_child_start(const cs_child_program *program, cs_child **child_p, cs_error *err)
+static cs_status start(const cs_child_program *program, bool is_filter, cs_child **child_p,
+                       cs_error *err)
 {
     cs_child *child  = CS_NEW(cs_child, 1);
     int       far    = -1;
@@ -147,9 +156,9 @@ cs_status cs_child_start(const cs_child_program *program, cs_child **child_p, cs
     if (child == NULL) {
         return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
     }
-    child->line = child->printed = child->note = -1;
+    child->line = child->printed = child->output = child->note = -1;
 
-    failed = open_files(child, &far) ? spawn(child, program, far) : errno;
+    failed = open_files(child, is_filter, &far) ? spawn(child, program, far) : errno;
     close_file(&far);
     if (failed != 0) {
         cs_child_close(child);
@@ -158,6 +167,11 @@ cs_status cs_child_start(const cs_child_program *program, cs_child **child_p, cs
     }
     *child_p = child;
     return CS_OK;
+}
+
+cs_status cs_child_start(const cs_child_program *program, cs_child **child_p, cs_error *err)
+{
+    return start(program, false, child_p, err);
 }
 
 cs_status cs_child_say(cs_child *child, const void *data, size_t bytes)
@@ -243,7 +257,7 @@ bool cs_child_finish(cs_child *child, char *text, size_t text_bytes)
     return child->is_known && WIFEXITED(child->how) && WEXITSTATUS(child->how) == 0;
 }
 
-void cs_child_obituary(cs_child *child, char *text, size_t text_bytes)
+void cs_child_exit_reason(cs_child *child, char *text, size_t text_bytes)
 {
     char    line[160] = "";
     ssize_t n         = 0;
@@ -261,6 +275,42 @@ void cs_child_obituary(cs_child *child, char *text, size_t text_bytes)
     snprintf(text, text_bytes, "%s%s%s", how, line[0] != '\0' ? ": " : "", line);
 }
 
+/* Add all that a filter has written. */
+static cs_status take_output(const cs_child *child, cs_text *output, cs_error *err)
+{
+    char    part[4096];
+    off_t   at = 0;
+    ssize_t n;
+
+    while ((n = pread(child->output, part, sizeof part, at)) > 0) {
+        cs_text_add_bytes(output, part, (size_t)n);
+        at += n;
+    }
+    return n == 0 ? cs_text_status(output, err)
+                  : CS_FAIL(err, CS_EIO, NULL, "what it wrote cannot be read: %s", strerror(errno));
+}
+
+cs_status cs_child_filter(const cs_child_program *program, const cs_text *input, cs_text *output,
+                          cs_error *err)
+{
+    char      why[256];
+    cs_child *child  = NULL;
+    cs_status status = start(program, true, &child, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    (void)!cs_child_say(child, input->data, input->length); /* how it ends says enough */
+    if (cs_child_finish(child, why, sizeof why)) {
+        status = take_output(child, output, err);
+    } else {
+        cs_child_exit_reason(child, why, sizeof why);
+        status = CS_FAIL(err, CS_EIO, program->path, "%s", why);
+    }
+    cs_child_close(child);
+    return status;
+}
+
 pid_t cs_child_pid(const cs_child *child)
 {
     return child->pid;
@@ -274,5 +324,6 @@ void cs_child_close(cs_child *child)
     close_file(&child->line);
     end(child);
     close_file(&child->printed);
+    close_file(&child->output);
     cs_free(child);
 }

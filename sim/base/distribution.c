@@ -10,11 +10,18 @@
 #include "cs/distribution.h"
 
 #include <gsl/gsl_cdf.h>
+#include <gsl/gsl_errno.h>
 #include <gsl/gsl_randist.h>
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 
 enum { BISECTIONS = 200 };
+
+/* What GSL cannot compute it says by its value; by default it would end the process as well. */
+__attribute__((constructor)) static void survive_gsl(void)
+{
+    gsl_set_error_handler_off();
+}
 
 static const char *const names[] = {
 #define X(id, name, meaning) [CS_DISTRIBUTION_##id] = name,

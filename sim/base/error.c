@@ -115,14 +115,23 @@ static void place_text(const cs_error *err, char *text, size_t text_bytes)
     }
 }
 
-void cs_error_text(const cs_error *err, char *text, unsigned long text_bytes)
+void cs_error_reason(const cs_error *err, char *text, unsigned long text_bytes)
 {
-    char        place[sizeof err->input + 32] = "";
     const char *message = err->message[0] != '\0' ? err->message : cs_status_text(err->status);
 
-    place_text(err, place, sizeof place);
     if (text_bytes > 0) {
-        (void)snprintf(text, text_bytes, "%s%s%s%s", place, err->where,
-                       err->where[0] != '\0' ? ": " : "", message);
+        (void)snprintf(text, text_bytes, "%s%s%s", err->where, err->where[0] != '\0' ? ": " : "",
+                       message);
+    }
+}
+
+void cs_error_text(const cs_error *err, char *text, unsigned long text_bytes)
+{
+    char place[sizeof err->input + 32] = "", reason[sizeof err->where + sizeof err->message + 4];
+
+    place_text(err, place, sizeof place);
+    cs_error_reason(err, reason, sizeof reason);
+    if (text_bytes > 0) {
+        (void)snprintf(text, text_bytes, "%s%s", place, reason);
     }
 }

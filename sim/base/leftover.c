@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* More than there are threads, each with a child (CS_FARM_MAX_JOBS). */
+/* More than there are threads, each with a child (CS_MAX_JOBS). */
 enum { MOST_NOTES = 2048 };
 
 enum kind { FREE, CLAIMED, GROUP, FILE_OF_OURS, FOLDER };

@@ -2,6 +2,7 @@
 /* Finding modules: see base/module.h. */
 #include "base/module.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,20 @@ bool cs_program_folder(char *folder, size_t folder_bytes)
     return slash != NULL;
 }
 
+/* The folder of the library that this is a part of, which some other program has loaded. */
+static bool library_folder(char *folder, size_t folder_bytes)
+{
+    static const char here;
+    Dl_info           info;
+
+    if (dladdr(&here, &info) == 0 || strchr(info.dli_fname, '/') == NULL) {
+        return false;
+    }
+    size_t length = (size_t)(strrchr(info.dli_fname, '/') - info.dli_fname);
+    int    n      = snprintf(folder, folder_bytes, "%.*s", (int)length, info.dli_fname);
+    return n >= 0 && (size_t)n < folder_bytes;
+}
+
 bool cs_module_find(const char *file_name, int mode, char *path, size_t path_bytes)
 {
     const char *chosen = getenv("COLLSIM_MODULES");
@@ -38,9 +53,12 @@ bool cs_module_find(const char *file_name, int mode, char *path, size_t path_byt
     if (chosen != NULL && chosen[0] != '\0') {
         return is_in(chosen, "", file_name, mode, path, path_bytes);
     }
-    if (!cs_program_folder(self, sizeof self)) {
-        return false;
+    if (cs_program_folder(self, sizeof self) &&
+        (is_in(self, "", file_name, mode, path, path_bytes) ||
+         is_in(self, COLLSIM_MODULE_FOLDER "/", file_name, mode, path, path_bytes))) {
+        return true;
     }
-    return is_in(self, "", file_name, mode, path, path_bytes) ||
-           is_in(self, COLLSIM_MODULE_FOLDER "/", file_name, mode, path, path_bytes);
+    return library_folder(self, sizeof self) &&
+           (is_in(self, "", file_name, mode, path, path_bytes) ||
+            is_in(self, "collsim/", file_name, mode, path, path_bytes));
 }

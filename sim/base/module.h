@@ -11,7 +11,8 @@ bool cs_program_folder(char *folder, size_t folder_bytes);
 
 /* Find a module: a library to load or a program to start. It lies in the folder that the
  * environment's COLLSIM_MODULES names, or beside the running program, or in the folder of libraries
- * that belongs to it. `mode` as of access(2). Writes the path; false: it is nowhere. */
+ * that belongs to it, or beside libcollsim or in the folder of modules there. `mode` as of
+ * access(2). Writes the path; false: it is nowhere. */
 bool cs_module_find(const char *file_name, int mode, char *path, size_t path_bytes);
 
 #endif

@@ -7,11 +7,7 @@
  * measurement is named.
  */
 #include "base/arena.h"
-#include "base/nearest.h"
 #include "cs/machine.h"
-
-#include <stdio.h>
-#include <string.h>
 
 typedef struct row {
     uint32_t        gpus, sockets, switches, nics; /* of a server */
@@ -28,28 +24,28 @@ typedef struct row {
  * 16 lanes each. */
 const cs_preset cs_presets[] = {
     {"dgx-a100", "8 A100, NVSwitches of 300 GB/s, 8 NICs of 200 Gb/s",
-     "NVIDIA DGX A100 System User Guide", 1},
+     "NVIDIA DGX A100 System User Guide", 1, NULL},
     {"dgx-h100", "8 H100, NVSwitches of 450 GB/s, 8 NICs of 400 Gb/s",
-     "NVIDIA DGX H100/H200 System User Guide", 1},
+     "NVIDIA DGX H100/H200 System User Guide", 1, NULL},
     {"dgx-h200", "8 H200, NVSwitches of 450 GB/s, 8 NICs of 400 Gb/s",
-     "NVIDIA DGX H100/H200 System User Guide", 1},
+     "NVIDIA DGX H100/H200 System User Guide", 1, NULL},
     {"hgx-b200", "8 B200, NVSwitches of 900 GB/s, 8 NICs of 400 Gb/s", "NVIDIA HGX B200 data sheet",
-     1},
+     1, NULL},
     {"nvl72", "GB200 NVL72: 72 GPUs on NVSwitches of 900 GB/s, 72 NICs of 400 Gb/s",
-     "NVIDIA GB200 NVL72 data sheet", 1},
+     "NVIDIA GB200 NVL72 data sheet", 1, "gb200"},
     {"p5.48xlarge", "8 H100, NVSwitches of 450 GB/s, 32 EFA NICs of 100 Gb/s, four a GPU",
-     "Amazon EC2 P5 instances", 1},
+     "Amazon EC2 P5 instances", 1, NULL},
     {"parallel-rings-a", "4 A30 on two sockets, NVLink pairs, 4 NICs of 100 Gb/s; 4 servers",
-     "Parallel Rings, cluster A; rates in use and start-up times are fitted", 4},
+     "Parallel Rings, cluster A; rates in use and start-up times are fitted", 4, NULL},
     {"parallel-rings-b", "4 H100, NVLink for every pair, 4 NICs of 200 Gb/s; 8 servers",
-     "Parallel Rings, cluster B; rates in use and start-up times are fitted", 8},
+     "Parallel Rings, cluster B; rates in use and start-up times are fitted", 8, NULL},
     {"adapcc", "4 servers of 4 A100 and 100 Gb/s, 2 of 4 V100 and 50 Gb/s, a NIC each",
-     "AdapCC testbed; NVLink and PCIe rates are nominal", 6},
+     "AdapCC testbed; NVLink and PCIe rates are nominal", 6, NULL},
     {"adapcc-a100", "the A100 servers of adapcc",
-     "AdapCC testbed; NVLink and PCIe rates are nominal", 4},
+     "AdapCC testbed; NVLink and PCIe rates are nominal", 4, NULL},
     {"adapcc-v100", "the V100 servers of adapcc",
-     "AdapCC testbed; NVLink and PCIe rates are nominal", 2},
-    {NULL, NULL, NULL, 0},
+     "AdapCC testbed; NVLink and PCIe rates are nominal", 2, NULL},
+    {NULL, NULL, NULL, 0, NULL},
 };
 
 /* In the order of cs_presets. */
@@ -96,37 +92,32 @@ static cs_machine *build(const char *name, const row *r, cs_arena *arena)
     return cs_server_make(&shape, name, arena);
 }
 
-static cs_status refuse(const char *name, cs_error *err)
-{
-    const char *names[sizeof rows / sizeof rows[0]];
-    size_t      count = 0;
-
-    for (; cs_presets[count].name != NULL; count++) {
-        names[count] = cs_presets[count].name;
-    }
-    const char *close = cs_nearest(name, names, count);
-    return CS_FAIL(
-        err, CS_ENOENT, "",
-        "unknown topology '%.60s'%s%s%s: 'collsim list topologies' has all, a file needs "
-        "a / or a dot in its name",
-        name, close != NULL ? ", did you mean '" : "", close != NULL ? close : "",
-        close != NULL ? "'?" : "");
-}
+const cs_named cs_preset_names = {
+    .things      = cs_presets,
+    .n           = sizeof cs_presets / sizeof cs_presets[0] - 1,
+    .stride      = sizeof cs_presets[0],
+    .takes_parts = true,
+    .name        = offsetof(cs_preset, name),
+    .aliases     = offsetof(cs_preset, aliases),
+    .status      = CS_ENOENT,
+    .what        = "unknown topology",
+    .hint        = ": 'collsim list topologies' has all, a file needs a / or a dot in its name",
+};
 
 cs_status cs_preset_find(const char *name, cs_arena *arena, cs_site *site, cs_error *err)
 {
-    for (size_t i = 0; cs_presets[i].name != NULL; i++) {
-        const row *r = &rows[i];
-        if (strcmp(cs_presets[i].name, name) != 0) {
-            continue;
-        }
-        *site = (cs_site){.n_servers = cs_presets[i].n_servers, .first_tail = r->first_tail};
-        site->machine = build(name, r, arena);
-        site->tail = r->tail >= 0 ? build(cs_presets[r->tail].name, &rows[r->tail], arena) : NULL;
-        if (site->machine == NULL || (r->tail >= 0 && site->tail == NULL)) {
-            return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
-        }
-        return CS_OK;
+    size_t    i      = 0;
+    cs_status status = cs_find_named(&cs_preset_names, name, &i, "", err);
+
+    if (status != CS_OK) {
+        return status;
     }
-    return refuse(name, err);
+    const row *r  = &rows[i];
+    *site         = (cs_site){.n_servers = cs_presets[i].n_servers, .first_tail = r->first_tail};
+    site->machine = build(cs_presets[i].name, r, arena);
+    site->tail    = r->tail >= 0 ? build(cs_presets[r->tail].name, &rows[r->tail], arena) : NULL;
+    if (site->machine == NULL || (r->tail >= 0 && site->tail == NULL)) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+    }
+    return CS_OK;
 }

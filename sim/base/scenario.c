@@ -121,11 +121,11 @@ static cs_status check_cluster(const cs_cluster *cluster, cs_error *err)
 
 static cs_status check_collective(const cs_scenario *s, cs_error *err)
 {
-    char all[128];
+    char names[128];
 
     if (!is_collective(s->collective)) {
-        return CS_FAIL(err, CS_EINVAL, "collective", "unknown collective: known are %s",
-                       cs_collective_names(all, sizeof all));
+        cs_list_names(&cs_collective_names, names, sizeof names);
+        return CS_FAIL(err, CS_EINVAL, "collective", "unknown collective: accepted are %s", names);
     }
     if (s->bytes == 0 || s->bytes > CS_MAX_BYTES) {
         return CS_FAIL(err, CS_EINVAL, "bytes", "%llu is outside [1, %llu]",

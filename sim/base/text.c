@@ -108,6 +108,32 @@ static size_t utf8_length(const char *s)
     return wrong ? 0 : more + 1;
 }
 
+/* Would it do something else than stand in a line: a control character, of ASCII or behind it? */
+static bool is_control(const char *s)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    return u[0] < 0x20 || u[0] == 0x7f || (u[0] == 0xc2 && u[1] < 0xa0);
+}
+
+void cs_plain_text(char *to, size_t bytes, const char *from)
+{
+    size_t used = 0;
+
+    while (*from != '\0') {
+        size_t length = utf8_length(from);
+        bool   is_bad = length == 0 || is_control(from);
+
+        length = is_bad ? 1 : length;
+        if (used + length >= bytes) {
+            break;
+        }
+        memcpy(to + used, is_bad ? "?" : from, length);
+        used += length;
+        from += length;
+    }
+    to[used] = '\0';
+}
+
 /* Add one character of a JSON string and return how many bytes it had. */
 static size_t add_json_character(cs_text *text, const char *s)
 {

@@ -37,6 +37,11 @@ void cs_text_add_json_string(cs_text *text, const char *string);
 /* Add one CSV field, quoted where needed. */
 void cs_text_add_csv_field(cs_text *text, const char *field);
 
+/* Copy words from logs and command lines to `to` (room for `bytes` >= 1, always NUL-terminated) as
+ * one line of valid UTF-8: control characters and malformed bytes become '?', and what does not fit
+ * is cut between characters. */
+void cs_plain_text(char *to, size_t bytes, const char *from);
+
 /* CS_ENOMEM if memory ran out, else CS_OK. */
 cs_status cs_text_status(const cs_text *text, cs_error *err);
 

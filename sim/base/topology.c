@@ -40,7 +40,7 @@ cs_status cs_topology_check(const cs_topology *topology, const cs_cluster *clust
     return status == CS_OK ? topology->kind->check(topology, cluster, err) : status;
 }
 
-static uint32_t leaf_of(const cs_leaf_spine *shape, const cs_cluster *cluster, uint32_t rank)
+uint32_t cs_leaf_of(const cs_leaf_spine *shape, const cs_cluster *cluster, uint32_t rank)
 {
     uint32_t servers = cs_n_servers(cluster);
     uint32_t each    = servers / shape->n_leaves + (servers % shape->n_leaves > 0);
@@ -69,7 +69,8 @@ static uint32_t leaf_spine_route(const cs_topology *topology, const cs_cluster *
                                  uint32_t src, uint32_t dst, uint32_t fabric, uint32_t *links)
 {
     const cs_leaf_spine *shape = topology->data;
-    uint32_t             from = leaf_of(shape, cluster, src), to = leaf_of(shape, cluster, dst);
+    uint32_t             from  = cs_leaf_of(shape, cluster, src);
+    uint32_t             to    = cs_leaf_of(shape, cluster, dst);
     uint32_t             spine = (uint32_t)(((uint64_t)src + dst) % shape->n_spines);
 
     if (fabric != CS_NIC || from == to) {
@@ -99,6 +100,11 @@ static const cs_topology_kind leaf_spine_kind = {
     .route     = leaf_spine_route,
     .link_name = leaf_spine_link_name,
 };
+
+const cs_leaf_spine *cs_leaf_spine_of(const cs_topology *topology)
+{
+    return topology != NULL && topology->kind == &leaf_spine_kind ? topology->data : NULL;
+}
 
 void cs_leaf_spine_make(const cs_leaf_spine *shape, cs_link *links, cs_topology *topology)
 {

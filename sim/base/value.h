@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* base/value.h -- a value whose type is known at run time only: what a sweep put in a column. */
+/* base/value.h -- a value whose type is known at run time only: one field of a row. */
 #ifndef CS_BASE_VALUE_H
 #define CS_BASE_VALUE_H
 
@@ -10,6 +10,7 @@ typedef enum cs_value_type {
     CS_VALUE_NONE,  /* null */
     CS_VALUE_BOOL,  /* `whole` is 0 or 1 */
     CS_VALUE_WHOLE, /* `whole` */
+    CS_VALUE_COUNT, /* `count` */
     CS_VALUE_REAL,  /* `real`, finite */
     CS_VALUE_TEXT,  /* `text` */
     CS_VALUE_JSON,  /* `text` is an object or array as JSON */
@@ -20,6 +21,7 @@ typedef struct cs_value {
     cs_value_type type;
     union {
         int64_t     whole;
+        uint64_t    count;
         double      real;
         const char *text;
     };

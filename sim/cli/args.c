@@ -3,7 +3,7 @@
  * `--` ends the options. */
 #include "cli/args.h"
 
-#include "base/nearest.h"
+#include "cs/named.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,7 +47,8 @@ static int unknown(const cs_args *args, const char *word, cs_error *err)
             }
         }
     }
-    const char *near = strncmp(word, "--", 2) == 0 ? cs_nearest(word + 2, names, count) : NULL;
+    const cs_named named = CS_NAMED_WORDS(names, count, NULL, NULL);
+    const char    *near  = strncmp(word, "--", 2) == 0 ? cs_nearest_name(&named, word + 2) : NULL;
     CS_FAIL(err, CS_EINVAL, word, "no such option%s%s%s; --help shows all",
             near ? ", did you mean --" : "", near ? near : "", near ? "?" : "");
     return CS_ARG_ERROR;

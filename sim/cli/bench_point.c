@@ -2,8 +2,8 @@
 #include "cli/bench_point.h"
 
 #include "base/alloc.h"
+#include "base/column.h"
 #include "cli/bench_limit.h"
-#include "cs/replay.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -21,22 +21,15 @@ static double now_s(void)
 /* Transfers per second over as many replays as take `least_s` together. */
 static cs_status measure(cs_bench_point *p, double least_s, double *rate_p, cs_error *err)
 {
-    const cs_replay_request request = {.scenario      = &p->scenario,
-                                       .algorithm     = p->algorithm,
-                                       .options       = p->options,
-                                       .plan          = &p->plan,
-                                       .model         = p->model,
-                                       .model_options = p->model_options,
-                                       .verify        = p->verify};
-    cs_outcome              outcome;
-    double                  spent = 0, begin = now_s();
-    uint64_t                total = 0;
-    cs_status               status;
+    cs_outcome outcome;
+    double     spent = 0, begin = now_s();
+    uint64_t   total = 0;
+    cs_status  status;
 
     do {
-        status = cs_replay(&request, &outcome, err);
-        if (status == CS_OK && p->verify && !outcome.verified) {
-            status = CS_FAIL(err, CS_EWRONG, p->algorithm->name, "%s", outcome.verdict.text);
+        status = cs_job_replay(&p->job, NULL, 0, &outcome, err);
+        if (status == CS_OK && p->job.verify && !outcome.verified) {
+            status = CS_FAIL(err, CS_EWRONG, p->job.algorithm->name, "%s", outcome.verdict.text);
         }
         total += outcome.n_transfers;
         spent = now_s() - begin;
@@ -95,7 +88,7 @@ static cs_status run_repeatedly(cs_bench_point *p, cs_bench_limit *limit, bool q
 
 cs_status cs_bench_run(cs_bench_point *p, bool quick, cs_error *err)
 {
-    uint32_t        ranks = p->scenario.cluster.n_ranks;
+    uint32_t        ranks = p->job.scenario.cluster.n_ranks;
     cs_bench_limit *limit =
         cs_bench_limit_open(ranks < MOST_LIMIT_RANKS ? ranks : MOST_LIMIT_RANKS);
     cs_status status = limit == NULL ? CS_FAIL(err, CS_ENOMEM, "bench", "out of memory")
@@ -123,26 +116,43 @@ void cs_bench_header(cs_text *text)
                 "algorithm", "model", "ranks", "check", "ranks", "M/s");
 }
 
+/* A line for programs. */
+typedef struct bench_row {
+    const char *algorithm, *model;
+    uint32_t    ranks, gpus_per_server;
+    bool        verify, late;
+    uint64_t    transfers;
+    double      transfers_per_s, ratio_to_limit;
+} bench_row;
+
+static const cs_column bench_columns[] = {
+    CS_COLUMN(bench_row, algorithm),      CS_COLUMN(bench_row, model),
+    CS_COLUMN(bench_row, ranks),          CS_COLUMN(bench_row, gpus_per_server),
+    CS_COLUMN(bench_row, verify),         CS_COLUMN(bench_row, late),
+    CS_COLUMN(bench_row, transfers),      CS_COLUMN(bench_row, transfers_per_s),
+    CS_COLUMN(bench_row, ratio_to_limit), CS_COLUMN_END,
+};
+
 void cs_bench_row(cs_text *text, const cs_bench_point *p, bool json, bool is_first)
 {
-    const cs_cluster *cluster = &p->scenario.cluster;
-    bool              late    = is_late(&p->scenario);
+    const cs_cluster *cluster = &p->job.scenario.cluster;
+    const bench_row   row     = {.algorithm       = p->job.algorithm->name,
+                                 .model           = p->job.model->name,
+                                 .ranks           = cluster->n_ranks,
+                                 .gpus_per_server = cluster->gpus_per_server,
+                                 .verify          = p->job.verify,
+                                 .late            = is_late(&p->job.scenario),
+                                 .transfers       = p->transfers,
+                                 .transfers_per_s = p->rate,
+                                 .ratio_to_limit  = p->ratio};
 
-    if (!json) {
-        cs_text_add(text, "%-18s %-10s %6u  %-8s %-5s %9.1f  (%.1f .. %.1f)  %.2f\n",
-                    p->algorithm->name, p->model->name, cluster->n_ranks,
-                    p->verify ? "verify" : "-", late ? "late" : "-", p->rate / 1e6, p->least / 1e6,
-                    p->most / 1e6, p->ratio);
+    if (json) {
+        cs_text_add(text, "%s{", is_first ? "[" : ",\n ");
+        cs_json_row(text, &(cs_row){bench_columns, &row, false});
+        cs_text_add(text, "}");
         return;
     }
-    cs_text_add(text, "%s{\"algorithm\": \"%s\", \"model\": \"%s\", \"ranks\": %u, ",
-                is_first ? "[" : ",\n ", p->algorithm->name, p->model->name, cluster->n_ranks);
-    cs_text_add(text, "\"gpus_per_server\": %u, ", cluster->gpus_per_server);
-    cs_text_add(text, "\"verify\": %s, \"late\": %s, \"transfers\": %llu, \"transfers_per_s\": ",
-                p->verify ? "true" : "false", late ? "true" : "false",
-                (unsigned long long)p->transfers);
-    cs_text_add_number(text, p->rate);
-    cs_text_add(text, ", \"ratio_to_limit\": ");
-    cs_text_add_number(text, p->ratio);
-    cs_text_add(text, "}");
+    cs_text_add(text, "%-18s %-10s %6u  %-8s %-5s %9.1f  (%.1f .. %.1f)  %.2f\n", row.algorithm,
+                row.model, row.ranks, p->job.verify ? "verify" : "-", row.late ? "late" : "-",
+                p->rate / 1e6, p->least / 1e6, p->most / 1e6, p->ratio);
 }

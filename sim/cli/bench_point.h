@@ -4,21 +4,14 @@
 #define CS_CLI_BENCH_POINT_H
 
 #include "base/text.h"
-#include "cs/algorithm.h"
-#include "cs/model.h"
+#include "cs/job.h"
 
-/* What is measured, all borrowed but for the plan, and what came out. */
+/* What is measured, and what came out. */
 typedef struct cs_bench_point {
-    const cs_algorithm *algorithm;
-    const void         *options; /* of the algorithm */
-    const cs_model     *model;
-    const void         *model_options;
-    cs_scenario         scenario;
-    cs_plan             plan; /* what the algorithm's check() filled in */
-    bool                verify;
-    double              rate, least, most; /* transfers per second: median, least, most */
-    double              ratio;             /* to the limit measured beside it, median */
-    uint64_t            transfers;         /* of one replay */
+    cs_job   job;               /* resolved; the caller's */
+    double   rate, least, most; /* transfers per second: median, least, most */
+    double   ratio;             /* to the limit measured beside it, median */
+    uint64_t transfers;         /* of one replay */
 } cs_bench_point;
 
 /* Replay it for at least 0.1 s (`quick`: 0.02 s) five times (three), each time beside plain C over

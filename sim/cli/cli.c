@@ -118,7 +118,7 @@ int cs_cli_answer(const cs_command *command, int count, char *const *words, cs_c
     return cs_cli_print(&text);
 }
 
-cs_status cs_cli_put_away(const char *path, cs_text *text, cs_error *err)
+cs_status cs_cli_write_output(const char *path, cs_text *text, cs_error *err)
 {
     cs_status status = CS_OK;
 

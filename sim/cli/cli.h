@@ -69,7 +69,7 @@ int cs_cli_answer(const cs_command *command, int count, char *const *words, cs_c
 
 /* For the end of an answer: write it to `path` instead of having it printed, unless that is
  * NULL. */
-cs_status cs_cli_put_away(const char *path, cs_text *text, cs_error *err);
+cs_status cs_cli_write_output(const char *path, cs_text *text, cs_error *err);
 
 /* Take an operand of which there is only one: "only one <what> is accepted". */
 cs_status cs_cli_only(const char **operand_p, const char *value, const char *what, cs_error *err);

@@ -6,7 +6,6 @@
 #include "cli/bench_point.h"
 #include "cli/cli.h"
 #include "cli/schedule_arg.h"
-#include "cs/replay.h"
 #include "cs/units.h"
 
 #include <math.h>
@@ -40,8 +39,7 @@ typedef struct settings {
 /* A point of the built-in benchmark with what it borrows. */
 typedef struct point {
     cs_bench_point bench;
-    cs_fault       fault; /* for the algorithms that are made for slow NICs */
-    cs_options     options, model_options;
+    cs_fault       fault;    /* for the algorithms that are made for slow NICs */
     double        *arrivals; /* owned; NULL: nobody is late */
 } point;
 
@@ -59,7 +57,7 @@ static cs_collective collective_of(const cs_algorithm *algorithm)
 /* Everybody but rank 0 is late. */
 static cs_status draw_arrivals(point *p, cs_error *err)
 {
-    uint32_t n      = p->bench.scenario.cluster.n_ranks;
+    uint32_t n      = p->bench.job.scenario.cluster.n_ranks;
     gsl_rng *stream = cs_random_stream(1, "bench arrivals");
     p->arrivals     = CS_NEW(double, n);
 
@@ -71,37 +69,26 @@ static cs_status draw_arrivals(point *p, cs_error *err)
         p->arrivals[r] = LATEST_S * gsl_rng_uniform(stream);
     }
     gsl_rng_free(stream);
-    p->bench.scenario.arrival_s = p->arrivals;
+    p->bench.job.scenario.arrival_s = p->arrivals;
     return CS_OK;
 }
 
 static cs_status prepare(point *p, uint32_t n_ranks, uint32_t gpus_per_server, cs_error *err)
 {
-    cs_fabric       nic = {CS_SWITCHED, 3e-6, 450e9};
-    cs_bench_point *b   = &p->bench;
+    cs_fabric nic = {CS_SWITCHED, 3e-6, 450e9};
+    cs_job   *job = &p->bench.job;
 
-    b->scenario = (cs_scenario){
-        .collective = collective_of(b->algorithm),
+    job->scenario = (cs_scenario){
+        .collective = collective_of(job->algorithm),
         .bytes      = (uint64_t)1 << 30,
         .cluster = {.n_ranks = n_ranks, .gpus_per_server = gpus_per_server, .fabrics = {nic, nic}},
         .seed    = 1};
-    b->options       = &p->options;
-    b->model_options = &p->model_options;
-    if (b->algorithm->options != NULL) {
-        cs_options_default(b->algorithm->options, &p->options);
+    if (cs_field_find(job->algorithm->options, "chosen") != NULL) {
+        p->fault               = (cs_fault){0, 2, 0, (double)INFINITY};
+        job->scenario.faults   = &p->fault;
+        job->scenario.n_faults = 1;
     }
-    for (const cs_option *o = b->algorithm->options; o != NULL && o->name != NULL; o++) {
-        if (strcmp(o->name, "chosen") == 0) {
-            p->fault             = (cs_fault){0, 2, 0, (double)INFINITY};
-            b->scenario.faults   = &p->fault;
-            b->scenario.n_faults = 1;
-        }
-    }
-    if (b->model->options != NULL) {
-        cs_options_default(b->model->options, &p->model_options);
-    }
-    return cs_resolve(&b->scenario, b->algorithm, &p->options, b->model, &p->model_options,
-                      &b->plan, err);
+    return cs_job_resolve(job, err);
 }
 
 static cs_status run_and_print(cs_bench_point *p, settings *how_to, cs_error *err)
@@ -134,10 +121,12 @@ static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model
     last = foreign && !is_ring ? 0 : last; /* one line is enough to compare with */
     for (size_t i = 0; i < last && status == CS_OK; i++) {
         for (int how = 0; how < 4 && status == CS_OK; how++) {
-            point p = {.bench = {.algorithm = algorithm, .model = model, .verify = how % 2 != 0}};
+            point p = {.bench.job.verify = how % 2 != 0};
             if ((!fast && how > 0) || (!fast && i > 1)) {
                 continue;
             }
+            cs_job_set_algorithm(&p.bench.job, algorithm, NULL);
+            cs_job_set_model(&p.bench.job, model, NULL);
             status = prepare(&p, ranks[i], g, err);
             if (status == CS_OK && how >= 2) {
                 status = draw_arrivals(&p, err);
@@ -145,6 +134,7 @@ static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model
             if (status == CS_OK) {
                 status = run_and_print(&p.bench, how_to, err);
             }
+            cs_job_release(&p.bench.job);
             cs_free(p.arrivals);
         }
     }
@@ -166,19 +156,18 @@ static cs_status run_registry(settings *how_to, cs_error *err)
 static cs_status run_case(const cs_case *c, const cs_stored *schedule, settings *how_to,
                           cs_error *err)
 {
-    cs_stored_options stored  = {schedule};
-    cs_options        options = c->options; /* check() replaces what is chosen automatically */
-    void             *use     = schedule != NULL ? (void *)&stored : (void *)&options;
-    cs_bench_point    p = {.algorithm     = schedule != NULL ? &cs_algorithm_stored : c->algorithm,
-                           .options       = use,
-                           .model         = c->model,
-                           .model_options = &c->model_options,
-                           .scenario      = c->scenario,
-                           .verify        = c->verify};
+    const cs_stored_options stored = {schedule};
+    cs_bench_point          p      = {.job = c->job};
 
-    cs_status status =
-        cs_resolve(&p.scenario, p.algorithm, use, p.model, p.model_options, &p.plan, err);
-    return status == CS_OK ? run_and_print(&p, how_to, err) : status;
+    if (schedule != NULL) {
+        cs_job_set_algorithm(&p.job, &cs_algorithm_stored, &stored);
+    }
+    cs_status status = cs_job_resolve(&p.job, err);
+    if (status == CS_OK) {
+        status = run_and_print(&p, how_to, err);
+    }
+    cs_job_release(&p.job);
+    return status;
 }
 
 /* The scenarios of a configuration, or of none with a schedule file. */

@@ -4,7 +4,7 @@
 #include "config/calibration_json.h"
 #include "cs/cluster.h"
 #include "cs/units.h"
-#include "traces/calibrate.h"
+#include "traces/calibration.h"
 
 #include <string.h>
 

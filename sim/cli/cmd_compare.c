@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim compare: one schedule on every model, how far they are apart and where they part. */
+#include "base/column.h"
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
 #include "results/comparison.h"
@@ -76,50 +77,65 @@ static void add_table(cs_text *text, const cs_model_row *rows, size_t n)
     }
 }
 
+static const cs_column model_columns[]   = {CS_COLUMN_AS("model", cs_model, name), CS_COLUMN_END};
+static const cs_column refused_columns[] = {CS_COLUMN_AS("refused", cs_model_row, refusal.message),
+                                            CS_COLUMN_END};
+static const cs_column ran_columns[]     = {
+        CS_COLUMN_AS("elapsed_s", cs_model_row, outcome.elapsed_s),
+        CS_COLUMN_AS("verified", cs_model_row, outcome.verified),
+        CS_COLUMN_AS("on_crossbar", cs_model_row, no_topology),
+        CS_COLUMN_END,
+};
+static const cs_column parting_columns[] = {
+    CS_COLUMN_AS("transfer", cs_model_row, index),
+    CS_COLUMN_AS("src", cs_model_row, transfer.src),
+    CS_COLUMN_AS("dst", cs_model_row, transfer.dst),
+    CS_COLUMN_AS("chunk", cs_model_row, transfer.chunk),
+    CS_COLUMN_AS("round", cs_model_row, transfer.round),
+    CS_COLUMN_AS("start_s", cs_model_row, mine.start_s),
+    CS_COLUMN_AS("end_s", cs_model_row, mine.end_s),
+    CS_COLUMN_AS("first_start_s", cs_model_row, theirs.start_s),
+    CS_COLUMN_AS("first_end_s", cs_model_row, theirs.end_s),
+    CS_COLUMN_END,
+};
+static const cs_column shared_columns[] = {
+    CS_COLUMN_AS("link", cs_shared_link, name),
+    CS_COLUMN_AS("others", cs_shared_link, n_others),
+    CS_COLUMN_END,
+};
+
 static void add_json_parting(cs_text *text, const cs_model_row *row)
 {
-    const cs_transfer *t = &row->transfer;
-
-    cs_text_add(text,
-                "{\"transfer\": %llu, \"src\": %u, \"dst\": %u, \"chunk\": %u, \"round\": %u, "
-                "\"start_s\": ",
-                (unsigned long long)row->index, t->src, t->dst, t->chunk, t->round);
-    cs_text_add_number(text, row->mine.start_s);
-    cs_text_add(text, ", \"end_s\": ");
-    cs_text_add_number(text, row->mine.end_s);
-    cs_text_add(text, ", \"first_start_s\": ");
-    cs_text_add_number(text, row->theirs.start_s);
-    cs_text_add(text, ", \"first_end_s\": ");
-    cs_text_add_number(text, row->theirs.end_s);
-    cs_text_add(text, ", \"shared\": [");
+    cs_text_add(text, "{");
+    cs_json_row(text, &(cs_row){parting_columns, row, false});
+    cs_json_key(text, "shared");
+    cs_text_add(text, "[");
     for (size_t i = 0; i < row->n_shared; i++) {
-        cs_text_add(text, "%s{\"link\": ", i > 0 ? ", " : "");
-        cs_text_add_json_string(text, row->shared[i].name);
-        cs_text_add(text, ", \"others\": %llu}", (unsigned long long)row->shared[i].n_others);
+        cs_json_next(text, "", " ");
+        cs_text_add(text, "{");
+        cs_json_row(text, &(cs_row){shared_columns, &row->shared[i], false});
+        cs_text_add(text, "}");
     }
     cs_text_add(text, "]}");
 }
 
 static void add_json(cs_text *text, const cs_model_row *rows, size_t n)
 {
+    cs_text_add(text, "[");
     for (size_t i = 0; i < n; i++) {
         const cs_model_row *row = &rows[i];
-        cs_text_add(text, "%s{\"model\": ", i == 0 ? "[" : ",\n ");
-        cs_text_add_json_string(text, row->model->name);
-        if (row->refusal.status != CS_OK) {
-            cs_text_add(text, ", \"refused\": ");
-            cs_text_add_json_string(text, row->refusal.message);
+        bool                ran = row->refusal.status == CS_OK;
+        cs_json_next(text, "", "\n ");
+        cs_text_add(text, "{");
+        cs_json_row(text, &(cs_row){model_columns, row->model, false});
+        cs_json_row(text, &(cs_row){ran ? ran_columns : refused_columns, row, false});
+        if (ran) {
+            cs_json_key(text, "parts");
+        }
+        if (ran && row->parts) {
+            add_json_parting(text, row);
         } else {
-            cs_text_add(text, ", \"elapsed_s\": ");
-            cs_text_add_number(text, row->outcome.elapsed_s);
-            cs_text_add(text, ", \"verified\": %s, \"on_crossbar\": %s, \"parts\": ",
-                        row->outcome.verified ? "true" : "false",
-                        row->no_topology ? "true" : "false");
-            if (row->parts) {
-                add_json_parting(text, row);
-            } else {
-                cs_text_add(text, "null");
-            }
+            cs_text_add(text, "%s", ran ? "null" : "");
         }
         cs_text_add(text, "}");
     }
@@ -137,32 +153,24 @@ static cs_status compare_case(void *job, cs_case *c, cs_error *err)
 {
     compare_job *j = job;
     cs_model_row rows[MOST_MODELS];
-    cs_plan      plan   = {0};
     size_t       n      = 0;
-    cs_status    status = cs_resolve(&c->scenario, c->algorithm, &c->options, c->model,
-                                     &c->model_options, &plan, err);
+    cs_status    status = cs_job_resolve(&c->job, err);
 
-    if (status != CS_OK) {
-        return status;
+    if (status == CS_OK) {
+        status = cs_compare_models(&c->job, j->tolerance, rows, &n, err);
     }
-    const cs_replay_request request = {.scenario      = &c->scenario,
-                                       .algorithm     = c->algorithm,
-                                       .options       = &c->options,
-                                       .plan          = &plan,
-                                       .model         = c->model,
-                                       .model_options = &c->model_options,
-                                       .verify        = c->verify};
-    status                          = cs_compare_models(&request, j->tolerance, rows, &n, err);
     if (status == CS_OK && j->format == 1) {
         add_json(j->text, rows, n);
     } else if (status == CS_OK) {
         char setting[CS_SETTING_BYTES];
-        cs_setting_text(&c->scenario, setting, sizeof setting);
+        cs_setting_text(&c->job.scenario, setting, sizeof setting);
         cs_text_add(j->text, "# %s by %s, %u ranks, %llu bytes; %s\n",
-                    cs_collective_name(c->scenario.collective), c->algorithm->name,
-                    c->scenario.cluster.n_ranks, (unsigned long long)c->scenario.bytes, setting);
+                    cs_collective_name(c->job.scenario.collective), c->job.algorithm->name,
+                    c->job.scenario.cluster.n_ranks, (unsigned long long)c->job.scenario.bytes,
+                    setting);
         add_table(j->text, rows, n);
     }
+    cs_job_release(&c->job);
     return status;
 }
 

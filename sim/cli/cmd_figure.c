@@ -3,7 +3,7 @@
  * own. */
 #include "base/alloc.h"
 #include "cli/cli.h"
-#include "cli/farm_args.h"
+#include "cli/workers_args.h"
 #include "figures/figures.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@ enum { OUTPUT = 1, TRACE, MOST_NAMES = 64 };
 /* clang-format off */
 static const cs_arg figure_args[] = {
     {OUTPUT, 'o', "output", "DIR", "folder for NAME.csv, NAME.gp, NAME.svg and NAME.png (out)"},
-    CS_FARM_SET_ROW,
+    CS_WORKERS_SET_ROW,
     {TRACE, 0, "trace", "FILE", "arrivals that stragglar-2a shows instead of the sample"},
-    CS_FARM_JOBS_ROW,
+    CS_WORKERS_JOBS_ROW,
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
@@ -27,9 +27,9 @@ static const cs_arg figure_args[] = {
 static const cs_arg *const figure_tables[] = {figure_args, NULL};
 
 typedef struct figure_job {
-    const char    *folder, *trace, *names[MOST_NAMES];
-    size_t         n_names;
-    cs_farm_choice choice; /* --set and --jobs */
+    const char       *folder, *trace, *names[MOST_NAMES];
+    size_t            n_names;
+    cs_workers_choice choice; /* --set and --jobs */
 } figure_job;
 
 static cs_status make_folder(const char *folder, cs_error *err)
@@ -81,7 +81,7 @@ static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
     case OUTPUT: j->folder = args->value; return CS_OK;
     case TRACE: j->trace = args->value; return CS_OK;
     case CS_ARG_OPERAND: break;
-    default: return cs_farm_choice_add(&j->choice, id, args, err);
+    default: return cs_workers_choice_add(&j->choice, id, args, err);
     }
     if (j->n_names == MOST_NAMES) {
         return CS_FAIL(err, CS_EINVAL, "figure", "too many names");
@@ -126,7 +126,7 @@ static cs_status draw(const figure_job *j, bool *ok_p, cs_error *err)
     cs_figure_request  request = {.sets    = sets,
                                   .n_sets  = j->choice.config.n_sets,
                                   .trace   = j->trace,
-                                  .jobs    = cs_farm_jobs(&j->choice, NULL),
+                                  .jobs    = cs_workers_jobs(&j->choice, NULL),
                                   .results = results};
     cs_status status = results != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory");
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim list: what there is. */
+#include "base/column.h"
 #include "cli/cli.h"
 #include "config/workload.h"
 #include "cs/algorithm.h"
@@ -24,74 +25,96 @@ static const cs_arg list_args[] = {
 
 static const cs_arg *const list_tables[] = {list_args, NULL};
 
-static void add_member(cs_text *text, const char *key, const char *value)
+/* What every entry has. */
+#define ENTRY(type) CS_COLUMN(type, name), CS_COLUMN(type, summary), CS_COLUMN(type, source)
+
+static const cs_column algorithm_columns[] = {ENTRY(cs_algorithm), CS_COLUMN_END};
+static const cs_column model_columns[]     = {ENTRY(cs_model), CS_COLUMN_END};
+typedef struct figure_entry {
+    const char *name, *summary, *source;
+} figure_entry;
+static const cs_column figure_columns[]   = {ENTRY(figure_entry), CS_COLUMN_END};
+static const cs_column bound_columns[]    = {ENTRY(cs_bound), CS_COLUMN(cs_bound, assumption),
+                                             CS_COLUMN(cs_bound, is_general), CS_COLUMN_END};
+static const cs_column workload_columns[] = {
+    ENTRY(cs_workload), CS_COLUMN_AS("parameters", cs_workload, n_parameters), CS_COLUMN_END};
+static const cs_column topology_columns[] = {
+    ENTRY(cs_preset), CS_COLUMN_AS("servers", cs_preset, n_servers), CS_COLUMN_END};
+
+typedef struct feature {
+    const char *name, *summary, *source;
+    bool        available;
+    const char *missing;
+} feature;
+
+static const cs_column feature_columns[] = {ENTRY(feature), CS_COLUMN(feature, available),
+                                            CS_COLUMN(feature, missing), CS_COLUMN_END};
+
+typedef struct option_row {
+    const char *name, *type, *fallback, *help;
+} option_row;
+
+static const cs_column option_columns[] = {
+    CS_COLUMN(option_row, name),
+    CS_COLUMN(option_row, type),
+    CS_COLUMN_AS("default", option_row, fallback),
+    CS_COLUMN(option_row, help),
+    CS_COLUMN_END,
+};
+
+/* The next object, which is left open. */
+static void open_entry(cs_text *text, const cs_column *columns, const void *entry)
 {
-    cs_text_add(text, ", ");
-    cs_text_add_json_string(text, key);
-    cs_text_add(text, ": ");
-    cs_text_add_json_string(text, value);
+    cs_json_next(text, "", "\n ");
+    cs_text_add(text, "{");
+    cs_json_row(text, &(cs_row){columns, entry, false});
 }
 
-static const char *type_name(const cs_option *row)
+static void add_entry(cs_text *text, const cs_column *columns, const void *entry)
 {
-    switch (row->type) {
-    case CS_OPT_BOOL: return "boolean";
-    case CS_OPT_U32:
-    case CS_OPT_U64: return "integer";
-    case CS_OPT_F64: return "number";
-    case CS_OPT_CHOICE: break;
-    }
-    return "choice";
+    open_entry(text, columns, entry);
+    cs_text_add(text, "}");
 }
 
-static void fallback_text(const cs_option *table, const cs_option *row, char *text, size_t bytes)
+static void add_line(cs_text *text, const char *name, const char *summary)
+{
+    cs_text_add(text, "%-18s %s\n", name, summary);
+}
+
+static void fallback_text(const cs_field *table, const cs_field *row, char *text, size_t bytes)
 {
     cs_options options = {0};
 
-    cs_options_default(table, &options);
-    cs_option_text(row, &options, text, bytes);
+    cs_fields_default(table, &options);
+    cs_field_text(row, &options, text, bytes);
 }
 
-static void add_options_json(cs_text *text, const cs_option *table)
+static void add_options_json(cs_text *text, const cs_field *table)
 {
     char fallback[64];
 
-    cs_text_add(text, ", \"options\": [");
-    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+    cs_json_key(text, "options");
+    cs_text_add(text, "[");
+    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
         fallback_text(table, o, fallback, sizeof fallback);
-        cs_text_add(text, "%s{\"name\": ", o == table ? "" : ", ");
-        cs_text_add_json_string(text, o->name);
-        add_member(text, "type", type_name(o));
-        add_member(text, "default", fallback);
-        add_member(text, "help", o->help);
+        const option_row row = {o->name, cs_field_type_name(o), fallback, o->help};
+        cs_json_next(text, "", " ");
+        cs_text_add(text, "{");
+        cs_json_row(text, &(cs_row){option_columns, &row, false});
         cs_text_add(text, "}");
     }
     cs_text_add(text, "]");
 }
 
-static void add_options_text(cs_text *text, const cs_option *table)
+static void add_options_text(cs_text *text, const cs_field *table)
 {
     char fallback[64];
 
-    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
         fallback_text(table, o, fallback, sizeof fallback);
         cs_text_add(text, "    --opt %-18s %s (%s%s%s)\n", o->name, o->help, fallback,
                     o->choices != NULL ? "; " : "", o->choices != NULL ? o->choices : "");
     }
-}
-
-/* One entry; `extra` is a further member, or NULL. */
-static void add_entry(cs_text *text, bool json, size_t index, const char *name, const char *summary,
-                      const char *source)
-{
-    if (!json) {
-        cs_text_add(text, "%-18s %s\n", name, summary);
-        return;
-    }
-    cs_text_add(text, "%s{\"name\": ", index == 0 ? "[" : ",\n ");
-    cs_text_add_json_string(text, name);
-    add_member(text, "summary", summary);
-    add_member(text, "source", source);
 }
 
 /* Nothing is said in words of one that does AllReduce alone, as most. */
@@ -112,28 +135,20 @@ static void add_collectives(cs_text *text, bool json, uint32_t collectives)
     cs_text_add(text, json ? "]" : "\n");
 }
 
-static void list_missing_parts(cs_text *text)
-{
-    for (const cs_missing_part *m = cs_algorithms_missing; m->name != NULL; m++) {
-        cs_text_add(text, "%-18s not here: %s (%s)\n", m->name, m->part, m->missing);
-    }
-}
-
 static void list_algorithms(cs_text *text, bool json)
 {
     for (size_t i = 0; cs_algorithms[i] != NULL; i++) {
         const cs_algorithm *a = cs_algorithms[i];
-        add_entry(text, json, i, a->name, a->summary, a->source);
-        add_collectives(text, json, a->collectives);
         if (json) {
+            open_entry(text, algorithm_columns, a);
+            add_collectives(text, true, a->collectives);
             add_options_json(text, a->options);
             cs_text_add(text, "}");
         } else {
+            add_line(text, a->name, a->summary);
+            add_collectives(text, false, a->collectives);
             add_options_text(text, a->options);
         }
-    }
-    if (!json) {
-        list_missing_parts(text);
     }
 }
 
@@ -155,11 +170,12 @@ static void list_models(cs_text *text, bool json)
             add_missing_model(text, json, m->name, m->summary, missing);
             continue;
         }
-        add_entry(text, json, i, m->name, m->summary, m->source);
         if (json) {
+            open_entry(text, model_columns, m);
             add_options_json(text, m->options);
             cs_text_add(text, "}");
         } else {
+            add_line(text, m->name, m->summary);
             add_options_text(text, m->options);
         }
     }
@@ -176,10 +192,13 @@ static cs_status list_figures(cs_text *text, bool json, cs_error *err)
     cs_status        status = cs_figure_list(&list, &n, err);
 
     for (size_t i = 0; i < n; i++) {
-        add_entry(text, json, i, list[i].name, list[i].title, list[i].source);
-        cs_text_add(text, "%s", json ? "}" : "");
+        if (json) {
+            const figure_entry entry = {list[i].name, list[i].title, list[i].source};
+            add_entry(text, figure_columns, &entry);
+        } else {
+            add_line(text, list[i].name, list[i].title);
+        }
     }
-    cs_text_add(text, "%s", json && n == 0 ? "[" : "");
     cs_figure_list_free(list, n);
     return status;
 }
@@ -188,11 +207,10 @@ static void list_bounds(cs_text *text, bool json)
 {
     for (size_t i = 0; cs_bounds[i] != NULL; i++) {
         const cs_bound *b = cs_bounds[i];
-        add_entry(text, json, i, b->name, b->summary, b->source);
         if (json) {
-            add_member(text, "assumption", b->assumption);
-            cs_text_add(text, ", \"is_general\": %s}", b->is_general ? "true" : "false");
+            add_entry(text, bound_columns, b);
         } else {
+            add_line(text, b->name, b->summary);
             cs_text_add(text, "%18s %s; %s\n", "", b->assumption, b->source);
         }
     }
@@ -201,10 +219,10 @@ static void list_bounds(cs_text *text, bool json)
 static void list_workloads(cs_text *text, bool json)
 {
     for (const cs_workload *w = cs_workloads; w->name != NULL; w++) {
-        add_entry(text, json, (size_t)(w - cs_workloads), w->name, w->summary, w->source);
         if (json) {
-            cs_text_add(text, ", \"parameters\": %" PRIu64 "}", w->n_parameters);
+            add_entry(text, workload_columns, w);
         } else {
+            add_line(text, w->name, w->summary);
             cs_text_add(text, "%18s %" PRIu64 " parameters; %s\n", "", w->n_parameters, w->source);
         }
     }
@@ -217,15 +235,14 @@ static void list_features(cs_text *text, bool json)
     char              missing[200];
     bool              is_here = cs_ranks_available(missing, sizeof missing);
 
-    if (!json && !is_here) {
-        cs_text_add(text, "%-18s not here: %s (%s)\n", "mpi", missing, summary);
-        return;
-    }
-    add_entry(text, json, 0, "mpi", summary, "Open MPI");
+    const feature mpi = {"mpi", summary, "Open MPI", is_here, is_here ? NULL : missing};
+
     if (json) {
-        cs_text_add(text, ", \"available\": %s", is_here ? "true" : "false");
-        add_member(text, "missing", is_here ? NULL : missing);
-        cs_text_add(text, "}");
+        add_entry(text, feature_columns, &mpi);
+    } else if (is_here) {
+        add_line(text, mpi.name, summary);
+    } else {
+        cs_text_add(text, "%-18s not here: %s (%s)\n", mpi.name, missing, summary);
     }
 }
 
@@ -233,10 +250,10 @@ static void list_topologies(cs_text *text, bool json)
 {
     for (size_t i = 0; cs_presets[i].name != NULL; i++) {
         const cs_preset *p = &cs_presets[i];
-        add_entry(text, json, i, p->name, p->summary, p->source);
         if (json) {
-            cs_text_add(text, ", \"servers\": %u}", p->n_servers);
+            add_entry(text, topology_columns, p);
         } else {
+            add_line(text, p->name, p->summary);
             cs_text_add(text, "%18s %s\n", "", p->source);
         }
     }
@@ -278,6 +295,7 @@ static cs_status list_what(void *job, cs_text *text, cs_error *err)
     void (*const lists[])(cs_text *, bool) = {list_algorithms, list_models,    NULL,
                                               list_bounds,     list_workloads, list_topologies,
                                               list_features};
+    cs_text_add(text, "%s", json ? "[" : "");
     if (lists[index] != NULL) {
         lists[index](text, json);
     } else {

@@ -3,8 +3,8 @@
  * Under mpirun all ranks read the configuration, rank 0 alone prints and writes.
  */
 #include "cli/cli.h"
-#include "cli/farm_args.h"
 #include "cli/signals.h"
+#include "cli/workers_args.h"
 #include "cs/units.h"
 #include "montecarlo/montecarlo.h"
 
@@ -19,17 +19,17 @@ enum { TABLE, JSON };
 /* clang-format off */
 static const cs_arg montecarlo_args[] = {
     {ITERATIONS, 'i', "iterations", "N", "iterations of every scenario (10000, or the calls of a trace in order)"},
-    CS_FARM_JOBS_ROW,
-    {CS_FARM_OUTPUT, 'o', "output", "FILE.db", "an SQLite database; rows that are there are kept"},
+    CS_WORKERS_JOBS_ROW,
+    {CS_WORKERS_OUTPUT, 'o', "output", "FILE.db", "an SQLite database; rows that are there are kept"},
     {FORMAT, 0, "format", "table|json|csv", "how to print (table)"},
     {BASELINE, 0, "baseline", "ALGORITHM", "what the others are compared with (the first one)"},
     {SAMPLING, 0, "sampling", "S", "random, or quasi-random: sobol|niederreiter|halton (random)"},
     {CONFIDENCE, 0, "confidence", "LEVEL", "of all intervals (0.95)"},
     {REPLAY, 0, "replay", NULL, "replay every iteration, use no closed form"},
     {VERIFY_ALL, 0, "verify-all", NULL, "replay and verify every iteration, not only the first"},
-    CS_FARM_SET_ROW,
-    CS_FARM_ACCEPT_BUILD_ROW,
-    CS_FARM_QUIET_ROW,
+    CS_WORKERS_SET_ROW,
+    CS_WORKERS_ACCEPT_BUILD_ROW,
+    CS_WORKERS_QUIET_ROW,
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
@@ -38,7 +38,7 @@ static const cs_arg montecarlo_args[] = {
 static const cs_arg *const montecarlo_tables[] = {montecarlo_args, NULL};
 
 typedef struct montecarlo_job {
-    cs_farm_choice        choice;
+    cs_workers_choice     choice;
     cs_montecarlo_options options;
     int                   format, last_percent;
     bool                  wants_help;
@@ -53,7 +53,7 @@ static void draw_bar(void *user, uint64_t done, uint64_t total)
     if (percent != j->last_percent) {
         j->last_percent = percent;
         (void)snprintf(words, sizeof words, "%3d %%", percent);
-        cs_farm_draw(done, total, words);
+        cs_workers_draw(done, total, words);
     }
 }
 
@@ -85,7 +85,7 @@ static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
         j->options.iterations  = (size_t)number;
         j->options.takes_fewer = false;
         return status;
-    default: return cs_farm_choice_add(&j->choice, id, args, err);
+    default: return cs_workers_choice_add(&j->choice, id, args, err);
     }
 }
 
@@ -103,16 +103,16 @@ static cs_status read_config(montecarlo_job *j, int count, char *const *words, c
         return CS_FAIL(err, CS_EINVAL, "montecarlo",
                        "needs a configuration: montecarlo CONFIG -i ITERATIONS");
     }
-    status                    = cs_farm_check_output(&j->choice, err);
+    status                    = cs_workers_check_output(&j->choice, err);
     j->options.path           = j->choice.output;
     j->options.accepts_builds = j->choice.accepts_builds;
-    return status == CS_OK ? cs_farm_config(&j->choice, config_p, err) : status;
+    return status == CS_OK ? cs_workers_config(&j->choice, config_p, err) : status;
 }
 
 static void settle_options(montecarlo_job *j)
 {
-    j->options.jobs     = cs_farm_jobs(&j->choice, j->options.ranks);
-    j->options.progress = cs_farm_shows_progress(&j->choice) ? draw_bar : NULL;
+    j->options.jobs     = cs_workers_jobs(&j->choice, j->options.ranks);
+    j->options.progress = cs_workers_shows_progress(&j->choice) ? draw_bar : NULL;
     j->options.user     = j;
     j->options.stop     = cs_signals_stop_flag();
 }
@@ -133,9 +133,9 @@ static int print_report(const montecarlo_job *j, const cs_montecarlo_report *rep
 {
     cs_text text = {0};
 
-    if (report->is_stopped && j->options.ranks != NULL) {
+    if (report->count.is_stopped && j->options.ranks != NULL) {
         fprintf(stderr, "collsim: montecarlo: stopped with %zu of %zu scenarios%s%s; %s\n",
-                report->n_rows, report->total, j->options.path != NULL ? " in " : "",
+                report->n_rows, report->count.total, j->options.path != NULL ? " in " : "",
                 j->options.path != NULL ? j->options.path : "",
                 j->options.path != NULL ? "the same command goes on from there"
                                         : "only --output FILE.db keeps them for another time");
@@ -148,26 +148,27 @@ static int print_report(const montecarlo_job *j, const cs_montecarlo_report *rep
             stderr,
             "collsim: note: montecarlo: nothing is random in %zu of %zu scenarios: one iteration "
             "is enough there, and one was run\n",
-            report->n_fixed, report->total);
+            report->n_fixed, report->count.total);
     }
     if (j->format == TABLE) {
-        cs_montecarlo_table(&text, report->rows, report->n_rows);
-        cs_text_add(&text, "# %zu scenarios", report->total);
+        cs_montecarlo_print(&text, report->rows, report->n_rows);
+        cs_text_add(&text, "# %zu scenarios", report->count.total);
         if (report->n_repeats > 0) {
             cs_text_add(&text, " (%zu more would repeat them)", report->n_repeats);
         }
         if (j->options.path != NULL) {
-            cs_text_add(&text, ": %zu were there, %zu run now", report->done_before, report->run);
+            cs_text_add(&text, ": %zu were there, %zu run now", report->count.done_before,
+                        report->count.run);
         }
         cs_text_add(&text, ", %zu with an error", report->failed);
-        if (report->missing > 0) {
-            cs_text_add(&text, ", %zu missing", report->missing);
+        if (report->count.missing > 0) {
+            cs_text_add(&text, ", %zu missing", report->count.missing);
         }
-        cs_text_add(&text, "%s\n", report->is_stopped ? "; stopped" : "");
+        cs_text_add(&text, "%s\n", report->count.is_stopped ? "; stopped" : "");
     } else if (j->format == JSON) {
-        cs_montecarlo_json(&text, report->rows, report->n_rows);
+        cs_montecarlo_json(&text, report->rows, report->n_rows, &report->swept);
     } else {
-        cs_montecarlo_csv(&text, report->rows, report->n_rows);
+        cs_montecarlo_csv(&text, report->rows, report->n_rows, &report->swept);
     }
     return cs_cli_print(&text);
 }
@@ -188,7 +189,6 @@ static int run_all(montecarlo_job *j, int count, char *const *words)
         settle_options(j);
         status = cs_montecarlo_run(config, &j->options, &report, &err);
     }
-    cs_config_free(config);
     int code = cs_cli_exit_code(status);
     if (prints && status != CS_OK) {
         code = cs_cli_fail(&err);
@@ -196,12 +196,14 @@ static int run_all(montecarlo_job *j, int count, char *const *words)
         code = cs_cli_help(&cs_command_montecarlo);
     } else if (prints) {
         code = print_report(j, &report);
-        code = report.is_stopped ? CS_EXIT_FAILED : code;
-        code = report.missing > 0 ? cs_farm_say_missing("montecarlo", report.missing, report.total,
-                                                        &report.failure, j->options.path != NULL)
-                                  : code;
+        code = report.count.is_stopped ? CS_EXIT_FAILED : code;
+        code = report.count.missing > 0
+                   ? cs_workers_say_missing("montecarlo", report.count.missing, report.count.total,
+                                            &report.count.failure, j->options.path != NULL)
+                   : code;
     }
     cs_montecarlo_report_free(&report);
+    cs_config_free(config);
     return code;
 }
 
@@ -213,7 +215,7 @@ static int montecarlo_run(int count, char *const *words)
                            .last_percent = -1};
     int            code = run_all(&j, count, words);
 
-    return cs_farm_leave(j.options.ranks, code);
+    return cs_workers_leave(j.options.ranks, code);
 }
 
 const cs_command cs_command_montecarlo = {

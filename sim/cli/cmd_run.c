@@ -30,7 +30,7 @@ static const cs_arg run_args[] = {
 
 static const cs_arg *const run_tables[] = {cs_scenario_args, run_args, NULL};
 
-typedef struct job {
+typedef struct task {
     cs_scenario_choice choice;
     cs_run_format      format;
     cs_watch_choice    watch;
@@ -38,11 +38,11 @@ typedef struct job {
     cs_stored         *schedule;
     cs_run_rows        rows;
     cs_text            notes;
-} job;
+} task;
 
 static cs_status take_arg(void *user, int id, const cs_args *args, cs_error *err)
 {
-    job      *j      = user;
+    task     *j      = user;
     int       chosen = 0;
     cs_status status = CS_OK;
 
@@ -73,14 +73,13 @@ static void duration_text(double time_s, char *text, size_t text_bytes)
 }
 
 /* What takes long is said before it begins. */
-static void announce(void *user, const cs_replay_request *request, uint64_t n_transfers)
+static void announce(void *user, uint64_t n_transfers)
 {
+    const cs_job  *job = user;
     char           duration[32];
     cs_replay_pace pace;
 
-    (void)user;
-    if (n_transfers <= MANY_TRANSFERS ||
-        cs_replay_measure(request, MEASURE_S, &pace, NULL) != CS_OK) {
+    if (n_transfers <= MANY_TRANSFERS || cs_job_pace(job, MEASURE_S, &pace, NULL) != CS_OK) {
         return;
     }
     double ratio = (double)n_transfers / (double)pace.n_transfers;
@@ -88,33 +87,28 @@ static void announce(void *user, const cs_replay_request *request, uint64_t n_tr
     fprintf(stderr,
             "collsim: note: %s over %u ranks on %s: %.0f million transfers, about %s (the first "
             "%" PRIu64 " took %.2g s)\n",
-            request->algorithm->name, request->scenario->cluster.n_ranks, request->model->name,
+            job->algorithm->name, job->scenario.cluster.n_ranks, job->model->name,
             (double)n_transfers / 1e6, duration, pace.n_transfers, pace.time_s);
 }
 
-/* Run one case with the observers that were asked for. */
-static cs_status run_case(job *j, const cs_case *c, const cs_algorithm *algorithm,
-                          const void *options, cs_result *result, cs_error *err)
+/* Run one job with the observers that were asked for. */
+static cs_status run_watched(task *j, cs_job *job, cs_result *result, cs_error *err)
 {
     cs_watch  w      = {0};
-    cs_run    run    = {.scenario      = &c->scenario,
-                        .algorithm     = algorithm,
-                        .options       = options,
-                        .model         = c->model,
-                        .model_options = &c->model_options,
-                        .verify        = c->verify,
-                        .counted       = announce};
-    cs_status status = cs_watch_open(&w, &j->watch, &run, err);
+    cs_status status = cs_job_resolve(job, err);
 
     if (status == CS_OK) {
-        run.observers   = w.observers;
-        run.n_observers = w.n_observers;
-        status          = cs_run_scenario(&run, result, err);
+        status = cs_watch_open(&w, &j->watch, &job->scenario, err);
+    }
+    if (status == CS_OK) {
+        w.observers[w.n_observers++] = (cs_observer){.counted = announce, .user = job};
+        status                       = cs_job_run(job, w.observers, w.n_observers, result, err);
     }
     if (status == CS_OK) {
         status = cs_watch_report(&w, result, &j->notes, err);
     }
     cs_watch_close(&w);
+    cs_job_release(job);
     return status;
 }
 
@@ -126,7 +120,7 @@ static bool is_refusal(cs_status status)
 }
 
 /* The place in the file is found for the first refusal alone: it is the one that is printed. */
-static cs_status case_of(const job *j, size_t index, cs_case *c, cs_error *err)
+static cs_status case_of(const task *j, size_t index, cs_case *c, cs_error *err)
 {
     const cs_config *config = j->choice.config;
     cs_error         wrong  = {0};
@@ -139,22 +133,23 @@ static cs_status case_of(const job *j, size_t index, cs_case *c, cs_error *err)
     return status;
 }
 
-static cs_status run_index(job *j, size_t index, cs_case *c, cs_result *result, cs_error *err)
+static cs_status run_index(task *j, size_t index, cs_case *c, cs_result *result, cs_error *err)
 {
     cs_status status = case_of(j, index, c, err);
 
     if (status != CS_OK) {
         return status;
     }
+    cs_job job = c->job;
     if (j->schedule != NULL) {
-        cs_stored_options options = {j->schedule};
-        return run_case(j, c, &cs_algorithm_stored, &options, result, err);
+        const cs_stored_options options = {j->schedule};
+        cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);
     }
-    return run_case(j, c, c->algorithm, &c->options, result, err);
+    return run_watched(j, &job, result, err);
 }
 
 /* One scenario of several may be impossible; the others are run. */
-static cs_status run_all(job *j, cs_error *err)
+static cs_status run_all(task *j, cs_error *err)
 {
     cs_status status = CS_OK;
 
@@ -175,7 +170,7 @@ static cs_status run_all(job *j, cs_error *err)
     return status;
 }
 
-static cs_status run_job(job *j, cs_error *err)
+static cs_status run_task(task *j, cs_error *err)
 {
     cs_status status = cs_scenario_choice_finish(&j->choice, err);
 
@@ -211,7 +206,7 @@ static cs_status run_job(job *j, cs_error *err)
 
 static int run_run(int count, char *const *words)
 {
-    job       j          = {0};
+    task      j          = {0};
     cs_error  err        = {0};
     bool      wants_help = false;
     cs_status status = cs_cli_read(&cs_command_run, count, words, take_arg, &j, &wants_help, &err);
@@ -220,7 +215,7 @@ static int run_run(int count, char *const *words)
         return cs_cli_help(&cs_command_run);
     }
     if (status == CS_OK) {
-        status = run_job(&j, &err);
+        status = run_task(&j, &err);
     }
     if (status == CS_OK && j.watch.explains && j.format == CS_RUN_TABLE) {
         status = cs_cli_write(NULL, &j.notes, &err);

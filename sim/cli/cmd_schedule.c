@@ -39,44 +39,26 @@ static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
     }
 }
 
-static cs_status draw_case(const cs_case *c, cs_text *text, cs_error *err)
-{
-    const cs_run run = {.scenario      = &c->scenario,
-                        .algorithm     = c->algorithm,
-                        .options       = &c->options,
-                        .model         = c->model,
-                        .model_options = &c->model_options};
-    return cs_export_svg(&run, text, err);
-}
-
-static cs_status write_case(cs_case *c, cs_export_format format, cs_text *text, cs_error *err)
-{
-    cs_plan   plan   = {0};
-    cs_status status = cs_resolve(&c->scenario, c->algorithm, &c->options, c->model,
-                                  &c->model_options, &plan, err);
-
-    return status == CS_OK ? cs_export_schedule(&c->scenario, c->algorithm, &c->options, &plan,
-                                                format, text, err)
-                           : status;
-}
-
 static cs_status export_case(schedule_job *j, cs_text *text, cs_error *err)
 {
     static const cs_export_format formats[] = {CS_EXPORT_TEXT, CS_EXPORT_JSON, CS_EXPORT_MSCCL,
                                                CS_EXPORT_GOAL};
     enum { SVG = sizeof formats / sizeof formats[0] };
-    cs_case   c      = {0};
-    cs_status status = CS_OK;
+    cs_case c = {0};
 
     if (cs_config_count(j->choice.config) != 1) {
         return CS_FAIL(err, CS_EINVAL, "schedule", "needs exactly one scenario, not %zu",
                        cs_config_count(j->choice.config));
     }
-    status = cs_config_case(j->choice.config, 0, &c, err);
+    cs_status status = cs_config_case(j->choice.config, 0, &c, err);
     if (status == CS_OK) {
-        status = j->format == SVG ? draw_case(&c, text, err)
-                                  : write_case(&c, formats[j->format], text, err);
+        status = cs_job_resolve(&c.job, err);
     }
+    if (status == CS_OK) {
+        status = j->format == SVG ? cs_export_svg(&c.job, text, err)
+                                  : cs_export_schedule(&c.job, formats[j->format], text, err);
+    }
+    cs_job_release(&c.job);
     cs_case_free(&c);
     return status;
 }
@@ -94,7 +76,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
         status = export_case(j, text, err);
     }
     cs_scenario_choice_free(&j->choice);
-    return status == CS_OK ? cs_cli_put_away(j->output_path, text, err) : status;
+    return status == CS_OK ? cs_cli_write_output(j->output_path, text, err) : status;
 }
 
 static int schedule_run(int count, char *const *words)

@@ -3,19 +3,19 @@
  * was interrupted. Under mpirun all ranks read the configuration, rank 0 alone prints and writes.
  */
 #include "cli/cli.h"
-#include "cli/farm_args.h"
 #include "cli/signals.h"
+#include "cli/workers_args.h"
 #include "sweep/sweep.h"
 
 #include <stdio.h>
 
 /* clang-format off */
 static const cs_arg sweep_args[] = {
-    {CS_FARM_OUTPUT, 'o', "output", "FILE.db", "the SQLite database; rows that are there are kept"},
-    CS_FARM_JOBS_ROW,
-    CS_FARM_SET_ROW,
-    CS_FARM_ACCEPT_BUILD_ROW,
-    CS_FARM_QUIET_ROW,
+    {CS_WORKERS_OUTPUT, 'o', "output", "FILE.db", "the SQLite database; rows that are there are kept"},
+    CS_WORKERS_JOBS_ROW,
+    CS_WORKERS_SET_ROW,
+    CS_WORKERS_ACCEPT_BUILD_ROW,
+    CS_WORKERS_QUIET_ROW,
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
@@ -24,9 +24,9 @@ static const cs_arg sweep_args[] = {
 static const cs_arg *const sweep_tables[] = {sweep_args, NULL};
 
 typedef struct sweep_job {
-    cs_farm_choice   choice;
-    cs_sweep_options options;
-    bool             wants_help;
+    cs_workers_choice choice;
+    cs_sweep_options  options;
+    bool              wants_help;
 } sweep_job;
 
 static void draw_bar(void *user, size_t done, size_t total)
@@ -35,13 +35,13 @@ static void draw_bar(void *user, size_t done, size_t total)
 
     (void)user;
     (void)snprintf(words, sizeof words, "%zu of %zu", done, total);
-    cs_farm_draw(done, total, words);
+    cs_workers_draw(done, total, words);
 }
 
 static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
 {
     sweep_job *j = job;
-    return cs_farm_choice_add(&j->choice, id, args, err);
+    return cs_workers_choice_add(&j->choice, id, args, err);
 }
 
 static cs_status check_args(const sweep_job *j, cs_error *err)
@@ -52,7 +52,7 @@ static cs_status check_args(const sweep_job *j, cs_error *err)
     if (j->choice.output == NULL) {
         return CS_FAIL(err, CS_EINVAL, "--output", "is missing: sweep CONFIG -o FILE.db");
     }
-    return cs_farm_check_output(&j->choice, err);
+    return cs_workers_check_output(&j->choice, err);
 }
 
 /* *config_p stays NULL where help is wanted; else the caller owns it, also after an error. */
@@ -67,7 +67,7 @@ static cs_status read_config(sweep_job *j, int count, char *const *words, cs_con
     }
     status = check_args(j, err);
     if (status == CS_OK) {
-        status = cs_farm_config(&j->choice, config_p, err);
+        status = cs_workers_config(&j->choice, config_p, err);
     }
     return status == CS_OK ? cs_config_refuse_training(*config_p, err) : status;
 }
@@ -77,8 +77,8 @@ static cs_status sweep_config(sweep_job *j, const cs_config *config, cs_sweep_su
 {
     j->options.path           = j->choice.output;
     j->options.accepts_builds = j->choice.accepts_builds;
-    j->options.jobs           = cs_farm_jobs(&j->choice, j->options.ranks);
-    j->options.progress       = cs_farm_shows_progress(&j->choice) ? draw_bar : NULL;
+    j->options.jobs           = cs_workers_jobs(&j->choice, j->options.ranks);
+    j->options.progress       = cs_workers_shows_progress(&j->choice) ? draw_bar : NULL;
     j->options.stop           = cs_signals_stop_flag();
     return cs_sweep(config, &j->options, summary, err);
 }
@@ -89,17 +89,18 @@ static int conclude(const sweep_job *j, const cs_sweep_summary *summary)
 {
     cs_error refusal = summary->refusal;
 
-    if (summary->missing > 0) {
-        return cs_farm_say_missing("sweep", summary->missing, summary->total, &summary->failure,
-                                   true);
+    if (summary->count.missing > 0) {
+        return cs_workers_say_missing("sweep", summary->count.missing, summary->count.total,
+                                      &summary->count.failure, true);
     }
-    if (summary->stopped && j->options.ranks != NULL) {
+    if (summary->count.is_stopped && j->options.ranks != NULL) {
         fprintf(stderr,
                 "collsim: sweep: stopped with %zu of %zu scenarios in %s; the same command goes on "
                 "from there\n",
-                summary->done_before + summary->run, summary->total, j->options.path);
+                summary->count.done_before + summary->count.run, summary->count.total,
+                j->options.path);
     }
-    if (summary->stopped) {
+    if (summary->count.is_stopped) {
         return CS_EXIT_FAILED;
     }
     if (summary->wrong > 0) {
@@ -108,7 +109,7 @@ static int conclude(const sweep_job *j, const cs_sweep_summary *summary)
     if (summary->refused > 0) {
         (void)snprintf(refusal.message, sizeof refusal.message,
                        "%.240s (%zu of %zu scenarios refused)", summary->refusal.message,
-                       summary->refused, summary->total);
+                       summary->refused, summary->count.total);
         return cs_cli_fail(&refusal);
     }
     return CS_EXIT_DONE;
@@ -120,14 +121,15 @@ static int print_summary(const sweep_job *j, const cs_sweep_summary *summary)
     char    missing[48] = "";
     int     code        = CS_EXIT_DONE;
 
-    if (summary->missing > 0) {
-        (void)snprintf(missing, sizeof missing, ", %zu missing", summary->missing);
+    if (summary->count.missing > 0) {
+        (void)snprintf(missing, sizeof missing, ", %zu missing", summary->count.missing);
     }
     if (!j->choice.is_quiet) {
         cs_text_add(&text, "%zu scenarios: %zu were there, %zu run now, %zu with an error%s%s\n",
-                    summary->total, summary->done_before, summary->run,
+                    summary->count.total, summary->count.done_before, summary->count.run,
                     summary->refused + summary->wrong, missing,
-                    summary->stopped ? "; stopped, the same command goes on from here" : "");
+                    summary->count.is_stopped ? "; stopped, the same command goes on from here"
+                                              : "");
         code = cs_cli_print(&text);
     }
     return code == CS_EXIT_DONE ? conclude(j, summary) : code;
@@ -164,7 +166,7 @@ static int sweep_run(int count, char *const *words)
     sweep_job j    = {0};
     int       code = sweep_all(&j, count, words);
 
-    return cs_farm_leave(j.options.ranks, code);
+    return cs_workers_leave(j.options.ranks, code);
 }
 
 const cs_command cs_command_sweep = {

@@ -12,7 +12,7 @@ enum { FORMAT = 1, OUT, RANKS, GPUS };
 static const cs_arg topology_args[] = {
     {RANKS, 'n', "ranks", "N", "number of GPUs (those of the topology)"},
     {GPUS, 'g', "gpus-per-server", "G", "GPUs of a server that are used (all)"},
-    {FORMAT, 0, "format", "text|json|svg", "how to print (text)"},
+    {FORMAT, 0, "format", "text|json|dot|svg", "how to print (text)"},
     {OUT, 'o', "out", "FILE", "write there instead of standard output"},
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
@@ -61,9 +61,9 @@ static cs_status show(const request *q, const cs_case *c, cs_arena *arena, cs_te
         cs_topology_view view = {.name    = q->name,
                                  .format  = cs_topology_format_name(file.format),
                                  .site    = file.site.machine != NULL ? &file.site : NULL,
-                                 .cluster = &c->scenario.cluster};
+                                 .cluster = &c->job.scenario.cluster};
         cs_status (*const shows[])(const cs_topology_view *, cs_text *, cs_error *) = {
-            cs_topology_text, cs_topology_json, cs_topology_svg};
+            cs_topology_text, cs_topology_json, cs_topology_dot, cs_topology_svg};
         status = shows[q->format](&view, text, err);
     }
     cs_topology_file_close(&file);
@@ -95,7 +95,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     cs_arena_free(&arena);
     cs_case_free(&c);
     cs_config_free(config);
-    return status == CS_OK ? cs_cli_put_away(q->out, text, err) : status;
+    return status == CS_OK ? cs_cli_write_output(q->out, text, err) : status;
 }
 
 static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
@@ -106,7 +106,8 @@ static cs_status take_arg(void *job, int id, const cs_args *args, cs_error *err)
     case RANKS: q->ranks = args->value; return CS_OK;
     case GPUS: q->gpus = args->value; return CS_OK;
     case OUT: q->out = args->value; return CS_OK;
-    case FORMAT: return cs_cli_choice(args->value, "text|json|svg", "--format", &q->format, err);
+    case FORMAT:
+        return cs_cli_choice(args->value, "text|json|dot|svg", "--format", &q->format, err);
     default: return cs_cli_only(&q->name, args->value, "topology", err);
     }
 }
@@ -119,7 +120,7 @@ static int topology_run(int count, char *const *words)
 
 const cs_command cs_command_topology = {
     .name    = "topology",
-    .usage   = "topology PRESET|FILE [-n N] [-g G] [--format text|json|svg] [-o FILE]",
+    .usage   = "topology PRESET|FILE [-n N] [-g G] [--format text|json|dot|svg] [-o FILE]",
     .summary = "print and draw a topology: servers, ports, links and who shares them",
     .tables  = topology_tables,
     .run     = topology_run,

@@ -2,7 +2,7 @@
 /* collsim verify: is this schedule file a correct collective? */
 #include "cli/cli.h"
 #include "config/schedule_json.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 /* clang-format off */
 static const cs_arg verify_args[] = {
@@ -27,7 +27,7 @@ static int verify_file(const char *path)
     if (status == CS_OK && verdict.is_correct) {
         cs_text_add(&text, "%s: a correct %s over %u ranks: %zu messages, %u rounds\n", path,
                     cs_collective_name(stored->collective), stored->n_ranks,
-                    cs_stored_messages(stored), stored->plan.n_rounds);
+                    cs_recording_messages(&stored->recording), stored->plan.n_rounds);
     } else if (status == CS_OK) {
         cs_text_add(&text, "%s: not a correct %s: %s\n", path,
                     cs_collective_name(stored->collective), verdict.text);

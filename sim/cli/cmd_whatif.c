@@ -128,7 +128,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
         status = cs_whatif_trace_is_wanted(&j->trace) ? answer_trace(j, text, err)
                                                       : answer_faults(j, text, err);
     }
-    return status == CS_OK ? cs_cli_put_away(j->output, text, err) : status;
+    return status == CS_OK ? cs_cli_write_output(j->output, text, err) : status;
 }
 
 static int whatif_run(int count, char *const *words)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim: how long a collective takes when a GPU is late or a NIC is broken. */
-#include "base/nearest.h"
 #include "cli/cli.h"
+#include "cli/complete.h"
 #include "cli/signals.h"
 #include "cs/build.h"
+#include "cs/named.h"
 
 #include <fcntl.h>
-#include <gsl/gsl_errno.h>
 #include <string.h>
 #include <unistd.h>
 #ifdef __GLIBC__
@@ -17,9 +17,10 @@ static const cs_command *const commands[] = {
 #define X(name) &cs_command_##name,
     CS_COMMANDS(X)
 #undef X
+        NULL,
 };
 
-enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] - 1 };
 
 static int print_usage(void)
 {
@@ -45,18 +46,37 @@ static int print_version(void)
     return cs_cli_print(&text);
 }
 
-static int unknown_command(const char *name)
+/* For the completions of shells, which say so far: "complete run --model a". */
+static int print_completions(int count, char *const *words)
 {
-    const char *names[N_COMMANDS];
-    cs_error    err = {0};
+    cs_text text = {0};
 
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        names[i] = commands[i]->name;
+    if (count > 0) {
+        cs_complete(&text, commands, count, words);
     }
-    const char *near = cs_nearest(name, names, N_COMMANDS);
-    CS_FAIL(&err, CS_EINVAL, "", "no command '%s'%s%s%s; 'collsim --help' shows all", name,
-            near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
-    return cs_cli_fail(&err);
+    return cs_cli_print(&text);
+}
+
+/* Run the command of that name. */
+static int run_command(const char *name, int count, char *const *words)
+{
+    static const cs_named named = {
+        .things     = commands,
+        .n          = N_COMMANDS,
+        .stride     = sizeof commands[0],
+        .by_pointer = true,
+        .name       = offsetof(cs_command, name),
+        .aliases    = CS_NO_ALIASES,
+        .status     = CS_EINVAL,
+        .what       = "no command",
+        .hint       = "; 'collsim --help' shows all",
+    };
+    size_t   index = 0;
+    cs_error err   = {0};
+
+    return cs_find_named(&named, name, &index, "", &err) == CS_OK
+               ? commands[index]->run(count, words)
+               : cs_cli_fail(&err);
 }
 
 /* Replays take the same megabytes and give them back over and over: glibc is told to keep them
@@ -83,7 +103,6 @@ static void occupy_standard_files(void)
 int main(int argc, char **argv)
 {
     keep_memory();
-    gsl_set_error_handler_off();
     occupy_standard_files();
     cs_signals_install();
     if (argc < 2) {
@@ -97,10 +116,8 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "--version") == 0) {
         return print_version();
     }
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i]->name) == 0) {
-            return commands[i]->run(argc - 2, argv + 2);
-        }
+    if (strcmp(argv[1], "complete") == 0) {
+        return print_completions(argc - 2, argv + 2);
     }
-    return unknown_command(argv[1]);
+    return run_command(argv[1], argc - 2, argv + 2);
 }

@@ -4,8 +4,7 @@
 #include "cli/run_rows.h"
 
 #include "base/alloc.h"
-#include "results/csv.h"
-#include "results/refused.h"
+#include "results/result_rows.h"
 #include "results/table.h"
 
 #include <math.h>
@@ -21,7 +20,7 @@ static cs_status no_memory(const cs_run_rows *rows, cs_error *err)
 static cs_status open_columns(cs_run_rows *rows, cs_error *err)
 {
     size_t    n_columns = 0;
-    cs_status status    = cs_sweep_columns_open(rows->config, &rows->columns, err);
+    cs_status status = cs_sweep_columns_open(rows->config, cs_result_columns, &rows->columns, err);
 
     if (status != CS_OK) {
         return status;
@@ -93,9 +92,9 @@ static bool same_fabrics(const cs_cluster *x, const cs_cluster *y)
     return is_same;
 }
 
-/* Do two consecutive cases belong in one table: do they differ in size only (and in what a
+/* Do two consecutive jobs belong in one table: do they differ in size only (and in what a
  * calibration makes of the size)? */
-static bool same_table(const cs_run_rows *rows, const cs_case *a, const cs_case *b)
+static bool same_table(const cs_run_rows *rows, const cs_job *a, const cs_job *b)
 {
     const cs_cluster *x = &a->scenario.cluster, *y = &b->scenario.cluster;
     bool              is_calibrated = cs_config_text(rows->config, "calibration") != NULL;
@@ -107,7 +106,7 @@ static bool same_table(const cs_run_rows *rows, const cs_case *a, const cs_case 
            memcmp(a->options.bytes, b->options.bytes, sizeof a->options.bytes) == 0 &&
            memcmp(a->model_options.bytes, b->model_options.bytes, sizeof a->model_options.bytes) ==
                0 &&
-           a->scenario.root == b->scenario.root && cs_same_trouble(&a->scenario, &b->scenario);
+           a->scenario.root == b->scenario.root && cs_same_conditions(&a->scenario, &b->scenario);
 }
 
 /* Print the table that is being filled, if there is one. */
@@ -115,7 +114,7 @@ static void end_table(cs_run_rows *rows)
 {
     if (rows->format == CS_RUN_TABLE && rows->first < rows->n) {
         cs_table_group(&rows->text, rows->results + rows->first, rows->n - rows->first,
-                       &rows->last.scenario);
+                       &rows->last.job.scenario);
     }
     cs_case_free(&rows->last);
     rows->first = rows->n;
@@ -134,15 +133,15 @@ cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result
     cs_compared *compared = &rows->compared[rows->n - rows->n_refused];
     cs_status    status   = keep(rows, c->json, &rows->scenarios[rows->n], err);
 
-    if (rows->first < rows->n && !same_table(rows, &rows->last, c)) {
+    if (rows->first < rows->n && !same_table(rows, &rows->last.job, &c->job)) {
         end_table(rows);
     }
     rows->results[rows->n] = *result;
     fill_columns(rows);
     compared->result  = &rows->results[rows->n];
-    compared->key     = cs_setting_key(&c->scenario, result);
+    compared->key     = cs_setting_key(&c->job.scenario, result);
     compared->paced_s = (double)NAN;
-    cs_setting_text(&c->scenario, compared->setting, sizeof compared->setting);
+    cs_setting_text(&c->job.scenario, compared->setting, sizeof compared->setting);
     cs_case_free(&rows->last);
     rows->last = *c;
     *c         = (cs_case){0};
@@ -156,7 +155,7 @@ static cs_status add_line(cs_run_rows *rows, size_t index, const char *why, cs_e
     static const char *const none[] = {NULL};
 
     cs_text_add(&rows->text, "# refused: ");
-    cs_status status = cs_config_settings(rows->config, index, NULL, NULL, none, &rows->text, err);
+    cs_status status = cs_config_label(rows->config, index, NULL, NULL, none, &rows->text, err);
     cs_text_add(&rows->text, ": %s\n#\n", why);
     return status;
 }
@@ -187,13 +186,12 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
     cs_status status = keep_scenario(rows, c, err);
 
     end_table(rows);
-    snprintf(reason, sizeof reason, "%s%s%s", why->where, why->where[0] != '\0' ? ": " : "",
-             why->message);
+    cs_error_reason(why, reason, sizeof reason);
     if (rows->n_refused == 0) {
         rows->first_refusal = *why;
     }
-    rows->results[rows->n] = cs_refused_result(&c->scenario, c->algorithm, c->model);
-    if (c->algorithm != NULL) {
+    rows->results[rows->n] = cs_refused_result(&c->job.scenario, c->job.algorithm, c->job.model);
+    if (c->job.algorithm != NULL) {
         fill_columns(rows);
     }
     if (status == CS_OK) {
@@ -215,18 +213,18 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
 static bool pace(const cs_model *model, cs_options *options)
 {
     static const char key[] = "message_gap_s";
-    const cs_option  *row   = cs_option_find(model->options, key);
+    const cs_field   *row   = cs_field_find(model->options, key);
     char              text[40];
 
     if (row == NULL) {
         return false;
     }
-    (void)cs_option_text(row, options, text, sizeof text);
+    (void)cs_field_text(row, options, text, sizeof text);
     if (strcmp(text, "0") != 0) {
         return false;
     }
     (void)snprintf(text, sizeof text, "%.17g", CS_PACED_GAP_S);
-    return cs_options_set(model->options, options, key, text, "", NULL) == CS_OK;
+    return cs_field_set(model->options, options, key, text, "", NULL) == CS_OK;
 }
 
 /* Replay scenario `index` with that gap. */
@@ -236,13 +234,9 @@ static cs_status add_paced(cs_run_rows *rows, size_t index, cs_compared *compare
     cs_result result = {0};
     cs_status status = cs_config_try_case(rows->config, index, &c, err);
 
-    if (status == CS_OK && pace(c.model, &c.model_options)) {
-        const cs_run run  = {.scenario      = &c.scenario,
-                             .algorithm     = c.algorithm,
-                             .options       = &c.options,
-                             .model         = c.model,
-                             .model_options = &c.model_options};
-        status            = cs_run_scenario(&run, &result, err);
+    if (status == CS_OK && pace(c.job.model, &c.job.model_options)) {
+        c.job.verify      = false;
+        status            = cs_job_run(&c.job, NULL, 0, &result, err);
         compared->paced_s = status == CS_OK ? result.exposed_s : (double)NAN;
     }
     cs_case_free(&c);

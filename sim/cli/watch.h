@@ -3,8 +3,9 @@
 #ifndef CS_CLI_WATCH_H
 #define CS_CLI_WATCH_H
 
-#include "cli/explain_text.h"
-#include "results/chrome_trace.h"
+#include "cs/recording.h"
+#include "cs/result.h"
+#include "results/port_stats.h"
 #include "results/usage.h"
 
 /* What was asked for; NULL and false: not that. */
@@ -13,20 +14,22 @@ typedef struct cs_watch_choice {
     bool        explains;
 } cs_watch_choice;
 
+enum { CS_WATCH_OBSERVERS = 4 }; /* one of them for who opens it */
+
 /* `{0}` is none. */
 typedef struct cs_watch {
-    const cs_watch_choice *choice; /* borrowed */
-    cs_observer            observers[2 + CS_EXPLAIN_OBSERVERS];
+    const cs_watch_choice *choice;   /* borrowed */
+    const cs_scenario     *scenario; /* borrowed */
+    cs_observer            observers[CS_WATCH_OBSERVERS];
     size_t                 n_observers;
-    cs_chrome_trace       *trace;
+    cs_recording           recording; /* for the timeline and the critical path */
     cs_usage               usage;
-    bool                   uses; /* `usage` is in use */
-    cs_explain_text       *explain;
+    cs_port_stats          stats;
 } cs_watch;
 
 /* Prepare for one replay, whose observers are still to be set; cs_watch_close() it, also after an
  * error. */
-cs_status cs_watch_open(cs_watch *w, const cs_watch_choice *choice, const cs_run *run,
+cs_status cs_watch_open(cs_watch *w, const cs_watch_choice *choice, const cs_scenario *scenario,
                         cs_error *err);
 
 /* After the replay: write the files, add the explanation to `notes`. */

@@ -5,8 +5,9 @@
 #include "cli/cli.h"
 #include "cli/config_args.h"
 #include "cs/units.h"
+#include "montecarlo/trace_text.h"
+#include "sweep/thread_pool.h"
 #include "traces/skew_text.h"
-#include "whatif/trace_text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -147,7 +148,8 @@ static cs_status read_options(const cs_whatif_trace_choice *choice, double perio
 {
     cs_status status = CS_OK;
 
-    *options = (cs_trace_options){.baseline = choice->baseline, .period_s = period_s};
+    *options = (cs_trace_options){
+        .baseline = choice->baseline, .period_s = period_s, .jobs = cs_processors()};
     if (choice->bytes != NULL) {
         status = cs_parse_bytes(choice->bytes, &options->bytes, "--bytes", err);
         if (status == CS_OK && options->bytes == 0) {

@@ -7,113 +7,119 @@
  *                "trace": {"path": "arrivals.csv", "pick": "resample"}}
  */
 #include "config/arrival_file.h"
-#include "config/file_field.h"
 #include "config/scenario_json.h"
 
 #include <math.h>
 
-#define COUNT(list) (sizeof(list) / sizeof(list)[0])
-#define NOT_LATE    (-1.0) /* no delay was given */
+#define NOT_LATE (-1.0) /* no delay was given */
 
-static const char *const arrivals_keys[]  = {"late", "distribution", "straggler", "trace"};
-static const char *const late_keys[]      = {"rank", "delay"};
-static const char *const trace_keys[]     = {"path", "pick", "fingerprint"};
-static const char *const pick_words[]     = {"in-order", "resample"};
-static const char *const straggler_keys[] = {"rank", "persistence", "correlation", "delay"};
+typedef struct late_rank {
+    uint32_t rank;
+    double   delay_s;
+} late_rank;
 
-static void read_late(cs_reading *r, const cs_field *item, double *delay_s, uint32_t n_ranks)
+typedef struct arrivals_keys {
+    late_rank           *late;
+    size_t               n_late;
+    cs_distribution      distribution;
+    cs_straggler_process straggler;
+    struct {
+        const char *path;
+        int         pick; /* 1: resample */
+    } trace;
+} arrivals_keys;
+
+/* Somebody is presumed, or persistence says how long a straggler stays. */
+static void check_straggler(cs_reading *r, const cs_place *place, void *object)
 {
-    uint32_t rank  = 0;
-    double   delay = 0;
+    const cs_straggler_process *s           = object;
+    cs_place                    correlation = cs_place_get(place, "correlation");
 
-    if (!cs_read_object(r, item, late_keys, COUNT(late_keys))) {
+    if (s->rank != CS_ANY_RANK) {
         return;
     }
-    cs_read_required(r, item, "rank");
-    cs_read_required(r, item, "delay");
-    cs_read_u32(r, item, "rank", 0, n_ranks - 1, &rank);
-    cs_read_time(r, item, "delay", &delay);
-    if (cs_reading_failed(r)) {
-        return;
-    }
-    if (!(delay >= 0)) {
-        cs_field field = cs_field_get(item, "delay");
-        CS_REFUSE(r, &field, CS_EINVAL, "%.15g s is negative: accepted are times from 0 on", delay);
-    } else if (delay_s[rank] != NOT_LATE) {
-        cs_field field = cs_field_get(item, "rank");
-        CS_REFUSE(r, &field, CS_EINVAL, "rank %u is late twice: accepted is one delay per rank",
-                  rank);
-    } else {
-        delay_s[rank] = delay;
-    }
-}
-
-static void read_all_late(cs_reading *r, const cs_field *arrivals, uint32_t n_ranks,
-                          const double **late_s_p)
-{
-    cs_field late  = cs_field_get(arrivals, "late");
-    size_t   count = cs_read_array(r, &late);
-
-    if (count == 0) {
-        return;
-    }
-    double *delay_s = CS_ARENA_NEW(r->arena, double, n_ranks);
-    if (delay_s == NULL) {
-        CS_REFUSE(r, &late, CS_ENOMEM, "out of memory for arrivals");
-        return;
-    }
-    for (uint32_t i = 0; i < n_ranks; i++) {
-        delay_s[i] = NOT_LATE;
-    }
-    for (size_t i = 0; i < count && !cs_reading_failed(r); i++) {
-        cs_field item = cs_field_item(&late, i);
-        read_late(r, &item, delay_s, n_ranks);
-    }
-    for (uint32_t i = 0; i < n_ranks; i++) {
-        delay_s[i] = delay_s[i] == NOT_LATE ? 0 : delay_s[i];
-    }
-    *late_s_p = delay_s;
-}
-
-static void read_straggler(cs_reading *r, const cs_field *arrivals, uint32_t n_ranks,
-                           cs_arrival_process *process)
-{
-    cs_field              field = cs_field_get(arrivals, "straggler");
-    cs_straggler_process *s     = &process->straggler;
-
-    if (!cs_read_object(r, &field, straggler_keys, COUNT(straggler_keys))) {
-        return;
-    }
-    cs_field rank = cs_field_get(&field, "rank"), delay = cs_field_get(&field, "delay");
-    cs_field correlation = cs_field_get(&field, "correlation");
-    bool     is_presumed = rank.node != NULL && !json_is_null(rank.node);
-    *s                   = (cs_straggler_process){.rank = CS_ANY_RANK, .persistence = 1};
-    cs_read_required(r, &field, "delay");
-    if (is_presumed) {
-        cs_read_u32(r, &field, "rank", 0, n_ranks - 1, &s->rank);
-    } else {
-        cs_read_required(r, &field, "persistence");
-    }
-    cs_read_number(r, &field, "persistence", 0, 1, &s->persistence);
-    if (!cs_reading_failed(r) && correlation.node != NULL && !is_presumed) {
+    cs_read_required(r, place, "persistence");
+    if (correlation.node != NULL && !cs_reading_failed(r)) {
         CS_REFUSE(r, &correlation, CS_EINVAL,
                   "needs a presumed 'rank': without one, 'persistence' is the correlation");
     }
-    cs_read_number(r, &field, "correlation", 0, 0.9999, &s->correlation);
-    cs_read_distribution(r, &delay, &s->delay);
-    process->has_straggler = true;
 }
 
-const cs_arrival_trace *cs_read_trace(cs_reading *r, const cs_field *parent, const char *key)
-{
-    const char *path = NULL;
+/* clang-format off */
+static const cs_field late_fields[] = {
+    CS_KEY(late_rank, rank, "rank", .max = CS_MAX_RANKS - 1, .is_rank = true, .is_required = true,
+           .help = "who is late"),
+    CS_KEY(late_rank, delay_s, "delay", .unit = CS_UNIT_TIME, .max = (double)INFINITY,
+           .plain = &cs_plain_delay, .is_required = true, .help = "by how much"),
+    CS_FIELD_END,
+};
+static const cs_field late[] = {
+    {.name = "late", .type = CS_FIELD_OBJECT, .fields = late_fields},
+    CS_FIELD_END,
+};
+static const cs_field straggler_fields[] = {
+    CS_KEY(cs_straggler_process, rank, "rank", .fallback = CS_ANY_RANK, .max = CS_MAX_RANKS - 1,
+           .is_rank = true, .has_null = true, .help = "who is presumed late; null: nobody"),
+    CS_KEY(cs_straggler_process, persistence, "persistence", .fallback = 1, .max = 1,
+           .help = "probability that it is that rank; without one, that the straggler stays"),
+    CS_KEY(cs_straggler_process, correlation, "correlation", .max = 0.9999,
+           .help = "probability that the straggler stays who it was"),
+    CS_KEY_OF(CS_FIELD_EITHER, cs_straggler_process, delay, "delay", .fields = cs_distribution_forms,
+              .read = cs_read_distribution, .is_required = true, .help = "its extra delay"),
+    CS_FIELD_END,
+};
+static const cs_field trace_fields[] = {
+    CS_KEY_OF(CS_FIELD_FILE, arrivals_keys, trace.path, "path", .is_required = true,
+              .help = "a file of arrivals, or several with commas between them"),
+    CS_KEY(arrivals_keys, trace.pick, "pick", .choices = "in-order|resample",
+           .help = "iteration i takes call i, or any call"),
+    {.name = "fingerprint", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE, .help = "of the arrivals"},
+    CS_FIELD_END,
+};
+const cs_field cs_arrivals_fields[] = {
+    CS_KEY_LIST(arrivals_keys, late, n_late, "late", late, .help = "fixed delays"),
+    CS_KEY_OF(CS_FIELD_EITHER, arrivals_keys, distribution, "distribution",
+              .fields = cs_distribution_forms, .read = cs_read_distribution,
+              .help = "a delay of every rank"),
+    CS_KEY_OF(CS_FIELD_OBJECT, arrivals_keys, straggler, "straggler", .fields = straggler_fields,
+              .check = check_straggler, .help = "an extra delay of one rank"),
+    {.name = "trace", .type = CS_FIELD_OBJECT, .fields = trace_fields, .help = "measured arrivals"},
+    CS_FIELD_END,
+};
+/* clang-format on */
 
-    cs_read_required(r, parent, key);
-    cs_read_file_names(r, parent, key, &path);
-    if (cs_reading_failed(r)) {
-        return NULL;
+/* One delay for every rank; NULL without any. */
+static const double *late_of_ranks(cs_reading *r, const cs_place *arrivals, const arrivals_keys *a)
+{
+    uint32_t n       = r->cluster->n_ranks;
+    cs_place place   = cs_place_get(arrivals, "late");
+    double  *delay_s = a->n_late > 0 ? CS_ARENA_NEW(r->arena, double, n) : NULL;
+
+    if (delay_s == NULL && a->n_late > 0) {
+        CS_REFUSE(r, &place, CS_ENOMEM, "out of memory for arrivals");
     }
+    for (uint32_t i = 0; delay_s != NULL && i < n; i++) {
+        delay_s[i] = NOT_LATE;
+    }
+    for (size_t i = 0; delay_s != NULL && i < a->n_late && !cs_reading_failed(r); i++) {
+        uint32_t rank = a->late[i].rank;
+        if (delay_s[rank] != NOT_LATE) {
+            cs_place item = cs_place_item(&place, i), key = cs_place_get(&item, "rank");
+            CS_REFUSE(r, &key, CS_EINVAL, "rank %u is late twice: accepted is one delay per rank",
+                      rank);
+        }
+        delay_s[rank] = a->late[i].delay_s;
+    }
+    for (uint32_t i = 0; delay_s != NULL && i < n; i++) {
+        delay_s[i] = delay_s[i] == NOT_LATE ? 0 : delay_s[i];
+    }
+    return delay_s;
+}
+
+const cs_arrival_trace *cs_read_trace(cs_reading *r, const cs_place *parent, const char *path)
+{
     const cs_cached_file *file = cs_read_file(r, &cs_arrival_file_kind, path, &r->error);
+
     if (file == NULL) {
         return NULL;
     }
@@ -121,76 +127,66 @@ const cs_arrival_trace *cs_read_trace(cs_reading *r, const cs_field *parent, con
     return cs_reading_failed(r) ? NULL : file->content;
 }
 
-static void read_measured(cs_reading *r, const cs_field *arrivals, uint32_t n_ranks,
+static void read_measured(cs_reading *r, const cs_place *arrivals, const arrivals_keys *a,
                           cs_arrival_process *process)
 {
-    cs_field field = cs_field_get(arrivals, "trace"), path;
-    size_t   pick  = 0;
+    cs_place place = cs_place_get(arrivals, "trace"), path = cs_place_get(&place, "path");
+    uint32_t n = r->cluster->n_ranks;
 
-    if (!cs_read_object(r, &field, trace_keys, COUNT(trace_keys))) {
+    if (place.node == NULL || cs_reading_failed(r)) {
         return;
     }
-    cs_read_word(r, &field, "pick", pick_words, COUNT(pick_words), &pick);
-    const cs_arrival_trace *trace = cs_read_trace(r, &field, "path");
+    const cs_arrival_trace *trace = cs_read_trace(r, &place, a->trace.path);
     if (trace == NULL) {
         return;
     }
-    path = cs_field_get(&field, "path");
-    if (trace->n_ranks != n_ranks) {
+    if (trace->n_ranks != n) {
         CS_REFUSE(r, &path, CS_EINVAL, "holds arrivals of %u ranks, the cluster has %u",
-                  trace->n_ranks, n_ranks);
+                  trace->n_ranks, n);
         return;
     }
-    process->trace = (cs_arrival_trace){
-        .n_ranks = n_ranks, .n_calls = trace->n_calls, .arrival_s = trace->arrival_s};
-    process->resamples = pick == 1;
+    process->trace =
+        (cs_arrival_trace){.n_ranks = n, .n_calls = trace->n_calls, .arrival_s = trace->arrival_s};
+    process->resamples = a->trace.pick == 1;
 }
 
 /* Iteration 0 into the scenario; NULL where all arrive together. */
-static void draw_first(cs_reading *r, const cs_field *arrivals, cs_case *c)
+static void draw_first(cs_reading *r, const cs_place *arrivals, cs_case *c)
 {
-    cs_arrival_sampler *sampler = NULL;
-    cs_arrival_stream  *stream  = NULL;
-    uint32_t            n       = c->scenario.cluster.n_ranks;
-    double              last_s  = 0;
-    cs_error            wrong   = {0};
-    double             *first_s = CS_ARENA_NEW(r->arena, double, n);
-    cs_status           status  = cs_arrival_sampler_open(&c->arrivals, n, c->scenario.seed, 1,
-                                                          CS_SAMPLING_RANDOM, &sampler, &wrong);
+    uint32_t n       = c->job.scenario.cluster.n_ranks;
+    double   last_s  = 0;
+    double  *first_s = CS_ARENA_NEW(r->arena, double, n);
 
-    if (status == CS_OK) {
-        status = cs_arrival_stream_open(sampler, &stream, &wrong);
-    }
-    if (first_s == NULL || status != CS_OK) {
+    if (first_s == NULL ||
+        cs_arrival_first(&c->arrivals, n, c->job.scenario.seed, first_s, NULL) != CS_OK) {
         CS_REFUSE(r, arrivals, CS_ENOMEM, "out of memory for arrivals");
-    } else {
-        cs_arrival_draw(stream, 0, first_s);
-        for (uint32_t i = 0; i < n; i++) {
-            last_s = fmax(last_s, first_s[i]);
-        }
-        c->scenario.arrival_s = last_s > 0 ? first_s : NULL;
-    }
-    cs_arrival_stream_close(stream);
-    cs_arrival_sampler_close(sampler);
-}
-
-void cs_read_arrivals(cs_reading *r, const cs_field *root, cs_case *c)
-{
-    cs_field arrivals = cs_field_get(root, "arrivals");
-    uint32_t n        = c->scenario.cluster.n_ranks;
-
-    if (!cs_read_object(r, &arrivals, arrivals_keys, COUNT(arrivals_keys))) {
         return;
     }
-    cs_field distribution = cs_field_get(&arrivals, "distribution");
-    read_all_late(r, &arrivals, n, &c->arrivals.late_s);
-    if (distribution.node != NULL) {
-        cs_read_distribution(r, &distribution, &c->arrivals.distribution);
-        c->arrivals.has_distribution = true;
+    for (uint32_t i = 0; i < n; i++) {
+        last_s = fmax(last_s, first_s[i]);
     }
-    read_straggler(r, &arrivals, n, &c->arrivals);
-    read_measured(r, &arrivals, n, &c->arrivals);
+    c->job.scenario.arrival_s = last_s > 0 ? first_s : NULL;
+}
+
+void cs_read_arrivals(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
+{
+    cs_case            *c       = object;
+    cs_arrival_process *process = &c->arrivals;
+    arrivals_keys       a       = {.late = NULL};
+
+    cs_fields_default(row->fields, &a);
+    if (!cs_read_fields(r, place, row->fields, &a)) {
+        return;
+    }
+    process->late_s           = late_of_ranks(r, place, &a);
+    process->has_distribution = cs_place_has(place, "distribution");
+    process->distribution     = a.distribution;
+    process->has_straggler    = cs_place_has(place, "straggler");
+    if (process->has_straggler) {
+        process->straggler = a.straggler;
+    }
+    read_measured(r, place, &a, process);
     if (!cs_reading_failed(r)) {
-        draw_first(r, &arrivals, c);
+        draw_first(r, place, c);
     }
 }

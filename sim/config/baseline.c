@@ -59,7 +59,7 @@ cs_status cs_config_baseline(const cs_config *config, size_t index, const char *
     if (!is_found && !is_swept) { /* it may be the only one */
         cs_case   c      = {0};
         cs_status status = cs_config_case(config, index, &c, err);
-        is_found         = status == CS_OK && strcmp(c.algorithm->name, algorithm) == 0;
+        is_found         = status == CS_OK && strcmp(c.job.algorithm->name, algorithm) == 0;
         cs_case_free(&c);
         if (status != CS_OK) {
             return status;

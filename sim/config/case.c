@@ -27,7 +27,7 @@ json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *er
 static cs_status apply_calibration(const cs_calibration *calibration, const cs_case *c,
                                    cs_fabric *nic, cs_error *err)
 {
-    const cs_scenario *s      = &c->scenario;
+    const cs_scenario *s      = &c->job.scenario;
     const cs_training *t      = &c->training;
     cs_status          status = cs_calibration_apply(calibration, s->collective, s->cluster.n_ranks,
                                                      s->bytes, &nic->alpha_s, &nic->bandwidth_Bps, err);
@@ -49,27 +49,27 @@ static cs_status apply_calibration(const cs_calibration *calibration, const cs_c
 /* The NIC of the measured machine, in the scenario and in the tree. */
 static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_case *c)
 {
-    cs_field   root = cs_field_root(tree), field = cs_field_get(&root, "calibration");
-    cs_fabric *nic   = &c->scenario.cluster.fabrics[CS_NIC];
+    cs_place   root = cs_place_root(tree), field = cs_place_get(&root, "calibration");
+    cs_fabric *nic   = &c->job.scenario.cluster.fabrics[CS_NIC];
     cs_error   wrong = {0};
     cs_path    alpha, bandwidth;
 
     if (cs_reading_failed(r) || config->calibration == NULL) {
         return;
     }
-    if (c->scenario.cluster.gpus_per_server > 1) {
+    if (c->job.scenario.cluster.gpus_per_server > 1) {
         CS_REFUSE(
             r, &field, CS_ENOTSUP,
             "describes one port per GPU and no NVLink beside it: gpus_per_server 1 is accepted, "
             "not %u",
-            c->scenario.cluster.gpus_per_server);
+            c->job.scenario.cluster.gpus_per_server);
         return;
     }
     if (apply_calibration(config->calibration, c, nic, &wrong) != CS_OK) {
         CS_REFUSE(r, &field, wrong.status, "%s", wrong.message);
         return;
     }
-    c->scenario.cluster.assumed = NULL; /* the NIC is measured, and nothing else is in use */
+    c->job.scenario.cluster.assumed = NULL; /* the NIC is measured, and nothing else is in use */
     if (cs_path_parse("cluster.nic.alpha", &alpha, &r->error) == CS_OK &&
         cs_path_parse("cluster.nic.bandwidth", &bandwidth, &r->error) == CS_OK &&
         cs_tree_set(tree, &alpha, json_real(nic->alpha_s), "calibration", &r->error) == CS_OK) {
@@ -96,25 +96,16 @@ static void print_tree(cs_reading *r, json_t *tree, cs_case *c)
     c->json = text;
 }
 
-static bool algorithm_has(const char *name, const char *key)
+/* The options of an algorithm or a model; NULL: there is none of that name, or it has none. */
+static const cs_field *options_of(const char *name, bool is_model)
 {
-    bool has = false;
+    const cs_algorithm *algorithm = NULL;
+    const cs_model     *model     = NULL;
 
-    for (size_t i = 0; cs_algorithms[i] != NULL && !has; i++) {
-        has = strcmp(name, cs_algorithms[i]->name) == 0 &&
-              cs_has_option(cs_algorithms[i]->options, key);
+    if (is_model) {
+        return cs_model_find(name, &model, NULL) == CS_OK ? model->options : NULL;
     }
-    return has;
-}
-
-static bool model_has(const char *name, const char *key)
-{
-    bool has = false;
-
-    for (size_t i = 0; cs_models[i] != NULL && !has; i++) {
-        has = strcmp(name, cs_models[i]->name) == 0 && cs_has_option(cs_models[i]->options, key);
-    }
-    return has;
+    return cs_algorithm_find(name, &algorithm, NULL) == CS_OK ? algorithm->options : NULL;
 }
 
 /* Has any of the algorithms or models that an axis names the option at `path`? */
@@ -128,7 +119,7 @@ static bool some_has_option(const json_t *names, const char *path)
     json_array_foreach(names, i, value)
     {
         const char *name = json_string_value(value);
-        if (name != NULL && (is_model ? model_has(name, key) : algorithm_has(name, key))) {
+        if (name != NULL && cs_field_find(options_of(name, is_model), key) != NULL) {
             return true;
         }
     }
@@ -209,7 +200,7 @@ static cs_status build_case(const cs_config *config, size_t index, bool locates,
         print_tree(&reading, tree, &built);
     }
     if (!cs_reading_failed(&reading)) {
-        (void)!cs_scenario_check(&built.scenario, &reading.error);
+        built.job.is_checked = cs_scenario_check(&built.job.scenario, &reading.error) == CS_OK;
     }
     built.files = reading.files;
     if (cs_reading_failed(&reading)) {
@@ -252,4 +243,43 @@ void cs_case_free(cs_case *c)
     cs_held_files_release(c->files);
     cs_arena_free(&c->arena);
     *c = (cs_case){0};
+}
+
+cs_status cs_case_open(const cs_config *config, size_t index, cs_case **case_p, cs_error *err)
+{
+    cs_case *c = CS_NEW(cs_case, 1);
+
+    if (c == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a scenario");
+    }
+    if (index >= cs_config_count(config)) {
+        cs_free(c);
+        return CS_FAIL(err, CS_EINVAL, "", "there is no scenario %zu among %zu", index,
+                       cs_config_count(config));
+    }
+    cs_status status = cs_config_case(config, index, c, err);
+    if (status != CS_OK) {
+        cs_free(c);
+        return status;
+    }
+    *case_p = c;
+    return CS_OK;
+}
+
+const cs_job *cs_case_job(const cs_case *c)
+{
+    return &c->job;
+}
+
+const char *cs_case_json(const cs_case *c)
+{
+    return c->json;
+}
+
+void cs_case_close(cs_case *c)
+{
+    if (c != NULL) {
+        cs_case_free(c);
+        cs_free(c);
+    }
 }

@@ -1,32 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* config/case.h -- one scenario with everything that it takes to run it. */
+/* config/case.h -- one job of a configuration, and what else that says of it. */
 #ifndef CS_CONFIG_CASE_H
 #define CS_CONFIG_CASE_H
 
 #include "base/arena.h"
-#include "config/montecarlo_json.h"
+#include "config/late_prediction.h"
 #include "config/training_json.h"
-#include "cs/algorithm.h"
 #include "cs/arrival_process.h"
-#include "cs/model.h"
+#include "cs/config.h"
 
-/* What cs_config_case() fills. The scenario, its lists and `json` live in the arena and stay
- * valid when the struct is moved. */
-typedef struct cs_case {
+/* What cs_config_case() fills. The scenario's lists and `json` live in the arena and stay valid
+ * when the struct is moved. */
+struct cs_case {
     cs_arena             arena;
     struct cs_held_file *files;    /* traces and topologies that the rest points into; held */
-    cs_scenario          scenario; /* checked; its arrivals are those of iteration 0 */
+    cs_job               job;      /* as given: not resolved, but with a checked scenario; its
+                                      arrivals are those of iteration 0 */
     cs_arrival_process   arrivals; /* of every iteration; in the arena */
     cs_prediction_policy policy;
-    cs_training          training; /* its lists are in the arena; then scenario.bytes is the
+    cs_training          training; /* its lists are in the arena; then job.scenario.bytes is the
                                       largest bucket */
-    const cs_algorithm *algorithm;
-    cs_options          options; /* of the algorithm, as given */
-    const cs_model     *model;
-    cs_options          model_options;
-    bool                verify;
-    const char         *json; /* this scenario alone, as given: compact, keys sorted */
-} cs_case;
+    const char *json;              /* this scenario alone, as given: compact, keys sorted */
+};
 
 /* Free what the case owns; `{0}` is allowed. */
 CS_API void cs_case_free(cs_case *c);

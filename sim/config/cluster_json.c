@@ -1,82 +1,79 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The key "cluster". */
+/* The key "cluster": ranks and servers, the ports between them, and what a topology says of all
+ * these before the other keys override it. */
 #include "config/topology_json.h"
 
-#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+#define MIN_BPS     1.0 /* as the scenario's check */
+#define MAX_BPS     1e15
+#define MAX_ALPHA_S 1e6
 
-static const char *const cluster_keys[] = {
-    "ranks", "gpus_per_server", "nic", "nvlink", "sockets", "cross", "topology",
+/* clang-format off */
+#define PORT(fabric, rate_Bps, start_s)                                                             \
+    CS_KEY(cs_cluster, fabrics[fabric].bandwidth_Bps, "bandwidth", .unit = CS_UNIT_RATE,            \
+           .fallback = (rate_Bps), .min = MIN_BPS, .max = MAX_BPS,                                  \
+           .help = "rate of a port in each direction"),                                             \
+    CS_KEY(cs_cluster, fabrics[fabric].alpha_s, "alpha", .unit = CS_UNIT_TIME, .fallback = (start_s), \
+           .max = MAX_ALPHA_S, .plain = &cs_plain_latency, .help = "start-up time of a transfer")
+
+static const cs_field nic_fields[]    = {PORT(CS_NIC, 450e9, 3e-6), CS_FIELD_END};
+static const cs_field cross_fields[]  = {PORT(CS_CROSS, 25e9, 8e-6), CS_FIELD_END}; /* PCIe 4.0 x16, in use */
+static const cs_field nvlink_fields[] = {
+    PORT(CS_NVLINK, 450e9, 1e-6),
+    CS_KEY_OF(CS_FIELD_CHOICE, cs_cluster, fabrics[CS_NVLINK].kind, "kind", .choices = "switched|direct",
+              .help = "switched: a port per GPU; direct: a link per pair"),
+    CS_KEY(cs_cluster, nvlink_concurrent, "concurrent", .min = 1, .max = CS_MAX_RANKS, .has_null = true,
+           .help = "links of a mesh that a GPU drives at once; null: all"),
+    CS_FIELD_END,
 };
-static const char *const nic_keys[]    = {"bandwidth", "alpha"};
-static const char *const nvlink_keys[] = {"bandwidth", "alpha", "kind", "concurrent"};
-static const char *const kinds[]       = {[CS_SWITCHED] = "switched", [CS_DIRECT] = "direct"};
 
-static void read_fabric(cs_reading *r, const cs_field *cluster, const char *key,
-                        const char *const *keys, size_t n_keys, cs_fabric *fabric)
-{
-    cs_field field = cs_field_get(cluster, key);
-    size_t   kind  = fabric->kind;
-
-    if (!cs_read_object(r, &field, keys, n_keys)) {
-        return;
-    }
-    cs_read_rate(r, &field, "bandwidth", &fabric->bandwidth_Bps);
-    cs_read_time(r, &field, "alpha", &fabric->alpha_s);
-    cs_read_word(r, &field, "kind", kinds, COUNT(kinds), &kind);
-    fabric->kind = kind == CS_DIRECT ? CS_DIRECT : CS_SWITCHED;
-}
-
-/* Links of a mesh that a GPU drives at once; null is all of them. */
-static void read_nvlink(cs_reading *r, const cs_field *cluster, cs_cluster *c)
-{
-    cs_field nvlink = cs_field_get(cluster, "nvlink"), most;
-
-    read_fabric(r, cluster, "nvlink", nvlink_keys, COUNT(nvlink_keys), &c->fabrics[CS_NVLINK]);
-    most = cs_field_get(&nvlink, "concurrent");
-    if (most.node != NULL && !json_is_null(most.node)) {
-        cs_read_u32(r, &nvlink, "concurrent", 1, CS_MAX_RANKS, &c->nvlink_concurrent);
-    }
-}
+const cs_field cs_cluster_fields[] = {
+    CS_KEY(cs_cluster, n_ranks, "ranks", .fallback = 8, .min = 2, .max = CS_MAX_RANKS,
+           .help = "number of GPUs"),
+    CS_KEY(cs_cluster, gpus_per_server, "gpus_per_server", .fallback = 1, .min = 1, .max = CS_MAX_RANKS,
+           .help = "GPUs that share a server and its NVLink"),
+    {.name = "nic", .type = CS_FIELD_OBJECT, .fields = nic_fields,
+     .help = "the NIC port of every GPU"},
+    {.name = "nvlink", .type = CS_FIELD_OBJECT, .fields = nvlink_fields,
+     .help = "the NVLink port of every GPU"},
+    CS_KEY(cs_cluster, sockets, "sockets", .fallback = 1, .min = 1, .max = CS_MAX_RANKS,
+           .help = "sockets of a server, which share its GPUs evenly"),
+    {.name = "cross", .type = CS_FIELD_OBJECT, .fields = cross_fields,
+     .help = "the path between the sockets of a server, of every GPU"},
+    {.name = "topology", .type = CS_FIELD_EITHER, .offset = CS_NOWHERE, .fields = cs_topology_forms,
+     .read = cs_read_elsewhere, .help = "a preset's or a file's name, or an object: doc/topology.md"},
+    CS_FIELD_END,
+};
+/* clang-format on */
 
 /* The path between sockets means something only where there are several. */
-static void read_sockets(cs_reading *r, const cs_field *cluster, cs_cluster *c)
+static void check_cross(cs_reading *r, const cs_place *place, const cs_cluster *cluster)
 {
-    cs_field cross = cs_field_get(cluster, "cross");
+    cs_place cross = cs_place_get(place, "cross");
 
-    cs_read_u32(r, cluster, "sockets", 1, CS_MAX_RANKS, &c->sockets);
-    read_fabric(r, cluster, "cross", nic_keys, COUNT(nic_keys), &c->fabrics[CS_CROSS]);
-    if (cross.node != NULL && c->sockets <= 1 && !cs_reading_failed(r)) {
+    if (cross.node != NULL && cluster->sockets <= 1 && !cs_reading_failed(r)) {
         CS_REFUSE(r, &cross, CS_EINVAL,
                   "is the path between the sockets of a server, which has one: accepted together "
                   "with sockets of 2 or more");
     }
 }
 
-void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
-                     cs_cluster *cluster)
+void cs_read_cluster(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
 {
-    cs_field           field  = cs_field_get(root, "cluster");
-    cs_topology_source source = {0};
+    cs_cluster        *cluster = (cs_cluster *)(void *)((char *)object + row->offset);
+    cs_topology_source source  = {0};
 
-    *cluster = (cs_cluster){
-        .n_ranks         = 8,
-        .gpus_per_server = 1,
-        .fabrics         = {[CS_NIC]    = {CS_SWITCHED, 3e-6, 450e9},
-                            [CS_NVLINK] = {CS_SWITCHED, 1e-6, 450e9},
-                            [CS_CROSS]  = {CS_SWITCHED, 8e-6, 25e9}}, /* PCIe 4.0 x16, in use */
-        .sockets         = 1,
-    };
-    if (!cs_read_object(r, &field, cluster_keys, COUNT(cluster_keys))) {
+    cs_fields_default(cs_cluster_fields, cluster);
+    r->cluster = cluster;
+    if (!cs_read_keys(r, place, cs_cluster_fields)) {
         return;
     }
-    cs_read_topology_source(r, &field, &source);
-    cs_topology_source_defaults(r, &field, model, &source, cluster);
-    cs_read_u32(r, &field, "ranks", 2, CS_MAX_RANKS, &cluster->n_ranks);
-    cs_read_u32(r, &field, "gpus_per_server", 1, CS_MAX_RANKS, &cluster->gpus_per_server);
-    read_fabric(r, &field, "nic", nic_keys, COUNT(nic_keys), &cluster->fabrics[CS_NIC]);
-    read_nvlink(r, &field, cluster);
-    read_sockets(r, &field, cluster);
-    cs_read_topology(r, &field, model, &source, cluster);
-    cs_say_what_is_assumed(r, &field, &source, cluster);
-    cs_keep_topology_source(r, &field, &source);
+    cs_read_topology_source(r, place, &source);
+    cs_topology_source_defaults(r, place, r->model, &source, cluster);
+    if (!cs_read_fields(r, place, cs_cluster_fields, cluster)) {
+        return;
+    }
+    check_cross(r, place, cluster);
+    cs_read_topology(r, place, r->model, &source, cluster);
+    cs_say_what_is_assumed(r, place, &source, cluster);
+    cs_keep_topology_source(r, place, &source);
 }

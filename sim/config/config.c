@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "config/calibration_json.h"
 #include "config/config_state.h"
+#include "config/keys.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -152,28 +153,35 @@ static cs_status take_sweep(cs_config *config, cs_error *err)
     return CS_OK;
 }
 
-static cs_status load_file(cs_config *config, const char *path, cs_error *err)
+/* Read config->text. */
+static cs_status take_text(cs_config *config, const char *name, cs_error *err)
 {
-    json_t   *tree   = NULL;
-    cs_status status = cs_file_read(path, CS_CONFIG_MAX_BYTES, &config->text, &config->length, err);
+    json_t *tree = NULL;
 
-    if (status != CS_OK) {
-        return status;
-    }
-    config->input = cs_strdup(path);
+    config->input = cs_strdup(name);
     if (config->input == NULL) {
         return no_memory(err);
     }
-    status = cs_tree_parse(config->text, config->length, path, &tree, err);
+    cs_status status = cs_tree_parse(config->text, config->length, name, &tree, err);
     if (status != CS_OK) {
         return status;
     }
     json_decref(config->tree);
     config->tree = tree;
-    return take_sweep(config, err);
+    status       = take_sweep(config, err);
+    if (status != CS_OK) {
+        return status;
+    }
+    if (json_is_string(json_object_get(tree, "$schema"))) {
+        (void)json_object_del(tree, "$schema"); /* for editors: no part of a scenario */
+    }
+    config->tree = cs_key_spell_out(cs_key_root(tree), tree);
+    return config->tree != NULL ? CS_OK : no_memory(err);
 }
 
-cs_status cs_config_load(const char *path, cs_config **config_p, cs_error *err)
+/* Out of a text or (NULL) of the file `name`. */
+static cs_status read_config(const char *text, size_t length, const char *name,
+                             cs_config **config_p, cs_error *err)
 {
     cs_config *config = NULL;
     cs_error   wrong  = {0};
@@ -183,8 +191,23 @@ cs_status cs_config_load(const char *path, cs_config **config_p, cs_error *err)
         return status;
     }
     assert(config != NULL);
-    status = load_file(config, path, err);
-    if (status == CS_OK && load_calibration(config, path, &wrong) != CS_OK) {
+    if (text == NULL) {
+        status = cs_file_read(name, CS_CONFIG_MAX_BYTES, &config->text, &config->length, err);
+    } else if (length > CS_CONFIG_MAX_BYTES) {
+        status = CS_FAIL(err, CS_EINVAL, name, "has %zu bytes: accepted are %d", length,
+                         CS_CONFIG_MAX_BYTES);
+    } else {
+        config->text   = CS_NEW(char, length + 1);
+        config->length = length;
+        status         = config->text != NULL ? CS_OK : no_memory(err);
+    }
+    if (status == CS_OK && text != NULL) {
+        memcpy(config->text, text, length);
+    }
+    if (status == CS_OK) {
+        status = take_text(config, name, err);
+    }
+    if (status == CS_OK && load_calibration(config, name, &wrong) != CS_OK) {
         status = cs_config_blame(config, &wrong, false, CS_NO_POINT, err);
     }
     if (status != CS_OK) {
@@ -193,6 +216,17 @@ cs_status cs_config_load(const char *path, cs_config **config_p, cs_error *err)
     }
     *config_p = config;
     return CS_OK;
+}
+
+cs_status cs_config_load(const char *path, cs_config **config_p, cs_error *err)
+{
+    return read_config(NULL, 0, path, config_p, err);
+}
+
+cs_status cs_config_parse(const char *json, size_t length, const char *name, cs_config **config_p,
+                          cs_error *err)
+{
+    return read_config(json, length, name, config_p, err);
 }
 
 /* Remember who set a path. `appended` is the index that an append got. */
@@ -360,6 +394,9 @@ cs_status cs_config_set(cs_config *config, const char *path, const char *json, c
 
     cs_config_origin_text(origin, path, where, sizeof where);
     status = cs_tree_value(json, where, &value, err);
+    if (status == CS_OK && (value = cs_key_spell_out(cs_key_at(path), value)) == NULL) {
+        status = no_memory(err);
+    }
     if (status == CS_OK) {
         status = is_sweep ? set_sweep(config, path, value, origin, err)
                           : set_value(config, path, value, origin, err);
@@ -378,6 +415,9 @@ cs_status cs_config_name_topology(cs_config *config, const char *json, const cha
     json_t   *value  = NULL;
     cs_status status = cs_tree_value(json, origin, &value, err);
 
+    if (status == CS_OK && (value = cs_key_spell_out(cs_key_at(path), value)) == NULL) {
+        status = no_memory(err);
+    }
     if (status == CS_OK && json_is_string(value) && json_is_object(old) && !is_named) {
         json_t *both = json_object();
         if (json_object_update(both, old) != 0 || json_object_set(both, "name", value) != 0) {

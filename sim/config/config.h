@@ -1,34 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* config/config.h -- a configuration: one scenario, or the cartesian product of a sweep.
- *
- * A configuration is a JSON file (its keys are in the manual), changed by command-line options,
- * each of which sets one path of it. Nothing is checked before a case is built, except that the
- * file is JSON and that its sweep is one. Errors about a value from the file carry its line and
- * column; errors about a value that was set carry the name of the option instead. Where a sweep
- * or an option names another algorithm (or model) than the file does, the file's options that
- * only others have are left out.
- */
+/* config/config.h -- what the program asks of a configuration beside cs/config.h. */
 #ifndef CS_CONFIG_CONFIG_H
 #define CS_CONFIG_CONFIG_H
 
-#include "base/text.h"
-#include "base/value.h"
+#include "base/column.h"
 #include "config/case.h"
-
-typedef struct cs_config cs_config;
-
-enum { CS_CONFIG_MAX_BYTES = 64 << 20, CS_CONFIG_MAX_CASES = 10 * 1000 * 1000 };
-
-/* The empty configuration: every default. */
-CS_API CS_MUST_CHECK cs_status cs_config_new(cs_config **config_p, cs_error *err);
-
-/* Read a file. A file that cannot be read is CS_EIO; anything else that is wrong is CS_EPARSE or
- * CS_EINVAL with line and column. */
-CS_API CS_MUST_CHECK cs_status cs_config_load(const char *path, cs_config **config_p,
-                                              cs_error *err);
-
-/* NULL is allowed. */
-CS_API void cs_config_free(cs_config *config);
+#include "cs/config.h"
 
 /* Scenario `index` as a configuration without a sweep, to be changed further (cs_config_set).
  * Errors about its values have the place that they have in `config`, which must outlive it. The
@@ -45,27 +22,10 @@ CS_API CS_MUST_CHECK cs_status cs_config_complete(cs_config *config, const cs_co
 /* Is there an axis over that path? */
 CS_API bool cs_config_has_axis(const cs_config *config, const char *path);
 
-/* Set the value at a path ("cluster.nic.bandwidth", "faults[0].slowdown", "algorithm.name"); a
- * path that ends in "[]" appends to an array. `json` may be any JSON value; a text that is not
- * JSON is taken as a JSON string (450GB/s needs no quotes). A sweep over the same path ends.
- * The path "sweep.PATH" adds an axis. `origin` is how errors call the value: the option's name,
- * or "--set", to which the path is added; it is copied. */
-CS_API CS_MUST_CHECK cs_status cs_config_set(cs_config *config, const char *path, const char *json,
-                                             const char *origin, cs_error *err);
-
-/* The same for "cluster.topology". Where what stands there names no topology but has keys for one,
- * as "cluster.topology.servers" from an option before, they stay beside a name. */
+/* As cs_config_set(), of "cluster.topology". Where what stands there names no topology but has keys
+ * for one, as "cluster.topology.servers" from an option before, they stay beside a name. */
 CS_API CS_MUST_CHECK cs_status cs_config_name_topology(cs_config *config, const char *json,
                                                        const char *origin, cs_error *err);
-
-/* Sweep over the values of a JSON array: add an axis, or replace the one of the same path. The
- * first axis is the outermost loop. */
-CS_API CS_MUST_CHECK cs_status cs_config_sweep_set(cs_config *config, const char *path,
-                                                   const char *json_array, const char *origin,
-                                                   cs_error *err);
-
-/* How many scenarios: 1 without a sweep. */
-CS_API size_t cs_config_count(const cs_config *config);
 
 /* Build scenario number `index` < count. May be called from any number of threads as long as
  * nobody changes the configuration. The caller owns the case (cs_case_free); on failure it is
@@ -105,10 +65,10 @@ CS_API CS_MUST_CHECK cs_status cs_config_point(const cs_config *config, size_t i
  * with NULL). `algorithm` and `model` are the names that its case had; NULL: it had none, and
  * every axis counts. Nothing is added where there
  * is no such axis. */
-CS_API CS_MUST_CHECK cs_status cs_config_settings(const cs_config *config, size_t index,
-                                                  const char *algorithm, const char *model,
-                                                  const char *const *shown, cs_text *text,
-                                                  cs_error *err);
+CS_API CS_MUST_CHECK cs_status cs_config_label(const cs_config *config, size_t index,
+                                               const char *algorithm, const char *model,
+                                               const char *const *shown, cs_text *text,
+                                               cs_error *err);
 
 /* Mark the scenarios that only repeat an earlier one in many iterations: they differ in options
  * that the algorithm lacks, or in "montecarlo" where it presumes nobody late. `repeats` has room
@@ -116,17 +76,18 @@ CS_API CS_MUST_CHECK cs_status cs_config_settings(const cs_config *config, size_
 CS_API CS_MUST_CHECK cs_status cs_config_repeats(const cs_config *config, bool *repeats,
                                                  cs_error *err);
 
-/* Numbers without a unit that are hardly meant (config/quantity.h): "--alpha: 5 is read as 5 s;
+/* Numbers without a unit that are hardly meant (cs_plain): "--alpha: 5 is read as 5 s;
  * ..". Fills as many of the `room` records as there are, each once, and returns how many there are.
  * What an axis replaces does not count. O(size of the configuration). */
 CS_API size_t cs_config_notes(const cs_config *config, cs_error *notes, size_t room);
 
-/* The columns that a sweep adds to a table of results: one for each of its axes whose key is not a
- * column of results already. A column is called as the path, with the unit behind it:
+/* The columns that a sweep adds to rows which have `columns`: one for each of its axes whose key is
+ * not such a column already. A column is called as the path, with the unit behind it:
  * "arrivals.late[0].delay_s". Values are in SI units; what is no such quantity, and every text, is
  * a text; objects and lists are JSON. */
 typedef struct cs_sweep_columns cs_sweep_columns;
 CS_API CS_MUST_CHECK cs_status  cs_sweep_columns_open(const cs_config   *config,
+                                                      const cs_column   *columns,
                                                       cs_sweep_columns **columns_p, cs_error *err);
 /* NULL is allowed. */
 CS_API void cs_sweep_columns_close(cs_sweep_columns *columns);

@@ -4,8 +4,8 @@
 #define CS_CONFIG_CONFIG_STATE_H
 
 #include "config/config.h"
-#include "config/field.h"
 #include "config/file_cache.h"
+#include "config/reader.h"
 #include "config/sweep_axes.h"
 #include "traces/calibration.h"
 

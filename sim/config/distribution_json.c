@@ -4,84 +4,102 @@
  * Most distributions take one of two pairs of parameters: mean and standard deviation of the
  * delay, or what their formula has.
  */
-#include "base/alloc.h"
 #include "config/scenario_json.h"
-#include "cs/units.h"
 
 #include <gsl/gsl_sf_gamma.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(list)     (sizeof(list) / sizeof(list)[0])
 #define MAX_DELAY_S     1e6
 #define MAX_SIGMA       10.0
 #define MIN_GAMMA_SHAPE 0.01
 #define MAX_SHAPE       1e6
 
-static const char *const kind_names[] = {
-#define X(id, name, meaning) [CS_DISTRIBUTION_##id] = name,
-    CS_DISTRIBUTION_MAP(X)
-#undef X
+/* What the keys hold. */
+typedef struct parameters {
+    int         kind; /* cs_distribution_kind */
+    double      value_s, min_s, max_s, mean_s, stddev_s, median_s, sigma, scale_s, shape;
+    double     *values_s;
+    size_t      n_values;
+    const char *trace;
+} parameters;
+
+/* clang-format off */
+#define DELAY(field, key, ...)                                                                     \
+    CS_KEY(parameters, field, key, .unit = CS_UNIT_TIME, .max = MAX_DELAY_S, .plain = &cs_plain_delay, \
+           __VA_ARGS__)
+#define NAME \
+    {.name = "name", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE, .is_required = true, .help = "which one"}
+#define MEAN     DELAY(mean_s, "mean", .is_above = true, .help = "of the delay")
+#define STDDEV   DELAY(stddev_s, "stddev", .is_above = true, .help = "standard deviation")
+#define SCALE(...) DELAY(scale_s, "scale", .is_above = true, __VA_ARGS__)
+#define SHAPE(least, most) \
+    CS_KEY(parameters, shape, "shape", .min = (least), .max = (most), .help = "shape parameter")
+
+static const cs_field constant_fields[] = {
+    NAME, DELAY(value_s, "value", .is_required = true, .help = "of every rank"), CS_FIELD_END};
+static const cs_field uniform_fields[] = {
+    NAME, DELAY(min_s, "min", .is_required = true, .help = "the least delay"),
+    DELAY(max_s, "max", .is_required = true, .help = "the largest"), CS_FIELD_END};
+static const cs_field exponential_fields[] = {
+    NAME, DELAY(mean_s, "mean", .is_above = true, .is_required = true, .help = "of the delay"), CS_FIELD_END};
+static const cs_field normal_fields[] = {
+    NAME, DELAY(mean_s, "mean", .is_required = true, .help = "before what is negative is left out"),
+    DELAY(stddev_s, "stddev", .is_above = true, .is_required = true, .help = "the same"), CS_FIELD_END};
+static const cs_field lognormal_fields[] = {
+    NAME, MEAN, STDDEV, DELAY(median_s, "median", .is_above = true, .help = "of the delay"),
+    CS_KEY(parameters, sigma, "sigma", .min = 1e-9, .max = MAX_SIGMA,
+           .help = "standard deviation of its logarithm"), CS_FIELD_END};
+static const cs_field gamma_fields[] = {
+    NAME, MEAN, STDDEV, SCALE(.help = "mean / shape"), SHAPE(MIN_GAMMA_SHAPE, MAX_SHAPE), CS_FIELD_END};
+static const cs_field weibull_fields[] = {
+    NAME, MEAN, SHAPE(0.1, 1000), SCALE(.help = "exceeded with probability 1/e"), CS_FIELD_END};
+static const cs_field pareto_fields[] = { /* a shape of 1 or less would have no mean */
+    NAME, MEAN, SHAPE(1.001, 1000), SCALE(.help = "the least delay"), CS_FIELD_END};
+static const cs_field a_value[] = {
+    {.name = "delay", .type = CS_FIELD_F64, .unit = CS_UNIT_TIME, .max = MAX_DELAY_S,
+     .plain = &cs_plain_delay}, CS_FIELD_END};
+static const cs_field empirical_fields[] = {
+    NAME, CS_KEY_LIST(parameters, values_s, n_values, "values", a_value, .min = 1, .max = 1e9,
+                      .help = "delays, each as likely"),
+    CS_KEY_OF(CS_FIELD_FILE, parameters, trace, "trace", .help = "a file of arrivals, instead"),
+    {.name = "fingerprint", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE, .help = "of its arrivals"},
+    CS_FIELD_END};
+
+#define KIND(key, fields_) {.name = (key), .type = CS_FIELD_OBJECT, .fields = (fields_)}
+static const cs_field kinds[] = {
+    [CS_DISTRIBUTION_CONSTANT]    = KIND("constant", constant_fields),
+    [CS_DISTRIBUTION_UNIFORM]     = KIND("uniform", uniform_fields),
+    [CS_DISTRIBUTION_EXPONENTIAL] = KIND("exponential", exponential_fields),
+    [CS_DISTRIBUTION_NORMAL]      = KIND("normal", normal_fields),
+    [CS_DISTRIBUTION_LOGNORMAL]   = KIND("lognormal", lognormal_fields),
+    [CS_DISTRIBUTION_GAMMA]       = KIND("gamma", gamma_fields),
+    [CS_DISTRIBUTION_WEIBULL]     = KIND("weibull", weibull_fields),
+    [CS_DISTRIBUTION_PARETO]      = KIND("pareto", pareto_fields),
+    [CS_DISTRIBUTION_EMPIRICAL]   = KIND("empirical", empirical_fields),
+    [CS_DISTRIBUTION_COUNT]       = CS_FIELD_END,
 };
-
-/* The keys beside "name": a first pair, and a second pair instead of it; NULL: no more. */
-static const char *const parameters[CS_DISTRIBUTION_COUNT][4] = {
-    [CS_DISTRIBUTION_CONSTANT]    = {"value"},
-    [CS_DISTRIBUTION_UNIFORM]     = {"min", "max"},
-    [CS_DISTRIBUTION_EXPONENTIAL] = {"mean"},
-    [CS_DISTRIBUTION_NORMAL]      = {"mean", "stddev"},
-    [CS_DISTRIBUTION_LOGNORMAL]   = {"mean", "stddev", "median", "sigma"},
-    [CS_DISTRIBUTION_GAMMA]       = {"mean", "stddev", "scale", "shape"},
-    [CS_DISTRIBUTION_WEIBULL]     = {"mean", "shape", "scale", "shape"},
-    [CS_DISTRIBUTION_PARETO]      = {"mean", "shape", "scale", "shape"},
-    [CS_DISTRIBUTION_EMPIRICAL]   = {"values", "trace", "fingerprint"},
+const cs_field cs_distribution_forms[] = {
+    DELAY(value_s, "delay", .help = "always that"),
+    CS_KEY_OF(CS_FIELD_KIND, parameters, kind, "distribution", .selector = "name", .fields = kinds,
+              .help = "a distribution by its name"),
+    CS_FIELD_END,
 };
-
-static bool is_there(const cs_field *field, const char *key)
-{
-    return key != NULL && cs_field_get(field, key).node != NULL;
-}
-
-/* A time in [0, MAX_DELAY_S], or above 0. */
-static double read_delay(cs_reading *r, const cs_field *field, const char *key, bool may_be_zero)
-{
-    cs_field child   = cs_field_get(field, key);
-    double   delay_s = 0;
-
-    cs_read_required(r, field, key);
-    cs_read_time(r, field, key, &delay_s);
-    bool is_in = delay_s <= MAX_DELAY_S && (delay_s > 0 || (may_be_zero && delay_s >= 0));
-    if (!cs_reading_failed(r) && !is_in) {
-        CS_REFUSE(r, &child, CS_EINVAL, "%.15g s is not in %s0 s, %.15g s]", delay_s,
-                  may_be_zero ? "[" : "(", MAX_DELAY_S);
-    }
-    return delay_s;
-}
-
-static double read_shape(cs_reading *r, const cs_field *field, const char *key, double min,
-                         double max)
-{
-    double shape = 1;
-
-    cs_read_required(r, field, key);
-    cs_read_number(r, field, key, min, max, &shape);
-    return shape;
-}
+/* clang-format on */
 
 /* The first pair of parameters is given, not the second; anything else is refused. */
-static bool has_first_pair(cs_reading *r, const cs_field *field, cs_distribution_kind kind)
+static bool has_first_pair(cs_reading *r, const cs_place *place, const char *const *keys)
 {
-    const char *const *keys  = parameters[kind];
-    bool               first = is_there(field, keys[0]), second = is_there(field, keys[2]);
+    bool first = cs_place_has(place, keys[0]), second = cs_place_has(place, keys[2]);
 
-    if (!cs_reading_failed(r) && first == second) {
-        CS_REFUSE(r, field, CS_EINVAL, "accepted are '%s' and '%s', or '%s' and '%s'", keys[0],
+    if (first == second) {
+        CS_REFUSE(r, place, CS_EINVAL, "accepted are '%s' and '%s', or '%s' and '%s'", keys[0],
                   keys[1], keys[2], keys[3]);
     }
     for (int other = 1; other <= 3; other += 2) {
         const char *mine = keys[first ? 1 : 3];
-        cs_field    odd  = cs_field_get(field, keys[other]);
+        cs_place    odd  = cs_place_get(place, keys[other]);
         bool        fits = strcmp(keys[other], mine) == 0;
         if (!cs_reading_failed(r) && odd.node != NULL && !fits) {
             r->blames_key = true;
@@ -89,74 +107,70 @@ static bool has_first_pair(cs_reading *r, const cs_field *field, cs_distribution
                       keys[first ? 0 : 2], keys[first ? 0 : 2], mine);
         }
     }
+    cs_read_required(r, place, keys[first ? 1 : 3]);
     return first;
 }
 
-static void read_lognormal(cs_reading *r, const cs_field *field, cs_distribution *d)
+static void make_lognormal(cs_reading *r, const cs_place *place, const parameters *p,
+                           cs_distribution *d)
 {
-    if (has_first_pair(r, field, d->kind)) {
-        double mean_s       = read_delay(r, field, "mean", false);
-        double stddev_s     = read_delay(r, field, "stddev", false);
-        double log_variance = log1p(stddev_s / mean_s * (stddev_s / mean_s));
-        d->scale_s          = mean_s * exp(-log_variance / 2);
+    static const char *const keys[] = {"mean", "stddev", "median", "sigma"};
+
+    if (has_first_pair(r, place, keys)) {
+        double log_variance = log1p(p->stddev_s / p->mean_s * (p->stddev_s / p->mean_s));
+        d->scale_s          = p->mean_s * exp(-log_variance / 2);
         d->shape            = sqrt(log_variance);
     } else {
-        d->scale_s = read_delay(r, field, "median", false);
-        d->shape   = read_shape(r, field, "sigma", 1e-9, MAX_SIGMA);
+        d->scale_s = p->median_s;
+        d->shape   = p->sigma;
     }
 }
 
-static void read_gamma(cs_reading *r, const cs_field *field, cs_distribution *d)
+static void make_gamma(cs_reading *r, const cs_place *place, const parameters *p,
+                       cs_distribution *d)
 {
-    if (!has_first_pair(r, field, d->kind)) {
-        d->scale_s = read_delay(r, field, "scale", false);
-        d->shape   = read_shape(r, field, "shape", MIN_GAMMA_SHAPE, MAX_SHAPE);
+    static const char *const keys[] = {"mean", "stddev", "scale", "shape"};
+    cs_place                 stddev = cs_place_get(place, "stddev");
+
+    if (!has_first_pair(r, place, keys)) {
+        d->scale_s = p->scale_s;
+        d->shape   = p->shape;
         return;
     }
-    cs_field stddev   = cs_field_get(field, "stddev");
-    double   mean_s   = read_delay(r, field, "mean", false);
-    double   stddev_s = read_delay(r, field, "stddev", false);
-    d->shape          = mean_s / stddev_s * (mean_s / stddev_s);
-    d->scale_s        = stddev_s / mean_s * stddev_s;
+    d->shape   = p->mean_s / p->stddev_s * (p->mean_s / p->stddev_s);
+    d->scale_s = p->stddev_s / p->mean_s * p->stddev_s;
     if (!cs_reading_failed(r) && !(d->shape >= MIN_GAMMA_SHAPE && d->shape <= MAX_SHAPE)) {
         CS_REFUSE(r, &stddev, CS_EINVAL,
                   "%.15g s makes the shape (mean/stddev)^2 %.15g: accepted is [%.15g, %.15g]",
-                  stddev_s, d->shape, MIN_GAMMA_SHAPE, MAX_SHAPE);
+                  p->stddev_s, d->shape, MIN_GAMMA_SHAPE, MAX_SHAPE);
     }
 }
 
-static void read_weibull(cs_reading *r, const cs_field *field, cs_distribution *d)
+/* Weibull and Pareto: the mean, or the scale, of a shape. */
+static void make_of_shape(cs_reading *r, const cs_place *place, const parameters *p,
+                          cs_distribution *d)
 {
-    bool is_mean = has_first_pair(r, field, d->kind);
+    static const char *const keys[] = {"mean", "shape", "scale", "shape"};
 
-    d->shape   = read_shape(r, field, "shape", 0.1, 1000);
-    d->scale_s = read_delay(r, field, is_mean ? "mean" : "scale", false);
-    if (is_mean) {
-        d->scale_s /= gsl_sf_gamma(1 + 1 / d->shape);
+    d->shape = p->shape;
+    if (!has_first_pair(r, place, keys)) {
+        d->scale_s = p->scale_s;
+    } else if (p->kind == CS_DISTRIBUTION_WEIBULL) {
+        d->scale_s = p->mean_s / gsl_sf_gamma(1 + 1 / d->shape);
+    } else {
+        d->scale_s = p->mean_s * ((d->shape - 1) / d->shape);
     }
 }
 
-/* A shape of 1 or less would have no mean. */
-static void read_pareto(cs_reading *r, const cs_field *field, cs_distribution *d)
+static void make_uniform(cs_reading *r, const cs_place *place, const parameters *p,
+                         cs_distribution *d)
 {
-    bool is_mean = has_first_pair(r, field, d->kind);
+    cs_place max = cs_place_get(place, "max");
 
-    d->shape   = read_shape(r, field, "shape", 1.001, 1000);
-    d->scale_s = read_delay(r, field, is_mean ? "mean" : "scale", false);
-    if (is_mean) {
-        d->scale_s *= (d->shape - 1) / d->shape;
-    }
-}
-
-static void read_uniform(cs_reading *r, const cs_field *field, cs_distribution *d)
-{
-    cs_field max = cs_field_get(field, "max");
-
-    d->shift_s   = read_delay(r, field, "min", true);
-    double max_s = read_delay(r, field, "max", true);
-    d->scale_s   = max_s - d->shift_s;
-    if (!cs_reading_failed(r) && d->scale_s < 0) {
-        CS_REFUSE(r, &max, CS_EINVAL, "%.15g s is below the least of %.15g s", max_s, d->shift_s);
+    d->shift_s = p->min_s;
+    d->scale_s = p->max_s - p->min_s;
+    if (d->scale_s < 0) {
+        CS_REFUSE(r, &max, CS_EINVAL, "%.15g s is below the least of %.15g s", p->max_s, p->min_s);
     }
 }
 
@@ -166,132 +180,77 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* A number of seconds, or a text with a unit. */
-static double read_value(cs_reading *r, const cs_field *item)
+/* The arrivals of all ranks in all calls; NULL (refused) without memory. */
+static double *copy_trace(cs_reading *r, const cs_place *place, const parameters *p, size_t *n_p)
 {
-    char        path[CS_PATH_BYTES];
-    const char *text    = cs_read_scalar(r, item);
-    double      delay_s = 0;
+    const cs_arrival_trace *trace = cs_read_trace(r, place, p->trace);
 
-    cs_field_path(item, path);
-    if (text != NULL && cs_parse_time(text, &delay_s, path, &r->error) == CS_OK &&
-        !(delay_s >= 0 && delay_s <= MAX_DELAY_S)) {
-        CS_REFUSE(r, item, CS_EINVAL, "%.15g s is not in [0 s, %.15g s]", delay_s, MAX_DELAY_S);
+    if (trace == NULL) {
+        return NULL;
     }
-    return delay_s;
-}
-
-/* Where the delays go; NULL (refused) without memory. */
-static double *new_values(cs_reading *r, const cs_field *field, size_t count, cs_distribution *d)
-{
-    double *value_s = CS_ARENA_NEW(r->arena, double, count);
-
+    *n_p            = trace->n_calls * trace->n_ranks;
+    double *value_s = CS_ARENA_NEW(r->arena, double, *n_p);
     if (value_s == NULL) {
-        CS_REFUSE(r, field, CS_ENOMEM, "out of memory for delays");
+        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for delays");
+    } else {
+        memcpy(value_s, trace->arrival_s, *n_p * sizeof *value_s);
     }
-    d->value_s  = value_s;
-    d->n_values = count;
     return value_s;
 }
 
-static void read_values(cs_reading *r, const cs_field *field, cs_distribution *d)
+static void make_empirical(cs_reading *r, const cs_place *place, const parameters *p,
+                           cs_distribution *d)
 {
-    cs_field list  = cs_field_get(field, "values");
-    size_t   count = cs_read_array(r, &list);
+    bool    has_values = cs_place_has(place, "values"), has_trace = cs_place_has(place, "trace");
+    double *value_s = p->values_s;
 
-    if (!cs_reading_failed(r) && count == 0) {
-        CS_REFUSE(r, &list, CS_EINVAL, "is empty: accepted is one delay or more");
-    }
-    double *value_s = cs_reading_failed(r) ? NULL : new_values(r, &list, count, d);
-    for (size_t i = 0; value_s != NULL && i < count && !cs_reading_failed(r); i++) {
-        cs_field item = cs_field_item(&list, i);
-        value_s[i]    = read_value(r, &item);
-    }
-    if (value_s != NULL) {
-        qsort(value_s, count, sizeof *value_s, compare);
-    }
-}
-
-/* The arrivals of all ranks in all calls. */
-static void read_skews(cs_reading *r, const cs_field *field, cs_distribution *d)
-{
-    const cs_arrival_trace *trace   = cs_read_trace(r, field, "trace");
-    size_t                  count   = trace != NULL ? trace->n_calls * trace->n_ranks : 0;
-    double                 *value_s = trace != NULL ? new_values(r, field, count, d) : NULL;
-
-    if (value_s != NULL) {
-        memcpy(value_s, trace->arrival_s, count * sizeof *value_s);
-        qsort(value_s, count, sizeof *value_s, compare);
-    }
-}
-
-static void read_empirical(cs_reading *r, const cs_field *field, cs_distribution *d)
-{
-    bool has_values = is_there(field, "values"), has_trace = is_there(field, "trace");
-
+    d->n_values = p->n_values;
     if (has_values == has_trace) {
-        CS_REFUSE(r, field, CS_EINVAL, "accepted are 'values', or a 'trace' to take them from");
-    } else if (has_values && is_there(field, "fingerprint")) {
-        CS_REFUSE(r, field, CS_EINVAL, "the key 'fingerprint' belongs to a 'trace'");
-    } else if (has_values) {
-        read_values(r, field, d);
-    } else {
-        read_skews(r, field, d);
+        CS_REFUSE(r, place, CS_EINVAL, "accepted are 'values', or a 'trace' to take them from");
+    } else if (has_values && cs_place_has(place, "fingerprint")) {
+        CS_REFUSE(r, place, CS_EINVAL, "the key 'fingerprint' belongs to a 'trace'");
+    } else if (has_trace) {
+        value_s = copy_trace(r, place, p, &d->n_values);
+    }
+    if (!cs_reading_failed(r)) {
+        qsort(value_s, d->n_values, sizeof *value_s, compare);
+        d->value_s = value_s;
     }
 }
 
-static void read_kind(cs_reading *r, const cs_field *field, cs_distribution *d)
+static void make(cs_reading *r, const cs_place *place, const parameters *p, cs_distribution *d)
 {
     switch (d->kind) {
-    case CS_DISTRIBUTION_CONSTANT: d->shift_s = read_delay(r, field, "value", true); break;
-    case CS_DISTRIBUTION_UNIFORM: read_uniform(r, field, d); break;
-    case CS_DISTRIBUTION_EXPONENTIAL: d->scale_s = read_delay(r, field, "mean", false); break;
+    case CS_DISTRIBUTION_CONSTANT: d->shift_s = p->value_s; break;
+    case CS_DISTRIBUTION_UNIFORM: make_uniform(r, place, p, d); break;
+    case CS_DISTRIBUTION_EXPONENTIAL: d->scale_s = p->mean_s; break;
     case CS_DISTRIBUTION_NORMAL:
-        d->shift_s = read_delay(r, field, "mean", true);
-        d->scale_s = read_delay(r, field, "stddev", false);
+        d->shift_s = p->mean_s;
+        d->scale_s = p->stddev_s;
         break;
-    case CS_DISTRIBUTION_LOGNORMAL: read_lognormal(r, field, d); break;
-    case CS_DISTRIBUTION_GAMMA: read_gamma(r, field, d); break;
-    case CS_DISTRIBUTION_WEIBULL: read_weibull(r, field, d); break;
-    case CS_DISTRIBUTION_PARETO: read_pareto(r, field, d); break;
-    case CS_DISTRIBUTION_EMPIRICAL: read_empirical(r, field, d); break;
+    case CS_DISTRIBUTION_LOGNORMAL: make_lognormal(r, place, p, d); break;
+    case CS_DISTRIBUTION_GAMMA: make_gamma(r, place, p, d); break;
+    case CS_DISTRIBUTION_WEIBULL:
+    case CS_DISTRIBUTION_PARETO: make_of_shape(r, place, p, d); break;
+    case CS_DISTRIBUTION_EMPIRICAL: make_empirical(r, place, p, d); break;
     case CS_DISTRIBUTION_COUNT: break;
     }
 }
 
-/* Only the keys of its own kind; "name" is one of all kinds. */
-static bool read_name(cs_reading *r, const cs_field *field, cs_distribution_kind *kind_p)
+void cs_read_distribution(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
 {
-    const char *keys[5] = {"name"};
-    size_t      n_keys = 1, kind = 0;
+    parameters      p    = {0};
+    cs_distribution made = {0};
 
-    if (!cs_reading_failed(r) && !json_is_object(field->node)) {
-        CS_REFUSE(r, field, CS_EINVAL,
-                  "is %s: accepted is a time or an object with the name of a distribution",
-                  cs_tree_kind(field->node));
-    }
-    cs_read_required(r, field, "name");
-    cs_read_word(r, field, "name", kind_names, COUNT(kind_names), &kind);
-    for (size_t i = 0; i < 4 && parameters[kind][i] != NULL; i++) {
-        keys[n_keys++] = parameters[kind][i];
-    }
-    *kind_p = (cs_distribution_kind)kind;
-    return !cs_reading_failed(r) && cs_read_object(r, field, keys, n_keys);
-}
-
-void cs_read_distribution(cs_reading *r, const cs_field *field, cs_distribution *d)
-{
-    cs_distribution read = {0};
-
-    if (cs_reading_failed(r)) {
+    if (place->node == NULL) {
         return;
     }
-    if (json_is_string(field->node) || json_is_number(field->node)) {
-        read.shift_s = read_value(r, field);
-    } else if (read_name(r, field, &read.kind)) {
-        read_kind(r, field, &read);
+    cs_read_row(r, place, row, &p);
+    made.kind = (cs_distribution_kind)p.kind;
+    if (!cs_reading_failed(r)) {
+        make(r, place, &p, &made);
     }
     if (!cs_reading_failed(r)) {
-        *d = read;
+        memcpy((char *)object + row->offset, &made, sizeof made);
     }
 }

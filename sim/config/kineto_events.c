@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* NCCL kernels in a trace of PyTorch's profiler: see config/kineto_events.h.
+/* NCCL kernels in a trace of PyTorch's profiler.
  *
  * The names of kernels are ncclKernel_AllReduce_RING_LL_Sum_float(..) (NCCL before 2.19) and
  * ncclDevKernel_AllReduce_Sum_f32_RING_LL(..); their args (PyTorch 2.3 and later) have
@@ -14,8 +14,8 @@
 #include "config/kineto_events.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "config/locate.h"
-#include "traces/plain_text.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -6,7 +6,7 @@
 #define CS_CONFIG_KINETO_EVENTS_H
 
 #include "config/arrival_file.h"
-#include "config/field.h"
+#include "config/reader.h"
 #include "cs/scenario.h"
 
 /* A JSON text as a trace: an array of events, or an object with the key traceEvents. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the readers of servers share: see machine_build.h. */
 #include "config/machine_build.h"
 
 #include <stdarg.h>

@@ -10,7 +10,7 @@
  * name.
  *
  * GPUs are in the order of their `dev`. What a file does not say is assumed and noted, by the PCI
- * device where that is known (config/pci_devices.h).
+ * device where that is known.
  */
 #ifndef CS_CONFIG_NCCL_TOPOLOGY_H
 #define CS_CONFIG_NCCL_TOPOLOGY_H

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* config/scenario_json.h -- the keys of one scenario, without a sweep. */
+/* config/scenario_json.h -- the keys of a configuration as tables of fields, and how they are read.
+ */
 #ifndef CS_CONFIG_SCENARIO_JSON_H
 #define CS_CONFIG_SCENARIO_JSON_H
 
 #include "config/case.h"
-#include "config/field.h"
+#include "config/reader.h"
 
-/* The keys of the root object; `sweep` is not among them. */
-extern const char *const cs_scenario_keys[];
-extern const size_t      cs_n_scenario_keys;
-
-/* Is there a row of that name? `table` may be NULL. */
-bool cs_has_option(const cs_option *table, const char *key);
+/* The root of a configuration of scenarios: a struct cs_case. Its parts are tables, too. */
+extern const cs_field cs_scenario_fields[];
+extern const cs_field cs_whatif_fields[];      /* of a what-if: a cs_whatif_job */
+extern const cs_field cs_cluster_fields[];     /* cs_cluster */
+extern const cs_field cs_topology_forms[];     /* what "cluster.topology" may be */
+extern const cs_field cs_arrivals_fields[];    /* what is private to its reader */
+extern const cs_field cs_distribution_forms[]; /* what a distribution of delays may be */
+extern const cs_field cs_montecarlo_fields[];
+extern const cs_field cs_training_fields[];
 
 /* Fill everything of `c` but `json` from a tree; lists go to the reading's arena. What is absent
  * gets its default. Options that the reading may skip are deleted from the tree. The scenario is
@@ -22,25 +26,24 @@ void cs_read_scenario(cs_reading *r, json_t *tree, cs_case *c);
  * NICs it all uses, otherwise `ring`. */
 const char *cs_default_algorithm(const cs_cluster *cluster);
 
-/* A plug-in and its options: {"name": .., "options": {..}}, or the name alone. `fallback` is the
- * name where the field is absent. */
-void cs_read_algorithm(cs_reading *r, const cs_field *field, const char *fallback,
-                       const cs_algorithm **algorithm_p, cs_options *options);
-void cs_read_model(cs_reading *r, const cs_field *field, const cs_model **model_p,
-                   cs_options *options);
+/* Readers of rows (cs_field_read). Of the two plug-ins and the cluster; later rows are read for
+ * what these say. */
+void cs_read_model(cs_reading *r, const cs_place *place, const cs_field *row, void *object);
+void cs_read_algorithm(cs_reading *r, const cs_place *place, const cs_field *row, void *object);
+void cs_read_cluster(cs_reading *r, const cs_place *place, const cs_field *row, void *object);
+/* Of a cs_distribution. */
+void cs_read_distribution(cs_reading *r, const cs_place *place, const cs_field *row, void *object);
+/* Of "arrivals", "montecarlo" and "training" into a cs_case. */
+void cs_read_arrivals(cs_reading *r, const cs_place *place, const cs_field *row, void *object);
+void cs_read_montecarlo(cs_reading *r, const cs_place *place, const cs_field *row, void *object);
+void cs_read_training(cs_reading *r, const cs_place *place, const cs_field *row, void *object);
 
-/* The parts of it, each in a file of its own. */
-void cs_read_cluster(cs_reading *r, const cs_field *root, const cs_model *model,
-                     cs_cluster *cluster);
-void cs_read_arrivals(cs_reading *r, const cs_field *root, cs_case *c);
-void cs_read_montecarlo(cs_reading *r, const cs_field *root, cs_case *c);
-void cs_read_training(cs_reading *r, const cs_field *root, cs_case *c);
-/* The measured trace in the file that `parent`'s `key` names; it belongs to the reading's files.
+/* Is a time later than another one, with which it begins? Refused at `until` if not. */
+void cs_check_span(cs_reading *r, const cs_place *parent, double from_s, double until_s);
+
+/* The measured trace in a file that a key of `parent` names; it belongs to the reading's files.
  * Its fingerprint is put into the tree, so that a scenario's JSON says which arrivals it had; where
  * there is one already, it must be the same. NULL where the reading failed. */
-const cs_arrival_trace *cs_read_trace(cs_reading *r, const cs_field *parent, const char *key);
-/* One distribution of delays: a time, or {"name": .., ..}. */
-void cs_read_distribution(cs_reading *r, const cs_field *field, cs_distribution *d);
-void cs_read_faults(cs_reading *r, const cs_field *root, cs_scenario *scenario);
+const cs_arrival_trace *cs_read_trace(cs_reading *r, const cs_place *parent, const char *path);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Schedules from JSON: see schedule_json.h.
- *
- * A tree of millions of transfers would take a kilobyte each. So the list is cut out of the text:
+/* A tree of millions of transfers would take a kilobyte each. So the list is cut out of the text:
  * the rest is read as one small tree, then the transfers one at a time. Line and column of
  * an error in a transfer follow from where its text begins.
  */
@@ -9,13 +7,175 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "config/field.h"
 #include "config/locate.h"
 #include "config/msccl.h"
-#include "config/schedule_fields.h"
+#include "config/reader.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#define MAX_BYTES    ((double)((uint64_t)1 << 50))
+#define MAX_TRANSFER (((uint64_t)1 << 53) - 1)
+
+/* ---- the head ---- */
+
+typedef struct head_keys {
+    int         format;
+    uint32_t    version, ranks, chunks, root, slots, gpus_per_server, sockets;
+    int         collective;
+    const char *algorithm;
+    uint64_t    bytes;
+    bool        starts_own;
+} head_keys;
+
+/* clang-format off */
+static const cs_field head_fields[] = {
+    CS_KEY(head_keys, format, "format", .choices = "collsim-schedule", .is_required = true),
+    CS_KEY(head_keys, version, "version", .min = 1, .max = 1),
+    CS_KEY(head_keys, collective, "collective", .names = &cs_collective_names, .is_required = true),
+    CS_KEY(head_keys, algorithm, "algorithm", .help = "that made it"),
+    CS_KEY(head_keys, ranks, "ranks", .min = 2, .max = CS_MAX_RANKS, .is_required = true),
+    CS_KEY(head_keys, chunks, "chunks", .min = 1, .max = UINT32_MAX, .is_required = true),
+    CS_KEY(head_keys, bytes, "bytes", .unit = CS_UNIT_SIZE, .min = 1, .max = MAX_BYTES, .is_required = true),
+    CS_KEY(head_keys, root, "root", .max = CS_MAX_RANKS - 1),
+    CS_KEY(head_keys, slots, "slots", .min = 1, .max = CS_MAX_SLOTS),
+    CS_KEY(head_keys, starts_own, "starts_own", .max = 1),
+    {.name = "transfers", .type = CS_FIELD_ANY, .offset = CS_NOWHERE, .is_required = true},
+    CS_KEY(head_keys, gpus_per_server, "gpus_per_server", .fallback = 1, .min = 1, .max = CS_MAX_RANKS),
+    CS_KEY(head_keys, sockets, "sockets", .fallback = 1, .min = 1, .max = CS_MAX_RANKS),
+    CS_FIELD_END,
+};
+/* clang-format on */
+
+/* All keys of the head but the transfers. What is wrong goes into the reading. */
+static void read_head(cs_reading *r, const cs_place *head, cs_stored *s)
+{
+    head_keys keys = {.algorithm = ""};
+
+    cs_fields_default(head_fields, &keys);
+    if (!cs_read_fields(r, head, head_fields, &keys)) {
+        return;
+    }
+    s->collective      = (cs_collective)keys.collective;
+    s->n_ranks         = keys.ranks;
+    s->n_chunks        = keys.chunks;
+    s->bytes           = keys.bytes;
+    s->root            = keys.root;
+    s->gpus_per_server = keys.gpus_per_server;
+    s->sockets         = keys.sockets;
+    s->n_slots         = keys.slots;
+    s->has_slots       = keys.slots > 0;
+    s->starts_own      = keys.starts_own;
+    (void)snprintf(s->name, sizeof s->name, "%s", keys.algorithm);
+    (void)!cs_stored_check(s, &r->error);
+}
+
+/* What one key cannot show alone. */
+static cs_status check_head(cs_reading *r, const cs_place *head, const cs_stored *s)
+{
+    cs_place starts = cs_place_get(head, "starts_own"), list = cs_place_get(head, "transfers");
+
+    if (!cs_reading_failed(r) && !json_is_array(list.node)) {
+        cs_refuse_kind(r, &list, "an array");
+    }
+    if (!cs_reading_failed(r) && s->starts_own && s->n_slots < s->n_chunks) {
+        CS_REFUSE(r, &starts, CS_EINVAL, "needs as many slots as chunks");
+    }
+    return r->error.status;
+}
+
+/* ---- a transfer ---- */
+
+typedef struct transfer_keys {
+    uint32_t round, src, dst, chunk, span, src_slot, dst_slot;
+    int      op, fabric; /* fabric: -1: what joins the ranks */
+    int      own, done;
+    uint64_t bytes; /* above MAX_TRANSFER: the chunks' share */
+    bool     is_shared, joins, has_fence;
+    cs_fence fence;
+} transfer_keys;
+
+/* clang-format off */
+#define ENDS "none|src|dst|both"
+static const cs_field transfer_fields[] = {
+    CS_KEY(transfer_keys, round, "round", .max = UINT32_MAX - 1.0, .is_required = true),
+    CS_KEY(transfer_keys, src, "src", .max = CS_MAX_RANKS - 1, .is_required = true, .is_rank = true),
+    CS_KEY(transfer_keys, dst, "dst", .max = CS_MAX_RANKS - 1, .is_required = true, .is_rank = true),
+    CS_KEY(transfer_keys, chunk, "chunk", .max = UINT32_MAX, .is_required = true),
+    CS_KEY(transfer_keys, span, "span", .fallback = 1, .min = 1, .max = UINT16_MAX),
+    CS_KEY(transfer_keys, op, "op", .choices = "copy|reduce|exchange"), /* as cs_op */
+    CS_KEY(transfer_keys, fabric, "fabric", .fallback = -1, .choices = "nic|nvlink|cross"),
+    CS_KEY(transfer_keys, bytes, "bytes", .unit = CS_UNIT_SIZE, .fallback = (double)(MAX_TRANSFER + 1),
+           .max = (double)MAX_TRANSFER),
+    CS_KEY(transfer_keys, is_shared, "shared", .max = 1),
+    CS_KEY(transfer_keys, has_fence, "fence", .max = 1),
+    CS_KEY(transfer_keys, fence.except, "fence_except", .fallback = CS_FENCE_ALL, .max = CS_FENCE_ALL - 1.0),
+    CS_KEY(transfer_keys, fence.cost_s, "fence_s", .unit = CS_UNIT_TIME, .max = (double)INFINITY),
+    CS_KEY(transfer_keys, src_slot, "src_slot", .max = CS_MAX_SLOTS - 1.0),
+    CS_KEY(transfer_keys, dst_slot, "dst_slot", .max = CS_MAX_SLOTS - 1.0),
+    CS_KEY(transfer_keys, own, "own", .choices = ENDS),
+    CS_KEY(transfer_keys, done, "done", .choices = ENDS),
+    CS_KEY(transfer_keys, joins, "join", .max = 1),
+    CS_FIELD_END,
+};
+/* clang-format on */
+
+static uint32_t flags_of(int which, uint32_t src_flag, uint32_t dst_flag)
+{
+    return ((which & 1) != 0 ? src_flag : 0) | ((which & 2) != 0 ? dst_flag : 0);
+}
+
+static void add_slots(cs_reading *r, const cs_place *item, const cs_stored *s,
+                      const transfer_keys *keys, cs_transfer *t)
+{
+    static const char *const names[] = {"src_slot", "dst_slot", "own", "done"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !s->has_slots; i++) {
+        cs_place place = cs_place_get(item, names[i]);
+        if (place.node != NULL && !cs_reading_failed(r)) {
+            r->blames_key = true;
+            CS_REFUSE(r, &place, CS_EINVAL, "is accepted only in a schedule with the key 'slots'");
+        }
+    }
+    if (!s->has_slots) {
+        return;
+    }
+    cs_read_required(r, item, "src_slot");
+    cs_read_required(r, item, "dst_slot");
+    t->src_slot = (uint16_t)keys->src_slot;
+    t->dst_slot = (uint16_t)keys->dst_slot;
+    t->flags    = (uint8_t)(t->flags | flags_of(keys->own, CS_OWN_SRC, CS_OWN_DST) |
+                         flags_of(keys->done, CS_DONE_SRC, CS_DONE_DST));
+}
+
+/* One element of the list of transfers; it is added to the schedule. */
+static void read_transfer(cs_reading *r, const cs_place *item, cs_stored *s)
+{
+    transfer_keys keys = {.round = 0};
+
+    cs_fields_default(transfer_fields, &keys);
+    if (!cs_read_fields(r, item, transfer_fields, &keys)) {
+        return;
+    }
+    cs_transfer t = {.round = keys.round,
+                     .src   = keys.src,
+                     .dst   = keys.dst,
+                     .chunk = keys.chunk,
+                     .span  = (uint16_t)keys.span};
+    uint32_t    fabric =
+        keys.fabric >= 0 ? (uint32_t)keys.fabric : cs_fabric_of(r->cluster, t.src, t.dst);
+    t.op_fabric = cs_op_fabric((cs_op)keys.op, fabric);
+    t.bytes     = keys.bytes <= MAX_TRANSFER ? keys.bytes : cs_stored_share(s, s->bytes, &t);
+    t.flags     = (uint8_t)((keys.is_shared ? CS_SHARED : 0) | (keys.has_fence ? CS_FENCE : 0) |
+                        (keys.joins ? CS_JOIN : 0)); /* the share asks nobody before it */
+    add_slots(r, item, s, &keys, &t);
+    if (!cs_reading_failed(r)) {
+        (void)!cs_stored_add(s, &t, &keys.fence, &r->error);
+    }
+}
+
+/* ---- the file ---- */
 
 typedef struct reader {
     const char *text;
@@ -24,6 +184,7 @@ typedef struct reader {
     size_t      begin, end; /* of the list of transfers, with its brackets */
     cs_stored  *stored;
     cs_reading  reading;
+    cs_cluster  servers; /* of the schedule */
 } reader;
 
 /* Put "transfers[index]" before the path in an error. */
@@ -117,12 +278,15 @@ static cs_status read_head_text(reader *rd, cs_error *err)
     }
     status = parse_head(rd, head, length, &tree, err);
     if (status == CS_OK) {
-        cs_field root = cs_field_root(tree), list = cs_field_get(&root, "transfers");
-        cs_schedule_read_head(&rd->reading, &root, rd->stored);
-        (void)cs_read_array(&rd->reading, &list);
-        status = cs_schedule_check_head(&rd->reading, &root, rd->stored);
+        cs_place root = cs_place_root(tree);
+        read_head(&rd->reading, &root, rd->stored);
+        status = check_head(&rd->reading, &root, rd->stored);
         status = status != CS_OK ? refuse_at(rd, 0, SIZE_MAX, err) : CS_OK;
     }
+    rd->servers         = (cs_cluster){.n_ranks         = rd->stored->n_ranks,
+                                       .gpus_per_server = rd->stored->gpus_per_server,
+                                       .sockets         = rd->stored->sockets};
+    rd->reading.cluster = &rd->servers;
     json_decref(tree);
     cs_free(head);
     return status;
@@ -143,8 +307,8 @@ static cs_status read_element(reader *rd, size_t at, size_t index, size_t *end_p
         problem.column += problem.line == 1 ? column - 1 : 0;
         return cs_tree_refuse(&problem, rd->input, line - 1, err);
     }
-    cs_field item = cs_field_root(tree);
-    cs_schedule_read_transfer(&rd->reading, &item, rd->stored);
+    cs_place item = cs_place_root(tree);
+    read_transfer(&rd->reading, &item, rd->stored);
     json_decref(tree);
     cs_arena_free(rd->reading.arena);
     *end_p = at + (size_t)problem.position;
@@ -271,20 +435,24 @@ void cs_schedule_scenario(const cs_stored *stored, cs_scenario *scenario)
 /* Any cluster will do: a schedule's meaning does not depend on time. */
 cs_status cs_schedule_verify(const cs_stored *stored, cs_verdict *verdict_p, cs_error *err)
 {
-    cs_scenario scenario = {
-        .collective = stored->collective,
-        .root       = stored->root,
-        .bytes      = stored->bytes,
-        .cluster    = {.n_ranks         = stored->n_ranks,
-                       .gpus_per_server = stored->gpus_per_server,
-                       .sockets         = stored->sockets,
-                       .fabrics = {{CS_SWITCHED, 0, 1}, {CS_SWITCHED, 0, 1}, {CS_SWITCHED, 0, 1}}}};
-    cs_stored_options options = {stored};
-    cs_plan           plan    = {0};
-    cs_status         status  = cs_algorithm_stored.check(&scenario, &options, &plan, err);
+    const cs_stored_options options = {stored};
+    const cs_fabric         port    = {CS_SWITCHED, 0, 1};
+    cs_job                  job     = {
+                             .scenario   = {.collective = stored->collective,
+                                            .root       = stored->root,
+                                            .bytes      = stored->bytes,
+                                            .cluster    = {.n_ranks         = stored->n_ranks,
+                                                           .gpus_per_server = stored->gpus_per_server,
+                                                           .sockets         = stored->sockets,
+                                                           .fabrics         = {port, port, port}}},
+                             .is_checked = true,
+    };
 
+    cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);
+    cs_status status = cs_job_resolve(&job, err);
     if (status == CS_OK) {
-        status = cs_verify(&scenario, &cs_algorithm_stored, &options, &plan, verdict_p, err);
+        status = cs_job_verify(&job, verdict_p, err);
     }
+    cs_job_release(&job);
     return status;
 }

@@ -21,8 +21,8 @@
 #ifndef CS_CONFIG_SCHEDULE_JSON_H
 #define CS_CONFIG_SCHEDULE_JSON_H
 
-#include "algorithms/pattern/stored.h"
-#include "cs/replay.h"
+#include "algorithms/stored.h"
+#include "cs/job.h"
 
 enum { CS_SCHEDULE_MAX_BYTES = 1 << 30 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* SimGrid's platform XML: see simgrid_platform.h. Hosts and links are counted, then filled, then
- * routes; names are found in a JSON object as in a dictionary. */
+/* Hosts and links are counted, then filled, then routes; names are found in a JSON object as in a
+ * dictionary. */
 #include "config/simgrid_platform.h"
 
 #include "config/tree.h"

@@ -4,6 +4,7 @@
 #include "config/sweep_axes.h"
 
 #include "base/alloc.h"
+#include "config/keys.h"
 
 #include <string.h>
 
@@ -92,9 +93,10 @@ cs_status cs_axes_set(cs_axes *axes, const char *path, const char *origin, json_
     if (status != CS_OK) {
         return status;
     }
-    cs_axis  fresh = {cs_strdup(path), origin != NULL ? cs_strdup(origin) : NULL,
-                      json_deep_copy(values)};
-    cs_axis *grown =
+    const cs_field list  = {.type = CS_FIELD_LIST, .fields = cs_key_at(path)};
+    cs_axis        fresh = {cs_strdup(path), origin != NULL ? cs_strdup(origin) : NULL,
+                            cs_key_spell_out(&list, json_deep_copy(values))};
+    cs_axis       *grown =
         at < axes->n_axes ? axes->axes : cs_realloc(axes->axes, at + 1, sizeof *axes->axes);
     axes->axes = grown != NULL ? grown : axes->axes;
     if (grown == NULL || fresh.path == NULL || fresh.values == NULL ||

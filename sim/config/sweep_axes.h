@@ -20,8 +20,9 @@ typedef struct cs_axes {
 
 void cs_axes_free(cs_axes *axes);
 
-/* Add an axis, or replace the one of an equal path. `values` is borrowed and copied. `where` is
- * the place in errors. Products above `max_points` are refused. */
+/* Add an axis, or replace the one of an equal path. `values` is borrowed and copied, with whole
+ * names of what they name. `where` is the place in errors. Products above `max_points` are refused.
+ */
 cs_status cs_axes_set(cs_axes *axes, const char *path, const char *origin, json_t *values,
                       size_t max_points, const char *where, cs_error *err);
 

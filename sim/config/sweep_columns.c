@@ -3,8 +3,7 @@
  * once per scenario. */
 #include "base/alloc.h"
 #include "config/config_state.h"
-#include "config/quantity.h"
-#include "cs/result.h"
+#include "config/keys.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,11 +15,12 @@ typedef struct column {
 } column;
 
 struct cs_sweep_columns {
-    const cs_axes *axes; /* borrowed */
-    cs_arena       arena;
-    size_t         n;
-    column        *columns; /* [n]; in the arena, as all that follows */
-    const char   **names;
+    const cs_axes   *axes;   /* borrowed */
+    const cs_column *beside; /* those that the rows have; borrowed */
+    cs_arena         arena;
+    size_t           n;
+    column          *columns; /* [n]; in the arena, as all that follows */
+    const char     **names;
 };
 
 /* Keys that are columns of a result, or stand in them, when their values are plain. */
@@ -29,17 +29,9 @@ static const char *const known[] = {
     "collective", "bytes",          "cluster.ranks", "cluster.gpus_per_server",
 };
 
-/* Names that are taken: SQLite's do not depend on case. */
+/* Names that are taken beside those of the columns: SQLite's do not depend on case. */
 static const char *const taken[] = {
-#define X(type, key) #key,
-    CS_RESULT_MAP(X)
-#undef X
-        "key",
-    "options",
-    "model_options",
-    "wrong",
-    "scenario",
-    "error",
+    "key", "options", "model_options", "wrong", "scenario", "run", "error",
 };
 
 static bool is_plain(const cs_axis *axis)
@@ -70,6 +62,11 @@ static bool is_taken(const cs_sweep_columns *c, const char *name)
             return true;
         }
     }
+    for (const cs_column *b = c->beside; b->key != NULL; b++) {
+        if (strcasecmp(name, b->key) == 0) {
+            return true;
+        }
+    }
     for (size_t i = 0; i < c->n; i++) {
         if (strcasecmp(name, c->names[i]) == 0) {
             return true;
@@ -80,10 +77,9 @@ static bool is_taken(const cs_sweep_columns *c, const char *name)
 
 /* The path, the unit behind it where that is not its end already, and "sweep." before it where the
  * name is taken. */
-static const char *name_of(cs_sweep_columns *c, const cs_axis *axis, const cs_quantity *quantity)
+static const char *name_of(cs_sweep_columns *c, const cs_axis *axis, const char *suffix)
 {
     static const char before[] = "sweep.";
-    const char       *suffix   = quantity != NULL ? cs_quantity_suffix(quantity) : "";
     const char       *rest     = strrchr(axis->path, '_');
     size_t            length   = strlen(axis->path) + strlen(suffix) + 1;
     char             *name     = CS_ARENA_NEW(&c->arena, char, length);
@@ -118,10 +114,9 @@ static bool dump(cs_sweep_columns *c, const json_t *node, cs_value *value_p)
     return true;
 }
 
-static bool convert(cs_sweep_columns *c, const json_t *node, const cs_quantity *quantity,
-                    cs_value *value_p)
+static bool convert(cs_sweep_columns *c, const json_t *node, const cs_field *row, cs_value *value_p)
 {
-    if (quantity != NULL && cs_quantity_value(quantity, node, value_p)) {
+    if (row != NULL && cs_key_value(row, node, value_p)) {
         return true;
     }
     switch (json_typeof(node)) {
@@ -148,15 +143,16 @@ static bool convert(cs_sweep_columns *c, const json_t *node, const cs_quantity *
 /* False without memory. */
 static bool add_column(cs_sweep_columns *c, size_t axis)
 {
-    const cs_axis     *a        = &c->axes->axes[axis];
-    size_t             count    = json_array_size(a->values);
-    const cs_quantity *quantity = is_plain(a) ? cs_quantity_of(a->path) : NULL;
-    cs_value          *values   = CS_ARENA_NEW(&c->arena, cs_value, count);
-    const char        *name     = name_of(c, a, quantity);
-    bool               is_done  = values != NULL && name != NULL;
+    const cs_axis  *a       = &c->axes->axes[axis];
+    size_t          count   = json_array_size(a->values);
+    const cs_field *row     = is_plain(a) ? cs_key_at(a->path) : NULL;
+    const char     *suffix  = cs_key_suffix(row);
+    cs_value       *values  = CS_ARENA_NEW(&c->arena, cs_value, count);
+    const char     *name    = name_of(c, a, suffix != NULL ? suffix : "");
+    bool            is_done = values != NULL && name != NULL;
 
     for (size_t i = 0; i < count && is_done; i++) {
-        is_done = convert(c, json_array_get(a->values, i), quantity, &values[i]);
+        is_done = convert(c, json_array_get(a->values, i), row, &values[i]);
     }
     if (is_done) {
         c->columns[c->n] = (column){axis, values};
@@ -165,8 +161,8 @@ static bool add_column(cs_sweep_columns *c, size_t axis)
     return is_done;
 }
 
-cs_status cs_sweep_columns_open(const cs_config *config, cs_sweep_columns **columns_p,
-                                cs_error *err)
+cs_status cs_sweep_columns_open(const cs_config *config, const cs_column *columns,
+                                cs_sweep_columns **columns_p, cs_error *err)
 {
     size_t            n_axes = config->axes.n_axes;
     cs_sweep_columns *c      = CS_NEW(cs_sweep_columns, 1);
@@ -175,6 +171,7 @@ cs_status cs_sweep_columns_open(const cs_config *config, cs_sweep_columns **colu
         return CS_FAIL(err, CS_ENOMEM, "sweep", "out of memory for columns");
     }
     c->axes      = &config->axes;
+    c->beside    = columns;
     c->columns   = CS_ARENA_NEW(&c->arena, column, n_axes);
     c->names     = CS_ARENA_NEW(&c->arena, const char *, n_axes);
     bool is_done = c->columns != NULL && c->names != NULL;

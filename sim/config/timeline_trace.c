@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Skew out of a timeline: see config/timeline_trace.h. */
 #include "config/timeline_trace.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "cs/cluster.h"
-#include "traces/plain_text.h"
 
 #include <math.h>
 #include <stdio.h>

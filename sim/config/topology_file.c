@@ -8,8 +8,8 @@
 #include "config/locate.h"
 #include "config/machine_build.h"
 #include "config/nccl_topology.h"
-#include "config/server_json.h"
 #include "config/simgrid_platform.h"
+#include "config/topology_json.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static cs_status read_json(const char *text, size_t length, const char *input, c
     if (status != CS_OK || !cs_is_server(file->tree)) {
         return status;
     }
-    cs_field root = cs_field_root(file->tree);
+    cs_place root = cs_place_root(file->tree);
     cs_read_server(&r, &root, &file->site);
     cs_topology_file_close(file);
     if (cs_reading_failed(&r)) {

@@ -3,19 +3,21 @@
 #include "config/topology_source.h"
 
 #include "base/text.h"
-#include "config/file_field.h"
 #include "config/machine_build.h"
-#include "config/server_json.h"
 #include "config/topology_json.h"
 
 #include <math.h>
 #include <string.h>
 
-static void load_preset(cs_reading *r, const cs_field *field, const char *name,
-                        cs_topology_source *source)
+static void load_preset(cs_reading *r, const cs_place *field, cs_topology_source *source)
 {
-    cs_error wrong = {0};
+    const char *name  = json_string_value(field->node);
+    cs_error    wrong = {0};
 
+    if (name == NULL) {
+        cs_refuse_kind(r, field, "a text");
+        return;
+    }
     cs_status status = cs_preset_find(name, r->arena, &source->file.site, &wrong);
     if (status != CS_OK) {
         CS_REFUSE(r, field, status, "%s", wrong.message);
@@ -24,7 +26,7 @@ static void load_preset(cs_reading *r, const cs_field *field, const char *name,
     source->has_site = true;
 }
 
-static void load_file(cs_reading *r, const cs_field *field, const char *path,
+static void load_file(cs_reading *r, const cs_place *field, const char *path,
                       cs_topology_source *source)
 {
     cs_error wrong = {0};
@@ -50,11 +52,11 @@ static bool is_crossbar(const char *name)
 /* A name with other keys beside it, as {"name": "dgx-h100", "servers": 2}, becomes the key that it
  * means; one that stands alone becomes the text. That is how a text reads to which an option adds
  * keys (cs_tree_set). */
-static void spell_out_name(cs_reading *r, const cs_field *cluster, const cs_field *topology)
+static void spell_out_name(cs_reading *r, const cs_place *cluster, const cs_place *topology)
 {
     static const char *const others[] = {"preset", "path", "kind"};
     const char              *name     = NULL;
-    cs_field                 field    = cs_field_get(topology, "name");
+    cs_place                 field    = cs_place_get(topology, "name");
     json_t                  *tree     = topology->node;
 
     if (field.node == NULL) {
@@ -66,8 +68,9 @@ static void spell_out_name(cs_reading *r, const cs_field *cluster, const cs_fiel
                       "names a topology, and the key '%s' beside it does, too", others[i]);
         }
     }
-    cs_read_text(r, topology, "name", &name);
-    if (cs_reading_failed(r) || name == NULL) {
+    static const cs_field text = {.name = "name", .type = CS_FIELD_TEXT};
+    cs_read_row(r, &field, &text, &name);
+    if (cs_reading_failed(r)) {
         return;
     }
     bool is_file = !is_crossbar(name) && !cs_topology_is_preset(name);
@@ -87,12 +90,12 @@ static void spell_out_name(cs_reading *r, const cs_field *cluster, const cs_fiel
     }
 }
 
-void cs_read_topology_source(cs_reading *r, const cs_field *cluster, cs_topology_source *source)
+void cs_read_topology_source(cs_reading *r, const cs_place *cluster, cs_topology_source *source)
 {
-    cs_field field = cs_field_get(cluster, "topology"), inner;
+    cs_place field = cs_place_get(cluster, "topology"), inner;
 
     spell_out_name(r, cluster, &field);
-    field            = cs_field_get(cluster, "topology");
+    field            = cs_place_get(cluster, "topology");
     const char *name = json_string_value(field.node), *path = NULL;
     if (cs_reading_failed(r) || field.node == NULL) {
         return;
@@ -101,17 +104,14 @@ void cs_read_topology_source(cs_reading *r, const cs_field *cluster, cs_topology
         return;
     }
     if (name != NULL && cs_topology_is_preset(name)) {
-        load_preset(r, &field, name, source);
+        load_preset(r, &field, source);
     } else if (name != NULL) {
-        cs_read_file_names(r, cluster, "topology", &path);
+        path  = cs_read_file_name(r, &field);
         inner = field;
-    } else if ((inner = cs_field_get(&field, "preset")).node != NULL) {
-        cs_read_text(r, &field, "preset", &name);
-        if (name != NULL) {
-            load_preset(r, &inner, name, source);
-        }
-    } else if ((inner = cs_field_get(&field, "path")).node != NULL) {
-        cs_read_file_names(r, &field, "path", &path);
+    } else if ((inner = cs_place_get(&field, "preset")).node != NULL) {
+        load_preset(r, &inner, source);
+    } else if ((inner = cs_place_get(&field, "path")).node != NULL) {
+        path = cs_read_file_name(r, &inner);
     } else if (cs_is_server(field.node)) {
         cs_read_server(r, &field, &source->file.site);
         source->has_site = true;
@@ -122,36 +122,37 @@ void cs_read_topology_source(cs_reading *r, const cs_field *cluster, cs_topology
 }
 
 /* Has the cluster a key for the rate of a port? */
-static bool is_given(const cs_field *cluster, const char *port)
+static bool is_given(const cs_place *cluster, const char *port)
 {
     return json_object_get(json_object_get(cluster->node, port), "bandwidth") != NULL;
 }
 
 /* Ranks and GPUs per server of a site: so many servers, whole ones unless `ranks` asks for
  * less than one. */
-static void site_ranks(cs_reading *r, const cs_field *cluster_field, const cs_site *site,
+static void site_ranks(cs_reading *r, const cs_place *cluster_field, const cs_site *site,
                        cs_cluster *cluster)
 {
-    cs_field topology = cs_field_get(cluster_field, "topology");
-    cs_field ranks    = cs_field_get(cluster_field, "ranks");
-    cs_field gpus     = cs_field_get(cluster_field, "gpus_per_server");
+    cs_place topology = cs_place_get(cluster_field, "topology");
+    cs_place ranks    = cs_place_get(cluster_field, "ranks");
+    cs_place gpus     = cs_place_get(cluster_field, "gpus_per_server");
     uint32_t g = site->machine->n_gpus, servers = site->n_servers, asked = 0;
 
     if (json_is_object(topology.node)) {
-        cs_read_u32(r, &topology, "servers", 1, CS_MAX_RANKS, &asked);
+        cs_read_n_servers(r, &topology, &asked);
     }
-    cs_read_u32(r, cluster_field, "ranks", 2, CS_MAX_RANKS, &cluster->n_ranks);
+    cs_read_key(r, cluster_field, cs_cluster_fields, "ranks", cluster);
     g = ranks.node != NULL && asked == 0 && cluster->n_ranks < g ? cluster->n_ranks : g;
-    cs_read_u32(r, cluster_field, "gpus_per_server", 1, CS_MAX_RANKS, &g);
+    cluster->gpus_per_server = g;
+    cs_read_key(r, cluster_field, cs_cluster_fields, "gpus_per_server", cluster);
     if (cs_reading_failed(r)) {
         return;
     }
+    g = cluster->gpus_per_server;
     if (g > site->machine->n_gpus) {
         CS_REFUSE(r, &gpus, CS_EINVAL, "%u: the servers of the topology have %u", g,
                   site->machine->n_gpus);
         return;
     }
-    cluster->gpus_per_server = g;
     if (ranks.node == NULL) {
         uint64_t n       = (uint64_t)(asked > 0 ? asked : servers) * g;
         cluster->n_ranks = n > CS_MAX_RANKS ? CS_MAX_RANKS + 1 : (uint32_t)n;
@@ -174,12 +175,12 @@ static void merge_ports(cs_machine_ports *a, const cs_machine_ports *b, bool is_
     }
 }
 
-static void site_defaults(cs_reading *r, const cs_field *cluster_field, const cs_model *model,
+static void site_defaults(cs_reading *r, const cs_place *cluster_field, const cs_model *model,
                           const cs_site *site, cs_cluster *cluster)
 {
     cs_machine_ports ports, tail;
     bool             is_network = model->network != NULL;
-    cs_field         topology   = cs_field_get(cluster_field, "topology");
+    cs_place         topology   = cs_place_get(cluster_field, "topology");
 
     site_ranks(r, cluster_field, site, cluster);
     if (cs_reading_failed(r)) {
@@ -215,7 +216,7 @@ static void route_defaults(const cs_route_table *table, cs_cluster *cluster)
     cluster->fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, 0, widest_Bps};
 }
 
-void cs_topology_source_defaults(cs_reading *r, const cs_field *cluster_field,
+void cs_topology_source_defaults(cs_reading *r, const cs_place *cluster_field,
                                  const cs_model *model, const cs_topology_source *source,
                                  cs_cluster *cluster)
 {
@@ -303,7 +304,7 @@ static const cs_machine *with_given_rates(const cs_machine *m, const cs_cluster 
     return copy;
 }
 
-static void build_site(cs_reading *r, const cs_field *field, const cs_site *site,
+static void build_site(cs_reading *r, const cs_place *field, const cs_site *site,
                        cs_cluster *cluster)
 {
     cs_topology *topology = CS_ARENA_NEW(r->arena, cs_topology, 1);
@@ -327,12 +328,12 @@ static void build_site(cs_reading *r, const cs_field *field, const cs_site *site
 }
 
 /* The object of a JSON file, with what is wrong said as being in that file. */
-static void build_tree(cs_reading *r, const cs_field *field, const cs_topology_source *source,
+static void build_tree(cs_reading *r, const cs_place *field, const cs_topology_source *source,
                        cs_cluster *cluster)
 {
     cs_reading inner = {.arena = r->arena};
     json_t    *copy  = json_deep_copy(source->file.tree); /* reading a tree may change it */
-    cs_field   root  = cs_field_root(copy);
+    cs_place   root  = cs_place_root(copy);
     char       text[560];
 
     if (copy == NULL) {
@@ -348,17 +349,9 @@ static void build_tree(cs_reading *r, const cs_field *field, const cs_topology_s
     }
 }
 
-void cs_read_topology_links(cs_reading *r, const cs_field *field, const cs_topology_source *source,
+void cs_read_topology_links(cs_reading *r, const cs_place *field, const cs_topology_source *source,
                             cs_cluster *cluster)
 {
-    bool names_nothing = json_is_object(field->node) && !cs_is_server(field->node) &&
-                         json_object_get(field->node, "preset") == NULL;
-    if (names_nothing) {
-        cs_read_required(r, field, "path");
-    }
-    if (cs_reading_failed(r)) {
-        return;
-    }
     if (source->has_site) {
         build_site(r, field, &source->file.site, cluster);
     } else if (source->file.tree != NULL) {
@@ -374,7 +367,7 @@ void cs_read_topology_links(cs_reading *r, const cs_field *field, const cs_topol
     }
 }
 
-void cs_say_what_is_assumed(cs_reading *r, const cs_field *cluster_field,
+void cs_say_what_is_assumed(cs_reading *r, const cs_place *cluster_field,
                             const cs_topology_source *source, cs_cluster *cluster)
 {
     const cs_machine *m         = source->file.site.machine;
@@ -424,10 +417,10 @@ static json_t *as_object(const char *name)
     return object;
 }
 
-void cs_keep_topology_source(cs_reading *r, const cs_field *cluster_field,
+void cs_keep_topology_source(cs_reading *r, const cs_place *cluster_field,
                              const cs_topology_source *source)
 {
-    cs_field    topology = cs_field_get(cluster_field, "topology");
+    cs_place    topology = cs_place_get(cluster_field, "topology");
     const char *name     = json_string_value(topology.node);
 
     if (cs_reading_failed(r) || source->path == NULL) {

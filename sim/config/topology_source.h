@@ -17,24 +17,24 @@ typedef struct cs_topology_source {
 } cs_topology_source;
 
 /* Look at the key "topology" and load what it names; nothing for the other kinds. */
-void cs_read_topology_source(cs_reading *r, const cs_field *cluster, cs_topology_source *source);
+void cs_read_topology_source(cs_reading *r, const cs_place *cluster, cs_topology_source *source);
 
 /* What follows for ranks, servers and ports, as far as no key says otherwise. */
-void cs_topology_source_defaults(cs_reading *r, const cs_field *cluster_field,
+void cs_topology_source_defaults(cs_reading *r, const cs_place *cluster_field,
                                  const cs_model *model, const cs_topology_source *source,
                                  cs_cluster *cluster);
 
 /* The links for the cluster as it is; the kind `file` and presets. */
-void cs_read_topology_links(cs_reading *r, const cs_field *field, const cs_topology_source *source,
+void cs_read_topology_links(cs_reading *r, const cs_place *field, const cs_topology_source *source,
                             cs_cluster *cluster);
 
 /* Say in `cluster->assumed` which of its rates a file leaves open and no key gives. */
-void cs_say_what_is_assumed(cs_reading *r, const cs_field *cluster_field,
+void cs_say_what_is_assumed(cs_reading *r, const cs_place *cluster_field,
                             const cs_topology_source *source, cs_cluster *cluster);
 
 /* Put the fingerprint of a file into the key "topology", which becomes an object where it was the
  * name of the file alone. */
-void cs_keep_topology_source(cs_reading *r, const cs_field *cluster_field,
+void cs_keep_topology_source(cs_reading *r, const cs_place *cluster_field,
                              const cs_topology_source *source);
 
 #endif

@@ -3,10 +3,6 @@
  * configurations of the models. */
 #include "config/workload.h"
 
-#include "base/nearest.h"
-
-#include <string.h>
-
 const cs_workload cs_workloads[] = {
     {"llama-3.2-3b", 3212749824,
      "28 layers of 3072, 24 heads (8 for keys and values), 128256 tokens, tied embedding",
@@ -26,21 +22,25 @@ const cs_workload cs_workloads[] = {
     {NULL, 0, NULL, NULL},
 };
 
-enum { N_WORKLOADS = sizeof cs_workloads / sizeof cs_workloads[0] - 1 };
+const cs_named cs_workload_names = {
+    .things      = cs_workloads,
+    .n           = sizeof cs_workloads / sizeof cs_workloads[0] - 1,
+    .stride      = sizeof cs_workloads[0],
+    .takes_parts = true,
+    .name        = offsetof(cs_workload, name),
+    .aliases     = CS_NO_ALIASES,
+    .status      = CS_ENOENT,
+    .what        = "no model",
+    .hint        = "; 'collsim list workloads' has all",
+};
 
 cs_status cs_workload_find(const char *name, const cs_workload **workload_p, cs_error *err)
 {
-    const char *names[N_WORKLOADS];
+    size_t    index  = 0;
+    cs_status status = cs_find_named(&cs_workload_names, name, &index, "workload", err);
 
-    for (size_t i = 0; i < N_WORKLOADS; i++) {
-        names[i] = cs_workloads[i].name;
-        if (strcmp(name, names[i]) == 0) {
-            *workload_p = &cs_workloads[i];
-            return CS_OK;
-        }
+    if (status == CS_OK) {
+        *workload_p = &cs_workloads[index];
     }
-    const char *near = cs_nearest(name, names, N_WORKLOADS);
-    return CS_FAIL(err, CS_ENOENT, "workload",
-                   "no model '%.40s'%s%s%s; 'collsim list workloads' has all", name,
-                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return status;
 }

@@ -8,7 +8,7 @@
 #ifndef CS_CONFIG_WORKLOAD_H
 #define CS_CONFIG_WORKLOAD_H
 
-#include "cs/error.h"
+#include "cs/named.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +22,7 @@ typedef struct cs_workload {
 
 /* All of them, ended by a row without a name. */
 extern CS_API const cs_workload cs_workloads[];
+extern CS_API const cs_named    cs_workload_names;
 
 /* Find one by its name; CS_ENOENT names the nearest. */
 CS_API CS_MUST_CHECK cs_status cs_workload_find(const char *name, const cs_workload **workload_p,

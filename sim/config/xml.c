@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* XML with Expat: see config/xml.h. */
 #include "config/xml.h"
 
 #include "base/alloc.h"

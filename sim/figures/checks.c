@@ -13,8 +13,8 @@
  * others are what the columns, or expressions, must be there. null: nothing is known. */
 #include "base/alloc.h"
 #include "base/file.h"
-#include "config/field.h"
 #include "config/locate.h"
+#include "config/reader.h"
 #include "figures/figure.h"
 
 #include <math.h>
@@ -26,10 +26,6 @@
 #define EQUAL_DIGITS  1e-12 /* rows are found by numbers that are equal to this */
 
 enum { MOST_BYTES = 16 << 20, MOST_BOUND = 8, WHAT_BYTES = 320 };
-
-static const char *const reference_keys[] = {"source", "tables", "checks"};
-static const char *const table_keys[]     = {"what",     "match",    "given", "columns",
-                                             "relative", "absolute", "rows"};
 
 /* ---- counting ---- */
 
@@ -94,7 +90,7 @@ static void check_item(cs_figure_data *data, const cs_figure_table *table,
                    table->figure->runs[item->run].name, item->row + 1, r->algorithm,
                    (unsigned)r->ranks);
     size_t n = strlen(what);
-    if (item->c.verify) {
+    if (item->c.job.verify) {
         (void)snprintf(what + n, sizeof what - n, ": the schedule is a correct %s", r->collective);
         cs_figure_expect(data, what, r->verified);
     }
@@ -221,11 +217,36 @@ typedef struct reference_table {
     cs_operand  values[MOST_BOUND]; /* of the keys, in the row at hand */
     bool        is_given;           /* the keys bind names; else they find rows */
     double      relative, absolute;
-    cs_field    columns, rows;
+    cs_place    columns, rows;
 } reference_table;
 
+#define LIST(key)                                                 \
+    {                                                             \
+        .name = (key), .type = CS_FIELD_ANY, .offset = CS_NOWHERE \
+    }
+#define REQUIRED_LIST(key)                                                             \
+    {                                                                                  \
+        .name = (key), .type = CS_FIELD_ANY, .offset = CS_NOWHERE, .is_required = true \
+    }
+static const cs_field table_fields[] = {
+    CS_KEY(reference_table, what, "what", .help = "of the table, in words"),
+    LIST("match"),
+    LIST("given"),
+    REQUIRED_LIST("columns"),
+    REQUIRED_LIST("rows"),
+    CS_KEY(reference_table, relative, "relative", .max = 1),
+    CS_KEY(reference_table, absolute, "absolute", .max = 1e300),
+    CS_FIELD_END,
+};
+static const cs_field reference_fields[] = {
+    {.name = "source", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE, .is_required = true},
+    LIST("tables"),
+    LIST("checks"),
+    CS_FIELD_END,
+};
+
 /* A cell: a number, a text, or the text of an expression, which a number with digits begins. */
-static cs_status cell_value(cs_reading *r, cs_figure_table *table, const cs_field *cell,
+static cs_status cell_value(cs_reading *r, cs_figure_table *table, const cs_place *cell,
                             cs_operand *value_p)
 {
     cs_figure_scope scope = {.table = table};
@@ -260,7 +281,7 @@ static bool are_equal(cs_operand a, cs_operand b)
 
 /* Is the row of the figure one that the keys mean? */
 static bool is_meant(cs_reading *r, const reference_table *t, cs_figure_scope *scope,
-                     const cs_field *row)
+                     const cs_place *row)
 {
     cs_names names = cs_figure_names(scope);
     bool     is_it = true;
@@ -278,13 +299,13 @@ static bool is_meant(cs_reading *r, const reference_table *t, cs_figure_scope *s
 
 /* The cells behind the keys, in the scope of a row or of the names that are bound. */
 static void check_cells(cs_reading *r, cs_figure_data *data, const reference_table *t,
-                        cs_figure_scope *scope, const cs_field *row)
+                        cs_figure_scope *scope, const cs_place *row)
 {
     cs_names names = cs_figure_names(scope);
 
     for (size_t i = 0; i < t->n_columns && !cs_reading_failed(r); i++) {
-        cs_field    cell   = cs_field_item(row, t->n_keys + i);
-        cs_field    column = cs_field_item(&t->columns, i);
+        cs_place    cell   = cs_place_item(row, t->n_keys + i);
+        cs_place    column = cs_place_item(&t->columns, i);
         const char *text   = json_string_value(column.node);
         cs_operand  want   = {0};
         double      got    = 0;
@@ -317,16 +338,16 @@ static void say_keys(const reference_table *t, char text[WHAT_BYTES])
 }
 
 static void check_reference_row(cs_reading *r, cs_figure_data *data, cs_figure_table *table,
-                                reference_table *t, const cs_field *row)
+                                reference_table *t, const cs_place *row)
 {
     bool is_found = t->is_given;
 
-    if (cs_read_array(r, row) != t->n_keys + t->n_columns) {
+    if (cs_read_elements(r, row) != t->n_keys + t->n_columns) {
         CS_REFUSE(r, row, CS_EINVAL, "accepted are as many cells as there are names: %zu",
                   t->n_keys + t->n_columns);
     }
     for (size_t i = 0; i < t->n_keys && !cs_reading_failed(r); i++) {
-        cs_field cell = cs_field_item(row, i);
+        cs_place cell = cs_place_item(row, i);
         (void)!cell_value(r, table, &cell, &t->values[i]);
     }
     if (t->is_given) {
@@ -350,15 +371,15 @@ static void check_reference_row(cs_reading *r, cs_figure_data *data, cs_figure_t
     }
 }
 
-static void read_names(cs_reading *r, const cs_field *list, reference_table *t)
+static void read_names(cs_reading *r, const cs_place *list, reference_table *t)
 {
-    size_t n = cs_read_array(r, list);
+    size_t n = cs_read_elements(r, list);
 
     if (n > MOST_BOUND && !cs_reading_failed(r)) {
         CS_REFUSE(r, list, CS_EINVAL, "accepted are at most %d names", MOST_BOUND);
     }
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
-        cs_field item = cs_field_item(list, i);
+        cs_place item = cs_place_item(list, i);
         t->keys[i]    = json_string_value(item.node);
         if (t->keys[i] == NULL) {
             CS_REFUSE(r, &item, CS_EINVAL, "is %s: accepted is a name", cs_tree_kind(item.node));
@@ -368,34 +389,29 @@ static void read_names(cs_reading *r, const cs_field *list, reference_table *t)
 }
 
 static void check_table(cs_reading *r, cs_figure_data *data, cs_figure_table *table,
-                        const cs_field *field)
+                        const cs_place *field)
 {
-    reference_table t = {0};
+    reference_table t = {.what = NULL};
 
-    if (!cs_read_object(r, field, table_keys, COUNT(table_keys))) {
+    if (field->node == NULL || !cs_read_fields(r, field, table_fields, &t)) {
         return;
     }
-    cs_field match = cs_field_get(field, "match"), given = cs_field_get(field, "given");
+    cs_place match = cs_place_get(field, "match"), given = cs_place_get(field, "given");
     t.is_given = given.node != NULL;
-    t.columns  = cs_field_get(field, "columns");
-    t.rows     = cs_field_get(field, "rows");
-    cs_read_required(r, field, "columns");
-    cs_read_required(r, field, "rows");
-    cs_read_text(r, field, "what", &t.what);
-    cs_read_number(r, field, "relative", 0, 1, &t.relative);
-    cs_read_number(r, field, "absolute", 0, 1e300, &t.absolute);
+    t.columns  = cs_place_get(field, "columns");
+    t.rows     = cs_place_get(field, "rows");
     read_names(r, t.is_given ? &given : &match, &t);
-    t.n_columns = cs_read_array(r, &t.columns);
+    t.n_columns = cs_read_elements(r, &t.columns);
     for (size_t i = 0; i < t.n_columns && !cs_reading_failed(r); i++) {
-        cs_field column = cs_field_item(&t.columns, i);
+        cs_place column = cs_place_item(&t.columns, i);
         if (!json_is_string(column.node)) {
             CS_REFUSE(r, &column, CS_EINVAL, "is %s: accepted is a column or an expression",
                       cs_tree_kind(column.node));
         }
     }
-    size_t n = cs_read_array(r, &t.rows);
+    size_t n = cs_read_elements(r, &t.rows);
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
-        cs_field row = cs_field_item(&t.rows, i);
+        cs_place row = cs_place_item(&t.rows, i);
         check_reference_row(r, data, table, &t, &row);
     }
 }
@@ -403,19 +419,18 @@ static void check_table(cs_reading *r, cs_figure_data *data, cs_figure_table *ta
 static void check_reference(cs_reading *r, cs_figure_data *data, cs_figure_table *table,
                             json_t *tree)
 {
-    cs_field        root = cs_field_root(tree), tables = cs_field_get(&root, "tables");
-    cs_field        checks  = cs_field_get(&root, "checks");
+    cs_place        root = cs_place_root(tree), tables = cs_place_get(&root, "tables");
+    cs_place        checks  = cs_place_get(&root, "checks");
     cs_figure_rule *rules   = NULL;
     size_t          n_rules = 0;
 
-    if (!cs_read_object(r, &root, reference_keys, COUNT(reference_keys))) {
+    if (!cs_read_fields(r, &root, reference_fields, NULL)) {
         return;
     }
-    cs_read_required(r, &root, "source");
     cs_figure_read_rules(r, &checks, &rules, &n_rules);
-    size_t n = cs_read_array(r, &tables);
+    size_t n = cs_read_elements(r, &tables);
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
-        cs_field item = cs_field_item(&tables, i);
+        cs_place item = cs_place_item(&tables, i);
         check_table(r, data, table, &item);
     }
     if (!cs_reading_failed(r)) {

@@ -25,14 +25,54 @@
 
 enum { MOST_LIKE = 8 };
 
-static const char *const figure_keys[] = {
-    "like", "title", "source", "gnuplot", "reference", "trace",  "lists",  "tables",
-    "let",  "set",   "rows",   "runs",    "columns",   "values", "checks",
+#define ANY(key)                                                  \
+    {                                                             \
+        .name = (key), .type = CS_FIELD_ANY, .offset = CS_NOWHERE \
+    }
+static const cs_field figure_fields[] = {
+    CS_KEY(cs_figure, title, "title", .is_required = true, .help = "of the picture"),
+    CS_KEY(cs_figure, source, "source", .help = "paper and figure"),
+    CS_KEY(cs_figure, script, "gnuplot", .help = "file beside this one; NAME.gp without it"),
+    CS_KEY(cs_figure, reference, "reference", .help = "file beside this one"),
+    CS_KEY(cs_figure, trace, "trace", .help = "file beside this one, of arrivals"),
+    {.name = "columns", .type = CS_FIELD_ANY, .offset = CS_NOWHERE, .is_required = true},
+    {.name = "like", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE},
+    ANY("lists"),
+    ANY("tables"),
+    ANY("let"),
+    ANY("set"),
+    ANY("rows"),
+    ANY("runs"),
+    ANY("values"),
+    ANY("checks"),
+    CS_FIELD_END,
 };
-static const char *const object_keys[] = {"lists", "tables", "let", "set", "runs"};
-static const char *const row_keys[]    = {"let", "set", "sweep"};
-static const char *const rule_keys[]   = {"what", "where",    "holds",   "value",
-                                          "is",   "relative", "absolute"};
+static const cs_field row_fields[]  = {ANY("let"), ANY("set"), ANY("sweep"), CS_FIELD_END};
+static const cs_field rule_fields[] = {
+    CS_KEY(cs_figure_rule, what, "what", .is_required = true),
+    CS_KEY(cs_figure_rule, where, "where", .help = "rows for which it is true"),
+    CS_KEY(cs_figure_rule, holds, "holds", .help = "what must be true"),
+    CS_KEY(cs_figure_rule, value, "value", .help = "what is compared"),
+    CS_KEY(cs_figure_rule, is, "is", .help = "with what"),
+    CS_KEY(cs_figure_rule, relative, "relative", .max = 1),
+    CS_KEY(cs_figure_rule, absolute, "absolute", .max = 1e300),
+    CS_FIELD_END,
+};
+
+/* What a run has beside the keys of the configuration that it changes. */
+typedef struct run_keys {
+    const char *when, *equal_parts, *schedule;
+    bool        optional;
+} run_keys;
+static const cs_field run_fields[] = {
+    CS_KEY(run_keys, when, "when", .help = "rows in which it runs"),
+    CS_KEY(run_keys, equal_parts, "equal_parts", .help = "into how many the buffer is cut"),
+    CS_KEY(run_keys, optional, "optional", .max = 1),
+    CS_KEY(run_keys, schedule, "schedule", .help = "a file instead of the algorithm"),
+    CS_FIELD_END,
+};
+static const cs_field object_fields[] = {ANY("lists"), ANY("tables"), ANY("let"),
+                                         ANY("set"),   ANY("runs"),   CS_FIELD_END};
 
 cs_status cs_figure_no_memory(cs_error *err)
 {
@@ -400,17 +440,8 @@ static char *copy(cs_reading *r, const char *text, size_t length)
     return made;
 }
 
-/* A copy of a text; NULL where the key is absent. */
-static const char *read_copy(cs_reading *r, const cs_field *parent, const char *key)
-{
-    const char *text = NULL;
-
-    cs_read_text(r, parent, key, &text);
-    return text != NULL && !cs_reading_failed(r) ? copy(r, text, strlen(text)) : NULL;
-}
-
 /* "NAME = EXPRESSION", or the name alone. */
-static void read_column(cs_reading *r, const cs_field *item, cs_figure_column *column)
+static void read_column(cs_reading *r, const cs_place *item, cs_figure_column *column)
 {
     const char *text   = json_string_value(item->node);
     size_t      n      = text != NULL ? strspn(text, NAME_LETTERS) : 0;
@@ -429,18 +460,18 @@ static void read_column(cs_reading *r, const cs_field *item, cs_figure_column *c
                              : column->name;
 }
 
-static void read_columns(cs_reading *r, const cs_field *figure, const char *key,
+static void read_columns(cs_reading *r, const cs_place *figure, const char *key,
                          cs_figure_column **columns_p, size_t *n_p)
 {
-    cs_field          list    = cs_field_get(figure, key);
-    size_t            n       = cs_read_array(r, &list);
+    cs_place          list    = cs_place_get(figure, key);
+    size_t            n       = cs_read_elements(r, &list);
     cs_figure_column *columns = CS_ARENA_NEW(r->arena, cs_figure_column, n);
 
     if (columns == NULL) {
         (void)cs_figure_no_memory(&r->error);
     }
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
-        cs_field item = cs_field_item(&list, i);
+        cs_place item = cs_place_item(&list, i);
         read_column(r, &item, &columns[i]);
         for (size_t k = 0; k < i && !cs_reading_failed(r); k++) {
             if (strcmp(columns[k].name, columns[i].name) == 0) {
@@ -452,22 +483,12 @@ static void read_columns(cs_reading *r, const cs_field *figure, const char *key,
     *n_p       = n;
 }
 
-static void read_rule(cs_reading *r, const cs_field *item, cs_figure_rule *rule)
+static void read_rule(cs_reading *r, const cs_place *item, cs_figure_rule *rule)
 {
-    if (!cs_read_object(r, item, rule_keys, COUNT(rule_keys))) {
-        if (!cs_reading_failed(r)) {
-            CS_REFUSE(r, item, CS_EINVAL, "is not an object");
-        }
+    *rule = (cs_figure_rule){.what = NULL};
+    if (!cs_read_fields(r, item, rule_fields, rule)) {
         return;
     }
-    cs_read_required(r, item, "what");
-    *rule = (cs_figure_rule){.what  = read_copy(r, item, "what"),
-                             .where = read_copy(r, item, "where"),
-                             .holds = read_copy(r, item, "holds"),
-                             .value = read_copy(r, item, "value"),
-                             .is    = read_copy(r, item, "is")};
-    cs_read_number(r, item, "relative", 0, 1, &rule->relative);
-    cs_read_number(r, item, "absolute", 0, 1e300, &rule->absolute);
     bool is_value = rule->value != NULL && rule->is != NULL;
     if (!cs_reading_failed(r) &&
         (rule->holds != NULL ? rule->value != NULL || rule->is != NULL : !is_value)) {
@@ -475,17 +496,17 @@ static void read_rule(cs_reading *r, const cs_field *item, cs_figure_rule *rule)
     }
 }
 
-void cs_figure_read_rules(cs_reading *r, const cs_field *list, cs_figure_rule **rules_p,
+void cs_figure_read_rules(cs_reading *r, const cs_place *list, cs_figure_rule **rules_p,
                           size_t *n_p)
 {
-    size_t          n     = cs_read_array(r, list);
+    size_t          n     = cs_read_elements(r, list);
     cs_figure_rule *rules = CS_ARENA_NEW(r->arena, cs_figure_rule, n);
 
     if (rules == NULL) {
         (void)cs_figure_no_memory(&r->error);
     }
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
-        cs_field item = cs_field_item(list, i);
+        cs_place item = cs_place_item(list, i);
         read_rule(r, &item, &rules[i]);
     }
     *rules_p = rules;
@@ -493,40 +514,41 @@ void cs_figure_read_rules(cs_reading *r, const cs_field *list, cs_figure_rule **
 }
 
 /* Its own keys beside those of the configuration that it changes. */
-static void read_run(cs_reading *r, const cs_field *field, const char *path, cs_figure_run *run)
+static void read_run(cs_reading *r, const cs_place *place, const char *path, cs_figure_run *run)
 {
-    char        place[PATH_MAX];
-    const char *schedule = NULL;
+    char     file[PATH_MAX];
+    run_keys keys = {.when = NULL};
 
-    if (!json_is_object(field->node)) {
-        CS_REFUSE(r, field, CS_EINVAL, "is %s: accepted is an object", cs_tree_kind(field->node));
+    if (!json_is_object(place->node)) {
+        cs_refuse_kind(r, place, "an object");
         return;
     }
-    if (field->key[0] == '\0' || field->key[strspn(field->key, NAME_LETTERS)] != '\0') {
+    if (place->key[0] == '\0' || place->key[strspn(place->key, NAME_LETTERS)] != '\0') {
         r->blames_key = true;
-        CS_REFUSE(r, field, CS_EINVAL, "a name is made of letters, digits and '_'");
+        CS_REFUSE(r, place, CS_EINVAL, "a name is made of letters, digits and '_'");
         return;
     }
-    run->name        = copy(r, field->key, strlen(field->key));
-    run->when        = read_copy(r, field, "when");
-    run->equal_parts = read_copy(r, field, "equal_parts");
-    cs_read_bool(r, field, "optional", &run->is_optional);
-    cs_read_text(r, field, "schedule", &schedule);
-    if (schedule != NULL && !cs_reading_failed(r) &&
-        cs_figure_beside(path, schedule, "", place, sizeof place, &r->error) == CS_OK &&
-        cs_schedule_load(place, &run->schedule, &r->error) == CS_OK) {
-        run->schedule_path = copy(r, place, strlen(place));
+    for (const cs_field *row = run_fields; row->name != NULL; row++) {
+        cs_read_key(r, place, run_fields, row->name, &keys);
     }
-    run->sets                       = field->node;
-    static const char *const ours[] = {"when", "equal_parts", "optional", "schedule"};
-    for (size_t i = 0; i < COUNT(ours); i++) {
-        (void)json_object_del(run->sets, ours[i]);
+    run->name        = copy(r, place->key, strlen(place->key));
+    run->when        = keys.when;
+    run->equal_parts = keys.equal_parts;
+    run->is_optional = keys.optional;
+    if (keys.schedule != NULL && !cs_reading_failed(r) &&
+        cs_figure_beside(path, keys.schedule, "", file, sizeof file, &r->error) == CS_OK &&
+        cs_schedule_load(file, &run->schedule, &r->error) == CS_OK) {
+        run->schedule_path = copy(r, file, strlen(file));
+    }
+    run->sets = place->node;
+    for (const cs_field *row = run_fields; row->name != NULL; row++) {
+        (void)json_object_del(run->sets, row->name);
     }
 }
 
-static void read_runs(cs_reading *r, const cs_field *root, cs_figure *figure)
+static void read_runs(cs_reading *r, const cs_place *root, cs_figure *figure)
 {
-    cs_field    runs = cs_field_get(root, "runs");
+    cs_place    runs = cs_place_get(root, "runs");
     const char *key;
     json_t     *value;
 
@@ -540,76 +562,66 @@ static void read_runs(cs_reading *r, const cs_field *root, cs_figure *figure)
     json_object_foreach(runs.node, key, value)
     {
         if (!cs_reading_failed(r) && !json_is_null(value)) {
-            cs_field field = cs_field_get(&runs, key);
+            cs_place field = cs_place_get(&runs, key);
             read_run(r, &field, figure->path, &figure->runs[figure->n_runs++]);
         }
     }
 }
 
 /* What else stands there is read as it is needed; here only its form is looked at. */
-static void read_objects(cs_reading *r, const cs_field *parent, const char *const *keys, size_t n)
+static void read_objects(cs_reading *r, const cs_place *parent, const cs_field *rows)
 {
-    for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
-        cs_field field = cs_field_get(parent, keys[i]);
-        if (field.node != NULL && !json_is_object(field.node)) {
-            CS_REFUSE(r, &field, CS_EINVAL, "is %s: accepted is an object",
-                      cs_tree_kind(field.node));
+    for (const cs_field *row = rows; row->name != NULL && !cs_reading_failed(r); row++) {
+        cs_place place = cs_place_get(parent, row->name);
+        if (place.node != NULL && !json_is_object(place.node)) {
+            cs_refuse_kind(r, &place, "an object");
         }
     }
 }
 
-static void read_groups(cs_reading *r, const cs_field *root)
+static void read_groups(cs_reading *r, const cs_place *root)
 {
-    cs_field rows = cs_field_get(root, "rows");
-    size_t   n    = cs_read_array(r, &rows);
+    cs_place rows = cs_place_get(root, "rows");
+    size_t   n    = cs_read_elements(r, &rows);
 
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
-        cs_field item = cs_field_item(&rows, i);
-        if (!cs_read_object(r, &item, row_keys, COUNT(row_keys)) && !cs_reading_failed(r)) {
-            CS_REFUSE(r, &item, CS_EINVAL, "is not an object");
-        }
-        read_objects(r, &item, row_keys, COUNT(row_keys));
+        cs_place item = cs_place_item(&rows, i);
+        (void)cs_read_keys(r, &item, row_fields);
+        read_objects(r, &item, row_fields);
     }
 }
 
-/* A file that lies beside the figure; NULL where the key is absent. */
-static const char *read_file_name(cs_reading *r, const cs_field *root, const char *key,
-                                  const cs_figure *figure)
+/* A name that was read becomes that of the file beside the figure; NULL where the key is absent. */
+static void find_beside(cs_reading *r, const cs_figure *figure, const char **name_p)
 {
     char        place[PATH_MAX];
-    const char *name = NULL;
+    const char *name = *name_p;
 
-    cs_read_text(r, root, key, &name);
-    if (name == NULL || cs_reading_failed(r) ||
-        cs_figure_beside(figure->path, name, "", place, sizeof place, &r->error) != CS_OK) {
-        return NULL;
+    *name_p = NULL;
+    if (name != NULL && !cs_reading_failed(r) &&
+        cs_figure_beside(figure->path, name, "", place, sizeof place, &r->error) == CS_OK) {
+        *name_p = copy(r, place, strlen(place));
     }
-    return copy(r, place, strlen(place));
 }
 
 static void read_figure(cs_reading *r, cs_figure *figure)
 {
-    cs_field root = cs_field_root(figure->config->tree), field = cs_field_get(&root, "figure");
+    cs_place root = cs_place_root(figure->config->tree), field = cs_place_get(&root, "figure");
 
     cs_read_required(r, &root, "figure");
     field.node = figure->tree;
-    if (!cs_read_object(r, &field, figure_keys, COUNT(figure_keys))) {
+    if (!cs_read_fields(r, &field, figure_fields, figure)) {
         return;
     }
-    cs_read_required(r, &field, "title");
-    cs_read_required(r, &field, "columns");
-    (void)read_copy(r, &field, "like");
-    figure->title     = read_copy(r, &field, "title");
-    figure->source    = read_copy(r, &field, "source");
-    figure->script    = read_file_name(r, &field, "gnuplot", figure);
-    figure->reference = read_file_name(r, &field, "reference", figure);
-    figure->trace     = read_file_name(r, &field, "trace", figure);
-    read_objects(r, &field, object_keys, COUNT(object_keys));
+    find_beside(r, figure, &figure->script);
+    find_beside(r, figure, &figure->reference);
+    find_beside(r, figure, &figure->trace);
+    read_objects(r, &field, object_fields);
     read_groups(r, &field);
     read_runs(r, &field, figure);
     read_columns(r, &field, "columns", &figure->columns, &figure->n_columns);
     read_columns(r, &field, "values", &figure->values, &figure->n_values);
-    cs_field checks = cs_field_get(&field, "checks");
+    cs_place checks = cs_place_get(&field, "checks");
     cs_figure_read_rules(r, &checks, &figure->rules, &figure->n_rules);
     if (!cs_reading_failed(r) && figure->script == NULL) {
         CS_REFUSE(r, &field, CS_EINVAL, "names no script, and %s.gp is not there", figure->name);

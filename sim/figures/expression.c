@@ -5,7 +5,7 @@
 #include "figures/expression.h"
 
 #include "analytic/formula.h"
-#include "base/nearest.h"
+#include "cs/named.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -255,7 +255,8 @@ static void refuse_name(parser *p, const char *name, const char *kind)
     for (const cs_formula *f = cs_formulas; f->name != NULL && n < MOST_NAMES; f++) {
         known[n++] = f->name;
     }
-    const char *near = cs_nearest(name, known, n);
+    const cs_named all  = CS_NAMED_WORDS(known, n, kind, NULL);
+    const char    *near = cs_nearest_name(&all, name);
     (void)CS_FAIL(&p->error, CS_EINVAL, "", "unknown %s '%.60s'%s%s%s", kind, name,
                   near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
                   near != NULL ? "'?" : "");

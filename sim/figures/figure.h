@@ -3,9 +3,9 @@
 #ifndef CS_FIGURES_FIGURE_H
 #define CS_FIGURES_FIGURE_H
 
-#include "algorithms/pattern/stored.h"
+#include "algorithms/stored.h"
 #include "config/config.h"
-#include "config/field.h"
+#include "config/reader.h"
 #include "cs/arrivals.h"
 #include "cs/result.h"
 #include "figures/expression.h"
@@ -72,7 +72,7 @@ cs_status cs_figure_group(const cs_figure *figure, size_t group, cs_config **con
                           cs_error *err);
 
 /* Rules from a list like that of the key "checks", in the arena. `path` is that of the list. */
-void cs_figure_read_rules(cs_reading *reading, const cs_field *list, cs_figure_rule **rules_p,
+void cs_figure_read_rules(cs_reading *reading, const cs_place *list, cs_figure_rule **rules_p,
                           size_t *n_p);
 
 cs_status cs_figure_no_memory(cs_error *err);

@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/module.h"
-#include "base/nearest.h"
 #include "config/tree.h"
+#include "cs/named.h"
 #include "figures/figures.h"
 
 #include <ctype.h>
@@ -221,25 +221,35 @@ void cs_figure_list_free(cs_figure_entry *list, size_t n)
 
 /* ---- one of them ---- */
 
-static cs_status refuse_name(const char *folder, const char *name, cs_error *err)
+/* The figure that a word which is the name of no file means: a part of a name does. */
+static cs_status find_by_part(const char *folder, const char *word, char *path, size_t path_bytes,
+                              cs_error *err)
 {
-    cs_figure_entry *list = NULL;
-    const char      *names[MOST_NAMES], *near = NULL;
-    size_t           n = 0, n_names = 0;
+    cs_figure_entry *list   = NULL;
+    size_t           index  = 0;
+    cs_named         named  = {.stride      = sizeof *list,
+                               .takes_parts = true,
+                               .name        = offsetof(cs_figure_entry, name),
+                               .aliases     = CS_NO_ALIASES,
+                               .status      = CS_ENOENT,
+                               .what        = "no figure",
+                               .hint        = "; 'collsim list figures' has all"};
+    cs_status        status = read_names(folder, &list, &named.n, err);
 
-    if (read_names(folder, &list, &n, NULL) == CS_OK) {
-        if (n > 0) {
-            qsort(list, n, sizeof *list, compare_entries);
-        }
-        for (; n_names < n && n_names < MOST_NAMES; n_names++) {
-            names[n_names] = list[n_names].name;
-        }
-        near = cs_nearest(name, names, n_names);
+    if (status == CS_OK && named.n > 0) {
+        qsort(list, named.n, sizeof *list, compare_entries);
     }
-    cs_status status =
-        CS_FAIL(err, CS_ENOENT, "figure", "no figure '%s'%s%s%s; 'collsim list figures' has all",
-                name, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
-    cs_figure_list_free(list, n);
+    named.things = list;
+    if (status == CS_OK) {
+        status = cs_find_named(&named, word, &index, "figure", err);
+    }
+    if (status == CS_OK) {
+        int n = snprintf(path, path_bytes, "%s/%s%s", folder, list[index].name, ENDING);
+        if (n < 0 || (size_t)n >= path_bytes) {
+            status = CS_FAIL(err, CS_EINVAL, "figure", "the path of '%.80s' is too long", word);
+        }
+    }
+    cs_figure_list_free(list, named.n);
     return status;
 }
 
@@ -257,5 +267,6 @@ cs_status cs_figure_find(const char *name, char *path, size_t path_bytes, cs_err
     if (n < 0 || (size_t)n >= path_bytes) {
         return CS_FAIL(err, CS_EINVAL, "figure", "the path of '%.80s' is too long", name);
     }
-    return is_path || access(path, R_OK) == 0 ? CS_OK : refuse_name(folder, name, err);
+    return is_path || access(path, R_OK) == 0 ? CS_OK
+                                              : find_by_part(folder, name, path, path_bytes, err);
 }

@@ -5,7 +5,8 @@
 #include "figures/figure.h"
 
 #include "base/alloc.h"
-#include "sweep/farm.h"
+#include "base/random.h"
+#include "sweep/workers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,16 +69,13 @@ static cs_status keep(cs_figure_results *results, const cs_figure_item *item, cs
 static void run_item(cs_figure_item *item)
 {
     const cs_stored_options stored    = {item->schedule};
-    const cs_case          *c         = &item->c;
     bool                    is_stored = item->schedule != NULL;
-    const cs_run            run       = {.scenario  = &c->scenario,
-                                         .algorithm = is_stored ? &cs_algorithm_stored : c->algorithm,
-                                         .options = is_stored ? (const void *)&stored : (const void *)&c->options,
-                                         .model         = c->model,
-                                         .model_options = &c->model_options,
-                                         .verify        = c->verify};
+    cs_job                  job       = item->c.job;
 
-    (void)!cs_run_scenario(&run, &item->result, &item->error);
+    if (is_stored) {
+        cs_job_set_algorithm(&job, &cs_algorithm_stored, &stored);
+    }
+    (void)!cs_job_run(&job, NULL, 0, &item->result, &item->error);
     item->result.option_table = is_stored ? NULL : item->result.option_table;
 }
 
@@ -91,7 +89,7 @@ static cs_status work(void *user, size_t index, cs_text *row, cs_error *err)
     return CS_OK;
 }
 
-static cs_status collect(void *user, const cs_farm_row *rows, size_t n, cs_error *err)
+static cs_status collect(void *user, const cs_work_item *rows, size_t n, cs_error *err)
 {
     (void)user;
     (void)rows;
@@ -103,22 +101,22 @@ static cs_status collect(void *user, const cs_farm_row *rows, size_t n, cs_error
 static int compare_work(const void *a, const void *b)
 {
     const cs_figure_item *x = *(cs_figure_item *const *)a, *y = *(cs_figure_item *const *)b;
-    uint32_t              n = x->c.scenario.cluster.n_ranks, m = y->c.scenario.cluster.n_ranks;
+    uint32_t n = x->c.job.scenario.cluster.n_ranks, m = y->c.job.scenario.cluster.n_ranks;
 
     return n != m ? (n > m ? -1 : 1) : strcmp(x->key, y->key);
 }
 
 static cs_status run_missing(cs_figure_item **items, size_t n, unsigned jobs, cs_error *err)
 {
-    cs_farm_misses misses;
-    const cs_farm  farm = {
-         .n_items = n, .user = items, .work = work, .collect = collect, .jobs = jobs};
+    cs_work_misses   misses;
+    const cs_workers workers = {
+        .n_items = n, .user = items, .work = work, .collect = collect, .jobs = jobs};
 
     if (n == 0) {
         return CS_OK;
     }
     qsort(items, n, sizeof items[0], compare_work);
-    cs_status status = cs_farm_run(&farm, &misses, err);
+    cs_status status = cs_workers_run(&workers, &misses, err);
     return status == CS_OK && misses.n > 0 ? CS_FAIL(err, misses.reason.status, misses.reason.where,
                                                      "%s", misses.reason.message)
                                            : status;

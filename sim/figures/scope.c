@@ -5,6 +5,7 @@
  * the trace that is shown. */
 #include "cs/scenario.h"
 #include "figures/figure.h"
+#include "results/result_rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -101,12 +102,12 @@ static bool property_value(const cs_case *c, const char *name, cs_operand *value
 {
     for (size_t i = 0; i < N_PROPERTIES; i++) {
         if (strcmp(properties[i].name, name) == 0) {
-            *value_p = number(properties[i].value(&c->scenario));
+            *value_p = number(properties[i].value(&c->job.scenario));
             return true;
         }
     }
     if (strcmp(name, "model") == 0) {
-        *value_p = (cs_operand){.text = c->model->name};
+        *value_p = (cs_operand){.text = c->job.model->name};
         return true;
     }
     return false;
@@ -114,20 +115,35 @@ static bool property_value(const cs_case *c, const char *name, cs_operand *value
 
 /* ---- results ---- */
 
-#define AS_TEXT(value)  ((cs_operand){.text = (value)})
-#define AS_COUNT(value) number((double)(value))
-#define AS_REAL(value)  number(value)
-#define AS_BOOL(value)  ((cs_operand){.number = (value), .is_truth = true})
+#define AS_TEXT(value) ((cs_operand){.text = (value)})
+
+/* A value of a row as an operand; what does not exist is NAN, or a text of NULL. */
+static cs_operand operand_of(const cs_row *row, const cs_column *column)
+{
+    cs_value value = cs_row_value(row, column);
+
+    switch (value.type) {
+    case CS_VALUE_TEXT:
+    case CS_VALUE_JSON: return AS_TEXT(value.text);
+    case CS_VALUE_COUNT: return number((double)value.count);
+    case CS_VALUE_WHOLE: return number((double)value.whole);
+    case CS_VALUE_REAL: return number(value.real);
+    case CS_VALUE_BOOL: return (cs_operand){.number = (double)value.whole, .is_truth = true};
+    case CS_VALUE_NONE: break;
+    }
+    return column->type == CS_COLUMN_TEXT ? AS_TEXT(NULL) : number((double)NAN);
+}
 
 static bool result_value(const cs_result *r, const char *key, cs_operand *value_p)
 {
-#define X(type, name)                  \
-    if (strcmp(key, #name) == 0) {     \
-        *value_p = AS_##type(r->name); \
-        return true;                   \
+    const cs_row row = {cs_result_columns, r, false};
+
+    for (const cs_column *column = cs_result_columns; column->key != NULL; column++) {
+        if (strcmp(column->key, key) == 0) {
+            *value_p = operand_of(&row, column);
+            return true;
+        }
     }
-    CS_RESULT_MAP(X)
-#undef X
     return false;
 }
 
@@ -135,19 +151,19 @@ static bool result_value(const cs_result *r, const char *key, cs_operand *value_
 static cs_status option_value(const cs_figure_scope *scope, const cs_result *r, const char *key,
                               cs_operand *value_p, bool *found_p, cs_error *err)
 {
-    const cs_option  *row     = cs_option_find(r->option_table, key);
+    const cs_field   *row     = cs_field_find(r->option_table, key);
     const cs_options *options = &r->options;
     char              text[64];
 
     if (row == NULL) {
-        row     = cs_option_find(r->model_option_table, key);
+        row     = cs_field_find(r->model_option_table, key);
         options = &r->model_options;
     }
     *found_p = row != NULL;
     if (row == NULL) {
         return CS_OK;
     }
-    if (cs_option_text(row, options, text, sizeof text) && row->type != CS_OPT_BOOL) {
+    if (cs_field_text(row, options, text, sizeof text) && row->type != CS_FIELD_BOOL) {
         *value_p = number(strtod(text, NULL));
         return CS_OK;
     }
@@ -220,11 +236,11 @@ static bool trace_value(const cs_figure_scope *scope, const char *key, cs_operan
                   {"last_ratio", k->last_ratio},
                   {"delay_s", scope->row < k->n_calls ? k->delays_s[scope->row] : (double)NAN},
                   {"straggler_delay_s", scope->row < k->n_calls ? own[scope->row] : (double)NAN},
-                  {"delay_mean_s", k->delay_s.mean},
-                  {"delay_p50_s", k->delay_s.p50},
-                  {"delay_p95_s", k->delay_s.p95},
-                  {"straggler_delay_mean_s", k->straggler_delay_s.mean},
-                  {"straggler_delay_p50_s", k->straggler_delay_s.p50}};
+                  {"delay_mean_s", k->delay_s.mean.value},
+                  {"delay_p50_s", k->delay_s.p50.value},
+                  {"delay_p95_s", k->delay_s.p95.value},
+                  {"straggler_delay_mean_s", k->straggler_delay_s.mean.value},
+                  {"straggler_delay_p50_s", k->straggler_delay_s.p50.value}};
 
     for (size_t i = 0; i < sizeof values / sizeof values[0] && own != NULL; i++) {
         if (strcmp(values[i].key, key) == 0) {
@@ -273,7 +289,7 @@ static cs_status let_value(cs_figure_scope *scope, const char *name, json_t *let
     if (text != NULL) {
         *value_p = AS_TEXT(text);
     } else if (json_is_boolean(let)) {
-        *value_p = AS_BOOL(json_is_true(let));
+        *value_p = (cs_operand){.number = json_is_true(let), .is_truth = true};
     } else if (json_is_number(let)) {
         *value_p = number(json_number_value(let));
     } else if (json_is_null(let)) {
@@ -375,22 +391,19 @@ static const char *key_at(json_t *object, size_t index)
 
 static const char *run_key_at(const cs_figure_scope *scope, size_t index)
 {
-    static const char *const keys[] = {
-#define X(type, key) #key,
-        CS_RESULT_MAP(X)
-#undef X
-    };
-    const size_t     n_keys = sizeof keys / sizeof keys[0];
+    const size_t     n_keys = cs_columns_count(cs_result_columns);
     const cs_figure *figure = scope->table->figure;
     size_t           run    = index / n_keys;
 
     if (run >= figure->n_runs) {
         return NULL;
     }
-    size_t bytes = strlen(figure->runs[run].name) + strlen(keys[index % n_keys]) + 2;
-    char  *text  = CS_ARENA_NEW(&scope->table->arena, char, bytes);
+    size_t bytes =
+        strlen(figure->runs[run].name) + strlen(cs_result_columns[index % n_keys].key) + 2;
+    char *text = CS_ARENA_NEW(&scope->table->arena, char, bytes);
     if (text != NULL) {
-        (void)snprintf(text, bytes, "%s.%s", figure->runs[run].name, keys[index % n_keys]);
+        (void)snprintf(text, bytes, "%s.%s", figure->runs[run].name,
+                       cs_result_columns[index % n_keys].key);
     }
     return text;
 }

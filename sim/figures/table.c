@@ -145,14 +145,14 @@ static cs_status set_number(cs_config *config, const char *path, double value, c
 static cs_status make_parts_equal(cs_config *config, cs_case *c, double parts, const char *origin,
                                   cs_error *err)
 {
-    const cs_cluster *cluster = &c->scenario.cluster;
+    const cs_cluster *cluster = &c->job.scenario.cluster;
     uint32_t          fabric  = cs_uses_nics(cluster) ? CS_NIC : CS_NVLINK;
-    uint64_t          n = (uint64_t)parts, bytes = (c->scenario.bytes + n / 2) / n * n;
-    double            scale = (double)bytes / (double)c->scenario.bytes;
+    uint64_t          n = (uint64_t)parts, bytes = (c->job.scenario.bytes + n / 2) / n * n;
+    double            scale = (double)bytes / (double)c->job.scenario.bytes;
     char              path[48];
     bool              is_plain = cs_n_fabrics(cluster) == 1 || !cs_uses_nics(cluster);
 
-    if (bytes == c->scenario.bytes || bytes == 0) {
+    if (bytes == c->job.scenario.bytes || bytes == 0) {
         return CS_OK;
     }
     (void)snprintf(path, sizeof path, "cluster.%s.bandwidth", cs_fabric_name(fabric));

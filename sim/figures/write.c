@@ -30,7 +30,7 @@ static const char *first_words(cs_child *child, char text[COMPLAINT_BYTES])
             return line;
         }
     }
-    cs_child_obituary(child, text, COMPLAINT_BYTES);
+    cs_child_exit_reason(child, text, COMPLAINT_BYTES);
     return text;
 }
 

@@ -49,9 +49,10 @@ static cs_status open_sizes(cs_iterations *all, const cs_case *c, bool is_replay
     cs_status          status = CS_OK;
 
     for (uint32_t i = 0; i < t->n_sizes && status == CS_OK; i++) {
-        sized_calls *calls      = &all->sizes[i];
-        calls->c                = *c;
-        calls->c.scenario.bytes = t->size_bytes[i];
+        sized_calls *calls          = &all->sizes[i];
+        calls->c                    = *c;
+        calls->c.job.scenario.bytes = t->size_bytes[i];
+        calls->c.job.is_checked     = false;
         status = cs_trials_open(&calls->c, is_replayed, is_verified, &calls->trials, err);
     }
     if (status != CS_OK) {
@@ -79,7 +80,7 @@ cs_status cs_iterations_open(const cs_case *c, bool is_replayed, bool is_verifie
         return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for iterations");
     }
     all->training    = &c->training;
-    all->n_ranks     = c->scenario.cluster.n_ranks;
+    all->n_ranks     = c->job.scenario.cluster.n_ranks;
     all->sizes       = CS_NEW(sized_calls, c->training.n_sizes);
     cs_status status = all->sizes == NULL
                            ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %u sizes of buckets",

@@ -17,7 +17,7 @@ enum { BLOCK_CALLS = 256, MAX_JOBS = 1024, BATCHES = 32 };
 /* What the threads share. */
 typedef struct drawing {
     const cs_sampling_request *request;
-    cs_trials                  trials;     /* of the calls, or of the first ones */
+    cs_trials                 *trials;     /* [n_cases] of the calls, or of the first ones; owned */
     cs_iterations             *iterations; /* of training; NULL: every iteration is one call */
     const cs_arrival_sampler  *sampler;
     uint32_t                   n_ranks;
@@ -64,7 +64,7 @@ static uint32_t previous_of(worker *w, size_t iteration)
     const drawing *d = w->d;
 
     if (iteration == 0) {
-        return d->trials.c->policy.presumed;
+        return d->trials[0].c->policy.presumed;
     }
     if (w->n_drawn != iteration) {
         draw_arrivals(w, iteration - 1);
@@ -73,13 +73,14 @@ static uint32_t previous_of(worker *w, size_t iteration)
 }
 
 /* A single call as an iteration. */
-static cs_status run_call(worker *w, bool proves, uint32_t previous, cs_iteration *iteration_p)
+static cs_status run_call(worker *w, size_t index, uint32_t previous, cs_iteration *iteration_p)
 {
-    const cs_trials *trials = &w->d->trials;
-    cs_trial         trial  = {0};
-    cs_status        status = CS_OK;
+    const size_t    *case_of = w->d->request->case_of;
+    const cs_trials *trials  = &w->d->trials[case_of != NULL ? case_of[index] : 0];
+    cs_trial         trial   = {0};
+    cs_status        status  = CS_OK;
 
-    if (proves) {
+    if (index == 0) {
         status = cs_trial_prove(trials, w->arrival_s, previous, &w->err);
     }
     if (status == CS_OK) {
@@ -96,7 +97,7 @@ static cs_status run_call(worker *w, bool proves, uint32_t previous, cs_iteratio
 static cs_status run_iteration(worker *w, size_t index)
 {
     drawing     *d         = w->d;
-    bool         looks     = cs_trials_look_back(&d->trials);
+    bool         looks     = cs_trials_look_back(&d->trials[0]);
     uint32_t     previous  = looks ? previous_of(w, index) : 0;
     cs_iteration iteration = {0};
 
@@ -104,7 +105,7 @@ static cs_status run_iteration(worker *w, size_t index)
     cs_status status = d->iterations != NULL
                            ? cs_iteration_run(d->iterations, w->arrival_s, previous, index == 0,
                                               w->space, &iteration, &w->err)
-                           : run_call(w, index == 0, previous, &iteration);
+                           : run_call(w, index, previous, &iteration);
     if (status == CS_OK) {
         d->samples->elapsed_s[index] = iteration.elapsed_s;
         d->samples->exposed_s[index] = iteration.exposed_s;
@@ -230,43 +231,53 @@ static size_t groups_of(const drawing *d, const cs_case *c)
     if (d->request->sampling != CS_SAMPLING_RANDOM) {
         return CS_REPLICATES;
     }
-    bool has_memory = cs_arrivals_have_memory(&c->arrivals) || cs_trials_look_back(&d->trials);
+    bool has_memory = cs_arrivals_have_memory(&c->arrivals) || cs_trials_look_back(&d->trials[0]);
     return has_memory ? BATCHES : 0;
 }
 
-static cs_status open_trials(drawing *d, const cs_case *c, cs_error *err)
+static cs_status open_trials(drawing *d, const cs_case *cases, cs_error *err)
 {
-    const cs_sampling_request *r = d->request;
+    const cs_sampling_request *r       = d->request;
+    size_t                     n_cases = r->case_of != NULL ? r->n_cases : 1;
+    cs_status                  status  = CS_OK;
 
-    if (c->training.n_buckets == 0) {
-        d->samples->calls = 1;
-        return cs_trials_open(c, r->is_replayed, r->is_verified, &d->trials, err);
+    d->trials = CS_NEW(cs_trials, n_cases);
+    if (d->trials == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu sizes", n_cases);
     }
-    cs_status status = cs_iterations_open(c, r->is_replayed, r->is_verified, &d->iterations, err);
+    if (cases->training.n_buckets == 0) {
+        d->samples->calls = 1;
+        for (size_t i = 0; i < n_cases && status == CS_OK; i++) {
+            status = cs_trials_open(&cases[i], r->is_replayed, r->is_verified, &d->trials[i], err);
+        }
+        return status;
+    }
+    status = cs_iterations_open(cases, r->is_replayed, r->is_verified, &d->iterations, err);
     if (status == CS_OK) {
-        d->samples->calls = c->training.n_buckets;
-        d->trials         = *cs_iterations_trials(d->iterations);
+        d->samples->calls = cases->training.n_buckets;
+        d->trials[0]      = *cs_iterations_trials(d->iterations);
     }
     return status;
 }
 
-cs_status cs_samples_draw(const cs_case *c, const cs_sampling_request *request,
+cs_status cs_samples_draw(const cs_case *cases, const cs_sampling_request *request,
                           cs_samples *samples_p, cs_error *err)
 {
     cs_samples          samples = {.n = request->iterations};
+    const cs_scenario  *s       = &cases->job.scenario;
     cs_arrival_sampler *sampler = NULL;
-    drawing   d = {.request = request, .n_ranks = c->scenario.cluster.n_ranks, .samples = &samples};
-    cs_status status = open_trials(&d, c, err);
+    drawing   d      = {.request = request, .n_ranks = s->cluster.n_ranks, .samples = &samples};
+    cs_status status = open_trials(&d, cases, err);
 
     if (status == CS_OK) {
-        status = cs_arrival_sampler_open(&c->arrivals, d.n_ranks, c->scenario.seed,
-                                         request->iterations, request->sampling, &sampler, err);
+        status = cs_arrival_sampler_open(&cases->arrivals, d.n_ranks, s->seed, request->iterations,
+                                         request->sampling, &sampler, err);
     }
     if (status == CS_OK) {
         d.sampler         = sampler;
         d.block           = samples.calls < BLOCK_CALLS ? BLOCK_CALLS / samples.calls : 1;
-        samples.presumes  = d.trials.presumption.straggler != NULL;
-        samples.n_groups  = groups_of(&d, c);
+        samples.presumes  = d.trials[0].late.straggler != NULL;
+        samples.n_groups  = groups_of(&d, cases);
         samples.elapsed_s = CS_NEW(double, samples.n);
         samples.exposed_s = CS_NEW(double, samples.n);
         bool has_room     = samples.elapsed_s != NULL && samples.exposed_s != NULL;
@@ -276,6 +287,7 @@ cs_status cs_samples_draw(const cs_case *c, const cs_sampling_request *request,
     }
     cs_arrival_sampler_close(sampler);
     cs_iterations_close(d.iterations);
+    cs_free(d.trials);
     if (status != CS_OK) {
         cs_samples_free(&samples);
         return status;

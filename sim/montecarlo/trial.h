@@ -12,15 +12,15 @@
 #define CS_MONTECARLO_TRIAL_H
 
 #include "config/case.h"
-#include "config/presumption.h"
+#include "config/late_prediction.h"
 
 /* What the iterations share; nothing changes it after cs_trials_open(). */
 typedef struct cs_trials {
-    const cs_case *c;
-    bool           is_replayed; /* always */
-    bool           is_verified; /* every replayed iteration */
-    cs_presumption presumption;
-    double         fallback_s; /* exposed time of the fallback; NAN: there is none */
+    const cs_case     *c;
+    bool               is_replayed; /* always */
+    bool               is_verified; /* every replayed iteration */
+    cs_late_prediction late;
+    double             fallback_s; /* exposed time of the fallback; NAN: there is none */
 } cs_trials;
 
 typedef struct cs_trial {

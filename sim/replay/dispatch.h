@@ -19,14 +19,16 @@
 #ifndef CS_REPLAY_DISPATCH_H
 #define CS_REPLAY_DISPATCH_H
 
-#include "cs/replay.h"
+#include "cs/job.h"
 
 enum { CS_DISPATCH_BLOCK = 512 }; /* the most transfers of a block that is pushed in */
 
 typedef struct cs_dispatch cs_dispatch;
 
-/* Start with an idle network at time 0. The caller owns the dispatcher; `request` is borrowed. */
-CS_MUST_CHECK cs_status cs_dispatch_open(const cs_replay_request *request, cs_dispatch **dispatch_p,
+/* Start with an idle network at time 0. The caller owns the dispatcher; the resolved job and the
+ * observers are borrowed. Without any that wants to see blocks there should be none. */
+CS_MUST_CHECK cs_status cs_dispatch_open(const cs_job *job, const cs_observer *observers,
+                                         size_t n_observers, cs_dispatch **dispatch_p,
                                          cs_error *err);
 
 /* First pass: every block of the stream, in order, so that it is known which ports it uses. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* replay/explain.h -- the critical path of a run: which transfers decide the time.
  *
- * An observer that remembers every transfer with the one that it waited for: the transfer that
- * brought its data, the one before it on its sending or its receiving port, or a fence. The path
- * runs backwards from the transfer that ended last to a rank's arrival. 48 bytes a transfer.
+ * Every transfer waited for another one: that which brought its data, the one before it on its
+ * sending or its receiving port, or a fence. The path runs backwards from the transfer that ended
+ * last to a rank's arrival.
  */
 #ifndef CS_REPLAY_EXPLAIN_H
 #define CS_REPLAY_EXPLAIN_H
 
-#include "cs/replay.h"
+#include "base/arena.h"
+#include "cs/recording.h"
 
 /* What a transfer waited for longest before it could start. */
 typedef enum cs_wait {
@@ -25,24 +26,16 @@ typedef struct cs_path_step {
     cs_wait  wait;
 } cs_path_step;
 
-typedef struct cs_explain cs_explain;
+/* The limit of the recording: 20 million transfers. */
+cs_status cs_critical_path_limit(const cs_recording *recording, cs_error *err);
 
-/* A recorder for one run; the caller owns it. More than 20 million transfers are refused
- * while it records. */
-cs_status cs_explain_open(const cs_scenario *scenario, const cs_plan *plan, cs_explain **explain_p,
-                          cs_error *err);
-
-/* The observer to hand to the replay; it borrows the recorder. */
-cs_observer cs_explain_observer(cs_explain *explain);
-
-/* The critical path, first transfer first: steps_p borrows from the recorder until it is
- * closed. */
-cs_status cs_explain_path(cs_explain *explain, const cs_path_step **steps_p, size_t *count_p,
-                          cs_error *err);
+/* The critical path of a replay of `scenario`, first transfer first; the steps are the arena's.
+ * 8 bytes a transfer and 4 a port and slot besides. */
+CS_MUST_CHECK cs_status cs_critical_path(const cs_recording *recording, const cs_scenario *scenario,
+                                         cs_arena *arena, const cs_path_step **steps_p,
+                                         size_t *count_p, cs_error *err);
 
 /* "its data", "the sending port" ...; static storage. */
 const char *cs_wait_text(cs_wait wait);
-
-void cs_explain_close(cs_explain *explain);
 
 #endif

@@ -2,24 +2,29 @@
 /* The engine: one pass over the stream. Every block is served by the model, followed by the
  * fingerprints and shown to the observers while it is still in the cache. Over a network model the
  * dispatcher takes the blocks, after a first pass in which it counts. */
-#include "cs/replay.h"
+#include "cs/job.h"
 
 #include "replay/dispatch.h"
 #include "replay/ports.h"
 #include "replay/verify.h"
 
+#include <assert.h>
+
 enum { BLOCK = CS_DISPATCH_BLOCK }; /* 16 KiB of transfers: half of a small L1 cache */
 
 typedef struct run {
-    const cs_replay_request *request;
-    cs_arena                 arena;
-    cs_ports                 ports;
-    cs_fingerprints          prints;
-    cs_block                 block;
-    cs_transfer              transfers[BLOCK];
-    cs_interval             *intervals; /* NULL without observers */
-    cs_dispatch             *dispatch;  /* NULL on a port model */
-    cs_outcome               outcome;
+    const cs_job      *job;
+    const cs_observer *observers;
+    size_t             n_observers;
+    bool               shows; /* one of them wants to see blocks */
+    cs_arena           arena;
+    cs_ports           ports;
+    cs_fingerprints    prints;
+    cs_block           block;
+    cs_transfer        transfers[BLOCK];
+    cs_interval       *intervals; /* of the block; NULL unless they are shown, on a port model */
+    cs_dispatch       *dispatch;  /* NULL on a port model */
+    cs_outcome         outcome;
 } run;
 
 static cs_status no_memory(cs_error *err)
@@ -29,20 +34,24 @@ static cs_status no_memory(cs_error *err)
 
 static cs_status open_run(run *r, cs_error *err)
 {
-    const cs_replay_request *q = r->request;
+    const cs_job *job = r->job;
 
     r->block = (cs_block){.transfers = r->transfers, .capacity = BLOCK};
-    if (q->n_observers > 0 && q->model->network == NULL) {
+    for (size_t i = 0; i < r->n_observers; i++) {
+        r->shows = r->shows || r->observers[i].block != NULL;
+    }
+    if (r->shows && job->model->network == NULL) {
         r->intervals = CS_ARENA_NEW(&r->arena, cs_interval, BLOCK);
         if (r->intervals == NULL) {
             return no_memory(err);
         }
     }
-    cs_status status = q->model->network != NULL
-                           ? cs_dispatch_open(q, &r->dispatch, err)
-                           : cs_ports_open(&r->ports, &r->arena, q->scenario, q->plan, err);
-    if (status == CS_OK && q->verify) {
-        status = cs_fingerprints_open(&r->prints, &r->arena, q->scenario, q->plan, err);
+    cs_status status =
+        job->model->network != NULL
+            ? cs_dispatch_open(job, r->observers, r->shows ? r->n_observers : 0, &r->dispatch, err)
+            : cs_ports_open(&r->ports, &r->arena, &job->scenario, &job->plan, err);
+    if (status == CS_OK && job->verify) {
+        status = cs_fingerprints_open(&r->prints, &r->arena, &job->scenario, &job->plan, err);
     }
     return status;
 }
@@ -50,7 +59,7 @@ static cs_status open_run(run *r, cs_error *err)
 static void count_block(run *r)
 {
     const cs_transfer *t     = r->block.transfers;
-    uint32_t           uses  = r->request->plan->uses;
+    uint32_t           uses  = r->job->plan.uses;
     uint64_t           bytes = 0, back = 0, exchanges = 0, joins = 0;
 
     for (size_t i = 0; i < r->block.count; i++) {
@@ -71,20 +80,21 @@ static void count_block(run *r)
 /* On a port model: times at once. */
 static cs_status serve_ports(run *r, cs_error *err)
 {
-    const cs_replay_request *q      = r->request;
-    cs_block                *block  = &r->block;
-    cs_status                status = CS_OK;
+    const cs_job *job    = r->job;
+    cs_block     *block  = &r->block;
+    cs_status     status = CS_OK;
 
     if ((block->transfers[0].flags & CS_FENCE) != 0) {
         cs_ports_fence(&r->ports, block->fence_except, block->fence_s);
     }
-    q->model->serve(&r->ports, q->model_options, block->transfers, block->count, r->intervals);
+    job->model->serve(&r->ports, &job->model_options, block->transfers, block->count, r->intervals);
     for (size_t i = 0; r->intervals != NULL && r->ports.first_s < 0 && i < block->count; i++) {
         r->intervals[i].start_s -= r->ports.first_s;
         r->intervals[i].end_s -= r->ports.first_s;
     }
-    for (size_t i = 0; i < q->n_observers && status == CS_OK; i++) {
-        status = q->observers[i].block(q->observers[i].user, block, r->intervals, err);
+    for (size_t i = 0; r->shows && i < r->n_observers && status == CS_OK; i++) {
+        const cs_observer *o = &r->observers[i];
+        status = o->block != NULL ? o->block(o->user, block, r->intervals, err) : CS_OK;
     }
     return status;
 }
@@ -94,7 +104,7 @@ static cs_status serve_block(run *r, cs_error *err)
     cs_status status =
         r->dispatch != NULL ? cs_dispatch_block(r->dispatch, &r->block, err) : serve_ports(r, err);
 
-    if (r->request->verify) {
+    if (r->job->verify) {
         cs_fingerprints_block(&r->prints, &r->block);
     }
     if (r->dispatch == NULL) {
@@ -115,9 +125,9 @@ static cs_status count_for_dispatch(run *r, cs_error *err)
 /* Show every block of the stream to `take`. */
 static cs_status for_blocks(run *r, cs_status (*take)(run *r, cs_error *err), cs_error *err)
 {
-    const cs_algorithm *a      = r->request->algorithm;
+    const cs_algorithm *a      = r->job->algorithm;
     void               *state  = NULL;
-    cs_status           status = a->open(r->request->scenario, r->request->options, &state, err);
+    cs_status           status = cs_job_open(r->job, &state, err);
 
     if (status != CS_OK) {
         return status;
@@ -133,11 +143,12 @@ static cs_status for_blocks(run *r, cs_status (*take)(run *r, cs_error *err), cs
 
 static cs_status serve_stream(run *r, cs_error *err)
 {
-    const cs_replay_request *q = r->request;
     cs_status status = r->dispatch != NULL ? for_blocks(r, count_for_dispatch, err) : CS_OK;
 
-    if (status == CS_OK && r->dispatch != NULL && q->counted != NULL) {
-        q->counted(q->counted_user, q, r->outcome.n_transfers);
+    for (size_t i = 0; i < r->n_observers && r->dispatch != NULL && status == CS_OK; i++) {
+        if (r->observers[i].counted != NULL) {
+            r->observers[i].counted(r->observers[i].user, r->outcome.n_transfers);
+        }
     }
     if (status == CS_OK) {
         status = for_blocks(r, serve_block, err);
@@ -152,16 +163,13 @@ static cs_status serve_stream(run *r, cs_error *err)
 
 static cs_status judge(run *r, cs_error *err)
 {
-    const cs_replay_request *q = r->request;
-
     r->outcome.verified = cs_fingerprints_hold(&r->prints);
     if (r->outcome.verified) {
         r->outcome.verdict.is_correct = true;
         return CS_OK;
     }
     cs_verdict *verdict = &r->outcome.verdict;
-    cs_status   status =
-        cs_locate_error(q->scenario, q->algorithm, q->options, q->plan, verdict, err);
+    cs_status   status  = cs_locate_error(r->job, verdict, err);
     if (status == CS_ENOMEM) { /* wrong all the same, but nobody can say where */
         *verdict = (cs_verdict){.text = "a value that is owed is wrong or never complete"};
         if (err != NULL) {
@@ -175,11 +183,16 @@ static cs_status judge(run *r, cs_error *err)
     return status;
 }
 
-cs_status cs_replay(const cs_replay_request *request, cs_outcome *outcome_p, cs_error *err)
+cs_status cs_job_replay(const cs_job *job, const cs_observer *observers, size_t n_observers,
+                        cs_outcome *outcome_p, cs_error *err)
 {
     run r; /* without its transfers being zeroed */
 
-    r.request        = request;
+    assert(job->is_resolved);
+    r.job            = job;
+    r.observers      = observers;
+    r.n_observers    = n_observers;
+    r.shows          = false;
     r.arena          = (cs_arena){0};
     r.intervals      = NULL;
     r.dispatch       = NULL;
@@ -189,11 +202,11 @@ cs_status cs_replay(const cs_replay_request *request, cs_outcome *outcome_p, cs_
     if (status == CS_OK) {
         status = serve_stream(&r, err);
     }
-    if (status == CS_OK && request->verify) {
+    if (status == CS_OK && job->verify) {
         status = judge(&r, err);
     }
     if (status == CS_OK) {
-        r.outcome.elapsed_s = cs_last_arrival(request->scenario) + r.outcome.exposed_s;
+        r.outcome.elapsed_s = cs_last_arrival(&job->scenario) + r.outcome.exposed_s;
         *outcome_p          = r.outcome;
     }
     cs_dispatch_close(r.dispatch);
@@ -201,19 +214,19 @@ cs_status cs_replay(const cs_replay_request *request, cs_outcome *outcome_p, cs_
     return status;
 }
 
-cs_status cs_verify(const cs_scenario *scenario, const cs_algorithm *algorithm, const void *options,
-                    const cs_plan *plan, cs_verdict *verdict_p, cs_error *err)
+cs_status cs_job_verify(const cs_job *job, cs_verdict *verdict_p, cs_error *err)
 {
-    cs_arena        arena = {0};
-    cs_fingerprints prints;
-    void           *state = NULL;
+    const cs_algorithm *algorithm = job->algorithm;
+    cs_arena            arena     = {0};
+    cs_fingerprints     prints;
+    void               *state = NULL;
     cs_block  block  = {.transfers = CS_ARENA_NEW(&arena, cs_transfer, BLOCK), .capacity = BLOCK};
     cs_status status = block.transfers == NULL
                            ? no_memory(err)
-                           : cs_fingerprints_open(&prints, &arena, scenario, plan, err);
+                           : cs_fingerprints_open(&prints, &arena, &job->scenario, &job->plan, err);
 
     if (status == CS_OK) {
-        status = algorithm->open(scenario, options, &state, err);
+        status = cs_job_open(job, &state, err);
     }
     if (status == CS_OK) {
         for (algorithm->next_block(state, &block); block.count > 0;
@@ -223,7 +236,7 @@ cs_status cs_verify(const cs_scenario *scenario, const cs_algorithm *algorithm, 
         algorithm->close(state);
         *verdict_p = (cs_verdict){.is_correct = cs_fingerprints_hold(&prints)};
         if (!verdict_p->is_correct) {
-            status = cs_locate_error(scenario, algorithm, options, plan, verdict_p, err);
+            status = cs_locate_error(job, verdict_p, err);
         }
     }
     cs_arena_free(&arena);

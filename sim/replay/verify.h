@@ -14,7 +14,7 @@
 #define CS_REPLAY_VERIFY_H
 
 #include "base/arena.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 typedef struct cs_chunk_print {
     uint64_t word; /* b */
@@ -46,10 +46,9 @@ void cs_fingerprints_block(cs_fingerprints *f, const cs_block *block);
 /* At the end of the stream: was everything right and everything owed delivered? */
 bool cs_fingerprints_hold(const cs_fingerprints *f);
 
-/* Follow the whole stream again with contribution counts and name the first wrong rank, chunk
- * and round: for n_ranks <= 64, and without counts (values only) beyond. Fills `verdict`. */
-cs_status cs_locate_error(const cs_scenario *scenario, const cs_algorithm *algorithm,
-                          const void *options, const cs_plan *plan, cs_verdict *verdict,
-                          cs_error *err);
+/* Follow the whole stream of a resolved job again with contribution counts and name the first wrong
+ * rank, chunk and round: for n_ranks <= 64, and without counts (values only) beyond. Fills
+ * `verdict`. */
+cs_status cs_locate_error(const cs_job *job, cs_verdict *verdict, cs_error *err);
 
 #endif

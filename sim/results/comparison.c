@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Algorithms side by side: see comparison.h. */
 #include "results/comparison.h"
 
 #include "cs/topology.h"
@@ -168,7 +167,7 @@ static bool same_fault(const cs_fault *a, const cs_fault *b)
            a->until_s == b->until_s;
 }
 
-bool cs_same_trouble(const cs_scenario *a, const cs_scenario *b)
+bool cs_same_conditions(const cs_scenario *a, const cs_scenario *b)
 {
     bool is_same = a->n_faults == b->n_faults &&
                    mix_topology(0, a->cluster.topology) == mix_topology(0, b->cluster.topology);

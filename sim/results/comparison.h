@@ -22,7 +22,7 @@ void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
 uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result);
 
 /* Have two scenarios of as many ranks the same arrivals, faults and topology? */
-bool cs_same_trouble(const cs_scenario *a, const cs_scenario *b);
+bool cs_same_conditions(const cs_scenario *a, const cs_scenario *b);
 
 /* One result that is compared. */
 typedef struct cs_compared {

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Exporting a schedule: collect the stream, then let one writer print it. */
 #include "results/export.h"
 
 #include "base/alloc.h"
 #include "base/random.h"
 #include "results/export_list.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define MAX_CELLS ((uint64_t)1 << 28)
-enum { BLOCK = 4096 };
 
 static const char *const format_names[] = {
 #define X(id, name) [CS_EXPORT_##id] = name,
@@ -30,54 +27,18 @@ cs_status cs_export_find(const char *name, cs_export_format *format_p, cs_error 
                    "unknown format '%.40s': accepted are text, json, msccl, goal", name);
 }
 
-void cs_export_list_free(cs_export_list *list)
-{
-    cs_free(list->transfers);
-    cs_free(list->fences);
-    list->transfers = NULL;
-    list->fences    = NULL;
-}
-
 static cs_status no_memory(cs_error *err)
 {
     return CS_FAIL(err, CS_ENOMEM, "", "out of memory for an export");
 }
 
-/* Room for one more block and one more fence. */
-static cs_status grow(cs_export_list *list, cs_error *err)
+static cs_status limit(const cs_recording *recording, cs_error *err)
 {
-    bool has_room =
-        cs_grow(&list->transfers, &list->capacity, list->n_transfers + BLOCK, BLOCK,
-                sizeof *list->transfers) &&
-        cs_grow(&list->fences, &list->fence_capacity, list->n_fences + 1, 16, sizeof *list->fences);
-
-    return has_room ? CS_OK : no_memory(err);
-}
-
-static cs_status collect_stream(cs_export_list *list, void *state, cs_error *err)
-{
-    cs_block block = {.capacity = BLOCK};
-
-    do {
-        if (list->n_transfers > CS_EXPORT_MAX_TRANSFERS) {
-            return CS_FAIL(err, CS_ENOTSUP, "",
-                           "the schedule has more transfers than the %d that are exported",
-                           CS_EXPORT_MAX_TRANSFERS);
-        }
-        cs_status status = grow(list, err);
-        if (status != CS_OK) {
-            return status;
-        }
-        assert(list->transfers != NULL && list->fences != NULL);
-        block.transfers = list->transfers + list->n_transfers;
-        list->algorithm->next_block(state, &block);
-        if (block.count > 0 && (block.transfers[0].flags & CS_FENCE) != 0) {
-            list->fences[list->n_fences++] =
-                (cs_export_fence){list->n_transfers, block.fence_except, block.fence_s};
-        }
-        list->n_transfers += block.count;
-    } while (block.count > 0);
-    return CS_OK;
+    return recording->n_transfers <= CS_EXPORT_MAX_TRANSFERS
+               ? CS_OK
+               : CS_FAIL(err, CS_ENOTSUP, "",
+                         "the schedule has more transfers than the %d that are exported",
+                         CS_EXPORT_MAX_TRANSFERS);
 }
 
 /* What every rank holds, as pseudo-random words: in the algorithm's slots, and with every chunk
@@ -158,10 +119,10 @@ static cs_status find_in_place(cs_export_list *list, cs_error *err)
         fill_own(&h, (uint32_t)n, list->plan->starts_own);
         list->is_in_place = true;
     }
-    assert(list->transfers != NULL);
-    for (size_t i = 0; i < list->n_transfers && list->is_in_place; i++) {
-        for (uint32_t k = 0; k < list->transfers[i].span && list->is_in_place; k++) {
-            list->is_in_place = follow(&h, &list->transfers[i], k);
+    for (size_t i = 0; i < list->recording.n_transfers && list->is_in_place; i++) {
+        const cs_transfer *t = &list->recording.transfers[i];
+        for (uint32_t k = 0; k < t->span && list->is_in_place; k++) {
+            list->is_in_place = follow(&h, t, k);
         }
     }
     cs_free(h.slots);
@@ -170,22 +131,8 @@ static cs_status find_in_place(cs_export_list *list, cs_error *err)
     return status;
 }
 
-cs_status cs_export_collect(cs_export_list *list, const void *options, cs_error *err)
-{
-    void     *state  = NULL;
-    cs_status status = list->algorithm->open(list->scenario, options, &state, err);
-
-    if (status != CS_OK) {
-        return status;
-    }
-    status = collect_stream(list, state, err);
-    list->algorithm->close(state);
-    return status == CS_OK ? find_in_place(list, err) : status;
-}
-
-cs_status cs_export_schedule(const cs_scenario *scenario, const cs_algorithm *algorithm,
-                             const void *options, const cs_plan *plan, cs_export_format format,
-                             cs_text *out, cs_error *err)
+cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text *out,
+                             cs_error *err)
 {
     static cs_status (*const writers[])(const cs_export_list *, cs_text *, cs_error *) = {
         [CS_EXPORT_TEXT]  = cs_export_text,
@@ -193,15 +140,21 @@ cs_status cs_export_schedule(const cs_scenario *scenario, const cs_algorithm *al
         [CS_EXPORT_MSCCL] = cs_export_msccl,
         [CS_EXPORT_GOAL]  = cs_export_goal,
     };
-    cs_export_list list   = {.scenario = scenario, .algorithm = algorithm, .plan = plan};
-    cs_status      status = cs_export_collect(&list, options, err);
+    cs_export_list list   = {.scenario  = &job->scenario,
+                             .algorithm = job->algorithm,
+                             .plan      = &job->plan,
+                             .recording = {.limits = {limit}}};
+    cs_status      status = cs_recording_stream(&list.recording, job, err);
 
+    if (status == CS_OK) {
+        status = find_in_place(&list, err);
+    }
     if (status == CS_OK) {
         status = writers[format](&list, out, err);
     }
     if (status == CS_OK) {
         status = cs_text_status(out, err);
     }
-    cs_export_list_free(&list);
+    cs_recording_free(&list.recording);
     return status;
 }

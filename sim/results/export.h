@@ -16,8 +16,7 @@
 #define CS_RESULTS_EXPORT_H
 
 #include "base/text.h"
-#include "cs/algorithm.h"
-#include "cs/result.h"
+#include "cs/job.h"
 
 /* One row per format: enum and name. */
 #define CS_EXPORT_MAP(X) X(TEXT, "text") X(JSON, "json") X(MSCCL, "msccl") X(GOAL, "goal")
@@ -36,16 +35,13 @@ enum { CS_EXPORT_MAX_TRANSFERS = 5 * 1000 * 1000 };
 CS_API CS_MUST_CHECK cs_status cs_export_find(const char *name, cs_export_format *format_p,
                                               cs_error *err);
 
-/* Add the whole schedule to `out`. `options` and `plan` are as check() left them. O(transfers x
- * span) time and 32 bytes per transfer. */
-CS_API CS_MUST_CHECK cs_status cs_export_schedule(const cs_scenario  *scenario,
-                                                  const cs_algorithm *algorithm,
-                                                  const void *options, const cs_plan *plan,
-                                                  cs_export_format format, cs_text *out,
-                                                  cs_error *err);
+/* Add the whole schedule of a resolved job to `out`. O(transfers x span) time and 32 bytes per
+ * transfer. */
+CS_API CS_MUST_CHECK cs_status cs_export_schedule(const cs_job *job, cs_export_format format,
+                                                  cs_text *out, cs_error *err);
 
 /* Add a picture of a small schedule (results/grid.h has the limits) as it is replayed and
- * verified: ports over time, coloured by stage. The observers of `run` are left out. */
-CS_API CS_MUST_CHECK cs_status cs_export_svg(const cs_run *run, cs_text *out, cs_error *err);
+ * verified: ports over time, coloured by stage. */
+CS_API CS_MUST_CHECK cs_status cs_export_svg(const cs_job *job, cs_text *out, cs_error *err);
 
 #endif

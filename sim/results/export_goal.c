@@ -58,7 +58,7 @@ static unsigned long long bytes_of(const cs_export_list *list, const cs_export_o
     unsigned long long bytes = 0;
 
     for (uint32_t k = 0; k < op->n_parts; k++) {
-        bytes += list->transfers[op->transfer + k].bytes;
+        bytes += list->recording.transfers[op->transfer + k].bytes;
     }
     return bytes > 0 ? bytes : 1;
 }
@@ -87,10 +87,10 @@ static void add_barriers(block *b, size_t i)
 {
     const cs_export_list *list = b->list;
 
-    for (; b->next_fence < list->n_fences &&
-           list->fences[b->next_fence].index <= b->ops->ops[i].transfer;
+    for (; b->next_fence < list->recording.n_fences &&
+           list->recording.fences[b->next_fence].index <= b->ops->ops[i].transfer;
          b->next_fence++) {
-        if (list->fences[b->next_fence].except == b->rank || b->joined == i) {
+        if (list->recording.fences[b->next_fence].except == b->rank || b->joined == i) {
             continue;
         }
         cs_text_add(b->out, "b%zu: calc 0\n", b->next_fence + 1);

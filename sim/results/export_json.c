@@ -47,7 +47,7 @@ static void add_slots(const cs_transfer *t, cs_text *out)
     }
 }
 
-static void add_fence(const cs_export_fence *fence, cs_text *out)
+static void add_fence(const cs_fence *fence, cs_text *out)
 {
     cs_text_add(out, ", \"fence\": true");
     if (fence->except != CS_FENCE_ALL) {
@@ -93,11 +93,12 @@ cs_status cs_export_json(const cs_export_list *list, cs_text *out, cs_error *err
 
     (void)err;
     add_head(list, out);
-    for (size_t i = 0; i < list->n_transfers; i++) {
+    for (size_t i = 0; i < list->recording.n_transfers; i++) {
         cs_text_add(out, "%s", i > 0 ? ",\n" : "\n");
-        add_transfer(list, &list->transfers[i], out);
-        if (next_fence < list->n_fences && list->fences[next_fence].index == i) {
-            add_fence(&list->fences[next_fence++], out);
+        add_transfer(list, &list->recording.transfers[i], out);
+        const cs_fence *fence = cs_recording_fence(&list->recording, i, &next_fence);
+        if (fence != NULL) {
+            add_fence(fence, out);
         }
         cs_text_add(out, "}");
     }

@@ -1,33 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* results/export_list.h -- a whole schedule in memory, for the writers of one format each. */
+/* results/export_list.h -- a recorded schedule for the writers of one format each. */
 #ifndef CS_RESULTS_EXPORT_LIST_H
 #define CS_RESULTS_EXPORT_LIST_H
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "cs/algorithm.h"
-
-/* A barrier before transfer `index`. */
-typedef struct cs_export_fence {
-    size_t   index;
-    uint32_t except; /* CS_FENCE_ALL or a rank */
-    double   cost_s;
-} cs_export_fence;
+#include "cs/recording.h"
 
 typedef struct cs_export_list {
     const cs_scenario  *scenario;
     const cs_algorithm *algorithm;
     const cs_plan      *plan;
-    cs_transfer        *transfers; /* owned, as all below */
-    size_t              n_transfers, capacity;
-    cs_export_fence    *fences;
-    size_t              n_fences, fence_capacity;
+    cs_recording        recording;   /* without times */
     bool                is_in_place; /* the same with every chunk in a slot of its own */
 } cs_export_list;
-
-/* Collect the stream. The caller frees the list, also on failure. */
-cs_status cs_export_collect(cs_export_list *list, const void *options, cs_error *err);
-void      cs_export_list_free(cs_export_list *list);
 
 /* What one rank does, in stream order: an exchange is a send and then a receive. */
 typedef struct cs_export_op {

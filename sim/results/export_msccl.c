@@ -272,29 +272,29 @@ static cs_status cut_spans(writer *w, const cs_export_list *list, cs_error *err)
 
     for (int pass = 0; pass < 2; pass++) {
         if (pass == 1) {
-            w->list.transfers = CS_ARENA_NEW(&w->arena, cs_transfer, count);
-            w->numbers        = CS_ARENA_NEW(&w->arena, uint32_t, count);
-            if (w->list.transfers == NULL || w->numbers == NULL) {
+            w->list.recording.transfers = CS_ARENA_NEW(&w->arena, cs_transfer, count);
+            w->numbers                  = CS_ARENA_NEW(&w->arena, uint32_t, count);
+            if (w->list.recording.transfers == NULL || w->numbers == NULL) {
                 return no_memory(err);
             }
         }
         uint32_t number = 0; /* the way back of an exchange has the next one */
         count           = 0;
-        for (size_t i = 0; i < list->n_transfers; i++) {
-            cs_transfer t    = list->transfers[i];
+        for (size_t i = 0; i < list->recording.n_transfers; i++) {
+            cs_transfer t    = list->recording.transfers[i];
             uint32_t    end  = t.chunk + t.span;
             uint16_t    most = cs_transfer_op(&t) == CS_OP_EXCHANGE ? MOST_AHEAD : MOST_COUNT;
             number += (t.flags & CS_JOIN) == 0 ? 2 : 0;
             for (; t.chunk < end; t.chunk += t.span, count++) {
                 t.span = (uint16_t)(end - t.chunk < most ? end - t.chunk : most);
                 if (pass == 1) {
-                    w->list.transfers[count] = t;
-                    w->numbers[count]        = number;
+                    w->list.recording.transfers[count] = t;
+                    w->numbers[count]                  = number;
                 }
             }
         }
     }
-    w->list.n_transfers = count;
+    w->list.recording.n_transfers = count;
     return CS_OK;
 }
 
@@ -334,7 +334,7 @@ static cs_status place_all(writer *w, const cs_export_list *list, cs_error *err)
     cs_status       status   = cut_spans(w, list, err);
 
     if (status == CS_OK) {
-        status = check_all(1 + w->n + 2 * w->list.n_transfers, err);
+        status = check_all(1 + w->n + 2 * w->list.recording.n_transfers, err);
     }
     if (status == CS_OK) {
         status = cs_export_sort_ranks(&w->list, &w->arena, &ranks, err);
@@ -348,8 +348,8 @@ static cs_status place_all(writer *w, const cs_export_list *list, cs_error *err)
     for (uint32_t rank = 0; rank < w->n && status == CS_OK; rank++) {
         status = open_gpu(w, &ranks, rank, err);
     }
-    for (size_t i = 0; i < w->list.n_transfers && status == CS_OK; i++) {
-        status = place_transfer(w, &w->list.transfers[i], err);
+    for (size_t i = 0; i < w->list.recording.n_transfers && status == CS_OK; i++) {
+        status = place_transfer(w, &w->list.recording.transfers[i], err);
     }
     for (uint32_t rank = 0; rank < w->n && status == CS_OK; rank++) {
         const gpu *g = &w->gpus[rank];
@@ -378,7 +378,7 @@ static void add_step(cs_text *out, char buffer, size_t step, const char *type, u
 static void add_op(const writer *w, const gpu *g, cs_text *out, char buffer, size_t i)
 {
     const cs_export_op *op    = &g->ops.ops[i];
-    const cs_transfer  *t     = &w->list.transfers[op->transfer];
+    const cs_transfer  *t     = &w->list.recording.transfers[op->transfer];
     const place        *p     = &g->places[i];
     size_t              nops  = p->n_waits > 1 ? p->n_waits - 1 : 0;
     const wait         *waits = g->waits + p->first_wait;

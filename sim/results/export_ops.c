@@ -20,20 +20,20 @@ cs_status cs_export_sort_ranks(const cs_export_list *list, cs_arena *arena, cs_e
     uint32_t n = list->scenario->cluster.n_ranks;
 
     ranks->begin = CS_ARENA_NEW(arena, size_t, (size_t)n + 2);
-    ranks->index = CS_ARENA_NEW(arena, size_t, 2 * list->n_transfers);
+    ranks->index = CS_ARENA_NEW(arena, size_t, 2 * list->recording.n_transfers);
     if (ranks->begin == NULL || ranks->index == NULL) {
         return no_memory(err);
     }
-    for (size_t i = 0; i < list->n_transfers; i++) {
-        ranks->begin[list->transfers[i].src + 2]++;
-        ranks->begin[list->transfers[i].dst + 2]++;
+    for (size_t i = 0; i < list->recording.n_transfers; i++) {
+        ranks->begin[list->recording.transfers[i].src + 2]++;
+        ranks->begin[list->recording.transfers[i].dst + 2]++;
     }
     for (uint32_t r = 0; r < n; r++) {
         ranks->begin[r + 2] += ranks->begin[r + 1];
     }
-    for (size_t i = 0; i < list->n_transfers; i++) {
-        ranks->index[ranks->begin[list->transfers[i].src + 1]++] = i;
-        ranks->index[ranks->begin[list->transfers[i].dst + 1]++] = i;
+    for (size_t i = 0; i < list->recording.n_transfers; i++) {
+        ranks->index[ranks->begin[list->recording.transfers[i].src + 1]++] = i;
+        ranks->index[ranks->begin[list->recording.transfers[i].dst + 1]++] = i;
     }
     return CS_OK;
 }
@@ -60,8 +60,8 @@ static uint32_t parts_of(const cs_export_list *list, size_t number, cs_export_vi
 {
     size_t end = number + 1;
 
-    while (view == CS_EXPORT_MESSAGES && end < list->n_transfers &&
-           (list->transfers[end].flags & CS_JOIN) != 0) {
+    while (view == CS_EXPORT_MESSAGES && end < list->recording.n_transfers &&
+           (list->recording.transfers[end].flags & CS_JOIN) != 0) {
         end++;
     }
     return (uint32_t)(end - number);
@@ -76,7 +76,7 @@ static size_t list_ops(const cs_export_list *list, const cs_export_ranks *ranks,
 
     for (size_t i = ranks->begin[rank]; i < ranks->begin[rank + 1];) {
         size_t             number  = ranks->index[i];
-        const cs_transfer *t       = &list->transfers[number];
+        const cs_transfer *t       = &list->recording.transfers[number];
         bool               is_both = cs_transfer_op(t) == CS_OP_EXCHANGE, at_src = t->src == rank;
         cs_export_op       op = {.transfer = number,
                                  .n_parts  = parts_of(list, number, view),
@@ -130,7 +130,7 @@ static void follow_part(tracker *tr, size_t op, const cs_transfer *t, bool at_sr
 static void follow(tracker *tr, size_t op)
 {
     cs_export_op      *o      = &tr->ops->ops[op];
-    const cs_transfer *t      = &tr->list->transfers[o->transfer];
+    const cs_transfer *t      = &tr->list->recording.transfers[o->transfer];
     bool               at_src = t->dst == o->peer;
 
     o->first_need = tr->ops->n_needs;
@@ -147,7 +147,7 @@ static size_t count_uses(const tracker *tr)
     for (size_t i = 0; i < tr->ops->n_ops; i++) {
         const cs_export_op *op = &tr->ops->ops[i];
         for (uint32_t k = 0; k < op->n_parts; k++) {
-            uses += tr->list->transfers[op->transfer + k].span;
+            uses += tr->list->recording.transfers[op->transfer + k].span;
         }
     }
     return uses;

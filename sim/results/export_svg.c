@@ -8,9 +8,8 @@
  *
  * The text is a self-contained SVG 1.1; the same schedule gives the same bytes.
  */
-#include "results/axis.h"
 #include "results/export.h"
-#include "results/grid_stages.h"
+#include "results/grid.h"
 #include "results/svg.h"
 #include "results/tracks.h"
 
@@ -33,7 +32,7 @@
 #define BOX_WIDTH  30.0
 
 typedef struct picture {
-    const cs_run  *run;
+    const cs_job  *job;
     const cs_grid *grid;
     cs_text       *out;
     double         until_s; /* the time at the right edge */
@@ -72,8 +71,9 @@ static double median_s(const cs_grid *grid, double *durations)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < grid->n_cells; i++) {
-        double s = grid->cells[i].when.end_s - grid->cells[i].when.start_s;
+    for (size_t i = 0; i < grid->recording.n_transfers; i++) {
+        const cs_interval *when = &grid->recording.intervals[i];
+        double             s    = when->end_s - when->start_s;
         if (s > 0) {
             durations[count++] = s;
         }
@@ -108,8 +108,8 @@ static double legend(const picture *p, bool draw)
     double x = MARGIN, y = HEAD, width = LEFT + p->width;
     bool   is_used[CS_GRID_STAGES] = {false};
 
-    for (size_t i = 0; i < p->grid->n_cells; i++) {
-        is_used[p->grid->cells[i].stage] = true;
+    for (size_t i = 0; i < p->grid->recording.n_transfers; i++) {
+        is_used[p->grid->stages[i]] = true;
     }
     for (uint32_t k = 0; k < CS_GRID_STAGES; k++) {
         uint32_t s     = k - k % 3 + order[k % 3];
@@ -152,8 +152,8 @@ static void add_options(cs_text *out, const cs_result *r)
 {
     char value[64];
 
-    for (const cs_option *row = r->option_table; row != NULL && row->name != NULL; row++) {
-        (void)cs_option_text(row, &r->options, value, sizeof value);
+    for (const cs_field *row = r->option_table; row != NULL && row->name != NULL; row++) {
+        (void)cs_field_text(row, &r->options, value, sizeof value);
         cs_text_add(out, "%s%s=%s", row == r->option_table ? "; " : " ", row->name, value);
     }
 }
@@ -187,7 +187,7 @@ static cs_status add_head(const picture *p, cs_error *err)
 {
     const cs_result *r = &p->grid->result;
     double           unit_s;
-    const char      *unit = cs_axis_unit(p->until_s, &unit_s);
+    const char      *unit = cs_time_unit(p->until_s, &unit_s);
 
     cs_text_add(p->out,
                 "<text class=\"t\" x=\"%.1f\" y=\"24\">%s %s: %u ranks, %llu bytes, %llu messages, "
@@ -200,8 +200,8 @@ static cs_status add_head(const picture *p, cs_error *err)
 
 static void add_axis(const picture *p)
 {
-    cs_axis axis = cs_axis_until(p->until_s, 70 / p->px_per_s);
-    double  y    = p->bottom;
+    cs_time_axis axis = cs_time_axis_until(p->until_s, 70 / p->px_per_s);
+    double       y    = p->bottom;
 
     for (int i = 0; i < axis.n_marks; i++) {
         double x = x_of(p, i * axis.step * axis.unit_s);
@@ -229,7 +229,7 @@ static void add_shade(const picture *p, const char *class_name, double from_s, d
 
 static void shade_row(const picture *p, size_t i)
 {
-    const cs_scenario *scenario = p->run->scenario;
+    const cs_scenario *scenario = &p->job->scenario;
     const cs_grid_row *row      = &p->grid->rows[i];
     uint32_t           g        = scenario->cluster.gpus_per_server;
     double             late_s   = cs_arrival(scenario, row->rank);
@@ -249,7 +249,7 @@ static void shade_row(const picture *p, size_t i)
 /* The name of a rank, and below it the slowdown of its NICs. */
 static void name_rank(const picture *p, size_t i)
 {
-    const cs_scenario *scenario = p->run->scenario;
+    const cs_scenario *scenario = &p->job->scenario;
     uint32_t           rank = p->grid->rows[i].rank, g = scenario->cluster.gpus_per_server;
     double             y = p->row_y[i] + 13;
 
@@ -287,43 +287,45 @@ static void add_rows(const picture *p)
 }
 
 /* All that is known of a transfer, for its tooltip. */
-static void add_tooltip(const picture *p, const cs_grid_cell *c)
+static void add_tooltip(const picture *p, size_t transfer)
 {
-    const cs_transfer *t = &c->transfer;
+    const cs_transfer *t    = &p->grid->recording.transfers[transfer];
+    const cs_interval *when = &p->grid->recording.intervals[transfer];
 
     cs_text_add(p->out, "<title>%u to %u, chunk %u", t->src, t->dst, t->chunk);
     if (t->span > 1) {
         cs_text_add(p->out, " to %u", t->chunk + t->span - 1);
     }
     cs_text_add(p->out, ", %llu bytes, round %u, %s: ", (unsigned long long)t->bytes, t->round,
-                cs_grid_stage_text(p->names, c->stage));
-    cs_text_add_number(p->out, c->when.start_s);
+                cs_grid_stage_text(p->names, p->grid->stages[transfer]));
+    cs_text_add_number(p->out, when->start_s);
     cs_text_add(p->out, " s to ");
-    cs_text_add_number(p->out, c->when.end_s);
+    cs_text_add_number(p->out, when->end_s);
     cs_text_add(p->out, " s</title>");
 }
 
 static void add_box(const picture *p, const cs_grid_bar *bar)
 {
-    const cs_grid_cell *c      = &p->grid->cells[bar->cell];
-    const cs_grid_row  *row    = &p->grid->rows[bar->row];
-    double              height = lane_height(row), y = p->row_y[bar->row] + bar->lane * height;
-    double              x = x_of(p, c->when.start_s), width = x_of(p, c->when.end_s) - x;
-    const char         *adds        = cs_transfer_op(&c->transfer) == CS_OP_COPY ? "" : "+";
-    int                 digits      = snprintf(NULL, 0, "%u%s", c->transfer.chunk, adds);
-    int                 peer_digits = snprintf(NULL, 0, "%u", bar->peer) + 1;
-    double              needs       = CHARACTER * (digits > peer_digits ? digits : peer_digits);
+    const cs_transfer *t      = &p->grid->recording.transfers[bar->transfer];
+    const cs_interval *when   = &p->grid->recording.intervals[bar->transfer];
+    const cs_grid_row *row    = &p->grid->rows[bar->row];
+    double             height = lane_height(row), y = p->row_y[bar->row] + bar->lane * height;
+    double             x = x_of(p, when->start_s), width = x_of(p, when->end_s) - x;
+    const char        *adds        = cs_transfer_op(t) == CS_OP_COPY ? "" : "+";
+    int                digits      = snprintf(NULL, 0, "%u%s", t->chunk, adds);
+    int                peer_digits = snprintf(NULL, 0, "%u", bar->peer) + 1;
+    double             needs       = CHARACTER * (digits > peer_digits ? digits : peer_digits);
 
     cs_text_add(p->out,
                 "<g><rect class=\"b s%u\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
-                c->stage, x, y, fmax(width, 0.5), height);
-    add_tooltip(p, c);
+                p->grid->stages[bar->transfer], x, y, fmax(width, 0.5), height);
+    add_tooltip(p, bar->transfer);
     if (height >= 22 && width >= needs) {
         cs_text_add(p->out,
                     "<text class=\"c\" x=\"%.1f\" y=\"%.1f\">%s%u</text>"
                     "<text class=\"c\" x=\"%.1f\" y=\"%.1f\">%u%s</text>",
                     x + width / 2, y + 11, row->direction == CS_TX ? "→" : "←", bar->peer,
-                    x + width / 2, y + 22, c->transfer.chunk, adds);
+                    x + width / 2, y + 22, t->chunk, adds);
     }
     cs_text_add(p->out, "</g>\n");
 }
@@ -332,7 +334,7 @@ static cs_status draw(const picture *p, cs_error *err)
 {
     double width = LEFT + p->width + 2 * MARGIN, height = p->bottom + AXIS;
 
-    cs_svg_begin(p->out, width, height, "");
+    cs_svg_begin(p->out, width, height);
     add_style(p);
     cs_svg_paper(p->out);
     cs_status status = add_head(p, err);
@@ -346,14 +348,14 @@ static cs_status draw(const picture *p, cs_error *err)
     return status;
 }
 
-cs_status cs_export_svg(const cs_run *run, cs_text *out, cs_error *err)
+cs_status cs_export_svg(const cs_job *job, cs_text *out, cs_error *err)
 {
     cs_grid   grid   = {0};
-    cs_status status = cs_grid_fill(&grid, run, err);
-    picture   p      = {.run = run, .grid = &grid, .out = out};
+    cs_status status = cs_grid_fill(&grid, job, err);
+    picture   p      = {.job = job, .grid = &grid, .out = out};
 
     if (status == CS_OK) {
-        double *durations = CS_ARENA_NEW(&grid.arena, double, grid.n_cells + 1);
+        double *durations = CS_ARENA_NEW(&grid.arena, double, grid.recording.n_transfers + 1);
         p.row_y           = CS_ARENA_NEW(&grid.arena, double, grid.n_rows + 1);
         if (durations == NULL || p.row_y == NULL) {
             status = CS_FAIL(err, CS_ENOMEM, "", "out of memory for the picture of a schedule");
@@ -363,7 +365,7 @@ cs_status cs_export_svg(const cs_run *run, cs_text *out, cs_error *err)
             p.width       = median > 0 ? p.until_s / median * BOX_WIDTH : 0;
             p.width       = fmin(fmax(p.width, 900), 12000);
             p.px_per_s    = p.width / p.until_s;
-            p.names       = cs_grid_names_of(run->scenario, &grid.result);
+            p.names       = cs_grid_names_of(&job->scenario, &grid.result);
             place_rows(&p, legend(&p, false));
             status = draw(&p, err);
             status = status == CS_OK ? cs_text_status(out, err) : status;

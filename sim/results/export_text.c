@@ -4,23 +4,18 @@
 
 static void add_head(const cs_export_list *list, cs_text *out)
 {
-    const cs_scenario *s         = list->scenario;
-    size_t             exchanges = 0, joins = 0;
+    const cs_scenario *s = list->scenario;
 
-    for (size_t i = 0; i < list->n_transfers; i++) {
-        exchanges += cs_transfer_op(&list->transfers[i]) == CS_OP_EXCHANGE;
-        joins += (list->transfers[i].flags & CS_JOIN) != 0;
-    }
     cs_text_add(out, "# %s %s: %u ranks, %llu bytes in %u chunks, %u rounds, %zu messages\n",
                 list->algorithm->name, cs_collective_name(s->collective), s->cluster.n_ranks,
                 (unsigned long long)s->bytes, list->plan->n_chunks, list->plan->n_rounds,
-                list->n_transfers + exchanges - joins);
+                cs_recording_messages(&list->recording));
     if (cs_collective_has_root(s->collective)) {
         cs_text_add(out, "# root %u\n", s->root);
     }
 }
 
-static void add_fence(const cs_export_fence *fence, cs_text *out)
+static void add_fence(const cs_fence *fence, cs_text *out)
 {
     cs_text_add(out, "  barrier of all ranks");
     if (fence->except != CS_FENCE_ALL) {
@@ -53,13 +48,14 @@ cs_status cs_export_text(const cs_export_list *list, cs_text *out, cs_error *err
 
     (void)err;
     add_head(list, out);
-    for (size_t i = 0; i < list->n_transfers; i++) {
-        const cs_transfer *t = &list->transfers[i];
-        if (i == 0 || t->round != list->transfers[i - 1].round) {
+    for (size_t i = 0; i < list->recording.n_transfers; i++) {
+        const cs_transfer *t = &list->recording.transfers[i];
+        if (i == 0 || t->round != list->recording.transfers[i - 1].round) {
             cs_text_add(out, "round %u\n", t->round);
         }
-        if (next_fence < list->n_fences && list->fences[next_fence].index == i) {
-            add_fence(&list->fences[next_fence++], out);
+        const cs_fence *fence = cs_recording_fence(&list->recording, i, &next_fence);
+        if (fence != NULL) {
+            add_fence(fence, out);
         }
         add_transfer(t, out);
     }

@@ -9,6 +9,7 @@
 #define CS_RESULTS_GRID_H
 
 #include "base/arena.h"
+#include "cs/recording.h"
 #include "cs/result.h"
 
 /* More than this is refused: nobody can read it. */
@@ -25,15 +26,9 @@ typedef enum cs_grid_place {
 } cs_grid_place;
 enum { CS_GRID_STAGES = 15 };
 
-typedef struct cs_grid_cell {
-    cs_transfer transfer;
-    cs_interval when; /* of a message of several parts: this part's share */
-    uint32_t    stage;
-} cs_grid_cell;
-
-/* One end of a cell. */
+/* One end of a transfer. */
 typedef struct cs_grid_bar {
-    size_t   cell;
+    size_t   transfer;
     uint32_t row, lane;
     uint32_t peer; /* the rank at the other end */
 } cs_grid_bar;
@@ -44,21 +39,32 @@ typedef struct cs_grid_row {
 } cs_grid_row;
 
 typedef struct cs_grid {
-    cs_arena      arena; /* owns the lists */
-    cs_result     result;
-    cs_grid_cell *cells;
-    size_t        n_cells;
-    cs_grid_bar  *bars; /* in the order of the cells */
-    size_t        n_bars;
-    cs_grid_row  *rows; /* by rank, then fabric, then direction */
-    size_t        n_rows;
-    bool          is_used[CS_FABRICS];
+    cs_arena     arena; /* owns the lists */
+    cs_result    result;
+    cs_recording recording; /* of a message of several parts an interval is the part's share */
+    uint32_t    *stages;    /* [transfers] below CS_GRID_STAGES */
+    cs_grid_bar *bars;      /* in the order of the transfers */
+    size_t       n_bars;
+    cs_grid_row *rows; /* by rank, then fabric, then direction */
+    size_t       n_rows;
+    bool         is_used[CS_FABRICS];
 } cs_grid;
 
-/* Replay and verify `run` (its observers are left out) into an empty grid, which the caller frees,
- * also on failure. CS_ENOTSUP when it is too large, CS_EWRONG when the schedule is wrong. */
-CS_MUST_CHECK cs_status cs_grid_fill(cs_grid *grid, const cs_run *run, cs_error *err);
+/* Replay and verify a job into an empty grid, which the caller frees, also on failure. CS_ENOTSUP
+ * when it is too large, CS_EWRONG when the schedule is wrong. */
+CS_MUST_CHECK cs_status cs_grid_fill(cs_grid *grid, const cs_job *job, cs_error *err);
 
 void cs_grid_free(cs_grid *grid);
+
+/* Which names fit a run. */
+typedef struct cs_grid_names {
+    bool is_plain; /* nobody is slow: the operations alone */
+    bool is_optcc; /* OptCC's own; they fit only where it did not choose the ring */
+} cs_grid_names;
+cs_grid_names cs_grid_names_of(const cs_scenario *scenario, const cs_result *result);
+
+/* Of a stage below CS_GRID_STAGES; static storage. */
+const char *cs_grid_stage_colour(uint32_t stage);
+const char *cs_grid_stage_text(cs_grid_names names, uint32_t stage);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Use of ports and links over time as a picture: see heatmap.h.
+/* Use of ports and links over time as a picture.
  *
  * A cell is one row in one bin. All cells of one shade are one path, in which neighbours are one
  * box: this keeps the file small. The pointer over a row shows its numbers. A time before a rank
@@ -9,8 +9,7 @@
 #include "results/heatmap.h"
 
 #include "base/alloc.h"
-#include "results/axis.h"
-#include "results/heatmap_rows.h"
+#include "cs/topology.h"
 #include "results/svg.h"
 
 #include <math.h>
@@ -25,16 +24,184 @@
 #define WIDTH  1000.0
 #define BAR    240.0
 
-enum { SHADES = 20, N_STOPS = 5 };
+#define PANEL_TITLE 24.0
+#define MOST_HEIGHT 860.0 /* of all rows together, unless they become too thin */
+#define LEAST_ROW   4.0
+#define MOST_ROW    18.0
+#define LEAST_LEFT  132.0
+#define CHARACTER   5.6
+#define NAMED_ROW   9.0 /* a row with a name of its own is at least that high */
+
+enum { SHADES = 20, N_STOPS = 5, MOST_NAME = 48 };
+
+typedef struct heat_row {
+    const cs_usage_panel *panel;
+    size_t                row; /* of the panel */
+    double                y, height;
+} heat_row;
 
 typedef struct picture {
     cs_usage        *usage;
     const cs_result *result;
     cs_text         *out;
-    cs_heatmap_rows  list;
-    double           left, bin_width;
+    heat_row        *rows; /* owned; panel by panel */
+    size_t           n_rows, n_links_left_out;
+    double           left;   /* room for the names */
+    double           bottom; /* of the last row */
+    double           bin_width;
     size_t           n_bins;
 } picture;
+
+typedef struct weight {
+    double share; /* of its capacity, over the run */
+    size_t row;
+} weight;
+
+static int heavier(const void *left, const void *right)
+{
+    const weight *a = left, *b = right;
+    if (a->share != b->share) {
+        return a->share > b->share ? -1 : 1;
+    }
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+static int by_row(const void *left, const void *right)
+{
+    const weight *a = left, *b = right;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+/* The busiest links in their own order. */
+static cs_status choose_links(picture *p, const cs_usage_panel *panel)
+{
+    weight *weights = CS_NEW(weight, panel->n_rows);
+    size_t  n       = 0, shown;
+
+    if (weights == NULL) {
+        return CS_ENOMEM;
+    }
+    for (size_t r = 0; r < panel->n_rows; r++) {
+        weights[n] = (weight){
+            cs_usage_bytes(p->usage, panel, r) / cs_usage_capacity_Bps(p->usage, panel, r), r};
+        n += weights[n].share > 0;
+    }
+    qsort(weights, n, sizeof *weights, heavier);
+    shown = n < CS_HEATMAP_MOST_LINKS ? n : CS_HEATMAP_MOST_LINKS;
+    qsort(weights, shown, sizeof *weights, by_row);
+    for (size_t i = 0; i < shown; i++) {
+        p->rows[p->n_rows++] = (heat_row){.panel = panel, .row = weights[i].row};
+    }
+    p->n_links_left_out = panel->n_rows - shown;
+    cs_free(weights);
+    return CS_OK;
+}
+
+static bool carried_something(const picture *p, uint32_t fabric)
+{
+    const cs_usage_panel *panel = &p->usage->panels[2 * (size_t)fabric];
+    double                bytes = 0;
+
+    for (size_t r = 0; r < panel->n_rows; r++) {
+        bytes += cs_usage_bytes(p->usage, panel, r);
+    }
+    return bytes > 0;
+}
+
+static cs_status choose_rows(picture *p)
+{
+    cs_status status = CS_OK;
+
+    for (size_t k = 0; k < p->usage->n_panels && status == CS_OK; k++) {
+        const cs_usage_panel *panel = &p->usage->panels[k];
+        if (panel->is_links) {
+            status = choose_links(p, panel);
+        } else if (carried_something(p, panel->fabric)) {
+            for (size_t r = 0; r < panel->n_rows; r++) {
+                p->rows[p->n_rows] = (heat_row){.panel = panel, .row = r};
+                p->n_rows += cs_usage_ports(p->usage, panel, r) > 0;
+            }
+        }
+    }
+    return status;
+}
+
+static void link_row_name(const picture *p, const heat_row *row, char *text, size_t text_bytes)
+{
+    const cs_topology *t     = p->usage->scenario->cluster.topology;
+    uint32_t           first = (uint32_t)row->row * row->panel->per_row;
+    size_t             n     = cs_usage_ports(p->usage, row->panel, row->row);
+
+    if (n > 1) {
+        (void)snprintf(text, text_bytes, "links %u .. %zu", first, first + n - 1);
+    } else {
+        t->kind->link_name(t, first, text, text_bytes);
+    }
+}
+
+static void row_name(const picture *p, const heat_row *row, char *text, size_t text_bytes)
+{
+    const cs_usage_panel *panel = row->panel;
+    const cs_cluster     *c     = &p->usage->scenario->cluster;
+    uint32_t              g = c->gpus_per_server, each = panel->each;
+    uint32_t              first = (uint32_t)(row->row / each) * panel->per_row;
+    uint32_t              last  = first + panel->per_row - 1;
+
+    last = last < c->n_ranks ? last : c->n_ranks - 1;
+    if (panel->is_links) {
+        link_row_name(p, row, text, text_bytes);
+    } else if (each > 1) {
+        (void)snprintf(text, text_bytes, "rank %u %s %u", first, panel->sends ? "→" : "←",
+                       first / g * g + (uint32_t)(row->row % each));
+    } else if (first == last) {
+        (void)snprintf(text, text_bytes, "rank %u", first);
+    } else if (g > 1 && panel->per_row % g == 0 && last - first < g) {
+        (void)snprintf(text, text_bytes, "server %u", first / g);
+    } else if (g > 1 && panel->per_row % g == 0) {
+        (void)snprintf(text, text_bytes, "servers %u .. %u", first / g, last / g);
+    } else {
+        (void)snprintf(text, text_bytes, "ranks %u .. %u", first, last);
+    }
+}
+
+static void place_rows(picture *p, double top)
+{
+    double y = top, height = floor(MOST_HEIGHT / fmax((double)p->n_rows, 1));
+
+    height = fmin(fmax(height, LEAST_ROW), MOST_ROW);
+    for (size_t i = 0; i < p->n_rows; i++) {
+        heat_row *row = &p->rows[i];
+        y += i == 0 || row->panel != row[-1].panel ? PANEL_TITLE : 0;
+        row->y      = y;
+        row->height = row->panel->is_links ? fmax(height, NAMED_ROW) : height;
+        y += row->height;
+    }
+    p->bottom = y;
+}
+
+static void make_room(picture *p)
+{
+    char name[96];
+
+    p->left = LEAST_LEFT;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        row_name(p, &p->rows[i], name, sizeof name);
+        p->left = fmax(p->left, ceil(CHARACTER * fmin((double)strlen(name), MOST_NAME)) + 12);
+    }
+}
+
+/* Choose and place the rows: all ports of fabrics that carried something, and the links that were
+ * most in use. */
+static cs_status place_all(picture *p)
+{
+    p->rows = CS_NEW(heat_row, p->usage->n_rows);
+    if (p->rows == NULL || choose_rows(p) != CS_OK) {
+        return CS_ENOMEM;
+    }
+    place_rows(p, HEAD);
+    make_room(p);
+    return CS_OK;
+}
 
 /* From light green to dark blue, readable in grey and for the colour-blind; idle is nearly white.
  */
@@ -113,8 +280,8 @@ static void add_head(const picture *p)
 {
     const cs_result *r = p->result;
     double           unit_s, bin_unit_s;
-    const char      *unit     = cs_axis_unit(r->elapsed_s, &unit_s);
-    const char      *bin_unit = cs_axis_unit(p->usage->bin_s, &bin_unit_s);
+    const char      *unit     = cs_time_unit(r->elapsed_s, &unit_s);
+    const char      *bin_unit = cs_time_unit(p->usage->bin_s, &bin_unit_s);
     char             bytes[32];
 
     quantity((double)r->bytes, bytes, sizeof bytes);
@@ -164,7 +331,7 @@ static void add_legend(const picture *p)
 static void name_panel(const picture *p, size_t i)
 {
     static const char *const fabrics[CS_FABRICS] = {"NIC", "NVLink", "path between sockets"};
-    const cs_usage_panel    *panel               = p->list.rows[i].panel;
+    const cs_usage_panel    *panel               = p->rows[i].panel;
     const cs_fabric         *fabric = &p->usage->scenario->cluster.fabrics[panel->fabric];
     double                   bytes = 0, capacity_Bps = 0;
     size_t                   ports = 0;
@@ -175,7 +342,7 @@ static void name_panel(const picture *p, size_t i)
         capacity_Bps += cs_usage_capacity_Bps(p->usage, panel, r);
         bytes += cs_usage_bytes(p->usage, panel, r);
     }
-    cs_text_add(p->out, "<text class=\"p\" x=\"%.0f\" y=\"%.0f\">", p->left, p->list.rows[i].y - 6);
+    cs_text_add(p->out, "<text class=\"p\" x=\"%.0f\" y=\"%.0f\">", p->left, p->rows[i].y - 6);
     if (panel->is_links) {
         cs_text_add(p->out, "links between the ports: %zu", ports);
     } else {
@@ -185,14 +352,13 @@ static void name_panel(const picture *p, size_t i)
     }
     cs_text_add(p->out, ", %.1f %% in use on average",
                 100 * bytes / (capacity_Bps * p->usage->until_s));
-    if (panel->is_links && p->list.n_links_left_out > 0) {
-        cs_text_add(p->out, "; %zu that are idle or no busier are left out",
-                    p->list.n_links_left_out);
+    if (panel->is_links && p->n_links_left_out > 0) {
+        cs_text_add(p->out, "; %zu that are idle or no busier are left out", p->n_links_left_out);
     }
     cs_text_add(p->out, "</text>\n");
 }
 
-static bool is_slow(const picture *p, const cs_heatmap_row *row)
+static bool is_slow(const picture *p, const heat_row *row)
 {
     const cs_scenario *s     = p->usage->scenario;
     uint32_t           g     = s->cluster.gpus_per_server;
@@ -209,7 +375,7 @@ static bool is_slow(const picture *p, const cs_heatmap_row *row)
     return false;
 }
 
-static void add_late(const picture *p, const cs_heatmap_row *row)
+static void add_late(const picture *p, const heat_row *row)
 {
     uint32_t rank = (uint32_t)(row->row / row->panel->each);
     double   late_s =
@@ -224,11 +390,11 @@ static void add_late(const picture *p, const cs_heatmap_row *row)
 /* Its name, every so often where rows are thin, and its numbers for the pointer. */
 static void add_row(const picture *p, size_t i, size_t place)
 {
-    const cs_heatmap_row *row = &p->list.rows[i];
-    double bytes, capacity_Bps = cs_usage_capacity_Bps(p->usage, row->panel, row->row);
-    char   name[96], amount[32];
+    const heat_row *row = &p->rows[i];
+    double          bytes, capacity_Bps = cs_usage_capacity_Bps(p->usage, row->panel, row->row);
+    char            name[96], amount[32];
 
-    cs_heatmap_row_name(&p->list, row, name, sizeof name);
+    row_name(p, row, name, sizeof name);
     bytes = cs_usage_bytes(p->usage, row->panel, row->row);
     quantity(bytes, amount, sizeof amount);
     add_late(p, row);
@@ -237,17 +403,17 @@ static void add_row(const picture *p, size_t i, size_t place)
                     "<rect class=\"s\" x=\"%.0f\" y=\"%.0f\" width=\"4\" height=\"%.0f\"/>\n",
                     p->left - 4, row->y, row->height);
     }
-    if (place % (size_t)ceil(CS_HEATMAP_NAMED / row->height) == 0) {
+    if (place % (size_t)ceil(NAMED_ROW / row->height) == 0) {
         cs_text_add(p->out, "<text class=\"r%s\" x=\"%.0f\" y=\"%.1f\">",
                     is_slow(p, row) ? " f" : "", p->left - 7, row->y + row->height / 2 + 3);
-        cs_svg_words(p->out, name, CS_HEATMAP_NAME);
+        cs_svg_words(p->out, name, MOST_NAME);
         cs_text_add(p->out, "</text>\n");
     }
     cs_text_add(p->out,
                 "<rect class=\"o\" x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\">"
                 "<title>",
                 p->left, row->y, right_of(p) - p->left, row->height);
-    cs_svg_words(p->out, name, CS_HEATMAP_NAME);
+    cs_svg_words(p->out, name, MOST_NAME);
     cs_text_add(p->out, ": %s, %.1f %% in use on average</title></rect>\n", amount,
                 100 * bytes / (capacity_Bps * p->usage->until_s));
 }
@@ -256,8 +422,8 @@ static void add_rows(const picture *p)
 {
     size_t place = 0;
 
-    for (size_t i = 0; i < p->list.n_rows; i++) {
-        if (i == 0 || p->list.rows[i].panel != p->list.rows[i - 1].panel) {
+    for (size_t i = 0; i < p->n_rows; i++) {
+        if (i == 0 || p->rows[i].panel != p->rows[i - 1].panel) {
             name_panel(p, i);
             place = 0;
         }
@@ -266,7 +432,7 @@ static void add_rows(const picture *p)
 }
 
 /* The boxes of one shade in one row. */
-static void add_cells(const picture *p, const cs_heatmap_row *row, int shade, const int *shades)
+static void add_cells(const picture *p, const heat_row *row, int shade, const int *shades)
 {
     for (size_t b = 0, end; b < p->n_bins; b = end) {
         for (end = b + 1; end < p->n_bins && shades[end] == shades[b]; end++) {
@@ -281,20 +447,20 @@ static void add_cells(const picture *p, const cs_heatmap_row *row, int shade, co
 
 static cs_status add_shades(const picture *p)
 {
-    int *shades = CS_NEW(int, p->list.n_rows * p->n_bins + 1);
+    int *shades = CS_NEW(int, p->n_rows * p->n_bins + 1);
 
     if (shades == NULL) {
         return CS_ENOMEM;
     }
-    for (size_t i = 0; i < p->list.n_rows * p->n_bins; i++) {
-        const cs_heatmap_row *row = &p->list.rows[i / p->n_bins];
+    for (size_t i = 0; i < p->n_rows * p->n_bins; i++) {
+        const heat_row *row = &p->rows[i / p->n_bins];
         shades[i] = shade_of(cs_usage_share(p->usage, row->panel, row->row, i % p->n_bins));
     }
     cs_text_add(p->out, "<g class=\"u\">\n");
     for (int s = 0; s <= SHADES; s++) {
         cs_text_add(p->out, "<path class=\"u%d\" d=\"", s);
-        for (size_t i = 0; i < p->list.n_rows; i++) {
-            add_cells(p, &p->list.rows[i], s, shades + i * p->n_bins);
+        for (size_t i = 0; i < p->n_rows; i++) {
+            add_cells(p, &p->rows[i], s, shades + i * p->n_bins);
         }
         cs_text_add(p->out, "\"/>\n");
     }
@@ -305,8 +471,8 @@ static cs_status add_shades(const picture *p)
 
 static void add_axis(const picture *p)
 {
-    cs_axis axis = cs_axis_until(p->usage->until_s, 80 * p->usage->bin_s / p->bin_width);
-    double  y    = p->list.bottom;
+    cs_time_axis axis = cs_time_axis_until(p->usage->until_s, 80 * p->usage->bin_s / p->bin_width);
+    double       y    = p->bottom;
 
     for (int i = 0; i < axis.n_marks; i++) {
         double x = x_of(p, i * axis.step * axis.unit_s);
@@ -322,10 +488,10 @@ static void add_axis(const picture *p)
 
 static cs_status draw(picture *p)
 {
-    double    width = fmax(right_of(p), p->left + 700) + 2 * MARGIN, height = p->list.bottom + AXIS;
+    double    width = fmax(right_of(p), p->left + 700) + 2 * MARGIN, height = p->bottom + AXIS;
     cs_status status;
 
-    cs_svg_begin(p->out, width, height, "");
+    cs_svg_begin(p->out, width, height);
     add_style(p);
     add_head(p);
     add_legend(p);
@@ -342,14 +508,13 @@ cs_status cs_heatmap_svg(cs_usage *usage, const cs_result *result, cs_text *out,
     cs_status status;
 
     cs_usage_extend(usage, result->elapsed_s);
-    status = cs_heatmap_rows_choose(&p.list, usage, HEAD);
+    status = place_all(&p);
     if (status == CS_OK) {
-        p.left      = p.list.left;
         p.n_bins    = cs_usage_n_bins(usage);
         p.bin_width = floor(WIDTH / fmax((double)p.n_bins, 1));
         status      = draw(&p);
     }
-    cs_heatmap_rows_free(&p.list);
+    cs_free(p.rows);
     return status == CS_OK ? cs_text_status(out, err)
                            : CS_FAIL(err, status, "", "out of memory for the use of ports");
 }

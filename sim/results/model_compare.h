@@ -3,8 +3,7 @@
 #ifndef CS_RESULTS_MODEL_COMPARE_H
 #define CS_RESULTS_MODEL_COMPARE_H
 
-#include "base/arena.h"
-#include "cs/replay.h"
+#include "cs/recording.h"
 
 enum { CS_MOST_SHARED = 8, CS_LINK_NAME_BYTES = 64 };
 
@@ -29,12 +28,11 @@ typedef struct cs_model_row {
     size_t         n_shared;
 } cs_model_row;
 
-/* Run the request on all models: `request->model_options` belong to `request->model`, all others
- * have their defaults. Two ends differ if they are more than `tolerance` of the later one apart;
- * of all transfers for which they do, the one that ends first is named. `rows` has room for every
- * model of the list; observers of the request are not used. 16 bytes per transfer and model, 32 per
- * transfer; more than 20 million transfers are refused. */
-CS_MUST_CHECK cs_status cs_compare_models(const cs_replay_request *request, double tolerance,
-                                          cs_model_row *rows, size_t *n_rows_p, cs_error *err);
+/* Run the schedule of a resolved job on all models, other models than its own with their default
+ * options. Two ends differ if they are more than `tolerance` of the later one apart; of all
+ * transfers for which they do, the one that ends first is named. `rows` has room for every model of
+ * the list. Two recordings at a time; more than 20 million transfers are refused. */
+CS_MUST_CHECK cs_status cs_compare_models(const cs_job *job, double tolerance, cs_model_row *rows,
+                                          size_t *n_rows_p, cs_error *err);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* results/port_stats.h -- what every port did during a run: what `run --explain` prints. */
+/* results/port_stats.h -- what every port did during a run: what `run --explain` prints. Sums for
+ * each port, so it is an observer of its own and needs no recording. */
 #ifndef CS_RESULTS_PORT_STATS_H
 #define CS_RESULTS_PORT_STATS_H
 
 #include "base/text.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 /* One port and direction. */
 typedef struct cs_port_stat {

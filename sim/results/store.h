@@ -1,25 +1,35 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* results/store.h -- results on disk: one SQLite file that a killed sweep continues.
+/* results/store.h -- rows on disk: one SQLite file that a killed command continues.
  *
- * Table `results`, one row per scenario: a unique `key`, one column per row of CS_RESULT_MAP,
- * `options` (JSON), `scenario` (canonical JSON), `error`, and one column per key that a sweep has
- * varied. A scenario that could not be run has its reason in `error` and NULL in the columns of
- * what is not known of it; where the schedule was found wrong, `error` says how. Every row bears
- * the `build` that made it. Rows are stored by key, so their order says nothing about the order in
- * which they were added. A store is used by one thread at a time.
+ * A file holds one table of one kind of row (cs_store_table): a unique `key`, the columns of the
+ * row, some texts, and one column per key that a sweep has varied. One of the texts identifies a
+ * row: `key` is its hash. A scenario that could not be run has its reason in the text `error` and
+ * NULL in the columns of what is not known of it. Every row bears the `build` that made it. Rows
+ * are stored by key, so their order says nothing about the order in which they were added; they are
+ * never overwritten. A store is used by one thread at a time.
  */
 #ifndef CS_RESULTS_STORE_H
 #define CS_RESULTS_STORE_H
 
-#include "base/text.h"
-#include "base/value.h"
-#include "cs/result.h"
+#include "base/column.h"
 
 typedef struct cs_store cs_store;
 
-/* What identifies a scenario: a hash of its canonical JSON (of a row of another store: of the text
- * that identifies it), and a second, independent hash by which a collision of the first is
- * noticed. */
+/* A kind of rows. The columns and texts are members of two structs; among the columns are
+ * `algorithm` and `build`, among the texts `error`. */
+typedef struct cs_store_table {
+    const char      *name;
+    int64_t          layout;  /* its number: files of another are refused */
+    const cs_column *columns; /* the first is of every scenario that could be built */
+    const cs_column *texts;
+    size_t           columns_bytes, texts_bytes; /* of the structs */
+    const char      *owner;                      /* the text that identifies a row */
+    const char      *is_wrong; /* SQL: when is the schedule of a row with an error wrong, and not
+                                  refused? */
+} cs_store_table;
+
+/* What identifies a row: a hash of its text, and a second, independent hash by which a collision
+ * of the first is noticed. */
 typedef struct cs_store_key {
     uint64_t key;
     uint64_t check;
@@ -29,7 +39,7 @@ typedef struct cs_store_key {
                             it is older than they are (cs_store_fill) */
 } cs_store_key;
 
-CS_API cs_store_key cs_store_key_of(const char *scenario);
+CS_API cs_store_key cs_store_key_of(const char *text);
 
 /* The one of `n` keys in ascending order that has this `key`, or NULL. O(log n). */
 CS_API const cs_store_key *cs_store_key_find(const cs_store_key *keys, size_t n, uint64_t key);
@@ -41,25 +51,24 @@ typedef struct cs_store_request {
     const char *const *columns;        /* their names; borrowed until the store is closed */
 } cs_store_request;
 
-/* Open or create. CS_EIO (naming the file) where that fails; CS_EINVAL where the file is not a
- * store, is a damaged one, is one of another layout, or holds rows of another build that are not
- * accepted. The caller owns the store (cs_store_close). O(rows). */
-CS_API CS_MUST_CHECK cs_status cs_store_open(const char *path, const cs_store_request *request,
-                                             cs_store **store_p, cs_error *err);
+/* Open or create; `table` has static storage. CS_EIO (naming the file) where that fails; CS_EINVAL
+ * where the file is not a store, is a damaged one, is one of another layout, or holds rows of
+ * another build that are not accepted. The caller owns the store (cs_store_close). O(rows). */
+CS_API CS_MUST_CHECK cs_status cs_store_open(const char *path, const cs_store_table *table,
+                                             const cs_store_request *request, cs_store **store_p,
+                                             cs_error *err);
 
 /* All keys, in ascending order; the caller owns the array (cs_free). CS_EINVAL when one belongs to
- * another scenario. O(rows). */
+ * another row. O(rows). */
 CS_API CS_MUST_CHECK cs_status cs_store_keys(cs_store *store, cs_store_key **keys_p, size_t *n_p,
                                              cs_error *err);
 
-/* Is there a row for this scenario? CS_EINVAL when its key belongs to another scenario. */
-CS_API CS_MUST_CHECK cs_status cs_store_has(cs_store *store, const char *scenario, bool *has_p,
-                                            cs_error *err);
-
-/* Add the `error` of the scenario's row to the text: nothing where it has none, or there is no
- * row. */
-CS_API CS_MUST_CHECK cs_status cs_store_error(cs_store *store, const char *scenario, cs_text *text,
-                                              cs_error *err);
+/* Is there a row of this key? Then read its columns into `columns` and its texts into `texts`,
+ * structs of the table or NULL; the texts that they point to are valid until the next call.
+ * CS_EINVAL when the key belongs to another `text`, unless that is NULL. */
+CS_API CS_MUST_CHECK cs_status cs_store_find(cs_store *store, uint64_t key, const char *text,
+                                             void *columns, void *texts, bool *has_p,
+                                             cs_error *err);
 
 /* Several cs_store_add() between these two are one transaction: on disk all or none. Without
  * them, every row is a transaction of its own. */
@@ -67,14 +76,13 @@ CS_API CS_MUST_CHECK cs_status cs_store_begin(cs_store *store, cs_error *err);
 CS_API CS_MUST_CHECK cs_status cs_store_commit(cs_store *store, cs_error *err);
 
 typedef struct cs_store_row {
-    const char      *scenario;
-    const cs_result *result; /* with `error`: what is known of it (results/refused.h) */
-    const char      *error;  /* why it could not be run; NULL: it was */
-    const cs_value  *values; /* of the columns that the store was asked for; NULL: null */
+    const void     *columns, *texts; /* structs of the table */
+    bool            is_partial;      /* as in cs_row */
+    const cs_value *values;          /* of the columns that the store was asked for; NULL: null */
 } cs_store_row;
 
 /* Add a row. A row that is there already is left alone. CS_EINVAL when the key belongs to another
- * scenario, or a trigger in the file drops the row. */
+ * row, or a trigger in the file drops the row. */
 CS_API CS_MUST_CHECK cs_status cs_store_add(cs_store *store, const cs_store_row *row,
                                             cs_error *err);
 

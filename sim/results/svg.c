@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parts of pictures: see svg.h. */
 #include "results/svg.h"
 
-#include <stdint.h>
-#include <string.h>
+#include <math.h>
 
-/* Pixels of a character in the size that boxes have, about. */
-#define CHARACTER 6.0
-
-void cs_svg_begin(cs_text *out, double width, double height, const char *attributes)
+void cs_svg_begin(cs_text *out, double width, double height)
 {
     cs_text_add(out,
                 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%.0f\" "
-                "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\"%s>\n",
-                width, height, width, height, attributes);
+                "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
+                width, height, width, height);
 }
 
 void cs_svg_paper(cs_text *out)
@@ -42,41 +37,41 @@ void cs_svg_words(cs_text *out, const char *words, size_t most)
     }
 }
 
-void cs_svg_label(cs_text *out, double x, double y, double width, const char *words)
+const char *cs_time_unit(double until_s, double *unit_s_p)
 {
-    cs_text_add(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", x, y);
-    cs_svg_words(out, words, (size_t)(width / CHARACTER));
-    cs_text_add(out, "</text>\n");
-}
+    static const struct {
+        const char *name;
+        double      seconds;
+    } units[] = {{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"ns", 1e-9}};
+    size_t i  = 0;
 
-void cs_svg_panel(cs_text *out, double x, double y, const char *words)
-{
-    size_t characters = strlen(words);
-    double width      = CHARACTER * (double)characters;
-
-    cs_text_add(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"14\" fill=\"#FFF\"/>\n",
-                x - width / 2, y - 11, width);
-    cs_svg_label(out, x, y, width + CHARACTER, words);
-}
-
-void cs_svg_box(cs_text *out, double x, double y, double width, double height, const char *colour,
-                const char *words, const char *below)
-{
-    cs_text_add(out,
-                "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\" fill=\"%s\" "
-                "stroke=\"#444\"/>\n",
-                x, y, width, height, colour);
-    cs_svg_label(out, x + width / 2, y + (below[0] != '\0' ? 14 : height / 2 + 4), width, words);
-    if (below[0] != '\0') {
-        cs_svg_label(out, x + width / 2, y + 28, width, below);
+    while (i < 3 && until_s < 2 * units[i].seconds) {
+        i++;
     }
+    *unit_s_p = units[i].seconds;
+    return units[i].name;
 }
 
-void cs_svg_line(cs_text *out, double x1, double y1, double x2, double y2, const char *colour,
-                 double width)
+/* 1, 2 or 5 times a power of ten, at least `least` (> 0); the decimals that it needs. */
+static double step_of(double least, int *decimals_p)
 {
-    cs_text_add(out,
-                "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\" "
-                "stroke-width=\"%.1f\"/>\n",
-                x1, y1, x2, y2, colour, width);
+    double power = pow(10, floor(log10(least))), step = power;
+
+    step        = step < least ? 2 * power : step;
+    step        = step < least ? 5 * power : step;
+    step        = step < least ? 10 * power : step;
+    *decimals_p = (int)fmax(0, -floor(log10(step) + 1e-9));
+    return step;
+}
+
+cs_time_axis cs_time_axis_until(double until_s, double least_s)
+{
+    cs_time_axis axis = {0};
+
+    axis.unit = cs_time_unit(until_s, &axis.unit_s);
+    axis.step = step_of(least_s / axis.unit_s, &axis.decimals);
+    while (axis.n_marks * axis.step * axis.unit_s <= until_s * (1 + 1e-9)) {
+        axis.n_marks++;
+    }
+    return axis;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* results/svg.h -- what all pictures share: an SVG 1.1 file, its paper, words that are safe in it,
- * lines and boxes. Lengths are pixels, from the upper left corner; the same calls give the same
- * bytes. */
+/* results/svg.h -- what pictures over time share: an SVG 1.1 file, its paper, words that are safe
+ * in it, and where the time axis has marks. Lengths are pixels, from the upper left corner; the
+ * same calls give the same bytes. */
 #ifndef CS_RESULTS_SVG_H
 #define CS_RESULTS_SVG_H
 
@@ -12,8 +12,8 @@
     "<style>text{font-family:\"DejaVu Sans\",Verdana,sans-serif;fill:#111}" \
     ".t{font-size:15px;font-weight:bold}.l{font-size:11px}"
 
-/* The head of a file; `attributes` are more of the root's, with a space before them, or "". */
-void cs_svg_begin(cs_text *out, double width, double height, const char *attributes);
+/* The head of a file. */
+void cs_svg_begin(cs_text *out, double width, double height);
 
 /* White paper under everything: before what is drawn, behind a style sheet. */
 void cs_svg_paper(cs_text *out);
@@ -24,17 +24,19 @@ void cs_svg_end(cs_text *out);
  * characters. */
 void cs_svg_words(cs_text *out, const char *words, size_t most);
 
-/* Words whose middle is at (x, y), cut where they are wider than `width`. */
-void cs_svg_label(cs_text *out, double x, double y, double width, const char *words);
+/* A time axis: marks at i * step * unit_s seconds, i < n_marks, called i * step with that many
+ * decimals. */
+typedef struct cs_time_axis {
+    const char *unit; /* static storage */
+    double      unit_s, step;
+    int         decimals, n_marks;
+} cs_time_axis;
 
-/* The same on a piece of white, where lines pass behind it. */
-void cs_svg_panel(cs_text *out, double x, double y, const char *words);
+/* An axis from 0 to `until_s` > 0 whose marks are `least_s` apart or a little more. */
+cs_time_axis cs_time_axis_until(double until_s, double least_s);
 
-/* A box with rounded corners and one line of words, or two where `below` is not empty. */
-void cs_svg_box(cs_text *out, double x, double y, double width, double height, const char *colour,
-                const char *words, const char *below);
-
-void cs_svg_line(cs_text *out, double x1, double y1, double x2, double y2, const char *colour,
-                 double width);
+/* The unit (s, ms, us with a Greek letter, ns) for an axis that ends at `until_s`, and what one of
+ * it is in seconds. Static storage. */
+const char *cs_time_unit(double until_s, double *unit_s_p);
 
 #endif

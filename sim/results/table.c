@@ -11,7 +11,7 @@
 
 #include "cs/topology.h"
 #include "results/comparison.h"
-#include "results/json.h"
+#include "results/result_rows.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A topology as text and as JSON: see topology_view.h. */
-#include "base/alloc.h"
-#include "base/arena.h"
+/* A topology as text and as JSON, with who shares its links. */
 #include "results/topology_view.h"
 
+#include "base/alloc.h"
+#include "base/arena.h"
+
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define MOST_LINES 24u
+#define MOST_RANKS 2048u /* whose pairs are looked through */
 
 static const char *kind_name(const cs_fabric *f)
 {
@@ -112,17 +116,97 @@ static cs_status add_machine(const cs_machine *m, uint32_t g, cs_text *out, cs_e
     return add_nic_choice(m, g, out, err);
 }
 
+/* How one inner link is used when every rank sends to every other one. */
+typedef struct link_use {
+    uint32_t link, fabric;
+    uint32_t senders;   /* ranks that send over it */
+    uint32_t receivers; /* ranks that receive over it */
+    uint64_t pairs;     /* ordered pairs of ranks whose route has it */
+    double   ratio;     /* ports of the fewer of both, together, to the link's rate */
+} link_use;
+
+static int compare_uses(const void *left, const void *right)
+{
+    const link_use *a = left, *b = right;
+
+    if (a->ratio != b->ratio) {
+        return a->ratio > b->ratio ? -1 : 1;
+    }
+    return a->link < b->link ? -1 : a->link > b->link;
+}
+
+/* Count the links on the routes from or to one rank; `last` remembers who was counted last. */
+static void count_uses(const cs_cluster *c, uint32_t rank, bool sending, link_use *uses,
+                       uint32_t *last)
+{
+    const cs_topology *t = c->topology;
+    uint32_t           links[CS_MAX_ROUTE];
+
+    for (uint32_t other = 0; other < c->n_ranks; other++) {
+        uint32_t src = sending ? rank : other, dst = sending ? other : rank;
+        uint32_t fabric = cs_fabric_of(c, src, dst);
+        uint32_t n      = src == dst ? 0 : t->kind->route(t, c, src, dst, fabric, links);
+        for (uint32_t i = 0; i < n; i++) {
+            link_use *use    = &uses[links[i]];
+            bool      is_new = last[links[i]] != rank + 1;
+            last[links[i]]   = rank + 1;
+            use->fabric      = fabric;
+            use->pairs += sending;
+            use->senders += sending && is_new;
+            use->receivers += !sending && is_new;
+        }
+    }
+}
+
+/* The used links, the most oversubscribed first, then by number; *uses_p is the caller's
+ * (cs_free). More than 2048 ranks are not looked through: none are listed. O(ranks^2 * route). */
+static cs_status find_uses(const cs_cluster *cluster, link_use **uses_p, size_t *n_uses_p,
+                           cs_error *err)
+{
+    uint32_t  n    = cluster->topology != NULL ? cluster->topology->n_links : 0;
+    link_use *uses = CS_NEW(link_use, n + 1u);
+    uint32_t *last = CS_NEW(uint32_t, n + 1u);
+    size_t    used = 0;
+
+    if (uses == NULL || last == NULL) {
+        cs_free(uses);
+        cs_free(last);
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u links", n);
+    }
+    for (int sending = 0; sending < 2 && n > 0 && cluster->n_ranks <= MOST_RANKS; sending++) {
+        memset(last, 0, n * sizeof *last);
+        for (uint32_t rank = 0; rank < cluster->n_ranks; rank++) {
+            count_uses(cluster, rank, sending != 0, uses, last);
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (uses[i].pairs > 0) {
+            link_use *use = &uses[used++];
+            *use          = uses[i];
+            uint32_t most = use->senders < use->receivers ? use->senders : use->receivers;
+            use->link     = i;
+            use->ratio    = most * cluster->fabrics[use->fabric].bandwidth_Bps /
+                         cluster->topology->links[i].bandwidth_Bps;
+        }
+    }
+    qsort(uses, used, sizeof *uses, compare_uses);
+    cs_free(last);
+    *uses_p   = uses;
+    *n_uses_p = used;
+    return CS_OK;
+}
+
 static cs_status add_links(const cs_cluster *c, cs_text *out, cs_error *err)
 {
-    cs_link_use *uses = NULL;
-    size_t       n    = 0;
-    cs_status    status;
+    link_use *uses = NULL;
+    size_t    n    = 0;
+    cs_status status;
 
     if (c->topology == NULL) {
         cs_text_add(out, "between the ports: nothing that limits (a crossbar)\n");
         return CS_OK;
     }
-    status = cs_topology_uses(c, &uses, &n, err);
+    status = find_uses(c, &uses, &n, err);
     cs_text_add(out,
                 "between the ports: %s, %" PRIu32 " links of one direction; for network models\n",
                 c->topology->kind->name, c->topology->n_links);
@@ -239,9 +323,9 @@ static void add_cluster_json(const cs_cluster *c, cs_text *out)
 
 static cs_status add_links_json(const cs_cluster *c, cs_text *out, cs_error *err)
 {
-    cs_link_use *uses   = NULL;
-    size_t       n      = 0;
-    cs_status    status = cs_topology_uses(c, &uses, &n, err);
+    link_use *uses   = NULL;
+    size_t    n      = 0;
+    cs_status status = find_uses(c, &uses, &n, err);
 
     for (size_t i = 0; status == CS_OK && i < n; i++) {
         char name[200];

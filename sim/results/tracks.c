@@ -2,7 +2,7 @@
 /* results/tracks.c -- placing slices: the first lane whose last slice has ended (first fit).
  *
  * Every lane remembers only its last end, which is enough because the slices of a port come in
- * the order of the stream. A port's busy time is the union of its slices; its edges are recorded
+ * the order of the stream. A port's busy time is the union of its slices; its changes are recorded
  * as it grows.
  */
 #include "results/tracks.h"
@@ -30,13 +30,13 @@ static cs_track *add_track(cs_track_list *list, cs_track wanted)
     return &list->tracks[list->count++];
 }
 
-static cs_status add_edge(cs_tracks *tracks, int64_t at_ps, int64_t change)
+static cs_status add_change(cs_tracks *tracks, int64_t at_ps, int64_t change)
 {
-    if (!cs_grow(&tracks->edges, &tracks->edge_capacity, tracks->n_edges + 1, 1024,
-                 sizeof *tracks->edges)) {
+    if (!cs_grow(&tracks->changes, &tracks->change_capacity, tracks->n_changes + 1, 1024,
+                 sizeof *tracks->changes)) {
         return CS_ENOMEM;
     }
-    tracks->edges[tracks->n_edges++] = (cs_edge){at_ps, change};
+    tracks->changes[tracks->n_changes++] = (cs_busy_change){at_ps, change};
     return CS_OK;
 }
 
@@ -49,9 +49,9 @@ static cs_status extend_port(cs_tracks *tracks, cs_track *port, int64_t start_ps
     if (end_ps > from_ps) {
         port->port_until_ps = end_ps;
         if (port->direction == CS_TX) {
-            status = add_edge(tracks, from_ps, 1);
+            status = add_change(tracks, from_ps, 1);
             if (status == CS_OK) {
-                status = add_edge(tracks, end_ps, -1);
+                status = add_change(tracks, end_ps, -1);
             }
         }
     }
@@ -101,16 +101,16 @@ cs_status cs_tracks_place(cs_tracks *tracks, uint32_t rank, cs_track port, int64
     return CS_OK;
 }
 
-static int compare_edges(const void *left, const void *right)
+static int compare_changes(const void *left, const void *right)
 {
-    const cs_edge *a = left, *b = right;
+    const cs_busy_change *a = left, *b = right;
     return (a->at_ps > b->at_ps) - (a->at_ps < b->at_ps);
 }
 
-void cs_tracks_sort_edges(cs_tracks *tracks)
+void cs_tracks_sort_changes(cs_tracks *tracks)
 {
-    if (tracks->n_edges > 0) {
-        qsort(tracks->edges, tracks->n_edges, sizeof *tracks->edges, compare_edges);
+    if (tracks->n_changes > 0) {
+        qsort(tracks->changes, tracks->n_changes, sizeof *tracks->changes, compare_changes);
     }
 }
 
@@ -120,6 +120,6 @@ void cs_tracks_free(cs_tracks *tracks)
         cs_free(tracks->ranks[rank].tracks);
     }
     cs_free(tracks->ranks);
-    cs_free(tracks->edges);
+    cs_free(tracks->changes);
     *tracks = (cs_tracks){0};
 }

@@ -32,16 +32,16 @@ typedef struct cs_track_list {
 } cs_track_list;
 
 /* A sending port becomes busy (+1) or idle (-1). */
-typedef struct cs_edge {
+typedef struct cs_busy_change {
     int64_t at_ps;
     int64_t change;
-} cs_edge;
+} cs_busy_change;
 
 typedef struct cs_tracks {
-    uint32_t       n_ranks;
-    cs_track_list *ranks; /* [n_ranks]; owned */
-    cs_edge       *edges; /* in the order of the slices; owned */
-    size_t         n_edges, edge_capacity;
+    uint32_t        n_ranks;
+    cs_track_list  *ranks;   /* [n_ranks]; owned */
+    cs_busy_change *changes; /* in the order of the slices; owned */
+    size_t          n_changes, change_capacity;
 } cs_tracks;
 
 /* CS_ENOMEM, without a record: the caller says what for. cs_tracks_free() in every case. */
@@ -52,8 +52,8 @@ cs_status cs_tracks_init(cs_tracks *tracks, uint32_t n_ranks);
 cs_status cs_tracks_place(cs_tracks *tracks, uint32_t rank, cs_track port, int64_t start_ps,
                           int64_t end_ps, uint32_t *tid_p);
 
-/* Sort the edges by time. */
-void cs_tracks_sort_edges(cs_tracks *tracks);
+/* Sort the changes by time. */
+void cs_tracks_sort_changes(cs_tracks *tracks);
 
 void cs_tracks_free(cs_tracks *tracks);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Bytes over time for ports and links: see usage.h. */
 #include "results/usage.h"
 
 #include "cs/topology.h"

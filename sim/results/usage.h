@@ -6,6 +6,9 @@
  * all ports of a few ranks, or a link, bin by bin. The bytes of a message count evenly over the
  * time from its start to its end, start-up included: its mean rate, never more than the port has.
  *
+ * Bins are sums, so a run of any length takes the same memory: it is an observer of its own and
+ * reads no recording.
+ *
  * A panel is all rows of one kind: a fabric and a direction, or the inner links of the topology.
  * Where there would be too many rows, consecutive ranks share one.
  */
@@ -13,7 +16,7 @@
 #define CS_RESULTS_USAGE_H
 
 #include "base/arena.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 enum { CS_USAGE_BINS = 256, CS_USAGE_PANELS = 2 * CS_FABRICS + 1 };
 
@@ -48,7 +51,7 @@ CS_API CS_MUST_CHECK cs_status cs_usage_init(cs_usage *usage, const cs_scenario 
  * every port and link on its way). */
 CS_API cs_observer cs_usage_observer(cs_usage *usage);
 
-/* The run goes on until then. */
+/* Extend the observed time to `until_s`. */
 CS_API void cs_usage_extend(cs_usage *usage, double until_s);
 
 /* How many bins the run spans. */

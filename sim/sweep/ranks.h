@@ -3,8 +3,8 @@
  *
  * Rank 0 leads: it reads and writes files, prints, and decides when it is over. The others have
  * the same arguments and the same configuration, and work for it. In order: cs_ranks_join(),
- * cs_ranks_agree(), cs_farm_run(), cs_ranks_leave(); one farm at most. A NULL `cs_ranks *` is a
- * process that is alone, and allowed everywhere.
+ * cs_ranks_agree(), cs_workers_run(), cs_ranks_leave(); the workers run once at most. A NULL
+ * `cs_ranks *` is a process that is alone, and allowed everywhere.
  *
  * When a process dies, mpirun ends the others; nobody here waits for the dead in any other way.
  */
@@ -18,16 +18,17 @@
 
 /* What crosses between rank 0 and another one. */
 typedef enum cs_message_kind {
-    CS_MESSAGE_NONE,   /* nothing came */
-    CS_MESSAGE_HELLO,  /* to 0: who I am, and what is wrong with me */
-    CS_MESSAGE_LESSON, /* from 0: what to know before work begins; in pieces, the last is empty */
-    CS_MESSAGE_ITEMS,  /* from 0: numbers of items to work on */
-    CS_MESSAGE_END,    /* from 0: it is over */
-    CS_MESSAGE_ROWS,   /* to 0: what became of some */
-    CS_MESSAGE_MISSED, /* to 0: an item that I cannot do */
-    CS_MESSAGE_FAILED, /* to 0: an error ended my work */
-    CS_MESSAGE_STOP,   /* to 0: I was asked to stop, and so should all */
-    CS_MESSAGE_BYE     /* to 0: I leave */
+    CS_MESSAGE_NONE,      /* nothing came */
+    CS_MESSAGE_HELLO,     /* to 0: who I am, and what is wrong with me */
+    CS_MESSAGE_BROADCAST, /* from 0: what to know before work begins; in pieces, the last is
+                             empty */
+    CS_MESSAGE_ITEMS,     /* from 0: numbers of items to work on */
+    CS_MESSAGE_END,       /* from 0: it is over */
+    CS_MESSAGE_ROWS,      /* to 0: what became of some */
+    CS_MESSAGE_MISSED,    /* to 0: an item that I cannot do */
+    CS_MESSAGE_FAILED,    /* to 0: an error ended my work */
+    CS_MESSAGE_STOP,      /* to 0: I was asked to stop, and so should all */
+    CS_MESSAGE_BYE        /* to 0: I leave */
 } cs_message_kind;
 
 typedef struct cs_message {
@@ -72,7 +73,7 @@ CS_API void cs_ranks_leave(cs_ranks *ranks, int exit_code);
 /* Is MPI at hand? Else the sentence says what is missing. */
 CS_API bool cs_ranks_available(char *text, size_t text_bytes);
 
-/* For the farm. Send; CS_EIO when the connection is lost. */
+/* For the workers. Send; CS_EIO when the connection is lost. */
 CS_MUST_CHECK cs_status cs_ranks_send(cs_ranks *ranks, int to, cs_message_kind kind,
                                       const char *data, size_t bytes, cs_error *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* sweep/sweep.h -- every scenario of a config, over threads or ranks, into a file of results.
+/* sweep/sweep.h -- every scenario of a config, over threads or ranks, into a file of results: a
+ * campaign (sweep/campaign.h) of single replays.
  *
  * The rows depend on the config alone, not on the number of jobs or ranks, nor on how often the
  * sweep was killed and run again.
@@ -7,11 +8,7 @@
 #ifndef CS_SWEEP_H
 #define CS_SWEEP_H
 
-#include "config/config.h"
-#include "sweep/ranks.h"
-
-#include <signal.h>
-#include <stddef.h>
+#include "sweep/campaign.h"
 
 typedef struct cs_sweep_options {
     const char *path;           /* of the file of results; created where it is not there */
@@ -27,18 +24,13 @@ typedef struct cs_sweep_options {
     const volatile sig_atomic_t *stop;
 } cs_sweep_options;
 
+/* Counted are scenarios of the config. */
 typedef struct cs_sweep_summary {
-    size_t total;       /* scenarios of the config */
-    size_t done_before; /* of these, found in the file */
-    size_t run;         /* of these, added now */
-    size_t refused;     /* of both, those that could not be run */
-    size_t wrong;       /* of both, those whose schedule was found wrong */
-    size_t missing;     /* those that failed for want of memory, a file or a part of the program: no
-                           row, to be tried again next time */
-    bool     stopped;   /* by *stop: done_before + run + missing < total */
-    cs_error refusal;   /* of the first that is refused, of the first that is wrong, */
-    cs_error mistake;   /* and of the first that is missing */
-    cs_error failure;
+    cs_campaign_summary count;
+    size_t              refused; /* of these, those that could not be run */
+    size_t              wrong;   /* of these, those whose schedule was found wrong */
+    cs_error            refusal; /* of the first that is refused, and of the first that is wrong */
+    cs_error            mistake;
 } cs_sweep_summary;
 
 /* Run what the file does not hold yet. A scenario that cannot be run (cs_status_is_refusal) is a

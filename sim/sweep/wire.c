@@ -61,6 +61,35 @@ void cs_wire_put_bytes(cs_text *to, const char *bytes, size_t length)
     cs_text_add_bytes(to, bytes, length);
 }
 
+void cs_wire_put_row(cs_text *to, const cs_row *row)
+{
+    for (const cs_column *c = row->columns; c->key != NULL; c++) {
+        const char *member = (const char *)row->data + c->offset;
+        const char *text;
+        uint64_t    wide;
+        uint32_t    narrow;
+
+        switch (c->type) {
+        case CS_COLUMN_TEXT:
+        case CS_COLUMN_JSON:
+            memcpy(&text, member, sizeof text);
+            cs_wire_put_text(to, text);
+            break;
+        case CS_COLUMN_CHARS: cs_wire_put_text(to, member); break;
+        case CS_COLUMN_COUNT:
+        case CS_COLUMN_REAL:
+            memcpy(&wide, member, sizeof wide);
+            cs_wire_put_u64(to, wide);
+            break;
+        case CS_COLUMN_U32:
+            memcpy(&narrow, member, sizeof narrow);
+            cs_wire_put_u32(to, narrow);
+            break;
+        case CS_COLUMN_BOOL: cs_wire_put_u8(to, *(const bool *)(const void *)member ? 1 : 0); break;
+        }
+    }
+}
+
 void cs_wire_put_error(cs_text *to, const cs_error *err)
 {
     cs_wire_put_u8(to, (uint8_t)err->status);
@@ -166,6 +195,26 @@ void cs_wire_chars(cs_wire *from, char *chars, size_t bytes)
         text         = "";
     }
     memcpy(chars, text, strlen(text) + 1);
+}
+
+void cs_wire_take_row(cs_wire *from, const cs_column *columns, void *data)
+{
+    for (const cs_column *c = columns; c->key != NULL; c++) {
+        void *member = cs_column_place(c, data);
+
+        switch (c->type) {
+        case CS_COLUMN_TEXT:
+        case CS_COLUMN_JSON:
+            *(const char **)member = cs_wire_text(from);
+            from->failed = from->failed || (c->is_required && *(const char **)member == NULL);
+            break;
+        case CS_COLUMN_CHARS: cs_wire_chars(from, member, c->bytes); break;
+        case CS_COLUMN_COUNT: *(uint64_t *)member = cs_wire_u64(from); break;
+        case CS_COLUMN_REAL: *(double *)member = cs_wire_f64(from); break;
+        case CS_COLUMN_U32: *(uint32_t *)member = cs_wire_u32(from); break;
+        case CS_COLUMN_BOOL: *(bool *)member = cs_wire_bool(from); break;
+        }
+    }
 }
 
 void cs_wire_error(cs_wire *from, cs_error *err_p)

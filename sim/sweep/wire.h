@@ -9,9 +9,7 @@
 #ifndef CS_SWEEP_WIRE_H
 #define CS_SWEEP_WIRE_H
 
-#include "base/text.h"
-
-#include <stdint.h>
+#include "base/column.h"
 
 void cs_wire_put_u8(cs_text *to, uint8_t value);
 void cs_wire_put_u32(cs_text *to, uint32_t value);
@@ -23,6 +21,9 @@ void cs_wire_put_text(cs_text *to, const char *text);
 
 /* Bytes of any kind, with their number in front. */
 void cs_wire_put_bytes(cs_text *to, const char *bytes, size_t length);
+
+/* All columns of a row, in the order of its table. */
+void cs_wire_put_row(cs_text *to, const cs_row *row);
 
 /* An error record without its place in the C source. */
 void cs_wire_put_error(cs_text *to, const cs_error *err);
@@ -48,6 +49,10 @@ const char *cs_wire_bytes(cs_wire *from, size_t *length_p);
 /* A text into an array of `bytes` >= 1. NULL, and what is too long for it, is wrong: then it is "".
  */
 void cs_wire_chars(cs_wire *from, char *chars, size_t bytes);
+
+/* The columns of a row into its struct, by the table that wrote them; texts are not copied. A row
+ * without a text that is required is wrong. */
+void cs_wire_take_row(cs_wire *from, const cs_column *columns, void *data);
 
 /* An error record; CS_OK in it is possible, and leaves the rest empty. A status that there is not
  * is wrong. */

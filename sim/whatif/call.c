@@ -8,7 +8,6 @@
 #include "whatif/call.h"
 
 #include "base/alloc.h"
-#include "whatif/planned.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +20,84 @@ enum { MAX_KEPT = 1024, ROWS_MAX = 1 << 22, GONE = -1 };
 #define FIRST_WINDOW 4.0 /* times the duration on constant NICs */
 
 #define ROUNDING 1e-9 /* relative: sums of other parts */
+
+/* ---- a schedule that was made for one network, run on another ----
+ *
+ * A library that knows of a fault picks its schedule for the network as it knows it; the network
+ * may be different by then. So a call runs an algorithm whose schedule is that of another job, in
+ * its options; only its replay sees the real scenario. */
+
+/* The job whose schedule it is. Borrowed: check() resolves it, its owner releases it. */
+typedef struct planned_options {
+    cs_job *job;
+} planned_options;
+
+typedef struct planned_state {
+    const cs_algorithm *algorithm;
+    void               *state; /* of it */
+} planned_state;
+
+static cs_status planned_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                               cs_error *err)
+{
+    cs_job   *job    = ((const planned_options *)options)->job;
+    cs_status status = cs_job_resolve(job, err);
+
+    (void)scenario;
+    *plan          = job->plan;
+    plan->prepared = NULL; /* it stays the job's */
+    return status;
+}
+
+static cs_status planned_open(const cs_scenario *scenario, const void *options, void **state_p,
+                              cs_error *err)
+{
+    const planned_options *o = options;
+    planned_state         *s = CS_NEW(planned_state, 1);
+
+    (void)scenario;
+    if (s == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+    }
+    s->algorithm     = o->job->algorithm;
+    cs_status status = cs_job_open(o->job, &s->state, err);
+    if (status != CS_OK) {
+        cs_free(s);
+        return status;
+    }
+    *state_p = s;
+    return CS_OK;
+}
+
+static void planned_next_block(void *state, cs_block *block)
+{
+    planned_state *s = state;
+    s->algorithm->next_block(s->state, block);
+}
+
+static void planned_close(void *state)
+{
+    planned_state *s = state;
+
+    if (s != NULL) {
+        s->algorithm->close(s->state);
+        cs_free(s);
+    }
+}
+
+static const cs_algorithm planned_algorithm = {
+    .name          = "planned",
+    .summary       = "the schedule of another algorithm for another scenario",
+    .source        = "none: a tool of this project",
+    .collectives   = 1u << CS_ALLREDUCE,
+    .options_bytes = sizeof(planned_options),
+    .check         = planned_check,
+    .open          = planned_open,
+    .next_block    = planned_next_block,
+    .close         = planned_close,
+};
+
+/* ---- calls ---- */
 
 typedef struct kept_time {
     const cs_whatif_schedule *schedule;
@@ -206,36 +283,33 @@ static size_t state_over_time(cs_caller *caller, const cs_call *call, double win
 static cs_status replay(cs_caller *caller, const cs_call *call, size_t n_planned, size_t n_actual,
                         double *elapsed_s_p, cs_error *err)
 {
-    cs_scenario actual  = {.collective = CS_ALLREDUCE,
-                           .bytes      = caller->job->bytes,
-                           .cluster    = cluster_of(caller, call),
-                           .faults     = caller->actual,
-                           .n_faults   = n_actual,
-                           .seed       = 1};
-    cs_scenario planned = actual;
-    cs_options  options = call->schedule->options;
-    planned.faults      = caller->planned;
-    planned.n_faults    = n_planned;
+    cs_job actual = {.scenario = {.collective = CS_ALLREDUCE,
+                                  .bytes      = caller->job->bytes,
+                                  .cluster    = cluster_of(caller, call),
+                                  .faults     = caller->actual,
+                                  .n_faults   = n_actual,
+                                  .seed       = 1},
+                     .verify   = true};
+    cs_job_set_model(&actual, caller->job->model, &caller->job->model_options);
+    cs_job planned            = actual;
+    planned.scenario.faults   = caller->planned;
+    planned.scenario.n_faults = n_planned;
+    cs_job_set_algorithm(&planned, call->schedule->algorithm, &call->schedule->options);
 
-    const cs_planned_options plan = {call->schedule->algorithm, &planned, &options};
-    const cs_run             run  = {.scenario      = &actual,
-                                     .algorithm     = &cs_planned,
-                                     .options       = &plan,
-                                     .model         = caller->job->model,
-                                     .model_options = &caller->job->model_options,
-                                     .verify        = true};
-    cs_result                result;
-    cs_status                status = cs_run_scenario(&run, &result, err);
-
+    const planned_options options = {&planned};
+    cs_job_set_algorithm(&actual, &planned_algorithm, &options);
+    cs_result result;
+    cs_status status = cs_job_run(&actual, NULL, 0, &result, err);
     caller->n_replays += status == CS_OK;
     if (status == CS_OK && !result.verified) {
-        return CS_FAIL(err, CS_EINTERNAL, "", "%s is not a correct AllReduce: %s",
-                       call->schedule->algorithm->name, result.verdict.text);
+        status = CS_FAIL(err, CS_EINTERNAL, "", "%s is not a correct AllReduce: %s",
+                         call->schedule->algorithm->name, result.verdict.text);
     }
     if (status == CS_OK) {
         *elapsed_s_p     = result.elapsed_s;
-        caller->resolved = options;
+        caller->resolved = planned.options;
     }
+    cs_job_release(&planned);
     return status;
 }
 
@@ -309,9 +383,9 @@ static cs_status time_call(cs_caller *caller, const cs_call *call, size_t n_plan
 /* Keep a call without a fault if it is the best one. */
 static void keep_best(cs_caller *caller, const cs_call *call, double healthy_s)
 {
-    const char      *name   = call->schedule->algorithm->name;
-    const cs_option *option = cs_option_find(call->schedule->algorithm->options, "chosen");
-    char             chosen[32];
+    const char     *name   = call->schedule->algorithm->name;
+    const cs_field *option = cs_field_find(call->schedule->algorithm->options, "chosen");
+    char            chosen[32];
 
     if (!(healthy_s < caller->best.elapsed_s)) {
         return;
@@ -319,7 +393,7 @@ static void keep_best(cs_caller *caller, const cs_call *call, double healthy_s)
     caller->best.elapsed_s = healthy_s;
     snprintf(caller->best.name, sizeof caller->best.name, "%s", name);
     if (option != NULL) {
-        (void)cs_option_text(option, &caller->resolved, chosen, sizeof chosen);
+        (void)cs_field_text(option, &caller->resolved, chosen, sizeof chosen);
         if (strcmp(chosen, name) != 0) {
             snprintf(caller->best.name, sizeof caller->best.name, "%s (run by %s)", chosen, name);
         }

@@ -2,25 +2,156 @@
 /* All policies of a job, their losses and their order: see whatif/whatif.h. */
 #include "whatif/whatif.h"
 
-#include "whatif/reason.h"
-#include "whatif/walk.h"
+#include "whatif/simulate_policy.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #define S_PER_HOUR 3600.0
 #define LEAST_LOSS 1e-9 /* relative to what was spent: rounding */
+#define SAME_PACE  1e-9 /* rounding */
+#define MANY_TIMES 10.0 /* from here on a percentage says less than a factor */
 
-static const char *const piece_texts[] = {
-#define X(id, text) [CS_PIECE_##id] = text,
-    CS_PIECE_MAP(X)
+static const char *const interval_texts[] = {
+#define X(id, text) [CS_INTERVAL_##id] = text,
+    CS_INTERVAL_MAP(X)
 #undef X
 };
 
-const char *cs_piece_text(cs_piece_kind kind)
+const char *cs_job_interval_text(cs_job_interval_kind kind)
 {
-    return piece_texts[kind];
+    return interval_texts[kind];
 }
+
+/* ---- the reason of a line: its intervals of each kind, put together and put into words. Numbers
+ * have three digits here; the exact ones are in the intervals. ---- */
+
+/* All intervals of one kind. */
+typedef struct kind_sum {
+    double   duration_s, iterations, held_s;
+    uint32_t most_excluded;
+} kind_sum;
+
+static void sum_up(const cs_whatif_line *line, kind_sum *sums)
+{
+    for (size_t i = 0; i < CS_INTERVAL_COUNT; i++) {
+        sums[i] = (kind_sum){0};
+    }
+    for (size_t i = 0; i < line->n_intervals; i++) {
+        const cs_job_interval *interval = &line->intervals[i];
+        kind_sum              *sum      = &sums[interval->kind];
+        sum->duration_s += interval->until_s - interval->from_s;
+        sum->iterations += interval->iterations;
+        sum->held_s += interval->held_s;
+        sum->most_excluded =
+            interval->excluded > sum->most_excluded ? interval->excluded : sum->most_excluded;
+    }
+}
+
+static void add_separator(cs_text *text, int *count)
+{
+    cs_text_add(text, "%s", (*count)++ == 0 ? ": " : ", ");
+}
+
+/* "2.1 % slower during 60 s", than the best schedule without a fault */
+static void add_pace(cs_text *text, const kind_sum *sum, double best_s, int *count)
+{
+    double busy_s  = sum->duration_s - sum->held_s;
+    double ratio   = busy_s / (sum->iterations * best_s);
+    double percent = (ratio - 1) * 100;
+
+    add_separator(text, count);
+    if (sum->iterations > 0 && ratio >= MANY_TIMES) {
+        cs_text_add(text, "%.3g times as long during %.4g s", ratio, busy_s);
+    } else if (sum->iterations > 0) {
+        cs_text_add(text, "%.3g %% %s during %.4g s", fabs(percent),
+                    percent < 0 ? "faster" : "slower", busy_s);
+    } else {
+        cs_text_add(text, "no iteration done during %.4g s", busy_s);
+    }
+}
+
+static void add_stops(cs_text *text, const cs_whatif_line *line, const kind_sum *sums, int *count)
+{
+    double held_s = sums[CS_INTERVAL_DEGRADED].held_s;
+
+    if (held_s > 0) {
+        add_separator(text, count);
+        cs_text_add(text, "calls held for %.4g s until the repair", held_s);
+    }
+    if (sums[CS_INTERVAL_RESTART].duration_s > 0) {
+        add_separator(text, count);
+        cs_text_add(text, "%.4g s stopped to restart", sums[CS_INTERVAL_RESTART].duration_s);
+    }
+    if (sums[CS_INTERVAL_ABORTED].duration_s > 0) {
+        add_separator(text, count);
+        cs_text_add(text, "%.3g s of work dropped", sums[CS_INTERVAL_ABORTED].duration_s);
+    }
+    if (sums[CS_INTERVAL_STUCK].duration_s > 0) {
+        add_separator(text, count);
+        cs_text_add(text, "stuck from %.6g s on", line->intervals[line->n_intervals - 1].from_s);
+    }
+}
+
+/* The job's schedule on healthy NICs is worth a word where there is a better one. */
+static void add_healthy(cs_text *text, const cs_whatif_job *job, const cs_whatif_report *report,
+                        const kind_sum *sum, int *count)
+{
+    if (sum->duration_s > 0 &&
+        report->healthy_iteration_s > report->best_iteration_s * (1 + SAME_PACE)) {
+        add_pace(text, sum, report->best_iteration_s, count);
+        cs_text_add(text, " with %s on healthy NICs", job->schedule.algorithm->name);
+    }
+}
+
+static void add_paces(cs_text *text, const cs_whatif_job *job, const cs_whatif_report *report,
+                      const cs_whatif_line *line, const kind_sum *sums, int *count)
+{
+    bool   switches = line->policy->kind == CS_POLICY_SWITCH;
+    double best_s   = report->best_iteration_s;
+
+    if (sums[CS_INTERVAL_ADAPTED].duration_s > 0) {
+        add_pace(text, &sums[CS_INTERVAL_ADAPTED], best_s, count);
+        cs_text_add(text, " with %s", line->policy->name);
+    }
+    if (sums[CS_INTERVAL_SMALLER].duration_s > 0) {
+        add_pace(text, &sums[CS_INTERVAL_SMALLER], best_s, count);
+        cs_text_add(text, " without %u of %u servers", sums[CS_INTERVAL_SMALLER].most_excluded,
+                    cs_n_servers(&job->cluster));
+    }
+    if (sums[CS_INTERVAL_DEGRADED].duration_s > sums[CS_INTERVAL_DEGRADED].held_s) {
+        add_pace(text, &sums[CS_INTERVAL_DEGRADED], best_s, count);
+        cs_text_add(text, " with %s on degraded NICs%s", job->schedule.algorithm->name,
+                    switches ? ", before the switch" : "");
+    }
+    add_healthy(text, job, report, &sums[CS_INTERVAL_HEALTHY], count);
+}
+
+static void add_reason_text(const cs_whatif_job *job, const cs_whatif_report *report,
+                            const cs_whatif_line *line, cs_text *text)
+{
+    kind_sum sums[CS_INTERVAL_COUNT];
+    int      count = 0;
+
+    if (line->policy->kind == CS_POLICY_HEALTHY && line->lost_gpu_hours == 0) {
+        cs_text_add(text, "the reference");
+        return;
+    }
+    sum_up(line, sums);
+    if (isinf(line->lost_gpu_hours)) {
+        cs_text_add(text, "never ends");
+    } else if (line->lost_gpu_hours != 0) {
+        cs_text_add(text, "%s %.3g GPU-hours", line->lost_gpu_hours < 0 ? "gains" : "loses",
+                    fabs(line->lost_gpu_hours));
+    }
+    add_paces(text, job, report, line, sums, &count);
+    add_stops(text, line, sums, &count);
+    if (count == 0 && line->lost_gpu_hours == 0) {
+        cs_text_add(text, "loses nothing");
+    }
+}
+
+/* ---- lines ---- */
 
 /* Of a line, against the best schedule on NICs that never fail. */
 static void count_loss(const cs_whatif_job *job, const cs_whatif_report *report,
@@ -37,7 +168,7 @@ static cs_status add_reason(const cs_whatif_job *job, cs_whatif_report *report,
 {
     cs_text text = {0};
 
-    cs_whatif_reason(job, report, line, &text);
+    add_reason_text(job, report, line, &text);
     cs_status status = cs_text_status(&text, err);
     if (status == CS_OK) {
         line->reason = cs_arena_strdup(&report->arena, text.data);
@@ -48,10 +179,10 @@ static cs_status add_reason(const cs_whatif_job *job, cs_whatif_report *report,
 }
 
 /* Does the policy ever run its own schedule? If not, say so where nothing else was said. */
-static void note_unused(const cs_walk_request *q, cs_whatif_line *line)
+static void note_unused(const cs_policy_request *q, cs_whatif_line *line)
 {
-    for (size_t i = 0; i < line->n_pieces; i++) {
-        if (line->pieces[i].kind == CS_PIECE_ADAPTED) {
+    for (size_t i = 0; i < line->n_intervals; i++) {
+        if (line->intervals[i].kind == CS_INTERVAL_ADAPTED) {
             return;
         }
     }
@@ -65,13 +196,13 @@ static cs_status run_policy(const cs_whatif_job *job, const cs_timeline *timelin
                             cs_caller *caller, const cs_whatif_policy *policy,
                             cs_whatif_report *report, cs_error *err)
 {
-    cs_whatif_line *line = &report->lines[report->n_lines++];
-    cs_walk_request q    = {.job                 = job,
-                            .timeline            = timeline,
-                            .caller              = caller,
-                            .policy              = policy,
-                            .healthy_iteration_s = report->healthy_iteration_s,
-                            .arena               = &report->arena};
+    cs_whatif_line   *line = &report->lines[report->n_lines++];
+    cs_policy_request q    = {.job                 = job,
+                              .timeline            = timeline,
+                              .caller              = caller,
+                              .policy              = policy,
+                              .healthy_iteration_s = report->healthy_iteration_s,
+                              .arena               = &report->arena};
 
     *line = (cs_whatif_line){.policy = policy};
     if (policy->kind == CS_POLICY_SWITCH && policy->schedule.algorithm == NULL) {
@@ -79,7 +210,7 @@ static cs_status run_policy(const cs_whatif_job *job, const cs_timeline *timelin
         line->reason = "not available";
         return CS_OK;
     }
-    cs_status status = cs_walk(&q, line, err);
+    cs_status status = cs_simulate_policy(&q, line, err);
     if (status == CS_OK) {
         line->is_available = true;
         note_unused(&q, line);

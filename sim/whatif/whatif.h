@@ -3,17 +3,17 @@
  *
  * An iteration computes, then calls AllReduce; `overlap` is the part of the compute time beside
  * which calls may already run. A policy decides which schedule each call runs, when the job stands
- * still and which servers take part. Its result is a list of pieces that cover the time from 0 to
- * the end of the job without a gap; the iterations of all pieces add up to those that were done.
- * What is exact and what is left out: sim/doc/whatif.md.
+ * still and which servers take part. Its result is a list of intervals that cover the time from 0
+ * to the end of the job without a gap; the iterations of all intervals add up to those that were
+ * done. What is exact and what is left out: sim/doc/whatif.md.
  */
 #ifndef CS_WHATIF_WHATIF_H
 #define CS_WHATIF_WHATIF_H
 
 #include "whatif/call.h"
 
-/* What happens in a piece: enum, and in a few words. */
-#define CS_PIECE_MAP(X)                                 \
+/* What happens in an interval: enum, and in a few words. */
+#define CS_INTERVAL_MAP(X)                              \
     X(HEALTHY, "the job's schedule on healthy NICs")    \
     X(DEGRADED, "the job's schedule on degraded NICs")  \
     X(ADAPTED, "the policy's own schedule")             \
@@ -22,22 +22,22 @@
     X(RESTART, "stopped to restart")                    \
     X(STUCK, "stuck for ever")
 
-typedef enum cs_piece_kind {
-#define X(id, text) CS_PIECE_##id,
-    CS_PIECE_MAP(X)
+typedef enum cs_job_interval_kind {
+#define X(id, text) CS_INTERVAL_##id,
+    CS_INTERVAL_MAP(X)
 #undef X
-        CS_PIECE_COUNT
-} cs_piece_kind;
+        CS_INTERVAL_COUNT
+} cs_job_interval_kind;
 
 /* Iterations of equal duration, one iteration across a change, or a stop. */
-typedef struct cs_piece {
+typedef struct cs_job_interval {
     double from_s, until_s;
-    double iterations;      /* whole jobs' worth: an iteration without k of p servers counts
-                               (p - k) / p */
-    double        held_s;   /* of its time, calls were held back until a repair */
-    uint32_t      excluded; /* servers that do not take part */
-    cs_piece_kind kind;
-} cs_piece;
+    double iterations;             /* whole jobs' worth: an iteration without k of p servers counts
+                                      (p - k) / p */
+    double               held_s;   /* of its time, calls were held back until a repair */
+    uint32_t             excluded; /* servers that do not take part */
+    cs_job_interval_kind kind;
+} cs_job_interval;
 
 typedef struct cs_whatif_line {
     const cs_whatif_policy *policy;       /* the job's */
@@ -46,12 +46,12 @@ typedef struct cs_whatif_line {
     uint32_t                place;        /* 1 is best; 0 for `healthy` and what is not available */
     double                  total_s;      /* until the end or the horizon; INFINITY: never */
     double                  iterations;   /* done by then */
-    double lost_gpu_hours; /* spent, less what the work done costs with the best schedule on
-                              NICs that never fail */
-    const char *reason;    /* one line */
-    const char *note;      /* or NULL */
-    cs_piece   *pieces;
-    size_t      n_pieces;
+    double lost_gpu_hours;   /* spent, less what the work done costs with the best schedule on
+                                NICs that never fail */
+    const char      *reason; /* one line */
+    const char      *note;   /* or NULL */
+    cs_job_interval *intervals;
+    size_t           n_intervals;
 } cs_whatif_line;
 
 typedef struct cs_whatif_report {
@@ -73,6 +73,6 @@ CS_API CS_MUST_CHECK cs_status cs_whatif_run(const cs_whatif_job *job, cs_whatif
 CS_API void cs_whatif_free(cs_whatif_report *report);
 
 /* How a kind is called. */
-CS_API const char *cs_piece_text(cs_piece_kind kind);
+CS_API const char *cs_job_interval_text(cs_job_interval_kind kind);
 
 #endif

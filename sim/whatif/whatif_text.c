@@ -2,15 +2,17 @@
 /* A report for people and for programs: see whatif/whatif_text.h. */
 #include "whatif/whatif_text.h"
 
+#include "base/column.h"
+
 #include <math.h>
 #include <string.h>
 
 enum { MAX_ROWS = 12 };
 
-static double rate_of(const cs_piece *piece)
+static double rate_of(const cs_job_interval *interval)
 {
-    double duration_s = piece->until_s - piece->from_s;
-    return duration_s > 0 ? piece->iterations / duration_s : 0;
+    double duration_s = interval->until_s - interval->from_s;
+    return duration_s > 0 ? interval->iterations / duration_s : 0;
 }
 
 static void add_head(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text)
@@ -84,46 +86,46 @@ static void add_line(const cs_whatif_line *line, int width, int decimals, cs_tex
     }
 }
 
-/* What runs in a piece, by name. */
-static void add_what(const cs_whatif_job *job, const cs_whatif_line *line, const cs_piece *piece,
-                     cs_text *text)
+/* What runs in an interval, by name. */
+static void add_what(const cs_whatif_job *job, const cs_whatif_line *line,
+                     const cs_job_interval *interval, cs_text *text)
 {
     const char *name = job->schedule.algorithm->name;
 
-    if (piece->kind == CS_PIECE_HEALTHY || piece->kind == CS_PIECE_DEGRADED) {
+    if (interval->kind == CS_INTERVAL_HEALTHY || interval->kind == CS_INTERVAL_DEGRADED) {
         cs_text_add(text, "%s on %s NICs", name,
-                    piece->kind == CS_PIECE_HEALTHY ? "healthy" : "degraded");
-    } else if (piece->kind == CS_PIECE_ADAPTED) {
+                    interval->kind == CS_INTERVAL_HEALTHY ? "healthy" : "degraded");
+    } else if (interval->kind == CS_INTERVAL_ADAPTED) {
         cs_text_add(text, "%s for the faults that are known", line->policy->name);
     } else {
-        cs_text_add(text, "%s", cs_piece_text(piece->kind));
+        cs_text_add(text, "%s", cs_job_interval_text(interval->kind));
     }
 }
 
-static void add_pieces(const cs_whatif_job *job, const cs_whatif_line *line, int width,
-                       int decimals, cs_text *text)
+static void add_intervals(const cs_whatif_job *job, const cs_whatif_line *line, int width,
+                          int decimals, cs_text *text)
 {
-    size_t      shown = line->n_pieces < MAX_ROWS ? line->n_pieces : MAX_ROWS;
+    size_t      shown = line->n_intervals < MAX_ROWS ? line->n_intervals : MAX_ROWS;
     const char *name  = line->policy->name;
 
     for (size_t i = 0; i < shown; i++) {
-        const cs_piece *piece = &line->pieces[i];
-        cs_text_add(text, "%-*s %12.*f ", width, i == 0 ? name : "", decimals, piece->from_s);
-        if (isinf(piece->until_s)) {
+        const cs_job_interval *interval = &line->intervals[i];
+        cs_text_add(text, "%-*s %12.*f ", width, i == 0 ? name : "", decimals, interval->from_s);
+        if (isinf(interval->until_s)) {
             cs_text_add(text, "%12s", "-");
         } else {
-            cs_text_add(text, "%12.*f", decimals, piece->until_s);
+            cs_text_add(text, "%12.*f", decimals, interval->until_s);
         }
-        cs_text_add(text, " %12.6g %12.6g  ", piece->iterations, rate_of(piece));
-        add_what(job, line, piece, text);
-        if (piece->held_s > 0) {
-            cs_text_add(text, ", held for %.4g s", piece->held_s);
+        cs_text_add(text, " %12.6g %12.6g  ", interval->iterations, rate_of(interval));
+        add_what(job, line, interval, text);
+        if (interval->held_s > 0) {
+            cs_text_add(text, ", held for %.4g s", interval->held_s);
         }
         cs_text_add(text, "\n");
     }
-    if (shown < line->n_pieces) {
+    if (shown < line->n_intervals) {
         cs_text_add(text, "%-*s ... and %zu more: --format csv has all\n", width, "",
-                    line->n_pieces - shown);
+                    line->n_intervals - shown);
     }
 }
 
@@ -140,116 +142,168 @@ void cs_whatif_table(const cs_whatif_job *job, const cs_whatif_report *report, c
     cs_text_add(text, "\n%-*s %12s %12s %12s %12s  %s\n", width, "policy", "from (s)", "until (s)",
                 "iterations", "per second", "what runs");
     for (size_t i = 0; i < report->n_lines; i++) {
-        add_pieces(job, &report->lines[i], width, decimals, text);
+        add_intervals(job, &report->lines[i], width, decimals, text);
     }
 }
 
-/* ", "key": number" */
-static void add_number(cs_text *text, const char *key, double value)
-{
-    cs_text_add(text, ", \"%s\": ", key);
-    cs_text_add_number(text, value);
-}
+/* ---- rows for programs; what never ends is null ---- */
 
-static void add_piece_json(const cs_piece *piece, bool is_first, cs_text *text)
-{
-    cs_text_add(text, "%s\n    {\"what\": ", is_first ? "" : ",");
-    cs_text_add_json_string(text, cs_piece_text(piece->kind));
-    add_number(text, "from_s", piece->from_s);
-    add_number(text, "until_s", piece->until_s);
-    add_number(text, "iterations", piece->iterations);
-    add_number(text, "iterations_per_s", rate_of(piece));
-    add_number(text, "held_s", piece->held_s);
-    cs_text_add(text, ", \"excluded_servers\": %u}", piece->excluded);
-}
+typedef struct job_row {
+    const char *model, *algorithm;
+} job_row;
 
-static void add_line_json(const cs_whatif_line *line, bool is_first, cs_text *text)
+static const cs_column name_columns[] = {
+    CS_COLUMN(cs_whatif_job, name),
+    CS_COLUMN_AS("job_iterations", cs_whatif_job, iterations),
+    CS_COLUMN_AS("ranks", cs_whatif_job, cluster.n_ranks),
+    CS_COLUMN_AS("gpus_per_server", cs_whatif_job, cluster.gpus_per_server),
+    CS_COLUMN_END,
+};
+static const cs_column job_columns[] = {
+    CS_COLUMN(job_row, model),
+    CS_COLUMN(job_row, algorithm),
+    CS_COLUMN_END,
+};
+static const cs_column report_columns[] = {
+    CS_COLUMN(cs_whatif_report, healthy_call_s),
+    CS_COLUMN(cs_whatif_report, healthy_iteration_s),
+    CS_COLUMN_AS("reference_algorithm", cs_whatif_report, best.name),
+    CS_COLUMN_AS("reference_call_s", cs_whatif_report, best.elapsed_s),
+    CS_COLUMN_AS("reference_iteration_s", cs_whatif_report, best_iteration_s),
+    CS_COLUMN_END,
+};
+static const cs_column horizon_columns[] = {CS_COLUMN(cs_whatif_job, horizon_s), CS_COLUMN_END};
+static const cs_column timer_columns[]   = {
+      CS_COLUMN(cs_whatif_timers, preset),
+      CS_COLUMN(cs_whatif_timers, detect_s),
+      CS_COLUMN(cs_whatif_timers, reschedule_s),
+      CS_COLUMN(cs_whatif_timers, restart_s),
+      CS_COLUMN(cs_whatif_timers, rejoin_s),
+      CS_COLUMN(cs_whatif_timers, tolerance_ratio),
+      CS_COLUMN_END,
+};
+
+/* A policy. */
+typedef struct line_row {
+    const char *policy;
+    double      place; /* NAN: none */
+    bool        available, finished;
+    double      total_s, iterations, lost_gpu_hours;
+    const char *reason, *note;
+} line_row;
+
+static const cs_column line_columns[] = {
+    CS_COLUMN(line_row, policy),         CS_COLUMN(line_row, place),
+    CS_COLUMN(line_row, available),      CS_COLUMN(line_row, finished),
+    CS_COLUMN(line_row, total_s),        CS_COLUMN(line_row, iterations),
+    CS_COLUMN(line_row, lost_gpu_hours), CS_COLUMN(line_row, reason),
+    CS_COLUMN(line_row, note),           CS_COLUMN_END,
+};
+/* Those that stand before every interval of it in a CSV. */
+static const cs_column csv_line_columns[] = {
+    CS_COLUMN(line_row, policy),
+    CS_COLUMN(line_row, place),
+    CS_COLUMN(line_row, total_s),
+    CS_COLUMN(line_row, lost_gpu_hours),
+    CS_COLUMN_END,
+};
+
+/* An interval of its time. */
+typedef struct interval_row {
+    const char *what;
+    double      from_s, until_s, iterations, iterations_per_s, held_s;
+    uint32_t    excluded_servers;
+} interval_row;
+
+static const cs_column what_columns[]     = {CS_COLUMN(interval_row, what), CS_COLUMN_END};
+static const cs_column interval_columns[] = {
+    CS_COLUMN(interval_row, from_s),
+    CS_COLUMN(interval_row, until_s),
+    CS_COLUMN(interval_row, iterations),
+    CS_COLUMN(interval_row, iterations_per_s),
+    CS_COLUMN(interval_row, held_s),
+    CS_COLUMN(interval_row, excluded_servers),
+    CS_COLUMN_END,
+};
+
+static line_row line_row_of(const cs_whatif_line *line)
 {
     double none = (double)NAN;
 
-    cs_text_add(text, "%s\n  {\"policy\": ", is_first ? "" : ",");
-    cs_text_add_json_string(text, line->policy->name);
-    cs_text_add(text, ", \"place\": ");
-    cs_text_add_number(text, line->place > 0 ? line->place : none);
-    cs_text_add(text, ", \"available\": %s, \"finished\": %s",
-                line->is_available ? "true" : "false", line->is_finished ? "true" : "false");
-    add_number(text, "total_s", line->is_available ? line->total_s : none);
-    add_number(text, "iterations", line->is_available ? line->iterations : none);
-    add_number(text, "lost_gpu_hours", line->is_available ? line->lost_gpu_hours : none);
-    cs_text_add(text, ", \"reason\": ");
-    cs_text_add_json_string(text, line->reason);
-    cs_text_add(text, ", \"note\": ");
-    cs_text_add_json_string(text, line->note);
-    cs_text_add(text, ", \"throughput\": [");
-    for (size_t i = 0; i < line->n_pieces; i++) {
-        add_piece_json(&line->pieces[i], i == 0, text);
+    return (line_row){.policy         = line->policy->name,
+                      .place          = line->place > 0 ? line->place : none,
+                      .available      = line->is_available,
+                      .finished       = line->is_finished,
+                      .total_s        = line->is_available ? line->total_s : none,
+                      .iterations     = line->is_available ? line->iterations : none,
+                      .lost_gpu_hours = line->is_available ? line->lost_gpu_hours : none,
+                      .reason         = line->reason,
+                      .note           = line->note};
+}
+
+static interval_row interval_row_of(const cs_job_interval *interval)
+{
+    return (interval_row){.what             = cs_job_interval_text(interval->kind),
+                          .from_s           = interval->from_s,
+                          .until_s          = interval->until_s,
+                          .iterations       = interval->iterations,
+                          .iterations_per_s = rate_of(interval),
+                          .held_s           = interval->held_s,
+                          .excluded_servers = interval->excluded};
+}
+
+static void add_line_json(const cs_whatif_line *line, cs_text *text)
+{
+    const line_row row = line_row_of(line);
+
+    cs_json_next(text, "\n  ", "\n  ");
+    cs_text_add(text, "{");
+    cs_json_row(text, &(cs_row){line_columns, &row, false});
+    cs_json_key(text, "throughput");
+    cs_text_add(text, "[");
+    for (size_t i = 0; i < line->n_intervals; i++) {
+        const interval_row interval = interval_row_of(&line->intervals[i]);
+        cs_json_next(text, "\n    ", "\n    ");
+        cs_text_add(text, "{");
+        cs_json_row(text, &(cs_row){what_columns, &interval, false});
+        cs_json_row(text, &(cs_row){interval_columns, &interval, false});
+        cs_text_add(text, "}");
     }
     cs_text_add(text, "]}");
 }
 
 void cs_whatif_json(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text)
 {
-    const cs_whatif_timers *t = &job->timers;
+    const job_row names = {job->model->name, job->schedule.algorithm->name};
 
-    cs_text_add(text, "{\"name\": ");
-    cs_text_add_json_string(text, job->name);
-    cs_text_add(text, ", \"job_iterations\": %llu, \"ranks\": %u, \"gpus_per_server\": %u",
-                (unsigned long long)job->iterations, job->cluster.n_ranks,
-                job->cluster.gpus_per_server);
-    cs_text_add(text, ", \"model\": ");
-    cs_text_add_json_string(text, job->model->name);
-    cs_text_add(text, ", \"algorithm\": ");
-    cs_text_add_json_string(text, job->schedule.algorithm->name);
-    add_number(text, "healthy_call_s", report->healthy_call_s);
-    add_number(text, "healthy_iteration_s", report->healthy_iteration_s);
-    cs_text_add(text, ", \"reference_algorithm\": ");
-    cs_text_add_json_string(text, report->best.name);
-    add_number(text, "reference_call_s", report->best.elapsed_s);
-    add_number(text, "reference_iteration_s", report->best_iteration_s);
-    add_number(text, "horizon_s", job->horizon_s);
-    cs_text_add(text, ",\n \"timers\": {\"preset\": ");
-    cs_text_add_json_string(text, t->preset);
-    add_number(text, "detect_s", t->detect_s);
-    add_number(text, "reschedule_s", t->reschedule_s);
-    add_number(text, "restart_s", t->restart_s);
-    add_number(text, "rejoin_s", t->rejoin_s);
-    add_number(text, "tolerance_ratio", t->tolerance_ratio);
+    cs_text_add(text, "{");
+    cs_json_row(text, &(cs_row){name_columns, job, false});
+    cs_json_row(text, &(cs_row){job_columns, &names, false});
+    cs_json_row(text, &(cs_row){report_columns, report, false});
+    cs_json_row(text, &(cs_row){horizon_columns, job, false});
+    cs_text_add(text, ",\n \"timers\": {");
+    cs_json_row(text, &(cs_row){timer_columns, &job->timers, false});
     cs_text_add(text, "},\n \"policies\": [");
     for (size_t i = 0; i < report->n_lines; i++) {
-        add_line_json(&report->lines[i], i == 0, text);
+        add_line_json(&report->lines[i], text);
     }
     cs_text_add(text, "]}\n");
 }
 
-/* A number, or nothing where it never ends. */
-static void add_field(cs_text *text, double value)
-{
-    cs_text_add(text, ",");
-    if (isfinite(value)) {
-        cs_text_add_number(text, value);
-    }
-}
-
 void cs_whatif_csv(const cs_whatif_report *report, cs_text *text)
 {
-    cs_text_add(text, "policy,place,total_s,lost_gpu_hours,from_s,until_s,iterations,"
-                      "iterations_per_s,held_s,excluded_servers,what\n");
+    cs_csv_keys(text, csv_line_columns);
+    cs_csv_keys(text, interval_columns);
+    cs_csv_keys(text, what_columns);
+    cs_csv_end(text);
     for (size_t i = 0; i < report->n_lines; i++) {
-        const cs_whatif_line *line = &report->lines[i];
-        for (size_t j = 0; j < line->n_pieces; j++) {
-            const cs_piece *piece = &line->pieces[j];
-            cs_text_add_csv_field(text, line->policy->name);
-            add_field(text, line->place > 0 ? line->place : (double)NAN);
-            add_field(text, line->total_s);
-            add_field(text, line->lost_gpu_hours);
-            add_field(text, piece->from_s);
-            add_field(text, piece->until_s);
-            add_field(text, piece->iterations);
-            add_field(text, rate_of(piece));
-            add_field(text, piece->held_s);
-            cs_text_add(text, ",%u,", piece->excluded);
-            cs_text_add_csv_field(text, cs_piece_text(piece->kind));
-            cs_text_add(text, "\n");
+        const line_row line = line_row_of(&report->lines[i]);
+        for (size_t j = 0; j < report->lines[i].n_intervals; j++) {
+            const interval_row interval = interval_row_of(&report->lines[i].intervals[j]);
+            cs_csv_row(text, &(cs_row){csv_line_columns, &line, false});
+            cs_csv_row(text, &(cs_row){interval_columns, &interval, false});
+            cs_csv_row(text, &(cs_row){what_columns, &interval, false});
+            cs_csv_end(text);
         }
     }
 }

@@ -40,13 +40,13 @@ static inline void make(setup *s, unsigned p, unsigned g, const double *slow, un
         s->faults[i] = (cs_fault){i * g, slow[i], 0, (double)INFINITY};
     }
     cr_assert_eq(cs_algorithm_find("optcc", &s->optcc, NULL), CS_OK);
-    cs_options_default(s->optcc->options, &s->options);
-    cs_options_default(cs_models[0]->options, &s->model_options);
+    cs_fields_default(s->optcc->options, &s->options);
+    cs_fields_default(cs_models[0]->options, &s->model_options);
 }
 
 static inline void set(setup *s, const char *key, const char *value)
 {
-    cr_assert_eq(cs_options_set(s->optcc->options, &s->options, key, value, key, &s->err), CS_OK,
+    cr_assert_eq(cs_field_set(s->optcc->options, &s->options, key, value, key, &s->err), CS_OK,
                  "%s", s->err.message);
 }
 
@@ -60,13 +60,11 @@ static inline void set_number(setup *s, const char *key, unsigned value)
 
 static inline cs_status run(setup *s)
 {
-    const cs_run r = {.scenario      = &s->scenario,
-                      .algorithm     = s->optcc,
-                      .options       = &s->options,
-                      .model         = s->model != NULL ? s->model : cs_models[0],
-                      .model_options = &s->model_options,
-                      .verify        = !s->is_unverified};
-    return cs_run_scenario(&r, &s->result, &s->err);
+    cs_job job = {.scenario = s->scenario, .verify = !s->is_unverified};
+
+    cs_job_set_algorithm(&job, s->optcc, &s->options);
+    cs_job_set_model(&job, s->model != NULL ? s->model : cs_models[0], &s->model_options);
+    return cs_job_run(&job, NULL, 0, &s->result, &s->err);
 }
 
 /* T over the time of the buffer on a healthy NIC of a server. */

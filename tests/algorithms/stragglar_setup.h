@@ -36,8 +36,8 @@ static inline void set_number(const char *key, uint32_t value)
 /* The value of an option, after check() the one that it has resolved. */
 static inline uint32_t option(const char *key)
 {
-    const cs_option *row = scene.algorithm->options;
-    uint32_t         value;
+    const cs_field *row = scene.algorithm->options;
+    uint32_t        value;
 
     while (row->name != NULL && strcmp(row->name, key) != 0) {
         row++;

@@ -34,14 +34,10 @@ static cs_result result_on(const cs_model *model, const void *options)
 {
     cs_result result;
     cs_error  err = {0};
-    cs_run    run = {.scenario      = &scene.scenario,
-                     .algorithm     = scene.algorithm,
-                     .options       = &scene.options,
-                     .model         = model,
-                     .model_options = options,
-                     .verify        = true};
+    cs_job    job = ct_scene_given(&scene, NULL);
 
-    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s", err.message);
+    cs_job_set_model(&job, model, options);
+    cr_assert_eq(cs_job_run(&job, NULL, 0, &result, &err), CS_OK, "%s", err.message);
     return result;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Circulant ReduceScatter, AllGather and AllReduce: time, traffic and pattern for every number of
  * ranks, and the steps on their own over a few of the ranks. */
-#include "algorithms/pattern/circulant.h"
+#include "algorithms/lib/circulant.h"
 #include "support/oracle.h"
 
 #include <criterion/criterion.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Double binary tree: the trees, completeness, the bound on its time. */
-#include "algorithms/pattern/binary_tree.h"
+#include "algorithms/double_binary_tree/trees.h"
 #include "support/oracle.h"
 
 #include <criterion/criterion.h>

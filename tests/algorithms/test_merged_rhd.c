@@ -151,7 +151,7 @@ static uint32_t resolved(void)
 {
     char text[32];
 
-    cr_assert(cs_option_text(&scene.algorithm->options[0], &scene.options, text, sizeof text));
+    cr_assert(cs_field_text(&scene.algorithm->options[0], &scene.options, text, sizeof text));
     return (uint32_t)(text[1] == '\0' ? text[0] - '0' : 10 * (text[0] - '0') + text[1] - '0');
 }
 
@@ -223,8 +223,7 @@ Test(merged_rhd, what_does_not_exist_is_refused)
     expect(6, "2", CS_EINVAL, "algorithm.options.exchanges", "at most 1");
     expect(24, "4", CS_EINVAL, "algorithm.options.exchanges", "at most 3");
     cr_assert_neq(
-        cs_options_set(scene.algorithm->options, &scene.options, "exchanges", "0", "", NULL),
-        CS_OK);
+        cs_field_set(scene.algorithm->options, &scene.options, "exchanges", "0", "", NULL), CS_OK);
     cr_assert(isnan(scene.algorithm->closed_form_s(
         &(cs_scenario){.bytes = 4097, .cluster = scene.scenario.cluster}, &(uint32_t){1})));
 }

@@ -20,9 +20,9 @@ static void set_row(setup *s, const optcc_row *row)
     set(s, "chosen", "optcc");
     s->scenario.cluster.fabrics[CS_NIC].alpha_s = row->alpha * section_s;
     snprintf(text, sizeof text, "%.17g", row->propagation * section_s);
-    cr_assert_eq(cs_options_set(cs_models[0]->options, &s->model_options, "propagation_s", text, "",
-                                &s->err),
-                 CS_OK);
+    cr_assert_eq(
+        cs_field_set(cs_models[0]->options, &s->model_options, "propagation_s", text, "", &s->err),
+        CS_OK);
 }
 
 static void run_row(const optcc_row *row)

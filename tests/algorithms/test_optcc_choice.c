@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What OptCC chooses by itself, where the plain ring runs instead and how the result says so, and
  * what is refused. */
-#include "algorithms/pattern/optcc_time.h"
+#include "algorithms/optcc/time.h"
 #include "optcc_setup.h"
 
 #include <stdlib.h>
 
 static void option_text(const setup *s, const char *key, char *text, size_t bytes)
 {
-    for (const cs_option *o = s->result.option_table; o->name != NULL; o++) {
+    for (const cs_field *o = s->result.option_table; o->name != NULL; o++) {
         if (strcmp(o->name, key) == 0) {
-            cs_option_text(o, &s->result.options, text, bytes);
+            cs_field_text(o, &s->result.options, text, bytes);
             return;
         }
     }
@@ -26,7 +26,7 @@ static double fastest_ring_s(const setup *s)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         setup other = *s;
         cr_assert_eq(cs_algorithm_find(names[i], &other.optcc, NULL), CS_OK);
-        cs_options_default(other.optcc->options, &other.options);
+        cs_fields_default(other.optcc->options, &other.options);
         cr_assert_eq(run(&other), CS_OK, "%s: %s", names[i], other.err.message);
         best = fmin(best, other.result.elapsed_s);
     }
@@ -151,7 +151,7 @@ static void check_refused(const char *key, const char *value, cs_status want)
     setup s;
 
     make(&s, 8, 1, (double[]){2}, 1, 100);
-    cs_status status = cs_options_set(s.optcc->options, &s.options, key, value, key, &s.err);
+    cs_status status = cs_field_set(s.optcc->options, &s.options, key, value, key, &s.err);
     if (status == CS_OK) {
         status = run(&s);
         cr_expect_str_eq(s.err.where, "algorithm.options.segments");
@@ -311,15 +311,15 @@ Test(optcc_choice, exact_predictions_are_the_times_of_replays)
                 setup            s;
                 cs_optcc_setting t = {.p               = p,
                                       .m               = m,
-                                      .slow_ratio      = slows[i],
+                                      .slowdown        = slows[i],
                                       .bytes           = (uint64_t)1 << 40,
                                       .port_s          = 1e4 * (rounds % 3),
                                       .s_per_byte      = 1 / RATE_BPS,
                                       .gpus_per_server = 1,
                                       .nvlink_lanes    = 1};
                 for (unsigned k = 0; k < m; k++) {
-                    t.largest_ratio = fmax(t.largest_ratio, slows[i][k]);
-                    t.sum_ratio += slows[i][k];
+                    t.largest_slowdown = fmax(t.largest_slowdown, slows[i][k]);
+                    t.sum_slowdown += slows[i][k];
                 }
                 cs_optcc_shape shape = cs_optcc_shape_for(&t, rounds, 0, 0, false);
                 make(&s, p, 1, slows[i], m, t.bytes);
@@ -345,7 +345,7 @@ static double on_loggp(setup s, const char *chosen_on)
     char                     values[sizeof keys / sizeof keys[0]][40], chosen[16];
 
     cr_assert_eq(cs_model_find(chosen_on, &s.model, NULL), CS_OK);
-    cs_options_default(s.model->options, &s.model_options);
+    cs_fields_default(s.model->options, &s.model_options);
     cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
     option_text(&s, "chosen", chosen, sizeof chosen);
     cr_assert_str_eq(chosen, "optcc");
@@ -354,7 +354,7 @@ static double on_loggp(setup s, const char *chosen_on)
         set(&s, keys[i], values[i]);
     }
     cr_assert_eq(cs_model_find("loggp", &s.model, NULL), CS_OK);
-    cs_options_default(s.model->options, &s.model_options);
+    cs_fields_default(s.model->options, &s.model_options);
     cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
     cr_expect(s.result.verified);
     return s.result.elapsed_s;

@@ -52,9 +52,8 @@ static bool is_refused(const ct_stream *stream)
 
     played.scenario = scene.scenario;
     ct_scene_play(&played, stream, &scene.plan);
-    cr_assert_eq(cs_verify(&played.scenario, played.algorithm, &played.options, &played.plan,
-                           &verdict, NULL),
-                 CS_OK);
+    const cs_job job = ct_scene_job(&played, NULL);
+    cr_assert_eq(cs_job_verify(&job, &verdict, NULL), CS_OK);
     cr_assert_eq(ct_judge(&scene.scenario, &scene.plan, stream).is_correct, verdict.is_correct);
     cr_assert(verdict.is_correct || verdict.is_located);
     return !verdict.is_correct;

@@ -195,9 +195,8 @@ static bool both_refuse(const ct_stream *stream)
 
     set_scene(&mutant, "r2ccl", scene.scenario.cluster.n_ranks, 2, 2, scene.scenario.bytes, 0);
     ct_scene_play(&mutant, stream, &plan);
-    cr_assert_eq(
-        cs_verify(&mutant.scenario, mutant.algorithm, &mutant.options, &plan, &verdict, NULL),
-        CS_OK);
+    const cs_job job = ct_scene_job(&mutant, NULL);
+    cr_assert_eq(cs_job_verify(&job, &verdict, NULL), CS_OK);
     return !verdict.is_correct && !ct_judge(&mutant.scenario, &plan, stream).is_correct;
 }
 
@@ -250,13 +249,12 @@ Test(r2ccl, pieces_outside_the_range_are_refused)
 
     set_scene(&scene, "r2ccl", 5, 1, 2, 1000, 0);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        cr_assert_eq(cs_options_set(scene.algorithm->options, &scene.options, "pieces", bad[i],
-                                    "here", &err),
-                     CS_EINVAL, "'%s' was accepted", bad[i]);
+        cr_assert_eq(
+            cs_field_set(scene.algorithm->options, &scene.options, "pieces", bad[i], "here", &err),
+            CS_EINVAL, "'%s' was accepted", bad[i]);
     }
     cr_assert_eq(
-        cs_options_set(scene.algorithm->options, &scene.options, "pieces", "65533", "", &err),
-        CS_OK);
+        cs_field_set(scene.algorithm->options, &scene.options, "pieces", "65533", "", &err), CS_OK);
 }
 
 Test(r2ccl, what_it_cannot_do_is_refused)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* R2CCL's time against the formula, the ring on the slow NIC and its own predictions, and the
  * number of pieces that it picks. */
-#include "algorithms/pattern/r2ccl_time.h"
+#include "algorithms/r2ccl/time.h"
 #include "r2ccl_setup.h"
 
 /* The plain ring on the same cluster: ICCL. */

@@ -2,9 +2,9 @@
 /* The rotational pattern behind StragglAR, against its conditions C1 .. C4 checked by brute force
  * with a table of who holds what, and its tail, replayed here by hand, for every n up to 2048 and
  * some beyond; wrong patterns must be refused. */
-#include "algorithms/pattern/life.h"
-#include "algorithms/pattern/rotation.h"
-#include "algorithms/pattern/tail.h"
+#include "algorithms/stragglar/rotation.h"
+#include "algorithms/stragglar/rotation_sequence.h"
+#include "algorithms/stragglar/tail.h"
 #include "support/rng.h"
 
 #include <criterion/criterion.h>
@@ -196,19 +196,19 @@ Test(rotation, three_ranks_have_none)
     cs_arena_free(&arena);
 }
 
-/* A power of two with a gadget at its end, in whichever order its blocks stand, is a pattern. */
-Test(rotation, powers_of_two_with_a_gadget)
+/* A power of two with a patch at its end, in whichever order its blocks stand, is a pattern. */
+Test(rotation, powers_of_two_with_a_patch)
 {
     for (uint32_t q = 4; q <= 14; q++) {
-        uint32_t  n   = 1u << q, first_of[32];
-        uint32_t *age = calloc(n, sizeof *age), *partner = calloc(n, sizeof *partner);
-        uint32_t *k = calloc(n, sizeof *k), *f = calloc(n, sizeof *f);
-        cs_life   life = {.age = age, .partner = partner};
+        uint32_t             n   = 1u << q, first_of[32];
+        uint32_t            *age = calloc(n, sizeof *age), *partner = calloc(n, sizeof *partner);
+        uint32_t            *k = calloc(n, sizeof *k), *f = calloc(n, sizeof *f);
+        cs_rotation_sequence seq = {.age = age, .partner = partner};
         cr_assert(age != NULL && partner != NULL && k != NULL && f != NULL);
-        cs_life_of_power_with_gadget(q, &life, first_of);
-        cr_assert_eq(life.length, n - 1);
-        const uint32_t gadget[] = {q - 3, q, q, q - 2, q, q - 2, q, q - 1, q - 1, q - 1};
-        cr_assert_eq(memcmp(age + n - 11, gadget, sizeof gadget), 0);
+        cs_rotation_sequence_of_power_with_patch(q, &seq, first_of);
+        cr_assert_eq(seq.length, n - 1);
+        const uint32_t patch[] = {q - 3, q, q, q - 2, q, q - 2, q, q - 1, q - 1, q - 1};
+        cr_assert_eq(memcmp(age + n - 11, patch, sizeof patch), 0);
         for (uint32_t i = 0; i < n - 1; i++) {
             k[(n - 1 - i) % (n - 1)] = age[i];
             f[(n - 1 - i) % (n - 1)] = (n - 1 - partner[i]) % (n - 1);

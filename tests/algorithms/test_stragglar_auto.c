@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* StragglAR's number of chunks: what the pre-phase costs, and the choice against the reference
  * table and against every other number. */
-#include "algorithms/pattern/late_pre.h"
+#include "algorithms/stragglar/phase1.h"
 #include "stragglar_setup.h"
 
 #include <math.h>
 
-/* The pre-phase alone takes what late_pre.h says: exactly where it says so, at most that
+/* The pre-phase alone takes what phase1.h says: exactly where it says so, at most that
  * elsewhere. */
 Test(stragglar_auto, pre_phase_costs_what_it_costs)
 {
@@ -22,7 +22,7 @@ Test(stragglar_auto, pre_phase_costs_what_it_costs)
                 bool           is_exact;
                 cs_late_layout l =
                     cs_late_layout_of(&scene.scenario, n - 1, chunks, 3, (cs_prephase)circulant);
-                double pre_s  = cs_late_pre_s(&l, 45000, 3e-6, 1 / 450e9, &is_exact);
+                double pre_s  = cs_phase1_s(&l, 45000, 3e-6, 1 / 450e9, &is_exact);
                 double main_s = (chunks - 1 + log2_of(n)) * (3e-6 + 45000 / 450e9);
                 double got_s  = ct_scene_replay(&scene, NULL).elapsed_s - main_s;
                 cr_assert(got_s <= pre_s * (1 + 1e-9), "n=%u C=%u", n, chunks);

@@ -2,7 +2,7 @@
 /* StragglAR with any number of chunks, both pre-phases and both port models: rounds, traffic,
  * times, and what is refused. A failure prints the seed. Which number it picks:
  * test_stragglar_auto.c. */
-#include "algorithms/pattern/telephone_odd.h"
+#include "algorithms/stragglar/telephone.h"
 #include "base/alloc.h"
 #include "stragglar_setup.h"
 
@@ -179,7 +179,7 @@ Test(stragglar_chunks, odd_numbers_in_the_telephone_model)
         begin_late(n, 64ull * (n - 1), 1e-2);
         set("model", "telephone");
         ct_scene_ready(&scene);
-        uint32_t bound = cs_telephone_odd_bound(n), rounds = scene.plan.n_rounds - (n - 2);
+        uint32_t bound = cs_telephone_bound(n), rounds = scene.plan.n_rounds - (n - 2);
         cr_assert(rounds == bound || rounds == bound + 1, "n=%u: %u rounds, bound %u", n, rounds,
                   bound);
         check_schedule(rounds, true, true);
@@ -196,7 +196,7 @@ Test(stragglar_chunks, telephone_bound)
         while ((((uint64_t)1 << q) - 1) + (rounds - q) * (N - 1) + (rounds - N) < N * N) {
             rounds++;
         }
-        cr_assert_eq(cs_telephone_odd_bound((uint32_t)n), rounds, "n=%u", (uint32_t)n);
+        cr_assert_eq(cs_telephone_bound((uint32_t)n), rounds, "n=%u", (uint32_t)n);
         cr_assert(rounds == n - 2 + q || rounds == n - 1 + q);
     }
 }
@@ -269,7 +269,8 @@ static void starve(uint32_t n, const char *model, const char *chunks, const char
         cs_alloc_fail_after(passes);
         status = ct_scene_check(&scene, &err);
         if (status == CS_OK) {
-            status = scene.algorithm->open(&scene.scenario, &scene.options, &state, &err);
+            const cs_job job = ct_scene_job(&scene, NULL);
+            status           = cs_job_open(&job, &state, &err);
         }
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", err.message);

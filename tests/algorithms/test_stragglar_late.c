@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* StragglAR with several late ranks: every schedule judged contribution by contribution, and times
  * against coefficients and what has been measured. */
+#include "base/alloc.h"
 #include "stragglar_late_setup.h"
 
 #include <math.h>
@@ -81,7 +82,7 @@ Test(stragglar_late, auto_is_the_best_of_all)
         begin(n, 1ull << (18 + ct_below(&rng, 12)));
         arrive(late, ct_uniform(&rng, 0, 2) * x_s());
         for (uint32_t k = 0; k < 3; k++) {
-            cs_options_default(scene.algorithm->options, &scene.options);
+            cs_fields_default(scene.algorithm->options, &scene.options);
             set("late_ranks", k == 0 ? "auto" : k == 1 ? "1" : "0");
             set("chunks", "auto");
             ends[k] = run().elapsed_s;
@@ -145,7 +146,7 @@ Test(stragglar_late, prefixes_of_random_arrivals)
             set("late_ranks", "auto");
             ct_scene_ready(&scene);
             mean[0] += ct_scene_replay(&scene, NULL).exposed_s / x_s() / 25;
-            cs_options_default(scene.algorithm->options, &scene.options);
+            cs_fields_default(scene.algorithm->options, &scene.options);
             set_number("chunks", (patterns[i].n - 1) * 4);
             ct_scene_ready(&scene);
             double one = ct_scene_replay(&scene, NULL).exposed_s / x_s();
@@ -168,4 +169,65 @@ Test(stragglar_late, half_of_the_ranks_late)
     double exposed = run().exposed_s / x_s();
     cr_assert(exposed < 1.69 && exposed > 23 / 16.0, "%g", exposed);
     cr_assert(option("late_ranks") == 8 && option("late_roots") > 0);
+}
+
+/* A stream that is gone through block by block beside others. */
+typedef struct reader {
+    void       *state;
+    cs_transfer room[512];
+    cs_block    block;
+} reader;
+
+static void step(const cs_job *job, reader *r)
+{
+    r->block = (cs_block){.transfers = r->room, .capacity = 512};
+    job->algorithm->next_block(r->state, &r->block);
+}
+
+/* What is searched for to plan a schedule is what its streams go through, two at once, which take
+ * no more than a few tables each. Schedules that are not searched for keep nothing. */
+Test(stragglar_late, a_schedule_that_was_searched_for_serves_all_its_streams)
+{
+    static const struct {
+        uint32_t    n;
+        const char *key, *value;
+        bool        is_searched;
+    } cases[] = {{33, "late_ranks", "3", true},
+                 {16, "late_ranks", "auto", true},
+                 {9, "model", "telephone", true},
+                 {9, "model", "duplex", false},
+                 {33, "late_ranks", "0", false}};
+    static reader readers[2];
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin(cases[i].n, 1u << 20);
+        scene.scenario.cluster.fabrics[CS_NIC].alpha_s = 0;
+        arrive(cases[i].n / 2, x_s());
+        set(cases[i].key, cases[i].value);
+        cs_job   job      = ct_scene_given(&scene, NULL);
+        size_t   n_blocks = 0;
+        cs_error err      = {0};
+        cr_assert_eq(cs_job_resolve(&job, &err), CS_OK, "%s", err.message);
+        cr_assert_eq(job.plan.prepared != NULL, cases[i].is_searched, "case %zu", i);
+        for (int k = 0; k < 2; k++) {
+            cs_alloc_fail_after(cases[i].is_searched ? 8 : -1);
+            cs_status status = cs_job_open(&job, &readers[k].state, &err);
+            cs_alloc_fail_after(-1);
+            cr_assert_eq(status, CS_OK, "case %zu: %s", i, err.message);
+        }
+        do {
+            step(&job, &readers[0]);
+            step(&job, &readers[1]);
+            cr_assert_eq(readers[0].block.count, readers[1].block.count);
+            cr_assert_eq(memcmp(readers[0].room, readers[1].room,
+                                readers[0].block.count * sizeof readers[0].room[0]),
+                         0);
+            n_blocks++;
+        } while (readers[0].block.count > 0);
+        cr_assert_gt(n_blocks, 1);
+        for (int k = 0; k < 2; k++) {
+            job.algorithm->close(readers[k].state);
+        }
+        cs_job_release(&job);
+    }
 }

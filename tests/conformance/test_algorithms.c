@@ -91,11 +91,11 @@ static void both_checkers_accept(ct_scene *scene, const ct_stream *stream)
     ct_judgement judgement = ct_judge(&scene->scenario, &scene->plan, stream);
     cs_verdict   verdict   = {0};
     cs_error     err       = {0};
+    const cs_job job       = ct_scene_job(scene, NULL);
 
     cr_assert(judgement.is_correct, "%s: %s", ct_scene_text(scene), judgement.text);
-    cr_assert_eq(cs_verify(&scene->scenario, scene->algorithm, &scene->options, &scene->plan,
-                           &verdict, &err),
-                 CS_OK, "%s: %s", ct_scene_text(scene), err.message);
+    cr_assert_eq(cs_job_verify(&job, &verdict, &err), CS_OK, "%s: %s", ct_scene_text(scene),
+                 err.message);
     cr_assert(verdict.is_correct, "%s: %s", ct_scene_text(scene), verdict.text);
 }
 

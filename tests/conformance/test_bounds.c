@@ -108,7 +108,7 @@ static void set_time(world *w, const char *key, double time_s)
     char text[40];
 
     (void)snprintf(text, sizeof text, "%.17g", time_s);
-    (void)cs_options_set(w->model->options, &w->model_options, key, text, key, NULL);
+    (void)cs_field_set(w->model->options, &w->model_options, key, text, key, NULL);
 }
 
 static void random_model(world *w, gsl_rng *rng)
@@ -126,7 +126,7 @@ static void random_model(world *w, gsl_rng *rng)
     if (w->model->network != NULL && w->model->network->is_foreign && below(rng, 100) > 0) {
         w->model = cs_models[0];
     }
-    cs_options_default(w->model->options, &w->model_options);
+    cs_fields_default(w->model->options, &w->model_options);
     if (below(rng, 2) == 0) {
         set_time(w, "overhead_s", alpha_s * gsl_rng_uniform(rng) / 2);
         set_time(w, "gap_s", alpha_s * gsl_rng_uniform(rng));
@@ -267,17 +267,10 @@ static bool is_no_faster(double elapsed_s, double bound_s)
 }
 
 /* The labelled bounds, too, where the schedule is what they are for. */
-static bool holds_when_labelled(const world *w, const cs_plan *plan, const cs_result *result)
+static bool holds_when_labelled(const cs_job *job, const cs_result *result)
 {
-    bool             is_shared = (plan->uses & CS_USES_SHARED) != 0;
-    cs_bound_context context   = {.scenario             = &w->scenario,
-                                  .alpha_holds_port     = w->model->alpha_holds_port && !is_shared,
-                                  .alpha_per_message    = !is_shared,
-                                  .is_round_synchronous = plan->is_round_synchronous};
+    const cs_bound_context context = cs_job_bounds(job);
 
-    for (uint32_t f = 0; f < CS_FABRICS; f++) {
-        context.latency_s[f] = w->model->latency_s(&w->scenario, &w->model_options, f);
-    }
     for (size_t i = 0; cs_bounds[i] != NULL; i++) {
         if (!is_no_faster(result->elapsed_s, cs_bounds[i]->seconds(&context))) {
             cr_log_error("bound %s", cs_bounds[i]->name);
@@ -290,28 +283,23 @@ static bool holds_when_labelled(const world *w, const cs_plan *plan, const cs_re
 /* 1 if the algorithm takes the scenario, 0 if it refuses. */
 static int try_world(const world *w, const cs_algorithm *algorithm)
 {
-    cs_options options, resolved;
-    cs_plan    plan;
-    cs_result  result;
-    cs_error   err = {0};
-    cs_run     run = {.scenario      = &w->scenario,
-                      .algorithm     = algorithm,
-                      .options       = &options,
-                      .model         = w->model,
-                      .model_options = &w->model_options,
-                      .verify        = true};
+    cs_result result;
+    cs_error  err = {0};
+    cs_job    job = {.scenario = w->scenario, .verify = true};
 
-    cs_options_default(algorithm->options, &options);
-    cs_status status = cs_run_scenario(&run, &result, &err);
+    cs_job_set_algorithm(&job, algorithm, NULL);
+    cs_job_set_model(&job, w->model, &w->model_options);
+    cs_status status = cs_job_resolve(&job, &err);
     if (status == CS_ENOTSUP || status == CS_EINVAL) {
         return 0;
     }
     cr_assert_eq(status, CS_OK, "%s: %s", algorithm->name, err.message);
-    resolved = options;
-    cr_assert_eq(algorithm->check(&w->scenario, &resolved, &plan, NULL), CS_OK);
+    cr_assert_eq(cs_job_run(&job, NULL, 0, &result, &err), CS_OK, "%s: %s", algorithm->name,
+                 err.message);
     bool holds = result.verified && is_no_faster(result.elapsed_s, result.bound_s) &&
                  !(result.gap < 1) && /* not by the last digit either */
-                 holds_when_labelled(w, &plan, &result);
+                 holds_when_labelled(&job, &result);
+    cs_job_release(&job);
     if (!holds) {
         print_world(w, algorithm);
     }

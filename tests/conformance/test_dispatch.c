@@ -225,7 +225,7 @@ Test(dispatch, closed_forms_hold_on_flow)
     cs_options      options   = {0};
     int             n_checked = 0;
 
-    cs_options_default(flow()->options, &options);
+    cs_fields_default(flow()->options, &options);
     for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
         const cs_algorithm *algorithm = cs_algorithms[a];
         ct_rng              rng       = ct_rng_for(1000 + a);

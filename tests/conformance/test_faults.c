@@ -13,9 +13,9 @@ enum { SCENES_EACH = 60 };
 /* Have everything chosen that can be. */
 static void choose_all(ct_scene *scene, ct_rng *rng)
 {
-    const cs_option *table = scene->algorithm->options;
+    const cs_field *table = scene->algorithm->options;
 
-    for (const cs_option *o = table; o != NULL && o->name != NULL; o++) {
+    for (const cs_field *o = table; o != NULL && o->name != NULL; o++) {
         if (o->has_auto && ct_below(rng, 2) == 0) {
             ct_scene_option(scene, o->name, "auto");
         }
@@ -34,11 +34,11 @@ static void choose_model(const ct_scene *scene, ct_rng *rng, const cs_model **mo
         least = fmin(least, scene->scenario.cluster.fabrics[f].alpha_s);
     }
     cr_assert_eq(cs_model_find(is_loggp ? "loggp" : "alpha-beta", model_p, NULL), CS_OK);
-    cs_options_default((*model_p)->options, options);
+    cs_fields_default((*model_p)->options, options);
     snprintf(text, sizeof text, "%.17g", ct_uniform(rng, 0, is_loggp ? least / 2 : 1e-5));
     if (ct_below(rng, 2) == 0) {
-        cr_assert_eq(cs_options_set((*model_p)->options, options,
-                                    is_loggp ? "overhead_s" : "propagation_s", text, "", NULL),
+        cr_assert_eq(cs_field_set((*model_p)->options, options,
+                                  is_loggp ? "overhead_s" : "propagation_s", text, "", NULL),
                      CS_OK);
     }
 }
@@ -47,16 +47,13 @@ static void choose_model(const ct_scene *scene, ct_rng *rng, const cs_model **mo
 static double elapsed_s(const ct_scene *scene, const cs_scenario *scenario, const cs_model *model,
                         const cs_options *model_options)
 {
-    const cs_run run    = {.scenario      = scenario,
-                           .algorithm     = scene->algorithm,
-                           .options       = &scene->options,
-                           .model         = model,
-                           .model_options = model_options,
-                           .verify        = true};
-    cs_result    result = {0};
-    cs_error     err    = {0};
-    cs_status    status = cs_run_scenario(&run, &result, &err);
+    cs_job    job    = ct_scene_given(scene, NULL);
+    cs_result result = {0};
+    cs_error  err    = {0};
 
+    job.scenario = *scenario;
+    cs_job_set_model(&job, model, model_options);
+    cs_status status = cs_job_run(&job, NULL, 0, &result, &err);
     cr_assert(status == CS_OK || status == CS_ENOTSUP || status == CS_EINVAL, "%s", err.message);
     cr_assert(status != CS_OK || result.verified, "%s", ct_scene_text(scene));
     return status == CS_OK ? result.elapsed_s : (double)NAN;
@@ -75,7 +72,7 @@ Test(conformance_faults, never_make_anything_faster, .timeout = 250)
 
             ct_scene_random(&scene, cs_algorithms[a], &rng);
             if (cs_algorithms[a]->options != NULL) { /* not as the check left them */
-                cs_options_default(cs_algorithms[a]->options, &scene.options);
+                cs_fields_default(cs_algorithms[a]->options, &scene.options);
             }
             choose_all(&scene, &rng);
             chosen = scene.options;

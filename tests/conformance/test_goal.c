@@ -21,9 +21,9 @@ static cs_text export_scene(const ct_scene *scene)
     cs_text  text = {0};
     cs_error err  = {0};
 
-    cr_assert_eq(cs_export_schedule(&scene->scenario, scene->algorithm, &scene->options,
-                                    &scene->plan, CS_EXPORT_GOAL, &text, &err),
-                 CS_OK, "%s: %s", ct_scene_text(scene), err.message);
+    const cs_job job = ct_scene_job(scene, NULL);
+    cr_assert_eq(cs_export_schedule(&job, CS_EXPORT_GOAL, &text, &err), CS_OK, "%s: %s",
+                 ct_scene_text(scene), err.message);
     return text;
 }
 

@@ -32,8 +32,8 @@ enum { N_SAMPLES = sizeof samples / sizeof samples[0] };
 
 static cs_status export_scene(const ct_scene *scene, cs_text *text, cs_error *err)
 {
-    return cs_export_schedule(&scene->scenario, scene->algorithm, &scene->options, &scene->plan,
-                              CS_EXPORT_MSCCL, text, err);
+    const cs_job job = ct_scene_job(scene, NULL);
+    return cs_export_schedule(&job, CS_EXPORT_MSCCL, text, err);
 }
 
 static cs_stored *read_text(const char *name, const char *text)
@@ -48,30 +48,20 @@ static cs_stored *read_text(const char *name, const char *text)
 
 /* Round trips. */
 
-static cs_outcome replay(const ct_scene *scene, const cs_algorithm *algorithm, const void *options,
-                         const char *model)
+/* The scene with its stored schedule instead of its algorithm. */
+static cs_outcome replay_stored(const ct_scene *scene, const cs_stored *stored, const char *model)
 {
-    cs_options        model_options;
-    cs_plan           plan = scene->plan;
-    cs_outcome        outcome;
-    cs_error          err     = {0};
-    cs_replay_request request = {.scenario      = &scene->scenario,
-                                 .algorithm     = algorithm,
-                                 .options       = options,
-                                 .plan          = &plan,
-                                 .model_options = &model_options,
-                                 .verify        = true};
+    const cs_stored_options options = {stored};
+    cs_job                  job     = ct_scene_given(scene, model);
+    cs_outcome              outcome;
+    cs_error                err = {0};
 
-    cr_assert_eq(cs_model_find(model, &request.model, &err), CS_OK);
-    cs_options_default(request.model->options, &model_options);
-    if (algorithm == &cs_algorithm_stored) {
-        cs_stored_options stored = *(const cs_stored_options *)options;
-        cr_assert_eq(algorithm->check(&scene->scenario, &stored, &plan, &err), CS_OK, "%s: %s",
-                     ct_scene_text(scene), err.message);
-    }
-    cr_assert_eq(cs_replay(&request, &outcome, &err), CS_OK, "%s: %s", ct_scene_text(scene),
-                 err.message);
+    cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);
+    cr_assert_eq(cs_job_resolve(&job, &err), CS_OK, "%s: %s", ct_scene_text(scene), err.message);
+    cr_assert_eq(cs_job_replay(&job, NULL, 0, &outcome, &err), CS_OK, "%s: %s",
+                 ct_scene_text(scene), err.message);
     cr_assert(outcome.verified, "%s: %s", ct_scene_text(scene), outcome.verdict.text);
+    cs_job_release(&job);
     return outcome;
 }
 
@@ -93,13 +83,13 @@ static bool has_fence(const ct_scene *scene)
 static void compare(const ct_scene *scene, const cs_stored *stored)
 {
     static const char *const models[] = {"alpha-beta", "loggp"};
-    cs_stored_options        options  = {stored};
     bool                     is_said =
         (scene->plan.uses & (CS_USES_EXCHANGE | CS_USES_SHARED)) == 0 && !has_fence(scene);
 
     for (size_t m = 0; m < 2; m++) {
-        cs_outcome want = replay(scene, scene->algorithm, &scene->options, models[m]);
-        cs_outcome got  = replay(scene, &cs_algorithm_stored, &options, models[m]);
+        cs_outcome want = ct_scene_replay(scene, models[m]);
+        cs_outcome got  = replay_stored(scene, stored, models[m]);
+        cr_assert(want.verified, "%s: %s", ct_scene_text(scene), want.verdict.text);
         cr_assert_eq(got.n_transfers, want.n_transfers, "%s", ct_scene_text(scene));
         cr_assert_eq(got.wire_bytes, want.wire_bytes, "%s", ct_scene_text(scene));
         cr_assert(!is_said || ct_is_close(got.elapsed_s, want.elapsed_s, 1e-12),

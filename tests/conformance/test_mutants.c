@@ -226,9 +226,9 @@ static bool judge(ct_scene *scene, const ct_stream *original, const mutant *m, m
 
     played.scenario = scene->scenario;
     ct_scene_play(&played, &m->stream, &scene->plan);
-    cr_assert_eq(cs_verify(&played.scenario, played.algorithm, &played.options, &played.plan,
-                           &verdict, &err),
-                 CS_OK, "%s: %s: %s", ct_scene_text(scene), m->text, err.message);
+    const cs_job job = ct_scene_job(&played, NULL);
+    cr_assert_eq(cs_job_verify(&job, &verdict, &err), CS_OK, "%s: %s: %s", ct_scene_text(scene),
+                 m->text, err.message);
     cr_assert_eq(verdict.is_correct, judgement.is_correct,
                  "%s: %s: the oracle says '%s', the library '%s'", ct_scene_text(scene), m->text,
                  judgement.text, verdict.text);
@@ -336,9 +336,8 @@ Test(conformance_mutants, the_right_number_of_wrong_contributions_is_wrong)
     cr_assert_not(ct_judge(&scene.scenario, &scene.plan, &stream).is_correct);
     played.scenario = scene.scenario;
     ct_scene_play(&played, &stream, &scene.plan);
-    cr_assert_eq(cs_verify(&played.scenario, played.algorithm, &played.options, &played.plan,
-                           &verdict, NULL),
-                 CS_OK);
+    const cs_job job = ct_scene_job(&played, NULL);
+    cr_assert_eq(cs_job_verify(&job, &verdict, NULL), CS_OK);
     cr_assert_not(verdict.is_correct);
     ct_stream_free(&stream);
 }

@@ -30,41 +30,37 @@ static bool has_unit(const char *name)
            ends_in(name, "_ratio") || ends_in(name, "_fraction");
 }
 
-static size_t size_of_option(cs_option_type type)
-{
-    switch (type) {
-    case CS_OPT_BOOL: return sizeof(bool);
-    case CS_OPT_U32: return sizeof(uint32_t);
-    case CS_OPT_U64: return sizeof(uint64_t);
-    case CS_OPT_F64: return sizeof(double);
-    case CS_OPT_CHOICE: return sizeof(int);
-    }
-    return 0;
-}
+/* Options are numbers, truth values and choices only: they are sent between ranks. */
+static const size_t option_bytes[CS_FIELD_ANY + 1] = {
+    [CS_FIELD_BOOL] = sizeof(bool),    [CS_FIELD_U32] = sizeof(uint32_t),
+    [CS_FIELD_U64] = sizeof(uint64_t), [CS_FIELD_F64] = sizeof(double),
+    [CS_FIELD_CHOICE] = sizeof(int),
+};
 
-static void check_row(const cs_option *row, size_t struct_bytes, const char *owner)
+static void check_row(const cs_field *row, size_t struct_bytes, const char *owner)
 {
     bool is_auto = row->has_auto && row->fallback >= (double)CS_AUTO;
 
     cr_assert(row->help != NULL && strchr(row->help, '\n') == NULL, "%s.%s", owner, row->name);
-    cr_assert_leq(row->offset + size_of_option(row->type), struct_bytes, "%s.%s", owner, row->name);
+    cr_assert_gt(option_bytes[row->type], 0, "%s.%s", owner, row->name);
+    cr_assert_leq(row->offset + option_bytes[row->type], struct_bytes, "%s.%s", owner, row->name);
     cr_assert_leq(row->max, 9007199254740992.0, "%s.%s: values travel as doubles", owner,
                   row->name);
     cr_assert_leq(row->min, row->max, "%s.%s", owner, row->name);
     cr_assert(is_auto || (row->fallback >= row->min && row->fallback <= row->max),
               "%s.%s: the default is outside the range", owner, row->name);
-    cr_assert(row->type != CS_OPT_F64 || has_unit(row->name),
+    cr_assert(row->type != CS_FIELD_F64 || has_unit(row->name),
               "%s.%s: the key of a quantity ends in its unit", owner, row->name);
-    cr_assert_eq(row->type == CS_OPT_CHOICE, row->choices != NULL, "%s.%s", owner, row->name);
+    cr_assert_eq(row->type == CS_FIELD_CHOICE, row->choices != NULL, "%s.%s", owner, row->name);
 }
 
-static void check_table(const cs_option *table, size_t struct_bytes, const char *owner)
+static void check_table(const cs_field *table, size_t struct_bytes, const char *owner)
 {
     cr_assert_leq(struct_bytes, CS_OPTIONS_MAX_BYTES, "%s", owner);
     cr_assert((table == NULL) == (struct_bytes == 0), "%s", owner);
-    for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
+    for (const cs_field *row = table; row != NULL && row->name != NULL; row++) {
         check_row(row, struct_bytes, owner);
-        for (const cs_option *other = table; other < row; other++) {
+        for (const cs_field *other = table; other < row; other++) {
             cr_assert_str_neq(other->name, row->name, "%s", owner);
         }
     }
@@ -76,7 +72,9 @@ Test(plugins, algorithms_describe_themselves)
         const cs_algorithm *a = cs_algorithms[i], *found = NULL;
         check_description(a->name, a->summary, a->source);
         check_table(a->options, a->options_bytes, a->name);
-        cr_assert(a->check != NULL && a->open != NULL && a->next_block != NULL && a->close != NULL);
+        cr_assert(a->check != NULL && a->next_block != NULL && a->close != NULL);
+        cr_assert((a->open != NULL) != (a->open_prepared != NULL), "%s", a->name);
+        cr_assert((a->open_prepared != NULL) == (a->release != NULL), "%s", a->name);
         cr_assert(a->collectives != 0 && a->collectives >> CS_COLLECTIVE_COUNT == 0);
         cr_assert(i == 0 || strcmp(cs_algorithms[i - 1]->name, a->name) < 0, "not alphabetical");
         cr_assert(cs_algorithm_find(a->name, &found, NULL) == CS_OK && found == a);
@@ -143,15 +141,15 @@ static size_t bytes_in_use(void)
 }
 
 /* One run of which only the first `passes` allocations succeed. */
-static cs_status starved(const cs_run *run, long passes)
+static cs_status starved(const cs_job *job, const cs_observer *observer, long passes)
 {
     cs_error  err    = {0};
     cs_result result = {.ranks = 77};
 
     cs_alloc_fail_after(passes);
-    cs_status status = cs_run_scenario(run, &result, &err);
+    cs_status status = cs_job_run(job, observer, observer != NULL, &result, &err);
     cs_alloc_fail_after(-1);
-    cr_assert(status == CS_OK || status == CS_ENOMEM, "%s: %s", run->algorithm->name, err.message);
+    cr_assert(status == CS_OK || status == CS_ENOMEM, "%s: %s", job->algorithm->name, err.message);
     cr_assert(status == CS_OK || (err.status == CS_ENOMEM && err.message[0] != '\0'));
     cr_assert(status == CS_OK || result.ranks == 77, "a result in spite of a failure");
     return status;
@@ -159,22 +157,22 @@ static cs_status starved(const cs_run *run, long passes)
 
 /* Let the first, second, third .. allocation fail until the run succeeds. Every run is
  * repeated: what the C library keeps for itself no longer grows then, a leak does. */
-static void starve(const cs_run *run)
+static void starve(const cs_job *job, const cs_observer *observer)
 {
     cs_status status  = CS_ENOMEM;
     long      passes  = 0;
-    bool      foreign = run->model->network != NULL && run->model->network->is_foreign;
+    bool      foreign = job->model->network != NULL && job->model->network->is_foreign;
 
     for (; status != CS_OK; passes++) {
         size_t in_use[2];
         for (int half = 0; half < 2; half++) {
             for (int i = 0; i < (foreign ? 2 : REPEATS); i++) {
-                status = starved(run, passes);
+                status = starved(job, observer, passes);
             }
             in_use[half] = bytes_in_use();
         }
         cr_assert_eq(in_use[0], in_use[1], "%s on %s leaks when allocation %ld fails",
-                     run->algorithm->name, run->model->name, passes);
+                     job->algorithm->name, job->model->name, passes);
         cr_assert_lt(passes, 1000);
     }
     cr_assert_gt(passes, 1, "hardly anything was allocated");
@@ -204,8 +202,7 @@ static cs_collective a_collective_of(const cs_algorithm *algorithm)
 Test(plugins, any_allocation_may_fail)
 {
     static ct_scene scene;
-    cs_options      model_options;
-    cs_observer     observer = {look_away, NULL};
+    cs_observer     observer = {.block = look_away};
 
     for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
         for (size_t m = 0; cs_models[m] != NULL; m++) {
@@ -217,10 +214,6 @@ Test(plugins, any_allocation_may_fail)
                 }
                 ct_scene_set(&scene, cs_algorithms[a]->name, a_collective_of(cs_algorithms[a]), n,
                              4096);
-                memset(&model_options, 0, sizeof model_options);
-                if (cs_models[m]->options != NULL) {
-                    cs_options_default(cs_models[m]->options, &model_options);
-                }
                 if (faults == 2) { /* servers with a mesh, of which GPUs drive some links */
                     scene.scenario.cluster.gpus_per_server         = 4;
                     scene.scenario.cluster.fabrics[CS_NVLINK].kind = CS_DIRECT;
@@ -231,15 +224,8 @@ Test(plugins, any_allocation_may_fail)
                 scene.faults[0]         = (cs_fault){1, 2, 0, faults == 1 ? 1.0 / 0.0 : 1e-3};
                 scene.scenario.faults   = scene.faults;
                 scene.scenario.n_faults = faults > 0;
-                cs_run run              = {.scenario      = &scene.scenario,
-                                           .algorithm     = scene.algorithm,
-                                           .options       = &scene.options,
-                                           .model         = cs_models[m],
-                                           .model_options = &model_options,
-                                           .verify        = true,
-                                           .observers     = &observer,
-                                           .n_observers   = faults != 2};
-                starve(&run);
+                const cs_job job        = ct_scene_given(&scene, cs_models[m]->name);
+                starve(&job, faults != 2 ? &observer : NULL);
             }
         }
     }
@@ -258,10 +244,11 @@ Test(plugins, any_allocation_of_the_second_look_may_fail)
     ct_stream_remove(&stream, stream.count / 2);
     cs_plan plan = scene.plan;
     ct_scene_play(&scene, &stream, &plan);
+    const cs_job job = ct_scene_job(&scene, NULL);
     for (long passes = 0; status != CS_OK; passes++) {
         cs_error err = {0};
         cs_alloc_fail_after(passes);
-        status = cs_verify(&scene.scenario, scene.algorithm, &scene.options, &plan, &verdict, &err);
+        status = cs_job_verify(&job, &verdict, &err);
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || status == CS_ENOMEM);
         cr_assert_lt(passes, 100);

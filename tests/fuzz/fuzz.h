@@ -5,7 +5,7 @@
 
 #include "claim.h"
 #include "config/config.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 /* A failure must say what is wrong, in one printable line, with a status of its own that is not
  * that of a bug; or whatever status somebody else told. */

@@ -6,14 +6,13 @@
  */
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/farm_args.h"
 #include "cli/scenario_args.h"
 #include "cli/whatif_trace.h"
+#include "cli/workers_args.h"
 #include "config/whatif_json.h"
 #include "cs/bound.h"
 #include "fuzz.h"
 
-#include <gsl/gsl_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,7 @@ typedef struct line {
     const cs_command      *command;
     bool                   has_scenario; /* the command takes the options of one */
     cs_scenario_choice     scenario;
-    cs_farm_choice         farm;
+    cs_workers_choice      workers;
     cs_whatif_trace_choice trace;
 } line;
 
@@ -88,10 +87,10 @@ static cs_status take(void *job, int id, const cs_args *args, cs_error *err)
         return cs_scenario_choice_add(&l->scenario, id, args, err);
     }
     if (strcmp(args->name, "--set") == 0) {
-        return cs_farm_choice_add(&l->farm, CS_FARM_SET, args, err);
+        return cs_workers_choice_add(&l->workers, CS_WORKERS_SET, args, err);
     }
-    if (id >= CS_FARM_ARG_FIRST && id < CS_ARG_HELP) {
-        return cs_farm_choice_add(&l->farm, id, args, err);
+    if (id >= CS_WORKERS_ARG_FIRST && id < CS_ARG_HELP) {
+        return cs_workers_choice_add(&l->workers, id, args, err);
     }
     if (cs_whatif_trace_arg_is(id)) {
         return cs_whatif_trace_add(&l->trace, id, args, err);
@@ -126,8 +125,8 @@ static void use_case(const cs_config *config, size_t index)
         cs_text_free(&point);
         return;
     }
-    FUZZ_CLAIM(cs_scenario_check(&c.scenario, &err) == CS_OK);
-    FUZZ_CLAIM(c.algorithm != NULL && c.model != NULL && c.json != NULL);
+    FUZZ_CLAIM(cs_scenario_check(&c.job.scenario, &err) == CS_OK);
+    FUZZ_CLAIM(c.job.algorithm != NULL && c.job.model != NULL && c.json != NULL);
     cs_case_free(&c);
 }
 
@@ -179,8 +178,8 @@ static cs_status set_all(line *l, cs_config **config_p, cs_error *err)
         l->scenario.config = NULL;
         return status;
     }
-    status = cs_farm_check_output(&l->farm, err);
-    return status == CS_OK ? cs_farm_config(&l->farm, config_p, err) : status;
+    status = cs_workers_check_output(&l->workers, err);
+    return status == CS_OK ? cs_workers_config(&l->workers, config_p, err) : status;
 }
 
 /* The program's own words go to a text instead of standard error. */
@@ -242,7 +241,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     line   l      = {0};
     size_t n_done = 0;
 
-    (void)gsl_set_error_handler_off(); /* as the program does */
     FUZZ_CLAIM(text != NULL);
     if (length > 0) {
         memcpy(text, data, length);

@@ -43,7 +43,7 @@ static void claim_skew(const cs_arrival_trace *trace)
     FUZZ_CLAIM(skew.straggler < trace->n_ranks);
     FUZZ_CLAIM(skew.last_ratio > 0 && skew.last_ratio <= 1);
     FUZZ_CLAIM(skew.delay_s.min >= 0 && skew.delay_s.min <= skew.delay_s.max);
-    FUZZ_CLAIM(skew.delay_s.p50 <= skew.delay_s.p99);
+    FUZZ_CLAIM(skew.delay_s.p50.value <= skew.delay_s.p99.value);
     cs_skew_free(&skew);
 }
 

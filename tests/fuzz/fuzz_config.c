@@ -8,8 +8,8 @@
 #include "cs/bound.h"
 #include "cs/result.h"
 #include "fuzz.h"
+#include "results/result_rows.h"
 
-#include <gsl/gsl_errno.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -30,9 +30,9 @@ static void claim_same_again(const cs_case *c)
     FUZZ_CLAIM(cs_config_count(config) == 1);
     FUZZ_CLAIM(cs_config_case(config, 0, &again, &err) == CS_OK);
     FUZZ_CLAIM(strcmp(c->json, again.json) == 0);
-    FUZZ_CLAIM(c->scenario.bytes == again.scenario.bytes);
-    FUZZ_CLAIM(c->scenario.n_faults == again.scenario.n_faults);
-    FUZZ_CLAIM(c->algorithm == again.algorithm && c->model == again.model);
+    FUZZ_CLAIM(c->job.scenario.bytes == again.job.scenario.bytes);
+    FUZZ_CLAIM(c->job.scenario.n_faults == again.job.scenario.n_faults);
+    FUZZ_CLAIM(c->job.algorithm == again.job.algorithm && c->job.model == again.job.model);
     cs_case_free(&again);
     cs_config_free(config);
 }
@@ -43,16 +43,10 @@ static void run_case(const cs_case *c)
     cs_observer observer = fuzz_limit_observer(&limit);
     cs_result   result   = {0};
     cs_error    err      = {0};
-    cs_run      run      = {.scenario      = &c->scenario,
-                            .algorithm     = c->algorithm,
-                            .options       = &c->options,
-                            .model         = c->model,
-                            .model_options = &c->model_options,
-                            .verify        = true,
-                            .observers     = &observer,
-                            .n_observers   = 1};
-    cs_status   status   = cs_run_scenario(&run, &result, &err);
+    cs_job      job      = c->job;
 
+    job.verify       = true;
+    cs_status status = cs_job_run(&job, &observer, 1, &result, &err);
     if (status != CS_OK) {
         fuzz_claim_error(status, &err);
         return;
@@ -88,7 +82,7 @@ static void use_columns(const cs_config *config)
     for (size_t i = 0; i < n_notes && i < 2; i++) {
         fuzz_claim_error(notes[i].status, &notes[i]);
     }
-    FUZZ_CLAIM(cs_sweep_columns_open(config, &columns, NULL) == CS_OK);
+    FUZZ_CLAIM(cs_sweep_columns_open(config, cs_result_columns, &columns, NULL) == CS_OK);
     const char *const *names = cs_sweep_columns_names(columns, &n);
     for (size_t i = 0; i < n; i++) {
         FUZZ_CLAIM(names[i][0] != '\0');
@@ -117,10 +111,10 @@ static void use_case(const cs_config *config, size_t index)
         fuzz_claim_error(status, &err);
         return;
     }
-    FUZZ_CLAIM(cs_scenario_check(&c.scenario, &err) == CS_OK);
-    FUZZ_CLAIM(c.algorithm != NULL && c.model != NULL);
+    FUZZ_CLAIM(cs_scenario_check(&c.job.scenario, &err) == CS_OK);
+    FUZZ_CLAIM(c.job.algorithm != NULL && c.job.model != NULL);
     claim_same_again(&c);
-    if (c.scenario.cluster.n_ranks <= MAX_RUN_RANKS) {
+    if (c.job.scenario.cluster.n_ranks <= MAX_RUN_RANKS) {
         run_case(&c);
     }
     cs_case_free(&c);
@@ -131,7 +125,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     cs_config *config = NULL;
     cs_error   err    = {0};
 
-    (void)gsl_set_error_handler_off(); /* as the program does */
     cs_status status = fuzz_load_config(data, length, &config, &err);
 
     if (status != CS_OK) {

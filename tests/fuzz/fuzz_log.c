@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "config/calibration_json.h"
 #include "fuzz.h"
-#include "traces/calibrate.h"
+#include "traces/calibration.h"
 
 #include <math.h>
 #include <string.h>

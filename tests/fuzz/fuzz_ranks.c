@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Messages of other ranks: whatever comes, in whatever order, the farm, a sweep and a Monte Carlo
- * end in OK or in one line, collect no item twice, and leak nothing.
+/* Messages of other ranks: whatever comes, in whatever order, the workers, a sweep and a Monte
+ * Carlo end in OK or in one line, collect no item twice, and leak nothing.
  *
  * An input is a byte of settings, a byte of which ranks there are, and letters: a byte for the
  * sender, one for the kind, two for the length, and the bytes. When they are used up the connection
@@ -10,23 +10,22 @@
 #include "cs/build.h"
 #include "fuzz.h"
 #include "montecarlo/montecarlo.h"
-#include "sweep/farm.h"
 #include "sweep/sweep.h"
 #include "sweep/wire.h"
+#include "sweep/workers.h"
 
-#include <gsl/gsl_errno.h>
 #include <string.h>
 
 enum { N_ITEMS = 12, MISSES = 5, FAILS = 9, FINGERPRINT = 7 };
 
 /* The settings. */
 enum {
-    JOB       = 3, /* FARM, SWEEP or MONTECARLO */
+    JOB       = 3, /* WORKERS, SWEEP or MONTECARLO */
     SERVES    = 4, /* this is another rank than 0 */
     GREETS    = 8, /* all say hello first */
     HAS_BUILD = 16 /* greetings are of this build */
 };
-enum { FARM, SWEEP, MONTECARLO };
+enum { WORKERS, SWEEP, MONTECARLO };
 
 /* What the letters are taken from. */
 typedef struct mail {
@@ -116,17 +115,17 @@ static void end_all(void *self, int code)
     (void)code;
 }
 
-/* ---- a farm of nothing ---- */
+/* ---- workers without work ---- */
 
 typedef struct field {
-    size_t n_learned, n_collected;
+    size_t n_heard, n_collected;
 } field;
 
 static cs_status work(void *user, size_t index, cs_text *row, cs_error *err)
 {
     const field *f = user;
 
-    FUZZ_CLAIM(index < N_ITEMS && f->n_learned == 1);
+    FUZZ_CLAIM(index < N_ITEMS && f->n_heard == 1);
     if (index == MISSES) {
         return CS_FAIL(err, CS_EMISSING, "here", "something is missing");
     }
@@ -137,16 +136,16 @@ static cs_status work(void *user, size_t index, cs_text *row, cs_error *err)
     return CS_OK;
 }
 
-static cs_status learn(void *user, const char *data, size_t bytes, cs_error *err)
+static cs_status hear(void *user, const char *data, size_t bytes, cs_error *err)
 {
     field *f = user;
 
     FUZZ_CLAIM(data[bytes] == '\0');
-    f->n_learned++;
-    return bytes > 0 && data[0] == '!' ? CS_FAIL(err, CS_EINVAL, "", "cannot learn") : CS_OK;
+    f->n_heard++;
+    return bytes > 0 && data[0] == '!' ? CS_FAIL(err, CS_EINVAL, "", "cannot hear") : CS_OK;
 }
 
-static cs_status collect(void *user, const cs_farm_row *rows, size_t n, cs_error *err)
+static cs_status collect(void *user, const cs_work_item *rows, size_t n, cs_error *err)
 {
     field   *f   = user;
     unsigned sum = 0;
@@ -162,20 +161,21 @@ static cs_status collect(void *user, const cs_farm_row *rows, size_t n, cs_error
                                                  : CS_OK;
 }
 
-static cs_status run_farm(cs_ranks *ranks, cs_error *err)
+static cs_status run_workers(cs_ranks *ranks, cs_error *err)
 {
-    static const char lesson[] = "seven times six";
-    field             f        = {0};
-    cs_farm_misses    misses   = {0};
-    const cs_farm     farm     = {.n_items = N_ITEMS,
-                                  .user    = &f,
-                                  .work    = work,
-                                  .collect = collect,
-                                  .lesson  = {lesson, sizeof lesson},
-                                  .learn   = learn,
-                                  .jobs    = 2,
-                                  .ranks   = ranks};
-    cs_status         status   = cs_farm_run(&farm, &misses, err);
+    static const char words[] = "seven times six";
+    field             f       = {0};
+    cs_work_misses    misses  = {0};
+    const cs_workers  workers = {.n_items         = N_ITEMS,
+                                 .user            = &f,
+                                 .work            = work,
+                                 .collect         = collect,
+                                 .broadcast       = words,
+                                 .broadcast_bytes = sizeof words,
+                                 .hear            = hear,
+                                 .jobs            = 2,
+                                 .ranks           = ranks};
+    cs_status         status  = cs_workers_run(&workers, &misses, err);
 
     FUZZ_CLAIM(f.n_collected + misses.n <= N_ITEMS);
     if (misses.n > 0) {
@@ -197,8 +197,8 @@ static cs_status run_sweep(const cs_config *config, cs_ranks *ranks, cs_error *e
     cs_sweep_summary       sum     = {0};
     cs_status              status  = cs_sweep(config, &options, &sum, err);
 
-    FUZZ_CLAIM(sum.done_before + sum.run + sum.missing <= sum.total);
-    FUZZ_CLAIM(sum.refused + sum.wrong <= sum.done_before + sum.run);
+    FUZZ_CLAIM(sum.count.done_before + sum.count.run + sum.count.missing <= sum.count.total);
+    FUZZ_CLAIM(sum.refused + sum.wrong <= sum.count.done_before + sum.count.run);
     return status;
 }
 
@@ -213,7 +213,8 @@ static cs_status run_montecarlo(const cs_config *config, cs_ranks *ranks, cs_err
     cs_montecarlo_report        report  = {0};
     cs_status                   status  = cs_montecarlo_run(config, &options, &report, err);
 
-    FUZZ_CLAIM(report.done_before + report.run + report.missing <= report.total);
+    FUZZ_CLAIM(report.count.done_before + report.count.run + report.count.missing <=
+               report.count.total);
     cs_montecarlo_report_free(&report);
     return status;
 }
@@ -228,7 +229,7 @@ static cs_status run_job(const mail *m, cs_ranks *ranks, cs_error *err)
     switch (m->settings & JOB) {
     case SWEEP: return run_sweep(config, ranks, err);
     case MONTECARLO: return run_montecarlo(config, ranks, err);
-    default: return run_farm(ranks, err);
+    default: return run_workers(ranks, err);
     }
 }
 
@@ -237,7 +238,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     mail     m   = {.at = data, .end = data + length};
     cs_error err = {0};
 
-    (void)gsl_set_error_handler_off(); /* as the program does */
     m.settings             = take(&m);
     m.rank                 = (m.settings & SERVES) != 0 ? 1 : 0;
     m.size                 = 2 + take(&m) % 3;

@@ -13,28 +13,13 @@
 
 enum { MAX_RANKS = 512, MAX_CELLS = 1 << 18 };
 
-static cs_status replay(const cs_scenario *scenario, const cs_stored_options *options,
-                        cs_result *result_p, cs_error *err)
-{
-    cs_options model_options;
-    cs_run     run = {.scenario      = scenario,
-                      .algorithm     = &cs_algorithm_stored,
-                      .options       = options,
-                      .model         = cs_models[0],
-                      .model_options = &model_options,
-                      .verify        = true};
-
-    cs_options_default(cs_models[0]->options, &model_options);
-    return cs_run_scenario(&run, result_p, err);
-}
-
 static void use_schedule(const cs_stored *stored, cs_scenario *scenario)
 {
-    cs_stored_options options = {stored}, resolved = options;
-    cs_plan           plan    = {0};
-    cs_verdict        verdict = {0};
-    cs_result         result  = {0};
-    cs_error          err     = {0};
+    const cs_stored_options options = {stored};
+    cs_job                  job     = {.verify = true};
+    cs_verdict              verdict = {0};
+    cs_result               result  = {0};
+    cs_error                err     = {0};
 
     cs_schedule_scenario(stored, scenario);
     scenario->arrival_s = NULL;
@@ -44,12 +29,15 @@ static void use_schedule(const cs_stored *stored, cs_scenario *scenario)
         fuzz_claim_error(err.status, &err);
         return;
     }
-    FUZZ_CLAIM(cs_algorithm_stored.check(scenario, &resolved, &plan, &err) == CS_OK);
-    FUZZ_CLAIM(cs_verify(scenario, &cs_algorithm_stored, &resolved, &plan, &verdict, &err) ==
-               CS_OK);
+    job.scenario = *scenario;
+    cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);
+    cs_job_set_model(&job, cs_models[0], NULL);
+    FUZZ_CLAIM(cs_job_resolve(&job, &err) == CS_OK);
+    FUZZ_CLAIM(cs_job_verify(&job, &verdict, &err) == CS_OK);
     FUZZ_CLAIM(memchr(verdict.text, '\0', sizeof verdict.text) != NULL);
     FUZZ_CLAIM(verdict.is_correct || verdict.text[0] != '\0');
-    FUZZ_CLAIM(replay(scenario, &options, &result, &err) == CS_OK);
+    FUZZ_CLAIM(cs_job_run(&job, NULL, 0, &result, &err) == CS_OK);
+    cs_job_release(&job);
     FUZZ_CLAIM(result.verified == verdict.is_correct);
     FUZZ_CLAIM(isfinite(result.elapsed_s) && result.elapsed_s >= 0);
     FUZZ_CLAIM(!result.verified || result.bound_s <= result.elapsed_s * (1 + 1e-9));
@@ -72,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
                     (uint64_t)stored->n_ranks * stored->plan.n_slots <= MAX_CELLS;
     if (is_small && cs_config_new(&config, &err) == CS_OK &&
         cs_config_case(config, 0, &base, &err) == CS_OK) {
-        use_schedule(stored, &base.scenario);
+        use_schedule(stored, &base.job.scenario);
     }
     cs_case_free(&base);
     cs_config_free(config);

@@ -131,7 +131,7 @@ cs_status cs_child_hear(cs_child *from, void *data, size_t bytes)
     return CS_OK;
 }
 
-void cs_child_obituary(cs_child *of, char *text, size_t text_bytes)
+void cs_child_exit_reason(cs_child *of, char *text, size_t text_bytes)
 {
     (void)of;
     (void)snprintf(text, text_bytes, "ended with status 1");
@@ -150,20 +150,13 @@ static void run(const cs_scenario *scenario, const cs_algorithm *algorithm)
 {
     fuzz_limit  limit    = {.transfers_left = MAX_TRANSFERS};
     cs_observer observer = fuzz_limit_observer(&limit);
-    cs_options  options = {0}, model_options = {0};
-    cs_result   result = {0};
-    cs_error    err    = {0};
-    cs_run      run    = {.scenario      = scenario,
-                          .algorithm     = algorithm,
-                          .options       = &options,
-                          .model         = &cs_model_simgrid,
-                          .model_options = &model_options,
-                          .verify        = true,
-                          .observers     = &observer,
-                          .n_observers   = 1};
+    cs_job      job      = {.scenario = *scenario, .verify = true};
+    cs_result   result   = {0};
+    cs_error    err      = {0};
 
-    cs_options_default(algorithm->options, &options);
-    cs_status status = cs_run_scenario(&run, &result, &err);
+    cs_job_set_algorithm(&job, algorithm, NULL);
+    cs_job_set_model(&job, &cs_model_simgrid, NULL);
+    cs_status status = cs_job_run(&job, &observer, 1, &result, &err);
     if (status != CS_OK) {
         fuzz_claim_error(status, &err);
         return;
@@ -187,12 +180,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     FUZZ_CLAIM(cs_config_set(config, "cluster.ranks", "4", "--set", NULL) == CS_OK);
     FUZZ_CLAIM(cs_config_case(config, 0, &c, NULL) == CS_OK);
     FUZZ_CLAIM(cs_algorithm_find(names[settings & 3], &algorithm, NULL) == CS_OK);
-    c.scenario.bytes     = 1 << 16;
-    c.scenario.arrival_s = (settings & 4) != 0 ? late : NULL;
-    c.scenario.faults    = (settings & 8) != 0 ? &slow : NULL;
-    c.scenario.n_faults  = (settings & 8) != 0 ? 1 : 0;
-    child                = (cs_child){.at = data + (length > 0 ? 1 : 0), .end = data + length};
-    run(&c.scenario, algorithm);
+    c.job.scenario.bytes     = 1 << 16;
+    c.job.scenario.arrival_s = (settings & 4) != 0 ? late : NULL;
+    c.job.scenario.faults    = (settings & 8) != 0 ? &slow : NULL;
+    c.job.scenario.n_faults  = (settings & 8) != 0 ? 1 : 0;
+    child                    = (cs_child){.at = data + (length > 0 ? 1 : 0), .end = data + length};
+    run(&c.job.scenario, algorithm);
     cs_case_free(&c);
     cs_config_free(config);
     return 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What-if jobs: whatever is in the file, it is refused in one line or is a job whose outages are in
- * order; the small ones are run, and the pieces of every policy cover its time without a gap. What
- * stands behind a form feed is the file of a bandwidth trace: the job finds it as "200".
+ * order; the small ones are run, and the intervals of every policy cover its time without a gap.
+ * What stands behind a form feed is the file of a bandwidth trace: the job finds it as "200".
  */
 #include "base/text.h"
 #include "fuzz.h"
 #include "whatif/whatif_text.h"
 
-#include <gsl/gsl_errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -50,20 +49,15 @@ static bool is_quick(const cs_whatif_job *job, const cs_whatif_schedule *schedul
 {
     fuzz_limit  limit    = {.transfers_left = MAX_TRANSFERS};
     cs_observer observer = fuzz_limit_observer(&limit);
-    cs_scenario scenario = {
-        .collective = CS_ALLREDUCE, .bytes = job->bytes, .cluster = job->cluster};
+    cs_job      call     = {
+                 .scenario = {.collective = CS_ALLREDUCE, .bytes = job->bytes, .cluster = job->cluster}};
     cs_result result = {0};
     cs_error  err    = {0};
-    cs_run    run    = {.scenario      = &scenario,
-                        .algorithm     = schedule->algorithm,
-                        .options       = &schedule->options,
-                        .model         = job->model,
-                        .model_options = &job->model_options,
-                        .observers     = &observer,
-                        .n_observers   = 1};
 
     if (schedule->algorithm != NULL) {
-        (void)!cs_run_scenario(&run, &result, &err);
+        cs_job_set_algorithm(&call, schedule->algorithm, &schedule->options);
+        cs_job_set_model(&call, job->model, &job->model_options);
+        (void)!cs_job_run(&call, &observer, 1, &result, &err);
     }
     return !limit.is_reached;
 }
@@ -84,17 +78,18 @@ static void claim_line(const cs_whatif_job *job, const cs_whatif_line *line)
     double iterations = 0;
 
     if (!line->is_available) {
-        FUZZ_CLAIM(line->reason != NULL && line->n_pieces == 0);
+        FUZZ_CLAIM(line->reason != NULL && line->n_intervals == 0);
         return;
     }
-    for (size_t i = 0; i < line->n_pieces; i++) {
-        const cs_piece *p = &line->pieces[i];
-        FUZZ_CLAIM(p->from_s == (i == 0 ? 0 : line->pieces[i - 1].until_s));
-        FUZZ_CLAIM(p->until_s >= p->from_s && p->kind < CS_PIECE_COUNT);
+    for (size_t i = 0; i < line->n_intervals; i++) {
+        const cs_job_interval *p = &line->intervals[i];
+        FUZZ_CLAIM(p->from_s == (i == 0 ? 0 : line->intervals[i - 1].until_s));
+        FUZZ_CLAIM(p->until_s >= p->from_s && p->kind < CS_INTERVAL_COUNT);
         FUZZ_CLAIM(p->iterations >= 0);
         iterations += p->iterations;
     }
-    FUZZ_CLAIM(line->n_pieces == 0 || line->pieces[line->n_pieces - 1].until_s == line->total_s);
+    FUZZ_CLAIM(line->n_intervals == 0 ||
+               line->intervals[line->n_intervals - 1].until_s == line->total_s);
     FUZZ_CLAIM(fabs(iterations - line->iterations) <= 1e-6 * fmax(1, line->iterations));
     FUZZ_CLAIM(!line->is_finished || isfinite(line->total_s));
     FUZZ_CLAIM(line->iterations <= (double)job->iterations * (1 + 1e-9));
@@ -138,7 +133,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     cs_error       err    = {0};
     char           path[FUZZ_PATH_BYTES];
 
-    (void)gsl_set_error_handler_off(); /* as the program does */
     int fd = fuzz_memory_file(feed != NULL ? feed + 1 : data,
                               feed != NULL ? length - n_json - 1 : 0, path);
     FUZZ_CLAIM(dup2(fd, TRACE_FILE) == TRACE_FILE);

@@ -5,7 +5,7 @@
  * keys that are not in expected.json are not compared, but where it has options, those that it does
  * not name must have their defaults. */
 #include "config/config.h"
-#include "cs/result.h"
+#include "results/result_rows.h"
 #include "support/scene.h"
 
 #include <criterion/criterion.h>
@@ -40,14 +40,14 @@ static void check_bool(const char *place, const json_t *want, bool got)
 }
 
 /* One option: a number, a truth value or a word, as the table says. */
-static void check_option(const char *place, const cs_option *row, const cs_options *options,
+static void check_option(const char *place, const cs_field *row, const cs_options *options,
                          const json_t *want)
 {
     char text[64];
 
-    if (!cs_option_text(row, options, text, sizeof text)) {
+    if (!cs_field_text(row, options, text, sizeof text)) {
         check_text(place, want, text);
-    } else if (row->type == CS_OPT_BOOL) {
+    } else if (row->type == CS_FIELD_BOOL) {
         cr_assert(json_is_boolean(want), "%s", place);
         check_bool(place, want, strcmp(text, "true") == 0);
     } else {
@@ -57,14 +57,14 @@ static void check_option(const char *place, const cs_option *row, const cs_optio
 }
 
 /* What is not in expected.json must have its default; what is there must be an option. */
-static void check_options(const char *name, size_t index, const json_t *want,
-                          const cs_option *table, const cs_options *options)
+static void check_options(const char *name, size_t index, const json_t *want, const cs_field *table,
+                          const cs_options *options)
 {
     cs_options defaults;
     size_t     n_found = 0;
 
-    cs_options_default(table, &defaults);
-    for (const cs_option *row = table; row != NULL && row->name != NULL; row++) {
+    cs_fields_default(table, &defaults);
+    for (const cs_field *row = table; row != NULL && row->name != NULL; row++) {
         const json_t *value = json_object_get(want, row->name);
         char          place[200], usual[64], got[64];
         snprintf(place, sizeof place, "%s: result %zu: option %s", name, index, row->name);
@@ -72,8 +72,8 @@ static void check_options(const char *name, size_t index, const json_t *want,
             check_option(place, row, options, value);
             n_found++;
         } else {
-            cs_option_text(row, &defaults, usual, sizeof usual);
-            cs_option_text(row, options, got, sizeof got);
+            cs_field_text(row, &defaults, usual, sizeof usual);
+            cs_field_text(row, options, got, sizeof got);
             cr_assert_str_eq(got, usual, "%s", place);
         }
     }
@@ -81,21 +81,35 @@ static void check_options(const char *name, size_t index, const json_t *want,
                  name, index);
 }
 
+static void check_column(const char *place, const json_t *want, const cs_result *result,
+                         const cs_column *column)
+{
+    cs_value got = cs_row_value(&(cs_row){cs_result_columns, result, false}, column);
+
+    switch (column->type) {
+    case CS_COLUMN_COUNT: check_count(place, want, got.count); break;
+    case CS_COLUMN_REAL:
+        check_real(place, want, got.type == CS_VALUE_REAL ? got.real : (double)NAN);
+        break;
+    case CS_COLUMN_BOOL: check_bool(place, want, got.whole != 0); break;
+    case CS_COLUMN_TEXT:
+    case CS_COLUMN_CHARS: check_text(place, want, got.text); break;
+    case CS_COLUMN_U32:
+    case CS_COLUMN_JSON: cr_assert_fail("%s: a type that no result has", place);
+    }
+}
+
 static void check_result(const char *name, size_t index, const json_t *want, const cs_result *got)
 {
     char place[200];
 
-#define CHECK_TEXT  check_text
-#define CHECK_COUNT check_count
-#define CHECK_REAL  check_real
-#define CHECK_BOOL  check_bool
-#define X(type, key)                                                        \
-    snprintf(place, sizeof place, "%s: result %zu: %s", name, index, #key); \
-    if (json_object_get(want, #key) != NULL) {                              \
-        CHECK_##type(place, json_object_get(want, #key), got->key);         \
+    for (const cs_column *c = cs_result_columns; c->key != NULL; c++) {
+        const json_t *value = json_object_get(want, c->key);
+        snprintf(place, sizeof place, "%s: result %zu: %s", name, index, c->key);
+        if (value != NULL) {
+            check_column(place, value, got, c);
+        }
     }
-    CS_RESULT_MAP(X)
-#undef X
     if (json_object_get(want, "options") != NULL) {
         check_options(name, index, json_object_get(want, "options"), got->option_table,
                       &got->options);
@@ -113,13 +127,8 @@ static void run_case(const char *name, const cs_config *config, size_t index, co
     cs_result result;
 
     cr_assert_eq(cs_config_case(config, index, &c, &err), CS_OK, "%s: %s", name, err.message);
-    cs_run run = {.scenario      = &c.scenario,
-                  .algorithm     = c.algorithm,
-                  .options       = &c.options,
-                  .model         = c.model,
-                  .model_options = &c.model_options,
-                  .verify        = true};
-    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s: %s", name, err.message);
+    c.job.verify = true;
+    cr_assert_eq(cs_job_run(&c.job, NULL, 0, &result, &err), CS_OK, "%s: %s", name, err.message);
     check_result(name, index, want, &result);
     cr_assert(result.bound_s > 0 && result.bound_s <= result.elapsed_s * (1 + 1e-12));
     cs_case_free(&c);

@@ -18,11 +18,11 @@ static cs_options options_of(const cs_model **model_p, const char *incast)
     cs_options options = {0};
 
     cr_assert_eq(cs_model_find("flow", model_p, NULL), CS_OK);
-    cs_options_default((*model_p)->options, &options);
-    cr_assert_eq(cs_options_set((*model_p)->options, &options, "receivers", "share", "test", NULL),
+    cs_fields_default((*model_p)->options, &options);
+    cr_assert_eq(cs_field_set((*model_p)->options, &options, "receivers", "share", "test", NULL),
                  CS_OK);
-    cr_assert_eq(
-        cs_options_set((*model_p)->options, &options, "incast_ratio", incast, "test", NULL), CS_OK);
+    cr_assert_eq(cs_field_set((*model_p)->options, &options, "incast_ratio", incast, "test", NULL),
+                 CS_OK);
     return options;
 }
 
@@ -94,16 +94,12 @@ Test(flow_receivers, queue_unless_told)
 
 static double elapsed_s(const cs_model *model, const cs_options *options)
 {
-    cs_result    result = {0};
-    cs_error     err    = {0};
-    const cs_run run    = {.scenario      = &scene.scenario,
-                           .algorithm     = scene.algorithm,
-                           .options       = &scene.options,
-                           .model         = model,
-                           .model_options = options,
-                           .verify        = true};
+    cs_result result = {0};
+    cs_error  err    = {0};
+    cs_job    job    = ct_scene_given(&scene, NULL);
 
-    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s: %s", ct_scene_text(&scene),
+    cs_job_set_model(&job, model, options);
+    cr_assert_eq(cs_job_run(&job, NULL, 0, &result, &err), CS_OK, "%s: %s", ct_scene_text(&scene),
                  err.message);
     cr_assert(result.verified, "%s: %s", ct_scene_text(&scene), result.verdict.text);
     cr_assert(result.bound_s <= result.elapsed_s * (1 + 1e-9), "%s: bound %s %g > %g",

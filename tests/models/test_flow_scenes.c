@@ -206,7 +206,7 @@ Test(flow_scenes, port_models_refuse_links)
         const cs_model *model = NULL;
         cs_error        err   = {0};
         cr_assert_eq(cs_model_find(names[i], &model, NULL), CS_OK);
-        cs_options_default(model->options, &options);
+        cs_fields_default(model->options, &options);
         cr_assert_eq(model->check(&scene.scenario, &options, &err), CS_ENOTSUP);
         cr_assert_str_eq(err.where, "cluster.topology");
         scene.scenario.cluster.topology = NULL;

@@ -47,24 +47,18 @@ static cs_status look(void *user, const cs_block *block, const cs_interval *inte
 
 static void expect_with(loggp_options options, const cs_interval *want, double elapsed_s)
 {
-    seen              got      = {0};
-    cs_observer       observer = {look, &got};
-    cs_plan           plan     = {.n_chunks = 4, .n_slots = 4, .n_rounds = 9, .uses = 15};
-    cs_outcome        outcome;
-    cs_replay_request request = {.scenario      = &scene.scenario,
-                                 .algorithm     = NULL,
-                                 .options       = &scene.options,
-                                 .plan          = &plan,
-                                 .model_options = &options,
-                                 .observers     = &observer,
-                                 .n_observers   = 1};
+    seen        got      = {0};
+    cs_observer observer = {.block = look, .user = &got};
+    cs_plan     plan     = {.n_chunks = 4, .n_slots = 4, .n_rounds = 9, .uses = 15};
+    cs_outcome  outcome;
 
     ct_scene_play(&scene, &stream, &plan);
-    request.algorithm = scene.algorithm;
+    cs_job job = ct_scene_job(&scene, "loggp");
+    job.verify = false;
+    cs_job_set_model(&job, job.model, &options);
     cr_assert_eq(cs_scenario_check(&scene.scenario, NULL), CS_OK);
-    cr_assert_eq(cs_model_find("loggp", &request.model, NULL), CS_OK);
-    cr_assert_eq(request.model->check(&scene.scenario, &options, NULL), CS_OK);
-    cr_assert_eq(cs_replay(&request, &outcome, NULL), CS_OK);
+    cr_assert_eq(job.model->check(&scene.scenario, &options, NULL), CS_OK);
+    cr_assert_eq(cs_job_replay(&job, &observer, 1, &outcome, NULL), CS_OK);
     for (size_t i = 0; i < stream.count; i++) {
         cr_assert(ct_is_close(got.intervals[i].start_s, want[i].start_s, 1e-12) &&
                       ct_is_close(got.intervals[i].end_s, want[i].end_s, 1e-12),

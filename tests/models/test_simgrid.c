@@ -56,7 +56,7 @@ static void compare(const char *what)
 {
     cs_options options = {0};
 
-    cs_options_default(model_of("flow")->options, &options);
+    cs_fields_default(model_of("flow")->options, &options);
     ct_run want = ct_scene_observe_on(&scene, model_of("flow"), &options);
     ct_run got  = ct_scene_observe_on(&scene, model_of("simgrid"), NULL);
     expect_same(&want, &got, what);
@@ -180,14 +180,11 @@ static void expect_no_child(void)
 
 static cs_status replay(cs_error *err)
 {
-    cs_outcome        outcome;
-    cs_replay_request request = {.scenario  = &scene.scenario,
-                                 .algorithm = scene.algorithm,
-                                 .options   = &scene.options,
-                                 .plan      = &scene.plan,
-                                 .model     = model_of("simgrid")};
+    cs_outcome outcome;
+    cs_job     job = ct_scene_job(&scene, "simgrid");
 
-    return cs_replay(&request, &outcome, err);
+    job.verify = false;
+    return cs_job_replay(&job, NULL, 0, &outcome, err);
 }
 
 static void set_ring(void)
@@ -312,25 +309,19 @@ static cs_status kill_it(void *user, const cs_block *block, const cs_interval *i
 
 Test(simgrid, survives_the_end_of_its_child_under_way)
 {
-    pid_t             victim   = 0;
-    cs_observer       observer = {kill_it, &victim};
-    cs_outcome        outcome;
-    cs_error          err     = {0};
-    cs_replay_request request = {.scenario    = &scene.scenario,
-                                 .algorithm   = NULL,
-                                 .options     = &scene.options,
-                                 .plan        = &scene.plan,
-                                 .model       = model_of("simgrid"),
-                                 .observers   = &observer,
-                                 .n_observers = 1};
+    pid_t       victim   = 0;
+    cs_observer observer = {.block = kill_it, .user = &victim};
+    cs_outcome  outcome;
+    cs_error    err = {0};
 
-    if (request.model == NULL) {
+    if (model_of("simgrid") == NULL) {
         return;
     }
     ct_scene_set(&scene, "ring", CS_ALLREDUCE, 64, 1000000);
     ct_scene_ready(&scene);
-    request.algorithm = scene.algorithm;
-    cs_status status  = cs_replay(&request, &outcome, &err);
+    cs_job job       = ct_scene_job(&scene, "simgrid");
+    job.verify       = false;
+    cs_status status = cs_job_replay(&job, &observer, 1, &outcome, &err);
     if (victim == 0) {
         (void)fprintf(stderr, "skipped: this kernel does not name a process's children\n");
         return;

@@ -63,16 +63,12 @@ cs_case ct_case(const cs_config *config, size_t index)
 
 cs_result ct_result(const cs_case *c)
 {
-    const cs_run run    = {.scenario      = &c->scenario,
-                           .algorithm     = c->algorithm,
-                           .options       = &c->options,
-                           .model         = c->model,
-                           .model_options = &c->model_options,
-                           .verify        = true};
-    cs_result    result = {0};
-    cs_error     err    = {0};
+    cs_job    job    = c->job;
+    cs_result result = {0};
+    cs_error  err    = {0};
 
-    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s: %s", err.where, err.message);
+    job.verify = true;
+    cr_assert_eq(cs_job_run(&job, NULL, 0, &result, &err), CS_OK, "%s: %s", err.where, err.message);
     cr_assert(result.verified);
     return result;
 }

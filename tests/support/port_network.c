@@ -3,7 +3,7 @@
 #include "support/port_network.h"
 
 #include "base/event_queue.h"
-#include "models/pattern/rate.h"
+#include "models/lib/rate.h"
 
 #include <stdlib.h>
 
@@ -11,9 +11,9 @@ typedef struct network_options {
     double message_gap_s;
 } network_options;
 
-static const cs_option network_table[] = {
+static const cs_field network_table[] = {
     CS_OPTION(network_options, message_gap_s, 0, 0, 1e3, "as of alpha-beta"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 typedef struct port_network {

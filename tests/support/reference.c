@@ -362,7 +362,7 @@ static void set_option(ct_model *m, const char *key, double value)
     char text[40];
 
     (void)snprintf(text, sizeof text, "%.17g", value);
-    cr_assert_eq(cs_options_set(m->model->options, &m->options, key, text, key, NULL), CS_OK);
+    cr_assert_eq(cs_field_set(m->model->options, &m->options, key, text, key, NULL), CS_OK);
 }
 
 ct_model ct_model_of(const ct_rules *rules)
@@ -370,7 +370,7 @@ ct_model ct_model_of(const ct_rules *rules)
     ct_model m = {0};
 
     cr_assert_eq(cs_model_find(rules->is_loggp ? "loggp" : "alpha-beta", &m.model, NULL), CS_OK);
-    cs_options_default(m.model->options, &m.options);
+    cs_fields_default(m.model->options, &m.options);
     set_option(&m, "message_gap_s", rules->message_gap_s);
     if (rules->is_loggp) {
         set_option(&m, "overhead_s", rules->overhead_s);

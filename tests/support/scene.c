@@ -24,14 +24,14 @@ void ct_scene_set(ct_scene *scene, const char *algorithm, cs_collective collecti
     cr_assert_leq(n, CT_MOST_RANKS);
     cr_assert_eq(cs_algorithm_find(algorithm, &scene->algorithm, &err), CS_OK, "%s", err.message);
     if (scene->algorithm->options != NULL) {
-        cs_options_default(scene->algorithm->options, &scene->options);
+        cs_fields_default(scene->algorithm->options, &scene->options);
     }
 }
 
 void ct_scene_option(ct_scene *scene, const char *key, const char *value)
 {
     cs_error err = {0};
-    cr_assert_eq(cs_options_set(scene->algorithm->options, &scene->options, key, value, key, &err),
+    cr_assert_eq(cs_field_set(scene->algorithm->options, &scene->options, key, value, key, &err),
                  CS_OK, "%s=%s: %s", key, value, err.message);
 }
 
@@ -45,7 +45,7 @@ void ct_scene_slow(ct_scene *scene)
 {
     const cs_cluster *cluster = &scene->scenario.cluster;
     uint32_t          servers = cs_n_servers(cluster), g = cluster->gpus_per_server;
-    const cs_option  *row = scene->algorithm->options;
+    const cs_field   *row = scene->algorithm->options;
 
     while (row != NULL && row->name != NULL && strcmp(row->name, "chosen") != 0) {
         row++;
@@ -75,12 +75,24 @@ void ct_scene_arrive(ct_scene *scene, ct_rng *rng, double most_s)
     scene->scenario.arrival_s = scene->arrival_s;
 }
 
+/* What checks have prepared: a scene may be forgotten at any time, so that it lives as long as the
+ * test. */
+static void *prepared[4096];
+static int   n_prepared;
+
 cs_status ct_scene_check(ct_scene *scene, cs_error *err)
 {
     cs_status status = cs_scenario_check(&scene->scenario, err);
 
     cr_assert_eq(status, CS_OK, "%s", err != NULL ? err->message : "");
-    return scene->algorithm->check(&scene->scenario, &scene->options, &scene->plan, err);
+    scene->plan = (cs_plan){0};
+    status      = scene->algorithm->check(&scene->scenario, &scene->options, &scene->plan, err);
+    if (scene->plan.prepared != NULL) {
+        cr_assert_eq(status, CS_OK, "what was refused has left something behind");
+        cr_assert_lt(n_prepared, (int)(sizeof prepared / sizeof prepared[0]));
+        prepared[n_prepared++] = scene->plan.prepared;
+    }
+    return status;
 }
 
 void ct_scene_ready(ct_scene *scene)
@@ -91,25 +103,34 @@ void ct_scene_ready(ct_scene *scene)
     cr_assert_eq(status, CS_OK, "%s: %s", ct_scene_text(scene), err.message);
 }
 
+cs_job ct_scene_given(const ct_scene *scene, const char *model)
+{
+    cs_job          job   = {.scenario = scene->scenario, .verify = true};
+    const cs_model *found = NULL;
+
+    cr_assert_eq(cs_model_find(model != NULL ? model : "alpha-beta", &found, NULL), CS_OK);
+    cs_job_set_algorithm(&job, scene->algorithm, &scene->options);
+    cs_job_set_model(&job, found, NULL);
+    return job;
+}
+
+cs_job ct_scene_job(const ct_scene *scene, const char *model)
+{
+    cs_job job = ct_scene_given(scene, model);
+
+    job.is_resolved = true;
+    job.plan        = scene->plan;
+    return job;
+}
+
 cs_outcome ct_scene_replay(const ct_scene *scene, const char *model)
 {
-    cs_error          err = {0};
-    cs_options        model_options;
-    cs_outcome        outcome;
-    cs_replay_request request = {.scenario      = &scene->scenario,
-                                 .algorithm     = scene->algorithm,
-                                 .options       = &scene->options,
-                                 .plan          = &scene->plan,
-                                 .model_options = &model_options,
-                                 .verify        = true};
+    const cs_job job = ct_scene_job(scene, model);
+    cs_error     err = {0};
+    cs_outcome   outcome;
 
-    memset(&model_options, 0, sizeof model_options);
-    cr_assert_eq(cs_model_find(model != NULL ? model : "alpha-beta", &request.model, &err), CS_OK);
-    if (request.model->options != NULL) {
-        cs_options_default(request.model->options, &model_options);
-    }
-    cr_assert_eq(cs_replay(&request, &outcome, &err), CS_OK, "%s: %s", ct_scene_text(scene),
-                 err.message);
+    cr_assert_eq(cs_job_replay(&job, NULL, 0, &outcome, &err), CS_OK, "%s: %s",
+                 ct_scene_text(scene), err.message);
     return outcome;
 }
 
@@ -134,31 +155,14 @@ ct_run ct_scene_observe(const ct_scene *scene)
 
 ct_run ct_scene_observe_on(const ct_scene *scene, const cs_model *wanted, const void *options)
 {
-    ct_run            run      = {0};
-    cs_error          err      = {0};
-    cs_options        model    = {0};
-    cs_observer       observer = {keep_intervals, &run};
-    cs_replay_request request  = {.scenario      = &scene->scenario,
-                                  .algorithm     = scene->algorithm,
-                                  .options       = &scene->options,
-                                  .plan          = &scene->plan,
-                                  .model_options = &model,
-                                  .verify        = true,
-                                  .observers     = &observer,
-                                  .n_observers   = 1};
+    ct_run      run      = {0};
+    cs_error    err      = {0};
+    cs_observer observer = {.block = keep_intervals, .user = &run};
+    cs_job      job      = ct_scene_job(scene, NULL);
 
-    if (wanted != NULL) {
-        request.model = wanted;
-    } else {
-        cr_assert_eq(cs_model_find("alpha-beta", &request.model, &err), CS_OK);
-    }
-    if (options != NULL) {
-        request.model_options = options;
-    } else {
-        cs_options_default(request.model->options, &model);
-    }
-    cr_assert_eq(cs_replay(&request, &run.outcome, &err), CS_OK, "%s: %s", ct_scene_text(scene),
-                 err.message);
+    cs_job_set_model(&job, wanted != NULL ? wanted : job.model, options);
+    cr_assert_eq(cs_job_replay(&job, &observer, 1, &run.outcome, &err), CS_OK, "%s: %s",
+                 ct_scene_text(scene), err.message);
     return run;
 }
 

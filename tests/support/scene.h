@@ -4,7 +4,7 @@
 #ifndef CT_SUPPORT_SCENE_H
 #define CT_SUPPORT_SCENE_H
 
-#include "cs/replay.h"
+#include "cs/job.h"
 #include "support/rng.h"
 
 enum { CT_MOST_RANKS = 2048, CT_MOST_FAULTS = 32 };
@@ -44,11 +44,18 @@ void ct_scene_slow(ct_scene *scene);
 /* Arrivals in [0, most_s), the first one moved to 0. */
 void ct_scene_arrive(ct_scene *scene, ct_rng *rng, double most_s);
 
-/* Resolve the options and make the plan; a status that is not CS_OK is the algorithm's answer. */
+/* Resolve the options and make the plan; a status that is not CS_OK is the algorithm's answer. What
+ * is prepared for the plan lives as long as the test. */
 cs_status ct_scene_check(ct_scene *scene, cs_error *err);
 
 /* The same, and every refusal fails the test. */
 void ct_scene_ready(ct_scene *scene);
+
+/* The checked scene as a job on a model (NULL: alpha-beta) with its default options, to be
+ * verified. What check() has prepared stays the scene's. */
+cs_job ct_scene_job(const ct_scene *scene, const char *model);
+/* The same, to be resolved by whoever runs it. */
+cs_job ct_scene_given(const ct_scene *scene, const char *model);
 
 /* Replay on a model (NULL: alpha-beta) with its default options; every failure fails the test. */
 cs_outcome ct_scene_replay(const ct_scene *scene, const char *model);

@@ -72,8 +72,8 @@ ct_stream ct_stream_record(const ct_scene *scene, size_t capacity)
     block.transfers = malloc((capacity + 1) * sizeof *block.transfers);
     cr_assert_not_null(block.transfers);
     memset(block.transfers, GUARD, (capacity + 1) * sizeof *block.transfers);
-    cr_assert_eq(a->open(&scene->scenario, &scene->options, &state, &err), CS_OK, "%s",
-                 err.message);
+    const cs_job job = ct_scene_job(scene, NULL);
+    cr_assert_eq(cs_job_open(&job, &state, &err), CS_OK, "%s", err.message);
     do {
         a->next_block(state, &block);
         add_block(&stream, &block);
@@ -206,14 +206,15 @@ static void play_next_block(void *state, cs_block *block)
 }
 
 static const cs_algorithm played = {
-    .name        = "played",
-    .summary     = "a recorded stream",
-    .source      = "tests",
-    .collectives = (1u << CS_COLLECTIVE_COUNT) - 1,
-    .check       = play_check,
-    .open        = play_open,
-    .next_block  = play_next_block,
-    .close       = cs_free,
+    .name          = "played",
+    .summary       = "a recorded stream",
+    .source        = "tests",
+    .collectives   = (1u << CS_COLLECTIVE_COUNT) - 1,
+    .options_bytes = sizeof(const ct_stream *),
+    .check         = play_check,
+    .open          = play_open,
+    .next_block    = play_next_block,
+    .close         = cs_free,
 };
 
 void ct_scene_play(ct_scene *scene, const ct_stream *stream, const cs_plan *plan)

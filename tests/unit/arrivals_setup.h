@@ -7,14 +7,8 @@
 #include "cs/arrival_process.h"
 
 #include <criterion/criterion.h>
-#include <gsl/gsl_errno.h>
 
 enum { N = 8, DRAWS = 20000 };
-
-static inline void set_up(void)
-{
-    gsl_set_error_handler_off();
-}
 
 static const double values[] = {0.5, 1, 1, 4};
 

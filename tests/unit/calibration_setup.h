@@ -4,7 +4,7 @@
 #define CS_TESTS_CALIBRATION_SETUP_H
 
 #include "base/text.h"
-#include "traces/calibrate.h"
+#include "traces/calibration.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -3,24 +3,24 @@
 #ifndef CS_TESTS_EXPORT_SETUP_H
 #define CS_TESTS_EXPORT_SETUP_H
 
-#include "cs/replay.h"
+#include "algorithms/stored.h"
+#include "cs/job.h"
 #include "results/export.h"
 #include "support/config.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-/* A checked case and its plan. */
-typedef struct job {
+/* A case whose job is resolved. */
+typedef struct sample {
     cs_config *config;
     cs_case    c;
-    cs_plan    plan;
-} job;
+} sample;
 
-static inline job open_job(const char *algorithm, const char *collective, unsigned ranks,
-                           const char *bytes)
+static inline sample open_sample(const char *algorithm, const char *collective, unsigned ranks,
+                                 const char *bytes)
 {
-    job      j   = {0};
+    sample   j   = {0};
     cs_error err = {0};
     char     number[16];
 
@@ -32,42 +32,47 @@ static inline job open_job(const char *algorithm, const char *collective, unsign
     ct_set(j.config, "bytes", bytes);
     ct_set(j.config, "arrivals.late[]", "{\"rank\": 1, \"delay\": \"3us\"}");
     j.c = ct_case(j.config, 0);
-    cr_assert_eq(j.c.algorithm->check(&j.c.scenario, &j.c.options, &j.plan, &err), CS_OK, "%s",
-                 err.message);
+    cr_assert_eq(cs_job_resolve(&j.c.job, &err), CS_OK, "%s", err.message);
     return j;
 }
 
-static inline void close_job(job *j)
+static inline void close_sample(sample *j)
 {
+    cs_job_release(&j->c.job);
     cs_case_free(&j->c);
     cs_config_free(j->config);
 }
 
-static inline cs_text export_job(const job *j, cs_export_format format)
+static inline cs_text export_sample(const sample *j, cs_export_format format)
 {
     cs_text  text = {0};
     cs_error err  = {0};
 
-    cr_assert_eq(cs_export_schedule(&j->c.scenario, j->c.algorithm, &j->c.options, &j->plan, format,
-                                    &text, &err),
-                 CS_OK, "%s", err.message);
+    cr_assert_eq(cs_export_schedule(&j->c.job, format, &text, &err), CS_OK, "%s", err.message);
     return text;
 }
 
-static inline cs_outcome replay(const job *j, const cs_algorithm *algorithm, const void *options,
-                                const cs_plan *plan)
+/* A job that runs this schedule, resolved. */
+static inline cs_job stored_job(const cs_job *instead_of, const cs_stored *stored)
 {
-    cs_outcome        outcome = {0};
-    cs_error          err     = {0};
-    cs_replay_request request = {.scenario      = &j->c.scenario,
-                                 .algorithm     = algorithm,
-                                 .options       = options,
-                                 .plan          = plan,
-                                 .model         = j->c.model,
-                                 .model_options = &j->c.model_options,
-                                 .verify        = true};
+    const cs_stored_options options = {stored};
+    cs_job                  job     = *instead_of;
+    cs_error                err     = {0};
 
-    cr_assert_eq(cs_replay(&request, &outcome, &err), CS_OK, "%s", err.message);
+    job.is_resolved = false;
+    cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);
+    cr_assert_eq(cs_job_resolve(&job, &err), CS_OK, "%s", err.message);
+    return job;
+}
+
+static inline cs_outcome replay(const cs_job *given)
+{
+    cs_outcome outcome = {0};
+    cs_error   err     = {0};
+    cs_job     job     = *given;
+
+    job.verify = true;
+    cr_assert_eq(cs_job_replay(&job, NULL, 0, &outcome, &err), CS_OK, "%s", err.message);
     return outcome;
 }
 

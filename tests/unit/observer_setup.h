@@ -20,23 +20,24 @@ static inline cs_scenario scenario_of(uint32_t n_ranks, uint32_t gpus_per_server
                                         .fabrics         = {nic, nvlink}}};
 }
 
+static inline cs_job job_of(const cs_scenario *scenario, const cs_algorithm *algorithm,
+                            const cs_model *model)
+{
+    cs_job job = {.scenario = *scenario};
+
+    cs_job_set_algorithm(&job, algorithm, NULL);
+    cs_job_set_model(&job, model, NULL);
+    return job;
+}
+
 /* Run with observers; false where the algorithm or the model refuses. */
 static inline bool run_with(const cs_scenario *scenario, const cs_algorithm *algorithm,
                             const cs_model *model, const cs_observer *observers, size_t n,
                             cs_result *result)
 {
-    cs_options options = {0}, model_options = {0};
-    cs_run     run = {.scenario      = scenario,
-                      .algorithm     = algorithm,
-                      .options       = &options,
-                      .model         = model,
-                      .model_options = &model_options,
-                      .observers     = observers,
-                      .n_observers   = n};
+    const cs_job job = job_of(scenario, algorithm, model);
 
-    cs_options_default(algorithm->options, &options);
-    cs_options_default(model->options, &model_options);
-    return cs_run_scenario(&run, result, NULL) == CS_OK;
+    return cs_job_run(&job, observers, n, result, NULL) == CS_OK;
 }
 
 static inline const cs_algorithm *ring(void)

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-TestSuite(arrivals, .init = set_up);
-
 static uint32_t *chain_of(const cs_straggler_process *s, uint32_t n_ranks, uint64_t seed, size_t n)
 {
     cs_arrival_process  p       = {.has_straggler = true, .straggler = *s};
@@ -173,6 +171,28 @@ Test(arrivals, a_trace_is_taken_in_order_or_any_call_as_often)
         cr_expect_float_eq((double)counts[i], DRAWS / 3.0, 4 * sqrt(DRAWS * 2 / 9.0));
     }
     cs_free(x);
+}
+
+/* Whatever parts there are; and nothing is opened for fixed delays. */
+Test(arrivals, the_first_iteration_without_a_sampler)
+{
+    static const double late_s[N] = {2, 3, 2, 2, 2, 2, 2, 4};
+
+    for (unsigned parts = 0; parts < 16; parts++) {
+        cs_arrival_process p = everything((parts & 1) != 0 ? late_s : NULL);
+        double             first_s[N];
+        p.has_distribution = p.has_distribution && (parts & 2) != 0;
+        p.has_straggler    = p.has_straggler && (parts & 4) != 0;
+        p.trace.n_calls    = (parts & 8) != 0 ? p.trace.n_calls : 0;
+        double *x          = draw(&p, N, 5, 1, CS_SAMPLING_RANDOM);
+        cr_assert_eq(cs_arrival_first(&p, N, 5, first_s, NULL), CS_OK);
+        cr_expect_eq(memcmp(x, first_s, sizeof first_s), 0, "parts %u", parts);
+        cs_free(x);
+        cs_alloc_fail_after(0);
+        cs_status status = cs_arrival_first(&p, N, 5, first_s, NULL);
+        cs_alloc_fail_after(-1);
+        cr_expect_eq(status, parts < 2 ? CS_OK : CS_ENOMEM, "parts %u", parts);
+    }
 }
 
 Test(arrivals, the_earliest_is_0_and_fixed_delays_are_kept)

@@ -7,7 +7,6 @@
 #include "support/folder.h"
 
 #include <criterion/criterion.h>
-#include <gsl/gsl_errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,6 @@ static char folder[CT_FOLDER_BYTES];
 
 static void set_up(void)
 {
-    gsl_set_error_handler_off();
     ct_folder_make(folder);
 }
 
@@ -114,14 +112,15 @@ Test(arrivals_json, a_scenario_has_the_arrivals_of_iteration_0)
     cs_case  a = ct_case(config, 0), b = ct_case(config, 0);
     cs_error err = {0};
 
-    cr_assert_not_null(a.scenario.arrival_s);
-    cr_expect_eq(memcmp(a.scenario.arrival_s, b.scenario.arrival_s, 4 * sizeof(double)), 0);
-    cr_expect_eq(cs_last_rank(&a.scenario), 2);
-    cr_expect_float_eq(cs_last_arrival(&a.scenario), 1, 0.02);
+    cr_assert_not_null(a.job.scenario.arrival_s);
+    cr_expect_eq(memcmp(a.job.scenario.arrival_s, b.job.scenario.arrival_s, 4 * sizeof(double)), 0);
+    cr_expect_eq(cs_last_rank(&a.job.scenario), 2);
+    cr_expect_float_eq(cs_last_arrival(&a.job.scenario), 1, 0.02);
     cs_case_free(&b);
     cr_assert_eq(cs_config_set(config, "seed", "7", "--set", &err), CS_OK);
     b = ct_case(config, 0);
-    cr_expect_neq(memcmp(a.scenario.arrival_s, b.scenario.arrival_s, 4 * sizeof(double)), 0);
+    cr_expect_neq(memcmp(a.job.scenario.arrival_s, b.job.scenario.arrival_s, 4 * sizeof(double)),
+                  0);
     cs_case_free(&a);
     cs_case_free(&b);
     cs_config_free(config);
@@ -143,7 +142,7 @@ Test(arrivals_json, a_trace_is_found_beside_its_configuration)
 
     cr_expect_eq(c.arrivals.trace.n_calls, 2);
     cr_expect_not(c.arrivals.resamples);
-    cr_expect_eq(c.scenario.arrival_s[2], 0.002);
+    cr_expect_eq(c.job.scenario.arrival_s[2], 0.002);
     cr_expect_eq(cs_trace_arrival(&c.arrivals.trace, 1, 0), 0.003);
     cs_case_free(&c);
     cr_assert_eq(cs_config_set(config, "arrivals.trace.path", "t.csv", "--set", &err), CS_OK);

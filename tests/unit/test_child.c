@@ -78,20 +78,20 @@ Test(child, inherits_no_file)
     expect_no_child();
 }
 
-Test(child, has_an_obituary)
+Test(child, says_why_it_ended)
 {
     cs_child *child = shell();
     char      text[200], byte;
 
     tell(child, "echo first; echo second >&2; exit 3\n");
     cr_assert_eq(cs_child_hear(child, &byte, 1), CS_EIO);
-    cs_child_obituary(child, text, sizeof text);
+    cs_child_exit_reason(child, text, sizeof text);
     cr_assert_str_eq(text, "ended with status 3: first");
     cs_child_close(child);
     child = shell();
     tell(child, "kill -9 $$\n");
     cr_assert_eq(cs_child_hear(child, &byte, 1), CS_EIO);
-    cs_child_obituary(child, text, sizeof text);
+    cs_child_exit_reason(child, text, sizeof text);
     cr_assert_str_eq(text, "was ended by signal 9");
     /* No SIGPIPE: the test would end here. */
     cr_assert_eq(cs_child_say(child, "x", 1), CS_EIO);
@@ -118,6 +118,49 @@ Test(child, may_do_a_job)
     cr_assert_not(cs_child_finish(child, text, 6));
     cr_assert_str_eq(text, "much ");
     cs_child_close(child);
+    expect_no_child();
+}
+
+/* What it writes comes back whole, apart from what it complains about; without reading all it may
+ * end well. */
+Test(child, may_be_a_filter)
+{
+    const cs_child_program twice = {.path = "sh", .words = {"-c", "echo oops >&2; sed s/x/xy/g"}};
+    const cs_child_program deaf  = {.path = "sh", .words = {"-c", "echo enough"}};
+    cs_text                input = {0}, output = {0};
+
+    for (int i = 0; i < 100000; i++) {
+        cs_text_add(&input, "x\n");
+    }
+    cs_text_add(&output, ">");
+    cr_assert_eq(cs_child_filter(&twice, &input, &output, NULL), CS_OK);
+    cr_assert_eq(output.length, 1 + 300000);
+    cr_assert_eq(strncmp(output.data, ">xy\nxy\n", 7), 0);
+    cr_assert_eq(cs_child_filter(&deaf, &input, &output, NULL), CS_OK);
+    cr_assert_str_eq(output.data + 1 + 300000, "enough\n");
+    cs_text_free(&input);
+    cs_text_free(&output);
+    expect_no_child();
+}
+
+Test(child, a_filter_that_fails_gives_nothing)
+{
+    const cs_child_program fails = {.path  = "sh",
+                                    .words = {"-c", "echo half; echo why >&2; exit 5"}};
+    const cs_child_program dies  = {.path = "sh", .words = {"-c", "kill -9 $$"}};
+    const cs_child_program none  = {.path = "no-such-program"};
+    cs_text                input = {0}, output = {0};
+    cs_error               err = {0};
+
+    cs_text_add(&input, "x");
+    cr_assert_eq(cs_child_filter(&fails, &input, &output, &err), CS_EIO);
+    cr_assert_str_eq(err.message, "ended with status 5: why");
+    err = (cs_error){0};
+    cr_assert_eq(cs_child_filter(&dies, &input, &output, &err), CS_EIO);
+    cr_assert_str_eq(err.message, "was ended by signal 9");
+    cr_assert_eq(cs_child_filter(&none, &input, &output, NULL), CS_EMISSING);
+    cr_assert_eq(output.length, 0);
+    cs_text_free(&input);
     expect_no_child();
 }
 

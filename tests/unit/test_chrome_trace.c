@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "observer_setup.h"
 #include "results/chrome_trace.h"
+#include "support/folder.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -16,33 +17,41 @@
 static bool trace_of(const cs_scenario *scenario, const cs_algorithm *algorithm,
                      const cs_model *model, cs_text *text, cs_result *result)
 {
-    cs_chrome_trace *trace = NULL;
+    cs_recording recording = {.limits = {cs_chrome_trace_limit}};
+    cs_observer  observer  = cs_recording_observer(&recording);
+    bool         ran       = run_with(scenario, algorithm, model, &observer, 1, result);
 
-    cr_assert_eq(cs_chrome_trace_open(scenario, &trace, NULL), CS_OK);
-    cs_observer observer = cs_chrome_trace_observer(trace);
-    bool        ran      = run_with(scenario, algorithm, model, &observer, 1, result);
     if (ran) {
-        cr_assert_eq(cs_chrome_trace_finish(trace, text, NULL), CS_OK);
+        cr_assert_eq(cs_chrome_trace(&recording, scenario, text, NULL), CS_OK);
     }
-    cs_chrome_trace_close(trace);
+    cs_recording_free(&recording);
     return ran;
 }
 
-/* The exit status of scripts/check_chrome_trace for a text. */
+/* The exit status of scripts/check_chrome_trace for files, which it names where they are wrong. */
+static int check_files(const char *pattern, const char *streams)
+{
+    char command[600];
+
+    (void)snprintf(command, sizeof command, COLLSIM_PYTHON " %s/scripts/check_chrome_trace %s %s",
+                   COLLSIM_SOURCE_DIR, pattern, streams);
+    int status = system(command);
+    cr_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* The same for a text. */
 static int check(const char *text, size_t length)
 {
-    char path[] = "/tmp/cs_trace_XXXXXX", command[600];
+    char path[] = "/tmp/cs_trace_XXXXXX";
     int  fd     = mkstemp(path);
 
     cr_assert_geq(fd, 0);
     close(fd);
     cr_assert_eq(cs_file_write(path, text, length, NULL), CS_OK);
-    snprintf(command, sizeof command, "python3 %s/scripts/check_chrome_trace %s >/dev/null 2>&1",
-             COLLSIM_SOURCE_DIR, path);
-    int status = system(command);
+    int status = check_files(path, ">/dev/null 2>&1");
     unlink(path);
-    cr_assert(WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return status;
 }
 
 static size_t count_phase(const json_t *events, const char *phase)
@@ -117,14 +126,13 @@ static size_t count_joined(const cs_scenario *scenario, const cs_algorithm *algo
 {
     cs_transfer transfers[64];
     cs_block    block = {.transfers = transfers, .capacity = 64};
-    cs_options  options;
-    cs_plan     plan;
+    cs_job      job   = {.scenario = *scenario};
     void       *state = NULL;
     size_t      count = 0;
 
-    cs_options_default(algorithm->options, &options);
-    cr_assert_eq(algorithm->check(scenario, &options, &plan, NULL), CS_OK);
-    cr_assert_eq(algorithm->open(scenario, &options, &state, NULL), CS_OK);
+    cs_job_set_algorithm(&job, algorithm, NULL);
+    cr_assert_eq(cs_job_resolve(&job, NULL), CS_OK);
+    cr_assert_eq(cs_job_open(&job, &state, NULL), CS_OK);
     do {
         algorithm->next_block(state, &block);
         for (size_t i = 0; i < block.count; i++) {
@@ -132,6 +140,7 @@ static size_t count_joined(const cs_scenario *scenario, const cs_algorithm *algo
         }
     } while (block.count > 0);
     algorithm->close(state);
+    cs_job_release(&job);
     return count;
 }
 
@@ -142,9 +151,11 @@ Test(chrome_trace, every_algorithm_and_model_holds_the_rules)
     static const struct {
         uint32_t       gpus;
         cs_fabric_kind kind;
-    } clusters[]  = {{1, CS_SWITCHED}, {4, CS_SWITCHED}, {4, CS_DIRECT}, {8, CS_DIRECT}};
-    int n_checked = 0;
+    } clusters[] = {{1, CS_SWITCHED}, {4, CS_SWITCHED}, {4, CS_DIRECT}, {8, CS_DIRECT}};
+    char folder[CT_FOLDER_BYTES], path[200];
+    int  n_checked = 0;
 
+    ct_folder_make(folder);
     for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
         for (size_t m = 0; cs_models[m] != NULL; m++) {
             for (size_t c = 0; c < 4; c++) {
@@ -162,8 +173,9 @@ Test(chrome_trace, every_algorithm_and_model_holds_the_rules)
                     size_t  joined = count_joined(&scenario, cs_algorithms[a]);
                     cr_expect_eq(n_x, 2 * (result.transfers + joined) + 1, "%s",
                                  cs_algorithms[a]->name);
-                    cr_expect_eq(check(text.data, text.length), 0, "%s on %s",
-                                 cs_algorithms[a]->name, cs_models[m]->name);
+                    (void)snprintf(path, sizeof path, "%s/%s-%s-%zu.json", folder,
+                                   cs_algorithms[a]->name, cs_models[m]->name, c);
+                    cr_assert_eq(cs_file_write(path, text.data, text.length, NULL), CS_OK);
                     json_decref(json);
                     n_checked++;
                 }
@@ -171,19 +183,21 @@ Test(chrome_trace, every_algorithm_and_model_holds_the_rules)
             }
         }
     }
+    (void)snprintf(path, sizeof path, "%s/*.json", folder);
+    cr_expect_eq(check_files(path, ">/dev/null"), 0);
+    ct_folder_remove(folder);
     cr_expect_gt(n_checked, 4);
 }
 
 Test(chrome_trace, messages_that_overlap_take_two_tracks)
 {
-    cs_scenario      scenario = scenario_of(4, 1, CS_SWITCHED);
-    cs_chrome_trace *trace    = NULL;
-    cs_text          text     = {0};
+    cs_scenario  scenario  = scenario_of(4, 1, CS_SWITCHED);
+    cs_recording recording = {.limits = {cs_chrome_trace_limit}};
+    cs_observer  observer  = cs_recording_observer(&recording);
+    cs_text      text      = {0};
 
-    cr_assert_eq(cs_chrome_trace_open(&scenario, &trace, NULL), CS_OK);
-    cs_observer observer = cs_chrome_trace_observer(trace);
     feed_overlap(&observer);
-    cr_assert_eq(cs_chrome_trace_finish(trace, &text, NULL), CS_OK);
+    cr_assert_eq(cs_chrome_trace(&recording, &scenario, &text, NULL), CS_OK);
     cr_expect_eq(check(text.data, text.length), 0);
     cr_expect_not_null(strstr(text.data, "\"pid\":0,\"tid\":5,\"ts\":4.000000,\"dur\":10.0"));
     cr_expect_not_null(strstr(text.data, "\"args\":{\"name\":\"tx nic (2)\"}"));
@@ -194,7 +208,7 @@ Test(chrome_trace, messages_that_overlap_take_two_tracks)
     cr_expect_eq(count_phase(json_object_get(json, "traceEvents"), "C"), 3);
     json_decref(json);
     cs_text_free(&text);
-    cs_chrome_trace_close(trace);
+    cs_recording_free(&recording);
 }
 
 Test(chrome_trace, two_runs_give_the_same_bytes)
@@ -214,22 +228,35 @@ Test(chrome_trace, too_many_messages_are_refused)
 {
     static cs_transfer transfers[500];
     static cs_interval intervals[500];
-    cs_scenario        scenario = scenario_of(4, 1, CS_SWITCHED);
-    cs_block           block    = {.transfers = transfers, .capacity = 500, .count = 500};
-    cs_chrome_trace   *trace    = NULL;
-    cs_error           err      = {0};
-    cs_status          status   = CS_OK;
-    long               n_taken  = 0;
+    cs_block           block     = {.transfers = transfers, .capacity = 500, .count = 500};
+    cs_recording       recording = {.limits = {cs_chrome_trace_limit}};
+    cs_observer        observer  = cs_recording_observer(&recording);
+    cs_error           err       = {0};
+    cs_status          status    = CS_OK;
+    long               n_taken   = 0;
 
-    cr_assert_eq(cs_chrome_trace_open(&scenario, &trace, NULL), CS_OK);
-    cs_observer observer = cs_chrome_trace_observer(trace);
     for (; status == CS_OK && n_taken < 3000000; n_taken += 500) {
         status = observer.block(observer.user, &block, intervals, &err);
     }
     cr_expect_eq(status, CS_EINVAL);
     cr_expect_eq(n_taken, 2000500);
     cr_expect_not_null(strstr(err.message, "2000000"));
-    cs_chrome_trace_close(trace);
+    cs_recording_free(&recording);
+}
+
+/* Times are picoseconds in 63 bits. */
+Test(chrome_trace, messages_that_are_too_late_are_refused)
+{
+    static const cs_interval when      = {8e6, 1e7};
+    cs_transfer              one       = {.src = 0, .dst = 1, .bytes = 8, .span = 1};
+    cs_block                 block     = {.transfers = &one, .count = 1};
+    cs_recording             recording = {.limits = {cs_chrome_trace_limit}};
+    cs_observer              observer  = cs_recording_observer(&recording);
+    cs_error                 err       = {0};
+
+    cr_expect_eq(observer.block(observer.user, &block, &when, &err), CS_EINVAL);
+    cr_expect_not_null(strstr(err.message, "ends after 1e+07 s"));
+    cs_recording_free(&recording);
 }
 
 Test(chrome_trace, the_checker_sees_broken_traces)
@@ -275,19 +302,16 @@ Test(chrome_trace, every_failed_allocation_is_reported)
     cs_scenario scenario = scenario_of(4, 1, CS_SWITCHED);
 
     for (long passes = 0; passes < 1000; passes++) {
-        cs_chrome_trace *trace = NULL;
-        cs_text          text  = {0};
-        cs_result        result;
+        cs_recording recording = {.limits = {cs_chrome_trace_limit}};
+        cs_observer  observer  = cs_recording_observer(&recording);
+        cs_text      text      = {0};
+        cs_result    result;
 
         cs_alloc_fail_after(passes);
-        cs_status status = cs_chrome_trace_open(&scenario, &trace, NULL);
-        if (status == CS_OK) {
-            cs_observer observer = cs_chrome_trace_observer(trace);
-            bool        ran      = run_with(&scenario, ring(), cs_models[0], &observer, 1, &result);
-            status               = ran ? cs_chrome_trace_finish(trace, &text, NULL) : CS_ENOMEM;
-        }
+        bool      ran    = run_with(&scenario, ring(), cs_models[0], &observer, 1, &result);
+        cs_status status = ran ? cs_chrome_trace(&recording, &scenario, &text, NULL) : CS_ENOMEM;
         cs_alloc_fail_after(-1);
-        cs_chrome_trace_close(trace);
+        cs_recording_free(&recording);
         cs_text_free(&text);
         if (status == CS_OK) {
             cr_assert_gt(passes, 10);

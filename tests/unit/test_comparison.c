@@ -86,7 +86,7 @@ static bool is_same(const cs_scenario *a, const cs_scenario *b)
     const cs_result result = {.model = "flow"};
     bool            is_row = cs_setting_key(a, &result) == cs_setting_key(b, &result);
 
-    cr_expect_eq(cs_same_trouble(a, b), is_row);
+    cr_expect_eq(cs_same_conditions(a, b), is_row);
     return is_row;
 }
 

@@ -17,7 +17,7 @@ Test(config, has_the_documented_defaults)
     cr_assert_eq(cs_config_new(&config, NULL), CS_OK);
     cr_assert_eq(cs_config_count(config), 1);
     cs_case            c = ct_case(config, 0);
-    const cs_scenario *s = &c.scenario;
+    const cs_scenario *s = &c.job.scenario;
     cr_assert_eq(s->collective, CS_ALLREDUCE);
     cr_assert_eq(s->bytes, 33554432);
     cr_assert_eq(s->root, 0);
@@ -31,9 +31,9 @@ Test(config, has_the_documented_defaults)
     cr_assert_eq(s->cluster.fabrics[CS_NVLINK].kind, CS_SWITCHED);
     cr_assert_null(s->arrival_s);
     cr_assert_eq(s->n_faults, 0);
-    cr_assert(c.verify);
-    cr_assert_str_eq(c.algorithm->name, "ring");
-    cr_assert_str_eq(c.model->name, "alpha-beta");
+    cr_assert(c.job.verify);
+    cr_assert_str_eq(c.job.algorithm->name, "ring");
+    cr_assert_str_eq(c.job.model->name, "alpha-beta");
     cr_assert_str_eq(c.json, "{}");
     cs_case_free(&c);
     cs_config_free(config);
@@ -55,7 +55,7 @@ Test(config, reads_every_key)
         " \"faults\": [{\"rank\": 3, \"slowdown\": 2, \"from\": \"1ms\", \"until\": null},"
         "              {\"rank\": 1, \"slowdown\": 4, \"until\": \"2s\"}]}");
     cs_case            c = ct_case(config, 0);
-    const cs_scenario *s = &c.scenario;
+    const cs_scenario *s = &c.job.scenario;
     cs_options         want;
 
     cr_assert_str_eq(cs_config_text(config, "description"), "d");
@@ -63,7 +63,7 @@ Test(config, reads_every_key)
     cr_assert_eq(s->root, 3);
     cr_assert_eq(s->bytes, 3072);
     cr_assert_eq(s->seed, 9);
-    cr_assert_not(c.verify);
+    cr_assert_not(c.job.verify);
     cr_assert_eq(s->cluster.fabrics[CS_NIC].bandwidth_Bps, 25e9);
     cr_assert_eq(s->cluster.fabrics[CS_NIC].alpha_s, 5e-6);
     cr_assert_eq(s->cluster.fabrics[CS_NVLINK].bandwidth_Bps, 100e9);
@@ -81,10 +81,10 @@ Test(config, reads_every_key)
     cr_assert_eq(s->faults[1].rank, 3);
     cr_assert_eq(s->faults[1].from_s, 1e-3);
     cr_assert(isinf(s->faults[1].until_s));
-    cs_options_default(c.model->options, &want);
-    cr_assert_eq(cs_options_set(c.model->options, &want, "overhead_s", "1e-7", "", NULL), CS_OK);
-    cr_assert_eq(cs_options_set(c.model->options, &want, "gap_s", "1e-6", "", NULL), CS_OK);
-    cr_assert_eq(memcmp(&want, &c.model_options, c.model->options_bytes), 0);
+    cs_fields_default(c.job.model->options, &want);
+    cr_assert_eq(cs_field_set(c.job.model->options, &want, "overhead_s", "1e-7", "", NULL), CS_OK);
+    cr_assert_eq(cs_field_set(c.job.model->options, &want, "gap_s", "1e-6", "", NULL), CS_OK);
+    cr_assert_eq(memcmp(&want, &c.job.model_options, c.job.model->options_bytes), 0);
     cs_case_free(&c);
     cs_config_free(config);
 }
@@ -96,14 +96,14 @@ Test(config, counts_time_from_the_first_arrival)
         "{\"rank\": 0, \"delay\": \"2ms\"}, {\"rank\": 2, \"delay\": \"2ms\"}]}}");
     cs_case c = ct_case(config, 0);
 
-    cr_assert_eq(c.scenario.arrival_s[0], 0);
-    cr_assert_eq(c.scenario.arrival_s[1], 5e-3 - 2e-3);
-    cr_assert_eq(c.scenario.arrival_s[2], 0);
+    cr_assert_eq(c.job.scenario.arrival_s[0], 0);
+    cr_assert_eq(c.job.scenario.arrival_s[1], 5e-3 - 2e-3);
+    cr_assert_eq(c.job.scenario.arrival_s[2], 0);
     cs_case_free(&c);
     ct_set(config, "arrivals.late[1].delay", "5ms");
     ct_set(config, "arrivals.late[2].delay", "0.005");
     c = ct_case(config, 0);
-    cr_assert_null(c.scenario.arrival_s, "all arrive together");
+    cr_assert_null(c.job.scenario.arrival_s, "all arrive together");
     cs_case_free(&c);
     cs_config_free(config);
 }
@@ -119,11 +119,11 @@ Test(config, takes_options_on_top_of_the_file)
     ct_set_from(config, "faults[]", "{\"rank\": 0, \"slowdown\": 2}", "--slow");
     ct_set_from(config, "faults[]", "{\"rank\": 1, \"slowdown\": 3}", "--slow");
     cs_case c = ct_case(config, 0);
-    cr_assert_eq(c.scenario.cluster.n_ranks, 16);
-    cr_assert_eq(c.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps, 100e9);
-    cr_assert_str_eq(c.algorithm->name, "rhd");
-    cr_assert_eq(c.scenario.arrival_s[15], 1e-3);
-    cr_assert_eq(c.scenario.n_faults, 2);
+    cr_assert_eq(c.job.scenario.cluster.n_ranks, 16);
+    cr_assert_eq(c.job.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps, 100e9);
+    cr_assert_str_eq(c.job.algorithm->name, "rhd");
+    cr_assert_eq(c.job.scenario.arrival_s[15], 1e-3);
+    cr_assert_eq(c.job.scenario.n_faults, 2);
     cr_assert_str_eq(c.json,
                      "{\"algorithm\":{\"name\":\"rhd\"},\"arrivals\":{\"late\":[{\"delay\":\"1ms\","
                      "\"rank\":15}]},"
@@ -203,13 +203,13 @@ Test(config, takes_the_nic_from_a_calibration)
     cr_assert_eq(cs_config_load(config_file, &config, &err), CS_OK, "%s: %s", err.where,
                  err.message);
     cs_case c = ct_case(config, 0);
-    cr_assert_eq(c.scenario.cluster.fabrics[CS_NIC].alpha_s, 2e-6);
-    cr_assert_eq(c.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps, 1e9);
+    cr_assert_eq(c.job.scenario.cluster.fabrics[CS_NIC].alpha_s, 2e-6);
+    cr_assert_eq(c.job.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps, 1e9);
     cr_assert_not_null(strstr(c.json, "\"bandwidth\":1000000000.0"));
     cs_case_free(&c);
     c = ct_case(config, 1);
-    cr_assert_eq(c.scenario.cluster.fabrics[CS_NIC].alpha_s, 5e-6);
-    cr_assert_eq(c.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps, 4e9);
+    cr_assert_eq(c.job.scenario.cluster.fabrics[CS_NIC].alpha_s, 5e-6);
+    cr_assert_eq(c.job.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps, 4e9);
     cs_case_free(&c);
     cr_assert_not_null(strstr(refusal(config, 2), "config.json:1:17: calibration: "));
     ct_folder_remove(folder);

@@ -19,8 +19,8 @@ static void *build_all(void *user)
     for (size_t i = 0; i < ROUNDS; i++) {
         cs_case c = {0};
         wrong += cs_config_case(config, i % n, &c, NULL) != CS_OK ||
-                 c.scenario.bytes != i % n / 2 + 1 ||
-                 c.scenario.cluster.n_ranks != (i % 2 == 0 ? 4u : 8u);
+                 c.job.scenario.bytes != i % n / 2 + 1 ||
+                 c.job.scenario.cluster.n_ranks != (i % 2 == 0 ? 4u : 8u);
         cs_case_free(&c);
     }
     return wrong == 0 ? user : NULL;
@@ -65,7 +65,7 @@ Test(config_cases, survives_every_failed_allocation)
         cr_assert(status == CS_OK || status == CS_ENOMEM, "%s: %s", err.where, err.message);
     }
     cr_assert_gt(passes, 20);
-    cr_assert_str_eq(c.algorithm->name, "rhd");
+    cr_assert_str_eq(c.job.algorithm->name, "rhd");
     cs_case_free(&c);
     cs_config_free(config);
 }
@@ -112,10 +112,11 @@ Test(config_cases, examples_are_accepted)
         cr_assert_eq(cs_config_load(path, &config, &err), CS_OK, "%s", err.message);
         cr_assert_eq(cs_config_count(config), examples[i].count, "%s", path);
         for (size_t k = 0; k < examples[i].count; k++) {
-            cs_case c = ct_case(config, k);
-            cs_plan plan;
-            cr_assert_eq(c.algorithm->check(&c.scenario, &c.options, &plan, &err), CS_OK, "%s: %s",
-                         examples[i].name, err.message);
+            cs_case c   = ct_case(config, k);
+            c.job.model = NULL; /* no times */
+            cr_assert_eq(cs_job_resolve(&c.job, &err), CS_OK, "%s: %s", examples[i].name,
+                         err.message);
+            cs_job_release(&c.job);
             cs_case_free(&c);
         }
         cs_config_free(config);

@@ -17,8 +17,8 @@ Test(config_sweep, sweeps_the_last_axis_fastest)
     for (size_t i = 0; i < 6; i++) {
         char    want[100];
         cs_case c = ct_case(config, i);
-        cr_assert_eq(c.scenario.cluster.n_ranks, 4u << i / 2);
-        cr_assert_str_eq(c.algorithm->name, i % 2 == 0 ? "ring" : "rhd");
+        cr_assert_eq(c.job.scenario.cluster.n_ranks, 4u << i / 2);
+        cr_assert_str_eq(c.job.algorithm->name, i % 2 == 0 ? "ring" : "rhd");
         snprintf(want, sizeof want, "{\"algorithm\":{\"name\":\"%s\"},\"cluster\":{\"ranks\":%u}}",
                  i % 2 == 0 ? "ring" : "rhd", 4u << i / 2);
         cr_assert_str_eq(c.json, want);
@@ -27,7 +27,7 @@ Test(config_sweep, sweeps_the_last_axis_fastest)
     cr_assert_eq(cs_config_sweep_set(config, "cluster.ranks", "[2, 32]", "--ranks", NULL), CS_OK);
     cr_assert_eq(cs_config_count(config), 4, "an axis is replaced in its place");
     cs_case c = ct_case(config, 2);
-    cr_assert_eq(c.scenario.cluster.n_ranks, 32);
+    cr_assert_eq(c.job.scenario.cluster.n_ranks, 32);
     cs_case_free(&c);
     ct_set(config, "sweep.bytes", "[1, 2, 3]");
     cr_assert_eq(cs_config_count(config), 12);
@@ -72,10 +72,10 @@ Test(config_sweep, leaves_out_options_of_another_swept_plug_in)
                      "\"sweep\": {\"model.name\": [\"loggp\", \"alpha-beta\"]}}");
     cs_case c = ct_case(config, 0);
 
-    cr_assert_str_eq(c.model->name, "loggp");
+    cr_assert_str_eq(c.job.model->name, "loggp");
     cs_case_free(&c);
     c = ct_case(config, 1);
-    cr_assert_str_eq(c.model->name, "alpha-beta");
+    cr_assert_str_eq(c.job.model->name, "alpha-beta");
     cr_assert_null(strstr(c.json, "gap_s"), "what is left out is not in the case's JSON");
     cs_case_free(&c);
     ct_set(config, "model.options.nonsense", "1");
@@ -96,7 +96,7 @@ Test(config_sweep, refuses_options_that_none_of_the_algorithms_has)
     cs_config *config = ct_config_of("{\"sweep\": {\"algorithm.name\": [\"ring\", \"rhd\"]}}");
 
     ct_set_from(config, "algorithm.options.late_ranks", "2", "--opt");
-    cr_assert_str_eq(refusal(config, 0), "--opt: unknown option 'late_ranks': known are none");
+    cr_assert_str_eq(refusal(config, 0), "--opt: unknown option 'late_ranks': accepted are none");
     ct_set_from(config, "algorithm.options.late_rank", "2", "--opt");
     cs_config_free(config);
 
@@ -106,7 +106,7 @@ Test(config_sweep, refuses_options_that_none_of_the_algorithms_has)
     cs_case_free(&c);
     ct_set_from(config, "algorithm.options.late_rank", "2", "--opt");
     cr_assert_str_eq(refusal(config, 0),
-                     "--opt: unknown option 'late_rank' (did you mean 'late_ranks'?): "
+                     "--opt: unknown option 'late_rank', did you mean 'late_ranks'?: "
                      "'collsim list' has the options of all algorithms and models");
     cs_config_free(config);
 
@@ -140,8 +140,8 @@ Test(config_sweep, a_point_as_a_configuration)
     ct_set(point, "algorithm.name", "ring");
     ct_set(point, "bytes", "64");
     c = ct_case(point, 0);
-    cr_expect_eq(c.scenario.cluster.n_ranks, 8);
-    cr_expect_eq(c.scenario.bytes, 64);
+    cr_expect_eq(c.job.scenario.cluster.n_ranks, 8);
+    cr_expect_eq(c.job.scenario.bytes, 64);
     cs_case_free(&c);
     cs_config_free(point);
     cr_assert_eq(cs_config_at(config, 0, &point, NULL), CS_OK, "it is as it was");
@@ -164,13 +164,13 @@ Test(config_sweep, a_configuration_completed_by_another)
     cr_expect_eq(cs_config_count(ours), 6);
     cr_expect_not(cs_config_has_axis(ours, "seed"));
     cs_case c = ct_case(ours, 5);
-    cr_expect_eq(c.scenario.cluster.n_ranks, 8);
-    cr_expect_eq(c.scenario.cluster.gpus_per_server, 2);
-    cr_expect_eq(c.scenario.bytes, 64);
-    cr_expect_eq(c.scenario.seed, 7);
-    cr_expect_eq(c.scenario.root, 2);
-    cr_expect_float_eq(c.scenario.cluster.fabrics[CS_NIC].alpha_s, 1e-6, 1e-18);
-    cr_expect_float_eq(c.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps, 1e9, 1);
+    cr_expect_eq(c.job.scenario.cluster.n_ranks, 8);
+    cr_expect_eq(c.job.scenario.cluster.gpus_per_server, 2);
+    cr_expect_eq(c.job.scenario.bytes, 64);
+    cr_expect_eq(c.job.scenario.seed, 7);
+    cr_expect_eq(c.job.scenario.root, 2);
+    cr_expect_float_eq(c.job.scenario.cluster.fabrics[CS_NIC].alpha_s, 1e-6, 1e-18);
+    cr_expect_float_eq(c.job.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps, 1e9, 1);
     cs_case_free(&c);
     cs_config_free(ours);
     cs_config_free(other);

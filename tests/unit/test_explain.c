@@ -3,6 +3,8 @@
  * ends, or when a rank arrives; the last one ends with the run. With random clusters, also where
  * GPUs drive some of their links only and a transfer waits for one beside its own. */
 #include "replay/explain.h"
+
+#include "base/alloc.h"
 #include "support/random_scene.h"
 
 #include <criterion/criterion.h>
@@ -22,34 +24,27 @@ static bool is_arrival(double time_s)
     return false;
 }
 
-static double explain(cs_explain *e)
+static double record(cs_recording *recording)
 {
-    cs_observer       observer = cs_explain_observer(e);
-    cs_options        none     = {0};
-    cs_outcome        outcome;
-    cs_replay_request request = {.scenario      = &scene.scenario,
-                                 .algorithm     = scene.algorithm,
-                                 .options       = &scene.options,
-                                 .plan          = &scene.plan,
-                                 .model         = cs_models[0],
-                                 .model_options = &none,
-                                 .observers     = &observer,
-                                 .n_observers   = 1};
+    cs_observer observer = cs_recording_observer(recording);
+    cs_job      job      = ct_scene_job(&scene, NULL);
+    cs_outcome  outcome;
 
-    cs_options_default(cs_models[0]->options, &none);
-    cr_assert_eq(cs_replay(&request, &outcome, NULL), CS_OK);
+    job.verify = false;
+    cr_assert_eq(cs_job_replay(&job, &observer, 1, &outcome, NULL), CS_OK);
     return outcome.elapsed_s;
 }
 
 static void expect_no_hole(void)
 {
-    const cs_path_step *steps = NULL;
-    cs_explain         *e     = NULL;
-    size_t              count = 0;
+    const cs_path_step *steps     = NULL;
+    cs_recording        recording = {0};
+    cs_arena            arena     = {0};
+    size_t              count     = 0;
 
-    cr_assert_eq(cs_explain_open(&scene.scenario, &scene.plan, &e, NULL), CS_OK);
-    double elapsed_s = explain(e), rounding_s = 1e-12 * elapsed_s;
-    cr_assert_eq(cs_explain_path(e, &steps, &count, NULL), CS_OK);
+    double elapsed_s = record(&recording), rounding_s = 1e-12 * elapsed_s;
+    cr_assert_eq(cs_critical_path(&recording, &scene.scenario, &arena, &steps, &count, NULL),
+                 CS_OK);
     cr_assert_gt(count, 0);
     for (size_t i = 0; i < count; i++) {
         double start_s = steps[i].start_s, before_s = i > 0 ? steps[i - 1].end_s : 0;
@@ -61,7 +56,71 @@ static void expect_no_hole(void)
             cs_wait_text(steps[i].wait), before_s);
     }
     cr_assert(fabs(steps[count - 1].end_s - elapsed_s) <= rounding_s || is_arrival(elapsed_s));
-    cs_explain_close(e);
+    cs_arena_free(&arena);
+    cs_recording_free(&recording);
+}
+
+/* Two messages through one port, the second of which is in the stream behind a barrier of all but
+ * its receiver: it waited for the port, and a third one of another rank for the barrier. */
+Test(explain, ports_and_barriers_are_told_apart)
+{
+    static const cs_interval intervals[] = {{0, 1}, {1, 2}, {1.5, 4}};
+    cs_transfer              transfers[] = {
+                     {.src = 0, .dst = 1, .bytes = 8, .span = 1, .flags = CS_OWN_SRC},
+                     {.src = 0, .dst = 2, .chunk = 1, .bytes = 8, .span = 1, .flags = CS_OWN_SRC | CS_FENCE},
+                     {.src = 3, .dst = 4, .chunk = 2, .bytes = 8, .span = 1, .flags = CS_OWN_SRC}};
+    cs_block            block     = {.transfers = transfers, .count = 3, .fence_except = 2};
+    cs_scenario         five      = {.cluster = {.n_ranks = 5, .gpus_per_server = 1}};
+    cs_recording        recording = {0};
+    cs_arena            arena     = {0};
+    const cs_path_step *steps     = NULL;
+    size_t              count     = 0;
+
+    cs_observer observer = cs_recording_observer(&recording);
+    cr_assert_eq(observer.block(observer.user, &block, intervals, NULL), CS_OK);
+    cr_assert_eq(cs_critical_path(&recording, &five, &arena, &steps, &count, NULL), CS_OK);
+    cr_assert_eq(count, 1, "nothing stands before the barrier of the first block");
+    cr_assert_eq(steps[0].wait, CS_WAIT_ARRIVAL);
+    cs_recording_free(&recording);
+
+    observer = cs_recording_observer(&recording);
+    for (size_t i = 0; i < 3; i++) {
+        cs_block one = {.transfers = &transfers[i], .count = 1, .fence_except = 2};
+        cr_assert_eq(observer.block(observer.user, &one, &intervals[i], NULL), CS_OK);
+    }
+    cr_assert_eq(cs_critical_path(&recording, &five, &arena, &steps, &count, NULL), CS_OK);
+    cr_assert_eq(count, 2);
+    cr_assert_eq(steps[0].dst, 1);
+    cr_assert(steps[1].src == 3 && steps[1].wait == CS_WAIT_FENCE);
+    recording.n_transfers = 2;
+    cr_assert_eq(cs_critical_path(&recording, &five, &arena, &steps, &count, NULL), CS_OK);
+    cr_assert_eq(count, 2);
+    cr_assert(steps[1].dst == 2 && steps[1].wait == CS_WAIT_TX);
+    cs_recording_free(&recording);
+    cs_arena_free(&arena);
+}
+
+Test(explain, every_failed_allocation_is_reported)
+{
+    const cs_path_step *steps     = NULL;
+    cs_recording        recording = {0};
+    cs_status           status    = CS_ENOMEM;
+    ct_rng              rng       = ct_rng_for(5099);
+    size_t              count     = 0;
+
+    ct_scene_random(&scene, cs_algorithms[0], &rng);
+    (void)record(&recording);
+    for (long passes = 0; status != CS_OK; passes++) {
+        cs_arena arena = {0};
+        cs_error err   = {0};
+        cs_alloc_fail_after(passes);
+        status = cs_critical_path(&recording, &scene.scenario, &arena, &steps, &count, &err);
+        cs_alloc_fail_after(-1);
+        cr_assert(status == CS_OK || (status == CS_ENOMEM && err.message[0] != '\0'));
+        cr_assert_lt(passes, 100);
+        cs_arena_free(&arena);
+    }
+    cs_recording_free(&recording);
 }
 
 Test(explain, the_path_has_no_hole)

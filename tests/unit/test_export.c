@@ -5,8 +5,8 @@
 
 Test(export, text_of_a_small_ring)
 {
-    job     j    = open_job("ring", "reducescatter", 2, "5");
-    cs_text text = export_job(&j, CS_EXPORT_TEXT);
+    sample  j    = open_sample("ring", "reducescatter", 2, "5");
+    cs_text text = export_sample(&j, CS_EXPORT_TEXT);
 
     cr_assert_str_eq(text.data, "# ring reducescatter: 2 ranks, 5 bytes in 2 chunks, 1 rounds, 2 "
                                 "messages\n"
@@ -14,7 +14,7 @@ Test(export, text_of_a_small_ring)
                                 "  0 -> 1  chunk 1  2 bytes  reduce  nic\n"
                                 "  1 -> 0  chunk 0  3 bytes  reduce  nic\n");
     cs_text_free(&text);
-    text = export_job(&j, CS_EXPORT_JSON);
+    text = export_sample(&j, CS_EXPORT_JSON);
     cr_assert_str_eq(text.data,
                      "{\"format\": \"collsim-schedule\", \"version\": 1, \"collective\": "
                      "\"reducescatter\", \"algorithm\": \"ring\",\n"
@@ -24,7 +24,7 @@ Test(export, text_of_a_small_ring)
                      "{\"round\": 0, \"src\": 1, \"dst\": 0, \"chunk\": 0, \"op\": \"reduce\"}\n"
                      "]}\n");
     cs_text_free(&text);
-    close_job(&j);
+    close_sample(&j);
 }
 
 Test(export, formats_have_names)
@@ -39,20 +39,18 @@ Test(export, formats_have_names)
 
 Test(export, refuses_what_is_too_long)
 {
-    job      j    = open_job("ring", "allreduce", 2048, "1G");
+    sample   j    = open_sample("ring", "allreduce", 2048, "1G");
     cs_text  text = {0};
     cs_error err  = {0};
 
-    cr_assert_eq(cs_export_schedule(&j.c.scenario, j.c.algorithm, &j.c.options, &j.plan,
-                                    CS_EXPORT_TEXT, &text, &err),
-                 CS_ENOTSUP);
+    cr_assert_eq(cs_export_schedule(&j.c.job, CS_EXPORT_TEXT, &text, &err), CS_ENOTSUP);
     cr_assert_eq(text.length, 0);
-    close_job(&j);
+    close_sample(&j);
 }
 
 Test(export, survives_every_failed_allocation)
 {
-    job j = open_job("rhd", "allreduce", 4, "1M");
+    sample j = open_sample("rhd", "allreduce", 4, "1M");
 
     for (int f = 0; f < CS_EXPORT_COUNT; f++) {
         cs_status status = CS_ENOMEM;
@@ -61,12 +59,11 @@ Test(export, survives_every_failed_allocation)
             cs_error err  = {0};
             cr_assert_lt(passes, 1000);
             cs_alloc_fail_after(passes);
-            status = cs_export_schedule(&j.c.scenario, j.c.algorithm, &j.c.options, &j.plan,
-                                        (cs_export_format)f, &text, &err);
+            status = cs_export_schedule(&j.c.job, (cs_export_format)f, &text, &err);
             cs_alloc_fail_after(-1);
             cr_assert(status == CS_OK || status == CS_ENOMEM);
             cs_text_free(&text);
         }
     }
-    close_job(&j);
+    close_sample(&j);
 }

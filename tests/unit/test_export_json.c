@@ -11,32 +11,29 @@
 /* Written, read, replayed: the same to the last bit, and correct; for another size too. */
 static void check_round_trip(const char *algorithm, const char *collective, unsigned ranks)
 {
-    job        j      = open_job(algorithm, collective, ranks, "1000003");
-    cs_text    text   = export_job(&j, CS_EXPORT_JSON);
+    sample     j      = open_sample(algorithm, collective, ranks, "1000003");
+    cs_text    text   = export_sample(&j, CS_EXPORT_JSON);
     cs_stored *stored = NULL;
     cs_error   err    = {0};
-    cs_plan    plan;
 
     cr_assert_eq(cs_schedule_parse(text.data, text.length, "text", &stored, &err), CS_OK,
                  "%s of %u: %s", algorithm, ranks, err.message);
-    cs_stored_options options = {stored};
-    cr_assert_eq(cs_algorithm_stored.check(&j.c.scenario, &options, &plan, &err), CS_OK);
-    cs_outcome direct = replay(&j, j.c.algorithm, &j.c.options, &j.plan);
-    cs_outcome loaded = replay(&j, &cs_algorithm_stored, &options, &plan);
+    cs_job     again  = stored_job(&j.c.job, stored);
+    cs_outcome direct = replay(&j.c.job);
+    cs_outcome loaded = replay(&again);
     cr_assert(loaded.verified, "%s of %u: %s", algorithm, ranks, loaded.verdict.text);
     cr_assert_eq(direct.elapsed_s, loaded.elapsed_s, "%s of %u", algorithm, ranks);
     cr_assert_eq(direct.n_transfers, loaded.n_transfers);
     cr_assert_eq(direct.wire_bytes, loaded.wire_bytes);
-    j.c.scenario.bytes = 777777;
-    cr_assert_eq(cs_algorithm_stored.check(&j.c.scenario, &options, &plan, &err), CS_OK, "%s",
-                 err.message);
-    direct = replay(&j, j.c.algorithm, &j.c.options, &j.plan);
-    loaded = replay(&j, &cs_algorithm_stored, &options, &plan);
+    j.c.job.scenario.bytes = 777777;
+    again                  = stored_job(&j.c.job, stored);
+    direct                 = replay(&j.c.job);
+    loaded                 = replay(&again);
     cr_assert_eq(direct.wire_bytes, loaded.wire_bytes, "%s of %u", algorithm, ranks);
     cr_assert_eq(direct.elapsed_s, loaded.elapsed_s, "%s of %u", algorithm, ranks);
     cs_stored_free(stored);
     cs_text_free(&text);
-    close_job(&j);
+    close_sample(&j);
 }
 
 Test(export_json, json_comes_back_the_same)
@@ -61,6 +58,16 @@ Test(export_json, json_comes_back_the_same)
     check_round_trip("latency_optimal", "allreduce", 13);
 }
 
+/* What is in a file, without a model. */
+static cs_job loaded_job(const cs_stored *stored)
+{
+    const cs_fabric port  = {CS_SWITCHED, 0, 1e9};
+    cs_job          given = {.scenario = {.cluster = {.fabrics = {port, port}}}};
+
+    cs_schedule_scenario(stored, &given.scenario);
+    return stored_job(&given, stored);
+}
+
 /* A schedule that needs a second place for a chunk: rank 2 passes on the sum of 0 and 1 while
  * its own contribution waits. JSON keeps the slots, MSCCL refuses. */
 Test(export_json, slots_are_kept_where_they_are_needed)
@@ -79,44 +86,23 @@ Test(export_json, slots_are_kept_where_they_are_needed)
     cs_text    text = {0};
 
     cr_assert_eq(cs_schedule_parse(relay, sizeof relay - 1, "relay", &stored, &err), CS_OK);
-    cs_scenario       s = {.cluster = {.fabrics = {{CS_SWITCHED, 0, 1e9}, {CS_SWITCHED, 0, 1e9}}}};
-    cs_stored_options options = {stored};
-    cs_plan           plan;
-    cs_verdict        verdict = {0};
-    cs_schedule_scenario(stored, &s);
-    cr_assert_eq(cs_algorithm_stored.check(&s, &options, &plan, &err), CS_OK);
-    cr_assert_eq(cs_verify(&s, &cs_algorithm_stored, &options, &plan, &verdict, &err), CS_OK);
+    cs_job     job     = loaded_job(stored);
+    cs_verdict verdict = {0};
+    cr_assert_eq(cs_job_verify(&job, &verdict, &err), CS_OK);
     cr_assert(verdict.is_correct, "%s", verdict.text);
-    cr_assert_eq(
-        cs_export_schedule(&s, &cs_algorithm_stored, &options, &plan, CS_EXPORT_MSCCL, &text, &err),
-        CS_ENOTSUP);
+    cr_assert_eq(cs_export_schedule(&job, CS_EXPORT_MSCCL, &text, &err), CS_ENOTSUP);
     cs_text_free(&text);
     err = (cs_error){0};
-    cr_assert_eq(
-        cs_export_schedule(&s, &cs_algorithm_stored, &options, &plan, CS_EXPORT_JSON, &text, &err),
-        CS_OK);
+    cr_assert_eq(cs_export_schedule(&job, CS_EXPORT_JSON, &text, &err), CS_OK);
     cr_assert_eq(cs_schedule_parse(text.data, text.length, "again", &again, &err), CS_OK, "%s",
                  err.message);
     cr_assert(again->has_slots && again->plan.starts_own);
-    cr_assert_eq(memcmp(stored->transfers, again->transfers, 3 * sizeof(cs_transfer)), 0);
+    cr_assert_eq(
+        memcmp(stored->recording.transfers, again->recording.transfers, 3 * sizeof(cs_transfer)),
+        0);
     cs_text_free(&text);
     cs_stored_free(stored);
     cs_stored_free(again);
-}
-
-static double replayed_s(const cs_scenario *s, const cs_algorithm *algorithm, const void *options)
-{
-    const cs_run run = {.scenario  = s,
-                        .algorithm = algorithm,
-                        .options   = options,
-                        .model     = cs_models[0],
-                        .verify    = true};
-    cs_result    result;
-    cs_error     err = {0};
-
-    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s", err.message);
-    cr_assert(result.verified);
-    return result.elapsed_s;
 }
 
 /* Messages of several parts stay what they are: OptCC takes the same time from a file. */
@@ -130,23 +116,26 @@ Test(export_json, joined_messages_come_back)
                                   .cluster = {.n_ranks = 5, .gpus_per_server = 1, .fabrics = {nic, nic}}};
     const cs_algorithm *optcc  = NULL;
     cs_stored          *stored = NULL;
-    cs_options          options;
-    cs_plan             plan;
-    cs_error            err  = {0};
-    cs_text             text = {0};
+    cs_job              job    = {.scenario = s};
+    cs_error            err    = {0};
+    cs_text             text   = {0};
 
     cr_assert_eq(cs_algorithm_find("optcc", &optcc, &err), CS_OK);
-    cs_options_default(optcc->options, &options);
-    cr_assert_eq(cs_options_set(optcc->options, &options, "rounds", "8", "", &err), CS_OK);
-    double direct_s = replayed_s(&s, optcc, &options);
-    cr_assert_eq(optcc->check(&s, &options, &plan, &err), CS_OK);
-    cr_assert_eq(cs_export_schedule(&s, optcc, &options, &plan, CS_EXPORT_JSON, &text, &err),
-                 CS_OK);
+    cs_job_set_algorithm(&job, optcc, NULL);
+    cs_job_set_model(&job, cs_models[0], NULL);
+    cr_assert_eq(cs_field_set(optcc->options, &job.options, "rounds", "8", "", &err), CS_OK);
+    cr_assert_eq(cs_job_resolve(&job, &err), CS_OK);
+    cs_outcome direct = replay(&job);
+    cr_assert(direct.verified);
+    cr_assert_eq(cs_export_schedule(&job, CS_EXPORT_JSON, &text, &err), CS_OK);
     cr_assert_not_null(strstr(text.data, "\"join\": true"));
     cr_assert_eq(cs_schedule_parse(text.data, text.length, "again", &stored, &err), CS_OK, "%s",
                  err.message);
-    cs_stored_options from_file = {stored};
-    cr_assert_eq(replayed_s(&s, &cs_algorithm_stored, &from_file), direct_s);
+    const cs_job from_file = stored_job(&job, stored);
+    cs_outcome   again     = replay(&from_file);
+    cr_assert(again.verified);
+    cr_assert_eq(again.elapsed_s, direct.elapsed_s);
+    cs_job_release(&job);
     cs_stored_free(stored);
     cs_text_free(&text);
 }
@@ -163,42 +152,34 @@ Test(export_json, barriers_groups_and_fabrics_come_back)
         "{\"round\":2,\"src\":2,\"dst\":1,\"chunk\":0,\"span\":3,\"bytes\":99,\"fence\":true,"
         "\"fence_except\":0,\"fence_s\":0.1},"
         "{\"round\":5,\"src\":1,\"dst\":0,\"chunk\":0,\"span\":3,\"fence\":true}]}";
-    cs_stored  *stored = NULL, *again = NULL;
-    cs_error    err  = {0};
-    cs_text     text = {0};
-    cs_plan     plan;
-    cs_scenario s = {.cluster = {.fabrics = {{CS_SWITCHED, 0, 1e9}, {CS_SWITCHED, 0, 1e9}}}};
+    cs_stored *stored = NULL, *again = NULL;
+    cs_error   err  = {0};
+    cs_text    text = {0};
 
     cr_assert_eq(cs_schedule_parse(odd, sizeof odd - 1, "odd", &stored, &err), CS_OK, "%s",
                  err.message);
-    cs_stored_options options = {stored};
-    cs_schedule_scenario(stored, &s);
-    cr_assert_eq(cs_algorithm_stored.check(&s, &options, &plan, &err), CS_OK);
-    cr_assert_eq(
-        cs_export_schedule(&s, &cs_algorithm_stored, &options, &plan, CS_EXPORT_JSON, &text, &err),
-        CS_OK);
+    const cs_job job = loaded_job(stored);
+    cr_assert_eq(cs_export_schedule(&job, CS_EXPORT_JSON, &text, &err), CS_OK);
     cr_assert_eq(cs_schedule_parse(text.data, text.length, "again", &again, &err), CS_OK, "%s",
                  err.message);
     cr_assert_eq(again->root, 2);
     cr_assert_eq(again->gpus_per_server, 2);
-    cr_assert_eq(again->n_transfers, 3);
-    cr_assert_eq(memcmp(stored->transfers, again->transfers, 3 * sizeof(cs_transfer)), 0);
-    cr_assert_eq(again->n_fences, 2);
+    cr_assert_eq(again->recording.n_transfers, 3);
+    cr_assert_eq(
+        memcmp(stored->recording.transfers, again->recording.transfers, 3 * sizeof(cs_transfer)),
+        0);
+    cr_assert_eq(again->recording.n_fences, 2);
     for (size_t i = 0; i < 2; i++) {
-        cr_assert_eq(again->fences[i].index, i + 1);
-        cr_assert_eq(again->fences[i].except, i == 0 ? 0 : CS_FENCE_ALL);
-        cr_assert_eq(again->fences[i].cost_s, i == 0 ? 0.1 : 0);
+        cr_assert_eq(again->recording.fences[i].index, i + 1);
+        cr_assert_eq(again->recording.fences[i].except, i == 0 ? 0 : CS_FENCE_ALL);
+        cr_assert_eq(again->recording.fences[i].cost_s, i == 0 ? 0.1 : 0);
     }
     cs_text_free(&text);
-    cr_assert_eq(
-        cs_export_schedule(&s, &cs_algorithm_stored, &options, &plan, CS_EXPORT_TEXT, &text, &err),
-        CS_OK);
+    cr_assert_eq(cs_export_schedule(&job, CS_EXPORT_TEXT, &text, &err), CS_OK);
     cr_assert_not_null(strstr(text.data, "round 2\n  barrier of all ranks but 0, 0.1 s\n"
                                          "  2 -> 1  chunk 0..2  99 bytes  copy  nic\n"));
     cs_text_free(&text);
-    cr_assert_eq(
-        cs_export_schedule(&s, &cs_algorithm_stored, &options, &plan, CS_EXPORT_GOAL, &text, &err),
-        CS_OK);
+    cr_assert_eq(cs_export_schedule(&job, CS_EXPORT_GOAL, &text, &err), CS_OK);
     cr_assert_not_null(strstr(text.data, "rank 1 {\nl1: recv 99b from 2 tag 1\nb2: calc 0\n"
                                          "b2 requires l1\nl2: send 10b to 0 tag 2\n"
                                          "l2 requires l1\nl2 requires b2\n}\n"),

@@ -10,8 +10,8 @@
 static void check_msccl(const char *algorithm, const char *collective, unsigned ranks,
                         unsigned seed)
 {
-    job                 j       = open_job(algorithm, collective, ranks, "1M");
-    cs_text             text    = export_job(&j, CS_EXPORT_MSCCL);
+    sample              j       = open_sample(algorithm, collective, ranks, "1M");
+    cs_text             text    = export_sample(&j, CS_EXPORT_MSCCL);
     ct_msccl           *program = ct_msccl_read(text.data);
     const ct_msccl_call call    = {.seed = seed, .in_place = true, .is_chunkwise = true};
 
@@ -21,7 +21,7 @@ static void check_msccl(const char *algorithm, const char *collective, unsigned 
                  collective, ranks, seed);
     ct_msccl_free(program);
     cs_text_free(&text);
-    close_job(&j);
+    close_sample(&j);
 }
 
 Test(export_msccl, msccl_is_correct_in_any_order)
@@ -106,9 +106,9 @@ static void check_line(limits *l, const char *line)
 static void check_limits(const char *algorithm, const char *collective, unsigned ranks,
                          const char *head)
 {
-    job     j     = open_job(algorithm, collective, ranks, "1M");
-    cs_text text  = export_job(&j, CS_EXPORT_MSCCL);
-    limits  l     = {.n_gpus = ranks, .n_chunks = j.plan.n_chunks};
+    sample  j     = open_sample(algorithm, collective, ranks, "1M");
+    cs_text text  = export_sample(&j, CS_EXPORT_MSCCL);
+    limits  l     = {.n_gpus = ranks, .n_chunks = j.c.job.plan.n_chunks};
     char   *first = strstr(text.data, "nchannels=\"");
 
     cr_assert_not_null(strstr(text.data, head), "%s", head);
@@ -118,7 +118,7 @@ static void check_limits(const char *algorithm, const char *collective, unsigned
     }
     check_gpu(&l);
     cs_text_free(&text);
-    close_job(&j);
+    close_sample(&j);
 }
 
 Test(export_msccl, keeps_the_limits_of_the_runtime)
@@ -138,22 +138,21 @@ Test(export_msccl, keeps_the_limits_of_the_runtime)
 static void check_refused(const char *algorithm, unsigned ranks, const char *chunks,
                           const char *why)
 {
-    job      j    = open_job(algorithm, "allreduce", ranks, "1M");
+    sample   j    = open_sample(algorithm, "allreduce", ranks, "1M");
     cs_text  text = {0};
     cs_error err  = {0};
 
     if (chunks != NULL) {
         cr_assert_eq(
-            cs_options_set(j.c.algorithm->options, &j.c.options, "chunks", chunks, "", &err),
+            cs_field_set(j.c.job.algorithm->options, &j.c.job.options, "chunks", chunks, "", &err),
             CS_OK);
-        cr_assert_eq(j.c.algorithm->check(&j.c.scenario, &j.c.options, &j.plan, &err), CS_OK);
+        cs_job_release(&j.c.job);
+        cr_assert_eq(cs_job_resolve(&j.c.job, &err), CS_OK);
     }
-    cr_assert_eq(cs_export_schedule(&j.c.scenario, j.c.algorithm, &j.c.options, &j.plan,
-                                    CS_EXPORT_MSCCL, &text, &err),
-                 CS_ENOTSUP);
+    cr_assert_eq(cs_export_schedule(&j.c.job, CS_EXPORT_MSCCL, &text, &err), CS_ENOTSUP);
     cr_assert_str_eq(err.message, why);
     cr_assert_eq(text.length, 0);
-    close_job(&j);
+    close_sample(&j);
 }
 
 Test(export_msccl, refuses_what_the_runtime_cannot_load)

@@ -49,15 +49,6 @@ static void open_job(job *j)
                  err.message);
 }
 
-static cs_run run_of(const job *j)
-{
-    return (cs_run){.scenario      = &j->c.scenario,
-                    .algorithm     = j->c.algorithm,
-                    .options       = &j->c.options,
-                    .model         = j->c.model,
-                    .model_options = &j->c.model_options};
-}
-
 static void close_job(job *j)
 {
     cs_case_free(&j->c);
@@ -94,27 +85,26 @@ static void print_sent(const cs_grid *grid, uint32_t rank, char *text, size_t co
 {
     memset(text, '.', 2 * columns);
     text[2 * columns] = '\0';
-    for (size_t i = 0; i < grid->n_cells; i++) {
-        const cs_grid_cell *c = &grid->cells[i];
-        for (long s = lround(c->when.start_s); c->transfer.src == rank && s < lround(c->when.end_s);
-             s++) {
+    for (size_t i = 0; i < grid->recording.n_transfers; i++) {
+        const cs_transfer *t    = &grid->recording.transfers[i];
+        const cs_interval *when = &grid->recording.intervals[i];
+        for (long s = lround(when->start_s); t->src == rank && s < lround(when->end_s); s++) {
             cr_assert_lt((size_t)s, columns);
             cr_assert_eq(text[2 * s], '.', "rank %u sends twice at %ld", rank, s);
-            text[2 * s]     = (char)('0' + c->transfer.dst);
-            text[2 * s + 1] = letters[c->stage];
+            text[2 * s]     = (char)('0' + t->dst);
+            text[2 * s + 1] = letters[grid->stages[i]];
         }
     }
 }
 
 static bool grid_is(job *j, const char *const *wanted, size_t n_ranks, size_t columns)
 {
-    cs_run   run  = run_of(j);
     cs_grid  grid = {0};
     cs_error err  = {0};
     char     text[128];
     bool     is_same = true;
 
-    cr_assert_eq(cs_grid_fill(&grid, &run, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_grid_fill(&grid, &j->c.job, &err), CS_OK, "%s", err.message);
     cr_assert_float_eq(grid.result.elapsed_s, (double)columns, 1e-9);
     for (uint32_t r = 0; r < n_ranks; r++) {
         print_sent(&grid, r, text, columns);
@@ -179,11 +169,10 @@ static size_t count(const char *text, const char *what)
 
 static cs_text draw(const job *j)
 {
-    cs_run   run  = run_of(j);
     cs_text  text = {0};
     cs_error err  = {0};
 
-    cr_assert_eq(cs_export_svg(&run, &text, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_export_svg(&j->c.job, &text, &err), CS_OK, "%s", err.message);
     return text;
 }
 
@@ -243,12 +232,11 @@ Test(export_svg, exchanges_arrivals_and_timed_faults)
     set(&j, "faults[]", "{\"rank\": 2, \"slowdown\": 2, \"from\": \"1s\", \"until\": \"4s\"}");
     open_job(&j);
     cs_text svg  = draw(&j);
-    cs_run  run  = run_of(&j);
     cs_grid grid = {0};
 
-    cr_assert_eq(cs_grid_fill(&grid, &run, NULL), CS_OK);
+    cr_assert_eq(cs_grid_fill(&grid, &j.c.job, NULL), CS_OK);
     cr_assert_eq(count(svg.data, "<g><rect"), grid.n_bars);
-    cr_assert_geq(grid.n_bars, 2 * grid.n_cells);
+    cr_assert_geq(grid.n_bars, 2 * grid.recording.n_transfers);
     cr_assert_eq(count(svg.data, "class=\"late\""), 2);
     cr_assert_eq(count(svg.data, "class=\"slow\""), 2);
     check_boxes(svg.data);
@@ -263,10 +251,9 @@ Test(export_svg, several_gpus_a_server_have_rows_for_nvlink)
 
     set(&j, "cluster.gpus_per_server", "2");
     open_job(&j);
-    cs_run  run  = run_of(&j);
     cs_grid grid = {0};
 
-    cr_assert_eq(cs_grid_fill(&grid, &run, NULL), CS_OK);
+    cr_assert_eq(cs_grid_fill(&grid, &j.c.job, NULL), CS_OK);
     cr_assert_eq(grid.n_rows, 4 * 2 * 2);
     for (size_t i = 0; i < grid.n_bars; i++) {
         const cs_grid_row *row       = &grid.rows[grid.bars[i].row];
@@ -289,8 +276,7 @@ Test(export_svg, too_large_is_refused)
         cs_text  text = {0};
         cs_error err  = {0};
         open_job(&j);
-        cs_run run = run_of(&j);
-        cr_assert_eq(cs_export_svg(&run, &text, &err), CS_ENOTSUP);
+        cr_assert_eq(cs_export_svg(&j.c.job, &text, &err), CS_ENOTSUP);
         cr_assert_not_null(strstr(err.message, cases[i].words), "%s", err.message);
         cr_assert_eq(text.length, 0);
         cs_text_free(&text);
@@ -301,7 +287,6 @@ Test(export_svg, too_large_is_refused)
 Test(export_svg, every_allocation_may_fail)
 {
     job       j      = optcc_5();
-    cs_run    run    = run_of(&j);
     cs_status status = CS_ENOMEM;
 
     for (long passes = 0; status != CS_OK; passes++) {
@@ -309,7 +294,7 @@ Test(export_svg, every_allocation_may_fail)
         cs_error err  = {0};
         cr_assert_lt(passes, 500);
         cs_alloc_fail_after(passes);
-        status = cs_export_svg(&run, &text, &err);
+        status = cs_export_svg(&j.c.job, &text, &err);
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", err.message);
         cs_text_free(&text);

@@ -4,7 +4,7 @@
  * runs out is an error. */
 #include "base/alloc.h"
 #include "figure_setup.h"
-#include "sweep/farm.h"
+#include "sweep/thread_pool.h"
 
 #include <math.h>
 
@@ -104,7 +104,7 @@ Test(figures, every_one_computes_and_passes_its_checks)
     cr_assert_eq(cs_figure_list(&list, &n, NULL), CS_OK);
     for (size_t i = 0; i < n; i++) {
         const cs_figure_request request = {
-            .name = list[i].name, .jobs = cs_farm_processors(), .results = results};
+            .name = list[i].name, .jobs = cs_processors(), .results = results};
         cs_figure_data data = {0};
         cs_error       err  = {0};
         cr_assert_eq(cs_figure_compute(&request, &data, &err), CS_OK, "%s: %s: %s", list[i].name,
@@ -279,7 +279,7 @@ Test(figures, changes_that_are_refused)
         {"stragglar-6c", "figure.columns", "[\"a = ring.elapsd_s\"]", "--set figure.columns[0]",
          "did you mean 'ring.elapsed_s'"},
         {"optcc-table", "cluster.ranks", "8", "--set cluster.ranks", "changes nothing"},
-        {"stragglar-6c", "figure.runs.ring.algorithm", "rinG", "", "did you mean 'ring'"},
+        {"stragglar-6c", "figure.runs.ring.algorithm", "rign", "", "did you mean 'ring'"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

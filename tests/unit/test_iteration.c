@@ -148,7 +148,7 @@ Test(iteration, random_iterations_are_walked_again)
     ct_set(config, "montecarlo.fallback", "ring");
     cs_case    c = ct_case(config, STRAGGLAR);
     cs_samples s = samples_of(&c, ITERATIONS, false);
-    cr_assert_eq(cs_arrival_sampler_open(&c.arrivals, RANKS, c.scenario.seed, ITERATIONS,
+    cr_assert_eq(cs_arrival_sampler_open(&c.arrivals, RANKS, c.job.scenario.seed, ITERATIONS,
                                          CS_SAMPLING_RANDOM, &sampler, NULL),
                  CS_OK);
     cr_assert_eq(cs_arrival_stream_open(sampler, &stream, NULL), CS_OK);

@@ -19,17 +19,9 @@ static size_t        n_rows;
 
 static cs_status compare(cs_error *err)
 {
-    cs_options        options = {0};
-    cs_replay_request request = {.scenario      = &scene.scenario,
-                                 .algorithm     = scene.algorithm,
-                                 .options       = &scene.options,
-                                 .plan          = &scene.plan,
-                                 .model_options = &options,
-                                 .verify        = true};
+    const cs_job job = ct_scene_job(&scene, "flow");
 
-    cr_assert_eq(cs_model_find("flow", &request.model, NULL), CS_OK);
-    cs_options_default(request.model->options, &options);
-    return cs_compare_models(&request, 1e-9, rows, &n_rows, err);
+    return cs_compare_models(&job, 1e-9, rows, &n_rows, err);
 }
 
 static const cs_model_row *row_of(const char *model)

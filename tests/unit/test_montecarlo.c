@@ -3,6 +3,7 @@
  * cannot be run, baselines, options out of range, foreign files, and memory that runs out. */
 #include "cs/build.h"
 #include "montecarlo_setup.h"
+#include "support/query.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -74,23 +75,23 @@ Test(montecarlo, killed_and_run_again_it_goes_on)
     options.jobs                = 2;
     options.progress            = NULL;
     cs_montecarlo_report report = run(config, &options);
-    cr_expect_eq(report.total, 20);
-    cr_expect_eq(report.done_before, 8);
-    cr_expect_eq(report.run, 12);
+    cr_expect_eq(report.count.total, 20);
+    cr_expect_eq(report.count.done_before, 8);
+    cr_expect_eq(report.count.run, 12);
     cr_expect_eq(report.failed, 4);
     cs_text got = json_of(&report);
     cr_expect_str_eq(got.data, want.data);
     cs_text_free(&got);
     cs_montecarlo_report_free(&report);
     report = run(config, &options); /* all out of the file: the same bits again */
-    cr_expect_eq(report.done_before, 20);
+    cr_expect_eq(report.count.done_before, 20);
     got = json_of(&report);
     cr_expect_str_eq(got.data, want.data);
     cs_text_free(&got);
     cs_montecarlo_report_free(&report);
     options.iterations = 1001; /* another run */
     report             = run(config, &options);
-    cr_expect_eq(report.done_before, 0);
+    cr_expect_eq(report.count.done_before, 0);
     cs_montecarlo_report_free(&report);
     cs_text_free(&want);
     cs_config_free(config);
@@ -107,16 +108,16 @@ Test(montecarlo, stopped_it_keeps_what_is_done)
     options.user                = &at;
     options.stop                = &stop;
     cs_montecarlo_report report = run(config, &options);
-    cr_expect(report.is_stopped);
-    cr_expect_eq(report.run, 5);
+    cr_expect(report.count.is_stopped);
+    cr_expect_eq(report.count.run, 5);
     cr_expect_eq(report.n_rows, 5);
     cs_montecarlo_report_free(&report);
     stop             = 0;
     options.progress = NULL;
     report           = run(config, &options);
-    cr_expect_eq(report.done_before, 5);
-    cr_expect_eq(report.run, 15);
-    cr_expect_not(report.is_stopped);
+    cr_expect_eq(report.count.done_before, 5);
+    cr_expect_eq(report.count.run, 15);
+    cr_expect_not(report.count.is_stopped);
     cs_montecarlo_report_free(&report);
     cs_config_free(config);
 }
@@ -136,10 +137,10 @@ Test(montecarlo, what_cannot_be_run_is_a_row_with_the_reason)
                           strcmp(row->error, "algorithm.options.straggler: rank 7 does not exist; "
                                              "accepted are 0 .. 5 and auto") == 0,
                       "%s", row->error);
-            cr_expect(isnan(row->exposed_mean_s) && isnan(row->saved_mean_s));
+            cr_expect(isnan(row->exposed_s.mean.value) && isnan(row->saved_s.mean.value));
             errors++;
         } else {
-            cr_expect(isfinite(row->exposed_p95_s));
+            cr_expect(isfinite(row->exposed_s.p95.value));
         }
     }
     cr_expect_eq(errors, 4);
@@ -149,7 +150,7 @@ Test(montecarlo, what_cannot_be_run_is_a_row_with_the_reason)
     for (size_t i = 0; i < report.n_rows; i++) {
         const cs_montecarlo_row *row = &report.rows[i];
         bool is_compared             = row->ranks == 8 && strcmp(row->algorithm, "stragglar") != 0;
-        cr_expect_eq(isfinite(row->saved_mean_s), is_compared, "%s, %llu", row->algorithm,
+        cr_expect_eq(isfinite(row->saved_s.mean.value), is_compared, "%s, %llu", row->algorithm,
                      (unsigned long long)row->ranks);
     }
     cs_montecarlo_report_free(&report);
@@ -166,9 +167,9 @@ Test(montecarlo, a_baseline_agrees_on_all_but_the_algorithm)
         cs_case a = ct_case(config, i), b;
         cr_assert_eq(cs_config_baseline(config, i, "rhd", &base, &err), CS_OK);
         b = ct_case(config, base);
-        cr_expect_str_eq(b.algorithm->name, "rhd");
-        cr_expect_eq(a.scenario.bytes, b.scenario.bytes);
-        cr_expect_eq(a.scenario.cluster.n_ranks, b.scenario.cluster.n_ranks);
+        cr_expect_str_eq(b.job.algorithm->name, "rhd");
+        cr_expect_eq(a.job.scenario.bytes, b.job.scenario.bytes);
+        cr_expect_eq(a.job.scenario.cluster.n_ranks, b.job.scenario.cluster.n_ranks);
         cs_case_free(&a);
         cs_case_free(&b);
     }
@@ -237,12 +238,12 @@ Test(montecarlo, what_the_machine_lacks_is_no_row_and_is_tried_again)
     setenv("COLLSIM_MODULES", folder, 1);
     for (int i = 0; i < 2; i++) {
         cs_montecarlo_report report = run(config, &options);
-        cr_expect_eq(report.run, i == 0 ? 1 : 0);
-        cr_expect_eq(report.done_before, i == 0 ? 0 : 1);
-        cr_expect_eq(report.missing, 1);
+        cr_expect_eq(report.count.run, i == 0 ? 1 : 0);
+        cr_expect_eq(report.count.done_before, i == 0 ? 0 : 1);
+        cr_expect_eq(report.count.missing, 1);
         cr_expect_eq(report.failed, 0);
-        cr_expect_eq(report.failure.status, CS_EMISSING);
-        cr_expect_not(report.is_stopped);
+        cr_expect_eq(report.count.failure.status, CS_EMISSING);
+        cr_expect_not(report.count.is_stopped);
         cr_assert_eq(report.n_rows, 1);
         cr_expect_str_eq(report.rows[0].model, "alpha-beta");
         cr_expect_str_eq(report.rows[0].build, cs_build());
@@ -256,5 +257,43 @@ Test(montecarlo, every_failed_allocation_is_clean)
     cs_config *config = random_config();
 
     fail_each_allocation(config, 40, true);
+    cs_config_free(config);
+}
+
+/* Beside the JSON of the scenario, in SI units; objects and lists as JSON. */
+Test(montecarlo, every_swept_key_is_a_column)
+{
+    cs_config            *config  = base_config("ring");
+    cs_montecarlo_options options = options_of(20, 1);
+    cs_montecarlo_report  report;
+    cs_text               text = {0};
+
+    options.path = path;
+    ct_set(config, "arrivals.distribution", "{\"name\": \"exponential\", \"mean\": \"1ms\"}");
+    ct_set(config, "sweep",
+           "{\"cluster.nic.alpha\": [\"1us\", \"2us\"], \"arrivals.late\": [[], [{\"rank\": 1, "
+           "\"delay\": \"1ms\"}]]}");
+    for (int pass = 0; pass < 2; pass++) { /* run, and out of the file */
+        report = run(config, &options);
+        cr_assert_eq(report.n_rows, 4);
+        cr_expect_eq(report.count.done_before, pass == 0 ? 0 : 4);
+        cs_montecarlo_json(&text, report.rows, report.n_rows, &report.swept);
+        cr_expect_not_null(strstr(text.data, ", \"cluster.nic.alpha_s\": 1e-06, \"arrivals.late\": "
+                                             "[], \"scenario\": {"));
+        cr_expect_not_null(strstr(text.data, ", \"cluster.nic.alpha_s\": 2e-06, \"arrivals.late\": "
+                                             "[{\"delay\":\"1ms\",\"rank\":1}], \"scenario\": {"));
+        cs_text_free(&text);
+        cs_montecarlo_csv(&text, report.rows, report.n_rows, &report.swept);
+        cr_expect_not_null(strstr(text.data, ",build,cluster.nic.alpha_s,arrivals.late,scenario,"));
+        cr_expect_not_null(strstr(text.data, ",1e-06,[],"));
+        cs_text_free(&text);
+        cs_montecarlo_report_free(&report);
+    }
+    text = ct_query(path, "SELECT \"cluster.nic.alpha_s\", \"arrivals.late\" FROM montecarlo "
+                          "ORDER BY 1, 2");
+    cr_expect_str_eq(text.data,
+                     "1.0e-06|[]\n1.0e-06|[{\"delay\":\"1ms\",\"rank\":1}]\n2.0e-06|[]\n2.0e-06|"
+                     "[{\"delay\":\"1ms\",\"rank\":1}]\n");
+    cs_text_free(&text);
     cs_config_free(config);
 }

@@ -33,12 +33,13 @@ Test(montecarlo_gains, published_gains_come_out)
             cs_montecarlo_report     report = run(config, &options);
             const cs_montecarlo_row *row    = &report.rows[1];
             bool   is_sure = persistences[j] == 1; /* nothing is random: one iteration says all */
-            double half    = is_sure ? 0 : row->saved_mean_high_s * 1e3 - row->saved_mean_s * 1e3;
+            double half =
+                is_sure ? 0 : row->saved_s.mean.high * 1e3 - row->saved_s.mean.value * 1e3;
             cr_expect_eq(row->iterations, is_sure ? 1 : 8000);
-            cr_expect_float_eq(report.rows[0].exposed_mean_s * 1e3, rows[i].ring_ms, 0.05);
-            cr_expect_float_eq(row->saved_mean_s * 1e3, rows[i].gain_ms[j], 2 * half + 0.005,
+            cr_expect_float_eq(report.rows[0].exposed_s.mean.value * 1e3, rows[i].ring_ms, 0.05);
+            cr_expect_float_eq(row->saved_s.mean.value * 1e3, rows[i].gain_ms[j], 2 * half + 0.005,
                                "%s, p = %g: %g +- %g ms", rows[i].bytes, persistences[j],
-                               row->saved_mean_s * 1e3, half);
+                               row->saved_s.mean.value * 1e3, half);
             cr_expect_float_eq(row->hit_ratio, persistences[j], 0.02);
             cs_montecarlo_report_free(&report);
         }
@@ -69,7 +70,7 @@ Test(montecarlo_gains, published_break_even_persistences_come_out)
                      rows[i].break_even + (j == 0 ? -0.05 : 0.05));
             ct_set(config, "arrivals", arrivals);
             cs_montecarlo_report report = run(config, &options);
-            saved[j]                    = report.rows[1].saved_mean_s;
+            saved[j]                    = report.rows[1].saved_s.mean.value;
             hits[j]                     = report.rows[1].hit_ratio;
             cs_montecarlo_report_free(&report);
         }
@@ -97,11 +98,11 @@ Test(montecarlo_gains, random_delays_give_the_expected_gain)
         cs_montecarlo_report     report = run(config, &options);
         const cs_montecarlo_row *row    = &report.rows[1];
         double                   want   = p * m * (1 - exp(-t_rs / m)) - crit;
-        double                   half   = row->saved_mean_high_s - row->saved_mean_s;
-        cr_expect_float_eq(row->saved_mean_s, want, 2 * half, "%s: %g, not %g",
-                           cs_sampling_name(sampling), row->saved_mean_s, want);
+        double                   half   = row->saved_s.mean.high - row->saved_s.mean.value;
+        cr_expect_float_eq(row->saved_s.mean.value, want, 2 * half, "%s: %g, not %g",
+                           cs_sampling_name(sampling), row->saved_s.mean.value, want);
         cr_expect_lt(half, 0.02 * p * m);
-        cr_expect_float_eq(row->speedup, ring8 / row->exposed_mean_s, 1e-12);
+        cr_expect_float_eq(row->speedup, ring8 / row->exposed_s.mean.value, 1e-12);
         cs_montecarlo_report_free(&report);
     }
     cs_config_free(config);
@@ -116,7 +117,7 @@ Test(montecarlo_gains, the_examples_are_run)
     cr_expect_eq(report.n_rows, 5);
     cr_expect_eq(report.failed, 0);
     cr_expect_float_eq(report.rows[4].hit_ratio, 0.9, 0.01);
-    cr_expect_gt(report.rows[4].saved_mean_low_s, 0);
+    cr_expect_gt(report.rows[4].saved_s.mean.low, 0);
     cs_montecarlo_report_free(&report);
     cs_config_free(config);
     config  = ct_config_example("montecarlo-trace");
@@ -126,7 +127,7 @@ Test(montecarlo_gains, the_examples_are_run)
     cr_expect_eq(report.failed, 0);
     cr_expect_str_eq(report.rows[2].fallback, "ring");
     cr_expect_float_eq(report.rows[2].fallback_ratio, 1 - report.rows[2].hit_ratio, 1e-12);
-    cr_expect_lt(report.rows[2].exposed_mean_s, report.rows[1].exposed_mean_s);
+    cr_expect_lt(report.rows[2].exposed_s.mean.value, report.rows[1].exposed_s.mean.value);
     cs_montecarlo_report_free(&report);
     cs_config_free(config);
 }
@@ -154,7 +155,7 @@ Test(montecarlo_gains, a_trace_in_order_is_what_happened)
         hits += late >= others;
     }
     cs_montecarlo_report report = run(config, &options);
-    cr_expect_float_eq(report.rows[0].exposed_mean_s, sum / (double)calls, 1e-15);
+    cr_expect_float_eq(report.rows[0].exposed_s.mean.value, sum / (double)calls, 1e-15);
     cr_expect_eq(report.rows[0].hit_ratio, (double)hits / (double)calls);
     cs_montecarlo_report_free(&report);
     cs_case_free(&c);

@@ -9,7 +9,6 @@
 #include "support/post.h"
 
 #include <criterion/criterion.h>
-#include <gsl/gsl_errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,6 @@ static char folder[CT_FOLDER_BYTES], one_path[128], many_path[128];
 
 static void set_up(void)
 {
-    gsl_set_error_handler_off();
     ct_folder_make(folder);
     snprintf(one_path, sizeof one_path, "%s/one.db", folder);
     snprintf(many_path, sizeof many_path, "%s/many.db", folder);
@@ -155,7 +153,7 @@ static cs_text json_of(cs_montecarlo_report *report)
 {
     cs_text text = {0};
 
-    cs_montecarlo_json(&text, report->rows, report->n_rows);
+    cs_montecarlo_json(&text, report->rows, report->n_rows, &report->swept);
     cr_assert_not(text.failed);
     cs_montecarlo_report_free(report);
     return text;
@@ -224,9 +222,9 @@ Test(montecarlo_ranks, the_bytes_are_those_of_one_process)
         unlink(many_path);
         run_crowd(&c, cases[i].size);
         cr_assert_eq(c.status, CS_OK, "%s", c.err.message);
-        cr_expect_eq(c.report.run, 40);
+        cr_expect_eq(c.report.count.run, 40);
         cr_expect_eq(c.report.failed, 8);
-        cr_expect_not(c.report.is_stopped);
+        cr_expect_not(c.report.count.is_stopped);
         cr_expect_eq(c.n_other_rows, 0);
         cr_expect_eq(c.post.n_left, cases[i].size);
         cr_expect_eq(c.post.n_aborted, 0);
@@ -251,22 +249,22 @@ Test(montecarlo_ranks, stopped_and_run_again_it_goes_on)
     c.stop_at = 7 * (size_t)600;
     run_crowd(&c, 3);
     cr_assert_eq(c.status, CS_OK, "%s", c.err.message);
-    size_t kept = c.report.run;
-    cr_expect(c.report.is_stopped && kept >= 7 && kept < 40, "%zu", kept);
+    size_t kept = c.report.count.run;
+    cr_expect(c.report.count.is_stopped && kept >= 7 && kept < 40, "%zu", kept);
     cr_expect_eq(c.report.n_rows, kept);
     cs_montecarlo_report_free(&c.report);
     c = crowd_of(config, 1);
     run_crowd(&c, 4);
     cr_assert_eq(c.status, CS_OK, "%s", c.err.message);
-    cr_expect_eq(c.report.done_before, kept);
-    cr_expect_eq(c.report.run, 40 - kept);
+    cr_expect_eq(c.report.count.done_before, kept);
+    cr_expect_eq(c.report.count.run, 40 - kept);
     cs_text got = json_of(&c.report);
     cr_expect_str_eq(got.data, want.data);
     cs_text_free(&got);
     expect_same_file("after a stop");
     c = crowd_of(config, 1);
     run_crowd(&c, 2);
-    cr_expect_eq(c.report.done_before, 40);
+    cr_expect_eq(c.report.count.done_before, 40);
     got = json_of(&c.report);
     cr_expect_str_eq(got.data, want.data);
     cs_text_free(&got);
@@ -284,7 +282,7 @@ Test(montecarlo_ranks, a_worker_that_stops_ends_it)
     c.stop_rank          = 1;
     run_crowd(&c, 2);
     cr_assert_eq(c.status, CS_OK, "%s", c.err.message);
-    cr_expect(c.report.is_stopped);
+    cr_expect(c.report.count.is_stopped);
     cr_expect_eq(c.report.n_rows, 0);
     cr_expect_eq(c.post.n_aborted, 0);
     cs_montecarlo_report_free(&c.report);

@@ -121,3 +121,36 @@ Test(montecarlo_trial, closed_forms_know_no_topology)
     cr_expect_gt(links.elapsed_s, 10 * crossbar.elapsed_s);
     cs_config_free(config);
 }
+
+/* Adaptive is static with a fallback: the one that is named, else what runs by default. */
+Test(montecarlo_trial, adaptive_ranks_fall_back_on_what_runs_by_default)
+{
+    static const double hit[8] = {0, 0, 0, 0, 0, 0, 0, 4e-3}, miss[8] = {0, 0, 4e-3, 0, 0, 0, 0, 0};
+    cs_config          *config = base_config("stragglar");
+
+    ct_set(config, "montecarlo",
+           "{\"prediction\": \"adaptive\", \"presumed\": 7, \"agreement\": \"20us\"}");
+    cs_trial trial = trial_of(config, hit, 0);
+    cr_expect(trial.is_hit && !trial.fell_back);
+    cr_expect_float_eq(trial.exposed_s, fmax(t_rs + 2e-5, 4e-3) - 4e-3 + 9 * tau, 1e-12);
+    trial = trial_of(config, miss, 0);
+    cr_expect(trial.fell_back);
+    cr_expect_float_eq(trial.exposed_s, ring8 + 2e-5, 1e-12);
+    ct_set(config, "montecarlo.fallback", "\"rhd\"");
+    cs_case c = ct_case(config, 0);
+    cr_expect_str_eq(c.policy.fallback->name, "rhd");
+    cs_case_free(&c);
+    cs_config_free(config);
+}
+
+Test(montecarlo_trial, adaptive_needs_a_rank)
+{
+    cs_config *config = base_config("stragglar");
+    cs_case    c      = {0};
+    cs_error   err    = {0};
+
+    ct_set(config, "montecarlo", "{\"prediction\": \"adaptive\"}");
+    cr_expect_eq(cs_config_case(config, 0, &c, &err), CS_EINVAL);
+    cr_expect_not_null(strstr(err.message, "adaptive needs a rank"), "%s", err.message);
+    cs_config_free(config);
+}

@@ -439,8 +439,8 @@ Test(nccl_topology, what_is_in_use_is_said)
             ct_set(config, rows[i].key, rows[i].value);
         }
         cs_case c = ct_case(config, 0);
-        cr_assert_not_null(c.scenario.cluster.assumed);
-        cr_assert_str_eq(c.scenario.cluster.assumed, rows[i].said);
+        cr_assert_not_null(c.job.scenario.cluster.assumed);
+        cr_assert_str_eq(c.job.scenario.cluster.assumed, rows[i].said);
         cs_case_free(&c);
         cs_config_free(config);
         ct_folder_remove(folder);
@@ -451,7 +451,7 @@ Test(nccl_topology, keys_replace_what_was_assumed)
 {
     cs_config        *config = load("flow");
     cs_case           before = ct_case(config, 0);
-    const cs_cluster *b      = &before.scenario.cluster;
+    const cs_cluster *b      = &before.job.scenario.cluster;
 
     cr_assert_float_eq(widest(b, "wire"), 12.5e9, 1);
     cr_assert_float_eq(widest(b, "PCIe of NIC"), 31.5e9, 1);
@@ -459,7 +459,7 @@ Test(nccl_topology, keys_replace_what_was_assumed)
     ct_set(config, "cluster.nic.bandwidth", "400Gb/s");
     ct_set(config, "cluster.nvlink.bandwidth", "80GB/s");
     cs_case           after = ct_case(config, 0);
-    const cs_cluster *a     = &after.scenario.cluster;
+    const cs_cluster *a     = &after.job.scenario.cluster;
     cr_assert_float_eq(widest(a, "wire"), 50e9, 1);
     cr_assert_float_eq(widest(a, "PCIe of NIC"), 50e9, 1, "it was assumed, too");
     cr_assert_float_eq(widest(a, "uplink"), 31.5077e9, 1e6, "it is in the file");

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How fast a request is replayed: measured on the beginning of its schedule, whatever that uses;
+/* How fast a job is replayed: measured on the beginning of its schedule, whatever that uses;
  * and the number of transfers, which is told before the first of them. */
 #include "base/alloc.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 #include "cs/result.h"
 #include "support/config.h"
 
 #include <criterion/criterion.h>
 
 typedef struct seen {
+    cs_job         job; /* resolved */
     uint64_t       n_transfers;
     unsigned       n_calls;
     double         most_s;
@@ -17,32 +18,29 @@ typedef struct seen {
     long           passes; /* allocations while it is measured; -1: all */
 } seen;
 
-static void look(void *user, const cs_replay_request *request, uint64_t n_transfers)
+static void look(void *user, uint64_t n_transfers)
 {
     seen *s = user;
 
     s->n_transfers = n_transfers;
     s->n_calls++;
     cs_alloc_fail_after(s->passes);
-    s->status = cs_replay_measure(request, s->most_s, &s->pace, NULL);
+    s->status = cs_job_pace(&s->job, s->most_s, &s->pace, NULL);
     cs_alloc_fail_after(-1);
 }
 
 static cs_result run(const cs_case *c, seen *s)
 {
-    cs_result result = {0};
-    cs_error  err    = {0};
-    cs_run    run    = {.scenario      = &c->scenario,
-                        .algorithm     = c->algorithm,
-                        .options       = &c->options,
-                        .model         = c->model,
-                        .model_options = &c->model_options,
-                        .verify        = true,
-                        .counted       = look,
-                        .counted_user  = s};
+    cs_result   result   = {0};
+    cs_error    err      = {0};
+    cs_observer observer = {.counted = look, .user = s};
 
-    cr_assert_eq(cs_run_scenario(&run, &result, &err), CS_OK, "%s", err.message);
+    s->job        = c->job;
+    s->job.verify = true;
+    cr_assert_eq(cs_job_resolve(&s->job, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_job_run(&s->job, &observer, 1, &result, &err), CS_OK, "%s", err.message);
     cr_assert(result.verified);
+    cs_job_release(&s->job);
     return result;
 }
 

@@ -54,7 +54,7 @@ static double elapsed_s(const char *preset, const char *ranks, const char *algor
     ct_set(config, "bytes", text);
     cs_case   c      = ct_case(config, 0);
     cs_result result = ct_result(&c);
-    *cluster_p       = c.scenario.cluster;
+    *cluster_p       = c.job.scenario.cluster;
     cs_case_free(&c);
     cs_config_free(config);
     return result.elapsed_s;

@@ -2,8 +2,7 @@
 /* Results as JSON and CSV: the keys and their order, exact numbers, what does not exist. */
 #include "base/alloc.h"
 #include "cs/result.h"
-#include "results/csv.h"
-#include "results/json.h"
+#include "results/result_rows.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>
@@ -18,12 +17,12 @@ typedef struct sample_options {
     double   cost_s;
 } sample_options;
 
-static const cs_option sample_table[] = {
+static const cs_field sample_table[] = {
     CS_OPTION_AUTO(sample_options, segments, 1, 4096, "how many"),
     CS_OPTION(sample_options, fenced, 0, 0, 1, "whether"),
     CS_OPTION_CHOICE(sample_options, order, "up|down", "which way"),
     CS_OPTION(sample_options, cost_s, 0.1, 0, 1, "how long"),
-    CS_OPTION_END,
+    CS_FIELD_END,
 };
 
 /* The keys of the contract, written out: the list in cs/result.h must not drift from it. */
@@ -59,9 +58,9 @@ static cs_result sample(void)
                    .build            = "abc-dirty.1",
                    .option_table     = sample_table};
 
-    cs_options_default(sample_table, &r.options);
-    cr_assert_eq(cs_options_set(sample_table, &r.options, "segments", "64", "opt", NULL), CS_OK);
-    cr_assert_eq(cs_options_set(sample_table, &r.options, "order", "down", "opt", NULL), CS_OK);
+    cs_fields_default(sample_table, &r.options);
+    cr_assert_eq(cs_field_set(sample_table, &r.options, "segments", "64", "opt", NULL), CS_OK);
+    cr_assert_eq(cs_field_set(sample_table, &r.options, "order", "down", "opt", NULL), CS_OK);
     return r;
 }
 

@@ -71,12 +71,12 @@ Test(scenario, unknown_collectives)
     cr_assert_eq(cs_collective_find("allreduced", &found, &err), CS_ENOENT);
     cr_assert_str_eq(err.where, "collective");
     cr_assert_str_eq(err.message,
-                     "unknown collective 'allreduced' (did you mean 'allreduce'?): known are "
+                     "unknown collective 'allreduced', did you mean 'allreduce'?: accepted are "
                      "allreduce, allgather, reducescatter, alltoall, broadcast, reduce");
     cr_assert_eq(found, CS_BROADCAST);
     err = (cs_error){0};
     cr_assert_eq(cs_collective_find("", &found, &err), CS_ENOENT);
-    cr_assert_str_eq(err.message, "unknown collective '': known are allreduce, allgather, "
+    cr_assert_str_eq(err.message, "unknown collective '': accepted are allreduce, allgather, "
                                   "reducescatter, alltoall, broadcast, reduce");
 }
 

@@ -148,15 +148,7 @@ Test(scenario_files, a_file_is_read_once_and_lives_as_long_as_its_cases)
         cases[1] = ct_case(config, 1);
         cs_config_free(config);
         for (size_t i = 0; i < 2; i++) {
-            const cs_case *c      = &cases[i];
-            cs_result      result = {0};
-            cs_run         run    = {.scenario      = &c->scenario,
-                                     .algorithm     = c->algorithm,
-                                     .options       = &c->options,
-                                     .model         = c->model,
-                                     .model_options = &c->model_options,
-                                     .verify        = true};
-            cr_assert_eq(cs_run_scenario(&run, &result, NULL), CS_OK);
+            cs_result result = ct_result(&cases[i]);
             cr_expect(result.verified);
             cs_case_free(&cases[i]);
         }
@@ -170,7 +162,7 @@ static cs_sweep_summary sweep(const cs_config *config)
     cs_error               err     = {0};
 
     cr_assert_eq(cs_sweep(config, &options, &summary, &err), CS_OK, "%s", err.message);
-    cr_assert_eq(summary.refused + summary.wrong + summary.missing, 0);
+    cr_assert_eq(summary.refused + summary.wrong + summary.count.missing, 0);
     return summary;
 }
 
@@ -182,13 +174,13 @@ Test(scenario_files, a_store_takes_no_row_of_an_older_file)
     for (int version = 0; version < 2; version++) {
         write_file(topology, files[0][version]);
         cs_config *config = load("\"t.txt\"");
-        cr_expect_eq(sweep(config).run, 2);
-        cr_expect_eq(sweep(config).done_before, 2);
+        cr_expect_eq(sweep(config).count.run, 2);
+        cr_expect_eq(sweep(config).count.done_before, 2);
         cr_assert_eq(cs_montecarlo_run(config, &options, &report, NULL), CS_OK);
-        cr_expect_eq(report.run, 2);
+        cr_expect_eq(report.count.run, 2);
         cs_montecarlo_report_free(&report);
         cr_assert_eq(cs_montecarlo_run(config, &options, &report, NULL), CS_OK);
-        cr_expect_eq(report.done_before, 2);
+        cr_expect_eq(report.count.done_before, 2);
         cs_montecarlo_report_free(&report);
         cs_config_free(config);
     }

@@ -3,7 +3,7 @@
  * it can fail. The words of refusals are in tests/errors. */
 #include "base/alloc.h"
 #include "config/schedule_json.h"
-#include "cs/replay.h"
+#include "cs/job.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -27,17 +27,25 @@ static cs_scenario scenario_of(const cs_stored *stored)
     return s;
 }
 
+/* A job without a model: what a stored schedule does and whether it is right. */
+static cs_job job_of(const cs_stored *stored)
+{
+    const cs_stored_options options = {stored};
+    cs_job                  job     = {.scenario = scenario_of(stored)};
+
+    cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);
+    return job;
+}
+
 static cs_verdict verify(const cs_stored *stored)
 {
-    cs_scenario       s       = scenario_of(stored);
-    cs_stored_options options = {stored};
-    cs_plan           plan;
-    cs_verdict        verdict = {0};
-    cs_error          err     = {0};
+    cs_job     job     = job_of(stored);
+    cs_verdict verdict = {0};
+    cs_error   err     = {0};
 
-    cr_assert_eq(cs_algorithm_stored.check(&s, &options, &plan, &err), CS_OK, "%s", err.message);
-    cr_assert_eq(cs_verify(&s, &cs_algorithm_stored, &options, &plan, &verdict, &err), CS_OK, "%s",
-                 err.message);
+    cr_assert_eq(cs_job_resolve(&job, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_job_verify(&job, &verdict, &err), CS_OK, "%s", err.message);
+    cs_job_release(&job);
     return verdict;
 }
 
@@ -70,8 +78,8 @@ Test(schedule, reads_every_key)
     cr_assert_eq(s->n_chunks, 3);
     cr_assert_eq(s->bytes, 10);
     cr_assert_eq(s->gpus_per_server, 2);
-    cr_assert_eq(s->n_transfers, 2);
-    const cs_transfer *t = s->transfers;
+    cr_assert_eq(s->recording.n_transfers, 2);
+    const cs_transfer *t = s->recording.transfers;
     cr_assert_eq(t[0].bytes, 3, "chunks of 10 bytes are 4, 3, 3");
     cr_assert_eq(cs_transfer_op(&t[0]), CS_OP_EXCHANGE);
     cr_assert_eq(cs_transfer_fabric(&t[0]), CS_NVLINK);
@@ -81,10 +89,10 @@ Test(schedule, reads_every_key)
     cr_assert_eq(t[1].bytes, 7);
     cr_assert_eq(cs_transfer_fabric(&t[1]), CS_NIC);
     cr_assert_eq(t[1].flags, CS_SHARED | CS_FENCE | CS_DONE_DST);
-    cr_assert_eq(s->n_fences, 1);
-    cr_assert_eq(s->fences[0].index, 1);
-    cr_assert_eq(s->fences[0].except, 3);
-    cr_assert_eq(s->fences[0].cost_s, 2e-6);
+    cr_assert_eq(s->recording.n_fences, 1);
+    cr_assert_eq(s->recording.fences[0].index, 1);
+    cr_assert_eq(s->recording.fences[0].except, 3);
+    cr_assert_eq(s->recording.fences[0].cost_s, 2e-6);
     cr_assert_not(s->is_scalable);
     cr_assert_eq(s->plan.n_rounds, 4);
     cr_assert_eq(s->plan.n_slots, 3);
@@ -156,9 +164,9 @@ Test(schedule, alltoall_sends_blocks)
                                          "\"span\":2},"
                                          "{\"round\":1,\"src\":0,\"dst\":1,\"chunk\":3}]}");
 
-    cr_assert_eq(s->transfers[0].bytes, 2, "a quarter of 10 bytes, without the odd ones");
-    cr_assert_eq(s->transfers[1].bytes, 6, "the first half, with the odd ones");
-    cr_assert_eq(s->transfers[2].bytes, 2);
+    cr_assert_eq(s->recording.transfers[0].bytes, 2, "a quarter of 10 bytes, without the odd ones");
+    cr_assert_eq(s->recording.transfers[1].bytes, 6, "the first half, with the odd ones");
+    cr_assert_eq(s->recording.transfers[2].bytes, 2);
     cr_assert(s->is_scalable);
     cr_assert(verify(s).is_correct);
     cs_stored_free(s);
@@ -209,10 +217,10 @@ Test(schedule, keeps_slots_that_are_given)
     cr_assert(s->has_slots);
     cr_assert_eq(s->plan.n_slots, 9);
     cr_assert_not(s->plan.starts_own);
-    cr_assert_eq(s->transfers[0].dst_slot, 7);
-    cr_assert_eq(s->transfers[0].flags, CS_OWN_SRC | CS_OWN_DST | CS_DONE_DST);
-    cr_assert_eq(s->transfers[1].src_slot, 7);
-    cr_assert_eq(s->transfers[1].dst_slot, 8);
+    cr_assert_eq(s->recording.transfers[0].dst_slot, 7);
+    cr_assert_eq(s->recording.transfers[0].flags, CS_OWN_SRC | CS_OWN_DST | CS_DONE_DST);
+    cr_assert_eq(s->recording.transfers[1].src_slot, 7);
+    cr_assert_eq(s->recording.transfers[1].dst_slot, 8);
     cr_assert(verify(s).is_correct);
     cs_stored_free(s);
 }
@@ -227,13 +235,12 @@ Test(schedule, blocks_begin_at_barriers)
                                                                "{\"round\":2,\"src\":1,\"dst\":0,\"chunk\":0,\"fence\":true,"
                                                                "\"fence_except\":0,\"fence_s\":0.5}]}");
     static const size_t counts[] = {1, 2, 1, 0};
-    cs_scenario         scenario = scenario_of(s);
-    cs_stored_options   options  = {s};
+    cs_job              job      = job_of(s);
     cs_transfer         room[64];
     cs_block            block = {.transfers = room, .capacity = 64};
     void               *state = NULL;
 
-    cr_assert_eq(cs_algorithm_stored.open(&scenario, &options, &state, NULL), CS_OK);
+    cr_assert_eq(cs_job_open(&job, &state, NULL), CS_OK);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         cs_algorithm_stored.next_block(state, &block);
         cr_assert_eq(block.count, counts[i], "block %zu has %zu", i, block.count);
@@ -252,24 +259,23 @@ Test(schedule, scales_to_other_sizes)
 {
     cs_stored *s = parse(HEAD("allreduce", "2", "1") "{\"round\":0,\"src\":1,\"dst\":0,\"chunk\":0,"
                                                      "\"op\":\"exchange\"}]}");
-    cs_scenario       scenario = scenario_of(s);
-    cs_stored_options options  = {s};
-    cs_plan           plan;
-    cs_transfer       room[64];
-    cs_block          block = {.transfers = room, .capacity = 64};
-    void             *state = NULL;
+    cs_job     job = job_of(s);
+    cs_transfer room[64];
+    cs_block    block = {.transfers = room, .capacity = 64};
+    void       *state = NULL;
 
-    scenario.bytes = 12345;
-    cr_assert_eq(cs_algorithm_stored.check(&scenario, &options, &plan, NULL), CS_OK);
-    cr_assert_eq(cs_algorithm_stored.open(&scenario, &options, &state, NULL), CS_OK);
+    job.scenario.bytes = 12345;
+    cr_assert_eq(cs_job_resolve(&job, NULL), CS_OK);
+    cr_assert_eq(cs_job_open(&job, &state, NULL), CS_OK);
     cs_algorithm_stored.next_block(state, &block);
     cr_assert_eq(room[0].bytes, 12345);
     cs_algorithm_stored.close(state);
-    scenario.cluster.n_ranks = 3;
-    cr_assert_eq(cs_algorithm_stored.check(&scenario, &options, &plan, NULL), CS_ENOTSUP);
-    scenario.cluster.n_ranks = 2;
-    scenario.collective      = CS_BROADCAST;
-    cr_assert_eq(cs_algorithm_stored.check(&scenario, &options, &plan, NULL), CS_ENOTSUP);
+    cs_job_release(&job);
+    job.scenario.cluster.n_ranks = 3;
+    cr_assert_eq(cs_job_resolve(&job, NULL), CS_ENOTSUP);
+    job.scenario.cluster.n_ranks = 2;
+    job.scenario.collective      = CS_BROADCAST;
+    cr_assert_eq(cs_job_resolve(&job, NULL), CS_ENOTSUP);
     cs_stored_free(s);
 }
 
@@ -287,7 +293,7 @@ Test(schedule, survives_every_failed_allocation)
         status = cs_schedule_parse(text, sizeof text - 1, "text", &stored, NULL);
         cs_alloc_fail_after(-1);
     }
-    cr_assert_eq(stored->n_transfers, 1);
+    cr_assert_eq(stored->recording.n_transfers, 1);
     cs_stored_free(stored);
 }
 

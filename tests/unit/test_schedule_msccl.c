@@ -76,15 +76,15 @@ Test(schedule_msccl, messages_become_transfers)
     cr_assert_eq(s->n_chunks, 2);
     cr_assert_eq(s->bytes, 0);
     cr_assert(s->is_scalable && s->has_slots && !s->starts_own);
-    cr_assert_eq(s->n_transfers, 2);
+    cr_assert_eq(s->recording.n_transfers, 2);
     for (uint32_t i = 0; i < 2; i++) {
-        const cs_transfer *t = &s->transfers[i];
+        const cs_transfer *t = &s->recording.transfers[i];
         cr_assert(t->src == i && t->dst == 1 - i && t->chunk == 0 && t->span == 2);
         cr_assert_eq(cs_transfer_op(t), CS_OP_REDUCE);
         cr_assert_eq(t->flags, CS_OWN_SRC | CS_OWN_DST | CS_DONE_DST);
         cr_assert_eq(t->round, 0);
     }
-    cr_assert_eq(cs_stored_messages(s), 2);
+    cr_assert_eq(cs_recording_messages(&s->recording), 2);
     cr_assert(is_correct(s));
     cs_stored_free(s);
 }
@@ -102,15 +102,15 @@ Test(schedule_msccl, copies_and_sums_are_parts_of_one_message)
                         STEP("4", "re", "i", "0", "s", "1", "1")
                             STEP("5", "s", "s", "1", "o", "0", "1") END "</algo>\n");
 
-    cr_assert_eq(s->n_transfers, 3);
-    cr_assert_eq(cs_stored_messages(s), 2);
-    cr_assert_eq(s->transfers[0].flags & CS_JOIN, 0);
-    cr_assert_neq(s->transfers[1].flags & CS_JOIN, 0);
-    cr_assert(cs_is_repeat(&s->transfers[1]), "nothing travels twice");
-    cr_assert_neq(s->transfers[0].dst_slot, s->transfers[1].dst_slot);
-    cr_assert_eq(s->transfers[2].src_slot, s->transfers[1].dst_slot,
+    cr_assert_eq(s->recording.n_transfers, 3);
+    cr_assert_eq(cs_recording_messages(&s->recording), 2);
+    cr_assert_eq(s->recording.transfers[0].flags & CS_JOIN, 0);
+    cr_assert_neq(s->recording.transfers[1].flags & CS_JOIN, 0);
+    cr_assert(cs_is_repeat(&s->recording.transfers[1]), "nothing travels twice");
+    cr_assert_neq(s->recording.transfers[0].dst_slot, s->recording.transfers[1].dst_slot);
+    cr_assert_eq(s->recording.transfers[2].src_slot, s->recording.transfers[1].dst_slot,
                  "the sum in the scratch buffer is sent, that in the output stays");
-    cr_assert_eq(s->transfers[0].flags & CS_DONE_DST, CS_DONE_DST);
+    cr_assert_eq(s->recording.transfers[0].flags & CS_DONE_DST, CS_DONE_DST);
     cr_assert(is_correct(s));
     cs_stored_free(s);
 }
@@ -124,7 +124,7 @@ Test(schedule_msccl, what_is_not_used_is_sent_too)
                                      TB("0", "0", "0") STEP("0", "r", "i", "0", "i", "0", "1")
                                          STEP("1", "s", "i", "0", "i", "0", "1") END "</algo>\n");
 
-    cr_assert_eq(s->n_transfers, 2);
+    cr_assert_eq(s->recording.n_transfers, 2);
     cr_assert_eq(s->root, 0);
     cr_assert(is_correct(s));
     cs_stored_free(s);
@@ -203,10 +203,10 @@ Test(schedule_msccl, keeps_the_numbers_of_messages)
             STEP("0", "r", "i", "0", "o", "0", "1") STEP("1", "r", "i", "0", "o", "1", "1"),
             END "</algo>\n");
         cs_stored *s = parse(text);
-        cr_assert_eq(s->n_transfers, 2);
-        cr_assert_eq(cs_stored_messages(s), n == 1 ? 1 : 2, "case %zu", n);
-        cr_assert_eq(s->transfers[1].round, n == 0 ? 1 : 7, "case %zu: round %u", n,
-                     s->transfers[1].round);
+        cr_assert_eq(s->recording.n_transfers, 2);
+        cr_assert_eq(cs_recording_messages(&s->recording), n == 1 ? 1 : 2, "case %zu", n);
+        cr_assert_eq(s->recording.transfers[1].round, n == 0 ? 1 : 7, "case %zu: round %u", n,
+                     s->recording.transfers[1].round);
         cs_stored_free(s);
     }
 }

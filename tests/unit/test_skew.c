@@ -28,9 +28,9 @@ Test(skew, ranks_and_straggler)
     cr_assert_eq(skew.ranks[2].n_last, 3);
     cr_assert_float_eq(skew.last_ratio, 0.75, 1e-15);
     cr_assert_float_eq(skew.repeat_ratio, 1.0 / 3, 1e-15);
-    cr_assert_float_eq(skew.ranks[2].arrival_s.mean, 2, 1e-15);
-    cr_assert_float_eq(skew.ranks[2].arrival_s.p50, 2, 1e-15);
-    cr_assert_float_eq(skew.ranks[2].arrival_s.p95, 3 + 0.85, 1e-15);
+    cr_assert_float_eq(skew.ranks[2].arrival_s.mean.value, 2, 1e-15);
+    cr_assert_float_eq(skew.ranks[2].arrival_s.p50.value, 2, 1e-15);
+    cr_assert_float_eq(skew.ranks[2].arrival_s.p95.value, 3 + 0.85, 1e-15);
     cr_assert_float_eq(skew.ranks[2].arrival_s.max, 4, 1e-15);
     cr_assert_float_eq(skew.ranks[0].wait_mean_s, (4 + 2 + 2 + 0) / 4.0, 1e-15);
     cr_assert_float_eq(skew.ranks[2].wait_mean_s, (0 + 0 + 1 + 0) / 4.0, 1e-15);
@@ -43,16 +43,16 @@ Test(skew, delays)
 
     cr_assert_eq(cs_skew_compute(&trace, &skew, NULL), CS_OK);
     /* 3, 2, 1, 0 */
-    cr_assert_float_eq(skew.delay_s.mean, 1.5, 1e-15);
+    cr_assert_float_eq(skew.delay_s.mean.value, 1.5, 1e-15);
     cr_assert_float_eq(skew.delays_s[0], 0, 0);
     cr_assert_float_eq(skew.delays_s[3], 3, 0);
     /* of rank 2: 3, 2, -1, 0 */
-    cr_assert_float_eq(skew.straggler_delay_s.mean, 1, 1e-15);
+    cr_assert_float_eq(skew.straggler_delay_s.mean.value, 1, 1e-15);
     cr_assert_float_eq(skew.straggler_delay_s.min, -1, 1e-15);
     /* 4, 3, 2, 0 */
-    cr_assert_float_eq(skew.spread_s.mean, 2.25, 1e-15);
+    cr_assert_float_eq(skew.spread_s.mean.value, 2.25, 1e-15);
     /* 1, 2, 1, 1; ends 5 5 5 | 5 5 5 | 3 3 3 | 1 1 2 */
-    cr_assert_float_eq(skew.zero_wait_s.mean, 1.25, 1e-15);
+    cr_assert_float_eq(skew.zero_wait_s.mean.value, 1.25, 1e-15);
     cr_assert_float_eq(skew.end_spread_s, 1, 1e-15);
     cs_skew_free(&skew);
 }
@@ -64,8 +64,8 @@ Test(skew, one_call_without_times_inside)
 
     cr_assert_eq(cs_skew_compute(&one, &skew, NULL), CS_OK);
     cr_assert(isnan(skew.repeat_ratio));
-    cr_assert(isnan(skew.zero_wait_s.mean) && isnan(skew.end_spread_s));
-    cr_assert_float_eq(skew.delay_s.p99, 3, 0);
+    cr_assert(isnan(skew.zero_wait_s.mean.value) && isnan(skew.end_spread_s));
+    cr_assert_float_eq(skew.delay_s.p99.value, 3, 0);
     cs_skew_free(&skew);
 }
 

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "cs/build.h"
-#include "results/refused.h"
+#include "results/result_rows.h"
 #include "results/store.h"
 #include "support/folder.h"
 #include "support/query.h"
@@ -38,7 +38,8 @@ static cs_store *open_with(const cs_store_request *request)
     cs_store *store = NULL;
     cs_error  err   = {0};
 
-    cr_assert_eq(cs_store_open(path, request, &store, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_store_open(path, &cs_results_table, request, &store, &err), CS_OK, "%s",
+                 err.message);
     return store;
 }
 
@@ -65,22 +66,40 @@ static cs_result sample(double elapsed_s)
                        .build           = cs_build()};
 }
 
+/* A result as a sweep writes it; `reason`: why the scenario could not be run. */
+static cs_status add_row(cs_store *store, const char *scenario, const cs_result *r,
+                         const char *reason, const cs_value *values, cs_error *err)
+{
+    cs_text         options = {0};
+    cs_result_texts texts;
+    cs_status       status = cs_result_texts_of(r, scenario, reason, &options, &texts, err);
+
+    if (status == CS_OK) {
+        status = cs_store_add(store, &(cs_store_row){r, &texts, reason != NULL, values}, err);
+    }
+    cs_text_free(&options);
+    return status;
+}
+
 static void add(cs_store *store, const char *scenario, double elapsed_s)
 {
-    cs_result          r   = sample(elapsed_s);
-    const cs_store_row row = {.scenario = scenario, .result = &r};
-    cs_error           err = {0};
+    cs_result r   = sample(elapsed_s);
+    cs_error  err = {0};
 
-    cr_assert_eq(cs_store_add(store, &row, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(add_row(store, scenario, &r, NULL, NULL, &err), CS_OK, "%s", err.message);
+}
+
+static cs_status has_row(cs_store *store, const char *scenario, bool *has_p, cs_error *err)
+{
+    return cs_store_find(store, cs_store_key_of(scenario).key, scenario, NULL, NULL, has_p, err);
 }
 
 /* A scenario that the configuration refuses. */
 static void add_refused(cs_store *store, const char *scenario, const char *error)
 {
-    cs_result          known = cs_refused_result(NULL, NULL, NULL);
-    const cs_store_row row   = {.scenario = scenario, .result = &known, .error = error};
+    cs_result known = cs_refused_result(NULL, NULL, NULL);
 
-    cr_assert_eq(cs_store_add(store, &row, NULL), CS_OK);
+    cr_assert_eq(add_row(store, scenario, &known, error, NULL, NULL), CS_OK);
 }
 
 static void expect_query(const char *sql, const char *want)
@@ -132,7 +151,7 @@ Test(store, what_is_known_of_a_refused_scenario_is_there)
     cs_scenario  s         = {.collective = CS_ALLGATHER, .bytes = 77, .cluster = {.n_ranks = 6}};
     cs_result    known     = cs_refused_result(&s, &algorithm, &model);
 
-    cr_assert_eq(cs_store_add(store, &(cs_store_row){"{}", &known, "no", NULL}, NULL), CS_OK);
+    cr_assert_eq(add_row(store, "{}", &known, "no", NULL, NULL), CS_OK);
     cs_store_close(store);
     expect_query(
         "SELECT algorithm, collective, model, ranks, bytes, elapsed_s, verified, transfers, "
@@ -147,7 +166,7 @@ Test(store, a_wrong_schedule_keeps_its_numbers_and_says_so)
 
     r.verified = false;
     snprintf(r.verdict.text, sizeof r.verdict.text, "rank 3 misses rank 1");
-    cr_assert_eq(cs_store_add(store, &(cs_store_row){.scenario = "{}", .result = &r}, NULL), CS_OK);
+    cr_assert_eq(add_row(store, "{}", &r, NULL, NULL, NULL), CS_OK);
     cs_store_close(store);
     expect_query("SELECT elapsed_s, verified, error FROM results", "1.0|0|rank 3 misses rank 1\n");
 }
@@ -190,7 +209,7 @@ Test(store, keys_say_what_is_there_and_what_failed)
     add_refused(store, "{\"a\":2}", "no");
     r.verified = false;
     snprintf(r.verdict.text, sizeof r.verdict.text, "wrong");
-    cr_assert_eq(cs_store_add(store, &(cs_store_row){"{\"a\":3}", &r, NULL, NULL}, NULL), CS_OK);
+    cr_assert_eq(add_row(store, "{\"a\":3}", &r, NULL, NULL, NULL), CS_OK);
     cs_store_close(store);
     store = open_store();
     cr_assert_eq(cs_store_keys(store, &keys, &n, NULL), CS_OK);
@@ -211,11 +230,11 @@ Test(store, the_same_scenario_is_one_row_and_the_first_stays)
     cs_store *store = open_store();
     bool      has   = true;
 
-    cr_assert_eq(cs_store_has(store, "{}", &has, NULL), CS_OK);
+    cr_assert_eq(has_row(store, "{}", &has, NULL), CS_OK);
     cr_expect_not(has);
     add(store, "{}", 1);
     add(store, "{}", 2);
-    cr_assert_eq(cs_store_has(store, "{}", &has, NULL), CS_OK);
+    cr_assert_eq(has_row(store, "{}", &has, NULL), CS_OK);
     cr_expect(has);
     cs_store_close(store);
     expect_query("SELECT count(*), min(elapsed_s) FROM results", "1|1.0\n");
@@ -231,12 +250,11 @@ Test(store, a_key_of_another_scenario_is_refused)
     add(store, "{\"a\":1}", 1);
     cs_text changed = ct_query(path, "UPDATE results SET scenario = '{\"a\":9}'");
     cs_text_free(&changed);
-    cr_expect_eq(cs_store_has(store, "{\"a\":1}", &has, &err), CS_EINVAL);
+    cr_expect_eq(has_row(store, "{\"a\":1}", &has, &err), CS_EINVAL);
     cr_expect_not_null(strstr(err.message, "another scenario"));
     cr_expect_str_eq(err.input, path);
     err = (cs_error){0};
-    cr_expect_eq(cs_store_add(store, &(cs_store_row){"{\"a\":1}", &r, NULL, NULL}, &err),
-                 CS_EINVAL);
+    cr_expect_eq(add_row(store, "{\"a\":1}", &r, NULL, NULL, &err), CS_EINVAL);
     cs_store_close(store);
 }
 
@@ -276,7 +294,7 @@ static void expect_refused(cs_status want, const char *message)
     cs_store *store = NULL;
     cs_error  err   = {0};
 
-    cs_status status = cs_store_open(path, &(cs_store_request){0}, &store, &err);
+    cs_status status = cs_store_open(path, &cs_results_table, &(cs_store_request){0}, &store, &err);
     cr_expect_eq(status, want, "%s", err.message);
     cr_expect_null(store);
     cr_expect_not_null(strstr(err.message, message), "%s", err.message);
@@ -347,7 +365,8 @@ static void expect_damaged(const char *data, size_t length, const char *what)
     size_t    after_bytes;
 
     write_bytes(data, length);
-    cr_expect_eq(cs_store_open(path, &(cs_store_request){0}, &store, &err), CS_EINVAL, "%s", what);
+    cr_expect_eq(cs_store_open(path, &cs_results_table, &(cs_store_request){0}, &store, &err),
+                 CS_EINVAL, "%s", what);
     cr_expect_null(store);
     cr_expect(strstr(err.message, "is damaged (") != NULL ||
                   strstr(err.message, "not a file of results") != NULL,
@@ -414,7 +433,7 @@ static cs_status add_to(const char *change, cs_error *err)
     cs_text   text   = ct_query(path, change);
     cs_store *store  = open_store();
     cs_result r      = sample(1);
-    cs_status status = cs_store_add(store, &(cs_store_row){"{\"a\":1}", &r, NULL, NULL}, err);
+    cs_status status = add_row(store, "{\"a\":1}", &r, NULL, NULL, err);
 
     cs_store_close(store);
     cs_text_free(&text);
@@ -566,11 +585,11 @@ Test(store, columns_of_a_sweep_are_added_and_filled)
     size_t                   n        = 0;
 
     cs_store *store = open_with(&(cs_store_request){.n_columns = 2, .columns = first});
-    cr_assert_eq(cs_store_add(store, &(cs_store_row){"{\"a\":1}", &r, NULL, one}, NULL), CS_OK);
+    cr_assert_eq(add_row(store, "{\"a\":1}", &r, NULL, one, NULL), CS_OK);
     add_refused(store, "{\"a\":0}", "no");
     cs_store_close(store);
     store = open_with(&(cs_store_request){.n_columns = 2, .columns = second});
-    cr_assert_eq(cs_store_add(store, &(cs_store_row){"{\"a\":2}", &r, NULL, two}, NULL), CS_OK);
+    cr_assert_eq(add_row(store, "{\"a\":2}", &r, NULL, two, NULL), CS_OK);
     expect_query("SELECT \"arrivals.late[0].delay_s\", \"a \"\"b\"\"\", seed FROM results "
                  "WHERE error IS NULL ORDER BY scenario",
                  "0.5|x|NULL\n0.25|NULL|7\n");
@@ -588,18 +607,63 @@ Test(store, columns_of_a_sweep_are_added_and_filled)
                  "7|0.25\n");
 }
 
-Test(store, the_error_of_a_row_is_found)
+Test(store, a_row_comes_back_with_its_columns_and_texts)
 {
-    cs_store *store = open_store();
-    cs_text   text  = {0};
+    cs_store       *store = open_store();
+    cs_result       r     = sample(0.1 + 0.2), back;
+    cs_result_texts texts;
+    bool            has = false;
+    cs_store_key    key = cs_store_key_of("{\"a\":1}");
 
-    add(store, "{\"a\":1}", 1);
+    r.transfers = 123456789012345678u;
+    cr_assert_eq(add_row(store, "{\"a\":1}", &r, NULL, NULL, NULL), CS_OK);
     add_refused(store, "{\"a\":2}", "not so");
-    cr_assert_eq(cs_store_error(store, "{\"a\":1}", &text, NULL), CS_OK);
-    cr_assert_eq(cs_store_error(store, "{\"a\":7}", &text, NULL), CS_OK);
-    cr_assert_eq(cs_store_error(store, "{\"a\":2}", &text, NULL), CS_OK);
-    cr_expect_str_eq(text.data, "not so");
+    cr_assert_eq(cs_store_find(store, key.key, NULL, &back, &texts, &has, NULL), CS_OK);
+    cr_assert(has);
+    for (const cs_column *c = cs_result_columns; c->key != NULL; c++) {
+        cs_value want = cs_row_value(&(cs_row){cs_result_columns, &r, false}, c);
+        cs_value got  = cs_row_value(&(cs_row){cs_result_columns, &back, false}, c);
+        cr_expect_eq(got.type, want.type, "%s", c->key);
+        if (want.type == CS_VALUE_TEXT) {
+            cr_expect_str_eq(got.text, want.text, "%s", c->key);
+        } else if (want.type != CS_VALUE_NONE) {
+            cr_expect_eq(got.count, want.count, "%s", c->key);
+        }
+    }
+    cr_expect_str_eq(texts.options, "{}");
+    cr_expect_str_eq(texts.scenario, "{\"a\":1}");
+    cr_expect_null(texts.error);
+    cr_assert_eq(has_row(store, "{\"a\":7}", &has, NULL), CS_OK);
+    cr_expect_not(has);
+    key = cs_store_key_of("{\"a\":2}");
+    cr_assert_eq(cs_store_find(store, key.key, "{\"a\":2}", &back, &texts, &has, NULL), CS_OK);
+    cr_expect(has && back.algorithm == NULL && isnan(back.elapsed_s) && back.ranks == 0);
+    cr_expect_str_eq(texts.error, "not so");
+    cr_expect_null(texts.options);
+    cs_store_close(store);
+}
+
+/* Whoever made such a table: a row is identified by its text. */
+Test(store, a_row_without_its_text_is_damage)
+{
+    cs_store       *store = open_store();
+    cs_result       r     = sample(1);
+    cs_result_texts texts = {.error = "none"};
+    cs_error        err   = {0};
+    bool            has   = false;
+
+    cr_assert_eq(add_row(store, "{}", &r, NULL, NULL, NULL), CS_OK);
+    cs_store_close(store);
+    cs_text text =
+        ct_query(path, "ALTER TABLE results RENAME TO old; CREATE TABLE results AS SELECT "
+                       "* FROM old; UPDATE results SET scenario = NULL; DROP TABLE old; "
+                       "CREATE UNIQUE INDEX i ON results (key)");
     cs_text_free(&text);
+    store        = open_store();
+    uint64_t key = cs_store_key_of("{}").key;
+    cr_expect_neq(cs_store_find(store, key, NULL, NULL, &texts, &has, &err), CS_OK);
+    cr_expect_not(has);
+    cr_expect_str_eq(err.input, path);
     cs_store_close(store);
 }
 
@@ -620,27 +684,28 @@ Test(store, every_failed_allocation_is_reported)
     static const char *const names[]  = {"seed"};
     static const cs_value    values[] = {{.type = CS_VALUE_WHOLE, .whole = 7}};
     const cs_store_request   request  = {.n_columns = 1, .columns = names};
-    cs_result                r        = sample(1);
+    cs_result                r        = sample(1), back;
+    cs_result_texts          texts;
 
     for (long passes = 0; passes < 100; passes++) {
         cs_store     *store = NULL;
         cs_store_key *keys  = NULL;
-        cs_text       text  = {0};
         size_t        n     = 0;
+        bool          has   = false;
 
         cs_alloc_fail_after(passes);
-        cs_status status = cs_store_open(path, &request, &store, NULL);
+        cs_status status = cs_store_open(path, &cs_results_table, &request, &store, NULL);
         if (status == CS_OK) {
-            status = cs_store_add(store, &(cs_store_row){"{}", &r, NULL, values}, NULL);
+            status = add_row(store, "{}", &r, NULL, values, NULL);
         }
         if (status == CS_OK) {
             status = cs_store_keys(store, &keys, &n, NULL);
         }
         if (status == CS_OK) {
-            status = cs_store_error(store, "{}", &text, NULL);
+            uint64_t key = cs_store_key_of("{}").key;
+            status       = cs_store_find(store, key, "{}", &back, &texts, &has, NULL);
         }
         cs_alloc_fail_after(-1);
-        cs_text_free(&text);
         cs_free(keys);
         cs_store_close(store);
         if (status == CS_OK) {

@@ -2,6 +2,7 @@
 /* Sweeps: the rows are those of the formula, for any number of jobs; what is there is not run
  * again; scenarios that cannot be run do not end one. */
 #include "base/alloc.h"
+#include "results/result_rows.h"
 #include "sweep_setup.h"
 
 #include <sqlite3.h>
@@ -18,10 +19,11 @@ Test(sweep, rows_are_those_of_the_formula)
     sqlite3_stmt    *rows    = NULL;
     int              n_rows  = 0;
 
-    cr_expect_eq(summary.total, 20);
-    cr_expect_eq(summary.run, 20);
-    cr_expect_eq(summary.done_before + summary.refused + summary.wrong + summary.missing, 0);
-    cr_expect_not(summary.stopped);
+    cr_expect_eq(summary.count.total, 20);
+    cr_expect_eq(summary.count.run, 20);
+    cr_expect_eq(
+        summary.count.done_before + summary.refused + summary.wrong + summary.count.missing, 0);
+    cr_expect_not(summary.count.is_stopped);
     cr_assert_eq(sqlite3_open(path, &db), SQLITE_OK);
     sqlite3_prepare_v2(db, "SELECT ranks, bytes, elapsed_s, verified FROM results", -1, &rows,
                        NULL);
@@ -44,10 +46,10 @@ Test(sweep, any_number_of_jobs_gives_the_same_rows)
     cs_config            *config  = rings(100);
     cs_sweep_summary      summary = sweep_to(config, path, 1);
 
-    cr_expect_eq(summary.run, 400);
+    cr_expect_eq(summary.count.run, 400);
     for (int i = 0; i < 4; i++) {
         summary = sweep_to(config, other, jobs[i]);
-        cr_expect_eq(summary.run, 400);
+        cr_expect_eq(summary.count.run, 400);
         expect_same_rows(path, other);
         unlink(other);
     }
@@ -58,16 +60,16 @@ Test(sweep, what_is_there_is_not_run_again)
 {
     cs_config *few = rings(3), *many = rings(10);
 
-    cr_expect_eq(sweep_to(few, path, 2).run, 12);
+    cr_expect_eq(sweep_to(few, path, 2).count.run, 12);
     cs_sweep_summary summary = sweep_to(many, path, 2);
-    cr_expect_eq(summary.total, 40);
-    cr_expect_eq(summary.done_before, 12);
-    cr_expect_eq(summary.run, 28);
+    cr_expect_eq(summary.count.total, 40);
+    cr_expect_eq(summary.count.done_before, 12);
+    cr_expect_eq(summary.count.run, 28);
     summary = sweep_to(many, path, 1);
-    cr_expect_eq(summary.done_before, 40);
-    cr_expect_eq(summary.run, 0);
+    cr_expect_eq(summary.count.done_before, 40);
+    cr_expect_eq(summary.count.run, 0);
     cr_expect_eq(count(path, "1"), 40);
-    cr_expect_eq(sweep_to(many, other, 1).run, 40);
+    cr_expect_eq(sweep_to(many, other, 1).count.run, 40);
     expect_same_rows(path, other);
     cs_config_free(few);
     cs_config_free(many);
@@ -79,8 +81,8 @@ Test(sweep, equal_scenarios_are_one_row)
 
     axis(config, "bytes", "[4096, 4096, 8192, 4096]");
     cs_sweep_summary summary = sweep_to(config, path, 3);
-    cr_expect_eq(summary.total, 16);
-    cr_expect_eq(summary.run, 16);
+    cr_expect_eq(summary.count.total, 16);
+    cr_expect_eq(summary.count.run, 16);
     cr_expect_eq(count(path, "1"), 8);
     cs_config_free(config);
 }
@@ -93,7 +95,7 @@ Test(sweep, scenarios_that_cannot_be_run_are_rows_with_the_reason)
     axis(config, "collective", "[\"allreduce\", \"allgather\"]");
     axis(config, "algorithm.name", "[\"ring\", \"stragglar\"]");
     cs_sweep_summary summary = sweep_to(config, path, 2);
-    cr_expect_eq(summary.run, 16);
+    cr_expect_eq(summary.count.run, 16);
     cr_expect_eq(summary.refused, 4);
     cr_expect_str_eq(summary.refusal.message,
                      "collective: stragglar does not do allgather; it does allreduce");
@@ -103,7 +105,7 @@ Test(sweep, scenarios_that_cannot_be_run_are_rows_with_the_reason)
     cr_expect_eq(count(path, "error IS NULL AND elapsed_s > 0"), 12);
     cr_expect_eq(count(path, "error IS NOT NULL AND elapsed_s IS NULL"), 4);
     summary = sweep_to(config, path, 2);
-    cr_expect_eq(summary.done_before, 16);
+    cr_expect_eq(summary.count.done_before, 16);
     cr_expect_eq(summary.refused, 4);
     cr_expect_str_eq(summary.refusal.message,
                      "collective: stragglar does not do allgather; it does allreduce");
@@ -143,7 +145,7 @@ Test(sweep, a_file_that_cannot_be_made_is_an_error_with_its_name)
     snprintf(file, sizeof file, "%s/missing/r.db", folder);
     cr_expect_eq(cs_sweep(config, &options, &summary, &err), CS_EIO);
     cr_expect_str_eq(err.input, file);
-    cr_expect_eq(summary.total, 4);
+    cr_expect_eq(summary.count.total, 4);
     cs_config_free(config);
 }
 
@@ -157,9 +159,9 @@ Test(sweep, impossible_points_are_rows_for_any_number_of_jobs)
     axis(config, "cluster.ranks", "[4, -1, 8, \"many\", 16]");
     axis(config, "bytes", "[\"4K\", \"12parsec\", \"8K\"]");
     cs_sweep_summary summary = sweep_to(config, path, 1);
-    cr_expect_eq(summary.run, 15);
+    cr_expect_eq(summary.count.run, 15);
     cr_expect_eq(summary.refused, 9);
-    cr_expect_not(summary.stopped);
+    cr_expect_not(summary.count.is_stopped);
     cr_expect_eq(summary.refusal.status, CS_EINVAL);
     cr_expect_not_null(strstr(summary.refusal.message, "12parsec"), "%s", summary.refusal.message);
     text =
@@ -177,7 +179,7 @@ Test(sweep, impossible_points_are_rows_for_any_number_of_jobs)
         unlink(other);
     }
     summary = sweep_to(config, path, 2);
-    cr_expect_eq(summary.done_before, 15);
+    cr_expect_eq(summary.count.done_before, 15);
     cr_expect_eq(summary.refused, 9);
     cr_expect_not_null(strstr(summary.refusal.message, "12parsec"));
     cs_config_free(config);
@@ -234,20 +236,20 @@ Test(sweep, what_the_machine_lacks_is_no_row_and_is_tried_again)
     for (int i = 0; i < 3; i++) {
         unlink(path);
         cs_sweep_summary summary = sweep_to(config, path, jobs[i]);
-        cr_expect_eq(summary.run, 4);
-        cr_expect_eq(summary.missing, 4);
+        cr_expect_eq(summary.count.run, 4);
+        cr_expect_eq(summary.count.missing, 4);
         cr_expect_eq(summary.refused, 0);
-        cr_expect_not(summary.stopped);
-        cr_expect_eq(summary.failure.status, CS_EMISSING);
+        cr_expect_not(summary.count.is_stopped);
+        cr_expect_eq(summary.count.failure.status, CS_EMISSING);
         cr_expect_eq(count(path, "1"), 4);
         cr_expect_eq(count(path, "error IS NOT NULL"), 0);
     }
     if (modules != NULL && access(program, X_OK) == 0) {
         setenv("COLLSIM_MODULES", modules, 1);
         cs_sweep_summary summary = sweep_to(config, path, 2);
-        cr_expect_eq(summary.done_before, 4);
-        cr_expect_eq(summary.run, 4);
-        cr_expect_eq(summary.missing, 0);
+        cr_expect_eq(summary.count.done_before, 4);
+        cr_expect_eq(summary.count.run, 4);
+        cr_expect_eq(summary.count.missing, 0);
         cr_expect_eq(count(path, "model = 'simgrid' AND elapsed_s > 0"), 4);
     }
     cs_config_free(config);
@@ -267,7 +269,7 @@ Test(sweep, every_axis_is_a_column_in_si_units)
     axis(config, "name", "[\"a name\"]");
     axis(config, "algorithm.name", "[\"ring\", \"stragglar\"]");
     axis(config, "algorithm.options.chunks", "[3]");
-    cr_expect_eq(sweep_to(config, path, 2).run, 8);
+    cr_expect_eq(sweep_to(config, path, 2).count.run, 8);
     cs_text text =
         ct_query(path, "SELECT group_concat(name, ' ') FROM pragma_table_info('results') "
                        "WHERE cid > (SELECT cid FROM pragma_table_info('results') "
@@ -291,7 +293,7 @@ Test(sweep, values_are_those_of_the_scenario)
     axis(config, "seed", "[3]");
     axis(config, "verify", "[true]");
     axis(config, "name", "[\"a name\"]");
-    cr_expect_eq(sweep_to(config, path, 2).run, 2);
+    cr_expect_eq(sweep_to(config, path, 2).count.run, 2);
     cs_text text = ct_query(path, "SELECT \"cluster.nic.bandwidth_Bps\", \"arrivals.late\", "
                                   "\"arrivals.late[0].delay_s\", seed, verify, name FROM results "
                                   "ORDER BY elapsed_s");
@@ -308,10 +310,10 @@ Test(sweep, rows_that_were_there_get_the_columns_of_a_later_sweep)
 
     ct_set(plain, "seed", "5");
     axis(swept, "seed", "[5, 6]");
-    cr_expect_eq(sweep_to(plain, path, 1).run, 4);
+    cr_expect_eq(sweep_to(plain, path, 1).count.run, 4);
     cs_sweep_summary summary = sweep_to(swept, path, 2);
-    cr_expect_eq(summary.done_before, 4);
-    cr_expect_eq(summary.run, 4);
+    cr_expect_eq(summary.count.done_before, 4);
+    cr_expect_eq(summary.count.run, 4);
     cr_expect_eq(count(path, "seed = 5"), 4);
     cr_expect_eq(count(path, "seed = 6"), 4);
     cr_expect_eq(count(path, "seed IS NULL"), 0);
@@ -336,7 +338,7 @@ Test(sweep, no_column_takes_the_name_of_another)
     axis(config, "name", "[1]");
     cs_sweep_columns *columns = NULL;
     size_t            n       = 0;
-    cr_assert_eq(cs_sweep_columns_open(config, &columns, NULL), CS_OK);
+    cr_assert_eq(cs_sweep_columns_open(config, cs_result_columns, &columns, NULL), CS_OK);
     const char *const *names = cs_sweep_columns_names(columns, &n);
     cr_assert_eq(n, 3);
     cr_expect_str_eq(names[0], "sweep.Error");
@@ -353,15 +355,15 @@ Test(sweep, rows_of_another_build_are_accepted_only_if_asked_for)
     cs_sweep_summary summary;
     cs_error         err = {0};
 
-    cr_expect_eq(sweep_to(few, path, 1).run, 4);
+    cr_expect_eq(sweep_to(few, path, 1).count.run, 4);
     cs_text text = ct_query(path, "UPDATE results SET build = 'another'");
     cs_text_free(&text);
     cr_expect_eq(cs_sweep(many, &options, &summary, &err), CS_EINVAL);
     cr_expect_not_null(strstr(err.message, "build another, this is build"), "%s", err.message);
     options.accepts_builds = true;
     summary                = sweep_with(many, &options);
-    cr_expect_eq(summary.done_before, 4);
-    cr_expect_eq(summary.run, 4);
+    cr_expect_eq(summary.count.done_before, 4);
+    cr_expect_eq(summary.count.run, 4);
     cr_expect_eq(count(path, "build = 'another'"), 4);
     cs_config_free(few);
     cs_config_free(many);
@@ -376,15 +378,15 @@ Test(sweep, every_failed_allocation_is_reported)
     long             passes = 0, n_missing = 0;
 
     axis(config, "seed", "[1]");
-    for (; status != CS_OK || summary.missing > 0; passes++) {
+    for (; status != CS_OK || summary.count.missing > 0; passes++) {
         cr_assert_lt(passes, 5000);
         unlink(path);
         cs_alloc_fail_after(passes);
         status = cs_sweep(config, &options, &summary, NULL);
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", cs_status_text(status));
-        cr_assert(summary.missing == 0 || summary.failure.status == CS_ENOMEM);
-        n_missing += summary.missing > 0;
+        cr_assert(summary.count.missing == 0 || summary.count.failure.status == CS_ENOMEM);
+        n_missing += summary.count.missing > 0;
     }
     cr_expect_gt(passes, 20);
     cr_expect_gt(n_missing, 0);

@@ -41,8 +41,8 @@ Test(sweep_interrupted, killed_and_run_again_it_goes_on)
         long n = count(path, "1");
         cr_expect(n >= 50 && n < 240, "%ld rows", n);
         summary = sweep_to(config, path, jobs[i]);
-        cr_expect_eq(summary.done_before, (size_t)n);
-        cr_expect_eq(summary.run, 240 - (size_t)n);
+        cr_expect_eq(summary.count.done_before, (size_t)n);
+        cr_expect_eq(summary.count.run, 240 - (size_t)n);
         expect_same_rows(path, other);
         unlink(path);
     }
@@ -67,18 +67,18 @@ Test(sweep_interrupted, stopped_it_keeps_what_is_done_and_leaves_one_file)
         .path = path, .jobs = 2, .progress = stop_at, .user = &at, .stop = &stop};
 
     cs_sweep_summary summary = sweep_with(config, &options);
-    cr_expect(summary.stopped);
-    cr_expect(summary.run >= 30 && summary.run < 240);
-    cr_expect_eq(count(path, "1"), (long)summary.run);
+    cr_expect(summary.count.is_stopped);
+    cr_expect(summary.count.run >= 30 && summary.count.run < 240);
+    cr_expect_eq(count(path, "1"), (long)summary.count.run);
     snprintf(wal, sizeof wal, "%s-wal", path);
     cr_expect_neq(stat(wal, &info), 0);
     options.stop     = NULL;
     options.progress = NULL;
-    size_t before    = summary.run;
+    size_t before    = summary.count.run;
     summary          = sweep_with(config, &options);
-    cr_expect_eq(summary.done_before, before);
-    cr_expect_eq(summary.done_before + summary.run, 240);
-    cr_expect_not(summary.stopped);
+    cr_expect_eq(summary.count.done_before, before);
+    cr_expect_eq(summary.count.done_before + summary.count.run, 240);
+    cr_expect_not(summary.count.is_stopped);
     cs_config_free(config);
 }
 
@@ -103,7 +103,7 @@ Test(sweep_interrupted, a_full_disk_ends_it_and_keeps_what_is_written)
     long n = count(path, "1");
     cr_expect(n > 0 && n < 2000, "%ld rows", n);
     summary = sweep_with(config, &options);
-    cr_expect_eq(summary.done_before, (size_t)n);
+    cr_expect_eq(summary.count.done_before, (size_t)n);
     cr_expect_eq(count(path, "1"), 2000);
     cs_config_free(config);
 }

@@ -169,25 +169,20 @@ Test(table, notes_name_the_sizes_they_are_for)
 
 Test(table, bandwidths_of_a_simulated_ring)
 {
-    const cs_algorithm *ring     = NULL;
-    cs_scenario         scenario = scenario_of(8, CS_ALLREDUCE);
+    const cs_algorithm *ring = NULL;
+    cs_job              job  = {.scenario = scenario_of(8, CS_ALLREDUCE), .verify = true};
     cs_result           results[4];
-    cs_options          options = {0};
-    cs_text             text    = {0};
-    double              sum     = 0;
+    cs_text             text = {0};
+    double              sum  = 0;
 
     cr_assert_eq(cs_algorithm_find("ring", &ring, NULL), CS_OK);
-    cs_options_default(ring->options, &options);
+    cs_job_set_algorithm(&job, ring, NULL);
+    cs_job_set_model(&job, cs_models[0], NULL);
     for (int i = 0; i < 4; i++) {
-        cs_run run     = {.scenario  = &scenario,
-                          .algorithm = ring,
-                          .options   = &options,
-                          .model     = cs_models[0],
-                          .verify    = true};
-        scenario.bytes = 1u << (16 + 4 * i);
-        cr_assert_eq(cs_run_scenario(&run, &results[i], NULL), CS_OK);
+        job.scenario.bytes = 1u << (16 + 4 * i);
+        cr_assert_eq(cs_job_run(&job, NULL, 0, &results[i], NULL), CS_OK);
     }
-    cs_table_group(&text, results, 4, &scenario);
+    cs_table_group(&text, results, 4, &job.scenario);
     table t = read_table(text.data);
     cr_assert_eq(t.n_rows, 4);
     for (int i = 0; i < 4; i++) {

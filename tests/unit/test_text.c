@@ -176,3 +176,24 @@ Test(text, memory_runs_out)
         cr_assert(passes < 20);
     }
 }
+
+Test(text, plain_texts_are_one_line_of_utf8)
+{
+    char text[8];
+
+    cs_plain_text(text, sizeof text, "8 \xC3\x97 A");
+    cr_assert_str_eq(text, "8 \xC3\x97 A");
+    cs_plain_text(text, sizeof text, "a\nb\xFF\xC3");
+    cr_assert_str_eq(text, "a?b??");
+    cs_plain_text(text, sizeof text, "123456\xC3\x97");
+    cr_assert_str_eq(text, "123456", "cut between characters");
+    cs_plain_text(text, sizeof text, "\xC0\x80\xED\xA0\x80");
+    cr_assert_str_eq(text, "?????");
+    cs_plain_text(text, sizeof text,
+                  "a\x7f\xC2\x9F\xC2\xA0"
+                  "b");
+    cr_assert_str_eq(text,
+                     "a???\xC2\xA0"
+                     "b",
+                     "controls behind ASCII, too");
+}

@@ -193,7 +193,7 @@ Test(topology_files, presets_make_scenarios)
                          CS_OK);
             cr_assert_eq(cs_config_case(config, 0, &c, &err), CS_OK, "%s: %s %s", p->name,
                          err.where, err.message);
-            const cs_cluster *k = &c.scenario.cluster;
+            const cs_cluster *k = &c.job.scenario.cluster;
             cr_assert_eq(k->n_ranks / k->gpus_per_server, i < 2 ? p->n_servers : 3);
             cr_assert(i % 2 == 1 || k->topology == NULL);
             cs_case_free(&c);

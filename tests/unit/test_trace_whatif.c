@@ -7,7 +7,7 @@
  * + log2 n) tau - ring
  */
 #include "base/alloc.h"
-#include "whatif/trace_text.h"
+#include "montecarlo/trace_text.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -63,7 +63,7 @@ static cs_trace_report run(const cs_arrival_trace *trace, const cs_trace_options
 }
 
 static const cs_trace_line *find(const cs_trace_report *report, const char *algorithm,
-                                 cs_trace_policy policy)
+                                 cs_prediction policy)
 {
     for (size_t i = 0; i < report->n_lines; i++) {
         if (strcmp(report->lines[i].algorithm, algorithm) == 0 &&
@@ -77,7 +77,7 @@ static const cs_trace_line *find(const cs_trace_report *report, const char *algo
 
 /* The exposed time of every call and what follows from it. */
 static void expect_line(const cs_trace_report *report, const cs_arrival_trace *trace,
-                        const char *algorithm, cs_trace_policy policy, const double *exposed_s)
+                        const char *algorithm, cs_prediction policy, const double *exposed_s)
 {
     const cs_trace_line *line    = find(report, algorithm, policy);
     double               saved_s = 0, won = 0;
@@ -90,7 +90,7 @@ static void expect_line(const cs_trace_report *report, const cs_arrival_trace *t
         won += exposed_s[c] < ring_s(BYTES) - 1e-12;
     }
     cr_expect_float_eq(line->total_s, saved_s, 1e-12);
-    cr_expect_float_eq(line->saved_s.mean, saved_s / CALLS, 1e-12);
+    cr_expect_float_eq(line->saved_s.value, saved_s / CALLS, 1e-12);
     cr_expect_float_eq(line->won_ratio, won / CALLS, 1e-15);
 }
 
@@ -107,13 +107,13 @@ Test(trace_whatif, policies_follow_the_closed_forms)
         exposed_s[2][c] = delays[c] > 0 ? exposed_s[0][c] : ring_s(BYTES);
     }
     cr_assert_eq(report.straggler, LATE);
-    expect_line(&report, &trace, "stragglar", CS_TRACE_STATIC, exposed_s[0]);
-    expect_line(&report, &trace, "stragglar", CS_TRACE_DYNAMIC, exposed_s[1]);
-    expect_line(&report, &trace, "stragglar", CS_TRACE_ADAPTIVE, exposed_s[2]);
-    const cs_trace_line *dynamic = find(&report, "stragglar", CS_TRACE_DYNAMIC);
-    cr_expect_float_eq(dynamic->day_gpu_hours.mean, dynamic->saved_s.mean / 0.5 * 24 * RANKS,
+    expect_line(&report, &trace, "stragglar", CS_PREDICTION_STATIC, exposed_s[0]);
+    expect_line(&report, &trace, "stragglar", CS_PREDICTION_DYNAMIC, exposed_s[1]);
+    expect_line(&report, &trace, "stragglar", CS_PREDICTION_ADAPTIVE, exposed_s[2]);
+    const cs_trace_line *dynamic = find(&report, "stragglar", CS_PREDICTION_DYNAMIC);
+    cr_expect_float_eq(dynamic->day_gpu_hours.value, dynamic->saved_s.value / 0.5 * 24 * RANKS,
                        1e-12);
-    cr_assert(report.lines[0].place == 1 && report.lines[0].policy == CS_TRACE_DYNAMIC);
+    cr_assert(report.lines[0].place == 1 && report.lines[0].policy == CS_PREDICTION_DYNAMIC);
     cs_trace_report_free(&report);
 }
 
@@ -125,12 +125,14 @@ Test(trace_whatif, break_even_is_the_critical_delay)
     cs_trace_report        report   = run(&trace, &options);
     double                 critical = stragglar_s(BYTES, 0) - ring_s(BYTES);
 
-    cr_assert_float_eq(find(&report, "stragglar", CS_TRACE_STATIC)->break_even_s, critical, 1e-12);
-    cr_assert_float_eq(find(&report, "stragglar", CS_TRACE_DYNAMIC)->break_even_s, critical, 1e-12);
-    cr_assert_eq(find(&report, "rhd", CS_TRACE_PLAIN)->break_even_s, 0);
-    cr_assert(isinf(find(&report, "broadcast", CS_TRACE_STATIC)->break_even_s));
-    cr_assert(isnan(find(&report, "ring", CS_TRACE_PLAIN)->break_even_s));
-    cr_assert(isnan(find(&report, "rhd", CS_TRACE_PLAIN)->day_gpu_hours.mean));
+    cr_assert_float_eq(find(&report, "stragglar", CS_PREDICTION_STATIC)->break_even_s, critical,
+                       1e-12);
+    cr_assert_float_eq(find(&report, "stragglar", CS_PREDICTION_DYNAMIC)->break_even_s, critical,
+                       1e-12);
+    cr_assert_eq(find(&report, "rhd", CS_PREDICTION_NONE)->break_even_s, 0);
+    cr_assert(isinf(find(&report, "broadcast", CS_PREDICTION_STATIC)->break_even_s));
+    cr_assert(isnan(find(&report, "ring", CS_PREDICTION_NONE)->break_even_s));
+    cr_assert(isnan(find(&report, "rhd", CS_PREDICTION_NONE)->day_gpu_hours.value));
     cs_trace_report_free(&report);
 }
 
@@ -142,7 +144,7 @@ Test(trace_whatif, hindsight_is_the_fastest_of_each_call)
     const cs_trace_options   options = {
           .algorithms = names, .n_algorithms = 1, .bytes = BYTES, .period_s = (double)NAN};
     cs_trace_report      report = run(&trace, &options);
-    const cs_trace_line *best   = find(&report, "best of all", CS_TRACE_HINDSIGHT);
+    const cs_trace_line *best   = find(&report, "best of all", CS_PREDICTION_HINDSIGHT);
 
     cr_assert_eq(report.n_lines, 5, "ring, three ways of stragglar, hindsight");
     for (size_t c = 0; c < CALLS; c++) {
@@ -162,12 +164,12 @@ Test(trace_whatif, agreement_costs_dynamic_and_adaptive)
     cs_trace_report costly         = run(&trace, &options);
 
     /* call 2: 50 us late, so the others' 10 us more are not hidden; call 4: the baseline */
-    cr_expect_float_eq(find(&costly, "stragglar", CS_TRACE_DYNAMIC)->call_s[2],
-                       find(&free, "stragglar", CS_TRACE_DYNAMIC)->call_s[2] + 10e-6, 1e-12);
-    cr_expect_float_eq(find(&costly, "stragglar", CS_TRACE_ADAPTIVE)->call_s[4],
-                       find(&free, "ring", CS_TRACE_PLAIN)->call_s[4] + 10e-6, 1e-12);
-    cr_expect_float_eq(find(&costly, "stragglar", CS_TRACE_STATIC)->call_s[2],
-                       find(&free, "stragglar", CS_TRACE_STATIC)->call_s[2], 0);
+    cr_expect_float_eq(find(&costly, "stragglar", CS_PREDICTION_DYNAMIC)->call_s[2],
+                       find(&free, "stragglar", CS_PREDICTION_DYNAMIC)->call_s[2] + 10e-6, 1e-12);
+    cr_expect_float_eq(find(&costly, "stragglar", CS_PREDICTION_ADAPTIVE)->call_s[4],
+                       find(&free, "ring", CS_PREDICTION_NONE)->call_s[4] + 10e-6, 1e-12);
+    cr_expect_float_eq(find(&costly, "stragglar", CS_PREDICTION_STATIC)->call_s[2],
+                       find(&free, "stragglar", CS_PREDICTION_STATIC)->call_s[2], 0);
     cs_trace_report_free(&free);
     cs_trace_report_free(&costly);
 }
@@ -183,12 +185,12 @@ Test(trace_whatif, whoever_falls_back_has_waited)
     const cs_trace_options options      = {
              .baseline = "broadcast", .algorithms = algorithms, .n_algorithms = 1, .bytes = BYTES};
     cs_trace_report      report = run(&trace, &options);
-    const cs_trace_line *base   = find(&report, "broadcast", CS_TRACE_PLAIN);
-    const cs_trace_line *line   = find(&report, "stragglar", CS_TRACE_ADAPTIVE);
+    const cs_trace_line *base   = find(&report, "broadcast", CS_PREDICTION_NONE);
+    const cs_trace_line *line   = find(&report, "stragglar", CS_PREDICTION_ADAPTIVE);
 
     memset(arrivals, 0, sizeof arrivals);
     cs_trace_report      together = run(&trace, &options);
-    const cs_trace_line *all      = find(&together, "broadcast", CS_TRACE_PLAIN);
+    const cs_trace_line *all      = find(&together, "broadcast", CS_PREDICTION_NONE);
 
     cr_expect(base->call_s[4] < 0.95 * all->call_s[4], "nothing overlaps");
     cr_expect_float_eq(line->call_s[4], all->call_s[4], 1e-15, "%g instead of %g", line->call_s[4],
@@ -208,8 +210,9 @@ Test(trace_whatif, sizes_of_the_trace)
 
     for (size_t c = 0; c < CALLS; c++) {
         double size = (double)bytes[c];
-        cr_expect_float_eq(find(&report, "ring", CS_TRACE_PLAIN)->call_s[c], ring_s(size), 1e-12);
-        cr_expect_float_eq(find(&report, "stragglar", CS_TRACE_DYNAMIC)->call_s[c],
+        cr_expect_float_eq(find(&report, "ring", CS_PREDICTION_NONE)->call_s[c], ring_s(size),
+                           1e-12);
+        cr_expect_float_eq(find(&report, "stragglar", CS_PREDICTION_DYNAMIC)->call_s[c],
                            stragglar_s(size, fabs(delays[c])), 1e-12);
     }
     cr_expect_eq(report.break_even_bytes, BYTES, "of two equally common ones the larger");
@@ -266,8 +269,8 @@ Test(trace_whatif, what_an_algorithm_refuses_becomes_a_line)
         cr_expect(line->is_available == (line->reason == NULL), "%s", line->algorithm);
         cr_expect(line->is_available || line->place == 0);
     }
-    cr_expect_eq(find(&report, "stragglar", CS_TRACE_STATIC)->place,
-                 find(&report, "stragglar", CS_TRACE_DYNAMIC)->place, "the same calls: a tie");
+    cr_expect_eq(find(&report, "stragglar", CS_PREDICTION_STATIC)->place,
+                 find(&report, "stragglar", CS_PREDICTION_DYNAMIC)->place, "the same calls: a tie");
     cs_trace_table(&report, &trace, &text);
     cs_trace_json(&report, &trace, &(cs_arrival_notes){.n_warmup = 3}, &text);
     cs_trace_csv(&report, &text);
@@ -306,25 +309,6 @@ Test(trace_whatif, another_machine_is_said)
     cr_expect_not_null(strstr(table_of(&report, &trace, &text), "is not that of the trace"));
     cs_text_free(&text);
     cs_trace_report_free(&report);
-}
-
-Test(trace_whatif, intervals)
-{
-    static const double independent[] = {1, 3, 1, 3, 1, 3, 1, 3};
-    static const double drifting[]    = {1, 1, 1, 1, 3, 3, 3, 3};
-    static const double equal[]       = {2, 2, 2};
-
-    /* mean 2, deviation sqrt(8/7), t(0.975, 7) = 2.364624 */
-    cs_interval_95 i = cs_interval_of(independent, 8, 1);
-    cr_expect_float_eq(i.mean, 2, 1e-15);
-    cr_expect_float_eq(i.high - i.mean, 2.364624251 * sqrt(8.0 / 7) / sqrt(8), 1e-8);
-    /* the same values in another order say less */
-    cs_interval_95 d = cs_interval_of(drifting, 8, 1);
-    cr_expect_float_eq(d.mean, 2, 1e-15);
-    cr_expect_gt(d.high - d.mean, 2 * (i.high - i.mean));
-    cs_interval_95 e = cs_interval_of(equal, 3, 1);
-    cr_expect(e.low == 2 && e.high == 2);
-    cr_expect(isnan(cs_interval_of(equal, 1, 1).low));
 }
 
 Test(trace_whatif, out_of_memory)

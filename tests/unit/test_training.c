@@ -16,20 +16,20 @@ Test(training, gpu_hours_are_those_of_table_2)
         own_s[i] = base_s[i] * (1 - 0.0475);
     }
     cs_training_compare(&own, &base, 0.95, scratch, &row);
-    cr_expect_float_eq(row.saved_ratio, 0.0475, 1e-15);
-    cr_expect_float_eq(row.gpu_hours_per_day, 9.12, 1e-12);
+    cr_expect_float_eq(row.saved_ratio.value, 0.0475, 1e-15);
+    cr_expect_float_eq(row.gpu_hours_per_day.value, 9.12, 1e-12);
     cr_expect_float_eq(row.iteration_speedup, 1 / 0.9525, 1e-15);
     /* every pair has this ratio: nothing is uncertain, though the times differ */
-    cr_expect_float_eq(row.gpu_hours_per_day_low, 9.12, 1e-12);
-    cr_expect_float_eq(row.gpu_hours_per_day_high, 9.12, 1e-12);
+    cr_expect_float_eq(row.gpu_hours_per_day.low, 9.12, 1e-12);
+    cr_expect_float_eq(row.gpu_hours_per_day.high, 9.12, 1e-12);
     own_s[0] += 0.1;
     own_s[3] -= 0.1; /* the same mean; residuals of +-0.1 / 2.5, t(3) = 3.1824 */
     cs_training_compare(&own, &base, 0.95, scratch, &row);
     double half = 3.182446305 * sqrt(2 * 0.04 * 0.04 / 3) / 2;
-    cr_expect_float_eq(row.saved_ratio, 0.0475, 1e-15);
-    cr_expect_float_eq(row.saved_ratio_low, 0.0475 - half, 1e-9);
-    cr_expect_float_eq(row.saved_ratio_high, 0.0475 + half, 1e-9);
-    cr_expect_float_eq(row.gpu_hours_per_day_high, 192 * (0.0475 + half), 1e-7);
+    cr_expect_float_eq(row.saved_ratio.value, 0.0475, 1e-15);
+    cr_expect_float_eq(row.saved_ratio.low, 0.0475 - half, 1e-9);
+    cr_expect_float_eq(row.saved_ratio.high, 0.0475 + half, 1e-9);
+    cr_expect_float_eq(row.gpu_hours_per_day.high, 192 * (0.0475 + half), 1e-7);
 }
 
 Test(training, rows_add_up)
@@ -45,25 +45,26 @@ Test(training, rows_add_up)
         cr_expect_eq(row->bytes, 224000000);
         cr_expect_str_eq(row->workload, "");
         cr_expect_float_eq(row->tail_s, 1e-4, 1e-18);
-        cr_expect_float_eq(row->exposed_ratio, row->exposed_mean_s / row->elapsed_mean_s, 1e-15);
+        cr_expect_float_eq(row->exposed_ratio,
+                           row->exposed_s.mean.value / row->elapsed_s.mean.value, 1e-15);
         cr_expect_float_eq(row->last_arrival_mean_s, base->last_arrival_mean_s, 1e-12);
         cr_expect_float_eq(row->last_arrival_mean_s,
-                           row->elapsed_mean_s - row->exposed_mean_s - 1e-4, 1e-12);
+                           row->elapsed_s.mean.value - row->exposed_s.mean.value - 1e-4, 1e-12);
         if (i > 0) {
-            double ratio = 1 - row->elapsed_mean_s / base->elapsed_mean_s;
-            cr_expect_float_eq(row->saved_ratio, ratio, 1e-14);
-            cr_expect_float_eq(row->saved_mean_s, ratio * base->elapsed_mean_s, 1e-14);
-            cr_expect_float_eq(row->gpu_hours_per_day, 8 * 24 * ratio, 1e-12);
-            cr_expect_float_eq(row->iteration_speedup, base->elapsed_mean_s / row->elapsed_mean_s,
-                               1e-14);
-            cr_expect_lt(row->saved_ratio_low, ratio);
-            cr_expect_gt(row->saved_ratio_high, ratio);
+            double ratio = 1 - row->elapsed_s.mean.value / base->elapsed_s.mean.value;
+            cr_expect_float_eq(row->saved_ratio.value, ratio, 1e-14);
+            cr_expect_float_eq(row->saved_s.mean.value, ratio * base->elapsed_s.mean.value, 1e-14);
+            cr_expect_float_eq(row->gpu_hours_per_day.value, 8 * 24 * ratio, 1e-12);
+            cr_expect_float_eq(row->iteration_speedup,
+                               base->elapsed_s.mean.value / row->elapsed_s.mean.value, 1e-14);
+            cr_expect_lt(row->saved_ratio.low, ratio);
+            cr_expect_gt(row->saved_ratio.high, ratio);
             /* common random numbers: far sharper than the times themselves */
-            double time_width = (row->elapsed_mean_high_s - row->elapsed_mean_low_s) / 2e-3;
+            double time_width = (row->elapsed_s.mean.high - row->elapsed_s.mean.low) / 2e-3;
             cr_expect(strcmp(row->algorithm, "rhd") != 0 ||
-                      row->saved_ratio_high - row->saved_ratio_low < time_width / 10);
+                      row->saved_ratio.high - row->saved_ratio.low < time_width / 10);
         } else {
-            cr_expect(isnan(row->saved_ratio) && isnan(row->gpu_hours_per_day));
+            cr_expect(isnan(row->saved_ratio.value) && isnan(row->gpu_hours_per_day.value));
         }
     }
     cs_montecarlo_report_free(&report);
@@ -104,7 +105,7 @@ Test(training, stopped_and_run_again_it_goes_on)
     options.user                = &at;
     options.stop                = &stop;
     cs_montecarlo_report report = run(config, &options);
-    cr_expect(report.is_stopped);
+    cr_expect(report.count.is_stopped);
     cr_expect_eq(report.n_rows, 2);
     cs_montecarlo_report_free(&report);
     stop             = 0;
@@ -116,11 +117,11 @@ Test(training, stopped_and_run_again_it_goes_on)
         cs_text_free(&got);
     }
     report = run(config, &options);
-    cr_expect_eq(report.done_before, 5);
+    cr_expect_eq(report.count.done_before, 5);
     cs_montecarlo_report_free(&report);
     ct_set(config, "training.overlap", "0.7"); /* another run */
     report = run(config, &options);
-    cr_expect_eq(report.done_before, 0);
+    cr_expect_eq(report.count.done_before, 0);
     cs_montecarlo_report_free(&report);
     cs_text_free(&want);
     cs_config_free(config);
@@ -152,7 +153,7 @@ Test(training, what_cannot_be_run_is_a_row_with_the_reason)
     cr_expect_neq(report.rows[1].error[0], '\0');
     cr_expect_eq(report.rows[1].calls, 2);
     cs_text text = {0};
-    cs_montecarlo_table(&text, report.rows, 2);
+    cs_montecarlo_print(&text, report.rows, 2);
     cr_expect_not_null(strstr(text.data, report.rows[1].error));
     cs_text_free(&text);
     cs_montecarlo_report_free(&report);
@@ -175,23 +176,23 @@ Test(training, the_example_is_run)
     cr_expect_eq(report.failed, 0);
     cr_expect_str_eq(whole->workload, "llama-3.2-3b");
     cr_expect_eq(whole->calls, 1);
-    cr_expect_float_eq(whole->exposed_mean_s, ring(bytes), 1e-12); /* whoever is late */
-    cr_expect_float_eq(whole->exposed_p99_s, ring(bytes), 1e-12);
+    cr_expect_float_eq(whole->exposed_s.mean.value, ring(bytes), 1e-12); /* whoever is late */
+    cr_expect_float_eq(whole->exposed_s.p99.value, ring(bytes), 1e-12);
     cr_expect_eq(cut->calls, 491);
     cr_expect_eq(cut->bytes, whole->bytes);
     /* what 25 MiB take is hidden, but for the last bucket, which is smaller */
     double rest = bytes - 490.0 * (25 << 20);
-    cr_expect_float_eq(cut->exposed_mean_s, ring(rest), 0.01 * ring(bytes));
-    cr_expect_geq(cut->exposed_min_s, ring(rest) - 1e-12);
+    cr_expect_float_eq(cut->exposed_s.mean.value, ring(rest), 0.01 * ring(bytes));
+    cr_expect_geq(cut->exposed_s.min, ring(rest) - 1e-12);
     for (int i = 0; i < 2; i++) { /* StragglAR saves on one large call, and loses on small ones */
         const cs_montecarlo_row *row = i == 0 ? whole + 4 : cut + 4;
         cr_expect_str_eq(row->algorithm, "stragglar");
         cr_expect_float_eq(row->hit_ratio, 0.9, 0.02);
-        cr_expect(i == 0 ? row->gpu_hours_per_day_low > 0 : row->gpu_hours_per_day_high < 0);
+        cr_expect(i == 0 ? row->gpu_hours_per_day.low > 0 : row->gpu_hours_per_day.high < 0);
     }
     /* persistence x (delay against the last of the others - what StragglAR takes longer) */
     double critical_s = cs_formula_critical_delay_exact(RANKS, 9, ALPHA, bytes / RATE);
-    cr_expect_float_eq(whole[4].saved_mean_s, 0.9 * (29.5e-3 - critical_s), 0.5e-3);
+    cr_expect_float_eq(whole[4].saved_s.mean.value, 0.9 * (29.5e-3 - critical_s), 0.5e-3);
     cs_montecarlo_report_free(&report);
     cs_config_free(config);
 }

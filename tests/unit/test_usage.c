@@ -20,23 +20,13 @@ static ct_scene scene;
 
 static void replay(const char *model_name, const cs_observer *observers, size_t n)
 {
-    const cs_model *model   = NULL;
-    cs_options      options = {0};
-    cs_outcome      outcome;
-    cs_error        err = {0};
+    cs_job     job = ct_scene_job(&scene, model_name);
+    cs_outcome outcome;
+    cs_error   err = {0};
 
-    cr_assert_eq(cs_model_find(model_name, &model, &err), CS_OK);
-    cs_options_default(model->options, &options);
-    const cs_replay_request request = {.scenario      = &scene.scenario,
-                                       .algorithm     = scene.algorithm,
-                                       .options       = &scene.options,
-                                       .plan          = &scene.plan,
-                                       .model         = model,
-                                       .model_options = &options,
-                                       .observers     = observers,
-                                       .n_observers   = n};
-    cr_assert_eq(cs_replay(&request, &outcome, &err), CS_OK, "%s: %s", ct_scene_text(&scene),
-                 err.message);
+    job.verify = false;
+    cr_assert_eq(cs_job_replay(&job, observers, n, &outcome, &err), CS_OK, "%s: %s",
+                 ct_scene_text(&scene), err.message);
 }
 
 /* Every row has the bytes of its ports as port_stats.h counts them. */
@@ -202,23 +192,16 @@ Test(usage, many_ranks_share_rows)
 /* A run and its picture. */
 static cs_status picture(cs_text *text)
 {
-    cs_usage   usage   = {0};
-    cs_result  result  = {0};
-    cs_error   err     = {0};
-    cs_options options = {0};
-    cs_status  status  = cs_usage_init(&usage, &scene.scenario, &err);
+    cs_usage  usage  = {0};
+    cs_result result = {0};
+    cs_error  err    = {0};
+    cs_job    job    = ct_scene_given(&scene, NULL);
+    cs_status status = cs_usage_init(&usage, &scene.scenario, &err);
 
-    cs_options_default(cs_models[0]->options, &options);
+    job.verify                 = false;
     const cs_observer observer = cs_usage_observer(&usage);
-    const cs_run      run      = {.scenario      = &scene.scenario,
-                                  .algorithm     = scene.algorithm,
-                                  .options       = &scene.options,
-                                  .model         = cs_models[0],
-                                  .model_options = &options,
-                                  .observers     = &observer,
-                                  .n_observers   = 1};
     if (status == CS_OK) {
-        status = cs_run_scenario(&run, &result, &err);
+        status = cs_job_run(&job, &observer, 1, &result, &err);
     }
     if (status == CS_OK) {
         status = cs_heatmap_svg(&usage, &result, text, &err);

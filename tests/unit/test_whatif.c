@@ -16,7 +16,7 @@ Test(whatif, without_faults_nobody_loses)
             cr_expect_eq(line->lost_gpu_hours, 0);
             cr_expect_eq(line->place, i == 0 ? 0 : 1);
             cr_expect(line->is_finished);
-            check_pieces(line, 125, N);
+            check_intervals(line, 125, N);
         }
     }
     cr_assert_str_eq(o.report.lines[0].policy->name, "healthy");

@@ -8,14 +8,14 @@ Test(whatif_faults, a_repaired_nic_costs_only_while_it_was_broken)
     const cs_whatif_line *line = line_of(&o, "iccl");
 
     EXPECT_NEAR(line->total_s, 127.5);
-    cr_assert_eq(line->n_pieces, 3);
-    cr_expect_eq(line->pieces[0].kind, CS_PIECE_HEALTHY);
-    EXPECT_NEAR(line->pieces[0].iterations, 10);
-    cr_expect_eq(line->pieces[1].kind, CS_PIECE_DEGRADED);
-    EXPECT_NEAR(line->pieces[1].iterations, 10);
-    EXPECT_NEAR(line->pieces[1].until_s, 27.5);
-    EXPECT_NEAR(line->pieces[2].iterations, 80);
-    check_pieces(line, 127.5, N);
+    cr_assert_eq(line->n_intervals, 3);
+    cr_expect_eq(line->intervals[0].kind, CS_INTERVAL_HEALTHY);
+    EXPECT_NEAR(line->intervals[0].iterations, 10);
+    cr_expect_eq(line->intervals[1].kind, CS_INTERVAL_DEGRADED);
+    EXPECT_NEAR(line->intervals[1].iterations, 10);
+    EXPECT_NEAR(line->intervals[1].until_s, 27.5);
+    EXPECT_NEAR(line->intervals[2].iterations, 80);
+    check_intervals(line, 127.5, N);
     release(&o);
 }
 
@@ -98,7 +98,7 @@ Test(whatif_faults, a_nic_that_is_dead_for_ever_ends_the_job)
     cr_expect(isinf(line->lost_gpu_hours));
     cr_expect_not(line->is_finished);
     EXPECT_NEAR(line->iterations, 10);
-    cr_expect_eq(line->pieces[line->n_pieces - 1].kind, CS_PIECE_STUCK);
+    cr_expect_eq(line->intervals[line->n_intervals - 1].kind, CS_INTERVAL_STUCK);
     cr_expect(isinf(total(&o, "wait")));
     cr_expect(isinf(total(&o, "optcc")));
     EXPECT_NEAR(total(&o, "exclude"), 613.5 + 96 * (1 + SMALLER_S));
@@ -137,7 +137,7 @@ Test(whatif_faults, a_horizon_ends_the_watching)
     EXPECT_NEAR(iccl->iterations, 10);
     EXPECT_NEAR(iccl->total_s, 50);
     EXPECT_NEAR(iccl->lost_gpu_hours, (50 - 12.5) * GPU_HOURS);
-    check_pieces(iccl, 50, 10);
+    check_intervals(iccl, 50, 10);
     release(&o);
 }
 
@@ -153,7 +153,7 @@ Test(whatif_faults, nothing_is_lost_on_random_timelines)
             const cs_whatif_line *line = &o.report.lines[i];
             if (line->is_available) {
                 cr_assert(line->is_finished);
-                check_pieces(line, line->total_s, N);
+                check_intervals(line, line->total_s, N);
                 cr_assert_geq(line->lost_gpu_hours, 0);
             }
         }
@@ -172,13 +172,14 @@ Test(whatif_faults, tolerance_takes_a_noisy_rate_for_one_state)
     /* known from 18 on, or from 8 on */
     double known_s = call_s("optcc", 2), strict_s = 0, lax_s = 0;
     cr_assert_lt(known_s, 0.4);
-    for (size_t i = 0; i < line_of(&strict, "optcc")->n_pieces; i++) {
-        const cs_piece *piece = &line_of(&strict, "optcc")->pieces[i];
-        strict_s = piece->kind == CS_PIECE_ADAPTED && strict_s == 0 ? piece->from_s : strict_s;
+    for (size_t i = 0; i < line_of(&strict, "optcc")->n_intervals; i++) {
+        const cs_job_interval *interval = &line_of(&strict, "optcc")->intervals[i];
+        strict_s =
+            interval->kind == CS_INTERVAL_ADAPTED && strict_s == 0 ? interval->from_s : strict_s;
     }
-    for (size_t i = 0; i < line_of(&lax, "optcc")->n_pieces; i++) {
-        const cs_piece *piece = &line_of(&lax, "optcc")->pieces[i];
-        lax_s = piece->kind == CS_PIECE_ADAPTED && lax_s == 0 ? piece->from_s : lax_s;
+    for (size_t i = 0; i < line_of(&lax, "optcc")->n_intervals; i++) {
+        const cs_job_interval *interval = &line_of(&lax, "optcc")->intervals[i];
+        lax_s = interval->kind == CS_INTERVAL_ADAPTED && lax_s == 0 ? interval->from_s : lax_s;
     }
     cr_expect(strict_s > 17 && strict_s < 19.5, "%g", strict_s);
     cr_expect(lax_s > 7 && lax_s < 9.5, "%g", lax_s);

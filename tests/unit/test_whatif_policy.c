@@ -10,14 +10,14 @@ Test(whatif_policy, optcc_begins_after_detection_and_rescheduling)
     double                s    = call_s("optcc", 2);
 
     cr_assert_lt(s, 0.45); /* not the ring */
-    cr_assert_eq(line->n_pieces, 3);
-    cr_expect_eq(line->pieces[1].kind, CS_PIECE_DEGRADED);
-    EXPECT_NEAR(line->pieces[1].iterations, 1);
-    EXPECT_NEAR(line->pieces[1].until_s, 14.0);
-    cr_expect_eq(line->pieces[2].kind, CS_PIECE_ADAPTED);
+    cr_assert_eq(line->n_intervals, 3);
+    cr_expect_eq(line->intervals[1].kind, CS_INTERVAL_DEGRADED);
+    EXPECT_NEAR(line->intervals[1].iterations, 1);
+    EXPECT_NEAR(line->intervals[1].until_s, 14.0);
+    cr_expect_eq(line->intervals[2].kind, CS_INTERVAL_ADAPTED);
     EXPECT_NEAR(line->total_s, 14 + 89 * (1 + s));
     EXPECT_NEAR(line->lost_gpu_hours, (14 + 89 * (1 + s) - 125) * GPU_HOURS);
-    check_pieces(line, line->total_s, N);
+    check_intervals(line, line->total_s, N);
     release(&o);
 }
 
@@ -62,16 +62,16 @@ Test(whatif_policy, what_is_over_before_it_is_noticed_is_never_answered)
 
 Test(whatif_policy, optcc_goes_back_to_the_ring_when_the_repair_is_known)
 {
-    outcome               o = run("{\"rank\": 0, \"slowdown\": 2, \"from\": 12.5, \"until\": 50}",
-                                  "\"detect\": 1.5, \"reschedule\": 0");
-    const cs_whatif_line *line = line_of(&o, "optcc");
-    const cs_piece       *last = &line->pieces[line->n_pieces - 1];
+    outcome                o = run("{\"rank\": 0, \"slowdown\": 2, \"from\": 12.5, \"until\": 50}",
+                                   "\"detect\": 1.5, \"reschedule\": 0");
+    const cs_whatif_line  *line = line_of(&o, "optcc");
+    const cs_job_interval *last = &line->intervals[line->n_intervals - 1];
 
-    cr_expect_eq(last->kind, CS_PIECE_HEALTHY);
+    cr_expect_eq(last->kind, CS_INTERVAL_HEALTHY);
     cr_expect_geq(last->from_s, 50.5);
     cr_expect_leq(last->from_s, 52.5);
     EXPECT_NEAR(last->until_s - last->from_s, last->iterations * 1.25);
-    check_pieces(line, line->total_s, N);
+    check_intervals(line, line->total_s, N);
     release(&o);
 }
 
@@ -83,16 +83,16 @@ Test(whatif_policy, exclusion_drops_an_iteration_restarts_and_loses_a_share)
 
     /* 90 iterations' worth of samples by 15 of 16 servers: 96 iterations */
     EXPECT_NEAR(line->total_s, 113.5 + 96 * (1 + SMALLER_S));
-    cr_assert_eq(line->n_pieces, 4);
-    cr_expect_eq(line->pieces[1].kind, CS_PIECE_ABORTED);
-    EXPECT_NEAR(line->pieces[1].until_s, 13.5);
-    cr_expect_eq(line->pieces[2].kind, CS_PIECE_RESTART);
-    EXPECT_NEAR(line->pieces[2].until_s, 113.5);
-    cr_expect_eq(line->pieces[3].kind, CS_PIECE_SMALLER);
-    cr_expect_eq(line->pieces[3].excluded, 1);
-    EXPECT_NEAR(line->pieces[3].iterations, 90);
+    cr_assert_eq(line->n_intervals, 4);
+    cr_expect_eq(line->intervals[1].kind, CS_INTERVAL_ABORTED);
+    EXPECT_NEAR(line->intervals[1].until_s, 13.5);
+    cr_expect_eq(line->intervals[2].kind, CS_INTERVAL_RESTART);
+    EXPECT_NEAR(line->intervals[2].until_s, 113.5);
+    cr_expect_eq(line->intervals[3].kind, CS_INTERVAL_SMALLER);
+    cr_expect_eq(line->intervals[3].excluded, 1);
+    EXPECT_NEAR(line->intervals[3].iterations, 90);
     EXPECT_NEAR(line->lost_gpu_hours, (line->total_s - 125) * GPU_HOURS);
-    check_pieces(line, line->total_s, N);
+    check_intervals(line, line->total_s, N);
     release(&o);
 }
 
@@ -118,8 +118,8 @@ Test(whatif_policy, a_repaired_server_rejoins_if_it_is_asked_for)
     double whole = ceil(left);
 
     EXPECT_NEAR(line->total_s, 20 + begun * (1 + SMALLER_S) + 2 + whole * 1.25);
-    cr_expect_eq(line->pieces[line->n_pieces - 1].kind, CS_PIECE_HEALTHY);
-    check_pieces(line, line->total_s, N);
+    cr_expect_eq(line->intervals[line->n_intervals - 1].kind, CS_INTERVAL_HEALTHY);
+    check_intervals(line, line->total_s, N);
     release(&o);
 }
 
@@ -152,8 +152,8 @@ Test(whatif_policy, waiting_holds_calls_until_the_repair)
     const cs_whatif_line *line = line_of(&o, "wait");
 
     EXPECT_NEAR(line->total_s, 30.25 + 89 * 1.25);
-    EXPECT_NEAR(line->pieces[1].held_s, 16.5);
-    check_pieces(line, line->total_s, N);
+    EXPECT_NEAR(line->intervals[1].held_s, 16.5);
+    check_intervals(line, line->total_s, N);
     release(&o);
 }
 

@@ -130,7 +130,8 @@ Test(whatif_reference, bad_policies_are_located)
         {"{" JOB ",\n\"policies\": [3]}", ":2:14: policies[0]: is a number"},
         {"{" JOB ",\n\"policies\": [{\"name\": \"optcc\", \"options\": {\"segment\": 3}}]}",
          "policies[0].options.segment: unknown option"},
-        {"{" JOB ",\n\"algorithm\": \"rings\"}", ":2:14: algorithm: no algorithm 'rings'"},
+        {"{" JOB ",\n\"algorithm\": \"rings\"}",
+         ":2:14: algorithm: 'rings' is a part of several names"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         outcome  o   = {0};

@@ -75,14 +75,14 @@ Test(workload, models_are_cut_into_full_buckets_and_a_rest)
     for (uint32_t i = 0; i < t->n_buckets; i++) {
         cr_expect_eq(t->size_of[i], i == 18);
     }
-    cr_expect_eq(c.scenario.bytes, 25 << 20);
+    cr_expect_eq(c.job.scenario.bytes, 25 << 20);
     cs_case_free(&c);
     ct_set(config, "training.bytes_per_parameter", "2");
     ct_set(config, "training.bucket", "null");
     c = ct_case(config, 0);
     cr_expect_eq(c.training.n_buckets, 1);
     cr_expect_eq(c.training.n_sizes, 1);
-    cr_expect_eq(c.scenario.bytes, 248879616);
+    cr_expect_eq(c.job.scenario.bytes, 248879616);
     cs_case_free(&c);
     ct_set(config, "training.bucket", "124439808"); /* divides */
     c = ct_case(config, 0);
@@ -108,13 +108,13 @@ Test(workload, a_calibration_gives_the_nic)
                  CS_OK);
     ct_set(config, "sweep", "{}");
     ct_set(config, "training", "{\"compute\": 0, \"buckets\": [\"1GiB\", \"1GiB\"]}");
-    cs_case job = ct_case(config, 0);
-    cr_expect_eq(job.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps,
-                 single.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps);
-    cr_expect_eq(job.scenario.cluster.fabrics[CS_NIC].alpha_s,
-                 single.scenario.cluster.fabrics[CS_NIC].alpha_s);
+    cs_case both = ct_case(config, 0);
+    cr_expect_eq(both.job.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps,
+                 single.job.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps);
+    cr_expect_eq(both.job.scenario.cluster.fabrics[CS_NIC].alpha_s,
+                 single.job.scenario.cluster.fabrics[CS_NIC].alpha_s);
     cs_case_free(&single);
-    cs_case_free(&job);
+    cs_case_free(&both);
     cs_config_free(config);
 }
 

@@ -4,7 +4,6 @@
 #define CS_TESTS_TRAINING_SETUP_H
 
 #include "analytic/formula.h"
-#include "montecarlo/training.h"
 #include "montecarlo_setup.h"
 
 #define RATE 300e9

@@ -95,15 +95,15 @@ static inline bool is_near(double a, double b)
 #define EXPECT_NEAR(a, b) cr_expect(is_near((a), (b)), "%.15g, not %.15g", (a), (double)(b))
 
 /* Pieces follow each other from 0 to the end and hold all iterations. */
-static inline void check_pieces(const cs_whatif_line *line, double end_s, double iterations)
+static inline void check_intervals(const cs_whatif_line *line, double end_s, double iterations)
 {
     double at_s = 0, sum = 0;
 
-    for (size_t i = 0; i < line->n_pieces; i++) {
-        cr_assert(is_near(line->pieces[i].from_s, at_s), "%s: a gap", line->policy->name);
-        cr_assert_geq(line->pieces[i].until_s, line->pieces[i].from_s);
-        at_s = line->pieces[i].until_s;
-        sum += line->pieces[i].iterations;
+    for (size_t i = 0; i < line->n_intervals; i++) {
+        cr_assert(is_near(line->intervals[i].from_s, at_s), "%s: a gap", line->policy->name);
+        cr_assert_geq(line->intervals[i].until_s, line->intervals[i].from_s);
+        at_s = line->intervals[i].until_s;
+        sum += line->intervals[i].iterations;
     }
     cr_assert(is_near(at_s, end_s), "%s: %g, not %g", line->policy->name, at_s, end_s);
     cr_assert(is_near(sum, iterations), "%s: %.15g", line->policy->name, sum);
@@ -113,24 +113,20 @@ static inline void check_pieces(const cs_whatif_line *line, double end_s, double
 /* One AllReduce of an algorithm on 16 ranks, one of them always slow. */
 static inline double call_s(const char *name, double slow_ratio)
 {
-    const cs_fault fault    = {0, slow_ratio, 0, (double)INFINITY};
-    cs_scenario    scenario = {.bytes    = 240000000,
-                               .cluster  = {.n_ranks         = 16,
-                                            .gpus_per_server = 1,
-                                            .fabrics = {{CS_SWITCHED, 0, 1.8e9}, {CS_SWITCHED, 0, 1}}},
-                               .faults   = &fault,
-                               .n_faults = 1};
-    cs_options     options, model_options;
-    cs_result      result;
-    cs_run         r = {.scenario      = &scenario,
-                        .options       = &options,
-                        .model         = cs_models[0],
-                        .model_options = &model_options};
+    const cs_fault      fault     = {0, slow_ratio, 0, (double)INFINITY};
+    const cs_fabric     nic       = {CS_SWITCHED, 0, 1.8e9};
+    const cs_algorithm *algorithm = NULL;
+    cs_result           result;
+    cs_job              job = {
+                     .scenario = {.bytes = 240000000,
+                                  .cluster = {.n_ranks = 16, .gpus_per_server = 1, .fabrics = {nic, nic}},
+                                  .faults   = &fault,
+                                  .n_faults = 1}};
 
-    cr_assert_eq(cs_algorithm_find(name, &r.algorithm, NULL), CS_OK);
-    cs_options_default(r.algorithm->options, &options);
-    cs_options_default(r.model->options, &model_options);
-    cr_assert_eq(cs_run_scenario(&r, &result, NULL), CS_OK);
+    cr_assert_eq(cs_algorithm_find(name, &algorithm, NULL), CS_OK);
+    cs_job_set_algorithm(&job, algorithm, NULL);
+    cs_job_set_model(&job, cs_models[0], NULL);
+    cr_assert_eq(cs_job_run(&job, NULL, 0, &result, NULL), CS_OK);
     return result.elapsed_s;
 }
 

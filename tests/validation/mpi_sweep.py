@@ -164,7 +164,7 @@ def check_errors(program):
 
 
 def long_config(program):
-    """Enough scenarios for three workers to be busy for several seconds, and their rows."""
+    """Enough scenarios for three workers to be busy for more than a second, and their rows."""
     write_config("rate.json", 100000, n_cluster)
     alone = subprocess.Popen(command_of(program, "rate.json", "-o", "rate.db", "-j", "1"),
                              stdout=subprocess.DEVNULL, env=ENVIRONMENT)
@@ -175,7 +175,7 @@ def long_config(program):
     per_second = max(count("rate.db") - before, 10)
     alone.terminate()
     alone.wait(LIMIT_S)
-    write_config("long.json", min(99999, 8 * per_second), n_cluster)
+    write_config("long.json", min(99999, 4 * per_second), n_cluster)
     code, output, errors = run(*command_of(program, "long.json", "-o", "whole.db"))
     expect(code == 0, f"long.json: exit {code}: {output}{errors}")
     return rows("whole.db")

@@ -95,7 +95,7 @@ Test(measured_arrivals, stragglar_log_with_and_without_warmup)
         cr_expect_eq(skew.ranks[2].n_last, 24);
         cr_expect_float_eq(skew.last_ratio, 24.0 / (double)n, 1e-15);
         cr_expect_float_eq(skew.repeat_ratio, 23.0 / (double)(n - 1), 1e-15);
-        cr_expect_float_eq(skew.delay_s.mean, mean_delay_s[has_warmup], 1e-11);
+        cr_expect_float_eq(skew.delay_s.mean.value, mean_delay_s[has_warmup], 1e-11);
         cr_expect_eq(skew.ranks[1].n_last, n - 24);
         cr_expect_float_eq(skew.spread_s.max, has_warmup ? 861.32e-3 : 33.74e-3, 1e-12);
         cs_skew_free(&skew);
@@ -125,8 +125,8 @@ Test(measured_arrivals, vllm_table)
     cs_skew skew = {0};
     cr_assert_eq(cs_skew_compute(&trace, &skew, NULL), CS_OK);
     cr_expect_eq(skew.straggler, 7);
-    cr_expect_float_eq(skew.delay_s.mean, (64.167 - 63.639) * 1e-6, 1e-12);
-    cr_expect_float_eq(skew.zero_wait_s.mean, 10.519e-6, 1e-12);
+    cr_expect_float_eq(skew.delay_s.mean.value, (64.167 - 63.639) * 1e-6, 1e-12);
+    cr_expect_float_eq(skew.zero_wait_s.mean.value, 10.519e-6, 1e-12);
     cr_expect_lt(skew.end_spread_s, 4.2e-6);
     cs_skew_free(&skew);
     cs_arrival_trace_free(&trace);

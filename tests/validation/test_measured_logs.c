@@ -2,7 +2,7 @@
 /* Measured logs, where they are at hand: the folder in COLLSIM_DATA, or ../shared/data beside
  * the source. They are not part of the project; a missing one is skipped and named. */
 #include "config/calibration_json.h"
-#include "traces/calibrate.h"
+#include "traces/calibration.h"
 
 #include <criterion/criterion.h>
 #include <criterion/logging.h>

@@ -15,25 +15,16 @@ static ct_scene scene;
 static cs_result run(const char *algorithm, cs_collective collective, uint32_t n, uint64_t bytes,
                      const char *key, const char *value)
 {
-    cs_result       result;
-    cs_error        err = {0};
-    const cs_model *model;
-    cs_options      model_options;
+    cs_result result;
+    cs_error  err = {0};
 
     ct_scene_set(&scene, algorithm, collective, n, bytes);
     if (key != NULL) {
-        cr_assert_eq(
-            cs_options_set(scene.algorithm->options, &scene.options, key, value, key, NULL), CS_OK);
+        cr_assert_eq(cs_field_set(scene.algorithm->options, &scene.options, key, value, key, NULL),
+                     CS_OK);
     }
-    cr_assert_eq(cs_model_find("alpha-beta", &model, &err), CS_OK);
-    cs_options_default(model->options, &model_options);
-    cs_run request = {.scenario      = &scene.scenario,
-                      .algorithm     = scene.algorithm,
-                      .options       = &scene.options,
-                      .model         = model,
-                      .model_options = &model_options,
-                      .verify        = true};
-    cr_assert_eq(cs_run_scenario(&request, &result, &err), CS_OK, "%s", err.message);
+    const cs_job job = ct_scene_given(&scene, NULL);
+    cr_assert_eq(cs_job_run(&job, NULL, 0, &result, &err), CS_OK, "%s", err.message);
     cr_assert(result.verified, "%s", ct_scene_text(&scene));
     return result;
 }

@@ -103,8 +103,8 @@ Test(run_topology, what_is_wrong_beside_the_name_is_located)
            "servers\n");
     expect("run -s 1M --topology dgx-h100 --set cluster.topology.servers=0", 2,
            "collsim: --set cluster.topology.servers: 0 is outside [1, 65536]\n");
-    expect("run -s 1M --topology dgx-h10 --set cluster.topology.servers=2", 2,
-           "collsim: --topology: unknown topology 'dgx-h10'");
+    expect("run -s 1M --topology dgx-h101 --set cluster.topology.servers=2", 2,
+           "collsim: --topology: unknown topology 'dgx-h101'");
     expect("run -s 1M --topology dgx-h100 --set cluster.topology.preset=dgx-a100", 2,
            "names a topology, and the key 'preset' beside it does, too\n");
     expect("run -s 1M --topology dgx-h100 --set cluster.topology.name=3", 2,

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/algorithm.h -- what a collective algorithm provides, and the list of them.
  *
- * An algorithm is one file with a const struct at its bottom and one line in
+ * An algorithm is one file (or folder) with a const struct at its bottom and one line in
  * algorithms/algorithms.def. It knows nothing of time: it streams transfers.
  */
 #ifndef CS_ALGORITHM_H
 #define CS_ALGORITHM_H
 
-#include "cs/option.h"
+#include "cs/field.h"
+#include "cs/named.h"
 #include "cs/schedule.h"
+
+CS_BEGIN_C
 
 typedef struct cs_algorithm cs_algorithm;
 
@@ -25,23 +28,33 @@ struct cs_forecast {
 };
 
 struct cs_algorithm {
-    const char      *name;
-    const char      *summary;       /* one line */
-    const char      *source;        /* citation */
-    uint32_t         collectives;   /* bit 1u << CS_ALLREDUCE and so on */
-    const cs_option *options;       /* table, or NULL */
-    size_t           options_bytes; /* size of the options struct; 0 without one */
+    const char     *name;
+    const char     *aliases;       /* other names, "a|b"; or NULL */
+    const char     *summary;       /* one line */
+    const char     *source;        /* citation */
+    uint32_t        collectives;   /* bit 1u << CS_ALLREDUCE and so on */
+    const cs_field *options;       /* table, or NULL */
+    size_t          options_bytes; /* size of the options struct; 0 without one */
 
     /* Required. Refuse what cannot be run (with a reason), replace every "auto" in `options`
      * by the value that is used, and fill `plan`. Everything that can fail for a reason of
      * the user's is checked here. */
     cs_status (*check)(const cs_scenario *scenario, void *options, cs_plan *plan, cs_error *err);
 
-    /* Required. Start a stream for checked options. `scenario` is borrowed until close().
-     * Can fail with CS_ENOMEM only (or CS_EINTERNAL, when a construction does not hold what
-     * it promises). The state is owned by the caller. */
+    /* Required, unless there is open_prepared(). Start a stream for checked options. `scenario` is
+     * borrowed until close(). Can fail with CS_ENOMEM only (or CS_EINTERNAL, when a construction
+     * does not hold what it promises). The state is owned by the caller. */
     cs_status (*open)(const cs_scenario *scenario, const void *options, void **state_p,
                       cs_error *err);
+
+    /* Optional, both or neither: for a schedule that has to be searched for to be planned. check()
+     * leaves what it has built in plan->prepared, nothing where it fails; that must not point into
+     * the scenario or the options. Whoever called check() owns it and frees it with release()
+     * (cs_plan_release). open_prepared() is called instead of open(), with plan->prepared, which
+     * is borrowed until close(), stays as it is and serves any number of streams at once. */
+    cs_status (*open_prepared)(const cs_scenario *scenario, const void *options,
+                               const void *prepared, void **state_p, cs_error *err);
+    void (*release)(void *prepared);
 
     /* Required. Fill the block (count = 0 at the end). Cannot fail. */
     void (*next_block)(void *state, cs_block *block);
@@ -58,18 +71,35 @@ struct cs_algorithm {
     double (*published_form_s)(const cs_scenario *scenario, const void *options);
 };
 
+/* Start a stream of a checked schedule, by whichever of its hooks the algorithm has. */
+static inline CS_MUST_CHECK cs_status cs_algorithm_open(const cs_algorithm *algorithm,
+                                                        const cs_scenario  *scenario,
+                                                        const void *options, const cs_plan *plan,
+                                                        void **state_p, cs_error *err)
+{
+    return algorithm->open_prepared != NULL
+               ? algorithm->open_prepared(scenario, options, plan->prepared, state_p, err)
+               : algorithm->open(scenario, options, state_p, err);
+}
+
+/* Free what check() has prepared for a plan, if anything. */
+static inline void cs_plan_release(const cs_algorithm *algorithm, cs_plan *plan)
+{
+    if (plan->prepared != NULL) {
+        algorithm->release(plan->prepared);
+        plan->prepared = NULL;
+    }
+}
+
 /* All registered algorithms in alphabetical order, ended by NULL. */
 extern CS_API const cs_algorithm *const cs_algorithms[];
+extern CS_API const cs_named            cs_algorithm_names;
 
-/* Optional parts of algorithms that this build lacks: whose, which, and what they need. Ended by a
- * NULL name. */
-typedef struct cs_missing_part {
-    const char *name, *part, *missing;
-} cs_missing_part;
-extern CS_API const cs_missing_part cs_algorithms_missing[];
-
-/* Find by name. CS_ENOENT names the nearest one and where the list is. */
+/* Find by name, alias or a part of the name (cs/named.h). CS_ENOENT names the nearest one and where
+ * the list is. */
 CS_API cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p,
                                    cs_error *err);
+
+CS_END_C
 
 #endif

@@ -26,6 +26,8 @@
 #include "cs/arrivals.h"
 #include "cs/distribution.h"
 
+CS_BEGIN_C
+
 #define CS_ANY_RANK UINT32_MAX
 
 enum {
@@ -110,5 +112,12 @@ CS_API void cs_arrival_draw(cs_arrival_stream *stream, size_t iteration, double 
 
 /* The same before it is shifted: the sum of every rank's parts. */
 CS_API void cs_arrival_draw_delays(cs_arrival_stream *stream, size_t iteration, double *delay_s);
+
+/* The arrivals of iteration 0, pseudo-random, without a sampler of one's own. Fixed delays alone
+ * are copied, and nothing fails then. */
+CS_API CS_MUST_CHECK cs_status cs_arrival_first(const cs_arrival_process *process, uint32_t n_ranks,
+                                                uint64_t seed, double *arrival_s, cs_error *err);
+
+CS_END_C
 
 #endif

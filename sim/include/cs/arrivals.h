@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+CS_BEGIN_C
+
 typedef struct cs_arrival_trace {
     uint32_t  n_ranks;   /* >= 2 */
     size_t    n_calls;   /* >= 1 */
@@ -32,5 +34,7 @@ static inline double cs_trace_arrival(const cs_arrival_trace *trace, size_t call
 {
     return trace->arrival_s[call * trace->n_ranks + rank];
 }
+
+CS_END_C
 
 #endif

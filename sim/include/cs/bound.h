@@ -10,6 +10,8 @@
 
 #include "cs/scenario.h"
 
+CS_BEGIN_C
+
 /* What may be assumed about the schedule and the model. */
 typedef struct cs_bound_context {
     const cs_scenario *scenario;
@@ -39,5 +41,7 @@ extern CS_API const cs_bound *const cs_bounds[];
 
 /* The largest general bound that applies, and its name; 0 and "none" if none does. */
 CS_API double cs_best_bound(const cs_bound_context *context, const char **name_p);
+
+CS_END_C
 
 #endif

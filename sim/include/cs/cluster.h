@@ -9,9 +9,13 @@
 #ifndef CS_CLUSTER_H
 #define CS_CLUSTER_H
 
+#include "cs/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+CS_BEGIN_C
 
 /* More ranks than this are refused everywhere. */
 #define CS_MAX_RANKS 65536u
@@ -131,5 +135,7 @@ static inline uint32_t cs_n_servers(const cs_cluster *cluster)
 {
     return cluster->n_ranks / cluster->gpus_per_server;
 }
+
+CS_END_C
 
 #endif

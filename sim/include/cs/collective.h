@@ -10,11 +10,13 @@
 #ifndef CS_COLLECTIVE_H
 #define CS_COLLECTIVE_H
 
-#include "cs/error.h"
+#include "cs/named.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+CS_BEGIN_C
 
 typedef enum cs_collective {
     CS_ALLREDUCE,
@@ -41,21 +43,20 @@ typedef struct cs_collective_row {
     const char *perf_name; /* nccl-tests' program */
     cs_layout   layout; /* WHOLE: the size is every rank's buffer; else it is that of all blocks of
                            a rank together */
-    cs_party from, to;
-    uint32_t bus; /* nccl-tests' busbw / algbw: this times (n - 1) / n; 0: 1 */
+    cs_party    from, to;
+    uint32_t    bus;     /* nccl-tests' busbw / algbw: this times (n - 1) / n; 0: 1 */
+    const char *aliases; /* other names, "a|b"; or NULL */
 } cs_collective_row;
 
 /* The row of a collective, CS_COLLECTIVE_COUNT of them in the order of the enum. */
 extern CS_API const cs_collective_row cs_collectives[];
+extern CS_API const cs_named          cs_collective_names;
 
 /* The name; "unknown" for what is no collective. Static storage. */
 CS_API const char *cs_collective_name(cs_collective collective);
 
-/* "allreduce, allgather, ..": all of them. Returns `text`; what does not fit is cut. */
-CS_API const char *cs_collective_names(char *text, size_t text_bytes);
-
-/* Find a collective by its name, whatever its case, with or without '_' and '-' ("all_reduce",
- * "AllReduce"); CS_ENOENT names the choices. */
+/* Find a collective by its name ("all_reduce" and "AllReduce" are allreduce), an alias or a part of
+ * the name (cs/named.h); CS_ENOENT names the choices. */
 CS_API cs_status cs_collective_find(const char *name, cs_collective *collective_p, cs_error *err);
 
 /* Does somebody send or get all of it? Does it add up what ranks have? */
@@ -88,5 +89,7 @@ CS_API uint32_t cs_chunk_contributor(const cs_chunks *chunks, uint32_t chunk);
 
 /* Is the final value of the chunk owed to the rank (and not already its own)? O(1). */
 CS_API bool cs_chunk_is_owed(const cs_chunks *chunks, uint32_t chunk, uint32_t rank);
+
+CS_END_C
 
 #endif

@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+CS_BEGIN_C
+
 /* X(id, name, what shape, scale and shift_s mean). */
 #define CS_DISTRIBUTION_MAP(X)                                                             \
     X(CONSTANT, "constant", "always shift_s")                                              \
@@ -54,5 +56,7 @@ CS_API double cs_distribution_quantile(const cs_distribution *d, double u);
 /* Mean and standard deviation; the latter is INFINITY for a Pareto distribution of shape <= 2. */
 CS_API double cs_distribution_mean(const cs_distribution *d);
 CS_API double cs_distribution_stddev(const cs_distribution *d);
+
+CS_END_C
 
 #endif

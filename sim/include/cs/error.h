@@ -10,6 +10,14 @@
 
 #include <stdbool.h>
 
+#ifdef __cplusplus
+#define CS_BEGIN_C extern "C" {
+#define CS_END_C   }
+#else
+#define CS_BEGIN_C
+#define CS_END_C
+#endif
+
 #if defined(__GNUC__)
 #define CS_PRINTF(format_index, first) __attribute__((format(printf, format_index, first)))
 #define CS_MUST_CHECK                  __attribute__((warn_unused_result))
@@ -19,6 +27,8 @@
 #define CS_MUST_CHECK
 #define CS_API
 #endif
+
+CS_BEGIN_C
 
 /* One row per status: enum, name and text come from this list alone. */
 #define CS_STATUS_MAP(X)                                      \
@@ -73,10 +83,15 @@ CS_API cs_status cs_error_set(cs_error *err, cs_status status, const char *file,
  * are 1-based; 0 means unknown. A long path keeps its tail. */
 CS_API void cs_error_locate(cs_error *err, const char *input, int line, int column);
 
+/* Write "WHERE: MESSAGE", which is the same wherever the input lies, to `text`. */
+CS_API void cs_error_reason(const cs_error *err, char *text, unsigned long text_bytes);
+
 /* Write "INPUT:LINE:COL: WHERE: MESSAGE" (the parts that are known) to `text`. */
 CS_API void cs_error_text(const cs_error *err, char *text, unsigned long text_bytes);
 
 #define CS_FAIL(err, status, where, ...) \
     cs_error_set((err), (status), __FILE__, __LINE__, (where), __VA_ARGS__)
+
+CS_END_C
 
 #endif

@@ -16,6 +16,8 @@
 
 #include "cs/topology.h"
 
+CS_BEGIN_C
+
 enum { CS_GRAPH_NAME_BYTES = 48 };
 
 typedef struct cs_vertex {
@@ -101,5 +103,7 @@ CS_MUST_CHECK cs_status cs_fat_tree_make(const cs_fat_tree *shape, const cs_clus
                                          cs_graph *graph, cs_topology *topology, cs_error *err);
 CS_MUST_CHECK cs_status cs_rails_make(const cs_rails *shape, const cs_cluster *cluster,
                                       cs_graph *graph, cs_topology *topology, cs_error *err);
+
+CS_END_C
 
 #endif

@@ -11,7 +11,10 @@
 #ifndef CS_MACHINE_H
 #define CS_MACHINE_H
 
+#include "cs/named.h"
 #include "cs/topology.h"
+
+CS_BEGIN_C
 
 #define CS_NO_SWITCH UINT32_MAX
 
@@ -127,13 +130,17 @@ cs_status cs_site_links(const cs_site *site, const cs_cluster *cluster, struct c
 typedef struct cs_preset {
     const char *name, *summary, *source;
     uint32_t    n_servers; /* by default */
+    const char *aliases;   /* other names, "a|b"; or NULL */
 } cs_preset;
 
 /* All of them; ends with a row whose name is NULL. */
 CS_API extern const cs_preset cs_presets[];
+CS_API extern const cs_named  cs_preset_names;
 
 /* The site of a preset; CS_ENOENT with a suggestion for an unknown name. */
 CS_MUST_CHECK cs_status cs_preset_find(const char *name, struct cs_arena *arena, cs_site *site,
                                        cs_error *err);
+
+CS_END_C
 
 #endif

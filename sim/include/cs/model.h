@@ -10,8 +10,11 @@
 #ifndef CS_MODEL_H
 #define CS_MODEL_H
 
-#include "cs/option.h"
+#include "cs/field.h"
+#include "cs/named.h"
 #include "cs/schedule.h"
+
+CS_BEGIN_C
 
 /* When a transfer held its ports. */
 typedef struct cs_interval {
@@ -132,11 +135,12 @@ typedef struct cs_message_cost {
 } cs_message_cost;
 
 typedef struct cs_model {
-    const char      *name;
-    const char      *summary; /* one line: what it computes and what it leaves out */
-    const char      *source;  /* citation */
-    const cs_option *options; /* table, or NULL */
-    size_t           options_bytes;
+    const char     *name;
+    const char     *aliases; /* other names, "a|b"; or NULL */
+    const char     *summary; /* one line: what it computes and what it leaves out */
+    const char     *source;  /* citation */
+    const cs_field *options; /* table, or NULL */
+    size_t          options_bytes;
 
     /* Optional. Refuse a scenario that the model cannot honour, with the reason. */
     cs_status (*check)(const cs_scenario *scenario, const void *options, cs_error *err);
@@ -187,6 +191,7 @@ static inline bool cs_closed_forms_hold(const cs_model *model, const cs_scenario
 
 /* All models that were built in, ended by NULL; the first one is the default. */
 extern CS_API const cs_model *const cs_models[];
+extern CS_API const cs_named        cs_model_names;
 
 /* Optional models: name, and NULL or what is missing from this build. Ended by a NULL name. */
 typedef struct cs_missing {
@@ -194,7 +199,10 @@ typedef struct cs_missing {
 } cs_missing;
 extern CS_API const cs_missing cs_models_missing[];
 
-/* Find by name. CS_ENOENT names the nearest one, CS_EMISSING what this build lacks. */
+/* Find by name, alias or a part of the name (cs/named.h). CS_ENOENT names the nearest one,
+ * CS_EMISSING what this build lacks. */
 CS_API cs_status cs_model_find(const char *name, const cs_model **model_p, cs_error *err);
+
+CS_END_C
 
 #endif

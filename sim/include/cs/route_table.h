@@ -5,6 +5,8 @@
 
 #include "cs/topology.h"
 
+CS_BEGIN_C
+
 enum { CS_ROUTE_TABLE_MAX_HOSTS = 4096 };
 
 /* Rank r is host r. The route from host s to host d is route_links[first[p]] .. of pair
@@ -23,5 +25,7 @@ typedef struct cs_route_table {
 
 /* Fill `topology`, which borrows the table: its first ranks' routes over the NICs. */
 void cs_route_table_make(const cs_route_table *table, cs_topology *topology);
+
+CS_END_C
 
 #endif

@@ -7,6 +7,8 @@
 #include "cs/collective.h"
 #include "cs/error.h"
 
+CS_BEGIN_C
+
 typedef struct cs_forecast cs_forecast; /* cs/algorithm.h */
 
 /* No rank may arrive later than this. */
@@ -27,15 +29,17 @@ typedef struct cs_scenario {
     const cs_fault *faults;    /* sorted by server, then from_s; none overlap */
     size_t          n_faults;
     uint64_t        seed;
-    /* What algorithms that choose among schedules ask how long one takes; cs_resolve() sets it for
-     * their check(). NULL: they go by the closed forms of alpha-beta. */
+    /* What algorithms that choose among schedules ask how long one takes; cs_job_resolve() sets it
+     * for their check(). NULL: they go by the closed forms of alpha-beta. */
     const cs_forecast *forecast;
 } cs_scenario;
 
 /* What the chunks of a schedule for it are asked about. */
 static inline cs_chunks cs_chunks_of(const cs_scenario *scenario, uint32_t n_chunks)
 {
-    return (cs_chunks){scenario->collective, scenario->cluster.n_ranks, scenario->root, n_chunks};
+    const cs_chunks chunks = {scenario->collective, scenario->cluster.n_ranks, scenario->root,
+                              n_chunks};
+    return chunks;
 }
 
 /* Arrival of one rank; the last arrival; the rank that arrives last (ties: the highest). */
@@ -46,5 +50,7 @@ CS_API uint32_t cs_last_rank(const cs_scenario *scenario);
 /* Refuse what no model can mean: ranks out of range, negative times, slow_ratio < 1,
  * overlapping faults, zero bandwidth, a first arrival that is not 0. O(n + faults). */
 CS_API CS_MUST_CHECK cs_status cs_scenario_check(const cs_scenario *scenario, cs_error *err);
+
+CS_END_C
 
 #endif

@@ -32,7 +32,10 @@
 
 #include "cs/scenario.h"
 
+#include <assert.h>
 #include <string.h>
+
+CS_BEGIN_C
 
 typedef enum cs_op {
     CS_OP_COPY,     /* dst gets src's value */
@@ -65,7 +68,7 @@ typedef struct cs_transfer {
     uint8_t  op_fabric; /* cs_op | fabric << 4: use the functions below */
 } cs_transfer;
 
-_Static_assert(sizeof(cs_transfer) == 32, "two transfers in a cache line");
+static_assert(sizeof(cs_transfer) == 32, "two transfers in a cache line");
 
 static inline cs_op cs_transfer_op(const cs_transfer *t)
 {
@@ -92,9 +95,14 @@ static inline uint32_t cs_transfer_tail(const cs_transfer *t)
  * are, and what models may serve in a loop without branches. One load, one comparison. */
 static inline bool cs_is_simple(const cs_transfer *t)
 {
-    const cs_transfer mask = {.span = 0xffffu, .flags = CS_SHARED, .op_fabric = 0xfeu};
-    const cs_transfer want = {.span = 1};
+    cs_transfer mask = *t, want = *t; /* of which only the tails count */
 
+    mask.span      = 0xffffu;
+    mask.flags     = CS_SHARED;
+    mask.op_fabric = 0xfeu;
+    want.span      = 1;
+    want.flags     = 0;
+    want.op_fabric = 0;
     return (cs_transfer_tail(t) & cs_transfer_tail(&mask)) == cs_transfer_tail(&want);
 }
 
@@ -187,6 +195,7 @@ typedef struct cs_plan {
                                   nothing of round r + 1 starts before round r has ended,
                                   when all arrive together and all ports are equal */
     const char *note; /* what the user should be told about the choice, static text; or NULL */
+    void *prepared;   /* what the algorithm keeps for its streams (cs_algorithm.release), or NULL */
 } cs_plan;
 
 /* Part `index` of `total` split in `parts`: the first total % parts parts are one byte
@@ -218,5 +227,7 @@ static inline uint64_t cs_chunk_bytes(cs_collective collective, uint32_t n_ranks
     return (end - begin) * bytes + cs_split_range(bytes, parts, 0, (first + count) % parts) -
            cs_split_range(bytes, parts, 0, first % parts);
 }
+
+CS_END_C
 
 #endif

@@ -14,6 +14,8 @@
 #include "cs/cluster.h"
 #include "cs/error.h"
 
+CS_BEGIN_C
+
 /* A route has at most this many inner links. */
 #define CS_MAX_ROUTE 30u
 
@@ -64,9 +66,15 @@ enum { CS_MAX_LINKS = 1 << 24 };
  * them and is borrowed, as is `shape`. */
 CS_API void cs_leaf_spine_make(const cs_leaf_spine *shape, cs_link *links, cs_topology *topology);
 
+/* The shape of a topology that is leaf-spine, else NULL; and the leaf of a rank. */
+CS_API const cs_leaf_spine *cs_leaf_spine_of(const cs_topology *topology);
+CS_API uint32_t cs_leaf_of(const cs_leaf_spine *shape, const cs_cluster *cluster, uint32_t rank);
+
 /* Refuse links without capacity or with a latency that is negative or no number, then what the
  * kind refuses. O(links). */
 CS_API CS_MUST_CHECK cs_status cs_topology_check(const cs_topology *topology,
                                                  const cs_cluster *cluster, cs_error *err);
+
+CS_END_C
 
 #endif

@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+CS_BEGIN_C
+
 /* Each reads all of `text`; `where` names the key in the error. Output only on CS_OK. */
 CS_API cs_status cs_parse_bytes(const char *text, uint64_t *bytes_p, const char *where,
                                 cs_error *err);
@@ -25,5 +27,7 @@ CS_API cs_status cs_parse_number(const char *text, double *value_p, const char *
 /* A plain integer in [min, max]. */
 CS_API cs_status cs_parse_integer(const char *text, uint64_t min, uint64_t max, uint64_t *value_p,
                                   const char *where, cs_error *err);
+
+CS_END_C
 
 #endif

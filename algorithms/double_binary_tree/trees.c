@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "algorithms/double_binary_tree/trees.h"
+
+/* Counted from 1, place x with lowest set bit b has the parent (x - b) | 2b in the perfect tree.
+ * Where that is beyond n, its nearest ancestor that is not. */
+uint32_t cs_tree_parent(uint32_t place, uint32_t n)
+{
+    uint64_t x = (uint64_t)place + 1;
+
+    for (uint64_t low = x & (~x + 1); low <= n; low *= 2) {
+        x = (x ^ low) | low << 1;
+        if (x <= n) {
+            return (uint32_t)x - 1;
+        }
+    }
+    return n;
+}
+
+/* The place of a server in tree `which`, and the server at a place. */
+static uint32_t place_of(uint32_t server, uint32_t which, uint32_t n)
+{
+    if (which == 0) {
+        return server;
+    }
+    return n % 2 == 0 ? n - 1 - server : (server + 1) % n;
+}
+
+static uint32_t server_at(uint32_t place, uint32_t which, uint32_t n)
+{
+    if (which == 0) {
+        return place;
+    }
+    return n % 2 == 0 ? n - 1 - place : (place + n - 1) % n;
+}
+
+/* The parent of a rank; n_ranks for the root. */
+static uint32_t parent_of(const cs_cluster *c, uint32_t which, uint32_t rank)
+{
+    uint32_t l = c->gpus_per_server, n = cs_n_servers(c);
+    uint32_t head = which == 0 ? 0 : l - 1, local = rank % l;
+
+    if (local != head) {
+        return which == 0 ? rank - 1 : rank + 1;
+    }
+    uint32_t up = cs_tree_parent(place_of(rank / l, which, n), n);
+    return up == n ? c->n_ranks : server_at(up, which, n) * l + head;
+}
+
+static uint32_t depth_of(const cs_cluster *c, uint32_t which, uint32_t rank)
+{
+    uint32_t depth = 0;
+
+    for (uint32_t up = parent_of(c, which, rank); up < c->n_ranks; depth++) {
+        up = parent_of(c, which, up);
+    }
+    return depth;
+}
+
+/* What is known of a rank while the edges are listed. */
+typedef struct node {
+    uint32_t n_children[2], n_listed[2]; /* by tree */
+    uint32_t up[CS_FABRICS][2];          /* [fabric][tree]: number of its edge to the parent, + 1 */
+    uint32_t down[CS_FABRICS][2];        /* [fabric]: its edges to children, + 1 */
+} node;
+
+typedef struct builder {
+    const cs_cluster *cluster;
+    node             *nodes;
+    cs_tree_edge     *edges; /* uncoloured */
+    uint8_t          *colour;
+    size_t            n_edges;
+} builder;
+
+enum { NO_COLOUR = 2 };
+
+static uint32_t fabric_of(const builder *b, const cs_tree_edge *e)
+{
+    return cs_fabric_of(b->cluster, e->child, e->parent);
+}
+
+static void list_edges(builder *b, cs_tree_pair *pair)
+{
+    uint32_t n = b->cluster->n_ranks;
+
+    for (uint32_t i = 0; i < 2 * n; i++) {
+        uint32_t rank = i / 2, which = i % 2, up = parent_of(b->cluster, which, rank);
+        if (up == n) {
+            pair->root[which] = rank;
+            continue;
+        }
+        cs_tree_edge e = {.child  = rank,
+                          .parent = up,
+                          .depth  = depth_of(b->cluster, which, rank),
+                          .tree   = (uint8_t)which};
+        uint32_t     f = fabric_of(b, &e), *down = b->nodes[up].down[f];
+        b->nodes[up].n_children[which]++;
+        down[down[0] == 0 ? 0 : 1]  = (uint32_t)b->n_edges + 1;
+        b->nodes[rank].up[f][which] = (uint32_t)b->n_edges + 1;
+        b->colour[b->n_edges]       = NO_COLOUR;
+        b->edges[b->n_edges++]      = e;
+        pair->height[which]         = e.depth > pair->height[which] ? e.depth : pair->height[which];
+    }
+}
+
+/* The other edge on the same fabric at one end of an edge, + 1; 0 without one. */
+static uint32_t other(const builder *b, uint32_t number, bool at_parent)
+{
+    const cs_tree_edge *e     = &b->edges[number];
+    uint32_t            f     = fabric_of(b, e);
+    const node         *end   = &b->nodes[at_parent ? e->parent : e->child];
+    const uint32_t     *there = at_parent ? end->down[f] : end->up[f];
+
+    return there[0] == number + 1 ? there[1] : there[0];
+}
+
+/* A rank has at most two edges to parents and two to children on a fabric, so that edges that
+ * exclude each other form paths and even cycles: colours take turns along them. */
+static void colour_from(builder *b, uint32_t start, bool at_parent)
+{
+    uint32_t number = start;
+
+    for (;;) {
+        uint32_t next = other(b, number, at_parent);
+        if (next == 0 || b->colour[next - 1] != NO_COLOUR) {
+            return;
+        }
+        b->colour[next - 1] = (uint8_t)(1 - b->colour[number]);
+        number              = next - 1;
+        at_parent           = !at_parent;
+    }
+}
+
+static void colour_edges(builder *b)
+{
+    for (uint32_t i = 0; i < b->n_edges; i++) {
+        if (b->colour[i] == NO_COLOUR) {
+            b->colour[i] = 0;
+            colour_from(b, i, true);
+            colour_from(b, i, false);
+        }
+    }
+}
+
+static void sort_edges(builder *b, cs_tree_pair *pair)
+{
+    for (int colour = 0; colour < NO_COLOUR; colour++) {
+        for (size_t i = 0; i < b->n_edges; i++) {
+            if (b->colour[i] != colour) {
+                continue;
+            }
+            cs_tree_edge e               = b->edges[i];
+            node        *p               = &b->nodes[e.parent];
+            e.is_first                   = p->n_listed[e.tree]++ == 0;
+            e.is_last                    = p->n_listed[e.tree] == p->n_children[e.tree];
+            e.is_leaf                    = b->nodes[e.child].n_children[e.tree] == 0;
+            pair->edges[pair->n_edges++] = e;
+        }
+    }
+}
+
+cs_status cs_tree_build(const cs_cluster *cluster, cs_arena *arena, cs_tree_pair *pair_p,
+                        cs_error *err)
+{
+    size_t       n    = cluster->n_ranks;
+    builder      b    = {.cluster = cluster,
+                         .nodes   = CS_ARENA_NEW(arena, node, n),
+                         .edges   = CS_ARENA_NEW(arena, cs_tree_edge, 2 * n),
+                         .colour  = CS_ARENA_NEW(arena, uint8_t, 2 * n)};
+    cs_tree_pair pair = {.edges = CS_ARENA_NEW(arena, cs_tree_edge, 2 * n)};
+
+    if (b.nodes == NULL || b.edges == NULL || b.colour == NULL || pair.edges == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for two trees of %zu ranks", n);
+    }
+    list_edges(&b, &pair);
+    colour_edges(&b);
+    sort_edges(&b, &pair);
+    *pair_p = pair;
+    return CS_OK;
+}

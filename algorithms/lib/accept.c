@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "algorithms/lib/accept.h"
+
+#include "base/fault.h"
+
+cs_status cs_accept_collective(const cs_scenario *scenario, const char *algorithm,
+                               uint32_t collectives, cs_error *err)
+{
+    char   list[120] = "";
+    size_t length    = 0;
+
+    if ((collectives >> scenario->collective & 1u) != 0) {
+        return CS_OK;
+    }
+    for (uint32_t c = 0; c < CS_COLLECTIVE_COUNT; c++) {
+        const char *name = cs_collective_name((cs_collective)c);
+        if ((collectives >> c & 1u) == 0) {
+            continue;
+        }
+        if (length > 0) {
+            list[length++] = ',';
+            list[length++] = ' ';
+        }
+        while (*name != '\0' && length + 3 < sizeof list) {
+            list[length++] = *name++;
+        }
+        list[length] = '\0';
+    }
+    return CS_FAIL(err, CS_ENOTSUP, "collective", "%s does not do %s; it does %s", algorithm,
+                   cs_collective_name(scenario->collective), list);
+}
+
+uint64_t cs_most_slots(uint32_t n_ranks)
+{
+    uint64_t most = ((uint64_t)1 << 30) / n_ranks;
+    return most < CS_MAX_SLOTS ? most : CS_MAX_SLOTS;
+}
+
+cs_status cs_accept_slots(const cs_scenario *scenario, const char *algorithm, uint64_t n_slots,
+                          cs_error *err)
+{
+    uint32_t n    = scenario->cluster.n_ranks;
+    uint64_t most = cs_most_slots(n);
+
+    if (n_slots > most) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.ranks",
+                       "%s keeps %llu chunks in work at each of %u ranks; at most %llu are "
+                       "accepted",
+                       algorithm, (unsigned long long)n_slots, n, (unsigned long long)most);
+    }
+    return CS_OK;
+}
+
+uint32_t cs_uses_nvlink(const cs_cluster *cluster)
+{
+    return cluster->gpus_per_server > 1 ? CS_USES_NVLINK : 0;
+}
+
+bool cs_one_port_kind(const cs_cluster *cluster)
+{
+    return cluster->gpus_per_server == 1 ||
+           (cluster->gpus_per_server == cluster->n_ranks && cluster->sockets <= 1);
+}
+
+bool cs_is_uniform(const cs_scenario *scenario, uint32_t *fabric_p)
+{
+    const cs_cluster *c = &scenario->cluster;
+
+    *fabric_p = c->gpus_per_server == 1 ? CS_NIC : CS_NVLINK;
+    if (c->gpus_per_server == 1) {
+        return scenario->n_faults == 0;
+    }
+    return cs_one_port_kind(c) && c->fabrics[CS_NVLINK].kind == CS_SWITCHED;
+}
+
+double cs_message_s(const cs_scenario *scenario, uint32_t fabric, uint64_t bytes)
+{
+    const cs_fabric *f = &scenario->cluster.fabrics[fabric];
+    return f->alpha_s + (double)bytes / f->bandwidth_Bps;
+}
+
+double cs_largest_slowdown(const cs_scenario *scenario)
+{
+    double largest = 1;
+
+    for (size_t i = 0; cs_faults_constant(scenario) && i < scenario->n_faults; i++) {
+        double slowdown = scenario->faults[i].slow_ratio;
+        largest         = slowdown > largest ? slowdown : largest;
+    }
+    return largest;
+}
+
+bool cs_pace_of_rounds(const cs_scenario *scenario, uint32_t n_chunks, cs_pace *pace)
+{
+    double   last = cs_last_arrival(scenario), slow = 1;
+    uint32_t fabric;
+    bool     holds = cs_is_uniform(scenario, &fabric);
+
+    if (!holds && scenario->cluster.gpus_per_server == 1 && cs_faults_constant(scenario)) {
+        slow  = cs_largest_slowdown(scenario);
+        holds = !(last > 0);
+    }
+    const cs_fabric *f = &scenario->cluster.fabrics[fabric];
+    *pace              = (cs_pace){last, f->alpha_s, slow / f->bandwidth_Bps};
+    return holds && scenario->bytes % n_chunks == 0;
+}

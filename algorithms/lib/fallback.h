@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* algorithms/lib/fallback.h -- another algorithm, with its default options, in the place of the
+ * one that was asked for, where that has nothing to do or would be slower.
+ */
+#ifndef CS_ALGORITHMS_LIB_FALLBACK_H
+#define CS_ALGORITHMS_LIB_FALLBACK_H
+
+#include "cs/algorithm.h"
+
+/* The rings that run where there is nothing to go around. */
+enum { CS_RINGS = 3 };
+#define CS_RINGS_CHOICES "ring|nccl_rings|parallel_rings"
+extern const cs_algorithm *const cs_rings[CS_RINGS];
+
+/* The note of a plan for each of them, e.g. CS_RINGS_NOTES("optcc", "no NIC is slow"). */
+#define CS_RINGS_NOTES(algorithm, why)                                                      \
+    {                                                                                       \
+        algorithm ": ring runs instead: " why, algorithm ": nccl_rings runs instead: " why, \
+            algorithm ": parallel_rings runs instead: " why,                                \
+    }
+
+/* Which of several algorithms ends first on the scenario, as its forecast says, or without one the
+ * closed forms of alpha-beta; the first of equal ones. `*elapsed_s_p` is INFINITY where nobody
+ * knows; NULL where nobody asks, and then a single algorithm is not timed. Those that refuse the
+ * scenario are left out; the first one's refusal is returned when all do. At most one replay for
+ * each. */
+cs_status cs_fastest(const cs_scenario *scenario, const cs_algorithm *const *algorithms, uint32_t n,
+                     uint32_t *fastest_p, double *elapsed_s_p, cs_error *err);
+
+/* The fastest of the rings. With one GPU per server all three are the same ring. */
+cs_status cs_fastest_ring(const cs_scenario *scenario, uint32_t *ring_p, double *elapsed_s_p,
+                          cs_error *err);
+
+/* Plan a ring: the one that `*chosen_p` asks for, which is `first` and a number of cs_rings, or the
+ * fastest, whose number is put there. `notes` are CS_RINGS_NOTES() for a ring that nobody asked
+ * for. */
+cs_status cs_ring_instead(const cs_scenario *scenario, int first, const char *const *notes,
+                          int *chosen_p, cs_plan *plan, cs_error *err);
+
+/* Plan and closed form of an algorithm with its default options. */
+cs_status cs_fallback_check(const cs_algorithm *algorithm, const cs_scenario *scenario,
+                            cs_plan *plan, cs_error *err);
+double    cs_fallback_closed_form_s(const cs_algorithm *algorithm, const cs_scenario *scenario);
+
+/* Its stream. `{0}` may be closed. */
+typedef struct cs_fallback {
+    const cs_algorithm *algorithm; /* NULL: none is open */
+    cs_plan             plan;      /* with what it keeps for its stream */
+    void               *state;
+} cs_fallback;
+
+cs_status cs_fallback_open(cs_fallback *fallback, const cs_algorithm *algorithm,
+                           const cs_scenario *scenario, cs_error *err);
+void      cs_fallback_next(cs_fallback *fallback, cs_block *block);
+void      cs_fallback_close(cs_fallback *fallback);
+
+#endif

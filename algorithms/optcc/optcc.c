@@ -1,0 +1,693 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* OptCC: AllReduce around slow NICs, close to the lower bound.
+ *
+ * The m slow servers are taken out of the ring; every section of the buffer is reduced around the
+ * ring of the H = p - m healthy ones (stage S1), the slow servers' contributions go straight to
+ * the section's owner (S3) and the final value comes straight back (S2), while it goes around the
+ * ring (S4). The transfers are in stream.h, the variants for one slow server (special section,
+ * bubbles, ramp) and all numbers in shape.h, the choice among them by predicted time in time.h.
+ *
+ * Here: which schedule runs, or which ring instead. The slow servers are those whose NICs are slow
+ * for the whole run. `auto` takes what ends first:
+ *
+ *   with slow servers   the best schedule around them, or the fastest ring (lib/fallback.h) on the
+ *                       degraded NICs
+ *   without             the fastest ring, or, where start-ups take a good part of its time, a
+ *                       schedule around servers that are not slow, if that saves more of them
+ *
+ * With slow servers nothing runs that ends before what `auto` takes without a fault: predictions
+ * and numbers of sections being what they are, a lucky choice of few bytes could. Predicted times
+ * decide where they are far enough apart, otherwise the scenario's forecast. `chosen` in the result
+ * and the plan's note say what runs.
+ *
+ * Source: OptCC; the schedule is this project's construction (sim/doc/optcc.md).
+ */
+#include "algorithms/lib/accept.h"
+#include "algorithms/lib/fallback.h"
+#include "algorithms/optcc/stream.h"
+#include "algorithms/optcc/time.h"
+#include "base/alloc.h"
+#include "base/fault.h"
+#include "cs/model.h"
+
+#include <math.h>
+
+enum {
+    MOST_AROUND   = 64,     /* servers that are not slow and may be gone around */
+    MOST_TRIED    = 300000, /* messages of a schedule that is replayed only to refine the choice */
+    MORE_AROUND   = 4,
+    MORE_SECTIONS = 4096 /* ... where a schedule ends too early */
+};
+
+static const double CLEARLY   = 1.1;  /* predictions are better than that */
+static const double NEARLY    = 1.05; /* ... and these are worth a replay */
+static const double START_UPS = 0.02; /* so much of a ring's time is worth saving */
+static const double SAME      = 1e-12;
+
+/* What a result says of the choice. */
+#define NOTES(why) CS_RINGS_NOTES("optcc", why)
+static const char *const healthy_notes[] = NOTES("no server's NIC is slow for the whole run");
+static const char *const few_notes[]     = NOTES("fewer than two servers are healthy");
+static const char *const bytes_notes[]   = NOTES("the buffer has too few bytes for sections");
+static const char *const slower_notes[]  = NOTES("it is faster than a way around the slow NICs");
+static const char start_ups_note[] = "optcc: no NIC is slow; a way around servers saves start-ups";
+
+enum { CHOSEN_AUTO, CHOSEN_OPTCC, CHOSEN_RINGS /* and on: cs_rings */ };
+enum { MOST_SLOW = 4096 };
+
+typedef struct optcc_options {
+    uint32_t segments, rounds, sections, ramp;
+    int      bubbles; /* auto, on, off */
+    uint32_t copies;
+    uint32_t around; /* servers that the schedule goes around; 0: a ring runs */
+    int      chosen;
+} optcc_options;
+
+static const cs_field table[] = {
+    CS_OPTION_AUTO(optcc_options, segments, 1, 1 << 20, "the paper's k: sections over p - 1"),
+    CS_OPTION_AUTO(optcc_options, rounds, 1, 1 << 20,
+                   "rounds of p - m - 1 sections; beats segments"),
+    CS_OPTION_AUTO(optcc_options, sections, 1, 1 << 24,
+                   "any number of sections (of a copy and GPU); beats rounds"),
+    CS_OPTION_AUTO(optcc_options, ramp, 0, CS_OPTCC_MAX_RAMP, "smaller rounds at each end, l < 2"),
+    CS_OPTION_CHOICE(optcc_options, bubbles, "auto|on|off",
+                     "use the slow server's idle time, l < 2"),
+    CS_OPTION_AUTO(optcc_options, copies, 1, CS_OPTCC_MAX_COPIES,
+                   "interleaved copies; more than 1 hide a latency that holds no port (loggp)"),
+    CS_OPTION_AUTO(optcc_options, around, 1, MOST_SLOW - 1,
+                   "servers that it goes around: the slow ones and, if more, the first others"),
+    CS_OPTION_CHOICE(optcc_options, chosen, "auto|optcc|" CS_RINGS_CHOICES,
+                     "what runs; auto: the fastest"),
+    CS_FIELD_END,
+};
+
+/* ---- the servers, and what they cost ---- */
+
+/* The `around` servers, ascending, and their slowdowns (either may be NULL): the slow ones and, if
+ * these are fewer, the first of the others. `around` = 0: the slow ones. Returns how many there
+ * are; MOST_SLOW means that there may be more. O(faults squared + servers). */
+static uint32_t servers_around(const cs_scenario *scenario, uint32_t around, uint32_t *servers,
+                               double *slowdowns)
+{
+    uint32_t list[MOST_SLOW], g = scenario->cluster.gpus_per_server;
+    double   slow[MOST_SLOW];
+    uint32_t m = 0, next = 0, n = 0;
+
+    for (size_t i = 0; i < scenario->n_faults && m < MOST_SLOW; i++) {
+        uint32_t server = scenario->faults[i].rank / g;
+        if (server >= next) {
+            next    = server + 1;
+            list[m] = server;
+            slow[m] = cs_slow_ratio_always(scenario, server);
+            if (slow[m] > 1) {
+                m++;
+            }
+        }
+    }
+    uint32_t extra = around > m ? around - m : 0, used = 0;
+    for (uint32_t s = 0; s < cs_n_servers(&scenario->cluster) && (used < m || extra > 0); s++) {
+        bool is_slow = used < m && list[used] == s;
+        if (!is_slow && extra == 0) {
+            continue;
+        }
+        if (servers != NULL) {
+            servers[n] = s;
+        }
+        if (slowdowns != NULL) {
+            slowdowns[n] = is_slow ? slow[used] : 1;
+        }
+        extra -= !is_slow;
+        used += is_slow;
+        n++;
+    }
+    return n;
+}
+
+/* Servers, slowdowns and costs of messages, as the model of the forecast has them. */
+static cs_optcc_setting setting_of(const cs_scenario *scenario, const double *slowdowns, uint32_t m)
+{
+    const cs_forecast *f      = scenario->forecast;
+    const cs_fabric   *nic    = &scenario->cluster.fabrics[CS_NIC];
+    const cs_fabric   *nvlink = &scenario->cluster.fabrics[CS_NVLINK];
+    uint32_t           g      = scenario->cluster.gpus_per_server;
+    cs_message_cost    cost   = {.port_s = nic->alpha_s};
+
+    if (f != NULL && f->model->message_cost != NULL) {
+        cost = f->model->message_cost(scenario, f->model_options, CS_NIC);
+    }
+    cs_optcc_setting t = {.p                 = cs_n_servers(&scenario->cluster),
+                          .m                 = m,
+                          .slowdown          = slowdowns,
+                          .largest_slowdown  = 1,
+                          .bytes             = scenario->bytes / g,
+                          .port_s            = cost.port_s,
+                          .gap_s             = cost.gap_s,
+                          .beyond_s          = cost.beyond_s,
+                          .s_per_byte        = 1 / nic->bandwidth_Bps,
+                          .gpus_per_server   = g,
+                          .nvlink_s_per_byte = 1 / nvlink->bandwidth_Bps,
+                          .nvlink_alpha_s    = nvlink->alpha_s,
+                          .nvlink_lanes =
+                              g > 1 ? cs_links_at_once(&scenario->cluster, CS_NVLINK) : 1};
+    for (uint32_t i = 0; i < m; i++) {
+        t.largest_slowdown = fmax(t.largest_slowdown, slowdowns[i]);
+        t.sum_slowdown += slowdowns[i];
+    }
+    return t;
+}
+
+/* The finals of the last position still have to get out to the GPUs of the server. */
+static cs_optcc_shape lengthen(cs_optcc_shape shape, const cs_scenario *scenario)
+{
+    shape.last_position += scenario->cluster.gpus_per_server > 1;
+    return shape;
+}
+
+/* The shape of resolved options that are not a ring's. */
+static cs_optcc_shape resolved_shape(const cs_scenario *scenario, const optcc_options *options)
+{
+    double           slowdowns[MOST_SLOW];
+    uint32_t         m       = servers_around(scenario, options->around, NULL, slowdowns);
+    cs_optcc_setting setting = setting_of(scenario, slowdowns, m);
+
+    return lengthen(
+        cs_optcc_shape_for(&setting, 0, options->sections, options->ramp, options->bubbles == 1),
+        scenario);
+}
+
+/* ---- one schedule ---- */
+
+extern const cs_algorithm cs_algorithm_optcc;
+
+/* Does the user say how many sections there are? */
+static bool is_fixed(const optcc_options *o)
+{
+    return o->segments != CS_AUTO || o->rounds != CS_AUTO || o->sections != CS_AUTO;
+}
+
+/* The shape that the options ask for; 0 where nothing is asked for. */
+static cs_optcc_wish wish_of(const cs_optcc_setting *setting, const optcc_options *o)
+{
+    cs_optcc_wish wish = {.ramp = o->ramp, .bubbles = o->bubbles, .copies = o->copies};
+
+    if (o->sections != CS_AUTO) {
+        wish.sections = o->sections;
+    } else if (o->rounds != CS_AUTO) {
+        wish.rounds = o->rounds;
+    } else if (o->segments != CS_AUTO) {
+        wish.rounds = cs_optcc_rounds_of_segments(setting->p, setting->m, o->segments);
+    }
+    return wish;
+}
+
+/* Refuse more sections than bytes before anything is counted in 32 bits. */
+static cs_status check_sections(const cs_optcc_setting *t, const cs_optcc_wish *wish, cs_error *err)
+{
+    uint64_t rounds   = wish->rounds > 1 ? wish->rounds : 0; /* the first is not full */
+    uint64_t sections = wish->sections > 0 ? wish->sections : rounds * (t->p - t->m - 1);
+
+    if (sections > t->bytes || sections > UINT32_MAX / 64) {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options.segments",
+                       "%llu sections of %llu bytes: fewer segments are accepted",
+                       (unsigned long long)sections, (unsigned long long)t->bytes);
+    }
+    return CS_OK;
+}
+
+static cs_status make_plan(const cs_scenario *scenario, const cs_optcc_shape *shape,
+                           uint32_t copies, cs_plan *plan, cs_error *err)
+{
+    uint32_t g      = scenario->cluster.gpus_per_server;
+    uint64_t chunks = (uint64_t)copies * g * shape->n_chunks;
+    uint64_t slots  = (uint64_t)copies * cs_optcc_slots(shape, 1);
+
+    if (chunks > scenario->bytes || chunks > UINT32_MAX / 2) {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options.segments",
+                       "%llu sections of %llu bytes: fewer segments are accepted",
+                       (unsigned long long)chunks, (unsigned long long)scenario->bytes);
+    }
+    *plan = (cs_plan){.n_chunks      = cs_optcc_chunks(shape, g, copies),
+                      .n_slots       = (uint32_t)slots,
+                      .n_rounds      = cs_optcc_positions(shape, copies),
+                      .uses          = CS_USES_JOIN | cs_uses_nvlink(&scenario->cluster),
+                      .chunks_differ = true};
+    return cs_accept_slots(scenario, "optcc", slots, err);
+}
+
+/* A schedule that may run: its resolved options, and when it ends. */
+typedef struct detour {
+    optcc_options options;
+    cs_plan       plan;
+    double        time_s; /* INFINITY: it cannot run */
+    bool          is_exact;
+} detour;
+
+static cs_status make_detour(const cs_scenario *scenario, const cs_optcc_pick *pick,
+                             uint32_t around, detour *d, cs_error *err)
+{
+    cs_optcc_shape shape  = lengthen(pick->shape, scenario);
+    uint32_t       rounds = shape.rounds,
+             segments     = (uint32_t)((uint64_t)rounds * (shape.H - 1) / shape.H);
+
+    *d = (detour){.options = {.segments = segments > 0 ? segments : 1,
+                              .rounds   = rounds,
+                              .sections = shape.n_sections,
+                              .ramp     = shape.ramp,
+                              .bubbles  = shape.has_bubbles ? 1 : 2,
+                              .copies   = pick->copies,
+                              .around   = around,
+                              .chosen   = CHOSEN_OPTCC},
+                  .time_s  = pick->time_s};
+    return make_plan(scenario, &shape, pick->copies, &d->plan, err);
+}
+
+/* Replace a prediction by what the forecast says. */
+static cs_status time_exactly(const cs_scenario *scenario, detour *d, cs_error *err)
+{
+    const cs_forecast *f = scenario->forecast;
+
+    if (f == NULL || d->is_exact || isinf(d->time_s)) {
+        return CS_OK;
+    }
+    d->is_exact = true;
+    return f->elapsed_s(f, scenario, &cs_algorithm_optcc, &d->options, &d->plan, &d->time_s, err);
+}
+
+/* Are predictions made for this: a model that says what messages cost, no links, nobody late? */
+static bool is_predictable(const cs_scenario *scenario)
+{
+    const cs_forecast *f = scenario->forecast;
+
+    return f == NULL || (f->model->message_cost != NULL && scenario->cluster.topology == NULL &&
+                         scenario->cluster.sockets <= 1 && !(cs_last_arrival(scenario) > 0));
+}
+
+/* ---- the best way around ---- */
+
+/* What has been asked for, and around whom. */
+typedef struct search {
+    const cs_scenario   *scenario;
+    const optcc_options *asked;
+    cs_optcc_setting     setting;
+    uint32_t             around;
+    double               slowdowns[MOST_SLOW];
+} search;
+
+static void begin_search(search *s, const cs_scenario *scenario, const optcc_options *asked,
+                         uint32_t around)
+{
+    s->scenario = scenario;
+    s->asked    = asked;
+    s->around   = servers_around(scenario, around, NULL, s->slowdowns);
+    s->setting  = setting_of(scenario, s->slowdowns, s->around);
+}
+
+/* Of the picks that are predicted to be nearly as good as the first one, have those replayed that
+ * are quick, and take the best. */
+static cs_status refine(const search *s, const cs_optcc_pick *picks, uint32_t n, detour *best,
+                        cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    for (uint32_t i = 0; i < n && status == CS_OK && picks[i].time_s <= NEARLY * picks[0].time_s;
+         i++) {
+        uint64_t messages =
+            cs_optcc_messages(&picks[i].shape) * picks[i].copies * s->setting.gpus_per_server;
+        detour d;
+        if (messages > MOST_TRIED ||
+            make_detour(s->scenario, &picks[i], s->around, &d, NULL) != CS_OK) {
+            continue;
+        }
+        status = time_exactly(s->scenario, &d, err);
+        if (i == 0 || d.time_s < best->time_s) {
+            *best = d;
+        }
+    }
+    return status;
+}
+
+/* The best schedule around the servers of the search. */
+static cs_status find_detour(const search *s, detour *d, cs_error *err)
+{
+    cs_optcc_pick picks[CS_OPTCC_MOST_PICKS];
+    cs_optcc_wish wish   = wish_of(&s->setting, s->asked);
+    cs_status     status = check_sections(&s->setting, &wish, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    uint32_t n     = cs_optcc_choose(&s->setting, &wish, picks);
+    uint64_t parts = (uint64_t)picks[0].shape.n_chunks * picks[0].copies;
+    if (!is_fixed(s->asked) && parts * s->setting.gpus_per_server > s->scenario->bytes) {
+        *d = (detour){.time_s = (double)INFINITY};
+        return CS_OK;
+    }
+    picks[0].time_s = cs_optcc_predict_s(&s->setting, &picks[0].shape, picks[0].copies);
+    status          = make_detour(s->scenario, &picks[0], s->around, d, err);
+    if (status == CS_OK && s->scenario->forecast != NULL && s->setting.beyond_s > 0) {
+        status = refine(s, picks, n, d, err);
+    }
+    return status;
+}
+
+/* ---- the choice ---- */
+
+static cs_status ring_instead(const cs_scenario *scenario, optcc_options *o,
+                              const char *const *notes, cs_plan *plan, cs_error *err)
+{
+    *o = (optcc_options){.bubbles = 2, .copies = 1, .chosen = o->chosen};
+    return cs_ring_instead(scenario, CHOSEN_RINGS, notes, &o->chosen, plan, err);
+}
+
+/* Without a slow server: around how many should a schedule go that is to save start-ups? 0: they
+ * are not worth it, compared with a ring that takes `ring_s` once all ranks are there. */
+static uint32_t servers_to_save(const cs_scenario *scenario, double ring_s)
+{
+    uint32_t p = cs_n_servers(&scenario->cluster), best = 0;
+    double   least_s = CLEARLY * ring_s, ones[MOST_AROUND];
+
+    for (uint32_t i = 0; i < MOST_AROUND; i++) {
+        ones[i] = 1;
+    }
+    for (uint32_t around = 1; around + 2 <= p && around <= MOST_AROUND;
+         around += around < 4 ? 1 : around) {
+        const cs_optcc_setting t           = setting_of(scenario, ones, around);
+        double                 start_ups_s = 2 * (p - 1) * (t.port_s + t.beyond_s);
+        double time_s = start_ups_s < START_UPS * ring_s ? least_s : cs_optcc_estimate_s(&t);
+        best          = time_s < least_s ? around : best;
+        least_s       = fmin(least_s, time_s);
+    }
+    return best;
+}
+
+/* Is its replay slow, and its prediction good? */
+static bool is_large(const detour *d)
+{
+    return (uint64_t)d->plan.n_chunks * d->plan.n_slots > MOST_TRIED;
+}
+
+/* Without a slow server: a schedule that ends before the ring, which ends at `ring_s`, if there is
+ * one. */
+static cs_status find_start_ups(const cs_scenario *scenario, const optcc_options *asked,
+                                double ring_s, detour *best, cs_error *err)
+{
+    uint32_t  around = servers_to_save(scenario, ring_s - cs_last_arrival(scenario));
+    search    s;
+    cs_status status = CS_OK;
+
+    *best = (detour){.time_s = (double)INFINITY};
+    if (around > 0) {
+        begin_search(&s, scenario, asked, around);
+        status = find_detour(&s, best, err);
+    }
+    bool may_win = best->is_exact || best->time_s + cs_last_arrival(scenario) <
+                                         ring_s * (is_large(best) ? 1 : CLEARLY);
+    if (status == CS_OK && may_win) {
+        status = time_exactly(scenario, best, err);
+    }
+    if (status == CS_OK && !(may_win && best->time_s < ring_s)) {
+        best->time_s = (double)INFINITY;
+    }
+    return status;
+}
+
+/* When the choice for the scenario without its faults ends; exactly where that is at most about
+ * `until_s`. */
+static cs_status healthy_s(const cs_scenario *scenario, const optcc_options *asked, double until_s,
+                           double *time_s_p, cs_error *err)
+{
+    cs_scenario healthy = *scenario;
+    uint32_t    ring;
+    detour      d;
+
+    healthy.faults   = NULL;
+    healthy.n_faults = 0;
+    cs_status status = cs_fastest_ring(&healthy, &ring, time_s_p, err);
+    if (status == CS_OK && until_s < CLEARLY * *time_s_p) {
+        status    = find_start_ups(&healthy, asked, *time_s_p, &d, err);
+        *time_s_p = status == CS_OK ? fmin(*time_s_p, d.time_s) : *time_s_p;
+    }
+    return status;
+}
+
+/* Instead of a schedule that ends before `least_s`: one around more servers, or of more sections,
+ * that does not, or none. */
+static cs_status prolong(const search *s, double least_s, detour *d, cs_error *err)
+{
+    cs_status     status  = CS_OK;
+    optcc_options first   = d->options;
+    double        early_s = least_s * (1 - SAME);
+
+    for (uint32_t more = 1; more <= MORE_AROUND && status == CS_OK && d->time_s < early_s; more++) {
+        search wider;
+        begin_search(&wider, s->scenario, s->asked, first.around + more);
+        if (wider.around + 2 > wider.setting.p) {
+            break;
+        }
+        status = find_detour(&wider, d, err);
+        status = status == CS_OK ? time_exactly(s->scenario, d, err) : status;
+    }
+    for (uint32_t more = 1; status == CS_OK && d->time_s < early_s; more += more / 2 + 1) {
+        cs_optcc_pick pick  = {.shape  = cs_optcc_shape_for(&s->setting, 0, first.sections + more,
+                                                            first.ramp, first.bubbles == 1),
+                               .copies = first.copies};
+        uint64_t      parts = (uint64_t)pick.shape.n_chunks * pick.copies;
+        if (more > MORE_SECTIONS || parts * s->setting.gpus_per_server > s->scenario->bytes ||
+            make_detour(s->scenario, &pick, s->around, d, NULL) != CS_OK) {
+            d->time_s = (double)INFINITY;
+            break;
+        }
+        status = time_exactly(s->scenario, d, err);
+    }
+    return status;
+}
+
+/* With slow servers: the schedule or the ring? */
+static cs_status weigh(const search *s, detour *d, double *ring_s_p, cs_error *err)
+{
+    double    least_s;
+    uint32_t  ring;
+    cs_status status = CS_OK;
+
+    if (s->scenario->forecast == NULL) {
+        *ring_s_p = cs_optcc_ring_s(&s->setting);
+        return CS_OK;
+    }
+    status = cs_fastest_ring(s->scenario, &ring, ring_s_p, err);
+    if (status == CS_OK) {
+        status = healthy_s(s->scenario, s->asked, d->time_s, &least_s, err);
+    }
+    bool is_clear = d->time_s < *ring_s_p / CLEARLY || d->time_s > *ring_s_p * CLEARLY;
+    if (status == CS_OK &&
+        (!is_predictable(s->scenario) || !is_clear || d->time_s < CLEARLY * least_s)) {
+        status = time_exactly(s->scenario, d, err);
+    }
+    return status == CS_OK ? prolong(s, least_s, d, err) : status;
+}
+
+/* Can it be worth the replay of a ring to find out whether start-ups can be saved? Of one GPU per
+ * server the ring's time is quick to predict. */
+static bool may_save(const cs_scenario *scenario)
+{
+    const double           healthy = 1;
+    const cs_optcc_setting t       = setting_of(scenario, &healthy, 1);
+
+    return t.gpus_per_server > 1 || servers_to_save(scenario, cs_optcc_ring_s(&t)) > 0;
+}
+
+/* Nobody has to be gone around. */
+static cs_status resolve_healthy(const cs_scenario *scenario, optcc_options *o, cs_plan *plan,
+                                 cs_error *err)
+{
+    bool      is_free = o->chosen == CHOSEN_AUTO && !is_fixed(o);
+    detour    d       = {.time_s = (double)INFINITY};
+    double    ring_s;
+    uint32_t  ring;
+    cs_status status = CS_OK;
+
+    if (is_free && scenario->forecast != NULL && may_save(scenario)) {
+        status = cs_fastest_ring(scenario, &ring, &ring_s, err);
+        if (status == CS_OK) {
+            status = find_start_ups(scenario, o, ring_s, &d, err);
+        }
+    }
+    if (status != CS_OK || isinf(d.time_s)) {
+        return status == CS_OK ? ring_instead(scenario, o, healthy_notes, plan, err) : status;
+    }
+    *o         = d.options;
+    *plan      = d.plan;
+    plan->note = start_ups_note;
+    return CS_OK;
+}
+
+/* There is something to go around and somebody to do it. */
+static cs_status resolve_detour(const cs_scenario *scenario, optcc_options *o, cs_plan *plan,
+                                cs_error *err)
+{
+    bool   is_free = o->chosen == CHOSEN_AUTO && !is_fixed(o) && o->around == CS_AUTO;
+    double ring_s  = (double)INFINITY;
+    search s;
+    detour d;
+
+    begin_search(&s, scenario, o, o->around == CS_AUTO ? 0 : o->around);
+    cs_status status = find_detour(&s, &d, err);
+    if (status == CS_OK && isinf(d.time_s)) {
+        return ring_instead(scenario, o, bytes_notes, plan, err);
+    }
+    if (status == CS_OK && is_free) {
+        status = weigh(&s, &d, &ring_s, err);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    if (ring_s < d.time_s) {
+        return ring_instead(scenario, o, slower_notes, plan, err);
+    }
+    *o    = d.options;
+    *plan = d.plan;
+    return CS_OK;
+}
+
+static cs_status resolve(const cs_scenario *scenario, optcc_options *options, cs_plan *plan,
+                         cs_error *err)
+{
+    uint32_t p      = cs_n_servers(&scenario->cluster);
+    uint32_t m      = servers_around(scenario, 0, NULL, NULL);
+    uint32_t around = options->around == CS_AUTO ? m : options->around;
+
+    if (m == p && p > 1) {
+        return CS_FAIL(err, CS_ENOTSUP, "faults",
+                       "all %u servers are slow; optcc needs two that are not", p);
+    }
+    if (m >= MOST_SLOW) {
+        return CS_FAIL(err, CS_ENOTSUP, "faults", "optcc accepts fewer than %d slow servers",
+                       MOST_SLOW);
+    }
+    if (options->chosen >= CHOSEN_RINGS) {
+        return ring_instead(scenario, options, NULL, plan, err);
+    }
+    if (around < m || (options->around != CS_AUTO && p < around + 2)) {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options.around",
+                       "%u of %u servers, %u of which are slow; accepted are %u .. %u and auto",
+                       around, p, m, m > 0 ? m : 1, p > 2 ? p - 2 : 0);
+    }
+    if (around == 0) {
+        return resolve_healthy(scenario, options, plan, err);
+    }
+    return p < m + 2 ? ring_instead(scenario, options, few_notes, plan, err)
+                     : resolve_detour(scenario, options, plan, err);
+}
+
+/* ---- the stream ---- */
+
+typedef struct optcc {
+    cs_optcc_stream stream;
+    cs_fallback     ring;    /* open when a ring was chosen */
+    uint32_t       *around;  /* [m] servers that are gone around, ascending */
+    uint32_t       *healthy; /* [H] servers of the nodes */
+} optcc;
+
+static cs_status optcc_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                             cs_error *err)
+{
+    cs_status status = cs_accept_collective(scenario, "optcc", 1u << CS_ALLREDUCE, err);
+
+    return status == CS_OK ? resolve(scenario, options, plan, err) : status;
+}
+
+static void optcc_close(void *state)
+{
+    optcc *s = state;
+
+    if (s != NULL) {
+        cs_fallback_close(&s->ring);
+        cs_free(s->around);
+        cs_free(s->healthy);
+        cs_free(s);
+    }
+}
+
+/* Which server is which node. */
+static cs_status number_servers(optcc *s, const cs_scenario *scenario, uint32_t around)
+{
+    uint32_t p = cs_n_servers(&scenario->cluster), nodes = 0, next = 0;
+
+    s->around  = CS_NEW(uint32_t, p);
+    s->healthy = CS_NEW(uint32_t, p);
+    if (s->around == NULL || s->healthy == NULL) {
+        return CS_ENOMEM;
+    }
+    uint32_t m = servers_around(scenario, around, s->around, NULL);
+    for (uint32_t r = 0; r < p; r++) {
+        if (next < m && s->around[next] == r) {
+            next++;
+        } else {
+            s->healthy[nodes++] = r;
+        }
+    }
+    return CS_OK;
+}
+
+static cs_status begin_stream(optcc *s, const cs_scenario *scenario, const optcc_options *o,
+                              cs_error *err)
+{
+    if (number_servers(s, scenario, o->around) != CS_OK) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for optcc over %u servers",
+                       cs_n_servers(&scenario->cluster));
+    }
+    s->stream = (cs_optcc_stream){.cluster = &scenario->cluster,
+                                  .shape   = resolved_shape(scenario, o),
+                                  .bytes   = scenario->bytes,
+                                  .gpus    = scenario->cluster.gpus_per_server,
+                                  .copies  = o->copies,
+                                  .slow    = s->around,
+                                  .healthy = s->healthy};
+    cs_optcc_begin(&s->stream);
+    return CS_OK;
+}
+
+static cs_status optcc_open(const cs_scenario *scenario, const void *options, void **state_p,
+                            cs_error *err)
+{
+    const optcc_options *o = options;
+    optcc               *s = CS_NEW(optcc, 1);
+
+    if (s == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for optcc");
+    }
+    cs_status status =
+        o->chosen >= CHOSEN_RINGS
+            ? cs_fallback_open(&s->ring, cs_rings[o->chosen - CHOSEN_RINGS], scenario, err)
+            : begin_stream(s, scenario, o, err);
+    if (status != CS_OK) {
+        optcc_close(s);
+        return status;
+    }
+    *state_p = s;
+    return CS_OK;
+}
+
+static void optcc_next_block(void *state, cs_block *block)
+{
+    optcc *s = state;
+
+    block->count = 0;
+    if (s->ring.algorithm != NULL) {
+        cs_fallback_next(&s->ring, block);
+    } else {
+        cs_optcc_next(&s->stream, block);
+    }
+}
+
+const cs_algorithm cs_algorithm_optcc = {
+    .name          = "optcc",
+    .summary       = "AllReduce around slow NICs: a ring of the healthy, short cuts for the slow",
+    .source        = "OptCC; own construction, sim/doc/optcc.md",
+    .collectives   = 1u << CS_ALLREDUCE,
+    .options       = table,
+    .options_bytes = sizeof(optcc_options),
+    .check         = optcc_check,
+    .open          = optcc_open,
+    .next_block    = optcc_next_block,
+    .close         = optcc_close,
+};

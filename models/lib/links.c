@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "models/lib/links.h"
+
+uint32_t cs_links_count(const cs_ports *ports)
+{
+    const cs_topology *t = ports->cluster->topology;
+    return cs_link_of_inner(ports, t != NULL ? t->n_links : 0);
+}
+
+uint32_t cs_links_most_of_way(const cs_ports *ports)
+{
+    const cs_topology *t = ports->cluster->topology;
+    return 2 + (t != NULL ? t->max_route : 0);
+}
+
+static double nic_s_per_byte(const cs_ports *ports, uint32_t rank, double now_s)
+{
+    if (ports->nic_s_per_byte != NULL) {
+        return ports->nic_s_per_byte[rank];
+    }
+    if (ports->profiles == NULL) {
+        return ports->s_per_byte[CS_NIC];
+    }
+    const cs_rate_profile *p = &ports->profiles[rank / ports->cluster->gpus_per_server];
+    size_t                 i = 0;
+    while (i + 1 < p->n_steps && p->step_from_s[i + 1] <= now_s) {
+        i++;
+    }
+    return p->step_s_per_byte[i];
+}
+
+/* The ports of a fabric follow those of the fabric before it; those of the NICs come first. */
+double cs_port_s_per_byte(const cs_ports *ports, uint32_t port, double now_s)
+{
+    for (uint32_t f = cs_n_fabrics(ports->cluster); --f > CS_NIC;) {
+        if (port >= ports->port_base[f]) {
+            return ports->s_per_byte[f];
+        }
+    }
+    return nic_s_per_byte(ports, port, now_s);
+}
+
+void cs_links_bandwidth(const cs_ports *ports, double *bandwidth_Bps)
+{
+    const cs_topology *t = ports->cluster->topology;
+
+    for (uint32_t p = 0; p < ports->n_ports; p++) {
+        double port_Bps  = 1.0 / cs_port_s_per_byte(ports, p, ports->first_s);
+        bandwidth_Bps[p] = bandwidth_Bps[cs_link_of_receiver(ports, p)] = port_Bps;
+    }
+    for (uint32_t i = 0; t != NULL && i < t->n_links; i++) {
+        bandwidth_Bps[cs_link_of_inner(ports, i)] = t->links[i].bandwidth_Bps;
+    }
+}
+
+size_t cs_links_changes(const cs_ports *ports, cs_link_change *changes)
+{
+    uint32_t g       = ports->cluster->gpus_per_server;
+    uint32_t servers = ports->profiles != NULL ? cs_n_servers(ports->cluster) : 0;
+    size_t   n       = 0;
+
+    for (uint32_t s = 0; s < servers; s++) {
+        const cs_rate_profile *p = &ports->profiles[s];
+        for (size_t i = 1; i < p->n_steps; i++) {
+            double time_s = p->step_from_s[i];
+            if (time_s <= ports->first_s) {
+                continue;
+            }
+            for (uint32_t k = 0; k < 2 * g; k++, n++) {
+                uint32_t port = s * g + k % g;
+                uint32_t link = k < g ? port : cs_link_of_receiver(ports, port);
+                if (changes != NULL) {
+                    changes[n] = (cs_link_change){time_s, 1.0 / p->step_s_per_byte[i], link};
+                }
+            }
+        }
+    }
+    return n;
+}
+
+uint32_t cs_links_of_way(const cs_ports *ports, const cs_flight *flight, bool is_back,
+                         uint32_t *links, double *latency_s_p)
+{
+    const cs_topology *t   = ports->cluster->topology;
+    uint32_t           src = is_back ? flight->dst : flight->src;
+    uint32_t           dst = is_back ? flight->src : flight->dst;
+    uint32_t           n   = 0;
+
+    if (t != NULL) {
+        n = t->kind->route(t, ports->cluster, src, dst, flight->fabric, links + 2);
+    }
+    *latency_s_p = 0;
+    for (uint32_t k = 2; k < n + 2; k++) {
+        *latency_s_p += t->links[links[k]].latency_s;
+        links[k] = cs_link_of_inner(ports, links[k]);
+    }
+    links[0] = is_back ? flight->rx : flight->tx;
+    links[1] = cs_link_of_receiver(ports, is_back ? flight->tx : flight->rx);
+    return n + 2;
+}

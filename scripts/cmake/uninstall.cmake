@@ -1,0 +1,28 @@
+# Removes what the last `cmake --install` of a build has put down, and the folders of the project that
+# are empty then.
+# usage: cmake -D MANIFEST=BUILD/install_manifest.txt -P uninstall.cmake
+cmake_minimum_required(VERSION 3.25)
+if(NOT EXISTS ${MANIFEST})
+  message(FATAL_ERROR "${MANIFEST} is not there: nothing was installed from this build")
+endif()
+file(STRINGS ${MANIFEST} files)
+set(folders)
+foreach(file IN LISTS files)
+  file(REMOVE "$ENV{DESTDIR}${file}")
+  cmake_path(GET file PARENT_PATH folder)
+  while(folder MATCHES "/collsim(/|$)")
+    list(APPEND folders "$ENV{DESTDIR}${folder}")
+    cmake_path(GET folder PARENT_PATH folder)
+  endwhile()
+endforeach()
+list(REMOVE_DUPLICATES folders)
+list(SORT folders ORDER DESCENDING) # what is inside comes first
+foreach(folder IN LISTS folders)
+  file(GLOB left LIST_DIRECTORIES true "${folder}/*" "${folder}/.*")
+  if(IS_DIRECTORY "${folder}" AND NOT left)
+    file(REMOVE_RECURSE "${folder}")
+  endif()
+endforeach()
+file(REMOVE ${MANIFEST})
+list(LENGTH files n)
+message(STATUS "${n} files removed")

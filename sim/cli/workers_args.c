@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Work on many threads or ranks: see workers_args.h. */
+#include "cli/workers_args.h"
+
+#include "cli/cli.h"
+#include "cs/units.h"
+#include "sweep/thread_pool.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BAR_WIDTH = 40 };
+
+static cs_status read_jobs(const char *text, unsigned *jobs_p, cs_error *err)
+{
+    uint64_t  number = 0;
+    cs_status status = cs_parse_integer(text, 1, CS_MAX_JOBS, &number, "--jobs", err);
+
+    *jobs_p = (unsigned)number;
+    return status;
+}
+
+cs_status cs_workers_choice_add(cs_workers_choice *choice, int id, const cs_args *args,
+                                cs_error *err)
+{
+    switch (id) {
+    case CS_WORKERS_OUTPUT: choice->output = args->value; return CS_OK;
+    case CS_WORKERS_QUIET: choice->is_quiet = true; return CS_OK;
+    case CS_WORKERS_ACCEPT_BUILD: choice->accepts_builds = true; return CS_OK;
+    case CS_WORKERS_JOBS: return read_jobs(args->value, &choice->jobs, err);
+    case CS_WORKERS_SET: return cs_config_choice_set(&choice->config, args->value, err);
+    default: return cs_config_choice_path(&choice->config, args->value, err);
+    }
+}
+
+cs_status cs_workers_check_output(const cs_workers_choice *choice, cs_error *err)
+{
+    const char *path = choice->output;
+
+    if (path != NULL && (path[0] == '\0' || path[0] == ':' || strncmp(path, "file:", 5) == 0)) {
+        return CS_FAIL(err, CS_EINVAL, "--output", "'%s' is not the name of a file", path);
+    }
+    return CS_OK;
+}
+
+cs_status cs_workers_config(const cs_workers_choice *choice, cs_config **config_p, cs_error *err)
+{
+    cs_status status = cs_config_choice_load(&choice->config, config_p, err);
+
+    if (status == CS_OK) {
+        status = cs_config_choice_apply(&choice->config, *config_p, err);
+    }
+    if (status == CS_OK && !choice->is_quiet && cs_ranks_prints(NULL)) {
+        cs_config_say_notes(*config_p);
+    }
+    return status;
+}
+
+unsigned cs_workers_jobs(const cs_workers_choice *choice, const cs_ranks *ranks)
+{
+    return choice->jobs > 0 ? choice->jobs : ranks == NULL ? cs_processors() : 1;
+}
+
+bool cs_workers_shows_progress(const cs_workers_choice *choice)
+{
+    return !choice->is_quiet && isatty(STDERR_FILENO);
+}
+
+void cs_workers_draw(uint64_t done, uint64_t total, const char *words)
+{
+    char   bar[BAR_WIDTH + 1];
+    size_t full = total > 0 ? (size_t)(done * BAR_WIDTH / total) : BAR_WIDTH;
+
+    memset(bar, '.', BAR_WIDTH);
+    memset(bar, '#', full);
+    bar[BAR_WIDTH] = '\0';
+    fprintf(stderr, "\r[%s] %s%s", bar, words, done == total ? "\n" : "");
+}
+
+int cs_workers_say_missing(const char *command, size_t missing, size_t total,
+                           const cs_error *failure, bool keeps)
+{
+    char text[800];
+
+    cs_error_text(failure, text, sizeof text);
+    fprintf(stderr, "collsim: %s: %zu of %zu scenarios are missing%s: %s\n", command, missing,
+            total, keeps ? " (the same command tries them again)" : "", text);
+    return CS_EXIT_FAILED;
+}
+
+int cs_workers_leave(cs_ranks *ranks, int code)
+{
+    bool is_one = ranks != NULL && !cs_ranks_leads(ranks);
+
+    cs_ranks_leave(ranks, code);
+    return is_one ? CS_EXIT_DONE : code;
+}
