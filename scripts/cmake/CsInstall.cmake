@@ -32,8 +32,9 @@ install(FILES ${CMAKE_BINARY_DIR}/collsim-config.cmake ${CMAKE_BINARY_DIR}/colls
 set(COLLSIM_PYTHON_FOLDER lib/python3/dist-packages CACHE STRING "where Python looks for modules, below the prefix")
 install(FILES sim/python/collsim.py DESTINATION ${COLLSIM_PYTHON_FOLDER})
 
-# Configurations and the traces that some of them name, as they lie in the sources.
+# Configurations, and the traces and references that some of them name, as they lie in the sources.
 install(DIRECTORY configs DESTINATION ${CMAKE_INSTALL_DATADIR}/collsim)
+install(DIRECTORY tests/figures DESTINATION ${CMAKE_INSTALL_DATADIR}/collsim/tests)
 install(DIRECTORY traces DESTINATION ${CMAKE_INSTALL_DATADIR}/collsim
   FILES_MATCHING PATTERN *.json PATTERN *.csv PATTERN *.log PATTERN README.md)
 

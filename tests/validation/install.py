@@ -21,6 +21,8 @@ if len(sys.argv) != 6:
     sys.exit(__doc__.strip())
 build, cmake, cc, cxx, flags = os.path.abspath(sys.argv[1]), *sys.argv[2:5], sys.argv[5].split()
 problems = []
+for name in ("COLLSIM_FIGURES", "COLLSIM_MODULES"):
+    os.environ.pop(name, None)  # what is installed is found without
 
 
 def expect(condition, what):
@@ -53,6 +55,10 @@ def check_program(prefix, want):
     config = find(prefix, "share", "collsim", "configs", "montecarlo-trace.json")  # names a trace
     run(program, "montecarlo", config, "-i", "20")
     expect("stragglar-2a" in run(program, "list", "figures"), "the installed program finds no figures")
+    for figure in ("stragglar-2a", "parallel-rings-cif"):  # a trace, a schedule, and references
+        line = run(program, "figure", figure, "-o", os.path.join(prefix, "out"))
+        expect(" 0 failed" in line, f"the installed program draws no {figure}: {line}")
+    shutil.rmtree(os.path.join(prefix, "out"), ignore_errors=True)
     if os.path.exists(os.path.join(build, "collsim-simgrid")):
         run(program, "run", "-m", "simgrid", "-n", "4")
     if os.path.exists(os.path.join(build, "collsim-mpi.so")):
