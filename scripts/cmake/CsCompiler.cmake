@@ -1,3 +1,12 @@
+# What was compiled before is not compiled again, where ccache is installed.
+find_program(COLLSIM_CCACHE ccache)
+mark_as_advanced(COLLSIM_CCACHE)
+foreach(language C CXX)
+  if(COLLSIM_CCACHE AND NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+    set(CMAKE_${language}_COMPILER_LAUNCHER ${COLLSIM_CCACHE})
+  endif()
+endforeach()
+
 # Warnings, optimisation and sanitizers, the same for every target.
 add_compile_options(
   -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wcast-qual -Wundef -Wvla

@@ -23,7 +23,8 @@ set(CPACK_COMPONENT_COLLSIM_DESCRIPTION "${summary}
  headers and a module for Python.")
 set(CPACK_DEBIAN_COLLSIM_PACKAGE_RECOMMENDS "gnuplot-nox, graphviz")
 set(CPACK_DEBIAN_COLLSIM_PACKAGE_SUGGESTS "collsim-mpi, collsim-simgrid, python3, python3-pandas")
-set(CPACK_DEBIAN_COLLSIM_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/scripts/cmake/triggers)
+set(CPACK_DEBIAN_COLLSIM_PACKAGE_CONTROL_EXTRA
+  ${CMAKE_SOURCE_DIR}/scripts/cmake/deb/triggers ${CMAKE_SOURCE_DIR}/scripts/cmake/deb/postrm)
 foreach(part mpi simgrid)
   string(TOUPPER ${part} PART)
   if(TARGET collsim-${part})
