@@ -36,7 +36,7 @@ static bool is_whole(const cs_field *row)
 
 void cs_field_store(const cs_field *row, void *object, double value)
 {
-    char    *field  = (char *)object + row->offset;
+    char    *field  = object;
     bool     truth  = value > 0;
     int      choice = row->type == CS_FIELD_CHOICE || row->type == CS_FIELD_KIND ? (int)value : 0;
     uint32_t u32    = row->type == CS_FIELD_U32 ? (uint32_t)value : 0;
@@ -45,6 +45,7 @@ void cs_field_store(const cs_field *row, void *object, double value)
     if (row->offset == CS_NOWHERE) {
         return;
     }
+    field += row->offset;
     switch (row->type) {
     case CS_FIELD_BOOL: memcpy(field, &truth, sizeof truth); break;
     case CS_FIELD_U32: memcpy(field, &u32, sizeof u32); break;
@@ -65,7 +66,7 @@ void cs_field_store(const cs_field *row, void *object, double value)
 
 double cs_field_load(const cs_field *row, const void *object)
 {
-    const char *field  = (const char *)object + row->offset;
+    const char *field  = object;
     double      value  = 0;
     bool        truth  = false;
     int         choice = 0;
@@ -75,6 +76,7 @@ double cs_field_load(const cs_field *row, const void *object)
     if (row->offset == CS_NOWHERE) {
         return row->fallback;
     }
+    field += row->offset;
     switch (row->type) {
     case CS_FIELD_BOOL: memcpy(&truth, field, sizeof truth); return truth ? 1 : 0;
     case CS_FIELD_U32: memcpy(&u32, field, sizeof u32); return u32;
