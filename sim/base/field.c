@@ -36,15 +36,16 @@ static bool is_whole(const cs_field *row)
 
 void cs_field_store(const cs_field *row, void *object, double value)
 {
-    char    *field  = row->offset != CS_NOWHERE ? (char *)object + row->offset : NULL;
+    char    *field  = object;
     bool     truth  = value > 0;
     int      choice = row->type == CS_FIELD_CHOICE || row->type == CS_FIELD_KIND ? (int)value : 0;
     uint32_t u32    = row->type == CS_FIELD_U32 ? (uint32_t)value : 0;
     uint64_t u64    = row->type == CS_FIELD_U64 ? (uint64_t)value : 0;
 
-    if (field == NULL) {
+    if (row->offset == CS_NOWHERE) {
         return;
     }
+    field += row->offset;
     switch (row->type) {
     case CS_FIELD_BOOL: memcpy(field, &truth, sizeof truth); break;
     case CS_FIELD_U32: memcpy(field, &u32, sizeof u32); break;
@@ -65,16 +66,17 @@ void cs_field_store(const cs_field *row, void *object, double value)
 
 double cs_field_load(const cs_field *row, const void *object)
 {
-    const char *field  = row->offset != CS_NOWHERE ? (const char *)object + row->offset : NULL;
+    const char *field  = object;
     double      value  = 0;
     bool        truth  = false;
     int         choice = 0;
     uint32_t    u32    = 0;
     uint64_t    u64    = 0;
 
-    if (field == NULL) {
+    if (row->offset == CS_NOWHERE) {
         return row->fallback;
     }
+    field += row->offset;
     switch (row->type) {
     case CS_FIELD_BOOL: memcpy(&truth, field, sizeof truth); return truth ? 1 : 0;
     case CS_FIELD_U32: memcpy(&u32, field, sizeof u32); return u32;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* base/value.h -- a value whose type is known at run time only: one field of a row. */
+/* base/value.h -- a value whose type is known at run time only: what a sweep put in a column, or
+ * what is set in a configuration. */
 #ifndef CS_BASE_VALUE_H
 #define CS_BASE_VALUE_H
 

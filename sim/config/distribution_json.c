@@ -37,48 +37,42 @@ typedef struct parameters {
 #define SHAPE(least, most) \
     CS_KEY(parameters, shape, "shape", .min = (least), .max = (most), .help = "shape parameter")
 
-static const cs_field constant_fields[] = {
+static const cs_field fields_CONSTANT[] = {
     NAME, DELAY(value_s, "value", .is_required = true, .help = "the delay"), CS_FIELD_END};
-static const cs_field uniform_fields[] = {
+static const cs_field fields_UNIFORM[] = {
     NAME, DELAY(min_s, "min", .is_required = true, .help = "the least delay"),
     DELAY(max_s, "max", .is_required = true, .help = "the largest"), CS_FIELD_END};
-static const cs_field exponential_fields[] = {
+static const cs_field fields_EXPONENTIAL[] = {
     NAME, DELAY(mean_s, "mean", .is_above = true, .is_required = true, .help = "of the delay"), CS_FIELD_END};
-static const cs_field normal_fields[] = {
+static const cs_field fields_NORMAL[] = {
     NAME, DELAY(mean_s, "mean", .is_required = true, .help = "of the normal distribution, of which what is negative is left out"),
     DELAY(stddev_s, "stddev", .is_above = true, .is_required = true, .help = "its standard deviation"), CS_FIELD_END};
-static const cs_field lognormal_fields[] = {
+static const cs_field fields_LOGNORMAL[] = {
     NAME, MEAN, STDDEV, DELAY(median_s, "median", .is_above = true, .help = "of the delay"),
     CS_KEY(parameters, sigma, "sigma", .min = 1e-9, .max = MAX_SIGMA,
            .help = "standard deviation of its logarithm"), CS_FIELD_END};
-static const cs_field gamma_fields[] = {
+static const cs_field fields_GAMMA[] = {
     NAME, MEAN, STDDEV, SCALE(.help = "scale parameter"), SHAPE(MIN_GAMMA_SHAPE, MAX_SHAPE), CS_FIELD_END};
-static const cs_field weibull_fields[] = {
+static const cs_field fields_WEIBULL[] = {
     NAME, MEAN, SHAPE(0.1, 1000), SCALE(.help = "scale parameter"), CS_FIELD_END};
-static const cs_field pareto_fields[] = { /* a shape of 1 or less would have no mean */
+static const cs_field fields_PARETO[] = { /* a shape of 1 or less would have no mean */
     NAME, MEAN, SHAPE(1.001, 1000), SCALE(.help = "the least delay"), CS_FIELD_END};
 static const cs_field a_value[] = {
     {.name = "delay", .type = CS_FIELD_F64, .unit = CS_UNIT_TIME, .max = MAX_DELAY_S,
      .plain = &cs_plain_delay}, CS_FIELD_END};
-static const cs_field empirical_fields[] = {
+static const cs_field fields_EMPIRICAL[] = {
     NAME, CS_KEY_LIST(parameters, values_s, n_values, "values", a_value, .min = 1, .max = 1e9,
                       .help = "delays, each as likely"),
     CS_KEY_OF(CS_FIELD_FILE, parameters, trace, "trace", .help = "a file of arrivals, instead"),
     {.name = "fingerprint", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE, .help = "of its arrivals"},
     CS_FIELD_END};
 
-#define KIND(key, fields_) {.name = (key), .type = CS_FIELD_OBJECT, .fields = (fields_)}
 static const cs_field kinds[] = {
-    [CS_DISTRIBUTION_CONSTANT]    = KIND("constant", constant_fields),
-    [CS_DISTRIBUTION_UNIFORM]     = KIND("uniform", uniform_fields),
-    [CS_DISTRIBUTION_EXPONENTIAL] = KIND("exponential", exponential_fields),
-    [CS_DISTRIBUTION_NORMAL]      = KIND("normal", normal_fields),
-    [CS_DISTRIBUTION_LOGNORMAL]   = KIND("lognormal", lognormal_fields),
-    [CS_DISTRIBUTION_GAMMA]       = KIND("gamma", gamma_fields),
-    [CS_DISTRIBUTION_WEIBULL]     = KIND("weibull", weibull_fields),
-    [CS_DISTRIBUTION_PARETO]      = KIND("pareto", pareto_fields),
-    [CS_DISTRIBUTION_EMPIRICAL]   = KIND("empirical", empirical_fields),
-    [CS_DISTRIBUTION_COUNT]       = CS_FIELD_END,
+#define X(id, word, meaning) \
+    [CS_DISTRIBUTION_##id] = {.name = word, .type = CS_FIELD_OBJECT, .fields = fields_##id},
+    CS_DISTRIBUTION_MAP(X)
+#undef X
+    CS_FIELD_END,
 };
 const cs_field cs_distribution_forms[] = {
     DELAY(value_s, "delay", .help = "always that"),
