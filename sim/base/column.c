@@ -19,12 +19,13 @@ size_t cs_columns_count(const cs_column *columns)
 
 static cs_value text_value(cs_value_type type, const char *text)
 {
-    return text != NULL ? (cs_value){.type = type, .text = text} : (cs_value){CS_VALUE_NONE};
+    return text != NULL ? (cs_value){.type = type, .text = text}
+                        : (cs_value){.type = CS_VALUE_NONE};
 }
 
 static cs_value count_value(const cs_row *row, uint64_t count)
 {
-    return count == 0 && row->is_partial ? (cs_value){CS_VALUE_NONE}
+    return count == 0 && row->is_partial ? (cs_value){.type = CS_VALUE_NONE}
                                          : (cs_value){.type = CS_VALUE_COUNT, .count = count};
 }
 
@@ -46,13 +47,13 @@ cs_value cs_row_value(const cs_row *row, const cs_column *column)
     case CS_COLUMN_REAL:
         memcpy(&real, member, sizeof real);
         return isfinite(real) ? (cs_value){.type = CS_VALUE_REAL, .real = real}
-                              : (cs_value){CS_VALUE_NONE};
+                              : (cs_value){.type = CS_VALUE_NONE};
     case CS_COLUMN_BOOL:
         memcpy(&flag, member, sizeof flag);
-        return row->is_partial ? (cs_value){CS_VALUE_NONE}
+        return row->is_partial ? (cs_value){.type = CS_VALUE_NONE}
                                : (cs_value){.type = CS_VALUE_BOOL, .whole = flag};
     }
-    return (cs_value){CS_VALUE_NONE};
+    return (cs_value){.type = CS_VALUE_NONE};
 }
 
 static char last_of(const cs_text *text)

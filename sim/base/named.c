@@ -21,13 +21,11 @@ enum { LONGEST = 64, SHORTEST_PART = 2, LIST_BYTES = 220 };
 static const char *text_at(const cs_named *named, size_t index, size_t offset)
 {
     const char *thing = (const char *)named->things + index * named->stride;
-    const char *text;
 
     if (named->by_pointer) {
-        memcpy(&thing, thing, sizeof thing);
+        thing = *(const char *const *)(const void *)thing;
     }
-    memcpy(&text, thing + offset, sizeof text);
-    return text;
+    return *(const char *const *)(const void *)(thing + offset);
 }
 
 const char *cs_name_at(const cs_named *named, size_t index)

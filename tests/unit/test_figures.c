@@ -279,7 +279,7 @@ Test(figures, changes_that_are_refused)
         {"stragglar-6c", "figure.columns", "[\"a = ring.elapsd_s\"]", "--set figure.columns[0]",
          "did you mean 'ring.elapsed_s'"},
         {"optcc-table", "cluster.ranks", "8", "--set cluster.ranks", "changes nothing"},
-        {"stragglar-6c", "figure.runs.ring.algorithm", "rinG", "", "did you mean 'ring'"},
+        {"stragglar-6c", "figure.runs.ring.algorithm", "rign", "", "did you mean 'ring'"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
