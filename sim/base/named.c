@@ -20,12 +20,10 @@ enum { LONGEST = 64, SHORTEST_PART = 2, LIST_BYTES = 220 };
 
 static const char *text_at(const cs_named *named, size_t index, size_t offset)
 {
-    const char *thing = (const char *)named->things + index * named->stride;
-    const char *text;
+    const char *at = (const char *)named->things + index * named->stride;
+    const char *thing, *text;
 
-    if (named->by_pointer) {
-        memcpy(&thing, thing, sizeof thing);
-    }
+    memcpy(&thing, named->by_pointer ? at : (const char *)&at, sizeof thing);
     memcpy(&text, thing + offset, sizeof text);
     return text;
 }
