@@ -74,7 +74,7 @@ static cs_named names_of_all(const char **names)
     }
     return (cs_named)CS_NAMED_WORDS(
         names, count, "unknown option",
-        ": 'collsim list' has the options of all algorithms and models");
+        ": accepted are none; 'collsim list' has the options of all algorithms and models");
 }
 
 static void refuse_option(cs_reading *r, const cs_place *place, const char *key,

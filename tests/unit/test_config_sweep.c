@@ -105,9 +105,10 @@ Test(config_sweep, refuses_options_that_none_of_the_algorithms_has)
     cs_case c = ct_case(config, 0);
     cs_case_free(&c);
     ct_set_from(config, "algorithm.options.late_rank", "2", "--opt");
-    cr_assert_str_eq(refusal(config, 0),
-                     "--opt: unknown option 'late_rank', did you mean 'late_ranks'?: "
-                     "'collsim list' has the options of all algorithms and models");
+    cr_assert_str_eq(
+        refusal(config, 0),
+        "--opt: unknown option 'late_rank', did you mean 'late_ranks'?: "
+        "accepted are none; 'collsim list' has the options of all algorithms and models");
     cs_config_free(config);
 
     config =
