@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/leftover.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -300,6 +301,7 @@ cs_status cs_child_filter(const cs_child_program *program, const cs_text *input,
     if (status != CS_OK) {
         return status;
     }
+    assert(child != NULL);
     (void)!cs_child_say(child, input->data, input->length); /* how it ends says enough */
     if (cs_child_finish(child, why, sizeof why)) {
         status = take_output(child, output, err);

@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 /* Words of the two families come from different seeds; odd, so that no product vanishes. */
@@ -363,12 +364,15 @@ static cs_status open_ledger(ledger *l, cs_arena *arena, const cs_plan *plan, cs
         l->holds[i] = NO_CHUNK;
     }
     cs_status status = cs_fingerprints_open(&l->prints, arena, l->scenario, plan, err);
-    for (uint32_t c = 0; status == CS_OK && plan->starts_own && c < plan->n_chunks; c++) {
+    if (status != CS_OK) {
+        return status;
+    }
+    for (uint32_t c = 0; plan->starts_own && c < plan->n_chunks; c++) {
         for (uint32_t r = 0; r < l->n; r++) {
             begin_own(l, cell(l, c, r), r, c);
         }
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status follow_stream(ledger *l, const cs_job *job, cs_arena *arena, cs_error *err)
@@ -407,6 +411,7 @@ cs_status cs_locate_error(const cs_job *job, cs_verdict *verdict, cs_error *err)
     *verdict         = (cs_verdict){0};
     cs_status status = open_ledger(&l, &arena, &job->plan, err);
     if (status == CS_OK) {
+        assert(l.prints.rank != NULL && l.prints.chunk != NULL && l.prints.value != NULL);
         status = follow_stream(&l, job, &arena, err);
     }
     cs_arena_free(&arena);

@@ -436,7 +436,7 @@ static void take_graph(diagram *d, const cs_graph *g)
     d->is_ordered = strcmp(g->name, "graph") != 0; /* one that somebody wrote may have any order */
 }
 
-static void take_leaf_spine(diagram *d, const cs_leaf_spine *shape)
+static void take_leaf_spine(diagram *d, const cs_leaf_spine *shape, const cs_link *links)
 {
     uint32_t leaf = d->n_boxes, spine = leaf + shape->n_leaves;
     char     name[NAME_BYTES];
@@ -449,8 +449,8 @@ static void take_leaf_spine(diagram *d, const cs_leaf_spine *shape)
     }
     for (uint32_t i = 0; i < shape->n_leaves * shape->n_spines; i++) {
         uint32_t low = leaf + i / shape->n_spines, high = spine + i % shape->n_spines;
-        add_link(d, low, high, &d->c->topology->links[2 * i]);
-        add_link(d, high, low, &d->c->topology->links[2 * i + 1]);
+        add_link(d, low, high, &links[(size_t)2 * i]);
+        add_link(d, high, low, &links[(size_t)2 * i + 1]);
     }
     for (uint32_t r = 0; r < d->c->n_ranks; r++) {
         join(d, r, leaf + cs_leaf_of(shape, d->c, r), GREEN, 1);
@@ -496,19 +496,20 @@ static void take_routes(diagram *d)
     for (uint32_t i = 0; i < t->n_links && !d->failed; i++) {
         boxes[i] = box_of_link(d, i);
     }
-    for (uint32_t p = 0; p < n * n && !d->failed; p++) {
-        uint32_t src = p / n, dst = p % n, at = src;
-        uint32_t count =
-            src == dst ? 0 : t->kind->route(t, d->c, src, dst, cs_fabric_of(d->c, src, dst), links);
-        for (uint32_t i = 0; count > 0 && i <= count; i++) {
-            uint32_t next = i < count ? boxes[links[i]] : dst;
-            uint32_t low = at < next ? at : next, high = at < next ? next : at;
-            bool     is_new = at != next && !seen[(size_t)low * most + high];
-            if (is_new) {
-                join(d, at, next, low < n ? GREEN : GREY, 1);
-                seen[(size_t)low * most + high] = 1;
+    for (uint32_t src = 0; src < n && !d->failed; src++) {
+        for (uint32_t dst = 0; dst < n; dst++) {
+            uint32_t fabric = cs_fabric_of(d->c, src, dst), at = src;
+            uint32_t count = src == dst ? 0 : t->kind->route(t, d->c, src, dst, fabric, links);
+            for (uint32_t i = 0; count > 0 && i <= count; i++) {
+                uint32_t next = i < count ? boxes[links[i]] : dst;
+                uint8_t *mark =
+                    &seen[(size_t)(at < next ? at : next) * most + (at < next ? next : at)];
+                if (at != next && !*mark) {
+                    join(d, at, next, at < n || next < n ? GREEN : GREY, 1);
+                    *mark = 1;
+                }
+                at = next;
             }
-            at = next;
         }
     }
     cs_free(boxes);
@@ -530,12 +531,12 @@ static cs_status take_network(diagram *d, cs_error *err)
     add_ranks(d);
     if (graph != NULL) {
         take_graph(d, graph);
-    } else if (shape != NULL) {
-        take_leaf_spine(d, shape);
-    } else if (t != NULL) {
-        take_routes(d);
-    } else {
+    } else if (t == NULL) {
         take_crossbar(d);
+    } else if (shape != NULL) {
+        take_leaf_spine(d, shape, t->links);
+    } else {
+        take_routes(d);
     }
     return CS_OK;
 }
