@@ -36,13 +36,13 @@ static bool is_whole(const cs_field *row)
 
 void cs_field_store(const cs_field *row, void *object, double value)
 {
-    char    *field  = (char *)object + row->offset;
+    char    *field  = row->offset != CS_NOWHERE ? (char *)object + row->offset : NULL;
     bool     truth  = value > 0;
     int      choice = row->type == CS_FIELD_CHOICE || row->type == CS_FIELD_KIND ? (int)value : 0;
     uint32_t u32    = row->type == CS_FIELD_U32 ? (uint32_t)value : 0;
     uint64_t u64    = row->type == CS_FIELD_U64 ? (uint64_t)value : 0;
 
-    if (row->offset == CS_NOWHERE) {
+    if (field == NULL) {
         return;
     }
     switch (row->type) {
@@ -65,14 +65,14 @@ void cs_field_store(const cs_field *row, void *object, double value)
 
 double cs_field_load(const cs_field *row, const void *object)
 {
-    const char *field  = (const char *)object + row->offset;
+    const char *field  = row->offset != CS_NOWHERE ? (const char *)object + row->offset : NULL;
     double      value  = 0;
     bool        truth  = false;
     int         choice = 0;
     uint32_t    u32    = 0;
     uint64_t    u64    = 0;
 
-    if (row->offset == CS_NOWHERE) {
+    if (field == NULL) {
         return row->fallback;
     }
     switch (row->type) {

@@ -234,12 +234,12 @@ static const char *whole_name(cs_reading *r, const cs_place *place, const cs_fie
 
 static void read_text(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
 {
-    char       *field = (char *)object + row->offset;
-    const char *text  = whole_name(r, place, row);
+    const char *text = whole_name(r, place, row);
 
     if (text == NULL || row->offset == CS_NOWHERE) {
         return;
     }
+    char *field = (char *)object + row->offset;
     if (row->type == CS_FIELD_CHARS && strlen(text) >= row->bytes) {
         CS_REFUSE(r, place, CS_EINVAL, "has %zu bytes: accepted are at most %zu", strlen(text),
                   row->bytes - 1);
