@@ -63,7 +63,7 @@ static int run_command(const char *name, int count, char *const *words)
     static const cs_named named = {
         .things     = commands,
         .n          = N_COMMANDS,
-        .stride     = sizeof commands[0],
+        .stride     = sizeof(void *),
         .by_pointer = true,
         .name       = offsetof(cs_command, name),
         .aliases    = CS_NO_ALIASES,
