@@ -38,25 +38,25 @@ typedef struct cs_stored_options {
 
 /* Not in the list of algorithms: it needs a schedule. It runs with any number of bytes if the
  * schedule is scalable, else with its own; ranks, collective and root must be its own. */
-extern CS_API const cs_algorithm cs_algorithm_stored;
+extern const cs_algorithm cs_algorithm_stored;
 
 /* A schedule without transfers; NULL when out of memory. */
-CS_API cs_stored *cs_stored_new(void);
-CS_API void       cs_stored_free(cs_stored *stored);
+cs_stored *cs_stored_new(void);
+void       cs_stored_free(cs_stored *stored);
 
 /* Refuse numbers of ranks and chunks that do not fit the collective or the limits. Call it
  * before the first transfer. */
-CS_API cs_status cs_stored_check(const cs_stored *stored, cs_error *err);
+cs_status cs_stored_check(const cs_stored *stored, cs_error *err);
 
 /* Add a transfer whose ranks, chunks, op, fabric, bytes and round are set (and slots and flags,
  * with has_slots). Refused: what is out of range, src = dst, a round below the one before,
  * NVLink between servers. CS_FENCE and CS_SHARED may be set; `fence` goes with CS_FENCE. */
-CS_API cs_status cs_stored_add(cs_stored *stored, const cs_transfer *transfer,
-                               const cs_fence *fence, cs_error *err);
+cs_status cs_stored_add(cs_stored *stored, const cs_transfer *transfer, const cs_fence *fence,
+                        cs_error *err);
 
 /* Compute flags and plan. Refused: a message some of whose chunks are final and some are not.
  * `bad_p` is the index of the transfer to blame then. O(transfers x span). */
-CS_API cs_status cs_stored_finish(cs_stored *stored, size_t *bad_p, cs_error *err);
+cs_status cs_stored_finish(cs_stored *stored, size_t *bad_p, cs_error *err);
 
 /* The bytes of a transfer for a size of `bytes` (cs_chunk_bytes); none of a repeat. */
 uint64_t cs_stored_share(const cs_stored *stored, uint64_t bytes, const cs_transfer *transfer);

@@ -43,7 +43,7 @@ typedef struct cs_arrival_notes {
 } cs_arrival_notes;
 
 /* `{0}` is allowed. */
-CS_API void cs_arrival_notes_free(cs_arrival_notes *notes);
+void cs_arrival_notes_free(cs_arrival_notes *notes);
 
 /* One record. */
 typedef struct cs_arrival_row {

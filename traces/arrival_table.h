@@ -26,6 +26,6 @@ CS_MUST_CHECK cs_status cs_arrival_table_read(const char *text, size_t length, c
 
 /* Add a trace as comma-separated values that are read back exactly: iteration,rank,arrival_s and,
  * where they are known, inside_s and bytes. Iterations count from 0. */
-CS_API void cs_arrival_table_write(const cs_arrival_trace *trace, cs_text *text);
+void cs_arrival_table_write(const cs_arrival_trace *trace, cs_text *text);
 
 #endif

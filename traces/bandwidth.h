@@ -23,14 +23,14 @@ typedef struct cs_bandwidth_trace {
 
 /* Read a text; `name` is its name in errors, which carry line and column. The caller owns the
  * trace (cs_bandwidth_free) on CS_OK. */
-CS_API CS_MUST_CHECK cs_status cs_bandwidth_parse(const char *text, size_t length, const char *name,
-                                                  cs_bandwidth_trace *trace_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_bandwidth_parse(const char *text, size_t length, const char *name,
+                                           cs_bandwidth_trace *trace_p, cs_error *err);
 
 /* The same from a file. A file that cannot be read is CS_EIO. */
-CS_API CS_MUST_CHECK cs_status cs_bandwidth_load(const char *path, cs_bandwidth_trace *trace_p,
-                                                 cs_error *err);
+CS_MUST_CHECK cs_status cs_bandwidth_load(const char *path, cs_bandwidth_trace *trace_p,
+                                          cs_error *err);
 
 /* `{0}` is allowed. */
-CS_API void cs_bandwidth_free(cs_bandwidth_trace *trace);
+void cs_bandwidth_free(cs_bandwidth_trace *trace);
 
 #endif

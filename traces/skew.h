@@ -38,17 +38,17 @@ typedef struct cs_skew {
 } cs_skew;
 
 /* Which rank is last in a call. */
-CS_API uint32_t cs_skew_last(const cs_arrival_trace *trace, size_t call);
+uint32_t cs_skew_last(const cs_arrival_trace *trace, size_t call);
 
 /* How far one rank is behind the last of the others; negative: it was there before. */
-CS_API double cs_skew_delay_s(const cs_arrival_trace *trace, size_t call, uint32_t rank);
+double cs_skew_delay_s(const cs_arrival_trace *trace, size_t call, uint32_t rank);
 
 /* Compute everything. The caller owns the skew (cs_skew_free) on CS_OK.
  * O(entries + ranks calls log calls). */
-CS_API CS_MUST_CHECK cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p,
-                                               cs_error *err);
+CS_MUST_CHECK cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p,
+                                        cs_error *err);
 
 /* `{0}` is allowed. */
-CS_API void cs_skew_free(cs_skew *skew);
+void cs_skew_free(cs_skew *skew);
 
 #endif

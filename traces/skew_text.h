@@ -8,26 +8,25 @@
 
 /* Two or three lines about a trace: format, ranks, calls, sizes, what was left out, and the
  * notes. */
-CS_API void cs_arrival_head(const cs_arrival_trace *trace, const cs_arrival_notes *notes,
-                            cs_text *text);
+void cs_arrival_head(const cs_arrival_trace *trace, const cs_arrival_notes *notes, cs_text *text);
 
 /* "ranks": 8, "calls": 200 */
-CS_API void cs_arrival_trace_json(const cs_arrival_trace *trace, cs_text *text);
+void cs_arrival_trace_json(const cs_arrival_trace *trace, cs_text *text);
 
 /* "warmup": 1, "incomplete": 0, "notes": ["a sentence", ..] */
-CS_API void cs_arrival_notes_json(const cs_arrival_notes *notes, cs_text *text);
+void cs_arrival_notes_json(const cs_arrival_notes *notes, cs_text *text);
 
 /* For people: the head, the ranks (at most 64: then the ones that are last most often), the
  * straggler and the delays. */
-CS_API void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
-                          const cs_arrival_notes *notes, cs_text *text);
+void cs_skew_table(const cs_arrival_trace *trace, const cs_skew *skew,
+                   const cs_arrival_notes *notes, cs_text *text);
 
 /* One object; numbers read back exactly, what is not known is null. `delay_cdf` has the delays that
  * 0 %, 1 % .. 100 % of the calls do not exceed. */
-CS_API void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew,
-                         const cs_arrival_notes *notes, cs_text *text);
+void cs_skew_json(const cs_arrival_trace *trace, const cs_skew *skew, const cs_arrival_notes *notes,
+                  cs_text *text);
 
 /* One line per rank. */
-CS_API void cs_skew_csv(const cs_skew *skew, cs_text *text);
+void cs_skew_csv(const cs_skew *skew, cs_text *text);
 
 #endif

@@ -33,7 +33,7 @@ void cs_free(void *memory);
 
 /* For tests, per thread: let `passes` more allocations succeed, then fail every one.
  * A negative number switches failing off. */
-CS_API void cs_alloc_fail_after(long passes);
+void cs_alloc_fail_after(long passes);
 
 #define CS_NEW(type, count) ((type *)cs_calloc((count), sizeof(type)))
 

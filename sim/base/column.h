@@ -73,10 +73,10 @@ typedef struct cs_row {
     bool is_partial; /* little is known: a count of 0 is none, and no flag says anything */
 } cs_row;
 
-CS_API size_t cs_columns_count(const cs_column *columns);
+size_t cs_columns_count(const cs_column *columns);
 
 /* The value of a column of the row. Texts point into the row. */
-CS_API cs_value cs_row_value(const cs_row *row, const cs_column *column);
+cs_value cs_row_value(const cs_row *row, const cs_column *column);
 
 /* The member of a row that is to be written. */
 static inline void *cs_column_place(const cs_column *column, void *data)
@@ -87,26 +87,26 @@ static inline void *cs_column_place(const cs_column *column, void *data)
 /* ---- JSON: commas come by themselves ---- */
 
 /* `"KEY": `, behind a comma unless it is the first of its object, or stands behind a blank. */
-CS_API void cs_json_key(cs_text *text, const char *key);
+void cs_json_key(cs_text *text, const char *key);
 
 /* The next element of an array begins: `first` behind its bracket, else a comma and `next`. */
-CS_API void cs_json_next(cs_text *text, const char *first, const char *next);
+void cs_json_next(cs_text *text, const char *first, const char *next);
 
-CS_API void cs_json_value(cs_text *text, cs_value value);
+void cs_json_value(cs_text *text, cs_value value);
 
 /* `"KEY": VALUE` for every column, without braces. */
-CS_API void cs_json_row(cs_text *text, const cs_row *row);
+void cs_json_row(cs_text *text, const cs_row *row);
 
 /* The same for the columns that stand beside those of row `index`. */
-CS_API void cs_json_extra(cs_text *text, const cs_extra_columns *extra, size_t index);
+void cs_json_extra(cs_text *text, const cs_extra_columns *extra, size_t index);
 
 /* ---- CSV: every field ends in a comma, which cs_csv_end() makes the end of the line ---- */
 
-CS_API void cs_csv_value(cs_text *text, cs_value value);
-CS_API void cs_csv_keys(cs_text *text, const cs_column *columns);
-CS_API void cs_csv_row(cs_text *text, const cs_row *row);
-CS_API void cs_csv_extra_keys(cs_text *text, const cs_extra_columns *extra);
-CS_API void cs_csv_extra(cs_text *text, const cs_extra_columns *extra, size_t index);
-CS_API void cs_csv_end(cs_text *text);
+void cs_csv_value(cs_text *text, cs_value value);
+void cs_csv_keys(cs_text *text, const cs_column *columns);
+void cs_csv_row(cs_text *text, const cs_row *row);
+void cs_csv_extra_keys(cs_text *text, const cs_extra_columns *extra);
+void cs_csv_extra(cs_text *text, const cs_extra_columns *extra, size_t index);
+void cs_csv_end(cs_text *text);
 
 #endif

@@ -25,31 +25,30 @@ typedef struct cs_spread {
 } cs_spread;
 
 /* The mean with Student's t interval over samples, or over group means. O(n). n >= 1. */
-CS_API cs_estimate cs_estimate_mean(const double *x, size_t n, size_t n_groups, double confidence);
+cs_estimate cs_estimate_mean(const double *x, size_t n, size_t n_groups, double confidence);
 
 /* The mean of a series whose neighbours are alike, so that fewer than n values are independent:
  * with a lag-1 correlation r > 0 they are taken as n (1 - r) / (1 + r), which is exact in the limit
  * for a first-order autoregression, and as at least 2. The values are differences of numbers of the
  * size `scale`: what they vary by less than 1e-12 of it is rounding. O(n). n >= 1. */
-CS_API cs_estimate cs_estimate_series(const double *x, size_t n, double scale, double confidence);
+cs_estimate cs_estimate_series(const double *x, size_t n, double scale, double confidence);
 
 /* Quantile q of sorted samples (interpolated: Hyndman and Fan's type 7) with the interval between
  * two order statistics whose ranks are quantiles of the binomial distribution: at least as sure
  * as `confidence` for any distribution; one sample has none. O(log n). Source: H. A. David, H. N.
  * Nagaraja, "Order Statistics", 2003, section 7.1. */
-CS_API cs_estimate cs_estimate_quantile(const double *sorted, size_t n, double q,
-                                        double confidence);
+cs_estimate cs_estimate_quantile(const double *sorted, size_t n, double q, double confidence);
 
 /* Everything about the samples; `scratch` has room for n, and holds them sorted if n_groups is 0.
  * O(n log n). n >= 1. */
-CS_API void cs_spread_of(const double *x, size_t n, size_t n_groups, double confidence,
-                         double *scratch, cs_spread *spread_p);
+void cs_spread_of(const double *x, size_t n, size_t n_groups, double confidence, double *scratch,
+                  cs_spread *spread_p);
 
 /* Student's t: so many standard errors on either side hold the value with that confidence. */
-CS_API double cs_student_t(double freedom, double confidence);
+double cs_student_t(double freedom, double confidence);
 
 /* A spread and an estimate of nothing. */
-CS_API cs_spread   cs_spread_none(void);
-CS_API cs_estimate cs_estimate_none(void);
+cs_spread   cs_spread_none(void);
+cs_estimate cs_estimate_none(void);
 
 #endif

@@ -22,15 +22,15 @@ enum { CS_ARRIVAL_MAX_FILES = 4096 };
 /* Read a trace with the default options. `path` is one file, or several with commas between them
  * (NCCL traces: one per rank). On CS_OK the trace is the caller's (cs_arrival_trace_free); on
  * failure it is left alone. A file that cannot be read is CS_EIO. */
-CS_API CS_MUST_CHECK cs_status cs_arrival_file_load(const char *path, cs_arrival_trace *trace_p,
-                                                    cs_error *err);
+CS_MUST_CHECK cs_status cs_arrival_file_load(const char *path, cs_arrival_trace *trace_p,
+                                             cs_error *err);
 
 /* The same with options, and `notes` (the caller's: cs_arrival_notes_free) about what was read;
  * each of `n` paths may be a list with commas. */
-CS_API CS_MUST_CHECK cs_status cs_arrival_files_load(const char *const *paths, size_t n,
-                                                     const cs_arrival_options *options,
-                                                     cs_arrival_trace         *trace_p,
-                                                     cs_arrival_notes *notes_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_arrival_files_load(const char *const *paths, size_t n,
+                                              const cs_arrival_options *options,
+                                              cs_arrival_trace *trace_p, cs_arrival_notes *notes_p,
+                                              cs_error *err);
 
 /* For a cache: cs_arrival_file_load() into a cs_arrival_trace. The fingerprint is of the arrivals
  * and ranks, whatever the format. */
@@ -43,9 +43,9 @@ typedef struct cs_arrival_text {
 } cs_arrival_text;
 
 /* The same from texts. */
-CS_API CS_MUST_CHECK cs_status cs_arrival_texts_read(const cs_arrival_text *texts, size_t n,
-                                                     const cs_arrival_options *options,
-                                                     cs_arrival_trace         *trace_p,
-                                                     cs_arrival_notes *notes_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_arrival_texts_read(const cs_arrival_text *texts, size_t n,
+                                              const cs_arrival_options *options,
+                                              cs_arrival_trace *trace_p, cs_arrival_notes *notes_p,
+                                              cs_error *err);
 
 #endif

@@ -24,6 +24,6 @@ struct cs_case {
 };
 
 /* Free what the case owns; `{0}` is allowed. */
-CS_API void cs_case_free(cs_case *c);
+void cs_case_free(cs_case *c);
 
 #endif

@@ -22,19 +22,19 @@ const cs_field *cs_key_below(const cs_field *row, const char *key);
 
 /* The row at a path ("cluster.nic.alpha", "faults[2].rank"), of a scenario or else of a what-if;
  * NULL: there is no such key. */
-CS_API const cs_field *cs_key_at(const char *path);
+const cs_field *cs_key_at(const char *path);
 
 /* Of several forms of a value, the one that is a number; else the row itself. */
 const cs_field *cs_key_number(const cs_field *row);
 
 /* "_s", "_Bps" or "_bytes"; NULL: the row is no quantity. */
-CS_API const char *cs_key_suffix(const cs_field *row);
+const char *cs_key_suffix(const cs_field *row);
 
 /* The value of a quantity in SI units: a real, or whole bytes. False where it is none. */
-CS_API bool cs_key_value(const cs_field *row, const json_t *node, cs_value *value_p);
+bool cs_key_value(const cs_field *row, const json_t *node, cs_value *value_p);
 
 /* Is the value a number without a unit, and hardly what was meant? */
-CS_API bool cs_key_is_odd(const cs_field *row, const json_t *node);
+bool cs_key_is_odd(const cs_field *row, const json_t *node);
 
 /* Write names of algorithms, models, collectives, .. in a tree as they are whole: "tree" becomes
  * "double_binary_tree". What no name fits is left alone. Returns the node, which is another one

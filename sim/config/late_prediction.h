@@ -31,7 +31,7 @@ typedef enum cs_prediction {
 
 enum { CS_PREDICTION_KEYS = CS_PREDICTION_HINDSIGHT };
 
-CS_API const char *cs_prediction_name(cs_prediction prediction);
+const char *cs_prediction_name(cs_prediction prediction);
 
 typedef struct cs_prediction_policy {
     cs_prediction       prediction;
@@ -51,16 +51,15 @@ typedef struct cs_late_prediction {
 } cs_late_prediction;
 
 /* That of an algorithm that agrees at no cost. */
-CS_API cs_late_prediction cs_late_prediction_of(const cs_algorithm *algorithm,
-                                                cs_prediction       prediction);
+cs_late_prediction cs_late_prediction_of(const cs_algorithm *algorithm, cs_prediction prediction);
 
 /* The rank that the options name, or CS_AUTO: none, or the algorithm presumes nobody. */
-CS_API uint32_t cs_late_option(const cs_algorithm *algorithm, const cs_options *options);
+uint32_t cs_late_option(const cs_algorithm *algorithm, const cs_options *options);
 
 /* Write into the options what the call is to be run with, and return who is presumed late: `known`
  * where the prediction is static, adaptive or previous, else the last of the arrivals (ties: the
  * highest). Only where the algorithm presumes somebody. O(n_ranks). */
-CS_API uint32_t cs_predict_late(const cs_late_prediction *prediction, const double *arrival_s,
-                                uint32_t n_ranks, uint32_t known, cs_options *options);
+uint32_t cs_predict_late(const cs_late_prediction *prediction, const double *arrival_s,
+                         uint32_t n_ranks, uint32_t known, cs_options *options);
 
 #endif

@@ -29,20 +29,19 @@ enum { CS_SCHEDULE_MAX_BYTES = 1 << 30 };
 /* Read a file; transfers are read one by one, so that memory is the file plus 32 bytes per
  * transfer. Errors carry file, line and column. The caller owns the schedule
  * (cs_stored_free). */
-CS_API CS_MUST_CHECK cs_status cs_schedule_load(const char *path, cs_stored **stored_p,
-                                                cs_error *err);
+CS_MUST_CHECK cs_status cs_schedule_load(const char *path, cs_stored **stored_p, cs_error *err);
 
 /* The same from a text; `input` is its name in errors. */
-CS_API CS_MUST_CHECK cs_status cs_schedule_parse(const char *text, size_t length, const char *input,
-                                                 cs_stored **stored_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_schedule_parse(const char *text, size_t length, const char *input,
+                                          cs_stored **stored_p, cs_error *err);
 
 /* Is it the collective that it says? Asks no network model. */
-CS_API CS_MUST_CHECK cs_status cs_schedule_verify(const cs_stored *stored, cs_verdict *verdict_p,
-                                                  cs_error *err);
+CS_MUST_CHECK cs_status cs_schedule_verify(const cs_stored *stored, cs_verdict *verdict_p,
+                                           cs_error *err);
 
 /* The scenario that a schedule was made for; alpha, bandwidth, arrivals, faults and seed of
  * `scenario` stay as they are, and so does its size if the schedule has none, so that a run can
  * start from a configuration. */
-CS_API void cs_schedule_scenario(const cs_stored *stored, cs_scenario *scenario);
+void cs_schedule_scenario(const cs_stored *stored, cs_scenario *scenario);
 
 #endif

@@ -79,10 +79,10 @@ typedef struct cs_whatif_job {
 
 /* Read a job. A configuration with a sweep is refused. The caller owns the job
  * (cs_whatif_job_free) on CS_OK; on failure it is left alone. */
-CS_API CS_MUST_CHECK cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *job_p,
-                                              cs_error *err);
+CS_MUST_CHECK cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *job_p,
+                                       cs_error *err);
 
 /* `{0}` is allowed. */
-CS_API void cs_whatif_job_free(cs_whatif_job *job);
+void cs_whatif_job_free(cs_whatif_job *job);
 
 #endif

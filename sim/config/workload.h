@@ -21,11 +21,11 @@ typedef struct cs_workload {
 } cs_workload;
 
 /* All of them, ended by a row without a name. */
-extern CS_API const cs_workload cs_workloads[];
-extern CS_API const cs_named    cs_workload_names;
+extern const cs_workload cs_workloads[];
+extern const cs_named    cs_workload_names;
 
 /* Find one by its name; CS_ENOENT names the nearest. */
-CS_API CS_MUST_CHECK cs_status cs_workload_find(const char *name, const cs_workload **workload_p,
-                                                cs_error *err);
+CS_MUST_CHECK cs_status cs_workload_find(const char *name, const cs_workload **workload_p,
+                                         cs_error *err);
 
 #endif

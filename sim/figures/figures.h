@@ -21,7 +21,7 @@
 /* The folder of the figures that come with the program: COLLSIM_FIGURES names it, else it is
  * found from where the program lies, in its source tree or where it is installed. CS_EMISSING:
  * it is nowhere. `folder` has room for `folder_bytes`. */
-CS_API CS_MUST_CHECK cs_status cs_figure_folder(char *folder, size_t folder_bytes, cs_error *err);
+CS_MUST_CHECK cs_status cs_figure_folder(char *folder, size_t folder_bytes, cs_error *err);
 
 typedef struct cs_figure_entry {
     char *name;           /* "stragglar-6c" */
@@ -31,15 +31,15 @@ typedef struct cs_figure_entry {
 
 /* All of them, stragglar-6c before stragglar-10c. The caller owns the list (cs_figure_list_free).
  */
-CS_API CS_MUST_CHECK cs_status cs_figure_list(cs_figure_entry **list_p, size_t *n_p, cs_error *err);
-CS_API void                    cs_figure_list_free(cs_figure_entry *list, size_t n);
+CS_MUST_CHECK cs_status cs_figure_list(cs_figure_entry **list_p, size_t *n_p, cs_error *err);
+void                    cs_figure_list_free(cs_figure_entry *list, size_t n);
 
 /* ---- one of them ---- */
 
 /* Results of scenarios that figures have run, for those that run the same ones. */
 typedef struct cs_figure_results cs_figure_results;
-CS_API cs_figure_results        *cs_figure_results_new(void); /* NULL: out of memory */
-CS_API void                      cs_figure_results_free(cs_figure_results *results);
+cs_figure_results               *cs_figure_results_new(void); /* NULL: out of memory */
+void                             cs_figure_results_free(cs_figure_results *results);
 
 /* A value of the configuration to be changed, as in cs_config_set(). */
 typedef struct cs_figure_set {
@@ -67,21 +67,20 @@ typedef struct cs_figure_data {
 } cs_figure_data;
 
 /* Run it. `data` is empty, and to be freed in any case. */
-CS_API CS_MUST_CHECK cs_status cs_figure_compute(const cs_figure_request *request,
-                                                 cs_figure_data *data, cs_error *err);
-CS_API void                    cs_figure_data_free(cs_figure_data *data);
+CS_MUST_CHECK cs_status cs_figure_compute(const cs_figure_request *request, cs_figure_data *data,
+                                          cs_error *err);
+void                    cs_figure_data_free(cs_figure_data *data);
 
 /* Compare to a relative tolerance; a miss, and a NAN, adds a line to `checks`. */
-CS_API void cs_figure_check(cs_figure_data *data, const char *what, double got, double want,
-                            double tolerance);
+void cs_figure_check(cs_figure_data *data, const char *what, double got, double want,
+                     double tolerance);
 /* A condition that must hold. */
-CS_API void cs_figure_expect(cs_figure_data *data, const char *what, bool holds);
+void cs_figure_expect(cs_figure_data *data, const char *what, bool holds);
 
 /* Run it and write NAME.csv, NAME.gp, NAME.svg and NAME.png to `folder` (which exists), each
  * complete or not at all. Without gnuplot the pictures are left out and *drawn_p is false. The
  * line of checks is added to `line`; *ok_p says whether all of them passed. */
-CS_API CS_MUST_CHECK cs_status cs_figure_write(const cs_figure_request *request, const char *folder,
-                                               cs_text *line, bool *ok_p, bool *drawn_p,
-                                               cs_error *err);
+CS_MUST_CHECK cs_status cs_figure_write(const cs_figure_request *request, const char *folder,
+                                        cs_text *line, bool *ok_p, bool *drawn_p, cs_error *err);
 
 #endif

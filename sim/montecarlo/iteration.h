@@ -25,21 +25,20 @@ typedef struct cs_iteration {
 } cs_iteration;
 
 /* Check the case, which has training, for every size of its buckets. `c` is borrowed. O(sizes). */
-CS_API CS_MUST_CHECK cs_status cs_iterations_open(const cs_case *c, bool is_replayed,
-                                                  bool is_verified, cs_iterations **iterations_p,
-                                                  cs_error *err);
+CS_MUST_CHECK cs_status cs_iterations_open(const cs_case *c, bool is_replayed, bool is_verified,
+                                           cs_iterations **iterations_p, cs_error *err);
 /* NULL is allowed. */
-CS_API void cs_iterations_close(cs_iterations *iterations);
+void cs_iterations_close(cs_iterations *iterations);
 
 /* The trials of the first bucket's size. */
-CS_API const cs_trials *cs_iterations_trials(const cs_iterations *iterations);
+const cs_trials *cs_iterations_trials(const cs_iterations *iterations);
 
 /* One iteration. `delay_s`: n_ranks times beside the compute; `previous`: the rank that
  * computed longest in the iteration before (cs_trials_look_back()); `space`: room for n_ranks
  * numbers. `proves`: cs_trial_prove() the first call of every size. May be called from any number
  * of threads. O(buckets) and the calls' times. */
-CS_API CS_MUST_CHECK cs_status cs_iteration_run(cs_iterations *iterations, const double *delay_s,
-                                                uint32_t previous, bool proves, double *space,
-                                                cs_iteration *iteration_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_iteration_run(cs_iterations *iterations, const double *delay_s,
+                                         uint32_t previous, bool proves, double *space,
+                                         cs_iteration *iteration_p, cs_error *err);
 
 #endif

@@ -55,9 +55,9 @@ typedef struct cs_montecarlo_report {
 /* What must be the same on all ranks, as a number: the config, the options that are marked (*),
  * and whether there is a file. Errors are those of cs_montecarlo_run() that do not depend on what
  * is run. */
-CS_API CS_MUST_CHECK cs_status cs_montecarlo_fingerprint(const cs_config             *config,
-                                                         const cs_montecarlo_options *options,
-                                                         uint64_t *fingerprint_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_montecarlo_fingerprint(const cs_config             *config,
+                                                  const cs_montecarlo_options *options,
+                                                  uint64_t *fingerprint_p, cs_error *err);
 
 /* All scenarios that do not repeat others; what the file holds is not run again. A scenario that
  * cannot be run is a row with an error. Where the machine or the program fails at a scenario it is
@@ -68,19 +68,19 @@ CS_API CS_MUST_CHECK cs_status cs_montecarlo_fingerprint(const cs_config        
  * *report_p is left alone; on CS_OK the caller owns it. A rank that is not 0 works for rank 0,
  * touches no file, tells no progress, and has an empty report. Needs up to 36 bytes an iteration.
  */
-CS_API CS_MUST_CHECK cs_status cs_montecarlo_run(const cs_config             *config,
-                                                 const cs_montecarlo_options *options,
-                                                 cs_montecarlo_report *report_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_montecarlo_run(const cs_config             *config,
+                                          const cs_montecarlo_options *options,
+                                          cs_montecarlo_report *report_p, cs_error *err);
 
 /* Before the config is freed. `{0}` is allowed. */
-CS_API void cs_montecarlo_report_free(cs_montecarlo_report *report);
+void cs_montecarlo_report_free(cs_montecarlo_report *report);
 
 /* Compare iterations of training with those of the baseline, pair by pair. With T and B the mean
  * times, the part 1 - T/B of the time is saved, and so many of the ranks' 24 hours a day: the
  * GPU-hours of StragglAR's Table 2 (8 GPUs and 4.75 %: 9.12). The interval of the ratio is that of
  * the mean of (b - t - (1 - T/B) b) / B over the pairs (b, t). `scratch` has room for samples->n.
  * O(n). Source of the interval: W. G. Cochran, "Sampling Techniques", 1977, section 6.3. */
-CS_API void cs_training_compare(const cs_samples *samples, const cs_samples *baseline,
-                                double confidence, double *scratch, cs_montecarlo_row *row);
+void cs_training_compare(const cs_samples *samples, const cs_samples *baseline, double confidence,
+                         double *scratch, cs_montecarlo_row *row);
 
 #endif

@@ -53,7 +53,7 @@ typedef struct cs_montecarlo_row {
     char error[432]; /* why it could not be run; empty: it was */
 } cs_montecarlo_row;
 
-extern CS_API const cs_column cs_montecarlo_columns[];
+extern const cs_column cs_montecarlo_columns[];
 
 /* What stands beside them in a file. */
 typedef struct cs_montecarlo_texts {
@@ -64,26 +64,26 @@ typedef struct cs_montecarlo_texts {
 } cs_montecarlo_texts;
 
 /* Files of such rows: their table is `montecarlo`. */
-extern CS_API const cs_store_table cs_montecarlo_table;
+extern const cs_store_table cs_montecarlo_table;
 
 /* A row of which nothing is known: every number that may be missing is. */
-CS_API cs_montecarlo_row cs_montecarlo_row_unknown(void);
+cs_montecarlo_row cs_montecarlo_row_unknown(void);
 
 /* `{0}` is allowed. */
-CS_API void cs_montecarlo_row_free(cs_montecarlo_row *row);
+void cs_montecarlo_row_free(cs_montecarlo_row *row);
 
 /* Add `n` rows as an array of objects, one a line: the columns, those of the sweep, then `scenario`
  * and, where it could not be run, `error` (all numbers are null then). Numbers read back exactly.
  */
-CS_API void cs_montecarlo_json(cs_text *text, const cs_montecarlo_row *rows, size_t n,
-                               const cs_extra_columns *swept);
+void cs_montecarlo_json(cs_text *text, const cs_montecarlo_row *rows, size_t n,
+                        const cs_extra_columns *swept);
 
 /* Add a line of names and `n` lines. A number that does not exist is an empty field. */
-CS_API void cs_montecarlo_csv(cs_text *text, const cs_montecarlo_row *rows, size_t n,
-                              const cs_extra_columns *swept);
+void cs_montecarlo_csv(cs_text *text, const cs_montecarlo_row *rows, size_t n,
+                       const cs_extra_columns *swept);
 
 /* Add a table for people: exposed times in us with the half-widths of their intervals; with a
  * column of settings where rows have some. */
-CS_API void cs_montecarlo_print(cs_text *text, const cs_montecarlo_row *rows, size_t n);
+void cs_montecarlo_print(cs_text *text, const cs_montecarlo_row *rows, size_t n);
 
 #endif

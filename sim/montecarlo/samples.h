@@ -44,11 +44,10 @@ typedef struct cs_samples {
  * `cases` is the case; of several (none with training) the first has the arrivals. The caller owns
  * the samples (cs_samples_free) on CS_OK. 16 bytes an iteration, and 4 where there are stragglers.
  */
-CS_API CS_MUST_CHECK cs_status cs_samples_draw(const cs_case             *cases,
-                                               const cs_sampling_request *request,
-                                               cs_samples *samples_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_samples_draw(const cs_case *cases, const cs_sampling_request *request,
+                                        cs_samples *samples_p, cs_error *err);
 
 /* `{0}` is allowed. */
-CS_API void cs_samples_free(cs_samples *samples);
+void cs_samples_free(cs_samples *samples);
 
 #endif

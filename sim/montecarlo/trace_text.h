@@ -8,15 +8,14 @@
 #include "traces/arrival_rows.h"
 
 /* The lines by place, what refuses and why, and which one to take. */
-CS_API void cs_trace_table(const cs_trace_report *report, const cs_arrival_trace *trace,
-                           cs_text *text);
+void cs_trace_table(const cs_trace_report *report, const cs_arrival_trace *trace, cs_text *text);
 
 /* One object with the notes of the trace; numbers read back exactly, what is not known or never is
  * null. */
-CS_API void cs_trace_json(const cs_trace_report *report, const cs_arrival_trace *trace,
-                          const cs_arrival_notes *notes, cs_text *text);
+void cs_trace_json(const cs_trace_report *report, const cs_arrival_trace *trace,
+                   const cs_arrival_notes *notes, cs_text *text);
 
 /* One line per line of the report. */
-CS_API void cs_trace_csv(const cs_trace_report *report, cs_text *text);
+void cs_trace_csv(const cs_trace_report *report, cs_text *text);
 
 #endif

@@ -67,11 +67,11 @@ typedef struct cs_trace_report {
  * are set here. Refused: other numbers of ranks than the trace has, calls without a size, a
  * baseline that cannot run. The caller owns the report (cs_trace_report_free) on CS_OK.
  * O(calls x lines) replays. */
-CS_API CS_MUST_CHECK cs_status cs_trace_whatif(cs_config *config, const cs_arrival_trace *trace,
-                                               const cs_trace_options *options,
-                                               cs_trace_report *report_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_trace_whatif(cs_config *config, const cs_arrival_trace *trace,
+                                        const cs_trace_options *options, cs_trace_report *report_p,
+                                        cs_error *err);
 
 /* `{0}` is allowed. */
-CS_API void cs_trace_report_free(cs_trace_report *report);
+void cs_trace_report_free(cs_trace_report *report);
 
 #endif

@@ -31,21 +31,21 @@ typedef struct cs_trial {
 } cs_trial;
 
 /* Check the case once for all, and find the fallback's time. `c` is borrowed. */
-CS_API CS_MUST_CHECK cs_status cs_trials_open(const cs_case *c, bool is_replayed, bool is_verified,
-                                              cs_trials *trials_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_trials_open(const cs_case *c, bool is_replayed, bool is_verified,
+                                       cs_trials *trials_p, cs_error *err);
 
 /* Does it need to know who was last in the iteration before? */
-CS_API bool cs_trials_look_back(const cs_trials *trials);
+bool cs_trials_look_back(const cs_trials *trials);
 
 /* One iteration. `previous`: the rank that was last in the one before (cs_trials_look_back()).
  * CS_EWRONG where a verified schedule is not the collective. May be called from any number of
  * threads. */
-CS_API CS_MUST_CHECK cs_status cs_trial_run(const cs_trials *trials, const double *arrival_s,
-                                            uint32_t previous, cs_trial *trial_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_trial_run(const cs_trials *trials, const double *arrival_s,
+                                     uint32_t previous, cs_trial *trial_p, cs_error *err);
 
 /* The same by replay, verified if the case is to be; and where there is a closed form, is it the
  * same time? CS_EINTERNAL if not. */
-CS_API CS_MUST_CHECK cs_status cs_trial_prove(const cs_trials *trials, const double *arrival_s,
-                                              uint32_t previous, cs_error *err);
+CS_MUST_CHECK cs_status cs_trial_prove(const cs_trials *trials, const double *arrival_s,
+                                       uint32_t previous, cs_error *err);
 
 #endif

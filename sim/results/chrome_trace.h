@@ -18,12 +18,11 @@
 #define CS_CHROME_TRACE_MAX_S 9e6
 
 /* The limit of the recording: CS_EINVAL when there are too many messages, or too late ones. */
-CS_API cs_status cs_chrome_trace_limit(const cs_recording *recording, cs_error *err);
+cs_status cs_chrome_trace_limit(const cs_recording *recording, cs_error *err);
 
 /* The whole file of a replay of `scenario`, some 600 bytes a message. The caller owns the text
  * (cs_text_free). */
-CS_API CS_MUST_CHECK cs_status cs_chrome_trace(const cs_recording *recording,
-                                               const cs_scenario *scenario, cs_text *text_p,
-                                               cs_error *err);
+CS_MUST_CHECK cs_status cs_chrome_trace(const cs_recording *recording, const cs_scenario *scenario,
+                                        cs_text *text_p, cs_error *err);
 
 #endif

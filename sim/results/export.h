@@ -32,16 +32,15 @@ typedef enum cs_export_format {
 enum { CS_EXPORT_MAX_TRANSFERS = 5 * 1000 * 1000 };
 
 /* Find a format by its name; CS_EINVAL names the choices. */
-CS_API CS_MUST_CHECK cs_status cs_export_find(const char *name, cs_export_format *format_p,
-                                              cs_error *err);
+CS_MUST_CHECK cs_status cs_export_find(const char *name, cs_export_format *format_p, cs_error *err);
 
 /* Add the whole schedule of a resolved job to `out`. O(transfers x span) time and 32 bytes per
  * transfer. */
-CS_API CS_MUST_CHECK cs_status cs_export_schedule(const cs_job *job, cs_export_format format,
-                                                  cs_text *out, cs_error *err);
+CS_MUST_CHECK cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text *out,
+                                           cs_error *err);
 
 /* Add a picture of a small schedule (results/grid.h has the limits) as it is replayed and
  * verified: ports over time, coloured by stage. */
-CS_API CS_MUST_CHECK cs_status cs_export_svg(const cs_job *job, cs_text *out, cs_error *err);
+CS_MUST_CHECK cs_status cs_export_svg(const cs_job *job, cs_text *out, cs_error *err);
 
 #endif

@@ -14,7 +14,7 @@ enum { CS_HEATMAP_MOST_LINKS = 48 };
 /* Add a self-contained SVG 1.1 of what was counted during the run that gave `result`. Panels of
  * fabrics that carried nothing are left out. The same run gives the same bytes; at most some
  * 500 KB whatever the number of ranks. */
-CS_API CS_MUST_CHECK cs_status cs_heatmap_svg(cs_usage *usage, const cs_result *result,
-                                              cs_text *out, cs_error *err);
+CS_MUST_CHECK cs_status cs_heatmap_svg(cs_usage *usage, const cs_result *result, cs_text *out,
+                                       cs_error *err);
 
 #endif

@@ -23,21 +23,21 @@ typedef struct cs_port_stats {
 } cs_port_stats;
 
 /* All zero; cs_port_stats_free() it. `cluster` is borrowed until then. */
-CS_API CS_MUST_CHECK cs_status cs_port_stats_init(cs_port_stats *stats, const cs_cluster *cluster,
-                                                  cs_error *err);
+CS_MUST_CHECK cs_status cs_port_stats_init(cs_port_stats *stats, const cs_cluster *cluster,
+                                           cs_error *err);
 
 /* The observer that counts; for one replay. It does not fail. */
-CS_API cs_observer cs_port_stats_observer(cs_port_stats *stats);
+cs_observer cs_port_stats_observer(cs_port_stats *stats);
 
 /* The port of `here` on the way to or from `there`. */
-CS_API cs_port_stat *cs_port_stats_at(const cs_port_stats *stats, bool sends, uint32_t fabric,
-                                      uint32_t here, uint32_t there);
+cs_port_stat *cs_port_stats_at(const cs_port_stats *stats, bool sends, uint32_t fabric,
+                               uint32_t here, uint32_t there);
 
 /* Add a table of all ports that were used, the busiest first, at most `max_ports` of them, and
  * one line on all together. Idle time is what is left of `elapsed_s`. */
-CS_API void cs_port_stats_text(cs_text *text, const cs_port_stats *stats, double elapsed_s,
-                               size_t max_ports);
+void cs_port_stats_text(cs_text *text, const cs_port_stats *stats, double elapsed_s,
+                        size_t max_ports);
 
-CS_API void cs_port_stats_free(cs_port_stats *stats);
+void cs_port_stats_free(cs_port_stats *stats);
 
 #endif

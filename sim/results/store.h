@@ -39,10 +39,10 @@ typedef struct cs_store_key {
                             it is older than they are (cs_store_fill) */
 } cs_store_key;
 
-CS_API cs_store_key cs_store_key_of(const char *text);
+cs_store_key cs_store_key_of(const char *text);
 
 /* The one of `n` keys in ascending order that has this `key`, or NULL. O(log n). */
-CS_API const cs_store_key *cs_store_key_find(const cs_store_key *keys, size_t n, uint64_t key);
+const cs_store_key *cs_store_key_find(const cs_store_key *keys, size_t n, uint64_t key);
 
 /* What is wanted of a store. `{0}`: rows of this build alone, and no columns of a sweep. */
 typedef struct cs_store_request {
@@ -54,26 +54,25 @@ typedef struct cs_store_request {
 /* Open or create; `table` has static storage. CS_EIO (naming the file) where that fails; CS_EINVAL
  * where the file is not a store, is a damaged one, is one of another layout, or holds rows of
  * another build that are not accepted. The caller owns the store (cs_store_close). O(rows). */
-CS_API CS_MUST_CHECK cs_status cs_store_open(const char *path, const cs_store_table *table,
-                                             const cs_store_request *request, cs_store **store_p,
-                                             cs_error *err);
+CS_MUST_CHECK cs_status cs_store_open(const char *path, const cs_store_table *table,
+                                      const cs_store_request *request, cs_store **store_p,
+                                      cs_error *err);
 
 /* All keys, in ascending order; the caller owns the array (cs_free). CS_EINVAL when one belongs to
  * another row. O(rows). */
-CS_API CS_MUST_CHECK cs_status cs_store_keys(cs_store *store, cs_store_key **keys_p, size_t *n_p,
-                                             cs_error *err);
+CS_MUST_CHECK cs_status cs_store_keys(cs_store *store, cs_store_key **keys_p, size_t *n_p,
+                                      cs_error *err);
 
 /* Is there a row of this key? Then read its columns into `columns` and its texts into `texts`,
  * structs of the table or NULL; the texts that they point to are valid until the next call.
  * CS_EINVAL when the key belongs to another `text`, unless that is NULL. */
-CS_API CS_MUST_CHECK cs_status cs_store_find(cs_store *store, uint64_t key, const char *text,
-                                             void *columns, void *texts, bool *has_p,
-                                             cs_error *err);
+CS_MUST_CHECK cs_status cs_store_find(cs_store *store, uint64_t key, const char *text,
+                                      void *columns, void *texts, bool *has_p, cs_error *err);
 
 /* Several cs_store_add() between these two are one transaction: on disk all or none. Without
  * them, every row is a transaction of its own. */
-CS_API CS_MUST_CHECK cs_status cs_store_begin(cs_store *store, cs_error *err);
-CS_API CS_MUST_CHECK cs_status cs_store_commit(cs_store *store, cs_error *err);
+CS_MUST_CHECK cs_status cs_store_begin(cs_store *store, cs_error *err);
+CS_MUST_CHECK cs_status cs_store_commit(cs_store *store, cs_error *err);
 
 typedef struct cs_store_row {
     const void     *columns, *texts; /* structs of the table */
@@ -83,18 +82,17 @@ typedef struct cs_store_row {
 
 /* Add a row. A row that is there already is left alone. CS_EINVAL when the key belongs to another
  * row, or a trigger in the file drops the row. */
-CS_API CS_MUST_CHECK cs_status cs_store_add(cs_store *store, const cs_store_row *row,
-                                            cs_error *err);
+CS_MUST_CHECK cs_status cs_store_add(cs_store *store, const cs_store_row *row, cs_error *err);
 
 /* Give the row of a key the values of the columns that the store was asked for. */
-CS_API CS_MUST_CHECK cs_status cs_store_fill(cs_store *store, uint64_t key, const cs_value *values,
-                                             cs_error *err);
+CS_MUST_CHECK cs_status cs_store_fill(cs_store *store, uint64_t key, const cs_value *values,
+                                      cs_error *err);
 
 /* Bring everything into the one file: no -wal and -shm beside it, unless somebody else has it
  * open. */
-CS_API CS_MUST_CHECK cs_status cs_store_finish(cs_store *store, cs_error *err);
+CS_MUST_CHECK cs_status cs_store_finish(cs_store *store, cs_error *err);
 
 /* Close and free; an open transaction is lost. NULL is allowed. */
-CS_API void cs_store_close(cs_store *store);
+void cs_store_close(cs_store *store);
 
 #endif

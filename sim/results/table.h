@@ -15,7 +15,6 @@
  * but the size. The time column is `exposed_s`, from which the bandwidths are computed; both
  * halves of a row are equal, because simulated time does not depend on where the result goes.
  * `#wrong` is 0 for a verified schedule, 1 for a wrong one, N/A for one that was not checked. */
-CS_API void cs_table_group(cs_text *text, const cs_result *results, size_t n,
-                           const cs_scenario *scenario);
+void cs_table_group(cs_text *text, const cs_result *results, size_t n, const cs_scenario *scenario);
 
 #endif

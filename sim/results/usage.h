@@ -44,32 +44,30 @@ typedef struct cs_usage {
 
 /* All zero; cs_usage_free() it, also after an error. `scenario` is borrowed until then.
  * CS_ENOMEM only. */
-CS_API CS_MUST_CHECK cs_status cs_usage_init(cs_usage *usage, const cs_scenario *scenario,
-                                             cs_error *err);
+CS_MUST_CHECK cs_status cs_usage_init(cs_usage *usage, const cs_scenario *scenario, cs_error *err);
 
 /* The observer that counts; for one replay. It does not fail. O(bins that a message spans, for
  * every port and link on its way). */
-CS_API cs_observer cs_usage_observer(cs_usage *usage);
+cs_observer cs_usage_observer(cs_usage *usage);
 
 /* Extend the observed time to `until_s`. */
-CS_API void cs_usage_extend(cs_usage *usage, double until_s);
+void cs_usage_extend(cs_usage *usage, double until_s);
 
 /* How many bins the run spans. */
-CS_API size_t cs_usage_n_bins(const cs_usage *usage);
+size_t cs_usage_n_bins(const cs_usage *usage);
 
 /* Number of ports or links behind a row, and what those of them that work at once have together in
  * bytes per second while healthy. 0 ports: the row of a pair of ranks that has no port. */
-CS_API size_t cs_usage_ports(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
-CS_API double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
+size_t cs_usage_ports(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
+double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
 
 /* Bytes of a row over all bins. */
-CS_API double cs_usage_bytes(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
+double cs_usage_bytes(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
 
 /* The share of the capacity of a row that one bin used: 0 .. 1, or a little more where flows share
  * a port at rates that change. */
-CS_API double cs_usage_share(const cs_usage *usage, const cs_usage_panel *panel, size_t row,
-                             size_t bin);
+double cs_usage_share(const cs_usage *usage, const cs_usage_panel *panel, size_t row, size_t bin);
 
-CS_API void cs_usage_free(cs_usage *usage);
+void cs_usage_free(cs_usage *usage);
 
 #endif

@@ -48,30 +48,30 @@ typedef struct cs_ranks {
 /* Is there an mpirun around this process, and are there others? Then join them; else *ranks_p is
  * NULL. CS_ENOTSUP where the program cannot (it was built without MPI, or the launcher is of
  * another MPI): to go on alone would be several processes on one file. */
-CS_API CS_MUST_CHECK cs_status cs_ranks_join(cs_ranks **ranks_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_ranks_join(cs_ranks **ranks_p, cs_error *err);
 
 /* Ranks over a given transport. NULL: out of memory. */
-CS_API cs_ranks *cs_ranks_over(const cs_transport *transport);
+cs_ranks *cs_ranks_over(const cs_transport *transport);
 
 /* Is it this process that reads, writes and decides? */
-CS_API bool cs_ranks_leads(const cs_ranks *ranks);
+bool cs_ranks_leads(const cs_ranks *ranks);
 
 /* Is it this process that prints? Works without ranks, too, where joining them failed. */
-CS_API bool cs_ranks_prints(const cs_ranks *ranks);
+bool cs_ranks_prints(const cs_ranks *ranks);
 
 /* Has everybody come this far with `status` CS_OK, the same build and the same `fingerprint`
  * (of whatever must be the same)? Rank 0 gets an error if not, its own one first; the others
  * get their own. */
-CS_API CS_MUST_CHECK cs_status cs_ranks_agree(cs_ranks *ranks, cs_status status,
-                                              uint64_t fingerprint, cs_error *err);
+CS_MUST_CHECK cs_status cs_ranks_agree(cs_ranks *ranks, cs_status status, uint64_t fingerprint,
+                                       cs_error *err);
 
 /* Rank 0 ends it, and everybody leaves; frees `ranks`. Where somebody does not answer, mpirun is
  * told to end all with `exit_code`, and this does not return: print and close everything before.
  */
-CS_API void cs_ranks_leave(cs_ranks *ranks, int exit_code);
+void cs_ranks_leave(cs_ranks *ranks, int exit_code);
 
 /* Is MPI at hand? Else the sentence says what is missing. */
-CS_API bool cs_ranks_available(char *text, size_t text_bytes);
+bool cs_ranks_available(char *text, size_t text_bytes);
 
 /* For the workers. Send; CS_EIO when the connection is lost. */
 CS_MUST_CHECK cs_status cs_ranks_send(cs_ranks *ranks, int to, cs_message_kind kind,

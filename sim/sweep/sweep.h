@@ -40,7 +40,7 @@ typedef struct cs_sweep_summary {
  * are files and memory that fail it itself. What was written is kept. `*summary_p` is filled in
  * every case. On a rank that is not 0 it works for rank 0, touches no file, and leaves the summary
  * empty. */
-CS_API CS_MUST_CHECK cs_status cs_sweep(const cs_config *config, const cs_sweep_options *options,
-                                        cs_sweep_summary *summary_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_sweep(const cs_config *config, const cs_sweep_options *options,
+                                 cs_sweep_summary *summary_p, cs_error *err);
 
 #endif

@@ -65,7 +65,7 @@ CS_MUST_CHECK cs_status cs_thread_pool_end(cs_thread_pool *pool, size_t *index_p
 void cs_pool_row_free(cs_pool_row *row);
 
 /* Processors that this process may use: at least 1. */
-CS_API unsigned cs_processors(void);
+unsigned cs_processors(void);
 
 enum { CS_MAX_JOBS = 1024 };
 

@@ -66,13 +66,13 @@ typedef struct cs_whatif_report {
 
 /* Run a job under every policy that it wants. The caller owns the report (cs_whatif_free) on
  * CS_OK; it borrows the job. Time grows with the number of changes, not of iterations. */
-CS_API CS_MUST_CHECK cs_status cs_whatif_run(const cs_whatif_job *job, cs_whatif_report *report_p,
-                                             cs_error *err);
+CS_MUST_CHECK cs_status cs_whatif_run(const cs_whatif_job *job, cs_whatif_report *report_p,
+                                      cs_error *err);
 
 /* `{0}` is allowed. */
-CS_API void cs_whatif_free(cs_whatif_report *report);
+void cs_whatif_free(cs_whatif_report *report);
 
 /* How a kind is called. */
-CS_API const char *cs_job_interval_text(cs_job_interval_kind kind);
+const char *cs_job_interval_text(cs_job_interval_kind kind);
 
 #endif

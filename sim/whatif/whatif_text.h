@@ -7,13 +7,12 @@
 #include "whatif/whatif.h"
 
 /* The ranking with its reasons, then the throughput over time (at most 12 intervals a policy). */
-CS_API void cs_whatif_table(const cs_whatif_job *job, const cs_whatif_report *report,
-                            cs_text *text);
+void cs_whatif_table(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text);
 
 /* One object; numbers read back exactly, what never ends is null. */
-CS_API void cs_whatif_json(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text);
+void cs_whatif_json(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text);
 
 /* One line per interval of every policy. */
-CS_API void cs_whatif_csv(const cs_whatif_report *report, cs_text *text);
+void cs_whatif_csv(const cs_whatif_report *report, cs_text *text);
 
 #endif

@@ -237,9 +237,9 @@ Test(trace_commands, options_are_those_of_any_algorithm)
 /* Without -a, and what ring is where it is asked for. */
 Test(trace_commands, servers_run_rings_over_all_their_nics)
 {
-    expect("run -n 16 -g 8 -s 1G", 0, "# collsim 0.1.0: allreduce by nccl_rings, model");
-    expect("run -n 16 -s 1G", 0, "# collsim 0.1.0: allreduce by ring, model");
-    expect("run -n 8 -g 8 -s 1G -a ring", 0, "# collsim 0.1.0: allreduce by ring, model");
+    expect("run -n 16 -g 8 -s 1G", 0, "# collsim 0.2.0: allreduce by nccl_rings, model");
+    expect("run -n 16 -s 1G", 0, "# collsim 0.2.0: allreduce by ring, model");
+    expect("run -n 8 -g 8 -s 1G -a ring", 0, "# collsim 0.2.0: allreduce by ring, model");
     expect("run -n 16 -g 8 -s 1G -a ring", 0,
            ": ring: one ring over all GPUs has one NIC of a server at work at a time; nccl_rings "
            "has all of them\n");

@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+CS_BEGIN_C
+
 /* The value of a uint32_t that was given as "auto": the algorithm's check() replaces it by the
  * value that is used. */
 #define CS_AUTO UINT32_MAX
@@ -56,7 +58,9 @@ typedef struct cs_plain {
     double      least, most; /* [least, most) is plausible */
     const char *instead;     /* how to write what was rather meant; '#' is the number */
 } cs_plain;
-extern CS_API const cs_plain cs_plain_latency, cs_plain_delay, cs_plain_rate;
+extern CS_API const cs_plain cs_plain_latency;
+extern CS_API const cs_plain cs_plain_delay;
+extern CS_API const cs_plain cs_plain_rate;
 
 /* For rows that are read in their own way, or whose values depend on each other (config/reader.h).
  * `object` is the struct that the row's places count from. */
@@ -212,5 +216,7 @@ CS_API bool cs_field_choice(const cs_field *row, size_t index, char *text, size_
 
 /* Is the text one of the "a|b|c" of a row, which need not have any? */
 CS_API bool cs_field_has_choice(const cs_field *row, const char *text);
+
+CS_END_C
 
 #endif
