@@ -170,8 +170,8 @@ static cs_status check_transfer(const cs_stored *s, const cs_transfer *t, cs_err
         return CS_FAIL(err, CS_EINVAL, "bytes", "%llu is more than 2^53 - 1",
                        (unsigned long long)t->bytes);
     }
-    cs_status status = check_ends(s, t, err);
-    return status == CS_OK ? check_join(s, t, err) : status;
+    CS_TRY(check_ends(s, t, err));
+    return check_join(s, t, err);
 }
 
 cs_status cs_stored_add(cs_stored *s, const cs_transfer *transfer, const cs_fence *fence,
@@ -234,7 +234,7 @@ static cs_status mark_done(cs_stored *s, size_t *bad_p, cs_error *err)
     cs_status status  = CS_OK;
 
     if (written.words == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+        return CS_NO_MEMORY(err, "a schedule");
     }
     for (size_t i = s->recording.n_transfers; i-- > 0 && status == CS_OK;) {
         status = mark_end(s, &written, i, false, bad_p, err);
@@ -339,7 +339,7 @@ static cs_status stored_open(const cs_scenario *scenario, const void *options, v
     stream *st = CS_NEW(stream, 1);
 
     if (st == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a stored schedule");
+        return CS_NO_MEMORY(err, "a stored schedule");
     }
     st->schedule = ((const cs_stored_options *)options)->schedule;
     st->cluster  = st->schedule->any_servers && scenario->cluster.gpus_per_server > 1

@@ -289,7 +289,7 @@ static void take_logs(cs_reading *r, const root_keys *keys, cs_calibration *c)
     }
     c->logs = CS_NEW(cs_nccl_reading, keys->n_logs);
     if (c->logs == NULL) {
-        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for %zu logs", keys->n_logs);
+        (void)CS_NO_MEMORY(&r->error, "%zu logs", keys->n_logs);
         return;
     }
     c->n_logs = keys->n_logs;
@@ -305,7 +305,7 @@ static void read_root(cs_reading *r, json_t *tree, cs_calibration *c)
     root_keys *keys = CS_ARENA_NEW(r->arena, root_keys, 1);
 
     if (keys == NULL) {
-        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for a calibration");
+        (void)CS_NO_MEMORY(&r->error, "a calibration");
     } else if (cs_read_fields(r, &root, root_fields, keys)) {
         *c = keys->c;
         take_regimes(r, &root, keys, c);
@@ -328,7 +328,7 @@ cs_status cs_calibration_parse(const char *text, size_t length, const char *name
     }
     c = CS_NEW(cs_calibration, 1);
     if (c == NULL) {
-        (void)CS_FAIL(&r.error, CS_ENOMEM, "", "out of memory for a calibration");
+        (void)CS_NO_MEMORY(&r.error, "a calibration");
     } else {
         read_root(&r, tree, c);
     }

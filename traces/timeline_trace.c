@@ -62,15 +62,8 @@ typedef struct timeline {
 
 static cs_status refuse(const timeline *t, cs_status status)
 {
-    if (t->err != NULL && t->err->input[0] == '\0') {
-        cs_error_locate(t->err, t->file->text->name, 0, 0);
-    }
+    cs_error_locate(t->err, t->file->text->name, 0, 0);
     return status;
-}
-
-static cs_status no_memory(const timeline *t)
-{
-    return CS_FAIL(t->err, CS_ENOMEM, "", "out of memory for a timeline");
 }
 
 /* The category of a complete event, or NULL. */
@@ -148,10 +141,10 @@ static cs_status read_step(const timeline *t, size_t index, uint64_t *step_p, bo
 /* One more event of the category; either all of them say their step, or none. */
 static cs_status take_step(timeline *t, piece *p)
 {
-    bool      has_step = false;
-    cs_status status   = read_step(t, p->event, &p->step, &has_step);
+    bool has_step = false;
 
-    if (status == CS_OK && t->n_pieces > 0 && has_step != t->has_steps) {
+    CS_TRY(read_step(t, p->event, &p->step, &has_step));
+    if (t->n_pieces > 0 && has_step != t->has_steps) {
         return cs_event_refuse(t->file, p->event, NULL,
                                has_step ? "says its step, events of the category in front of it do "
                                           "not: accepted are steps on all of them or on none"
@@ -160,7 +153,7 @@ static cs_status take_step(timeline *t, piece *p)
                                t->err);
     }
     t->has_steps = has_step;
-    return status;
+    return CS_OK;
 }
 
 /* Is it a category of the list, or the whole of it? */
@@ -208,11 +201,13 @@ static cs_status check_categories(const timeline *t)
 
 static cs_status take_pieces(timeline *t)
 {
-    size_t    n      = json_array_size(t->file->events);
-    cs_status status = CS_OK;
+    size_t n = json_array_size(t->file->events);
 
     t->pieces = CS_ARENA_NEW(&t->arena, piece, n + 1);
-    for (size_t i = 0; t->pieces != NULL && i < n && status == CS_OK; i++) {
+    if (t->pieces == NULL) {
+        return CS_NO_MEMORY(t->err, "a timeline");
+    }
+    for (size_t i = 0; i < n; i++) {
         const json_t *event    = json_array_get(t->file->events, i);
         const char   *category = category_of(event);
         piece        *p        = &t->pieces[t->n_pieces];
@@ -220,21 +215,18 @@ static cs_status take_pieces(timeline *t)
         if (category == NULL || !is_listed(t->category, category)) {
             continue;
         }
-        status      = cs_event_span(t->file, i, &is_span, &p->start_us, &p->duration_us, t->err);
+        CS_TRY(cs_event_span(t->file, i, &is_span, &p->start_us, &p->duration_us, t->err));
         p->event    = i;
         p->category = category;
         p->process  = cs_event_id(event, "pid", &t->arena);
         p->thread   = cs_event_id(event, "tid", &t->arena);
-        status      = status == CS_OK ? take_step(t, p) : status;
+        CS_TRY(take_step(t, p));
         t->n_pieces++;
-        if (status == CS_OK && (p->process == NULL || p->thread == NULL)) {
-            return no_memory(t);
+        if (p->process == NULL || p->thread == NULL) {
+            return CS_NO_MEMORY(t->err, "a timeline");
         }
     }
-    if (t->pieces == NULL) {
-        return no_memory(t);
-    }
-    return status == CS_OK ? check_categories(t) : status;
+    return check_categories(t);
 }
 
 /* Numbers in their order. */
@@ -305,7 +297,7 @@ static cs_status find_lanes(timeline *t)
     has_processes = strcmp(t->pieces[0].process, t->pieces[t->n_pieces - 1].process) != 0;
     t->lanes      = CS_ARENA_NEW(&t->arena, lane, t->n_pieces);
     if (t->lanes == NULL) {
-        return no_memory(t);
+        return CS_NO_MEMORY(t->err, "a timeline");
     }
     for (size_t i = 0; i < t->n_pieces; i++) {
         piece *p = &t->pieces[i];
@@ -416,21 +408,20 @@ static void work_of_ranks(const timeline *t)
 
 static cs_status add_step(timeline *t, uint64_t step)
 {
-    double    least_s = t->ranks[0].work_s;
-    cs_status status  = CS_OK;
+    double least_s = t->ranks[0].work_s;
 
     for (uint32_t r = 1; r < t->n_ranks; r++) {
         least_s = fmin(least_s, t->ranks[r].work_s);
     }
-    for (uint32_t r = 0; r < t->n_ranks && status == CS_OK; r++) {
+    for (uint32_t r = 0; r < t->n_ranks; r++) {
         cs_arrival_row row = {.iteration = step,
                               .rank      = r,
                               .arrival_s = t->ranks[r].work_s - least_s,
                               .inside_s  = (double)NAN,
                               .period_s  = (double)NAN};
-        status             = cs_arrival_rows_add(&t->rows, &row, t->err);
+        CS_TRY(cs_arrival_rows_add(&t->rows, &row, t->err));
     }
-    return status;
+    return CS_OK;
 }
 
 static void note_rank(const timeline *t, uint32_t r, const char *name)
@@ -496,30 +487,27 @@ static cs_status add_run(timeline *t, const piece *first, size_t n)
 
 static cs_status add_steps(timeline *t)
 {
-    size_t    end    = 0;
-    cs_status status = CS_OK;
+    size_t end = 0;
 
     t->ranks = CS_ARENA_NEW(&t->arena, worker, t->n_ranks);
     if (t->ranks == NULL) {
-        return no_memory(t);
+        return CS_NO_MEMORY(t->err, "a timeline");
     }
     qsort(t->pieces, t->n_pieces, sizeof t->pieces[0], compare_steps);
-    for (size_t begin = 0; begin < t->n_pieces && status == CS_OK; begin = end) {
+    for (size_t begin = 0; begin < t->n_pieces; begin = end) {
         for (end = begin + 1; end < t->n_pieces && t->pieces[end].step == t->pieces[begin].step;) {
             end++;
         }
-        status = add_run(t, &t->pieces[begin], end - begin);
+        CS_TRY(add_run(t, &t->pieces[begin], end - begin));
     }
-    if (status == CS_OK && t->n_steps == 0) {
+    if (t->n_steps == 0) {
         (void)CS_FAIL(t->err, CS_EINVAL, t->has_steps ? "args.step" : "tid",
                       "none of %zu steps is in all threads with equal numbers of events",
                       t->n_torn);
         return refuse(t, CS_EINVAL);
     }
-    if (status == CS_OK) {
-        note_work(t);
-    }
-    return status;
+    note_work(t);
+    return CS_OK;
 }
 
 /* The mean time from step to step on the first lane; NAN where the events do not say their steps.
@@ -531,11 +519,24 @@ static double period_of(const timeline *t)
                                           : (double)NAN;
 }
 
+static cs_status read_timeline(timeline *t, cs_arrival_trace *trace_p)
+{
+    CS_TRY(choose_category(t));
+    CS_TRY(take_pieces(t));
+    CS_TRY(find_lanes(t));
+    CS_TRY(check_order(t));
+    CS_TRY(add_steps(t));
+    t->notes->format = "timeline";
+    CS_TRY(cs_arrival_rows_build(&t->rows, t->options, 0, t->file->text->name, trace_p, t->notes,
+                                 t->err));
+    t->notes->period_s = period_of(t);
+    return CS_OK;
+}
+
 cs_status cs_timeline_trace_read(const cs_event_file *file, const cs_arrival_options *options,
                                  cs_arrival_trace *trace_p, cs_arrival_notes *notes, cs_error *err)
 {
-    timeline  t      = {.file = file, .options = options, .notes = notes, .err = err};
-    cs_status status = CS_OK;
+    timeline t = {.file = file, .options = options, .notes = notes, .err = err};
 
     if (options->group != NULL || options->collective != NULL) {
         return CS_FAIL(err, CS_EINVAL, "",
@@ -543,26 +544,7 @@ cs_status cs_timeline_trace_read(const cs_event_file *file, const cs_arrival_opt
                        "%.150s has none",
                        file->text->name);
     }
-    status = choose_category(&t);
-    if (status == CS_OK) {
-        status = take_pieces(&t);
-    }
-    if (status == CS_OK) {
-        status = find_lanes(&t);
-    }
-    if (status == CS_OK) {
-        status = check_order(&t);
-    }
-    if (status == CS_OK) {
-        status = add_steps(&t);
-    }
-    if (status == CS_OK) {
-        notes->format = "timeline";
-        status = cs_arrival_rows_build(&t.rows, options, 0, file->text->name, trace_p, notes, err);
-    }
-    if (status == CS_OK) {
-        notes->period_s = period_of(&t);
-    }
+    cs_status status = read_timeline(&t, trace_p);
     cs_arrival_rows_free(&t.rows);
     cs_arena_free(&t.arena);
     return status;

@@ -330,12 +330,9 @@ static cs_status refine(const search *s, const cs_optcc_pick *picks, uint32_t n,
 static cs_status find_detour(const search *s, detour *d, cs_error *err)
 {
     cs_optcc_pick picks[CS_OPTCC_MOST_PICKS];
-    cs_optcc_wish wish   = wish_of(&s->setting, s->asked);
-    cs_status     status = check_sections(&s->setting, &wish, err);
+    cs_optcc_wish wish = wish_of(&s->setting, s->asked);
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(check_sections(&s->setting, &wish, err));
     uint32_t n     = cs_optcc_choose(&s->setting, &wish, picks);
     uint64_t parts = (uint64_t)picks[0].shape.n_chunks * picks[0].copies;
     if (!is_fixed(s->asked) && parts * s->setting.gpus_per_server > s->scenario->bytes) {
@@ -343,11 +340,11 @@ static cs_status find_detour(const search *s, detour *d, cs_error *err)
         return CS_OK;
     }
     picks[0].time_s = cs_optcc_predict_s(&s->setting, &picks[0].shape, picks[0].copies);
-    status          = make_detour(s->scenario, &picks[0], s->around, d, err);
-    if (status == CS_OK && s->scenario->forecast != NULL && s->setting.beyond_s > 0) {
-        status = refine(s, picks, n, d, err);
+    CS_TRY(make_detour(s->scenario, &picks[0], s->around, d, err));
+    if (s->scenario->forecast != NULL && s->setting.beyond_s > 0) {
+        CS_TRY(refine(s, picks, n, d, err));
     }
-    return status;
+    return CS_OK;
 }
 
 /* ---- the choice ---- */
@@ -391,24 +388,23 @@ static bool is_large(const detour *d)
 static cs_status find_start_ups(const cs_scenario *scenario, const optcc_options *asked,
                                 double ring_s, detour *best, cs_error *err)
 {
-    uint32_t  around = servers_to_save(scenario, ring_s - cs_last_arrival(scenario));
-    search    s;
-    cs_status status = CS_OK;
+    uint32_t around = servers_to_save(scenario, ring_s - cs_last_arrival(scenario));
+    search   s;
 
     *best = (detour){.time_s = (double)INFINITY};
     if (around > 0) {
         begin_search(&s, scenario, asked, around);
-        status = find_detour(&s, best, err);
+        CS_TRY(find_detour(&s, best, err));
     }
     bool may_win = best->is_exact || best->time_s + cs_last_arrival(scenario) <
                                          ring_s * (is_large(best) ? 1 : CLEARLY);
-    if (status == CS_OK && may_win) {
-        status = time_exactly(scenario, best, err);
+    if (may_win) {
+        CS_TRY(time_exactly(scenario, best, err));
     }
-    if (status == CS_OK && !(may_win && best->time_s < ring_s)) {
+    if (!(may_win && best->time_s < ring_s)) {
         best->time_s = (double)INFINITY;
     }
-    return status;
+    return CS_OK;
 }
 
 /* When the choice for the scenario without its faults ends; exactly where that is at most about
@@ -465,24 +461,20 @@ static cs_status prolong(const search *s, double least_s, detour *d, cs_error *e
 /* With slow servers: the schedule or the ring? */
 static cs_status weigh(const search *s, detour *d, double *ring_s_p, cs_error *err)
 {
-    double    least_s;
-    uint32_t  ring;
-    cs_status status = CS_OK;
+    double   least_s;
+    uint32_t ring;
 
     if (s->scenario->forecast == NULL) {
         *ring_s_p = cs_optcc_ring_s(&s->setting);
         return CS_OK;
     }
-    status = cs_fastest_ring(s->scenario, &ring, ring_s_p, err);
-    if (status == CS_OK) {
-        status = healthy_s(s->scenario, s->asked, d->time_s, &least_s, err);
-    }
+    CS_TRY(cs_fastest_ring(s->scenario, &ring, ring_s_p, err));
+    CS_TRY(healthy_s(s->scenario, s->asked, d->time_s, &least_s, err));
     bool is_clear = d->time_s < *ring_s_p / CLEARLY || d->time_s > *ring_s_p * CLEARLY;
-    if (status == CS_OK &&
-        (!is_predictable(s->scenario) || !is_clear || d->time_s < CLEARLY * least_s)) {
-        status = time_exactly(s->scenario, d, err);
+    if (!is_predictable(s->scenario) || !is_clear || d->time_s < CLEARLY * least_s) {
+        CS_TRY(time_exactly(s->scenario, d, err));
     }
-    return status == CS_OK ? prolong(s, least_s, d, err) : status;
+    return prolong(s, least_s, d, err);
 }
 
 /* Can it be worth the replay of a ring to find out whether start-ups can be saved? Of one GPU per
@@ -530,15 +522,12 @@ static cs_status resolve_detour(const cs_scenario *scenario, optcc_options *o, c
     detour d;
 
     begin_search(&s, scenario, o, o->around == CS_AUTO ? 0 : o->around);
-    cs_status status = find_detour(&s, &d, err);
-    if (status == CS_OK && isinf(d.time_s)) {
+    CS_TRY(find_detour(&s, &d, err));
+    if (isinf(d.time_s)) {
         return ring_instead(scenario, o, bytes_notes, plan, err);
     }
-    if (status == CS_OK && is_free) {
-        status = weigh(&s, &d, &ring_s, err);
-    }
-    if (status != CS_OK) {
-        return status;
+    if (is_free) {
+        CS_TRY(weigh(&s, &d, &ring_s, err));
     }
     if (ring_s < d.time_s) {
         return ring_instead(scenario, o, slower_notes, plan, err);
@@ -590,9 +579,8 @@ typedef struct optcc {
 static cs_status optcc_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                              cs_error *err)
 {
-    cs_status status = cs_accept_collective(scenario, "optcc", 1u << CS_ALLREDUCE, err);
-
-    return status == CS_OK ? resolve(scenario, options, plan, err) : status;
+    CS_TRY(cs_accept_collective(scenario, "optcc", 1u << CS_ALLREDUCE, err));
+    return resolve(scenario, options, plan, err);
 }
 
 static void optcc_close(void *state)
@@ -632,8 +620,7 @@ static cs_status begin_stream(optcc *s, const cs_scenario *scenario, const optcc
                               cs_error *err)
 {
     if (number_servers(s, scenario, o->around) != CS_OK) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for optcc over %u servers",
-                       cs_n_servers(&scenario->cluster));
+        return CS_NO_MEMORY(err, "optcc over %u servers", cs_n_servers(&scenario->cluster));
     }
     s->stream = (cs_optcc_stream){.cluster = &scenario->cluster,
                                   .shape   = resolved_shape(scenario, o),
@@ -653,7 +640,7 @@ static cs_status optcc_open(const cs_scenario *scenario, const void *options, vo
     optcc               *s = CS_NEW(optcc, 1);
 
     if (s == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for optcc");
+        return CS_NO_MEMORY(err, "optcc");
     }
     cs_status status =
         o->chosen >= CHOSEN_RINGS

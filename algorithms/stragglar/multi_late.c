@@ -78,21 +78,18 @@ cs_late_baseline cs_baseline_predicted(const cs_scenario *scenario)
 static cs_status choose_baseline(const cs_scenario *scenario, cs_late_baseline *baseline_p,
                                  double *end_s_p, cs_error *err)
 {
-    bool      is_free = *baseline_p == CS_BASELINE_AUTO;
-    uint32_t  first   = is_free ? CS_BASELINE_CIRCULANT : (uint32_t)*baseline_p, fastest;
-    uint32_t  n       = is_free ? CS_BASELINE_COUNT - first : 1;
-    cs_status status  = CS_OK;
+    bool     is_free = *baseline_p == CS_BASELINE_AUTO;
+    uint32_t first   = is_free ? CS_BASELINE_CIRCULANT : (uint32_t)*baseline_p, fastest;
+    uint32_t n       = is_free ? CS_BASELINE_COUNT - first : 1;
 
     if (cs_one_port_kind(&scenario->cluster) || scenario->forecast == NULL) {
         *baseline_p = is_free ? cs_baseline_predicted(scenario) : *baseline_p;
         *end_s_p    = predicted_end_s(scenario, *baseline_p);
         return CS_OK;
     }
-    status = cs_fastest(scenario, baselines + first, n, &fastest, end_s_p, err);
-    if (status == CS_OK) {
-        *baseline_p = (cs_late_baseline)(first + fastest);
-    }
-    return status;
+    CS_TRY(cs_fastest(scenario, baselines + first, n, &fastest, end_s_p, err));
+    *baseline_p = (cs_late_baseline)(first + fastest);
+    return CS_OK;
 }
 
 /* ---- several are late: when a schedule ends, and the schedule ---- */
@@ -188,7 +185,7 @@ static cs_status give_labels(cs_multi_late_schedule *sched, const cs_scenario *s
     uint32_t n = scenario->cluster.n_ranks, label = 0;
 
     if (sched->rank_of == NULL || ranks == NULL || is_late == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u ranks", n);
+        return CS_NO_MEMORY(err, "%u ranks", n);
     }
     sort_by_arrival(scenario, ranks);
     for (uint32_t i = sched->early; i < n; i++) {
@@ -211,7 +208,7 @@ static cs_status make_rounds(cs_multi_late_schedule *sched, const cs_scenario *s
     uint32_t *arrival = CS_ARENA_NEW(&sched->arena, uint32_t, sched->shape.late);
 
     if (arrival == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u late ranks", sched->shape.late);
+        return CS_NO_MEMORY(err, "%u late ranks", sched->shape.late);
     }
     for (uint32_t i = 0; i < sched->shape.late; i++) {
         arrival[i] = (uint32_t)ticks_until(s, &c, ranks[sched->early + i]);
@@ -237,7 +234,7 @@ static cs_status make_schedule(const cs_scenario *scenario, const cs_multi_late_
     cs_multi_late_schedule *sched = CS_NEW(cs_multi_late_schedule, 1);
 
     if (sched == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u late ranks", shape->late);
+        return CS_NO_MEMORY(err, "%u late ranks", shape->late);
     }
     sched->shape     = *shape;
     sched->early     = early;
@@ -438,8 +435,8 @@ static cs_status search_list(const cs_scenario *s, candidate *list, uint32_t cou
         found->best = list[0].shape;
         return CS_OK;
     }
-    cs_status status = try_candidates(s, list, count, true, found, err);
-    return status == CS_OK ? try_candidates(s, list, count, false, found, err) : status;
+    CS_TRY(try_candidates(s, list, count, true, found, err));
+    return try_candidates(s, list, count, false, found, err);
 }
 
 cs_status cs_multi_late_choose_shape(const cs_scenario *scenario, uint32_t least_late,
@@ -455,7 +452,7 @@ cs_status cs_multi_late_choose_shape(const cs_scenario *scenario, uint32_t least
     cs_status  status;
 
     if (list == NULL || ranks == NULL) {
-        status = CS_FAIL(err, CS_ENOMEM, "", "out of memory for the choice of late ranks");
+        status = CS_NO_MEMORY(err, "the choice of late ranks");
     } else {
         sort_by_arrival(scenario, ranks);
         uint32_t count = list_candidates(scenario, ranks, least_late, most_late, shape_p, list);
@@ -482,17 +479,17 @@ static bool is_free(uint32_t chunks)
 static cs_status check_work(const cs_scenario *scenario, const cs_multi_late_choice *choice,
                             cs_error *err)
 {
-    uint32_t  n = scenario->cluster.n_ranks, early = n - choice->late;
-    uint32_t  most   = cs_multi_late_most_parts(n, early) * early;
-    cs_status status = cs_accept_slots(scenario, "stragglar", choice->chunks, err);
+    uint32_t n = scenario->cluster.n_ranks, early = n - choice->late;
+    uint32_t most = cs_multi_late_most_parts(n, early) * early;
 
-    if (status == CS_OK && choice->chunks > most) {
-        status = CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
-                         "%u: to make the rounds of %u late ranks of %u would take minutes; "
-                         "accepted are at most %u, and auto",
-                         choice->chunks, choice->late, n, most);
+    CS_TRY(cs_accept_slots(scenario, "stragglar", choice->chunks, err));
+    if (choice->chunks > most) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
+                       "%u: to make the rounds of %u late ranks of %u would take minutes; "
+                       "accepted are at most %u, and auto",
+                       choice->chunks, choice->late, n, most);
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status check_number(const cs_scenario *scenario, const cs_multi_late_choice *choice,
@@ -602,7 +599,7 @@ cs_status cs_multi_late_open(const cs_scenario *scenario, const cs_multi_late_ch
     cs_multi_late_stream *stream = *stream_p = CS_NEW(cs_multi_late_stream, 1);
 
     if (stream == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the late ranks of a schedule");
+        return CS_NO_MEMORY(err, "the late ranks of a schedule");
     }
     if (schedule == NULL) {
         return cs_fallback_open(&stream->baseline, baselines[choice->baseline], scenario, err);

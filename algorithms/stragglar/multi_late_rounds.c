@@ -87,7 +87,7 @@ static cs_status start_spread(spread *s, uint32_t n, uint32_t chunks, cs_arena *
         s->notes == NULL || s->order == NULL || s->receivers == NULL || s->free_senders == NULL ||
         s->seen == NULL || s->dead == NULL || s->sender_of == NULL || s->receiver_of == NULL ||
         s->stack == NULL || s->via == NULL || s->bucket == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u labels and %u chunks", n, chunks);
+        return CS_NO_MEMORY(err, "%u labels and %u chunks", n, chunks);
     }
     return CS_OK;
 }
@@ -369,7 +369,7 @@ static cs_status prepare(builder *b, cs_error *err)
     b->touched = CS_ARENA_NEW(&b->arena, uint32_t, late);
     if (b->root == NULL || b->merged == NULL || b->sent == NULL || b->n_sent == NULL ||
         b->order == NULL || b->touched == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u late ranks", b->late);
+        return CS_NO_MEMORY(err, "%u late ranks", b->late);
     }
     choose_roots(b);
     return start_spread(&b->spread, b->n, b->chunks, &b->arena, err);

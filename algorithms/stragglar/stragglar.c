@@ -194,10 +194,7 @@ static cs_status check_telephone(const cs_scenario *scenario, stragglar_options 
                        CS_TELEPHONE_MOST_RANKS, n);
     }
     if (o->chunks == CS_AUTO) {
-        cs_status status = cs_phase2_count(n, n - 1, true, &rounds, &steps, greedy, err);
-        if (status != CS_OK) {
-            return status;
-        }
+        CS_TRY(cs_phase2_count(n, n - 1, true, &rounds, &steps, greedy, err));
         pace   p      = pace_of(scenario, o->straggler);
         double many_s = end_s(scenario, o, &p, n - 1, rounds, (cs_prephase)o->prephase);
         double one_s  = end_s(scenario, o, &p, 1, cs_log2_ceil(n), CS_PREPHASE_CIRCULANT);
@@ -305,7 +302,7 @@ static cs_status keep(const prepared *p, cs_plan *plan, cs_error *err)
     }
     prepared *kept = CS_NEW(prepared, 1);
     if (kept == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for stragglar");
+        return CS_NO_MEMORY(err, "stragglar");
     }
     *kept          = *p;
     plan->prepared = kept;
@@ -369,32 +366,26 @@ static cs_status check_other(const cs_scenario *scenario, stragglar_options *o, 
 {
     cs_multi_late_choice choice = choice_of(o);
     double               one_s  = 0;
-    cs_status            status = check_alone(scenario, o, err);
 
-    if (status == CS_OK && o->late_ranks == CS_AUTO) {
-        status = one_end_s(scenario, o, &one_s, err);
+    CS_TRY(check_alone(scenario, o, err));
+    if (o->late_ranks == CS_AUTO) {
+        CS_TRY(one_end_s(scenario, o, &one_s, err));
     }
-    if (status == CS_OK) {
-        status = cs_multi_late_choose(scenario, one_s, &choice, &made->several, err);
-    }
-    if (status == CS_OK && choice.late == 1) {
+    CS_TRY(cs_multi_late_choose(scenario, one_s, &choice, &made->several, err));
+    if (choice.late == 1) {
         o->late_ranks = 1;
         o->baseline   = (int)choice.baseline;
         return check_one(scenario, o, plan, &made->greedy, err);
     }
-    if (status == CS_OK) {
-        status = cs_multi_late_plan(scenario, &choice, plan, &made->several, err);
-    }
-    if (status == CS_OK) {
-        o->late_ranks = choice.late;
-        o->baseline   = (int)choice.baseline;
-        o->late_roots = choice.roots;
-        o->chunks     = choice.chunks;
-        o->straggler  = cs_last_rank(scenario);
-        o->model      = PORT_DUPLEX;
-        o->prephase   = CS_PREPHASE_CIRCULANT;
-    }
-    return status;
+    CS_TRY(cs_multi_late_plan(scenario, &choice, plan, &made->several, err));
+    o->late_ranks = choice.late;
+    o->baseline   = (int)choice.baseline;
+    o->late_roots = choice.roots;
+    o->chunks     = choice.chunks;
+    o->straggler  = cs_last_rank(scenario);
+    o->model      = PORT_DUPLEX;
+    o->prephase   = CS_PREPHASE_CIRCULANT;
+    return CS_OK;
 }
 
 /* Replace what is CS_AUTO or 0 for "as in the paper", and plan the schedule. Rounds that are
@@ -450,15 +441,13 @@ static void stragglar_close(void *state)
 static cs_status open_one(stragglar *s, const cs_scenario *scenario, const stragglar_options *o,
                           const cs_label_rounds *greedy, cs_error *err)
 {
-    s->layout        = layout_of(scenario, o);
-    s->is_in_phase1  = scenario->cluster.n_ranks > 2;
-    cs_status status = cs_late_layout_build(&s->layout, &s->arena, err);
-    if (status == CS_OK) {
-        cs_phase1_start(&s->phase1, &s->layout, o->entry_barrier_s);
-        status = cs_phase2_open(&s->layout, is_telephone(o), cs_phase1_rounds(&s->layout),
-                                o->phase_barrier_s, greedy, &s->arena, &s->phase2, err);
-    }
-    return status;
+    s->layout       = layout_of(scenario, o);
+    s->is_in_phase1 = scenario->cluster.n_ranks > 2;
+
+    CS_TRY(cs_late_layout_build(&s->layout, &s->arena, err));
+    cs_phase1_start(&s->phase1, &s->layout, o->entry_barrier_s);
+    return cs_phase2_open(&s->layout, is_telephone(o), cs_phase1_rounds(&s->layout),
+                          o->phase_barrier_s, greedy, &s->arena, &s->phase2, err);
 }
 
 static cs_status stragglar_open(const cs_scenario *scenario, const void *options, const void *given,
@@ -471,7 +460,7 @@ static cs_status stragglar_open(const cs_scenario *scenario, const void *options
     stragglar                 *s       = CS_NEW(stragglar, 1);
 
     if (s == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for stragglar");
+        return CS_NO_MEMORY(err, "stragglar");
     }
     cs_status status = o->late_ranks == 1
                            ? open_one(s, scenario, o, &p->greedy, err)

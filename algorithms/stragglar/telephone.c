@@ -291,43 +291,40 @@ static cs_status add_round(greedy *g, cs_error *err)
 /* One try; `ends_p`: in at most `most` rounds. */
 static cs_status build_once(greedy *g, uint32_t most, bool *ends_p, cs_error *err)
 {
-    cs_status status = CS_OK;
-
     g->met                 = 0;
     g->rounds->n_rounds    = 0;
     g->rounds->n_transfers = 0;
     memset(g->held, 0, g->early * sizeof *g->held);
-    for (*ends_p = false; status == CS_OK && !*ends_p && g->rounds->n_rounds <= most;) {
+    for (*ends_p = false; !*ends_p && g->rounds->n_rounds <= most;) {
         rank_by_rarity(g);
         *ends_p = g->met == g->early && g->n_order == 0;
         if (!*ends_p) {
-            status = add_round(g, err);
+            CS_TRY(add_round(g, err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* Tries until the bound is reached; the best one ends in `best`. */
 static cs_status try_all(greedy *g, uint32_t n, cs_label_rounds *best, cs_error *err)
 {
-    uint32_t  bound = cs_telephone_bound(n), most = bound + SLACK, tries = n < 128 ? 16 : 4;
-    cs_status status = CS_OK;
+    uint32_t bound = cs_telephone_bound(n), most = bound + SLACK, tries = n < 128 ? 16 : 4;
 
-    for (; status == CS_OK && g->attempt < tries && most >= bound; g->attempt++) {
+    for (; g->attempt < tries && most >= bound; g->attempt++) {
         bool ends = false;
-        status    = build_once(g, most, &ends, err);
-        if (status == CS_OK && ends && g->rounds->n_rounds <= most) {
+        CS_TRY(build_once(g, most, &ends, err));
+        if (ends && g->rounds->n_rounds <= most) {
             cs_label_rounds kept = *best;
             *best                = *g->rounds;
             *g->rounds           = kept;
             most                 = best->n_rounds - 1;
         }
     }
-    if (status == CS_OK && best->n_rounds == 0) {
-        status = CS_FAIL(err, CS_EINTERNAL, "algorithm.options.model",
-                         "no schedule of the telephone model was found for %u ranks", n);
+    if (best->n_rounds == 0) {
+        return CS_FAIL(err, CS_EINTERNAL, "algorithm.options.model",
+                       "no schedule of the telephone model was found for %u ranks", n);
     }
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_telephone_build(uint32_t n, cs_label_rounds *rounds_p, cs_error *err)
@@ -345,7 +342,7 @@ cs_status cs_telephone_build(uint32_t n, cs_label_rounds *rounds_p, cs_error *er
 
     if (g.held == NULL || g.holders == NULL || g.order == NULL || g.ranks == NULL ||
         g.pairs == NULL) {
-        status = CS_FAIL(err, CS_ENOMEM, "", "out of memory for the greedy of %u ranks", n);
+        status = CS_NO_MEMORY(err, "the greedy of %u ranks", n);
     }
     if (status == CS_OK) {
         status = try_all(&g, n, &best, err);

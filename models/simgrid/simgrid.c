@@ -140,7 +140,7 @@ static cs_status line_open(line *to, const char *path, const cs_ports *ports, cs
         status = status == CS_OK ? send_links(to, ports) : status;
     }
     if (status == CS_ENOMEM) {
-        CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for the links");
+        CS_NO_MEMORY(err, "the links");
     } else if (to->has_failed) {
         CS_FAIL(err, status, "model", "%s", to->why);
     }
@@ -155,15 +155,14 @@ static void line_close(line *to)
 
 static cs_status send_flows(line *to)
 {
-    cs_sg_frame frame  = {CS_SG_FLOWS, to->n_buffered};
-    cs_status   status = CS_OK;
+    cs_sg_frame frame = {CS_SG_FLOWS, to->n_buffered};
 
     if (to->n_buffered > 0) {
-        status         = say(to, &frame, sizeof frame);
-        status         = status == CS_OK ? say(to, to->buffer, to->n_buffered) : status;
+        CS_TRY(say(to, &frame, sizeof frame));
+        CS_TRY(say(to, to->buffer, to->n_buffered));
         to->n_buffered = 0;
     }
-    return status;
+    return CS_OK;
 }
 
 static void put(line *to, const void *data, size_t bytes)
@@ -310,7 +309,7 @@ static cs_status simgrid_open(const cs_ports *ports, const void *options, void *
 
     (void)options;
     if (m == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for the links");
+        return CS_NO_MEMORY(err, "the links");
     }
     m->ports         = ports;
     m->now_s         = ports->first_s;

@@ -254,7 +254,7 @@ static void read_text(cs_reading *r, const cs_place *place, const cs_field *row,
     text =
         row->type == CS_FIELD_FILE ? find_files(r, place, text) : cs_arena_strdup(r->arena, text);
     if (text == NULL) {
-        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for a text");
+        CS_REFUSE_MEMORY(r, place, "a text");
         return;
     }
     memcpy(field, &text, sizeof text);
@@ -404,7 +404,7 @@ static void read_list(cs_reading *r, const cs_place *place, const cs_field *row,
         return;
     }
     if (n > 0 && (items = cs_arena_alloc(r->arena, n, row->bytes)) == NULL) {
-        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for %zu elements", n);
+        CS_REFUSE_MEMORY(r, place, "%zu elements", n);
         return;
     }
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
@@ -560,6 +560,6 @@ void cs_keep_fingerprint(cs_reading *r, const cs_place *parent, const char *fing
         CS_REFUSE(r, &place, CS_EINVAL, "is '%.40s', but the file holds %s is %s", given, others,
                   fingerprint);
     } else if (json_object_set_new(parent->node, "fingerprint", json_string(fingerprint)) != 0) {
-        CS_REFUSE(r, parent, CS_ENOMEM, "out of memory for a fingerprint");
+        CS_REFUSE_MEMORY(r, parent, "a fingerprint");
     }
 }

@@ -54,6 +54,10 @@ static inline bool cs_reading_failed(const cs_reading *r)
         (void)CS_FAIL(&(reading)->error, (status), refused_path, __VA_ARGS__); \
     } while (0)
 
+/* Record at a place that memory is out, as CS_NO_MEMORY() does. */
+#define CS_REFUSE_MEMORY(reading, place, ...) \
+    CS_REFUSE((reading), (place), CS_ENOMEM, "out of memory for " __VA_ARGS__)
+
 cs_place cs_place_root(json_t *tree);
 cs_place cs_place_get(const cs_place *parent, const char *key);
 cs_place cs_place_item(const cs_place *parent, size_t index);

@@ -45,7 +45,7 @@ cs_status cs_tree_refuse(const json_error_t *problem, const char *input, int lin
     cs_status            status;
 
     if (code == json_error_out_of_memory || problem->text[0] == '\0' || has_run_out) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a JSON text");
+        return CS_NO_MEMORY(err, "a JSON text");
     }
     if (code == json_error_stack_overflow) {
         status =

@@ -185,7 +185,7 @@ static double *copy_trace(cs_reading *r, const cs_place *place, const parameters
     *n_p            = trace->n_calls * trace->n_ranks;
     double *value_s = CS_ARENA_NEW(r->arena, double, *n_p);
     if (value_s == NULL) {
-        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for delays");
+        CS_REFUSE_MEMORY(r, place, "delays");
     } else {
         memcpy(value_s, trace->arrival_s, *n_p * sizeof *value_s);
     }

@@ -209,7 +209,7 @@ static void read_faults(cs_reading *r, const cs_place *place, const cs_field *ro
     }
     cs_read_row(r, place, row, &list);
     if (!cs_reading_failed(r) && cs_faults_sort(list.faults, list.n, &s->cluster) != CS_OK) {
-        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for faults");
+        CS_REFUSE_MEMORY(r, place, "faults");
     }
     s->faults   = list.faults;
     s->n_faults = list.n;

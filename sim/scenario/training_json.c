@@ -56,7 +56,7 @@ static bool make_room(cs_reading *r, const cs_place *field, size_t n_buckets, si
     *size_of_p    = CS_ARENA_NEW(r->arena, uint32_t, n_buckets);
     *size_bytes_p = CS_ARENA_NEW(r->arena, uint64_t, n_sizes);
     if (*size_of_p == NULL || *size_bytes_p == NULL) {
-        CS_REFUSE(r, field, CS_ENOMEM, "out of memory for buckets");
+        CS_REFUSE_MEMORY(r, field, "buckets");
         return false;
     }
     return true;

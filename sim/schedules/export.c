@@ -27,11 +27,6 @@ cs_status cs_export_find(const char *name, cs_export_format *format_p, cs_error 
                    "unknown format '%.40s': accepted are text, json, msccl, goal", name);
 }
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for an export");
-}
-
 static cs_status limit(const cs_recording *recording, cs_error *err)
 {
     return recording->n_transfers <= CS_EXPORT_MAX_TRANSFERS
@@ -114,7 +109,7 @@ static cs_status find_in_place(cs_export_list *list, cs_error *err)
     h.chunks = CS_NEW(uint64_t, n * h.n_chunks);
     h.done   = CS_NEW(uint8_t, n * h.n_chunks);
     if (h.slots == NULL || h.chunks == NULL || h.done == NULL) {
-        status = no_memory(err);
+        status = CS_NO_MEMORY(err, "an export");
     } else {
         fill_own(&h, (uint32_t)n, list->plan->starts_own);
         list->is_in_place = true;

@@ -97,11 +97,6 @@ typedef struct writer {
     cs_arena       arena;
 } writer;
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for an export");
-}
-
 /* One wait per other thread block: for the last of its steps that is needed. */
 static cs_status collect_waits(gpu *g, uint32_t rank, size_t i, cs_error *err)
 {
@@ -234,26 +229,22 @@ static cs_status place_end(writer *w, uint32_t src, uint32_t dst, bool is_send, 
 /* A transfer: its send and its receive; of an exchange both sends come first. */
 static cs_status place_transfer(writer *w, const cs_transfer *t, cs_error *err)
 {
-    bool      is_both = cs_transfer_op(t) == CS_OP_EXCHANGE;
-    size_t    at_src = w->gpus[t->src].next_op, at_dst = w->gpus[t->dst].next_op;
-    cs_status status = make_room(w, t->src, t->dst, at_src, at_dst + is_both, err);
+    bool   is_both = cs_transfer_op(t) == CS_OP_EXCHANGE;
+    size_t at_src = w->gpus[t->src].next_op, at_dst = w->gpus[t->dst].next_op;
 
-    if (status == CS_OK && is_both) {
-        status = make_room(w, t->dst, t->src, at_dst, at_src + 1, err);
+    CS_TRY(make_room(w, t->src, t->dst, at_src, at_dst + is_both, err));
+    if (is_both) {
+        CS_TRY(make_room(w, t->dst, t->src, at_dst, at_src + 1, err));
     }
-    if (status == CS_OK) {
-        status = place_end(w, t->src, t->dst, true, err);
+    CS_TRY(place_end(w, t->src, t->dst, true, err));
+    if (is_both) {
+        CS_TRY(place_end(w, t->dst, t->src, true, err));
     }
-    if (status == CS_OK && is_both) {
-        status = place_end(w, t->dst, t->src, true, err);
+    CS_TRY(place_end(w, t->src, t->dst, false, err));
+    if (is_both) {
+        CS_TRY(place_end(w, t->dst, t->src, false, err));
     }
-    if (status == CS_OK) {
-        status = place_end(w, t->src, t->dst, false, err);
-    }
-    if (status == CS_OK && is_both) {
-        status = place_end(w, t->dst, t->src, false, err);
-    }
-    return status;
+    return CS_OK;
 }
 
 static cs_status check_all(size_t elements, cs_error *err)
@@ -275,7 +266,7 @@ static cs_status cut_spans(writer *w, const cs_export_list *list, cs_error *err)
             w->list.recording.transfers = CS_ARENA_NEW(&w->arena, cs_transfer, count);
             w->numbers                  = CS_ARENA_NEW(&w->arena, uint32_t, count);
             if (w->list.recording.transfers == NULL || w->numbers == NULL) {
-                return no_memory(err);
+                return CS_NO_MEMORY(err, "an export");
             }
         }
         uint32_t number = 0; /* the way back of an exchange has the next one */
@@ -310,20 +301,17 @@ static cs_status check_elements(uint32_t rank, size_t elements, cs_error *err)
 
 static cs_status open_gpu(writer *w, const cs_export_ranks *ranks, uint32_t rank, cs_error *err)
 {
-    gpu      *g      = &w->gpus[rank];
-    size_t    n      = ranks->begin[rank + 1] - ranks->begin[rank];
-    cs_status status = check_elements(rank, 1 + w->n + n, err);
+    gpu   *g = &w->gpus[rank];
+    size_t n = ranks->begin[rank + 1] - ranks->begin[rank];
 
-    if (status == CS_OK) {
-        status =
-            cs_export_rank_ops(&w->list, ranks, rank, CS_EXPORT_IN_PLACE, &w->arena, &g->ops, err);
+    CS_TRY(check_elements(rank, 1 + w->n + n, err));
+    CS_TRY(cs_export_rank_ops(&w->list, ranks, rank, CS_EXPORT_IN_PLACE, &w->arena, &g->ops, err));
+    g->places = CS_ARENA_NEW(&w->arena, place, g->ops.n_ops);
+    g->waits  = CS_ARENA_NEW(&w->arena, wait, g->ops.n_needs);
+    if (g->places == NULL || g->waits == NULL) {
+        return CS_NO_MEMORY(err, "an export");
     }
-    if (status == CS_OK) {
-        g->places = CS_ARENA_NEW(&w->arena, place, g->ops.n_ops);
-        g->waits  = CS_ARENA_NEW(&w->arena, wait, g->ops.n_needs);
-        status    = g->places == NULL || g->waits == NULL ? no_memory(err) : CS_OK;
-    }
-    return status;
+    return CS_OK;
 }
 
 static cs_status place_all(writer *w, const cs_export_list *list, cs_error *err)
@@ -343,7 +331,7 @@ static cs_status place_all(writer *w, const cs_export_list *list, cs_error *err)
     w->block_of[0] = CS_ARENA_NEW(&w->arena, uint16_t, pairs);
     w->block_of[1] = CS_ARENA_NEW(&w->arena, uint16_t, pairs);
     if (w->gpus == NULL || w->block_of[0] == NULL || w->block_of[1] == NULL) {
-        return status == CS_OK ? no_memory(err) : status;
+        return status == CS_OK ? CS_NO_MEMORY(err, "an export") : status;
     }
     for (uint32_t rank = 0; rank < w->n && status == CS_OK; rank++) {
         status = open_gpu(w, &ranks, rank, err);

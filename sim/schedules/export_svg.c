@@ -358,7 +358,7 @@ cs_status cs_export_svg(const cs_job *job, cs_text *out, cs_error *err)
         double *durations = CS_ARENA_NEW(&grid.arena, double, grid.recording.n_transfers + 1);
         p.row_y           = CS_ARENA_NEW(&grid.arena, double, grid.n_rows + 1);
         if (durations == NULL || p.row_y == NULL) {
-            status = CS_FAIL(err, CS_ENOMEM, "", "out of memory for the picture of a schedule");
+            status = CS_NO_MEMORY(err, "the picture of a schedule");
         } else {
             double median = median_s(&grid, durations);
             p.until_s     = grid.result.elapsed_s > 0 ? grid.result.elapsed_s : 1;

@@ -84,11 +84,6 @@ typedef struct builder {
     uint32_t                n_parts; /* of the message in work */
 } builder;
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
-}
-
 static bool is_own(uint32_t value)
 {
     return (value & CS_MSCCL_OWN) != 0;
@@ -202,14 +197,13 @@ static cs_status see_outputs(builder *b)
 {
     uint32_t size =
         b->p->collective == CS_REDUCESCATTER ? b->p->n_chunks / b->p->n_gpus : b->p->n_chunks;
-    cs_status status = CS_OK;
 
     for (uint32_t g = 0; g < b->p->n_gpus; g++) {
-        for (uint32_t i = 0; i < size && status == CS_OK; i++) {
-            status = see_output(b, g, i);
+        for (uint32_t i = 0; i < size; i++) {
+            CS_TRY(see_output(b, g, i));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* What a sum is made of. */
@@ -229,7 +223,7 @@ static cs_status collect(builder *b, uint32_t value)
     size_t depth = 0;
 
     if (!push(b, &depth, value)) {
-        return no_memory(b->err);
+        return CS_NO_MEMORY(b->err, "a schedule");
     }
     while (depth > 0) {
         uint32_t x = b->stack[--depth];
@@ -241,10 +235,10 @@ static cs_status collect(builder *b, uint32_t value)
             b->own_chunk = x & ~CS_MSCCL_OWN;
         } else if (is_sum(b, x)) {
             if (!push(b, &depth, b->run->values[x].b) || !push(b, &depth, b->run->values[x].a)) {
-                return no_memory(b->err);
+                return CS_NO_MEMORY(b->err, "a schedule");
             }
         } else if (!cs_grow(&b->leaves, &b->leaf_capacity, b->n_leaves + 1, 64, sizeof(leaf))) {
-            return no_memory(b->err);
+            return CS_NO_MEMORY(b->err, "a schedule");
         } else {
             b->leaves[b->n_leaves++] = (leaf){b->message_of[x], x};
         }
@@ -292,7 +286,7 @@ static cs_status deliver(builder *b, uint32_t value, uint32_t home, bool adds, u
 
     if (!cs_grow(&b->deliveries, &b->delivery_capacity, b->n_deliveries + 1, 1024,
                  sizeof(delivery))) {
-        return no_memory(b->err);
+        return CS_NO_MEMORY(b->err, "a schedule");
     }
     if (b->first_delivery[value] == NONE) {
         b->first_delivery[value] = index;
@@ -310,7 +304,7 @@ static cs_status add_home(builder *b, uint32_t value, uint32_t first, uint32_t *
     const cs_msccl_value *v = &b->run->values[value];
 
     if (!cs_grow(&b->homes, &b->home_capacity, b->n_homes + 1, 1024, sizeof *b->homes)) {
-        return no_memory(b->err);
+        return CS_NO_MEMORY(b->err, "a schedule");
     }
     *home_p                = (uint32_t)b->n_homes;
     b->homes[b->n_homes++] = (cell){.gpu   = gpu_of(b, v->step),
@@ -326,18 +320,16 @@ static cs_status add_home(builder *b, uint32_t value, uint32_t first, uint32_t *
 /* Put the leaves into a slot, which holds the value then. */
 static cs_status fill_home(builder *b, uint32_t value, uint32_t home, bool is_new)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < b->n_leaves && status == CS_OK; i++) {
+    for (size_t i = 0; i < b->n_leaves; i++) {
         bool    begins = is_new && i == 0, ends = i + 1 == b->n_leaves && b->is_final[value] != 0;
         uint8_t flags =
             (uint8_t)((begins && b->own > 0 ? CS_OWN_DST : 0) | (ends ? CS_DONE_DST : 0));
-        status = deliver(b, b->leaves[i].value, home, !begins || b->own > 0, flags);
+        CS_TRY(deliver(b, b->leaves[i].value, home, !begins || b->own > 0, flags));
     }
     b->home_of[value]   = home;
     b->homes[home].tail = value;
     b->homes[home].last = b->seen[value] == LAST ? LAST : b->seen[value] - 1;
-    return status;
+    return CS_OK;
 }
 
 /* Has the slot of `base` seen its last sending of it before any of the leaves comes? */
@@ -387,19 +379,16 @@ static cs_status give_home(builder *b, uint32_t value)
 /* Chunks that nobody ever looks at still travel. */
 static cs_status give_rest(builder *b)
 {
-    cs_status status = CS_OK;
-    uint32_t  home   = 0;
+    uint32_t home = 0;
 
-    for (uint32_t v = 0; v < b->run->n_values && status == CS_OK; v++) {
+    for (uint32_t v = 0; v < b->run->n_values; v++) {
         if (is_sum(b, v) || b->first_delivery[v] != NONE) {
             continue;
         }
-        status = add_home(b, v, b->message_of[v], &home);
-        if (status == CS_OK) {
-            status = deliver(b, v, home, false, 0);
-        }
+        CS_TRY(add_home(b, v, b->message_of[v], &home));
+        CS_TRY(deliver(b, v, home, false, 0));
     }
-    return status;
+    return CS_OK;
 }
 
 /* Slots. */
@@ -421,7 +410,7 @@ static cs_status lease_layer(builder *b, cell *h)
     }
     if (best == NONE) {
         if (!cs_grow(&b->leases, &b->lease_capacity, b->n_leases + 1, 1024, sizeof *b->leases)) {
-            return no_memory(b->err);
+            return CS_NO_MEMORY(b->err, "a schedule");
         }
         best            = (uint32_t)b->n_leases++;
         b->leases[best] = (lease){.layer = n, .next = *head};
@@ -435,22 +424,20 @@ static cs_status lease_layer(builder *b, cell *h)
 
 static cs_status lease_layers(builder *b)
 {
-    cs_status status = CS_OK;
-
     b->n_layers = 1;
     for (uint32_t i = 0; i < b->run->n_messages; i++) {
-        for (uint32_t h = b->begins[i]; h != NONE && status == CS_OK; h = b->homes[h].next) {
-            status = lease_layer(b, &b->homes[h]);
+        for (uint32_t h = b->begins[i]; h != NONE; h = b->homes[h].next) {
+            CS_TRY(lease_layer(b, &b->homes[h]));
         }
     }
     uint64_t slots = (uint64_t)b->n_layers * b->run->n_places;
-    if (status == CS_OK && slots > CS_MAX_SLOTS) {
+    if (slots > CS_MAX_SLOTS) {
         return CS_FAIL(b->err, CS_ENOTSUP, "algo",
                        "%llu places for chunks at a GPU are too many: accepted are %u",
                        (unsigned long long)slots, CS_MAX_SLOTS);
     }
     b->stored->n_slots = (uint32_t)slots;
-    return status;
+    return CS_OK;
 }
 
 static uint32_t slot_of(const builder *b, uint32_t home)
@@ -568,12 +555,12 @@ static cs_status add_messages(builder *b)
 
 static cs_status give_homes(builder *b)
 {
-    cs_status status = CS_OK;
-
-    for (uint32_t v = 0; v < b->run->n_values && status == CS_OK; v++) {
-        status = b->seen[v] != 0 ? give_home(b, v) : CS_OK;
+    for (uint32_t v = 0; v < b->run->n_values; v++) {
+        if (b->seen[v] != 0) {
+            CS_TRY(give_home(b, v));
+        }
     }
-    return status == CS_OK ? give_rest(b) : status;
+    return give_rest(b);
 }
 
 static cs_status open_builder(builder *b)
@@ -593,7 +580,7 @@ static cs_status open_builder(builder *b)
     if (b->stored == NULL || b->seen == NULL || b->home_of == NULL || b->message_of == NULL ||
         b->first_delivery == NULL || b->last_delivery == NULL || b->is_final == NULL ||
         b->begins == NULL || b->leased == NULL) {
-        return no_memory(b->err);
+        return CS_NO_MEMORY(b->err, "a schedule");
     }
     memset(b->home_of, 0xff, values * sizeof *b->home_of); /* NONE */
     memset(b->first_delivery, 0xff, values * sizeof *b->first_delivery);
@@ -622,28 +609,17 @@ static void describe(const builder *b)
 
 static cs_status build(builder *b)
 {
-    size_t    bad    = 0;
-    cs_status status = open_builder(b);
+    size_t bad = 0;
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(open_builder(b));
     describe(b);
     see_messages(b);
-    status = see_outputs(b);
-    if (status == CS_OK) {
-        status = give_homes(b);
-    }
-    if (status == CS_OK) {
-        status = lease_layers(b);
-    }
-    if (status == CS_OK) {
-        status = cs_stored_check(b->stored, b->err);
-    }
-    if (status == CS_OK) {
-        status = add_messages(b);
-    }
-    return status == CS_OK ? cs_stored_finish(b->stored, &bad, b->err) : status;
+    CS_TRY(see_outputs(b));
+    CS_TRY(give_homes(b));
+    CS_TRY(lease_layers(b));
+    CS_TRY(cs_stored_check(b->stored, b->err));
+    CS_TRY(add_messages(b));
+    return cs_stored_finish(b->stored, &bad, b->err);
 }
 
 /* The messages as a stream for the engine. */

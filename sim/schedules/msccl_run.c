@@ -82,11 +82,6 @@ typedef struct machine {
     uint32_t                n_streamed, now, n_moments, n_looks;
 } machine;
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
-}
-
 /* Connections. */
 
 /* One end of a connection. */
@@ -190,35 +185,34 @@ static cs_status match(machine *m, const end *tx, const end *rx)
 
 static cs_status match_all(machine *m)
 {
-    const cs_msccl_program *p      = m->p;
-    end                    *ends   = CS_ARENA_NEW(m->arena, end, 2 * (size_t)p->n_blocks);
-    size_t                  n      = 0;
-    cs_status               status = ends == NULL ? no_memory(m->err) : CS_OK;
+    const cs_msccl_program *p    = m->p;
+    end                    *ends = CS_ARENA_NEW(m->arena, end, 2 * (size_t)p->n_blocks);
 
-    if (status == CS_OK) {
-        n = list_ends(p, ends);
+    if (ends == NULL) {
+        return CS_NO_MEMORY(m->err, "a schedule");
     }
-    for (size_t i = 0; i < n && status == CS_OK; i++) {
+    size_t n = list_ends(p, ends);
+    for (size_t i = 0; i < n; i++) {
         const end *e     = &ends[i];
         const end *next  = i + 1 < n && is_same(e, e + 1) ? e + 1 : NULL;
         bool       moves = next_with(p, e->block, p->blocks[e->block].first_step,
                                e->is_send ? CS_MSCCL_SENDS : CS_MSCCL_RECEIVES) != NONE;
         if (next != NULL && next->is_send == e->is_send) {
-            status = fail_at_block(m, next, "in two thread blocks");
+            return fail_at_block(m, next, "in two thread blocks");
         } else if (next != NULL) {
-            status         = match(m, e, next);
+            CS_TRY(match(m, e, next));
             bool has_third = i + 2 < n && is_same(next, next + 1);
-            status         = status == CS_OK && has_third
-                                 ? fail_at_block(m, next + 1, "in two thread blocks")
-                                 : status;
+            if (has_third) {
+                return fail_at_block(m, next + 1, "in two thread blocks");
+            }
             i++;
         } else if (moves) {
-            status = fail_at_block(m, e,
-                                   e->is_send ? "and nothing there receives from it"
-                                              : "and nothing there sends to it");
+            return fail_at_block(m, e,
+                                 e->is_send ? "and nothing there receives from it"
+                                            : "and nothing there sends to it");
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* What chunks hold. */
@@ -319,19 +313,18 @@ static cs_status take_chunk(const machine *m, const cs_msccl_step *s, uint32_t k
 /* What a step does to the chunks of its GPU. */
 static cs_status take_effect(machine *m, const cs_msccl_step *s)
 {
-    uint32_t  index = (uint32_t)(s - m->p->steps), first = NONE;
-    cs_status status = CS_OK;
+    uint32_t index = (uint32_t)(s - m->p->steps), first = NONE;
 
     if ((s->traits & CS_MSCCL_RECEIVES) != 0) {
         cs_msccl_message *message = &m->run->messages[m->receives[index]];
         unpack(m, s, message);
         first = message->first_value;
     }
-    for (uint32_t k = 0; k < s->count && s->op != CS_MSCCL_NOP && status == CS_OK; k++) {
-        status = take_chunk(m, s, k, first == NONE ? CS_MSCCL_NOTHING : first + k);
+    for (uint32_t k = 0; k < s->count && s->op != CS_MSCCL_NOP; k++) {
+        CS_TRY(take_chunk(m, s, k, first == NONE ? CS_MSCCL_NOTHING : first + k));
     }
     m->run->order[m->n_taken++] = index;
-    return status;
+    return CS_OK;
 }
 
 /* Taking steps. */
@@ -599,7 +592,7 @@ static cs_status use_ports(machine *m)
         in->is_busy                = true;
         m->stream[m->n_streamed++] = index;
         if (cs_events_put(&m->events, (double)m->now + g->count, index) != CS_OK) {
-            return no_memory(m->err);
+            return CS_NO_MEMORY(m->err, "a schedule");
         }
     }
     m->n_moments += m->n_streamed > before;
@@ -703,7 +696,7 @@ static cs_status sort_messages(machine *m)
     uint32_t          round  = 0;
 
     if (sorted == NULL || turns == NULL) {
-        return no_memory(m->err);
+        return CS_NO_MEMORY(m->err, "a schedule");
     }
     for (uint32_t i = 0; i < run->n_messages; i++) {
         uint64_t number = run->messages[m->stream[i]].number;
@@ -758,7 +751,7 @@ static cs_status open_run(machine *m)
     if (run->at == NULL || run->messages == NULL || run->payloads == NULL || run->values == NULL ||
         run->order == NULL || run->incoming == NULL || m->stream == NULL || m->turn == NULL ||
         m->waiting[IN] == NULL || m->waiting[OUT] == NULL) {
-        return no_memory(m->err);
+        return CS_NO_MEMORY(m->err, "a schedule");
     }
     fill(run->at, n_at, CS_MSCCL_NOTHING);
     fill(run->incoming, p->n_steps, NONE);
@@ -785,7 +778,7 @@ static cs_status open_machine(machine *m)
         m->receives == NULL || m->queue == NULL || m->ready == NULL || m->number == NULL ||
         m->touched == NULL || m->is_touched == NULL || m->ports[IN] == NULL ||
         m->ports[OUT] == NULL) {
-        return no_memory(m->err);
+        return CS_NO_MEMORY(m->err, "a schedule");
     }
     fill(m->idle, p->n_steps, NONE);
     for (uint32_t g = 0; g < p->n_gpus; g++) {
@@ -1088,7 +1081,7 @@ static cs_status open_checker(checker *c)
     }
     bool failed = status != CS_OK || c->clock == NULL || c->wide == NULL || c->writer == NULL ||
                   c->readers == NULL || c->pool == NULL || c->doubts == NULL;
-    return failed ? CS_FAIL(c->err, CS_ENOMEM, "", "out of memory for a schedule") : CS_OK;
+    return failed ? CS_NO_MEMORY(c->err, "a schedule") : CS_OK;
 }
 
 cs_status cs_msccl_check_order(const cs_msccl_run *run, cs_error *err)

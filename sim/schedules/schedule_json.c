@@ -261,8 +261,7 @@ static cs_status parse_head(reader *rd, const char *head, size_t length, json_t 
     if (status == CS_EPARSE) {
         status = cs_tree_parse(rd->text, rd->length, rd->input, tree_p, err);
     }
-    return status != CS_ENOMEM ? status
-                               : CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+    return status != CS_ENOMEM ? status : CS_NO_MEMORY(err, "a schedule");
 }
 
 static cs_status read_head_text(reader *rd, cs_error *err)
@@ -274,7 +273,7 @@ static cs_status read_head_text(reader *rd, cs_error *err)
     cs_status status;
 
     if (is_cut && head == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+        return CS_NO_MEMORY(err, "a schedule");
     }
     status = parse_head(rd, head, length, &tree, err);
     if (status == CS_OK) {
@@ -391,7 +390,7 @@ cs_status cs_schedule_parse(const char *text, size_t length, const char *input,
     rd.reading.arena = &arena;
     rd.stored        = cs_stored_new();
     if (rd.stored == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+        return CS_NO_MEMORY(err, "a schedule");
     }
     cs_status status = read_head_text(&rd, err);
     if (status == CS_OK) {

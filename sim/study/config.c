@@ -17,24 +17,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a configuration");
-}
-
 cs_status cs_config_new(cs_config **config_p, cs_error *err)
 {
     cs_tree_setup();
     cs_config *config = CS_NEW(cs_config, 1);
 
     if (config == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "a configuration");
     }
     config->tree  = json_object();
     config->files = cs_file_cache_new();
     if (config->tree == NULL || config->files == NULL) {
         cs_config_free(config);
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "a configuration");
     }
     *config_p = config;
     return CS_OK;
@@ -97,7 +92,7 @@ static cs_status load_calibration(cs_config *config, const char *input, cs_error
     }
     char *path = path_beside(input, name);
     if (path == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "a configuration");
     }
     cs_status status = cs_calibration_load(path, &config->calibration, err);
     cs_free(path);
@@ -159,23 +154,17 @@ static cs_status take_text(cs_config *config, const char *name, cs_error *err)
 
     config->input = cs_strdup(name);
     if (config->input == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "a configuration");
     }
-    cs_status status = cs_tree_parse(config->text, config->length, name, &tree, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_tree_parse(config->text, config->length, name, &tree, err));
     json_decref(config->tree);
     config->tree = tree;
-    status       = take_sweep(config, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(take_sweep(config, err));
     if (json_is_string(json_object_get(tree, "$schema"))) {
         (void)json_object_del(tree, "$schema"); /* for editors: no part of a scenario */
     }
     config->tree = cs_key_spell_out(cs_key_root(tree), tree);
-    return config->tree != NULL ? CS_OK : no_memory(err);
+    return config->tree != NULL ? CS_OK : CS_NO_MEMORY(err, "a configuration");
 }
 
 /* Out of a text or (NULL) of the file `name`. */
@@ -198,7 +187,7 @@ static cs_status read_config(const char *text, size_t length, const char *name,
     } else {
         config->text   = CS_NEW(char, length + 1);
         config->length = length;
-        status         = config->text != NULL ? CS_OK : no_memory(err);
+        status         = config->text != NULL ? CS_OK : CS_NO_MEMORY(err, "a configuration");
     }
     if (status == CS_OK && text != NULL) {
         memcpy(config->text, text, length);
@@ -239,7 +228,7 @@ static cs_status remember(cs_config *config, const char *path, const char *origi
     if (grown == NULL || fresh.path == NULL || fresh.origin == NULL) {
         cs_free(fresh.path);
         cs_free(fresh.origin);
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "a configuration");
     }
     config->overrides[config->n_overrides++] = fresh;
     return CS_OK;
@@ -253,7 +242,8 @@ cs_status cs_config_at(const cs_config *config, size_t index, cs_config **point_
     cs_status  status = CS_OK;
 
     if (tree == NULL || point == NULL) {
-        status = tree == NULL ? cs_config_blame(config, &wrong, false, index, err) : no_memory(err);
+        status = tree == NULL ? cs_config_blame(config, &wrong, false, index, err)
+                              : CS_NO_MEMORY(err, "a configuration");
         json_decref(tree);
         cs_free(point);
         return status;
@@ -315,7 +305,7 @@ cs_status cs_config_complete(cs_config *config, const cs_config *other, cs_error
         }
     }
     if (status == CS_OK && !complete_tree(config->tree, other->tree)) {
-        status = no_memory(err);
+        status = CS_NO_MEMORY(err, "a configuration");
     }
     return status == CS_OK && config->calibration == NULL
                ? load_calibration(config, config->input, err)
@@ -394,7 +384,7 @@ cs_status cs_config_set(cs_config *config, const char *path, const char *json, c
     cs_config_origin_text(origin, path, where, sizeof where);
     status = cs_tree_value(json, where, &value, err);
     if (status == CS_OK && (value = cs_key_spell_out(cs_key_at(path), value)) == NULL) {
-        status = no_memory(err);
+        status = CS_NO_MEMORY(err, "a configuration");
     }
     if (status == CS_OK) {
         status = is_sweep ? set_sweep(config, path, value, origin, err)

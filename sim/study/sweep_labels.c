@@ -140,7 +140,7 @@ static cs_status hash_of(const cs_case *c, json_t *tree, uint64_t *hash_p, cs_er
     }
     char *text = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);
     if (text == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for a scenario");
+        return CS_NO_MEMORY(err, "a scenario");
     }
     *hash_p = cs_hash_text(text);
     cs_free(text);
@@ -178,7 +178,7 @@ cs_status cs_config_repeats(const cs_config *config, bool *repeats, cs_error *er
     }
     identity *list = CS_NEW(identity, total);
     if (list == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", total);
+        return CS_NO_MEMORY(err, "%zu scenarios", total);
     }
     cs_status status = identify(config, list, &n, err);
     qsort(list, n, sizeof *list, compare);

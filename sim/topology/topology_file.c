@@ -20,16 +20,13 @@ static cs_status read_xml(const char *text, size_t length, const char *input, cs
 {
     cs_xml     *root    = NULL;
     cs_machine *machine = NULL;
-    cs_status   status  = cs_xml_parse(text, length, input, arena, &root, err);
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_xml_parse(text, length, input, arena, &root, err));
     if (strcmp(root->name, "system") == 0) {
-        file->format       = CS_FORMAT_NCCL;
-        status             = cs_nccl_topology_read(root, input, arena, &machine, err);
+        file->format = CS_FORMAT_NCCL;
+        CS_TRY(cs_nccl_topology_read(root, input, arena, &machine, err));
         file->site.machine = machine;
-        return status;
+        return CS_OK;
     }
     if (strcmp(root->name, "platform") == 0) {
         file->format = CS_FORMAT_SIMGRID;
@@ -120,7 +117,7 @@ cs_status cs_topology_file_load(const char *path, cs_arena *arena, cs_topology_f
         /* Readers name the format; people know the file. */
         cs_machine *named = CS_ARENA_NEW(arena, cs_machine, 1);
         if (named == NULL) {
-            return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+            return CS_NO_MEMORY(err, "a topology");
         }
         *named = *file->site.machine;
         (void)snprintf(named->name, sizeof named->name, "%.63s", slash != NULL ? slash + 1 : path);
@@ -172,17 +169,14 @@ static void close_loaded(void *content)
 static cs_status load_topology(const char *path, void **content_p, uint64_t *fingerprint_p,
                                cs_error *err)
 {
-    loaded   *l = CS_NEW(loaded, 1);
-    cs_status status =
-        l != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+    loaded *l = CS_NEW(loaded, 1);
 
-    if (status == CS_OK) {
-        status = cs_topology_file_load(path, &l->arena, &l->file, err);
+    if (l == NULL) {
+        return CS_NO_MEMORY(err, "a topology");
     }
+    cs_status status = cs_topology_file_load(path, &l->arena, &l->file, err);
     if (status != CS_OK) {
-        if (l != NULL) {
-            close_loaded(l);
-        }
+        close_loaded(l);
         return status;
     }
     *fingerprint_p = l->file.fingerprint;
