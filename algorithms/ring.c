@@ -33,7 +33,6 @@ static cs_status ring_check(const cs_scenario *scenario, void *options, cs_plan 
 {
     (void)options;
     CS_TRY(cs_accept_collective(scenario, "ring", RING_DOES, err));
-
     const cs_cluster *c      = &scenario->cluster;
     bool              wastes = c->gpus_per_server > 1 && c->gpus_per_server < c->n_ranks;
     *plan                    = (cs_plan){.n_chunks             = c->n_ranks,

@@ -690,18 +690,17 @@ static cs_status settle_flow(flow_net *net, uint32_t flow, double now_s)
  * those that are up to date cost nothing. */
 static cs_status settle_link(flow_net *net, uint32_t index, double now_s)
 {
-    const flow_link *link   = &net->links[index];
-    cs_status        status = CS_OK;
+    const flow_link *link = &net->links[index];
 
-    for (uint32_t h = link->first; h != 0 && status == CS_OK; h = net->hops[h - 1].behind) {
+    for (uint32_t h = link->first; h != 0; h = net->hops[h - 1].behind) {
         uint32_t n_ended = net->n_ended;
-        status           = settle_flow(net, (h - 1) / net->stride, now_s);
+        CS_TRY(settle_flow(net, (h - 1) / net->stride, now_s));
         if (net->n_ended > n_ended) {
             touch(net, index);
             break;
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* Bring the rates up to date. Flows that end now are put into `ended`. */

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which format is it? See traces/arrival_file.h. */
 #include "traces/arrival_file.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "input/locate.h"
-#include "traces/arrival_table.h"
-#include "traces/kineto.h"
-#include "traces/stragglar_log.h"
+#include "traces/arrival_formats.h"
 
 #include <ctype.h>
 #include <string.h>

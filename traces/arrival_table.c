@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A line is cut into cells at commas or bars; the header says what each cell means. */
-#include "traces/arrival_table.h"
+#include "traces/arrival_formats.h"
 
 #include "base/column.h"
 #include "cs/cluster.h"

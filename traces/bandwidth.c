@@ -146,13 +146,11 @@ cs_status cs_bandwidth_parse(const char *text, size_t length, const char *name,
 
 cs_status cs_bandwidth_load(const char *path, cs_bandwidth_trace *trace_p, cs_error *err)
 {
-    char     *data   = NULL;
-    size_t    length = 0;
-    cs_status status = cs_file_read(path, CS_BANDWIDTH_MAX_BYTES, &data, &length, err);
+    char  *data   = NULL;
+    size_t length = 0;
 
-    if (status == CS_OK) {
-        status = cs_bandwidth_parse(data, length, path, trace_p, err);
-    }
+    CS_TRY(cs_file_read(path, CS_BANDWIDTH_MAX_BYTES, &data, &length, err));
+    cs_status status = cs_bandwidth_parse(data, length, path, trace_p, err);
     cs_free(data);
     return status;
 }

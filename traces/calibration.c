@@ -388,16 +388,12 @@ static cs_status calibrate(cs_calibration *c, const cs_nccl_log *const *logs, si
 {
     cs_fit    fit    = {0};
     cs_point *points = NULL;
-    cs_status status = pool(logs, n, options->column, &points, &c->n_points, err);
 
-    if (status == CS_OK) {
-        status = cs_fit_regimes(points, c->n_points, options->max_regimes, &fit, err);
-    }
-    if (status == CS_OK) {
-        status = take_fit(c, &fit, err);
-    }
+    CS_TRY(pool(logs, n, options->column, &points, &c->n_points, err));
+    cs_status status = cs_fit_regimes(points, c->n_points, options->max_regimes, &fit, err);
     cs_free(points);
-    return status;
+    CS_TRY(status);
+    return take_fit(c, &fit, err);
 }
 
 cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *names, size_t n,
@@ -430,13 +426,11 @@ cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *n
 static cs_status read_log(const char *path, const cs_calibrate_options *options,
                           cs_nccl_log **log_p, cs_error *err)
 {
-    char     *text   = NULL;
-    size_t    length = 0;
-    cs_status status = cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err);
+    char  *text   = NULL;
+    size_t length = 0;
 
-    if (status == CS_OK) {
-        status = cs_nccl_log_parse_for(text, length, path, options->n_ranks, log_p, err);
-    }
+    CS_TRY(cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err));
+    cs_status status = cs_nccl_log_parse_for(text, length, path, options->n_ranks, log_p, err);
     cs_free(text);
     return status;
 }

@@ -2,10 +2,9 @@
 /* Arrivals out of NCCL traces. Files are parsed one after the other, and only their NCCL kernels
  * are kept; then it is found out which ranks and process groups there are, and the calls of a group
  * are paired across its ranks. */
-#include "traces/kineto.h"
+#include "traces/arrival_formats.h"
 
 #include "traces/kineto_events.h"
-#include "traces/timeline_trace.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -631,11 +630,9 @@ static cs_status read_events(reading *g, const cs_event_file *file, size_t index
 static cs_status read_files(reading *g, bool *is_timeline_p, cs_arrival_trace *trace_p)
 {
     for (size_t i = 0; i < g->n; i++) {
-        cs_event_file file   = {0};
-        cs_status     status = cs_event_file_parse(&g->texts[i], &file, g->err);
-        if (status == CS_OK) {
-            status = read_events(g, &file, i, is_timeline_p, trace_p);
-        }
+        cs_event_file file = {0};
+        CS_TRY(cs_event_file_parse(&g->texts[i], &file, g->err));
+        cs_status status = read_events(g, &file, i, is_timeline_p, trace_p);
         json_decref(file.tree);
         CS_TRY(status);
     }

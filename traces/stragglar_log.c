@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A record begins where "Rank N | Step" stands and ends before the next one or at the end of the
  * line. */
-#include "traces/stragglar_log.h"
+#include "traces/arrival_formats.h"
 
 #include "base/alloc.h"
 #include "cs/cluster.h"

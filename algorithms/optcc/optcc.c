@@ -307,10 +307,7 @@ static void begin_search(search *s, const cs_scenario *scenario, const optcc_opt
 static cs_status refine(const search *s, const cs_optcc_pick *picks, uint32_t n, detour *best,
                         cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (uint32_t i = 0; i < n && status == CS_OK && picks[i].time_s <= NEARLY * picks[0].time_s;
-         i++) {
+    for (uint32_t i = 0; i < n && picks[i].time_s <= NEARLY * picks[0].time_s; i++) {
         uint64_t messages =
             cs_optcc_messages(&picks[i].shape) * picks[i].copies * s->setting.gpus_per_server;
         detour d;
@@ -318,12 +315,12 @@ static cs_status refine(const search *s, const cs_optcc_pick *picks, uint32_t n,
             make_detour(s->scenario, &picks[i], s->around, &d, NULL) != CS_OK) {
             continue;
         }
-        status = time_exactly(s->scenario, &d, err);
+        CS_TRY(time_exactly(s->scenario, &d, err));
         if (i == 0 || d.time_s < best->time_s) {
             *best = d;
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* The best schedule around the servers of the search. */
@@ -418,32 +415,31 @@ static cs_status healthy_s(const cs_scenario *scenario, const optcc_options *ask
 
     healthy.faults   = NULL;
     healthy.n_faults = 0;
-    cs_status status = cs_fastest_ring(&healthy, &ring, time_s_p, err);
-    if (status == CS_OK && until_s < CLEARLY * *time_s_p) {
-        status    = find_start_ups(&healthy, asked, *time_s_p, &d, err);
-        *time_s_p = status == CS_OK ? fmin(*time_s_p, d.time_s) : *time_s_p;
+    CS_TRY(cs_fastest_ring(&healthy, &ring, time_s_p, err));
+    if (until_s < CLEARLY * *time_s_p) {
+        CS_TRY(find_start_ups(&healthy, asked, *time_s_p, &d, err));
+        *time_s_p = fmin(*time_s_p, d.time_s);
     }
-    return status;
+    return CS_OK;
 }
 
 /* Instead of a schedule that ends before `least_s`: one around more servers, or of more sections,
  * that does not, or none. */
 static cs_status prolong(const search *s, double least_s, detour *d, cs_error *err)
 {
-    cs_status     status  = CS_OK;
     optcc_options first   = d->options;
     double        early_s = least_s * (1 - SAME);
 
-    for (uint32_t more = 1; more <= MORE_AROUND && status == CS_OK && d->time_s < early_s; more++) {
+    for (uint32_t more = 1; more <= MORE_AROUND && d->time_s < early_s; more++) {
         search wider;
         begin_search(&wider, s->scenario, s->asked, first.around + more);
         if (wider.around + 2 > wider.setting.p) {
             break;
         }
-        status = find_detour(&wider, d, err);
-        status = status == CS_OK ? time_exactly(s->scenario, d, err) : status;
+        CS_TRY(find_detour(&wider, d, err));
+        CS_TRY(time_exactly(s->scenario, d, err));
     }
-    for (uint32_t more = 1; status == CS_OK && d->time_s < early_s; more += more / 2 + 1) {
+    for (uint32_t more = 1; d->time_s < early_s; more += more / 2 + 1) {
         cs_optcc_pick pick  = {.shape  = cs_optcc_shape_for(&s->setting, 0, first.sections + more,
                                                             first.ramp, first.bubbles == 1),
                                .copies = first.copies};
@@ -453,9 +449,9 @@ static cs_status prolong(const search *s, double least_s, detour *d, cs_error *e
             d->time_s = (double)INFINITY;
             break;
         }
-        status = time_exactly(s->scenario, d, err);
+        CS_TRY(time_exactly(s->scenario, d, err));
     }
-    return status;
+    return CS_OK;
 }
 
 /* With slow servers: the schedule or the ring? */
@@ -491,20 +487,17 @@ static bool may_save(const cs_scenario *scenario)
 static cs_status resolve_healthy(const cs_scenario *scenario, optcc_options *o, cs_plan *plan,
                                  cs_error *err)
 {
-    bool      is_free = o->chosen == CHOSEN_AUTO && !is_fixed(o);
-    detour    d       = {.time_s = (double)INFINITY};
-    double    ring_s;
-    uint32_t  ring;
-    cs_status status = CS_OK;
+    bool     is_free = o->chosen == CHOSEN_AUTO && !is_fixed(o);
+    detour   d       = {.time_s = (double)INFINITY};
+    double   ring_s;
+    uint32_t ring;
 
     if (is_free && scenario->forecast != NULL && may_save(scenario)) {
-        status = cs_fastest_ring(scenario, &ring, &ring_s, err);
-        if (status == CS_OK) {
-            status = find_start_ups(scenario, o, ring_s, &d, err);
-        }
+        CS_TRY(cs_fastest_ring(scenario, &ring, &ring_s, err));
+        CS_TRY(find_start_ups(scenario, o, ring_s, &d, err));
     }
-    if (status != CS_OK || isinf(d.time_s)) {
-        return status == CS_OK ? ring_instead(scenario, o, healthy_notes, plan, err) : status;
+    if (isinf(d.time_s)) {
+        return ring_instead(scenario, o, healthy_notes, plan, err);
     }
     *o         = d.options;
     *plan      = d.plan;

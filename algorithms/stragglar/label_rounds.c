@@ -208,19 +208,24 @@ void cs_label_check_free(cs_label_check *check)
     cs_arena_free(&check->arena);
 }
 
+static cs_status check_rounds(const cs_label_rounds *rounds, cs_label_check *check, cs_error *err)
+{
+    for (uint32_t r = 0; r < rounds->n_rounds; r++) {
+        size_t                   count;
+        const cs_label_transfer *transfers = cs_label_round(rounds, r, &count);
+        CS_TRY(cs_label_check_round(check, transfers, count, err));
+    }
+    return cs_label_check_end(check, err);
+}
+
 cs_status cs_label_rounds_check(const cs_label_rounds *rounds, const cs_label_shape *shape,
                                 cs_error *err)
 {
     cs_label_check check;
     cs_status      status = cs_label_check_start(&check, shape, err);
 
-    for (uint32_t r = 0; r < rounds->n_rounds && status == CS_OK; r++) {
-        size_t                   count;
-        const cs_label_transfer *transfers = cs_label_round(rounds, r, &count);
-        status                             = cs_label_check_round(&check, transfers, count, err);
-    }
     if (status == CS_OK) {
-        status = cs_label_check_end(&check, err);
+        status = check_rounds(rounds, &check, err);
     }
     cs_label_check_free(&check);
     return status;

@@ -213,17 +213,15 @@ static cs_status make_rounds(cs_multi_late_schedule *sched, const cs_scenario *s
     for (uint32_t i = 0; i < sched->shape.late; i++) {
         arrival[i] = (uint32_t)ticks_until(s, &c, ranks[sched->early + i]);
     }
-    const cs_multi_late_task task   = {.n        = n,
-                                       .early    = sched->early,
-                                       .parts    = sched->shape.parts,
-                                       .root_num = sched->shape.roots * sched->shape.late,
-                                       .root_den = 10 * n,
-                                       .arrival  = arrival};
-    cs_status                status = cs_multi_late_build(&task, &sched->made, err);
-    if (status == CS_OK) {
-        sched->end_s = end_of(s, &c, sched->made.ticks, ranks[n - 1]);
-    }
-    return status;
+    const cs_multi_late_task task = {.n        = n,
+                                     .early    = sched->early,
+                                     .parts    = sched->shape.parts,
+                                     .root_num = sched->shape.roots * sched->shape.late,
+                                     .root_den = 10 * n,
+                                     .arrival  = arrival};
+    CS_TRY(cs_multi_late_build(&task, &sched->made, err));
+    sched->end_s = end_of(s, &c, sched->made.ticks, ranks[n - 1]);
+    return CS_OK;
 }
 
 /* Make the schedule. Output only on CS_OK. */
@@ -523,20 +521,19 @@ static cs_status choose_any(const cs_scenario *scenario, double one_s, cs_multi_
                             cs_multi_late_shape *shape, cs_multi_late_schedule **schedule_p,
                             cs_error *err)
 {
-    uint32_t  n = scenario->cluster.n_ranks;
-    double    none_s;
-    cs_status status = choose_baseline(scenario, &choice->baseline, &none_s, err);
+    uint32_t n = scenario->cluster.n_ranks;
+    double   none_s;
 
-    choice->late = status == CS_OK && one_s < none_s ? 1 : 0;
-    if (status == CS_OK && n >= 4 && n <= CS_MULTI_LATE_MOST_RANKS &&
-        cs_one_port_kind(&scenario->cluster)) {
-        status = cs_multi_late_choose_shape(scenario, 2, n / 2, fmin(none_s, one_s), shape,
-                                            schedule_p, err);
+    CS_TRY(choose_baseline(scenario, &choice->baseline, &none_s, err));
+    choice->late = one_s < none_s ? 1 : 0;
+    if (n >= 4 && n <= CS_MULTI_LATE_MOST_RANKS && cs_one_port_kind(&scenario->cluster)) {
+        CS_TRY(cs_multi_late_choose_shape(scenario, 2, n / 2, fmin(none_s, one_s), shape,
+                                          schedule_p, err));
     }
-    if (status == CS_OK && shape->late > 0) {
+    if (shape->late > 0) {
         choice->late = shape->late;
     }
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_multi_late_choose(const cs_scenario *scenario, double one_s,
@@ -545,24 +542,24 @@ cs_status cs_multi_late_choose(const cs_scenario *scenario, double one_s,
 {
     cs_multi_late_shape shape = {.parts = CS_AUTO, .roots = choice->roots};
     uint32_t            n = scenario->cluster.n_ranks, k = choice->late;
-    cs_status           status = check_number(scenario, choice, err);
+    double              end_s;
 
     *schedule_p = NULL;
-    if (status == CS_OK && k == CS_AUTO) {
-        status = choose_any(scenario, one_s, choice, &shape, schedule_p, err);
-    } else if (status == CS_OK && k == 0) {
-        double end_s;
-        status = choose_baseline(scenario, &choice->baseline, &end_s, err);
-    } else if (status == CS_OK && k > 1) {
+    CS_TRY(check_number(scenario, choice, err));
+    if (k == CS_AUTO) {
+        CS_TRY(choose_any(scenario, one_s, choice, &shape, schedule_p, err));
+    } else if (k == 0) {
+        CS_TRY(choose_baseline(scenario, &choice->baseline, &end_s, err));
+    } else if (k > 1) {
         shape.parts = is_free(choice->chunks) ? CS_AUTO : choice->chunks / (n - k);
-        status =
-            cs_multi_late_choose_shape(scenario, k, k, (double)INFINITY, &shape, schedule_p, err);
+        CS_TRY(
+            cs_multi_late_choose_shape(scenario, k, k, (double)INFINITY, &shape, schedule_p, err));
     }
-    if (status == CS_OK && choice->late > 1) {
+    if (choice->late > 1) {
         choice->chunks = (n - shape.late) * shape.parts;
         choice->roots  = shape.roots;
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_multi_late_shape shape_of(const cs_scenario *scenario, const cs_multi_late_choice *choice)
@@ -574,22 +571,18 @@ static cs_multi_late_shape shape_of(const cs_scenario *scenario, const cs_multi_
 cs_status cs_multi_late_plan(const cs_scenario *scenario, cs_multi_late_choice *choice,
                              cs_plan *plan, cs_multi_late_schedule **schedule_p, cs_error *err)
 {
-    cs_status status = CS_OK;
-
     if (choice->late == 0) {
-        status         = cs_fallback_check(baselines[choice->baseline], scenario, plan, err);
-        choice->chunks = status == CS_OK ? plan->n_chunks : choice->chunks;
+        CS_TRY(cs_fallback_check(baselines[choice->baseline], scenario, plan, err));
+        choice->chunks = plan->n_chunks;
         choice->roots  = 0;
-        return status;
+        return CS_OK;
     }
     if (*schedule_p == NULL) {
         const cs_multi_late_shape shape = shape_of(scenario, choice);
-        status                          = make_schedule(scenario, &shape, schedule_p, err);
+        CS_TRY(make_schedule(scenario, &shape, schedule_p, err));
     }
-    if (status == CS_OK) {
-        *plan = plan_of(*schedule_p, &scenario->cluster);
-    }
-    return status;
+    *plan = plan_of(*schedule_p, &scenario->cluster);
+    return CS_OK;
 }
 
 cs_status cs_multi_late_open(const cs_scenario *scenario, const cs_multi_late_choice *choice,

@@ -525,24 +525,28 @@ static cs_status add_round(builder *b, cs_error *err)
     return CS_OK;
 }
 
+static cs_status build(builder *b, cs_error *err)
+{
+    const cs_label_shape shape = {.n = b->n, .early = b->early, .chunks = b->chunks};
+
+    CS_TRY(prepare(b, err));
+    while (b->spread.n_missing > 0) {
+        CS_TRY(add_round(b, err));
+    }
+    return cs_label_rounds_check(&b->rounds, &shape, err);
+}
+
 cs_status cs_multi_late_build(const cs_multi_late_task *task, cs_multi_late_rounds *rounds_p,
                               cs_error *err)
 {
-    builder              b     = {.task   = *task,
-                                  .n      = task->n,
-                                  .early  = task->early,
-                                  .late   = task->n - task->early,
-                                  .chunks = task->early * task->parts,
-                                  .err    = err};
-    const cs_label_shape shape = {.n = b.n, .early = b.early, .chunks = b.chunks};
+    builder   b      = {.task   = *task,
+                        .n      = task->n,
+                        .early  = task->early,
+                        .late   = task->n - task->early,
+                        .chunks = task->early * task->parts,
+                        .err    = err};
+    cs_status status = build(&b, err);
 
-    cs_status status = prepare(&b, err);
-    while (status == CS_OK && b.spread.n_missing > 0) {
-        status = add_round(&b, err);
-    }
-    if (status == CS_OK) {
-        status = cs_label_rounds_check(&b.rounds, &shape, err);
-    }
     if (status == CS_OK) {
         rounds_p->ticks = b.round;
     }

@@ -270,23 +270,17 @@ static uint32_t knower(uint32_t n, uint32_t i)
 
 /* One chunk, which label 0 owns: it and the late rank exchange it, then a binomial tree grows from
  * both. ceil(log2 n) rounds, for every n >= 2. */
-static cs_status build_one_chunk(uint32_t n, cs_label_rounds *rounds_p, cs_error *err)
+static cs_status build_one_chunk(uint32_t n, cs_label_rounds *rounds, cs_error *err)
 {
-    cs_label_rounds rounds = {0};
-    cs_status       status = add(&rounds, CS_LABEL_EXCHANGE, 0, n - 1, 0, err);
-
-    if (status == CS_OK) {
-        status = cs_label_rounds_end(&rounds, err);
-    }
-    for (uint32_t known = 2; known < n && status == CS_OK; known *= 2) {
-        for (uint32_t i = 0; i < known && known + i < n && status == CS_OK; i++) {
-            status = add(&rounds, CS_LABEL_COPY, knower(n, i), knower(n, known + i), 0, err);
+    CS_TRY(add(rounds, CS_LABEL_EXCHANGE, 0, n - 1, 0, err));
+    CS_TRY(cs_label_rounds_end(rounds, err));
+    for (uint32_t known = 2; known < n; known *= 2) {
+        for (uint32_t i = 0; i < known && known + i < n; i++) {
+            CS_TRY(add(rounds, CS_LABEL_COPY, knower(n, i), knower(n, known + i), 0, err));
         }
-        if (status == CS_OK) {
-            status = cs_label_rounds_end(&rounds, err);
-        }
+        CS_TRY(cs_label_rounds_end(rounds, err));
     }
-    return cs_label_rounds_give(status, &rounds, rounds_p);
+    return CS_OK;
 }
 
 enum { LATE = 2 };
@@ -346,19 +340,14 @@ static cs_status many_chunks_round(cs_label_rounds *rounds, uint32_t chunks, uin
 /* Three ranks, C >= 2 chunks, C + 1 rounds. C = 2 keeps to the telephone model; beyond, values go
  * round a directed ring late -> 0 -> 1 -> late, which no schedule of the telephone model can match
  * (of three ranks one is always idle there). */
-static cs_status build_three_ranks(uint32_t chunks, cs_label_rounds *rounds_p, cs_error *err)
+static cs_status build_three_ranks(uint32_t chunks, cs_label_rounds *rounds, cs_error *err)
 {
-    cs_label_rounds rounds = {0};
-    cs_status       status = CS_OK;
-
-    for (uint32_t r = 0; r <= chunks && status == CS_OK; r++) {
-        status = chunks == 2 ? two_chunks_round(&rounds, r, err)
-                             : many_chunks_round(&rounds, chunks, r, err);
-        if (status == CS_OK) {
-            status = cs_label_rounds_end(&rounds, err);
-        }
+    for (uint32_t r = 0; r <= chunks; r++) {
+        CS_TRY(chunks == 2 ? two_chunks_round(rounds, r, err)
+                           : many_chunks_round(rounds, chunks, r, err));
+        CS_TRY(cs_label_rounds_end(rounds, err));
     }
-    return cs_label_rounds_give(status, &rounds, rounds_p);
+    return CS_OK;
 }
 
 /* ---- the phase ---- */
@@ -398,13 +387,16 @@ uint32_t cs_phase2_depth(uint32_t n, uint32_t chunks, bool is_telephone)
 static cs_status build_stored(source from, uint32_t n, uint32_t chunks, cs_label_rounds *rounds_p,
                               cs_error *err)
 {
+    cs_label_rounds rounds = {0};
+    cs_status       status = CS_OK;
+
     switch (from) {
-    case ONE_CHUNK: return build_one_chunk(n, rounds_p, err);
-    case THREE_RANKS: return build_three_ranks(chunks, rounds_p, err);
+    case ONE_CHUNK: status = build_one_chunk(n, &rounds, err); break;
+    case THREE_RANKS: status = build_three_ranks(chunks, &rounds, err); break;
     case TELEPHONE_ODD:
-    case ROTATION: break;
+    case ROTATION: return CS_FAIL(err, CS_EINTERNAL, "", "this schedule is not stored");
     }
-    return CS_FAIL(err, CS_EINTERNAL, "", "this schedule is not stored");
+    return cs_label_rounds_give(status, &rounds, rounds_p);
 }
 
 cs_status cs_phase2_count(uint32_t n, uint32_t chunks, bool is_telephone, uint32_t *rounds_p,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tables of fields over a JSON tree: see input/reader.h. A number that is in its row's range is
+/* Tables of fields over a JSON tree. A number that is in its row's range is
  * taken as it is; anything else goes through its text, so that one parser decides what a quantity
  * means, wherever it was written, and says what is wrong with it. */
 #include "input/reader.h"
@@ -276,7 +276,7 @@ static void check_keys(cs_reading *r, const cs_place *place, const cs_field *fie
             const cs_named named = cs_field_names(fields, "unknown key");
             cs_place       child = cs_place_get(place, key);
             cs_place_path(&child, path);
-            r->blames_key = true;
+            r->key_is_wrong = true;
             (void)!cs_find_named(&named, key, &index, path, &r->error);
             return;
         }

@@ -16,9 +16,9 @@
 
 /* One pass over a tree. */
 typedef struct cs_reading {
-    cs_arena *arena;      /* where texts and lists go */
-    cs_error  error;      /* the first failure; `where` is the path of the value */
-    bool      blames_key; /* ... and the key itself is wrong, not its value */
+    cs_arena *arena;        /* where texts and lists go */
+    cs_error  error;        /* the first failure; `where` is the path of the value */
+    bool      key_is_wrong; /* ... and the key itself is wrong, not its value */
 
     /* May the option at a path be left out if only other plug-ins have it? NULL: never. */
     bool (*may_skip)(const void *context, const char *path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Random arrivals: see cs/arrival_process.h.
+/* Random arrivals.
  *
  * The pseudo-random numbers of a part come in blocks of iterations, a stream of its own each. (One
  * stream an iteration would be simpler, but the generator takes seeds of 32 bits, so that among
@@ -409,11 +409,8 @@ cs_status cs_arrival_first(const cs_arrival_process *process, uint32_t n_ranks, 
         settle(arrival_s, n_ranks);
         return CS_OK;
     }
-    cs_status status =
-        cs_arrival_sampler_open(process, n_ranks, seed, 1, CS_SAMPLING_RANDOM, &sampler, err);
-    if (status == CS_OK) {
-        status = cs_arrival_stream_open(sampler, &stream, err);
-    }
+    CS_TRY(cs_arrival_sampler_open(process, n_ranks, seed, 1, CS_SAMPLING_RANDOM, &sampler, err));
+    cs_status status = cs_arrival_stream_open(sampler, &stream, err);
     if (status == CS_OK) {
         cs_arrival_draw(stream, 0, arrival_s);
     }

@@ -87,7 +87,7 @@ static void refuse_option(cs_reading *r, const cs_place *place, const char *key,
     const cs_named named =
         is_in_all ? names_of_all(names) : cs_field_names(table, "unknown option");
 
-    r->blames_key = true;
+    r->key_is_wrong = true;
     if (cs_find_named(&named, key, &index, "", &wrong) != CS_OK) {
         CS_REFUSE(r, place, wrong.status, "%s", wrong.message);
     }

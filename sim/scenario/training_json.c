@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The key "training": see scenario/training_json.h.
+/* The key "training".
  *
  *   "training": {"compute": "120ms", "overlap": 0.5, "tail": "8ms",
  *                "model": "llama-3.2-3b", "bytes_per_parameter": 4, "bucket": "25MiB"}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of networks: see scenario/workload.h. The sizes are those of the published
+/* The table of networks. The sizes are those of the published
  * configurations of the models. */
 #include "scenario/workload.h"
 

@@ -126,8 +126,8 @@ static cs_status find_in_place(cs_export_list *list, cs_error *err)
     return status;
 }
 
-cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text *out,
-                             cs_error *err)
+static cs_status record_and_write(cs_export_list *list, const cs_job *job, cs_export_format format,
+                                  cs_text *out, cs_error *err)
 {
     static cs_status (*const writers[])(const cs_export_list *, cs_text *, cs_error *) = {
         [CS_EXPORT_TEXT]  = cs_export_text,
@@ -135,21 +135,22 @@ cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text
         [CS_EXPORT_MSCCL] = cs_export_msccl,
         [CS_EXPORT_GOAL]  = cs_export_goal,
     };
+
+    CS_TRY(cs_recording_stream(&list->recording, job, err));
+    CS_TRY(find_in_place(list, err));
+    CS_TRY(writers[format](list, out, err));
+    return cs_text_status(out, err);
+}
+
+cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text *out,
+                             cs_error *err)
+{
     cs_export_list list   = {.scenario  = &job->scenario,
                              .algorithm = job->algorithm,
                              .plan      = &job->plan,
                              .recording = {.limits = {limit}}};
-    cs_status      status = cs_recording_stream(&list.recording, job, err);
+    cs_status      status = record_and_write(&list, job, format, out, err);
 
-    if (status == CS_OK) {
-        status = find_in_place(&list, err);
-    }
-    if (status == CS_OK) {
-        status = writers[format](&list, out, err);
-    }
-    if (status == CS_OK) {
-        status = cs_text_status(out, err);
-    }
     cs_recording_free(&list.recording);
     return status;
 }

@@ -202,8 +202,8 @@ static cs_status open_channel(writer *w, uint32_t src, uint32_t dst, cs_error *e
                        "thread block and %d peers",
                        src, dst, MOST_CHANNELS, MOST_STEPS, MOST_PEERS);
     }
-    cs_status status = add_block(w, src, dst, true, channel, err);
-    return status == CS_OK ? add_block(w, dst, src, false, channel, err) : status;
+    CS_TRY(add_block(w, src, dst, true, channel, err));
+    return add_block(w, dst, src, false, channel, err);
 }
 
 /* Give the pair blocks with room for its next message, whose receive is operation `dst_op`. */
@@ -319,32 +319,28 @@ static cs_status place_all(writer *w, const cs_export_list *list, cs_error *err)
     cs_export_ranks ranks;
     size_t          pairs    = (size_t)w->n * w->n;
     size_t          elements = 1;
-    cs_status       status   = cut_spans(w, list, err);
 
-    if (status == CS_OK) {
-        status = check_all(1 + w->n + 2 * w->list.recording.n_transfers, err);
-    }
-    if (status == CS_OK) {
-        status = cs_export_sort_ranks(&w->list, &w->arena, &ranks, err);
-    }
+    CS_TRY(cut_spans(w, list, err));
+    CS_TRY(check_all(1 + w->n + 2 * w->list.recording.n_transfers, err));
+    CS_TRY(cs_export_sort_ranks(&w->list, &w->arena, &ranks, err));
     w->gpus        = CS_ARENA_NEW(&w->arena, gpu, w->n);
     w->block_of[0] = CS_ARENA_NEW(&w->arena, uint16_t, pairs);
     w->block_of[1] = CS_ARENA_NEW(&w->arena, uint16_t, pairs);
     if (w->gpus == NULL || w->block_of[0] == NULL || w->block_of[1] == NULL) {
-        return status == CS_OK ? CS_NO_MEMORY(err, "an export") : status;
+        return CS_NO_MEMORY(err, "an export");
     }
-    for (uint32_t rank = 0; rank < w->n && status == CS_OK; rank++) {
-        status = open_gpu(w, &ranks, rank, err);
+    for (uint32_t rank = 0; rank < w->n; rank++) {
+        CS_TRY(open_gpu(w, &ranks, rank, err));
     }
-    for (size_t i = 0; i < w->list.recording.n_transfers && status == CS_OK; i++) {
-        status = place_transfer(w, &w->list.recording.transfers[i], err);
+    for (size_t i = 0; i < w->list.recording.n_transfers; i++) {
+        CS_TRY(place_transfer(w, &w->list.recording.transfers[i], err));
     }
-    for (uint32_t rank = 0; rank < w->n && status == CS_OK; rank++) {
+    for (uint32_t rank = 0; rank < w->n; rank++) {
         const gpu *g = &w->gpus[rank];
-        status       = check_elements(rank, 1 + w->n + g->n_blocks + g->n_steps, err);
+        CS_TRY(check_elements(rank, 1 + w->n + g->n_blocks + g->n_steps, err));
         elements += 1 + g->n_blocks + g->n_steps;
     }
-    return status == CS_OK ? check_all(elements, err) : status;
+    return check_all(elements, err);
 }
 
 static void add_step(cs_text *out, char buffer, size_t step, const char *type, uint32_t chunk,
@@ -448,12 +444,10 @@ static cs_status check(const cs_export_list *list, cs_error *err)
 
 cs_status cs_export_msccl(const cs_export_list *list, cs_text *out, cs_error *err)
 {
-    writer    w      = {.list = *list, .n = list->scenario->cluster.n_ranks};
-    cs_status status = check(list, err);
+    writer w = {.list = *list, .n = list->scenario->cluster.n_ranks};
 
-    if (status == CS_OK) {
-        status = place_all(&w, list, err);
-    }
+    CS_TRY(check(list, err));
+    cs_status status = place_all(&w, list, err);
     if (status == CS_OK) {
         add_file(&w, out);
     }

@@ -17,7 +17,7 @@
 #include "schedules/msccl.h"
 
 #include "base/alloc.h"
-#include "schedules/msccl_run.h"
+#include "schedules/msccl_program.h"
 #include "schedules/schedule_json.h"
 
 #include <stdlib.h>
@@ -346,34 +346,26 @@ static bool can_go_on(const builder *b, uint32_t base)
 /* Give a sum that is seen its slot: that of the sum that it was made from, or a new one. */
 static cs_status give_home(builder *b, uint32_t value)
 {
-    uint32_t  base = value, home = NONE;
-    cs_status status = CS_OK;
+    uint32_t base = value, home = NONE;
 
     b->n_leaves = 0;
     b->own      = 0;
-    while (status == CS_OK && !is_own(base) && is_sum(b, base) &&
-           (base == value || b->home_of[base] == NONE)) {
-        status = collect(b, b->run->values[base].b);
-        base   = b->run->values[base].a;
+    while (!is_own(base) && is_sum(b, base) && (base == value || b->home_of[base] == NONE)) {
+        CS_TRY(collect(b, b->run->values[base].b));
+        base = b->run->values[base].a;
     }
-    bool goes_on = status == CS_OK && base != value && !is_own(base) && b->home_of[base] != NONE &&
-                   can_go_on(b, base);
-    if (status == CS_OK && !goes_on) {
-        status = collect(b, base);
-    }
-    if (status == CS_OK && !goes_on) {
-        status = check_own(b, value);
-    }
-    if (status != CS_OK) {
-        return status;
+    bool goes_on = base != value && !is_own(base) && b->home_of[base] != NONE && can_go_on(b, base);
+    if (!goes_on) {
+        CS_TRY(collect(b, base));
+        CS_TRY(check_own(b, value));
     }
     qsort(b->leaves, b->n_leaves, sizeof *b->leaves, by_arrival);
     if (goes_on) {
         home = b->home_of[base];
     } else {
-        status = add_home(b, value, b->leaves[0].message, &home);
+        CS_TRY(add_home(b, value, b->leaves[0].message, &home));
     }
-    return status == CS_OK ? fill_home(b, value, home, !goes_on) : status;
+    return fill_home(b, value, home, !goes_on);
 }
 
 /* Chunks that nobody ever looks at still travel. */
@@ -501,8 +493,7 @@ static cs_status add_parts(builder *b, const cs_msccl_message *m, uint32_t first
                           .span     = (uint16_t)(end - first)};
     uint8_t        own = is_own(b->run->payloads[m->first + first]) ? CS_OWN_SRC : 0;
     uint32_t       n = 0, from = b->first_delivery[m->first_value + first];
-    const cs_fence none   = {0};
-    cs_status      status = CS_OK;
+    const cs_fence none = {0};
 
     for (uint32_t d = from; d != NONE; d = b->deliveries[d].next) {
         n++;
@@ -513,15 +504,15 @@ static cs_status add_parts(builder *b, const cs_msccl_message *m, uint32_t first
                              CS_MAX_PARTS);
     }
     b->n_parts = b->n_parts + n > CS_MAX_PARTS ? 0 : b->n_parts;
-    for (uint32_t d = from; d != NONE && status == CS_OK; d = b->deliveries[d].next) {
+    for (uint32_t d = from; d != NONE; d = b->deliveries[d].next) {
         const delivery *x = &b->deliveries[d];
         t.dst_slot        = (uint16_t)slot_of(b, x->home);
         t.op_fabric       = cs_op_fabric(x->adds ? CS_OP_REDUCE : CS_OP_COPY, CS_NIC);
         t.flags           = (uint8_t)(own | x->flags | (b->n_parts > 0 ? CS_JOIN : 0));
-        status            = cs_stored_add(b->stored, &t, &none, b->err);
+        CS_TRY(cs_stored_add(b->stored, &t, &none, b->err));
         b->n_parts++;
     }
-    return status;
+    return CS_OK;
 }
 
 /* Is it one message with that before it? */
@@ -537,20 +528,18 @@ static bool is_continued(const builder *b, uint32_t index)
 
 static cs_status add_messages(builder *b)
 {
-    cs_status status = CS_OK;
-
-    for (uint32_t i = 0; i < b->run->n_messages && status == CS_OK; i++) {
+    for (uint32_t i = 0; i < b->run->n_messages; i++) {
         const cs_msccl_message *m = &b->run->messages[i];
         b->n_parts                = is_continued(b, i) ? b->n_parts : 0;
-        for (uint32_t k = 0, end; k < m->count && status == CS_OK; k = end) {
+        for (uint32_t k = 0, end; k < m->count; k = end) {
             end = k + 1;
             while (end < m->count && goes_with(b, m, end)) {
                 end++;
             }
-            status = add_parts(b, m, k, end);
+            CS_TRY(add_parts(b, m, k, end));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status give_homes(builder *b)
@@ -648,19 +637,22 @@ static cs_status make_stream(const cs_msccl_run *run, cs_stored **stored_p, cs_e
 /* The entry. */
 
 /* One way of calling a program, as a schedule. */
+static cs_status run_in(const cs_msccl_program *p, bool aliases, cs_arena *arena,
+                        cs_stored **stored_p, cs_error *err)
+{
+    cs_msccl_run run;
+
+    CS_TRY(cs_msccl_take_steps(p, aliases, arena, &run, err));
+    CS_TRY(cs_msccl_check_order(&run, err));
+    return make_stream(&run, stored_p, err);
+}
+
 static cs_status run_as(const cs_msccl_program *p, bool aliases, cs_stored **stored_p,
                         cs_error *err)
 {
-    cs_arena     arena = {0};
-    cs_msccl_run run;
-    cs_status    status = cs_msccl_take_steps(p, aliases, &arena, &run, err);
+    cs_arena  arena  = {0};
+    cs_status status = run_in(p, aliases, &arena, stored_p, err);
 
-    if (status == CS_OK) {
-        status = cs_msccl_check_order(&run, err);
-    }
-    if (status == CS_OK) {
-        status = make_stream(&run, stored_p, err);
-    }
     cs_arena_free(&arena);
     return status;
 }
@@ -670,11 +662,9 @@ static cs_status check_out_of_place(const cs_msccl_program *p, cs_error *err)
 {
     cs_stored *stored  = NULL;
     cs_verdict verdict = {0};
-    cs_status  status  = run_as(p, false, &stored, err);
 
-    if (status == CS_OK) {
-        status = cs_schedule_verify(stored, &verdict, err);
-    }
+    CS_TRY(run_as(p, false, &stored, err));
+    cs_status status = cs_schedule_verify(stored, &verdict, err);
     if (status == CS_OK && !verdict.is_correct) {
         status = CS_FAIL(err, CS_EWRONG, "algo", "out of place: %s", verdict.text);
         cs_error_locate(err, p->input, p->gpus[0].line, p->gpus[0].column);
@@ -683,27 +673,29 @@ static cs_status check_out_of_place(const cs_msccl_program *p, cs_error *err)
     return status;
 }
 
+static cs_status read_program(const char *text, size_t length, const char *input, cs_arena *arena,
+                              cs_stored **stored_p, cs_error *err)
+{
+    cs_msccl_program program;
+
+    CS_TRY(cs_msccl_read(text, length, input, arena, &program, err));
+    CS_TRY(run_as(&program, program.in_place, stored_p, err));
+    return program.in_place && program.out_of_place ? check_out_of_place(&program, err) : CS_OK;
+}
+
 cs_status cs_msccl_parse(const char *text, size_t length, const char *input, cs_stored **stored_p,
                          cs_error *err)
 {
-    cs_arena         arena = {0};
-    cs_msccl_program program;
-    cs_stored       *stored = NULL;
-    cs_status        status = CS_OK;
+    cs_arena   arena  = {0};
+    cs_stored *stored = NULL;
 
     if (length > CS_MSCCL_MAX_BYTES) {
-        status = CS_FAIL(err, CS_EPARSE, "", "%zu bytes of XML are too many: accepted are %d",
-                         length, CS_MSCCL_MAX_BYTES);
+        (void)CS_FAIL(err, CS_EPARSE, "", "%zu bytes of XML are too many: accepted are %d", length,
+                      CS_MSCCL_MAX_BYTES);
         cs_error_locate(err, input, 1, 1);
-        return status;
+        return CS_EPARSE;
     }
-    status = cs_msccl_read(text, length, input, &arena, &program, err);
-    if (status == CS_OK) {
-        status = run_as(&program, program.in_place, &stored, err);
-    }
-    if (status == CS_OK && program.in_place && program.out_of_place) {
-        status = check_out_of_place(&program, err);
-    }
+    cs_status status = read_program(text, length, input, &arena, &stored, err);
     cs_arena_free(&arena);
     if (status != CS_OK) {
         cs_stored_free(stored);

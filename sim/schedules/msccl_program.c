@@ -309,15 +309,11 @@ static cs_status read_step(reader *r, const cs_xml *e, uint32_t block, uint32_t 
     cs_msccl_step        *step = &p->steps[p->n_steps];
     size_t                op   = 0;
     long                  s = 0, count = 0;
-    cs_status             status = number(r, e, "s", 0, CS_MSCCL_MAX_STEPS - 1, &s);
 
-    if (status == CS_OK) {
-        status = word(r, e, "type", op_names, COUNT(op_names), &op);
-    }
-    if (status == CS_OK) {
-        status = number(r, e, "cnt", op == CS_MSCCL_NOP ? 0 : 1, CS_MSCCL_MAX_COUNT, &count);
-    }
-    if (status == CS_OK && s != (long)index) {
+    CS_TRY(number(r, e, "s", 0, CS_MSCCL_MAX_STEPS - 1, &s));
+    CS_TRY(word(r, e, "type", op_names, COUNT(op_names), &op));
+    CS_TRY(number(r, e, "cnt", op == CS_MSCCL_NOP ? 0 : 1, CS_MSCCL_MAX_COUNT, &count));
+    if (s != (long)index) {
         return CS_XML_FAIL(r->err, p->input, e, "s=\"%ld\" stands where step %u belongs", s, index);
     }
     *step = (cs_msccl_step){.op     = (uint8_t)op,
@@ -326,29 +322,18 @@ static cs_status read_step(reader *r, const cs_xml *e, uint32_t block, uint32_t 
                             .block  = block,
                             .line   = e->line,
                             .column = e->column};
-    if (status == CS_OK) {
-        status = read_end(r, e, &p->gpus[b->gpu], step, true, &step->src);
-    }
-    if (status == CS_OK) {
-        status = read_end(r, e, &p->gpus[b->gpu], step, false, &step->dst);
-    }
-    if (status == CS_OK) {
-        status = check_overlap(r, e, step);
-    }
-    if (status == CS_OK) {
-        status = read_wait(r, e, &p->gpus[b->gpu], step);
-    }
-    if (status == CS_OK) {
-        status = read_number(r, e, step);
-    }
-    if (status == CS_OK &&
-        (((step->traits & CS_MSCCL_SENDS) != 0 && b->send == CS_MSCCL_NONE) ||
-         ((step->traits & CS_MSCCL_RECEIVES) != 0 && b->recv == CS_MSCCL_NONE))) {
+    CS_TRY(read_end(r, e, &p->gpus[b->gpu], step, true, &step->src));
+    CS_TRY(read_end(r, e, &p->gpus[b->gpu], step, false, &step->dst));
+    CS_TRY(check_overlap(r, e, step));
+    CS_TRY(read_wait(r, e, &p->gpus[b->gpu], step));
+    CS_TRY(read_number(r, e, step));
+    if (((step->traits & CS_MSCCL_SENDS) != 0 && b->send == CS_MSCCL_NONE) ||
+        ((step->traits & CS_MSCCL_RECEIVES) != 0 && b->recv == CS_MSCCL_NONE)) {
         return CS_XML_FAIL(r->err, p->input, e, "type=\"%s\" in a thread block without such a peer",
                            op_names[op]);
     }
-    p->n_steps += status == CS_OK;
-    return status;
+    p->n_steps++;
+    return CS_OK;
 }
 
 /* The step behind nops that wait waits for something itself, or the runtime refuses the file. */
@@ -424,24 +409,20 @@ static cs_status check_channels(const reader *r, const cs_msccl_gpu *g)
 /* Thread blocks stand anywhere in their GPU, but their numbers have no gaps. */
 static cs_status read_blocks(reader *r, const cs_xml *e, uint32_t gpu)
 {
-    cs_msccl_program *p      = r->p;
-    cs_msccl_gpu     *g      = &p->gpus[gpu];
-    cs_status         status = CS_OK;
+    cs_msccl_program *p = r->p;
+    cs_msccl_gpu     *g = &p->gpus[gpu];
 
-    for (const cs_xml *c = e->child; c != NULL && status == CS_OK; c = c->next) {
+    for (const cs_xml *c = e->child; c != NULL; c = c->next) {
         long id = 0;
-        status  = number(r, c, "id", 0, (long)g->n_blocks - 1, &id);
-        if (status != CS_OK) {
-            break;
-        }
+        CS_TRY(number(r, c, "id", 0, (long)g->n_blocks - 1, &id));
         cs_msccl_block *b = &p->blocks[g->first_block + (uint32_t)id];
         if (b->line != 0) {
             return CS_XML_FAIL(r->err, p->input, c, "id=\"%ld\" is there twice", id);
         }
         *b = (cs_msccl_block){.gpu = gpu, .id = (uint32_t)id, .line = c->line, .column = c->column};
-        status = read_block(r, c, gpu, g->first_block + (uint32_t)id);
+        CS_TRY(read_block(r, c, gpu, g->first_block + (uint32_t)id));
     }
-    return status == CS_OK ? check_channels(r, g) : status;
+    return check_channels(r, g);
 }
 
 /* GPUs. */
@@ -449,17 +430,16 @@ static cs_status read_blocks(reader *r, const cs_xml *e, uint32_t gpu)
 static cs_status read_sizes(reader *r, const cs_xml *e, cs_msccl_gpu *g)
 {
     static const char *const keys[] = {"i_chunks", "o_chunks", "s_chunks"};
-    cs_status                status = CS_OK;
 
-    for (uint32_t b = 0; b < 3 && status == CS_OK; b++) {
+    for (uint32_t b = 0; b < 3; b++) {
         long most = b == CS_MSCCL_SCRATCH ? CS_MSCCL_MAX_CHUNKS : (long)buffer_size(r->p, b), n = 0;
-        status         = number(r, e, keys[b], 0, most, &n);
+        CS_TRY(number(r, e, keys[b], 0, most, &n));
         g->n_chunks[b] = (uint32_t)n;
     }
     if (g->n_chunks[CS_MSCCL_SCRATCH] > r->p->n_scratch) {
         r->p->n_scratch = g->n_chunks[CS_MSCCL_SCRATCH];
     }
-    return status;
+    return CS_OK;
 }
 
 /* What the GPU's own parser counts. */
@@ -512,21 +492,18 @@ static cs_status read_gpus(reader *r, const cs_xml *algo)
 {
     cs_msccl_program *p      = r->p;
     size_t            n_gpus = 0;
-    cs_status         status = count_children(r, algo, "gpu", &n_gpus);
 
-    if (status == CS_OK && n_gpus != p->n_gpus) {
+    CS_TRY(count_children(r, algo, "gpu", &n_gpus));
+    if (n_gpus != p->n_gpus) {
         return CS_XML_FAIL(r->err, p->input, algo, "ngpus=\"%u\", and %zu <gpu> are there",
                            p->n_gpus, n_gpus);
     }
     p->gpus = CS_ARENA_NEW(r->arena, cs_msccl_gpu, p->n_gpus);
-    if (status == CS_OK && p->gpus == NULL) {
-        status = CS_NO_MEMORY(r->err, "a schedule");
+    if (p->gpus == NULL) {
+        return CS_NO_MEMORY(r->err, "a schedule");
     }
-    for (const cs_xml *c = algo->child; c != NULL && status == CS_OK; c = c->next) {
-        status = open_gpu(r, c);
-    }
-    if (status != CS_OK) {
-        return status;
+    for (const cs_xml *c = algo->child; c != NULL; c = c->next) {
+        CS_TRY(open_gpu(r, c));
     }
     p->blocks = CS_ARENA_NEW(r->arena, cs_msccl_block, p->n_blocks);
     p->steps  = CS_ARENA_NEW(r->arena, cs_msccl_step, p->n_steps);
@@ -534,14 +511,12 @@ static cs_status read_gpus(reader *r, const cs_xml *algo)
         return CS_NO_MEMORY(r->err, "a schedule");
     }
     p->n_steps = 0;
-    for (const cs_xml *c = algo->child; c != NULL && status == CS_OK; c = c->next) {
+    for (const cs_xml *c = algo->child; c != NULL; c = c->next) {
         long id = 0;
-        status  = number(r, c, "id", 0, (long)p->n_gpus - 1, &id);
-        if (status == CS_OK) {
-            status = read_blocks(r, c, (uint32_t)id);
-        }
+        CS_TRY(number(r, c, "id", 0, (long)p->n_gpus - 1, &id));
+        CS_TRY(read_blocks(r, c, (uint32_t)id));
     }
-    return status;
+    return CS_OK;
 }
 
 /* A wait ends with the first step that says so, at or behind the one that is named. */
@@ -595,6 +570,21 @@ static cs_status check_size(const reader *r, const cs_xml *algo)
     return CS_OK;
 }
 
+static cs_status read_algo(reader *r, const cs_xml *algo)
+{
+    if (strcmp(algo->name, "algo") != 0) {
+        return CS_XML_FAIL(r->err, r->p->input, algo, "is not known: accepted is <algo>, of MSCCL");
+    }
+    CS_TRY(read_head(r, algo));
+    CS_TRY(read_gpus(r, algo));
+    CS_TRY(check_size(r, algo));
+    CS_TRY(resolve_waits(r));
+    for (uint32_t i = 0; !r->p->has_numbers && i < r->p->n_steps; i++) {
+        r->p->steps[i].number = 0;
+    }
+    return CS_OK;
+}
+
 cs_status cs_msccl_read(const char *text, size_t length, const char *input, cs_arena *arena,
                         cs_msccl_program *program, cs_error *err)
 {
@@ -605,23 +595,8 @@ cs_status cs_msccl_read(const char *text, size_t length, const char *input, cs_a
 
     *program = (cs_msccl_program){.input = input, .has_numbers = true};
     status   = cs_xml_parse(text, length, input, &tree, &algo, err);
-    if (status == CS_OK && strcmp(algo->name, "algo") != 0) {
-        status = CS_XML_FAIL(err, input, algo, "is not known: accepted is <algo>, of MSCCL");
-    }
     if (status == CS_OK) {
-        status = read_head(&r, algo);
-    }
-    if (status == CS_OK) {
-        status = read_gpus(&r, algo);
-    }
-    if (status == CS_OK) {
-        status = check_size(&r, algo);
-    }
-    if (status == CS_OK) {
-        status = resolve_waits(&r);
-    }
-    for (uint32_t i = 0; status == CS_OK && !program->has_numbers && i < program->n_steps; i++) {
-        program->steps[i].number = 0;
+        status = read_algo(&r, algo);
     }
     cs_arena_free(&tree);
     return status;

@@ -18,7 +18,7 @@
  * time. O(steps of a GPU x its thread blocks) time and memory, and O(all steps) for every STRIDE
  * thread blocks whose order rests on other GPUs; more than MOST_PASSES of these are refused.
  */
-#include "schedules/msccl_run.h"
+#include "schedules/msccl_program.h"
 
 #include "base/event_queue.h"
 #include "base/random.h"
@@ -413,10 +413,7 @@ static cs_status work(machine *m, uint32_t block)
             if (!may_take(m, block, s)) {
                 return CS_OK;
             }
-            cs_status status = take_effect(m, s);
-            if (status != CS_OK) {
-                return status;
-            }
+            CS_TRY(take_effect(m, s));
             if (sends) {
                 w->n_ahead++;
                 count_up(w, s->number);
@@ -623,24 +620,20 @@ static bool arrive(machine *m)
 
 static cs_status work_all(machine *m)
 {
-    cs_status status = CS_OK;
-
     for (uint32_t b = 0; b < m->p->n_blocks; b++) {
         look_at(m, b);
     }
     do {
-        while (m->n_queued > 0 && status == CS_OK) {
+        while (m->n_queued > 0) {
             uint32_t block = m->queue[m->queue_first];
             m->queue_first = m->queue_first + 1 < m->p->n_blocks ? m->queue_first + 1 : 0;
             m->n_queued--;
             m->workers[block].is_queued = false;
-            status                      = work(m, block);
+            CS_TRY(work(m, block));
         }
-        if (status == CS_OK) {
-            status = use_ports(m);
-        }
-    } while (status == CS_OK && arrive(m));
-    return status;
+        CS_TRY(use_ports(m));
+    } while (arrive(m));
+    return CS_OK;
 }
 
 /* Some step that is never taken, and what it waits for. */
@@ -804,6 +797,16 @@ static void put_own(const machine *m)
     }
 }
 
+static cs_status take_steps(machine *m)
+{
+    CS_TRY(open_machine(m));
+    CS_TRY(match_all(m));
+    put_own(m);
+    CS_TRY(work_all(m));
+    CS_TRY(check_end(m));
+    return sort_messages(m);
+}
+
 cs_status cs_msccl_take_steps(const cs_msccl_program *p, bool aliases, cs_arena *arena,
                               cs_msccl_run *run, cs_error *err)
 {
@@ -811,20 +814,7 @@ cs_status cs_msccl_take_steps(const cs_msccl_program *p, bool aliases, cs_arena 
 
     *run =
         (cs_msccl_run){.program = p, .aliases = aliases, .n_places = cs_msccl_n_places(p, aliases)};
-    cs_status status = open_machine(&m);
-    if (status == CS_OK) {
-        status = match_all(&m);
-    }
-    if (status == CS_OK) {
-        put_own(&m);
-        status = work_all(&m);
-    }
-    if (status == CS_OK) {
-        status = check_end(&m);
-    }
-    if (status == CS_OK) {
-        status = sort_messages(&m);
-    }
+    cs_status status = take_steps(&m);
     cs_events_free(&m.events);
     return status;
 }
@@ -1068,20 +1058,22 @@ static cs_status list_steps(checker *c, size_t *most_clock_p, size_t *most_uses_
  */
 static cs_status open_checker(checker *c)
 {
-    size_t    most_clock = 1, most_uses = 1;
-    cs_status status = list_steps(c, &most_clock, &most_uses);
+    size_t most_clock = 1, most_uses = 1;
 
-    if (status == CS_OK) {
-        c->clock   = CS_ARENA_NEW(&c->arena, uint16_t, most_clock);
-        c->wide    = CS_ARENA_NEW(&c->arena, uint16_t, (size_t)c->p->n_steps * STRIDE);
-        c->writer  = CS_ARENA_NEW(&c->arena, uint32_t, c->run->n_places);
-        c->readers = CS_ARENA_NEW(&c->arena, uint32_t, c->run->n_places);
-        c->pool    = CS_ARENA_NEW(&c->arena, place_use, most_uses);
-        c->doubts  = CS_ARENA_NEW(&c->arena, doubt, 3 * most_uses);
+    if (list_steps(c, &most_clock, &most_uses) != CS_OK) {
+        return CS_NO_MEMORY(c->err, "a schedule");
     }
-    bool failed = status != CS_OK || c->clock == NULL || c->wide == NULL || c->writer == NULL ||
-                  c->readers == NULL || c->pool == NULL || c->doubts == NULL;
-    return failed ? CS_NO_MEMORY(c->err, "a schedule") : CS_OK;
+    c->clock   = CS_ARENA_NEW(&c->arena, uint16_t, most_clock);
+    c->wide    = CS_ARENA_NEW(&c->arena, uint16_t, (size_t)c->p->n_steps * STRIDE);
+    c->writer  = CS_ARENA_NEW(&c->arena, uint32_t, c->run->n_places);
+    c->readers = CS_ARENA_NEW(&c->arena, uint32_t, c->run->n_places);
+    c->pool    = CS_ARENA_NEW(&c->arena, place_use, most_uses);
+    c->doubts  = CS_ARENA_NEW(&c->arena, doubt, 3 * most_uses);
+    if (c->clock == NULL || c->wide == NULL || c->writer == NULL || c->readers == NULL ||
+        c->pool == NULL || c->doubts == NULL) {
+        return CS_NO_MEMORY(c->err, "a schedule");
+    }
+    return CS_OK;
 }
 
 cs_status cs_msccl_check_order(const cs_msccl_run *run, cs_error *err)

@@ -175,11 +175,11 @@ cs_status cs_config_point(const cs_config *config, size_t index, cs_text *text, 
 }
 
 /* The error of a reading, without its place in the file or with it. */
-static cs_status blame(const cs_config *config, const cs_reading *r, size_t index, bool locates,
-                       cs_error *err)
+static cs_status locate(const cs_config *config, const cs_reading *r, size_t index, bool locates,
+                        cs_error *err)
 {
-    return locates ? cs_config_blame(config, &r->error, r->blames_key, index, err)
-                   : cs_config_blame_option(config, &r->error, index, err);
+    return locates ? cs_config_locate_error(config, &r->error, r->key_is_wrong, index, err)
+                   : cs_config_locate_option(config, &r->error, index, err);
 }
 
 static cs_status build_case(const cs_config *config, size_t index, bool locates, cs_case *case_p,
@@ -204,7 +204,7 @@ static cs_status build_case(const cs_config *config, size_t index, bool locates,
     }
     built.files = reading.files;
     if (cs_reading_failed(&reading)) {
-        cs_status status = blame(config, &reading, index, locates, err);
+        cs_status status = locate(config, &reading, index, locates, err);
         cs_case_free(&built);
         json_decref(tree);
         return status;

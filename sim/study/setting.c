@@ -121,8 +121,8 @@ cs_status cs_config_put(cs_config *config, const char *path, const cs_value *val
     json_t *node = NULL;
 
     if (value->type == CS_VALUE_TEXT) {
-        cs_status status = text_node(value->text, origin, &node, err);
-        return status == CS_OK ? set_and_release(config, path, node, origin, err) : status;
+        CS_TRY(text_node(value->text, origin, &node, err));
+        return set_and_release(config, path, node, origin, err);
     }
     node = node_of_value(value);
     return node != NULL ? set_and_release(config, path, node, origin, err) : no_memory(origin, err);
@@ -167,26 +167,36 @@ static cs_status apply_value(cs_config *config, const char *path, const char *te
     return set_and_release(config, path, node, origin, err);
 }
 
-static cs_status apply_list(cs_config *config, const char *path, const char *list,
+/* Add the values of "a,b,.." to an array. */
+static cs_status add_values(json_t *array, const cs_field *row, const char *list,
                             const char *origin, cs_error *err)
 {
-    const cs_field *row    = cs_key_at(path);
-    json_t         *array  = json_array(), *node;
-    cs_status       status = array != NULL ? CS_OK : no_memory(origin, err);
-
-    for (const char *at = list; at != NULL && status == CS_OK;) {
-        size_t length = strcspn(at, ",");
-        char   word[WORD_BYTES];
-        status = length > 0 ? take_word(at, length, word, origin, err)
-                            : CS_FAIL(err, CS_EINVAL, origin, "'%s' is not a list of values", list);
-        if (status == CS_OK) {
-            status = node_of(row, word, true, origin, &node, err);
+    for (const char *at = list; at != NULL;) {
+        size_t  length = strcspn(at, ",");
+        char    word[WORD_BYTES];
+        json_t *node = NULL;
+        if (length == 0) {
+            return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not a list of values", list);
         }
-        if (status == CS_OK && json_array_append_new(array, node) != 0) {
-            status = no_memory(origin, err);
+        CS_TRY(take_word(at, length, word, origin, err));
+        CS_TRY(node_of(row, word, true, origin, &node, err));
+        if (json_array_append_new(array, node) != 0) {
+            return no_memory(origin, err);
         }
         at = at[length] == ',' ? at + length + 1 : NULL;
     }
+    return CS_OK;
+}
+
+static cs_status apply_list(cs_config *config, const char *path, const char *list,
+                            const char *origin, cs_error *err)
+{
+    json_t *array = json_array();
+
+    if (array == NULL) {
+        return no_memory(origin, err);
+    }
+    cs_status status = add_values(array, cs_key_at(path), list, origin, err);
     if (status == CS_OK && json_array_size(array) > 1) {
         status = cs_config_add_axis(config, path, array, origin, origin, err);
     } else if (status == CS_OK) {
@@ -227,22 +237,23 @@ static cs_status apply_parts(cs_config *config, const cs_setting *how, const cha
 {
     const cs_field *row   = cs_key_at(how->path);
     const char     *parts = how->parts, *equals = strchr(text, '=');
-    json_t         *object = NULL;
 
     if (equals == NULL || equals == text) {
         return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form %s", text, how->words);
     }
     cs_tree_setup();
-    object           = json_object();
-    cs_status status = object != NULL ? CS_OK : no_memory(origin, err);
-    while (*parts != '\0' && text != NULL && status == CS_OK) {
-        status = add_part(object, row, &parts, &text, origin, err);
+    json_t *object = json_object();
+    if (object == NULL) {
+        return no_memory(origin, err);
     }
-    if (status == CS_OK) {
-        return set_and_release(config, how->path, object, origin, err);
+    while (*parts != '\0' && text != NULL) {
+        cs_status status = add_part(object, row, &parts, &text, origin, err);
+        if (status != CS_OK) {
+            json_decref(object);
+            return status;
+        }
     }
-    json_decref(object);
-    return status;
+    return set_and_release(config, how->path, object, origin, err);
 }
 
 /* KEY=VALUE below the path, or PATH=JSON where that is empty. */

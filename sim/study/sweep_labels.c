@@ -79,19 +79,15 @@ static void add_value(cs_text *text, const json_t *value)
 cs_status cs_config_label(const cs_config *config, size_t index, const char *algorithm,
                           const char *model, const char *const *shown, cs_text *text, cs_error *err)
 {
-    const cs_algorithm *a      = NULL;
-    const cs_model     *m      = NULL;
-    size_t              from   = text->length;
-    cs_status           status = CS_OK;
+    const cs_algorithm *a    = NULL;
+    const cs_model     *m    = NULL;
+    size_t              from = text->length;
 
     if (algorithm != NULL) {
-        status = cs_algorithm_find(algorithm, &a, err);
+        CS_TRY(cs_algorithm_find(algorithm, &a, err));
     }
-    if (status == CS_OK && model != NULL) {
-        status = cs_model_find(model, &m, err);
-    }
-    if (status != CS_OK) {
-        return status;
+    if (model != NULL) {
+        CS_TRY(cs_model_find(model, &m, err));
     }
     for (size_t i = 0; i < config->axes.n_axes; i++) {
         const cs_axis *axis = &config->axes.axes[i];

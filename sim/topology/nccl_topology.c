@@ -11,7 +11,7 @@
  * both directions together (RCCL reckons with 24, 36 and 48 GB/s in use on MI100, MI200 and MI300).
  * NICs: the rate of a port in the vendors' data sheets; EFA: Amazon EC2's P4d and P5.
  */
-#include "topology/nccl_topology.h"
+#include "topology/topology_file.h"
 
 #include "topology/machine_build.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Hosts and links are counted, then filled, then routes; names are found in a JSON object as in a
  * dictionary. */
-#include "topology/simgrid_platform.h"
+#include "topology/topology_file.h"
 
 #include "input/tree.h"
 

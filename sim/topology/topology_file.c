@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which format is it, and who reads it: see topology_file.h. */
 #include "topology/topology_file.h"
 
 #include "base/alloc.h"
@@ -7,8 +6,6 @@
 #include "base/random.h"
 #include "input/locate.h"
 #include "topology/machine_build.h"
-#include "topology/nccl_topology.h"
-#include "topology/simgrid_platform.h"
 #include "topology/topology_json.h"
 
 #include <ctype.h>
@@ -54,7 +51,7 @@ static cs_status read_json(const char *text, size_t length, const char *input, c
     cs_read_server(&r, &root, &file->site);
     cs_topology_file_close(file);
     if (cs_reading_failed(&r)) {
-        cs_locate(text, length, r.error.where, r.blames_key, &line, &column);
+        cs_locate(text, length, r.error.where, r.key_is_wrong, &line, &column);
         cs_error_locate(&r.error, input, line, column);
     }
     if (cs_reading_failed(&r) && err != NULL) {
@@ -107,13 +104,12 @@ cs_status cs_topology_file_load(const char *path, cs_arena *arena, cs_topology_f
     char       *text   = NULL;
     size_t      length = 0;
     const char *slash  = strrchr(path, '/');
-    cs_status   status = cs_file_read(path, CS_TOPOLOGY_MAX_BYTES, &text, &length, err);
 
-    if (status == CS_OK) {
-        status = cs_topology_file_parse(text, length, path, arena, file, err);
-    }
+    CS_TRY(cs_file_read(path, CS_TOPOLOGY_MAX_BYTES, &text, &length, err));
+    cs_status status = cs_topology_file_parse(text, length, path, arena, file, err);
     cs_free(text);
-    if (status == CS_OK && file->site.machine != NULL) {
+    CS_TRY(status);
+    if (file->site.machine != NULL) {
         /* Readers name the format; people know the file. */
         cs_machine *named = CS_ARENA_NEW(arena, cs_machine, 1);
         if (named == NULL) {
@@ -123,7 +119,7 @@ cs_status cs_topology_file_load(const char *path, cs_arena *arena, cs_topology_f
         (void)snprintf(named->name, sizeof named->name, "%.63s", slash != NULL ? slash + 1 : path);
         file->site.machine = named;
     }
-    return status;
+    return CS_OK;
 }
 
 bool cs_topology_is_preset(const char *name)

@@ -55,7 +55,7 @@ typedef struct graph_keys {
     rank_list   ranks[CS_FABRICS];
 } graph_keys;
 
-/* Of presets and files, which were looked at before (topology/topology_source.h). */
+/* Of presets and files, which were looked at before. */
 typedef struct source_keys {
     const char *name;
     uint32_t    servers;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Presets and files of topologies: see topology_source.h. */
-#include "topology/topology_source.h"
+/* Presets and files of topologies: ranks, servers, ports and links out of them. */
+#include "topology/topology_json.h"
 
 #include "base/text.h"
 #include "topology/machine_build.h"
-#include "topology/topology_json.h"
 
 #include <math.h>
 #include <string.h>

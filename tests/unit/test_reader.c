@@ -274,9 +274,9 @@ Test(reader, the_first_refusal_stays)
     cr_expect_not(read("{\"count\": 9, \"bytes\": 77, \"ratio\": 5}", &arena, &w, &r));
     cr_expect_str_eq(r.error.where, "count");
     cr_expect_eq(w.bytes, 0);
-    cr_expect_not(r.blames_key);
+    cr_expect_not(r.key_is_wrong);
     cr_expect_not(read("{\"x\": 1}", &arena, &w, &r));
-    cr_expect(r.blames_key, "the key itself is wrong");
+    cr_expect(r.key_is_wrong, "the key itself is wrong");
     cs_arena_free(&arena);
 }
 
