@@ -45,18 +45,14 @@ typedef struct walk {
 static cs_status open_sizes(cs_iterations *all, const cs_case *c, bool is_replayed,
                             bool is_verified, cs_error *err)
 {
-    const cs_training *t      = all->training;
-    cs_status          status = CS_OK;
+    const cs_training *t = all->training;
 
-    for (uint32_t i = 0; i < t->n_sizes && status == CS_OK; i++) {
+    for (uint32_t i = 0; i < t->n_sizes; i++) {
         sized_calls *calls          = &all->sizes[i];
         calls->c                    = *c;
         calls->c.job.scenario.bytes = t->size_bytes[i];
         calls->c.job.is_checked     = false;
-        status = cs_trials_open(&calls->c, is_replayed, is_verified, &calls->trials, err);
-    }
-    if (status != CS_OK) {
-        return status;
+        CS_TRY(cs_trials_open(&calls->c, is_replayed, is_verified, &calls->trials, err));
     }
     all->n_presumed = cs_trials_look_back(&all->sizes[0].trials) ? all->n_ranks : 1;
     all->shared     = CS_NEW(shared_call, (size_t)t->n_sizes * all->n_presumed);

@@ -466,24 +466,20 @@ static cs_status list_scenarios(run *r, cs_error *err)
 /* Of the campaign: what every rank needs. */
 static cs_status begin(void *user, const size_t **scenarios_p, size_t *n_p, cs_error *err)
 {
-    run      *r      = user;
-    cs_status status = check_request(r->config, &r->options, err);
+    run *r = user;
 
-    if (status == CS_OK) {
-        status = list_scenarios(r, err);
-    }
-    if (status == CS_OK && cs_ranks_leads(r->options.ranks)) {
+    CS_TRY(check_request(r->config, &r->options, err));
+    CS_TRY(list_scenarios(r, err));
+    if (cs_ranks_leads(r->options.ranks)) {
         r->report->rows = CS_NEW(cs_montecarlo_row, cs_config_count(r->config));
-        status          = r->report->rows != NULL
-                              ? CS_OK
-                              : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", r->n);
+        if (r->report->rows == NULL) {
+            return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", r->n);
+        }
     }
-    if (status == CS_OK) {
-        r->total     = (uint64_t)r->n * r->options.iterations;
-        *scenarios_p = r->scenarios;
-        *n_p         = r->n;
-    }
-    return status;
+    r->total     = (uint64_t)r->n * r->options.iterations;
+    *scenarios_p = r->scenarios;
+    *n_p         = r->n;
+    return CS_OK;
 }
 
 static void report_progress(void *user, size_t done, size_t total)

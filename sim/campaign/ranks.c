@@ -105,10 +105,7 @@ cs_status cs_ranks_join(cs_ranks **ranks_p, cs_error *err)
     if (size == 1) {
         return CS_OK;
     }
-    cs_status status = load(&transport, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(load(&transport, err));
     if (transport.size == 1) {
         transport.leave(transport.self);
         return CS_OK;

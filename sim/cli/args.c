@@ -159,8 +159,7 @@ static cs_status take_text(const cs_args *args, const cs_field *field, char *obj
 
 static cs_status take_field(const cs_args *args, const cs_field *field, char *object, cs_error *err)
 {
-    double    value  = 1;
-    cs_status status = CS_OK;
+    double value = 1;
 
     if (field->type == CS_FIELD_LIST) {
         return append(args, field, object, err);
@@ -169,12 +168,10 @@ static cs_status take_field(const cs_args *args, const cs_field *field, char *ob
         return take_text(args, field, object, err);
     }
     if (args->value != NULL) {
-        status = cs_field_parse(field, args->value, &value, args->name, err);
+        CS_TRY(cs_field_parse(field, args->value, &value, args->name, err));
     }
-    if (status == CS_OK) {
-        cs_field_store(field, object, value);
-    }
-    return status;
+    cs_field_store(field, object, value);
+    return CS_OK;
 }
 
 cs_status cs_args_take(const cs_args *args, void *job, cs_error *err)

@@ -363,14 +363,12 @@ static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model
 
 static cs_status run_registry(settings *how_to, cs_error *err)
 {
-    cs_status status = CS_OK;
-
     for (size_t m = 0; cs_models[m] != NULL; m++) {
-        for (size_t a = 0; cs_algorithms[a] != NULL && status == CS_OK; a++) {
-            status = run_points(cs_algorithms[a], cs_models[m], how_to, err);
+        for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
+            CS_TRY(run_points(cs_algorithms[a], cs_models[m], how_to, err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status run_case(const cs_case *c, const cs_stored *schedule, settings *how_to,

@@ -199,18 +199,16 @@ static cs_status explain(const watch *w, const cs_result *result, cs_text *text,
 /* After the replay: write the files, add the explanation to `notes`. */
 static cs_status report(watch *w, const cs_result *result, cs_text *notes, cs_error *err)
 {
-    cs_status status = CS_OK;
-
     if (w->choice->trace_path != NULL) {
-        status = write_trace(w, err);
+        CS_TRY(write_trace(w, err));
     }
-    if (status == CS_OK && w->choice->heatmap_path != NULL) {
-        status = write_heatmap(w, result, err);
+    if (w->choice->heatmap_path != NULL) {
+        CS_TRY(write_heatmap(w, result, err));
     }
-    if (status == CS_OK && w->choice->explains) {
-        status = explain(w, result, notes, err);
+    if (w->choice->explains) {
+        CS_TRY(explain(w, result, notes, err));
     }
-    return status;
+    return CS_OK;
 }
 
 static void close_watch(watch *w)
@@ -297,11 +295,7 @@ static cs_status case_of(const task *j, size_t index, cs_case *c, cs_error *err)
 
 static cs_status run_index(task *j, size_t index, cs_case *c, cs_result *result, cs_error *err)
 {
-    cs_status status = case_of(j, index, c, err);
-
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(case_of(j, index, c, err));
     cs_job job = c->job;
     if (j->schedule != NULL) {
         const cs_stored_options options = {j->schedule};
@@ -334,23 +328,16 @@ static cs_status run_all(task *j, cs_error *err)
 
 static cs_status run_task(task *j, cs_error *err)
 {
-    cs_status status = cs_scenario_choice_finish(&j->choice, err);
-
-    if (status == CS_OK && j->schedule_path != NULL) {
-        status = cs_schedule_arg_load(&j->choice, j->schedule_path, &j->schedule, err);
-    }
-    if (status != CS_OK) {
-        return status;
+    CS_TRY(cs_scenario_choice_finish(&j->choice, err));
+    if (j->schedule_path != NULL) {
+        CS_TRY(cs_schedule_arg_load(&j->choice, j->schedule_path, &j->schedule, err));
     }
     size_t count = cs_config_count(j->choice.config);
     if ((j->watch.trace_path != NULL || j->watch.heatmap_path != NULL) && count != 1) {
         return CS_FAIL(err, CS_EINVAL, j->watch.trace_path != NULL ? "--trace" : "--heatmap",
                        "needs exactly one scenario, not %zu", count);
     }
-    status = cs_run_rows_open(&j->rows, j->choice.config, j->format, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_run_rows_open(&j->rows, j->choice.config, j->format, err));
     const char *calibration = cs_config_text(j->choice.config, "calibration");
     if (j->format == CS_RUN_TABLE && calibration != NULL) {
         cs_text_add(
@@ -359,11 +346,9 @@ static cs_status run_task(task *j, cs_error *err)
             "those of its last row\n",
             calibration);
     }
-    status = run_all(j, err);
-    if (status == CS_OK) {
-        status = cs_run_rows_finish(&j->rows, err);
-    }
-    return status == CS_OK ? cs_cli_write(j->output_path, &j->rows.text, err) : status;
+    CS_TRY(run_all(j, err));
+    CS_TRY(cs_run_rows_finish(&j->rows, err));
+    return cs_cli_write(j->output_path, &j->rows.text, err);
 }
 
 static int run_run(int count, char *const *words)

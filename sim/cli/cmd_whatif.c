@@ -237,13 +237,11 @@ static cs_status answer_faults(const whatif_job *j, cs_text *text, cs_error *err
 
 static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
-    const whatif_job *j      = job;
-    cs_status         status = check_args(j, err);
+    const whatif_job *j = job;
 
-    if (status == CS_OK) {
-        status = wants_trace(j) ? answer_trace(j, text, err) : answer_faults(j, text, err);
-    }
-    return status == CS_OK ? cs_cli_write_output(j->output, text, err) : status;
+    CS_TRY(check_args(j, err));
+    CS_TRY(wants_trace(j) ? answer_trace(j, text, err) : answer_faults(j, text, err));
+    return cs_cli_write_output(j->output, text, err);
 }
 
 static int whatif_run(int count, char *const *words)

@@ -19,12 +19,9 @@ static cs_status no_memory(const cs_run_rows *rows, cs_error *err)
 /* The columns of the sweep, and room for their values. */
 static cs_status open_columns(cs_run_rows *rows, cs_error *err)
 {
-    size_t    n_columns = 0;
-    cs_status status = cs_sweep_columns_open(rows->config, cs_result_columns, &rows->columns, err);
+    size_t n_columns = 0;
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_sweep_columns_open(rows->config, cs_result_columns, &rows->columns, err));
     (void)cs_sweep_columns_names(rows->columns, &n_columns);
     rows->values = cs_calloc(rows->total, n_columns * sizeof *rows->values);
     return rows->values != NULL ? CS_OK : no_memory(rows, err);
@@ -44,8 +41,7 @@ static void fill_columns(cs_run_rows *rows)
 cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_format format,
                            cs_error *err)
 {
-    size_t    n      = cs_config_count(config);
-    cs_status status = CS_OK;
+    size_t n = cs_config_count(config);
 
     *rows           = (cs_run_rows){.config = config, .format = format, .total = n};
     rows->results   = CS_NEW(cs_result, n);
@@ -53,10 +49,7 @@ cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_fo
     rows->refusals  = CS_NEW(const char *, n);
     rows->compared  = CS_NEW(cs_compared, n);
     if (format != CS_RUN_TABLE) {
-        status = open_columns(rows, err);
-    }
-    if (status != CS_OK) {
-        return status;
+        CS_TRY(open_columns(rows, err));
     }
     return rows->results != NULL && rows->scenarios != NULL && rows->refusals != NULL &&
                    rows->compared != NULL
@@ -277,12 +270,11 @@ static bool has_choice(const cs_run_rows *rows)
 
 static cs_status add_comparison(cs_run_rows *rows, cs_error *err)
 {
-    cs_status status = has_choice(rows) ? find_paced(rows, err) : CS_OK;
-
-    if (status == CS_OK) {
-        cs_comparison(&rows->text, rows->compared, rows->n - rows->n_refused);
+    if (has_choice(rows)) {
+        CS_TRY(find_paced(rows, err));
     }
-    return status;
+    cs_comparison(&rows->text, rows->compared, rows->n - rows->n_refused);
+    return CS_OK;
 }
 
 static cs_status refusal(const cs_run_rows *rows, cs_error *err)

@@ -106,29 +106,18 @@ static cs_status refuse_contradictions(const cs_scenario_choice *choice, cs_erro
 
 cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err)
 {
-    bool      has_range = choice->min_bytes > 0 || choice->max_bytes > 0;
-    cs_status status    = cs_config_choice_load(&choice->given, &choice->config, err);
+    bool has_range = choice->min_bytes > 0 || choice->max_bytes > 0;
 
-    if (status == CS_OK) {
-        status = refuse_contradictions(choice, err);
+    CS_TRY(cs_config_choice_load(&choice->given, &choice->config, err));
+    CS_TRY(refuse_contradictions(choice, err));
+    CS_TRY(cs_config_choice_apply_lists(&choice->given, cs_scenario_args, choice->config, err));
+    if (has_range) {
+        CS_TRY(set_size_range(choice, err));
     }
-    if (status == CS_OK) {
-        status =
-            cs_config_choice_apply_lists(&choice->given, cs_scenario_args, choice->config, err);
-    }
-    if (status == CS_OK && has_range) {
-        status = set_size_range(choice, err);
-    }
-    if (status == CS_OK) {
-        status = cs_config_choice_apply(&choice->given, choice->config, err);
-    }
-    if (status == CS_OK) {
-        status = cs_config_refuse_training(choice->config, err);
-    }
-    if (status == CS_OK) {
-        cs_config_say_notes(choice->config);
-    }
-    return status;
+    CS_TRY(cs_config_choice_apply(&choice->given, choice->config, err));
+    CS_TRY(cs_config_refuse_training(choice->config, err));
+    cs_config_say_notes(choice->config);
+    return CS_OK;
 }
 
 cs_status cs_scenario_choice_run(cs_scenario_choice *choice, bool only_one,
@@ -180,26 +169,20 @@ cs_status cs_schedule_arg_load(cs_scenario_choice *choice, const char *path, cs_
             "brings its own schedule and ranks: --algorithm and --ranks are not accepted "
             "with it");
     }
-    cs_status status = cs_schedule_load(path, schedule_p, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_schedule_load(path, schedule_p, err));
     const cs_stored *schedule = *schedule_p;
-    status                    = set_number(config, "cluster.ranks", schedule->n_ranks, err);
-    if (status == CS_OK) {
-        const cs_value name = {.type = CS_VALUE_TEXT,
-                               .text = cs_collective_name(schedule->collective)};
-        status              = cs_config_put(config, "collective", &name, "--schedule", err);
+    CS_TRY(set_number(config, "cluster.ranks", schedule->n_ranks, err));
+    const cs_value name = {.type = CS_VALUE_TEXT, .text = cs_collective_name(schedule->collective)};
+    CS_TRY(cs_config_put(config, "collective", &name, "--schedule", err));
+    if (schedule->gpus_per_server > 1) {
+        CS_TRY(set_number(config, "cluster.gpus_per_server", schedule->gpus_per_server, err));
     }
-    if (status == CS_OK && schedule->gpus_per_server > 1) {
-        status = set_number(config, "cluster.gpus_per_server", schedule->gpus_per_server, err);
+    if (schedule->sockets > 1) {
+        CS_TRY(set_number(config, "cluster.sockets", schedule->sockets, err));
     }
-    if (status == CS_OK && schedule->sockets > 1) {
-        status = set_number(config, "cluster.sockets", schedule->sockets, err);
-    }
-    if (status == CS_OK && schedule->bytes > 0 && choice->min_bytes == 0 &&
+    if (schedule->bytes > 0 && choice->min_bytes == 0 &&
         !cs_config_choice_has(&choice->given, "bytes")) {
-        status = set_number(config, "bytes", schedule->bytes, err);
+        CS_TRY(set_number(config, "bytes", schedule->bytes, err));
     }
-    return status;
+    return CS_OK;
 }

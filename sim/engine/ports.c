@@ -176,12 +176,12 @@ static cs_status describe(cs_ports *ports, cs_arena *arena, const cs_scenario *s
                         .first_s    = first_s,
                         .last_end_s = -(double)INFINITY};
     cs_ports_place(ports, &scenario->cluster);
-    cs_status status = list_arrivals(ports, arena, scenario);
-    if (status == CS_OK && scenario->n_faults > 0) {
-        status = cs_faults_constant(scenario) ? slow_constant(ports, arena, scenario)
-                                              : slow_over_time(ports, arena, scenario);
+    CS_TRY(list_arrivals(ports, arena, scenario));
+    if (scenario->n_faults > 0) {
+        CS_TRY(cs_faults_constant(scenario) ? slow_constant(ports, arena, scenario)
+                                            : slow_over_time(ports, arena, scenario));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status no_memory(const cs_ports *ports, cs_error *err)

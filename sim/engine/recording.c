@@ -41,27 +41,21 @@ static void take_in(cs_recording *r, const cs_block *block)
 
 static cs_status ask_limits(const cs_recording *r, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < CS_RECORDING_LIMITS && r->limits[i] != NULL && status == CS_OK; i++) {
-        status = r->limits[i](r, err);
+    for (size_t i = 0; i < CS_RECORDING_LIMITS && r->limits[i] != NULL; i++) {
+        CS_TRY(r->limits[i](r, err));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status record_block(void *user, const cs_block *block, const cs_interval *intervals,
                               cs_error *err)
 {
-    cs_recording *r      = user;
-    cs_status     status = make_room(r, block->count, block->count, err);
+    cs_recording *r = user;
 
-    if (status == CS_OK &&
-        !cs_grow(&r->intervals, &r->interval_capacity, r->n_transfers + block->count, block->count,
+    CS_TRY(make_room(r, block->count, block->count, err));
+    if (!cs_grow(&r->intervals, &r->interval_capacity, r->n_transfers + block->count, block->count,
                  sizeof *r->intervals)) {
-        status = no_memory(r, block->count, err);
-    }
-    if (status != CS_OK) {
-        return status;
+        return no_memory(r, block->count, err);
     }
     memcpy(r->transfers + r->n_transfers, block->transfers,
            block->count * sizeof *block->transfers);
@@ -105,14 +99,12 @@ cs_status cs_recording_stream(cs_recording *r, const cs_job *job, cs_error *err)
 cs_status cs_recording_add(cs_recording *r, const cs_transfer *transfer, const cs_fence *fence,
                            cs_error *err)
 {
-    cs_block  one    = {.count = 1, .fence_except = fence->except, .fence_s = fence->cost_s};
-    cs_status status = make_room(r, 1, FIRST_TRANSFERS, err);
+    cs_block one = {.count = 1, .fence_except = fence->except, .fence_s = fence->cost_s};
 
-    if (status == CS_OK) {
-        r->transfers[r->n_transfers] = *transfer;
-        take_in(r, &one);
-    }
-    return status;
+    CS_TRY(make_room(r, 1, FIRST_TRANSFERS, err));
+    r->transfers[r->n_transfers] = *transfer;
+    take_in(r, &one);
+    return CS_OK;
 }
 
 uint32_t cs_recording_slots(const cs_recording *recording)

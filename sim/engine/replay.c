@@ -46,14 +46,14 @@ static cs_status open_run(run *r, cs_error *err)
             return no_memory(err);
         }
     }
-    cs_status status =
+    CS_TRY(
         job->model->network != NULL
             ? cs_dispatch_open(job, r->observers, r->shows ? r->n_observers : 0, &r->dispatch, err)
-            : cs_ports_open(&r->ports, &r->arena, &job->scenario, &job->plan, err);
-    if (status == CS_OK && job->verify) {
-        status = cs_fingerprints_open(&r->prints, &r->arena, &job->scenario, &job->plan, err);
+            : cs_ports_open(&r->ports, &r->arena, &job->scenario, &job->plan, err));
+    if (job->verify) {
+        CS_TRY(cs_fingerprints_open(&r->prints, &r->arena, &job->scenario, &job->plan, err));
     }
-    return status;
+    return CS_OK;
 }
 
 static void count_block(run *r)
@@ -80,9 +80,8 @@ static void count_block(run *r)
 /* On a port model: times at once. */
 static cs_status serve_ports(run *r, cs_error *err)
 {
-    const cs_job *job    = r->job;
-    cs_block     *block  = &r->block;
-    cs_status     status = CS_OK;
+    const cs_job *job   = r->job;
+    cs_block     *block = &r->block;
 
     if ((block->transfers[0].flags & CS_FENCE) != 0) {
         cs_ports_fence(&r->ports, block->fence_except, block->fence_s);
@@ -92,11 +91,13 @@ static cs_status serve_ports(run *r, cs_error *err)
         r->intervals[i].start_s -= r->ports.first_s;
         r->intervals[i].end_s -= r->ports.first_s;
     }
-    for (size_t i = 0; r->shows && i < r->n_observers && status == CS_OK; i++) {
+    for (size_t i = 0; r->shows && i < r->n_observers; i++) {
         const cs_observer *o = &r->observers[i];
-        status = o->block != NULL ? o->block(o->user, block, r->intervals, err) : CS_OK;
+        if (o->block != NULL) {
+            CS_TRY(o->block(o->user, block, r->intervals, err));
+        }
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status serve_block(run *r, cs_error *err)
@@ -143,22 +144,21 @@ static cs_status for_blocks(run *r, cs_status (*take)(run *r, cs_error *err), cs
 
 static cs_status serve_stream(run *r, cs_error *err)
 {
-    cs_status status = r->dispatch != NULL ? for_blocks(r, count_for_dispatch, err) : CS_OK;
-
-    for (size_t i = 0; i < r->n_observers && r->dispatch != NULL && status == CS_OK; i++) {
+    if (r->dispatch != NULL) {
+        CS_TRY(for_blocks(r, count_for_dispatch, err));
+    }
+    for (size_t i = 0; i < r->n_observers && r->dispatch != NULL; i++) {
         if (r->observers[i].counted != NULL) {
             r->observers[i].counted(r->observers[i].user, r->outcome.n_transfers);
         }
     }
-    if (status == CS_OK) {
-        status = for_blocks(r, serve_block, err);
-    }
-    if (status == CS_OK && r->dispatch != NULL) {
-        status = cs_dispatch_finish(r->dispatch, &r->outcome.exposed_s, err);
-    } else if (status == CS_OK) {
+    CS_TRY(for_blocks(r, serve_block, err));
+    if (r->dispatch != NULL) {
+        CS_TRY(cs_dispatch_finish(r->dispatch, &r->outcome.exposed_s, err));
+    } else {
         r->outcome.exposed_s = cs_ports_end_s(&r->ports);
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status judge(run *r, cs_error *err)

@@ -363,10 +363,7 @@ static cs_status open_ledger(ledger *l, cs_arena *arena, const cs_plan *plan, cs
     for (size_t i = 0; i < cells; i++) {
         l->holds[i] = NO_CHUNK;
     }
-    cs_status status = cs_fingerprints_open(&l->prints, arena, l->scenario, plan, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_fingerprints_open(&l->prints, arena, l->scenario, plan, err));
     for (uint32_t c = 0; plan->starts_own && c < plan->n_chunks; c++) {
         for (uint32_t r = 0; r < l->n; r++) {
             begin_own(l, cell(l, c, r), r, c);

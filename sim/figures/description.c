@@ -100,29 +100,25 @@ static bool is_sweep(const char *path)
 /* Changes of the sweep wait until the rows have said theirs. */
 static cs_status apply_sets(const cs_figure *figure, cs_config *config, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < figure->n_sets && status == CS_OK; i++) {
+    for (size_t i = 0; i < figure->n_sets; i++) {
         const cs_figure_set *set = &figure->sets[i];
         if (!is_sweep(set->path)) {
-            status = cs_config_set(config, set->path, set->json, "--set", err);
+            CS_TRY(cs_config_set(config, set->path, set->json, "--set", err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* Axes that the figure has take other values. */
 static cs_status apply_sweeps(const cs_figure *figure, cs_config *config, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < figure->n_sets && status == CS_OK; i++) {
+    for (size_t i = 0; i < figure->n_sets; i++) {
         const cs_figure_set *set = &figure->sets[i];
         if (is_sweep(set->path) && cs_config_has_axis(config, set->path + strlen("sweep."))) {
-            status = cs_config_set(config, set->path, set->json, "--set", err);
+            CS_TRY(cs_config_set(config, set->path, set->json, "--set", err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* ---- figures like others ---- */
@@ -658,24 +654,15 @@ static cs_status check_name(const char *name, cs_error *err)
 
 cs_status cs_figure_open(cs_figure *figure, const cs_figure_request *request, cs_error *err)
 {
-    *figure          = (cs_figure){.sets       = request->sets,
-                                   .n_sets     = request->n_sets,
-                                   .is_changed = request->n_sets > 0 || request->trace != NULL};
-    cs_status status = cs_figure_find(request->name, figure->path, sizeof figure->path, err);
+    *figure = (cs_figure){.sets       = request->sets,
+                          .n_sets     = request->n_sets,
+                          .is_changed = request->n_sets > 0 || request->trace != NULL};
 
-    if (status == CS_OK) {
-        figure->name = stem(&figure->arena, figure->path);
-        status = figure->name == NULL ? cs_figure_no_memory(err) : check_name(figure->name, err);
-    }
-    if (status == CS_OK) {
-        status = load(figure->path, 0, &figure->config, err);
-    }
-    if (status == CS_OK) {
-        status = apply_sets(figure, figure->config, err);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_figure_find(request->name, figure->path, sizeof figure->path, err));
+    figure->name = stem(&figure->arena, figure->path);
+    CS_TRY(figure->name == NULL ? cs_figure_no_memory(err) : check_name(figure->name, err));
+    CS_TRY(load(figure->path, 0, &figure->config, err));
+    CS_TRY(apply_sets(figure, figure->config, err));
     cs_reading reading = {.arena = &figure->arena};
     json_t    *tree    = json_object_get(figure->config->tree, "figure");
     figure->tree       = json_deep_copy(tree);

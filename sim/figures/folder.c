@@ -255,12 +255,11 @@ static cs_status find_by_part(const char *folder, const char *word, char *path, 
 
 cs_status cs_figure_find(const char *name, char *path, size_t path_bytes, cs_error *err)
 {
-    char      folder[PATH_MAX];
-    bool      is_path = strchr(name, '/') != NULL || length_of_name(name) > 0;
-    cs_status status  = is_path ? CS_OK : cs_figure_folder(folder, sizeof folder, err);
+    char folder[PATH_MAX];
+    bool is_path = strchr(name, '/') != NULL || length_of_name(name) > 0;
 
-    if (status != CS_OK) {
-        return status;
+    if (!is_path) {
+        CS_TRY(cs_figure_folder(folder, sizeof folder, err));
     }
     int n = is_path ? snprintf(path, path_bytes, "%s", name)
                     : snprintf(path, path_bytes, "%s/%s%s", folder, name, ENDING);

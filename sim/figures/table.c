@@ -338,7 +338,6 @@ static int compare_numbers(const void *a, const void *b)
 static cs_status read_trace(cs_figure_table *table, cs_error *err)
 {
     cs_arrival_trace *trace = &table->trace;
-    cs_status         status;
 
     if (table->figure->trace == NULL) {
         return CS_OK;
@@ -348,13 +347,8 @@ static cs_status read_trace(cs_figure_table *table, cs_error *err)
                        "shows a trace, whose calls are its rows: a sweep or several rows are not "
                        "accepted beside it");
     }
-    status = cs_arrival_file_load(table->figure->trace, trace, err);
-    if (status == CS_OK) {
-        status = cs_skew_compute(trace, &table->skew, err);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_arrival_file_load(table->figure->trace, trace, err));
+    CS_TRY(cs_skew_compute(trace, &table->skew, err));
     table->straggler_delays_s = CS_ARENA_NEW(&table->arena, double, trace->n_calls);
     if (table->straggler_delays_s == NULL) {
         return cs_figure_no_memory(err);
@@ -406,18 +400,16 @@ static cs_status fill_row(cs_figure_table *table, size_t row, cs_error *err)
 
 static cs_status fill_cells(cs_figure_table *table, cs_error *err)
 {
-    cs_status status = CS_OK;
-
     table->n_rows = table->figure->trace != NULL ? table->trace.n_calls : table->n_points;
     table->cells =
         CS_ARENA_NEW(&table->arena, cs_operand, table->n_rows * table->figure->n_columns);
     if (table->cells == NULL) {
         return cs_figure_no_memory(err);
     }
-    for (size_t row = 0; row < table->n_rows && status == CS_OK; row++) {
-        status = fill_row(table, row, err);
+    for (size_t row = 0; row < table->n_rows; row++) {
+        CS_TRY(fill_row(table, row, err));
     }
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_figure_table_fill(cs_figure_table *table, const cs_figure *figure,

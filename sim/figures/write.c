@@ -91,13 +91,11 @@ static cs_status join(char *path, const char *folder, const char *name, const ch
 static cs_status write_text(const char *folder, const char *name, const char *extension,
                             const cs_text *text, cs_error *err)
 {
-    char      path[PATH_MAX];
-    cs_status status = cs_text_status(text, err);
+    char path[PATH_MAX];
 
-    if (status == CS_OK) {
-        status = join(path, folder, name, extension, err);
-    }
-    return status == CS_OK ? cs_file_write(path, text->data, text->length, err) : status;
+    CS_TRY(cs_text_status(text, err));
+    CS_TRY(join(path, folder, name, extension, err));
+    return cs_file_write(path, text->data, text->length, err);
 }
 
 static void studio_close(const studio *s)
@@ -259,12 +257,9 @@ void cs_figure_data_free(cs_figure_data *data)
 static cs_status write_files(const cs_figure_data *data, const char *folder, bool *drawn_p,
                              cs_error *err)
 {
-    cs_status status = write_text(folder, data->name, "csv", &data->csv, err);
-
-    if (status == CS_OK) {
-        status = write_text(folder, data->name, "gp", &data->script, err);
-    }
-    return status == CS_OK ? draw(data->name, folder, drawn_p, err) : status;
+    CS_TRY(write_text(folder, data->name, "csv", &data->csv, err));
+    CS_TRY(write_text(folder, data->name, "gp", &data->script, err));
+    return draw(data->name, folder, drawn_p, err);
 }
 
 cs_status cs_figure_write(const cs_figure_request *request, const char *folder, cs_text *line,

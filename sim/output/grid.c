@@ -64,11 +64,11 @@ static cs_status replay(cs_grid *grid, const cs_job *job, cs_error *err)
 
     grid->recording.limits[0] = limit;
     verified.verify           = true;
-    cs_status status          = cs_job_run(&verified, &observer, 1, &grid->result, err);
-    if (status == CS_OK && !grid->result.verified) {
+    CS_TRY(cs_job_run(&verified, &observer, 1, &grid->result, err));
+    if (!grid->result.verified) {
         return CS_FAIL(err, CS_EWRONG, "schedule", "%.180s", grid->result.verdict.text);
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status find_stages(cs_grid *grid, const cs_scenario *scenario, cs_error *err)
@@ -183,14 +183,10 @@ cs_status cs_grid_fill(cs_grid *grid, const cs_job *job, cs_error *err)
         return CS_FAIL(err, CS_ENOTSUP, "format", "a picture shows at most %d ranks, not %u",
                        CS_GRID_MAX_RANKS, n);
     }
-    cs_status status = replay(grid, job, err);
-    if (status == CS_OK) {
-        status = find_stages(grid, &job->scenario, err);
-    }
-    if (status == CS_OK) {
-        status = make_rows(grid, n, err);
-    }
-    return status == CS_OK ? make_bars(grid, n, err) : status;
+    CS_TRY(replay(grid, job, err));
+    CS_TRY(find_stages(grid, &job->scenario, err));
+    CS_TRY(make_rows(grid, n, err));
+    return make_bars(grid, n, err);
 }
 
 void cs_grid_free(cs_grid *grid)
