@@ -148,7 +148,7 @@ static cs_status unpack_keys(run *r, const char *data, size_t bytes, cs_error *e
 
     r->keys = CS_NEW(cs_store_key, n);
     if (r->keys == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "%zu keys", n);
     }
     for (size_t i = 0; i < n; i++) {
         cs_store_key *k = &r->keys[i];
@@ -320,7 +320,7 @@ static cs_status open_file(run *r, cs_error *err)
     }
     r->values = CS_NEW(cs_value, request.n_columns);
     status    = r->values != NULL ? cs_store_open(r->c->path, r->c->table, &request, &r->store, err)
-                                  : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+                                  : CS_NO_MEMORY(err, "a row of the database");
     return status == CS_OK ? cs_store_keys(r->store, &r->keys, &r->n_keys, err) : status;
 }
 
@@ -331,7 +331,7 @@ static cs_status make_room(run *r, cs_error *err)
     r->texts   = cs_calloc(1, r->c->table->texts_bytes);
     return r->is_done != NULL && r->row != NULL && r->texts != NULL
                ? CS_OK
-               : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", r->n);
+               : CS_NO_MEMORY(err, "%zu scenarios", r->n);
 }
 
 /* Rank 0, or the only process. */

@@ -58,7 +58,7 @@ static cs_status open_sizes(cs_iterations *all, const cs_case *c, bool is_replay
     all->shared     = CS_NEW(shared_call, (size_t)t->n_sizes * all->n_presumed);
     all->zeros      = CS_NEW(double, all->n_ranks);
     if (all->shared == NULL || all->zeros == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %u sizes of buckets", t->n_sizes);
+        return CS_NO_MEMORY(err, "%u sizes of buckets", t->n_sizes);
     }
     for (uint32_t i = 0; i < t->n_sizes; i++) {
         all->sizes[i].together = all->shared + (size_t)i * all->n_presumed;
@@ -73,14 +73,13 @@ cs_status cs_iterations_open(const cs_case *c, bool is_replayed, bool is_verifie
 
     if (all == NULL || pthread_mutex_init(&all->mutex, NULL) != 0) {
         cs_free(all);
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for iterations");
+        return CS_NO_MEMORY(err, "iterations");
     }
     all->training    = &c->training;
     all->n_ranks     = c->job.scenario.cluster.n_ranks;
     all->sizes       = CS_NEW(sized_calls, c->training.n_sizes);
     cs_status status = all->sizes == NULL
-                           ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %u sizes of buckets",
-                                     c->training.n_sizes)
+                           ? CS_NO_MEMORY(err, "%u sizes of buckets", c->training.n_sizes)
                            : open_sizes(all, c, is_replayed, is_verified, err);
     if (status != CS_OK) {
         cs_iterations_close(all);

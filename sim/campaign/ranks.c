@@ -113,7 +113,7 @@ cs_status cs_ranks_join(cs_ranks **ranks_p, cs_error *err)
     *ranks_p = cs_ranks_over(&transport);
     if (*ranks_p == NULL) {
         transport.leave(transport.self);
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "the ranks");
     }
     return CS_OK;
 }
@@ -171,8 +171,7 @@ static cs_status take_message(cs_ranks *ranks, cs_message *message_p, int kind, 
     }
     message_p->data = CS_NEW(char, message_p->bytes + 1);
     if (message_p->data == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for a message of %zu bytes",
-                       message_p->bytes);
+        return CS_NO_MEMORY(err, "a message of %zu bytes", message_p->bytes);
     }
     if (t->receive(t->self, message_p->from, kind, message_p->data, message_p->bytes) != 0) {
         cs_message_free(message_p);

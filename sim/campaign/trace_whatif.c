@@ -37,11 +37,6 @@ typedef struct study {
     cs_trace_report        *report;
 } study;
 
-static cs_status no_memory(const study *s, cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a trace of %zu calls", s->trace->n_calls);
-}
-
 /* ---- which algorithms, sizes and ranks ---- */
 
 static cs_status add_name(study *s, const char *name, const char *option, cs_error *err)
@@ -217,7 +212,8 @@ static cs_status prepare(study *s, cs_error *err)
         return status;
     }
     s->size_of_call = CS_ARENA_NEW(arena, size_t, s->trace->n_calls);
-    status          = s->size_of_call != NULL ? CS_OK : no_memory(s, err);
+    status          = s->size_of_call != NULL ? CS_OK
+                                              : CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
     if (status == CS_OK) {
         status = choose_algorithms(s, &c.job.scenario, err);
     }
@@ -238,7 +234,7 @@ static cs_status build_cases(study *s, cs_error *err)
 
     s->cases = CS_NEW(cs_case, n);
     if (s->cases == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu scenarios", n);
+        return CS_NO_MEMORY(err, "%zu scenarios", n);
     }
     for (size_t i = 0; i < n; i++) {
         CS_TRY(cs_config_case(s->config, i, &s->cases[i], err));
@@ -301,7 +297,7 @@ static cs_status play_calls(const study *s, const cs_trace_line *line, cs_error 
     cs_samples samples = {0};
 
     if (cases == NULL) {
-        return no_memory(s, err);
+        return CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
     }
     for (size_t i = 0; i < s->n_sizes; i++) {
         cases[i] = case_of(s, line, i);
@@ -410,13 +406,14 @@ static cs_status find_break_even(const study *s, const cs_trace_line *line, doub
     duel                       d     = {.line_case = case_of(s, line, s->common_size),
                                         .arrival_s = CS_NEW(double, s->trace->n_ranks)};
 
-    base.algorithm   = s->names[0];
-    d.base_case      = case_of(s, &base, s->common_size);
-    d.rank           = d.line_case.policy.presumed;
-    d.rank           = d.rank < s->trace->n_ranks ? d.rank : s->report->straggler;
-    cs_status status = d.arrival_s != NULL ? cs_trials_open(&d.base_case, true,
-                                                            d.base_case.job.verify, &d.base, err)
-                                           : no_memory(s, err);
+    base.algorithm = s->names[0];
+    d.base_case    = case_of(s, &base, s->common_size);
+    d.rank         = d.line_case.policy.presumed;
+    d.rank         = d.rank < s->trace->n_ranks ? d.rank : s->report->straggler;
+    cs_status status =
+        d.arrival_s != NULL
+            ? cs_trials_open(&d.base_case, true, d.base_case.job.verify, &d.base, err)
+            : CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
     if (status == CS_OK) {
         status = cs_trials_open(&d.line_case, true, d.line_case.job.verify, &d.line, err);
     }
@@ -482,7 +479,9 @@ static cs_status take_line(void *user, const cs_campaign_row *from, cs_error *er
     if (from->is_refused) {
         line->reason = cs_arena_strdup(&s->report->arena, texts->reason);
     }
-    return from->is_refused && line->reason == NULL ? no_memory(s, err) : CS_OK;
+    return from->is_refused && line->reason == NULL
+               ? CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls)
+               : CS_OK;
 }
 
 static cs_status add_line(study *s, size_t algorithm, cs_prediction policy, cs_error *err)
@@ -500,7 +499,7 @@ static cs_status add_line(study *s, size_t algorithm, cs_prediction policy, cs_e
                                                        .break_even_s  = (double)NAN,
                                                        .day_gpu_hours = cs_estimate_none(),
                                                        .call_s        = call_s};
-    return call_s != NULL ? CS_OK : no_memory(s, err);
+    return call_s != NULL ? CS_OK : CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
 }
 
 /* A line for each policy of each algorithm. */
@@ -513,7 +512,7 @@ static cs_status list_lines(study *s, cs_error *err)
 
     report->lines = CS_ARENA_NEW(&report->arena, cs_trace_line, most);
     if (report->lines == NULL) {
-        return no_memory(s, err);
+        return CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
     }
     for (size_t a = 0; a < s->n_names; a++) {
         const cs_algorithm *row        = s->cases[a * s->n_sizes].job.algorithm;
@@ -694,7 +693,7 @@ static cs_status judge(study *s, cs_error *err)
                  .values = CS_ARENA_NEW(&s->report->arena, double, s->trace->n_calls)};
 
     if (j.values == NULL || !add_hindsight(&j)) {
-        return no_memory(s, err);
+        return CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
     }
     rank_lines(&j);
     return CS_OK;

@@ -266,7 +266,7 @@ static cs_status add_words(peer *p, uint64_t words, cs_error *err)
         return CS_OK;
     }
     if (!cs_grow(&p->words, &p->words_room, p->n_words + 1, 4, sizeof *p->words)) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "what a rank could not do");
     }
     p->words[p->n_words++] = words;
     return CS_OK;
@@ -289,7 +289,7 @@ static cs_status hand_out_miss(lead *l, int to, miss *m, cs_error *err)
     peer *p = &l->peers[to];
 
     if (!cs_grow(&p->retries, &p->retries_room, p->n_retries + 1, 4, sizeof *p->retries)) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "what a rank tries again");
     }
     p->retries[p->n_retries++] = (miss){m->item, m->words, NULL};
     cs_free(m->reason);
@@ -424,7 +424,7 @@ static cs_status keep_miss(lead *l, size_t item, int rank, const cs_error *reaso
     if (m.reason == NULL ||
         !cs_grow(&l->misses, &l->misses_room, l->n_misses + 1, 16, sizeof *l->misses)) {
         cs_free(m.reason);
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "what could not be done");
     }
     *m.reason = *reason;
     name_rank(m.reason, rank);
@@ -599,7 +599,7 @@ static cs_status run_lead(const cs_workers *w, cs_work_misses *misses, cs_error 
                         .holder  = CS_NEW(int, w->n_items)};
     harvest   h      = {.rows = CS_NEW(cs_work_item, (size_t)MOST_MESSAGES * MOST_ROWS)};
     cs_status status = l.peers == NULL || l.holder == NULL || h.rows == NULL
-                           ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory")
+                           ? CS_NO_MEMORY(err, "%d ranks and %zu items", size, w->n_items)
                            : lead_all(&l, &h, misses, err);
 
     release_lead(&l);

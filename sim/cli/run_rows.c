@@ -11,11 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static cs_status no_memory(const cs_run_rows *rows, cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", rows->total);
-}
-
 /* The columns of the sweep, and room for their values. */
 static cs_status open_columns(cs_run_rows *rows, cs_error *err)
 {
@@ -24,7 +19,7 @@ static cs_status open_columns(cs_run_rows *rows, cs_error *err)
     CS_TRY(cs_sweep_columns_open(rows->config, cs_result_columns, &rows->columns, err));
     (void)cs_sweep_columns_names(rows->columns, &n_columns);
     rows->values = cs_calloc(rows->total, n_columns * sizeof *rows->values);
-    return rows->values != NULL ? CS_OK : no_memory(rows, err);
+    return rows->values != NULL ? CS_OK : CS_NO_MEMORY(err, "%zu results", rows->total);
 }
 
 /* The values of the next scenario, which could be built. */
@@ -54,7 +49,7 @@ cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_fo
     return rows->results != NULL && rows->scenarios != NULL && rows->refusals != NULL &&
                    rows->compared != NULL
                ? CS_OK
-               : no_memory(rows, err);
+               : CS_NO_MEMORY(err, "%zu results", rows->total);
 }
 
 void cs_run_rows_free(cs_run_rows *rows)
@@ -118,7 +113,7 @@ static void end_table(cs_run_rows *rows)
 static cs_status keep(cs_run_rows *rows, const char *text, const char **kept_p, cs_error *err)
 {
     *kept_p = cs_arena_strdup(&rows->arena, text);
-    return *kept_p != NULL ? CS_OK : no_memory(rows, err);
+    return *kept_p != NULL ? CS_OK : CS_NO_MEMORY(err, "%zu results", rows->total);
 }
 
 cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result, cs_error *err)
@@ -166,7 +161,7 @@ static cs_status keep_scenario(cs_run_rows *rows, const cs_case *c, cs_error *er
     if (cs_config_point(rows->config, rows->n, &point, &wrong) == CS_OK) {
         status = keep(rows, point.data, &rows->scenarios[rows->n], err);
     } else if (wrong.status == CS_ENOMEM) {
-        status = no_memory(rows, err);
+        status = CS_NO_MEMORY(err, "%zu results", rows->total);
     }
     cs_text_free(&point);
     return status;

@@ -136,18 +136,14 @@ struct cs_dispatch {
     kept_blocks       kept; /* for the observers */
 };
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the transfers that are under way");
-}
-
 /* A model that failed has no record to write the reason to. */
 static cs_status model_failed(const cs_dispatch *d, cs_status status, cs_error *err)
 {
     const char *why = d->network->why != NULL ? d->network->why(d->model)
                                               : "the network simulator behind it failed";
 
-    return status == CS_ENOMEM ? no_memory(err) : CS_FAIL(err, status, "model", "%s", why);
+    return status == CS_ENOMEM ? CS_NO_MEMORY(err, "the transfers that are under way")
+                               : CS_FAIL(err, status, "model", "%s", why);
 }
 
 /* ---- pools ---- */
@@ -960,7 +956,7 @@ static cs_status open_parts(cs_dispatch *d, cs_error *err)
     d->newest = CS_ARENA_NEW(&d->arena, uint32_t, (size_t)d->ports.n_ranks * job->plan.n_slots);
     if (d->newest == NULL || sort_arrivals(d) != CS_OK || queues_open(d) != CS_OK ||
         queues_close_late(d) != CS_OK) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "the transfers that are under way");
     }
     return d->network->open(&d->ports, &job->model_options, &d->model, err);
 }
@@ -971,7 +967,7 @@ cs_status cs_dispatch_open(const cs_job *job, const cs_observer *observers, size
     cs_dispatch *d = CS_NEW(cs_dispatch, 1);
 
     if (d == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "the transfers that are under way");
     }
     d->job     = job;
     d->network = job->model->network;
@@ -1197,7 +1193,7 @@ cs_status cs_dispatch_block(cs_dispatch *dispatch, const cs_block *block, cs_err
         status = fence(d, block, err);
     }
     if (status == CS_OK && d->kept.n_observers > 0 && kept_add(&d->kept, block) != CS_OK) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "the transfers that are under way");
     }
     for (size_t i = 0, parts; i < block->count && status == CS_OK; i += parts) {
         while ((d->n_hungry == 0 || d->n_live >= CS_MAX_FLIGHTS - 1) && status == CS_OK) {
@@ -1205,7 +1201,7 @@ cs_status cs_dispatch_block(cs_dispatch *dispatch, const cs_block *block, cs_err
         }
         parts = cs_message_parts(&block->transfers[i], block->count - i);
         if (status == CS_OK && take(d, id + i, &block->transfers[i], parts) != CS_OK) {
-            status = no_memory(err);
+            status = CS_NO_MEMORY(err, "the transfers that are under way");
         }
     }
     return status;

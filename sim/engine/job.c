@@ -254,7 +254,7 @@ static cs_status prefix_open(const cs_scenario *scenario, const void *options, v
 
     (void)scenario;
     if (p == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+        return CS_NO_MEMORY(err, "a schedule");
     }
     *p               = (prefix){.algorithm = o->whole->algorithm, .left = o->most};
     cs_status status = cs_job_open(o->whole, &p->state, err);

@@ -184,16 +184,12 @@ static cs_status describe(cs_ports *ports, cs_arena *arena, const cs_scenario *s
     return CS_OK;
 }
 
-static cs_status no_memory(const cs_ports *ports, cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u ranks with %u slots each",
-                   ports->n_ranks, ports->n_slots);
-}
-
 cs_status cs_ports_describe(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
                             const cs_plan *plan, cs_error *err)
 {
-    return describe(ports, arena, scenario, plan) == CS_OK ? CS_OK : no_memory(ports, err);
+    return describe(ports, arena, scenario, plan) == CS_OK
+               ? CS_OK
+               : CS_NO_MEMORY(err, "%u ranks with %u slots each", ports->n_ranks, ports->n_slots);
 }
 
 cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
@@ -207,7 +203,9 @@ cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *sce
     for (uint32_t r = 0; status == CS_OK && r < ports->n_ranks; r++) {
         close_ports_of_rank(ports, r, ports->arrival_s[r]);
     }
-    return status == CS_OK ? CS_OK : no_memory(ports, err);
+    return status == CS_OK
+               ? CS_OK
+               : CS_NO_MEMORY(err, "%u ranks with %u slots each", ports->n_ranks, ports->n_slots);
 }
 
 double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)

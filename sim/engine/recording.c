@@ -8,12 +8,6 @@
 
 enum { BLOCK = 4096, FIRST_FENCES = 16, FIRST_TRANSFERS = 64 };
 
-static cs_status no_memory(const cs_recording *r, size_t more, cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a recording of %zu transfers",
-                   r->n_transfers + more);
-}
-
 /* Room for `more` transfers and one barrier. */
 static cs_status make_room(cs_recording *r, size_t more, size_t first, cs_error *err)
 {
@@ -21,7 +15,8 @@ static cs_status make_room(cs_recording *r, size_t more, size_t first, cs_error 
         cs_grow(&r->transfers, &r->capacity, r->n_transfers + more, first, sizeof *r->transfers) &&
         cs_grow(&r->fences, &r->fence_capacity, r->n_fences + 1, FIRST_FENCES, sizeof *r->fences);
 
-    return has_room ? CS_OK : no_memory(r, more, err);
+    return has_room ? CS_OK
+                    : CS_NO_MEMORY(err, "a recording of %zu transfers", r->n_transfers + more);
 }
 
 /* Count `count` transfers that were stored behind the others, with the barrier before them. */
@@ -55,7 +50,7 @@ static cs_status record_block(void *user, const cs_block *block, const cs_interv
     CS_TRY(make_room(r, block->count, block->count, err));
     if (!cs_grow(&r->intervals, &r->interval_capacity, r->n_transfers + block->count, block->count,
                  sizeof *r->intervals)) {
-        return no_memory(r, block->count, err);
+        return CS_NO_MEMORY(err, "a recording of %zu transfers", r->n_transfers + block->count);
     }
     memcpy(r->transfers + r->n_transfers, block->transfers,
            block->count * sizeof *block->transfers);

@@ -27,11 +27,6 @@ typedef struct run {
     cs_outcome         outcome;
 } run;
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a block of transfers");
-}
-
 static cs_status open_run(run *r, cs_error *err)
 {
     const cs_job *job = r->job;
@@ -43,7 +38,7 @@ static cs_status open_run(run *r, cs_error *err)
     if (r->shows && job->model->network == NULL) {
         r->intervals = CS_ARENA_NEW(&r->arena, cs_interval, BLOCK);
         if (r->intervals == NULL) {
-            return no_memory(err);
+            return CS_NO_MEMORY(err, "a block of transfers");
         }
     }
     CS_TRY(
@@ -222,7 +217,7 @@ cs_status cs_job_verify(const cs_job *job, cs_verdict *verdict_p, cs_error *err)
     void               *state = NULL;
     cs_block  block  = {.transfers = CS_ARENA_NEW(&arena, cs_transfer, BLOCK), .capacity = BLOCK};
     cs_status status = block.transfers == NULL
-                           ? no_memory(err)
+                           ? CS_NO_MEMORY(err, "a block of transfers")
                            : cs_fingerprints_open(&prints, &arena, &job->scenario, &job->plan, err);
 
     if (status == CS_OK) {

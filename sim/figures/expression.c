@@ -133,7 +133,7 @@ static cs_operand quoted_text(parser *p)
     size_t n    = (size_t)(end - p->at) - 1;
     char  *text = CS_ARENA_NEW(p->names->arena, char, n + 1);
     if (text == NULL) {
-        (void)CS_FAIL(&p->error, CS_ENOMEM, "", "out of memory for an expression");
+        (void)CS_NO_MEMORY(&p->error, "an expression");
         return nothing();
     }
     memcpy(text, p->at + 1, n);

@@ -111,11 +111,6 @@ static int compare_entries(const void *a, const void *b)
     return compare_names(x->name, y->name);
 }
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the list of figures");
-}
-
 /* The name of a figure whose file is called so, without its ending; 0: it is no figure. */
 static size_t length_of_name(const char *file_name)
 {
@@ -143,7 +138,7 @@ static cs_status read_names(const char *folder, cs_figure_entry **list_p, size_t
         char *name = cs_strdup(d->d_name);
         if (name == NULL || !cs_grow(&list, &capacity, n + 1, 32, sizeof *list)) {
             cs_free(name);
-            status = no_memory(err);
+            status = CS_NO_MEMORY(err, "the list of figures");
             break;
         }
         name[length] = '\0';
@@ -177,7 +172,9 @@ static cs_status describe(const char *folder, cs_figure_entry *entry, cs_error *
         entry->has_trace     = json_object_get(figure, "trace") != NULL;
         entry->title         = cs_strdup(title != NULL ? title : "");
         entry->source        = cs_strdup(source != NULL ? source : "");
-        status = entry->title == NULL || entry->source == NULL ? no_memory(err) : CS_OK;
+        status               = entry->title == NULL || entry->source == NULL
+                                   ? CS_NO_MEMORY(err, "the list of figures")
+                                   : CS_OK;
     }
     json_decref(tree);
     cs_free(text);

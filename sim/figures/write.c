@@ -228,7 +228,7 @@ cs_status cs_figure_compute(const cs_figure_request *request, cs_figure_data *da
     if (status == CS_OK) {
         data->name = cs_strdup(figure.name);
         status     = data->name != NULL ? cs_figure_table_fill(&table, &figure, request, err)
-                                        : cs_figure_no_memory(err);
+                                        : CS_NO_MEMORY(err, "a figure");
     }
     if (status == CS_OK) {
         add_csv(&table, &data->csv);

@@ -112,7 +112,7 @@ static cs_status fail(const cs_store *store, cs_error *err)
     case SQLITE_CONSTRAINT:
         return refuse(store, err,
                       "has a rule or a trigger that refuses a row (%s); give another name", what);
-    case SQLITE_NOMEM: status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory"); break;
+    case SQLITE_NOMEM: status = CS_NO_MEMORY(err, "a database"); break;
     default: status = CS_FAIL(err, CS_EIO, NULL, "%s", what); break;
     }
     cs_error_locate(err, store->path, 0, 0);
@@ -358,7 +358,7 @@ static cs_status read_row(cs_store *store, int place, const cs_column *columns, 
                           c->key);
         }
         if (read_value(store, place, c, data) != CS_OK) {
-            return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+            return CS_NO_MEMORY(err, "a row of the database");
         }
     }
     return CS_OK;
@@ -575,7 +575,7 @@ cs_status cs_store_open(const char *path, const cs_store_table *table,
 
     if (store == NULL || (store->path = cs_strdup(path)) == NULL) {
         cs_free(store);
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "a database");
     }
     store->table     = table;
     store->n_columns = request->n_columns;
@@ -668,7 +668,7 @@ cs_status cs_store_keys(cs_store *store, cs_store_key **keys_p, size_t *n_p, cs_
         status = prepare_written(store, write_keys, &statement, err);
     }
     if (status == CS_OK && (keys = CS_NEW(cs_store_key, (size_t)capacity)) == NULL) {
-        status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        status = CS_NO_MEMORY(err, "%zu keys", (size_t)capacity);
     }
     if (status == CS_OK) {
         status = read_keys(store, statement, keys, (size_t)capacity, n_p, err);
