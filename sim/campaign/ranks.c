@@ -253,7 +253,7 @@ static cs_status judge(const cs_message *hello, uint64_t fingerprint, cs_error *
         return read;
     }
     if (wrong.status != CS_OK) {
-        CS_FAIL(err, wrong.status, wrong.where, "%s (rank %d)", wrong.message, hello->from);
+        (void)CS_FAIL(err, wrong.status, wrong.where, "%s (rank %d)", wrong.message, hello->from);
         cs_error_locate(err, wrong.input, wrong.input_line, wrong.input_column);
         return wrong.status;
     }

@@ -41,8 +41,8 @@ static cs_args_found unknown(const cs_args *args, const char *word, cs_error *er
     }
     const cs_named named = CS_NAMED_WORDS(names, count, NULL, NULL);
     const char    *near  = strncmp(word, "--", 2) == 0 ? cs_nearest_name(&named, word + 2) : NULL;
-    CS_FAIL(err, CS_EINVAL, word, "no such option%s%s%s; --help shows all",
-            near ? ", did you mean --" : "", near ? near : "", near ? "?" : "");
+    (void)CS_FAIL(err, CS_EINVAL, word, "no such option%s%s%s; --help shows all",
+                  near ? ", did you mean --" : "", near ? near : "", near ? "?" : "");
     return CS_ARGS_ERROR;
 }
 
@@ -54,13 +54,13 @@ static cs_args_found take_value(cs_args *args, const cs_arg *a, const char *atta
     args->value = attached;
     if (a->value != NULL && attached == NULL) {
         if (args->at == args->count) {
-            CS_FAIL(err, CS_EINVAL, args->name, "needs a value: %s", a->value);
+            (void)CS_FAIL(err, CS_EINVAL, args->name, "needs a value: %s", a->value);
             return CS_ARGS_ERROR;
         }
         args->value = args->words[args->at++];
     }
     if (a->value == NULL && attached != NULL) {
-        CS_FAIL(err, CS_EINVAL, args->name, "takes no value");
+        (void)CS_FAIL(err, CS_EINVAL, args->name, "takes no value");
         return CS_ARGS_ERROR;
     }
     return CS_ARGS_OPTION;

@@ -52,14 +52,16 @@ static size_t list_sizes(double low, double high, double factor, cs_value *sizes
 {
     uint64_t last = 0;
     size_t   n    = 0;
+    double   size = low;
 
-    for (double size = low; size <= high; size *= factor) {
+    while (size <= high) {
         uint64_t bytes = (uint64_t)size;
         if (bytes != last && sizes != NULL) {
             sizes[n] = (cs_value){.type = CS_VALUE_WHOLE, .whole = (int64_t)bytes};
         }
         n += bytes != last;
         last = bytes;
+        size *= factor;
     }
     return n;
 }

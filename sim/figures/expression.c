@@ -7,6 +7,7 @@
 #include "analytic/formula.h"
 #include "cs/named.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -273,6 +274,7 @@ static cs_operand call_value(parser *p, const call *c)
             if (!numbers_of(p, c, f->n_least, f->n_most, numbers)) {
                 return nothing();
             }
+            assert(c->n > 0); /* none goes without an argument */
             double result = f->of_one != NULL ? f->of_one(numbers[0]) : f->value(numbers, c->n);
             return f->is_question ? truth(result > 0) : number(result);
         }

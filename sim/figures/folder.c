@@ -9,6 +9,7 @@
 #include "figures/figures.h"
 #include "input/tree.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -241,6 +242,7 @@ static cs_status find_by_part(const char *folder, const char *word, char *path, 
         status = cs_find_named(&named, word, &index, "figure", err);
     }
     if (status == CS_OK) {
+        assert(index < named.n);
         int n = snprintf(path, path_bytes, "%s/%s%s", folder, list[index].name, ENDING);
         if (n < 0 || (size_t)n >= path_bytes) {
             status = CS_FAIL(err, CS_EINVAL, "figure", "the path of '%.80s' is too long", word);

@@ -115,7 +115,7 @@ static cs_status run_missing(cs_figure_item **items, size_t n, unsigned jobs, cs
     if (n == 0) {
         return CS_OK;
     }
-    qsort(items, n, sizeof items[0], compare_work);
+    qsort(items, n, sizeof(cs_figure_item *), compare_work);
     cs_status status = cs_workers_run(&workers, &misses, err);
     return status == CS_OK && misses.n > 0 ? CS_FAIL(err, misses.reason.status, misses.reason.where,
                                                      "%s", misses.reason.message)

@@ -295,8 +295,8 @@ static cs_status let_value(cs_figure_scope *scope, const char *name, json_t *let
     } else if (json_is_null(let)) {
         *value_p = number((double)NAN);
     } else {
-        status = CS_FAIL(&wrong, CS_EINVAL, "",
-                         "is %s: accepted is a number, a text or an expression", cs_tree_kind(let));
+        (void)CS_FAIL(&wrong, CS_EINVAL, "", "is %s: accepted is a number, a text or an expression",
+                      cs_tree_kind(let));
         return cs_figure_blame(scope->table->figure, path, &wrong, err);
     }
     return CS_OK;

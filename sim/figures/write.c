@@ -8,6 +8,7 @@
 #include "base/leftover.h"
 #include "figures/figure.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -204,6 +205,7 @@ static void add_csv(const cs_figure_table *table, cs_text *csv)
 {
     const cs_figure *figure = table->figure;
 
+    assert(figure != NULL);
     for (size_t i = 0; i < figure->n_columns; i++) {
         cs_text_add(csv, "%s%s", i > 0 ? "," : "", figure->columns[i].name);
     }
