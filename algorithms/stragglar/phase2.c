@@ -6,6 +6,8 @@
 #include "algorithms/stragglar/tail.h"
 #include "algorithms/stragglar/telephone.h"
 
+#include <assert.h>
+
 /* ---- the steady state of the rotation ---- */
 
 enum { MOST_DEPTH = 20 }; /* D + 1 <= 18 for 65536 ranks */
@@ -421,6 +423,7 @@ static cs_status start_rotation(cs_phase2 *p, const cs_late_layout *l, uint32_t 
 {
     cs_rotation rotation;
 
+    assert(l->early > 0);
     CS_TRY(cs_rotation_build(l->early + 1, arena, &rotation, err));
     CS_TRY(cs_tail_build(&rotation, &p->stored, err));
     CS_TRY(start_steady(&p->steady, l, &rotation, first_round, barrier_s, arena, err));

@@ -149,9 +149,9 @@ static cs_status line_open(line *to, const char *path, const cs_ports *ports, cs
         }
     }
     if (status == CS_ENOMEM) {
-        CS_NO_MEMORY(err, "the links");
+        (void)CS_NO_MEMORY(err, "the links");
     } else if (to->has_failed) {
-        CS_FAIL(err, status, "model", "%s", to->why);
+        (void)CS_FAIL(err, status, "model", "%s", to->why);
     }
     return status;
 }
