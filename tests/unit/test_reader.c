@@ -280,6 +280,22 @@ Test(reader, the_first_refusal_stays)
     cs_arena_free(&arena);
 }
 
+/* A place and a format, as a refusal; what failed first stays. */
+Test(reader, memory_that_is_out_is_said_at_the_place)
+{
+    json_t    *tree  = json_object();
+    cs_place   root  = cs_place_root(tree);
+    cs_place   place = cs_place_get(&root, "links");
+    cs_reading r     = {0};
+
+    CS_REFUSE_MEMORY(&r, &place, "%u links", 12u);
+    CS_REFUSE_MEMORY(&r, &root, "a topology");
+    cr_expect_eq(r.error.status, CS_ENOMEM);
+    cr_expect_str_eq(r.error.where, "links");
+    cr_expect_str_eq(r.error.message, "out of memory for 12 links");
+    json_decref(tree);
+}
+
 Test(reader, any_allocation_may_fail)
 {
     static const char json[]  = "{\"text\": \"a\", \"parts\": [{\"rank\": 1}], \"times\": [1, 1],"
