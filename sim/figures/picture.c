@@ -53,6 +53,10 @@ static const cs_figure_column standard_values[] = {
     {"SIZE_GIB", "bytes / GiB"},
     {"ALPHA_US", "1e6 * alpha_s"},
     {"RATE_GBPS", "bandwidth_Bps / 1e9"},
+    {"NIC_US", "1e6 * nic_alpha_s"},
+    {"NIC_GBPS", "nic_bandwidth_Bps / 1e9"},
+    {"NVLINK_US", "1e6 * nvlink_alpha_s"},
+    {"NVLINK_GBPS", "nvlink_bandwidth_Bps / 1e9"},
 };
 
 /* NAME = VALUE in the first row. */
