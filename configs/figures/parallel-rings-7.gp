@@ -8,9 +8,8 @@
   stats DATA using 'flat_ring_ms' name 'F' nooutput
   stats DATA using 'gain_over_nccl_percent' name 'G' nooutput
   set multiplot
-  eval titles('AllGather: Parallel Rings against a flat ring and NCCL''s rings', sprintf('markers: replayed on %s and on flow; ', MODEL) . \
-    (CHANGED ? sprintf('first: NIC %g µs, %.4g GB/s; %d GPUs a server, NVLink pairs %.4g GB/s', NIC_US, NIC_GBPS, \
-      GPUS_PER_SERVER, NVLINK_GBPS) : 'NIC start-up fitted to the 31 %; MVAPICH-Plus is not modelled'))
+  eval titles('AllGather: Parallel Rings against a flat ring and NCCL''s rings', sprintf('markers: replayed on %s and on flow', MODEL) . \
+    (CHANGED ? sprintf('; %d GPUs a server', GPUS_PER_SERVER) : '; NIC start-up fitted to the 31 %; MVAPICH-Plus is not modelled'))
   eval legend(0.875)
   plot NaN notitle, \
     keyentry with linespoints ls 3 title 'flat ring (Open MPI)', \
@@ -27,7 +26,7 @@
   do for [c = 0:N-1] {
     LEFT = 0.085 + c * PITCH
     FIRST = c * T; LAST = FIRST + T - 1
-    stats DATA every ::FIRST::FIRST using (name = stringcolumn('cluster'), 1) nooutput
+    stats DATA every ::FIRST::FIRST using (name = (CHANGED ? sprintf('%d GPUs; ', column('gpus')) : '') . stringcolumn('cluster'), 1) nooutput
     eval panel(LEFT, LEFT + PITCH - 0.045, 0.46, 0.745)
     set title name font SMALL
     set logscale y

@@ -25,7 +25,7 @@
     set label 11 'inside one server of two sockets, 4 GPUs, 64 MB each' at first 3.5, graph 0.965 center font SMALL
     set label 12 "Parallel Rings,\n16 GPUs" at first 7, graph 0.965 center font SMALL
   }
-  plot DATA using 1:(0):xtic(stringcolumn('algorithm')."\n{/*0.85 ".stringcolumn('agreement').'}') with dots lc rgb '#FFFFFF' notitle, \
+  plot DATA using 1:(0):xtic(stringcolumn('algorithm') . (CHANGED ? '' : "\n{/*0.85 " . stringcolumn('agreement') . '}')) with dots lc rgb '#FFFFFF' notitle, \
     '' using ($1-0.3):'paper_over_proposed_1' with boxes fc rgb '#FFFFFF' \
        title 'paper, measured (right: the largest)', \
     '' using ($1-0.1):'queued_over_proposed_1' with boxes fc rgb '#A9CCE3' title 'messages queue at a receiving port', \

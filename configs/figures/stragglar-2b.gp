@@ -13,7 +13,8 @@
   array OPEN[4] = [8, 4, 6, 10]
   style(i) = (i - 1) % 4 + 1
   eval title('Iteration speedup with StragglAR: range over the delays', \
-    sprintf('AllReduce of %.4g GB replayed, %s; shaded: worst to best', SIZE_GIB * 1.073741824, network))
+    sprintf('AllReduce of %s replayed, %s; shaded: worst to best', \
+      SIZE_GIB * 1.073741824 >= 0.1 ? sprintf('%.4g GB', SIZE_GIB * 1.073741824) : size(SIZE_GIB), network))
   set xrange [0:100]
   set xtics 10
   set format x '%g %%'

@@ -13,13 +13,18 @@
   eval 'set ytics ' . decade_ticks(0.8 * LEAST, 2 * MOST)
   set xlabel 'buffer (log scale)'
   set ylabel 'time, ms (log scale)'
-  set key bottom right Left reverse
+  set key below Left reverse maxrows 3 nobox
+  set bmargin 8.5
   set style fill solid 1 noborder
-  plot DATA using 'buffer_mib':'nominal_ms':'implied_ms' with filledcurves lc rgb '#FAE7DB' title 'ideal delay, range', \
+  # Without another nominal bandwidth there is one curve.
+  HAS_RANGE = NOMINAL != IMPLIED
+  plot DATA using 'buffer_mib':(HAS_RANGE ? column('nominal_ms') : 1/0):'implied_ms' with filledcurves lc rgb '#FAE7DB' \
+         title (HAS_RANGE ? 'ideal delay, range' : ''), \
     '' using 'buffer_mib':'implied_ms' with linespoints ls 1 \
        title sprintf('ReduceScatter replayed, %.4g GB/s%s', IMPLIED, CHANGED ? '' : ' (implied)'), \
-    '' using 'buffer_mib':'nominal_ms' with linespoints ls 2 \
-       title sprintf('ReduceScatter replayed, %g GB/s (nominal)', NOMINAL), \
-    '' using 'buffer_mib':'mean_delay_ms' with lines ls 7 title sprintf('%s, %.4g ms', CHANGED ? 'delay of the late rank' : 'mean delay measured', DELAY), \
+    '' using 'buffer_mib':(HAS_RANGE ? column('nominal_ms') : 1/0) with linespoints ls 2 \
+       title (HAS_RANGE ? sprintf('ReduceScatter replayed, %g GB/s (nominal)', NOMINAL) : ''), \
+    '' using 'buffer_mib':'mean_delay_ms' with lines ls 7 \
+       title sprintf('%s, %.4g ms', CHANGED ? 'delay of the late rank' : 'mean delay measured', DELAY), \
     '' using 'buffer_mib':'critical_implied_ms' with lines ls 8 \
        title sprintf('critical delay, %.4g GB/s (formula)', IMPLIED)

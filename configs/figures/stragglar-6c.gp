@@ -1,19 +1,17 @@
   stats DATA using 'ranks' name 'N' nooutput
   MOST = 0
-  do for [column in 'stragglar_best rhd allpairs broadcast_best'] {
+  LEAST = 1
+  do for [column in 'stragglar_best stragglar_worst rhd allpairs broadcast_best'] {
     stats DATA using (column(column . '_speedup_over_ring')) name 'Y' nooutput
-    MOST = max(MOST, Y_max)
+    MOST = max(MOST, Y_max); LEAST = min(LEAST, Y_min)
   }
   eval title('AllReduce of ' . size(SIZE_GIB) . ': speedup over the ring', \
     'replayed, ' . network . '; shaded: from no delay to a hidden pre-phase')
   set logscale x 2
   set xrange [0.9 * N_min:1.113 * N_max]
-  STEP = step(1.3 * MOST, 12)
-  set yrange [0:STEP * ceil(1.3 * MOST / STEP)]
-  set ytics STEP
+  eval speedup_axis(0, LEAST, MOST)
   eval data_ticks("column('ranks')", (1.0 * N_max / N_min) ** 0.04)
   set xlabel 'number of ranks n (log scale)'
-  set ylabel 'speedup over the ring: ring time / time'
   set key top left Left reverse maxrows 3
   set style fill solid 1 noborder
   plot DATA using 'ranks':'stragglar_worst_speedup_over_ring':'stragglar_best_speedup_over_ring' \

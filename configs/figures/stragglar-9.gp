@@ -8,12 +8,9 @@
     'replayed, ' . network)
   set logscale x 2
   set xrange [0.9 * N_min:1.113 * N_max]
-  STEP = step(1.35 * MOST - LEAST, 10)
-  set yrange [STEP * floor((LEAST - 0.05) / STEP):STEP * ceil(1.3 * MOST / STEP)]
-  set ytics STEP
+  eval speedup_axis(LEAST - 0.05, LEAST, MOST)
   eval data_ticks("column('ranks')", (1.0 * N_max / N_min) ** 0.04)
   set xlabel 'number of ranks n (log scale)'
-  set ylabel 'speedup over the ring: ring time / time'
   set key top left Left reverse maxrows 4
   set style fill solid 1 noborder
   plot DATA using 'ranks':'stragglar_worst_speedup_over_ring':'stragglar_best_speedup_over_ring' \

@@ -8,10 +8,10 @@
   set xrange [0.9 * N_min:1.113 * N_max]
   MOST = max(MOST, 2)
   set yrange [-0.09 * MOST:1.35 * MOST]
-  if (CHANGED) {
+  if (N_records < 20) {
     eval data_ticks("column('ranks')", (1.0 * N_max / N_min) ** 0.04)
   } else {
-    set xtics (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+    set xtics (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
   }
   set ytics max(1, step(1.35 * MOST, 14))
   set xlabel 'number of ranks n (log scale)'

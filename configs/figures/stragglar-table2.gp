@@ -18,7 +18,7 @@
     network . '; where another rank is last, the pre-phase waits for it')
   eval legend(0.915)
   plot NaN notitle, \
-    for [i = 1:N] keyentry with lines ls STYLE[(i-1) % 6 + 1] title size(real(word(LIST, i))), \
+    for [i = 1:N] keyentry with lines ls STYLE[(i-1) % 6 + 1] title 'buffer ' . size(real(word(LIST, i))), \
     keyentry with points ls 9 ps 2*PS title (strlen(TEXT) > 0 ? 'published' : '')
   eval panels
   set xrange [P_min:P_max]
@@ -43,7 +43,7 @@
   plot DATA every ::0::(T-1) using 'persistence_percent':'iteration_saved_exposed_30_percent' with lines ls 7, \
     '' every ::0::(T-1) using 'persistence_percent':'iteration_saved_exposed_20_percent' with lines ls 7, \
     '' every ::0::(T-1) using 'persistence_percent':'iteration_saved_exposed_10_percent' with lines ls 7, \
-    '' every ::(T-4)::(T-4) using 'persistence_percent':'iteration_saved_exposed_30_percent':('30 % exposed') \
+    '' every ::(T-1)::(T-1) using 'persistence_percent':'iteration_saved_exposed_30_percent':('30 % exposed') \
        with labels right offset 0,0.8, \
     '' every ::(T-1)::(T-1) using 'persistence_percent':'iteration_saved_exposed_20_percent':('20 %') \
        with labels right offset 0,0.8, \

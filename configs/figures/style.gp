@@ -48,6 +48,13 @@ size_ticks(low, high, most) = (TICKS = '', FOLD = 2 ** ceil((floor(log(high / lo
 decade_ticks(low, high) = (TICKS = '', SPAN = log10(1.0 * high / low), \
   SUM = sum [k = int(floor(log10(low))):int(ceil(log10(high)))] (TICKS = TICKS . (SPAN > 5 ? sprintf(',%g', 10.0 ** k) : \
     sprintf(',%g,%g,%g', 10.0 ** k, 2 * 10.0 ** k, 5 * 10.0 ** k)), 0), '(' . TICKS[2:] . ')')
+# The axis of speedups over the ring from `low`, with room for a key above the data; logarithmic where they differ much.
+speedup_axis(low, least, most) = most <= 8 ? (STEP = step(1.3 * most - low, 12), \
+  sprintf("set ytics %g; set yrange [%g:%g]; set ylabel 'speedup over the ring: ring time / time'", STEP, \
+    STEP * floor(low / STEP), STEP * ceil(1.3 * most / STEP))) : \
+  sprintf("set logscale y 10; set ytics %s; set yrange [%g:%g]; \
+set ylabel 'speedup over the ring: ring time / time (log scale)'", decade_ticks(least, most), 0.8 * least, \
+    most * (most / least) ** 0.4)
 max(a, b) = a > b ? a : b
 min(a, b) = a < b ? a : b
 
