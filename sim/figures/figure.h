@@ -4,12 +4,12 @@
 #define CS_FIGURES_FIGURE_H
 
 #include "algorithms/stored.h"
-#include "config/config.h"
-#include "config/reader.h"
 #include "cs/arrivals.h"
 #include "cs/result.h"
 #include "figures/expression.h"
 #include "figures/figures.h"
+#include "input/reader.h"
+#include "study/config.h"
 #include "traces/skew.h"
 
 #include <limits.h>
@@ -74,8 +74,6 @@ cs_status cs_figure_group(const cs_figure *figure, size_t group, cs_config **con
 /* Rules from a list like that of the key "checks", in the arena. `path` is that of the list. */
 void cs_figure_read_rules(cs_reading *reading, const cs_place *list, cs_figure_rule **rules_p,
                           size_t *n_p);
-
-cs_status cs_figure_no_memory(cs_error *err);
 
 /* The error of something at `path` of the configuration, with its place. */
 cs_status cs_figure_blame(const cs_figure *figure, const char *path, const cs_error *from,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What crosses between processes: it comes back as it was, and whatever is cut, too long or not
  * what it says is refused, never read beyond. */
-#include "sweep/wire.h"
+#include "campaign/wire.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -63,7 +63,7 @@ Test(wire, errors_come_back)
     cs_error err = {0}, back;
     char     want[800], got[800];
 
-    CS_FAIL(&err, CS_EPARSE, "cluster.ranks", "is %d", 7);
+    (void)CS_FAIL(&err, CS_EPARSE, "cluster.ranks", "is %d", 7);
     cs_error_locate(&err, "a/b.json", 12, 3);
     cs_wire_put_error(&to, &err);
     for (size_t n = 0; n < to.length; n++) {

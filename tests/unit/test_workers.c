@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Workers: every item becomes one row, whoever works; of several errors the first item's is
  * reported; nobody is left waiting. The ranks here are threads with letter boxes instead of MPI. */
-#include "sweep/workers.h"
+#include "campaign/workers.h"
 
 #include "base/alloc.h"
+#include "campaign/wire.h"
 #include "support/post.h"
-#include "sweep/wire.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -406,7 +406,7 @@ static void agree_with(uint64_t fingerprint, cs_status status, cs_error *err_p)
         ranks[i]               = cs_ranks_over(&transport);
     }
     if (status != CS_OK) {
-        CS_FAIL(&theirs, status, "bytes", "is wrong");
+        (void)CS_FAIL(&theirs, status, "bytes", "is wrong");
         cs_error_locate(&theirs, "c.json", 3, 4);
     }
     cr_expect_eq(cs_ranks_agree(ranks[1], status, fingerprint, &theirs), status);
