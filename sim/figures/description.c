@@ -403,7 +403,7 @@ static bool is_set_by_runs(const cs_figure *figure, const char *path)
 {
     static const struct {
         const char *key, *name; /* of its value in expressions; NULL: it has none */
-    } keys[] = {{"algorithm", NULL}, {"bytes", "bytes"}, {"arrivals", "delay_s"}};
+    } keys[]      = {{"algorithm", NULL}, {"bytes", "bytes"}, {"arrivals", "delay_s"}};
     bool   is_one = false;
     size_t n      = 0;
 

@@ -83,7 +83,7 @@ Test(figures, all_are_listed_in_the_order_of_their_numbers)
 /* ---- what lies beside a figure ---- */
 
 #define REFERENCES COLLSIM_SOURCE_DIR "/tests/figures"
-#define PAGE COLLSIM_SOURCE_DIR "/sim/doc/figures.md"
+#define PAGE       COLLSIM_SOURCE_DIR "/sim/doc/figures.md"
 
 /* `text` stands between backticks in a line of a table of the page. */
 static bool is_in_table(const char *page, const char *text)
@@ -146,8 +146,7 @@ static void expect_no_others(const char *place, const char *ending, const cs_fig
             strcmp(entry->d_name, "style.gp") != 0) {
             char name[256];
             (void)snprintf(name, sizeof name, "%.*s", (int)(length - cut), entry->d_name);
-            cr_expect_lt(place_of(list, n, name), n, "%s/%s is of no figure", place,
-                         entry->d_name);
+            cr_expect_lt(place_of(list, n, name), n, "%s/%s is of no figure", place, entry->d_name);
         }
     }
     closedir(dir);
