@@ -8,7 +8,7 @@
   N = strlen(SEEN)
   COLUMNS = N > 3 ? 3 : 2
   PITCH = 0.985 / COLUMNS
-  cell(i) = panel(0.08 + PITCH * (i % COLUMNS), PITCH * (i % COLUMNS + 1) - 0.005, \
+  cell(i) = panel((N > 3 ? 0.08 : 0.095) + PITCH * (i % COLUMNS), PITCH * (i % COLUMNS + 1) - 0.005, \
     i < COLUMNS ? 0.565 : 0.1, i < COLUMNS ? 0.86 : 0.395)
   # What all rows of a panel have in common, and the slowdowns where they are not those of the figure's file.
   common(least, most, text) = most == least ? '; ' . text : ''
