@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The examples of README.md and of the pages, and a folder to run them in."""
+"""The examples and pictures of README.md and of the pages, and a folder to run them in."""
 import glob
 import os
 import re
@@ -27,6 +27,12 @@ def examples(text):
                 output.append(line.rstrip())
         if command:
             yield command, output
+
+
+def pictures(text, page):
+    """The SVG pictures of a page, as paths in the project"""
+    for path in re.findall(r"!\[[^\]]*\]\(([^)]+\.svg)\)", text):
+        yield os.path.normpath(os.path.join(os.path.dirname(page), path))
 
 
 def make_place(folder, binary):
