@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-/* How many rows and checks those that come with the program have at least, so that none is lost unnoticed.
- * Others may stand beside them. */
+/* How many rows and checks those that come with the program have at least, so that none is lost
+ * unnoticed. Others may stand beside them. */
 static const struct {
     const char *name;
     size_t      rows, least_checks;
