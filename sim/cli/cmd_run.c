@@ -214,7 +214,7 @@ static int run_run(int count, char *const *words)
 const cs_command cs_command_run = {
     .name    = "run",
     .usage   = "run [CONFIG.json] [options]",
-    .summary = "replay a collective: time, proof and lower bound of every scenario",
+    .summary = "replay a collective: its time, whether it is correct, and a lower bound",
     .tables  = run_tables,
     .run     = run_run,
 };
