@@ -14,6 +14,39 @@ def pages():
             yield os.path.relpath(path, ROOT), page.read()
 
 
+def documents():
+    """(name, text) of everything that is written for readers: the pages, CONTRIBUTING.md, .., decisions"""
+    names = glob.glob(os.path.join(ROOT, "*.md")) + glob.glob(os.path.join(ROOT, "sim/doc/**/*.md"), recursive=True)
+    for path in sorted(names):
+        with open(path, encoding="utf-8") as page:
+            yield os.path.relpath(path, ROOT), page.read()
+
+
+def anchors(text):
+    """What a link may name in a page: its headings, as GitHub turns them into names"""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.*)$", text, re.M)}
+
+
+def broken_links(name, text, root=ROOT):
+    """One line for each link of a page that leads nowhere, and for each path in it that is not there"""
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text):
+        path = os.path.normpath(os.path.join(root, os.path.dirname(name), target)) if target else os.path.join(root, name)
+        if re.match(r"https?:", target):
+            continue
+        if not os.path.exists(path):
+            yield "%s: the link to %s leads nowhere" % (name, target)
+        elif anchor and path.endswith(".md"):
+            with open(path, encoding="utf-8") as page:
+                if anchor not in anchors(page.read()):
+                    yield "%s: %s has no heading #%s" % (name, target or name, anchor)
+    # The change log names what was there at its time.
+    for path in [] if name.endswith("CHANGELOG.md") else re.findall(
+            r"`((?:sim|algorithms|models|tests|scripts|configs|traces)/[\w./*-]*)", text):
+        if not re.search(r"NAME|FOLDER|mine", path) and not glob.glob(os.path.join(root, path)):
+            yield "%s: there is no %s" % (name, path)
+
+
 def examples(text):
     """(command, lines that it prints) of every `$ ...` line in a code block"""
     for block in re.findall(r"^```[a-z]*\n(.*?)^```", text, re.M | re.S):
