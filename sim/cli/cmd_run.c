@@ -168,7 +168,7 @@ static void add_bound(cs_text *text, const cs_result *result)
     if (result->gap <= 1 + 1e-9) {
         cs_text_add(text, "# optimal: no schedule can be faster in this scenario\n");
     } else if (!isnan(result->gap)) {
-        cs_text_add(text, "# no schedule can be faster by more than %.3f %%\n",
+        cs_text_add(text, "# no schedule can save more than %.3f %% of this time\n",
                     100 * (1 - 1 / result->gap));
     }
 }
