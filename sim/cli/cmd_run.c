@@ -348,7 +348,13 @@ static cs_status run_task(task *j, cs_error *err)
     }
     CS_TRY(run_all(j, err));
     CS_TRY(cs_run_rows_finish(&j->rows, err));
-    return cs_cli_write(j->output_path, &j->rows.text, err);
+    CS_TRY(cs_cli_write(j->output_path, &j->rows.text, err));
+    if (j->watch.explains && j->format == CS_RUN_TABLE) {
+        CS_TRY(cs_cli_write(NULL, &j->notes, err));
+    } else if (j->watch.explains) {
+        fputs(j->notes.data != NULL ? j->notes.data : "", stderr);
+    }
+    return cs_run_rows_verdict(&j->rows, err);
 }
 
 static int run_run(int count, char *const *words)
@@ -363,14 +369,6 @@ static int run_run(int count, char *const *words)
     }
     if (status == CS_OK) {
         status = run_task(&j, &err);
-    }
-    if (status == CS_OK && j.watch.explains && j.format == CS_RUN_TABLE) {
-        status = cs_cli_write(NULL, &j.notes, &err);
-    } else if (status == CS_OK && j.watch.explains) {
-        fputs(j.notes.data != NULL ? j.notes.data : "", stderr);
-    }
-    if (status == CS_OK) {
-        status = cs_run_rows_verdict(&j.rows, &err);
     }
     cs_run_rows_free(&j.rows);
     cs_scenario_choice_free(&j.choice);
