@@ -12,7 +12,7 @@
 #include "algorithms/lib/accept.h"
 #include "algorithms/lib/ring_pass.h"
 #include "base/alloc.h"
-#include "base/fault.h"
+#include "cs/fault.h"
 
 #include <math.h>
 

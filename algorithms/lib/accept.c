@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "algorithms/lib/accept.h"
 
-#include "base/fault.h"
+#include "cs/fault.h"
 
 cs_status cs_accept_collective(const cs_scenario *scenario, const char *algorithm,
                                uint32_t collectives, cs_error *err)

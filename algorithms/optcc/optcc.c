@@ -27,7 +27,7 @@
 #include "algorithms/optcc/stream.h"
 #include "algorithms/optcc/time.h"
 #include "base/alloc.h"
-#include "base/fault.h"
+#include "cs/fault.h"
 #include "cs/model.h"
 
 #include <math.h>

@@ -36,7 +36,7 @@
 #include "algorithms/lib/ring_pass.h"
 #include "algorithms/r2ccl/time.h"
 #include "base/alloc.h"
-#include "base/fault.h"
+#include "cs/fault.h"
 
 #include <math.h>
 

@@ -24,7 +24,7 @@
 #include "algorithms/stragglar/phase2.h"
 #include "algorithms/stragglar/telephone.h"
 #include "base/alloc.h"
-#include "base/fault.h"
+#include "cs/fault.h"
 
 #include <assert.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 /* The two views of a scenario that bounds are proven on: see analytic/nodes.h. */
 #include "analytic/nodes.h"
 
-#include "base/fault.h"
+#include "cs/fault.h"
 
 #include <assert.h>
 #include <math.h>

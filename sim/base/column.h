@@ -3,9 +3,9 @@
  *
  * A kind of row is a struct and one table, which ends with CS_COLUMN_END. From the table alone come
  * the members of a JSON object and the fields of a CSV (here), the columns of a database
- * (results/store.h), and the bytes that cross between processes (sweep/wire.h). Keys of quantities
- * end in their unit. Numbers read back exactly; what does not exist is null in JSON and an empty
- * field in a CSV.
+ * (output/store.h), and the bytes that cross between processes (campaign/wire.h). Keys of
+ * quantities end in their unit. Numbers read back exactly; what does not exist is null in JSON and
+ * an empty field in a CSV.
  */
 #ifndef CS_BASE_COLUMN_H
 #define CS_BASE_COLUMN_H

@@ -7,8 +7,8 @@
 #define CS_CLI_ARGS_H
 
 #include "base/text.h"
-#include "config/config.h"
 #include "cs/field.h"
+#include "study/config.h"
 
 /* One option, or (is_operand) what stands without one. Tables end with a row without a name. */
 typedef struct cs_arg {

@@ -4,7 +4,7 @@
 #define CS_CLI_ARRIVAL_ARGS_H
 
 #include "cli/args.h"
-#include "config/arrival_file.h"
+#include "traces/arrival_file.h"
 
 enum { CS_ARRIVAL_MAX_PATHS = 256 };
 

@@ -2,7 +2,7 @@
 /* collsim bound: every lower bound of a scenario. */
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
-#include "results/bound_rows.h"
+#include "output/bound_rows.h"
 
 typedef struct bound_job {
     cs_scenario_choice choice;

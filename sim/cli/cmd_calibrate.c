@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim calibrate: alpha and beta per regime from logs of nccl-tests. */
 #include "cli/cli.h"
-#include "config/calibration_json.h"
 #include "cs/cluster.h"
 #include "traces/calibration.h"
+#include "traces/calibration_json.h"
 
 #include <string.h>
 

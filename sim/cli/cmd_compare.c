@@ -3,8 +3,8 @@
 #include "base/column.h"
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
-#include "results/comparison.h"
-#include "results/model_compare.h"
+#include "output/comparison.h"
+#include "output/model_compare.h"
 
 enum { MOST_MODELS = 16 };
 

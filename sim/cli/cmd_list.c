@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim list: what there is. */
 #include "base/column.h"
+#include "campaign/ranks.h"
 #include "cli/cli.h"
-#include "config/schema.h"
-#include "config/workload.h"
 #include "cs/algorithm.h"
 #include "cs/bound.h"
 #include "cs/machine.h"
 #include "cs/model.h"
 #include "figures/figures.h"
-#include "sweep/ranks.h"
+#include "scenario/workload.h"
+#include "study/schema.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -2,10 +2,10 @@
 /* collsim montecarlo: every scenario of a configuration over many iterations with random arrivals.
  * Under mpirun all ranks read the configuration, rank 0 alone prints and writes.
  */
+#include "campaign/montecarlo.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
 #include "cli/workers_args.h"
-#include "montecarlo/montecarlo.h"
 
 #include <math.h>
 #include <stdio.h>

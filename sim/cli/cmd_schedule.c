@@ -2,7 +2,7 @@
 /* collsim schedule: print or export the schedule of an algorithm. */
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
-#include "results/export.h"
+#include "schedules/export.h"
 
 #define FORMATS "text|json|msccl|goal|svg"
 

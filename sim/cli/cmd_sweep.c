@@ -2,10 +2,10 @@
 /* collsim sweep: every scenario of a configuration into a database, and on from there when it
  * was interrupted. Under mpirun all ranks read the configuration, rank 0 alone prints and writes.
  */
+#include "campaign/sweep.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
 #include "cli/workers_args.h"
-#include "sweep/sweep.h"
 
 #include <stdio.h>
 

@@ -3,8 +3,8 @@
 #include "base/arena.h"
 #include "cli/cli.h"
 #include "cli/config_args.h"
-#include "config/topology_file.h"
-#include "results/topology_view.h"
+#include "output/topology_view.h"
+#include "topology/topology_file.h"
 
 typedef struct request {
     cs_config_choice given;

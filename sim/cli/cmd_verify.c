@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim verify: is this schedule file a correct collective? */
 #include "cli/cli.h"
-#include "config/schedule_json.h"
 #include "cs/job.h"
+#include "schedules/schedule_json.h"
 
 typedef struct verify_job {
     const char *path;

@@ -4,8 +4,8 @@
 #include "cli/run_rows.h"
 
 #include "base/alloc.h"
-#include "results/result_rows.h"
-#include "results/table.h"
+#include "output/result_rows.h"
+#include "output/table.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,9 +5,9 @@
 #define CS_CLI_RUN_ROWS_H
 
 #include "base/arena.h"
-#include "config/config.h"
 #include "cs/result.h"
-#include "results/comparison.h"
+#include "output/comparison.h"
+#include "study/config.h"
 
 typedef enum cs_run_format { CS_RUN_TABLE, CS_RUN_JSON, CS_RUN_CSV } cs_run_format;
 

@@ -4,7 +4,7 @@
 #define CS_CLI_SCHEDULE_ARG_H
 
 #include "cli/scenario_args.h"
-#include "config/schedule_json.h"
+#include "schedules/schedule_json.h"
 
 /* Load the file and set what it brings: ranks, GPUs per server, sockets, collective and, unless
  * given, the size. `choice` is finished; the caller owns the schedule, on failure too. */

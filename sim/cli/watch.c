@@ -3,9 +3,9 @@
 
 #include "cli/cli.h"
 #include "cs/bound.h"
-#include "replay/explain.h"
-#include "results/chrome_trace.h"
-#include "results/heatmap.h"
+#include "engine/explain.h"
+#include "output/chrome_trace.h"
+#include "output/heatmap.h"
 
 #include <math.h>
 #include <string.h>

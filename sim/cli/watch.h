@@ -5,8 +5,8 @@
 
 #include "cs/recording.h"
 #include "cs/result.h"
-#include "results/port_stats.h"
-#include "results/usage.h"
+#include "output/port_stats.h"
+#include "output/usage.h"
 
 /* What was asked for; NULL and false: not that. */
 typedef struct cs_watch_choice {

@@ -2,11 +2,11 @@
 /* collsim whatif --trace: see whatif_trace.h. */
 #include "cli/whatif_trace.h"
 
+#include "campaign/thread_pool.h"
+#include "campaign/trace_text.h"
 #include "cli/cli.h"
 #include "cli/config_args.h"
 #include "cs/scenario.h"
-#include "montecarlo/trace_text.h"
-#include "sweep/thread_pool.h"
 #include "traces/skew_text.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* Work on many threads or ranks: see workers_args.h. */
 #include "cli/workers_args.h"
 
+#include "campaign/thread_pool.h"
 #include "cli/cli.h"
-#include "sweep/thread_pool.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 #ifndef CS_CLI_WORKERS_ARGS_H
 #define CS_CLI_WORKERS_ARGS_H
 
+#include "campaign/ranks.h"
+#include "campaign/thread_pool.h"
 #include "cli/config_args.h"
-#include "sweep/ranks.h"
-#include "sweep/thread_pool.h"
 
 /* What was chosen; `{0}` is nothing. Texts are borrowed from the command line. */
 typedef struct cs_workers_choice {

@@ -13,9 +13,9 @@
  * others are what the columns, or expressions, must be there. null: nothing is known. */
 #include "base/alloc.h"
 #include "base/file.h"
-#include "config/locate.h"
-#include "config/reader.h"
 #include "figures/figure.h"
+#include "input/locate.h"
+#include "input/reader.h"
 
 #include <math.h>
 #include <stdio.h>

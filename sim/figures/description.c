@@ -10,10 +10,10 @@
  * The files that it names lie beside it. A figure that is like another one takes from that one's
  * file all that its own does not say. */
 #include "base/alloc.h"
-#include "config/config_state.h"
-#include "config/schedule_json.h"
 #include "figures/figure.h"
 #include "figures/folder.h"
+#include "schedules/schedule_json.h"
+#include "study/config_state.h"
 
 #include <stdio.h>
 #include <string.h>

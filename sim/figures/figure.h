@@ -4,12 +4,12 @@
 #define CS_FIGURES_FIGURE_H
 
 #include "algorithms/stored.h"
-#include "config/config.h"
-#include "config/reader.h"
 #include "cs/arrivals.h"
 #include "cs/result.h"
 #include "figures/expression.h"
 #include "figures/figures.h"
+#include "input/reader.h"
+#include "study/config.h"
 #include "traces/skew.h"
 
 #include <limits.h>

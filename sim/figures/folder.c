@@ -5,9 +5,9 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/module.h"
-#include "config/tree.h"
 #include "cs/named.h"
 #include "figures/figures.h"
+#include "input/tree.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
-#include "sweep/workers.h"
+#include "campaign/workers.h"
 
 #include <stdlib.h>
 #include <string.h>

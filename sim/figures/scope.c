@@ -5,7 +5,7 @@
  * the trace that is shown. */
 #include "cs/scenario.h"
 #include "figures/figure.h"
-#include "results/result_rows.h"
+#include "output/result_rows.h"
 
 #include <math.h>
 #include <stdio.h>

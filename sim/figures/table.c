@@ -3,9 +3,9 @@
  * (which of them are the same is told by their text), and its columns. */
 #include "base/alloc.h"
 #include "base/random.h"
-#include "config/arrival_file.h"
-#include "config/config_state.h"
 #include "figures/figure.h"
+#include "study/config_state.h"
+#include "traces/arrival_file.h"
 
 #include <math.h>
 #include <stdio.h>

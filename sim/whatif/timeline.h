@@ -10,7 +10,7 @@
 #ifndef CS_WHATIF_TIMELINE_H
 #define CS_WHATIF_TIMELINE_H
 
-#include "config/whatif_json.h"
+#include "whatif/whatif_json.h"
 
 /* The largest slowdown that a scenario may have stands for no bandwidth. */
 #define CS_DEAD_RATIO 1e9

@@ -4,7 +4,7 @@
  */
 #include "base/alloc.h"
 #include "base/file.h"
-#include "results/export.h"
+#include "schedules/export.h"
 #include "support/goal.h"
 #include "support/scene.h"
 

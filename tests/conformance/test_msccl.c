@@ -10,8 +10,8 @@
  * the other name of a reduce-scatter. */
 #include "base/alloc.h"
 #include "base/file.h"
-#include "config/schedule_json.h"
-#include "results/export.h"
+#include "schedules/export.h"
+#include "schedules/schedule_json.h"
 #include "support/msccl.h"
 #include "support/scene.h"
 #include "support/stream.h"

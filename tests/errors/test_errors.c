@@ -5,8 +5,8 @@
  */
 #include "base/alloc.h"
 #include "base/file.h"
-#include "config/config.h"
-#include "config/schedule_json.h"
+#include "schedules/schedule_json.h"
+#include "study/config.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -4,8 +4,8 @@
 #define FUZZ_H
 
 #include "claim.h"
-#include "config/config.h"
 #include "cs/job.h"
+#include "study/config.h"
 
 /* A failure must say what is wrong, in one printable line, with a status of its own that is not
  * that of a bug; or whatever status somebody else told. */

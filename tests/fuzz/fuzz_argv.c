@@ -7,9 +7,9 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
-#include "config/whatif_json.h"
 #include "cs/bound.h"
 #include "fuzz.h"
+#include "whatif/whatif_json.h"
 
 #include <gsl/gsl_errno.h>
 

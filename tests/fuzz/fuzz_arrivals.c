@@ -3,8 +3,8 @@
  * being written and read, and whose statistics are numbers.
  */
 #include "base/text.h"
-#include "config/arrival_file.h"
 #include "fuzz.h"
+#include "traces/arrival_file.h"
 #include "traces/arrival_table.h"
 #include "traces/skew.h"
 

@@ -3,8 +3,8 @@
  * back the same, and that predicts positive times wherever it answers.
  */
 #include "base/text.h"
-#include "config/calibration_json.h"
 #include "fuzz.h"
+#include "traces/calibration_json.h"
 
 #include <math.h>
 #include <string.h>

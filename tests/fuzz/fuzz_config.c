@@ -8,7 +8,7 @@
 #include "cs/bound.h"
 #include "cs/result.h"
 #include "fuzz.h"
-#include "results/result_rows.h"
+#include "output/result_rows.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * one line or gives arrivals that make sense.
  */
 #include "base/text.h"
-#include "config/arrival_file.h"
 #include "fuzz.h"
+#include "traces/arrival_file.h"
 
 #include <math.h>
 

@@ -3,9 +3,9 @@
  * refused, or a calibration that survives being written and read.
  */
 #include "base/text.h"
-#include "config/calibration_json.h"
 #include "fuzz.h"
 #include "traces/calibration.h"
+#include "traces/calibration_json.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,12 +7,12 @@
  * is lost. Files of results are in memory.
  */
 #include "base/alloc.h"
+#include "campaign/montecarlo.h"
+#include "campaign/sweep.h"
+#include "campaign/wire.h"
+#include "campaign/workers.h"
 #include "cs/build.h"
 #include "fuzz.h"
-#include "montecarlo/montecarlo.h"
-#include "sweep/sweep.h"
-#include "sweep/wire.h"
-#include "sweep/workers.h"
 
 #include <string.h>
 

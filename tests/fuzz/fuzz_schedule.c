@@ -3,10 +3,10 @@
  * that passes its check, with a verdict; and if it is correct, it replays in a time that is a
  * number.
  */
-#include "config/config.h"
-#include "config/schedule_json.h"
 #include "cs/result.h"
 #include "fuzz.h"
+#include "schedules/schedule_json.h"
+#include "study/config.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,10 +7,10 @@
  * SQLite's own file system `memdb` holds them, and nothing is on disk.
  */
 #include "base/alloc.h"
+#include "campaign/montecarlo.h"
+#include "campaign/sweep.h"
 #include "fuzz.h"
-#include "montecarlo/montecarlo.h"
-#include "results/store.h"
-#include "sweep/sweep.h"
+#include "output/store.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>

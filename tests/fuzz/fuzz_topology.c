@@ -3,9 +3,9 @@
  * the checks of a scenario can look at.
  */
 #include "base/text.h"
-#include "config/topology_file.h"
 #include "cs/graph.h"
 #include "fuzz.h"
+#include "topology/topology_file.h"
 
 #include <math.h>
 #include <string.h>

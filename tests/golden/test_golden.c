@@ -4,8 +4,8 @@
  * program). Integers, words and booleans are compared exactly, reals to 1e-12, null is a NAN;
  * keys that are not in expected.json are not compared, but where it has options, those that it does
  * not name must have their defaults. */
-#include "config/config.h"
-#include "results/result_rows.h"
+#include "output/result_rows.h"
+#include "study/config.h"
 #include "support/scene.h"
 
 #include <criterion/criterion.h>

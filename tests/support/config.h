@@ -4,8 +4,8 @@
 #ifndef CT_SUPPORT_CONFIG_H
 #define CT_SUPPORT_CONFIG_H
 
-#include "config/config.h"
 #include "cs/result.h"
+#include "study/config.h"
 
 /* Out of a file with this text, which is gone afterwards. */
 cs_config *ct_config_of(const char *json);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* tests/support/goal.h -- a reader of GOAL and an interpreter of LogGOPS, written from the rules of
- * the real LogGOPSim (sim/results/export_goal.c has them) and apart from the library's writer. */
+ * the real LogGOPSim (sim/schedules/export_goal.c has them) and apart from the library's writer. */
 #ifndef CT_SUPPORT_GOAL_H
 #define CT_SUPPORT_GOAL_H
 

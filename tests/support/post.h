@@ -4,7 +4,7 @@
 #ifndef CT_SUPPORT_POST_H
 #define CT_SUPPORT_POST_H
 
-#include "sweep/ranks.h"
+#include "campaign/ranks.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
 #define CS_TESTS_ARRIVAL_TEXT_SETUP_H
 
 #include "base/alloc.h"
-#include "config/arrival_file.h"
+#include "traces/arrival_file.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "algorithms/stored.h"
 #include "cs/job.h"
-#include "results/export.h"
+#include "schedules/export.h"
 #include "support/config.h"
 
 #include <criterion/criterion.h>

@@ -5,8 +5,8 @@
 #define CS_TESTS_MONTECARLO_SETUP_H
 
 #include "base/alloc.h"
-#include "montecarlo/montecarlo.h"
-#include "montecarlo/samples.h"
+#include "campaign/montecarlo.h"
+#include "campaign/samples.h"
 #include "support/config.h"
 #include "support/folder.h"
 

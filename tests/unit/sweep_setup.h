@@ -4,10 +4,10 @@
 #define CS_TESTS_SWEEP_SETUP_H
 
 #include "base/text.h"
+#include "campaign/sweep.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/query.h"
-#include "sweep/sweep.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

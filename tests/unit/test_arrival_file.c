@@ -2,7 +2,7 @@
 /* Readers of arrival traces: what each format means, and every refusal with its place. */
 #include "arrival_file_setup.h"
 #include "base/alloc.h"
-#include "config/arrival_file.h"
+#include "traces/arrival_file.h"
 #include "traces/arrival_table.h"
 
 Test(arrival_file, table_in_any_order)

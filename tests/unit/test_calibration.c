@@ -3,7 +3,7 @@
  */
 #include "base/alloc.h"
 #include "calibration_setup.h"
-#include "config/calibration_json.h"
+#include "traces/calibration_json.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Calibrations as JSON: read back exactly, and every refusal names the key. */
 #include "base/alloc.h"
 #include "calibration_setup.h"
-#include "config/calibration_json.h"
+#include "traces/calibration_json.h"
 
 #include <string.h>
 

@@ -2,11 +2,11 @@
 /* What one rank tells another of a scenario: it comes back as it was, and whatever is cut, too long
  * or not what it says is refused, never read beyond. */
 #include "base/alloc.h"
-#include "montecarlo/montecarlo_row.h"
-#include "results/result_rows.h"
+#include "campaign/campaign.h"
+#include "campaign/montecarlo_row.h"
+#include "campaign/wire.h"
+#include "output/result_rows.h"
 #include "support/rng.h"
-#include "sweep/campaign.h"
-#include "sweep/wire.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "observer_setup.h"
-#include "results/chrome_trace.h"
+#include "output/chrome_trace.h"
 #include "support/folder.h"
 
 #include <jansson.h>

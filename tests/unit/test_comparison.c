@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which results stand beside each other: texts and keys of settings, and the table. */
-#include "results/comparison.h"
+#include "output/comparison.h"
 
 #include "cs/topology.h"
 #include "support/program.h"

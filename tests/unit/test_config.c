@@ -2,9 +2,9 @@
 /* Configurations: what the keys mean, options on top of a file, whom a refusal blames. The words of
  * refusals are in tests/errors. */
 #include "base/file.h"
-#include "config/calibration_json.h"
 #include "config_setup.h"
 #include "support/folder.h"
+#include "traces/calibration_json.h"
 
 #include <math.h>
 #include <stdio.h>

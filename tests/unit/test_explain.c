@@ -2,7 +2,7 @@
 /* The critical path on alpha-beta has no hole: every transfer on it begins when the one before it
  * ends, or when a rank arrives; the last one ends with the run. With random clusters, also where
  * GPUs drive some of their links only and a transfer waits for one beside its own. */
-#include "replay/explain.h"
+#include "engine/explain.h"
 
 #include "base/alloc.h"
 #include "support/random_scene.h"

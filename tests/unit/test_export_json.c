@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Schedules exported as JSON come back as the same schedules: transfers, slots, messages of several
  * parts, barriers, groups and fabrics. */
-#include "config/schedule_json.h"
 #include "cs/result.h"
 #include "export_setup.h"
+#include "schedules/schedule_json.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,10 +3,10 @@
  * p = 7 with two slow ranks; what is drawn is complete, stays in the picture and is the same each
  * time; what is too large or wrong is refused. */
 #include "base/alloc.h"
-#include "config/config.h"
-#include "results/export.h"
-#include "results/grid.h"
-#include "results/tracks.h"
+#include "output/grid.h"
+#include "output/tracks.h"
+#include "schedules/export.h"
+#include "study/config.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

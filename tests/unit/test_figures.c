@@ -3,8 +3,8 @@
  * wrong name and a missing file are noticed; any of them is drawn for another cluster; memory that
  * runs out is an error. */
 #include "base/alloc.h"
+#include "campaign/thread_pool.h"
 #include "figure_setup.h"
-#include "sweep/thread_pool.h"
 
 #include <math.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The rows of paths: which keys hold times, rates and sizes, their values in SI units, the bare
  * numbers that are hardly meant, and whole names for parts of them. */
-#include "config/keys.h"
+#include "study/keys.h"
 
 #include "base/alloc.h"
-#include "config/config.h"
-#include "config/tree.h"
+#include "input/tree.h"
+#include "study/config.h"
 #include "support/config.h"
 #include "support/folder.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who is presumed late, in one place for Monte Carlo and for traces; and that a delay of days
  * leaves the time after the last arrival all its digits in both. */
-#include "config/late_prediction.h"
+#include "scenario/late_prediction.h"
 
+#include "campaign/trace_whatif.h"
+#include "campaign/trial.h"
 #include "cs/arrivals.h"
-#include "montecarlo/trace_whatif.h"
-#include "montecarlo/trial.h"
 #include "support/config.h"
 
 #include <criterion/criterion.h>

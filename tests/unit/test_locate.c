@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Paths, and line and column of what is at them. */
-#include "config/locate.h"
+#include "input/locate.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One schedule on every model: nothing parts on a crossbar without sharing; behind an uplink the
  * first transfer that waits is named with the links that it shares. */
-#include "results/model_compare.h"
+#include "output/model_compare.h"
 
 #include "base/alloc.h"
 #include "cs/topology.h"

@@ -3,7 +3,7 @@
  * MPI's): the same bytes as one process, printed and in the file, also after a stop; and nobody
  * waits for a rank that cannot work. */
 #include "base/alloc.h"
-#include "montecarlo/montecarlo.h"
+#include "campaign/montecarlo.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/post.h"

@@ -2,7 +2,7 @@
 /* Rows of a sweep in `montecarlo`: none repeats another, and the table says what sets them apart.
  */
 #include "base/alloc.h"
-#include "montecarlo/montecarlo.h"
+#include "campaign/montecarlo.h"
 #include "support/config.h"
 
 #include <criterion/criterion.h>

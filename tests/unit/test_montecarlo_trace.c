@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A measured trace in many iterations: in order it has as many as calls and no more, so that no
  * interval counts a call twice; drawn anew it has any number. */
-#include "config/arrival_file.h"
-#include "montecarlo/montecarlo.h"
-#include "montecarlo/trace_whatif.h"
+#include "campaign/montecarlo.h"
+#include "campaign/trace_whatif.h"
 #include "support/config.h"
+#include "traces/arrival_file.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

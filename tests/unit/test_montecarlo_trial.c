@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One iteration: the timing cases of a late rank, what predictions and fallbacks cost. */
-#include "montecarlo/trial.h"
+#include "campaign/trial.h"
 #include "montecarlo_setup.h"
 
 TestSuite(montecarlo_trial, .init = set_up, .fini = tear_down);

@@ -6,9 +6,9 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/text.h"
-#include "config/topology_file.h"
 #include "support/config.h"
 #include "support/folder.h"
+#include "topology/topology_file.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Statistics of ports: messages, bytes and busy time, each counted once. */
 #include "observer_setup.h"
-#include "results/port_stats.h"
+#include "output/port_stats.h"
 
 #include <string.h>
 

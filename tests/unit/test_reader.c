@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tables of fields over a JSON tree: every type, what is absent, null or required, lists, kinds and
  * forms; every refusal with its path. */
-#include "config/reader.h"
+#include "input/reader.h"
 
 #include "base/alloc.h"
 

@@ -2,7 +2,7 @@
 /* Results as JSON and CSV: the keys and their order, exact numbers, what does not exist. */
 #include "base/alloc.h"
 #include "cs/result.h"
-#include "results/result_rows.h"
+#include "output/result_rows.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>

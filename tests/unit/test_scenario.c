@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Scenarios: names, arrivals, everything that is refused, and what faults mean. */
 #include "base/alloc.h"
-#include "base/fault.h"
 #include "base/random.h"
+#include "cs/fault.h"
 #include "cs/scenario.h"
 
 #include <criterion/criterion.h>

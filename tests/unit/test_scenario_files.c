@@ -4,11 +4,11 @@
  */
 #include "base/alloc.h"
 #include "base/text.h"
+#include "campaign/montecarlo.h"
+#include "campaign/sweep.h"
 #include "cs/result.h"
-#include "montecarlo/montecarlo.h"
 #include "support/config.h"
 #include "support/folder.h"
-#include "sweep/sweep.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

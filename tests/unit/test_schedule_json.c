@@ -2,8 +2,8 @@
 /* Schedule files: what is read, what the stream of a stored schedule says, and that verifying
  * it can fail. The words of refusals are in tests/errors. */
 #include "base/alloc.h"
-#include "config/schedule_json.h"
 #include "cs/job.h"
+#include "schedules/schedule_json.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * tests/errors, public dialects and mutants in tests/conformance/test_msccl.c. */
 #include "base/alloc.h"
 #include "base/file.h"
-#include "config/msccl.h"
-#include "config/schedule_json.h"
+#include "schedules/msccl.h"
+#include "schedules/schedule_json.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

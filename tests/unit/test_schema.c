@@ -2,12 +2,12 @@
 /* The schema and the list of keys: JSON, every key in them, and the reader takes every
  * configuration that comes with the program. tests/validation/schema.py holds the schema against
  * the reader. */
-#include "config/schema.h"
+#include "study/schema.h"
 
 #include "base/alloc.h"
-#include "config/keys.h"
-#include "config/whatif_json.h"
+#include "study/keys.h"
 #include "support/config.h"
+#include "whatif/whatif_json.h"
 
 #include <criterion/criterion.h>
 #include <glob.h>

@@ -2,8 +2,8 @@
 /* Servers that are written out ({"kind": "server"}): ports and shared NICs, and Parallel Rings over
  * fewer NICs than GPUs against the closed form, where the rings that share a NIC take so many
  * times longer a step. */
-#include "config/topology_file.h"
 #include "support/config.h"
+#include "topology/topology_file.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -2,8 +2,8 @@
 /* From the text of an option to a key: every form, what it becomes in the tree, and every refusal.
  */
 #include "base/alloc.h"
-#include "config/keys.h"
 #include "config_setup.h"
+#include "study/keys.h"
 
 #include <string.h>
 

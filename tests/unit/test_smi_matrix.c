@@ -5,10 +5,10 @@
  */
 #include "base/arena.h"
 #include "base/text.h"
-#include "config/topology_file.h"
 #include "support/config.h"
 #include "support/folder.h"
 #include "support/rng.h"
+#include "topology/topology_file.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Sweeps: the rows are those of the formula, for any number of jobs; what is there is not run
  * again; scenarios that cannot be run do not end one. */
 #include "base/alloc.h"
-#include "results/result_rows.h"
+#include "output/result_rows.h"
 #include "sweep_setup.h"
 
 #include <sqlite3.h>

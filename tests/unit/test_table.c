@@ -2,7 +2,7 @@
 /* The table of nccl-tests, read back as its parsers do: the last eight fields of every line that
  * is no comment, and some of the comments. */
 #include "cs/result.h"
-#include "results/table.h"
+#include "output/table.h"
 #include "traces/nccl_tests.h"
 
 #include <criterion/criterion.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The threads of a process: nothing is lost between them and whoever takes the rows, nobody runs
  * far ahead, and whoever has work left when the pool ends is turned away. */
-#include "sweep/thread_pool.h"
+#include "campaign/thread_pool.h"
 
 #include "base/alloc.h"
 

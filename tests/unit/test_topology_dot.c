@@ -4,10 +4,10 @@
  * refusal leaves nothing behind. */
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "config/topology_file.h"
-#include "results/topology_view.h"
+#include "output/topology_view.h"
 #include "support/config.h"
 #include "support/folder.h"
+#include "topology/topology_file.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

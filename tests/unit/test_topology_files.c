@@ -4,9 +4,9 @@
  */
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "config/config.h"
-#include "config/topology_file.h"
 #include "cs/graph.h"
+#include "study/config.h"
+#include "topology/topology_file.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

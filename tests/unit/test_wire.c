@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What crosses between processes: it comes back as it was, and whatever is cut, too long or not
  * what it says is refused, never read beyond. */
-#include "sweep/wire.h"
+#include "campaign/wire.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

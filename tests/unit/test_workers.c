@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Workers: every item becomes one row, whoever works; of several errors the first item's is
  * reported; nobody is left waiting. The ranks here are threads with letter boxes instead of MPI. */
-#include "sweep/workers.h"
+#include "campaign/workers.h"
 
 #include "base/alloc.h"
+#include "campaign/wire.h"
 #include "support/post.h"
-#include "sweep/wire.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

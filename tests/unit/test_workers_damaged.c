@@ -2,10 +2,10 @@
 /* Workers on ranks that send what they should not: rank 0 ends with one line instead of counting
  * a row twice or waiting for ever, and another rank tells rank 0. Greetings, too. */
 #include "base/alloc.h"
+#include "campaign/wire.h"
+#include "campaign/workers.h"
 #include "cs/build.h"
 #include "support/post.h"
-#include "sweep/wire.h"
-#include "sweep/workers.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -9,9 +9,9 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
-#include "config/whatif_json.h"
 #include "cs/result.h"
 #include "support/config.h"
+#include "whatif/whatif_json.h"
 #include "whatif/whatif_text.h"
 
 #include <criterion/criterion.h>

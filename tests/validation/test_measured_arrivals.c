@@ -4,7 +4,7 @@
  * values were computed from the files by hand, not by this program. */
 #include "base/alloc.h"
 #include "base/file.h"
-#include "config/arrival_file.h"
+#include "traces/arrival_file.h"
 #include "traces/skew.h"
 
 #include <criterion/criterion.h>

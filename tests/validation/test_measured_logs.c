@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Measured logs, where they are at hand: the folder in COLLSIM_DATA, or ../shared/data beside
  * the source. They are not part of the project; a missing one is skipped and named. */
-#include "config/calibration_json.h"
 #include "traces/calibration.h"
+#include "traces/calibration_json.h"
 
 #include <criterion/criterion.h>
 #include <criterion/logging.h>

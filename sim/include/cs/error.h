@@ -92,6 +92,20 @@ CS_API void cs_error_text(const cs_error *err, char *text, unsigned long text_by
 #define CS_FAIL(err, status, where, ...) \
     cs_error_set((err), (status), __FILE__, __LINE__, (where), __VA_ARGS__)
 
+/* Fill `err` with "out of memory for ..", of which the rest is a format and its arguments; the
+ * status is CS_ENOMEM. */
+#define CS_NO_MEMORY(err, ...) CS_FAIL((err), CS_ENOMEM, "", "out of memory for " __VA_ARGS__)
+
+/* Go on if `call` returns CS_OK, else return its status from this function. For steps behind which
+ * nothing is to be given back; where something is, the status is kept and tested. */
+#define CS_TRY(call)                    \
+    do {                                \
+        const cs_status tried = (call); \
+        if (tried != CS_OK) {           \
+            return tried;               \
+        }                               \
+    } while (0)
+
 CS_END_C
 
 #endif

@@ -62,7 +62,7 @@ extern CS_API const cs_plain cs_plain_latency;
 extern CS_API const cs_plain cs_plain_delay;
 extern CS_API const cs_plain cs_plain_rate;
 
-/* For rows that are read in their own way, or whose values depend on each other (config/reader.h).
+/* For rows that are read in their own way, or whose values depend on each other (input/reader.h).
  * `object` is the struct that the row's places count from. */
 struct cs_reading;
 struct cs_place;

@@ -3,7 +3,7 @@
  *
  * A *port model* says when a transfer ends from nothing but its two ports. It is replayed
  * in a single pass over the stream, without an event queue: serve().
- * In a *network model* messages contend inside the network. The dispatcher (replay/dispatch.h)
+ * In a *network model* messages contend inside the network. The dispatcher (engine/dispatch.h)
  * keeps the port rule and the data rule, hands over every message at the moment at which it
  * starts, and asks what happens next: cs_network.
  */

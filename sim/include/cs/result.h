@@ -7,7 +7,7 @@
 
 CS_BEGIN_C
 
-/* The members down to `build` are the columns of a result (results/result_rows.h). A number that
+/* The members down to `build` are the columns of a result (output/result_rows.h). A number that
  * does not exist is NAN. */
 struct cs_result {
     const char *algorithm, *collective, *model;

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A configuration's answers as JSON: see cs/config.h. Every scenario becomes the text of its object
+ * where it is run; the texts are put together in their order. */
+#include "base/alloc.h"
+#include "campaign/workers.h"
+#include "output/bound_rows.h"
+#include "output/result_rows.h"
+#include "study/config.h"
+
+#include <stdio.h>
+
+/* The first byte of what a worker hands in. */
+enum { RAN = '+', REFUSED = '-' };
+
+typedef struct answers {
+    const cs_config  *config;
+    cs_sweep_columns *columns;
+    cs_text          *objects; /* [scenarios] */
+    size_t            n_ran;
+} answers;
+
+static cs_status no_memory(const cs_config *config, cs_error *err)
+{
+    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", cs_config_count(config));
+}
+
+/* Can the other scenarios be run all the same? */
+static bool is_refusal(cs_status status)
+{
+    return cs_status_is_refusal(status) || status == CS_EMISSING;
+}
+
+/* Add the object of one scenario; `reason` is NULL where it was run. */
+static cs_status add_object(const answers *a, size_t index, const cs_case *c,
+                            const cs_result *result, const char *reason, cs_text *text,
+                            cs_error *err)
+{
+    cs_result_rows row   = {.results = result, .refusals = &reason, .n = 1};
+    cs_text        point = {0};
+    cs_error       wrong = {0};
+
+    row.extra.names  = cs_sweep_columns_names(a->columns, &row.extra.n_columns);
+    cs_value *values = CS_NEW(cs_value, row.extra.n_columns);
+    if (values != NULL && c->job.algorithm != NULL) {
+        cs_sweep_columns_row(a->columns, index, values);
+    }
+    if (c->json == NULL && cs_config_point(a->config, index, &point, &wrong) != CS_OK) {
+        cs_text_free(&point);
+    }
+    const char *scenario = c->json != NULL ? c->json : point.data;
+    row.scenarios        = &scenario;
+    row.extra.values     = values;
+    cs_text_add(text, "%c", reason == NULL ? RAN : REFUSED);
+    if (values != NULL) {
+        cs_result_json(text, &row, 0);
+    }
+    cs_text_free(&point);
+    cs_free(values);
+    return values == NULL || text->failed || wrong.status == CS_ENOMEM ? no_memory(a->config, err)
+                                                                       : CS_OK;
+}
+
+static cs_status run_scenario(void *user, size_t index, cs_text *text, cs_error *err)
+{
+    const answers *a      = user;
+    cs_case        c      = {0};
+    cs_error       why    = {0};
+    cs_result      result = {0};
+    char           reason[sizeof why.where + sizeof why.message + 2];
+    cs_status      status = cs_config_try_case(a->config, index, &c, &why);
+
+    if (status != CS_OK && !is_refusal(status)) {
+        return cs_config_case(a->config, index, &c, err); /* once more, for the place in the file */
+    }
+    if (status == CS_OK) {
+        status = cs_job_run(&c.job, NULL, 0, &result, &why);
+    }
+    if (status == CS_OK) {
+        status = add_object(a, index, &c, &result, NULL, text, err);
+    } else if (is_refusal(status)) {
+        (void)snprintf(reason, sizeof reason, "%s%s%s", why.where, why.where[0] != '\0' ? ": " : "",
+                       why.message);
+        result = cs_refused_result(&c.job.scenario, c.job.algorithm, c.job.model);
+        status = add_object(a, index, &c, &result, reason, text, err);
+    } else if (err != NULL) {
+        *err = why;
+    }
+    cs_case_free(&c);
+    return status;
+}
+
+static cs_status keep(void *user, const cs_work_item *items, size_t n, cs_error *err)
+{
+    answers *a      = user;
+    bool     failed = false;
+
+    for (size_t i = 0; i < n; i++) {
+        cs_text *object = &a->objects[items[i].index];
+        cs_text_add_bytes(object, items[i].data + 1, items[i].bytes - 1);
+        a->n_ran += items[i].data[0] == RAN;
+        failed = failed || object->failed;
+    }
+    return failed ? no_memory(a->config, err) : CS_OK;
+}
+
+/* Why the first scenario cannot be run, with its place in the text. */
+static cs_status first_refusal(const cs_config *config, cs_error *err)
+{
+    cs_case   c      = {0};
+    cs_result result = {0};
+    cs_status status = cs_config_case(config, 0, &c, err);
+
+    if (status == CS_OK) {
+        status = cs_job_run(&c.job, NULL, 0, &result, err);
+    }
+    cs_case_free(&c);
+    return status;
+}
+
+static cs_status run_all(answers *a, unsigned jobs, cs_error *err)
+{
+    size_t           n       = cs_config_count(a->config);
+    const cs_workers workers = {
+        .n_items = n, .user = a, .work = run_scenario, .collect = keep, .jobs = jobs};
+    cs_work_misses misses = {0};
+    cs_status      status = cs_workers_run(&workers, &misses, err);
+
+    if (status == CS_OK && misses.n > 0) {
+        if (err != NULL) {
+            *err = misses.reason;
+        }
+        return misses.reason.status;
+    }
+    return status == CS_OK && a->n_ran == 0 ? first_refusal(a->config, err) : status;
+}
+
+/* The text becomes the caller's. */
+static cs_status hand_over(cs_text *text, cs_status status, char **json_p, cs_error *err)
+{
+    if (status == CS_OK) {
+        status = cs_text_status(text, err);
+    }
+    if (status == CS_OK) {
+        *json_p = text->data;
+    } else {
+        cs_text_free(text);
+    }
+    return status;
+}
+
+cs_status cs_config_run(const cs_config *config, unsigned jobs, char **json_p, cs_error *err)
+{
+    answers   a      = {.config = config};
+    cs_text   text   = {0};
+    size_t    n      = cs_config_count(config);
+    cs_status status = cs_sweep_columns_open(config, cs_result_columns, &a.columns, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    a.objects = CS_NEW(cs_text, n);
+    status    = a.objects != NULL ? run_all(&a, jobs, err) : no_memory(config, err);
+    cs_text_add(&text, "[");
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        cs_text_add(&text, "%s\n%s", i > 0 ? "," : "", a.objects[i].data);
+    }
+    cs_text_add(&text, "\n]\n");
+    for (size_t i = 0; i < n && a.objects != NULL; i++) {
+        cs_text_free(&a.objects[i]);
+    }
+    cs_free(a.objects);
+    cs_sweep_columns_close(a.columns);
+    return hand_over(&text, status, json_p, err);
+}
+
+cs_status cs_config_bounds(const cs_config *config, char **json_p, cs_error *err)
+{
+    cs_case   c    = {0};
+    cs_text   text = {0};
+    cs_status status;
+
+    if (cs_config_count(config) != 1) {
+        return CS_FAIL(err, CS_EINVAL, "sweep", "bounds need exactly one scenario, not %zu",
+                       cs_config_count(config));
+    }
+    status = cs_config_case(config, 0, &c, err);
+    if (status == CS_OK) {
+        status = cs_bound_rows(&text, &c.job, CS_BOUND_JSON, err);
+    }
+    cs_case_free(&c);
+    return hand_over(&text, status, json_p, err);
+}
+
+void cs_string_free(char *string)
+{
+    cs_free(string);
+}

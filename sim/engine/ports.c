@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Port state: see engine/ports.h. NICs that are slow for ever become a constant pace per
+ * rank, NICs whose speed changes a profile per server. */
+#include "engine/ports.h"
+
+#include "cs/fault.h"
+
+#include <math.h>
+
+static uint32_t ports_of_rank(const cs_cluster *cluster, uint32_t fabric)
+{
+    bool is_direct = cluster->fabrics[fabric].kind == CS_DIRECT;
+    return is_direct ? cluster->gpus_per_server : 1;
+}
+
+void cs_ports_place(cs_ports *ports, const cs_cluster *cluster)
+{
+    uint32_t fabrics = cs_n_fabrics(cluster);
+
+    ports->cluster = cluster;
+    ports->n_ranks = cluster->n_ranks;
+    if (cs_waits_for_links(cluster, CS_NVLINK)) {
+        ports->links_at_once = cs_links_at_once(cluster, CS_NVLINK);
+    }
+    for (uint32_t f = 0; f < fabrics; f++) {
+        ports->port_base[f]  = ports->n_ports;
+        ports->alpha_s[f]    = cluster->fabrics[f].alpha_s;
+        ports->s_per_byte[f] = 1.0 / cluster->fabrics[f].bandwidth_Bps;
+        ports->n_ports += cluster->n_ranks * ports_of_rank(cluster, f);
+    }
+}
+
+/* No port of the rank is free before that. */
+static void close_ports_of_rank(cs_ports *ports, uint32_t rank, double until_s)
+{
+    uint32_t fabrics = cs_n_fabrics(ports->cluster);
+
+    for (uint32_t f = 0; f < fabrics; f++) {
+        uint32_t each  = ports_of_rank(ports->cluster, f);
+        uint32_t first = ports->port_base[f] + rank * each;
+        for (uint32_t p = first; p < first + each; p++) {
+            ports->tx_free_s[p] = fmax(ports->tx_free_s[p], until_s);
+            ports->rx_free_s[p] = fmax(ports->rx_free_s[p], until_s);
+        }
+    }
+}
+
+/* Has the model said when its messages end? Elsewhere they end when their ports are free. */
+static bool says_ends(const cs_ports *ports)
+{
+    return isfinite(ports->last_end_s);
+}
+
+static double latest_of_rank(const cs_ports *ports, uint32_t rank)
+{
+    uint32_t fabrics = says_ends(ports) ? 0 : cs_n_fabrics(ports->cluster);
+    double   latest  = ports->arrival_s[rank];
+
+    for (uint32_t f = 0; f < fabrics; f++) {
+        uint32_t each  = ports_of_rank(ports->cluster, f);
+        uint32_t first = ports->port_base[f] + rank * each;
+        for (uint32_t p = first; p < first + each; p++) {
+            latest = fmax(latest, fmax(ports->tx_free_s[p], ports->rx_free_s[p]));
+        }
+    }
+    return latest;
+}
+
+static cs_status slow_constant(cs_ports *ports, cs_arena *arena, const cs_scenario *s)
+{
+    double *pace = CS_ARENA_NEW(arena, double, ports->n_ranks);
+
+    if (pace == NULL) {
+        return CS_ENOMEM;
+    }
+    for (uint32_t r = 0; r < ports->n_ranks; r++) {
+        uint32_t server = r / s->cluster.gpus_per_server;
+        pace[r]         = ports->s_per_byte[CS_NIC] * cs_slow_ratio_always(s, server);
+    }
+    ports->nic_s_per_byte = pace;
+    return CS_OK;
+}
+
+/* The steps of one server: healthy, slow during each fault, healthy in the gaps. */
+static cs_status build_profile(cs_rate_profile *profile, cs_arena *arena, const cs_scenario *s,
+                               size_t first, size_t count, const cs_ports *ports)
+{
+    double *from    = CS_ARENA_NEW(arena, double, 2 * count + 1);
+    double *pace    = CS_ARENA_NEW(arena, double, 2 * count + 1);
+    double  healthy = ports->s_per_byte[CS_NIC], origin_s = ports->first_s;
+    size_t  n = 1;
+
+    if (from == NULL || pace == NULL) {
+        return CS_ENOMEM;
+    }
+    from[0] = origin_s;
+    pace[0] = healthy;
+    for (size_t i = first; i < first + count; i++) {
+        const cs_fault *fault = &s->faults[i];
+        n -= from[n - 1] >= fault->from_s + origin_s;
+        from[n]   = fault->from_s + origin_s;
+        pace[n++] = healthy * fault->slow_ratio;
+        if (isfinite(fault->until_s)) {
+            from[n]   = fault->until_s + origin_s;
+            pace[n++] = healthy;
+        }
+    }
+    *profile = (cs_rate_profile){n, from, pace};
+    return CS_OK;
+}
+
+static cs_status slow_over_time(cs_ports *ports, cs_arena *arena, const cs_scenario *s)
+{
+    uint32_t         g        = s->cluster.gpus_per_server;
+    uint32_t         n        = cs_n_servers(&s->cluster);
+    cs_rate_profile *profiles = CS_ARENA_NEW(arena, cs_rate_profile, n);
+    size_t           next     = 0;
+    cs_status        status   = profiles == NULL ? CS_ENOMEM : CS_OK;
+
+    for (uint32_t server = 0; server < n && status == CS_OK; server++) {
+        size_t first = next;
+        while (next < s->n_faults && s->faults[next].rank / g == server) {
+            next++;
+        }
+        status = build_profile(&profiles[server], arena, s, first, next - first, ports);
+    }
+    ports->profiles = profiles;
+    return status;
+}
+
+static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
+{
+    ports->latest_s  = CS_ARENA_NEW(arena, double, ports->links_at_once);
+    ports->tx_free_s = CS_ARENA_NEW(arena, double, ports->n_ports);
+    ports->rx_free_s = CS_ARENA_NEW(arena, double, ports->n_ports);
+    ports->ready_s   = CS_ARENA_NEW(arena, double, (size_t)plan->n_slots * ports->n_ranks);
+    if ((plan->uses & CS_USES_SHARED) != 0) {
+        ports->tx_group = CS_ARENA_NEW(arena, uint32_t, ports->n_ports);
+        ports->rx_group = CS_ARENA_NEW(arena, uint32_t, ports->n_ports);
+        if (ports->tx_group == NULL || ports->rx_group == NULL) {
+            return CS_ENOMEM;
+        }
+    }
+    if (ports->tx_free_s == NULL || ports->rx_free_s == NULL || ports->ready_s == NULL ||
+        ports->latest_s == NULL) {
+        return CS_ENOMEM;
+    }
+    size_t n_slots = ports->first_s == 0 ? 0 : (size_t)plan->n_slots * ports->n_ranks;
+    for (size_t i = 0; i < n_slots; i++) {
+        ports->ready_s[i] = ports->first_s;
+    }
+    for (uint32_t p = 0; p < ports->n_ports; p++) {
+        ports->tx_free_s[p] = ports->rx_free_s[p] = ports->first_s;
+    }
+    return CS_OK;
+}
+
+static cs_status list_arrivals(cs_ports *ports, cs_arena *arena, const cs_scenario *s)
+{
+    double *arrival = CS_ARENA_NEW(arena, double, ports->n_ranks);
+
+    for (uint32_t r = 0; arrival != NULL && r < ports->n_ranks; r++) {
+        arrival[r] = cs_arrival(s, r) + ports->first_s;
+    }
+    ports->arrival_s = arrival;
+    return arrival == NULL ? CS_ENOMEM : CS_OK;
+}
+
+static cs_status describe(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
+                          const cs_plan *plan)
+{
+    double first_s = 0 - cs_last_arrival(scenario);
+
+    *ports = (cs_ports){.n_slots    = plan->n_slots,
+                        .uses       = plan->uses,
+                        .first_s    = first_s,
+                        .last_end_s = -(double)INFINITY};
+    cs_ports_place(ports, &scenario->cluster);
+    cs_status status = list_arrivals(ports, arena, scenario);
+    if (status == CS_OK && scenario->n_faults > 0) {
+        status = cs_faults_constant(scenario) ? slow_constant(ports, arena, scenario)
+                                              : slow_over_time(ports, arena, scenario);
+    }
+    return status;
+}
+
+static cs_status no_memory(const cs_ports *ports, cs_error *err)
+{
+    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u ranks with %u slots each",
+                   ports->n_ranks, ports->n_slots);
+}
+
+cs_status cs_ports_describe(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
+                            const cs_plan *plan, cs_error *err)
+{
+    return describe(ports, arena, scenario, plan) == CS_OK ? CS_OK : no_memory(ports, err);
+}
+
+cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
+                        const cs_plan *plan, cs_error *err)
+{
+    cs_status status = describe(ports, arena, scenario, plan);
+
+    if (status == CS_OK) {
+        status = allocate(ports, arena, plan);
+    }
+    for (uint32_t r = 0; status == CS_OK && r < ports->n_ranks; r++) {
+        close_ports_of_rank(ports, r, ports->arrival_s[r]);
+    }
+    return status == CS_OK ? CS_OK : no_memory(ports, err);
+}
+
+double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)
+{
+    double latest = ports->last_end_s;
+
+    for (uint32_t r = 0; r < ports->n_ranks; r++) {
+        latest = r == except ? latest : fmax(latest, latest_of_rank(ports, r));
+    }
+    latest += cost_s;
+    for (uint32_t r = 0; r < ports->n_ranks; r++) {
+        if (r != except) {
+            close_ports_of_rank(ports, r, latest);
+        }
+    }
+    return latest;
+}
+
+double cs_ports_end_s(const cs_ports *ports)
+{
+    double latest = fmax(ports->last_end_s, 0); /* the last rank has come */
+
+    for (uint32_t p = 0; !says_ends(ports) && p < ports->n_ports; p++) {
+        latest = fmax(latest, fmax(ports->tx_free_s[p], ports->rx_free_s[p]));
+    }
+    return latest;
+}

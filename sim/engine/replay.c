@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The engine: one pass over the stream. Every block is served by the model, followed by the
+ * fingerprints and shown to the observers while it is still in the cache. Over a network model the
+ * dispatcher takes the blocks, after a first pass in which it counts. */
+#include "cs/job.h"
+
+#include "engine/dispatch.h"
+#include "engine/ports.h"
+#include "engine/verify.h"
+
+#include <assert.h>
+
+enum { BLOCK = CS_DISPATCH_BLOCK }; /* 16 KiB of transfers: half of a small L1 cache */
+
+typedef struct run {
+    const cs_job      *job;
+    const cs_observer *observers;
+    size_t             n_observers;
+    bool               shows; /* one of them wants to see blocks */
+    cs_arena           arena;
+    cs_ports           ports;
+    cs_fingerprints    prints;
+    cs_block           block;
+    cs_transfer        transfers[BLOCK];
+    cs_interval       *intervals; /* of the block; NULL unless they are shown, on a port model */
+    cs_dispatch       *dispatch;  /* NULL on a port model */
+    cs_outcome         outcome;
+} run;
+
+static cs_status no_memory(cs_error *err)
+{
+    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a block of transfers");
+}
+
+static cs_status open_run(run *r, cs_error *err)
+{
+    const cs_job *job = r->job;
+
+    r->block = (cs_block){.transfers = r->transfers, .capacity = BLOCK};
+    for (size_t i = 0; i < r->n_observers; i++) {
+        r->shows = r->shows || r->observers[i].block != NULL;
+    }
+    if (r->shows && job->model->network == NULL) {
+        r->intervals = CS_ARENA_NEW(&r->arena, cs_interval, BLOCK);
+        if (r->intervals == NULL) {
+            return no_memory(err);
+        }
+    }
+    cs_status status =
+        job->model->network != NULL
+            ? cs_dispatch_open(job, r->observers, r->shows ? r->n_observers : 0, &r->dispatch, err)
+            : cs_ports_open(&r->ports, &r->arena, &job->scenario, &job->plan, err);
+    if (status == CS_OK && job->verify) {
+        status = cs_fingerprints_open(&r->prints, &r->arena, &job->scenario, &job->plan, err);
+    }
+    return status;
+}
+
+static void count_block(run *r)
+{
+    const cs_transfer *t     = r->block.transfers;
+    uint32_t           uses  = r->job->plan.uses;
+    uint64_t           bytes = 0, back = 0, exchanges = 0, joins = 0;
+
+    for (size_t i = 0; i < r->block.count; i++) {
+        bytes += t[i].bytes;
+    }
+    for (size_t i = 0; (uses & CS_USES_EXCHANGE) != 0 && i < r->block.count; i++) {
+        bool is_both = cs_transfer_op(&t[i]) == CS_OP_EXCHANGE;
+        exchanges += is_both;
+        back += is_both ? t[i].bytes : 0;
+    }
+    for (size_t i = 0; (uses & CS_USES_JOIN) != 0 && i < r->block.count; i++) {
+        joins += (t[i].flags & CS_JOIN) != 0;
+    }
+    r->outcome.n_transfers += r->block.count + exchanges - joins;
+    r->outcome.wire_bytes += bytes + back;
+}
+
+/* On a port model: times at once. */
+static cs_status serve_ports(run *r, cs_error *err)
+{
+    const cs_job *job    = r->job;
+    cs_block     *block  = &r->block;
+    cs_status     status = CS_OK;
+
+    if ((block->transfers[0].flags & CS_FENCE) != 0) {
+        cs_ports_fence(&r->ports, block->fence_except, block->fence_s);
+    }
+    job->model->serve(&r->ports, &job->model_options, block->transfers, block->count, r->intervals);
+    for (size_t i = 0; r->intervals != NULL && r->ports.first_s < 0 && i < block->count; i++) {
+        r->intervals[i].start_s -= r->ports.first_s;
+        r->intervals[i].end_s -= r->ports.first_s;
+    }
+    for (size_t i = 0; r->shows && i < r->n_observers && status == CS_OK; i++) {
+        const cs_observer *o = &r->observers[i];
+        status = o->block != NULL ? o->block(o->user, block, r->intervals, err) : CS_OK;
+    }
+    return status;
+}
+
+static cs_status serve_block(run *r, cs_error *err)
+{
+    cs_status status =
+        r->dispatch != NULL ? cs_dispatch_block(r->dispatch, &r->block, err) : serve_ports(r, err);
+
+    if (r->job->verify) {
+        cs_fingerprints_block(&r->prints, &r->block);
+    }
+    if (r->dispatch == NULL) {
+        count_block(r);
+    }
+    return status;
+}
+
+/* The first pass for the dispatcher. */
+static cs_status count_for_dispatch(run *r, cs_error *err)
+{
+    cs_dispatch_count(r->dispatch, &r->block);
+    count_block(r);
+    (void)err;
+    return CS_OK;
+}
+
+/* Show every block of the stream to `take`. */
+static cs_status for_blocks(run *r, cs_status (*take)(run *r, cs_error *err), cs_error *err)
+{
+    const cs_algorithm *a      = r->job->algorithm;
+    void               *state  = NULL;
+    cs_status           status = cs_job_open(r->job, &state, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    a->next_block(state, &r->block);
+    while (r->block.count > 0 && status == CS_OK) {
+        status = take(r, err);
+        a->next_block(state, &r->block);
+    }
+    a->close(state);
+    return status;
+}
+
+static cs_status serve_stream(run *r, cs_error *err)
+{
+    cs_status status = r->dispatch != NULL ? for_blocks(r, count_for_dispatch, err) : CS_OK;
+
+    for (size_t i = 0; i < r->n_observers && r->dispatch != NULL && status == CS_OK; i++) {
+        if (r->observers[i].counted != NULL) {
+            r->observers[i].counted(r->observers[i].user, r->outcome.n_transfers);
+        }
+    }
+    if (status == CS_OK) {
+        status = for_blocks(r, serve_block, err);
+    }
+    if (status == CS_OK && r->dispatch != NULL) {
+        status = cs_dispatch_finish(r->dispatch, &r->outcome.exposed_s, err);
+    } else if (status == CS_OK) {
+        r->outcome.exposed_s = cs_ports_end_s(&r->ports);
+    }
+    return status;
+}
+
+static cs_status judge(run *r, cs_error *err)
+{
+    r->outcome.verified = cs_fingerprints_hold(&r->prints);
+    if (r->outcome.verified) {
+        r->outcome.verdict.is_correct = true;
+        return CS_OK;
+    }
+    cs_verdict *verdict = &r->outcome.verdict;
+    cs_status   status  = cs_locate_error(r->job, verdict, err);
+    if (status == CS_ENOMEM) { /* wrong all the same, but nobody can say where */
+        *verdict = (cs_verdict){.text = "a value that is owed is wrong or never complete"};
+        if (err != NULL) {
+            *err = (cs_error){0};
+        }
+        return CS_OK;
+    }
+    if (status == CS_OK && verdict->is_correct) {
+        status = CS_FAIL(err, CS_EINTERNAL, "", "fingerprints and contribution counts disagree");
+    }
+    return status;
+}
+
+cs_status cs_job_replay(const cs_job *job, const cs_observer *observers, size_t n_observers,
+                        cs_outcome *outcome_p, cs_error *err)
+{
+    run r; /* without its transfers being zeroed */
+
+    assert(job->is_resolved);
+    r.job            = job;
+    r.observers      = observers;
+    r.n_observers    = n_observers;
+    r.shows          = false;
+    r.arena          = (cs_arena){0};
+    r.intervals      = NULL;
+    r.dispatch       = NULL;
+    r.outcome        = (cs_outcome){0};
+    cs_status status = open_run(&r, err);
+
+    if (status == CS_OK) {
+        status = serve_stream(&r, err);
+    }
+    if (status == CS_OK && job->verify) {
+        status = judge(&r, err);
+    }
+    if (status == CS_OK) {
+        r.outcome.elapsed_s = cs_last_arrival(&job->scenario) + r.outcome.exposed_s;
+        *outcome_p          = r.outcome;
+    }
+    cs_dispatch_close(r.dispatch);
+    cs_arena_free(&r.arena);
+    return status;
+}
+
+cs_status cs_job_verify(const cs_job *job, cs_verdict *verdict_p, cs_error *err)
+{
+    const cs_algorithm *algorithm = job->algorithm;
+    cs_arena            arena     = {0};
+    cs_fingerprints     prints;
+    void               *state = NULL;
+    cs_block  block  = {.transfers = CS_ARENA_NEW(&arena, cs_transfer, BLOCK), .capacity = BLOCK};
+    cs_status status = block.transfers == NULL
+                           ? no_memory(err)
+                           : cs_fingerprints_open(&prints, &arena, &job->scenario, &job->plan, err);
+
+    if (status == CS_OK) {
+        status = cs_job_open(job, &state, err);
+    }
+    if (status == CS_OK) {
+        for (algorithm->next_block(state, &block); block.count > 0;
+             algorithm->next_block(state, &block)) {
+            cs_fingerprints_block(&prints, &block);
+        }
+        algorithm->close(state);
+        *verdict_p = (cs_verdict){.is_correct = cs_fingerprints_hold(&prints)};
+        if (!verdict_p->is_correct) {
+            status = cs_locate_error(job, verdict_p, err);
+        }
+    }
+    cs_arena_free(&arena);
+    return status;
+}

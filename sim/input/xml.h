@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* input/xml.h -- XML as a tree of elements and attributes, from untrusted files. The only place
+ * that sees Expat.
+ *
+ * No entities of one's own and no internal DTD: they are refused, an external DTD is never read.
+ * Text between elements and comments are ignored.
+ */
+#ifndef CS_INPUT_XML_H
+#define CS_INPUT_XML_H
+
+#include "base/arena.h"
+#include "cs/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CS_XML_MAX_DEPTH = 64, CS_XML_MAX_ELEMENTS = 1 << 20 };
+
+/* All memory is the arena's. */
+typedef struct cs_xml {
+    const char    *name;
+    const char   **attributes;                   /* name, value, name, value, .., NULL */
+    struct cs_xml *parent, *child, *last, *next; /* first and last child, next sibling */
+    int            line, column;
+} cs_xml;
+
+/* Read a document; `input` names it in errors, which carry line and column. O(length). */
+cs_status cs_xml_parse(const char *text, size_t length, const char *input, cs_arena *arena,
+                       cs_xml **root_p, cs_error *err);
+
+/* The value of an attribute, or NULL. */
+const char *cs_xml_get(const cs_xml *element, const char *name);
+
+/* A whole number, or `fallback` where the attribute is absent or empty; false: it is something
+ * else. */
+bool cs_xml_number(const cs_xml *element, const char *name, long fallback, long *value_p);
+
+/* Fill the error with a message about an element and its place. */
+#define CS_XML_FAIL(err, input, element, ...) \
+    cs_xml_place(CS_FAIL((err), CS_EPARSE, (element)->name, __VA_ARGS__), (err), (input), (element))
+cs_status cs_xml_place(cs_status status, cs_error *err, const char *input, const cs_xml *element);
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A recording as a timeline in Chrome's trace-event format.
+ *
+ * Times are rounded to picoseconds once and printed as microseconds with six decimals, so that
+ * slices that touch in the simulation touch in the file. A track belongs to a port: (rank,
+ * direction, fabric), and the peer where the fabric has a port for each. Slices of one
+ * track never overlap: where a model lets messages of one port overlap (latency that holds no port,
+ * shared groups), they take further lanes of the port, each a track of its own.
+ * An arrow leads to each message from the one that made its source slot ready (of several,
+ * the one that ended last). Fences are marked at the moment when all who wait have ended
+ * what stands before. The counter is the number of sending ports with a message under way.
+ *
+ * Left out: what the model does inside a message (overheads, latency).
+ * Source: "Trace Event Format", Google, 2016.
+ */
+#include "output/chrome_trace.h"
+
+#include "base/alloc.h"
+#include "output/tracks.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#define PS_PER_US 1000000
+
+/* Who wrote a slot last. */
+typedef struct writer {
+    int64_t  end_ps;
+    int64_t  middle_ps;
+    uint32_t tid; /* of the receiving track; CS_TID_ARRIVAL: nobody */
+} writer;
+
+/* The file in the making. */
+typedef struct drawing {
+    const cs_scenario *scenario;
+    cs_text            text;
+    cs_tracks          tracks;
+    double            *end_s;   /* [n_ranks] when a rank has ended all so far */
+    writer            *writers; /* [n_slots][n_ranks] */
+    size_t             n_slots;
+    uint64_t           n_messages; /* so far: numbers the arrows */
+    writer             latest;     /* the last message that was drawn */
+} drawing;
+
+static const char *op_name(cs_op op)
+{
+    return op == CS_OP_COPY ? "copy" : op == CS_OP_EXCHANGE ? "exchange" : "reduce";
+}
+
+static int64_t to_ps(double time_s)
+{
+    return (int64_t)llround(time_s * 1e12);
+}
+
+static void add_us(cs_text *text, const char *key, int64_t time_ps)
+{
+    cs_text_add(text, ",\"%s\":%" PRId64 ".%06" PRId64, key, time_ps / PS_PER_US,
+                time_ps % PS_PER_US);
+}
+
+/* Open an event and leave it open: the caller adds what else it has, and the closing brace. */
+static void begin_event(cs_text *text, const char *phase, uint32_t pid, uint32_t tid, int64_t at_ps)
+{
+    cs_text_add(text, ",\n{\"ph\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, phase, pid, tid);
+    add_us(text, "ts", at_ps);
+}
+
+static void add_late(drawing *d)
+{
+    for (uint32_t rank = 0; rank < d->scenario->cluster.n_ranks; rank++) {
+        double arrival_s = cs_arrival(d->scenario, rank);
+        d->end_s[rank]   = arrival_s;
+        if (arrival_s > 0) {
+            begin_event(&d->text, "X", rank, CS_TID_ARRIVAL, 0);
+            add_us(&d->text, "dur", to_ps(arrival_s));
+            cs_text_add(&d->text, ",\"name\":\"compute\",\"cat\":\"late\",\"args\":{}}");
+        }
+    }
+}
+
+static cs_status grow_writers(drawing *d, size_t n_slots)
+{
+    size_t n_ranks = d->scenario->cluster.n_ranks;
+
+    if (n_slots <= d->n_slots) {
+        return CS_OK;
+    }
+    if (n_slots < 2 * d->n_slots) {
+        n_slots = 2 * d->n_slots;
+    }
+    writer *writers = cs_realloc(d->writers, n_slots * n_ranks, sizeof *writers);
+    if (writers == NULL) {
+        return CS_ENOMEM;
+    }
+    for (size_t i = d->n_slots * n_ranks; i < n_slots * n_ranks; i++) {
+        writers[i] = (writer){.tid = CS_TID_ARRIVAL};
+    }
+    d->writers = writers;
+    d->n_slots = n_slots;
+    return CS_OK;
+}
+
+/* One direction of a transfer. */
+typedef struct message {
+    uint32_t src, dst;
+    uint16_t src_slot, dst_slot;
+    bool     is_own;
+} message;
+
+static void add_slice(drawing *d, const cs_transfer *t, const message *m, uint32_t direction,
+                      uint32_t tid, int64_t start_ps, int64_t end_ps)
+{
+    cs_text    *text = &d->text;
+    const char *op   = op_name(cs_transfer_op(t));
+
+    begin_event(text, "X", direction == CS_TX ? m->src : m->dst, tid, start_ps);
+    add_us(text, "dur", end_ps - start_ps);
+    cs_text_add(text, ",\"name\":\"%s c%" PRIu32, op, t->chunk);
+    if (t->span > 1) {
+        cs_text_add(text, "-%" PRIu32, t->chunk + t->span - 1u);
+    }
+    cs_text_add(text,
+                " %s %" PRIu32 "\",\"cat\":\"%s\",\"args\":{\"op\":\"%s\",\"chunk\":%" PRIu32
+                ",\"span\":%u,\"bytes\":%" PRIu64 ",\"round\":%" PRIu32 "}}",
+                direction == CS_TX ? "->" : "<-", direction == CS_TX ? m->dst : m->src,
+                cs_fabric_name(cs_transfer_fabric(t)), op, t->chunk, t->span, t->bytes, t->round);
+}
+
+static void add_arrow(drawing *d, const cs_transfer *t, const message *m, uint32_t tid,
+                      int64_t start_ps)
+{
+    size_t        n_ranks = d->scenario->cluster.n_ranks;
+    const writer *latest  = NULL;
+
+    for (size_t i = 0; i < t->span && !m->is_own; i++) {
+        const writer *w = &d->writers[(m->src_slot + i) * n_ranks + m->src];
+        if (w->tid != CS_TID_ARRIVAL && (latest == NULL || w->end_ps > latest->end_ps)) {
+            latest = w;
+        }
+    }
+    if (latest != NULL) {
+        static const char rest[] = ",\"id\":%" PRIu64 ",\"name\":\"data\",\"cat\":\"data\"%s}";
+        begin_event(&d->text, "s", m->src, latest->tid, latest->middle_ps);
+        cs_text_add(&d->text, rest, d->n_messages, "");
+        begin_event(&d->text, "f", m->src, tid, start_ps);
+        cs_text_add(&d->text, rest, d->n_messages, ",\"bp\":\"e\"");
+    }
+}
+
+static cs_status draw_message(drawing *d, const cs_transfer *t, const message *m,
+                              const cs_interval *interval, writer *writer_p)
+{
+    uint32_t fabric    = cs_transfer_fabric(t);
+    bool     is_direct = d->scenario->cluster.fabrics[fabric].kind == CS_DIRECT;
+    int64_t  start_ps  = to_ps(interval->start_s);
+    int64_t  end_ps    = to_ps(interval->end_s);
+    cs_track tx = {.direction = CS_TX, .fabric = fabric, .peer = is_direct ? m->dst : CS_NO_PEER};
+    cs_track rx = {.direction = CS_RX, .fabric = fabric, .peer = is_direct ? m->src : CS_NO_PEER};
+    uint32_t tx_tid, rx_tid;
+
+    cs_status status = cs_tracks_place(&d->tracks, m->src, tx, start_ps, end_ps, &tx_tid);
+    if (status == CS_OK) {
+        status = cs_tracks_place(&d->tracks, m->dst, rx, start_ps, end_ps, &rx_tid);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    d->n_messages++;
+    add_slice(d, t, m, CS_TX, tx_tid, start_ps, end_ps);
+    add_slice(d, t, m, CS_RX, rx_tid, start_ps, end_ps);
+    add_arrow(d, t, m, tx_tid, start_ps);
+    *writer_p = (writer){end_ps, start_ps + (end_ps - start_ps) / 2, rx_tid};
+    return CS_OK;
+}
+
+static void set_writers(drawing *d, uint32_t rank, uint16_t slot, uint16_t span, writer w)
+{
+    size_t n_ranks = d->scenario->cluster.n_ranks;
+
+    for (size_t i = 0; i < span; i++) {
+        d->writers[(slot + i) * n_ranks + rank] = w;
+    }
+}
+
+static cs_status draw_transfer(drawing *d, const cs_transfer *t, const cs_interval *interval)
+{
+    bool    is_both = cs_transfer_op(t) == CS_OP_EXCHANGE;
+    message there   = {t->src, t->dst, t->src_slot, t->dst_slot, (t->flags & CS_OWN_SRC) != 0};
+    message back    = {t->dst, t->src, t->dst_slot, t->src_slot, (t->flags & CS_OWN_DST) != 0};
+    writer  at_dst, at_src;
+    size_t  last_slot = (t->src_slot > t->dst_slot ? t->src_slot : t->dst_slot) + (size_t)t->span;
+
+    cs_status status = grow_writers(d, last_slot);
+    if (status == CS_OK && (t->flags & CS_JOIN) != 0 && t->bytes == 0) {
+        at_dst = d->latest; /* a part without bytes takes no time: nothing to see */
+    } else if (status == CS_OK) {
+        status = draw_message(d, t, &there, interval, &at_dst);
+    }
+    if (status == CS_OK && is_both) {
+        status = draw_message(d, t, &back, interval, &at_src);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    d->latest = at_dst;
+    set_writers(d, t->dst, t->dst_slot, t->span, at_dst);
+    if (is_both) {
+        set_writers(d, t->src, t->src_slot, t->span, at_src);
+    }
+    d->end_s[t->src] = fmax(d->end_s[t->src], interval->end_s);
+    d->end_s[t->dst] = fmax(d->end_s[t->dst], interval->end_s);
+    return CS_OK;
+}
+
+static void draw_fence(drawing *d, const cs_fence *fence)
+{
+    double at_s = 0;
+
+    for (uint32_t rank = 0; rank < d->scenario->cluster.n_ranks; rank++) {
+        if (rank != fence->except) {
+            at_s = fmax(at_s, d->end_s[rank]);
+        }
+    }
+    begin_event(&d->text, "i", d->scenario->cluster.n_ranks, 0, to_ps(at_s));
+    cs_text_add(&d->text, ",\"s\":\"g\",\"name\":\"fence\",\"args\":{\"cost_us\":");
+    cs_text_add_number(&d->text, fence->cost_s * 1e6);
+    if (fence->except != CS_FENCE_ALL) {
+        cs_text_add(&d->text, ",\"except\":%" PRIu32, fence->except);
+    }
+    cs_text_add(&d->text, "}}");
+}
+
+static void add_name(cs_text *text, uint32_t pid, uint32_t tid, const char *what)
+{
+    cs_text_add(
+        text, ",\n{\"ph\":\"M\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"name\":\"%s\",\"args\":{",
+        pid, tid, what);
+}
+
+static void add_names(drawing *d, uint32_t rank)
+{
+    const cs_track_list *list = &d->tracks.ranks[rank];
+    cs_text             *text = &d->text;
+
+    add_name(text, rank, 0, "process_name");
+    cs_text_add(text, "\"name\":\"rank %" PRIu32 "\"}}", rank);
+    add_name(text, rank, 0, "process_sort_index");
+    cs_text_add(text, "\"sort_index\":%" PRIu32 "}}", rank);
+    add_name(text, rank, CS_TID_ARRIVAL, "thread_name");
+    cs_text_add(text, "\"name\":\"arrival\"}}");
+    for (size_t i = 0; i < list->count; i++) {
+        const cs_track *t = &list->tracks[i];
+        add_name(text, rank, t->tid, "thread_name");
+        cs_text_add(text, "\"name\":\"%s %s", t->direction == CS_TX ? "tx" : "rx",
+                    cs_fabric_name(t->fabric));
+        if (t->peer != CS_NO_PEER) {
+            cs_text_add(text, " %s %" PRIu32, t->direction == CS_TX ? "->" : "<-", t->peer);
+        }
+        if (t->lane > 0) {
+            cs_text_add(text, " (%" PRIu32 ")", t->lane + 1);
+        }
+        cs_text_add(text, "\"}}");
+        add_name(text, rank, t->tid, "thread_sort_index");
+        cs_text_add(text, "\"sort_index\":%" PRIu32 "}}", t->tid);
+    }
+}
+
+static void add_counter(drawing *d, int64_t at_ps, int64_t n_busy)
+{
+    begin_event(&d->text, "C", d->scenario->cluster.n_ranks, 0, at_ps);
+    cs_text_add(&d->text, ",\"name\":\"busy tx ports\",\"args\":{\"ports\":%" PRId64 "}}", n_busy);
+}
+
+static void add_counters(drawing *d)
+{
+    const cs_tracks *tracks = &d->tracks;
+    int64_t          n_busy = 0, n_shown = 0;
+
+    add_counter(d, 0, 0);
+    cs_tracks_sort_changes(&d->tracks);
+    for (size_t i = 0; i < tracks->n_changes; i++) {
+        const cs_busy_change *change = &tracks->changes[i];
+        bool is_last = i + 1 == tracks->n_changes || change[1].at_ps > change->at_ps;
+
+        n_busy += change->change;
+        if (is_last && n_busy != n_shown) {
+            add_counter(d, change->at_ps, n_busy);
+            n_shown = n_busy;
+        }
+    }
+}
+
+static cs_status draw_transfers(drawing *d, const cs_recording *recording)
+{
+    cs_status status     = CS_OK;
+    size_t    next_fence = 0;
+
+    for (size_t i = 0; i < recording->n_transfers && status == CS_OK && !d->text.failed; i++) {
+        const cs_fence *fence = cs_recording_fence(recording, i, &next_fence);
+        if (fence != NULL) {
+            draw_fence(d, fence);
+        }
+        status = draw_transfer(d, &recording->transfers[i], &recording->intervals[i]);
+    }
+    return status;
+}
+
+static cs_status draw(drawing *d, const cs_recording *recording)
+{
+    uint32_t n_ranks = d->scenario->cluster.n_ranks;
+
+    d->end_s = CS_NEW(double, n_ranks);
+    if (d->end_s == NULL || cs_tracks_init(&d->tracks, n_ranks) != CS_OK) {
+        return CS_ENOMEM;
+    }
+    cs_text_add(&d->text,
+                "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":%" PRIu32
+                ",\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"cluster\"}}",
+                n_ranks);
+    add_late(d);
+    cs_status status = draw_transfers(d, recording);
+    for (uint32_t rank = 0; rank < n_ranks && status == CS_OK; rank++) {
+        add_names(d, rank);
+    }
+    add_counters(d);
+    cs_text_add(&d->text, "\n]}\n");
+    return status == CS_OK ? cs_text_status(&d->text, NULL) : status;
+}
+
+cs_status cs_chrome_trace_limit(const cs_recording *recording, cs_error *err)
+{
+    if (!(recording->last_end_s <= CS_CHROME_TRACE_MAX_S)) {
+        return CS_FAIL(err, CS_EINVAL, "trace", "a message ends after %g s; at most %g s fit",
+                       recording->last_end_s, CS_CHROME_TRACE_MAX_S);
+    }
+    if (recording->n_transfers + recording->n_exchanges > CS_CHROME_TRACE_MAX_MESSAGES) {
+        return CS_FAIL(err, CS_EINVAL, "trace",
+                       "more than %u messages, which no viewer opens; take fewer ranks or fewer "
+                       "segments",
+                       CS_CHROME_TRACE_MAX_MESSAGES);
+    }
+    return CS_OK;
+}
+
+cs_status cs_chrome_trace(const cs_recording *recording, const cs_scenario *scenario,
+                          cs_text *text_p, cs_error *err)
+{
+    drawing   d      = {.scenario = scenario};
+    cs_status status = cs_chrome_trace_limit(recording, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    status = draw(&d, recording);
+    if (status == CS_OK) {
+        *text_p = d.text;
+    } else {
+        cs_text_free(&d.text);
+        (void)CS_FAIL(err, status, "trace", "out of memory for the timeline");
+    }
+    cs_tracks_free(&d.tracks);
+    cs_free(d.end_s);
+    cs_free(d.writers);
+    return status;
+}

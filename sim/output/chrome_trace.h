@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* output/chrome_trace.h -- a run as a timeline: Chrome's trace-event format, which Perfetto and
+ * chrome://tracing open.
+ *
+ * One process per rank, one track per port and direction. Every transfer is a slice on the
+ * sender's and on the receiver's track, with an arrow from the transfer that brought its data.
+ */
+#ifndef CS_OUTPUT_CHROME_TRACE_H
+#define CS_OUTPUT_CHROME_TRACE_H
+
+#include "base/text.h"
+#include "cs/recording.h"
+
+/* A run with more messages than this is refused: no viewer opens its timeline. */
+#define CS_CHROME_TRACE_MAX_MESSAGES 2000000u
+
+/* Times are kept in picoseconds, which hold 100 days. */
+#define CS_CHROME_TRACE_MAX_S 9e6
+
+/* The limit of the recording: CS_EINVAL when there are too many messages, or too late ones. */
+cs_status cs_chrome_trace_limit(const cs_recording *recording, cs_error *err);
+
+/* The whole file of a replay of `scenario`, some 600 bytes a message. The caller owns the text
+ * (cs_text_free). */
+CS_MUST_CHECK cs_status cs_chrome_trace(const cs_recording *recording, const cs_scenario *scenario,
+                                        cs_text *text_p, cs_error *err);
+
+#endif

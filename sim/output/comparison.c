@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "output/comparison.h"
+
+#include "cs/topology.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_COLUMNS = 16, NAMED_RANKS = 3, LABEL_BYTES = 96 };
+
+typedef struct view {
+    const cs_compared *rows;
+    size_t             n;
+    const char        *columns[MAX_COLUMNS]; /* algorithms in the order of their first result */
+    size_t             n_columns;
+    int                best_width;
+    bool               has_marks;
+} view;
+
+/* Append to a text of fixed size; what does not fit is cut. */
+static void append(char *text, size_t text_bytes, const char *more)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, text_bytes - used, "%s%s", used > 0 ? ", " : "", more);
+}
+
+/* "slow 2 by 1.5 from 1000 to 2000 us", without the times where it is so all the time */
+static void add_fault(const cs_fault *fault, char *text, size_t text_bytes)
+{
+    char part[96], when[64] = "";
+
+    if (isfinite(fault->until_s)) {
+        snprintf(when, sizeof when, " from %.6g to %.6g us", fault->from_s * 1e6,
+                 fault->until_s * 1e6);
+    } else if (fault->from_s > 0) {
+        snprintf(when, sizeof when, " from %.6g us", fault->from_s * 1e6);
+    }
+    snprintf(part, sizeof part, "slow %u by %.4g%s", fault->rank, fault->slow_ratio, when);
+    append(text, text_bytes, part);
+}
+
+void cs_setting_topology(const cs_topology *topology, char *text, size_t text_bytes)
+{
+    double least = (double)INFINITY, most = 0;
+
+    for (uint32_t i = 0; i < topology->n_links; i++) {
+        least = fmin(least, topology->links[i].bandwidth_Bps);
+        most  = fmax(most, topology->links[i].bandwidth_Bps);
+    }
+    snprintf(text, text_bytes, "%s", topology->kind->name);
+    if (most > 0) {
+        size_t used = strlen(text);
+        snprintf(text + used, text_bytes - used,
+                 least < most ? ", %u links of %.4g to %.4g GB/s" : ", %u links of %.4g GB/s",
+                 topology->n_links, least / 1e9, most / 1e9);
+    }
+}
+
+/* The ports that are in use: "nic 3 us, 50 GB/s, nvlink 1 us, 450 GB/s". */
+static void add_ports(const cs_cluster *cluster, char *text, size_t text_bytes)
+{
+    for (uint32_t f = 0; f < cs_n_fabrics(cluster); f++) {
+        const cs_fabric *fabric = &cluster->fabrics[f];
+        char             part[64];
+        if (f == CS_NIC && !cs_uses_nics(cluster)) {
+            continue;
+        }
+        snprintf(part, sizeof part, "%s %.4g us, %.4g GB/s", cs_fabric_name(f),
+                 fabric->alpha_s * 1e6, fabric->bandwidth_Bps / 1e9);
+        append(text, text_bytes, part);
+    }
+}
+
+void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
+{
+    const cs_cluster *c = &scenario->cluster;
+    uint32_t          n = c->n_ranks, late = 0;
+    char              part[64];
+
+    text[0] = '\0';
+    add_ports(c, text, text_bytes);
+    if (cs_waits_for_links(c, CS_NVLINK)) {
+        snprintf(part, sizeof part, "%u of %u links at once", cs_links_at_once(c, CS_NVLINK),
+                 cs_links_of(c, CS_NVLINK));
+        append(text, text_bytes, part);
+    }
+    if (c->topology != NULL) {
+        cs_setting_topology(c->topology, part, sizeof part);
+        append(text, text_bytes, part);
+    }
+    for (uint32_t r = 0; r < n; r++) {
+        late += cs_arrival(scenario, r) > 0;
+    }
+    if (late > NAMED_RANKS) {
+        snprintf(part, sizeof part, "%u late, last by %.6g us", late,
+                 cs_last_arrival(scenario) * 1e6);
+        append(text, text_bytes, part);
+    }
+    for (uint32_t r = 0; r < n && late <= NAMED_RANKS; r++) {
+        if (cs_arrival(scenario, r) > 0) {
+            snprintf(part, sizeof part, "late %u by %.6g us", r, cs_arrival(scenario, r) * 1e6);
+            append(text, text_bytes, part);
+        }
+    }
+    for (size_t i = 0; i < scenario->n_faults && i < NAMED_RANKS; i++) {
+        add_fault(&scenario->faults[i], text, text_bytes);
+    }
+}
+
+static uint64_t mix_bytes(uint64_t key, const void *data, size_t bytes)
+{
+    const unsigned char *at = data;
+
+    for (size_t i = 0; i < bytes; i++) {
+        key = (key ^ at[i]) * 0x100000001b3u;
+    }
+    return key;
+}
+
+static uint64_t mix_number(uint64_t key, double number)
+{
+    return mix_bytes(key, &number, sizeof number);
+}
+
+static uint64_t mix_topology(uint64_t key, const cs_topology *topology)
+{
+    if (topology == NULL) {
+        return key;
+    }
+    key = mix_bytes(key, topology->kind->name, strlen(topology->kind->name));
+    for (uint32_t i = 0; i < topology->n_links; i++) {
+        const cs_link *link = &topology->links[i];
+        key                 = mix_number(mix_number(key, link->bandwidth_Bps), link->latency_s);
+    }
+    return mix_number(key, topology->n_links);
+}
+
+uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
+{
+    const cs_cluster *c   = &scenario->cluster;
+    uint64_t          key = mix_bytes(0xcbf29ce484222325u, result->model, strlen(result->model));
+
+    key = mix_number(mix_number(key, (double)scenario->collective), scenario->root);
+    key = mix_number(mix_number(key, (double)scenario->bytes), c->n_ranks);
+    key = mix_number(mix_number(key, c->gpus_per_server), c->sockets);
+    key = mix_number(key, c->nvlink_concurrent);
+    for (int f = 0; f < CS_FABRICS; f++) {
+        key = mix_number(mix_number(key, c->fabrics[f].alpha_s), c->fabrics[f].bandwidth_Bps);
+        key = mix_number(key, (double)c->fabrics[f].kind);
+    }
+    for (uint32_t r = 0; scenario->arrival_s != NULL && r < c->n_ranks; r++) {
+        key = mix_number(key, scenario->arrival_s[r]);
+    }
+    for (size_t i = 0; i < scenario->n_faults; i++) {
+        const cs_fault *fault = &scenario->faults[i];
+        key                   = mix_number(mix_number(key, fault->rank), fault->slow_ratio);
+        key                   = mix_number(mix_number(key, fault->from_s), fault->until_s);
+    }
+    key = mix_topology(key, c->topology);
+    return mix_bytes(key, &result->model_options, sizeof result->model_options);
+}
+
+static bool same_fault(const cs_fault *a, const cs_fault *b)
+{
+    return a->rank == b->rank && a->slow_ratio == b->slow_ratio && a->from_s == b->from_s &&
+           a->until_s == b->until_s;
+}
+
+bool cs_same_conditions(const cs_scenario *a, const cs_scenario *b)
+{
+    bool is_same = a->n_faults == b->n_faults &&
+                   mix_topology(0, a->cluster.topology) == mix_topology(0, b->cluster.topology);
+
+    for (size_t i = 0; is_same && i < a->n_faults; i++) {
+        is_same = same_fault(&a->faults[i], &b->faults[i]);
+    }
+    for (uint32_t r = 0; is_same && r < a->cluster.n_ranks; r++) {
+        is_same = cs_arrival(a, r) == cs_arrival(b, r);
+    }
+    return is_same;
+}
+
+static bool same_row(const view *v, size_t a, size_t b)
+{
+    return v->rows[a].key == v->rows[b].key;
+}
+
+static size_t column_of(const view *v, const char *algorithm)
+{
+    size_t c = 0;
+
+    while (c < v->n_columns && strcmp(v->columns[c], algorithm) != 0) {
+        c++;
+    }
+    return c;
+}
+
+static void find_columns(view *v)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        size_t c = column_of(v, v->rows[i].result->algorithm);
+        if (c == v->n_columns && c < MAX_COLUMNS) {
+            v->columns[v->n_columns++] = v->rows[i].result->algorithm;
+        }
+    }
+}
+
+/* The fastest result of a column in the row of result `first`, the first one that is there. */
+static const cs_compared *cell(const view *v, size_t first, size_t column)
+{
+    const cs_compared *fastest = NULL;
+
+    for (size_t i = first; i < v->n; i++) {
+        const cs_compared *r = &v->rows[i];
+        if (same_row(v, first, i) && column_of(v, r->result->algorithm) == column &&
+            (fastest == NULL || r->result->exposed_s < fastest->result->exposed_s)) {
+            fastest = r;
+        }
+    }
+    return fastest;
+}
+
+static double paced_s(const cs_compared *r)
+{
+    return isnan(r->paced_s) ? r->result->exposed_s : r->paced_s;
+}
+
+/* The best of a row; *paced_p: the best where messages that share an alpha are paced. */
+static const cs_compared *best_of(const view *v, size_t first, const cs_compared **paced_p)
+{
+    const cs_compared *best = NULL, *paced = NULL;
+
+    for (size_t c = 0; c < v->n_columns; c++) {
+        const cs_compared *here = cell(v, first, c);
+        if (here == NULL) {
+            continue;
+        }
+        best  = best == NULL || here->result->exposed_s < best->result->exposed_s ? here : best;
+        paced = paced == NULL || paced_s(here) < paced_s(paced) ? here : paced;
+    }
+    *paced_p = paced != NULL && paced_s(paced) < paced_s(best) ? paced : best;
+    return best;
+}
+
+bool cs_compared_is_best(const cs_compared *rows, size_t n, size_t row)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].key == rows[row].key &&
+            rows[i].result->exposed_s < rows[row].result->exposed_s) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* "rhd", or "allpairs (rhd*)". */
+static const cs_compared *best_label(view *v, size_t first, char label[LABEL_BYTES])
+{
+    const cs_compared *paced, *best = best_of(v, first, &paced);
+
+    if (best == NULL || best == paced) {
+        snprintf(label, LABEL_BYTES, "%s", best == NULL ? "-" : best->result->algorithm);
+    } else {
+        snprintf(label, LABEL_BYTES, "%s (%s*)", best->result->algorithm, paced->result->algorithm);
+        v->has_marks = true;
+    }
+    return best;
+}
+
+/* Is it the first result of its row? */
+static bool is_first(const view *v, size_t i)
+{
+    size_t j = 0;
+
+    while (j < i && !same_row(v, i, j)) {
+        j++;
+    }
+    return j == i;
+}
+
+/* Names that are longer than a column is wide make it wider. */
+static int width_of(const char *name, int least)
+{
+    int length = (int)strlen(name);
+    return length > least ? length : least;
+}
+
+static void find_width(view *v)
+{
+    char label[LABEL_BYTES];
+
+    v->best_width = 10;
+    for (size_t i = 0; i < v->n; i++) {
+        if (is_first(v, i)) {
+            (void)best_label(v, i, label);
+            v->best_width = width_of(label, v->best_width);
+        }
+    }
+}
+
+static void add_row(cs_text *text, view *v, size_t first)
+{
+    const cs_result *r = v->rows[first].result;
+    char             label[LABEL_BYTES];
+    double           bound_s = 0;
+
+    cs_text_add(text, "#%6llu %13llu", (unsigned long long)r->ranks, (unsigned long long)r->bytes);
+    for (size_t c = 0; c < v->n_columns; c++) {
+        const cs_compared *here  = cell(v, first, c);
+        int                width = width_of(v->columns[c], 12);
+        if (here == NULL) {
+            cs_text_add(text, " %*s", width, "-");
+        } else {
+            cs_text_add(text, " %*.2f", width, here->result->exposed_s * 1e6);
+        }
+    }
+    const cs_compared *best = best_label(v, first, label);
+    if (best != NULL) {
+        bound_s = best->result->bound_s - (best->result->elapsed_s - best->result->exposed_s);
+    }
+    cs_text_add(text, " %12.2f  %-*s %s\n", bound_s * 1e6, v->best_width, label,
+                v->rows[first].setting);
+}
+
+/* What algorithms say of their choices, each of it once. */
+static void add_notes(cs_text *text, const view *v)
+{
+    if (v->has_marks) {
+        cs_text_add(text,
+                    "# (NAME*): the best with %g us between messages that leave a port on one "
+                    "alpha (--model-opt message_gap_s=%gus)\n",
+                    CS_PACED_GAP_S * 1e6, CS_PACED_GAP_S * 1e6);
+    }
+    for (size_t i = 0; i < v->n; i++) {
+        const char *note   = v->rows[i].result->note;
+        bool        is_new = note != NULL;
+        for (size_t j = 0; j < i && is_new; j++) {
+            is_new = v->rows[j].result->note != note;
+        }
+        if (is_new) {
+            cs_text_add(text, "# %s\n", note);
+        }
+    }
+}
+
+void cs_comparison(cs_text *text, const cs_compared *rows, size_t n)
+{
+    view v = {.rows = rows, .n = n};
+
+    find_columns(&v);
+    if (v.n_columns < 2) {
+        return;
+    }
+    find_width(&v);
+    cs_text_add(text, "#\n# Which schedule? Exposed time (from the last arrival on), us\n#%6s %13s",
+                "ranks", "size (B)");
+    for (size_t c = 0; c < v.n_columns; c++) {
+        cs_text_add(text, " %12s", v.columns[c]);
+    }
+    cs_text_add(text, " %12s  %-*s %s\n", "bound", v.best_width, "best", "setting");
+    for (size_t i = 0; i < n; i++) {
+        if (is_first(&v, i)) {
+            add_row(text, &v, i);
+        }
+    }
+    add_notes(text, &v);
+}

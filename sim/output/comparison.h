@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* output/comparison.h -- which schedule should run: the algorithms side by side, one row per
+ * setting and size, with the lower bound and the best of them. */
+#ifndef CS_OUTPUT_COMPARISON_H
+#define CS_OUTPUT_COMPARISON_H
+
+#include "base/text.h"
+#include "cs/result.h"
+
+enum { CS_SETTING_BYTES = 256 };
+
+/* The kind of a topology and what its links carry: "leaf-spine of 12.5 to 50 GB/s". O(links). */
+void cs_setting_topology(const cs_topology *topology, char *text, size_t text_bytes);
+
+/* The ports that are used, the topology, who is late and what is broken, in a few words: "nic 3 us,
+ * 450 GB/s, leaf-spine of 50 GB/s, late 7 by 2000 us, slow 0 by 2 from 1000 us". What does not fit
+ * is cut. */
+void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes);
+
+/* A number that is the same for scenarios that differ in nothing but the algorithm: arrivals,
+ * faults, cluster, collective, size and the options of the model. */
+uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result);
+
+/* Have two scenarios of as many ranks the same arrivals, faults and topology? */
+bool cs_same_conditions(const cs_scenario *a, const cs_scenario *b);
+
+/* One result that is compared. */
+typedef struct cs_compared {
+    const cs_result *result; /* borrowed */
+    char             setting[CS_SETTING_BYTES];
+    uint64_t         key;
+    double           paced_s; /* exposed with CS_PACED_GAP_S; NAN: as without it, or not known */
+} cs_compared;
+
+/* A message that leaves with others on one alpha is not for nothing: about what an RDMA NIC or a
+ * GPU takes from one to the next (the papers' formulas: 0). */
+#define CS_PACED_GAP_S 0.2e-6
+
+/* Is it the fastest one of its row? O(n). */
+bool cs_compared_is_best(const cs_compared *rows, size_t n, size_t row);
+
+/* Add the comparison of `n` results as `#` lines (nccl-tests' parsers skip them). Nothing is added
+ * when there is only one algorithm. Results are compared when their keys agree; of several results
+ * of one algorithm (its options differ) the fastest counts. The best is marked with another one
+ * that is faster where `paced_s` of the best counts. */
+void cs_comparison(cs_text *text, const cs_compared *rows, size_t n);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* output/svg.h -- what pictures over time share: an SVG 1.1 file, its paper, words that are safe
+ * in it, and where the time axis has marks. Lengths are pixels, from the upper left corner; the
+ * same calls give the same bytes. */
+#ifndef CS_OUTPUT_SVG_H
+#define CS_OUTPUT_SVG_H
+
+#include "base/text.h"
+
+/* How style sheets begin: the font, class t (title) and class l (words at a legend). */
+#define CS_SVG_STYLE                                                        \
+    "<style>text{font-family:\"DejaVu Sans\",Verdana,sans-serif;fill:#111}" \
+    ".t{font-size:15px;font-weight:bold}.l{font-size:11px}"
+
+/* The head of a file. */
+void cs_svg_begin(cs_text *out, double width, double height);
+
+/* White paper under everything: before what is drawn, behind a style sheet. */
+void cs_svg_paper(cs_text *out);
+
+void cs_svg_end(cs_text *out);
+
+/* Words that came from elsewhere, at most that many characters: safe in XML, without control
+ * characters. */
+void cs_svg_words(cs_text *out, const char *words, size_t most);
+
+/* A time axis: marks at i * step * unit_s seconds, i < n_marks, called i * step with that many
+ * decimals. */
+typedef struct cs_time_axis {
+    const char *unit; /* static storage */
+    double      unit_s, step;
+    int         decimals, n_marks;
+} cs_time_axis;
+
+/* An axis from 0 to `until_s` > 0 whose marks are `least_s` apart or a little more. */
+cs_time_axis cs_time_axis_until(double until_s, double least_s);
+
+/* The unit (s, ms, us with a Greek letter, ns) for an axis that ends at `until_s`, and what one of
+ * it is in seconds. Static storage. */
+const char *cs_time_unit(double until_s, double *unit_s_p);
+
+#endif

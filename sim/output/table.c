@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* output/table.c -- results as the table of nccl-tests.
+ *
+ * Format and conventions (widths, decimals of the time, the count per rank, `none` for
+ * collectives that reduce nothing, root -1 for those without one) are those of nccl-tests'
+ * src/common.cu and src/{all_reduce,all_gather,...}.cu. Its line on processes and devices is
+ * replaced by lines on the simulated cluster. The element type is float where the
+ * size is a whole number of floats, otherwise int8, so that size = count * type holds.
+ */
+#include "output/table.h"
+
+#include "cs/topology.h"
+#include "output/comparison.h"
+#include "output/result_rows.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* Longer lists of ranks and faults are cut. */
+#define MAX_LISTED 16u
+
+static void add_cluster(cs_text *text, const cs_cluster *cluster)
+{
+    cs_text_add(text, "# Using devices\n#  %" PRIu32 " ranks, %" PRIu32 " per server\n",
+                cluster->n_ranks, cluster->gpus_per_server);
+    for (uint32_t f = 0; f < cs_n_fabrics(cluster); f++) {
+        const cs_fabric *fabric = &cluster->fabrics[f];
+        cs_text_add(text, "#  %s (%s): alpha %.6g us, bandwidth %.6g GB/s", cs_fabric_name(f),
+                    fabric->kind == CS_DIRECT ? "direct" : "switched", fabric->alpha_s * 1e6,
+                    fabric->bandwidth_Bps / 1e9);
+        if (cs_waits_for_links(cluster, f)) {
+            cs_text_add(text, ", %" PRIu32 " of %" PRIu32 " links of a GPU at once",
+                        cs_links_at_once(cluster, f), cs_links_of(cluster, f));
+        }
+        cs_text_add(text, "%s\n",
+                    f == CS_NIC && !cs_uses_nics(cluster) ? ", not used inside one server" : "");
+    }
+    if (cluster->topology != NULL) {
+        char name[96];
+        cs_setting_topology(cluster->topology, name, sizeof name);
+        cs_text_add(text, "#  topology: %s, %" PRIu32 " links\n", name, cluster->topology->n_links);
+    }
+    if (cluster->assumed != NULL) {
+        cs_text_add(text, "#  assumed, %s\n", cluster->assumed);
+    }
+}
+
+static void add_ranks(cs_text *text, const cs_cluster *cluster)
+{
+    if (cluster->n_ranks > MAX_LISTED) {
+        return;
+    }
+    for (uint32_t rank = 0; rank < cluster->n_ranks; rank++) {
+        cs_text_add(text,
+                    "#  Rank %2" PRIu32 " Group  0 Pid      0 on server%-4" PRIu32
+                    " device %2" PRIu32 " [0x00] simulated\n",
+                    rank, rank / cluster->gpus_per_server, rank % cluster->gpus_per_server);
+    }
+}
+
+static void add_late(cs_text *text, const cs_scenario *scenario)
+{
+    uint32_t n_late = 0;
+
+    for (uint32_t rank = 0; rank < scenario->cluster.n_ranks; rank++) {
+        double arrival_s = cs_arrival(scenario, rank);
+        if (arrival_s > 0 && n_late++ < MAX_LISTED) {
+            cs_text_add(text, "#  late: rank %" PRIu32 " by %.6g us\n", rank, arrival_s * 1e6);
+        }
+    }
+    if (n_late > MAX_LISTED) {
+        cs_text_add(text, "#  late: %" PRIu32 " more ranks, the last one by %.6g us\n",
+                    n_late - MAX_LISTED, cs_last_arrival(scenario) * 1e6);
+    }
+}
+
+static void add_slow(cs_text *text, const cs_scenario *scenario)
+{
+    for (size_t i = 0; i < scenario->n_faults && i < MAX_LISTED; i++) {
+        const cs_fault *fault = &scenario->faults[i];
+        cs_text_add(text, "#  slow NIC: rank %" PRIu32 " by %.6g from %.6g us", fault->rank,
+                    fault->slow_ratio, fault->from_s * 1e6);
+        if (isfinite(fault->until_s)) {
+            cs_text_add(text, " until %.6g us", fault->until_s * 1e6);
+        }
+        cs_text_add(text, "\n");
+    }
+    if (scenario->n_faults > MAX_LISTED) {
+        cs_text_add(text, "#  slow NIC: %zu more\n", scenario->n_faults - MAX_LISTED);
+    }
+}
+
+static void add_head(cs_text *text, const cs_result *first, const cs_scenario *scenario)
+{
+    cs_text_add(text, "# collsim " COLLSIM_VERSION ": %s by %s, model %s\n", first->collective,
+                first->algorithm, first->model);
+    cs_text_add(text, "#  options ");
+    cs_options_json(text, first->option_table, &first->options);
+    cs_text_add(text, ", model options ");
+    cs_options_json(text, first->model_option_table, &first->model_options);
+    cs_text_add(text, "\n");
+    add_cluster(text, &scenario->cluster);
+    add_ranks(text, &scenario->cluster);
+    add_late(text, scenario);
+    add_slow(text, scenario);
+    cs_text_add(text, "#\n# %10s  %12s  %8s  %6s  %6s           out-of-place", "", "", "", "", "");
+    cs_text_add(text, "                       in-place          \n");
+    cs_text_add(text, "# %10s  %12s  %8s  %6s  %6s", "size", "count", "type", "redop", "root");
+    for (int half = 0; half < 2; half++) {
+        cs_text_add(text, "  %7s  %6s  %6s %6s", "time", "algbw", "busbw", "#wrong");
+    }
+    cs_text_add(text, "\n# %10s  %12s  %8s  %6s  %6s", "(B)", "(elements)", "", "", "");
+    for (int half = 0; half < 2; half++) {
+        cs_text_add(text, "  %7s  %6s  %6s  %5s", "(us)", "(GB/s)", "(GB/s)", "");
+    }
+    cs_text_add(text, "\n");
+}
+
+static void add_half(cs_text *text, const cs_result *result)
+{
+    double time_us  = result->exposed_s * 1e6;
+    int    decimals = time_us >= 10000.0 ? 0 : time_us >= 100.0 ? 1 : 2;
+
+    cs_text_add(text, "  %7.*f  %6.2f  %6.2f", decimals, time_us, result->algbw_GBps,
+                result->busbw_GBps);
+    cs_text_add(text, "  %5s", result->verified ? "0" : cs_result_is_wrong(result) ? "1" : "N/A");
+}
+
+static void add_row(cs_text *text, const cs_result *result, const cs_scenario *scenario)
+{
+    bool        is_whole = cs_collectives[scenario->collective].layout == CS_WHOLE;
+    uint64_t    blocks   = is_whole ? 1 : scenario->cluster.n_ranks;
+    bool        is_float = result->bytes % (4 * blocks) == 0;
+    uint64_t    count    = result->bytes / blocks / (is_float ? 4 : 1);
+    const char *redop    = cs_collective_reduces(scenario->collective) ? "sum" : "none";
+
+    cs_text_add(text, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s", result->bytes, count,
+                is_float ? "float" : "int8", redop);
+    if (cs_collective_has_root(scenario->collective)) {
+        cs_text_add(text, "  %6" PRIu32, scenario->root);
+    } else {
+        cs_text_add(text, "  %6d", -1);
+    }
+    add_half(text, result);
+    add_half(text, result);
+    cs_text_add(text, "\n");
+}
+
+static void add_us(cs_text *text, double time_s)
+{
+    if (isfinite(time_s)) {
+        cs_text_add(text, "  %12.3f", time_s * 1e6);
+    } else {
+        cs_text_add(text, "  %12s", "-");
+    }
+}
+
+static void add_bounds(cs_text *text, const cs_result *results, size_t n)
+{
+    cs_text_add(text, "#\n# %10s  %12s  %12s  %12s  %8s  %s\n", "size", "elapsed", "closed form",
+                "bound", "gap", "bound's name");
+    cs_text_add(text, "# %10s  %12s  %12s  %12s  %8s\n", "(B)", "(us)", "(us)", "(us)", "(ratio)");
+    for (size_t i = 0; i < n; i++) {
+        const cs_result *result = &results[i];
+
+        cs_text_add(text, "# %10" PRIu64, result->bytes);
+        add_us(text, result->elapsed_s);
+        add_us(text, result->closed_form_s);
+        add_us(text, result->bound_s);
+        if (isfinite(result->gap)) {
+            cs_text_add(text, "  %8.4f", result->gap);
+        } else {
+            cs_text_add(text, "  %8s", "-");
+        }
+        cs_text_add(text, "  %s\n", result->bound != NULL ? result->bound : "none");
+    }
+}
+
+/* What the algorithm says about its choices: once for consecutive sizes with the same note. */
+static void add_notes(cs_text *text, const cs_result *results, size_t n)
+{
+    for (size_t first = 0, end; first < n; first = end) {
+        const char *note = results[first].note;
+        for (end = first + 1; end < n && results[end].note == note;) {
+            end++;
+        }
+        if (note == NULL) {
+            continue;
+        }
+        cs_text_add(text, "# note for %" PRIu64, results[first].bytes);
+        if (end > first + 1) {
+            cs_text_add(text, " to %" PRIu64, results[end - 1].bytes);
+        }
+        cs_text_add(text, " B: %s\n", note);
+    }
+}
+
+static void add_end(cs_text *text, const cs_result *results, size_t n, cs_collective collective)
+{
+    double   busbw_sum = 0;
+    unsigned n_wrong   = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        busbw_sum += results[i].busbw_GBps;
+        if (cs_result_is_wrong(&results[i])) {
+            n_wrong++;
+            cs_text_add(text, "# wrong at %" PRIu64 " B: %s\n", results[i].bytes,
+                        results[i].verdict.text);
+        }
+    }
+    cs_text_add(text, "# Out of bounds values : %u %s\n", n_wrong, n_wrong > 0 ? "FAILED" : "OK");
+    cs_text_add(text, "# Avg bus bandwidth    : %g\n#\n", busbw_sum / (double)n);
+    cs_text_add(text, "# Collective test concluded: %s\n", cs_collectives[collective].perf_name);
+}
+
+void cs_table_group(cs_text *text, const cs_result *results, size_t n, const cs_scenario *scenario)
+{
+    if (n == 0) {
+        return;
+    }
+    add_head(text, &results[0], scenario);
+    for (size_t i = 0; i < n; i++) {
+        add_row(text, &results[i], scenario);
+    }
+    add_bounds(text, results, n);
+    add_notes(text, results, n);
+    add_end(text, results, n, scenario->collective);
+}

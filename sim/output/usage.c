@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "output/usage.h"
+
+#include "cs/topology.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_LINK_ROWS = 4096, ENOUGH_SERVERS = 8 };
+
+static uint32_t rows_of(uint32_t count, uint32_t per_row)
+{
+    return count / per_row + (count % per_row != 0);
+}
+
+/* How many ranks share a row: as few as possible, whole servers where there are many. */
+static uint32_t ranks_per_row(const cs_cluster *c)
+{
+    uint32_t panels = 2 * cs_n_fabrics(c), per_row = 1;
+    bool     by_server = cs_n_servers(c) >= ENOUGH_SERVERS;
+
+    while ((uint64_t)panels * rows_of(c->n_ranks, per_row) > CS_USAGE_MOST_PORT_ROWS) {
+        per_row =
+            per_row == 1 && by_server && c->gpus_per_server > 1 ? c->gpus_per_server : 2 * per_row;
+    }
+    return per_row;
+}
+
+/* Is there room for a row for every pair of ranks of a direct fabric? */
+static bool has_room_for_pairs(const cs_cluster *c)
+{
+    uint64_t rows = 0;
+
+    for (uint32_t f = 0; f < cs_n_fabrics(c); f++) {
+        bool is_direct = c->fabrics[f].kind == CS_DIRECT;
+        rows += 2 * (uint64_t)c->n_ranks * (is_direct ? c->gpus_per_server : 1);
+    }
+    return rows <= CS_USAGE_MOST_PORT_ROWS;
+}
+
+static void add_panel(cs_usage *usage, cs_usage_panel panel, uint32_t count)
+{
+    panel.first_row                  = usage->n_rows;
+    panel.n_rows                     = (size_t)rows_of(count, panel.per_row) * panel.each;
+    usage->panels[usage->n_panels++] = panel;
+    usage->n_rows += panel.n_rows;
+}
+
+cs_status cs_usage_init(cs_usage *usage, const cs_scenario *scenario, cs_error *err)
+{
+    const cs_cluster *c       = &scenario->cluster;
+    uint32_t          n_links = c->topology != NULL ? c->topology->n_links : 0;
+    uint32_t          per_row = ranks_per_row(c);
+    bool              pairs   = has_room_for_pairs(c);
+
+    *usage = (cs_usage){.scenario = scenario};
+    for (uint32_t k = 0; k < 2 * cs_n_fabrics(c); k++) {
+        bool     is_direct = c->fabrics[k / 2].kind == CS_DIRECT;
+        uint32_t each      = pairs && is_direct ? c->gpus_per_server : 1;
+        add_panel(usage,
+                  (cs_usage_panel){
+                      .sends = k % 2 == 0, .fabric = k / 2, .per_row = per_row, .each = each},
+                  c->n_ranks);
+    }
+    if (n_links > 0) {
+        uint32_t links = rows_of(n_links, MOST_LINK_ROWS);
+        add_panel(usage, (cs_usage_panel){.is_links = true, .per_row = links, .each = 1}, n_links);
+    }
+    usage->bytes = cs_arena_alloc(&usage->arena, usage->n_rows, sizeof *usage->bytes);
+    return usage->bytes != NULL
+               ? CS_OK
+               : CS_FAIL(err, CS_ENOMEM, "", "out of memory for the use of ports over time");
+}
+
+/* Twice as wide bins. */
+static void fold(cs_usage *usage)
+{
+    for (size_t r = 0; r < usage->n_rows; r++) {
+        double *bytes = usage->bytes[r];
+        for (size_t i = 0; i < CS_USAGE_BINS / 2; i++) {
+            bytes[i] = bytes[2 * i] + bytes[2 * i + 1];
+        }
+        memset(bytes + CS_USAGE_BINS / 2, 0, CS_USAGE_BINS / 2 * sizeof *bytes);
+    }
+    usage->bin_s *= 2;
+}
+
+void cs_usage_extend(cs_usage *usage, double until_s)
+{
+    usage->until_s = fmax(usage->until_s, until_s);
+    if (usage->bin_s <= 0) {
+        usage->bin_s = until_s > 0 ? exp2(ceil(log2(until_s / CS_USAGE_BINS))) : 0x1p-40;
+    }
+    while (until_s > CS_USAGE_BINS * usage->bin_s) {
+        fold(usage);
+    }
+}
+
+static size_t bin_at(const cs_usage *usage, double time_s)
+{
+    double bin = floor(time_s / usage->bin_s);
+    return bin >= CS_USAGE_BINS ? CS_USAGE_BINS - 1 : bin > 0 ? (size_t)bin : 0;
+}
+
+/* Spread `bytes` evenly over the interval; the last bin gets what is left, so that the sum is
+ * that of the bytes. */
+static void spread(const cs_usage *usage, double *bins, cs_interval when, double bytes)
+{
+    size_t first = bin_at(usage, when.start_s), last = bin_at(usage, when.end_s);
+    double rate = bytes / (when.end_s - when.start_s), left = bytes;
+
+    for (size_t i = first; i < last; i++) {
+        double from_s = fmax(when.start_s, (double)i * usage->bin_s);
+        double here   = rate * ((double)(i + 1) * usage->bin_s - from_s);
+        bins[i] += here;
+        left -= here;
+    }
+    bins[last] += left;
+}
+
+static void count_port(cs_usage *usage, size_t panel, uint32_t here, uint32_t there,
+                       cs_interval when, double bytes)
+{
+    const cs_usage_panel *p   = &usage->panels[panel];
+    size_t                row = (size_t)(here / p->per_row) * p->each + there % p->each;
+
+    spread(usage, usage->bytes[p->first_row + row], when, bytes);
+}
+
+static void count_links(cs_usage *usage, uint32_t src, uint32_t dst, uint32_t fabric,
+                        cs_interval when, double bytes)
+{
+    const cs_usage_panel *p = &usage->panels[usage->n_panels - 1];
+    const cs_topology    *t = usage->scenario->cluster.topology;
+    uint32_t              links[CS_MAX_ROUTE], n;
+
+    n = t->kind->route(t, &usage->scenario->cluster, src, dst, fabric, links);
+    for (uint32_t k = 0; k < n; k++) {
+        spread(usage, usage->bytes[p->first_row + links[k] / p->per_row], when, bytes);
+    }
+}
+
+static void count_way(cs_usage *usage, const cs_transfer *t, uint32_t src, uint32_t dst,
+                      cs_interval when)
+{
+    uint32_t fabric = cs_transfer_fabric(t);
+
+    count_port(usage, 2 * (size_t)fabric, src, dst, when, (double)t->bytes);
+    count_port(usage, 2 * (size_t)fabric + 1, dst, src, when, (double)t->bytes);
+    if (usage->panels[usage->n_panels - 1].is_links) {
+        count_links(usage, src, dst, fabric, when, (double)t->bytes);
+    }
+}
+
+static cs_status count_block(void *user, const cs_block *block, const cs_interval *intervals,
+                             cs_error *err)
+{
+    cs_usage *usage = user;
+
+    (void)err;
+    for (size_t i = 0; i < block->count; i++) {
+        const cs_transfer *t = &block->transfers[i];
+        cs_usage_extend(usage, intervals[i].end_s);
+        if (t->bytes == 0) {
+            continue;
+        }
+        count_way(usage, t, t->src, t->dst, intervals[i]);
+        if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
+            count_way(usage, t, t->dst, t->src, intervals[i]);
+        }
+    }
+    return CS_OK;
+}
+
+cs_observer cs_usage_observer(cs_usage *usage)
+{
+    return (cs_observer){.block = count_block, .user = usage};
+}
+
+size_t cs_usage_n_bins(const cs_usage *usage)
+{
+    return usage->bin_s > 0 && usage->until_s > 0
+               ? (size_t)fmin(ceil(usage->until_s / usage->bin_s), CS_USAGE_BINS)
+               : 0;
+}
+
+size_t cs_usage_ports(const cs_usage *usage, const cs_usage_panel *panel, size_t row)
+{
+    const cs_cluster *c     = &usage->scenario->cluster;
+    uint32_t          total = panel->is_links ? c->topology->n_links : c->n_ranks;
+    uint32_t          first = (uint32_t)(row / panel->each) * panel->per_row;
+    uint32_t          here  = total - first < panel->per_row ? total - first : panel->per_row;
+
+    if (panel->is_links) {
+        return here;
+    }
+    if (panel->each > 1) {
+        uint32_t g = c->gpus_per_server, peer = first / g * g + (uint32_t)(row % panel->each);
+        return peer != first && cs_fabric_of(c, first, peer) == panel->fabric;
+    }
+    return (size_t)here * cs_links_of(c, panel->fabric);
+}
+
+double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel, size_t row)
+{
+    const cs_cluster *c     = &usage->scenario->cluster;
+    size_t            ports = cs_usage_ports(usage, panel, row);
+    double            sum   = 0;
+
+    if (!panel->is_links) {
+        /* Of all links of a GPU as many as it drives at once. */
+        if (panel->each == 1 && ports > 0) {
+            ports = ports / cs_links_of(c, panel->fabric) * cs_links_at_once(c, panel->fabric);
+        }
+        return (double)ports * c->fabrics[panel->fabric].bandwidth_Bps;
+    }
+    for (size_t i = 0; i < ports; i++) {
+        sum += c->topology->links[row * panel->per_row + i].bandwidth_Bps;
+    }
+    return sum;
+}
+
+double cs_usage_bytes(const cs_usage *usage, const cs_usage_panel *panel, size_t row)
+{
+    const double *bins = usage->bytes[panel->first_row + row];
+    double        sum  = 0;
+
+    for (size_t i = 0; i < CS_USAGE_BINS; i++) {
+        sum += bins[i];
+    }
+    return sum;
+}
+
+double cs_usage_share(const cs_usage *usage, const cs_usage_panel *panel, size_t row, size_t bin)
+{
+    double capacity_Bps = cs_usage_capacity_Bps(usage, panel, row);
+    double width_s      = fmin(usage->bin_s, usage->until_s - (double)bin * usage->bin_s);
+
+    if (capacity_Bps <= 0 || width_s <= 0) {
+        return 0;
+    }
+    return usage->bytes[panel->first_row + row][bin] / (capacity_Bps * width_s);
+}
+
+void cs_usage_free(cs_usage *usage)
+{
+    cs_arena_free(&usage->arena);
+    *usage = (cs_usage){0};
+}

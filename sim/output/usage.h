@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* output/usage.h -- how much of the capacity of ports and links is in use, over time.
+ *
+ * The time of a run is cut in at most CS_USAGE_BINS bins of one width, which doubles as the run
+ * goes on, so that nothing needs to be known before it. A row holds the bytes that passed a port,
+ * all ports of a few ranks, or a link, bin by bin. The bytes of a message count evenly over the
+ * time from its start to its end, start-up included: its mean rate, never more than the port has.
+ *
+ * Bins are sums, so a run of any length takes the same memory: it is an observer of its own and
+ * reads no recording.
+ *
+ * A panel is all rows of one kind: a fabric and a direction, or the inner links of the topology.
+ * Where there would be too many rows, consecutive ranks share one.
+ */
+#ifndef CS_OUTPUT_USAGE_H
+#define CS_OUTPUT_USAGE_H
+
+#include "base/arena.h"
+#include "cs/job.h"
+
+enum { CS_USAGE_BINS = 256, CS_USAGE_PANELS = 2 * CS_FABRICS + 1 };
+
+/* More rows of ports than this are not made. */
+enum { CS_USAGE_MOST_PORT_ROWS = 160 };
+
+typedef struct cs_usage_panel {
+    bool     is_links; /* inner links; otherwise ports of `fabric`, sending or receiving */
+    bool     sends;
+    uint32_t fabric;
+    size_t   first_row, n_rows;
+    uint32_t per_row; /* ranks, or links; the last row may have fewer */
+    uint32_t each;    /* rows of a rank: one for every local peer of a direct fabric, or 1 */
+} cs_usage_panel;
+
+typedef struct cs_usage {
+    const cs_scenario *scenario; /* borrowed */
+    cs_usage_panel     panels[CS_USAGE_PANELS];
+    size_t             n_panels, n_rows;
+    double             bin_s;       /* width of a bin; 0: nothing has been seen */
+    double             until_s;     /* the latest end, and what cs_usage_extend() said */
+    double (*bytes)[CS_USAGE_BINS]; /* [n_rows]; in the arena */
+    cs_arena arena;
+} cs_usage;
+
+/* All zero; cs_usage_free() it, also after an error. `scenario` is borrowed until then.
+ * CS_ENOMEM only. */
+CS_MUST_CHECK cs_status cs_usage_init(cs_usage *usage, const cs_scenario *scenario, cs_error *err);
+
+/* The observer that counts; for one replay. It does not fail. O(bins that a message spans, for
+ * every port and link on its way). */
+cs_observer cs_usage_observer(cs_usage *usage);
+
+/* Extend the observed time to `until_s`. */
+void cs_usage_extend(cs_usage *usage, double until_s);
+
+/* How many bins the run spans. */
+size_t cs_usage_n_bins(const cs_usage *usage);
+
+/* Number of ports or links behind a row, and what those of them that work at once have together in
+ * bytes per second while healthy. 0 ports: the row of a pair of ranks that has no port. */
+size_t cs_usage_ports(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
+double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
+
+/* Bytes of a row over all bins. */
+double cs_usage_bytes(const cs_usage *usage, const cs_usage_panel *panel, size_t row);
+
+/* The share of the capacity of a row that one bin used: 0 .. 1, or a little more where flows share
+ * a port at rates that change. */
+double cs_usage_share(const cs_usage *usage, const cs_usage_panel *panel, size_t row, size_t bin);
+
+void cs_usage_free(cs_usage *usage);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "schedules/export.h"
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "schedules/export_list.h"
+
+#include <string.h>
+
+#define MAX_CELLS ((uint64_t)1 << 28)
+
+static const char *const format_names[] = {
+#define X(id, name) [CS_EXPORT_##id] = name,
+    CS_EXPORT_MAP(X)
+#undef X
+};
+
+cs_status cs_export_find(const char *name, cs_export_format *format_p, cs_error *err)
+{
+    for (unsigned i = 0; i < CS_EXPORT_COUNT; i++) {
+        if (strcmp(name, format_names[i]) == 0) {
+            *format_p = (cs_export_format)i;
+            return CS_OK;
+        }
+    }
+    return CS_FAIL(err, CS_EINVAL, "format",
+                   "unknown format '%.40s': accepted are text, json, msccl, goal", name);
+}
+
+static cs_status no_memory(cs_error *err)
+{
+    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for an export");
+}
+
+static cs_status limit(const cs_recording *recording, cs_error *err)
+{
+    return recording->n_transfers <= CS_EXPORT_MAX_TRANSFERS
+               ? CS_OK
+               : CS_FAIL(err, CS_ENOTSUP, "",
+                         "the schedule has more transfers than the %d that are exported",
+                         CS_EXPORT_MAX_TRANSFERS);
+}
+
+/* What every rank holds, as pseudo-random words: in the algorithm's slots, and with every chunk
+ * in place. */
+typedef struct holdings {
+    uint64_t *slots, *chunks;
+    uint8_t  *done; /* in place; after that nothing may be written there */
+    uint32_t  n_slots, n_chunks;
+} holdings;
+
+static uint64_t own_word(uint32_t rank, uint32_t chunk)
+{
+    return cs_mix64(cs_mix64(rank) ^ chunk);
+}
+
+static void fill_own(holdings *h, uint32_t n_ranks, bool starts_own)
+{
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        for (uint32_t c = 0; c < h->n_chunks; c++) {
+            h->chunks[(size_t)r * h->n_chunks + c] = own_word(r, c);
+            if (starts_own) {
+                h->slots[(size_t)r * h->n_slots + c] = own_word(r, c);
+            }
+        }
+    }
+}
+
+/* One end writes `value` in both; false if it was done with that chunk already. */
+static bool write_both(holdings *h, size_t slot_cell, size_t chunk_cell, uint64_t value,
+                       bool is_done)
+{
+    bool was_done = h->done[chunk_cell] != 0;
+
+    h->slots[slot_cell]   = value;
+    h->chunks[chunk_cell] = value;
+    h->done[chunk_cell]   = is_done;
+    return !was_done;
+}
+
+/* Does one chunk of a transfer mean the same in both? */
+static bool follow(holdings *h, const cs_transfer *t, uint32_t k)
+{
+    uint32_t chunk    = t->chunk + k;
+    size_t   src_slot = (size_t)t->src * h->n_slots + t->src_slot + k;
+    size_t   dst_slot = (size_t)t->dst * h->n_slots + t->dst_slot + k;
+    size_t   src_cell = (size_t)t->src * h->n_chunks + chunk;
+    size_t   dst_cell = (size_t)t->dst * h->n_chunks + chunk;
+    bool     adds     = cs_transfer_op(t) != CS_OP_COPY;
+    uint64_t theirs   = (t->flags & CS_OWN_SRC) != 0 ? own_word(t->src, chunk) : h->slots[src_slot];
+    uint64_t ours     = (t->flags & CS_OWN_DST) != 0 ? own_word(t->dst, chunk) : h->slots[dst_slot];
+    bool     is_same  = theirs == h->chunks[src_cell] && (!adds || ours == h->chunks[dst_cell]);
+    uint64_t sum      = theirs + (adds ? ours : 0);
+
+    is_same = is_same && write_both(h, dst_slot, dst_cell, sum, (t->flags & CS_DONE_DST) != 0);
+    if (is_same && cs_transfer_op(t) == CS_OP_EXCHANGE) {
+        is_same = write_both(h, src_slot, src_cell, sum, (t->flags & CS_DONE_SRC) != 0);
+    }
+    return is_same;
+}
+
+/* Would the schedule do the same with slot = chunk and every contribution in place? */
+static cs_status find_in_place(cs_export_list *list, cs_error *err)
+{
+    uint64_t  n      = list->scenario->cluster.n_ranks;
+    holdings  h      = {.n_slots = list->plan->n_slots, .n_chunks = list->plan->n_chunks};
+    cs_status status = CS_OK;
+
+    list->is_in_place = false;
+    if (h.n_chunks > CS_MAX_SLOTS || n * h.n_slots > MAX_CELLS || n * h.n_chunks > MAX_CELLS) {
+        return CS_OK;
+    }
+    h.slots  = CS_NEW(uint64_t, n * h.n_slots);
+    h.chunks = CS_NEW(uint64_t, n * h.n_chunks);
+    h.done   = CS_NEW(uint8_t, n * h.n_chunks);
+    if (h.slots == NULL || h.chunks == NULL || h.done == NULL) {
+        status = no_memory(err);
+    } else {
+        fill_own(&h, (uint32_t)n, list->plan->starts_own);
+        list->is_in_place = true;
+    }
+    for (size_t i = 0; i < list->recording.n_transfers && list->is_in_place; i++) {
+        const cs_transfer *t = &list->recording.transfers[i];
+        for (uint32_t k = 0; k < t->span && list->is_in_place; k++) {
+            list->is_in_place = follow(&h, t, k);
+        }
+    }
+    cs_free(h.slots);
+    cs_free(h.chunks);
+    cs_free(h.done);
+    return status;
+}
+
+cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text *out,
+                             cs_error *err)
+{
+    static cs_status (*const writers[])(const cs_export_list *, cs_text *, cs_error *) = {
+        [CS_EXPORT_TEXT]  = cs_export_text,
+        [CS_EXPORT_JSON]  = cs_export_json,
+        [CS_EXPORT_MSCCL] = cs_export_msccl,
+        [CS_EXPORT_GOAL]  = cs_export_goal,
+    };
+    cs_export_list list   = {.scenario  = &job->scenario,
+                             .algorithm = job->algorithm,
+                             .plan      = &job->plan,
+                             .recording = {.limits = {limit}}};
+    cs_status      status = cs_recording_stream(&list.recording, job, err);
+
+    if (status == CS_OK) {
+        status = find_in_place(&list, err);
+    }
+    if (status == CS_OK) {
+        status = writers[format](&list, out, err);
+    }
+    if (status == CS_OK) {
+        status = cs_text_status(out, err);
+    }
+    cs_recording_free(&list.recording);
+    return status;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* schedules/msccl_program.h -- a program of MSCCL's interpreter, out of its XML
+ * (schedules/msccl.h). */
+#ifndef CS_SCHEDULES_MSCCL_PROGRAM_H
+#define CS_SCHEDULES_MSCCL_PROGRAM_H
+
+#include "base/arena.h"
+#include "cs/cluster.h"
+#include "cs/collective.h"
+
+enum {
+    CS_MSCCL_MAX_CHANNELS = 32,
+    CS_MSCCL_MAX_PEERS    = 32, /* thread blocks of a channel that send, and that receive */
+    CS_MSCCL_MAX_STEPS    = 256,
+    CS_MSCCL_MAX_BLOCKS   = 1024, /* of a GPU */
+    CS_MSCCL_MAX_AWAITED  = 128,  /* thread blocks of a GPU that may be waited for */
+    CS_MSCCL_MAX_COUNT    = 71,
+    CS_MSCCL_MAX_CHUNKS   = 1 << 15, /* of a buffer */
+    CS_MSCCL_MAX_ELEMENTS = 4095,    /* steps, thread blocks, all GPUs: what a GPU reads */
+    CS_MSCCL_MAX_PLACES   = 1 << 24, /* chunks of all buffers together */
+    CS_MSCCL_MAX_MOVES    = 1 << 21, /* chunks of all steps together */
+};
+
+#define CS_MSCCL_NONE UINT32_MAX
+
+/* Type, and what it does. */
+#define CS_MSCCL_OP_MAP(X)                                                                   \
+    X(NOP, "nop", 0)                                                                         \
+    X(SEND, "s", CS_MSCCL_SENDS | CS_MSCCL_READS)                                            \
+    X(RECV, "r", CS_MSCCL_RECEIVES | CS_MSCCL_WRITES)                                        \
+    X(RCS, "rcs", CS_MSCCL_RECEIVES | CS_MSCCL_WRITES | CS_MSCCL_SENDS)                      \
+    X(RRS, "rrs", CS_MSCCL_RECEIVES | CS_MSCCL_READS | CS_MSCCL_ADDS | CS_MSCCL_SENDS)       \
+    X(RRC, "rrc", CS_MSCCL_RECEIVES | CS_MSCCL_READS | CS_MSCCL_ADDS | CS_MSCCL_WRITES)      \
+    X(RRCS, "rrcs",                                                                          \
+      CS_MSCCL_RECEIVES | CS_MSCCL_READS | CS_MSCCL_ADDS | CS_MSCCL_WRITES | CS_MSCCL_SENDS) \
+    X(COPY, "cpy", CS_MSCCL_READS | CS_MSCCL_WRITES)                                         \
+    X(REDUCE, "re", CS_MSCCL_READS | CS_MSCCL_ADDS | CS_MSCCL_WRITES)
+
+enum {
+    CS_MSCCL_SENDS    = 1u << 0,
+    CS_MSCCL_RECEIVES = 1u << 1,
+    CS_MSCCL_READS    = 1u << 2, /* src */
+    CS_MSCCL_WRITES   = 1u << 3, /* dst */
+    CS_MSCCL_ADDS     = 1u << 4, /* src to what is received, or to dst */
+};
+
+typedef enum cs_msccl_op {
+#define X(id, name, traits) CS_MSCCL_##id,
+    CS_MSCCL_OP_MAP(X)
+#undef X
+        CS_MSCCL_OP_COUNT
+} cs_msccl_op;
+
+typedef enum cs_msccl_buffer { CS_MSCCL_INPUT, CS_MSCCL_OUTPUT, CS_MSCCL_SCRATCH } cs_msccl_buffer;
+
+typedef struct cs_msccl_end {
+    uint16_t offset; /* chunk of the buffer */
+    uint8_t  buffer;
+} cs_msccl_end;
+
+typedef struct cs_msccl_step {
+    uint8_t      op, traits, count;
+    bool         has_dep;
+    cs_msccl_end src, dst;
+    uint32_t     waits_for;     /* step of the program, or CS_MSCCL_NONE */
+    uint32_t     number, round; /* of the message that it sends; 0: they are not said */
+    uint32_t     block;         /* of the program */
+    int          line, column;
+} cs_msccl_step;
+
+typedef struct cs_msccl_block {
+    uint32_t gpu, id, channel;
+    uint32_t send, recv; /* GPU, or CS_MSCCL_NONE */
+    uint32_t first_step, n_steps;
+    int      line, column;
+} cs_msccl_block;
+
+typedef struct cs_msccl_gpu {
+    uint32_t first_block, n_blocks;
+    uint32_t n_chunks[3]; /* by buffer */
+    int      line, column;
+} cs_msccl_gpu;
+
+/* A program: gpus, their blocks and the blocks' steps one behind the other. */
+typedef struct cs_msccl_program {
+    const char     *input; /* name of the file */
+    char            name[64];
+    cs_collective   collective;
+    uint32_t        root;             /* or CS_MSCCL_NONE: it is not said */
+    uint32_t        n_gpus, n_chunks; /* nchunksperloop */
+    uint32_t        n_channels;
+    uint32_t        n_ahead; /* sends that a connection holds */
+    bool            in_place, out_of_place;
+    bool            has_numbers; /* every step that sends says its message's */
+    uint32_t        n_scratch;   /* the most of a GPU */
+    cs_msccl_gpu   *gpus;
+    cs_msccl_block *blocks;
+    cs_msccl_step  *steps;
+    uint32_t        n_blocks, n_steps;
+} cs_msccl_program;
+
+/* Read a program; all memory is the arena's. Every rule that can be seen without taking a step
+ * holds afterwards. */
+cs_status cs_msccl_read(const char *text, size_t length, const char *input, cs_arena *arena,
+                        cs_msccl_program *program, cs_error *err);
+
+/* Where a GPU keeps chunks: places of the input and output come first, then the scratch buffer.
+ * `aliases`: input and output are one buffer. */
+uint32_t cs_msccl_n_places(const cs_msccl_program *p, bool aliases);
+uint32_t cs_msccl_place(const cs_msccl_program *p, bool aliases, uint32_t gpu, uint32_t buffer,
+                        uint32_t offset);
+
+/* The chunk of the collective that the GPU's input has, or its output must have, at an offset. */
+uint32_t cs_msccl_chunk(const cs_msccl_program *p, uint32_t gpu, uint32_t buffer, uint32_t offset);
+uint32_t cs_msccl_all_chunks(const cs_msccl_program *p);
+
+/* Fill an error about a step, with its place. */
+#define CS_MSCCL_FAIL(err, status, p, s, ...) \
+    cs_msccl_fail_at(CS_FAIL((err), (status), "step", __VA_ARGS__), (err), (p), (s))
+cs_status cs_msccl_fail_at(cs_status status, cs_error *err, const cs_msccl_program *p,
+                           const cs_msccl_step *step);
+
+#endif

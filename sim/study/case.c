@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One case out of a configuration: copy the tree, put the point of the sweep in, read it, check
+ * it, and print it as it is now. */
+#include "base/alloc.h"
+#include "scenario/scenario_json.h"
+#include "study/config_state.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *err)
+{
+    json_t *tree = json_deep_copy(config->tree);
+
+    if (tree == NULL) {
+        (void)CS_FAIL(err, CS_ENOMEM, "", "out of memory for a scenario");
+        return NULL;
+    }
+    if (cs_axes_apply(&config->axes, index, tree, err) != CS_OK) {
+        json_decref(tree);
+        return NULL;
+    }
+    return tree;
+}
+
+/* A calibration has a NIC for every regime of sizes: all buckets must be of the same. */
+static cs_status apply_calibration(const cs_calibration *calibration, const cs_case *c,
+                                   cs_fabric *nic, cs_error *err)
+{
+    const cs_scenario *s      = &c->job.scenario;
+    const cs_training *t      = &c->training;
+    cs_status          status = cs_calibration_apply(calibration, s->collective, s->cluster.n_ranks,
+                                                     s->bytes, &nic->alpha_s, &nic->bandwidth_Bps, err);
+
+    for (uint32_t i = 0; i < t->n_sizes && status == CS_OK; i++) {
+        double alpha_s = 0, bandwidth_Bps = 0;
+        status = cs_calibration_apply(calibration, s->collective, s->cluster.n_ranks,
+                                      t->size_bytes[i], &alpha_s, &bandwidth_Bps, err);
+        if (status == CS_OK && (alpha_s != nic->alpha_s || bandwidth_Bps != nic->bandwidth_Bps)) {
+            status = CS_FAIL(err, CS_ENOTSUP, "",
+                             "buckets of %" PRIu64 " and of %" PRIu64 " bytes have an alpha and a "
+                             "bandwidth of their own: accepted are buckets of one regime",
+                             t->size_bytes[i], s->bytes);
+        }
+    }
+    return status;
+}
+
+/* The NIC of the measured machine, in the scenario and in the tree. */
+static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_case *c)
+{
+    cs_place   root = cs_place_root(tree), field = cs_place_get(&root, "calibration");
+    cs_fabric *nic   = &c->job.scenario.cluster.fabrics[CS_NIC];
+    cs_error   wrong = {0};
+    cs_path    alpha, bandwidth;
+
+    if (cs_reading_failed(r) || config->calibration == NULL) {
+        return;
+    }
+    if (c->job.scenario.cluster.gpus_per_server > 1) {
+        CS_REFUSE(
+            r, &field, CS_ENOTSUP,
+            "describes one port per GPU and no NVLink beside it: gpus_per_server 1 is accepted, "
+            "not %u",
+            c->job.scenario.cluster.gpus_per_server);
+        return;
+    }
+    if (apply_calibration(config->calibration, c, nic, &wrong) != CS_OK) {
+        CS_REFUSE(r, &field, wrong.status, "%s", wrong.message);
+        return;
+    }
+    c->job.scenario.cluster.assumed = NULL; /* the NIC is measured, and nothing else is in use */
+    if (cs_path_parse("cluster.nic.alpha", &alpha, &r->error) == CS_OK &&
+        cs_path_parse("cluster.nic.bandwidth", &bandwidth, &r->error) == CS_OK &&
+        cs_tree_set(tree, &alpha, json_real(nic->alpha_s), "calibration", &r->error) == CS_OK) {
+        (void)cs_tree_set(tree, &bandwidth, json_real(nic->bandwidth_Bps), "calibration",
+                          &r->error);
+    }
+}
+
+/* The tree as compact text in the arena. */
+static void print_tree(cs_reading *r, json_t *tree, cs_case *c)
+{
+    size_t flags = JSON_COMPACT | JSON_SORT_KEYS;
+
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    (void)json_object_del(tree, "description");
+    size_t length = json_dumpb(tree, NULL, 0, flags);
+    char  *text   = length > 0 ? CS_ARENA_NEW(r->arena, char, length + 1) : NULL;
+    if (text == NULL || json_dumpb(tree, text, length, flags) != length) {
+        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for a scenario");
+        return;
+    }
+    c->json = text;
+}
+
+/* The options of an algorithm or a model; NULL: there is none of that name, or it has none. */
+static const cs_field *options_of(const char *name, bool is_model)
+{
+    const cs_algorithm *algorithm = NULL;
+    const cs_model     *model     = NULL;
+
+    if (is_model) {
+        return cs_model_find(name, &model, NULL) == CS_OK ? model->options : NULL;
+    }
+    return cs_algorithm_find(name, &algorithm, NULL) == CS_OK ? algorithm->options : NULL;
+}
+
+/* Has any of the algorithms or models that an axis names the option at `path`? */
+static bool some_has_option(const json_t *names, const char *path)
+{
+    bool          is_model = strncmp(path, "model", 5) == 0;
+    const char   *key      = strrchr(path, '.') + 1;
+    size_t        i;
+    const json_t *value;
+
+    json_array_foreach(names, i, value)
+    {
+        const char *name = json_string_value(value);
+        if (name != NULL && cs_field_find(options_of(name, is_model), key) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The options of a file belong to the plug-in that it names. Where a sweep or an option of the
+ * command line names another one, what only the first one has is left out: {"algorithm": {"name":
+ * "a", "options": {"only_of_a": 1}}, "sweep": {"algorithm.name": ["a", "b"]}} is fine. An option of
+ * the command line must belong to one of those that run. */
+static bool may_skip(const void *context, const char *path)
+{
+    const cs_config   *config = context;
+    const char        *rest;
+    const char        *name = strncmp(path, "model", 5) == 0 ? "model.name" : "algorithm.name";
+    const cs_axis     *axis = cs_axes_above(&config->axes, name, &rest);
+    const cs_override *set  = cs_config_override_above(config, name);
+
+    if (axis != NULL) {
+        bool is_set = cs_config_override_above(config, path) != NULL;
+        return cs_path_below(axis->path, path) == NULL &&
+               (!is_set || some_has_option(axis->values, path));
+    }
+    return set != NULL && cs_config_override_above(config, path) == NULL &&
+           cs_axes_above(&config->axes, path, &rest) == NULL;
+}
+
+/* What was set on the command line is relative to the working folder. */
+const char *cs_config_file_of(const void *context, const char *path)
+{
+    const cs_config *config = context;
+    return cs_config_override_above(config, path) != NULL ? NULL : config->input;
+}
+
+cs_status cs_config_point(const cs_config *config, size_t index, cs_text *text, cs_error *err)
+{
+    cs_error wrong = {0};
+    json_t  *tree  = cs_config_point_tree(config, index, &wrong);
+
+    if (tree == NULL) {
+        return CS_FAIL(err, wrong.status, wrong.where, "%s", wrong.message);
+    }
+    (void)json_object_del(tree, "description");
+    (void)json_object_del(tree, "figure");
+    char *dump = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(tree);
+    if (dump == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a scenario");
+    }
+    cs_text_add(text, "%s", dump);
+    cs_free(dump);
+    return cs_text_status(text, err);
+}
+
+/* The error of a reading, without its place in the file or with it. */
+static cs_status blame(const cs_config *config, const cs_reading *r, size_t index, bool locates,
+                       cs_error *err)
+{
+    return locates ? cs_config_blame(config, &r->error, r->blames_key, index, err)
+                   : cs_config_blame_option(config, &r->error, index, err);
+}
+
+static cs_status build_case(const cs_config *config, size_t index, bool locates, cs_case *case_p,
+                            json_t **tree_p, cs_error *err)
+{
+    cs_case    built   = {0};
+    cs_reading reading = {.arena    = &built.arena,
+                          .may_skip = may_skip,
+                          .file_of  = cs_config_file_of,
+                          .cache    = config->files,
+                          .context  = config};
+    json_t    *tree    = cs_config_point_tree(config, index, &reading.error);
+
+    (void)json_object_del(tree, "figure"); /* of figures alone (figures/figures.h) */
+    if (tree != NULL) {
+        cs_read_scenario(&reading, tree, &built);
+        calibrate(config, &reading, tree, &built);
+        print_tree(&reading, tree, &built);
+    }
+    if (!cs_reading_failed(&reading)) {
+        built.job.is_checked = cs_scenario_check(&built.job.scenario, &reading.error) == CS_OK;
+    }
+    built.files = reading.files;
+    if (cs_reading_failed(&reading)) {
+        cs_status status = blame(config, &reading, index, locates, err);
+        cs_case_free(&built);
+        json_decref(tree);
+        return status;
+    }
+    *case_p = built;
+    *tree_p = tree;
+    return CS_OK;
+}
+
+cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *case_p,
+                              json_t **tree_p, cs_error *err)
+{
+    return build_case(config, index, false, case_p, tree_p, err);
+}
+
+cs_status cs_config_try_case(const cs_config *config, size_t index, cs_case *case_p, cs_error *err)
+{
+    json_t   *tree   = NULL;
+    cs_status status = build_case(config, index, false, case_p, &tree, err);
+
+    json_decref(tree);
+    return status;
+}
+
+cs_status cs_config_case(const cs_config *config, size_t index, cs_case *case_p, cs_error *err)
+{
+    json_t   *tree   = NULL;
+    cs_status status = build_case(config, index, true, case_p, &tree, err);
+
+    json_decref(tree);
+    return status;
+}
+
+void cs_case_free(cs_case *c)
+{
+    cs_held_files_release(c->files);
+    cs_arena_free(&c->arena);
+    *c = (cs_case){0};
+}
+
+cs_status cs_case_open(const cs_config *config, size_t index, cs_case **case_p, cs_error *err)
+{
+    cs_case *c = CS_NEW(cs_case, 1);
+
+    if (c == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a scenario");
+    }
+    if (index >= cs_config_count(config)) {
+        cs_free(c);
+        return CS_FAIL(err, CS_EINVAL, "", "there is no scenario %zu among %zu", index,
+                       cs_config_count(config));
+    }
+    cs_status status = cs_config_case(config, index, c, err);
+    if (status != CS_OK) {
+        cs_free(c);
+        return status;
+    }
+    *case_p = c;
+    return CS_OK;
+}
+
+const cs_job *cs_case_job(const cs_case *c)
+{
+    return &c->job;
+}
+
+const char *cs_case_json(const cs_case *c)
+{
+    return c->json;
+}
+
+void cs_case_close(cs_case *c)
+{
+    if (c != NULL) {
+        cs_case_free(c);
+        cs_free(c);
+    }
+}

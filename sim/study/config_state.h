@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* study/config_state.h -- what a configuration holds; for the files that make one object of it. */
+#ifndef CS_STUDY_CONFIG_STATE_H
+#define CS_STUDY_CONFIG_STATE_H
+
+#include "input/file_cache.h"
+#include "input/reader.h"
+#include "study/config.h"
+#include "study/sweep_axes.h"
+#include "traces/calibration.h"
+
+/* A path that was set after loading, and by what. */
+typedef struct cs_override {
+    char *path;
+    char *origin;
+} cs_override;
+
+struct cs_config {
+    char           *input; /* the file's name, or NULL */
+    char           *text;  /* what it holds */
+    size_t          length;
+    json_t         *tree; /* without its sweep; with every override */
+    cs_axes         axes;
+    cs_override    *overrides; /* in the order in which they were set */
+    size_t          n_overrides;
+    cs_calibration *calibration; /* of the key "calibration", or NULL */
+    cs_file_cache  *files;
+
+    /* The configuration of which it is one point, which lends it input, text, files and
+     * calibration; NULL: they are its own. */
+    const cs_config *lender;
+};
+
+/* Who is to blame for the value at the path `from->where`? Copy the error to `err` with the
+ * option's name, or with the place in the file; `point` is the point of the sweep, or
+ * CS_NO_POINT where no axis has been applied. */
+#define CS_NO_POINT SIZE_MAX
+cs_status cs_config_blame(const cs_config *config, const cs_error *from, bool blames_key,
+                          size_t point, cs_error *err);
+
+/* The same, but where it stands in the file is left open. */
+cs_status cs_config_blame_option(const cs_config *config, const cs_error *from, size_t point,
+                                 cs_error *err);
+
+/* The tree of one point, the caller's (json_decref); NULL: an error. */
+json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *err);
+
+/* cs_config_try_case() and the tree that it was read from, as it is in case_p->json; both are the
+ * caller's (json_decref). */
+cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *case_p,
+                              json_t **tree_p, cs_error *err);
+
+/* cs_config_set() and an axis, for values that are nodes of a tree (borrowed). An axis of the file
+ * has no origin; what is wrong with it is at `where`. */
+cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value, const char *origin,
+                             cs_error *err);
+cs_status cs_config_add_axis(cs_config *config, const char *path, json_t *values,
+                             const char *origin, const char *where, cs_error *err);
+
+/* The last option that set the path or something around it, or NULL. */
+const cs_override *cs_config_override_above(const cs_config *config, const char *path);
+
+/* For readings of a configuration: the file beside which the file name at a path is meant.
+ * `context` is the configuration. */
+const char *cs_config_file_of(const void *context, const char *path);
+
+/* The name of an option in errors: "--bandwidth", or "--set cluster.nic.bandwidth". */
+void cs_config_origin_text(const char *origin, const char *path, char *text, size_t text_bytes);
+
+#endif

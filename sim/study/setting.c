@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From the text of an option to a key of a configuration: every value becomes a node of the tree
+ * once, by the row of its key. */
+#include "study/config_state.h"
+#include "study/keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WORD_BYTES = 256 };
+
+static cs_status no_memory(const char *origin, cs_error *err)
+{
+    return CS_FAIL(err, CS_ENOMEM, origin, "out of memory for a value");
+}
+
+static cs_status text_node(const char *text, const char *origin, json_t **node_p, cs_error *err)
+{
+    *node_p = json_string(text);
+    if (*node_p != NULL) {
+        return CS_OK;
+    }
+    json_t *unchecked = json_string_nocheck(text);
+    json_decref(unchecked);
+    return unchecked != NULL ? CS_FAIL(err, CS_EPARSE, origin, "the value is not UTF-8")
+                             : no_memory(origin, err);
+}
+
+/* A number as JSON writes it; NULL: it is none. */
+static json_t *number_node(const char *text)
+{
+    json_t *node = json_loads(text, JSON_DECODE_ANY, NULL);
+
+    if (node != NULL && !json_is_number(node)) {
+        json_decref(node);
+        node = NULL;
+    }
+    return node;
+}
+
+/* A number, or what else its row takes: a text with a unit, "auto", null. What it means is read
+ * with the scenario; what can mean nothing is refused here. */
+static cs_status quantity_node(const cs_field *row, const char *text, bool keeps_texts,
+                               const char *origin, json_t **node_p, cs_error *err)
+{
+    bool   is_text = cs_field_unit(row) != CS_UNIT_NONE;
+    double value   = 0;
+
+    if (row->has_null && strcmp(text, "null") == 0) {
+        *node_p = json_null();
+        return CS_OK;
+    }
+    *node_p = is_text && keeps_texts ? NULL : number_node(text);
+    if (*node_p != NULL) {
+        return CS_OK;
+    }
+    if (is_text || row->has_auto) {
+        return text_node(text, origin, node_p, err);
+    }
+    cs_status status = cs_field_parse(row, text, &value, origin, err);
+    if (status == CS_OK && (*node_p = json_integer((json_int_t)value)) == NULL) {
+        return no_memory(origin, err);
+    }
+    return status;
+}
+
+/* The value of a key; `keeps_texts`: quantities stay as they were written. */
+static cs_status node_of(const cs_field *row, const char *text, bool keeps_texts,
+                         const char *origin, json_t **node_p, cs_error *err)
+{
+    cs_tree_setup();
+    switch (row != NULL ? row->type : CS_FIELD_ANY) {
+    case CS_FIELD_U32:
+    case CS_FIELD_U64:
+    case CS_FIELD_F64: return quantity_node(row, text, keeps_texts, origin, node_p, err);
+    case CS_FIELD_CHOICE:
+    case CS_FIELD_TEXT:
+    case CS_FIELD_CHARS:
+    case CS_FIELD_FILE:
+    case CS_FIELD_PLUG_IN: return text_node(text, origin, node_p, err);
+    case CS_FIELD_BOOL:
+    case CS_FIELD_OBJECT:
+    case CS_FIELD_LIST:
+    case CS_FIELD_KIND:
+    case CS_FIELD_EITHER:
+    case CS_FIELD_ANY: break;
+    }
+    return cs_tree_value(text, origin, node_p, err);
+}
+
+/* Set a key to a node, which is released. */
+static cs_status set_and_release(cs_config *config, const char *path, json_t *node,
+                                 const char *origin, cs_error *err)
+{
+    node = cs_key_spell_out(cs_key_at(path), node);
+    cs_status status =
+        node != NULL ? cs_config_set_node(config, path, node, origin, err) : no_memory(origin, err);
+    json_decref(node);
+    return status;
+}
+
+/* ---- values that are no texts ---- */
+
+static json_t *node_of_value(const cs_value *value)
+{
+    switch (value->type) {
+    case CS_VALUE_NONE: return json_null();
+    case CS_VALUE_BOOL: return json_boolean(value->whole != 0);
+    case CS_VALUE_WHOLE: return json_integer(value->whole);
+    case CS_VALUE_COUNT: return json_integer((json_int_t)value->count);
+    case CS_VALUE_REAL: return json_real(value->real);
+    case CS_VALUE_TEXT: return json_string(value->text);
+    case CS_VALUE_JSON: break;
+    }
+    return json_loads(value->text, JSON_DECODE_ANY, NULL);
+}
+
+cs_status cs_config_put(cs_config *config, const char *path, const cs_value *value,
+                        const char *origin, cs_error *err)
+{
+    json_t *node = NULL;
+
+    if (value->type == CS_VALUE_TEXT) {
+        cs_status status = text_node(value->text, origin, &node, err);
+        return status == CS_OK ? set_and_release(config, path, node, origin, err) : status;
+    }
+    node = node_of_value(value);
+    return node != NULL ? set_and_release(config, path, node, origin, err) : no_memory(origin, err);
+}
+
+cs_status cs_config_sweep_put(cs_config *config, const char *path, const cs_value *values, size_t n,
+                              const char *origin, cs_error *err)
+{
+    json_t   *array  = json_array();
+    bool      is_all = array != NULL;
+    cs_status status;
+
+    for (size_t i = 0; i < n && is_all; i++) {
+        is_all = json_array_append_new(array, node_of_value(&values[i])) == 0;
+    }
+    status = is_all ? cs_config_add_axis(config, path, array, origin, origin, err)
+                    : no_memory(origin, err);
+    json_decref(array);
+    return status;
+}
+
+/* ---- forms ---- */
+
+/* Copy the first `length` bytes of a text. */
+static cs_status take_word(const char *text, size_t length, char word[WORD_BYTES],
+                           const char *origin, cs_error *err)
+{
+    if (length >= WORD_BYTES) {
+        return CS_FAIL(err, CS_EINVAL, origin, "'%.40s...' is too long", text);
+    }
+    memcpy(word, text, length);
+    word[length] = '\0';
+    return CS_OK;
+}
+
+static cs_status apply_value(cs_config *config, const char *path, const char *text,
+                             const char *origin, cs_error *err)
+{
+    json_t   *node   = NULL;
+    cs_status status = node_of(cs_key_at(path), text, false, origin, &node, err);
+
+    return status == CS_OK ? set_and_release(config, path, node, origin, err) : status;
+}
+
+static cs_status apply_list(cs_config *config, const char *path, const char *list,
+                            const char *origin, cs_error *err)
+{
+    const cs_field *row    = cs_key_at(path);
+    json_t         *array  = json_array(), *node;
+    cs_status       status = array != NULL ? CS_OK : no_memory(origin, err);
+
+    for (const char *at = list; at != NULL && status == CS_OK;) {
+        size_t length = strcspn(at, ",");
+        char   word[WORD_BYTES];
+        status = length > 0 ? take_word(at, length, word, origin, err)
+                            : CS_FAIL(err, CS_EINVAL, origin, "'%s' is not a list of values", list);
+        if (status == CS_OK) {
+            status = node_of(row, word, true, origin, &node, err);
+        }
+        if (status == CS_OK && json_array_append_new(array, node) != 0) {
+            status = no_memory(origin, err);
+        }
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    if (status == CS_OK && json_array_size(array) > 1) {
+        status = cs_config_add_axis(config, path, array, origin, origin, err);
+    } else if (status == CS_OK) {
+        status = set_and_release(config, path, json_incref(json_array_get(array, 0)), origin, err);
+    }
+    json_decref(array);
+    return status;
+}
+
+/* One part of "0=2@1ms:3ms" by the next key of "rank=slowdown@from:until". Both are moved on; the
+ * text becomes NULL behind its end. */
+static cs_status add_part(json_t *object, const cs_field *row, const char **parts_p,
+                          const char **text_p, const char *origin, cs_error *err)
+{
+    char        key[WORD_BYTES], word[WORD_BYTES], end;
+    size_t      key_length = strcspn(*parts_p, "=@:");
+    json_t     *node       = NULL;
+    cs_status   status     = take_word(*parts_p, key_length, key, origin, err);
+    const char *text       = *text_p;
+
+    *parts_p += key_length;
+    end                = **parts_p;
+    const char *behind = end != '\0' ? strchr(text, end) : NULL;
+    size_t      length = behind != NULL ? (size_t)(behind - text) : strlen(text);
+    if (status == CS_OK) {
+        status = take_word(text, length, word, origin, err);
+    }
+    if (status == CS_OK) {
+        status = node_of(cs_key_below(row, key), word, true, origin, &node, err);
+    }
+    if (status == CS_OK && json_object_set_new(object, key, node) != 0) {
+        status = no_memory(origin, err);
+    }
+    *parts_p += end != '\0';
+    *text_p = behind != NULL ? behind + 1 : NULL;
+    return status;
+}
+
+static cs_status apply_parts(cs_config *config, const cs_setting *how, const char *text,
+                             const char *origin, cs_error *err)
+{
+    const cs_field *row   = cs_key_at(how->path);
+    const char     *parts = how->parts, *equals = strchr(text, '=');
+    json_t         *object = NULL;
+
+    if (equals == NULL || equals == text) {
+        return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form %s", text, how->words);
+    }
+    cs_tree_setup();
+    object           = json_object();
+    cs_status status = object != NULL ? CS_OK : no_memory(origin, err);
+    while (*parts != '\0' && text != NULL && status == CS_OK) {
+        status = add_part(object, row, &parts, &text, origin, err);
+    }
+    if (status == CS_OK) {
+        return set_and_release(config, how->path, object, origin, err);
+    }
+    json_decref(object);
+    return status;
+}
+
+/* KEY=VALUE below the path, or PATH=JSON where that is empty. */
+static cs_status apply_below(cs_config *config, const cs_setting *how, const char *text,
+                             const char *origin, cs_error *err)
+{
+    char        path[2 * WORD_BYTES], inner[WORD_BYTES], name[2 * WORD_BYTES];
+    const char *equals   = strchr(text, '=');
+    bool        has_path = how->path[0] != '\0';
+
+    if (equals == NULL || equals == text) {
+        return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form %s", text, how->words);
+    }
+    cs_status status = take_word(text, (size_t)(equals - text), inner, origin, err);
+    if (status != CS_OK) {
+        return status;
+    }
+    (void)snprintf(path, sizeof path, "%s%s%s", how->path, has_path ? "." : "", inner);
+    (void)snprintf(name, sizeof name, "%s%s%s", origin, has_path ? " " : "", has_path ? inner : "");
+    return cs_config_set(config, path, equals + 1, name, err);
+}
+
+/* The object at the path, if it has keys but names nothing; else NULL. */
+static json_t *nameless_at(const cs_config *config, const char *path)
+{
+    static const char *const names[] = {"kind", "path", "preset"};
+    cs_path                  steps;
+    json_t                  *old =
+        cs_path_parse(path, &steps, NULL) == CS_OK ? cs_tree_at(config->tree, &steps) : NULL;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (json_object_get(old, names[i]) != NULL) {
+            return NULL;
+        }
+    }
+    return json_is_object(old) ? old : NULL;
+}
+
+static cs_status apply_name(cs_config *config, const char *path, const char *text,
+                            const char *origin, cs_error *err)
+{
+    json_t   *node = NULL, *old = nameless_at(config, path), *both;
+    cs_status status = node_of(cs_key_at(path), text, false, origin, &node, err);
+
+    if (status == CS_OK && json_is_string(node) && old != NULL) {
+        both       = json_object();
+        bool is_ok = json_object_update(both, old) == 0;
+        if (json_object_set_new(both, "name", node) != 0 || !is_ok) {
+            json_decref(both);
+            return no_memory(origin, err);
+        }
+        node = both;
+    }
+    return status == CS_OK ? set_and_release(config, path, node, origin, err) : status;
+}
+
+cs_status cs_config_apply(cs_config *config, const cs_setting *how, const char *text,
+                          const char *origin, cs_error *err)
+{
+    const cs_value no = {.type = CS_VALUE_BOOL, .whole = 0};
+
+    switch (how->form) {
+    case CS_SET_VALUE: return apply_value(config, how->path, text, origin, err);
+    case CS_SET_LIST: return apply_list(config, how->path, text, origin, err);
+    case CS_SET_FALSE: return cs_config_put(config, how->path, &no, origin, err);
+    case CS_SET_PARTS: return apply_parts(config, how, text, origin, err);
+    case CS_SET_BELOW: return apply_below(config, how, text, origin, err);
+    case CS_SET_NAME: break;
+    }
+    return apply_name(config, how->path, text, origin, err);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which format is it, and who reads it: see topology_file.h. */
+#include "topology/topology_file.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "input/locate.h"
+#include "topology/machine_build.h"
+#include "topology/nccl_topology.h"
+#include "topology/simgrid_platform.h"
+#include "topology/topology_json.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static cs_status read_xml(const char *text, size_t length, const char *input, cs_arena *arena,
+                          cs_topology_file *file, cs_error *err)
+{
+    cs_xml     *root    = NULL;
+    cs_machine *machine = NULL;
+    cs_status   status  = cs_xml_parse(text, length, input, arena, &root, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    if (strcmp(root->name, "system") == 0) {
+        file->format       = CS_FORMAT_NCCL;
+        status             = cs_nccl_topology_read(root, input, arena, &machine, err);
+        file->site.machine = machine;
+        return status;
+    }
+    if (strcmp(root->name, "platform") == 0) {
+        file->format = CS_FORMAT_SIMGRID;
+        return cs_simgrid_platform_read(root, input, arena, &file->routes, err);
+    }
+    return CS_XML_FAIL(err, input, root,
+                       "the file begins with <%.40s>: accepted are <system> (NCCL) and <platform> "
+                       "(SimGrid)",
+                       root->name);
+}
+
+/* A server becomes a site; any other kind stays a tree. */
+static cs_status read_json(const char *text, size_t length, const char *input, cs_arena *arena,
+                           cs_topology_file *file, cs_error *err)
+{
+    cs_reading r    = {.arena = arena};
+    int        line = 0, column = 0;
+
+    file->format     = CS_FORMAT_JSON;
+    cs_status status = cs_tree_parse(text, length, input, &file->tree, err);
+    if (status != CS_OK || !cs_is_server(file->tree)) {
+        return status;
+    }
+    cs_place root = cs_place_root(file->tree);
+    cs_read_server(&r, &root, &file->site);
+    cs_topology_file_close(file);
+    if (cs_reading_failed(&r)) {
+        cs_locate(text, length, r.error.where, r.blames_key, &line, &column);
+        cs_error_locate(&r.error, input, line, column);
+    }
+    if (cs_reading_failed(&r) && err != NULL) {
+        *err = r.error;
+    }
+    return r.error.status;
+}
+
+/* A pasted text may begin with a tag, too. */
+static bool is_xml(const char *text)
+{
+    return *text == '<' && (strstr(text, "GPU0") == NULL || strstr(text, "<system") != NULL ||
+                            strstr(text, "<platform") != NULL);
+}
+
+cs_status cs_topology_file_parse(const char *text, size_t length, const char *input,
+                                 cs_arena *arena, cs_topology_file *file, cs_error *err)
+{
+    const char *p       = text;
+    cs_machine *machine = NULL;
+    cs_status   status;
+
+    *file = (cs_topology_file){.site        = {.n_servers = 1},
+                               .fingerprint = cs_mix64(cs_hash_bytes(text, length))};
+    while (isspace((unsigned char)*p)) {
+        p++;
+    }
+    if (is_xml(p)) {
+        return read_xml(text, length, input, arena, file, err);
+    }
+    if (*p == '{') {
+        return read_json(text, length, input, arena, file, err);
+    }
+    if (strlen(text) == length && strstr(p, "GPU0") != NULL) {
+        file->format       = CS_FORMAT_SMI;
+        status             = cs_smi_parse(text, input, arena, &machine, err);
+        file->site.machine = machine;
+        return status;
+    }
+    status = CS_FAIL(err, CS_EPARSE, "",
+                     "is no topology: accepted are NCCL's and SimGrid's XML, the matrix of "
+                     "'nvidia-smi topo -m' and JSON");
+    cs_error_locate(err, input, 0, 0);
+    return status;
+}
+
+cs_status cs_topology_file_load(const char *path, cs_arena *arena, cs_topology_file *file,
+                                cs_error *err)
+{
+    char       *text   = NULL;
+    size_t      length = 0;
+    const char *slash  = strrchr(path, '/');
+    cs_status   status = cs_file_read(path, CS_TOPOLOGY_MAX_BYTES, &text, &length, err);
+
+    if (status == CS_OK) {
+        status = cs_topology_file_parse(text, length, path, arena, file, err);
+    }
+    cs_free(text);
+    if (status == CS_OK && file->site.machine != NULL) {
+        /* Readers name the format; people know the file. */
+        cs_machine *named = CS_ARENA_NEW(arena, cs_machine, 1);
+        if (named == NULL) {
+            return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+        }
+        *named = *file->site.machine;
+        (void)snprintf(named->name, sizeof named->name, "%.63s", slash != NULL ? slash + 1 : path);
+        file->site.machine = named;
+    }
+    return status;
+}
+
+bool cs_topology_is_preset(const char *name)
+{
+    for (const cs_preset *p = cs_presets; p->name != NULL; p++) {
+        if (strcmp(p->name, name) == 0) {
+            return true;
+        }
+    }
+    return strpbrk(name, "./") == NULL;
+}
+
+cs_status cs_topology_open(const char *name, cs_arena *arena, cs_topology_file *file, cs_error *err)
+{
+    if (!cs_topology_is_preset(name)) {
+        return cs_topology_file_load(name, arena, file, err);
+    }
+    *file = (cs_topology_file){.format = CS_FORMAT_PRESET};
+    return cs_preset_find(name, arena, &file->site, err);
+}
+
+void cs_topology_file_close(cs_topology_file *file)
+{
+    json_decref(file->tree);
+    file->tree = NULL;
+}
+
+/* A file with what it lives in. */
+typedef struct loaded {
+    cs_topology_file file; /* the first member: what the cache shows */
+    cs_arena         arena;
+} loaded;
+
+static void close_loaded(void *content)
+{
+    loaded *l = content;
+
+    cs_topology_file_close(&l->file);
+    cs_arena_free(&l->arena);
+    cs_free(l);
+}
+
+static cs_status load_topology(const char *path, void **content_p, uint64_t *fingerprint_p,
+                               cs_error *err)
+{
+    loaded   *l = CS_NEW(loaded, 1);
+    cs_status status =
+        l != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+
+    if (status == CS_OK) {
+        status = cs_topology_file_load(path, &l->arena, &l->file, err);
+    }
+    if (status != CS_OK) {
+        if (l != NULL) {
+            close_loaded(l);
+        }
+        return status;
+    }
+    *fingerprint_p = l->file.fingerprint;
+    *content_p     = l;
+    return CS_OK;
+}
+
+const cs_file_kind cs_topology_file_kind = {.load = load_topology, .close = close_loaded};
+
+const char *cs_topology_format_name(cs_topology_format format)
+{
+    switch (format) {
+    case CS_FORMAT_PRESET: return "preset";
+    case CS_FORMAT_NCCL: return "NCCL topology XML";
+    case CS_FORMAT_SMI: return "matrix of nvidia-smi topo -m";
+    case CS_FORMAT_SIMGRID: return "SimGrid platform XML";
+    case CS_FORMAT_JSON: break;
+    }
+    return "JSON";
+}

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A job on NICs that fail, from JSON: see whatif/whatif_json.h. The timeline of faults and the
+ * bandwidth trace become one list of outages, sorted by server and time, of which none may overlap:
+ * a trace is one outage per line whose rate is below the NIC's. */
+#include "whatif/whatif_json.h"
+
+#include "scenario/scenario_json.h"
+#include "study/config_state.h"
+#include "traces/bandwidth.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+enum { MAX_CALLS = 100000 };
+
+#define MAX_ITERATIONS ((double)((uint64_t)1 << 40))
+#define MAX_TIME_S     1e12
+#define MAX_SLOWDOWN   1e9
+#define MAX_SCALE      1e15
+#define NO_FAULT       SIZE_MAX /* the outage is of the trace */
+
+/* The policies that are no algorithm. */
+static const cs_whatif_policy plain_policies[] = {
+    {.name = "healthy", .kind = CS_POLICY_HEALTHY},
+    {.name = "iccl", .kind = CS_POLICY_KEEP},
+    {.name = "exclude", .kind = CS_POLICY_EXCLUDE},
+    {.name = "wait", .kind = CS_POLICY_WAIT},
+};
+static const char *const default_policies[] = {"iccl", "r2ccl", "optcc", "exclude", "wait"};
+
+/* The timers of a preset. `ib_timeout` > 0: detection is InfiniBand's retransmission, whose
+ * time is ib_retry_count * 4.096 us * 2^ib_timeout. */
+typedef struct timer_preset {
+    double   detect_s, reschedule_s, restart_s;
+    uint32_t ib_timeout, ib_retry_count;
+} timer_preset;
+
+static const char *const  preset_names[] = {"default", "nccl"};
+static const timer_preset presets[]      = {
+         {.detect_s = 0.1, .reschedule_s = 1e-3, .restart_s = 600},
+         {.reschedule_s = 1e-3, .restart_s = 600, .ib_timeout = 20, .ib_retry_count = 7},
+};
+
+static double ib_detect_s(uint32_t timeout, uint32_t retry_count)
+{
+    return retry_count * ldexp(4.096e-6, (int)timeout);
+}
+
+/* ---- the job ---- */
+
+/* clang-format off */
+#define TIME(type, field, key, ...)                                                                \
+    CS_KEY(type, field, key, .unit = CS_UNIT_TIME, .max = MAX_TIME_S, __VA_ARGS__)
+static const cs_field job_fields[] = {
+    CS_KEY(cs_whatif_job, iterations, "iterations", .min = 1, .max = MAX_ITERATIONS, .is_required = true,
+           .help = "of the job"),
+    TIME(cs_whatif_job, compute_s, "compute", .is_required = true, .help = "of an iteration"),
+    CS_KEY(cs_whatif_job, bytes, "bytes", .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES,
+           .is_required = true, .help = "buffer of one AllReduce call"),
+    CS_KEY(cs_whatif_job, calls, "calls", .fallback = 1, .min = 1, .max = MAX_CALLS,
+           .help = "of an iteration, one after the other"),
+    CS_KEY(cs_whatif_job, overlap_ratio, "overlap", .max = 1,
+           .help = "part of the compute time beside which calls may run"),
+    TIME(cs_whatif_job, horizon_s, "horizon", .fallback = (double)INFINITY, .has_null = true,
+         .is_above = true, .help = "the job is watched until then; null: to its end"),
+    CS_FIELD_END,
+};
+/* clang-format on */
+
+/* ---- timers ---- */
+
+typedef struct timers_keys {
+    int              preset;
+    uint32_t         ib_timeout, ib_retry_count; /* 0: not given */
+    cs_whatif_timers timers;                     /* NAN: not given */
+} timers_keys;
+
+/* clang-format off */
+#define TIMER(field, key, ...) TIME(timers_keys, timers.field, key, .fallback = (double)NAN, __VA_ARGS__)
+static const cs_field timers_fields[] = {
+    CS_KEY(timers_keys, preset, "preset", .choices = "default|nccl", .help = "for those not given"),
+    TIMER(detect_s, "detect", .help = "until a change is noticed"),
+    TIMER(reschedule_s, "reschedule", .help = "until another schedule is ready"),
+    TIMER(restart_s, "restart", .help = "stop, restart, recompute since the last checkpoint"),
+    TIME(timers_keys, timers.rejoin_s, "rejoin", .fallback = (double)INFINITY, .has_null = true, .help = "stop to take a repaired server in; null: never"),
+    CS_KEY(timers_keys, ib_timeout, "ib_timeout", .min = 1, .max = 31, .help = "NCCL_IB_TIMEOUT, of nccl"),
+    CS_KEY(timers_keys, ib_retry_count, "ib_retry_count", .min = 1, .max = 7,
+           .help = "NCCL_IB_RETRY_CNT, of nccl"),
+    CS_KEY(timers_keys, timers.tolerance_ratio, "tolerance", .max = 10,
+           .help = "slowdowns within 1 + this of another count as the same"),
+    CS_FIELD_END,
+};
+/* clang-format on */
+
+/* NCCL_IB_TIMEOUT and NCCL_IB_RETRY_CNT say how long detection takes. */
+static void check_ib_timers(cs_reading *r, const cs_place *place, const timer_preset *preset)
+{
+    static const char *const keys[] = {"ib_timeout", "ib_retry_count"};
+
+    for (size_t i = 0; i < COUNT(keys) && !cs_reading_failed(r); i++) {
+        cs_place key = cs_place_get(place, keys[i]);
+        if (key.node != NULL && preset->ib_timeout == 0) {
+            CS_REFUSE(r, &key, CS_EINVAL, "belongs to the preset \"nccl\"");
+        } else if (key.node != NULL && cs_place_has(place, "detect")) {
+            CS_REFUSE(r, &key, CS_EINVAL,
+                      "says how long detection takes, and so does 'detect': "
+                      "accepted is one of them");
+        }
+    }
+}
+
+static double given_or(double given_s, double otherwise_s)
+{
+    return isnan(given_s) ? otherwise_s : given_s;
+}
+
+static void read_timers(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
+{
+    cs_whatif_timers *t    = &((cs_whatif_job *)object)->timers;
+    timers_keys       keys = {.preset = 0};
+
+    cs_fields_default(row->fields, &keys);
+    if (place->node != NULL && !cs_read_fields(r, place, row->fields, &keys)) {
+        return;
+    }
+    const timer_preset *preset   = &presets[keys.preset];
+    double              detect_s = preset->detect_s;
+    check_ib_timers(r, place, preset);
+    if (preset->ib_timeout > 0) {
+        uint32_t timeout = keys.ib_timeout > 0 ? keys.ib_timeout : preset->ib_timeout;
+        uint32_t count   = keys.ib_retry_count > 0 ? keys.ib_retry_count : preset->ib_retry_count;
+        detect_s         = ib_detect_s(timeout, count);
+    }
+    *t =
+        (cs_whatif_timers){.preset       = preset_names[keys.preset],
+                           .detect_s     = given_or(keys.timers.detect_s, detect_s),
+                           .reschedule_s = given_or(keys.timers.reschedule_s, preset->reschedule_s),
+                           .restart_s    = given_or(keys.timers.restart_s, preset->restart_s),
+                           .rejoin_s     = keys.timers.rejoin_s,
+                           .tolerance_ratio = keys.timers.tolerance_ratio};
+}
+
+/* ---- policies ---- */
+
+static const cs_whatif_policy *find_plain(const char *name)
+{
+    for (size_t i = 0; i < COUNT(plain_policies); i++) {
+        if (strcmp(name, plain_policies[i].name) == 0) {
+            return &plain_policies[i];
+        }
+    }
+    return NULL;
+}
+
+/* clang-format off */
+static const cs_field policy_row = {
+    .name = "policy", .type = CS_FIELD_PLUG_IN, .offset = offsetof(cs_whatif_schedule, algorithm),
+    .beside = offsetof(cs_whatif_schedule, options), .names = &cs_algorithm_names,
+    .choices = "healthy|iccl|exclude|wait", .read = cs_read_algorithm,
+};
+static const cs_field a_policy[] = {
+    {.name = "policy", .type = CS_FIELD_PLUG_IN, .names = &cs_algorithm_names,
+     .choices = "healthy|iccl|exclude|wait"},
+    CS_FIELD_END,
+};
+/* clang-format on */
+
+/* An algorithm, by its name or with options. */
+static void read_schedule(cs_reading *r, const cs_place *item, cs_whatif_schedule *s)
+{
+    const char *name = json_string_value(item->node);
+
+    if (name == NULL && !json_is_object(item->node)) {
+        cs_refuse_kind(r, item, "healthy, iccl, exclude, wait and the names of algorithms");
+        return;
+    }
+    if (name == NULL) {
+        cs_read_required(r, item, "name");
+    }
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    cs_read_algorithm(r, item, &policy_row, s);
+    if (name != NULL && r->error.status == CS_ENOENT) {
+        r->error = (cs_error){0};
+        CS_REFUSE(r, item, CS_EINVAL,
+                  "unknown policy '%.40s': accepted are healthy, iccl, exclude, wait and the "
+                  "names of "
+                  "algorithms",
+                  name);
+    }
+}
+
+/* One of a list: a word, or an algorithm. */
+static void read_policy(cs_reading *r, const cs_place *item, cs_whatif_job *job)
+{
+    const char             *name   = json_string_value(item->node);
+    const cs_whatif_policy *plain  = name != NULL ? find_plain(name) : NULL;
+    cs_whatif_policy        policy = {.kind = CS_POLICY_SWITCH};
+
+    if (plain != NULL) {
+        policy = *plain;
+    } else {
+        read_schedule(r, item, &policy.schedule);
+    }
+    if (cs_reading_failed(r)) {
+        return;
+    }
+    if (policy.schedule.algorithm != NULL) {
+        policy.name = policy.schedule.algorithm->name;
+    }
+    for (size_t i = 0; i < job->n_policies; i++) {
+        if (job->policies[i].name == policy.name && policy.kind == CS_POLICY_SWITCH) {
+            CS_REFUSE(r, item, CS_EINVAL, "'%s' is there already", policy.name);
+            return;
+        }
+        if (job->policies[i].name == policy.name) {
+            return;
+        }
+    }
+    job->policies[job->n_policies++] = policy;
+}
+
+/* `healthy`, then what is asked for, or the default policies. */
+static void read_policies(cs_reading *r, const cs_place *list, const cs_field *row, void *object)
+{
+    cs_whatif_job *job   = object;
+    size_t         count = json_array_size(list->node);
+
+    (void)row;
+    if (list->node != NULL && !json_is_array(list->node)) {
+        cs_refuse_kind(r, list, "an array");
+        return;
+    }
+
+    job->policies =
+        CS_ARENA_NEW(&job->arena, cs_whatif_policy, count + COUNT(default_policies) + 1);
+    if (job->policies == NULL) {
+        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for policies");
+        return;
+    }
+    job->policies[job->n_policies++] = plain_policies[0];
+    if (list->node != NULL && count == 0) {
+        CS_REFUSE(r, list, CS_EINVAL, "names no policy: leave the key out for all of them");
+    }
+    for (size_t i = 0; i < count && !cs_reading_failed(r); i++) {
+        cs_place item = cs_place_item(list, i);
+        read_policy(r, &item, job);
+    }
+    for (size_t i = 0; list->node == NULL && i < COUNT(default_policies); i++) {
+        const char             *name   = default_policies[i];
+        const cs_whatif_policy *plain  = find_plain(name);
+        cs_whatif_policy        policy = {.name = name, .kind = CS_POLICY_SWITCH};
+        if (plain == NULL && cs_algorithm_find(name, &policy.schedule.algorithm, NULL) == CS_OK) {
+            cs_fields_default(policy.schedule.algorithm->options, &policy.schedule.options);
+        }
+        job->policies[job->n_policies++] = plain != NULL ? *plain : policy;
+    }
+}
+
+/* ---- faults ---- */
+
+/* Outages while they are collected. */
+typedef struct outage_item {
+    cs_outage outage;
+    uint32_t  server;
+    size_t    index; /* in "faults", or NO_FAULT */
+} outage_item;
+
+typedef struct outage_list {
+    outage_item *items;
+    size_t       n, room;
+} outage_list;
+
+static void append(cs_reading *r, outage_list *list, const cs_outage *outage, uint32_t server,
+                   size_t index)
+{
+    if (list->n == list->room) {
+        size_t       room  = list->room > 0 ? 2 * list->room : 64;
+        outage_item *items = CS_ARENA_NEW(r->arena, outage_item, room);
+        if (items == NULL) {
+            (void)CS_FAIL(&r->error, CS_ENOMEM, "faults", "out of memory for faults");
+            return;
+        }
+        if (list->n > 0) {
+            memcpy(items, list->items, list->n * sizeof *items);
+        }
+        list->items = items;
+        list->room  = room;
+    }
+    list->items[list->n++] = (outage_item){*outage, server, index};
+}
+
+typedef struct fault_keys {
+    cs_outage outage;
+    bool      is_down;
+} fault_keys;
+
+typedef struct fault_list {
+    fault_keys *faults;
+    size_t      n;
+} fault_list;
+
+/* A "slowdown" of null: no bandwidth is left. */
+static void check_fault(cs_reading *r, const cs_place *item, void *object)
+{
+    fault_keys *f        = object;
+    cs_place    slowdown = cs_place_get(item, "slowdown"), down = cs_place_get(item, "down");
+    bool        is_null = slowdown.node != NULL && json_is_null(slowdown.node);
+
+    if (slowdown.node == NULL && !f->is_down) {
+        CS_REFUSE(r, item, CS_EINVAL, "the key 'slowdown' (or \"down\": true) is missing");
+    } else if (is_null && down.node != NULL && !f->is_down) {
+        CS_REFUSE(r, &down, CS_EINVAL, "is false, but a slowdown of null means a dead NIC");
+    }
+    f->outage.is_down = f->is_down || isinf(f->outage.slow_ratio);
+    if (!cs_reading_failed(r)) {
+        cs_check_span(r, item, f->outage.from_s, f->outage.until_s);
+    }
+}
+
+/* clang-format off */
+static const cs_field fault_fields[] = {
+    CS_KEY(fault_keys, outage.rank, "rank", .max = CS_MAX_RANKS - 1, .is_rank = true, .is_required = true,
+           .help = "a rank of the server whose NICs fail"),
+    CS_KEY(fault_keys, outage.slow_ratio, "slowdown", .fallback = (double)INFINITY, .min = 1,
+           .max = MAX_SLOWDOWN, .has_null = true, .help = "what their bandwidth is divided by; null: nothing is left"),
+    CS_KEY(fault_keys, is_down, "down", .max = 1, .help = "no bandwidth until it is detected"),
+    TIME(fault_keys, outage.from_s, "from", .help = "begin, in job time"),
+    CS_KEY(fault_keys, outage.until_s, "until", .unit = CS_UNIT_TIME, .fallback = (double)INFINITY,
+           .max = (double)INFINITY, .has_null = true, .help = "end; null: never"),
+    CS_FIELD_END,
+};
+static const cs_field a_fault[] = {
+    {.name = "fault", .type = CS_FIELD_OBJECT, .fields = fault_fields, .check = check_fault},
+    CS_FIELD_END,
+};
+
+typedef struct trace_keys {
+    uint32_t    rank;
+    const char *file;
+    double      scale;
+} trace_keys;
+
+static const cs_field trace_fields[] = {
+    CS_KEY(trace_keys, rank, "rank", .max = CS_MAX_RANKS - 1, .is_rank = true, .is_required = true,
+           .help = "a rank of the server whose NICs were measured"),
+    CS_KEY_OF(CS_FIELD_FILE, trace_keys, file, "file", .is_required = true,
+              .help = "lines of time and rate, relative to the configuration"),
+    CS_KEY(trace_keys, scale, "scale", .fallback = 1, .min = 1 / MAX_SCALE, .max = MAX_SCALE,
+           .help = "what the rates are multiplied by"),
+    CS_FIELD_END,
+};
+/* clang-format on */
+
+static void add_faults(cs_reading *r, const fault_list *faults, const cs_cluster *cluster,
+                       outage_list *list)
+{
+    for (size_t i = 0; i < faults->n && !cs_reading_failed(r); i++) {
+        const cs_outage *outage = &faults->faults[i].outage;
+        if (outage->is_down || outage->slow_ratio > 1) {
+            append(r, list, outage, outage->rank / cluster->gpus_per_server, i);
+        }
+    }
+}
+
+/* One outage per line whose rate is below the NIC's. */
+static void add_trace(cs_reading *r, const cs_bandwidth_trace *trace, uint32_t rank, double scale,
+                      const cs_cluster *cluster, outage_list *list)
+{
+    double nominal_Bps = cluster->fabrics[CS_NIC].bandwidth_Bps;
+
+    for (size_t i = 0; i < trace->n && !cs_reading_failed(r); i++) {
+        double    rate_Bps = trace->rate_Bps[i] * scale;
+        double    ratio    = nominal_Bps / rate_Bps;
+        bool      is_dead  = !(ratio <= MAX_SLOWDOWN);
+        cs_outage outage   = {.rank       = rank,
+                              .is_down    = is_dead,
+                              .slow_ratio = is_dead ? (double)INFINITY : ratio,
+                              .from_s     = trace->time_s[i],
+                              .until_s = i + 1 < trace->n ? trace->time_s[i + 1] : (double)INFINITY};
+        if (ratio > 1) {
+            append(r, list, &outage, rank / cluster->gpus_per_server, NO_FAULT);
+        }
+    }
+}
+
+static void read_trace(cs_reading *r, const cs_place *place, const cs_cluster *cluster,
+                       outage_list *list)
+{
+    trace_keys         keys  = {.file = NULL};
+    cs_bandwidth_trace trace = {0};
+
+    cs_fields_default(trace_fields, &keys);
+    if (cs_read_fields(r, place, trace_fields, &keys) &&
+        cs_bandwidth_load(keys.file, &trace, &r->error) == CS_OK) {
+        add_trace(r, &trace, keys.rank, keys.scale, cluster, list);
+        cs_bandwidth_free(&trace);
+    }
+}
+
+static int compare(const void *left, const void *right)
+{
+    const outage_item *a = left, *b = right;
+
+    if (a->server != b->server) {
+        return a->server < b->server ? -1 : 1;
+    }
+    if (a->outage.from_s != b->outage.from_s) {
+        return a->outage.from_s < b->outage.from_s ? -1 : 1;
+    }
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* Refuse the later one of the first two that overlap, at its place in the configuration. */
+static void check_overlap(cs_reading *r, const cs_place *root, const outage_list *list)
+{
+    for (size_t i = 1; i < list->n && !cs_reading_failed(r); i++) {
+        const outage_item *a = &list->items[i - 1], *b = &list->items[i];
+        if (a->server != b->server || a->outage.until_s <= b->outage.from_s) {
+            continue;
+        }
+        cs_place faults = cs_place_get(root, "faults");
+        size_t   index  = b->index != NO_FAULT ? b->index : a->index;
+        cs_place item   = cs_place_item(&faults, index);
+        CS_REFUSE(r, &item, CS_EINVAL,
+                  "overlaps another fault of server %u: one holds in [%.15g s, %.15g s), the other "
+                  "from %.15g s on",
+                  a->server, a->outage.from_s, a->outage.until_s, b->outage.from_s);
+    }
+}
+
+/* "faults", and "bandwidth_trace" beside it. */
+static void read_outages(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
+{
+    cs_whatif_job *job    = object;
+    fault_list     faults = {NULL, 0};
+    outage_list    list   = {NULL, 0, 0};
+    cs_place       trace  = cs_place_get(place->parent, "bandwidth_trace");
+
+    if (place->node != NULL) {
+        cs_read_row(r, place, row, &faults);
+    }
+    add_faults(r, &faults, &job->cluster, &list);
+    read_trace(r, &trace, &job->cluster, &list);
+    if (cs_reading_failed(r) || list.n == 0) {
+        return;
+    }
+    qsort(list.items, list.n, sizeof *list.items, compare);
+    check_overlap(r, place->parent, &list);
+    cs_outage *outages = CS_ARENA_NEW(r->arena, cs_outage, list.n);
+    if (outages == NULL) {
+        (void)CS_FAIL(&r->error, CS_ENOMEM, "faults", "out of memory for faults");
+        return;
+    }
+    for (size_t i = 0; i < list.n; i++) {
+        outages[i] = list.items[i].outage;
+    }
+    job->outages   = outages;
+    job->n_outages = list.n;
+}
+
+/* ---- the root, in the order in which it is read ---- */
+
+/* Everything that a scenario of the job's size can be refused for. */
+static void check_cluster(cs_reading *r, const cs_whatif_job *job)
+{
+    cs_scenario scenario = {
+        .collective = CS_ALLREDUCE, .bytes = job->bytes, .cluster = job->cluster};
+
+    if (!cs_reading_failed(r)) {
+        (void)!cs_scenario_check(&scenario, &r->error);
+    }
+}
+
+/* The algorithm, once the cluster is known to be one. */
+static void read_algorithm(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
+{
+    cs_read_algorithm(r, place, row, object);
+    check_cluster(r, object);
+}
+
+/* clang-format off */
+const cs_field cs_whatif_fields[] = {
+    CS_KEY(cs_whatif_job, name, "name", .help = "a name for people"),
+    {.name = "description", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE, .help = "a text for people"},
+    {.name = "job", .type = CS_FIELD_OBJECT, .fields = job_fields, .is_required = true, .help = "iterations of training"},
+    {.name = "model", .type = CS_FIELD_PLUG_IN, .offset = offsetof(cs_whatif_job, model),
+     .beside = offsetof(cs_whatif_job, model_options), .names = &cs_model_names, .read = cs_read_model,
+     .help = "a port model: 'collsim list models'"},
+    CS_KEY_OF(CS_FIELD_OBJECT, cs_whatif_job, cluster, "cluster", .fields = cs_cluster_fields,
+              .read = cs_read_cluster, .help = "ranks, servers and the ports between them"),
+    {.name = "algorithm", .type = CS_FIELD_PLUG_IN, .offset = offsetof(cs_whatif_job, schedule.algorithm),
+     .beside = offsetof(cs_whatif_job, schedule.options), .names = &cs_algorithm_names,
+     .read = read_algorithm, .help = "what runs without a fault"},
+    {.name = "timers", .type = CS_FIELD_OBJECT, .fields = timers_fields, .read = read_timers,
+     .help = "how fast things are noticed and done"},
+    {.name = "policies", .type = CS_FIELD_LIST, .fields = a_policy, .read = read_policies, .min = 1,
+     .help = "what to do about faults: iccl, exclude, wait and algorithms"},
+    CS_KEY_LIST(fault_list, faults, n, "faults", a_fault, .read = read_outages, .help = "NICs that fail"),
+    {.name = "bandwidth_trace", .type = CS_FIELD_OBJECT, .fields = trace_fields, .read = cs_read_elsewhere,
+     .help = "a measured rate of NICs"},
+    {.name = "$schema", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE,
+     .help = "for editors: the JSON Schema of configurations; ignored"},
+    CS_FIELD_END,
+};
+/* clang-format on */
+
+cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *job_p, cs_error *err)
+{
+    cs_whatif_job job     = {0};
+    cs_reading    reading = {.arena   = &job.arena,
+                             .file_of = cs_config_file_of,
+                             .cache   = config->files,
+                             .context = config};
+    json_t       *tree    = json_deep_copy(config->tree);
+
+    if (config->axes.n_axes > 0) {
+        (void)CS_FAIL(&reading.error, CS_EINVAL, "sweep", "a what-if takes one job, not a sweep");
+    } else if (tree == NULL) {
+        (void)CS_FAIL(&reading.error, CS_ENOMEM, "", "out of memory for a job");
+    } else {
+        cs_place root = cs_place_root(tree);
+        cs_fields_default(cs_whatif_fields, &job);
+        (void)cs_read_fields(&reading, &root, cs_whatif_fields, &job);
+    }
+    json_decref(tree);
+    job.files = reading.files;
+    if (cs_reading_failed(&reading)) {
+        cs_status status =
+            cs_config_blame(config, &reading.error, reading.blames_key, CS_NO_POINT, err);
+        cs_whatif_job_free(&job);
+        return status;
+    }
+    *job_p = job;
+    return CS_OK;
+}
+
+void cs_whatif_job_free(cs_whatif_job *job)
+{
+    cs_held_files_release(job->files);
+    cs_arena_free(&job->arena);
+    *job = (cs_whatif_job){0};
+}

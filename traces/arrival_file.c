@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which format is it? See traces/arrival_file.h. */
+#include "traces/arrival_file.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/random.h"
+#include "input/locate.h"
+#include "traces/arrival_table.h"
+#include "traces/kineto.h"
+#include "traces/stragglar_log.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Fail at a place of a text. */
+static cs_status refuse(const cs_arrival_text *text, int line, const char *message, cs_error *err)
+{
+    cs_status status = CS_FAIL(err, CS_EPARSE, "", "%s", message);
+
+    cs_error_locate(err, text->name, line, line);
+    return status;
+}
+
+/* An object, or an array of objects: logs begin with '[', too. */
+static bool is_json(const cs_arrival_text *text)
+{
+    size_t at = 0;
+
+    if (text->length >= 3 && memcmp(text->text, "\xEF\xBB\xBF", 3) == 0) {
+        at = 3;
+    }
+    while (at < text->length && isspace((unsigned char)text->text[at])) {
+        at++;
+    }
+    if (at < text->length && text->text[at] == '[') {
+        do {
+            at++;
+        } while (at < text->length && isspace((unsigned char)text->text[at]));
+    }
+    return at < text->length && (text->text[at] == '{' || text->text[at] == ']');
+}
+
+static cs_status check_text(const cs_arrival_text *text, cs_error *err)
+{
+    const char *nul = text->length > 0 ? memchr(text->text, '\0', text->length) : NULL;
+
+    if (text->length >= 2 && memcmp(text->text, "\x1f\x8b", 2) == 0) {
+        return refuse(text, 1, "is compressed with gzip: gunzip it first", err);
+    }
+    if (text->length >= 4 && memcmp(text->text, "\x28\xb5\x2f\xfd", 4) == 0) {
+        return refuse(text, 1, "is compressed with zstd: decompress it first", err);
+    }
+    if (text->length >= 2 && memcmp(text->text, "PK", 2) == 0) {
+        return refuse(text, 1, "is a zip archive: unpack it first", err);
+    }
+    if (text->length > CS_ARRIVAL_MAX_BYTES) {
+        return refuse(text, 0, "is larger than 256 MiB, which is the most that is read", err);
+    }
+    if (nul != NULL) {
+        int       line = 0, column = 0;
+        cs_status status =
+            CS_FAIL(err, CS_EPARSE, "", "a NUL byte: accepted are texts (not UTF-16)");
+        cs_line_column(text->text, text->length, (size_t)(nul - text->text), &line, &column);
+        cs_error_locate(err, text->name, line, column);
+        return status;
+    }
+    return CS_OK;
+}
+
+/* A table or a log. */
+static cs_status read_lines(const cs_arrival_text *text, const cs_arrival_options *options,
+                            cs_arrival_trace *trace_p, cs_arrival_notes *notes, cs_error *err)
+{
+    cs_arrival_rows rows   = {0};
+    bool            is_log = cs_stragglar_log_is(text->text, text->length);
+    cs_status       status =
+        is_log ? cs_stragglar_log_read(text->text, text->length, text->name, options, &rows, notes,
+                                             err)
+                     : cs_arrival_table_read(text->text, text->length, text->name, &rows, notes, err);
+
+    if (status == CS_OK) {
+        status = cs_arrival_rows_build(&rows, options, is_log, text->name, trace_p, notes, err);
+    }
+    cs_arrival_rows_free(&rows);
+    return status;
+}
+
+static cs_status read_texts(const cs_arrival_text *texts, size_t n,
+                            const cs_arrival_options *options, cs_arrival_trace *trace_p,
+                            cs_arrival_notes *notes, cs_error *err)
+{
+    cs_status status = CS_OK;
+    size_t    n_json = 0;
+
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        status = check_text(&texts[i], err);
+        n_json += is_json(&texts[i]);
+    }
+    if (status != CS_OK) {
+        return status;
+    }
+    if (n_json == n) {
+        return cs_kineto_read(texts, n, options, trace_p, notes, err);
+    }
+    if (n > 1) {
+        return refuse(&texts[1], 0,
+                      "several files are accepted as NCCL traces (JSON) only, one per rank", err);
+    }
+    if (options->category != NULL || options->group != NULL || options->collective != NULL) {
+        return CS_FAIL(err, CS_EINVAL, "",
+                       "--category, --group and --collective choose among the events of JSON "
+                       "traces; %s is none",
+                       texts[0].name);
+    }
+    return read_lines(texts, options, trace_p, notes, err);
+}
+
+cs_status cs_arrival_texts_read(const cs_arrival_text *texts, size_t n,
+                                const cs_arrival_options *options, cs_arrival_trace *trace_p,
+                                cs_arrival_notes *notes_p, cs_error *err)
+{
+    cs_arrival_notes notes  = {.format = ""};
+    cs_arrival_trace trace  = {0};
+    cs_status        status = read_texts(texts, n, options, &trace, &notes, err);
+
+    if (status == CS_OK) {
+        status = cs_text_status(&notes.text, err);
+    }
+    if (status != CS_OK) {
+        cs_arrival_trace_free(&trace);
+        cs_arrival_notes_free(&notes);
+        return status;
+    }
+    *trace_p = trace;
+    *notes_p = notes;
+    return CS_OK;
+}
+
+/* Files on their way into memory. */
+typedef struct loading {
+    cs_arrival_text texts[CS_ARRIVAL_MAX_FILES];
+    char           *names[CS_ARRIVAL_MAX_FILES], *data[CS_ARRIVAL_MAX_FILES]; /* owned */
+    size_t          n, n_bytes;
+} loading;
+
+static cs_status load_one(loading *l, const char *path, size_t length, cs_error *err)
+{
+    char     *name = NULL, *data = NULL;
+    size_t    bytes  = 0;
+    cs_status status = CS_OK;
+
+    if (l->n == CS_ARRIVAL_MAX_FILES) {
+        return CS_FAIL(err, CS_EINVAL, "--trace", "more than %d files", CS_ARRIVAL_MAX_FILES);
+    }
+    if (length == 0) {
+        return CS_FAIL(err, CS_EINVAL, "--trace", "'%.80s' names no file", path);
+    }
+    name = CS_NEW(char, length + 1);
+    if (name == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a file's name");
+    }
+    memcpy(name, path, length);
+    status = cs_file_read(name, CS_ARRIVAL_MAX_BYTES, &data, &bytes, err);
+    if (status == CS_OK && (l->n_bytes += bytes) > CS_ARRIVAL_MAX_TOTAL) {
+        status = CS_FAIL(err, CS_EINVAL, "--trace", "more than 4 GiB in all files together");
+    }
+    if (status != CS_OK) {
+        cs_free(name);
+        cs_free(data);
+        return status;
+    }
+    l->names[l->n]   = name;
+    l->data[l->n]    = data;
+    l->texts[l->n++] = (cs_arrival_text){.name = name, .text = data, .length = bytes};
+    return CS_OK;
+}
+
+static void loading_free(loading *l)
+{
+    for (size_t i = 0; l != NULL && i < l->n; i++) {
+        cs_free(l->names[i]);
+        cs_free(l->data[i]);
+    }
+    cs_free(l);
+}
+
+cs_status cs_arrival_files_load(const char *const *paths, size_t n,
+                                const cs_arrival_options *options, cs_arrival_trace *trace_p,
+                                cs_arrival_notes *notes_p, cs_error *err)
+{
+    loading  *l      = CS_NEW(loading, 1);
+    cs_status status = l != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory for a trace");
+
+    for (size_t i = 0; i < n && status == CS_OK; i++) {
+        for (const char *at = paths[i]; at != NULL && status == CS_OK;) {
+            size_t length = strcspn(at, ",");
+            status        = load_one(l, at, length, err);
+            at            = at[length] == ',' ? at + length + 1 : NULL;
+        }
+    }
+    if (status == CS_OK) {
+        status = cs_arrival_texts_read(l->texts, l->n, options, trace_p, notes_p, err);
+    }
+    loading_free(l);
+    return status;
+}
+
+cs_status cs_arrival_file_load(const char *path, cs_arrival_trace *trace_p, cs_error *err)
+{
+    const cs_arrival_options options = {0};
+    cs_arrival_notes         notes   = {0};
+    cs_status status = cs_arrival_files_load(&path, 1, &options, trace_p, &notes, err);
+
+    if (status == CS_OK) {
+        cs_arrival_notes_free(&notes);
+    }
+    return status;
+}
+
+/* A hash of the arrivals' bits. */
+static uint64_t fingerprint_of(const cs_arrival_trace *trace)
+{
+    uint64_t hash = cs_mix64(trace->n_ranks);
+
+    for (size_t i = 0; i < trace->n_calls * trace->n_ranks; i++) {
+        uint64_t bits;
+        memcpy(&bits, &trace->arrival_s[i], sizeof bits);
+        hash = cs_mix64(hash ^ bits);
+    }
+    return hash;
+}
+
+static cs_status load_trace(const char *path, void **content_p, uint64_t *fingerprint_p,
+                            cs_error *err)
+{
+    cs_arrival_trace *trace = CS_NEW(cs_arrival_trace, 1);
+    cs_status         status =
+        trace != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory for a trace");
+
+    if (status == CS_OK) {
+        status = cs_arrival_file_load(path, trace, err);
+    }
+    if (status != CS_OK) {
+        cs_free(trace);
+        return status;
+    }
+    *fingerprint_p = fingerprint_of(trace);
+    *content_p     = trace;
+    return CS_OK;
+}
+
+static void close_trace(void *content)
+{
+    cs_arrival_trace_free(content);
+    cs_free(content);
+}
+
+const cs_file_kind cs_arrival_file_kind = {.load = load_trace, .close = close_trace};

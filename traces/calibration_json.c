@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Calibrations as JSON: see traces/calibration_json.h. One table per object lists its keys,
+ * types and ranges; the writer and the reader both walk it, so that they cannot disagree.
+ * Every key must be there, but "logs".
+ */
+#include "traces/calibration_json.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "input/locate.h"
+#include "input/reader.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define MOST 9007199254740992.0 /* 2^53 */
+
+/* A remark with its kind, a log with its remarks as lists, a calibration with its lists. */
+typedef struct remark_keys {
+    int            kind; /* cs_nccl_remark_kind */
+    cs_nccl_remark remark;
+} remark_keys;
+
+typedef struct log_keys {
+    cs_nccl_reading log;
+    uint64_t        skipped_lines;
+    remark_keys    *skipped, *doubts;
+    size_t          n_skipped, n_doubts;
+} log_keys;
+
+typedef struct root_keys {
+    cs_calibration c; /* first: the writer has no more */
+    log_keys      *logs;
+    cs_regime     *regimes;
+    size_t         n_logs, n_regimes;
+} root_keys;
+
+static const char *const kind_words[] = {
+#define X(kind, name, is_doubt, what) name,
+    CS_NCCL_REMARK_MAP(X)
+#undef X
+};
+static const cs_named kind_names =
+    CS_NAMED_WORDS(kind_words, CS_NCCL_REMARKS, "unknown kind", NULL);
+
+static void check_log(cs_reading *r, const cs_place *place, void *object);
+
+/* clang-format off */
+#define FIELD(type, field, key, least, most) \
+    CS_KEY(type, field, key, .min = (least), .max = (most), .is_required = true)
+#define TEXT(type, field, key) CS_KEY(type, field, key, .is_required = true)
+#define ERRORS(type, prefix)                                                                       \
+    FIELD(type, prefix in_sample.mean_ratio, "fit_mean_ratio", 0, MOST),                           \
+    FIELD(type, prefix in_sample.max_ratio, "fit_max_ratio", 0, MOST),                             \
+    FIELD(type, prefix in_sample.n, "fit_points", 0, MOST),                                        \
+    FIELD(type, prefix held_out.mean_ratio, "held_out_mean_ratio", 0, MOST),                       \
+    FIELD(type, prefix held_out.max_ratio, "held_out_max_ratio", 0, MOST),                         \
+    FIELD(type, prefix held_out.n, "held_out_points", 0, MOST)
+
+static const cs_field remark_fields[] = {
+    CS_KEY(remark_keys, kind, "kind", .names = &kind_names, .is_required = true),
+    FIELD(remark_keys, remark.n, "count", 1, MOST),
+    FIELD(remark_keys, remark.first_line, "first_line", 0, UINT32_MAX),
+    TEXT(remark_keys, remark.first, "first"),
+    CS_FIELD_END,
+};
+static const cs_field a_remark[] = {
+    {.name = "remark", .type = CS_FIELD_OBJECT, .fields = remark_fields}, CS_FIELD_END};
+
+/* How one log was read; of a run that the log does not announce, all is 0. */
+static const cs_field log_fields[] = {
+    TEXT(log_keys, log.name, "name"),
+    FIELD(log_keys, log.n_lines, "lines", 0, MOST),
+    FIELD(log_keys, log.n_rows, "rows", 0, MOST),
+    FIELD(log_keys, log.run.line, "run_line", 0, UINT32_MAX),
+    FIELD(log_keys, log.run.min_bytes, "minimum_bytes", 0, MOST),
+    FIELD(log_keys, log.run.max_bytes, "maximum_bytes", 0, MOST),
+    FIELD(log_keys, log.run.step_factor, "step_factor", 0, MOST),
+    FIELD(log_keys, log.run.step_bytes, "step_bytes", 0, MOST),
+    FIELD(log_keys, log.run.n_warmup_iters, "warmup_iters", 0, MOST),
+    FIELD(log_keys, log.run.n_iters, "iterations", 0, MOST),
+    FIELD(log_keys, skipped_lines, "skipped_lines", 0, MOST),
+    CS_KEY_LIST(log_keys, skipped, n_skipped, "skipped", a_remark, .is_required = true),
+    CS_KEY_LIST(log_keys, doubts, n_doubts, "doubts", a_remark, .is_required = true),
+    CS_FIELD_END,
+};
+static const cs_field a_log[] = {
+    {.name = "log", .type = CS_FIELD_OBJECT, .fields = log_fields, .check = check_log}, CS_FIELD_END};
+
+static const cs_field regime_fields[] = {
+    FIELD(cs_regime, min_bytes, "min_bytes", 1, MOST),
+    FIELD(cs_regime, max_bytes, "max_bytes", 1, MOST),
+    FIELD(cs_regime, n_points, "points", CS_REGIME_SIZES, MOST),
+    FIELD(cs_regime, line.intercept_s, "intercept_s", 0, 1e6),
+    FIELD(cs_regime, line.intercept_low_s, "intercept_low_s", 0, 1e6),
+    FIELD(cs_regime, line.intercept_high_s, "intercept_high_s", 0, 1e9),
+    FIELD(cs_regime, line.slope_s_per_byte, "slope_s_per_byte", 0, 1),
+    FIELD(cs_regime, line.slope_low_s_per_byte, "slope_low_s_per_byte", 0, 1),
+    FIELD(cs_regime, line.slope_high_s_per_byte, "slope_high_s_per_byte", 0, 1e6),
+    FIELD(cs_regime, alpha_s, "alpha_s", 0, 1e6),
+    FIELD(cs_regime, bandwidth_Bps, "bandwidth_Bps", 0, 1e30),
+    ERRORS(cs_regime, ),
+    CS_FIELD_END,
+};
+static const cs_field a_regime[] = {
+    {.name = "regime", .type = CS_FIELD_OBJECT, .fields = regime_fields}, CS_FIELD_END};
+
+static const cs_field root_fields[] = {
+    {.name = "format", .type = CS_FIELD_CHOICE, .offset = CS_NOWHERE, .choices = "collsim-calibration-1",
+     .is_required = true},
+    CS_KEY_OF(CS_FIELD_CHOICE, root_keys, c.collective, "collective", .names = &cs_collective_names,
+              .is_required = true),
+    CS_KEY_OF(CS_FIELD_CHOICE, root_keys, c.column, "column", .choices = "out-of-place|in-place",
+              .is_required = true), /* as cs_nccl_side */
+    FIELD(root_keys, c.n_ranks, "ranks", 2, CS_MAX_RANKS),
+    TEXT(root_keys, c.machine, "machine"),
+    TEXT(root_keys, c.versions, "versions"),
+    TEXT(root_keys, c.source, "source"),
+    TEXT(root_keys, c.date, "date"),
+    TEXT(root_keys, c.note, "note"),
+    FIELD(root_keys, c.n_points, "points", CS_REGIME_SIZES, MOST),
+    FIELD(root_keys, c.extrapolate, "extrapolate_ranks", 0, 1),
+    ERRORS(root_keys, c.),
+    CS_KEY_LIST(root_keys, logs, n_logs, "logs", a_log, .min = 1, .max = 1e6),
+    CS_KEY_LIST(root_keys, regimes, n_regimes, "regimes", a_regime, .min = 1, .max = CS_MAX_REGIMES,
+                .is_required = true),
+    CS_FIELD_END,
+};
+/* clang-format on */
+
+/* ---- writing ---- */
+
+/* "key": value */
+static void add_field(cs_text *text, const cs_field *row, const void *object)
+{
+    char value[64];
+
+    cs_text_add(text, "\"%s\": ", row->name);
+    if (row->type == CS_FIELD_CHARS) {
+        cs_text_add_json_string(text, (const char *)object + row->offset);
+    } else if (cs_field_text(row, object, value, sizeof value)) {
+        cs_text_add(text, "%s", value);
+    } else {
+        cs_text_add_json_string(text, value);
+    }
+}
+
+/* All rows that are no lists, each behind `before` and with `between` from the second on. */
+static void add_fields(cs_text *text, const cs_field *fields, const void *object,
+                       const char *before, const char *between)
+{
+    for (const cs_field *row = fields; row->name != NULL && row->type != CS_FIELD_LIST; row++) {
+        cs_text_add(text, "%s%s", row == fields ? "" : between, before);
+        add_field(text, row, object);
+    }
+}
+
+/* , "key": [{"kind": .. }, ..] of the remarks that are doubts, or of those that are not. */
+static void add_remarks(cs_text *text, const cs_nccl_reading *log, const char *key, bool is_doubt)
+{
+    bool is_first = true;
+
+    cs_text_add(text, ",\n      \"%s\": [", key);
+    for (int kind = 0; kind < CS_NCCL_REMARKS; kind++) {
+        const remark_keys keys = {kind, log->remarks[kind]};
+        if (keys.remark.n == 0 || cs_nccl_remark_is_doubt((cs_nccl_remark_kind)kind) != is_doubt) {
+            continue;
+        }
+        cs_text_add(text, "%s\n        {", is_first ? "" : ",");
+        add_fields(text, remark_fields, &keys, "", ", ");
+        cs_text_add(text, "}");
+        is_first = false;
+    }
+    cs_text_add(text, "]");
+}
+
+/* Nothing where it is not known how the logs were read. */
+static void add_logs(cs_text *text, const cs_calibration *calibration)
+{
+    for (size_t l = 0; l < calibration->n_logs; l++) {
+        const log_keys keys = {.log           = calibration->logs[l],
+                               .skipped_lines = cs_nccl_n_skipped(&calibration->logs[l])};
+        cs_text_add(text, "%s    {\n", l == 0 ? "  \"logs\": [\n" : "");
+        add_fields(text, log_fields, &keys, "      ", ",\n");
+        add_remarks(text, &keys.log, "skipped", false);
+        add_remarks(text, &keys.log, "doubts", true);
+        cs_text_add(text, "\n    }%s\n", l + 1 < calibration->n_logs ? "," : "\n  ],");
+    }
+}
+
+void cs_calibration_json(const cs_calibration *calibration, cs_text *text)
+{
+    cs_text_add(text, "{\n");
+    add_fields(text, root_fields, calibration, "  ", ",\n");
+    cs_text_add(text, ",\n");
+    add_logs(text, calibration);
+    cs_text_add(text, "  \"regimes\": [\n");
+    for (size_t r = 0; r < calibration->n_regimes; r++) {
+        cs_text_add(text, "    {\n");
+        add_fields(text, regime_fields, &calibration->regimes[r], "      ", ",\n");
+        cs_text_add(text, "\n    }%s\n", r + 1 < calibration->n_regimes ? "," : "");
+    }
+    cs_text_add(text, "  ]\n}\n");
+}
+
+/* ---- reading ---- */
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-6 * fmax(fabs(a), fabs(b)) + 1e-300;
+}
+
+/* Does the regime adjoin the one before it, and do its numbers agree? */
+static const char *wrong_with_regime(const cs_regime *regime, bool is_first, double steps,
+                                     double wire_ratio)
+{
+    if (regime->max_bytes < regime->min_bytes ||
+        (!is_first && regime->min_bytes != regime[-1].max_bytes + 1)) {
+        return "the ranges of the regimes must increase and adjoin";
+    }
+    if (!(regime->line.slope_s_per_byte > 0) || !(regime->bandwidth_Bps > 0)) {
+        return "slope and bandwidth must be above 0";
+    }
+    if (!is_near(regime->alpha_s * steps, regime->line.intercept_s) ||
+        !is_near(regime->bandwidth_Bps * regime->line.slope_s_per_byte, steps * wire_ratio)) {
+        return "alpha_s and bandwidth_Bps contradict intercept_s and slope_s_per_byte";
+    }
+    return NULL;
+}
+
+static void take_regimes(cs_reading *r, const cs_place *root, const root_keys *keys,
+                         cs_calibration *c)
+{
+    cs_place list  = cs_place_get(root, "regimes");
+    double   steps = 0, wire_ratio = 0;
+
+    if (cs_calibration_steps(c->collective, c->n_ranks, &steps, &wire_ratio, &r->error) != CS_OK) {
+        return;
+    }
+    c->n_regimes = keys->n_regimes;
+    for (size_t i = 0; i < c->n_regimes; i++) {
+        cs_place    item  = cs_place_item(&list, i);
+        const char *wrong = wrong_with_regime(&keys->regimes[i], i == 0, steps, wire_ratio);
+        if (wrong != NULL && !cs_reading_failed(r)) {
+            CS_REFUSE(r, &item, CS_EINVAL, "%s", wrong);
+        }
+        c->regimes[i] = keys->regimes[i];
+    }
+}
+
+/* Put the remarks of a list where they belong by their kind. */
+static void place_remarks(cs_reading *r, const cs_place *log, const char *key, bool is_doubt,
+                          const remark_keys *remarks, size_t n, cs_nccl_reading *reading)
+{
+    cs_place list = cs_place_get(log, key);
+
+    for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
+        const cs_nccl_remark_kind kind = (cs_nccl_remark_kind)remarks[i].kind;
+        cs_place item = cs_place_item(&list, i), word = cs_place_get(&item, "kind");
+        if (cs_nccl_remark_is_doubt(kind) != is_doubt) {
+            CS_REFUSE(r, &word, CS_EINVAL, "'%s' is no kind of %s", cs_nccl_remark_name(kind),
+                      is_doubt ? "doubt" : "skipped lines");
+        } else if (reading->remarks[kind].n > 0) {
+            CS_REFUSE(r, &item, CS_EINVAL, "the kind '%s' stands twice", cs_nccl_remark_name(kind));
+        }
+        reading->remarks[kind] = remarks[i].remark;
+    }
+}
+
+static void check_log(cs_reading *r, const cs_place *place, void *object)
+{
+    log_keys *keys = object;
+    cs_place  sum  = cs_place_get(place, "skipped_lines");
+
+    place_remarks(r, place, "skipped", false, keys->skipped, keys->n_skipped, &keys->log);
+    place_remarks(r, place, "doubts", true, keys->doubts, keys->n_doubts, &keys->log);
+    if (!cs_reading_failed(r) && keys->skipped_lines != cs_nccl_n_skipped(&keys->log)) {
+        CS_REFUSE(r, &sum, CS_EINVAL, "is not the sum of what was skipped, %" PRIu64,
+                  cs_nccl_n_skipped(&keys->log));
+    }
+}
+
+/* How the logs were read; files of earlier versions do not say it. */
+static void take_logs(cs_reading *r, const root_keys *keys, cs_calibration *c)
+{
+    if (keys->n_logs == 0 || cs_reading_failed(r)) {
+        return;
+    }
+    c->logs = CS_NEW(cs_nccl_reading, keys->n_logs);
+    if (c->logs == NULL) {
+        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for %zu logs", keys->n_logs);
+        return;
+    }
+    c->n_logs = keys->n_logs;
+    for (size_t i = 0; i < c->n_logs; i++) {
+        c->logs[i] = keys->logs[i].log;
+    }
+}
+
+/* The whole file into `c`. */
+static void read_root(cs_reading *r, json_t *tree, cs_calibration *c)
+{
+    cs_place   root = cs_place_root(tree);
+    root_keys *keys = CS_ARENA_NEW(r->arena, root_keys, 1);
+
+    if (keys == NULL) {
+        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for a calibration");
+    } else if (cs_read_fields(r, &root, root_fields, keys)) {
+        *c = keys->c;
+        take_regimes(r, &root, keys, c);
+        take_logs(r, keys, c);
+    }
+}
+
+cs_status cs_calibration_parse(const char *text, size_t length, const char *name,
+                               cs_calibration **calibration_p, cs_error *err)
+{
+    cs_arena        arena = {0};
+    cs_reading      r     = {.arena = &arena};
+    json_t         *tree  = NULL;
+    cs_calibration *c     = NULL;
+    int             line = 0, column = 0;
+    cs_status       status = cs_tree_parse(text, length, name, &tree, err);
+
+    if (status != CS_OK) {
+        return status;
+    }
+    c = CS_NEW(cs_calibration, 1);
+    if (c == NULL) {
+        (void)CS_FAIL(&r.error, CS_ENOMEM, "", "out of memory for a calibration");
+    } else {
+        read_root(&r, tree, c);
+    }
+    json_decref(tree);
+    cs_arena_free(&arena);
+    if (cs_reading_failed(&r)) {
+        if (r.error.status != CS_ENOMEM) {
+            cs_locate(text, length, r.error.where, r.blames_key, &line, &column);
+            cs_error_locate(&r.error, name, line, column);
+        }
+        if (err != NULL && err->status == CS_OK) {
+            *err = r.error;
+        }
+        cs_calibration_free(c);
+        return r.error.status;
+    }
+    *calibration_p = c;
+    return CS_OK;
+}
+
+cs_status cs_calibration_load(const char *path, cs_calibration **calibration_p, cs_error *err)
+{
+    char     *text   = NULL;
+    size_t    length = 0;
+    cs_status status = cs_file_read(path, (size_t)4 * 1024 * 1024, &text, &length, err);
+
+    if (status == CS_OK) {
+        status = cs_calibration_parse(text, length, path, calibration_p, err);
+    }
+    cs_free(text);
+    return status;
+}
