@@ -603,9 +603,13 @@ Test(own_figures, what_is_wrong_with_a_file_is_said_with_its_place)
         refuse(cases[i].place, cases[i].message);
     }
     put_file(folder, "f.json",
-             "{\"figure\": {\"title\": \"t\", \"columns\": [\"ranks\"], \"runs\": "
+             "{\"figure\": {\"title\": \"t\", \"columns\": [\"ranks\"], \"runs\":\n"
              "{\"a\": {\"algoritm\": \"ring\"}}}}");
-    refuse("f: figure.runs.a", "did you mean 'algorithm'");
+    refuse("f.json:2:20: figure.runs.a.algoritm: ", "did you mean 'algorithm'");
+    put_file(folder, "f.json",
+             "{\"figure\": {\"title\": \"t\", \"columns\": [\"ranks\"], \"runs\":\n"
+             "{\"a\": {\"cluster.ranks\": \"x\"}}}}");
+    refuse("f.json:2:25: figure.runs.a[\"cluster.ranks\"]: ", "is the text 'x'");
     put_file(folder, "f.json",
              "{\"figure\": {\"title\": \"t\", \"columns\": [\"ranks\"], \"runs\": "
              "{\"a b\": {}}}}");
