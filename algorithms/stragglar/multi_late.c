@@ -6,6 +6,7 @@
 #include "algorithms/lib/fallback.h"
 #include "algorithms/stragglar/multi_late_rounds.h"
 #include "base/alloc.h"
+#include "base/arena.h"
 
 #include <math.h>
 

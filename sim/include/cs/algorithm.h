@@ -38,7 +38,8 @@ struct cs_algorithm {
 
     /* Required. Refuse what cannot be run (with a reason), replace every "auto" in `options`
      * by the value that is used, and fill `plan`. Everything that can fail for a reason of
-     * the user's is checked here. */
+     * the user's is checked here, except that the collective is one of `collectives`: call it by
+     * cs_algorithm_check(). */
     cs_status (*check)(const cs_scenario *scenario, void *options, cs_plan *plan, cs_error *err);
 
     /* Required, unless there is open_prepared(). Start a stream for checked options. `scenario` is
@@ -70,6 +71,12 @@ struct cs_algorithm {
      * or the filling of a pipeline. */
     double (*published_form_s)(const cs_scenario *scenario, const void *options);
 };
+
+/* Resolve options and make a plan: refuse what is not among the algorithm's collectives
+ * (CS_ENOTSUP), then call its check(). */
+CS_API CS_MUST_CHECK cs_status cs_algorithm_check(const cs_algorithm *algorithm,
+                                                  const cs_scenario *scenario, void *options,
+                                                  cs_plan *plan, cs_error *err);
 
 /* Start a stream of a checked schedule, by whichever of its hooks the algorithm has. */
 static inline CS_MUST_CHECK cs_status cs_algorithm_open(const cs_algorithm *algorithm,
