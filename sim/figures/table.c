@@ -99,17 +99,7 @@ static cs_status set_value(cs_config *config, const char *path, json_t *value,
 {
     json_t *made = instantiate(value, names, err);
 
-    if (made == NULL) {
-        return err->status;
-    }
-    char *json = json_dumps(made, JSON_COMPACT | JSON_ENCODE_ANY);
-    json_decref(made);
-    if (json == NULL) {
-        return cs_figure_no_memory(err);
-    }
-    cs_status status = cs_config_set(config, path, json, origin, err);
-    cs_free(json);
-    return status;
+    return made != NULL ? cs_config_set_node(config, path, made, origin, err) : err->status;
 }
 
 static cs_status set_values(cs_config *config, json_t *sets, const cs_names *names,

@@ -356,7 +356,8 @@ static cs_status set_sweep(cs_config *config, const char *path, json_t *value, c
     return add_axes(config, value, origin, err);
 }
 
-cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value, const char *origin,
+/* Put a value (borrowed) into the tree. */
+static cs_status set_in_tree(cs_config *config, const char *path, json_t *value, const char *origin,
                              cs_error *err)
 {
     char      where[CS_PATH_BYTES], element[CS_PATH_BYTES];
@@ -383,25 +384,28 @@ cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value,
     return status;
 }
 
+cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value, const char *origin,
+                             cs_error *err)
+{
+    bool is_sweep = strcmp(path, "sweep") == 0 || strncmp(path, "sweep.", 6) == 0;
+
+    value            = cs_key_spell_out(cs_key_at(path), value);
+    cs_status status = value == NULL ? no_memory(err)
+                       : is_sweep    ? set_sweep(config, path, value, origin, err)
+                                     : set_in_tree(config, path, value, origin, err);
+    json_decref(value);
+    return status;
+}
+
 cs_status cs_config_set(cs_config *config, const char *path, const char *json, const char *origin,
                         cs_error *err)
 {
-    char      where[CS_PATH_BYTES];
-    json_t   *value    = NULL;
-    bool      is_sweep = strcmp(path, "sweep") == 0 || strncmp(path, "sweep.", 6) == 0;
-    cs_status status;
+    char    where[CS_PATH_BYTES];
+    json_t *value = NULL;
 
     cs_config_origin_text(origin, path, where, sizeof where);
-    status = cs_tree_value(json, where, &value, err);
-    if (status == CS_OK && (value = cs_key_spell_out(cs_key_at(path), value)) == NULL) {
-        status = no_memory(err);
-    }
-    if (status == CS_OK) {
-        status = is_sweep ? set_sweep(config, path, value, origin, err)
-                          : cs_config_set_node(config, path, value, origin, err);
-    }
-    json_decref(value);
-    return status;
+    cs_status status = cs_tree_value(json, where, &value, err);
+    return status == CS_OK ? cs_config_set_node(config, path, value, origin, err) : status;
 }
 
 size_t cs_config_count(const cs_config *config)
