@@ -114,7 +114,8 @@ cs_status cs_config_put(cs_config *config, const char *path, const cs_value *val
         return status == CS_OK ? cs_config_set_node(config, path, node, origin, err) : status;
     }
     node = node_of_value(value);
-    return node != NULL ? cs_config_set_node(config, path, node, origin, err) : no_memory(origin, err);
+    return node != NULL ? cs_config_set_node(config, path, node, origin, err)
+                        : no_memory(origin, err);
 }
 
 cs_status cs_config_sweep_put(cs_config *config, const char *path, const cs_value *values, size_t n,
@@ -179,7 +180,8 @@ static cs_status apply_list(cs_config *config, const char *path, const char *lis
     if (status == CS_OK && json_array_size(array) > 1) {
         status = cs_config_add_axis(config, path, array, origin, origin, err);
     } else if (status == CS_OK) {
-        status = cs_config_set_node(config, path, json_incref(json_array_get(array, 0)), origin, err);
+        status =
+            cs_config_set_node(config, path, json_incref(json_array_get(array, 0)), origin, err);
     }
     json_decref(array);
     return status;
