@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "figures/figure.h"
+#include "input/path.h"
 #include "study/config_state.h"
 #include "traces/arrival_file.h"
 
@@ -102,9 +103,11 @@ static cs_status set_value(cs_config *config, const char *path, json_t *value,
     return made != NULL ? cs_config_set_node(config, path, made, origin, err) : err->status;
 }
 
+/* Set the values of the object at `where`; each is known by its own place. */
 static cs_status set_values(cs_config *config, json_t *sets, const cs_names *names,
-                            const char *origin, cs_error *err)
+                            const char *where, cs_error *err)
 {
+    char        origin[CS_PATH_BYTES];
     const char *path;
     json_t     *value;
     cs_status   status = CS_OK;
@@ -112,6 +115,7 @@ static cs_status set_values(cs_config *config, json_t *sets, const cs_names *nam
     json_object_foreach(sets, path, value)
     {
         if (status == CS_OK) {
+            cs_path_add_key(origin, where, path);
             status = set_value(config, path, value, names, origin, err);
         }
     }
@@ -159,24 +163,19 @@ static cs_status make_parts_equal(const cs_config *config, cs_case *c, double pa
     return status;
 }
 
-static void origin_of(const cs_figure *figure, const cs_figure_run *run, char origin[80])
-{
-    (void)snprintf(origin, 80, "%.40s: figure.runs.%.24s", figure->name, run->name);
-}
-
 /* Put the values of the figure and of the run into the configuration. *parts_p is 0 where the
  * buffer may split unevenly. */
 static cs_status set_run(const cs_figure *figure, const cs_figure_run *run, cs_config *config,
                          const cs_names *names, double *parts_p, cs_error *err)
 {
-    char      origin[80];
+    char      path[CS_PATH_BYTES];
     cs_error  wrong = {0};
-    cs_status status;
+    cs_status status =
+        set_values(config, json_object_get(figure->tree, "set"), names, "figure.set", &wrong);
 
-    origin_of(figure, run, origin);
-    status = set_values(config, json_object_get(figure->tree, "set"), names, origin, &wrong);
+    cs_path_add_key(path, "figure.runs", run->name);
     if (status == CS_OK) {
-        status = set_values(config, run->sets, names, origin, &wrong);
+        status = set_values(config, run->sets, names, path, &wrong);
     }
     if (status == CS_OK && run->equal_parts != NULL) {
         status = cs_expression_number(run->equal_parts, names, parts_p, &wrong);
@@ -185,8 +184,6 @@ static cs_status set_run(const cs_figure *figure, const cs_figure_run *run, cs_c
         status = CS_FAIL(&wrong, CS_EINVAL, "", "equal_parts: %g is outside [1, 1e9]", *parts_p);
     }
     if (status != CS_OK) {
-        char path[CS_PATH_BYTES];
-        (void)snprintf(path, sizeof path, "figure.runs.%s", run->name);
         return cs_figure_blame(figure, path, &wrong, err);
     }
     return CS_OK;
@@ -246,16 +243,16 @@ static cs_status build_item(cs_figure_table *table, size_t run, size_t row, cons
 {
     cs_figure_last *last = &table->last[run];
     cs_case         c    = {0};
-    char            origin[80];
+    char            path[CS_PATH_BYTES];
 
     if (last->tree != NULL && last->parts == parts && json_equal(last->tree, config->tree)) {
         *item_p = last->item;
         return CS_OK;
     }
-    origin_of(table->figure, &table->figure->runs[run], origin);
+    cs_path_add_key(path, "figure.runs", table->figure->runs[run].name);
     CS_TRY(cs_config_case(config, 0, &c, err));
     if (parts > 0) {
-        CS_TRY(make_parts_equal(config, &c, parts, origin, err));
+        CS_TRY(make_parts_equal(config, &c, parts, path, err));
     }
     CS_TRY(add_item(table, run, row, &c, item_p, err));
     json_decref(last->tree);
