@@ -102,22 +102,6 @@ cs_status cs_calibration_apply(const cs_calibration *calibration, cs_collective 
     return CS_OK;
 }
 
-cs_status cs_calibration_predict(const cs_calibration *calibration, cs_collective collective,
-                                 uint32_t n_ranks, uint64_t bytes, double *time_s_p, cs_error *err)
-{
-    cs_regime regime = {0};
-    double    steps = 0, wire_ratio = 0;
-
-    CS_TRY(find_regime(calibration, collective, n_ranks, bytes, &regime, err));
-    if (n_ranks == calibration->n_ranks) {
-        *time_s_p = cs_line_at(&regime.line, bytes);
-        return CS_OK;
-    }
-    CS_TRY(cs_calibration_steps(collective, n_ranks, &steps, &wire_ratio, err));
-    *time_s_p = steps * (regime.alpha_s + wire_ratio * (double)bytes / regime.bandwidth_Bps);
-    return CS_OK;
-}
-
 /* From logs. */
 
 static cs_status check_collective(const cs_nccl_log *log, const cs_calibrate_options *options,
@@ -430,7 +414,7 @@ static cs_status read_log(const char *path, const cs_calibrate_options *options,
     size_t length = 0;
 
     CS_TRY(cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err));
-    cs_status status = cs_nccl_log_parse_for(text, length, path, options->n_ranks, log_p, err);
+    cs_status status = cs_nccl_log_parse(text, length, path, options->n_ranks, log_p, err);
     cs_free(text);
     return status;
 }

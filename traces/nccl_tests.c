@@ -773,8 +773,8 @@ static const char *name_of(const char *path)
     return slash != NULL ? slash + 1 : path != NULL ? path : "";
 }
 
-cs_status cs_nccl_log_parse_for(const char *text, size_t length, const char *name, uint32_t n_ranks,
-                                cs_nccl_log **log_p, cs_error *err)
+cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, uint32_t n_ranks,
+                            cs_nccl_log **log_p, cs_error *err)
 {
     cs_log_reader reader = {0};
     cs_nccl_log  *log    = CS_NEW(cs_nccl_log, 1);
@@ -800,12 +800,6 @@ cs_status cs_nccl_log_parse_for(const char *text, size_t length, const char *nam
     }
     *log_p = log;
     return CS_OK;
-}
-
-cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, cs_nccl_log **log_p,
-                            cs_error *err)
-{
-    return cs_nccl_log_parse_for(text, length, name, 0, log_p, err);
 }
 
 void cs_nccl_log_free(cs_nccl_log *log)

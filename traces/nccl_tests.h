@@ -48,15 +48,11 @@ typedef struct cs_nccl_log {
 } cs_nccl_log;
 
 /* Read a log of `length` bytes (at most 256 MiB). `name` is its name in errors and may be
- * NULL. On CS_OK *log_p is the caller's (cs_nccl_log_free). Errors carry the line, and the
- * column where one is at fault. O(length). */
-cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, cs_nccl_log **log_p,
-                            cs_error *err);
-
-/* As above for a log whose number of ranks is known from elsewhere (0: it is not). The given
- * number overrules the Rank lines; it must still fit busbw / algbw. */
-cs_status cs_nccl_log_parse_for(const char *text, size_t length, const char *name, uint32_t n_ranks,
-                                cs_nccl_log **log_p, cs_error *err);
+ * NULL. `n_ranks` overrules the Rank lines where the number of ranks is known from elsewhere (0: it
+ * is not); it must still fit busbw / algbw. On CS_OK *log_p is the caller's (cs_nccl_log_free).
+ * Errors carry the line, and the column where one is at fault. O(length). */
+cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, uint32_t n_ranks,
+                            cs_nccl_log **log_p, cs_error *err);
 
 /* NULL is allowed. */
 void cs_nccl_log_free(cs_nccl_log *log);

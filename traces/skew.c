@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-uint32_t cs_skew_last(const cs_arrival_trace *trace, size_t call)
+/* Which rank is last in a call. */
+static uint32_t skew_last(const cs_arrival_trace *trace, size_t call)
 {
     uint32_t last = 0;
 
@@ -29,7 +30,7 @@ static void find_straggler(const cs_arrival_trace *trace, cs_skew *skew)
     uint32_t before = 0;
 
     for (size_t c = 0; c < trace->n_calls; c++) {
-        uint32_t last = cs_skew_last(trace, c);
+        uint32_t last = skew_last(trace, c);
         skew->ranks[last].n_last++;
         n_same += c > 0 && last == before;
         before = last;
@@ -78,7 +79,7 @@ static void describe_calls(const cs_arrival_trace *trace, const double *last_s, 
     skew->straggler_delay_s = spread_of(values, n, skew->delays_s);
     skew->spread_s          = spread_of(last_s, n, skew->delays_s);
     for (size_t c = 0; c < n; c++) {
-        values[c] = cs_skew_delay_s(trace, c, cs_skew_last(trace, c));
+        values[c] = cs_skew_delay_s(trace, c, skew_last(trace, c));
     }
     skew->delay_s = spread_of(values, n, skew->delays_s);
 }
@@ -120,7 +121,7 @@ cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p, cs_err
         return CS_NO_MEMORY(err, "the skew of %zu calls", trace->n_calls);
     }
     for (size_t c = 0; c < trace->n_calls; c++) {
-        last_s[c] = cs_trace_arrival(trace, c, cs_skew_last(trace, c));
+        last_s[c] = cs_trace_arrival(trace, c, skew_last(trace, c));
     }
     find_straggler(trace, &skew);
     describe_ranks(trace, last_s, &skew, values);

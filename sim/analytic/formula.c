@@ -39,12 +39,6 @@ double cs_formula_broadcast_ideal(uint32_t n_ranks, double alpha_s, double x_s)
     return cs_log2_ceil(n_ranks) * (alpha_s + x_s);
 }
 
-double cs_formula_broadcast_worst(uint32_t n_ranks, double alpha_s, double x_s)
-{
-    return 2 * cs_formula_reduce_scatter(n_ranks, alpha_s, x_s) +
-           cs_formula_broadcast_ideal(n_ranks, alpha_s, x_s);
-}
-
 double cs_formula_reduce_scatter(uint32_t n_ranks, double alpha_s, double x_s)
 {
     double n = n_ranks;

@@ -313,11 +313,6 @@ cs_status cs_child_filter(const cs_child_program *program, const cs_text *input,
     return status;
 }
 
-pid_t cs_child_pid(const cs_child *child)
-{
-    return child->pid;
-}
-
 void cs_child_close(cs_child *child)
 {
     if (child == NULL) {

@@ -47,9 +47,6 @@ CS_MUST_CHECK bool cs_child_finish(cs_child *child, char *text, size_t text_byte
 CS_MUST_CHECK cs_status cs_child_filter(const cs_child_program *program, const cs_text *input,
                                         cs_text *output, cs_error *err);
 
-/* Its process. */
-pid_t cs_child_pid(const cs_child *child);
-
 /* End it and free everything; NULL is allowed. */
 void cs_child_close(cs_child *child);
 

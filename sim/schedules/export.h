@@ -18,21 +18,16 @@
 #include "base/text.h"
 #include "cs/job.h"
 
-/* One row per format: enum and name. */
-#define CS_EXPORT_MAP(X) X(TEXT, "text") X(JSON, "json") X(MSCCL, "msccl") X(GOAL, "goal")
-
 typedef enum cs_export_format {
-#define X(id, name) CS_EXPORT_##id,
-    CS_EXPORT_MAP(X)
-#undef X
-        CS_EXPORT_COUNT
+    CS_EXPORT_TEXT,
+    CS_EXPORT_JSON,
+    CS_EXPORT_MSCCL,
+    CS_EXPORT_GOAL,
+    CS_EXPORT_COUNT
 } cs_export_format;
 
 /* More transfers than this are refused. */
 enum { CS_EXPORT_MAX_TRANSFERS = 5 * 1000 * 1000 };
-
-/* Find a format by its name; CS_EINVAL names the choices. */
-CS_MUST_CHECK cs_status cs_export_find(const char *name, cs_export_format *format_p, cs_error *err);
 
 /* Add the whole schedule of a resolved job to `out`. O(transfers x span) time and 32 bytes per
  * transfer. */

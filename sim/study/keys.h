@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-/* The roots, as rows of objects: of scenarios, and of what-if jobs. */
-extern const cs_field cs_key_scenario, cs_key_whatif;
+/* The root of scenarios, as a row of an object. */
+extern const cs_field cs_key_scenario;
 
 /* The one that a tree has. */
 const cs_field *cs_key_root(const json_t *tree);

@@ -72,3 +72,27 @@ cs_result ct_result(const cs_case *c)
     cr_assert(result.verified);
     return result;
 }
+
+const char *ct_refusal(const cs_config *config, size_t index)
+{
+    static char text[900];
+    cs_case     c   = {0};
+    cs_error    err = {0};
+
+    cr_assert_neq(cs_config_case(config, index, &c, &err), CS_OK);
+    cr_assert_null(c.json);
+    cs_error_text(&err, text, sizeof text);
+    return text;
+}
+
+cs_status ct_cases(const cs_config *config, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    for (size_t i = 0; status == CS_OK && i < cs_config_count(config); i++) {
+        cs_case c = {0};
+        status    = cs_config_case(config, i, &c, err);
+        cs_case_free(&c);
+    }
+    return status;
+}
