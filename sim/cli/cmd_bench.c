@@ -38,7 +38,7 @@ static const cs_arg_table bench_tables[] = {{bench_args, 0, CS_NOWHERE, CS_NOWHE
 /* A point of the built-in benchmark with what it borrows. */
 typedef struct point {
     cs_bench_point bench;
-    cs_fault       fault;    /* for the algorithms that are made for slow NICs */
+    cs_capacity    fault;    /* for the algorithms that are made for slow NICs */
     double        *arrivals; /* owned; NULL: nobody is late */
 } point;
 
@@ -83,9 +83,9 @@ static cs_status prepare(point *p, uint32_t n_ranks, uint32_t gpus_per_server, c
         .cluster = {.n_ranks = n_ranks, .gpus_per_server = gpus_per_server, .fabrics = {nic, nic}},
         .seed    = 1};
     if (cs_field_find(job->algorithm->options, "chosen") != NULL) {
-        p->fault               = (cs_fault){0, 2, 0, (double)INFINITY};
-        job->scenario.faults   = &p->fault;
-        job->scenario.n_faults = 1;
+        p->fault                 = (cs_capacity){0, 2, 0, (double)INFINITY};
+        job->scenario.capacity   = &p->fault;
+        job->scenario.n_capacity = 1;
     }
     return cs_job_resolve(job, err);
 }

@@ -14,7 +14,6 @@
 #define MAX_ALPHA_S       1e6
 #define MIN_BANDWIDTH_BPS 1.0
 #define MAX_BANDWIDTH_BPS 1e15
-#define MAX_SLOW_RATIO    1e9
 #define MAX_TIME_S        CS_MAX_ARRIVAL_S
 #define MAX_LINKS         ((uint64_t)1 << 28)
 
@@ -160,7 +159,7 @@ static cs_status check_arrivals(const cs_scenario *s, cs_error *err)
     return CS_OK;
 }
 
-static cs_status check_fault(const cs_fault *fault, const cs_cluster *cluster, cs_error *err)
+static cs_status check_fault(const cs_capacity *fault, const cs_cluster *cluster, cs_error *err)
 {
     const char *where = "faults";
 
@@ -168,9 +167,9 @@ static cs_status check_fault(const cs_fault *fault, const cs_cluster *cluster, c
         return CS_FAIL(err, CS_EINVAL, where, "rank %u is outside [0, %u]", fault->rank,
                        cluster->n_ranks - 1);
     }
-    if (!(fault->slow_ratio >= 1 && fault->slow_ratio <= MAX_SLOW_RATIO)) {
+    if (!(fault->slowdown >= 1 && fault->slowdown <= CS_MAX_SLOWDOWN)) {
         return CS_FAIL(err, CS_EINVAL, where, "slowdown %.15g of rank %u is outside [1, %.15g]",
-                       fault->slow_ratio, fault->rank, MAX_SLOW_RATIO);
+                       fault->slowdown, fault->rank, CS_MAX_SLOWDOWN);
     }
     if (!(fault->from_s >= 0 && fault->from_s <= MAX_TIME_S)) {
         return CS_FAIL(
@@ -187,8 +186,8 @@ static cs_status check_fault(const cs_fault *fault, const cs_cluster *cluster, c
 }
 
 /* Two faults that follow each other in the list. */
-static cs_status check_neighbours(const cs_fault *a, const cs_fault *b, const cs_cluster *cluster,
-                                  cs_error *err)
+static cs_status check_neighbours(const cs_capacity *a, const cs_capacity *b,
+                                  const cs_cluster *cluster, cs_error *err)
 {
     uint32_t server = a->rank / cluster->gpus_per_server;
     uint32_t next   = b->rank / cluster->gpus_per_server;
@@ -212,14 +211,14 @@ static cs_status check_faults(const cs_scenario *s, cs_error *err)
 {
     cs_status status = CS_OK;
 
-    if (s->n_faults > 0 && s->faults == NULL) {
+    if (s->n_capacity > 0 && s->capacity == NULL) {
         return CS_FAIL(err, CS_EINVAL, "faults", "%zu faults are announced, but none given",
-                       s->n_faults);
+                       s->n_capacity);
     }
-    for (size_t i = 0; status == CS_OK && i < s->n_faults; i++) {
-        status = check_fault(&s->faults[i], &s->cluster, err);
+    for (size_t i = 0; status == CS_OK && i < s->n_capacity; i++) {
+        status = check_fault(&s->capacity[i], &s->cluster, err);
         if (status == CS_OK && i > 0) {
-            status = check_neighbours(&s->faults[i - 1], &s->faults[i], &s->cluster, err);
+            status = check_neighbours(&s->capacity[i - 1], &s->capacity[i], &s->cluster, err);
         }
     }
     return status;

@@ -15,9 +15,9 @@
 
 enum { MAX_KEPT = 1024, ROWS_MAX = 1 << 22, GONE = -1 };
 
-/* Instead of CS_DEAD_RATIO for ever: tells a call that waits for it from one that is done. */
-#define LESS_RATIO   0.5e9
-#define FIRST_WINDOW 4.0 /* times the duration on constant NICs */
+/* Instead of CS_MAX_SLOWDOWN for ever: tells a call that waits for it from one that is done. */
+#define LESS_SLOWDOWN 0.5e9
+#define FIRST_WINDOW  4.0 /* times the duration on constant NICs */
 
 #define ROUNDING 1e-9 /* relative: sums of other parts */
 
@@ -57,7 +57,7 @@ static cs_status planned_open(const cs_scenario *scenario, const void *options, 
 
     (void)scenario;
     if (s == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+        return CS_NO_MEMORY(err, "a schedule");
     }
     s->algorithm     = o->job->algorithm;
     cs_status status = cs_job_open(o->job, &s->state, err);
@@ -113,8 +113,8 @@ struct cs_caller {
     kept_time            kept[MAX_KEPT];
     size_t               n_kept, max_kept;
     uint32_t            *ranks;   /* [n_histories] in the cluster of the call */
-    cs_fault            *planned; /* [n_histories] */
-    cs_fault            *actual;  /* [n_spans of all histories] */
+    cs_capacity         *planned; /* [n_histories] */
+    cs_capacity         *actual;  /* [n_spans of all histories] */
     uint64_t             n_replays;
     cs_options           resolved; /* of the last replay */
 
@@ -146,13 +146,13 @@ cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline, c
         caller->row      = CS_NEW(double, 2 * n);
         caller->rows     = CS_NEW(double, 2 * n * caller->max_kept);
         caller->ranks    = CS_NEW(uint32_t, n);
-        caller->planned  = CS_NEW(cs_fault, n);
-        caller->actual   = CS_NEW(cs_fault, count_spans(timeline));
+        caller->planned  = CS_NEW(cs_capacity, n);
+        caller->actual   = CS_NEW(cs_capacity, count_spans(timeline));
     }
     if (caller == NULL || caller->row == NULL || caller->rows == NULL || caller->ranks == NULL ||
         caller->planned == NULL || caller->actual == NULL) {
         cs_caller_free(caller);
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the calls of a job");
+        return CS_NO_MEMORY(err, "the calls of a job");
     }
     *caller_p = caller;
     return CS_OK;
@@ -187,7 +187,7 @@ static void number_ranks(cs_caller *caller, const cs_call *call)
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         uint32_t server  = caller->timeline->histories[h].server - gone;
-        caller->ranks[h] = server * caller->job->cluster.gpus_per_server;
+        caller->ranks[h] = server * caller->job->call.scenario.cluster.gpus_per_server;
         gone += call->is_excluded[h];
     }
 }
@@ -195,7 +195,7 @@ static void number_ranks(cs_caller *caller, const cs_call *call)
 /* The cluster without the excluded servers. */
 static cs_cluster cluster_of(const cs_caller *caller, const cs_call *call)
 {
-    cs_cluster cluster = caller->job->cluster;
+    cs_cluster cluster = caller->job->call.scenario.cluster;
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         cluster.n_ranks -= call->is_excluded[h] ? cluster.gpus_per_server : 0;
@@ -203,9 +203,9 @@ static cs_cluster cluster_of(const cs_caller *caller, const cs_call *call)
     return cluster;
 }
 
-static double planned_ratio(const cs_call *call, const cs_history *history)
+static double planned_slowdown(const cs_call *call, const cs_history *history)
 {
-    return call->is_adapted ? cs_known_ratio_at(history, call->start_s, call->delay_s) : 1;
+    return call->is_adapted ? cs_known_slowdown_at(history, call->start_s, call->delay_s) : 1;
 }
 
 /* The schedule's network: what is known, for ever. Returns the number of faults. A dead server
@@ -216,12 +216,12 @@ static size_t plan_faults(cs_caller *caller, const cs_call *call, bool *is_possi
 
     *is_possible_p = true;
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
-        double ratio = planned_ratio(call, &caller->timeline->histories[h]);
-        if (call->is_excluded[h] || ratio <= 1) {
+        double slowdown = planned_slowdown(call, &caller->timeline->histories[h]);
+        if (call->is_excluded[h] || slowdown <= 1) {
             continue;
         }
-        *is_possible_p       = *is_possible_p && !isinf(ratio);
-        caller->planned[n++] = (cs_fault){caller->ranks[h], ratio, 0, (double)INFINITY};
+        *is_possible_p       = *is_possible_p && !isinf(slowdown);
+        caller->planned[n++] = (cs_capacity){caller->ranks[h], slowdown, 0, (double)INFINITY};
     }
     return n;
 }
@@ -235,12 +235,13 @@ static bool state_now(cs_caller *caller, const cs_call *call, size_t *n_p)
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         const cs_history *history  = &caller->timeline->histories[h];
         bool              excluded = call->is_excluded[h];
-        double            ratio    = excluded ? GONE : cs_slow_ratio_at(history, call->start_s);
-        caller->row[2 * h]         = ratio;
-        caller->row[2 * h + 1]     = excluded ? GONE : planned_ratio(call, history);
-        is_alive                   = is_alive && !isinf(ratio);
-        if (ratio > 1) {
-            caller->actual[n++] = (cs_fault){caller->ranks[h], ratio, 0, (double)INFINITY};
+        double            slowdown =
+            excluded ? GONE : cs_slowdown_at(history->spans, history->n_spans, call->start_s);
+        caller->row[2 * h]     = slowdown;
+        caller->row[2 * h + 1] = excluded ? GONE : planned_slowdown(call, history);
+        is_alive               = is_alive && !isinf(slowdown);
+        if (slowdown > 1) {
+            caller->actual[n++] = (cs_capacity){caller->ranks[h], slowdown, 0, (double)INFINITY};
         }
     }
     *n_p = n;
@@ -250,7 +251,7 @@ static bool state_now(cs_caller *caller, const cs_call *call, size_t *n_p)
 /* The network from the call's start on, in the call's time: spans that begin before the window
  * ends. Were there later ones? When does the first server die for ever (INFINITY: none)? */
 static size_t state_over_time(cs_caller *caller, const cs_call *call, double window_s,
-                              double dead_ratio, bool *has_more_p, double *dead_from_s_p)
+                              double dead_slowdown, bool *has_more_p, double *dead_from_s_p)
 {
     double t = call->start_s;
     size_t n = 0;
@@ -259,21 +260,22 @@ static size_t state_over_time(cs_caller *caller, const cs_call *call, double win
     *dead_from_s_p = (double)INFINITY;
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         const cs_history *history = &caller->timeline->histories[h];
-        for (size_t i = cs_span_after(history, t); !call->is_excluded[h] && i < history->n_spans;
-             i++) {
-            const cs_span *span   = &history->spans[i];
-            double         from_s = fmax(span->from_s - t, 0), until_s = span->until_s - t;
-            bool           is_dead = isinf(span->slow_ratio);
-            double         dead    = isinf(until_s) ? dead_ratio : CS_DEAD_RATIO;
-            if (from_s >= window_s) {
+        for (size_t i = cs_capacity_after(history->spans, history->n_spans, t);
+             !call->is_excluded[h] && i < history->n_spans; i++) {
+            cs_capacity step = history->spans[i];
+            step.rank        = caller->ranks[h];
+            step.from_s      = fmax(step.from_s - t, 0);
+            step.until_s -= t;
+            if (step.from_s >= window_s) {
                 *has_more_p = true;
                 break;
             }
-            if (is_dead && isinf(until_s)) {
-                *dead_from_s_p = fmin(*dead_from_s_p, from_s);
+            if (isinf(step.slowdown)) {
+                bool is_for_ever = isinf(step.until_s);
+                *dead_from_s_p   = is_for_ever ? fmin(*dead_from_s_p, step.from_s) : *dead_from_s_p;
+                step.slowdown    = is_for_ever ? dead_slowdown : CS_MAX_SLOWDOWN;
             }
-            caller->actual[n++] =
-                (cs_fault){caller->ranks[h], is_dead ? dead : span->slow_ratio, from_s, until_s};
+            caller->actual[n++] = step;
         }
     }
     return n;
@@ -283,17 +285,13 @@ static size_t state_over_time(cs_caller *caller, const cs_call *call, double win
 static cs_status replay(cs_caller *caller, const cs_call *call, size_t n_planned, size_t n_actual,
                         double *elapsed_s_p, cs_error *err)
 {
-    cs_job actual = {.scenario = {.collective = CS_ALLREDUCE,
-                                  .bytes      = caller->job->bytes,
-                                  .cluster    = cluster_of(caller, call),
-                                  .faults     = caller->actual,
-                                  .n_faults   = n_actual,
-                                  .seed       = 1},
-                     .verify   = true};
-    cs_job_set_model(&actual, caller->job->model, &caller->job->model_options);
-    cs_job planned            = actual;
-    planned.scenario.faults   = caller->planned;
-    planned.scenario.n_faults = n_planned;
+    cs_job actual               = caller->job->call;
+    actual.scenario.cluster     = cluster_of(caller, call);
+    actual.scenario.capacity    = caller->actual;
+    actual.scenario.n_capacity  = n_actual;
+    cs_job planned              = actual;
+    planned.scenario.capacity   = caller->planned;
+    planned.scenario.n_capacity = n_planned;
     cs_job_set_algorithm(&planned, call->schedule->algorithm, &call->schedule->options);
 
     const planned_options options = {&planned};
@@ -346,12 +344,13 @@ static cs_status changing_time(cs_caller *caller, const cs_call *call, size_t n_
     cs_status status   = CS_OK;
 
     for (; has_more && status == CS_OK; window_s = 2 * fmax(window_s, elapsed_s)) {
-        size_t n = state_over_time(caller, call, window_s, CS_DEAD_RATIO, &has_more, &dead_from_s);
+        size_t n =
+            state_over_time(caller, call, window_s, CS_MAX_SLOWDOWN, &has_more, &dead_from_s);
         status   = replay(caller, call, n_planned, n, &elapsed_s, err);
         has_more = has_more && elapsed_s > window_s;
     }
     if (status == CS_OK && elapsed_s > dead_from_s) {
-        size_t n  = state_over_time(caller, call, window_s, LESS_RATIO, &has_more, &dead_from_s);
+        size_t n  = state_over_time(caller, call, window_s, LESS_SLOWDOWN, &has_more, &dead_from_s);
         status    = replay(caller, call, n_planned, n, &again_s, err);
         elapsed_s = again_s != elapsed_s ? (double)INFINITY : elapsed_s;
     }
@@ -440,7 +439,7 @@ cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s
         return CS_OK;
     }
     cs_status status = time_call(caller, call, n_planned, elapsed_s_p, err);
-    if (status == CS_OK && n_ranks == caller->job->cluster.n_ranks) {
+    if (status == CS_OK && n_ranks == caller->job->call.scenario.cluster.n_ranks) {
         status = compare_best(caller, call, n_planned, *elapsed_s_p, err);
     }
     return status;

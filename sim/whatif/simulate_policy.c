@@ -101,15 +101,15 @@ typedef struct iteration {
     bool   is_adapted; /* a call ran the policy's own schedule */
 } iteration;
 
-static double known_ratio(const simulation *w, size_t h, double time_s, double delay_s)
+static double known_slowdown(const simulation *w, size_t h, double time_s, double delay_s)
 {
-    return cs_known_ratio_at(&w->q->timeline->histories[h], time_s, delay_s);
+    return cs_known_slowdown_at(&w->q->timeline->histories[h], time_s, delay_s);
 }
 
 static bool knows_fault(const simulation *w, double time_s, double delay_s)
 {
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-        if (!w->is_excluded[h] && known_ratio(w, h, time_s, delay_s) > 1) {
+        if (!w->is_excluded[h] && known_slowdown(w, h, time_s, delay_s) > 1) {
             return true;
         }
     }
@@ -161,7 +161,7 @@ static double held_until(const simulation *w, double time_s)
     for (double before_s = -1; before_s < time_s && !isinf(time_s);) {
         before_s = time_s;
         for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-            if (known_ratio(w, h, time_s, 0) > 1) {
+            if (known_slowdown(w, h, time_s, 0) > 1) {
                 time_s = cs_repaired_at(&w->q->timeline->histories[h], time_s);
             }
         }
@@ -211,7 +211,7 @@ static void update_members(simulation *w)
 {
     w->n_excluded = 0;
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-        w->is_excluded[h] = known_ratio(w, h, w->now_s, 0) > 1;
+        w->is_excluded[h] = known_slowdown(w, h, w->now_s, 0) > 1;
         w->n_excluded += w->is_excluded[h];
     }
 }
@@ -219,7 +219,7 @@ static void update_members(simulation *w)
 static bool has_recovered(const simulation *w)
 {
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-        if (w->is_excluded[h] && known_ratio(w, h, w->now_s, 0) <= 1) {
+        if (w->is_excluded[h] && known_slowdown(w, h, w->now_s, 0) <= 1) {
             return true;
         }
     }
@@ -238,7 +238,7 @@ static bool settle_members(simulation *w)
     const cs_whatif_timers *timers = &w->q->job->timers;
 
     while (w->q->policy->kind == CS_POLICY_EXCLUDE && w->now_s < w->intervals.horizon_s) {
-        bool is_empty = w->n_excluded == cs_n_servers(&w->q->job->cluster);
+        bool is_empty = w->n_excluded == cs_n_servers(&w->q->job->call.scenario.cluster);
         if (knows_fault(w, w->now_s, 0) || (is_empty && has_recovered(w))) {
             stop(w, timers->restart_s);
         } else if (!isinf(timers->rejoin_s) && has_recovered(w)) {
@@ -286,7 +286,7 @@ static cs_job_interval_kind kind_of(const simulation *w, const iteration *it)
 /* Add the iteration, and as many more like it as there are before anything changes. */
 static void add_iterations(simulation *w, const iteration *it)
 {
-    double servers = cs_n_servers(&w->q->job->cluster);
+    double servers = cs_n_servers(&w->q->job->call.scenario.cluster);
     double weight  = (servers - w->n_excluded) / servers;
     double most = ceil(w->left / weight - EPSILON), count = 1;
     double room_s = cs_next_event(w->q->timeline, w->now_s) - w->now_s;

@@ -117,7 +117,7 @@ static void add_paces(cs_text *text, const cs_whatif_job *job, const cs_whatif_r
     if (sums[CS_INTERVAL_SMALLER].duration_s > 0) {
         add_pace(text, &sums[CS_INTERVAL_SMALLER], best_s, count);
         cs_text_add(text, " without %u of %u servers", sums[CS_INTERVAL_SMALLER].most_excluded,
-                    cs_n_servers(&job->cluster));
+                    cs_n_servers(&job->call.scenario.cluster));
     }
     if (sums[CS_INTERVAL_DEGRADED].duration_s > sums[CS_INTERVAL_DEGRADED].held_s) {
         add_pace(text, &sums[CS_INTERVAL_DEGRADED], best_s, count);
@@ -160,7 +160,7 @@ static void count_loss(const cs_whatif_job *job, const cs_whatif_report *report,
     double lost_s  = line->total_s - line->iterations * report->best_iteration_s;
     bool   is_none = isfinite(lost_s) && fabs(lost_s) <= LEAST_LOSS * line->total_s;
 
-    line->lost_gpu_hours = is_none ? 0 : lost_s * job->cluster.n_ranks / S_PER_HOUR;
+    line->lost_gpu_hours = is_none ? 0 : lost_s * job->call.scenario.cluster.n_ranks / S_PER_HOUR;
 }
 
 static cs_status add_reason(const cs_whatif_job *job, cs_whatif_report *report,
@@ -186,7 +186,7 @@ static void note_unused(const cs_policy_request *q, cs_whatif_line *line)
             return;
         }
     }
-    if (q->policy->kind == CS_POLICY_SWITCH && line->note == NULL && q->job->n_outages > 0) {
+    if (q->policy->kind == CS_POLICY_SWITCH && line->note == NULL && q->job->n_faults > 0) {
         line->note = "never switched: no fault was known before the job's end";
     }
 }
@@ -261,8 +261,8 @@ static cs_status run_healthy(const cs_whatif_job *job, cs_whatif_report *report,
     cs_timeline   timeline  = {0};
     cs_caller    *caller    = NULL;
 
-    faultless.n_outages = 0;
-    cs_status status    = cs_timeline_build(&faultless, &timeline, err);
+    faultless.n_faults = 0;
+    cs_status status   = cs_timeline_build(&faultless, &timeline, err);
     if (status == CS_OK) {
         status = cs_caller_new(&faultless, &timeline, &caller, err);
     }

@@ -21,10 +21,10 @@ enum {
 
 static void claim_outages(const cs_whatif_job *job)
 {
-    for (size_t i = 0; i < job->n_outages; i++) {
-        const cs_outage *o = &job->outages[i], *before = o - 1;
-        uint32_t         g = job->cluster.gpus_per_server;
-        FUZZ_CLAIM(o->rank < job->cluster.n_ranks);
+    for (size_t i = 0; i < job->n_faults; i++) {
+        const cs_outage *o = &job->faults[i], *before = o - 1;
+        uint32_t         g = job->call.scenario.cluster.gpus_per_server;
+        FUZZ_CLAIM(o->rank < job->call.scenario.cluster.n_ranks);
         FUZZ_CLAIM(isfinite(o->from_s) && o->from_s >= 0 && o->from_s < o->until_s);
         FUZZ_CLAIM(o->slow_ratio > 1 || o->is_down);
         FUZZ_CLAIM(i == 0 || before->rank / g < o->rank / g ||
@@ -36,7 +36,7 @@ static void claim_job(const cs_whatif_job *job)
 {
     const cs_whatif_timers *t = &job->timers;
 
-    FUZZ_CLAIM(job->iterations >= 1 && job->calls >= 1 && job->bytes >= 1);
+    FUZZ_CLAIM(job->iterations >= 1 && job->calls >= 1 && job->call.scenario.bytes >= 1);
     FUZZ_CLAIM(isfinite(job->compute_s) && job->compute_s >= 0 && job->horizon_s > 0);
     FUZZ_CLAIM(job->overlap_ratio >= 0 && job->overlap_ratio <= 1);
     FUZZ_CLAIM(t->detect_s >= 0 && t->reschedule_s >= 0 && t->restart_s >= 0 && t->rejoin_s >= 0);
@@ -49,14 +49,15 @@ static bool is_quick(const cs_whatif_job *job, const cs_whatif_schedule *schedul
 {
     fuzz_limit  limit    = {.transfers_left = MAX_TRANSFERS};
     cs_observer observer = fuzz_limit_observer(&limit);
-    cs_job      call     = {
-                 .scenario = {.collective = CS_ALLREDUCE, .bytes = job->bytes, .cluster = job->cluster}};
-    cs_result result = {0};
-    cs_error  err    = {0};
+    cs_job      call     = {.scenario = {.collective = CS_ALLREDUCE,
+                                         .bytes      = job->call.scenario.bytes,
+                                         .cluster    = job->call.scenario.cluster}};
+    cs_result   result   = {0};
+    cs_error    err      = {0};
 
     if (schedule->algorithm != NULL) {
         cs_job_set_algorithm(&call, schedule->algorithm, &schedule->options);
-        cs_job_set_model(&call, job->model, &job->model_options);
+        cs_job_set_model(&call, job->call.model, &job->call.model_options);
         (void)!cs_job_run(&call, &observer, 1, &result, &err);
     }
     return !limit.is_reached;
@@ -64,7 +65,7 @@ static bool is_quick(const cs_whatif_job *job, const cs_whatif_schedule *schedul
 
 static bool is_small(const cs_whatif_job *job)
 {
-    bool is = job->cluster.n_ranks <= MAX_RUN_RANKS && job->n_outages <= MAX_CHANGES &&
+    bool is = job->call.scenario.cluster.n_ranks <= MAX_RUN_RANKS && job->n_faults <= MAX_CHANGES &&
               job->calls <= MAX_CALLS && is_quick(job, &job->schedule);
 
     for (size_t i = 0; i < job->n_policies && is; i++) {
