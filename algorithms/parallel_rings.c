@@ -115,17 +115,18 @@ static uint32_t slots_of(const rail_rings *r)
     return SLOTS * r->segments;
 }
 
-/* The rank across the sockets that gets what local rank p has, and the one it gets from. */
+/* The rank across the sockets that gets what local rank p has, and the one it gets from; there are
+ * as many local ranks on one socket as on the other. */
 static uint32_t across_to(uint32_t p, uint32_t n_locals)
 {
     uint32_t q = n_locals / 2;
-    return p < q ? p + q : (p - q + 1) % q;
+    return p < q ? p + q : (p + 1 < n_locals ? p + 1 - q : 0);
 }
 
 static uint32_t across_from(uint32_t p, uint32_t n_locals)
 {
     uint32_t q = n_locals / 2;
-    return p < q ? q + (p + q - 1) % q : p - q;
+    return p < q ? (p > 0 ? p : q) + q - 1 : p - q;
 }
 
 /* How many transfers a rank has in a stage. */

@@ -26,6 +26,7 @@
 #include "models/lib/links.h"
 #include "models/lib/rate.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -841,6 +842,7 @@ static cs_status flow_inject(void *state, const cs_flight *f)
     if (f->is_alone && n == 2 && !capped) {
         return inject_alone(m, f);
     }
+    assert(m->has_net);
     double    begin_s = f->start_s + f->startup_s + latency_s;
     cs_status status =
         add_flow(&m->net, 2 * f->handle, f->id, links, n, f->bytes, f->start_s, begin_s);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "algorithms/optcc/stream.h"
 
+#include <assert.h>
+
 /* ---- where things are ----
  *
  * Slots of a rank, for one copy: train d keeps its S1 in d and its S4 in H - 1 + d; behind them the
@@ -523,6 +525,7 @@ void cs_optcc_begin(cs_optcc_stream *stream)
 
 void cs_optcc_next(cs_optcc_stream *stream, cs_block *block)
 {
+    assert(stream->gpus > 0);
     while (block->count + MOST_PARTS <= block->capacity) {
         bool between = stream->now == NULL || (stream->now->step == 0 && stream->now->item == 0);
         if (between && !choose_copy(stream)) {

@@ -6,6 +6,8 @@
 #include "algorithms/stragglar/tail.h"
 #include "algorithms/stragglar/telephone.h"
 
+#include <assert.h>
+
 /* ---- the steady state of the rotation ---- */
 
 enum { MOST_DEPTH = 20 }; /* D + 1 <= 18 for 65536 ranks */
@@ -434,6 +436,7 @@ static cs_status start_rotation(cs_phase2 *p, const cs_late_layout *l, uint32_t 
     cs_rotation rotation;
     cs_status   status = cs_rotation_build(l->early + 1, arena, &rotation, err);
 
+    assert(l->early > 0);
     if (status == CS_OK) {
         status = cs_tail_build(&rotation, &p->stored, err);
     }

@@ -140,9 +140,9 @@ static cs_status line_open(line *to, const char *path, const cs_ports *ports, cs
         status = status == CS_OK ? send_links(to, ports) : status;
     }
     if (status == CS_ENOMEM) {
-        CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for the links");
+        (void)CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for the links");
     } else if (to->has_failed) {
-        CS_FAIL(err, status, "model", "%s", to->why);
+        (void)CS_FAIL(err, status, "model", "%s", to->why);
     }
     return status;
 }
@@ -318,7 +318,7 @@ static cs_status simgrid_open(const cs_ports *ports, const void *options, void *
     if (status == CS_OK) {
         status = start(m, err);
     } else {
-        CS_FAIL(err, status, NULL, "out of memory for the arrivals");
+        (void)CS_FAIL(err, status, NULL, "out of memory for the arrivals");
     }
     if (status != CS_OK) {
         simgrid_close(m);

@@ -155,7 +155,7 @@ static cs_status start(const cs_child_program *program, bool is_filter, cs_child
     int       failed = 0;
 
     if (child == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "a child process");
     }
     child->line = child->printed = child->output = child->note = -1;
 

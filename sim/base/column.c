@@ -58,7 +58,10 @@ cs_value cs_row_value(const cs_row *row, const cs_column *column)
 
 static char last_of(const cs_text *text)
 {
-    return text->length > 0 ? text->data[text->length - 1] : '\0';
+    if (text->length == 0) {
+        return '\0';
+    }
+    return text->data[text->length - 1];
 }
 
 void cs_json_key(cs_text *text, const char *key)

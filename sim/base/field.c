@@ -434,15 +434,11 @@ cs_status cs_field_set(const cs_field *table, void *object, const char *name, co
     const cs_named names  = cs_field_names(table, "unknown option");
     size_t         index  = 0;
     double         number = 0;
-    cs_status      status = cs_find_named(&names, name, &index, where, err);
 
-    if (status == CS_OK) {
-        status = cs_field_parse(&table[index], value, &number, where, err);
-    }
-    if (status == CS_OK) {
-        cs_field_store(&table[index], object, number);
-    }
-    return status;
+    CS_TRY(cs_find_named(&names, name, &index, where, err));
+    CS_TRY(cs_field_parse(&table[index], value, &number, where, err));
+    cs_field_store(&table[index], object, number);
+    return CS_OK;
 }
 
 bool cs_field_text(const cs_field *row, const void *object, char *text, size_t text_bytes)

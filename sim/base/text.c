@@ -188,8 +188,7 @@ void cs_text_add_csv_field(cs_text *text, const char *field)
 cs_status cs_text_status(const cs_text *text, cs_error *err)
 {
     if (text->failed) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for a text of more than %zu bytes",
-                       text->length);
+        return CS_NO_MEMORY(err, "a text of more than %zu bytes", text->length);
     }
     return CS_OK;
 }

@@ -19,11 +19,6 @@ typedef struct answers {
     size_t            n_ran;
 } answers;
 
-static cs_status no_memory(const cs_config *config, cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", cs_config_count(config));
-}
-
 /* Can the other scenarios be run all the same? */
 static bool is_refusal(cs_status status)
 {
@@ -56,8 +51,9 @@ static cs_status add_object(const answers *a, size_t index, const cs_case *c,
     }
     cs_text_free(&point);
     cs_free(values);
-    return values == NULL || text->failed || wrong.status == CS_ENOMEM ? no_memory(a->config, err)
-                                                                       : CS_OK;
+    return values == NULL || text->failed || wrong.status == CS_ENOMEM
+               ? CS_NO_MEMORY(err, "%zu results", cs_config_count(a->config))
+               : CS_OK;
 }
 
 static cs_status run_scenario(void *user, size_t index, cs_text *text, cs_error *err)
@@ -100,7 +96,7 @@ static cs_status keep(void *user, const cs_work_item *items, size_t n, cs_error 
         a->n_ran += items[i].data[0] == RAN;
         failed = failed || object->failed;
     }
-    return failed ? no_memory(a->config, err) : CS_OK;
+    return failed ? CS_NO_MEMORY(err, "%zu results", cs_config_count(a->config)) : CS_OK;
 }
 
 /* Why the first scenario cannot be run, with its place in the text. */
@@ -159,7 +155,8 @@ cs_status cs_config_run(const cs_config *config, unsigned jobs, char **json_p, c
         return status;
     }
     a.objects = CS_NEW(cs_text, n);
-    status    = a.objects != NULL ? run_all(&a, jobs, err) : no_memory(config, err);
+    status    = a.objects != NULL ? run_all(&a, jobs, err)
+                                  : CS_NO_MEMORY(err, "%zu results", cs_config_count(config));
     cs_text_add(&text, "[");
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         cs_text_add(&text, "%s\n%s", i > 0 ? "," : "", a.objects[i].data);

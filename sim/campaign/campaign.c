@@ -121,11 +121,11 @@ static cs_status do_item(void *user, size_t index, cs_text *to, cs_error *err)
         return CS_FAIL(err, CS_EIO, NULL, "an item arrived that there is not");
     }
     w.packed.row.scenario = scenario_of(r, index);
-    cs_status status      = r->c->work(r->c->user, w.packed.row.scenario, &w, err);
-    if (status == CS_OK && !w.is_put) {
+    CS_TRY(r->c->work(r->c->user, w.packed.row.scenario, &w, err));
+    if (!w.is_put) {
         cs_campaign_pack(to, r->c->table, &w.packed);
     }
-    return status;
+    return CS_OK;
 }
 
 /* ---- the keys of the file, for those who do not see it: KEY_BYTES each ---- */
@@ -148,7 +148,7 @@ static cs_status unpack_keys(run *r, const char *data, size_t bytes, cs_error *e
 
     r->keys = CS_NEW(cs_store_key, n);
     if (r->keys == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "%zu keys", n);
     }
     for (size_t i = 0; i < n; i++) {
         cs_store_key *k = &r->keys[i];
@@ -173,10 +173,10 @@ static cs_status begin(run *r, cs_error *err)
 /* On the other ranks. */
 static cs_status hear(void *user, const char *data, size_t bytes, cs_error *err)
 {
-    run      *r      = user;
-    cs_status status = begin(r, err);
+    run *r = user;
 
-    return status == CS_OK ? unpack_keys(r, data, bytes, err) : status;
+    CS_TRY(begin(r, err));
+    return unpack_keys(r, data, bytes, err);
 }
 
 /* ---- the rows: rank 0 ---- */
@@ -256,25 +256,24 @@ static cs_status take_row(run *r, size_t index, cs_packed_row *packed, bool *wri
 /* Of the workers: what is there at a time is one transaction. */
 static cs_status collect(void *user, const cs_work_item *rows, size_t n, cs_error *err)
 {
-    run      *r      = user;
-    bool      writes = false, is_more = false;
-    cs_status status = CS_OK;
+    run *r      = user;
+    bool writes = false, is_more = false;
 
-    for (size_t i = 0; i < n && status == CS_OK; i++) {
+    for (size_t i = 0; i < n; i++) {
         cs_packed_row packed;
-        status = cs_campaign_unpack(rows[i], r->c->table, r->row, r->texts, &packed, err);
-        if (status == CS_OK && packed.state != CS_ROW_GIVEN_UP) {
+        CS_TRY(cs_campaign_unpack(rows[i], r->c->table, r->row, r->texts, &packed, err));
+        if (packed.state != CS_ROW_GIVEN_UP) {
             is_more = true;
-            status  = take_row(r, rows[i].index, &packed, &writes, err);
+            CS_TRY(take_row(r, rows[i].index, &packed, &writes, err));
         }
     }
-    if (status == CS_OK && writes) {
-        status = cs_store_commit(r->store, err);
+    if (writes) {
+        CS_TRY(cs_store_commit(r->store, err));
     }
-    if (status == CS_OK && is_more) {
+    if (is_more) {
         report(r);
     }
-    return status;
+    return CS_OK;
 }
 
 /* ---- all of them ---- */
@@ -321,7 +320,7 @@ static cs_status open_file(run *r, cs_error *err)
     }
     r->values = CS_NEW(cs_value, request.n_columns);
     status    = r->values != NULL ? cs_store_open(r->c->path, r->c->table, &request, &r->store, err)
-                                  : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+                                  : CS_NO_MEMORY(err, "a row of the database");
     return status == CS_OK ? cs_store_keys(r->store, &r->keys, &r->n_keys, err) : status;
 }
 
@@ -332,7 +331,7 @@ static cs_status make_room(run *r, cs_error *err)
     r->texts   = cs_calloc(1, r->c->table->texts_bytes);
     return r->is_done != NULL && r->row != NULL && r->texts != NULL
                ? CS_OK
-               : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", r->n);
+               : CS_NO_MEMORY(err, "%zu scenarios", r->n);
 }
 
 /* Rank 0, or the only process. */

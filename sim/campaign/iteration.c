@@ -45,24 +45,20 @@ typedef struct walk {
 static cs_status open_sizes(cs_iterations *all, const cs_case *c, bool is_replayed,
                             bool is_verified, cs_error *err)
 {
-    const cs_training *t      = all->training;
-    cs_status          status = CS_OK;
+    const cs_training *t = all->training;
 
-    for (uint32_t i = 0; i < t->n_sizes && status == CS_OK; i++) {
+    for (uint32_t i = 0; i < t->n_sizes; i++) {
         sized_calls *calls          = &all->sizes[i];
         calls->c                    = *c;
         calls->c.job.scenario.bytes = t->size_bytes[i];
         calls->c.job.is_checked     = false;
-        status = cs_trials_open(&calls->c, is_replayed, is_verified, &calls->trials, err);
-    }
-    if (status != CS_OK) {
-        return status;
+        CS_TRY(cs_trials_open(&calls->c, is_replayed, is_verified, &calls->trials, err));
     }
     all->n_presumed = cs_trials_look_back(&all->sizes[0].trials) ? all->n_ranks : 1;
     all->shared     = CS_NEW(shared_call, (size_t)t->n_sizes * all->n_presumed);
     all->zeros      = CS_NEW(double, all->n_ranks);
     if (all->shared == NULL || all->zeros == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %u sizes of buckets", t->n_sizes);
+        return CS_NO_MEMORY(err, "%u sizes of buckets", t->n_sizes);
     }
     for (uint32_t i = 0; i < t->n_sizes; i++) {
         all->sizes[i].together = all->shared + (size_t)i * all->n_presumed;
@@ -77,14 +73,13 @@ cs_status cs_iterations_open(const cs_case *c, bool is_replayed, bool is_verifie
 
     if (all == NULL || pthread_mutex_init(&all->mutex, NULL) != 0) {
         cs_free(all);
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for iterations");
+        return CS_NO_MEMORY(err, "iterations");
     }
     all->training    = &c->training;
     all->n_ranks     = c->job.scenario.cluster.n_ranks;
     all->sizes       = CS_NEW(sized_calls, c->training.n_sizes);
     cs_status status = all->sizes == NULL
-                           ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %u sizes of buckets",
-                                     c->training.n_sizes)
+                           ? CS_NO_MEMORY(err, "%u sizes of buckets", c->training.n_sizes)
                            : open_sizes(all, c, is_replayed, is_verified, err);
     if (status != CS_OK) {
         cs_iterations_close(all);

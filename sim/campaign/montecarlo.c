@@ -328,7 +328,7 @@ static cs_status run_case(run *r, const cs_case *c, size_t index, size_t base,
     }
     *stopped_p = samples.is_stopped;
     if (!samples.is_stopped && (scratch = CS_NEW(double, samples.n)) == NULL) {
-        status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu iterations", samples.n);
+        status = CS_NO_MEMORY(err, "%zu iterations", samples.n);
     } else if (!samples.is_stopped) {
         fill(r, c, &samples, scratch, row);
         if (base != index && !r->base_failed && c->training.n_buckets > 0) {
@@ -383,7 +383,7 @@ static cs_status run_scenario(run *r, size_t index, cs_montecarlo_row *row_p, bo
         status = iterations_of(&r->options, &c, &iterations, err);
     }
     if (status == CS_OK && (row.scenario = cs_strdup(c.json)) == NULL) {
-        status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        status = CS_NO_MEMORY(err, "a scenario");
     }
     if (status == CS_OK && base != index) {
         status = name_baseline(r, base, &row, err);
@@ -428,9 +428,8 @@ static cs_status find_items(const run *r, item *items, size_t *n_p, cs_error *er
 {
     size_t    total   = cs_config_count(r->config);
     bool     *repeats = CS_NEW(bool, total);
-    cs_status status =
-        repeats != NULL ? cs_config_repeats(r->config, repeats, err)
-                        : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", total);
+    cs_status status  = repeats != NULL ? cs_config_repeats(r->config, repeats, err)
+                                        : CS_NO_MEMORY(err, "%zu scenarios", total);
 
     for (size_t i = 0; i < total && status == CS_OK; i++) {
         if (!repeats[i]) {
@@ -450,9 +449,8 @@ static cs_status list_scenarios(run *r, cs_error *err)
     cs_status status = CS_OK;
 
     r->scenarios = CS_NEW(size_t, total);
-    status       = items != NULL && r->scenarios != NULL
-                       ? find_items(r, items, &r->n, err)
-                       : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", total);
+    status       = items != NULL && r->scenarios != NULL ? find_items(r, items, &r->n, err)
+                                                         : CS_NO_MEMORY(err, "%zu scenarios", total);
     if (status == CS_OK) {
         qsort(items, r->n, sizeof *items, by_baseline);
     }
@@ -466,24 +464,20 @@ static cs_status list_scenarios(run *r, cs_error *err)
 /* Of the campaign: what every rank needs. */
 static cs_status begin(void *user, const size_t **scenarios_p, size_t *n_p, cs_error *err)
 {
-    run      *r      = user;
-    cs_status status = check_request(r->config, &r->options, err);
+    run *r = user;
 
-    if (status == CS_OK) {
-        status = list_scenarios(r, err);
-    }
-    if (status == CS_OK && cs_ranks_leads(r->options.ranks)) {
+    CS_TRY(check_request(r->config, &r->options, err));
+    CS_TRY(list_scenarios(r, err));
+    if (cs_ranks_leads(r->options.ranks)) {
         r->report->rows = CS_NEW(cs_montecarlo_row, cs_config_count(r->config));
-        status          = r->report->rows != NULL
-                              ? CS_OK
-                              : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", r->n);
+        if (r->report->rows == NULL) {
+            return CS_NO_MEMORY(err, "%zu scenarios", r->n);
+        }
     }
-    if (status == CS_OK) {
-        r->total     = (uint64_t)r->n * r->options.iterations;
-        *scenarios_p = r->scenarios;
-        *n_p         = r->n;
-    }
-    return status;
+    r->total     = (uint64_t)r->n * r->options.iterations;
+    *scenarios_p = r->scenarios;
+    *n_p         = r->n;
+    return CS_OK;
 }
 
 static void report_progress(void *user, size_t done, size_t total)
@@ -552,7 +546,7 @@ static cs_status take_row(void *user, const cs_campaign_row *from, cs_error *err
     row.scenario = cs_strdup(texts->scenario);
     snprintf(row.error, sizeof row.error, "%s", texts->error != NULL ? texts->error : "");
     cs_status status = row.scenario != NULL ? add_settings(r, from->scenario, &row, err)
-                                            : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+                                            : CS_NO_MEMORY(err, "a scenario");
     if (status != CS_OK) {
         cs_montecarlo_row_free(&row);
         return status;
@@ -577,7 +571,7 @@ static cs_status pack_rows(const cs_config *config, cs_montecarlo_report *report
     if (status == CS_OK) {
         report->swept.names = cs_sweep_columns_names(report->columns, &n_columns);
         report->values      = cs_calloc(total, n_columns * sizeof *report->values);
-        status = report->values != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        status = report->values != NULL ? CS_OK : CS_NO_MEMORY(err, "%zu scenarios", total);
     }
     report->swept.n_columns = n_columns;
     report->swept.values    = report->values;

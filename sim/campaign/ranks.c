@@ -105,10 +105,7 @@ cs_status cs_ranks_join(cs_ranks **ranks_p, cs_error *err)
     if (size == 1) {
         return CS_OK;
     }
-    cs_status status = load(&transport, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(load(&transport, err));
     if (transport.size == 1) {
         transport.leave(transport.self);
         return CS_OK;
@@ -116,7 +113,7 @@ cs_status cs_ranks_join(cs_ranks **ranks_p, cs_error *err)
     *ranks_p = cs_ranks_over(&transport);
     if (*ranks_p == NULL) {
         transport.leave(transport.self);
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "the ranks");
     }
     return CS_OK;
 }
@@ -174,8 +171,7 @@ static cs_status take_message(cs_ranks *ranks, cs_message *message_p, int kind, 
     }
     message_p->data = CS_NEW(char, message_p->bytes + 1);
     if (message_p->data == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for a message of %zu bytes",
-                       message_p->bytes);
+        return CS_NO_MEMORY(err, "a message of %zu bytes", message_p->bytes);
     }
     if (t->receive(t->self, message_p->from, kind, message_p->data, message_p->bytes) != 0) {
         cs_message_free(message_p);
@@ -257,7 +253,7 @@ static cs_status judge(const cs_message *hello, uint64_t fingerprint, cs_error *
         return read;
     }
     if (wrong.status != CS_OK) {
-        CS_FAIL(err, wrong.status, wrong.where, "%s (rank %d)", wrong.message, hello->from);
+        (void)CS_FAIL(err, wrong.status, wrong.where, "%s (rank %d)", wrong.message, hello->from);
         cs_error_locate(err, wrong.input, wrong.input_line, wrong.input_column);
         return wrong.status;
     }

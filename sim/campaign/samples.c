@@ -102,18 +102,15 @@ static cs_status run_iteration(worker *w, size_t index)
     cs_iteration iteration = {0};
 
     draw_arrivals(w, index);
-    cs_status status = d->iterations != NULL
-                           ? cs_iteration_run(d->iterations, w->arrival_s, previous, index == 0,
-                                              w->space, &iteration, &w->err)
-                           : run_call(w, index, previous, &iteration);
-    if (status == CS_OK) {
-        d->samples->elapsed_s[index] = iteration.elapsed_s;
-        d->samples->exposed_s[index] = iteration.exposed_s;
-        w->n_hits += iteration.is_hit;
-        w->n_fallbacks += iteration.n_fallbacks;
-        w->n_replays += iteration.n_replays;
-    }
-    return status;
+    CS_TRY(d->iterations != NULL ? cs_iteration_run(d->iterations, w->arrival_s, previous,
+                                                    index == 0, w->space, &iteration, &w->err)
+                                 : run_call(w, index, previous, &iteration));
+    d->samples->elapsed_s[index] = iteration.elapsed_s;
+    d->samples->exposed_s[index] = iteration.exposed_s;
+    w->n_hits += iteration.is_hit;
+    w->n_fallbacks += iteration.n_fallbacks;
+    w->n_replays += iteration.n_replays;
+    return CS_OK;
 }
 
 static void *work(void *argument)
@@ -147,19 +144,17 @@ static void *work(void *argument)
 
 static cs_status open_workers(drawing *d, worker *workers, size_t count, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < count && status == CS_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         worker *w    = &workers[i];
         w->d         = d;
         w->reports   = i == 0;
         w->arrival_s = CS_NEW(double, d->n_ranks);
         w->space     = CS_NEW(double, d->n_ranks);
-        status       = w->arrival_s == NULL || w->space == NULL
-                           ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory")
-                           : cs_arrival_stream_open(d->sampler, &w->stream, err);
+        CS_TRY(w->arrival_s == NULL || w->space == NULL
+                   ? CS_NO_MEMORY(err, "%u ranks", d->n_ranks)
+                   : cs_arrival_stream_open(d->sampler, &w->stream, err));
     }
-    return status;
+    return CS_OK;
 }
 
 /* The calling thread is worker 0; a thread that cannot be started is one less. */
@@ -210,7 +205,7 @@ static cs_status draw_all(drawing *d, cs_error *err)
     size_t    jobs     = d->request->jobs < most ? d->request->jobs : most;
     size_t    count    = jobs > 1 ? jobs : 1;
     worker   *workers  = CS_NEW(worker, count);
-    cs_status status   = workers == NULL ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory")
+    cs_status status   = workers == NULL ? CS_NO_MEMORY(err, "%zu threads", count)
                                          : open_workers(d, workers, count, err);
 
     if (status == CS_OK) {
@@ -243,7 +238,7 @@ static cs_status open_trials(drawing *d, const cs_case *cases, cs_error *err)
 
     d->trials = CS_NEW(cs_trials, n_cases);
     if (d->trials == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu sizes", n_cases);
+        return CS_NO_MEMORY(err, "%zu sizes", n_cases);
     }
     if (cases->training.n_buckets == 0) {
         d->samples->calls = 1;
@@ -281,9 +276,7 @@ cs_status cs_samples_draw(const cs_case *cases, const cs_sampling_request *reque
         samples.elapsed_s = CS_NEW(double, samples.n);
         samples.exposed_s = CS_NEW(double, samples.n);
         bool has_room     = samples.elapsed_s != NULL && samples.exposed_s != NULL;
-        status            = has_room
-                                ? draw_all(&d, err)
-                                : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu iterations", samples.n);
+        status = has_room ? draw_all(&d, err) : CS_NO_MEMORY(err, "%zu iterations", samples.n);
     }
     cs_arrival_sampler_close(sampler);
     cs_iterations_close(d.iterations);

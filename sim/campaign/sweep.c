@@ -135,17 +135,16 @@ static cs_status recall(const sweep *s, cs_store *store, size_t index, cs_status
 
 static cs_status recall_first(void *user, cs_store *store, cs_error *err)
 {
-    const sweep      *s      = user;
-    cs_sweep_summary *sum    = s->summary;
-    cs_status         status = CS_OK;
+    const sweep      *s   = user;
+    cs_sweep_summary *sum = s->summary;
 
     if (sum->refused > 0) {
-        status = recall(s, store, s->first_refused, CS_EINVAL, &sum->refusal, err);
+        CS_TRY(recall(s, store, s->first_refused, CS_EINVAL, &sum->refusal, err));
     }
-    if (status == CS_OK && sum->wrong > 0) {
-        status = recall(s, store, s->first_wrong, CS_EWRONG, &sum->mistake, err);
+    if (sum->wrong > 0) {
+        CS_TRY(recall(s, store, s->first_wrong, CS_EWRONG, &sum->mistake, err));
     }
-    return status;
+    return CS_OK;
 }
 
 static void report(void *user, size_t done, size_t total)
@@ -181,29 +180,28 @@ static cs_status find_any(const cs_config *config, cs_error *err)
 cs_status cs_sweep(const cs_config *config, const cs_sweep_options *options,
                    cs_sweep_summary *summary_p, cs_error *err)
 {
-    sweep             s      = {.config        = config,
-                                .options       = options,
-                                .first_refused = SIZE_MAX,
-                                .first_wrong   = SIZE_MAX,
-                                .summary       = summary_p};
-    const cs_campaign c      = {.n_scenarios    = cs_config_count(config),
-                                .table          = &cs_results_table,
-                                .user           = &s,
-                                .work           = do_scenario,
-                                .take           = take_row,
-                                .finish         = recall_first,
-                                .path           = options->path,
-                                .accepts_builds = options->accepts_builds,
-                                .config         = config,
-                                .jobs           = options->jobs,
-                                .ranks          = options->ranks,
-                                .progress       = options->progress != NULL ? report : NULL,
-                                .stop           = options->stop};
-    cs_status         status = CS_OK;
+    sweep             s = {.config        = config,
+                           .options       = options,
+                           .first_refused = SIZE_MAX,
+                           .first_wrong   = SIZE_MAX,
+                           .summary       = summary_p};
+    const cs_campaign c = {.n_scenarios    = cs_config_count(config),
+                           .table          = &cs_results_table,
+                           .user           = &s,
+                           .work           = do_scenario,
+                           .take           = take_row,
+                           .finish         = recall_first,
+                           .path           = options->path,
+                           .accepts_builds = options->accepts_builds,
+                           .config         = config,
+                           .jobs           = options->jobs,
+                           .ranks          = options->ranks,
+                           .progress       = options->progress != NULL ? report : NULL,
+                           .stop           = options->stop};
 
     *summary_p = (cs_sweep_summary){.count = {.total = cs_config_count(config)}};
     if (cs_ranks_leads(options->ranks)) {
-        status = find_any(config, err);
+        CS_TRY(find_any(config, err));
     }
-    return status == CS_OK ? cs_campaign_run(&c, &summary_p->count, err) : status;
+    return cs_campaign_run(&c, &summary_p->count, err);
 }

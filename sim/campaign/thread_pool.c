@@ -197,7 +197,7 @@ static cs_status do_item(cs_thread_pool *pool, size_t index, cs_error *err)
     cs_error     wrong = {0};
 
     if (row == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "a row");
     }
     row->index       = index;
     cs_status status = pool->work.work(pool->work.user, index, &row->text, &wrong);
@@ -271,7 +271,7 @@ cs_status cs_thread_pool_start(const cs_pool_work *work, size_t n_threads, cs_th
     cs_thread_pool *pool = CS_NEW(cs_thread_pool, 1);
 
     if (pool == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "%zu threads", n_threads);
     }
     pool->work          = *work;
     pool->rows.capacity = n_threads * ROWS_PER_THREAD;
@@ -282,7 +282,7 @@ cs_status cs_thread_pool_start(const cs_pool_work *work, size_t n_threads, cs_th
     init_row_queue(&pool->rows);
     if (pool->rows.rows == NULL || pool->threads == NULL) {
         release(pool);
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "%zu threads", n_threads);
     }
     start_threads(pool, n_threads);
     if (pool->n_threads == 0) {
@@ -307,7 +307,7 @@ cs_status cs_thread_pool_give(cs_thread_pool *pool, size_t first, size_t end, cs
         pthread_cond_broadcast(&queue->has_item);
     }
     pthread_mutex_unlock(&queue->lock);
-    return is_given ? CS_OK : CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+    return is_given ? CS_OK : CS_NO_MEMORY(err, "the queue of work");
 }
 
 void cs_thread_pool_close(cs_thread_pool *pool)

@@ -37,11 +37,6 @@ typedef struct study {
     cs_trace_report        *report;
 } study;
 
-static cs_status no_memory(const study *s, cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a trace of %zu calls", s->trace->n_calls);
-}
-
 /* ---- which algorithms, sizes and ranks ---- */
 
 static cs_status add_name(study *s, const char *name, const char *option, cs_error *err)
@@ -71,17 +66,17 @@ static cs_status choose_algorithms(study *s, const cs_scenario *scenario, cs_err
     const cs_trace_options *o = s->options;
     const char             *baseline =
         o->baseline != NULL ? o->baseline : cs_default_algorithm(&scenario->cluster);
-    cs_status status = add_name(s, baseline, "--baseline", err);
 
-    for (size_t i = 0; i < o->n_algorithms && status == CS_OK; i++) {
-        status = add_name(s, o->algorithms[i], "--algorithm", err);
+    CS_TRY(add_name(s, baseline, "--baseline", err));
+    for (size_t i = 0; i < o->n_algorithms; i++) {
+        CS_TRY(add_name(s, o->algorithms[i], "--algorithm", err));
     }
-    for (size_t i = 0; o->n_algorithms == 0 && cs_algorithms[i] != NULL && status == CS_OK; i++) {
+    for (size_t i = 0; o->n_algorithms == 0 && cs_algorithms[i] != NULL; i++) {
         if ((cs_algorithms[i]->collectives >> scenario->collective & 1u) != 0) {
-            status = add_name(s, cs_algorithms[i]->name, "--algorithm", err);
+            CS_TRY(add_name(s, cs_algorithms[i]->name, "--algorithm", err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 static uint64_t bytes_of(const study *s, size_t call, uint64_t configured)
@@ -217,7 +212,8 @@ static cs_status prepare(study *s, cs_error *err)
         return status;
     }
     s->size_of_call = CS_ARENA_NEW(arena, size_t, s->trace->n_calls);
-    status          = s->size_of_call != NULL ? CS_OK : no_memory(s, err);
+    status          = s->size_of_call != NULL ? CS_OK
+                                              : CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
     if (status == CS_OK) {
         status = choose_algorithms(s, &c.job.scenario, err);
     }
@@ -234,22 +230,19 @@ static cs_status prepare(study *s, cs_error *err)
 /* A case for each algorithm and size, on the arrivals of the trace. */
 static cs_status build_cases(study *s, cs_error *err)
 {
-    size_t    n      = s->n_names * s->n_sizes;
-    cs_status status = CS_OK;
+    size_t n = s->n_names * s->n_sizes;
 
     s->cases = CS_NEW(cs_case, n);
     if (s->cases == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu scenarios", n);
+        return CS_NO_MEMORY(err, "%zu scenarios", n);
     }
-    for (size_t i = 0; i < n && status == CS_OK; i++) {
-        status = cs_config_case(s->config, i, &s->cases[i], err);
-        if (status == CS_OK) {
-            s->cases[i].arrivals               = (cs_arrival_process){.trace = *s->trace};
-            s->cases[i].job.scenario.arrival_s = s->trace->arrival_s;
-            s->cases[i].job.is_checked         = false;
-        }
+    for (size_t i = 0; i < n; i++) {
+        CS_TRY(cs_config_case(s->config, i, &s->cases[i], err));
+        s->cases[i].arrivals               = (cs_arrival_process){.trace = *s->trace};
+        s->cases[i].job.scenario.arrival_s = s->trace->arrival_s;
+        s->cases[i].job.is_checked         = false;
     }
-    return status;
+    return CS_OK;
 }
 
 static void free_cases(study *s)
@@ -304,7 +297,7 @@ static cs_status play_calls(const study *s, const cs_trace_line *line, cs_error 
     cs_samples samples = {0};
 
     if (cases == NULL) {
-        return no_memory(s, err);
+        return CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
     }
     for (size_t i = 0; i < s->n_sizes; i++) {
         cases[i] = case_of(s, line, i);
@@ -369,8 +362,8 @@ static cs_status longest(const duel *d, double *delay_s_p, cs_error *err)
         c.policy = (cs_prediction_policy){.prediction = CS_PREDICTION_STATIC,
                                           .presumed   = c.policy.presumed};
     }
-    cs_status status = cs_trials_open(&c, true, c.job.verify, &trials, err);
-    return status == CS_OK ? exposed(d, &trials, delay_s_p, err) : status;
+    CS_TRY(cs_trials_open(&c, true, c.job.verify, &trials, err));
+    return exposed(d, &trials, delay_s_p, err);
 }
 
 static cs_status search(const duel *d, double agreement_s, double *delay_s_p, cs_error *err)
@@ -413,13 +406,14 @@ static cs_status find_break_even(const study *s, const cs_trace_line *line, doub
     duel                       d     = {.line_case = case_of(s, line, s->common_size),
                                         .arrival_s = CS_NEW(double, s->trace->n_ranks)};
 
-    base.algorithm   = s->names[0];
-    d.base_case      = case_of(s, &base, s->common_size);
-    d.rank           = d.line_case.policy.presumed;
-    d.rank           = d.rank < s->trace->n_ranks ? d.rank : s->report->straggler;
-    cs_status status = d.arrival_s != NULL ? cs_trials_open(&d.base_case, true,
-                                                            d.base_case.job.verify, &d.base, err)
-                                           : no_memory(s, err);
+    base.algorithm = s->names[0];
+    d.base_case    = case_of(s, &base, s->common_size);
+    d.rank         = d.line_case.policy.presumed;
+    d.rank         = d.rank < s->trace->n_ranks ? d.rank : s->report->straggler;
+    cs_status status =
+        d.arrival_s != NULL
+            ? cs_trials_open(&d.base_case, true, d.base_case.job.verify, &d.base, err)
+            : CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
     if (status == CS_OK) {
         status = cs_trials_open(&d.line_case, true, d.line_case.job.verify, &d.line, err);
     }
@@ -485,7 +479,9 @@ static cs_status take_line(void *user, const cs_campaign_row *from, cs_error *er
     if (from->is_refused) {
         line->reason = cs_arena_strdup(&s->report->arena, texts->reason);
     }
-    return from->is_refused && line->reason == NULL ? no_memory(s, err) : CS_OK;
+    return from->is_refused && line->reason == NULL
+               ? CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls)
+               : CS_OK;
 }
 
 static cs_status add_line(study *s, size_t algorithm, cs_prediction policy, cs_error *err)
@@ -503,7 +499,7 @@ static cs_status add_line(study *s, size_t algorithm, cs_prediction policy, cs_e
                                                        .break_even_s  = (double)NAN,
                                                        .day_gpu_hours = cs_estimate_none(),
                                                        .call_s        = call_s};
-    return call_s != NULL ? CS_OK : no_memory(s, err);
+    return call_s != NULL ? CS_OK : CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
 }
 
 /* A line for each policy of each algorithm. */
@@ -512,23 +508,22 @@ static cs_status list_lines(study *s, cs_error *err)
     static const cs_prediction late[MOST_POLICIES] = {CS_PREDICTION_STATIC, CS_PREDICTION_DYNAMIC,
                                                       CS_PREDICTION_ADAPTIVE};
     cs_trace_report           *report              = s->report;
-    size_t                     most   = MOST_POLICIES * s->n_names + 1; /* and hindsight */
-    cs_status                  status = CS_OK;
+    size_t                     most = MOST_POLICIES * s->n_names + 1; /* and hindsight */
 
     report->lines = CS_ARENA_NEW(&report->arena, cs_trace_line, most);
     if (report->lines == NULL) {
-        return no_memory(s, err);
+        return CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
     }
-    for (size_t a = 0; a < s->n_names && status == CS_OK; a++) {
+    for (size_t a = 0; a < s->n_names; a++) {
         const cs_algorithm *row        = s->cases[a * s->n_sizes].job.algorithm;
         cs_late_prediction  of         = cs_late_prediction_of(row, CS_PREDICTION_STATIC);
         bool                predicts   = of.straggler != NULL && a > 0;
         size_t              n_policies = predicts ? MOST_POLICIES : 1;
-        for (size_t i = 0; i < n_policies && status == CS_OK; i++) {
-            status = add_line(s, a, predicts ? late[i] : CS_PREDICTION_NONE, err);
+        for (size_t i = 0; i < n_policies; i++) {
+            CS_TRY(add_line(s, a, predicts ? late[i] : CS_PREDICTION_NONE, err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* Why an algorithm cannot run is said once. */
@@ -698,7 +693,7 @@ static cs_status judge(study *s, cs_error *err)
                  .values = CS_ARENA_NEW(&s->report->arena, double, s->trace->n_calls)};
 
     if (j.values == NULL || !add_hindsight(&j)) {
-        return no_memory(s, err);
+        return CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
     }
     rank_lines(&j);
     return CS_OK;

@@ -29,15 +29,13 @@ static cs_status replay(cs_job *job, bool verify, cs_outcome *outcome_p, cs_erro
 {
     cs_outcome outcome;
 
-    job->verify      = verify;
-    cs_status status = cs_job_replay(job, NULL, 0, &outcome, err);
-    if (status == CS_OK && verify && !outcome.verified) {
-        status = CS_FAIL(err, CS_EWRONG, "", "%s", outcome.verdict.text);
+    job->verify = verify;
+    CS_TRY(cs_job_replay(job, NULL, 0, &outcome, err));
+    if (verify && !outcome.verified) {
+        return CS_FAIL(err, CS_EWRONG, "", "%s", outcome.verdict.text);
     }
-    if (status == CS_OK) {
-        *outcome_p = outcome;
-    }
-    return status;
+    *outcome_p = outcome;
+    return CS_OK;
 }
 
 /* Everything that the scenario can be refused for, with the options as they were given. */
@@ -77,11 +75,8 @@ cs_status cs_trials_open(const cs_case *c, bool is_replayed, bool is_verified, c
                         .is_verified = is_verified,
                         .fallback_s  = (double)NAN};
     bool      agrees = c->policy.prediction == CS_PREDICTION_DYNAMIC || c->policy.fallback != NULL;
-    cs_status status = check_once(c, err);
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(check_once(c, err));
     if (c->policy.prediction != CS_PREDICTION_NONE) {
         trials.late = cs_late_prediction_of(c->job.algorithm, c->policy.prediction);
     }
@@ -93,12 +88,10 @@ cs_status cs_trials_open(const cs_case *c, bool is_replayed, bool is_verified, c
                        "%s has no barrier at which the ranks could agree", c->job.algorithm->name);
     }
     if (trials.late.straggler != NULL && c->policy.fallback != NULL) {
-        status = time_fallback(&trials, err);
+        CS_TRY(time_fallback(&trials, err));
     }
-    if (status == CS_OK) {
-        *trials_p = trials;
-    }
-    return status;
+    *trials_p = trials;
+    return CS_OK;
 }
 
 bool cs_trials_look_back(const cs_trials *trials)

@@ -232,7 +232,7 @@ void cs_wire_error(cs_wire *from, cs_error *err_p)
     from->failed = from->failed || status >= CS_STATUS_COUNT || line > INT_MAX || column > INT_MAX;
     *err_p       = (cs_error){0};
     if (!from->failed && status != CS_OK) {
-        CS_FAIL(err_p, (cs_status)status, where, "%s", message);
+        (void)CS_FAIL(err_p, (cs_status)status, where, "%s", message);
         cs_error_locate(err_p, input, (int)line, (int)column);
     }
 }

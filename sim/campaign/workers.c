@@ -266,7 +266,7 @@ static cs_status add_words(peer *p, uint64_t words, cs_error *err)
         return CS_OK;
     }
     if (!cs_grow(&p->words, &p->words_room, p->n_words + 1, 4, sizeof *p->words)) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "what a rank could not do");
     }
     p->words[p->n_words++] = words;
     return CS_OK;
@@ -289,7 +289,7 @@ static cs_status hand_out_miss(lead *l, int to, miss *m, cs_error *err)
     peer *p = &l->peers[to];
 
     if (!cs_grow(&p->retries, &p->retries_room, p->n_retries + 1, 4, sizeof *p->retries)) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "what a rank tries again");
     }
     p->retries[p->n_retries++] = (miss){m->item, m->words, NULL};
     cs_free(m->reason);
@@ -320,31 +320,26 @@ static cs_status hand_out(lead *l, int to, cs_error *err)
 
 static cs_status hand_out_to_all(lead *l, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (int to = 1; to < l->size && status == CS_OK; to++) {
-        status = hand_out(l, to, err);
+    for (int to = 1; to < l->size; to++) {
+        CS_TRY(hand_out(l, to, err));
     }
-    return status;
+    return CS_OK;
 }
 
 /* The broadcast to everybody, in pieces; the empty one is the last. */
 static cs_status broadcast(lead *l, cs_error *err)
 {
-    const cs_workers *w      = l->workers;
-    cs_status         status = CS_OK;
+    const cs_workers *w = l->workers;
 
     for (int to = 1; to < l->size; to++) {
-        for (size_t at = 0; at < w->broadcast_bytes && status == CS_OK; at += BROADCAST_BYTES) {
+        for (size_t at = 0; at < w->broadcast_bytes; at += BROADCAST_BYTES) {
             size_t left = w->broadcast_bytes - at;
             size_t n    = left < BROADCAST_BYTES ? left : BROADCAST_BYTES;
-            status = cs_ranks_send(l->ranks, to, CS_MESSAGE_BROADCAST, w->broadcast + at, n, err);
+            CS_TRY(cs_ranks_send(l->ranks, to, CS_MESSAGE_BROADCAST, w->broadcast + at, n, err));
         }
-        if (status == CS_OK) {
-            status = cs_ranks_send(l->ranks, to, CS_MESSAGE_BROADCAST, "", 0, err);
-        }
+        CS_TRY(cs_ranks_send(l->ranks, to, CS_MESSAGE_BROADCAST, "", 0, err));
     }
-    return status;
+    return CS_OK;
 }
 
 /* What failed is a machine's: say whose. What is wrong with an item is the same for all. */
@@ -429,7 +424,7 @@ static cs_status keep_miss(lead *l, size_t item, int rank, const cs_error *reaso
     if (m.reason == NULL ||
         !cs_grow(&l->misses, &l->misses_room, l->n_misses + 1, 16, sizeof *l->misses)) {
         cs_free(m.reason);
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "what could not be done");
     }
     *m.reason = *reason;
     name_rank(m.reason, rank);
@@ -439,22 +434,20 @@ static cs_status keep_miss(lead *l, size_t item, int rank, const cs_error *reaso
 
 static cs_status take_miss(lead *l, const cs_message *message, cs_error *err)
 {
-    peer     *p = &l->peers[message->from];
-    size_t    item;
-    uint64_t  words;
-    cs_error  reason;
-    cs_status status = read_error(message, &item, &reason, err);
+    peer    *p = &l->peers[message->from];
+    size_t   item;
+    uint64_t words;
+    cs_error reason;
 
-    if (status == CS_OK && !take_back(l, message->from, item, &words)) {
-        status = CS_FAIL(err, CS_EIO, NULL, "an item came back that nobody had");
+    CS_TRY(read_error(message, &item, &reason, err));
+    if (!take_back(l, message->from, item, &words)) {
+        return CS_FAIL(err, CS_EIO, NULL, "an item came back that nobody had");
     }
-    if (status == CS_OK) {
-        status = keep_miss(l, item, message->from, &reason, err);
+    CS_TRY(keep_miss(l, item, message->from, &reason, err));
+    if (words != 0) {
+        CS_TRY(add_words(p, words, err));
     }
-    if (status == CS_OK && words != 0) {
-        status = add_words(p, words, err);
-    }
-    return status == CS_OK ? hand_out_to_all(l, err) : status;
+    return hand_out_to_all(l, err);
 }
 
 /* Note the rows of a message in the harvest; they stay in it. */
@@ -475,12 +468,9 @@ static cs_status take_rows(lead *l, harvest *h, const cs_message *message, cs_er
         row->data          = cs_wire_bytes(&from, &row->bytes);
         from.failed        = from.failed || !take_back(l, message->from, item, &words);
     }
-    cs_status status = cs_wire_end(&from, "a row", err);
-    if (status == CS_OK) {
-        h->n_rows += n;
-        status = hand_out(l, message->from, err);
-    }
-    return status;
+    CS_TRY(cs_wire_end(&from, "a row", err));
+    h->n_rows += n;
+    return hand_out(l, message->from, err);
 }
 
 static cs_status take_message(lead *l, harvest *h, const cs_message *message, cs_error *err)
@@ -542,29 +532,25 @@ static bool is_over(const lead *l)
 
 static cs_status work_off(lead *l, harvest *h, cs_error *err)
 {
-    cs_status status = broadcast(l, err);
-
-    if (status == CS_OK) {
-        status = hand_out_to_all(l, err);
+    CS_TRY(broadcast(l, err));
+    CS_TRY(hand_out_to_all(l, err));
+    while (l->n_held > 0 && !is_over(l)) {
+        CS_TRY(reap(l, h, LOOK_S, err));
     }
-    while (status == CS_OK && l->n_held > 0 && !is_over(l)) {
-        status = reap(l, h, LOOK_S, err);
-    }
-    return status;
+    return CS_OK;
 }
 
 /* Tell everybody that it is over, and keep what still comes until all have left. */
 static cs_status part(lead *l, harvest *h, double wait_s, cs_error *err)
 {
-    double    until  = cs_ranks_now_s() + wait_s;
-    cs_status status = CS_OK;
+    double until = cs_ranks_now_s() + wait_s;
 
     l->no_more = true;
     cs_ranks_end(l->ranks);
-    while (status == CS_OK && l->ranks->n_left < l->size - 1 && cs_ranks_now_s() < until) {
-        status = reap(l, h, LOOK_S, err);
+    while (l->ranks->n_left < l->size - 1 && cs_ranks_now_s() < until) {
+        CS_TRY(reap(l, h, LOOK_S, err));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status lead_all(lead *l, harvest *h, cs_work_misses *misses, cs_error *err)
@@ -613,7 +599,7 @@ static cs_status run_lead(const cs_workers *w, cs_work_misses *misses, cs_error 
                         .holder  = CS_NEW(int, w->n_items)};
     harvest   h      = {.rows = CS_NEW(cs_work_item, (size_t)MOST_MESSAGES * MOST_ROWS)};
     cs_status status = l.peers == NULL || l.holder == NULL || h.rows == NULL
-                           ? CS_FAIL(err, CS_ENOMEM, NULL, "out of memory")
+                           ? CS_NO_MEMORY(err, "%d ranks and %zu items", size, w->n_items)
                            : lead_all(&l, &h, misses, err);
 
     release_lead(&l);

@@ -41,8 +41,8 @@ static cs_args_found unknown(const cs_args *args, const char *word, cs_error *er
     }
     const cs_named named = CS_NAMED_WORDS(names, count, NULL, NULL);
     const char    *near  = strncmp(word, "--", 2) == 0 ? cs_nearest_name(&named, word + 2) : NULL;
-    CS_FAIL(err, CS_EINVAL, word, "no such option%s%s%s; --help shows all",
-            near ? ", did you mean --" : "", near ? near : "", near ? "?" : "");
+    (void)CS_FAIL(err, CS_EINVAL, word, "no such option%s%s%s; --help shows all",
+                  near ? ", did you mean --" : "", near ? near : "", near ? "?" : "");
     return CS_ARGS_ERROR;
 }
 
@@ -54,13 +54,13 @@ static cs_args_found take_value(cs_args *args, const cs_arg *a, const char *atta
     args->value = attached;
     if (a->value != NULL && attached == NULL) {
         if (args->at == args->count) {
-            CS_FAIL(err, CS_EINVAL, args->name, "needs a value: %s", a->value);
+            (void)CS_FAIL(err, CS_EINVAL, args->name, "needs a value: %s", a->value);
             return CS_ARGS_ERROR;
         }
         args->value = args->words[args->at++];
     }
     if (a->value == NULL && attached != NULL) {
-        CS_FAIL(err, CS_EINVAL, args->name, "takes no value");
+        (void)CS_FAIL(err, CS_EINVAL, args->name, "takes no value");
         return CS_ARGS_ERROR;
     }
     return CS_ARGS_OPTION;
@@ -159,8 +159,7 @@ static cs_status take_text(const cs_args *args, const cs_field *field, char *obj
 
 static cs_status take_field(const cs_args *args, const cs_field *field, char *object, cs_error *err)
 {
-    double    value  = 1;
-    cs_status status = CS_OK;
+    double value = 1;
 
     if (field->type == CS_FIELD_LIST) {
         return append(args, field, object, err);
@@ -169,12 +168,10 @@ static cs_status take_field(const cs_args *args, const cs_field *field, char *ob
         return take_text(args, field, object, err);
     }
     if (args->value != NULL) {
-        status = cs_field_parse(field, args->value, &value, args->name, err);
+        CS_TRY(cs_field_parse(field, args->value, &value, args->name, err));
     }
-    if (status == CS_OK) {
-        cs_field_store(field, object, value);
-    }
-    return status;
+    cs_field_store(field, object, value);
+    return CS_OK;
 }
 
 cs_status cs_args_take(const cs_args *args, void *job, cs_error *err)

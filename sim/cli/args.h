@@ -87,10 +87,11 @@ typedef struct cs_arg_table {
             .offset = offsetof(type_, field_)           \
         }                                               \
     }
-#define CS_ARG_LIST_FIELD(type_, array_, n_, name_)                                             \
-    {                                                                                           \
-        .name = (name_), .type = CS_FIELD_LIST, .offset = offsetof(type_, array_),              \
-        .beside = offsetof(type_, n_), .max = sizeof((type_ *)0)->array_ / sizeof(const char *) \
+#define CS_ARG_LIST_FIELD(type_, array_, n_, name_)                                \
+    {                                                                              \
+        .name = (name_), .type = CS_FIELD_LIST, .offset = offsetof(type_, array_), \
+        .beside = offsetof(type_, n_),                                             \
+        .max    = (size_t)(sizeof((type_ *)0)->array_ / sizeof(const char *))      \
     }
 #define CS_ARG_OPERANDS(type_, array_, n_, name_)                                                 \
     {                                                                                             \

@@ -84,7 +84,7 @@ static cs_status split_sets(const figure_job *j, cs_figure_set sets[CS_CONFIG_MA
     }
     char *text = *text_p = CS_NEW(char, bytes);
     if (text == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for --set");
+        return CS_NO_MEMORY(err, "--set");
     }
     for (size_t i = 0; i < config->n_set; i++) {
         size_t n = strlen(config->set[i].value);
@@ -111,7 +111,7 @@ static cs_status draw(const figure_job *j, bool *ok_p, cs_error *err)
                                   .trace   = j->trace,
                                   .jobs    = cs_workers_jobs(&j->choice, NULL),
                                   .results = results};
-    cs_status status = results != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory");
+    cs_status          status  = results != NULL ? CS_OK : CS_NO_MEMORY(err, "results");
 
     if (status == CS_OK && j->n_names == 0) {
         status = CS_FAIL(err, CS_EINVAL, "figure",

@@ -1,22 +1,38 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* collsim run: one result per algorithm, number of ranks and size. */
+/* collsim run: one result per algorithm, number of ranks and size; with a timeline, a heat map and
+ * an explanation of one scenario where they are asked for. */
 #include "cli/cli.h"
 #include "cli/run_rows.h"
-#include "cli/schedule_arg.h"
-#include "cli/watch.h"
+#include "cli/scenario_args.h"
+#include "cs/bound.h"
+#include "cs/recording.h"
+#include "cs/result.h"
+#include "engine/explain.h"
+#include "output/chrome_trace.h"
+#include "output/heatmap.h"
+#include "output/port_stats.h"
+#include "output/usage.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+enum { SHOWN_PORTS = 16, SHOWN_STEPS = 24 };
+
 #define MANY_TRANSFERS 50000000u
 #define MEASURE_S      2.0
+
+/* What was asked for; NULL and false: not that. */
+typedef struct watch_choice {
+    const char *trace_path, *heatmap_path; /* files to write */
+    bool        explains;
+} watch_choice;
 
 typedef struct task {
     cs_scenario_choice choice;
     cs_run_format      format;
-    cs_watch_choice    watch;
+    watch_choice       watch;
     const char        *schedule_path, *output_path;
     cs_stored         *schedule;
     cs_run_rows        rows;
@@ -38,6 +54,171 @@ static const cs_arg run_args[] = {
 static const cs_arg_table run_tables[] = {
     CS_SCENARIO_TABLE(task, choice), {run_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
+
+/* ---- who watches the replay ---- */
+
+enum { WATCH_OBSERVERS = 4 }; /* one of them for who opens it */
+
+/* `{0}` is none. */
+typedef struct watch {
+    const watch_choice *choice;   /* borrowed */
+    const cs_scenario  *scenario; /* borrowed */
+    cs_observer         observers[WATCH_OBSERVERS];
+    size_t              n_observers;
+    cs_recording        recording; /* for the timeline and the critical path */
+    cs_usage            usage;
+    cs_port_stats       stats;
+} watch;
+
+/* Prepare for one replay, whose observers are still to be set; close_watch() it, also after an
+ * error. */
+static cs_status open_watch(watch *w, const watch_choice *choice, const cs_scenario *scenario,
+                            cs_error *err)
+{
+    size_t    n_limits = 0;
+    cs_status status   = CS_OK;
+
+    w->choice   = choice;
+    w->scenario = scenario;
+    if (choice->trace_path != NULL) {
+        w->recording.limits[n_limits++] = cs_chrome_trace_limit;
+    }
+    if (choice->explains) {
+        w->recording.limits[n_limits++] = cs_critical_path_limit;
+        status                          = cs_port_stats_init(&w->stats, &scenario->cluster, err);
+        w->observers[w->n_observers++]  = cs_port_stats_observer(&w->stats);
+    }
+    if (n_limits > 0) {
+        w->observers[w->n_observers++] = cs_recording_observer(&w->recording);
+    }
+    if (status == CS_OK && choice->heatmap_path != NULL) {
+        status                         = cs_usage_init(&w->usage, scenario, err);
+        w->observers[w->n_observers++] = cs_usage_observer(&w->usage);
+    }
+    return status;
+}
+
+static cs_status write_trace(const watch *w, cs_error *err)
+{
+    cs_text   text   = {0};
+    cs_status status = cs_chrome_trace(&w->recording, w->scenario, &text, err);
+
+    if (status == CS_OK) {
+        status = cs_cli_write(w->choice->trace_path, &text, err);
+    }
+    cs_text_free(&text);
+    return status;
+}
+
+static cs_status write_heatmap(watch *w, const cs_result *result, cs_error *err)
+{
+    cs_text   text   = {0};
+    cs_status status = cs_heatmap_svg(&w->usage, result, &text, err);
+
+    if (status == CS_OK) {
+        status = cs_cli_write(w->choice->heatmap_path, &text, err);
+    }
+    cs_text_free(&text);
+    return status;
+}
+
+static void add_step(cs_text *text, const cs_path_step *s)
+{
+    cs_text_add(text, "#   %12.3f %12.3f  round %-6u %5u -> %-5u chunk %-6u waited for %s\n",
+                s->start_s * 1e6, s->end_s * 1e6, s->round, s->src, s->dst, s->chunk,
+                cs_wait_text(s->wait));
+}
+
+static void add_path(cs_text *text, const cs_path_step *steps, size_t count)
+{
+    double moving   = 0;
+    size_t waits[5] = {0};
+
+    for (size_t i = 0; i < count; i++) {
+        moving += steps[i].end_s - steps[i].start_s;
+        waits[steps[i].wait]++;
+    }
+    cs_text_add(text,
+                "# critical path: %zu transfers, %.3f us under way; waited %zu times for data, "
+                "%zu for a sending\n#   and %zu for a receiving port, %zu for a barrier\n",
+                count, moving * 1e6, waits[CS_WAIT_DATA], waits[CS_WAIT_TX], waits[CS_WAIT_RX],
+                waits[CS_WAIT_FENCE]);
+    cs_text_add(text, "#   %12s %12s\n", "start (us)", "end (us)");
+    for (size_t i = 0; i < count; i++) {
+        if (i == SHOWN_STEPS / 2 && count > SHOWN_STEPS) {
+            size_t left_out = count - SHOWN_STEPS;
+            cs_text_add(text, "#   ... %zu more ...\n", left_out);
+            i += left_out;
+        }
+        add_step(text, &steps[i]);
+    }
+}
+
+/* What proves how good the time is: the bound, what it counts, and what it assumes. */
+static void add_bound(cs_text *text, const cs_result *result)
+{
+    for (size_t i = 0; cs_bounds[i] != NULL; i++) {
+        const cs_bound *b = cs_bounds[i];
+        if (strcmp(b->name, result->bound) != 0) {
+            continue;
+        }
+        cs_text_add(text, "# bound %s, %.3f us: %s\n#   (%s; %s)\n", b->name, result->bound_s * 1e6,
+                    b->summary, b->assumption, b->source);
+    }
+    if (result->gap <= 1 + 1e-9) {
+        cs_text_add(text, "# optimal: no schedule can be faster in this scenario\n");
+    } else if (!isnan(result->gap)) {
+        cs_text_add(text, "# no schedule can be faster by more than %.3f %%\n",
+                    100 * (1 - 1 / result->gap));
+    }
+}
+
+static cs_status explain(const watch *w, const cs_result *result, cs_text *text, cs_error *err)
+{
+    const cs_path_step *steps;
+    size_t              count;
+    cs_arena            arena = {0};
+    cs_status status = cs_critical_path(&w->recording, w->scenario, &arena, &steps, &count, err);
+
+    if (status == CS_OK) {
+        cs_text_add(text, "#\n# %s, %llu ranks, %llu bytes: %.3f us", result->algorithm,
+                    (unsigned long long)result->ranks, (unsigned long long)result->bytes,
+                    result->elapsed_s * 1e6);
+        if (!isnan(result->gap)) {
+            cs_text_add(text, ", %.4f x the bound %s", result->gap, result->bound);
+        }
+        cs_text_add(text, "\n");
+        add_bound(text, result);
+        add_path(text, steps, count);
+        cs_port_stats_text(text, &w->stats, result->elapsed_s, SHOWN_PORTS);
+    }
+    cs_arena_free(&arena);
+    return status;
+}
+
+/* After the replay: write the files, add the explanation to `notes`. */
+static cs_status report(watch *w, const cs_result *result, cs_text *notes, cs_error *err)
+{
+    if (w->choice->trace_path != NULL) {
+        CS_TRY(write_trace(w, err));
+    }
+    if (w->choice->heatmap_path != NULL) {
+        CS_TRY(write_heatmap(w, result, err));
+    }
+    if (w->choice->explains) {
+        CS_TRY(explain(w, result, notes, err));
+    }
+    return CS_OK;
+}
+
+static void close_watch(watch *w)
+{
+    cs_recording_free(&w->recording);
+    cs_port_stats_free(&w->stats);
+    cs_usage_free(&w->usage);
+}
+
+/* ---- the command ---- */
 
 /* "7 s", "25 min", "3.4 h" */
 static void duration_text(double time_s, char *text, size_t text_bytes)
@@ -73,20 +254,20 @@ static void announce(void *user, uint64_t n_transfers)
 /* Run one job with the observers that were asked for. */
 static cs_status run_watched(task *j, cs_job *job, cs_result *result, cs_error *err)
 {
-    cs_watch  w      = {0};
+    watch     w      = {0};
     cs_status status = cs_job_resolve(job, err);
 
     if (status == CS_OK) {
-        status = cs_watch_open(&w, &j->watch, &job->scenario, err);
+        status = open_watch(&w, &j->watch, &job->scenario, err);
     }
     if (status == CS_OK) {
         w.observers[w.n_observers++] = (cs_observer){.counted = announce, .user = job};
         status                       = cs_job_run(job, w.observers, w.n_observers, result, err);
     }
     if (status == CS_OK) {
-        status = cs_watch_report(&w, result, &j->notes, err);
+        status = report(&w, result, &j->notes, err);
     }
-    cs_watch_close(&w);
+    close_watch(&w);
     cs_job_release(job);
     return status;
 }
@@ -114,11 +295,7 @@ static cs_status case_of(const task *j, size_t index, cs_case *c, cs_error *err)
 
 static cs_status run_index(task *j, size_t index, cs_case *c, cs_result *result, cs_error *err)
 {
-    cs_status status = case_of(j, index, c, err);
-
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(case_of(j, index, c, err));
     cs_job job = c->job;
     if (j->schedule != NULL) {
         const cs_stored_options options = {j->schedule};
@@ -151,23 +328,16 @@ static cs_status run_all(task *j, cs_error *err)
 
 static cs_status run_task(task *j, cs_error *err)
 {
-    cs_status status = cs_scenario_choice_finish(&j->choice, err);
-
-    if (status == CS_OK && j->schedule_path != NULL) {
-        status = cs_schedule_arg_load(&j->choice, j->schedule_path, &j->schedule, err);
-    }
-    if (status != CS_OK) {
-        return status;
+    CS_TRY(cs_scenario_choice_finish(&j->choice, err));
+    if (j->schedule_path != NULL) {
+        CS_TRY(cs_schedule_arg_load(&j->choice, j->schedule_path, &j->schedule, err));
     }
     size_t count = cs_config_count(j->choice.config);
     if ((j->watch.trace_path != NULL || j->watch.heatmap_path != NULL) && count != 1) {
         return CS_FAIL(err, CS_EINVAL, j->watch.trace_path != NULL ? "--trace" : "--heatmap",
                        "needs exactly one scenario, not %zu", count);
     }
-    status = cs_run_rows_open(&j->rows, j->choice.config, j->format, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_run_rows_open(&j->rows, j->choice.config, j->format, err));
     const char *calibration = cs_config_text(j->choice.config, "calibration");
     if (j->format == CS_RUN_TABLE && calibration != NULL) {
         cs_text_add(
@@ -176,11 +346,9 @@ static cs_status run_task(task *j, cs_error *err)
             "those of its last row\n",
             calibration);
     }
-    status = run_all(j, err);
-    if (status == CS_OK) {
-        status = cs_run_rows_finish(&j->rows, err);
-    }
-    return status == CS_OK ? cs_cli_write(j->output_path, &j->rows.text, err) : status;
+    CS_TRY(run_all(j, err));
+    CS_TRY(cs_run_rows_finish(&j->rows, err));
+    return cs_cli_write(j->output_path, &j->rows.text, err);
 }
 
 static int run_run(int count, char *const *words)

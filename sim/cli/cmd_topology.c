@@ -29,14 +29,12 @@ static const cs_arg_table topology_tables[] = {
 /* The scenario that uses the topology on a network model. */
 static cs_status set_case(const request *q, cs_config *config, cs_error *err)
 {
-    const cs_value name   = {.type = CS_VALUE_TEXT, .text = q->name};
-    const cs_value flow   = {.type = CS_VALUE_TEXT, .text = "flow"};
-    cs_status      status = cs_config_put(config, "cluster.topology", &name, "topology", err);
+    const cs_value name = {.type = CS_VALUE_TEXT, .text = q->name};
+    const cs_value flow = {.type = CS_VALUE_TEXT, .text = "flow"};
 
-    if (status == CS_OK) {
-        status = cs_config_put(config, "model.name", &flow, "topology", err);
-    }
-    return status == CS_OK ? cs_config_choice_apply(&q->given, config, err) : status;
+    CS_TRY(cs_config_put(config, "cluster.topology", &name, "topology", err));
+    CS_TRY(cs_config_put(config, "model.name", &flow, "topology", err));
+    return cs_config_choice_apply(&q->given, config, err);
 }
 
 static cs_status show(const request *q, const cs_case *c, cs_arena *arena, cs_text *text,

@@ -1,24 +1,64 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim whatif: what a job of many iterations loses to failing NICs, policy by policy; with
  * --trace, what each algorithm would have saved on measured arrivals. */
+#include "campaign/thread_pool.h"
+#include "campaign/trace_text.h"
+#include "cli/arrival_args.h"
 #include "cli/cli.h"
 #include "cli/config_args.h"
-#include "cli/whatif_trace.h"
+#include "cs/scenario.h"
+#include "traces/skew_text.h"
 #include "whatif/whatif_text.h"
 
-enum { TABLE, JSON };
+#include <stdio.h>
+#include <string.h>
+
+enum { TABLE, JSON, MAX_NAMES = 64, LIST_BYTES = 1024 };
+
+/* What was chosen beside the configuration. Texts are borrowed from the command line. */
+typedef struct trace_choice {
+    cs_arrival_choice arrivals;
+    const char       *algorithms, *baseline;
+    uint64_t          bytes;       /* 0: as in the trace */
+    double            period_s;    /* 0: as in the trace */
+    double            agreement_s; /* 0 */
+} trace_choice;
 
 typedef struct whatif_job {
-    cs_config_choice       config;
-    cs_whatif_trace_choice trace;
-    const char            *trace_option; /* the last one given that belongs to a trace */
-    const char            *output;
-    int                    format;
+    cs_config_choice config;
+    trace_choice     trace;
+    const char      *trace_option; /* the last one given that belongs to a trace */
+    const char      *output;
+    int              format;
 } whatif_job;
 
-#define PRESET "timers.preset"
+#define PRESET     "timers.preset"
+#define MAX_TIME_S 1e9
 
 /* clang-format off */
+#define KEY(letter, name, value, path, help) CS_ARG_KEY(letter, name, value, path, CS_SET_VALUE, NULL, help)
+#define TIME(field, name, help, ...)                                                              \
+    CS_ARG_NUMBER(trace_choice, field, 0, name, "T", help, .unit = CS_UNIT_TIME,        \
+                  .max = MAX_TIME_S, __VA_ARGS__)
+static const cs_arg trace_args[] = {
+    {.name = "trace", .value = "FILE[,FILE..]", .help = "arrivals: CSV, log of StragglAR, NCCL traces (repeatable)",
+     .field = CS_ARG_LIST_FIELD(trace_choice, arrivals.paths, arrivals.n_paths, "trace")},
+    CS_ARG_TEXT(trace_choice, algorithms, 'a', "algorithm", "A[,B..]", "algorithms to replay (all that know the collective)"),
+    CS_ARG_NUMBER(trace_choice, bytes, 's', "bytes", "S", "size of every call (as in the trace)",
+                  .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES),
+    CS_ARG_TEXT(trace_choice, baseline, 0, "baseline", "A", "what the savings are against (as of run)"),
+    TIME(period_s, "period", "time from call to call, for GPU-hours (as in the trace)", .is_above = true),
+    TIME(agreement_s, "agreement", "what it costs to agree on who is late (0)", .min = 0),
+    KEY('g', "gpus-per-server", "G", "cluster.gpus_per_server", "GPUs that share a server and its NVLink (1)"),
+    KEY('m', "model", "M", "model.name", "network model (alpha-beta)"),
+    KEY(0, "alpha", "T", "cluster.nic.alpha", "start-up time of a transfer over the NICs (3us)"),
+    KEY(0, "bandwidth", "R", "cluster.nic.bandwidth", "rate of a NIC port (450GB/s)"),
+    KEY(0, "nvlink-alpha", "T", "cluster.nvlink.alpha", "the same for NVLink (1us)"),
+    KEY(0, "nvlink-bandwidth", "R", "cluster.nvlink.bandwidth", "the same for NVLink (450GB/s)"),
+    KEY(0, "calibration", "FILE", "calibration", "alpha and bandwidth from 'collsim calibrate'"),
+    CS_ARG_KEY(0, "opt", "KEY=VALUE", "algorithm.options", CS_SET_BELOW, NULL, "option of the algorithms that have it (repeatable)"),
+    CS_ARG_LAST_ROW,
+};
 static const cs_arg whatif_args[] = {
     CS_ARG_CHOICE(whatif_job, format, 0, "format", "table|json|csv", "how to print (table)"),
     CS_ARG_TEXT(whatif_job, output, 'o', "output", "FILE", "write it there instead of to standard output"),
@@ -31,12 +71,17 @@ static const cs_arg whatif_args[] = {
     {(args_), offsetof(whatif_job, field_), offsetof(whatif_job, config), offsetof(whatif_job, trace_option)}
 static const cs_arg_table whatif_tables[] = {
     {whatif_args, 0, offsetof(whatif_job, config), CS_NOWHERE},
-    PART(cs_whatif_trace_args, trace), PART(cs_arrival_args, trace.arrivals), {.args = NULL}};
+    PART(trace_args, trace), PART(cs_arrival_args, trace.arrivals), {.args = NULL}};
 /* clang-format on */
+
+static bool wants_trace(const whatif_job *j)
+{
+    return j->trace.arrivals.n_paths > 0;
+}
 
 static cs_status check_args(const whatif_job *j, cs_error *err)
 {
-    if (!cs_whatif_trace_is_wanted(&j->trace)) {
+    if (!wants_trace(j)) {
         if (j->trace_option != NULL) {
             return CS_FAIL(err, CS_EINVAL, j->trace_option,
                            "belongs to a trace of arrivals: --trace FILE");
@@ -52,6 +97,91 @@ static cs_status check_args(const whatif_job *j, cs_error *err)
     return CS_OK;
 }
 
+/* Names with commas between them, cut in place. */
+static cs_status split(char *list, const char *text, const char **names, size_t *n_p, cs_error *err)
+{
+    size_t length = strlen(text);
+
+    if (length >= LIST_BYTES) {
+        return CS_FAIL(err, CS_EINVAL, "--algorithm", "the list is too long");
+    }
+    memcpy(list, text, length + 1);
+    for (char *at = list; at != NULL;) {
+        char *comma = strchr(at, ',');
+        if (comma != NULL) {
+            *comma = '\0';
+        }
+        if (*at == '\0' || *n_p == MAX_NAMES) {
+            return CS_FAIL(err, CS_EINVAL, "--algorithm", "'%.80s' is not a list of up to %d names",
+                           text, MAX_NAMES);
+        }
+        names[(*n_p)++] = at;
+        at              = comma != NULL ? comma + 1 : NULL;
+    }
+    return CS_OK;
+}
+
+static void print(const cs_trace_report *report, const cs_arrival_trace *trace,
+                  const cs_arrival_notes *notes, int format, cs_text *text)
+{
+    if (format == TABLE) {
+        cs_arrival_head(trace, notes, text);
+        cs_text_add(text, "\n");
+        cs_trace_table(report, trace, text);
+    } else if (format == JSON) {
+        cs_trace_json(report, trace, notes, text);
+    } else {
+        cs_trace_csv(report, text);
+    }
+}
+
+static cs_status replay_trace(const trace_choice *choice, cs_config *config, int format,
+                              cs_text *text, cs_error *err)
+{
+    char             list[LIST_BYTES];
+    const char      *names[MAX_NAMES];
+    size_t           n_names = 0;
+    cs_arrival_trace trace   = {0};
+    cs_arrival_notes notes   = {0};
+    cs_trace_options options;
+    cs_trace_report  report     = {0};
+    const cs_value   collective = {.type = CS_VALUE_TEXT,
+                                   .text = choice->arrivals.options.collective};
+    cs_status        status     = CS_OK;
+
+    if (collective.text != NULL) {
+        status = cs_config_put(config, "collective", &collective, "--collective", err);
+    }
+    if (status == CS_OK) {
+        cs_config_say_notes(config);
+        status = cs_config_refuse_training(config, err);
+    }
+    if (status == CS_OK && choice->algorithms != NULL) {
+        status = split(list, choice->algorithms, names, &n_names, err);
+    }
+    if (status == CS_OK) {
+        status = cs_arrival_files_load(choice->arrivals.paths, choice->arrivals.n_paths,
+                                       &choice->arrivals.options, &trace, &notes, err);
+    }
+    if (status == CS_OK) {
+        options =
+            (cs_trace_options){.algorithms   = n_names > 0 ? names : NULL,
+                               .n_algorithms = n_names,
+                               .baseline     = choice->baseline,
+                               .bytes        = choice->bytes,
+                               .period_s = choice->period_s > 0 ? choice->period_s : notes.period_s,
+                               .agreement_s = choice->agreement_s};
+        status = cs_trace_whatif(config, &trace, &options, &report, err);
+    }
+    if (status == CS_OK) {
+        print(&report, &trace, &notes, format, text);
+    }
+    cs_trace_report_free(&report);
+    cs_arrival_notes_free(&notes);
+    cs_arrival_trace_free(&trace);
+    return status;
+}
+
 /* The scenario of a trace: a configuration or the defaults, with every option. */
 static cs_status answer_trace(const whatif_job *j, cs_text *text, cs_error *err)
 {
@@ -62,7 +192,7 @@ static cs_status answer_trace(const whatif_job *j, cs_text *text, cs_error *err)
         status = cs_config_choice_apply(&j->config, config, err);
     }
     if (status == CS_OK) {
-        status = cs_whatif_trace_answer(&j->trace, config, j->format, text, err);
+        status = replay_trace(&j->trace, config, j->format, text, err);
     }
     cs_config_free(config);
     return status;
@@ -107,14 +237,11 @@ static cs_status answer_faults(const whatif_job *j, cs_text *text, cs_error *err
 
 static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
-    const whatif_job *j      = job;
-    cs_status         status = check_args(j, err);
+    const whatif_job *j = job;
 
-    if (status == CS_OK) {
-        status = cs_whatif_trace_is_wanted(&j->trace) ? answer_trace(j, text, err)
-                                                      : answer_faults(j, text, err);
-    }
-    return status == CS_OK ? cs_cli_write_output(j->output, text, err) : status;
+    CS_TRY(check_args(j, err));
+    CS_TRY(wants_trace(j) ? answer_trace(j, text, err) : answer_faults(j, text, err));
+    return cs_cli_write_output(j->output, text, err);
 }
 
 static int whatif_run(int count, char *const *words)

@@ -56,26 +56,22 @@ static cs_status apply_list(const cs_config_choice *choice, const char *path, cs
 cs_status cs_config_choice_apply_lists(const cs_config_choice *choice, const cs_arg *table,
                                        cs_config *config, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (const cs_arg *a = table; a->name != NULL && status == CS_OK; a++) {
+    for (const cs_arg *a = table; a->name != NULL; a++) {
         if (a->sets.path != NULL && a->sets.form == CS_SET_LIST) {
-            status = apply_list(choice, a->sets.path, config, err);
+            CS_TRY(apply_list(choice, a->sets.path, config, err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_config_choice_apply(const cs_config_choice *choice, cs_config *config, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < choice->n_set && status == CS_OK; i++) {
+    for (size_t i = 0; i < choice->n_set; i++) {
         if (choice->set[i].sets->form != CS_SET_LIST) {
-            status = apply(choice, i, config, err);
+            CS_TRY(apply(choice, i, config, err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 void cs_config_say_notes(const cs_config *config)

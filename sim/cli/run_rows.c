@@ -11,23 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static cs_status no_memory(const cs_run_rows *rows, cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu results", rows->total);
-}
-
 /* The columns of the sweep, and room for their values. */
 static cs_status open_columns(cs_run_rows *rows, cs_error *err)
 {
-    size_t    n_columns = 0;
-    cs_status status = cs_sweep_columns_open(rows->config, cs_result_columns, &rows->columns, err);
+    size_t n_columns = 0;
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_sweep_columns_open(rows->config, cs_result_columns, &rows->columns, err));
     (void)cs_sweep_columns_names(rows->columns, &n_columns);
     rows->values = cs_calloc(rows->total, n_columns * sizeof *rows->values);
-    return rows->values != NULL ? CS_OK : no_memory(rows, err);
+    return rows->values != NULL ? CS_OK : CS_NO_MEMORY(err, "%zu results", rows->total);
 }
 
 /* The values of the next scenario, which could be built. */
@@ -44,8 +36,7 @@ static void fill_columns(cs_run_rows *rows)
 cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_format format,
                            cs_error *err)
 {
-    size_t    n      = cs_config_count(config);
-    cs_status status = CS_OK;
+    size_t n = cs_config_count(config);
 
     *rows           = (cs_run_rows){.config = config, .format = format, .total = n};
     rows->results   = CS_NEW(cs_result, n);
@@ -53,15 +44,12 @@ cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_fo
     rows->refusals  = CS_NEW(const char *, n);
     rows->compared  = CS_NEW(cs_compared, n);
     if (format != CS_RUN_TABLE) {
-        status = open_columns(rows, err);
-    }
-    if (status != CS_OK) {
-        return status;
+        CS_TRY(open_columns(rows, err));
     }
     return rows->results != NULL && rows->scenarios != NULL && rows->refusals != NULL &&
                    rows->compared != NULL
                ? CS_OK
-               : no_memory(rows, err);
+               : CS_NO_MEMORY(err, "%zu results", rows->total);
 }
 
 void cs_run_rows_free(cs_run_rows *rows)
@@ -125,7 +113,7 @@ static void end_table(cs_run_rows *rows)
 static cs_status keep(cs_run_rows *rows, const char *text, const char **kept_p, cs_error *err)
 {
     *kept_p = cs_arena_strdup(&rows->arena, text);
-    return *kept_p != NULL ? CS_OK : no_memory(rows, err);
+    return *kept_p != NULL ? CS_OK : CS_NO_MEMORY(err, "%zu results", rows->total);
 }
 
 cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result, cs_error *err)
@@ -173,7 +161,7 @@ static cs_status keep_scenario(cs_run_rows *rows, const cs_case *c, cs_error *er
     if (cs_config_point(rows->config, rows->n, &point, &wrong) == CS_OK) {
         status = keep(rows, point.data, &rows->scenarios[rows->n], err);
     } else if (wrong.status == CS_ENOMEM) {
-        status = no_memory(rows, err);
+        status = CS_NO_MEMORY(err, "%zu results", rows->total);
     }
     cs_text_free(&point);
     return status;
@@ -277,12 +265,11 @@ static bool has_choice(const cs_run_rows *rows)
 
 static cs_status add_comparison(cs_run_rows *rows, cs_error *err)
 {
-    cs_status status = has_choice(rows) ? find_paced(rows, err) : CS_OK;
-
-    if (status == CS_OK) {
-        cs_comparison(&rows->text, rows->compared, rows->n - rows->n_refused);
+    if (has_choice(rows)) {
+        CS_TRY(find_paced(rows, err));
     }
-    return status;
+    cs_comparison(&rows->text, rows->compared, rows->n - rows->n_refused);
+    return CS_OK;
 }
 
 static cs_status refusal(const cs_run_rows *rows, cs_error *err)

@@ -55,14 +55,16 @@ static size_t list_sizes(double low, double high, double factor, cs_value *sizes
 {
     uint64_t last = 0;
     size_t   n    = 0;
+    double   size = low;
 
-    for (double size = low; size <= high; size *= factor) {
+    while (size <= high) {
         uint64_t bytes = (uint64_t)size;
         if (bytes != last && sizes != NULL) {
             sizes[n] = (cs_value){.type = CS_VALUE_WHOLE, .whole = (int64_t)bytes};
         }
         n += bytes != last;
         last = bytes;
+        size *= factor;
     }
     return n;
 }
@@ -109,29 +111,18 @@ static cs_status refuse_contradictions(const cs_scenario_choice *choice, cs_erro
 
 cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err)
 {
-    bool      has_range = choice->min_bytes > 0 || choice->max_bytes > 0;
-    cs_status status    = cs_config_choice_load(&choice->given, &choice->config, err);
+    bool has_range = choice->min_bytes > 0 || choice->max_bytes > 0;
 
-    if (status == CS_OK) {
-        status = refuse_contradictions(choice, err);
+    CS_TRY(cs_config_choice_load(&choice->given, &choice->config, err));
+    CS_TRY(refuse_contradictions(choice, err));
+    CS_TRY(cs_config_choice_apply_lists(&choice->given, cs_scenario_args, choice->config, err));
+    if (has_range) {
+        CS_TRY(set_size_range(choice, err));
     }
-    if (status == CS_OK) {
-        status =
-            cs_config_choice_apply_lists(&choice->given, cs_scenario_args, choice->config, err);
-    }
-    if (status == CS_OK && has_range) {
-        status = set_size_range(choice, err);
-    }
-    if (status == CS_OK) {
-        status = cs_config_choice_apply(&choice->given, choice->config, err);
-    }
-    if (status == CS_OK) {
-        status = cs_config_refuse_training(choice->config, err);
-    }
-    if (status == CS_OK) {
-        cs_config_say_notes(choice->config);
-    }
-    return status;
+    CS_TRY(cs_config_choice_apply(&choice->given, choice->config, err));
+    CS_TRY(cs_config_refuse_training(choice->config, err));
+    cs_config_say_notes(choice->config);
+    return CS_OK;
 }
 
 cs_status cs_scenario_choice_run(cs_scenario_choice *choice, bool only_one,
@@ -160,4 +151,43 @@ void cs_scenario_choice_free(cs_scenario_choice *choice)
 {
     cs_config_free(choice->config);
     choice->config = NULL;
+}
+
+/* ---- a stored schedule in place of an algorithm ---- */
+
+static cs_status set_number(cs_config *config, const char *path, uint64_t number, cs_error *err)
+{
+    const cs_value value = {.type = CS_VALUE_WHOLE, .whole = (int64_t)number};
+
+    return cs_config_put(config, path, &value, "--schedule", err);
+}
+
+cs_status cs_schedule_arg_load(cs_scenario_choice *choice, const char *path, cs_stored **schedule_p,
+                               cs_error *err)
+{
+    cs_config *config = choice->config;
+
+    if (cs_config_choice_has(&choice->given, "algorithm.name") ||
+        cs_config_choice_has(&choice->given, "cluster.ranks")) {
+        return CS_FAIL(
+            err, CS_EINVAL, "--schedule",
+            "brings its own schedule and ranks: --algorithm and --ranks are not accepted "
+            "with it");
+    }
+    CS_TRY(cs_schedule_load(path, schedule_p, err));
+    const cs_stored *schedule = *schedule_p;
+    CS_TRY(set_number(config, "cluster.ranks", schedule->n_ranks, err));
+    const cs_value name = {.type = CS_VALUE_TEXT, .text = cs_collective_name(schedule->collective)};
+    CS_TRY(cs_config_put(config, "collective", &name, "--schedule", err));
+    if (schedule->gpus_per_server > 1) {
+        CS_TRY(set_number(config, "cluster.gpus_per_server", schedule->gpus_per_server, err));
+    }
+    if (schedule->sockets > 1) {
+        CS_TRY(set_number(config, "cluster.sockets", schedule->sockets, err));
+    }
+    if (schedule->bytes > 0 && choice->min_bytes == 0 &&
+        !cs_config_choice_has(&choice->given, "bytes")) {
+        CS_TRY(set_number(config, "bytes", schedule->bytes, err));
+    }
+    return CS_OK;
 }

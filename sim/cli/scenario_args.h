@@ -5,6 +5,7 @@
 #define CS_CLI_SCENARIO_ARGS_H
 
 #include "cli/config_args.h"
+#include "schedules/schedule_json.h"
 
 /* The options, of a cs_scenario_choice. */
 extern const cs_arg cs_scenario_args[];
@@ -33,5 +34,11 @@ cs_status         cs_scenario_choice_run(cs_scenario_choice *choice, bool only_o
                                          cs_scenario_visit *visit, void *user, cs_error *err);
 
 void cs_scenario_choice_free(cs_scenario_choice *choice);
+
+/* The option --schedule FILE, a stored schedule in place of an algorithm: load the file and set
+ * what it brings: ranks, GPUs per server, sockets, collective and, unless given, the size. `choice`
+ * is finished; the caller owns the schedule, on failure too. */
+CS_MUST_CHECK cs_status cs_schedule_arg_load(cs_scenario_choice *choice, const char *path,
+                                             cs_stored **schedule_p, cs_error *err);
 
 #endif

@@ -23,15 +23,12 @@ cs_status cs_workers_check_output(const cs_workers_choice *choice, cs_error *err
 
 cs_status cs_workers_config(const cs_workers_choice *choice, cs_config **config_p, cs_error *err)
 {
-    cs_status status = cs_config_choice_load(&choice->config, config_p, err);
-
-    if (status == CS_OK) {
-        status = cs_config_choice_apply(&choice->config, *config_p, err);
-    }
-    if (status == CS_OK && !choice->is_quiet && cs_ranks_prints(NULL)) {
+    CS_TRY(cs_config_choice_load(&choice->config, config_p, err));
+    CS_TRY(cs_config_choice_apply(&choice->config, *config_p, err));
+    if (!choice->is_quiet && cs_ranks_prints(NULL)) {
         cs_config_say_notes(*config_p);
     }
-    return status;
+    return CS_OK;
 }
 
 unsigned cs_workers_jobs(const cs_workers_choice *choice, const cs_ranks *ranks)

@@ -136,18 +136,14 @@ struct cs_dispatch {
     kept_blocks       kept; /* for the observers */
 };
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the transfers that are under way");
-}
-
 /* A model that failed has no record to write the reason to. */
 static cs_status model_failed(const cs_dispatch *d, cs_status status, cs_error *err)
 {
     const char *why = d->network->why != NULL ? d->network->why(d->model)
                                               : "the network simulator behind it failed";
 
-    return status == CS_ENOMEM ? no_memory(err) : CS_FAIL(err, status, "model", "%s", why);
+    return status == CS_ENOMEM ? CS_NO_MEMORY(err, "the transfers that are under way")
+                               : CS_FAIL(err, status, "model", "%s", why);
 }
 
 /* ---- pools ---- */
@@ -872,13 +868,13 @@ static void kept_end(kept_blocks *k, uint64_t number, size_t offset, size_t part
 
 static cs_status show(const kept_blocks *k, const kept_block *b, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < k->n_observers && status == CS_OK; i++) {
+    for (size_t i = 0; i < k->n_observers; i++) {
         const cs_observer *o = &k->observers[i];
-        status = o->block != NULL ? o->block(o->user, &b->block, b->intervals, err) : CS_OK;
+        if (o->block != NULL) {
+            CS_TRY(o->block(o->user, &b->block, b->intervals, err));
+        }
     }
-    return status;
+    return CS_OK;
 }
 
 /* Show what has ended. */
@@ -951,19 +947,16 @@ static cs_status sort_arrivals(cs_dispatch *d)
 
 static cs_status open_parts(cs_dispatch *d, cs_error *err)
 {
-    const cs_job *job    = d->job;
-    cs_status     status = cs_ports_describe(&d->ports, &d->arena, &job->scenario, &job->plan, err);
+    const cs_job *job = d->job;
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_ports_describe(&d->ports, &d->arena, &job->scenario, &job->plan, err));
     d->now_s        = d->ports.first_s;
     d->kept.first_s = d->ports.first_s;
     d->last_end_s   = d->ports.first_s;
     d->newest = CS_ARENA_NEW(&d->arena, uint32_t, (size_t)d->ports.n_ranks * job->plan.n_slots);
     if (d->newest == NULL || sort_arrivals(d) != CS_OK || queues_open(d) != CS_OK ||
         queues_close_late(d) != CS_OK) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "the transfers that are under way");
     }
     return d->network->open(&d->ports, &job->model_options, &d->model, err);
 }
@@ -974,7 +967,7 @@ cs_status cs_dispatch_open(const cs_job *job, const cs_observer *observers, size
     cs_dispatch *d = CS_NEW(cs_dispatch, 1);
 
     if (d == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "the transfers that are under way");
     }
     d->job     = job;
     d->network = job->model->network;
@@ -1036,15 +1029,13 @@ static cs_status start(cs_dispatch *d, uint32_t index)
 
 static cs_status start_ready(cs_dispatch *d)
 {
-    cs_status status = CS_OK;
-
-    while (d->ready_first != 0 && status == CS_OK) {
+    while (d->ready_first != 0) {
         uint32_t index = d->ready_first;
         d->ready_first = message_at(d, index)->next_ready;
         d->ready_last  = d->ready_first == 0 ? 0 : d->ready_last;
-        status         = start(d, index);
+        CS_TRY(start(d, index));
     }
-    return status;
+    return CS_OK;
 }
 
 static void end(cs_dispatch *d, uint32_t handle)
@@ -1080,14 +1071,14 @@ static void let_arrive(cs_dispatch *d)
 /* The model lets the time pass; what ended frees its ports and its readers. */
 static cs_status advance(cs_dispatch *d)
 {
-    const uint32_t *ended  = NULL;
-    size_t          n      = 0;
-    cs_status       status = d->network->advance(d->model, d->now_s, &ended, &n);
+    const uint32_t *ended = NULL;
+    size_t          n     = 0;
 
-    for (size_t i = 0; i < n && status == CS_OK; i++) {
+    CS_TRY(d->network->advance(d->model, d->now_s, &ended, &n));
+    for (size_t i = 0; i < n; i++) {
         end(d, ended[i]);
     }
-    return status;
+    return CS_OK;
 }
 
 /* On to the next event; everything that ends at its time ends, and what waited for it starts. */
@@ -1116,12 +1107,10 @@ static cs_status step(cs_dispatch *d, cs_error *err)
 
 static cs_status drain(cs_dispatch *d, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    while (d->n_live > 0 && status == CS_OK) {
-        status = step(d, err);
+    while (d->n_live > 0) {
+        CS_TRY(step(d, err));
     }
-    return status;
+    return CS_OK;
 }
 
 /* A barrier: everything before it has ended and everybody but one has come. That one has no part
@@ -1204,7 +1193,7 @@ cs_status cs_dispatch_block(cs_dispatch *dispatch, const cs_block *block, cs_err
         status = fence(d, block, err);
     }
     if (status == CS_OK && d->kept.n_observers > 0 && kept_add(&d->kept, block) != CS_OK) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "the transfers that are under way");
     }
     for (size_t i = 0, parts; i < block->count && status == CS_OK; i += parts) {
         while ((d->n_hungry == 0 || d->n_live >= CS_MAX_FLIGHTS - 1) && status == CS_OK) {
@@ -1212,7 +1201,7 @@ cs_status cs_dispatch_block(cs_dispatch *dispatch, const cs_block *block, cs_err
         }
         parts = cs_message_parts(&block->transfers[i], block->count - i);
         if (status == CS_OK && take(d, id + i, &block->transfers[i], parts) != CS_OK) {
-            status = no_memory(err);
+            status = CS_NO_MEMORY(err, "the transfers that are under way");
         }
     }
     return status;

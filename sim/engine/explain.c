@@ -46,11 +46,6 @@ static uint32_t *new_marks(cs_arena *arena, size_t count)
     return marks;
 }
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "--explain", "out of memory for the critical path");
-}
-
 static cs_status open_search(search *s, cs_error *err)
 {
     size_t n_ranks = s->scenario->cluster.n_ranks;
@@ -63,8 +58,9 @@ static cs_status open_search(search *s, cs_error *err)
     s->slot    = new_marks(&s->arena, n_ranks * s->n_slots);
     s->fence   = NOBODY;
     s->last    = NOBODY;
-    return s->causes != NULL && s->tx != NULL && s->rx != NULL && s->slot != NULL ? CS_OK
-                                                                                  : no_memory(err);
+    return s->causes != NULL && s->tx != NULL && s->rx != NULL && s->slot != NULL
+               ? CS_OK
+               : CS_NO_MEMORY(err, "the critical path");
 }
 
 /* The best cause of a start so far. */
@@ -208,7 +204,7 @@ static cs_status walk_back(const search *s, cs_arena *arena, const cs_path_step 
     }
     cs_path_step *path = CS_ARENA_NEW(arena, cs_path_step, count + 1);
     if (path == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "the critical path");
     }
     size_t at = count;
     for (uint32_t i = s->last; i != NOBODY; i = s->causes[i].before) {

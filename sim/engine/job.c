@@ -77,11 +77,9 @@ static cs_status forecast_elapsed_s(const cs_forecast *forecast, const cs_scenar
         *elapsed_s_p = exact_s;
         return CS_OK;
     }
-    cs_status status = cs_job_replay(&job, NULL, 0, &outcome, err);
-    if (status == CS_OK) {
-        *elapsed_s_p = outcome.elapsed_s;
-    }
-    return status;
+    CS_TRY(cs_job_replay(&job, NULL, 0, &outcome, err));
+    *elapsed_s_p = outcome.elapsed_s;
+    return CS_OK;
 }
 
 cs_status cs_job_resolve(cs_job *job, cs_error *err)
@@ -256,7 +254,7 @@ static cs_status prefix_open(const cs_scenario *scenario, const void *options, v
 
     (void)scenario;
     if (p == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+        return CS_NO_MEMORY(err, "a schedule");
     }
     *p               = (prefix){.algorithm = o->whole->algorithm, .left = o->most};
     cs_status status = cs_job_open(o->whole, &p->state, err);
@@ -313,11 +311,9 @@ static cs_status replay_prefix(const cs_job *job, uint64_t most, cs_replay_pace 
     part.algorithm = &algorithm;
     part.verify    = false;
     memcpy(&part.options, &options, sizeof options);
-    cs_status status = cs_job_replay(&part, NULL, 0, &outcome, err);
-    if (status == CS_OK) {
-        *pace_p = (cs_replay_pace){outcome.n_transfers, now_s() - begin_s};
-    }
-    return status;
+    CS_TRY(cs_job_replay(&part, NULL, 0, &outcome, err));
+    *pace_p = (cs_replay_pace){outcome.n_transfers, now_s() - begin_s};
+    return CS_OK;
 }
 
 cs_status cs_job_pace(const cs_job *job, double most_s, cs_replay_pace *pace_p, cs_error *err)

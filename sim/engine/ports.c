@@ -173,24 +173,20 @@ static cs_status describe(cs_ports *ports, cs_arena *arena, const cs_scenario *s
                         .first_s    = first_s,
                         .last_end_s = -(double)INFINITY};
     cs_ports_place(ports, &scenario->cluster);
-    cs_status status = list_arrivals(ports, arena, scenario);
-    if (status == CS_OK && scenario->n_capacity > 0) {
-        status = cs_capacity_is_constant(scenario) ? slow_constant(ports, arena, scenario)
-                                                   : slow_over_time(ports, arena, scenario);
+    CS_TRY(list_arrivals(ports, arena, scenario));
+    if (scenario->n_capacity > 0) {
+        CS_TRY(cs_capacity_is_constant(scenario) ? slow_constant(ports, arena, scenario)
+                                                 : slow_over_time(ports, arena, scenario));
     }
-    return status;
-}
-
-static cs_status no_memory(const cs_ports *ports, cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u ranks with %u slots each",
-                   ports->n_ranks, ports->n_slots);
+    return CS_OK;
 }
 
 cs_status cs_ports_describe(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
                             const cs_plan *plan, cs_error *err)
 {
-    return describe(ports, arena, scenario, plan) == CS_OK ? CS_OK : no_memory(ports, err);
+    return describe(ports, arena, scenario, plan) == CS_OK
+               ? CS_OK
+               : CS_NO_MEMORY(err, "%u ranks with %u slots each", ports->n_ranks, ports->n_slots);
 }
 
 cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
@@ -204,7 +200,9 @@ cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *sce
     for (uint32_t r = 0; status == CS_OK && r < ports->n_ranks; r++) {
         close_ports_of_rank(ports, r, ports->arrival_s[r]);
     }
-    return status == CS_OK ? CS_OK : no_memory(ports, err);
+    return status == CS_OK
+               ? CS_OK
+               : CS_NO_MEMORY(err, "%u ranks with %u slots each", ports->n_ranks, ports->n_slots);
 }
 
 double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)

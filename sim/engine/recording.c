@@ -8,12 +8,6 @@
 
 enum { BLOCK = 4096, FIRST_FENCES = 16, FIRST_TRANSFERS = 64 };
 
-static cs_status no_memory(const cs_recording *r, size_t more, cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a recording of %zu transfers",
-                   r->n_transfers + more);
-}
-
 /* Room for `more` transfers and one barrier. */
 static cs_status make_room(cs_recording *r, size_t more, size_t first, cs_error *err)
 {
@@ -21,7 +15,8 @@ static cs_status make_room(cs_recording *r, size_t more, size_t first, cs_error 
         cs_grow(&r->transfers, &r->capacity, r->n_transfers + more, first, sizeof *r->transfers) &&
         cs_grow(&r->fences, &r->fence_capacity, r->n_fences + 1, FIRST_FENCES, sizeof *r->fences);
 
-    return has_room ? CS_OK : no_memory(r, more, err);
+    return has_room ? CS_OK
+                    : CS_NO_MEMORY(err, "a recording of %zu transfers", r->n_transfers + more);
 }
 
 /* Count `count` transfers that were stored behind the others, with the barrier before them. */
@@ -41,27 +36,21 @@ static void take_in(cs_recording *r, const cs_block *block)
 
 static cs_status ask_limits(const cs_recording *r, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < CS_RECORDING_LIMITS && r->limits[i] != NULL && status == CS_OK; i++) {
-        status = r->limits[i](r, err);
+    for (size_t i = 0; i < CS_RECORDING_LIMITS && r->limits[i] != NULL; i++) {
+        CS_TRY(r->limits[i](r, err));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status record_block(void *user, const cs_block *block, const cs_interval *intervals,
                               cs_error *err)
 {
-    cs_recording *r      = user;
-    cs_status     status = make_room(r, block->count, block->count, err);
+    cs_recording *r = user;
 
-    if (status == CS_OK &&
-        !cs_grow(&r->intervals, &r->interval_capacity, r->n_transfers + block->count, block->count,
+    CS_TRY(make_room(r, block->count, block->count, err));
+    if (!cs_grow(&r->intervals, &r->interval_capacity, r->n_transfers + block->count, block->count,
                  sizeof *r->intervals)) {
-        status = no_memory(r, block->count, err);
-    }
-    if (status != CS_OK) {
-        return status;
+        return CS_NO_MEMORY(err, "a recording of %zu transfers", r->n_transfers + block->count);
     }
     memcpy(r->transfers + r->n_transfers, block->transfers,
            block->count * sizeof *block->transfers);
@@ -105,14 +94,12 @@ cs_status cs_recording_stream(cs_recording *r, const cs_job *job, cs_error *err)
 cs_status cs_recording_add(cs_recording *r, const cs_transfer *transfer, const cs_fence *fence,
                            cs_error *err)
 {
-    cs_block  one    = {.count = 1, .fence_except = fence->except, .fence_s = fence->cost_s};
-    cs_status status = make_room(r, 1, FIRST_TRANSFERS, err);
+    cs_block one = {.count = 1, .fence_except = fence->except, .fence_s = fence->cost_s};
 
-    if (status == CS_OK) {
-        r->transfers[r->n_transfers] = *transfer;
-        take_in(r, &one);
-    }
-    return status;
+    CS_TRY(make_room(r, 1, FIRST_TRANSFERS, err));
+    r->transfers[r->n_transfers] = *transfer;
+    take_in(r, &one);
+    return CS_OK;
 }
 
 uint32_t cs_recording_slots(const cs_recording *recording)

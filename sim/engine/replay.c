@@ -27,11 +27,6 @@ typedef struct run {
     cs_outcome         outcome;
 } run;
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a block of transfers");
-}
-
 static cs_status open_run(run *r, cs_error *err)
 {
     const cs_job *job = r->job;
@@ -43,17 +38,17 @@ static cs_status open_run(run *r, cs_error *err)
     if (r->shows && job->model->network == NULL) {
         r->intervals = CS_ARENA_NEW(&r->arena, cs_interval, BLOCK);
         if (r->intervals == NULL) {
-            return no_memory(err);
+            return CS_NO_MEMORY(err, "a block of transfers");
         }
     }
-    cs_status status =
+    CS_TRY(
         job->model->network != NULL
             ? cs_dispatch_open(job, r->observers, r->shows ? r->n_observers : 0, &r->dispatch, err)
-            : cs_ports_open(&r->ports, &r->arena, &job->scenario, &job->plan, err);
-    if (status == CS_OK && job->verify) {
-        status = cs_fingerprints_open(&r->prints, &r->arena, &job->scenario, &job->plan, err);
+            : cs_ports_open(&r->ports, &r->arena, &job->scenario, &job->plan, err));
+    if (job->verify) {
+        CS_TRY(cs_fingerprints_open(&r->prints, &r->arena, &job->scenario, &job->plan, err));
     }
-    return status;
+    return CS_OK;
 }
 
 static void count_block(run *r)
@@ -80,9 +75,8 @@ static void count_block(run *r)
 /* On a port model: times at once. */
 static cs_status serve_ports(run *r, cs_error *err)
 {
-    const cs_job *job    = r->job;
-    cs_block     *block  = &r->block;
-    cs_status     status = CS_OK;
+    const cs_job *job   = r->job;
+    cs_block     *block = &r->block;
 
     if ((block->transfers[0].flags & CS_FENCE) != 0) {
         cs_ports_fence(&r->ports, block->fence_except, block->fence_s);
@@ -92,11 +86,13 @@ static cs_status serve_ports(run *r, cs_error *err)
         r->intervals[i].start_s -= r->ports.first_s;
         r->intervals[i].end_s -= r->ports.first_s;
     }
-    for (size_t i = 0; r->shows && i < r->n_observers && status == CS_OK; i++) {
+    for (size_t i = 0; r->shows && i < r->n_observers; i++) {
         const cs_observer *o = &r->observers[i];
-        status = o->block != NULL ? o->block(o->user, block, r->intervals, err) : CS_OK;
+        if (o->block != NULL) {
+            CS_TRY(o->block(o->user, block, r->intervals, err));
+        }
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status serve_block(run *r, cs_error *err)
@@ -143,22 +139,21 @@ static cs_status for_blocks(run *r, cs_status (*take)(run *r, cs_error *err), cs
 
 static cs_status serve_stream(run *r, cs_error *err)
 {
-    cs_status status = r->dispatch != NULL ? for_blocks(r, count_for_dispatch, err) : CS_OK;
-
-    for (size_t i = 0; i < r->n_observers && r->dispatch != NULL && status == CS_OK; i++) {
+    if (r->dispatch != NULL) {
+        CS_TRY(for_blocks(r, count_for_dispatch, err));
+    }
+    for (size_t i = 0; i < r->n_observers && r->dispatch != NULL; i++) {
         if (r->observers[i].counted != NULL) {
             r->observers[i].counted(r->observers[i].user, r->outcome.n_transfers);
         }
     }
-    if (status == CS_OK) {
-        status = for_blocks(r, serve_block, err);
-    }
-    if (status == CS_OK && r->dispatch != NULL) {
-        status = cs_dispatch_finish(r->dispatch, &r->outcome.exposed_s, err);
-    } else if (status == CS_OK) {
+    CS_TRY(for_blocks(r, serve_block, err));
+    if (r->dispatch != NULL) {
+        CS_TRY(cs_dispatch_finish(r->dispatch, &r->outcome.exposed_s, err));
+    } else {
         r->outcome.exposed_s = cs_ports_end_s(&r->ports);
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status judge(run *r, cs_error *err)
@@ -222,7 +217,7 @@ cs_status cs_job_verify(const cs_job *job, cs_verdict *verdict_p, cs_error *err)
     void               *state = NULL;
     cs_block  block  = {.transfers = CS_ARENA_NEW(&arena, cs_transfer, BLOCK), .capacity = BLOCK};
     cs_status status = block.transfers == NULL
-                           ? no_memory(err)
+                           ? CS_NO_MEMORY(err, "a block of transfers")
                            : cs_fingerprints_open(&prints, &arena, &job->scenario, &job->plan, err);
 
     if (status == CS_OK) {

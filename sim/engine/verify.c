@@ -42,7 +42,7 @@ cs_status cs_fingerprints_open(cs_fingerprints *f, cs_arena *arena, const cs_sce
     f->chunk = CS_ARENA_NEW(arena, cs_chunk_print, plan->n_chunks);
     f->value = CS_ARENA_NEW(arena, uint64_t, (size_t)plan->n_slots * n);
     if (f->rank == NULL || f->chunk == NULL || f->value == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory while checking the schedule");
+        return CS_NO_MEMORY(err, "checking the schedule");
     }
     fill_words(f);
     for (uint32_t r = 0; plan->starts_own && r < n; r++) {
@@ -358,15 +358,12 @@ static cs_status open_ledger(ledger *l, cs_arena *arena, const cs_plan *plan, cs
     l->count = CS_ARENA_NEW(arena, uint16_t, counts);
     l->done  = CS_ARENA_NEW(arena, uint8_t, (size_t)plan->n_chunks * l->n);
     if (l->holds == NULL || l->count == NULL || l->done == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory while locating the wrong transfer");
+        return CS_NO_MEMORY(err, "finding the wrong transfer");
     }
     for (size_t i = 0; i < cells; i++) {
         l->holds[i] = NO_CHUNK;
     }
-    cs_status status = cs_fingerprints_open(&l->prints, arena, l->scenario, plan, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_fingerprints_open(&l->prints, arena, l->scenario, plan, err));
     for (uint32_t c = 0; plan->starts_own && c < plan->n_chunks; c++) {
         for (uint32_t r = 0; r < l->n; r++) {
             begin_own(l, cell(l, c, r), r, c);
@@ -377,12 +374,11 @@ static cs_status open_ledger(ledger *l, cs_arena *arena, const cs_plan *plan, cs
 
 static cs_status follow_stream(ledger *l, const cs_job *job, cs_arena *arena, cs_error *err)
 {
-    void     *state    = NULL;
-    cs_block  block    = {.transfers = CS_ARENA_NEW(arena, cs_transfer, BLOCK), .capacity = BLOCK};
-    cs_status status   = block.transfers == NULL
-                             ? CS_FAIL(err, CS_ENOMEM, "", "out of memory for a block")
-                             : cs_job_open(job, &state, err);
-    bool      is_right = true;
+    void     *state = NULL;
+    cs_block  block = {.transfers = CS_ARENA_NEW(arena, cs_transfer, BLOCK), .capacity = BLOCK};
+    cs_status status =
+        block.transfers == NULL ? CS_NO_MEMORY(err, "a block") : cs_job_open(job, &state, err);
+    bool is_right = true;
 
     if (status != CS_OK) {
         return status;

@@ -134,31 +134,25 @@ static void compare(cs_figure_data *data, const char *what, double got, double w
 static cs_status check_holds(cs_figure_data *data, const cs_figure_rule *rule,
                              const cs_names *names, const char *what, cs_error *err)
 {
-    double    holds  = 0;
-    cs_status status = cs_expression_number(rule->holds, names, &holds, err);
+    double holds = 0;
 
-    if (status == CS_OK) {
-        cs_figure_expect(data, what, holds > 0);
-    }
-    if (status == CS_OK && !(holds > 0)) {
+    CS_TRY(cs_expression_number(rule->holds, names, &holds, err));
+    cs_figure_expect(data, what, holds > 0);
+    if (!(holds > 0)) {
         say_values(data, names, rule->holds);
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status check_value(cs_figure_data *data, const cs_figure_rule *rule,
                              const cs_names *names, const char *what, cs_error *err)
 {
-    double    value = 0, is = 0;
-    cs_status status = cs_expression_number(rule->value, names, &value, err);
+    double value = 0, is = 0;
 
-    if (status == CS_OK) {
-        status = cs_expression_number(rule->is, names, &is, err);
-    }
-    if (status == CS_OK) {
-        compare(data, what, value, is, rule->relative, rule->absolute);
-    }
-    return status;
+    CS_TRY(cs_expression_number(rule->value, names, &value, err));
+    CS_TRY(cs_expression_number(rule->is, names, &is, err));
+    compare(data, what, value, is, rule->relative, rule->absolute);
+    return CS_OK;
 }
 
 /* In one row; *applies_p is left alone where it does not apply to that. */

@@ -74,11 +74,6 @@ static const cs_field run_fields[] = {
 static const cs_field object_fields[] = {ANY("lists"), ANY("tables"), ANY("let"),
                                          ANY("set"),   ANY("runs"),   CS_FIELD_END};
 
-cs_status cs_figure_no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a figure");
-}
-
 cs_status cs_figure_blame(const cs_figure *figure, const char *path, const cs_error *from,
                           cs_error *err)
 {
@@ -100,29 +95,25 @@ static bool is_sweep(const char *path)
 /* Changes of the sweep wait until the rows have said theirs. */
 static cs_status apply_sets(const cs_figure *figure, cs_config *config, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < figure->n_sets && status == CS_OK; i++) {
+    for (size_t i = 0; i < figure->n_sets; i++) {
         const cs_figure_set *set = &figure->sets[i];
         if (!is_sweep(set->path)) {
-            status = cs_config_set(config, set->path, set->json, "--set", err);
+            CS_TRY(cs_config_set(config, set->path, set->json, "--set", err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* Axes that the figure has take other values. */
 static cs_status apply_sweeps(const cs_figure *figure, cs_config *config, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < figure->n_sets && status == CS_OK; i++) {
+    for (size_t i = 0; i < figure->n_sets; i++) {
         const cs_figure_set *set = &figure->sets[i];
         if (is_sweep(set->path) && cs_config_has_axis(config, set->path + strlen("sweep."))) {
-            status = cs_config_set(config, set->path, set->json, "--set", err);
+            CS_TRY(cs_config_set(config, set->path, set->json, "--set", err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* ---- figures like others ---- */
@@ -138,7 +129,7 @@ static cs_status anchor(json_t *object, const char *key, const char *path, cs_er
     }
     cs_status status = cs_figure_beside(path, name, "", place, sizeof place, err);
     return status == CS_OK && json_object_set_new(object, key, json_string(place)) != 0
-               ? cs_figure_no_memory(err)
+               ? CS_NO_MEMORY(err, "a figure")
                : status;
 }
 
@@ -216,7 +207,8 @@ static cs_status name_script(cs_config *config, const char *path, cs_error *err)
     }
     const char *slash = strrchr(place, '/');
     json_t     *name  = json_string(slash != NULL ? slash + 1 : place);
-    return json_object_set_new(figure, "gnuplot", name) == 0 ? CS_OK : cs_figure_no_memory(err);
+    return json_object_set_new(figure, "gnuplot", name) == 0 ? CS_OK
+                                                             : CS_NO_MEMORY(err, "a figure");
 }
 
 /* The file, and those that it is like. */
@@ -269,7 +261,7 @@ static cs_status set_members(cs_config *config, json_t *members, const char *pre
         char *json = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
         (void)snprintf(path, sizeof path, "%s%s", prefix, key);
         if (json == NULL) {
-            return cs_figure_no_memory(err);
+            return CS_NO_MEMORY(err, "a figure");
         }
         status = cs_config_set(config, path, json, origin, err);
         cs_free(json);
@@ -293,7 +285,7 @@ static cs_status set_axis(const cs_figure *figure, cs_config *config, const char
     }
     char *json = json_dumps(list, JSON_COMPACT | JSON_ENCODE_ANY);
     if (json == NULL) {
-        return cs_figure_no_memory(err);
+        return CS_NO_MEMORY(err, "a figure");
     }
     char axis[CS_PATH_BYTES];
     (void)snprintf(axis, sizeof axis, "sweep.%s", path);
@@ -435,7 +427,7 @@ static char *copy(cs_reading *r, const char *text, size_t length)
     char *made = CS_ARENA_NEW(r->arena, char, length + 1);
 
     if (made == NULL) {
-        (void)cs_figure_no_memory(&r->error);
+        (void)CS_NO_MEMORY(&r->error, "a figure");
         return NULL;
     }
     memcpy(made, text, length);
@@ -470,7 +462,7 @@ static void read_columns(cs_reading *r, const cs_place *figure, const char *key,
     cs_figure_column *columns = CS_ARENA_NEW(r->arena, cs_figure_column, n);
 
     if (columns == NULL) {
-        (void)cs_figure_no_memory(&r->error);
+        (void)CS_NO_MEMORY(&r->error, "a figure");
     }
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
         cs_place item = cs_place_item(&list, i);
@@ -505,7 +497,7 @@ void cs_figure_read_rules(cs_reading *r, const cs_place *list, cs_figure_rule **
     cs_figure_rule *rules = CS_ARENA_NEW(r->arena, cs_figure_rule, n);
 
     if (rules == NULL) {
-        (void)cs_figure_no_memory(&r->error);
+        (void)CS_NO_MEMORY(&r->error, "a figure");
     }
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
         cs_place item = cs_place_item(list, i);
@@ -559,7 +551,7 @@ static void read_runs(cs_reading *r, const cs_place *root, cs_figure *figure)
     }
     figure->runs = CS_ARENA_NEW(r->arena, cs_figure_run, json_object_size(runs.node));
     if (figure->runs == NULL) {
-        (void)cs_figure_no_memory(&r->error);
+        (void)CS_NO_MEMORY(&r->error, "a figure");
     }
     json_object_foreach(runs.node, key, value)
     {
@@ -658,29 +650,20 @@ static cs_status check_name(const char *name, cs_error *err)
 
 cs_status cs_figure_open(cs_figure *figure, const cs_figure_request *request, cs_error *err)
 {
-    *figure          = (cs_figure){.sets       = request->sets,
-                                   .n_sets     = request->n_sets,
-                                   .is_changed = request->n_sets > 0 || request->trace != NULL};
-    cs_status status = cs_figure_find(request->name, figure->path, sizeof figure->path, err);
+    *figure = (cs_figure){.sets       = request->sets,
+                          .n_sets     = request->n_sets,
+                          .is_changed = request->n_sets > 0 || request->trace != NULL};
 
-    if (status == CS_OK) {
-        figure->name = stem(&figure->arena, figure->path);
-        status = figure->name == NULL ? cs_figure_no_memory(err) : check_name(figure->name, err);
-    }
-    if (status == CS_OK) {
-        status = load(figure->path, 0, &figure->config, err);
-    }
-    if (status == CS_OK) {
-        status = apply_sets(figure, figure->config, err);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_figure_find(request->name, figure->path, sizeof figure->path, err));
+    figure->name = stem(&figure->arena, figure->path);
+    CS_TRY(figure->name == NULL ? CS_NO_MEMORY(err, "a figure") : check_name(figure->name, err));
+    CS_TRY(load(figure->path, 0, &figure->config, err));
+    CS_TRY(apply_sets(figure, figure->config, err));
     cs_reading reading = {.arena = &figure->arena};
     json_t    *tree    = json_object_get(figure->config->tree, "figure");
     figure->tree       = json_deep_copy(tree);
     if (tree != NULL && figure->tree == NULL) {
-        return cs_figure_no_memory(err);
+        return CS_NO_MEMORY(err, "a figure");
     }
     read_figure(&reading, figure);
     if (cs_reading_failed(&reading)) {

@@ -7,6 +7,7 @@
 #include "analytic/formula.h"
 #include "cs/named.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -133,7 +134,7 @@ static cs_operand quoted_text(parser *p)
     size_t n    = (size_t)(end - p->at) - 1;
     char  *text = CS_ARENA_NEW(p->names->arena, char, n + 1);
     if (text == NULL) {
-        (void)CS_FAIL(&p->error, CS_ENOMEM, "", "out of memory for an expression");
+        (void)CS_NO_MEMORY(&p->error, "an expression");
         return nothing();
     }
     memcpy(text, p->at + 1, n);
@@ -273,6 +274,7 @@ static cs_operand call_value(parser *p, const call *c)
             if (!numbers_of(p, c, f->n_least, f->n_most, numbers)) {
                 return nothing();
             }
+            assert(c->n > 0); /* none goes without an argument */
             double result = f->of_one != NULL ? f->of_one(numbers[0]) : f->value(numbers, c->n);
             return f->is_question ? truth(result > 0) : number(result);
         }

@@ -75,8 +75,6 @@ cs_status cs_figure_group(const cs_figure *figure, size_t group, cs_config **con
 void cs_figure_read_rules(cs_reading *reading, const cs_place *list, cs_figure_rule **rules_p,
                           size_t *n_p);
 
-cs_status cs_figure_no_memory(cs_error *err);
-
 /* The error of something at `path` of the configuration, with its place. */
 cs_status cs_figure_blame(const cs_figure *figure, const char *path, const cs_error *from,
                           cs_error *err);

@@ -9,6 +9,7 @@
 #include "figures/figures.h"
 #include "input/tree.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -111,11 +112,6 @@ static int compare_entries(const void *a, const void *b)
     return compare_names(x->name, y->name);
 }
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the list of figures");
-}
-
 /* The name of a figure whose file is called so, without its ending; 0: it is no figure. */
 static size_t length_of_name(const char *file_name)
 {
@@ -143,7 +139,7 @@ static cs_status read_names(const char *folder, cs_figure_entry **list_p, size_t
         char *name = cs_strdup(d->d_name);
         if (name == NULL || !cs_grow(&list, &capacity, n + 1, 32, sizeof *list)) {
             cs_free(name);
-            status = no_memory(err);
+            status = CS_NO_MEMORY(err, "the list of figures");
             break;
         }
         name[length] = '\0';
@@ -177,7 +173,9 @@ static cs_status describe(const char *folder, cs_figure_entry *entry, cs_error *
         entry->has_trace     = json_object_get(figure, "trace") != NULL;
         entry->title         = cs_strdup(title != NULL ? title : "");
         entry->source        = cs_strdup(source != NULL ? source : "");
-        status = entry->title == NULL || entry->source == NULL ? no_memory(err) : CS_OK;
+        status               = entry->title == NULL || entry->source == NULL
+                                   ? CS_NO_MEMORY(err, "the list of figures")
+                                   : CS_OK;
     }
     json_decref(tree);
     cs_free(text);
@@ -244,6 +242,7 @@ static cs_status find_by_part(const char *folder, const char *word, char *path, 
         status = cs_find_named(&named, word, &index, "figure", err);
     }
     if (status == CS_OK) {
+        assert(index < named.n);
         int n = snprintf(path, path_bytes, "%s/%s%s", folder, list[index].name, ENDING);
         if (n < 0 || (size_t)n >= path_bytes) {
             status = CS_FAIL(err, CS_EINVAL, "figure", "the path of '%.80s' is too long", word);
@@ -255,12 +254,11 @@ static cs_status find_by_part(const char *folder, const char *word, char *path, 
 
 cs_status cs_figure_find(const char *name, char *path, size_t path_bytes, cs_error *err)
 {
-    char      folder[PATH_MAX];
-    bool      is_path = strchr(name, '/') != NULL || length_of_name(name) > 0;
-    cs_status status  = is_path ? CS_OK : cs_figure_folder(folder, sizeof folder, err);
+    char folder[PATH_MAX];
+    bool is_path = strchr(name, '/') != NULL || length_of_name(name) > 0;
 
-    if (status != CS_OK) {
-        return status;
+    if (!is_path) {
+        CS_TRY(cs_figure_folder(folder, sizeof folder, err));
     }
     int n = is_path ? snprintf(path, path_bytes, "%s", name)
                     : snprintf(path, path_bytes, "%s/%s%s", folder, name, ENDING);

@@ -58,7 +58,7 @@ static cs_status keep(cs_figure_results *results, const cs_figure_item *item, cs
     if (key == NULL || !cs_grow(&results->entries, &results->capacity, results->n + 1, 256,
                                 sizeof *results->entries)) {
         cs_free(key);
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for results");
+        return CS_NO_MEMORY(err, "results");
     }
     results->entries[results->n++] = (entry){key, item->hash, item->result, item->error};
     return CS_OK;
@@ -115,7 +115,7 @@ static cs_status run_missing(cs_figure_item **items, size_t n, unsigned jobs, cs
     if (n == 0) {
         return CS_OK;
     }
-    qsort(items, n, sizeof items[0], compare_work);
+    qsort(items, n, sizeof(cs_figure_item *), compare_work);
     cs_status status = cs_workers_run(&workers, &misses, err);
     return status == CS_OK && misses.n > 0 ? CS_FAIL(err, misses.reason.status, misses.reason.where,
                                                      "%s", misses.reason.message)
@@ -129,7 +129,7 @@ cs_status cs_figure_run_items(cs_figure_results *results, cs_figure_item *items,
     size_t           n_missing = 0;
 
     if (missing == NULL) {
-        return cs_figure_no_memory(err);
+        return CS_NO_MEMORY(err, "a figure");
     }
     for (size_t i = 0; i < n_items; i++) {
         const entry *known = find(results, &items[i]);

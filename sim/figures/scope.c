@@ -168,7 +168,7 @@ static cs_status option_value(const cs_figure_scope *scope, const cs_result *r, 
         return CS_OK;
     }
     *value_p = AS_TEXT(cs_arena_strdup(&scope->table->arena, text));
-    return value_p->text != NULL ? CS_OK : cs_figure_no_memory(err);
+    return value_p->text != NULL ? CS_OK : CS_NO_MEMORY(err, "a figure");
 }
 
 static const cs_figure_run *run_of(const cs_figure *figure, const char *name, size_t length)
@@ -295,8 +295,8 @@ static cs_status let_value(cs_figure_scope *scope, const char *name, json_t *let
     } else if (json_is_null(let)) {
         *value_p = number((double)NAN);
     } else {
-        status = CS_FAIL(&wrong, CS_EINVAL, "",
-                         "is %s: accepted is a number, a text or an expression", cs_tree_kind(let));
+        (void)CS_FAIL(&wrong, CS_EINVAL, "", "is %s: accepted is a number, a text or an expression",
+                      cs_tree_kind(let));
         return cs_figure_blame(scope->table->figure, path, &wrong, err);
     }
     return CS_OK;

@@ -40,7 +40,7 @@ static json_t *instantiate_text(const char *text, const cs_names *names, cs_erro
         made = json_real(operand.number);
     }
     if (made == NULL) {
-        (void)cs_figure_no_memory(err);
+        (void)CS_NO_MEMORY(err, "a figure");
     }
     return made;
 }
@@ -89,7 +89,7 @@ static json_t *instantiate(json_t *value, const cs_names *names, cs_error *err)
            : json_is_object(value) ? instantiate_object(value, names, err)
                                    : json_deep_copy(value);
     if (made == NULL && err->status == CS_OK) {
-        (void)cs_figure_no_memory(err);
+        (void)CS_NO_MEMORY(err, "a figure");
     }
     return made;
 }
@@ -105,7 +105,7 @@ static cs_status set_value(cs_config *config, const char *path, json_t *value,
     char *json = json_dumps(made, JSON_COMPACT | JSON_ENCODE_ANY);
     json_decref(made);
     if (json == NULL) {
-        return cs_figure_no_memory(err);
+        return CS_NO_MEMORY(err, "a figure");
     }
     cs_status status = cs_config_set(config, path, json, origin, err);
     cs_free(json);
@@ -222,7 +222,7 @@ static cs_status add_item(cs_figure_table *table, size_t run, size_t row, cs_cas
         !cs_grow(&table->items, &table->item_capacity, i + 1, 64, sizeof *table->items)) {
         cs_free(key);
         cs_case_free(c);
-        return cs_figure_no_memory(err);
+        return CS_NO_MEMORY(err, "a figure");
     }
     *item_p = i;
     if (i < table->n_items) {
@@ -296,8 +296,8 @@ static cs_status add_point(cs_figure_table *table, const cs_config *group, size_
     table->n_points++;
     (void)json_object_del(at->tree, "figure");
     (void)json_object_del(at->tree, "name");
-    status =
-        point->items != NULL ? cs_config_case(at, 0, &point->base, err) : cs_figure_no_memory(err);
+    status = point->items != NULL ? cs_config_case(at, 0, &point->base, err)
+                                  : CS_NO_MEMORY(err, "a figure");
     for (size_t i = 0; i < figure->n_runs && status == CS_OK; i++) {
         status = add_run(table, i, at, point, err);
     }
@@ -317,7 +317,7 @@ static cs_status add_group(cs_figure_table *table, size_t group, cs_error *err)
     }
     if (status == CS_OK &&
         !cs_grow(&table->points, &capacity, table->n_points + n, n, sizeof *table->points)) {
-        status = cs_figure_no_memory(err);
+        status = CS_NO_MEMORY(err, "a figure");
     }
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         table->points[table->n_points] = (cs_figure_point){0};
@@ -338,7 +338,6 @@ static int compare_numbers(const void *a, const void *b)
 static cs_status read_trace(cs_figure_table *table, cs_error *err)
 {
     cs_arrival_trace *trace = &table->trace;
-    cs_status         status;
 
     if (table->figure->trace == NULL) {
         return CS_OK;
@@ -348,16 +347,11 @@ static cs_status read_trace(cs_figure_table *table, cs_error *err)
                        "shows a trace, whose calls are its rows: a sweep or several rows are not "
                        "accepted beside it");
     }
-    status = cs_arrival_file_load(table->figure->trace, trace, err);
-    if (status == CS_OK) {
-        status = cs_skew_compute(trace, &table->skew, err);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_arrival_file_load(table->figure->trace, trace, err));
+    CS_TRY(cs_skew_compute(trace, &table->skew, err));
     table->straggler_delays_s = CS_ARENA_NEW(&table->arena, double, trace->n_calls);
     if (table->straggler_delays_s == NULL) {
-        return cs_figure_no_memory(err);
+        return CS_NO_MEMORY(err, "a figure");
     }
     for (size_t i = 0; i < trace->n_calls; i++) {
         table->straggler_delays_s[i] = cs_skew_delay_s(trace, i, table->skew.straggler);
@@ -406,18 +400,16 @@ static cs_status fill_row(cs_figure_table *table, size_t row, cs_error *err)
 
 static cs_status fill_cells(cs_figure_table *table, cs_error *err)
 {
-    cs_status status = CS_OK;
-
     table->n_rows = table->figure->trace != NULL ? table->trace.n_calls : table->n_points;
     table->cells =
         CS_ARENA_NEW(&table->arena, cs_operand, table->n_rows * table->figure->n_columns);
     if (table->cells == NULL) {
-        return cs_figure_no_memory(err);
+        return CS_NO_MEMORY(err, "a figure");
     }
-    for (size_t row = 0; row < table->n_rows && status == CS_OK; row++) {
-        status = fill_row(table, row, err);
+    for (size_t row = 0; row < table->n_rows; row++) {
+        CS_TRY(fill_row(table, row, err));
     }
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_figure_table_fill(cs_figure_table *table, const cs_figure *figure,
@@ -425,7 +417,7 @@ cs_status cs_figure_table_fill(cs_figure_table *table, const cs_figure *figure,
 {
     cs_figure_results *own     = request->results == NULL ? cs_figure_results_new() : NULL;
     cs_figure_results *results = request->results == NULL ? own : request->results;
-    cs_status          status  = results != NULL ? CS_OK : cs_figure_no_memory(err);
+    cs_status          status  = results != NULL ? CS_OK : CS_NO_MEMORY(err, "a figure");
 
     *table = (cs_figure_table){.figure = figure};
     for (size_t g = 0; g < cs_figure_groups(figure) && status == CS_OK; g++) {

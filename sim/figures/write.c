@@ -8,6 +8,7 @@
 #include "base/leftover.h"
 #include "figures/figure.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -91,13 +92,11 @@ static cs_status join(char *path, const char *folder, const char *name, const ch
 static cs_status write_text(const char *folder, const char *name, const char *extension,
                             const cs_text *text, cs_error *err)
 {
-    char      path[PATH_MAX];
-    cs_status status = cs_text_status(text, err);
+    char path[PATH_MAX];
 
-    if (status == CS_OK) {
-        status = join(path, folder, name, extension, err);
-    }
-    return status == CS_OK ? cs_file_write(path, text->data, text->length, err) : status;
+    CS_TRY(cs_text_status(text, err));
+    CS_TRY(join(path, folder, name, extension, err));
+    return cs_file_write(path, text->data, text->length, err);
 }
 
 static void studio_close(const studio *s)
@@ -206,6 +205,7 @@ static void add_csv(const cs_figure_table *table, cs_text *csv)
 {
     const cs_figure *figure = table->figure;
 
+    assert(figure != NULL);
     for (size_t i = 0; i < figure->n_columns; i++) {
         cs_text_add(csv, "%s%s", i > 0 ? "," : "", figure->columns[i].name);
     }
@@ -230,7 +230,7 @@ cs_status cs_figure_compute(const cs_figure_request *request, cs_figure_data *da
     if (status == CS_OK) {
         data->name = cs_strdup(figure.name);
         status     = data->name != NULL ? cs_figure_table_fill(&table, &figure, request, err)
-                                        : cs_figure_no_memory(err);
+                                        : CS_NO_MEMORY(err, "a figure");
     }
     if (status == CS_OK) {
         add_csv(&table, &data->csv);
@@ -259,12 +259,9 @@ void cs_figure_data_free(cs_figure_data *data)
 static cs_status write_files(const cs_figure_data *data, const char *folder, bool *drawn_p,
                              cs_error *err)
 {
-    cs_status status = write_text(folder, data->name, "csv", &data->csv, err);
-
-    if (status == CS_OK) {
-        status = write_text(folder, data->name, "gp", &data->script, err);
-    }
-    return status == CS_OK ? draw(data->name, folder, drawn_p, err) : status;
+    CS_TRY(write_text(folder, data->name, "csv", &data->csv, err));
+    CS_TRY(write_text(folder, data->name, "gp", &data->script, err));
+    return draw(data->name, folder, drawn_p, err);
 }
 
 cs_status cs_figure_write(const cs_figure_request *request, const char *folder, cs_text *line,

@@ -158,13 +158,8 @@ static cs_status draw_message(drawing *d, const cs_transfer *t, const message *m
     cs_track rx = {.direction = CS_RX, .fabric = fabric, .peer = is_direct ? m->src : CS_NO_PEER};
     uint32_t tx_tid, rx_tid;
 
-    cs_status status = cs_tracks_place(&d->tracks, m->src, tx, start_ps, end_ps, &tx_tid);
-    if (status == CS_OK) {
-        status = cs_tracks_place(&d->tracks, m->dst, rx, start_ps, end_ps, &rx_tid);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_tracks_place(&d->tracks, m->src, tx, start_ps, end_ps, &tx_tid));
+    CS_TRY(cs_tracks_place(&d->tracks, m->dst, rx, start_ps, end_ps, &rx_tid));
     d->n_messages++;
     add_slice(d, t, m, CS_TX, tx_tid, start_ps, end_ps);
     add_slice(d, t, m, CS_RX, rx_tid, start_ps, end_ps);
@@ -190,17 +185,14 @@ static cs_status draw_transfer(drawing *d, const cs_transfer *t, const cs_interv
     writer  at_dst, at_src;
     size_t  last_slot = (t->src_slot > t->dst_slot ? t->src_slot : t->dst_slot) + (size_t)t->span;
 
-    cs_status status = grow_writers(d, last_slot);
-    if (status == CS_OK && (t->flags & CS_JOIN) != 0 && t->bytes == 0) {
+    CS_TRY(grow_writers(d, last_slot));
+    if ((t->flags & CS_JOIN) != 0 && t->bytes == 0) {
         at_dst = d->latest; /* a part without bytes takes no time: nothing to see */
-    } else if (status == CS_OK) {
-        status = draw_message(d, t, &there, interval, &at_dst);
+    } else {
+        CS_TRY(draw_message(d, t, &there, interval, &at_dst));
     }
-    if (status == CS_OK && is_both) {
-        status = draw_message(d, t, &back, interval, &at_src);
-    }
-    if (status != CS_OK) {
-        return status;
+    if (is_both) {
+        CS_TRY(draw_message(d, t, &back, interval, &at_src));
     }
     d->latest = at_dst;
     set_writers(d, t->dst, t->dst_slot, t->span, at_dst);

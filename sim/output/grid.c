@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the picture of a schedule");
-}
-
 /* Are the NICs of the rank's server slow when the interval begins? */
 static bool is_slow(const cs_scenario *scenario, uint32_t rank, const cs_interval *when)
 {
@@ -59,11 +54,11 @@ static cs_status replay(cs_grid *grid, const cs_job *job, cs_error *err)
 
     grid->recording.limits[0] = limit;
     verified.verify           = true;
-    cs_status status          = cs_job_run(&verified, &observer, 1, &grid->result, err);
-    if (status == CS_OK && !grid->result.verified) {
+    CS_TRY(cs_job_run(&verified, &observer, 1, &grid->result, err));
+    if (!grid->result.verified) {
         return CS_FAIL(err, CS_EWRONG, "schedule", "%.180s", grid->result.verdict.text);
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status find_stages(cs_grid *grid, const cs_scenario *scenario, cs_error *err)
@@ -72,7 +67,7 @@ static cs_status find_stages(cs_grid *grid, const cs_scenario *scenario, cs_erro
 
     grid->stages = CS_ARENA_NEW(&grid->arena, uint32_t, r->n_transfers);
     if (grid->stages == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "the picture of a schedule");
     }
     for (size_t i = 0; i < r->n_transfers; i++) {
         grid->stages[i] = stage_of(scenario, &r->transfers[i], &r->intervals[i]);
@@ -88,7 +83,7 @@ static cs_status make_rows(cs_grid *grid, uint32_t n_ranks, cs_error *err)
 
     grid->rows = CS_ARENA_NEW(&grid->arena, cs_grid_row, (size_t)n_ranks * 2 * CS_FABRICS);
     if (grid->rows == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "the picture of a schedule");
     }
     for (uint32_t r = 0; r < n_ranks; r++) {
         for (uint32_t f = 0; f < CS_FABRICS; f++) {
@@ -167,7 +162,7 @@ static cs_status make_bars(cs_grid *grid, uint32_t n_ranks, cs_error *err)
         status = add_ends(grid, &tracks, i);
     }
     cs_tracks_free(&tracks);
-    return status == CS_OK ? CS_OK : no_memory(err);
+    return status == CS_OK ? CS_OK : CS_NO_MEMORY(err, "the picture of a schedule");
 }
 
 cs_status cs_grid_fill(cs_grid *grid, const cs_job *job, cs_error *err)
@@ -178,14 +173,10 @@ cs_status cs_grid_fill(cs_grid *grid, const cs_job *job, cs_error *err)
         return CS_FAIL(err, CS_ENOTSUP, "format", "a picture shows at most %d ranks, not %u",
                        CS_GRID_MAX_RANKS, n);
     }
-    cs_status status = replay(grid, job, err);
-    if (status == CS_OK) {
-        status = find_stages(grid, &job->scenario, err);
-    }
-    if (status == CS_OK) {
-        status = make_rows(grid, n, err);
-    }
-    return status == CS_OK ? make_bars(grid, n, err) : status;
+    CS_TRY(replay(grid, job, err));
+    CS_TRY(find_stages(grid, &job->scenario, err));
+    CS_TRY(make_rows(grid, n, err));
+    return make_bars(grid, n, err);
 }
 
 void cs_grid_free(cs_grid *grid)

@@ -110,12 +110,10 @@ static bool carried_something(const picture *p, uint32_t fabric)
 
 static cs_status choose_rows(picture *p)
 {
-    cs_status status = CS_OK;
-
-    for (size_t k = 0; k < p->usage->n_panels && status == CS_OK; k++) {
+    for (size_t k = 0; k < p->usage->n_panels; k++) {
         const cs_usage_panel *panel = &p->usage->panels[k];
         if (panel->is_links) {
-            status = choose_links(p, panel);
+            CS_TRY(choose_links(p, panel));
         } else if (carried_something(p, panel->fabric)) {
             for (size_t r = 0; r < panel->n_rows; r++) {
                 p->rows[p->n_rows] = (heat_row){.panel = panel, .row = r};
@@ -123,7 +121,7 @@ static cs_status choose_rows(picture *p)
             }
         }
     }
-    return status;
+    return CS_OK;
 }
 
 static void link_row_name(const picture *p, const heat_row *row, char *text, size_t text_bytes)

@@ -30,7 +30,7 @@ cs_status cs_port_stats_init(cs_port_stats *stats, const cs_cluster *cluster, cs
         stats->ports[side] = CS_NEW(cs_port_stat, stats->base[CS_FABRICS]);
         if (stats->ports[side] == NULL) {
             cs_port_stats_free(stats);
-            return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for the ports' statistics");
+            return CS_NO_MEMORY(err, "the ports' statistics");
         }
     }
     return CS_OK;

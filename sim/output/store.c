@@ -112,7 +112,7 @@ static cs_status fail(const cs_store *store, cs_error *err)
     case SQLITE_CONSTRAINT:
         return refuse(store, err,
                       "has a rule or a trigger that refuses a row (%s); give another name", what);
-    case SQLITE_NOMEM: status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory"); break;
+    case SQLITE_NOMEM: status = CS_NO_MEMORY(err, "a database"); break;
     default: status = CS_FAIL(err, CS_EIO, NULL, "%s", what); break;
     }
     cs_error_locate(err, store->path, 0, 0);
@@ -358,7 +358,7 @@ static cs_status read_row(cs_store *store, int place, const cs_column *columns, 
                           c->key);
         }
         if (read_value(store, place, c, data) != CS_OK) {
-            return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+            return CS_NO_MEMORY(err, "a row of the database");
         }
     }
     return CS_OK;
@@ -372,37 +372,34 @@ static cs_status refuse_layout(const cs_store *store, int64_t layout, cs_error *
 {
     static const char sql[] = "SELECT count(*) FROM meta WHERE name = 'version'";
     int64_t           n = 0, wanted = store->table->layout;
-    cs_status         status = number_of(store, sql, &n, err);
 
-    if (status == CS_OK && n > 0) {
+    CS_TRY(number_of(store, sql, &n, err));
+    if (n > 0) {
         return refuse(store, err,
                       "holds results of an older collsim, which did not record its "
                       "build (layout %" PRId64 "); this is build %s, which writes "
                       "layout %" PRId64 ": give another name",
                       layout, cs_build(), wanted);
     }
-    return status == CS_OK ? refuse(store, err,
-                                    "results in layout %" PRId64 ", this program "
-                                    "writes layout %" PRId64 ": give another name",
-                                    layout, wanted)
-                           : status;
+    return refuse(store, err,
+                  "results in layout %" PRId64 ", this program "
+                  "writes layout %" PRId64 ": give another name",
+                  layout, wanted);
 }
 
 static cs_status check_ours(const cs_store *store, cs_error *err)
 {
-    int64_t   id = 0, layout = 0;
-    cs_status status = number_of(store, "PRAGMA application_id", &id, err);
+    int64_t id = 0, layout = 0;
 
-    if (status == CS_OK) {
-        status = number_of(store, "PRAGMA user_version", &layout, err);
-    }
-    if (status == CS_OK && id != APPLICATION_ID) {
+    CS_TRY(number_of(store, "PRAGMA application_id", &id, err));
+    CS_TRY(number_of(store, "PRAGMA user_version", &layout, err));
+    if (id != APPLICATION_ID) {
         return refuse(store, err, "a SQLite file, but not of results; give another name");
     }
-    if (status == CS_OK && layout != store->table->layout) {
+    if (layout != store->table->layout) {
         return refuse_layout(store, layout, err);
     }
-    return status;
+    return CS_OK;
 }
 
 /* All pages, also those that nobody would read today. SQLite's first line only names the database.
@@ -449,24 +446,18 @@ static cs_status prepare_tables(const cs_store *store, cs_error *err)
 {
     static const char count_sql[] = "SELECT count(*) FROM sqlite_master";
     int64_t           n_tables    = 0;
-    cs_status         status      = number_of(store, count_sql, &n_tables, err);
 
-    if (status == CS_OK && n_tables == 0) {
-        status = execute(store, "BEGIN IMMEDIATE", err);
-        if (status == CS_OK) {
-            status = number_of(store, count_sql, &n_tables, err);
+    CS_TRY(number_of(store, count_sql, &n_tables, err));
+    if (n_tables == 0) {
+        CS_TRY(execute(store, "BEGIN IMMEDIATE", err));
+        CS_TRY(number_of(store, count_sql, &n_tables, err));
+        if (n_tables == 0) {
+            CS_TRY(create_tables(store, err));
         }
-        if (status == CS_OK && n_tables == 0) {
-            status = create_tables(store, err);
-        }
-        if (status == CS_OK) {
-            status = execute(store, "COMMIT", err);
-        }
+        CS_TRY(execute(store, "COMMIT", err));
     }
-    if (status == CS_OK) {
-        status = check_ours(store, err);
-    }
-    return status == CS_OK ? check_whole(store, err) : status;
+    CS_TRY(check_ours(store, err));
+    return check_whole(store, err);
 }
 
 /* Rows of other builds are numbers of other programs. */
@@ -541,15 +532,16 @@ static cs_status add_column(const cs_store *store, const char *name, cs_error *e
 /* In one transaction: somebody else may add the same. */
 static cs_status add_columns(const cs_store *store, cs_error *err)
 {
-    cs_status status = store->n_columns > 0 ? execute(store, "BEGIN IMMEDIATE", err) : CS_OK;
-
-    for (size_t i = 0; i < store->n_columns && status == CS_OK; i++) {
-        status = add_column(store, store->columns[i], err);
+    if (store->n_columns > 0) {
+        CS_TRY(execute(store, "BEGIN IMMEDIATE", err));
     }
-    if (status == CS_OK && store->n_columns > 0) {
-        status = execute(store, "COMMIT", err);
+    for (size_t i = 0; i < store->n_columns; i++) {
+        CS_TRY(add_column(store, store->columns[i], err));
     }
-    return status;
+    if (store->n_columns > 0) {
+        CS_TRY(execute(store, "COMMIT", err));
+    }
+    return CS_OK;
 }
 
 static cs_status open_file(cs_store *store, cs_error *err)
@@ -565,24 +557,15 @@ static cs_status open_file(cs_store *store, cs_error *err)
         return fail(store, err);
     }
     sqlite3_busy_timeout(store->db, BUSY_MS);
-    cs_status status = prepare_tables(store, err);
-    if (status == CS_OK) {
-        status = execute(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", err);
-    }
-    return status;
+    CS_TRY(prepare_tables(store, err));
+    return execute(store, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", err);
 }
 
 static cs_status prepare_statements(cs_store *store, cs_error *err)
 {
-    cs_status status = prepare_written(store, write_add, &store->add, err);
-
-    if (status == CS_OK) {
-        status = prepare_written(store, write_find, &store->find, err);
-    }
-    if (status == CS_OK) {
-        status = prepare_written(store, write_fill, &store->fill, err);
-    }
-    return status;
+    CS_TRY(prepare_written(store, write_add, &store->add, err));
+    CS_TRY(prepare_written(store, write_find, &store->find, err));
+    return prepare_written(store, write_fill, &store->fill, err);
 }
 
 cs_status cs_store_open(const char *path, const cs_store_table *table,
@@ -592,7 +575,7 @@ cs_status cs_store_open(const char *path, const cs_store_table *table,
 
     if (store == NULL || (store->path = cs_strdup(path)) == NULL) {
         cs_free(store);
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        return CS_NO_MEMORY(err, "a database");
     }
     store->table     = table;
     store->n_columns = request->n_columns;
@@ -685,7 +668,7 @@ cs_status cs_store_keys(cs_store *store, cs_store_key **keys_p, size_t *n_p, cs_
         status = prepare_written(store, write_keys, &statement, err);
     }
     if (status == CS_OK && (keys = CS_NEW(cs_store_key, (size_t)capacity)) == NULL) {
-        status = CS_FAIL(err, CS_ENOMEM, NULL, "out of memory");
+        status = CS_NO_MEMORY(err, "%zu keys", (size_t)capacity);
     }
     if (status == CS_OK) {
         status = read_keys(store, statement, keys, (size_t)capacity, n_p, err);

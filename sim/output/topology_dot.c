@@ -917,8 +917,7 @@ cs_status cs_topology_dot(const cs_topology_view *view, cs_text *out, cs_error *
     }
     bool failed = d.failed || d.title.failed || out->failed;
     free_diagram(&d);
-    return status == CS_OK && failed ? CS_FAIL(err, CS_ENOMEM, "", "out of memory for a picture")
-                                     : status;
+    return status == CS_OK && failed ? CS_NO_MEMORY(err, "a picture") : status;
 }
 
 cs_status cs_topology_svg(const cs_topology_view *view, cs_text *out, cs_error *err)

@@ -89,7 +89,7 @@ static cs_status add_nic_choice(const cs_machine *m, uint32_t g, cs_text *out, c
         cs_text_add(out, "\n");
     }
     cs_arena_free(&arena);
-    return status == CS_OK ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+    return status == CS_OK ? CS_OK : CS_NO_MEMORY(err, "a topology");
 }
 
 static cs_status add_machine(const cs_machine *m, uint32_t g, cs_text *out, cs_error *err)
@@ -171,7 +171,7 @@ static cs_status find_uses(const cs_cluster *cluster, link_use **uses_p, size_t 
     if (uses == NULL || last == NULL) {
         cs_free(uses);
         cs_free(last);
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u links", n);
+        return CS_NO_MEMORY(err, "%u links", n);
     }
     for (int sending = 0; sending < 2 && n > 0 && cluster->n_ranks <= MOST_RANKS; sending++) {
         memset(last, 0, n * sizeof *last);

@@ -43,19 +43,16 @@ static cs_status add_change(cs_tracks *tracks, int64_t at_ps, int64_t change)
 /* The port's busy time grows by what of the slice lies behind its last one. */
 static cs_status extend_port(cs_tracks *tracks, cs_track *port, int64_t start_ps, int64_t end_ps)
 {
-    int64_t   from_ps = start_ps > port->port_until_ps ? start_ps : port->port_until_ps;
-    cs_status status  = CS_OK;
+    int64_t from_ps = start_ps > port->port_until_ps ? start_ps : port->port_until_ps;
 
     if (end_ps > from_ps) {
         port->port_until_ps = end_ps;
         if (port->direction == CS_TX) {
-            status = add_change(tracks, from_ps, 1);
-            if (status == CS_OK) {
-                status = add_change(tracks, end_ps, -1);
-            }
+            CS_TRY(add_change(tracks, from_ps, 1));
+            CS_TRY(add_change(tracks, end_ps, -1));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* The lanes of the port that there are: the first that is free, or NULL; how many were seen. */

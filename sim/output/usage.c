@@ -67,9 +67,7 @@ cs_status cs_usage_init(cs_usage *usage, const cs_scenario *scenario, cs_error *
         add_panel(usage, (cs_usage_panel){.is_links = true, .per_row = links, .each = 1}, n_links);
     }
     usage->bytes = cs_arena_alloc(&usage->arena, usage->n_rows, sizeof *usage->bytes);
-    return usage->bytes != NULL
-               ? CS_OK
-               : CS_FAIL(err, CS_ENOMEM, "", "out of memory for the use of ports over time");
+    return usage->bytes != NULL ? CS_OK : CS_NO_MEMORY(err, "the use of ports over time");
 }
 
 /* Twice as wide bins. */

@@ -40,14 +40,15 @@ static size_t place_of(const cs_axis *axis, const char *name)
 cs_status cs_config_baseline(const cs_config *config, size_t index, const char *algorithm,
                              size_t *baseline_p, cs_error *err)
 {
-    bool                is_found = algorithm == NULL, is_swept = false;
-    size_t              point = 0;
-    const cs_algorithm *named = NULL;
+    bool                is_swept = false;
+    size_t              point    = 0;
+    const cs_algorithm *named    = NULL;
 
     if (algorithm != NULL && cs_algorithm_find(algorithm, &named, NULL) == CS_OK) {
         algorithm = named->name; /* the configuration has whole names, too */
     }
 
+    bool is_found = algorithm == NULL;
     for (size_t i = 0; i < config->axes.n_axes; i++) {
         const cs_axis *axis  = &config->axes.axes[i];
         size_t         count = json_array_size(axis->values), digit = 0;

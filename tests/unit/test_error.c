@@ -51,7 +51,7 @@ Test(error, text_has_the_known_parts_only)
     cs_error err = {0};
     check_text(&err, "success");
 
-    CS_FAIL(&err, CS_EPARSE, NULL, "bad comma");
+    (void)CS_FAIL(&err, CS_EPARSE, NULL, "bad comma");
     check_text(&err, "bad comma");
     cs_error_locate(&err, "a.json", 3, 14);
     check_text(&err, "a.json:3:14: bad comma");
@@ -74,7 +74,7 @@ Test(error, text_is_cut_to_the_buffer)
     cs_error err     = {0};
     char     text[8] = "xxxxxxx";
 
-    CS_FAIL(&err, CS_EINVAL, NULL, "abcdefghij");
+    (void)CS_FAIL(&err, CS_EINVAL, NULL, "abcdefghij");
     cs_error_text(&err, text, 0);
     cr_assert_str_eq(text, "xxxxxxx");
     cs_error_text(&err, text, 5);
@@ -86,7 +86,7 @@ Test(error, only_a_filled_record_is_located_and_once)
     cs_error err = {0};
 
     cs_error_locate(&err, "early", 1, 1);
-    CS_FAIL(&err, CS_EINVAL, NULL, "m");
+    (void)CS_FAIL(&err, CS_EINVAL, NULL, "m");
     check_text(&err, "m");
     cs_error_locate(&err, "first", 2, 0);
     cs_error_locate(&err, "second", 5, 5);
@@ -97,7 +97,7 @@ Test(error, control_characters_are_replaced)
 {
     cs_error err = {0};
 
-    CS_FAIL(&err, CS_EINVAL, "k\ney", "a\nb\tc\x1b[31m\x7f");
+    (void)CS_FAIL(&err, CS_EINVAL, "k\ney", "a\nb\tc\x1b[31m\x7f");
     cs_error_locate(&err, "in\rput", 1, 1);
     check_text(&err, "in?put:1:1: k?ey: a?b?c?[31m?");
 }
@@ -109,7 +109,7 @@ Test(error, a_long_path_keeps_its_tail)
 
     memset(path, 'x', sizeof path);
     memcpy(path + sizeof path - 11, "/name.json", 11);
-    CS_FAIL(&err, CS_EINVAL, NULL, "m");
+    (void)CS_FAIL(&err, CS_EINVAL, NULL, "m");
     cs_error_locate(&err, path, 0, 0);
     cr_assert_eq(strlen(err.input), sizeof err.input - 1);
     cr_assert_eq(strncmp(err.input, "...x", 4), 0);
@@ -125,12 +125,12 @@ Test(error, a_long_message_is_cut_with_dots)
     memset(longer, 'm', sizeof longer - 1);
     exact[sizeof exact - 1]   = '\0';
     longer[sizeof longer - 1] = '\0';
-    CS_FAIL(&err, CS_EINVAL, longer, "%s", exact);
+    (void)CS_FAIL(&err, CS_EINVAL, longer, "%s", exact);
     cr_assert_str_eq(err.message, exact);
     cr_assert_str_eq(err.where + sizeof err.where - 5, "m...");
 
     err = (cs_error){0};
-    CS_FAIL(&err, CS_EINVAL, NULL, "%s", longer);
+    (void)CS_FAIL(&err, CS_EINVAL, NULL, "%s", longer);
     cr_assert_eq(strlen(err.message), sizeof err.message - 1);
     cr_assert_str_eq(err.message + sizeof err.message - 5, "m...");
 }

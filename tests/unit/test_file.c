@@ -292,7 +292,7 @@ Test(file, the_first_error_keeps_its_place)
     char    *data;
     size_t   length;
 
-    CS_FAIL(&err, CS_EINVAL, "key", "earlier");
+    (void)CS_FAIL(&err, CS_EINVAL, "key", "earlier");
     cr_assert_eq(cs_file_read(in_folder("none"), 1, &data, &length, &err), CS_EIO);
     cr_assert_str_eq(err.input, "");
     cr_assert_str_eq(err.message, "earlier");

@@ -63,7 +63,7 @@ Test(wire, errors_come_back)
     cs_error err = {0}, back;
     char     want[800], got[800];
 
-    CS_FAIL(&err, CS_EPARSE, "cluster.ranks", "is %d", 7);
+    (void)CS_FAIL(&err, CS_EPARSE, "cluster.ranks", "is %d", 7);
     cs_error_locate(&err, "a/b.json", 12, 3);
     cs_wire_put_error(&to, &err);
     for (size_t n = 0; n < to.length; n++) {

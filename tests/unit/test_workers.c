@@ -406,7 +406,7 @@ static void agree_with(uint64_t fingerprint, cs_status status, cs_error *err_p)
         ranks[i]               = cs_ranks_over(&transport);
     }
     if (status != CS_OK) {
-        CS_FAIL(&theirs, status, "bytes", "is wrong");
+        (void)CS_FAIL(&theirs, status, "bytes", "is wrong");
         cs_error_locate(&theirs, "c.json", 3, 4);
     }
     cr_expect_eq(cs_ranks_agree(ranks[1], status, fingerprint, &theirs), status);

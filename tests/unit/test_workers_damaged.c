@@ -75,7 +75,7 @@ static void post_error(int kind, cs_status status)
     cs_error wrong = {0};
 
     if (status != CS_OK) {
-        CS_FAIL(&wrong, status, "here", "it is wrong");
+        (void)CS_FAIL(&wrong, status, "here", "it is wrong");
     }
     cs_wire_put_u64(&text, 0);
     cs_wire_put_error(&text, &wrong);

@@ -89,8 +89,11 @@ CS_API void cs_error_reason(const cs_error *err, char *text, unsigned long text_
 /* Write "INPUT:LINE:COL: WHERE: MESSAGE" (the parts that are known) to `text`. */
 CS_API void cs_error_text(const cs_error *err, char *text, unsigned long text_bytes);
 
-#define CS_FAIL(err, status, where, ...) \
-    cs_error_set((err), (status), __FILE__, __LINE__, (where), __VA_ARGS__)
+/* The same from this line. The value is written as `status` itself, so that a compiler and an
+ * analyzer see that a failure is never CS_OK. */
+#define CS_FAIL(err, status, where, ...)                                            \
+    ((void)cs_error_set((err), (status), __FILE__, __LINE__, (where), __VA_ARGS__), \
+     (cs_status)(status))
 
 /* Fill `err` with "out of memory for ..", of which the rest is a format and its arguments; the
  * status is CS_ENOMEM. */
