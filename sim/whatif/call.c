@@ -324,10 +324,7 @@ static cs_status constant_time(cs_caller *caller, const cs_call *call, size_t n_
             return CS_OK;
         }
     }
-    cs_status status = replay(caller, call, n_planned, n_actual, elapsed_s_p, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(replay(caller, call, n_planned, n_actual, elapsed_s_p, err));
     caller->n_kept = caller->n_kept == caller->max_kept ? 0 : caller->n_kept;
     memcpy(caller->rows + caller->n_kept * caller->n_row, caller->row, bytes);
     caller->kept[caller->n_kept++] = (kept_time){call->schedule, *elapsed_s_p};
@@ -339,40 +336,36 @@ static cs_status constant_time(cs_caller *caller, const cs_call *call, size_t n_
 static cs_status changing_time(cs_caller *caller, const cs_call *call, size_t n_planned,
                                double window_s, double *elapsed_s_p, cs_error *err)
 {
-    double    elapsed_s = 0, again_s = 0, dead_from_s;
-    bool      has_more = true;
-    cs_status status   = CS_OK;
+    double elapsed_s = 0, again_s = 0, dead_from_s;
+    bool   has_more = true;
 
-    for (; has_more && status == CS_OK; window_s = 2 * fmax(window_s, elapsed_s)) {
+    for (; has_more; window_s = 2 * fmax(window_s, elapsed_s)) {
         size_t n =
             state_over_time(caller, call, window_s, CS_MAX_SLOWDOWN, &has_more, &dead_from_s);
-        status   = replay(caller, call, n_planned, n, &elapsed_s, err);
+        CS_TRY(replay(caller, call, n_planned, n, &elapsed_s, err));
         has_more = has_more && elapsed_s > window_s;
     }
-    if (status == CS_OK && elapsed_s > dead_from_s) {
-        size_t n  = state_over_time(caller, call, window_s, LESS_SLOWDOWN, &has_more, &dead_from_s);
-        status    = replay(caller, call, n_planned, n, &again_s, err);
+    if (elapsed_s > dead_from_s) {
+        size_t n = state_over_time(caller, call, window_s, LESS_SLOWDOWN, &has_more, &dead_from_s);
+        CS_TRY(replay(caller, call, n_planned, n, &again_s, err));
         elapsed_s = again_s != elapsed_s ? (double)INFINITY : elapsed_s;
     }
-    if (status == CS_OK) {
-        *elapsed_s_p = elapsed_s;
-    }
-    return status;
+    *elapsed_s_p = elapsed_s;
+    return CS_OK;
 }
 
 static cs_status time_call(cs_caller *caller, const cs_call *call, size_t n_planned,
                            double *elapsed_s_p, cs_error *err)
 {
-    double    next_s   = cs_next_event(caller->timeline, call->start_s) - call->start_s;
-    double    window_s = fmin(next_s, 1), constant_s = 0;
-    size_t    n_actual;
-    cs_status status = CS_OK;
+    double next_s   = cs_next_event(caller->timeline, call->start_s) - call->start_s;
+    double window_s = fmin(next_s, 1), constant_s = 0;
+    size_t n_actual;
 
     if (state_now(caller, call, &n_actual)) {
-        status = constant_time(caller, call, n_planned, n_actual, &constant_s, err);
-        if (status != CS_OK || constant_s <= next_s) {
+        CS_TRY(constant_time(caller, call, n_planned, n_actual, &constant_s, err));
+        if (constant_s <= next_s) {
             *elapsed_s_p = constant_s;
-            return status;
+            return CS_OK;
         }
         window_s = FIRST_WINDOW * constant_s;
     }
@@ -403,25 +396,22 @@ static void keep_best(cs_caller *caller, const cs_call *call, double healthy_s)
 static cs_status compare_best(cs_caller *caller, const cs_call *call, size_t n_planned,
                               double elapsed_s, cs_error *err)
 {
-    double    healthy_s  = elapsed_s;
-    bool      is_healthy = caller->timeline->n_histories == 0;
-    cs_status status     = CS_OK;
+    double healthy_s  = elapsed_s;
+    bool   is_healthy = caller->timeline->n_histories == 0;
 
     if (!is_healthy && !(elapsed_s < caller->best.elapsed_s * (1 - ROUNDING))) {
         return CS_OK;
     }
     if (!is_healthy) {
-        status = replay(caller, call, n_planned, 0, &healthy_s, err);
+        CS_TRY(replay(caller, call, n_planned, 0, &healthy_s, err));
     }
-    if (status == CS_OK && elapsed_s < healthy_s * (1 - ROUNDING)) {
+    if (elapsed_s < healthy_s * (1 - ROUNDING)) {
         return CS_FAIL(err, CS_EINTERNAL, "faults",
                        "a call of %s takes %.17g s with faults, and %.17g s without",
                        call->schedule->algorithm->name, elapsed_s, healthy_s);
     }
-    if (status == CS_OK) {
-        keep_best(caller, call, healthy_s);
-    }
-    return status;
+    keep_best(caller, call, healthy_s);
+    return CS_OK;
 }
 
 cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s_p, cs_error *err)
@@ -438,9 +428,9 @@ cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s
         *elapsed_s_p = 0;
         return CS_OK;
     }
-    cs_status status = time_call(caller, call, n_planned, elapsed_s_p, err);
-    if (status == CS_OK && n_ranks == caller->job->call.scenario.cluster.n_ranks) {
-        status = compare_best(caller, call, n_planned, *elapsed_s_p, err);
+    CS_TRY(time_call(caller, call, n_planned, elapsed_s_p, err));
+    if (n_ranks < caller->job->call.scenario.cluster.n_ranks) {
+        return CS_OK;
     }
-    return status;
+    return compare_best(caller, call, n_planned, *elapsed_s_p, err);
 }

@@ -238,7 +238,7 @@ static void read_policies(cs_reading *r, const cs_place *list, const cs_field *r
     job->policies =
         CS_ARENA_NEW(&job->arena, cs_whatif_policy, count + COUNT(default_policies) + 1);
     if (job->policies == NULL) {
-        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for policies");
+        (void)CS_NO_MEMORY(&r->error, "policies");
         return;
     }
     job->policies[job->n_policies++] = plain_policies[0];
@@ -281,7 +281,7 @@ static void append(cs_reading *r, fault_items *list, const cs_fault *fault,
         size_t      room  = list->room > 0 ? 2 * list->room : 64;
         fault_item *items = CS_ARENA_NEW(r->arena, fault_item, room);
         if (items == NULL) {
-            (void)CS_FAIL(&r->error, CS_ENOMEM, "faults", "out of memory for faults");
+            (void)CS_NO_MEMORY(&r->error, "faults");
             return;
         }
         if (list->n > 0) {
@@ -443,7 +443,7 @@ static void read_faults(cs_reading *r, const cs_place *place, const cs_field *ro
     check_overlap(r, place->parent, &list);
     cs_fault *sorted = CS_ARENA_NEW(r->arena, cs_fault, list.n);
     if (sorted == NULL) {
-        (void)CS_FAIL(&r->error, CS_ENOMEM, "faults", "out of memory for faults");
+        (void)CS_NO_MEMORY(&r->error, "faults");
         return;
     }
     for (size_t i = 0; i < list.n; i++) {
@@ -509,7 +509,7 @@ cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *job_p, cs_error
     if (config->axes.n_axes > 0) {
         (void)CS_FAIL(&reading.error, CS_EINVAL, "sweep", "a what-if takes one job, not a sweep");
     } else if (tree == NULL) {
-        (void)CS_FAIL(&reading.error, CS_ENOMEM, "", "out of memory for a job");
+        (void)CS_NO_MEMORY(&reading.error, "a job");
     } else {
         cs_place root = cs_place_root(tree);
         cs_fields_default(cs_whatif_fields, &job);
