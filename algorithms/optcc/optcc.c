@@ -66,9 +66,9 @@ typedef struct optcc_options {
 static const cs_field table[] = {
     CS_OPTION_AUTO(optcc_options, segments, 1, 1 << 20, "the paper's k: sections over p - 1"),
     CS_OPTION_AUTO(optcc_options, rounds, 1, 1 << 20,
-                   "rounds of p - m - 1 sections; beats segments"),
+                   "rounds of p - m - 1 sections; overrides segments"),
     CS_OPTION_AUTO(optcc_options, sections, 1, 1 << 24,
-                   "any number of sections (of a copy and GPU); beats rounds"),
+                   "any number of sections (of a copy and GPU); overrides rounds"),
     CS_OPTION_AUTO(optcc_options, ramp, 0, CS_OPTCC_MAX_RAMP, "smaller rounds at each end, l < 2"),
     CS_OPTION_CHOICE(optcc_options, bubbles, "auto|on|off",
                      "use the slow server's idle time, l < 2"),

@@ -61,7 +61,7 @@ static const cs_field table[] = {
     CS_OPTION_ROW(stragglar_options, late_ranks, 1, 0, CS_MAX_RANKS - 1, true, NULL,
                   "how many count as late, the last to arrive; 0: the baseline; auto: the best"),
     CS_OPTION_AUTO(stragglar_options, late_roots, 0, MOST_ROOTS,
-                   "several late ranks complete this / 10 x late_ranks / n of the chunks"),
+                   "chunks that several late ranks complete, in tenths of late_ranks / n of all"),
     CS_OPTION_CHOICE(stragglar_options, baseline, CS_BASELINE_CHOICES,
                      "what runs when nobody counts as late; auto: the predicted best"),
     CS_FIELD_END};

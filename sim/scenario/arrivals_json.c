@@ -59,7 +59,7 @@ static const cs_field late[] = {
 };
 static const cs_field straggler_fields[] = {
     CS_KEY(cs_straggler_process, rank, "rank", .fallback = CS_ANY_RANK, .max = CS_MAX_RANKS - 1,
-           .is_rank = true, .has_null = true, .help = "who is presumed late; null: nobody"),
+           .is_rank = true, .has_null = true, .help = "the rank that is favoured; null: none"),
     CS_KEY(cs_straggler_process, persistence, "persistence", .fallback = 1, .max = 1,
            .help = "probability that it is that rank; without one, that the straggler stays"),
     CS_KEY(cs_straggler_process, correlation, "correlation", .max = 0.9999,
