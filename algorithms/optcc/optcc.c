@@ -85,7 +85,7 @@ static const cs_field table[] = {
 
 /* The `around` servers, ascending, and their slowdowns (either may be NULL): the slow ones and, if
  * these are fewer, the first of the others. `around` = 0: the slow ones. Returns how many there
- * are; MOST_SLOW means that there may be more. O(faults squared + servers). */
+ * are; MOST_SLOW means that there may be more. O(steps squared + servers). */
 static uint32_t servers_around(const cs_scenario *scenario, uint32_t around, uint32_t *servers,
                                double *slowdowns)
 {

@@ -38,9 +38,9 @@ static double bandwidth_of(const cs_scenario *s, uint32_t fabric)
                                               : (double)NAN;
 }
 
-static double slowdown_of(const cs_scenario *s, size_t fault)
+static double slowdown_of(const cs_scenario *s, size_t step)
 {
-    return fault < s->n_capacity ? s->capacity[fault].slowdown : (double)NAN;
+    return step < s->n_capacity ? s->capacity[step].slowdown : (double)NAN;
 }
 
 /* X(name, its value from the scenario s) */

@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Longer lists of ranks and faults are cut. */
+/* Longer lists of ranks and slow NICs are cut. */
 #define MAX_LISTED 16u
 
 static void add_cluster(cs_text *text, const cs_cluster *cluster)
@@ -77,11 +77,11 @@ static void add_late(cs_text *text, const cs_scenario *scenario)
 static void add_slow(cs_text *text, const cs_scenario *scenario)
 {
     for (size_t i = 0; i < scenario->n_capacity && i < MAX_LISTED; i++) {
-        const cs_capacity *fault = &scenario->capacity[i];
-        cs_text_add(text, "#  slow NIC: rank %" PRIu32 " by %.6g from %.6g us", fault->rank,
-                    fault->slowdown, fault->from_s * 1e6);
-        if (isfinite(fault->until_s)) {
-            cs_text_add(text, " until %.6g us", fault->until_s * 1e6);
+        const cs_capacity *step = &scenario->capacity[i];
+        cs_text_add(text, "#  slow NIC: rank %" PRIu32 " by %.6g from %.6g us", step->rank,
+                    step->slowdown, step->from_s * 1e6);
+        if (isfinite(step->until_s)) {
+            cs_text_add(text, " until %.6g us", step->until_s * 1e6);
         }
         cs_text_add(text, "\n");
     }

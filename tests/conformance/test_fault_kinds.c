@@ -107,7 +107,8 @@ Test(conformance_fault_kinds, are_read_and_read_back)
     }
 }
 
-/* A what-if reads the same key; null means that nothing is left. */
+/* A what-if reads the same key; null means that nothing is left, `down` that nothing is at first.
+ */
 Test(conformance_fault_kinds, are_read_by_what_ifs)
 {
     for (size_t kind = 0; kind < CS_FAULT_KINDS; kind++) {
@@ -123,6 +124,12 @@ Test(conformance_fault_kinds, are_read_by_what_ifs)
                      cs_fault_slowdown((cs_fault_kind)kind, value));
         cr_assert_eq(job.faults[0].capacity.from_s, 3);
         cr_assert_not(job.faults[0].is_down);
+        cs_whatif_job_free(&job);
+        cs_config_free(config);
+
+        config = whatif_of(fault_json(kind, number_text(value), ", \"down\": true"));
+        cr_assert_eq(cs_whatif_read(config, &job, &err), CS_OK, "%s", err.message);
+        cr_assert(job.faults[0].is_down && isfinite(job.faults[0].capacity.slowdown));
         cs_whatif_job_free(&job);
         cs_config_free(config);
 

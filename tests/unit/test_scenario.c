@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scenarios: names, arrivals, everything that is refused, and what faults mean. */
+/* Scenarios: names, arrivals, everything that is refused, and the capacity of NICs. */
 #include "base/alloc.h"
 #include "base/random.h"
 #include "cs/capacity.h"
@@ -289,73 +289,73 @@ static bool is_ordered(const cs_capacity *a, const cs_capacity *b)
 }
 
 /* Any order of the input gives the same bytes. */
-Test(fault, sorting_is_total)
+Test(capacity, sorting_is_total)
 {
     enum { COUNT = 37 };
     cs_scenario s = sample();
-    cs_capacity faults[COUNT], first[COUNT];
+    cs_capacity steps[COUNT], first[COUNT];
     gsl_rng    *stream = cs_random_stream(1, "sort");
 
-    memset(faults, 0, sizeof faults);
+    memset(steps, 0, sizeof steps);
     for (uint32_t i = 0; i < COUNT; i++) {
-        faults[i].rank     = i * 5 % 8;
-        faults[i].slowdown = 1 + i % 3;
-        faults[i].from_s   = i % 4;
-        faults[i].until_s  = i % 2 == 0 ? HUGE_VAL : 9;
+        steps[i].rank     = i * 5 % 8;
+        steps[i].slowdown = 1 + i % 3;
+        steps[i].from_s   = i % 4;
+        steps[i].until_s  = i % 2 == 0 ? HUGE_VAL : 9;
     }
     for (int round = 0; round < 50; round++) {
         for (size_t i = COUNT - 1; i > 0; i--) {
             size_t      j    = gsl_rng_uniform_int(stream, i + 1);
-            cs_capacity swap = faults[i];
-            faults[i]        = faults[j];
-            faults[j]        = swap;
+            cs_capacity swap = steps[i];
+            steps[i]         = steps[j];
+            steps[j]         = swap;
         }
-        cr_assert_eq(cs_capacity_sort(faults, COUNT, &s.cluster), CS_OK);
+        cr_assert_eq(cs_capacity_sort(steps, COUNT, &s.cluster), CS_OK);
         if (round == 0) {
-            memcpy(first, faults, sizeof faults);
+            memcpy(first, steps, sizeof steps);
         }
-        cr_assert_eq(memcmp(first, faults, sizeof faults), 0);
+        cr_assert_eq(memcmp(first, steps, sizeof steps), 0);
     }
     for (int i = 1; i < COUNT; i++) {
-        cr_assert(is_ordered(&faults[i - 1], &faults[i]));
+        cr_assert(is_ordered(&steps[i - 1], &steps[i]));
     }
     gsl_rng_free(stream);
 }
 
-Test(fault, sorting_few_and_out_of_memory)
-{
-    cs_scenario s         = sample();
-    cs_capacity faults[2] = {{5, 2, 0, 1}, {1, 3, 0, 1}};
-
-    cr_assert_eq(cs_capacity_sort(NULL, 0, &s.cluster), CS_OK);
-    cr_assert_eq(cs_capacity_sort(faults, 1, &s.cluster), CS_OK);
-    cs_alloc_fail_after(0);
-    cr_assert_eq(cs_capacity_sort(faults, 2, &s.cluster), CS_ENOMEM);
-    cs_alloc_fail_after(-1);
-    cr_assert_eq(faults[0].rank, 5);
-    cr_assert_eq(cs_capacity_sort(faults, 2, &s.cluster), CS_OK);
-    cr_assert_eq(faults[0].rank, 1);
-}
-
-Test(fault, constant_faults)
+Test(capacity, sorting_few_and_out_of_memory)
 {
     cs_scenario s        = sample();
-    cs_capacity faults[] = {{0, 2, 0, HUGE_VAL}, {2, 2, 0, HUGE_VAL}};
+    cs_capacity steps[2] = {{5, 2, 0, 1}, {1, 3, 0, 1}};
+
+    cr_assert_eq(cs_capacity_sort(NULL, 0, &s.cluster), CS_OK);
+    cr_assert_eq(cs_capacity_sort(steps, 1, &s.cluster), CS_OK);
+    cs_alloc_fail_after(0);
+    cr_assert_eq(cs_capacity_sort(steps, 2, &s.cluster), CS_ENOMEM);
+    cs_alloc_fail_after(-1);
+    cr_assert_eq(steps[0].rank, 5);
+    cr_assert_eq(cs_capacity_sort(steps, 2, &s.cluster), CS_OK);
+    cr_assert_eq(steps[0].rank, 1);
+}
+
+Test(capacity, is_constant)
+{
+    cs_scenario s       = sample();
+    cs_capacity steps[] = {{0, 2, 0, HUGE_VAL}, {2, 2, 0, HUGE_VAL}};
 
     cr_assert(cs_capacity_is_constant(&s));
-    s.capacity   = faults;
+    s.capacity   = steps;
     s.n_capacity = 2;
     cr_assert(cs_capacity_is_constant(&s));
-    faults[1].until_s = 1e9;
+    steps[1].until_s = 1e9;
     cr_assert_not(cs_capacity_is_constant(&s));
-    faults[1] = (cs_capacity){2, 2, 1e-9, HUGE_VAL};
+    steps[1] = (cs_capacity){2, 2, 1e-9, HUGE_VAL};
     cr_assert_not(cs_capacity_is_constant(&s));
 }
 
-Test(fault, slowdown_that_is_never_left)
+Test(capacity, slowdown_that_is_never_left)
 {
-    cs_scenario       s        = sample();
-    const cs_capacity faults[] = {
+    cs_scenario       s       = sample();
+    const cs_capacity steps[] = {
         {0, 5, 0, 1},        {1, 3, 1, 2},          {0, 4, 2, HUGE_VAL}, /* a chain without a gap */
         {2, 5, 0, 1},        {2, 5, 1.5, HUGE_VAL},                      /* a gap */
         {4, 7, 1, HUGE_VAL},                                             /* healthy at first */
@@ -363,7 +363,7 @@ Test(fault, slowdown_that_is_never_left)
     };
 
     cr_assert(cs_slowdown_always(&s, 0) == 1);
-    s.capacity   = faults;
+    s.capacity   = steps;
     s.n_capacity = 7;
     check_accepted(&s);
     cr_assert(cs_slowdown_always(&s, 0) == 3);
@@ -376,4 +376,41 @@ Test(fault, slowdown_that_is_never_left)
     s.n_capacity           = 1;
     cr_assert(cs_slowdown_always(&s, 3) == 2.5);
     cr_assert(cs_slowdown_always(&s, 0) == 1);
+}
+
+/* Of one server: nothing before, between and behind its steps; the first one at their ends. */
+Test(capacity, slowdown_at_a_time)
+{
+    cs_scenario       s       = sample();
+    const cs_capacity steps[] = {
+        {1, 2, 0, 1}, {2, 5, 1, 2}, {3, 4, 2, 3}, {2, 1.5, 4, HUGE_VAL}, {7, 9, 0, 1}};
+    size_t n = 99;
+
+    cr_assert_null(cs_capacity_of(&s, 1, &n));
+    cr_assert_eq(n, 0);
+    cr_assert(cs_slowdown_at(NULL, 0, 5) == 1);
+    cr_assert(cs_slowdown_most(&s) == 1);
+    s.capacity   = steps;
+    s.n_capacity = 5;
+    check_accepted(&s);
+    cr_assert(cs_slowdown_most(&s) == 9);
+    cr_assert_null(cs_capacity_of(&s, 2, &n));
+    cr_assert_eq(n, 0);
+    cr_assert_eq(cs_capacity_of(&s, 3, &n), &steps[4]);
+    cr_assert_eq(n, 1);
+
+    const cs_capacity *of_1 = cs_capacity_of(&s, 1, &n);
+    cr_assert_eq(of_1, &steps[1]);
+    cr_assert_eq(n, 3);
+    cr_assert(cs_slowdown_at(of_1, n, 0) == 1);
+    cr_assert(cs_slowdown_at(of_1, n, 1) == 5);
+    cr_assert(cs_slowdown_at(of_1, n, 2) == 4);
+    cr_assert(cs_slowdown_at(of_1, n, 2.5) == 4);
+    cr_assert(cs_slowdown_at(of_1, n, 3) == 1);
+    cr_assert(cs_slowdown_at(of_1, n, 4) == 1.5);
+    cr_assert(cs_slowdown_at(of_1, n, 1e9) == 1.5);
+    cr_assert_eq(cs_capacity_after(of_1, n, 0), 0);
+    cr_assert_eq(cs_capacity_after(of_1, n, 2), 1);
+    cr_assert_eq(cs_capacity_after(of_1, n, 3), 2);
+    cr_assert_eq(cs_capacity_after(of_1, n - 1, 3), 2);
 }
