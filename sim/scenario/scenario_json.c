@@ -190,16 +190,19 @@ static void read_faults(cs_reading *r, const cs_place *place, const cs_field *ro
         return;
     }
     cs_read_row(r, place, row, &list);
+    if (cs_reading_failed(r)) {
+        return;
+    }
     cs_capacity *steps = CS_ARENA_NEW(r->arena, cs_capacity, list.n);
     for (size_t i = 0; steps != NULL && i < list.n; i++) {
         steps[i] = list.faults[i].capacity;
     }
-    if (!cs_reading_failed(r) &&
-        (steps == NULL || cs_capacity_sort(steps, list.n, &s->cluster) != CS_OK)) {
+    if (steps == NULL || cs_capacity_sort(steps, list.n, &s->cluster) != CS_OK) {
         CS_REFUSE(r, place, CS_ENOMEM, "out of memory for faults");
+        return;
     }
     s->capacity   = steps;
-    s->n_capacity = steps != NULL ? list.n : 0;
+    s->n_capacity = list.n;
 }
 
 /* clang-format off */

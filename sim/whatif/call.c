@@ -180,7 +180,7 @@ cs_best_call *cs_caller_best(cs_caller *caller)
     return &caller->best;
 }
 
-/* The ranks to which the faults of the histories belong when excluded servers are not counted. */
+/* The ranks to which the steps of the histories belong when excluded servers are not counted. */
 static void number_ranks(cs_caller *caller, const cs_call *call)
 {
     uint32_t gone = 0;
@@ -208,9 +208,9 @@ static double planned_slowdown(const cs_call *call, const cs_history *history)
     return call->is_adapted ? cs_known_slowdown_at(history, call->start_s, call->delay_s) : 1;
 }
 
-/* The schedule's network: what is known, for ever. Returns the number of faults. A dead server
+/* The schedule's network: what is known, for ever. Returns the number of steps. A dead server
  * cannot be planned for: false in *is_possible_p. */
-static size_t plan_faults(cs_caller *caller, const cs_call *call, bool *is_possible_p)
+static size_t plan_capacity(cs_caller *caller, const cs_call *call, bool *is_possible_p)
 {
     size_t n = 0;
 
@@ -281,7 +281,7 @@ static size_t state_over_time(cs_caller *caller, const cs_call *call, double win
     return n;
 }
 
-/* Replay the call on the first `n_actual` actual faults. */
+/* Replay the call on the first `n_actual` actual steps. */
 static cs_status replay(cs_caller *caller, const cs_call *call, size_t n_planned, size_t n_actual,
                         double *elapsed_s_p, cs_error *err)
 {
@@ -418,7 +418,7 @@ cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s
 {
     bool is_possible;
     number_ranks(caller, call);
-    size_t   n_planned = plan_faults(caller, call, &is_possible);
+    size_t   n_planned = plan_capacity(caller, call, &is_possible);
     uint32_t n_ranks   = cluster_of(caller, call).n_ranks;
 
     if (!is_possible) {
