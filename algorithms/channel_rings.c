@@ -186,11 +186,11 @@ static cs_status check_options(const cs_scenario *scenario, nccl_options *o, cs_
         o->channels = g;
     }
     if (o->channels > g) {
-        return CS_FAIL(err, CS_ENOTSUP, "channels",
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.channels",
                        "%u rings need as many NICs in a server, which has %u", o->channels, g);
     }
     if (o->order == CHANNEL_SOCKETS && g % 2 != 0) {
-        return CS_FAIL(err, CS_ENOTSUP, "order",
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.order",
                        "sockets needs as many GPUs on either socket, got %u per server", g);
     }
     return CS_OK;

@@ -369,16 +369,53 @@ static bool is_overruled(const cs_figure *figure, const char *path)
     return n_groups > 0 && n == n_groups;
 }
 
-/* Does every run name an algorithm? Everything else that a run sets may go by what stands before.
- */
-static bool has_own_algorithms(const cs_figure *figure)
+/* Does a text of the figure name it: a text, or one in an object or a list? */
+static bool is_named(json_t *value, const char *name)
 {
-    size_t n = 0;
+    const char *text = json_string_value(value), *key;
+    size_t      i, length = strlen(name);
+    json_t     *item;
 
-    for (size_t i = 0; i < figure->n_runs; i++) {
-        n += names_path(figure->runs[i].sets, "algorithm");
+    for (const char *at = text; at != NULL && (at = strstr(at, name)) != NULL; at += length) {
+        bool begins = at == text || strchr(NAME_LETTERS ".", at[-1]) == NULL;
+        if (begins && (at[length] == '\0' || strchr(NAME_LETTERS, at[length]) == NULL)) {
+            return true;
+        }
     }
-    return n > 0 && n == figure->n_runs;
+    json_object_foreach(value, key, item)
+    {
+        if (is_named(item, name)) {
+            return true;
+        }
+    }
+    json_array_foreach(value, i, item)
+    {
+        if (is_named(item, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does every run set it, and no expression go by what stands before? These are the keys of which a
+ * figure has runs of its own. */
+static bool is_set_by_runs(const cs_figure *figure, const char *path)
+{
+    static const struct {
+        const char *key, *name; /* of its value in expressions; NULL: it has none */
+    } keys[]      = {{"algorithm", NULL}, {"bytes", "bytes"}, {"arrivals", "delay_s"}};
+    bool   is_one = false;
+    size_t n      = 0;
+
+    for (size_t i = 0; i < COUNT(keys) && !is_one; i++) {
+        is_one = cs_path_below(keys[i].key, path) != NULL &&
+                 (keys[i].name == NULL || !is_named(figure->tree, keys[i].name));
+    }
+    bool is_common = names_path(json_object_get(figure->tree, "set"), path);
+    for (size_t i = 0; i < figure->n_runs; i++) {
+        n += is_common || names_path(figure->runs[i].sets, path);
+    }
+    return is_one && n > 0 && n == figure->n_runs;
 }
 
 static bool has_axis(const cs_figure *figure, const char *path)
@@ -410,10 +447,10 @@ static cs_status check_sets(const cs_figure *figure, cs_error *err)
                            "(figure.rows)",
                            figure->name);
         }
-        if (cs_path_below("algorithm", path) != NULL && has_own_algorithms(figure)) {
+        if (is_set_by_runs(figure, path)) {
             return CS_FAIL(err, CS_EINVAL, where,
-                           "changes nothing: every run of the figure %s names its own "
-                           "(figure.runs.NAME.algorithm)",
+                           "changes nothing: every run of the figure %s sets its own "
+                           "(figure.runs)",
                            figure->name);
         }
     }

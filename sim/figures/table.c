@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "figures/figure.h"
+#include "input/path.h"
 #include "study/config_state.h"
 #include "traces/arrival_file.h"
 
@@ -112,9 +113,11 @@ static cs_status set_value(cs_config *config, const char *path, json_t *value,
     return status;
 }
 
+/* Set the values of the object at `where`; each is known by its own place. */
 static cs_status set_values(cs_config *config, json_t *sets, const cs_names *names,
-                            const char *origin, cs_error *err)
+                            const char *where, cs_error *err)
 {
+    char        origin[CS_PATH_BYTES];
     const char *path;
     json_t     *value;
     cs_status   status = CS_OK;
@@ -122,6 +125,7 @@ static cs_status set_values(cs_config *config, json_t *sets, const cs_names *nam
     json_object_foreach(sets, path, value)
     {
         if (status == CS_OK) {
+            cs_path_add_key(origin, where, path);
             status = set_value(config, path, value, names, origin, err);
         }
     }
@@ -168,15 +172,15 @@ static cs_status make_parts_equal(cs_config *config, cs_case *c, double parts, c
 static cs_status build_case(const cs_figure *figure, const cs_figure_run *run, cs_config *config,
                             const cs_names *names, cs_case *c, cs_error *err)
 {
-    char      origin[80];
+    char      path[CS_PATH_BYTES];
     double    parts = 0;
     cs_error  wrong = {0};
-    cs_status status;
+    cs_status status =
+        set_values(config, json_object_get(figure->tree, "set"), names, "figure.set", &wrong);
 
-    (void)snprintf(origin, sizeof origin, "%.40s: figure.runs.%.24s", figure->name, run->name);
-    status = set_values(config, json_object_get(figure->tree, "set"), names, origin, &wrong);
+    cs_path_add_key(path, "figure.runs", run->name);
     if (status == CS_OK) {
-        status = set_values(config, run->sets, names, origin, &wrong);
+        status = set_values(config, run->sets, names, path, &wrong);
     }
     if (status == CS_OK && run->equal_parts != NULL) {
         status = cs_expression_number(run->equal_parts, names, &parts, &wrong);
@@ -185,12 +189,10 @@ static cs_status build_case(const cs_figure *figure, const cs_figure_run *run, c
         status = CS_FAIL(&wrong, CS_EINVAL, "", "equal_parts: %g is outside [1, 1e9]", parts);
     }
     if (status != CS_OK) {
-        char path[CS_PATH_BYTES];
-        (void)snprintf(path, sizeof path, "figure.runs.%s", run->name);
         return cs_figure_blame(figure, path, &wrong, err);
     }
     status = cs_config_case(config, 0, c, err);
-    return status == CS_OK && parts > 0 ? make_parts_equal(config, c, parts, origin, err) : status;
+    return status == CS_OK && parts > 0 ? make_parts_equal(config, c, parts, path, err) : status;
 }
 
 static char *key_of(const cs_figure_run *run, const cs_case *c)

@@ -4,9 +4,13 @@
  * means, wherever it was written, and says what is wrong with it. */
 #include "input/reader.h"
 
+#include "base/text.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+#define MOST_EXACT ((json_int_t)1 << 53)
 
 enum { ACCEPTED_BYTES = 200, MOST_KEYS = 64 };
 
@@ -136,7 +140,7 @@ static const char *text_of(const json_t *node, char *buffer, size_t bytes)
     if (json_is_integer(node)) {
         (void)snprintf(buffer, bytes, "%lld", (long long)json_integer_value(node));
     } else if (json_is_real(node)) {
-        (void)snprintf(buffer, bytes, "%.17g", json_real_value(node));
+        cs_number_text(json_real_value(node), buffer, bytes);
     } else if (json_is_boolean(node)) {
         return json_is_true(node) ? "true" : "false";
     } else {
@@ -145,10 +149,14 @@ static const char *text_of(const json_t *node, char *buffer, size_t bytes)
     return buffer;
 }
 
+/* A number that a double holds exactly, or that need not be exact. */
 static bool is_plain_number(const cs_field *row, const json_t *node)
 {
+    json_int_t whole = json_integer_value(node);
+
     return (row->type == CS_FIELD_F64 && json_is_number(node)) ||
-           (is_number_row(row) && json_is_integer(node));
+           (is_number_row(row) && json_is_integer(node) && whole >= -MOST_EXACT &&
+            whole <= MOST_EXACT);
 }
 
 /* A number, truth value or choice into its field. */

@@ -173,7 +173,7 @@ static void read_schedule(cs_reading *r, const cs_place *item, cs_whatif_schedul
     const char *name = json_string_value(item->node);
 
     if (name == NULL && !json_is_object(item->node)) {
-        cs_refuse_kind(r, item, "healthy, iccl, exclude, wait and the names of algorithms");
+        cs_refuse_kind(r, item, "healthy, iccl, exclude, wait or the name of an algorithm");
         return;
     }
     if (name == NULL) {
