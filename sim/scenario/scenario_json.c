@@ -86,7 +86,7 @@ static void refuse_option(cs_reading *r, const cs_place *place, const char *key,
     const cs_named named =
         is_in_all ? names_of_all(names) : cs_field_names(table, "unknown option");
 
-    r->blames_key = true;
+    r->key_is_wrong = true;
     if (cs_find_named(&named, key, &index, "", &wrong) != CS_OK) {
         CS_REFUSE(r, place, wrong.status, "%s", wrong.message);
     }
@@ -198,7 +198,7 @@ static void read_faults(cs_reading *r, const cs_place *place, const cs_field *ro
         steps[i] = list.faults[i].capacity;
     }
     if (steps == NULL || cs_capacity_sort(steps, list.n, &s->cluster) != CS_OK) {
-        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for faults");
+        CS_REFUSE_MEMORY(r, place, "faults");
         return;
     }
     s->capacity   = steps;
