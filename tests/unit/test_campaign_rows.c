@@ -3,7 +3,7 @@
  * or not what it says is refused, never read beyond. */
 #include "base/alloc.h"
 #include "campaign/campaign.h"
-#include "campaign/montecarlo_row.h"
+#include "campaign/montecarlo.h"
 #include "campaign/wire.h"
 #include "output/result_rows.h"
 #include "support/rng.h"
