@@ -8,7 +8,7 @@
 enum { KEY_BYTES = 17 };
 
 /* What a byte says of a row. */
-enum { REFUSED = 1, WRONG = 2, LACKS = 4, ALL_FLAGS = REFUSED | WRONG | LACKS };
+enum { REFUSED = 1, WRONG = 2, INCOMPLETE = 4, ALL_FLAGS = REFUSED | WRONG | INCOMPLETE };
 
 typedef struct run {
     const cs_campaign *c;
@@ -36,10 +36,10 @@ struct cs_work {
 
 /* ---- rows as bytes ---- */
 
-static void put_flags(cs_text *to, bool is_refused, bool is_wrong, bool lacks)
+static void put_flags(cs_text *to, bool is_refused, bool is_wrong, bool is_incomplete)
 {
-    cs_wire_put_u8(
-        to, (uint8_t)((is_refused ? REFUSED : 0) | (is_wrong ? WRONG : 0) | (lacks ? LACKS : 0)));
+    cs_wire_put_u8(to, (uint8_t)((is_refused ? REFUSED : 0) | (is_wrong ? WRONG : 0) |
+                                 (is_incomplete ? INCOMPLETE : 0)));
 }
 
 static uint8_t take_flags(cs_wire *from)
@@ -56,7 +56,7 @@ void cs_campaign_pack(cs_text *to, const cs_store_table *table, const cs_packed_
 
     cs_wire_put_u64(to, r->scenario);
     cs_wire_put_u8(to, (uint8_t)row->state);
-    put_flags(to, r->is_refused, r->is_wrong, row->lacks);
+    put_flags(to, r->is_refused, r->is_wrong, row->is_incomplete);
     if (row->state == CS_ROW_STORED) {
         cs_wire_put_u64(to, row->key);
     } else if (row->state == CS_ROW_NEW) {
@@ -76,7 +76,7 @@ cs_status cs_campaign_unpack(cs_work_item from, const cs_store_table *table, voi
     row.state          = wire.failed ? CS_ROW_GIVEN_UP : (cs_row_state)state;
     row.row.is_refused = (flags & REFUSED) != 0;
     row.row.is_wrong   = (flags & WRONG) != 0;
-    row.lacks          = (flags & LACKS) != 0;
+    row.is_incomplete  = (flags & INCOMPLETE) != 0;
     row.row.is_stored  = row.state == CS_ROW_STORED;
     if (row.state == CS_ROW_STORED) {
         row.key = cs_wire_u64(&wire);
@@ -113,7 +113,7 @@ cs_status cs_work_identify(cs_work *work, const char *text, bool *is_stored_p, c
     }
     work->packed.state          = CS_ROW_STORED;
     work->packed.key            = key.key;
-    work->packed.lacks          = found->lacks;
+    work->packed.is_incomplete  = found->is_incomplete;
     work->packed.row.is_refused = found->is_refused;
     work->packed.row.is_wrong   = found->is_wrong;
     return CS_OK;
@@ -152,7 +152,7 @@ static void pack_keys(cs_text *to, const cs_store_key *keys, size_t n_keys)
         const cs_store_key *k = &keys[i];
         cs_wire_put_u64(to, k->key);
         cs_wire_put_u64(to, k->check);
-        put_flags(to, k->is_refused, k->is_wrong, k->lacks);
+        put_flags(to, k->is_refused, k->is_wrong, k->is_incomplete);
     }
 }
 
@@ -166,14 +166,14 @@ static cs_status unpack_keys(run *r, const char *data, size_t bytes, cs_error *e
         return CS_NO_MEMORY(err, "%zu keys", n);
     }
     for (size_t i = 0; i < n; i++) {
-        cs_store_key *k = &r->keys[i];
-        k->key          = cs_wire_u64(&from);
-        k->check        = cs_wire_u64(&from);
-        uint8_t flags   = take_flags(&from);
-        k->is_refused   = (flags & REFUSED) != 0;
-        k->is_wrong     = (flags & WRONG) != 0;
-        k->lacks        = (flags & LACKS) != 0;
-        from.failed     = from.failed || (i > 0 && k->key <= r->keys[i - 1].key);
+        cs_store_key *k  = &r->keys[i];
+        k->key           = cs_wire_u64(&from);
+        k->check         = cs_wire_u64(&from);
+        uint8_t flags    = take_flags(&from);
+        k->is_refused    = (flags & REFUSED) != 0;
+        k->is_wrong      = (flags & WRONG) != 0;
+        k->is_incomplete = (flags & INCOMPLETE) != 0;
+        from.failed      = from.failed || (i > 0 && k->key <= r->keys[i - 1].key);
     }
     r->n_keys = n;
     return cs_wire_end(&from, "the list of keys", err);
@@ -222,7 +222,7 @@ static cs_status write_row(run *r, const cs_packed_row *packed, bool *writes_p, 
     const cs_campaign_row *row    = &packed->row;
     cs_status              status = CS_OK;
 
-    if (r->store == NULL || (row->is_stored && !packed->lacks)) {
+    if (r->store == NULL || (row->is_stored && !packed->is_incomplete)) {
         return CS_OK;
     }
     if (!*writes_p) {
