@@ -6,9 +6,10 @@
   stats DATA using (at('b', 'iccl_over_t0_1')) name 'I' nooutput
   stats DATA using (at('d', 'ranks')) name 'D' nooutput
   stats DATA using (at('d', 'gpus_per_server')) name 'G' nooutput
+  L_STEP = step(L_max - 0.75, 7)
   set multiplot
   eval titles('AllReduce with slow NICs: lower bounds and baselines', \
-    'T_0: ring without a fault, α = 0; l: slowdown of the slow NICs (bandwidth / l)')
+    sprintf('T_0: ring without a fault; ICCL: ring with it; l: slowdown (bandwidth / l); %s model, α = %g µs', MODEL, ALPHA_US))
   eval legend(0.91)
   plot NaN notitle, \
     keyentry with lines ls 3 title 'ICCL', \
@@ -18,14 +19,14 @@
     keyentry with lines ls 7 dt (5,5) title 'weaker bound'
   eval panels
   set xlabel offset 0,0.5
-  set ylabel 'T / T_0' offset 0.7,0
+  set ylabel 'time T / T_0' offset 0.7,0
   set title offset 0,-0.5
   eval panel(0.075, 0.485, 0.54, 0.82)
   set title sprintf('a) one slow rank, p = %d: theorems 6 and 1', A_min)
   set xrange [L_min:L_max]
   set yrange [0.75:L_max + 0.25]
-  set xtics 0.5
-  set ytics 0.5
+  set xtics L_STEP
+  set ytics L_STEP
   set xlabel 'slowdown l'
   plot DATA using (at('a','slowdown_1')):(column('iccl_over_t0_1')) with lines ls 3, \
     '' using (at('a','slowdown_1')):(column('iccl_replayed_over_t0_1')) every 4 with points ls 3, \
@@ -37,8 +38,8 @@
   set logscale x 2
   set xrange [0.93 * P_min:1.12 * P_max]
   set yrange [0.95:I_max + 0.1]
-  set xtics (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
-  set ytics 0.1
+  if (P_max >= 16 * P_min) { set xtics autofreq } else { eval data_ticks("at('b', 'ranks')", 1.1) }
+  set ytics step(I_max - 0.85, 7)
   set xlabel 'number of ranks p (log scale)'
   plot DATA using (at('b','ranks')):(column('iccl_over_t0_1')) with lines ls 3, \
     '' using (at('b','ranks')):(column('iccl_replayed_over_t0_1')) with points ls 3, \
@@ -50,8 +51,8 @@
   set title sprintf('c) two slow ranks, p = %d: theorem 2', A_min)
   set xrange [L_min:L_max]
   set yrange [0.75:L_max + 0.25]
-  set xtics 0.5
-  set ytics 0.5
+  set xtics L_STEP
+  set ytics L_STEP
   set xlabel 'slowdown l'
   plot DATA using (at('c','slowdown_1')):(column('iccl_over_t0_1')) with lines ls 3, \
     '' using (at('c','slowdown_1')):(column('iccl_replayed_over_t0_1')) every 4::3 with points ls 3, \

@@ -5,11 +5,10 @@
   T = D_records / words(LIST)
   set multiplot
   eval titles('Iteration of BERT-large, one rank late', \
-    sprintf('%.1f ms of compute and AllReduces of the gradients layer by layer, replayed with α = %g µs, %g GB/s per port', \
-      COMPUTE, ALPHA_US, RATE_GBPS))
+    sprintf('%.1f ms of compute and %d AllReduces of gradients replayed, %s', COMPUTE, CALLS, network))
   eval legend(0.915)
   plot NaN notitle, \
-    keyentry with linespoints ls 1 title 'stragglar', \
+    keyentry with linespoints ls 1 title 'StragglAR', \
     keyentry with linespoints ls 3 title 'ring', \
     keyentry with linespoints ls 4 title 'rhd', \
     keyentry with linespoints ls 5 title 'allpairs', \
@@ -30,7 +29,8 @@
   }
   set logscale x 2
   set xrange [0.875 * N_min:1.14 * N_max]
-  set ytics auto
+  set ytics step(1.48 * SPAN, 8)
+  eval data_ticks("column('ranks')", (1.0 * N_max / N_min) ** 0.1)
   do for [i = 1:P] {
     LEFT = i % 2 == 1 ? 0.07 : 0.565
     LOW = i <= 2 ? 0.52 : 0.10
@@ -39,8 +39,8 @@
     set xlabel (i <= 2 && P > 2 ? '' : 'number of ranks n (log scale)')
     set ylabel 'iteration, ms'
     set title (real(word(LIST, i)) == 0 ? 'no delay' : \
-      sprintf('delay %s ms at each of the %d AllReduces', word(LIST, i), CALLS)) offset 0,-0.5
-    plot DATA every ::(T*(i-1))::(T*i-1) using 'ranks':'broadcast_ms':xtic(2) with linespoints ls 6, \
+      sprintf('delay of %s ms at each of the %d AllReduces', word(LIST, i), CALLS)) offset 0,-0.5
+    plot DATA every ::(T*(i-1))::(T*i-1) using 'ranks':'broadcast_ms' with linespoints ls 6, \
       '' every ::(T*(i-1))::(T*i-1) using 'ranks':'allpairs_ms' with linespoints ls 5, \
       '' every ::(T*(i-1))::(T*i-1) using 'ranks':'rhd_ms' with linespoints ls 4, \
       '' every ::(T*(i-1))::(T*i-1) using 'ranks':'ring_ms' with linespoints ls 3, \

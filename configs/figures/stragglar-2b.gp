@@ -13,19 +13,20 @@
   array OPEN[4] = [8, 4, 6, 10]
   style(i) = (i - 1) % 4 + 1
   eval title('Iteration speedup with StragglAR: range over the delays', \
-    sprintf('%.3g GB AllReduce replayed on the %s model, α = %g µs, %g GB/s per port; shaded: from worst to best', \
-            SIZE_GIB * 1.073741824, MODEL, ALPHA_US, RATE_GBPS))
+    sprintf('AllReduce of %s replayed, %s; shaded: worst to best', \
+      SIZE_GIB * 1.073741824 >= 0.1 ? sprintf('%.4g GB', SIZE_GIB * 1.073741824) : size(SIZE_GIB), network))
   set xrange [0:100]
   set xtics 10
-  set ytics 10
   set format x '%g %%'
-  set format y '%+g %%'
+  set format y '%g %%'
   set xlabel 'exposed communication: share of AllReduce in the iteration time with the ring'
-  set ylabel 'speedup of the iteration over the ring'
+  set ylabel 'iteration faster than with the ring by'
   set key top left Left reverse
   set style fill solid 1 noborder
   set arrow from 0, 0 to 100, 0 nohead lc rgb '#000000' lw 1.5
-  set yrange [10 * floor(0.1 * W_min) - 5:10 * ceil(0.1 * B_max) + 5]
+  STEP = step(B_max - W_min, 12)
+  set ytics STEP
+  set yrange [STEP * (floor(W_min / STEP) - 0.5):STEP * (ceil(B_max / STEP) + 0.5)]
   plot for [k = 0:N-1] DATA every ::first(N-k)::last(N-k) using 'exposed_percent':'worst_percent':'best_percent' \
          with filledcurves lc rgb LIGHT[style(N-k)] notitle, \
     for [k = 0:N-1] '' every 2::first(N-k)::last(N-k) using 'exposed_percent':'best_percent' with linespoints \

@@ -7,11 +7,11 @@
   set multiplot
   eval titles(sprintf('Algorithmic bandwidth of AllReduce, %d ranks%s, one of them late', RANKS, \
       CHANGED ? '' : ' of a ' . SERVER), \
-    sprintf('replayed, α = %g µs, %.3g GB/s per port%s', ALPHA_US, RATE_GBPS, \
-      CHANGED ? '' : sprintf(', as the measured critical delay implies (nominal: %g)', NOMINAL_GBPS)))
+    'replayed, ' . network . (CHANGED ? '' : \
+      sprintf(' (implied by the measured critical delay; nominal: %g)', NOMINAL_GBPS)))
   eval legend(0.915)
   plot NaN notitle, \
-    keyentry with linespoints ls 1 title 'stragglar', \
+    keyentry with linespoints ls 1 title 'StragglAR', \
     keyentry with linespoints ls 3 title 'ring', \
     keyentry with linespoints ls 4 title 'rhd', \
     keyentry with linespoints ls 5 title 'allpairs', \
@@ -19,22 +19,25 @@
   eval panels
   set logscale x 2
   set xrange [0.9 * B_min:1.11 * B_max]
-  STEP = 0.2 * 10 ** floor(log10(MOST))
-  set yrange [0:STEP * ceil(1.1 * MOST / STEP)]
-  set xtics ('1 KiB' 1.0/1024, '8 KiB' 1.0/128, '64 KiB' 1.0/16, '512 KiB' 0.5, '1 MiB' 1, '8 MiB' 8, '64 MiB' 64, \
-    '512 MiB' 512, '4 GiB' 4096, '32 GiB' 32768)
+  STEP = step(1.1 * MOST, 6)
+  set ytics STEP
+  set yrange [0:STEP * ceil(1.05 * MOST / STEP)]
+  eval 'set xtics ' . size_ticks(B_min, B_max, 5)
   set xlabel 'buffer (log scale)'
   set ylabel 'buffer / time after the last arrival, GB/s'
   eval panel(0.08, 0.49, 0.10, 0.805)
-  set title 'delay long enough to hide every pre-phase'
+  set title 'a delay that hides every pre-phase'
   plot DATA using 'buffer_mib':'ring_gb_per_s' with linespoints ls 3, \
     '' using 'buffer_mib':'rhd_gb_per_s' with linespoints ls 4, \
     '' using 'buffer_mib':'allpairs_gb_per_s' with linespoints ls 5, \
     '' using 'buffer_mib':'broadcast_hidden_gb_per_s' with linespoints ls 6, \
     '' using 'buffer_mib':'stragglar_hidden_gb_per_s' with linespoints ls 1
   eval panel(0.575, 0.985, 0.10, 0.805)
-  set title sprintf('mean delay, %.2f ms: hides the pre-phase up to %.0f MiB', DELAY, HIDDEN)
-  set arrow 1 from HIDDEN, graph 0 to HIDDEN, graph 1 nohead lc rgb '#505050' lw 2 dt (12,5)
+  set title sprintf('%s, %.4g ms: hides %s', CHANGED ? 'delay' : 'mean delay', DELAY, \
+    HIDDEN > 0 ? 'it up to ' . size(HIDDEN / 1024) : 'none')
+  if (HIDDEN > B_min && HIDDEN < B_max) {
+    set arrow 1 from HIDDEN, graph 0 to HIDDEN, graph 1 nohead ls 11
+  }
   plot DATA using 'buffer_mib':'ring_gb_per_s' with linespoints ls 3, \
     '' using 'buffer_mib':'rhd_gb_per_s' with linespoints ls 4, \
     '' using 'buffer_mib':'allpairs_gb_per_s' with linespoints ls 5, \

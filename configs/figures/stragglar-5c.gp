@@ -8,39 +8,46 @@
     LEAST = min(LEAST, Z_min)
   }
   stats DATA using 'broadcast_ms' name 'B' nooutput
-  STEP = 0.5 * 10 ** floor(log10(MOST))
+  STEP = step(MOST - LEAST, 9)
   set multiplot
   eval titles(sprintf('AllReduce of %s on %d ranks, one of them late', size(SIZE_GIB), RANKS), \
-    sprintf('replayed%s, α = %g µs, %.3g GB/s per port%s', \
-      CHANGED || NOTE eq '' ? ' on the ' . MODEL . ' model' : '', ALPHA_US, RATE_GBPS, CHANGED ? '' : NOTE))
+    'replayed, ' . network . (CHANGED ? '' : NOTE))
   eval legend(0.915)
   plot NaN notitle, \
-    keyentry with linespoints ls 1 title 'stragglar', \
+    keyentry with linespoints ls 1 title 'StragglAR', \
     keyentry with linespoints ls 3 title 'ring', \
-    keyentry with points ls 4 title 'rhd', \
-    keyentry with points ls 5 title 'allpairs', \
+    keyentry with linespoints ls 4 title 'rhd', \
+    keyentry with linespoints ls 5 title 'allpairs', \
     keyentry with linespoints ls 6 title 'broadcast'
   eval panels
-  set xrange [0:LAST]
+  set xrange [X_min:LAST]
   set yrange [STEP * floor(LEAST / STEP):STEP * ceil(MOST / STEP)]
-  set xtics LAST / 10
-  set ytics auto
+  set xtics step(LAST - X_min, 10)
+  set ytics STEP
   set xlabel 'delay of the last rank, ms'
-  set ylabel 'time, ms'
-  set arrow 1 from CRITICAL, graph 0 to CRITICAL, graph 1 nohead lc rgb '#505050' lw 2 dt (3,4)
-  set arrow 2 from IDEAL, graph 0 to IDEAL, graph 1 nohead lc rgb '#505050' lw 2 dt (12,5)
-  # Ring, rhd and allpairs hardly differ here: one line, and their markers take turns.
+  # The two delays are written where there is room for it, else into a title.
+  ROOM = 0.07 * (LAST - X_min)
+  HAS_ROOM = CRITICAL > X_min + ROOM && IDEAL > CRITICAL + ROOM && IDEAL < LAST
+  # Where ring, rhd and allpairs hardly differ, their lines are one, and their markers take turns.
   do for [i = 1:2] {
     suffix = i == 1 ? '_ms' : '_after_last_arrival_ms'
     if (i == 1) { eval panel(0.08, 0.49, 0.10, 0.805) } else { eval panel(0.575, 0.985, 0.10, 0.805) }
-    set title (i == 1 ? 'from the first arrival on (as in the paper)' : 'from the last arrival on')
+    set title (i == 1 ? 'from the first arrival on (as in the paper)' : HAS_ROOM ? 'from the last arrival on' : \
+      sprintf('critical delay %.3g ms, ideal delay %.3g ms', CRITICAL, IDEAL))
+    set ylabel (i == 1 ? 'time after the first arrival, ms' : 'time after the last arrival, ms')
     # Half-way between the ring and the broadcast.
     sign = i == 1 ? 1 : -1
-    set label 1 sprintf('critical delay %.4g ms', CRITICAL) at CRITICAL, (RING + B_min + sign * CRITICAL) / 2 center \
-      rotate by 90 offset -0.9,0
-    set label 2 sprintf('ideal delay %.4g ms', IDEAL) at IDEAL, (RING + B_min + sign * IDEAL) / 2 center \
-      rotate by 90 offset -0.9,0
-    plot DATA using 'delay_ms':(column('ring' . suffix)) with lines ls 3, \
+    if (HAS_ROOM) {
+      set arrow 1 from CRITICAL, graph 0 to CRITICAL, graph 1 nohead ls 10
+      set arrow 2 from IDEAL, graph 0 to IDEAL, graph 1 nohead ls 11
+      set label 1 sprintf('critical delay %.4g ms', CRITICAL) at CRITICAL, (RING + B_min + sign * CRITICAL) / 2 center \
+        rotate by 90 offset -0.9,0
+      set label 2 sprintf('ideal delay %.4g ms', IDEAL) at IDEAL, (RING + B_min + sign * IDEAL) / 2 center \
+        rotate by 90 offset -0.9,0
+    }
+    plot DATA using 'delay_ms':(column('allpairs' . suffix)) with lines ls 5, \
+      '' using 'delay_ms':(column('rhd' . suffix)) with lines ls 4, \
+      '' using 'delay_ms':(column('ring' . suffix)) with lines ls 3, \
       '' using 'delay_ms':(column('ring' . suffix)) every 6::0 with points ls 3, \
       '' using 'delay_ms':(column('rhd' . suffix)) every 6::2 with points ls 4, \
       '' using 'delay_ms':(column('allpairs' . suffix)) every 6::4 with points ls 5, \

@@ -1,25 +1,24 @@
   stats DATA using 'ranks' name 'N' nooutput
   MOST = 0
-  do for [column in 'stragglar_best rhd allpairs broadcast_best'] {
+  LEAST = 1
+  do for [column in 'stragglar_best stragglar_worst rhd allpairs broadcast_best'] {
     stats DATA using (column(column . '_speedup_over_ring')) name 'Y' nooutput
-    MOST = max(MOST, Y_max)
+    MOST = max(MOST, Y_max); LEAST = min(LEAST, Y_min)
   }
   eval title('AllReduce of ' . size(SIZE_GIB) . ': speedup over the ring', \
-    sprintf('replayed on the %s model, α = %g µs, %g GB/s per port; shaded: from no delay to a hidden pre-phase', \
-            MODEL, ALPHA_US, RATE_GBPS))
+    'replayed, ' . network . '; shaded: from no delay to a hidden pre-phase')
   set logscale x 2
   set xrange [0.9 * N_min:1.113 * N_max]
-  set yrange [0:ceil(5.2 * MOST) / 4.0]
+  eval speedup_axis(0, LEAST, MOST)
+  eval data_ticks("column('ranks')", (1.0 * N_max / N_min) ** 0.04)
   set xlabel 'number of ranks n (log scale)'
-  set ylabel 'speedup over the ring: ring time / time'
-  set ytics 0.25
   set key top left Left reverse maxrows 3
   set style fill solid 1 noborder
   plot DATA using 'ranks':'stragglar_worst_speedup_over_ring':'stragglar_best_speedup_over_ring' \
          with filledcurves lc rgb '#FAE7DB' notitle, \
     '' using 'ranks':'stragglar_best_speedup_over_ring' with linespoints ls 1 title 'StragglAR best: pre-phase hidden', \
     '' using 'ranks':'stragglar_worst_speedup_over_ring' with linespoints ls 2 title 'StragglAR worst: no delay', \
-    1 with lines ls 3 title 'ring', \
-    '' using 'ranks':'rhd_speedup_over_ring' with linespoints ls 4 title 'rhd', \
+    1 with lines ls 3 title 'ring (= 1)', \
+    '' using 'ranks':'rhd_speedup_over_ring' with linespoints ls 4 title 'recursive halving and doubling (rhd)', \
     '' using 'ranks':'allpairs_speedup_over_ring' with linespoints ls 5 title 'allpairs', \
     '' using 'ranks':'broadcast_best_speedup_over_ring' with linespoints ls 6 title 'broadcast, pre-phase hidden'

@@ -15,15 +15,14 @@
     column('published_gpu_hours_per_day')), 1) : 1/0) nooutput
   set multiplot
   eval titles('What StragglAR saves when it is made for one rank (table 2)', \
-    sprintf('%s model, α = %g µs, %g GB/s per port; if another rank is last, the pre-phase waits for it', \
-      MODEL, ALPHA_US, RATE_GBPS))
+    network . '; where another rank is last, the pre-phase waits for it')
   eval legend(0.915)
   plot NaN notitle, \
-    for [i = 1:N] keyentry with lines ls STYLE[(i-1) % 6 + 1] dt 1 title word(LIST, i) . ' GiB', \
-    keyentry with points ls 9 ps 2*PS title 'published'
+    for [i = 1:N] keyentry with lines ls STYLE[(i-1) % 6 + 1] title 'buffer ' . size(real(word(LIST, i))), \
+    keyentry with points ls 9 ps 2*PS title (strlen(TEXT) > 0 ? 'published' : '')
   eval panels
   set xrange [P_min:P_max]
-  set xtics 10
+  set xtics step(P_max - P_min, 8)
   set xlabel 'persistence: how often the presumed rank is the last, %'
   eval panel(0.08, 0.475, 0.10, 0.805)
   set yrange [LOW - 0.06 * (HIGH - LOW):HIGH + 0.06 * (HIGH - LOW)]
@@ -31,19 +30,20 @@
   set title sprintf('%d %s, delay %g ms, replayed', RANKS, CHANGED ? 'ranks' : '× ' . SERVER, DELAY)
   set arrow 1 from P_min, 0 to P_max, 0 nohead lc rgb '#000000' lw 1.5
   plot for [i = 1:N] DATA every ::(T*(i-1))::(T*i-1) using 'persistence_percent':'saved_ms' \
-    with lines ls STYLE[(i-1) % 6 + 1] dt 1
+    with lines ls STYLE[(i-1) % 6 + 1]
   eval panel(0.57, 0.985, 0.10, 0.805)
-  set yrange [-1:1.2 * max(M_max, exists('U_max') ? U_max : 0)]
-  set ytics 1
+  HIGH = 1.2 * max(M_max, exists('U_max') ? U_max : 0); LOW = min(-0.1 * HIGH, 1.2 * M_min)
+  set yrange [LOW:HIGH]
+  set ytics step(HIGH - LOW, 12)
   set format y '%g %%'
   set ylabel 'share of the iteration saved' offset 1,0
-  set title 'pre-phase hidden by the delay, ' . word(LIST, 1) . ' GiB'
+  set title 'pre-phase hidden by the delay, ' . size(real(word(LIST, 1)))
   set label 1 TEXT at graph 0.03, 0.955 textcolor rgb '#7B2D8E'
   # The lines are called at their right ends.
   plot DATA every ::0::(T-1) using 'persistence_percent':'iteration_saved_exposed_30_percent' with lines ls 7, \
     '' every ::0::(T-1) using 'persistence_percent':'iteration_saved_exposed_20_percent' with lines ls 7, \
     '' every ::0::(T-1) using 'persistence_percent':'iteration_saved_exposed_10_percent' with lines ls 7, \
-    '' every ::(T-4)::(T-4) using 'persistence_percent':'iteration_saved_exposed_30_percent':('30 % exposed') \
+    '' every ::(T-1)::(T-1) using 'persistence_percent':'iteration_saved_exposed_30_percent':('30 % exposed') \
        with labels right offset 0,0.8, \
     '' every ::(T-1)::(T-1) using 'persistence_percent':'iteration_saved_exposed_20_percent':('20 %') \
        with labels right offset 0,0.8, \

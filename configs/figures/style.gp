@@ -3,12 +3,12 @@
 # output alone. Colours are those of Okabe and Ito, which colour-blind readers can tell apart; each
 # line style has its own dashes and marker, too:
 #   1 StragglAR best, 2 StragglAR worst, 3 ring, 4 rhd, 5 allpairs, 6 broadcast, 7 a bound or limit,
-#   8 a formula or approximation, 9 published by the paper
+#   8 a formula or approximation, 9 published by the paper, 10 a critical delay, 11 an ideal delay
 
 # A title, its second line smaller; over several panels they are labels 1 and 2 of the screen.
 title(first, second) = sprintf("set title \"{/:Bold*1.15 %s}\\n%s\"", first, second)
 titles(first, second) = sprintf("set label 1 \"{/:Bold*1.15 %s}\" at screen 0.5, 0.972 center; \
-set label 2 \"%s\" at screen 0.5, 0.937 center", first, second)
+set label 2 \"%s\" at screen 0.5, 0.938 center", first, second)
 
 # The place of a panel on the screen: from left to right and from bottom to top.
 panel(left, right, bottom, top) = sprintf("set lmargin at screen %.4f; set rmargin at screen %.4f; \
@@ -21,10 +21,40 @@ set xrange [0:1]; set yrange [0:1]"
 panels = "unset key; unset label; set border 3 lw 1.5; set xtics nomirror out; set ytics nomirror out; \
 set grid xtics ytics lt 1 lc rgb '#D4D4D4' lw 1; set xrange [*:*]; set yrange [*:*]"
 
-size(gib) = gib >= 1 ? sprintf('%g GiB', gib) : gib >= 1.0 / 1024 ? sprintf('%g MiB', 1024 * gib) : \
-  sprintf('%g KiB', 1048576 * gib)
+size(gib) = gib >= 1 ? sprintf('%.4g GiB', gib) : gib >= 1.0 / 1024 ? sprintf('%.4g MiB', 1024 * gib) : \
+  gib >= 1.0 / 1048576 ? sprintf('%.4g KiB', 1048576 * gib) : sprintf('%g bytes', 1073741824 * gib)
+# What was replayed on: the model and the ports of the first row.
+network = GPUS_PER_SERVER == 1 ? sprintf('%s model, α = %g µs, %.4g GB/s per port', MODEL, ALPHA_US, RATE_GBPS) : \
+  sprintf('%s model, %d GPUs a server; NIC: %g µs, %.4g GB/s; NVLink: %g µs, %.4g GB/s', MODEL, GPUS_PER_SERVER, \
+    NIC_US, NIC_GBPS, NVLINK_US, NVLINK_GBPS)
 # Each value once: LIST = ' ', stats DATA using (collect(column('ranks'))) nooutput, word(LIST, i).
 collect(x) = (LIST = strstrt(LIST, sprintf(' %g ', x)) ? LIST : LIST . sprintf('%g ', x), x)
+
+# The smallest of 1, 2, 2.5, 5 times a power of ten that divides a range into at most so many steps.
+step(range, most) = (UNIT = 10 ** floor(log10(1.0 * range / most)), PART = 1.0 * range / most / UNIT - 1e-9, \
+  UNIT * (PART <= 1 ? 1 : PART <= 2 ? 2 : PART <= 2.5 ? 2.5 : PART <= 5 ? 5 : 10))
+
+# Ticks of logarithmic axes. eval data_ticks("column('ranks')", LEAST): where the data are, each at least the
+# LEAST-fold of the one before. In brackets, for `set xtics`: buffers in MiB, at most MOST of them; for `set ytics`:
+# 1, 2, 5 in every decade, or the decades alone where these are many.
+data_ticks(x, least) = sprintf("TICKS = ''; LAST_TICK = 0; stats DATA using (data_tick(%s, %g)) nooutput; \
+eval 'set xtics (' . TICKS[2:] . ')'", x, least)
+data_tick(x, least) = (FAR = LAST_TICK == 0 || x >= least * LAST_TICK, TICKS = FAR ? TICKS . sprintf(',%g', x) : TICKS, \
+  LAST_TICK = FAR ? x : LAST_TICK, x)
+size_ticks(low, high, most) = (TICKS = '', FOLD = 2 ** ceil((floor(log(high / low) / log(2) + 1e-9) + 1.0) / most), \
+  FOLD = FOLD < 2 ? 2 : FOLD, \
+  SUM = sum [k = 0:int(log(high / low) / log(FOLD) + 1e-9)] (TICKS = TICKS . sprintf(",'%s' %.17g", \
+    size(low * FOLD ** k / 1024), low * FOLD ** k), 0), '(' . TICKS[2:] . ')')
+decade_ticks(low, high) = (TICKS = '', SPAN = log10(1.0 * high / low), \
+  SUM = sum [k = int(floor(log10(low))):int(ceil(log10(high)))] (TICKS = TICKS . (SPAN > 5 ? sprintf(',%g', 10.0 ** k) : \
+    sprintf(',%g,%g,%g', 10.0 ** k, 2 * 10.0 ** k, 5 * 10.0 ** k)), 0), '(' . TICKS[2:] . ')')
+# The axis of speedups over the ring from `low`, with room for a key above the data; logarithmic where they differ much.
+speedup_axis(low, least, most) = most <= 8 ? (STEP = step(1.3 * most - low, 12), \
+  sprintf("set ytics %g; set yrange [%g:%g]; set ylabel 'speedup over the ring: ring time / time'", STEP, \
+    STEP * floor(low / STEP), STEP * ceil(1.3 * most / STEP))) : \
+  sprintf("set logscale y 10; set ytics %s; set yrange [%g:%g]; \
+set ylabel 'speedup over the ring: ring time / time (log scale)'", decade_ticks(least, most), 0.8 * least, \
+    most * (most / least) ** 0.4)
 max(a, b) = a > b ? a : b
 min(a, b) = a < b ? a : b
 
@@ -32,12 +62,12 @@ do for [kind in 'png svg'] {
   if (kind eq 'png') {
     set terminal pngcairo enhanced size 1200,800 font 'DejaVu Sans,13' background '#FFFFFF'
     set output PNG
-    PS = 1; KW = 1; LW = 1
+    SMALL = ',11'; TINY = ',9.8'; PS = 1; KW = 1; LW = 1
   } else {
     # It draws larger markers and guesses texts wider than they are.
     set terminal svg enhanced size 1200,800 dynamic font 'DejaVu Sans,16' background '#FFFFFF'
     set output SVG
-    PS = 0.65; KW = -6; LW = -2
+    SMALL = ',13.5'; TINY = ',12'; PS = 0.65; KW = -6; LW = -2
   }
   reset
   set encoding utf8
@@ -57,6 +87,9 @@ do for [kind in 'png svg'] {
   set style line 7 lc rgb '#000000' lw 2 dt 1 pt 2 ps 1.3*PS
   set style line 8 lc rgb '#505050' lw 2 dt (6,5) pt 4 ps 1.3*PS
   set style line 9 lc rgb '#7B2D8E' lw 2.5 dt (3,4) pt 8 ps 1.6*PS
+  # The SVG terminal forgets the dashes of a line that has colour and width of the one before.
+  set style line 10 lc rgb '#505050' lw 2 dt (3,4)
+  set style line 11 lc rgb '#404040' lw 1.9 dt (12,5)
 # FIGURE
   unset output
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The examples of README.md and of the pages, and a folder to run them in."""
+"""The examples and pictures of README.md and of the pages, and a folder to run them in."""
 import glob
 import os
 import re
@@ -12,6 +12,39 @@ def pages():
     for path in [os.path.join(ROOT, "README.md")] + sorted(glob.glob(os.path.join(ROOT, "sim/doc/*.md"))):
         with open(path, encoding="utf-8") as page:
             yield os.path.relpath(path, ROOT), page.read()
+
+
+def documents():
+    """(name, text) of everything that is written for readers: the pages, CONTRIBUTING.md, .., decisions"""
+    names = glob.glob(os.path.join(ROOT, "*.md")) + glob.glob(os.path.join(ROOT, "sim/doc/**/*.md"), recursive=True)
+    for path in sorted(names):
+        with open(path, encoding="utf-8") as page:
+            yield os.path.relpath(path, ROOT), page.read()
+
+
+def anchors(text):
+    """What a link may name in a page: its headings, as GitHub turns them into names"""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in re.findall(r"^#+ (.*)$", text, re.M)}
+
+
+def broken_links(name, text, root=ROOT):
+    """One line for each link of a page that leads nowhere, and for each path in it that is not there"""
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text):
+        path = os.path.normpath(os.path.join(root, os.path.dirname(name), target)) if target else os.path.join(root, name)
+        if re.match(r"https?:", target):
+            continue
+        if not os.path.exists(path):
+            yield "%s: the link to %s leads nowhere" % (name, target)
+        elif anchor and path.endswith(".md"):
+            with open(path, encoding="utf-8") as page:
+                if anchor not in anchors(page.read()):
+                    yield "%s: %s has no heading #%s" % (name, target or name, anchor)
+    # The change log names what was there at its time.
+    for path in [] if name.endswith("CHANGELOG.md") else re.findall(
+            r"`((?:sim|algorithms|models|tests|scripts|configs|traces)/[\w./*-]*)", text):
+        if not re.search(r"NAME|FOLDER|mine", path) and not glob.glob(os.path.join(root, path)):
+            yield "%s: there is no %s" % (name, path)
 
 
 def examples(text):
@@ -27,6 +60,12 @@ def examples(text):
                 output.append(line.rstrip())
         if command:
             yield command, output
+
+
+def pictures(text, page):
+    """The SVG pictures of a page, as paths in the project"""
+    for path in re.findall(r"!\[[^\]]*\]\(([^)]+\.svg)\)", text):
+        yield os.path.normpath(os.path.join(os.path.dirname(page), path))
 
 
 def make_place(folder, binary):

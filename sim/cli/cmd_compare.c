@@ -191,7 +191,7 @@ static int compare_run(int count, char *const *words)
 const cs_command cs_command_compare = {
     .name    = "compare",
     .usage   = "compare [CONFIG.json] [options]",
-    .summary = "one schedule on every model, and where they part",
+    .summary = "run one schedule on every model: how far they are apart, and where they part",
     .tables  = compare_tables,
     .run     = compare_run,
 };

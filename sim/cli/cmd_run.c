@@ -167,7 +167,7 @@ static void add_bound(cs_text *text, const cs_result *result)
     if (result->gap <= 1 + 1e-9) {
         cs_text_add(text, "# optimal: no schedule can be faster in this scenario\n");
     } else if (!isnan(result->gap)) {
-        cs_text_add(text, "# no schedule can be faster by more than %.3f %%\n",
+        cs_text_add(text, "# no schedule can save more than %.3f %% of this time\n",
                     100 * (1 - 1 / result->gap));
     }
 }
@@ -347,7 +347,13 @@ static cs_status run_task(task *j, cs_error *err)
     }
     CS_TRY(run_all(j, err));
     CS_TRY(cs_run_rows_finish(&j->rows, err));
-    return cs_cli_write(j->output_path, &j->rows.text, err);
+    CS_TRY(cs_cli_write(j->output_path, &j->rows.text, err));
+    if (j->watch.explains && j->format == CS_RUN_TABLE) {
+        CS_TRY(cs_cli_write(NULL, &j->notes, err));
+    } else if (j->watch.explains) {
+        fputs(j->notes.data != NULL ? j->notes.data : "", stderr);
+    }
+    return cs_run_rows_verdict(&j->rows, err);
 }
 
 static int run_run(int count, char *const *words)
@@ -363,14 +369,6 @@ static int run_run(int count, char *const *words)
     if (status == CS_OK) {
         status = run_task(&j, &err);
     }
-    if (status == CS_OK && j.watch.explains && j.format == CS_RUN_TABLE) {
-        status = cs_cli_write(NULL, &j.notes, &err);
-    } else if (status == CS_OK && j.watch.explains) {
-        fputs(j.notes.data != NULL ? j.notes.data : "", stderr);
-    }
-    if (status == CS_OK) {
-        status = cs_run_rows_verdict(&j.rows, &err);
-    }
     cs_run_rows_free(&j.rows);
     cs_scenario_choice_free(&j.choice);
     cs_stored_free(j.schedule);
@@ -381,7 +379,7 @@ static int run_run(int count, char *const *words)
 const cs_command cs_command_run = {
     .name    = "run",
     .usage   = "run [CONFIG.json] [options]",
-    .summary = "replay a collective: time, proof and lower bound of every scenario",
+    .summary = "replay a collective: its time, whether it is correct, and a lower bound",
     .tables  = run_tables,
     .run     = run_run,
 };

@@ -165,7 +165,7 @@ static int sweep_run(int count, char *const *words)
 const cs_command cs_command_sweep = {
     .name    = "sweep",
     .usage   = "sweep CONFIG.json -o FILE.db [-j JOBS]",
-    .summary = "every scenario of a configuration into a database, with resume",
+    .summary = "run every scenario of a configuration into a database, with resume",
     .tables  = sweep_tables,
     .run     = sweep_run,
 };

@@ -17,7 +17,7 @@ static const cs_arg topology_args[] = {
     CS_ARG_KEY('n', "ranks", "N", "cluster.ranks", CS_SET_VALUE, NULL, "number of GPUs (those of the topology)"),
     CS_ARG_KEY('g', "gpus-per-server", "G", "cluster.gpus_per_server", CS_SET_VALUE, NULL, "GPUs of a server that are used (all)"),
     CS_ARG_CHOICE(request, format, 0, "format", "text|json|dot|svg", "how to print (text)"),
-    CS_ARG_TEXT(request, out, 'o', "out", "FILE", "write there instead of standard output"),
+    CS_ARG_TEXT(request, out, 'o', "output", "FILE", "write there instead of standard output"),
     CS_ARG_OPERAND(request, name, "topology"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,

@@ -121,108 +121,90 @@ static cs_status split(char *list, const char *text, const char **names, size_t 
     return CS_OK;
 }
 
-static void print(const cs_trace_report *report, const cs_arrival_trace *trace,
-                  const cs_arrival_notes *notes, int format, cs_text *text)
-{
-    if (format == TABLE) {
-        cs_arrival_head(trace, notes, text);
-        cs_text_add(text, "\n");
-        cs_trace_table(report, trace, text);
-    } else if (format == JSON) {
-        cs_trace_json(report, trace, notes, text);
-    } else {
-        cs_trace_csv(report, text);
-    }
-}
+/* A trace and what came out of it; owned. */
+typedef struct replayed {
+    cs_arrival_trace trace;
+    cs_arrival_notes notes;
+    cs_trace_report  report;
+} replayed;
 
-static cs_status replay_trace(const trace_choice *choice, cs_config *config, int format,
-                              cs_text *text, cs_error *err)
+static cs_status replay(const trace_choice *choice, cs_config *config, replayed *r, cs_error *err)
 {
-    char             list[LIST_BYTES];
-    const char      *names[MAX_NAMES];
-    size_t           n_names = 0;
-    cs_arrival_trace trace   = {0};
-    cs_arrival_notes notes   = {0};
-    cs_trace_options options;
-    cs_trace_report  report     = {0};
-    const cs_value   collective = {.type = CS_VALUE_TEXT,
-                                   .text = choice->arrivals.options.collective};
-    cs_status        status     = CS_OK;
+    char           list[LIST_BYTES];
+    const char    *names[MAX_NAMES];
+    size_t         n_names    = 0;
+    const cs_value collective = {.type = CS_VALUE_TEXT,
+                                 .text = choice->arrivals.options.collective};
 
     if (collective.text != NULL) {
-        status = cs_config_put(config, "collective", &collective, "--collective", err);
+        CS_TRY(cs_config_put(config, "collective", &collective, "--collective", err));
     }
-    if (status == CS_OK) {
-        cs_config_say_notes(config);
-        status = cs_config_refuse_training(config, err);
+    cs_config_say_notes(config);
+    CS_TRY(cs_config_refuse_training(config, err));
+    if (choice->algorithms != NULL) {
+        CS_TRY(split(list, choice->algorithms, names, &n_names, err));
     }
-    if (status == CS_OK && choice->algorithms != NULL) {
-        status = split(list, choice->algorithms, names, &n_names, err);
-    }
-    if (status == CS_OK) {
-        status = cs_arrival_files_load(choice->arrivals.paths, choice->arrivals.n_paths,
-                                       &choice->arrivals.options, &trace, &notes, err);
-    }
-    if (status == CS_OK) {
-        options =
-            (cs_trace_options){.algorithms   = n_names > 0 ? names : NULL,
-                               .n_algorithms = n_names,
-                               .baseline     = choice->baseline,
-                               .bytes        = choice->bytes,
-                               .period_s = choice->period_s > 0 ? choice->period_s : notes.period_s,
-                               .agreement_s = choice->agreement_s};
-        status = cs_trace_whatif(config, &trace, &options, &report, err);
-    }
-    if (status == CS_OK) {
-        print(&report, &trace, &notes, format, text);
-    }
-    cs_trace_report_free(&report);
-    cs_arrival_notes_free(&notes);
-    cs_arrival_trace_free(&trace);
-    return status;
+    CS_TRY(cs_arrival_files_load(choice->arrivals.paths, choice->arrivals.n_paths,
+                                 &choice->arrivals.options, &r->trace, &r->notes, err));
+    const cs_trace_options options = {.algorithms   = n_names > 0 ? names : NULL,
+                                      .n_algorithms = n_names,
+                                      .baseline     = choice->baseline,
+                                      .bytes        = choice->bytes,
+                                      .period_s     = choice->period_s > 0 ? choice->period_s
+                                                                           : r->notes.period_s,
+                                      .agreement_s  = choice->agreement_s};
+    return cs_trace_whatif(config, &r->trace, &options, &r->report, err);
 }
 
-/* The scenario of a trace: a configuration or the defaults, with every option. */
-static cs_status answer_trace(const whatif_job *j, cs_text *text, cs_error *err)
+static void print(const replayed *r, int format, cs_text *text)
 {
-    cs_config *config = NULL;
-    cs_status  status = cs_config_choice_load(&j->config, &config, err);
-
-    if (status == CS_OK) {
-        status = cs_config_choice_apply(&j->config, config, err);
+    if (format == TABLE) {
+        cs_arrival_head(&r->trace, &r->notes, text);
+        cs_text_add(text, "\n");
+        cs_trace_table(&r->report, &r->trace, text);
+    } else if (format == JSON) {
+        cs_trace_json(&r->report, &r->trace, &r->notes, text);
+    } else {
+        cs_trace_csv(&r->report, text);
     }
-    if (status == CS_OK) {
-        status = replay_trace(&j->trace, config, j->format, text, err);
-    }
-    cs_config_free(config);
-    return status;
 }
 
-static cs_status load(const whatif_job *j, cs_whatif_job *job, cs_error *err)
+/* The configuration or the defaults, with every option; the caller owns it, on failure too. */
+static cs_status load(const whatif_job *j, cs_config **config_p, cs_error *err)
 {
-    cs_config *config = NULL;
-    cs_status  status = cs_config_choice_load(&j->config, &config, err);
+    CS_TRY(cs_config_choice_load(&j->config, config_p, err));
+    return cs_config_choice_apply(&j->config, *config_p, err);
+}
+
+static cs_status answer_trace(const whatif_job *j, cs_config *config, cs_text *text, cs_error *err)
+{
+    replayed  r      = {0};
+    cs_status status = replay(&j->trace, config, &r, err);
 
     if (status == CS_OK) {
-        status = cs_config_choice_apply(&j->config, config, err);
+        print(&r, j->format, text);
     }
-    if (status == CS_OK) {
-        cs_config_say_notes(config);
-        status = cs_whatif_read(config, job, err);
-    }
-    cs_config_free(config);
+    cs_trace_report_free(&r.report);
+    cs_arrival_notes_free(&r.notes);
+    cs_arrival_trace_free(&r.trace);
     return status;
 }
 
-static cs_status answer_faults(const whatif_job *j, cs_text *text, cs_error *err)
+static cs_status simulate(const cs_config *config, cs_whatif_job *job, cs_whatif_report *report,
+                          cs_error *err)
+{
+    cs_config_say_notes(config);
+    CS_TRY(cs_whatif_read(config, job, err));
+    return cs_whatif_run(job, report, err);
+}
+
+static cs_status answer_faults(const whatif_job *j, const cs_config *config, cs_text *text,
+                               cs_error *err)
 {
     cs_whatif_job    job    = {0};
     cs_whatif_report report = {0};
-    cs_status        status = load(j, &job, err);
+    cs_status        status = simulate(config, &job, &report, err);
 
-    if (status == CS_OK) {
-        status = cs_whatif_run(&job, &report, err);
-    }
     if (status == CS_OK && j->format == TABLE) {
         cs_whatif_table(&job, &report, text);
     } else if (status == CS_OK && j->format == JSON) {
@@ -237,11 +219,17 @@ static cs_status answer_faults(const whatif_job *j, cs_text *text, cs_error *err
 
 static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
-    const whatif_job *j = job;
+    const whatif_job *j      = job;
+    cs_config        *config = NULL;
 
     CS_TRY(check_args(j, err));
-    CS_TRY(wants_trace(j) ? answer_trace(j, text, err) : answer_faults(j, text, err));
-    return cs_cli_write_output(j->output, text, err);
+    cs_status status = load(j, &config, err);
+    if (status == CS_OK) {
+        status = wants_trace(j) ? answer_trace(j, config, text, err)
+                                : answer_faults(j, config, text, err);
+    }
+    cs_config_free(config);
+    return status == CS_OK ? cs_cli_write_output(j->output, text, err) : status;
 }
 
 static int whatif_run(int count, char *const *words)

@@ -81,7 +81,7 @@ cs_status cs_figure_blame(const cs_figure *figure, const char *path, const cs_er
     if (error.where[0] == '\0' && error.status != CS_ENOMEM) {
         (void)snprintf(error.where, sizeof error.where, "%s", path);
     }
-    return cs_config_blame(figure->config, &error, false, CS_NO_POINT, err);
+    return cs_config_locate_error(figure->config, &error, false, CS_NO_POINT, err);
 }
 
 /* ---- the configuration ---- */
@@ -185,7 +185,7 @@ static cs_status complete(cs_config *config, const char *path, const char *like,
     }
     if (wrong.status != CS_OK) {
         (void)snprintf(wrong.where, sizeof wrong.where, "figure.like");
-        return cs_config_blame(config, &wrong, false, CS_NO_POINT, err);
+        return cs_config_locate_error(config, &wrong, false, CS_NO_POINT, err);
     }
     CS_TRY(load(place, depth + 1, &other, err));
     cs_status status = complete_from(config, other, place, err);
@@ -373,15 +373,53 @@ static bool is_overruled(const cs_figure *figure, const char *path)
     return n_groups > 0 && n == n_groups;
 }
 
-/* Does every run name an algorithm? What else a run sets may depend on the configuration. */
-static bool has_own_algorithms(const cs_figure *figure)
+/* Does a text of the figure name it: a text, or one in an object or a list? */
+static bool is_named(json_t *value, const char *name)
 {
-    size_t n = 0;
+    const char *text = json_string_value(value), *key;
+    size_t      i, length = strlen(name);
+    json_t     *item;
 
-    for (size_t i = 0; i < figure->n_runs; i++) {
-        n += names_path(figure->runs[i].sets, "algorithm");
+    for (const char *at = text; at != NULL && (at = strstr(at, name)) != NULL; at += length) {
+        bool begins = at == text || strchr(NAME_LETTERS ".", at[-1]) == NULL;
+        if (begins && (at[length] == '\0' || strchr(NAME_LETTERS, at[length]) == NULL)) {
+            return true;
+        }
     }
-    return n > 0 && n == figure->n_runs;
+    json_object_foreach(value, key, item)
+    {
+        if (is_named(item, name)) {
+            return true;
+        }
+    }
+    json_array_foreach(value, i, item)
+    {
+        if (is_named(item, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does every run set it, and no expression go by what stands before? These are the keys of which a
+ * figure has runs of its own. */
+static bool is_set_by_runs(const cs_figure *figure, const char *path)
+{
+    static const struct {
+        const char *key, *name; /* of its value in expressions; NULL: it has none */
+    } keys[]      = {{"algorithm", NULL}, {"bytes", "bytes"}, {"arrivals", "delay_s"}};
+    bool   is_one = false;
+    size_t n      = 0;
+
+    for (size_t i = 0; i < COUNT(keys) && !is_one; i++) {
+        is_one = cs_path_below(keys[i].key, path) != NULL &&
+                 (keys[i].name == NULL || !is_named(figure->tree, keys[i].name));
+    }
+    bool is_common = names_path(json_object_get(figure->tree, "set"), path);
+    for (size_t i = 0; i < figure->n_runs; i++) {
+        n += is_common || names_path(figure->runs[i].sets, path);
+    }
+    return is_one && n > 0 && n == figure->n_runs;
 }
 
 static bool has_axis(const cs_figure *figure, const char *path)
@@ -413,10 +451,10 @@ static cs_status check_sets(const cs_figure *figure, cs_error *err)
                            "(figure.rows)",
                            figure->name);
         }
-        if (cs_path_below("algorithm", path) != NULL && has_own_algorithms(figure)) {
+        if (is_set_by_runs(figure, path)) {
             return CS_FAIL(err, CS_EINVAL, where,
-                           "changes nothing: every run of the figure %s names its own "
-                           "(figure.runs.NAME.algorithm)",
+                           "changes nothing: every run of the figure %s sets its own "
+                           "(figure.runs)",
                            figure->name);
         }
     }
@@ -521,7 +559,7 @@ static void read_run(cs_reading *r, const cs_place *place, const char *path, cs_
         return;
     }
     if (place->key[0] == '\0' || place->key[strspn(place->key, NAME_LETTERS)] != '\0') {
-        r->blames_key = true;
+        r->key_is_wrong = true;
         CS_REFUSE(r, place, CS_EINVAL, "a name is made of letters, digits and '_'");
         return;
     }
@@ -671,8 +709,8 @@ cs_status cs_figure_open(cs_figure *figure, const cs_figure_request *request, cs
     }
     read_figure(&reading, figure);
     if (cs_reading_failed(&reading)) {
-        return cs_config_blame(figure->config, &reading.error, reading.blames_key, CS_NO_POINT,
-                               err);
+        return cs_config_locate_error(figure->config, &reading.error, reading.key_is_wrong,
+                                      CS_NO_POINT, err);
     }
     if (request->trace != NULL && figure->trace == NULL) {
         return CS_FAIL(err, CS_EINVAL, figure->name, "shows no trace; stragglar-2a does");

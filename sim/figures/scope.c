@@ -51,6 +51,8 @@ static double slowdown_of(const cs_scenario *s, size_t fault)
     X(bytes, (double)s->bytes)                          \
     X(alpha_s, fabric_of(s)->alpha_s)                   \
     X(bandwidth_Bps, fabric_of(s)->bandwidth_Bps)       \
+    X(nic_alpha_s, alpha_of(s, CS_NIC))                 \
+    X(nic_bandwidth_Bps, bandwidth_of(s, CS_NIC))       \
     X(nvlink_alpha_s, alpha_of(s, CS_NVLINK))           \
     X(nvlink_bandwidth_Bps, bandwidth_of(s, CS_NVLINK)) \
     X(cross_alpha_s, alpha_of(s, CS_CROSS))             \
@@ -321,6 +323,10 @@ static cs_status plain_value(cs_figure_scope *scope, const char *name, cs_operan
     }
     if (scope->point != NULL && strcmp(name, "row") == 0) {
         *value_p = number((double)(scope->row + 1));
+        return CS_OK;
+    }
+    if (strcmp(name, "changed") == 0) {
+        *value_p = (cs_operand){.number = scope->table->figure->is_changed, .is_truth = true};
         return CS_OK;
     }
     if (scope->point != NULL && property_value(&scope->point->base, name, value_p)) {

@@ -41,6 +41,14 @@ static void add_quoted(cs_text *script, const char *text)
     cs_text_add_bytes(script, "'", 1);
 }
 
+/* A text in a comment. */
+static void add_line(cs_text *script, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        cs_text_add_bytes(script, (unsigned char)*text < ' ' ? " " : text, 1);
+    }
+}
+
 /* What every script may say of the first row. */
 static const cs_figure_column standard_values[] = {
     {"MODEL", "model"},
@@ -49,6 +57,10 @@ static const cs_figure_column standard_values[] = {
     {"SIZE_GIB", "bytes / GiB"},
     {"ALPHA_US", "1e6 * alpha_s"},
     {"RATE_GBPS", "bandwidth_Bps / 1e9"},
+    {"NIC_US", "1e6 * nic_alpha_s"},
+    {"NIC_GBPS", "nic_bandwidth_Bps / 1e9"},
+    {"NVLINK_US", "1e6 * nvlink_alpha_s"},
+    {"NVLINK_GBPS", "nvlink_bandwidth_Bps / 1e9"},
 };
 
 /* NAME = VALUE in the first row. */
@@ -88,6 +100,13 @@ static void add_head(const cs_figure *figure, cs_text *script)
         cs_text_add(script, "# after: %s\n", figure->source);
     }
     cs_text_add(script, "# gnuplot %s.gp draws %s.csv again.\n", name, name);
+    for (size_t i = 0; i < figure->n_sets; i++) {
+        cs_text_add(script, "# --set ");
+        add_line(script, figure->sets[i].path);
+        cs_text_add(script, "=");
+        add_line(script, figure->sets[i].json);
+        cs_text_add(script, "\n");
+    }
     cs_text_add(script, "CHANGED = %d\n", figure->is_changed);
     if (figure->trace != NULL) {
         const char *slash = strrchr(figure->trace, '/');

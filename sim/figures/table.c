@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/random.h"
 #include "figures/figure.h"
+#include "input/path.h"
 #include "study/config_state.h"
 #include "traces/arrival_file.h"
 
@@ -99,22 +100,14 @@ static cs_status set_value(cs_config *config, const char *path, json_t *value,
 {
     json_t *made = instantiate(value, names, err);
 
-    if (made == NULL) {
-        return err->status;
-    }
-    char *json = json_dumps(made, JSON_COMPACT | JSON_ENCODE_ANY);
-    json_decref(made);
-    if (json == NULL) {
-        return CS_NO_MEMORY(err, "a value of a run");
-    }
-    cs_status status = cs_config_set(config, path, json, origin, err);
-    cs_free(json);
-    return status;
+    return made != NULL ? cs_config_set_node(config, path, made, origin, err) : err->status;
 }
 
+/* Set the values of the object at `where`; each is known by its own place. */
 static cs_status set_values(cs_config *config, json_t *sets, const cs_names *names,
-                            const char *origin, cs_error *err)
+                            const char *where, cs_error *err)
 {
+    char        origin[CS_PATH_BYTES];
     const char *path;
     json_t     *value;
     cs_status   status = CS_OK;
@@ -122,6 +115,7 @@ static cs_status set_values(cs_config *config, json_t *sets, const cs_names *nam
     json_object_foreach(sets, path, value)
     {
         if (status == CS_OK) {
+            cs_path_add_key(origin, where, path);
             status = set_value(config, path, value, names, origin, err);
         }
     }
@@ -142,37 +136,40 @@ static cs_status set_number(cs_config *config, const char *path, double value, c
 /* Change the buffer to the nearest size that splits evenly, as closed forms want it; and where all
  * ranks use one fabric, its bandwidth by the same factor, so that the buffer takes the same time.
  */
-static cs_status make_parts_equal(cs_config *config, cs_case *c, double parts, const char *origin,
-                                  cs_error *err)
+static cs_status make_parts_equal(const cs_config *config, cs_case *c, double parts,
+                                  const char *origin, cs_error *err)
 {
     const cs_cluster *cluster = &c->job.scenario.cluster;
     uint32_t          fabric  = cs_uses_nics(cluster) ? CS_NIC : CS_NVLINK;
     uint64_t          n = (uint64_t)parts, bytes = (c->job.scenario.bytes + n / 2) / n * n;
     double            scale = (double)bytes / (double)c->job.scenario.bytes;
+    cs_config        *equal = NULL;
     char              path[48];
     bool              is_plain = cs_n_fabrics(cluster) == 1 || !cs_uses_nics(cluster);
 
     if (bytes == c->job.scenario.bytes || bytes == 0) {
         return CS_OK;
     }
+    CS_TRY(cs_config_at(config, 0, &equal, err));
     (void)snprintf(path, sizeof path, "cluster.%s.bandwidth", cs_fabric_name(fabric));
-    cs_status status = set_number(config, "bytes", (double)bytes, origin, err);
+    cs_status status = set_number(equal, "bytes", (double)bytes, origin, err);
     if (status == CS_OK && is_plain && cluster->topology == NULL) {
         status =
-            set_number(config, path, cluster->fabrics[fabric].bandwidth_Bps * scale, origin, err);
+            set_number(equal, path, cluster->fabrics[fabric].bandwidth_Bps * scale, origin, err);
     }
     cs_case_free(c);
-    return status == CS_OK ? cs_config_case(config, 0, c, err) : status;
+    status = status == CS_OK ? cs_config_case(equal, 0, c, err) : status;
+    cs_config_free(equal);
+    return status;
 }
 
-/* Set what the figure and the run change; *parts_p: into how many equal parts the buffer is cut, 0:
- * it stays as it is. */
-static cs_status apply_run(const cs_figure *figure, const cs_figure_run *run, cs_config *config,
-                           const cs_names *names, const char *origin, double *parts_p,
-                           cs_error *err)
+/* `path` is that of the run. *parts_p is left alone where the buffer may split unevenly. */
+static cs_status set_values_of_run(const cs_figure *figure, const cs_figure_run *run,
+                                   const char *path, cs_config *config, const cs_names *names,
+                                   double *parts_p, cs_error *err)
 {
-    CS_TRY(set_values(config, json_object_get(figure->tree, "set"), names, origin, err));
-    CS_TRY(set_values(config, run->sets, names, origin, err));
+    CS_TRY(set_values(config, json_object_get(figure->tree, "set"), names, "figure.set", err));
+    CS_TRY(set_values(config, run->sets, names, path, err));
     if (run->equal_parts != NULL) {
         CS_TRY(cs_expression_number(run->equal_parts, names, parts_p, err));
         if (!(*parts_p >= 1 && *parts_p <= 1e9)) {
@@ -182,21 +179,18 @@ static cs_status apply_run(const cs_figure *figure, const cs_figure_run *run, cs
     return CS_OK;
 }
 
-static cs_status build_case(const cs_figure *figure, const cs_figure_run *run, cs_config *config,
-                            const cs_names *names, cs_case *c, cs_error *err)
+/* Put the values of the figure and of the run into the configuration. *parts_p is 0 where the
+ * buffer may split unevenly. */
+static cs_status set_run(const cs_figure *figure, const cs_figure_run *run, cs_config *config,
+                         const cs_names *names, double *parts_p, cs_error *err)
 {
-    char     origin[80];
-    double   parts = 0;
+    char     path[CS_PATH_BYTES];
     cs_error wrong = {0};
 
-    (void)snprintf(origin, sizeof origin, "%.40s: figure.runs.%.24s", figure->name, run->name);
-    if (apply_run(figure, run, config, names, origin, &parts, &wrong) != CS_OK) {
-        char path[CS_PATH_BYTES];
-        (void)snprintf(path, sizeof path, "figure.runs.%s", run->name);
-        return cs_figure_blame(figure, path, &wrong, err);
-    }
-    CS_TRY(cs_config_case(config, 0, c, err));
-    return parts > 0 ? make_parts_equal(config, c, parts, origin, err) : CS_OK;
+    cs_path_add_key(path, "figure.runs", run->name);
+    return set_values_of_run(figure, run, path, config, names, parts_p, &wrong) == CS_OK
+               ? CS_OK
+               : cs_figure_blame(figure, path, &wrong, err);
 }
 
 static char *key_of(const cs_figure_run *run, const cs_case *c)
@@ -247,6 +241,29 @@ static bool is_left_out(const cs_figure_run *run, cs_status status)
     return run->is_optional && (cs_status_is_refusal(status) || status == CS_EMISSING);
 }
 
+/* The item of a configuration in which the values of the run are. */
+static cs_status build_item(cs_figure_table *table, size_t run, size_t row, const cs_config *config,
+                            double parts, size_t *item_p, cs_error *err)
+{
+    cs_figure_last *last = &table->last[run];
+    cs_case         c    = {0};
+    char            path[CS_PATH_BYTES];
+
+    if (last->tree != NULL && last->parts == parts && json_equal(last->tree, config->tree)) {
+        *item_p = last->item;
+        return CS_OK;
+    }
+    cs_path_add_key(path, "figure.runs", table->figure->runs[run].name);
+    CS_TRY(cs_config_case(config, 0, &c, err));
+    if (parts > 0) {
+        CS_TRY(make_parts_equal(config, &c, parts, path, err));
+    }
+    CS_TRY(add_item(table, run, row, &c, item_p, err));
+    json_decref(last->tree);
+    *last = (cs_figure_last){json_incref(config->tree), parts, *item_p};
+    return CS_OK;
+}
+
 /* The scenario of one run at a point, if there is one. */
 static cs_status add_run(cs_figure_table *table, size_t run, cs_config *at, cs_figure_point *point,
                          cs_error *err)
@@ -257,7 +274,7 @@ static cs_status add_run(cs_figure_table *table, size_t run, cs_config *at, cs_f
     cs_names             names  = cs_figure_names(&scope);
     cs_config           *config = NULL;
     cs_operand           when   = {.number = 1};
-    cs_case              c      = {0};
+    double               parts  = 0;
     cs_error             wrong  = {0};
     char                 path[CS_PATH_BYTES];
 
@@ -268,16 +285,15 @@ static cs_status add_run(cs_figure_table *table, size_t run, cs_config *at, cs_f
     if (!(when.number > 0)) {
         return CS_OK;
     }
-    cs_status status = cs_config_at(at, 0, &config, err);
-    if (status != CS_OK) {
-        return status;
-    }
-    status = build_case(table->figure, r, config, &names, &c, &wrong);
-    cs_config_free(config);
+    CS_TRY(cs_config_at(at, 0, &config, err));
+    cs_status status = set_run(table->figure, r, config, &names, &parts, &wrong);
     if (status == CS_OK) {
-        return add_item(table, run, row, &c, &point->items[run], err);
+        status = build_item(table, run, row, config, parts, &point->items[run], &wrong);
     }
-    return is_left_out(r, status) ? CS_OK : cs_figure_blame(table->figure, path, &wrong, err);
+    cs_config_free(config);
+    return status == CS_OK || is_left_out(r, status)
+               ? CS_OK
+               : cs_figure_blame(table->figure, path, &wrong, err);
 }
 
 /* ---- the points ---- */
@@ -421,6 +437,10 @@ static cs_status fill_cells(cs_figure_table *table, cs_error *err)
 static cs_status fill_table(cs_figure_table *table, cs_figure_results *results, unsigned jobs,
                             cs_error *err)
 {
+    table->last = CS_ARENA_NEW(&table->arena, cs_figure_last, table->figure->n_runs);
+    if (table->last == NULL) {
+        return CS_NO_MEMORY(err, "the runs of a figure");
+    }
     for (size_t g = 0; g < cs_figure_groups(table->figure); g++) {
         CS_TRY(add_group(table, g, err));
     }
@@ -448,6 +468,9 @@ void cs_figure_table_free(cs_figure_table *table)
     for (size_t i = 0; i < table->n_points; i++) {
         json_decref(table->points[i].lets);
         cs_case_free(&table->points[i].base);
+    }
+    for (size_t i = 0; table->last != NULL && i < table->figure->n_runs; i++) {
+        json_decref(table->last[i].tree);
     }
     for (size_t i = 0; i < table->n_items; i++) {
         cs_free(table->items[i].key);

@@ -59,7 +59,7 @@ static const cs_field late[] = {
 };
 static const cs_field straggler_fields[] = {
     CS_KEY(cs_straggler_process, rank, "rank", .fallback = CS_ANY_RANK, .max = CS_MAX_RANKS - 1,
-           .is_rank = true, .has_null = true, .help = "who is presumed late; null: nobody"),
+           .is_rank = true, .has_null = true, .help = "the rank that is favoured; null: none"),
     CS_KEY(cs_straggler_process, persistence, "persistence", .fallback = 1, .max = 1,
            .help = "probability that it is that rank; without one, that the straggler stays"),
     CS_KEY(cs_straggler_process, correlation, "correlation", .max = 0.9999,
@@ -96,7 +96,7 @@ static const double *late_of_ranks(cs_reading *r, const cs_place *arrivals, cons
     double  *delay_s = a->n_late > 0 ? CS_ARENA_NEW(r->arena, double, n) : NULL;
 
     if (delay_s == NULL && a->n_late > 0) {
-        CS_REFUSE(r, &place, CS_ENOMEM, "out of memory for arrivals");
+        CS_REFUSE_MEMORY(r, &place, "arrivals");
     }
     for (uint32_t i = 0; delay_s != NULL && i < n; i++) {
         delay_s[i] = NOT_LATE;
@@ -159,7 +159,7 @@ static void set_first(cs_reading *r, const cs_place *arrivals, cs_case *c)
 
     if (first_s == NULL ||
         cs_arrival_first(&c->arrivals, n, c->job.scenario.seed, first_s, NULL) != CS_OK) {
-        CS_REFUSE(r, arrivals, CS_ENOMEM, "out of memory for arrivals");
+        CS_REFUSE_MEMORY(r, arrivals, "arrivals");
         return;
     }
     for (uint32_t i = 0; i < n; i++) {

@@ -27,11 +27,6 @@ cs_status cs_export_find(const char *name, cs_export_format *format_p, cs_error 
                    "unknown format '%.40s': accepted are text, json, msccl, goal", name);
 }
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for an export");
-}
-
 static cs_status limit(const cs_recording *recording, cs_error *err)
 {
     return recording->n_transfers <= CS_EXPORT_MAX_TRANSFERS
@@ -114,7 +109,7 @@ static cs_status find_in_place(cs_export_list *list, cs_error *err)
     h.chunks = CS_NEW(uint64_t, n * h.n_chunks);
     h.done   = CS_NEW(uint8_t, n * h.n_chunks);
     if (h.slots == NULL || h.chunks == NULL || h.done == NULL) {
-        status = no_memory(err);
+        status = CS_NO_MEMORY(err, "an export");
     } else {
         fill_own(&h, (uint32_t)n, list->plan->starts_own);
         list->is_in_place = true;
@@ -131,8 +126,8 @@ static cs_status find_in_place(cs_export_list *list, cs_error *err)
     return status;
 }
 
-cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text *out,
-                             cs_error *err)
+static cs_status record_and_write(cs_export_list *list, const cs_job *job, cs_export_format format,
+                                  cs_text *out, cs_error *err)
 {
     static cs_status (*const writers[])(const cs_export_list *, cs_text *, cs_error *) = {
         [CS_EXPORT_TEXT]  = cs_export_text,
@@ -140,21 +135,22 @@ cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text
         [CS_EXPORT_MSCCL] = cs_export_msccl,
         [CS_EXPORT_GOAL]  = cs_export_goal,
     };
+
+    CS_TRY(cs_recording_stream(&list->recording, job, err));
+    CS_TRY(find_in_place(list, err));
+    CS_TRY(writers[format](list, out, err));
+    return cs_text_status(out, err);
+}
+
+cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text *out,
+                             cs_error *err)
+{
     cs_export_list list   = {.scenario  = &job->scenario,
                              .algorithm = job->algorithm,
                              .plan      = &job->plan,
                              .recording = {.limits = {limit}}};
-    cs_status      status = cs_recording_stream(&list.recording, job, err);
+    cs_status      status = record_and_write(&list, job, format, out, err);
 
-    if (status == CS_OK) {
-        status = find_in_place(&list, err);
-    }
-    if (status == CS_OK) {
-        status = writers[format](&list, out, err);
-    }
-    if (status == CS_OK) {
-        status = cs_text_status(out, err);
-    }
     cs_recording_free(&list.recording);
     return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A JSON Schema and a list of keys from the tables of fields: see study/schema.h.
+/* A JSON Schema and a list of keys from the tables of fields.
  *
  * A row becomes a schema by its type; objects of several kinds become one "if" and "then" for each,
  * so that an editor says what is wrong with the kind that is named. Every path that can be swept
@@ -515,6 +515,9 @@ static json_t *schema_of_sweep(builder *b)
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
         (void)json_object_del(s.properties, never[i]);
     }
+    /* A figure's own names, whatever they are. */
+    put(b, s.patterns, "^figure\\.let\\.[A-Za-z0-9_]+$",
+        json_pack("{s:s, s:i}", "type", "array", "minItems", 1));
     put(b, schema, "type", json_string("object"));
     put(b, schema, "description", json_string(cs_field_find(cs_scenario_fields, "sweep")->help));
     put(b, schema, "properties", s.properties);

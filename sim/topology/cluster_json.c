@@ -40,7 +40,7 @@ const cs_field cs_cluster_fields[] = {
     {.name = "cross", .type = CS_FIELD_OBJECT, .fields = cross_fields,
      .help = "the path between the sockets of a server, of every GPU"},
     {.name = "topology", .type = CS_FIELD_EITHER, .offset = CS_NOWHERE, .fields = cs_topology_forms,
-     .read = cs_read_elsewhere, .help = "a preset's or a file's name, or an object: doc/topology.md"},
+     .read = cs_read_elsewhere, .help = "a preset's or a file's name, or an object: sim/doc/topology.md"},
     CS_FIELD_END,
 };
 /* clang-format on */

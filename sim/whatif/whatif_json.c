@@ -174,7 +174,7 @@ static void read_schedule(cs_reading *r, const cs_place *item, cs_whatif_schedul
     const char *name = json_string_value(item->node);
 
     if (name == NULL && !json_is_object(item->node)) {
-        cs_refuse_kind(r, item, "healthy, iccl, exclude, wait and the names of algorithms");
+        cs_refuse_kind(r, item, "healthy, iccl, exclude, wait or the name of an algorithm");
         return;
     }
     if (name == NULL) {
@@ -531,7 +531,7 @@ cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *job_p, cs_error
     job.files = reading.files;
     if (cs_reading_failed(&reading)) {
         cs_status status =
-            cs_config_blame(config, &reading.error, reading.blames_key, CS_NO_POINT, err);
+            cs_config_locate_error(config, &reading.error, reading.key_is_wrong, CS_NO_POINT, err);
         cs_whatif_job_free(&job);
         return status;
     }

@@ -233,7 +233,8 @@ Test(channel_rings, closed_form)
     }
 }
 
-static void refused(const char *algorithm, const char *key, const char *value, const char *word)
+static void refused(const char *algorithm, const char *key, const char *value, const char *word,
+                    const char *where)
 {
     cs_error err = {0};
 
@@ -241,15 +242,16 @@ static void refused(const char *algorithm, const char *key, const char *value, c
     ct_scene_option(&scene, key, value);
     cr_assert_eq(ct_scene_check(&scene, &err), CS_ENOTSUP);
     cr_assert(strstr(err.message, word) != NULL, "%s", err.message);
+    cr_assert_str_eq(err.where, where);
 }
 
 Test(parallel_rings, what_is_refused)
 {
     cs_error err = {0};
 
-    refused("parallel_rings", "exchange", "sockets", "socket");
-    refused("nccl_rings", "order", "sockets", "socket");
-    refused("nccl_rings", "channels", "4", "NICs");
+    refused("parallel_rings", "exchange", "sockets", "socket", "cluster.gpus_per_server");
+    refused("nccl_rings", "order", "sockets", "socket", "algorithm.options.order");
+    refused("nccl_rings", "channels", "4", "NICs", "algorithm.options.channels");
     set("nccl_rings", CS_ALLGATHER, 1, 2, 4096);
     scene.scenario.cluster.fabrics[CS_NVLINK].kind = CS_SWITCHED;
     scene.scenario.cluster.n_ranks = scene.scenario.cluster.gpus_per_server = CS_MAX_RANKS;

@@ -2,6 +2,7 @@
 /* The files of a figure: whole, the same each time, never half-written; with a trace of the user,
  * without gnuplot, and in folders where nothing can be made. */
 #include "base/alloc.h"
+#include "campaign/thread_pool.h"
 #include "figure_setup.h"
 
 #include <dirent.h>
@@ -360,4 +361,94 @@ Test(figure_files, a_read_only_folder_is_an_io_error)
     cr_assert_eq(chmod(folder, 0755), 0);
     cr_assert_eq(remove_folder(), 0);
     cs_text_free(&line);
+}
+
+/* ---- pictures of other clusters ---- */
+
+/* What makes the figures small; all are drawn at another bandwidth, too. */
+static const struct {
+    const char   *name;
+    cs_figure_set sets[3];
+} smaller[] = {
+    {"stragglar-2b", {{"sweep.cluster.ranks", "[6, 24]"}, {"bytes", "3MiB"}}},
+    {"stragglar-5ab", {{"sweep.bytes", "[\"3KiB\", \"1MiB\"]"}, {"cluster.ranks", "12"}}},
+    {"stragglar-5c", {{"bytes", "64KiB"}}},
+    {"stragglar-5de", {{"arrivals.late[0].delay", "1us"}}},
+    {"stragglar-6a", {{"sweep.bytes", "[\"3KiB\", \"1MiB\"]"}}},
+    {"stragglar-6c", {{"sweep.cluster.ranks", "[100, 110]"}, {"bytes", "1KiB"}}},
+    {"stragglar-7a", {{"sweep.cluster.ranks", "[6]"}, {"bytes", "20GiB"}}},
+    {"stragglar-7b", {{"sweep.cluster.ranks", "[6, 10, 100]"}}},
+    {"stragglar-9", {{"sweep.cluster.ranks", "[6, 10]"}}},
+    {"stragglar-13", {{"sweep.cluster.ranks", "[6, 10]"}}},
+    {"stragglar-14", {{"sweep.arrivals.late[0].delay", "[\"3ms\"]"}}},
+    {"stragglar-rounds", {{"sweep.cluster.ranks", "[4, 8]"}}},
+    {"stragglar-table2",
+     {{"sweep.bytes", "[\"3KiB\", \"1MiB\"]"},
+      {"sweep.figure.let.persistence_percent", "[50, 90]"}}},
+    {"optcc-8", {{"sweep.cluster.ranks", "[6, 24]"}, {"sweep.bytes", "[\"64MiB\", \"80MiB\"]"}}},
+    {"optcc-9", {{"sweep.cluster.ranks", "[6, 24]"}, {"cluster.ranks", "12"}}},
+    {"optcc-10", {{"sweep.cluster.ranks", "[24, 48]"}, {"cluster.ranks", "24"}}},
+    {"optcc-20", {{"sweep.cluster.ranks", "[6, 24]"}, {"sweep.faults[0].slowdown", "[1, 3]"}}},
+    {"optcc-21", {{"sweep.cluster.ranks", "[6, 24]"}, {"cluster.ranks", "12"}}},
+    {"optcc-22", {{"sweep.cluster.ranks", "[32]"}, {"bytes", "1GiB"}}},
+    {"optcc-bounds", {{"sweep.cluster.ranks", "[100, 110]"}, {"cluster.ranks", "24"}}},
+    {"parallel-rings-4", {{"sweep.figure.let.block_mib", "[0.0625, 3]"}}},
+    {"parallel-rings-7", {{"sweep.figure.let.block_mib", "[0.0625, 3]"}}},
+    {"parallel-rings-cif", {{"bytes", "1MiB"}}},
+};
+
+/* Of a cluster that is not that of the paper the picture must not say these. */
+static const char *const papers[] = {"DGX",      "A100",    "H100",      "A30",
+                                     "measured", "implied", "cluster A", "cluster B"};
+
+static void redraw(const cs_figure_request *request, const char *name)
+{
+    cs_text  line = {0};
+    cs_error err  = {0};
+    bool     ok = false, drawn = false;
+    char    *svg = NULL;
+    size_t   length;
+
+    cr_assert_eq(cs_figure_write(request, folder, &line, &ok, &drawn, &err), CS_OK, "%s: %s: %s",
+                 name, err.where, err.message);
+    cr_expect(ok, "%s", line.data);
+    cs_text_free(&line);
+    if (!drawn) {
+        return;
+    }
+    read_figure(name, "svg", &svg, &length);
+    for (size_t i = 0; i < sizeof papers / sizeof papers[0]; i++) {
+        cr_expect_null(strstr(svg, papers[i]), "%s says '%s'", name, papers[i]);
+    }
+    cs_free(svg);
+}
+
+Test(figure_files, redrawn_they_say_nothing_of_the_papers_cluster)
+{
+    cs_figure_results *results = cs_figure_results_new();
+    cs_figure_entry   *list    = NULL;
+    size_t             n       = 0;
+
+    find_figures();
+    make_folder();
+    cr_assert_eq(cs_figure_list(&list, &n, NULL), CS_OK);
+    for (size_t i = 0; i < n; i++) {
+        cs_figure_set sets[4] = {{"cluster.nic.bandwidth", "37GB/s"}};
+        size_t        n_sets  = 1;
+        for (size_t k = 0; k < sizeof smaller / sizeof smaller[0]; k++) {
+            for (size_t m = 0; strcmp(smaller[k].name, list[i].name) == 0 && m < 3; m++) {
+                sets[n_sets] = smaller[k].sets[m];
+                n_sets += sets[n_sets].path != NULL;
+            }
+        }
+        const cs_figure_request request = {.name    = list[i].name,
+                                           .sets    = sets,
+                                           .n_sets  = n_sets,
+                                           .jobs    = cs_processors(),
+                                           .results = results};
+        redraw(&request, list[i].name);
+    }
+    cs_figure_list_free(list, n);
+    cs_figure_results_free(results);
+    (void)remove_folder();
 }

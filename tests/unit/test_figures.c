@@ -6,10 +6,13 @@
 #include "campaign/thread_pool.h"
 #include "figure_setup.h"
 
+#include <dirent.h>
+#include <jansson.h>
 #include <math.h>
+#include <unistd.h>
 
-/* How many rows and checks those of the papers have at least, so that none is lost unnoticed.
- * Others may stand beside them. */
+/* How many rows and checks those that come with the program have at least, so that none is lost
+ * unnoticed. Others may stand beside them. */
 static const struct {
     const char *name;
     size_t      rows, least_checks;
@@ -43,6 +46,7 @@ static const struct {
     {"parallel-rings-4", 8, 128},
     {"parallel-rings-cif", 7, 62},
     {"parallel-rings-7", 24, 505},
+    {"late-gpu", 51, 640},
 };
 
 enum { N_WANTED = sizeof wanted / sizeof wanted[0] };
@@ -75,6 +79,96 @@ Test(figures, all_are_listed_in_the_order_of_their_numbers)
     cr_expect_lt(place_of(list, n, "stragglar-6c"), place_of(list, n, "stragglar-10c"));
     cr_expect_lt(place_of(list, n, "optcc-10"), place_of(list, n, "optcc-20"));
     cs_figure_list_free(list, n);
+}
+
+/* ---- what lies beside a figure ---- */
+
+#define REFERENCES COLLSIM_SOURCE_DIR "/tests/figures"
+#define PAGE       COLLSIM_SOURCE_DIR "/sim/doc/figures.md"
+
+/* `text` stands between backticks in a line of a table of the page. */
+static bool is_in_table(const char *page, const char *text)
+{
+    char quoted[128];
+
+    (void)snprintf(quoted, sizeof quoted, "`%s`", text);
+    for (const char *at = strstr(page, quoted); at != NULL; at = strstr(at + 1, quoted)) {
+        const char *line = at;
+        while (line > page && line[-1] != '\n') {
+            line--;
+        }
+        if (*line == '|') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "stragglar-5f" may stand there as "-5f", behind another one. */
+static void expect_in_page(const char *page, const char *name)
+{
+    const char *suffix = strchr(name, '-');
+
+    cr_expect(is_in_table(page, name) || (suffix != NULL && is_in_table(page, suffix)),
+              "sim/doc/figures.md has no line for %s", name);
+}
+
+/* The file of its references, which it names, and a script: its own, or that of one it is like. */
+static void expect_files(const char *name)
+{
+    char    path[256], beside[128];
+    json_t *tree, *figure;
+
+    (void)snprintf(path, sizeof path, "%s/%s.json", FIGURES, name);
+    tree   = json_load_file(path, 0, NULL);
+    figure = json_object_get(tree, "figure");
+    (void)snprintf(beside, sizeof beside, "../../tests/figures/%s.json", name);
+    const char *reference = json_string_value(json_object_get(figure, "reference"));
+    cr_expect_str_eq(reference != NULL ? reference : "none", beside);
+    (void)snprintf(path, sizeof path, "%s/%s.json", REFERENCES, name);
+    cr_expect_eq(access(path, R_OK), 0, "%s is missing", path);
+    (void)snprintf(path, sizeof path, "%s/%s.gp", FIGURES, name);
+    cr_expect(access(path, R_OK) == 0 || json_object_get(figure, "like") != NULL ||
+                  json_object_get(figure, "gnuplot") != NULL,
+              "%s is missing", path);
+    json_decref(tree);
+}
+
+/* Every file NAME.ENDING of the folder is of a figure of the list. */
+static void expect_no_others(const char *place, const char *ending, const cs_figure_entry *list,
+                             size_t n)
+{
+    DIR *dir = opendir(place);
+
+    cr_assert_not_null(dir);
+    for (const struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        size_t length = strlen(entry->d_name), cut = strlen(ending);
+        if (length > cut && strcmp(entry->d_name + length - cut, ending) == 0 &&
+            strcmp(entry->d_name, "style.gp") != 0) {
+            char name[256];
+            (void)snprintf(name, sizeof name, "%.*s", (int)(length - cut), entry->d_name);
+            cr_expect_lt(place_of(list, n, name), n, "%s/%s is of no figure", place, entry->d_name);
+        }
+    }
+    closedir(dir);
+}
+
+Test(figures, each_has_its_script_its_references_and_a_line_in_the_page)
+{
+    cs_figure_entry *list = NULL;
+    size_t           n = 0, length = 0;
+    char            *page = NULL;
+
+    cr_assert_eq(cs_file_read(PAGE, 1 << 20, &page, &length, NULL), CS_OK);
+    cr_assert_eq(cs_figure_list(&list, &n, NULL), CS_OK);
+    for (size_t i = 0; i < n; i++) {
+        expect_in_page(page, list[i].name);
+        expect_files(list[i].name);
+    }
+    expect_no_others(FIGURES, ".gp", list, n);
+    expect_no_others(REFERENCES, ".json", list, n);
+    cs_figure_list_free(list, n);
+    cs_free(page);
 }
 
 /* Every row has as many fields as the header; returns how many rows there are. */
@@ -273,6 +367,8 @@ Test(figures, changes_that_are_refused)
         {"optcc-9", "sweep.faults[0].slowdown", "[2]", "--set sweep", "has no such axis"},
         {"stragglar-6c", "sweep", "{}", "--set sweep", "accepted is an axis"},
         {"stragglar-6c", "algorithm", "ring", "--set algorithm", "changes nothing"},
+        {"stragglar-6c", "arrivals.late", "[]", "--set arrivals.late", "sets its own"},
+        {"stragglar-13", "bytes", "1MiB", "--set bytes", "sets its own"},
         {"stragglar-6c", "cluster.ranks", "0", "--set cluster.ranks", "outside"},
         {"stragglar-6c", "cluster.rank", "8", "--set cluster.rank", "did you mean 'ranks'"},
         {"stragglar-6c", "figure.titel", "\"x\"", "--set figure.titel", "did you mean 'title'"},
@@ -433,7 +529,7 @@ Test(own_figures, one_like_a_figure_of_the_folder)
              "\"checks\": [], \"runs\": {\"shared\": null, \"shared_incast\": null}}}");
     cr_assert_eq(compute_own("g.json", &data, &err), CS_OK, "%s: %s", err.where, err.message);
     cr_expect_eq(data.n_failed, 0);
-    cr_expect_not_null(strstr(data.script.data, "Congestion impact factor"));
+    cr_expect_not_null(strstr(data.script.data, "congestion impact factor"));
     expect_cell(&data, 0, "proposed_ms", 8e-3 + 64e6 / 13.6e6 + 2 * (4e-3 + 64e6 / 100e6));
     cs_figure_data_free(&data);
 }
@@ -507,9 +603,13 @@ Test(own_figures, what_is_wrong_with_a_file_is_said_with_its_place)
         refuse(cases[i].place, cases[i].message);
     }
     put_file(folder, "f.json",
-             "{\"figure\": {\"title\": \"t\", \"columns\": [\"ranks\"], \"runs\": "
+             "{\"figure\": {\"title\": \"t\", \"columns\": [\"ranks\"], \"runs\":\n"
              "{\"a\": {\"algoritm\": \"ring\"}}}}");
-    refuse("f: figure.runs.a", "did you mean 'algorithm'");
+    refuse("f.json:2:20: figure.runs.a.algoritm: ", "did you mean 'algorithm'");
+    put_file(folder, "f.json",
+             "{\"figure\": {\"title\": \"t\", \"columns\": [\"ranks\"], \"runs\":\n"
+             "{\"a\": {\"cluster.ranks\": \"x\"}}}}");
+    refuse("f.json:2:25: figure.runs.a[\"cluster.ranks\"]: ", "is the text 'x'");
     put_file(folder, "f.json",
              "{\"figure\": {\"title\": \"t\", \"columns\": [\"ranks\"], \"runs\": "
              "{\"a b\": {}}}}");

@@ -30,7 +30,7 @@ typedef struct shape {
 typedef struct whole {
     bool        flag;
     uint32_t    count, limited, most;
-    uint64_t    bytes;
+    uint64_t    bytes, seed;
     double      ratio, time_s, rate_Bps;
     int         choice, thing;
     const char *text;
@@ -97,6 +97,7 @@ static const cs_field fields[] = {
     CS_KEY(whole, limited, "limited", .fallback = CS_AUTO, .max = 50, .has_auto = true),
     CS_KEY(whole, most, "most", .fallback = 7, .min = 1, .max = 9, .has_null = true),
     CS_KEY(whole, bytes, "bytes", .unit = CS_UNIT_SIZE, .min = 1, .max = 1 << 20),
+    CS_KEY(whole, seed, "seed", .max = INFINITY),
     CS_KEY(whole, ratio, "ratio", .min = -1, .max = 1),
     CS_KEY(whole, time_s, "time", .unit = CS_UNIT_TIME, .max = 100),
     CS_KEY(whole, rate_Bps, "rate", .unit = CS_UNIT_RATE, .min = 1, .max = 1e12),
@@ -208,6 +209,11 @@ Test(reader, scalars_that_do_not_fit)
                    "bytes: is null: accepted is a size, as in 4096 or \"32MiB\"");
     expect_refused("{\"bytes\": \"2M\"}", "bytes: 2M is outside [1, 1048576]");
     expect_refused("{\"ratio\": 2}", "ratio: 2 is outside [-1, 1]");
+    expect_refused("{\"ratio\": 2.3}", "ratio: 2.3 is outside [-1, 1]");
+    expect_refused("{\"seed\": 9007199254740993}",
+                   "seed: 9007199254740993 is outside [0, 9007199254740992]");
+    expect_refused("{\"seed\": -9007199254740993}",
+                   "seed: -9007199254740993 is outside [0, 9007199254740992]");
     expect_refused("{\"time\": 101}", "time: 101 s is outside [0 s, 100 s]");
     expect_refused("{\"time\": \"101s\"}", "time: 101s is outside [0 s, 100 s]");
     expect_refused(
@@ -233,7 +239,7 @@ Test(reader, objects_lists_kinds_and_forms)
     expect_refused(
         "{\"cuont\": 1}",
         "cuont: unknown key 'cuont', did you mean 'count'?: accepted are flag, count, "
-        "limited, most, bytes, ratio, time, rate, choice, thing, text, chars, inner, parts, "
+        "limited, most, bytes, seed, ratio, time, rate, choice, thing, text, chars, inner, parts, "
         "times, shape, either, label, hooked");
     expect_refused("{\"inner\": {}}", "inner: the key 'rank' is missing");
     expect_refused("{\"inner\": 3}", "inner: is a number: accepted is an object");
@@ -274,10 +280,26 @@ Test(reader, the_first_refusal_stays)
     cr_expect_not(read("{\"count\": 9, \"bytes\": 77, \"ratio\": 5}", &arena, &w, &r));
     cr_expect_str_eq(r.error.where, "count");
     cr_expect_eq(w.bytes, 0);
-    cr_expect_not(r.blames_key);
+    cr_expect_not(r.key_is_wrong);
     cr_expect_not(read("{\"x\": 1}", &arena, &w, &r));
-    cr_expect(r.blames_key, "the key itself is wrong");
+    cr_expect(r.key_is_wrong, "the key itself is wrong");
     cs_arena_free(&arena);
+}
+
+/* A place and a format, as a refusal; what failed first stays. */
+Test(reader, memory_that_is_out_is_said_at_the_place)
+{
+    json_t    *tree  = json_object();
+    cs_place   root  = cs_place_root(tree);
+    cs_place   place = cs_place_get(&root, "links");
+    cs_reading r     = {0};
+
+    CS_REFUSE_MEMORY(&r, &place, "%u links", 12u);
+    CS_REFUSE_MEMORY(&r, &root, "a topology");
+    cr_expect_eq(r.error.status, CS_ENOMEM);
+    cr_expect_str_eq(r.error.where, "links");
+    cr_expect_str_eq(r.error.message, "out of memory for 12 links");
+    json_decref(tree);
 }
 
 Test(reader, any_allocation_may_fail)

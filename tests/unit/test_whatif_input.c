@@ -40,6 +40,8 @@ Test(whatif_input, bad_input_is_located)
          ":2:59: faults[0].until: 5 s is not after"},
         {"{" JOB ",\n\"policies\": [\"iccl\", \"pray\"]}",
          ":2:22: policies[1]: unknown policy 'pray': accepted are healthy, iccl, "},
+        {"{" JOB ",\n\"policies\": [3]}",
+         ":2:14: policies[0]: is a number: accepted is healthy, iccl, exclude, wait or the name"},
         {"{" JOB ",\n\"policies\": []}", ":2:13: policies: names no policy"},
         {"{" JOB ",\n\"timers\": {\"preset\": \"ucx\"}}", ":2:22: timers.preset: unknown word"},
         {"{" JOB ",\n\"timers\": {\"ib_timeout\": 20}}", ":2:26: timers.ib_timeout: belongs to"},

@@ -95,7 +95,9 @@ def check_errors(validator):
 
 def check_configurations(validator):
     problems, count = [], 0
-    for name in sorted(os.listdir(os.path.join(ROOT, "configs"))):
+    names = os.listdir(os.path.join(ROOT, "configs"))
+    names += [os.path.join("figures", name) for name in os.listdir(os.path.join(ROOT, "configs", "figures"))]
+    for name in sorted(names):
         if not name.endswith(".json") or name.endswith(".schema.json"):
             continue
         count += 1
