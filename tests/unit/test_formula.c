@@ -112,10 +112,10 @@ static const double alpha_s = 3e-6;
 
 /* Six significant digits: half a unit of the last one. */
 /* The paper's broadcast whose delay hides nothing: the AllReduce of the others comes first. */
-static double broadcast_worst(uint32_t n_ranks, double alpha_s, double x_s)
+static double broadcast_worst(uint32_t n_ranks, double a_s, double whole_s)
 {
-    return 2 * cs_formula_reduce_scatter(n_ranks, alpha_s, x_s) +
-           cs_formula_broadcast(n_ranks, alpha_s, x_s);
+    return 2 * cs_formula_reduce_scatter(n_ranks, a_s, whole_s) +
+           cs_formula_broadcast(n_ranks, a_s, whole_s);
 }
 
 static void expect_ms(double got_s, double want_ms, const char *what, uint32_t n)
