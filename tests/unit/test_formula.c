@@ -110,7 +110,6 @@ enum { N_ROWS = sizeof rows_450e9 / sizeof rows_450e9[0], N_PUBLISHED = 6 };
 
 static const double alpha_s = 3e-6;
 
-/* Six significant digits: half a unit of the last one. */
 /* The paper's broadcast whose delay hides nothing: the AllReduce of the others comes first. */
 static double broadcast_worst(uint32_t n_ranks, double a_s, double whole_s)
 {
@@ -118,6 +117,7 @@ static double broadcast_worst(uint32_t n_ranks, double a_s, double whole_s)
            cs_formula_broadcast(n_ranks, a_s, whole_s);
 }
 
+/* Six significant digits: half a unit of the last one. */
 static void expect_ms(double got_s, double want_ms, const char *what, uint32_t n)
 {
     double half = 0.5 * pow(10, floor(log10(want_ms)) - 5);
