@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The two views of a scenario that bounds are proven on: see analytic/nodes.h. */
+/* The three views of a scenario that bounds are proven on. */
 #include "analytic/nodes.h"
 
 #include "cs/capacity.h"
@@ -100,6 +100,14 @@ bool cs_nodes_of_ports(cs_nodes *nodes, const cs_bound_context *context, uint32_
     add_ports(nodes, CS_NIC, 1);
     add_inside(nodes);
     return true;
+}
+
+double cs_bound_of_nodes(cs_nodes_view *view, const cs_bound_context *context, uint32_t collectives,
+                         cs_nodes_bound *bound)
+{
+    cs_nodes nodes;
+
+    return view(&nodes, context, collectives) ? bound(&nodes) : (double)NAN;
 }
 
 double cs_node_first_s(const cs_nodes *nodes, uint32_t node)

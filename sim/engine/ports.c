@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Port state: see engine/ports.h. NICs that are slow for ever become a constant pace per
- * rank, NICs whose speed changes a profile per server. */
+/* The state of ports. NICs that are slow for ever become a constant pace per rank, NICs whose speed
+ * changes a profile per server. */
 #include "engine/ports.h"
 
 #include "cs/capacity.h"

@@ -170,7 +170,7 @@ static cs_status option_value(const cs_figure_scope *scope, const cs_result *r, 
         return CS_OK;
     }
     *value_p = AS_TEXT(cs_arena_strdup(&scope->table->arena, text));
-    return value_p->text != NULL ? CS_OK : CS_NO_MEMORY(err, "a figure");
+    return value_p->text != NULL ? CS_OK : CS_NO_MEMORY(err, "the text of an option");
 }
 
 static const cs_figure_run *run_of(const cs_figure *figure, const char *name, size_t length)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Results with the same key are a row; its cells are the fastest results of each algorithm. */
 #include "output/comparison.h"
 
+#include "base/random.h"
 #include "cs/topology.h"
 
 #include <math.h>
@@ -108,19 +110,9 @@ void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
     }
 }
 
-static uint64_t mix_bytes(uint64_t key, const void *data, size_t bytes)
-{
-    const unsigned char *at = data;
-
-    for (size_t i = 0; i < bytes; i++) {
-        key = (key ^ at[i]) * 0x100000001b3u;
-    }
-    return key;
-}
-
 static uint64_t mix_number(uint64_t key, double number)
 {
-    return mix_bytes(key, &number, sizeof number);
+    return cs_hash_add(key, &number, sizeof number);
 }
 
 static uint64_t mix_topology(uint64_t key, const cs_topology *topology)
@@ -128,7 +120,7 @@ static uint64_t mix_topology(uint64_t key, const cs_topology *topology)
     if (topology == NULL) {
         return key;
     }
-    key = mix_bytes(key, topology->kind->name, strlen(topology->kind->name));
+    key = cs_hash_add(key, topology->kind->name, strlen(topology->kind->name));
     for (uint32_t i = 0; i < topology->n_links; i++) {
         const cs_link *link = &topology->links[i];
         key                 = mix_number(mix_number(key, link->bandwidth_Bps), link->latency_s);
@@ -139,7 +131,7 @@ static uint64_t mix_topology(uint64_t key, const cs_topology *topology)
 uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
 {
     const cs_cluster *c   = &scenario->cluster;
-    uint64_t          key = mix_bytes(0xcbf29ce484222325u, result->model, strlen(result->model));
+    uint64_t          key = cs_hash_add(CS_HASH_BASIS, result->model, strlen(result->model));
 
     key = mix_number(mix_number(key, (double)scenario->collective), scenario->root);
     key = mix_number(mix_number(key, (double)scenario->bytes), c->n_ranks);
@@ -158,7 +150,7 @@ uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
         key                     = mix_number(mix_number(key, step->from_s), step->until_s);
     }
     key = mix_topology(key, c->topology);
-    return mix_bytes(key, &result->model_options, sizeof result->model_options);
+    return cs_hash_add(key, &result->model_options, sizeof result->model_options);
 }
 
 static bool same_step(const cs_capacity *a, const cs_capacity *b)

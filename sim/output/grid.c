@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A small schedule: replay, what each transfer is for, and the row and lane of each of its ends. */
 #include "output/grid.h"
 
 #include "output/tracks.h"
@@ -133,20 +134,15 @@ static cs_status add_bar(cs_grid *grid, cs_tracks *tracks, size_t transfer, uint
 
 static cs_status add_ends(cs_grid *grid, cs_tracks *tracks, size_t i)
 {
-    const cs_transfer *t       = &grid->recording.transfers[i];
-    cs_status          status  = add_bar(grid, tracks, i, t->src, t->dst, CS_TX);
-    bool               is_both = cs_transfer_op(t) == CS_OP_EXCHANGE;
+    const cs_transfer *t = &grid->recording.transfers[i];
 
-    if (status == CS_OK) {
-        status = add_bar(grid, tracks, i, t->dst, t->src, CS_RX);
+    CS_TRY(add_bar(grid, tracks, i, t->src, t->dst, CS_TX));
+    CS_TRY(add_bar(grid, tracks, i, t->dst, t->src, CS_RX));
+    if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
+        CS_TRY(add_bar(grid, tracks, i, t->dst, t->src, CS_TX));
+        CS_TRY(add_bar(grid, tracks, i, t->src, t->dst, CS_RX));
     }
-    if (status == CS_OK && is_both) {
-        status = add_bar(grid, tracks, i, t->dst, t->src, CS_TX);
-    }
-    if (status == CS_OK && is_both) {
-        status = add_bar(grid, tracks, i, t->src, t->dst, CS_RX);
-    }
-    return status;
+    return CS_OK;
 }
 
 static cs_status make_bars(cs_grid *grid, uint32_t n_ranks, cs_error *err)

@@ -339,7 +339,7 @@ static cs_status draw(const picture *p, cs_error *err)
 
     cs_svg_begin(p->out, width, height);
     add_style(p);
-    cs_svg_paper(p->out);
+    cs_svg_background(p->out);
     cs_status status = add_head(p, err);
     (void)legend(p, true);
     add_rows(p);

@@ -103,7 +103,7 @@ static void claim_frame(const cs_sg_frame *frame, const char *body)
     }
 }
 
-cs_status cs_child_say(cs_child *to, const void *data, size_t bytes)
+cs_status cs_child_send(cs_child *to, const void *data, size_t bytes)
 {
     cs_sg_frame frame;
 
@@ -119,7 +119,7 @@ cs_status cs_child_say(cs_child *to, const void *data, size_t bytes)
     return CS_OK;
 }
 
-cs_status cs_child_hear(cs_child *from, void *data, size_t bytes)
+cs_status cs_child_receive(cs_child *from, void *data, size_t bytes)
 {
     if (bytes > (size_t)(from->end - from->at)) {
         return CS_EIO;

@@ -4,8 +4,8 @@
  * time, and says who is late, slow and idle. */
 #include "base/alloc.h"
 #include "cs/topology.h"
-#include "output/heatmap.h"
 #include "output/port_stats.h"
+#include "output/usage.h"
 #include "support/random_scene.h"
 
 #include <criterion/criterion.h>

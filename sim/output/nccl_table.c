@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* output/table.c -- results as the table of nccl-tests.
+/* Results as the table of nccl-tests.
  *
  * Format and conventions (widths, decimals of the time, the count per rank, `none` for
  * collectives that reduce nothing, root -1 for those without one) are those of nccl-tests'
@@ -7,11 +7,10 @@
  * replaced by lines on the simulated cluster. The element type is float where the
  * size is a whole number of floats, otherwise int8, so that size = count * type holds.
  */
-#include "output/table.h"
+#include "output/result_rows.h"
 
 #include "cs/topology.h"
 #include "output/comparison.h"
-#include "output/result_rows.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -213,7 +212,8 @@ static void add_end(cs_text *text, const cs_result *results, size_t n, cs_collec
     cs_text_add(text, "# Collective test concluded: %s\n", cs_collectives[collective].perf_name);
 }
 
-void cs_table_group(cs_text *text, const cs_result *results, size_t n, const cs_scenario *scenario)
+void cs_results_nccl_table(cs_text *text, const cs_result *results, size_t n,
+                           const cs_scenario *scenario)
 {
     if (n == 0) {
         return;
