@@ -111,7 +111,7 @@ void cs_json_extra(cs_text *text, const cs_extra_columns *extra, size_t index)
     }
 }
 
-static void csv_value(cs_text *text, cs_value value)
+void cs_csv_value(cs_text *text, cs_value value)
 {
     if (value.type == CS_VALUE_TEXT || value.type == CS_VALUE_JSON) {
         cs_text_add_csv_field(text, value.text);
@@ -124,28 +124,28 @@ static void csv_value(cs_text *text, cs_value value)
 void cs_csv_keys(cs_text *text, const cs_column *columns)
 {
     for (const cs_column *c = columns; c->key != NULL; c++) {
-        csv_value(text, text_value(CS_VALUE_TEXT, c->key));
+        cs_csv_value(text, text_value(CS_VALUE_TEXT, c->key));
     }
 }
 
 void cs_csv_row(cs_text *text, const cs_row *row)
 {
     for (const cs_column *c = row->columns; c->key != NULL; c++) {
-        csv_value(text, cs_row_value(row, c));
+        cs_csv_value(text, cs_row_value(row, c));
     }
 }
 
 void cs_csv_extra_keys(cs_text *text, const cs_extra_columns *extra)
 {
     for (size_t i = 0; i < extra->n_columns; i++) {
-        csv_value(text, text_value(CS_VALUE_TEXT, extra->names[i]));
+        cs_csv_value(text, text_value(CS_VALUE_TEXT, extra->names[i]));
     }
 }
 
 void cs_csv_extra(cs_text *text, const cs_extra_columns *extra, size_t index)
 {
     for (size_t i = 0; i < extra->n_columns; i++) {
-        csv_value(text, extra->values[index * extra->n_columns + i]);
+        cs_csv_value(text, extra->values[index * extra->n_columns + i]);
     }
 }
 

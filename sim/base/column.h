@@ -102,6 +102,7 @@ void cs_json_extra(cs_text *text, const cs_extra_columns *extra, size_t index);
 
 /* ---- CSV: every field ends in a comma, which cs_csv_end() makes the end of the line ---- */
 
+void cs_csv_value(cs_text *text, cs_value value);
 void cs_csv_keys(cs_text *text, const cs_column *columns);
 void cs_csv_row(cs_text *text, const cs_row *row);
 void cs_csv_extra_keys(cs_text *text, const cs_extra_columns *extra);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* campaign/wire.c -- values as bytes, and back. */
+/* Every value goes through put() and take_number(), which know the byte order. */
 #include "campaign/wire.h"
 
 #include <limits.h>
@@ -66,6 +66,9 @@ void cs_wire_put_row(cs_text *to, const cs_row *row)
     for (const cs_column *c = row->columns; c->key != NULL; c++) {
         const char *member = (const char *)row->data + c->offset;
         const char *text;
+        uint64_t    wide;
+        uint32_t    narrow;
+        double      real;
 
         switch (c->type) {
         case CS_COLUMN_TEXT:
@@ -74,9 +77,18 @@ void cs_wire_put_row(cs_text *to, const cs_row *row)
             cs_wire_put_text(to, text);
             break;
         case CS_COLUMN_CHARS: cs_wire_put_text(to, member); break;
-        case CS_COLUMN_COUNT: cs_wire_put_u64(to, *(const uint64_t *)(const void *)member); break;
-        case CS_COLUMN_REAL: cs_wire_put_f64(to, *(const double *)(const void *)member); break;
-        case CS_COLUMN_U32: cs_wire_put_u32(to, *(const uint32_t *)(const void *)member); break;
+        case CS_COLUMN_COUNT:
+            memcpy(&wide, member, sizeof wide);
+            cs_wire_put_u64(to, wide);
+            break;
+        case CS_COLUMN_REAL:
+            memcpy(&real, member, sizeof real);
+            cs_wire_put_f64(to, real);
+            break;
+        case CS_COLUMN_U32:
+            memcpy(&narrow, member, sizeof narrow);
+            cs_wire_put_u32(to, narrow);
+            break;
         case CS_COLUMN_BOOL: cs_wire_put_u8(to, *(const bool *)(const void *)member ? 1 : 0); break;
         }
     }
@@ -146,7 +158,7 @@ double cs_wire_f64(cs_wire *from)
 }
 
 /* 0 or 1; anything else is wrong. */
-static bool wire_bool(cs_wire *from)
+static bool take_bool(cs_wire *from)
 {
     uint8_t value = cs_wire_u8(from);
 
@@ -181,7 +193,7 @@ const char *cs_wire_bytes(cs_wire *from, size_t *length_p)
 
 /* A text into an array of `bytes` >= 1. NULL, and what is too long for it, is wrong: then it is "".
  */
-static void wire_chars(cs_wire *from, char *chars, size_t bytes)
+static void take_chars(cs_wire *from, char *chars, size_t bytes)
 {
     const char *text = cs_wire_text(from);
 
@@ -203,11 +215,11 @@ void cs_wire_take_row(cs_wire *from, const cs_column *columns, void *data)
             *(const char **)member = cs_wire_text(from);
             from->failed = from->failed || (c->is_required && *(const char **)member == NULL);
             break;
-        case CS_COLUMN_CHARS: wire_chars(from, member, c->bytes); break;
+        case CS_COLUMN_CHARS: take_chars(from, member, c->bytes); break;
         case CS_COLUMN_COUNT: *(uint64_t *)member = cs_wire_u64(from); break;
         case CS_COLUMN_REAL: *(double *)member = cs_wire_f64(from); break;
         case CS_COLUMN_U32: *(uint32_t *)member = cs_wire_u32(from); break;
-        case CS_COLUMN_BOOL: *(bool *)member = wire_bool(from); break;
+        case CS_COLUMN_BOOL: *(bool *)member = take_bool(from); break;
         }
     }
 }
@@ -219,11 +231,11 @@ void cs_wire_error(cs_wire *from, cs_error *err_p)
     uint8_t  status = cs_wire_u8(from);
     uint32_t line, column;
 
-    wire_chars(from, input, sizeof input);
+    take_chars(from, input, sizeof input);
     line   = cs_wire_u32(from);
     column = cs_wire_u32(from);
-    wire_chars(from, where, sizeof where);
-    wire_chars(from, message, sizeof message);
+    take_chars(from, where, sizeof where);
+    take_chars(from, message, sizeof message);
     from->failed = from->failed || status >= CS_STATUS_COUNT || line > INT_MAX || column > INT_MAX;
     *err_p       = (cs_error){0};
     if (!from->failed && status != CS_OK) {

@@ -17,7 +17,7 @@ static const double RATE_BPS = 1e6;
 
 typedef struct setup {
     cs_scenario         scenario;
-    cs_fault            faults[MOST_SLOW];
+    cs_capacity         capacity[MOST_SLOW];
     const cs_algorithm *optcc;
     cs_options          options, model_options;
     const cs_model     *model; /* NULL: alpha-beta */
@@ -31,13 +31,13 @@ static void make(setup *s, unsigned p, unsigned g, const double *slow, unsigned 
     cs_fabric nic    = {CS_SWITCHED, 0, RATE_BPS};
     cs_fabric nvlink = {CS_SWITCHED, 0, RATE_BPS * (g > 1 ? g - 1 : 1)};
 
-    *s                                     = (setup){.scenario = {.bytes = bytes, .n_faults = m}};
-    s->scenario.faults                     = s->faults;
+    *s                                     = (setup){.scenario = {.bytes = bytes, .n_capacity = m}};
+    s->scenario.capacity                   = s->capacity;
     s->scenario.cluster                    = (cs_cluster){.n_ranks = p * g, .gpus_per_server = g};
     s->scenario.cluster.fabrics[CS_NIC]    = nic;
     s->scenario.cluster.fabrics[CS_NVLINK] = nvlink;
     for (unsigned i = 0; i < m; i++) {
-        s->faults[i] = (cs_fault){i * g, slow[i], 0, (double)INFINITY};
+        s->capacity[i] = (cs_capacity){i * g, slow[i], 0, (double)INFINITY};
     }
     cr_assert_eq(cs_algorithm_find("optcc", &s->optcc, NULL), CS_OK);
     cs_fields_default(s->optcc->options, &s->options);
@@ -297,7 +297,7 @@ Test(optcc_choice, no_slow_server_even_when_optcc_is_asked_for)
     set(&s, "segments", "16");
     check_ring_instead(&s, "no server's NIC is slow");
     make(&s, 8, 1, (double[]){3}, 1, 1 << 20); /* ends before the run does */
-    s.faults[0].until_s = 1e-3;
+    s.capacity[0].until_s = 1e-3;
     set(&s, "chosen", "optcc");
     check_ring_instead(&s, "no server's NIC is slow for the whole run");
 }
@@ -598,7 +598,7 @@ Test(optcc_choice, what_auto_takes_on_loggp_is_never_slower_than_what_it_takes_o
             setup s;
             make(&s, servers, 1, &ratios[i], 1, UINT64_C(1) << 30);
             s.scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, 3e-6, 25e9};
-            s.scenario.faults                  = s.faults;
+            s.scenario.capacity                = s.capacity;
             double own_s = on_loggp(s, "loggp"), other_s = on_loggp(s, "alpha-beta");
             cr_expect_leq(own_s, other_s, "%u servers, l = %g: %g s, %g s", servers, ratios[i],
                           own_s, other_s);

@@ -27,9 +27,9 @@ static void set_scene(ct_scene *s, const char *algorithm, uint32_t n, uint32_t s
 {
     ct_scene_set(s, algorithm, CS_ALLREDUCE, n, bytes);
     s->scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, alpha_s, RATE_BPS};
-    s->faults[0]                        = (cs_fault){slow, ratio, 0, (double)INFINITY};
-    s->scenario.faults                  = s->faults;
-    s->scenario.n_faults                = 1;
+    s->capacity[0]                      = (cs_capacity){slow, ratio, 0, (double)INFINITY};
+    s->scenario.capacity                = s->capacity;
+    s->scenario.n_capacity              = 1;
 }
 
 static void set_pieces(uint32_t pieces, int chosen)
@@ -163,7 +163,7 @@ Test(r2ccl, the_ring_runs_where_there_is_no_detour)
     set_pieces(3, R2CCL);
     check_is_ring();
     set_scene(&scene, "r2ccl", 8, 3, 2, 1000, 0);
-    scene.faults[0].from_s = 1e-9;
+    scene.capacity[0].from_s = 1e-9;
     check_is_ring();
 }
 
@@ -190,10 +190,11 @@ Test(r2ccl, several_slow_nics)
         uint32_t worst = 0, first = ct_below(&rng, p - 2), served = 0;
         set_scene(&scene, "r2ccl", p, 0, 1, 10007, 1e-6);
         for (uint32_t i = 0; i < 3; i++) {
-            scene.faults[i] = (cs_fault){first + i, ct_uniform(&rng, 1.1, 4), 0, (double)INFINITY};
-            worst = scene.faults[i].slow_ratio > scene.faults[worst].slow_ratio ? i : worst;
+            scene.capacity[i] =
+                (cs_capacity){first + i, ct_uniform(&rng, 1.1, 4), 0, (double)INFINITY};
+            worst = scene.capacity[i].slowdown > scene.capacity[worst].slowdown ? i : worst;
         }
-        scene.scenario.n_faults = 3;
+        scene.scenario.n_capacity = 3;
         set_pieces(5, R2CCL);
         ct_scene_ready(&scene);
         check_stream();
@@ -214,8 +215,8 @@ Test(r2ccl, several_slow_nics)
 Test(r2ccl, two_equally_slow_nics_leave_the_ring)
 {
     set_scene(&scene, "r2ccl", 16, 0, 2, 100000000, 0);
-    scene.faults[1]         = (cs_fault){8, 2, 0, (double)INFINITY};
-    scene.scenario.n_faults = 2;
+    scene.capacity[1]         = (cs_capacity){8, 2, 0, (double)INFINITY};
+    scene.scenario.n_capacity = 2;
     check_is_ring();
 }
 
@@ -445,8 +446,8 @@ Test(r2ccl_times, prediction_with_a_second_slow_nic)
         uint32_t p = 5 + ct_below(&rng, 36);
         double   l = ct_uniform(&rng, 1.2, 4), second = ct_uniform(&rng, 1, l);
         set_scene(&scene, "r2ccl", p, 0, l, 1ull << 36, 0);
-        scene.faults[1] = (cs_fault){2 + ct_below(&rng, p - 3), second, 0, (double)INFINITY};
-        scene.scenario.n_faults = 2;
+        scene.capacity[1] = (cs_capacity){2 + ct_below(&rng, p - 3), second, 0, (double)INFINITY};
+        scene.scenario.n_capacity = 2;
         set_pieces(p + 1, R2CCL);
         double got_s = elapsed_s(), want_s = predicted_s(l, second, p - 4 + 2 * second);
         cr_assert(want_s > 0.88 * got_s && want_s < 1.03 * got_s,
@@ -463,7 +464,7 @@ Test(r2ccl_times, published_form_is_the_papers)
     /* T0 = 6 s; 6 (1 + 4 / 6) = 10 s */
     cr_assert(
         ct_is_close(scene.algorithm->published_form_s(&scene.scenario, &scene.options), 10, 1e-14));
-    scene.scenario.n_faults = 0;
+    scene.scenario.n_capacity = 0;
     cr_assert(
         ct_is_close(scene.algorithm->published_form_s(&scene.scenario, &scene.options), 6, 1e-14));
 }
@@ -471,15 +472,15 @@ Test(r2ccl_times, published_form_is_the_papers)
 Test(r2ccl_times, published_form_is_for_one_constant_slow_nic)
 {
     set_scene(&scene, "r2ccl", 4, 1, 2, 4000, 0);
-    scene.faults[1]         = (cs_fault){3, 1.5, 0, (double)INFINITY};
-    scene.scenario.n_faults = 2;
+    scene.capacity[1]         = (cs_capacity){3, 1.5, 0, (double)INFINITY};
+    scene.scenario.n_capacity = 2;
     ct_scene_ready(&scene);
     cr_assert(isnan(scene.algorithm->published_form_s(&scene.scenario, &scene.options)));
-    scene.scenario.n_faults = 1;
-    scene.faults[0].until_s = 1;
+    scene.scenario.n_capacity = 1;
+    scene.capacity[0].until_s = 1;
     cr_assert(isnan(scene.algorithm->published_form_s(&scene.scenario, &scene.options)));
-    scene.faults[0].until_s  = (double)INFINITY;
-    scene.arrival_s[2]       = 1;
-    scene.scenario.arrival_s = scene.arrival_s;
+    scene.capacity[0].until_s = (double)INFINITY;
+    scene.arrival_s[2]        = 1;
+    scene.scenario.arrival_s  = scene.arrival_s;
     cr_assert(isnan(scene.algorithm->published_form_s(&scene.scenario, &scene.options)));
 }

@@ -17,7 +17,7 @@ typedef struct bench {
     cs_scenario      scenario;
     cs_bound_context context;
     double           arrival_s[MOST_RANKS];
-    cs_fault         faults[MOST_RANKS];
+    cs_capacity      capacity[MOST_RANKS];
 } bench;
 
 static bench *new_bench(bench *b, uint32_t n, uint32_t g, double x_s, double alpha_s)
@@ -33,7 +33,7 @@ static bench *new_bench(bench *b, uint32_t n, uint32_t g, double x_s, double alp
                      .alpha_per_message = true},
     };
     b->scenario.arrival_s = b->arrival_s;
-    b->scenario.faults    = b->faults;
+    b->scenario.capacity  = b->capacity;
     b->context.scenario   = &b->scenario;
     return b;
 }
@@ -41,7 +41,7 @@ static bench *new_bench(bench *b, uint32_t n, uint32_t g, double x_s, double alp
 /* In the order of ranks. */
 static bench *slow_down(bench *b, uint32_t rank, double ratio)
 {
-    b->faults[b->scenario.n_faults++] = (cs_fault){rank, ratio, 0, (double)INFINITY};
+    b->capacity[b->scenario.n_capacity++] = (cs_capacity){rank, ratio, 0, (double)INFINITY};
     return b;
 }
 
@@ -238,11 +238,11 @@ Test(bound, a_slowdown_that_ends_does_not_count)
     bench b;
 
     slow_down(new_bench(&b, 8, 1, 1, 0), 5, 3);
-    b.faults[0].until_s = 10;
+    b.capacity[0].until_s = 10;
     expect_silent(&b, "theorem_6");
     expect_silent(&b, "theorem_2");
     expect_best(&b, "t0", 1.75);
-    b.faults[0] = (cs_fault){5, 3, 1e-6, (double)INFINITY};
+    b.capacity[0] = (cs_capacity){5, 3, 1e-6, (double)INFINITY};
     expect_silent(&b, "theorem_6");
 }
 
@@ -389,7 +389,7 @@ Test(bound_collectives, gather_of_late_and_slow_ranks)
     expect_best(&b, "gather", 0.25 + 3 * 7. / 8);
     b.arrival_s[4] = 10;
     expect_best(&b, "gather", 10.25 + 3 * 7. / 8);
-    b.scenario.n_faults = 0;
+    b.scenario.n_capacity = 0;
     expect_best(&b, "gather", 10 + 0.25 + 7. / 8); /* rank 4 collects; 10 + 0.75 + 1/8 is equal */
     b.context.latency_s[CS_NIC] = 0.5;
     expect_best(&b, "gather", 10 + 1.5 + 1. / 8); /* ... hands out its block */
@@ -442,7 +442,7 @@ Test(bound_collectives, broadcast_and_reduce)
     expect_best(&b, "root", 3.25 + 10);
     b.scenario.collective = CS_REDUCE;
     expect_best(&b, "root", 0.25 + 10);
-    b.scenario.n_faults = 0;
+    b.scenario.n_capacity = 0;
     expect_best(&b, "root", 8.25 + 1);
     b.arrival_s[4] = b.arrival_s[2] = 0;
     expect_best(&b, "root", 0.75 + 1);
@@ -499,7 +499,7 @@ Test(bound_collectives, ports_of_servers_with_poor_nvlink)
     expect_bound(&b, "rank_capacity", x / 1.4);
     slow_down(&b, 3, 2); /* the NICs of eight ranks of 64 have 0.5 of 1 */
     expect_best(&b, "port_volume", 2 * 63 * x / (56 * 1.4 + 8 * 0.9));
-    b.scenario.n_faults = 0;
+    b.scenario.n_capacity = 0;
     b.arrival_s[9] = b.arrival_s[10] = 5;
     expect_best(&b, "port_messages", 5 + 65. / 64 * x / 1.4);
     b.arrival_s[9] = b.arrival_s[10]     = 0;
