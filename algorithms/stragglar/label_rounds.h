@@ -17,7 +17,7 @@
 #ifndef CS_ALGORITHMS_STRAGGLAR_LABEL_ROUNDS_H
 #define CS_ALGORITHMS_STRAGGLAR_LABEL_ROUNDS_H
 
-#include "cs/error.h"
+#include "cs/schedule.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,6 +29,13 @@ typedef enum cs_label_kind {
     CS_LABEL_RAW,      /* dst adds; the sum is not complete yet */
     CS_LABEL_LAST,     /* dst adds, which completes the sum */
 } cs_label_kind;
+
+static inline cs_op cs_label_op(cs_label_kind kind)
+{
+    return kind == CS_LABEL_COPY       ? CS_OP_COPY
+           : kind == CS_LABEL_EXCHANGE ? CS_OP_EXCHANGE
+                                       : CS_OP_REDUCE;
+}
 
 typedef struct cs_label_transfer {
     uint32_t      src, dst, chunk;

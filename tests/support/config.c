@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Configurations that must be accepted: see support/config.h. */
 #include "support/config.h"
 
 #include <criterion/criterion.h>
