@@ -24,7 +24,7 @@ typedef struct field {
     unsigned              miss_ranks; /* .. by these ranks (bits), in words of their own or not */
     cs_status             miss_status;
     bool                  own_words;
-    size_t                miss_rank_all;    /* this rank skipped all; 0: none does */
+    size_t                miss_rank_all;    /* this rank skips all; 0: none does */
     size_t                collect_fails_at; /* rows */
     bool                  hear_fails;
     unsigned              jobs;
