@@ -2,7 +2,7 @@
 /* The three views of a scenario that bounds are proven on. */
 #include "analytic/nodes.h"
 
-#include "cs/fault.h"
+#include "cs/capacity.h"
 
 #include <assert.h>
 #include <math.h>
@@ -137,7 +137,7 @@ double cs_node_slow(const cs_nodes *nodes, uint32_t node)
     double             slow   = 1;
 
     if (nodes->sound_Bps < nodes->all_Bps) {
-        slow = cs_slow_ratio_always(s, server);
+        slow = cs_slowdown_always(s, server);
     }
     if (nodes->sound_Bps > 0 && slow > 1) {
         double nic_Bps = nodes->all_Bps - nodes->sound_Bps;

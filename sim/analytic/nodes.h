@@ -14,7 +14,7 @@
  *   ports    several GPUs a server and at least two servers: a rank with all its ports, its NIC and
  *            those of its server's fabric, as if each led to every other rank
  *
- * Slow NICs count with what they are slow all the time (cs_slow_ratio_always), which may be
+ * Slow NICs count with what they are slow all the time (cs_slowdown_always), which may be
  * too little, never too much.
  */
 #ifndef CS_ANALYTIC_NODES_H

@@ -6,19 +6,14 @@
 
 #include <string.h>
 
-/* Are the NICs of the rank's server slow at any time of the interval? */
+/* Are the NICs of the rank's server slow when the interval begins? */
 static bool is_slow(const cs_scenario *scenario, uint32_t rank, const cs_interval *when)
 {
-    uint32_t g = scenario->cluster.gpus_per_server;
+    size_t             n;
+    const cs_capacity *steps =
+        cs_capacity_of(scenario, rank / scenario->cluster.gpus_per_server, &n);
 
-    for (size_t i = 0; i < scenario->n_faults; i++) {
-        const cs_fault *f = &scenario->faults[i];
-        if (f->rank / g == rank / g && f->slow_ratio > 1 && f->from_s <= when->start_s &&
-            f->until_s > when->start_s) {
-            return true;
-        }
-    }
-    return false;
+    return cs_slowdown_at(steps, n, when->start_s) > 1;
 }
 
 static uint32_t stage_of(const cs_scenario *scenario, const cs_transfer *t, const cs_interval *when)
@@ -216,7 +211,7 @@ cs_grid_names cs_grid_names_of(const cs_scenario *scenario, const cs_result *res
     if (row != NULL) {
         (void)cs_field_text(row, &result->options, text, sizeof text);
     }
-    return (cs_grid_names){.is_plain = scenario->n_faults == 0,
+    return (cs_grid_names){.is_plain = scenario->n_capacity == 0,
                            .is_optcc = strcmp(result->algorithm, "optcc") == 0 &&
                                        strcmp(text, "optcc") == 0};
 }

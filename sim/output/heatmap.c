@@ -320,7 +320,7 @@ static void add_legend(const picture *p)
                     x, x + 30);
         x += 150;
     }
-    if (s->n_faults > 0) {
+    if (s->n_capacity > 0) {
         cs_text_add(p->out,
                     "<text class=\"l f\" x=\"%.0f\" y=\"67\">slow NIC at some time</text>\n", x);
     }
@@ -363,10 +363,10 @@ static bool is_slow(const picture *p, const heat_row *row)
     uint32_t           g     = s->cluster.gpus_per_server;
     uint32_t           first = (uint32_t)(row->row / row->panel->each) * row->panel->per_row;
 
-    for (size_t i = 0; i < s->n_faults && !row->panel->is_links && row->panel->fabric == CS_NIC;
+    for (size_t i = 0; i < s->n_capacity && !row->panel->is_links && row->panel->fabric == CS_NIC;
          i++) {
-        uint32_t server = s->faults[i].rank / g;
-        if (s->faults[i].slow_ratio > 1 && server >= first / g &&
+        uint32_t server = s->capacity[i].rank / g;
+        if (s->capacity[i].slowdown > 1 && server >= first / g &&
             server <= (first + row->panel->per_row - 1) / g) {
             return true;
         }

@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Longer lists of ranks and faults are cut. */
+/* Longer lists of ranks and slow NICs are cut. */
 #define MAX_LISTED 16u
 
 static void add_cluster(cs_text *text, const cs_cluster *cluster)
@@ -75,17 +75,17 @@ static void add_late(cs_text *text, const cs_scenario *scenario)
 
 static void add_slow(cs_text *text, const cs_scenario *scenario)
 {
-    for (size_t i = 0; i < scenario->n_faults && i < MAX_LISTED; i++) {
-        const cs_fault *fault = &scenario->faults[i];
-        cs_text_add(text, "#  slow NIC: rank %" PRIu32 " by %.6g from %.6g us", fault->rank,
-                    fault->slow_ratio, fault->from_s * 1e6);
-        if (isfinite(fault->until_s)) {
-            cs_text_add(text, " until %.6g us", fault->until_s * 1e6);
+    for (size_t i = 0; i < scenario->n_capacity && i < MAX_LISTED; i++) {
+        const cs_capacity *step = &scenario->capacity[i];
+        cs_text_add(text, "#  slow NIC: rank %" PRIu32 " by %.6g from %.6g us", step->rank,
+                    step->slowdown, step->from_s * 1e6);
+        if (isfinite(step->until_s)) {
+            cs_text_add(text, " until %.6g us", step->until_s * 1e6);
         }
         cs_text_add(text, "\n");
     }
-    if (scenario->n_faults > MAX_LISTED) {
-        cs_text_add(text, "#  slow NIC: %zu more\n", scenario->n_faults - MAX_LISTED);
+    if (scenario->n_capacity > MAX_LISTED) {
+        cs_text_add(text, "#  slow NIC: %zu more\n", scenario->n_capacity - MAX_LISTED);
     }
 }
 

@@ -321,18 +321,18 @@ Test(table, the_line_of_a_mesh)
 
 Test(table, comments_say_what_nccl_tests_cannot)
 {
-    static const double   arrival_s[4] = {0, 0, 4480e-6, 0};
-    static const cs_fault fault    = {.rank = 1, .slow_ratio = 2, .from_s = 1e-3, .until_s = 2e-3};
-    cs_scenario           scenario = scenario_of(4, CS_ALLREDUCE);
-    cs_result             r        = result_of(1 << 20, 50e-6, 4);
-    cs_text               text     = {0};
+    static const double      arrival_s[4] = {0, 0, 4480e-6, 0};
+    static const cs_capacity fault    = {.rank = 1, .slowdown = 2, .from_s = 1e-3, .until_s = 2e-3};
+    cs_scenario              scenario = scenario_of(4, CS_ALLREDUCE);
+    cs_result                r        = result_of(1 << 20, 50e-6, 4);
+    cs_text                  text     = {0};
 
-    scenario.arrival_s = arrival_s;
-    scenario.faults    = &fault;
-    scenario.n_faults  = 1;
-    r.elapsed_s        = 4530e-6;
-    r.bound_s          = 4500e-6;
-    r.gap              = 4530.0 / 4500.0;
+    scenario.arrival_s  = arrival_s;
+    scenario.capacity   = &fault;
+    scenario.n_capacity = 1;
+    r.elapsed_s         = 4530e-6;
+    r.bound_s           = 4500e-6;
+    r.gap               = 4530.0 / 4500.0;
     cs_results_nccl_table(&text, &r, 1, &scenario);
     cr_expect_not_null(strstr(text.data, "#  late: rank 2 by 4480 us\n"));
     cr_expect_not_null(strstr(text.data, "#  slow NIC: rank 1 by 2 from 1000 us until 2000 us\n"));
