@@ -255,8 +255,10 @@ static cs_status build_item(cs_figure_table *table, size_t run, size_t row, cons
     }
     cs_path_add_key(path, "figure.runs", table->figure->runs[run].name);
     CS_TRY(cs_config_case(config, 0, &c, err));
-    if (parts > 0) {
-        CS_TRY(make_parts_equal(config, &c, parts, path, err));
+    cs_status status = parts > 0 ? make_parts_equal(config, &c, parts, path, err) : CS_OK;
+    if (status != CS_OK) {
+        cs_case_free(&c);
+        return status;
     }
     CS_TRY(add_item(table, run, row, &c, item_p, err));
     json_decref(last->tree);
