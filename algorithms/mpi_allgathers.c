@@ -236,8 +236,8 @@ static void gather_next_block(void *state, cs_block *block)
     }
 }
 
-/* An algorithm of one kind. */
-#define ALLGATHER(id, kind, what, where)                                                         \
+/* check() and open() of one kind. */
+#define HOOKS(id, kind)                                                                          \
     static cs_status id##_check(const cs_scenario *scenario, void *options, cs_plan *plan,       \
                                 cs_error *err)                                                   \
     {                                                                                            \
@@ -249,27 +249,34 @@ static void gather_next_block(void *state, cs_block *block)
     {                                                                                            \
         (void)options;                                                                           \
         return gather_open(scenario, kind, state_p, err);                                        \
-    }                                                                                            \
-    const cs_algorithm cs_algorithm_##id = {                                                     \
-        .name        = #id,                                                                      \
-        .summary     = "AllGather" what,                                                         \
-        .source      = where "; table I of Parallel Rings",                                      \
-        .collectives = 1u << CS_ALLGATHER,                                                       \
-        .check       = id##_check,                                                               \
-        .open        = id##_open,                                                                \
-        .next_block  = gather_next_block,                                                        \
-        .close       = cs_free,                                                                  \
-    };
+    }
 
-ALLGATHER(iallgather_rd, PAIRWISE, " by recursive doubling, distances 1, 2, 4 ..; n a power of two",
-          "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005)")
-ALLGATHER(ibcast_btdd, DOUBLING,
-          ": a broadcast from every rank, binomial tree, distances 1, 2, 4 ..",
-          "Open MPI, coll/libnbc, binomial broadcast")
-ALLGATHER(ibcast_btdh, HALVING,
-          ": a broadcast from every rank, binomial tree, distances .. 4, 2, 1",
-          "binomial broadcast with halving distances")
-ALLGATHER(ibcast_knomial, KNOMIAL, ": a broadcast from every rank over a 4-nomial tree",
-          "Open MPI, coll/libnbc, k-nomial broadcast")
-ALLGATHER(ibcast_linear, LINEAR, ": a broadcast from every rank, straight to all others",
-          "Open MPI, coll/libnbc, linear broadcast")
+HOOKS(iallgather_rd, PAIRWISE)
+HOOKS(ibcast_btdd, DOUBLING)
+HOOKS(ibcast_btdh, HALVING)
+HOOKS(ibcast_knomial, KNOMIAL)
+HOOKS(ibcast_linear, LINEAR)
+
+/* An algorithm with these hooks. */
+#define ALLGATHER(id, what, where)                                                               \
+    {                                                                                            \
+        .name = #id, .summary = "AllGather" what, .source = where "; table I of Parallel Rings", \
+        .collectives = 1u << CS_ALLGATHER, .check = id##_check, .open = id##_open,               \
+        .next_block = gather_next_block, .close = cs_free,                                       \
+    }
+
+const cs_algorithm cs_algorithm_iallgather_rd =
+    ALLGATHER(iallgather_rd, " by recursive doubling, distances 1, 2, 4 ..; n a power of two",
+              "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005)");
+const cs_algorithm cs_algorithm_ibcast_btdd =
+    ALLGATHER(ibcast_btdd, ": a broadcast from every rank, binomial tree, distances 1, 2, 4 ..",
+              "Open MPI, coll/libnbc, binomial broadcast");
+const cs_algorithm cs_algorithm_ibcast_btdh =
+    ALLGATHER(ibcast_btdh, ": a broadcast from every rank, binomial tree, distances .. 4, 2, 1",
+              "binomial broadcast with halving distances");
+const cs_algorithm cs_algorithm_ibcast_knomial =
+    ALLGATHER(ibcast_knomial, ": a broadcast from every rank over a 4-nomial tree",
+              "Open MPI, coll/libnbc, k-nomial broadcast");
+const cs_algorithm cs_algorithm_ibcast_linear =
+    ALLGATHER(ibcast_linear, ": a broadcast from every rank, straight to all others",
+              "Open MPI, coll/libnbc, linear broadcast");
