@@ -8,14 +8,14 @@
 #include "engine/ports.h"
 #include "models/lib/serve.h"
 
-#define NOBODY        UINT32_MAX
+#define NOBODY        0xfffffffu /* 28 bits */
 #define MAX_TRANSFERS 20000000u
 #define ROUNDING      1e-15
 
 /* What a transfer waited for. */
 typedef struct cause {
-    uint32_t before; /* index of the transfer, or NOBODY */
-    cs_wait  wait;
+    unsigned before : 28; /* index of the transfer, or NOBODY */
+    cs_wait  wait : 4;
 } cause;
 
 typedef struct search {
@@ -79,7 +79,7 @@ static void consider(const search *s, candidate *best, uint32_t index, cs_wait w
     double end_s    = end_of(s, index);
 
     if (index != NOBODY && end_s > best->end_s && end_s <= latest_s) {
-        best->cause = (cause){index, wait};
+        best->cause = (cause){index & NOBODY, wait};
         best->end_s = end_s;
     }
 }
@@ -141,7 +141,7 @@ static cause cause_of(const search *s, const cs_transfer *t, size_t parts, doubl
 
 /* A sum is there when the last of what it adds up is, which over several links need not be the last
  * in the stream. */
-static void leave_marks(search *s, const cs_transfer *t, uint32_t tx, uint32_t rx, uint32_t now)
+static void mark_transfer(search *s, const cs_transfer *t, uint32_t tx, uint32_t rx, uint32_t now)
 {
     uint32_t *source = &s->slot[(size_t)t->src * s->n_slots + t->src_slot];
     uint32_t *sink   = &s->slot[(size_t)t->dst * s->n_slots + t->dst_slot];
@@ -171,10 +171,10 @@ static void add_message(search *s, uint32_t first, size_t parts)
 
     s->causes[first] = cause_of(s, t, parts, s->recording->intervals[first].start_s, tx, rx);
     for (uint32_t i = first + 1; i <= last; i++) {
-        s->causes[i] = (cause){i - 1, CS_WAIT_TX};
+        s->causes[i] = (cause){(i - 1) & NOBODY, CS_WAIT_TX};
     }
     for (size_t k = 0; k < parts; k++) {
-        leave_marks(s, &t[k], tx, rx, last);
+        mark_transfer(s, &t[k], tx, rx, last);
     }
 }
 

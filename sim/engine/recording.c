@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Transfers, their intervals and barriers in arrays that grow block by block. */
 #include "cs/recording.h"
 
 #include "base/alloc.h"
@@ -6,7 +7,9 @@
 #include <assert.h>
 #include <string.h>
 
-enum { BLOCK = 4096, FIRST_FENCES = 16, FIRST_TRANSFERS = 64 };
+/* The first room for a stream: 8 MiB and 4 MiB for the times, of which only what is used is ever
+ * touched. Growing copies, and touches anew. */
+enum { BLOCK = 4096, FIRST_FENCES = 16, FIRST_TRANSFERS = 64, FIRST_OF_STREAM = 1 << 18 };
 
 /* Room for `more` transfers and one barrier. */
 static cs_status make_room(cs_recording *r, size_t more, size_t first, cs_error *err)
@@ -19,8 +22,8 @@ static cs_status make_room(cs_recording *r, size_t more, size_t first, cs_error 
                     : CS_NO_MEMORY(err, "a recording of %zu transfers", r->n_transfers + more);
 }
 
-/* Count `count` transfers that were stored behind the others, with the barrier before them. */
-static void take_in(cs_recording *r, const cs_block *block)
+/* Add a block, whose transfers stand behind the others already, and the barrier before it. */
+static void add_block(cs_recording *r, const cs_block *block)
 {
     const cs_transfer *t = r->transfers + r->n_transfers;
 
@@ -34,7 +37,7 @@ static void take_in(cs_recording *r, const cs_block *block)
     r->n_transfers += block->count;
 }
 
-static cs_status ask_limits(const cs_recording *r, cs_error *err)
+static cs_status check_limits(const cs_recording *r, cs_error *err)
 {
     for (size_t i = 0; i < CS_RECORDING_LIMITS && r->limits[i] != NULL; i++) {
         CS_TRY(r->limits[i](r, err));
@@ -47,9 +50,9 @@ static cs_status record_block(void *user, const cs_block *block, const cs_interv
 {
     cs_recording *r = user;
 
-    CS_TRY(make_room(r, block->count, block->count, err));
-    if (!cs_grow(&r->intervals, &r->interval_capacity, r->n_transfers + block->count, block->count,
-                 sizeof *r->intervals)) {
+    CS_TRY(make_room(r, block->count, FIRST_OF_STREAM, err));
+    if (!cs_grow(&r->intervals, &r->interval_capacity, r->n_transfers + block->count,
+                 FIRST_OF_STREAM, sizeof *r->intervals)) {
         return CS_NO_MEMORY(err, "a recording of %zu transfers", r->n_transfers + block->count);
     }
     memcpy(r->transfers + r->n_transfers, block->transfers,
@@ -60,8 +63,8 @@ static cs_status record_block(void *user, const cs_block *block, const cs_interv
             r->last_end_s = intervals[i].end_s;
         }
     }
-    take_in(r, block);
-    return ask_limits(r, err);
+    add_block(r, block);
+    return check_limits(r, err);
 }
 
 cs_observer cs_recording_observer(cs_recording *recording)
@@ -79,12 +82,12 @@ cs_status cs_recording_stream(cs_recording *r, const cs_job *job, cs_error *err)
         return status;
     }
     do {
-        status = make_room(r, BLOCK, BLOCK, err);
+        status = make_room(r, BLOCK, FIRST_OF_STREAM, err);
         if (status == CS_OK) {
             block.transfers = r->transfers + r->n_transfers;
             job->algorithm->next_block(state, &block);
-            take_in(r, &block);
-            status = ask_limits(r, err);
+            add_block(r, &block);
+            status = check_limits(r, err);
         }
     } while (status == CS_OK && block.count > 0);
     job->algorithm->close(state);
@@ -98,7 +101,7 @@ cs_status cs_recording_add(cs_recording *r, const cs_transfer *transfer, const c
 
     CS_TRY(make_room(r, 1, FIRST_TRANSFERS, err));
     r->transfers[r->n_transfers] = *transfer;
-    take_in(r, &one);
+    add_block(r, &one);
     return CS_OK;
 }
 
@@ -107,11 +110,9 @@ uint32_t cs_recording_slots(const cs_recording *recording)
     uint32_t most = 0;
 
     for (size_t i = 0; i < recording->n_transfers; i++) {
-        const cs_transfer *t   = &recording->transfers[i];
-        uint32_t           src = (uint32_t)t->src_slot + t->span;
-        uint32_t           dst = (uint32_t)t->dst_slot + t->span;
-        uint32_t           end = src > dst ? src : dst;
-        most                   = end > most ? end : most;
+        const cs_transfer *t = &recording->transfers[i];
+        uint32_t end = (uint32_t)(t->src_slot > t->dst_slot ? t->src_slot : t->dst_slot) + t->span;
+        most         = end > most ? end : most;
     }
     return most;
 }

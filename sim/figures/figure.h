@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* figures/figure.h -- the description of a figure, as it was read, and its table. */
+/* figures/figure.h -- a figure as it is worked through: its files, its description as it was read,
+ * its table, its checks and its script. */
 #ifndef CS_FIGURES_FIGURE_H
 #define CS_FIGURES_FIGURE_H
 
@@ -13,6 +14,16 @@
 #include "traces/skew.h"
 
 #include <limits.h>
+
+/* ---- files (folder.c) ---- */
+
+/* The file of a figure: a name of the list, or a path (it has a '/' or ends in ".json"). */
+cs_status cs_figure_find(const char *name, char *path, size_t path_bytes, cs_error *err);
+
+/* The path of a file whose name is meant beside the file `path`; `ending` is added where the name
+ * has none. */
+cs_status cs_figure_beside(const char *path, const char *name, const char *ending, char *place,
+                           size_t place_bytes, cs_error *err);
 
 /* ---- the description (description.c) ---- */
 
@@ -101,6 +112,13 @@ typedef struct cs_figure_point {
     size_t *items; /* [n_runs]; CS_FIGURE_NO_ITEM: it is not run here */
 } cs_figure_point;
 
+/* The scenario that a run made last. At points where it would be the same it is not built again. */
+typedef struct cs_figure_last {
+    json_t *tree; /* before the buffer was made to split evenly, or NULL */
+    double  parts;
+    size_t  item;
+} cs_figure_last;
+
 typedef struct cs_figure_table {
     const cs_figure *figure;
     cs_arena         arena;
@@ -109,6 +127,7 @@ typedef struct cs_figure_table {
     size_t           n_points;
     cs_figure_item  *items;
     size_t           n_items, item_capacity;
+    cs_figure_last  *last; /* [n_runs] */
 
     /* Where a trace is shown, a row is one of its calls, at the only point; else a point. */
     cs_arrival_trace trace;
@@ -153,9 +172,9 @@ cs_names        cs_figure_names(cs_figure_scope *scope);
 /* Of every run, of the figure's own rules, and with reference numbers where these apply. */
 cs_status cs_figure_check_all(cs_figure_table *table, cs_figure_data *data, cs_error *err);
 
-/* ---- pictures (picture.c) ---- */
+/* ---- the script for gnuplot (script.c) ---- */
 
-/* The whole script of a figure. */
+/* Add the whole script of a figure. */
 cs_status cs_figure_script(cs_figure_table *table, cs_text *script, cs_error *err);
 
 #endif
