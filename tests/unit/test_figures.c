@@ -36,7 +36,7 @@ static const struct {
     {"stragglar-rounds", 151, 754},
     {"stragglar-table2", 244, 99},
     {"optcc-bounds", 169, 1073},
-    {"optcc-8", 70, 929},
+    {"optcc-8", 70, 936},
     {"optcc-9", 70, 752},
     {"optcc-10", 66, 672},
     {"optcc-20", 42, 566},
