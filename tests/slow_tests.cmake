@@ -6,6 +6,7 @@ set(slow_tests
   conformance.plugins algorithms.optcc_choice conformance.mutants validation.stragglar_every_n conformance.msccl
   models.flow algorithms.optcc conformance.dispatch unit.chrome_trace conformance.bounds check.style
   algorithms.circulant validation.run_notes unit.montecarlo validation.stragglar_oracle unit.training
+  algorithms.rotation algorithms.published_times validation.montecarlo_oracle unit.sweep
   validation.endings unit.workers unit.farm unit.store validation.other_build validation.build_identity
   validation.install)
 
