@@ -4,10 +4,13 @@
 #include "study/config_state.h"
 #include "study/keys.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { WORD_BYTES = 256 };
+
+#define MOST_EXACT 0x1p53
 
 static cs_status no_memory(const char *origin, cs_error *err)
 {
@@ -39,7 +42,8 @@ static json_t *number_node(const char *text)
 }
 
 /* A number, or what else its row takes: a text with a unit, "auto", null. What it means is read
- * with the scenario; what can mean nothing is refused here. */
+ * with the scenario; what can mean nothing is refused here. Numbers that JSON does not know, as
+ * 007, are those of the row. */
 static cs_status quantity_node(const cs_field *row, const char *text, bool keeps_texts,
                                const char *origin, json_t **node_p, cs_error *err)
 {
@@ -58,17 +62,15 @@ static cs_status quantity_node(const cs_field *row, const char *text, bool keeps
         return text_node(text, origin, node_p, err);
     }
     CS_TRY(cs_field_parse(row, text, &value, origin, err));
-    if ((*node_p = json_integer((json_int_t)value)) == NULL) {
-        return no_memory(origin, err);
-    }
-    return CS_OK;
+    bool is_whole = fabs(value) < MOST_EXACT && value == floor(value);
+    *node_p       = is_whole ? json_integer((json_int_t)value) : json_real(value);
+    return *node_p != NULL ? CS_OK : no_memory(origin, err);
 }
 
 /* The value of a key; `keeps_texts`: quantities stay as they were written. */
 static cs_status node_of(const cs_field *row, const char *text, bool keeps_texts,
                          const char *origin, json_t **node_p, cs_error *err)
 {
-    cs_tree_setup();
     switch (row != NULL ? row->type : CS_FIELD_ANY) {
     case CS_FIELD_U32:
     case CS_FIELD_U64:
@@ -232,7 +234,6 @@ static cs_status apply_parts(cs_config *config, const cs_setting *how, const cha
     if (equals == NULL || equals == text) {
         return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form %s", text, how->words);
     }
-    cs_tree_setup();
     json_t *object = json_object();
     if (object == NULL) {
         return no_memory(origin, err);
