@@ -24,15 +24,12 @@ static cs_status allpairs_check(const cs_scenario *scenario, void *options, cs_p
                                 cs_error *err)
 {
     (void)options;
-    cs_status status = cs_accept_collective(scenario, "allpairs", 1u << CS_ALLREDUCE, err);
-
-    if (status == CS_OK) {
-        *plan = (cs_plan){.n_chunks = scenario->cluster.n_ranks,
-                          .n_slots  = N_SLOTS,
-                          .n_rounds = 2,
-                          .uses     = CS_USES_SHARED | cs_uses_nvlink(&scenario->cluster)};
-    }
-    return status;
+    CS_TRY(cs_accept_collective(scenario, "allpairs", 1u << CS_ALLREDUCE, err));
+    *plan = (cs_plan){.n_chunks = scenario->cluster.n_ranks,
+                      .n_slots  = N_SLOTS,
+                      .n_rounds = 2,
+                      .uses     = CS_USES_SHARED | cs_uses_nvlink(&scenario->cluster)};
+    return CS_OK;
 }
 
 static cs_status allpairs_open(const cs_scenario *scenario, const void *options, void **state_p,
@@ -42,7 +39,7 @@ static cs_status allpairs_open(const cs_scenario *scenario, const void *options,
 
     (void)options;
     if (a == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for allpairs");
+        return CS_NO_MEMORY(err, "allpairs");
     }
     *a       = (allpairs){.scenario = scenario, .distance = 1};
     *state_p = a;

@@ -32,23 +32,16 @@ typedef struct broadcast {
 static cs_status broadcast_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                                  cs_error *err)
 {
-    uint32_t  n      = scenario->cluster.n_ranks;
-    cs_status status = cs_accept_collective(scenario, "broadcast", 1u << CS_ALLREDUCE, err);
+    uint32_t n = scenario->cluster.n_ranks;
 
-    if (status == CS_OK) {
-        status = cs_late_check(scenario, options, err);
-    }
-    if (status == CS_OK) {
-        status = cs_accept_slots(scenario, "broadcast", (uint64_t)GATHERED + n - 1, err);
-    }
-    if (status == CS_OK) {
-        *plan =
-            (cs_plan){.n_chunks = n - 1,
+    CS_TRY(cs_accept_collective(scenario, "broadcast", 1u << CS_ALLREDUCE, err));
+    CS_TRY(cs_late_check(scenario, options, err));
+    CS_TRY(cs_accept_slots(scenario, "broadcast", (uint64_t)GATHERED + n - 1, err));
+    *plan = (cs_plan){.n_chunks = n - 1,
                       .n_slots  = GATHERED + n - 1,
                       .n_rounds = 2 * (n - 2) + cs_log2_ceil(n),
                       .uses = CS_USES_SPAN | CS_USES_EXCHANGE | cs_uses_nvlink(&scenario->cluster)};
-    }
-    return status;
+    return CS_OK;
 }
 
 static cs_status broadcast_open(const cs_scenario *scenario, const void *options, void **state_p,
@@ -57,7 +50,7 @@ static cs_status broadcast_open(const cs_scenario *scenario, const void *options
     broadcast *b = CS_NEW(broadcast, 1);
 
     if (b == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for broadcast");
+        return CS_NO_MEMORY(err, "broadcast");
     }
     b->scenario = scenario;
     b->options  = *(const cs_late_options *)options;

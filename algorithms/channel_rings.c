@@ -199,20 +199,13 @@ static cs_status check_options(const cs_scenario *scenario, nccl_options *o, cs_
 static cs_status nccl_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                             cs_error *err)
 {
-    cs_status status = cs_accept_collective(scenario, "nccl_rings", RINGS_DO, err);
-
-    if (status == CS_OK) {
-        status = check_options(scenario, options, err);
-    }
-    if (status == CS_OK) {
-        uint64_t n_slots = 2 * (uint64_t)((const nccl_options *)options)->channels;
-        status           = cs_accept_slots(scenario, "nccl_rings", n_slots, err);
-    }
-    if (status == CS_OK) {
-        channel_rings rings = rings_of(scenario, options);
-        *plan               = plan_of(&rings);
-    }
-    return status;
+    CS_TRY(cs_accept_collective(scenario, "nccl_rings", RINGS_DO, err));
+    CS_TRY(check_options(scenario, options, err));
+    uint64_t n_slots = 2 * (uint64_t)((const nccl_options *)options)->channels;
+    CS_TRY(cs_accept_slots(scenario, "nccl_rings", n_slots, err));
+    channel_rings rings = rings_of(scenario, options);
+    *plan               = plan_of(&rings);
+    return CS_OK;
 }
 
 static cs_status open_rings(channel_rings rings, void **state_p, cs_error *err)
@@ -220,7 +213,7 @@ static cs_status open_rings(channel_rings rings, void **state_p, cs_error *err)
     channel_rings *r = CS_NEW(channel_rings, 1);
 
     if (r == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for rings");
+        return CS_NO_MEMORY(err, "rings");
     }
     *r       = rings;
     *state_p = r;
@@ -260,14 +253,12 @@ static const nccl_options flat = {.channels = 1};
 static cs_status flat_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                             cs_error *err)
 {
-    channel_rings rings  = rings_of(scenario, &flat);
-    cs_status     status = cs_accept_collective(scenario, "flat_ring", RINGS_DO, err);
+    channel_rings rings = rings_of(scenario, &flat);
 
+    CS_TRY(cs_accept_collective(scenario, "flat_ring", RINGS_DO, err));
     (void)options;
-    if (status == CS_OK) {
-        *plan = plan_of(&rings);
-    }
-    return status;
+    *plan = plan_of(&rings);
+    return CS_OK;
 }
 
 static cs_status flat_open(const cs_scenario *scenario, const void *options, void **state_p,

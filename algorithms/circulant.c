@@ -31,22 +31,18 @@ static uint32_t n_halves(const cs_scenario *scenario)
 static cs_status circulant_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                                  cs_error *err)
 {
-    uint32_t  n      = scenario->cluster.n_ranks;
-    cs_status status = cs_accept_collective(scenario, "circulant", CIRCULANT_DOES, err);
+    uint32_t n = scenario->cluster.n_ranks;
 
+    CS_TRY(cs_accept_collective(scenario, "circulant", CIRCULANT_DOES, err));
     (void)options;
-    if (status == CS_OK) {
-        status = cs_accept_slots(scenario, "circulant", n, err);
-    }
-    if (status == CS_OK) {
-        *plan = (cs_plan){.n_chunks = n,
-                          .n_slots  = n,
-                          .n_rounds = n_halves(scenario) * cs_circulant_steps(n),
-                          .uses = CS_USES_SPAN | CS_USES_JOIN | cs_uses_nvlink(&scenario->cluster),
-                          .starts_own           = true,
-                          .is_round_synchronous = true};
-    }
-    return status;
+    CS_TRY(cs_accept_slots(scenario, "circulant", n, err));
+    *plan = (cs_plan){.n_chunks = n,
+                      .n_slots  = n,
+                      .n_rounds = n_halves(scenario) * cs_circulant_steps(n),
+                      .uses     = CS_USES_SPAN | CS_USES_JOIN | cs_uses_nvlink(&scenario->cluster),
+                      .starts_own           = true,
+                      .is_round_synchronous = true};
+    return CS_OK;
 }
 
 static cs_status circulant_open(const cs_scenario *scenario, const void *options, void **state_p,
@@ -57,7 +53,7 @@ static cs_status circulant_open(const cs_scenario *scenario, const void *options
 
     (void)options;
     if (c == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a circulant graph");
+        return CS_NO_MEMORY(err, "a circulant graph");
     }
     c->is_last = n_halves(scenario) == 1;
     c->pass    = (cs_circulant){.cluster  = &scenario->cluster,

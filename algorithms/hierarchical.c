@@ -46,19 +46,15 @@ static cs_status hierarchical_check(const cs_scenario *scenario, void *options, 
     const cs_cluster           *c       = &scenario->cluster;
     uint32_t                    servers = cs_n_servers(c);
     uint64_t                    chunks  = (uint64_t)c->n_ranks * o->segments;
-    cs_status status = cs_accept_collective(scenario, "hierarchical", 1u << CS_ALLREDUCE, err);
 
-    if (status == CS_OK) {
-        status = cs_accept_slots(scenario, "hierarchical", (STAGES + 1) * (uint64_t)servers, err);
-    }
-    if (status == CS_OK) {
-        *plan = (cs_plan){.n_chunks = (uint32_t)chunks,
-                          .n_slots  = (STAGES + 1) * servers,
-                          .n_rounds =
-                              o->segments * (2 * (servers - 1) + (c->gpus_per_server > 1 ? 2 : 0)),
-                          .uses = CS_USES_SPAN | cs_uses_nvlink(c)};
-    }
-    return status;
+    CS_TRY(cs_accept_collective(scenario, "hierarchical", 1u << CS_ALLREDUCE, err));
+    CS_TRY(cs_accept_slots(scenario, "hierarchical", (STAGES + 1) * (uint64_t)servers, err));
+    *plan =
+        (cs_plan){.n_chunks = (uint32_t)chunks,
+                  .n_slots  = (STAGES + 1) * servers,
+                  .n_rounds = o->segments * (2 * (servers - 1) + (c->gpus_per_server > 1 ? 2 : 0)),
+                  .uses     = CS_USES_SPAN | cs_uses_nvlink(c)};
+    return CS_OK;
 }
 
 static cs_status hierarchical_open(const cs_scenario *scenario, const void *options, void **state_p,
@@ -67,7 +63,7 @@ static cs_status hierarchical_open(const cs_scenario *scenario, const void *opti
     hierarchical *h = CS_NEW(hierarchical, 1);
 
     if (h == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for hierarchical");
+        return CS_NO_MEMORY(err, "hierarchical");
     }
     h->scenario = scenario;
     h->servers  = cs_n_servers(&scenario->cluster);

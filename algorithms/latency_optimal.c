@@ -33,18 +33,16 @@ typedef struct latency_optimal {
 static cs_status latency_optimal_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                                        cs_error *err)
 {
-    uint32_t  rounds = cs_log2_ceil(scenario->cluster.n_ranks);
-    cs_status status = cs_accept_collective(scenario, "latency_optimal", 1u << CS_ALLREDUCE, err);
+    uint32_t rounds = cs_log2_ceil(scenario->cluster.n_ranks);
 
+    CS_TRY(cs_accept_collective(scenario, "latency_optimal", 1u << CS_ALLREDUCE, err));
     (void)options;
-    if (status == CS_OK) {
-        *plan = (cs_plan){.n_chunks             = 1,
-                          .n_slots              = rounds,
-                          .n_rounds             = rounds,
-                          .uses                 = CS_USES_JOIN | cs_uses_nvlink(&scenario->cluster),
-                          .is_round_synchronous = true};
-    }
-    return status;
+    *plan = (cs_plan){.n_chunks             = 1,
+                      .n_slots              = rounds,
+                      .n_rounds             = rounds,
+                      .uses                 = CS_USES_JOIN | cs_uses_nvlink(&scenario->cluster),
+                      .is_round_synchronous = true};
+    return CS_OK;
 }
 
 static cs_status latency_optimal_open(const cs_scenario *scenario, const void *options,
@@ -54,7 +52,7 @@ static cs_status latency_optimal_open(const cs_scenario *scenario, const void *o
 
     (void)options;
     if (l == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for latency_optimal");
+        return CS_NO_MEMORY(err, "latency_optimal");
     }
     l->cluster = &scenario->cluster;
     l->bytes   = scenario->bytes;

@@ -113,22 +113,21 @@ static cs_status choose_exchanges(const cs_scenario *s, uint32_t *exchanges_p, c
 {
     const cs_forecast *f       = s->forecast;
     double             least_s = (double)INFINITY, slow = 1;
-    cs_status          status = CS_OK;
 
     for (size_t i = 0; i < s->n_faults; i++) {
         slow = fmax(slow, s->faults[i].slow_ratio);
     }
-    for (uint32_t j = 1; j <= most_exchanges(s->cluster.n_ranks) && status == CS_OK; j++) {
+    for (uint32_t j = 1; j <= most_exchanges(s->cluster.n_ranks); j++) {
         const merged_options o      = {j};
         const cs_plan        plan   = plan_of(s, &o);
         double               time_s = predicted_s(s, slow, j);
         if (f != NULL) {
-            status = f->elapsed_s(f, s, &cs_algorithm_merged_rhd, &o, &plan, &time_s, err);
+            CS_TRY(f->elapsed_s(f, s, &cs_algorithm_merged_rhd, &o, &plan, &time_s, err));
         }
         *exchanges_p = j == 1 || time_s < least_s ? j : *exchanges_p;
         least_s      = fmin(least_s, time_s);
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status resolve(const cs_scenario *scenario, merged_options *o, cs_error *err)
@@ -155,17 +154,12 @@ static cs_status resolve(const cs_scenario *scenario, merged_options *o, cs_erro
 static cs_status merged_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                               cs_error *err)
 {
-    merged_options *o      = options;
-    cs_status       status = cs_accept_collective(scenario, "merged_rhd", 1u << CS_ALLREDUCE, err);
+    merged_options *o = options;
 
-    if (status == CS_OK) {
-        status = resolve(scenario, o, err);
-    }
-    if (status == CS_OK) {
-        *plan  = plan_of(scenario, o);
-        status = cs_accept_slots(scenario, "merged_rhd", plan->n_slots, err);
-    }
-    return status;
+    CS_TRY(cs_accept_collective(scenario, "merged_rhd", 1u << CS_ALLREDUCE, err));
+    CS_TRY(resolve(scenario, o, err));
+    *plan = plan_of(scenario, o);
+    return cs_accept_slots(scenario, "merged_rhd", plan->n_slots, err);
 }
 
 static cs_status merged_open(const cs_scenario *scenario, const void *options, void **state_p,
@@ -174,7 +168,7 @@ static cs_status merged_open(const cs_scenario *scenario, const void *options, v
     merged *g = CS_NEW(merged, 1);
 
     if (g == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for merged_rhd");
+        return CS_NO_MEMORY(err, "merged_rhd");
     }
     g->scenario  = scenario;
     g->exchanges = ((const merged_options *)options)->exchanges;

@@ -97,27 +97,23 @@ static uint32_t rounds_of(kind what, uint32_t n)
 static cs_status gather_check(const cs_scenario *scenario, const char *algorithm, kind what,
                               cs_plan *plan, cs_error *err)
 {
-    uint32_t  n        = scenario->cluster.n_ranks;
-    bool      is_pairs = what == PAIRWISE;
-    cs_status status   = cs_accept_collective(scenario, algorithm, 1u << CS_ALLGATHER, err);
+    uint32_t n        = scenario->cluster.n_ranks;
+    bool     is_pairs = what == PAIRWISE;
 
-    if (status == CS_OK && is_pairs && (n & (n - 1)) != 0) {
-        status = CS_FAIL(err, CS_ENOTSUP, "cluster.ranks", "%s needs a power of two, got %u ranks",
-                         algorithm, n);
+    CS_TRY(cs_accept_collective(scenario, algorithm, 1u << CS_ALLGATHER, err));
+    if (is_pairs && (n & (n - 1)) != 0) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.ranks", "%s needs a power of two, got %u ranks",
+                       algorithm, n);
     }
-    if (status == CS_OK) {
-        status = cs_accept_slots(scenario, algorithm, n, err);
-    }
-    if (status == CS_OK) {
-        *plan = (cs_plan){.n_chunks = n,
-                          .n_slots  = n,
-                          .n_rounds = rounds_of(what, n),
-                          .uses     = cs_uses_nvlink(&scenario->cluster) |
-                                  (is_pairs ? (uint32_t)CS_USES_SPAN : 0),
-                          .starts_own           = true,
-                          .is_round_synchronous = is_pairs};
-    }
-    return status;
+    CS_TRY(cs_accept_slots(scenario, algorithm, n, err));
+    *plan = (cs_plan){.n_chunks = n,
+                      .n_slots  = n,
+                      .n_rounds = rounds_of(what, n),
+                      .uses     = cs_uses_nvlink(&scenario->cluster) |
+                              (is_pairs ? (uint32_t)CS_USES_SPAN : 0),
+                      .starts_own           = true,
+                      .is_round_synchronous = is_pairs};
+    return CS_OK;
 }
 
 static cs_status gather_open(const cs_scenario *scenario, kind what, void **state_p, cs_error *err)
@@ -125,7 +121,7 @@ static cs_status gather_open(const cs_scenario *scenario, kind what, void **stat
     gather *b = CS_NEW(gather, 1);
 
     if (b == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for an AllGather");
+        return CS_NO_MEMORY(err, "an AllGather");
     }
     b->scenario = scenario;
     b->kind     = what;

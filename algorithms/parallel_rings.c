@@ -398,28 +398,23 @@ static rail_rings rings_of(const cs_scenario *scenario, const rings_options *opt
 static cs_status rings_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                              cs_error *err)
 {
-    const rings_options *o      = options;
-    const cs_cluster    *c      = &scenario->cluster;
-    rail_rings           rings  = rings_of(scenario, o);
-    cs_status            status = cs_accept_collective(scenario, "parallel_rings", RINGS_DO, err);
+    const rings_options *o     = options;
+    const cs_cluster    *c     = &scenario->cluster;
+    rail_rings           rings = rings_of(scenario, o);
 
-    if (status == CS_OK && o->exchange == RAIL_SOCKETS && c->gpus_per_server % 2 != 0) {
-        status = CS_FAIL(err, CS_ENOTSUP, "cluster.gpus_per_server",
-                         "exchange=sockets needs as many GPUs on either socket, got %u per server",
-                         c->gpus_per_server);
+    CS_TRY(cs_accept_collective(scenario, "parallel_rings", RINGS_DO, err));
+    if (o->exchange == RAIL_SOCKETS && c->gpus_per_server % 2 != 0) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.gpus_per_server",
+                       "exchange=sockets needs as many GPUs on either socket, got %u per server",
+                       c->gpus_per_server);
     }
-    if (status == CS_OK) {
-        status = cs_accept_slots(scenario, "parallel_rings", slots_of(&rings), err);
-    }
-    if (status == CS_OK) {
-        *plan =
-            (cs_plan){.n_chunks      = c->n_ranks * o->segments,
+    CS_TRY(cs_accept_slots(scenario, "parallel_rings", slots_of(&rings), err));
+    *plan = (cs_plan){.n_chunks      = c->n_ranks * o->segments,
                       .n_slots       = slots_of(&rings),
                       .n_rounds      = rounds_of(&rings),
                       .uses          = cs_uses_nvlink(c),
                       .chunks_differ = scenario->bytes % ((uint64_t)c->n_ranks * o->segments) != 0};
-    }
-    return status;
+    return CS_OK;
 }
 
 static cs_status rings_open(const cs_scenario *scenario, const void *options, void **state_p,
@@ -428,7 +423,7 @@ static cs_status rings_open(const cs_scenario *scenario, const void *options, vo
     rail_rings *rings = CS_NEW(rail_rings, 1);
 
     if (rings == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for parallel rings");
+        return CS_NO_MEMORY(err, "parallel rings");
     }
     *rings   = rings_of(scenario, options);
     *state_p = rings;

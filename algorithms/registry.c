@@ -28,11 +28,9 @@ const cs_named cs_algorithm_names = {
 
 cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p, cs_error *err)
 {
-    size_t    index  = 0;
-    cs_status status = cs_find_named(&cs_algorithm_names, name, &index, "algorithm", err);
+    size_t index = 0;
 
-    if (status == CS_OK) {
-        *algorithm_p = cs_algorithms[index];
-    }
-    return status;
+    CS_TRY(cs_find_named(&cs_algorithm_names, name, &index, "algorithm", err));
+    *algorithm_p = cs_algorithms[index];
+    return CS_OK;
 }

@@ -40,26 +40,22 @@ static uint32_t does(uint32_t n)
 
 static cs_status rhd_check(const cs_scenario *scenario, void *options, cs_plan *plan, cs_error *err)
 {
-    uint32_t  n      = scenario->cluster.n_ranks;
-    uint32_t  chunks = 1u << cs_log2_floor(n);
-    cs_status status = cs_accept_collective(
-        scenario, is_power_of_two(n) ? "rhd" : "rhd for ranks that are not a power of two", does(n),
-        err);
+    uint32_t n      = scenario->cluster.n_ranks;
+    uint32_t chunks = 1u << cs_log2_floor(n);
 
+    CS_TRY(cs_accept_collective(
+        scenario, is_power_of_two(n) ? "rhd" : "rhd for ranks that are not a power of two", does(n),
+        err));
     (void)options;
-    if (status == CS_OK) {
-        status = cs_accept_slots(scenario, "rhd", chunks, err);
-    }
-    if (status == CS_OK) {
-        uint32_t half = cs_log2_ceil(n);
-        *plan         = (cs_plan){.n_chunks   = chunks,
-                                  .n_slots    = chunks,
-                                  .n_rounds   = scenario->collective == CS_ALLREDUCE ? 2 * half : half,
-                                  .uses       = CS_USES_SPAN | cs_uses_nvlink(&scenario->cluster),
-                                  .starts_own = true,
-                                  .is_round_synchronous = is_power_of_two(n)};
-    }
-    return status;
+    CS_TRY(cs_accept_slots(scenario, "rhd", chunks, err));
+    uint32_t half = cs_log2_ceil(n);
+    *plan         = (cs_plan){.n_chunks   = chunks,
+                              .n_slots    = chunks,
+                              .n_rounds   = scenario->collective == CS_ALLREDUCE ? 2 * half : half,
+                              .uses       = CS_USES_SPAN | cs_uses_nvlink(&scenario->cluster),
+                              .starts_own = true,
+                              .is_round_synchronous = is_power_of_two(n)};
+    return CS_OK;
 }
 
 static cs_status rhd_open(const cs_scenario *scenario, const void *options, void **state_p,
@@ -69,7 +65,7 @@ static cs_status rhd_open(const cs_scenario *scenario, const void *options, void
 
     (void)options;
     if (r == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for rhd");
+        return CS_NO_MEMORY(err, "rhd");
     }
     r->scenario    = scenario;
     r->n           = scenario->cluster.n_ranks;

@@ -32,19 +32,16 @@ static cs_status ring_check(const cs_scenario *scenario, void *options, cs_plan 
                             cs_error *err)
 {
     (void)options;
-    cs_status status = cs_accept_collective(scenario, "ring", RING_DOES, err);
-
-    if (status == CS_OK) {
-        const cs_cluster *c      = &scenario->cluster;
-        bool              wastes = c->gpus_per_server > 1 && c->gpus_per_server < c->n_ranks;
-        *plan                    = (cs_plan){.n_chunks             = c->n_ranks,
-                                             .n_slots              = 2,
-                                             .n_rounds             = n_steps(scenario),
-                                             .uses                 = cs_uses_nvlink(c),
-                                             .is_round_synchronous = true,
-                                             .note                 = wastes ? ONE_NIC : NULL};
-    }
-    return status;
+    CS_TRY(cs_accept_collective(scenario, "ring", RING_DOES, err));
+    const cs_cluster *c      = &scenario->cluster;
+    bool              wastes = c->gpus_per_server > 1 && c->gpus_per_server < c->n_ranks;
+    *plan                    = (cs_plan){.n_chunks             = c->n_ranks,
+                                         .n_slots              = 2,
+                                         .n_rounds             = n_steps(scenario),
+                                         .uses                 = cs_uses_nvlink(c),
+                                         .is_round_synchronous = true,
+                                         .note                 = wastes ? ONE_NIC : NULL};
+    return CS_OK;
 }
 
 static cs_status ring_open(const cs_scenario *scenario, const void *options, void **state_p,
@@ -54,7 +51,7 @@ static cs_status ring_open(const cs_scenario *scenario, const void *options, voi
     cs_ring_pass *pass = CS_NEW(cs_ring_pass, 1);
 
     if (pass == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a ring");
+        return CS_NO_MEMORY(err, "a ring");
     }
     uint32_t half  = scenario->cluster.n_ranks - 1;
     uint32_t first = scenario->collective == CS_ALLGATHER ? half : 0;

@@ -172,28 +172,24 @@ static cs_status check_transfer(const cs_stored *s, const cs_transfer *t, cs_err
         return CS_FAIL(err, CS_EINVAL, "bytes", "%llu is more than 2^53 - 1",
                        (unsigned long long)t->bytes);
     }
-    cs_status status = check_ends(s, t, err);
-    return status == CS_OK ? check_join(s, t, err) : status;
+    CS_TRY(check_ends(s, t, err));
+    return check_join(s, t, err);
 }
 
 cs_status cs_stored_add(cs_stored *s, const cs_transfer *transfer, const cs_fence *fence,
                         cs_error *err)
 {
-    cs_transfer t      = *transfer;
-    cs_status   status = check_transfer(s, transfer, err);
+    cs_transfer t = *transfer;
 
+    CS_TRY(check_transfer(s, transfer, err));
     if (!s->has_slots) {
         t.src_slot = (uint16_t)t.chunk;
         t.dst_slot = (uint16_t)t.chunk;
         t.flags &= CS_SHARED | CS_FENCE | CS_JOIN;
     }
-    if (status == CS_OK) {
-        status = cs_recording_add(&s->recording, &t, fence, err);
-    }
-    if (status == CS_OK) {
-        s->n_parts = (t.flags & CS_JOIN) != 0 ? s->n_parts + 1 : 1;
-    }
-    return status;
+    CS_TRY(cs_recording_add(&s->recording, &t, fence, err));
+    s->n_parts = (t.flags & CS_JOIN) != 0 ? s->n_parts + 1 : 1;
+    return CS_OK;
 }
 
 /* How many of the chunks that end `rank` of a transfer writes are final there. Going backwards
@@ -229,21 +225,26 @@ static cs_status mark_end(cs_stored *s, bits *written, size_t index, bool is_src
 }
 
 /* The last transfer that writes a chunk where it is owed finishes it. */
-static cs_status mark_done(cs_stored *s, size_t *bad_p, cs_error *err)
+static cs_status mark_ends(cs_stored *s, bits *written, size_t *bad_p, cs_error *err)
 {
-    size_t    cells   = (size_t)s->n_ranks * s->n_chunks;
-    bits      written = {CS_NEW(uint64_t, cells / 64 + 1), s->n_chunks};
-    cs_status status  = CS_OK;
-
-    if (written.words == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
-    }
-    for (size_t i = s->recording.n_transfers; i-- > 0 && status == CS_OK;) {
-        status = mark_end(s, &written, i, false, bad_p, err);
-        if (status == CS_OK && cs_transfer_op(&s->recording.transfers[i]) == CS_OP_EXCHANGE) {
-            status = mark_end(s, &written, i, true, bad_p, err);
+    for (size_t i = s->recording.n_transfers; i-- > 0;) {
+        CS_TRY(mark_end(s, written, i, false, bad_p, err));
+        if (cs_transfer_op(&s->recording.transfers[i]) == CS_OP_EXCHANGE) {
+            CS_TRY(mark_end(s, written, i, true, bad_p, err));
         }
     }
+    return CS_OK;
+}
+
+static cs_status mark_done(cs_stored *s, size_t *bad_p, cs_error *err)
+{
+    size_t cells   = (size_t)s->n_ranks * s->n_chunks;
+    bits   written = {CS_NEW(uint64_t, cells / 64 + 1), s->n_chunks};
+
+    if (written.words == NULL) {
+        return CS_NO_MEMORY(err, "a schedule");
+    }
+    cs_status status = mark_ends(s, &written, bad_p, err);
     cs_free(written.words);
     return status;
 }
@@ -341,7 +342,7 @@ static cs_status stored_open(const cs_scenario *scenario, const void *options, v
     stream *st = CS_NEW(stream, 1);
 
     if (st == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a stored schedule");
+        return CS_NO_MEMORY(err, "a stored schedule");
     }
     st->schedule = ((const cs_stored_options *)options)->schedule;
     st->cluster  = st->schedule->any_servers && scenario->cluster.gpus_per_server > 1

@@ -691,34 +691,31 @@ static cs_status settle_flow(flow_net *net, uint32_t flow, double now_s)
  * those that are up to date cost nothing. */
 static cs_status settle_link(flow_net *net, uint32_t index, double now_s)
 {
-    const flow_link *link   = &net->links[index];
-    cs_status        status = CS_OK;
+    const flow_link *link = &net->links[index];
 
-    for (uint32_t h = link->first; h != 0 && status == CS_OK; h = net->hops[h - 1].behind) {
+    for (uint32_t h = link->first; h != 0; h = net->hops[h - 1].behind) {
         uint32_t n_ended = net->n_ended;
-        status           = settle_flow(net, (h - 1) / net->stride, now_s);
+        CS_TRY(settle_flow(net, (h - 1) / net->stride, now_s));
         if (net->n_ended > n_ended) {
             touch(net, index);
             break;
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* Bring the rates up to date. Flows that end now are put into `ended`. */
 static cs_status settle(flow_net *net, double now_s)
 {
-    cs_status status = CS_OK;
-
     if (net->n_dirty > 0) {
         net->mark++;
     }
-    while (net->n_dirty > 0 && status == CS_OK) {
+    while (net->n_dirty > 0) {
         uint32_t index             = net->dirty[--net->n_dirty];
         net->links[index].is_dirty = false;
-        status                     = settle_link(net, index, now_s);
+        CS_TRY(settle_link(net, index, now_s));
     }
-    return status;
+    return CS_OK;
 }
 
 /* ---- the model: messages as flows ---- */
@@ -772,7 +769,7 @@ static cs_status flow_open(const cs_ports *ports, const void *options, void **st
     flow_model         *m = CS_NEW(flow_model, 1);
 
     if (m == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the links");
+        return CS_NO_MEMORY(err, "the links");
     }
     m->ports          = ports;
     m->cap_s_per_byte = o->flow_cap_Bps > 0 ? 1.0 / o->flow_cap_Bps : 0;
@@ -785,7 +782,7 @@ static cs_status flow_open(const cs_ports *ports, const void *options, void **st
                         .events         = &m->events};
     if (m->has_net && open_net(&m->net) != CS_OK) {
         flow_close(m);
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the links");
+        return CS_NO_MEMORY(err, "the links");
     }
     *state_p = m;
     return CS_OK;
@@ -843,17 +840,16 @@ static cs_status flow_inject(void *state, const cs_flight *f)
         return inject_alone(m, f);
     }
     assert(m->has_net);
-    double    begin_s = f->start_s + f->startup_s + latency_s;
-    cs_status status =
-        add_flow(&m->net, 2 * f->handle, f->id, links, n, f->bytes, f->start_s, begin_s);
+    double begin_s = f->start_s + f->startup_s + latency_s;
+    CS_TRY(add_flow(&m->net, 2 * f->handle, f->id, links, n, f->bytes, f->start_s, begin_s));
     m->parts[f->handle] = f->is_exchange ? 2 : 1;
-    if (f->is_exchange && status == CS_OK) {
+    if (f->is_exchange) {
         n       = cs_links_of_way(m->ports, f, true, links, &latency_s);
         begin_s = f->start_s + f->startup_s + latency_s;
-        status =
-            add_flow(&m->net, 2 * f->handle + 1, f->id, links, n, f->bytes, f->start_s, begin_s);
+        CS_TRY(
+            add_flow(&m->net, 2 * f->handle + 1, f->id, links, n, f->bytes, f->start_s, begin_s));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status flow_next(void *state, double *next_s_p)

@@ -49,9 +49,7 @@ cs_status cs_model_find(const char *name, const cs_model **model_p, cs_error *er
             return CS_FAIL(err, CS_EMISSING, "model", "model %s is %s", name, m->missing);
         }
     }
-    cs_status status = cs_find_named(&cs_model_names, name, &index, "model", err);
-    if (status == CS_OK) {
-        *model_p = cs_models[index];
-    }
-    return status;
+    CS_TRY(cs_find_named(&cs_model_names, name, &index, "model", err));
+    *model_p = cs_models[index];
+    return CS_OK;
 }

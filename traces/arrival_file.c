@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which format is it? See traces/arrival_file.h. */
 #include "traces/arrival_file.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "input/locate.h"
-#include "traces/arrival_table.h"
-#include "traces/kineto.h"
-#include "traces/stragglar_log.h"
+#include "traces/arrival_formats.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -90,15 +87,11 @@ static cs_status read_texts(const cs_arrival_text *texts, size_t n,
                             const cs_arrival_options *options, cs_arrival_trace *trace_p,
                             cs_arrival_notes *notes, cs_error *err)
 {
-    cs_status status = CS_OK;
-    size_t    n_json = 0;
+    size_t n_json = 0;
 
-    for (size_t i = 0; i < n && status == CS_OK; i++) {
-        status = check_text(&texts[i], err);
+    for (size_t i = 0; i < n; i++) {
+        CS_TRY(check_text(&texts[i], err));
         n_json += is_json(&texts[i]);
-    }
-    if (status != CS_OK) {
-        return status;
     }
     if (n_json == n) {
         return cs_kineto_read(texts, n, options, trace_p, notes, err);
@@ -158,7 +151,7 @@ static cs_status load_one(loading *l, const char *path, size_t length, cs_error 
     }
     name = CS_NEW(char, length + 1);
     if (name == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a file's name");
+        return CS_NO_MEMORY(err, "a file's name");
     }
     memcpy(name, path, length);
     status = cs_file_read(name, CS_ARRIVAL_MAX_BYTES, &data, &bytes, err);
@@ -185,19 +178,26 @@ static void loading_free(loading *l)
     cs_free(l);
 }
 
+/* The files of one list "a,b,..". */
+static cs_status load_list(loading *l, const char *list, cs_error *err)
+{
+    for (const char *at = list; at != NULL;) {
+        size_t length = strcspn(at, ",");
+        CS_TRY(load_one(l, at, length, err));
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    return CS_OK;
+}
+
 cs_status cs_arrival_files_load(const char *const *paths, size_t n,
                                 const cs_arrival_options *options, cs_arrival_trace *trace_p,
                                 cs_arrival_notes *notes_p, cs_error *err)
 {
     loading  *l      = CS_NEW(loading, 1);
-    cs_status status = l != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory for a trace");
+    cs_status status = l != NULL ? CS_OK : CS_NO_MEMORY(err, "a trace");
 
     for (size_t i = 0; i < n && status == CS_OK; i++) {
-        for (const char *at = paths[i]; at != NULL && status == CS_OK;) {
-            size_t length = strcspn(at, ",");
-            status        = load_one(l, at, length, err);
-            at            = at[length] == ',' ? at + length + 1 : NULL;
-        }
+        status = load_list(l, paths[i], err);
     }
     if (status == CS_OK) {
         status = cs_arrival_texts_read(l->texts, l->n, options, trace_p, notes_p, err);
@@ -210,12 +210,10 @@ cs_status cs_arrival_file_load(const char *path, cs_arrival_trace *trace_p, cs_e
 {
     const cs_arrival_options options = {0};
     cs_arrival_notes         notes   = {0};
-    cs_status status = cs_arrival_files_load(&path, 1, &options, trace_p, &notes, err);
 
-    if (status == CS_OK) {
-        cs_arrival_notes_free(&notes);
-    }
-    return status;
+    CS_TRY(cs_arrival_files_load(&path, 1, &options, trace_p, &notes, err));
+    cs_arrival_notes_free(&notes);
+    return CS_OK;
 }
 
 /* A hash of the arrivals' bits. */
@@ -235,12 +233,11 @@ static cs_status load_trace(const char *path, void **content_p, uint64_t *finger
                             cs_error *err)
 {
     cs_arrival_trace *trace = CS_NEW(cs_arrival_trace, 1);
-    cs_status         status =
-        trace != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory for a trace");
 
-    if (status == CS_OK) {
-        status = cs_arrival_file_load(path, trace, err);
+    if (trace == NULL) {
+        return CS_NO_MEMORY(err, "a trace");
     }
+    cs_status status = cs_arrival_file_load(path, trace, err);
     if (status != CS_OK) {
         cs_free(trace);
         return status;

@@ -2,12 +2,13 @@
 /* traces/arrival_file.h -- traces of arrivals in any format that is known, told apart by what is
  * in the file, never by its name:
  *
- *   tables          iteration,rank,arrival_s, as CSV or markdown (traces/arrival_table.h)
- *   StragglAR logs  records "Rank r | Step s | .. | AR Time" (traces/stragglar_log.h)
- *   NCCL traces     of PyTorch's profiler (Kineto), one file per rank (traces/kineto.h)
- *   timelines       Chrome traces of a rank's work (traces/timeline_trace.h)
+ *   tables          iteration,rank,arrival_s, as CSV or markdown
+ *   StragglAR logs  records "Rank r | Step s | .. | AR Time"
+ *   NCCL traces     of PyTorch's profiler (Kineto), one file per rank
+ *   timelines       Chrome traces of a rank's work
  *
- * Files that are compressed are refused. Errors carry file, line and column.
+ * traces/arrival_formats.h describes them. Files that are compressed are refused. Errors carry
+ * file, line and column.
  */
 #ifndef CS_TRACES_ARRIVAL_FILE_H
 #define CS_TRACES_ARRIVAL_FILE_H

@@ -22,7 +22,7 @@ cs_status cs_arrival_rows_add(cs_arrival_rows *rows, const cs_arrival_row *row, 
         return CS_FAIL(err, CS_EINVAL, "", "more than %zu records", CS_ARRIVAL_MAX_ENTRIES);
     }
     if (!cs_grow(&rows->rows, &rows->capacity, rows->n + 1, 256, sizeof *rows->rows)) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the records of a trace");
+        return CS_NO_MEMORY(err, "the records of a trace");
     }
     rows->rows[rows->n++] = *row;
     return CS_OK;
@@ -66,9 +66,7 @@ typedef struct building {
 /* Add the place of a record to an error. */
 static cs_status at(const building *b, const cs_arrival_row *row, cs_status status)
 {
-    if (b->err != NULL && b->err->input[0] == '\0') {
-        cs_error_locate(b->err, b->name, row->line, row->column);
-    }
+    cs_error_locate(b->err, b->name, row->line, row->column);
     return status;
 }
 
@@ -92,7 +90,7 @@ static cs_status count_ranks(building *b)
     }
     is_there = CS_NEW(bool, b->n_ranks);
     if (is_there == NULL) {
-        return CS_FAIL(b->err, CS_ENOMEM, "", "out of memory for %u ranks", b->n_ranks);
+        return CS_NO_MEMORY(b->err, "%u ranks", b->n_ranks);
     }
     for (size_t i = 0; i < b->rows->n; i++) {
         is_there[b->rows->rows[i].rank] = true;
@@ -307,7 +305,7 @@ static cs_status fill(building *b, cs_arrival_trace *trace)
     trace->bytes     = rows[0].bytes > 0 ? CS_NEW(uint64_t, b->n_calls) : NULL;
     if (trace->arrival_s == NULL || (has_inside && trace->inside_s == NULL) ||
         (rows[0].bytes > 0 && trace->bytes == NULL)) {
-        return CS_FAIL(b->err, CS_ENOMEM, "", "out of memory for a trace of %zu calls", b->n_calls);
+        return CS_NO_MEMORY(b->err, "a trace of %zu calls", b->n_calls);
     }
     for (size_t c = 0; c < b->n_calls; c++) {
         fill_call(b, &rows[c * b->n_ranks], &trace->arrival_s[c * b->n_ranks]);
@@ -325,18 +323,24 @@ static cs_status fill(building *b, cs_arrival_trace *trace)
 static cs_status arrange(building *b, uint32_t warmup)
 {
     cs_arrival_rows *rows = b->rows;
-    cs_status        status;
 
     if (rows->n == 0) {
         (void)CS_FAIL(b->err, CS_EPARSE, "", "no record is in it");
         return at(b, &(cs_arrival_row){0}, CS_EPARSE);
     }
-    status = count_ranks(b);
-    if (status == CS_OK) {
-        qsort(rows->rows, rows->n, sizeof rows->rows[0], compare);
-        status = keep_calls(b, b->options->sets_warmup ? b->options->warmup : warmup);
+    CS_TRY(count_ranks(b));
+    qsort(rows->rows, rows->n, sizeof rows->rows[0], compare);
+    CS_TRY(keep_calls(b, b->options->sets_warmup ? b->options->warmup : warmup));
+    return check_sizes(b);
+}
+
+static cs_status fill_checked(building *b, bool is_clock, cs_arrival_trace *trace)
+{
+    if (is_clock) {
+        CS_TRY(check_clock(b));
     }
-    return status == CS_OK ? check_sizes(b) : status;
+    CS_TRY(fill(b, trace));
+    return check_lateness(b, trace);
 }
 
 cs_status cs_arrival_rows_build(cs_arrival_rows *rows, const cs_arrival_options *options,
@@ -344,23 +348,11 @@ cs_status cs_arrival_rows_build(cs_arrival_rows *rows, const cs_arrival_options 
                                 cs_arrival_notes *notes, cs_error *err)
 {
     building b = {.rows = rows, .options = options, .name = name, .notes = notes, .err = err};
-    cs_arrival_trace trace  = {0};
-    cs_status        status = arrange(&b, warmup);
-    bool             is_clock;
+    cs_arrival_trace trace = {0};
 
-    if (status != CS_OK) {
-        return status;
-    }
-    is_clock = !isnan(rows->rows[0].arrival_s) && !are_offsets(&b);
-    if (is_clock) {
-        status = check_clock(&b);
-    }
-    if (status == CS_OK) {
-        status = fill(&b, &trace);
-    }
-    if (status == CS_OK) {
-        status = check_lateness(&b, &trace);
-    }
+    CS_TRY(arrange(&b, warmup));
+    bool      is_clock = !isnan(rows->rows[0].arrival_s) && !are_offsets(&b);
+    cs_status status   = fill_checked(&b, is_clock, &trace);
     if (status != CS_OK) {
         cs_arrival_trace_free(&trace);
         return status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A line is cut into cells at commas or bars; the header says what each cell means. */
-#include "traces/arrival_table.h"
+#include "traces/arrival_formats.h"
 
 #include "base/column.h"
 #include "cs/cluster.h"
@@ -176,8 +176,7 @@ static cs_status name_column(table *t, size_t index, cs_arrival_notes *notes, cs
 
 static cs_status read_header(table *t, cs_arrival_notes *notes, cs_error *err)
 {
-    const char *text   = t->reader.line.text;
-    cs_status   status = CS_OK;
+    const char *text = t->reader.line.text;
 
     t->separator = text[strspn(text, " \t")] == '|' ? '|' : ',';
     t->n_columns = cut(t, text);
@@ -185,11 +184,8 @@ static cs_status read_header(table *t, cs_arrival_notes *notes, cs_error *err)
         return CS_FAIL(err, CS_EPARSE, "", "%zu columns: accepted are at most %d", t->n_columns,
                        MAX_COLUMNS);
     }
-    for (size_t i = 0; i < t->n_columns && status == CS_OK; i++) {
-        status = name_column(t, i, notes, err);
-    }
-    if (status != CS_OK) {
-        return status;
+    for (size_t i = 0; i < t->n_columns; i++) {
+        CS_TRY(name_column(t, i, notes, err));
     }
     if (!t->has[RANK] || !(t->has[ARRIVAL] || t->has[INSIDE]) ||
         !(t->has[ITERATION] || t->separator == '|')) {
@@ -227,11 +223,13 @@ static cs_status read_time(table *t, const cell *c, const column *col, double *t
     const char *where  = meaning_names[col->meaning];
     fineness   *fine   = &t->fineness[col->meaning];
     double      unit_s = 0;
+    size_t      length = strlen(c->text);
 
-    (void)snprintf(text, sizeof text, "%s%s", c->text, col->unit);
-    cs_status status = cs_parse_time(text, time_s_p, where, err);
-    if (status != CS_OK || *time_s_p == 0) { /* 0 may be exact, whatever its digits */
-        return status;
+    memcpy(text, c->text, length);
+    memcpy(text + length, col->unit, strlen(col->unit) + 1); /* at most 2 characters */
+    CS_TRY(cs_parse_time(text, time_s_p, where, err));
+    if (*time_s_p == 0) { /* 0 may be exact, whatever its digits */
+        return CS_OK;
     }
     keep_last_digit(text);
     if (cs_parse_time(text, &unit_s, where, NULL) == CS_OK && unit_s > 0) {
@@ -257,7 +255,6 @@ static cs_status read_cell(table *t, const cell *c, const column *col, cs_arriva
 {
     const char *where  = meaning_names[col->meaning];
     uint64_t    number = 0;
-    cs_status   status = CS_OK;
 
     if (col->meaning == UNUSED) {
         return CS_OK;
@@ -269,17 +266,15 @@ static cs_status read_cell(table *t, const cell *c, const column *col, cs_arriva
     case ITERATION:
         return cs_parse_integer(c->text, 0, UINT64_MAX >> 1, &row->iteration, where, err);
     case RANK:
-        status    = cs_parse_integer(c->text, 0, CS_MAX_RANKS - 1, &number, where, err);
+        CS_TRY(cs_parse_integer(c->text, 0, CS_MAX_RANKS - 1, &number, where, err));
         row->rank = (uint32_t)number;
-        return status;
+        return CS_OK;
     case ARRIVAL: return read_time(t, c, col, &row->arrival_s, err);
     case INSIDE: return read_time(t, c, col, &row->inside_s, err);
     case BYTES:
-        status = cs_parse_bytes(c->text, &row->bytes, where, err);
-        if (status == CS_OK && row->bytes == 0) {
-            return CS_FAIL(err, CS_EINVAL, where, "0 is not the size of a call");
-        }
-        return status;
+        CS_TRY(cs_parse_bytes(c->text, &row->bytes, where, err));
+        return row->bytes > 0 ? CS_OK
+                              : CS_FAIL(err, CS_EINVAL, where, "0 is not the size of a call");
     case UNUSED:
     case MEANINGS: break;
     }
@@ -288,13 +283,12 @@ static cs_status read_cell(table *t, const cell *c, const column *col, cs_arriva
 
 static cs_status read_row(table *t, cs_arrival_rows *rows, cs_error *err)
 {
-    cs_log_line   *line   = &t->reader.line;
-    cs_arrival_row row    = {.line      = line->number,
-                             .arrival_s = (double)NAN,
-                             .inside_s  = (double)NAN,
-                             .period_s  = (double)NAN};
-    size_t         count  = cut(t, line->text);
-    cs_status      status = CS_OK;
+    cs_log_line   *line  = &t->reader.line;
+    cs_arrival_row row   = {.line      = line->number,
+                            .arrival_s = (double)NAN,
+                            .inside_s  = (double)NAN,
+                            .period_s  = (double)NAN};
+    size_t         count = cut(t, line->text);
 
     if (count != t->n_columns) {
         size_t last        = count < t->n_columns ? count - 1 : t->n_columns;
@@ -305,11 +299,11 @@ static cs_status read_row(table *t, cs_arrival_rows *rows, cs_error *err)
                        count, t->n_columns);
     }
     row.column = t->cells[0].column;
-    for (size_t i = 0; i < count && status == CS_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         line->fault_column = t->cells[i].column;
-        status             = read_cell(t, &t->cells[i], &t->columns[i], &row, err);
+        CS_TRY(read_cell(t, &t->cells[i], &t->columns[i], &row, err));
     }
-    return status == CS_OK ? cs_arrival_rows_add(rows, &row, err) : status;
+    return cs_arrival_rows_add(rows, &row, err);
 }
 
 /* The line |---|---:| below a header. */
@@ -322,26 +316,23 @@ static bool is_rule(const table *t)
 
 static cs_status read_lines(table *t, cs_arrival_rows *rows, cs_arrival_notes *notes, cs_error *err)
 {
-    bool      has_more = true;
-    cs_status status   = cs_log_reader_next(&t->reader, &has_more, err);
+    bool has_more = true;
 
-    while (status == CS_OK && has_more) {
-        if (t->reader.line.n_tokens == 0 || t->reader.line.is_comment) {
-            status = CS_OK;
-        } else if (t->separator == 0) {
-            status = read_header(t, notes, err);
-        } else if (!is_rule(t)) {
-            status = read_row(t, rows, err);
+    CS_TRY(cs_log_reader_next(&t->reader, &has_more, err));
+    while (has_more) {
+        const bool is_blank = t->reader.line.n_tokens == 0 || t->reader.line.is_comment;
+        if (!is_blank && t->separator == 0) {
+            CS_TRY(read_header(t, notes, err));
+        } else if (!is_blank && !is_rule(t)) {
+            CS_TRY(read_row(t, rows, err));
         }
-        if (status == CS_OK) {
-            status = cs_log_reader_next(&t->reader, &has_more, err);
-        }
+        CS_TRY(cs_log_reader_next(&t->reader, &has_more, err));
     }
-    if (status == CS_OK && t->separator == 0) {
+    if (t->separator == 0) {
         t->reader.line.number = 0;
         return CS_FAIL(err, CS_EPARSE, "", "is empty: accepted are traces of arrivals");
     }
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_arrival_table_read(const char *text, size_t length, const char *name,
@@ -354,7 +345,7 @@ cs_status cs_arrival_table_read(const char *text, size_t length, const char *nam
         status = read_lines(&t, rows, notes, err);
     }
     notes->end_resolution_s = end_resolution_s(&t);
-    if (status != CS_OK && status != CS_ENOMEM && err != NULL && err->input[0] == '\0') {
+    if (status != CS_OK && status != CS_ENOMEM) {
         cs_error_locate(err, name, t.reader.line.number, t.reader.line.fault_column);
     }
     cs_log_reader_close(&t.reader);

@@ -16,16 +16,7 @@ enum { WORD_BYTES = 64, WORDS = 2 };
 typedef struct bandwidth_line {
     const char *begin, *at, *end;
     int         number, column; /* of the last word */
-    const char *name;           /* of the text */
 } bandwidth_line;
-
-static cs_status locate(const bandwidth_line *line, cs_status status, cs_error *err)
-{
-    if (status != CS_OK && status != CS_ENOMEM && err != NULL && err->input[0] == '\0') {
-        cs_error_locate(err, line->name, line->number, line->column);
-    }
-    return status;
-}
 
 static bool is_blank(char c)
 {
@@ -56,23 +47,24 @@ static cs_status read_line(bandwidth_line *line, double *values, size_t *count_p
 {
     static const char *const names[WORDS]     = {"time", "rate"};
     char                     word[WORD_BYTES] = "";
-    cs_status                status           = CS_OK;
     size_t                   count            = 0;
-    *count_p                                  = 0;
 
-    while (status == CS_OK && (status = next_word(line, word, err)) == CS_OK && word[0] != '\0') {
+    *count_p = 0;
+    CS_TRY(next_word(line, word, err));
+    while (word[0] != '\0') {
         if (count == WORDS) {
             return CS_FAIL(err, CS_EPARSE, "", "a third word: accepted are lines 'time rate'");
         }
-        status =
-            (count == 0 ? cs_parse_time : cs_parse_rate)(word, &values[count], names[count], err);
+        CS_TRY(
+            (count == 0 ? cs_parse_time : cs_parse_rate)(word, &values[count], names[count], err));
         count++;
+        CS_TRY(next_word(line, word, err));
     }
-    if (status == CS_OK && count == 1) {
+    if (count == 1) {
         return CS_FAIL(err, CS_EPARSE, "rate", "is missing: accepted are lines 'time rate'");
     }
     *count_p = count;
-    return status;
+    return CS_OK;
 }
 
 /* May the line stand behind what has been read? */
@@ -97,7 +89,7 @@ static cs_status append(cs_bandwidth_trace *trace, size_t *room, const double *v
         double *rate    = cs_realloc(trace->rate_Bps, more, sizeof *rate);
         trace->rate_Bps = rate != NULL ? rate : trace->rate_Bps;
         if (time == NULL || rate == NULL) {
-            return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a bandwidth trace");
+            return CS_NO_MEMORY(err, "a bandwidth trace");
         }
         *room = more;
     }
@@ -109,41 +101,42 @@ static cs_status append(cs_bandwidth_trace *trace, size_t *room, const double *v
 static cs_status read_lines(bandwidth_line *line, const char *text_end, cs_bandwidth_trace *trace,
                             cs_error *err)
 {
-    size_t    room = 0, count = 0;
-    double    values[WORDS];
-    cs_status status = CS_OK;
+    size_t room = 0, count = 0;
+    double values[WORDS];
 
-    for (const char *next = line->begin; next < text_end && status == CS_OK;) {
+    for (const char *next = line->begin; next < text_end;) {
         const char *newline = memchr(next, '\n', (size_t)(text_end - next));
         const char *end     = newline != NULL ? newline : text_end;
         const char *comment = memchr(next, '#', (size_t)(end - next));
         line->begin = line->at = next;
         line->end              = comment != NULL ? comment : end;
         line->number++;
-        status = read_line(line, values, &count, err);
-        if (status == CS_OK && count > 0) {
+        CS_TRY(read_line(line, values, &count, err));
+        if (count > 0) {
             line->column = 1;
-            status       = check(trace, values, err);
-            status       = status == CS_OK ? append(trace, &room, values, err) : status;
+            CS_TRY(check(trace, values, err));
+            CS_TRY(append(trace, &room, values, err));
         }
         next = newline != NULL ? newline + 1 : text_end;
     }
-    return locate(line, status, err);
+    if (trace->n == 0) {
+        line->number = 1;
+        return CS_FAIL(err, CS_EPARSE, "", "no line 'time rate' in a bandwidth trace");
+    }
+    return CS_OK;
 }
 
 cs_status cs_bandwidth_parse(const char *text, size_t length, const char *name,
                              cs_bandwidth_trace *trace_p, cs_error *err)
 {
     cs_bandwidth_trace trace  = {0};
-    bandwidth_line     line   = {.begin = text, .column = 1, .name = name};
+    bandwidth_line     line   = {.begin = text, .column = 1};
     cs_status          status = read_lines(&line, text + length, &trace, err);
 
-    if (status == CS_OK && trace.n == 0) {
-        line.number = 1;
-        status      = CS_FAIL(err, CS_EPARSE, "", "no line 'time rate' in a bandwidth trace");
-        (void)locate(&line, status, err);
-    }
     if (status != CS_OK) {
+        if (status != CS_ENOMEM) {
+            cs_error_locate(err, name, line.number, line.column);
+        }
         cs_bandwidth_free(&trace);
         return status;
     }
@@ -153,13 +146,11 @@ cs_status cs_bandwidth_parse(const char *text, size_t length, const char *name,
 
 cs_status cs_bandwidth_load(const char *path, cs_bandwidth_trace *trace_p, cs_error *err)
 {
-    char     *data   = NULL;
-    size_t    length = 0;
-    cs_status status = cs_file_read(path, CS_BANDWIDTH_MAX_BYTES, &data, &length, err);
+    char  *data   = NULL;
+    size_t length = 0;
 
-    if (status == CS_OK) {
-        status = cs_bandwidth_parse(data, length, path, trace_p, err);
-    }
+    CS_TRY(cs_file_read(path, CS_BANDWIDTH_MAX_BYTES, &data, &length, err));
+    cs_status status = cs_bandwidth_parse(data, length, path, trace_p, err);
     cs_free(data);
     return status;
 }

@@ -99,13 +99,11 @@ cs_status cs_calibration_apply(const cs_calibration *calibration, cs_collective 
                                double *bandwidth_Bps_p, cs_error *err)
 {
     cs_regime regime = {0};
-    cs_status status = find_regime(calibration, collective, n_ranks, bytes, &regime, err);
 
-    if (status == CS_OK) {
-        *alpha_s_p       = regime.alpha_s;
-        *bandwidth_Bps_p = regime.bandwidth_Bps;
-    }
-    return status;
+    CS_TRY(find_regime(calibration, collective, n_ranks, bytes, &regime, err));
+    *alpha_s_p       = regime.alpha_s;
+    *bandwidth_Bps_p = regime.bandwidth_Bps;
+    return CS_OK;
 }
 
 cs_status cs_calibration_predict(const cs_calibration *calibration, cs_collective collective,
@@ -113,19 +111,15 @@ cs_status cs_calibration_predict(const cs_calibration *calibration, cs_collectiv
 {
     cs_regime regime = {0};
     double    steps = 0, wire_ratio = 0;
-    cs_status status = find_regime(calibration, collective, n_ranks, bytes, &regime, err);
 
-    if (status == CS_OK && n_ranks == calibration->n_ranks) {
+    CS_TRY(find_regime(calibration, collective, n_ranks, bytes, &regime, err));
+    if (n_ranks == calibration->n_ranks) {
         *time_s_p = cs_line_at(&regime.line, bytes);
         return CS_OK;
     }
-    if (status == CS_OK) {
-        status = cs_calibration_steps(collective, n_ranks, &steps, &wire_ratio, err);
-    }
-    if (status == CS_OK) {
-        *time_s_p = steps * (regime.alpha_s + wire_ratio * (double)bytes / regime.bandwidth_Bps);
-    }
-    return status;
+    CS_TRY(cs_calibration_steps(collective, n_ranks, &steps, &wire_ratio, err));
+    *time_s_p = steps * (regime.alpha_s + wire_ratio * (double)bytes / regime.bandwidth_Bps);
+    return CS_OK;
 }
 
 /* From logs. */
@@ -169,28 +163,20 @@ static cs_status check_rows(const cs_nccl_log *log, const cs_calibrate_options *
 }
 
 /* Is the log fit for a calibration at all? */
-static cs_status check_log(const cs_nccl_log *log, const char *name,
-                           const cs_calibrate_options *options, cs_error *err)
+static cs_status check_log(const cs_nccl_log *log, const cs_calibrate_options *options, int *line_p,
+                           cs_error *err)
 {
-    int       line   = 0;
-    cs_status status = check_collective(log, options, err);
-
-    if (status == CS_OK && log->n_ranks == 0 && options->n_ranks == 0) {
-        status = CS_FAIL(err, CS_EINVAL, "ranks",
-                         "the log does not say how many: no Rank lines, and busbw / algbw is too "
-                         "coarse; give the number");
+    CS_TRY(check_collective(log, options, err));
+    if (log->n_ranks == 0 && options->n_ranks == 0) {
+        return CS_FAIL(err, CS_EINVAL, "ranks",
+                       "the log does not say how many: no Rank lines, and busbw / algbw is too "
+                       "coarse; give the number");
     }
-    if (status == CS_OK && log->is_cputime) {
-        status = CS_FAIL(err, CS_EINVAL, "time",
-                         "the log has CPU times (-C), not those of the operation");
+    if (log->is_cputime) {
+        return CS_FAIL(err, CS_EINVAL, "time",
+                       "the log has CPU times (-C), not those of the operation");
     }
-    if (status == CS_OK) {
-        status = check_rows(log, options, &line, err);
-    }
-    if (status != CS_OK) {
-        cs_error_locate(err, name, line, 0);
-    }
-    return status;
+    return check_rows(log, options, line_p, err);
 }
 
 static cs_collective collective_of(const cs_nccl_log *log, const cs_calibrate_options *options)
@@ -248,7 +234,7 @@ static cs_status pool(const cs_nccl_log *const *logs, size_t n, cs_nccl_side sid
     }
     points = CS_NEW(cs_point, n_rows);
     if (points == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu rows", n_rows);
+        return CS_NO_MEMORY(err, "%zu rows", n_rows);
     }
     for (size_t l = 0; l < n; l++) {
         for (size_t r = 0; r < logs[l]->n_rows; r++) {
@@ -267,12 +253,9 @@ static cs_status pool(const cs_nccl_log *const *logs, size_t n, cs_nccl_side sid
 /* The lines' cost-model parameters: A = steps alpha, B = steps wire_ratio beta. */
 static cs_status take_fit(cs_calibration *c, const cs_fit *fit, cs_error *err)
 {
-    double    steps = 0, wire_ratio = 0;
-    cs_status status = cs_calibration_steps(c->collective, c->n_ranks, &steps, &wire_ratio, err);
+    double steps = 0, wire_ratio = 0;
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_calibration_steps(c->collective, c->n_ranks, &steps, &wire_ratio, err));
     for (size_t r = 0; r < fit->n_regimes; r++) {
         const cs_regime_fit *from = &fit->regimes[r];
 
@@ -324,7 +307,7 @@ static cs_status keep_readings(cs_calibration *c, const cs_nccl_log *const *logs
 {
     c->logs = CS_NEW(cs_nccl_reading, n);
     if (c->logs == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu logs", n);
+        return CS_NO_MEMORY(err, "%zu logs", n);
     }
     c->n_logs = n;
     for (size_t l = 0; l < n; l++) {
@@ -390,15 +373,18 @@ static cs_status check_texts(const cs_calibrate_options *options, cs_error *err)
 static cs_status check_logs(const cs_nccl_log *const *logs, const char *const *names, size_t n,
                             const cs_calibrate_options *options, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (size_t l = 0; l < n && status == CS_OK; l++) {
-        status = check_log(logs[l], names[l], options, err);
-        if (status == CS_OK && l > 0) {
-            status = check_pair(logs[0], logs[l], names[l], options, err);
+    for (size_t l = 0; l < n; l++) {
+        int       line   = 0;
+        cs_status status = check_log(logs[l], options, &line, err);
+        if (status != CS_OK) {
+            cs_error_locate(err, names[l], line, 0);
+            return status;
+        }
+        if (l > 0) {
+            CS_TRY(check_pair(logs[0], logs[l], names[l], options, err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status calibrate(cs_calibration *c, const cs_nccl_log *const *logs, size_t n,
@@ -406,40 +392,28 @@ static cs_status calibrate(cs_calibration *c, const cs_nccl_log *const *logs, si
 {
     cs_fit    fit    = {0};
     cs_point *points = NULL;
-    cs_status status = pool(logs, n, options->column, &points, &c->n_points, err);
 
-    if (status == CS_OK) {
-        status = cs_fit_regimes(points, c->n_points, options->max_regimes, &fit, err);
-    }
-    if (status == CS_OK) {
-        status = take_fit(c, &fit, err);
-    }
+    CS_TRY(pool(logs, n, options->column, &points, &c->n_points, err));
+    cs_status status = cs_fit_regimes(points, c->n_points, options->max_regimes, &fit, err);
     cs_free(points);
-    return status;
+    CS_TRY(status);
+    return take_fit(c, &fit, err);
 }
 
 cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *names, size_t n,
                             const cs_calibrate_options *options, cs_calibration **calibration_p,
                             cs_error *err)
 {
-    cs_calibration *c;
-    cs_status       status;
-
     if (n == 0) {
         return CS_FAIL(err, CS_EINVAL, "", "no log given, accepted: one or more");
     }
-    status = check_texts(options, err);
-    if (status == CS_OK) {
-        status = check_logs(logs, names, n, options, err);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
-    c = CS_NEW(cs_calibration, 1);
+    CS_TRY(check_texts(options, err));
+    CS_TRY(check_logs(logs, names, n, options, err));
+    cs_calibration *c = CS_NEW(cs_calibration, 1);
     if (c == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a calibration");
+        return CS_NO_MEMORY(err, "a calibration");
     }
-    status = keep_readings(c, logs, n, options->column, err);
+    cs_status status = keep_readings(c, logs, n, options->column, err);
     if (status == CS_OK) {
         describe(c, logs[0], options);
         status = calibrate(c, logs, n, options, err);
@@ -456,13 +430,11 @@ cs_status cs_calibrate_logs(const cs_nccl_log *const *logs, const char *const *n
 static cs_status read_log(const char *path, const cs_calibrate_options *options,
                           cs_nccl_log **log_p, cs_error *err)
 {
-    char     *text   = NULL;
-    size_t    length = 0;
-    cs_status status = cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err);
+    char  *text   = NULL;
+    size_t length = 0;
 
-    if (status == CS_OK) {
-        status = cs_nccl_log_parse_for(text, length, path, options->n_ranks, log_p, err);
-    }
+    CS_TRY(cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err));
+    cs_status status = cs_nccl_log_parse_for(text, length, path, options->n_ranks, log_p, err);
     cs_free(text);
     return status;
 }
@@ -474,7 +446,7 @@ cs_status cs_calibrate(const char *const *paths, size_t n, const cs_calibrate_op
     cs_status     status = CS_OK;
 
     if (logs == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu logs", n);
+        return CS_NO_MEMORY(err, "%zu logs", n);
     }
     for (size_t l = 0; l < n && status == CS_OK; l++) {
         status = read_log(paths[l], options, &logs[l], err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calibrations as JSON: see traces/calibration_json.h. One table per object lists its keys,
+/* Calibrations as JSON. One table per object lists its keys,
  * types and ranges; the writer and the reader both walk it, so that they cannot disagree.
  * Every key must be there, but "logs".
  */
@@ -289,7 +289,7 @@ static void take_logs(cs_reading *r, const root_keys *keys, cs_calibration *c)
     }
     c->logs = CS_NEW(cs_nccl_reading, keys->n_logs);
     if (c->logs == NULL) {
-        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for %zu logs", keys->n_logs);
+        (void)CS_NO_MEMORY(&r->error, "%zu logs", keys->n_logs);
         return;
     }
     c->n_logs = keys->n_logs;
@@ -305,7 +305,7 @@ static void read_root(cs_reading *r, json_t *tree, cs_calibration *c)
     root_keys *keys = CS_ARENA_NEW(r->arena, root_keys, 1);
 
     if (keys == NULL) {
-        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for a calibration");
+        (void)CS_NO_MEMORY(&r->error, "a calibration");
     } else if (cs_read_fields(r, &root, root_fields, keys)) {
         *c = keys->c;
         take_regimes(r, &root, keys, c);
@@ -328,7 +328,7 @@ cs_status cs_calibration_parse(const char *text, size_t length, const char *name
     }
     c = CS_NEW(cs_calibration, 1);
     if (c == NULL) {
-        (void)CS_FAIL(&r.error, CS_ENOMEM, "", "out of memory for a calibration");
+        (void)CS_NO_MEMORY(&r.error, "a calibration");
     } else {
         read_root(&r, tree, c);
     }
@@ -336,7 +336,7 @@ cs_status cs_calibration_parse(const char *text, size_t length, const char *name
     cs_arena_free(&arena);
     if (cs_reading_failed(&r)) {
         if (r.error.status != CS_ENOMEM) {
-            cs_locate(text, length, r.error.where, r.blames_key, &line, &column);
+            cs_locate(text, length, r.error.where, r.key_is_wrong, &line, &column);
             cs_error_locate(&r.error, name, line, column);
         }
         if (err != NULL && err->status == CS_OK) {
@@ -351,13 +351,11 @@ cs_status cs_calibration_parse(const char *text, size_t length, const char *name
 
 cs_status cs_calibration_load(const char *path, cs_calibration **calibration_p, cs_error *err)
 {
-    char     *text   = NULL;
-    size_t    length = 0;
-    cs_status status = cs_file_read(path, (size_t)4 * 1024 * 1024, &text, &length, err);
+    char  *text   = NULL;
+    size_t length = 0;
 
-    if (status == CS_OK) {
-        status = cs_calibration_parse(text, length, path, calibration_p, err);
-    }
+    CS_TRY(cs_file_read(path, (size_t)4 * 1024 * 1024, &text, &length, err));
+    cs_status status = cs_calibration_parse(text, length, path, calibration_p, err);
     cs_free(text);
     return status;
 }

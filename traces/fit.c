@@ -363,7 +363,7 @@ cs_status cs_fit_regimes(const cs_point *points, size_t n, size_t max_regimes, c
     s.from = CS_NEW(size_t, (s.max_regimes + 1) * (n + 1));
     room   = CS_NEW(cs_point, 2 * n);
     if (s.best == NULL || s.from == NULL || room == NULL) {
-        status = CS_FAIL(err, CS_ENOMEM, "", "out of memory for a fit of %zu points", n);
+        status = CS_NO_MEMORY(err, "a fit of %zu points", n);
     } else if (!segment(&s, points, n, &fit)) {
         status = CS_FAIL(err, CS_EINVAL, "",
                          "the times do not grow with the size: no line A + B S with B > 0 fits");

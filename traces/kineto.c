@@ -2,10 +2,9 @@
 /* Arrivals out of NCCL traces. Files are parsed one after the other, and only their NCCL kernels
  * are kept; then it is found out which ranks and process groups there are, and the calls of a group
  * are paired across its ranks. */
-#include "traces/kineto.h"
+#include "traces/arrival_formats.h"
 
 #include "traces/kineto_events.h"
-#include "traces/timeline_trace.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -57,15 +56,8 @@ typedef struct finding {
 /* Say which file an error is about. */
 static cs_status refuse(const finding *f, size_t file)
 {
-    if (f->err != NULL && f->err->input[0] == '\0') {
-        cs_error_locate(f->err, f->texts[file].name, 0, 0);
-    }
+    cs_error_locate(f->err, f->texts[file].name, 0, 0);
     return CS_EINVAL;
-}
-
-static cs_status no_memory(const finding *f)
-{
-    return CS_FAIL(f->err, CS_ENOMEM, "", "out of memory for the ranks of a trace");
 }
 
 static bool is_same(const char *a, const char *b)
@@ -103,22 +95,19 @@ static cs_status take_rank(const finding *f, size_t file, const char *process, t
 /* Every rank that has a collective, with room for its calls. */
 static cs_status find_ranks(const finding *f)
 {
-    traced_rank *rank   = NULL;
-    cs_status    status = CS_OK;
+    traced_rank *rank = NULL;
 
     f->out->ranks = CS_ARENA_NEW(&f->out->arena, traced_rank, CS_ARRIVAL_MAX_FILES);
     if (f->out->ranks == NULL) {
-        return no_memory(f);
+        return CS_NO_MEMORY(f->err, "the ranks of a trace");
     }
-    for (size_t file = 0; file < f->n && status == CS_OK; file++) {
+    for (size_t file = 0; file < f->n; file++) {
         const cs_nccl_trace *trace = &f->traces[file];
-        for (size_t i = 0; i < trace->n_calls && status == CS_OK; i++) {
-            status = take_rank(f, file, trace->calls[i].process, &rank);
-            if (status == CS_OK) {
-                rank->n_calls++;
-            }
+        for (size_t i = 0; i < trace->n_calls; i++) {
+            CS_TRY(take_rank(f, file, trace->calls[i].process, &rank));
+            rank->n_calls++;
         }
-        if (status == CS_OK && trace->n_calls == 0) {
+        if (trace->n_calls == 0) {
             char left_out[200];
             cs_nccl_left_out_text(&trace->left_out, left_out, sizeof left_out);
             (void)CS_FAIL(f->err, CS_EINVAL, "traceEvents",
@@ -127,13 +116,15 @@ static cs_status find_ranks(const finding *f)
             return refuse(f, file);
         }
     }
-    for (size_t i = 0; i < f->out->n && status == CS_OK; i++) {
+    for (size_t i = 0; i < f->out->n; i++) {
         rank          = &f->out->ranks[i];
         rank->calls   = CS_ARENA_NEW(&f->out->arena, const cs_nccl_call *, rank->n_calls);
         rank->n_calls = 0;
-        status        = rank->calls != NULL ? CS_OK : no_memory(f);
+        if (rank->calls == NULL) {
+            return CS_NO_MEMORY(f->err, "the ranks of a trace");
+        }
     }
-    return status;
+    return CS_OK;
 }
 
 /* Several processes in one file are ranks of their own, whatever the file says its rank is. */
@@ -215,20 +206,17 @@ static cs_status count_call(const finding *f, const cs_nccl_call *call, group *g
 static cs_status list_groups(const finding *f, group *groups, size_t *n_p)
 {
     const char *wanted = f->options->group;
-    cs_status   status = CS_OK;
 
-    for (size_t file = 0; file < f->n && status == CS_OK; file++) {
-        for (size_t i = 0; i < f->traces[file].n_calls && status == CS_OK; i++) {
+    for (size_t file = 0; file < f->n; file++) {
+        for (size_t i = 0; i < f->traces[file].n_calls; i++) {
             const cs_nccl_call *call = &f->traces[file].calls[i];
-            if (wanted == NULL || is_same(call->group, wanted)) {
-                status = count_call(f, call, groups, n_p);
+            if ((wanted == NULL || is_same(call->group, wanted)) &&
+                count_call(f, call, groups, n_p) != CS_OK) {
+                return refuse(f, file);
             }
         }
-        if (status != CS_OK) {
-            return refuse(f, file);
-        }
     }
-    return status;
+    return CS_OK;
 }
 
 /* "; --collective takes alltoall (40 calls), allgather (3)" of the calls that there are. */
@@ -261,11 +249,11 @@ static cs_status choose_group(const finding *f, group *chosen_p)
     size_t       n      = 0;
     const group *best   = NULL;
     const char  *wanted = f->options->group;
-    cs_status    status = groups != NULL ? list_groups(f, groups, &n) : no_memory(f);
 
-    if (status != CS_OK) {
-        return status;
+    if (groups == NULL) {
+        return CS_NO_MEMORY(f->err, "the ranks of a trace");
     }
+    CS_TRY(list_groups(f, groups, &n));
     for (size_t g = 0; g < n; g++) {
         best = best == NULL || groups[g].n_calls > best->n_calls ? &groups[g] : best;
     }
@@ -381,19 +369,13 @@ static void free_ranks(rank_list *ranks)
  * them, also on failure. */
 static cs_status find_all(const finding *f)
 {
-    group     chosen = {0};
-    cs_status status = find_ranks(f);
+    group chosen = {0};
 
-    if (status == CS_OK) {
-        status = order_ranks(f);
-    }
-    if (status == CS_OK) {
-        status = choose_group(f, &chosen);
-    }
-    if (status == CS_OK) {
-        status = deal_calls(f, &chosen);
-    }
-    return status == CS_OK ? check_members(f, &chosen) : status;
+    CS_TRY(find_ranks(f));
+    CS_TRY(order_ranks(f));
+    CS_TRY(choose_group(f, &chosen));
+    CS_TRY(deal_calls(f, &chosen));
+    return check_members(f, &chosen);
 }
 
 /* Calls, paired. */
@@ -511,11 +493,10 @@ static uint64_t size_of_call(const reading *g, size_t k, bool *is_even_p)
 /* The records of one call on all ranks. */
 static cs_status add_call(reading *g, size_t k, uint64_t iteration)
 {
-    bool      is_even = true;
-    uint64_t  bytes   = size_of_call(g, k, &is_even);
-    cs_status status  = CS_OK;
+    bool     is_even = true;
+    uint64_t bytes   = size_of_call(g, k, &is_even);
 
-    for (size_t r = 0; r < g->ranks.n && status == CS_OK; r++) {
+    for (size_t r = 0; r < g->ranks.n; r++) {
         const cs_nccl_call *call = g->ranks.ranks[r].calls[k];
         cs_arrival_row      row  = {.iteration = iteration,
                                     .rank      = (uint32_t)r,
@@ -523,11 +504,11 @@ static cs_status add_call(reading *g, size_t k, uint64_t iteration)
                                     .inside_s  = call->duration_us * 1e-6,
                                     .period_s  = (double)NAN,
                                     .bytes     = bytes};
-        status                   = cs_arrival_rows_add(&g->rows, &row, g->err);
+        CS_TRY(cs_arrival_rows_add(&g->rows, &row, g->err));
     }
     g->n_uneven += !is_even;
     g->n_unsized += bytes == 0;
-    return status;
+    return CS_OK;
 }
 
 /* Sizes that some calls lack are of no use. */
@@ -554,29 +535,27 @@ static cs_status add_calls(reading *g, double *period_s_p)
 {
     const traced_rank *first   = &g->ranks.ranks[0];
     size_t             n_calls = 0, n_taken = 0, earliest = 0, latest = 0;
-    cs_status          status = count_calls(g, &n_calls);
 
-    for (size_t r = 0; r < g->ranks.n && status == CS_OK; r++) {
-        status = check_overlap(g, &g->ranks.ranks[r]);
+    CS_TRY(count_calls(g, &n_calls));
+    for (size_t r = 0; r < g->ranks.n; r++) {
+        CS_TRY(check_overlap(g, &g->ranks.ranks[r]));
     }
-    for (size_t k = 0; k < n_calls && status == CS_OK; k++) {
-        for (size_t r = 1; r < g->ranks.n && status == CS_OK; r++) {
-            status = check_pair(g, r, k);
+    for (size_t k = 0; k < n_calls; k++) {
+        for (size_t r = 1; r < g->ranks.n; r++) {
+            CS_TRY(check_pair(g, r, k));
         }
-        if (status == CS_OK && first->calls[k]->collective == g->collective) {
-            status   = add_call(g, k, n_taken);
+        if (first->calls[k]->collective == g->collective) {
+            CS_TRY(add_call(g, k, n_taken));
             earliest = n_taken++ == 0 ? k : earliest;
             latest   = k;
         }
     }
-    if (status == CS_OK) {
-        drop_sizes(g);
-        *period_s_p = n_taken > 1
-                          ? (first->calls[latest]->start_us - first->calls[earliest]->start_us) /
-                                (double)(n_taken - 1) * 1e-6
-                          : (double)NAN;
-    }
-    return status;
+    drop_sizes(g);
+    *period_s_p = n_taken > 1
+                      ? (first->calls[latest]->start_us - first->calls[earliest]->start_us) /
+                            (double)(n_taken - 1) * 1e-6
+                      : (double)NAN;
+    return CS_OK;
 }
 
 /* NCCL kernels of all files that are no calls. */
@@ -612,58 +591,64 @@ static void note_ranks(const reading *g)
     }
 }
 
+static cs_status read_found_calls(reading *g, const finding *f, cs_arrival_trace *trace_p)
+{
+    double period_s = (double)NAN;
+
+    CS_TRY(find_all(f));
+    CS_TRY(add_calls(g, &period_s));
+    note_ranks(g);
+    note_left_out(g);
+    CS_TRY(cs_arrival_rows_build(&g->rows, g->options, 0, g->texts[0].name, trace_p, g->notes,
+                                 g->err));
+    g->notes->format   = "NCCL trace (Kineto)";
+    g->notes->period_s = period_s;
+    return CS_OK;
+}
+
 static cs_status read_calls(reading *g, cs_arrival_trace *trace_p)
 {
-    const finding f        = {g->texts,      g->traces, g->n,     g->options,
-                              g->collective, &g->ranks, g->notes, g->err};
-    double        period_s = (double)NAN;
-    cs_status     status   = find_all(&f);
+    const finding f      = {g->texts,      g->traces, g->n,     g->options,
+                            g->collective, &g->ranks, g->notes, g->err};
+    cs_status     status = read_found_calls(g, &f, trace_p);
 
-    if (status == CS_OK) {
-        status = add_calls(g, &period_s);
-    }
-    if (status == CS_OK) {
-        note_ranks(g);
-        note_left_out(g);
-        status = cs_arrival_rows_build(&g->rows, g->options, 0, g->texts[0].name, trace_p, g->notes,
-                                       g->err);
-    }
-    if (status == CS_OK) {
-        g->notes->format   = "NCCL trace (Kineto)";
-        g->notes->period_s = period_s;
-    }
     cs_arrival_rows_free(&g->rows);
     free_ranks(&g->ranks);
     return status;
 }
 
-/* The kernels of every file. A single file without any is a timeline, which is read at once. */
+/* The kernels of a file. A single file without any is a timeline, which is read at once. */
+static cs_status read_events(reading *g, const cs_event_file *file, size_t index,
+                             bool *is_timeline_p, cs_arrival_trace *trace_p)
+{
+    CS_TRY(cs_nccl_trace_read(file, &g->traces[index], g->err));
+    *is_timeline_p = g->n == 1 && g->traces[index].n_kernels == 0;
+    return *is_timeline_p ? cs_timeline_trace_read(file, g->options, trace_p, g->notes, g->err)
+                          : CS_OK;
+}
+
 static cs_status read_files(reading *g, bool *is_timeline_p, cs_arrival_trace *trace_p)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < g->n && status == CS_OK; i++) {
+    for (size_t i = 0; i < g->n; i++) {
         cs_event_file file = {0};
-        status             = cs_event_file_parse(&g->texts[i], &file, g->err);
-        if (status == CS_OK) {
-            status = cs_nccl_trace_read(&file, &g->traces[i], g->err);
-        }
-        *is_timeline_p = status == CS_OK && g->n == 1 && g->traces[i].n_kernels == 0;
-        if (*is_timeline_p) {
-            status = cs_timeline_trace_read(&file, g->options, trace_p, g->notes, g->err);
-        }
+        CS_TRY(cs_event_file_parse(&g->texts[i], &file, g->err));
+        cs_status status = read_events(g, &file, i, is_timeline_p, trace_p);
         json_decref(file.tree);
+        CS_TRY(status);
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status read_all(reading *g, cs_arrival_trace *trace_p)
 {
-    bool      is_timeline = false;
-    cs_status status      = read_files(g, &is_timeline, trace_p);
+    bool is_timeline = false;
 
-    if (status != CS_OK || is_timeline) {
-        return status;
+    if (g->options->collective != NULL) {
+        CS_TRY(cs_collective_find(g->options->collective, &g->collective, g->err));
+    }
+    CS_TRY(read_files(g, &is_timeline, trace_p));
+    if (is_timeline) {
+        return CS_OK;
     }
     if (g->options->category != NULL) {
         return CS_FAIL(g->err, CS_EINVAL, "--category",
@@ -676,25 +661,19 @@ static cs_status read_all(reading *g, cs_arrival_trace *trace_p)
 cs_status cs_kineto_read(const cs_arrival_text *texts, size_t n, const cs_arrival_options *options,
                          cs_arrival_trace *trace_p, cs_arrival_notes *notes, cs_error *err)
 {
-    cs_arena  arena  = {0};
-    reading   g      = {.texts      = texts,
-                        .n          = n,
-                        .options    = options,
-                        .collective = CS_ALLREDUCE,
-                        .traces     = CS_ARENA_NEW(&arena, cs_nccl_trace, n),
-                        .notes      = notes,
-                        .err        = err};
-    cs_status status = CS_OK;
+    cs_arena arena = {0};
+    reading  g     = {.texts      = texts,
+                      .n          = n,
+                      .options    = options,
+                      .collective = CS_ALLREDUCE,
+                      .traces     = CS_ARENA_NEW(&arena, cs_nccl_trace, n),
+                      .notes      = notes,
+                      .err        = err};
 
     if (g.traces == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a trace");
+        return CS_NO_MEMORY(err, "a trace");
     }
-    if (options->collective != NULL) {
-        status = cs_collective_find(options->collective, &g.collective, err);
-    }
-    if (status == CS_OK) {
-        status = read_all(&g, trace_p);
-    }
+    cs_status status = read_all(&g, trace_p);
     for (size_t i = 0; i < n; i++) {
         cs_nccl_trace_free(&g.traces[i]);
     }

@@ -255,14 +255,16 @@ static int compare_annotations(const void *left, const void *right)
 static cs_status take_annotations(const cs_event_file *file, cs_arena *arena, annotations *out,
                                   cs_error *err)
 {
-    size_t    n = json_array_size(file->events), n_annotations = 0;
-    cs_status status = CS_OK;
+    size_t n = json_array_size(file->events), n_annotations = 0;
 
     for (size_t i = 0; i < n; i++) {
         n_annotations += is_annotation(json_array_get(file->events, i));
     }
     out->list = CS_ARENA_NEW(arena, annotation, n_annotations + 1);
-    for (size_t i = 0; i < n && out->list != NULL && status == CS_OK; i++) {
+    if (out->list == NULL) {
+        return CS_NO_MEMORY(err, "the annotations of a trace");
+    }
+    for (size_t i = 0; i < n; i++) {
         const json_t *event       = json_array_get(file->events, i);
         annotation   *a           = &out->list[out->n];
         double        duration_us = 0;
@@ -271,21 +273,18 @@ static cs_status take_annotations(const cs_event_file *file, cs_arena *arena, an
         if (!is_annotation(event)) {
             continue;
         }
-        status     = cs_event_span(file, i, &is_span, &a->start_us, &duration_us, err);
+        CS_TRY(cs_event_span(file, i, &is_span, &a->start_us, &duration_us, err));
         a->end_us  = a->start_us + duration_us;
         a->name    = json_string_value(json_object_get(event, "name")) + strlen("nccl:");
         a->process = cs_event_id(event, "pid", arena);
         a->stream  = cs_event_id(event, "tid", arena);
-        out->n += is_span;
-        if (status == CS_OK && (a->process == NULL || a->stream == NULL)) {
-            out->list = NULL;
+        if (a->process == NULL || a->stream == NULL) {
+            return CS_NO_MEMORY(err, "the annotations of a trace");
         }
-    }
-    if (out->list == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the annotations of a trace");
+        out->n += is_span;
     }
     qsort(out->list, out->n, sizeof out->list[0], compare_annotations);
-    return status;
+    return CS_OK;
 }
 
 /* What the annotation around the middle of a kernel says; NULL where there is none. */
@@ -343,13 +342,12 @@ static cs_status take_kernel(const cs_event_file *file, size_t index, const anno
     const json_t *args    = json_object_get(event, "args");
     cs_nccl_call *call    = &trace->calls[trace->n_calls];
     bool          is_span = false;
-    cs_status     status =
-        cs_event_span(file, index, &is_span, &call->start_us, &call->duration_us, err);
 
-    trace->n_kernels += is_span;
-    if (status != CS_OK || !is_span) {
-        return status;
+    CS_TRY(cs_event_span(file, index, &is_span, &call->start_us, &call->duration_us, err));
+    if (!is_span) {
+        return CS_OK;
     }
+    trace->n_kernels++;
     json_int_t size  = json_integer_value(json_object_get(args, "Group size"));
     call->event      = index;
     call->bytes      = call_bytes(args);
@@ -360,7 +358,7 @@ static cs_status take_kernel(const cs_event_file *file, size_t index, const anno
     call->members    = text_of(args, "Process Group Ranks", &trace->arena);
     if (call->process == NULL || call->stream == NULL || call->group == NULL ||
         call->members == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for an event");
+        return CS_NO_MEMORY(err, "an event");
     }
     trace->n_calls += is_call(event, from, call, &trace->left_out);
     return CS_OK;
@@ -373,9 +371,7 @@ static cs_status keep_other(cs_nccl_trace *trace, cs_error *err)
         return CS_OK;
     }
     trace->left_out.other = cs_arena_strdup(&trace->arena, trace->left_out.other);
-    return trace->left_out.other != NULL
-               ? CS_OK
-               : CS_FAIL(err, CS_ENOMEM, "", "out of memory for the name of a kernel");
+    return trace->left_out.other != NULL ? CS_OK : CS_NO_MEMORY(err, "the name of a kernel");
 }
 
 void cs_nccl_left_out_text(const cs_nccl_left_out *left_out, char *text, size_t bytes)
@@ -413,33 +409,36 @@ static int64_t whole_number(const json_t *object, const char *key)
                                                                     : -1;
 }
 
-cs_status cs_nccl_trace_read(const cs_event_file *file, cs_nccl_trace *trace_p, cs_error *err)
+static cs_status take_kernels(const cs_event_file *file, cs_nccl_trace *trace, cs_error *err)
 {
-    const json_t *info  = json_object_get(file->tree, "distributedInfo");
-    cs_nccl_trace trace = {.rank       = whole_number(info, "rank"),
-                           .world_size = whole_number(info, "world_size")};
-    size_t        n = json_array_size(file->events), n_kernels = 0;
-    annotations   from   = {0};
-    cs_status     status = CS_OK;
+    size_t      n = json_array_size(file->events), n_kernels = 0;
+    annotations from = {0};
 
     for (size_t i = 0; i < n; i++) {
         n_kernels += is_nccl_kernel(json_array_get(file->events, i));
     }
-    trace.calls = CS_ARENA_NEW(&trace.arena, cs_nccl_call, n_kernels + 1);
-    if (trace.calls == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu events", n_kernels);
+    trace->calls = CS_ARENA_NEW(&trace->arena, cs_nccl_call, n_kernels + 1);
+    if (trace->calls == NULL) {
+        return CS_NO_MEMORY(err, "%zu events", n_kernels);
     }
     if (n_kernels > 0) {
-        status = take_annotations(file, &trace.arena, &from, err);
+        CS_TRY(take_annotations(file, &trace->arena, &from, err));
     }
-    for (size_t i = 0; i < n && status == CS_OK; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (is_nccl_kernel(json_array_get(file->events, i))) {
-            status = take_kernel(file, i, &from, &trace, err);
+            CS_TRY(take_kernel(file, i, &from, trace, err));
         }
     }
-    if (status == CS_OK) {
-        status = keep_other(&trace, err);
-    }
+    return keep_other(trace, err);
+}
+
+cs_status cs_nccl_trace_read(const cs_event_file *file, cs_nccl_trace *trace_p, cs_error *err)
+{
+    const json_t *info   = json_object_get(file->tree, "distributedInfo");
+    cs_nccl_trace trace  = {.rank       = whole_number(info, "rank"),
+                            .world_size = whole_number(info, "world_size")};
+    cs_status     status = take_kernels(file, &trace, err);
+
     if (status != CS_OK) {
         cs_nccl_trace_free(&trace);
         return status;

@@ -263,7 +263,7 @@ cs_status cs_log_reader_open(cs_log_reader *reader, const char *text, size_t len
     reader->words     = CS_NEW(char, CS_LOG_MAX_LINE_BYTES + 1);
     reader->line.text = reader->clean;
     if (reader->clean == NULL || reader->words == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a line of a log");
+        return CS_NO_MEMORY(err, "a line of a log");
     }
     return CS_OK;
 }

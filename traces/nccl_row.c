@@ -111,15 +111,10 @@ static cs_status read_integer(cs_log_line *line, size_t index, const char *name,
 
 static cs_status read_head(cs_log_line *line, cs_nccl_row *row, cs_error *err)
 {
-    const char *type   = line->tokens[2].text;
-    cs_status   status = read_integer(line, 0, "size", &row->size_bytes, err);
+    const char *type = line->tokens[2].text;
 
-    if (status == CS_OK) {
-        status = read_integer(line, 1, "count", &row->count, err);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(read_integer(line, 0, "size", &row->size_bytes, err));
+    CS_TRY(read_integer(line, 1, "count", &row->count, err));
     line->fault_column = line->tokens[2].column;
     if (cs_nccl_type_bytes(type) == 0) {
         return CS_FAIL(err, CS_EPARSE, "type", "'%.40s', accepted: a type of nccl-tests as float",
@@ -202,7 +197,6 @@ static cs_status read_side(cs_log_line *line, size_t index, cs_nccl_side side, b
     cs_nccl_timing *timing = &row->timings[side];
     const char     *text   = line->tokens[index].text;
     printed         time = {0}, algbw = {0}, busbw = {0};
-    cs_status       status;
 
     if (strcmp(text, "N/A") == 0) {
         return CS_OK;
@@ -212,22 +206,18 @@ static cs_status read_side(cs_log_line *line, size_t index, cs_nccl_side side, b
         return CS_FAIL(err, CS_EPARSE, "time", "'%.40s', accepted: microseconds above 0, or N/A",
                        text);
     }
-    status = read_rate(line, index + 1, "algbw", &algbw, err);
-    if (status == CS_OK) {
-        status = read_rate(line, index + 2, "busbw", &busbw, err);
-    }
-    if (status == CS_OK) {
-        status = read_wrong(line, index + 3, timing, err);
-    }
-    if (status == CS_OK && !is_cputime) {
-        status = check_rate(line, index + 1, row->size_bytes, time, algbw, side, err);
+    CS_TRY(read_rate(line, index + 1, "algbw", &algbw, err));
+    CS_TRY(read_rate(line, index + 2, "busbw", &busbw, err));
+    CS_TRY(read_wrong(line, index + 3, timing, err));
+    if (!is_cputime) {
+        CS_TRY(check_rate(line, index + 1, row->size_bytes, time, algbw, side, err));
     }
     timing->is_measured = true;
     timing->time_s      = time.value * 1e-6;
     timing->algbw_Bps   = algbw.value * 1e9;
     timing->busbw_Bps   = busbw.value * 1e9;
     set_ratio(timing, algbw, busbw);
-    return status;
+    return CS_OK;
 }
 
 /* "2026-01-31 12:00:00" at the end of a row. */
@@ -288,17 +278,14 @@ cs_status cs_nccl_row_read(cs_log_line *line, bool is_cputime, cs_nccl_row *row_
 {
     cs_nccl_row row   = {0};
     size_t      first = 0, side_fields = 0;
-    cs_status   status = read_head(line, &row, err);
 
-    if (status == CS_OK && row.size_bytes > 0) {
-        status = read_middle(line, &row, &first, &side_fields, err);
-        for (size_t side = 0; status == CS_OK && side < CS_NCCL_SIDES; side++) {
-            status = read_side(line, first + side * side_fields, (cs_nccl_side)side, is_cputime,
-                               &row, err);
+    CS_TRY(read_head(line, &row, err));
+    if (row.size_bytes > 0) {
+        CS_TRY(read_middle(line, &row, &first, &side_fields, err));
+        for (size_t side = 0; side < CS_NCCL_SIDES; side++) {
+            CS_TRY(read_side(line, first + side * side_fields, (cs_nccl_side)side, is_cputime, &row,
+                             err));
         }
-    }
-    if (status != CS_OK) {
-        return status;
     }
     line->fault_column = 0;
     if (row.size_bytes > 0 && !row.timings[0].is_measured && !row.timings[1].is_measured) {

@@ -410,19 +410,17 @@ static cs_status read_comment(heading_lines *heading, cs_log_line *line, cs_nccl
 static cs_status read_heading(heading_lines *heading, cs_log_line *line, cs_nccl_reading *reading,
                               cs_error *err)
 {
-    bool      has_versions = read_versions(heading, line->text);
-    bool      is_failure   = read_failure(reading, line);
-    bool      is_used      = false;
-    cs_status status       = CS_OK;
+    bool has_versions = read_versions(heading, line->text);
+    bool is_failure   = read_failure(reading, line);
+    bool is_used      = false;
 
     if (line->is_comment) {
-        status = read_comment(heading, line, reading, &is_used, err);
+        CS_TRY(read_comment(heading, line, reading, &is_used, err));
     }
-    if (status == CS_OK && !read_mentions(heading, line->text) && !is_used && !has_versions &&
-        !is_failure) {
+    if (!read_mentions(heading, line->text) && !is_used && !has_versions && !is_failure) {
         skip_line(reading, line);
     }
-    return status;
+    return CS_OK;
 }
 
 /* What rows and lines say together. */
@@ -603,22 +601,17 @@ static cs_status count_ranks(cs_nccl_log *log, const heading_lines *heading, uin
 static cs_status conclude(cs_nccl_log *log, const heading_lines *heading, uint32_t n_ranks,
                           int *line_p, cs_error *err)
 {
-    ratio     quotient = {0};
-    cs_status status;
+    ratio quotient = {0};
 
     *line_p           = 0;
     log->is_deviation = heading->is_deviation;
     log->is_cputime   = heading->is_cputime;
     memcpy(log->device, heading->device, sizeof log->device);
     memcpy(log->versions, heading->versions, sizeof log->versions);
-    status = intersect(log, &quotient, line_p, err);
-    if (status == CS_OK) {
-        status = name_collective(log, heading, quotient, err);
-    }
-    if (status == CS_OK) {
-        status = bound_ranks(log, quotient, err);
-    }
-    return status == CS_OK ? count_ranks(log, heading, n_ranks, line_p, err) : status;
+    CS_TRY(intersect(log, &quotient, line_p, err));
+    CS_TRY(name_collective(log, heading, quotient, err));
+    CS_TRY(bound_ranks(log, quotient, err));
+    return count_ranks(log, heading, n_ranks, line_p, err);
 }
 
 /* The log. */
@@ -626,7 +619,7 @@ static cs_status conclude(cs_nccl_log *log, const heading_lines *heading, uint32
 static cs_status push_row(cs_nccl_log *log, size_t *capacity, const cs_nccl_row *row, cs_error *err)
 {
     if (!cs_grow(&log->rows, capacity, log->n_rows + 1, 64, sizeof *log->rows)) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the rows of a log");
+        return CS_NO_MEMORY(err, "the rows of a log");
     }
     log->rows[log->n_rows++] = *row;
     return CS_OK;
@@ -635,13 +628,10 @@ static cs_status push_row(cs_nccl_log *log, size_t *capacity, const cs_nccl_row 
 static cs_status read_row(cs_nccl_log *log, size_t *capacity, cs_log_line *line, bool is_cputime,
                           cs_error *err)
 {
-    cs_nccl_row row    = {0};
-    cs_status   status = cs_nccl_row_read(line, is_cputime, &row, err);
-    uint64_t    last   = log->n_rows > 0 ? log->rows[log->n_rows - 1].size_bytes : 0;
+    cs_nccl_row row = {0};
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_nccl_row_read(line, is_cputime, &row, err));
+    uint64_t last = log->n_rows > 0 ? log->rows[log->n_rows - 1].size_bytes : 0;
     if (row.size_bytes == 0) {
         cs_nccl_remark_add(&log->reading, CS_NCCL_EMPTY_ROWS, line->number, line->text);
         return CS_OK;
@@ -660,21 +650,19 @@ static cs_status read_row(cs_nccl_log *log, size_t *capacity, cs_log_line *line,
 static cs_status read_lines(cs_nccl_log *log, heading_lines *heading, cs_log_reader *reader,
                             cs_error *err)
 {
-    size_t    capacity = 0;
-    bool      has_more = true;
-    cs_status status   = cs_log_reader_next(reader, &has_more, err);
+    size_t capacity = 0;
+    bool   has_more = true;
 
-    while (status == CS_OK && has_more) {
+    CS_TRY(cs_log_reader_next(reader, &has_more, err));
+    while (has_more) {
         if (cs_nccl_row_is(&reader->line)) {
-            status = read_row(log, &capacity, &reader->line, heading->is_cputime, err);
+            CS_TRY(read_row(log, &capacity, &reader->line, heading->is_cputime, err));
         } else {
-            status = read_heading(heading, &reader->line, &log->reading, err);
+            CS_TRY(read_heading(heading, &reader->line, &log->reading, err));
         }
-        if (status == CS_OK) {
-            status = cs_log_reader_next(reader, &has_more, err);
-        }
+        CS_TRY(cs_log_reader_next(reader, &has_more, err));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status refuse_without_rows(const cs_nccl_log *log, int *line_p, cs_error *err)
@@ -770,14 +758,12 @@ static cs_status read_log(cs_nccl_log *log, cs_log_reader *reader, uint32_t n_ra
     if (log->n_rows == 0) {
         return refuse_without_rows(log, line_p, err);
     }
-    status = conclude(log, &heading, n_ranks, line_p, err);
-    if (status == CS_OK && log->reading.run.line > 0) {
+    CS_TRY(conclude(log, &heading, n_ranks, line_p, err));
+    if (log->reading.run.line > 0) {
         check_range(log);
     }
-    if (status == CS_OK) {
-        check_validation(log);
-    }
-    return status;
+    check_validation(log);
+    return CS_OK;
 }
 
 /* Without folders. */
@@ -797,7 +783,7 @@ cs_status cs_nccl_log_parse_for(const char *text, size_t length, const char *nam
     cs_status     status;
 
     if (log == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a log");
+        return CS_NO_MEMORY(err, "a log");
     }
     cs_plain_text(log->reading.name, sizeof log->reading.name, name_of(name));
     status = cs_log_reader_open(&reader, text, length, err);

@@ -117,8 +117,7 @@ cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p, cs_err
         cs_free(values);
         cs_free(last_s);
         cs_skew_free(&skew);
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the skew of %zu calls",
-                       trace->n_calls);
+        return CS_NO_MEMORY(err, "the skew of %zu calls", trace->n_calls);
     }
     for (size_t c = 0; c < trace->n_calls; c++) {
         last_s[c] = cs_trace_arrival(trace, c, cs_skew_last(trace, c));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A record begins where "Rank N | Step" stands and ends before the next one or at the end of the
  * line. */
-#include "traces/stragglar_log.h"
+#include "traces/arrival_formats.h"
 
 #include "base/alloc.h"
 #include "cs/cluster.h"
@@ -83,11 +83,8 @@ static cs_status read_quantity(const char *text, const char *end, const field *f
         return CS_FAIL(err, CS_EPARSE, f->name, "has no number behind it");
     }
     memcpy(word, text, length);
-    word[length]     = '\0';
-    cs_status status = cs_parse_number(word, value_p, f->name, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    word[length] = '\0';
+    CS_TRY(cs_parse_number(word, value_p, f->name, err));
     text += length;
     text += strspn(text, " \t");
     text = text < end ? text : end;
@@ -175,13 +172,13 @@ static cs_status read_field(const char *record, const char *end, const field *f,
         return CS_OK;
     }
     line->fault_column = (int)(at - line->text) + 1;
-    cs_status status   = read_quantity(at + strlen(f->key), end, f, value_p, &is_cut, err);
-    *is_there_p        = !is_cut;
-    if (status == CS_OK && !is_cut && !(*value_p >= 0 && *value_p <= f->most)) {
+    CS_TRY(read_quantity(at + strlen(f->key), end, f, value_p, &is_cut, err));
+    *is_there_p = !is_cut;
+    if (!is_cut && !(*value_p >= 0 && *value_p <= f->most)) {
         return CS_FAIL(err, CS_EINVAL, f->name, "%.9g %s is outside [0, %.16g]", *value_p,
                        f->units == size_units ? "bytes" : "s", f->most);
     }
-    return status;
+    return CS_OK;
 }
 
 /* The state of one reading. */
@@ -207,21 +204,13 @@ static cs_status read_record(log_reading *g, const char *record, const char *end
 
     (void)is_start(record, &rank_at, &step_at);
     line->fault_column = (int)(record - line->text + (ptrdiff_t)rank_at) + 1;
-    cs_status status   = read_integer(record + rank_at, CS_MAX_RANKS - 1, "Rank", &rank, err);
-    if (status == CS_OK) {
-        line->fault_column = (int)(record - line->text + (ptrdiff_t)step_at) + 1;
-        status = read_integer(record + step_at, UINT64_MAX >> 1, "Step", &row.iteration, err);
-    }
-    if (status == CS_OK) {
-        status = read_field(record, end, &ar_time, line, &row.inside_s, &has_time, err);
-    }
-    if (status == CS_OK) {
-        status = read_field(record, end, &ar_size, line, &bytes, &has_size, err);
-    }
-    if (status == CS_OK) {
-        status = read_field(record, end, &iteration, line, &period_s, &has_period, err);
-    }
-    if (status == CS_OK && !(has_time && has_size)) {
+    CS_TRY(read_integer(record + rank_at, CS_MAX_RANKS - 1, "Rank", &rank, err));
+    line->fault_column = (int)(record - line->text + (ptrdiff_t)step_at) + 1;
+    CS_TRY(read_integer(record + step_at, UINT64_MAX >> 1, "Step", &row.iteration, err));
+    CS_TRY(read_field(record, end, &ar_time, line, &row.inside_s, &has_time, err));
+    CS_TRY(read_field(record, end, &ar_size, line, &bytes, &has_size, err));
+    CS_TRY(read_field(record, end, &iteration, line, &period_s, &has_period, err));
+    if (!(has_time && has_size)) {
         line->fault_column = row.column;
         if (g->options->skip_incomplete) {
             g->first_torn = g->n_torn++ == 0 ? line->number : g->first_torn;
@@ -235,7 +224,7 @@ static cs_status read_record(log_reading *g, const char *record, const char *end
     row.rank     = (uint32_t)rank;
     row.bytes    = (uint64_t)llround(bytes);
     row.period_s = has_period ? period_s : (double)NAN;
-    return status == CS_OK ? cs_arrival_rows_add(g->rows, &row, err) : status;
+    return cs_arrival_rows_add(g->rows, &row, err);
 }
 
 static cs_status read_line(log_reading *g, cs_error *err)
@@ -243,7 +232,6 @@ static cs_status read_line(log_reading *g, cs_error *err)
     const char *text   = g->line->text;
     const char *record = find_start(text);
     const char *stray  = strstr(text, ar_time.key);
-    cs_status   status = CS_OK;
 
     if (stray != NULL && (record == NULL || stray < record)) {
         g->line->fault_column = (int)(stray - text) + 1;
@@ -254,12 +242,12 @@ static cs_status read_line(log_reading *g, cs_error *err)
         }
         g->first_torn = g->n_torn++ == 0 ? g->line->number : g->first_torn;
     }
-    while (record != NULL && status == CS_OK) {
+    while (record != NULL) {
         const char *next = find_start(record + 1);
-        status           = read_record(g, record, next != NULL ? next : text + strlen(text), err);
-        record           = next;
+        CS_TRY(read_record(g, record, next != NULL ? next : text + strlen(text), err));
+        record = next;
     }
-    return status;
+    return CS_OK;
 }
 
 bool cs_stragglar_log_is(const char *text, size_t length)
@@ -283,31 +271,39 @@ bool cs_stragglar_log_is(const char *text, size_t length)
     return false;
 }
 
+static cs_status read_lines(log_reading *g, cs_log_reader *reader, cs_error *err)
+{
+    bool has_more = true;
+
+    CS_TRY(cs_log_reader_next(reader, &has_more, err));
+    while (has_more) {
+        CS_TRY(read_line(g, err));
+        CS_TRY(cs_log_reader_next(reader, &has_more, err));
+    }
+    return CS_OK;
+}
+
 cs_status cs_stragglar_log_read(const char *text, size_t length, const char *name,
                                 const cs_arrival_options *options, cs_arrival_rows *rows,
                                 cs_arrival_notes *notes, cs_error *err)
 {
-    cs_log_reader reader   = {0};
-    bool          has_more = true;
-    cs_status     status   = cs_log_reader_open(&reader, text, length, err);
-    log_reading   g        = {.line = &reader.line, .options = options, .rows = rows};
+    cs_log_reader reader = {0};
+    cs_status     status = cs_log_reader_open(&reader, text, length, err);
+    log_reading   g      = {.line = &reader.line, .options = options, .rows = rows};
 
     notes->format = "log of StragglAR";
-    while (status == CS_OK && (status = cs_log_reader_next(&reader, &has_more, err)) == CS_OK &&
-           has_more) {
-        status = read_line(&g, err);
+    if (status == CS_OK) {
+        status = read_lines(&g, &reader, err);
     }
-    if (status != CS_OK && status != CS_ENOMEM && err != NULL && err->input[0] == '\0') {
+    if (status != CS_OK && status != CS_ENOMEM) {
         cs_error_locate(err, name, reader.line.number, reader.line.fault_column);
     }
-    if (status == CS_OK && g.n_torn > 0) {
+    cs_log_reader_close(&reader);
+    CS_TRY(status);
+    if (g.n_torn > 0) {
         cs_text_add(&notes->text, "torn records that are left out: %zu, the first in line %d\n",
                     g.n_torn, g.first_torn);
     }
-    if (status == CS_OK) {
-        cs_text_add(&notes->text,
-                    "arrivals come from the AR times: all ranks leave a call together\n");
-    }
-    cs_log_reader_close(&reader);
-    return status;
+    cs_text_add(&notes->text, "arrivals come from the AR times: all ranks leave a call together\n");
+    return CS_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "traces/timeline_trace.h"
+#include "traces/arrival_formats.h"
 
 #include "base/alloc.h"
 #include "base/text.h"
@@ -13,14 +13,14 @@
 enum { LISTED = 12, NOTED_RANKS = 64, NOTED_BYTES = 61 };
 
 /* One event of the category. */
-typedef struct piece {
+typedef struct interval {
     const char *category; /* borrowed from the tree */
     const char *process, *thread;
     double      start_us, duration_us;
     size_t      event;
     size_t      lane;
     uint64_t    step; /* of args, or which event of its lane it is */
-} piece;
+} interval;
 
 /* A thread of a rank. */
 typedef struct lane {
@@ -44,8 +44,8 @@ typedef struct timeline {
     const cs_arrival_options *options;
     const char               *category;
     cs_arena                  arena;
-    piece                    *pieces;
-    size_t                    n_pieces;
+    interval                 *intervals;
+    size_t                    n_intervals;
     lane                     *lanes;
     size_t                    n_lanes;
     worker                   *ranks;
@@ -54,7 +54,7 @@ typedef struct timeline {
     size_t                    n_steps;     /* that are kept */
     size_t                    n_torn;      /* ... and that are not in all lanes alike */
     size_t                    n_longest;   /* events of a lane in a step, at most */
-    piece                     first, last; /* of the first lane, in the first and last step kept */
+    interval                  first, last; /* of the first lane, in the first and last step kept */
     cs_arrival_rows           rows;
     cs_arrival_notes         *notes;
     cs_error                 *err;
@@ -62,15 +62,8 @@ typedef struct timeline {
 
 static cs_status refuse(const timeline *t, cs_status status)
 {
-    if (t->err != NULL && t->err->input[0] == '\0') {
-        cs_error_locate(t->err, t->file->text->name, 0, 0);
-    }
+    cs_error_locate(t->err, t->file->text->name, 0, 0);
     return status;
-}
-
-static cs_status no_memory(const timeline *t)
-{
-    return CS_FAIL(t->err, CS_ENOMEM, "", "out of memory for a timeline");
 }
 
 /* The category of a complete event, or NULL. */
@@ -146,12 +139,12 @@ static cs_status read_step(const timeline *t, size_t index, uint64_t *step_p, bo
 }
 
 /* One more event of the category; either all of them say their step, or none. */
-static cs_status take_step(timeline *t, piece *p)
+static cs_status take_step(timeline *t, interval *p)
 {
-    bool      has_step = false;
-    cs_status status   = read_step(t, p->event, &p->step, &has_step);
+    bool has_step = false;
 
-    if (status == CS_OK && t->n_pieces > 0 && has_step != t->has_steps) {
+    CS_TRY(read_step(t, p->event, &p->step, &has_step));
+    if (t->n_intervals > 0 && has_step != t->has_steps) {
         return cs_event_refuse(t->file, p->event, NULL,
                                has_step ? "says its step, events of the category in front of it do "
                                           "not: accepted are steps on all of them or on none"
@@ -160,7 +153,7 @@ static cs_status take_step(timeline *t, piece *p)
                                t->err);
     }
     t->has_steps = has_step;
-    return status;
+    return CS_OK;
 }
 
 /* Is it a category of the list, or the whole of it? */
@@ -186,16 +179,16 @@ static cs_status check_categories(const timeline *t)
 {
     bool is_whole = false;
 
-    for (size_t i = 0; i < t->n_pieces; i++) {
-        is_whole = is_whole || strcmp(t->pieces[i].category, t->category) == 0;
+    for (size_t i = 0; i < t->n_intervals; i++) {
+        is_whole = is_whole || strcmp(t->intervals[i].category, t->category) == 0;
     }
     for (const char *at = t->category; at != NULL && !is_whole;) {
         size_t word = strcspn(at, ","), i = 0;
-        while (i < t->n_pieces && (strlen(t->pieces[i].category) != word ||
-                                   memcmp(t->pieces[i].category, at, word) != 0)) {
+        while (i < t->n_intervals && (strlen(t->intervals[i].category) != word ||
+                                      memcmp(t->intervals[i].category, at, word) != 0)) {
             i++;
         }
-        if (i == t->n_pieces) {
+        if (i == t->n_intervals) {
             (void)CS_FAIL(t->err, CS_EINVAL, "--category",
                           "no complete event has the category '%.*s'", (int)(word < 60 ? word : 60),
                           at);
@@ -206,35 +199,34 @@ static cs_status check_categories(const timeline *t)
     return CS_OK;
 }
 
-static cs_status take_pieces(timeline *t)
+static cs_status take_intervals(timeline *t)
 {
-    size_t    n      = json_array_size(t->file->events);
-    cs_status status = CS_OK;
+    size_t n = json_array_size(t->file->events);
 
-    t->pieces = CS_ARENA_NEW(&t->arena, piece, n + 1);
-    for (size_t i = 0; t->pieces != NULL && i < n && status == CS_OK; i++) {
+    t->intervals = CS_ARENA_NEW(&t->arena, interval, n + 1);
+    if (t->intervals == NULL) {
+        return CS_NO_MEMORY(t->err, "a timeline");
+    }
+    for (size_t i = 0; i < n; i++) {
         const json_t *event    = json_array_get(t->file->events, i);
         const char   *category = category_of(event);
-        piece        *p        = &t->pieces[t->n_pieces];
+        interval     *p        = &t->intervals[t->n_intervals];
         bool          is_span;
         if (category == NULL || !is_listed(t->category, category)) {
             continue;
         }
-        status      = cs_event_span(t->file, i, &is_span, &p->start_us, &p->duration_us, t->err);
+        CS_TRY(cs_event_span(t->file, i, &is_span, &p->start_us, &p->duration_us, t->err));
         p->event    = i;
         p->category = category;
         p->process  = cs_event_id(event, "pid", &t->arena);
         p->thread   = cs_event_id(event, "tid", &t->arena);
-        status      = status == CS_OK ? take_step(t, p) : status;
-        t->n_pieces++;
-        if (status == CS_OK && (p->process == NULL || p->thread == NULL)) {
-            return no_memory(t);
+        CS_TRY(take_step(t, p));
+        t->n_intervals++;
+        if (p->process == NULL || p->thread == NULL) {
+            return CS_NO_MEMORY(t->err, "a timeline");
         }
     }
-    if (t->pieces == NULL) {
-        return no_memory(t);
-    }
-    return status == CS_OK ? check_categories(t) : status;
+    return check_categories(t);
 }
 
 /* Numbers in their order. */
@@ -248,10 +240,10 @@ static int compare_ids(const char *a, const char *b)
     return strcmp(a, b);
 }
 
-static int compare_pieces(const void *left, const void *right)
+static int compare_intervals(const void *left, const void *right)
 {
-    const piece *a = left, *b = right;
-    int          order = compare_ids(a->process, b->process);
+    const interval *a = left, *b = right;
+    int             order = compare_ids(a->process, b->process);
 
     order = order != 0 ? order : compare_ids(a->thread, b->thread);
     if (order != 0) {
@@ -263,7 +255,7 @@ static int compare_pieces(const void *left, const void *right)
     return (a->event > b->event) - (a->event < b->event);
 }
 
-static bool is_same_lane(const piece *a, const piece *b)
+static bool is_same_lane(const interval *a, const interval *b)
 {
     return strcmp(a->process, b->process) == 0 && strcmp(a->thread, b->thread) == 0;
 }
@@ -271,7 +263,7 @@ static bool is_same_lane(const piece *a, const piece *b)
 /* By step, then lane, then time. */
 static int compare_steps(const void *left, const void *right)
 {
-    const piece *a = left, *b = right;
+    const interval *a = left, *b = right;
 
     if (a->step != b->step) {
         return a->step < b->step ? -1 : 1;
@@ -301,14 +293,14 @@ static cs_status find_lanes(timeline *t)
 {
     bool has_processes;
 
-    qsort(t->pieces, t->n_pieces, sizeof t->pieces[0], compare_pieces);
-    has_processes = strcmp(t->pieces[0].process, t->pieces[t->n_pieces - 1].process) != 0;
-    t->lanes      = CS_ARENA_NEW(&t->arena, lane, t->n_pieces);
+    qsort(t->intervals, t->n_intervals, sizeof t->intervals[0], compare_intervals);
+    has_processes = strcmp(t->intervals[0].process, t->intervals[t->n_intervals - 1].process) != 0;
+    t->lanes      = CS_ARENA_NEW(&t->arena, lane, t->n_intervals);
     if (t->lanes == NULL) {
-        return no_memory(t);
+        return CS_NO_MEMORY(t->err, "a timeline");
     }
-    for (size_t i = 0; i < t->n_pieces; i++) {
-        piece *p = &t->pieces[i];
+    for (size_t i = 0; i < t->n_intervals; i++) {
+        interval *p = &t->intervals[i];
         if (i == 0 || !is_same_lane(p - 1, p)) {
             bool is_new = i == 0 || !has_processes || strcmp(p[-1].process, p->process) != 0;
             t->n_ranks += is_new;
@@ -329,12 +321,13 @@ static cs_status find_lanes(timeline *t)
     return CS_OK;
 }
 
-/* The pieces stand lane by lane in the order of time: no step may begin after a later one did. */
+/* The intervals stand lane by lane in the order of time: no step may begin after a later one did.
+ */
 static cs_status check_order(const timeline *t)
 {
-    for (size_t i = 1; i < t->n_pieces; i++) {
-        const piece *before = &t->pieces[i - 1], *p = &t->pieces[i];
-        char         message[160];
+    for (size_t i = 1; i < t->n_intervals; i++) {
+        const interval *before = &t->intervals[i - 1], *p = &t->intervals[i];
+        char            message[160];
 
         if (p->lane == before->lane && p->step < before->step) {
             (void)snprintf(message, sizeof message,
@@ -347,9 +340,9 @@ static cs_status check_order(const timeline *t)
     return CS_OK;
 }
 
-/* Put the pieces of one step into their lanes. Returns how many lanes have any; the fewest and the
- * most events in one of these go to *least_p and *most_p. */
-static size_t take_run(const timeline *t, const piece *first, size_t n, size_t *least_p,
+/* Put the intervals of one step into their lanes. Returns how many lanes have any; the fewest and
+ * the most events in one of these go to *least_p and *most_p. */
+static size_t take_run(const timeline *t, const interval *first, size_t n, size_t *least_p,
                        size_t *most_p)
 {
     size_t n_lanes = 0, end = 0;
@@ -370,8 +363,8 @@ static size_t take_run(const timeline *t, const piece *first, size_t n, size_t *
     return n_lanes;
 }
 
-/* A step whose pieces were taken is not in all lanes alike: name one that has the fewest. */
-static cs_status refuse_run(const timeline *t, const piece *first, size_t n, size_t n_lanes,
+/* A step whose intervals were taken is not in all lanes alike: name one that has the fewest. */
+static cs_status refuse_run(const timeline *t, const interval *first, size_t n, size_t n_lanes,
                             size_t least, size_t most)
 {
     size_t l = 0;
@@ -416,21 +409,20 @@ static void work_of_ranks(const timeline *t)
 
 static cs_status add_step(timeline *t, uint64_t step)
 {
-    double    least_s = t->ranks[0].work_s;
-    cs_status status  = CS_OK;
+    double least_s = t->ranks[0].work_s;
 
     for (uint32_t r = 1; r < t->n_ranks; r++) {
         least_s = fmin(least_s, t->ranks[r].work_s);
     }
-    for (uint32_t r = 0; r < t->n_ranks && status == CS_OK; r++) {
+    for (uint32_t r = 0; r < t->n_ranks; r++) {
         cs_arrival_row row = {.iteration = step,
                               .rank      = r,
                               .arrival_s = t->ranks[r].work_s - least_s,
                               .inside_s  = (double)NAN,
                               .period_s  = (double)NAN};
-        status             = cs_arrival_rows_add(&t->rows, &row, t->err);
+        CS_TRY(cs_arrival_rows_add(&t->rows, &row, t->err));
     }
-    return status;
+    return CS_OK;
 }
 
 static void note_rank(const timeline *t, uint32_t r, const char *name)
@@ -477,8 +469,8 @@ static void note_work(const timeline *t)
     }
 }
 
-/* One step: a run of neighbours in the pieces. */
-static cs_status add_run(timeline *t, const piece *first, size_t n)
+/* One step: a run of neighbours in the intervals. */
+static cs_status add_run(timeline *t, const interval *first, size_t n)
 {
     size_t least = 0, most = 0, n_lanes = take_run(t, first, n, &least, &most);
 
@@ -496,30 +488,28 @@ static cs_status add_run(timeline *t, const piece *first, size_t n)
 
 static cs_status add_steps(timeline *t)
 {
-    size_t    end    = 0;
-    cs_status status = CS_OK;
+    size_t end = 0;
 
     t->ranks = CS_ARENA_NEW(&t->arena, worker, t->n_ranks);
     if (t->ranks == NULL) {
-        return no_memory(t);
+        return CS_NO_MEMORY(t->err, "a timeline");
     }
-    qsort(t->pieces, t->n_pieces, sizeof t->pieces[0], compare_steps);
-    for (size_t begin = 0; begin < t->n_pieces && status == CS_OK; begin = end) {
-        for (end = begin + 1; end < t->n_pieces && t->pieces[end].step == t->pieces[begin].step;) {
+    qsort(t->intervals, t->n_intervals, sizeof t->intervals[0], compare_steps);
+    for (size_t begin = 0; begin < t->n_intervals; begin = end) {
+        for (end = begin + 1;
+             end < t->n_intervals && t->intervals[end].step == t->intervals[begin].step;) {
             end++;
         }
-        status = add_run(t, &t->pieces[begin], end - begin);
+        CS_TRY(add_run(t, &t->intervals[begin], end - begin));
     }
-    if (status == CS_OK && t->n_steps == 0) {
+    if (t->n_steps == 0) {
         (void)CS_FAIL(t->err, CS_EINVAL, t->has_steps ? "args.step" : "tid",
                       "none of %zu steps is in all threads with equal numbers of events",
                       t->n_torn);
         return refuse(t, CS_EINVAL);
     }
-    if (status == CS_OK) {
-        note_work(t);
-    }
-    return status;
+    note_work(t);
+    return CS_OK;
 }
 
 /* The mean time from step to step on the first lane; NAN where the events do not say their steps.
@@ -531,11 +521,24 @@ static double period_of(const timeline *t)
                                           : (double)NAN;
 }
 
+static cs_status read_timeline(timeline *t, cs_arrival_trace *trace_p)
+{
+    CS_TRY(choose_category(t));
+    CS_TRY(take_intervals(t));
+    CS_TRY(find_lanes(t));
+    CS_TRY(check_order(t));
+    CS_TRY(add_steps(t));
+    t->notes->format = "timeline";
+    CS_TRY(cs_arrival_rows_build(&t->rows, t->options, 0, t->file->text->name, trace_p, t->notes,
+                                 t->err));
+    t->notes->period_s = period_of(t);
+    return CS_OK;
+}
+
 cs_status cs_timeline_trace_read(const cs_event_file *file, const cs_arrival_options *options,
                                  cs_arrival_trace *trace_p, cs_arrival_notes *notes, cs_error *err)
 {
-    timeline  t      = {.file = file, .options = options, .notes = notes, .err = err};
-    cs_status status = CS_OK;
+    timeline t = {.file = file, .options = options, .notes = notes, .err = err};
 
     if (options->group != NULL || options->collective != NULL) {
         return CS_FAIL(err, CS_EINVAL, "",
@@ -543,26 +546,7 @@ cs_status cs_timeline_trace_read(const cs_event_file *file, const cs_arrival_opt
                        "%.150s has none",
                        file->text->name);
     }
-    status = choose_category(&t);
-    if (status == CS_OK) {
-        status = take_pieces(&t);
-    }
-    if (status == CS_OK) {
-        status = find_lanes(&t);
-    }
-    if (status == CS_OK) {
-        status = check_order(&t);
-    }
-    if (status == CS_OK) {
-        status = add_steps(&t);
-    }
-    if (status == CS_OK) {
-        notes->format = "timeline";
-        status = cs_arrival_rows_build(&t.rows, options, 0, file->text->name, trace_p, notes, err);
-    }
-    if (status == CS_OK) {
-        notes->period_s = period_of(&t);
-    }
+    cs_status status = read_timeline(&t, trace_p);
     cs_arrival_rows_free(&t.rows);
     cs_arena_free(&t.arena);
     return status;

@@ -69,21 +69,15 @@ static cs_status tree_check(const cs_scenario *scenario, void *options, cs_plan 
 {
     tree_options     *o = options;
     const cs_cluster *c = &scenario->cluster;
-    cs_status         status =
-        cs_accept_collective(scenario, "double_binary_tree", 1u << CS_ALLREDUCE, err);
 
-    if (status == CS_OK) {
-        status =
-            cs_accept_slots(scenario, "double_binary_tree", TREES * (uint64_t)window_of(c), err);
-    }
-    if (status == CS_OK) {
-        o->chunks = o->chunks == CS_AUTO ? best_chunks(scenario) : o->chunks;
-        *plan     = (cs_plan){.n_chunks = TREES * o->chunks,
-                              .n_slots  = TREES * window_of(c),
-                              .n_rounds = o->chunks + 2 * height_of(c) - 1,
-                              .uses     = cs_uses_nvlink(c)};
-    }
-    return status;
+    CS_TRY(cs_accept_collective(scenario, "double_binary_tree", 1u << CS_ALLREDUCE, err));
+    CS_TRY(cs_accept_slots(scenario, "double_binary_tree", TREES * (uint64_t)window_of(c), err));
+    o->chunks = o->chunks == CS_AUTO ? best_chunks(scenario) : o->chunks;
+    *plan     = (cs_plan){.n_chunks = TREES * o->chunks,
+                          .n_slots  = TREES * window_of(c),
+                          .n_rounds = o->chunks + 2 * height_of(c) - 1,
+                          .uses     = cs_uses_nvlink(c)};
+    return CS_OK;
 }
 
 static void tree_close(void *state)
@@ -102,7 +96,7 @@ static cs_status tree_open(const cs_scenario *scenario, const void *options, voi
     trees *t = CS_NEW(trees, 1);
 
     if (t == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for double_binary_tree");
+        return CS_NO_MEMORY(err, "double_binary_tree");
     }
     t->scenario      = scenario;
     t->chunks        = ((const tree_options *)options)->chunks;

@@ -169,7 +169,7 @@ cs_status cs_tree_build(const cs_cluster *cluster, cs_arena *arena, cs_tree_pair
     cs_tree_pair pair = {.edges = CS_ARENA_NEW(arena, cs_tree_edge, 2 * n)};
 
     if (b.nodes == NULL || b.edges == NULL || b.colour == NULL || pair.edges == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for two trees of %zu ranks", n);
+        return CS_NO_MEMORY(err, "two trees of %zu ranks", n);
     }
     list_edges(&b, &pair);
     colour_edges(&b);

@@ -74,30 +74,26 @@ cs_status cs_fastest_ring(const cs_scenario *scenario, uint32_t *ring_p, double 
 cs_status cs_ring_instead(const cs_scenario *scenario, int first, const char *const *notes,
                           int *chosen_p, cs_plan *plan, cs_error *err)
 {
-    bool      is_asked = *chosen_p >= first;
-    uint32_t  ring     = is_asked ? (uint32_t)(*chosen_p - first) : 0;
-    cs_status status   = is_asked ? CS_OK : cs_fastest_ring(scenario, &ring, NULL, err);
+    bool     is_asked = *chosen_p >= first;
+    uint32_t ring     = is_asked ? (uint32_t)(*chosen_p - first) : 0;
 
-    if (status == CS_OK) {
-        status = cs_fallback_check(cs_rings[ring], scenario, plan, err);
+    if (!is_asked) {
+        CS_TRY(cs_fastest_ring(scenario, &ring, NULL, err));
     }
-    if (status == CS_OK) {
-        *chosen_p  = first + (int)ring;
-        plan->note = is_asked ? NULL : notes[ring];
-    }
-    return status;
+    CS_TRY(cs_fallback_check(cs_rings[ring], scenario, plan, err));
+    *chosen_p  = first + (int)ring;
+    plan->note = is_asked ? NULL : notes[ring];
+    return CS_OK;
 }
 
 cs_status cs_fallback_check(const cs_algorithm *algorithm, const cs_scenario *scenario,
                             cs_plan *plan, cs_error *err)
 {
     cs_options options;
-    cs_status  status = check(algorithm, scenario, &options, plan, err);
 
-    if (status == CS_OK) {
-        cs_plan_release(algorithm, plan); /* its stream prepares for itself */
-    }
-    return status;
+    CS_TRY(check(algorithm, scenario, &options, plan, err));
+    cs_plan_release(algorithm, plan); /* its stream prepares for itself */
+    return CS_OK;
 }
 
 double cs_fallback_closed_form_s(const cs_algorithm *algorithm, const cs_scenario *scenario)

@@ -307,10 +307,7 @@ static void begin_search(search *s, const cs_scenario *scenario, const optcc_opt
 static cs_status refine(const search *s, const cs_optcc_pick *picks, uint32_t n, detour *best,
                         cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (uint32_t i = 0; i < n && status == CS_OK && picks[i].time_s <= NEARLY * picks[0].time_s;
-         i++) {
+    for (uint32_t i = 0; i < n && picks[i].time_s <= NEARLY * picks[0].time_s; i++) {
         uint64_t messages =
             cs_optcc_messages(&picks[i].shape) * picks[i].copies * s->setting.gpus_per_server;
         detour d;
@@ -318,24 +315,21 @@ static cs_status refine(const search *s, const cs_optcc_pick *picks, uint32_t n,
             make_detour(s->scenario, &picks[i], s->around, &d, NULL) != CS_OK) {
             continue;
         }
-        status = time_exactly(s->scenario, &d, err);
+        CS_TRY(time_exactly(s->scenario, &d, err));
         if (i == 0 || d.time_s < best->time_s) {
             *best = d;
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* The best schedule around the servers of the search. */
 static cs_status find_detour(const search *s, detour *d, cs_error *err)
 {
     cs_optcc_pick picks[CS_OPTCC_MOST_PICKS];
-    cs_optcc_wish wish   = wish_of(&s->setting, s->asked);
-    cs_status     status = check_sections(&s->setting, &wish, err);
+    cs_optcc_wish wish = wish_of(&s->setting, s->asked);
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(check_sections(&s->setting, &wish, err));
     uint32_t n     = cs_optcc_choose(&s->setting, &wish, picks);
     uint64_t parts = (uint64_t)picks[0].shape.n_chunks * picks[0].copies;
     if (!is_fixed(s->asked) && parts * s->setting.gpus_per_server > s->scenario->bytes) {
@@ -343,11 +337,11 @@ static cs_status find_detour(const search *s, detour *d, cs_error *err)
         return CS_OK;
     }
     picks[0].time_s = cs_optcc_predict_s(&s->setting, &picks[0].shape, picks[0].copies);
-    status          = make_detour(s->scenario, &picks[0], s->around, d, err);
-    if (status == CS_OK && s->scenario->forecast != NULL && s->setting.beyond_s > 0) {
-        status = refine(s, picks, n, d, err);
+    CS_TRY(make_detour(s->scenario, &picks[0], s->around, d, err));
+    if (s->scenario->forecast != NULL && s->setting.beyond_s > 0) {
+        CS_TRY(refine(s, picks, n, d, err));
     }
-    return status;
+    return CS_OK;
 }
 
 /* ---- the choice ---- */
@@ -391,24 +385,23 @@ static bool is_large(const detour *d)
 static cs_status find_start_ups(const cs_scenario *scenario, const optcc_options *asked,
                                 double ring_s, detour *best, cs_error *err)
 {
-    uint32_t  around = servers_to_save(scenario, ring_s - cs_last_arrival(scenario));
-    search    s;
-    cs_status status = CS_OK;
+    uint32_t around = servers_to_save(scenario, ring_s - cs_last_arrival(scenario));
+    search   s;
 
     *best = (detour){.time_s = (double)INFINITY};
     if (around > 0) {
         begin_search(&s, scenario, asked, around);
-        status = find_detour(&s, best, err);
+        CS_TRY(find_detour(&s, best, err));
     }
     bool may_win = best->is_exact || best->time_s + cs_last_arrival(scenario) <
                                          ring_s * (is_large(best) ? 1 : CLEARLY);
-    if (status == CS_OK && may_win) {
-        status = time_exactly(scenario, best, err);
+    if (may_win) {
+        CS_TRY(time_exactly(scenario, best, err));
     }
-    if (status == CS_OK && !(may_win && best->time_s < ring_s)) {
+    if (!(may_win && best->time_s < ring_s)) {
         best->time_s = (double)INFINITY;
     }
-    return status;
+    return CS_OK;
 }
 
 /* When the choice for the scenario without its faults ends; exactly where that is at most about
@@ -422,32 +415,31 @@ static cs_status healthy_s(const cs_scenario *scenario, const optcc_options *ask
 
     healthy.faults   = NULL;
     healthy.n_faults = 0;
-    cs_status status = cs_fastest_ring(&healthy, &ring, time_s_p, err);
-    if (status == CS_OK && until_s < CLEARLY * *time_s_p) {
-        status    = find_start_ups(&healthy, asked, *time_s_p, &d, err);
-        *time_s_p = status == CS_OK ? fmin(*time_s_p, d.time_s) : *time_s_p;
+    CS_TRY(cs_fastest_ring(&healthy, &ring, time_s_p, err));
+    if (until_s < CLEARLY * *time_s_p) {
+        CS_TRY(find_start_ups(&healthy, asked, *time_s_p, &d, err));
+        *time_s_p = fmin(*time_s_p, d.time_s);
     }
-    return status;
+    return CS_OK;
 }
 
 /* Instead of a schedule that ends before `least_s`: one around more servers, or of more sections,
  * that does not, or none. */
 static cs_status prolong(const search *s, double least_s, detour *d, cs_error *err)
 {
-    cs_status     status  = CS_OK;
     optcc_options first   = d->options;
     double        early_s = least_s * (1 - SAME);
 
-    for (uint32_t more = 1; more <= MORE_AROUND && status == CS_OK && d->time_s < early_s; more++) {
+    for (uint32_t more = 1; more <= MORE_AROUND && d->time_s < early_s; more++) {
         search wider;
         begin_search(&wider, s->scenario, s->asked, first.around + more);
         if (wider.around + 2 > wider.setting.p) {
             break;
         }
-        status = find_detour(&wider, d, err);
-        status = status == CS_OK ? time_exactly(s->scenario, d, err) : status;
+        CS_TRY(find_detour(&wider, d, err));
+        CS_TRY(time_exactly(s->scenario, d, err));
     }
-    for (uint32_t more = 1; status == CS_OK && d->time_s < early_s; more += more / 2 + 1) {
+    for (uint32_t more = 1; d->time_s < early_s; more += more / 2 + 1) {
         cs_optcc_pick pick  = {.shape  = cs_optcc_shape_for(&s->setting, 0, first.sections + more,
                                                             first.ramp, first.bubbles == 1),
                                .copies = first.copies};
@@ -457,32 +449,28 @@ static cs_status prolong(const search *s, double least_s, detour *d, cs_error *e
             d->time_s = (double)INFINITY;
             break;
         }
-        status = time_exactly(s->scenario, d, err);
+        CS_TRY(time_exactly(s->scenario, d, err));
     }
-    return status;
+    return CS_OK;
 }
 
 /* With slow servers: the schedule or the ring? */
 static cs_status weigh(const search *s, detour *d, double *ring_s_p, cs_error *err)
 {
-    double    least_s;
-    uint32_t  ring;
-    cs_status status = CS_OK;
+    double   least_s;
+    uint32_t ring;
 
     if (s->scenario->forecast == NULL) {
         *ring_s_p = cs_optcc_ring_s(&s->setting);
         return CS_OK;
     }
-    status = cs_fastest_ring(s->scenario, &ring, ring_s_p, err);
-    if (status == CS_OK) {
-        status = healthy_s(s->scenario, s->asked, d->time_s, &least_s, err);
-    }
+    CS_TRY(cs_fastest_ring(s->scenario, &ring, ring_s_p, err));
+    CS_TRY(healthy_s(s->scenario, s->asked, d->time_s, &least_s, err));
     bool is_clear = d->time_s < *ring_s_p / CLEARLY || d->time_s > *ring_s_p * CLEARLY;
-    if (status == CS_OK &&
-        (!is_predictable(s->scenario) || !is_clear || d->time_s < CLEARLY * least_s)) {
-        status = time_exactly(s->scenario, d, err);
+    if (!is_predictable(s->scenario) || !is_clear || d->time_s < CLEARLY * least_s) {
+        CS_TRY(time_exactly(s->scenario, d, err));
     }
-    return status == CS_OK ? prolong(s, least_s, d, err) : status;
+    return prolong(s, least_s, d, err);
 }
 
 /* Can it be worth the replay of a ring to find out whether start-ups can be saved? Of one GPU per
@@ -499,20 +487,17 @@ static bool may_save(const cs_scenario *scenario)
 static cs_status resolve_healthy(const cs_scenario *scenario, optcc_options *o, cs_plan *plan,
                                  cs_error *err)
 {
-    bool      is_free = o->chosen == CHOSEN_AUTO && !is_fixed(o);
-    detour    d       = {.time_s = (double)INFINITY};
-    double    ring_s;
-    uint32_t  ring;
-    cs_status status = CS_OK;
+    bool     is_free = o->chosen == CHOSEN_AUTO && !is_fixed(o);
+    detour   d       = {.time_s = (double)INFINITY};
+    double   ring_s;
+    uint32_t ring;
 
     if (is_free && scenario->forecast != NULL && may_save(scenario)) {
-        status = cs_fastest_ring(scenario, &ring, &ring_s, err);
-        if (status == CS_OK) {
-            status = find_start_ups(scenario, o, ring_s, &d, err);
-        }
+        CS_TRY(cs_fastest_ring(scenario, &ring, &ring_s, err));
+        CS_TRY(find_start_ups(scenario, o, ring_s, &d, err));
     }
-    if (status != CS_OK || isinf(d.time_s)) {
-        return status == CS_OK ? ring_instead(scenario, o, healthy_notes, plan, err) : status;
+    if (isinf(d.time_s)) {
+        return ring_instead(scenario, o, healthy_notes, plan, err);
     }
     *o         = d.options;
     *plan      = d.plan;
@@ -530,15 +515,12 @@ static cs_status resolve_detour(const cs_scenario *scenario, optcc_options *o, c
     detour d;
 
     begin_search(&s, scenario, o, o->around == CS_AUTO ? 0 : o->around);
-    cs_status status = find_detour(&s, &d, err);
-    if (status == CS_OK && isinf(d.time_s)) {
+    CS_TRY(find_detour(&s, &d, err));
+    if (isinf(d.time_s)) {
         return ring_instead(scenario, o, bytes_notes, plan, err);
     }
-    if (status == CS_OK && is_free) {
-        status = weigh(&s, &d, &ring_s, err);
-    }
-    if (status != CS_OK) {
-        return status;
+    if (is_free) {
+        CS_TRY(weigh(&s, &d, &ring_s, err));
     }
     if (ring_s < d.time_s) {
         return ring_instead(scenario, o, slower_notes, plan, err);
@@ -590,9 +572,8 @@ typedef struct optcc {
 static cs_status optcc_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                              cs_error *err)
 {
-    cs_status status = cs_accept_collective(scenario, "optcc", 1u << CS_ALLREDUCE, err);
-
-    return status == CS_OK ? resolve(scenario, options, plan, err) : status;
+    CS_TRY(cs_accept_collective(scenario, "optcc", 1u << CS_ALLREDUCE, err));
+    return resolve(scenario, options, plan, err);
 }
 
 static void optcc_close(void *state)
@@ -632,8 +613,7 @@ static cs_status begin_stream(optcc *s, const cs_scenario *scenario, const optcc
                               cs_error *err)
 {
     if (number_servers(s, scenario, o->around) != CS_OK) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for optcc over %u servers",
-                       cs_n_servers(&scenario->cluster));
+        return CS_NO_MEMORY(err, "optcc over %u servers", cs_n_servers(&scenario->cluster));
     }
     s->stream = (cs_optcc_stream){.cluster = &scenario->cluster,
                                   .shape   = resolved_shape(scenario, o),
@@ -653,7 +633,7 @@ static cs_status optcc_open(const cs_scenario *scenario, const void *options, vo
     optcc               *s = CS_NEW(optcc, 1);
 
     if (s == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for optcc");
+        return CS_NO_MEMORY(err, "optcc");
     }
     cs_status status =
         o->chosen >= CHOSEN_RINGS

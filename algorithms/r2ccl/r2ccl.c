@@ -160,11 +160,8 @@ static cs_status r2ccl_check(const cs_scenario *scenario, void *options, cs_plan
     r2ccl_options   *o       = options;
     uint32_t         n       = scenario->cluster.n_ranks, slow;
     cs_r2ccl_setting setting = setting_of(scenario, &slow);
-    cs_status        status  = cs_accept_collective(scenario, "r2ccl", 1u << CS_ALLREDUCE, err);
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_accept_collective(scenario, "r2ccl", 1u << CS_ALLREDUCE, err));
     const char *const *why     = o->chosen >= CHOSEN_RINGS ? NULL : no_detour(&setting);
     bool               is_ring = o->chosen >= CHOSEN_RINGS || why != NULL;
     if (!is_ring && scenario->cluster.gpus_per_server > 1) {
@@ -213,7 +210,7 @@ static cs_status r2ccl_open(const cs_scenario *scenario, const void *options, vo
     cs_status            status = CS_OK;
 
     if (s == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for r2ccl");
+        return CS_NO_MEMORY(err, "r2ccl");
     }
     if (o->chosen >= CHOSEN_RINGS) {
         status = cs_fallback_open(&s->fallback, cs_rings[o->chosen - CHOSEN_RINGS], scenario, err);

@@ -9,8 +9,7 @@ cs_status cs_label_rounds_add(cs_label_rounds *rounds, cs_label_transfer transfe
 {
     if (!cs_grow(&rounds->transfers, &rounds->transfer_room, rounds->n_transfers + 1, 64,
                  sizeof *rounds->transfers)) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu transfers",
-                       rounds->n_transfers + 1);
+        return CS_NO_MEMORY(err, "%zu transfers", rounds->n_transfers + 1);
     }
     rounds->transfers[rounds->n_transfers++] = transfer;
     return CS_OK;
@@ -20,7 +19,7 @@ cs_status cs_label_rounds_end(cs_label_rounds *rounds, cs_error *err)
 {
     if (!cs_grow(&rounds->round_end, &rounds->round_room, rounds->n_rounds + 1u, 64,
                  sizeof *rounds->round_end)) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u rounds", rounds->n_rounds + 1);
+        return CS_NO_MEMORY(err, "%u rounds", rounds->n_rounds + 1);
     }
     rounds->round_end[rounds->n_rounds++] = rounds->n_transfers;
     return CS_OK;
@@ -80,7 +79,7 @@ cs_status cs_label_check_start(cs_label_check *check, const cs_label_shape *shap
     check->got    = CS_ARENA_NEW(&check->arena, uint32_t, shape->n);
     if (check->full == NULL || check->weight == NULL || check->sends == NULL ||
         check->gets == NULL || check->sent == NULL || check->got == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for checking %u labels", shape->n);
+        return CS_NO_MEMORY(err, "checking %u labels", shape->n);
     }
     for (size_t i = 0; i < (late + 1) * chunks; i++) {
         check->weight[i] = i < chunks ? shape->early : 1;
@@ -209,19 +208,24 @@ void cs_label_check_free(cs_label_check *check)
     cs_arena_free(&check->arena);
 }
 
+static cs_status check_rounds(const cs_label_rounds *rounds, cs_label_check *check, cs_error *err)
+{
+    for (uint32_t r = 0; r < rounds->n_rounds; r++) {
+        size_t                   count;
+        const cs_label_transfer *transfers = cs_label_round(rounds, r, &count);
+        CS_TRY(cs_label_check_round(check, transfers, count, err));
+    }
+    return cs_label_check_end(check, err);
+}
+
 cs_status cs_label_rounds_check(const cs_label_rounds *rounds, const cs_label_shape *shape,
                                 cs_error *err)
 {
     cs_label_check check;
     cs_status      status = cs_label_check_start(&check, shape, err);
 
-    for (uint32_t r = 0; r < rounds->n_rounds && status == CS_OK; r++) {
-        size_t                   count;
-        const cs_label_transfer *transfers = cs_label_round(rounds, r, &count);
-        status                             = cs_label_check_round(&check, transfers, count, err);
-    }
     if (status == CS_OK) {
-        status = cs_label_check_end(&check, err);
+        status = check_rounds(rounds, &check, err);
     }
     cs_label_check_free(&check);
     return status;
@@ -242,7 +246,7 @@ cs_status cs_label_rounds_steps(const cs_label_rounds *rounds, const cs_label_sh
 
     if (ready == NULL || sends == NULL || gets == NULL) {
         cs_arena_free(&arena);
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the steps of %u labels", shape->n);
+        return CS_NO_MEMORY(err, "the steps of %u labels", shape->n);
     }
     for (size_t i = 0; i < rounds->n_transfers; i++) {
         const cs_label_transfer *t    = &rounds->transfers[i];

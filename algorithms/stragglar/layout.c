@@ -48,8 +48,7 @@ cs_status cs_late_layout_build(cs_late_layout *layout, cs_arena *arena, cs_error
     layout->rank_at  = CS_ARENA_NEW(arena, uint32_t, early);
     layout->first_of = CS_ARENA_NEW(arena, uint32_t, early);
     if (layout->rank_at == NULL || layout->first_of == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the owners of %u chunks",
-                       layout->chunks);
+        return CS_NO_MEMORY(err, "the owners of %u chunks", layout->chunks);
     }
     for (uint32_t p = 0; p < early; p++) {
         uint32_t first          = cs_late_first_at(layout, p);

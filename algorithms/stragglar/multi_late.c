@@ -78,21 +78,18 @@ cs_late_baseline cs_baseline_predicted(const cs_scenario *scenario)
 static cs_status choose_baseline(const cs_scenario *scenario, cs_late_baseline *baseline_p,
                                  double *end_s_p, cs_error *err)
 {
-    bool      is_free = *baseline_p == CS_BASELINE_AUTO;
-    uint32_t  first   = is_free ? CS_BASELINE_CIRCULANT : (uint32_t)*baseline_p, fastest;
-    uint32_t  n       = is_free ? CS_BASELINE_COUNT - first : 1;
-    cs_status status  = CS_OK;
+    bool     is_free = *baseline_p == CS_BASELINE_AUTO;
+    uint32_t first   = is_free ? CS_BASELINE_CIRCULANT : (uint32_t)*baseline_p, fastest;
+    uint32_t n       = is_free ? CS_BASELINE_COUNT - first : 1;
 
     if (cs_one_port_kind(&scenario->cluster) || scenario->forecast == NULL) {
         *baseline_p = is_free ? cs_baseline_predicted(scenario) : *baseline_p;
         *end_s_p    = predicted_end_s(scenario, *baseline_p);
         return CS_OK;
     }
-    status = cs_fastest(scenario, baselines + first, n, &fastest, end_s_p, err);
-    if (status == CS_OK) {
-        *baseline_p = (cs_late_baseline)(first + fastest);
-    }
-    return status;
+    CS_TRY(cs_fastest(scenario, baselines + first, n, &fastest, end_s_p, err));
+    *baseline_p = (cs_late_baseline)(first + fastest);
+    return CS_OK;
 }
 
 /* ---- several are late: when a schedule ends, and the schedule ---- */
@@ -188,7 +185,7 @@ static cs_status give_labels(cs_multi_late_schedule *sched, const cs_scenario *s
     uint32_t n = scenario->cluster.n_ranks, label = 0;
 
     if (sched->rank_of == NULL || ranks == NULL || is_late == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u ranks", n);
+        return CS_NO_MEMORY(err, "%u ranks", n);
     }
     sort_by_arrival(scenario, ranks);
     for (uint32_t i = sched->early; i < n; i++) {
@@ -211,22 +208,20 @@ static cs_status make_rounds(cs_multi_late_schedule *sched, const cs_scenario *s
     uint32_t *arrival = CS_ARENA_NEW(&sched->arena, uint32_t, sched->shape.late);
 
     if (arrival == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u late ranks", sched->shape.late);
+        return CS_NO_MEMORY(err, "%u late ranks", sched->shape.late);
     }
     for (uint32_t i = 0; i < sched->shape.late; i++) {
         arrival[i] = (uint32_t)ticks_until(s, &c, ranks[sched->early + i]);
     }
-    const cs_multi_late_task task   = {.n        = n,
-                                       .early    = sched->early,
-                                       .parts    = sched->shape.parts,
-                                       .root_num = sched->shape.roots * sched->shape.late,
-                                       .root_den = 10 * n,
-                                       .arrival  = arrival};
-    cs_status                status = cs_multi_late_build(&task, &sched->made, err);
-    if (status == CS_OK) {
-        sched->end_s = end_of(s, &c, sched->made.ticks, ranks[n - 1]);
-    }
-    return status;
+    const cs_multi_late_task task = {.n        = n,
+                                     .early    = sched->early,
+                                     .parts    = sched->shape.parts,
+                                     .root_num = sched->shape.roots * sched->shape.late,
+                                     .root_den = 10 * n,
+                                     .arrival  = arrival};
+    CS_TRY(cs_multi_late_build(&task, &sched->made, err));
+    sched->end_s = end_of(s, &c, sched->made.ticks, ranks[n - 1]);
+    return CS_OK;
 }
 
 /* Make the schedule. Output only on CS_OK. */
@@ -237,7 +232,7 @@ static cs_status make_schedule(const cs_scenario *scenario, const cs_multi_late_
     cs_multi_late_schedule *sched = CS_NEW(cs_multi_late_schedule, 1);
 
     if (sched == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u late ranks", shape->late);
+        return CS_NO_MEMORY(err, "%u late ranks", shape->late);
     }
     sched->shape     = *shape;
     sched->early     = early;
@@ -438,8 +433,8 @@ static cs_status search_list(const cs_scenario *s, candidate *list, uint32_t cou
         found->best = list[0].shape;
         return CS_OK;
     }
-    cs_status status = try_candidates(s, list, count, true, found, err);
-    return status == CS_OK ? try_candidates(s, list, count, false, found, err) : status;
+    CS_TRY(try_candidates(s, list, count, true, found, err));
+    return try_candidates(s, list, count, false, found, err);
 }
 
 cs_status cs_multi_late_choose_shape(const cs_scenario *scenario, uint32_t least_late,
@@ -455,7 +450,7 @@ cs_status cs_multi_late_choose_shape(const cs_scenario *scenario, uint32_t least
     cs_status  status;
 
     if (list == NULL || ranks == NULL) {
-        status = CS_FAIL(err, CS_ENOMEM, "", "out of memory for the choice of late ranks");
+        status = CS_NO_MEMORY(err, "the choice of late ranks");
     } else {
         sort_by_arrival(scenario, ranks);
         uint32_t count = list_candidates(scenario, ranks, least_late, most_late, shape_p, list);
@@ -482,17 +477,17 @@ static bool is_free(uint32_t chunks)
 static cs_status check_work(const cs_scenario *scenario, const cs_multi_late_choice *choice,
                             cs_error *err)
 {
-    uint32_t  n = scenario->cluster.n_ranks, early = n - choice->late;
-    uint32_t  most   = cs_multi_late_most_parts(n, early) * early;
-    cs_status status = cs_accept_slots(scenario, "stragglar", choice->chunks, err);
+    uint32_t n = scenario->cluster.n_ranks, early = n - choice->late;
+    uint32_t most = cs_multi_late_most_parts(n, early) * early;
 
-    if (status == CS_OK && choice->chunks > most) {
-        status = CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
-                         "%u: to make the rounds of %u late ranks of %u would take minutes; "
-                         "accepted are at most %u, and auto",
-                         choice->chunks, choice->late, n, most);
+    CS_TRY(cs_accept_slots(scenario, "stragglar", choice->chunks, err));
+    if (choice->chunks > most) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
+                       "%u: to make the rounds of %u late ranks of %u would take minutes; "
+                       "accepted are at most %u, and auto",
+                       choice->chunks, choice->late, n, most);
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status check_number(const cs_scenario *scenario, const cs_multi_late_choice *choice,
@@ -526,20 +521,19 @@ static cs_status choose_any(const cs_scenario *scenario, double one_s, cs_multi_
                             cs_multi_late_shape *shape, cs_multi_late_schedule **schedule_p,
                             cs_error *err)
 {
-    uint32_t  n = scenario->cluster.n_ranks;
-    double    none_s;
-    cs_status status = choose_baseline(scenario, &choice->baseline, &none_s, err);
+    uint32_t n = scenario->cluster.n_ranks;
+    double   none_s;
 
-    choice->late = status == CS_OK && one_s < none_s ? 1 : 0;
-    if (status == CS_OK && n >= 4 && n <= CS_MULTI_LATE_MOST_RANKS &&
-        cs_one_port_kind(&scenario->cluster)) {
-        status = cs_multi_late_choose_shape(scenario, 2, n / 2, fmin(none_s, one_s), shape,
-                                            schedule_p, err);
+    CS_TRY(choose_baseline(scenario, &choice->baseline, &none_s, err));
+    choice->late = one_s < none_s ? 1 : 0;
+    if (n >= 4 && n <= CS_MULTI_LATE_MOST_RANKS && cs_one_port_kind(&scenario->cluster)) {
+        CS_TRY(cs_multi_late_choose_shape(scenario, 2, n / 2, fmin(none_s, one_s), shape,
+                                          schedule_p, err));
     }
-    if (status == CS_OK && shape->late > 0) {
+    if (shape->late > 0) {
         choice->late = shape->late;
     }
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_multi_late_choose(const cs_scenario *scenario, double one_s,
@@ -548,24 +542,24 @@ cs_status cs_multi_late_choose(const cs_scenario *scenario, double one_s,
 {
     cs_multi_late_shape shape = {.parts = CS_AUTO, .roots = choice->roots};
     uint32_t            n = scenario->cluster.n_ranks, k = choice->late;
-    cs_status           status = check_number(scenario, choice, err);
+    double              end_s;
 
     *schedule_p = NULL;
-    if (status == CS_OK && k == CS_AUTO) {
-        status = choose_any(scenario, one_s, choice, &shape, schedule_p, err);
-    } else if (status == CS_OK && k == 0) {
-        double end_s;
-        status = choose_baseline(scenario, &choice->baseline, &end_s, err);
-    } else if (status == CS_OK && k > 1) {
+    CS_TRY(check_number(scenario, choice, err));
+    if (k == CS_AUTO) {
+        CS_TRY(choose_any(scenario, one_s, choice, &shape, schedule_p, err));
+    } else if (k == 0) {
+        CS_TRY(choose_baseline(scenario, &choice->baseline, &end_s, err));
+    } else if (k > 1) {
         shape.parts = is_free(choice->chunks) ? CS_AUTO : choice->chunks / (n - k);
-        status =
-            cs_multi_late_choose_shape(scenario, k, k, (double)INFINITY, &shape, schedule_p, err);
+        CS_TRY(
+            cs_multi_late_choose_shape(scenario, k, k, (double)INFINITY, &shape, schedule_p, err));
     }
-    if (status == CS_OK && choice->late > 1) {
+    if (choice->late > 1) {
         choice->chunks = (n - shape.late) * shape.parts;
         choice->roots  = shape.roots;
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_multi_late_shape shape_of(const cs_scenario *scenario, const cs_multi_late_choice *choice)
@@ -577,22 +571,18 @@ static cs_multi_late_shape shape_of(const cs_scenario *scenario, const cs_multi_
 cs_status cs_multi_late_plan(const cs_scenario *scenario, cs_multi_late_choice *choice,
                              cs_plan *plan, cs_multi_late_schedule **schedule_p, cs_error *err)
 {
-    cs_status status = CS_OK;
-
     if (choice->late == 0) {
-        status         = cs_fallback_check(baselines[choice->baseline], scenario, plan, err);
-        choice->chunks = status == CS_OK ? plan->n_chunks : choice->chunks;
+        CS_TRY(cs_fallback_check(baselines[choice->baseline], scenario, plan, err));
+        choice->chunks = plan->n_chunks;
         choice->roots  = 0;
-        return status;
+        return CS_OK;
     }
     if (*schedule_p == NULL) {
         const cs_multi_late_shape shape = shape_of(scenario, choice);
-        status                          = make_schedule(scenario, &shape, schedule_p, err);
+        CS_TRY(make_schedule(scenario, &shape, schedule_p, err));
     }
-    if (status == CS_OK) {
-        *plan = plan_of(*schedule_p, &scenario->cluster);
-    }
-    return status;
+    *plan = plan_of(*schedule_p, &scenario->cluster);
+    return CS_OK;
 }
 
 cs_status cs_multi_late_open(const cs_scenario *scenario, const cs_multi_late_choice *choice,
@@ -602,7 +592,7 @@ cs_status cs_multi_late_open(const cs_scenario *scenario, const cs_multi_late_ch
     cs_multi_late_stream *stream = *stream_p = CS_NEW(cs_multi_late_stream, 1);
 
     if (stream == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the late ranks of a schedule");
+        return CS_NO_MEMORY(err, "the late ranks of a schedule");
     }
     if (schedule == NULL) {
         return cs_fallback_open(&stream->baseline, baselines[choice->baseline], scenario, err);

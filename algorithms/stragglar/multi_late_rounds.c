@@ -87,7 +87,7 @@ static cs_status start_spread(spread *s, uint32_t n, uint32_t chunks, cs_arena *
         s->notes == NULL || s->order == NULL || s->receivers == NULL || s->free_senders == NULL ||
         s->seen == NULL || s->dead == NULL || s->sender_of == NULL || s->receiver_of == NULL ||
         s->stack == NULL || s->via == NULL || s->bucket == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u labels and %u chunks", n, chunks);
+        return CS_NO_MEMORY(err, "%u labels and %u chunks", n, chunks);
     }
     return CS_OK;
 }
@@ -369,7 +369,7 @@ static cs_status prepare(builder *b, cs_error *err)
     b->touched = CS_ARENA_NEW(&b->arena, uint32_t, late);
     if (b->root == NULL || b->merged == NULL || b->sent == NULL || b->n_sent == NULL ||
         b->order == NULL || b->touched == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u late ranks", b->late);
+        return CS_NO_MEMORY(err, "%u late ranks", b->late);
     }
     choose_roots(b);
     return start_spread(&b->spread, b->n, b->chunks, &b->arena, err);
@@ -525,24 +525,28 @@ static cs_status add_round(builder *b, cs_error *err)
     return CS_OK;
 }
 
+static cs_status build(builder *b, cs_error *err)
+{
+    const cs_label_shape shape = {.n = b->n, .early = b->early, .chunks = b->chunks};
+
+    CS_TRY(prepare(b, err));
+    while (b->spread.n_missing > 0) {
+        CS_TRY(add_round(b, err));
+    }
+    return cs_label_rounds_check(&b->rounds, &shape, err);
+}
+
 cs_status cs_multi_late_build(const cs_multi_late_task *task, cs_multi_late_rounds *rounds_p,
                               cs_error *err)
 {
-    builder              b     = {.task   = *task,
-                                  .n      = task->n,
-                                  .early  = task->early,
-                                  .late   = task->n - task->early,
-                                  .chunks = task->early * task->parts,
-                                  .err    = err};
-    const cs_label_shape shape = {.n = b.n, .early = b.early, .chunks = b.chunks};
+    builder   b      = {.task   = *task,
+                        .n      = task->n,
+                        .early  = task->early,
+                        .late   = task->n - task->early,
+                        .chunks = task->early * task->parts,
+                        .err    = err};
+    cs_status status = build(&b, err);
 
-    cs_status status = prepare(&b, err);
-    while (status == CS_OK && b.spread.n_missing > 0) {
-        status = add_round(&b, err);
-    }
-    if (status == CS_OK) {
-        status = cs_label_rounds_check(&b.rounds, &shape, err);
-    }
     if (status == CS_OK) {
         rounds_p->ticks = b.round;
     }

@@ -52,7 +52,7 @@ static cs_status start_steady(steady_stream *stream, const cs_late_layout *layou
     *stream = (steady_stream){.layout = layout, .barrier_s = barrier_s, .first_round = first_round};
     stream->roles = CS_ARENA_NEW(arena, rotation_role, early);
     if (stream->roles == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u roles", early);
+        return CS_NO_MEMORY(err, "%u roles", early);
     }
     for (uint32_t p = 1; p < early; p++) {
         uint32_t from = rotation->from[p], age = rotation->age[p];
@@ -272,23 +272,17 @@ static uint32_t knower(uint32_t n, uint32_t i)
 
 /* One chunk, which label 0 owns: it and the late rank exchange it, then a binomial tree grows from
  * both. ceil(log2 n) rounds, for every n >= 2. */
-static cs_status build_one_chunk(uint32_t n, cs_label_rounds *rounds_p, cs_error *err)
+static cs_status build_one_chunk(uint32_t n, cs_label_rounds *rounds, cs_error *err)
 {
-    cs_label_rounds rounds = {0};
-    cs_status       status = add(&rounds, CS_LABEL_EXCHANGE, 0, n - 1, 0, err);
-
-    if (status == CS_OK) {
-        status = cs_label_rounds_end(&rounds, err);
-    }
-    for (uint32_t known = 2; known < n && status == CS_OK; known *= 2) {
-        for (uint32_t i = 0; i < known && known + i < n && status == CS_OK; i++) {
-            status = add(&rounds, CS_LABEL_COPY, knower(n, i), knower(n, known + i), 0, err);
+    CS_TRY(add(rounds, CS_LABEL_EXCHANGE, 0, n - 1, 0, err));
+    CS_TRY(cs_label_rounds_end(rounds, err));
+    for (uint32_t known = 2; known < n; known *= 2) {
+        for (uint32_t i = 0; i < known && known + i < n; i++) {
+            CS_TRY(add(rounds, CS_LABEL_COPY, knower(n, i), knower(n, known + i), 0, err));
         }
-        if (status == CS_OK) {
-            status = cs_label_rounds_end(&rounds, err);
-        }
+        CS_TRY(cs_label_rounds_end(rounds, err));
     }
-    return cs_label_rounds_give(status, &rounds, rounds_p);
+    return CS_OK;
 }
 
 enum { LATE = 2 };
@@ -298,8 +292,8 @@ static cs_status two_chunks_round(cs_label_rounds *rounds, uint32_t round, cs_er
     if (round < 2) {
         return add(rounds, CS_LABEL_EXCHANGE, round, LATE, round, err);
     }
-    cs_status status = add(rounds, CS_LABEL_COPY, 0, 1, 0, err);
-    return status != CS_OK ? status : add(rounds, CS_LABEL_COPY, 1, 0, 1, err);
+    CS_TRY(add(rounds, CS_LABEL_COPY, 0, 1, 0, err));
+    return add(rounds, CS_LABEL_COPY, 1, 0, 1, err);
 }
 
 /* What the late rank sends to label 0 in round 1 .. C - 1: label 0's chunks 2, 4, .. and label 1's
@@ -333,34 +327,29 @@ static cs_status many_chunks_round(cs_label_rounds *rounds, uint32_t chunks, uin
     if (round == 0) {
         return add(rounds, CS_LABEL_EXCHANGE, 0, LATE, 0, err);
     }
-    uint32_t  before = round == 1 ? 0 : turn_of(chunks, round - 1);
-    cs_status status = add(rounds, CS_LABEL_COPY, 0, 1, before, err);
-    if (status == CS_OK && round < chunks) {
+    uint32_t before = round == 1 ? 0 : turn_of(chunks, round - 1);
+    CS_TRY(add(rounds, CS_LABEL_COPY, 0, 1, before, err));
+    if (round < chunks) {
         uint32_t chunk = turn_of(chunks, round);
-        status = add(rounds, chunk % 2 == 0 ? CS_LABEL_LAST : CS_LABEL_COPY, LATE, 0, chunk, err);
+        CS_TRY(add(rounds, chunk % 2 == 0 ? CS_LABEL_LAST : CS_LABEL_COPY, LATE, 0, chunk, err));
     }
-    if (status == CS_OK && third != 0) {
-        status = add(rounds, third % 2 == 1 ? CS_LABEL_LAST : CS_LABEL_COPY, 1, LATE, third, err);
+    if (third != 0) {
+        CS_TRY(add(rounds, third % 2 == 1 ? CS_LABEL_LAST : CS_LABEL_COPY, 1, LATE, third, err));
     }
-    return status;
+    return CS_OK;
 }
 
 /* Three ranks, C >= 2 chunks, C + 1 rounds. C = 2 keeps to the telephone model; beyond, values go
  * round a directed ring late -> 0 -> 1 -> late, which no schedule of the telephone model can match
  * (of three ranks one is always idle there). */
-static cs_status build_three_ranks(uint32_t chunks, cs_label_rounds *rounds_p, cs_error *err)
+static cs_status build_three_ranks(uint32_t chunks, cs_label_rounds *rounds, cs_error *err)
 {
-    cs_label_rounds rounds = {0};
-    cs_status       status = CS_OK;
-
-    for (uint32_t r = 0; r <= chunks && status == CS_OK; r++) {
-        status = chunks == 2 ? two_chunks_round(&rounds, r, err)
-                             : many_chunks_round(&rounds, chunks, r, err);
-        if (status == CS_OK) {
-            status = cs_label_rounds_end(&rounds, err);
-        }
+    for (uint32_t r = 0; r <= chunks; r++) {
+        CS_TRY(chunks == 2 ? two_chunks_round(rounds, r, err)
+                           : many_chunks_round(rounds, chunks, r, err));
+        CS_TRY(cs_label_rounds_end(rounds, err));
     }
-    return cs_label_rounds_give(status, &rounds, rounds_p);
+    return CS_OK;
 }
 
 /* ---- the phase ---- */
@@ -400,33 +389,32 @@ uint32_t cs_phase2_depth(uint32_t n, uint32_t chunks, bool is_telephone)
 static cs_status build_stored(source from, uint32_t n, uint32_t chunks, cs_label_rounds *rounds_p,
                               cs_error *err)
 {
+    cs_label_rounds rounds = {0};
+    cs_status       status = CS_OK;
+
     switch (from) {
-    case ONE_CHUNK: return build_one_chunk(n, rounds_p, err);
-    case THREE_RANKS: return build_three_ranks(chunks, rounds_p, err);
+    case ONE_CHUNK: status = build_one_chunk(n, &rounds, err); break;
+    case THREE_RANKS: status = build_three_ranks(chunks, &rounds, err); break;
     case TELEPHONE_ODD:
-    case ROTATION: break;
+    case ROTATION: return CS_FAIL(err, CS_EINTERNAL, "", "this schedule is not stored");
     }
-    return CS_FAIL(err, CS_EINTERNAL, "", "this schedule is not stored");
+    return cs_label_rounds_give(status, &rounds, rounds_p);
 }
 
 cs_status cs_phase2_count(uint32_t n, uint32_t chunks, bool is_telephone, uint32_t *rounds_p,
                           uint32_t *steps_p, cs_label_rounds *greedy, cs_error *err)
 {
-    const cs_label_shape shape  = {.n = n, .early = n - 1, .chunks = chunks};
-    cs_status            status = CS_OK;
+    const cs_label_shape shape = {.n = n, .early = n - 1, .chunks = chunks};
 
     if (source_of(n, chunks, is_telephone) != TELEPHONE_ODD) {
         *rounds_p = *steps_p = chunks - 1 + cs_log2_ceil(n);
         return CS_OK;
     }
     if (greedy->n_rounds == 0) {
-        status = cs_telephone_build(n, greedy, err);
+        CS_TRY(cs_telephone_build(n, greedy, err));
     }
-    if (status == CS_OK) {
-        *rounds_p = greedy->n_rounds;
-        status    = cs_label_rounds_steps(greedy, &shape, steps_p, err);
-    }
-    return status;
+    *rounds_p = greedy->n_rounds;
+    return cs_label_rounds_steps(greedy, &shape, steps_p, err);
 }
 
 /* The steady state, and the tail behind it, turned to where C rounds have led. */
@@ -434,22 +422,18 @@ static cs_status start_rotation(cs_phase2 *p, const cs_late_layout *l, uint32_t 
                                 double barrier_s, cs_arena *arena, cs_error *err)
 {
     cs_rotation rotation;
-    cs_status   status = cs_rotation_build(l->early + 1, arena, &rotation, err);
 
     assert(l->early > 0);
-    if (status == CS_OK) {
-        status = cs_tail_build(&rotation, &p->stored, err);
-    }
-    if (status == CS_OK) {
-        status = start_steady(&p->steady, l, &rotation, first_round, barrier_s, arena, err);
-    }
+    CS_TRY(cs_rotation_build(l->early + 1, arena, &rotation, err));
+    CS_TRY(cs_tail_build(&rotation, &p->stored, err));
+    CS_TRY(start_steady(&p->steady, l, &rotation, first_round, barrier_s, arena, err));
     p->has_steady = true;
     p->stream     = (stored_stream){.layout      = l,
                                     .rounds      = &p->stored,
                                     .first_round = first_round + l->chunks,
                                     .turn        = l->chunks % l->early,
                                     .shift       = l->chunks - l->early};
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_phase2_open(const cs_late_layout *layout, bool is_telephone, uint32_t first_round,
@@ -461,7 +445,7 @@ cs_status cs_phase2_open(const cs_late_layout *layout, bool is_telephone, uint32
     cs_phase2 *p = *phase_p = CS_ARENA_NEW(arena, cs_phase2, 1);
 
     if (p == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the main phase of %u ranks", n);
+        return CS_NO_MEMORY(err, "the main phase of %u ranks", n);
     }
     if (from == ROTATION) {
         return start_rotation(p, layout, first_round, barrier_s, arena, err);

@@ -76,7 +76,7 @@ cs_status cs_rotation_build(uint32_t n, cs_arena *arena, cs_rotation *rotation_p
         return CS_FAIL(err, CS_EINTERNAL, "cluster.ranks", "no rotational pattern has %u ranks", n);
     }
     if (l.age == NULL || l.partner == NULL || r.age == NULL || r.from == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the pattern of %u ranks", n);
+        return CS_NO_MEMORY(err, "the pattern of %u ranks", n);
     }
     uint32_t scratch[MOST_STEPS];
     build_sequence(n, &l, scratch);
@@ -85,11 +85,9 @@ cs_status cs_rotation_build(uint32_t n, cs_arena *arena, cs_rotation *rotation_p
                        "the pattern of %u ranks has %u steps instead of %u", n, l.length, early);
     }
     tables_from_sequence(&r, &l);
-    cs_status status = cs_rotation_check(&r, err);
-    if (status == CS_OK) {
-        *rotation_p = r;
-    }
-    return status;
+    CS_TRY(cs_rotation_check(&r, err));
+    *rotation_p = r;
+    return CS_OK;
 }
 
 /* Role p held another role before: j rounds ago it had role p + j and received age k[p + j], which
@@ -143,7 +141,7 @@ cs_status cs_rotation_check(const cs_rotation *rotation, cs_error *err)
     cs_status status = CS_OK;
 
     if (marks == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory to check %u roles", rotation->early);
+        return CS_NO_MEMORY(err, "checking %u roles", rotation->early);
     }
     for (uint32_t p = 0; status == CS_OK && p < rotation->early; p++) {
         const char *broken = broken_by(rotation, p, marks);

@@ -194,10 +194,7 @@ static cs_status check_telephone(const cs_scenario *scenario, stragglar_options 
                        CS_TELEPHONE_MOST_RANKS, n);
     }
     if (o->chunks == CS_AUTO) {
-        cs_status status = cs_phase2_count(n, n - 1, true, &rounds, &steps, greedy, err);
-        if (status != CS_OK) {
-            return status;
-        }
+        CS_TRY(cs_phase2_count(n, n - 1, true, &rounds, &steps, greedy, err));
         pace   p      = pace_of(scenario, o->straggler);
         double many_s = end_s(scenario, o, &p, n - 1, rounds, (cs_prephase)o->prephase);
         double one_s  = end_s(scenario, o, &p, 1, cs_log2_ceil(n), CS_PREPHASE_CIRCULANT);
@@ -248,47 +245,38 @@ static cs_status check_chunks(const cs_scenario *scenario, stragglar_options *o,
 static cs_status check_one(const cs_scenario *scenario, stragglar_options *o, cs_plan *plan,
                            cs_label_rounds *greedy, cs_error *err)
 {
-    uint32_t  n = scenario->cluster.n_ranks, rounds = 0;
-    cs_status status = cs_late_check(scenario, (cs_late_options *)o, err);
+    uint32_t n = scenario->cluster.n_ranks, rounds = 0;
 
     if (o->model == PORT_AUTO) {
         o->model = n % 2 == 0 ? PORT_TELEPHONE : PORT_DUPLEX;
     }
-    if (status == CS_OK) {
-        status = check_chunks(scenario, o, greedy, err);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_late_check(scenario, (cs_late_options *)o, err));
+    CS_TRY(check_chunks(scenario, o, greedy, err));
     cs_late_layout layout = layout_of(scenario, o);
     o->prephase           = (int)layout.prephase;
-    status                = cs_late_layout_check(&layout, err);
-    if (status == CS_OK) {
-        status = cs_phase2_count(n, o->chunks, is_telephone(o), &rounds, &o->steps, greedy, err);
-    }
-    if (status == CS_OK) {
-        *plan = (cs_plan){.n_chunks = o->chunks,
-                          .n_slots  = layout.n_slots,
-                          .n_rounds = cs_phase1_rounds(&layout) + rounds,
-                          .uses     = CS_USES_EXCHANGE | cs_phase1_uses(&layout) |
-                                  cs_uses_nvlink(&scenario->cluster)};
-    }
-    return status;
+    CS_TRY(cs_late_layout_check(&layout, err));
+    CS_TRY(cs_phase2_count(n, o->chunks, is_telephone(o), &rounds, &o->steps, greedy, err));
+    *plan = (cs_plan){.n_chunks = o->chunks,
+                      .n_slots  = layout.n_slots,
+                      .n_rounds = cs_phase1_rounds(&layout) + rounds,
+                      .uses     = CS_USES_EXCHANGE | cs_phase1_uses(&layout) |
+                              cs_uses_nvlink(&scenario->cluster)};
+    return CS_OK;
 }
 
 /* ---- what has to be searched for ---- */
 
 /* What check() makes for its plan, and the streams go through. */
 typedef struct prepared {
-    cs_label_rounds         greedy;  /* one late rank: rounds of telephone.h; mostly none */
-    cs_multi_late_schedule *several; /* several late ranks; else NULL */
+    cs_label_rounds         greedy;     /* one late rank: rounds of telephone.h; mostly none */
+    cs_multi_late_schedule *multi_late; /* of several late ranks; else NULL */
 } prepared;
 
 static void empty(prepared *p)
 {
     cs_label_rounds_free(&p->greedy);
-    cs_multi_late_free(p->several);
-    *p = (prepared){.several = NULL};
+    cs_multi_late_free(p->multi_late);
+    *p = (prepared){.multi_late = NULL};
 }
 
 static void release(void *given)
@@ -300,12 +288,12 @@ static void release(void *given)
 /* Hand it over to the plan, if there is anything. */
 static cs_status keep(const prepared *p, cs_plan *plan, cs_error *err)
 {
-    if (p->greedy.n_rounds == 0 && p->several == NULL) {
+    if (p->greedy.n_rounds == 0 && p->multi_late == NULL) {
         return CS_OK;
     }
     prepared *kept = CS_NEW(prepared, 1);
     if (kept == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for stragglar");
+        return CS_NO_MEMORY(err, "stragglar");
     }
     *kept          = *p;
     plan->prepared = kept;
@@ -341,7 +329,7 @@ static cs_status one_end_s(const cs_scenario *scenario, const stragglar_options 
     const cs_forecast *f    = scenario->forecast;
     stragglar_options  one  = *o;
     cs_plan            plan = {0};
-    prepared           made = {.several = NULL};
+    prepared           made = {.multi_late = NULL};
 
     one.late_ranks   = 1;
     cs_status status = check_one(scenario, &one, &plan, &made.greedy, err);
@@ -369,32 +357,26 @@ static cs_status check_other(const cs_scenario *scenario, stragglar_options *o, 
 {
     cs_multi_late_choice choice = choice_of(o);
     double               one_s  = 0;
-    cs_status            status = check_alone(scenario, o, err);
 
-    if (status == CS_OK && o->late_ranks == CS_AUTO) {
-        status = one_end_s(scenario, o, &one_s, err);
+    CS_TRY(check_alone(scenario, o, err));
+    if (o->late_ranks == CS_AUTO) {
+        CS_TRY(one_end_s(scenario, o, &one_s, err));
     }
-    if (status == CS_OK) {
-        status = cs_multi_late_choose(scenario, one_s, &choice, &made->several, err);
-    }
-    if (status == CS_OK && choice.late == 1) {
+    CS_TRY(cs_multi_late_choose(scenario, one_s, &choice, &made->multi_late, err));
+    if (choice.late == 1) {
         o->late_ranks = 1;
         o->baseline   = (int)choice.baseline;
         return check_one(scenario, o, plan, &made->greedy, err);
     }
-    if (status == CS_OK) {
-        status = cs_multi_late_plan(scenario, &choice, plan, &made->several, err);
-    }
-    if (status == CS_OK) {
-        o->late_ranks = choice.late;
-        o->baseline   = (int)choice.baseline;
-        o->late_roots = choice.roots;
-        o->chunks     = choice.chunks;
-        o->straggler  = cs_last_rank(scenario);
-        o->model      = PORT_DUPLEX;
-        o->prephase   = CS_PREPHASE_CIRCULANT;
-    }
-    return status;
+    CS_TRY(cs_multi_late_plan(scenario, &choice, plan, &made->multi_late, err));
+    o->late_ranks = choice.late;
+    o->baseline   = (int)choice.baseline;
+    o->late_roots = choice.roots;
+    o->chunks     = choice.chunks;
+    o->straggler  = cs_last_rank(scenario);
+    o->model      = PORT_DUPLEX;
+    o->prephase   = CS_PREPHASE_CIRCULANT;
+    return CS_OK;
 }
 
 /* Replace what is CS_AUTO or 0 for "as in the paper", and plan the schedule. Rounds that are
@@ -404,7 +386,7 @@ static cs_status stragglar_check(const cs_scenario *scenario, void *options, cs_
                                  cs_error *err)
 {
     stragglar_options *o    = options;
-    prepared           made = {.several = NULL};
+    prepared           made = {.multi_late = NULL};
     cs_status status        = cs_accept_collective(scenario, "stragglar", 1u << CS_ALLREDUCE, err);
 
     if (status == CS_OK) {
@@ -450,32 +432,30 @@ static void stragglar_close(void *state)
 static cs_status open_one(stragglar *s, const cs_scenario *scenario, const stragglar_options *o,
                           const cs_label_rounds *greedy, cs_error *err)
 {
-    s->layout        = layout_of(scenario, o);
-    s->is_in_phase1  = scenario->cluster.n_ranks > 2;
-    cs_status status = cs_late_layout_build(&s->layout, &s->arena, err);
-    if (status == CS_OK) {
-        cs_phase1_start(&s->phase1, &s->layout, o->entry_barrier_s);
-        status = cs_phase2_open(&s->layout, is_telephone(o), cs_phase1_rounds(&s->layout),
-                                o->phase_barrier_s, greedy, &s->arena, &s->phase2, err);
-    }
-    return status;
+    s->layout       = layout_of(scenario, o);
+    s->is_in_phase1 = scenario->cluster.n_ranks > 2;
+
+    CS_TRY(cs_late_layout_build(&s->layout, &s->arena, err));
+    cs_phase1_start(&s->phase1, &s->layout, o->entry_barrier_s);
+    return cs_phase2_open(&s->layout, is_telephone(o), cs_phase1_rounds(&s->layout),
+                          o->phase_barrier_s, greedy, &s->arena, &s->phase2, err);
 }
 
 static cs_status stragglar_open(const cs_scenario *scenario, const void *options, const void *given,
                                 void **state_p, cs_error *err)
 {
-    static const prepared      nothing = {.several = NULL};
+    static const prepared      nothing = {.multi_late = NULL};
     const prepared            *p       = given != NULL ? given : &nothing;
     const stragglar_options   *o       = options;
     const cs_multi_late_choice choice  = choice_of(o);
     stragglar                 *s       = CS_NEW(stragglar, 1);
 
     if (s == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for stragglar");
+        return CS_NO_MEMORY(err, "stragglar");
     }
     cs_status status = o->late_ranks == 1
                            ? open_one(s, scenario, o, &p->greedy, err)
-                           : cs_multi_late_open(scenario, &choice, p->several, &s->other, err);
+                           : cs_multi_late_open(scenario, &choice, p->multi_late, &s->other, err);
     if (status != CS_OK) {
         stragglar_close(s);
         return status;

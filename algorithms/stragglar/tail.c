@@ -239,7 +239,7 @@ static cs_status new_tail(uint32_t n, uint32_t n_rounds, cs_label_rounds *tail, 
         return CS_OK;
     }
     cs_label_rounds_free(tail);
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the last rounds of %u ranks", n);
+    return CS_NO_MEMORY(err, "the last rounds of %u ranks", n);
 }
 
 static cs_status try_modes(builder *b, cs_arena *arena, cs_error *err)
@@ -251,7 +251,7 @@ static cs_status try_modes(builder *b, cs_arena *arena, cs_error *err)
     b->order   = CS_ARENA_NEW(arena, uint32_t, n);
     b->bucket  = CS_ARENA_NEW(arena, uint32_t, ((size_t)1 << b->depth) + 1);
     if (b->missing == NULL || b->value == NULL || b->order == NULL || b->bucket == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the last rounds of %u ranks", n);
+        return CS_NO_MEMORY(err, "the last rounds of %u ranks", n);
     }
     for (b->mode = 0; b->mode < modes; b->mode++) {
         if (build_rounds(b)) {
@@ -269,12 +269,9 @@ cs_status cs_tail_build(const cs_rotation *rotation, cs_label_rounds *tail_p, cs
     cs_label_rounds tail;
     builder         b = {
                 .rotation = rotation, .n = n, .depth = rotation->q + 1, .straggler = n - 1, .tail = &tail};
-    cs_status status = new_tail(n, rotation->q - 1, &tail, err);
 
-    if (status != CS_OK) {
-        return status;
-    }
-    status = try_modes(&b, &arena, err);
+    CS_TRY(new_tail(n, rotation->q - 1, &tail, err));
+    cs_status status = try_modes(&b, &arena, err);
     cs_arena_free(&arena);
     return cs_label_rounds_give(status, &tail, tail_p);
 }

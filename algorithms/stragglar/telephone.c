@@ -266,68 +266,74 @@ static cs_status add_copy(greedy *g, const free_rank *src, const free_rank *dst,
 
 static cs_status add_round(greedy *g, cs_error *err)
 {
-    bool      meets  = g->met < g->early;
-    cs_status status = CS_OK;
-    uint32_t  count  = collect_free(g, meets ? g->met : g->early);
-    uint32_t  pairs  = pair_ranks(g->ranks, count, g->n_words, g->pairs);
+    bool     meets = g->met < g->early;
+    uint32_t count = collect_free(g, meets ? g->met : g->early);
+    uint32_t pairs = pair_ranks(g->ranks, count, g->n_words, g->pairs);
 
     if (meets) {
-        status = cs_label_rounds_add(
-            g->rounds, (cs_label_transfer){g->met, g->early, g->met, CS_LABEL_EXCHANGE}, err);
+        CS_TRY(cs_label_rounds_add(
+            g->rounds, (cs_label_transfer){g->met, g->early, g->met, CS_LABEL_EXCHANGE}, err));
     }
-    for (uint32_t i = 0; i < pairs && status == CS_OK; i++) {
-        status = add_copy(g, &g->pairs[i].a, &g->pairs[i].b, err);
-        if (status == CS_OK) {
-            status = add_copy(g, &g->pairs[i].b, &g->pairs[i].a, err);
-        }
+    for (uint32_t i = 0; i < pairs; i++) {
+        CS_TRY(add_copy(g, &g->pairs[i].a, &g->pairs[i].b, err));
+        CS_TRY(add_copy(g, &g->pairs[i].b, &g->pairs[i].a, err));
     }
     if (meets) {
         put(&g->held[g->met], g->met);
         g->holders[g->met++] = 1;
     }
-    return status == CS_OK ? cs_label_rounds_end(g->rounds, err) : status;
+    return cs_label_rounds_end(g->rounds, err);
 }
 
 /* One try; `ends_p`: in at most `most` rounds. */
 static cs_status build_once(greedy *g, uint32_t most, bool *ends_p, cs_error *err)
 {
-    cs_status status = CS_OK;
-
     g->met                 = 0;
     g->rounds->n_rounds    = 0;
     g->rounds->n_transfers = 0;
     memset(g->held, 0, g->early * sizeof *g->held);
-    for (*ends_p = false; status == CS_OK && !*ends_p && g->rounds->n_rounds <= most;) {
+    for (*ends_p = false; !*ends_p && g->rounds->n_rounds <= most;) {
         rank_by_rarity(g);
         *ends_p = g->met == g->early && g->n_order == 0;
         if (!*ends_p) {
-            status = add_round(g, err);
+            CS_TRY(add_round(g, err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* Tries until the bound is reached; the best one ends in `best`. */
 static cs_status try_all(greedy *g, uint32_t n, cs_label_rounds *best, cs_error *err)
 {
-    uint32_t  bound = cs_telephone_bound(n), most = bound + SLACK, tries = n < 128 ? 16 : 4;
-    cs_status status = CS_OK;
+    uint32_t bound = cs_telephone_bound(n), most = bound + SLACK, tries = n < 128 ? 16 : 4;
 
-    for (; status == CS_OK && g->attempt < tries && most >= bound; g->attempt++) {
+    for (; g->attempt < tries && most >= bound; g->attempt++) {
         bool ends = false;
-        status    = build_once(g, most, &ends, err);
-        if (status == CS_OK && ends && g->rounds->n_rounds <= most) {
+        CS_TRY(build_once(g, most, &ends, err));
+        if (ends && g->rounds->n_rounds <= most) {
             cs_label_rounds kept = *best;
             *best                = *g->rounds;
             *g->rounds           = kept;
             most                 = best->n_rounds - 1;
         }
     }
-    if (status == CS_OK && best->n_rounds == 0) {
-        status = CS_FAIL(err, CS_EINTERNAL, "algorithm.options.model",
-                         "no schedule of the telephone model was found for %u ranks", n);
+    if (best->n_rounds == 0) {
+        return CS_FAIL(err, CS_EINTERNAL, "algorithm.options.model",
+                       "no schedule of the telephone model was found for %u ranks", n);
     }
-    return status;
+    return CS_OK;
+}
+
+static cs_status build(greedy *g, uint32_t n, cs_label_rounds *best, cs_error *err)
+{
+    const cs_label_shape shape = {.n = n, .early = n - 1, .chunks = n - 1, .is_telephone = true};
+
+    if (g->held == NULL || g->holders == NULL || g->order == NULL || g->ranks == NULL ||
+        g->pairs == NULL) {
+        return CS_NO_MEMORY(err, "the greedy of %u ranks", n);
+    }
+    CS_TRY(try_all(g, n, best, err));
+    return cs_label_rounds_check(best, &shape, err);
 }
 
 cs_status cs_telephone_build(uint32_t n, cs_label_rounds *rounds_p, cs_error *err)
@@ -341,20 +347,8 @@ cs_status cs_telephone_build(uint32_t n, cs_label_rounds *rounds_p, cs_error *er
                               .ranks   = CS_ARENA_NEW(&arena, free_rank, n),
                               .pairs   = CS_ARENA_NEW(&arena, rank_pair, n),
                               .rounds  = &rounds};
-    cs_status       status = CS_OK;
+    cs_status       status = build(&g, n, &best, err);
 
-    if (g.held == NULL || g.holders == NULL || g.order == NULL || g.ranks == NULL ||
-        g.pairs == NULL) {
-        status = CS_FAIL(err, CS_ENOMEM, "", "out of memory for the greedy of %u ranks", n);
-    }
-    if (status == CS_OK) {
-        status = try_all(&g, n, &best, err);
-    }
-    if (status == CS_OK) {
-        const cs_label_shape shape = {
-            .n = n, .early = n - 1, .chunks = n - 1, .is_telephone = true};
-        status = cs_label_rounds_check(&best, &shape, err);
-    }
     cs_arena_free(&arena);
     cs_label_rounds_free(&rounds);
     return cs_label_rounds_give(status, &best, rounds_p);

@@ -96,35 +96,42 @@ static cs_status hear_frame(line *to, uint32_t kind, cs_sg_frame *frame)
 }
 
 /* The platform and how it changes. */
-static cs_status send_links(line *to, const cs_ports *ports)
+static cs_status say_links(line *to, const cs_ports *ports, double *bandwidth,
+                           cs_link_change *changes)
 {
     uint32_t   n_links   = cs_links_count(ports);
-    size_t     n_changes = cs_links_changes(ports, NULL);
+    size_t     n_changes = cs_links_changes(ports, changes);
     cs_sg_open opening   = {.n_links = n_links, .n_changes = (uint32_t)n_changes};
     size_t     bytes = sizeof opening + n_links * sizeof(double) + n_changes * sizeof(cs_sg_change);
-    cs_sg_frame     frame     = {CS_SG_OPEN, (uint32_t)bytes};
-    double         *bandwidth = CS_NEW(double, n_links);
-    cs_link_change *changes   = CS_NEW(cs_link_change, n_changes);
-    cs_status       status    = CS_ENOMEM;
+    cs_sg_frame frame = {CS_SG_OPEN, (uint32_t)bytes};
 
-    if (bandwidth != NULL && changes != NULL) {
-        (void)snprintf(opening.build, sizeof opening.build, "%s", cs_build());
-        cs_links_bandwidth(ports, bandwidth);
-        cs_links_changes(ports, changes);
-        status = say(to, &frame, sizeof frame);
-        status = status == CS_OK ? say(to, &opening, sizeof opening) : status;
-        status = status == CS_OK ? say(to, bandwidth, n_links * sizeof *bandwidth) : status;
-    }
-    for (size_t i = 0; i < n_changes && status == CS_OK; i++) {
+    (void)snprintf(opening.build, sizeof opening.build, "%s", cs_build());
+    cs_links_bandwidth(ports, bandwidth);
+    CS_TRY(say(to, &frame, sizeof frame));
+    CS_TRY(say(to, &opening, sizeof opening));
+    CS_TRY(say(to, bandwidth, n_links * sizeof *bandwidth));
+    for (size_t i = 0; i < n_changes; i++) {
         cs_sg_change change = {.time_s        = changes[i].time_s - ports->first_s,
                                .bandwidth_Bps = changes[i].bandwidth_Bps,
                                .link          = changes[i].link};
-        status              = say(to, &change, sizeof change);
+        CS_TRY(say(to, &change, sizeof change));
+    }
+    CS_TRY(hear_frame(to, CS_SG_READY, &frame));
+    return frame.bytes == 0 ? CS_OK : fail_senseless(to);
+}
+
+static cs_status send_links(line *to, const cs_ports *ports)
+{
+    double         *bandwidth = CS_NEW(double, cs_links_count(ports));
+    cs_link_change *changes   = CS_NEW(cs_link_change, cs_links_changes(ports, NULL));
+    cs_status       status    = CS_ENOMEM;
+
+    if (bandwidth != NULL && changes != NULL) {
+        status = say_links(to, ports, bandwidth, changes);
     }
     cs_free(bandwidth);
     cs_free(changes);
-    status = status == CS_OK ? hear_frame(to, CS_SG_READY, &frame) : status;
-    return status == CS_OK && frame.bytes != 0 ? fail_senseless(to) : status;
+    return status;
 }
 
 /* Start the program at `path` and describe the links to it. `line` is zeroed; close it, whatever
@@ -137,10 +144,12 @@ static cs_status line_open(line *to, const char *path, const cs_ports *ports, cs
     to->buffer = CS_NEW(char, BUFFER_BYTES);
     if (to->buffer != NULL) {
         status = cs_child_start(&program, &to->child, err);
-        status = status == CS_OK ? send_links(to, ports) : status;
+        if (status == CS_OK) {
+            status = send_links(to, ports);
+        }
     }
     if (status == CS_ENOMEM) {
-        (void)CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for the links");
+        (void)CS_NO_MEMORY(err, "the links");
     } else if (to->has_failed) {
         (void)CS_FAIL(err, status, "model", "%s", to->why);
     }
@@ -155,15 +164,14 @@ static void line_close(line *to)
 
 static cs_status send_flows(line *to)
 {
-    cs_sg_frame frame  = {CS_SG_FLOWS, to->n_buffered};
-    cs_status   status = CS_OK;
+    cs_sg_frame frame = {CS_SG_FLOWS, to->n_buffered};
 
     if (to->n_buffered > 0) {
-        status         = say(to, &frame, sizeof frame);
-        status         = status == CS_OK ? say(to, to->buffer, to->n_buffered) : status;
+        CS_TRY(say(to, &frame, sizeof frame));
+        CS_TRY(say(to, to->buffer, to->n_buffered));
         to->n_buffered = 0;
     }
-    return status;
+    return CS_OK;
 }
 
 static void put(line *to, const void *data, size_t bytes)
@@ -257,13 +265,13 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static cs_status list_arrivals(simgrid_model *m)
+static cs_status list_arrivals(simgrid_model *m, cs_error *err)
 {
     const cs_ports *ports = m->ports;
 
     m->arrivals = CS_NEW(double, ports->n_ranks);
     if (m->arrivals == NULL) {
-        return CS_ENOMEM;
+        return CS_NO_MEMORY(err, "the arrivals");
     }
     for (uint32_t r = 0; r < ports->n_ranks; r++) {
         if (ports->arrival_s[r] > ports->first_s) {
@@ -310,15 +318,13 @@ static cs_status simgrid_open(const cs_ports *ports, const void *options, void *
 
     (void)options;
     if (m == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for the links");
+        return CS_NO_MEMORY(err, "the links");
     }
     m->ports         = ports;
     m->now_s         = ports->first_s;
-    cs_status status = list_arrivals(m);
+    cs_status status = list_arrivals(m, err);
     if (status == CS_OK) {
         status = start(m, err);
-    } else {
-        (void)CS_FAIL(err, status, NULL, "out of memory for the arrivals");
     }
     if (status != CS_OK) {
         simgrid_close(m);

@@ -2,7 +2,7 @@
 /* collsim arrivals: who comes late in a trace, how late and how reliably. */
 #include "cli/arrival_args.h"
 #include "cli/cli.h"
-#include "traces/arrival_table.h"
+#include "traces/arrival_formats.h"
 #include "traces/skew_text.h"
 
 #include <string.h>

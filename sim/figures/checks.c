@@ -448,7 +448,7 @@ static cs_status check_reference_file(cs_figure_data *data, cs_figure_table *tab
         check_reference(&reading, data, table, tree);
         if (cs_reading_failed(&reading)) {
             int line = 0, column = 0;
-            cs_locate(text, length, reading.error.where, reading.blames_key, &line, &column);
+            cs_locate(text, length, reading.error.where, reading.key_is_wrong, &line, &column);
             cs_error_locate(&reading.error, path, line, column);
             status = reading.error.status;
             *err   = reading.error;

@@ -82,7 +82,7 @@ cs_status cs_figure_blame(const cs_figure *figure, const char *path, const cs_er
     if (error.where[0] == '\0' && error.status != CS_ENOMEM) {
         (void)snprintf(error.where, sizeof error.where, "%s", path);
     }
-    return cs_config_blame(figure->config, &error, false, CS_NO_POINT, err);
+    return cs_config_locate_error(figure->config, &error, false, CS_NO_POINT, err);
 }
 
 /* ---- the configuration ---- */
@@ -179,7 +179,7 @@ static cs_status complete(cs_config *config, const char *path, const char *like,
     }
     if (status != CS_OK) {
         (void)snprintf(wrong.where, sizeof wrong.where, "figure.like");
-        return cs_config_blame(config, &wrong, false, CS_NO_POINT, err);
+        return cs_config_locate_error(config, &wrong, false, CS_NO_POINT, err);
     }
     status = load(place, depth + 1, &other, err);
     if (status == CS_OK) {
@@ -555,7 +555,7 @@ static void read_run(cs_reading *r, const cs_place *place, const char *path, cs_
         return;
     }
     if (place->key[0] == '\0' || place->key[strspn(place->key, NAME_LETTERS)] != '\0') {
-        r->blames_key = true;
+        r->key_is_wrong = true;
         CS_REFUSE(r, place, CS_EINVAL, "a name is made of letters, digits and '_'");
         return;
     }
@@ -704,8 +704,8 @@ cs_status cs_figure_open(cs_figure *figure, const cs_figure_request *request, cs
     }
     read_figure(&reading, figure);
     if (cs_reading_failed(&reading)) {
-        return cs_config_blame(figure->config, &reading.error, reading.blames_key, CS_NO_POINT,
-                               err);
+        return cs_config_locate_error(figure->config, &reading.error, reading.key_is_wrong,
+                                      CS_NO_POINT, err);
     }
     if (request->trace != NULL && figure->trace == NULL) {
         return CS_FAIL(err, CS_EINVAL, figure->name, "shows no trace; stragglar-2a does");

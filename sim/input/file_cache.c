@@ -82,7 +82,7 @@ static cs_status load(const cs_file_kind *kind, const char *path, entry **entry_
 
     if (e == NULL || (e->path = cs_strdup(path)) == NULL) {
         cs_free(e);
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a file");
+        return CS_NO_MEMORY(err, "a file");
     }
     e->kind = kind;
     atomic_init(&e->n_holders, 1);
@@ -125,7 +125,7 @@ cs_status cs_file_cache_get(cs_file_cache *cache, const cs_file_kind *kind, cons
     entry        *e    = NULL;
 
     if (held == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a file");
+        return CS_NO_MEMORY(err, "a file");
     }
     pthread_mutex_lock(&cache->lock);
     cs_status status = find(cache, kind, path, &e, err);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Places in a JSON document: see input/path.h. */
 #include "input/path.h"
 
 #include <stdint.h>

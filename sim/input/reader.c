@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tables of fields over a JSON tree: see input/reader.h. A number that is in its row's range is
+/* Tables of fields over a JSON tree. A number that is in its row's range is
  * taken as it is; anything else goes through its text, so that one parser decides what a quantity
  * means, wherever it was written, and says what is wrong with it. */
 #include "input/reader.h"
@@ -262,7 +262,7 @@ static void read_text(cs_reading *r, const cs_place *place, const cs_field *row,
     text =
         row->type == CS_FIELD_FILE ? find_files(r, place, text) : cs_arena_strdup(r->arena, text);
     if (text == NULL) {
-        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for a text");
+        CS_REFUSE_MEMORY(r, place, "a text");
         return;
     }
     memcpy(field, &text, sizeof text);
@@ -284,7 +284,7 @@ static void check_keys(cs_reading *r, const cs_place *place, const cs_field *fie
             const cs_named named = cs_field_names(fields, "unknown key");
             cs_place       child = cs_place_get(place, key);
             cs_place_path(&child, path);
-            r->blames_key = true;
+            r->key_is_wrong = true;
             (void)!cs_find_named(&named, key, &index, path, &r->error);
             return;
         }
@@ -412,7 +412,7 @@ static void read_list(cs_reading *r, const cs_place *place, const cs_field *row,
         return;
     }
     if (n > 0 && (items = cs_arena_alloc(r->arena, n, row->bytes)) == NULL) {
-        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for %zu elements", n);
+        CS_REFUSE_MEMORY(r, place, "%zu elements", n);
         return;
     }
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
@@ -568,6 +568,6 @@ void cs_keep_fingerprint(cs_reading *r, const cs_place *parent, const char *fing
         CS_REFUSE(r, &place, CS_EINVAL, "is '%.40s', but the file holds %s is %s", given, others,
                   fingerprint);
     } else if (json_object_set_new(parent->node, "fingerprint", json_string(fingerprint)) != 0) {
-        CS_REFUSE(r, parent, CS_ENOMEM, "out of memory for a fingerprint");
+        CS_REFUSE_MEMORY(r, parent, "a fingerprint");
     }
 }

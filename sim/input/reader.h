@@ -16,9 +16,9 @@
 
 /* One pass over a tree. */
 typedef struct cs_reading {
-    cs_arena *arena;      /* where texts and lists go */
-    cs_error  error;      /* the first failure; `where` is the path of the value */
-    bool      blames_key; /* ... and the key itself is wrong, not its value */
+    cs_arena *arena;        /* where texts and lists go */
+    cs_error  error;        /* the first failure; `where` is the path of the value */
+    bool      key_is_wrong; /* ... and the key itself is wrong, not its value */
 
     /* May the option at a path be left out if only other plug-ins have it? NULL: never. */
     bool (*may_skip)(const void *context, const char *path);
@@ -53,6 +53,10 @@ static inline bool cs_reading_failed(const cs_reading *r)
         cs_place_path((place), refused_path);                                  \
         (void)CS_FAIL(&(reading)->error, (status), refused_path, __VA_ARGS__); \
     } while (0)
+
+/* Record at a place that memory is out, as CS_NO_MEMORY() does. */
+#define CS_REFUSE_MEMORY(reading, place, ...) \
+    CS_REFUSE((reading), (place), CS_ENOMEM, "out of memory for " __VA_ARGS__)
 
 cs_place cs_place_root(json_t *tree);
 cs_place cs_place_get(const cs_place *parent, const char *key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jansson behind this project's allocator and error record: see input/tree.h. */
+/* Jansson behind this project's allocator and error record. */
 #include "input/tree.h"
 
 #include "base/alloc.h"
@@ -45,7 +45,7 @@ cs_status cs_tree_refuse(const json_error_t *problem, const char *input, int lin
     cs_status            status;
 
     if (code == json_error_out_of_memory || problem->text[0] == '\0' || has_run_out) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a JSON text");
+        return CS_NO_MEMORY(err, "a JSON text");
     }
     if (code == json_error_stack_overflow) {
         status =
@@ -173,23 +173,29 @@ static cs_status enter(json_t **node_p, const cs_step *step, bool is_array, cons
     return status;
 }
 
+static cs_status enter_all(json_t **node_p, const cs_path *path, const char *where, cs_error *err)
+{
+    size_t last = path->n_steps - 1;
+
+    for (size_t i = 0; i < last + path->appends; i++) {
+        bool is_array = i == last || path->steps[i + 1].key == NULL;
+        CS_TRY(enter(node_p, &path->steps[i], is_array, where, err));
+    }
+    return CS_OK;
+}
+
 cs_status cs_tree_set(json_t *tree, const cs_path *path, json_t *value, const char *where,
                       cs_error *err)
 {
     json_t   *node   = tree;
-    size_t    last   = path->n_steps - 1;
-    cs_status status = CS_OK;
+    cs_status status = enter_all(&node, path, where, err);
 
-    for (size_t i = 0; i < last + path->appends && status == CS_OK; i++) {
-        bool is_array = i == last || path->steps[i + 1].key == NULL;
-        status        = enter(&node, &path->steps[i], is_array, where, err);
-    }
     if (status != CS_OK) {
         json_decref(value);
         return status;
     }
     if (!path->appends) {
-        return put(node, &path->steps[last], value, where, err);
+        return put(node, &path->steps[path->n_steps - 1], value, where, err);
     }
     if (!json_is_array(node)) {
         json_decref(value);

@@ -170,7 +170,7 @@ cs_status cs_xml_parse(const char *text, size_t length, const char *input, cs_ar
 
     b.parser = XML_ParserCreate_MM(NULL, &memory, NULL);
     if (b.parser == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for an XML file");
+        return CS_NO_MEMORY(err, "an XML file");
     }
     (void)XML_SetHashSalt(b.parser, 1); /* nothing is drawn from the machine */
     XML_SetUserData(b.parser, &b);

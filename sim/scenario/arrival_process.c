@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Random arrivals: see cs/arrival_process.h.
+/* Random arrivals.
  *
  * The pseudo-random numbers of a part come in blocks of iterations, a stream of its own each. (One
  * stream an iteration would be simpler, but the generator takes seeds of 32 bits, so that among
@@ -106,7 +106,7 @@ static cs_status find_stragglers(cs_arrival_sampler *s, cs_error *err)
     s->stragglers = CS_NEW(uint32_t, s->n_iterations);
     if (stream == NULL || s->stragglers == NULL) {
         gsl_rng_free(stream);
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %zu iterations", s->n_iterations);
+        return CS_NO_MEMORY(err, "%zu iterations", s->n_iterations);
     }
     for (size_t i = 0; i < s->n_iterations; i++) {
         double   keep = cs_random_uniform(stream), stay = cs_random_uniform(stream);
@@ -162,22 +162,18 @@ cs_status cs_arrival_sampler_open(const cs_arrival_process *process, uint32_t n_
                                   uint64_t seed, size_t n_iterations, cs_sampling sampling,
                                   cs_arrival_sampler **sampler_p, cs_error *err)
 {
-    cs_status status = check(process, n_ranks, n_iterations, err);
-
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(check(process, n_ranks, n_iterations, err));
     cs_arrival_sampler *s = CS_NEW(cs_arrival_sampler, 1);
     if (s == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for arrivals");
+        return CS_NO_MEMORY(err, "arrivals");
     }
     s->process      = process;
     s->n_ranks      = n_ranks;
     s->seed         = seed;
     s->n_iterations = n_iterations;
     count_dimensions(process, n_ranks, s->part_dims);
-    s->dims = cs_arrival_dimensions(process, n_ranks);
-    status  = choose_quasi(s, sampling, err);
+    s->dims          = cs_arrival_dimensions(process, n_ranks);
+    cs_status status = choose_quasi(s, sampling, err);
     if (s->dims == 0) {
         s->quasi = NULL;
     }
@@ -240,7 +236,7 @@ cs_status cs_arrival_stream_open(const cs_arrival_sampler *sampler, cs_arrival_s
     }
     if (stream == NULL || !open_numbers(stream)) {
         cs_arrival_stream_close(stream);
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for arrivals");
+        return CS_NO_MEMORY(err, "arrivals");
     }
     *stream_p = stream;
     return CS_OK;
@@ -413,11 +409,8 @@ cs_status cs_arrival_first(const cs_arrival_process *process, uint32_t n_ranks, 
         settle(arrival_s, n_ranks);
         return CS_OK;
     }
-    cs_status status =
-        cs_arrival_sampler_open(process, n_ranks, seed, 1, CS_SAMPLING_RANDOM, &sampler, err);
-    if (status == CS_OK) {
-        status = cs_arrival_stream_open(sampler, &stream, err);
-    }
+    CS_TRY(cs_arrival_sampler_open(process, n_ranks, seed, 1, CS_SAMPLING_RANDOM, &sampler, err));
+    cs_status status = cs_arrival_stream_open(sampler, &stream, err);
     if (status == CS_OK) {
         cs_arrival_draw(stream, 0, arrival_s);
     }

@@ -96,7 +96,7 @@ static const double *late_of_ranks(cs_reading *r, const cs_place *arrivals, cons
     double  *delay_s = a->n_late > 0 ? CS_ARENA_NEW(r->arena, double, n) : NULL;
 
     if (delay_s == NULL && a->n_late > 0) {
-        CS_REFUSE(r, &place, CS_ENOMEM, "out of memory for arrivals");
+        CS_REFUSE_MEMORY(r, &place, "arrivals");
     }
     for (uint32_t i = 0; delay_s != NULL && i < n; i++) {
         delay_s[i] = NOT_LATE;
@@ -159,7 +159,7 @@ static void set_first(cs_reading *r, const cs_place *arrivals, cs_case *c)
 
     if (first_s == NULL ||
         cs_arrival_first(&c->arrivals, n, c->job.scenario.seed, first_s, NULL) != CS_OK) {
-        CS_REFUSE(r, arrivals, CS_ENOMEM, "out of memory for arrivals");
+        CS_REFUSE_MEMORY(r, arrivals, "arrivals");
         return;
     }
     for (uint32_t i = 0; i < n; i++) {

@@ -41,13 +41,11 @@ void cs_list_collectives(uint32_t collectives, char *list, size_t list_bytes)
 
 cs_status cs_collective_find(const char *name, cs_collective *collective_p, cs_error *err)
 {
-    size_t    index  = 0;
-    cs_status status = cs_find_named(&cs_collective_names, name, &index, "collective", err);
+    size_t index = 0;
 
-    if (status == CS_OK) {
-        *collective_p = (cs_collective)index;
-    }
-    return status;
+    CS_TRY(cs_find_named(&cs_collective_names, name, &index, "collective", err));
+    *collective_p = (cs_collective)index;
+    return CS_OK;
 }
 
 double cs_busbw_factor(cs_collective collective, uint32_t n_ranks)

@@ -96,7 +96,7 @@ static bool has_first_pair(cs_reading *r, const cs_place *place, const char *con
         cs_place    odd  = cs_place_get(place, keys[other]);
         bool        fits = strcmp(keys[other], mine) == 0;
         if (!cs_reading_failed(r) && odd.node != NULL && !fits) {
-            r->blames_key = true;
+            r->key_is_wrong = true;
             CS_REFUSE(r, &odd, CS_EINVAL, "does not go with '%s': accepted are '%s' and '%s'",
                       keys[first ? 0 : 2], keys[first ? 0 : 2], mine);
         }
@@ -185,7 +185,7 @@ static double *copy_trace(cs_reading *r, const cs_place *place, const parameters
     *n_p            = trace->n_calls * trace->n_ranks;
     double *value_s = CS_ARENA_NEW(r->arena, double, *n_p);
     if (value_s == NULL) {
-        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for delays");
+        CS_REFUSE_MEMORY(r, place, "delays");
     } else {
         memcpy(value_s, trace->arrival_s, *n_p * sizeof *value_s);
     }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who is presumed late: see scenario/late_prediction.h. */
 #include "scenario/late_prediction.h"
 
 #include "cs/arrivals.h"

@@ -87,7 +87,7 @@ static void refuse_option(cs_reading *r, const cs_place *place, const char *key,
     const cs_named named =
         is_in_all ? names_of_all(names) : cs_field_names(table, "unknown option");
 
-    r->blames_key = true;
+    r->key_is_wrong = true;
     if (cs_find_named(&named, key, &index, "", &wrong) != CS_OK) {
         CS_REFUSE(r, place, wrong.status, "%s", wrong.message);
     }
@@ -209,7 +209,7 @@ static void read_faults(cs_reading *r, const cs_place *place, const cs_field *ro
     }
     cs_read_row(r, place, row, &list);
     if (!cs_reading_failed(r) && cs_faults_sort(list.faults, list.n, &s->cluster) != CS_OK) {
-        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for faults");
+        CS_REFUSE_MEMORY(r, place, "faults");
     }
     s->faults   = list.faults;
     s->n_faults = list.n;

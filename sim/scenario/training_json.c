@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The key "training": see scenario/training_json.h.
+/* The key "training".
  *
  *   "training": {"compute": "120ms", "overlap": 0.5, "tail": "8ms",
  *                "model": "llama-3.2-3b", "bytes_per_parameter": 4, "bucket": "25MiB"}
@@ -56,7 +56,7 @@ static bool make_room(cs_reading *r, const cs_place *field, size_t n_buckets, si
     *size_of_p    = CS_ARENA_NEW(r->arena, uint32_t, n_buckets);
     *size_bytes_p = CS_ARENA_NEW(r->arena, uint64_t, n_sizes);
     if (*size_of_p == NULL || *size_bytes_p == NULL) {
-        CS_REFUSE(r, field, CS_ENOMEM, "out of memory for buckets");
+        CS_REFUSE_MEMORY(r, field, "buckets");
         return false;
     }
     return true;

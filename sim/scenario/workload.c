@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of networks: see scenario/workload.h. The sizes are those of the published
+/* The table of networks. The sizes are those of the published
  * configurations of the models. */
 #include "scenario/workload.h"
 
@@ -36,11 +36,9 @@ const cs_named cs_workload_names = {
 
 cs_status cs_workload_find(const char *name, const cs_workload **workload_p, cs_error *err)
 {
-    size_t    index  = 0;
-    cs_status status = cs_find_named(&cs_workload_names, name, &index, "workload", err);
+    size_t index = 0;
 
-    if (status == CS_OK) {
-        *workload_p = &cs_workloads[index];
-    }
-    return status;
+    CS_TRY(cs_find_named(&cs_workload_names, name, &index, "workload", err));
+    *workload_p = &cs_workloads[index];
+    return CS_OK;
 }

@@ -18,11 +18,6 @@ static const struct {
 #undef X
 };
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for an export");
-}
-
 static cs_status limit(const cs_recording *recording, cs_error *err)
 {
     return recording->n_transfers <= CS_EXPORT_MAX_TRANSFERS
@@ -105,7 +100,7 @@ static cs_status find_in_place(cs_export_list *list, cs_error *err)
     h.chunks = CS_NEW(uint64_t, n * h.n_chunks);
     h.done   = CS_NEW(uint8_t, n * h.n_chunks);
     if (h.slots == NULL || h.chunks == NULL || h.done == NULL) {
-        status = no_memory(err);
+        status = CS_NO_MEMORY(err, "an export");
     } else {
         fill_own(&h, (uint32_t)n, list->plan->starts_own);
         list->is_in_place = true;
@@ -122,6 +117,15 @@ static cs_status find_in_place(cs_export_list *list, cs_error *err)
     return status;
 }
 
+static cs_status record_and_write(cs_export_list *list, const cs_job *job, cs_export_format format,
+                                  cs_text *out, cs_error *err)
+{
+    CS_TRY(cs_recording_stream(&list->recording, job, err));
+    CS_TRY(find_in_place(list, err));
+    CS_TRY(formats[format].write(list, out, err));
+    return cs_text_status(out, err);
+}
+
 cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text *out,
                              cs_error *err)
 {
@@ -133,16 +137,7 @@ cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text
     if (formats[format].draw != NULL) {
         return formats[format].draw(job, out, err);
     }
-    cs_status status = cs_recording_stream(&list.recording, job, err);
-    if (status == CS_OK) {
-        status = find_in_place(&list, err);
-    }
-    if (status == CS_OK) {
-        status = formats[format].write(&list, out, err);
-    }
-    if (status == CS_OK) {
-        status = cs_text_status(out, err);
-    }
+    cs_status status = record_and_write(&list, job, format, out, err);
     cs_recording_free(&list.recording);
     return status;
 }

@@ -98,11 +98,6 @@ typedef struct writer {
     cs_arena       arena;
 } writer;
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for an export");
-}
-
 /* One wait per other thread block: for the last of its steps that is needed. */
 static cs_status collect_waits(gpu *g, uint32_t rank, size_t i, cs_error *err)
 {
@@ -208,8 +203,8 @@ static cs_status open_channel(writer *w, uint32_t src, uint32_t dst, cs_error *e
                        "thread block and %d peers",
                        src, dst, MOST_CHANNELS, MOST_STEPS, MOST_PEERS);
     }
-    cs_status status = add_block(w, src, dst, true, channel, err);
-    return status == CS_OK ? add_block(w, dst, src, false, channel, err) : status;
+    CS_TRY(add_block(w, src, dst, true, channel, err));
+    return add_block(w, dst, src, false, channel, err);
 }
 
 /* Give the pair blocks with room for its next message, whose receive is operation `dst_op`. */
@@ -235,26 +230,22 @@ static cs_status place_end(writer *w, uint32_t src, uint32_t dst, bool is_send, 
 /* A transfer: its send and its receive; of an exchange both sends come first. */
 static cs_status place_transfer(writer *w, const cs_transfer *t, cs_error *err)
 {
-    bool      is_both = cs_transfer_op(t) == CS_OP_EXCHANGE;
-    size_t    at_src = w->gpus[t->src].next_op, at_dst = w->gpus[t->dst].next_op;
-    cs_status status = make_room(w, t->src, t->dst, at_src, at_dst + is_both, err);
+    bool   is_both = cs_transfer_op(t) == CS_OP_EXCHANGE;
+    size_t at_src = w->gpus[t->src].next_op, at_dst = w->gpus[t->dst].next_op;
 
-    if (status == CS_OK && is_both) {
-        status = make_room(w, t->dst, t->src, at_dst, at_src + 1, err);
+    CS_TRY(make_room(w, t->src, t->dst, at_src, at_dst + is_both, err));
+    if (is_both) {
+        CS_TRY(make_room(w, t->dst, t->src, at_dst, at_src + 1, err));
     }
-    if (status == CS_OK) {
-        status = place_end(w, t->src, t->dst, true, err);
+    CS_TRY(place_end(w, t->src, t->dst, true, err));
+    if (is_both) {
+        CS_TRY(place_end(w, t->dst, t->src, true, err));
     }
-    if (status == CS_OK && is_both) {
-        status = place_end(w, t->dst, t->src, true, err);
+    CS_TRY(place_end(w, t->src, t->dst, false, err));
+    if (is_both) {
+        CS_TRY(place_end(w, t->dst, t->src, false, err));
     }
-    if (status == CS_OK) {
-        status = place_end(w, t->src, t->dst, false, err);
-    }
-    if (status == CS_OK && is_both) {
-        status = place_end(w, t->dst, t->src, false, err);
-    }
-    return status;
+    return CS_OK;
 }
 
 static cs_status check_all(size_t elements, cs_error *err)
@@ -276,7 +267,7 @@ static cs_status cut_spans(writer *w, const cs_export_list *list, cs_error *err)
             w->list.recording.transfers = CS_ARENA_NEW(&w->arena, cs_transfer, count);
             w->numbers                  = CS_ARENA_NEW(&w->arena, uint32_t, count);
             if (w->list.recording.transfers == NULL || w->numbers == NULL) {
-                return no_memory(err);
+                return CS_NO_MEMORY(err, "an export");
             }
         }
         uint32_t number = 0; /* the way back of an exchange has the next one */
@@ -311,20 +302,17 @@ static cs_status check_elements(uint32_t rank, size_t elements, cs_error *err)
 
 static cs_status open_gpu(writer *w, const cs_export_ranks *ranks, uint32_t rank, cs_error *err)
 {
-    gpu      *g      = &w->gpus[rank];
-    size_t    n      = ranks->begin[rank + 1] - ranks->begin[rank];
-    cs_status status = check_elements(rank, 1 + w->n + n, err);
+    gpu   *g = &w->gpus[rank];
+    size_t n = ranks->begin[rank + 1] - ranks->begin[rank];
 
-    if (status == CS_OK) {
-        status =
-            cs_export_rank_ops(&w->list, ranks, rank, CS_EXPORT_IN_PLACE, &w->arena, &g->ops, err);
+    CS_TRY(check_elements(rank, 1 + w->n + n, err));
+    CS_TRY(cs_export_rank_ops(&w->list, ranks, rank, CS_EXPORT_IN_PLACE, &w->arena, &g->ops, err));
+    g->places = CS_ARENA_NEW(&w->arena, place, g->ops.n_ops);
+    g->waits  = CS_ARENA_NEW(&w->arena, wait, g->ops.n_needs);
+    if (g->places == NULL || g->waits == NULL) {
+        return CS_NO_MEMORY(err, "an export");
     }
-    if (status == CS_OK) {
-        g->places = CS_ARENA_NEW(&w->arena, place, g->ops.n_ops);
-        g->waits  = CS_ARENA_NEW(&w->arena, wait, g->ops.n_needs);
-        status    = g->places == NULL || g->waits == NULL ? no_memory(err) : CS_OK;
-    }
-    return status;
+    return CS_OK;
 }
 
 static cs_status place_all(writer *w, const cs_export_list *list, cs_error *err)
@@ -332,32 +320,28 @@ static cs_status place_all(writer *w, const cs_export_list *list, cs_error *err)
     cs_export_ranks ranks;
     size_t          pairs    = (size_t)w->n * w->n;
     size_t          elements = 1;
-    cs_status       status   = cut_spans(w, list, err);
 
-    if (status == CS_OK) {
-        status = check_all(1 + w->n + 2 * w->list.recording.n_transfers, err);
-    }
-    if (status == CS_OK) {
-        status = cs_export_sort_ranks(&w->list, &w->arena, &ranks, err);
-    }
+    CS_TRY(cut_spans(w, list, err));
+    CS_TRY(check_all(1 + w->n + 2 * w->list.recording.n_transfers, err));
+    CS_TRY(cs_export_sort_ranks(&w->list, &w->arena, &ranks, err));
     w->gpus        = CS_ARENA_NEW(&w->arena, gpu, w->n);
     w->block_of[0] = CS_ARENA_NEW(&w->arena, uint16_t, pairs);
     w->block_of[1] = CS_ARENA_NEW(&w->arena, uint16_t, pairs);
     if (w->gpus == NULL || w->block_of[0] == NULL || w->block_of[1] == NULL) {
-        return status == CS_OK ? no_memory(err) : status;
+        return CS_NO_MEMORY(err, "an export");
     }
-    for (uint32_t rank = 0; rank < w->n && status == CS_OK; rank++) {
-        status = open_gpu(w, &ranks, rank, err);
+    for (uint32_t rank = 0; rank < w->n; rank++) {
+        CS_TRY(open_gpu(w, &ranks, rank, err));
     }
-    for (size_t i = 0; i < w->list.recording.n_transfers && status == CS_OK; i++) {
-        status = place_transfer(w, &w->list.recording.transfers[i], err);
+    for (size_t i = 0; i < w->list.recording.n_transfers; i++) {
+        CS_TRY(place_transfer(w, &w->list.recording.transfers[i], err));
     }
-    for (uint32_t rank = 0; rank < w->n && status == CS_OK; rank++) {
+    for (uint32_t rank = 0; rank < w->n; rank++) {
         const gpu *g = &w->gpus[rank];
-        status       = check_elements(rank, 1 + w->n + g->n_blocks + g->n_steps, err);
+        CS_TRY(check_elements(rank, 1 + w->n + g->n_blocks + g->n_steps, err));
         elements += 1 + g->n_blocks + g->n_steps;
     }
-    return status == CS_OK ? check_all(elements, err) : status;
+    return check_all(elements, err);
 }
 
 static void add_step(cs_text *out, char buffer, size_t step, const char *type, uint32_t chunk,
@@ -467,12 +451,10 @@ static cs_status check(const cs_export_list *list, cs_error *err)
 
 cs_status cs_export_msccl(const cs_export_list *list, cs_text *out, cs_error *err)
 {
-    writer    w      = {.list = *list, .n = list->scenario->cluster.n_ranks};
-    cs_status status = check(list, err);
+    writer w = {.list = *list, .n = list->scenario->cluster.n_ranks};
 
-    if (status == CS_OK) {
-        status = place_all(&w, list, err);
-    }
+    CS_TRY(check(list, err));
+    cs_status status = place_all(&w, list, err);
     if (status == CS_OK) {
         add_file(&w, out);
     }

@@ -9,11 +9,6 @@
 
 #define NONE SIZE_MAX
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for an export");
-}
-
 cs_status cs_export_sort_ranks(const cs_export_list *list, cs_arena *arena, cs_export_ranks *ranks,
                                cs_error *err)
 {
@@ -22,7 +17,7 @@ cs_status cs_export_sort_ranks(const cs_export_list *list, cs_arena *arena, cs_e
     ranks->begin = CS_ARENA_NEW(arena, size_t, (size_t)n + 2);
     ranks->index = CS_ARENA_NEW(arena, size_t, 2 * list->recording.n_transfers);
     if (ranks->begin == NULL || ranks->index == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "an export");
     }
     for (size_t i = 0; i < list->recording.n_transfers; i++) {
         ranks->begin[list->recording.transfers[i].src + 2]++;
@@ -165,7 +160,7 @@ static cs_status open_tracker(tracker *tr, cs_arena *arena, cs_error *err)
     tr->ops->needs = CS_ARENA_NEW(arena, size_t, 2 * uses);
     if (tr->writer == NULL || tr->readers == NULL || tr->pool == NULL || tr->seen == NULL ||
         tr->ops->needs == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "an export");
     }
     for (size_t c = 0; c < tr->n_cells; c++) {
         tr->writer[c]  = NONE;
@@ -190,7 +185,7 @@ cs_status cs_export_rank_ops(const cs_export_list *list, const cs_export_ranks *
 
     *ops = (cs_export_ops){.ops = CS_ARENA_NEW(arena, cs_export_op, most)};
     if (ops->ops == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "an export");
     }
     ops->n_ops       = list_ops(list, ranks, rank, view, ops->ops);
     cs_status status = open_tracker(&tr, arena, err);

@@ -348,29 +348,31 @@ static cs_status draw(const picture *p, cs_error *err)
     return status;
 }
 
+static cs_status draw_grid(picture *p, cs_grid *grid, cs_error *err)
+{
+    CS_TRY(cs_grid_fill(grid, p->job, err));
+    double *durations = CS_ARENA_NEW(&grid->arena, double, grid->recording.n_transfers + 1);
+    p->row_y          = CS_ARENA_NEW(&grid->arena, double, grid->n_rows + 1);
+    if (durations == NULL || p->row_y == NULL) {
+        return CS_NO_MEMORY(err, "the picture of a schedule");
+    }
+    double median = median_s(grid, durations);
+    p->until_s    = grid->result.elapsed_s > 0 ? grid->result.elapsed_s : 1;
+    p->width      = median > 0 ? p->until_s / median * BOX_WIDTH : 0;
+    p->width      = fmin(fmax(p->width, 900), 12000);
+    p->px_per_s   = p->width / p->until_s;
+    p->names      = cs_grid_names_of(&p->job->scenario, &grid->result);
+    place_rows(p, legend(p, false));
+    CS_TRY(draw(p, err));
+    return cs_text_status(p->out, err);
+}
+
 cs_status cs_export_svg(const cs_job *job, cs_text *out, cs_error *err)
 {
     cs_grid   grid   = {0};
-    cs_status status = cs_grid_fill(&grid, job, err);
     picture   p      = {.job = job, .grid = &grid, .out = out};
+    cs_status status = draw_grid(&p, &grid, err);
 
-    if (status == CS_OK) {
-        double *durations = CS_ARENA_NEW(&grid.arena, double, grid.recording.n_transfers + 1);
-        p.row_y           = CS_ARENA_NEW(&grid.arena, double, grid.n_rows + 1);
-        if (durations == NULL || p.row_y == NULL) {
-            status = CS_FAIL(err, CS_ENOMEM, "", "out of memory for the picture of a schedule");
-        } else {
-            double median = median_s(&grid, durations);
-            p.until_s     = grid.result.elapsed_s > 0 ? grid.result.elapsed_s : 1;
-            p.width       = median > 0 ? p.until_s / median * BOX_WIDTH : 0;
-            p.width       = fmin(fmax(p.width, 900), 12000);
-            p.px_per_s    = p.width / p.until_s;
-            p.names       = cs_grid_names_of(&job->scenario, &grid.result);
-            place_rows(&p, legend(&p, false));
-            status = draw(&p, err);
-            status = status == CS_OK ? cs_text_status(out, err) : status;
-        }
-    }
     cs_grid_free(&grid);
     return status;
 }

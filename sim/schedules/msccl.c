@@ -17,7 +17,7 @@
 #include "schedules/msccl.h"
 
 #include "base/alloc.h"
-#include "schedules/msccl_run.h"
+#include "schedules/msccl_program.h"
 #include "schedules/schedule_json.h"
 
 #include <stdlib.h>
@@ -83,11 +83,6 @@ typedef struct builder {
     uint32_t                n_layers;
     uint32_t                n_parts; /* of the message in work */
 } builder;
-
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
-}
 
 static bool is_own(uint32_t value)
 {
@@ -199,15 +194,14 @@ static cs_status see_output(builder *b, uint32_t gpu, uint32_t offset)
 
 static cs_status see_outputs(builder *b)
 {
-    uint32_t  size   = cs_msccl_chunks_of(b->p, CS_MSCCL_OUTPUT);
-    cs_status status = CS_OK;
+    uint32_t size = cs_msccl_chunks_of(b->p, CS_MSCCL_OUTPUT);
 
     for (uint32_t g = 0; g < b->p->n_gpus; g++) {
-        for (uint32_t i = 0; i < size && status == CS_OK; i++) {
-            status = see_output(b, g, i);
+        for (uint32_t i = 0; i < size; i++) {
+            CS_TRY(see_output(b, g, i));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* What a sum is made of. */
@@ -227,7 +221,7 @@ static cs_status collect(builder *b, uint32_t value)
     size_t depth = 0;
 
     if (!push(b, &depth, value)) {
-        return no_memory(b->err);
+        return CS_NO_MEMORY(b->err, "a schedule");
     }
     while (depth > 0) {
         uint32_t x = b->stack[--depth];
@@ -239,10 +233,10 @@ static cs_status collect(builder *b, uint32_t value)
             b->own_chunk = x & ~CS_MSCCL_OWN;
         } else if (is_sum(b, x)) {
             if (!push(b, &depth, b->run->values[x].b) || !push(b, &depth, b->run->values[x].a)) {
-                return no_memory(b->err);
+                return CS_NO_MEMORY(b->err, "a schedule");
             }
         } else if (!cs_grow(&b->leaves, &b->leaf_capacity, b->n_leaves + 1, 64, sizeof(leaf))) {
-            return no_memory(b->err);
+            return CS_NO_MEMORY(b->err, "a schedule");
         } else {
             b->leaves[b->n_leaves++] = (leaf){b->message_of[x], x};
         }
@@ -290,7 +284,7 @@ static cs_status deliver(builder *b, uint32_t value, uint32_t home, bool adds, u
 
     if (!cs_grow(&b->deliveries, &b->delivery_capacity, b->n_deliveries + 1, 1024,
                  sizeof(delivery))) {
-        return no_memory(b->err);
+        return CS_NO_MEMORY(b->err, "a schedule");
     }
     if (b->first_delivery[value] == NONE) {
         b->first_delivery[value] = index;
@@ -308,7 +302,7 @@ static cs_status add_home(builder *b, uint32_t value, uint32_t first, uint32_t *
     const cs_msccl_value *v = &b->run->values[value];
 
     if (!cs_grow(&b->homes, &b->home_capacity, b->n_homes + 1, 1024, sizeof *b->homes)) {
-        return no_memory(b->err);
+        return CS_NO_MEMORY(b->err, "a schedule");
     }
     *home_p                = (uint32_t)b->n_homes;
     b->homes[b->n_homes++] = (cell){.gpu   = gpu_of(b, v->step),
@@ -324,18 +318,16 @@ static cs_status add_home(builder *b, uint32_t value, uint32_t first, uint32_t *
 /* Put the leaves into a slot, which holds the value then. */
 static cs_status fill_home(builder *b, uint32_t value, uint32_t home, bool is_new)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < b->n_leaves && status == CS_OK; i++) {
+    for (size_t i = 0; i < b->n_leaves; i++) {
         bool    begins = is_new && i == 0, ends = i + 1 == b->n_leaves && b->is_final[value] != 0;
         uint8_t flags =
             (uint8_t)((begins && b->own > 0 ? CS_OWN_DST : 0) | (ends ? CS_DONE_DST : 0));
-        status = deliver(b, b->leaves[i].value, home, !begins || b->own > 0, flags);
+        CS_TRY(deliver(b, b->leaves[i].value, home, !begins || b->own > 0, flags));
     }
     b->home_of[value]   = home;
     b->homes[home].tail = value;
     b->homes[home].last = b->seen[value] == LAST ? LAST : b->seen[value] - 1;
-    return status;
+    return CS_OK;
 }
 
 /* Has the slot of `base` seen its last sending of it before any of the leaves comes? */
@@ -352,52 +344,41 @@ static bool can_go_on(const builder *b, uint32_t base)
 /* Give a sum that is seen its slot: that of the sum that it was made from, or a new one. */
 static cs_status give_home(builder *b, uint32_t value)
 {
-    uint32_t  base = value, home = NONE;
-    cs_status status = CS_OK;
+    uint32_t base = value, home = NONE;
 
     b->n_leaves = 0;
     b->own      = 0;
-    while (status == CS_OK && !is_own(base) && is_sum(b, base) &&
-           (base == value || b->home_of[base] == NONE)) {
-        status = collect(b, b->run->values[base].b);
-        base   = b->run->values[base].a;
+    while (!is_own(base) && is_sum(b, base) && (base == value || b->home_of[base] == NONE)) {
+        CS_TRY(collect(b, b->run->values[base].b));
+        base = b->run->values[base].a;
     }
-    bool goes_on = status == CS_OK && base != value && !is_own(base) && b->home_of[base] != NONE &&
-                   can_go_on(b, base);
-    if (status == CS_OK && !goes_on) {
-        status = collect(b, base);
-    }
-    if (status == CS_OK && !goes_on) {
-        status = check_own(b, value);
-    }
-    if (status != CS_OK) {
-        return status;
+    bool goes_on = base != value && !is_own(base) && b->home_of[base] != NONE && can_go_on(b, base);
+    if (!goes_on) {
+        CS_TRY(collect(b, base));
+        CS_TRY(check_own(b, value));
     }
     qsort(b->leaves, b->n_leaves, sizeof *b->leaves, by_arrival);
     if (goes_on) {
         home = b->home_of[base];
     } else {
-        status = add_home(b, value, b->leaves[0].message, &home);
+        CS_TRY(add_home(b, value, b->leaves[0].message, &home));
     }
-    return status == CS_OK ? fill_home(b, value, home, !goes_on) : status;
+    return fill_home(b, value, home, !goes_on);
 }
 
 /* Chunks that nobody ever looks at still travel. */
 static cs_status give_rest(builder *b)
 {
-    cs_status status = CS_OK;
-    uint32_t  home   = 0;
+    uint32_t home = 0;
 
-    for (uint32_t v = 0; v < b->run->n_values && status == CS_OK; v++) {
+    for (uint32_t v = 0; v < b->run->n_values; v++) {
         if (is_sum(b, v) || b->first_delivery[v] != NONE) {
             continue;
         }
-        status = add_home(b, v, b->message_of[v], &home);
-        if (status == CS_OK) {
-            status = deliver(b, v, home, false, 0);
-        }
+        CS_TRY(add_home(b, v, b->message_of[v], &home));
+        CS_TRY(deliver(b, v, home, false, 0));
     }
-    return status;
+    return CS_OK;
 }
 
 /* Slots. */
@@ -419,7 +400,7 @@ static cs_status lease_layer(builder *b, cell *h)
     }
     if (best == NONE) {
         if (!cs_grow(&b->leases, &b->lease_capacity, b->n_leases + 1, 1024, sizeof *b->leases)) {
-            return no_memory(b->err);
+            return CS_NO_MEMORY(b->err, "a schedule");
         }
         best            = (uint32_t)b->n_leases++;
         b->leases[best] = (lease){.layer = n, .next = *head};
@@ -433,22 +414,20 @@ static cs_status lease_layer(builder *b, cell *h)
 
 static cs_status lease_layers(builder *b)
 {
-    cs_status status = CS_OK;
-
     b->n_layers = 1;
     for (uint32_t i = 0; i < b->run->n_messages; i++) {
-        for (uint32_t h = b->begins[i]; h != NONE && status == CS_OK; h = b->homes[h].next) {
-            status = lease_layer(b, &b->homes[h]);
+        for (uint32_t h = b->begins[i]; h != NONE; h = b->homes[h].next) {
+            CS_TRY(lease_layer(b, &b->homes[h]));
         }
     }
     uint64_t slots = (uint64_t)b->n_layers * b->run->n_places;
-    if (status == CS_OK && slots > CS_MAX_SLOTS) {
+    if (slots > CS_MAX_SLOTS) {
         return CS_FAIL(b->err, CS_ENOTSUP, "algo",
                        "%llu places for chunks at a GPU are too many: accepted are %u",
                        (unsigned long long)slots, CS_MAX_SLOTS);
     }
     b->stored->n_slots = (uint32_t)slots;
-    return status;
+    return CS_OK;
 }
 
 static uint32_t slot_of(const builder *b, uint32_t home)
@@ -512,8 +491,7 @@ static cs_status add_parts(builder *b, const cs_msccl_message *m, uint32_t first
                           .span     = (uint16_t)(end - first)};
     uint8_t        own = is_own(b->run->payloads[m->first + first]) ? CS_OWN_SRC : 0;
     uint32_t       n = 0, from = b->first_delivery[m->first_value + first];
-    const cs_fence none   = {0};
-    cs_status      status = CS_OK;
+    const cs_fence none = {0};
 
     for (uint32_t d = from; d != NONE; d = b->deliveries[d].next) {
         n++;
@@ -524,15 +502,15 @@ static cs_status add_parts(builder *b, const cs_msccl_message *m, uint32_t first
                              CS_MAX_PARTS);
     }
     b->n_parts = b->n_parts + n > CS_MAX_PARTS ? 0 : b->n_parts;
-    for (uint32_t d = from; d != NONE && status == CS_OK; d = b->deliveries[d].next) {
+    for (uint32_t d = from; d != NONE; d = b->deliveries[d].next) {
         const delivery *x = &b->deliveries[d];
         t.dst_slot        = (uint16_t)slot_of(b, x->home);
         t.op_fabric       = cs_op_fabric(x->adds ? CS_OP_REDUCE : CS_OP_COPY, CS_NIC);
         t.flags           = (uint8_t)(own | x->flags | (b->n_parts > 0 ? CS_JOIN : 0));
-        status            = cs_stored_add(b->stored, &t, &none, b->err);
+        CS_TRY(cs_stored_add(b->stored, &t, &none, b->err));
         b->n_parts++;
     }
-    return status;
+    return CS_OK;
 }
 
 /* Is it one message with that before it? */
@@ -548,30 +526,28 @@ static bool is_continued(const builder *b, uint32_t index)
 
 static cs_status add_messages(builder *b)
 {
-    cs_status status = CS_OK;
-
-    for (uint32_t i = 0; i < b->run->n_messages && status == CS_OK; i++) {
+    for (uint32_t i = 0; i < b->run->n_messages; i++) {
         const cs_msccl_message *m = &b->run->messages[i];
         b->n_parts                = is_continued(b, i) ? b->n_parts : 0;
-        for (uint32_t k = 0, end; k < m->count && status == CS_OK; k = end) {
+        for (uint32_t k = 0, end; k < m->count; k = end) {
             end = k + 1;
             while (end < m->count && goes_with(b, m, end)) {
                 end++;
             }
-            status = add_parts(b, m, k, end);
+            CS_TRY(add_parts(b, m, k, end));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status give_homes(builder *b)
 {
-    cs_status status = CS_OK;
-
-    for (uint32_t v = 0; v < b->run->n_values && status == CS_OK; v++) {
-        status = b->seen[v] != 0 ? give_home(b, v) : CS_OK;
+    for (uint32_t v = 0; v < b->run->n_values; v++) {
+        if (b->seen[v] != 0) {
+            CS_TRY(give_home(b, v));
+        }
     }
-    return status == CS_OK ? give_rest(b) : status;
+    return give_rest(b);
 }
 
 static cs_status open_builder(builder *b)
@@ -591,7 +567,7 @@ static cs_status open_builder(builder *b)
     if (b->stored == NULL || b->seen == NULL || b->home_of == NULL || b->message_of == NULL ||
         b->first_delivery == NULL || b->last_delivery == NULL || b->is_final == NULL ||
         b->begins == NULL || b->leased == NULL) {
-        return no_memory(b->err);
+        return CS_NO_MEMORY(b->err, "a schedule");
     }
     memset(b->home_of, 0xff, values * sizeof *b->home_of); /* NONE */
     memset(b->first_delivery, 0xff, values * sizeof *b->first_delivery);
@@ -620,28 +596,17 @@ static void describe(const builder *b)
 
 static cs_status build(builder *b)
 {
-    size_t    bad    = 0;
-    cs_status status = open_builder(b);
+    size_t bad = 0;
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(open_builder(b));
     describe(b);
     see_messages(b);
-    status = see_outputs(b);
-    if (status == CS_OK) {
-        status = give_homes(b);
-    }
-    if (status == CS_OK) {
-        status = lease_layers(b);
-    }
-    if (status == CS_OK) {
-        status = cs_stored_check(b->stored, b->err);
-    }
-    if (status == CS_OK) {
-        status = add_messages(b);
-    }
-    return status == CS_OK ? cs_stored_finish(b->stored, &bad, b->err) : status;
+    CS_TRY(see_outputs(b));
+    CS_TRY(give_homes(b));
+    CS_TRY(lease_layers(b));
+    CS_TRY(cs_stored_check(b->stored, b->err));
+    CS_TRY(add_messages(b));
+    return cs_stored_finish(b->stored, &bad, b->err);
 }
 
 /* The messages as a stream for the engine. */
@@ -670,19 +635,22 @@ static cs_status make_stream(const cs_msccl_run *run, cs_stored **stored_p, cs_e
 /* The entry. */
 
 /* One way of calling a program, as a schedule. */
+static cs_status run_in(const cs_msccl_program *p, bool aliases, cs_arena *arena,
+                        cs_stored **stored_p, cs_error *err)
+{
+    cs_msccl_run run;
+
+    CS_TRY(cs_msccl_take_steps(p, aliases, arena, &run, err));
+    CS_TRY(cs_msccl_check_order(&run, err));
+    return make_stream(&run, stored_p, err);
+}
+
 static cs_status run_as(const cs_msccl_program *p, bool aliases, cs_stored **stored_p,
                         cs_error *err)
 {
-    cs_arena     arena = {0};
-    cs_msccl_run run;
-    cs_status    status = cs_msccl_take_steps(p, aliases, &arena, &run, err);
+    cs_arena  arena  = {0};
+    cs_status status = run_in(p, aliases, &arena, stored_p, err);
 
-    if (status == CS_OK) {
-        status = cs_msccl_check_order(&run, err);
-    }
-    if (status == CS_OK) {
-        status = make_stream(&run, stored_p, err);
-    }
     cs_arena_free(&arena);
     return status;
 }
@@ -692,11 +660,9 @@ static cs_status check_out_of_place(const cs_msccl_program *p, cs_error *err)
 {
     cs_stored *stored  = NULL;
     cs_verdict verdict = {0};
-    cs_status  status  = run_as(p, false, &stored, err);
 
-    if (status == CS_OK) {
-        status = cs_schedule_verify(stored, &verdict, err);
-    }
+    CS_TRY(run_as(p, false, &stored, err));
+    cs_status status = cs_schedule_verify(stored, &verdict, err);
     if (status == CS_OK && !verdict.is_correct) {
         status = CS_FAIL(err, CS_EWRONG, "algo", "out of place: %s", verdict.text);
         cs_error_locate(err, p->input, p->gpus[0].line, p->gpus[0].column);
@@ -705,27 +671,29 @@ static cs_status check_out_of_place(const cs_msccl_program *p, cs_error *err)
     return status;
 }
 
+static cs_status read_program(const char *text, size_t length, const char *input, cs_arena *arena,
+                              cs_stored **stored_p, cs_error *err)
+{
+    cs_msccl_program program;
+
+    CS_TRY(cs_msccl_read(text, length, input, arena, &program, err));
+    CS_TRY(run_as(&program, program.in_place, stored_p, err));
+    return program.in_place && program.out_of_place ? check_out_of_place(&program, err) : CS_OK;
+}
+
 cs_status cs_msccl_parse(const char *text, size_t length, const char *input, cs_stored **stored_p,
                          cs_error *err)
 {
-    cs_arena         arena = {0};
-    cs_msccl_program program;
-    cs_stored       *stored = NULL;
-    cs_status        status = CS_OK;
+    cs_arena   arena  = {0};
+    cs_stored *stored = NULL;
 
     if (length > CS_MSCCL_MAX_BYTES) {
-        status = CS_FAIL(err, CS_EPARSE, "", "%zu bytes of XML are too many: accepted are %d",
-                         length, CS_MSCCL_MAX_BYTES);
+        (void)CS_FAIL(err, CS_EPARSE, "", "%zu bytes of XML are too many: accepted are %d", length,
+                      CS_MSCCL_MAX_BYTES);
         cs_error_locate(err, input, 1, 1);
-        return status;
+        return CS_EPARSE;
     }
-    status = cs_msccl_read(text, length, input, &arena, &program, err);
-    if (status == CS_OK) {
-        status = run_as(&program, program.in_place, &stored, err);
-    }
-    if (status == CS_OK && program.in_place && program.out_of_place) {
-        status = check_out_of_place(&program, err);
-    }
+    cs_status status = read_program(text, length, input, &arena, &stored, err);
     cs_arena_free(&arena);
     if (status != CS_OK) {
         cs_stored_free(stored);

@@ -106,19 +106,19 @@ static cs_status count_children(const reader *r, const cs_xml *e, const char *na
 /* Both flags; a file without `outofplace` is for the one or for the other. */
 static cs_status read_modes(reader *r, const cs_xml *algo)
 {
-    long      in = 0, out = 0;
-    cs_status status = number(r, algo, "inplace", 0, 1, &in);
+    long in = 0, out = 0;
 
+    CS_TRY(number(r, algo, "inplace", 0, 1, &in));
     out = in == 0;
-    if (status == CS_OK && cs_xml_get(algo, "outofplace") != NULL) {
-        status = number(r, algo, "outofplace", 0, 1, &out);
+    if (cs_xml_get(algo, "outofplace") != NULL) {
+        CS_TRY(number(r, algo, "outofplace", 0, 1, &out));
     }
-    if (status == CS_OK && in == 0 && out == 0) {
+    if (in == 0 && out == 0) {
         return CS_XML_FAIL(r->err, r->p->input, algo, "is neither for inplace nor for outofplace");
     }
     r->p->in_place     = in != 0;
     r->p->out_of_place = out != 0;
-    return status;
+    return CS_OK;
 }
 
 /* coll=".."; of two words for a collective the first is the one that is written. */
@@ -143,19 +143,17 @@ static cs_status read_collective(reader *r, const cs_xml *algo)
     static const char *const protocols[] = {"Simple", "LL", "LL128"};
     size_t                   name = 0, protocol = 0;
     long                     root = 0;
-    cs_status status = word(r, algo, "coll", collective_names, COUNT(collective_names), &name);
 
-    if (status == CS_OK) {
-        status = word(r, algo, "proto", protocols, COUNT(protocols), &protocol);
-    }
+    CS_TRY(word(r, algo, "coll", collective_names, COUNT(collective_names), &name));
+    CS_TRY(word(r, algo, "proto", protocols, COUNT(protocols), &protocol));
     r->p->collective = collectives[name];
     r->p->n_ahead    = protocol == 0 ? 2 : 8;
     r->p->root       = CS_MSCCL_NONE;
-    if (status == CS_OK && cs_xml_get(algo, "root") != NULL) {
-        status     = number(r, algo, "root", 0, (long)r->p->n_gpus - 1, &root);
+    if (cs_xml_get(algo, "root") != NULL) {
+        CS_TRY(number(r, algo, "root", 0, (long)r->p->n_gpus - 1, &root));
         r->p->root = (uint32_t)root;
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status check_chunks(const reader *r, const cs_xml *algo)
@@ -177,27 +175,19 @@ static cs_status read_head(reader *r, const cs_xml *algo)
 {
     const char *name = cs_xml_get(algo, "name");
     long        n = 0, chunks = 0, channels = 0;
-    cs_status   status = number(r, algo, "ngpus", 2, CS_MAX_RANKS, &n);
 
-    if (status == CS_OK) {
-        status = number(r, algo, "nchunksperloop", 1, CS_MSCCL_MAX_CHUNKS, &chunks);
-    }
-    if (status == CS_OK) {
-        status = number(r, algo, "nchannels", 1, CS_MSCCL_MAX_CHANNELS, &channels);
-    }
+    CS_TRY(number(r, algo, "ngpus", 2, CS_MAX_RANKS, &n));
+    CS_TRY(number(r, algo, "nchunksperloop", 1, CS_MSCCL_MAX_CHUNKS, &chunks));
+    CS_TRY(number(r, algo, "nchannels", 1, CS_MSCCL_MAX_CHANNELS, &channels));
     for (size_t i = 0; name != NULL && name[i] != '\0' && i + 1 < sizeof r->p->name; i++) {
         r->p->name[i] = name[i];
     }
     r->p->n_gpus     = (uint32_t)n;
     r->p->n_chunks   = (uint32_t)chunks;
     r->p->n_channels = (uint32_t)channels;
-    if (status == CS_OK) {
-        status = read_collective(r, algo);
-    }
-    if (status == CS_OK) {
-        status = read_modes(r, algo);
-    }
-    return status == CS_OK ? check_chunks(r, algo) : status;
+    CS_TRY(read_collective(r, algo));
+    CS_TRY(read_modes(r, algo));
+    return check_chunks(r, algo);
 }
 
 /* Buffers. */
@@ -260,21 +250,19 @@ static cs_status read_end(const reader *r, const cs_xml *e, const cs_msccl_gpu *
 {
     const char *buffer_key = is_src ? "srcbuf" : "dstbuf",
                *offset_key = is_src ? "srcoff" : "dstoff";
-    size_t    buffer       = 0;
-    long      offset       = 0;
-    bool      is_used      = (step->traits & (is_src ? CS_MSCCL_READS : CS_MSCCL_WRITES)) != 0;
-    cs_status status       = word(r, e, buffer_key, buffer_names, COUNT(buffer_names), &buffer);
+    size_t buffer          = 0;
+    long   offset          = 0;
+    bool   is_used         = (step->traits & (is_src ? CS_MSCCL_READS : CS_MSCCL_WRITES)) != 0;
 
-    if (status == CS_OK) {
-        status = number(r, e, offset_key, is_used ? 0 : -1, INT16_MAX, &offset);
-    }
-    if (status == CS_OK && is_used && (uint32_t)offset + step->count > gpu->n_chunks[buffer]) {
+    CS_TRY(word(r, e, buffer_key, buffer_names, COUNT(buffer_names), &buffer));
+    CS_TRY(number(r, e, offset_key, is_used ? 0 : -1, INT16_MAX, &offset));
+    if (is_used && (uint32_t)offset + step->count > gpu->n_chunks[buffer]) {
         return CS_XML_FAIL(
             r->err, r->p->input, e, "%u chunks from %s=\"%ld\" on are outside the %u of buffer %s",
             step->count, offset_key, offset, gpu->n_chunks[buffer], buffer_names[buffer]);
     }
     *end_p = (cs_msccl_end){(uint16_t)(offset < 0 ? 0 : offset), (uint8_t)buffer};
-    return status;
+    return CS_OK;
 }
 
 /* A step that reads and writes different chunks must not write what it has yet to read. */
@@ -295,18 +283,11 @@ static cs_status check_overlap(const reader *r, const cs_xml *e, const cs_msccl_
 static cs_status read_wait(const reader *r, const cs_xml *e, const cs_msccl_gpu *gpu,
                            cs_msccl_step *step)
 {
-    long      block = -1, deps = -1, has_dep = 0;
-    cs_status status = number(r, e, "depid", -1, INT16_MAX, &block);
+    long block = -1, deps = -1, has_dep = 0;
 
-    if (status == CS_OK) {
-        status = number(r, e, "deps", -1, CS_MSCCL_MAX_STEPS - 1, &deps);
-    }
-    if (status == CS_OK) {
-        status = number(r, e, "hasdep", 0, 1, &has_dep);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(number(r, e, "depid", -1, INT16_MAX, &block));
+    CS_TRY(number(r, e, "deps", -1, CS_MSCCL_MAX_STEPS - 1, &deps));
+    CS_TRY(number(r, e, "hasdep", 0, 1, &has_dep));
     if (block >= 0 && (block >= (long)gpu->n_blocks || block >= CS_MSCCL_MAX_AWAITED || deps < 0)) {
         return CS_XML_FAIL(
             r->err, r->p->input, e,
@@ -322,8 +303,7 @@ static cs_status read_wait(const reader *r, const cs_xml *e, const cs_msccl_gpu 
 /* The message that a step sends, and its round in the schedule: in files of this program. */
 static cs_status read_number(const reader *r, const cs_xml *e, cs_msccl_step *step)
 {
-    long      message = 0, round = 0;
-    cs_status status = CS_OK;
+    long message = 0, round = 0;
 
     if ((step->traits & CS_MSCCL_SENDS) == 0) {
         return CS_OK;
@@ -332,13 +312,11 @@ static cs_status read_number(const reader *r, const cs_xml *e, cs_msccl_step *st
         r->p->has_numbers = false;
         return CS_OK;
     }
-    status = number(r, e, "message", 1, INT32_MAX - 1, &message);
-    if (status == CS_OK) {
-        status = number(r, e, "round", 0, INT32_MAX - 1, &round);
-    }
+    CS_TRY(number(r, e, "message", 1, INT32_MAX - 1, &message));
+    CS_TRY(number(r, e, "round", 0, INT32_MAX - 1, &round));
     step->number = (uint32_t)message;
     step->round  = (uint32_t)round;
-    return status;
+    return CS_OK;
 }
 
 static cs_status read_step(reader *r, const cs_xml *e, uint32_t block, uint32_t index)
@@ -348,15 +326,11 @@ static cs_status read_step(reader *r, const cs_xml *e, uint32_t block, uint32_t 
     cs_msccl_step        *step = &p->steps[p->n_steps];
     size_t                op   = 0;
     long                  s = 0, count = 0;
-    cs_status             status = number(r, e, "s", 0, CS_MSCCL_MAX_STEPS - 1, &s);
 
-    if (status == CS_OK) {
-        status = word(r, e, "type", op_names, COUNT(op_names), &op);
-    }
-    if (status == CS_OK) {
-        status = number(r, e, "cnt", op == CS_MSCCL_NOP ? 0 : 1, CS_MSCCL_MAX_COUNT, &count);
-    }
-    if (status == CS_OK && s != (long)index) {
+    CS_TRY(number(r, e, "s", 0, CS_MSCCL_MAX_STEPS - 1, &s));
+    CS_TRY(word(r, e, "type", op_names, COUNT(op_names), &op));
+    CS_TRY(number(r, e, "cnt", op == CS_MSCCL_NOP ? 0 : 1, CS_MSCCL_MAX_COUNT, &count));
+    if (s != (long)index) {
         return CS_XML_FAIL(r->err, p->input, e, "s=\"%ld\" stands where step %u belongs", s, index);
     }
     *step = (cs_msccl_step){.op     = (uint8_t)op,
@@ -365,29 +339,18 @@ static cs_status read_step(reader *r, const cs_xml *e, uint32_t block, uint32_t 
                             .block  = block,
                             .line   = e->line,
                             .column = e->column};
-    if (status == CS_OK) {
-        status = read_end(r, e, &p->gpus[b->gpu], step, true, &step->src);
-    }
-    if (status == CS_OK) {
-        status = read_end(r, e, &p->gpus[b->gpu], step, false, &step->dst);
-    }
-    if (status == CS_OK) {
-        status = check_overlap(r, e, step);
-    }
-    if (status == CS_OK) {
-        status = read_wait(r, e, &p->gpus[b->gpu], step);
-    }
-    if (status == CS_OK) {
-        status = read_number(r, e, step);
-    }
-    if (status == CS_OK &&
-        (((step->traits & CS_MSCCL_SENDS) != 0 && b->send == CS_MSCCL_NONE) ||
-         ((step->traits & CS_MSCCL_RECEIVES) != 0 && b->recv == CS_MSCCL_NONE))) {
+    CS_TRY(read_end(r, e, &p->gpus[b->gpu], step, true, &step->src));
+    CS_TRY(read_end(r, e, &p->gpus[b->gpu], step, false, &step->dst));
+    CS_TRY(check_overlap(r, e, step));
+    CS_TRY(read_wait(r, e, &p->gpus[b->gpu], step));
+    CS_TRY(read_number(r, e, step));
+    if (((step->traits & CS_MSCCL_SENDS) != 0 && b->send == CS_MSCCL_NONE) ||
+        ((step->traits & CS_MSCCL_RECEIVES) != 0 && b->recv == CS_MSCCL_NONE)) {
         return CS_XML_FAIL(r->err, p->input, e, "type=\"%s\" in a thread block without such a peer",
                            op_names[op]);
     }
-    p->n_steps += status == CS_OK;
-    return status;
+    p->n_steps++;
+    return CS_OK;
 }
 
 /* The step behind nops that wait waits for something itself, or the runtime refuses the file. */
@@ -415,32 +378,26 @@ static cs_status read_block(reader *r, const cs_xml *e, uint32_t gpu, uint32_t b
     cs_msccl_program *p    = r->p;
     cs_msccl_block   *b    = &p->blocks[block];
     long              send = -1, recv = -1, channel = 0;
-    uint32_t          index  = 0;
-    long              n      = (long)p->n_gpus;
-    size_t            count  = 0;
-    cs_status         status = number(r, e, "send", -1, n - 1, &send);
+    uint32_t          index = 0;
+    long              n     = (long)p->n_gpus;
+    size_t            count = 0;
 
-    if (status == CS_OK) {
-        status = number(r, e, "recv", -1, n - 1, &recv);
-    }
-    if (status == CS_OK) {
-        status = number(r, e, "chan", 0, (long)p->n_channels - 1, &channel);
-    }
-    if (status == CS_OK && (send == (long)gpu || recv == (long)gpu)) {
+    CS_TRY(number(r, e, "send", -1, n - 1, &send));
+    CS_TRY(number(r, e, "recv", -1, n - 1, &recv));
+    CS_TRY(number(r, e, "chan", 0, (long)p->n_channels - 1, &channel));
+    if (send == (long)gpu || recv == (long)gpu) {
         return CS_XML_FAIL(r->err, p->input, e, "GPU %u has itself as a peer", gpu);
     }
-    if (status == CS_OK) {
-        status = count_children(r, e, "step", &count);
-    }
+    CS_TRY(count_children(r, e, "step", &count));
     b->channel    = (uint32_t)channel;
     b->send       = send < 0 ? CS_MSCCL_NONE : (uint32_t)send;
     b->recv       = recv < 0 ? CS_MSCCL_NONE : (uint32_t)recv;
     b->first_step = p->n_steps;
-    for (const cs_xml *c = e->child; c != NULL && status == CS_OK; c = c->next) {
-        status = read_step(r, c, block, index++);
+    for (const cs_xml *c = e->child; c != NULL; c = c->next) {
+        CS_TRY(read_step(r, c, block, index++));
     }
     b->n_steps = p->n_steps - b->first_step;
-    return status == CS_OK ? check_nops(r, b) : status;
+    return check_nops(r, b);
 }
 
 /* A channel has so many thread blocks of a GPU that send, and that receive. */
@@ -469,24 +426,20 @@ static cs_status check_channels(const reader *r, const cs_msccl_gpu *g)
 /* Thread blocks stand anywhere in their GPU, but their numbers have no gaps. */
 static cs_status read_blocks(reader *r, const cs_xml *e, uint32_t gpu)
 {
-    cs_msccl_program *p      = r->p;
-    cs_msccl_gpu     *g      = &p->gpus[gpu];
-    cs_status         status = CS_OK;
+    cs_msccl_program *p = r->p;
+    cs_msccl_gpu     *g = &p->gpus[gpu];
 
-    for (const cs_xml *c = e->child; c != NULL && status == CS_OK; c = c->next) {
+    for (const cs_xml *c = e->child; c != NULL; c = c->next) {
         long id = 0;
-        status  = number(r, c, "id", 0, (long)g->n_blocks - 1, &id);
-        if (status != CS_OK) {
-            break;
-        }
+        CS_TRY(number(r, c, "id", 0, (long)g->n_blocks - 1, &id));
         cs_msccl_block *b = &p->blocks[g->first_block + (uint32_t)id];
         if (b->line != 0) {
             return CS_XML_FAIL(r->err, p->input, c, "id=\"%ld\" is there twice", id);
         }
         *b = (cs_msccl_block){.gpu = gpu, .id = (uint32_t)id, .line = c->line, .column = c->column};
-        status = read_block(r, c, gpu, g->first_block + (uint32_t)id);
+        CS_TRY(read_block(r, c, gpu, g->first_block + (uint32_t)id));
     }
-    return status == CS_OK ? check_channels(r, g) : status;
+    return check_channels(r, g);
 }
 
 /* GPUs. */
@@ -494,18 +447,17 @@ static cs_status read_blocks(reader *r, const cs_xml *e, uint32_t gpu)
 static cs_status read_sizes(reader *r, const cs_xml *e, cs_msccl_gpu *g)
 {
     static const char *const keys[] = {"i_chunks", "o_chunks", "s_chunks"};
-    cs_status                status = CS_OK;
 
-    for (uint32_t b = 0; b < 3 && status == CS_OK; b++) {
+    for (uint32_t b = 0; b < 3; b++) {
         long most = b == CS_MSCCL_SCRATCH ? CS_MSCCL_MAX_CHUNKS : (long)cs_msccl_chunks_of(r->p, b),
              n    = 0;
-        status    = number(r, e, keys[b], 0, most, &n);
+        CS_TRY(number(r, e, keys[b], 0, most, &n));
         g->n_chunks[b] = (uint32_t)n;
     }
     if (g->n_chunks[CS_MSCCL_SCRATCH] > r->p->n_scratch) {
         r->p->n_scratch = g->n_chunks[CS_MSCCL_SCRATCH];
     }
-    return status;
+    return CS_OK;
 }
 
 /* What the GPU's own parser counts. */
@@ -529,73 +481,60 @@ static cs_status open_gpu(reader *r, const cs_xml *e)
     cs_msccl_program *p        = r->p;
     long              id       = 0;
     size_t            n_blocks = 0, n_steps = 0, all_steps = 0;
-    cs_status         status = number(r, e, "id", 0, (long)p->n_gpus - 1, &id);
 
-    if (status == CS_OK && p->gpus[id].line != 0) {
+    CS_TRY(number(r, e, "id", 0, (long)p->n_gpus - 1, &id));
+    if (p->gpus[id].line != 0) {
         return CS_XML_FAIL(r->err, p->input, e, "id=\"%ld\" is there twice", id);
     }
-    if (status == CS_OK) {
-        status = read_sizes(r, e, &p->gpus[id]);
-    }
-    if (status == CS_OK) {
-        status = count_children(r, e, "tb", &n_blocks);
-    }
-    for (const cs_xml *c = e->child; c != NULL && status == CS_OK; c = c->next) {
-        status = count_children(r, c, "step", &n_steps);
+    CS_TRY(read_sizes(r, e, &p->gpus[id]));
+    CS_TRY(count_children(r, e, "tb", &n_blocks));
+    for (const cs_xml *c = e->child; c != NULL; c = c->next) {
+        CS_TRY(count_children(r, c, "step", &n_steps));
         all_steps += n_steps;
-        if (status == CS_OK && n_steps > CS_MSCCL_MAX_STEPS) {
+        if (n_steps > CS_MSCCL_MAX_STEPS) {
             return CS_XML_FAIL(r->err, p->input, c, "%zu steps are too many: accepted are %d",
                                n_steps, CS_MSCCL_MAX_STEPS);
         }
     }
-    if (status == CS_OK) {
-        status = check_elements(r, e, n_blocks, all_steps);
-    }
-    if (status == CS_OK) {
-        p->gpus[id].first_block = p->n_blocks;
-        p->gpus[id].n_blocks    = (uint32_t)n_blocks;
-        p->gpus[id].line        = e->line;
-        p->gpus[id].column      = e->column;
-        p->n_blocks += (uint32_t)n_blocks;
-        p->n_steps += (uint32_t)all_steps;
-    }
-    return status;
+    CS_TRY(check_elements(r, e, n_blocks, all_steps));
+    p->gpus[id].first_block = p->n_blocks;
+    p->gpus[id].n_blocks    = (uint32_t)n_blocks;
+    p->gpus[id].line        = e->line;
+    p->gpus[id].column      = e->column;
+    p->n_blocks += (uint32_t)n_blocks;
+    p->n_steps += (uint32_t)all_steps;
+    return CS_OK;
 }
 
 static cs_status read_gpus(reader *r, const cs_xml *algo)
 {
     cs_msccl_program *p      = r->p;
     size_t            n_gpus = 0;
-    cs_status         status = count_children(r, algo, "gpu", &n_gpus);
 
-    if (status == CS_OK && n_gpus != p->n_gpus) {
+    CS_TRY(count_children(r, algo, "gpu", &n_gpus));
+    if (n_gpus != p->n_gpus) {
         return CS_XML_FAIL(r->err, p->input, algo, "ngpus=\"%u\", and %zu <gpu> are there",
                            p->n_gpus, n_gpus);
     }
     p->gpus = CS_ARENA_NEW(r->arena, cs_msccl_gpu, p->n_gpus);
-    if (status == CS_OK && p->gpus == NULL) {
-        status = CS_FAIL(r->err, CS_ENOMEM, "", "out of memory for a schedule");
+    if (p->gpus == NULL) {
+        return CS_NO_MEMORY(r->err, "a schedule");
     }
-    for (const cs_xml *c = algo->child; c != NULL && status == CS_OK; c = c->next) {
-        status = open_gpu(r, c);
-    }
-    if (status != CS_OK) {
-        return status;
+    for (const cs_xml *c = algo->child; c != NULL; c = c->next) {
+        CS_TRY(open_gpu(r, c));
     }
     p->blocks = CS_ARENA_NEW(r->arena, cs_msccl_block, p->n_blocks);
     p->steps  = CS_ARENA_NEW(r->arena, cs_msccl_step, p->n_steps);
     if (p->blocks == NULL || p->steps == NULL) {
-        return CS_FAIL(r->err, CS_ENOMEM, "", "out of memory for a schedule");
+        return CS_NO_MEMORY(r->err, "a schedule");
     }
     p->n_steps = 0;
-    for (const cs_xml *c = algo->child; c != NULL && status == CS_OK; c = c->next) {
+    for (const cs_xml *c = algo->child; c != NULL; c = c->next) {
         long id = 0;
-        status  = number(r, c, "id", 0, (long)p->n_gpus - 1, &id);
-        if (status == CS_OK) {
-            status = read_blocks(r, c, (uint32_t)id);
-        }
+        CS_TRY(number(r, c, "id", 0, (long)p->n_gpus - 1, &id));
+        CS_TRY(read_blocks(r, c, (uint32_t)id));
     }
-    return status;
+    return CS_OK;
 }
 
 /* A wait ends with the first step that says so, at or behind the one that is named. */
@@ -649,6 +588,21 @@ static cs_status check_size(const reader *r, const cs_xml *algo)
     return CS_OK;
 }
 
+static cs_status read_algo(reader *r, const cs_xml *algo)
+{
+    if (strcmp(algo->name, "algo") != 0) {
+        return CS_XML_FAIL(r->err, r->p->input, algo, "is not known: accepted is <algo>, of MSCCL");
+    }
+    CS_TRY(read_head(r, algo));
+    CS_TRY(read_gpus(r, algo));
+    CS_TRY(check_size(r, algo));
+    CS_TRY(resolve_waits(r));
+    for (uint32_t i = 0; !r->p->has_numbers && i < r->p->n_steps; i++) {
+        r->p->steps[i].number = 0;
+    }
+    return CS_OK;
+}
+
 cs_status cs_msccl_read(const char *text, size_t length, const char *input, cs_arena *arena,
                         cs_msccl_program *program, cs_error *err)
 {
@@ -659,23 +613,8 @@ cs_status cs_msccl_read(const char *text, size_t length, const char *input, cs_a
 
     *program = (cs_msccl_program){.input = input, .has_numbers = true};
     status   = cs_xml_parse(text, length, input, &tree, &algo, err);
-    if (status == CS_OK && strcmp(algo->name, "algo") != 0) {
-        status = CS_XML_FAIL(err, input, algo, "is not known: accepted is <algo>, of MSCCL");
-    }
     if (status == CS_OK) {
-        status = read_head(&r, algo);
-    }
-    if (status == CS_OK) {
-        status = read_gpus(&r, algo);
-    }
-    if (status == CS_OK) {
-        status = check_size(&r, algo);
-    }
-    if (status == CS_OK) {
-        status = resolve_waits(&r);
-    }
-    for (uint32_t i = 0; status == CS_OK && !program->has_numbers && i < program->n_steps; i++) {
-        program->steps[i].number = 0;
+        status = read_algo(&r, algo);
     }
     cs_arena_free(&tree);
     return status;

@@ -18,7 +18,7 @@
  * time. O(steps of a GPU x its thread blocks) time and memory, and O(all steps) for every STRIDE
  * thread blocks whose order rests on other GPUs; more than MOST_PASSES of these are refused.
  */
-#include "schedules/msccl_run.h"
+#include "schedules/msccl_program.h"
 
 #include "base/event_queue.h"
 #include "base/random.h"
@@ -81,11 +81,6 @@ typedef struct machine {
     uint32_t                n_turns;
     uint32_t                n_streamed, now, n_moments, n_looks;
 } machine;
-
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
-}
 
 /* Connections. */
 
@@ -190,35 +185,34 @@ static cs_status match(machine *m, const end *tx, const end *rx)
 
 static cs_status match_all(machine *m)
 {
-    const cs_msccl_program *p      = m->p;
-    end                    *ends   = CS_ARENA_NEW(m->arena, end, 2 * (size_t)p->n_blocks);
-    size_t                  n      = 0;
-    cs_status               status = ends == NULL ? no_memory(m->err) : CS_OK;
+    const cs_msccl_program *p    = m->p;
+    end                    *ends = CS_ARENA_NEW(m->arena, end, 2 * (size_t)p->n_blocks);
 
-    if (status == CS_OK) {
-        n = list_ends(p, ends);
+    if (ends == NULL) {
+        return CS_NO_MEMORY(m->err, "a schedule");
     }
-    for (size_t i = 0; i < n && status == CS_OK; i++) {
+    size_t n = list_ends(p, ends);
+    for (size_t i = 0; i < n; i++) {
         const end *e     = &ends[i];
         const end *next  = i + 1 < n && is_same(e, e + 1) ? e + 1 : NULL;
         bool       moves = next_with(p, e->block, p->blocks[e->block].first_step,
                                e->is_send ? CS_MSCCL_SENDS : CS_MSCCL_RECEIVES) != NONE;
         if (next != NULL && next->is_send == e->is_send) {
-            status = fail_at_block(m, next, "in two thread blocks");
+            return fail_at_block(m, next, "in two thread blocks");
         } else if (next != NULL) {
-            status         = match(m, e, next);
+            CS_TRY(match(m, e, next));
             bool has_third = i + 2 < n && is_same(next, next + 1);
-            status         = status == CS_OK && has_third
-                                 ? fail_at_block(m, next + 1, "in two thread blocks")
-                                 : status;
+            if (has_third) {
+                return fail_at_block(m, next + 1, "in two thread blocks");
+            }
             i++;
         } else if (moves) {
-            status = fail_at_block(m, e,
-                                   e->is_send ? "and nothing there receives from it"
-                                              : "and nothing there sends to it");
+            return fail_at_block(m, e,
+                                 e->is_send ? "and nothing there receives from it"
+                                            : "and nothing there sends to it");
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* What chunks hold. */
@@ -319,19 +313,18 @@ static cs_status take_chunk(const machine *m, const cs_msccl_step *s, uint32_t k
 /* What a step does to the chunks of its GPU. */
 static cs_status take_effect(machine *m, const cs_msccl_step *s)
 {
-    uint32_t  index = (uint32_t)(s - m->p->steps), first = NONE;
-    cs_status status = CS_OK;
+    uint32_t index = (uint32_t)(s - m->p->steps), first = NONE;
 
     if ((s->traits & CS_MSCCL_RECEIVES) != 0) {
         cs_msccl_message *message = &m->run->messages[m->receives[index]];
         unpack(m, s, message);
         first = message->first_value;
     }
-    for (uint32_t k = 0; k < s->count && s->op != CS_MSCCL_NOP && status == CS_OK; k++) {
-        status = take_chunk(m, s, k, first == NONE ? CS_MSCCL_NOTHING : first + k);
+    for (uint32_t k = 0; k < s->count && s->op != CS_MSCCL_NOP; k++) {
+        CS_TRY(take_chunk(m, s, k, first == NONE ? CS_MSCCL_NOTHING : first + k));
     }
     m->run->order[m->n_taken++] = index;
-    return status;
+    return CS_OK;
 }
 
 /* Taking steps. */
@@ -420,10 +413,7 @@ static cs_status work(machine *m, uint32_t block)
             if (!may_take(m, block, s)) {
                 return CS_OK;
             }
-            cs_status status = take_effect(m, s);
-            if (status != CS_OK) {
-                return status;
-            }
+            CS_TRY(take_effect(m, s));
             if (sends) {
                 w->n_ahead++;
                 count_up(w, s->number);
@@ -599,7 +589,7 @@ static cs_status use_ports(machine *m)
         in->is_busy                = true;
         m->stream[m->n_streamed++] = index;
         if (cs_events_put(&m->events, (double)m->now + g->count, index) != CS_OK) {
-            return no_memory(m->err);
+            return CS_NO_MEMORY(m->err, "a schedule");
         }
     }
     m->n_moments += m->n_streamed > before;
@@ -630,24 +620,20 @@ static bool arrive(machine *m)
 
 static cs_status work_all(machine *m)
 {
-    cs_status status = CS_OK;
-
     for (uint32_t b = 0; b < m->p->n_blocks; b++) {
         look_at(m, b);
     }
     do {
-        while (m->n_queued > 0 && status == CS_OK) {
+        while (m->n_queued > 0) {
             uint32_t block = m->queue[m->queue_first];
             m->queue_first = m->queue_first + 1 < m->p->n_blocks ? m->queue_first + 1 : 0;
             m->n_queued--;
             m->workers[block].is_queued = false;
-            status                      = work(m, block);
+            CS_TRY(work(m, block));
         }
-        if (status == CS_OK) {
-            status = use_ports(m);
-        }
-    } while (status == CS_OK && arrive(m));
-    return status;
+        CS_TRY(use_ports(m));
+    } while (arrive(m));
+    return CS_OK;
 }
 
 /* Some step that is never taken, and what it waits for. */
@@ -703,7 +689,7 @@ static cs_status sort_messages(machine *m)
     uint32_t          round  = 0;
 
     if (sorted == NULL || turns == NULL) {
-        return no_memory(m->err);
+        return CS_NO_MEMORY(m->err, "a schedule");
     }
     for (uint32_t i = 0; i < run->n_messages; i++) {
         uint64_t number = run->messages[m->stream[i]].number;
@@ -758,7 +744,7 @@ static cs_status open_run(machine *m)
     if (run->at == NULL || run->messages == NULL || run->payloads == NULL || run->values == NULL ||
         run->order == NULL || run->incoming == NULL || m->stream == NULL || m->turn == NULL ||
         m->waiting[IN] == NULL || m->waiting[OUT] == NULL) {
-        return no_memory(m->err);
+        return CS_NO_MEMORY(m->err, "a schedule");
     }
     fill(run->at, n_at, CS_MSCCL_NOTHING);
     fill(run->incoming, p->n_steps, NONE);
@@ -785,7 +771,7 @@ static cs_status open_machine(machine *m)
         m->receives == NULL || m->queue == NULL || m->ready == NULL || m->number == NULL ||
         m->touched == NULL || m->is_touched == NULL || m->ports[IN] == NULL ||
         m->ports[OUT] == NULL) {
-        return no_memory(m->err);
+        return CS_NO_MEMORY(m->err, "a schedule");
     }
     fill(m->idle, p->n_steps, NONE);
     for (uint32_t g = 0; g < p->n_gpus; g++) {
@@ -811,6 +797,16 @@ static void put_own(const machine *m)
     }
 }
 
+static cs_status take_steps(machine *m)
+{
+    CS_TRY(open_machine(m));
+    CS_TRY(match_all(m));
+    put_own(m);
+    CS_TRY(work_all(m));
+    CS_TRY(check_end(m));
+    return sort_messages(m);
+}
+
 cs_status cs_msccl_take_steps(const cs_msccl_program *p, bool aliases, cs_arena *arena,
                               cs_msccl_run *run, cs_error *err)
 {
@@ -818,20 +814,7 @@ cs_status cs_msccl_take_steps(const cs_msccl_program *p, bool aliases, cs_arena 
 
     *run =
         (cs_msccl_run){.program = p, .aliases = aliases, .n_places = cs_msccl_n_places(p, aliases)};
-    cs_status status = open_machine(&m);
-    if (status == CS_OK) {
-        status = match_all(&m);
-    }
-    if (status == CS_OK) {
-        put_own(&m);
-        status = work_all(&m);
-    }
-    if (status == CS_OK) {
-        status = check_end(&m);
-    }
-    if (status == CS_OK) {
-        status = sort_messages(&m);
-    }
+    cs_status status = take_steps(&m);
     cs_events_free(&m.events);
     return status;
 }
@@ -1075,20 +1058,22 @@ static cs_status list_steps(checker *c, size_t *most_clock_p, size_t *most_uses_
  */
 static cs_status open_checker(checker *c)
 {
-    size_t    most_clock = 1, most_uses = 1;
-    cs_status status = list_steps(c, &most_clock, &most_uses);
+    size_t most_clock = 1, most_uses = 1;
 
-    if (status == CS_OK) {
-        c->clock   = CS_ARENA_NEW(&c->arena, uint16_t, most_clock);
-        c->wide    = CS_ARENA_NEW(&c->arena, uint16_t, (size_t)c->p->n_steps * STRIDE);
-        c->writer  = CS_ARENA_NEW(&c->arena, uint32_t, c->run->n_places);
-        c->readers = CS_ARENA_NEW(&c->arena, uint32_t, c->run->n_places);
-        c->pool    = CS_ARENA_NEW(&c->arena, place_use, most_uses);
-        c->doubts  = CS_ARENA_NEW(&c->arena, doubt, 3 * most_uses);
+    if (list_steps(c, &most_clock, &most_uses) != CS_OK) {
+        return CS_NO_MEMORY(c->err, "a schedule");
     }
-    bool failed = status != CS_OK || c->clock == NULL || c->wide == NULL || c->writer == NULL ||
-                  c->readers == NULL || c->pool == NULL || c->doubts == NULL;
-    return failed ? CS_FAIL(c->err, CS_ENOMEM, "", "out of memory for a schedule") : CS_OK;
+    c->clock   = CS_ARENA_NEW(&c->arena, uint16_t, most_clock);
+    c->wide    = CS_ARENA_NEW(&c->arena, uint16_t, (size_t)c->p->n_steps * STRIDE);
+    c->writer  = CS_ARENA_NEW(&c->arena, uint32_t, c->run->n_places);
+    c->readers = CS_ARENA_NEW(&c->arena, uint32_t, c->run->n_places);
+    c->pool    = CS_ARENA_NEW(&c->arena, place_use, most_uses);
+    c->doubts  = CS_ARENA_NEW(&c->arena, doubt, 3 * most_uses);
+    if (c->clock == NULL || c->wide == NULL || c->writer == NULL || c->readers == NULL ||
+        c->pool == NULL || c->doubts == NULL) {
+        return CS_NO_MEMORY(c->err, "a schedule");
+    }
+    return CS_OK;
 }
 
 cs_status cs_msccl_check_order(const cs_msccl_run *run, cs_error *err)

@@ -134,7 +134,7 @@ static void add_slots(cs_reading *r, const cs_place *item, const cs_stored *s,
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !s->has_slots; i++) {
         cs_place place = cs_place_get(item, names[i]);
         if (place.node != NULL && !cs_reading_failed(r)) {
-            r->blames_key = true;
+            r->key_is_wrong = true;
             CS_REFUSE(r, &place, CS_EINVAL, "is accepted only in a schedule with the key 'slots'");
         }
     }
@@ -206,7 +206,7 @@ static cs_status refuse_at(const reader *rd, size_t origin, size_t index, cs_err
     int      line, column, inner_line, inner_column;
 
     cs_line_column(rd->text, rd->length, origin, &line, &column);
-    cs_locate(rd->text + origin, rd->length - origin, error.where, rd->reading.blames_key,
+    cs_locate(rd->text + origin, rd->length - origin, error.where, rd->reading.key_is_wrong,
               &inner_line, &inner_column);
     column = inner_line == 1 ? column + inner_column - 1 : inner_column;
     if (index != SIZE_MAX) {
@@ -261,32 +261,38 @@ static cs_status parse_head(reader *rd, const char *head, size_t length, json_t 
     if (status == CS_EPARSE) {
         status = cs_tree_parse(rd->text, rd->length, rd->input, tree_p, err);
     }
-    return status != CS_ENOMEM ? status
-                               : CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+    return status != CS_ENOMEM ? status : CS_NO_MEMORY(err, "a schedule");
 }
 
-static cs_status read_head_text(reader *rd, cs_error *err)
+static cs_status read_head_tree(reader *rd, json_t *tree, cs_error *err)
 {
-    bool      is_cut = find_transfers(rd);
-    size_t    length = rd->length;
-    char     *head   = is_cut ? head_text(rd, &length) : NULL;
-    json_t   *tree   = NULL;
-    cs_status status;
+    cs_place root = cs_place_root(tree);
 
-    if (is_cut && head == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
-    }
-    status = parse_head(rd, head, length, &tree, err);
-    if (status == CS_OK) {
-        cs_place root = cs_place_root(tree);
-        read_head(&rd->reading, &root, rd->stored);
-        status = check_head(&rd->reading, &root, rd->stored);
-        status = status != CS_OK ? refuse_at(rd, 0, SIZE_MAX, err) : CS_OK;
+    read_head(&rd->reading, &root, rd->stored);
+    if (check_head(&rd->reading, &root, rd->stored) != CS_OK) {
+        return refuse_at(rd, 0, SIZE_MAX, err);
     }
     rd->servers         = (cs_cluster){.n_ranks         = rd->stored->n_ranks,
                                        .gpus_per_server = rd->stored->gpus_per_server,
                                        .sockets         = rd->stored->sockets};
     rd->reading.cluster = &rd->servers;
+    return CS_OK;
+}
+
+static cs_status read_head_text(reader *rd, cs_error *err)
+{
+    bool    is_cut = find_transfers(rd);
+    size_t  length = rd->length;
+    char   *head   = is_cut ? head_text(rd, &length) : NULL;
+    json_t *tree   = NULL;
+
+    if (is_cut && head == NULL) {
+        return CS_NO_MEMORY(err, "a schedule");
+    }
+    cs_status status = parse_head(rd, head, length, &tree, err);
+    if (status == CS_OK) {
+        status = read_head_tree(rd, tree, err);
+    }
     json_decref(tree);
     cs_free(head);
     return status;
@@ -325,26 +331,27 @@ static size_t skip_space(const reader *rd, size_t at)
 
 static cs_status read_transfers(reader *rd, cs_error *err)
 {
-    size_t    last   = rd->end - 1;
-    size_t    at     = skip_space(rd, rd->begin + 1);
-    cs_status status = CS_OK;
+    size_t last = rd->end - 1;
+    size_t at   = skip_space(rd, rd->begin + 1);
 
-    for (size_t index = 0; at < last && status == CS_OK; index++) {
-        status = read_element(rd, at, index, &at, err);
-        at     = status == CS_OK ? skip_space(rd, at) : at;
-        if (status == CS_OK && at < last) {
-            size_t next = skip_space(rd, at + 1);
-            if (rd->text[at] != ',' || next >= last) {
-                int line, column;
-                cs_line_column(rd->text, rd->length, at, &line, &column);
-                status = CS_FAIL(err, CS_EPARSE, "transfers",
-                                 "not JSON: ',' and a transfer, or ']' expected");
-                cs_error_locate(err, rd->input, line, column);
-            }
-            at = next;
+    for (size_t index = 0; at < last; index++) {
+        CS_TRY(read_element(rd, at, index, &at, err));
+        at = skip_space(rd, at);
+        if (at >= last) {
+            break;
         }
+        size_t next = skip_space(rd, at + 1);
+        if (rd->text[at] != ',' || next >= last) {
+            int line, column;
+            cs_line_column(rd->text, rd->length, at, &line, &column);
+            (void)CS_FAIL(err, CS_EPARSE, "transfers",
+                          "not JSON: ',' and a transfer, or ']' expected");
+            cs_error_locate(err, rd->input, line, column);
+            return CS_EPARSE;
+        }
+        at = next;
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status finish(reader *rd, cs_error *err)
@@ -378,6 +385,13 @@ static bool is_xml(const char *text, size_t length)
     return at < length && text[at] == '<';
 }
 
+static cs_status read_schedule(reader *rd, cs_error *err)
+{
+    CS_TRY(read_head_text(rd, err));
+    CS_TRY(read_transfers(rd, err));
+    return finish(rd, err);
+}
+
 cs_status cs_schedule_parse(const char *text, size_t length, const char *input,
                             cs_stored **stored_p, cs_error *err)
 {
@@ -391,15 +405,9 @@ cs_status cs_schedule_parse(const char *text, size_t length, const char *input,
     rd.reading.arena = &arena;
     rd.stored        = cs_stored_new();
     if (rd.stored == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+        return CS_NO_MEMORY(err, "a schedule");
     }
-    cs_status status = read_head_text(&rd, err);
-    if (status == CS_OK) {
-        status = read_transfers(&rd, err);
-    }
-    if (status == CS_OK) {
-        status = finish(&rd, err);
-    }
+    cs_status status = read_schedule(&rd, err);
     cs_arena_free(&arena);
     if (status != CS_OK) {
         cs_stored_free(rd.stored);
@@ -411,13 +419,11 @@ cs_status cs_schedule_parse(const char *text, size_t length, const char *input,
 
 cs_status cs_schedule_load(const char *path, cs_stored **stored_p, cs_error *err)
 {
-    char     *text   = NULL;
-    size_t    length = 0;
-    cs_status status = cs_file_read(path, CS_SCHEDULE_MAX_BYTES, &text, &length, err);
+    char  *text   = NULL;
+    size_t length = 0;
 
-    if (status == CS_OK) {
-        status = cs_schedule_parse(text, length, path, stored_p, err);
-    }
+    CS_TRY(cs_file_read(path, CS_SCHEDULE_MAX_BYTES, &text, &length, err));
+    cs_status status = cs_schedule_parse(text, length, path, stored_p, err);
     cs_free(text);
     return status;
 }

@@ -13,7 +13,7 @@ json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *er
     json_t *tree = json_deep_copy(config->tree);
 
     if (tree == NULL) {
-        (void)CS_FAIL(err, CS_ENOMEM, "", "out of memory for a scenario");
+        (void)CS_NO_MEMORY(err, "a scenario");
         return NULL;
     }
     if (cs_axes_apply(&config->axes, index, tree, err) != CS_OK) {
@@ -27,23 +27,23 @@ json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *er
 static cs_status apply_calibration(const cs_calibration *calibration, const cs_case *c,
                                    cs_fabric *nic, cs_error *err)
 {
-    const cs_scenario *s      = &c->job.scenario;
-    const cs_training *t      = &c->training;
-    cs_status          status = cs_calibration_apply(calibration, s->collective, s->cluster.n_ranks,
-                                                     s->bytes, &nic->alpha_s, &nic->bandwidth_Bps, err);
+    const cs_scenario *s = &c->job.scenario;
+    const cs_training *t = &c->training;
 
-    for (uint32_t i = 0; i < t->n_sizes && status == CS_OK; i++) {
+    CS_TRY(cs_calibration_apply(calibration, s->collective, s->cluster.n_ranks, s->bytes,
+                                &nic->alpha_s, &nic->bandwidth_Bps, err));
+    for (uint32_t i = 0; i < t->n_sizes; i++) {
         double alpha_s = 0, bandwidth_Bps = 0;
-        status = cs_calibration_apply(calibration, s->collective, s->cluster.n_ranks,
-                                      t->size_bytes[i], &alpha_s, &bandwidth_Bps, err);
-        if (status == CS_OK && (alpha_s != nic->alpha_s || bandwidth_Bps != nic->bandwidth_Bps)) {
-            status = CS_FAIL(err, CS_ENOTSUP, "",
-                             "buckets of %" PRIu64 " and of %" PRIu64 " bytes have an alpha and a "
-                             "bandwidth of their own: accepted are buckets of one regime",
-                             t->size_bytes[i], s->bytes);
+        CS_TRY(cs_calibration_apply(calibration, s->collective, s->cluster.n_ranks,
+                                    t->size_bytes[i], &alpha_s, &bandwidth_Bps, err));
+        if (alpha_s != nic->alpha_s || bandwidth_Bps != nic->bandwidth_Bps) {
+            return CS_FAIL(err, CS_ENOTSUP, "",
+                           "buckets of %" PRIu64 " and of %" PRIu64 " bytes have an alpha and a "
+                           "bandwidth of their own: accepted are buckets of one regime",
+                           t->size_bytes[i], s->bytes);
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* The NIC of the measured machine, in the scenario and in the tree. */
@@ -81,19 +81,16 @@ static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_c
 /* The tree as compact text in the arena. */
 static void print_tree(cs_reading *r, json_t *tree, cs_case *c)
 {
-    size_t flags = JSON_COMPACT | JSON_SORT_KEYS;
-
     if (cs_reading_failed(r)) {
         return;
     }
     (void)json_object_del(tree, "description");
-    size_t length = json_dumpb(tree, NULL, 0, flags);
-    char  *text   = length > 0 ? CS_ARENA_NEW(r->arena, char, length + 1) : NULL;
-    if (text == NULL || json_dumpb(tree, text, length, flags) != length) {
-        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for a scenario");
-        return;
+    char *text = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);
+    c->json    = text != NULL ? cs_arena_strdup(r->arena, text) : NULL;
+    cs_free(text);
+    if (c->json == NULL) {
+        (void)CS_NO_MEMORY(&r->error, "a scenario");
     }
-    c->json = text;
 }
 
 /* The options of an algorithm or a model; NULL: there is none of that name, or it has none. */
@@ -167,7 +164,7 @@ cs_status cs_config_point(const cs_config *config, size_t index, cs_text *text, 
     char *dump = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(tree);
     if (dump == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a scenario");
+        return CS_NO_MEMORY(err, "a scenario");
     }
     cs_text_add(text, "%s", dump);
     cs_free(dump);
@@ -175,11 +172,11 @@ cs_status cs_config_point(const cs_config *config, size_t index, cs_text *text, 
 }
 
 /* The error of a reading, without its place in the file or with it. */
-static cs_status blame(const cs_config *config, const cs_reading *r, size_t index, bool locates,
-                       cs_error *err)
+static cs_status locate(const cs_config *config, const cs_reading *r, size_t index, bool locates,
+                        cs_error *err)
 {
-    return locates ? cs_config_blame(config, &r->error, r->blames_key, index, err)
-                   : cs_config_blame_option(config, &r->error, index, err);
+    return locates ? cs_config_locate_error(config, &r->error, r->key_is_wrong, index, err)
+                   : cs_config_locate_option(config, &r->error, index, err);
 }
 
 static cs_status build_case(const cs_config *config, size_t index, bool locates, cs_case *case_p,
@@ -204,7 +201,7 @@ static cs_status build_case(const cs_config *config, size_t index, bool locates,
     }
     built.files = reading.files;
     if (cs_reading_failed(&reading)) {
-        cs_status status = blame(config, &reading, index, locates, err);
+        cs_status status = locate(config, &reading, index, locates, err);
         cs_case_free(&built);
         json_decref(tree);
         return status;
@@ -250,7 +247,7 @@ cs_status cs_case_open(const cs_config *config, size_t index, cs_case **case_p, 
     cs_case *c = CS_NEW(cs_case, 1);
 
     if (c == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a scenario");
+        return CS_NO_MEMORY(err, "a scenario");
     }
     if (index >= cs_config_count(config)) {
         cs_free(c);

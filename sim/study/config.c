@@ -17,24 +17,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static cs_status no_memory(cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a configuration");
-}
-
 cs_status cs_config_new(cs_config **config_p, cs_error *err)
 {
     cs_tree_setup();
     cs_config *config = CS_NEW(cs_config, 1);
 
     if (config == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "a configuration");
     }
     config->tree  = json_object();
     config->files = cs_file_cache_new();
     if (config->tree == NULL || config->files == NULL) {
         cs_config_free(config);
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "a configuration");
     }
     *config_p = config;
     return CS_OK;
@@ -97,7 +92,7 @@ static cs_status load_calibration(cs_config *config, const char *input, cs_error
     }
     char *path = path_beside(input, name);
     if (path == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "a configuration");
     }
     cs_status status = cs_calibration_load(path, &config->calibration, err);
     cs_free(path);
@@ -118,7 +113,6 @@ static cs_status add_axes(cs_config *config, json_t *sweep, const char *origin, 
 {
     const char *key;
     json_t     *values;
-    cs_status   status = CS_OK;
 
     if (!json_is_object(sweep)) {
         return CS_FAIL(err, CS_EINVAL, "sweep",
@@ -130,23 +124,19 @@ static cs_status add_axes(cs_config *config, json_t *sweep, const char *origin, 
     {
         char where[CS_PATH_BYTES];
         cs_path_add_key(where, "sweep", key);
-        status = cs_config_add_axis(config, key, values, origin, where, err);
-        if (status != CS_OK) {
-            return status;
-        }
+        CS_TRY(cs_config_add_axis(config, key, values, origin, where, err));
     }
-    return status;
+    return CS_OK;
 }
 
 /* Move the sweep from the tree to the axes. */
 static cs_status take_sweep(cs_config *config, cs_error *err)
 {
-    cs_error  wrong  = {0};
-    json_t   *sweep  = json_object_get(config->tree, "sweep");
-    cs_status status = sweep != NULL ? add_axes(config, sweep, NULL, &wrong) : CS_OK;
+    cs_error wrong = {0};
+    json_t  *sweep = json_object_get(config->tree, "sweep");
 
-    if (status != CS_OK) {
-        return cs_config_blame(config, &wrong, false, CS_NO_POINT, err);
+    if (sweep != NULL && add_axes(config, sweep, NULL, &wrong) != CS_OK) {
+        return cs_config_locate_error(config, &wrong, false, CS_NO_POINT, err);
     }
     (void)json_object_del(config->tree, "sweep");
     return CS_OK;
@@ -159,56 +149,52 @@ static cs_status take_text(cs_config *config, const char *name, cs_error *err)
 
     config->input = cs_strdup(name);
     if (config->input == NULL) {
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "a configuration");
     }
-    cs_status status = cs_tree_parse(config->text, config->length, name, &tree, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_tree_parse(config->text, config->length, name, &tree, err));
     json_decref(config->tree);
     config->tree = tree;
-    status       = take_sweep(config, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(take_sweep(config, err));
     if (json_is_string(json_object_get(tree, "$schema"))) {
         (void)json_object_del(tree, "$schema"); /* for editors: no part of a scenario */
     }
     config->tree = cs_key_spell_out(cs_key_root(tree), tree);
-    return config->tree != NULL ? CS_OK : no_memory(err);
+    return config->tree != NULL ? CS_OK : CS_NO_MEMORY(err, "a configuration");
 }
 
 /* Out of a text or (NULL) of the file `name`. */
+static cs_status fill_config(cs_config *config, const char *text, size_t length, const char *name,
+                             cs_error *err)
+{
+    cs_error wrong = {0};
+
+    if (text == NULL) {
+        CS_TRY(cs_file_read(name, CS_CONFIG_MAX_BYTES, &config->text, &config->length, err));
+    } else if (length > CS_CONFIG_MAX_BYTES) {
+        return CS_FAIL(err, CS_EINVAL, name, "has %zu bytes: accepted are %d", length,
+                       CS_CONFIG_MAX_BYTES);
+    } else {
+        config->text   = CS_NEW(char, length + 1);
+        config->length = length;
+        if (config->text == NULL) {
+            return CS_NO_MEMORY(err, "a configuration");
+        }
+        memcpy(config->text, text, length);
+    }
+    CS_TRY(take_text(config, name, err));
+    return load_calibration(config, name, &wrong) == CS_OK
+               ? CS_OK
+               : cs_config_locate_error(config, &wrong, false, CS_NO_POINT, err);
+}
+
 static cs_status read_config(const char *text, size_t length, const char *name,
                              cs_config **config_p, cs_error *err)
 {
     cs_config *config = NULL;
-    cs_error   wrong  = {0};
-    cs_status  status = cs_config_new(&config, err);
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_config_new(&config, err));
     assert(config != NULL);
-    if (text == NULL) {
-        status = cs_file_read(name, CS_CONFIG_MAX_BYTES, &config->text, &config->length, err);
-    } else if (length > CS_CONFIG_MAX_BYTES) {
-        status = CS_FAIL(err, CS_EINVAL, name, "has %zu bytes: accepted are %d", length,
-                         CS_CONFIG_MAX_BYTES);
-    } else {
-        config->text   = CS_NEW(char, length + 1);
-        config->length = length;
-        status         = config->text != NULL ? CS_OK : no_memory(err);
-    }
-    if (status == CS_OK && text != NULL) {
-        memcpy(config->text, text, length);
-    }
-    if (status == CS_OK) {
-        status = take_text(config, name, err);
-    }
-    if (status == CS_OK && load_calibration(config, name, &wrong) != CS_OK) {
-        status = cs_config_blame(config, &wrong, false, CS_NO_POINT, err);
-    }
+    cs_status status = fill_config(config, text, length, name, err);
     if (status != CS_OK) {
         cs_config_free(config);
         return status;
@@ -239,24 +225,22 @@ static cs_status remember(cs_config *config, const char *path, const char *origi
     if (grown == NULL || fresh.path == NULL || fresh.origin == NULL) {
         cs_free(fresh.path);
         cs_free(fresh.origin);
-        return no_memory(err);
+        return CS_NO_MEMORY(err, "a configuration");
     }
     config->overrides[config->n_overrides++] = fresh;
     return CS_OK;
 }
 
-cs_status cs_config_at(const cs_config *config, size_t index, cs_config **point_p, cs_error *err)
+/* A configuration that borrows all from `config` but its tree: `tree`, which it owns. On failure
+ * the tree is released. */
+static cs_status make_point(const cs_config *config, json_t *tree, cs_config **point_p,
+                            cs_error *err)
 {
-    cs_error   wrong  = {0};
-    json_t    *tree   = cs_config_point_tree(config, index, &wrong);
-    cs_config *point  = CS_NEW(cs_config, 1);
-    cs_status  status = CS_OK;
+    cs_config *point = CS_NEW(cs_config, 1);
 
-    if (tree == NULL || point == NULL) {
-        status = tree == NULL ? cs_config_blame(config, &wrong, false, index, err) : no_memory(err);
+    if (point == NULL) {
         json_decref(tree);
-        cs_free(point);
-        return status;
+        return CS_NO_MEMORY(err, "a configuration");
     }
     *point = (cs_config){.input       = config->input,
                          .text        = config->text,
@@ -265,15 +249,25 @@ cs_status cs_config_at(const cs_config *config, size_t index, cs_config **point_
                          .calibration = config->calibration,
                          .files       = config->files,
                          .lender      = config};
-    for (size_t i = 0; i < config->n_overrides && status == CS_OK; i++) {
-        status = remember(point, config->overrides[i].path, config->overrides[i].origin, err);
-    }
-    if (status != CS_OK) {
-        cs_config_free(point);
-        return status;
+    for (size_t i = 0; i < config->n_overrides; i++) {
+        const cs_override *override = &config->overrides[i];
+        cs_status          status   = remember(point, override->path, override->origin, err);
+        if (status != CS_OK) {
+            cs_config_free(point);
+            return status;
+        }
     }
     *point_p = point;
     return CS_OK;
+}
+
+cs_status cs_config_at(const cs_config *config, size_t index, cs_config **point_p, cs_error *err)
+{
+    cs_error wrong = {0};
+    json_t  *tree  = cs_config_point_tree(config, index, &wrong);
+
+    return tree != NULL ? make_point(config, tree, point_p, err)
+                        : cs_config_locate_error(config, &wrong, false, index, err);
 }
 
 /* Add what `tree` does not have; both are objects. False: out of memory. */
@@ -305,21 +299,17 @@ static bool says(const cs_config *config, const cs_axis *axis)
 
 cs_status cs_config_complete(cs_config *config, const cs_config *other, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < other->axes.n_axes && status == CS_OK; i++) {
+    for (size_t i = 0; i < other->axes.n_axes; i++) {
         const cs_axis *axis = &other->axes.axes[i];
         if (!says(config, axis)) {
-            status = cs_axes_set(&config->axes, axis->path, NULL, axis->values, CS_CONFIG_MAX_CASES,
-                                 axis->path, err);
+            CS_TRY(cs_axes_set(&config->axes, axis->path, NULL, axis->values, CS_CONFIG_MAX_CASES,
+                               axis->path, err));
         }
     }
-    if (status == CS_OK && !complete_tree(config->tree, other->tree)) {
-        status = no_memory(err);
+    if (!complete_tree(config->tree, other->tree)) {
+        return CS_NO_MEMORY(err, "a configuration");
     }
-    return status == CS_OK && config->calibration == NULL
-               ? load_calibration(config, config->input, err)
-               : status;
+    return config->calibration == NULL ? load_calibration(config, config->input, err) : CS_OK;
 }
 
 bool cs_config_has_axis(const cs_config *config, const char *path)
@@ -356,52 +346,46 @@ static cs_status set_sweep(cs_config *config, const char *path, json_t *value, c
     return add_axes(config, value, origin, err);
 }
 
-cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value, const char *origin,
+/* Put a value (borrowed) into the tree. */
+static cs_status set_in_tree(cs_config *config, const char *path, json_t *value, const char *origin,
                              cs_error *err)
 {
-    char      where[CS_PATH_BYTES], element[CS_PATH_BYTES];
-    cs_path   steps;
-    cs_status status = cs_path_parse(path, &steps, err);
+    char    where[CS_PATH_BYTES], element[CS_PATH_BYTES];
+    cs_path steps;
 
+    CS_TRY(cs_path_parse(path, &steps, err));
     cs_config_origin_text(origin, path, where, sizeof where);
-    if (status != CS_OK) {
-        return status;
-    }
     if (steps.appends) {
         appended_path(config, &steps, path, element);
     }
-    status = cs_tree_set(config->tree, &steps, json_incref(value), where, err);
-    if (status == CS_OK) {
-        status = remember(config, steps.appends ? element : path, origin, err);
-    }
-    if (status == CS_OK) {
-        cs_axes_drop(&config->axes, path);
-    }
-    if (status == CS_OK && strcmp(path, "calibration") == 0) {
-        status = load_calibration(config, NULL, err);
-    }
+    CS_TRY(cs_tree_set(config->tree, &steps, json_incref(value), where, err));
+    CS_TRY(remember(config, steps.appends ? element : path, origin, err));
+    cs_axes_drop(&config->axes, path);
+    return strcmp(path, "calibration") == 0 ? load_calibration(config, NULL, err) : CS_OK;
+}
+
+cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value, const char *origin,
+                             cs_error *err)
+{
+    bool is_sweep = strcmp(path, "sweep") == 0 || strncmp(path, "sweep.", 6) == 0;
+
+    value            = cs_key_spell_out(cs_key_at(path), value);
+    cs_status status = value == NULL ? CS_NO_MEMORY(err, "a configuration")
+                       : is_sweep    ? set_sweep(config, path, value, origin, err)
+                                     : set_in_tree(config, path, value, origin, err);
+    json_decref(value);
     return status;
 }
 
 cs_status cs_config_set(cs_config *config, const char *path, const char *json, const char *origin,
                         cs_error *err)
 {
-    char      where[CS_PATH_BYTES];
-    json_t   *value    = NULL;
-    bool      is_sweep = strcmp(path, "sweep") == 0 || strncmp(path, "sweep.", 6) == 0;
-    cs_status status;
+    char    where[CS_PATH_BYTES];
+    json_t *value = NULL;
 
     cs_config_origin_text(origin, path, where, sizeof where);
-    status = cs_tree_value(json, where, &value, err);
-    if (status == CS_OK && (value = cs_key_spell_out(cs_key_at(path), value)) == NULL) {
-        status = no_memory(err);
-    }
-    if (status == CS_OK) {
-        status = is_sweep ? set_sweep(config, path, value, origin, err)
-                          : cs_config_set_node(config, path, value, origin, err);
-    }
-    json_decref(value);
-    return status;
+    CS_TRY(cs_tree_value(json, where, &value, err));
+    return cs_config_set_node(config, path, value, origin, err);
 }
 
 size_t cs_config_count(const cs_config *config)

@@ -31,16 +31,16 @@ struct cs_config {
     const cs_config *lender;
 };
 
-/* Who is to blame for the value at the path `from->where`? Copy the error to `err` with the
+/* Find the origin of the value at the path `from->where`. Copy the error to `err` with the
  * option's name, or with the place in the file; `point` is the point of the sweep, or
  * CS_NO_POINT where no axis has been applied. */
 #define CS_NO_POINT SIZE_MAX
-cs_status cs_config_blame(const cs_config *config, const cs_error *from, bool blames_key,
-                          size_t point, cs_error *err);
+cs_status cs_config_locate_error(const cs_config *config, const cs_error *from, bool key_is_wrong,
+                                 size_t point, cs_error *err);
 
 /* The same, but where it stands in the file is left open. */
-cs_status cs_config_blame_option(const cs_config *config, const cs_error *from, size_t point,
-                                 cs_error *err);
+cs_status cs_config_locate_option(const cs_config *config, const cs_error *from, size_t point,
+                                  cs_error *err);
 
 /* The tree of one point, the caller's (json_decref); NULL: an error. */
 json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *err);
@@ -50,8 +50,9 @@ json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *er
 cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *case_p,
                               json_t **tree_p, cs_error *err);
 
-/* cs_config_set() and an axis, for values that are nodes of a tree (borrowed). An axis of the file
- * has no origin; what is wrong with it is at `where`. */
+/* cs_config_set() for a value that is a node of a tree, which is taken over in any case; and an
+ * axis, whose values are borrowed. An axis of the file has no origin; what is wrong with it is at
+ * `where`. */
 cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value, const char *origin,
                              cs_error *err);
 cs_status cs_config_add_axis(cs_config *config, const char *path, json_t *values,

@@ -23,7 +23,7 @@ static void name_option(cs_error *error, const char *origin, const char *path)
     memcpy(error->where, text, sizeof error->where);
 }
 
-/* How much is said of whom to blame. */
+/* How exactly the origin of an error is named. */
 typedef enum detail { OPTION_ONLY, PLACE_OF_VALUE, PLACE_OF_KEY } detail;
 
 static void name_place(const cs_config *config, cs_error *error, const char *path, detail how)
@@ -37,8 +37,8 @@ static void name_place(const cs_config *config, cs_error *error, const char *pat
     }
 }
 
-static void blame_axis(const cs_config *config, cs_error *error, const cs_axis *axis,
-                       const char *rest, detail how, size_t point)
+static void locate_on_axis(const cs_config *config, cs_error *error, const cs_axis *axis,
+                           const char *rest, detail how, size_t point)
 {
     char   path[CS_PATH_BYTES], full[2 * CS_PATH_BYTES];
     size_t number      = (size_t)(axis - config->axes.axes);
@@ -66,8 +66,8 @@ const cs_override *cs_config_override_above(const cs_config *config, const char 
     return NULL;
 }
 
-static cs_status blame(const cs_config *config, const cs_error *from, detail how, size_t point,
-                       cs_error *err)
+static cs_status locate(const cs_config *config, const cs_error *from, detail how, size_t point,
+                        cs_error *err)
 {
     cs_error           error    = *from;
     bool               is_ours  = from->status != CS_ENOMEM && from->input[0] == '\0';
@@ -79,7 +79,7 @@ static cs_status blame(const cs_config *config, const cs_error *from, detail how
         axis = cs_axes_above(&config->axes, from->where, &rest);
     }
     if (axis != NULL) {
-        blame_axis(config, &error, axis, rest, how, point);
+        locate_on_axis(config, &error, axis, rest, how, point);
     } else if (override != NULL && is_ours) {
         name_option(&error, override->origin, from->where);
     } else if (is_ours) {
@@ -91,16 +91,16 @@ static cs_status blame(const cs_config *config, const cs_error *from, detail how
     return error.status;
 }
 
-cs_status cs_config_blame(const cs_config *config, const cs_error *from, bool blames_key,
-                          size_t point, cs_error *err)
+cs_status cs_config_locate_error(const cs_config *config, const cs_error *from, bool key_is_wrong,
+                                 size_t point, cs_error *err)
 {
-    return blame(config, from, blames_key ? PLACE_OF_KEY : PLACE_OF_VALUE, point, err);
+    return locate(config, from, key_is_wrong ? PLACE_OF_KEY : PLACE_OF_VALUE, point, err);
 }
 
-cs_status cs_config_blame_option(const cs_config *config, const cs_error *from, size_t point,
-                                 cs_error *err)
+cs_status cs_config_locate_option(const cs_config *config, const cs_error *from, size_t point,
+                                  cs_error *err)
 {
-    return blame(config, from, OPTION_ONLY, point, err);
+    return locate(config, from, OPTION_ONLY, point, err);
 }
 
 cs_status cs_config_refuse_training(const cs_config *config, cs_error *err)
@@ -119,5 +119,5 @@ cs_status cs_config_refuse_training(const cs_config *config, cs_error *err)
     (void)CS_FAIL(&wrong, CS_EINVAL, found,
                   "whole iterations are run by 'collsim montecarlo' alone; here every call stands "
                   "by itself");
-    return cs_config_blame(config, &wrong, true, 0, err);
+    return cs_config_locate_error(config, &wrong, true, 0, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From a path to a row: see study/keys.h. Where a value may have several kinds or forms, the first
+/* From a path to a row. Where a value may have several kinds or forms, the first
  * that has the key counts: the same key means the same in all of them. */
 #include "study/keys.h"
 

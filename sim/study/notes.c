@@ -48,7 +48,7 @@ static void add_note(search *s, const char *path, const cs_field *row, const jso
     (void)CS_FAIL(&note, CS_EINVAL, path, "%s is read as %s %s; %s", number, number,
                   cs_field_unit(quantity) == CS_UNIT_RATE ? "B/s" : "s", hint);
     s->notes[s->n - 1] = (cs_error){0};
-    (void)cs_config_blame(s->config, &note, false, s->point, &s->notes[s->n - 1]);
+    (void)cs_config_locate_error(s->config, &note, false, s->point, &s->notes[s->n - 1]);
 }
 
 /* `row` says what the node is; what no row knows holds no quantity. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A JSON Schema and a list of keys from the tables of fields: see study/schema.h.
+/* A JSON Schema and a list of keys from the tables of fields.
  *
  * A row becomes a schema by its type; objects of several kinds become one "if" and "then" for each,
  * so that an editor says what is wrong with the kind that is named. Every path that can be swept

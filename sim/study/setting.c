@@ -57,11 +57,11 @@ static cs_status quantity_node(const cs_field *row, const char *text, bool keeps
     if (is_text || row->has_auto) {
         return text_node(text, origin, node_p, err);
     }
-    cs_status status = cs_field_parse(row, text, &value, origin, err);
-    if (status == CS_OK && (*node_p = json_integer((json_int_t)value)) == NULL) {
+    CS_TRY(cs_field_parse(row, text, &value, origin, err));
+    if ((*node_p = json_integer((json_int_t)value)) == NULL) {
         return no_memory(origin, err);
     }
-    return status;
+    return CS_OK;
 }
 
 /* The value of a key; `keeps_texts`: quantities stay as they were written. */
@@ -88,17 +88,6 @@ static cs_status node_of(const cs_field *row, const char *text, bool keeps_texts
     return cs_tree_value(text, origin, node_p, err);
 }
 
-/* Set a key to a node, which is released. */
-static cs_status set_and_release(cs_config *config, const char *path, json_t *node,
-                                 const char *origin, cs_error *err)
-{
-    node = cs_key_spell_out(cs_key_at(path), node);
-    cs_status status =
-        node != NULL ? cs_config_set_node(config, path, node, origin, err) : no_memory(origin, err);
-    json_decref(node);
-    return status;
-}
-
 /* ---- values that are no texts ---- */
 
 static json_t *node_of_value(const cs_value *value)
@@ -121,11 +110,12 @@ cs_status cs_config_put(cs_config *config, const char *path, const cs_value *val
     json_t *node = NULL;
 
     if (value->type == CS_VALUE_TEXT) {
-        cs_status status = text_node(value->text, origin, &node, err);
-        return status == CS_OK ? set_and_release(config, path, node, origin, err) : status;
+        CS_TRY(text_node(value->text, origin, &node, err));
+        return cs_config_set_node(config, path, node, origin, err);
     }
     node = node_of_value(value);
-    return node != NULL ? set_and_release(config, path, node, origin, err) : no_memory(origin, err);
+    return node != NULL ? cs_config_set_node(config, path, node, origin, err)
+                        : no_memory(origin, err);
 }
 
 cs_status cs_config_sweep_put(cs_config *config, const char *path, const cs_value *values, size_t n,
@@ -161,36 +151,47 @@ static cs_status take_word(const char *text, size_t length, char word[WORD_BYTES
 static cs_status apply_value(cs_config *config, const char *path, const char *text,
                              const char *origin, cs_error *err)
 {
-    json_t   *node   = NULL;
-    cs_status status = node_of(cs_key_at(path), text, false, origin, &node, err);
+    json_t *node = NULL;
 
-    return status == CS_OK ? set_and_release(config, path, node, origin, err) : status;
+    CS_TRY(node_of(cs_key_at(path), text, false, origin, &node, err));
+    return cs_config_set_node(config, path, node, origin, err);
+}
+
+/* Add the values of "a,b,.." to an array. */
+static cs_status add_values(json_t *array, const cs_field *row, const char *list,
+                            const char *origin, cs_error *err)
+{
+    for (const char *at = list; at != NULL;) {
+        size_t  length = strcspn(at, ",");
+        char    word[WORD_BYTES];
+        json_t *node = NULL;
+        if (length == 0) {
+            return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not a list of values", list);
+        }
+        CS_TRY(take_word(at, length, word, origin, err));
+        CS_TRY(node_of(row, word, true, origin, &node, err));
+        if (json_array_append_new(array, node) != 0) {
+            return no_memory(origin, err);
+        }
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    return CS_OK;
 }
 
 static cs_status apply_list(cs_config *config, const char *path, const char *list,
                             const char *origin, cs_error *err)
 {
-    const cs_field *row    = cs_key_at(path);
-    json_t         *array  = json_array(), *node;
-    cs_status       status = array != NULL ? CS_OK : no_memory(origin, err);
+    json_t *array = json_array();
 
-    for (const char *at = list; at != NULL && status == CS_OK;) {
-        size_t length = strcspn(at, ",");
-        char   word[WORD_BYTES];
-        status = length > 0 ? take_word(at, length, word, origin, err)
-                            : CS_FAIL(err, CS_EINVAL, origin, "'%s' is not a list of values", list);
-        if (status == CS_OK) {
-            status = node_of(row, word, true, origin, &node, err);
-        }
-        if (status == CS_OK && json_array_append_new(array, node) != 0) {
-            status = no_memory(origin, err);
-        }
-        at = at[length] == ',' ? at + length + 1 : NULL;
+    if (array == NULL) {
+        return no_memory(origin, err);
     }
+    cs_status status = add_values(array, cs_key_at(path), list, origin, err);
     if (status == CS_OK && json_array_size(array) > 1) {
         status = cs_config_add_axis(config, path, array, origin, origin, err);
     } else if (status == CS_OK) {
-        status = set_and_release(config, path, json_incref(json_array_get(array, 0)), origin, err);
+        status =
+            cs_config_set_node(config, path, json_incref(json_array_get(array, 0)), origin, err);
     }
     json_decref(array);
     return status;
@@ -201,28 +202,25 @@ static cs_status apply_list(cs_config *config, const char *path, const char *lis
 static cs_status add_part(json_t *object, const cs_field *row, const char **parts_p,
                           const char **text_p, const char *origin, cs_error *err)
 {
-    char        key[WORD_BYTES], word[WORD_BYTES], end;
-    size_t      key_length = strcspn(*parts_p, "=@:");
-    json_t     *node       = NULL;
-    cs_status   status     = take_word(*parts_p, key_length, key, origin, err);
-    const char *text       = *text_p;
+    char    key[WORD_BYTES], word[WORD_BYTES], end;
+    size_t  key_length = strcspn(*parts_p, "=@:");
+    json_t *node       = NULL;
+
+    CS_TRY(take_word(*parts_p, key_length, key, origin, err));
+    const char *text = *text_p;
 
     *parts_p += key_length;
     end                = **parts_p;
     const char *behind = end != '\0' ? strchr(text, end) : NULL;
     size_t      length = behind != NULL ? (size_t)(behind - text) : strlen(text);
-    if (status == CS_OK) {
-        status = take_word(text, length, word, origin, err);
-    }
-    if (status == CS_OK) {
-        status = node_of(cs_key_below(row, key), word, true, origin, &node, err);
-    }
-    if (status == CS_OK && json_object_set_new(object, key, node) != 0) {
-        status = no_memory(origin, err);
+    CS_TRY(take_word(text, length, word, origin, err));
+    CS_TRY(node_of(cs_key_below(row, key), word, true, origin, &node, err));
+    if (json_object_set_new(object, key, node) != 0) {
+        return no_memory(origin, err);
     }
     *parts_p += end != '\0';
     *text_p = behind != NULL ? behind + 1 : NULL;
-    return status;
+    return CS_OK;
 }
 
 static cs_status apply_parts(cs_config *config, const cs_setting *how, const char *text,
@@ -230,22 +228,23 @@ static cs_status apply_parts(cs_config *config, const cs_setting *how, const cha
 {
     const cs_field *row   = cs_key_at(how->path);
     const char     *parts = how->parts, *equals = strchr(text, '=');
-    json_t         *object = NULL;
 
     if (equals == NULL || equals == text) {
         return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form %s", text, how->words);
     }
     cs_tree_setup();
-    object           = json_object();
-    cs_status status = object != NULL ? CS_OK : no_memory(origin, err);
-    while (*parts != '\0' && text != NULL && status == CS_OK) {
-        status = add_part(object, row, &parts, &text, origin, err);
+    json_t *object = json_object();
+    if (object == NULL) {
+        return no_memory(origin, err);
     }
-    if (status == CS_OK) {
-        return set_and_release(config, how->path, object, origin, err);
+    while (*parts != '\0' && text != NULL) {
+        cs_status status = add_part(object, row, &parts, &text, origin, err);
+        if (status != CS_OK) {
+            json_decref(object);
+            return status;
+        }
     }
-    json_decref(object);
-    return status;
+    return cs_config_set_node(config, how->path, object, origin, err);
 }
 
 /* KEY=VALUE below the path, or PATH=JSON where that is empty. */
@@ -259,10 +258,7 @@ static cs_status apply_below(cs_config *config, const cs_setting *how, const cha
     if (equals == NULL || equals == text) {
         return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form %s", text, how->words);
     }
-    cs_status status = take_word(text, (size_t)(equals - text), inner, origin, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(take_word(text, (size_t)(equals - text), inner, origin, err));
     (void)snprintf(path, sizeof path, "%s%s%s", how->path, has_path ? "." : "", inner);
     (void)snprintf(name, sizeof name, "%s%s%s", origin, has_path ? " " : "", has_path ? inner : "");
     return cs_config_set(config, path, equals + 1, name, err);
@@ -287,10 +283,10 @@ static json_t *nameless_at(const cs_config *config, const char *path)
 static cs_status apply_name(cs_config *config, const char *path, const char *text,
                             const char *origin, cs_error *err)
 {
-    json_t   *node = NULL, *old = nameless_at(config, path), *both;
-    cs_status status = node_of(cs_key_at(path), text, false, origin, &node, err);
+    json_t *node = NULL, *old = nameless_at(config, path), *both;
 
-    if (status == CS_OK && json_is_string(node) && old != NULL) {
+    CS_TRY(node_of(cs_key_at(path), text, false, origin, &node, err));
+    if (json_is_string(node) && old != NULL) {
         both       = json_object();
         bool is_ok = json_object_update(both, old) == 0;
         if (json_object_set_new(both, "name", node) != 0 || !is_ok) {
@@ -299,7 +295,7 @@ static cs_status apply_name(cs_config *config, const char *path, const char *tex
         }
         node = both;
     }
-    return status == CS_OK ? set_and_release(config, path, node, origin, err) : status;
+    return cs_config_set_node(config, path, node, origin, err);
 }
 
 cs_status cs_config_apply(cs_config *config, const cs_setting *how, const char *text,

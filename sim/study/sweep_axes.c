@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The axes of a sweep: see study/sweep_axes.h. A point's digits, one per axis, are those of a
+/* The axes of a sweep. A point's digits, one per axis, are those of a
  * number in a mixed radix whose last digit moves fastest. */
 #include "study/sweep_axes.h"
 
@@ -86,12 +86,9 @@ cs_status cs_axes_set(cs_axes *axes, const char *path, const char *origin, json_
     if (status != CS_OK) {
         return CS_FAIL(err, status, where, "%s", wrong.message);
     }
-    status = check_values(axes, at, values, max_points, where, err);
-    if (status == CS_OK && steps.appends) {
-        status = CS_FAIL(err, CS_EINVAL, where, "a sweep cannot add to an array");
-    }
-    if (status != CS_OK) {
-        return status;
+    CS_TRY(check_values(axes, at, values, max_points, where, err));
+    if (steps.appends) {
+        return CS_FAIL(err, CS_EINVAL, where, "a sweep cannot add to an array");
     }
     const cs_field list  = {.type = CS_FIELD_LIST, .fields = cs_key_at(path)};
     cs_axis        fresh = {cs_strdup(path), origin != NULL ? cs_strdup(origin) : NULL,
@@ -148,26 +145,25 @@ size_t cs_axes_point(const cs_axes *axes, size_t axis, size_t digit)
     return digit;
 }
 
+/* Give one axis its value in a tree. */
+static cs_status apply_axis(const cs_axis *axis, size_t digit, json_t *tree, cs_error *err)
+{
+    cs_path steps;
+
+    CS_TRY(cs_path_parse(axis->path, &steps, err));
+    json_t *copy = json_deep_copy(json_array_get(axis->values, digit));
+    if (copy == NULL) {
+        return CS_FAIL(err, CS_ENOMEM, axis->path, "out of memory for a scenario");
+    }
+    return cs_tree_set(tree, &steps, copy, axis->path, err);
+}
+
 cs_status cs_axes_apply(const cs_axes *axes, size_t index, json_t *tree, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    for (size_t i = 0; i < axes->n_axes && status == CS_OK; i++) {
-        const cs_axis *axis  = &axes->axes[i];
-        json_t        *value = json_array_get(axis->values, cs_axes_digit(axes, index, i));
-        json_t        *copy  = json_deep_copy(value);
-        cs_path        steps;
-        if (copy == NULL) {
-            return CS_FAIL(err, CS_ENOMEM, axis->path, "out of memory for a scenario");
-        }
-        status = cs_path_parse(axis->path, &steps, err);
-        if (status == CS_OK) {
-            status = cs_tree_set(tree, &steps, copy, axis->path, err);
-        } else {
-            json_decref(copy);
-        }
+    for (size_t i = 0; i < axes->n_axes; i++) {
+        CS_TRY(apply_axis(&axes->axes[i], cs_axes_digit(axes, index, i), tree, err));
     }
-    return status;
+    return CS_OK;
 }
 
 const cs_axis *cs_axes_above(const cs_axes *axes, const char *path, const char **rest_p)

@@ -79,19 +79,15 @@ static void add_value(cs_text *text, const json_t *value)
 cs_status cs_config_label(const cs_config *config, size_t index, const char *algorithm,
                           const char *model, const char *const *shown, cs_text *text, cs_error *err)
 {
-    const cs_algorithm *a      = NULL;
-    const cs_model     *m      = NULL;
-    size_t              from   = text->length;
-    cs_status           status = CS_OK;
+    const cs_algorithm *a    = NULL;
+    const cs_model     *m    = NULL;
+    size_t              from = text->length;
 
     if (algorithm != NULL) {
-        status = cs_algorithm_find(algorithm, &a, err);
+        CS_TRY(cs_algorithm_find(algorithm, &a, err));
     }
-    if (status == CS_OK && model != NULL) {
-        status = cs_model_find(model, &m, err);
-    }
-    if (status != CS_OK) {
-        return status;
+    if (model != NULL) {
+        CS_TRY(cs_model_find(model, &m, err));
     }
     for (size_t i = 0; i < config->axes.n_axes; i++) {
         const cs_axis *axis = &config->axes.axes[i];
@@ -140,7 +136,7 @@ static cs_status hash_of(const cs_case *c, json_t *tree, uint64_t *hash_p, cs_er
     }
     char *text = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);
     if (text == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for a scenario");
+        return CS_NO_MEMORY(err, "a scenario");
     }
     *hash_p = cs_hash_text(text);
     cs_free(text);
@@ -178,7 +174,7 @@ cs_status cs_config_repeats(const cs_config *config, bool *repeats, cs_error *er
     }
     identity *list = CS_NEW(identity, total);
     if (list == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, NULL, "out of memory for %zu scenarios", total);
+        return CS_NO_MEMORY(err, "%zu scenarios", total);
     }
     cs_status status = identify(config, list, &n, err);
     qsort(list, n, sizeof *list, compare);

@@ -4,11 +4,6 @@
 #include "base/arena.h"
 #include "cs/graph.h"
 
-static cs_status no_memory(const char *what, cs_error *err)
-{
-    return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %s", what);
-}
-
 static uint32_t parts_of(uint32_t total, uint32_t each)
 {
     return total / each + (total % each > 0);
@@ -69,22 +64,21 @@ static cs_status add_switches(const tree *t, cs_graph *g)
 
 static cs_status add_tree_links(const tree *t, cs_graph *g)
 {
-    uint32_t  spines = t->shape->uplinks;
-    cs_status status = CS_OK;
+    uint32_t spines = t->shape->uplinks;
 
     for (uint32_t leaf = 0; leaf < t->leaves; leaf++) {
-        for (uint32_t s = 0; s < spines && status == CS_OK; s++) {
+        for (uint32_t s = 0; s < spines; s++) {
             uint32_t spine = t->leaves + leaf / t->pod_leaves * spines + s;
-            status         = connect(g, leaf, spine, t->up_Bps, t->shape->hop_latency_s);
+            CS_TRY(connect(g, leaf, spine, t->up_Bps, t->shape->hop_latency_s));
         }
     }
     for (uint32_t i = 0; t->pods > 1 && i < t->pods * spines; i++) {
-        for (uint32_t c = 0; c < t->core_uplinks && status == CS_OK; c++) {
+        for (uint32_t c = 0; c < t->core_uplinks; c++) {
             uint32_t core = t->leaves + t->pods * spines + i % spines * t->core_uplinks + c;
-            status        = connect(g, t->leaves + i, core, t->core_Bps, t->shape->hop_latency_s);
+            CS_TRY(connect(g, t->leaves + i, core, t->core_Bps, t->shape->hop_latency_s));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* Rank r is attached to the switch of its NIC. */
@@ -115,17 +109,14 @@ static cs_status check_size(uint64_t n_links, cs_error *err)
 cs_status cs_fat_tree_make(const cs_fat_tree *shape, const cs_cluster *cluster, cs_graph *graph,
                            cs_topology *topology, cs_error *err)
 {
-    tree      t       = tree_of(shape, cluster);
-    double    n_links = 2.0 * shape->uplinks * (t.leaves + (double)t.pods * t.core_uplinks);
-    cs_status status  = check_size((uint64_t)(n_links < 1e18 ? n_links : 1e18), err);
+    tree   t       = tree_of(shape, cluster);
+    double n_links = 2.0 * shape->uplinks * (t.leaves + (double)t.pods * t.core_uplinks);
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(check_size((uint64_t)(n_links < 1e18 ? n_links : 1e18), err));
     graph->name = "fat-tree";
     if (add_switches(&t, graph) != CS_OK || add_tree_links(&t, graph) != CS_OK ||
         attach(graph, cluster, shape->leaf_servers, 1) != CS_OK) {
-        return no_memory("a fat tree", err);
+        return CS_NO_MEMORY(err, "a fat tree");
     }
     return cs_graph_finish(graph, topology, err);
 }
@@ -133,40 +124,38 @@ cs_status cs_fat_tree_make(const cs_fat_tree *shape, const cs_cluster *cluster, 
 static cs_status add_rails(const cs_rails *shape, uint32_t groups, uint32_t rails, double up_Bps,
                            cs_graph *g)
 {
-    uint32_t  last   = 0;
-    cs_status status = CS_OK;
-
-    for (uint32_t i = 0; i < groups * rails && last != CS_NO_VERTEX; i++) {
-        last = cs_graph_vertex(g, false, "rail %u.%u", i / rails, i % rails);
-    }
-    for (uint32_t i = 0; i < shape->spines && last != CS_NO_VERTEX; i++) {
-        last = cs_graph_vertex(g, false, "spine %u", i);
-    }
     for (uint32_t i = 0; i < groups * rails; i++) {
-        for (uint32_t s = 0; s < shape->spines && last != CS_NO_VERTEX && status == CS_OK; s++) {
-            status = connect(g, i, groups * rails + s, up_Bps, shape->hop_latency_s);
+        if (cs_graph_vertex(g, false, "rail %u.%u", i / rails, i % rails) == CS_NO_VERTEX) {
+            return CS_ENOMEM;
         }
     }
-    return last == CS_NO_VERTEX ? CS_ENOMEM : status;
+    for (uint32_t i = 0; i < shape->spines; i++) {
+        if (cs_graph_vertex(g, false, "spine %u", i) == CS_NO_VERTEX) {
+            return CS_ENOMEM;
+        }
+    }
+    for (uint32_t i = 0; i < groups * rails; i++) {
+        for (uint32_t s = 0; s < shape->spines; s++) {
+            CS_TRY(connect(g, i, groups * rails + s, up_Bps, shape->hop_latency_s));
+        }
+    }
+    return CS_OK;
 }
 
 cs_status cs_rails_make(const cs_rails *shape, const cs_cluster *cluster, cs_graph *graph,
                         cs_topology *topology, cs_error *err)
 {
-    uint32_t  servers = cs_n_servers(cluster), rails = cluster->gpus_per_server;
-    uint32_t  each   = shape->group_servers == 0 ? servers : least(shape->group_servers, servers);
-    uint32_t  groups = parts_of(servers, each);
-    double    up_Bps = each * cluster->fabrics[CS_NIC].bandwidth_Bps / shape->oversubscription;
-    cs_status status = check_size(2 * (uint64_t)groups * rails * shape->spines, err);
+    uint32_t servers = cs_n_servers(cluster), rails = cluster->gpus_per_server;
+    uint32_t each   = shape->group_servers == 0 ? servers : least(shape->group_servers, servers);
+    uint32_t groups = parts_of(servers, each);
+    double   up_Bps = each * cluster->fabrics[CS_NIC].bandwidth_Bps / shape->oversubscription;
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(check_size(2 * (uint64_t)groups * rails * shape->spines, err));
     graph->name = "rails";
     if (add_rails(shape, groups, rails, shape->spines > 0 ? up_Bps / shape->spines : 0, graph) !=
             CS_OK ||
         attach(graph, cluster, each, rails) != CS_OK) {
-        return no_memory("rails", err);
+        return CS_NO_MEMORY(err, "rails");
     }
     return cs_graph_finish(graph, topology, err);
 }

@@ -65,8 +65,8 @@ cs_status cs_graph_link(cs_graph *graph, uint32_t from, uint32_t to, uint32_t co
 
 cs_status cs_graph_duplex(cs_graph *graph, uint32_t a, uint32_t b, uint32_t cost, cs_link link)
 {
-    cs_status status = cs_graph_link(graph, a, b, cost, link);
-    return status == CS_OK ? cs_graph_link(graph, b, a, cost, link) : status;
+    CS_TRY(cs_graph_link(graph, a, b, cost, link));
+    return cs_graph_link(graph, b, a, cost, link);
 }
 
 /* Links grouped by one of their ends, in the order in which they were added. */
@@ -197,8 +197,7 @@ static cs_status check_ways_to(const cs_graph *g, const cs_cluster *cluster, uin
 
 static cs_status graph_check(const cs_topology *topology, const cs_cluster *cluster, cs_error *err)
 {
-    const cs_graph *g      = topology->data;
-    cs_status       status = CS_OK;
+    const cs_graph *g = topology->data;
 
     if (g->n_ranks != cluster->n_ranks) {
         return CS_FAIL(err, CS_EINVAL, "cluster.topology", "is for %u ranks, the cluster has %u",
@@ -206,15 +205,15 @@ static cs_status graph_check(const cs_topology *topology, const cs_cluster *clus
     }
     for (uint32_t f = 0; f < CS_FABRICS; f++) {
         uint32_t before = CS_NO_VERTEX;
-        for (uint32_t r = 0; g->attach[f] != NULL && r < g->n_ranks && status == CS_OK; r++) {
+        for (uint32_t r = 0; g->attach[f] != NULL && r < g->n_ranks; r++) {
             /* Neighbours at one vertex have the same ways over the NICs. */
             if (f != CS_NIC || g->attach[f][r] != before) {
-                status = check_ways_to(g, cluster, f, r, err);
+                CS_TRY(check_ways_to(g, cluster, f, r, err));
             }
             before = g->attach[f][r];
         }
     }
-    return status;
+    return CS_OK;
 }
 
 static void graph_link_name(const cs_topology *topology, uint32_t link, char *text,
@@ -250,12 +249,9 @@ static uint32_t longest(const cs_graph *g)
 
 static cs_status prepare(cs_graph *g)
 {
-    cs_status status = group_links(g, true, &g->first_out, &g->out);
-
-    if (status == CS_OK) {
-        status = group_links(g, false, &g->first_in, &g->in);
-    }
-    return status == CS_OK ? list_targets(g) : status;
+    CS_TRY(group_links(g, true, &g->first_out, &g->out));
+    CS_TRY(group_links(g, false, &g->first_in, &g->in));
+    return list_targets(g);
 }
 
 cs_status cs_graph_finish(cs_graph *graph, cs_topology *topology, cs_error *err)
@@ -263,7 +259,7 @@ cs_status cs_graph_finish(cs_graph *graph, cs_topology *topology, cs_error *err)
     uint64_t pairs;
 
     if (prepare(graph) != CS_OK) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u links", graph->n_links);
+        return CS_NO_MEMORY(err, "%u links", graph->n_links);
     }
     pairs = (uint64_t)graph->n_targets * graph->n_vertices;
     if (pairs > CS_GRAPH_MAX_PAIRS) {
@@ -274,7 +270,7 @@ cs_status cs_graph_finish(cs_graph *graph, cs_topology *topology, cs_error *err)
     }
     graph->distance = CS_ARENA_NEW(graph->arena, uint8_t, pairs + 1);
     if (graph->distance == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u links", graph->n_links);
+        return CS_NO_MEMORY(err, "%u links", graph->n_links);
     }
     for (uint32_t v = 0; v < graph->n_vertices; v++) {
         uint32_t t = graph->target_of[v];

@@ -65,7 +65,7 @@ cs_status cs_machine_note(cs_machine *machine, cs_machine_notes *notes, cs_arena
         }
     }
     cs_machine_notes_free(notes);
-    return failed ? CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology") : CS_OK;
+    return failed ? CS_NO_MEMORY(err, "a topology") : CS_OK;
 }
 
 void cs_machine_notes_free(cs_machine_notes *notes)

@@ -11,7 +11,7 @@
  * both directions together (RCCL reckons with 24, 36 and 48 GB/s in use on MI100, MI200 and MI300).
  * NICs: the rate of a port in the vendors' data sheets; EFA: Amazon EC2's P4d and P5.
  */
-#include "topology/nccl_topology.h"
+#include "topology/topology_file.h"
 
 #include "topology/machine_build.h"
 
@@ -495,25 +495,20 @@ static cs_status use_links(const linking *l)
  * O((links + GPUs) log GPUs + GPUs^2). CS_ENOMEM comes without a message. */
 static cs_status read_nvlinks(walk *n)
 {
-    linking   l      = {.n = n};
-    cs_status status = allocate(&l);
+    linking l = {.n = n};
 
-    for (uint32_t i = 0; i < n->machine->n_gpus && status == CS_OK; i++) {
+    CS_TRY(allocate(&l));
+    for (uint32_t i = 0; i < n->machine->n_gpus; i++) {
         const cs_xml *gpu = n->gpus[i].gpu;
         for (const cs_xml *e = gpu != NULL ? gpu->child : NULL; e != NULL; e = e->next) {
-            if (status == CS_OK &&
-                (strcmp(e->name, "nvlink") == 0 || strcmp(e->name, "xgmi") == 0)) {
-                status = add_link(&l, i, e);
+            if (strcmp(e->name, "nvlink") == 0 || strcmp(e->name, "xgmi") == 0) {
+                CS_TRY(add_link(&l, i, e));
             }
         }
     }
-    if (status == CS_OK) {
-        status = use_links(&l);
-    }
-    if (status == CS_OK) {
-        note_left_out(&l);
-    }
-    return status;
+    CS_TRY(use_links(&l));
+    note_left_out(&l);
+    return CS_OK;
 }
 
 /* The walk. */
@@ -677,16 +672,14 @@ static cs_status refuse_element(const walk *n, const cs_xml *e)
 /* The <net>s of a <nic>. */
 static cs_status walk_nic(walk *n, const cs_xml *pci, const cs_xml *nic)
 {
-    cs_status status = CS_OK;
-
-    for (const cs_xml *e = nic->child; e != NULL && status == CS_OK; e = e->next) {
+    for (const cs_xml *e = nic->child; e != NULL; e = e->next) {
         if (strcmp(e->name, "net") == 0) {
-            status = add_nic(n, pci, e);
+            CS_TRY(add_nic(n, pci, e));
         } else if (!is_skipped(e->name)) {
-            status = refuse_element(n, e);
+            return refuse_element(n, e);
         }
     }
-    return status;
+    return CS_OK;
 }
 
 static unsigned long class_of(const cs_xml *pci)
@@ -697,15 +690,13 @@ static unsigned long class_of(const cs_xml *pci)
 
 static cs_status check_nvlinks(const walk *n, const cs_xml *gpu)
 {
-    cs_status status = CS_OK;
-
-    for (const cs_xml *e = gpu->child; e != NULL && status == CS_OK; e = e->next) {
+    for (const cs_xml *e = gpu->child; e != NULL; e = e->next) {
         if (strcmp(e->name, "nvlink") != 0 && strcmp(e->name, "xgmi") != 0 &&
             !is_skipped(e->name)) {
-            status = refuse_element(n, e);
+            return refuse_element(n, e);
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* A device without anything in it, as in files written by hand. */
@@ -727,7 +718,7 @@ static cs_status enter_bridge(walk *n, const cs_xml *pci)
     bridge     *b = CS_ARENA_NEW(n->arena, bridge, 1);
 
     if (b == NULL) {
-        return CS_FAIL(n->err, CS_ENOMEM, "", "out of memory for a topology");
+        return CS_NO_MEMORY(n->err, "a topology");
     }
     *b    = (bridge){.up = n->at, .number = ++n->n_bridges};
     n->at = b;
@@ -755,31 +746,30 @@ static bool has_pci(const cs_xml *pci)
 
 static cs_status walk_pci(walk *n, const cs_xml *pci)
 {
-    uint32_t  outer  = n->bridge;
-    bridge   *above  = n->at;
-    cs_status status = CS_OK;
+    uint32_t outer = n->bridge;
+    bridge  *above = n->at;
 
     if (pci->child == NULL) {
         return add_bare(n, pci);
     }
     if (class_of(pci) == 0x0604 || has_pci(pci)) {
-        status = enter_bridge(n, pci);
+        CS_TRY(enter_bridge(n, pci));
     }
-    for (const cs_xml *e = pci->child; e != NULL && status == CS_OK; e = e->next) {
+    for (const cs_xml *e = pci->child; e != NULL; e = e->next) {
         if (strcmp(e->name, "pci") == 0) {
-            status = walk_pci(n, e);
+            CS_TRY(walk_pci(n, e));
         } else if (strcmp(e->name, "gpu") == 0) {
-            status = check_nvlinks(n, e);
-            status = status == CS_OK ? add_gpu(n, pci, e) : status;
+            CS_TRY(check_nvlinks(n, e));
+            CS_TRY(add_gpu(n, pci, e));
         } else if (strcmp(e->name, "nic") == 0) {
-            status = walk_nic(n, pci, e);
+            CS_TRY(walk_nic(n, pci, e));
         } else if (!is_skipped(e->name)) {
-            status = refuse_element(n, e);
+            return refuse_element(n, e);
         }
     }
     n->bridge = outer;
     n->at     = above;
-    return status;
+    return CS_OK;
 }
 
 /* NUMA nodes by their numbers; a number that comes back is the same socket. */
@@ -804,26 +794,24 @@ static cs_status enter_cpu(walk *n, const cs_xml *cpu)
 
 static cs_status walk_system(walk *n, const cs_xml *system)
 {
-    cs_status status = CS_OK;
-
-    for (const cs_xml *cpu = system->child; cpu != NULL && status == CS_OK; cpu = cpu->next) {
+    for (const cs_xml *cpu = system->child; cpu != NULL; cpu = cpu->next) {
         if (strcmp(cpu->name, "cpu") != 0) {
             return refuse_element(n, cpu);
         }
-        status = enter_cpu(n, cpu);
-        for (const cs_xml *e = cpu->child; e != NULL && status == CS_OK; e = e->next) {
+        CS_TRY(enter_cpu(n, cpu));
+        for (const cs_xml *e = cpu->child; e != NULL; e = e->next) {
             n->bridge = CS_NO_SWITCH;
             n->at     = NULL;
             if (strcmp(e->name, "pci") == 0) {
-                status = walk_pci(n, e);
+                CS_TRY(walk_pci(n, e));
             } else if (strcmp(e->name, "nic") == 0) {
-                status = walk_nic(n, e, e);
+                CS_TRY(walk_nic(n, e, e));
             } else if (!is_skipped(e->name)) {
-                status = refuse_element(n, e);
+                return refuse_element(n, e);
             }
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* By `dev`; those without come last, in the order of the file. */
@@ -886,21 +874,21 @@ static void add_notes(walk *n)
                 "start-up times: assumed are NIC 3 us, NVLink 1 us, sockets 8 us\n");
 }
 
+static cs_status place_and_link(walk *n)
+{
+    place_devices(n);
+    CS_TRY(read_nvlinks(n));
+    add_notes(n);
+    return cs_machine_note(n->machine, &n->notes, n->arena, n->err);
+}
+
 static cs_status finish(walk *n)
 {
-    cs_status status = CS_OK;
-
     if (n->machine->n_gpus == 0) {
         return CS_FAIL(n->err, CS_EPARSE, n->input, "has no GPU");
     }
-    place_devices(n);
-    status = read_nvlinks(n);
-    if (status == CS_OK) {
-        add_notes(n);
-        status = cs_machine_note(n->machine, &n->notes, n->arena, n->err);
-    }
-    return status == CS_ENOMEM ? CS_FAIL(n->err, CS_ENOMEM, "", "out of memory for a topology")
-                               : status;
+    cs_status status = place_and_link(n);
+    return status == CS_ENOMEM ? CS_NO_MEMORY(n->err, "a topology") : status;
 }
 
 cs_status cs_nccl_topology_read(const cs_xml *root, const char *input, cs_arena *arena,
@@ -915,7 +903,7 @@ cs_status cs_nccl_topology_read(const cs_xml *root, const char *input, cs_arena 
     n.nics_at = CS_ARENA_NEW(arena, const bridge *, CS_MACHINE_MAX_NICS);
     n.numa    = CS_ARENA_NEW(arena, long, CS_MACHINE_MAX_GPUS);
     if (n.machine == NULL || n.gpus == NULL || n.nics_at == NULL || n.numa == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+        return CS_NO_MEMORY(err, "a topology");
     }
     status = walk_system(&n, root);
     if (status == CS_OK) {

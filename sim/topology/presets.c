@@ -106,18 +106,15 @@ const cs_named cs_preset_names = {
 
 cs_status cs_preset_find(const char *name, cs_arena *arena, cs_site *site, cs_error *err)
 {
-    size_t    i      = 0;
-    cs_status status = cs_find_named(&cs_preset_names, name, &i, "", err);
+    size_t i = 0;
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_find_named(&cs_preset_names, name, &i, "", err));
     const row *r  = &rows[i];
     *site         = (cs_site){.n_servers = cs_presets[i].n_servers, .first_tail = r->first_tail};
     site->machine = build(cs_presets[i].name, r, arena);
     site->tail    = r->tail >= 0 ? build(cs_presets[r->tail].name, &rows[r->tail], arena) : NULL;
     if (site->machine == NULL || (r->tail >= 0 && site->tail == NULL)) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+        return CS_NO_MEMORY(err, "a topology");
     }
     return CS_OK;
 }

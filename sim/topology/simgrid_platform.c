@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Hosts and links are counted, then filled, then routes; names are found in a JSON object as in a
  * dictionary. */
-#include "topology/simgrid_platform.h"
+#include "topology/topology_file.h"
 
 #include "input/tree.h"
 
@@ -59,11 +59,6 @@ static bool quantity(const char *text, const unit *units, double *value_p)
     return false;
 }
 
-static cs_status no_memory(const platform *p)
-{
-    return CS_FAIL(p->err, CS_ENOMEM, "", "out of memory for a topology");
-}
-
 static const char *attribute(const cs_xml *e, const char *name)
 {
     const char *text = cs_xml_get(e, name);
@@ -78,7 +73,9 @@ static cs_status enter(const platform *p, json_t *names, const cs_xml *e, const 
         return CS_XML_FAIL(p->err, p->input, e, "id=\"%.60s\" is %s", name,
                            name[0] == '\0' ? "empty" : "there already");
     }
-    return json_object_set_new(names, name, json_integer(number)) == 0 ? CS_OK : no_memory(p);
+    return json_object_set_new(names, name, json_integer(number)) == 0
+               ? CS_OK
+               : CS_NO_MEMORY(p->err, "a topology");
 }
 
 static cs_status add_host(platform *p, const cs_xml *e)
@@ -160,9 +157,7 @@ static cs_status find(const platform *p, const json_t *names, const cs_xml *e, c
 /* A route's links into `ways`, forwards. */
 static cs_status read_way(const platform *p, const cs_xml *route, uint32_t *ways, uint32_t *n_p)
 {
-    cs_status status = CS_OK;
-
-    for (const cs_xml *e = route->child; e != NULL && status == CS_OK; e = e->next) {
+    for (const cs_xml *e = route->child; e != NULL; e = e->next) {
         if (strcmp(e->name, "link_ctn") != 0) {
             if (!is_skipped(e->name)) {
                 return refuse_element(p, e);
@@ -175,10 +170,9 @@ static cs_status read_way(const platform *p, const cs_xml *route, uint32_t *ways
         if (*n_p == CS_MAX_ROUTE) {
             return CS_XML_FAIL(p->err, p->input, e, "more than %u links in a route", CS_MAX_ROUTE);
         }
-        status = find(p, p->links, e, "id", "link", &link);
-        if (status == CS_OK &&
-            (p->is_split[link] ? !is_down && strcmp(direction, "UP") != 0
-                               : direction[0] != '\0' && strcmp(direction, "NONE") != 0)) {
+        CS_TRY(find(p, p->links, e, "id", "link", &link));
+        if (p->is_split[link] ? !is_down && strcmp(direction, "UP") != 0
+                              : direction[0] != '\0' && strcmp(direction, "NONE") != 0) {
             return CS_XML_FAIL(p->err, p->input, e,
                                "direction=\"%.20s\" of link %.60s: accepted are UP and DOWN for "
                                "SPLITDUPLEX links, none for SHARED ones",
@@ -186,7 +180,7 @@ static cs_status read_way(const platform *p, const cs_xml *route, uint32_t *ways
         }
         ways[(*n_p)++] = link + is_down;
     }
-    return status;
+    return CS_OK;
 }
 
 /* The same route back: the links in reverse, split ones the other way. */
@@ -213,7 +207,7 @@ static cs_status keep_way(platform *p, const cs_xml *e, uint32_t src, uint32_t d
         size_t    room  = p->room == 0 ? 1024 : 2 * p->room;
         uint32_t *grown = CS_ARENA_NEW(p->arena, uint32_t, room);
         if (grown == NULL || room > UINT32_MAX) {
-            return no_memory(p);
+            return CS_NO_MEMORY(p->err, "a topology");
         }
         if (p->n_ways > 0) {
             memcpy(grown, p->ways, p->n_ways * sizeof *grown);
@@ -235,58 +229,51 @@ static cs_status add_route(platform *p, const cs_xml *e)
 {
     uint32_t    src = 0, dst = 0, n = 0, ways[CS_MAX_ROUTE], back[CS_MAX_ROUTE];
     const char *symmetrical = attribute(e, "symmetrical");
-    cs_status   status      = find(p, p->hosts, e, "src", "host", &src);
 
-    if (status == CS_OK) {
-        status = find(p, p->hosts, e, "dst", "host", &dst);
-    }
-    if (status == CS_OK) {
-        status = read_way(p, e, ways, &n);
-    }
-    if (status == CS_OK && src != dst) {
-        status = keep_way(p, e, src, dst, ways, n);
-        if (status == CS_OK && strcasecmp(symmetrical, "NO") != 0) {
+    CS_TRY(find(p, p->hosts, e, "src", "host", &src));
+    CS_TRY(find(p, p->hosts, e, "dst", "host", &dst));
+    CS_TRY(read_way(p, e, ways, &n));
+    if (src != dst) {
+        CS_TRY(keep_way(p, e, src, dst, ways, n));
+        if (strcasecmp(symmetrical, "NO") != 0) {
             turn(p, ways, n, back);
-            status = keep_way(p, e, dst, src, back, n);
+            CS_TRY(keep_way(p, e, dst, src, back, n));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status read_devices(platform *p, const cs_xml *zone)
 {
-    cs_status status = CS_OK;
-
-    for (const cs_xml *e = zone->child; e != NULL && status == CS_OK; e = e->next) {
+    for (const cs_xml *e = zone->child; e != NULL; e = e->next) {
         if (strcmp(e->name, "host") == 0) {
-            status = add_host(p, e);
+            CS_TRY(add_host(p, e));
         } else if (strcmp(e->name, "link") == 0) {
-            status = add_link(p, e);
+            CS_TRY(add_link(p, e));
         } else if (strcmp(e->name, "route") != 0 && !is_skipped(e->name)) {
-            status = refuse_element(p, e);
+            return refuse_element(p, e);
         }
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status read_routes(platform *p, const cs_xml *zone)
 {
-    cs_route_table *t      = p->table;
-    size_t          pairs  = (size_t)t->n_hosts * t->n_hosts;
-    cs_status       status = CS_OK;
+    cs_route_table *t     = p->table;
+    size_t          pairs = (size_t)t->n_hosts * t->n_hosts;
 
     p->first = CS_ARENA_NEW(p->arena, uint32_t, pairs + 1);
     p->count = CS_ARENA_NEW(p->arena, uint8_t, pairs + 1);
     if (p->first == NULL || p->count == NULL) {
-        return no_memory(p);
+        return CS_NO_MEMORY(p->err, "a topology");
     }
     memset(p->count, CS_NO_ROUTE, pairs);
-    for (const cs_xml *e = zone->child; e != NULL && status == CS_OK; e = e->next) {
+    for (const cs_xml *e = zone->child; e != NULL; e = e->next) {
         if (strcmp(e->name, "route") == 0) {
-            status = add_route(p, e);
+            CS_TRY(add_route(p, e));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status find_zone(const platform *p, const cs_xml *root, const cs_xml **zone_p)
@@ -333,43 +320,37 @@ static cs_status allocate(platform *p, const cs_xml *zone)
     bool failed   = p->table == NULL || p->host_names == NULL || p->link_names == NULL ||
                   p->link_list == NULL || p->is_split == NULL || p->hosts == NULL ||
                   p->links == NULL;
-    return failed ? no_memory(p) : CS_OK;
+    return failed ? CS_NO_MEMORY(p->err, "a topology") : CS_OK;
 }
 
 static cs_status read_zone(platform *p, const cs_xml *root, const cs_xml *zone)
 {
-    cs_status status = allocate(p, zone);
-
-    if (status == CS_OK) {
-        status = read_devices(p, zone);
+    CS_TRY(allocate(p, zone));
+    CS_TRY(read_devices(p, zone));
+    if (p->table->n_hosts < 2) {
+        return CS_XML_FAIL(p->err, p->input, root, "has %u hosts: accepted are 2 to %d",
+                           p->table->n_hosts, CS_ROUTE_TABLE_MAX_HOSTS);
     }
-    if (status == CS_OK && p->table->n_hosts < 2) {
-        status = CS_XML_FAIL(p->err, p->input, root, "has %u hosts: accepted are 2 to %d",
-                             p->table->n_hosts, CS_ROUTE_TABLE_MAX_HOSTS);
-    }
-    return status == CS_OK ? read_routes(p, zone) : status;
+    return read_routes(p, zone);
 }
 
 cs_status cs_simgrid_platform_read(const cs_xml *root, const char *input, cs_arena *arena,
                                    const cs_route_table **table_p, cs_error *err)
 {
-    platform      p      = {.input = input, .arena = arena, .err = err};
-    const cs_xml *zone   = NULL;
-    cs_status     status = find_zone(&p, root, &zone);
+    platform      p    = {.input = input, .arena = arena, .err = err};
+    const cs_xml *zone = NULL;
 
-    if (status == CS_OK && zone != NULL) {
-        status = read_zone(&p, root, zone);
-    }
+    CS_TRY(find_zone(&p, root, &zone));
+    cs_status status = read_zone(&p, root, zone);
     json_decref(p.hosts);
     json_decref(p.links);
-    if (status == CS_OK) {
-        p.table->host_names  = p.host_names;
-        p.table->link_names  = p.link_names;
-        p.table->links       = p.link_list;
-        p.table->first       = p.first;
-        p.table->count       = p.count;
-        p.table->route_links = p.ways;
-        *table_p             = p.table;
-    }
-    return status;
+    CS_TRY(status);
+    p.table->host_names  = p.host_names;
+    p.table->link_names  = p.link_names;
+    p.table->links       = p.link_list;
+    p.table->first       = p.first;
+    p.table->count       = p.count;
+    p.table->route_links = p.ways;
+    *table_p             = p.table;
+    return CS_OK;
 }

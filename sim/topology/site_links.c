@@ -283,17 +283,16 @@ static cs_status describe(const cs_site *site, const cs_cluster *cluster, cs_are
 {
     const cs_machine *tail =
         site->tail != NULL && site->first_tail < cs_n_servers(cluster) ? site->tail : NULL;
-    bool      unlike = kinds_differ(site->machine, tail, cluster->gpus_per_server, arena);
-    cs_status status;
+    bool unlike = kinds_differ(site->machine, tail, cluster->gpus_per_server, arena);
 
     d->g            = cluster->gpus_per_server;
     d->first_tail   = tail != NULL ? site->first_tail : UINT32_MAX;
     d->pairs_differ = unlike || nvlinks_differ(site->machine, d->g);
-    status          = number_links(&d->kinds[0], site->machine, d->g, d->pairs_differ, arena);
-    if (status == CS_OK && tail != NULL) {
-        status = number_links(&d->kinds[1], tail, d->g, d->pairs_differ, arena);
+    CS_TRY(number_links(&d->kinds[0], site->machine, d->g, d->pairs_differ, arena));
+    if (tail != NULL) {
+        CS_TRY(number_links(&d->kinds[1], tail, d->g, d->pairs_differ, arena));
     }
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_site_links(const cs_site *site, const cs_cluster *cluster, cs_arena *arena,
@@ -303,7 +302,7 @@ cs_status cs_site_links(const cs_site *site, const cs_cluster *cluster, cs_arena
     uint32_t   servers = cs_n_servers(cluster);
 
     if (d == NULL || describe(site, cluster, arena, d) != CS_OK) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+        return CS_NO_MEMORY(err, "a topology");
     }
     *topology = (cs_topology){0};
     if (!d->pairs_differ && d->first_tail == UINT32_MAX &&
@@ -318,7 +317,7 @@ cs_status cs_site_links(const cs_site *site, const cs_cluster *cluster, cs_arena
     uint32_t n_links = first_link(d, servers);
     cs_link *links   = CS_ARENA_NEW(arena, cs_link, n_links);
     if (links == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for %u links", n_links);
+        return CS_NO_MEMORY(err, "%u links", n_links);
     }
     for (uint32_t s = 0; s < servers; s++) {
         set_links(kind_of(d, s), d->g, links + first_link(d, s));

@@ -249,22 +249,21 @@ static cs_status add_device(matrix *m, const line *l, const span *word)
 
 static cs_status read_header(matrix *m, const line *l)
 {
-    cs_status status = CS_OK;
-    uint32_t  n      = 1;
+    uint32_t n = 1;
 
-    for (uint32_t i = 0; i < l->n_words && status == CS_OK; i += n) {
+    for (uint32_t i = 0; i < l->n_words; i += n) {
         heading is = heading_at(l, i, &n);
         if (is == HEADINGS) {
-            status = add_device(m, l, &l->words[i]);
+            CS_TRY(add_device(m, l, &l->words[i]));
         } else if (m->n_columns < HEADINGS) {
             const span *last = &l->words[i + n - 1];
             m->columns[m->n_columns++] =
                 (titled){is, l->words[i].column, last->column + last->length};
         } else {
-            status = fail(m, l->number, "unexpected column", &l->words[i]);
+            return fail(m, l->number, "unexpected column", &l->words[i]);
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* ---- affinities ---- */
@@ -462,8 +461,7 @@ static bool is_device(const matrix *m, const span *word)
 
 static cs_status read_row(matrix *m, const line *l)
 {
-    uint32_t  row    = m->n_rows;
-    cs_status status = CS_OK;
+    uint32_t row = m->n_rows;
 
     if (!is_word(&l->words[0], m->names[row])) {
         span missing = span_of(m->names[row]);
@@ -475,14 +473,12 @@ static cs_status read_row(matrix *m, const line *l)
     if (l->n_words < m->n_devices + 1) {
         return fail(m, l->number, "too few cells in the row of", &l->words[0]);
     }
-    for (uint32_t i = 0; i < m->n_devices && status == CS_OK; i++) {
-        status = read_relation(m, l, row, i);
+    for (uint32_t i = 0; i < m->n_devices; i++) {
+        CS_TRY(read_relation(m, l, row, i));
     }
-    if (status == CS_OK) {
-        read_affinities(m, l, row);
-        m->n_rows++;
-    }
-    return status;
+    read_affinities(m, l, row);
+    m->n_rows++;
+    return CS_OK;
 }
 
 static cs_status check_symmetry(const matrix *m, const line *last)
@@ -518,29 +514,26 @@ static cs_status refuse_text(const matrix *m, const char *text)
 
 static cs_status read_lines(matrix *m, const char *text, line *l, line *row)
 {
-    cs_status status = CS_OK;
-
     *l = (line){.end = text};
     if (!find_header(l, row)) {
         return refuse_text(m, text);
     }
-    status = read_header(m, l);
-    while (status == CS_OK && m->n_rows < m->n_devices) {
+    CS_TRY(read_header(m, l));
+    while (m->n_rows < m->n_devices) {
         if (!next_words(l)) {
             span missing = span_of(m->names[m->n_rows]);
             return fail(m, l->number, "the matrix ends before the row of", &missing);
         }
-        status = read_row(m, l);
+        CS_TRY(read_row(m, l));
     }
-    if (status == CS_OK) {
-        status = check_symmetry(m, l);
-    }
-    if (status == CS_OK && find_header(l, row)) {
-        status = CS_FAIL(m->err, CS_EPARSE, "topo -m",
-                         "a second matrix begins here: accepted is one, of one server");
+    CS_TRY(check_symmetry(m, l));
+    if (find_header(l, row)) {
+        (void)CS_FAIL(m->err, CS_EPARSE, "topo -m",
+                      "a second matrix begins here: accepted is one, of one server");
         cs_error_locate(m->err, m->input, l->number, (int)(l->words[0].column + 1));
+        return CS_EPARSE;
     }
-    return status;
+    return CS_OK;
 }
 
 /* ---- who is together ---- */
@@ -766,24 +759,18 @@ cs_status cs_smi_parse(const char *text, const char *input, cs_arena *arena, cs_
     char       *clean = without_codes(text, arena);
     cs_machine *machine =
         cs_machine_new(arena, "nvidia-smi topo -m", MAX_DEVICES, MAX_DEVICES, MAX_DEVICES);
-    cs_status status;
 
     if (m == NULL || lines == NULL || clean == NULL || machine == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+        return CS_NO_MEMORY(err, "a topology");
     }
     m->input = input;
     m->err   = err;
-    status   = read_lines(m, clean, &lines[0], &lines[1]);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(read_lines(m, clean, &lines[0], &lines[1]));
     if (fill(m, machine, arena) != CS_OK) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+        return CS_NO_MEMORY(err, "a topology");
     }
     add_notes(m, machine);
-    status = cs_machine_note(machine, &m->notes, arena, err);
-    if (status == CS_OK) {
-        *machine_p = machine;
-    }
-    return status;
+    CS_TRY(cs_machine_note(machine, &m->notes, arena, err));
+    *machine_p = machine;
+    return CS_OK;
 }

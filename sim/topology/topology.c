@@ -26,18 +26,16 @@ static cs_status check_link(const cs_topology *t, uint32_t i, cs_error *err)
 
 cs_status cs_topology_check(const cs_topology *topology, const cs_cluster *cluster, cs_error *err)
 {
-    cs_status status = CS_OK;
-
     if (topology->max_route > CS_MAX_ROUTE || topology->n_links > CS_MAX_LINKS) {
         return CS_FAIL(err, CS_EINVAL, "cluster.topology",
                        "%u links and routes over %u of them: accepted are 2^24 links and routes "
                        "over %u",
                        topology->n_links, topology->max_route, CS_MAX_ROUTE);
     }
-    for (uint32_t i = 0; i < topology->n_links && status == CS_OK; i++) {
-        status = check_link(topology, i, err);
+    for (uint32_t i = 0; i < topology->n_links; i++) {
+        CS_TRY(check_link(topology, i, err));
     }
-    return status == CS_OK ? topology->kind->check(topology, cluster, err) : status;
+    return topology->kind->check(topology, cluster, err);
 }
 
 uint32_t cs_leaf_of(const cs_leaf_spine *shape, const cs_cluster *cluster, uint32_t rank)

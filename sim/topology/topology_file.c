@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which format is it, and who reads it: see topology_file.h. */
 #include "topology/topology_file.h"
 
 #include "base/alloc.h"
@@ -7,8 +6,6 @@
 #include "base/random.h"
 #include "input/locate.h"
 #include "topology/machine_build.h"
-#include "topology/nccl_topology.h"
-#include "topology/simgrid_platform.h"
 #include "topology/topology_json.h"
 
 #include <ctype.h>
@@ -20,16 +17,13 @@ static cs_status read_xml(const char *text, size_t length, const char *input, cs
 {
     cs_xml     *root    = NULL;
     cs_machine *machine = NULL;
-    cs_status   status  = cs_xml_parse(text, length, input, arena, &root, err);
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(cs_xml_parse(text, length, input, arena, &root, err));
     if (strcmp(root->name, "system") == 0) {
-        file->format       = CS_FORMAT_NCCL;
-        status             = cs_nccl_topology_read(root, input, arena, &machine, err);
+        file->format = CS_FORMAT_NCCL;
+        CS_TRY(cs_nccl_topology_read(root, input, arena, &machine, err));
         file->site.machine = machine;
-        return status;
+        return CS_OK;
     }
     if (strcmp(root->name, "platform") == 0) {
         file->format = CS_FORMAT_SIMGRID;
@@ -57,7 +51,7 @@ static cs_status read_json(const char *text, size_t length, const char *input, c
     cs_read_server(&r, &root, &file->site);
     cs_topology_file_close(file);
     if (cs_reading_failed(&r)) {
-        cs_locate(text, length, r.error.where, r.blames_key, &line, &column);
+        cs_locate(text, length, r.error.where, r.key_is_wrong, &line, &column);
         cs_error_locate(&r.error, input, line, column);
     }
     if (cs_reading_failed(&r) && err != NULL) {
@@ -110,23 +104,22 @@ cs_status cs_topology_file_load(const char *path, cs_arena *arena, cs_topology_f
     char       *text   = NULL;
     size_t      length = 0;
     const char *slash  = strrchr(path, '/');
-    cs_status   status = cs_file_read(path, CS_TOPOLOGY_MAX_BYTES, &text, &length, err);
 
-    if (status == CS_OK) {
-        status = cs_topology_file_parse(text, length, path, arena, file, err);
-    }
+    CS_TRY(cs_file_read(path, CS_TOPOLOGY_MAX_BYTES, &text, &length, err));
+    cs_status status = cs_topology_file_parse(text, length, path, arena, file, err);
     cs_free(text);
-    if (status == CS_OK && file->site.machine != NULL) {
+    CS_TRY(status);
+    if (file->site.machine != NULL) {
         /* Readers name the format; people know the file. */
         cs_machine *named = CS_ARENA_NEW(arena, cs_machine, 1);
         if (named == NULL) {
-            return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+            return CS_NO_MEMORY(err, "a topology");
         }
         *named = *file->site.machine;
         (void)snprintf(named->name, sizeof named->name, "%.63s", slash != NULL ? slash + 1 : path);
         file->site.machine = named;
     }
-    return status;
+    return CS_OK;
 }
 
 bool cs_topology_is_preset(const char *name)
@@ -172,17 +165,14 @@ static void close_loaded(void *content)
 static cs_status load_topology(const char *path, void **content_p, uint64_t *fingerprint_p,
                                cs_error *err)
 {
-    loaded   *l = CS_NEW(loaded, 1);
-    cs_status status =
-        l != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory for a topology");
+    loaded *l = CS_NEW(loaded, 1);
 
-    if (status == CS_OK) {
-        status = cs_topology_file_load(path, &l->arena, &l->file, err);
+    if (l == NULL) {
+        return CS_NO_MEMORY(err, "a topology");
     }
+    cs_status status = cs_topology_file_load(path, &l->arena, &l->file, err);
     if (status != CS_OK) {
-        if (l != NULL) {
-            close_loaded(l);
-        }
+        close_loaded(l);
         return status;
     }
     *fingerprint_p = l->file.fingerprint;

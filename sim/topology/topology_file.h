@@ -13,6 +13,7 @@
 #include "cs/route_table.h"
 #include "input/file_cache.h"
 #include "input/tree.h"
+#include "input/xml.h"
 
 typedef enum cs_topology_format {
     CS_FORMAT_PRESET,
@@ -58,5 +59,31 @@ void cs_topology_file_close(cs_topology_file *file);
 
 /* "NCCL topology XML" and so on. */
 const char *cs_topology_format_name(cs_topology_format format);
+
+/* Readers of one format each; what they make is the arena's. */
+
+/* NCCL's and RCCL's topology XML: dumps (NCCL_TOPO_DUMP_FILE) and files written by hand
+ * (NCCL_TOPO_FILE).
+ *
+ * <system> holds <cpu>s (one per NUMA node: a socket here), they hold <pci>s, which hold each
+ * other, <gpu>s with their <nvlink>s or <xgmi>s, and <nic>s with their <net>s. A <pci> of class
+ * 0x0302 or 0x0300 without anything in it is a GPU, one of class 0x02 a NIC. A bridge at a CPU is a
+ * switch; those below it only say which NICs are nearest to a GPU. Skipped are PCI devices of other
+ * classes and the elements <c2c>, <pcilink>, <gin> and <coll>; any other element is refused by its
+ * name.
+ *
+ * GPUs are in the order of their `dev`. What a file does not say is assumed and noted, by the PCI
+ * device where that is known. */
+cs_status cs_nccl_topology_read(const cs_xml *root, const char *input, cs_arena *arena,
+                                cs_machine **machine_p, cs_error *err);
+
+/* The subset of SimGrid's platform XML that hosts, links and routes need.
+ *
+ * <platform> holds one <zone> (or <AS>) with <host>s, which are the ranks in their order, <link>s
+ * and <route>s of <link_ctn>s. A link is SHARED (one capacity for both ways, SimGrid's default) or
+ * SPLITDUPLEX (one for each). A route is also the way back unless symmetrical="NO". Skipped are
+ * <config>, <prop> and <router>; any other element is refused by its name. */
+cs_status cs_simgrid_platform_read(const cs_xml *root, const char *input, cs_arena *arena,
+                                   const cs_route_table **table_p, cs_error *err);
 
 #endif

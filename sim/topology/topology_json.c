@@ -55,7 +55,7 @@ typedef struct graph_keys {
     rank_list   ranks[CS_FABRICS];
 } graph_keys;
 
-/* Of presets and files, which were looked at before (topology/topology_source.h). */
+/* Of presets and files, which were looked at before. */
 typedef struct source_keys {
     const char *name;
     uint32_t    servers;
@@ -281,7 +281,7 @@ static void make_leaf_spine(cs_reading *r, const cs_place *place, const cs_leaf_
     }
     cs_link *links = CS_ARENA_NEW(r->arena, cs_link, n);
     if (shape == NULL || topology == NULL || links == NULL) {
-        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for %llu links", (unsigned long long)n);
+        CS_REFUSE_MEMORY(r, place, "%llu links", (unsigned long long)n);
         return;
     }
     *shape = *keys;
@@ -297,7 +297,7 @@ static cs_graph *new_graph(cs_reading *r, const cs_place *place, const cs_cluste
 
     *topology_p = CS_ARENA_NEW(r->arena, cs_topology, 1);
     if (graph == NULL || *topology_p == NULL) {
-        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for a topology");
+        CS_REFUSE_MEMORY(r, place, "a topology");
         return NULL;
     }
     *graph = (cs_graph){.arena = r->arena, .name = "graph", .n_ranks = cluster->n_ranks};
@@ -333,11 +333,6 @@ typedef struct graph_making {
     json_t     *numbers; /* name -> vertex; owned */
 } graph_making;
 
-static void no_memory(cs_reading *r, const cs_place *place)
-{
-    CS_REFUSE(r, place, CS_ENOMEM, "out of memory for a graph");
-}
-
 static void add_node(graph_making *g, const cs_place *item, const graph_node *n)
 {
     if (json_object_get(g->numbers, n->name) != NULL) {
@@ -347,7 +342,7 @@ static void add_node(graph_making *g, const cs_place *item, const graph_node *n)
     }
     uint32_t v = cs_graph_vertex(g->graph, n->is_end, "%s", n->name);
     if (v == CS_NO_VERTEX || json_object_set_new(g->numbers, n->name, json_integer(v)) != 0) {
-        no_memory(g->r, item);
+        CS_REFUSE_MEMORY(g->r, item, "a graph");
     }
 }
 
@@ -374,7 +369,7 @@ static void add_link(graph_making *g, const cs_place *item, const graph_link *l)
         CS_REFUSE(g->r, item, CS_EINVAL, "leads from a node to itself");
     } else if ((l->is_duplex ? cs_graph_duplex(g->graph, a, b, l->cost, l->link)
                              : cs_graph_link(g->graph, a, b, l->cost, l->link)) != CS_OK) {
-        no_memory(g->r, item);
+        CS_REFUSE_MEMORY(g->r, item, "a graph");
     }
 }
 
@@ -427,7 +422,7 @@ static void make_graph(cs_reading *r, const cs_place *place, const graph_keys *k
     graph_making g        = {r, new_graph(r, place, cluster, &topology), json_object()};
 
     if (g.numbers == NULL && !cs_reading_failed(r)) {
-        no_memory(r, place);
+        CS_REFUSE_MEMORY(r, place, "a graph");
     }
     if (!cs_reading_failed(r)) {
         fill_graph(&g, place, keys);
@@ -505,7 +500,7 @@ void cs_read_server(cs_reading *r, const cs_place *place, cs_site *site)
     *site                       = (cs_site){.machine   = cs_server_make(&shape, "server", r->arena),
                                             .n_servers = keys.servers > 0 ? keys.servers : 1};
     if (site->machine == NULL) {
-        CS_REFUSE(r, place, CS_ENOMEM, "out of memory for a server of %u GPUs", shape.n_gpus);
+        CS_REFUSE_MEMORY(r, place, "a server of %u GPUs", shape.n_gpus);
     }
 }
 

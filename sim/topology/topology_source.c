@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Presets and files of topologies: see topology_source.h. */
-#include "topology/topology_source.h"
+/* Presets and files of topologies: ranks, servers, ports and links out of them. */
+#include "topology/topology_json.h"
 
 #include "base/text.h"
 #include "topology/machine_build.h"
-#include "topology/topology_json.h"
 
 #include <math.h>
 #include <string.h>
@@ -86,7 +85,7 @@ static void spell_out_name(cs_reading *r, const cs_place *cluster, const cs_plac
         failed |= json_object_set_new(tree, "preset", json_string(name));
     }
     if (failed != 0) {
-        CS_REFUSE(r, cluster, CS_ENOMEM, "out of memory for a topology");
+        CS_REFUSE_MEMORY(r, cluster, "a topology");
     }
 }
 
@@ -193,7 +192,7 @@ static void site_defaults(cs_reading *r, const cs_place *cluster_field, const cs
         merge_ports(&ports, &tail, is_network);
     }
     if (status != CS_OK) {
-        CS_REFUSE(r, &topology, CS_ENOMEM, "out of memory for a topology");
+        CS_REFUSE_MEMORY(r, &topology, "a topology");
         return;
     }
     cluster->sockets = ports.sockets;
@@ -316,7 +315,7 @@ static void build_site(cs_reading *r, const cs_place *field, const cs_site *site
     }
     given.machine = with_given_rates(site->machine, cluster, r->arena);
     if (topology == NULL || given.machine == NULL) {
-        CS_REFUSE(r, field, CS_ENOMEM, "out of memory for a topology");
+        CS_REFUSE_MEMORY(r, field, "a topology");
         return;
     }
     cs_status status = cs_site_links(&given, cluster, r->arena, topology, &wrong);
@@ -337,7 +336,7 @@ static void build_tree(cs_reading *r, const cs_place *field, const cs_topology_s
     char       text[560];
 
     if (copy == NULL) {
-        CS_REFUSE(r, field, CS_ENOMEM, "out of memory for a topology");
+        CS_REFUSE_MEMORY(r, field, "a topology");
         return;
     }
     cs_read_topology_tree(&inner, &root, cluster);
@@ -359,7 +358,7 @@ void cs_read_topology_links(cs_reading *r, const cs_place *field, const cs_topol
     } else if (source->file.routes != NULL) {
         cs_topology *topology = CS_ARENA_NEW(r->arena, cs_topology, 1);
         if (topology == NULL) {
-            CS_REFUSE(r, field, CS_ENOMEM, "out of memory for a topology");
+            CS_REFUSE_MEMORY(r, field, "a topology");
             return;
         }
         cs_route_table_make(source->file.routes, topology);
@@ -399,7 +398,7 @@ void cs_say_what_is_assumed(cs_reading *r, const cs_place *cluster_field,
         cluster->assumed = cs_arena_strdup(r->arena, said.data);
     }
     if (said.failed || (said.data != NULL && cluster->assumed == NULL)) {
-        CS_REFUSE(r, cluster_field, CS_ENOMEM, "out of memory for a topology");
+        CS_REFUSE_MEMORY(r, cluster_field, "a topology");
     }
     cs_text_free(&said);
 }
@@ -429,7 +428,7 @@ void cs_keep_topology_source(cs_reading *r, const cs_place *cluster_field,
     if (name != NULL) {
         topology.node = as_object(name);
         if (json_object_set_new(cluster_field->node, "topology", topology.node) != 0) {
-            CS_REFUSE(r, cluster_field, CS_ENOMEM, "out of memory for a topology");
+            CS_REFUSE_MEMORY(r, cluster_field, "a topology");
             return;
         }
     }

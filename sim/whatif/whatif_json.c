@@ -531,7 +531,7 @@ cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *job_p, cs_error
     job.files = reading.files;
     if (cs_reading_failed(&reading)) {
         cs_status status =
-            cs_config_blame(config, &reading.error, reading.blames_key, CS_NO_POINT, err);
+            cs_config_locate_error(config, &reading.error, reading.key_is_wrong, CS_NO_POINT, err);
         cs_whatif_job_free(&job);
         return status;
     }

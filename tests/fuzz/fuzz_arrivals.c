@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "fuzz.h"
 #include "traces/arrival_file.h"
-#include "traces/arrival_table.h"
+#include "traces/arrival_formats.h"
 #include "traces/skew.h"
 
 #include <math.h>

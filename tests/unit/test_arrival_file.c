@@ -3,7 +3,7 @@
 #include "arrival_file_setup.h"
 #include "base/alloc.h"
 #include "traces/arrival_file.h"
-#include "traces/arrival_table.h"
+#include "traces/arrival_formats.h"
 
 Test(arrival_file, table_in_any_order)
 {

@@ -280,10 +280,26 @@ Test(reader, the_first_refusal_stays)
     cr_expect_not(read("{\"count\": 9, \"bytes\": 77, \"ratio\": 5}", &arena, &w, &r));
     cr_expect_str_eq(r.error.where, "count");
     cr_expect_eq(w.bytes, 0);
-    cr_expect_not(r.blames_key);
+    cr_expect_not(r.key_is_wrong);
     cr_expect_not(read("{\"x\": 1}", &arena, &w, &r));
-    cr_expect(r.blames_key, "the key itself is wrong");
+    cr_expect(r.key_is_wrong, "the key itself is wrong");
     cs_arena_free(&arena);
+}
+
+/* A place and a format, as a refusal; what failed first stays. */
+Test(reader, memory_that_is_out_is_said_at_the_place)
+{
+    json_t    *tree  = json_object();
+    cs_place   root  = cs_place_root(tree);
+    cs_place   place = cs_place_get(&root, "links");
+    cs_reading r     = {0};
+
+    CS_REFUSE_MEMORY(&r, &place, "%u links", 12u);
+    CS_REFUSE_MEMORY(&r, &root, "a topology");
+    cr_expect_eq(r.error.status, CS_ENOMEM);
+    cr_expect_str_eq(r.error.where, "links");
+    cr_expect_str_eq(r.error.message, "out of memory for 12 links");
+    json_decref(tree);
 }
 
 Test(reader, any_allocation_may_fail)
