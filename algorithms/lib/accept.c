@@ -3,19 +3,6 @@
 
 #include "cs/fault.h"
 
-cs_status cs_accept_collective(const cs_scenario *scenario, const char *algorithm,
-                               uint32_t collectives, cs_error *err)
-{
-    char list[120];
-
-    if ((collectives >> scenario->collective & 1u) != 0) {
-        return CS_OK;
-    }
-    cs_list_collectives(collectives, list, sizeof list);
-    return CS_FAIL(err, CS_ENOTSUP, "collective", "%s does not do %s; it does %s", algorithm,
-                   cs_collective_name(scenario->collective), list);
-}
-
 uint64_t cs_most_slots(uint32_t n_ranks)
 {
     uint64_t most = ((uint64_t)1 << 30) / n_ranks;
