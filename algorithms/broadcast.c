@@ -34,7 +34,6 @@ static cs_status broadcast_check(const cs_scenario *scenario, void *options, cs_
 {
     uint32_t n = scenario->cluster.n_ranks;
 
-    CS_TRY(cs_accept_collective(scenario, "broadcast", 1u << CS_ALLREDUCE, err));
     CS_TRY(cs_late_check(scenario, options, err));
     CS_TRY(cs_accept_slots(scenario, "broadcast", (uint64_t)GATHERED + n - 1, err));
     *plan = (cs_plan){.n_chunks = n - 1,

@@ -16,8 +16,6 @@
 
 #include <math.h>
 
-#define CIRCULANT_DOES (1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER)
-
 typedef struct circulant {
     cs_circulant pass;
     bool         is_last; /* no AllGather after this pass */
@@ -33,7 +31,6 @@ static cs_status circulant_check(const cs_scenario *scenario, void *options, cs_
 {
     uint32_t n = scenario->cluster.n_ranks;
 
-    CS_TRY(cs_accept_collective(scenario, "circulant", CIRCULANT_DOES, err));
     (void)options;
     CS_TRY(cs_accept_slots(scenario, "circulant", n, err));
     *plan = (cs_plan){.n_chunks = n,
@@ -98,7 +95,7 @@ const cs_algorithm cs_algorithm_circulant = {
     .name          = "circulant",
     .summary       = "circulant graphs (Bruck, Traeff): ceil(log2 n) rounds a half, for every n",
     .source        = "J. Bruck et al., IEEE TPDS 8 (1997); J. L. Traeff, arXiv 2410.14234 (2024)",
-    .collectives   = CIRCULANT_DOES,
+    .collectives   = 1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER,
     .check         = circulant_check,
     .open          = circulant_open,
     .next_block    = circulant_next_block,

@@ -47,7 +47,6 @@ static cs_status hierarchical_check(const cs_scenario *scenario, void *options, 
     uint32_t                    servers = cs_n_servers(c);
     uint64_t                    chunks  = (uint64_t)c->n_ranks * o->segments;
 
-    CS_TRY(cs_accept_collective(scenario, "hierarchical", 1u << CS_ALLREDUCE, err));
     CS_TRY(cs_accept_slots(scenario, "hierarchical", (STAGES + 1) * (uint64_t)servers, err));
     *plan =
         (cs_plan){.n_chunks = (uint32_t)chunks,

@@ -153,7 +153,6 @@ static cs_status merged_check(const cs_scenario *scenario, void *options, cs_pla
 {
     merged_options *o = options;
 
-    CS_TRY(cs_accept_collective(scenario, "merged_rhd", 1u << CS_ALLREDUCE, err));
     CS_TRY(resolve(scenario, o, err));
     *plan = plan_of(scenario, o);
     return cs_accept_slots(scenario, "merged_rhd", plan->n_slots, err);

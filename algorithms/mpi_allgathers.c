@@ -100,7 +100,6 @@ static cs_status gather_check(const cs_scenario *scenario, const char *algorithm
     uint32_t n        = scenario->cluster.n_ranks;
     bool     is_pairs = what == PAIRWISE;
 
-    CS_TRY(cs_accept_collective(scenario, algorithm, 1u << CS_ALLGATHER, err));
     if (is_pairs && (n & (n - 1)) != 0) {
         return CS_FAIL(err, CS_ENOTSUP, "cluster.ranks", "%s needs a power of two, got %u ranks",
                        algorithm, n);

@@ -28,8 +28,6 @@
 
 #include <math.h>
 
-#define RINGS_DO (1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER)
-
 typedef enum rail_exchange { RAIL_MESH, RAIL_SOCKETS } rail_exchange;
 
 /* Set the first group, the rest to zero. */
@@ -402,7 +400,6 @@ static cs_status rings_check(const cs_scenario *scenario, void *options, cs_plan
     const cs_cluster    *c     = &scenario->cluster;
     rail_rings           rings = rings_of(scenario, o);
 
-    CS_TRY(cs_accept_collective(scenario, "parallel_rings", RINGS_DO, err));
     if (o->exchange == RAIL_SOCKETS && c->gpus_per_server % 2 != 0) {
         return CS_FAIL(err, CS_ENOTSUP, "cluster.gpus_per_server",
                        "exchange=sockets needs as many GPUs on either socket, got %u per server",
@@ -456,7 +453,7 @@ const cs_algorithm cs_algorithm_parallel_rings = {
     .name          = "parallel_rings",
     .summary       = "a ring per local rank over all NICs, exchanges inside servers meanwhile",
     .source        = "Parallel Rings (multi-HCA AllGather); ReduceScatter by time reversal",
-    .collectives   = RINGS_DO,
+    .collectives   = 1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER,
     .options       = rings_table,
     .options_bytes = sizeof(rings_options),
     .check         = rings_check,

@@ -26,6 +26,19 @@ const cs_named cs_algorithm_names = {
     .hint        = "; 'collsim list algorithms' has all",
 };
 
+cs_status cs_algorithm_check(const cs_algorithm *algorithm, const cs_scenario *scenario,
+                             void *options, cs_plan *plan, cs_error *err)
+{
+    char list[120];
+
+    if ((algorithm->collectives >> scenario->collective & 1u) == 0) {
+        cs_list_collectives(algorithm->collectives, list, sizeof list);
+        return CS_FAIL(err, CS_ENOTSUP, "collective", "%s does not do %s; it does %s",
+                       algorithm->name, cs_collective_name(scenario->collective), list);
+    }
+    return algorithm->check(scenario, options, plan, err);
+}
+
 cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p, cs_error *err)
 {
     size_t index = 0;

@@ -32,20 +32,16 @@ static bool is_power_of_two(uint32_t n)
     return (n & (n - 1)) == 0;
 }
 
-static uint32_t does(uint32_t n)
-{
-    uint32_t halves = 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER;
-    return 1u << CS_ALLREDUCE | (is_power_of_two(n) ? halves : 0);
-}
-
 static cs_status rhd_check(const cs_scenario *scenario, void *options, cs_plan *plan, cs_error *err)
 {
     uint32_t n      = scenario->cluster.n_ranks;
     uint32_t chunks = 1u << cs_log2_floor(n);
 
-    CS_TRY(cs_accept_collective(
-        scenario, is_power_of_two(n) ? "rhd" : "rhd for ranks that are not a power of two", does(n),
-        err));
+    if (!is_power_of_two(n) && scenario->collective != CS_ALLREDUCE) {
+        return CS_FAIL(err, CS_ENOTSUP, "collective",
+                       "rhd for ranks that are not a power of two does not do %s; it does %s",
+                       cs_collective_name(scenario->collective), cs_collective_name(CS_ALLREDUCE));
+    }
     (void)options;
     CS_TRY(cs_accept_slots(scenario, "rhd", chunks, err));
     uint32_t half = cs_log2_ceil(n);

@@ -535,8 +535,9 @@ static cs_status bound_ranks(cs_nccl_log *log, ratio quotient, cs_error *err)
     double low, high;
 
     if (log->collective_from != CS_NCCL_UNKNOWN) {
-        is_allreduce = log->collective == CS_ALLREDUCE;
-        if (cs_collective_has_root(log->collective)) {
+        uint32_t bus = cs_collectives[log->collective].bus;
+        is_allreduce = bus == 2;
+        if (bus == 0) {
             return CS_OK;
         }
     } else if (quotient.low <= 1 && quotient.high >= 1) {

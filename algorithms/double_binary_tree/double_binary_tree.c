@@ -70,7 +70,6 @@ static cs_status tree_check(const cs_scenario *scenario, void *options, cs_plan 
     tree_options     *o = options;
     const cs_cluster *c = &scenario->cluster;
 
-    CS_TRY(cs_accept_collective(scenario, "double_binary_tree", 1u << CS_ALLREDUCE, err));
     CS_TRY(cs_accept_slots(scenario, "double_binary_tree", TREES * (uint64_t)window_of(c), err));
     o->chunks = o->chunks == CS_AUTO ? best_chunks(scenario) : o->chunks;
     *plan     = (cs_plan){.n_chunks = TREES * o->chunks,

@@ -3,33 +3,6 @@
 
 #include "cs/capacity.h"
 
-cs_status cs_accept_collective(const cs_scenario *scenario, const char *algorithm,
-                               uint32_t collectives, cs_error *err)
-{
-    char   list[120] = "";
-    size_t length    = 0;
-
-    if ((collectives >> scenario->collective & 1u) != 0) {
-        return CS_OK;
-    }
-    for (uint32_t c = 0; c < CS_COLLECTIVE_COUNT; c++) {
-        const char *name = cs_collective_name((cs_collective)c);
-        if ((collectives >> c & 1u) == 0) {
-            continue;
-        }
-        if (length > 0) {
-            list[length++] = ',';
-            list[length++] = ' ';
-        }
-        while (*name != '\0' && length + 3 < sizeof list) {
-            list[length++] = *name++;
-        }
-        list[length] = '\0';
-    }
-    return CS_FAIL(err, CS_ENOTSUP, "collective", "%s does not do %s; it does %s", algorithm,
-                   cs_collective_name(scenario->collective), list);
-}
-
 uint64_t cs_most_slots(uint32_t n_ranks)
 {
     uint64_t most = ((uint64_t)1 << 30) / n_ranks;

@@ -6,10 +6,6 @@
 #include "base/log2.h"
 #include "cs/algorithm.h"
 
-/* Refuse a collective that is not among `collectives` (bits 1u << CS_...). */
-cs_status cs_accept_collective(const cs_scenario *scenario, const char *algorithm,
-                               uint32_t collectives, cs_error *err);
-
 /* Slots of a rank at the most: CS_MAX_SLOTS, and 2^30 of all ranks (8 GiB of ready times). */
 uint64_t cs_most_slots(uint32_t n_ranks);
 

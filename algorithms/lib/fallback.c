@@ -12,7 +12,7 @@ static cs_status check(const cs_algorithm *algorithm, const cs_scenario *scenari
                        cs_options *options, cs_plan *plan, cs_error *err)
 {
     cs_fields_default(algorithm->options, options);
-    return algorithm->check(scenario, options, plan, err);
+    return cs_algorithm_check(algorithm, scenario, options, plan, err);
 }
 
 static cs_status elapsed_s(const cs_algorithm *algorithm, const cs_scenario *scenario,

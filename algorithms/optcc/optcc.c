@@ -572,7 +572,6 @@ typedef struct optcc {
 static cs_status optcc_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                              cs_error *err)
 {
-    CS_TRY(cs_accept_collective(scenario, "optcc", 1u << CS_ALLREDUCE, err));
     return resolve(scenario, options, plan, err);
 }
 

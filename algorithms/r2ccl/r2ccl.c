@@ -161,7 +161,6 @@ static cs_status r2ccl_check(const cs_scenario *scenario, void *options, cs_plan
     uint32_t         n       = scenario->cluster.n_ranks, slow;
     cs_r2ccl_setting setting = setting_of(scenario, &slow);
 
-    CS_TRY(cs_accept_collective(scenario, "r2ccl", 1u << CS_ALLREDUCE, err));
     const char *const *why     = o->chosen >= CHOSEN_RINGS ? NULL : no_detour(&setting);
     bool               is_ring = o->chosen >= CHOSEN_RINGS || why != NULL;
     if (!is_ring && scenario->cluster.gpus_per_server > 1) {

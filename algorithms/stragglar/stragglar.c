@@ -385,14 +385,11 @@ static cs_status check_other(const cs_scenario *scenario, stragglar_options *o, 
 static cs_status stragglar_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                                  cs_error *err)
 {
-    stragglar_options *o    = options;
-    prepared           made = {.multi_late = NULL};
-    cs_status status        = cs_accept_collective(scenario, "stragglar", 1u << CS_ALLREDUCE, err);
+    stragglar_options *o      = options;
+    prepared           made   = {.multi_late = NULL};
+    cs_status          status = o->late_ranks == 1 ? check_one(scenario, o, plan, &made.greedy, err)
+                                                   : check_other(scenario, o, plan, &made, err);
 
-    if (status == CS_OK) {
-        status = o->late_ranks == 1 ? check_one(scenario, o, plan, &made.greedy, err)
-                                    : check_other(scenario, o, plan, &made, err);
-    }
     if (status == CS_OK) {
         status = keep(&made, plan, err);
     }

@@ -97,7 +97,7 @@ cs_status cs_job_resolve(cs_job *job, cs_error *err)
     }
     if (status == CS_OK && job->algorithm != NULL) {
         asked.forecast = job->model != NULL ? &forecast : NULL;
-        status         = job->algorithm->check(&asked, &job->options, &job->plan, err);
+        status         = cs_algorithm_check(job->algorithm, &asked, &job->options, &job->plan, err);
     }
     if (status == CS_OK) {
         status = check_model(job, err);

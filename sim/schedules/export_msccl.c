@@ -38,6 +38,7 @@
  * Source: M. Cowan et al., "MSCCLang: Microsoft Collective Communication Language", ASPLOS 2023.
  */
 #include "schedules/export_list.h"
+#include "schedules/msccl_program.h"
 
 #define NONE SIZE_MAX
 
@@ -400,9 +401,9 @@ static void add_file(const writer *w, cs_text *out)
 {
     const cs_export_list *list   = &w->list;
     cs_collective         c      = list->scenario->collective;
-    const char           *coll   = c == CS_REDUCESCATTER ? "reduce_scatter" : cs_collective_name(c);
+    const char           *coll   = cs_msccl_collective_name(c);
     uint32_t              chunks = list->plan->n_chunks;
-    bool                  gathers = c == CS_ALLGATHER;
+    bool gathers = cs_collectives[c].from == CS_PARTY_FIRST; /* an input is a block */
 
     cs_text_add(out,
                 "<algo name=\"%s_%s_%u\" nchannels=\"%u\" nchunksperloop=\"%u\" ngpus=\"%u\" "
@@ -423,10 +424,16 @@ static cs_status check(const cs_export_list *list, cs_error *err)
 {
     uint32_t n = list->scenario->cluster.n_ranks;
 
-    if (list->scenario->collective == CS_ALLTOALL) {
+    cs_collective c = list->scenario->collective;
+
+    if (cs_msccl_collective_name(c) == NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "format", "msccl: it does not know %s",
+                       cs_collective_name(c));
+    }
+    if (cs_collectives[c].layout == CS_BLOCK_PER_PAIR) {
         return CS_FAIL(err, CS_ENOTSUP, "format",
-                       "msccl: alltoall is not exported, as it does not "
-                       "work in place");
+                       "msccl: %s is not exported, as it does not work in place",
+                       cs_collective_name(c));
     }
     if (!list->is_in_place) {
         return CS_FAIL(err, CS_ENOTSUP, "format",

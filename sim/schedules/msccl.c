@@ -146,7 +146,7 @@ static uint32_t votes_for(const builder *b, uint32_t root)
         votes += has_chunk_of(b, g, 0, root, 0);
         sum += cs_msccl_print(b->run, g, CS_MSCCL_OWN | 0);
     }
-    return b->p->collective == CS_BROADCAST
+    return cs_collectives[b->p->collective].from == CS_PARTY_ROOT
                ? votes
                : value != CS_MSCCL_NOTHING && cs_msccl_print(b->run, root, value) == sum;
 }
@@ -170,12 +170,11 @@ static cs_status see_output(builder *b, uint32_t gpu, uint32_t offset)
 {
     const cs_msccl_program *p     = b->p;
     uint32_t                chunk = cs_msccl_chunk(p, gpu, CS_MSCCL_OUTPUT, offset);
-    uint32_t                value = at_output(b, gpu, offset), block = p->n_chunks / p->n_gpus;
-    bool is_gathered = p->collective == CS_ALLGATHER || p->collective == CS_ALLTOALL;
-    bool has_own     = (is_gathered && offset / block == gpu) ||
-                   (p->collective == CS_BROADCAST && gpu == b->stored->root);
+    uint32_t                value = at_output(b, gpu, offset);
+    const cs_chunks chunks  = {p->collective, p->n_gpus, b->stored->root, cs_msccl_all_chunks(p)};
+    bool            has_own = cs_chunk_contributor(&chunks, chunk) == gpu;
 
-    if (p->collective == CS_REDUCE && gpu != b->stored->root) {
+    if (cs_collectives[p->collective].to == CS_PARTY_ROOT && gpu != b->stored->root) {
         return CS_OK;
     }
     if (has_own && !has_chunk_of(b, gpu, offset, gpu, chunk)) {
@@ -195,8 +194,7 @@ static cs_status see_output(builder *b, uint32_t gpu, uint32_t offset)
 
 static cs_status see_outputs(builder *b)
 {
-    uint32_t size =
-        b->p->collective == CS_REDUCESCATTER ? b->p->n_chunks / b->p->n_gpus : b->p->n_chunks;
+    uint32_t size = cs_msccl_chunks_of(b->p, CS_MSCCL_OUTPUT);
 
     for (uint32_t g = 0; g < b->p->n_gpus; g++) {
         for (uint32_t i = 0; i < size; i++) {

@@ -787,7 +787,7 @@ static void put_own(const machine *m)
     const cs_msccl_program *p    = m->p;
     uint32_t                size = p->n_chunks;
 
-    size = p->collective == CS_ALLGATHER ? size / p->n_gpus : size;
+    size = cs_msccl_chunks_of(p, CS_MSCCL_INPUT);
     for (uint32_t g = 0; g < p->n_gpus; g++) {
         for (uint32_t i = 0; i < size; i++) {
             uint32_t place = cs_msccl_place(p, m->run->aliases, g, CS_MSCCL_INPUT, i);

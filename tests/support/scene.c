@@ -86,7 +86,8 @@ cs_status ct_scene_check(ct_scene *scene, cs_error *err)
 
     cr_assert_eq(status, CS_OK, "%s", err != NULL ? err->message : "");
     scene->plan = (cs_plan){0};
-    status      = scene->algorithm->check(&scene->scenario, &scene->options, &scene->plan, err);
+    status =
+        cs_algorithm_check(scene->algorithm, &scene->scenario, &scene->options, &scene->plan, err);
     if (scene->plan.prepared != NULL) {
         cr_assert_eq(status, CS_OK, "what was refused has left something behind");
         cr_assert_lt(n_prepared, (int)(sizeof prepared / sizeof prepared[0]));

@@ -36,7 +36,8 @@ struct cs_algorithm {
     const cs_field *options;       /* table, or NULL */
     size_t          options_bytes; /* size of the options struct; 0 without one */
 
-    /* Required. Refuse what cannot be run (with a reason), replace every "auto" in `options`
+    /* Required. Asked for one of `collectives` alone (cs_algorithm_check). Refuse what cannot be
+     * run (with a reason), replace every "auto" in `options`
      * by the value that is used, and fill `plan`. Everything that can fail for a reason of
      * the user's is checked here. */
     cs_status (*check)(const cs_scenario *scenario, void *options, cs_plan *plan, cs_error *err);
@@ -70,6 +71,11 @@ struct cs_algorithm {
      * or the filling of a pipeline. */
     double (*published_form_s)(const cs_scenario *scenario, const void *options);
 };
+
+/* Refuse a collective that the algorithm does not do, then ask its check(). */
+CS_API CS_MUST_CHECK cs_status cs_algorithm_check(const cs_algorithm *algorithm,
+                                                  const cs_scenario *scenario, void *options,
+                                                  cs_plan *plan, cs_error *err);
 
 /* Start a stream of a checked schedule, by whichever of its hooks the algorithm has. */
 static inline CS_MUST_CHECK cs_status cs_algorithm_open(const cs_algorithm *algorithm,
