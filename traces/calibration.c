@@ -430,7 +430,7 @@ static cs_status read_log(const char *path, const cs_calibrate_options *options,
     size_t length = 0;
 
     CS_TRY(cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err));
-    cs_status status = cs_nccl_log_parse_for(text, length, path, options->n_ranks, log_p, err);
+    cs_status status = cs_nccl_log_parse(text, length, path, options->n_ranks, log_p, err);
     cs_free(text);
     return status;
 }

@@ -11,6 +11,9 @@ static const char *const names[] = {
 #undef X
 };
 
+const cs_named cs_prediction_names =
+    CS_NAMED_WORDS(names, CS_PREDICTION_KEYS, "unknown word", NULL);
+
 const char *cs_prediction_name(cs_prediction prediction)
 {
     return names[prediction];

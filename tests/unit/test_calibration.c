@@ -83,9 +83,9 @@ static cs_status calibrate_two(const char *text_a, const char *text_b, cs_calibr
     cs_calibration *c       = NULL;
     cs_status       status;
 
-    cr_assert_eq(cs_nccl_log_parse(text_a, strlen(text_a), "a.log", &logs[0], err), CS_OK, "%s",
+    cr_assert_eq(cs_nccl_log_parse(text_a, strlen(text_a), "a.log", 0, &logs[0], err), CS_OK, "%s",
                  err->message);
-    cr_assert_eq(cs_nccl_log_parse(text_b, strlen(text_b), "b.log", &logs[1], err), CS_OK, "%s",
+    cr_assert_eq(cs_nccl_log_parse(text_b, strlen(text_b), "b.log", 0, &logs[1], err), CS_OK, "%s",
                  err->message);
     status      = cs_calibrate_logs((const cs_nccl_log *const *)logs, names, 2, &options, &c, err);
     *n_points_p = status == CS_OK ? c->n_points : 0;
@@ -145,9 +145,9 @@ Test(calibration, readings_of_the_logs_are_kept)
                     "# Out of bounds values : 3 FAILED\n");
     cs_text_add(&b, "hello\n");
     make_log(&b, "X100");
-    cr_assert_eq(cs_nccl_log_parse(a.data, a.length, names[0], &logs[0], &err), CS_OK, "%s",
+    cr_assert_eq(cs_nccl_log_parse(a.data, a.length, names[0], 0, &logs[0], &err), CS_OK, "%s",
                  err.message);
-    cr_assert_eq(cs_nccl_log_parse(b.data, b.length, names[1], &logs[1], &err), CS_OK);
+    cr_assert_eq(cs_nccl_log_parse(b.data, b.length, names[1], 0, &logs[1], &err), CS_OK);
     cr_assert_eq(cs_calibrate_logs((const cs_nccl_log *const *)logs, names, 2, &options, &c, &err),
                  CS_OK, "%s", err.message);
     cr_assert_eq(c->n_logs, 2);
