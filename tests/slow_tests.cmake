@@ -1,13 +1,13 @@
 # Tests of more than two seconds (optimised), the longest first: ctest begins with them, so that none
 # is left when all others have ended. They have the label slow; all others, quick.
 set(slow_tests
-  validation.mpi_montecarlo validation.mpi_sweep models.simgrid validation.stragglar_every_n
-  unit.figures validation.simgrid conformance.plugins validation.optcc_best conformance.times
-  conformance.algorithms unit.optcc_figures algorithms.optcc_choice algorithms.optcc unit.whatif_faults
-  unit.chrome_trace check.style unit.sweep conformance.mutants validation.montecarlo_oracle models.flow
-  conformance.msccl validation.run_notes validation.other_build algorithms.circulant unit.montecarlo
-  unit.farm validation.stragglar_oracle validation.build_identity conformance.bounds unit.store
-  algorithms.rotation validation.endings
+  unit.figures validation.paper_schedule validation.mpi_montecarlo validation.mpi_sweep models.simgrid
+  validation.optcc_best validation.simgrid conformance.algorithms conformance.times unit.whatif_faults
+  conformance.plugins algorithms.optcc_choice conformance.mutants validation.stragglar_every_n conformance.msccl
+  models.flow algorithms.optcc conformance.dispatch unit.chrome_trace conformance.bounds check.style
+  algorithms.circulant validation.run_notes unit.montecarlo validation.stragglar_oracle unit.training
+  algorithms.rotation algorithms.published_times validation.montecarlo_oracle unit.optcc_figures unit.sweep
+  validation.endings unit.workers unit.farm unit.store validation.other_build validation.build_identity
   validation.install)
 
 # Label a test: `labels` and quick or slow.

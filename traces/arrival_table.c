@@ -223,8 +223,10 @@ static cs_status read_time(table *t, const cell *c, const column *col, double *t
     const char *where  = meaning_names[col->meaning];
     fineness   *fine   = &t->fineness[col->meaning];
     double      unit_s = 0;
+    size_t      length = strlen(c->text);
 
-    (void)snprintf(text, sizeof text, "%s%s", c->text, col->unit);
+    memcpy(text, c->text, length);
+    memcpy(text + length, col->unit, strlen(col->unit) + 1); /* at most 2 characters */
     CS_TRY(cs_parse_time(text, time_s_p, where, err));
     if (*time_s_p == 0) { /* 0 may be exact, whatever its digits */
         return CS_OK;

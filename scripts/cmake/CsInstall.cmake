@@ -44,7 +44,8 @@ install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(FILES scripts/completion/collsim.bash RENAME collsim
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES scripts/completion/_collsim DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+set(COLLSIM_ZSH_FOLDER share/zsh/site-functions CACHE STRING "where zsh looks for completions, below the prefix")
+install(FILES scripts/completion/_collsim DESTINATION ${COLLSIM_ZSH_FOLDER})
 install(FILES scripts/completion/collsim.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 add_custom_target(uninstall VERBATIM COMMAND ${CMAKE_COMMAND}

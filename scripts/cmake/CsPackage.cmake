@@ -17,12 +17,12 @@ set(summary "how long a collective takes when a GPU is late or a NIC is broken")
 set(CPACK_COMPONENTS_ALL collsim)
 set(CPACK_DEBIAN_COLLSIM_PACKAGE_NAME collsim)
 set(CPACK_COMPONENT_COLLSIM_DESCRIPTION "${summary}
- Replays the schedules of collectives (Ring, StragglAR, OptCC and others) over
- network models, with late ranks and degraded NICs, verifies every schedule,
- and prints a proven lower bound beside every time. With the library, its
- headers and a module for Python.")
+Replays the schedules of collectives (Ring, StragglAR, OptCC and others) over
+network models, with late ranks and degraded NICs, verifies every schedule,
+and prints a proven lower bound beside every time. With the library, its
+headers and a module for Python.")
 set(CPACK_DEBIAN_COLLSIM_PACKAGE_RECOMMENDS "gnuplot-nox, graphviz")
-set(CPACK_DEBIAN_COLLSIM_PACKAGE_SUGGESTS "collsim-mpi, collsim-simgrid, python3, python3-pandas")
+set(CPACK_DEBIAN_COLLSIM_PACKAGE_SUGGESTS "collsim-mpi, collsim-simgrid, python3, python3-pandas, libgsl-dev, libjansson-dev, libsqlite3-dev, libexpat1-dev")
 set(CPACK_DEBIAN_COLLSIM_PACKAGE_CONTROL_EXTRA
   ${CMAKE_SOURCE_DIR}/scripts/cmake/deb/triggers ${CMAKE_SOURCE_DIR}/scripts/cmake/deb/postrm)
 foreach(part mpi simgrid)
@@ -34,8 +34,8 @@ foreach(part mpi simgrid)
   endif()
 endforeach()
 set(CPACK_COMPONENT_MPI_DESCRIPTION "collsim under mpirun
- Shares the scenarios of a sweep out among the ranks of Open MPI.")
+Shares the scenarios of a sweep out among the ranks of Open MPI.")
 set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS openmpi-bin)
 set(CPACK_COMPONENT_SIMGRID_DESCRIPTION "collsim's model simgrid
- Lets SimGrid time the messages of a collective.")
+Lets SimGrid time the messages of a collective.")
 include(CPack)

@@ -15,18 +15,20 @@ tally() {
     fi
 }
 
+# What `time` says behind a step: on a machine that others use, too, the seconds of the processors
+# are those to compare.
+TIMEFORMAT='   took %0R s; processors: %0U s, and %0S s in the system'
+
 # step WHAT LOG COMMAND...: run it quietly; show the end of the log when it fails.
 step() {
-    local what=$1 log=$2 status=0 began=$SECONDS
+    local what=$1 log=$2 status=0
     shift 2
     say "$what"
-    "$@" >"$log" 2>&1 </dev/null || status=$?
+    { time "$@" >"$log" 2>&1 </dev/null; } 2>&1 || status=$?
     if [ "$status" -ne 0 ]; then
         grep -n -E 'error|warning|FAILED|undefined reference' "$log" | head -n 30
         tail -n 30 "$log"
         echo "FAILED with status $status; all of it is in $log"
-    else
-        echo "   done in $((SECONDS - began)) s"
     fi
     tally "$status" "$what"
     return "$status"
@@ -37,7 +39,7 @@ shown() {
     local what=$1 status=0
     shift
     say "$what"
-    "$@" </dev/null || status=$?
+    { time "$@" </dev/null; } 2>&1 || status=$?
     [ "$status" -eq 0 ] || echo "FAILED with status $status"
     tally "$status" "$what"
     return "$status"
@@ -66,7 +68,9 @@ tally_end() {
     if [ "$n_failed" -gt 0 ]; then
         printf '\nFailed:\n%s' "$failed_steps"
     fi
-    printf '\n%d passed, %d failed\n' "$n_passed" "$n_failed"
+    echo
+    echo "$SECONDS s in all"
+    printf '%d passed, %d failed\n' "$n_passed" "$n_failed"
     [ "$n_failed" -eq 0 ]
     exit
 }

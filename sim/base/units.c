@@ -113,7 +113,11 @@ static double nearest_double(const quantity *q)
 {
     char text[LONGEST_MANTISSA + 16];
 
-    (void)snprintf(text, sizeof text, "%.*se%d", (int)q->length, q->mantissa, q->exponent);
+    memcpy(text, q->mantissa, q->length);
+    text[q->length] = '\0';
+    if (q->exponent != 0) {
+        (void)snprintf(text + q->length, sizeof text - q->length, "e%d", q->exponent);
+    }
     double value = ldexp(strtod(text, NULL), q->twos);
     return q->is_negative ? -value : value;
 }

@@ -8,14 +8,14 @@
 #include "engine/ports.h"
 #include "models/lib/serve.h"
 
-#define NOBODY        UINT32_MAX
+#define NOBODY        0xfffffffu /* 28 bits */
 #define MAX_TRANSFERS 20000000u
 #define ROUNDING      1e-15
 
 /* What a transfer waited for. */
 typedef struct cause {
-    uint32_t before; /* index of the transfer, or NOBODY */
-    cs_wait  wait;
+    unsigned before : 28; /* index of the transfer, or NOBODY */
+    cs_wait  wait : 4;
 } cause;
 
 typedef struct search {
@@ -79,7 +79,7 @@ static void consider(const search *s, candidate *best, uint32_t index, cs_wait w
     double end_s    = end_of(s, index);
 
     if (index != NOBODY && end_s > best->end_s && end_s <= latest_s) {
-        best->cause = (cause){index, wait};
+        best->cause = (cause){index & NOBODY, wait};
         best->end_s = end_s;
     }
 }
@@ -171,7 +171,7 @@ static void add_message(search *s, uint32_t first, size_t parts)
 
     s->causes[first] = cause_of(s, t, parts, s->recording->intervals[first].start_s, tx, rx);
     for (uint32_t i = first + 1; i <= last; i++) {
-        s->causes[i] = (cause){i - 1, CS_WAIT_TX};
+        s->causes[i] = (cause){(i - 1) & NOBODY, CS_WAIT_TX};
     }
     for (size_t k = 0; k < parts; k++) {
         leave_marks(s, &t[k], tx, rx, last);

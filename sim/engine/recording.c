@@ -6,7 +6,9 @@
 #include <assert.h>
 #include <string.h>
 
-enum { BLOCK = 4096, FIRST_FENCES = 16, FIRST_TRANSFERS = 64 };
+/* The first room for a stream: 8 MiB and 4 MiB for the times, of which only what is used is ever
+ * touched. Growing copies, and touches anew. */
+enum { BLOCK = 4096, FIRST_FENCES = 16, FIRST_TRANSFERS = 64, FIRST_OF_STREAM = 1 << 18 };
 
 /* Room for `more` transfers and one barrier. */
 static cs_status make_room(cs_recording *r, size_t more, size_t first, cs_error *err)
@@ -47,9 +49,9 @@ static cs_status record_block(void *user, const cs_block *block, const cs_interv
 {
     cs_recording *r = user;
 
-    CS_TRY(make_room(r, block->count, block->count, err));
-    if (!cs_grow(&r->intervals, &r->interval_capacity, r->n_transfers + block->count, block->count,
-                 sizeof *r->intervals)) {
+    CS_TRY(make_room(r, block->count, FIRST_OF_STREAM, err));
+    if (!cs_grow(&r->intervals, &r->interval_capacity, r->n_transfers + block->count,
+                 FIRST_OF_STREAM, sizeof *r->intervals)) {
         return CS_NO_MEMORY(err, "a recording of %zu transfers", r->n_transfers + block->count);
     }
     memcpy(r->transfers + r->n_transfers, block->transfers,
@@ -79,7 +81,7 @@ cs_status cs_recording_stream(cs_recording *r, const cs_job *job, cs_error *err)
         return status;
     }
     do {
-        status = make_room(r, BLOCK, BLOCK, err);
+        status = make_room(r, BLOCK, FIRST_OF_STREAM, err);
         if (status == CS_OK) {
             block.transfers = r->transfers + r->n_transfers;
             job->algorithm->next_block(state, &block);
@@ -107,11 +109,9 @@ uint32_t cs_recording_slots(const cs_recording *recording)
     uint32_t most = 0;
 
     for (size_t i = 0; i < recording->n_transfers; i++) {
-        const cs_transfer *t   = &recording->transfers[i];
-        uint32_t           src = (uint32_t)t->src_slot + t->span;
-        uint32_t           dst = (uint32_t)t->dst_slot + t->span;
-        uint32_t           end = src > dst ? src : dst;
-        most                   = end > most ? end : most;
+        const cs_transfer *t = &recording->transfers[i];
+        uint32_t end = (uint32_t)(t->src_slot > t->dst_slot ? t->src_slot : t->dst_slot) + t->span;
+        most         = end > most ? end : most;
     }
     return most;
 }

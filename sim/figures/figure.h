@@ -101,6 +101,13 @@ typedef struct cs_figure_point {
     size_t *items; /* [n_runs]; CS_FIGURE_NO_ITEM: it is not run here */
 } cs_figure_point;
 
+/* The scenario that a run made last. At points where it would be the same it is not built again. */
+typedef struct cs_figure_last {
+    json_t *tree; /* before the buffer was made to split evenly, or NULL */
+    double  parts;
+    size_t  item;
+} cs_figure_last;
+
 typedef struct cs_figure_table {
     const cs_figure *figure;
     cs_arena         arena;
@@ -109,6 +116,7 @@ typedef struct cs_figure_table {
     size_t           n_points;
     cs_figure_item  *items;
     size_t           n_items, item_capacity;
+    cs_figure_last  *last; /* [n_runs] */
 
     /* Where a trace is shown, a row is one of its calls, at the only point; else a point. */
     cs_arrival_trace trace;

@@ -100,17 +100,7 @@ static cs_status set_value(cs_config *config, const char *path, json_t *value,
 {
     json_t *made = instantiate(value, names, err);
 
-    if (made == NULL) {
-        return err->status;
-    }
-    char *json = json_dumps(made, JSON_COMPACT | JSON_ENCODE_ANY);
-    json_decref(made);
-    if (json == NULL) {
-        return CS_NO_MEMORY(err, "a figure");
-    }
-    cs_status status = cs_config_set(config, path, json, origin, err);
-    cs_free(json);
-    return status;
+    return made != NULL ? cs_config_set_node(config, path, made, origin, err) : err->status;
 }
 
 /* Set the values of the object at `where`; each is known by its own place. */
@@ -146,34 +136,39 @@ static cs_status set_number(cs_config *config, const char *path, double value, c
 /* Change the buffer to the nearest size that splits evenly, as closed forms want it; and where all
  * ranks use one fabric, its bandwidth by the same factor, so that the buffer takes the same time.
  */
-static cs_status make_parts_equal(cs_config *config, cs_case *c, double parts, const char *origin,
-                                  cs_error *err)
+static cs_status make_parts_equal(const cs_config *config, cs_case *c, double parts,
+                                  const char *origin, cs_error *err)
 {
     const cs_cluster *cluster = &c->job.scenario.cluster;
     uint32_t          fabric  = cs_uses_nics(cluster) ? CS_NIC : CS_NVLINK;
     uint64_t          n = (uint64_t)parts, bytes = (c->job.scenario.bytes + n / 2) / n * n;
     double            scale = (double)bytes / (double)c->job.scenario.bytes;
+    cs_config        *equal = NULL;
     char              path[48];
     bool              is_plain = cs_n_fabrics(cluster) == 1 || !cs_uses_nics(cluster);
 
     if (bytes == c->job.scenario.bytes || bytes == 0) {
         return CS_OK;
     }
+    CS_TRY(cs_config_at(config, 0, &equal, err));
     (void)snprintf(path, sizeof path, "cluster.%s.bandwidth", cs_fabric_name(fabric));
-    cs_status status = set_number(config, "bytes", (double)bytes, origin, err);
+    cs_status status = set_number(equal, "bytes", (double)bytes, origin, err);
     if (status == CS_OK && is_plain && cluster->topology == NULL) {
         status =
-            set_number(config, path, cluster->fabrics[fabric].bandwidth_Bps * scale, origin, err);
+            set_number(equal, path, cluster->fabrics[fabric].bandwidth_Bps * scale, origin, err);
     }
     cs_case_free(c);
-    return status == CS_OK ? cs_config_case(config, 0, c, err) : status;
+    status = status == CS_OK ? cs_config_case(equal, 0, c, err) : status;
+    cs_config_free(equal);
+    return status;
 }
 
-static cs_status build_case(const cs_figure *figure, const cs_figure_run *run, cs_config *config,
-                            const cs_names *names, cs_case *c, cs_error *err)
+/* Put the values of the figure and of the run into the configuration. *parts_p is 0 where the
+ * buffer may split unevenly. */
+static cs_status set_run(const cs_figure *figure, const cs_figure_run *run, cs_config *config,
+                         const cs_names *names, double *parts_p, cs_error *err)
 {
     char      path[CS_PATH_BYTES];
-    double    parts = 0;
     cs_error  wrong = {0};
     cs_status status =
         set_values(config, json_object_get(figure->tree, "set"), names, "figure.set", &wrong);
@@ -183,16 +178,15 @@ static cs_status build_case(const cs_figure *figure, const cs_figure_run *run, c
         status = set_values(config, run->sets, names, path, &wrong);
     }
     if (status == CS_OK && run->equal_parts != NULL) {
-        status = cs_expression_number(run->equal_parts, names, &parts, &wrong);
+        status = cs_expression_number(run->equal_parts, names, parts_p, &wrong);
     }
-    if (status == CS_OK && run->equal_parts != NULL && !(parts >= 1 && parts <= 1e9)) {
-        status = CS_FAIL(&wrong, CS_EINVAL, "", "equal_parts: %g is outside [1, 1e9]", parts);
+    if (status == CS_OK && run->equal_parts != NULL && !(*parts_p >= 1 && *parts_p <= 1e9)) {
+        status = CS_FAIL(&wrong, CS_EINVAL, "", "equal_parts: %g is outside [1, 1e9]", *parts_p);
     }
     if (status != CS_OK) {
         return cs_figure_blame(figure, path, &wrong, err);
     }
-    status = cs_config_case(config, 0, c, err);
-    return status == CS_OK && parts > 0 ? make_parts_equal(config, c, parts, path, err) : status;
+    return CS_OK;
 }
 
 static char *key_of(const cs_figure_run *run, const cs_case *c)
@@ -243,6 +237,29 @@ static bool is_left_out(const cs_figure_run *run, cs_status status)
     return run->is_optional && (cs_status_is_refusal(status) || status == CS_EMISSING);
 }
 
+/* The item of a configuration in which the values of the run are. */
+static cs_status build_item(cs_figure_table *table, size_t run, size_t row, const cs_config *config,
+                            double parts, size_t *item_p, cs_error *err)
+{
+    cs_figure_last *last = &table->last[run];
+    cs_case         c    = {0};
+    char            path[CS_PATH_BYTES];
+
+    if (last->tree != NULL && last->parts == parts && json_equal(last->tree, config->tree)) {
+        *item_p = last->item;
+        return CS_OK;
+    }
+    cs_path_add_key(path, "figure.runs", table->figure->runs[run].name);
+    CS_TRY(cs_config_case(config, 0, &c, err));
+    if (parts > 0) {
+        CS_TRY(make_parts_equal(config, &c, parts, path, err));
+    }
+    CS_TRY(add_item(table, run, row, &c, item_p, err));
+    json_decref(last->tree);
+    *last = (cs_figure_last){json_incref(config->tree), parts, *item_p};
+    return CS_OK;
+}
+
 /* The scenario of one run at a point, if there is one. */
 static cs_status add_run(cs_figure_table *table, size_t run, cs_config *at, cs_figure_point *point,
                          cs_error *err)
@@ -253,7 +270,7 @@ static cs_status add_run(cs_figure_table *table, size_t run, cs_config *at, cs_f
     cs_names             names  = cs_figure_names(&scope);
     cs_config           *config = NULL;
     cs_operand           when   = {.number = 1};
-    cs_case              c      = {0};
+    double               parts  = 0;
     cs_error             wrong  = {0};
     char                 path[CS_PATH_BYTES];
 
@@ -264,16 +281,15 @@ static cs_status add_run(cs_figure_table *table, size_t run, cs_config *at, cs_f
     if (!(when.number > 0)) {
         return CS_OK;
     }
-    cs_status status = cs_config_at(at, 0, &config, err);
-    if (status != CS_OK) {
-        return status;
-    }
-    status = build_case(table->figure, r, config, &names, &c, &wrong);
-    cs_config_free(config);
+    CS_TRY(cs_config_at(at, 0, &config, err));
+    cs_status status = set_run(table->figure, r, config, &names, &parts, &wrong);
     if (status == CS_OK) {
-        return add_item(table, run, row, &c, &point->items[run], err);
+        status = build_item(table, run, row, config, parts, &point->items[run], &wrong);
     }
-    return is_left_out(r, status) ? CS_OK : cs_figure_blame(table->figure, path, &wrong, err);
+    cs_config_free(config);
+    return status == CS_OK || is_left_out(r, status)
+               ? CS_OK
+               : cs_figure_blame(table->figure, path, &wrong, err);
 }
 
 /* ---- the points ---- */
@@ -421,7 +437,11 @@ cs_status cs_figure_table_fill(cs_figure_table *table, const cs_figure *figure,
     cs_figure_results *results = request->results == NULL ? own : request->results;
     cs_status          status  = results != NULL ? CS_OK : CS_NO_MEMORY(err, "a figure");
 
-    *table = (cs_figure_table){.figure = figure};
+    *table      = (cs_figure_table){.figure = figure};
+    table->last = CS_ARENA_NEW(&table->arena, cs_figure_last, figure->n_runs);
+    if (status == CS_OK && table->last == NULL) {
+        status = CS_NO_MEMORY(err, "a figure");
+    }
     for (size_t g = 0; g < cs_figure_groups(figure) && status == CS_OK; g++) {
         status = add_group(table, g, err);
     }
@@ -446,6 +466,9 @@ void cs_figure_table_free(cs_figure_table *table)
     for (size_t i = 0; i < table->n_points; i++) {
         json_decref(table->points[i].lets);
         cs_case_free(&table->points[i].base);
+    }
+    for (size_t i = 0; table->last != NULL && i < table->figure->n_runs; i++) {
+        json_decref(table->last[i].tree);
     }
     for (size_t i = 0; i < table->n_items; i++) {
         cs_free(table->items[i].key);

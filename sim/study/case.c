@@ -81,19 +81,16 @@ static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_c
 /* The tree as compact text in the arena. */
 static void print_tree(cs_reading *r, json_t *tree, cs_case *c)
 {
-    size_t flags = JSON_COMPACT | JSON_SORT_KEYS;
-
     if (cs_reading_failed(r)) {
         return;
     }
     (void)json_object_del(tree, "description");
-    size_t length = json_dumpb(tree, NULL, 0, flags);
-    char  *text   = length > 0 ? CS_ARENA_NEW(r->arena, char, length + 1) : NULL;
-    if (text == NULL || json_dumpb(tree, text, length, flags) != length) {
+    char *text = json_dumps(tree, JSON_COMPACT | JSON_SORT_KEYS);
+    c->json    = text != NULL ? cs_arena_strdup(r->arena, text) : NULL;
+    cs_free(text);
+    if (c->json == NULL) {
         (void)CS_NO_MEMORY(&r->error, "a scenario");
-        return;
     }
-    c->json = text;
 }
 
 /* The options of an algorithm or a model; NULL: there is none of that name, or it has none. */

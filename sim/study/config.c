@@ -351,7 +351,8 @@ static cs_status set_sweep(cs_config *config, const char *path, json_t *value, c
     return add_axes(config, value, origin, err);
 }
 
-cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value, const char *origin,
+/* Put a value (borrowed) into the tree. */
+static cs_status set_in_tree(cs_config *config, const char *path, json_t *value, const char *origin,
                              cs_error *err)
 {
     char    where[CS_PATH_BYTES], element[CS_PATH_BYTES];
@@ -368,23 +369,28 @@ cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value,
     return strcmp(path, "calibration") == 0 ? load_calibration(config, NULL, err) : CS_OK;
 }
 
+cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value, const char *origin,
+                             cs_error *err)
+{
+    bool is_sweep = strcmp(path, "sweep") == 0 || strncmp(path, "sweep.", 6) == 0;
+
+    value            = cs_key_spell_out(cs_key_at(path), value);
+    cs_status status = value == NULL ? CS_NO_MEMORY(err, "a configuration")
+                       : is_sweep    ? set_sweep(config, path, value, origin, err)
+                                     : set_in_tree(config, path, value, origin, err);
+    json_decref(value);
+    return status;
+}
+
 cs_status cs_config_set(cs_config *config, const char *path, const char *json, const char *origin,
                         cs_error *err)
 {
     char    where[CS_PATH_BYTES];
-    json_t *value    = NULL;
-    bool    is_sweep = strcmp(path, "sweep") == 0 || strncmp(path, "sweep.", 6) == 0;
+    json_t *value = NULL;
 
     cs_config_origin_text(origin, path, where, sizeof where);
     CS_TRY(cs_tree_value(json, where, &value, err));
-    value = cs_key_spell_out(cs_key_at(path), value);
-    if (value == NULL) {
-        return CS_NO_MEMORY(err, "a configuration");
-    }
-    cs_status status = is_sweep ? set_sweep(config, path, value, origin, err)
-                                : cs_config_set_node(config, path, value, origin, err);
-    json_decref(value);
-    return status;
+    return cs_config_set_node(config, path, value, origin, err);
 }
 
 size_t cs_config_count(const cs_config *config)

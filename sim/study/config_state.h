@@ -92,8 +92,9 @@ json_t *cs_config_point_tree(const cs_config *config, size_t index, cs_error *er
 cs_status cs_config_case_tree(const cs_config *config, size_t index, cs_case *case_p,
                               json_t **tree_p, cs_error *err);
 
-/* cs_config_set() and an axis, for values that are nodes of a tree (borrowed). An axis of the file
- * has no origin; what is wrong with it is at `where`. */
+/* cs_config_set() for a value that is a node of a tree, which is taken over in any case; and an
+ * axis, whose values are borrowed. An axis of the file has no origin; what is wrong with it is at
+ * `where`. */
 cs_status cs_config_set_node(cs_config *config, const char *path, json_t *value, const char *origin,
                              cs_error *err);
 cs_status cs_config_add_axis(cs_config *config, const char *path, json_t *values,

@@ -88,17 +88,6 @@ static cs_status node_of(const cs_field *row, const char *text, bool keeps_texts
     return cs_tree_value(text, origin, node_p, err);
 }
 
-/* Set a key to a node, which is released. */
-static cs_status set_and_release(cs_config *config, const char *path, json_t *node,
-                                 const char *origin, cs_error *err)
-{
-    node = cs_key_spell_out(cs_key_at(path), node);
-    cs_status status =
-        node != NULL ? cs_config_set_node(config, path, node, origin, err) : no_memory(origin, err);
-    json_decref(node);
-    return status;
-}
-
 /* ---- values that are no texts ---- */
 
 static json_t *node_of_value(const cs_value *value)
@@ -122,10 +111,11 @@ cs_status cs_config_put(cs_config *config, const char *path, const cs_value *val
 
     if (value->type == CS_VALUE_TEXT) {
         CS_TRY(text_node(value->text, origin, &node, err));
-        return set_and_release(config, path, node, origin, err);
+        return cs_config_set_node(config, path, node, origin, err);
     }
     node = node_of_value(value);
-    return node != NULL ? set_and_release(config, path, node, origin, err) : no_memory(origin, err);
+    return node != NULL ? cs_config_set_node(config, path, node, origin, err)
+                        : no_memory(origin, err);
 }
 
 cs_status cs_config_sweep_put(cs_config *config, const char *path, const cs_value *values, size_t n,
@@ -164,7 +154,7 @@ static cs_status apply_value(cs_config *config, const char *path, const char *te
     json_t *node = NULL;
 
     CS_TRY(node_of(cs_key_at(path), text, false, origin, &node, err));
-    return set_and_release(config, path, node, origin, err);
+    return cs_config_set_node(config, path, node, origin, err);
 }
 
 /* Add the values of "a,b,.." to an array. */
@@ -200,7 +190,8 @@ static cs_status apply_list(cs_config *config, const char *path, const char *lis
     if (status == CS_OK && json_array_size(array) > 1) {
         status = cs_config_add_axis(config, path, array, origin, origin, err);
     } else if (status == CS_OK) {
-        status = set_and_release(config, path, json_incref(json_array_get(array, 0)), origin, err);
+        status =
+            cs_config_set_node(config, path, json_incref(json_array_get(array, 0)), origin, err);
     }
     json_decref(array);
     return status;
@@ -253,7 +244,7 @@ static cs_status apply_parts(cs_config *config, const cs_setting *how, const cha
             return status;
         }
     }
-    return set_and_release(config, how->path, object, origin, err);
+    return cs_config_set_node(config, how->path, object, origin, err);
 }
 
 /* KEY=VALUE below the path, or PATH=JSON where that is empty. */
@@ -304,7 +295,7 @@ static cs_status apply_name(cs_config *config, const char *path, const char *tex
         }
         node = both;
     }
-    return set_and_release(config, path, node, origin, err);
+    return cs_config_set_node(config, path, node, origin, err);
 }
 
 cs_status cs_config_apply(cs_config *config, const cs_setting *how, const char *text,

@@ -97,7 +97,7 @@ static const cs_field fields[] = {
     CS_KEY(whole, limited, "limited", .fallback = CS_AUTO, .max = 50, .has_auto = true),
     CS_KEY(whole, most, "most", .fallback = 7, .min = 1, .max = 9, .has_null = true),
     CS_KEY(whole, bytes, "bytes", .unit = CS_UNIT_SIZE, .min = 1, .max = 1 << 20),
-    CS_KEY(whole, seed, "seed", .max = INFINITY),
+    CS_KEY(whole, seed, "seed", .max = (double)INFINITY),
     CS_KEY(whole, ratio, "ratio", .min = -1, .max = 1),
     CS_KEY(whole, time_s, "time", .unit = CS_UNIT_TIME, .max = 100),
     CS_KEY(whole, rate_Bps, "rate", .unit = CS_UNIT_RATE, .min = 1, .max = 1e12),
