@@ -1,12 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A schedule is recorded, looked at (is it in place?) and given to the writer of a format. */
 #include "schedules/export.h"
 
 #include "base/alloc.h"
 #include "base/random.h"
 #include "schedules/export_list.h"
 
+#include <string.h>
+
 #define MAX_CELLS ((uint64_t)1 << 28)
+
+static const char *const format_names[] = {
+#define X(id, name) [CS_EXPORT_##id] = name,
+    CS_EXPORT_MAP(X)
+#undef X
+};
+
+cs_status cs_export_find(const char *name, cs_export_format *format_p, cs_error *err)
+{
+    for (unsigned i = 0; i < CS_EXPORT_COUNT; i++) {
+        if (strcmp(name, format_names[i]) == 0) {
+            *format_p = (cs_export_format)i;
+            return CS_OK;
+        }
+    }
+    return CS_FAIL(err, CS_EINVAL, "format",
+                   "unknown format '%.40s': accepted are text, json, msccl, goal", name);
+}
 
 static cs_status limit(const cs_recording *recording, cs_error *err)
 {

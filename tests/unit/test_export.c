@@ -27,6 +27,16 @@ Test(export, text_of_a_small_ring)
     close_sample(&j);
 }
 
+Test(export, formats_have_names)
+{
+    cs_export_format format;
+    cs_error         err = {0};
+
+    cr_assert_eq(cs_export_find("goal", &format, &err), CS_OK);
+    cr_assert_eq(format, CS_EXPORT_GOAL);
+    cr_assert_eq(cs_export_find("xml", &format, &err), CS_EINVAL);
+}
+
 Test(export, refuses_what_is_too_long)
 {
     sample   j    = open_sample("ring", "allreduce", 2048, "1G");
