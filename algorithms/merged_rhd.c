@@ -112,11 +112,8 @@ static double predicted_s(const cs_scenario *s, double slow, uint32_t exchanges)
 static cs_status choose_exchanges(const cs_scenario *s, uint32_t *exchanges_p, cs_error *err)
 {
     const cs_forecast *f       = s->forecast;
-    double             least_s = (double)INFINITY, slow = 1;
+    double             least_s = (double)INFINITY, slow = cs_slowdown_most(s);
 
-    for (size_t i = 0; i < s->n_faults; i++) {
-        slow = fmax(slow, s->faults[i].slow_ratio);
-    }
     for (uint32_t j = 1; j <= most_exchanges(s->cluster.n_ranks); j++) {
         const merged_options o      = {j};
         const cs_plan        plan   = plan_of(s, &o);

@@ -12,7 +12,7 @@
 #include "algorithms/lib/accept.h"
 #include "algorithms/lib/ring_pass.h"
 #include "base/alloc.h"
-#include "cs/fault.h"
+#include "cs/capacity.h"
 
 #include <math.h>
 
@@ -87,7 +87,7 @@ static double ring_closed_form_s(const cs_scenario *scenario, const void *option
     double   last = cs_last_arrival(scenario), slow = 1;
 
     (void)options;
-    if (!uniform && scenario->cluster.gpus_per_server == 1 && cs_faults_constant(scenario)) {
+    if (!uniform && scenario->cluster.gpus_per_server == 1 && cs_capacity_is_constant(scenario)) {
         slow    = cs_largest_slowdown(scenario);
         uniform = equal && last == 0;
     }

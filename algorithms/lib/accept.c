@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "algorithms/lib/accept.h"
 
-#include "cs/fault.h"
+#include "cs/capacity.h"
 
 cs_status cs_accept_collective(const cs_scenario *scenario, const char *algorithm,
                                uint32_t collectives, cs_error *err)
@@ -68,7 +68,7 @@ bool cs_is_uniform(const cs_scenario *scenario, uint32_t *fabric_p)
 
     *fabric_p = c->gpus_per_server == 1 ? CS_NIC : CS_NVLINK;
     if (c->gpus_per_server == 1) {
-        return scenario->n_faults == 0;
+        return scenario->n_capacity == 0;
     }
     return cs_one_port_kind(c) && c->fabrics[CS_NVLINK].kind == CS_SWITCHED;
 }
@@ -81,13 +81,7 @@ double cs_message_s(const cs_scenario *scenario, uint32_t fabric, uint64_t bytes
 
 double cs_largest_slowdown(const cs_scenario *scenario)
 {
-    double largest = 1;
-
-    for (size_t i = 0; cs_faults_constant(scenario) && i < scenario->n_faults; i++) {
-        double slowdown = scenario->faults[i].slow_ratio;
-        largest         = slowdown > largest ? slowdown : largest;
-    }
-    return largest;
+    return cs_capacity_is_constant(scenario) ? cs_slowdown_most(scenario) : 1;
 }
 
 bool cs_pace_of_rounds(const cs_scenario *scenario, uint32_t n_chunks, cs_pace *pace)
@@ -96,7 +90,7 @@ bool cs_pace_of_rounds(const cs_scenario *scenario, uint32_t n_chunks, cs_pace *
     uint32_t fabric;
     bool     holds = cs_is_uniform(scenario, &fabric);
 
-    if (!holds && scenario->cluster.gpus_per_server == 1 && cs_faults_constant(scenario)) {
+    if (!holds && scenario->cluster.gpus_per_server == 1 && cs_capacity_is_constant(scenario)) {
         slow  = cs_largest_slowdown(scenario);
         holds = !(last > 0);
     }

@@ -30,7 +30,7 @@ bool cs_is_uniform(const cs_scenario *scenario, uint32_t *fabric_p);
 /* alpha + bytes / rate on a fabric of the cluster. */
 double cs_message_s(const cs_scenario *scenario, uint32_t fabric, uint64_t bytes);
 
-/* The largest slowdown of the NICs where none changes; 1 where some do. O(faults). */
+/* The largest slowdown of the NICs where none changes; 1 where some do. O(steps). */
 double cs_largest_slowdown(const cs_scenario *scenario);
 
 /* What rounds take in which every rank sends and receives a message, all of one size. */

@@ -27,7 +27,7 @@
 #include "algorithms/optcc/stream.h"
 #include "algorithms/optcc/time.h"
 #include "base/alloc.h"
-#include "cs/fault.h"
+#include "cs/capacity.h"
 #include "cs/model.h"
 
 #include <math.h>
@@ -85,7 +85,7 @@ static const cs_field table[] = {
 
 /* The `around` servers, ascending, and their slowdowns (either may be NULL): the slow ones and, if
  * these are fewer, the first of the others. `around` = 0: the slow ones. Returns how many there
- * are; MOST_SLOW means that there may be more. O(faults squared + servers). */
+ * are; MOST_SLOW means that there may be more. O(steps squared + servers). */
 static uint32_t servers_around(const cs_scenario *scenario, uint32_t around, uint32_t *servers,
                                double *slowdowns)
 {
@@ -93,12 +93,12 @@ static uint32_t servers_around(const cs_scenario *scenario, uint32_t around, uin
     double   slow[MOST_SLOW];
     uint32_t m = 0, next = 0, n = 0;
 
-    for (size_t i = 0; i < scenario->n_faults && m < MOST_SLOW; i++) {
-        uint32_t server = scenario->faults[i].rank / g;
+    for (size_t i = 0; i < scenario->n_capacity && m < MOST_SLOW; i++) {
+        uint32_t server = scenario->capacity[i].rank / g;
         if (server >= next) {
             next    = server + 1;
             list[m] = server;
-            slow[m] = cs_slow_ratio_always(scenario, server);
+            slow[m] = cs_slowdown_always(scenario, server);
             if (slow[m] > 1) {
                 m++;
             }
@@ -413,8 +413,8 @@ static cs_status healthy_s(const cs_scenario *scenario, const optcc_options *ask
     uint32_t    ring;
     detour      d;
 
-    healthy.faults   = NULL;
-    healthy.n_faults = 0;
+    healthy.capacity   = NULL;
+    healthy.n_capacity = 0;
     CS_TRY(cs_fastest_ring(&healthy, &ring, time_s_p, err));
     if (until_s < CLEARLY * *time_s_p) {
         CS_TRY(find_start_ups(&healthy, asked, *time_s_p, &d, err));

@@ -36,7 +36,7 @@
 #include "algorithms/lib/ring_pass.h"
 #include "algorithms/r2ccl/time.h"
 #include "base/alloc.h"
-#include "cs/fault.h"
+#include "cs/capacity.h"
 
 #include <math.h>
 
@@ -74,10 +74,10 @@ static uint32_t find_slowest(const cs_scenario *scenario, cs_r2ccl_setting *sett
 {
     uint32_t n = scenario->cluster.n_ranks, slow = 0;
 
-    setting->slowdown       = cs_slow_ratio_always(scenario, 0);
+    setting->slowdown       = cs_slowdown_always(scenario, 0);
     setting->other_slowdown = 1;
     for (uint32_t r = 1; r < n; r++) {
-        double slowdown = cs_slow_ratio_always(scenario, r);
+        double slowdown = cs_slowdown_always(scenario, r);
         if (slowdown > setting->slowdown) {
             setting->other_slowdown = setting->slowdown;
             setting->slowdown       = slowdown;
@@ -92,10 +92,10 @@ static uint32_t find_slowest(const cs_scenario *scenario, cs_r2ccl_setting *sett
 static double chain_slowdowns(const cs_scenario *scenario, uint32_t slow)
 {
     uint32_t n      = scenario->cluster.n_ranks;
-    double   before = cs_slow_ratio_always(scenario, (slow + 1) % n), sum = 0;
+    double   before = cs_slowdown_always(scenario, (slow + 1) % n), sum = 0;
 
     for (uint32_t i = 2; i < n; i++) {
-        double slowdown = cs_slow_ratio_always(scenario, (slow + i) % n);
+        double slowdown = cs_slowdown_always(scenario, (slow + i) % n);
         sum += fmax(before, slowdown);
         before = slowdown;
     }
@@ -352,7 +352,7 @@ static double r2ccl_published_form_s(const cs_scenario *scenario, const void *op
 
     bool is_ring = ((const r2ccl_options *)options)->chosen >= CHOSEN_RINGS;
 
-    if (is_ring || t.other_slowdown > 1 || !cs_faults_constant(scenario) ||
+    if (is_ring || t.other_slowdown > 1 || !cs_capacity_is_constant(scenario) ||
         cs_last_arrival(scenario) > 0) {
         return (double)NAN;
     }

@@ -167,7 +167,7 @@ static double end_of(const cs_scenario *s, const course *c, double ticks, uint32
 }
 
 /* A bound from below on the predicted end of a shape, without making its rounds. `ranks` is
- * sort_by_arrival(). O(faults). */
+ * sort_by_arrival(). O(steps). */
 static double least_s(const cs_scenario *s, const uint32_t *ranks, const cs_multi_late_shape *shape)
 {
     uint32_t n = s->cluster.n_ranks, chunks = (n - shape->late) * shape->parts;

@@ -24,7 +24,7 @@
 #include "algorithms/stragglar/phase2.h"
 #include "algorithms/stragglar/telephone.h"
 #include "base/alloc.h"
-#include "cs/fault.h"
+#include "cs/capacity.h"
 
 #include <assert.h>
 #include <math.h>
@@ -86,12 +86,12 @@ static pace pace_of(const cs_scenario *s, uint32_t late)
     const cs_fabric  *f          = &c->fabrics[is_one ? CS_NVLINK : CS_NIC];
     double            slow_early = 1, slow_late = 1;
 
-    for (size_t i = 0; !is_one && cs_faults_constant(s) && i < s->n_faults; i++) {
-        double slowdown = s->faults[i].slow_ratio;
-        if (s->faults[i].rank == late && c->gpus_per_server == 1) {
-            slow_late = slowdown;
+    for (size_t i = 0; !is_one && cs_capacity_is_constant(s) && i < s->n_capacity; i++) {
+        const cs_capacity *step = &s->capacity[i];
+        if (step->rank == late && c->gpus_per_server == 1) {
+            slow_late = step->slowdown;
         } else {
-            slow_early = fmax(slow_early, slowdown);
+            slow_early = fmax(slow_early, step->slowdown);
         }
     }
     return (pace){f->alpha_s, slow_early / f->bandwidth_Bps,

@@ -68,12 +68,12 @@ static cs_status fail_senseless(line *to)
 
 static cs_status say(line *to, const void *data, size_t bytes)
 {
-    return cs_child_say(to->child, data, bytes) == CS_OK ? CS_OK : fail_silent(to);
+    return cs_child_send(to->child, data, bytes) == CS_OK ? CS_OK : fail_silent(to);
 }
 
 static cs_status hear(line *to, void *data, size_t bytes)
 {
-    return cs_child_hear(to->child, data, bytes) == CS_OK ? CS_OK : fail_silent(to);
+    return cs_child_receive(to->child, data, bytes) == CS_OK ? CS_OK : fail_silent(to);
 }
 
 /* The head of the reply that is due. */

@@ -123,17 +123,19 @@ static void alltoall(blocks *b, uint32_t node)
 }
 
 /* All that must be moved, node by node; NAN if nothing must. */
-static double bound_of_blocks(blocks *b)
+static double bound_of_blocks(const cs_nodes *nodes)
 {
-    const cs_scenario *s = b->nodes.scenario;
-    uint32_t           n = s->cluster.n_ranks;
+    const cs_scenario *s   = nodes->scenario;
+    uint32_t           n   = s->cluster.n_ranks;
+    blocks             all = {.nodes   = *nodes,
+                              .bytes   = s->bytes,
+                              .most    = cs_split(s->bytes, n, 0),
+                              .least   = s->bytes / n,
+                              .last    = cs_split(s->bytes, n, cs_last_rank(s)),
+                              .bound_s = (double)NAN};
+    blocks            *b   = &all;
 
-    b->bytes   = s->bytes;
-    b->most    = cs_split(s->bytes, n, 0);
-    b->least   = s->bytes / n;
-    b->last    = cs_split(s->bytes, n, cs_last_rank(s));
-    b->bound_s = (double)NAN;
-    for (uint32_t node = 0; node < b->nodes.n_nodes; node++) {
+    for (uint32_t node = 0; node < nodes->n_nodes; node++) {
         if (s->collective == CS_ALLGATHER) {
             allgather(b, node);
         } else if (s->collective == CS_REDUCESCATTER) {
@@ -154,26 +156,17 @@ enum {
 
 static double gather_seconds(const cs_bound_context *context)
 {
-    blocks b;
-    bool   applies = cs_nodes_of_ranks(&b.nodes, context, BLOCKS);
-
-    return applies ? bound_of_blocks(&b) : (double)NAN;
+    return cs_bound_of_nodes(cs_nodes_of_ranks, context, BLOCKS, bound_of_blocks);
 }
 
 static double server_gather_seconds(const cs_bound_context *context)
 {
-    blocks b;
-    bool   applies = cs_nodes_of_servers(&b.nodes, context, BLOCKS);
-
-    return applies ? bound_of_blocks(&b) : (double)NAN;
+    return cs_bound_of_nodes(cs_nodes_of_servers, context, BLOCKS, bound_of_blocks);
 }
 
 static double port_gather_seconds(const cs_bound_context *context)
 {
-    blocks b;
-    bool   applies = cs_nodes_of_ports(&b.nodes, context, BLOCKS);
-
-    return applies ? bound_of_blocks(&b) : (double)NAN;
+    return cs_bound_of_nodes(cs_nodes_of_ports, context, BLOCKS, bound_of_blocks);
 }
 
 const cs_bound cs_bound_gather = {

@@ -19,52 +19,46 @@
 
 #include <math.h>
 
-static double last_rank_seconds(const cs_bound_context *context)
+static double any_rank_s(const cs_nodes *nodes)
 {
-    cs_nodes nodes;
-    double   bound_s = (double)NAN;
+    double bytes = (double)nodes->scenario->bytes, bound_s = (double)NAN;
 
-    if (!cs_nodes_of_ranks(&nodes, context, 1u << CS_ALLREDUCE)) {
-        return bound_s;
-    }
-    double bytes = (double)nodes.scenario->bytes;
-    for (uint32_t rank = 0; rank < nodes.n_nodes; rank++) {
-        double spread_s = cs_node_spread_flow_s(&nodes, rank, bytes);
-        bound_s         = fmax(bound_s, cs_arrival(nodes.scenario, rank) + spread_s);
+    for (uint32_t rank = 0; rank < nodes->n_nodes; rank++) {
+        double spread_s = cs_node_spread_flow_s(nodes, rank, bytes);
+        bound_s         = fmax(bound_s, cs_arrival(nodes->scenario, rank) + spread_s);
     }
     return bound_s;
 }
 
+/* All bytes pass the slowest ports after the last arrival. */
+static double slowest_after_last_s(const cs_nodes *nodes)
+{
+    return nodes->last_s + nodes->alpha_s + cs_nodes_slowest(nodes) * nodes->x_s;
+}
+
+static double spread_after_last_s(const cs_nodes *nodes)
+{
+    return fmax(nodes->last_s + cs_nodes_spread_s(nodes), slowest_after_last_s(nodes));
+}
+
+static double last_rank_seconds(const cs_bound_context *context)
+{
+    return cs_bound_of_nodes(cs_nodes_of_ranks, context, 1u << CS_ALLREDUCE, any_rank_s);
+}
+
 static double last_rank_slow_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-
-    if (!cs_nodes_of_ranks(&nodes, context, 1u << CS_ALLREDUCE)) {
-        return (double)NAN;
-    }
-    return nodes.last_s + nodes.alpha_s + cs_nodes_slowest(&nodes) * nodes.x_s;
+    return cs_bound_of_nodes(cs_nodes_of_ranks, context, 1u << CS_ALLREDUCE, slowest_after_last_s);
 }
 
 static double server_late_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-
-    if (!cs_nodes_of_servers(&nodes, context, 1u << CS_ALLREDUCE)) {
-        return (double)NAN;
-    }
-    double bound_s = nodes.last_s + cs_nodes_spread_s(&nodes);
-    double slowest = cs_nodes_slowest(&nodes);
-    return fmax(bound_s, nodes.last_s + nodes.alpha_s + slowest * nodes.x_s);
+    return cs_bound_of_nodes(cs_nodes_of_servers, context, 1u << CS_ALLREDUCE, spread_after_last_s);
 }
 
 static double rank_capacity_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-
-    if (!cs_nodes_of_ports(&nodes, context, 1u << CS_ALLREDUCE)) {
-        return (double)NAN;
-    }
-    return nodes.last_s + nodes.alpha_s + cs_nodes_slowest(&nodes) * nodes.x_s;
+    return cs_bound_of_nodes(cs_nodes_of_ports, context, 1u << CS_ALLREDUCE, slowest_after_last_s);
 }
 
 const cs_bound cs_bound_last_rank = {

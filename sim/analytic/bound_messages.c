@@ -51,40 +51,36 @@ static double after_latest_s(const cs_nodes *nodes)
 
 static double messages_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-    bool     applies = cs_nodes_of_ranks(&nodes, context, 1u << CS_ALLREDUCE);
+    return cs_bound_of_nodes(cs_nodes_of_ranks, context, 1u << CS_ALLREDUCE, after_latest_s);
+}
 
-    return applies ? after_latest_s(&nodes) : (double)NAN;
+static double of_allreduce_s(const cs_nodes *nodes)
+{
+    double spread_s = cs_nodes_spread_s(nodes);
+    double flow_s   = nodes->width == 1 ? spread_s + nodes->x_s : nodes->alpha_s + nodes->x_s;
+
+    return fmax(fmax(flow_s, spread_s), messages_s(nodes, 2 * (nodes->n_nodes - 1.0)));
 }
 
 static double async_allreduce_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
+    return cs_bound_of_nodes(cs_nodes_of_ranks, context, 1u << CS_ALLREDUCE, of_allreduce_s);
+}
 
-    if (!cs_nodes_of_ranks(&nodes, context, 1u << CS_ALLREDUCE)) {
-        return (double)NAN;
-    }
-    double spread_s = cs_nodes_spread_s(&nodes);
-    double flow_s   = nodes.width == 1 ? spread_s + nodes.x_s : nodes.alpha_s + nodes.x_s;
-    return fmax(fmax(flow_s, spread_s), messages_s(&nodes, 2 * (nodes.n_nodes - 1.0)));
+static double spread_and_after_latest_s(const cs_nodes *nodes)
+{
+    return fmax(cs_nodes_spread_s(nodes), after_latest_s(nodes));
 }
 
 static double server_gossip_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-
-    if (!cs_nodes_of_servers(&nodes, context, 1u << CS_ALLREDUCE)) {
-        return (double)NAN;
-    }
-    return fmax(cs_nodes_spread_s(&nodes), after_latest_s(&nodes));
+    return cs_bound_of_nodes(cs_nodes_of_servers, context, 1u << CS_ALLREDUCE,
+                             spread_and_after_latest_s);
 }
 
 static double port_messages_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-    bool     applies = cs_nodes_of_ports(&nodes, context, 1u << CS_ALLREDUCE);
-
-    return applies ? after_latest_s(&nodes) : (double)NAN;
+    return cs_bound_of_nodes(cs_nodes_of_ports, context, 1u << CS_ALLREDUCE, after_latest_s);
 }
 
 const cs_bound cs_bound_messages = {

@@ -62,26 +62,17 @@ static double bound_of_root(const cs_nodes *nodes)
 
 static double root_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-    bool     applies = cs_nodes_of_ranks(&nodes, context, ROOTED);
-
-    return applies ? bound_of_root(&nodes) : (double)NAN;
+    return cs_bound_of_nodes(cs_nodes_of_ranks, context, ROOTED, bound_of_root);
 }
 
 static double server_root_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-    bool     applies = cs_nodes_of_servers(&nodes, context, ROOTED);
-
-    return applies ? bound_of_root(&nodes) : (double)NAN;
+    return cs_bound_of_nodes(cs_nodes_of_servers, context, ROOTED, bound_of_root);
 }
 
 static double port_root_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-    bool     applies = cs_nodes_of_ports(&nodes, context, ROOTED);
-
-    return applies ? bound_of_root(&nodes) : (double)NAN;
+    return cs_bound_of_nodes(cs_nodes_of_ports, context, ROOTED, bound_of_root);
 }
 
 const cs_bound cs_bound_root = {

@@ -16,14 +16,9 @@
 
 #include <math.h>
 
-static double t0_seconds(const cs_bound_context *context)
+static double t0_s(const cs_nodes *nodes)
 {
-    cs_nodes nodes;
-
-    if (!cs_nodes_of_ranks(&nodes, context, 1u << CS_ALLREDUCE)) {
-        return (double)NAN;
-    }
-    return cs_formula_t0(nodes.n_nodes, 1) * nodes.x_s;
+    return cs_formula_t0(nodes->n_nodes, 1) * nodes->x_s;
 }
 
 /* The slowdown of the only slow node, or NAN. */
@@ -31,94 +26,79 @@ static double only_slow(const cs_nodes *nodes)
 {
     uint32_t node = 0;
 
-    if (cs_nodes_slow_count(nodes, &node) != 1) {
+    return cs_nodes_slow_count(nodes, &node) == 1 ? cs_node_slow(nodes, node) : (double)NAN;
+}
+
+static double theorem_1_s(const cs_nodes *nodes)
+{
+    double slow = only_slow(nodes);
+    return isnan(slow) ? slow : cs_formula_theorem_1(nodes->n_nodes, slow) * nodes->x_s;
+}
+
+static double theorem_6_s(const cs_nodes *nodes)
+{
+    double slow = nodes->context->shares_ports ? (double)NAN : only_slow(nodes);
+    return isnan(slow) ? slow : cs_formula_theorem_6(nodes->n_nodes, slow) * nodes->x_s;
+}
+
+/* x_s of servers has the division by g in it, so the formulas are asked with g = 1. */
+static double theorem_3_s(const cs_nodes *nodes)
+{
+    double slow = only_slow(nodes);
+    return isnan(slow) ? slow : cs_formula_theorem_3(nodes->n_nodes, 1, slow) * nodes->x_s;
+}
+
+static double theorem_13_s(const cs_nodes *nodes)
+{
+    double slow = nodes->context->shares_ports ? (double)NAN : only_slow(nodes);
+    return isnan(slow) ? slow : cs_formula_theorem_13(nodes->n_nodes, 1, slow) * nodes->x_s;
+}
+
+static double theorem_2_s(const cs_nodes *nodes)
+{
+    double  *slow   = CS_NEW(double, nodes->n_nodes);
+    uint32_t n_slow = 0;
+
+    if (slow == NULL) {
         return (double)NAN;
     }
-    return cs_node_slow(nodes, node);
+    for (uint32_t node = 0; node < nodes->n_nodes; node++) {
+        slow[n_slow] = cs_node_slow(nodes, node);
+        n_slow += slow[n_slow] > 1;
+    }
+    double bound = cs_formula_theorem_2(nodes->n_nodes, n_slow, slow);
+    cs_free(slow);
+    return n_slow > 0 ? bound * nodes->x_s : (double)NAN;
 }
 
-static bool has_only_slow_rank(cs_nodes *nodes, double *slow_p, const cs_bound_context *context)
+static double t0_seconds(const cs_bound_context *context)
 {
-    if (!cs_nodes_of_ranks(nodes, context, 1u << CS_ALLREDUCE)) {
-        return false;
-    }
-    *slow_p = only_slow(nodes);
-    return !isnan(*slow_p);
-}
-
-static bool has_only_slow_server(cs_nodes *nodes, double *slow_p, const cs_bound_context *context)
-{
-    if (!cs_nodes_of_servers(nodes, context, 1u << CS_ALLREDUCE)) {
-        return false;
-    }
-    *slow_p = only_slow(nodes);
-    return !isnan(*slow_p);
+    return cs_bound_of_nodes(cs_nodes_of_ranks, context, 1u << CS_ALLREDUCE, t0_s);
 }
 
 static double theorem_1_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-    double   slow;
-
-    if (!has_only_slow_rank(&nodes, &slow, context)) {
-        return (double)NAN;
-    }
-    return cs_formula_theorem_1(nodes.n_nodes, slow) * nodes.x_s;
-}
-
-static double theorem_6_seconds(const cs_bound_context *context)
-{
-    cs_nodes nodes;
-    double   slow;
-
-    if (context->shares_ports || !has_only_slow_rank(&nodes, &slow, context)) {
-        return (double)NAN;
-    }
-    return cs_formula_theorem_6(nodes.n_nodes, slow) * nodes.x_s;
-}
-
-/* x_s of servers has the division by g in it, so the formulas are asked with g = 1. */
-static double theorem_3_seconds(const cs_bound_context *context)
-{
-    cs_nodes nodes;
-    double   slow;
-
-    if (!has_only_slow_server(&nodes, &slow, context)) {
-        return (double)NAN;
-    }
-    return cs_formula_theorem_3(nodes.n_nodes, 1, slow) * nodes.x_s;
-}
-
-static double theorem_13_seconds(const cs_bound_context *context)
-{
-    cs_nodes nodes;
-    double   slow;
-
-    if (context->shares_ports || !has_only_slow_server(&nodes, &slow, context)) {
-        return (double)NAN;
-    }
-    return cs_formula_theorem_13(nodes.n_nodes, 1, slow) * nodes.x_s;
+    return cs_bound_of_nodes(cs_nodes_of_ranks, context, 1u << CS_ALLREDUCE, theorem_1_s);
 }
 
 static double theorem_2_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-    uint32_t n_slow = 0;
+    return cs_bound_of_nodes(cs_nodes_of_ranks, context, 1u << CS_ALLREDUCE, theorem_2_s);
+}
 
-    if (!cs_nodes_of_ranks(&nodes, context, 1u << CS_ALLREDUCE)) {
-        return (double)NAN;
-    }
-    double *slow = CS_NEW(double, nodes.n_nodes);
-    if (slow == NULL) {
-        return (double)NAN;
-    }
-    for (uint32_t node = 0; node < nodes.n_nodes; node++) {
-        slow[n_slow] = cs_node_slow(&nodes, node);
-        n_slow += slow[n_slow] > 1;
-    }
-    double bound = cs_formula_theorem_2(nodes.n_nodes, n_slow, slow);
-    cs_free(slow);
-    return n_slow > 0 ? bound * nodes.x_s : (double)NAN;
+static double theorem_3_seconds(const cs_bound_context *context)
+{
+    return cs_bound_of_nodes(cs_nodes_of_servers, context, 1u << CS_ALLREDUCE, theorem_3_s);
+}
+
+static double theorem_6_seconds(const cs_bound_context *context)
+{
+    return cs_bound_of_nodes(cs_nodes_of_ranks, context, 1u << CS_ALLREDUCE, theorem_6_s);
+}
+
+static double theorem_13_seconds(const cs_bound_context *context)
+{
+    return cs_bound_of_nodes(cs_nodes_of_servers, context, 1u << CS_ALLREDUCE, theorem_13_s);
 }
 
 const cs_bound cs_bound_t0 = {

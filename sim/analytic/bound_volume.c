@@ -148,26 +148,17 @@ static double volume_of_nodes(const cs_nodes *nodes)
 
 static double volume_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-    bool     applies = cs_nodes_of_ranks(&nodes, context, 1u << CS_ALLREDUCE);
-
-    return applies ? volume_of_nodes(&nodes) : (double)NAN;
+    return cs_bound_of_nodes(cs_nodes_of_ranks, context, 1u << CS_ALLREDUCE, volume_of_nodes);
 }
 
 static double server_volume_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-    bool     applies = cs_nodes_of_servers(&nodes, context, 1u << CS_ALLREDUCE);
-
-    return applies ? volume_of_nodes(&nodes) : (double)NAN;
+    return cs_bound_of_nodes(cs_nodes_of_servers, context, 1u << CS_ALLREDUCE, volume_of_nodes);
 }
 
 static double port_volume_seconds(const cs_bound_context *context)
 {
-    cs_nodes nodes;
-    bool     applies = cs_nodes_of_ports(&nodes, context, 1u << CS_ALLREDUCE);
-
-    return applies ? volume_of_nodes(&nodes) : (double)NAN;
+    return cs_bound_of_nodes(cs_nodes_of_ports, context, 1u << CS_ALLREDUCE, volume_of_nodes);
 }
 
 const cs_bound cs_bound_volume = {

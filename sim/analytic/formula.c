@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Closed forms: see analytic/formula.h. Every function is its formula written down; what is
- * composed in the papers is composed here.
+/* Every function is its formula written down; what is composed in the papers is composed here.
  *
  * Left out: uneven splits (a replay has them), and every alpha in the OptCC forms, which are
  * stated without.
@@ -34,15 +33,9 @@ double cs_formula_allpairs(uint32_t n_ranks, double alpha_s, double x_s)
     return 2 * alpha_s + 2 * (n - 1) / n * x_s;
 }
 
-double cs_formula_broadcast_ideal(uint32_t n_ranks, double alpha_s, double x_s)
+double cs_formula_broadcast(uint32_t n_ranks, double alpha_s, double x_s)
 {
     return cs_log2_ceil(n_ranks) * (alpha_s + x_s);
-}
-
-double cs_formula_broadcast_worst(uint32_t n_ranks, double alpha_s, double x_s)
-{
-    return 2 * cs_formula_reduce_scatter(n_ranks, alpha_s, x_s) +
-           cs_formula_broadcast_ideal(n_ranks, alpha_s, x_s);
 }
 
 double cs_formula_reduce_scatter(uint32_t n_ranks, double alpha_s, double x_s)

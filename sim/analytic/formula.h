@@ -20,10 +20,9 @@ double cs_formula_ring(uint32_t n_ranks, double alpha_s, double x_s);
 double cs_formula_rhd(uint32_t n_ranks, double alpha_s, double x_s);
 /* MSCCL's allpairs: two steps in each of which everybody sends to everybody, alpha paid once. */
 double cs_formula_allpairs(uint32_t n_ranks, double alpha_s, double x_s);
-/* The straggler's data broadcast in a binomial tree: the delay hides the AllReduce of the
- * others (ideal), or hides nothing (worst). n_ranks >= 3 for the latter. */
-double cs_formula_broadcast_ideal(uint32_t n_ranks, double alpha_s, double x_s);
-double cs_formula_broadcast_worst(uint32_t n_ranks, double alpha_s, double x_s);
+/* The straggler's data broadcast in a binomial tree, where its delay hides the AllReduce of the
+ * others. */
+double cs_formula_broadcast(uint32_t n_ranks, double alpha_s, double x_s);
 /* T_RS: ring reduce-scatter among n_ranks - 1 ranks. It is also StragglAR's ideal delay. */
 double cs_formula_reduce_scatter(uint32_t n_ranks, double alpha_s, double x_s);
 

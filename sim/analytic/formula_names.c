@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The closed forms by name: see analytic/formula.h. */
+/* The closed forms by name, and their values from arguments in an array. */
 #include "analytic/formula.h"
 
 #include <math.h>
@@ -107,7 +107,7 @@ const cs_formula cs_formulas[] = {
     {"ring", "n, alpha_s, x_s", "AllReduce by a ring", 3, 3, 1, .ndd = cs_formula_ring},
     {"rhd", "n, alpha_s, x_s", "recursive halving and doubling, with 3-2 elimination", 3, 3, 1, .ndd = cs_formula_rhd},
     {"allpairs", "n, alpha_s, x_s", "MSCCL's allpairs", 3, 3, 1, .ndd = cs_formula_allpairs},
-    {"broadcast", "n, alpha_s, x_s", "the late rank's data in a binomial tree", 3, 3, 1, .ndd = cs_formula_broadcast_ideal},
+    {"broadcast", "n, alpha_s, x_s", "the late rank's data in a binomial tree", 3, 3, 1, .ndd = cs_formula_broadcast},
     {"reduce_scatter", "n, alpha_s, x_s", "a ring ReduceScatter of n - 1 ranks: StragglAR's ideal delay", 3, 3, 1, .ndd = cs_formula_reduce_scatter},
     {"stragglar_rounds", "n", "rounds of StragglAR's main phase", 1, 1, 1, .list = stragglar_rounds},
     {"stragglar_best", "n, rounds, alpha_s, x_s", "StragglAR, its pre-phase hidden", 4, 4, 2, .nndd = cs_formula_stragglar_best},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The two views of a scenario that bounds are proven on: see analytic/nodes.h. */
+/* The three views of a scenario that bounds are proven on. */
 #include "analytic/nodes.h"
 
-#include "cs/fault.h"
+#include "cs/capacity.h"
 
 #include <assert.h>
 #include <math.h>
@@ -102,6 +102,14 @@ bool cs_nodes_of_ports(cs_nodes *nodes, const cs_bound_context *context, uint32_
     return true;
 }
 
+double cs_bound_of_nodes(cs_nodes_view *view, const cs_bound_context *context, uint32_t collectives,
+                         cs_nodes_bound *bound)
+{
+    cs_nodes nodes;
+
+    return view(&nodes, context, collectives) ? bound(&nodes) : (double)NAN;
+}
+
 double cs_node_first_s(const cs_nodes *nodes, uint32_t node)
 {
     double first_s = (double)INFINITY;
@@ -129,7 +137,7 @@ double cs_node_slow(const cs_nodes *nodes, uint32_t node)
     double             slow   = 1;
 
     if (nodes->sound_Bps < nodes->all_Bps) {
-        slow = cs_slow_ratio_always(s, server);
+        slow = cs_slowdown_always(s, server);
     }
     if (nodes->sound_Bps > 0 && slow > 1) {
         double nic_Bps = nodes->all_Bps - nodes->sound_Bps;

@@ -14,7 +14,7 @@
  *   ports    several GPUs a server and at least two servers: a rank with all its ports, its NIC and
  *            those of its server's fabric, as if each led to every other rank
  *
- * Slow NICs count with what they are slow all the time (cs_slow_ratio_always), which may be
+ * Slow NICs count with what they are slow all the time (cs_slowdown_always), which may be
  * too little, never too much.
  */
 #ifndef CS_ANALYTIC_NODES_H
@@ -43,6 +43,13 @@ typedef struct cs_nodes {
 bool cs_nodes_of_ranks(cs_nodes *nodes, const cs_bound_context *context, uint32_t collectives);
 bool cs_nodes_of_servers(cs_nodes *nodes, const cs_bound_context *context, uint32_t collectives);
 bool cs_nodes_of_ports(cs_nodes *nodes, const cs_bound_context *context, uint32_t collectives);
+
+/* A bound that is proven for nodes: its value over a view (one of the three above), NAN where the
+ * view does not apply. */
+typedef bool cs_nodes_view(cs_nodes *nodes, const cs_bound_context *context, uint32_t collectives);
+typedef double cs_nodes_bound(const cs_nodes *nodes);
+double cs_bound_of_nodes(cs_nodes_view *view, const cs_bound_context *context, uint32_t collectives,
+                         cs_nodes_bound *bound);
 
 /* First and last arrival among the ranks of a node. O(n_inside). */
 double cs_node_first_s(const cs_nodes *nodes, uint32_t node);

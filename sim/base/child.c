@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Child processes by posix_spawn(). The line to a child is a pair of sockets; what it prints goes
+ * into files in memory, so that it never waits for a reader. */
 #include "base/child.h"
 
 #include "base/alloc.h"
@@ -65,7 +67,7 @@ static bool open_files(cs_child *child, bool is_filter, int *far_p)
 }
 
 /* What we ignore or hold back is not the child's to inherit. Returns an errno. */
-static int settle_attributes(posix_spawnattr_t *attributes)
+static int set_attributes(posix_spawnattr_t *attributes)
 {
     const short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP;
     sigset_t    signals;
@@ -80,8 +82,8 @@ static int settle_attributes(posix_spawnattr_t *attributes)
 }
 
 /* Returns an errno. */
-static int settle_files(posix_spawn_file_actions_t *files, const cs_child *child, int far,
-                        const char *folder)
+static int set_files(posix_spawn_file_actions_t *files, const cs_child *child, int far,
+                     const char *folder)
 {
     int output = child->output >= 0 ? child->output : child->printed;
     int failed = posix_spawn_file_actions_adddup2(files, far, STDIN_FILENO);
@@ -133,8 +135,8 @@ static int spawn(cs_child *child, const cs_child_program *program, int far)
         posix_spawn_file_actions_destroy(&files);
         return ENOMEM;
     }
-    int failed = settle_attributes(&attributes);
-    failed     = failed != 0 ? failed : settle_files(&files, child, far, program->folder);
+    int failed = set_attributes(&attributes);
+    failed     = failed != 0 ? failed : set_files(&files, child, far, program->folder);
     failed     = failed != 0 ? failed : spawn_with(child, program, &files, &attributes);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
@@ -175,7 +177,7 @@ cs_status cs_child_start(const cs_child_program *program, cs_child **child_p, cs
     return start(program, false, child_p, err);
 }
 
-cs_status cs_child_say(cs_child *child, const void *data, size_t bytes)
+cs_status cs_child_send(cs_child *child, const void *data, size_t bytes)
 {
     const char *from = data;
 
@@ -190,7 +192,7 @@ cs_status cs_child_say(cs_child *child, const void *data, size_t bytes)
     return CS_OK;
 }
 
-cs_status cs_child_hear(cs_child *child, void *data, size_t bytes)
+cs_status cs_child_receive(cs_child *child, void *data, size_t bytes)
 {
     char *to = data;
 
@@ -228,7 +230,7 @@ static bool has_ended(cs_child *child, int options)
     return true;
 }
 
-/* End it; whatever it does now interests nobody. It may be gone already. */
+/* End it; it may have ended already. */
 static void end(cs_child *child)
 {
     if (child->pid != 0) {
@@ -302,7 +304,7 @@ cs_status cs_child_filter(const cs_child_program *program, const cs_text *input,
         return status;
     }
     assert(child != NULL);
-    (void)!cs_child_say(child, input->data, input->length); /* how it ends says enough */
+    (void)!cs_child_send(child, input->data, input->length); /* how it ends says enough */
     if (cs_child_finish(child, why, sizeof why)) {
         status = take_output(child, output, err);
     } else {
@@ -311,11 +313,6 @@ cs_status cs_child_filter(const cs_child_program *program, const cs_text *input,
     }
     cs_child_close(child);
     return status;
-}
-
-pid_t cs_child_pid(const cs_child *child)
-{
-    return child->pid;
 }
 
 void cs_child_close(cs_child *child)

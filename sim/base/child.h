@@ -13,7 +13,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 typedef struct cs_child cs_child;
 
@@ -29,12 +28,12 @@ typedef struct cs_child_program {
 CS_MUST_CHECK cs_status cs_child_start(const cs_child_program *program, cs_child **child_p,
                                        cs_error *err);
 
-/* Say, or hear, exactly so many bytes; CS_EIO when the child does not play its part any more. */
-CS_MUST_CHECK cs_status cs_child_say(cs_child *child, const void *data, size_t bytes);
-CS_MUST_CHECK cs_status cs_child_hear(cs_child *child, void *data, size_t bytes);
+/* Send, or receive, exactly so many bytes; CS_EIO when the child does not answer any more. */
+CS_MUST_CHECK cs_status cs_child_send(cs_child *child, const void *data, size_t bytes);
+CS_MUST_CHECK cs_status cs_child_receive(cs_child *child, void *data, size_t bytes);
 
-/* Why a child fell silent, in a line: how it ended and the first line that it printed. It is ended
- * first if it has not. */
+/* Why a child does not answer, in a line: how it ended and the first line that it printed. It is
+ * ended first if it has not. */
 void cs_child_exit_reason(cs_child *child, char *text, size_t text_bytes);
 
 /* For a child that does its job without being asked: close the line and wait for its end, however
@@ -46,9 +45,6 @@ CS_MUST_CHECK bool cs_child_finish(cs_child *child, char *text, size_t text_byte
  * there. */
 CS_MUST_CHECK cs_status cs_child_filter(const cs_child_program *program, const cs_text *input,
                                         cs_text *output, cs_error *err);
-
-/* Its process. */
-pid_t cs_child_pid(const cs_child *child);
 
 /* End it and free everything; NULL is allowed. */
 void cs_child_close(cs_child *child);

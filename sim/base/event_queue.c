@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A radix heap: see base/event_queue.h. An event lies in the bucket of the highest bit in which
+/* A radix heap. An event lies in the bucket of the highest bit in which
  * its time differs from the last time taken; bucket 0 holds the events of that time itself. The
  * lowest bucket that is not empty holds the earliest event, because everything in it shares more
  * leading bits with the last time than anything in a higher one. */

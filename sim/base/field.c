@@ -313,22 +313,6 @@ bool cs_field_choice(const cs_field *row, size_t index, char *text, size_t text_
     return choice != NULL;
 }
 
-bool cs_field_holds(const cs_field *row, double value)
-{
-    char text[CHOICES_BYTES];
-
-    if (row->type == CS_FIELD_F64) {
-        return true;
-    }
-    if (!(value >= 0 && value <= (double)MAX_U64) || value != floor(value)) {
-        return false;
-    }
-    return row->type == CS_FIELD_BOOL     ? value <= 1
-           : row->type == CS_FIELD_U32    ? value <= UINT32_MAX
-           : row->type == CS_FIELD_CHOICE ? cs_field_choice(row, (size_t)value, text, sizeof text)
-                                          : true;
-}
-
 static cs_status parse_choice(const cs_field *row, const char *text, double *value_p,
                               const char *where, cs_error *err)
 {

@@ -176,17 +176,17 @@ static void temporary_open(temporary *t, const char *path, mode_t mode)
 }
 
 /* Give it its final name, or remove it where there is none; false (and errno) on failure. */
-static bool temporary_settle(const temporary *t, const char *path)
+static bool temporary_finish(const temporary *t, const char *path)
 {
     sigset_t before;
 
     cs_leftovers_hold(&before);
-    bool is_settled = path != NULL ? rename(t->name, path) == 0 : unlink(t->name) == 0;
-    if (is_settled) {
+    bool is_done = path != NULL ? rename(t->name, path) == 0 : unlink(t->name) == 0;
+    if (is_done) {
         cs_leftover_forget(t->note);
     }
     cs_leftovers_release(&before);
-    return is_settled;
+    return is_done;
 }
 
 /* Write, sync and close; false (and errno) on failure. Always closes. */
@@ -226,11 +226,11 @@ static cs_status replace_file(const char *path, const struct stat *old, const ch
     if (old != NULL) {
         inherit(t.fd, old);
     }
-    if (fill_and_close(t.fd, data, length) && temporary_settle(&t, path)) {
+    if (fill_and_close(t.fd, data, length) && temporary_finish(&t, path)) {
         return CS_OK;
     }
     cs_status status = fail_errno(err, path, "cannot be written");
-    (void)temporary_settle(&t, NULL);
+    (void)temporary_finish(&t, NULL);
     return status;
 }
 

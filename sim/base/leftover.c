@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What must not outlive the process: see base/leftover.h.
- *
- * A table of fixed size, so that a handler can walk it whatever it interrupts: a note is claimed,
+/* A table of fixed size, so that a handler can walk it whatever it interrupts: a note is claimed,
  * filled, and only then given its kind.
  */
 #include "base/leftover.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Finding modules: see base/module.h. */
+/* Modules beside the running program, or beside the library that this is a part of. */
 #include "base/module.h"
 
 #include <dlfcn.h>

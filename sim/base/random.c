@@ -10,9 +10,9 @@
  */
 #include "base/random.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
+
+#include <string.h>
 
 gsl_rng *cs_random_stream(uint64_t seed, const char *name)
 {
@@ -43,8 +43,12 @@ uint64_t cs_hash_text(const char *text)
 
 uint64_t cs_hash_bytes(const void *data, size_t bytes)
 {
-    const unsigned char *at   = data;
-    uint64_t             hash = 0xcbf29ce484222325u;
+    return cs_hash_add(CS_HASH_BASIS, data, bytes);
+}
+
+uint64_t cs_hash_add(uint64_t hash, const void *data, size_t bytes)
+{
+    const unsigned char *at = data;
 
     for (size_t i = 0; i < bytes; i++) {
         hash = (hash ^ at[i]) * 0x100000001b3u;

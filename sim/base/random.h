@@ -34,8 +34,10 @@ static inline uint64_t cs_mix64(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* FNV-1a of a text, and of any bytes. */
+/* FNV-1a of a text, and of any bytes; cs_hash_add() goes on with a hash, at first CS_HASH_BASIS. */
+#define CS_HASH_BASIS UINT64_C(0xcbf29ce484222325)
 uint64_t cs_hash_text(const char *text);
 uint64_t cs_hash_bytes(const void *data, size_t bytes);
+uint64_t cs_hash_add(uint64_t hash, const void *data, size_t bytes);
 
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scenarios to rows: see campaign/campaign.h. */
+/* The campaign on every rank: the work on a scenario, and on rank 0 the rows and the file. */
 #include "campaign/campaign.h"
 
 #include "base/alloc.h"
 #include "campaign/wire.h"
 
-enum { KEY_BYTES = 17, REFUSED = 1, WRONG = 2, LACKS = 4 };
+enum { KEY_BYTES = 17 };
+
+/* What a byte says of a row. */
+enum { REFUSED = 1, WRONG = 2, INCOMPLETE = 4, ALL_FLAGS = REFUSED | WRONG | INCOMPLETE };
 
 typedef struct run {
     const cs_campaign *c;
@@ -33,14 +36,27 @@ struct cs_work {
 
 /* ---- rows as bytes ---- */
 
+static void put_flags(cs_text *to, bool is_refused, bool is_wrong, bool is_incomplete)
+{
+    cs_wire_put_u8(to, (uint8_t)((is_refused ? REFUSED : 0) | (is_wrong ? WRONG : 0) |
+                                 (is_incomplete ? INCOMPLETE : 0)));
+}
+
+static uint8_t take_flags(cs_wire *from)
+{
+    uint8_t flags = cs_wire_u8(from);
+
+    from->failed = from->failed || flags > ALL_FLAGS;
+    return flags;
+}
+
 void cs_campaign_pack(cs_text *to, const cs_store_table *table, const cs_packed_row *row)
 {
     const cs_campaign_row *r = &row->row;
 
     cs_wire_put_u64(to, r->scenario);
     cs_wire_put_u8(to, (uint8_t)row->state);
-    cs_wire_put_u8(to, (uint8_t)((r->is_refused ? REFUSED : 0) | (r->is_wrong ? WRONG : 0) |
-                                 (row->lacks ? LACKS : 0)));
+    put_flags(to, r->is_refused, r->is_wrong, row->is_incomplete);
     if (row->state == CS_ROW_STORED) {
         cs_wire_put_u64(to, row->key);
     } else if (row->state == CS_ROW_NEW) {
@@ -54,13 +70,13 @@ cs_status cs_campaign_unpack(cs_work_item from, const cs_store_table *table, voi
 {
     cs_wire       wire  = cs_wire_over(from.data != NULL ? from.data : "", from.bytes);
     cs_packed_row row   = {.row.scenario = (size_t)cs_wire_u64(&wire)};
-    uint8_t       state = cs_wire_u8(&wire), flags = cs_wire_u8(&wire);
+    uint8_t       state = cs_wire_u8(&wire), flags = take_flags(&wire);
 
-    wire.failed        = wire.failed || state >= CS_ROW_STATES || flags > (REFUSED | WRONG | LACKS);
+    wire.failed        = wire.failed || state >= CS_ROW_STATES;
     row.state          = wire.failed ? CS_ROW_GIVEN_UP : (cs_row_state)state;
     row.row.is_refused = (flags & REFUSED) != 0;
     row.row.is_wrong   = (flags & WRONG) != 0;
-    row.lacks          = (flags & LACKS) != 0;
+    row.is_incomplete  = (flags & INCOMPLETE) != 0;
     row.row.is_stored  = row.state == CS_ROW_STORED;
     if (row.state == CS_ROW_STORED) {
         row.key = cs_wire_u64(&wire);
@@ -97,7 +113,7 @@ cs_status cs_work_identify(cs_work *work, const char *text, bool *is_stored_p, c
     }
     work->packed.state          = CS_ROW_STORED;
     work->packed.key            = key.key;
-    work->packed.lacks          = found->lacks;
+    work->packed.is_incomplete  = found->is_incomplete;
     work->packed.row.is_refused = found->is_refused;
     work->packed.row.is_wrong   = found->is_wrong;
     return CS_OK;
@@ -128,7 +144,7 @@ static cs_status do_item(void *user, size_t index, cs_text *to, cs_error *err)
     return CS_OK;
 }
 
-/* ---- the keys of the file, for those who do not see it: KEY_BYTES each ---- */
+/* ---- the keys of the file, which rank 0 sends to the others: KEY_BYTES each ---- */
 
 static void pack_keys(cs_text *to, const cs_store_key *keys, size_t n_keys)
 {
@@ -136,8 +152,7 @@ static void pack_keys(cs_text *to, const cs_store_key *keys, size_t n_keys)
         const cs_store_key *k = &keys[i];
         cs_wire_put_u64(to, k->key);
         cs_wire_put_u64(to, k->check);
-        cs_wire_put_u8(to, (uint8_t)((k->is_refused ? REFUSED : 0) | (k->is_wrong ? WRONG : 0) |
-                                     (k->lacks ? LACKS : 0)));
+        put_flags(to, k->is_refused, k->is_wrong, k->is_incomplete);
     }
 }
 
@@ -151,15 +166,14 @@ static cs_status unpack_keys(run *r, const char *data, size_t bytes, cs_error *e
         return CS_NO_MEMORY(err, "%zu keys", n);
     }
     for (size_t i = 0; i < n; i++) {
-        cs_store_key *k = &r->keys[i];
-        k->key          = cs_wire_u64(&from);
-        k->check        = cs_wire_u64(&from);
-        uint8_t what    = cs_wire_u8(&from);
-        k->is_refused   = (what & REFUSED) != 0;
-        k->is_wrong     = (what & WRONG) != 0;
-        k->lacks        = (what & LACKS) != 0;
-        from.failed     = from.failed || what > (REFUSED | WRONG | LACKS) ||
-                      (i > 0 && k->key <= r->keys[i - 1].key);
+        cs_store_key *k  = &r->keys[i];
+        k->key           = cs_wire_u64(&from);
+        k->check         = cs_wire_u64(&from);
+        uint8_t flags    = take_flags(&from);
+        k->is_refused    = (flags & REFUSED) != 0;
+        k->is_wrong      = (flags & WRONG) != 0;
+        k->is_incomplete = (flags & INCOMPLETE) != 0;
+        from.failed      = from.failed || (i > 0 && k->key <= r->keys[i - 1].key);
     }
     r->n_keys = n;
     return cs_wire_end(&from, "the list of keys", err);
@@ -170,8 +184,8 @@ static cs_status begin(run *r, cs_error *err)
     return r->c->begin != NULL ? r->c->begin(r->c->user, &r->scenarios, &r->n, err) : CS_OK;
 }
 
-/* On the other ranks. */
-static cs_status hear(void *user, const char *data, size_t bytes, cs_error *err)
+/* On the other ranks: prepare, and take the keys that rank 0 has read. */
+static cs_status receive_keys(void *user, const char *data, size_t bytes, cs_error *err)
 {
     run *r = user;
 
@@ -208,7 +222,7 @@ static cs_status write_row(run *r, const cs_packed_row *packed, bool *writes_p, 
     const cs_campaign_row *row    = &packed->row;
     cs_status              status = CS_OK;
 
-    if (r->store == NULL || (row->is_stored && !packed->lacks)) {
+    if (r->store == NULL || (row->is_stored && !packed->is_incomplete)) {
         return CS_OK;
     }
     if (!*writes_p) {
@@ -276,7 +290,7 @@ static cs_status collect(void *user, const cs_work_item *rows, size_t n, cs_erro
     return CS_OK;
 }
 
-/* ---- all of them ---- */
+/* ---- the campaign ---- */
 
 static cs_status run_workers(run *r, cs_error *err)
 {
@@ -294,7 +308,7 @@ static cs_status run_workers(run *r, cs_error *err)
                                     .collect         = collect,
                                     .broadcast       = keys.data,
                                     .broadcast_bytes = keys.length,
-                                    .hear            = hear,
+                                    .on_broadcast    = receive_keys,
                                     .jobs            = r->c->jobs,
                                     .ranks           = r->c->ranks,
                                     .stop            = r->c->stop};
@@ -309,22 +323,20 @@ static cs_status run_workers(run *r, cs_error *err)
 static cs_status open_file(run *r, cs_error *err)
 {
     cs_store_request request = {.accepts_builds = r->c->accepts_builds};
-    cs_status        status  = CS_OK;
 
     if (r->c->config != NULL) {
-        status = cs_sweep_columns_open(r->c->config, r->c->table->columns, &r->columns, err);
-        if (status != CS_OK) {
-            return status;
-        }
+        CS_TRY(cs_sweep_columns_open(r->c->config, r->c->table->columns, &r->columns, err));
         request.columns = cs_sweep_columns_names(r->columns, &request.n_columns);
     }
     r->values = CS_NEW(cs_value, request.n_columns);
-    status    = r->values != NULL ? cs_store_open(r->c->path, r->c->table, &request, &r->store, err)
-                                  : CS_NO_MEMORY(err, "a row of the database");
-    return status == CS_OK ? cs_store_keys(r->store, &r->keys, &r->n_keys, err) : status;
+    if (r->values == NULL) {
+        return CS_NO_MEMORY(err, "%zu columns of the sweep", request.n_columns);
+    }
+    CS_TRY(cs_store_open(r->c->path, r->c->table, &request, &r->store, err));
+    return cs_store_keys(r->store, &r->keys, &r->n_keys, err);
 }
 
-static cs_status make_room(run *r, cs_error *err)
+static cs_status allocate(run *r, cs_error *err)
 {
     r->is_done = CS_NEW(bool, r->n);
     r->row     = cs_calloc(1, r->c->table->columns_bytes);
@@ -334,29 +346,27 @@ static cs_status make_room(run *r, cs_error *err)
                : CS_NO_MEMORY(err, "%zu scenarios", r->n);
 }
 
-/* Rank 0, or the only process. */
-static cs_status lead(run *r, cs_error *err)
+/* On rank 0, or the only process; cs_campaign_run() gives back what it leaves behind. */
+static cs_status run_rank_0(run *r, cs_error *err)
 {
     cs_campaign_summary *sum    = r->summary;
     cs_status            status = begin(r, err);
 
     sum->total = r->n;
-    if (status == CS_OK) {
-        status = make_room(r, err);
+    CS_TRY(status);
+    CS_TRY(allocate(r, err));
+    if (r->c->path != NULL) {
+        CS_TRY(open_file(r, err));
     }
-    if (status == CS_OK && r->c->path != NULL) {
-        status = open_file(r, err);
+    report(r);
+    status = run_workers(r, err);
+    report(r);
+    CS_TRY(status);
+    sum->is_stopped = sum->done_before + sum->run + sum->missing < sum->total;
+    if (r->c->finish != NULL) {
+        CS_TRY(r->c->finish(r->c->user, r->store, err));
     }
-    if (status == CS_OK) {
-        report(r);
-        status = run_workers(r, err);
-        report(r);
-    }
-    sum->is_stopped = status == CS_OK && sum->done_before + sum->run + sum->missing < sum->total;
-    if (status == CS_OK && r->c->finish != NULL) {
-        status = r->c->finish(r->c->user, r->store, err);
-    }
-    return status == CS_OK && r->store != NULL ? cs_store_finish(r->store, err) : status;
+    return r->store != NULL ? cs_store_finish(r->store, err) : CS_OK;
 }
 
 cs_status cs_campaign_run(const cs_campaign *campaign, cs_campaign_summary *summary_p,
@@ -365,7 +375,7 @@ cs_status cs_campaign_run(const cs_campaign *campaign, cs_campaign_summary *summ
     run r = {.c = campaign, .n = campaign->n_scenarios, .summary = summary_p};
 
     *summary_p       = (cs_campaign_summary){0};
-    cs_status status = cs_ranks_leads(campaign->ranks) ? lead(&r, err) : run_workers(&r, err);
+    cs_status status = cs_ranks_leads(campaign->ranks) ? run_rank_0(&r, err) : run_workers(&r, err);
     cs_store_close(r.store);
     cs_sweep_columns_close(r.columns);
     cs_free(r.values);

@@ -101,7 +101,7 @@ typedef enum cs_row_state {
 
 typedef struct cs_packed_row {
     cs_row_state    state;
-    bool            lacks; /* of a stored row: as in cs_store_key, like `key` */
+    bool            is_incomplete; /* of a stored row: as in cs_store_key, like `key` */
     uint64_t        key;
     cs_campaign_row row;
 } cs_packed_row;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every scenario over many iterations, into a file and into a report: see campaign/montecarlo.h.
+/* Every scenario over many iterations, into a file and into a report.
  *
- * A campaign whose threads are inside a scenario. Scenarios with the same baseline follow each
- * other, the baseline first, so that its samples are drawn once, or once by each rank that works on
- * some of them. */
+ * It is a campaign whose threads are inside a scenario. Scenarios with the same baseline follow
+ * each other, the baseline first, so that its samples are drawn once, or once by each rank that
+ * works on some of them. */
 #include "campaign/montecarlo.h"
 
 #include "base/alloc.h"
@@ -101,32 +101,32 @@ static cs_status iterations_of(const cs_montecarlo_options *options, const cs_ca
     return check_copies(options, *iterations_p, err);
 }
 
-/* What the row of a scenario depends on, as JSON: what identifies it in a file. */
+/* Add what the row of a scenario depends on, as JSON. `c` and `baseline` are filled in. */
+static cs_status add_identity(const run *r, size_t index, cs_case *c, cs_case *baseline,
+                              cs_text *text, cs_error *err)
+{
+    const cs_montecarlo_options *o    = &r->options;
+    size_t                       base = 0, iterations = 0;
+
+    CS_TRY(cs_config_case(r->config, index, c, err));
+    CS_TRY(iterations_of(o, c, &iterations, err));
+    CS_TRY(cs_config_baseline(r->config, index, o->baseline, &base, err));
+    CS_TRY(cs_config_case(r->config, base, baseline, err));
+    cs_text_add(text, "{\"baseline\":%s,\"confidence\":", baseline->json);
+    cs_text_add_number(text, o->confidence);
+    cs_text_add(text, ",\"iterations\":%zu,\"replay\":%s,\"sampling\":\"%s\"", iterations,
+                o->is_replayed ? "true" : "false", cs_sampling_name(o->sampling));
+    cs_text_add(text, ",\"scenario\":%s,\"verify_all\":%s}", c->json,
+                o->is_verified ? "true" : "false");
+    return cs_text_status(text, err);
+}
+
+/* The text that identifies the row of a scenario in a file. */
 static cs_status identify(const run *r, size_t index, cs_text *text, cs_error *err)
 {
-    const cs_montecarlo_options *o = &r->options;
-    cs_case                      c = {0}, baseline = {0};
-    size_t                       base = 0, iterations = 0;
-    cs_status                    status = cs_config_case(r->config, index, &c, err);
+    cs_case   c = {0}, baseline = {0};
+    cs_status status = add_identity(r, index, &c, &baseline, text, err);
 
-    if (status == CS_OK) {
-        status = iterations_of(o, &c, &iterations, err);
-    }
-    if (status == CS_OK) {
-        status = cs_config_baseline(r->config, index, o->baseline, &base, err);
-    }
-    if (status == CS_OK) {
-        status = cs_config_case(r->config, base, &baseline, err);
-    }
-    if (status == CS_OK) {
-        cs_text_add(text, "{\"baseline\":%s,\"confidence\":", baseline.json);
-        cs_text_add_number(text, o->confidence);
-        cs_text_add(text, ",\"iterations\":%zu,\"replay\":%s,\"sampling\":\"%s\"", iterations,
-                    o->is_replayed ? "true" : "false", cs_sampling_name(o->sampling));
-        cs_text_add(text, ",\"scenario\":%s,\"verify_all\":%s}", c.json,
-                    o->is_verified ? "true" : "false");
-        status = cs_text_status(text, err);
-    }
     cs_case_free(&c);
     cs_case_free(&baseline);
     return status;
@@ -170,8 +170,8 @@ static void forget_baseline(run *r)
     r->base_failed = false;
 }
 
-/* Have the samples of the baseline, unless it cannot be run. */
-static cs_status have_baseline(run *r, size_t base, bool *stopped_p, cs_error *err)
+/* Draw the samples of the baseline, unless they are there or it cannot be run. */
+static cs_status draw_baseline(run *r, size_t base, bool *stopped_p, cs_error *err)
 {
     cs_case    c       = {0};
     cs_samples samples = {0};
@@ -312,7 +312,7 @@ static cs_status run_case(run *r, const cs_case *c, size_t index, size_t base,
     cs_status  status  = CS_OK;
 
     if (base != index) {
-        status = have_baseline(r, base, stopped_p, err);
+        status = draw_baseline(r, base, stopped_p, err);
     }
     if (status != CS_OK || *stopped_p) {
         return status;
@@ -362,6 +362,27 @@ static cs_status name_baseline(const run *r, size_t base, cs_montecarlo_row *row
     return status;
 }
 
+/* run_scenario() with what it gives back: `c` and `row` are filled in, also where it fails. */
+static cs_status make_row(run *r, size_t index, cs_case *c, cs_montecarlo_row *row, bool *stopped_p,
+                          cs_error *err)
+{
+    size_t base = index, iterations = 0;
+
+    CS_TRY(cs_config_baseline(r->config, index, r->options.baseline, &base, err));
+    CS_TRY(cs_config_case(r->config, index, c, err));
+    CS_TRY(iterations_of(&r->options, c, &iterations, err));
+    row->scenario = cs_strdup(c->json);
+    if (row->scenario == NULL) {
+        return CS_NO_MEMORY(err, "the text of a scenario");
+    }
+    if (base != index) {
+        CS_TRY(name_baseline(r, base, row, err));
+    }
+    describe(r, c, row);
+    row->iterations = iterations;
+    return run_case(r, c, index, base, row, stopped_p, err);
+}
+
 /* The row of a scenario. One that cannot be run is a row with an error; failures of the machine or
  * the program (cs_status_is_failure), what cs_config_case() refuses, and more iterations than calls
  * of a trace that is taken in order (they would repeat calls, and intervals would count the same
@@ -370,29 +391,11 @@ static cs_status name_baseline(const run *r, size_t base, cs_montecarlo_row *row
 static cs_status run_scenario(run *r, size_t index, cs_montecarlo_row *row_p, bool *stopped_p,
                               cs_error *err)
 {
-    cs_montecarlo_row row  = cs_montecarlo_row_unknown();
-    cs_case           c    = {0};
-    size_t            base = index, iterations = 0;
-    cs_status status = cs_config_baseline(r->config, index, r->options.baseline, &base, err);
+    cs_montecarlo_row row = cs_montecarlo_row_unknown();
+    cs_case           c   = {0};
 
-    *stopped_p = false;
-    if (status == CS_OK) {
-        status = cs_config_case(r->config, index, &c, err);
-    }
-    if (status == CS_OK) {
-        status = iterations_of(&r->options, &c, &iterations, err);
-    }
-    if (status == CS_OK && (row.scenario = cs_strdup(c.json)) == NULL) {
-        status = CS_NO_MEMORY(err, "a scenario");
-    }
-    if (status == CS_OK && base != index) {
-        status = name_baseline(r, base, &row, err);
-    }
-    if (status == CS_OK) {
-        describe(r, &c, &row);
-        row.iterations = iterations;
-        status         = run_case(r, &c, index, base, &row, stopped_p, err);
-    }
+    *stopped_p       = false;
+    cs_status status = make_row(r, index, &c, &row, stopped_p, err);
     cs_case_free(&c);
     if (status != CS_OK || *stopped_p) {
         cs_montecarlo_row_free(&row);
@@ -402,7 +405,7 @@ static cs_status run_scenario(run *r, size_t index, cs_montecarlo_row *row_p, bo
     return CS_OK;
 }
 
-/* ---- all of them ---- */
+/* ---- the campaign ---- */
 
 /* One scenario in the order of work. */
 typedef struct item {
@@ -461,7 +464,7 @@ static cs_status list_scenarios(run *r, cs_error *err)
     return status;
 }
 
-/* Of the campaign: what every rank needs. */
+/* cs_campaign.begin: the order of work, and on rank 0 room for the rows. */
 static cs_status begin(void *user, const size_t **scenarios_p, size_t *n_p, cs_error *err)
 {
     run *r = user;
@@ -471,7 +474,7 @@ static cs_status begin(void *user, const size_t **scenarios_p, size_t *n_p, cs_e
     if (cs_ranks_leads(r->options.ranks)) {
         r->report->rows = CS_NEW(cs_montecarlo_row, cs_config_count(r->config));
         if (r->report->rows == NULL) {
-            return CS_NO_MEMORY(err, "%zu scenarios", r->n);
+            return CS_NO_MEMORY(err, "the rows of %zu scenarios", r->n);
         }
     }
     r->total     = (uint64_t)r->n * r->options.iterations;
@@ -489,29 +492,35 @@ static void report_progress(void *user, size_t done, size_t total)
     r->options.progress(r->options.user, r->done, r->total);
 }
 
-/* The work of the campaign. */
-static cs_status do_scenario(void *user, size_t index, cs_work *work, cs_error *err)
+/* do_scenario() with what it gives back: `row` and `key` are filled in, also where it fails. */
+static cs_status put_scenario(run *r, size_t index, cs_work *work, cs_montecarlo_row *row,
+                              cs_text *key, cs_error *err)
 {
-    run              *r         = user;
-    cs_montecarlo_row row       = {0};
-    cs_text           key       = {0};
-    bool              is_stored = false, is_stopped = false;
-    cs_status         status = CS_OK;
+    bool is_stored = false, is_stopped = false;
 
     if (r->options.path != NULL) {
-        status = identify(r, index, &key, err);
+        CS_TRY(identify(r, index, key, err));
+        CS_TRY(cs_work_identify(work, key->data, &is_stored, err));
     }
-    if (status == CS_OK && r->options.path != NULL) {
-        status = cs_work_identify(work, key.data, &is_stored, err);
+    if (is_stored) {
+        return CS_OK;
     }
-    if (status == CS_OK && !is_stored) {
-        status = run_scenario(r, index, &row, &is_stopped, err);
+    CS_TRY(run_scenario(r, index, row, &is_stopped, err));
+    if (!is_stopped) {
+        const cs_montecarlo_texts texts = {row->scenario, key->data != NULL ? key->data : "",
+                                           row->error[0] != '\0' ? row->error : NULL};
+        cs_work_put(work, &(cs_campaign_row){.columns = row, .texts = &texts});
     }
-    if (status == CS_OK && !is_stored && !is_stopped) {
-        const cs_montecarlo_texts texts = {row.scenario, key.data != NULL ? key.data : "",
-                                           row.error[0] != '\0' ? row.error : NULL};
-        cs_work_put(work, &(cs_campaign_row){.columns = &row, .texts = &texts});
-    }
+    return CS_OK;
+}
+
+/* cs_campaign.work */
+static cs_status do_scenario(void *user, size_t index, cs_work *work, cs_error *err)
+{
+    cs_montecarlo_row row    = {0};
+    cs_text           key    = {0};
+    cs_status         status = put_scenario(user, index, work, &row, &key, err);
+
     cs_montecarlo_row_free(&row);
     cs_text_free(&key);
     return status;
@@ -534,7 +543,7 @@ static cs_status add_settings(const run *r, size_t index, cs_montecarlo_row *row
     return status;
 }
 
-/* Of the campaign: one row into the report, which then owns it. */
+/* cs_campaign.take: one row into the report, which then owns it. */
 static cs_status take_row(void *user, const cs_campaign_row *from, cs_error *err)
 {
     run                       *r      = user;
@@ -546,7 +555,7 @@ static cs_status take_row(void *user, const cs_campaign_row *from, cs_error *err
     row.scenario = cs_strdup(texts->scenario);
     snprintf(row.error, sizeof row.error, "%s", texts->error != NULL ? texts->error : "");
     cs_status status = row.scenario != NULL ? add_settings(r, from->scenario, &row, err)
-                                            : CS_NO_MEMORY(err, "a scenario");
+                                            : CS_NO_MEMORY(err, "the text of a scenario");
     if (status != CS_OK) {
         cs_montecarlo_row_free(&row);
         return status;
@@ -571,7 +580,9 @@ static cs_status pack_rows(const cs_config *config, cs_montecarlo_report *report
     if (status == CS_OK) {
         report->swept.names = cs_sweep_columns_names(report->columns, &n_columns);
         report->values      = cs_calloc(total, n_columns * sizeof *report->values);
-        status = report->values != NULL ? CS_OK : CS_NO_MEMORY(err, "%zu scenarios", total);
+        status              = report->values != NULL
+                                  ? CS_OK
+                                  : CS_NO_MEMORY(err, "the swept values of %zu scenarios", total);
     }
     report->swept.n_columns = n_columns;
     report->swept.values    = report->values;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows of many iterations as JSON, CSV and a table for people. */
-#include "campaign/montecarlo_row.h"
+#include "campaign/montecarlo.h"
 
 #include "base/alloc.h"
 

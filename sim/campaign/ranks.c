@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* campaign/ranks.c -- the processes that mpirun started: how they meet, talk and part.
+/* How ranks find each other, exchange messages and end.
  *
  * Launchers tell by the environment: Open MPI's mpirun sets OMPI_COMM_WORLD_SIZE and _RANK; every
  * launcher that speaks PMIx (such as Slurm's srun --mpi=pmix) sets PMIX_RANK; those of MPICH and
- * its kin set PMI_SIZE and PMI_RANK.
+ * its relatives set PMI_SIZE and PMI_RANK.
  *
  * Whoever waits for a message asks for it, sleeping in between for ever longer, up to half a
  * millisecond: a rank that waits leaves its processor to others.
@@ -25,7 +25,7 @@
 
 #define FIRST_NAP_NS 10000
 #define LAST_NAP_NS  500000
-#define FAREWELL_S   5.0
+#define GOODBYE_S    5.0
 
 /* ---- is there an mpirun around this process, and is there a module for it? ---- */
 
@@ -214,9 +214,9 @@ void cs_message_free(cs_message *message)
     *message = (cs_message){.kind = CS_MESSAGE_NONE};
 }
 
-/* ---- meeting and parting ---- */
+/* ---- the first and the last messages ---- */
 
-static cs_status say_hello(cs_ranks *ranks, cs_status status, uint64_t fingerprint, cs_error *err)
+static cs_status send_hello(cs_ranks *ranks, cs_status status, uint64_t fingerprint, cs_error *err)
 {
     cs_text  hello = {0};
     cs_error wrong = status != CS_OK && err != NULL ? *err : (cs_error){0};
@@ -233,8 +233,8 @@ static cs_status say_hello(cs_ranks *ranks, cs_status status, uint64_t fingerpri
     return status != CS_OK ? status : sent;
 }
 
-/* What rank 0 makes of one hello. */
-static cs_status judge(const cs_message *hello, uint64_t fingerprint, cs_error *err)
+/* Rank 0: has the rank the same build and configuration, and no error? */
+static cs_status check_hello(const cs_message *hello, uint64_t fingerprint, cs_error *err)
 {
     cs_wire     from   = cs_wire_over(hello->data, hello->bytes);
     const char *build  = cs_wire_text(&from);
@@ -271,13 +271,13 @@ cs_status cs_ranks_agree(cs_ranks *ranks, cs_status status, uint64_t fingerprint
         return status;
     }
     if (!cs_ranks_leads(ranks)) {
-        return say_hello(ranks, status, fingerprint, err);
+        return send_hello(ranks, status, fingerprint, err);
     }
     for (int n_heard = 1; n_heard < ranks->transport.size && status == CS_OK;) {
         cs_message message;
         status = cs_ranks_receive(ranks, 1, &message, err);
         if (status == CS_OK && message.kind == CS_MESSAGE_HELLO) {
-            status = judge(&message, fingerprint, err);
+            status = check_hello(&message, fingerprint, err);
             n_heard++;
         }
         cs_message_free(&message);
@@ -296,9 +296,9 @@ void cs_ranks_end(cs_ranks *ranks)
 }
 
 /* Rank 0: until everybody has said goodbye, or it takes too long. */
-static void hear_goodbyes(cs_ranks *ranks)
+static void await_goodbyes(cs_ranks *ranks)
 {
-    double    until  = cs_ranks_now_s() + FAREWELL_S;
+    double    until  = cs_ranks_now_s() + GOODBYE_S;
     cs_status status = CS_OK;
 
     while (ranks->n_left < ranks->transport.size - 1 && status == CS_OK &&
@@ -310,7 +310,7 @@ static void hear_goodbyes(cs_ranks *ranks)
 }
 
 /* Another rank: until rank 0 says that it is over. */
-static void hear_end(cs_ranks *ranks)
+static void await_end(cs_ranks *ranks)
 {
     cs_status status = CS_OK;
 
@@ -332,10 +332,10 @@ void cs_ranks_leave(cs_ranks *ranks, int exit_code)
     bool         is_clean  = true;
     cs_transport transport = ranks->transport;
     if (!cs_ranks_leads(ranks) && !ranks->is_lost) {
-        hear_end(ranks);
+        await_end(ranks);
     } else if (!ranks->is_lost) {
         cs_ranks_end(ranks);
-        hear_goodbyes(ranks);
+        await_goodbyes(ranks);
         is_clean = ranks->n_left == transport.size - 1;
     }
     is_clean = is_clean && !ranks->is_lost;

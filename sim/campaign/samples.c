@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every iteration of one scenario, over threads: see campaign/samples.h.
+/* Iterations over threads.
  *
  * Blocks are handed out in order and a block that was begun is finished, also when another
  * failed: of several errors the one of the first iteration is found for any number of threads.
@@ -7,7 +7,7 @@
 #include "campaign/samples.h"
 
 #include "base/alloc.h"
-#include "campaign/iteration.h"
+#include "campaign/trial.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -145,7 +145,7 @@ static cs_status open_workers(drawing *d, worker *workers, size_t count, cs_erro
         w->arrival_s = CS_NEW(double, d->n_ranks);
         w->space     = CS_NEW(double, d->n_ranks);
         CS_TRY(w->arrival_s == NULL || w->space == NULL
-                   ? CS_NO_MEMORY(err, "%u ranks", d->n_ranks)
+                   ? CS_NO_MEMORY(err, "the arrivals of %u ranks", d->n_ranks)
                    : cs_arrival_stream_open(d->sampler, &w->stream, err));
     }
     return CS_OK;
@@ -232,7 +232,7 @@ static cs_status open_trials(drawing *d, const cs_case *cases, cs_error *err)
 
     d->trials = CS_NEW(cs_trials, n_cases);
     if (d->trials == NULL) {
-        return CS_NO_MEMORY(err, "%zu sizes", n_cases);
+        return CS_NO_MEMORY(err, "%zu sizes of calls", n_cases);
     }
     if (cases->training.n_buckets == 0) {
         d->samples->calls = 1;

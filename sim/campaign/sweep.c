@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every scenario of a config into a file of results: see campaign/sweep.h. */
+/* A sweep as a campaign: the row of a scenario is the result of one replay. */
 #include "campaign/sweep.h"
 
 #include "output/result_rows.h"
@@ -47,8 +47,8 @@ static cs_status run_case(const cs_case *c, const char *scenario, cs_work *work,
     }
     bool is_refused = cs_status_is_refusal(status);
     if (is_refused) {
-        cs_error_reason(why, reason,
-                        sizeof reason); /* the row is the same wherever the config lies */
+        /* Without its place in the file: the row is the same wherever the config lies. */
+        cs_error_reason(why, reason, sizeof reason);
     }
     if (is_refused || status == CS_OK) {
         status = cs_result_texts_of(&result, scenario, is_refused ? reason : NULL, &options, &texts,
@@ -106,10 +106,10 @@ static cs_status take_row(void *user, const cs_campaign_row *row, cs_error *err)
     return CS_OK;
 }
 
-/* What the row of a scenario says, into an error of that status; with the place in the file where
- * it is the config that refuses it. */
-static cs_status recall(const sweep *s, cs_store *store, size_t index, cs_status status_of_row,
-                        cs_error *recalled, cs_error *err)
+/* Read the error of a scenario's row into `recalled`, with that status; where the config refuses
+ * the scenario, with the place in the file. */
+static cs_status read_error(const sweep *s, cs_store *store, size_t index, cs_status status_of_row,
+                            cs_error *recalled, cs_error *err)
 {
     cs_case         c      = {0};
     cs_text         point  = {0};
@@ -133,16 +133,16 @@ static cs_status recall(const sweep *s, cs_store *store, size_t index, cs_status
     return status;
 }
 
-static cs_status recall_first(void *user, cs_store *store, cs_error *err)
+static cs_status read_first_errors(void *user, cs_store *store, cs_error *err)
 {
     const sweep      *s   = user;
     cs_sweep_summary *sum = s->summary;
 
     if (sum->refused > 0) {
-        CS_TRY(recall(s, store, s->first_refused, CS_EINVAL, &sum->refusal, err));
+        CS_TRY(read_error(s, store, s->first_refused, CS_EINVAL, &sum->refusal, err));
     }
     if (sum->wrong > 0) {
-        CS_TRY(recall(s, store, s->first_wrong, CS_EWRONG, &sum->mistake, err));
+        CS_TRY(read_error(s, store, s->first_wrong, CS_EWRONG, &sum->mistake, err));
     }
     return CS_OK;
 }
@@ -190,7 +190,7 @@ cs_status cs_sweep(const cs_config *config, const cs_sweep_options *options,
                            .user           = &s,
                            .work           = do_scenario,
                            .take           = take_row,
-                           .finish         = recall_first,
+                           .finish         = read_first_errors,
                            .path           = options->path,
                            .accepts_builds = options->accepts_builds,
                            .config         = config,

@@ -5,8 +5,8 @@
  * The rows depend on the config alone, not on the number of jobs or ranks, nor on how often the
  * sweep was killed and run again.
  */
-#ifndef CS_SWEEP_H
-#define CS_SWEEP_H
+#ifndef CS_CAMPAIGN_SWEEP_H
+#define CS_CAMPAIGN_SWEEP_H
 
 #include "campaign/campaign.h"
 

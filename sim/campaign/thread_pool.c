@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Threads that work on numbered items: see campaign/thread_pool.h. Numbers wait in a work queue,
- * rows in a row queue; each is one lock and its conditions. */
+/* Numbers wait in a work queue, rows in a row queue; each is one lock and its conditions. */
 #include "campaign/thread_pool.h"
 
 #include "base/alloc.h"
@@ -197,7 +196,7 @@ static cs_status do_item(cs_thread_pool *pool, size_t index, cs_error *err)
     cs_error     wrong = {0};
 
     if (row == NULL) {
-        return CS_NO_MEMORY(err, "a row");
+        return CS_NO_MEMORY(err, "the row of an item");
     }
     row->index       = index;
     cs_status status = pool->work.work(pool->work.user, index, &row->text, &wrong);

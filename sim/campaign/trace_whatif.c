@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All algorithms on all calls of a trace: see campaign/trace_whatif.h. A campaign of lines: the
- * samples of one are its exposed times of all calls in order, every call replayed. */
+/* A campaign whose scenarios are the lines of the report: the samples of a line are its exposed
+ * times of all calls in order, every call replayed. */
 #include "campaign/trace_whatif.h"
 
 #include "base/alloc.h"
@@ -136,7 +136,7 @@ static cs_status set_sizes(study *s, cs_error *err)
     cs_value *values = CS_ARENA_NEW(&s->report->arena, cs_value, s->n_sizes);
 
     if (values == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "--bytes", "out of memory for %zu sizes", s->n_sizes);
+        return CS_NO_MEMORY(err, "%zu sizes of calls", s->n_sizes);
     }
     for (size_t i = 0; i < s->n_sizes; i++) {
         values[i] = (cs_value){.type = CS_VALUE_WHOLE, .whole = (int64_t)s->sizes[i]};
@@ -193,38 +193,31 @@ static cs_status set_ranks(const study *s, cs_error *err)
     return cs_config_set(s->config, "cluster.ranks", text, "--trace", err);
 }
 
+/* Which algorithms and sizes the lines are made of; `c` is filled in. */
+static cs_status choose(study *s, cs_case *c, cs_error *err)
+{
+    CS_TRY(set_any_algorithm(s, err));
+    CS_TRY(set_ranks(s, err));
+    CS_TRY(cs_config_case(s->config, 0, c, err));
+    s->size_of_call = CS_ARENA_NEW(&s->report->arena, size_t, s->trace->n_calls);
+    if (s->size_of_call == NULL) {
+        return CS_NO_MEMORY(err, "the sizes of %zu calls", s->trace->n_calls);
+    }
+    CS_TRY(choose_algorithms(s, &c->job.scenario, err));
+    return choose_sizes(s, c->job.scenario.bytes, err);
+}
+
+/* Make the configuration a sweep over the algorithms and sizes of the lines. */
 static cs_status prepare(study *s, cs_error *err)
 {
-    cs_arena *arena  = &s->report->arena;
-    cs_case   c      = {0};
-    cs_status status = check_config(s, err);
+    cs_case c = {0};
 
-    if (status == CS_OK) {
-        status = set_any_algorithm(s, err);
-    }
-    if (status == CS_OK) {
-        status = set_ranks(s, err);
-    }
-    if (status == CS_OK) {
-        status = cs_config_case(s->config, 0, &c, err);
-    }
-    if (status != CS_OK) {
-        return status;
-    }
-    s->size_of_call = CS_ARENA_NEW(arena, size_t, s->trace->n_calls);
-    status          = s->size_of_call != NULL ? CS_OK
-                                              : CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
-    if (status == CS_OK) {
-        status = choose_algorithms(s, &c.job.scenario, err);
-    }
-    if (status == CS_OK) {
-        status = choose_sizes(s, c.job.scenario.bytes, err);
-    }
+    CS_TRY(check_config(s, err));
+    cs_status status = choose(s, &c, err);
     cs_case_free(&c);
-    if (status == CS_OK) {
-        status = set_algorithms(s, s->names, s->n_names, err);
-    }
-    return status == CS_OK ? set_sizes(s, err) : status;
+    CS_TRY(status);
+    CS_TRY(set_algorithms(s, s->names, s->n_names, err));
+    return set_sizes(s, err);
 }
 
 /* A case for each algorithm and size, on the arrivals of the trace. */
@@ -289,15 +282,15 @@ static cs_case case_of(const study *s, const cs_trace_line *line, size_t size)
     return c;
 }
 
-/* Replay every call. */
-static cs_status play_calls(const study *s, const cs_trace_line *line, cs_error *err)
+/* Replay every call of a line. */
+static cs_status replay_calls(const study *s, const cs_trace_line *line, cs_error *err)
 {
     cs_case   *cases   = CS_NEW(cs_case, s->n_sizes);
     size_t     n       = s->trace->n_calls;
     cs_samples samples = {0};
 
     if (cases == NULL) {
-        return CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
+        return CS_NO_MEMORY(err, "%zu scenarios", s->n_sizes);
     }
     for (size_t i = 0; i < s->n_sizes; i++) {
         cases[i] = case_of(s, line, i);
@@ -316,15 +309,16 @@ static cs_status play_calls(const study *s, const cs_trace_line *line, cs_error 
     return status;
 }
 
-/* Two lines on made-up arrivals: all together but one rank. */
-typedef struct duel {
+/* The baseline and a line on arrivals where all ranks but one come together. */
+typedef struct late_rank_case {
     cs_case   base_case, line_case;
     cs_trials base, line;
     uint32_t  rank;      /* that comes late */
     double   *arrival_s; /* [n_ranks]; owned */
-} duel;
+} late_rank_case;
 
-static cs_status exposed(const duel *d, const cs_trials *trials, double *exposed_s_p, cs_error *err)
+static cs_status time_trial(const late_rank_case *d, const cs_trials *trials, double *exposed_s_p,
+                            cs_error *err)
 {
     cs_trial  trial  = {0};
     cs_status status = cs_trial_run(trials, d->arrival_s, 0, &trial, err);
@@ -334,14 +328,14 @@ static cs_status exposed(const duel *d, const cs_trials *trials, double *exposed
 }
 
 /* How much sooner the line ends than the baseline when the rank comes `delay_s` late. */
-static cs_status gain(const duel *d, double delay_s, double *gain_s_p, cs_error *err)
+static cs_status find_gain(const late_rank_case *d, double delay_s, double *gain_s_p, cs_error *err)
 {
     double base_s = 0, line_s = 0;
 
     d->arrival_s[d->rank] = delay_s;
-    cs_status status      = exposed(d, &d->base, &base_s, err);
+    cs_status status      = time_trial(d, &d->base, &base_s, err);
     if (status == CS_OK) {
-        status = exposed(d, &d->line, &line_s, err);
+        status = time_trial(d, &d->line, &line_s, err);
     }
     d->arrival_s[d->rank] = 0;
     *gain_s_p             = base_s - line_s;
@@ -353,7 +347,7 @@ static cs_status gain(const duel *d, double delay_s, double *gain_s_p, cs_error 
 
 /* How long the line takes when all come together and none falls back: whatever can be done before
  * the late rank is there has been done by then. */
-static cs_status longest(const duel *d, double *delay_s_p, cs_error *err)
+static cs_status find_longest_delay(const late_rank_case *d, double *delay_s_p, cs_error *err)
 {
     cs_case   c      = d->line_case;
     cs_trials trials = {0};
@@ -363,37 +357,35 @@ static cs_status longest(const duel *d, double *delay_s_p, cs_error *err)
                                           .presumed   = c.policy.presumed};
     }
     CS_TRY(cs_trials_open(&c, true, c.job.verify, &trials, err));
-    return exposed(d, &trials, delay_s_p, err);
+    return time_trial(d, &trials, delay_s_p, err);
 }
 
-static cs_status search(const duel *d, double agreement_s, double *delay_s_p, cs_error *err)
+/* Bisect the delay at which the gain becomes positive. */
+static cs_status bisect_delay(const late_rank_case *d, double agreement_s, double *delay_s_p,
+                              cs_error *err)
 {
-    double    low_s = 0, high_s = 0, gain_s = 0;
-    cs_status status = gain(d, 0, &gain_s, err);
+    double low_s = 0, high_s = 0, gain_s = 0;
 
-    if (status == CS_OK && gain_s > 0) {
-        *delay_s_p = 0;
+    *delay_s_p = 0;
+    CS_TRY(find_gain(d, 0, &gain_s, err));
+    if (gain_s > 0) {
         return CS_OK;
     }
-    if (status == CS_OK) {
-        status = longest(d, &high_s, err);
-    }
-    if (status == CS_OK) {
-        high_s += agreement_s;
-        status = gain(d, high_s, &gain_s, err);
-    }
-    if (status == CS_OK && gain_s <= 0) {
+    CS_TRY(find_longest_delay(d, &high_s, err));
+    high_s += agreement_s;
+    CS_TRY(find_gain(d, high_s, &gain_s, err));
+    if (gain_s <= 0) {
         *delay_s_p = (double)INFINITY;
         return CS_OK;
     }
-    for (double stop_s = STOP_RATIO * high_s; status == CS_OK && high_s - low_s > stop_s;) {
+    for (double stop_s = STOP_RATIO * high_s; high_s - low_s > stop_s;) {
         double middle_s = (low_s + high_s) / 2;
-        status          = gain(d, middle_s, &gain_s, err);
-        low_s           = gain_s > 0 ? low_s : middle_s;
-        high_s          = gain_s > 0 ? middle_s : high_s;
+        CS_TRY(find_gain(d, middle_s, &gain_s, err));
+        low_s  = gain_s > 0 ? low_s : middle_s;
+        high_s = gain_s > 0 ? middle_s : high_s;
     }
     *delay_s_p = high_s;
-    return status;
+    return CS_OK;
 }
 
 /* The delay of the straggler, all others coming together, from which the line beats the baseline,
@@ -403,7 +395,7 @@ static cs_status find_break_even(const study *s, const cs_trace_line *line, doub
 {
     static const cs_trace_line plain = {.policy = CS_PREDICTION_NONE};
     cs_trace_line              base  = plain;
-    duel                       d     = {.line_case = case_of(s, line, s->common_size),
+    late_rank_case             d     = {.line_case = case_of(s, line, s->common_size),
                                         .arrival_s = CS_NEW(double, s->trace->n_ranks)};
 
     base.algorithm = s->names[0];
@@ -413,12 +405,12 @@ static cs_status find_break_even(const study *s, const cs_trace_line *line, doub
     cs_status status =
         d.arrival_s != NULL
             ? cs_trials_open(&d.base_case, true, d.base_case.job.verify, &d.base, err)
-            : CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
+            : CS_NO_MEMORY(err, "the arrivals of %u ranks", s->trace->n_ranks);
     if (status == CS_OK) {
         status = cs_trials_open(&d.line_case, true, d.line_case.job.verify, &d.line, err);
     }
     if (status == CS_OK) {
-        status = search(&d, s->options->agreement_s, delay_s_p, err);
+        status = bisect_delay(&d, s->options->agreement_s, delay_s_p, err);
     }
     cs_free(d.arrival_s);
     return status;
@@ -442,16 +434,15 @@ static const cs_store_table line_table     = {.name          = "lines",
                                               .columns_bytes = sizeof(line_row),
                                               .texts_bytes   = sizeof(line_texts)};
 
-/* The work of the campaign. A line that the algorithm refuses has a reason; the baseline must run.
- */
-static cs_status play_line(void *user, size_t index, cs_work *work, cs_error *err)
+/* cs_campaign.work. A line that the algorithm refuses has a reason; the baseline must run. */
+static cs_status do_line(void *user, size_t index, cs_work *work, cs_error *err)
 {
     const study         *s       = user;
     const cs_trace_line *line    = &s->report->lines[index];
     line_row             row     = {(double)NAN};
     line_texts           texts   = {NULL};
     cs_error             refused = {0};
-    cs_status            status  = play_calls(s, line, &refused);
+    cs_status            status  = replay_calls(s, line, &refused);
 
     if (status == CS_OK && !line->is_baseline) {
         status = find_break_even(s, line, &row.break_even_s, &refused);
@@ -467,6 +458,7 @@ static cs_status play_line(void *user, size_t index, cs_work *work, cs_error *er
     return CS_OK;
 }
 
+/* cs_campaign.take */
 static cs_status take_line(void *user, const cs_campaign_row *from, cs_error *err)
 {
     const study      *s     = user;
@@ -480,7 +472,7 @@ static cs_status take_line(void *user, const cs_campaign_row *from, cs_error *er
         line->reason = cs_arena_strdup(&s->report->arena, texts->reason);
     }
     return from->is_refused && line->reason == NULL
-               ? CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls)
+               ? CS_NO_MEMORY(err, "why %s is not available", line->algorithm)
                : CS_OK;
 }
 
@@ -499,7 +491,7 @@ static cs_status add_line(study *s, size_t algorithm, cs_prediction policy, cs_e
                                                        .break_even_s  = (double)NAN,
                                                        .day_gpu_hours = cs_estimate_none(),
                                                        .call_s        = call_s};
-    return call_s != NULL ? CS_OK : CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
+    return call_s != NULL ? CS_OK : CS_NO_MEMORY(err, "the times of %zu calls", s->trace->n_calls);
 }
 
 /* A line for each policy of each algorithm. */
@@ -512,7 +504,7 @@ static cs_status list_lines(study *s, cs_error *err)
 
     report->lines = CS_ARENA_NEW(&report->arena, cs_trace_line, most);
     if (report->lines == NULL) {
-        return CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
+        return CS_NO_MEMORY(err, "%zu lines of a report", most);
     }
     for (size_t a = 0; a < s->n_names; a++) {
         const cs_algorithm *row        = s->cases[a * s->n_sizes].job.algorithm;
@@ -546,12 +538,12 @@ static void drop_repeats(cs_trace_report *report)
     report->n_lines = n;
 }
 
-static cs_status play_all(study *s, cs_error *err)
+static cs_status run_lines(study *s, cs_error *err)
 {
     const cs_campaign   c      = {.n_scenarios = s->report->n_lines,
                                   .table       = &line_table,
                                   .user        = s,
-                                  .work        = play_line,
+                                  .work        = do_line,
                                   .take        = take_line,
                                   .jobs        = s->options->jobs};
     cs_campaign_summary sum    = {0};
@@ -564,26 +556,26 @@ static cs_status play_all(study *s, cs_error *err)
     return status;
 }
 
-/* ---- what the lines are worth ---- */
+/* ---- what each line saves, and their order ---- */
 
-typedef struct judging {
+typedef struct comparison {
     const cs_arrival_trace *trace;
     cs_trace_report        *report;
     double                 *values;  /* [n_calls] */
     double                  scale_s; /* longest call of the baseline */
-} judging;
+} comparison;
 
 /* The fastest line of each call. */
-static bool add_hindsight(const judging *j)
+static bool add_hindsight(const comparison *k)
 {
-    cs_trace_report *report = j->report;
+    cs_trace_report *report = k->report;
     cs_trace_line   *best   = &report->lines[report->n_lines];
-    double          *least  = CS_ARENA_NEW(&report->arena, double, j->trace->n_calls);
+    double          *least  = CS_ARENA_NEW(&report->arena, double, k->trace->n_calls);
 
     if (least == NULL) {
         return false;
     }
-    for (size_t c = 0; c < j->trace->n_calls; c++) {
+    for (size_t c = 0; c < k->trace->n_calls; c++) {
         least[c] = report->lines[0].call_s[c];
         for (size_t i = 1; i < report->n_lines; i++) {
             const cs_trace_line *line = &report->lines[i];
@@ -599,28 +591,28 @@ static bool add_hindsight(const judging *j)
     return true;
 }
 
-static void judge_line(const judging *j, cs_trace_line *line)
+static void compare_line(const comparison *k, cs_trace_line *line)
 {
-    const double *base = j->report->lines[0].call_s;
-    size_t        n = j->trace->n_calls, n_won = 0;
-    double        factor = j->trace->n_ranks * DAY_HOURS / j->report->period_s;
+    const double *base = k->report->lines[0].call_s;
+    size_t        n = k->trace->n_calls, n_won = 0;
+    double        factor = k->trace->n_ranks * DAY_HOURS / k->report->period_s;
 
     line->exposed_s = line->total_s = 0;
     for (size_t c = 0; c < n; c++) {
-        j->values[c] = base[c] - line->call_s[c];
-        j->values[c] = fabs(j->values[c]) > SAME_RATIO * base[c] ? j->values[c] : 0;
+        k->values[c] = base[c] - line->call_s[c];
+        k->values[c] = fabs(k->values[c]) > SAME_RATIO * base[c] ? k->values[c] : 0;
         line->exposed_s += line->call_s[c] / (double)n;
-        line->total_s += j->values[c];
-        n_won += j->values[c] > 0;
+        line->total_s += k->values[c];
+        n_won += k->values[c] > 0;
     }
-    line->saved_s       = cs_estimate_series(j->values, n, j->scale_s, CONFIDENCE);
+    line->saved_s       = cs_estimate_series(k->values, n, k->scale_s, CONFIDENCE);
     line->won_ratio     = (double)n_won / (double)n;
     line->day_gpu_hours = (cs_estimate){line->saved_s.value * factor, line->saved_s.low * factor,
                                         line->saved_s.high * factor};
 }
 
 /* What saves more; what was asked for first. */
-static int compare(const void *left, const void *right)
+static int by_place(const void *left, const void *right)
 {
     const cs_trace_line *a = left, *b = right;
 
@@ -641,9 +633,9 @@ static int compare(const void *left, const void *right)
 }
 
 /* How far the first of `n` lines is ahead of the first that is slower. */
-static void set_lead(judging *j, size_t n)
+static void set_lead(comparison *k, size_t n)
 {
-    cs_trace_report *report = j->report;
+    cs_trace_report *report = k->report;
     size_t           second = 1;
 
     while (second < n && report->lines[second].place == 1) {
@@ -652,54 +644,55 @@ static void set_lead(judging *j, size_t n)
     report->second = second < n ? second : 0;
     report->lead_s = cs_estimate_none();
     if (report->second > 0) {
-        for (size_t c = 0; c < j->trace->n_calls; c++) {
-            j->values[c] = report->lines[second].call_s[c] - report->lines[0].call_s[c];
+        for (size_t c = 0; c < k->trace->n_calls; c++) {
+            k->values[c] = report->lines[second].call_s[c] - report->lines[0].call_s[c];
         }
-        report->lead_s = cs_estimate_series(j->values, j->trace->n_calls, j->scale_s, CONFIDENCE);
+        report->lead_s = cs_estimate_series(k->values, k->trace->n_calls, k->scale_s, CONFIDENCE);
     }
 }
 
 /* The lines in their order, with places. */
-static void rank_lines(judging *j)
+static void rank_lines(comparison *k)
 {
-    cs_trace_report *report = j->report;
+    cs_trace_report *report = k->report;
     uint32_t         n      = 0;
 
-    for (size_t c = 0; c < j->trace->n_calls; c++) {
-        j->scale_s = fmax(j->scale_s, report->lines[0].call_s[c]);
+    for (size_t c = 0; c < k->trace->n_calls; c++) {
+        k->scale_s = fmax(k->scale_s, report->lines[0].call_s[c]);
     }
     for (size_t i = report->n_lines; i-- > 0;) {
         if (report->lines[i].is_available) {
-            judge_line(j, &report->lines[i]);
+            compare_line(k, &report->lines[i]);
         }
     }
-    qsort(report->lines, report->n_lines, sizeof report->lines[0], compare);
+    qsort(report->lines, report->n_lines, sizeof report->lines[0], by_place);
     for (size_t i = 0; i < report->n_lines; i++) {
         cs_trace_line *line = &report->lines[i];
         bool           is_tied =
-            i > 0 && line[-1].saved_s.value - line->saved_s.value <= SAME_RATIO * j->scale_s;
+            i > 0 && line[-1].saved_s.value - line->saved_s.value <= SAME_RATIO * k->scale_s;
         if (line->is_available && line->policy != CS_PREDICTION_HINDSIGHT) {
             n           = (uint32_t)i + 1;
             line->place = is_tied ? line[-1].place : n;
         }
     }
-    set_lead(j, n);
+    set_lead(k, n);
 }
 
-static cs_status judge(study *s, cs_error *err)
+/* Add the line of hindsight, compare all with the baseline, and order them. */
+static cs_status compare_lines(study *s, cs_error *err)
 {
-    judging j = {.trace  = s->trace,
-                 .report = s->report,
-                 .values = CS_ARENA_NEW(&s->report->arena, double, s->trace->n_calls)};
+    comparison k = {.trace  = s->trace,
+                    .report = s->report,
+                    .values = CS_ARENA_NEW(&s->report->arena, double, s->trace->n_calls)};
 
-    if (j.values == NULL || !add_hindsight(&j)) {
-        return CS_NO_MEMORY(err, "a trace of %zu calls", s->trace->n_calls);
+    if (k.values == NULL || !add_hindsight(&k)) {
+        return CS_NO_MEMORY(err, "the times of %zu calls", s->trace->n_calls);
     }
-    rank_lines(&j);
+    rank_lines(&k);
     return CS_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the report ---- */
 
 /* Who is the straggler, and how long did calls take once all ranks were there? */
 static cs_status describe_trace(study *s, cs_error *err)
@@ -716,28 +709,23 @@ static cs_status describe_trace(study *s, cs_error *err)
     return status;
 }
 
+static cs_status fill_report(study *s, cs_error *err)
+{
+    CS_TRY(prepare(s, err));
+    CS_TRY(describe_trace(s, err));
+    CS_TRY(build_cases(s, err));
+    CS_TRY(list_lines(s, err));
+    CS_TRY(run_lines(s, err));
+    return compare_lines(s, err);
+}
+
 cs_status cs_trace_whatif(cs_config *config, const cs_arrival_trace *trace,
                           const cs_trace_options *options, cs_trace_report *report_p, cs_error *err)
 {
     cs_trace_report report = {0};
     study           s = {.config = config, .trace = trace, .options = options, .report = &report};
+    cs_status       status = fill_report(&s, err);
 
-    cs_status status = prepare(&s, err);
-    if (status == CS_OK) {
-        status = describe_trace(&s, err);
-    }
-    if (status == CS_OK) {
-        status = build_cases(&s, err);
-    }
-    if (status == CS_OK) {
-        status = list_lines(&s, err);
-    }
-    if (status == CS_OK) {
-        status = play_all(&s, err);
-    }
-    if (status == CS_OK) {
-        status = judge(&s, err);
-    }
     free_cases(&s);
     if (status != CS_OK) {
         cs_trace_report_free(&report);

@@ -7,17 +7,19 @@
  *   static    the rank that is last most often in the trace, in every call
  *   dynamic   the last rank of the call, as if the others agreed on it when they are all there
  *   adaptive  static, but when that rank has come before the last of the others, the baseline,
- * which begins with that last arrival Dynamic and adaptive ranks have to agree, which takes
- * `agreement_s` before the first transfer. `hindsight` is the fastest of all lines in each call: no
- * choice can do better.
+ *             which begins with that last arrival
+ * Dynamic and adaptive ranks have to agree, which takes `agreement_s` before the first transfer.
+ * `hindsight` is the fastest of all lines in each call: no choice can do better.
  */
 #ifndef CS_CAMPAIGN_TRACE_WHATIF_H
 #define CS_CAMPAIGN_TRACE_WHATIF_H
 
 #include "base/arena.h"
 #include "base/statistics.h"
+#include "base/text.h"
 #include "cs/arrivals.h"
 #include "study/config.h"
+#include "traces/arrival_rows.h"
 
 /* `{.period_s = NAN}` is the default. */
 typedef struct cs_trace_options {
@@ -73,5 +75,18 @@ CS_MUST_CHECK cs_status cs_trace_whatif(cs_config *config, const cs_arrival_trac
 
 /* `{0}` is allowed. */
 void cs_trace_report_free(cs_trace_report *report);
+
+/* ---- the report as text (trace_whatif_text.c) ---- */
+
+/* Add a table: the lines by place, what refuses and why, and which one to take. */
+void cs_trace_table(const cs_trace_report *report, const cs_arrival_trace *trace, cs_text *text);
+
+/* Add one object with the notes of the trace; numbers read back exactly, what is not known or never
+ * is null. */
+void cs_trace_json(const cs_trace_report *report, const cs_arrival_trace *trace,
+                   const cs_arrival_notes *notes, cs_text *text);
+
+/* Add a CSV: one line per line of the report. */
+void cs_trace_csv(const cs_trace_report *report, cs_text *text);
 
 #endif

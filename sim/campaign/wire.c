@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* campaign/wire.c -- values as bytes, and back. */
+/* Every value goes through put() and take_number(), which know the byte order. */
 #include "campaign/wire.h"
 
 #include <limits.h>
@@ -68,6 +68,7 @@ void cs_wire_put_row(cs_text *to, const cs_row *row)
         const char *text;
         uint64_t    wide;
         uint32_t    narrow;
+        double      real;
 
         switch (c->type) {
         case CS_COLUMN_TEXT:
@@ -77,9 +78,12 @@ void cs_wire_put_row(cs_text *to, const cs_row *row)
             break;
         case CS_COLUMN_CHARS: cs_wire_put_text(to, member); break;
         case CS_COLUMN_COUNT:
-        case CS_COLUMN_REAL:
             memcpy(&wide, member, sizeof wide);
             cs_wire_put_u64(to, wide);
+            break;
+        case CS_COLUMN_REAL:
+            memcpy(&real, member, sizeof real);
+            cs_wire_put_f64(to, real);
             break;
         case CS_COLUMN_U32:
             memcpy(&narrow, member, sizeof narrow);
@@ -153,7 +157,8 @@ double cs_wire_f64(cs_wire *from)
     return value;
 }
 
-bool cs_wire_bool(cs_wire *from)
+/* 0 or 1; anything else is wrong. */
+static bool take_bool(cs_wire *from)
 {
     uint8_t value = cs_wire_u8(from);
 
@@ -186,7 +191,9 @@ const char *cs_wire_bytes(cs_wire *from, size_t *length_p)
     return bytes != NULL ? bytes : "";
 }
 
-void cs_wire_chars(cs_wire *from, char *chars, size_t bytes)
+/* A text into an array of `bytes` >= 1. NULL, and what is too long for it, is wrong: then it is "".
+ */
+static void take_chars(cs_wire *from, char *chars, size_t bytes)
 {
     const char *text = cs_wire_text(from);
 
@@ -208,11 +215,11 @@ void cs_wire_take_row(cs_wire *from, const cs_column *columns, void *data)
             *(const char **)member = cs_wire_text(from);
             from->failed = from->failed || (c->is_required && *(const char **)member == NULL);
             break;
-        case CS_COLUMN_CHARS: cs_wire_chars(from, member, c->bytes); break;
+        case CS_COLUMN_CHARS: take_chars(from, member, c->bytes); break;
         case CS_COLUMN_COUNT: *(uint64_t *)member = cs_wire_u64(from); break;
         case CS_COLUMN_REAL: *(double *)member = cs_wire_f64(from); break;
         case CS_COLUMN_U32: *(uint32_t *)member = cs_wire_u32(from); break;
-        case CS_COLUMN_BOOL: *(bool *)member = cs_wire_bool(from); break;
+        case CS_COLUMN_BOOL: *(bool *)member = take_bool(from); break;
         }
     }
 }
@@ -224,11 +231,11 @@ void cs_wire_error(cs_wire *from, cs_error *err_p)
     uint8_t  status = cs_wire_u8(from);
     uint32_t line, column;
 
-    cs_wire_chars(from, input, sizeof input);
+    take_chars(from, input, sizeof input);
     line   = cs_wire_u32(from);
     column = cs_wire_u32(from);
-    cs_wire_chars(from, where, sizeof where);
-    cs_wire_chars(from, message, sizeof message);
+    take_chars(from, where, sizeof where);
+    take_chars(from, message, sizeof message);
     from->failed = from->failed || status >= CS_STATUS_COUNT || line > INT_MAX || column > INT_MAX;
     *err_p       = (cs_error){0};
     if (!from->failed && status != CS_OK) {

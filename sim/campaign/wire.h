@@ -39,16 +39,9 @@ uint32_t cs_wire_u32(cs_wire *from);
 uint64_t cs_wire_u64(cs_wire *from);
 double   cs_wire_f64(cs_wire *from);
 
-/* 0 or 1; anything else is wrong. */
-bool cs_wire_bool(cs_wire *from);
-
 /* Texts and bytes are not copied: they point into what is read. */
 const char *cs_wire_text(cs_wire *from);
 const char *cs_wire_bytes(cs_wire *from, size_t *length_p);
-
-/* A text into an array of `bytes` >= 1. NULL, and what is too long for it, is wrong: then it is "".
- */
-void cs_wire_chars(cs_wire *from, char *chars, size_t bytes);
 
 /* The columns of a row into its struct, by the table that wrote them; texts are not copied. A row
  * without a text that is required is wrong. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Items by one thread, by threads, or by ranks: see campaign/workers.h.
+/* Items by one thread, by threads, or by ranks.
  *
  * In one process threads take the items in order; the calling thread collects what it finds. With
  * one job the calling thread does everything itself, a row at a time.
@@ -142,7 +142,7 @@ static cs_status run_threads(const cs_workers *w, size_t n_threads, cs_work_miss
 }
 
 /* One item by the calling thread. */
-static cs_status do_alone(const cs_workers *w, size_t index, cs_work_misses *misses, cs_error *err)
+static cs_status do_item(const cs_workers *w, size_t index, cs_work_misses *misses, cs_error *err)
 {
     cs_text   row    = {0};
     cs_error  wrong  = {0};
@@ -165,22 +165,22 @@ static cs_status do_alone(const cs_workers *w, size_t index, cs_work_misses *mis
     return status;
 }
 
-static cs_status run_alone(const cs_workers *w, cs_work_misses *misses, cs_error *err)
+static cs_status run_here(const cs_workers *w, cs_work_misses *misses, cs_error *err)
 {
     cs_status status = CS_OK;
 
     for (size_t i = 0; i < w->n_items && status == CS_OK && !is_stopped(w); i++) {
-        status = do_alone(w, i, misses, err);
+        status = do_item(w, i, misses, err);
     }
     return status;
 }
 
 /* ---- rank 0: hands out items, collects rows ---- */
 
-/* An item that a rank could not do. `words` is a hash of why. */
+/* An item that a rank could not do. */
 typedef struct miss {
     size_t    item;
-    uint64_t  words;
+    uint64_t  words;  /* a hash of the words of the reason */
     cs_error *reason; /* owned; NULL: another rank has taken it */
 } miss;
 
@@ -194,7 +194,7 @@ typedef struct peer {
     size_t    n_seen; /* of all misses: these are taken, or not for it */
 } peer;
 
-typedef struct lead {
+typedef struct coordinator {
     const cs_workers *workers;
     cs_ranks         *ranks;
     int               size;
@@ -210,18 +210,18 @@ typedef struct lead {
     cs_status         status;    /* of the failed item with the smallest number */
     size_t            failed_item;
     cs_error          failure;
-} lead;
+} coordinator;
 
-/* A number of messages, and the rows in them. */
-typedef struct harvest {
+/* The messages that were received together, and the rows in them. */
+typedef struct batch {
     cs_message    messages[MOST_MESSAGES]; /* owned */
     size_t        n_messages;
     cs_work_item *rows; /* into the messages; owned, room for all of them */
     size_t        n_rows;
-} harvest;
+} batch;
 
 /* How many items a rank should have in hand. */
-static size_t wanted(const lead *l)
+static size_t wanted(const coordinator *l)
 {
     size_t jobs    = jobs_of(l->workers);
     size_t workers = (size_t)(l->size - 1) * jobs;
@@ -231,7 +231,7 @@ static size_t wanted(const lead *l)
     return ahead * jobs;
 }
 
-static cs_status send_items(lead *l, int to, size_t first, size_t end, cs_error *err)
+static cs_status send_items(coordinator *l, int to, size_t first, size_t end, cs_error *err)
 {
     cs_text items = {0};
 
@@ -266,14 +266,14 @@ static cs_status add_words(peer *p, uint64_t words, cs_error *err)
         return CS_OK;
     }
     if (!cs_grow(&p->words, &p->words_room, p->n_words + 1, 4, sizeof *p->words)) {
-        return CS_NO_MEMORY(err, "what a rank could not do");
+        return CS_NO_MEMORY(err, "the reasons for which a rank missed items");
     }
     p->words[p->n_words++] = words;
     return CS_OK;
 }
 
 /* The next miss of another that it may do, or NULL. What it passes now it never takes. */
-static miss *next_miss(lead *l, peer *p)
+static miss *next_miss(coordinator *l, peer *p)
 {
     for (; p->n_seen < l->n_misses; p->n_seen++) {
         miss *m = &l->misses[p->n_seen];
@@ -284,12 +284,12 @@ static miss *next_miss(lead *l, peer *p)
     return NULL;
 }
 
-static cs_status hand_out_miss(lead *l, int to, miss *m, cs_error *err)
+static cs_status hand_out_miss(coordinator *l, int to, miss *m, cs_error *err)
 {
     peer *p = &l->peers[to];
 
     if (!cs_grow(&p->retries, &p->retries_room, p->n_retries + 1, 4, sizeof *p->retries)) {
-        return CS_NO_MEMORY(err, "what a rank tries again");
+        return CS_NO_MEMORY(err, "the items that a rank tries again");
     }
     p->retries[p->n_retries++] = (miss){m->item, m->words, NULL};
     cs_free(m->reason);
@@ -299,7 +299,7 @@ static cs_status hand_out_miss(lead *l, int to, miss *m, cs_error *err)
 
 /* Not until half of what it had is done: so what one rank gets are neighbours, which may have
  * something in common that it keeps. What others have missed comes first. */
-static cs_status hand_out(lead *l, int to, cs_error *err)
+static cs_status hand_out(coordinator *l, int to, cs_error *err)
 {
     peer     *p      = &l->peers[to];
     size_t    want   = wanted(l);
@@ -318,7 +318,7 @@ static cs_status hand_out(lead *l, int to, cs_error *err)
     return status;
 }
 
-static cs_status hand_out_to_all(lead *l, cs_error *err)
+static cs_status hand_out_to_all(coordinator *l, cs_error *err)
 {
     for (int to = 1; to < l->size; to++) {
         CS_TRY(hand_out(l, to, err));
@@ -327,7 +327,7 @@ static cs_status hand_out_to_all(lead *l, cs_error *err)
 }
 
 /* The broadcast to everybody, in pieces; the empty one is the last. */
-static cs_status broadcast(lead *l, cs_error *err)
+static cs_status broadcast(coordinator *l, cs_error *err)
 {
     const cs_workers *w = l->workers;
 
@@ -366,7 +366,7 @@ static cs_status read_error(const cs_message *message, size_t *item_p, cs_error 
     return cs_wire_end(&from, "an error", err);
 }
 
-static cs_status take_failure(lead *l, const cs_message *message, cs_error *err)
+static cs_status take_failure(coordinator *l, const cs_message *message, cs_error *err)
 {
     peer     *p = &l->peers[message->from];
     size_t    item;
@@ -390,7 +390,7 @@ static cs_status take_failure(lead *l, const cs_message *message, cs_error *err)
 
 /* An item has come back from a rank. False: it was not there. *words_p: in which others had missed
  * it, 0 where nobody had. */
-static bool take_back(lead *l, int rank, size_t item, uint64_t *words_p)
+static bool take_back(coordinator *l, int rank, size_t item, uint64_t *words_p)
 {
     peer *p = &l->peers[rank];
 
@@ -417,14 +417,15 @@ static uint64_t hash_words(const cs_error *reason)
     return cs_mix64(cs_hash_text(reason->message) ^ cs_hash_text(reason->where) << 1) | 1;
 }
 
-static cs_status keep_miss(lead *l, size_t item, int rank, const cs_error *reason, cs_error *err)
+static cs_status keep_miss(coordinator *l, size_t item, int rank, const cs_error *reason,
+                           cs_error *err)
 {
     miss m = {item, hash_words(reason), CS_NEW(cs_error, 1)};
 
     if (m.reason == NULL ||
         !cs_grow(&l->misses, &l->misses_room, l->n_misses + 1, 16, sizeof *l->misses)) {
         cs_free(m.reason);
-        return CS_NO_MEMORY(err, "what could not be done");
+        return CS_NO_MEMORY(err, "the items that ranks have missed");
     }
     *m.reason = *reason;
     name_rank(m.reason, rank);
@@ -432,7 +433,7 @@ static cs_status keep_miss(lead *l, size_t item, int rank, const cs_error *reaso
     return add_words(&l->peers[rank], m.words, err);
 }
 
-static cs_status take_miss(lead *l, const cs_message *message, cs_error *err)
+static cs_status take_miss(coordinator *l, const cs_message *message, cs_error *err)
 {
     peer    *p = &l->peers[message->from];
     size_t   item;
@@ -450,8 +451,8 @@ static cs_status take_miss(lead *l, const cs_message *message, cs_error *err)
     return hand_out_to_all(l, err);
 }
 
-/* Note the rows of a message in the harvest; they stay in it. */
-static cs_status take_rows(lead *l, harvest *h, const cs_message *message, cs_error *err)
+/* Add the rows of a message to the batch; they point into the message. */
+static cs_status take_rows(coordinator *l, batch *b, const cs_message *message, cs_error *err)
 {
     cs_wire  from = cs_wire_over(message->data, message->bytes);
     uint32_t n    = cs_wire_u32(&from);
@@ -462,22 +463,22 @@ static cs_status take_rows(lead *l, harvest *h, const cs_message *message, cs_er
         n           = 0;
     }
     for (uint32_t i = 0; i < n; i++) {
-        cs_work_item *row  = &h->rows[h->n_rows + i];
+        cs_work_item *row  = &b->rows[b->n_rows + i];
         size_t        item = (size_t)cs_wire_u64(&from);
         row->index         = item;
         row->data          = cs_wire_bytes(&from, &row->bytes);
         from.failed        = from.failed || !take_back(l, message->from, item, &words);
     }
     CS_TRY(cs_wire_end(&from, "a row", err));
-    h->n_rows += n;
+    b->n_rows += n;
     return hand_out(l, message->from, err);
 }
 
-static cs_status take_message(lead *l, harvest *h, const cs_message *message, cs_error *err)
+static cs_status take_message(coordinator *l, batch *b, const cs_message *message, cs_error *err)
 {
     l->stopped = l->stopped || message->kind == CS_MESSAGE_STOP;
     switch (message->kind) {
-    case CS_MESSAGE_ROWS: return take_rows(l, h, message, err);
+    case CS_MESSAGE_ROWS: return take_rows(l, b, message, err);
     case CS_MESSAGE_MISSED: return take_miss(l, message, err);
     case CS_MESSAGE_FAILED: return take_failure(l, message, err);
     case CS_MESSAGE_STOP: return CS_OK;
@@ -495,71 +496,71 @@ static cs_status take_message(lead *l, harvest *h, const cs_message *message, cs
                    message->from);
 }
 
-static void clear_harvest(harvest *h)
+static void clear_batch(batch *b)
 {
-    for (size_t i = 0; i < h->n_messages; i++) {
-        cs_message_free(&h->messages[i]);
+    for (size_t i = 0; i < b->n_messages; i++) {
+        cs_message_free(&b->messages[i]);
     }
-    h->n_messages = h->n_rows = 0;
+    b->n_messages = b->n_rows = 0;
 }
 
 /* Wait for a message, take all that are there, and collect their rows. */
-static cs_status reap(lead *l, harvest *h, double wait_s, cs_error *err)
+static cs_status receive(coordinator *l, batch *b, double wait_s, cs_error *err)
 {
     cs_status status = CS_OK;
 
     do {
-        cs_message *message = &h->messages[h->n_messages];
+        cs_message *message = &b->messages[b->n_messages];
         status              = cs_ranks_receive(l->ranks, wait_s, message, err);
         if (status != CS_OK || message->kind == CS_MESSAGE_NONE) {
             break;
         }
-        h->n_messages++;
+        b->n_messages++;
         wait_s = 0;
-        status = take_message(l, h, message, err);
-    } while (status == CS_OK && h->n_messages < MOST_MESSAGES);
-    if (h->n_rows > 0 && l->collected == CS_OK) {
-        l->collected = l->workers->collect(l->workers->user, h->rows, h->n_rows, err);
+        status = take_message(l, b, message, err);
+    } while (status == CS_OK && b->n_messages < MOST_MESSAGES);
+    if (b->n_rows > 0 && l->collected == CS_OK) {
+        l->collected = l->workers->collect(l->workers->user, b->rows, b->n_rows, err);
     }
-    clear_harvest(h);
+    clear_batch(b);
     return status != CS_OK ? status : l->collected;
 }
 
-static bool is_over(const lead *l)
+static bool is_over(const coordinator *l)
 {
     return l->stopped || is_stopped(l->workers);
 }
 
-static cs_status work_off(lead *l, harvest *h, cs_error *err)
+static cs_status hand_out_all(coordinator *l, batch *b, cs_error *err)
 {
     CS_TRY(broadcast(l, err));
     CS_TRY(hand_out_to_all(l, err));
     while (l->n_held > 0 && !is_over(l)) {
-        CS_TRY(reap(l, h, LOOK_S, err));
+        CS_TRY(receive(l, b, LOOK_S, err));
     }
     return CS_OK;
 }
 
 /* Tell everybody that it is over, and keep what still comes until all have left. */
-static cs_status part(lead *l, harvest *h, double wait_s, cs_error *err)
+static cs_status end_ranks(coordinator *l, batch *b, double wait_s, cs_error *err)
 {
     double until = cs_ranks_now_s() + wait_s;
 
     l->no_more = true;
     cs_ranks_end(l->ranks);
     while (l->ranks->n_left < l->size - 1 && cs_ranks_now_s() < until) {
-        CS_TRY(reap(l, h, LOOK_S, err));
+        CS_TRY(receive(l, b, LOOK_S, err));
     }
     return CS_OK;
 }
 
-static cs_status lead_all(lead *l, harvest *h, cs_work_misses *misses, cs_error *err)
+static cs_status coordinate(coordinator *l, batch *b, cs_work_misses *misses, cs_error *err)
 {
-    cs_status status = work_off(l, h, err);
+    cs_status status = hand_out_all(l, b, err);
 
     if (status == CS_OK) {
-        bool in_a_hurry = is_over(l);
-        status          = part(l, h, in_a_hurry ? STOP_S : FINISH_S, err);
+        bool is_early = is_over(l);
+        status        = end_ranks(l, b, is_early ? STOP_S : FINISH_S, err);
     }
     if (status == CS_OK && l->status != CS_OK && !is_over(l)) {
         if (err != NULL) {
@@ -575,7 +576,7 @@ static cs_status lead_all(lead *l, harvest *h, cs_work_misses *misses, cs_error 
     return status;
 }
 
-static void release_lead(lead *l)
+static void free_coordinator(coordinator *l)
 {
     for (size_t i = 0; i < l->n_misses; i++) {
         cs_free(l->misses[i].reason);
@@ -589,21 +590,21 @@ static void release_lead(lead *l)
     cs_free(l->peers);
 }
 
-static cs_status run_lead(const cs_workers *w, cs_work_misses *misses, cs_error *err)
+static cs_status run_coordinator(const cs_workers *w, cs_work_misses *misses, cs_error *err)
 {
-    int       size   = w->ranks->transport.size;
-    lead      l      = {.workers = w,
-                        .ranks   = w->ranks,
-                        .size    = size,
-                        .peers   = CS_NEW(peer, (size_t)size),
-                        .holder  = CS_NEW(int, w->n_items)};
-    harvest   h      = {.rows = CS_NEW(cs_work_item, (size_t)MOST_MESSAGES * MOST_ROWS)};
-    cs_status status = l.peers == NULL || l.holder == NULL || h.rows == NULL
-                           ? CS_NO_MEMORY(err, "%d ranks and %zu items", size, w->n_items)
-                           : lead_all(&l, &h, misses, err);
+    int         size   = w->ranks->transport.size;
+    coordinator l      = {.workers = w,
+                          .ranks   = w->ranks,
+                          .size    = size,
+                          .peers   = CS_NEW(peer, (size_t)size),
+                          .holder  = CS_NEW(int, w->n_items)};
+    batch       b      = {.rows = CS_NEW(cs_work_item, (size_t)MOST_MESSAGES * MOST_ROWS)};
+    cs_status   status = l.peers == NULL || l.holder == NULL || b.rows == NULL
+                             ? CS_NO_MEMORY(err, "%d ranks and %zu items", size, w->n_items)
+                             : coordinate(&l, &b, misses, err);
 
-    release_lead(&l);
-    cs_free(h.rows);
+    free_coordinator(&l);
+    cs_free(b.rows);
     return status;
 }
 
@@ -719,17 +720,17 @@ static cs_status end_pool(server *s, cs_error *err)
     return status;
 }
 
-static cs_status tell_failure(server *s, cs_error *err)
+static cs_status report_failure(server *s, cs_error *err)
 {
     s->has_told = true;
     return send_error(s, CS_MESSAGE_FAILED, s->index, &s->failure, err);
 }
 
 /* This rank cannot go on: rank 0 must know, or it would wait. */
-static cs_status tell_trouble(server *s, cs_status status, cs_error *err)
+static cs_status report_trouble(server *s, cs_status status, cs_error *err)
 {
     s->failure = s->trouble;
-    if (s->ranks->is_lost || tell_failure(s, NULL) != CS_OK) {
+    if (s->ranks->is_lost || report_failure(s, NULL) != CS_OK) {
         s->ranks->is_lost = true;
         if (err != NULL) {
             *err = s->trouble;
@@ -747,9 +748,9 @@ static void begin(server *s)
 
     s->has_begun = true;
     s->status    = cs_text_status(&s->broadcast, &s->failure);
-    if (s->status == CS_OK && w->hear != NULL) {
+    if (s->status == CS_OK && w->on_broadcast != NULL) {
         const char *data = s->broadcast.data != NULL ? s->broadcast.data : "";
-        s->status        = w->hear(w->user, data, s->broadcast.length, &s->failure);
+        s->status        = w->on_broadcast(w->user, data, s->broadcast.length, &s->failure);
     }
     cs_text_free(&s->broadcast);
     if (s->status == CS_OK) {
@@ -774,7 +775,7 @@ static void take_items(server *s, const cs_message *message)
 
 /* The broadcast comes once and before the items. Once something is wrong here, nothing that still
  * comes matters. */
-static void obey(server *s, const cs_message *message)
+static void handle_message(server *s, const cs_message *message)
 {
     bool is_broadcast = message->kind == CS_MESSAGE_BROADCAST,
          is_items     = message->kind == CS_MESSAGE_ITEMS;
@@ -809,27 +810,25 @@ static cs_status serve_rows(server *s, cs_error *err)
     return status;
 }
 
-/* One look for messages, one for rows, one for what rank 0 should know. */
+/* Look once for messages and once for rows, and tell rank 0 what it should know. */
 static cs_status serve_once(server *s, cs_error *err)
 {
     cs_message message;
-    cs_status  status = cs_ranks_receive(s->ranks, s->pool != NULL ? 0 : LOOK_S, &message, err);
 
-    if (status == CS_OK) {
-        obey(s, &message);
-        cs_message_free(&message);
+    CS_TRY(cs_ranks_receive(s->ranks, s->pool != NULL ? 0 : LOOK_S, &message, err));
+    handle_message(s, &message);
+    cs_message_free(&message);
+    if (s->pool != NULL) {
+        CS_TRY(serve_rows(s, err));
     }
-    if (status == CS_OK && s->pool != NULL) {
-        status = serve_rows(s, err);
+    if (s->status != CS_OK && !s->has_told) {
+        CS_TRY(report_failure(s, err));
     }
-    if (status == CS_OK && s->status != CS_OK && !s->has_told) {
-        status = tell_failure(s, err);
-    }
-    if (status == CS_OK && is_stopped(s->workers) && !s->has_stopped) {
+    if (is_stopped(s->workers) && !s->has_stopped) {
         s->has_stopped = true;
-        status         = cs_ranks_send(s->ranks, 0, CS_MESSAGE_STOP, "", 0, err);
+        CS_TRY(cs_ranks_send(s->ranks, 0, CS_MESSAGE_STOP, "", 0, err));
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status run_server(const cs_workers *w, cs_error *err)
@@ -842,7 +841,7 @@ static cs_status run_server(const cs_workers *w, cs_error *err)
     }
     if (status != CS_OK) {
         (void)!end_pool(&s, NULL);
-        status = tell_trouble(&s, status, err);
+        status = report_trouble(&s, status, err);
     } else {
         status = end_pool(&s, err);
     }
@@ -850,7 +849,7 @@ static cs_status run_server(const cs_workers *w, cs_error *err)
     return status;
 }
 
-/* ---- whoever it is ---- */
+/* ---- every rank ---- */
 
 cs_status cs_workers_run(const cs_workers *workers, cs_work_misses *misses_p, cs_error *err)
 {
@@ -861,8 +860,8 @@ cs_status cs_workers_run(const cs_workers *workers, cs_work_misses *misses_p, cs
         return run_server(workers, err);
     }
     if (workers->ranks != NULL) {
-        return run_lead(workers, misses_p, err);
+        return run_coordinator(workers, misses_p, err);
     }
     jobs = jobs < workers->n_items ? jobs : workers->n_items;
-    return jobs > 1 ? run_threads(workers, jobs, misses_p, err) : run_alone(workers, misses_p, err);
+    return jobs > 1 ? run_threads(workers, jobs, misses_p, err) : run_here(workers, misses_p, err);
 }

@@ -34,11 +34,11 @@ typedef struct cs_workers {
      * collected in one call may be written as one transaction. An error ends the work. */
     cs_status (*collect)(void *user, const cs_work_item *items, size_t n, cs_error *err);
 
-    /* What the work needs to know from rank 0: cs_workers_run() calls `hear` on every other rank
-     * with these bytes before any work there. `hear` is NULL where there is nothing. */
+    /* What the work needs to know from rank 0: cs_workers_run() calls `on_broadcast` on every other
+     * rank with these bytes before any work there. NULL where there is nothing. */
     const char *broadcast;
     size_t      broadcast_bytes;
-    cs_status (*hear)(void *user, const char *data, size_t bytes, cs_error *err);
+    cs_status (*on_broadcast)(void *user, const char *data, size_t bytes, cs_error *err);
 
     unsigned  jobs;  /* threads that work, of every process that does; 0 and 1: one */
     cs_ranks *ranks; /* that share the work, or NULL: this process alone */

@@ -260,9 +260,9 @@ static void add_row(cs_text *text, const timing *t, bool json, bool is_first)
 
 /* A point of the built-in benchmark with what it borrows. */
 typedef struct point {
-    timing   timing;
-    cs_fault fault;    /* for the algorithms that are made for slow NICs */
-    double  *arrivals; /* owned; NULL: nobody is late */
+    timing      timing;
+    cs_capacity slow;     /* for the algorithms that are made for slow NICs */
+    double     *arrivals; /* owned; NULL: nobody is late */
 } point;
 
 /* AllReduce, or the first collective that the algorithm does. */
@@ -306,9 +306,9 @@ static cs_status prepare(point *p, uint32_t n_ranks, uint32_t gpus_per_server, c
         .cluster = {.n_ranks = n_ranks, .gpus_per_server = gpus_per_server, .fabrics = {nic, nic}},
         .seed    = 1};
     if (cs_field_find(job->algorithm->options, "chosen") != NULL) {
-        p->fault               = (cs_fault){0, 2, 0, (double)INFINITY};
-        job->scenario.faults   = &p->fault;
-        job->scenario.n_faults = 1;
+        p->slow                  = (cs_capacity){0, 2, 0, (double)INFINITY};
+        job->scenario.capacity   = &p->slow;
+        job->scenario.n_capacity = 1;
     }
     return cs_job_resolve(job, err);
 }

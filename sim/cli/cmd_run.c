@@ -9,7 +9,6 @@
 #include "cs/result.h"
 #include "engine/explain.h"
 #include "output/chrome_trace.h"
-#include "output/heatmap.h"
 #include "output/port_stats.h"
 #include "output/usage.h"
 

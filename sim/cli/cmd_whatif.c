@@ -2,7 +2,7 @@
 /* collsim whatif: what a job of many iterations loses to failing NICs, policy by policy; with
  * --trace, what each algorithm would have saved on measured arrivals. */
 #include "campaign/thread_pool.h"
-#include "campaign/trace_text.h"
+#include "campaign/trace_whatif.h"
 #include "cli/arrival_args.h"
 #include "cli/cli.h"
 #include "cli/config_args.h"

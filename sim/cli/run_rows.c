@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "output/result_rows.h"
-#include "output/table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -101,8 +100,8 @@ static bool same_table(const cs_run_rows *rows, const cs_job *a, const cs_job *b
 static void end_table(cs_run_rows *rows)
 {
     if (rows->format == CS_RUN_TABLE && rows->first < rows->n) {
-        cs_table_group(&rows->text, rows->results + rows->first, rows->n - rows->first,
-                       &rows->last.job.scenario);
+        cs_results_nccl_table(&rows->text, rows->results + rows->first, rows->n - rows->first,
+                              &rows->last.job.scenario);
     }
     cs_case_free(&rows->last);
     rows->first = rows->n;

@@ -35,8 +35,11 @@ const cs_arg cs_scenario_args[] = {
     KEY(0, "calibration", "FILE", "calibration", "alpha and bandwidth from 'collsim calibrate'"),
     CS_ARG_KEY(0, "late", "RANK=TIME", "arrivals.late[]", CS_SET_PARTS, "rank=delay",
                "rank arrives TIME after the first (repeatable)"),
-    CS_ARG_KEY(0, "slow", "RANK=L[@FROM[:UNTIL]]", "faults[]", CS_SET_PARTS, "rank=slowdown@from:until",
-               "NICs of the rank's server slowed by L (repeatable)"),
+#define CS_FAULT(kind, key, least, most, slowdown, help, option, letter, option_help)              \
+    CS_ARG_KEY(0, option, "RANK=" letter "[@FROM[:UNTIL]]", "faults[]", CS_SET_PARTS,              \
+               "rank=" key "@from:until", option_help),
+#include "scenario/faults.def"
+#undef CS_FAULT
     CS_ARG_KEY(0, "opt", "KEY=VALUE", "algorithm.options", CS_SET_BELOW, NULL, "option of the algorithm (repeatable)"),
     CS_ARG_KEY(0, "model-opt", "KEY=VALUE", "model.options", CS_SET_BELOW, NULL, "option of the model (repeatable)"),
     CS_CONFIG_SET_ROW,

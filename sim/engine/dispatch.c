@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The dispatcher: see engine/dispatch.h. Messages are taken from the stream, queue at their ports
- * (the port rule) and wait for their data (the data rule); when they wait for nothing they start,
- * and time goes on to the model's next event or the next arrival.
+/* Messages are taken from the stream, queue at their ports (the port rule) and wait for their data
+ * (the data rule); when they wait for nothing they start, and time goes on to the model's next
+ * event or the next arrival.
  *
  * Messages, versions, edges and groups live in pools and are named by their indices, which begin
  * at 1: 0 is nobody. A *version* is what neighbouring slots hold after one message has written
@@ -47,11 +47,11 @@ typedef struct message_item {
 } message_item;
 
 /* A message that has started; its index is the handle that the model knows. */
-typedef struct flying_item {
+typedef struct flight_item {
     uint32_t next_free; /* while nobody has it */
     uint32_t message;
     double   start_s, startup_s;
-} flying_item;
+} flight_item;
 
 typedef struct version_item {
     uint32_t next;    /* of the same message */
@@ -120,16 +120,16 @@ struct cs_dispatch {
     port_queue       *queues;            /* [2 * n_ports] */
     uint32_t         *group_round;       /* [2 * n_ports], or NULL without groups */
     double           *group_until_s;     /* ... when its start-up is paid */
-    uint32_t         *gates;             /* [2 * n_ports] groups of late ranks, or NULL */
+    uint32_t         *late_groups;       /* [2 * n_ports] groups of late ranks, or NULL */
     link_driver      *drivers;           /* [2 * n_ranks] sending, then receiving; or NULL */
     uint32_t         *n_driven;          /* [2 * n_ports] messages, or NULL */
     uint32_t         *newest;            /* [n_ranks][n_slots] version, 0: resolved */
     double           *rank_free_s;       /* [n_ranks] arrival, or a barrier behind it */
     uint32_t         *by_arrival;        /* late ranks, first one first */
     uint32_t          n_late, n_arrived; /* of them */
-    item_pool         flying, messages, versions, edges, groups;
+    item_pool         flights, messages, versions, edges, groups;
     uint32_t          ready_first, ready_last; /* messages that may start */
-    uint32_t          n_hungry;                /* ports for which the stream must go on */
+    uint32_t          n_ports_to_fill;         /* sending ports with nothing that waits */
     uint32_t          n_live;                  /* messages in the window */
     uint64_t          n_blocks;                /* pushed in */
     double            now_s, last_end_s;
@@ -153,9 +153,9 @@ static inline message_item *message_at(const cs_dispatch *d, uint32_t index)
     return (message_item *)(void *)d->messages.items + index;
 }
 
-static inline flying_item *flying_at(const cs_dispatch *d, uint32_t handle)
+static inline flight_item *flight_at(const cs_dispatch *d, uint32_t handle)
 {
-    return (flying_item *)(void *)d->flying.items + handle;
+    return (flight_item *)(void *)d->flights.items + handle;
 }
 
 static inline version_item *version_at(const cs_dispatch *d, uint32_t index)
@@ -283,12 +283,12 @@ static inline bool sends(const cs_dispatch *d, uint32_t port)
 /* One more, or one less, that keeps later messages of a sending port from starting. */
 static inline void block(cs_dispatch *d, port_queue *q)
 {
-    d->n_hungry -= q->blocking++ == 0 && q->remaining > 0;
+    d->n_ports_to_fill -= q->blocking++ == 0 && q->remaining > 0;
 }
 
 static inline void unblock(cs_dispatch *d, port_queue *q)
 {
-    d->n_hungry += --q->blocking == 0 && q->remaining > 0;
+    d->n_ports_to_fill += --q->blocking == 0 && q->remaining > 0;
 }
 
 static void grant_group(cs_dispatch *d, uint32_t index)
@@ -459,7 +459,7 @@ static void queues_enter(cs_dispatch *d, uint32_t message)
         uint32_t    port = port_of(d, m, which);
         port_queue *q    = &d->queues[port];
         if (sends(d, port)) {
-            d->n_hungry -= --q->remaining == 0 && q->blocking == 0;
+            d->n_ports_to_fill -= --q->remaining == 0 && q->blocking == 0;
         }
         if (is_in_group(d, m, port)) {
             enter_group(d, message, which);
@@ -543,7 +543,7 @@ static void close_port(cs_dispatch *d, uint32_t port)
     uint32_t index = add_group(d, port, NO_ROUND);
 
     group_at(d, index)->left = 1;
-    d->gates[port]           = index;
+    d->late_groups[port]     = index;
     if (sends(d, port)) {
         block(d, &d->queues[port]);
     }
@@ -554,7 +554,7 @@ static void open_port(cs_dispatch *d, uint32_t port)
     if (sends(d, port)) {
         unblock(d, &d->queues[port]);
     }
-    leave_group(d, d->gates[port]);
+    leave_group(d, d->late_groups[port]);
 }
 
 static void for_ports(cs_dispatch *d, uint32_t rank, void (*visit)(cs_dispatch *, uint32_t port))
@@ -593,8 +593,8 @@ static cs_status queues_open(cs_dispatch *d)
         }
     }
     if (d->n_late > 0) {
-        d->gates = CS_ARENA_NEW(&d->arena, uint32_t, n);
-        if (d->gates == NULL) {
+        d->late_groups = CS_ARENA_NEW(&d->arena, uint32_t, n);
+        if (d->late_groups == NULL) {
             return CS_ENOMEM;
         }
     }
@@ -630,7 +630,7 @@ static void queues_arrive(cs_dispatch *d, uint32_t rank)
 static void queues_count(cs_dispatch *d, uint32_t tx)
 {
     port_queue *q = &d->queues[tx];
-    d->n_hungry += q->remaining++ == 0 && q->blocking == 0;
+    d->n_ports_to_fill += q->remaining++ == 0 && q->blocking == 0;
 }
 
 /* ---- the data rule: who has to write before a message may read ----
@@ -769,8 +769,8 @@ static void slots_write(cs_dispatch *d, uint32_t message, const cs_transfer *t)
     }
 }
 
-/* One thing less that a version waits for. Resolved ones are put on the list. */
-static inline void settle(cs_dispatch *d, uint32_t index, uint32_t *resolved)
+/* A version waits for one thing less. Where nothing is left, put it on the list. */
+static inline void count_down(cs_dispatch *d, uint32_t index, uint32_t *resolved)
 {
     version_item *v = version_at(d, index);
 
@@ -787,7 +787,7 @@ static void resolve(cs_dispatch *d, uint32_t index, uint32_t *resolved)
         next            = edge_at(d, e)->next;
         pool_give(&d->edges, sizeof(edge_item), e);
         if ((target & 1u) != 0) {
-            settle(d, target >> 1, resolved);
+            count_down(d, target >> 1, resolved);
         } else {
             notify(d, target >> 1);
         }
@@ -802,7 +802,7 @@ static void slots_end(cs_dispatch *d, const message_item *m)
 
     for (uint32_t v = m->versions, next; v != 0; v = next) {
         next = version_at(d, v)->next;
-        settle(d, v, &resolved);
+        count_down(d, v, &resolved);
     }
     while (resolved != 0) {
         uint32_t index = resolved;
@@ -1004,11 +1004,11 @@ void cs_dispatch_count(cs_dispatch *dispatch, const cs_block *block)
 /* A message that waits for nothing. */
 static cs_status start(cs_dispatch *d, uint32_t index)
 {
-    if (pool_reserve(&d->flying, sizeof(flying_item), 1) != CS_OK) {
+    if (pool_reserve(&d->flights, sizeof(flight_item), 1) != CS_OK) {
         return CS_ENOMEM;
     }
     const message_item *m         = message_at(d, index);
-    uint32_t            handle    = pool_take(&d->flying, sizeof(flying_item));
+    uint32_t            handle    = pool_take(&d->flights, sizeof(flight_item));
     double              startup_s = queues_start(d, m);
     const cs_flight     flight    = {.id          = m->id,
                                      .handle      = handle,
@@ -1023,7 +1023,7 @@ static cs_status start(cs_dispatch *d, uint32_t index)
                                      .start_s     = d->now_s,
                                      .startup_s   = startup_s};
 
-    *flying_at(d, handle) = (flying_item){0, index, d->now_s, startup_s};
+    *flight_at(d, handle) = (flight_item){0, index, d->now_s, startup_s};
     return d->network->inject(d->model, &flight);
 }
 
@@ -1040,7 +1040,7 @@ static cs_status start_ready(cs_dispatch *d)
 
 static void end(cs_dispatch *d, uint32_t handle)
 {
-    flying_item         flying = *flying_at(d, handle);
+    flight_item         flying = *flight_at(d, handle);
     const message_item *m      = message_at(d, flying.message);
 
     if (d->kept.n_observers > 0) {
@@ -1050,7 +1050,7 @@ static void end(cs_dispatch *d, uint32_t handle)
     queues_leave(d, m);
     slots_end(d, m);
     pool_give(&d->messages, sizeof(message_item), flying.message);
-    pool_give(&d->flying, sizeof(flying_item), handle);
+    pool_give(&d->flights, sizeof(flight_item), handle);
     d->last_end_s = d->now_s;
     d->n_live--;
 }
@@ -1196,7 +1196,7 @@ cs_status cs_dispatch_block(cs_dispatch *dispatch, const cs_block *block, cs_err
         return CS_NO_MEMORY(err, "the transfers that are under way");
     }
     for (size_t i = 0, parts; i < block->count && status == CS_OK; i += parts) {
-        while ((d->n_hungry == 0 || d->n_live >= CS_MAX_FLIGHTS - 1) && status == CS_OK) {
+        while ((d->n_ports_to_fill == 0 || d->n_live >= CS_MAX_FLIGHTS - 1) && status == CS_OK) {
             status = step(d, err);
         }
         parts = cs_message_parts(&block->transfers[i], block->count - i);
@@ -1228,7 +1228,7 @@ void cs_dispatch_close(cs_dispatch *dispatch)
         dispatch->network->close(dispatch->model);
     }
     kept_free(&dispatch->kept);
-    cs_free(dispatch->flying.items);
+    cs_free(dispatch->flights.items);
     cs_free(dispatch->messages.items);
     cs_free(dispatch->versions.items);
     cs_free(dispatch->edges.items);

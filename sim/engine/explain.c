@@ -141,7 +141,7 @@ static cause cause_of(const search *s, const cs_transfer *t, size_t parts, doubl
 
 /* A sum is there when the last of what it adds up is, which over several links need not be the last
  * in the stream. */
-static void leave_marks(search *s, const cs_transfer *t, uint32_t tx, uint32_t rx, uint32_t now)
+static void mark_transfer(search *s, const cs_transfer *t, uint32_t tx, uint32_t rx, uint32_t now)
 {
     uint32_t *source = &s->slot[(size_t)t->src * s->n_slots + t->src_slot];
     uint32_t *sink   = &s->slot[(size_t)t->dst * s->n_slots + t->dst_slot];
@@ -174,7 +174,7 @@ static void add_message(search *s, uint32_t first, size_t parts)
         s->causes[i] = (cause){(i - 1) & NOBODY, CS_WAIT_TX};
     }
     for (size_t k = 0; k < parts; k++) {
-        leave_marks(s, &t[k], tx, rx, last);
+        mark_transfer(s, &t[k], tx, rx, last);
     }
 }
 

@@ -119,7 +119,7 @@ void cs_job_release(cs_job *job)
     job->is_resolved = false;
 }
 
-/* ---- what it comes to ---- */
+/* ---- the result ---- */
 
 cs_bound_context cs_job_bounds(const cs_job *job)
 {
@@ -254,7 +254,7 @@ static cs_status prefix_open(const cs_scenario *scenario, const void *options, v
 
     (void)scenario;
     if (p == NULL) {
-        return CS_NO_MEMORY(err, "a schedule");
+        return CS_NO_MEMORY(err, "the beginning of a schedule");
     }
     *p               = (prefix){.algorithm = o->whole->algorithm, .left = o->most};
     cs_status status = cs_job_open(o->whole, &p->state, err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Port state: see engine/ports.h. NICs that are slow for ever become a constant pace per
- * rank, NICs whose speed changes a profile per server. */
+/* The state of ports. NICs that are slow for ever become a constant pace per rank, NICs whose speed
+ * changes a profile per server. */
 #include "engine/ports.h"
 
-#include "cs/fault.h"
+#include "cs/capacity.h"
 
 #include <math.h>
 
@@ -75,33 +75,34 @@ static cs_status slow_constant(cs_ports *ports, cs_arena *arena, const cs_scenar
     }
     for (uint32_t r = 0; r < ports->n_ranks; r++) {
         uint32_t server = r / s->cluster.gpus_per_server;
-        pace[r]         = ports->s_per_byte[CS_NIC] * cs_slow_ratio_always(s, server);
+        pace[r]         = ports->s_per_byte[CS_NIC] * cs_slowdown_always(s, server);
     }
     ports->nic_s_per_byte = pace;
     return CS_OK;
 }
 
-/* The steps of one server: healthy, slow during each fault, healthy in the gaps. */
+/* The rates of one server: healthy, slow during each of its steps, healthy in the gaps. */
 static cs_status build_profile(cs_rate_profile *profile, cs_arena *arena, const cs_scenario *s,
-                               size_t first, size_t count, const cs_ports *ports)
+                               uint32_t server, const cs_ports *ports)
 {
-    double *from    = CS_ARENA_NEW(arena, double, 2 * count + 1);
-    double *pace    = CS_ARENA_NEW(arena, double, 2 * count + 1);
-    double  healthy = ports->s_per_byte[CS_NIC], origin_s = ports->first_s;
-    size_t  n = 1;
+    size_t             count;
+    const cs_capacity *steps   = cs_capacity_of(s, server, &count);
+    double            *from    = CS_ARENA_NEW(arena, double, 2 * count + 1);
+    double            *pace    = CS_ARENA_NEW(arena, double, 2 * count + 1);
+    double             healthy = ports->s_per_byte[CS_NIC], origin_s = ports->first_s;
+    size_t             n = 1;
 
     if (from == NULL || pace == NULL) {
         return CS_ENOMEM;
     }
     from[0] = origin_s;
     pace[0] = healthy;
-    for (size_t i = first; i < first + count; i++) {
-        const cs_fault *fault = &s->faults[i];
-        n -= from[n - 1] >= fault->from_s + origin_s;
-        from[n]   = fault->from_s + origin_s;
-        pace[n++] = healthy * fault->slow_ratio;
-        if (isfinite(fault->until_s)) {
-            from[n]   = fault->until_s + origin_s;
+    for (size_t i = 0; i < count; i++) {
+        n -= from[n - 1] >= steps[i].from_s + origin_s;
+        from[n]   = steps[i].from_s + origin_s;
+        pace[n++] = healthy * steps[i].slowdown;
+        if (isfinite(steps[i].until_s)) {
+            from[n]   = steps[i].until_s + origin_s;
             pace[n++] = healthy;
         }
     }
@@ -111,21 +112,17 @@ static cs_status build_profile(cs_rate_profile *profile, cs_arena *arena, const 
 
 static cs_status slow_over_time(cs_ports *ports, cs_arena *arena, const cs_scenario *s)
 {
-    uint32_t         g        = s->cluster.gpus_per_server;
     uint32_t         n        = cs_n_servers(&s->cluster);
     cs_rate_profile *profiles = CS_ARENA_NEW(arena, cs_rate_profile, n);
-    size_t           next     = 0;
-    cs_status        status   = profiles == NULL ? CS_ENOMEM : CS_OK;
 
-    for (uint32_t server = 0; server < n && status == CS_OK; server++) {
-        size_t first = next;
-        while (next < s->n_faults && s->faults[next].rank / g == server) {
-            next++;
-        }
-        status = build_profile(&profiles[server], arena, s, first, next - first, ports);
+    if (profiles == NULL) {
+        return CS_ENOMEM;
+    }
+    for (uint32_t server = 0; server < n; server++) {
+        CS_TRY(build_profile(&profiles[server], arena, s, server, ports));
     }
     ports->profiles = profiles;
-    return status;
+    return CS_OK;
 }
 
 static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
@@ -177,9 +174,9 @@ static cs_status describe(cs_ports *ports, cs_arena *arena, const cs_scenario *s
                         .last_end_s = -(double)INFINITY};
     cs_ports_place(ports, &scenario->cluster);
     CS_TRY(list_arrivals(ports, arena, scenario));
-    if (scenario->n_faults > 0) {
-        CS_TRY(cs_faults_constant(scenario) ? slow_constant(ports, arena, scenario)
-                                            : slow_over_time(ports, arena, scenario));
+    if (scenario->n_capacity > 0) {
+        CS_TRY(cs_capacity_is_constant(scenario) ? slow_constant(ports, arena, scenario)
+                                                 : slow_over_time(ports, arena, scenario));
     }
     return CS_OK;
 }

@@ -11,12 +11,12 @@
 void cs_ports_place(cs_ports *ports, const cs_cluster *cluster);
 
 /* What network models need of `ports`: numbering, rates of every port and arrivals, no port state
- * and no slots. All memory is the arena's. O(n_ranks + faults). */
+ * and no slots. All memory is the arena's. O(n_ranks + steps). */
 cs_status cs_ports_describe(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
                             const cs_plan *plan, cs_error *err);
 
 /* Fill `ports` for the scenario: every port is free and every own contribution ready when its
- * rank arrives. All memory is the arena's. O(n_ranks * n_slots + faults). */
+ * rank arrives. All memory is the arena's. O(n_ranks * n_slots + steps). */
 cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
                         const cs_plan *plan, cs_error *err);
 

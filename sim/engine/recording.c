@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Transfers, their intervals and barriers in arrays that grow block by block. */
 #include "cs/recording.h"
 
 #include "base/alloc.h"
@@ -21,8 +22,8 @@ static cs_status make_room(cs_recording *r, size_t more, size_t first, cs_error 
                     : CS_NO_MEMORY(err, "a recording of %zu transfers", r->n_transfers + more);
 }
 
-/* Count `count` transfers that were stored behind the others, with the barrier before them. */
-static void take_in(cs_recording *r, const cs_block *block)
+/* Add a block, whose transfers stand behind the others already, and the barrier before it. */
+static void add_block(cs_recording *r, const cs_block *block)
 {
     const cs_transfer *t = r->transfers + r->n_transfers;
 
@@ -36,7 +37,7 @@ static void take_in(cs_recording *r, const cs_block *block)
     r->n_transfers += block->count;
 }
 
-static cs_status ask_limits(const cs_recording *r, cs_error *err)
+static cs_status check_limits(const cs_recording *r, cs_error *err)
 {
     for (size_t i = 0; i < CS_RECORDING_LIMITS && r->limits[i] != NULL; i++) {
         CS_TRY(r->limits[i](r, err));
@@ -62,8 +63,8 @@ static cs_status record_block(void *user, const cs_block *block, const cs_interv
             r->last_end_s = intervals[i].end_s;
         }
     }
-    take_in(r, block);
-    return ask_limits(r, err);
+    add_block(r, block);
+    return check_limits(r, err);
 }
 
 cs_observer cs_recording_observer(cs_recording *recording)
@@ -85,8 +86,8 @@ cs_status cs_recording_stream(cs_recording *r, const cs_job *job, cs_error *err)
         if (status == CS_OK) {
             block.transfers = r->transfers + r->n_transfers;
             job->algorithm->next_block(state, &block);
-            take_in(r, &block);
-            status = ask_limits(r, err);
+            add_block(r, &block);
+            status = check_limits(r, err);
         }
     } while (status == CS_OK && block.count > 0);
     job->algorithm->close(state);
@@ -100,7 +101,7 @@ cs_status cs_recording_add(cs_recording *r, const cs_transfer *transfer, const c
 
     CS_TRY(make_room(r, 1, FIRST_TRANSFERS, err));
     r->transfers[r->n_transfers] = *transfer;
-    take_in(r, &one);
+    add_block(r, &one);
     return CS_OK;
 }
 

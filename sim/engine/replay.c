@@ -156,7 +156,8 @@ static cs_status serve_stream(run *r, cs_error *err)
     return CS_OK;
 }
 
-static cs_status judge(run *r, cs_error *err)
+/* Is the schedule right, and if not, where is it wrong? */
+static cs_status check_fingerprints(run *r, cs_error *err)
 {
     r->outcome.verified = cs_fingerprints_hold(&r->prints);
     if (r->outcome.verified) {
@@ -178,6 +179,17 @@ static cs_status judge(run *r, cs_error *err)
     return status;
 }
 
+static cs_status replay(run *r, cs_error *err)
+{
+    CS_TRY(open_run(r, err));
+    CS_TRY(serve_stream(r, err));
+    if (r->job->verify) {
+        CS_TRY(check_fingerprints(r, err));
+    }
+    r->outcome.elapsed_s = cs_last_arrival(&r->job->scenario) + r->outcome.exposed_s;
+    return CS_OK;
+}
+
 cs_status cs_job_replay(const cs_job *job, const cs_observer *observers, size_t n_observers,
                         cs_outcome *outcome_p, cs_error *err)
 {
@@ -192,17 +204,10 @@ cs_status cs_job_replay(const cs_job *job, const cs_observer *observers, size_t 
     r.intervals      = NULL;
     r.dispatch       = NULL;
     r.outcome        = (cs_outcome){0};
-    cs_status status = open_run(&r, err);
+    cs_status status = replay(&r, err);
 
     if (status == CS_OK) {
-        status = serve_stream(&r, err);
-    }
-    if (status == CS_OK && job->verify) {
-        status = judge(&r, err);
-    }
-    if (status == CS_OK) {
-        r.outcome.elapsed_s = cs_last_arrival(&job->scenario) + r.outcome.exposed_s;
-        *outcome_p          = r.outcome;
+        *outcome_p = r.outcome;
     }
     cs_dispatch_close(r.dispatch);
     cs_arena_free(&r.arena);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Fingerprints while the schedule is replayed; and the second pass over a schedule that fails them,
+ * which finds the first transfer that is wrong. */
 #include "engine/verify.h"
 
 #include "base/random.h"
@@ -42,7 +44,7 @@ cs_status cs_fingerprints_open(cs_fingerprints *f, cs_arena *arena, const cs_sce
     f->chunk = CS_ARENA_NEW(arena, cs_chunk_print, plan->n_chunks);
     f->value = CS_ARENA_NEW(arena, uint64_t, (size_t)plan->n_slots * n);
     if (f->rank == NULL || f->chunk == NULL || f->value == NULL) {
-        return CS_NO_MEMORY(err, "checking the schedule");
+        return CS_NO_MEMORY(err, "the fingerprints of %u ranks", n);
     }
     fill_words(f);
     for (uint32_t r = 0; plan->starts_own && r < n; r++) {
@@ -197,13 +199,15 @@ bool cs_fingerprints_hold(const cs_fingerprints *f)
     return true;
 }
 
-/* The careful second look at a schedule that failed its fingerprints: follow the stream with what
- * every slot holds (which chunk, and for n <= 64 how often each rank's contribution) and stop at
- * the first end that is done with something else than it is owed. */
+/* ---- the second pass over a schedule that fails its fingerprints ----
+ *
+ * It follows the stream with what every slot holds (which chunk, and for n <= 64 how often each
+ * rank's contribution) and stops at the first end that is done with something else than it is owed.
+ */
 
 enum { COUNTED_RANKS = 64, BLOCK = 512, NO_CHUNK = -1 };
 
-typedef struct ledger {
+typedef struct contributions {
     const cs_scenario *scenario;
     cs_fingerprints    prints;
     uint32_t           n, n_chunks;
@@ -213,121 +217,122 @@ typedef struct ledger {
     uint8_t           *done;       /* [n_chunks][n] times */
     uint32_t           round;
     cs_verdict        *verdict;
-} ledger;
+} contributions;
 
-static bool fail_at(ledger *l, uint32_t rank, uint32_t chunk, const char *what)
+static bool fail_at(contributions *held, uint32_t rank, uint32_t chunk, const char *what)
 {
-    cs_verdict *v = l->verdict;
+    cs_verdict *v = held->verdict;
 
     v->is_located = true;
     v->rank       = rank;
     v->chunk      = chunk;
-    v->round      = l->round;
+    v->round      = held->round;
     snprintf(v->text, sizeof v->text, "chunk %u at rank %u is wrong in round %u: %s", chunk, rank,
-             l->round, what);
+             held->round, what);
     return false;
 }
 
-static size_t cell(const ledger *l, uint32_t slot, uint32_t rank)
+static size_t cell(const contributions *held, uint32_t slot, uint32_t rank)
 {
-    return rank * l->prints.n_slots + slot;
+    return rank * held->prints.n_slots + slot;
 }
 
 /* Put the own contribution of `rank` to `chunk` into a slot's counts. */
-static void begin_own(ledger *l, size_t at, uint32_t rank, uint32_t chunk)
+static void begin_own(contributions *held, size_t at, uint32_t rank, uint32_t chunk)
 {
-    l->holds[at] = chunk;
-    for (uint32_t r = 0; l->counts_all && r < l->n; r++) {
-        l->count[at * l->n + r] = r == rank;
+    held->holds[at] = chunk;
+    for (uint32_t r = 0; held->counts_all && r < held->n; r++) {
+        held->count[at * held->n + r] = r == rank;
     }
 }
 
-static void add_counts(ledger *l, size_t to, const uint16_t *from, bool keeps)
+static void add_counts(contributions *held, size_t to, const uint16_t *from, bool keeps)
 {
-    uint16_t *sum = l->count + to * l->n;
+    uint16_t *sum = held->count + to * held->n;
 
-    for (uint32_t r = 0; r < l->n; r++) {
+    for (uint32_t r = 0; r < held->n; r++) {
         uint32_t total = (uint32_t)from[r] + (keeps ? sum[r] : 0u);
         sum[r]         = (uint16_t)(total > UINT16_MAX ? UINT16_MAX : total);
     }
 }
 
 /* A done end must hold exactly the contributions that it is owed, once. */
-static bool check_done(ledger *l, size_t at, uint32_t rank, uint32_t chunk)
+static bool check_done(contributions *held, size_t at, uint32_t rank, uint32_t chunk)
 {
     char            text[120];
-    const cs_chunks chunks = cs_chunks_of(l->scenario, l->n_chunks);
+    const cs_chunks chunks = cs_chunks_of(held->scenario, held->n_chunks);
     uint32_t        who    = cs_chunk_contributor(&chunks, chunk);
 
     if (!cs_chunk_is_owed(&chunks, chunk, rank)) {
-        return fail_at(l, rank, chunk, "it is not owed to that rank");
+        return fail_at(held, rank, chunk, "it is not owed to that rank");
     }
-    for (uint32_t r = 0; l->counts_all && r < l->n; r++) {
+    for (uint32_t r = 0; held->counts_all && r < held->n; r++) {
         uint32_t want = who == CS_EVERY_RANK || who == r;
-        uint32_t got  = l->count[at * l->n + r];
+        uint32_t got  = held->count[at * held->n + r];
         if (got != want) {
             snprintf(text, sizeof text, "the contribution of rank %u is in it %u times, not %u", r,
                      got, want);
-            return fail_at(l, rank, chunk, text);
+            return fail_at(held, rank, chunk, text);
         }
     }
-    if (l->prints.value[at] != l->prints.chunk[chunk].want) {
-        return fail_at(l, rank, chunk, "it is not the sum that is owed");
+    if (held->prints.value[at] != held->prints.chunk[chunk].want) {
+        return fail_at(held, rank, chunk, "it is not the sum that is owed");
     }
-    if (l->done[(size_t)chunk * l->n + rank]++ != 0) {
-        return fail_at(l, rank, chunk, "it was already complete");
+    if (held->done[(size_t)chunk * held->n + rank]++ != 0) {
+        return fail_at(held, rank, chunk, "it was already complete");
     }
     return true;
 }
 
-static bool count_chunk(ledger *l, const cs_transfer *t, uint32_t k)
+static bool count_chunk(contributions *held, const cs_transfer *t, uint32_t k)
 {
     uint32_t chunk = t->chunk + k;
-    size_t   from = cell(l, t->src_slot + k, t->src), to = cell(l, t->dst_slot + k, t->dst);
+    size_t   from = cell(held, t->src_slot + k, t->src), to = cell(held, t->dst_slot + k, t->dst);
     uint16_t own[COUNTED_RANKS] = {0};
     bool     adds               = cs_transfer_op(t) != CS_OP_COPY;
 
-    if ((t->flags & CS_OWN_SRC) == 0 && l->holds[from] != chunk) {
-        return fail_at(l, t->src, chunk, "the sender does not hold that chunk");
+    if ((t->flags & CS_OWN_SRC) == 0 && held->holds[from] != chunk) {
+        return fail_at(held, t->src, chunk, "the sender does not hold that chunk");
     }
     if (adds && (t->flags & CS_OWN_DST) != 0) {
-        begin_own(l, to, t->dst, chunk);
+        begin_own(held, to, t->dst, chunk);
     }
-    if (adds && l->holds[to] != chunk) {
-        return fail_at(l, t->dst, chunk, "the receiver adds it to another chunk");
+    if (adds && held->holds[to] != chunk) {
+        return fail_at(held, t->dst, chunk, "the receiver adds it to another chunk");
     }
-    l->holds[to] = chunk;
-    if (l->counts_all) {
+    held->holds[to] = chunk;
+    if (held->counts_all) {
         own[t->src % COUNTED_RANKS] = 1;
-        add_counts(l, to, (t->flags & CS_OWN_SRC) != 0 ? own : l->count + from * l->n, adds);
+        add_counts(held, to, (t->flags & CS_OWN_SRC) != 0 ? own : held->count + from * held->n,
+                   adds);
         if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
-            add_counts(l, from, l->count + to * l->n, false);
+            add_counts(held, from, held->count + to * held->n, false);
         }
     }
     if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
-        l->holds[from] = chunk;
+        held->holds[from] = chunk;
     }
     return true;
 }
 
-static bool follow_counting(ledger *l, const cs_transfer *t)
+static bool follow_counting(contributions *held, const cs_transfer *t)
 {
-    l->round = t->round;
+    held->round = t->round;
     for (uint32_t k = 0; k < t->span; k++) {
-        if (!count_chunk(l, t, k)) {
+        if (!count_chunk(held, t, k)) {
             return false;
         }
     }
     cs_transfer one   = *t;
     cs_block    block = {.transfers = &one, .count = 1};
-    cs_fingerprints_block(&l->prints, &block);
+    cs_fingerprints_block(&held->prints, &block);
     for (uint32_t k = 0; k < t->span; k++) {
         if ((t->flags & CS_DONE_DST) != 0 &&
-            !check_done(l, cell(l, t->dst_slot + k, t->dst), t->dst, t->chunk + k)) {
+            !check_done(held, cell(held, t->dst_slot + k, t->dst), t->dst, t->chunk + k)) {
             return false;
         }
         if ((t->flags & CS_DONE_SRC) != 0 &&
-            !check_done(l, cell(l, t->src_slot + k, t->src), t->src, t->chunk + k)) {
+            !check_done(held, cell(held, t->src_slot + k, t->src), t->src, t->chunk + k)) {
             return false;
         }
     }
@@ -335,50 +340,52 @@ static bool follow_counting(ledger *l, const cs_transfer *t)
 }
 
 /* After the last transfer: what is owed and was never done? */
-static bool check_complete(ledger *l)
+static bool check_complete(contributions *held)
 {
-    const cs_chunks chunks = cs_chunks_of(l->scenario, l->n_chunks);
+    const cs_chunks chunks = cs_chunks_of(held->scenario, held->n_chunks);
 
-    for (uint32_t c = 0; c < l->n_chunks; c++) {
-        for (uint32_t r = 0; r < l->n; r++) {
-            if (cs_chunk_is_owed(&chunks, c, r) && l->done[(size_t)c * l->n + r] == 0) {
-                return fail_at(l, r, c, "it never becomes complete");
+    for (uint32_t c = 0; c < held->n_chunks; c++) {
+        for (uint32_t r = 0; r < held->n; r++) {
+            if (cs_chunk_is_owed(&chunks, c, r) && held->done[(size_t)c * held->n + r] == 0) {
+                return fail_at(held, r, c, "it never becomes complete");
             }
         }
     }
     return true;
 }
 
-static cs_status open_ledger(ledger *l, cs_arena *arena, const cs_plan *plan, cs_error *err)
+static cs_status open_contributions(contributions *held, cs_arena *arena, const cs_plan *plan,
+                                    cs_error *err)
 {
-    size_t cells  = (size_t)plan->n_slots * l->n;
-    size_t counts = l->counts_all ? cells * l->n : 1;
+    size_t cells  = (size_t)plan->n_slots * held->n;
+    size_t counts = held->counts_all ? cells * held->n : 1;
 
-    l->holds = CS_ARENA_NEW(arena, int64_t, cells);
-    l->count = CS_ARENA_NEW(arena, uint16_t, counts);
-    l->done  = CS_ARENA_NEW(arena, uint8_t, (size_t)plan->n_chunks * l->n);
-    if (l->holds == NULL || l->count == NULL || l->done == NULL) {
-        return CS_NO_MEMORY(err, "finding the wrong transfer");
+    held->holds = CS_ARENA_NEW(arena, int64_t, cells);
+    held->count = CS_ARENA_NEW(arena, uint16_t, counts);
+    held->done  = CS_ARENA_NEW(arena, uint8_t, (size_t)plan->n_chunks * held->n);
+    if (held->holds == NULL || held->count == NULL || held->done == NULL) {
+        return CS_NO_MEMORY(err, "the contributions to %u chunks", plan->n_chunks);
     }
     for (size_t i = 0; i < cells; i++) {
-        l->holds[i] = NO_CHUNK;
+        held->holds[i] = NO_CHUNK;
     }
-    CS_TRY(cs_fingerprints_open(&l->prints, arena, l->scenario, plan, err));
+    CS_TRY(cs_fingerprints_open(&held->prints, arena, held->scenario, plan, err));
     for (uint32_t c = 0; plan->starts_own && c < plan->n_chunks; c++) {
-        for (uint32_t r = 0; r < l->n; r++) {
-            begin_own(l, cell(l, c, r), r, c);
+        for (uint32_t r = 0; r < held->n; r++) {
+            begin_own(held, cell(held, c, r), r, c);
         }
     }
     return CS_OK;
 }
 
-static cs_status follow_stream(ledger *l, const cs_job *job, cs_arena *arena, cs_error *err)
+static cs_status follow_stream(contributions *held, const cs_job *job, cs_arena *arena,
+                               cs_error *err)
 {
-    void     *state = NULL;
-    cs_block  block = {.transfers = CS_ARENA_NEW(arena, cs_transfer, BLOCK), .capacity = BLOCK};
-    cs_status status =
-        block.transfers == NULL ? CS_NO_MEMORY(err, "a block") : cs_job_open(job, &state, err);
-    bool is_right = true;
+    void     *state    = NULL;
+    cs_block  block    = {.transfers = CS_ARENA_NEW(arena, cs_transfer, BLOCK), .capacity = BLOCK};
+    cs_status status   = block.transfers == NULL ? CS_NO_MEMORY(err, "a block of transfers")
+                                                 : cs_job_open(job, &state, err);
+    bool      is_right = true;
 
     if (status != CS_OK) {
         return status;
@@ -386,29 +393,29 @@ static cs_status follow_stream(ledger *l, const cs_job *job, cs_arena *arena, cs
     do {
         job->algorithm->next_block(state, &block);
         for (size_t i = 0; i < block.count && is_right; i++) {
-            is_right = follow_counting(l, &block.transfers[i]);
+            is_right = follow_counting(held, &block.transfers[i]);
         }
     } while (block.count > 0 && is_right);
     job->algorithm->close(state);
-    l->verdict->is_correct = is_right && check_complete(l);
+    held->verdict->is_correct = is_right && check_complete(held);
     return CS_OK;
 }
 
 cs_status cs_locate_error(const cs_job *job, cs_verdict *verdict, cs_error *err)
 {
-    uint32_t n     = job->scenario.cluster.n_ranks;
-    cs_arena arena = {0};
-    ledger   l     = {.scenario   = &job->scenario,
-                      .n          = n,
-                      .n_chunks   = job->plan.n_chunks,
-                      .counts_all = n <= COUNTED_RANKS,
-                      .verdict    = verdict};
+    uint32_t      n     = job->scenario.cluster.n_ranks;
+    cs_arena      arena = {0};
+    contributions held  = {.scenario   = &job->scenario,
+                           .n          = n,
+                           .n_chunks   = job->plan.n_chunks,
+                           .counts_all = n <= COUNTED_RANKS,
+                           .verdict    = verdict};
 
     *verdict         = (cs_verdict){0};
-    cs_status status = open_ledger(&l, &arena, &job->plan, err);
+    cs_status status = open_contributions(&held, &arena, &job->plan, err);
     if (status == CS_OK) {
-        assert(l.prints.rank != NULL && l.prints.chunk != NULL && l.prints.value != NULL);
-        status = follow_stream(&l, job, &arena, err);
+        assert(held.prints.rank != NULL && held.prints.chunk != NULL && held.prints.value != NULL);
+        status = follow_stream(&held, job, &arena, err);
     }
     cs_arena_free(&arena);
     return status;

@@ -61,8 +61,8 @@ static void check_absolute(cs_figure_data *data, const char *what, double got, d
     }
 }
 
-/* "WHAT in row 3 (ranks = 8)": of a row, or of none. */
-static void say_where(const cs_figure_scope *scope, const char *what, char text[WHAT_BYTES])
+/* Write "WHAT in row 3 (ranks = 8)", or "WHAT" where the scope has no row. */
+static void describe_row(const cs_figure_scope *scope, const char *what, char text[WHAT_BYTES])
 {
     const cs_figure_table *table  = scope->table;
     const cs_figure       *figure = table->figure;
@@ -104,8 +104,8 @@ static void check_item(cs_figure_data *data, const cs_figure_table *table,
 
 /* ---- rules ---- */
 
-/* What a rule that does not hold is about: the values of its names. */
-static void say_values(cs_figure_data *data, const cs_names *names, const char *expression)
+/* Add the values of the names in a rule that does not hold. */
+static void add_values(cs_figure_data *data, const cs_names *names, const char *expression)
 {
     char text[512], *save = NULL;
 
@@ -139,7 +139,7 @@ static cs_status check_holds(cs_figure_data *data, const cs_figure_rule *rule,
     CS_TRY(cs_expression_number(rule->holds, names, &holds, err));
     cs_figure_expect(data, what, holds > 0);
     if (!(holds > 0)) {
-        say_values(data, names, rule->holds);
+        add_values(data, names, rule->holds);
     }
     return CS_OK;
 }
@@ -169,7 +169,7 @@ static cs_status check_row(cs_figure_data *data, const cs_figure_rule *rule, cs_
         return status;
     }
     *applies_p = true;
-    say_where(scope, rule->what, what);
+    describe_row(scope, rule->what, what);
     return rule->holds != NULL ? check_holds(data, rule, &names, what, err)
                                : check_value(data, rule, &names, what, err);
 }
@@ -273,9 +273,9 @@ static bool are_equal(cs_operand a, cs_operand b)
            fabs(a.number - b.number) <= EQUAL_DIGITS * fabs(b.number);
 }
 
-/* Is the row of the figure one that the keys mean? */
-static bool is_meant(cs_reading *r, const reference_table *t, cs_figure_scope *scope,
-                     const cs_place *row)
+/* Do the keys have their values in this row of the figure? */
+static bool matches_keys(cs_reading *r, const reference_table *t, cs_figure_scope *scope,
+                         const cs_place *row)
 {
     cs_names names = cs_figure_names(scope);
     bool     is_it = true;
@@ -314,12 +314,12 @@ static void check_cells(cs_reading *r, cs_figure_data *data, const reference_tab
         }
         (void)snprintf(about, sizeof about, "%s%s%.100s", t->what != NULL ? t->what : "",
                        t->what != NULL ? ", " : "", text);
-        say_where(scope, about, what);
+        describe_row(scope, about, what);
         compare(data, what, got, want.number, t->relative, t->absolute);
     }
 }
 
-static void say_keys(const reference_table *t, char text[WHAT_BYTES])
+static void describe_keys(const reference_table *t, char text[WHAT_BYTES])
 {
     size_t n = 0;
 
@@ -351,7 +351,7 @@ static void check_reference_row(cs_reading *r, cs_figure_data *data, cs_figure_t
     }
     for (size_t i = 0; i < table->n_rows && !t->is_given && !cs_reading_failed(r); i++) {
         cs_figure_scope scope = cs_figure_scope_of(table, i);
-        if (is_meant(r, t, &scope, row)) {
+        if (matches_keys(r, t, &scope, row)) {
             is_found = true;
             check_cells(r, data, t, &scope, row);
         }
@@ -359,7 +359,7 @@ static void check_reference_row(cs_reading *r, cs_figure_data *data, cs_figure_t
     if (!is_found && !cs_reading_failed(r)) {
         char what[WHAT_BYTES] = "";
         char text[WHAT_BYTES + 32];
-        say_keys(t, what);
+        describe_keys(t, what);
         (void)snprintf(text, sizeof text, "there is a row with %s", what);
         cs_figure_expect(data, text, false);
     }

@@ -11,7 +11,6 @@
  * file all that its own does not say. */
 #include "base/alloc.h"
 #include "figures/figure.h"
-#include "figures/folder.h"
 #include "schedules/schedule_json.h"
 #include "study/config_state.h"
 
@@ -118,8 +117,8 @@ static cs_status apply_sweeps(const cs_figure *figure, cs_config *config, cs_err
 
 /* ---- figures like others ---- */
 
-/* The file name at a key, meant beside the file `path`, becomes a whole one. */
-static cs_status anchor(json_t *object, const char *key, const char *path, cs_error *err)
+/* Replace the file name at a key, which is meant beside the file `path`, by its whole path. */
+static cs_status make_path_whole(json_t *object, const char *key, const char *path, cs_error *err)
 {
     const char *name = json_string_value(json_object_get(object, key));
     char        place[PATH_MAX];
@@ -129,26 +128,26 @@ static cs_status anchor(json_t *object, const char *key, const char *path, cs_er
     }
     cs_status status = cs_figure_beside(path, name, "", place, sizeof place, err);
     return status == CS_OK && json_object_set_new(object, key, json_string(place)) != 0
-               ? CS_NO_MEMORY(err, "a figure")
+               ? CS_NO_MEMORY(err, "the description of a figure")
                : status;
 }
 
-/* What another figure may take from this one: not its references, and its files by their whole
- * names. */
+/* Prepare a figure that another one is like: drop its references, and make the paths of its files
+ * whole. */
 static cs_status prepare_for_others(cs_config *config, const char *path, cs_error *err)
 {
     json_t     *figure = json_object_get(config->tree, "figure"), *run;
     const char *name;
 
     (void)json_object_del(figure, "reference");
-    cs_status status = anchor(figure, "gnuplot", path, err);
+    cs_status status = make_path_whole(figure, "gnuplot", path, err);
     if (status == CS_OK) {
-        status = anchor(figure, "trace", path, err);
+        status = make_path_whole(figure, "trace", path, err);
     }
     json_object_foreach(json_object_get(figure, "runs"), name, run)
     {
         if (status == CS_OK) {
-            status = anchor(run, "schedule", path, err);
+            status = make_path_whole(run, "schedule", path, err);
         }
     }
     return status;
@@ -165,29 +164,31 @@ static cs_status find_like(const char *path, const char *like, char place[PATH_M
 
 static cs_status load(const char *path, unsigned depth, cs_config **config_p, cs_error *err);
 
+/* Take from the figure `other`, whose file is `place`, what the own one does not say. */
+static cs_status complete_from(cs_config *config, cs_config *other, const char *place,
+                               cs_error *err)
+{
+    CS_TRY(prepare_for_others(other, place, err));
+    return cs_config_complete(config, other, err);
+}
+
 static cs_status complete(cs_config *config, const char *path, const char *like, unsigned depth,
                           cs_error *err)
 {
     cs_config *other = NULL;
     cs_error   wrong = {0};
     char       place[PATH_MAX];
-    cs_status  status = find_like(path, like, place, &wrong);
 
-    if (status == CS_OK && depth == MOST_LIKE) {
-        status = CS_FAIL(&wrong, CS_EINVAL, "figure.like", "more than %d figures like one another",
-                         MOST_LIKE);
+    if (find_like(path, like, place, &wrong) == CS_OK && depth == MOST_LIKE) {
+        (void)CS_FAIL(&wrong, CS_EINVAL, "figure.like", "more than %d figures like one another",
+                      MOST_LIKE);
     }
-    if (status != CS_OK) {
+    if (wrong.status != CS_OK) {
         (void)snprintf(wrong.where, sizeof wrong.where, "figure.like");
         return cs_config_locate_error(config, &wrong, false, CS_NO_POINT, err);
     }
-    status = load(place, depth + 1, &other, err);
-    if (status == CS_OK) {
-        status = prepare_for_others(other, place, err);
-    }
-    if (status == CS_OK) {
-        status = cs_config_complete(config, other, err);
-    }
+    CS_TRY(load(place, depth + 1, &other, err));
+    cs_status status = complete_from(config, other, place, err);
     cs_config_free(other);
     return status;
 }
@@ -207,8 +208,9 @@ static cs_status name_script(cs_config *config, const char *path, cs_error *err)
     }
     const char *slash = strrchr(place, '/');
     json_t     *name  = json_string(slash != NULL ? slash + 1 : place);
-    return json_object_set_new(figure, "gnuplot", name) == 0 ? CS_OK
-                                                             : CS_NO_MEMORY(err, "a figure");
+    return json_object_set_new(figure, "gnuplot", name) == 0
+               ? CS_OK
+               : CS_NO_MEMORY(err, "the description of a figure");
 }
 
 /* The file, and those that it is like. */
@@ -261,7 +263,7 @@ static cs_status set_members(cs_config *config, json_t *members, const char *pre
         char *json = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
         (void)snprintf(path, sizeof path, "%s%s", prefix, key);
         if (json == NULL) {
-            return CS_NO_MEMORY(err, "a figure");
+            return CS_NO_MEMORY(err, "the description of a figure");
         }
         status = cs_config_set(config, path, json, origin, err);
         cs_free(json);
@@ -285,7 +287,7 @@ static cs_status set_axis(const cs_figure *figure, cs_config *config, const char
     }
     char *json = json_dumps(list, JSON_COMPACT | JSON_ENCODE_ANY);
     if (json == NULL) {
-        return CS_NO_MEMORY(err, "a figure");
+        return CS_NO_MEMORY(err, "the description of a figure");
     }
     char axis[CS_PATH_BYTES];
     (void)snprintf(axis, sizeof axis, "sweep.%s", path);
@@ -317,21 +319,23 @@ static cs_status apply_group(const cs_figure *figure, size_t group, cs_config *c
     return status;
 }
 
+static cs_status apply_changes(const cs_figure *figure, size_t group, cs_config *config,
+                               cs_error *err)
+{
+    CS_TRY(apply_sets(figure, config, err));
+    if (rows_of(figure) != NULL) {
+        CS_TRY(apply_group(figure, group, config, err));
+    }
+    return apply_sweeps(figure, config, err);
+}
+
 cs_status cs_figure_group(const cs_figure *figure, size_t group, cs_config **config_p,
                           cs_error *err)
 {
     cs_config *config = NULL;
-    cs_status  status = load(figure->path, 0, &config, err);
 
-    if (status == CS_OK) {
-        status = apply_sets(figure, config, err);
-    }
-    if (status == CS_OK && rows_of(figure) != NULL) {
-        status = apply_group(figure, group, config, err);
-    }
-    if (status == CS_OK) {
-        status = apply_sweeps(figure, config, err);
-    }
+    CS_TRY(load(figure->path, 0, &config, err));
+    cs_status status = apply_changes(figure, group, config, err);
     if (status != CS_OK) {
         cs_config_free(config);
         return status;
@@ -340,7 +344,7 @@ cs_status cs_figure_group(const cs_figure *figure, size_t group, cs_config **con
     return CS_OK;
 }
 
-/* ---- what is changed must count ---- */
+/* ---- changes that would have no effect are refused ---- */
 
 static bool names_path(json_t *members, const char *path)
 {
@@ -464,7 +468,7 @@ static char *copy(cs_reading *r, const char *text, size_t length)
     char *made = CS_ARENA_NEW(r->arena, char, length + 1);
 
     if (made == NULL) {
-        (void)CS_NO_MEMORY(&r->error, "a figure");
+        (void)CS_NO_MEMORY(&r->error, "the description of a figure");
         return NULL;
     }
     memcpy(made, text, length);
@@ -499,7 +503,7 @@ static void read_columns(cs_reading *r, const cs_place *figure, const char *key,
     cs_figure_column *columns = CS_ARENA_NEW(r->arena, cs_figure_column, n);
 
     if (columns == NULL) {
-        (void)CS_NO_MEMORY(&r->error, "a figure");
+        (void)CS_NO_MEMORY(&r->error, "the description of a figure");
     }
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
         cs_place item = cs_place_item(&list, i);
@@ -534,7 +538,7 @@ void cs_figure_read_rules(cs_reading *r, const cs_place *list, cs_figure_rule **
     cs_figure_rule *rules = CS_ARENA_NEW(r->arena, cs_figure_rule, n);
 
     if (rules == NULL) {
-        (void)CS_NO_MEMORY(&r->error, "a figure");
+        (void)CS_NO_MEMORY(&r->error, "the description of a figure");
     }
     for (size_t i = 0; i < n && !cs_reading_failed(r); i++) {
         cs_place item = cs_place_item(list, i);
@@ -588,7 +592,7 @@ static void read_runs(cs_reading *r, const cs_place *root, cs_figure *figure)
     }
     figure->runs = CS_ARENA_NEW(r->arena, cs_figure_run, json_object_size(runs.node));
     if (figure->runs == NULL) {
-        (void)CS_NO_MEMORY(&r->error, "a figure");
+        (void)CS_NO_MEMORY(&r->error, "the description of a figure");
     }
     json_object_foreach(runs.node, key, value)
     {
@@ -693,14 +697,15 @@ cs_status cs_figure_open(cs_figure *figure, const cs_figure_request *request, cs
 
     CS_TRY(cs_figure_find(request->name, figure->path, sizeof figure->path, err));
     figure->name = stem(&figure->arena, figure->path);
-    CS_TRY(figure->name == NULL ? CS_NO_MEMORY(err, "a figure") : check_name(figure->name, err));
+    CS_TRY(figure->name == NULL ? CS_NO_MEMORY(err, "the description of a figure")
+                                : check_name(figure->name, err));
     CS_TRY(load(figure->path, 0, &figure->config, err));
     CS_TRY(apply_sets(figure, figure->config, err));
     cs_reading reading = {.arena = &figure->arena};
     json_t    *tree    = json_object_get(figure->config->tree, "figure");
     figure->tree       = json_deep_copy(tree);
     if (tree != NULL && figure->tree == NULL) {
-        return CS_NO_MEMORY(err, "a figure");
+        return CS_NO_MEMORY(err, "the description of a figure");
     }
     read_figure(&reading, figure);
     if (cs_reading_failed(&reading)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* figures/figure.h -- the description of a figure, as it was read, and its table. */
+/* figures/figure.h -- a figure as it is worked through: its files, its description as it was read,
+ * its table, its checks and its script. */
 #ifndef CS_FIGURES_FIGURE_H
 #define CS_FIGURES_FIGURE_H
 
@@ -13,6 +14,16 @@
 #include "traces/skew.h"
 
 #include <limits.h>
+
+/* ---- files (folder.c) ---- */
+
+/* The file of a figure: a name of the list, or a path (it has a '/' or ends in ".json"). */
+cs_status cs_figure_find(const char *name, char *path, size_t path_bytes, cs_error *err);
+
+/* The path of a file whose name is meant beside the file `path`; `ending` is added where the name
+ * has none. */
+cs_status cs_figure_beside(const char *path, const char *name, const char *ending, char *place,
+                           size_t place_bytes, cs_error *err);
 
 /* ---- the description (description.c) ---- */
 
@@ -161,9 +172,9 @@ cs_names        cs_figure_names(cs_figure_scope *scope);
 /* Of every run, of the figure's own rules, and with reference numbers where these apply. */
 cs_status cs_figure_check_all(cs_figure_table *table, cs_figure_data *data, cs_error *err);
 
-/* ---- pictures (picture.c) ---- */
+/* ---- the script for gnuplot (script.c) ---- */
 
-/* The whole script of a figure. */
+/* Add the whole script of a figure. */
 cs_status cs_figure_script(cs_figure_table *table, cs_text *script, cs_error *err);
 
 #endif

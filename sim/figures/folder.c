@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The folder of figures, which there are, and the file of one. */
-#include "figures/folder.h"
+#include "figures/figure.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/module.h"
 #include "cs/named.h"
-#include "figures/figures.h"
 #include "input/tree.h"
 
 #include <assert.h>
@@ -151,8 +150,8 @@ static cs_status read_names(const char *folder, cs_figure_entry **list_p, size_t
     return status;
 }
 
-/* What a file says of itself. */
-static cs_status describe(const char *folder, cs_figure_entry *entry, cs_error *err)
+/* Read the title and the source of a figure. */
+static cs_status read_entry(const char *folder, cs_figure_entry *entry, cs_error *err)
 {
     char      path[PATH_MAX];
     char     *text   = NULL;
@@ -196,7 +195,7 @@ cs_status cs_figure_list(cs_figure_entry **list_p, size_t *n_p, cs_error *err)
         qsort(list, n, sizeof *list, compare_entries);
     }
     for (size_t i = 0; i < n && status == CS_OK; i++) {
-        status = describe(folder, &list[i], err);
+        status = read_entry(folder, &list[i], err);
     }
     if (status != CS_OK) {
         cs_figure_list_free(list, n);
@@ -219,7 +218,19 @@ void cs_figure_list_free(cs_figure_entry *list, size_t n)
 
 /* ---- one of them ---- */
 
-/* The figure that a word which is the name of no file means: a part of a name does. */
+/* Find the figure whose name has `word` as a part. `list` and `named` are filled in. */
+static cs_status find_in_list(const char *folder, const char *word, cs_figure_entry **list,
+                              cs_named *named, size_t *index_p, cs_error *err)
+{
+    CS_TRY(read_names(folder, list, &named->n, err));
+    if (named->n > 0) {
+        qsort(*list, named->n, sizeof **list, compare_entries);
+    }
+    named->things = *list;
+    return cs_find_named(named, word, index_p, "figure", err);
+}
+
+/* The file of the figure whose name has `word`, which is the name of no file, as a part. */
 static cs_status find_by_part(const char *folder, const char *word, char *path, size_t path_bytes,
                               cs_error *err)
 {
@@ -232,15 +243,8 @@ static cs_status find_by_part(const char *folder, const char *word, char *path, 
                                .status      = CS_ENOENT,
                                .what        = "no figure",
                                .hint        = "; 'collsim list figures' has all"};
-    cs_status        status = read_names(folder, &list, &named.n, err);
+    cs_status        status = find_in_list(folder, word, &list, &named, &index, err);
 
-    if (status == CS_OK && named.n > 0) {
-        qsort(list, named.n, sizeof *list, compare_entries);
-    }
-    named.things = list;
-    if (status == CS_OK) {
-        status = cs_find_named(&named, word, &index, "figure", err);
-    }
     if (status == CS_OK) {
         assert(index < named.n);
         int n = snprintf(path, path_bytes, "%s/%s%s", folder, list[index].name, ENDING);

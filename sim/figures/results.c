@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The runs of figures. Many figures show the same scenario: a result is kept under the scenario's
- * text. The scenarios of most ranks are begun first, so that no thread is left with one at the end.
+ * text. The scenarios of most ranks are run first, so that no thread is left with one at the end.
  */
 #include "figures/figure.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is known ---- */
+/* ---- results that are known ---- */
 
 typedef struct entry {
     char     *key;
@@ -58,7 +58,7 @@ static cs_status keep(cs_figure_results *results, const cs_figure_item *item, cs
     if (key == NULL || !cs_grow(&results->entries, &results->capacity, results->n + 1, 256,
                                 sizeof *results->entries)) {
         cs_free(key);
-        return CS_NO_MEMORY(err, "results");
+        return CS_NO_MEMORY(err, "the results of %zu scenarios", results->n + 1);
     }
     results->entries[results->n++] = (entry){key, item->hash, item->result, item->error};
     return CS_OK;
@@ -98,7 +98,7 @@ static cs_status collect(void *user, const cs_work_item *rows, size_t n, cs_erro
     return CS_OK;
 }
 
-static int compare_work(const void *a, const void *b)
+static int by_ranks(const void *a, const void *b)
 {
     const cs_figure_item *x = *(cs_figure_item *const *)a, *y = *(cs_figure_item *const *)b;
     uint32_t n = x->c.job.scenario.cluster.n_ranks, m = y->c.job.scenario.cluster.n_ranks;
@@ -115,7 +115,7 @@ static cs_status run_missing(cs_figure_item **items, size_t n, unsigned jobs, cs
     if (n == 0) {
         return CS_OK;
     }
-    qsort(items, n, sizeof(cs_figure_item *), compare_work);
+    qsort(items, n, sizeof(cs_figure_item *), by_ranks);
     cs_status status = cs_workers_run(&workers, &misses, err);
     return status == CS_OK && misses.n > 0 ? CS_FAIL(err, misses.reason.status, misses.reason.where,
                                                      "%s", misses.reason.message)
@@ -129,7 +129,7 @@ cs_status cs_figure_run_items(cs_figure_results *results, cs_figure_item *items,
     size_t           n_missing = 0;
 
     if (missing == NULL) {
-        return CS_NO_MEMORY(err, "a figure");
+        return CS_NO_MEMORY(err, "%zu scenarios", n_items);
     }
     for (size_t i = 0; i < n_items; i++) {
         const entry *known = find(results, &items[i]);

@@ -38,9 +38,9 @@ static double bandwidth_of(const cs_scenario *s, uint32_t fabric)
                                               : (double)NAN;
 }
 
-static double slowdown_of(const cs_scenario *s, size_t fault)
+static double slowdown_of(const cs_scenario *s, size_t step)
 {
-    return fault < s->n_faults ? s->faults[fault].slow_ratio : (double)NAN;
+    return step < s->n_capacity ? s->capacity[step].slowdown : (double)NAN;
 }
 
 /* X(name, its value from the scenario s) */
@@ -58,7 +58,7 @@ static double slowdown_of(const cs_scenario *s, size_t fault)
     X(cross_alpha_s, alpha_of(s, CS_CROSS))             \
     X(cross_bandwidth_Bps, bandwidth_of(s, CS_CROSS))   \
     X(delay_s, cs_last_arrival(s))                      \
-    X(slow_servers, (double)s->n_faults)                \
+    X(slow_servers, (double)s->n_capacity)              \
     X(slowdown_1, slowdown_of(s, 0))                    \
     X(slowdown_2, slowdown_of(s, 1))                    \
     X(slowdown_3, slowdown_of(s, 2))                    \
@@ -170,7 +170,7 @@ static cs_status option_value(const cs_figure_scope *scope, const cs_result *r, 
         return CS_OK;
     }
     *value_p = AS_TEXT(cs_arena_strdup(&scope->table->arena, text));
-    return value_p->text != NULL ? CS_OK : CS_NO_MEMORY(err, "a figure");
+    return value_p->text != NULL ? CS_OK : CS_NO_MEMORY(err, "the text of an option");
 }
 
 static const cs_figure_run *run_of(const cs_figure *figure, const char *name, size_t length)

@@ -41,7 +41,7 @@ static json_t *instantiate_text(const char *text, const cs_names *names, cs_erro
         made = json_real(operand.number);
     }
     if (made == NULL) {
-        (void)CS_NO_MEMORY(err, "a figure");
+        (void)CS_NO_MEMORY(err, "a value of a run");
     }
     return made;
 }
@@ -90,7 +90,7 @@ static json_t *instantiate(json_t *value, const cs_names *names, cs_error *err)
            : json_is_object(value) ? instantiate_object(value, names, err)
                                    : json_deep_copy(value);
     if (made == NULL && err->status == CS_OK) {
-        (void)CS_NO_MEMORY(err, "a figure");
+        (void)CS_NO_MEMORY(err, "a value of a run");
     }
     return made;
 }
@@ -163,30 +163,34 @@ static cs_status make_parts_equal(const cs_config *config, cs_case *c, double pa
     return status;
 }
 
+/* `path` is that of the run. *parts_p is left alone where the buffer may split unevenly. */
+static cs_status set_values_of_run(const cs_figure *figure, const cs_figure_run *run,
+                                   const char *path, cs_config *config, const cs_names *names,
+                                   double *parts_p, cs_error *err)
+{
+    CS_TRY(set_values(config, json_object_get(figure->tree, "set"), names, "figure.set", err));
+    CS_TRY(set_values(config, run->sets, names, path, err));
+    if (run->equal_parts != NULL) {
+        CS_TRY(cs_expression_number(run->equal_parts, names, parts_p, err));
+        if (!(*parts_p >= 1 && *parts_p <= 1e9)) {
+            return CS_FAIL(err, CS_EINVAL, "", "equal_parts: %g is outside [1, 1e9]", *parts_p);
+        }
+    }
+    return CS_OK;
+}
+
 /* Put the values of the figure and of the run into the configuration. *parts_p is 0 where the
  * buffer may split unevenly. */
 static cs_status set_run(const cs_figure *figure, const cs_figure_run *run, cs_config *config,
                          const cs_names *names, double *parts_p, cs_error *err)
 {
-    char      path[CS_PATH_BYTES];
-    cs_error  wrong = {0};
-    cs_status status =
-        set_values(config, json_object_get(figure->tree, "set"), names, "figure.set", &wrong);
+    char     path[CS_PATH_BYTES];
+    cs_error wrong = {0};
 
     cs_path_add_key(path, "figure.runs", run->name);
-    if (status == CS_OK) {
-        status = set_values(config, run->sets, names, path, &wrong);
-    }
-    if (status == CS_OK && run->equal_parts != NULL) {
-        status = cs_expression_number(run->equal_parts, names, parts_p, &wrong);
-    }
-    if (status == CS_OK && run->equal_parts != NULL && !(*parts_p >= 1 && *parts_p <= 1e9)) {
-        status = CS_FAIL(&wrong, CS_EINVAL, "", "equal_parts: %g is outside [1, 1e9]", *parts_p);
-    }
-    if (status != CS_OK) {
-        return cs_figure_blame(figure, path, &wrong, err);
-    }
-    return CS_OK;
+    return set_values_of_run(figure, run, path, config, names, parts_p, &wrong) == CS_OK
+               ? CS_OK
+               : cs_figure_blame(figure, path, &wrong, err);
 }
 
 static char *key_of(const cs_figure_run *run, const cs_case *c)
@@ -218,7 +222,7 @@ static cs_status add_item(cs_figure_table *table, size_t run, size_t row, cs_cas
         !cs_grow(&table->items, &table->item_capacity, i + 1, 64, sizeof *table->items)) {
         cs_free(key);
         cs_case_free(c);
-        return CS_NO_MEMORY(err, "a figure");
+        return CS_NO_MEMORY(err, "%zu scenarios", i + 1);
     }
     *item_p = i;
     if (i < table->n_items) {
@@ -315,7 +319,7 @@ static cs_status add_point(cs_figure_table *table, const cs_config *group, size_
     (void)json_object_del(at->tree, "figure");
     (void)json_object_del(at->tree, "name");
     status = point->items != NULL ? cs_config_case(at, 0, &point->base, err)
-                                  : CS_NO_MEMORY(err, "a figure");
+                                  : CS_NO_MEMORY(err, "%zu runs of a row", figure->n_runs);
     for (size_t i = 0; i < figure->n_runs && status == CS_OK; i++) {
         status = add_run(table, i, at, point, err);
     }
@@ -335,7 +339,7 @@ static cs_status add_group(cs_figure_table *table, size_t group, cs_error *err)
     }
     if (status == CS_OK &&
         !cs_grow(&table->points, &capacity, table->n_points + n, n, sizeof *table->points)) {
-        status = CS_NO_MEMORY(err, "a figure");
+        status = CS_NO_MEMORY(err, "%zu rows of a figure", table->n_points + n);
     }
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         table->points[table->n_points] = (cs_figure_point){0};
@@ -369,7 +373,7 @@ static cs_status read_trace(cs_figure_table *table, cs_error *err)
     CS_TRY(cs_skew_compute(trace, &table->skew, err));
     table->straggler_delays_s = CS_ARENA_NEW(&table->arena, double, trace->n_calls);
     if (table->straggler_delays_s == NULL) {
-        return CS_NO_MEMORY(err, "a figure");
+        return CS_NO_MEMORY(err, "the delays of %zu calls", trace->n_calls);
     }
     for (size_t i = 0; i < trace->n_calls; i++) {
         table->straggler_delays_s[i] = cs_behind_others_s(&trace->arrival_s[i * trace->n_ranks],
@@ -423,7 +427,7 @@ static cs_status fill_cells(cs_figure_table *table, cs_error *err)
     table->cells =
         CS_ARENA_NEW(&table->arena, cs_operand, table->n_rows * table->figure->n_columns);
     if (table->cells == NULL) {
-        return CS_NO_MEMORY(err, "a figure");
+        return CS_NO_MEMORY(err, "%zu rows of a figure", table->n_rows);
     }
     for (size_t row = 0; row < table->n_rows; row++) {
         CS_TRY(fill_row(table, row, err));
@@ -431,33 +435,31 @@ static cs_status fill_cells(cs_figure_table *table, cs_error *err)
     return CS_OK;
 }
 
+static cs_status fill_table(cs_figure_table *table, cs_figure_results *results, unsigned jobs,
+                            cs_error *err)
+{
+    table->last = CS_ARENA_NEW(&table->arena, cs_figure_last, table->figure->n_runs);
+    if (table->last == NULL) {
+        return CS_NO_MEMORY(err, "the runs of a figure");
+    }
+    for (size_t g = 0; g < cs_figure_groups(table->figure); g++) {
+        CS_TRY(add_group(table, g, err));
+    }
+    CS_TRY(read_trace(table, err));
+    CS_TRY(cs_figure_run_items(results, table->items, table->n_items, jobs, err));
+    CS_TRY(check_items(table, err));
+    return fill_cells(table, err);
+}
+
 cs_status cs_figure_table_fill(cs_figure_table *table, const cs_figure *figure,
                                const cs_figure_request *request, cs_error *err)
 {
     cs_figure_results *own     = request->results == NULL ? cs_figure_results_new() : NULL;
     cs_figure_results *results = request->results == NULL ? own : request->results;
-    cs_status          status  = results != NULL ? CS_OK : CS_NO_MEMORY(err, "a figure");
 
-    *table      = (cs_figure_table){.figure = figure};
-    table->last = CS_ARENA_NEW(&table->arena, cs_figure_last, figure->n_runs);
-    if (status == CS_OK && table->last == NULL) {
-        status = CS_NO_MEMORY(err, "a figure");
-    }
-    for (size_t g = 0; g < cs_figure_groups(figure) && status == CS_OK; g++) {
-        status = add_group(table, g, err);
-    }
-    if (status == CS_OK) {
-        status = read_trace(table, err);
-    }
-    if (status == CS_OK) {
-        status = cs_figure_run_items(results, table->items, table->n_items, request->jobs, err);
-    }
-    if (status == CS_OK) {
-        status = check_items(table, err);
-    }
-    if (status == CS_OK) {
-        status = fill_cells(table, err);
-    }
+    *table           = (cs_figure_table){.figure = figure};
+    cs_status status = results != NULL ? fill_table(table, results, request->jobs, err)
+                                       : CS_NO_MEMORY(err, "the results of scenarios");
     cs_figure_results_free(own);
     return status;
 }

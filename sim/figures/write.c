@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One figure from its description to its files, all of them through base/file.h. gnuplot draws the
- * pictures into a folder of their own, beside the script, whose name nobody knows before and into
- * which nobody else looks. */
+/* One figure from its description to its files, all of them through base/file.h. gnuplot draws both
+ * pictures into a temporary folder beside the script, whose name nobody can know before and which
+ * nobody else may read. */
 #include "base/alloc.h"
 #include "base/child.h"
+#include "base/column.h"
 #include "base/file.h"
 #include "base/leftover.h"
 #include "figures/figure.h"
@@ -21,9 +22,9 @@
 
 enum { COMPLAINT_BYTES = 512 };
 
-/* The first line of gnuplot's complaint that says something: it begins with pictures of where
- * it stood. Where there is none, how it ended. */
-static const char *first_words(cs_child *child, char text[COMPLAINT_BYTES])
+/* The first line of gnuplot's complaint that names a line or an error: gnuplot shows the command
+ * before. Where there is none, how gnuplot ended. */
+static const char *find_complaint(cs_child *child, char text[COMPLAINT_BYTES])
 {
     for (char *save = NULL, *line = strtok_r(text, "\n", &save); line != NULL;
          line = strtok_r(NULL, "\n", &save)) {
@@ -54,7 +55,7 @@ static cs_status run_gnuplot(const char *folder, const char *script, const char 
     }
     if (!cs_child_finish(child, complaint, sizeof complaint)) {
         status = CS_FAIL(err, CS_EIO, "gnuplot", "could not draw %s: %s", script,
-                         first_words(child, complaint));
+                         find_complaint(child, complaint));
     }
     cs_child_close(child);
     return status;
@@ -62,7 +63,7 @@ static cs_status run_gnuplot(const char *folder, const char *script, const char 
 
 /* ---- pictures ---- */
 
-/* A whole picture ends like this, but for empty lines. */
+/* How a picture that is complete ends, but for empty lines. */
 typedef struct picture_kind {
     const char *extension, *end;
 } picture_kind;
@@ -71,11 +72,11 @@ static const picture_kind kinds[] = {{"svg", "</svg>"}, {"png", "IEND\xae\x42\x6
 
 enum { N_KINDS = sizeof kinds / sizeof kinds[0], MOST_PICTURE_BYTES = 256 << 20 };
 
-/* Where gnuplot draws. */
-typedef struct studio {
+/* The temporary folder, into which gnuplot draws. */
+typedef struct drawing_folder {
     char folder[PATH_MAX], pictures[N_KINDS][PATH_MAX];
     int  folder_note, notes[N_KINDS];
-} studio;
+} drawing_folder;
 
 /* "FOLDER/NAME.EXTENSION" in room for PATH_MAX bytes. */
 static cs_status join(char *path, const char *folder, const char *name, const char *extension,
@@ -99,7 +100,7 @@ static cs_status write_text(const char *folder, const char *name, const char *ex
     return cs_file_write(path, text->data, text->length, err);
 }
 
-static void studio_close(const studio *s)
+static void drawing_folder_close(const drawing_folder *s)
 {
     sigset_t before;
 
@@ -113,8 +114,9 @@ static void studio_close(const studio *s)
     cs_leftovers_release(&before);
 }
 
-/* In `folder`, for the pictures of `name`. */
-static cs_status studio_open(studio *s, const char *folder, const char *name, cs_error *err)
+/* Make one in `folder`, for the pictures of `name`. */
+static cs_status drawing_folder_open(drawing_folder *s, const char *folder, const char *name,
+                                     cs_error *err)
 {
     sigset_t  before;
     cs_status status = join(s->folder, folder, ".collsim-figure", "XXXXXX", err);
@@ -135,7 +137,7 @@ static cs_status studio_open(studio *s, const char *folder, const char *name, cs
         status           = status == CS_OK ? joined : status;
     }
     if (status != CS_OK) {
-        studio_close(s);
+        drawing_folder_close(s);
     }
     return status;
 }
@@ -150,9 +152,9 @@ static bool ends_with(const char *data, size_t length, const picture_kind *kind)
     return length >= n && memcmp(data + length - n, kind->end, n) == 0;
 }
 
-/* Take a picture that is whole out of the studio. */
-static cs_status keep_picture(const studio *s, size_t kind, const char *folder, const char *name,
-                              cs_error *err)
+/* Copy a picture that is complete from the temporary folder to `folder`. */
+static cs_status keep_picture(const drawing_folder *s, size_t kind, const char *folder,
+                              const char *name, cs_error *err)
 {
     char        to[PATH_MAX];
     char       *data   = NULL;
@@ -180,9 +182,9 @@ static cs_status keep_picture(const studio *s, size_t kind, const char *folder, 
 
 static cs_status draw(const char *name, const char *folder, bool *drawn_p, cs_error *err)
 {
-    studio    s;
-    char      first[256], script[96];
-    cs_status status = studio_open(&s, folder, name, err);
+    drawing_folder s;
+    char           first[256], script[96];
+    cs_status      status = drawing_folder_open(&s, folder, name, err);
 
     if (status != CS_OK) {
         return status;
@@ -195,11 +197,18 @@ static cs_status draw(const char *name, const char *folder, bool *drawn_p, cs_er
     for (size_t i = 0; i < N_KINDS && status == CS_OK && *drawn_p; i++) {
         status = keep_picture(&s, i, folder, name, err);
     }
-    studio_close(&s);
+    drawing_folder_close(&s);
     return status;
 }
 
 /* ---- the figure ---- */
+
+static cs_value value_of(const cs_operand *cell)
+{
+    return cell->text != NULL    ? (cs_value){.type = CS_VALUE_TEXT, .text = cell->text}
+           : isnan(cell->number) ? (cs_value){.type = CS_VALUE_NONE}
+                                 : (cs_value){.type = CS_VALUE_REAL, .real = cell->number};
+}
 
 static void add_csv(const cs_figure_table *table, cs_text *csv)
 {
@@ -207,44 +216,43 @@ static void add_csv(const cs_figure_table *table, cs_text *csv)
 
     assert(figure != NULL);
     for (size_t i = 0; i < figure->n_columns; i++) {
-        cs_text_add(csv, "%s%s", i > 0 ? "," : "", figure->columns[i].name);
+        cs_csv_value(csv, (cs_value){.type = CS_VALUE_TEXT, .text = figure->columns[i].name});
     }
-    cs_text_add(csv, "\n");
-    for (size_t k = 0; k < table->n_rows * figure->n_columns; k++) {
-        const cs_operand *cell = &table->cells[k];
-        if (cell->text != NULL) {
-            cs_text_add_csv_field(csv, cell->text);
-        } else if (!isnan(cell->number)) {
-            cs_text_add_number(csv, cell->number);
+    cs_csv_end(csv);
+    for (size_t row = 0; row < table->n_rows; row++) {
+        for (size_t i = 0; i < figure->n_columns; i++) {
+            cs_csv_value(csv, value_of(&table->cells[row * figure->n_columns + i]));
         }
-        cs_text_add(csv, "%s", (k + 1) % figure->n_columns == 0 ? "\n" : ",");
+        cs_csv_end(csv);
     }
+}
+
+/* cs_figure_compute() with what it gives back: `figure` and `table` are filled in. */
+static cs_status compute(const cs_figure_request *request, cs_figure *figure,
+                         cs_figure_table *table, cs_figure_data *data, cs_error *err)
+{
+    CS_TRY(cs_figure_open(figure, request, err));
+    data->name = cs_strdup(figure->name);
+    if (data->name == NULL) {
+        return CS_NO_MEMORY(err, "the name of a figure");
+    }
+    CS_TRY(cs_figure_table_fill(table, figure, request, err));
+    add_csv(table, &data->csv);
+    CS_TRY(cs_text_status(&data->csv, err));
+    CS_TRY(cs_figure_script(table, &data->script, err));
+    CS_TRY(cs_figure_check_all(table, data, err));
+    return cs_text_status(&data->checks, err);
 }
 
 cs_status cs_figure_compute(const cs_figure_request *request, cs_figure_data *data, cs_error *err)
 {
     cs_figure       figure = {0};
     cs_figure_table table  = {0};
-    cs_status       status = cs_figure_open(&figure, request, err);
+    cs_status       status = compute(request, &figure, &table, data, err);
 
-    if (status == CS_OK) {
-        data->name = cs_strdup(figure.name);
-        status     = data->name != NULL ? cs_figure_table_fill(&table, &figure, request, err)
-                                        : CS_NO_MEMORY(err, "a figure");
-    }
-    if (status == CS_OK) {
-        add_csv(&table, &data->csv);
-        status = cs_text_status(&data->csv, err);
-    }
-    if (status == CS_OK) {
-        status = cs_figure_script(&table, &data->script, err);
-    }
-    if (status == CS_OK) {
-        status = cs_figure_check_all(&table, data, err);
-    }
     cs_figure_table_free(&table);
     cs_figure_close(&figure);
-    return status == CS_OK ? cs_text_status(&data->checks, err) : status;
+    return status;
 }
 
 void cs_figure_data_free(cs_figure_data *data)

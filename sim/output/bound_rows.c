@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lower bounds as a table and as JSON: see output/bound_rows.h. */
+/* One row for each bound that applies. */
 #include "output/bound_rows.h"
 
 #include "base/column.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Results with the same key are a row; its cells are the fastest results of each algorithm. */
 #include "output/comparison.h"
 
+#include "base/random.h"
 #include "cs/topology.h"
 
 #include <math.h>
@@ -26,17 +28,17 @@ static void append(char *text, size_t text_bytes, const char *more)
 }
 
 /* "slow 2 by 1.5 from 1000 to 2000 us", without the times where it is so all the time */
-static void add_fault(const cs_fault *fault, char *text, size_t text_bytes)
+static void add_step(const cs_capacity *step, char *text, size_t text_bytes)
 {
     char part[96], when[64] = "";
 
-    if (isfinite(fault->until_s)) {
-        snprintf(when, sizeof when, " from %.6g to %.6g us", fault->from_s * 1e6,
-                 fault->until_s * 1e6);
-    } else if (fault->from_s > 0) {
-        snprintf(when, sizeof when, " from %.6g us", fault->from_s * 1e6);
+    if (isfinite(step->until_s)) {
+        snprintf(when, sizeof when, " from %.6g to %.6g us", step->from_s * 1e6,
+                 step->until_s * 1e6);
+    } else if (step->from_s > 0) {
+        snprintf(when, sizeof when, " from %.6g us", step->from_s * 1e6);
     }
-    snprintf(part, sizeof part, "slow %u by %.4g%s", fault->rank, fault->slow_ratio, when);
+    snprintf(part, sizeof part, "slow %u by %.4g%s", step->rank, step->slowdown, when);
     append(text, text_bytes, part);
 }
 
@@ -103,24 +105,14 @@ void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
             append(text, text_bytes, part);
         }
     }
-    for (size_t i = 0; i < scenario->n_faults && i < NAMED_RANKS; i++) {
-        add_fault(&scenario->faults[i], text, text_bytes);
+    for (size_t i = 0; i < scenario->n_capacity && i < NAMED_RANKS; i++) {
+        add_step(&scenario->capacity[i], text, text_bytes);
     }
-}
-
-static uint64_t mix_bytes(uint64_t key, const void *data, size_t bytes)
-{
-    const unsigned char *at = data;
-
-    for (size_t i = 0; i < bytes; i++) {
-        key = (key ^ at[i]) * 0x100000001b3u;
-    }
-    return key;
 }
 
 static uint64_t mix_number(uint64_t key, double number)
 {
-    return mix_bytes(key, &number, sizeof number);
+    return cs_hash_add(key, &number, sizeof number);
 }
 
 static uint64_t mix_topology(uint64_t key, const cs_topology *topology)
@@ -128,7 +120,7 @@ static uint64_t mix_topology(uint64_t key, const cs_topology *topology)
     if (topology == NULL) {
         return key;
     }
-    key = mix_bytes(key, topology->kind->name, strlen(topology->kind->name));
+    key = cs_hash_add(key, topology->kind->name, strlen(topology->kind->name));
     for (uint32_t i = 0; i < topology->n_links; i++) {
         const cs_link *link = &topology->links[i];
         key                 = mix_number(mix_number(key, link->bandwidth_Bps), link->latency_s);
@@ -139,7 +131,7 @@ static uint64_t mix_topology(uint64_t key, const cs_topology *topology)
 uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
 {
     const cs_cluster *c   = &scenario->cluster;
-    uint64_t          key = mix_bytes(0xcbf29ce484222325u, result->model, strlen(result->model));
+    uint64_t          key = cs_hash_add(CS_HASH_BASIS, result->model, strlen(result->model));
 
     key = mix_number(mix_number(key, (double)scenario->collective), scenario->root);
     key = mix_number(mix_number(key, (double)scenario->bytes), c->n_ranks);
@@ -152,28 +144,28 @@ uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
     for (uint32_t r = 0; scenario->arrival_s != NULL && r < c->n_ranks; r++) {
         key = mix_number(key, scenario->arrival_s[r]);
     }
-    for (size_t i = 0; i < scenario->n_faults; i++) {
-        const cs_fault *fault = &scenario->faults[i];
-        key                   = mix_number(mix_number(key, fault->rank), fault->slow_ratio);
-        key                   = mix_number(mix_number(key, fault->from_s), fault->until_s);
+    for (size_t i = 0; i < scenario->n_capacity; i++) {
+        const cs_capacity *step = &scenario->capacity[i];
+        key                     = mix_number(mix_number(key, step->rank), step->slowdown);
+        key                     = mix_number(mix_number(key, step->from_s), step->until_s);
     }
     key = mix_topology(key, c->topology);
-    return mix_bytes(key, &result->model_options, sizeof result->model_options);
+    return cs_hash_add(key, &result->model_options, sizeof result->model_options);
 }
 
-static bool same_fault(const cs_fault *a, const cs_fault *b)
+static bool same_step(const cs_capacity *a, const cs_capacity *b)
 {
-    return a->rank == b->rank && a->slow_ratio == b->slow_ratio && a->from_s == b->from_s &&
+    return a->rank == b->rank && a->slowdown == b->slowdown && a->from_s == b->from_s &&
            a->until_s == b->until_s;
 }
 
 bool cs_same_conditions(const cs_scenario *a, const cs_scenario *b)
 {
-    bool is_same = a->n_faults == b->n_faults &&
+    bool is_same = a->n_capacity == b->n_capacity &&
                    mix_topology(0, a->cluster.topology) == mix_topology(0, b->cluster.topology);
 
-    for (size_t i = 0; is_same && i < a->n_faults; i++) {
-        is_same = same_fault(&a->faults[i], &b->faults[i]);
+    for (size_t i = 0; is_same && i < a->n_capacity; i++) {
+        is_same = same_step(&a->capacity[i], &b->capacity[i]);
     }
     for (uint32_t r = 0; is_same && r < a->cluster.n_ranks; r++) {
         is_same = cs_arrival(a, r) == cs_arrival(b, r);

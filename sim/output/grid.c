@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A small schedule: replay, what each transfer is for, and the row and lane of each of its ends. */
 #include "output/grid.h"
 
 #include "output/tracks.h"
 
 #include <string.h>
 
-/* Are the NICs of the rank's server slow at any time of the interval? */
+/* Are the NICs of the rank's server slow when the interval begins? */
 static bool is_slow(const cs_scenario *scenario, uint32_t rank, const cs_interval *when)
 {
-    uint32_t g = scenario->cluster.gpus_per_server;
+    size_t             n;
+    const cs_capacity *steps =
+        cs_capacity_of(scenario, rank / scenario->cluster.gpus_per_server, &n);
 
-    for (size_t i = 0; i < scenario->n_faults; i++) {
-        const cs_fault *f = &scenario->faults[i];
-        if (f->rank / g == rank / g && f->slow_ratio > 1 && f->from_s <= when->start_s &&
-            f->until_s > when->start_s) {
-            return true;
-        }
-    }
-    return false;
+    return cs_slowdown_at(steps, n, when->start_s) > 1;
 }
 
 static uint32_t stage_of(const cs_scenario *scenario, const cs_transfer *t, const cs_interval *when)
@@ -138,20 +134,15 @@ static cs_status add_bar(cs_grid *grid, cs_tracks *tracks, size_t transfer, uint
 
 static cs_status add_ends(cs_grid *grid, cs_tracks *tracks, size_t i)
 {
-    const cs_transfer *t       = &grid->recording.transfers[i];
-    cs_status          status  = add_bar(grid, tracks, i, t->src, t->dst, CS_TX);
-    bool               is_both = cs_transfer_op(t) == CS_OP_EXCHANGE;
+    const cs_transfer *t = &grid->recording.transfers[i];
 
-    if (status == CS_OK) {
-        status = add_bar(grid, tracks, i, t->dst, t->src, CS_RX);
+    CS_TRY(add_bar(grid, tracks, i, t->src, t->dst, CS_TX));
+    CS_TRY(add_bar(grid, tracks, i, t->dst, t->src, CS_RX));
+    if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
+        CS_TRY(add_bar(grid, tracks, i, t->dst, t->src, CS_TX));
+        CS_TRY(add_bar(grid, tracks, i, t->src, t->dst, CS_RX));
     }
-    if (status == CS_OK && is_both) {
-        status = add_bar(grid, tracks, i, t->dst, t->src, CS_TX);
-    }
-    if (status == CS_OK && is_both) {
-        status = add_bar(grid, tracks, i, t->src, t->dst, CS_RX);
-    }
-    return status;
+    return CS_OK;
 }
 
 static cs_status make_bars(cs_grid *grid, uint32_t n_ranks, cs_error *err)
@@ -220,7 +211,7 @@ cs_grid_names cs_grid_names_of(const cs_scenario *scenario, const cs_result *res
     if (row != NULL) {
         (void)cs_field_text(row, &result->options, text, sizeof text);
     }
-    return (cs_grid_names){.is_plain = scenario->n_faults == 0,
+    return (cs_grid_names){.is_plain = scenario->n_capacity == 0,
                            .is_optcc = strcmp(result->algorithm, "optcc") == 0 &&
                                        strcmp(text, "optcc") == 0};
 }

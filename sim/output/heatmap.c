@@ -6,7 +6,7 @@
  * arrives is hatched, and a rank whose NIC is slow at some time is marked red: shares are of the
  * nominal bandwidth, so a NIC that is half as fast is full at 50 %.
  */
-#include "output/heatmap.h"
+#include "output/usage.h"
 
 #include "base/alloc.h"
 #include "cs/topology.h"
@@ -177,7 +177,8 @@ static void place_rows(picture *p, double top)
     p->bottom = y;
 }
 
-static void make_room(picture *p)
+/* The width of the names. */
+static void find_left(picture *p)
 {
     char name[96];
 
@@ -190,14 +191,14 @@ static void make_room(picture *p)
 
 /* Choose and place the rows: all ports of fabrics that carried something, and the links that were
  * most in use. */
-static cs_status place_all(picture *p)
+static cs_status choose_and_place(picture *p)
 {
     p->rows = CS_NEW(heat_row, p->usage->n_rows);
     if (p->rows == NULL || choose_rows(p) != CS_OK) {
         return CS_ENOMEM;
     }
     place_rows(p, HEAD);
-    make_room(p);
+    find_left(p);
     return CS_OK;
 }
 
@@ -258,7 +259,7 @@ static void add_style(const picture *p)
                 "</style>\n<defs><pattern id=\"late\" width=\"6\" height=\"6\" "
                 "patternUnits=\"userSpaceOnUse\"><rect width=\"6\" height=\"6\" fill=\"#E6E6E6\"/>"
                 "<path d=\"M0 6L6 0\" stroke=\"#8A8A8A\"/></pattern></defs>\n");
-    cs_svg_paper(p->out);
+    cs_svg_background(p->out);
 }
 
 /* A number of bytes, or of bytes per second, with a unit. */
@@ -319,7 +320,7 @@ static void add_legend(const picture *p)
                     x, x + 30);
         x += 150;
     }
-    if (s->n_faults > 0) {
+    if (s->n_capacity > 0) {
         cs_text_add(p->out,
                     "<text class=\"l f\" x=\"%.0f\" y=\"67\">slow NIC at some time</text>\n", x);
     }
@@ -362,10 +363,10 @@ static bool is_slow(const picture *p, const heat_row *row)
     uint32_t           g     = s->cluster.gpus_per_server;
     uint32_t           first = (uint32_t)(row->row / row->panel->each) * row->panel->per_row;
 
-    for (size_t i = 0; i < s->n_faults && !row->panel->is_links && row->panel->fabric == CS_NIC;
+    for (size_t i = 0; i < s->n_capacity && !row->panel->is_links && row->panel->fabric == CS_NIC;
          i++) {
-        uint32_t server = s->faults[i].rank / g;
-        if (s->faults[i].slow_ratio > 1 && server >= first / g &&
+        uint32_t server = s->capacity[i].rank / g;
+        if (s->capacity[i].slowdown > 1 && server >= first / g &&
             server <= (first + row->panel->per_row - 1) / g) {
             return true;
         }
@@ -506,7 +507,7 @@ cs_status cs_heatmap_svg(cs_usage *usage, const cs_result *result, cs_text *out,
     cs_status status;
 
     cs_usage_extend(usage, result->elapsed_s);
-    status = place_all(&p);
+    status = choose_and_place(&p);
     if (status == CS_OK) {
         p.n_bins    = cs_usage_n_bins(usage);
         p.bin_width = floor(WIDTH / fmax((double)p.n_bins, 1));

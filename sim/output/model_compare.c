@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* One schedule on one model after the other; the first that runs is what the others are held
+ * against. */
 #include "output/model_compare.h"
 
 #include "engine/ports.h"
@@ -113,8 +115,8 @@ static void name_shared(const cs_scenario *s, const cs_recording *seen, cs_model
     }
 }
 
-static void find_parting(const cs_scenario *s, const cs_recording *first, const cs_recording *seen,
-                         double tolerance, cs_model_row *row)
+static void find_first_difference(const cs_scenario *s, const cs_recording *first,
+                                  const cs_recording *seen, double tolerance, cs_model_row *row)
 {
     double earliest_s = (double)INFINITY;
 
@@ -151,7 +153,7 @@ cs_status cs_compare_models(const cs_job *job, double tolerance, cs_model_row *r
             seen   = (cs_recording){0};
             is_set = true;
         } else if (status == CS_OK && rows[n].refusal.status == CS_OK) {
-            find_parting(&job->scenario, &first, &seen, tolerance, &rows[n]);
+            find_first_difference(&job->scenario, &first, &seen, tolerance, &rows[n]);
         }
         cs_recording_free(&seen);
     }

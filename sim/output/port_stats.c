@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* output/port_stats.c -- what every port did during a run.
- *
- * Ports are numbered as the replay numbers them: one per rank and direction in a switched
+/* Ports are numbered as the replay numbers them: one per rank and direction in a switched
  * fabric, one per ordered pair of a server in a direct one. A port's busy time is the union of its
  * messages, which come in the order of their starts.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* output/result_rows.h -- results as rows: their columns, and what `--format json|csv` prints.
+/* output/result_rows.h -- results as rows: their columns, and what `--format table|json|csv`
+ * prints.
  *
  * A scenario that cannot be run is a row, too: it has what is known of it, and the reason.
  */
@@ -67,5 +68,17 @@ void cs_results_json(cs_text *text, const cs_result_rows *rows);
 /* Add the line of names: the columns, `options`, the columns of the sweep, `scenario` and `error`.
  * Then a line for each row. */
 void cs_results_csv(cs_text *text, const cs_result_rows *rows);
+
+/* ---- the table of nccl-tests (nccl_table.c) ---- */
+
+/* Add one table: head, `n` rows, what nccl-tests cannot say (elapsed time, bound, gap, closed
+ * form), and the closing lines. Lines that do not begin with '#' are rows exactly as nccl-tests
+ * prints them, so that its parsers read them; what nccl-tests does not know stands in comment
+ * lines. The results share algorithm, model and everything of `scenario` but the size. The time
+ * column is `exposed_s`, from which the bandwidths are computed; both halves of a row are equal,
+ * because simulated time does not depend on where the result goes. `#wrong` is 0 for a verified
+ * schedule, 1 for a wrong one, N/A for one that was not checked. */
+void cs_results_nccl_table(cs_text *text, const cs_result *results, size_t n,
+                           const cs_scenario *scenario);
 
 #endif

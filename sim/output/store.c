@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* output/store.c -- rows on disk: one table in an SQLite file.
- *
- * The file is kept in WAL mode while it is written: a transaction is one append, and a program
+/* The file is kept in WAL mode while it is written: a transaction is one append, and a program
  * that is killed loses none that was committed (a machine that loses power may lose the last
  * ones, never the file). The tables have no rowid: their rows are ordered by key.
  * `application_id` tells our files from others, `user_version` is the number of the layout. Which
@@ -460,11 +458,10 @@ static cs_status prepare_tables(const cs_store *store, cs_error *err)
     return check_whole(store, err);
 }
 
-/* Rows of other builds are numbers of other programs. */
-static cs_status check_builds(const cs_store *store, cs_error *err)
+/* List the builds but this one that have written rows: "a, b". */
+static cs_status list_other_builds(const cs_store *store, cs_text *others, cs_error *err)
 {
     sqlite3_stmt *statement = NULL;
-    cs_text       others    = {0};
     char          sql[120];
     int           code = SQLITE_DONE;
 
@@ -474,7 +471,7 @@ static cs_status check_builds(const cs_store *store, cs_error *err)
     if (status == CS_OK && bind_text(statement, 1, cs_build()) == SQLITE_OK) {
         while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
             const char *build = (const char *)sqlite3_column_text(statement, 0);
-            cs_text_add(&others, "%s%s", others.length > 0 ? ", " : "",
+            cs_text_add(others, "%s%s", others->length > 0 ? ", " : "",
                         build != NULL ? build : "(unknown)");
         }
     }
@@ -482,6 +479,15 @@ static cs_status check_builds(const cs_store *store, cs_error *err)
         status = fail(store, err);
     }
     sqlite3_finalize(statement);
+    return status == CS_OK ? cs_text_status(others, err) : status;
+}
+
+/* Rows of other builds are numbers of other programs. */
+static cs_status check_builds(const cs_store *store, cs_error *err)
+{
+    cs_text   others = {0};
+    cs_status status = list_other_builds(store, &others, err);
+
     if (status == CS_OK && others.length > 0) {
         status = refuse(store, err,
                         "holds results of build %s, this is build %s: give another "
@@ -489,7 +495,6 @@ static cs_status check_builds(const cs_store *store, cs_error *err)
                         "build)",
                         others.data, cs_build());
     }
-    status = status == CS_OK ? cs_text_status(&others, err) : status;
     cs_text_free(&others);
     return status;
 }
@@ -568,6 +573,16 @@ static cs_status prepare_statements(cs_store *store, cs_error *err)
     return prepare_written(store, write_fill, &store->fill, err);
 }
 
+static cs_status open_store(cs_store *store, bool accepts_builds, cs_error *err)
+{
+    CS_TRY(open_file(store, err));
+    if (!accepts_builds) {
+        CS_TRY(check_builds(store, err));
+    }
+    CS_TRY(add_columns(store, err));
+    return prepare_statements(store, err);
+}
+
 cs_status cs_store_open(const char *path, const cs_store_table *table,
                         const cs_store_request *request, cs_store **store_p, cs_error *err)
 {
@@ -583,16 +598,7 @@ cs_status cs_store_open(const char *path, const cs_store_table *table,
     for (store->owner = table->texts; strcmp(store->owner->key, table->owner) != 0;) {
         store->owner++;
     }
-    cs_status status = open_file(store, err);
-    if (status == CS_OK && !request->accepts_builds) {
-        status = check_builds(store, err);
-    }
-    if (status == CS_OK) {
-        status = add_columns(store, err);
-    }
-    if (status == CS_OK) {
-        status = prepare_statements(store, err);
-    }
+    cs_status status = open_store(store, request->accepts_builds, err);
     if (status != CS_OK) {
         cs_store_close(store);
         return status;
@@ -624,7 +630,7 @@ static cs_status refuse_key(const cs_store *store, const char *key, cs_error *er
                   key, store->table->owner);
 }
 
-static cs_status read_keys(cs_store *store, sqlite3_stmt *statement, cs_store_key *keys,
+static cs_status step_keys(cs_store *store, sqlite3_stmt *statement, cs_store_key *keys,
                            size_t capacity, size_t *n_p, cs_error *err)
 {
     size_t n = 0;
@@ -637,10 +643,10 @@ static cs_status read_keys(cs_store *store, sqlite3_stmt *statement, cs_store_ke
         if (text == NULL || key == NULL) {
             return fail(store, err);
         }
-        keys[n]            = cs_store_key_of(text);
-        keys[n].is_wrong   = sqlite3_column_int(statement, 2) != 0;
-        keys[n].is_refused = sqlite3_column_int(statement, 3) != 0;
-        keys[n].lacks      = sqlite3_column_int(statement, 4) != 0;
+        keys[n]               = cs_store_key_of(text);
+        keys[n].is_wrong      = sqlite3_column_int(statement, 2) != 0;
+        keys[n].is_refused    = sqlite3_column_int(statement, 3) != 0;
+        keys[n].is_incomplete = sqlite3_column_int(statement, 4) != 0;
         key_text(keys[n].key, wanted);
         if (strcmp(key, wanted) != 0) {
             return refuse_key(store, wanted, err);
@@ -651,28 +657,29 @@ static cs_status read_keys(cs_store *store, sqlite3_stmt *statement, cs_store_ke
     return code == SQLITE_DONE || code == SQLITE_ROW ? CS_OK : fail(store, err);
 }
 
+/* In a transaction, so that nobody adds rows between the count and the keys. *statement_p and
+ * *keys_p are set, also where it fails. */
+static cs_status read_keys(cs_store *store, sqlite3_stmt **statement_p, cs_store_key **keys_p,
+                           size_t *n_p, cs_error *err)
+{
+    int64_t capacity = 0;
+    char    sql[64];
+
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", store->table->name);
+    CS_TRY(number_of(store, sql, &capacity, err));
+    CS_TRY(prepare_written(store, write_keys, statement_p, err));
+    *keys_p = CS_NEW(cs_store_key, (size_t)capacity);
+    return *keys_p == NULL ? CS_NO_MEMORY(err, "%zu keys", (size_t)capacity)
+                           : step_keys(store, *statement_p, *keys_p, (size_t)capacity, n_p, err);
+}
+
 cs_status cs_store_keys(cs_store *store, cs_store_key **keys_p, size_t *n_p, cs_error *err)
 {
     sqlite3_stmt *statement = NULL;
     cs_store_key *keys      = NULL;
-    int64_t       capacity  = 0;
-    char          sql[64];
-    cs_status     status = execute(store, "BEGIN", err);
 
-    if (status != CS_OK) {
-        return status;
-    }
-    snprintf(sql, sizeof sql, "SELECT count(*) FROM %s", store->table->name);
-    status = number_of(store, sql, &capacity, err);
-    if (status == CS_OK) {
-        status = prepare_written(store, write_keys, &statement, err);
-    }
-    if (status == CS_OK && (keys = CS_NEW(cs_store_key, (size_t)capacity)) == NULL) {
-        status = CS_NO_MEMORY(err, "%zu keys", (size_t)capacity);
-    }
-    if (status == CS_OK) {
-        status = read_keys(store, statement, keys, (size_t)capacity, n_p, err);
-    }
+    CS_TRY(execute(store, "BEGIN", err));
+    cs_status status = read_keys(store, &statement, &keys, n_p, err);
     sqlite3_finalize(statement);
     sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL);
     if (status != CS_OK) {

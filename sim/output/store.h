@@ -35,8 +35,8 @@ typedef struct cs_store_key {
     uint64_t check;
     bool     is_refused; /* of a stored row: the scenario could not be run */
     bool     is_wrong;   /* ... its schedule was found wrong */
-    bool     lacks;      /* ... it has no value in some of the columns that the store was asked for:
-                            it is older than they are (cs_store_fill) */
+    bool is_incomplete;  /* ... it is older than some of the columns that the store was asked for,
+                            and has no value in them (cs_store_fill) */
 } cs_store_key;
 
 cs_store_key cs_store_key_of(const char *text);

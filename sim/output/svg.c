@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The parts of an SVG 1.1 file, and the time axis. */
 #include "output/svg.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@ void cs_svg_begin(cs_text *out, double width, double height)
                 width, height, width, height);
 }
 
-void cs_svg_paper(cs_text *out)
+void cs_svg_background(cs_text *out)
 {
     cs_text_add(out, "<rect width=\"100%%\" height=\"100%%\" fill=\"#FFF\"/>\n");
 }

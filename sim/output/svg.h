@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* output/svg.h -- what pictures over time share: an SVG 1.1 file, its paper, words that are safe
- * in it, and where the time axis has marks. Lengths are pixels, from the upper left corner; the
- * same calls give the same bytes. */
+/* output/svg.h -- what pictures over time share: an SVG 1.1 file, its background, words that are
+ * safe in it, and where the time axis has marks. Lengths are pixels, from the upper left corner;
+ * the same calls give the same bytes. */
 #ifndef CS_OUTPUT_SVG_H
 #define CS_OUTPUT_SVG_H
 
@@ -15,8 +15,8 @@
 /* The head of a file. */
 void cs_svg_begin(cs_text *out, double width, double height);
 
-/* White paper under everything: before what is drawn, behind a style sheet. */
-void cs_svg_paper(cs_text *out);
+/* A white background: after the style sheet, before what is drawn. */
+void cs_svg_background(cs_text *out);
 
 void cs_svg_end(cs_text *out);
 

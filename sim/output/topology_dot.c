@@ -2,11 +2,11 @@
 /* A topology as a picture: boxes and lines in the language of Graphviz, whose program dot lays them
  * out.
  *
- * Servers that are described are drawn device by device: NVSwitches, GPUs, what they hang at, NICs
- * and the network one below the other, a frame around every socket. A network is drawn as its
- * switches, the farther from the ranks the higher, or all over the plane where ranks are attached
- * to all of them. A topology that only states routes has no switches: its links are the boxes, and
- * a line joins those that follow each other on a route.
+ * Servers that are described are drawn device by device: NVSwitches, GPUs, what these are connected
+ * to, NICs and the network one below the other, a frame around every socket. A network is drawn as
+ * its switches, the farther from the ranks the higher, or all over the plane where ranks are
+ * attached to all of them. A topology that only states routes has no switches: its links are the
+ * boxes, and a line joins those that follow each other on a route.
  *
  * What is many and alike is one box: of more than 16 GPUs or NICs like sockets, of more than 16
  * ranks or 8 NICs those with the same neighbours. The wider a line, the faster.
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST       1024u /* ranks, and links */
+#define MOST_DRAWN 1024u /* ranks, and links */
 #define MOST_APART 16u   /* ranks, GPUs and NICs with a box each */
 #define NONE       UINT32_MAX
 
@@ -37,7 +37,7 @@ enum { MOST_LABELS = 12, MOST_IN_LINE = 4, NAME_BYTES = 96, LABEL_BYTES = 200 };
 #define BROWN "#b45f06"
 #define BLUE  "#3d85c6"
 
-/* What a box is. An anchor is not seen: it keeps what hangs at it in order. */
+/* What a box is. An anchor is not drawn: it keeps what is connected to it in order. */
 typedef enum box_kind {
     RANK,
     SWITCH,
@@ -53,8 +53,9 @@ typedef enum box_kind {
     KINDS
 } box_kind;
 
-/* How it looks: what stands around its rate, whether it is as wide as what it has lines to, and of
- * how many (0: of none) those with the same neighbours share a box. */
+/* How a kind is drawn: its style, the words around its rate, whether it is as wide as the boxes
+ * that it has lines to, and from how many on (0: never) those with the same neighbours share a box.
+ */
 static const struct {
     const char *style, *before, *behind;
     bool        is_wide;
@@ -147,7 +148,7 @@ static void add_line(diagram *d, line l)
 }
 
 /* A line of both directions. */
-static void join(diagram *d, uint32_t a, uint32_t b, const char *colour, double width)
+static void connect(diagram *d, uint32_t a, uint32_t b, const char *colour, double width)
 {
     add_line(d, (line){a, b, .there = 1, .back = 1, .colour = colour, .width = width});
 }
@@ -170,8 +171,8 @@ static void free_diagram(diagram *d)
     cs_free(d->frames);
 }
 
-/* Servers, from the top down: what all GPUs reach each other by, GPUs, what devices hang at, NICs,
- * the network. */
+/* ---- servers: what connects all GPUs, GPUs, what devices are connected to, NICs, the network;
+ * from the top down ---- */
 enum { TOPS = 5, GPUS = 4, HUBS = 3, NICS = 2, NETWORKS = 1 };
 
 typedef struct server {
@@ -183,7 +184,7 @@ typedef struct server {
     bool              is_mesh;             /* all two have some, of one rate */
 } server;
 
-/* All of a socket that a picture shows. */
+/* Add what a picture shows of a socket, to compare sockets by it. */
 static void describe_socket(const cs_machine *m, uint32_t socket, cs_text *text)
 {
     for (uint32_t i = 0; i < m->n_switches; i++) {
@@ -226,8 +227,8 @@ static uint32_t count_alike(diagram *d, const server *s, uint32_t socket)
     return n;
 }
 
-/* The box that a device hangs at: that of its switch, or of the root of its socket, which is made
- * for the first device there. */
+/* The box that a device is connected to: its switch, or the root of its socket, which is made for
+ * the first device there. */
 static uint32_t hub_of(diagram *d, const server *s, const cs_device *device, uint32_t frame)
 {
     uint32_t root = s->m->n_switches;
@@ -241,7 +242,7 @@ static uint32_t hub_of(diagram *d, const server *s, const cs_device *device, uin
     return s->hubs[root];
 }
 
-/* The first and the last box that devices of the socket hang at. */
+/* Add a socket. `ends`: the first and the last box that its devices are connected to. */
 static void add_socket(diagram *d, const server *s, uint32_t socket, uint32_t network,
                        uint32_t frame, uint32_t ends[2])
 {
@@ -269,11 +270,11 @@ static void add_socket(diagram *d, const server *s, uint32_t socket, uint32_t ne
         uint32_t hub  = hub_of(d, s, v, frame);
         uint32_t here = add_box(d, is_gpu ? GPU : NIC, v->name, is_gpu ? v->pcie_Bps : v->wire_Bps,
                                 frame, is_gpu ? GPUS : NICS);
-        join(d, hub, here, GREY, 1);
+        connect(d, hub, here, GREY, 1);
         if (is_gpu) {
             s->gpus[i] = here;
         } else {
-            join(d, here, network, BROWN, 2);
+            connect(d, here, network, BROWN, 2);
         }
     }
 }
@@ -295,8 +296,8 @@ static void add_sockets(diagram *d, const server *s, uint32_t network)
         add_socket(d, s, socket, network, frame, ends);
         if (socket > 0 && s->m->socket_Bps > 0) {
             uint32_t between = add_box(d, BETWEEN_SOCKETS, "", s->m->socket_Bps, s->frame, NICS);
-            join(d, before, between, BLUE, 3);
-            join(d, ends[0], between, BLUE, 3);
+            connect(d, before, between, BLUE, 3);
+            connect(d, ends[0], between, BLUE, 3);
         } else if (n > 1 && s->m->socket_Bps > 0) {
             char  *label = d->frames[s->frame].label;
             size_t used  = strlen(label);
@@ -307,13 +308,13 @@ static void add_sockets(diagram *d, const server *s, uint32_t network)
 }
 
 /* The lines above the GPUs: to what is on top, and for two with links of their own. */
-static void join_gpus(diagram *d, const server *s)
+static void connect_gpus(diagram *d, const server *s)
 {
     size_t n = s->m->n_gpus;
 
     for (uint32_t i = 0; i < n && s->top != NONE; i++) {
         if (s->gpus[i] != NONE) {
-            join(d, s->top, s->gpus[i], GREEN, 2);
+            connect(d, s->top, s->gpus[i], GREEN, 2);
         }
     }
     for (size_t i = 0; i < n * n && s->most_Bps > 0 && !s->is_mesh; i++) {
@@ -324,7 +325,7 @@ static void join_gpus(diagram *d, const server *s)
     }
 }
 
-static void look_at_pairs(server *s)
+static void find_pair_rates(server *s)
 {
     size_t n = s->m->n_gpus, n_pairs = 0;
 
@@ -374,16 +375,16 @@ static void add_server(diagram *d, const cs_machine *m, uint32_t first, uint32_t
     d->failed = d->failed || s.gpus == NULL || s.hubs == NULL;
     if (!d->failed) {
         memset(s.gpus, 0xff, m->n_gpus * sizeof *s.gpus); /* NONE */
-        look_at_pairs(&s);
+        find_pair_rates(&s);
         add_top(d, &s, first, end);
         add_sockets(d, &s, network);
-        join_gpus(d, &s);
+        connect_gpus(d, &s);
     }
     cs_free(s.gpus);
     cs_free(s.hubs);
 }
 
-static void take_site(diagram *d, const cs_site *site)
+static void add_site(diagram *d, const cs_site *site)
 {
     uint32_t servers = cs_n_servers(d->c);
     bool     has_two = site->tail != NULL && site->first_tail < servers;
@@ -395,7 +396,7 @@ static void take_site(diagram *d, const cs_site *site)
     }
 }
 
-/* Networks. */
+/* ---- networks ---- */
 
 /* All ranks, as the boxes 0 to n_ranks - 1. */
 static void add_ranks(diagram *d)
@@ -418,7 +419,7 @@ static void add_link(diagram *d, uint32_t from, uint32_t to, const cs_link *link
     }
 }
 
-static void take_graph(diagram *d, const cs_graph *g)
+static void add_graph(diagram *d, const cs_graph *g)
 {
     uint32_t first = d->n_boxes;
 
@@ -430,13 +431,13 @@ static void take_graph(diagram *d, const cs_graph *g)
     }
     for (uint32_t f = 0; f < CS_FABRICS; f++) {
         for (uint32_t r = 0; g->attach[f] != NULL && r < d->c->n_ranks; r++) {
-            join(d, r, first + g->attach[f][r], GREEN, 1);
+            connect(d, r, first + g->attach[f][r], GREEN, 1);
         }
     }
     d->is_ordered = strcmp(g->name, "graph") != 0; /* one that somebody wrote may have any order */
 }
 
-static void take_leaf_spine(diagram *d, const cs_leaf_spine *shape, const cs_link *links)
+static void add_leaf_spine(diagram *d, const cs_leaf_spine *shape, const cs_link *links)
 {
     uint32_t leaf = d->n_boxes, spine = leaf + shape->n_leaves;
     char     name[NAME_BYTES];
@@ -453,17 +454,17 @@ static void take_leaf_spine(diagram *d, const cs_leaf_spine *shape, const cs_lin
         add_link(d, high, low, &links[(size_t)2 * i + 1]);
     }
     for (uint32_t r = 0; r < d->c->n_ranks; r++) {
-        join(d, r, leaf + cs_leaf_of(shape, d->c, r), GREEN, 1);
+        connect(d, r, leaf + cs_leaf_of(shape, d->c, r), GREEN, 1);
     }
     d->is_ordered = true;
 }
 
-static void take_crossbar(diagram *d)
+static void add_crossbar(diagram *d)
 {
     uint32_t crossbar = add_box(d, SWITCH, "crossbar", 0, NONE, 0);
 
     for (uint32_t r = 0; r < d->c->n_ranks; r++) {
-        join(d, r, crossbar, GREEN, 1);
+        connect(d, r, crossbar, GREEN, 1);
     }
 }
 
@@ -485,7 +486,7 @@ static uint32_t box_of_link(diagram *d, uint32_t link)
 }
 
 /* Rank, link, link, rank: what follows each other on the route of any two. */
-static void take_routes(diagram *d)
+static void add_routes(diagram *d)
 {
     const cs_topology *t = d->c->topology;
     uint32_t           n = d->c->n_ranks, most = n + t->n_links, links[CS_MAX_ROUTE];
@@ -505,7 +506,7 @@ static void take_routes(diagram *d)
                 uint8_t *mark =
                     &seen[(size_t)(at < next ? at : next) * most + (at < next ? next : at)];
                 if (at != next && !*mark) {
-                    join(d, at, next, at < n || next < n ? GREEN : GREY, 1);
+                    connect(d, at, next, at < n || next < n ? GREEN : GREY, 1);
                     *mark = 1;
                 }
                 at = next;
@@ -516,32 +517,32 @@ static void take_routes(diagram *d)
     cs_free(seen);
 }
 
-static cs_status take_network(diagram *d, cs_error *err)
+static cs_status add_network(diagram *d, cs_error *err)
 {
     const cs_topology   *t       = d->c->topology;
     const cs_graph      *graph   = cs_graph_of(t);
     const cs_leaf_spine *shape   = cs_leaf_spine_of(t);
     uint32_t             n_links = t != NULL ? t->n_links : 0;
 
-    if (n_links > MOST || d->c->n_ranks > MOST) {
+    if (n_links > MOST_DRAWN || d->c->n_ranks > MOST_DRAWN) {
         return CS_FAIL(err, CS_ENOTSUP, "topology",
                        "%u ranks and %u links are too many for a picture: accepted are %u of each",
-                       d->c->n_ranks, n_links, MOST);
+                       d->c->n_ranks, n_links, MOST_DRAWN);
     }
     add_ranks(d);
     if (graph != NULL) {
-        take_graph(d, graph);
+        add_graph(d, graph);
     } else if (t == NULL) {
-        take_crossbar(d);
+        add_crossbar(d);
     } else if (shape != NULL) {
-        take_leaf_spine(d, shape, t->links);
+        add_leaf_spine(d, shape, t->links);
     } else {
-        take_routes(d);
+        add_routes(d);
     }
     return CS_OK;
 }
 
-/* What is alike. */
+/* ---- boxes and lines that are alike ---- */
 
 static int compare_numbers(double a, double b)
 {
@@ -652,7 +653,7 @@ static uint32_t find_levels(diagram *d)
     return most;
 }
 
-/* The text. */
+/* ---- the text ---- */
 
 /* Add words that may hold anything, safe between quotes. */
 static void add_words(cs_text *out, const char *words)
@@ -903,9 +904,9 @@ cs_status cs_topology_dot(const cs_topology_view *view, cs_text *out, cs_error *
     cs_status status = CS_OK;
 
     if (view->site != NULL) {
-        take_site(&d, view->site);
+        add_site(&d, view->site);
     } else {
-        status = take_network(&d, err);
+        status = add_network(&d, err);
     }
     if (status == CS_OK && !d.failed) {
         merge_lines(&d);
@@ -917,7 +918,7 @@ cs_status cs_topology_dot(const cs_topology_view *view, cs_text *out, cs_error *
     }
     bool failed = d.failed || d.title.failed || out->failed;
     free_diagram(&d);
-    return status == CS_OK && failed ? CS_NO_MEMORY(err, "a picture") : status;
+    return status == CS_OK && failed ? CS_NO_MEMORY(err, "the picture of a topology") : status;
 }
 
 cs_status cs_topology_svg(const cs_topology_view *view, cs_text *out, cs_error *err)

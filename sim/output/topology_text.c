@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A topology as text and as JSON, with who shares its links. */
+/* A topology as text and as JSON: its ports, the parts of its servers, and how many ranks share its
+ * links when every rank sends to every other one. */
 #include "output/topology_view.h"
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "base/column.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,7 +92,7 @@ static cs_status add_nic_choice(const cs_machine *m, uint32_t g, cs_text *out, c
         cs_text_add(out, "\n");
     }
     cs_arena_free(&arena);
-    return status == CS_OK ? CS_OK : CS_NO_MEMORY(err, "a topology");
+    return status == CS_OK ? CS_OK : CS_NO_MEMORY(err, "the NICs of %" PRIu32 " GPUs", g);
 }
 
 static cs_status add_machine(const cs_machine *m, uint32_t g, cs_text *out, cs_error *err)
@@ -252,73 +255,132 @@ cs_status cs_topology_text(const cs_topology_view *view, cs_text *out, cs_error 
     return status == CS_OK ? cs_text_status(out, err) : status;
 }
 
-static void add_device_json(const cs_device *d, bool is_nic, bool first, cs_text *out)
+/* ---- JSON ---- */
+
+typedef struct device_row {
+    const char *name;
+    uint32_t    socket;
+    double      pcie_switch; /* NAN: it is connected to the socket */
+    double      pcie_Bps, network_Bps;
+} device_row;
+
+static const cs_column device_columns[] = {
+    CS_COLUMN(device_row, name),
+    CS_COLUMN(device_row, socket),
+    CS_COLUMN_AS("switch", device_row, pcie_switch),
+    CS_COLUMN(device_row, pcie_Bps),
+    CS_COLUMN_END,
+};
+static const cs_column network_columns[] = {CS_COLUMN(device_row, network_Bps), CS_COLUMN_END};
+static const cs_column switch_columns[]  = {CS_COLUMN(cs_pcie_switch, socket),
+                                            CS_COLUMN(cs_pcie_switch, uplink_Bps), CS_COLUMN_END};
+static const cs_column server_columns[]  = {CS_COLUMN(cs_machine, nvswitch_Bps),
+                                            CS_COLUMN_AS("socket_link_Bps", cs_machine, socket_Bps),
+                                            CS_COLUMN_END};
+static const cs_column notes_columns[]   = {CS_COLUMN(cs_machine, notes), CS_COLUMN_END};
+static const cs_column rate_columns[]    = {CS_COLUMN(cs_fabric, bandwidth_Bps),
+                                            CS_COLUMN(cs_fabric, alpha_s), CS_COLUMN_END};
+
+typedef struct link_row {
+    const char *name;
+    double      bandwidth_Bps, latency_s;
+    uint32_t    senders, receivers;
+    uint64_t    pairs;
+    double      ratio;
+} link_row;
+
+static const cs_column link_columns[] = {
+    CS_COLUMN(link_row, name),      CS_COLUMN(link_row, bandwidth_Bps),
+    CS_COLUMN(link_row, latency_s), CS_COLUMN(link_row, senders),
+    CS_COLUMN(link_row, receivers), CS_COLUMN(link_row, pairs),
+    CS_COLUMN(link_row, ratio),     CS_COLUMN_END,
+};
+
+static void add_text(cs_text *out, const char *key, const char *text)
 {
-    cs_text_add(out, "%s{\"name\": ", first ? "" : ", ");
-    cs_text_add_json_string(out, d->name);
-    cs_text_add(out, ", \"socket\": %" PRIu32 ", \"switch\": ", d->socket);
-    if (d->pcie == CS_NO_SWITCH) {
-        cs_text_add(out, "null");
-    } else {
-        cs_text_add(out, "%" PRIu32, d->pcie);
+    cs_json_key(out, key);
+    cs_text_add_json_string(out, text);
+}
+
+static void add_count(cs_text *out, const char *key, uint32_t count)
+{
+    cs_json_key(out, key);
+    cs_text_add(out, "%" PRIu32, count);
+}
+
+static void add_devices_json(cs_text *out, const char *key, const cs_device *devices, uint32_t n,
+                             bool are_nics)
+{
+    cs_json_key(out, key);
+    cs_text_add(out, "[");
+    for (uint32_t i = 0; i < n; i++) {
+        const cs_device *d       = &devices[i];
+        bool             is_root = d->pcie == CS_NO_SWITCH;
+        const device_row row     = {.name        = d->name,
+                                    .socket      = d->socket,
+                                    .pcie_switch = is_root ? (double)NAN : d->pcie,
+                                    .pcie_Bps    = d->pcie_Bps,
+                                    .network_Bps = d->wire_Bps};
+        cs_json_next(out, "", " ");
+        cs_text_add(out, "{");
+        cs_json_row(out, &(cs_row){device_columns, &row, false});
+        if (are_nics) {
+            cs_json_row(out, &(cs_row){network_columns, &row, false});
+        }
+        cs_text_add(out, "}");
     }
-    cs_text_add(out, ", \"pcie_Bps\": ");
-    cs_text_add_number(out, d->pcie_Bps);
-    if (is_nic) {
-        cs_text_add(out, ", \"network_Bps\": ");
-        cs_text_add_number(out, d->wire_Bps);
-    }
-    cs_text_add(out, "}");
+    cs_text_add(out, "]");
 }
 
 static void add_machine_json(const cs_machine *m, cs_text *out)
 {
-    cs_text_add(out, "{\"name\": ");
-    cs_text_add_json_string(out, m->name);
-    cs_text_add(out, ", \"sockets\": %" PRIu32 ", \"gpus\": [", m->n_sockets);
-    for (uint32_t i = 0; i < m->n_gpus; i++) {
-        add_device_json(&m->gpus[i], false, i == 0, out);
-    }
-    cs_text_add(out, "], \"nics\": [");
-    for (uint32_t i = 0; i < m->n_nics; i++) {
-        add_device_json(&m->nics[i], true, i == 0, out);
-    }
-    cs_text_add(out, "], \"switches\": [");
+    cs_text_add(out, "{");
+    add_text(out, "name", m->name);
+    add_count(out, "sockets", m->n_sockets);
+    add_devices_json(out, "gpus", m->gpus, m->n_gpus, false);
+    add_devices_json(out, "nics", m->nics, m->n_nics, true);
+    cs_json_key(out, "switches");
+    cs_text_add(out, "[");
     for (uint32_t i = 0; i < m->n_switches; i++) {
-        cs_text_add(out, "%s{\"socket\": %" PRIu32 ", \"uplink_Bps\": ", i > 0 ? ", " : "",
-                    m->switches[i].socket);
-        cs_text_add_number(out, m->switches[i].uplink_Bps);
+        cs_json_next(out, "", " ");
+        cs_text_add(out, "{");
+        cs_json_row(out, &(cs_row){switch_columns, &m->switches[i], false});
         cs_text_add(out, "}");
     }
-    cs_text_add(out, "], \"nvswitch_Bps\": ");
-    cs_text_add_number(out, m->nvswitch_Bps);
-    cs_text_add(out, ", \"socket_link_Bps\": ");
-    cs_text_add_number(out, m->socket_Bps);
-    cs_text_add(out, ", \"nvlink_Bps\": [");
-    for (uint32_t i = 0; m->nvlink_Bps != NULL && i < m->n_gpus * m->n_gpus; i++) {
-        cs_text_add(out, "%s", i == 0 ? "[" : i % m->n_gpus == 0 ? "], [" : ", ");
-        cs_text_add_number(out, m->nvlink_Bps[i]);
+    cs_text_add(out, "]");
+    cs_json_row(out, &(cs_row){server_columns, m, false});
+    cs_json_key(out, "nvlink_Bps");
+    cs_text_add(out, "[");
+    for (uint32_t i = 0; m->nvlink_Bps != NULL && i < m->n_gpus; i++) {
+        cs_json_next(out, "[", " [");
+        for (uint32_t j = 0; j < m->n_gpus; j++) {
+            cs_json_next(out, "", " ");
+            cs_text_add_number(out, m->nvlink_Bps[(size_t)i * m->n_gpus + j]);
+        }
+        cs_text_add(out, "]");
     }
-    cs_text_add(out, "%s], \"notes\": ", m->nvlink_Bps != NULL ? "]" : "");
-    cs_text_add_json_string(out, m->notes);
+    cs_text_add(out, "]");
+    cs_json_row(out, &(cs_row){notes_columns, m, false});
     cs_text_add(out, "}");
 }
 
 static void add_cluster_json(const cs_cluster *c, cs_text *out)
 {
-    cs_text_add(out, " \"ranks\": %" PRIu32 ", \"gpus_per_server\": %" PRIu32, c->n_ranks,
-                c->gpus_per_server);
-    cs_text_add(out, ", \"sockets\": %" PRIu32 ",\n \"ports\": {", c->sockets > 1 ? c->sockets : 1);
+    add_count(out, "ranks", c->n_ranks);
+    add_count(out, "gpus_per_server", c->gpus_per_server);
+    add_count(out, "sockets", c->sockets > 1 ? c->sockets : 1);
+    cs_text_add(out, ",\n ");
+    cs_json_key(out, "ports");
+    cs_text_add(out, "{");
     for (uint32_t f = 0; f < cs_n_fabrics(c); f++) {
-        cs_text_add(out, "%s\"%s\": {\"kind\": \"%s\", \"bandwidth_Bps\": ", f > 0 ? ", " : "",
-                    cs_fabric_name(f), kind_name(&c->fabrics[f]));
-        cs_text_add_number(out, c->fabrics[f].bandwidth_Bps);
-        cs_text_add(out, ", \"alpha_s\": ");
-        cs_text_add_number(out, c->fabrics[f].alpha_s);
+        cs_json_key(out, cs_fabric_name(f));
+        cs_text_add(out, "{");
+        add_text(out, "kind", kind_name(&c->fabrics[f]));
+        cs_json_row(out, &(cs_row){rate_columns, &c->fabrics[f], false});
         cs_text_add(out, "}");
     }
-    cs_text_add(out, "},\n \"kind\": \"%s\", \"links\": [",
-                c->topology != NULL ? c->topology->kind->name : "crossbar");
+    cs_text_add(out, "},\n ");
+    add_text(out, "kind", c->topology != NULL ? c->topology->kind->name : "crossbar");
 }
 
 static cs_status add_links_json(const cs_cluster *c, cs_text *out, cs_error *err)
@@ -327,43 +389,43 @@ static cs_status add_links_json(const cs_cluster *c, cs_text *out, cs_error *err
     size_t    n      = 0;
     cs_status status = find_uses(c, &uses, &n, err);
 
+    cs_json_key(out, "links");
+    cs_text_add(out, "[");
     for (size_t i = 0; status == CS_OK && i < n; i++) {
-        char name[200];
-        c->topology->kind->link_name(c->topology, uses[i].link, name, sizeof name);
-        cs_text_add(out, "%s\n  {\"name\": ", i > 0 ? "," : "");
-        cs_text_add_json_string(out, name);
-        cs_text_add(out, ", \"bandwidth_Bps\": ");
-        cs_text_add_number(out, c->topology->links[uses[i].link].bandwidth_Bps);
-        cs_text_add(out, ", \"latency_s\": ");
-        cs_text_add_number(out, c->topology->links[uses[i].link].latency_s);
-        cs_text_add(out,
-                    ", \"senders\": %" PRIu32 ", \"receivers\": %" PRIu32 ", \"pairs\": %" PRIu64
-                    ", \"ratio\": ",
-                    uses[i].senders, uses[i].receivers, uses[i].pairs);
-        cs_text_add_number(out, uses[i].ratio);
+        const link_use *use  = &uses[i];
+        const cs_link  *link = &c->topology->links[use->link];
+        char            name[200];
+        const link_row  row = {name,           link->bandwidth_Bps, link->latency_s, use->senders,
+                               use->receivers, use->pairs,          use->ratio};
+        c->topology->kind->link_name(c->topology, use->link, name, sizeof name);
+        cs_json_next(out, "\n  ", "\n  ");
+        cs_text_add(out, "{");
+        cs_json_row(out, &(cs_row){link_columns, &row, false});
         cs_text_add(out, "}");
     }
+    cs_text_add(out, "]");
     cs_free(uses);
     return status;
 }
 
 cs_status cs_topology_json(const cs_topology_view *view, cs_text *out, cs_error *err)
 {
-    cs_text_add(out, "{\"name\": ");
-    cs_text_add_json_string(out, view->name);
-    cs_text_add(out, ", \"format\": ");
-    cs_text_add_json_string(out, view->format);
-    cs_text_add(out, ",\n");
+    cs_text_add(out, "{");
+    add_text(out, "name", view->name);
+    add_text(out, "format", view->format);
+    cs_text_add(out, ",\n ");
     add_cluster_json(view->cluster, out);
-    cs_status status = add_links_json(view->cluster, out, err);
-    cs_text_add(out, "],\n \"servers\": [");
+    CS_TRY(add_links_json(view->cluster, out, err));
+    cs_text_add(out, ",\n ");
+    cs_json_key(out, "servers");
+    cs_text_add(out, "[");
     if (view->site != NULL) {
         add_machine_json(view->site->machine, out);
         if (view->site->tail != NULL) {
-            cs_text_add(out, ",\n  ");
+            cs_json_next(out, "", "\n  ");
             add_machine_json(view->site->tail, out);
         }
     }
     cs_text_add(out, "]}\n");
-    return status == CS_OK ? cs_text_status(out, err) : status;
+    return cs_text_status(out, err);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* output/tracks.c -- placing slices: the first lane whose last slice has ended (first fit).
- *
- * Every lane remembers only its last end, which is enough because the slices of a port come in
- * the order of the stream. A port's busy time is the union of its slices; its changes are recorded
- * as it grows.
+/* A slice goes on the first lane whose last slice has ended (first fit). Every lane remembers only
+ * its last end, which is enough because the slices of a port come in the order of the stream. A
+ * port's busy time is the union of its slices; its changes are recorded as it grows.
  */
 #include "output/tracks.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Bytes of messages, counted into bins while the run goes on. */
 #include "output/usage.h"
 
 #include "cs/topology.h"
@@ -70,8 +71,8 @@ cs_status cs_usage_init(cs_usage *usage, const cs_scenario *scenario, cs_error *
     return usage->bytes != NULL ? CS_OK : CS_NO_MEMORY(err, "the use of ports over time");
 }
 
-/* Twice as wide bins. */
-static void fold(cs_usage *usage)
+/* Make bins twice as wide: neighbours become one. */
+static void widen_bins(cs_usage *usage)
 {
     for (size_t r = 0; r < usage->n_rows; r++) {
         double *bytes = usage->bytes[r];
@@ -90,7 +91,7 @@ void cs_usage_extend(cs_usage *usage, double until_s)
         usage->bin_s = until_s > 0 ? exp2(ceil(log2(until_s / CS_USAGE_BINS))) : 0x1p-40;
     }
     while (until_s > CS_USAGE_BINS * usage->bin_s) {
-        fold(usage);
+        widen_bins(usage);
     }
 }
 

@@ -16,7 +16,9 @@
 #define CS_OUTPUT_USAGE_H
 
 #include "base/arena.h"
+#include "base/text.h"
 #include "cs/job.h"
+#include "cs/result.h"
 
 enum { CS_USAGE_BINS = 256, CS_USAGE_PANELS = 2 * CS_FABRICS + 1 };
 
@@ -69,5 +71,17 @@ double cs_usage_bytes(const cs_usage *usage, const cs_usage_panel *panel, size_t
 double cs_usage_share(const cs_usage *usage, const cs_usage_panel *panel, size_t row, size_t bin);
 
 void cs_usage_free(cs_usage *usage);
+
+/* ---- as a picture (heatmap.c) ---- */
+
+/* Inner links beyond these, those of which less is in use, are left out and counted. */
+enum { CS_HEATMAP_MOST_LINKS = 48 };
+
+/* Add a self-contained SVG 1.1 of what was counted during the run that gave `result`: rows are
+ * ports, time goes to the right, the darker the more of the nominal bandwidth is in use. Panels of
+ * fabrics that carried nothing are left out. The same run gives the same bytes; at most some
+ * 500 KB whatever the number of ranks. */
+CS_MUST_CHECK cs_status cs_heatmap_svg(cs_usage *usage, const cs_result *result, cs_text *out,
+                                       cs_error *err);
 
 #endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scenarios: arrivals, and the check of everything that no model can
- * mean. What one algorithm or model cannot do is refused by its own check().
- */
+/* Scenarios: arrivals, and the check of everything that no model can mean. What one algorithm or
+ * model cannot do is refused by its own check(). */
 #include "cs/scenario.h"
 
 #include "cs/arrivals.h"
-
 #include "cs/topology.h"
 
 #include <math.h>
@@ -16,7 +14,6 @@
 #define MAX_ALPHA_S       1e6
 #define MIN_BANDWIDTH_BPS 1.0
 #define MAX_BANDWIDTH_BPS 1e15
-#define MAX_SLOW_RATIO    1e9
 #define MAX_TIME_S        CS_MAX_ARRIVAL_S
 #define MAX_LINKS         ((uint64_t)1 << 28)
 
@@ -56,32 +53,27 @@ static cs_status check_fabric(const cs_fabric *fabric, const char *name, cs_erro
     char where[64];
 
     (void)snprintf(where, sizeof where, "cluster.%s.alpha", name);
-    cs_status status = check_range(fabric->alpha_s, 0, MAX_ALPHA_S, where, err);
-    if (status == CS_OK) {
-        (void)snprintf(where, sizeof where, "cluster.%s.bandwidth", name);
-        status =
-            check_range(fabric->bandwidth_Bps, MIN_BANDWIDTH_BPS, MAX_BANDWIDTH_BPS, where, err);
-    }
-    if (status == CS_OK && fabric->kind != CS_SWITCHED && fabric->kind != CS_DIRECT) {
+    CS_TRY(check_range(fabric->alpha_s, 0, MAX_ALPHA_S, where, err));
+    (void)snprintf(where, sizeof where, "cluster.%s.bandwidth", name);
+    CS_TRY(check_range(fabric->bandwidth_Bps, MIN_BANDWIDTH_BPS, MAX_BANDWIDTH_BPS, where, err));
+    if (fabric->kind != CS_SWITCHED && fabric->kind != CS_DIRECT) {
         (void)snprintf(where, sizeof where, "cluster.%s.kind", name);
-        status = CS_FAIL(err, CS_EINVAL, where, "is neither switched nor direct");
+        return CS_FAIL(err, CS_EINVAL, where, "is neither switched nor direct");
     }
-    return status;
+    return CS_OK;
 }
 
 static cs_status check_cluster(const cs_cluster *cluster, cs_error *err)
 {
-    uint32_t  n = cluster->n_ranks, g = cluster->gpus_per_server;
-    cs_status status = check_range(n, 2, CS_MAX_RANKS, "cluster.ranks", err);
+    uint32_t         n = cluster->n_ranks, g = cluster->gpus_per_server;
+    const cs_fabric *fabrics = cluster->fabrics;
 
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(check_range(n, 2, CS_MAX_RANKS, "cluster.ranks", err));
     if (g == 0 || n % g != 0) {
         return CS_FAIL(err, CS_EINVAL, "cluster.gpus_per_server",
                        "%u does not divide the %u ranks evenly among the servers", g, n);
     }
-    if (cluster->fabrics[CS_NIC].kind != CS_SWITCHED) {
+    if (fabrics[CS_NIC].kind != CS_SWITCHED) {
         return CS_FAIL(err, CS_EINVAL, "cluster.nic.kind", "NICs are switched");
     }
     if (cluster->sockets > 1 && g % cluster->sockets != 0) {
@@ -89,31 +81,26 @@ static cs_status check_cluster(const cs_cluster *cluster, cs_error *err)
                        "%u sockets do not share the %u GPUs of a server evenly", cluster->sockets,
                        g);
     }
-    status = check_fabric(&cluster->fabrics[CS_NIC], "nic", err);
-    if (status == CS_OK && g > 1) {
-        status = check_fabric(&cluster->fabrics[CS_NVLINK], "nvlink", err);
+    CS_TRY(check_fabric(&fabrics[CS_NIC], "nic", err));
+    if (g > 1) {
+        CS_TRY(check_fabric(&fabrics[CS_NVLINK], "nvlink", err));
     }
-    if (status == CS_OK && cluster->sockets > 1) {
-        status = check_fabric(&cluster->fabrics[CS_CROSS], "cross", err);
+    if (cluster->sockets > 1) {
+        CS_TRY(check_fabric(&fabrics[CS_CROSS], "cross", err));
     }
-    if (status == CS_OK && cluster->sockets > 1 && cluster->fabrics[CS_CROSS].kind != CS_SWITCHED) {
+    if (cluster->sockets > 1 && fabrics[CS_CROSS].kind != CS_SWITCHED) {
         return CS_FAIL(err, CS_EINVAL, "cluster.cross.kind", "paths between sockets are switched");
     }
-    if (status == CS_OK && g > 1 && cluster->fabrics[CS_NVLINK].kind == CS_DIRECT &&
-        (uint64_t)n * g > MAX_LINKS) {
+    if (g > 1 && fabrics[CS_NVLINK].kind == CS_DIRECT && (uint64_t)n * g > MAX_LINKS) {
         return CS_FAIL(err, CS_EINVAL, "cluster.nvlink.kind",
                        "direct: %u GPUs with %u links each; at most 2^28 links are accepted", n, g);
     }
-    if (status == CS_OK && cluster->nvlink_concurrent > 0 &&
-        cluster->fabrics[CS_NVLINK].kind != CS_DIRECT) {
+    if (cluster->nvlink_concurrent > 0 && fabrics[CS_NVLINK].kind != CS_DIRECT) {
         return CS_FAIL(err, CS_EINVAL, "cluster.nvlink.concurrent",
                        "is how many links of a mesh a GPU drives at once: accepted together with "
                        "the kind direct");
     }
-    if (status == CS_OK && cluster->topology != NULL) {
-        status = cs_topology_check(cluster->topology, cluster, err);
-    }
-    return status;
+    return cluster->topology != NULL ? cs_topology_check(cluster->topology, cluster, err) : CS_OK;
 }
 
 static cs_status check_collective(const cs_scenario *s, cs_error *err)
@@ -157,35 +144,35 @@ static cs_status check_arrivals(const cs_scenario *s, cs_error *err)
     return CS_OK;
 }
 
-static cs_status check_fault(const cs_fault *fault, const cs_cluster *cluster, cs_error *err)
+static cs_status check_step(const cs_capacity *step, const cs_cluster *cluster, cs_error *err)
 {
     const char *where = "faults";
 
-    if (fault->rank >= cluster->n_ranks) {
-        return CS_FAIL(err, CS_EINVAL, where, "rank %u is outside [0, %u]", fault->rank,
+    if (step->rank >= cluster->n_ranks) {
+        return CS_FAIL(err, CS_EINVAL, where, "rank %u is outside [0, %u]", step->rank,
                        cluster->n_ranks - 1);
     }
-    if (!(fault->slow_ratio >= 1 && fault->slow_ratio <= MAX_SLOW_RATIO)) {
+    if (!(step->slowdown >= 1 && step->slowdown <= CS_MAX_SLOWDOWN)) {
         return CS_FAIL(err, CS_EINVAL, where, "slowdown %.15g of rank %u is outside [1, %.15g]",
-                       fault->slow_ratio, fault->rank, MAX_SLOW_RATIO);
+                       step->slowdown, step->rank, CS_MAX_SLOWDOWN);
     }
-    if (!(fault->from_s >= 0 && fault->from_s <= MAX_TIME_S)) {
+    if (!(step->from_s >= 0 && step->from_s <= MAX_TIME_S)) {
         return CS_FAIL(
             err, CS_EINVAL, where,
             "the fault of rank %u begins at %.15g s: accepted are finite times from 0 to 1e6 s",
-            fault->rank, fault->from_s);
+            step->rank, step->from_s);
     }
-    if (!(fault->until_s > fault->from_s)) {
+    if (!(step->until_s > step->from_s)) {
         return CS_FAIL(err, CS_EINVAL, where,
                        "the fault of rank %u ends at %.15g s, not after it begins at %.15g s",
-                       fault->rank, fault->until_s, fault->from_s);
+                       step->rank, step->until_s, step->from_s);
     }
     return CS_OK;
 }
 
-/* Two faults that follow each other in the list. */
-static cs_status check_neighbours(const cs_fault *a, const cs_fault *b, const cs_cluster *cluster,
-                                  cs_error *err)
+/* Two steps that follow each other in the list. */
+static cs_status check_neighbours(const cs_capacity *a, const cs_capacity *b,
+                                  const cs_cluster *cluster, cs_error *err)
 {
     uint32_t server = a->rank / cluster->gpus_per_server;
     uint32_t next   = b->rank / cluster->gpus_per_server;
@@ -205,35 +192,26 @@ static cs_status check_neighbours(const cs_fault *a, const cs_fault *b, const cs
     return CS_OK;
 }
 
-static cs_status check_faults(const cs_scenario *s, cs_error *err)
+/* What faults have made of the NICs. */
+static cs_status check_capacity(const cs_scenario *s, cs_error *err)
 {
-    cs_status status = CS_OK;
-
-    if (s->n_faults > 0 && s->faults == NULL) {
+    if (s->n_capacity > 0 && s->capacity == NULL) {
         return CS_FAIL(err, CS_EINVAL, "faults", "%zu faults are announced, but none given",
-                       s->n_faults);
+                       s->n_capacity);
     }
-    for (size_t i = 0; status == CS_OK && i < s->n_faults; i++) {
-        status = check_fault(&s->faults[i], &s->cluster, err);
-        if (status == CS_OK && i > 0) {
-            status = check_neighbours(&s->faults[i - 1], &s->faults[i], &s->cluster, err);
+    for (size_t i = 0; i < s->n_capacity; i++) {
+        CS_TRY(check_step(&s->capacity[i], &s->cluster, err));
+        if (i > 0) {
+            CS_TRY(check_neighbours(&s->capacity[i - 1], &s->capacity[i], &s->cluster, err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 cs_status cs_scenario_check(const cs_scenario *scenario, cs_error *err)
 {
-    cs_status status = check_cluster(&scenario->cluster, err);
-
-    if (status == CS_OK) {
-        status = check_collective(scenario, err);
-    }
-    if (status == CS_OK) {
-        status = check_arrivals(scenario, err);
-    }
-    if (status == CS_OK) {
-        status = check_faults(scenario, err);
-    }
-    return status;
+    CS_TRY(check_cluster(&scenario->cluster, err));
+    CS_TRY(check_collective(scenario, err));
+    CS_TRY(check_arrivals(scenario, err));
+    return check_capacity(scenario, err);
 }

@@ -3,15 +3,14 @@
  * set through their own tables, so that this file knows none of them. */
 #include "scenario/scenario_json.h"
 
-#include "cs/fault.h"
+#include "scenario/fault.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { MAX_NAMES = 256 };
 
-#define MAX_SEED     ((double)((uint64_t)1 << 53))
-#define MAX_SLOWDOWN 1e9
+#define MAX_SEED ((double)((uint64_t)1 << 53))
 
 /* ---- algorithms and models ---- */
 
@@ -176,54 +175,48 @@ const char *cs_default_algorithm(const cs_cluster *cluster)
 
 /* ---- faults ---- */
 
-typedef struct fault_list {
-    cs_fault *faults;
-    size_t    n;
-} fault_list;
-
-void cs_check_span(cs_reading *r, const cs_place *parent, double from_s, double until_s)
-{
-    cs_place until = cs_place_get(parent, "until");
-
-    if (!(until_s > from_s)) {
-        CS_REFUSE(r, &until, CS_EINVAL,
-                  "%.15g s is not after the begin at %.15g s: accepted are later times and null",
-                  until_s, from_s);
-    }
-}
-
 static void check_fault(cs_reading *r, const cs_place *place, void *object)
 {
-    const cs_fault *fault = object;
-
-    cs_check_span(r, place, fault->from_s, fault->until_s);
+    cs_fault_check(r, place, "", object);
+    cs_fault_check_span(r, place, object);
 }
 
 static void read_faults(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
 {
-    cs_scenario *s    = &((cs_case *)object)->job.scenario;
-    fault_list   list = {NULL, 0};
+    cs_scenario  *s    = &((cs_case *)object)->job.scenario;
+    cs_fault_list list = {NULL, 0};
 
     if (place->node == NULL) {
         return;
     }
     cs_read_row(r, place, row, &list);
-    if (!cs_reading_failed(r) && cs_faults_sort(list.faults, list.n, &s->cluster) != CS_OK) {
-        CS_REFUSE_MEMORY(r, place, "faults");
+    if (cs_reading_failed(r)) {
+        return;
     }
-    s->faults   = list.faults;
-    s->n_faults = list.n;
+    cs_capacity *steps = CS_ARENA_NEW(r->arena, cs_capacity, list.n);
+    for (size_t i = 0; steps != NULL && i < list.n; i++) {
+        steps[i] = list.faults[i].capacity;
+    }
+    if (steps == NULL || cs_capacity_sort(steps, list.n, &s->cluster) != CS_OK) {
+        CS_REFUSE_MEMORY(r, place, "faults");
+        return;
+    }
+    s->capacity   = steps;
+    s->n_capacity = list.n;
 }
 
 /* clang-format off */
 static const cs_field fault_fields[] = {
-    CS_KEY(cs_fault, rank, "rank", .max = CS_MAX_RANKS - 1, .is_rank = true, .is_required = true,
+    CS_KEY(cs_fault, capacity.rank, "rank", .max = CS_MAX_RANKS - 1, .is_rank = true, .is_required = true,
            .help = "a rank of the server whose NICs are slow"),
-    CS_KEY(cs_fault, slow_ratio, "slowdown", .fallback = 1, .min = 1, .max = MAX_SLOWDOWN,
-           .is_required = true, .help = "what their bandwidth is divided by"),
-    CS_KEY(cs_fault, from_s, "from", .unit = CS_UNIT_TIME, .max = (double)INFINITY,
+#define CS_FAULT(kind, key, least, most, slowdown, help_, ...)                                     \
+    CS_KEY(cs_fault, value, key, .fallback = (double)NAN, .min = (least), .max = (most),           \
+           .is_required = CS_FAULT_KINDS == 1, .help = help_),
+#include "scenario/faults.def"
+#undef CS_FAULT
+    CS_KEY(cs_fault, capacity.from_s, "from", .unit = CS_UNIT_TIME, .max = (double)INFINITY,
            .help = "begin, counted from the first arrival"),
-    CS_KEY(cs_fault, until_s, "until", .unit = CS_UNIT_TIME, .fallback = (double)INFINITY,
+    CS_KEY(cs_fault, capacity.until_s, "until", .unit = CS_UNIT_TIME, .fallback = (double)INFINITY,
            .max = (double)INFINITY, .has_null = true, .help = "end; null: never"),
     CS_FIELD_END,
 };
@@ -260,7 +253,7 @@ const cs_field cs_scenario_fields[] = {
      .read = cs_read_arrivals, .help = "who is late: the parts add up"},
     {.name = "montecarlo", .type = CS_FIELD_OBJECT, .fields = cs_montecarlo_fields,
      .read = cs_read_montecarlo, .help = "what algorithms know of the late rank"},
-    CS_KEY_LIST(fault_list, faults, n, "faults", fault, .read = read_faults,
+    CS_KEY_LIST(cs_fault_list, faults, n, "faults", fault, .read = read_faults,
                 .help = "NICs that are slow"),
     {.name = "training", .type = CS_FIELD_OBJECT, .fields = cs_training_fields,
      .read = cs_read_training, .help = "iterations of a job, for 'collsim montecarlo' alone"},

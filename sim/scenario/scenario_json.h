@@ -36,9 +36,6 @@ void cs_read_arrivals(cs_reading *r, const cs_place *place, const cs_field *row,
 void cs_read_montecarlo(cs_reading *r, const cs_place *place, const cs_field *row, void *object);
 void cs_read_training(cs_reading *r, const cs_place *place, const cs_field *row, void *object);
 
-/* Is a time later than another one, with which it begins? Refused at `until` if not. */
-void cs_check_span(cs_reading *r, const cs_place *parent, double from_s, double until_s);
-
 /* The measured trace in a file that a key of `parent` names; it belongs to the reading's files.
  * Its fingerprint is put into the tree, so that a scenario's JSON says which arrivals it had; where
  * there is one already, it must be the same. NULL where the reading failed. */

@@ -151,8 +151,8 @@ static void refuse_contradictions(cs_reading *r, const cs_place *root, const cs_
         CS_REFUSE(r, &collective, CS_ENOTSUP, "the calls of 'training' are allreduce, not %s",
                   cs_collective_name(s->collective));
     }
-    for (size_t i = 0; i < s->n_faults && !cs_reading_failed(r); i++) {
-        if (s->faults[i].from_s > 0 || isfinite(s->faults[i].until_s)) {
+    for (size_t i = 0; i < s->n_capacity && !cs_reading_failed(r); i++) {
+        if (s->capacity[i].from_s > 0 || isfinite(s->capacity[i].until_s)) {
             CS_REFUSE(r, &faults, CS_ENOTSUP,
                       "with 'training' NICs are slow from 0 and for ever; 'collsim whatif' has "
                       "faults that come and go");

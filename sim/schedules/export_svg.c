@@ -231,14 +231,16 @@ static void shade_row(const picture *p, size_t i)
 {
     const cs_scenario *scenario = &p->job->scenario;
     const cs_grid_row *row      = &p->grid->rows[i];
-    uint32_t           g        = scenario->cluster.gpus_per_server;
     double             late_s   = cs_arrival(scenario, row->rank);
+    size_t             n;
+    const cs_capacity *steps =
+        cs_capacity_of(scenario, row->rank / scenario->cluster.gpus_per_server, &n);
 
     add_shade(p, "bg", 0, p->until_s, i, row->direction == CS_TX ? "sends" : "receives");
-    for (size_t k = 0; k < scenario->n_faults && row->fabric == CS_NIC; k++) {
-        const cs_fault *f = &scenario->faults[k];
-        if (f->rank / g == row->rank / g && f->from_s < p->until_s && f->slow_ratio > 1) {
-            add_shade(p, "slow", f->from_s, fmin(f->until_s, p->until_s), i, "slow NIC");
+    for (size_t k = 0; k < n && row->fabric == CS_NIC; k++) {
+        if (steps[k].from_s < p->until_s && steps[k].slowdown > 1) {
+            add_shade(p, "slow", steps[k].from_s, fmin(steps[k].until_s, p->until_s), i,
+                      "slow NIC");
         }
     }
     if (late_s > 0) {
@@ -250,19 +252,20 @@ static void shade_row(const picture *p, size_t i)
 static void name_rank(const picture *p, size_t i)
 {
     const cs_scenario *scenario = &p->job->scenario;
-    uint32_t           rank = p->grid->rows[i].rank, g = scenario->cluster.gpus_per_server;
-    double             y = p->row_y[i] + 13;
+    uint32_t           rank     = p->grid->rows[i].rank;
+    double             y        = p->row_y[i] + 13;
+    size_t             n, k = 0;
+    const cs_capacity *steps =
+        cs_capacity_of(scenario, rank / scenario->cluster.gpus_per_server, &n);
 
     cs_text_add(p->out, "<text class=\"r\" x=\"%.1f\" y=\"%.1f\">rank %u</text>\n", LEFT - 34, y,
                 rank);
-    for (size_t k = 0; k < scenario->n_faults; k++) {
-        const cs_fault *f = &scenario->faults[k];
-        if (f->rank / g == rank / g && f->slow_ratio > 1) {
-            cs_text_add(p->out,
-                        "<text class=\"d f\" x=\"%.1f\" y=\"%.1f\">slow NIC, l = %.4g</text>\n",
-                        LEFT - 34, y + 13, f->slow_ratio);
-            break;
-        }
+    while (k < n && !(steps[k].slowdown > 1)) {
+        k++;
+    }
+    if (k < n) {
+        cs_text_add(p->out, "<text class=\"d f\" x=\"%.1f\" y=\"%.1f\">slow NIC, l = %.4g</text>\n",
+                    LEFT - 34, y + 13, steps[k].slowdown);
     }
     if (cs_arrival(scenario, rank) > 0) {
         cs_text_add(p->out, "<text class=\"d\" x=\"%.1f\" y=\"%.1f\">late</text>\n", LEFT - 34,
@@ -336,7 +339,7 @@ static cs_status draw(const picture *p, cs_error *err)
 
     cs_svg_begin(p->out, width, height);
     add_style(p);
-    cs_svg_paper(p->out);
+    cs_svg_background(p->out);
     cs_status status = add_head(p, err);
     (void)legend(p, true);
     add_rows(p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From a path to a row. Where a value may have several kinds or forms, the first
- * that has the key counts: the same key means the same in all of them. */
+/* From a path to a row. Where a value may have several kinds or forms, the first that has the key
+ * counts: the same key means the same in all of them. */
 #include "study/keys.h"
 
 #include "cs/units.h"

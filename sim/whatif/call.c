@@ -15,9 +15,9 @@
 
 enum { MAX_KEPT = 1024, ROWS_MAX = 1 << 22, GONE = -1 };
 
-/* Instead of CS_DEAD_RATIO for ever: tells a call that waits for it from one that is done. */
-#define LESS_RATIO   0.5e9
-#define FIRST_WINDOW 4.0 /* times the duration on constant NICs */
+/* Instead of CS_MAX_SLOWDOWN for ever: tells a call that waits for it from one that is done. */
+#define LESS_SLOWDOWN 0.5e9
+#define FIRST_WINDOW  4.0 /* times the duration on constant NICs */
 
 #define ROUNDING 1e-9 /* relative: sums of other parts */
 
@@ -57,7 +57,7 @@ static cs_status planned_open(const cs_scenario *scenario, const void *options, 
 
     (void)scenario;
     if (s == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a schedule");
+        return CS_NO_MEMORY(err, "a schedule");
     }
     s->algorithm     = o->job->algorithm;
     cs_status status = cs_job_open(o->job, &s->state, err);
@@ -113,8 +113,8 @@ struct cs_caller {
     kept_time            kept[MAX_KEPT];
     size_t               n_kept, max_kept;
     uint32_t            *ranks;   /* [n_histories] in the cluster of the call */
-    cs_fault            *planned; /* [n_histories] */
-    cs_fault            *actual;  /* [n_spans of all histories] */
+    cs_capacity         *planned; /* [n_histories] */
+    cs_capacity         *actual;  /* [n_spans of all histories] */
     uint64_t             n_replays;
     cs_options           resolved; /* of the last replay */
 
@@ -146,13 +146,13 @@ cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline, c
         caller->row      = CS_NEW(double, 2 * n);
         caller->rows     = CS_NEW(double, 2 * n * caller->max_kept);
         caller->ranks    = CS_NEW(uint32_t, n);
-        caller->planned  = CS_NEW(cs_fault, n);
-        caller->actual   = CS_NEW(cs_fault, count_spans(timeline));
+        caller->planned  = CS_NEW(cs_capacity, n);
+        caller->actual   = CS_NEW(cs_capacity, count_spans(timeline));
     }
     if (caller == NULL || caller->row == NULL || caller->rows == NULL || caller->ranks == NULL ||
         caller->planned == NULL || caller->actual == NULL) {
         cs_caller_free(caller);
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the calls of a job");
+        return CS_NO_MEMORY(err, "the calls of a job");
     }
     *caller_p = caller;
     return CS_OK;
@@ -180,14 +180,14 @@ cs_best_call *cs_caller_best(cs_caller *caller)
     return &caller->best;
 }
 
-/* The ranks to which the faults of the histories belong when excluded servers are not counted. */
+/* The ranks to which the steps of the histories belong when excluded servers are not counted. */
 static void number_ranks(cs_caller *caller, const cs_call *call)
 {
     uint32_t gone = 0;
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         uint32_t server  = caller->timeline->histories[h].server - gone;
-        caller->ranks[h] = server * caller->job->cluster.gpus_per_server;
+        caller->ranks[h] = server * caller->job->call.scenario.cluster.gpus_per_server;
         gone += call->is_excluded[h];
     }
 }
@@ -195,7 +195,7 @@ static void number_ranks(cs_caller *caller, const cs_call *call)
 /* The cluster without the excluded servers. */
 static cs_cluster cluster_of(const cs_caller *caller, const cs_call *call)
 {
-    cs_cluster cluster = caller->job->cluster;
+    cs_cluster cluster = caller->job->call.scenario.cluster;
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         cluster.n_ranks -= call->is_excluded[h] ? cluster.gpus_per_server : 0;
@@ -203,25 +203,25 @@ static cs_cluster cluster_of(const cs_caller *caller, const cs_call *call)
     return cluster;
 }
 
-static double planned_ratio(const cs_call *call, const cs_history *history)
+static double planned_slowdown(const cs_call *call, const cs_history *history)
 {
-    return call->is_adapted ? cs_known_ratio_at(history, call->start_s, call->delay_s) : 1;
+    return call->is_adapted ? cs_known_slowdown_at(history, call->start_s, call->delay_s) : 1;
 }
 
-/* The schedule's network: what is known, for ever. Returns the number of faults. A dead server
+/* The schedule's network: what is known, for ever. Returns the number of steps. A dead server
  * cannot be planned for: false in *is_possible_p. */
-static size_t plan_faults(cs_caller *caller, const cs_call *call, bool *is_possible_p)
+static size_t plan_capacity(cs_caller *caller, const cs_call *call, bool *is_possible_p)
 {
     size_t n = 0;
 
     *is_possible_p = true;
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
-        double ratio = planned_ratio(call, &caller->timeline->histories[h]);
-        if (call->is_excluded[h] || ratio <= 1) {
+        double slowdown = planned_slowdown(call, &caller->timeline->histories[h]);
+        if (call->is_excluded[h] || slowdown <= 1) {
             continue;
         }
-        *is_possible_p       = *is_possible_p && !isinf(ratio);
-        caller->planned[n++] = (cs_fault){caller->ranks[h], ratio, 0, (double)INFINITY};
+        *is_possible_p       = *is_possible_p && !isinf(slowdown);
+        caller->planned[n++] = (cs_capacity){caller->ranks[h], slowdown, 0, (double)INFINITY};
     }
     return n;
 }
@@ -235,12 +235,13 @@ static bool state_now(cs_caller *caller, const cs_call *call, size_t *n_p)
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         const cs_history *history  = &caller->timeline->histories[h];
         bool              excluded = call->is_excluded[h];
-        double            ratio    = excluded ? GONE : cs_slow_ratio_at(history, call->start_s);
-        caller->row[2 * h]         = ratio;
-        caller->row[2 * h + 1]     = excluded ? GONE : planned_ratio(call, history);
-        is_alive                   = is_alive && !isinf(ratio);
-        if (ratio > 1) {
-            caller->actual[n++] = (cs_fault){caller->ranks[h], ratio, 0, (double)INFINITY};
+        double            slowdown =
+            excluded ? GONE : cs_slowdown_at(history->spans, history->n_spans, call->start_s);
+        caller->row[2 * h]     = slowdown;
+        caller->row[2 * h + 1] = excluded ? GONE : planned_slowdown(call, history);
+        is_alive               = is_alive && !isinf(slowdown);
+        if (slowdown > 1) {
+            caller->actual[n++] = (cs_capacity){caller->ranks[h], slowdown, 0, (double)INFINITY};
         }
     }
     *n_p = n;
@@ -250,7 +251,7 @@ static bool state_now(cs_caller *caller, const cs_call *call, size_t *n_p)
 /* The network from the call's start on, in the call's time: spans that begin before the window
  * ends. Were there later ones? When does the first server die for ever (INFINITY: none)? */
 static size_t state_over_time(cs_caller *caller, const cs_call *call, double window_s,
-                              double dead_ratio, bool *has_more_p, double *dead_from_s_p)
+                              double dead_slowdown, bool *has_more_p, double *dead_from_s_p)
 {
     double t = call->start_s;
     size_t n = 0;
@@ -259,41 +260,38 @@ static size_t state_over_time(cs_caller *caller, const cs_call *call, double win
     *dead_from_s_p = (double)INFINITY;
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         const cs_history *history = &caller->timeline->histories[h];
-        for (size_t i = cs_span_after(history, t); !call->is_excluded[h] && i < history->n_spans;
-             i++) {
-            const cs_span *span   = &history->spans[i];
-            double         from_s = fmax(span->from_s - t, 0), until_s = span->until_s - t;
-            bool           is_dead = isinf(span->slow_ratio);
-            double         dead    = isinf(until_s) ? dead_ratio : CS_DEAD_RATIO;
-            if (from_s >= window_s) {
+        for (size_t i = cs_capacity_after(history->spans, history->n_spans, t);
+             !call->is_excluded[h] && i < history->n_spans; i++) {
+            cs_capacity step = history->spans[i];
+            step.rank        = caller->ranks[h];
+            step.from_s      = fmax(step.from_s - t, 0);
+            step.until_s -= t;
+            if (step.from_s >= window_s) {
                 *has_more_p = true;
                 break;
             }
-            if (is_dead && isinf(until_s)) {
-                *dead_from_s_p = fmin(*dead_from_s_p, from_s);
+            if (isinf(step.slowdown)) {
+                bool is_for_ever = isinf(step.until_s);
+                *dead_from_s_p   = is_for_ever ? fmin(*dead_from_s_p, step.from_s) : *dead_from_s_p;
+                step.slowdown    = is_for_ever ? dead_slowdown : CS_MAX_SLOWDOWN;
             }
-            caller->actual[n++] =
-                (cs_fault){caller->ranks[h], is_dead ? dead : span->slow_ratio, from_s, until_s};
+            caller->actual[n++] = step;
         }
     }
     return n;
 }
 
-/* Replay the call on the first `n_actual` actual faults. */
+/* Replay the call on the first `n_actual` actual steps. */
 static cs_status replay(cs_caller *caller, const cs_call *call, size_t n_planned, size_t n_actual,
                         double *elapsed_s_p, cs_error *err)
 {
-    cs_job actual = {.scenario = {.collective = CS_ALLREDUCE,
-                                  .bytes      = caller->job->bytes,
-                                  .cluster    = cluster_of(caller, call),
-                                  .faults     = caller->actual,
-                                  .n_faults   = n_actual,
-                                  .seed       = 1},
-                     .verify   = true};
-    cs_job_set_model(&actual, caller->job->model, &caller->job->model_options);
-    cs_job planned            = actual;
-    planned.scenario.faults   = caller->planned;
-    planned.scenario.n_faults = n_planned;
+    cs_job actual               = caller->job->call;
+    actual.scenario.cluster     = cluster_of(caller, call);
+    actual.scenario.capacity    = caller->actual;
+    actual.scenario.n_capacity  = n_actual;
+    cs_job planned              = actual;
+    planned.scenario.capacity   = caller->planned;
+    planned.scenario.n_capacity = n_planned;
     cs_job_set_algorithm(&planned, call->schedule->algorithm, &call->schedule->options);
 
     const planned_options options = {&planned};
@@ -326,10 +324,7 @@ static cs_status constant_time(cs_caller *caller, const cs_call *call, size_t n_
             return CS_OK;
         }
     }
-    cs_status status = replay(caller, call, n_planned, n_actual, elapsed_s_p, err);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(replay(caller, call, n_planned, n_actual, elapsed_s_p, err));
     caller->n_kept = caller->n_kept == caller->max_kept ? 0 : caller->n_kept;
     memcpy(caller->rows + caller->n_kept * caller->n_row, caller->row, bytes);
     caller->kept[caller->n_kept++] = (kept_time){call->schedule, *elapsed_s_p};
@@ -341,39 +336,36 @@ static cs_status constant_time(cs_caller *caller, const cs_call *call, size_t n_
 static cs_status changing_time(cs_caller *caller, const cs_call *call, size_t n_planned,
                                double window_s, double *elapsed_s_p, cs_error *err)
 {
-    double    elapsed_s = 0, again_s = 0, dead_from_s;
-    bool      has_more = true;
-    cs_status status   = CS_OK;
+    double elapsed_s = 0, again_s = 0, dead_from_s;
+    bool   has_more = true;
 
-    for (; has_more && status == CS_OK; window_s = 2 * fmax(window_s, elapsed_s)) {
-        size_t n = state_over_time(caller, call, window_s, CS_DEAD_RATIO, &has_more, &dead_from_s);
-        status   = replay(caller, call, n_planned, n, &elapsed_s, err);
+    for (; has_more; window_s = 2 * fmax(window_s, elapsed_s)) {
+        size_t n =
+            state_over_time(caller, call, window_s, CS_MAX_SLOWDOWN, &has_more, &dead_from_s);
+        CS_TRY(replay(caller, call, n_planned, n, &elapsed_s, err));
         has_more = has_more && elapsed_s > window_s;
     }
-    if (status == CS_OK && elapsed_s > dead_from_s) {
-        size_t n  = state_over_time(caller, call, window_s, LESS_RATIO, &has_more, &dead_from_s);
-        status    = replay(caller, call, n_planned, n, &again_s, err);
+    if (elapsed_s > dead_from_s) {
+        size_t n = state_over_time(caller, call, window_s, LESS_SLOWDOWN, &has_more, &dead_from_s);
+        CS_TRY(replay(caller, call, n_planned, n, &again_s, err));
         elapsed_s = again_s != elapsed_s ? (double)INFINITY : elapsed_s;
     }
-    if (status == CS_OK) {
-        *elapsed_s_p = elapsed_s;
-    }
-    return status;
+    *elapsed_s_p = elapsed_s;
+    return CS_OK;
 }
 
 static cs_status time_call(cs_caller *caller, const cs_call *call, size_t n_planned,
                            double *elapsed_s_p, cs_error *err)
 {
-    double    next_s   = cs_next_event(caller->timeline, call->start_s) - call->start_s;
-    double    window_s = fmin(next_s, 1), constant_s = 0;
-    size_t    n_actual;
-    cs_status status = CS_OK;
+    double next_s   = cs_next_event(caller->timeline, call->start_s) - call->start_s;
+    double window_s = fmin(next_s, 1), constant_s = 0;
+    size_t n_actual;
 
     if (state_now(caller, call, &n_actual)) {
-        status = constant_time(caller, call, n_planned, n_actual, &constant_s, err);
-        if (status != CS_OK || constant_s <= next_s) {
+        CS_TRY(constant_time(caller, call, n_planned, n_actual, &constant_s, err));
+        if (constant_s <= next_s) {
             *elapsed_s_p = constant_s;
-            return status;
+            return CS_OK;
         }
         window_s = FIRST_WINDOW * constant_s;
     }
@@ -404,32 +396,29 @@ static void keep_best(cs_caller *caller, const cs_call *call, double healthy_s)
 static cs_status compare_best(cs_caller *caller, const cs_call *call, size_t n_planned,
                               double elapsed_s, cs_error *err)
 {
-    double    healthy_s  = elapsed_s;
-    bool      is_healthy = caller->timeline->n_histories == 0;
-    cs_status status     = CS_OK;
+    double healthy_s  = elapsed_s;
+    bool   is_healthy = caller->timeline->n_histories == 0;
 
     if (!is_healthy && !(elapsed_s < caller->best.elapsed_s * (1 - ROUNDING))) {
         return CS_OK;
     }
     if (!is_healthy) {
-        status = replay(caller, call, n_planned, 0, &healthy_s, err);
+        CS_TRY(replay(caller, call, n_planned, 0, &healthy_s, err));
     }
-    if (status == CS_OK && elapsed_s < healthy_s * (1 - ROUNDING)) {
+    if (elapsed_s < healthy_s * (1 - ROUNDING)) {
         return CS_FAIL(err, CS_EINTERNAL, "faults",
                        "a call of %s takes %.17g s with faults, and %.17g s without",
                        call->schedule->algorithm->name, elapsed_s, healthy_s);
     }
-    if (status == CS_OK) {
-        keep_best(caller, call, healthy_s);
-    }
-    return status;
+    keep_best(caller, call, healthy_s);
+    return CS_OK;
 }
 
 cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s_p, cs_error *err)
 {
     bool is_possible;
     number_ranks(caller, call);
-    size_t   n_planned = plan_faults(caller, call, &is_possible);
+    size_t   n_planned = plan_capacity(caller, call, &is_possible);
     uint32_t n_ranks   = cluster_of(caller, call).n_ranks;
 
     if (!is_possible) {
@@ -439,9 +428,9 @@ cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s
         *elapsed_s_p = 0;
         return CS_OK;
     }
-    cs_status status = time_call(caller, call, n_planned, elapsed_s_p, err);
-    if (status == CS_OK && n_ranks == caller->job->cluster.n_ranks) {
-        status = compare_best(caller, call, n_planned, *elapsed_s_p, err);
+    CS_TRY(time_call(caller, call, n_planned, elapsed_s_p, err));
+    if (n_ranks < caller->job->call.scenario.cluster.n_ranks) {
+        return CS_OK;
     }
-    return status;
+    return compare_best(caller, call, n_planned, *elapsed_s_p, err);
 }

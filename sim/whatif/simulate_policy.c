@@ -101,15 +101,15 @@ typedef struct iteration {
     bool   is_adapted; /* a call ran the policy's own schedule */
 } iteration;
 
-static double known_ratio(const simulation *w, size_t h, double time_s, double delay_s)
+static double known_slowdown(const simulation *w, size_t h, double time_s, double delay_s)
 {
-    return cs_known_ratio_at(&w->q->timeline->histories[h], time_s, delay_s);
+    return cs_known_slowdown_at(&w->q->timeline->histories[h], time_s, delay_s);
 }
 
 static bool knows_fault(const simulation *w, double time_s, double delay_s)
 {
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-        if (!w->is_excluded[h] && known_ratio(w, h, time_s, delay_s) > 1) {
+        if (!w->is_excluded[h] && known_slowdown(w, h, time_s, delay_s) > 1) {
             return true;
         }
     }
@@ -161,7 +161,7 @@ static double held_until(const simulation *w, double time_s)
     for (double before_s = -1; before_s < time_s && !isinf(time_s);) {
         before_s = time_s;
         for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-            if (known_ratio(w, h, time_s, 0) > 1) {
+            if (known_slowdown(w, h, time_s, 0) > 1) {
                 time_s = cs_repaired_at(&w->q->timeline->histories[h], time_s);
             }
         }
@@ -171,12 +171,11 @@ static double held_until(const simulation *w, double time_s)
 
 static cs_status run_iteration(simulation *w, iteration *it, cs_error *err)
 {
-    const cs_whatif_job *job    = w->q->job;
-    double               at_s   = (1 - job->overlap_ratio) * job->compute_s;
-    cs_status            status = CS_OK;
+    const cs_whatif_job *job  = w->q->job;
+    double               at_s = (1 - job->overlap_ratio) * job->compute_s;
 
     *it = (iteration){0};
-    for (uint32_t i = 0; i < job->calls && status == CS_OK && !isinf(at_s); i++) {
+    for (uint32_t i = 0; i < job->calls && !isinf(at_s); i++) {
         double elapsed_s = 0, start_s = w->now_s + at_s;
         if (w->q->policy->kind == CS_POLICY_WAIT) {
             double wait_s = held_until(w, start_s) - start_s;
@@ -184,12 +183,12 @@ static cs_status run_iteration(simulation *w, iteration *it, cs_error *err)
             at_s += wait_s;
         }
         if (!isinf(at_s)) {
-            status = time_call(w, w->now_s + at_s, &elapsed_s, &it->is_adapted, err);
+            CS_TRY(time_call(w, w->now_s + at_s, &elapsed_s, &it->is_adapted, err));
             at_s += elapsed_s;
         }
     }
     it->duration_s = fmax(job->compute_s, at_s);
-    return status;
+    return CS_OK;
 }
 
 static void add(simulation *w, cs_job_interval_kind kind, double duration_s, double iterations,
@@ -211,7 +210,7 @@ static void update_members(simulation *w)
 {
     w->n_excluded = 0;
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-        w->is_excluded[h] = known_ratio(w, h, w->now_s, 0) > 1;
+        w->is_excluded[h] = known_slowdown(w, h, w->now_s, 0) > 1;
         w->n_excluded += w->is_excluded[h];
     }
 }
@@ -219,7 +218,7 @@ static void update_members(simulation *w)
 static bool has_recovered(const simulation *w)
 {
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-        if (w->is_excluded[h] && known_ratio(w, h, w->now_s, 0) <= 1) {
+        if (w->is_excluded[h] && known_slowdown(w, h, w->now_s, 0) <= 1) {
             return true;
         }
     }
@@ -238,7 +237,7 @@ static bool settle_members(simulation *w)
     const cs_whatif_timers *timers = &w->q->job->timers;
 
     while (w->q->policy->kind == CS_POLICY_EXCLUDE && w->now_s < w->intervals.horizon_s) {
-        bool is_empty = w->n_excluded == cs_n_servers(&w->q->job->cluster);
+        bool is_empty = w->n_excluded == cs_n_servers(&w->q->job->call.scenario.cluster);
         if (knows_fault(w, w->now_s, 0) || (is_empty && has_recovered(w))) {
             stop(w, timers->restart_s);
         } else if (!isinf(timers->rejoin_s) && has_recovered(w)) {
@@ -286,7 +285,7 @@ static cs_job_interval_kind kind_of(const simulation *w, const iteration *it)
 /* Add the iteration, and as many more like it as there are before anything changes. */
 static void add_iterations(simulation *w, const iteration *it)
 {
-    double servers = cs_n_servers(&w->q->job->cluster);
+    double servers = cs_n_servers(&w->q->job->call.scenario.cluster);
     double weight  = (servers - w->n_excluded) / servers;
     double most = ceil(w->left / weight - EPSILON), count = 1;
     double room_s = cs_next_event(w->q->timeline, w->now_s) - w->now_s;
@@ -312,11 +311,8 @@ static cs_status step(simulation *w, bool *is_stuck_p, cs_error *err)
     if (!(w->now_s < w->intervals.horizon_s)) {
         return CS_OK;
     }
-    cs_status status      = run_iteration(w, &it, err);
-    double    exclusion_s = exclusion_before(w, w->now_s + it.duration_s);
-    if (status != CS_OK) {
-        return status;
-    }
+    CS_TRY(run_iteration(w, &it, err));
+    double exclusion_s = exclusion_before(w, w->now_s + it.duration_s);
     if (!isinf(exclusion_s)) {
         add(w, CS_INTERVAL_ABORTED, exclusion_s - w->now_s, 0, 0);
     } else if (isinf(it.duration_s)) {
@@ -351,17 +347,14 @@ cs_status cs_simulate_policy(const cs_policy_request *request, cs_whatif_line *l
         .left        = (double)request->job->iterations,
         .is_excluded = CS_ARENA_NEW(request->arena, bool, request->timeline->n_histories + 1),
     };
-    bool      is_stuck = false;
-    cs_status status   = w.is_excluded != NULL ? CS_OK : CS_ENOMEM;
+    bool is_stuck = false;
 
-    while (status == CS_OK && !is_stuck && w.left > EPSILON && w.now_s < w.intervals.horizon_s) {
-        status = step(&w, &is_stuck, err);
+    if (w.is_excluded == NULL) {
+        return CS_NO_MEMORY(err, "the intervals of a job");
     }
-    if (status == CS_OK) {
-        finish(&w, line, is_stuck);
+    while (!is_stuck && w.left > EPSILON && w.now_s < w.intervals.horizon_s) {
+        CS_TRY(step(&w, &is_stuck, err));
     }
-    if (status == CS_ENOMEM || w.intervals.failed) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for the intervals of a job");
-    }
-    return status;
+    finish(&w, line, is_stuck);
+    return w.intervals.failed ? CS_NO_MEMORY(err, "the intervals of a job") : CS_OK;
 }

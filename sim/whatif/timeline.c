@@ -1,42 +1,44 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From outages to histories: see whatif/timeline.h. An outage of a NIC that is down and has others
+/* From faults to histories: see whatif/timeline.h. A fault of a NIC that is down and has others
  * beside it is two spans: dead until it is detected, slow from then on. */
 #include "whatif/timeline.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* What is built of one server's outages [first, first + n). */
+/* What is built of one server's faults [first, first + n). */
 typedef struct builder {
     const cs_whatif_job *job;
     cs_arena            *arena;
-    const cs_outage     *outages;
+    const cs_fault      *faults;
     size_t               n;
 } builder;
 
-static uint32_t server_of(const cs_whatif_job *job, size_t outage)
+static uint32_t server_of(const cs_whatif_job *job, size_t fault)
 {
-    return job->outages[outage].rank / job->cluster.gpus_per_server;
+    return job->faults[fault].capacity.rank / job->call.scenario.cluster.gpus_per_server;
 }
 
 static bool build_spans(const builder *b, cs_history *history)
 {
-    cs_span *spans = CS_ARENA_NEW(b->arena, cs_span, 2 * b->n);
-    size_t   n     = 0;
+    cs_capacity *spans = CS_ARENA_NEW(b->arena, cs_capacity, 2 * b->n);
+    size_t       n     = 0;
 
     for (size_t i = 0; spans != NULL && i < b->n; i++) {
-        const cs_outage *o       = &b->outages[i];
-        double           alive_s = o->from_s;
-        if (o->is_down) {
-            bool is_lost = isinf(o->slow_ratio);
-            alive_s = is_lost ? o->until_s : fmin(o->until_s, o->from_s + b->job->timers.detect_s);
-            if (alive_s > o->from_s) {
-                spans[n++] = (cs_span){o->from_s, alive_s, (double)INFINITY};
+        cs_capacity left = b->faults[i].capacity, dead = left;
+        if (b->faults[i].is_down) {
+            bool is_lost = isinf(left.slowdown);
+            dead.until_s =
+                is_lost ? left.until_s : fmin(left.until_s, left.from_s + b->job->timers.detect_s);
+            left.from_s   = dead.until_s;
+            dead.slowdown = (double)INFINITY;
+            if (dead.until_s > dead.from_s) {
+                spans[n++] = dead;
             }
         }
-        if (alive_s < o->until_s && o->slow_ratio > 1) {
-            bool is_dead = o->slow_ratio >= CS_DEAD_RATIO;
-            spans[n++] = (cs_span){alive_s, o->until_s, is_dead ? (double)INFINITY : o->slow_ratio};
+        if (left.from_s < left.until_s && left.slowdown > 1) {
+            left.slowdown = left.slowdown >= CS_MAX_SLOWDOWN ? (double)INFINITY : left.slowdown;
+            spans[n++]    = left;
         }
     }
     history->spans   = spans;
@@ -53,8 +55,8 @@ static bool is_same(double a, double b, double tolerance_ratio)
 /* States of one server as they come: the state that lasts, since when, and what it led to. */
 typedef struct watcher {
     double     tolerance_ratio, detect_s;
-    double     since_s, slow_ratio;
-    double     known_ratio;
+    double     since_s, slowdown;
+    double     known_slowdown;
     cs_notice *notices;
     size_t     n;
 } watcher;
@@ -62,40 +64,40 @@ typedef struct watcher {
 /* The state that lasted ends. */
 static void watch_end(watcher *w, double until_s)
 {
-    if (until_s - w->since_s >= w->detect_s && w->slow_ratio != w->known_ratio) {
-        w->notices[w->n++] = (cs_notice){w->since_s + w->detect_s, w->slow_ratio};
-        w->known_ratio     = w->slow_ratio;
+    if (until_s - w->since_s >= w->detect_s && w->slowdown != w->known_slowdown) {
+        w->notices[w->n++] = (cs_notice){w->since_s + w->detect_s, w->slowdown};
+        w->known_slowdown  = w->slowdown;
     }
 }
 
 /* From `from_s` on the server is as slow as that. */
-static void watch(watcher *w, double from_s, double slow_ratio)
+static void watch(watcher *w, double from_s, double slowdown)
 {
-    if (is_same(slow_ratio, w->slow_ratio, w->tolerance_ratio)) {
+    if (is_same(slowdown, w->slowdown, w->tolerance_ratio)) {
         return;
     }
     watch_end(w, from_s);
-    w->since_s    = from_s;
-    w->slow_ratio = slow_ratio;
+    w->since_s  = from_s;
+    w->slowdown = slowdown;
 }
 
 static bool build_notices(const builder *b, cs_history *history)
 {
     watcher w = {.tolerance_ratio = b->job->timers.tolerance_ratio,
                  .detect_s        = b->job->timers.detect_s,
-                 .slow_ratio      = 1,
-                 .known_ratio     = 1,
+                 .slowdown        = 1,
+                 .known_slowdown  = 1,
                  .notices         = CS_ARENA_NEW(b->arena, cs_notice, 2 * b->n + 2)};
 
     if (w.notices == NULL) {
         return false;
     }
     for (size_t i = 0; i < b->n; i++) {
-        const cs_outage *o       = &b->outages[i];
-        bool             touches = i + 1 < b->n && b->outages[i + 1].from_s == o->until_s;
-        watch(&w, o->from_s, o->slow_ratio);
-        if (!touches && !isinf(o->until_s)) {
-            watch(&w, o->until_s, 1);
+        const cs_capacity *c       = &b->faults[i].capacity;
+        bool               touches = i + 1 < b->n && b->faults[i + 1].capacity.from_s == c->until_s;
+        watch(&w, c->from_s, c->slowdown);
+        if (!touches && !isinf(c->until_s)) {
+            watch(&w, c->until_s, 1);
         }
     }
     watch_end(&w, (double)INFINITY);
@@ -149,22 +151,22 @@ cs_status cs_timeline_build(const cs_whatif_job *job, cs_timeline *timeline_p, c
 {
     cs_timeline timeline = {0};
     cs_history *histories =
-        CS_ARENA_NEW(&timeline.arena, cs_history, job->n_outages > 0 ? job->n_outages : 1);
+        CS_ARENA_NEW(&timeline.arena, cs_history, job->n_faults > 0 ? job->n_faults : 1);
     bool is_ok = histories != NULL;
 
     timeline.histories = histories;
-    for (size_t first = 0, end; is_ok && first < job->n_outages; first = end) {
+    for (size_t first = 0, end; is_ok && first < job->n_faults; first = end) {
         uint32_t server = server_of(job, first);
-        for (end = first + 1; end < job->n_outages && server_of(job, end) == server; end++) {
+        for (end = first + 1; end < job->n_faults && server_of(job, end) == server; end++) {
         }
         cs_history *history = &histories[timeline.n_histories++];
-        builder     b       = {job, &timeline.arena, job->outages + first, end - first};
+        builder     b       = {job, &timeline.arena, job->faults + first, end - first};
         history->server     = server;
         is_ok               = build_spans(&b, history) && build_notices(&b, history);
     }
     if (!is_ok || !build_events(job, &timeline)) {
         cs_timeline_free(&timeline);
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a timeline");
+        return CS_NO_MEMORY(err, "a timeline");
     }
     *timeline_p = timeline;
     return CS_OK;
@@ -176,29 +178,7 @@ void cs_timeline_free(cs_timeline *timeline)
     *timeline = (cs_timeline){0};
 }
 
-size_t cs_span_after(const cs_history *history, double time_s)
-{
-    size_t low = 0, high = history->n_spans;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (history->spans[middle].until_s > time_s) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
-}
-
-double cs_slow_ratio_at(const cs_history *history, double time_s)
-{
-    size_t i = cs_span_after(history, time_s);
-    return i < history->n_spans && history->spans[i].from_s <= time_s ? history->spans[i].slow_ratio
-                                                                      : 1;
-}
-
-double cs_known_ratio_at(const cs_history *history, double time_s, double delay_s)
+double cs_known_slowdown_at(const cs_history *history, double time_s, double delay_s)
 {
     size_t low = 0, high = history->n_notices;
 
@@ -210,7 +190,7 @@ double cs_known_ratio_at(const cs_history *history, double time_s, double delay_
             high = middle;
         }
     }
-    return low > 0 ? history->notices[low - 1].slow_ratio : 1;
+    return low > 0 ? history->notices[low - 1].slowdown : 1;
 }
 
 double cs_next_event(const cs_timeline *timeline, double time_s)
@@ -230,7 +210,7 @@ double cs_next_event(const cs_timeline *timeline, double time_s)
 
 double cs_repaired_at(const cs_history *history, double time_s)
 {
-    for (size_t i = cs_span_after(history, time_s);
+    for (size_t i = cs_capacity_after(history->spans, history->n_spans, time_s);
          i < history->n_spans && history->spans[i].from_s <= time_s; i++) {
         time_s = history->spans[i].until_s;
     }

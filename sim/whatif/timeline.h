@@ -12,25 +12,17 @@
 
 #include "whatif/whatif_json.h"
 
-/* The largest slowdown that a scenario may have stands for no bandwidth. */
-#define CS_DEAD_RATIO 1e9
-
-typedef struct cs_span {
-    double from_s, until_s;
-    double slow_ratio; /* > 1; INFINITY: dead */
-} cs_span;
-
 typedef struct cs_notice {
     double from_s;
-    double slow_ratio; /* >= 1 */
+    double slowdown; /* >= 1 */
 } cs_notice;
 
 typedef struct cs_history {
-    uint32_t         server;
-    const cs_span   *spans; /* in order; they may touch */
-    size_t           n_spans;
-    const cs_notice *notices; /* in order; before the first: healthy */
-    size_t           n_notices;
+    uint32_t           server;
+    const cs_capacity *spans; /* in order, in job time; they may touch. INFINITY: dead */
+    size_t             n_spans;
+    const cs_notice   *notices; /* in order; before the first: healthy */
+    size_t             n_notices;
 } cs_history;
 
 typedef struct cs_timeline {
@@ -41,19 +33,13 @@ typedef struct cs_timeline {
     size_t            n_events;
 } cs_timeline;
 
-/* Build the timeline of a job. The caller owns it (cs_timeline_free) on CS_OK. O(outages log). */
+/* Build the timeline of a job. The caller owns it (cs_timeline_free) on CS_OK. O(faults log). */
 CS_MUST_CHECK cs_status cs_timeline_build(const cs_whatif_job *job, cs_timeline *timeline_p,
                                           cs_error *err);
 void                    cs_timeline_free(cs_timeline *timeline);
 
-/* The first span of a history that ends after a time (n_spans: none). */
-size_t cs_span_after(const cs_history *history, double time_s);
-
-/* The slowdown of a server at a time: 1, more, or INFINITY. */
-double cs_slow_ratio_at(const cs_history *history, double time_s);
-
 /* The slowdown that is known, when it takes `delay_s` after a notice to act upon it. */
-double cs_known_ratio_at(const cs_history *history, double time_s, double delay_s);
+double cs_known_slowdown_at(const cs_history *history, double time_s, double delay_s);
 
 /* The first event after a time; INFINITY: none. */
 double cs_next_event(const cs_timeline *timeline, double time_s);

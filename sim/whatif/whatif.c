@@ -117,7 +117,7 @@ static void add_paces(cs_text *text, const cs_whatif_job *job, const cs_whatif_r
     if (sums[CS_INTERVAL_SMALLER].duration_s > 0) {
         add_pace(text, &sums[CS_INTERVAL_SMALLER], best_s, count);
         cs_text_add(text, " without %u of %u servers", sums[CS_INTERVAL_SMALLER].most_excluded,
-                    cs_n_servers(&job->cluster));
+                    cs_n_servers(&job->call.scenario.cluster));
     }
     if (sums[CS_INTERVAL_DEGRADED].duration_s > sums[CS_INTERVAL_DEGRADED].held_s) {
         add_pace(text, &sums[CS_INTERVAL_DEGRADED], best_s, count);
@@ -160,7 +160,7 @@ static void count_loss(const cs_whatif_job *job, const cs_whatif_report *report,
     double lost_s  = line->total_s - line->iterations * report->best_iteration_s;
     bool   is_none = isfinite(lost_s) && fabs(lost_s) <= LEAST_LOSS * line->total_s;
 
-    line->lost_gpu_hours = is_none ? 0 : lost_s * job->cluster.n_ranks / S_PER_HOUR;
+    line->lost_gpu_hours = is_none ? 0 : lost_s * job->call.scenario.cluster.n_ranks / S_PER_HOUR;
 }
 
 static cs_status add_reason(const cs_whatif_job *job, cs_whatif_report *report,
@@ -172,7 +172,7 @@ static cs_status add_reason(const cs_whatif_job *job, cs_whatif_report *report,
     cs_status status = cs_text_status(&text, err);
     if (status == CS_OK) {
         line->reason = cs_arena_strdup(&report->arena, text.data);
-        status       = line->reason != NULL ? CS_OK : CS_FAIL(err, CS_ENOMEM, "", "out of memory");
+        status       = line->reason != NULL ? CS_OK : CS_NO_MEMORY(err, "the reasons of a report");
     }
     cs_text_free(&text);
     return status;
@@ -186,7 +186,7 @@ static void note_unused(const cs_policy_request *q, cs_whatif_line *line)
             return;
         }
     }
-    if (q->policy->kind == CS_POLICY_SWITCH && line->note == NULL && q->job->n_outages > 0) {
+    if (q->policy->kind == CS_POLICY_SWITCH && line->note == NULL && q->job->n_faults > 0) {
         line->note = "never switched: no fault was known before the job's end";
     }
 }
@@ -210,12 +210,10 @@ static cs_status run_policy(const cs_whatif_job *job, const cs_timeline *timelin
         line->reason = "not available";
         return CS_OK;
     }
-    cs_status status = cs_simulate_policy(&q, line, err);
-    if (status == CS_OK) {
-        line->is_available = true;
-        note_unused(&q, line);
-    }
-    return status;
+    CS_TRY(cs_simulate_policy(&q, line, err));
+    line->is_available = true;
+    note_unused(&q, line);
+    return CS_OK;
 }
 
 static double iteration_s(const cs_whatif_job *job, double call_s)
@@ -235,68 +233,58 @@ static cs_status time_schedules(const cs_whatif_job *job, cs_caller *caller,
 {
     const bool nobody[1] = {false};
     cs_call    call      = {.schedule = &job->schedule, .is_excluded = nobody};
-    cs_status  status    = cs_call_time(caller, &call, &report->healthy_call_s, err);
 
-    for (size_t i = 0; i < job->n_policies && status == CS_OK; i++) {
+    CS_TRY(cs_call_time(caller, &call, &report->healthy_call_s, err));
+    for (size_t i = 0; i < job->n_policies; i++) {
         cs_error wrong = {0};
         double   call_s;
         call.schedule = &job->policies[i].schedule;
         if (call.schedule->algorithm == NULL) {
             continue;
         }
-        status = cs_call_time(caller, &call, &call_s, &wrong);
-        if (cs_status_is_refusal(status)) {
-            status = CS_OK;
-        } else if (status != CS_OK) {
+        cs_status status = cs_call_time(caller, &call, &call_s, &wrong);
+        if (status != CS_OK && !cs_status_is_refusal(status)) {
             return CS_FAIL(err, status, wrong.where, "%s", wrong.message);
         }
     }
-    return status;
+    return CS_OK;
 }
+
+/* A part of a report; all its calls are those of one caller. */
+typedef cs_status report_part(const cs_whatif_job *job, const cs_timeline *timeline,
+                              cs_caller *caller, cs_whatif_report *report, cs_error *err);
 
 /* Without faults: one call of every schedule, one iteration, the whole job. */
-static cs_status run_healthy(const cs_whatif_job *job, cs_whatif_report *report, cs_error *err)
+static cs_status report_healthy(const cs_whatif_job *job, const cs_timeline *timeline,
+                                cs_caller *caller, cs_whatif_report *report, cs_error *err)
 {
-    cs_whatif_job faultless = *job;
-    cs_timeline   timeline  = {0};
-    cs_caller    *caller    = NULL;
-
-    faultless.n_outages = 0;
-    cs_status status    = cs_timeline_build(&faultless, &timeline, err);
-    if (status == CS_OK) {
-        status = cs_caller_new(&faultless, &timeline, &caller, err);
-    }
-    if (status == CS_OK) {
-        status = time_schedules(job, caller, report, err);
-    }
-    if (status == CS_OK) {
-        report->best                = *cs_caller_best(caller);
-        report->healthy_iteration_s = iteration_s(job, report->healthy_call_s);
-        status = run_policy(&faultless, &timeline, caller, &job->policies[0], report, err);
-        report->replays += cs_caller_replays(caller);
-    }
-    cs_caller_free(caller);
-    cs_timeline_free(&timeline);
-    return status;
+    CS_TRY(time_schedules(job, caller, report, err));
+    report->best                = *cs_caller_best(caller);
+    report->healthy_iteration_s = iteration_s(job, report->healthy_call_s);
+    return run_policy(job, timeline, caller, &job->policies[0], report, err);
 }
 
-static cs_status run_faulty(const cs_whatif_job *job, cs_whatif_report *report, cs_error *err)
+static cs_status report_faulty(const cs_whatif_job *job, const cs_timeline *timeline,
+                               cs_caller *caller, cs_whatif_report *report, cs_error *err)
+{
+    *cs_caller_best(caller) = report->best;
+    for (size_t i = 1; i < job->n_policies; i++) {
+        CS_TRY(run_policy(job, timeline, caller, &job->policies[i], report, err));
+    }
+    report->best = *cs_caller_best(caller);
+    return CS_OK;
+}
+
+static cs_status run_part(const cs_whatif_job *job, report_part *part, cs_whatif_report *report,
+                          cs_error *err)
 {
     cs_timeline timeline = {0};
     cs_caller  *caller   = NULL;
-    cs_status   status   = cs_timeline_build(job, &timeline, err);
 
+    CS_TRY(cs_timeline_build(job, &timeline, err));
+    cs_status status = cs_caller_new(job, &timeline, &caller, err);
     if (status == CS_OK) {
-        status = cs_caller_new(job, &timeline, &caller, err);
-    }
-    if (status == CS_OK) {
-        *cs_caller_best(caller) = report->best;
-    }
-    for (size_t i = 1; i < job->n_policies && status == CS_OK; i++) {
-        status = run_policy(job, &timeline, caller, &job->policies[i], report, err);
-    }
-    if (status == CS_OK) {
-        report->best = *cs_caller_best(caller);
+        status = part(job, &timeline, caller, report, err);
         report->replays += cs_caller_replays(caller);
     }
     cs_caller_free(caller);
@@ -307,16 +295,14 @@ static cs_status run_faulty(const cs_whatif_job *job, cs_whatif_report *report, 
 /* Losses and reasons, which need the best schedule of all. */
 static cs_status judge(const cs_whatif_job *job, cs_whatif_report *report, cs_error *err)
 {
-    cs_status status = CS_OK;
-
     report->best_iteration_s = iteration_s(job, report->best.elapsed_s);
-    for (size_t i = 0; i < report->n_lines && status == CS_OK; i++) {
+    for (size_t i = 0; i < report->n_lines; i++) {
         if (report->lines[i].is_available) {
             count_loss(job, report, &report->lines[i]);
-            status = add_reason(job, report, &report->lines[i], err);
+            CS_TRY(add_reason(job, report, &report->lines[i], err));
         }
     }
-    return status;
+    return CS_OK;
 }
 
 /* `healthy`, then what loses less, then what came first in the list of policies. */
@@ -350,15 +336,17 @@ static void rank_lines(cs_whatif_report *report)
 
 cs_status cs_whatif_run(const cs_whatif_job *job, cs_whatif_report *report_p, cs_error *err)
 {
-    cs_whatif_report report = {0};
+    cs_whatif_job    faultless = *job;
+    cs_whatif_report report    = {0};
 
     report.lines = CS_ARENA_NEW(&report.arena, cs_whatif_line, job->n_policies);
     if (report.lines == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory for a report");
+        return CS_NO_MEMORY(err, "a report");
     }
-    cs_status status = run_healthy(job, &report, err);
+    faultless.n_faults = 0;
+    cs_status status   = run_part(&faultless, report_healthy, &report, err);
     if (status == CS_OK) {
-        status = run_faulty(job, &report, err);
+        status = run_part(job, report_faulty, &report, err);
     }
     if (status == CS_OK) {
         status = judge(job, &report, err);

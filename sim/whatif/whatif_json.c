@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A job on NICs that fail, from JSON: see whatif/whatif_json.h. The timeline of faults and the
- * bandwidth trace become one list of outages, sorted by server and time, of which none may overlap:
- * a trace is one outage per line whose rate is below the NIC's. */
+ * bandwidth trace become one list of faults, sorted by server and time, of which none may overlap:
+ * a trace is one fault per line whose rate is below the NIC's. */
 #include "whatif/whatif_json.h"
 
 #include "scenario/scenario_json.h"
@@ -18,9 +18,8 @@ enum { MAX_CALLS = 100000 };
 
 #define MAX_ITERATIONS ((double)((uint64_t)1 << 40))
 #define MAX_TIME_S     1e12
-#define MAX_SLOWDOWN   1e9
 #define MAX_SCALE      1e15
-#define NO_FAULT       SIZE_MAX /* the outage is of the trace */
+#define NO_FAULT       SIZE_MAX /* the fault is of the trace */
 
 /* The policies that are no algorithm. */
 static const cs_whatif_policy plain_policies[] = {
@@ -58,7 +57,7 @@ static const cs_field job_fields[] = {
     CS_KEY(cs_whatif_job, iterations, "iterations", .min = 1, .max = MAX_ITERATIONS, .is_required = true,
            .help = "of the job"),
     TIME(cs_whatif_job, compute_s, "compute", .is_required = true, .help = "of an iteration"),
-    CS_KEY(cs_whatif_job, bytes, "bytes", .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES,
+    CS_KEY(cs_whatif_job, call.scenario.bytes, "bytes", .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES,
            .is_required = true, .help = "buffer of one AllReduce call"),
     CS_KEY(cs_whatif_job, calls, "calls", .fallback = 1, .min = 1, .max = MAX_CALLS,
            .help = "of an iteration, one after the other"),
@@ -239,7 +238,7 @@ static void read_policies(cs_reading *r, const cs_place *list, const cs_field *r
     job->policies =
         CS_ARENA_NEW(&job->arena, cs_whatif_policy, count + COUNT(default_policies) + 1);
     if (job->policies == NULL) {
-        (void)CS_FAIL(&r->error, CS_ENOMEM, "", "out of memory for policies");
+        (void)CS_NO_MEMORY(&r->error, "policies");
         return;
     }
     job->policies[job->n_policies++] = plain_policies[0];
@@ -263,26 +262,26 @@ static void read_policies(cs_reading *r, const cs_place *list, const cs_field *r
 
 /* ---- faults ---- */
 
-/* Outages while they are collected. */
-typedef struct outage_item {
-    cs_outage outage;
-    uint32_t  server;
-    size_t    index; /* in "faults", or NO_FAULT */
-} outage_item;
+/* Faults while they are collected. */
+typedef struct fault_item {
+    cs_fault fault;
+    uint32_t server;
+    size_t   index; /* in "faults", or NO_FAULT */
+} fault_item;
 
-typedef struct outage_list {
-    outage_item *items;
-    size_t       n, room;
-} outage_list;
+typedef struct fault_items {
+    fault_item *items;
+    size_t      n, room;
+} fault_items;
 
-static void append(cs_reading *r, outage_list *list, const cs_outage *outage, uint32_t server,
-                   size_t index)
+static void append(cs_reading *r, fault_items *list, const cs_fault *fault,
+                   const cs_cluster *cluster, size_t index)
 {
     if (list->n == list->room) {
-        size_t       room  = list->room > 0 ? 2 * list->room : 64;
-        outage_item *items = CS_ARENA_NEW(r->arena, outage_item, room);
+        size_t      room  = list->room > 0 ? 2 * list->room : 64;
+        fault_item *items = CS_ARENA_NEW(r->arena, fault_item, room);
         if (items == NULL) {
-            (void)CS_FAIL(&r->error, CS_ENOMEM, "faults", "out of memory for faults");
+            (void)CS_NO_MEMORY(&r->error, "faults");
             return;
         }
         if (list->n > 0) {
@@ -291,46 +290,37 @@ static void append(cs_reading *r, outage_list *list, const cs_outage *outage, ui
         list->items = items;
         list->room  = room;
     }
-    list->items[list->n++] = (outage_item){*outage, server, index};
+    uint32_t server        = fault->capacity.rank / cluster->gpus_per_server;
+    list->items[list->n++] = (fault_item){*fault, server, index};
 }
 
-typedef struct fault_keys {
-    cs_outage outage;
-    bool      is_down;
-} fault_keys;
-
-typedef struct fault_list {
-    fault_keys *faults;
-    size_t      n;
-} fault_list;
-
-/* A "slowdown" of null: no bandwidth is left. */
+/* A value of null: no bandwidth is left. */
 static void check_fault(cs_reading *r, const cs_place *item, void *object)
 {
-    fault_keys *f        = object;
-    cs_place    slowdown = cs_place_get(item, "slowdown"), down = cs_place_get(item, "down");
-    bool        is_null = slowdown.node != NULL && json_is_null(slowdown.node);
+    cs_fault *f    = object;
+    cs_place  down = cs_place_get(item, "down");
 
-    if (slowdown.node == NULL && !f->is_down) {
-        CS_REFUSE(r, item, CS_EINVAL, "the key 'slowdown' (or \"down\": true) is missing");
-    } else if (is_null && down.node != NULL && !f->is_down) {
-        CS_REFUSE(r, &down, CS_EINVAL, "is false, but a slowdown of null means a dead NIC");
+    cs_fault_check(r, item, f->is_down ? NULL : " (or \"down\": true)", f);
+    if (isinf(f->capacity.slowdown) && down.node != NULL && !f->is_down && !cs_reading_failed(r)) {
+        CS_REFUSE(r, &down, CS_EINVAL, "is false, but a %s of null means a dead NIC",
+                  cs_fault_key(f->kind));
     }
-    f->outage.is_down = f->is_down || isinf(f->outage.slow_ratio);
-    if (!cs_reading_failed(r)) {
-        cs_check_span(r, item, f->outage.from_s, f->outage.until_s);
-    }
+    f->is_down = f->is_down || isinf(f->capacity.slowdown);
+    cs_fault_check_span(r, item, f);
 }
 
 /* clang-format off */
 static const cs_field fault_fields[] = {
-    CS_KEY(fault_keys, outage.rank, "rank", .max = CS_MAX_RANKS - 1, .is_rank = true, .is_required = true,
+    CS_KEY(cs_fault, capacity.rank, "rank", .max = CS_MAX_RANKS - 1, .is_rank = true, .is_required = true,
            .help = "a rank of the server whose NICs fail"),
-    CS_KEY(fault_keys, outage.slow_ratio, "slowdown", .fallback = (double)INFINITY, .min = 1,
-           .max = MAX_SLOWDOWN, .has_null = true, .help = "what their bandwidth is divided by; null: nothing is left"),
-    CS_KEY(fault_keys, is_down, "down", .max = 1, .help = "no bandwidth until it is detected"),
-    TIME(fault_keys, outage.from_s, "from", .help = "begin, in job time"),
-    CS_KEY(fault_keys, outage.until_s, "until", .unit = CS_UNIT_TIME, .fallback = (double)INFINITY,
+#define CS_FAULT(kind, key, least, most, slowdown, help_, ...)                                     \
+    CS_KEY(cs_fault, value, key, .fallback = (double)INFINITY, .min = (least), .max = (most),      \
+           .has_null = true, .help = help_ "; null: nothing is left"),
+#include "scenario/faults.def"
+#undef CS_FAULT
+    CS_KEY(cs_fault, is_down, "down", .max = 1, .help = "no bandwidth until it is detected"),
+    TIME(cs_fault, capacity.from_s, "from", .help = "begin, in job time"),
+    CS_KEY(cs_fault, capacity.until_s, "until", .unit = CS_UNIT_TIME, .fallback = (double)INFINITY,
            .max = (double)INFINITY, .has_null = true, .help = "end; null: never"),
     CS_FIELD_END,
 };
@@ -356,40 +346,39 @@ static const cs_field trace_fields[] = {
 };
 /* clang-format on */
 
-static void add_faults(cs_reading *r, const fault_list *faults, const cs_cluster *cluster,
-                       outage_list *list)
+static void add_faults(cs_reading *r, const cs_fault_list *faults, const cs_cluster *cluster,
+                       fault_items *list)
 {
     for (size_t i = 0; i < faults->n && !cs_reading_failed(r); i++) {
-        const cs_outage *outage = &faults->faults[i].outage;
-        if (outage->is_down || outage->slow_ratio > 1) {
-            append(r, list, outage, outage->rank / cluster->gpus_per_server, i);
+        const cs_fault *fault = &faults->faults[i];
+        if (fault->is_down || fault->capacity.slowdown > 1) {
+            append(r, list, fault, cluster, i);
         }
     }
 }
 
-/* One outage per line whose rate is below the NIC's. */
+/* One fault per line whose rate is below the NIC's. */
 static void add_trace(cs_reading *r, const cs_bandwidth_trace *trace, uint32_t rank, double scale,
-                      const cs_cluster *cluster, outage_list *list)
+                      const cs_cluster *cluster, fault_items *list)
 {
     double nominal_Bps = cluster->fabrics[CS_NIC].bandwidth_Bps;
 
     for (size_t i = 0; i < trace->n && !cs_reading_failed(r); i++) {
-        double    rate_Bps = trace->rate_Bps[i] * scale;
-        double    ratio    = nominal_Bps / rate_Bps;
-        bool      is_dead  = !(ratio <= MAX_SLOWDOWN);
-        cs_outage outage   = {.rank       = rank,
-                              .is_down    = is_dead,
-                              .slow_ratio = is_dead ? (double)INFINITY : ratio,
-                              .from_s     = trace->time_s[i],
-                              .until_s = i + 1 < trace->n ? trace->time_s[i + 1] : (double)INFINITY};
-        if (ratio > 1) {
-            append(r, list, &outage, rank / cluster->gpus_per_server, NO_FAULT);
+        double   slowdown = nominal_Bps / (trace->rate_Bps[i] * scale);
+        bool     is_dead  = !(slowdown <= CS_MAX_SLOWDOWN);
+        double   until_s  = i + 1 < trace->n ? trace->time_s[i + 1] : (double)INFINITY;
+        cs_fault fault    = {
+               .kind     = CS_FAULT_slowdown,
+               .is_down  = is_dead,
+               .capacity = {rank, is_dead ? (double)INFINITY : slowdown, trace->time_s[i], until_s}};
+        if (slowdown > 1) {
+            append(r, list, &fault, cluster, NO_FAULT);
         }
     }
 }
 
 static void read_trace(cs_reading *r, const cs_place *place, const cs_cluster *cluster,
-                       outage_list *list)
+                       fault_items *list)
 {
     trace_keys         keys  = {.file = NULL};
     cs_bandwidth_trace trace = {0};
@@ -404,23 +393,23 @@ static void read_trace(cs_reading *r, const cs_place *place, const cs_cluster *c
 
 static int compare(const void *left, const void *right)
 {
-    const outage_item *a = left, *b = right;
+    const fault_item *a = left, *b = right;
 
     if (a->server != b->server) {
         return a->server < b->server ? -1 : 1;
     }
-    if (a->outage.from_s != b->outage.from_s) {
-        return a->outage.from_s < b->outage.from_s ? -1 : 1;
+    if (a->fault.capacity.from_s != b->fault.capacity.from_s) {
+        return a->fault.capacity.from_s < b->fault.capacity.from_s ? -1 : 1;
     }
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
 /* Refuse the later one of the first two that overlap, at its place in the configuration. */
-static void check_overlap(cs_reading *r, const cs_place *root, const outage_list *list)
+static void check_overlap(cs_reading *r, const cs_place *root, const fault_items *list)
 {
     for (size_t i = 1; i < list->n && !cs_reading_failed(r); i++) {
-        const outage_item *a = &list->items[i - 1], *b = &list->items[i];
-        if (a->server != b->server || a->outage.until_s <= b->outage.from_s) {
+        const fault_item *a = &list->items[i - 1], *b = &list->items[i];
+        if (a->server != b->server || a->fault.capacity.until_s <= b->fault.capacity.from_s) {
             continue;
         }
         cs_place faults = cs_place_get(root, "faults");
@@ -429,38 +418,39 @@ static void check_overlap(cs_reading *r, const cs_place *root, const outage_list
         CS_REFUSE(r, &item, CS_EINVAL,
                   "overlaps another fault of server %u: one holds in [%.15g s, %.15g s), the other "
                   "from %.15g s on",
-                  a->server, a->outage.from_s, a->outage.until_s, b->outage.from_s);
+                  a->server, a->fault.capacity.from_s, a->fault.capacity.until_s,
+                  b->fault.capacity.from_s);
     }
 }
 
 /* "faults", and "bandwidth_trace" beside it. */
-static void read_outages(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
+static void read_faults(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
 {
     cs_whatif_job *job    = object;
-    fault_list     faults = {NULL, 0};
-    outage_list    list   = {NULL, 0, 0};
+    cs_fault_list  faults = {NULL, 0};
+    fault_items    list   = {NULL, 0, 0};
     cs_place       trace  = cs_place_get(place->parent, "bandwidth_trace");
 
     if (place->node != NULL) {
         cs_read_row(r, place, row, &faults);
     }
-    add_faults(r, &faults, &job->cluster, &list);
-    read_trace(r, &trace, &job->cluster, &list);
+    add_faults(r, &faults, &job->call.scenario.cluster, &list);
+    read_trace(r, &trace, &job->call.scenario.cluster, &list);
     if (cs_reading_failed(r) || list.n == 0) {
         return;
     }
     qsort(list.items, list.n, sizeof *list.items, compare);
     check_overlap(r, place->parent, &list);
-    cs_outage *outages = CS_ARENA_NEW(r->arena, cs_outage, list.n);
-    if (outages == NULL) {
-        (void)CS_FAIL(&r->error, CS_ENOMEM, "faults", "out of memory for faults");
+    cs_fault *sorted = CS_ARENA_NEW(r->arena, cs_fault, list.n);
+    if (sorted == NULL) {
+        (void)CS_NO_MEMORY(&r->error, "faults");
         return;
     }
     for (size_t i = 0; i < list.n; i++) {
-        outages[i] = list.items[i].outage;
+        sorted[i] = list.items[i].fault;
     }
-    job->outages   = outages;
-    job->n_outages = list.n;
+    job->faults   = sorted;
+    job->n_faults = list.n;
 }
 
 /* ---- the root, in the order in which it is read ---- */
@@ -468,11 +458,8 @@ static void read_outages(cs_reading *r, const cs_place *place, const cs_field *r
 /* Everything that a scenario of the job's size can be refused for. */
 static void check_cluster(cs_reading *r, const cs_whatif_job *job)
 {
-    cs_scenario scenario = {
-        .collective = CS_ALLREDUCE, .bytes = job->bytes, .cluster = job->cluster};
-
     if (!cs_reading_failed(r)) {
-        (void)!cs_scenario_check(&scenario, &r->error);
+        (void)!cs_scenario_check(&job->call.scenario, &r->error);
     }
 }
 
@@ -488,10 +475,10 @@ const cs_field cs_whatif_fields[] = {
     CS_KEY(cs_whatif_job, name, "name", .help = "a name for people"),
     {.name = "description", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE, .help = "a text for people"},
     {.name = "job", .type = CS_FIELD_OBJECT, .fields = job_fields, .is_required = true, .help = "iterations of training"},
-    {.name = "model", .type = CS_FIELD_PLUG_IN, .offset = offsetof(cs_whatif_job, model),
-     .beside = offsetof(cs_whatif_job, model_options), .names = &cs_model_names, .read = cs_read_model,
+    {.name = "model", .type = CS_FIELD_PLUG_IN, .offset = offsetof(cs_whatif_job, call.model),
+     .beside = offsetof(cs_whatif_job, call.model_options), .names = &cs_model_names, .read = cs_read_model,
      .help = "a port model: 'collsim list models'"},
-    CS_KEY_OF(CS_FIELD_OBJECT, cs_whatif_job, cluster, "cluster", .fields = cs_cluster_fields,
+    CS_KEY_OF(CS_FIELD_OBJECT, cs_whatif_job, call.scenario.cluster, "cluster", .fields = cs_cluster_fields,
               .read = cs_read_cluster, .help = "ranks, servers and the ports between them"),
     {.name = "algorithm", .type = CS_FIELD_PLUG_IN, .offset = offsetof(cs_whatif_job, schedule.algorithm),
      .beside = offsetof(cs_whatif_job, schedule.options), .names = &cs_algorithm_names,
@@ -500,7 +487,7 @@ const cs_field cs_whatif_fields[] = {
      .help = "how fast things are noticed and done"},
     {.name = "policies", .type = CS_FIELD_LIST, .fields = a_policy, .read = read_policies, .min = 1,
      .help = "what to do about faults: iccl, exclude, wait and algorithms"},
-    CS_KEY_LIST(fault_list, faults, n, "faults", a_fault, .read = read_outages, .help = "NICs that fail"),
+    CS_KEY_LIST(cs_fault_list, faults, n, "faults", a_fault, .read = read_faults, .help = "NICs that fail"),
     {.name = "bandwidth_trace", .type = CS_FIELD_OBJECT, .fields = trace_fields, .read = cs_read_elsewhere,
      .help = "a measured rate of NICs"},
     {.name = "$schema", .type = CS_FIELD_TEXT, .offset = CS_NOWHERE,
@@ -511,17 +498,18 @@ const cs_field cs_whatif_fields[] = {
 
 cs_status cs_whatif_read(const cs_config *config, cs_whatif_job *job_p, cs_error *err)
 {
-    cs_whatif_job job     = {0};
-    cs_reading    reading = {.arena   = &job.arena,
-                             .file_of = cs_config_file_of,
-                             .cache   = config->files,
-                             .context = config};
-    json_t       *tree    = json_deep_copy(config->tree);
+    cs_whatif_job job = {
+        .call = {.scenario = {.collective = CS_ALLREDUCE, .seed = 1}, .verify = true}};
+    cs_reading reading = {.arena   = &job.arena,
+                          .file_of = cs_config_file_of,
+                          .cache   = config->files,
+                          .context = config};
+    json_t    *tree    = json_deep_copy(config->tree);
 
     if (config->axes.n_axes > 0) {
         (void)CS_FAIL(&reading.error, CS_EINVAL, "sweep", "a what-if takes one job, not a sweep");
     } else if (tree == NULL) {
-        (void)CS_FAIL(&reading.error, CS_ENOMEM, "", "out of memory for a job");
+        (void)CS_NO_MEMORY(&reading.error, "a job");
     } else {
         cs_place root = cs_place_root(tree);
         cs_fields_default(cs_whatif_fields, &job);

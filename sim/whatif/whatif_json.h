@@ -7,6 +7,7 @@
 #ifndef CS_WHATIF_WHATIF_JSON_H
 #define CS_WHATIF_WHATIF_JSON_H
 
+#include "scenario/fault.h"
 #include "study/config.h"
 
 /* What a policy does about a fault: enum, and in a few words. */
@@ -38,14 +39,6 @@ typedef struct cs_whatif_policy {
                                     none of that name */
 } cs_whatif_policy;
 
-/* The NICs of a rank's server are slow, or dead, during [from_s, until_s) of the job. */
-typedef struct cs_outage {
-    uint32_t rank;
-    bool     is_down;    /* no bandwidth at all until the fault is detected ... */
-    double   slow_ratio; /* ... this slowdown from then on; INFINITY: no other NIC is left */
-    double   from_s, until_s;
-} cs_outage;
-
 /* How fast things are noticed and done. */
 typedef struct cs_whatif_timers {
     const char *preset;
@@ -64,17 +57,15 @@ typedef struct cs_whatif_job {
     double               compute_s;     /* per iteration */
     double               overlap_ratio; /* part of the compute time that calls may run beside */
     double               horizon_s;     /* the job is watched until then; INFINITY: to its end */
-    uint64_t             bytes;         /* per AllReduce call */
-    uint32_t             calls;         /* per iteration, one after the other */
-    cs_cluster           cluster;
-    const cs_model      *model;
-    cs_options           model_options;
-    cs_whatif_schedule   schedule; /* what runs without a fault */
-    const cs_outage     *outages;  /* sorted by server, then time; none overlap */
-    size_t               n_outages;
-    cs_whatif_timers     timers;
-    cs_whatif_policy    *policies; /* in the arena; the first is `healthy` */
-    size_t               n_policies;
+    cs_job               call;   /* one AllReduce of all ranks on healthy NICs: its scenario and
+                                    model; no algorithm */
+    uint32_t           calls;    /* per iteration, one after the other */
+    cs_whatif_schedule schedule; /* what runs without a fault */
+    const cs_fault    *faults;   /* in job time, sorted by server, then time; none overlap */
+    size_t             n_faults;
+    cs_whatif_timers   timers;
+    cs_whatif_policy  *policies; /* in the arena; the first is `healthy` */
+    size_t             n_policies;
 } cs_whatif_job;
 
 /* Read a job. A configuration with a sweep is refused. The caller owns the job

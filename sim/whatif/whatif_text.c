@@ -23,11 +23,11 @@ static void add_head(const cs_whatif_job *job, const cs_whatif_report *report, c
                 "%s%s%llu iterations on %u GPUs: %.6g s of compute, %u x AllReduce of %llu "
                 "bytes\n",
                 job->name != NULL ? job->name : "", job->name != NULL ? ": " : "",
-                (unsigned long long)job->iterations, job->cluster.n_ranks, job->compute_s,
-                job->calls, (unsigned long long)job->bytes);
+                (unsigned long long)job->iterations, job->call.scenario.cluster.n_ranks,
+                job->compute_s, job->calls, (unsigned long long)job->call.scenario.bytes);
     cs_text_add(text, "healthy: %.6g s an iteration, %.6g s an AllReduce (%s, %s)\n",
                 report->healthy_iteration_s, report->healthy_call_s, job->schedule.algorithm->name,
-                job->model->name);
+                job->call.model->name);
     if (report->best.elapsed_s < report->healthy_call_s) {
         cs_text_add(text,
                     "reference: %.6g s an iteration, %.6g s an AllReduce (%s): the best of these "
@@ -155,8 +155,8 @@ typedef struct job_row {
 static const cs_column name_columns[] = {
     CS_COLUMN(cs_whatif_job, name),
     CS_COLUMN_AS("job_iterations", cs_whatif_job, iterations),
-    CS_COLUMN_AS("ranks", cs_whatif_job, cluster.n_ranks),
-    CS_COLUMN_AS("gpus_per_server", cs_whatif_job, cluster.gpus_per_server),
+    CS_COLUMN_AS("ranks", cs_whatif_job, call.scenario.cluster.n_ranks),
+    CS_COLUMN_AS("gpus_per_server", cs_whatif_job, call.scenario.cluster.gpus_per_server),
     CS_COLUMN_END,
 };
 static const cs_column job_columns[] = {
@@ -274,7 +274,7 @@ static void add_line_json(const cs_whatif_line *line, cs_text *text)
 
 void cs_whatif_json(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text)
 {
-    const job_row names = {job->model->name, job->schedule.algorithm->name};
+    const job_row names = {job->call.model->name, job->schedule.algorithm->name};
 
     cs_text_add(text, "{");
     cs_json_row(text, &(cs_row){name_columns, job, false});

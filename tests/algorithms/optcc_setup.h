@@ -16,7 +16,7 @@ static const double RATE_BPS = 1e6;
 
 typedef struct setup {
     cs_scenario         scenario;
-    cs_fault            faults[MOST_SLOW];
+    cs_capacity         capacity[MOST_SLOW];
     const cs_algorithm *optcc;
     cs_options          options, model_options;
     const cs_model     *model; /* NULL: alpha-beta */
@@ -31,13 +31,13 @@ static inline void make(setup *s, unsigned p, unsigned g, const double *slow, un
     cs_fabric nic    = {CS_SWITCHED, 0, RATE_BPS};
     cs_fabric nvlink = {CS_SWITCHED, 0, RATE_BPS * (g > 1 ? g - 1 : 1)};
 
-    *s                                     = (setup){.scenario = {.bytes = bytes, .n_faults = m}};
-    s->scenario.faults                     = s->faults;
+    *s                                     = (setup){.scenario = {.bytes = bytes, .n_capacity = m}};
+    s->scenario.capacity                   = s->capacity;
     s->scenario.cluster                    = (cs_cluster){.n_ranks = p * g, .gpus_per_server = g};
     s->scenario.cluster.fabrics[CS_NIC]    = nic;
     s->scenario.cluster.fabrics[CS_NVLINK] = nvlink;
     for (unsigned i = 0; i < m; i++) {
-        s->faults[i] = (cs_fault){i * g, slow[i], 0, (double)INFINITY};
+        s->capacity[i] = (cs_capacity){i * g, slow[i], 0, (double)INFINITY};
     }
     cr_assert_eq(cs_algorithm_find("optcc", &s->optcc, NULL), CS_OK);
     cs_fields_default(s->optcc->options, &s->options);

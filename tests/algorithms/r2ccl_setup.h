@@ -25,9 +25,9 @@ static inline void set_scene(ct_scene *s, const char *algorithm, uint32_t n, uin
 {
     ct_scene_set(s, algorithm, CS_ALLREDUCE, n, bytes);
     s->scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, alpha_s, RATE_BPS};
-    s->faults[0]                        = (cs_fault){slow, ratio, 0, (double)INFINITY};
-    s->scenario.faults                  = s->faults;
-    s->scenario.n_faults                = 1;
+    s->capacity[0]                      = (cs_capacity){slow, ratio, 0, (double)INFINITY};
+    s->scenario.capacity                = s->capacity;
+    s->scenario.n_capacity              = 1;
 }
 
 static inline void set_pieces(uint32_t pieces, int chosen)

@@ -107,9 +107,9 @@ Test(latency_optimal, slow_nics_slow_every_round)
 {
     for (uint32_t n = 2; n <= 130; n++) {
         ct_scene_set(&scene, "latency_optimal", CS_ALLREDUCE, n, 1u << 20);
-        scene.faults[0]         = (cs_fault){n / 2, 3, 0, (double)INFINITY};
-        scene.scenario.faults   = scene.faults;
-        scene.scenario.n_faults = 1;
+        scene.capacity[0]         = (cs_capacity){n / 2, 3, 0, (double)INFINITY};
+        scene.scenario.capacity   = scene.capacity;
+        scene.scenario.n_capacity = 1;
         ct_scene_ready(&scene);
         cs_outcome out = ct_scene_replay(&scene, NULL);
         cr_assert(out.verified && ct_is_close(out.elapsed_s, formula_s(n, 3), 1e-12), "%s",

@@ -68,7 +68,7 @@ Test(optcc_choice, no_slow_server_even_when_optcc_is_asked_for)
     set(&s, "segments", "16");
     check_ring_instead(&s, "no server's NIC is slow");
     make(&s, 8, 1, (double[]){3}, 1, 1 << 20); /* ends before the run does */
-    s.faults[0].until_s = 1e-3;
+    s.capacity[0].until_s = 1e-3;
     set(&s, "chosen", "optcc");
     check_ring_instead(&s, "no server's NIC is slow for the whole run");
 }
@@ -369,7 +369,7 @@ Test(optcc_choice, what_auto_takes_on_loggp_is_never_slower_than_what_it_takes_o
             setup s;
             make(&s, servers, 1, &ratios[i], 1, UINT64_C(1) << 30);
             s.scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, 3e-6, 25e9};
-            s.scenario.faults                  = s.faults;
+            s.scenario.capacity                = s.capacity;
             double own_s = on_loggp(s, "loggp"), other_s = on_loggp(s, "alpha-beta");
             cr_expect_leq(own_s, other_s, "%u servers, l = %g: %g s, %g s", servers, ratios[i],
                           own_s, other_s);

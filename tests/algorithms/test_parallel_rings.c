@@ -134,9 +134,9 @@ Test(parallel_rings, closed_form)
 Test(parallel_rings, a_slow_server_slows_every_ring)
 {
     set("parallel_rings", CS_ALLGATHER, 8, 4, 1 << 20);
-    scene.faults[0]         = (cs_fault){0, 2, 0, (double)INFINITY};
-    scene.scenario.faults   = scene.faults;
-    scene.scenario.n_faults = 1;
+    scene.capacity[0]         = (cs_capacity){0, 2, 0, (double)INFINITY};
+    scene.scenario.capacity   = scene.capacity;
+    scene.scenario.n_capacity = 1;
     ct_scene_ready(&scene);
     double slow = ct_scene_message_s(&scene, CS_NIC, 2.0 * (1 << 20)),
            d    = ct_scene_message_s(&scene, CS_NVLINK, 1 << 20);

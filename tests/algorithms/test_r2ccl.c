@@ -113,7 +113,7 @@ Test(r2ccl, the_ring_runs_where_there_is_no_detour)
     set_pieces(3, R2CCL);
     check_is_ring();
     set_scene(&scene, "r2ccl", 8, 3, 2, 1000, 0);
-    scene.faults[0].from_s = 1e-9;
+    scene.capacity[0].from_s = 1e-9;
     check_is_ring();
 }
 
@@ -140,10 +140,11 @@ Test(r2ccl, several_slow_nics)
         uint32_t worst = 0, first = ct_below(&rng, p - 2), served = 0;
         set_scene(&scene, "r2ccl", p, 0, 1, 10007, 1e-6);
         for (uint32_t i = 0; i < 3; i++) {
-            scene.faults[i] = (cs_fault){first + i, ct_uniform(&rng, 1.1, 4), 0, (double)INFINITY};
-            worst = scene.faults[i].slow_ratio > scene.faults[worst].slow_ratio ? i : worst;
+            scene.capacity[i] =
+                (cs_capacity){first + i, ct_uniform(&rng, 1.1, 4), 0, (double)INFINITY};
+            worst = scene.capacity[i].slowdown > scene.capacity[worst].slowdown ? i : worst;
         }
-        scene.scenario.n_faults = 3;
+        scene.scenario.n_capacity = 3;
         set_pieces(5, R2CCL);
         ct_scene_ready(&scene);
         check_stream();
@@ -164,8 +165,8 @@ Test(r2ccl, several_slow_nics)
 Test(r2ccl, two_equally_slow_nics_leave_the_ring)
 {
     set_scene(&scene, "r2ccl", 16, 0, 2, 100000000, 0);
-    scene.faults[1]         = (cs_fault){8, 2, 0, (double)INFINITY};
-    scene.scenario.n_faults = 2;
+    scene.capacity[1]         = (cs_capacity){8, 2, 0, (double)INFINITY};
+    scene.scenario.n_capacity = 2;
     check_is_ring();
 }
 

@@ -131,8 +131,8 @@ Test(r2ccl_times, prediction_with_a_second_slow_nic)
         uint32_t p = 5 + ct_below(&rng, 36);
         double   l = ct_uniform(&rng, 1.2, 4), second = ct_uniform(&rng, 1, l);
         set_scene(&scene, "r2ccl", p, 0, l, 1ull << 36, 0);
-        scene.faults[1] = (cs_fault){2 + ct_below(&rng, p - 3), second, 0, (double)INFINITY};
-        scene.scenario.n_faults = 2;
+        scene.capacity[1] = (cs_capacity){2 + ct_below(&rng, p - 3), second, 0, (double)INFINITY};
+        scene.scenario.n_capacity = 2;
         set_pieces(p + 1, R2CCL);
         double got_s = elapsed_s(), want_s = predicted_s(l, second, p - 4 + 2 * second);
         cr_assert(want_s > 0.88 * got_s && want_s < 1.03 * got_s,
@@ -149,7 +149,7 @@ Test(r2ccl_times, published_form_is_the_papers)
     /* T0 = 6 s; 6 (1 + 4 / 6) = 10 s */
     cr_assert(
         ct_is_close(scene.algorithm->published_form_s(&scene.scenario, &scene.options), 10, 1e-14));
-    scene.scenario.n_faults = 0;
+    scene.scenario.n_capacity = 0;
     cr_assert(
         ct_is_close(scene.algorithm->published_form_s(&scene.scenario, &scene.options), 6, 1e-14));
 }
@@ -157,15 +157,15 @@ Test(r2ccl_times, published_form_is_the_papers)
 Test(r2ccl_times, published_form_is_for_one_constant_slow_nic)
 {
     set_scene(&scene, "r2ccl", 4, 1, 2, 4000, 0);
-    scene.faults[1]         = (cs_fault){3, 1.5, 0, (double)INFINITY};
-    scene.scenario.n_faults = 2;
+    scene.capacity[1]         = (cs_capacity){3, 1.5, 0, (double)INFINITY};
+    scene.scenario.n_capacity = 2;
     ct_scene_ready(&scene);
     cr_assert(isnan(scene.algorithm->published_form_s(&scene.scenario, &scene.options)));
-    scene.scenario.n_faults = 1;
-    scene.faults[0].until_s = 1;
+    scene.scenario.n_capacity = 1;
+    scene.capacity[0].until_s = 1;
     cr_assert(isnan(scene.algorithm->published_form_s(&scene.scenario, &scene.options)));
-    scene.faults[0].until_s  = (double)INFINITY;
-    scene.arrival_s[2]       = 1;
-    scene.scenario.arrival_s = scene.arrival_s;
+    scene.capacity[0].until_s = (double)INFINITY;
+    scene.arrival_s[2]        = 1;
+    scene.scenario.arrival_s  = scene.arrival_s;
     cr_assert(isnan(scene.algorithm->published_form_s(&scene.scenario, &scene.options)));
 }

@@ -60,10 +60,10 @@ Test(ring, slow_nics_slow_every_step)
 {
     for (uint32_t n = 2; n <= 20; n++) {
         ct_scene_set(&scene, "ring", CS_ALLREDUCE, n, 1000u * n);
-        scene.faults[0]         = (cs_fault){0, 1.5, 0, (double)INFINITY};
-        scene.faults[1]         = (cs_fault){n - 1, 4, 0, (double)INFINITY};
-        scene.scenario.faults   = scene.faults;
-        scene.scenario.n_faults = 2;
+        scene.capacity[0]         = (cs_capacity){0, 1.5, 0, (double)INFINITY};
+        scene.capacity[1]         = (cs_capacity){n - 1, 4, 0, (double)INFINITY};
+        scene.scenario.capacity   = scene.capacity;
+        scene.scenario.n_capacity = 2;
         ct_scene_ready(&scene);
         double want_s = 2 * (n - 1) * (alpha_s() + 4 * beta_s(1000));
         cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, want_s, 1e-12));
@@ -136,9 +136,9 @@ Test(ring, no_formula_where_none_holds)
     ct_scene_arrive(&scene, &rng, 1e-3);
     cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, NULL)));
     ct_scene_set(&scene, "ring", CS_ALLREDUCE, 4, 4096);
-    scene.faults[0]         = (cs_fault){0, 2, 0, 1e-6};
-    scene.scenario.faults   = scene.faults;
-    scene.scenario.n_faults = 1;
+    scene.capacity[0]         = (cs_capacity){0, 2, 0, 1e-6};
+    scene.scenario.capacity   = scene.capacity;
+    scene.scenario.n_capacity = 1;
     cr_assert(isnan(scene.algorithm->closed_form_s(&scene.scenario, NULL)));
     ct_scene_set(&scene, "ring", CS_ALLREDUCE, 4, 4096);
     scene.scenario.cluster.gpus_per_server         = 4;

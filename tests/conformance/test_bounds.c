@@ -20,7 +20,7 @@ typedef struct world {
     cs_arena        arena; /* of the topology */
     cs_scenario     scenario;
     double          arrival_s[MOST_RANKS];
-    cs_fault        faults[MOST_FAULTS];
+    cs_capacity     capacity[MOST_FAULTS];
     const cs_model *model;
     cs_options      model_options;
 } world;
@@ -96,10 +96,10 @@ static void random_faults(world *w, gsl_rng *rng)
         double until_s = is_always ? (double)INFINITY : from_s + x_s * 3 * gsl_rng_uniform_pos(rng);
         uint32_t server = i * (servers / count + (servers < count));
 
-        w->faults[w->scenario.n_faults++] = (cs_fault){
+        w->capacity[w->scenario.n_capacity++] = (cs_capacity){
             server * cluster->gpus_per_server, 1 + 3 * gsl_rng_uniform(rng), from_s, until_s};
     }
-    w->scenario.faults = w->faults;
+    w->scenario.capacity = w->capacity;
 }
 
 /* An option that the model lacks stays out. */
@@ -255,9 +255,9 @@ static void print_world(const world *w, const cs_algorithm *algorithm)
             cr_log_error("  rank %u arrives at %.17g", r, w->arrival_s[r]);
         }
     }
-    for (size_t i = 0; i < s->n_faults; i++) {
-        cr_log_error("  rank %u slow %.17g from %.17g until %.17g", w->faults[i].rank,
-                     w->faults[i].slow_ratio, w->faults[i].from_s, w->faults[i].until_s);
+    for (size_t i = 0; i < s->n_capacity; i++) {
+        cr_log_error("  rank %u slow %.17g from %.17g until %.17g", w->capacity[i].rank,
+                     w->capacity[i].slowdown, w->capacity[i].from_s, w->capacity[i].until_s);
     }
 }
 

@@ -221,10 +221,10 @@ Test(plugins, any_allocation_may_fail)
                     bool is_accepted                       = ct_scene_check(&scene, NULL) == CS_OK;
                     scene.scenario.cluster.gpus_per_server = is_accepted ? 4 : 1;
                 }
-                scene.faults[0]         = (cs_fault){1, 2, 0, faults == 1 ? 1.0 / 0.0 : 1e-3};
-                scene.scenario.faults   = scene.faults;
-                scene.scenario.n_faults = faults > 0;
-                const cs_job job        = ct_scene_given(&scene, cs_models[m]->name);
+                scene.capacity[0]         = (cs_capacity){1, 2, 0, faults == 1 ? 1.0 / 0.0 : 1e-3};
+                scene.scenario.capacity   = scene.capacity;
+                scene.scenario.n_capacity = faults > 0;
+                const cs_job job          = ct_scene_given(&scene, cs_models[m]->name);
                 starve(&job, faults != 2 ? &observer : NULL);
             }
         }

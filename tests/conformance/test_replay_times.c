@@ -168,9 +168,9 @@ static void closed_form_is_the_replay(ct_scene *scene, ct_rng *rng)
     if (ct_below(rng, 3) == 0) {
         ct_scene_break_nics(scene, rng);
     } else if (ct_below(rng, 4) == 0) {
-        scene->faults[0]         = (cs_fault){0, 3, 0, (double)INFINITY};
-        scene->scenario.n_faults = 1;
-        scene->scenario.faults   = scene->faults;
+        scene->capacity[0]         = (cs_capacity){0, 3, 0, (double)INFINITY};
+        scene->scenario.n_capacity = 1;
+        scene->scenario.capacity   = scene->capacity;
     }
     if (ct_below(rng, 3) == 0) {
         scene->scenario.cluster.gpus_per_server = scene->scenario.cluster.n_ranks;

@@ -31,7 +31,7 @@ static void claim_same_again(const cs_case *c)
     FUZZ_CLAIM(cs_config_case(config, 0, &again, &err) == CS_OK);
     FUZZ_CLAIM(strcmp(c->json, again.json) == 0);
     FUZZ_CLAIM(c->job.scenario.bytes == again.job.scenario.bytes);
-    FUZZ_CLAIM(c->job.scenario.n_faults == again.job.scenario.n_faults);
+    FUZZ_CLAIM(c->job.scenario.n_capacity == again.job.scenario.n_capacity);
     FUZZ_CLAIM(c->job.algorithm == again.job.algorithm && c->job.model == again.job.model);
     cs_case_free(&again);
     cs_config_free(config);

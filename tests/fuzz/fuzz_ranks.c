@@ -172,7 +172,7 @@ static cs_status run_workers(cs_ranks *ranks, cs_error *err)
                                  .collect         = collect,
                                  .broadcast       = words,
                                  .broadcast_bytes = sizeof words,
-                                 .hear            = hear,
+                                 .on_broadcast    = hear,
                                  .jobs            = 2,
                                  .ranks           = ranks};
     cs_status         status  = cs_workers_run(&workers, &misses, err);

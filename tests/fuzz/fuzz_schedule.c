@@ -22,9 +22,9 @@ static void use_schedule(const cs_stored *stored, cs_scenario *scenario)
     cs_error                err     = {0};
 
     cs_schedule_scenario(stored, scenario);
-    scenario->arrival_s = NULL;
-    scenario->faults    = NULL;
-    scenario->n_faults  = 0;
+    scenario->arrival_s  = NULL;
+    scenario->capacity   = NULL;
+    scenario->n_capacity = 0;
     if (cs_scenario_check(scenario, &err) != CS_OK) {
         fuzz_claim_error(err.status, &err);
         return;

@@ -103,7 +103,7 @@ static void claim_frame(const cs_sg_frame *frame, const char *body)
     }
 }
 
-cs_status cs_child_say(cs_child *to, const void *data, size_t bytes)
+cs_status cs_child_send(cs_child *to, const void *data, size_t bytes)
 {
     cs_sg_frame frame;
 
@@ -119,7 +119,7 @@ cs_status cs_child_say(cs_child *to, const void *data, size_t bytes)
     return CS_OK;
 }
 
-cs_status cs_child_hear(cs_child *from, void *data, size_t bytes)
+cs_status cs_child_receive(cs_child *from, void *data, size_t bytes)
 {
     if (bytes > (size_t)(from->end - from->at)) {
         return CS_EIO;
@@ -170,7 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     static const char *const names[] = {"ring", "rhd", "allpairs", "rhd"};
     double                   late[4] = {0, 0, 1e-3, 0};
-    cs_fault                 slow = {.rank = 1, .slow_ratio = 2, .from_s = 1e-5, .until_s = 1e-3};
+    cs_capacity              slow    = {.rank = 1, .slowdown = 2, .from_s = 1e-5, .until_s = 1e-3};
     const cs_algorithm      *algorithm = NULL;
     uint8_t                  settings  = length > 0 ? data[0] : 0;
     cs_config               *config    = NULL;
@@ -180,11 +180,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     FUZZ_CLAIM(cs_config_set(config, "cluster.ranks", "4", "--set", NULL) == CS_OK);
     FUZZ_CLAIM(cs_config_case(config, 0, &c, NULL) == CS_OK);
     FUZZ_CLAIM(cs_algorithm_find(names[settings & 3], &algorithm, NULL) == CS_OK);
-    c.job.scenario.bytes     = 1 << 16;
-    c.job.scenario.arrival_s = (settings & 4) != 0 ? late : NULL;
-    c.job.scenario.faults    = (settings & 8) != 0 ? &slow : NULL;
-    c.job.scenario.n_faults  = (settings & 8) != 0 ? 1 : 0;
-    child                    = (cs_child){.at = data + (length > 0 ? 1 : 0), .end = data + length};
+    c.job.scenario.bytes      = 1 << 16;
+    c.job.scenario.arrival_s  = (settings & 4) != 0 ? late : NULL;
+    c.job.scenario.capacity   = (settings & 8) != 0 ? &slow : NULL;
+    c.job.scenario.n_capacity = (settings & 8) != 0 ? 1 : 0;
+    child                     = (cs_child){.at = data + (length > 0 ? 1 : 0), .end = data + length};
     run(&c.job.scenario, algorithm);
     cs_case_free(&c);
     cs_config_free(config);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What-if jobs: whatever is in the file, it is refused in one line or is a job whose outages are in
+/* What-if jobs: whatever is in the file, it is refused in one line or is a job whose faults are in
  * order; the small ones are run, and the intervals of every policy cover its time without a gap.
  * What stands behind a form feed is the file of a bandwidth trace: the job finds it as "200".
  */
@@ -19,16 +19,17 @@ enum {
     MAX_CALLS     = 1000
 };
 
-static void claim_outages(const cs_whatif_job *job)
+static void claim_faults(const cs_whatif_job *job)
 {
-    for (size_t i = 0; i < job->n_outages; i++) {
-        const cs_outage *o = &job->outages[i], *before = o - 1;
-        uint32_t         g = job->cluster.gpus_per_server;
-        FUZZ_CLAIM(o->rank < job->cluster.n_ranks);
-        FUZZ_CLAIM(isfinite(o->from_s) && o->from_s >= 0 && o->from_s < o->until_s);
-        FUZZ_CLAIM(o->slow_ratio > 1 || o->is_down);
-        FUZZ_CLAIM(i == 0 || before->rank / g < o->rank / g ||
-                   (before->rank / g == o->rank / g && before->until_s <= o->from_s));
+    for (size_t i = 0; i < job->n_faults; i++) {
+        const cs_fault    *f = &job->faults[i];
+        const cs_capacity *c = &f->capacity, *before = &(f - 1)->capacity;
+        uint32_t           g = job->call.scenario.cluster.gpus_per_server;
+        FUZZ_CLAIM(c->rank < job->call.scenario.cluster.n_ranks);
+        FUZZ_CLAIM(isfinite(c->from_s) && c->from_s >= 0 && c->from_s < c->until_s);
+        FUZZ_CLAIM(c->slowdown > 1 || f->is_down);
+        FUZZ_CLAIM(i == 0 || before->rank / g < c->rank / g ||
+                   (before->rank / g == c->rank / g && before->until_s <= c->from_s));
     }
 }
 
@@ -36,12 +37,12 @@ static void claim_job(const cs_whatif_job *job)
 {
     const cs_whatif_timers *t = &job->timers;
 
-    FUZZ_CLAIM(job->iterations >= 1 && job->calls >= 1 && job->bytes >= 1);
+    FUZZ_CLAIM(job->iterations >= 1 && job->calls >= 1 && job->call.scenario.bytes >= 1);
     FUZZ_CLAIM(isfinite(job->compute_s) && job->compute_s >= 0 && job->horizon_s > 0);
     FUZZ_CLAIM(job->overlap_ratio >= 0 && job->overlap_ratio <= 1);
     FUZZ_CLAIM(t->detect_s >= 0 && t->reschedule_s >= 0 && t->restart_s >= 0 && t->rejoin_s >= 0);
     FUZZ_CLAIM(job->n_policies >= 1 && job->policies[0].kind == CS_POLICY_HEALTHY);
-    claim_outages(job);
+    claim_faults(job);
 }
 
 /* Is one replay of the schedule quick? */
@@ -49,14 +50,12 @@ static bool is_quick(const cs_whatif_job *job, const cs_whatif_schedule *schedul
 {
     fuzz_limit  limit    = {.transfers_left = MAX_TRANSFERS};
     cs_observer observer = fuzz_limit_observer(&limit);
-    cs_job      call     = {
-                 .scenario = {.collective = CS_ALLREDUCE, .bytes = job->bytes, .cluster = job->cluster}};
-    cs_result result = {0};
-    cs_error  err    = {0};
+    cs_job      call     = job->call;
+    cs_result   result   = {0};
+    cs_error    err      = {0};
 
     if (schedule->algorithm != NULL) {
         cs_job_set_algorithm(&call, schedule->algorithm, &schedule->options);
-        cs_job_set_model(&call, job->model, &job->model_options);
         (void)!cs_job_run(&call, &observer, 1, &result, &err);
     }
     return !limit.is_reached;
@@ -64,7 +63,7 @@ static bool is_quick(const cs_whatif_job *job, const cs_whatif_schedule *schedul
 
 static bool is_small(const cs_whatif_job *job)
 {
-    bool is = job->cluster.n_ranks <= MAX_RUN_RANKS && job->n_outages <= MAX_CHANGES &&
+    bool is = job->call.scenario.cluster.n_ranks <= MAX_RUN_RANKS && job->n_faults <= MAX_CHANGES &&
               job->calls <= MAX_CALLS && is_quick(job, &job->schedule);
 
     for (size_t i = 0; i < job->n_policies && is; i++) {

@@ -27,12 +27,12 @@ static cs_transfer *add(uint32_t src, uint32_t dst, uint64_t bytes, cs_op op, ui
     return ct_stream_send(&stream, &scene.scenario.cluster, src, dst, bytes, op, flags);
 }
 
-static void add_fault(uint32_t rank, double slow_ratio, double from_s, double until_s)
+static void add_fault(uint32_t rank, double slowdown, double from_s, double until_s)
 {
-    cs_fault *f = &scene.faults[scene.scenario.n_faults++];
+    cs_capacity *f = &scene.capacity[scene.scenario.n_capacity++];
 
-    *f                    = (cs_fault){rank, slow_ratio, from_s, until_s};
-    scene.scenario.faults = scene.faults;
+    *f                      = (cs_capacity){rank, slowdown, from_s, until_s};
+    scene.scenario.capacity = scene.capacity;
 }
 
 /* Replay and compare every start and end with what is expected, and the reference with it. */

@@ -146,9 +146,9 @@ Test(loggp, an_exchange_waits_for_both_senders)
 Test(loggp, a_slow_nic_slows_what_flows)
 {
     begin(2, 1);
-    scene.faults[0]         = (cs_fault){1, 3, 13, (double)INFINITY};
-    scene.scenario.faults   = scene.faults;
-    scene.scenario.n_faults = 1;
+    scene.capacity[0]         = (cs_capacity){1, 3, 13, (double)INFINITY};
+    scene.scenario.capacity   = scene.capacity;
+    scene.scenario.n_capacity = 1;
     add(0, 1, 5, CS_OP_COPY, CS_OWN_SRC);
     add(0, 1, 0, CS_OP_COPY, CS_OWN_SRC);
     expect(1, 0, (cs_interval[]){{0, 23}, {6, 24}}, 24);

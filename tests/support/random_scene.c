@@ -22,18 +22,18 @@ void ct_scene_break_nics(ct_scene *scene, ct_rng *rng)
     for (uint32_t server = ct_below(rng, 3); server < cs_n_servers(&s->cluster);
          server += 1 + ct_below(rng, 4)) {
         double from_s = ct_below(rng, 2) * ct_uniform(rng, 0, unit_s);
-        for (uint32_t i = ct_below(rng, 4); i > 0 && s->n_faults < CT_MOST_FAULTS; i--) {
+        for (uint32_t i = ct_below(rng, 4); i > 0 && s->n_capacity < CT_MOST_FAULTS; i--) {
             bool   lasts = i == 1 && ct_below(rng, 2) == 0;
             double until = lasts ? (double)INFINITY : from_s + ct_uniform(rng, 0.01, 1) * unit_s;
-            scene->faults[s->n_faults++] = (cs_fault){
+            scene->capacity[s->n_capacity++] = (cs_capacity){
                 server * g + ct_below(rng, g), pow(10, ct_uniform(rng, 0, 2)), from_s, until};
             from_s = until + ct_below(rng, 2) * ct_uniform(rng, 0, unit_s);
         }
     }
-    s->faults = scene->faults;
+    s->capacity = scene->capacity;
     if (ct_scene_check(scene, NULL) != CS_OK) { /* all servers are slow, and it needs two that are
                                                    not */
-        s->n_faults    = 0;
+        s->n_capacity  = 0;
         scene->options = options;
     }
 }

@@ -36,10 +36,10 @@ static double rate_Bps(const cs_scenario *s, uint32_t rank, double time_s)
     uint32_t g    = s->cluster.gpus_per_server;
     double   rate = s->cluster.fabrics[CS_NIC].bandwidth_Bps;
 
-    for (size_t i = 0; i < s->n_faults; i++) {
-        const cs_fault *f = &s->faults[i];
+    for (size_t i = 0; i < s->n_capacity; i++) {
+        const cs_capacity *f = &s->capacity[i];
         if (f->rank / g == rank / g && f->from_s <= time_s && time_s < f->until_s) {
-            return rate / f->slow_ratio;
+            return rate / f->slowdown;
         }
     }
     return rate;
@@ -50,9 +50,9 @@ static double next_change_s(const cs_scenario *s, double time_s)
 {
     double next = (double)INFINITY;
 
-    for (size_t i = 0; i < s->n_faults; i++) {
-        next = s->faults[i].from_s > time_s ? fmin(next, s->faults[i].from_s) : next;
-        next = s->faults[i].until_s > time_s ? fmin(next, s->faults[i].until_s) : next;
+    for (size_t i = 0; i < s->n_capacity; i++) {
+        next = s->capacity[i].from_s > time_s ? fmin(next, s->capacity[i].from_s) : next;
+        next = s->capacity[i].until_s > time_s ? fmin(next, s->capacity[i].until_s) : next;
     }
     return next;
 }

@@ -53,10 +53,10 @@ void ct_scene_slow(ct_scene *scene)
     if (row == NULL || row->name == NULL || servers < 2) {
         return;
     }
-    scene->faults[0]         = (cs_fault){g, servers % 2 == 0 ? 2.5 : 1.25, 0, (double)INFINITY};
-    scene->faults[1]         = (cs_fault){4 * g, 1.5, 0, (double)INFINITY};
-    scene->scenario.faults   = scene->faults;
-    scene->scenario.n_faults = servers >= 8 ? 2 : 1;
+    scene->capacity[0]       = (cs_capacity){g, servers % 2 == 0 ? 2.5 : 1.25, 0, (double)INFINITY};
+    scene->capacity[1]       = (cs_capacity){4 * g, 1.5, 0, (double)INFINITY};
+    scene->scenario.capacity = scene->capacity;
+    scene->scenario.n_capacity = servers >= 8 ? 2 : 1;
     ct_scene_option(scene, "chosen", scene->algorithm->name);
 }
 

@@ -15,7 +15,7 @@ typedef struct ct_scene {
     cs_options          options; /* as check() left them */
     cs_plan             plan;
     double              arrival_s[CT_MOST_RANKS];
-    cs_fault            faults[CT_MOST_FAULTS];
+    cs_capacity         capacity[CT_MOST_FAULTS];
 } ct_scene;
 
 /* The replay of a scene: the outcome and, per transfer of the stream, when it held its ports. */

@@ -16,7 +16,7 @@ typedef struct bench {
     cs_scenario      scenario;
     cs_bound_context context;
     double           arrival_s[MOST_RANKS];
-    cs_fault         faults[MOST_RANKS];
+    cs_capacity      capacity[MOST_RANKS];
 } bench;
 
 static inline bench *new_bench(bench *b, uint32_t n, uint32_t g, double x_s, double alpha_s)
@@ -32,7 +32,7 @@ static inline bench *new_bench(bench *b, uint32_t n, uint32_t g, double x_s, dou
                      .alpha_per_message = true},
     };
     b->scenario.arrival_s = b->arrival_s;
-    b->scenario.faults    = b->faults;
+    b->scenario.capacity  = b->capacity;
     b->context.scenario   = &b->scenario;
     return b;
 }
@@ -40,7 +40,7 @@ static inline bench *new_bench(bench *b, uint32_t n, uint32_t g, double x_s, dou
 /* In the order of ranks. */
 static inline bench *slow_down(bench *b, uint32_t rank, double ratio)
 {
-    b->faults[b->scenario.n_faults++] = (cs_fault){rank, ratio, 0, (double)INFINITY};
+    b->capacity[b->scenario.n_capacity++] = (cs_capacity){rank, ratio, 0, (double)INFINITY};
     return b;
 }
 

@@ -167,11 +167,11 @@ Test(bound, a_slowdown_that_ends_does_not_count)
     bench b;
 
     slow_down(new_bench(&b, 8, 1, 1, 0), 5, 3);
-    b.faults[0].until_s = 10;
+    b.capacity[0].until_s = 10;
     expect_silent(&b, "theorem_6");
     expect_silent(&b, "theorem_2");
     expect_best(&b, "t0", 1.75);
-    b.faults[0] = (cs_fault){5, 3, 1e-6, (double)INFINITY};
+    b.capacity[0] = (cs_capacity){5, 3, 1e-6, (double)INFINITY};
     expect_silent(&b, "theorem_6");
 }
 

@@ -25,7 +25,7 @@ Test(bound_collectives, gather_of_late_and_slow_ranks)
     expect_best(&b, "gather", 0.25 + 3 * 7. / 8);
     b.arrival_s[4] = 10;
     expect_best(&b, "gather", 10.25 + 3 * 7. / 8);
-    b.scenario.n_faults = 0;
+    b.scenario.n_capacity = 0;
     expect_best(&b, "gather", 10 + 0.25 + 7. / 8); /* rank 4 collects; 10 + 0.75 + 1/8 is equal */
     b.context.latency_s[CS_NIC] = 0.5;
     expect_best(&b, "gather", 10 + 1.5 + 1. / 8); /* ... hands out its block */
@@ -78,7 +78,7 @@ Test(bound_collectives, broadcast_and_reduce)
     expect_best(&b, "root", 3.25 + 10);
     b.scenario.collective = CS_REDUCE;
     expect_best(&b, "root", 0.25 + 10);
-    b.scenario.n_faults = 0;
+    b.scenario.n_capacity = 0;
     expect_best(&b, "root", 8.25 + 1);
     b.arrival_s[4] = b.arrival_s[2] = 0;
     expect_best(&b, "root", 0.75 + 1);
@@ -135,7 +135,7 @@ Test(bound_collectives, ports_of_servers_with_poor_nvlink)
     expect_bound(&b, "rank_capacity", x / 1.4);
     slow_down(&b, 3, 2); /* the NICs of eight ranks of 64 have 0.5 of 1 */
     expect_best(&b, "port_volume", 2 * 63 * x / (56 * 1.4 + 8 * 0.9));
-    b.scenario.n_faults = 0;
+    b.scenario.n_capacity = 0;
     b.arrival_s[9] = b.arrival_s[10] = 5;
     expect_best(&b, "port_messages", 5 + 65. / 64 * x / 1.4);
     b.arrival_s[9] = b.arrival_s[10]     = 0;

@@ -3,7 +3,7 @@
  * or not what it says is refused, never read beyond. */
 #include "base/alloc.h"
 #include "campaign/campaign.h"
-#include "campaign/montecarlo_row.h"
+#include "campaign/montecarlo.h"
 #include "campaign/wire.h"
 #include "output/result_rows.h"
 #include "support/rng.h"
@@ -149,10 +149,10 @@ Test(campaign_rows, of_what_is_not_known_nothing_comes_back)
 Test(campaign_rows, without_a_row_only_its_state_comes_back)
 {
     for (cs_row_state state = CS_ROW_STORED; state < CS_ROW_STATES; state++) {
-        cs_packed_row row = {.state = state,
-                             .lacks = true,
-                             .key   = state == CS_ROW_STORED ? 9 : 0,
-                             .row   = {.scenario = 5, .is_wrong = true}};
+        cs_packed_row row = {.state         = state,
+                             .is_incomplete = true,
+                             .key           = state == CS_ROW_STORED ? 9 : 0,
+                             .row           = {.scenario = 5, .is_wrong = true}};
         cs_packed_row got;
         pair          back = new_pair(&cs_results_table);
         cs_text       to   = {0};
@@ -162,7 +162,7 @@ Test(campaign_rows, without_a_row_only_its_state_comes_back)
         cr_expect_eq(got.row.is_stored, state == CS_ROW_STORED);
         cr_expect_eq(got.row.scenario, 5);
         cr_expect_eq(got.key, row.key);
-        cr_expect(got.lacks && got.row.is_wrong && !got.row.is_refused);
+        cr_expect(got.is_incomplete && got.row.is_wrong && !got.row.is_refused);
         cr_expect_null(got.row.columns);
         cs_text_free(&to);
         free_pair(&back);

@@ -22,13 +22,12 @@ static cs_child *shell(void)
     cs_error  err   = {0};
 
     cr_assert_eq(cs_child_start(&sh, &child, &err), CS_OK, "%s", err.message);
-    cr_assert_gt(cs_child_pid(child), 0);
     return child;
 }
 
 static void tell(cs_child *child, const char *command)
 {
-    cr_assert_eq(cs_child_say(child, command, strlen(command)), CS_OK);
+    cr_assert_eq(cs_child_send(child, command, strlen(command)), CS_OK);
 }
 
 static void expect_no_child(void)
@@ -57,7 +56,7 @@ Test(child, answers)
 
     for (int i = 0; i < 3; i++) {
         tell(child, "printf 'what %d\\n' 17 >&0\n");
-        cr_assert_eq(cs_child_hear(child, text, 8), CS_OK);
+        cr_assert_eq(cs_child_receive(child, text, 8), CS_OK);
         cr_assert_eq(memcmp(text, "what 17\n", 8), 0);
     }
     cs_child_close(child);
@@ -71,7 +70,7 @@ Test(child, inherits_no_file)
     char      text[8] = "";
 
     tell(two, "n=$(ls /proc/self/fd | wc -l); echo $((n)) >&0\n");
-    cr_assert_eq(cs_child_hear(two, text, 2), CS_OK);
+    cr_assert_eq(cs_child_receive(two, text, 2), CS_OK);
     cr_assert_eq(memcmp(text, "4\n", 2), 0, "%s", text);
     cs_child_close(one);
     cs_child_close(two);
@@ -84,17 +83,17 @@ Test(child, says_why_it_ended)
     char      text[200], byte;
 
     tell(child, "echo first; echo second >&2; exit 3\n");
-    cr_assert_eq(cs_child_hear(child, &byte, 1), CS_EIO);
+    cr_assert_eq(cs_child_receive(child, &byte, 1), CS_EIO);
     cs_child_exit_reason(child, text, sizeof text);
     cr_assert_str_eq(text, "ended with status 3: first");
     cs_child_close(child);
     child = shell();
     tell(child, "kill -9 $$\n");
-    cr_assert_eq(cs_child_hear(child, &byte, 1), CS_EIO);
+    cr_assert_eq(cs_child_receive(child, &byte, 1), CS_EIO);
     cs_child_exit_reason(child, text, sizeof text);
     cr_assert_str_eq(text, "was ended by signal 9");
     /* No SIGPIPE: the test would end here. */
-    cr_assert_eq(cs_child_say(child, "x", 1), CS_EIO);
+    cr_assert_eq(cs_child_send(child, "x", 1), CS_EIO);
     cs_child_close(child);
     expect_no_child();
 }
@@ -193,7 +192,7 @@ Test(child, takes_along_whom_it_started)
     char      text[16] = "";
 
     tell(child, "sleep 60 & printf '%-15d' $! >&0\n");
-    cr_assert_eq(cs_child_hear(child, text, 15), CS_OK);
+    cr_assert_eq(cs_child_receive(child, text, 15), CS_OK);
     pid_t grandchild = (pid_t)strtol(text, NULL, 10);
     cr_assert_gt(grandchild, 0);
     cr_assert_eq(kill(grandchild, 0), 0);
@@ -250,7 +249,7 @@ Test(child, may_be_started_without_standard_files)
     (void)dup2(kept, STDERR_FILENO);
     cr_assert_eq(status, CS_OK);
     tell(child, "echo yes >&0\n");
-    cr_assert_eq(cs_child_hear(child, text, 4), CS_OK);
+    cr_assert_eq(cs_child_receive(child, text, 4), CS_OK);
     cr_assert_eq(memcmp(text, "yes\n", 4), 0);
     cs_child_close(child);
 }

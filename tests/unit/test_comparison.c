@@ -34,17 +34,17 @@ static const char *text_of(const cs_scenario *scenario)
 
 Test(comparison, settings_say_when_a_nic_is_slow)
 {
-    cs_fault faults[3] = {
-        {.rank = 0, .slow_ratio = 2, .until_s = (double)INFINITY},
-        {.rank = 1, .slow_ratio = 1.5, .from_s = 1e-3, .until_s = (double)INFINITY},
-        {.rank = 2, .slow_ratio = 4, .from_s = 1e-3, .until_s = 2e-3}};
+    cs_capacity faults[3] = {
+        {.rank = 0, .slowdown = 2, .until_s = (double)INFINITY},
+        {.rank = 1, .slowdown = 1.5, .from_s = 1e-3, .until_s = (double)INFINITY},
+        {.rank = 2, .slowdown = 4, .from_s = 1e-3, .until_s = 2e-3}};
     cs_scenario scenario = scenario_of(on_time);
 
     cr_expect_str_eq(text_of(&scenario), "nic 3 us, 450 GB/s");
     scenario.arrival_s = late;
     cr_expect_str_eq(text_of(&scenario), "nic 3 us, 450 GB/s, late 3 by 1000 us");
-    scenario.faults   = faults;
-    scenario.n_faults = 3;
+    scenario.capacity   = faults;
+    scenario.n_capacity = 3;
     cr_expect_str_eq(
         text_of(&scenario),
         "nic 3 us, 450 GB/s, late 3 by 1000 us, slow 0 by 2, slow 1 by 1.5 from 1000 us, "
@@ -92,8 +92,8 @@ static bool is_same(const cs_scenario *a, const cs_scenario *b)
 
 Test(comparison, arrivals_and_times_of_faults_tell_settings_apart)
 {
-    cs_fault    early = {.rank = 0, .slow_ratio = 2, .from_s = 0, .until_s = (double)INFINITY};
-    cs_fault    later = {.rank = 0, .slow_ratio = 2, .from_s = 1e-3, .until_s = (double)INFINITY};
+    cs_capacity early = {.rank = 0, .slowdown = 2, .from_s = 0, .until_s = (double)INFINITY};
+    cs_capacity later = {.rank = 0, .slowdown = 2, .from_s = 1e-3, .until_s = (double)INFINITY};
     cs_scenario a = scenario_of(on_time), b = scenario_of(on_time);
 
     cr_expect(is_same(&a, &b));
@@ -104,13 +104,13 @@ Test(comparison, arrivals_and_times_of_faults_tell_settings_apart)
     cr_expect_not(is_same(&a, &b));
     b = a;
     cr_expect(is_same(&a, &b));
-    a.n_faults = b.n_faults = 1;
-    a.faults                = &early;
-    b.faults                = &later;
+    a.n_capacity = b.n_capacity = 1;
+    a.capacity                  = &early;
+    b.capacity                  = &later;
     cr_expect_not(is_same(&a, &b));
-    b.faults = &early;
+    b.capacity = &early;
     cr_expect(is_same(&a, &b));
-    b.n_faults = 0;
+    b.n_capacity = 0;
     cr_expect_not(is_same(&a, &b));
 }
 

@@ -30,7 +30,7 @@ Test(config, has_the_documented_defaults)
     cr_assert_eq(s->cluster.fabrics[CS_NVLINK].alpha_s, 1e-6);
     cr_assert_eq(s->cluster.fabrics[CS_NVLINK].kind, CS_SWITCHED);
     cr_assert_null(s->arrival_s);
-    cr_assert_eq(s->n_faults, 0);
+    cr_assert_eq(s->n_capacity, 0);
     cr_assert(c.job.verify);
     cr_assert_str_eq(c.job.algorithm->name, "ring");
     cr_assert_str_eq(c.job.model->name, "alpha-beta");
@@ -73,14 +73,14 @@ Test(config, reads_every_key)
     for (uint32_t r = 0; r < 4; r++) {
         cr_assert_eq(s->arrival_s[r], r == 2 ? 1e-3 : 0);
     }
-    cr_assert_eq(s->n_faults, 2);
-    cr_assert_eq(s->faults[0].rank, 1);
-    cr_assert_eq(s->faults[0].slow_ratio, 4);
-    cr_assert_eq(s->faults[0].from_s, 0);
-    cr_assert_eq(s->faults[0].until_s, 2);
-    cr_assert_eq(s->faults[1].rank, 3);
-    cr_assert_eq(s->faults[1].from_s, 1e-3);
-    cr_assert(isinf(s->faults[1].until_s));
+    cr_assert_eq(s->n_capacity, 2);
+    cr_assert_eq(s->capacity[0].rank, 1);
+    cr_assert_eq(s->capacity[0].slowdown, 4);
+    cr_assert_eq(s->capacity[0].from_s, 0);
+    cr_assert_eq(s->capacity[0].until_s, 2);
+    cr_assert_eq(s->capacity[1].rank, 3);
+    cr_assert_eq(s->capacity[1].from_s, 1e-3);
+    cr_assert(isinf(s->capacity[1].until_s));
     cs_fields_default(c.job.model->options, &want);
     cr_assert_eq(cs_field_set(c.job.model->options, &want, "overhead_s", "1e-7", "", NULL), CS_OK);
     cr_assert_eq(cs_field_set(c.job.model->options, &want, "gap_s", "1e-6", "", NULL), CS_OK);
@@ -123,7 +123,7 @@ Test(config, takes_options_on_top_of_the_file)
     cr_assert_eq(c.job.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps, 100e9);
     cr_assert_str_eq(c.job.algorithm->name, "rhd");
     cr_assert_eq(c.job.scenario.arrival_s[15], 1e-3);
-    cr_assert_eq(c.job.scenario.n_faults, 2);
+    cr_assert_eq(c.job.scenario.n_capacity, 2);
     cr_assert_str_eq(c.json,
                      "{\"algorithm\":{\"name\":\"rhd\"},\"arrivals\":{\"late\":[{\"delay\":\"1ms\","
                      "\"rank\":15}]},"

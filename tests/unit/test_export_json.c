@@ -108,11 +108,11 @@ Test(export_json, slots_are_kept_where_they_are_needed)
 /* Messages of several parts stay what they are: OptCC takes the same time from a file. */
 Test(export_json, joined_messages_come_back)
 {
-    cs_fault            fault  = {0, 3, 0, (double)INFINITY};
+    cs_capacity         fault  = {0, 3, 0, (double)INFINITY};
     cs_fabric           nic    = {CS_SWITCHED, 3e-6, 1e9};
-    cs_scenario         s      = {.bytes    = 100000,
-                                  .faults   = &fault,
-                                  .n_faults = 1,
+    cs_scenario         s      = {.bytes      = 100000,
+                                  .capacity   = &fault,
+                                  .n_capacity = 1,
                                   .cluster = {.n_ranks = 5, .gpus_per_server = 1, .fabrics = {nic, nic}}};
     const cs_algorithm *optcc  = NULL;
     cs_stored          *stored = NULL;

@@ -261,32 +261,3 @@ Test(option, defaults_are_written_as_a_configuration_has_them)
     expect_default("true", *row_of("relay"));
     expect_default("first", *row_of("order"));
 }
-
-/* What comes over a wire fits the type, or is refused. */
-Test(option, fields_hold_what_their_type_can)
-{
-    static const struct {
-        const char *key;
-        double      value;
-        bool        holds;
-    } cases[] = {
-        {"relay", 0, true},
-        {"relay", 1, true},
-        {"relay", 2, false},
-        {"relay", 0.5, false},
-        {"order", 2, true},
-        {"order", 3, false},
-        {"order", -1, false},
-        {"channels", 4294967295.0, true},
-        {"channels", 4294967296.0, false},
-        {"seed", 0x1p53, true},
-        {"seed", 0x1p54, false},
-        {"overhead_s", -1e300, true},
-        {"seed", (double)NAN, false},
-    };
-
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        cr_expect_eq(cs_field_holds(row_of(cases[i].key), cases[i].value), cases[i].holds, "%s %g",
-                     cases[i].key, cases[i].value);
-    }
-}

@@ -110,6 +110,13 @@ enum { N_ROWS = sizeof rows_450e9 / sizeof rows_450e9[0], N_PUBLISHED = 6 };
 
 static const double alpha_s = 3e-6;
 
+/* The paper's broadcast whose delay hides nothing: the AllReduce of the others comes first. */
+static double broadcast_worst(uint32_t n_ranks, double a_s, double whole_s)
+{
+    return 2 * cs_formula_reduce_scatter(n_ranks, a_s, whole_s) +
+           cs_formula_broadcast(n_ranks, a_s, whole_s);
+}
+
 /* Six significant digits: half a unit of the last one. */
 static void expect_ms(double got_s, double want_ms, const char *what, uint32_t n)
 {
@@ -127,8 +134,8 @@ static void expect_row(const row *r, double x_s)
     expect_ms(cs_formula_rhd(n, alpha_s, x_s), r->rhd, "rhd", n);
     expect_ms(cs_formula_stragglar_best(n, c, alpha_s, x_s), r->best, "best", n);
     expect_ms(cs_formula_stragglar_worst(n, c, alpha_s, x_s), r->worst, "worst", n);
-    expect_ms(cs_formula_broadcast_ideal(n, alpha_s, x_s), r->broadcast_ideal, "ideal", n);
-    expect_ms(cs_formula_broadcast_worst(n, alpha_s, x_s), r->broadcast_worst, "worst bc", n);
+    expect_ms(cs_formula_broadcast(n, alpha_s, x_s), r->broadcast_ideal, "ideal", n);
+    expect_ms(broadcast_worst(n, alpha_s, x_s), r->broadcast_worst, "worst bc", n);
     expect_ms(cs_formula_allpairs(n, alpha_s, x_s), r->allpairs, "allpairs", n);
     expect_ms(cs_formula_reduce_scatter(n, alpha_s, x_s), r->reduce_scatter, "T_RS", n);
     expect_ms(cs_formula_critical_delay_exact(n, c, alpha_s, x_s), r->critical_exact, "exact", n);
@@ -326,7 +333,7 @@ Test(formula, by_name)
     cr_expect_eq(BY_NAME("ring", 8, 3e-6, 1e-3), cs_formula_ring(8, 3e-6, 1e-3));
     cr_expect_eq(BY_NAME("rhd", 6, 3e-6, 1e-3), cs_formula_rhd(6, 3e-6, 1e-3));
     cr_expect_eq(BY_NAME("allpairs", 6, 3e-6, 1e-3), cs_formula_allpairs(6, 3e-6, 1e-3));
-    cr_expect_eq(BY_NAME("broadcast", 6, 3e-6, 1e-3), cs_formula_broadcast_ideal(6, 3e-6, 1e-3));
+    cr_expect_eq(BY_NAME("broadcast", 6, 3e-6, 1e-3), cs_formula_broadcast(6, 3e-6, 1e-3));
     cr_expect_eq(BY_NAME("reduce_scatter", 6, 3e-6, 1e-3),
                  cs_formula_reduce_scatter(6, 3e-6, 1e-3));
     cr_expect_eq(BY_NAME("stragglar_rounds", 12), 14);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Iterations of training: by hand with and without overlap, against single calls, against a walk
  * written here, and closed forms against replays. */
-#include "campaign/iteration.h"
+#include "campaign/trial.h"
 #include "training_setup.h"
 
 TestSuite(iteration, .init = set_up, .fini = tear_down);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Scenarios: names, arrivals, everything that is refused, and what faults mean. */
+/* Scenarios: names, arrivals, everything that is refused, and the capacity of NICs. */
 #include "base/alloc.h"
 #include "base/random.h"
-#include "cs/fault.h"
+#include "cs/capacity.h"
 #include "cs/scenario.h"
 
 #include <criterion/criterion.h>
@@ -221,12 +221,12 @@ Test(scenario, arrival_times)
         "must arrive at 0");
 }
 
-static void check_fault(cs_fault fault, const char *message)
+static void check_fault(cs_capacity fault, const char *message)
 {
     cs_scenario s = sample();
 
-    s.faults   = &fault;
-    s.n_faults = 1;
+    s.capacity   = &fault;
+    s.n_capacity = 1;
     if (message == NULL) {
         check_accepted(&s);
     } else {
@@ -236,27 +236,28 @@ static void check_fault(cs_fault fault, const char *message)
 
 Test(scenario, single_faults)
 {
-    check_fault((cs_fault){7, 1, 0, HUGE_VAL}, NULL);
-    check_fault((cs_fault){7, 1e9, 5, 5.5}, NULL);
-    check_fault((cs_fault){8, 2, 0, 1}, "rank 8 is outside [0, 7]");
-    check_fault((cs_fault){1, 0.5, 0, 1}, "slowdown 0.5 of rank 1 is outside [1, 1000000000]");
-    check_fault((cs_fault){1, HUGE_VAL, 0, 1}, "slowdown inf of rank 1 is outside [1, 1000000000]");
-    check_fault((cs_fault){1, 2, -1, 1},
+    check_fault((cs_capacity){7, 1, 0, HUGE_VAL}, NULL);
+    check_fault((cs_capacity){7, 1e9, 5, 5.5}, NULL);
+    check_fault((cs_capacity){8, 2, 0, 1}, "rank 8 is outside [0, 7]");
+    check_fault((cs_capacity){1, 0.5, 0, 1}, "slowdown 0.5 of rank 1 is outside [1, 1000000000]");
+    check_fault((cs_capacity){1, HUGE_VAL, 0, 1},
+                "slowdown inf of rank 1 is outside [1, 1000000000]");
+    check_fault((cs_capacity){1, 2, -1, 1},
                 "the fault of rank 1 begins at -1 s: accepted are finite times from 0 to 1e6 s");
-    check_fault((cs_fault){1, 2, HUGE_VAL, HUGE_VAL},
+    check_fault((cs_capacity){1, 2, HUGE_VAL, HUGE_VAL},
                 "the fault of rank 1 begins at inf s: accepted are finite times from 0 to 1e6 s");
-    check_fault((cs_fault){1, 2, 3, 3},
+    check_fault((cs_capacity){1, 2, 3, 3},
                 "the fault of rank 1 ends at 3 s, not after it begins at 3 s");
 }
 
 Test(scenario, nan_in_a_fault_is_refused)
 {
-    const cs_fault faults[] = {{1, nan(""), 0, 1}, {1, 2, nan(""), 1}, {1, 2, 0, nan("")}};
+    const cs_capacity faults[] = {{1, nan(""), 0, 1}, {1, 2, nan(""), 1}, {1, 2, 0, nan("")}};
 
     for (int i = 0; i < 3; i++) {
         cs_scenario s = sample();
-        s.faults      = &faults[i];
-        s.n_faults    = 1;
+        s.capacity    = &faults[i];
+        s.n_capacity  = 1;
         cr_assert_eq(cs_scenario_check(&s, NULL), CS_EINVAL);
     }
 }
@@ -264,115 +265,152 @@ Test(scenario, nan_in_a_fault_is_refused)
 Test(scenario, several_faults)
 {
     cs_scenario s        = sample();
-    cs_fault    faults[] = {{0, 2, 0, 1}, {1, 3, 1, HUGE_VAL}, {2, 2, 0, 5}, {3, 4, 5, 6}};
+    cs_capacity faults[] = {{0, 2, 0, 1}, {1, 3, 1, HUGE_VAL}, {2, 2, 0, 5}, {3, 4, 5, 6}};
 
-    s.faults   = faults;
-    s.n_faults = 4;
+    s.capacity   = faults;
+    s.n_capacity = 4;
     check_accepted(&s);
     faults[1].from_s = 0.5;
     check_refused(&s, "faults",
                   "two faults of server 0 overlap: rank 0 in [0 s, 1 s) and rank 1 in [0.5 s, inf "
                   "s)");
-    faults[1] = (cs_fault){4, 3, 1, HUGE_VAL};
+    faults[1] = (cs_capacity){4, 3, 1, HUGE_VAL};
     check_refused(&s, "faults",
                   "the fault of rank 4 from 1 s stands before that of rank 2 from 0 s: they must "
                   "be sorted by server, then by time");
-    s.faults = NULL;
+    s.capacity = NULL;
     check_refused(&s, "faults", "4 faults are announced, but none given");
 }
 
-static bool is_ordered(const cs_fault *a, const cs_fault *b)
+static bool is_ordered(const cs_capacity *a, const cs_capacity *b)
 {
     uint32_t server_a = a->rank / 2, server_b = b->rank / 2;
     return server_a != server_b ? server_a < server_b : a->from_s <= b->from_s;
 }
 
 /* Any order of the input gives the same bytes. */
-Test(fault, sorting_is_total)
+Test(capacity, sorting_is_total)
 {
     enum { COUNT = 37 };
     cs_scenario s = sample();
-    cs_fault    faults[COUNT], first[COUNT];
+    cs_capacity steps[COUNT], first[COUNT];
     gsl_rng    *stream = cs_random_stream(1, "sort");
 
-    memset(faults, 0, sizeof faults);
+    memset(steps, 0, sizeof steps);
     for (uint32_t i = 0; i < COUNT; i++) {
-        faults[i].rank       = i * 5 % 8;
-        faults[i].slow_ratio = 1 + i % 3;
-        faults[i].from_s     = i % 4;
-        faults[i].until_s    = i % 2 == 0 ? HUGE_VAL : 9;
+        steps[i].rank     = i * 5 % 8;
+        steps[i].slowdown = 1 + i % 3;
+        steps[i].from_s   = i % 4;
+        steps[i].until_s  = i % 2 == 0 ? HUGE_VAL : 9;
     }
     for (int round = 0; round < 50; round++) {
         for (size_t i = COUNT - 1; i > 0; i--) {
-            size_t   j    = gsl_rng_uniform_int(stream, i + 1);
-            cs_fault swap = faults[i];
-            faults[i]     = faults[j];
-            faults[j]     = swap;
+            size_t      j    = gsl_rng_uniform_int(stream, i + 1);
+            cs_capacity swap = steps[i];
+            steps[i]         = steps[j];
+            steps[j]         = swap;
         }
-        cr_assert_eq(cs_faults_sort(faults, COUNT, &s.cluster), CS_OK);
+        cr_assert_eq(cs_capacity_sort(steps, COUNT, &s.cluster), CS_OK);
         if (round == 0) {
-            memcpy(first, faults, sizeof faults);
+            memcpy(first, steps, sizeof steps);
         }
-        cr_assert_eq(memcmp(first, faults, sizeof faults), 0);
+        cr_assert_eq(memcmp(first, steps, sizeof steps), 0);
     }
     for (int i = 1; i < COUNT; i++) {
-        cr_assert(is_ordered(&faults[i - 1], &faults[i]));
+        cr_assert(is_ordered(&steps[i - 1], &steps[i]));
     }
     gsl_rng_free(stream);
 }
 
-Test(fault, sorting_few_and_out_of_memory)
-{
-    cs_scenario s         = sample();
-    cs_fault    faults[2] = {{5, 2, 0, 1}, {1, 3, 0, 1}};
-
-    cr_assert_eq(cs_faults_sort(NULL, 0, &s.cluster), CS_OK);
-    cr_assert_eq(cs_faults_sort(faults, 1, &s.cluster), CS_OK);
-    cs_alloc_fail_after(0);
-    cr_assert_eq(cs_faults_sort(faults, 2, &s.cluster), CS_ENOMEM);
-    cs_alloc_fail_after(-1);
-    cr_assert_eq(faults[0].rank, 5);
-    cr_assert_eq(cs_faults_sort(faults, 2, &s.cluster), CS_OK);
-    cr_assert_eq(faults[0].rank, 1);
-}
-
-Test(fault, constant_faults)
+Test(capacity, sorting_few_and_out_of_memory)
 {
     cs_scenario s        = sample();
-    cs_fault    faults[] = {{0, 2, 0, HUGE_VAL}, {2, 2, 0, HUGE_VAL}};
+    cs_capacity steps[2] = {{5, 2, 0, 1}, {1, 3, 0, 1}};
 
-    cr_assert(cs_faults_constant(&s));
-    s.faults   = faults;
-    s.n_faults = 2;
-    cr_assert(cs_faults_constant(&s));
-    faults[1].until_s = 1e9;
-    cr_assert_not(cs_faults_constant(&s));
-    faults[1] = (cs_fault){2, 2, 1e-9, HUGE_VAL};
-    cr_assert_not(cs_faults_constant(&s));
+    cr_assert_eq(cs_capacity_sort(NULL, 0, &s.cluster), CS_OK);
+    cr_assert_eq(cs_capacity_sort(steps, 1, &s.cluster), CS_OK);
+    cs_alloc_fail_after(0);
+    cr_assert_eq(cs_capacity_sort(steps, 2, &s.cluster), CS_ENOMEM);
+    cs_alloc_fail_after(-1);
+    cr_assert_eq(steps[0].rank, 5);
+    cr_assert_eq(cs_capacity_sort(steps, 2, &s.cluster), CS_OK);
+    cr_assert_eq(steps[0].rank, 1);
 }
 
-Test(fault, slowdown_that_is_never_left)
+Test(capacity, is_constant)
 {
-    cs_scenario    s        = sample();
-    const cs_fault faults[] = {
+    cs_scenario s       = sample();
+    cs_capacity steps[] = {{0, 2, 0, HUGE_VAL}, {2, 2, 0, HUGE_VAL}};
+
+    cr_assert(cs_capacity_is_constant(&s));
+    s.capacity   = steps;
+    s.n_capacity = 2;
+    cr_assert(cs_capacity_is_constant(&s));
+    steps[1].until_s = 1e9;
+    cr_assert_not(cs_capacity_is_constant(&s));
+    steps[1] = (cs_capacity){2, 2, 1e-9, HUGE_VAL};
+    cr_assert_not(cs_capacity_is_constant(&s));
+}
+
+Test(capacity, slowdown_that_is_never_left)
+{
+    cs_scenario       s       = sample();
+    const cs_capacity steps[] = {
         {0, 5, 0, 1},        {1, 3, 1, 2},          {0, 4, 2, HUGE_VAL}, /* a chain without a gap */
         {2, 5, 0, 1},        {2, 5, 1.5, HUGE_VAL},                      /* a gap */
         {4, 7, 1, HUGE_VAL},                                             /* healthy at first */
         {6, 6, 0, 100},                                                  /* healthy in the end */
     };
 
-    cr_assert(cs_slow_ratio_always(&s, 0) == 1);
-    s.faults   = faults;
-    s.n_faults = 7;
+    cr_assert(cs_slowdown_always(&s, 0) == 1);
+    s.capacity   = steps;
+    s.n_capacity = 7;
     check_accepted(&s);
-    cr_assert(cs_slow_ratio_always(&s, 0) == 3);
-    cr_assert(cs_slow_ratio_always(&s, 1) == 1);
-    cr_assert(cs_slow_ratio_always(&s, 2) == 1);
-    cr_assert(cs_slow_ratio_always(&s, 3) == 1);
+    cr_assert(cs_slowdown_always(&s, 0) == 3);
+    cr_assert(cs_slowdown_always(&s, 1) == 1);
+    cr_assert(cs_slowdown_always(&s, 2) == 1);
+    cr_assert(cs_slowdown_always(&s, 3) == 1);
 
-    const cs_fault last = {7, 2.5, 0, HUGE_VAL};
-    s.faults            = &last;
-    s.n_faults          = 1;
-    cr_assert(cs_slow_ratio_always(&s, 3) == 2.5);
-    cr_assert(cs_slow_ratio_always(&s, 0) == 1);
+    const cs_capacity last = {7, 2.5, 0, HUGE_VAL};
+    s.capacity             = &last;
+    s.n_capacity           = 1;
+    cr_assert(cs_slowdown_always(&s, 3) == 2.5);
+    cr_assert(cs_slowdown_always(&s, 0) == 1);
+}
+
+/* Of one server: nothing before, between and behind its steps; the first one at their ends. */
+Test(capacity, slowdown_at_a_time)
+{
+    cs_scenario       s       = sample();
+    const cs_capacity steps[] = {
+        {1, 2, 0, 1}, {2, 5, 1, 2}, {3, 4, 2, 3}, {2, 1.5, 4, HUGE_VAL}, {7, 9, 0, 1}};
+    size_t n = 99;
+
+    cr_assert_null(cs_capacity_of(&s, 1, &n));
+    cr_assert_eq(n, 0);
+    cr_assert(cs_slowdown_at(NULL, 0, 5) == 1);
+    cr_assert(cs_slowdown_most(&s) == 1);
+    s.capacity   = steps;
+    s.n_capacity = 5;
+    check_accepted(&s);
+    cr_assert(cs_slowdown_most(&s) == 9);
+    cr_assert_null(cs_capacity_of(&s, 2, &n));
+    cr_assert_eq(n, 0);
+    cr_assert_eq(cs_capacity_of(&s, 3, &n), &steps[4]);
+    cr_assert_eq(n, 1);
+
+    const cs_capacity *of_1 = cs_capacity_of(&s, 1, &n);
+    cr_assert_eq(of_1, &steps[1]);
+    cr_assert_eq(n, 3);
+    cr_assert(cs_slowdown_at(of_1, n, 0) == 1);
+    cr_assert(cs_slowdown_at(of_1, n, 1) == 5);
+    cr_assert(cs_slowdown_at(of_1, n, 2) == 4);
+    cr_assert(cs_slowdown_at(of_1, n, 2.5) == 4);
+    cr_assert(cs_slowdown_at(of_1, n, 3) == 1);
+    cr_assert(cs_slowdown_at(of_1, n, 4) == 1.5);
+    cr_assert(cs_slowdown_at(of_1, n, 1e9) == 1.5);
+    cr_assert_eq(cs_capacity_after(of_1, n, 0), 0);
+    cr_assert_eq(cs_capacity_after(of_1, n, 2), 1);
+    cr_assert_eq(cs_capacity_after(of_1, n, 3), 2);
+    cr_assert_eq(cs_capacity_after(of_1, n - 1, 3), 2);
 }

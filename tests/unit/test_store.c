@@ -219,7 +219,7 @@ Test(store, keys_say_what_is_there_and_what_failed)
         cr_expect_eq(k->is_refused, k->key == bad.key);
         cr_expect_eq(k->is_wrong, k->key == wrong.key);
         cr_expect_eq(k->check, k->is_refused ? bad.check : k->is_wrong ? wrong.check : good.check);
-        cr_expect_not(k->lacks);
+        cr_expect_not(k->is_incomplete);
     }
     cs_free(keys);
     cs_store_close(store);
@@ -597,7 +597,7 @@ Test(store, columns_of_a_sweep_are_added_and_filled)
     cr_assert_eq(n, 3);
     for (size_t i = 0; i < n; i++) {
         bool is_first = keys[i].key == cs_store_key_of("{\"a\":1}").key;
-        cr_expect_eq(keys[i].lacks, is_first, "the row is older than the column");
+        cr_expect_eq(keys[i].is_incomplete, is_first, "the row is older than the column");
     }
     cs_free(keys);
     cr_assert_eq(cs_store_fill(store, cs_store_key_of("{\"a\":1}").key, two, NULL), CS_OK);

@@ -2,7 +2,7 @@
 /* The table of nccl-tests, read back as its parsers do: the last eight fields of every line that
  * is no comment, and some of the comments. */
 #include "cs/result.h"
-#include "output/table.h"
+#include "output/result_rows.h"
 #include "traces/nccl_tests.h"
 
 #include <criterion/criterion.h>
@@ -111,7 +111,7 @@ Test(table, a_row_is_the_one_of_nccl_tests_byte_for_byte)
 
     r.algbw_GBps = 252.47;
     r.busbw_GBps = 441.81;
-    cs_table_group(&text, &r, 1, &scenario);
+    cs_results_nccl_table(&text, &r, 1, &scenario);
     table t = read_table(text.data);
     cr_assert_eq(t.n_rows, 1);
     cr_expect_str_eq(t.rows[0].line, want);
@@ -134,7 +134,7 @@ Test(table, times_lose_decimals_as_they_grow)
     for (int i = 0; i < N; i++) {
         results[i] = result_of(1 << 20, cases[i].time_us * 1e-6, 8);
     }
-    cs_table_group(&text, results, N, &scenario);
+    cs_results_nccl_table(&text, results, N, &scenario);
     table t = read_table(text.data);
     cr_assert_eq(t.n_rows, N);
     for (int i = 0; i < N; i++) {
@@ -158,7 +158,7 @@ Test(table, notes_name_the_sizes_they_are_for)
     results[0].note = few;
     results[1].note = results[2].note = fast;
     results[4].note                   = few;
-    cs_table_group(&text, results, 5, &scenario);
+    cs_results_nccl_table(&text, results, 5, &scenario);
     cr_expect_not_null(strstr(text.data, "\n# note for 1024 B: too few bytes\n"
                                          "# note for 2048 to 4096 B: the ring is faster\n"
                                          "# note for 16384 B: too few bytes\n"
@@ -182,7 +182,7 @@ Test(table, bandwidths_of_a_simulated_ring)
         job.scenario.bytes = 1u << (16 + 4 * i);
         cr_assert_eq(cs_job_run(&job, NULL, 0, &results[i], NULL), CS_OK);
     }
-    cs_table_group(&text, results, 4, &job.scenario);
+    cs_results_nccl_table(&text, results, 4, &job.scenario);
     table t = read_table(text.data);
     cr_assert_eq(t.n_rows, 4);
     for (int i = 0; i < 4; i++) {
@@ -220,7 +220,7 @@ Test(table, the_reader_of_nccl_tests_logs_reads_it)
             double bytes = 4096 * pow(2, k);
             results[k]   = result_of((uint64_t)bytes, 5e-6 + bytes / 50e9, ranks[i]);
         }
-        cs_table_group(&text, results, 20, &scenario);
+        cs_results_nccl_table(&text, results, 20, &scenario);
         cs_status status = cs_nccl_log_parse(text.data, text.length, "table", 0, &log, &err);
         cr_assert_eq(status, CS_OK, "line %d: %s", err.input_line, err.message);
         cr_expect_eq(log->n_rows, 20);
@@ -262,7 +262,7 @@ Test(table, counts_redop_and_root_follow_the_collective)
         cs_text     text     = {0};
 
         scenario.root = 5;
-        cs_table_group(&text, &r, 1, &scenario);
+        cs_results_nccl_table(&text, &r, 1, &scenario);
         table t = read_table(text.data);
         cr_assert_eq(t.n_rows, 1);
         cr_expect_eq(t.rows[0].n_fields, 13);
@@ -284,7 +284,7 @@ Test(table, wrong_and_unchecked_schedules)
     r[1].verified = false;
     r[2].verified = false;
     snprintf(r[2].verdict.text, sizeof r[2].verdict.text, "rank 3 misses rank 1");
-    cs_table_group(&text, r, 3, &scenario);
+    cs_results_nccl_table(&text, r, 3, &scenario);
     table t = read_table(text.data);
     cr_assert_eq(t.n_rows, 3);
     cr_expect_str_eq(last(&t.rows[0], 3), "0");
@@ -313,7 +313,7 @@ Test(table, the_line_of_a_mesh)
                        links == 1   ? ", 1 of 3 links of a GPU at once"
                        : links == 2 ? ", 2 of 3 links of a GPU at once"
                                     : "");
-        cs_table_group(&text, &r, 1, &scenario);
+        cs_results_nccl_table(&text, &r, 1, &scenario);
         cr_expect_not_null(strstr(text.data, want), "%s", text.data);
         cs_text_free(&text);
     }
@@ -321,19 +321,19 @@ Test(table, the_line_of_a_mesh)
 
 Test(table, comments_say_what_nccl_tests_cannot)
 {
-    static const double   arrival_s[4] = {0, 0, 4480e-6, 0};
-    static const cs_fault fault    = {.rank = 1, .slow_ratio = 2, .from_s = 1e-3, .until_s = 2e-3};
-    cs_scenario           scenario = scenario_of(4, CS_ALLREDUCE);
-    cs_result             r        = result_of(1 << 20, 50e-6, 4);
-    cs_text               text     = {0};
+    static const double      arrival_s[4] = {0, 0, 4480e-6, 0};
+    static const cs_capacity fault    = {.rank = 1, .slowdown = 2, .from_s = 1e-3, .until_s = 2e-3};
+    cs_scenario              scenario = scenario_of(4, CS_ALLREDUCE);
+    cs_result                r        = result_of(1 << 20, 50e-6, 4);
+    cs_text                  text     = {0};
 
-    scenario.arrival_s = arrival_s;
-    scenario.faults    = &fault;
-    scenario.n_faults  = 1;
-    r.elapsed_s        = 4530e-6;
-    r.bound_s          = 4500e-6;
-    r.gap              = 4530.0 / 4500.0;
-    cs_table_group(&text, &r, 1, &scenario);
+    scenario.arrival_s  = arrival_s;
+    scenario.capacity   = &fault;
+    scenario.n_capacity = 1;
+    r.elapsed_s         = 4530e-6;
+    r.bound_s           = 4500e-6;
+    r.gap               = 4530.0 / 4500.0;
+    cs_results_nccl_table(&text, &r, 1, &scenario);
     cr_expect_not_null(strstr(text.data, "#  late: rank 2 by 4480 us\n"));
     cr_expect_not_null(strstr(text.data, "#  slow NIC: rank 1 by 2 from 1000 us until 2000 us\n"));
     cr_expect_not_null(strstr(text.data, "#  nic (switched): alpha 3 us, bandwidth 50 GB/s\n"));

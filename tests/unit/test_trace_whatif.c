@@ -7,7 +7,7 @@
  * + log2 n) tau - ring
  */
 #include "base/alloc.h"
-#include "campaign/trace_text.h"
+#include "campaign/trace_whatif.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -4,8 +4,8 @@
  * time, and says who is late, slow and idle. */
 #include "base/alloc.h"
 #include "cs/topology.h"
-#include "output/heatmap.h"
 #include "output/port_stats.h"
+#include "output/usage.h"
 #include "support/random_scene.h"
 
 #include <criterion/criterion.h>
@@ -244,9 +244,9 @@ Test(usage, picture_is_whole_and_the_same_each_time)
     scene.scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, 0, 100};
     scene.arrival_s[1]                     = 2;
     scene.scenario.arrival_s               = scene.arrival_s;
-    scene.faults[0]         = (cs_fault){.rank = 0, .slow_ratio = 2, .from_s = 50, .until_s = 60};
-    scene.scenario.faults   = scene.faults;
-    scene.scenario.n_faults = 1;
+    scene.capacity[0]       = (cs_capacity){.rank = 0, .slowdown = 2, .from_s = 50, .until_s = 60};
+    scene.scenario.capacity = scene.capacity;
+    scene.scenario.n_capacity = 1;
     ct_scene_ready(&scene);
     cr_assert_eq(picture(&first), CS_OK);
     cr_assert_eq(picture(&second), CS_OK);

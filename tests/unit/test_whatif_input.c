@@ -153,7 +153,7 @@ Test(whatif_input, a_topology_may_be_a_file)
         cr_assert(status == CS_OK || status == CS_ENOMEM || status == CS_EPARSE);
     }
     cr_assert_eq(status, CS_OK);
-    cr_expect_not_null(job.cluster.topology);
+    cr_expect_not_null(job.call.scenario.cluster.topology);
     cs_whatif_job_free(&job);
     ct_set(config, "cluster", "{\"topology\": {\"kind\": \"file\", \"path\": \"server.json\"}}");
     cr_assert_eq(cs_whatif_read(config, &job, NULL), CS_EIO); /* set: of the working folder */
@@ -164,9 +164,9 @@ Test(whatif_input, a_topology_may_be_a_file)
     cr_assert_eq(cs_whatif_read(config, &job, NULL), CS_OK);
     cs_config_free(config);
     ct_folder_remove(folder);
-    cr_expect_eq(job.cluster.n_ranks, 16);
-    cr_expect_eq(job.cluster.fabrics[CS_NIC].bandwidth_Bps, 25e9);
-    cr_assert_not_null(job.cluster.topology);
-    cr_expect_gt(job.cluster.topology->n_links, 0);
+    cr_expect_eq(job.call.scenario.cluster.n_ranks, 16);
+    cr_expect_eq(job.call.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps, 25e9);
+    cr_assert_not_null(job.call.scenario.cluster.topology);
+    cr_expect_gt(job.call.scenario.cluster.topology->n_links, 0);
     cs_whatif_job_free(&job);
 }

@@ -129,7 +129,7 @@ static void *run_rank(void *user)
                                 .collect         = collect,
                                 .broadcast       = words,
                                 .broadcast_bytes = sizeof words,
-                                .hear            = hear,
+                                .on_broadcast    = hear,
                                 .jobs            = f->jobs,
                                 .ranks           = ranks,
                                 .stop            = &f->stop[h->rank]};

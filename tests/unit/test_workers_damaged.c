@@ -99,12 +99,12 @@ static cs_status run_rank(int rank, int *n, cs_error *err)
     cs_transport     transport = ct_post_transport(&net, rank);
     cs_ranks        *ranks     = cs_ranks_over(&transport);
     cs_work_misses   misses    = {0};
-    const cs_workers workers   = {.n_items = N_ITEMS,
-                                  .user    = n,
-                                  .work    = work,
-                                  .collect = collect,
-                                  .hear    = hear,
-                                  .ranks   = ranks};
+    const cs_workers workers   = {.n_items      = N_ITEMS,
+                                  .user         = n,
+                                  .work         = work,
+                                  .collect      = collect,
+                                  .on_broadcast = hear,
+                                  .ranks        = ranks};
     cs_status        status    = cs_workers_run(&workers, &misses, err);
 
     cr_expect_eq(misses.n, 0);

@@ -111,17 +111,17 @@ static inline void check_intervals(const cs_whatif_line *line, double end_s, dou
 }
 
 /* One AllReduce of an algorithm on 16 ranks, one of them always slow. */
-static inline double call_s(const char *name, double slow_ratio)
+static inline double call_s(const char *name, double slowdown)
 {
-    const cs_fault      fault     = {0, slow_ratio, 0, (double)INFINITY};
+    const cs_capacity   fault     = {0, slowdown, 0, (double)INFINITY};
     const cs_fabric     nic       = {CS_SWITCHED, 0, 1.8e9};
     const cs_algorithm *algorithm = NULL;
     cs_result           result;
     cs_job              job = {
                      .scenario = {.bytes = 240000000,
                                   .cluster = {.n_ranks = 16, .gpus_per_server = 1, .fabrics = {nic, nic}},
-                                  .faults   = &fault,
-                                  .n_faults = 1}};
+                                  .capacity   = &fault,
+                                  .n_capacity = 1}};
 
     cr_assert_eq(cs_algorithm_find(name, &algorithm, NULL), CS_OK);
     cs_job_set_algorithm(&job, algorithm, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cs/cluster.h -- the machine: ranks, servers, the ports they have, and what is broken.
+/* cs/cluster.h -- the machine: ranks, servers and the ports they have.
  *
  * Plain data without ownership. Rank r lives in server r / gpus_per_server. Two GPUs of one
  * server talk over NVLink, all others over the NICs (every GPU has one of its own). A server may
@@ -34,15 +34,6 @@ typedef struct cs_fabric {
 } cs_fabric;
 
 enum { CS_NIC = 0, CS_NVLINK = 1, CS_CROSS = 2, CS_FABRICS = 3 };
-
-/* The NICs of the server of `rank` run at bandwidth / slow_ratio during [from_s, until_s),
- * counted from the first arrival. */
-typedef struct cs_fault {
-    uint32_t rank;
-    double   slow_ratio; /* >= 1 */
-    double   from_s;     /* >= 0 */
-    double   until_s;    /* > from_s; INFINITY = for ever */
-} cs_fault;
 
 typedef struct cs_topology cs_topology; /* cs/topology.h */
 

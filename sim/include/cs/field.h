@@ -198,9 +198,8 @@ CS_API CS_MUST_CHECK cs_status cs_field_parse(const cs_field *row, const char *t
 CS_API void                    cs_field_store(const cs_field *row, void *object, double value);
 
 /* The value of a field that is a number, a truth value or a choice: whole numbers up to 2^53 are
- * exact. Can a field hold a value? */
+ * exact. */
 CS_API double cs_field_load(const cs_field *row, const void *object);
-CS_API bool   cs_field_holds(const cs_field *row, double value);
 
 /* Write the value of one row as text that cs_field_set() reads back exactly. Returns true when the
  * text is a JSON number or boolean, false when it is a word. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cs/scenario.h -- what is to be done, on which cluster, who is late and what is broken. */
+/* cs/scenario.h -- what is to be done, on which cluster, who is late and which NICs are slow. */
 #ifndef CS_SCENARIO_H
 #define CS_SCENARIO_H
 
+#include "cs/capacity.h"
 #include "cs/cluster.h"
 #include "cs/collective.h"
 #include "cs/error.h"
@@ -24,11 +25,11 @@ typedef struct cs_scenario {
     uint32_t      root;  /* of broadcast and reduce */
     uint64_t      bytes; /* nccl-tests' size column: per rank for allreduce, broadcast and
                             reduce; all blocks together for the others */
-    cs_cluster      cluster;
-    const double   *arrival_s; /* n_ranks entries, or NULL: all arrive at 0 */
-    const cs_fault *faults;    /* sorted by server, then from_s; none overlap */
-    size_t          n_faults;
-    uint64_t        seed;
+    cs_cluster         cluster;
+    const double      *arrival_s; /* n_ranks entries, or NULL: all arrive at 0 */
+    const cs_capacity *capacity;  /* of the NICs over time: sorted steps, see cs/capacity.h */
+    size_t             n_capacity;
+    uint64_t           seed;
     /* What algorithms that choose among schedules ask how long one takes; cs_job_resolve() sets it
      * for their check(). NULL: they go by the closed forms of alpha-beta. */
     const cs_forecast *forecast;
@@ -47,8 +48,8 @@ CS_API double   cs_arrival(const cs_scenario *scenario, uint32_t rank);
 CS_API double   cs_last_arrival(const cs_scenario *scenario);
 CS_API uint32_t cs_last_rank(const cs_scenario *scenario);
 
-/* Refuse what no model can mean: ranks out of range, negative times, slow_ratio < 1,
- * overlapping faults, zero bandwidth, a first arrival that is not 0. O(n + faults). */
+/* Refuse what no model can mean: ranks out of range, negative times, slowdown < 1,
+ * overlapping steps, zero bandwidth, a first arrival that is not 0. O(n + steps). */
 CS_API CS_MUST_CHECK cs_status cs_scenario_check(const cs_scenario *scenario, cs_error *err);
 
 CS_END_C

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The script for gnuplot: style.gp with the figure's own commands in it, behind the names that both
- * use. style.gp lies beside the figure, or in the folder of figures. */
+/* The script for gnuplot: the names that style.gp and the figure's own commands use, then style.gp
+ * with the own commands in it. style.gp lies beside the figure, or in the folder of figures. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "figures/figure.h"
-#include "figures/folder.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,20 +17,17 @@ static const char PLACE[] = "# FIGURE\n";
 
 static cs_status find_style(const cs_figure *figure, char *path, size_t path_bytes, cs_error *err)
 {
-    char      folder[PATH_MAX];
-    cs_status status = cs_figure_beside(figure->path, "style.gp", "", path, path_bytes, err);
+    char folder[PATH_MAX];
 
-    if (status != CS_OK || access(path, R_OK) == 0) {
-        return status;
+    CS_TRY(cs_figure_beside(figure->path, "style.gp", "", path, path_bytes, err));
+    if (access(path, R_OK) == 0) {
+        return CS_OK;
     }
-    status = cs_figure_folder(folder, sizeof folder, err);
-    if (status == CS_OK) {
-        int n  = snprintf(path, path_bytes, "%s/style.gp", folder);
-        status = n > 0 && (size_t)n < path_bytes
-                     ? CS_OK
-                     : CS_FAIL(err, CS_EINVAL, "", "the path of style.gp is too long");
-    }
-    return status;
+    CS_TRY(cs_figure_folder(folder, sizeof folder, err));
+    int n = snprintf(path, path_bytes, "%s/style.gp", folder);
+    return n > 0 && (size_t)n < path_bytes
+               ? CS_OK
+               : CS_FAIL(err, CS_EINVAL, "", "the path of style.gp is too long");
 }
 
 /* 'text' as gnuplot writes it. */
@@ -123,40 +119,43 @@ static void add_head(const cs_figure *figure, cs_text *script)
     cs_text_add(script, "if (!exists('PNG')) PNG = '%s.png'\n", name);
 }
 
-cs_status cs_figure_script(cs_figure_table *table, cs_text *script, cs_error *err)
+/* A file that was read; the text is owned. */
+typedef struct script_part {
+    char  *text;
+    size_t length;
+} script_part;
+
+/* cs_figure_script() with what it gives back: `style` and `own` are filled in. */
+static cs_status write_script(cs_figure_table *table, script_part *style, script_part *own,
+                              cs_text *script, cs_error *err)
 {
     const cs_figure *figure = table->figure;
     char             path[PATH_MAX];
-    char            *style = NULL, *own = NULL;
-    size_t           n_style = 0, n_own = 0;
-    cs_status        status = find_style(figure, path, sizeof path, err);
 
-    if (status == CS_OK) {
-        status = cs_file_read(path, MOST_BYTES, &style, &n_style, err);
+    CS_TRY(find_style(figure, path, sizeof path, err));
+    CS_TRY(cs_file_read(path, MOST_BYTES, &style->text, &style->length, err));
+    CS_TRY(cs_file_read(figure->script, MOST_BYTES, &own->text, &own->length, err));
+    const char *place = strstr(style->text, PLACE);
+    if (place == NULL) {
+        return CS_FAIL(err, CS_EINVAL, path, "has no line '# FIGURE'");
     }
-    if (status == CS_OK) {
-        status = cs_file_read(figure->script, MOST_BYTES, &own, &n_own, err);
-    }
-    const char *place = style != NULL ? strstr(style, PLACE) : NULL;
-    if (status == CS_OK && place == NULL) {
-        status = CS_FAIL(err, CS_EINVAL, path, "has no line '# FIGURE'");
-    }
-    if (status == CS_OK) {
-        add_head(figure, script);
-        status = add_values(table, standard_values,
-                            sizeof standard_values / sizeof standard_values[0], script, err);
-    }
-    if (status == CS_OK) {
-        status = add_values(table, figure->values, figure->n_values, script, err);
-    }
-    if (status == CS_OK && place != NULL) {
-        const char *rest = place + sizeof PLACE - 1;
-        cs_text_add_bytes(script, style, (size_t)(place - style));
-        cs_text_add_bytes(script, own, n_own);
-        cs_text_add_bytes(script, rest, n_style - (size_t)(rest - style));
-        status = cs_text_status(script, err);
-    }
-    cs_free(style);
-    cs_free(own);
+    add_head(figure, script);
+    CS_TRY(add_values(table, standard_values, sizeof standard_values / sizeof standard_values[0],
+                      script, err));
+    CS_TRY(add_values(table, figure->values, figure->n_values, script, err));
+    const char *rest = place + sizeof PLACE - 1;
+    cs_text_add_bytes(script, style->text, (size_t)(place - style->text));
+    cs_text_add_bytes(script, own->text, own->length);
+    cs_text_add_bytes(script, rest, style->length - (size_t)(rest - style->text));
+    return cs_text_status(script, err);
+}
+
+cs_status cs_figure_script(cs_figure_table *table, cs_text *script, cs_error *err)
+{
+    script_part style = {0}, own = {0};
+    cs_status   status = write_script(table, &style, &own, script, err);
+
+    cs_free(style.text);
+    cs_free(own.text);
     return status;
 }

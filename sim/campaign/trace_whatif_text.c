@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The report of a trace for people and for programs: see campaign/trace_text.h. */
-#include "campaign/trace_text.h"
+/* The report of a what-if on a trace as a table, as JSON and as CSV. */
+#include "campaign/trace_whatif.h"
 
 #include "base/column.h"
 #include "traces/skew_text.h"
@@ -66,7 +66,7 @@ static void add_line(const cs_trace_line *line, const time_unit *unit, cs_text *
 }
 
 /* One or two sentences: what to run. */
-static void add_verdict(const cs_trace_report *report, const time_unit *unit, cs_text *text)
+static void add_best(const cs_trace_report *report, const time_unit *unit, cs_text *text)
 {
     const cs_trace_line *first = &report->lines[0], *second = &report->lines[report->second];
     const char          *policy = cs_prediction_name(first->policy);
@@ -142,7 +142,7 @@ void cs_trace_table(const cs_trace_report *report, const cs_arrival_trace *trace
             cs_text_add(text, "    -  %-18s not available: %s\n", line->algorithm, line->reason);
         }
     }
-    add_verdict(report, &unit, text);
+    add_best(report, &unit, text);
     add_measured(report, &unit, text);
     cs_text_add(text, "static: rank %u is presumed late; break-even delays at %llu bytes",
                 report->straggler, (unsigned long long)report->break_even_bytes);

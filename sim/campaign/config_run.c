@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A configuration's answers as JSON: see cs/config.h. Every scenario becomes the text of its object
- * where it is run; the texts are put together in their order. */
+/* The results of a configuration's scenarios as JSON text (cs/config.h). Every scenario becomes the
+ * text of one JSON object on the thread that runs it; the texts are joined in their order. */
 #include "base/alloc.h"
 #include "campaign/workers.h"
 #include "output/bound_rows.h"
@@ -9,24 +9,24 @@
 
 #include <stdio.h>
 
-/* The first byte of what a worker hands in. */
+/* The first byte of a worker's row. */
 enum { RAN = '+', REFUSED = '-' };
 
-typedef struct answers {
+typedef struct json_run {
     const cs_config  *config;
     cs_sweep_columns *columns;
     cs_text          *objects; /* [scenarios] */
     size_t            n_ran;
-} answers;
+} json_run;
 
-/* Can the other scenarios be run all the same? */
+/* Is this the error of one scenario, so that the others can still be run? */
 static bool is_refusal(cs_status status)
 {
     return cs_status_is_refusal(status) || status == CS_EMISSING;
 }
 
 /* Add the object of one scenario; `reason` is NULL where it was run. */
-static cs_status add_object(const answers *a, size_t index, const cs_case *c,
+static cs_status add_object(const json_run *a, size_t index, const cs_case *c,
                             const cs_result *result, const char *reason, cs_text *text,
                             cs_error *err)
 {
@@ -58,12 +58,12 @@ static cs_status add_object(const answers *a, size_t index, const cs_case *c,
 
 static cs_status run_scenario(void *user, size_t index, cs_text *text, cs_error *err)
 {
-    const answers *a      = user;
-    cs_case        c      = {0};
-    cs_error       why    = {0};
-    cs_result      result = {0};
-    char           reason[sizeof why.where + sizeof why.message + 2];
-    cs_status      status = cs_config_try_case(a->config, index, &c, &why);
+    const json_run *a      = user;
+    cs_case         c      = {0};
+    cs_error        why    = {0};
+    cs_result       result = {0};
+    char            reason[sizeof why.where + sizeof why.message + 2];
+    cs_status       status = cs_config_try_case(a->config, index, &c, &why);
 
     if (status != CS_OK && !is_refusal(status)) {
         return cs_config_case(a->config, index, &c, err); /* once more, for the place in the file */
@@ -85,10 +85,10 @@ static cs_status run_scenario(void *user, size_t index, cs_text *text, cs_error 
     return status;
 }
 
-static cs_status keep(void *user, const cs_work_item *items, size_t n, cs_error *err)
+static cs_status collect_objects(void *user, const cs_work_item *items, size_t n, cs_error *err)
 {
-    answers *a      = user;
-    bool     failed = false;
+    json_run *a      = user;
+    bool      failed = false;
 
     for (size_t i = 0; i < n; i++) {
         cs_text *object = &a->objects[items[i].index];
@@ -99,7 +99,7 @@ static cs_status keep(void *user, const cs_work_item *items, size_t n, cs_error 
     return failed ? CS_NO_MEMORY(err, "%zu results", cs_config_count(a->config)) : CS_OK;
 }
 
-/* Why the first scenario cannot be run, with its place in the text. */
+/* Return why the first scenario cannot be run, with its place in the text. */
 static cs_status first_refusal(const cs_config *config, cs_error *err)
 {
     cs_case   c      = {0};
@@ -113,11 +113,11 @@ static cs_status first_refusal(const cs_config *config, cs_error *err)
     return status;
 }
 
-static cs_status run_all(answers *a, unsigned jobs, cs_error *err)
+static cs_status run_all(json_run *a, unsigned jobs, cs_error *err)
 {
     size_t           n       = cs_config_count(a->config);
     const cs_workers workers = {
-        .n_items = n, .user = a, .work = run_scenario, .collect = keep, .jobs = jobs};
+        .n_items = n, .user = a, .work = run_scenario, .collect = collect_objects, .jobs = jobs};
     cs_work_misses misses = {0};
     cs_status      status = cs_workers_run(&workers, &misses, err);
 
@@ -130,7 +130,7 @@ static cs_status run_all(answers *a, unsigned jobs, cs_error *err)
     return status == CS_OK && a->n_ran == 0 ? first_refusal(a->config, err) : status;
 }
 
-/* The text becomes the caller's. */
+/* Give the text to the caller, or free it where something failed. */
 static cs_status hand_over(cs_text *text, cs_status status, char **json_p, cs_error *err)
 {
     if (status == CS_OK) {
@@ -146,7 +146,7 @@ static cs_status hand_over(cs_text *text, cs_status status, char **json_p, cs_er
 
 cs_status cs_config_run(const cs_config *config, unsigned jobs, char **json_p, cs_error *err)
 {
-    answers   a      = {.config = config};
+    json_run  a      = {.config = config};
     cs_text   text   = {0};
     size_t    n      = cs_config_count(config);
     cs_status status = cs_sweep_columns_open(config, cs_result_columns, &a.columns, err);

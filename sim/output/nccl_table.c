@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* output/table.c -- results as the table of nccl-tests.
+/* Results as the table of nccl-tests.
  *
  * Format and conventions (widths, decimals of the time, the count per rank, `none` for
  * collectives that reduce nothing, root -1 for those without one) are those of nccl-tests'
@@ -7,16 +7,15 @@
  * replaced by lines on the simulated cluster. The element type is float where the
  * size is a whole number of floats, otherwise int8, so that size = count * type holds.
  */
-#include "output/table.h"
+#include "output/result_rows.h"
 
 #include "cs/topology.h"
 #include "output/comparison.h"
-#include "output/result_rows.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-/* Longer lists of ranks and faults are cut. */
+/* Longer lists of ranks and slow NICs are cut. */
 #define MAX_LISTED 16u
 
 static void add_cluster(cs_text *text, const cs_cluster *cluster)
@@ -76,17 +75,17 @@ static void add_late(cs_text *text, const cs_scenario *scenario)
 
 static void add_slow(cs_text *text, const cs_scenario *scenario)
 {
-    for (size_t i = 0; i < scenario->n_faults && i < MAX_LISTED; i++) {
-        const cs_fault *fault = &scenario->faults[i];
-        cs_text_add(text, "#  slow NIC: rank %" PRIu32 " by %.6g from %.6g us", fault->rank,
-                    fault->slow_ratio, fault->from_s * 1e6);
-        if (isfinite(fault->until_s)) {
-            cs_text_add(text, " until %.6g us", fault->until_s * 1e6);
+    for (size_t i = 0; i < scenario->n_capacity && i < MAX_LISTED; i++) {
+        const cs_capacity *step = &scenario->capacity[i];
+        cs_text_add(text, "#  slow NIC: rank %" PRIu32 " by %.6g from %.6g us", step->rank,
+                    step->slowdown, step->from_s * 1e6);
+        if (isfinite(step->until_s)) {
+            cs_text_add(text, " until %.6g us", step->until_s * 1e6);
         }
         cs_text_add(text, "\n");
     }
-    if (scenario->n_faults > MAX_LISTED) {
-        cs_text_add(text, "#  slow NIC: %zu more\n", scenario->n_faults - MAX_LISTED);
+    if (scenario->n_capacity > MAX_LISTED) {
+        cs_text_add(text, "#  slow NIC: %zu more\n", scenario->n_capacity - MAX_LISTED);
     }
 }
 
@@ -213,7 +212,8 @@ static void add_end(cs_text *text, const cs_result *results, size_t n, cs_collec
     cs_text_add(text, "# Collective test concluded: %s\n", cs_collectives[collective].perf_name);
 }
 
-void cs_table_group(cs_text *text, const cs_result *results, size_t n, const cs_scenario *scenario)
+void cs_results_nccl_table(cs_text *text, const cs_result *results, size_t n,
+                           const cs_scenario *scenario)
 {
     if (n == 0) {
         return;

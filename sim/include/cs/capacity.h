@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* cs/capacity.h -- what the NICs of a server can carry over time.
+ *
+ * The NICs of a server have their full bandwidth except during its steps, in which it is divided
+ * by a slowdown. Faults of every kind become steps when they are read; ports, models, bounds,
+ * algorithms and pictures see the steps and never a fault. A list of steps is sorted by server,
+ * then by from_s, and the steps of a server do not overlap.
+ */
+#ifndef CS_CAPACITY_H
+#define CS_CAPACITY_H
+
+#include "cs/cluster.h"
+
+CS_BEGIN_C
+
+/* The largest slowdown of a scenario. */
+#define CS_MAX_SLOWDOWN 1e9
+
+/* The NICs of the server of `rank` run at bandwidth / slowdown during [from_s, until_s), counted
+ * from the first arrival. */
+typedef struct cs_capacity {
+    uint32_t rank;     /* the one that was named; any of the server's */
+    double   slowdown; /* >= 1 */
+    double   from_s;   /* >= 0 */
+    double   until_s;  /* > from_s; INFINITY = for ever */
+} cs_capacity;
+
+struct cs_scenario;
+
+/* Sort by server, from_s, until_s, rank and slowdown: a total order, so that the result does not
+ * depend on the order of the input. CS_OK, or CS_ENOMEM with the list as it was. O(n log n). */
+CS_API CS_MUST_CHECK cs_status cs_capacity_sort(cs_capacity *steps, size_t n,
+                                                const cs_cluster *cluster);
+
+/* Does every step start at 0 and never end? True without steps. */
+CS_API bool cs_capacity_is_constant(const struct cs_scenario *scenario);
+
+/* The steps of a server, in order; their number in *n_p. O(log(steps) + steps of the server). */
+CS_API const cs_capacity *cs_capacity_of(const struct cs_scenario *scenario, uint32_t server,
+                                         size_t *n_p);
+
+/* Of the steps of one server: the index of the first that ends after a time (n: none), and the
+ * slowdown at a time, 1 between them. O(log n). */
+CS_API size_t cs_capacity_after(const cs_capacity *steps, size_t n, double time_s);
+CS_API double cs_slowdown_at(const cs_capacity *steps, size_t n, double time_s);
+
+/* The largest slowdown that the NICs of `server` never fall below during [0, infinity): 1
+ * unless its steps follow one another without a gap from 0 on for ever. Never above the truth.
+ * O(log(steps) + steps of the server). */
+CS_API double cs_slowdown_always(const struct cs_scenario *scenario, uint32_t server);
+
+/* The largest slowdown of any server at any time; 1 without steps. O(steps). */
+CS_API double cs_slowdown_most(const struct cs_scenario *scenario);
+
+CS_END_C
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Steps of capacity: a merge sort by server and time, and what the sorted list says about one
+ * server. */
+#include "cs/capacity.h"
+
+#include "base/alloc.h"
+#include "cs/scenario.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Servers of a cluster that has not been checked yet, too. */
+static uint32_t server_of(const cs_capacity *step, const cs_cluster *cluster)
+{
+    return step->rank / (cluster->gpus_per_server > 0 ? cluster->gpus_per_server : 1);
+}
+
+static int compare_numbers(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+static bool is_before(const cs_capacity *a, const cs_capacity *b, const cs_cluster *cluster)
+{
+    uint32_t server = server_of(a, cluster), other = server_of(b, cluster);
+
+    if (server != other) {
+        return server < other;
+    }
+    int order = compare_numbers(a->from_s, b->from_s);
+    order     = order != 0 ? order : compare_numbers(a->until_s, b->until_s);
+    if (order == 0 && a->rank != b->rank) {
+        return a->rank < b->rank;
+    }
+    order = order != 0 ? order : compare_numbers(a->slowdown, b->slowdown);
+    return order < 0;
+}
+
+/* Merge the sorted [0, middle) and [middle, n) of `from` into `to`. */
+static void merge(const cs_capacity *from, size_t middle, size_t n, cs_capacity *to,
+                  const cs_cluster *cluster)
+{
+    size_t left = 0, right = middle;
+
+    for (size_t i = 0; i < n; i++) {
+        bool takes_right =
+            left == middle || (right < n && is_before(&from[right], &from[left], cluster));
+        to[i] = takes_right ? from[right++] : from[left++];
+    }
+}
+
+cs_status cs_capacity_sort(cs_capacity *steps, size_t n, const cs_cluster *cluster)
+{
+    cs_capacity *merged = CS_NEW(cs_capacity, n);
+
+    if (merged == NULL) {
+        return CS_ENOMEM;
+    }
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t first = 0; first < n; first += 2 * width) {
+            size_t count  = n - first < 2 * width ? n - first : 2 * width;
+            size_t middle = count < width ? count : width;
+            merge(steps + first, middle, count, merged + first, cluster);
+        }
+        memcpy(steps, merged, n * sizeof *steps);
+    }
+    cs_free(merged);
+    return CS_OK;
+}
+
+bool cs_capacity_is_constant(const cs_scenario *scenario)
+{
+    for (size_t i = 0; i < scenario->n_capacity; i++) {
+        const cs_capacity *step = &scenario->capacity[i];
+        if (step->from_s > 0 || isfinite(step->until_s)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const cs_capacity *cs_capacity_of(const cs_scenario *scenario, uint32_t server, size_t *n_p)
+{
+    const cs_cluster *cluster = &scenario->cluster;
+    size_t            low = 0, high = scenario->n_capacity, end;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (server_of(&scenario->capacity[middle], cluster) < server) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    for (end = low; end < scenario->n_capacity; end++) {
+        if (server_of(&scenario->capacity[end], cluster) != server) {
+            break;
+        }
+    }
+    *n_p = end - low;
+    return end > low ? &scenario->capacity[low] : NULL;
+}
+
+size_t cs_capacity_after(const cs_capacity *steps, size_t n, double time_s)
+{
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (steps[middle].until_s > time_s) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+double cs_slowdown_at(const cs_capacity *steps, size_t n, double time_s)
+{
+    size_t i = cs_capacity_after(steps, n, time_s);
+    return i < n && steps[i].from_s <= time_s ? steps[i].slowdown : 1;
+}
+
+double cs_slowdown_always(const cs_scenario *scenario, uint32_t server)
+{
+    size_t             n;
+    const cs_capacity *steps     = cs_capacity_of(scenario, server, &n);
+    double             covered_s = 0, least = HUGE_VAL;
+
+    for (size_t i = 0; i < n && steps[i].from_s <= covered_s; i++) {
+        covered_s = steps[i].until_s;
+        least     = fmin(least, steps[i].slowdown);
+    }
+    return isinf(covered_s) ? least : 1.0;
+}
+
+double cs_slowdown_most(const cs_scenario *scenario)
+{
+    double most = 1;
+
+    for (size_t i = 0; i < scenario->n_capacity; i++) {
+        most = fmax(most, scenario->capacity[i].slowdown);
+    }
+    return most;
+}
