@@ -295,7 +295,7 @@ static bool complete_tree(json_t *tree, json_t *other)
 }
 
 /* Does the configuration say anything of what an axis of another one is over? */
-static bool says(const cs_config *config, const cs_axis *axis)
+static bool mentions(const cs_config *config, const cs_axis *axis)
 {
     const char *rest;
     return cs_config_has(config, axis->path) ||
@@ -306,7 +306,7 @@ cs_status cs_config_complete(cs_config *config, const cs_config *other, cs_error
 {
     for (size_t i = 0; i < other->axes.n_axes; i++) {
         const cs_axis *axis = &other->axes.axes[i];
-        if (!says(config, axis)) {
+        if (!mentions(config, axis)) {
             CS_TRY(cs_axes_set(&config->axes, axis->path, NULL, axis->values, CS_CONFIG_MAX_CASES,
                                axis->path, err));
         }
