@@ -45,7 +45,8 @@ const char *cs_nccl_side_name(cs_nccl_side side)
     return side == CS_NCCL_IN_PLACE ? "in-place" : "out-of-place";
 }
 
-uint32_t cs_nccl_type_bytes(const char *type)
+/* Bytes of one element of a type's name, or 0 for a name that is unknown. */
+static uint32_t type_bytes(const char *type)
 {
     static const struct {
         const char *name;
@@ -78,7 +79,7 @@ static bool is_row(const cs_log_line *line)
     if (line->is_comment || line->n_tokens < 3) {
         return false;
     }
-    return cs_nccl_type_bytes(tokens[2].text) > 0 ||
+    return type_bytes(tokens[2].text) > 0 ||
            (is_number(tokens[0].text) && is_number(tokens[1].text) && line->n_tokens >= 11);
 }
 
@@ -89,7 +90,7 @@ static bool is_labelled_row(const cs_log_line *line)
 
     for (size_t t = 1; t + 2 < line->n_tokens && t + 2 < CS_LOG_MAX_TOKENS; t++) {
         if (is_number(tokens[t].text) && is_number(tokens[t + 1].text) &&
-            cs_nccl_type_bytes(tokens[t + 2].text) > 0) {
+            type_bytes(tokens[t + 2].text) > 0) {
             return true;
         }
     }
@@ -140,7 +141,7 @@ static cs_status read_head(cs_log_line *line, cs_nccl_row *row, cs_error *err)
     CS_TRY(read_integer(line, 0, "size", &row->size_bytes, err));
     CS_TRY(read_integer(line, 1, "count", &row->count, err));
     line->fault_column = line->tokens[2].column;
-    if (cs_nccl_type_bytes(type) == 0) {
+    if (type_bytes(type) == 0) {
         return CS_FAIL(err, CS_EPARSE, "type", "'%.40s', accepted: a type of nccl-tests as float",
                        type);
     }
@@ -987,7 +988,7 @@ static bool is_in_range(const cs_nccl_log *log, uint64_t size_bytes)
     bool               is_whole = log->collective_from != CS_NCCL_UNKNOWN &&
                     cs_collectives[log->collective].layout == CS_WHOLE;
     uint64_t n_ranks = log->n_ranks > 0 ? log->n_ranks : CS_MAX_RANKS;
-    uint64_t block   = is_whole ? cs_nccl_type_bytes(log->rows[0].type) : 16 * n_ranks;
+    uint64_t block   = is_whole ? type_bytes(log->rows[0].type) : 16 * n_ranks;
 
     return size_bytes <= run->max_bytes && size_bytes + block > run->min_bytes;
 }

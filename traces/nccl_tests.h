@@ -52,9 +52,6 @@ typedef struct cs_nccl_row {
     cs_nccl_timing timings[CS_NCCL_SIDES];
 } cs_nccl_row;
 
-/* Bytes of one element of a type's name, or 0 for a name that is unknown. */
-uint32_t cs_nccl_type_bytes(const char *type);
-
 /* ---- the reading of a log: which lines were skipped, by kind, and what casts doubt on those that
  * were not ---- */
 
