@@ -294,8 +294,8 @@ static cs_status collect(void *user, const cs_work_item *rows, size_t n, cs_erro
 
 static cs_status run_workers(run *r, cs_error *err)
 {
-    cs_work_misses misses = {0};
-    cs_text        keys   = {0};
+    cs_skipped_items skipped = {0};
+    cs_text          keys    = {0};
 
     if (r->c->ranks != NULL) {
         pack_keys(&keys, r->keys, r->n_keys);
@@ -312,11 +312,11 @@ static cs_status run_workers(run *r, cs_error *err)
                                     .jobs            = r->c->jobs,
                                     .ranks           = r->c->ranks,
                                     .stop            = r->c->stop};
-        status                   = cs_workers_run(&workers, &misses, err);
+        status                   = cs_workers_run(&workers, &skipped, err);
     }
     cs_text_free(&keys);
-    r->summary->missing = misses.n;
-    r->summary->failure = misses.reason;
+    r->summary->missing = skipped.n;
+    r->summary->failure = skipped.reason;
     return status;
 }
 

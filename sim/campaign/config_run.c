@@ -118,14 +118,14 @@ static cs_status run_all(json_run *a, unsigned jobs, cs_error *err)
     size_t           n       = cs_config_count(a->config);
     const cs_workers workers = {
         .n_items = n, .user = a, .work = run_scenario, .collect = collect_objects, .jobs = jobs};
-    cs_work_misses misses = {0};
-    cs_status      status = cs_workers_run(&workers, &misses, err);
+    cs_skipped_items skipped = {0};
+    cs_status        status  = cs_workers_run(&workers, &skipped, err);
 
-    if (status == CS_OK && misses.n > 0) {
+    if (status == CS_OK && skipped.n > 0) {
         if (err != NULL) {
-            *err = misses.reason;
+            *err = skipped.reason;
         }
-        return misses.reason.status;
+        return skipped.reason.status;
     }
     return status == CS_OK && a->n_ran == 0 ? first_refusal(a->config, err) : status;
 }

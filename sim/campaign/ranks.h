@@ -25,7 +25,7 @@ typedef enum cs_message_kind {
     CS_MESSAGE_ITEMS,     /* from 0: numbers of items to work on */
     CS_MESSAGE_END,       /* from 0: it is over */
     CS_MESSAGE_ROWS,      /* to 0: what became of some */
-    CS_MESSAGE_MISSED,    /* to 0: an item that I cannot do */
+    CS_MESSAGE_SKIPPED,   /* to 0: an item that I cannot do, and why */
     CS_MESSAGE_FAILED,    /* to 0: an error ended my work */
     CS_MESSAGE_STOP,      /* to 0: I was asked to stop, and so should all */
     CS_MESSAGE_BYE        /* to 0: I leave */

@@ -204,9 +204,9 @@ static cs_status do_item(cs_thread_pool *pool, size_t index, cs_error *err)
         status = cs_text_status(&row->text, &wrong);
     }
     if (cs_status_is_failure(status)) {
-        row->missed        = wrong;
-        row->missed.status = status;
-        status             = CS_OK;
+        row->skip_reason        = wrong;
+        row->skip_reason.status = status;
+        status                  = CS_OK;
     } else if (status != CS_OK && err != NULL) {
         *err = wrong;
     }

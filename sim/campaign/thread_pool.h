@@ -17,7 +17,7 @@ typedef struct cs_pool_work {
     void *user;
 
     /* Add the row of one item to the empty `*row`; several threads call it at once. Where the
-     * machine or the program fails (cs_status_is_failure) the item is missed, and the thread goes
+     * machine or the program fails (cs_status_is_failure) the item is skipped, and the thread goes
      * on; any other error ends it, and with it the pool. */
     cs_status (*work)(void *user, size_t index, cs_text *row, cs_error *err);
 
@@ -29,7 +29,7 @@ typedef struct cs_pool_work {
 typedef struct cs_pool_row {
     size_t   index;
     cs_text  text;
-    cs_error missed; /* status CS_OK: there is a row */
+    cs_error skip_reason; /* status CS_OK: there is a row */
 } cs_pool_row;
 
 typedef struct cs_thread_pool cs_thread_pool;

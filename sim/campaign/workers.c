@@ -16,7 +16,7 @@
  * Messages (all numbers as in campaign/wire.h):
  *   ITEMS   u64 first, u64 end
  *   ROWS    u32 n, then n times: u64 item, u64 length, bytes
- *   MISSED  u64 item, error; the rank goes on
+ *   SKIPPED u64 item, error; the rank goes on
  *   FAILED  u64 item, error; no row comes behind it
  *   STOP    nothing
  *
@@ -28,9 +28,9 @@
  * fail, too, and the error of the first one is the one to report, as in one process. After a stop
  * nobody is waited for longer than mpirun leaves us.
  *
- * An item that a rank misses is offered to the ranks that have not missed any in the same words.
- * Who takes it and misses it, too, has from then on missed in both words: so every retry that fails
- * takes a rank and some words together for good, and their number is bounded.
+ * An item that a rank skips is offered to the ranks that have skipped none for the same reason. Who
+ * takes it and skips it, too, has from then on skipped for both reasons: so every retry that fails
+ * takes a rank and a reason together for good, and their number is bounded.
  */
 #include "campaign/workers.h"
 
@@ -52,11 +52,11 @@
 
 enum { MOST_ROWS = 64 }; /* that are collected or sent at once */
 
-static void add_miss(cs_work_misses *misses, size_t index, const cs_error *reason)
+static void add_skipped(cs_skipped_items *skipped, size_t index, const cs_error *reason)
 {
-    if (misses->n++ == 0 || index < misses->first) {
-        misses->first  = index;
-        misses->reason = *reason;
+    if (skipped->n++ == 0 || index < skipped->first) {
+        skipped->first  = index;
+        skipped->reason = *reason;
     }
 }
 
@@ -82,15 +82,15 @@ static cs_status start_pool(const cs_workers *w, size_t n_threads, cs_thread_poo
 
 /* Collect the rows among what the threads have done, and note what they have not. */
 static cs_status collect_some(const cs_workers *w, cs_pool_row *const *rows, size_t n,
-                              cs_work_misses *misses, cs_error *err)
+                              cs_skipped_items *skipped, cs_error *err)
 {
     cs_work_item items[MOST_ROWS];
     size_t       n_items = 0;
 
     for (size_t i = 0; i < n; i++) {
         const cs_pool_row *row = rows[i];
-        if (row->missed.status != CS_OK) {
-            add_miss(misses, row->index, &row->missed);
+        if (row->skip_reason.status != CS_OK) {
+            add_skipped(skipped, row->index, &row->skip_reason);
         } else {
             items[n_items++] = (cs_work_item){row->index, row->text.data, row->text.length};
         }
@@ -99,7 +99,7 @@ static cs_status collect_some(const cs_workers *w, cs_pool_row *const *rows, siz
 }
 
 /* Collect until no thread is left; after an error the threads end, and rows are only taken out. */
-static cs_status collect_all(const cs_workers *w, cs_thread_pool *pool, cs_work_misses *misses,
+static cs_status collect_all(const cs_workers *w, cs_thread_pool *pool, cs_skipped_items *skipped,
                              cs_error *err)
 {
     cs_status    status = CS_OK;
@@ -107,7 +107,7 @@ static cs_status collect_all(const cs_workers *w, cs_thread_pool *pool, cs_work_
     size_t       n;
 
     while ((n = cs_thread_pool_take(pool, rows, MOST_ROWS, (double)INFINITY)) > 0) {
-        if (status == CS_OK && (status = collect_some(w, rows, n, misses, err)) != CS_OK) {
+        if (status == CS_OK && (status = collect_some(w, rows, n, skipped, err)) != CS_OK) {
             cs_thread_pool_halt(pool);
         }
         for (size_t i = 0; i < n; i++) {
@@ -117,7 +117,7 @@ static cs_status collect_all(const cs_workers *w, cs_thread_pool *pool, cs_work_
     return status;
 }
 
-static cs_status run_threads(const cs_workers *w, size_t n_threads, cs_work_misses *misses,
+static cs_status run_threads(const cs_workers *w, size_t n_threads, cs_skipped_items *skipped,
                              cs_error *err)
 {
     cs_thread_pool *pool = NULL;
@@ -130,7 +130,7 @@ static cs_status run_threads(const cs_workers *w, size_t n_threads, cs_work_miss
     }
     status = cs_thread_pool_give(pool, 0, w->n_items, err);
     cs_thread_pool_close(pool);
-    cs_status collected   = collect_all(w, pool, misses, err);
+    cs_status collected   = collect_all(w, pool, skipped, err);
     cs_status work_status = cs_thread_pool_end(pool, &index, &work_err);
     if (status != CS_OK || collected != CS_OK) {
         return status != CS_OK ? status : collected;
@@ -142,7 +142,8 @@ static cs_status run_threads(const cs_workers *w, size_t n_threads, cs_work_miss
 }
 
 /* One item by the calling thread. */
-static cs_status do_item(const cs_workers *w, size_t index, cs_work_misses *misses, cs_error *err)
+static cs_status do_item(const cs_workers *w, size_t index, cs_skipped_items *skipped,
+                         cs_error *err)
 {
     cs_text   row    = {0};
     cs_error  wrong  = {0};
@@ -156,7 +157,7 @@ static cs_status do_item(const cs_workers *w, size_t index, cs_work_misses *miss
         status            = w->collect(w->user, &view, 1, err);
     } else if (cs_status_is_failure(status)) {
         wrong.status = status;
-        add_miss(misses, index, &wrong);
+        add_skipped(skipped, index, &wrong);
         status = CS_OK;
     } else if (err != NULL) {
         *err = wrong;
@@ -165,12 +166,12 @@ static cs_status do_item(const cs_workers *w, size_t index, cs_work_misses *miss
     return status;
 }
 
-static cs_status run_here(const cs_workers *w, cs_work_misses *misses, cs_error *err)
+static cs_status run_here(const cs_workers *w, cs_skipped_items *skipped, cs_error *err)
 {
     cs_status status = CS_OK;
 
     for (size_t i = 0; i < w->n_items && status == CS_OK && !is_stopped(w); i++) {
-        status = do_item(w, i, misses, err);
+        status = do_item(w, i, skipped, err);
     }
     return status;
 }
@@ -178,32 +179,32 @@ static cs_status run_here(const cs_workers *w, cs_work_misses *misses, cs_error 
 /* ---- rank 0: hands out items, collects rows ---- */
 
 /* An item that a rank could not do. */
-typedef struct miss {
+typedef struct skipped_item {
     size_t    item;
     uint64_t  words;  /* a hash of the words of the reason */
     cs_error *reason; /* owned; NULL: another rank has taken it */
-} miss;
+} skipped_item;
 
 /* What rank 0 knows of another one. Everything is owned. */
 typedef struct peer {
-    size_t    n_held;  /* items handed out and not come back */
-    miss     *retries; /* those of them that others have missed; without reasons */
-    size_t    n_retries, retries_room;
-    uint64_t *words; /* in which it has missed items */
-    size_t    n_words, words_room;
-    size_t    n_seen; /* of all misses: these are taken, or not for it */
+    size_t        n_held;  /* items handed out and not come back */
+    skipped_item *retries; /* those of them that others have skipped; without reasons */
+    size_t        n_retries, retries_room;
+    uint64_t     *words; /* of the reasons for which it has skipped items */
+    size_t        n_words, words_room;
+    size_t        n_seen; /* of all that were skipped: these are taken, or not for it */
 } peer;
 
 typedef struct coordinator {
     const cs_workers *workers;
     cs_ranks         *ranks;
     int               size;
-    size_t            next;   /* the first item that was not handed out */
-    peer             *peers;  /* [size]; owned */
-    int              *holder; /* [n_items]: who has it in hand; 0: nobody; owned */
-    size_t            n_held; /* by all of them */
-    miss             *misses; /* of all ranks, in the order in which they came; owned */
-    size_t            n_misses, misses_room;
+    size_t            next;    /* the first item that was not handed out */
+    peer             *peers;   /* [size]; owned */
+    int              *holder;  /* [n_items]: who has it in hand; 0: nobody; owned */
+    size_t            n_held;  /* by all of them */
+    skipped_item     *skipped; /* of all ranks, in the order in which they came; owned */
+    size_t            n_skipped, skipped_room;
     bool              no_more;   /* nothing is handed out any more */
     bool              stopped;   /* by another rank */
     cs_status         collected; /* the first error of collect() */
@@ -250,7 +251,7 @@ static cs_status send_items(coordinator *l, int to, size_t first, size_t end, cs
     return status;
 }
 
-static bool has_missed_so(const peer *p, uint64_t words)
+static bool has_skipped_so(const peer *p, uint64_t words)
 {
     size_t i = 0;
 
@@ -262,53 +263,55 @@ static bool has_missed_so(const peer *p, uint64_t words)
 
 static cs_status add_words(peer *p, uint64_t words, cs_error *err)
 {
-    if (has_missed_so(p, words)) {
+    if (has_skipped_so(p, words)) {
         return CS_OK;
     }
     if (!cs_grow(&p->words, &p->words_room, p->n_words + 1, 4, sizeof *p->words)) {
-        return CS_NO_MEMORY(err, "the reasons for which a rank missed items");
+        return CS_NO_MEMORY(err, "the reasons for which a rank skipped items");
     }
     p->words[p->n_words++] = words;
     return CS_OK;
 }
 
-/* The next miss of another that it may do, or NULL. What it passes now it never takes. */
-static miss *next_miss(coordinator *l, peer *p)
+/* The next item that another rank has skipped and that this one may do, or NULL. What it passes now
+ * it never takes. */
+static skipped_item *next_skipped(coordinator *l, peer *p)
 {
-    for (; p->n_seen < l->n_misses; p->n_seen++) {
-        miss *m = &l->misses[p->n_seen];
-        if (m->reason != NULL && m->reason->status != CS_EINTERNAL && !has_missed_so(p, m->words)) {
+    for (; p->n_seen < l->n_skipped; p->n_seen++) {
+        skipped_item *m = &l->skipped[p->n_seen];
+        if (m->reason != NULL && m->reason->status != CS_EINTERNAL &&
+            !has_skipped_so(p, m->words)) {
             return m;
         }
     }
     return NULL;
 }
 
-static cs_status hand_out_miss(coordinator *l, int to, miss *m, cs_error *err)
+static cs_status hand_out_skipped(coordinator *l, int to, skipped_item *m, cs_error *err)
 {
     peer *p = &l->peers[to];
 
     if (!cs_grow(&p->retries, &p->retries_room, p->n_retries + 1, 4, sizeof *p->retries)) {
         return CS_NO_MEMORY(err, "the items that a rank tries again");
     }
-    p->retries[p->n_retries++] = (miss){m->item, m->words, NULL};
+    p->retries[p->n_retries++] = (skipped_item){m->item, m->words, NULL};
     cs_free(m->reason);
     m->reason = NULL;
     return send_items(l, to, m->item, m->item + 1, err);
 }
 
 /* Not until half of what it had is done: so what one rank gets are neighbours, which may have
- * something in common that it keeps. What others have missed comes first. */
+ * something in common that it keeps. What others have skipped comes first. */
 static cs_status hand_out(coordinator *l, int to, cs_error *err)
 {
-    peer     *p      = &l->peers[to];
-    size_t    want   = wanted(l);
-    size_t    room   = !l->no_more && p->n_held <= want / 2 ? want - p->n_held : 0;
-    miss     *m      = NULL;
-    cs_status status = CS_OK;
+    peer         *p      = &l->peers[to];
+    size_t        want   = wanted(l);
+    size_t        room   = !l->no_more && p->n_held <= want / 2 ? want - p->n_held : 0;
+    skipped_item *m      = NULL;
+    cs_status     status = CS_OK;
 
-    for (; room > 0 && status == CS_OK && (m = next_miss(l, p)) != NULL; room--) {
-        status = hand_out_miss(l, to, m, err);
+    for (; room > 0 && status == CS_OK && (m = next_skipped(l, p)) != NULL; room--) {
+        status = hand_out_skipped(l, to, m, err);
     }
     size_t left = l->workers->n_items - l->next, n = room < left ? room : left;
     if (status == CS_OK && n > 0) {
@@ -360,9 +363,9 @@ static cs_status read_error(const cs_message *message, size_t *item_p, cs_error 
 
     *item_p = (size_t)cs_wire_u64(&from);
     cs_wire_error(&from, wrong_p);
-    bool is_miss = message->kind == CS_MESSAGE_MISSED;
-    from.failed  = from.failed || wrong_p->status == CS_OK ||
-                  (is_miss && !cs_status_is_failure(wrong_p->status));
+    bool is_skipped = message->kind == CS_MESSAGE_SKIPPED;
+    from.failed     = from.failed || wrong_p->status == CS_OK ||
+                  (is_skipped && !cs_status_is_failure(wrong_p->status));
     return cs_wire_end(&from, "an error", err);
 }
 
@@ -388,8 +391,8 @@ static cs_status take_failure(coordinator *l, const cs_message *message, cs_erro
     return CS_OK;
 }
 
-/* An item has come back from a rank. False: it was not there. *words_p: in which others had missed
- * it, 0 where nobody had. */
+/* An item has come back from a rank. False: it was not there. *words_p: for which others had
+ * skipped it, 0 where nobody had. */
 static bool take_back(coordinator *l, int rank, size_t item, uint64_t *words_p)
 {
     peer *p = &l->peers[rank];
@@ -417,23 +420,23 @@ static uint64_t hash_words(const cs_error *reason)
     return cs_mix64(cs_hash_text(reason->message) ^ cs_hash_text(reason->where) << 1) | 1;
 }
 
-static cs_status keep_miss(coordinator *l, size_t item, int rank, const cs_error *reason,
-                           cs_error *err)
+static cs_status keep_skipped(coordinator *l, size_t item, int rank, const cs_error *reason,
+                              cs_error *err)
 {
-    miss m = {item, hash_words(reason), CS_NEW(cs_error, 1)};
+    skipped_item m = {item, hash_words(reason), CS_NEW(cs_error, 1)};
 
     if (m.reason == NULL ||
-        !cs_grow(&l->misses, &l->misses_room, l->n_misses + 1, 16, sizeof *l->misses)) {
+        !cs_grow(&l->skipped, &l->skipped_room, l->n_skipped + 1, 16, sizeof *l->skipped)) {
         cs_free(m.reason);
-        return CS_NO_MEMORY(err, "the items that ranks have missed");
+        return CS_NO_MEMORY(err, "the items that ranks have skipped");
     }
     *m.reason = *reason;
     name_rank(m.reason, rank);
-    l->misses[l->n_misses++] = m;
+    l->skipped[l->n_skipped++] = m;
     return add_words(&l->peers[rank], m.words, err);
 }
 
-static cs_status take_miss(coordinator *l, const cs_message *message, cs_error *err)
+static cs_status take_skipped(coordinator *l, const cs_message *message, cs_error *err)
 {
     peer    *p = &l->peers[message->from];
     size_t   item;
@@ -444,7 +447,7 @@ static cs_status take_miss(coordinator *l, const cs_message *message, cs_error *
     if (!take_back(l, message->from, item, &words)) {
         return CS_FAIL(err, CS_EIO, NULL, "an item came back that nobody had");
     }
-    CS_TRY(keep_miss(l, item, message->from, &reason, err));
+    CS_TRY(keep_skipped(l, item, message->from, &reason, err));
     if (words != 0) {
         CS_TRY(add_words(p, words, err));
     }
@@ -479,7 +482,7 @@ static cs_status take_message(coordinator *l, batch *b, const cs_message *messag
     l->stopped = l->stopped || message->kind == CS_MESSAGE_STOP;
     switch (message->kind) {
     case CS_MESSAGE_ROWS: return take_rows(l, b, message, err);
-    case CS_MESSAGE_MISSED: return take_miss(l, message, err);
+    case CS_MESSAGE_SKIPPED: return take_skipped(l, message, err);
     case CS_MESSAGE_FAILED: return take_failure(l, message, err);
     case CS_MESSAGE_STOP: return CS_OK;
     case CS_MESSAGE_BYE:
@@ -554,7 +557,7 @@ static cs_status end_ranks(coordinator *l, batch *b, double wait_s, cs_error *er
     return CS_OK;
 }
 
-static cs_status coordinate(coordinator *l, batch *b, cs_work_misses *misses, cs_error *err)
+static cs_status coordinate(coordinator *l, batch *b, cs_skipped_items *skipped, cs_error *err)
 {
     cs_status status = hand_out_all(l, b, err);
 
@@ -568,9 +571,9 @@ static cs_status coordinate(coordinator *l, batch *b, cs_work_misses *misses, cs
         }
         status = l->status;
     }
-    for (size_t i = 0; i < l->n_misses; i++) {
-        if (l->misses[i].reason != NULL) {
-            add_miss(misses, l->misses[i].item, l->misses[i].reason);
+    for (size_t i = 0; i < l->n_skipped; i++) {
+        if (l->skipped[i].reason != NULL) {
+            add_skipped(skipped, l->skipped[i].item, l->skipped[i].reason);
         }
     }
     return status;
@@ -578,19 +581,19 @@ static cs_status coordinate(coordinator *l, batch *b, cs_work_misses *misses, cs
 
 static void free_coordinator(coordinator *l)
 {
-    for (size_t i = 0; i < l->n_misses; i++) {
-        cs_free(l->misses[i].reason);
+    for (size_t i = 0; i < l->n_skipped; i++) {
+        cs_free(l->skipped[i].reason);
     }
     for (int i = 0; l->peers != NULL && i < l->size; i++) {
         cs_free(l->peers[i].retries);
         cs_free(l->peers[i].words);
     }
-    cs_free(l->misses);
+    cs_free(l->skipped);
     cs_free(l->holder);
     cs_free(l->peers);
 }
 
-static cs_status run_coordinator(const cs_workers *w, cs_work_misses *misses, cs_error *err)
+static cs_status run_coordinator(const cs_workers *w, cs_skipped_items *skipped, cs_error *err)
 {
     int         size   = w->ranks->transport.size;
     coordinator l      = {.workers = w,
@@ -601,7 +604,7 @@ static cs_status run_coordinator(const cs_workers *w, cs_work_misses *misses, cs
     batch       b      = {.rows = CS_NEW(cs_work_item, (size_t)MOST_MESSAGES * MOST_ROWS)};
     cs_status   status = l.peers == NULL || l.holder == NULL || b.rows == NULL
                              ? CS_NO_MEMORY(err, "%d ranks and %zu items", size, w->n_items)
-                             : coordinate(&l, &b, misses, err);
+                             : coordinate(&l, &b, skipped, err);
 
     free_coordinator(&l);
     cs_free(b.rows);
@@ -650,7 +653,7 @@ static cs_status send_rows(server *s, cs_pool_row *const *rows, size_t n, cs_err
     cs_status status = CS_OK;
 
     for (size_t i = 0; i < n; i++) {
-        n_rows += rows[i]->missed.status == CS_OK;
+        n_rows += rows[i]->skip_reason.status == CS_OK;
     }
     if (n_rows == 0) {
         return CS_OK;
@@ -658,7 +661,7 @@ static cs_status send_rows(server *s, cs_pool_row *const *rows, size_t n, cs_err
     cs_wire_put_u32(&bytes, n_rows);
     for (size_t i = 0; i < n; i++) {
         const cs_pool_row *row = rows[i];
-        if (row->missed.status == CS_OK) {
+        if (row->skip_reason.status == CS_OK) {
             cs_wire_put_u64(&bytes, row->index);
             cs_wire_put_bytes(&bytes, row->text.data != NULL ? row->text.data : "",
                               row->text.length);
@@ -672,14 +675,14 @@ static cs_status send_rows(server *s, cs_pool_row *const *rows, size_t n, cs_err
     return status;
 }
 
-static cs_status send_misses(server *s, cs_pool_row *const *rows, size_t n, cs_error *err)
+static cs_status send_skipped(server *s, cs_pool_row *const *rows, size_t n, cs_error *err)
 {
     cs_status status = CS_OK;
 
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         const cs_pool_row *row = rows[i];
-        if (row->missed.status != CS_OK) {
-            status = send_error(s, CS_MESSAGE_MISSED, row->index, &row->missed, err);
+        if (row->skip_reason.status != CS_OK) {
+            status = send_error(s, CS_MESSAGE_SKIPPED, row->index, &row->skip_reason, err);
         }
     }
     return status;
@@ -693,7 +696,7 @@ static cs_status pass_rows(server *s, double wait_s, size_t *n_p, cs_error *err)
     cs_status    status = send_rows(s, rows, n, err);
 
     if (status == CS_OK) {
-        status = send_misses(s, rows, n, err);
+        status = send_skipped(s, rows, n, err);
     }
     for (size_t i = 0; i < n; i++) {
         cs_pool_row_free(rows[i]);
@@ -851,17 +854,18 @@ static cs_status run_server(const cs_workers *w, cs_error *err)
 
 /* ---- every rank ---- */
 
-cs_status cs_workers_run(const cs_workers *workers, cs_work_misses *misses_p, cs_error *err)
+cs_status cs_workers_run(const cs_workers *workers, cs_skipped_items *skipped_p, cs_error *err)
 {
     size_t jobs = jobs_of(workers);
 
-    *misses_p = (cs_work_misses){0};
+    *skipped_p = (cs_skipped_items){0};
     if (!cs_ranks_leads(workers->ranks)) {
         return run_server(workers, err);
     }
     if (workers->ranks != NULL) {
-        return run_coordinator(workers, misses_p, err);
+        return run_coordinator(workers, skipped_p, err);
     }
     jobs = jobs < workers->n_items ? jobs : workers->n_items;
-    return jobs > 1 ? run_threads(workers, jobs, misses_p, err) : run_here(workers, misses_p, err);
+    return jobs > 1 ? run_threads(workers, jobs, skipped_p, err)
+                    : run_here(workers, skipped_p, err);
 }

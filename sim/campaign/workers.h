@@ -48,16 +48,16 @@ typedef struct cs_workers {
 } cs_workers;
 
 /* Items that were left out: how many, the first of them, and why it was. */
-typedef struct cs_work_misses {
+typedef struct cs_skipped_items {
     size_t   n, first;
     cs_error reason;
-} cs_work_misses;
+} cs_skipped_items;
 
 /* Until all is done, stopped, or failed. Items that one rank could not do are tried by others.
- * Of several errors that end the work, it returns that of the first item. `*misses_p` is filled in
+ * Of several errors that end the work, it returns that of the first item. `*skipped_p` is filled in
  * any case. On a rank that is not 0 it works for rank 0 until that has had enough; what goes wrong
  * there is rank 0's to report, and only what keeps it from reporting is an error here. */
-CS_MUST_CHECK cs_status cs_workers_run(const cs_workers *workers, cs_work_misses *misses_p,
+CS_MUST_CHECK cs_status cs_workers_run(const cs_workers *workers, cs_skipped_items *skipped_p,
                                        cs_error *err);
 
 /* What rank 0 hands to a thread of another one at most. */

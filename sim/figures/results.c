@@ -108,7 +108,7 @@ static int by_ranks(const void *a, const void *b)
 
 static cs_status run_missing(cs_figure_item **items, size_t n, unsigned jobs, cs_error *err)
 {
-    cs_work_misses   misses;
+    cs_skipped_items skipped;
     const cs_workers workers = {
         .n_items = n, .user = items, .work = work, .collect = collect, .jobs = jobs};
 
@@ -116,10 +116,11 @@ static cs_status run_missing(cs_figure_item **items, size_t n, unsigned jobs, cs
         return CS_OK;
     }
     qsort(items, n, sizeof(cs_figure_item *), by_ranks);
-    cs_status status = cs_workers_run(&workers, &misses, err);
-    return status == CS_OK && misses.n > 0 ? CS_FAIL(err, misses.reason.status, misses.reason.where,
-                                                     "%s", misses.reason.message)
-                                           : status;
+    cs_status status = cs_workers_run(&workers, &skipped, err);
+    return status == CS_OK && skipped.n > 0
+               ? CS_FAIL(err, skipped.reason.status, skipped.reason.where, "%s",
+                         skipped.reason.message)
+               : status;
 }
 
 cs_status cs_figure_run_items(cs_figure_results *results, cs_figure_item *items, size_t n_items,

@@ -165,7 +165,7 @@ static cs_status run_workers(cs_ranks *ranks, cs_error *err)
 {
     static const char words[] = "seven times six";
     field             f       = {0};
-    cs_work_misses    misses  = {0};
+    cs_skipped_items  skipped = {0};
     const cs_workers  workers = {.n_items         = N_ITEMS,
                                  .user            = &f,
                                  .work            = work,
@@ -175,11 +175,11 @@ static cs_status run_workers(cs_ranks *ranks, cs_error *err)
                                  .on_broadcast    = hear,
                                  .jobs            = 2,
                                  .ranks           = ranks};
-    cs_status         status  = cs_workers_run(&workers, &misses, err);
+    cs_status         status  = cs_workers_run(&workers, &skipped, err);
 
-    FUZZ_CLAIM(f.n_collected + misses.n <= N_ITEMS);
-    if (misses.n > 0) {
-        FUZZ_CLAIM(misses.first < N_ITEMS && cs_status_is_failure(misses.reason.status));
+    FUZZ_CLAIM(f.n_collected + skipped.n <= N_ITEMS);
+    if (skipped.n > 0) {
+        FUZZ_CLAIM(skipped.first < N_ITEMS && cs_status_is_failure(skipped.reason.status));
     }
     return status;
 }

@@ -120,24 +120,24 @@ Test(thread_pool, waits_no_longer_than_it_is_told, .timeout = 60)
     free(c);
 }
 
-/* What the machine lacks is missed; what is wrong ends the pool. */
+/* What the machine lacks is skipped; what is wrong ends the pool. */
 Test(thread_pool, an_error_ends_it_and_a_miss_does_not, .timeout = 60)
 {
     count          *c     = new_count();
     cs_thread_pool *pool  = start(c);
     cs_pool_row    *row   = NULL;
     cs_error        err   = {0};
-    size_t          index = 0, n_missed = 0;
+    size_t          index = 0, n_skipped = 0;
 
     c->misses_at = 10;
     c->fails_at  = 200;
     give(pool, 0, 1000);
     while (cs_thread_pool_take(pool, &row, 1, (double)INFINITY) > 0) {
-        n_missed += row->missed.status != CS_OK;
-        cr_expect(row->missed.status == CS_OK || row->index == 10);
+        n_skipped += row->skip_reason.status != CS_OK;
+        cr_expect(row->skip_reason.status == CS_OK || row->index == 10);
         cs_pool_row_free(row);
     }
-    cr_expect_eq(n_missed, 1);
+    cr_expect_eq(n_skipped, 1);
     cr_expect_eq(cs_thread_pool_end(pool, &index, &err), CS_EINVAL);
     cr_expect_eq(index, 200);
     cr_expect_str_eq(err.message, "item 200 is wrong");

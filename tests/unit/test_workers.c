@@ -20,11 +20,11 @@ enum { MOST_RANKS = CT_MOST_POST_RANKS, MOST_ITEMS = 5000 };
 /* What a test does to the work, and what came of it. */
 typedef struct field {
     size_t                n_items, fail_from, fail_every;
-    size_t                miss_every; /* every so many items are missed .. */
+    size_t                miss_every; /* every so many items are skipped .. */
     unsigned              miss_ranks; /* .. by these ranks (bits), in words of their own or not */
     cs_status             miss_status;
     bool                  own_words;
-    size_t                miss_rank_all;    /* this rank misses all; 0: none does */
+    size_t                miss_rank_all;    /* this rank skips all; 0: none does */
     size_t                collect_fails_at; /* rows */
     bool                  hear_fails;
     unsigned              jobs;
@@ -36,7 +36,7 @@ typedef struct field {
     unsigned char         n_rows[MOST_ITEMS];
     size_t                n_collected;
     atomic_size_t         n_worked[MOST_RANKS];
-    cs_work_misses        misses;
+    cs_skipped_items      skipped;
     cs_status             status;
     cs_error              err;
 } field;
@@ -71,9 +71,9 @@ static cs_status work(void *user, size_t index, cs_text *row, cs_error *err)
     }
     atomic_fetch_add(&f->n_done[index], 1);
     size_t n = atomic_fetch_add(&f->n_worked[h->rank], 1) + 1;
-    bool   misses =
+    bool   skipped =
         f->miss_every > 0 && index % f->miss_every == 0 && (f->miss_ranks >> h->rank & 1u) != 0;
-    if (misses || (f->miss_rank_all > 0 && (int)f->miss_rank_all == h->rank)) {
+    if (skipped || (f->miss_rank_all > 0 && (int)f->miss_rank_all == h->rank)) {
         return f->own_words ? CS_FAIL(err, f->miss_status, "here", "rank %d lacks it", h->rank)
                             : CS_FAIL(err, f->miss_status, "here", "it is missing");
     }
@@ -117,33 +117,33 @@ static ct_post net;
 /* One rank from beginning to end. */
 static void *run_rank(void *user)
 {
-    hand          *h         = user;
-    field         *f         = h->f;
-    cs_transport   transport = ct_post_transport(&net, h->rank);
-    cs_ranks      *ranks     = h->size > 1 ? cs_ranks_over(&transport) : NULL;
-    cs_error       err       = {0};
-    cs_work_misses misses    = {0};
-    cs_workers     workers   = {.n_items         = f->n_items,
-                                .user            = h,
-                                .work            = work,
-                                .collect         = collect,
-                                .broadcast       = words,
-                                .broadcast_bytes = sizeof words,
-                                .on_broadcast    = hear,
-                                .jobs            = f->jobs,
-                                .ranks           = ranks,
-                                .stop            = &f->stop[h->rank]};
+    hand            *h         = user;
+    field           *f         = h->f;
+    cs_transport     transport = ct_post_transport(&net, h->rank);
+    cs_ranks        *ranks     = h->size > 1 ? cs_ranks_over(&transport) : NULL;
+    cs_error         err       = {0};
+    cs_skipped_items skipped   = {0};
+    cs_workers       workers   = {.n_items         = f->n_items,
+                                  .user            = h,
+                                  .work            = work,
+                                  .collect         = collect,
+                                  .broadcast       = words,
+                                  .broadcast_bytes = sizeof words,
+                                  .on_broadcast    = hear,
+                                  .jobs            = f->jobs,
+                                  .ranks           = ranks,
+                                  .stop            = &f->stop[h->rank]};
 
     cs_status status = cs_ranks_agree(ranks, CS_OK, 7, &err);
     if (status == CS_OK) {
         cs_alloc_fail_after(h->rank == 0 ? f->lead_passes : f->worker_passes);
-        status = cs_workers_run(&workers, &misses, &err);
+        status = cs_workers_run(&workers, &skipped, &err);
         cs_alloc_fail_after(-1);
     }
     if (h->rank == 0) {
-        f->status = status;
-        f->misses = misses;
-        f->err    = err;
+        f->status  = status;
+        f->skipped = skipped;
+        f->err     = err;
     }
     cs_ranks_leave(ranks, 3);
     return NULL;
@@ -256,7 +256,7 @@ Test(workers, what_nobody_can_do_is_left_out, .timeout = 120)
 
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         for (int own = 0; own < 2; own++) {
-            /* Once, and again by each worker that has not missed in the words of another one: they
+            /* Once, and again by each worker that has not skipped in the words of another one: they
              * are the same for all, or each has its own. */
             int    workers = cases[c].size - 1;
             int    most    = own == 1 ? 1 + workers * workers : workers > 1 ? workers : 1;
@@ -266,9 +266,9 @@ Test(workers, what_nobody_can_do_is_left_out, .timeout = 120)
             f->own_words   = own == 1;
             run_field(f, cases[c].size);
             cr_expect_eq(f->status, CS_OK, "%s", f->err.message);
-            cr_expect_eq(f->misses.n, 100, "case %zu: %zu", c, f->misses.n);
-            cr_expect_eq(f->misses.first, 0);
-            cr_expect_eq(f->misses.reason.status, CS_EMISSING);
+            cr_expect_eq(f->skipped.n, 100, "case %zu: %zu", c, f->skipped.n);
+            cr_expect_eq(f->skipped.first, 0);
+            cr_expect_eq(f->skipped.reason.status, CS_EMISSING);
             cr_expect_eq(f->n_collected, 900);
             expect_sound(f);
             for (size_t i = 0; i < f->n_items; i++) {
@@ -290,10 +290,10 @@ Test(workers, what_is_a_bug_is_not_tried_elsewhere, .timeout = 120)
     f->miss_status = CS_EINTERNAL;
     run_field(f, 4);
     cr_expect_eq(f->status, CS_OK, "%s", f->err.message);
-    cr_expect_gt(f->misses.n, 0);
-    cr_expect_eq(f->misses.reason.status, CS_EINTERNAL);
-    cr_expect_not_null(strstr(f->misses.reason.message, "(rank 2)"));
-    cr_expect_eq(f->n_collected + f->misses.n, 600);
+    cr_expect_gt(f->skipped.n, 0);
+    cr_expect_eq(f->skipped.reason.status, CS_EINTERNAL);
+    cr_expect_not_null(strstr(f->skipped.reason.message, "(rank 2)"));
+    cr_expect_eq(f->n_collected + f->skipped.n, 600);
     for (size_t i = 0; i < f->n_items; i++) {
         cr_expect_eq(f->n_done[i], 1);
     }
@@ -319,7 +319,7 @@ Test(workers, what_one_rank_cannot_do_another_does, .timeout = 120)
             f->own_words     = own == 1;
             run_field(f, cases[c].size);
             cr_expect_eq(f->status, CS_OK, "%s", f->err.message);
-            cr_expect_eq(f->misses.n, 0, "case %zu: %zu are missing", c, f->misses.n);
+            cr_expect_eq(f->skipped.n, 0, "case %zu: %zu are missing", c, f->skipped.n);
             cr_expect_eq(f->n_collected, 3000);
             expect_sound(f);
             free(f);

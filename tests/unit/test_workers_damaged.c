@@ -98,16 +98,16 @@ static cs_status run_rank(int rank, int *n, cs_error *err)
 {
     cs_transport     transport = ct_post_transport(&net, rank);
     cs_ranks        *ranks     = cs_ranks_over(&transport);
-    cs_work_misses   misses    = {0};
+    cs_skipped_items skipped   = {0};
     const cs_workers workers   = {.n_items      = N_ITEMS,
                                   .user         = n,
                                   .work         = work,
                                   .collect      = collect,
                                   .on_broadcast = hear,
                                   .ranks        = ranks};
-    cs_status        status    = cs_workers_run(&workers, &misses, err);
+    cs_status        status    = cs_workers_run(&workers, &skipped, err);
 
-    cr_expect_eq(misses.n, 0);
+    cr_expect_eq(skipped.n, 0);
     cs_free(ranks); /* nobody is there to part from */
     return status;
 }
@@ -154,7 +154,7 @@ Test(workers_damaged, an_error_says_what_is_wrong)
 
 Test(workers_damaged, only_failures_of_the_machine_are_tried_elsewhere)
 {
-    post_error(CS_MESSAGE_MISSED, CS_EINVAL);
+    post_error(CS_MESSAGE_SKIPPED, CS_EINVAL);
     expect_refusal("an error arrived damaged");
 }
 
