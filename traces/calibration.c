@@ -62,9 +62,9 @@ cs_status cs_calibration_steps(cs_collective collective, uint32_t n_ranks, doubl
     return CS_OK;
 }
 
-/* The regime for one operation, or a refusal that says what is accepted. */
-static cs_status find_regime(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
-                             uint64_t bytes, cs_regime *regime_p, cs_error *err)
+cs_status cs_calibration_apply(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
+                               uint64_t bytes, double *alpha_s_p, double *bandwidth_Bps_p,
+                               cs_error *err)
 {
     const cs_regime *first = &c->regimes[0];
     const cs_regime *last  = &c->regimes[c->n_regimes - 1];
@@ -90,35 +90,8 @@ static cs_status find_regime(const cs_calibration *c, cs_collective collective, 
     while (bytes > first->max_bytes) {
         first++;
     }
-    *regime_p = *first;
-    return CS_OK;
-}
-
-cs_status cs_calibration_apply(const cs_calibration *calibration, cs_collective collective,
-                               uint32_t n_ranks, uint64_t bytes, double *alpha_s_p,
-                               double *bandwidth_Bps_p, cs_error *err)
-{
-    cs_regime regime = {0};
-
-    CS_TRY(find_regime(calibration, collective, n_ranks, bytes, &regime, err));
-    *alpha_s_p       = regime.alpha_s;
-    *bandwidth_Bps_p = regime.bandwidth_Bps;
-    return CS_OK;
-}
-
-cs_status cs_calibration_predict(const cs_calibration *calibration, cs_collective collective,
-                                 uint32_t n_ranks, uint64_t bytes, double *time_s_p, cs_error *err)
-{
-    cs_regime regime = {0};
-    double    steps = 0, wire_ratio = 0;
-
-    CS_TRY(find_regime(calibration, collective, n_ranks, bytes, &regime, err));
-    if (n_ranks == calibration->n_ranks) {
-        *time_s_p = cs_line_at(&regime.line, bytes);
-        return CS_OK;
-    }
-    CS_TRY(cs_calibration_steps(collective, n_ranks, &steps, &wire_ratio, err));
-    *time_s_p = steps * (regime.alpha_s + wire_ratio * (double)bytes / regime.bandwidth_Bps);
+    *alpha_s_p       = first->alpha_s;
+    *bandwidth_Bps_p = first->bandwidth_Bps;
     return CS_OK;
 }
 
@@ -434,7 +407,7 @@ static cs_status read_log(const char *path, const cs_calibrate_options *options,
     size_t length = 0;
 
     CS_TRY(cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err));
-    cs_status status = cs_nccl_log_parse_for(text, length, path, options->n_ranks, log_p, err);
+    cs_status status = cs_nccl_log_parse(text, length, path, options->n_ranks, log_p, err);
     cs_free(text);
     return status;
 }

@@ -83,11 +83,6 @@ cs_status cs_calibration_apply(const cs_calibration *calibration, cs_collective 
                                uint32_t n_ranks, uint64_t bytes, double *alpha_s_p,
                                double *bandwidth_Bps_p, cs_error *err);
 
-/* The time of one operation: A + B S, or the cost model's time for another number of ranks.
- * Refuses as cs_calibration_apply() does. */
-cs_status cs_calibration_predict(const cs_calibration *calibration, cs_collective collective,
-                                 uint32_t n_ranks, uint64_t bytes, double *time_s_p, cs_error *err);
-
 /* The cost model t = steps (alpha + wire_ratio S beta): how many steps, and which part of S
  * passes a port in each. CS_ENOTSUP for collectives whose time depends on an unknown depth
  * (broadcast, reduce) and for a single rank. */

@@ -88,7 +88,4 @@ typedef struct cs_fit {
 cs_status cs_fit_regimes(const cs_point *points, size_t n, size_t max_regimes, cs_fit *fit_p,
                          cs_error *err);
 
-/* The regime that holds for a size; the outer one outside the range. */
-const cs_regime_fit *cs_fit_at(const cs_fit *fit, uint64_t bytes);
-
 #endif

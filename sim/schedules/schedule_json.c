@@ -443,17 +443,9 @@ cs_status cs_schedule_verify(const cs_stored *stored, cs_verdict *verdict_p, cs_
 {
     const cs_stored_options options = {stored};
     const cs_fabric         port    = {CS_SWITCHED, 0, 1};
-    cs_job                  job     = {
-                             .scenario   = {.collective = stored->collective,
-                                            .root       = stored->root,
-                                            .bytes      = stored->bytes,
-                                            .cluster    = {.n_ranks         = stored->n_ranks,
-                                                           .gpus_per_server = stored->gpus_per_server,
-                                                           .sockets         = stored->sockets,
-                                                           .fabrics         = {port, port, port}}},
-                             .is_checked = true,
-    };
+    cs_job job = {.scenario = {.cluster = {.fabrics = {port, port, port}}}, .is_checked = true};
 
+    cs_schedule_scenario(stored, &job.scenario);
     cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);
     cs_status status = cs_job_resolve(&job, err);
     if (status == CS_OK) {

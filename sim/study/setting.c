@@ -17,18 +17,6 @@ static cs_status no_memory(const char *origin, cs_error *err)
     return CS_FAIL(err, CS_ENOMEM, origin, "out of memory for a value");
 }
 
-static cs_status text_node(const char *text, const char *origin, json_t **node_p, cs_error *err)
-{
-    *node_p = json_string(text);
-    if (*node_p != NULL) {
-        return CS_OK;
-    }
-    json_t *unchecked = json_string_nocheck(text);
-    json_decref(unchecked);
-    return unchecked != NULL ? CS_FAIL(err, CS_EPARSE, origin, "the value is not UTF-8")
-                             : no_memory(origin, err);
-}
-
 /* A number as JSON writes it; NULL: it is none. */
 static json_t *number_node(const char *text)
 {
@@ -59,7 +47,7 @@ static cs_status quantity_node(const cs_field *row, const char *text, bool keeps
         return CS_OK;
     }
     if (is_text || row->has_auto) {
-        return text_node(text, origin, node_p, err);
+        return cs_tree_text(text, origin, node_p, err);
     }
     CS_TRY(cs_field_parse(row, text, &value, origin, err));
     bool is_whole = fabs(value) < MOST_EXACT && value == floor(value);
@@ -79,7 +67,7 @@ static cs_status node_of(const cs_field *row, const char *text, bool keeps_texts
     case CS_FIELD_TEXT:
     case CS_FIELD_CHARS:
     case CS_FIELD_FILE:
-    case CS_FIELD_PLUG_IN: return text_node(text, origin, node_p, err);
+    case CS_FIELD_PLUG_IN: return cs_tree_text(text, origin, node_p, err);
     case CS_FIELD_BOOL:
     case CS_FIELD_OBJECT:
     case CS_FIELD_LIST:
@@ -112,7 +100,7 @@ cs_status cs_config_put(cs_config *config, const char *path, const cs_value *val
     json_t *node = NULL;
 
     if (value->type == CS_VALUE_TEXT) {
-        CS_TRY(text_node(value->text, origin, &node, err));
+        CS_TRY(cs_tree_text(value->text, origin, &node, err));
         return cs_config_set_node(config, path, node, origin, err);
     }
     node = node_of_value(value);

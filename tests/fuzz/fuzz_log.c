@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     cs_nccl_log         *log     = NULL;
     cs_calibration      *fitted  = NULL;
     cs_error             err     = {0};
-    cs_status            status  = cs_nccl_log_parse((const char *)data, length, name, &log, &err);
+    cs_status status = cs_nccl_log_parse((const char *)data, length, name, 0, &log, &err);
 
     if (status != CS_OK) {
         fuzz_claim_error(status, &err);

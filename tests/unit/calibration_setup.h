@@ -48,7 +48,7 @@ static inline cs_calibration *make_calibration(bool extrapolate)
     cs_error             err     = {0};
 
     make_log(&text, "X100");
-    cr_assert_eq(cs_nccl_log_parse(text.data, text.length, name, &log, &err), CS_OK, "%s",
+    cr_assert_eq(cs_nccl_log_parse(text.data, text.length, name, 0, &log, &err), CS_OK, "%s",
                  err.message);
     cr_assert_eq(cs_calibrate_logs((const cs_nccl_log *const *)&log, &name, 1, &options, &c, &err),
                  CS_OK, "%s", err.message);

@@ -21,7 +21,7 @@ static cs_nccl_log *parse(const char *text)
     cs_nccl_log *log = NULL;
     cs_error     err = {0};
 
-    cr_assert_eq(cs_nccl_log_parse(text, strlen(text), "folder/my.log", &log, &err), CS_OK,
+    cr_assert_eq(cs_nccl_log_parse(text, strlen(text), "folder/my.log", 0, &log, &err), CS_OK,
                  "line %d: %s: %s", err.input_line, err.where, err.message);
     return log;
 }

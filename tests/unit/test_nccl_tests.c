@@ -30,8 +30,8 @@ static cs_nccl_log *parse(const char *text)
     cs_nccl_log *log = NULL;
     cs_error     err = {0};
 
-    cr_assert_eq(cs_nccl_log_parse(text, strlen(text), "log", &log, &err), CS_OK, "line %d: %s: %s",
-                 err.input_line, err.where, err.message);
+    cr_assert_eq(cs_nccl_log_parse(text, strlen(text), "log", 0, &log, &err), CS_OK,
+                 "line %d: %s: %s", err.input_line, err.where, err.message);
     return log;
 }
 
@@ -248,7 +248,7 @@ static cs_status parse_row(uint64_t bytes, double time_us, double factor, cs_err
     print_number(rate_GBps, 6, algbw);
     snprintf(text, sizeof text, "%llu %llu float sum -1 %s %s %s 0 N/A N/A N/A N/A\n",
              (unsigned long long)bytes, (unsigned long long)bytes / 4, time, algbw, algbw);
-    cs_status status = cs_nccl_log_parse(text, strlen(text), "log", &log, err);
+    cs_status status = cs_nccl_log_parse(text, strlen(text), "log", 0, &log, err);
     cs_nccl_log_free(log);
     return status;
 }
@@ -302,12 +302,12 @@ Test(nccl_tests, given_ranks_overrule_the_rank_lines_but_not_the_rates)
     cs_nccl_log      *log    = NULL;
     cs_error          err    = {0};
 
-    cr_assert_eq(cs_nccl_log_parse(text, strlen(text), "log", &log, &err), CS_EPARSE);
+    cr_assert_eq(cs_nccl_log_parse(text, strlen(text), "log", 0, &log, &err), CS_EPARSE);
     cr_assert_eq(err.input_line, 1);
-    cr_assert_eq(cs_nccl_log_parse_for(text, strlen(text), "log", 8, &log, NULL), CS_OK);
+    cr_assert_eq(cs_nccl_log_parse(text, strlen(text), "log", 8, &log, NULL), CS_OK);
     cr_assert_eq(log->n_ranks, 8);
     cs_nccl_log_free(log);
-    cr_assert_eq(cs_nccl_log_parse_for(text, strlen(text), "log", 16, &log, NULL), CS_EINVAL);
+    cr_assert_eq(cs_nccl_log_parse(text, strlen(text), "log", 16, &log, NULL), CS_EINVAL);
 }
 
 Test(nccl_tests, nul_bytes_and_endless_lines)
@@ -317,7 +317,7 @@ Test(nccl_tests, nul_bytes_and_endless_lines)
     cs_error          err   = {0};
     cs_text           text  = {0};
 
-    cr_assert_eq(cs_nccl_log_parse(nul, sizeof nul - 1, "log", &log, &err), CS_EPARSE);
+    cr_assert_eq(cs_nccl_log_parse(nul, sizeof nul - 1, "log", 0, &log, &err), CS_EPARSE);
     cr_assert_eq(err.input_line, 2);
     cr_assert_eq(err.input_column, (int)strlen(ROW_1M) + 1);
     cs_text_add(&text, "# a\n");
@@ -325,13 +325,13 @@ Test(nccl_tests, nul_bytes_and_endless_lines)
         cs_text_add(&text, "x");
     }
     err = (cs_error){0};
-    cr_assert_eq(cs_nccl_log_parse(text.data, text.length, "log", &log, &err), CS_EPARSE);
+    cr_assert_eq(cs_nccl_log_parse(text.data, text.length, "log", 0, &log, &err), CS_EPARSE);
     cr_assert_eq(err.input_line, 2);
     cs_text_free(&text);
     err = (cs_error){0};
-    cr_assert_eq(cs_nccl_log_parse("", (size_t)256 * 1024 * 1024 + 1, "log", &log, &err),
+    cr_assert_eq(cs_nccl_log_parse("", (size_t)256 * 1024 * 1024 + 1, "log", 0, &log, &err),
                  CS_EINVAL);
-    cr_assert_eq(cs_nccl_log_parse("", 0, NULL, &log, NULL), CS_EPARSE);
+    cr_assert_eq(cs_nccl_log_parse("", 0, NULL, 0, &log, NULL), CS_EPARSE);
 }
 
 Test(nccl_tests, out_of_memory)
@@ -343,7 +343,7 @@ Test(nccl_tests, out_of_memory)
 
         cr_assert_lt(passes, 100);
         cs_alloc_fail_after(passes);
-        status = cs_nccl_log_parse(TABLE, strlen(TABLE), "log", &log, NULL);
+        status = cs_nccl_log_parse(TABLE, strlen(TABLE), "log", 0, &log, NULL);
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || status == CS_ENOMEM);
         cs_nccl_log_free(log);
@@ -364,7 +364,7 @@ static void check_case(const char *folder)
     snprintf(path, sizeof path, "%s/tests/logs/%s/error", COLLSIM_SOURCE_DIR, folder);
     cr_assert_eq(cs_file_read(path, 1 << 20, &expected, &expected_length, NULL), CS_OK, "%s", path);
     expected[strcspn(expected, "\n")] = '\0';
-    cr_expect_neq(cs_nccl_log_parse(text, length, "input.txt", &log, &err), CS_OK, "%s", folder);
+    cr_expect_neq(cs_nccl_log_parse(text, length, "input.txt", 0, &log, &err), CS_OK, "%s", folder);
     cs_error_text(&err, message, sizeof message);
     cr_expect_str_eq(message, expected, "%s:\n  is       %s\n  expected %s", folder, message,
                      expected);

@@ -221,7 +221,7 @@ Test(table, the_reader_of_nccl_tests_logs_reads_it)
             results[k]   = result_of((uint64_t)bytes, 5e-6 + bytes / 50e9, ranks[i]);
         }
         cs_results_nccl_table(&text, results, 20, &scenario);
-        cs_status status = cs_nccl_log_parse(text.data, text.length, "table", &log, &err);
+        cs_status status = cs_nccl_log_parse(text.data, text.length, "table", 0, &log, &err);
         cr_assert_eq(status, CS_OK, "line %d: %s", err.input_line, err.message);
         cr_expect_eq(log->n_rows, 20);
         cr_expect_eq(log->collective, CS_ALLREDUCE);

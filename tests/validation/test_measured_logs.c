@@ -178,7 +178,7 @@ Test(measured_logs, one_line_is_not_enough)
     cr_assert_not_null(file);
     length = fread(text, 1, sizeof text, file);
     fclose(file);
-    cr_assert_eq(cs_nccl_log_parse(text, length, path, &log, NULL), CS_OK);
+    cr_assert_eq(cs_nccl_log_parse(text, length, path, 0, &log, NULL), CS_OK);
     cr_assert_eq(log->reading.remarks[CS_NCCL_EMPTY_ROWS].n, m->n_empty);
     cr_assert_str_eq(log->device, "A100-SXM4-40GB");
     for (size_t r = 0; r < log->n_rows; r++) {
