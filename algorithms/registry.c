@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The list of algorithms, made from algorithms.def; how one is found by name and asked for a plan.
- */
+/* The list of algorithms, made from algorithms.def, and how one is found by name. */
 #include "cs/algorithm.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #define CS_ALGORITHM(x) extern const cs_algorithm cs_algorithm_##x;
 #include "algorithms/algorithms.def"
@@ -30,6 +26,19 @@ const cs_named cs_algorithm_names = {
     .hint        = "; 'collsim list algorithms' has all",
 };
 
+cs_status cs_algorithm_check(const cs_algorithm *algorithm, const cs_scenario *scenario,
+                             void *options, cs_plan *plan, cs_error *err)
+{
+    char list[120];
+
+    if ((algorithm->collectives >> scenario->collective & 1u) == 0) {
+        cs_list_collectives(algorithm->collectives, list, sizeof list);
+        return CS_FAIL(err, CS_ENOTSUP, "collective", "%s does not do %s; it does %s",
+                       algorithm->name, cs_collective_name(scenario->collective), list);
+    }
+    return algorithm->check(scenario, options, plan, err);
+}
+
 cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p, cs_error *err)
 {
     size_t index = 0;
@@ -37,23 +46,4 @@ cs_status cs_algorithm_find(const char *name, const cs_algorithm **algorithm_p, 
     CS_TRY(cs_find_named(&cs_algorithm_names, name, &index, "algorithm", err));
     *algorithm_p = cs_algorithms[index];
     return CS_OK;
-}
-
-cs_status cs_algorithm_check(const cs_algorithm *algorithm, const cs_scenario *scenario,
-                             void *options, cs_plan *plan, cs_error *err)
-{
-    char list[120] = "";
-
-    if ((algorithm->collectives >> scenario->collective & 1u) != 0) {
-        return algorithm->check(scenario, options, plan, err);
-    }
-    for (uint32_t c = 0; c < CS_COLLECTIVE_COUNT; c++) {
-        if ((algorithm->collectives >> c & 1u) != 0) {
-            size_t length = strlen(list);
-            (void)snprintf(list + length, sizeof list - length, "%s%s", length > 0 ? ", " : "",
-                           cs_collective_name((cs_collective)c));
-        }
-    }
-    return CS_FAIL(err, CS_ENOTSUP, "collective", "%s does not do %s; it does %s", algorithm->name,
-                   cs_collective_name(scenario->collective), list);
 }

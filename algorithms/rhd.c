@@ -37,13 +37,12 @@ static cs_status rhd_check(const cs_scenario *scenario, void *options, cs_plan *
     uint32_t n      = scenario->cluster.n_ranks;
     uint32_t chunks = 1u << cs_log2_floor(n);
 
-    (void)options;
-    if (scenario->collective != CS_ALLREDUCE && !is_power_of_two(n)) {
-        return CS_FAIL(
-            err, CS_ENOTSUP, "collective",
-            "rhd for ranks that are not a power of two does not do %s; it does allreduce",
-            cs_collective_name(scenario->collective));
+    if (!is_power_of_two(n) && scenario->collective != CS_ALLREDUCE) {
+        return CS_FAIL(err, CS_ENOTSUP, "collective",
+                       "rhd for ranks that are not a power of two does not do %s; it does %s",
+                       cs_collective_name(scenario->collective), cs_collective_name(CS_ALLREDUCE));
     }
+    (void)options;
     CS_TRY(cs_accept_slots(scenario, "rhd", chunks, err));
     uint32_t half = cs_log2_ceil(n);
     *plan         = (cs_plan){.n_chunks   = chunks,

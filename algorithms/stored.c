@@ -48,16 +48,18 @@ void cs_stored_free(cs_stored *stored)
 
 static cs_status check_chunks(const cs_stored *s, cs_error *err)
 {
-    uint64_t n = s->n_ranks, chunks = s->n_chunks;
-    uint64_t slots = s->has_slots ? s->n_slots : chunks;
+    cs_layout layout = cs_collectives[s->collective].layout;
+    uint64_t  n = s->n_ranks, chunks = s->n_chunks;
+    uint64_t  slots = s->has_slots ? s->n_slots : chunks;
 
-    if (s->collective == CS_ALLTOALL && chunks % (n * n) != 0) {
+    if (layout == CS_BLOCK_PER_PAIR && chunks % (n * n) != 0) {
         return CS_FAIL(err, CS_EINVAL, "chunks",
-                       "%llu is not a multiple of %llu: the first k chunks of an alltoall go from "
+                       "%llu is not a multiple of %llu: the first k chunks of an %s go from "
                        "rank 0 to rank 0, the next k to rank 1 and so on",
-                       (unsigned long long)chunks, (unsigned long long)(n * n));
+                       (unsigned long long)chunks, (unsigned long long)(n * n),
+                       cs_collective_name(s->collective));
     }
-    if ((s->collective == CS_ALLGATHER || s->collective == CS_REDUCESCATTER) && chunks % n != 0) {
+    if (layout == CS_BLOCK_PER_RANK && chunks % n != 0) {
         return CS_FAIL(
             err, CS_EINVAL, "chunks",
             "%llu is not a multiple of the %llu ranks, each of which has a block of them",

@@ -43,24 +43,28 @@ cs_status cs_calibration_steps(cs_collective collective, uint32_t n_ranks, doubl
 {
     double n = (double)n_ranks;
 
-    if (collective != CS_ALLREDUCE && collective != CS_ALLGATHER &&
-        collective != CS_REDUCESCATTER && collective != CS_ALLTOALL) {
+    if (cs_collective_has_root(collective)) {
+        uint32_t rootless = 0;
+        char     list[120];
+        for (cs_collective c = 0; c < CS_COLLECTIVE_COUNT; c++) {
+            rootless |= cs_collective_has_root(c) ? 0 : 1u << c;
+        }
+        cs_list_collectives(rootless, list, sizeof list);
         return CS_FAIL(err, CS_ENOTSUP, "collective",
-                       "%s has no port parameters (its depth is unknown), accepted: allreduce, "
-                       "allgather, reducescatter, alltoall",
-                       cs_collective_name(collective));
+                       "%s has no port parameters (its depth is unknown), accepted: %s",
+                       cs_collective_name(collective), list);
     }
     if (n_ranks < 2) {
         return CS_FAIL(err, CS_ENOTSUP, "ranks", "%u, accepted: 2 or more", n_ranks);
     }
-    *steps_p      = collective == CS_ALLREDUCE ? 2 * (n - 1) : n - 1;
+    *steps_p      = cs_collectives[collective].bus * (n - 1);
     *wire_ratio_p = 1 / n;
     return CS_OK;
 }
 
-/* The regime for one operation, or a refusal that says what is accepted. */
-static cs_status find_regime(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
-                             uint64_t bytes, cs_regime *regime_p, cs_error *err)
+cs_status cs_calibration_apply(const cs_calibration *c, cs_collective collective, uint32_t n_ranks,
+                               uint64_t bytes, double *alpha_s_p, double *bandwidth_Bps_p,
+                               cs_error *err)
 {
     const cs_regime *first = &c->regimes[0];
     const cs_regime *last  = &c->regimes[c->n_regimes - 1];
@@ -86,19 +90,8 @@ static cs_status find_regime(const cs_calibration *c, cs_collective collective, 
     while (bytes > first->max_bytes) {
         first++;
     }
-    *regime_p = *first;
-    return CS_OK;
-}
-
-cs_status cs_calibration_apply(const cs_calibration *calibration, cs_collective collective,
-                               uint32_t n_ranks, uint64_t bytes, double *alpha_s_p,
-                               double *bandwidth_Bps_p, cs_error *err)
-{
-    cs_regime regime = {0};
-
-    CS_TRY(find_regime(calibration, collective, n_ranks, bytes, &regime, err));
-    *alpha_s_p       = regime.alpha_s;
-    *bandwidth_Bps_p = regime.bandwidth_Bps;
+    *alpha_s_p       = first->alpha_s;
+    *bandwidth_Bps_p = first->bandwidth_Bps;
     return CS_OK;
 }
 

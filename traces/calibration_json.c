@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Calibrations as JSON. One table per object lists its keys,
- * types and ranges; the writer and the reader both walk it, so that they cannot disagree.
- * Every key must be there, but "logs".
- */
+/* Calibrations as JSON. One table per object lists its keys, types and ranges; the writer and the
+ * reader both walk it, so that they cannot disagree. Every key must be there, but "logs". */
 #include "traces/calibration_json.h"
 
 #include "base/alloc.h"

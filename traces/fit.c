@@ -237,7 +237,7 @@ static bool segment(search *s, const cs_point *points, size_t n, cs_fit *fit)
 }
 
 /* The regime that holds for a size; the outer one outside the range. */
-static const cs_regime_fit *fit_at(const cs_fit *fit, uint64_t bytes)
+static const cs_regime_fit *regime_of(const cs_fit *fit, uint64_t bytes)
 {
     size_t r = 0;
 
@@ -263,7 +263,7 @@ static void divide(cs_fit_error *error)
 
 static double error_at(const cs_fit *fit, cs_point point)
 {
-    double time_s = cs_line_at(&fit_at(fit, point.bytes)->line, point.bytes);
+    double time_s = cs_line_at(&regime_of(fit, point.bytes)->line, point.bytes);
 
     return fabs(time_s - point.time_s) / point.time_s;
 }
@@ -304,7 +304,7 @@ static void hold_out(search *s, const cs_point *points, size_t n, cs_point *room
         fit->n_folds++;
         for (size_t i = 0; i < n - kept; i++) {
             cs_point       point  = room[n + i];
-            cs_regime_fit *regime = &fit->regimes[fit_at(fit, point.bytes) - fit->regimes];
+            cs_regime_fit *regime = &fit->regimes[regime_of(fit, point.bytes) - fit->regimes];
             double         ratio  = error_at(&without, point);
 
             add_error(&regime->held_out, ratio);
@@ -316,7 +316,7 @@ static void hold_out(search *s, const cs_point *points, size_t n, cs_point *room
 static void summarise(const cs_point *points, size_t n, cs_fit *fit)
 {
     for (size_t i = 0; i < n; i++) {
-        cs_regime_fit *regime = &fit->regimes[fit_at(fit, points[i].bytes) - fit->regimes];
+        cs_regime_fit *regime = &fit->regimes[regime_of(fit, points[i].bytes) - fit->regimes];
         double         ratio  = error_at(fit, points[i]);
 
         add_error(&regime->in_sample, ratio);

@@ -34,15 +34,6 @@ static const struct {
     {"byte", 1},  {"bool", 1}, {"float8_e4m3fn", 1}, {"float8_e5m2", 1},
 };
 
-/* The first that is part of a name; AllReduce and ReduceScatter stand before Reduce. */
-static const struct {
-    const char   *part;
-    cs_collective collective;
-} collectives[] = {
-    {"allreduce", CS_ALLREDUCE}, {"reducescatter", CS_REDUCESCATTER}, {"allgather", CS_ALLGATHER},
-    {"alltoall", CS_ALLTOALL},   {"broadcast", CS_BROADCAST},         {"reduce", CS_REDUCE},
-};
-
 static void path_of(const cs_event_file *file, size_t index, const char *key, char *path)
 {
     path[0] = '\0';
@@ -154,15 +145,20 @@ static bool has_part(const char *name, const char *part)
     return false;
 }
 
+/* The collective with the longest name that is part of it: AllReduce and ReduceScatter before
+ * Reduce. */
 static bool find_collective(const char *name, cs_collective *collective_p)
 {
-    for (size_t i = 0; i < sizeof collectives / sizeof collectives[0]; i++) {
-        if (has_part(name, collectives[i].part)) {
-            *collective_p = collectives[i].collective;
-            return true;
+    size_t longest = 0;
+
+    for (cs_collective c = 0; c < CS_COLLECTIVE_COUNT; c++) {
+        size_t length = strlen(cs_collectives[c].name);
+        if (length > longest && has_part(name, cs_collectives[c].name)) {
+            *collective_p = c;
+            longest       = length;
         }
     }
-    return false;
+    return longest > 0;
 }
 
 /* A text of an object that is not empty, or NULL. */

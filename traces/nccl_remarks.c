@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "traces/nccl_remarks.h"
+/* The remarks on the reading of a log: counted by kind, and printed for people. */
+#include "traces/nccl_tests.h"
 
-#include "base/text.h"
 #include <string.h>
 
 static const struct {

@@ -6,20 +6,13 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Which rank is last in a call. */
-static uint32_t skew_last(const cs_arrival_trace *trace, size_t call)
+static uint32_t last_of_call(const cs_arrival_trace *trace, size_t call)
 {
-    uint32_t last = 0;
-
-    for (uint32_t r = 1; r < trace->n_ranks; r++) {
-        if (cs_trace_arrival(trace, call, r) >= cs_trace_arrival(trace, call, last)) {
-            last = r;
-        }
-    }
-    return last;
+    return cs_last_of_arrivals(&trace->arrival_s[call * trace->n_ranks], trace->n_ranks);
 }
 
-double cs_skew_delay_s(const cs_arrival_trace *trace, size_t call, uint32_t rank)
+/* How far a rank is behind the last of the others. */
+static double behind_others_s(const cs_arrival_trace *trace, size_t call, uint32_t rank)
 {
     return cs_behind_others_s(&trace->arrival_s[call * trace->n_ranks], trace->n_ranks, rank);
 }
@@ -30,7 +23,7 @@ static void find_straggler(const cs_arrival_trace *trace, cs_skew *skew)
     uint32_t before = 0;
 
     for (size_t c = 0; c < trace->n_calls; c++) {
-        uint32_t last = skew_last(trace, c);
+        uint32_t last = last_of_call(trace, c);
         skew->ranks[last].n_last++;
         n_same += c > 0 && last == before;
         before = last;
@@ -74,12 +67,12 @@ static void describe_calls(const cs_arrival_trace *trace, const double *last_s, 
     size_t n = trace->n_calls;
 
     for (size_t c = 0; c < n; c++) {
-        values[c] = cs_skew_delay_s(trace, c, skew->straggler);
+        values[c] = behind_others_s(trace, c, skew->straggler);
     }
     skew->straggler_delay_s = spread_of(values, n, skew->delays_s);
     skew->spread_s          = spread_of(last_s, n, skew->delays_s);
     for (size_t c = 0; c < n; c++) {
-        values[c] = cs_skew_delay_s(trace, c, skew_last(trace, c));
+        values[c] = behind_others_s(trace, c, last_of_call(trace, c));
     }
     skew->delay_s = spread_of(values, n, skew->delays_s);
 }
@@ -121,7 +114,7 @@ cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p, cs_err
         return CS_NO_MEMORY(err, "the skew of %zu calls", trace->n_calls);
     }
     for (size_t c = 0; c < trace->n_calls; c++) {
-        last_s[c] = cs_trace_arrival(trace, c, skew_last(trace, c));
+        last_s[c] = cs_trace_arrival(trace, c, last_of_call(trace, c));
     }
     find_straggler(trace, &skew);
     describe_ranks(trace, last_s, &skew, values);

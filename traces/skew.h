@@ -37,9 +37,6 @@ typedef struct cs_skew {
     double *delays_s;            /* [n_calls] the delays, sorted: their distribution */
 } cs_skew;
 
-/* How far one rank is behind the last of the others; negative: it was there before. */
-double cs_skew_delay_s(const cs_arrival_trace *trace, size_t call, uint32_t rank);
-
 /* Compute everything. The caller owns the skew (cs_skew_free) on CS_OK.
  * O(entries + ranks calls log calls). */
 CS_MUST_CHECK cs_status cs_skew_compute(const cs_arrival_trace *trace, cs_skew *skew_p,

@@ -530,12 +530,12 @@ static cs_status resolve_detour(const cs_scenario *scenario, optcc_options *o, c
     return CS_OK;
 }
 
-static cs_status optcc_check(const cs_scenario *scenario, void *given, cs_plan *plan, cs_error *err)
+static cs_status resolve(const cs_scenario *scenario, optcc_options *options, cs_plan *plan,
+                         cs_error *err)
 {
-    optcc_options *options = given;
-    uint32_t       p       = cs_n_servers(&scenario->cluster);
-    uint32_t       m       = servers_around(scenario, 0, NULL, NULL);
-    uint32_t       around  = options->around == CS_AUTO ? m : options->around;
+    uint32_t p      = cs_n_servers(&scenario->cluster);
+    uint32_t m      = servers_around(scenario, 0, NULL, NULL);
+    uint32_t around = options->around == CS_AUTO ? m : options->around;
 
     if (m == p && p > 1) {
         return CS_FAIL(err, CS_ENOTSUP, "faults",
@@ -568,6 +568,12 @@ typedef struct optcc {
     uint32_t       *around;  /* [m] servers that are gone around, ascending */
     uint32_t       *healthy; /* [H] servers of the nodes */
 } optcc;
+
+static cs_status optcc_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                             cs_error *err)
+{
+    return resolve(scenario, options, plan, err);
+}
 
 static void optcc_close(void *state)
 {

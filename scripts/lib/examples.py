@@ -22,6 +22,11 @@ def documents():
             yield os.path.relpath(path, ROOT), page.read()
 
 
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
 def anchors(text):
     """What a link may name in a page: its headings, as GitHub turns them into names"""
     text = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
@@ -29,7 +34,7 @@ def anchors(text):
 
 
 def broken_links(name, text, root=ROOT):
-    """One line for each link of a page that leads nowhere, and for each path in it that is not there"""
+    """One line for each link of a page that leads nowhere, and for each path or function of a file that is not there"""
     for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text):
         path = os.path.normpath(os.path.join(root, os.path.dirname(name), target)) if target else os.path.join(root, name)
         if re.match(r"https?:", target):
@@ -45,6 +50,11 @@ def broken_links(name, text, root=ROOT):
             r"`((?:sim|algorithms|models|tests|scripts|configs|traces)/[\w./*-]*)", text):
         if not re.search(r"NAME|FOLDER|mine", path) and not glob.glob(os.path.join(root, path)):
             yield "%s: there is no %s" % (name, path)
+    # `FILE.c` `function`
+    for path, function in [] if name.endswith("CHANGELOG.md") else re.findall(r"`([\w./-]+\.[ch])` `(\w+)`", text):
+        file = os.path.join(root, path)
+        if os.path.exists(file) and not re.search(r"\b%s\(" % function, read(file)):
+            yield "%s: there is no %s() in %s" % (name, function, path)
 
 
 def examples(text):

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What must enter, or leave, a group of ranks passes the links of its cut (cuts.h).
  *
- * Every byte of an AllReduce must enter the group, for its ranks need something that the others
- * brought, and after the last of the others has arrived; it must leave the group likewise. A
- * ReduceScatter brings the group's own blocks in, after that arrival; an AllGather and an AlltoAll
- * bring what every other rank has for the group, after that rank's arrival; a Broadcast enters
- * where the root is outside, a Reduce where it is inside. All of it flows through links that
- * carry `capacity` together, after a start-up and the latency of a route.
+ * Of any collective (from whom and to whom its chunks go says its row): every byte of an AllReduce
+ * must enter the group, for its ranks need something that the others brought, and after the last of
+ * the others has arrived; it must leave the group likewise. A ReduceScatter brings the group's own
+ * blocks in, after that arrival; an AllGather and an AlltoAll bring what every other rank has for
+ * the group, after that rank's arrival; a Broadcast enters where the root is outside, a Reduce
+ * where it is inside. All of it flows through links that carry `capacity` together, after a
+ * start-up and the latency of a route.
  *
  * Where k groups are a partition of the ranks, every byte of an AllReduce enters groups 2 (k - 1)
  * times at least: the group that first knows the sum of all has needed k - 1 transfers between
@@ -48,12 +49,16 @@ static double last_sender_s(const cs_scenario *s, const cs_cut *cut)
     return last_s;
 }
 
-/* Bytes of the results of those who receive. */
-static double blocks_of_receivers(const cs_scenario *s, const cs_cut *cut)
+/* Bytes of one value for all that those who receive are owed, whoever has them first. */
+static double owed_bytes(const cs_scenario *s, const cs_cut *cut)
 {
+    cs_party to  = cs_collectives[s->collective].to;
     uint32_t n   = s->cluster.n_ranks;
     double   sum = 0;
 
+    if (to != CS_PARTY_FIRST) {
+        return to == CS_PARTY_ROOT && is_sender(cut, s->root) ? 0 : (double)s->bytes;
+    }
     for (uint32_t r = 0; r < n; r++) {
         sum += is_sender(cut, r) ? 0 : (double)cs_split(s->bytes, n, r);
     }
@@ -66,12 +71,13 @@ static double pieces_s(const cs_scenario *s, const cs_cut *cut, piece *pieces)
 {
     uint32_t n = s->cluster.n_ranks, count = 0;
     uint32_t receivers = cut->is_inward ? cut->size : n - cut->size;
-    uint64_t of_pair   = s->bytes / n; /* AlltoAll */
+    bool     is_split  = cs_collectives[s->collective].layout == CS_BLOCK_PER_PAIR;
+    uint64_t of_pair   = s->bytes / n;
     double   bytes = 0, most_s = 0;
 
     for (uint32_t r = 0; r < n; r++) {
-        double each = s->collective == CS_ALLGATHER ? (double)cs_split(s->bytes, n, r)
-                                                    : (double)receivers * (double)of_pair;
+        double each =
+            is_split ? (double)receivers * (double)of_pair : (double)cs_split(s->bytes, n, r);
         if (is_sender(cut, r)) {
             pieces[count++] = (piece){cs_arrival(s, r), each};
         }
@@ -88,19 +94,17 @@ static double pieces_s(const cs_scenario *s, const cs_cut *cut, piece *pieces)
 /* Without start-up and latency. */
 static double cut_s(const cs_scenario *s, const cs_cut *cut, piece *pieces)
 {
-    bool root_sends = is_sender(cut, s->root);
+    double bytes = owed_bytes(s, cut);
 
-    switch (s->collective) {
-    case CS_ALLREDUCE: return last_sender_s(s, cut) + (double)s->bytes / cut->capacity_Bps;
-    case CS_REDUCESCATTER:
-        return last_sender_s(s, cut) + blocks_of_receivers(s, cut) / cut->capacity_Bps;
-    case CS_BROADCAST:
-        return root_sends ? cs_arrival(s, s->root) + (double)s->bytes / cut->capacity_Bps : 0;
-    case CS_REDUCE:
-        return root_sends ? 0 : last_sender_s(s, cut) + (double)s->bytes / cut->capacity_Bps;
-    case CS_ALLGATHER:
-    case CS_ALLTOALL: return pieces_s(s, cut, pieces);
-    case CS_COLLECTIVE_COUNT: break;
+    if (!(bytes > 0)) {
+        return 0;
+    }
+    switch (cs_collectives[s->collective].from) {
+    case CS_PARTY_ALL: return last_sender_s(s, cut) + bytes / cut->capacity_Bps;
+    case CS_PARTY_ROOT:
+        return is_sender(cut, s->root) ? cs_arrival(s, s->root) + bytes / cut->capacity_Bps : 0;
+    case CS_PARTY_FIRST: return pieces_s(s, cut, pieces);
+    case CS_PARTY_SECOND: break; /* no collective has this */
     }
     return 0;
 }

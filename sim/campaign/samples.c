@@ -41,12 +41,6 @@ typedef struct worker {
     cs_error           err;
 } worker;
 
-static uint32_t last_rank(const worker *w, uint32_t n_ranks)
-{
-    cs_scenario s = {.cluster = {.n_ranks = n_ranks}, .arrival_s = w->arrival_s};
-    return cs_last_rank(&s);
-}
-
 static void draw_arrivals(worker *w, size_t iteration)
 {
     if (w->d->iterations != NULL) {
@@ -69,7 +63,7 @@ static uint32_t previous_of(worker *w, size_t iteration)
     if (w->n_drawn != iteration) {
         draw_arrivals(w, iteration - 1);
     }
-    return last_rank(w, d->n_ranks);
+    return cs_last_of_arrivals(w->arrival_s, d->n_ranks);
 }
 
 /* A single call as an iteration. */

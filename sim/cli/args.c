@@ -189,9 +189,7 @@ cs_status cs_args_take(const cs_args *args, void *job, cs_error *err)
     }
     if (status == CS_OK && a->sets.path != NULL) {
         cs_config_choice *choice = (cs_config_choice *)(void *)((char *)job + t->config);
-        char              origin[sizeof args->name];
-        (void)snprintf(origin, sizeof origin, "--%s", a->name);
-        status = cs_config_choice_add(choice, &a->sets, args->value, origin, err);
+        status                   = cs_config_choice_add(choice, a, args->value, err);
     }
     if (a->marks) {
         memcpy((char *)job + t->object + a->mark, &yes, sizeof yes);

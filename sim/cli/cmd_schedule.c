@@ -4,17 +4,15 @@
 #include "cli/scenario_args.h"
 #include "schedules/export.h"
 
-#define FORMATS "text|json|msccl|goal|svg"
-
 typedef struct schedule_job {
     cs_scenario_choice choice;
-    int                format;
+    cs_export_format   format;
     const char        *output_path, *algorithm;
 } schedule_job;
 
 /* clang-format off */
 static const cs_arg schedule_args[] = {
-    CS_ARG_CHOICE(schedule_job, format, 0, "format", FORMATS, "how to write it (text); verify and run --schedule read json and msccl"),
+    CS_ARG_CHOICE(schedule_job, format, 0, "format", CS_EXPORT_CHOICES, "how to write it (text); verify and run --schedule read json and msccl"),
     CS_ARG_TEXT(schedule_job, output_path, 'o', "output", "FILE", "write it there instead of printing it"),
     {.name = "algorithm", .is_operand = true,
      .field = {.name = "algorithm", .type = CS_FIELD_TEXT, .offset = offsetof(schedule_job, algorithm)},
@@ -29,9 +27,6 @@ static const cs_arg_table schedule_tables[] = {
 
 static cs_status export_case(schedule_job *j, cs_text *text, cs_error *err)
 {
-    static const cs_export_format formats[] = {CS_EXPORT_TEXT, CS_EXPORT_JSON, CS_EXPORT_MSCCL,
-                                               CS_EXPORT_GOAL};
-    enum { SVG = sizeof formats / sizeof formats[0] };
     cs_case c = {0};
 
     if (cs_config_count(j->choice.config) != 1) {
@@ -43,8 +38,7 @@ static cs_status export_case(schedule_job *j, cs_text *text, cs_error *err)
         status = cs_job_resolve(&c.job, err);
     }
     if (status == CS_OK) {
-        status = j->format == SVG ? cs_export_svg(&c.job, text, err)
-                                  : cs_export_schedule(&c.job, formats[j->format], text, err);
+        status = cs_export_schedule(&c.job, j->format, text, err);
     }
     cs_job_release(&c.job);
     cs_case_free(&c);

@@ -5,15 +5,25 @@
 #include <stdio.h>
 #include <string.h>
 
-cs_status cs_config_choice_add(cs_config_choice *choice, const cs_setting *sets, const char *value,
-                               const char *origin, cs_error *err)
+enum { ORIGIN_BYTES = 32 };
+
+/* What errors call an option: "--slow". */
+static void origin_of(const cs_arg *arg, char origin[ORIGIN_BYTES])
 {
+    (void)snprintf(origin, ORIGIN_BYTES, "--%s", arg->name);
+}
+
+cs_status cs_config_choice_add(cs_config_choice *choice, const cs_arg *arg, const char *value,
+                               cs_error *err)
+{
+    char origin[ORIGIN_BYTES];
+
     if (choice->n_set == CS_CONFIG_MAX_SETS) {
+        origin_of(arg, origin);
         return CS_FAIL(err, CS_EINVAL, origin, "more than %d options", CS_CONFIG_MAX_SETS);
     }
-    choice->set[choice->n_set].sets  = sets;
+    choice->set[choice->n_set].arg   = arg;
     choice->set[choice->n_set].value = value;
-    (void)snprintf(choice->set[choice->n_set].origin, sizeof choice->set[0].origin, "%s", origin);
     choice->n_set++;
     return CS_OK;
 }
@@ -21,7 +31,7 @@ cs_status cs_config_choice_add(cs_config_choice *choice, const cs_setting *sets,
 bool cs_config_choice_has(const cs_config_choice *choice, const char *path)
 {
     for (size_t i = 0; i < choice->n_set; i++) {
-        if (strcmp(choice->set[i].sets->path, path) == 0) {
+        if (strcmp(choice->set[i].arg->sets.path, path) == 0) {
             return true;
         }
     }
@@ -36,8 +46,11 @@ cs_status cs_config_choice_load(const cs_config_choice *choice, cs_config **conf
 
 static cs_status apply(const cs_config_choice *choice, size_t i, cs_config *config, cs_error *err)
 {
-    return cs_config_apply(config, choice->set[i].sets, choice->set[i].value, choice->set[i].origin,
-                           err);
+    const cs_arg *arg = choice->set[i].arg;
+    char          origin[ORIGIN_BYTES];
+
+    origin_of(arg, origin);
+    return cs_config_apply(config, &arg->sets, choice->set[i].value, origin, err);
 }
 
 /* The last list that was given for a path. */
@@ -45,7 +58,7 @@ static cs_status apply_list(const cs_config_choice *choice, const char *path, cs
                             cs_error *err)
 {
     for (size_t i = choice->n_set; i-- > 0;) {
-        const cs_setting *sets = choice->set[i].sets;
+        const cs_setting *sets = &choice->set[i].arg->sets;
         if (sets->form == CS_SET_LIST && strcmp(sets->path, path) == 0) {
             return apply(choice, i, config, err);
         }
@@ -67,7 +80,7 @@ cs_status cs_config_choice_apply_lists(const cs_config_choice *choice, const cs_
 cs_status cs_config_choice_apply(const cs_config_choice *choice, cs_config *config, cs_error *err)
 {
     for (size_t i = 0; i < choice->n_set; i++) {
-        if (choice->set[i].sets->form != CS_SET_LIST) {
+        if (choice->set[i].arg->sets.form != CS_SET_LIST) {
             CS_TRY(apply(choice, i, config, err));
         }
     }

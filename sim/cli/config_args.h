@@ -11,10 +11,9 @@ enum { CS_CONFIG_MAX_SETS = 128, CS_CONFIG_MAX_NOTES = 8 };
 typedef struct cs_config_choice {
     const char *path; /* NULL: the defaults */
     struct {
-        const cs_setting *sets;
-        const char       *value;
-        char              origin[32]; /* "--alpha" */
-    } set[CS_CONFIG_MAX_SETS];        /* in the order given */
+        const cs_arg *arg;
+        const char   *value;
+    } set[CS_CONFIG_MAX_SETS]; /* in the order given */
     size_t n_set;
 } cs_config_choice;
 
@@ -23,9 +22,9 @@ typedef struct cs_config_choice {
     CS_ARG_KEY(0, "set", "PATH=JSON", "", CS_SET_BELOW, NULL, \
                "any key of the configuration (repeatable)")
 
-/* An option was given that sets a key. */
-CS_MUST_CHECK cs_status cs_config_choice_add(cs_config_choice *choice, const cs_setting *sets,
-                                             const char *value, const char *origin, cs_error *err);
+/* An option was given that sets a key; its row and its value are borrowed. */
+CS_MUST_CHECK cs_status cs_config_choice_add(cs_config_choice *choice, const cs_arg *arg,
+                                             const char *value, cs_error *err);
 
 /* Was an option given that sets the key at that path? */
 bool cs_config_choice_has(const cs_config_choice *choice, const char *path);

@@ -115,10 +115,34 @@ static cs_status keep(cs_run_rows *rows, const char *text, const char **kept_p, 
     return *kept_p != NULL ? CS_OK : CS_NO_MEMORY(err, "%zu results", rows->total);
 }
 
+/* The scenario of the next row, for those who print it: as it was asked for, where there is no
+ * case.
+ */
+static cs_status keep_scenario(cs_run_rows *rows, const cs_case *c, cs_error *err)
+{
+    cs_text   point  = {0};
+    cs_error  wrong  = {0};
+    cs_status status = CS_OK;
+
+    if (rows->format == CS_RUN_TABLE) {
+        return CS_OK;
+    }
+    if (c->json != NULL) {
+        return keep(rows, c->json, &rows->scenarios[rows->n], err);
+    }
+    if (cs_config_point(rows->config, rows->n, &point, &wrong) == CS_OK) {
+        status = keep(rows, point.data, &rows->scenarios[rows->n], err);
+    } else if (wrong.status == CS_ENOMEM) {
+        status = CS_NO_MEMORY(err, "%zu results", rows->total);
+    }
+    cs_text_free(&point);
+    return status;
+}
+
 cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result, cs_error *err)
 {
     cs_compared *compared = &rows->compared[rows->n - rows->n_refused];
-    cs_status    status   = keep(rows, c->json, &rows->scenarios[rows->n], err);
+    cs_status    status   = keep_scenario(rows, c, err);
 
     if (rows->first < rows->n && !same_table(rows, &rows->last.job, &c->job)) {
         end_table(rows);
@@ -144,25 +168,6 @@ static cs_status add_line(cs_run_rows *rows, size_t index, const char *why, cs_e
     cs_text_add(&rows->text, "# refused: ");
     cs_status status = cs_config_label(rows->config, index, NULL, NULL, none, &rows->text, err);
     cs_text_add(&rows->text, ": %s\n#\n", why);
-    return status;
-}
-
-/* As it was asked for, where there is no case. */
-static cs_status keep_scenario(cs_run_rows *rows, const cs_case *c, cs_error *err)
-{
-    cs_text   point  = {0};
-    cs_error  wrong  = {0};
-    cs_status status = CS_OK;
-
-    if (c->json != NULL) {
-        return keep(rows, c->json, &rows->scenarios[rows->n], err);
-    }
-    if (cs_config_point(rows->config, rows->n, &point, &wrong) == CS_OK) {
-        status = keep(rows, point.data, &rows->scenarios[rows->n], err);
-    } else if (wrong.status == CS_ENOMEM) {
-        status = CS_NO_MEMORY(err, "%zu results", rows->total);
-    }
-    cs_text_free(&point);
     return status;
 }
 

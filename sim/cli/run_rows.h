@@ -13,14 +13,15 @@ typedef enum cs_run_format { CS_RUN_TABLE, CS_RUN_JSON, CS_RUN_CSV } cs_run_form
 
 /* `{0}` may be freed. */
 typedef struct cs_run_rows {
-    const cs_config  *config; /* borrowed */
-    cs_run_format     format;
-    size_t            total, n, n_refused;   /* scenarios; so far; of these */
-    cs_result        *results;               /* [n]; of one that was refused: what is known of it */
-    const char      **scenarios, **refusals; /* [n] as JSON; why, NULL: it was run */
-    cs_compared      *compared;              /* [n - n_refused]: those that were run */
-    size_t            first;                 /* row of the table that is being filled */
-    cs_case           last;                  /* of that table's last row; owned */
+    const cs_config *config; /* borrowed */
+    cs_run_format    format;
+    size_t           total, n, n_refused;   /* scenarios; so far; of these */
+    cs_result       *results;               /* [n]; of one that was refused: what is known of it */
+    const char     **scenarios, **refusals; /* [n] as JSON, of tables none; why,
+                                               NULL: it was run */
+    cs_compared      *compared;             /* [n - n_refused]: those that were run */
+    size_t            first;                /* row of the table that is being filled */
+    cs_case           last;                 /* of that table's last row; owned */
     cs_arena          arena;
     cs_sweep_columns *columns; /* owned; JSON and CSV alone have them */
     cs_value         *values;  /* [total] rows of them; owned */

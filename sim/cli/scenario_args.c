@@ -15,7 +15,7 @@
 const cs_arg cs_scenario_args[] = {
     CS_ARG_KEY('a', "algorithm", "A[,B..]", "algorithm.name", CS_SET_LIST, NULL,
                "algorithms; 'collsim list algorithms' has all (nccl_rings where -g > 1, else ring)"),
-    KEY('c', "collective", "C", "collective", "allreduce, allgather, reducescatter, alltoall, broadcast, reduce"),
+    KEY('c', "collective", "C", "collective", CS_COLLECTIVE_LIST),
     CS_ARG_KEY('n', "ranks", "N[,N..]", "cluster.ranks", CS_SET_LIST, NULL, "number of GPUs (8)"),
     CS_ARG_KEY('s', "bytes", "S[,S..]", "bytes", CS_SET_LIST, NULL, "nccl-tests' size: 4096, 8K, 32M, 1G (32M)"),
     SIZE(min_bytes, 'b', "min-bytes", "sizes from here"),

@@ -378,7 +378,8 @@ static cs_status read_trace(cs_figure_table *table, cs_error *err)
         return CS_NO_MEMORY(err, "the delays of %zu calls", trace->n_calls);
     }
     for (size_t i = 0; i < trace->n_calls; i++) {
-        table->straggler_delays_s[i] = cs_skew_delay_s(trace, i, table->skew.straggler);
+        table->straggler_delays_s[i] = cs_behind_others_s(&trace->arrival_s[i * trace->n_ranks],
+                                                          trace->n_ranks, table->skew.straggler);
     }
     qsort(table->straggler_delays_s, trace->n_calls, sizeof(double), compare_numbers);
     return CS_OK;

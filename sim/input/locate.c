@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Finding a value in a JSON text. The scanner walks down one step of the
- * path at a time and skips whole values by counting brackets outside of strings. */
+/* Finding a value in a JSON text. The scanner walks down one step of the path at a time and skips
+ * whole values by counting brackets outside of strings. */
 #include "input/locate.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Tables of fields over a JSON tree. A number that is in its row's range is
- * taken as it is; anything else goes through its text, so that one parser decides what a quantity
- * means, wherever it was written, and says what is wrong with it. */
+/* Tables of fields over a JSON tree. A number that is in its row's range is taken as it is;
+ * anything else goes through its text, so that one parser decides what a quantity means, wherever
+ * it was written, and says what is wrong with it. */
 #include "input/reader.h"
 
 #include "base/text.h"

@@ -90,6 +90,18 @@ cs_status cs_tree_parse(const char *text, size_t length, const char *input, json
     return CS_OK;
 }
 
+cs_status cs_tree_text(const char *text, const char *where, json_t **value_p, cs_error *err)
+{
+    *value_p = json_string(text);
+    if (*value_p != NULL) {
+        return CS_OK;
+    }
+    json_t *unchecked = json_string_nocheck(text);
+    json_decref(unchecked);
+    return unchecked != NULL ? CS_FAIL(err, CS_EPARSE, where, "the value is not UTF-8")
+                             : CS_FAIL(err, CS_ENOMEM, where, "out of memory for a value");
+}
+
 cs_status cs_tree_value(const char *text, const char *where, json_t **value_p, cs_error *err)
 {
     json_error_t problem = {.text = ""};
@@ -106,14 +118,7 @@ cs_status cs_tree_value(const char *text, const char *where, json_t **value_p, c
     if (text[spaces] != '\0' && strchr("{[\"", text[spaces]) != NULL) {
         return CS_FAIL(err, CS_EPARSE, where, "not JSON: %s", problem.text);
     }
-    *value_p = json_string(text);
-    if (*value_p != NULL) {
-        return CS_OK;
-    }
-    json_t *unchecked = json_string_nocheck(text);
-    json_decref(unchecked);
-    return unchecked != NULL ? CS_FAIL(err, CS_EPARSE, where, "the value is not UTF-8")
-                             : CS_FAIL(err, CS_ENOMEM, where, "out of memory for a value");
+    return cs_tree_text(text, where, value_p, err);
 }
 
 const char *cs_tree_kind(const json_t *node)
@@ -213,9 +218,7 @@ json_t *cs_tree_at(json_t *tree, const cs_path *path)
     json_t *node = tree;
 
     for (size_t i = 0; i < path->n_steps && node != NULL; i++) {
-        const cs_step *step = &path->steps[i];
-        node                = step->key != NULL ? json_object_get(node, step->key)
-                                                : json_array_get(node, step->index);
+        node = child_of(node, &path->steps[i]);
     }
     return node;
 }

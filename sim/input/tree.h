@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* input/tree.h -- what this folder does with Jansson: read a text, change a value by its
- * path, print a tree. Every allocation of Jansson passes base/alloc.h.
+/* input/tree.h -- trees of JSON in Jansson: read a text, find or change a value by its path. Every
+ * allocation of Jansson passes base/alloc.h.
  */
 #ifndef CS_INPUT_TREE_H
 #define CS_INPUT_TREE_H
@@ -24,6 +24,9 @@ cs_status cs_tree_refuse(const json_error_t *problem, const char *input, int lin
 /* Read any JSON value. A text that does not begin like an object, an array or a string and is
  * not JSON becomes a JSON string: 450GB/s needs no quotes. */
 cs_status cs_tree_value(const char *text, const char *where, json_t **value_p, cs_error *err);
+
+/* Make a JSON string; a text that is not UTF-8 is refused. */
+cs_status cs_tree_text(const char *text, const char *where, json_t **value_p, cs_error *err);
 
 /* Put `value` (stolen, also on failure) at a path of `tree`, which is an object. Objects on the
  * way are made. A text on the way, as in {"algorithm": "ring"}, becomes {"name": text}. */

@@ -7,7 +7,27 @@
 #include "cs/arrival_process.h"
 #include "cs/config.h"
 #include "scenario/late_prediction.h"
-#include "scenario/training_json.h"
+#include "scenario/workload.h"
+
+enum {
+    CS_MAX_BUCKETS        = 100000, /* that a model is cut into */
+    CS_MAX_LISTED_BUCKETS = 4096    /* given one by one */
+};
+
+/* Iterations of data-parallel training (the key "training", for `collsim montecarlo`): compute, and
+ * an AllReduce of every bucket of gradients; sim/doc/training.md. Plain data, everything borrowed.
+ * `{0}`: no training, single calls. */
+typedef struct cs_training {
+    const cs_workload *workload;      /* NULL: the sizes were given */
+    double             compute_s;     /* forward and backward, without what arrivals add */
+    double             overlap_ratio; /* part of the compute that calls may run beside, [0, 1] */
+    double             tail_s;        /* after the last call */
+    uint64_t           bytes;         /* of all buckets together */
+    uint32_t           n_buckets;     /* calls per iteration; 0: no training */
+    const uint32_t    *size_of;       /* [n_buckets]: index of the bucket's size */
+    uint32_t           n_sizes;       /* different ones */
+    const uint64_t    *size_bytes;    /* [n_sizes], in the order of their first buckets */
+} cs_training;
 
 /* What cs_config_case() fills. The scenario's lists and `json` live in the arena and stay valid
  * when the struct is moved. */

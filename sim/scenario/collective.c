@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of collectives. A new one is an enum and a row. */
+/* The table of collectives, from the lines of cs/collective.h. */
 #include "cs/collective.h"
 
-/* clang-format off */
+#include <stdio.h>
+
 const cs_collective_row cs_collectives[CS_COLLECTIVE_COUNT] = {
-    [CS_ALLREDUCE]     = {"allreduce",     "all_reduce_perf",     CS_WHOLE,          CS_PARTY_ALL,   CS_PARTY_ALL,    2, NULL},
-    [CS_ALLGATHER]     = {"allgather",     "all_gather_perf",     CS_BLOCK_PER_RANK, CS_PARTY_FIRST, CS_PARTY_ALL,    1, NULL},
-    [CS_REDUCESCATTER] = {"reducescatter", "reduce_scatter_perf", CS_BLOCK_PER_RANK, CS_PARTY_ALL,   CS_PARTY_FIRST,  1, NULL},
-    [CS_ALLTOALL]      = {"alltoall",      "alltoall_perf",       CS_BLOCK_PER_PAIR, CS_PARTY_FIRST, CS_PARTY_SECOND, 1, NULL},
-    [CS_BROADCAST]     = {"broadcast",     "broadcast_perf",      CS_WHOLE,          CS_PARTY_ROOT,  CS_PARTY_ALL,    0, "bcast"},
-    [CS_REDUCE]        = {"reduce",        "reduce_perf",         CS_WHOLE,          CS_PARTY_ALL,   CS_PARTY_ROOT,   0, NULL},
+#define X(id, ...) [CS_##id] = {__VA_ARGS__},
+    CS_COLLECTIVES(X)
+#undef X
 };
-/* clang-format on */
 
 const char *cs_collective_name(cs_collective collective)
 {
@@ -28,6 +25,19 @@ const cs_named cs_collective_names = {
     .status      = CS_ENOENT,
     .what        = "unknown collective",
 };
+
+void cs_list_collectives(uint32_t collectives, char *list, size_t list_bytes)
+{
+    size_t length = 0;
+
+    list[0] = '\0';
+    for (cs_collective c = 0; c < CS_COLLECTIVE_COUNT && length < list_bytes; c++) {
+        if ((collectives >> c & 1u) != 0) {
+            length += (size_t)snprintf(list + length, list_bytes - length, "%s%s",
+                                       length > 0 ? ", " : "", cs_collective_name(c));
+        }
+    }
+}
 
 cs_status cs_collective_find(const char *name, cs_collective *collective_p, cs_error *err)
 {

@@ -11,6 +11,9 @@ static const char *const names[] = {
 #undef X
 };
 
+const cs_named cs_prediction_names =
+    CS_NAMED_WORDS(names, CS_PREDICTION_KEYS, "unknown word", NULL);
+
 const char *cs_prediction_name(cs_prediction prediction)
 {
     return names[prediction];
@@ -46,9 +49,8 @@ uint32_t cs_late_option(const cs_algorithm *algorithm, const cs_options *options
 uint32_t cs_predict_late(const cs_late_prediction *prediction, const double *arrival_s,
                          uint32_t n_ranks, uint32_t known, cs_options *options)
 {
-    const cs_field   *entry    = prediction->entry;
-    const cs_scenario s        = {.cluster = {.n_ranks = n_ranks}, .arrival_s = arrival_s};
-    bool              is_known = prediction->prediction == CS_PREDICTION_STATIC ||
+    const cs_field *entry    = prediction->entry;
+    bool            is_known = prediction->prediction == CS_PREDICTION_STATIC ||
                     prediction->prediction == CS_PREDICTION_ADAPTIVE ||
                     prediction->prediction == CS_PREDICTION_PREVIOUS;
     uint32_t option = is_known ? known : CS_AUTO;
@@ -60,5 +62,5 @@ uint32_t cs_predict_late(const cs_late_prediction *prediction, const double *arr
         entry_s += prediction->agreement_s;
         memcpy(options->bytes + entry->offset, &entry_s, sizeof entry_s);
     }
-    return is_known ? known : cs_last_rank(&s);
+    return is_known ? known : cs_last_of_arrivals(arrival_s, n_ranks);
 }

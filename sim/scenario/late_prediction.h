@@ -10,6 +10,7 @@
 #define CS_SCENARIO_LATE_PREDICTION_H
 
 #include "cs/algorithm.h"
+#include "cs/named.h"
 
 /* How it is known. X(id, name, summary). The first CS_PREDICTION_KEYS are words of a configuration:
  * montecarlo.prediction. */
@@ -32,6 +33,9 @@ typedef enum cs_prediction {
 enum { CS_PREDICTION_KEYS = CS_PREDICTION_HINDSIGHT };
 
 const char *cs_prediction_name(cs_prediction prediction);
+
+/* The words of a configuration. */
+extern const cs_named cs_prediction_names;
 
 typedef struct cs_prediction_policy {
     cs_prediction       prediction;

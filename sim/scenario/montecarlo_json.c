@@ -21,17 +21,9 @@ typedef struct policy_keys {
     const char *fallback;
 } policy_keys;
 
-static const char *const prediction_words[] = {
-#define X(id, name, summary) [CS_PREDICTION_##id] = name,
-    CS_PREDICTION_MAP(X)
-#undef X
-};
-static const cs_named prediction_names =
-    CS_NAMED_WORDS(prediction_words, CS_PREDICTION_KEYS, "unknown word", NULL);
-
 /* clang-format off */
 const cs_field cs_montecarlo_fields[] = {
-    CS_KEY(policy_keys, prediction, "prediction", .fallback = (double)NAN, .names = &prediction_names,
+    CS_KEY(policy_keys, prediction, "prediction", .fallback = (double)NAN, .names = &cs_prediction_names,
            .help = "how the late rank is known; static where the option 'straggler' names one"),
     CS_KEY(policy_keys, presumed, "presumed", .fallback = (double)NAN, .max = CS_MAX_RANKS - 1, .is_rank = true,
            .help = "the rank of static; of previous in iteration 0"),

@@ -3,6 +3,7 @@
  * model cannot do is refused by its own check(). */
 #include "cs/scenario.h"
 
+#include "cs/arrivals.h"
 #include "cs/topology.h"
 
 #include <math.h>
@@ -33,14 +34,9 @@ double cs_last_arrival(const cs_scenario *scenario)
 
 uint32_t cs_last_rank(const cs_scenario *scenario)
 {
-    uint32_t last = scenario->cluster.n_ranks - 1;
+    uint32_t n = scenario->cluster.n_ranks;
 
-    for (uint32_t rank = last; rank-- > 0;) {
-        if (cs_arrival(scenario, rank) > cs_arrival(scenario, last)) {
-            last = rank;
-        }
-    }
-    return last;
+    return scenario->arrival_s != NULL ? cs_last_of_arrivals(scenario->arrival_s, n) : n - 1;
 }
 
 /* `value` must be in [min, max]; a NAN is not. */

@@ -6,8 +6,6 @@
  *
  * or, instead of a model, "buckets": ["1GiB", "512MiB"].
  */
-#include "scenario/training_json.h"
-
 #include "scenario/scenario_json.h"
 
 #include <inttypes.h>

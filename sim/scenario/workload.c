@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The table of networks. The sizes are those of the published
- * configurations of the models. */
+/* The table of networks. The sizes are those of the published configurations of the models. */
 #include "scenario/workload.h"
 
 const cs_workload cs_workloads[] = {

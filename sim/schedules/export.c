@@ -9,6 +9,15 @@
 
 #define MAX_CELLS ((uint64_t)1 << 28)
 
+static const struct {
+    cs_status (*write)(const cs_export_list *list, cs_text *out, cs_error *err);
+    cs_status (*draw)(const cs_job *job, cs_text *out, cs_error *err);
+} formats[] = {
+#define X(id, word, ...) [CS_EXPORT_##id] = {__VA_ARGS__},
+    CS_EXPORTS(X)
+#undef X
+};
+
 static cs_status limit(const cs_recording *recording, cs_error *err)
 {
     return recording->n_transfers <= CS_EXPORT_MAX_TRANSFERS
@@ -111,28 +120,24 @@ static cs_status find_in_place(cs_export_list *list, cs_error *err)
 static cs_status record_and_write(cs_export_list *list, const cs_job *job, cs_export_format format,
                                   cs_text *out, cs_error *err)
 {
-    static cs_status (*const writers[])(const cs_export_list *, cs_text *, cs_error *) = {
-        [CS_EXPORT_TEXT]  = cs_export_text,
-        [CS_EXPORT_JSON]  = cs_export_json,
-        [CS_EXPORT_MSCCL] = cs_export_msccl,
-        [CS_EXPORT_GOAL]  = cs_export_goal,
-    };
-
     CS_TRY(cs_recording_stream(&list->recording, job, err));
     CS_TRY(find_in_place(list, err));
-    CS_TRY(writers[format](list, out, err));
+    CS_TRY(formats[format].write(list, out, err));
     return cs_text_status(out, err);
 }
 
 cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text *out,
                              cs_error *err)
 {
-    cs_export_list list   = {.scenario  = &job->scenario,
-                             .algorithm = job->algorithm,
-                             .plan      = &job->plan,
-                             .recording = {.limits = {limit}}};
-    cs_status      status = record_and_write(&list, job, format, out, err);
+    cs_export_list list = {.scenario  = &job->scenario,
+                           .algorithm = job->algorithm,
+                           .plan      = &job->plan,
+                           .recording = {.limits = {limit}}};
 
+    if (formats[format].draw != NULL) {
+        return formats[format].draw(job, out, err);
+    }
+    cs_status status = record_and_write(&list, job, format, out, err);
     cs_recording_free(&list.recording);
     return status;
 }

@@ -8,9 +8,11 @@
  *   msccl  XML of MSCCL's interpreter, as microsoft/msccl reads it: in place, one send or one
  *          receive peer per thread block. Leaves out sizes, fabrics, shared groups and barriers;
  *          refuses alltoall, schedules that keep chunks elsewhere on their way, and what exceeds
- * the limits of the runtime goal   text of LogGOPSim's GOAL: messages with their data dependencies,
- * sends of a rank in order. A barrier only orders each rank's own operations svg    a picture for
- * people; it needs a network model, so it has a function of its own
+ *          the limits of the runtime
+ *   goal   text of LogGOPSim's GOAL: messages with their data dependencies, sends of a rank in
+ *          order. A barrier only orders each rank's own operations
+ *   svg    a picture of a small schedule (output/grid.h has the limits) as it is replayed on the
+ *          job's model and verified: ports over time, coloured by stage
  */
 #ifndef CS_SCHEDULES_EXPORT_H
 #define CS_SCHEDULES_EXPORT_H
@@ -18,13 +20,25 @@
 #include "base/text.h"
 #include "cs/job.h"
 
+/* One line per format: its enum, its word, and what makes it: a writer of recorded schedules
+ * (schedules/export_list.h), or of a replay. */
+#define CS_EXPORTS(X)                           \
+    X(TEXT, "text", .write = cs_export_text)    \
+    X(JSON, "json", .write = cs_export_json)    \
+    X(MSCCL, "msccl", .write = cs_export_msccl) \
+    X(GOAL, "goal", .write = cs_export_goal)    \
+    X(SVG, "svg", .draw = cs_export_svg)
+
 typedef enum cs_export_format {
-    CS_EXPORT_TEXT,
-    CS_EXPORT_JSON,
-    CS_EXPORT_MSCCL,
-    CS_EXPORT_GOAL,
-    CS_EXPORT_COUNT
+#define X(id, ...) CS_EXPORT_##id,
+    CS_EXPORTS(X)
+#undef X
+        CS_EXPORT_COUNT
 } cs_export_format;
+
+/* "text|json|..", as a literal. */
+#define CS_EXPORT_WORD(id, word, ...) "|" word
+#define CS_EXPORT_CHOICES             (&(CS_EXPORTS(CS_EXPORT_WORD))[1])
 
 /* More transfers than this are refused. */
 enum { CS_EXPORT_MAX_TRANSFERS = 5 * 1000 * 1000 };
@@ -33,9 +47,5 @@ enum { CS_EXPORT_MAX_TRANSFERS = 5 * 1000 * 1000 };
  * transfer. */
 CS_MUST_CHECK cs_status cs_export_schedule(const cs_job *job, cs_export_format format, cs_text *out,
                                            cs_error *err);
-
-/* Add a picture of a small schedule (output/grid.h has the limits) as it is replayed and
- * verified: ports over time, coloured by stage. */
-CS_MUST_CHECK cs_status cs_export_svg(const cs_job *job, cs_text *out, cs_error *err);
 
 #endif

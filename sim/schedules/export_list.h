@@ -4,8 +4,8 @@
 #define CS_SCHEDULES_EXPORT_LIST_H
 
 #include "base/arena.h"
-#include "base/text.h"
 #include "cs/recording.h"
+#include "schedules/export.h"
 
 typedef struct cs_export_list {
     const cs_scenario  *scenario;
@@ -52,7 +52,8 @@ cs_status cs_export_rank_ops(const cs_export_list *list, const cs_export_ranks *
                              uint32_t rank, cs_export_view view, cs_arena *arena,
                              cs_export_ops *ops, cs_error *err);
 
-/* The writers. */
+/* The writers, and what draws. */
+cs_status cs_export_svg(const cs_job *job, cs_text *out, cs_error *err);
 cs_status cs_export_text(const cs_export_list *list, cs_text *out, cs_error *err);
 cs_status cs_export_json(const cs_export_list *list, cs_text *out, cs_error *err);
 cs_status cs_export_msccl(const cs_export_list *list, cs_text *out, cs_error *err);

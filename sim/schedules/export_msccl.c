@@ -38,21 +38,16 @@
  * Source: M. Cowan et al., "MSCCLang: Microsoft Collective Communication Language", ASPLOS 2023.
  */
 #include "schedules/export_list.h"
+#include "schedules/msccl_program.h"
 
 #define NONE SIZE_MAX
 
+/* Beside the limits of the runtimes (schedules/msccl_program.h). */
 enum {
-    MOST_STEPS    = 256,
-    MOST_PEERS    = 32, /* of a channel and direction */
-    MOST_CHANNELS = 32,
-    MOST_BLOCKS   = 216,
-    MOST_AWAITED  = 128,
-    MOST_ELEMENTS = 4095,
-    MOST_GPUS     = 1023,
-    MOST_COUNT    = 71,
-    MOST_AHEAD    = 2, /* chunks of a connection that no receiver waits for */
-    MOST_CHUNKS   = 1 << 15,
-    MOST_IN_ALL   = 1 << 20, /* elements, as many as are read back */
+    MOST_BLOCKS = 216,
+    MOST_GPUS   = 1023,
+    MOST_AHEAD  = 2,       /* chunks of a connection that no receiver waits for */
+    MOST_IN_ALL = 1 << 20, /* elements, as many as are read back */
 };
 
 /* A step that another one waits for. */
@@ -84,7 +79,7 @@ typedef struct gpu {
     thread_block  blocks[MOST_BLOCKS];
     size_t        n_blocks;
     size_t        latest[MOST_BLOCKS]; /* last operation of a block that is waited for, or NONE */
-    uint8_t       n_peers[2][MOST_CHANNELS]; /* of blocks that receive, that send */
+    uint8_t       n_peers[2][CS_MSCCL_MAX_CHANNELS]; /* of blocks that receive, that send */
 } gpu;
 
 typedef struct writer {
@@ -122,11 +117,11 @@ static cs_status collect_waits(gpu *g, uint32_t rank, size_t i, cs_error *err)
         g->places[need].has_dep = true;
         g->waits[g->n_waits++]  = (wait){g->places[need].block, g->places[need].step};
         g->latest[touched[k]]   = NONE;
-        if (touched[k] >= MOST_AWAITED) {
+        if (touched[k] >= CS_MSCCL_MAX_AWAITED) {
             return CS_FAIL(err, CS_ENOTSUP, "format",
                            "msccl: gpu %u waits for its thread block %zu: accepted are waits for "
                            "the first %d",
-                           rank, touched[k], MOST_AWAITED);
+                           rank, touched[k], CS_MSCCL_MAX_AWAITED);
         }
     }
     return CS_OK;
@@ -162,7 +157,7 @@ static bool has_room(const gpu *g, size_t op, size_t block)
     size_t needs = g->ops.ops[op].n_needs, blocks = g->n_blocks + 2;
     size_t most = needs < blocks ? needs : blocks;
 
-    return g->blocks[block].n_steps + (most > 1 ? most : 1) <= MOST_STEPS;
+    return g->blocks[block].n_steps + (most > 1 ? most : 1) <= CS_MSCCL_MAX_STEPS;
 }
 
 static cs_status add_block(writer *w, uint32_t rank, uint32_t peer, bool is_send, uint32_t channel,
@@ -192,15 +187,16 @@ static cs_status open_channel(writer *w, uint32_t src, uint32_t dst, cs_error *e
     uint16_t before  = w->block_of[1][(size_t)src * w->n + dst];
     uint32_t channel = before == 0 ? 0 : w->gpus[src].blocks[before - 1].channel + 1;
 
-    while (channel < MOST_CHANNELS && (w->gpus[src].n_peers[1][channel] == MOST_PEERS ||
-                                       w->gpus[dst].n_peers[0][channel] == MOST_PEERS)) {
+    while (channel < CS_MSCCL_MAX_CHANNELS &&
+           (w->gpus[src].n_peers[1][channel] == CS_MSCCL_MAX_PEERS ||
+            w->gpus[dst].n_peers[0][channel] == CS_MSCCL_MAX_PEERS)) {
         channel++;
     }
-    if (channel == MOST_CHANNELS) {
+    if (channel == CS_MSCCL_MAX_CHANNELS) {
         return CS_FAIL(err, CS_ENOTSUP, "format",
                        "msccl: from gpu %u to %u more than %d channels are needed, of %d steps a "
                        "thread block and %d peers",
-                       src, dst, MOST_CHANNELS, MOST_STEPS, MOST_PEERS);
+                       src, dst, CS_MSCCL_MAX_CHANNELS, CS_MSCCL_MAX_STEPS, CS_MSCCL_MAX_PEERS);
     }
     CS_TRY(add_block(w, src, dst, true, channel, err));
     return add_block(w, dst, src, false, channel, err);
@@ -272,9 +268,9 @@ static cs_status cut_spans(writer *w, const cs_export_list *list, cs_error *err)
         uint32_t number = 0; /* the way back of an exchange has the next one */
         count           = 0;
         for (size_t i = 0; i < list->recording.n_transfers; i++) {
-            cs_transfer t    = list->recording.transfers[i];
-            uint32_t    end  = t.chunk + t.span;
-            uint16_t    most = cs_transfer_op(&t) == CS_OP_EXCHANGE ? MOST_AHEAD : MOST_COUNT;
+            cs_transfer t   = list->recording.transfers[i];
+            uint32_t    end = t.chunk + t.span;
+            uint16_t most = cs_transfer_op(&t) == CS_OP_EXCHANGE ? MOST_AHEAD : CS_MSCCL_MAX_COUNT;
             number += (t.flags & CS_JOIN) == 0 ? 2 : 0;
             for (; t.chunk < end; t.chunk += t.span, count++) {
                 t.span = (uint16_t)(end - t.chunk < most ? end - t.chunk : most);
@@ -291,12 +287,12 @@ static cs_status cut_spans(writer *w, const cs_export_list *list, cs_error *err)
 
 static cs_status check_elements(uint32_t rank, size_t elements, cs_error *err)
 {
-    return elements <= MOST_ELEMENTS
+    return elements <= CS_MSCCL_MAX_ELEMENTS
                ? CS_OK
                : CS_FAIL(err, CS_ENOTSUP, "format",
                          "msccl: gpu %u needs %zu elements (steps, thread blocks, all GPUs): the "
                          "runtime reads %d",
-                         rank, elements, MOST_ELEMENTS);
+                         rank, elements, CS_MSCCL_MAX_ELEMENTS);
 }
 
 static cs_status open_gpu(writer *w, const cs_export_ranks *ranks, uint32_t rank, cs_error *err)
@@ -400,9 +396,9 @@ static void add_file(const writer *w, cs_text *out)
 {
     const cs_export_list *list   = &w->list;
     cs_collective         c      = list->scenario->collective;
-    const char           *coll   = c == CS_REDUCESCATTER ? "reduce_scatter" : cs_collective_name(c);
+    const char           *coll   = cs_msccl_collective_name(c);
     uint32_t              chunks = list->plan->n_chunks;
-    bool                  gathers = c == CS_ALLGATHER;
+    bool gathers = cs_collectives[c].from == CS_PARTY_FIRST; /* an input is a block */
 
     cs_text_add(out,
                 "<algo name=\"%s_%s_%u\" nchannels=\"%u\" nchunksperloop=\"%u\" ngpus=\"%u\" "
@@ -423,10 +419,16 @@ static cs_status check(const cs_export_list *list, cs_error *err)
 {
     uint32_t n = list->scenario->cluster.n_ranks;
 
-    if (list->scenario->collective == CS_ALLTOALL) {
+    cs_collective c = list->scenario->collective;
+
+    if (cs_msccl_collective_name(c) == NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "format", "msccl: it does not know %s",
+                       cs_collective_name(c));
+    }
+    if (cs_collectives[c].layout == CS_BLOCK_PER_PAIR) {
         return CS_FAIL(err, CS_ENOTSUP, "format",
-                       "msccl: alltoall is not exported, as it does not "
-                       "work in place");
+                       "msccl: %s is not exported, as it does not work in place",
+                       cs_collective_name(c));
     }
     if (!list->is_in_place) {
         return CS_FAIL(err, CS_ENOTSUP, "format",
@@ -434,10 +436,10 @@ static cs_status check(const cs_export_list *list, cs_error *err)
                        "place cannot; json and goal can",
                        list->algorithm->name);
     }
-    if (n > MOST_GPUS || list->plan->n_chunks > MOST_CHUNKS) {
+    if (n > MOST_GPUS || list->plan->n_chunks > CS_MSCCL_MAX_CHUNKS) {
         return CS_FAIL(err, CS_ENOTSUP, "format",
                        "msccl: %u ranks and %u chunks are too many: accepted are %d and %d", n,
-                       list->plan->n_chunks, MOST_GPUS, MOST_CHUNKS);
+                       list->plan->n_chunks, MOST_GPUS, CS_MSCCL_MAX_CHUNKS);
     }
     return CS_OK;
 }

@@ -11,7 +11,7 @@
 #include "output/grid.h"
 #include "output/svg.h"
 #include "output/tracks.h"
-#include "schedules/export.h"
+#include "schedules/export_list.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -30,16 +30,16 @@
 #define MOST_LEASES ((uint64_t)1 << 28) /* that are looked at */
 
 /* A slot in the making: from the first message that comes into it to the last that sends it. */
-typedef struct cell {
+typedef struct slot_plan {
     uint32_t gpu, place, layer;
     uint32_t tail;        /* the last sum that it has held */
     uint32_t first, last; /* messages; last = LAST: it is there at the end */
     uint32_t next;        /* of the same first message */
-} cell;
+} slot_plan;
 
 /* A chunk of a message goes into a slot. */
 typedef struct delivery {
-    uint32_t home, next; /* of the same chunk */
+    uint32_t slot, next; /* of the same chunk */
     uint8_t  flags;      /* CS_OWN_DST, CS_DONE_DST */
     bool     adds;
 } delivery;
@@ -61,12 +61,12 @@ typedef struct builder {
     cs_error               *err;
     cs_stored              *stored;
     uint32_t               *seen;       /* [values] 1 + last message that sends it, LAST, or 0 */
-    uint32_t               *home_of;    /* [values] or NONE */
+    uint32_t               *slot_of;    /* [values] or NONE */
     uint32_t               *message_of; /* [values] that brought it, or NONE */
     uint32_t               *first_delivery, *last_delivery; /* [values] or NONE */
     uint8_t                *is_final; /* [values] it is what the collective owes */
-    cell                   *homes;
-    size_t                  n_homes, home_capacity;
+    slot_plan              *slots;
+    size_t                  n_slots, slot_capacity;
     delivery               *deliveries;
     size_t                  n_deliveries, delivery_capacity;
     leaf                   *leaves; /* of the sum in work */
@@ -79,7 +79,7 @@ typedef struct builder {
     lease                  *leases;
     size_t                  n_leases, lease_capacity;
     uint32_t               *leased; /* [gpus][places] or NONE */
-    uint32_t               *begins; /* [messages] homes that begin with it, or NONE */
+    uint32_t               *begins; /* [messages] slots that begin with it, or NONE */
     uint32_t                n_layers;
     uint32_t                n_parts; /* of the message in work */
 } builder;
@@ -146,7 +146,7 @@ static uint32_t votes_for(const builder *b, uint32_t root)
         votes += has_chunk_of(b, g, 0, root, 0);
         sum += cs_msccl_print(b->run, g, CS_MSCCL_OWN | 0);
     }
-    return b->p->collective == CS_BROADCAST
+    return cs_collectives[b->p->collective].from == CS_PARTY_ROOT
                ? votes
                : value != CS_MSCCL_NOTHING && cs_msccl_print(b->run, root, value) == sum;
 }
@@ -170,12 +170,11 @@ static cs_status see_output(builder *b, uint32_t gpu, uint32_t offset)
 {
     const cs_msccl_program *p     = b->p;
     uint32_t                chunk = cs_msccl_chunk(p, gpu, CS_MSCCL_OUTPUT, offset);
-    uint32_t                value = at_output(b, gpu, offset), block = p->n_chunks / p->n_gpus;
-    bool is_gathered = p->collective == CS_ALLGATHER || p->collective == CS_ALLTOALL;
-    bool has_own     = (is_gathered && offset / block == gpu) ||
-                   (p->collective == CS_BROADCAST && gpu == b->stored->root);
+    uint32_t                value = at_output(b, gpu, offset);
+    const cs_chunks chunks  = {p->collective, p->n_gpus, b->stored->root, cs_msccl_all_chunks(p)};
+    bool            has_own = cs_chunk_contributor(&chunks, chunk) == gpu;
 
-    if (p->collective == CS_REDUCE && gpu != b->stored->root) {
+    if (cs_collectives[p->collective].to == CS_PARTY_ROOT && gpu != b->stored->root) {
         return CS_OK;
     }
     if (has_own && !has_chunk_of(b, gpu, offset, gpu, chunk)) {
@@ -195,8 +194,7 @@ static cs_status see_output(builder *b, uint32_t gpu, uint32_t offset)
 
 static cs_status see_outputs(builder *b)
 {
-    uint32_t size =
-        b->p->collective == CS_REDUCESCATTER ? b->p->n_chunks / b->p->n_gpus : b->p->n_chunks;
+    uint32_t size = cs_msccl_chunks_of(b->p, CS_MSCCL_OUTPUT);
 
     for (uint32_t g = 0; g < b->p->n_gpus; g++) {
         for (uint32_t i = 0; i < size; i++) {
@@ -280,7 +278,7 @@ static cs_status check_own(const builder *b, uint32_t value)
 
 /* Slots in the making. */
 
-static cs_status deliver(builder *b, uint32_t value, uint32_t home, bool adds, uint8_t flags)
+static cs_status deliver(builder *b, uint32_t value, uint32_t slot, bool adds, uint8_t flags)
 {
     uint32_t index = (uint32_t)b->n_deliveries;
 
@@ -295,47 +293,47 @@ static cs_status deliver(builder *b, uint32_t value, uint32_t home, bool adds, u
     }
     b->last_delivery[value] = index;
     b->deliveries[b->n_deliveries++] =
-        (delivery){.home = home, .next = NONE, .flags = flags, .adds = adds};
+        (delivery){.slot = slot, .next = NONE, .flags = flags, .adds = adds};
     return CS_OK;
 }
 
-static cs_status add_home(builder *b, uint32_t value, uint32_t first, uint32_t *home_p)
+static cs_status add_slot(builder *b, uint32_t value, uint32_t first, uint32_t *slot_p)
 {
     const cs_msccl_value *v = &b->run->values[value];
 
-    if (!cs_grow(&b->homes, &b->home_capacity, b->n_homes + 1, 1024, sizeof *b->homes)) {
+    if (!cs_grow(&b->slots, &b->slot_capacity, b->n_slots + 1, 1024, sizeof *b->slots)) {
         return CS_NO_MEMORY(b->err, "a schedule");
     }
-    *home_p                = (uint32_t)b->n_homes;
-    b->homes[b->n_homes++] = (cell){.gpu   = gpu_of(b, v->step),
-                                    .place = v->place,
-                                    .tail  = value,
-                                    .first = first,
-                                    .last  = first,
-                                    .next  = b->begins[first]};
-    b->begins[first]       = *home_p;
+    *slot_p                = (uint32_t)b->n_slots;
+    b->slots[b->n_slots++] = (slot_plan){.gpu   = gpu_of(b, v->step),
+                                         .place = v->place,
+                                         .tail  = value,
+                                         .first = first,
+                                         .last  = first,
+                                         .next  = b->begins[first]};
+    b->begins[first]       = *slot_p;
     return CS_OK;
 }
 
 /* Put the leaves into a slot, which holds the value then. */
-static cs_status fill_home(builder *b, uint32_t value, uint32_t home, bool is_new)
+static cs_status fill_slot(builder *b, uint32_t value, uint32_t slot, bool is_new)
 {
     for (size_t i = 0; i < b->n_leaves; i++) {
         bool    begins = is_new && i == 0, ends = i + 1 == b->n_leaves && b->is_final[value] != 0;
         uint8_t flags =
             (uint8_t)((begins && b->own > 0 ? CS_OWN_DST : 0) | (ends ? CS_DONE_DST : 0));
-        CS_TRY(deliver(b, b->leaves[i].value, home, !begins || b->own > 0, flags));
+        CS_TRY(deliver(b, b->leaves[i].value, slot, !begins || b->own > 0, flags));
     }
-    b->home_of[value]   = home;
-    b->homes[home].tail = value;
-    b->homes[home].last = b->seen[value] == LAST ? LAST : b->seen[value] - 1;
+    b->slot_of[value]   = slot;
+    b->slots[slot].tail = value;
+    b->slots[slot].last = b->seen[value] == LAST ? LAST : b->seen[value] - 1;
     return CS_OK;
 }
 
 /* Has the slot of `base` seen its last sending of it before any of the leaves comes? */
 static bool can_go_on(const builder *b, uint32_t base)
 {
-    bool can = b->homes[b->home_of[base]].tail == base && b->own == 0 && b->seen[base] != LAST;
+    bool can = b->slots[b->slot_of[base]].tail == base && b->own == 0 && b->seen[base] != LAST;
 
     for (size_t i = 0; i < b->n_leaves && can; i++) {
         can = b->leaves[i].message >= b->seen[base];
@@ -344,41 +342,41 @@ static bool can_go_on(const builder *b, uint32_t base)
 }
 
 /* Give a sum that is seen its slot: that of the sum that it was made from, or a new one. */
-static cs_status give_home(builder *b, uint32_t value)
+static cs_status give_slot(builder *b, uint32_t value)
 {
-    uint32_t base = value, home = NONE;
+    uint32_t base = value, slot = NONE;
 
     b->n_leaves = 0;
     b->own      = 0;
-    while (!is_own(base) && is_sum(b, base) && (base == value || b->home_of[base] == NONE)) {
+    while (!is_own(base) && is_sum(b, base) && (base == value || b->slot_of[base] == NONE)) {
         CS_TRY(collect(b, b->run->values[base].b));
         base = b->run->values[base].a;
     }
-    bool goes_on = base != value && !is_own(base) && b->home_of[base] != NONE && can_go_on(b, base);
+    bool goes_on = base != value && !is_own(base) && b->slot_of[base] != NONE && can_go_on(b, base);
     if (!goes_on) {
         CS_TRY(collect(b, base));
         CS_TRY(check_own(b, value));
     }
     qsort(b->leaves, b->n_leaves, sizeof *b->leaves, by_arrival);
     if (goes_on) {
-        home = b->home_of[base];
+        slot = b->slot_of[base];
     } else {
-        CS_TRY(add_home(b, value, b->leaves[0].message, &home));
+        CS_TRY(add_slot(b, value, b->leaves[0].message, &slot));
     }
-    return fill_home(b, value, home, !goes_on);
+    return fill_slot(b, value, slot, !goes_on);
 }
 
 /* Chunks that nobody ever looks at still travel. */
 static cs_status give_rest(builder *b)
 {
-    uint32_t home = 0;
+    uint32_t slot = 0;
 
     for (uint32_t v = 0; v < b->run->n_values; v++) {
         if (is_sum(b, v) || b->first_delivery[v] != NONE) {
             continue;
         }
-        CS_TRY(add_home(b, v, b->message_of[v], &home));
-        CS_TRY(deliver(b, v, home, false, 0));
+        CS_TRY(add_slot(b, v, b->message_of[v], &slot));
+        CS_TRY(deliver(b, v, slot, false, 0));
     }
     return CS_OK;
 }
@@ -386,7 +384,7 @@ static cs_status give_rest(builder *b)
 /* Slots. */
 
 /* The lowest layer of the place that is free again before the slot is used first. */
-static cs_status lease_layer(builder *b, cell *h)
+static cs_status lease_layer(builder *b, slot_plan *h)
 {
     uint32_t *head = &b->leased[(size_t)h->gpu * b->run->n_places + h->place];
     uint32_t  best = NONE, n = 0;
@@ -418,8 +416,8 @@ static cs_status lease_layers(builder *b)
 {
     b->n_layers = 1;
     for (uint32_t i = 0; i < b->run->n_messages; i++) {
-        for (uint32_t h = b->begins[i]; h != NONE; h = b->homes[h].next) {
-            CS_TRY(lease_layer(b, &b->homes[h]));
+        for (uint32_t h = b->begins[i]; h != NONE; h = b->slots[h].next) {
+            CS_TRY(lease_layer(b, &b->slots[h]));
         }
     }
     uint64_t slots = (uint64_t)b->n_layers * b->run->n_places;
@@ -432,9 +430,9 @@ static cs_status lease_layers(builder *b)
     return CS_OK;
 }
 
-static uint32_t slot_of(const builder *b, uint32_t home)
+static uint32_t stream_slot(const builder *b, uint32_t slot)
 {
-    return b->homes[home].layer * b->run->n_places + b->homes[home].place;
+    return b->slots[slot].layer * b->run->n_places + b->slots[slot].place;
 }
 
 /* The stream. */
@@ -446,7 +444,7 @@ static uint32_t source_of(const builder *b, const cs_msccl_message *m, uint32_t 
     uint32_t             sent = b->run->payloads[m->first + k];
 
     if (!is_own(sent)) {
-        return slot_of(b, b->home_of[sent]);
+        return stream_slot(b, b->slot_of[sent]);
     }
     return k + cs_msccl_place(b->p, b->run->aliases, gpu_of(b, m->send_step), s->src.buffer,
                               s->src.offset);
@@ -472,7 +470,7 @@ static bool goes_with(const builder *b, const cs_msccl_message *m, uint32_t k)
     }
     while (d != NONE && e != NONE) {
         const delivery *x = &b->deliveries[d], *y = &b->deliveries[e];
-        if (slot_of(b, x->home) + 1 != slot_of(b, y->home) || x->adds != y->adds ||
+        if (stream_slot(b, x->slot) + 1 != stream_slot(b, y->slot) || x->adds != y->adds ||
             x->flags != y->flags) {
             return false;
         }
@@ -506,7 +504,7 @@ static cs_status add_parts(builder *b, const cs_msccl_message *m, uint32_t first
     b->n_parts = b->n_parts + n > CS_MAX_PARTS ? 0 : b->n_parts;
     for (uint32_t d = from; d != NONE; d = b->deliveries[d].next) {
         const delivery *x = &b->deliveries[d];
-        t.dst_slot        = (uint16_t)slot_of(b, x->home);
+        t.dst_slot        = (uint16_t)stream_slot(b, x->slot);
         t.op_fabric       = cs_op_fabric(x->adds ? CS_OP_REDUCE : CS_OP_COPY, CS_NIC);
         t.flags           = (uint8_t)(own | x->flags | (b->n_parts > 0 ? CS_JOIN : 0));
         CS_TRY(cs_stored_add(b->stored, &t, &none, b->err));
@@ -542,11 +540,11 @@ static cs_status add_messages(builder *b)
     return CS_OK;
 }
 
-static cs_status give_homes(builder *b)
+static cs_status give_slots(builder *b)
 {
     for (uint32_t v = 0; v < b->run->n_values; v++) {
         if (b->seen[v] != 0) {
-            CS_TRY(give_home(b, v));
+            CS_TRY(give_slot(b, v));
         }
     }
     return give_rest(b);
@@ -559,19 +557,19 @@ static cs_status open_builder(builder *b)
 
     b->stored         = cs_stored_new();
     b->seen           = CS_ARENA_NEW(&b->arena, uint32_t, values);
-    b->home_of        = CS_ARENA_NEW(&b->arena, uint32_t, values);
+    b->slot_of        = CS_ARENA_NEW(&b->arena, uint32_t, values);
     b->message_of     = CS_ARENA_NEW(&b->arena, uint32_t, values);
     b->first_delivery = CS_ARENA_NEW(&b->arena, uint32_t, values);
     b->last_delivery  = CS_ARENA_NEW(&b->arena, uint32_t, values);
     b->is_final       = CS_ARENA_NEW(&b->arena, uint8_t, values);
     b->begins         = CS_ARENA_NEW(&b->arena, uint32_t, messages);
     b->leased         = CS_ARENA_NEW(&b->arena, uint32_t, places);
-    if (b->stored == NULL || b->seen == NULL || b->home_of == NULL || b->message_of == NULL ||
+    if (b->stored == NULL || b->seen == NULL || b->slot_of == NULL || b->message_of == NULL ||
         b->first_delivery == NULL || b->last_delivery == NULL || b->is_final == NULL ||
         b->begins == NULL || b->leased == NULL) {
         return CS_NO_MEMORY(b->err, "a schedule");
     }
-    memset(b->home_of, 0xff, values * sizeof *b->home_of); /* NONE */
+    memset(b->slot_of, 0xff, values * sizeof *b->slot_of); /* NONE */
     memset(b->first_delivery, 0xff, values * sizeof *b->first_delivery);
     memset(b->begins, 0xff, messages * sizeof *b->begins);
     memset(b->leased, 0xff, places * sizeof *b->leased);
@@ -604,7 +602,7 @@ static cs_status build(builder *b)
     describe(b);
     see_messages(b);
     CS_TRY(see_outputs(b));
-    CS_TRY(give_homes(b));
+    CS_TRY(give_slots(b));
     CS_TRY(lease_layers(b));
     CS_TRY(cs_stored_check(b->stored, b->err));
     CS_TRY(add_messages(b));
@@ -620,7 +618,7 @@ static cs_status make_stream(const cs_msccl_run *run, cs_stored **stored_p, cs_e
     if (status != CS_OK && status != CS_ENOMEM) {
         cs_error_locate(err, b.p->input, b.p->gpus[0].line, b.p->gpus[0].column);
     }
-    cs_free(b.homes);
+    cs_free(b.slots);
     cs_free(b.deliveries);
     cs_free(b.leaves);
     cs_free(b.stack);

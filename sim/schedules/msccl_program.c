@@ -121,20 +121,32 @@ static cs_status read_modes(reader *r, const cs_xml *algo)
     return CS_OK;
 }
 
+/* coll=".."; of two words for a collective the first is the one that is written. */
+static const char *const collective_names[] = {
+    "allreduce", "allgather", "reduce_scatter", "reducescatter", "alltoall", "broadcast", "reduce"};
+static const cs_collective collectives[COUNT(collective_names)] = {
+    CS_ALLREDUCE, CS_ALLGATHER, CS_REDUCESCATTER, CS_REDUCESCATTER,
+    CS_ALLTOALL,  CS_BROADCAST, CS_REDUCE};
+
+const char *cs_msccl_collective_name(cs_collective collective)
+{
+    for (size_t i = 0; i < COUNT(collectives); i++) {
+        if (collectives[i] == collective) {
+            return collective_names[i];
+        }
+    }
+    return NULL;
+}
+
 static cs_status read_collective(reader *r, const cs_xml *algo)
 {
-    static const char *const names[] = {"allreduce", "allgather", "reduce_scatter", "reducescatter",
-                                        "alltoall",  "broadcast", "reduce"};
-    static const cs_collective which[]     = {CS_ALLREDUCE,     CS_ALLGATHER, CS_REDUCESCATTER,
-                                              CS_REDUCESCATTER, CS_ALLTOALL,  CS_BROADCAST,
-                                              CS_REDUCE};
-    static const char *const   protocols[] = {"Simple", "LL", "LL128"};
-    size_t                     name = 0, protocol = 0;
-    long                       root = 0;
+    static const char *const protocols[] = {"Simple", "LL", "LL128"};
+    size_t                   name = 0, protocol = 0;
+    long                     root = 0;
 
-    CS_TRY(word(r, algo, "coll", names, COUNT(names), &name));
+    CS_TRY(word(r, algo, "coll", collective_names, COUNT(collective_names), &name));
     CS_TRY(word(r, algo, "proto", protocols, COUNT(protocols), &protocol));
-    r->p->collective = which[name];
+    r->p->collective = collectives[name];
     r->p->n_ahead    = protocol == 0 ? 2 : 8;
     r->p->root       = CS_MSCCL_NONE;
     if (cs_xml_get(algo, "root") != NULL) {
@@ -146,9 +158,8 @@ static cs_status read_collective(reader *r, const cs_xml *algo)
 
 static cs_status check_chunks(const reader *r, const cs_xml *algo)
 {
-    const cs_msccl_program *p = r->p;
-    bool divides = p->collective == CS_ALLGATHER || p->collective == CS_REDUCESCATTER ||
-                   p->collective == CS_ALLTOALL;
+    const cs_msccl_program *p       = r->p;
+    bool                    divides = cs_collectives[p->collective].layout != CS_WHOLE;
 
     if (divides && p->n_chunks % p->n_gpus != 0) {
         return CS_XML_FAIL(
@@ -181,24 +192,25 @@ static cs_status read_head(reader *r, const cs_xml *algo)
 
 /* Buffers. */
 
-/* Chunks of a GPU's input or output. */
-static uint32_t buffer_size(const cs_msccl_program *p, uint32_t buffer)
+uint32_t cs_msccl_chunks_of(const cs_msccl_program *p, uint32_t buffer)
 {
-    bool is_block = (p->collective == CS_ALLGATHER && buffer == CS_MSCCL_INPUT) ||
-                    (p->collective == CS_REDUCESCATTER && buffer == CS_MSCCL_OUTPUT);
+    const cs_collective_row *row      = &cs_collectives[p->collective];
+    cs_party                 party    = buffer == CS_MSCCL_INPUT ? row->from : row->to;
+    bool                     is_block = row->layout == CS_BLOCK_PER_RANK && party == CS_PARTY_FIRST;
+
     return is_block ? p->n_chunks / p->n_gpus : p->n_chunks;
 }
 
 uint32_t cs_msccl_n_places(const cs_msccl_program *p, bool aliases)
 {
-    uint32_t both = buffer_size(p, CS_MSCCL_INPUT) + buffer_size(p, CS_MSCCL_OUTPUT);
+    uint32_t both = cs_msccl_chunks_of(p, CS_MSCCL_INPUT) + cs_msccl_chunks_of(p, CS_MSCCL_OUTPUT);
     return (aliases ? p->n_chunks : both) + p->n_scratch;
 }
 
 uint32_t cs_msccl_place(const cs_msccl_program *p, bool aliases, uint32_t gpu, uint32_t buffer,
                         uint32_t offset)
 {
-    uint32_t size = buffer_size(p, buffer);
+    uint32_t size = cs_msccl_chunks_of(p, buffer);
 
     if (buffer == CS_MSCCL_SCRATCH) {
         return cs_msccl_n_places(p, aliases) - p->n_scratch + offset;
@@ -206,19 +218,24 @@ uint32_t cs_msccl_place(const cs_msccl_program *p, bool aliases, uint32_t gpu, u
     if (aliases) { /* a block lies in the other buffer */
         return size < p->n_chunks ? gpu * size + offset : offset;
     }
-    return buffer == CS_MSCCL_INPUT ? offset : buffer_size(p, CS_MSCCL_INPUT) + offset;
+    return buffer == CS_MSCCL_INPUT ? offset : cs_msccl_chunks_of(p, CS_MSCCL_INPUT) + offset;
+}
+
+static bool is_per_pair(const cs_msccl_program *p)
+{
+    return cs_collectives[p->collective].layout == CS_BLOCK_PER_PAIR;
 }
 
 uint32_t cs_msccl_all_chunks(const cs_msccl_program *p)
 {
-    return p->collective == CS_ALLTOALL ? p->n_gpus * p->n_chunks : p->n_chunks;
+    return is_per_pair(p) ? p->n_gpus * p->n_chunks : p->n_chunks;
 }
 
 uint32_t cs_msccl_chunk(const cs_msccl_program *p, uint32_t gpu, uint32_t buffer, uint32_t offset)
 {
-    uint32_t size = buffer_size(p, buffer), block = p->n_chunks / p->n_gpus;
+    uint32_t size = cs_msccl_chunks_of(p, buffer), block = p->n_chunks / p->n_gpus;
 
-    if (p->collective == CS_ALLTOALL) {
+    if (is_per_pair(p)) {
         return buffer == CS_MSCCL_INPUT
                    ? gpu * p->n_chunks + offset
                    : offset / block * p->n_chunks + gpu * block + offset % block;
@@ -432,7 +449,8 @@ static cs_status read_sizes(reader *r, const cs_xml *e, cs_msccl_gpu *g)
     static const char *const keys[] = {"i_chunks", "o_chunks", "s_chunks"};
 
     for (uint32_t b = 0; b < 3; b++) {
-        long most = b == CS_MSCCL_SCRATCH ? CS_MSCCL_MAX_CHUNKS : (long)buffer_size(r->p, b), n = 0;
+        long most = b == CS_MSCCL_SCRATCH ? CS_MSCCL_MAX_CHUNKS : (long)cs_msccl_chunks_of(r->p, b),
+             n    = 0;
         CS_TRY(number(r, e, keys[b], 0, most, &n));
         g->n_chunks[b] = (uint32_t)n;
     }

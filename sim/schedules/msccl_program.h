@@ -104,6 +104,12 @@ typedef struct cs_msccl_program {
 cs_status cs_msccl_read(const char *text, size_t length, const char *input, cs_arena *arena,
                         cs_msccl_program *program, cs_error *err);
 
+/* MSCCL's word for a collective, NULL where it has none. */
+const char *cs_msccl_collective_name(cs_collective collective);
+
+/* Chunks of a GPU's input or output. */
+uint32_t cs_msccl_chunks_of(const cs_msccl_program *p, uint32_t buffer);
+
 /* Where a GPU keeps chunks: places of the input and output come first, then the scratch buffer.
  * `aliases`: input and output are one buffer. */
 uint32_t cs_msccl_n_places(const cs_msccl_program *p, bool aliases);

@@ -443,10 +443,7 @@ cs_status cs_schedule_verify(const cs_stored *stored, cs_verdict *verdict_p, cs_
 {
     const cs_stored_options options = {stored};
     const cs_fabric         port    = {CS_SWITCHED, 0, 1};
-    cs_job                  job     = {
-                             .scenario   = {.cluster = {.fabrics = {port, port, port}}},
-                             .is_checked = true,
-    };
+    cs_job job = {.scenario = {.cluster = {.fabrics = {port, port, port}}}, .is_checked = true};
 
     cs_schedule_scenario(stored, &job.scenario);
     cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);

@@ -3,17 +3,22 @@
  *
  * The tree and the axes never change while cases are built from them: a case copies what it
  * needs, because reference counts of shared trees are not safe between threads everywhere.
+ *
+ * An error about a value names whoever wrote it: an axis of the sweep (which stands above
+ * everything else), the last option that set it or something around it, or the file.
  */
 #include "study/config.h"
 
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "input/locate.h"
 #include "study/config_state.h"
 #include "study/keys.h"
 #include "traces/calibration_json.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -290,7 +295,7 @@ static bool complete_tree(json_t *tree, json_t *other)
 }
 
 /* Does the configuration say anything of what an axis of another one is over? */
-static bool says(const cs_config *config, const cs_axis *axis)
+static bool mentions(const cs_config *config, const cs_axis *axis)
 {
     const char *rest;
     return cs_config_has(config, axis->path) ||
@@ -301,7 +306,7 @@ cs_status cs_config_complete(cs_config *config, const cs_config *other, cs_error
 {
     for (size_t i = 0; i < other->axes.n_axes; i++) {
         const cs_axis *axis = &other->axes.axes[i];
-        if (!says(config, axis)) {
+        if (!mentions(config, axis)) {
             CS_TRY(cs_axes_set(&config->axes, axis->path, NULL, axis->values, CS_CONFIG_MAX_CASES,
                                axis->path, err));
         }
@@ -424,4 +429,291 @@ uint64_t cs_config_fingerprint(const cs_config *config)
 const char *cs_config_text(const cs_config *config, const char *key)
 {
     return json_string_value(json_object_get(config->tree, key));
+}
+
+/* ---- where an error comes from ---- */
+
+void cs_config_origin_text(const char *origin, const char *path, char *text, size_t text_bytes)
+{
+    bool is_set = strcmp(origin, "--set") == 0;
+    (void)snprintf(text, text_bytes, "%s%s%s", origin, is_set ? " " : "", is_set ? path : "");
+}
+
+static void name_option(cs_error *error, const char *origin, const char *path)
+{
+    char text[2 * sizeof error->where]; /* `path` may be the error's own */
+
+    cs_config_origin_text(origin, path, text, sizeof text);
+    text[sizeof error->where - 1] = '\0';
+    memcpy(error->where, text, sizeof error->where);
+}
+
+/* How exactly the origin of an error is named. */
+typedef enum detail { OPTION_ONLY, PLACE_OF_VALUE, PLACE_OF_KEY } detail;
+
+static void name_place(const cs_config *config, cs_error *error, const char *path, detail how)
+{
+    bool wants_key = how == PLACE_OF_KEY;
+    int  line = 0, column = 0;
+
+    if (config->text != NULL && how != OPTION_ONLY) {
+        cs_locate(config->text, config->length, path, wants_key, &line, &column);
+        cs_error_locate(error, config->input, line, column);
+    }
+}
+
+static void locate_on_axis(const cs_config *config, cs_error *error, const cs_axis *axis,
+                           const char *rest, detail how, size_t point)
+{
+    char   path[CS_PATH_BYTES], full[2 * CS_PATH_BYTES];
+    size_t number      = (size_t)(axis - config->axes.axes);
+    bool   is_axis_key = how == PLACE_OF_KEY && rest[0] == '\0';
+
+    if (axis->origin != NULL) {
+        name_option(error, axis->origin, axis->path);
+        return;
+    }
+    cs_path_add_key(path, "sweep", axis->path);
+    if (!is_axis_key) {
+        cs_path_add_index(path, path, cs_axes_digit(&config->axes, point, number));
+    }
+    (void)snprintf(full, sizeof full, "%s%s", path, rest);
+    name_place(config, error, full, how);
+}
+
+const cs_override *cs_config_override_above(const cs_config *config, const char *path)
+{
+    for (size_t i = config->n_overrides; i-- > 0;) {
+        if (cs_path_below(config->overrides[i].path, path) != NULL) {
+            return &config->overrides[i];
+        }
+    }
+    return NULL;
+}
+
+static cs_status locate(const cs_config *config, const cs_error *from, detail how, size_t point,
+                        cs_error *err)
+{
+    cs_error           error    = *from;
+    bool               is_ours  = from->status != CS_ENOMEM && from->input[0] == '\0';
+    const char        *rest     = "";
+    const cs_axis     *axis     = NULL;
+    const cs_override *override = cs_config_override_above(config, from->where);
+
+    if (point != CS_NO_POINT && is_ours) {
+        axis = cs_axes_above(&config->axes, from->where, &rest);
+    }
+    if (axis != NULL) {
+        locate_on_axis(config, &error, axis, rest, how, point);
+    } else if (override != NULL && is_ours) {
+        name_option(&error, override->origin, from->where);
+    } else if (is_ours) {
+        name_place(config, &error, from->where, how);
+    }
+    if (err != NULL && err->status == CS_OK) {
+        *err = error;
+    }
+    return error.status;
+}
+
+cs_status cs_config_locate_error(const cs_config *config, const cs_error *from, bool key_is_wrong,
+                                 size_t point, cs_error *err)
+{
+    return locate(config, from, key_is_wrong ? PLACE_OF_KEY : PLACE_OF_VALUE, point, err);
+}
+
+cs_status cs_config_locate_option(const cs_config *config, const cs_error *from, size_t point,
+                                  cs_error *err)
+{
+    return locate(config, from, OPTION_ONLY, point, err);
+}
+
+cs_status cs_config_refuse_training(const cs_config *config, cs_error *err)
+{
+    static const char key[] = "training";
+    const char       *found = cs_config_has(config, key) ? key : NULL;
+    cs_error          wrong = {0};
+
+    for (size_t i = 0; i < config->axes.n_axes && found == NULL; i++) {
+        found = cs_path_below(key, config->axes.axes[i].path) != NULL ? config->axes.axes[i].path
+                                                                      : NULL;
+    }
+    if (found == NULL) {
+        return CS_OK;
+    }
+    (void)CS_FAIL(&wrong, CS_EINVAL, found,
+                  "whole iterations are run by 'collsim montecarlo' alone; here every call stands "
+                  "by itself");
+    return cs_config_locate_error(config, &wrong, true, 0, err);
+}
+
+/* ---- numbers that are hardly meant ----
+ *
+ * They are bare numbers that stand for another unit than their key's. The tree is searched, not the
+ * scenarios: every number is written once, however many scenarios it is in. */
+
+enum { MOST_DEPTH = CS_PATH_STEPS, HINT_BYTES = 128 };
+
+typedef struct search {
+    const cs_config *config;
+    const cs_axis   *axis; /* whose value is searched; NULL: the tree */
+    size_t           point;
+    cs_error        *notes;
+    size_t           room, n;
+} search;
+
+/* "write #us for microseconds" with the number put in. */
+static void write_hint(const char *instead, const char *number, char hint[HINT_BYTES])
+{
+    size_t length = 0;
+
+    for (; *instead != '\0' && length + 1 < HINT_BYTES; instead++) {
+        int n = *instead == '#' ? snprintf(hint + length, HINT_BYTES - length, "%s", number)
+                                : snprintf(hint + length, HINT_BYTES - length, "%c", *instead);
+        length += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static void add_note(search *s, const char *path, const cs_field *row, const json_t *node)
+{
+    const cs_field *quantity = cs_key_number(row);
+    cs_error        note     = {0};
+    char            number[40], hint[HINT_BYTES] = "";
+
+    if (s->n++ >= s->room) {
+        return;
+    }
+    if (json_is_string(node)) {
+        (void)snprintf(number, sizeof number, "%.32s", json_string_value(node));
+    } else {
+        (void)snprintf(number, sizeof number, "%.15g", json_number_value(node));
+    }
+    write_hint(cs_field_plain(quantity)->instead, number, hint);
+    (void)CS_FAIL(&note, CS_EINVAL, path, "%s is read as %s %s; %s", number, number,
+                  cs_field_unit(quantity) == CS_UNIT_RATE ? "B/s" : "s", hint);
+    s->notes[s->n - 1] = (cs_error){0};
+    (void)cs_config_locate_error(s->config, &note, false, s->point, &s->notes[s->n - 1]);
+}
+
+/* `row` says what the node is; what no row knows holds no quantity. */
+static void search_node(search *s, const char *path, const cs_field *row, json_t *node,
+                        unsigned depth)
+{
+    char        below[CS_PATH_BYTES];
+    const char *key, *rest;
+    json_t     *child;
+    size_t      i;
+
+    if (depth > MOST_DEPTH || row == NULL ||
+        (s->axis == NULL && depth > 0 && cs_axes_above(&s->config->axes, path, &rest) != NULL)) {
+        return;
+    }
+    if (json_is_object(node)) {
+        json_object_foreach(node, key, child)
+        {
+            cs_path_add_key(below, path, key);
+            search_node(s, below, cs_key_below(row, key), child, depth + 1);
+        }
+    } else if (json_is_array(node)) {
+        json_array_foreach(node, i, child)
+        {
+            cs_path_add_index(below, path, i);
+            search_node(s, below, cs_key_below(row, NULL), child, depth + 1);
+        }
+    } else if (cs_key_is_odd(row, node)) {
+        add_note(s, path, row, node);
+    }
+}
+
+size_t cs_config_notes(const cs_config *config, cs_error *notes, size_t room)
+{
+    search s = {.config = config, .point = CS_NO_POINT, .notes = notes, .room = room};
+
+    search_node(&s, "", cs_key_root(config->tree), config->tree, 0);
+    for (size_t i = 0; i < config->axes.n_axes; i++) {
+        s.axis = &config->axes.axes[i];
+        for (size_t k = 0; k < json_array_size(s.axis->values); k++) {
+            s.point = cs_axes_point(&config->axes, i, k);
+            search_node(&s, s.axis->path, cs_key_at(s.axis->path),
+                        json_array_get(s.axis->values, k), 0);
+        }
+    }
+    return s.n;
+}
+
+/* ---- the scenario that others are compared with ---- */
+
+/* An algorithm's name out of "ring" or {"name": "ring"}; NULL: it says nothing of it. */
+static const char *name_of(const json_t *algorithm)
+{
+    const char *name = json_string_value(algorithm);
+    return name != NULL ? name : json_string_value(json_object_get(algorithm, "name"));
+}
+
+static bool is_of_algorithm(const cs_axis *axis)
+{
+    return cs_path_below("algorithm", axis->path) != NULL ||
+           cs_path_below("montecarlo", axis->path) != NULL;
+}
+
+static bool names_algorithms(const cs_axis *axis)
+{
+    return strcmp(axis->path, "algorithm") == 0 || strcmp(axis->path, "algorithm.name") == 0;
+}
+
+/* The place of the name on its axis, `count` where it is not there. */
+static size_t place_of(const cs_axis *axis, const char *name)
+{
+    size_t i = 0, count = json_array_size(axis->values);
+
+    for (; i < count; i++) {
+        const char *here = name_of(json_array_get(axis->values, i));
+        if (here != NULL && strcmp(here, name) == 0) {
+            break;
+        }
+    }
+    return i;
+}
+
+cs_status cs_config_baseline(const cs_config *config, size_t index, const char *algorithm,
+                             size_t *baseline_p, cs_error *err)
+{
+    bool                is_swept = false;
+    size_t              point    = 0;
+    const cs_algorithm *named    = NULL;
+
+    if (algorithm != NULL && cs_algorithm_find(algorithm, &named, NULL) == CS_OK) {
+        algorithm = named->name; /* the configuration has whole names, too */
+    }
+
+    bool is_found = algorithm == NULL;
+    for (size_t i = 0; i < config->axes.n_axes; i++) {
+        const cs_axis *axis  = &config->axes.axes[i];
+        size_t         count = json_array_size(axis->values), digit = 0;
+        if (!is_of_algorithm(axis)) {
+            digit = cs_axes_digit(&config->axes, index, i);
+        } else if (algorithm != NULL && names_algorithms(axis)) {
+            digit    = place_of(axis, algorithm);
+            is_found = is_found || digit < count;
+            is_swept = true;
+            digit    = digit < count ? digit : 0;
+        }
+        point = point * count + digit;
+    }
+    if (!is_found && !is_swept) { /* it may be the only one */
+        cs_case   c      = {0};
+        cs_status status = cs_config_case(config, index, &c, err);
+        is_found         = status == CS_OK && strcmp(c.job.algorithm->name, algorithm) == 0;
+        cs_case_free(&c);
+        if (status != CS_OK) {
+            return status;
+        }
+    }
+    if (!is_found) {
+        return CS_FAIL(err, CS_EINVAL, "--baseline",
+                       "no scenario runs '%.40s': accepted are the algorithms of the configuration",
+                       algorithm);
+    }
+    *baseline_p = point;
+    return CS_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From a path to a row. Where a value may have several kinds or forms, the first
- * that has the key counts: the same key means the same in all of them. */
+/* From a path to a row. Where a value may have several kinds or forms, the first that has the key
+ * counts: the same key means the same in all of them. */
 #include "study/keys.h"
 
 #include "cs/units.h"
@@ -11,12 +11,12 @@
 
 const cs_field cs_key_scenario = {
     .name = "scenario", .type = CS_FIELD_OBJECT, .fields = cs_scenario_fields};
-static const cs_field key_whatif = {
+static const cs_field whatif_root = {
     .name = "whatif", .type = CS_FIELD_OBJECT, .fields = cs_whatif_fields};
 
 const cs_field *cs_key_root(const json_t *tree)
 {
-    return json_object_get(tree, "job") != NULL ? &key_whatif : &cs_key_scenario;
+    return json_object_get(tree, "job") != NULL ? &whatif_root : &cs_key_scenario;
 }
 
 /* ---- plug-ins: {"name": .., "options": {..}}, where the options are those of all of them ---- */
@@ -95,7 +95,7 @@ const cs_field *cs_key_at(const char *path)
         return NULL;
     }
     const cs_field *row = walk(&cs_key_scenario, &steps);
-    return row != NULL ? row : walk(&key_whatif, &steps);
+    return row != NULL ? row : walk(&whatif_root, &steps);
 }
 
 /* ---- quantities ---- */

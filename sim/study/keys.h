@@ -13,7 +13,7 @@
 /* The root of scenarios, as a row of an object. */
 extern const cs_field cs_key_scenario;
 
-/* The one that a tree has. */
+/* The root that a tree has: of scenarios, or of what-if jobs. */
 const cs_field *cs_key_root(const json_t *tree);
 
 /* The row of a key of an object, or with `key` NULL of an element of a list; of a kind, form or

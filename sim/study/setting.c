@@ -4,26 +4,17 @@
 #include "study/config_state.h"
 #include "study/keys.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { WORD_BYTES = 256 };
 
+#define MOST_EXACT 0x1p53
+
 static cs_status no_memory(const char *origin, cs_error *err)
 {
     return CS_FAIL(err, CS_ENOMEM, origin, "out of memory for a value");
-}
-
-static cs_status text_node(const char *text, const char *origin, json_t **node_p, cs_error *err)
-{
-    *node_p = json_string(text);
-    if (*node_p != NULL) {
-        return CS_OK;
-    }
-    json_t *unchecked = json_string_nocheck(text);
-    json_decref(unchecked);
-    return unchecked != NULL ? CS_FAIL(err, CS_EPARSE, origin, "the value is not UTF-8")
-                             : no_memory(origin, err);
 }
 
 /* A number as JSON writes it; NULL: it is none. */
@@ -39,7 +30,8 @@ static json_t *number_node(const char *text)
 }
 
 /* A number, or what else its row takes: a text with a unit, "auto", null. What it means is read
- * with the scenario; what can mean nothing is refused here. */
+ * with the scenario; what can mean nothing is refused here. Numbers that JSON does not know, as
+ * 007, are those of the row. */
 static cs_status quantity_node(const cs_field *row, const char *text, bool keeps_texts,
                                const char *origin, json_t **node_p, cs_error *err)
 {
@@ -55,20 +47,18 @@ static cs_status quantity_node(const cs_field *row, const char *text, bool keeps
         return CS_OK;
     }
     if (is_text || row->has_auto) {
-        return text_node(text, origin, node_p, err);
+        return cs_tree_text(text, origin, node_p, err);
     }
     CS_TRY(cs_field_parse(row, text, &value, origin, err));
-    if ((*node_p = json_integer((json_int_t)value)) == NULL) {
-        return no_memory(origin, err);
-    }
-    return CS_OK;
+    bool is_whole = fabs(value) < MOST_EXACT && value == floor(value);
+    *node_p       = is_whole ? json_integer((json_int_t)value) : json_real(value);
+    return *node_p != NULL ? CS_OK : no_memory(origin, err);
 }
 
 /* The value of a key; `keeps_texts`: quantities stay as they were written. */
 static cs_status node_of(const cs_field *row, const char *text, bool keeps_texts,
                          const char *origin, json_t **node_p, cs_error *err)
 {
-    cs_tree_setup();
     switch (row != NULL ? row->type : CS_FIELD_ANY) {
     case CS_FIELD_U32:
     case CS_FIELD_U64:
@@ -77,7 +67,7 @@ static cs_status node_of(const cs_field *row, const char *text, bool keeps_texts
     case CS_FIELD_TEXT:
     case CS_FIELD_CHARS:
     case CS_FIELD_FILE:
-    case CS_FIELD_PLUG_IN: return text_node(text, origin, node_p, err);
+    case CS_FIELD_PLUG_IN: return cs_tree_text(text, origin, node_p, err);
     case CS_FIELD_BOOL:
     case CS_FIELD_OBJECT:
     case CS_FIELD_LIST:
@@ -110,7 +100,7 @@ cs_status cs_config_put(cs_config *config, const char *path, const cs_value *val
     json_t *node = NULL;
 
     if (value->type == CS_VALUE_TEXT) {
-        CS_TRY(text_node(value->text, origin, &node, err));
+        CS_TRY(cs_tree_text(value->text, origin, &node, err));
         return cs_config_set_node(config, path, node, origin, err);
     }
     node = node_of_value(value);
@@ -232,7 +222,6 @@ static cs_status apply_parts(cs_config *config, const cs_setting *how, const cha
     if (equals == NULL || equals == text) {
         return CS_FAIL(err, CS_EINVAL, origin, "'%s' is not of the form %s", text, how->words);
     }
-    cs_tree_setup();
     json_t *object = json_object();
     if (object == NULL) {
         return no_memory(origin, err);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The axes of a sweep. A point's digits, one per axis, are those of a
- * number in a mixed radix whose last digit moves fastest. */
-#include "study/sweep_axes.h"
-
+/* The axes of a sweep. A point's digits, one per axis, are those of a number in a mixed radix whose
+ * last digit moves fastest. */
 #include "base/alloc.h"
+#include "study/config_state.h"
 #include "study/keys.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The columns of a sweep. Values are converted once per value of an axis, not
- * once per scenario. */
+/* The columns of a sweep. Values are converted once per value of an axis, not once per scenario. */
 #include "base/alloc.h"
 #include "study/config_state.h"
 #include "study/keys.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Machines: of a regular shape (cs_server_shape), or as a reader of a file finds their parts. */
 #include "topology/machine_build.h"
 
 #include <stdarg.h>
@@ -97,4 +98,63 @@ cs_status cs_machine_set_nvlinks(cs_machine *machine, const uint32_t *links, dou
         machine->nvlink_Bps[i] = links[i] * link_Bps;
     }
     return machine->nvlink_Bps == NULL ? CS_ENOMEM : CS_OK;
+}
+
+/* ---- a regular server ---- */
+
+static void place(cs_device *d, const char *what, uint32_t i, uint32_t count,
+                  const cs_server_shape *shape)
+{
+    (void)snprintf(d->name, sizeof d->name, "%s%u", what, i);
+    d->socket = i * shape->n_sockets / count;
+    d->pcie   = shape->n_switches > 0 ? i * shape->n_switches / count : CS_NO_SWITCH;
+}
+
+static void set_nvlinks(cs_machine *m, const cs_server_shape *shape)
+{
+    uint32_t n = shape->n_gpus;
+
+    m->nvswitch_Bps = shape->mesh == CS_MESH_SWITCHED ? shape->nvlink_Bps : 0;
+    for (size_t i = 0; m->nvlink_Bps != NULL && i < (size_t)n * n; i++) {
+        size_t a = i / n, b = i % n;
+        bool   near      = shape->mesh == CS_MESH_FULL || m->gpus[a].socket == m->gpus[b].socket;
+        m->nvlink_Bps[i] = a != b && near ? shape->nvlink_Bps : 0;
+    }
+}
+
+cs_machine *cs_server_make(const cs_server_shape *shape, const char *name, cs_arena *arena)
+{
+    uint32_t    g         = shape->n_gpus;
+    bool        has_pairs = shape->mesh == CS_MESH_FULL || shape->mesh == CS_MESH_SOCKETS;
+    cs_machine *m         = cs_machine_new(arena, name, g, shape->n_nics, shape->n_switches);
+    double *nvlink_Bps = m != NULL && has_pairs ? CS_ARENA_NEW(arena, double, (size_t)g *g) : NULL;
+
+    if (m == NULL || (has_pairs && nvlink_Bps == NULL)) {
+        return NULL;
+    }
+    m->n_gpus         = g;
+    m->n_nics         = shape->n_nics;
+    m->n_switches     = shape->n_switches;
+    m->n_sockets      = shape->n_sockets;
+    m->nvlink_Bps     = nvlink_Bps;
+    m->socket_Bps     = shape->socket_Bps;
+    m->cross_Bps      = shape->cross_Bps;
+    m->nic_alpha_s    = shape->nic_alpha_s;
+    m->nvlink_alpha_s = shape->nvlink_alpha_s;
+    m->cross_alpha_s  = shape->cross_alpha_s;
+    for (uint32_t i = 0; i < g; i++) {
+        place(&m->gpus[i], "gpu", i, g, shape);
+        m->gpus[i].pcie_Bps = shape->pcie_Bps;
+    }
+    for (uint32_t i = 0; i < shape->n_nics; i++) {
+        place(&m->nics[i], "nic", i, shape->n_nics, shape);
+        m->nics[i].pcie_Bps = shape->nic_pcie_Bps;
+        m->nics[i].wire_Bps = shape->nic_Bps;
+    }
+    for (uint32_t i = 0; i < shape->n_switches; i++) {
+        m->switches[i] =
+            (cs_pcie_switch){i * shape->n_sockets / shape->n_switches, shape->uplink_Bps, false};
+    }
+    set_nvlinks(m, shape);
+    return m;
 }

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Devices whose rates are published. */
+/* ---- devices whose rates are published ---- */
 
 typedef struct known_gpu {
     const char *name;     /* "A100" */
@@ -42,62 +42,45 @@ typedef struct known_nic {
 #define BROADCOM 0x14e4
 #define HPE      0x17db
 
+/* X(id, name, rate of a link, rate of all links behind NVSwitches) */
+#define GPU_MAP(X)                                \
+    X(P100, "P100", 20e9, 80e9)                   \
+    X(P100_PCIE, "P100 PCIe", 20e9, 0)            \
+    X(V100, "V100", 25e9, 150e9)                  \
+    X(V100_PCIE, "V100 PCIe", 25e9, 0)            \
+    X(A100, "A100", 25e9, 300e9)                  \
+    X(A100_PCIE, "A100 PCIe", 25e9, 0)            \
+    X(A30, "A30", 25e9, 0)                        \
+    X(A800, "A800", 25e9, 200e9)                  \
+    X(A800_PCIE, "A800 PCIe", 25e9, 0)            \
+    X(GA102, "A40 or A6000", 14.0625e9, 0)        \
+    X(H100, "H100", 25e9, 450e9)                  \
+    X(H100_PCIE, "H100 PCIe", 25e9, 0)            \
+    X(H800, "H800", 25e9, 200e9)                  \
+    X(H800_PCIE, "H800 PCIe", 25e9, 0)            \
+    X(H20, "H20", 25e9, 450e9)                    \
+    X(H200, "H200", 25e9, 450e9)                  \
+    X(H200_NVL, "H200 NVL", 25e9, 0)              \
+    X(GH200, "GH200", 25e9, 450e9)                \
+    X(B200, "B200", 50e9, 900e9)                  \
+    X(B300, "B300", 50e9, 900e9)                  \
+    X(NO_NVLINK, "a GPU without NVLink", 25e9, 0) \
+    X(MI50, "MI50", 46e9, 0)                      \
+    X(MI100, "MI100", 46e9, 0)                    \
+    X(MI200, "MI200", 50e9, 0)                    \
+    X(MI300, "MI300", 64e9, 0)                    \
+    X(MI350, "MI350", 76.8e9, 0)
+
 enum {
-    P100,
-    P100_PCIE,
-    V100,
-    V100_PCIE,
-    A100,
-    A100_PCIE,
-    A30,
-    A800,
-    A800_PCIE,
-    GA102,
-    H100,
-    H100_PCIE,
-    H800,
-    H800_PCIE,
-    H20,
-    H200,
-    H200_NVL,
-    GH200,
-    B200,
-    B300,
-    NO_NVLINK,
-    MI50,
-    MI100,
-    MI200,
-    MI300,
-    MI350,
+#define X(id, name, link_Bps, all_Bps) id,
+    GPU_MAP(X)
+#undef X
 };
 
 static const known_gpu known_gpus[] = {
-    [P100]      = {"P100", 20e9, 80e9},
-    [P100_PCIE] = {"P100 PCIe", 20e9, 0},
-    [V100]      = {"V100", 25e9, 150e9},
-    [V100_PCIE] = {"V100 PCIe", 25e9, 0},
-    [A100]      = {"A100", 25e9, 300e9},
-    [A100_PCIE] = {"A100 PCIe", 25e9, 0},
-    [A30]       = {"A30", 25e9, 0},
-    [A800]      = {"A800", 25e9, 200e9},
-    [A800_PCIE] = {"A800 PCIe", 25e9, 0},
-    [GA102]     = {"A40 or A6000", 14.0625e9, 0},
-    [H100]      = {"H100", 25e9, 450e9},
-    [H100_PCIE] = {"H100 PCIe", 25e9, 0},
-    [H800]      = {"H800", 25e9, 200e9},
-    [H800_PCIE] = {"H800 PCIe", 25e9, 0},
-    [H20]       = {"H20", 25e9, 450e9},
-    [H200]      = {"H200", 25e9, 450e9},
-    [H200_NVL]  = {"H200 NVL", 25e9, 0},
-    [GH200]     = {"GH200", 25e9, 450e9},
-    [B200]      = {"B200", 50e9, 900e9},
-    [B300]      = {"B300", 50e9, 900e9},
-    [NO_NVLINK] = {"a GPU without NVLink", 25e9, 0},
-    [MI50]      = {"MI50", 46e9, 0},
-    [MI100]     = {"MI100", 46e9, 0},
-    [MI200]     = {"MI200", 50e9, 0},
-    [MI300]     = {"MI300", 64e9, 0},
-    [MI350]     = {"MI350", 76.8e9, 0},
+#define X(id, name, link_Bps, all_Bps) {name, link_Bps, all_Bps},
+    GPU_MAP(X)
+#undef X
 };
 
 static const struct {
@@ -161,7 +144,7 @@ static const struct {
     {HPE, 0x0371, {"Slingshot 400", 50e9}},
 };
 
-static bool is_it(long vendor, long device, long of_vendor, long of_device)
+static bool is_device(long vendor, long device, long of_vendor, long of_device)
 {
     return device == of_device && (vendor == of_vendor || vendor < 0);
 }
@@ -170,7 +153,7 @@ static bool is_it(long vendor, long device, long of_vendor, long of_device)
 static const known_gpu *gpu_of_pci(long vendor, long device)
 {
     for (size_t i = 0; i < COUNT(gpu_rows); i++) {
-        if (is_it(vendor, device, gpu_rows[i].vendor, gpu_rows[i].device)) {
+        if (is_device(vendor, device, gpu_rows[i].vendor, gpu_rows[i].device)) {
             return &known_gpus[gpu_rows[i].gpu];
         }
     }
@@ -180,7 +163,7 @@ static const known_gpu *gpu_of_pci(long vendor, long device)
 static const known_nic *nic_of_pci(long vendor, long device)
 {
     for (size_t i = 0; i < COUNT(nic_rows); i++) {
-        if (is_it(vendor, device, nic_rows[i].vendor, nic_rows[i].device)) {
+        if (is_device(vendor, device, nic_rows[i].vendor, nic_rows[i].device)) {
             return &nic_rows[i].nic;
         }
     }
@@ -221,7 +204,7 @@ static const known_gpu *gpu_of_gcn(const char *gcn)
     return NULL;
 }
 
-/* What the walk has found so far. */
+/* ---- what the walk has found so far ---- */
 
 enum { MOST_NIC_KINDS = 16 };
 
@@ -258,7 +241,7 @@ typedef struct walk {
     uint32_t         n_assumed_nics;
 } walk;
 
-/* Links between the GPUs. */
+/* ---- links between the GPUs ---- */
 
 /* One xGMI link of a GPU that nobody knows. */
 #define ASSUMED_XGMI_BPS 50e9
@@ -270,7 +253,7 @@ typedef struct entry {
 } entry;
 
 typedef struct linking {
-    walk       *n;
+    walk       *walk;
     entry      *ids; /* sorted */
     uint32_t    n_ids;
     uint32_t   *links;     /* [n_gpus][n_gpus] */
@@ -343,8 +326,8 @@ static bool is_address(const char *target)
 static void join(linking *l, uint32_t from, uint32_t to, uint32_t count)
 {
     /* Either end may be the one that names the link. */
-    uint32_t *there = &l->links[from * l->n->machine->n_gpus + to];
-    uint32_t *back  = &l->links[to * l->n->machine->n_gpus + from];
+    uint32_t *there = &l->links[from * l->walk->machine->n_gpus + to];
+    uint32_t *back  = &l->links[to * l->walk->machine->n_gpus + from];
 
     *there = count > *there ? count : *there;
     *back  = *there > *back ? *there : *back;
@@ -358,7 +341,7 @@ static cs_status add_link(linking *l, uint32_t from, const cs_xml *e)
     long          count;
 
     if (!cs_xml_number(e, "count", 0, &count) || count < 1 || count > 1024 || target == NULL) {
-        return CS_XML_FAIL(l->n->err, l->n->input, e,
+        return CS_XML_FAIL(l->walk->err, l->walk->input, e,
                            "needs a target and a count from 1 to 1024, has count=\"%.20s\"",
                            cs_xml_get(e, "count") != NULL ? cs_xml_get(e, "count") : "");
     }
@@ -369,7 +352,7 @@ static cs_status add_link(linking *l, uint32_t from, const cs_xml *e)
     } else if (to != UINT32_MAX) {
         join(l, from, to, (uint32_t)count);
     } else if ((is_gpu || kind == 0) && !is_address(target)) {
-        return CS_XML_FAIL(l->n->err, l->n->input, e,
+        return CS_XML_FAIL(l->walk->err, l->walk->input, e,
                            "target \"%.40s\" is neither a GPU of the file nor a PCI address",
                            target);
     } else if (is_gpu) {
@@ -382,17 +365,17 @@ static cs_status add_link(linking *l, uint32_t from, const cs_xml *e)
 
 static cs_status allocate(linking *l)
 {
-    walk  *n    = l->n;
-    size_t gpus = n->machine->n_gpus;
+    walk  *w    = l->walk;
+    size_t gpus = w->machine->n_gpus;
 
-    l->ids       = CS_ARENA_NEW(n->arena, entry, gpus);
-    l->links     = CS_ARENA_NEW(n->arena, uint32_t, gpus * gpus);
-    l->to_switch = CS_ARENA_NEW(n->arena, uint32_t, gpus);
+    l->ids       = CS_ARENA_NEW(w->arena, entry, gpus);
+    l->links     = CS_ARENA_NEW(w->arena, uint32_t, gpus * gpus);
+    l->to_switch = CS_ARENA_NEW(w->arena, uint32_t, gpus);
     if (l->ids == NULL || l->links == NULL || l->to_switch == NULL) {
         return CS_ENOMEM;
     }
     for (uint32_t i = 0; i < gpus; i++) {
-        const char *id = cs_xml_get(n->gpus[i].pci, "busid");
+        const char *id = cs_xml_get(w->gpus[i].pci, "busid");
         if (id != NULL) {
             l->ids[l->n_ids++] = (entry){id, i};
         }
@@ -404,14 +387,15 @@ static cs_status allocate(linking *l)
 /* The rate of one link, and a note of it. */
 static double link_Bps(const linking *l)
 {
-    const found_gpu *gpu      = &l->n->gpus[0];
+    const found_gpu *gpu      = &l->walk->gpus[0];
     bool             is_xgmi  = l->n_xgmi > 0;
     double           rate_Bps = gpu->kind != NULL ? gpu->kind->link_Bps
                                 : is_xgmi         ? ASSUMED_XGMI_BPS
                                                   : CS_ASSUMED_NVLINK_BPS;
 
-    cs_machine_assume(&l->n->notes, CS_RATE_NVLINK, "the file has no rates of links between GPUs",
-                      "%.6g GB/s %s (%s)", rate_Bps / 1e9, is_xgmi ? "an xGMI link" : "an NVLink",
+    cs_machine_assume(&l->walk->notes, CS_RATE_NVLINK,
+                      "the file has no rates of links between GPUs", "%.6g GB/s %s (%s)",
+                      rate_Bps / 1e9, is_xgmi ? "an xGMI link" : "an NVLink",
                       gpu->kind != NULL ? gpu->kind->name : "GPUs of an unknown kind");
     return rate_Bps;
 }
@@ -419,42 +403,42 @@ static double link_Bps(const linking *l)
 /* GPUs may have links to NVSwitches that do not work: the one with fewest sets the pace. */
 static void use_switches(const linking *l, uint32_t least, uint32_t most)
 {
-    cs_machine *m = l->n->machine;
+    cs_machine *m = l->walk->machine;
 
     m->nvswitch_Bps = least * link_Bps(l);
     if (least < most) {
-        cs_text_add(&l->n->notes.text,
+        cs_text_add(&l->walk->notes.text,
                     "GPUs have from %u to %u links to NVSwitches: the fewest count\n", least, most);
     }
 }
 
 /* What NCCL would find by itself. */
-static void assume_switches(walk *n)
+static void assume_switches(walk *w)
 {
     static const char none[]     = "no NVLinks in the file, which leaves them to NCCL";
-    const found_gpu  *gpu        = &n->gpus[0];
+    const found_gpu  *gpu        = &w->gpus[0];
     const known_gpu  *kind       = gpu->kind;
     bool              is_unknown = kind == NULL && gpu->is_nvidia && gpu->sm < 0;
 
     if (kind != NULL && kind->all_Bps > 0) {
-        n->machine->nvswitch_Bps = kind->all_Bps;
-        cs_machine_assume(&n->notes, CS_RATE_NVLINK, none, "NVSwitches and %.0f GB/s a GPU (%s)",
+        w->machine->nvswitch_Bps = kind->all_Bps;
+        cs_machine_assume(&w->notes, CS_RATE_NVLINK, none, "NVSwitches and %.0f GB/s a GPU (%s)",
                           kind->all_Bps / 1e9, kind->name);
     } else if (is_unknown) {
-        n->machine->nvswitch_Bps = CS_ASSUMED_NVSWITCH_BPS;
-        cs_machine_assume(&n->notes, CS_RATE_NVLINK, none,
+        w->machine->nvswitch_Bps = CS_ASSUMED_NVSWITCH_BPS;
+        cs_machine_assume(&w->notes, CS_RATE_NVLINK, none,
                           "NVSwitches and %.0f GB/s a GPU (as of an H100, as the file does not say "
                           "which GPUs they are)",
                           CS_ASSUMED_NVSWITCH_BPS / 1e9);
     } else if (kind != NULL) {
-        cs_text_add(&n->notes.text, "no links between GPUs in the file: for %s none are assumed\n",
+        cs_text_add(&w->notes.text, "no links between GPUs in the file: for %s none are assumed\n",
                     kind->name);
     }
 }
 
 static void note_left_out(const linking *l)
 {
-    cs_text *text = &l->n->notes.text;
+    cs_text *text = &l->walk->notes.text;
 
     if (l->n_self > 0) {
         cs_text_add(text, "links of a GPU to itself join nothing: %u left out\n", l->n_self);
@@ -467,7 +451,7 @@ static void note_left_out(const linking *l)
 
 static cs_status use_links(const linking *l)
 {
-    cs_machine *m     = l->n->machine;
+    cs_machine *m     = l->walk->machine;
     uint32_t    least = UINT32_MAX, most = 0;
     bool        any = false;
 
@@ -479,13 +463,13 @@ static cs_status use_links(const linking *l)
     for (size_t i = 0; i < (size_t)m->n_gpus * m->n_gpus && !any; i++) {
         any = l->links[i] > 0;
     }
-    m->link_name = l->n_xgmi > 0 || !l->n->gpus[0].is_nvidia ? "xGMI" : m->link_name;
+    m->link_name = l->n_xgmi > 0 || !l->walk->gpus[0].is_nvidia ? "xGMI" : m->link_name;
     if (most > 0) {
         use_switches(l, least, most);
     } else if (any) {
-        return cs_machine_set_nvlinks(m, l->links, link_Bps(l), l->n_xgmi == 0, l->n->arena);
+        return cs_machine_set_nvlinks(m, l->links, link_Bps(l), l->n_xgmi == 0, l->walk->arena);
     } else if (l->n_xgmi + l->n_nvlink == 0) {
-        assume_switches(l->n);
+        assume_switches(l->walk);
     }
     return CS_OK;
 }
@@ -493,13 +477,13 @@ static cs_status use_links(const linking *l)
 /* When all GPUs are there: the NVLinks or xGMI links between them and to NVSwitches, by the bus ids
  * of their targets; where the file has none, those of the GPUs' kind, with a note.
  * O((links + GPUs) log GPUs + GPUs^2). CS_ENOMEM comes without a message. */
-static cs_status read_nvlinks(walk *n)
+static cs_status read_nvlinks(walk *w)
 {
-    linking l = {.n = n};
+    linking l = {.walk = w};
 
     CS_TRY(allocate(&l));
-    for (uint32_t i = 0; i < n->machine->n_gpus; i++) {
-        const cs_xml *gpu = n->gpus[i].gpu;
+    for (uint32_t i = 0; i < w->machine->n_gpus; i++) {
+        const cs_xml *gpu = w->gpus[i].gpu;
         for (const cs_xml *e = gpu != NULL ? gpu->child : NULL; e != NULL; e = e->next) {
             if (strcmp(e->name, "nvlink") == 0 || strcmp(e->name, "xgmi") == 0) {
                 CS_TRY(add_link(&l, i, e));
@@ -511,20 +495,20 @@ static cs_status read_nvlinks(walk *n)
     return CS_OK;
 }
 
-/* The walk. */
+/* ---- the walk ---- */
 
 #define MOST_SWITCHES 1024
 
-static cs_status bad_number(const walk *n, const cs_xml *e, const char *name)
+static cs_status bad_number(const walk *w, const cs_xml *e, const char *name)
 {
-    return CS_XML_FAIL(n->err, n->input, e, "%s=\"%.40s\" is not accepted: a whole number is", name,
+    return CS_XML_FAIL(w->err, w->input, e, "%s=\"%.40s\" is not accepted: a whole number is", name,
                        cs_xml_get(e, name));
 }
 
 /* Rate of a PCIe link: GT/s times lanes, without what the code takes. A speed or width that is
  * empty or 0 is unknown, as it is to NCCL; so is what Linux says of a link that it does not know:
  * "Unknown", and 255 lanes. */
-static cs_status pcie_rate(walk *n, const cs_xml *pci, double *rate_Bps_p, bool *is_assumed_p)
+static cs_status pcie_rate(walk *w, const cs_xml *pci, double *rate_Bps_p, bool *is_assumed_p)
 {
     const char *speed = cs_xml_get(pci, "link_speed");
     char       *end   = NULL;
@@ -533,17 +517,17 @@ static cs_status pcie_rate(walk *n, const cs_xml *pci, double *rate_Bps_p, bool 
     long        width;
 
     if (!cs_xml_number(pci, "link_width", 0, &width)) {
-        return bad_number(n, pci, "link_width");
+        return bad_number(w, pci, "link_width");
     }
     if (!(gts >= 0 && gts <= 1e4) || width < 0 || width > 1024 ||
         (says && end != NULL && *end != '\0' && (end == speed || strncmp(end, " GT/s", 5) != 0))) {
-        return CS_XML_FAIL(n->err, n->input, pci,
+        return CS_XML_FAIL(w->err, w->input, pci,
                            "link_speed=\"%.40s\" link_width=\"%ld\" is no PCIe link: accepted is "
                            "like \"16.0 GT/s PCIe\" and 16",
                            speed != NULL ? speed : "", width);
     }
     bool is_known = gts > 0 && width > 0 && width != 255;
-    n->assumed_pcie |= !is_known;
+    w->assumed_pcie |= !is_known;
     *is_assumed_p = !is_known;
     *rate_Bps_p   = is_known ? gts * 1e9 * (double)width / 8 * (gts < 8 ? 0.8 : 128. / 130)
                              : CS_ASSUMED_PCIE_BPS;
@@ -573,79 +557,79 @@ static void identify(found_gpu *g)
     }
 }
 
-static cs_status add_gpu(walk *n, const cs_xml *pci, const cs_xml *gpu)
+static cs_status add_gpu(walk *w, const cs_xml *pci, const cs_xml *gpu)
 {
-    cs_machine *m = n->machine;
-    found_gpu   g = {.pci = pci, .gpu = gpu, .dev = -1, .sm = -1, .place = m->n_gpus, .at = n->at};
+    cs_machine *m = w->machine;
+    found_gpu   g = {.pci = pci, .gpu = gpu, .dev = -1, .sm = -1, .place = m->n_gpus, .at = w->at};
     cs_status   status;
 
     if (m->n_gpus == CS_MACHINE_MAX_GPUS) {
-        return CS_XML_FAIL(n->err, n->input, pci, "more than %d GPUs", CS_MACHINE_MAX_GPUS);
+        return CS_XML_FAIL(w->err, w->input, pci, "more than %d GPUs", CS_MACHINE_MAX_GPUS);
     }
     if (gpu != NULL &&
         (!cs_xml_number(gpu, "dev", -1, &g.dev) || !cs_xml_number(gpu, "sm", -1, &g.sm))) {
-        return bad_number(n, gpu, "dev");
+        return bad_number(w, gpu, "dev");
     }
     identify(&g);
-    status               = pcie_rate(n, pci, &g.device.pcie_Bps, &g.device.is_pcie_assumed);
-    g.device.socket      = n->socket;
-    g.device.pcie        = n->bridge;
-    n->gpus[m->n_gpus++] = g;
-    for (bridge *b = n->at; b != NULL; b = b->up) {
+    status               = pcie_rate(w, pci, &g.device.pcie_Bps, &g.device.is_pcie_assumed);
+    g.device.socket      = w->socket;
+    g.device.pcie        = w->bridge;
+    w->gpus[m->n_gpus++] = g;
+    for (bridge *b = w->at; b != NULL; b = b->up) {
         b->n_gpus++;
     }
     return status;
 }
 
 /* The rate that the file leaves open: that of the device, where it is known. */
-static double assume_nic(walk *n, const cs_xml *pci)
+static double assume_nic(walk *w, const cs_xml *pci)
 {
     const known_nic *nic  = nic_of_pci(id_of(pci, "vendor"), id_of(pci, "device"));
     uint32_t         i    = 0;
-    bool             full = n->n_assumed_nics == MOST_NIC_KINDS;
+    bool             full = w->n_assumed_nics == MOST_NIC_KINDS;
 
     if (nic == NULL) {
-        n->assumed_nic = true;
+        w->assumed_nic = true;
         return CS_ASSUMED_NIC_BPS;
     }
-    while (i < n->n_assumed_nics && n->assumed_nics[i] != nic) {
+    while (i < w->n_assumed_nics && w->assumed_nics[i] != nic) {
         i++;
     }
-    if (i == n->n_assumed_nics && !full) {
-        n->assumed_nics[n->n_assumed_nics++] = nic;
+    if (i == w->n_assumed_nics && !full) {
+        w->assumed_nics[w->n_assumed_nics++] = nic;
     }
     return nic->wire_Bps;
 }
 
-static cs_status add_nic(walk *n, const cs_xml *pci, const cs_xml *net)
+static cs_status add_nic(walk *w, const cs_xml *pci, const cs_xml *net)
 {
-    cs_machine *m     = n->machine;
+    cs_machine *m     = w->machine;
     cs_device  *d     = &m->nics[m->n_nics];
     long        speed = -1;
     const char *name  = net != NULL ? cs_xml_get(net, "name") : cs_xml_get(pci, "busid");
     cs_status   status;
 
     if (m->n_nics == CS_MACHINE_MAX_NICS) {
-        return CS_XML_FAIL(n->err, n->input, pci, "more than %d NICs", CS_MACHINE_MAX_NICS);
+        return CS_XML_FAIL(w->err, w->input, pci, "more than %d NICs", CS_MACHINE_MAX_NICS);
     }
     if (net != NULL && (!cs_xml_number(net, "speed", -1, &speed) || speed == 0 || speed < -1)) {
-        return CS_XML_FAIL(n->err, n->input, net,
+        return CS_XML_FAIL(w->err, w->input, net,
                            "speed=\"%.40s\" is no rate: accepted are Mb/s above 0",
                            cs_xml_get(net, "speed"));
     }
-    *d = (cs_device){.socket          = n->socket,
-                     .pcie            = n->bridge,
+    *d = (cs_device){.socket          = w->socket,
+                     .pcie            = w->bridge,
                      .pcie_Bps        = CS_ASSUMED_PCIE_BPS,
                      .is_pcie_assumed = true,
                      .is_wire_assumed = speed < 0};
     (void)snprintf(d->name, sizeof d->name, "%.39s", name != NULL ? name : "net");
-    status = strcmp(pci->name, "pci") == 0 ? pcie_rate(n, pci, &d->pcie_Bps, &d->is_pcie_assumed)
+    status = strcmp(pci->name, "pci") == 0 ? pcie_rate(w, pci, &d->pcie_Bps, &d->is_pcie_assumed)
                                            : CS_OK;
-    d->wire_Bps = speed > 0 ? (double)speed * 1e6 / 8 : assume_nic(n, pci);
-    for (bridge *b = n->at; b != NULL; b = b->up) {
+    d->wire_Bps = speed > 0 ? (double)speed * 1e6 / 8 : assume_nic(w, pci);
+    for (bridge *b = w->at; b != NULL; b = b->up) {
         b->n_nics++;
     }
-    n->nics_at[m->n_nics++] = n->at;
+    w->nics_at[m->n_nics++] = w->at;
     return status;
 }
 
@@ -661,22 +645,22 @@ static bool is_skipped(const char *name)
     return false;
 }
 
-static cs_status refuse_element(const walk *n, const cs_xml *e)
+static cs_status refuse_element(const walk *w, const cs_xml *e)
 {
-    return CS_XML_FAIL(n->err, n->input, e,
+    return CS_XML_FAIL(w->err, w->input, e,
                        "unknown element <%.40s> in <%.40s>: known are system, cpu, pci, gpu, "
                        "nvlink, xgmi, nic, net; skipped are c2c, pcilink, gin, coll",
                        e->name, e->parent != NULL ? e->parent->name : "the file");
 }
 
 /* The <net>s of a <nic>. */
-static cs_status walk_nic(walk *n, const cs_xml *pci, const cs_xml *nic)
+static cs_status walk_nic(walk *w, const cs_xml *pci, const cs_xml *nic)
 {
     for (const cs_xml *e = nic->child; e != NULL; e = e->next) {
         if (strcmp(e->name, "net") == 0) {
-            CS_TRY(add_nic(n, pci, e));
+            CS_TRY(add_nic(w, pci, e));
         } else if (!is_skipped(e->name)) {
-            return refuse_element(n, e);
+            return refuse_element(w, e);
         }
     }
     return CS_OK;
@@ -688,19 +672,19 @@ static unsigned long class_of(const cs_xml *pci)
     return text != NULL ? strtoul(text, NULL, 16) >> 8 : 0;
 }
 
-static cs_status check_nvlinks(const walk *n, const cs_xml *gpu)
+static cs_status check_nvlinks(const walk *w, const cs_xml *gpu)
 {
     for (const cs_xml *e = gpu->child; e != NULL; e = e->next) {
         if (strcmp(e->name, "nvlink") != 0 && strcmp(e->name, "xgmi") != 0 &&
             !is_skipped(e->name)) {
-            return refuse_element(n, e);
+            return refuse_element(w, e);
         }
     }
     return CS_OK;
 }
 
 /* A device without anything in it, as in files written by hand. */
-static cs_status add_bare(walk *n, const cs_xml *pci)
+static cs_status add_bare(walk *w, const cs_xml *pci)
 {
     unsigned long class = class_of(pci);
     bool is_gpu =
@@ -708,30 +692,30 @@ static cs_status add_bare(walk *n, const cs_xml *pci)
         ((class == 0x0380 || class == 0x1200) &&
          gpu_of_pci(id_of(pci, "vendor"), id_of(pci, "device")) != NULL); /* as AMD's are */
 
-    return is_gpu ? add_gpu(n, pci, NULL) : class >> 8 == 0x02 ? add_nic(n, pci, NULL) : CS_OK;
+    return is_gpu ? add_gpu(w, pci, NULL) : class >> 8 == 0x02 ? add_nic(w, pci, NULL) : CS_OK;
 }
 
 /* A bridge directly at a socket becomes a switch. */
-static cs_status enter_bridge(walk *n, const cs_xml *pci)
+static cs_status enter_bridge(walk *w, const cs_xml *pci)
 {
-    cs_machine *m = n->machine;
-    bridge     *b = CS_ARENA_NEW(n->arena, bridge, 1);
+    cs_machine *m = w->machine;
+    bridge     *b = CS_ARENA_NEW(w->arena, bridge, 1);
 
     if (b == NULL) {
-        return CS_NO_MEMORY(n->err, "a topology");
+        return CS_NO_MEMORY(w->err, "a topology");
     }
-    *b    = (bridge){.up = n->at, .number = ++n->n_bridges};
-    n->at = b;
-    if (n->bridge != CS_NO_SWITCH) {
+    *b    = (bridge){.up = w->at, .number = ++w->n_bridges};
+    w->at = b;
+    if (w->bridge != CS_NO_SWITCH) {
         return CS_OK;
     }
     if (m->n_switches == MOST_SWITCHES) {
-        return CS_XML_FAIL(n->err, n->input, pci, "more than %d bridges at CPUs", MOST_SWITCHES);
+        return CS_XML_FAIL(w->err, w->input, pci, "more than %d bridges at CPUs", MOST_SWITCHES);
     }
     cs_pcie_switch *s = &m->switches[m->n_switches];
-    s->socket         = n->socket;
-    n->bridge         = m->n_switches++;
-    return pcie_rate(n, pci, &s->uplink_Bps, &s->is_uplink_assumed);
+    s->socket         = w->socket;
+    w->bridge         = m->n_switches++;
+    return pcie_rate(w, pci, &s->uplink_Bps, &s->is_uplink_assumed);
 }
 
 static bool has_pci(const cs_xml *pci)
@@ -744,70 +728,70 @@ static bool has_pci(const cs_xml *pci)
     return has;
 }
 
-static cs_status walk_pci(walk *n, const cs_xml *pci)
+static cs_status walk_pci(walk *w, const cs_xml *pci)
 {
-    uint32_t outer = n->bridge;
-    bridge  *above = n->at;
+    uint32_t outer = w->bridge;
+    bridge  *above = w->at;
 
     if (pci->child == NULL) {
-        return add_bare(n, pci);
+        return add_bare(w, pci);
     }
     if (class_of(pci) == 0x0604 || has_pci(pci)) {
-        CS_TRY(enter_bridge(n, pci));
+        CS_TRY(enter_bridge(w, pci));
     }
     for (const cs_xml *e = pci->child; e != NULL; e = e->next) {
         if (strcmp(e->name, "pci") == 0) {
-            CS_TRY(walk_pci(n, e));
+            CS_TRY(walk_pci(w, e));
         } else if (strcmp(e->name, "gpu") == 0) {
-            CS_TRY(check_nvlinks(n, e));
-            CS_TRY(add_gpu(n, pci, e));
+            CS_TRY(check_nvlinks(w, e));
+            CS_TRY(add_gpu(w, pci, e));
         } else if (strcmp(e->name, "nic") == 0) {
-            CS_TRY(walk_nic(n, pci, e));
+            CS_TRY(walk_nic(w, pci, e));
         } else if (!is_skipped(e->name)) {
-            return refuse_element(n, e);
+            return refuse_element(w, e);
         }
     }
-    n->bridge = outer;
-    n->at     = above;
+    w->bridge = outer;
+    w->at     = above;
     return CS_OK;
 }
 
 /* NUMA nodes by their numbers; a number that comes back is the same socket. */
-static cs_status enter_cpu(walk *n, const cs_xml *cpu)
+static cs_status enter_cpu(walk *w, const cs_xml *cpu)
 {
     long id;
 
     if (!cs_xml_number(cpu, "numaid", -1, &id)) {
-        return bad_number(n, cpu, "numaid");
+        return bad_number(w, cpu, "numaid");
     }
-    for (n->socket = 0; n->socket < n->machine->n_sockets; n->socket++) {
-        if (n->numa[n->socket] == id && id >= 0) {
+    for (w->socket = 0; w->socket < w->machine->n_sockets; w->socket++) {
+        if (w->numa[w->socket] == id && id >= 0) {
             return CS_OK;
         }
     }
-    if (n->socket == CS_MACHINE_MAX_GPUS) {
-        return CS_XML_FAIL(n->err, n->input, cpu, "more than %d <cpu>s", CS_MACHINE_MAX_GPUS);
+    if (w->socket == CS_MACHINE_MAX_GPUS) {
+        return CS_XML_FAIL(w->err, w->input, cpu, "more than %d <cpu>s", CS_MACHINE_MAX_GPUS);
     }
-    n->numa[n->machine->n_sockets++] = id;
+    w->numa[w->machine->n_sockets++] = id;
     return CS_OK;
 }
 
-static cs_status walk_system(walk *n, const cs_xml *system)
+static cs_status walk_system(walk *w, const cs_xml *system)
 {
     for (const cs_xml *cpu = system->child; cpu != NULL; cpu = cpu->next) {
         if (strcmp(cpu->name, "cpu") != 0) {
-            return refuse_element(n, cpu);
+            return refuse_element(w, cpu);
         }
-        CS_TRY(enter_cpu(n, cpu));
+        CS_TRY(enter_cpu(w, cpu));
         for (const cs_xml *e = cpu->child; e != NULL; e = e->next) {
-            n->bridge = CS_NO_SWITCH;
-            n->at     = NULL;
+            w->bridge = CS_NO_SWITCH;
+            w->at     = NULL;
             if (strcmp(e->name, "pci") == 0) {
-                CS_TRY(walk_pci(n, e));
+                CS_TRY(walk_pci(w, e));
             } else if (strcmp(e->name, "nic") == 0) {
-                CS_TRY(walk_nic(n, e, e));
+                CS_TRY(walk_nic(w, e, e));
             } else if (!is_skipped(e->name)) {
-                return refuse_element(n, e);
+                return refuse_element(w, e);
             }
         }
     }
@@ -835,83 +819,83 @@ static uint32_t shared_bridge(const bridge *at, bool with_nics)
     return at != NULL && at->up != NULL ? at->number : 0;
 }
 
-static void place_devices(walk *n)
+static void place_devices(walk *w)
 {
-    cs_machine *m = n->machine;
+    cs_machine *m = w->machine;
 
-    qsort(n->gpus, m->n_gpus, sizeof *n->gpus, compare_gpus);
+    qsort(w->gpus, m->n_gpus, sizeof *w->gpus, compare_gpus);
     for (uint32_t i = 0; i < m->n_gpus; i++) {
-        m->gpus[i]        = n->gpus[i].device;
-        m->gpus[i].bridge = shared_bridge(n->gpus[i].at, true);
+        m->gpus[i]        = w->gpus[i].device;
+        m->gpus[i].bridge = shared_bridge(w->gpus[i].at, true);
         (void)snprintf(m->gpus[i].name, sizeof m->gpus[i].name, "gpu%u", i);
     }
     for (uint32_t i = 0; i < m->n_nics; i++) {
-        m->nics[i].bridge = shared_bridge(n->nics_at[i], false);
+        m->nics[i].bridge = shared_bridge(w->nics_at[i], false);
     }
 }
 
-static void add_notes(walk *n)
+static void add_notes(walk *w)
 {
     static const char no_speed[] = "NICs without a speed";
 
-    if (n->assumed_pcie) {
-        cs_machine_assume(&n->notes, CS_RATE_PCIE, "PCIe links without a speed",
+    if (w->assumed_pcie) {
+        cs_machine_assume(&w->notes, CS_RATE_PCIE, "PCIe links without a speed",
                           "31.5 GB/s PCIe (4.0 x16)");
     }
-    for (uint32_t i = 0; i < n->n_assumed_nics; i++) {
-        cs_machine_assume(&n->notes, CS_RATE_NIC, no_speed, "%.6g Gb/s a NIC (%s)",
-                          n->assumed_nics[i]->wire_Bps * 8 / 1e9, n->assumed_nics[i]->name);
+    for (uint32_t i = 0; i < w->n_assumed_nics; i++) {
+        cs_machine_assume(&w->notes, CS_RATE_NIC, no_speed, "%.6g Gb/s a NIC (%s)",
+                          w->assumed_nics[i]->wire_Bps * 8 / 1e9, w->assumed_nics[i]->name);
     }
-    if (n->assumed_nic) {
-        cs_machine_assume(&n->notes, CS_RATE_NIC, no_speed, "200 Gb/s a NIC%s",
-                          n->n_assumed_nics > 0 ? " (others)" : "");
+    if (w->assumed_nic) {
+        cs_machine_assume(&w->notes, CS_RATE_NIC, no_speed, "200 Gb/s a NIC%s",
+                          w->n_assumed_nics > 0 ? " (others)" : "");
     }
-    if (n->machine->n_sockets > 1) {
-        cs_machine_assume(&n->notes, CS_RATE_SOCKETS, "the path between sockets has no rate",
+    if (w->machine->n_sockets > 1) {
+        cs_machine_assume(&w->notes, CS_RATE_SOCKETS, "the path between sockets has no rate",
                           "60 GB/s between sockets");
     }
-    cs_text_add(&n->notes.text,
+    cs_text_add(&w->notes.text,
                 "start-up times: assumed are NIC 3 us, NVLink 1 us, sockets 8 us\n");
 }
 
-static cs_status place_and_link(walk *n)
+static cs_status place_and_link(walk *w)
 {
-    place_devices(n);
-    CS_TRY(read_nvlinks(n));
-    add_notes(n);
-    return cs_machine_note(n->machine, &n->notes, n->arena, n->err);
+    place_devices(w);
+    CS_TRY(read_nvlinks(w));
+    add_notes(w);
+    return cs_machine_note(w->machine, &w->notes, w->arena, w->err);
 }
 
-static cs_status finish(walk *n)
+static cs_status finish(walk *w)
 {
-    if (n->machine->n_gpus == 0) {
-        return CS_FAIL(n->err, CS_EPARSE, n->input, "has no GPU");
+    if (w->machine->n_gpus == 0) {
+        return CS_FAIL(w->err, CS_EPARSE, w->input, "has no GPU");
     }
-    cs_status status = place_and_link(n);
-    return status == CS_ENOMEM ? CS_NO_MEMORY(n->err, "a topology") : status;
+    cs_status status = place_and_link(w);
+    return status == CS_ENOMEM ? CS_NO_MEMORY(w->err, "a topology") : status;
 }
 
 cs_status cs_nccl_topology_read(const cs_xml *root, const char *input, cs_arena *arena,
                                 cs_machine **machine_p, cs_error *err)
 {
-    walk      n = {.input = input, .arena = arena, .err = err};
+    walk      w = {.input = input, .arena = arena, .err = err};
     cs_status status;
 
-    n.machine = cs_machine_new(arena, "NCCL topology", CS_MACHINE_MAX_GPUS, CS_MACHINE_MAX_NICS,
+    w.machine = cs_machine_new(arena, "NCCL topology", CS_MACHINE_MAX_GPUS, CS_MACHINE_MAX_NICS,
                                MOST_SWITCHES);
-    n.gpus    = CS_ARENA_NEW(arena, found_gpu, CS_MACHINE_MAX_GPUS);
-    n.nics_at = CS_ARENA_NEW(arena, const bridge *, CS_MACHINE_MAX_NICS);
-    n.numa    = CS_ARENA_NEW(arena, long, CS_MACHINE_MAX_GPUS);
-    if (n.machine == NULL || n.gpus == NULL || n.nics_at == NULL || n.numa == NULL) {
+    w.gpus    = CS_ARENA_NEW(arena, found_gpu, CS_MACHINE_MAX_GPUS);
+    w.nics_at = CS_ARENA_NEW(arena, const bridge *, CS_MACHINE_MAX_NICS);
+    w.numa    = CS_ARENA_NEW(arena, long, CS_MACHINE_MAX_GPUS);
+    if (w.machine == NULL || w.gpus == NULL || w.nics_at == NULL || w.numa == NULL) {
         return CS_NO_MEMORY(err, "a topology");
     }
-    status = walk_system(&n, root);
+    status = walk_system(&w, root);
     if (status == CS_OK) {
-        status = finish(&n);
+        status = finish(&w);
     }
-    cs_machine_notes_free(&n.notes);
+    cs_machine_notes_free(&w.notes);
     if (status == CS_OK) {
-        *machine_p = n.machine;
+        *machine_p = w.machine;
     }
     return status;
 }

@@ -9,88 +9,70 @@
 #include "base/arena.h"
 #include "cs/machine.h"
 
-typedef struct row {
-    uint32_t        gpus, sockets, switches, nics; /* of a server */
-    cs_machine_mesh mesh;
-    double          nvlink_GBps; /* a GPU's port at the NVSwitches, or one pair */
-    double          nic_GBps, nic_pcie_GBps, pcie_GBps, uplink_GBps, socket_GBps, cross_GBps;
-    double          nic_us, nvlink_us, cross_us;
-    int             tail;       /* row of the other servers; -1: none */
-    uint32_t        first_tail; /* server */
-} row;
+/* A shape in the units of the sources: GB/s, and the start-up times in us. */
+#define SERVER(gpus, sockets, switches, nics, mesh_, nvlink, nic, nic_pcie, pcie, uplink, socket, \
+               cross, nic_us, nvlink_us, cross_us)                                                \
+    .server = {.n_gpus         = (gpus),                                                          \
+               .n_sockets      = (sockets),                                                       \
+               .n_switches     = (switches),                                                      \
+               .n_nics         = (nics),                                                          \
+               .mesh           = (mesh_),                                                         \
+               .nvlink_Bps     = (nvlink)*1e9,                                                    \
+               .nic_Bps        = (nic)*1e9,                                                       \
+               .nic_pcie_Bps   = (nic_pcie)*1e9,                                                  \
+               .pcie_Bps       = (pcie)*1e9,                                                      \
+               .uplink_Bps     = (uplink)*1e9,                                                    \
+               .socket_Bps     = (socket)*1e9,                                                    \
+               .cross_Bps      = (cross)*1e9,                                                     \
+               .nic_alpha_s    = (nic_us) / 1e6,                                                  \
+               .nvlink_alpha_s = (nvlink_us) / 1e6,                                               \
+               .cross_alpha_s  = (cross_us) / 1e6}
 
 /* NVIDIA DGX A100, H100 and H200 System User Guides: 8 GPUs, NVSwitches, 8 NICs for the network
  * between GPUs; 2 sockets. Xeon 8480C: 4 UPI links of 16 GT/s; EPYC 7742: 3 xGMI links of 16 GT/s,
  * 16 lanes each. */
+/* clang-format off */
 const cs_preset cs_presets[] = {
+    /* gpus sockets switches nics mesh nvlink nic nic_pcie pcie uplink socket cross, three alphas */
     {"dgx-a100", "8 A100, NVSwitches of 300 GB/s, 8 NICs of 200 Gb/s",
-     "NVIDIA DGX A100 System User Guide", 1, NULL},
+     "NVIDIA DGX A100 System User Guide", 1, NULL,
+     SERVER(8, 2, 4, 8, CS_MESH_SWITCHED, 300, 25, 31.5, 31.5, 31.5, 96, 0, 3, 1, 8)},
     {"dgx-h100", "8 H100, NVSwitches of 450 GB/s, 8 NICs of 400 Gb/s",
-     "NVIDIA DGX H100/H200 System User Guide", 1, NULL},
+     "NVIDIA DGX H100/H200 System User Guide", 1, NULL,
+     SERVER(8, 2, 8, 8, CS_MESH_SWITCHED, 450, 50, 63, 63, 63, 128, 0, 3, 1, 8)},
     {"dgx-h200", "8 H200, NVSwitches of 450 GB/s, 8 NICs of 400 Gb/s",
-     "NVIDIA DGX H100/H200 System User Guide", 1, NULL},
-    {"hgx-b200", "8 B200, NVSwitches of 900 GB/s, 8 NICs of 400 Gb/s", "NVIDIA HGX B200 data sheet",
-     1, NULL},
-    {"nvl72", "GB200 NVL72: 72 GPUs on NVSwitches of 900 GB/s, 72 NICs of 400 Gb/s",
-     "NVIDIA GB200 NVL72 data sheet", 1, "gb200"},
-    {"p5.48xlarge", "8 H100, NVSwitches of 450 GB/s, 32 EFA NICs of 100 Gb/s, four a GPU",
-     "Amazon EC2 P5 instances", 1, NULL},
-    {"parallel-rings-a", "4 A30 on two sockets, NVLink pairs, 4 NICs of 100 Gb/s; 4 servers",
-     "Parallel Rings, cluster A; rates in use and start-up times are fitted", 4, NULL},
-    {"parallel-rings-b", "4 H100, NVLink for every pair, 4 NICs of 200 Gb/s; 8 servers",
-     "Parallel Rings, cluster B; rates in use and start-up times are fitted", 8, NULL},
-    {"adapcc", "4 servers of 4 A100 and 100 Gb/s, 2 of 4 V100 and 50 Gb/s, a NIC each",
-     "AdapCC testbed; NVLink and PCIe rates are nominal", 6, NULL},
-    {"adapcc-a100", "the A100 servers of adapcc",
-     "AdapCC testbed; NVLink and PCIe rates are nominal", 4, NULL},
-    {"adapcc-v100", "the V100 servers of adapcc",
-     "AdapCC testbed; NVLink and PCIe rates are nominal", 2, NULL},
-    {NULL, NULL, NULL, 0, NULL},
-};
-
-/* In the order of cs_presets. */
-static const row rows[] = {
-    /* gpus sockets switches nics mesh nvlink nic nic_pcie pcie uplink socket cross  alphas   tail
-     */
-    {8, 2, 4, 8, CS_MESH_SWITCHED, 300, 25, 31.5, 31.5, 31.5, 96, 0, 3, 1, 8, -1, 0},
-    {8, 2, 8, 8, CS_MESH_SWITCHED, 450, 50, 63, 63, 63, 128, 0, 3, 1, 8, -1, 0},
-    {8, 2, 8, 8, CS_MESH_SWITCHED, 450, 50, 63, 63, 63, 128, 0, 3, 1, 8, -1, 0},
-    {8, 2, 8, 8, CS_MESH_SWITCHED, 900, 50, 63, 63, 63, 128, 0, 3, 1, 8, -1, 0},
+     "NVIDIA DGX H100/H200 System User Guide", 1, NULL,
+     SERVER(8, 2, 8, 8, CS_MESH_SWITCHED, 450, 50, 63, 63, 63, 128, 0, 3, 1, 8)},
+    {"hgx-b200", "8 B200, NVSwitches of 900 GB/s, 8 NICs of 400 Gb/s",
+     "NVIDIA HGX B200 data sheet", 1, NULL,
+     SERVER(8, 2, 8, 8, CS_MESH_SWITCHED, 900, 50, 63, 63, 63, 128, 0, 3, 1, 8)},
     /* A Grace CPU for two GPUs: NVLink-C2C of 900 GB/s both ways together and for both. */
-    {72, 36, 0, 72, CS_MESH_SWITCHED, 900, 50, 63, 225, 0, 0, 0, 3, 1, 8, -1, 0},
-    {8, 2, 8, 32, CS_MESH_SWITCHED, 450, 12.5, 15.75, 63, 31.5, 128, 0, 3, 1, 8, -1, 0},
+    {"nvl72", "GB200 NVL72: 72 GPUs on NVSwitches of 900 GB/s, 72 NICs of 400 Gb/s",
+     "NVIDIA GB200 NVL72 data sheet", 1, "gb200",
+     SERVER(72, 36, 0, 72, CS_MESH_SWITCHED, 900, 50, 63, 225, 0, 0, 0, 3, 1, 8)},
+    {"p5.48xlarge", "8 H100, NVSwitches of 450 GB/s, 32 EFA NICs of 100 Gb/s, four a GPU",
+     "Amazon EC2 P5 instances", 1, NULL,
+     SERVER(8, 2, 8, 32, CS_MESH_SWITCHED, 450, 12.5, 15.75, 63, 31.5, 128, 0, 3, 1, 8)},
     /* NV4 pairs; UPI 3 * 11.2 GT/s * 2 B = 67, 60 in use; 13.6 across for one GPU is fitted. */
-    {4, 2, 0, 4, CS_MESH_SOCKETS, 100, 12, 25, 25, 25, 60, 13.6, 11.3, 4, 8, -1, 0},
-    {4, 1, 0, 4, CS_MESH_FULL, 150, 24, 50, 50, 50, 0, 0, 11.3, 4, 8, -1, 0},
-    {4, 2, 0, 1, CS_MESH_FULL, 100, 12.5, 25, 25, 25, 60, 0, 20, 5, 8, 10, 4},
-    {4, 2, 0, 1, CS_MESH_FULL, 100, 12.5, 25, 25, 25, 60, 0, 20, 5, 8, -1, 0},
-    {4, 2, 0, 1, CS_MESH_FULL, 50, 6.25, 12.5, 12.5, 12.5, 60, 0, 20, 5, 8, -1, 0},
+    {"parallel-rings-a", "4 A30 on two sockets, NVLink pairs, 4 NICs of 100 Gb/s; 4 servers",
+     "Parallel Rings, cluster A; rates in use and start-up times are fitted", 4, NULL,
+     SERVER(4, 2, 0, 4, CS_MESH_SOCKETS, 100, 12, 25, 25, 25, 60, 13.6, 11.3, 4, 8)},
+    {"parallel-rings-b", "4 H100, NVLink for every pair, 4 NICs of 200 Gb/s; 8 servers",
+     "Parallel Rings, cluster B; rates in use and start-up times are fitted", 8, NULL,
+     SERVER(4, 1, 0, 4, CS_MESH_FULL, 150, 24, 50, 50, 50, 0, 0, 11.3, 4, 8)},
+    {"adapcc", "4 servers of 4 A100 and 100 Gb/s, 2 of 4 V100 and 50 Gb/s, a NIC each",
+     "AdapCC testbed; NVLink and PCIe rates are nominal", 6, NULL,
+     SERVER(4, 2, 0, 1, CS_MESH_FULL, 100, 12.5, 25, 25, 25, 60, 0, 20, 5, 8),
+     .tail = "adapcc-v100", .first_tail = 4},
+    {"adapcc-a100", "the A100 servers of adapcc",
+     "AdapCC testbed; NVLink and PCIe rates are nominal", 4, NULL,
+     SERVER(4, 2, 0, 1, CS_MESH_FULL, 100, 12.5, 25, 25, 25, 60, 0, 20, 5, 8)},
+    {"adapcc-v100", "the V100 servers of adapcc",
+     "AdapCC testbed; NVLink and PCIe rates are nominal", 2, NULL,
+     SERVER(4, 2, 0, 1, CS_MESH_FULL, 50, 6.25, 12.5, 12.5, 12.5, 60, 0, 20, 5, 8)},
+    {.name = NULL},
 };
-
-_Static_assert(sizeof rows / sizeof rows[0] + 1 == sizeof cs_presets / sizeof cs_presets[0],
-               "a row for every preset");
-
-static cs_machine *build(const char *name, const row *r, cs_arena *arena)
-{
-    const cs_server_shape shape = {
-        .n_gpus         = r->gpus,
-        .n_nics         = r->nics,
-        .n_sockets      = r->sockets,
-        .n_switches     = r->switches,
-        .mesh           = r->mesh,
-        .nvlink_Bps     = r->nvlink_GBps * 1e9,
-        .nic_Bps        = r->nic_GBps * 1e9,
-        .nic_pcie_Bps   = r->nic_pcie_GBps * 1e9,
-        .pcie_Bps       = r->pcie_GBps * 1e9,
-        .uplink_Bps     = r->uplink_GBps * 1e9,
-        .socket_Bps     = r->socket_GBps * 1e9,
-        .cross_Bps      = r->cross_GBps * 1e9,
-        .nic_alpha_s    = r->nic_us / 1e6,
-        .nvlink_alpha_s = r->nvlink_us / 1e6,
-        .cross_alpha_s  = r->cross_us / 1e6,
-    };
-    return cs_server_make(&shape, name, arena);
-}
+/* clang-format on */
 
 const cs_named cs_preset_names = {
     .things      = cs_presets,
@@ -106,14 +88,17 @@ const cs_named cs_preset_names = {
 
 cs_status cs_preset_find(const char *name, cs_arena *arena, cs_site *site, cs_error *err)
 {
-    size_t i = 0;
+    size_t i = 0, tail = 0;
 
     CS_TRY(cs_find_named(&cs_preset_names, name, &i, "", err));
-    const row *r  = &rows[i];
-    *site         = (cs_site){.n_servers = cs_presets[i].n_servers, .first_tail = r->first_tail};
-    site->machine = build(cs_presets[i].name, r, arena);
-    site->tail    = r->tail >= 0 ? build(cs_presets[r->tail].name, &rows[r->tail], arena) : NULL;
-    if (site->machine == NULL || (r->tail >= 0 && site->tail == NULL)) {
+    const cs_preset *p = &cs_presets[i];
+    *site              = (cs_site){.n_servers = p->n_servers, .first_tail = p->first_tail};
+    site->machine      = cs_server_make(&p->server, p->name, arena);
+    if (p->tail != NULL) {
+        CS_TRY(cs_find_named(&cs_preset_names, p->tail, &tail, "", err));
+        site->tail = cs_server_make(&cs_presets[tail].server, p->tail, arena);
+    }
+    if (site->machine == NULL || (p->tail != NULL && site->tail == NULL)) {
         return CS_NO_MEMORY(err, "a topology");
     }
     return CS_OK;

@@ -55,10 +55,11 @@ typedef struct line {
     span        words[MAX_WORDS];
 } line;
 
-typedef struct titled {
-    heading  is;
-    uint32_t from, to; /* where its heading stands */
-} titled;
+/* A column of affinities: what it holds, and where its heading stands. */
+typedef struct affinity_column {
+    heading  heading;
+    uint32_t from, to;
+} affinity_column;
 
 typedef struct affinity {
     uint64_t nodes[NODE_WORDS]; /* NUMA nodes; none: unknown */
@@ -73,7 +74,7 @@ typedef struct matrix {
     char             names[MAX_DEVICES][NAME_BYTES];
     uint32_t         name_columns[MAX_DEVICES];
     uint32_t         n_devices, n_gpus, n_rows, n_columns, n_unclear;
-    titled           columns[HEADINGS];
+    affinity_column  columns[HEADINGS];
     uint8_t          relation[MAX_DEVICES][MAX_DEVICES];
     affinity         affinities[MAX_DEVICES];
     uint32_t         first_unclear; /* row */
@@ -252,13 +253,13 @@ static cs_status read_header(matrix *m, const line *l)
     uint32_t n = 1;
 
     for (uint32_t i = 0; i < l->n_words; i += n) {
-        heading is = heading_at(l, i, &n);
-        if (is == HEADINGS) {
+        heading found = heading_at(l, i, &n);
+        if (found == HEADINGS) {
             CS_TRY(add_device(m, l, &l->words[i]));
         } else if (m->n_columns < HEADINGS) {
             const span *last = &l->words[i + n - 1];
             m->columns[m->n_columns++] =
-                (titled){is, l->words[i].column, last->column + last->length};
+                (affinity_column){found, l->words[i].column, last->column + last->length};
         } else {
             return fail(m, l->number, "unexpected column", &l->words[i]);
         }
@@ -305,9 +306,9 @@ static void take_cell(const matrix *m, uint32_t column, const span *cell, affini
     if (cell->length == 0 || is_word(cell, "N/A")) {
         return;
     }
-    if (m->columns[column].is == CPU_AFFINITY) {
+    if (m->columns[column].heading == CPU_AFFINITY) {
         a->cpus = cs_mix64(cs_hash_bytes(cell->at, cell->length)) | 1;
-    } else if (m->columns[column].is == NUMA_AFFINITY) {
+    } else if (m->columns[column].heading == NUMA_AFFINITY) {
         read_nodes(cell, a);
     }
 }
@@ -335,14 +336,14 @@ static void take_tabs(const matrix *m, const char *rest, const char *end, affini
 /* Do the relations stand where tabs of eight columns put them? */
 static bool is_at_tabs(const matrix *m, const line *l)
 {
-    bool is = true;
+    bool fits = true;
 
-    for (uint32_t i = 0; i < m->n_devices && is; i++) {
+    for (uint32_t i = 0; i < m->n_devices && fits; i++) {
         uint32_t at = l->words[i + 1].column - l->words[0].column;
-        is          = at == TAB_COLUMNS * (i + 1) ||
-             (is_word(&l->words[i + 1], "X") && at == TAB_COLUMNS * (i + 1) + 1);
+        fits        = at == TAB_COLUMNS * (i + 1) ||
+               (is_word(&l->words[i + 1], "X") && at == TAB_COLUMNS * (i + 1) + 1);
     }
-    return is;
+    return fits;
 }
 
 /* Words that tabs of eight columns put where they are; false: they are elsewhere. */
@@ -370,14 +371,14 @@ static bool take_stops(const matrix *m, const line *l, affinity *a)
 /* Do the relations stand below the names, with the row's own name beside them? */
 static bool is_below_names(const matrix *m, const line *l)
 {
-    bool is = m->name_columns[0] >= l->words[0].column + l->words[0].length;
+    bool fits = m->name_columns[0] >= l->words[0].column + l->words[0].length;
 
-    for (uint32_t i = 0; i < m->n_devices && is; i++) {
+    for (uint32_t i = 0; i < m->n_devices && fits; i++) {
         const span *word = &l->words[i + 1];
         uint32_t    from = m->name_columns[i], to = from + (uint32_t)strlen(m->names[i]);
-        is = word->column < to + 2 && word->column + word->length + 2 > from;
+        fits = word->column < to + 2 && word->column + word->length + 2 > from;
     }
-    return is;
+    return fits;
 }
 
 /* Every word below a heading of its own; false: some are not. */
@@ -494,7 +495,7 @@ static cs_status check_symmetry(const matrix *m, const line *last)
     return CS_OK;
 }
 
-/* Where there is no matrix: the line that looks like the beginning of one. */
+/* Refuse a text without a matrix, at the line that looks like the beginning of one. */
 static cs_status refuse_text(const matrix *m, const char *text)
 {
     const char *gpu = strstr(text, "GPU0"), *at = text;
@@ -538,12 +539,13 @@ static cs_status read_lines(matrix *m, const char *text, line *l, line *row)
 
 /* ---- who is together ---- */
 
+/* Sets of devices. The first device of a set stands for it. */
 typedef struct sets {
-    uint32_t up[MAX_DEVICES]; /* the device itself: the first of its set, which stands for it */
-    uint32_t
-        known[MAX_DEVICES]; /* of a first one: a device of the set whose NUMA nodes are known */
+    uint32_t up[MAX_DEVICES];    /* a device before it in its set; itself: it is the first */
+    uint32_t known[MAX_DEVICES]; /* of a first one: a device of the set with known NUMA nodes */
 } sets;
 
+/* Every device in a set of its own. */
 static void separate(const matrix *m, sets *s)
 {
     for (uint32_t i = 0; i < m->n_devices; i++) {
@@ -626,7 +628,7 @@ static void join_sets(const matrix *m, sets *s, bool alike)
     }
 }
 
-/* Join what has one of two relations. */
+/* Join the sets of devices that have one of two relations. */
 static void join_related(const matrix *m, sets *s, uint8_t relation, uint8_t or_relation)
 {
     for (uint32_t i = 0; i < m->n_devices; i++) {
@@ -673,7 +675,7 @@ static uint32_t number_sets(const matrix *m, sets *s, uint32_t *numbers)
     return n;
 }
 
-static void place(const matrix *m, cs_machine *machine, cs_device **devices)
+static void place_devices(const matrix *m, cs_machine *machine, cs_device **devices)
 {
     sets     switches, bridges, sockets;
     uint32_t switch_of[MAX_DEVICES], bridge_of[MAX_DEVICES], first;
@@ -718,7 +720,7 @@ static cs_status fill(const matrix *m, cs_machine *machine, cs_arena *arena)
     }
     machine->n_gpus = m->n_gpus;
     machine->n_nics = m->n_devices - m->n_gpus;
-    place(m, machine, devices);
+    place_devices(m, machine, devices);
     for (uint32_t i = 0; i < m->n_gpus * m->n_gpus; i++) {
         uint8_t relation = m->relation[i / m->n_gpus][i % m->n_gpus];
         links[i]         = relation < SYS ? relation : 0;

@@ -254,9 +254,9 @@ const cs_field cs_topology_forms[] = {
 
 /* ---- making the links ---- */
 
-/* A builder's message, at the place. */
-static void take(cs_reading *r, const cs_place *place, cs_status status, const cs_error *wrong,
-                 const cs_topology *topology, cs_cluster *cluster)
+/* Give the topology to the cluster, or refuse with its maker's message. */
+static void take_topology(cs_reading *r, const cs_place *place, cs_status status,
+                          const cs_error *wrong, const cs_topology *topology, cs_cluster *cluster)
 {
     if (status != CS_OK) {
         CS_REFUSE(r, place, status, "%s", wrong->message);
@@ -321,19 +321,19 @@ static void make_tiers(cs_reading *r, const cs_place *place, const topology_keys
         cs_status status = keys->kind == FAT_TREE
                                ? cs_fat_tree_make(&keys->fat_tree, cluster, graph, topology, &wrong)
                                : cs_rails_make(&keys->rails, cluster, graph, topology, &wrong);
-        take(r, place, status, &wrong, topology, cluster);
+        take_topology(r, place, status, &wrong, topology, cluster);
     }
 }
 
 /* ---- graphs ---- */
 
-typedef struct graph_making {
+typedef struct graph_builder {
     cs_reading *r;
     cs_graph   *graph;
     json_t     *numbers; /* name -> vertex; owned */
-} graph_making;
+} graph_builder;
 
-static void add_node(graph_making *g, const cs_place *item, const graph_node *n)
+static void add_node(graph_builder *g, const cs_place *item, const graph_node *n)
 {
     if (json_object_get(g->numbers, n->name) != NULL) {
         CS_REFUSE(g->r, item, CS_EINVAL, "is a second %.40s: accepted are names, each once",
@@ -347,7 +347,7 @@ static void add_node(graph_making *g, const cs_place *item, const graph_node *n)
 }
 
 /* The vertex of that name. */
-static uint32_t find(graph_making *g, const cs_place *place, const char *of)
+static uint32_t vertex_of(graph_builder *g, const cs_place *place, const char *of)
 {
     json_t *number = json_object_get(g->numbers, of);
 
@@ -357,10 +357,10 @@ static uint32_t find(graph_making *g, const cs_place *place, const char *of)
     return (uint32_t)json_integer_value(number);
 }
 
-static void add_link(graph_making *g, const cs_place *item, const graph_link *l)
+static void add_link(graph_builder *g, const cs_place *item, const graph_link *l)
 {
     cs_place from = cs_place_get(item, "from"), to = cs_place_get(item, "to");
-    uint32_t a = find(g, &from, l->from), b = find(g, &to, l->to);
+    uint32_t a = vertex_of(g, &from, l->from), b = vertex_of(g, &to, l->to);
 
     if (cs_reading_failed(g->r)) {
         return;
@@ -373,7 +373,7 @@ static void add_link(graph_making *g, const cs_place *item, const graph_link *l)
     }
 }
 
-static void attach(graph_making *g, const cs_place *ranks, const rank_list *list, uint32_t fabric)
+static void attach(graph_builder *g, const cs_place *ranks, const rank_list *list, uint32_t fabric)
 {
     cs_place inner =
         json_is_array(ranks->node) ? *ranks : cs_place_get(ranks, cs_fabric_name(fabric));
@@ -387,12 +387,12 @@ static void attach(graph_making *g, const cs_place *ranks, const rank_list *list
     }
     for (uint32_t i = 0; i < n; i++) {
         cs_place item = cs_place_item(&inner, i);
-        at[i]         = find(g, &item, list->nodes[i]);
+        at[i]         = vertex_of(g, &item, list->nodes[i]);
     }
     g->graph->attach[fabric] = at;
 }
 
-static void fill_graph(graph_making *g, const cs_place *place, const graph_keys *keys)
+static void fill_graph(graph_builder *g, const cs_place *place, const graph_keys *keys)
 {
     cs_place nodes = cs_place_get(place, "nodes"), links = cs_place_get(place, "links");
     cs_place ranks = cs_place_get(place, "ranks");
@@ -417,9 +417,9 @@ static void fill_graph(graph_making *g, const cs_place *place, const graph_keys 
 static void make_graph(cs_reading *r, const cs_place *place, const graph_keys *keys,
                        cs_cluster *cluster)
 {
-    cs_topology *topology = NULL;
-    cs_error     wrong    = {0};
-    graph_making g        = {r, new_graph(r, place, cluster, &topology), json_object()};
+    cs_topology  *topology = NULL;
+    cs_error      wrong    = {0};
+    graph_builder g        = {r, new_graph(r, place, cluster, &topology), json_object()};
 
     if (g.numbers == NULL && !cs_reading_failed(r)) {
         CS_REFUSE_MEMORY(r, place, "a graph");
@@ -429,7 +429,7 @@ static void make_graph(cs_reading *r, const cs_place *place, const graph_keys *k
     }
     if (!cs_reading_failed(r)) {
         cs_status status = cs_graph_finish(g.graph, topology, &wrong);
-        take(r, place, status, &wrong, topology, cluster);
+        take_topology(r, place, status, &wrong, topology, cluster);
     }
     json_decref(g.numbers);
 }

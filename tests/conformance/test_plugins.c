@@ -199,6 +199,24 @@ static cs_collective a_collective_of(const cs_algorithm *algorithm)
     return (cs_collective)c;
 }
 
+Test(plugins, no_algorithm_takes_other_collectives)
+{
+    static ct_scene scene;
+
+    for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
+        for (cs_collective c = 0; c < CS_COLLECTIVE_COUNT; c++) {
+            cs_error err = {0};
+            if ((cs_algorithms[a]->collectives >> c & 1u) != 0) {
+                continue;
+            }
+            ct_scene_set(&scene, cs_algorithms[a]->name, c, 8, 4096);
+            cr_assert_eq(ct_scene_check(&scene, &err), CS_ENOTSUP);
+            cr_assert_str_eq(err.where, "collective");
+            cr_assert_not_null(strstr(err.message, cs_collective_name(c)), "%s", err.message);
+        }
+    }
+}
+
 Test(plugins, any_allocation_may_fail)
 {
     static ct_scene scene;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Calibrations from files: refused in one line with a place, or one that is written and read
- * back the same, and that has positive rates wherever it answers.
+ * back the same, and that predicts positive times wherever it answers.
  */
 #include "base/text.h"
 #include "fuzz.h"
@@ -29,8 +29,12 @@ static void use_calibration(const cs_calibration *calibration)
 
     FUZZ_CLAIM(calibration->n_regimes >= 1 && calibration->n_regimes <= CS_MAX_REGIMES);
     for (size_t i = 0; i < calibration->n_regimes; i++) {
-        claim_answer(calibration, calibration->regimes[i].min_bytes);
-        claim_answer(calibration, calibration->regimes[i].max_bytes);
+        const cs_regime *regime  = &calibration->regimes[i];
+        double           least_s = cs_line_at(&regime->line, regime->min_bytes);
+        double           most_s  = cs_line_at(&regime->line, regime->max_bytes);
+        claim_answer(calibration, regime->min_bytes);
+        claim_answer(calibration, regime->max_bytes);
+        FUZZ_CLAIM(isfinite(least_s) && least_s >= 0 && isfinite(most_s) && most_s >= 0);
     }
     claim_answer(calibration, 0);
     claim_answer(calibration, UINT64_MAX);

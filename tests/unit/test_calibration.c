@@ -8,13 +8,15 @@
 #include <math.h>
 #include <string.h>
 
-/* A ring with the calibrated parameters. */
-static double ring_s(const cs_calibration *c, uint32_t n, uint64_t bytes)
+/* The time of an AllReduce: steps (alpha + wire_ratio S beta). */
+static double model_time_s(const cs_calibration *c, uint32_t n_ranks, uint64_t bytes)
 {
-    double alpha = 0, bandwidth = 0;
+    double alpha = 0, bandwidth = 0, steps = 0, wire_ratio = 0;
 
-    cr_assert_eq(cs_calibration_apply(c, CS_ALLREDUCE, n, bytes, &alpha, &bandwidth, NULL), CS_OK);
-    return 2 * (n - 1) * (alpha + (double)bytes / n / bandwidth);
+    cr_assert_eq(cs_calibration_apply(c, CS_ALLREDUCE, n_ranks, bytes, &alpha, &bandwidth, NULL),
+                 CS_OK);
+    cr_assert_eq(cs_calibration_steps(CS_ALLREDUCE, n_ranks, &steps, &wire_ratio, NULL), CS_OK);
+    return steps * (alpha + wire_ratio * (double)bytes / bandwidth);
 }
 
 Test(calibration, parameters_of_the_ring)
@@ -32,7 +34,7 @@ Test(calibration, parameters_of_the_ring)
     cr_assert_float_eq(bandwidth / (120e9 * 14 / 8), 1, 1e-5);
     cr_assert_eq(cs_calibration_apply(c, CS_ALLREDUCE, 8, 4096, &alpha, &bandwidth, NULL), CS_OK);
     cr_assert_float_eq(alpha / (30e-6 / 14), 1, 1e-5);
-    cr_assert_float_eq(ring_s(c, 8, 3 << 20) / true_time(two, 3 << 20), 1, 1e-5);
+    cr_assert_float_eq(model_time_s(c, 8, 3 << 20) / true_time(two, 3 << 20), 1, 1e-5);
     cs_calibration_free(c);
 }
 
@@ -63,7 +65,7 @@ Test(calibration, other_ranks_only_when_allowed)
 {
     cs_calibration *c = make_calibration(true);
 
-    cr_assert_float_eq(ring_s(c, 16, 1 << 28) /
+    cr_assert_float_eq(model_time_s(c, 16, 1 << 28) /
                            (30 * (100e-6 / 14 + (1 << 28) / 16.0 / (120e9 * 14 / 8))),
                        1, 1e-5);
     cs_calibration_free(c);

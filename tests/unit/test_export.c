@@ -108,6 +108,19 @@ Test(export, text_of_a_small_ring)
     close_sample(&j);
 }
 
+Test(export, formats_have_names)
+{
+    cs_export_format format  = CS_EXPORT_COUNT;
+    cs_error         err     = {0};
+    const cs_field   table[] = {
+          {.name = "format", .type = CS_FIELD_CHOICE, .choices = CS_EXPORT_CHOICES}, {.name = NULL}};
+
+    cr_assert_eq(cs_field_set(table, &format, "format", "goal", "", &err), CS_OK);
+    cr_assert_eq(format, CS_EXPORT_GOAL);
+    cr_assert_eq(cs_field_set(table, &format, "format", "xml", "", &err), CS_EINVAL);
+    cr_assert_not_null(strstr(err.message, "text, json, msccl, goal, svg"), "%s", err.message);
+}
+
 Test(export, refuses_what_is_too_long)
 {
     sample   j    = open_sample("ring", "allreduce", 2048, "1G");

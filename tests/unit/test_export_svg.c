@@ -172,7 +172,8 @@ static cs_text draw(const job *j)
     cs_text  text = {0};
     cs_error err  = {0};
 
-    cr_assert_eq(cs_export_svg(&j->c.job, &text, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_export_schedule(&j->c.job, CS_EXPORT_SVG, &text, &err), CS_OK, "%s",
+                 err.message);
     return text;
 }
 
@@ -276,7 +277,7 @@ Test(export_svg, too_large_is_refused)
         cs_text  text = {0};
         cs_error err  = {0};
         open_job(&j);
-        cr_assert_eq(cs_export_svg(&j.c.job, &text, &err), CS_ENOTSUP);
+        cr_assert_eq(cs_export_schedule(&j.c.job, CS_EXPORT_SVG, &text, &err), CS_ENOTSUP);
         cr_assert_not_null(strstr(err.message, cases[i].words), "%s", err.message);
         cr_assert_eq(text.length, 0);
         cs_text_free(&text);
@@ -294,7 +295,7 @@ Test(export_svg, every_allocation_may_fail)
         cs_error err  = {0};
         cr_assert_lt(passes, 500);
         cs_alloc_fail_after(passes);
-        status = cs_export_svg(&j.c.job, &text, &err);
+        status = cs_export_schedule(&j.c.job, CS_EXPORT_SVG, &text, &err);
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", err.message);
         cs_text_free(&text);

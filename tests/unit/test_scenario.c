@@ -414,3 +414,17 @@ Test(capacity, slowdown_at_a_time)
     cr_assert_eq(cs_capacity_after(of_1, n, 3), 2);
     cr_assert_eq(cs_capacity_after(of_1, n - 1, 3), 2);
 }
+
+Test(scenario, collectives_are_listed)
+{
+    char list[120], cut[8];
+
+    cs_list_collectives((1u << CS_COLLECTIVE_COUNT) - 1, list, sizeof list);
+    cr_assert_str_eq(list, CS_COLLECTIVE_LIST);
+    cs_list_collectives(1u << CS_REDUCE | 1u << CS_ALLGATHER, list, sizeof list);
+    cr_assert_str_eq(list, "allgather, reduce");
+    cs_list_collectives(0, list, sizeof list);
+    cr_assert_str_eq(list, "");
+    cs_list_collectives(1u << CS_REDUCE | 1u << CS_ALLGATHER, cut, sizeof cut);
+    cr_assert_str_eq(cut, "allgath");
+}

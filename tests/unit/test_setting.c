@@ -120,6 +120,8 @@ Test(setting, parts_become_an_object_in_a_list)
     expect_set(&late, "7=2", "{\"arrivals\":{\"late\":[{\"delay\":\"2\",\"rank\":7}]}}");
     expect_set(&slow, "0=2", "{\"faults\":[{\"rank\":0,\"slowdown\":2}]}");
     expect_set(&slow, "0=2.5@1ms", "{\"faults\":[{\"from\":\"1ms\",\"rank\":0,\"slowdown\":2.5}]}");
+    expect_set(&slow, "0=02", "{\"faults\":[{\"rank\":0,\"slowdown\":2}]}");
+    expect_set(&slow, "0=02.5", "{\"faults\":[{\"rank\":0,\"slowdown\":2.5}]}");
     expect_set(&slow, "0=2@1ms:3ms",
                "{\"faults\":[{\"from\":\"1ms\",\"rank\":0,\"slowdown\":2,\"until\":\"3ms\"}]}");
     cr_assert_eq(cs_config_apply(config, &slow, "0=2", "--slow", NULL), CS_OK);

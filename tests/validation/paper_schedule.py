@@ -98,9 +98,9 @@ def replayed(binary, path, n, late):
     return json.loads(ran.stdout)[0]
 
 
-def check_replays(binary, folder):
+def check_replays(binary, folder, every):
     path = os.path.join(folder, "s.json")
-    cases = [("matching", n, rounds) for n, rounds in PUBLISHED.items() if n < 96]
+    cases = [("matching", n, rounds) for n, rounds in PUBLISHED.items() if n < 192 or every]
     cases += [("algorithm1", 1 << k, (1 << k) - 2 + k) for k in range(1, 8)]
     for generator, n, rounds in cases:
         late = (n * 5) // 7
@@ -112,6 +112,7 @@ def check_replays(binary, folder):
         expect("%s, %d ranks: %d rounds" % (generator, n, result["rounds"]), result["rounds"] == n - 2 + rounds)
         expect("%s, %d ranks: %.9g s instead of %.9g s" % (generator, n, result["exposed_s"], want_s),
                abs(result["exposed_s"] - want_s) <= 1e-9 * want_s)
+        expect("%s, %d ranks: not faster than the bound" % (generator, n), result["bound_s"] <= (1 + 1e-9) * result["elapsed_s"])
         expect("%s, %d ranks: bound" % (generator, n), rounds >= n - 2 + (n - 1).bit_length())
 
 
@@ -128,7 +129,7 @@ def main():
     check_matchings()
     check_refusals()
     with tempfile.TemporaryDirectory() as folder:
-        check_replays(sys.argv[1], folder)
+        check_replays(sys.argv[1], folder, every)
         check_digests(folder, every)
     print("paper_schedule: %d checks passed%s" % (checks, "" if every else " (without 192 ranks)"))
 

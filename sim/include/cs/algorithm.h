@@ -36,10 +36,10 @@ struct cs_algorithm {
     const cs_field *options;       /* table, or NULL */
     size_t          options_bytes; /* size of the options struct; 0 without one */
 
-    /* Required. Refuse what cannot be run (with a reason), replace every "auto" in `options`
+    /* Required. Asked for one of `collectives` alone (cs_algorithm_check). Refuse what cannot be
+     * run (with a reason), replace every "auto" in `options`
      * by the value that is used, and fill `plan`. Everything that can fail for a reason of
-     * the user's is checked here, except that the collective is one of `collectives`: call it by
-     * cs_algorithm_check(). */
+     * the user's is checked here. */
     cs_status (*check)(const cs_scenario *scenario, void *options, cs_plan *plan, cs_error *err);
 
     /* Required, unless there is open_prepared(). Start a stream for checked options. `scenario` is
@@ -72,8 +72,7 @@ struct cs_algorithm {
     double (*published_form_s)(const cs_scenario *scenario, const void *options);
 };
 
-/* Resolve options and make a plan: refuse what is not among the algorithm's collectives
- * (CS_ENOTSUP), then call its check(). */
+/* Refuse a collective that the algorithm does not do, then ask its check(). */
 CS_API CS_MUST_CHECK cs_status cs_algorithm_check(const cs_algorithm *algorithm,
                                                   const cs_scenario *scenario, void *options,
                                                   cs_plan *plan, cs_error *err);

@@ -25,6 +25,9 @@ typedef struct cs_arrival_trace {
 /* Free what the trace owns (all arrays are cs_alloc's); `{0}` is allowed. */
 CS_API void cs_arrival_trace_free(cs_arrival_trace *trace);
 
+/* The last of `n_ranks` arrivals; of several at the same time the highest rank. O(n_ranks). */
+CS_API uint32_t cs_last_of_arrivals(const double *arrival_s, uint32_t n_ranks);
+
 /* How far one of `n_ranks` arrivals is behind the last of the others; negative: it was there
  * before. O(n_ranks). */
 CS_API double cs_behind_others_s(const double *arrival_s, uint32_t n_ranks, uint32_t rank);

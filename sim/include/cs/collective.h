@@ -18,15 +18,28 @@
 
 CS_BEGIN_C
 
+/* One line per collective: what its enum CS_.. ends in, and its row. Bounds, readers and writers
+ * ask the row; a new collective is a line here. */
+/* clang-format off */
+#define CS_COLLECTIVES(X)                                                                                              \
+    X(ALLREDUCE,     "allreduce",     "all_reduce_perf",     CS_WHOLE,          CS_PARTY_ALL,   CS_PARTY_ALL,    2, NULL) \
+    X(ALLGATHER,     "allgather",     "all_gather_perf",     CS_BLOCK_PER_RANK, CS_PARTY_FIRST, CS_PARTY_ALL,    1, NULL) \
+    X(REDUCESCATTER, "reducescatter", "reduce_scatter_perf", CS_BLOCK_PER_RANK, CS_PARTY_ALL,   CS_PARTY_FIRST,  1, NULL) \
+    X(ALLTOALL,      "alltoall",      "alltoall_perf",       CS_BLOCK_PER_PAIR, CS_PARTY_FIRST, CS_PARTY_SECOND, 1, NULL) \
+    X(BROADCAST,     "broadcast",     "broadcast_perf",      CS_WHOLE,          CS_PARTY_ROOT,  CS_PARTY_ALL,    0, "bcast") \
+    X(REDUCE,        "reduce",        "reduce_perf",         CS_WHOLE,          CS_PARTY_ALL,   CS_PARTY_ROOT,   0, NULL)
+/* clang-format on */
+
 typedef enum cs_collective {
-    CS_ALLREDUCE,
-    CS_ALLGATHER,
-    CS_REDUCESCATTER,
-    CS_ALLTOALL,
-    CS_BROADCAST,
-    CS_REDUCE,
-    CS_COLLECTIVE_COUNT
+#define X(id, ...) CS_##id,
+    CS_COLLECTIVES(X)
+#undef X
+        CS_COLLECTIVE_COUNT
 } cs_collective;
+
+/* "allreduce, allgather, ..", as a literal. */
+#define CS_COLLECTIVE_WORD(id, name, ...) ", " name
+#define CS_COLLECTIVE_LIST                (&(CS_COLLECTIVES(CS_COLLECTIVE_WORD))[2])
 
 /* Whose the value of a chunk is, or to whom it goes. */
 typedef enum cs_party {
@@ -54,6 +67,10 @@ extern CS_API const cs_named          cs_collective_names;
 
 /* The name; "unknown" for what is no collective. Static storage. */
 CS_API const char *cs_collective_name(cs_collective collective);
+
+/* Write the names of those whose bits 1u << CS_.. are set, with commas between them; what does not
+ * fit is cut. */
+CS_API void cs_list_collectives(uint32_t collectives, char *list, size_t list_bytes);
 
 /* Find a collective by its name ("all_reduce" and "AllReduce" are allreduce), an alias or a part of
  * the name (cs/named.h); CS_ENOENT names the choices. */

@@ -128,9 +128,12 @@ cs_status cs_site_links(const cs_site *site, const cs_cluster *cluster, struct c
 
 /* A row of the table of presets. */
 typedef struct cs_preset {
-    const char *name, *summary, *source;
-    uint32_t    n_servers; /* by default */
-    const char *aliases;   /* other names, "a|b"; or NULL */
+    const char     *name, *summary, *source;
+    uint32_t        n_servers; /* by default */
+    const char     *aliases;   /* other names, "a|b"; or NULL */
+    cs_server_shape server;
+    const char     *tail; /* preset of the servers from `first_tail` on; NULL: all are alike */
+    uint32_t        first_tail;
 } cs_preset;
 
 /* All of them; ends with a row whose name is NULL. */
