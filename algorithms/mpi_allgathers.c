@@ -237,18 +237,18 @@ static void gather_next_block(void *state, cs_block *block)
 }
 
 /* check() and open() of one kind. */
-#define HOOKS(algorithm, kind)                                                                    \
-    static cs_status algorithm##_check(const cs_scenario *scenario, void *options, cs_plan *plan, \
-                                       cs_error *err)                                             \
-    {                                                                                             \
-        (void)options;                                                                            \
-        return gather_check(scenario, #algorithm, kind, plan, err);                               \
-    }                                                                                             \
-    static cs_status algorithm##_open(const cs_scenario *scenario, const void *options,           \
-                                      void **state_p, cs_error *err)                              \
-    {                                                                                             \
-        (void)options;                                                                            \
-        return gather_open(scenario, kind, state_p, err);                                         \
+#define HOOKS(id, kind)                                                                          \
+    static cs_status id##_check(const cs_scenario *scenario, void *options, cs_plan *plan,       \
+                                cs_error *err)                                                   \
+    {                                                                                            \
+        (void)options;                                                                           \
+        return gather_check(scenario, #id, kind, plan, err);                                     \
+    }                                                                                            \
+    static cs_status id##_open(const cs_scenario *scenario, const void *options, void **state_p, \
+                               cs_error *err)                                                    \
+    {                                                                                            \
+        (void)options;                                                                           \
+        return gather_open(scenario, kind, state_p, err);                                        \
     }
 
 HOOKS(iallgather_rd, PAIRWISE)
@@ -257,57 +257,26 @@ HOOKS(ibcast_btdh, HALVING)
 HOOKS(ibcast_knomial, KNOMIAL)
 HOOKS(ibcast_linear, LINEAR)
 
-const cs_algorithm cs_algorithm_iallgather_rd = {
-    .name    = "iallgather_rd",
-    .summary = "AllGather by recursive doubling, distances 1, 2, 4 ..; n a power of two",
-    .source  = "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005); table I of Parallel Rings",
-    .collectives = 1u << CS_ALLGATHER,
-    .check       = iallgather_rd_check,
-    .open        = iallgather_rd_open,
-    .next_block  = gather_next_block,
-    .close       = cs_free,
-};
+/* An algorithm with these hooks. */
+#define ALLGATHER(id, what, where)                                                               \
+    {                                                                                            \
+        .name = #id, .summary = "AllGather" what, .source = where "; table I of Parallel Rings", \
+        .collectives = 1u << CS_ALLGATHER, .check = id##_check, .open = id##_open,               \
+        .next_block = gather_next_block, .close = cs_free,                                       \
+    }
 
-const cs_algorithm cs_algorithm_ibcast_btdd = {
-    .name        = "ibcast_btdd",
-    .summary     = "AllGather: a broadcast from every rank, binomial tree, distances 1, 2, 4 ..",
-    .source      = "Open MPI, coll/libnbc, binomial broadcast; table I of Parallel Rings",
-    .collectives = 1u << CS_ALLGATHER,
-    .check       = ibcast_btdd_check,
-    .open        = ibcast_btdd_open,
-    .next_block  = gather_next_block,
-    .close       = cs_free,
-};
-
-const cs_algorithm cs_algorithm_ibcast_btdh = {
-    .name        = "ibcast_btdh",
-    .summary     = "AllGather: a broadcast from every rank, binomial tree, distances .. 4, 2, 1",
-    .source      = "binomial broadcast with halving distances; table I of Parallel Rings",
-    .collectives = 1u << CS_ALLGATHER,
-    .check       = ibcast_btdh_check,
-    .open        = ibcast_btdh_open,
-    .next_block  = gather_next_block,
-    .close       = cs_free,
-};
-
-const cs_algorithm cs_algorithm_ibcast_knomial = {
-    .name        = "ibcast_knomial",
-    .summary     = "AllGather: a broadcast from every rank over a 4-nomial tree",
-    .source      = "Open MPI, coll/libnbc, k-nomial broadcast; table I of Parallel Rings",
-    .collectives = 1u << CS_ALLGATHER,
-    .check       = ibcast_knomial_check,
-    .open        = ibcast_knomial_open,
-    .next_block  = gather_next_block,
-    .close       = cs_free,
-};
-
-const cs_algorithm cs_algorithm_ibcast_linear = {
-    .name        = "ibcast_linear",
-    .summary     = "AllGather: a broadcast from every rank, straight to all others",
-    .source      = "Open MPI, coll/libnbc, linear broadcast; table I of Parallel Rings",
-    .collectives = 1u << CS_ALLGATHER,
-    .check       = ibcast_linear_check,
-    .open        = ibcast_linear_open,
-    .next_block  = gather_next_block,
-    .close       = cs_free,
-};
+const cs_algorithm cs_algorithm_iallgather_rd =
+    ALLGATHER(iallgather_rd, " by recursive doubling, distances 1, 2, 4 ..; n a power of two",
+              "R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19 (2005)");
+const cs_algorithm cs_algorithm_ibcast_btdd =
+    ALLGATHER(ibcast_btdd, ": a broadcast from every rank, binomial tree, distances 1, 2, 4 ..",
+              "Open MPI, coll/libnbc, binomial broadcast");
+const cs_algorithm cs_algorithm_ibcast_btdh =
+    ALLGATHER(ibcast_btdh, ": a broadcast from every rank, binomial tree, distances .. 4, 2, 1",
+              "binomial broadcast with halving distances");
+const cs_algorithm cs_algorithm_ibcast_knomial =
+    ALLGATHER(ibcast_knomial, ": a broadcast from every rank over a 4-nomial tree",
+              "Open MPI, coll/libnbc, k-nomial broadcast");
+const cs_algorithm cs_algorithm_ibcast_linear =
+    ALLGATHER(ibcast_linear, ": a broadcast from every rank, straight to all others",
+              "Open MPI, coll/libnbc, linear broadcast");

@@ -7,7 +7,7 @@ set(slow_tests
   models.flow algorithms.optcc conformance.dispatch unit.chrome_trace conformance.bounds check.style
   algorithms.circulant validation.run_notes unit.montecarlo validation.stragglar_oracle unit.training
   algorithms.rotation algorithms.published_times validation.montecarlo_oracle unit.sweep
-  validation.endings unit.workers unit.farm unit.store validation.other_build validation.build_identity
+  validation.endings unit.workers unit.store validation.other_build validation.build_identity
   validation.install)
 
 # Label a test: `labels` and quick or slow.

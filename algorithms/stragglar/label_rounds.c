@@ -2,6 +2,7 @@
 #include "algorithms/stragglar/label_rounds.h"
 
 #include "base/alloc.h"
+#include "base/arena.h"
 
 #include <string.h>
 
@@ -42,8 +43,20 @@ cs_status cs_label_rounds_give(cs_status status, cs_label_rounds *rounds, cs_lab
     return status;
 }
 
+/* The state of a check. */
+typedef struct checker {
+    cs_label_shape shape;
+    cs_arena       arena;
+    uint64_t      *full;          /* bit label * chunks + chunk */
+    uint32_t      *weight;        /* [late + 1][chunks] of unfinished values; row 0: the owner's */
+    uint32_t      *sends, *gets;  /* [n] peer in the current round, or CS_NO_LABEL */
+    uint32_t      *sent, *got;    /* [n] chunk in the current round */
+    uint64_t       n_full, moved; /* complete (label, chunk) pairs, messages */
+    uint32_t       round;
+} checker;
+
 /* The weight of the unfinished value that a label can have of a chunk; NULL: never one. */
-static uint32_t *weight_of(cs_label_check *check, uint32_t label, uint32_t chunk)
+static uint32_t *weight_of(checker *check, uint32_t label, uint32_t chunk)
 {
     const cs_label_shape *s = &check->shape;
 
@@ -53,24 +66,24 @@ static uint32_t *weight_of(cs_label_check *check, uint32_t label, uint32_t chunk
     return label == chunk % s->early ? &check->weight[chunk] : NULL;
 }
 
-static bool is_full(const cs_label_check *check, uint32_t label, uint32_t chunk)
+static bool is_full(const checker *check, uint32_t label, uint32_t chunk)
 {
     size_t bit = (size_t)label * check->shape.chunks + chunk;
     return (check->full[bit / 64] >> bit % 64 & 1u) != 0;
 }
 
-static void set_full(cs_label_check *check, uint32_t label, uint32_t chunk)
+static void set_full(checker *check, uint32_t label, uint32_t chunk)
 {
     size_t bit = (size_t)label * check->shape.chunks + chunk;
     check->full[bit / 64] |= (uint64_t)1 << bit % 64;
     check->n_full++;
 }
 
-cs_status cs_label_check_start(cs_label_check *check, const cs_label_shape *shape, cs_error *err)
+static cs_status check_start(checker *check, const cs_label_shape *shape, cs_error *err)
 {
     size_t chunks = shape->chunks, late = shape->n - shape->early;
 
-    *check        = (cs_label_check){.shape = *shape};
+    *check        = (checker){.shape = *shape};
     check->full   = CS_ARENA_NEW(&check->arena, uint64_t, (size_t)shape->n * chunks / 64 + 1);
     check->weight = CS_ARENA_NEW(&check->arena, uint32_t, (late + 1) * chunks);
     check->sends  = CS_ARENA_NEW(&check->arena, uint32_t, shape->n);
@@ -88,7 +101,7 @@ cs_status cs_label_check_start(cs_label_check *check, const cs_label_shape *shap
 }
 
 /* Take the ports of one message; false when one is taken or out of range. */
-static bool take_ports(cs_label_check *check, uint32_t src, uint32_t dst, uint32_t chunk)
+static bool take_ports(checker *check, uint32_t src, uint32_t dst, uint32_t chunk)
 {
     const cs_label_shape *s = &check->shape;
 
@@ -105,7 +118,7 @@ static bool take_ports(cs_label_check *check, uint32_t src, uint32_t dst, uint32
 }
 
 /* Do both ends have what the kind says? With the state before the round. */
-static bool values_fit(cs_label_check *check, const cs_label_transfer *t)
+static bool values_fit(checker *check, const cs_label_transfer *t)
 {
     uint32_t *from = weight_of(check, t->src, t->chunk);
     uint32_t *to   = weight_of(check, t->dst, t->chunk);
@@ -122,7 +135,7 @@ static bool values_fit(cs_label_check *check, const cs_label_transfer *t)
 
 /* What is added in a round must not meet something else that is added to the same chunk there:
  * its result would hang on the order. */
-static bool ports_fit(const cs_label_check *check, const cs_label_transfer *t)
+static bool ports_fit(const checker *check, const cs_label_transfer *t)
 {
     bool both    = t->kind == CS_LABEL_EXCHANGE;
     bool adds    = t->kind != CS_LABEL_COPY;
@@ -137,7 +150,7 @@ static bool ports_fit(const cs_label_check *check, const cs_label_transfer *t)
             (check->sends[t->dst] == CS_NO_LABEL || check->sends[t->dst] == t->src));
 }
 
-static void apply(cs_label_check *check, const cs_label_transfer *t)
+static void apply(checker *check, const cs_label_transfer *t)
 {
     uint32_t *from = weight_of(check, t->src, t->chunk);
     uint32_t *to   = weight_of(check, t->dst, t->chunk);
@@ -154,14 +167,14 @@ static void apply(cs_label_check *check, const cs_label_transfer *t)
     }
 }
 
-static bool ports_are_free(cs_label_check *check, const cs_label_transfer *t)
+static bool ports_are_free(checker *check, const cs_label_transfer *t)
 {
     return take_ports(check, t->src, t->dst, t->chunk) &&
            (t->kind != CS_LABEL_EXCHANGE || take_ports(check, t->dst, t->src, t->chunk));
 }
 
-cs_status cs_label_check_round(cs_label_check *check, const cs_label_transfer *transfers,
-                               size_t count, cs_error *err)
+static cs_status check_round(checker *check, const cs_label_transfer *transfers, size_t count,
+                             cs_error *err)
 {
     const cs_label_transfer *t   = transfers;
     const cs_label_transfer *end = transfers + count;
@@ -187,7 +200,7 @@ cs_status cs_label_check_round(cs_label_check *check, const cs_label_transfer *t
     return CS_OK;
 }
 
-cs_status cs_label_check_end(const cs_label_check *check, cs_error *err)
+static cs_status check_end(const checker *check, cs_error *err)
 {
     const cs_label_shape *s    = &check->shape;
     uint64_t              late = s->n - s->early, all = (uint64_t)s->n * s->chunks;
@@ -203,31 +216,26 @@ cs_status cs_label_check_end(const cs_label_check *check, cs_error *err)
     return CS_OK;
 }
 
-void cs_label_check_free(cs_label_check *check)
-{
-    cs_arena_free(&check->arena);
-}
-
-static cs_status check_rounds(const cs_label_rounds *rounds, cs_label_check *check, cs_error *err)
+static cs_status check_rounds(const cs_label_rounds *rounds, checker *check, cs_error *err)
 {
     for (uint32_t r = 0; r < rounds->n_rounds; r++) {
         size_t                   count;
         const cs_label_transfer *transfers = cs_label_round(rounds, r, &count);
-        CS_TRY(cs_label_check_round(check, transfers, count, err));
+        CS_TRY(check_round(check, transfers, count, err));
     }
-    return cs_label_check_end(check, err);
+    return check_end(check, err);
 }
 
 cs_status cs_label_rounds_check(const cs_label_rounds *rounds, const cs_label_shape *shape,
                                 cs_error *err)
 {
-    cs_label_check check;
-    cs_status      status = cs_label_check_start(&check, shape, err);
+    checker   check;
+    cs_status status = check_start(&check, shape, err);
 
     if (status == CS_OK) {
         status = check_rounds(rounds, &check, err);
     }
-    cs_label_check_free(&check);
+    cs_arena_free(&check.arena);
     return status;
 }
 

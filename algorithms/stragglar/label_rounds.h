@@ -17,10 +17,10 @@
 #ifndef CS_ALGORITHMS_STRAGGLAR_LABEL_ROUNDS_H
 #define CS_ALGORITHMS_STRAGGLAR_LABEL_ROUNDS_H
 
-#include "base/arena.h"
-#include "cs/error.h"
+#include "cs/schedule.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef enum cs_label_kind {
@@ -29,6 +29,13 @@ typedef enum cs_label_kind {
     CS_LABEL_RAW,      /* dst adds; the sum is not complete yet */
     CS_LABEL_LAST,     /* dst adds, which completes the sum */
 } cs_label_kind;
+
+static inline cs_op cs_label_op(cs_label_kind kind)
+{
+    return kind == CS_LABEL_COPY       ? CS_OP_COPY
+           : kind == CS_LABEL_EXCHANGE ? CS_OP_EXCHANGE
+                                       : CS_OP_REDUCE;
+}
 
 typedef struct cs_label_transfer {
     uint32_t      src, dst, chunk;
@@ -73,33 +80,12 @@ typedef struct cs_label_shape {
     bool     is_telephone; /* a label receives from whom it sends to, or only one of the two */
 } cs_label_shape;
 
-/* The state of a check. Memory: n x chunks bits and (n - early + 1) x chunks words. */
-typedef struct cs_label_check {
-    cs_label_shape shape;
-    cs_arena       arena;
-    uint64_t      *full;          /* bit label * chunks + chunk */
-    uint32_t      *weight;        /* [late + 1][chunks] of unfinished values; row 0: the owner's */
-    uint32_t      *sends, *gets;  /* [n] peer in the current round, or CS_NO_LABEL */
-    uint32_t      *sent, *got;    /* [n] chunk in the current round */
-    uint64_t       n_full, moved; /* complete (label, chunk) pairs, messages */
-    uint32_t       round;
-} cs_label_check;
-
 #define CS_NO_LABEL UINT32_MAX
 
-/* Begin; free with cs_label_check_free(), also after a failure. */
-cs_status cs_label_check_start(cs_label_check *check, const cs_label_shape *shape, cs_error *err);
-
-/* One more round; CS_EINTERNAL names the first transfer that is not valid. O(n). */
-cs_status cs_label_check_round(cs_label_check *check, const cs_label_transfer *transfers,
-                               size_t count, cs_error *err);
-
-/* After the last round: everybody has everything, with no message more than the
- * chunks x (n + late - 1) that are needed (an exchange is two). */
-cs_status cs_label_check_end(const cs_label_check *check, cs_error *err);
-void      cs_label_check_free(cs_label_check *check);
-
-/* All of it for a list. */
+/* Is every round valid, has everybody everything in the end, and with no message more than the
+ * chunks x (n + late - 1) that are needed (an exchange is two)? CS_EINTERNAL names the first
+ * transfer that is not valid. O(transfers + n x rounds) time, n x chunks bits and (late + 1) x
+ * chunks words. */
 cs_status cs_label_rounds_check(const cs_label_rounds *rounds, const cs_label_shape *shape,
                                 cs_error *err);
 

@@ -6,6 +6,7 @@
 #include "algorithms/lib/fallback.h"
 #include "algorithms/stragglar/multi_late_rounds.h"
 #include "base/alloc.h"
+#include "base/arena.h"
 
 #include <math.h>
 
@@ -282,10 +283,6 @@ struct cs_multi_late_stream {
 
 static cs_transfer transfer_of(const cs_multi_late_stream *stream, const cs_label_transfer *t)
 {
-    static const cs_op            ops[]  = {[CS_LABEL_COPY]     = CS_OP_COPY,
-                                            [CS_LABEL_EXCHANGE] = CS_OP_EXCHANGE,
-                                            [CS_LABEL_RAW]      = CS_OP_REDUCE,
-                                            [CS_LABEL_LAST]     = CS_OP_REDUCE};
     static const uint8_t          ends[] = {[CS_LABEL_COPY]     = CS_DONE_DST,
                                             [CS_LABEL_EXCHANGE] = CS_DONE_SRC | CS_DONE_DST,
                                             [CS_LABEL_RAW]      = 0,
@@ -305,7 +302,7 @@ static cs_transfer transfer_of(const cs_multi_late_stream *stream, const cs_labe
                          .round     = cs_circulant_steps(sched->early) + stream->round,
                          .span      = 1,
                          .flags     = ends[t->kind],
-                         .op_fabric = cs_op_fabric(ops[t->kind], fabric)};
+                         .op_fabric = cs_op_fabric(cs_label_op(t->kind), fabric)};
 }
 
 static void next_transfers(cs_multi_late_stream *stream, cs_block *block)

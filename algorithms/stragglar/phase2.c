@@ -208,17 +208,6 @@ static uint32_t flags_of(const cs_late_layout *l, const cs_label_transfer *t)
     return 0;
 }
 
-static cs_op op_of(cs_label_kind kind)
-{
-    switch (kind) {
-    case CS_LABEL_COPY: return CS_OP_COPY;
-    case CS_LABEL_EXCHANGE: return CS_OP_EXCHANGE;
-    case CS_LABEL_RAW:
-    case CS_LABEL_LAST: return CS_OP_REDUCE;
-    }
-    return CS_OP_COPY;
-}
-
 static cs_transfer transfer_of(const stored_stream *s, const cs_label_transfer *t)
 {
     const cs_late_layout *l = s->layout;
@@ -234,7 +223,7 @@ static cs_transfer transfer_of(const stored_stream *s, const cs_label_transfer *
                          .round     = s->first_round + s->round,
                          .span      = 1,
                          .flags     = (uint8_t)flags_of(l, t),
-                         .op_fabric = cs_op_fabric(op_of(t->kind), CS_NIC)};
+                         .op_fabric = cs_op_fabric(cs_label_op(t->kind), CS_NIC)};
 }
 
 static bool next_stored(stored_stream *stream, cs_block *block)

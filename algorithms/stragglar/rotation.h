@@ -14,7 +14,7 @@
  *   C4  every role holds exactly two of the ages 1 .. D
  * (C4 follows from the others by counting, since n > 2^(q-1); it is checked all the same.)
  * Even n come from a table and n = 2 by doubling and by removing two steps of a patch
- * (rotation_sequence.h); odd n, which exist in the full-duplex one-port model only, by removing one
+ * (rotation.c); odd n, which exist in the full-duplex one-port model only, by removing one
  * step of the pattern for n + 1. Memory and time O(n), the check O(n q).
  *
  * Source: this project (sim/doc/stragglar.md).
@@ -45,5 +45,18 @@ uint32_t cs_rotation_held(const cs_rotation *rotation, uint32_t role);
 
 /* Conditions C1 .. C4. CS_EINTERNAL names the first one that is broken, and the role. O(n q). */
 CS_MUST_CHECK cs_status cs_rotation_check(const cs_rotation *rotation, cs_error *err);
+
+/* The pattern in time order, as it is built: in step i a rank receives the chunk of age[i] from the
+ * rank that is in step partner[i]. Step i is role -i mod N. */
+typedef struct cs_rotation_sequence {
+    uint32_t  length; /* N */
+    uint32_t  q;      /* ceil(log2 (N + 1)) */
+    uint32_t *age;
+    uint32_t *partner; /* partner[0] is unused */
+} cs_rotation_sequence;
+
+/* The sequence for 2^q ranks with a patch (rotation.c) at its end; q >= 4. O(length), in place,
+ * which has room for 2^q - 1 steps. `first_of` is scratch: q + 1 words. */
+void cs_rotation_sequence_of_power(uint32_t q, cs_rotation_sequence *seq, uint32_t *first_of);
 
 #endif

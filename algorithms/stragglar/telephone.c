@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "algorithms/stragglar/telephone.h"
 
+#include "base/arena.h"
 #include "base/log2.h"
 #include "base/random.h"
 

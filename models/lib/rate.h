@@ -11,7 +11,7 @@
 double cs_rate_end_s(const cs_rate_profile *a, const cs_rate_profile *b, double from_s,
                      double bytes);
 
-/* The same for a transfer of the replay: `src`, `dst` are ranks. only NICs ever change. */
+/* The same for a transfer of the replay: `src` and `dst` are ranks. Only NICs ever change. */
 static inline double cs_flow_end_s(const cs_ports *ports, const cs_transfer *t, uint32_t fabric,
                                    double from_s)
 {

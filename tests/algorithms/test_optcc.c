@@ -1,7 +1,80 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* OptCC against reference times and its formulas. */
+/* OptCC against reference times and its formulas; what it chooses by itself, where the plain ring
+ * runs instead and how the result says so; what is refused. */
+#include "algorithms/optcc/time.h"
+#include "cs/result.h"
 #include "optcc_rows.h"
-#include "optcc_setup.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SLOW = 64 };
+
+static const double RATE_BPS = 1e6;
+
+typedef struct setup {
+    cs_scenario         scenario;
+    cs_capacity         capacity[MOST_SLOW];
+    const cs_algorithm *optcc;
+    cs_options          options, model_options;
+    const cs_model     *model; /* NULL: alpha-beta */
+    bool                is_unverified;
+    cs_result           result;
+    cs_error            err;
+} setup;
+
+static void make(setup *s, unsigned p, unsigned g, const double *slow, unsigned m, uint64_t bytes)
+{
+    cs_fabric nic    = {CS_SWITCHED, 0, RATE_BPS};
+    cs_fabric nvlink = {CS_SWITCHED, 0, RATE_BPS * (g > 1 ? g - 1 : 1)};
+
+    *s                                     = (setup){.scenario = {.bytes = bytes, .n_capacity = m}};
+    s->scenario.capacity                   = s->capacity;
+    s->scenario.cluster                    = (cs_cluster){.n_ranks = p * g, .gpus_per_server = g};
+    s->scenario.cluster.fabrics[CS_NIC]    = nic;
+    s->scenario.cluster.fabrics[CS_NVLINK] = nvlink;
+    for (unsigned i = 0; i < m; i++) {
+        s->capacity[i] = (cs_capacity){i * g, slow[i], 0, (double)INFINITY};
+    }
+    cr_assert_eq(cs_algorithm_find("optcc", &s->optcc, NULL), CS_OK);
+    cs_fields_default(s->optcc->options, &s->options);
+    cs_fields_default(cs_models[0]->options, &s->model_options);
+}
+
+static void set(setup *s, const char *key, const char *value)
+{
+    cr_assert_eq(cs_field_set(s->optcc->options, &s->options, key, value, key, &s->err), CS_OK,
+                 "%s", s->err.message);
+}
+
+static void set_number(setup *s, const char *key, unsigned value)
+{
+    char text[16];
+
+    snprintf(text, sizeof text, "%u", value);
+    set(s, key, text);
+}
+
+static cs_status run(setup *s)
+{
+    cs_job job = {.scenario = s->scenario, .verify = !s->is_unverified};
+
+    cs_job_set_algorithm(&job, s->optcc, &s->options);
+    cs_job_set_model(&job, s->model != NULL ? s->model : cs_models[0], &s->model_options);
+    return cs_job_run(&job, NULL, 0, &s->result, &s->err);
+}
+
+/* T over the time of the buffer on a healthy NIC of a server. */
+static double relative_time(const setup *s)
+{
+    double share = (double)s->scenario.bytes / s->scenario.cluster.gpus_per_server;
+    return s->result.elapsed_s / (share / RATE_BPS);
+}
+
+/* ---- times ---- */
 
 static void set_row(setup *s, const optcc_row *row)
 {
@@ -156,6 +229,379 @@ Test(optcc, odd_sizes_are_exact)
                 cr_assert(s.result.verified, "p=%u m=%u bytes=%llu", p, m,
                           (unsigned long long)sizes[i]);
             }
+        }
+    }
+}
+
+/* ---- choices and refusals ---- */
+
+static void option_text(const setup *s, const char *key, char *text, size_t bytes)
+{
+    for (const cs_field *o = s->result.option_table; o->name != NULL; o++) {
+        if (strcmp(o->name, key) == 0) {
+            cs_field_text(o, &s->result.options, text, bytes);
+            return;
+        }
+    }
+    cr_assert_fail("no option %s", key);
+}
+
+/* The fastest of the rings on the same scenario. */
+static double fastest_ring_s(const setup *s)
+{
+    static const char *const names[] = {"ring", "nccl_rings", "parallel_rings"};
+    double                   best    = HUGE_VAL;
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        setup other = *s;
+        cr_assert_eq(cs_algorithm_find(names[i], &other.optcc, NULL), CS_OK);
+        cs_fields_default(other.optcc->options, &other.options);
+        cr_assert_eq(run(&other), CS_OK, "%s: %s", names[i], other.err.message);
+        best = fmin(best, other.result.elapsed_s);
+    }
+    return best;
+}
+
+/* A ring ran instead of OptCC, the fastest: it is right, no option pretends otherwise, and the note
+ * says why. */
+static void check_ring_instead(setup *s, const char *why)
+{
+    static const char *const keys[] = {"segments", "rounds", "sections", "ramp", "around"};
+    char                     text[40], note[80];
+
+    cr_assert_eq(run(s), CS_OK, "%s", s->err.message);
+    cr_assert(s->result.verified);
+    option_text(s, "chosen", text, sizeof text);
+    cr_assert_str_neq(text, "optcc");
+    (void)snprintf(note, sizeof note, "optcc: %s runs instead: ", text);
+    cr_expect_float_eq(s->result.elapsed_s, fastest_ring_s(s), 1e-12 * s->result.elapsed_s);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        option_text(s, keys[i], text, sizeof text);
+        cr_expect_str_eq(text, "0", "%s", keys[i]);
+    }
+    if (why == NULL) {
+        cr_expect_null(s->result.note);
+    } else {
+        cr_assert_not_null(s->result.note);
+        cr_expect_eq(strncmp(s->result.note, note, strlen(note)), 0, "%s", s->result.note);
+        cr_expect_not_null(strstr(s->result.note, why), "%s", s->result.note);
+    }
+}
+
+Test(optcc_choice, no_slow_server_even_when_optcc_is_asked_for)
+{
+    setup s;
+
+    make(&s, 8, 1, NULL, 0, 1 << 20);
+    set(&s, "chosen", "optcc");
+    set(&s, "segments", "16");
+    check_ring_instead(&s, "no server's NIC is slow");
+    make(&s, 8, 1, (double[]){3}, 1, 1 << 20); /* ends before the run does */
+    s.capacity[0].until_s = 1e-3;
+    set(&s, "chosen", "optcc");
+    check_ring_instead(&s, "no server's NIC is slow for the whole run");
+}
+
+/* p - m < 2: the construction needs a ring. One server alone uses no NIC. */
+Test(optcc_choice, too_few_healthy_servers)
+{
+    static const double slow[] = {2, 3, 1.5};
+    setup               s;
+
+    for (unsigned m = 1; m <= 3; m++) {
+        for (unsigned g = 1; g <= 2; g++) {
+            make(&s, m + 1, g, slow, m, 1 << 20);
+            set(&s, "chosen", "optcc");
+            set(&s, "segments", "4");
+            check_ring_instead(&s, "fewer than two servers are healthy");
+        }
+    }
+    make(&s, 1, 4, slow, 1, 1 << 20);
+    check_ring_instead(&s, "fewer than two");
+}
+
+Test(optcc_choice, fewer_bytes_than_sections)
+{
+    setup s;
+
+    make(&s, 8, 1, (double[]){2}, 1, 8);
+    set(&s, "chosen", "optcc");
+    set(&s, "copies", "2");
+    check_ring_instead(&s, "too few bytes");
+}
+
+Test(optcc_choice, ring_that_was_asked_for_needs_no_note)
+{
+    setup s;
+
+    make(&s, 8, 1, (double[]){2}, 1, 1 << 20);
+    set(&s, "chosen", "ring");
+    check_ring_instead(&s, NULL);
+    make(&s, 8, 1, (double[]){2}, 1, 1 << 20);
+    set(&s, "chosen", "optcc");
+    cr_assert_eq(run(&s), CS_OK);
+    cr_expect_null(s.result.note);
+}
+
+Test(optcc_choice, without_a_slow_server_the_ring_runs)
+{
+    setup s;
+    char  text[40];
+
+    make(&s, 8, 1, NULL, 0, 1 << 20);
+    cr_assert_eq(run(&s), CS_OK);
+    cr_assert(s.result.verified);
+    cr_assert_eq(s.result.rounds, 14);
+    option_text(&s, "chosen", text, sizeof text);
+    cr_assert_str_eq(text, "ring");
+}
+
+Test(optcc_choice, the_ring_runs_where_it_is_predicted_to_be_faster)
+{
+    setup s;
+
+    make(&s, 3, 1, (double[]){8.0 / 7}, 1, 30000);
+    s.scenario.cluster.fabrics[CS_NIC].alpha_s = 0.05;
+    check_ring_instead(&s, "faster than a way around");
+}
+
+Test(optcc_choice, all_servers_slow_is_refused)
+{
+    double slow[] = {2, 2, 2, 2};
+    setup  s;
+
+    make(&s, 4, 1, slow, 4, 1 << 20);
+    cr_assert_eq(run(&s), CS_ENOTSUP);
+    cr_assert_str_eq(s.err.where, "faults");
+}
+
+static void check_refused(const char *key, const char *value, cs_status want)
+{
+    setup s;
+
+    make(&s, 8, 1, (double[]){2}, 1, 100);
+    cs_status status = cs_field_set(s.optcc->options, &s.options, key, value, key, &s.err);
+    if (status == CS_OK) {
+        status = run(&s);
+        cr_expect_str_eq(s.err.where, "algorithm.options.segments");
+        cr_expect_not_null(strstr(s.err.message, "fewer segments are accepted"), "%s",
+                           s.err.message);
+    }
+    cr_expect_eq(status, want, "%s=%s", key, value);
+}
+
+Test(optcc_choice, sections_are_at_least_one_and_at_most_one_a_byte)
+{
+    static const char *const keys[] = {"segments", "rounds", "sections"};
+
+    for (size_t i = 0; i < 3; i++) {
+        check_refused(keys[i], "0", CS_EINVAL);
+        check_refused(keys[i], "-1", CS_EINVAL);
+        check_refused(keys[i], "101", CS_EINVAL);
+        check_refused(keys[i], "1000000", CS_EINVAL);
+        check_refused(keys[i], "99999999999", CS_EINVAL);
+    }
+}
+
+/* From one section on, with or without a special one, a part of a round, blocks and ramps. */
+Test(optcc_choice, any_number_of_sections_is_an_allreduce)
+{
+    static const double slows[][2] = {{2.5, 1}, {1.3, 1}, {3, 1.5}};
+    char                text[40];
+
+    for (unsigned p = 4; p <= 9; p++) {
+        for (unsigned N = 1; N <= 4 * p; N++) {
+            for (size_t i = 0; i < 3; i++) {
+                setup s;
+                make(&s, p, 1, slows[i], i == 2 ? 2 : 1, 1000003);
+                set_number(&s, "sections", N);
+                set_number(&s, "ramp", N % 3);
+                cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+                cr_assert(s.result.verified, "p=%u N=%u: %s", p, N, s.result.verdict.text);
+                cr_assert(s.result.bound_s <= s.result.elapsed_s * (1 + 1e-12));
+                option_text(&s, "sections", text, sizeof text);
+                cr_assert_eq((unsigned)atoi(text), N);
+            }
+        }
+    }
+}
+
+/* The automatic choice is within 1 % of the best of many fixed ones. */
+Test(optcc_choice, automatic_choice_is_near_the_best)
+{
+    static const double slows[] = {8.0 / 7, 4.0 / 3, 1.6, 2.0, 3.0};
+
+    for (size_t i = 0; i < 5; i++) {
+        for (unsigned p = 8; p <= 32; p *= 2) {
+            double best = HUGE_VAL;
+            setup  s;
+            for (unsigned k = 2; k <= 256; k *= 2) {
+                make(&s, p, 1, &slows[i], 1, 1 << 30);
+                s.scenario.cluster.fabrics[CS_NIC].alpha_s = 1;
+                set_number(&s, "segments", k);
+                cr_assert_eq(run(&s), CS_OK);
+                best = fmin(best, s.result.elapsed_s);
+            }
+            make(&s, p, 1, &slows[i], 1, 1 << 30);
+            s.scenario.cluster.fabrics[CS_NIC].alpha_s = 1;
+            cr_assert_eq(run(&s), CS_OK);
+            cr_assert(s.result.elapsed_s <= 1.01 * best, "p=%u l=%g: %g, best fixed %g", p,
+                      slows[i], s.result.elapsed_s, best);
+        }
+    }
+}
+
+/* Scenarios in which two schedules are compared: so many servers, slow ones, bytes and alpha. */
+static const unsigned grid_p[]       = {3, 4, 5, 6, 8, 12, 17, 33, 64};
+static const double   grid_slow[][4] = {{1.15},
+                                        {1.5},
+                                        {2},
+                                        {4},
+                                        {4.0 / 3, 8.0 / 7},
+                                        {2, 4.0 / 3},
+                                        {3, 3},
+                                        {4, 1.2},
+                                        {1.5, 1.5, 1.5, 1.5},
+                                        {2, 3, 4, 5}};
+static const double   grid_alpha[]   = {0, 1e-6, 3e-6, 30e-6};
+
+static unsigned count_slow(const double *slow)
+{
+    unsigned m = 0;
+
+    while (m < 4 && slow[m] > 0) {
+        m++;
+    }
+    return m;
+}
+
+static double time_of(unsigned p, const double *slow, double alpha_s, uint64_t bytes,
+                      const char *chosen)
+{
+    setup s;
+
+    make(&s, p, 1, slow, count_slow(slow), bytes);
+    s.scenario.cluster.fabrics[CS_NIC].alpha_s       = alpha_s;
+    s.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps = 25e9;
+    set(&s, "chosen", chosen);
+    s.is_unverified = true;
+    cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+    return s.result.elapsed_s;
+}
+
+/* auto is at most 1 % slower than the faster one of the plain ring and OptCC. */
+Test(optcc_choice, auto_runs_the_faster_schedule, .timeout = 120)
+{
+    double worst = 1;
+
+    for (size_t i = 0; i < sizeof grid_p / sizeof grid_p[0]; i++) {
+        for (size_t j = 0; j < sizeof grid_slow / sizeof grid_slow[0]; j++) {
+            if (count_slow(grid_slow[j]) + 2 > grid_p[i]) {
+                continue;
+            }
+            for (unsigned k = 0; k < 4 * 5; k++) {
+                uint64_t      bytes = (uint64_t)1 << (14 + 4 * (k / 4));
+                double        a     = grid_alpha[k % 4];
+                const double *slow  = grid_slow[j];
+                double        best  = fmin(time_of(grid_p[i], slow, a, bytes, "ring"),
+                                           time_of(grid_p[i], slow, a, bytes, "optcc"));
+                double        ratio = time_of(grid_p[i], slow, a, bytes, "auto") / best;
+                worst               = fmax(worst, ratio);
+                cr_expect(ratio <= 1.01, "p=%u l=%g,%g.. alpha=%g bytes=%llu: %g times the best",
+                          grid_p[i], slow[0], slow[1], a, (unsigned long long)bytes, ratio);
+            }
+        }
+    }
+    cr_log_info("auto is at most %.4f times the faster schedule", worst);
+}
+
+/* Many servers, where only the estimate is quick enough: p = 1024, two a little slow. */
+Test(optcc_choice, auto_of_many_servers_runs_the_faster_schedule, .timeout = 120)
+{
+    const double slow[4] = {4.0 / 3, 8.0 / 7};
+
+    for (int k = 26; k <= 30; k += 2) {
+        uint64_t bytes = (uint64_t)1 << k;
+        double   best  = fmin(time_of(1024, slow, 3e-6, bytes, "ring"),
+                              time_of(1024, slow, 3e-6, bytes, "optcc"));
+        cr_expect(time_of(1024, slow, 3e-6, bytes, "auto") <= 1.01 * best, "2^%d bytes", k);
+    }
+}
+
+/* The exact prediction is the replay's time, up to the bytes of a section. */
+Test(optcc_choice, exact_predictions_are_the_times_of_replays)
+{
+    static const double slows[][4] = {{2.5}, {4}, {1.4}, {1.3, 1.1}, {3, 2}, {4, 3, 2, 1.3}};
+
+    for (size_t i = 0; i < sizeof slows / sizeof slows[0]; i++) {
+        unsigned m = count_slow(slows[i]);
+        for (unsigned p = m + 2; p <= m + 14; p += 3) {
+            for (unsigned rounds = cs_optcc_least_rounds(p, m); rounds <= 9; rounds++) {
+                setup            s;
+                cs_optcc_setting t = {.p               = p,
+                                      .m               = m,
+                                      .slowdown        = slows[i],
+                                      .bytes           = (uint64_t)1 << 40,
+                                      .port_s          = 1e4 * (rounds % 3),
+                                      .s_per_byte      = 1 / RATE_BPS,
+                                      .gpus_per_server = 1,
+                                      .nvlink_lanes    = 1};
+                for (unsigned k = 0; k < m; k++) {
+                    t.largest_slowdown = fmax(t.largest_slowdown, slows[i][k]);
+                    t.sum_slowdown += slows[i][k];
+                }
+                cs_optcc_shape shape = cs_optcc_shape_for(&t, rounds, 0, 0, false);
+                make(&s, p, 1, slows[i], m, t.bytes);
+                set_number(&s, "rounds", rounds);
+                set(&s, "bubbles", "off");
+                set(&s, "ramp", "0");
+                s.scenario.cluster.fabrics[CS_NIC].alpha_s = t.port_s;
+                cr_assert_eq(run(&s), CS_OK);
+                double want = s.result.elapsed_s, got = cs_optcc_predict_s(&t, &shape, 1);
+                cr_assert(fabs(got - want) <= 1e-8 * want, "p=%u m=%u R=%u: %.12g, replayed %.12g",
+                          p, m, rounds, got, want);
+            }
+        }
+    }
+}
+
+/* ---- on LogGP ---- */
+
+/* The schedule that `auto` takes on one model, replayed on LogGP: seconds. */
+static double on_loggp(setup s, const char *chosen_on)
+{
+    static const char *const keys[] = {"sections", "ramp", "bubbles", "copies"};
+    char                     values[sizeof keys / sizeof keys[0]][40], chosen[16];
+
+    cr_assert_eq(cs_model_find(chosen_on, &s.model, NULL), CS_OK);
+    cs_fields_default(s.model->options, &s.model_options);
+    cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+    option_text(&s, "chosen", chosen, sizeof chosen);
+    cr_assert_str_eq(chosen, "optcc");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        option_text(&s, keys[i], values[i], sizeof values[i]);
+        set(&s, keys[i], values[i]);
+    }
+    cr_assert_eq(cs_model_find("loggp", &s.model, NULL), CS_OK);
+    cs_fields_default(s.model->options, &s.model_options);
+    cr_assert_eq(run(&s), CS_OK, "%s", s.err.message);
+    cr_expect(s.result.verified);
+    return s.result.elapsed_s;
+}
+
+Test(optcc_choice, what_auto_takes_on_loggp_is_never_slower_than_what_it_takes_on_alpha_beta)
+{
+    const double ratios[] = {8. / 7, 4. / 3, 2, 4};
+
+    for (uint32_t servers = 8; servers <= 64; servers *= 2) {
+        for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
+            setup s;
+            make(&s, servers, 1, &ratios[i], 1, UINT64_C(1) << 30);
+            s.scenario.cluster.fabrics[CS_NIC] = (cs_fabric){CS_SWITCHED, 3e-6, 25e9};
+            s.scenario.capacity                = s.capacity;
+            double own_s = on_loggp(s, "loggp"), other_s = on_loggp(s, "alpha-beta");
+            cr_expect_leq(own_s, other_s, "%u servers, l = %g: %g s, %g s", servers, ratios[i],
+                          own_s, other_s);
         }
     }
 }

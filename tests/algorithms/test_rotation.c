@@ -3,7 +3,6 @@
  * with a table of who holds what, and its tail, replayed here by hand, for every n up to 2048 and
  * some beyond; wrong patterns must be refused. */
 #include "algorithms/stragglar/rotation.h"
-#include "algorithms/stragglar/rotation_sequence.h"
 #include "algorithms/stragglar/tail.h"
 #include "support/rng.h"
 
@@ -205,7 +204,7 @@ Test(rotation, powers_of_two_with_a_patch)
         uint32_t            *k = calloc(n, sizeof *k), *f = calloc(n, sizeof *f);
         cs_rotation_sequence seq = {.age = age, .partner = partner};
         cr_assert(age != NULL && partner != NULL && k != NULL && f != NULL);
-        cs_rotation_sequence_of_power_with_patch(q, &seq, first_of);
+        cs_rotation_sequence_of_power(q, &seq, first_of);
         cr_assert_eq(seq.length, n - 1);
         const uint32_t patch[] = {q - 3, q, q, q - 2, q, q - 2, q, q - 1, q - 1, q - 1};
         cr_assert_eq(memcmp(age + n - 11, patch, sizeof patch), 0);

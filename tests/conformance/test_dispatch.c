@@ -5,9 +5,9 @@
  * and nearly so on a network with links for everybody. */
 #include "cs/topology.h"
 #include "support/port_network.h"
-#include "support/random_scene.h"
-#include "support/random_stream.h"
 #include "support/reference.h"
+#include "support/scene.h"
+#include "support/stream.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

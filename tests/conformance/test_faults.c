@@ -2,7 +2,7 @@
 /* A fault never makes anything faster: every algorithm, with whatever it chooses by itself, on
  * random clusters, sizes and arrivals, without a fault and with random ones. */
 #include "cs/result.h"
-#include "support/random_scene.h"
+#include "support/scene.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -5,8 +5,8 @@
  * bits, and so do, but for rounding, the single pass and a second opinion, on LogGP too. They are
  * no collectives, which is what the verdict says on either. */
 #include "support/port_network.h"
-#include "support/random_scene.h"
 #include "support/reference.h"
+#include "support/scene.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * random arrivals, slow NICs and clusters; ports one transfer at a time; closed forms; the same
  * bits twice. Seeds are printed with a failure. */
 #include "support/oracle.h"
-#include "support/random_scene.h"
 #include "support/reference.h"
+#include "support/scene.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "schedules/schedule_json.h"
 #include "study/config.h"
+#include "support/config.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -26,11 +27,7 @@ static cs_status build_all(const char *path, cs_error *err)
     cs_config *config = NULL;
     cs_status  status = cs_config_load(path, &config, err);
 
-    for (size_t i = 0; status == CS_OK && i < cs_config_count(config); i++) {
-        cs_case c = {0};
-        status    = cs_config_case(config, i, &c, err);
-        cs_case_free(&c);
-    }
+    status = status == CS_OK ? ct_cases(config, err) : status;
     cs_config_free(config);
     return status;
 }

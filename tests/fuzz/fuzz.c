@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Claims of the fuzz targets: see fuzz.h. */
 #include "fuzz.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* alpha-beta on a handful of transfers whose times are computed by hand: ports, data, capacity
  * that changes, SHARED groups, exchanges, fences and NVLink. alpha = 1 s and 1 B/s, so that a
  * transfer of b bytes takes 1 + b seconds. */
-#include "support/random_stream.h"
 #include "support/reference.h"
+#include "support/stream.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

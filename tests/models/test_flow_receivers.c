@@ -3,7 +3,7 @@
  * and late ranks; and for every algorithm the schedule stays correct, no bound is beaten, and two
  * runs are the same. */
 #include "cs/result.h"
-#include "support/random_scene.h"
+#include "support/scene.h"
 #include "support/stream.h"
 
 #include <criterion/criterion.h>

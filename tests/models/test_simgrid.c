@@ -4,7 +4,7 @@
  * SimGrid was not built in, the tests say so and pass. */
 #include "base/alloc.h"
 #include "cs/topology.h"
-#include "support/random_scene.h"
+#include "support/scene.h"
 #include "support/stream.h"
 
 #include <criterion/criterion.h>

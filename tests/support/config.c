@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Configurations that must be accepted: see support/config.h. */
 #include "support/config.h"
 
 #include <criterion/criterion.h>
@@ -71,4 +70,28 @@ cs_result ct_result(const cs_case *c)
     cr_assert_eq(cs_job_run(&job, NULL, 0, &result, &err), CS_OK, "%s: %s", err.where, err.message);
     cr_assert(result.verified);
     return result;
+}
+
+const char *ct_refusal(const cs_config *config, size_t index)
+{
+    static char text[900];
+    cs_case     c   = {0};
+    cs_error    err = {0};
+
+    cr_assert_neq(cs_config_case(config, index, &c, &err), CS_OK);
+    cr_assert_null(c.json);
+    cs_error_text(&err, text, sizeof text);
+    return text;
+}
+
+cs_status ct_cases(const cs_config *config, cs_error *err)
+{
+    cs_status status = CS_OK;
+
+    for (size_t i = 0; status == CS_OK && i < cs_config_count(config); i++) {
+        cs_case c = {0};
+        status    = cs_config_case(config, i, &c, err);
+        cs_case_free(&c);
+    }
+    return status;
 }

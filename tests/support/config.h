@@ -23,6 +23,13 @@ void ct_set(cs_config *config, const char *key, const char *json);
 /* The case at an index. */
 cs_case ct_case(const cs_config *config, size_t index);
 
+/* Build all cases, until one is refused. */
+cs_status ct_cases(const cs_config *config, cs_error *err);
+
+/* The whole line of the error that building the case at an index gives; in a buffer of its own
+ * until the next call. */
+const char *ct_refusal(const cs_config *config, size_t index);
+
 /* What comes out of a case, which must be verified. */
 cs_result ct_result(const cs_case *c);
 

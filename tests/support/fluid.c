@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Water filling: see support/fluid.h. */
 #include "support/fluid.h"
 
 #include <math.h>
@@ -47,8 +46,9 @@ static double room(const ct_fluid_link *links, uint32_t link, const ct_fluid_flo
     return rising > 0 ? left / (double)rising : (double)INFINITY;
 }
 
-void ct_fluid_rates(const ct_fluid_link *links, size_t n_links, const ct_fluid_flow *flows,
-                    const bool *is_active, size_t n_flows, double now_s, double *rates)
+/* Rates of the flows that are active, at one moment. */
+static void fluid_rates(const ct_fluid_link *links, size_t n_links, const ct_fluid_flow *flows,
+                        const bool *is_active, size_t n_flows, double now_s, double *rates)
 {
     bool  *rises = calloc(n_flows + 1, sizeof *rises);
     size_t open  = 0;
@@ -118,7 +118,7 @@ void ct_fluid_run(const ct_fluid_link *links, size_t n_links, ct_fluid_flow *flo
             is_active[i] = !is_done[i] && flows[i].begin_s <= now;
             next         = flows[i].begin_s > now ? fmin(next, flows[i].begin_s) : next;
         }
-        ct_fluid_rates(links, n_links, flows, is_active, n_flows, now, rates);
+        fluid_rates(links, n_links, flows, is_active, n_flows, now, rates);
         for (size_t i = 0; i < n_flows; i++) {
             next = is_active[i] ? fmin(next, now + left[i] / rates[i]) : next;
         }

@@ -25,10 +25,6 @@ typedef struct ct_fluid_flow {
     double   end_s; /* the answer */
 } ct_fluid_flow;
 
-/* Rates of the flows that are active, at one moment. */
-void ct_fluid_rates(const ct_fluid_link *links, size_t n_links, const ct_fluid_flow *flows,
-                    const bool *is_active, size_t n_flows, double now_s, double *rates);
-
 /* Set every end_s. O(flows^2 links). */
 void ct_fluid_run(const ct_fluid_link *links, size_t n_links, ct_fluid_flow *flows, size_t n_flows);
 

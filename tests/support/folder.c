@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Folders for the files of tests: see support/folder.h. */
 #include "support/folder.h"
 
 #include <criterion/criterion.h>

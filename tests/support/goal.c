@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* GOAL for tests: see goal.h. */
 #include "support/goal.h"
 
 #include "cs/error.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* MSCCL programs for tests: see msccl.h. */
 #include "support/msccl.h"
 
 #include "support/rng.h"

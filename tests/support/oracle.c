@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Contributions, counted one by one: see oracle.h. */
 #include "support/oracle.h"
 
 #include <criterion/criterion.h>

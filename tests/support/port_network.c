@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* alpha-beta behind the dispatcher: see support/port_network.h. */
 #include "support/port_network.h"
 
 #include "base/event_queue.h"

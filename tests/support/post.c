@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ranks that are threads of one process: see support/post.h. */
 #include "support/post.h"
 
 #include <stdlib.h>

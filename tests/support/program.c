@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The program as a user runs it: see support/program.h. */
 #include "support/program.h"
 
 #include <criterion/criterion.h>

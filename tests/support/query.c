@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a file of results holds: see support/query.h. */
 #include "support/query.h"
 
 #include <criterion/criterion.h>

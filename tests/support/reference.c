@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A second opinion on times: see reference.h. */
 #include "support/reference.h"
 
 #include <criterion/criterion.h>

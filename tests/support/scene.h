@@ -73,4 +73,17 @@ int ct_is_close(double a, double b, double tolerance);
 /* Algorithm, ranks, bytes and cluster in a line for messages; static storage. */
 const char *ct_scene_text(const ct_scene *scene);
 
+/* A random scene of at most 64 ranks that the algorithm accepts, checked. */
+void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng);
+
+/* Faults of server after server, in order, with gaps or without; none if the algorithm refuses
+ * them. Check the scene again. */
+void ct_scene_break_nics(ct_scene *scene, ct_rng *rng);
+
+/* A mesh of NVLinks: its GPUs drive all of their links or, as often, any number at once. */
+void ct_scene_drive(ct_scene *scene, ct_rng *rng);
+
+/* A random time between a hundredth of what the buffer takes and ten times that. */
+double ct_scene_late_s(const ct_scene *scene, ct_rng *rng);
+
 #endif

@@ -42,4 +42,9 @@ cs_transfer *ct_stream_send(ct_stream *stream, const cs_cluster *cluster, uint32
  * taken as it is. */
 void ct_scene_play(ct_scene *scene, const ct_stream *stream, const cs_plan *plan);
 
+/* Add 300 messages that use everything that `uses` of a plan declares. Each reads and writes from
+ * one to `most_span` of `slots` slots (with CS_USES_SPAN, else one); chunks are below three. */
+void ct_stream_add_random(ct_stream *stream, ct_rng *rng, const cs_cluster *cluster, uint32_t uses,
+                          uint32_t slots, uint32_t most_span);
+
 #endif

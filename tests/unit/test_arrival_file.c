@@ -1,9 +1,76 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Readers of arrival traces: what each format means, and every refusal with its place. */
-#include "arrival_file_setup.h"
 #include "base/alloc.h"
 #include "traces/arrival_file.h"
 #include "traces/arrival_formats.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RED   "\033[91m"
+#define RESET "\033[0m"
+
+/* A log's record. */
+#define RECORD(rank, step, ar)                                                                   \
+    "Rank " #rank " | Step " #step " | Forward Time: 1.00 ms | Backward Time: 2.00 ms  | Loss: " \
+    "5.5 | Iteration Time: 500.00 ms | AR Time: " ar " | AR Buffer Size: 4.00 KB"
+
+static const cs_arrival_options defaults = {0};
+
+static cs_status read_with(const char *text, const cs_arrival_options *options,
+                           cs_arrival_trace *trace, cs_arrival_notes *notes, cs_error *err)
+{
+    const cs_arrival_text one = {"trace", text, strlen(text)};
+
+    return cs_arrival_texts_read(&one, 1, options, trace, notes, err);
+}
+
+static cs_arrival_trace read_text(const char *text, const cs_arrival_options *options,
+                                  cs_arrival_notes *notes)
+{
+    cs_arrival_trace trace = {0};
+    cs_error         err   = {0};
+
+    cr_assert_eq(read_with(text, options, &trace, notes, &err), CS_OK, "%d:%d: %s: %s",
+                 err.input_line, err.input_column, err.where, err.message);
+    return trace;
+}
+
+/* Refused at that place, in words that contain `word`; nothing is handed out. */
+static void refused(const char *text, const cs_arrival_options *options, int line, int column,
+                    const char *word)
+{
+    cs_arrival_trace trace  = {0};
+    cs_arrival_notes notes  = {0};
+    cs_error         err    = {0};
+    cs_status        status = read_with(text, options, &trace, &notes, &err);
+
+    cr_expect_neq(status, CS_OK, "accepted: %s", text);
+    cr_expect_eq(err.status, status);
+    cr_expect(strstr(err.message, word) != NULL, "'%s' is not in '%s'", word, err.message);
+    cr_expect_eq(err.input_line, line, "line %d: %s", err.input_line, err.message);
+    cr_expect_eq(err.input_column, column, "column %d: %s", err.input_column, err.message);
+    cr_expect(trace.arrival_s == NULL && notes.text.data == NULL);
+}
+
+static void expect_call(const cs_arrival_trace *trace, size_t call, const double *arrival_s)
+{
+    for (uint32_t r = 0; r < trace->n_ranks; r++) {
+        cr_expect_float_eq(cs_trace_arrival(trace, call, r), arrival_s[r], 1e-15, "%zu, %u: %g",
+                           call, r, cs_trace_arrival(trace, call, r));
+    }
+}
+
+/* Colours, two records on one line, any order, other lines between them; step 0 is warm-up. */
+static const char sample_log[] =
+    "[2025-05-07 02:07:55,681] [INFO] [real_accelerator.py:239:get_accelerator] Setting\n" RED
+        RECORD(1, 0, "9.0 ms") RESET "\n" RED RECORD(0, 0, "1.0 s") RESET
+    "\n"
+    "\n" RED RECORD(1, 1, "20.5 ms") RESET RED RECORD(0, 1, "50.25 ms") RESET
+    "\n" RECORD(0, 2, "7000 us") "\r\n"
+                                 "Rank 0 is still alive\n" RECORD(1, 2, "8 ms") "\n";
 
 Test(arrival_file, table_in_any_order)
 {
@@ -257,4 +324,114 @@ Test(arrival_file, out_of_memory)
     fail_each_allocation("iteration,rank,arrival_s,inside_s,bytes,x\n0,0,0,1,8,\n0,1,1,1,8,\n",
                          &defaults);
     fail_each_allocation(sample_log, &defaults);
+}
+
+/* ---- logs of StragglAR ---- */
+
+Test(stragglar_log, stragglar_log)
+{
+    cs_arrival_notes notes = {0};
+    cs_arrival_trace trace = read_text(sample_log, &defaults, &notes);
+
+    cr_assert_eq(trace.n_calls, 2);
+    cr_assert_eq(notes.n_warmup, 1);
+    cr_assert_eq(notes.n_records, 6);
+    cr_assert_str_eq(notes.format, "log of StragglAR");
+    cr_assert_float_eq(notes.period_s, 0.5, 1e-15);
+    expect_call(&trace, 0, (double[]){0, 29.75e-3});
+    expect_call(&trace, 1, (double[]){1e-3, 0});
+    cr_assert_eq(trace.bytes[1], 4096);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+Test(stragglar_log, stragglar_log_with_its_warmup)
+{
+    const cs_arrival_options all   = {.sets_warmup = true};
+    cs_arrival_notes         notes = {0};
+    cs_arrival_trace         trace = read_text(sample_log, &all, &notes);
+
+    cr_assert_eq(trace.n_calls, 3);
+    expect_call(&trace, 0, (double[]){0, 0.991});
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+Test(stragglar_log, stragglar_log_refusals)
+{
+    refused(RECORD(0, 0, "1 ms") "\nRank 1 | Step 0 | Forward Time: 1.0 ms | Ba", &defaults, 2, 1,
+            "torn or cut off");
+    refused(RECORD(0, 0, "1 ms") "\nms | AR Time: 3 ms | AR Buffer Size: 4.00 KB\n", &defaults, 2,
+            6, "stands in no record");
+    refused(RECORD(0, 0, "1 ms") "\n" RECORD(1, 0, "1 parsec") "\n", &defaults, 2, 109,
+            "unknown unit");
+    refused(RECORD(0, 0, "1 ms") "\n" RECORD(1, 0, "nan ms") "\n", &defaults, 2, 109, "");
+    refused(RECORD(0, 0, "1 ms") "\n" RECORD(1, 0, "-1 ms") "\n", &defaults, 2, 109, "outside");
+    refused(RECORD(0, 0, "1 ms") "\n" RECORD(1, 0, "2e6 s") "\n", &defaults, 2, 109,
+            "2000000 s is outside [0, 1000000]");
+    refused(RECORD(0, 0, "1 ms") "\n" RECORD(77777, 0, "1 ms") "\n", &defaults, 2, 6, "");
+    refused(RECORD(0, 0, "1 ms") "\n" RECORD(0, 0, "1 ms") RECORD(1, 0, "1 ms"), &defaults, 2, 1,
+            "twice");
+}
+
+Test(stragglar_log, torn_records_are_left_out_when_asked)
+{
+    const cs_arrival_options skip  = {.skip_incomplete = true, .sets_warmup = true};
+    cs_arrival_notes         notes = {0};
+    cs_arrival_trace trace = read_text(RECORD(0, 0, "1 ms") "\n" RECORD(1, 0, "2 ms") "\n" RECORD(
+                                           1, 1, "2 ms") "\nRank 0 | Step 1 | Forw",
+                                       &skip, &notes);
+
+    cr_assert_eq(trace.n_calls, 1);
+    cr_assert_eq(notes.n_incomplete, 1);
+    cr_assert(strstr(notes.text.data, "torn records that are left out: 1, the first in line 4") !=
+              NULL);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
+}
+
+#define UP_TO_AR_TIME "Rank 1 | Step 1 | Iteration Time: 500.00 ms | AR Time: "
+
+/* Wherever a record ends before its numbers do, by a line's end or by the next record. */
+Test(stragglar_log, numbers_may_be_torn)
+{
+    static const char *const begins[] = {UP_TO_AR_TIME,
+                                         UP_TO_AR_TIME "2",
+                                         UP_TO_AR_TIME "2.",
+                                         UP_TO_AR_TIME "2.5 ",
+                                         UP_TO_AR_TIME "2.5 m",
+                                         UP_TO_AR_TIME "2.5 ms | AR Buffer Size: 4.0",
+                                         UP_TO_AR_TIME "2.5 ms | AR Buffer Size: 4.00 K"};
+    static const char *const ends[]   = {"\n" RECORD(0, 1, "3 ms") "\n", RECORD(0, 1, "3 ms")};
+    const cs_arrival_options skip     = {.skip_incomplete = true, .sets_warmup = true};
+
+    for (size_t i = 0; i < 2 * sizeof begins / sizeof begins[0]; i++) {
+        cs_arrival_notes notes = {0};
+        char             text[1024];
+
+        (void)snprintf(text, sizeof text, "%s%s%s",
+                       RECORD(0, 0, "1 ms") "\n" RECORD(1, 0, "2 ms") "\n", begins[i / 2],
+                       ends[i % 2]);
+        refused(text, &defaults, 3, 1, "torn or cut off");
+        cs_arrival_trace trace = read_text(text, &skip, &notes);
+        cr_expect_eq(trace.n_calls, 1, "%s", text);
+        cr_expect_eq(notes.n_incomplete, 1, "%s", text);
+        cs_arrival_trace_free(&trace);
+        cs_arrival_notes_free(&notes);
+    }
+}
+
+/* Bars of progress end in returns only: everything may stand in one line. */
+Test(stragglar_log, a_record_far_into_its_line)
+{
+    cs_arrival_notes notes = {0};
+    char             text[2048];
+
+    (void)snprintf(text, sizeof text, "%600s%s %s\n", "", RECORD(0, 1, "1 ms"),
+                   RECORD(1, 1, "2 ms"));
+    memset(text, '#', 600);
+    cs_arrival_trace trace = read_text(text, &(cs_arrival_options){.sets_warmup = true}, &notes);
+    cr_assert_eq(trace.n_calls, 1);
+    cs_arrival_trace_free(&trace);
+    cs_arrival_notes_free(&notes);
 }

@@ -5,7 +5,7 @@
 #include "engine/explain.h"
 
 #include "base/alloc.h"
-#include "support/random_scene.h"
+#include "support/scene.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows of many iterations: the same for any number of jobs, after a kill and out of the file; what
- * cannot be run, baselines, options out of range, foreign files, and memory that runs out. */
+ * cannot be run, baselines, options out of range, foreign files, and memory that runs out.
+ * Fingerprints: what changes the rows changes them. Intervals: memory widens them, pairs with
+ * common random numbers are sharp; their seeds are fixed. */
 #include "cs/build.h"
 #include "montecarlo_setup.h"
 #include "support/query.h"
@@ -295,5 +297,98 @@ Test(montecarlo, every_swept_key_is_a_column)
                      "1.0e-06|[]\n1.0e-06|[{\"delay\":\"1ms\",\"rank\":1}]\n2.0e-06|[]\n2.0e-06|"
                      "[{\"delay\":\"1ms\",\"rank\":1}]\n");
     cs_text_free(&text);
+    cs_config_free(config);
+}
+
+/* ---- fingerprints ---- */
+
+static uint64_t print_of(const cs_config *config, const cs_montecarlo_options *options)
+{
+    uint64_t fingerprint = 0;
+    cs_error err         = {0};
+
+    cr_assert_eq(cs_montecarlo_fingerprint(config, options, &fingerprint, &err), CS_OK, "%s",
+                 err.message);
+    return fingerprint;
+}
+
+Test(montecarlo_fingerprint, a_fingerprint_tells_runs_apart)
+{
+    cs_config            *config = random_config();
+    cs_montecarlo_options base   = options_of(600, 1), other[8];
+    uint64_t              want   = 0;
+    cs_error              err    = {0};
+
+    ct_set(config, "sweep.bytes", "[1000, 2000, 3000, 1000003]");
+    base.path = "a.db";
+    want      = print_of(config, &base);
+    for (int i = 0; i < 8; i++) {
+        other[i] = base;
+    }
+    other[0].iterations  = 601;
+    other[1].sampling    = CS_SAMPLING_SOBOL;
+    other[2].confidence  = 0.96;
+    other[3].baseline    = "rhd";
+    other[4].is_replayed = true;
+    other[5].is_verified = true;
+    other[6].path        = NULL;
+    for (int i = 0; i < 7; i++) {
+        cr_expect_neq(print_of(config, &other[i]), want, "%d", i);
+    }
+    other[7].jobs     = 9; /* what may differ */
+    other[7].path     = "b.db";
+    other[7].baseline = "ring";
+    cr_expect_eq(print_of(config, &other[7]), want);
+    ct_set(config, "sweep.bytes", "[1000, 2000, 3000, 1000004]");
+    cr_expect_neq(print_of(config, &base), want);
+    base.iterations = 0;
+    cr_expect_eq(cs_montecarlo_fingerprint(config, &base, &want, &err), CS_EINVAL);
+    cr_expect_str_eq(err.where, "--iterations");
+    cs_config_free(config);
+}
+
+/* ---- intervals ---- */
+
+TestSuite(montecarlo_statistics, .init = set_up, .fini = tear_down);
+
+/* A straggler that stays for long makes neighbours alike: the interval says so. */
+Test(montecarlo_statistics, memory_widens_the_interval)
+{
+    static const char *const correlations[] = {"0", "0.98"};
+    cs_montecarlo_options    options        = options_of(20000, 2);
+    double                   half[2];
+
+    for (int i = 0; i < 2; i++) {
+        cs_config *config = base_config("stragglar");
+        ct_set(config, "arrivals",
+               "{\"straggler\": {\"rank\": 0, \"persistence\": 0.7, \"delay\": \"4ms\"}}");
+        ct_set(config, "arrivals.straggler.correlation", correlations[i]);
+        ct_set(config, "montecarlo.prediction", "\"static\"");
+        cs_montecarlo_report report = run(config, &options);
+        half[i] = report.rows[0].exposed_s.mean.high - report.rows[0].exposed_s.mean.value;
+        cs_montecarlo_report_free(&report);
+        cs_config_free(config);
+    }
+    /* The variance of the mean grows by (1 + c) / (1 - c) = 99. */
+    cr_expect(half[1] > 6 * half[0] && half[1] < 16 * half[0], "%g", half[1] / half[0]);
+}
+
+Test(montecarlo_statistics, pairs_are_sharper_than_what_they_are_made_of)
+{
+    cs_config            *config  = random_config();
+    cs_montecarlo_options options = options_of(5000, 2);
+
+    ct_set(config, "sweep.algorithm.name", "[\"broadcast\", \"stragglar\"]");
+    cs_montecarlo_report     report = run(config, &options);
+    const cs_montecarlo_row *a = &report.rows[0], *b = &report.rows[1];
+    double                   apart = hypot(a->exposed_s.stddev, b->exposed_s.stddev);
+
+    cr_expect_float_eq(b->saved_s.mean.value, a->exposed_s.mean.value - b->exposed_s.mean.value,
+                       1e-12);
+    cr_expect_lt(b->saved_s.stddev, apart / 2);
+    cr_expect_str_eq(b->baseline, "broadcast");
+    cr_expect_str_empty(a->baseline);
+    cr_expect(isnan(a->saved_s.mean.value));
+    cs_montecarlo_report_free(&report);
     cs_config_free(config);
 }

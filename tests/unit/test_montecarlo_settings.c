@@ -2,8 +2,7 @@
 /* Rows of a sweep in `montecarlo`: none repeats another, and the table says what sets them apart.
  */
 #include "base/alloc.h"
-#include "campaign/montecarlo.h"
-#include "support/config.h"
+#include "montecarlo_setup.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -22,16 +21,6 @@ static cs_config *two_algorithms(void)
            "\"1ms\"}}");
     ct_set(config, "sweep.algorithm.name", "[\"ring\", \"stragglar\"]");
     return config;
-}
-
-static cs_montecarlo_report run(const cs_config *config, const cs_montecarlo_options *options)
-{
-    cs_montecarlo_report report = {0};
-    cs_error             err    = {0};
-
-    cr_assert_eq(cs_montecarlo_run(config, options, &report, &err), CS_OK, "%s: %s", err.where,
-                 err.message);
-    return report;
 }
 
 static const cs_montecarlo_options fifty = {.iterations = 50, .confidence = 0.95};
@@ -137,13 +126,11 @@ Test(montecarlo_settings, the_table_says_what_sets_rows_apart)
 }
 
 /* Rows out of a file have their settings, too. */
-Test(montecarlo_settings, a_file_gives_them_back)
+Test(montecarlo_settings, a_file_gives_them_back, .init = set_up, .fini = tear_down)
 {
-    char                  path[64];
     cs_config            *config  = two_algorithms();
     cs_montecarlo_options options = fifty;
 
-    snprintf(path, sizeof path, "/tmp/cs_settings_%d.db", (int)getpid());
     options.path = path;
     ct_set(config, "sweep.model",
            "[\"alpha-beta\", {\"name\": \"alpha-beta\", \"options\": {\"propagation_s\": 1e-06}}]");

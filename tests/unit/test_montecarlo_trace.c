@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A measured trace in many iterations: in order it has as many as calls and no more, so that no
  * interval counts a call twice; drawn anew it has any number. */
-#include "campaign/montecarlo.h"
 #include "campaign/trace_whatif.h"
-#include "support/config.h"
+#include "montecarlo_setup.h"
 #include "traces/arrival_file.h"
 
 #include <criterion/criterion.h>
@@ -25,25 +24,10 @@ static cs_config *in_order(void)
     return config;
 }
 
-static cs_montecarlo_options options_of(size_t iterations)
-{
-    return (cs_montecarlo_options){.iterations = iterations, .jobs = 1, .confidence = 0.95};
-}
-
-static cs_montecarlo_report run(const cs_config *config, const cs_montecarlo_options *options)
-{
-    cs_montecarlo_report report = {0};
-    cs_error             err    = {0};
-
-    cr_assert_eq(cs_montecarlo_run(config, options, &report, &err), CS_OK, "%s: %s", err.where,
-                 err.message);
-    return report;
-}
-
 Test(montecarlo_trace, no_more_iterations_in_order_than_calls)
 {
     cs_config            *config  = in_order();
-    cs_montecarlo_options options = options_of(CALLS + 1);
+    cs_montecarlo_options options = options_of(CALLS + 1, 1);
     cs_montecarlo_report  report  = {0};
     cs_error              err     = {0};
     uint64_t              number  = 0;
@@ -54,11 +38,11 @@ Test(montecarlo_trace, no_more_iterations_in_order_than_calls)
                      "201 are more than the 200 calls of the trace, which are taken in order: "
                      "accepted are at most 200, or any number with arrivals.trace.pick=resample");
     cr_expect_eq(cs_montecarlo_fingerprint(config, &options, &number, NULL), CS_EINVAL);
-    options = options_of(CALLS);
+    options = options_of(CALLS, 1);
     report  = run(config, &options);
     cr_expect_eq(report.rows[0].iterations, CALLS);
     cs_montecarlo_report_free(&report);
-    options = options_of(CALLS + 1);
+    options = options_of(CALLS + 1, 1);
     ct_set(config, "arrivals.trace.pick", "resample");
     report = run(config, &options);
     cr_expect_eq(report.rows[0].iterations, CALLS + 1);
@@ -70,8 +54,9 @@ Test(montecarlo_trace, no_more_iterations_in_order_than_calls)
 Test(montecarlo_trace, a_number_that_nobody_gave_is_that_of_the_calls)
 {
     cs_config            *config = in_order();
-    cs_montecarlo_options given = options_of(CALLS), left = options_of(10000), few = options_of(9);
-    uint64_t              keys[2] = {0, 0};
+    cs_montecarlo_options given = options_of(CALLS, 1), left = options_of(10000, 1),
+                          few = options_of(9, 1);
+    uint64_t keys[2]          = {0, 0};
 
     left.takes_fewer = few.takes_fewer = true;
     cs_montecarlo_report want = run(config, &given), got = run(config, &left);
@@ -93,9 +78,9 @@ Test(montecarlo_trace, a_number_that_nobody_gave_is_that_of_the_calls)
 }
 
 /* A trace of few calls of ranks 0 .. RANKS-1 that come one microsecond after the other. */
-static void write_trace(const char *path)
+static void write_trace(const char *trace_path)
 {
-    FILE *file = fopen(path, "w");
+    FILE *file = fopen(trace_path, "w");
 
     cr_assert_not_null(file);
     fputs("iteration,rank,arrival_s,bytes\n", file);
@@ -110,19 +95,19 @@ static void write_trace(const char *path)
 /* A sweep over traces: each has its own number, and the table says which. */
 Test(montecarlo_trace, every_trace_of_a_sweep_has_its_own_number)
 {
-    cs_config            *config  = in_order();
-    cs_montecarlo_options options = options_of(10000);
-    char                  path[]  = "/tmp/cs_short_trace_XXXXXX", axis[1200];
-    int                   file    = mkstemp(path);
-    cs_text               table   = {0};
-    cs_error              err     = {0};
-    cs_montecarlo_report  report  = {0};
+    cs_config            *config       = in_order();
+    cs_montecarlo_options options      = options_of(10000, 1);
+    char                  trace_path[] = "/tmp/cs_short_trace_XXXXXX", axis[1200];
+    int                   file         = mkstemp(trace_path);
+    cs_text               table        = {0};
+    cs_error              err          = {0};
+    cs_montecarlo_report  report       = {0};
 
     cr_assert_geq(file, 0);
     cr_assert_eq(close(file), 0);
-    write_trace(path);
+    write_trace(trace_path);
     snprintf(axis, sizeof axis, "[\"%s/traces/generated-arrivals8.csv\", \"%s\"]",
-             COLLSIM_SOURCE_DIR, path);
+             COLLSIM_SOURCE_DIR, trace_path);
     ct_set(config, "sweep", "{\"algorithm.name\": [\"ring\"]}");
     ct_set(config, "sweep.arrivals.trace.path", axis);
     options.takes_fewer = true;
@@ -138,7 +123,7 @@ Test(montecarlo_trace, every_trace_of_a_sweep_has_its_own_number)
     cr_expect_eq(cs_montecarlo_run(config, &options, &report, &err), CS_EINVAL);
     cr_expect_str_eq(err.message,
                      "20 are too few for 16 shifted sequences: accepted are 32 and more");
-    cr_assert_eq(remove(path), 0);
+    cr_assert_eq(remove(trace_path), 0);
     cs_config_free(config);
 }
 
@@ -196,7 +181,7 @@ Test(montecarlo_trace, in_order_it_saves_what_the_trace_would_have_saved)
     cr_assert_eq(trace.straggler, 5);
     for (int p = 0; p < 3; p++) {
         cs_config            *config  = in_order();
-        cs_montecarlo_options options = options_of(CALLS);
+        cs_montecarlo_options options = options_of(CALLS, 1);
         size_t                n_found = 0;
         ct_set(config, "montecarlo", policies[p]);
         cs_montecarlo_report report = run(config, &options);

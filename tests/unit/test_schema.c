@@ -129,12 +129,8 @@ static cs_status read_all(const char *path, cs_error *err)
     if (status == CS_OK && strstr(path, "whatif") != NULL) {
         status = cs_whatif_read(config, &job, err);
         cs_whatif_job_free(&job);
-    } else {
-        for (size_t i = 0; status == CS_OK && i < cs_config_count(config); i++) {
-            cs_case c = {0};
-            status    = cs_config_case(config, i, &c, err);
-            cs_case_free(&c);
-        }
+    } else if (status == CS_OK) {
+        status = ct_cases(config, err);
     }
     cs_config_free(config);
     return status;

@@ -2,8 +2,10 @@
 /* From the text of an option to a key: every form, what it becomes in the tree, and every refusal.
  */
 #include "base/alloc.h"
-#include "config_setup.h"
+#include "support/config.h"
+
 #include "study/keys.h"
+#include <criterion/criterion.h>
 
 #include <string.h>
 
@@ -124,7 +126,7 @@ Test(setting, parts_become_an_object_in_a_list)
                "{\"faults\":[{\"from\":\"1ms\",\"rank\":0,\"slowdown\":2,\"until\":\"3ms\"}]}");
     cr_assert_eq(cs_config_apply(config, &slow, "0=2", "--slow", NULL), CS_OK);
     cr_assert_eq(cs_config_apply(config, &slow, "99=2", "--slow", NULL), CS_OK);
-    cr_expect_str_eq(refusal(config, 0), "--slow: 99 is outside [0, 7]");
+    cr_expect_str_eq(ct_refusal(config, 0), "--slow: 99 is outside [0, 7]");
     cs_config_free(config);
     expect_refused(&late, "7", "--x: '7' is not of the form RANK=TIME");
     expect_refused(&late, "=1ms", "--x: '=1ms' is not of the form RANK=TIME");

@@ -2,12 +2,99 @@
 /* Sweeps: the rows are those of the formula, for any number of jobs; what is there is not run
  * again; scenarios that cannot be run do not end one. */
 #include "base/alloc.h"
+#include "base/text.h"
+#include "campaign/sweep.h"
 #include "output/result_rows.h"
-#include "sweep_setup.h"
+#include "support/config.h"
+#include "support/folder.h"
+#include "support/query.h"
 
+#include <criterion/criterion.h>
+#include <signal.h>
 #include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+static char folder[CT_FOLDER_BYTES], path[128], other[128];
+
+static void set_up(void)
+{
+    ct_folder_make(folder);
+    snprintf(path, sizeof path, "%s/r.db", folder);
+    snprintf(other, sizeof other, "%s/other.db", folder);
+}
+
+static void tear_down(void)
+{
+    ct_folder_remove(folder);
+}
+
+static void axis(cs_config *config, const char *key, const char *json)
+{
+    char sweep[128];
+    snprintf(sweep, sizeof sweep, "sweep.%s", key);
+    ct_set(config, sweep, json);
+}
+
+/* `n_sizes` sizes on rings of four sizes. */
+static cs_config *rings(int n_sizes)
+{
+    cs_config *config = NULL;
+    cs_text    sizes  = {0};
+
+    cr_assert_eq(cs_config_new(&config, NULL), CS_OK);
+    ct_set(config, "algorithm.name", "ring");
+    ct_set(config, "cluster.nic", "{\"bandwidth\": \"400Gb/s\", \"alpha\": \"2us\"}");
+    axis(config, "cluster.ranks", "[2, 4, 8, 16]");
+    for (int i = 1; i <= n_sizes; i++) {
+        cs_text_add(&sizes, "%s%d", i == 1 ? "[" : ", ", 65536 * i);
+    }
+    cs_text_add(&sizes, "]");
+    axis(config, "bytes", sizes.data);
+    cs_text_free(&sizes);
+    return config;
+}
+
+static cs_sweep_summary sweep_with(const cs_config *config, const cs_sweep_options *options)
+{
+    cs_sweep_summary summary = {0};
+    cs_error         err     = {0};
+
+    cr_assert_eq(cs_sweep(config, options, &summary, &err), CS_OK, "%s", err.message);
+    return summary;
+}
+
+static cs_sweep_summary sweep_to(const cs_config *config, const char *file, unsigned jobs)
+{
+    cs_sweep_options options = {.path = file, .jobs = jobs};
+    return sweep_with(config, &options);
+}
+
+static long count(const char *file, const char *condition)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM results WHERE %s", condition);
+    cs_text text = ct_query(file, sql);
+    long    n    = atol(text.data);
+    cs_text_free(&text);
+    return n;
+}
+
+/* All columns of all rows, in the order in which they are stored. */
+static void expect_same_rows(const char *left, const char *right)
+{
+    cs_text a = ct_query(left, "SELECT * FROM results"),
+            b = ct_query(right, "SELECT * FROM results");
+    cr_expect_gt(a.length, 0);
+    cr_expect_str_eq(a.data, b.data);
+    cs_text_free(&a);
+    cs_text_free(&b);
+}
 
 TestSuite(sweep, .init = set_up, .fini = tear_down);
 
@@ -391,5 +478,106 @@ Test(sweep, every_failed_allocation_is_reported)
     cr_expect_gt(passes, 20);
     cr_expect_gt(n_missing, 0);
     cr_expect_eq(count(path, "error IS NULL"), 4);
+    cs_config_free(config);
+}
+
+/* ---- interrupted ---- */
+
+TestSuite(sweep_interrupted, .init = set_up, .fini = tear_down);
+
+/* Dies without a word when `*user` rows are done. */
+static void die_at(void *user, size_t done, size_t total)
+{
+    (void)total;
+    if (done >= *(size_t *)user) {
+        kill(getpid(), SIGKILL);
+    }
+}
+
+Test(sweep_interrupted, killed_and_run_again_it_goes_on)
+{
+    static const unsigned jobs[] = {1, 3};
+    cs_config            *config = rings(60);
+
+    sweep_to(config, other, 1);
+    for (int i = 0; i < 2; i++) {
+        size_t           at      = 50;
+        cs_sweep_options options = {.path = path, .jobs = jobs[i], .progress = die_at, .user = &at};
+        cs_sweep_summary summary;
+        int              how   = 0;
+        pid_t            child = fork();
+
+        if (child == 0) {
+            _exit((int)cs_sweep(config, &options, &summary, NULL));
+        }
+        cr_assert_eq(waitpid(child, &how, 0), child);
+        cr_assert(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+        long n = count(path, "1");
+        cr_expect(n >= 50 && n < 240, "%ld rows", n);
+        summary = sweep_to(config, path, jobs[i]);
+        cr_expect_eq(summary.count.done_before, (size_t)n);
+        cr_expect_eq(summary.count.run, 240 - (size_t)n);
+        expect_same_rows(path, other);
+        unlink(path);
+    }
+    cs_config_free(config);
+}
+
+static volatile sig_atomic_t stop;
+
+static void stop_at(void *user, size_t done, size_t total)
+{
+    (void)total;
+    stop = done >= *(size_t *)user;
+}
+
+Test(sweep_interrupted, stopped_it_keeps_what_is_done_and_leaves_one_file)
+{
+    cs_config       *config = rings(60);
+    size_t           at     = 30;
+    struct stat      info;
+    char             wal[160];
+    cs_sweep_options options = {
+        .path = path, .jobs = 2, .progress = stop_at, .user = &at, .stop = &stop};
+
+    cs_sweep_summary summary = sweep_with(config, &options);
+    cr_expect(summary.count.is_stopped);
+    cr_expect(summary.count.run >= 30 && summary.count.run < 240);
+    cr_expect_eq(count(path, "1"), (long)summary.count.run);
+    snprintf(wal, sizeof wal, "%s-wal", path);
+    cr_expect_neq(stat(wal, &info), 0);
+    options.stop     = NULL;
+    options.progress = NULL;
+    size_t before    = summary.count.run;
+    summary          = sweep_with(config, &options);
+    cr_expect_eq(summary.count.done_before, before);
+    cr_expect_eq(summary.count.done_before + summary.count.run, 240);
+    cr_expect_not(summary.count.is_stopped);
+    cs_config_free(config);
+}
+
+/* The child may write no more than 200 kB into a file. */
+Test(sweep_interrupted, a_full_disk_ends_it_and_keeps_what_is_written)
+{
+    cs_config       *config  = rings(500);
+    cs_sweep_options options = {.path = path, .jobs = 2};
+    cs_sweep_summary summary;
+    int              how   = 0;
+    pid_t            child = fork();
+
+    if (child == 0) {
+        struct rlimit limit = {200000, 200000};
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &limit);
+        _exit((int)cs_sweep(config, &options, &summary, NULL));
+    }
+    cr_assert_eq(waitpid(child, &how, 0), child);
+    cr_expect(WIFEXITED(how));
+    cr_expect_eq(WEXITSTATUS(how), CS_EIO);
+    long n = count(path, "1");
+    cr_expect(n > 0 && n < 2000, "%ld rows", n);
+    summary = sweep_with(config, &options);
+    cr_expect_eq(summary.count.done_before, (size_t)n);
+    cr_expect_eq(count(path, "1"), 2000);
     cs_config_free(config);
 }

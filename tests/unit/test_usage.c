@@ -6,7 +6,7 @@
 #include "cs/topology.h"
 #include "output/port_stats.h"
 #include "output/usage.h"
-#include "support/random_scene.h"
+#include "support/scene.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -47,6 +47,18 @@ static inline cs_status try_job(const char *json, outcome *o, cs_error *err)
     return status;
 }
 
+/* Refused, in words that contain `words`. */
+static inline void expect_refused(const char *json, const char *words)
+{
+    outcome  o   = {0};
+    cs_error err = {0};
+    char     text[800];
+
+    cr_assert_neq(try_job(json, &o, &err), CS_OK, "accepted: %s", json);
+    cs_error_text(&err, text, sizeof text);
+    cr_expect_not_null(strstr(text, words), "%s: %s", json, text);
+}
+
 static inline void release(outcome *o)
 {
     cs_whatif_free(&o->report);

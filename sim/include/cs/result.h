@@ -8,20 +8,22 @@
 CS_BEGIN_C
 
 /* The members down to `build` are the columns of a result (output/result_rows.h). A number that
- * does not exist is NAN. */
+ * does not exist is NAN. All texts have static storage. */
 struct cs_result {
-    const char *algorithm, *collective, *model;
-    uint64_t    ranks, bytes, gpus_per_server;
-    double      elapsed_s, exposed_s;
-    double      closed_form_s;
-    double      bound_s;
-    const char *bound; /* the name of the largest */
-    double      gap;   /* elapsed_s / bound_s */
-    double      algbw_GBps, busbw_GBps;
-    uint64_t    rounds, transfers, wire_bytes;
-    bool        verified;
-    double      published_form_s;
-    const char *build;
+    const char *algorithm, *collective, *model; /* names */
+    uint64_t    ranks, bytes, gpus_per_server;  /* of the scenario */
+    double      elapsed_s;                      /* from the first arrival to the last completion */
+    double      exposed_s;                      /* from the last arrival to the last completion */
+    double      closed_form_s;          /* elapsed, by the algorithm's formula where it is exact */
+    double      bound_s;                /* no schedule ends earlier: the largest bound that holds */
+    const char *bound;                  /* the name of that bound */
+    double      gap;                    /* elapsed_s / bound_s */
+    double      algbw_GBps, busbw_GBps; /* 1e9 bytes per second, as nccl-tests defines them */
+    uint64_t    rounds;                 /* of the plan */
+    uint64_t    transfers, wire_bytes;  /* messages on the wire, and their bytes */
+    bool        verified;               /* checked, and correct: `verdict` */
+    double      published_form_s;       /* elapsed, as a paper's formula has it */
+    const char *build;                  /* cs_build() */
 
     const cs_field *option_table; /* of the algorithm, or NULL */
     cs_options      options;      /* as resolved */

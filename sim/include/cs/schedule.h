@@ -14,8 +14,8 @@
  * a chunk while it is in work: a transfer reads `src_slot` at its source and writes
  * `dst_slot` at its destination. Slots are recycled:
  *   CS_OWN_SRC  the source sends its own contribution, whatever its slot holds;
- *   CS_OWN_DST  the destination's slot begins a new life with its own contribution
- *               (CS_OP_REDUCE and CS_OP_EXCHANGE; a CS_OP_COPY begins a new life by itself);
+ *   CS_OWN_DST  the destination's slot is recycled: it begins with its own contribution
+ *               (CS_OP_REDUCE and CS_OP_EXCHANGE; a CS_OP_COPY recycles it by itself);
  *   CS_DONE_*   after the transfer that end holds its final value of the chunk.
  * Every rank must become DONE exactly once for every chunk that the collective owes it, which
  * is how a schedule is verified without storing it.

@@ -86,7 +86,7 @@ static void clear(void)
     cs_arena_free(&arena);
 }
 
-Test(link_cut, nics_of_a_server, .fini = clear)
+Test(cuts, nics_of_a_server, .fini = clear)
 {
     for (uint32_t nics = 1; nics <= 2; nics++) {
         cs_scenario s = scenario_of(12, 4, CS_ALLGATHER, 12000000);
@@ -103,7 +103,7 @@ Test(link_cut, nics_of_a_server, .fini = clear)
 }
 
 /* The NICs are behind PCIe links that carry less. */
-Test(link_cut, narrowest_place, .fini = clear)
+Test(cuts, narrowest_place, .fini = clear)
 {
     cs_scenario s = scenario_of(12, 4, CS_ALLGATHER, 12000000);
 
@@ -111,7 +111,7 @@ Test(link_cut, narrowest_place, .fini = clear)
     expect(seconds(&s, true), 5e-6 + 8e6 / 8e9);
 }
 
-Test(link_cut, leaves, .fini = clear)
+Test(cuts, leaves, .fini = clear)
 {
     cs_scenario s = scenario_of(12, 1, CS_ALLREDUCE, 12000000);
 
@@ -123,7 +123,7 @@ Test(link_cut, leaves, .fini = clear)
     expect(seconds(&s, true), 7e-6 + 2 * 3 * 12e6 / (4 * 2e9));
 }
 
-Test(link_cut, uneven_leaves, .fini = clear)
+Test(cuts, uneven_leaves, .fini = clear)
 {
     cs_scenario s = scenario_of(11, 1, CS_ALLREDUCE, 12000000);
 
@@ -133,7 +133,7 @@ Test(link_cut, uneven_leaves, .fini = clear)
     expect(seconds(&s, true), 7e-6 + (12e6 - 2 * 1090909) / 2e9);
 }
 
-Test(link_cut, late_ranks, .fini = clear)
+Test(cuts, late_ranks, .fini = clear)
 {
     cs_scenario s = scenario_of(12, 1, CS_ALLREDUCE, 12000000);
 
@@ -152,7 +152,7 @@ Test(link_cut, late_ranks, .fini = clear)
     expect(seconds(&s, true), 1 + 7e-6 + 12e6 / 2e9);
 }
 
-Test(link_cut, where_it_does_not_apply, .fini = clear)
+Test(cuts, where_it_does_not_apply, .fini = clear)
 {
     cs_scenario s = scenario_of(12, 1, CS_ALLREDUCE, 12000000);
 
