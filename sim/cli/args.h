@@ -68,6 +68,7 @@ typedef struct cs_arg_table {
             .choices = (choices_)                                                              \
         }                                                                                      \
     }
+
 /* How results are printed, one line per format: its enum and its word. A command with a row
  * CS_ARG_FORMAT has all of them, others the first two. */
 #define CS_RESULT_FORMATS(X) \
