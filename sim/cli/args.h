@@ -68,6 +68,24 @@ typedef struct cs_arg_table {
             .choices = (choices_)                                                              \
         }                                                                                      \
     }
+
+/* How results are printed, one line per format: its enum and its word. A command with a row
+ * CS_ARG_FORMAT has all of them, others the first two. */
+#define CS_RESULT_FORMATS(X) \
+    X(TABLE, "table")        \
+    X(JSON, "json")          \
+    X(CSV, "csv")
+
+typedef enum cs_result_format {
+#define X(id, word) CS_AS_##id,
+    CS_RESULT_FORMATS(X)
+#undef X
+} cs_result_format;
+
+#define CS_FORMAT_WORD(id, word) "|" word
+#define CS_ARG_FORMAT(type_, field_, help_) \
+    CS_ARG_CHOICE(type_, field_, 0, "format", (&(CS_RESULT_FORMATS(CS_FORMAT_WORD))[1]), help_)
+
 /* A key of the configuration. */
 #define CS_ARG_KEY(letter_, name_, value_, path_, form_, parts_, help_)                     \
     {                                                                                       \

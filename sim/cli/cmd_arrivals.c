@@ -7,18 +7,16 @@
 
 #include <string.h>
 
-enum { TABLE, JSON, CSV };
-
 typedef struct arrivals_job {
     cs_arrival_choice choice;
     const char       *output;
-    int               format;
+    cs_result_format  format;
 } arrivals_job;
 
 /* clang-format off */
 static const cs_arg arrivals_args[] = {
     CS_ARG_TEXT(arrivals_job, output, 'o', "output", "FILE.csv", "write the arrivals there: iteration,rank,arrival_s,.."),
-    CS_ARG_CHOICE(arrivals_job, format, 0, "format", "table|json|csv", "how to print (table)"),
+    CS_ARG_FORMAT(arrivals_job, format, "how to print (table)"),
     CS_ARG_OPERANDS(arrivals_job, choice.paths, choice.n_paths, "trace"),
     CS_ARG_LAST_ROW,
 };
@@ -55,12 +53,12 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     if (status == CS_OK) {
         status = cs_skew_compute(&trace, &skew, err);
     }
-    if (status == CS_OK && j->format == TABLE) {
-        cs_skew_table(&trace, &skew, &notes, text);
-    } else if (status == CS_OK && j->format == JSON) {
-        cs_skew_json(&trace, &skew, &notes, text);
-    } else if (status == CS_OK) {
-        cs_skew_csv(&skew, text);
+    if (status == CS_OK) {
+        switch (j->format) {
+        case CS_AS_TABLE: cs_skew_table(&trace, &skew, &notes, text); break;
+        case CS_AS_JSON: cs_skew_json(&trace, &skew, &notes, text); break;
+        case CS_AS_CSV: cs_skew_csv(&skew, text); break;
+        }
     }
     if (status == CS_OK && j->output != NULL) {
         status = write_trace(j->output, &trace, err);

@@ -20,11 +20,11 @@ enum { RUNS = 5, QUICK_RUNS = 3, MOST_LIMIT_RANKS = 1024 };
 
 /* What the user chose. */
 typedef struct settings {
-    bool        quick;
-    int         format;          /* 1: JSON */
-    uint32_t    gpus_per_server; /* 0: not given */
-    const char *config_path, *schedule_path;
-    bool        printed; /* a row */
+    bool             quick;
+    cs_result_format format;
+    uint32_t         gpus_per_server; /* 0: not given */
+    const char      *config_path, *schedule_path;
+    bool             printed; /* a row */
 } settings;
 
 /* clang-format off */
@@ -318,7 +318,7 @@ static cs_status run_and_print(timing *t, settings *how_to, cs_error *err)
     cs_text text = {0};
 
     CS_TRY(time_job(t, how_to->quick, err));
-    add_row(&text, t, how_to->format == 1, !how_to->printed);
+    add_row(&text, t, how_to->format == CS_AS_JSON, !how_to->printed);
     how_to->printed  = true;
     cs_status status = cs_cli_write(NULL, &text, err);
     cs_text_free(&text);
@@ -421,7 +421,7 @@ static cs_status run_bench(settings *how_to, cs_error *err)
     bool      has_config = how_to->config_path != NULL || how_to->schedule_path != NULL;
     cs_status status     = CS_OK;
 
-    if (how_to->format != 1) {
+    if (how_to->format != CS_AS_JSON) {
         add_header(&text);
         status = cs_cli_write(NULL, &text, err);
     }
@@ -429,7 +429,7 @@ static cs_status run_bench(settings *how_to, cs_error *err)
         status = has_config ? run_config(how_to, err) : run_registry(how_to, err);
     }
     cs_text_free(&text);
-    if (how_to->format == 1 && status == CS_OK) {
+    if (how_to->format == CS_AS_JSON && status == CS_OK) {
         cs_text_add(&text, "]\n");
         status = cs_cli_write(NULL, &text, err);
         cs_text_free(&text);

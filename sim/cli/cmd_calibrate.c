@@ -15,7 +15,7 @@ typedef struct calibrate_job {
     const char          *logs[MAX_LOGS];
     size_t               n_logs;
     const char          *output_path;
-    int                  format;
+    cs_result_format     format;
 } calibrate_job;
 
 /* clang-format off */
@@ -58,7 +58,7 @@ static cs_status calibrate(void *job, cs_text *text, cs_error *err)
     status            = cs_calibrate(j->logs, j->n_logs, &j->options, &calibration, err);
     if (status == CS_OK) {
         cs_calibration_json(calibration, &json);
-        if (j->format == 1) {
+        if (j->format == CS_AS_JSON) {
             cs_calibration_json(calibration, text);
         } else {
             cs_calibration_table(calibration, text);

@@ -13,7 +13,7 @@ enum { MOST_MODELS = 16 };
 typedef struct compare_job {
     cs_scenario_choice choice;
     double             tolerance;
-    int                format;
+    cs_result_format   format;
     cs_text           *text;
 } compare_job;
 
@@ -159,7 +159,7 @@ static cs_status compare_case(void *job, cs_case *c, cs_error *err)
     if (status == CS_OK) {
         status = cs_compare_models(&c->job, j->tolerance, rows, &n, err);
     }
-    if (status == CS_OK && j->format == 1) {
+    if (status == CS_OK && j->format == CS_AS_JSON) {
         add_json(j->text, rows, n);
     } else if (status == CS_OK) {
         char setting[CS_SETTING_BYTES];
@@ -179,7 +179,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     compare_job *j = job;
 
     j->text = text;
-    return cs_scenario_choice_run(&j->choice, j->format == 1, compare_case, j, err);
+    return cs_scenario_choice_run(&j->choice, j->format == CS_AS_JSON, compare_case, j, err);
 }
 
 static int compare_run(int count, char *const *words)

@@ -13,13 +13,12 @@
 #define DEFAULT_ITERATIONS 10000
 #define DEFAULT_CONFIDENCE 0.95
 
-enum { TABLE, JSON };
-
 typedef struct montecarlo_job {
     cs_workers_choice     choice;
     cs_montecarlo_options options;
     uint64_t              iterations; /* 0: not said */
-    int                   format, last_percent;
+    cs_result_format      format;
+    int                   last_percent;
     bool                  wants_help;
 } montecarlo_job;
 
@@ -31,7 +30,7 @@ static const cs_arg montecarlo_args[] = {
                   .max = CS_MAX_ITERATIONS),
     CS_WORKERS_JOBS_ROW(montecarlo_job),
     CS_WORKERS_OUTPUT_ROW(montecarlo_job, "an SQLite database; rows that are there are kept"),
-    CS_ARG_CHOICE(montecarlo_job, format, 0, "format", "table|json|csv", "how to print (table)"),
+    CS_ARG_FORMAT(montecarlo_job, format, "how to print (table)"),
     CS_ARG_TEXT(montecarlo_job, options.baseline, 0, "baseline", "ALGORITHM", "what the others are compared with (the first one)"),
     {.name = "sampling", .value = "S", .help = "random, or quasi-random: sobol|niederreiter|halton (random)",
      .field = {.name = "sampling", .type = CS_FIELD_CHOICE, .choices = "random|sobol|niederreiter|halton",
@@ -107,6 +106,25 @@ static cs_status agree(const montecarlo_job *j, const cs_config *config, cs_stat
     return cs_ranks_agree(j->options.ranks, status, fingerprint, err);
 }
 
+/* The rows, and how many scenarios there were. */
+static void print_table(const montecarlo_job *j, const cs_montecarlo_report *report, cs_text *text)
+{
+    cs_montecarlo_print(text, report->rows, report->n_rows);
+    cs_text_add(text, "# %zu scenarios", report->count.total);
+    if (report->n_repeats > 0) {
+        cs_text_add(text, " (%zu more would repeat them)", report->n_repeats);
+    }
+    if (j->options.path != NULL) {
+        cs_text_add(text, ": %zu were there, %zu run now", report->count.done_before,
+                    report->count.run);
+    }
+    cs_text_add(text, ", %zu with an error", report->failed);
+    if (report->count.missing > 0) {
+        cs_text_add(text, ", %zu missing", report->count.missing);
+    }
+    cs_text_add(text, "%s\n", report->count.is_stopped ? "; stopped" : "");
+}
+
 static int print_report(const montecarlo_job *j, const cs_montecarlo_report *report)
 {
     cs_text text = {0};
@@ -128,25 +146,10 @@ static int print_report(const montecarlo_job *j, const cs_montecarlo_report *rep
             "is enough there, and one was run\n",
             report->n_fixed, report->count.total);
     }
-    if (j->format == TABLE) {
-        cs_montecarlo_print(&text, report->rows, report->n_rows);
-        cs_text_add(&text, "# %zu scenarios", report->count.total);
-        if (report->n_repeats > 0) {
-            cs_text_add(&text, " (%zu more would repeat them)", report->n_repeats);
-        }
-        if (j->options.path != NULL) {
-            cs_text_add(&text, ": %zu were there, %zu run now", report->count.done_before,
-                        report->count.run);
-        }
-        cs_text_add(&text, ", %zu with an error", report->failed);
-        if (report->count.missing > 0) {
-            cs_text_add(&text, ", %zu missing", report->count.missing);
-        }
-        cs_text_add(&text, "%s\n", report->count.is_stopped ? "; stopped" : "");
-    } else if (j->format == JSON) {
-        cs_montecarlo_json(&text, report->rows, report->n_rows, &report->swept);
-    } else {
-        cs_montecarlo_csv(&text, report->rows, report->n_rows, &report->swept);
+    switch (j->format) {
+    case CS_AS_TABLE: print_table(j, report, &text); break;
+    case CS_AS_JSON: cs_montecarlo_json(&text, report->rows, report->n_rows, &report->swept); break;
+    case CS_AS_CSV: cs_montecarlo_csv(&text, report->rows, report->n_rows, &report->swept); break;
     }
     return cs_cli_print(&text);
 }

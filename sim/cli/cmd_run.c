@@ -30,7 +30,7 @@ typedef struct watch_choice {
 
 typedef struct task {
     cs_scenario_choice choice;
-    cs_run_format      format;
+    cs_result_format   format;
     watch_choice       watch;
     const char        *schedule_path, *output_path;
     cs_stored         *schedule;
@@ -44,7 +44,7 @@ static const cs_arg run_args[] = {
     CS_ARG_TEXT(task, watch.trace_path, 0, "trace", "FILE.json", "timeline in Chrome trace-event format (opens in Perfetto)"),
     CS_ARG_TEXT(task, watch.heatmap_path, 0, "heatmap", "FILE.svg", "picture of the ports' and links' use over time"),
     CS_ARG_FLAG(task, watch.explains, 0, "explain", "what the ports did, and the critical path"),
-    CS_ARG_CHOICE(task, format, 0, "format", "table|json|csv", "how to print the results (table)"),
+    CS_ARG_FORMAT(task, format, "how to print the results (table)"),
     CS_ARG_TEXT(task, output_path, 'o', "output", "FILE", "write the results there instead of printing them"),
     CS_ARG_OPERAND(task, choice.given.path, "configuration"),
     CS_ARG_HELP_ROW,
@@ -338,7 +338,7 @@ static cs_status run_task(task *j, cs_error *err)
     }
     CS_TRY(cs_run_rows_open(&j->rows, j->choice.config, j->format, err));
     const char *calibration = cs_config_text(j->choice.config, "calibration");
-    if (j->format == CS_RUN_TABLE && calibration != NULL) {
+    if (j->format == CS_AS_TABLE && calibration != NULL) {
         cs_text_add(
             &j->rows.text,
             "# calibrated by %s: alpha and bandwidth go with the size, a table's head shows "
@@ -348,7 +348,7 @@ static cs_status run_task(task *j, cs_error *err)
     CS_TRY(run_all(j, err));
     CS_TRY(cs_run_rows_finish(&j->rows, err));
     CS_TRY(cs_cli_write(j->output_path, &j->rows.text, err));
-    if (j->watch.explains && j->format == CS_RUN_TABLE) {
+    if (j->watch.explains && j->format == CS_AS_TABLE) {
         CS_TRY(cs_cli_write(NULL, &j->notes, err));
     } else if (j->watch.explains) {
         fputs(j->notes.data != NULL ? j->notes.data : "", stderr);

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TABLE, JSON, MAX_NAMES = 64, LIST_BYTES = 1024 };
+enum { MAX_NAMES = 64, LIST_BYTES = 1024 };
 
 /* What was chosen beside the configuration. Texts are borrowed from the command line. */
 typedef struct trace_choice {
@@ -29,7 +29,7 @@ typedef struct whatif_job {
     trace_choice     trace;
     const char      *trace_option; /* the last one given that belongs to a trace */
     const char      *output;
-    int              format;
+    cs_result_format format;
 } whatif_job;
 
 #define PRESET     "timers.preset"
@@ -60,7 +60,7 @@ static const cs_arg trace_args[] = {
     CS_ARG_LAST_ROW,
 };
 static const cs_arg whatif_args[] = {
-    CS_ARG_CHOICE(whatif_job, format, 0, "format", "table|json|csv", "how to print (table)"),
+    CS_ARG_FORMAT(whatif_job, format, "how to print (table)"),
     CS_ARG_TEXT(whatif_job, output, 'o', "output", "FILE", "write it there instead of to standard output"),
     CS_ARG_KEY(0, "preset", "default|nccl", PRESET, CS_SET_VALUE, NULL, "timers that the configuration does not set itself"),
     CS_CONFIG_SET_ROW,
@@ -156,16 +156,16 @@ static cs_status replay(const trace_choice *choice, cs_config *config, replayed 
     return cs_trace_whatif(config, &r->trace, &options, &r->report, err);
 }
 
-static void print(const replayed *r, int format, cs_text *text)
+static void print(const replayed *r, cs_result_format format, cs_text *text)
 {
-    if (format == TABLE) {
+    switch (format) {
+    case CS_AS_TABLE:
         cs_arrival_head(&r->trace, &r->notes, text);
         cs_text_add(text, "\n");
         cs_trace_table(&r->report, &r->trace, text);
-    } else if (format == JSON) {
-        cs_trace_json(&r->report, &r->trace, &r->notes, text);
-    } else {
-        cs_trace_csv(&r->report, text);
+        break;
+    case CS_AS_JSON: cs_trace_json(&r->report, &r->trace, &r->notes, text); break;
+    case CS_AS_CSV: cs_trace_csv(&r->report, text); break;
     }
 }
 
@@ -205,12 +205,12 @@ static cs_status answer_faults(const whatif_job *j, const cs_config *config, cs_
     cs_whatif_report report = {0};
     cs_status        status = simulate(config, &job, &report, err);
 
-    if (status == CS_OK && j->format == TABLE) {
-        cs_whatif_table(&job, &report, text);
-    } else if (status == CS_OK && j->format == JSON) {
-        cs_whatif_json(&job, &report, text);
-    } else if (status == CS_OK) {
-        cs_whatif_csv(&report, text);
+    if (status == CS_OK) {
+        switch (j->format) {
+        case CS_AS_TABLE: cs_whatif_table(&job, &report, text); break;
+        case CS_AS_JSON: cs_whatif_json(&job, &report, text); break;
+        case CS_AS_CSV: cs_whatif_csv(&report, text); break;
+        }
     }
     cs_whatif_free(&report);
     cs_whatif_job_free(&job);

@@ -32,7 +32,7 @@ static void fill_columns(cs_run_rows *rows)
     }
 }
 
-cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_format format,
+cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_result_format format,
                            cs_error *err)
 {
     size_t n = cs_config_count(config);
@@ -42,7 +42,7 @@ cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_fo
     rows->scenarios = CS_NEW(const char *, n);
     rows->refusals  = CS_NEW(const char *, n);
     rows->compared  = CS_NEW(cs_compared, n);
-    if (format != CS_RUN_TABLE) {
+    if (format != CS_AS_TABLE) {
         CS_TRY(open_columns(rows, err));
     }
     return rows->results != NULL && rows->scenarios != NULL && rows->refusals != NULL &&
@@ -99,7 +99,7 @@ static bool same_table(const cs_run_rows *rows, const cs_job *a, const cs_job *b
 /* Print the table that is being filled, if there is one. */
 static void end_table(cs_run_rows *rows)
 {
-    if (rows->format == CS_RUN_TABLE && rows->first < rows->n) {
+    if (rows->format == CS_AS_TABLE && rows->first < rows->n) {
         cs_results_nccl_table(&rows->text, rows->results + rows->first, rows->n - rows->first,
                               &rows->last.job.scenario);
     }
@@ -124,7 +124,7 @@ static cs_status keep_scenario(cs_run_rows *rows, const cs_case *c, cs_error *er
     cs_error  wrong  = {0};
     cs_status status = CS_OK;
 
-    if (rows->format == CS_RUN_TABLE) {
+    if (rows->format == CS_AS_TABLE) {
         return CS_OK;
     }
     if (c->json != NULL) {
@@ -189,7 +189,7 @@ cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error
     if (status == CS_OK) {
         status = keep(rows, reason, &rows->refusals[rows->n], err);
     }
-    if (status == CS_OK && rows->format == CS_RUN_TABLE) {
+    if (status == CS_OK && rows->format == CS_AS_TABLE) {
         status = add_line(rows, rows->n, reason, err);
     }
     rows->n++;
@@ -308,15 +308,15 @@ cs_status cs_run_rows_finish(cs_run_rows *rows, cs_error *err)
         return refusal(rows, err);
     }
     switch (rows->format) {
-    case CS_RUN_JSON:
+    case CS_AS_JSON:
         all = all_of(rows);
         cs_results_json(&rows->text, &all);
         break;
-    case CS_RUN_CSV:
+    case CS_AS_CSV:
         all = all_of(rows);
         cs_results_csv(&rows->text, &all);
         break;
-    case CS_RUN_TABLE:
+    case CS_AS_TABLE:
         end_table(rows);
         status = add_comparison(rows, err);
         break;

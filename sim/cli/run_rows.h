@@ -5,16 +5,15 @@
 #define CS_CLI_RUN_ROWS_H
 
 #include "base/arena.h"
+#include "cli/args.h"
 #include "cs/result.h"
 #include "output/comparison.h"
 #include "study/config.h"
 
-typedef enum cs_run_format { CS_RUN_TABLE, CS_RUN_JSON, CS_RUN_CSV } cs_run_format;
-
 /* `{0}` may be freed. */
 typedef struct cs_run_rows {
     const cs_config *config; /* borrowed */
-    cs_run_format    format;
+    cs_result_format format;
     size_t           total, n, n_refused;   /* scenarios; so far; of these */
     cs_result       *results;               /* [n]; of one that was refused: what is known of it */
     const char     **scenarios, **refusals; /* [n] as JSON, of tables none; why,
@@ -30,7 +29,7 @@ typedef struct cs_run_rows {
 } cs_run_rows;
 
 /* Room for all scenarios of `config`. */
-cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_run_format format,
+cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_result_format format,
                            cs_error *err);
 
 /* The next scenario was run. The case becomes the rows'. */
