@@ -43,12 +43,6 @@ bool cs_xml_number(const cs_xml *e, const char *name, long fallback, long *value
     return *end == '\0' && end != text && *value_p > -2147483647L && *value_p < 2147483647L;
 }
 
-cs_status cs_xml_place(cs_status status, cs_error *err, const char *input, const cs_xml *element)
-{
-    cs_error_locate(err, input, element->line, element->column);
-    return status;
-}
-
 /* The first failure, where the parser is, and no further event. */
 static void stop(builder *b, cs_status status, const char *what)
 {

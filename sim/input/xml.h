@@ -35,9 +35,9 @@ const char *cs_xml_get(const cs_xml *element, const char *name);
  * else. */
 bool cs_xml_number(const cs_xml *element, const char *name, long fallback, long *value_p);
 
-/* Fill the error with a message about an element and its place. */
-#define CS_XML_FAIL(err, input, element, ...) \
-    cs_xml_place(CS_FAIL((err), CS_EPARSE, (element)->name, __VA_ARGS__), (err), (input), (element))
-cs_status cs_xml_place(cs_status status, cs_error *err, const char *input, const cs_xml *element);
+/* Fill the error with a message about an element and its place; the status is CS_EPARSE. */
+#define CS_XML_FAIL(err, input, element, ...)                       \
+    ((void)CS_FAIL((err), CS_EPARSE, (element)->name, __VA_ARGS__), \
+     cs_error_locate((err), (input), (element)->line, (element)->column), CS_EPARSE)
 
 #endif

@@ -777,9 +777,8 @@ static cs_status open_machine(machine *m)
 static void put_own(const machine *m)
 {
     const cs_msccl_program *p    = m->p;
-    uint32_t                size = p->n_chunks;
+    uint32_t                size = cs_msccl_chunks_of(p, CS_MSCCL_INPUT);
 
-    size = cs_msccl_chunks_of(p, CS_MSCCL_INPUT);
     for (uint32_t g = 0; g < p->n_gpus; g++) {
         for (uint32_t i = 0; i < size; i++) {
             uint32_t place = cs_msccl_place(p, m->run->aliases, g, CS_MSCCL_INPUT, i);
