@@ -9,7 +9,7 @@
 #include "cs/model.h"
 #include "figures/figures.h"
 #include "scenario/workload.h"
-#include "study/schema.h"
+#include "study/config.h"
 
 #include <inttypes.h>
 #include <string.h>

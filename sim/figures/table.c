@@ -329,6 +329,19 @@ static cs_status add_point(cs_figure_table *table, const cs_config *group, size_
     return status;
 }
 
+/* Of the figure's own keys a point needs the names that it lets: the others would be copied with
+ * every one of them. */
+static void keep_lets(cs_config *group)
+{
+    json_t *figure = json_object_get(group->tree, "figure");
+    json_t *lets   = json_incref(json_object_get(figure, "let"));
+
+    (void)json_object_clear(figure);
+    if (lets != NULL) {
+        (void)json_object_set_new(figure, "let", lets);
+    }
+}
+
 static cs_status add_group(cs_figure_table *table, size_t group, cs_error *err)
 {
     cs_config *config   = NULL;
@@ -342,6 +355,9 @@ static cs_status add_group(cs_figure_table *table, size_t group, cs_error *err)
     if (status == CS_OK &&
         !cs_grow(&table->points, &capacity, table->n_points + n, n, sizeof *table->points)) {
         status = CS_NO_MEMORY(err, "%zu rows of a figure", table->n_points + n);
+    }
+    if (status == CS_OK) {
+        keep_lets(config);
     }
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         table->points[table->n_points] = (cs_figure_point){0};

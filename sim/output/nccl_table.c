@@ -14,6 +14,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /* Longer lists of ranks and slow NICs are cut. */
 #define MAX_LISTED 16u
@@ -89,15 +90,54 @@ static void add_slow(cs_text *text, const cs_scenario *scenario)
     }
 }
 
-static void add_head(cs_text *text, const cs_result *first, const cs_scenario *scenario)
+/* Write as JSON the options of a result that another one of the same algorithm has not. Returns
+ * false, with no text added, if there are none. */
+static bool add_changed_options(cs_text *text, const cs_result *before, const cs_result *now)
 {
+    char old[64], new[64];
+    bool is_any = false;
+
+    for (const cs_field *row = now->option_table; row != NULL && row->name != NULL; row++) {
+        (void)cs_field_text(row, &before->options, old, sizeof old);
+        bool is_json = cs_field_text(row, &now->options, new, sizeof new);
+        if (strcmp(old, new) != 0) {
+            const char *quote = is_json ? "" : "\"";
+            if (!is_any) {
+                cs_text_add(text, "#  from the row of %" PRIu64 " bytes on: {", now->bytes);
+            }
+            cs_text_add(text, "%s\"%s\": %s%s%s", is_any ? ", " : "", row->name, quote, new, quote);
+            is_any = true;
+        }
+    }
+    cs_text_add(text, is_any ? "}\n" : "");
+    return is_any;
+}
+
+/* The options of the first size, and what is another from some size on (`auto` chooses by size). */
+static void add_options(cs_text *text, const cs_result *results, size_t n)
+{
+    size_t n_lines = 0;
+
+    cs_text_add(text, "#  options ");
+    cs_options_json(text, results->option_table, &results->options);
+    cs_text_add(text, ", model options ");
+    cs_options_json(text, results->model_option_table, &results->model_options);
+    cs_text_add(text, "\n");
+    for (size_t i = 1; i < n && n_lines < MAX_LISTED; i++) {
+        n_lines += add_changed_options(text, &results[i - 1], &results[i]);
+    }
+    if (n_lines == MAX_LISTED) {
+        cs_text_add(text, "#  ..; --format json has the options of every size\n");
+    }
+}
+
+static void add_head(cs_text *text, const cs_result *results, size_t n, const cs_scenario *scenario)
+{
+    const cs_result *first = results;
+
     cs_text_add(text, "# collsim " COLLSIM_VERSION ": %s by %s, model %s\n", first->collective,
                 first->algorithm, first->model);
-    cs_text_add(text, "#  options ");
-    cs_options_json(text, first->option_table, &first->options);
-    cs_text_add(text, ", model options ");
-    cs_options_json(text, first->model_option_table, &first->model_options);
-    cs_text_add(text, "\n");
+    add_options(text, results, n);
     add_cluster(text, &scenario->cluster);
     add_ranks(text, &scenario->cluster);
     add_late(text, scenario);
@@ -218,7 +258,7 @@ void cs_results_nccl_table(cs_text *text, const cs_result *results, size_t n,
     if (n == 0) {
         return;
     }
-    add_head(text, &results[0], scenario);
+    add_head(text, results, n, scenario);
     for (size_t i = 0; i < n; i++) {
         add_row(text, &results[i], scenario);
     }

@@ -4,6 +4,7 @@
 #define CS_STUDY_CONFIG_H
 
 #include "base/column.h"
+#include "base/text.h"
 #include "cs/config.h"
 #include "scenario/case.h"
 
@@ -129,5 +130,18 @@ void cs_sweep_columns_row(const cs_sweep_columns *columns, size_t index, cs_valu
 /* The value of the keys "name" and "description", or NULL. Valid until the configuration
  * changes. */
 const char *cs_config_text(const cs_config *config, const char *key);
+
+/* ---- the keys that there are ---- */
+
+/* Add a JSON Schema (draft 7, which editors know best) of configurations: of scenarios, and of
+ * what-if jobs where there is the key "job". It describes the form in which a file should be
+ * written: whole names, numbers as numbers. What depends on other keys or on files, and the range
+ * of a text with a unit, only the reader knows. Fails (text->failed) without memory. */
+void cs_config_schema(cs_text *text);
+
+/* Add every key: its path, type, unit, default and range, and what it is, as a table or as the
+ * elements of a JSON array. Keys of one kind of object say which; what stands in several places is
+ * listed once. */
+void cs_config_keys(cs_text *text, bool json);
 
 #endif

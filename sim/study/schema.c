@@ -5,7 +5,7 @@
  * so that an editor says what is wrong with the kind that is named. Every path that can be swept
  * becomes a key of "sweep" whose elements refer to the path's own schema.
  */
-#include "study/schema.h"
+#include "study/config.h"
 
 #include "base/alloc.h"
 #include "input/path.h"

@@ -2,7 +2,7 @@
 /* The schema and the list of keys: JSON, every key in them, and the reader takes every
  * configuration that comes with the program. tests/validation/schema.py holds the schema against
  * the reader. */
-#include "study/schema.h"
+#include "study/config.h"
 
 #include "base/alloc.h"
 #include "study/keys.h"

@@ -342,3 +342,38 @@ Test(table, comments_say_what_nccl_tests_cannot)
                               "bandwidth\n"));
     cs_text_free(&text);
 }
+
+typedef struct sample_options {
+    uint32_t segments;
+    int      order;
+} sample_options;
+
+static const cs_field sample_table[] = {
+    CS_OPTION_AUTO(sample_options, segments, 1, 4096, "how many"),
+    CS_OPTION_CHOICE(sample_options, order, "up|down", "which way"),
+    CS_FIELD_END,
+};
+
+/* The head has the options of the first row, and what `auto` chose for later ones. */
+Test(table, options_that_change_with_the_size_are_said)
+{
+    static const sample_options options[4] = {{2, 0}, {2, 0}, {7, 0}, {7, 1}};
+    cs_scenario                 scenario   = scenario_of(4, CS_ALLREDUCE);
+    cs_result                   r[4];
+    cs_text                     text = {0};
+
+    for (size_t i = 0; i < 4; i++) {
+        r[i]              = result_of((uint64_t)1 << (20 + i), 50e-6, 4);
+        r[i].option_table = sample_table;
+        memcpy(&r[i].options, &options[i], sizeof options[i]);
+    }
+    cs_results_nccl_table(&text, r, 4, &scenario);
+    const char *first = strstr(text.data, "#  options {\"segments\": 2, \"order\": \"up\"}");
+    const char *third =
+        strstr(text.data, "#  from the row of 4194304 bytes on: {\"segments\": 7}\n");
+    const char *last =
+        strstr(text.data, "#  from the row of 8388608 bytes on: {\"order\": \"down\"}\n");
+    cr_expect(first != NULL && third > first && last > third, "%s", text.data);
+    cr_expect_null(strstr(text.data, "2097152 bytes on"));
+    cs_text_free(&text);
+}
