@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "models/packet/net.h"
+
+#include "base/alloc.h"
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void find_range(cs_packet_link *link)
+{
+    link->low_bps = link->high_bps = link->bps;
+    for (uint32_t i = 0; i < link->n_changes; i++) {
+        int64_t bps    = link->changes[i].bps;
+        link->low_bps  = bps < link->low_bps ? bps : link->low_bps;
+        link->high_bps = bps > link->high_bps ? bps : link->high_bps;
+    }
+}
+
+void cs_packet_net_finish(cs_packet_net *net, int64_t least_bytes)
+{
+    int64_t bytes = smaller(least_bytes < 1 ? 1 : least_bytes, CS_PAUSE_FRAME_BYTES);
+
+    if (net->cut_through_bytes > 0) {
+        bytes = smaller(bytes, net->cut_through_bytes);
+    }
+    net->window = CS_PS_NEVER;
+    for (uint32_t l = 0; l < net->n_links; l++) {
+        cs_packet_link *link = &net->links[l];
+        find_range(link);
+        net->window = smaller(net->window, link->delay + cs_packet_ps(link->high_bps, bytes));
+    }
+    net->window = net->window < 1 ? 1 : net->window;
+}
+
+void cs_packet_net_free(cs_packet_net *net)
+{
+    cs_free(net->links);
+    cs_free(net->changes);
+    *net = (cs_packet_net){0};
+}
