@@ -80,9 +80,9 @@ typedef struct cs_flight {
     uint32_t fabric;      /* CS_NIC, CS_NVLINK or CS_CROSS */
     bool     is_exchange; /* two messages, one each way; it has ended when both have */
     bool     is_alone;    /* on its ports until it ends; false in a SHARED group, and where
-                             receivers are shared */
+                             receivers are shared or senders queue */
     uint64_t bytes;       /* each way */
-    double   start_s;     /* now */
+    double   start_s;     /* now: it has its ports, or is handed over (queues_senders()) */
     double   startup_s;   /* before the bytes flow: alpha, or what is left of it in a group */
 } cs_flight;
 
@@ -99,6 +99,13 @@ typedef struct cs_network {
     /* Optional. With these options, does a receiving port take all messages at once that come to
      * it, for the model to share its bandwidth? NULL: no, one at a time in stream order. */
     bool (*shares_receivers)(const void *options);
+
+    /* Optional. With these options, does the model queue the messages of a sending port itself, in
+     * the order in which they are injected? A port then passes on as soon as its message is
+     * injected, not when it ends, and the messages of a SHARED group, unless they are shared, are
+     * handed over one after the other. Messages on their way may be many: all whose data are
+     * there. NULL: no, a message keeps its sending port until it ends. */
+    bool (*queues_senders)(const void *options);
 
     /* Optional. Where ports serve the messages of a SHARED group one by one: for how long each but
      * the first one holds a port beside its bytes. NULL: no longer. */
@@ -175,9 +182,11 @@ typedef struct cs_model {
  * (CS_USES_*), with these options of the model? */
 static inline bool cs_model_shares_ports(const cs_model *model, const void *options, uint32_t uses)
 {
-    bool receivers = model->network != NULL && model->network->shares_receivers != NULL &&
-                     model->network->shares_receivers(options);
-    return receivers || (uses & CS_USES_SHARED) != 0;
+    const cs_network *n = model->network;
+
+    return (n != NULL && n->shares_receivers != NULL && n->shares_receivers(options)) ||
+           (n != NULL && n->queues_senders != NULL && n->queues_senders(options)) ||
+           (uses & CS_USES_SHARED) != 0;
 }
 
 /* Do the closed forms of the algorithms hold for a plan that `uses` this (CS_USES_*) and the
