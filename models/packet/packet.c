@@ -224,14 +224,16 @@ static const char *packet_why(const void *state)
     return ((const packet_model *)state)->why;
 }
 
-static bool packet_shares_receivers(const void *options)
+/* Receivers and senders alike: queues are what this model is about. */
+static bool packet_queues(const void *options)
 {
     (void)options;
     return true;
 }
 
 static const cs_network packet_network = {
-    .shares_receivers = packet_shares_receivers,
+    .shares_receivers = packet_queues,
+    .queues_senders   = packet_queues,
     .open             = packet_open,
     .inject           = packet_inject,
     .next             = packet_next,

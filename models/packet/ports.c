@@ -253,6 +253,18 @@ static void set_thresholds(cs_packet_ports *p)
     }
 }
 
+/* How many ways the packets of one message can have. */
+static uint32_t most_paths(const cs_packet_ports *p)
+{
+    const cs_topology   *t     = p->ports->cluster->topology;
+    const cs_leaf_spine *shape = t != NULL ? cs_leaf_spine_of(t) : NULL;
+
+    if (t == NULL || p->options.paths != CS_PATHS_SPRAY) {
+        return 1;
+    }
+    return shape != NULL && shape->n_spines < CS_MAX_PATHS ? shape->n_spines : CS_MAX_PATHS;
+}
+
 static cs_status fill(cs_packet_ports *p)
 {
     const cs_topology *t     = p->ports->cluster->topology;
@@ -270,7 +282,7 @@ static cs_status fill(cs_packet_ports *p)
         p->net.links[cs_link_of_inner(p->ports, i)].delay = whole(t->links[i].latency_s * 1e12);
     }
     p->net.max_way           = cs_links_most_of_way(p->ports);
-    p->net.max_paths         = 1;
+    p->net.max_paths         = most_paths(p);
     p->net.cut_through_bytes = p->options.cut_through_bytes;
     p->net.queue_bytes       = (int64_t)p->options.queue_bytes;
     p->net.is_lossless       = is_lossless(&p->options);
@@ -301,21 +313,41 @@ void cs_packet_ports_close(cs_packet_ports *p)
 
 /* ---- messages ---- */
 
-/* The way that the topology gives: the sending port, the inner links, the receiving port. */
-static void find_way(cs_packet_ports *p, const cs_flight *flight, bool is_back)
+/* Path `i` of the topology as a way: the sending port, the inner links, the receiving port. */
+static void write_way(const cs_packet_ports *p, const cs_flight *flight, bool is_back, uint32_t i,
+                      uint32_t *way)
 {
     uint32_t links[CS_MAX_LINKS_OF_WAY];
     double   latency_s;
-    uint32_t n = cs_links_of_way(p->ports, flight, is_back, links, &latency_s), k = 0;
+    uint32_t n = cs_links_of_path(p->ports, flight, is_back, i, links, &latency_s), k = 0;
 
-    p->ways[k++] = links[0];
-    for (uint32_t i = 2; i < n; i++) {
-        p->ways[k++] = links[i];
+    way[k++] = links[0];
+    for (uint32_t l = 2; l < n; l++) {
+        way[k++] = links[l];
     }
     if (!p->net.links[links[0]].is_last) {
-        p->ways[k++] = links[1];
+        way[k++] = links[1];
     }
-    p->ways[k] = CS_NO_LINK;
+    way[k] = CS_NO_LINK;
+}
+
+/* The ways of a message's packets. Returns how many. */
+static uint32_t find_ways(cs_packet_ports *p, const cs_flight *flight, bool is_back)
+{
+    bool     is_static = p->options.paths == CS_PATHS_STATIC;
+    uint32_t n         = is_static ? 1 : cs_links_n_paths(p->ports, flight, is_back);
+    uint64_t pair      = is_back ? (uint64_t)flight->dst << 32 | flight->src
+                                 : (uint64_t)flight->src << 32 | flight->dst;
+
+    if (p->options.paths != CS_PATHS_SPRAY) {
+        uint64_t hash = cs_packet_hash(p->net.seed ^ cs_packet_hash(pair));
+        write_way(p, flight, is_back, (uint32_t)(hash % n), p->ways);
+        return 1;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        write_way(p, flight, is_back, i, p->ways + (size_t)i * (p->net.max_way + 1));
+    }
+    return n;
 }
 
 /* How long the message would take alone, link after link. */
@@ -344,10 +376,9 @@ cs_status cs_packet_message_of(cs_packet_ports *p, const cs_flight *flight, bool
         .mtu     = is_nic ? o->mtu_bytes : o->nvlink_mtu_bytes,
         .header  = is_nic ? o->header_bytes : o->nvlink_header_bytes,
         .ready   = cs_packet_time(p, flight->start_s) + p->startup[flight->fabric],
-        .n_paths = 1,
+        .n_paths = find_ways(p, flight, is_back),
         .ways    = p->ways,
     };
-    find_way(p, flight, is_back);
     int64_t packets = cs_packet_count(message->bytes, message->mtu);
     p->most_ps += slowest_ps(p, (double)packets, message->mtu + message->header);
     return packets <= INT32_MAX && p->most_ps + (double)message->ready < MAX_PS ? CS_OK
