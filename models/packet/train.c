@@ -131,8 +131,8 @@ bool cs_calendar_find(cs_calendar *c, int64_t limit)
             break;
         }
     }
-    if (window >= round_end && window < limit) {
-        window = earliest(c);
+    if (window >= round_end && limit > round_end) {
+        window = earliest(c); /* steps may have gone beyond it */
     }
     if (window < limit) {
         c->window = window;
