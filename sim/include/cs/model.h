@@ -49,6 +49,7 @@ typedef struct cs_ports {
     double                 first_s;           /* the first of them: nothing begins before */
     const double          *nic_s_per_byte;    /* [n_ranks] constant slow NICs, or NULL */
     const cs_rate_profile *profiles;          /* [n_servers] NICs that change, or NULL */
+    uint64_t               seed;              /* the scenario's */
     uint32_t               uses;              /* CS_USES_* of the plan */
     uint32_t               links_at_once;     /* of a GPU's NVLinks, where it does not drive all
                                                  (cs_waits_for_links()); 0: all */
@@ -119,7 +120,8 @@ typedef struct cs_network {
 
     /* Required. When something next happens if nothing is injected: INFINITY if never. It may be
      * nothing that anybody can see, and never lies before the time of the last call. Fails, as
-     * advance() does, with CS_ENOMEM only, or with the error of a foreign simulator. */
+     * advance() does, with CS_ENOMEM, with the error of a foreign simulator, or with CS_EWRONG or
+     * CS_ENOTSUP where messages never end in such a network. */
     cs_status (*next)(void *state, double *next_s_p);
 
     /* Required. Let the time pass to `now_s` <= next(). Gives the handles of the messages that
