@@ -60,7 +60,7 @@ static inline CS_MUST_CHECK cs_status cs_runs_append(cs_run_queue *q, const cs_r
  * does not. */
 static inline bool cs_run_join(cs_run *last, const cs_run *next)
 {
-    if (last->message != next->message || last->bytes != next->bytes ||
+    if (last->message != next->message || last->bytes != next->bytes || last->hop != next->hop ||
         (last->hop > 0 ? last->path != next->path : last->path + last->count != next->path)) {
         return false;
     }
