@@ -488,7 +488,7 @@ Test(packet_windows, random_nets_have_the_same_bits_with_trains_packets_and_any_
 {
     ct_rng rng = ct_rng_for(1101);
 
-    for (int i = 0; i < 300; i++) {
+    for (int i = 0; i < 150; i++) {
         world *w = draw_world(&rng);
         last_end(w);
         cr_assert_eq(w->n_sent, w->n_messages);
