@@ -12,8 +12,8 @@ typedef struct cs_run {
     cs_ps    t, gap;
     uint32_t message;
     uint32_t count;
-    uint32_t bytes : 21; /* of each, on the wire */
-    uint32_t hop : 6;    /* the link of their way that they are on */
+    uint32_t bytes : 24; /* of each, on the wire */
+    uint32_t hop : 8;    /* the link of their way that they are on */
     uint32_t path;       /* on a sending port the number of the first packet, behind it the way */
 } cs_run;
 

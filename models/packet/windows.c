@@ -403,31 +403,40 @@ static cs_status serve_inbox(engine *e, uint32_t link)
 
 /* ---- a window ---- */
 
-static cs_status hand_over(engine *e, uint32_t in, const cs_run *run)
+/* `count` packets of a run that link `in` carries are at the port behind it: from `t` on, on one
+ * of the ways of their message. */
+static inline cs_status hand_over(engine *e, uint32_t in, const cs_run *r, cs_ps t, cs_ps gap,
+                                  uint32_t count, uint32_t path)
 {
-    cs_run    here  = *run;
-    uint32_t  next  = way_of(e, run->message, run->path)[run->hop + 1];
+    uint32_t  next  = way_of(e, r->message, path)[r->hop + 1];
     cs_inbox *inbox = &e->ports[next].inbox;
 
-    here.hop = (run->hop + 1) & 63;
     if (inbox->n == 0) {
         e->touched[e->n_touched++] = next;
     }
-    return cs_inbox_put(inbox, &here, in);
+    if (inbox->n == inbox->capacity && cs_inbox_grow(inbox) != CS_OK) {
+        return CS_ENOMEM;
+    }
+    cs_arriving *here = &inbox->runs[inbox->n++];
+    here->run         = *r;
+    here->run.t       = t;
+    here->run.gap     = gap;
+    here->run.count   = count;
+    here->run.path    = path;
+    here->run.hop++;
+    here->in = in;
+    return CS_OK;
 }
 
-/* Packets of a sending port: those of one way are a run. */
-static cs_status spread(engine *e, uint32_t in, const cs_run *run)
+/* The same for a sending port: those of one way are a run. */
+static cs_status spread(engine *e, uint32_t in, const cs_run *r, uint32_t count)
 {
-    const message *m = &e->messages[run->message];
+    const message *m = &e->messages[r->message];
+    uint32_t       n = m->n_paths;
 
-    for (uint32_t i = 0; i < m->n_paths && i < run->count; i++) {
-        cs_run one = *run;
-        one.t += (cs_ps)i * run->gap;
-        one.gap *= m->n_paths;
-        one.count = (run->count - i - 1) / m->n_paths + 1;
-        one.path  = path_of(m, run->path + i);
-        CS_TRY(hand_over(e, in, &one));
+    for (uint32_t i = 0; i < n && i < count; i++) {
+        CS_TRY(hand_over(e, in, r, r->t + (cs_ps)i * r->gap, n * r->gap, (count - i - 1) / n + 1,
+                         path_of(m, r->path + i)));
     }
     return CS_OK;
 }
@@ -438,17 +447,19 @@ static cs_status bring(engine *e, uint32_t in, cs_ps end)
     cs_run_queue *q = &e->ports[in].sent;
 
     while (q->n > 0 && cs_runs_first(q)->t < end) {
-        cs_run *r = cs_runs_first(q), now = *r;
+        cs_run  *r     = cs_runs_first(q);
+        uint32_t count = r->count;
         if (cs_run_last(r) >= end) {
-            now.count = (uint32_t)((end - 1 - r->t) / r->gap + 1);
+            count = (uint32_t)((end - 1 - r->t) / r->gap + 1);
         }
-        CS_TRY(now.hop == 0 ? spread(e, in, &now) : hand_over(e, in, &now));
-        if (now.count == r->count) {
+        CS_TRY(r->hop == 0 ? spread(e, in, r, count)
+                           : hand_over(e, in, r, r->t, r->gap, count, r->path));
+        if (count == r->count) {
             cs_runs_drop_first(q);
         } else {
-            r->t += now.count * r->gap;
-            r->count -= now.count;
-            r->path += r->hop == 0 ? now.count : 0;
+            r->t += count * r->gap;
+            r->count -= count;
+            r->path += r->hop == 0 ? count : 0;
         }
     }
     if (q->n > 0) {
@@ -561,7 +572,7 @@ static cs_status unlimited_send(void *state, const cs_packet_message *given)
     cs_run   run        = {.t       = given->ready,
                            .message = given->number,
                            .count   = (uint32_t)n - (is_full ? 0 : 1),
-                           .bytes   = full_bytes & 0x1fffff};
+                           .bytes   = full_bytes & 0xffffff};
 
     assert(given->ready >= e->calendar.window * e->calendar.width);
     CS_TRY(keep(e, given, (uint32_t)n));
@@ -572,7 +583,7 @@ static cs_status unlimited_send(void *state, const cs_packet_message *given)
     }
     run.path  = run.count;
     run.count = 1;
-    run.bytes = last_bytes & 0x1fffff;
+    run.bytes = last_bytes & 0xffffff;
     return serve(e, given->ways[0], &run);
 }
 
