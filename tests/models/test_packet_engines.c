@@ -87,23 +87,77 @@ Test(packet_engines, do_what_the_rules_say)
 
 /* ---- random settings ---- */
 
-Test(packet_engines, oracle_alone)
+/* What was seen, so that the settings are known to try something. */
+typedef struct seen {
+    uint64_t packets, pauses, drops, deadlocks;
+} seen;
+
+/* Runs of an engine. */
+typedef struct variant {
+    bool     trains;
+    uint32_t window_parts; /* windows are so many times shorter */
+    bool     stops;        /* at more times */
+} variant;
+
+static void compare(const ct_packet_world *w, const ct_packet_answer *want,
+                    const cs_packet_engine *engine, variant v)
 {
-    const cases c       = cases_of(1000);
-    uint64_t    packets = 0, pauses = 0, drops = 0, stuck = 0;
+    ct_packet_world world = *w;
+
+    world.net.trains  = v.trains;
+    world.net.window  = (world.net.window + v.window_parts - 1) / v.window_parts;
+    ct_packet_run run = ct_packet_drive(&world, engine, v.stops ? w->setting.seed : 0);
+    cr_expect_eq(run.status, CS_OK, "%s: %s, %s", engine->name, run.why,
+                 ct_packet_text(&w->setting));
+    for (size_t i = 0; i < w->schedule.n_sends; i++) {
+        cr_assert_eq(run.end[i], want->end[i],
+                     "%s, trains %d, windows / %u: message %zu ends at %" PRId64
+                     " ps, on the oracle at %" PRId64 ", %s",
+                     engine->name, v.trains, v.window_parts, i, run.end[i], want->end[i],
+                     ct_packet_text(&w->setting));
+    }
+    cr_assert(
+        run.totals.packets == want->totals.packets && run.totals.pauses == want->totals.pauses &&
+            run.totals.drops == want->totals.drops && run.totals.marks == want->totals.marks &&
+            run.totals.resent == want->totals.resent,
+        "%s: packets %" PRIu64 " (oracle %" PRIu64 "), pauses %" PRIu64 " (%" PRIu64
+        "), drops %" PRIu64 " (%" PRIu64 "), %s",
+        engine->name, run.totals.packets, want->totals.packets, run.totals.pauses,
+        want->totals.pauses, run.totals.drops, want->totals.drops, ct_packet_text(&w->setting));
+    ct_packet_run_free(&run);
+}
+
+static seen try_all(const char *what, const cs_packet_engine *engine, ct_packet_queues queues,
+                    uint64_t n)
+{
+    const cases c = cases_of(n);
+    seen        s = {0};
 
     for (uint64_t i = 0; i < c.n; i++) {
-        ct_packet_setting set = ct_packet_random(c.first + i, (ct_packet_queues)(i % 3));
-        ct_packet_world   w   = ct_packet_world_of(&set);
-        ct_packet_answer  a   = ct_packet_oracle(&w.net, &w.schedule);
-        packets += a.totals.packets;
-        pauses += a.totals.pauses;
-        drops += a.totals.drops;
-        stuck += a.n_missing > 0 && i % 3 == 1;
-        cr_assert(a.overflowed == CS_NO_LINK, "%s", ct_packet_text(&set));
-        cr_assert(i % 3 != 0 || a.n_missing == 0, "%s", ct_packet_text(&set));
+        const uint64_t    seed = c.first + i;
+        ct_packet_setting set  = ct_packet_random(seed, queues);
+        ct_packet_world   w    = ct_packet_world_of(&set);
+        ct_packet_answer  a    = ct_packet_oracle(&w.net, &w.schedule);
+        compare(&w, &a, engine, (variant){.window_parts = 1});
+        compare(&w, &a, engine,
+                (variant){.trains       = true,
+                          .window_parts = (uint32_t[]){1, 1, 2, 3, 10}[seed % 5],
+                          .stops        = seed % 2 == 0});
+        s.packets += a.totals.packets;
+        s.pauses += a.totals.pauses;
+        s.drops += a.totals.drops;
+        s.deadlocks += a.waits != NULL;
         ct_packet_answer_free(&a);
         ct_packet_world_free(&w);
     }
-    fprintf(stderr, "packets %lu pauses %lu drops %lu stuck %lu\n", packets, pauses, drops, stuck);
+    (void)fprintf(stderr,
+                  "%s: seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64 " packets, %" PRIu64
+                  " pauses, %" PRIu64 " drops, %" PRIu64 " deadlocks\n",
+                  what, c.first, c.first + c.n - 1, s.packets, s.pauses, s.drops, s.deadlocks);
+    return s;
+}
+
+Test(packet_engines, unlimited_is_the_oracle)
+{
+    (void)try_all("unlimited", &cs_packet_unlimited, CT_UNLIMITED, 1000);
 }

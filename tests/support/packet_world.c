@@ -404,7 +404,6 @@ static void set_net(site *s)
     }
     add_changes(s);
     cs_packet_net_finish(net, a->header < b->header ? a->header : b->header);
-    net->window         = (net->window + set->window_parts - 1) / set->window_parts;
     net->headroom_bytes = headroom(
         net, a->mtu + a->header > b->mtu + b->header ? a->mtu + a->header : b->mtu + b->header);
 }
@@ -442,19 +441,18 @@ void ct_packet_world_free(ct_packet_world *world)
 
 ct_packet_setting ct_packet_plain(uint32_t n_ranks, ct_packet_pattern pattern, int64_t bytes)
 {
-    return (ct_packet_setting){.seed         = 1,
-                               .n_ranks      = n_ranks,
-                               .n_switches   = 1,
-                               .n_paths      = 1,
-                               .pattern      = pattern,
-                               .n_rounds     = 1,
-                               .bytes        = bytes,
-                               .ports[0]     = {400000000000, 4096, 82, 500000, 0},
-                               .inner_bps    = 400000000000,
-                               .inner_delay  = 500000,
-                               .late_step    = 1,
-                               .change_step  = 1,
-                               .window_parts = 1};
+    return (ct_packet_setting){.seed        = 1,
+                               .n_ranks     = n_ranks,
+                               .n_switches  = 1,
+                               .n_paths     = 1,
+                               .pattern     = pattern,
+                               .n_rounds    = 1,
+                               .bytes       = bytes,
+                               .ports[0]    = {400000000000, 4096, 82, 500000, 0},
+                               .inner_bps   = 400000000000,
+                               .inner_delay = 500000,
+                               .late_step   = 1,
+                               .change_step = 1};
 }
 
 static int64_t one_of(ct_rng *rng, const int64_t *values, uint32_t n)
@@ -546,7 +544,6 @@ ct_packet_setting ct_packet_random(uint64_t seed, ct_packet_queues queues)
     if (queues == CT_LOSSY) {
         set.queue_bytes = 9000 + 82 + ct_below(&rng, 1 << (4 + ct_below(&rng, 16)));
     }
-    set.window_parts = (uint32_t)ONE_OF(&rng, 1, 1, 1, 2, 3, 10);
     return set;
 }
 

@@ -57,7 +57,6 @@ typedef struct ct_packet_setting {
     uint32_t          n_changes;              /* of rates of ports */
     cs_ps             change_by, change_step; /* the last; all are multiples of the step */
     int64_t           cut_through_bytes, queue_bytes, xoff, xon;
-    uint32_t          window_parts; /* windows are so many times shorter than they could be */
 } ct_packet_setting;
 
 typedef struct ct_packet_world {
