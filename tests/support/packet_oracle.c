@@ -1,189 +1,34 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "support/packet_oracle.h"
 
-#include <criterion/criterion.h>
+#include "support/packet_hosts.h"
+
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* In their order within one picosecond. */
-typedef enum kind { SENT, RATE, PAUSE, RANK, ARRIVAL, START } kind;
-
-typedef struct packet {
-    uint32_t message, index, hop;
-    uint32_t in; /* the link that it came over */
-    int64_t  bytes;
-} packet;
-
-typedef struct event {
-    cs_ps    t;
-    kind     kind;
-    uint32_t number; /* of the link */
-    uint64_t serial; /* that it was made as */
-    int64_t  value;  /* of a rate, of a pause */
-    packet   packet;
-} event;
 
 typedef struct port {
-    int64_t  bps;
-    packet  *queue; /* from `first` on */
-    size_t   first, n, capacity;
-    packet   sending;
-    bool     is_busy, is_paused, is_here;
-    int64_t  bytes;         /* waiting and on the wire */
-    uint32_t handed, sends; /* of a sending port: its first message that is not handed over, sent */
-    int64_t  ingress;       /* bytes that came over its link and have not left the switch there */
-    bool     is_xoffed;
+    int64_t    bps;
+    ct_packet *queue; /* owned, a ring: from `first` on */
+    size_t     first, n, capacity;
+    ct_packet  sending;
+    bool       is_busy, is_paused;
+    int64_t    bytes;   /* waiting and on the wire */
+    uint64_t   entered; /* packets that have entered the port */
+    uint64_t   came;    /* packets that have come over its link */
+    int64_t    ingress; /* bytes that came over its link and have not left the switch there */
+    bool       is_xoffed;
 } port;
-
-typedef struct message {
-    cs_ps   ready;
-    int64_t next, missing;              /* packets: the next to send, how many have not arrived */
-    int64_t got_bytes;                  /* of its own */
-    int64_t last[CT_MOST_PACKET_PATHS]; /* packet of every way that has arrived */
-} message;
 
 typedef struct oracle {
     const cs_packet_net      *net;
     const ct_packet_schedule *schedule;
     ct_packet_answer          answer;
-    event                    *heap;
-    size_t                    n, capacity;
-    uint64_t                  serial;
-    cs_ps                     now;
-    port                     *ports;
-    message                  *messages;
+    ct_packet_events          events;
+    ct_packet_hosts          *hosts;
+    port                     *ports; /* owned [n_links] */
 } oracle;
 
-static bool is_before(const event *a, const event *b)
-{
-    if (a->t != b->t) {
-        return a->t < b->t;
-    }
-    if (a->kind != b->kind) {
-        return a->kind < b->kind;
-    }
-    return a->number != b->number ? a->number < b->number : a->serial < b->serial;
-}
-
-static void push(oracle *o, cs_ps t, kind what, uint32_t number, int64_t value, packet p)
-{
-    event  e = {t, what, number, o->serial++, value, p};
-    size_t i = o->n++;
-
-    cr_assert_geq(t, o->now);
-    if (o->n > o->capacity) {
-        o->capacity = 2 * o->n;
-        o->heap     = realloc(o->heap, o->capacity * sizeof e);
-    }
-    for (; i > 0 && is_before(&e, &o->heap[(i - 1) / 2]); i = (i - 1) / 2) {
-        o->heap[i] = o->heap[(i - 1) / 2];
-    }
-    o->heap[i] = e;
-}
-
-static event pop(oracle *o)
-{
-    event  first = o->heap[0], e = o->heap[--o->n];
-    size_t i = 0;
-
-    for (size_t c; (c = 2 * i + 1) < o->n; i = c) {
-        c += c + 1 < o->n && is_before(&o->heap[c + 1], &o->heap[c]);
-        if (!is_before(&o->heap[c], &e)) {
-            break;
-        }
-        o->heap[i] = o->heap[c];
-    }
-    o->heap[i] = e;
-    return first;
-}
-
-static void kick(oracle *o, uint32_t link, cs_ps t)
-{
-    push(o, t, START, link, 0, (packet){0});
-}
-
-static uint32_t link_of(const oracle *o, const packet *p, uint32_t hop)
-{
-    const ct_packet_send *s    = &o->schedule->sends[p->message];
-    uint64_t              path = (s->first_path + (uint64_t)p->index) % s->n_paths;
-
-    return o->schedule->ways[s->ways + path * (o->net->max_way + 1) + hop];
-}
-
-/* ---- hosts ---- */
-
-/* The first message of a sending port from a number on; n_sends: there is none. */
-static uint32_t next_of(const oracle *o, uint32_t l, uint32_t m)
-{
-    while (m < o->schedule->n_sends && ct_packet_port(o->schedule, m) != l) {
-        m++;
-    }
-    return m;
-}
-
-static bool may_be_handed_over(const oracle *o, uint32_t m)
-{
-    const ct_packet_send *s = &o->schedule->sends[m];
-    uint32_t              k = 0;
-
-    while (k < s->n_after && o->answer.end[o->schedule->after[s->after + k]] != CS_PS_NEVER) {
-        k++;
-    }
-    return k == s->n_after;
-}
-
-static void hand_over(oracle *o)
-{
-    for (uint32_t l = 0; l < o->net->n_senders; l++) {
-        port *q = &o->ports[l];
-        while (q->is_here && q->handed < o->schedule->n_sends && may_be_handed_over(o, q->handed)) {
-            o->messages[q->handed].ready = o->now + o->schedule->sends[q->handed].startup;
-            kick(o, l, o->messages[q->handed].ready);
-            q->handed = next_of(o, l, q->handed + 1);
-        }
-    }
-}
-
-static bool take_from_host(oracle *o, uint32_t l, packet *p)
-{
-    port                 *q = &o->ports[l];
-    message              *m = &o->messages[q->sends];
-    const ct_packet_send *s = &o->schedule->sends[q->sends];
-
-    if (q->sends == q->handed || m->ready > o->now) {
-        return false;
-    }
-    if (m->next == 0) {
-        o->answer.start[q->sends] = o->now;
-    }
-    *p = (packet){q->sends, (uint32_t)m->next, 0, CS_NO_LINK, s->header + s->mtu};
-    if (++m->next == cs_packet_count(s->bytes, s->mtu)) {
-        p->bytes = cs_packet_last_bytes(s->bytes, s->mtu, s->header);
-        q->sends = next_of(o, l, q->sends + 1);
-    }
-    o->answer.totals.packets++;
-    return true;
-}
-
-static void deliver(oracle *o, const packet *p)
-{
-    const ct_packet_send *s = &o->schedule->sends[p->message];
-    message              *m = &o->messages[p->message];
-
-    cr_assert_gt(p->index, m->last[p->index % s->n_paths], "packets of one way pass each other");
-    m->last[p->index % s->n_paths] = p->index;
-    m->got_bytes += p->bytes - s->header;
-    if (--m->missing == 0) {
-        cr_assert_eq(m->got_bytes, s->bytes);
-        o->answer.end[p->message] = o->now;
-        o->answer.n_missing--;
-        hand_over(o);
-    }
-}
-
-/* ---- ports ---- */
-
-static bool take_from_queue(port *q, packet *p)
+static bool take_from_queue(port *q, ct_packet *p)
 {
     if (q->n == 0) {
         return false;
@@ -198,23 +43,24 @@ static void start(oracle *o, uint32_t l)
 {
     const cs_packet_link *link = &o->net->links[l];
     port                 *q    = &o->ports[l];
-    packet                p    = {0};
+    ct_packet             p    = {0};
 
     if (q->is_busy || q->is_paused ||
-        !(l < o->net->n_senders ? take_from_host(o, l, &p) : take_from_queue(q, &p))) {
+        !(l < o->net->n_senders ? ct_packet_hosts_send(o->hosts, l, &p) : take_from_queue(q, &p))) {
         return;
     }
     const int64_t cut = o->net->cut_through_bytes;
-    const cs_ps   end = o->now + cs_packet_ps(q->bps, p.bytes);
+    const cs_ps   end = o->events.now + cs_packet_ps(q->bps, p.bytes);
     cs_ps         at  = end;
     if (cut > 0 && cut < p.bytes && !link->is_last &&
-        o->net->links[link_of(o, &p, p.hop + 1)].high_bps <= link->low_bps) {
-        at = o->now + cs_packet_ps(q->bps, cut);
+        o->net->links[ct_packet_link(o->net, o->schedule, &p, p.hop + 1)].high_bps <=
+            link->low_bps) {
+        at = o->events.now + cs_packet_ps(q->bps, cut);
     }
     q->is_busy = true;
     q->sending = p;
-    push(o, end, SENT, l, 0, p);
-    push(o, at + link->delay, ARRIVAL, l, 0, p);
+    ct_packet_put(&o->events, end, CT_SENT, l, 0, NULL);
+    ct_packet_put(&o->events, at + link->delay, CT_ARRIVAL, l, 0, &p);
 }
 
 /* The bytes that came over a link and are in the switch at its end have become so many more. */
@@ -231,8 +77,10 @@ static void count_ingress(oracle *o, uint32_t in, int64_t bytes)
                      : bytes > 0 && q->ingress > link->xoff) {
         q->is_xoffed = !q->is_xoffed;
         o->answer.totals.pauses += q->is_xoffed;
-        push(o, o->now + link->delay + cs_packet_ps(link->high_bps, CS_PAUSE_FRAME_BYTES), PAUSE,
-             in, q->is_xoffed, (packet){0});
+        ct_packet_put(&o->events,
+                      o->events.now + link->delay +
+                          cs_packet_ps(link->high_bps, CS_PAUSE_FRAME_BYTES),
+                      CT_PAUSE, in, q->is_xoffed, NULL);
     }
 }
 
@@ -247,7 +95,7 @@ static void end_sending(oracle *o, uint32_t l)
             count_ingress(o, q->sending.in, -q->sending.bytes);
         }
     }
-    kick(o, l, o->now);
+    ct_packet_kick(&o->events, o->events.now, l);
 }
 
 /* Bytes of packets that start after now. */
@@ -258,10 +106,10 @@ static int64_t waiting_bytes(const port *q)
     return q->bytes - (q->is_busy ? q->sending.bytes : starts_now);
 }
 
-static void queue_up(port *q, const packet *p)
+static void queue_up(port *q, const ct_packet *p)
 {
     if (q->n == q->capacity) {
-        packet *wider = calloc(2 * q->n + 8, sizeof *p);
+        ct_packet *wider = calloc(2 * q->n + 8, sizeof *p);
         for (size_t i = 0; i < q->n; i++) {
             wider[i] = q->queue[(q->first + i) % q->capacity];
         }
@@ -274,29 +122,62 @@ static void queue_up(port *q, const packet *p)
     q->bytes += p->bytes;
 }
 
-static void arrive(oracle *o, uint32_t in, packet p)
+/* Does a port mark what finds so many bytes waiting? */
+static bool marks(const oracle *o, uint32_t l, int64_t waiting)
 {
-    if (o->net->links[in].is_last) {
-        deliver(o, &p);
-        return;
+    const cs_packet_transport *t     = &o->net->transport;
+    const double               scale = (double)o->net->links[l].high_bps / (double)t->ecn_bps;
+    const int64_t              kmin  = t->ecn_bps > 0 ? llround((double)t->kmin * scale) : t->kmin;
+    const int64_t              kmax  = t->ecn_bps > 0 ? llround((double)t->kmax * scale) : t->kmax;
+
+    if (t->kmax == 0 || waiting <= kmin || waiting > kmax) {
+        return t->kmax > 0 && waiting > kmax;
     }
-    p.in = in;
-    p.hop++;
-    uint32_t out = link_of(o, &p, p.hop);
-    port    *q   = &o->ports[out];
-    if (o->net->queue_bytes > 0 && waiting_bytes(q) + p.bytes > o->net->queue_bytes) {
+    return cs_packet_draw(o->net->seed, CS_FATE_MARK, l, o->ports[l].entered) <
+           t->pmax * (double)(waiting - kmin) / (double)(kmax - kmin);
+}
+
+/* A packet comes to a switch's port. */
+static void enter(oracle *o, uint32_t l, ct_packet p)
+{
+    port         *q       = &o->ports[l];
+    const int64_t waiting = waiting_bytes(q);
+
+    if (o->net->queue_bytes > 0 && waiting + p.bytes > o->net->queue_bytes) {
         o->answer.totals.drops++;
-        o->answer.drops[out]++;
+        o->answer.drops[l]++;
         return;
     }
+    if (marks(o, l, waiting)) {
+        p.is_marked = true;
+        o->answer.totals.marks++;
+    }
+    q->entered++;
     queue_up(q, &p);
-    if (q->bytes > o->answer.deepest[out]) {
-        o->answer.deepest[out] = q->bytes;
+    if (q->bytes > o->answer.deepest[l]) {
+        o->answer.deepest[l] = q->bytes;
     }
     if (o->net->is_lossless) {
-        count_ingress(o, in, p.bytes);
+        count_ingress(o, p.in, p.bytes);
     }
-    kick(o, out, o->now);
+    ct_packet_kick(&o->events, o->events.now, l);
+}
+
+static void arrive(oracle *o, uint32_t in, ct_packet p)
+{
+    const double error_rate = o->net->transport.error_rate;
+
+    if (error_rate > 0 &&
+        cs_packet_draw(o->net->seed, CS_FATE_ERROR, in, o->ports[in].came++) < error_rate) {
+        o->answer.totals.drops++;
+        o->answer.drops[in]++;
+    } else if (o->net->links[in].is_last) {
+        ct_packet_hosts_receive(o->hosts, &p);
+    } else {
+        p.in = in;
+        p.hop++;
+        enter(o, ct_packet_link(o->net, o->schedule, &p, p.hop), p);
+    }
 }
 
 /* ---- what nobody can move ---- */
@@ -316,69 +197,55 @@ static void find_waits(oracle *o)
     }
 }
 
-static void happen(oracle *o, const event *e)
+static void happen(oracle *o, const ct_packet_event *e)
 {
-    port *q = &o->ports[e->number];
-
-    o->now = e->t;
     switch (e->kind) {
-    case SENT: end_sending(o, e->number); break;
-    case RATE: q->bps = e->value; break;
-    case PAUSE:
-        q->is_paused = e->value != 0;
-        kick(o, e->number, o->now);
+    case CT_SENT: end_sending(o, e->number); break;
+    case CT_RATE: o->ports[e->number].bps = e->value; break;
+    case CT_PAUSE:
+        o->ports[e->number].is_paused = e->value != 0;
+        ct_packet_kick(&o->events, e->t, e->number);
         break;
-    case RANK:
-        q->is_here = true;
-        hand_over(o);
-        break;
-    case ARRIVAL: arrive(o, e->number, e->packet); break;
-    case START: start(o, e->number); break;
+    case CT_ARRIVAL: arrive(o, e->number, e->packet); break;
+    case CT_START: start(o, e->number); break;
+    case CT_RANK:
+    case CT_CONTROL:
+    case CT_TIMER: ct_packet_hosts_happen(o->hosts, e); break;
     }
 }
 
-static void prepare(oracle *o)
+static void begin(oracle *o)
 {
-    const cs_packet_net      *net = o->net;
-    const ct_packet_schedule *s   = o->schedule;
+    const size_t n = o->schedule->n_sends, n_links = o->net->n_links;
 
-    for (uint32_t l = 0; l < net->n_links; l++) {
-        o->ports[l].bps = net->links[l].bps;
-        for (uint32_t i = 0; i < net->links[l].n_changes; i++) {
-            push(o, net->links[l].changes[i].time, RATE, l, net->links[l].changes[i].bps,
-                 (packet){0});
-        }
-        if (l < net->n_senders) {
-            o->ports[l].handed = o->ports[l].sends = next_of(o, l, 0);
-            push(o, s->late[l], RANK, l, 0, (packet){0});
-        }
-    }
-    for (size_t i = 0; i < s->n_sends; i++) {
-        const ct_packet_send *send = &s->sends[i];
-        cr_assert_leq(send->n_paths, CT_MOST_PACKET_PATHS);
-        o->messages[i].missing = cs_packet_count(send->bytes, send->mtu);
-        memset(o->messages[i].last, -1, sizeof o->messages[i].last);
+    o->ports  = calloc(n_links, sizeof *o->ports);
+    o->answer = (ct_packet_answer){.start      = calloc(n, sizeof(cs_ps)),
+                                   .end        = calloc(n, sizeof(cs_ps)),
+                                   .n_missing  = n,
+                                   .deepest    = calloc(n_links, sizeof(int64_t)),
+                                   .drops      = calloc(n_links, sizeof(uint64_t)),
+                                   .overflowed = CS_NO_LINK};
+    for (size_t i = 0; i < n; i++) {
         o->answer.start[i] = o->answer.end[i] = CS_PS_NEVER;
     }
+    for (uint32_t l = 0; l < n_links; l++) {
+        const cs_packet_link *link = &o->net->links[l];
+        o->ports[l].bps            = link->bps;
+        for (uint32_t i = 0; i < link->n_changes; i++) {
+            ct_packet_put(&o->events, link->changes[i].time, CT_RATE, l, link->changes[i].bps,
+                          NULL);
+        }
+    }
+    o->hosts = ct_packet_hosts_new(o->net, o->schedule, &o->events, &o->answer);
 }
 
 ct_packet_answer ct_packet_oracle(const cs_packet_net *net, const ct_packet_schedule *schedule)
 {
-    const size_t n = schedule->n_sends;
-    oracle       o = {.net      = net,
-                      .schedule = schedule,
-                      .ports    = calloc(net->n_links, sizeof(port)),
-                      .messages = calloc(n, sizeof(message)),
-                      .answer   = {.start      = calloc(n, sizeof(cs_ps)),
-                                   .end        = calloc(n, sizeof(cs_ps)),
-                                   .n_missing  = n,
-                                   .deepest    = calloc(net->n_links, sizeof(int64_t)),
-                                   .drops      = calloc(net->n_links, sizeof(uint64_t)),
-                                   .overflowed = CS_NO_LINK}};
+    oracle          o = {.net = net, .schedule = schedule};
+    ct_packet_event e;
 
-    prepare(&o);
-    while (o.n > 0 && o.answer.overflowed == CS_NO_LINK) {
-        event e = pop(&o);
+    begin(&o);
+    while (o.answer.overflowed == CS_NO_LINK && ct_packet_take(&o.events, &e)) {
         happen(&o, &e);
     }
     if (o.answer.n_missing > 0 && net->is_lossless) {
@@ -388,8 +255,8 @@ ct_packet_answer ct_packet_oracle(const cs_packet_net *net, const ct_packet_sche
         free(o.ports[l].queue);
     }
     free(o.ports);
-    free(o.messages);
-    free(o.heap);
+    ct_packet_hosts_free(o.hosts);
+    ct_packet_events_free(&o.events);
     return o.answer;
 }
 
