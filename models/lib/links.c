@@ -78,8 +78,17 @@ size_t cs_links_changes(const cs_ports *ports, cs_link_change *changes)
     return n;
 }
 
-uint32_t cs_links_of_way(const cs_ports *ports, const cs_flight *flight, bool is_back,
-                         uint32_t *links, double *latency_s_p)
+uint32_t cs_links_n_paths(const cs_ports *ports, const cs_flight *flight, bool is_back)
+{
+    const cs_topology *t   = ports->cluster->topology;
+    uint32_t           src = is_back ? flight->dst : flight->src;
+    uint32_t           dst = is_back ? flight->src : flight->dst;
+
+    return t != NULL ? cs_topology_n_paths(t, ports->cluster, src, dst, flight->fabric) : 1;
+}
+
+uint32_t cs_links_of_path(const cs_ports *ports, const cs_flight *flight, bool is_back, uint32_t i,
+                          uint32_t *links, double *latency_s_p)
 {
     const cs_topology *t   = ports->cluster->topology;
     uint32_t           src = is_back ? flight->dst : flight->src;
@@ -87,7 +96,7 @@ uint32_t cs_links_of_way(const cs_ports *ports, const cs_flight *flight, bool is
     uint32_t           n   = 0;
 
     if (t != NULL) {
-        n = t->kind->route(t, ports->cluster, src, dst, flight->fabric, links + 2);
+        n = cs_topology_path(t, ports->cluster, src, dst, flight->fabric, i, links + 2);
     }
     *latency_s_p = 0;
     for (uint32_t k = 2; k < n + 2; k++) {
@@ -97,4 +106,10 @@ uint32_t cs_links_of_way(const cs_ports *ports, const cs_flight *flight, bool is
     links[0] = is_back ? flight->rx : flight->tx;
     links[1] = cs_link_of_receiver(ports, is_back ? flight->tx : flight->rx);
     return n + 2;
+}
+
+uint32_t cs_links_of_way(const cs_ports *ports, const cs_flight *flight, bool is_back,
+                         uint32_t *links, double *latency_s_p)
+{
+    return cs_links_of_path(ports, flight, is_back, 0, links, latency_s_p);
 }

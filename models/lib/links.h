@@ -44,4 +44,10 @@ size_t cs_links_changes(const cs_ports *ports, cs_link_change *changes);
 uint32_t cs_links_of_way(const cs_ports *ports, const cs_flight *flight, bool is_back,
                          uint32_t *links, double *latency_s_p);
 
+/* The same for path `i` of the topology (cs_topology_kind), of which there are so many: path 0 is
+ * the way above, and without a topology the only one. */
+uint32_t cs_links_n_paths(const cs_ports *ports, const cs_flight *flight, bool is_back);
+uint32_t cs_links_of_path(const cs_ports *ports, const cs_flight *flight, bool is_back, uint32_t i,
+                          uint32_t *links, double *latency_s_p);
+
 #endif

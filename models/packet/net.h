@@ -40,18 +40,58 @@ typedef struct cs_packet_link {
     int64_t                 xoff, xon; /* bytes, of lossless queues */
 } cs_packet_link;
 
+/* How packets that are lost are sent again. */
+typedef enum cs_packet_recovery {
+    CS_RECOVER_NONE,      /* not at all, and nobody acknowledges: a loss is an error at the end */
+    CS_RECOVER_GBN,       /* go-back-N: the receiver takes packets in order only */
+    CS_RECOVER_SELECTIVE, /* the receiver keeps what comes out of order */
+} cs_packet_recovery;
+
+/* How a sender's rate follows what switches mark (DCQCN); its rules are in dcqcn.h. */
+typedef struct cs_packet_dcqcn {
+    double  g;            /* gain of alpha */
+    double  first_alpha;  /* at the first CNP */
+    double  first_cnp;    /* what the first CNP leaves of the rate */
+    double  least;        /* what one decrease leaves of the rate at least */
+    cs_ps   cnp_interval; /* between two CNPs of a message */
+    cs_ps   alpha_period;
+    cs_ps   decrease_period;                   /* 0: every CNP decreases the rate at once */
+    cs_ps   increase_period;                   /* of the timer */
+    int64_t byte_counter;                      /* bytes; 0: the timer alone increases the rate */
+    int64_t ai_bps, hai_bps;                   /* additive and hyper increase */
+    int64_t min_bps;                           /* the rate is never below */
+    int64_t fast_recovery;                     /* increases before the first additive one */
+    bool    clamp_target, hai_grows, is_there; /* is_there: the rate is controlled at all */
+} cs_packet_dcqcn;
+
+/* What hosts do beside sending packets once; the rules are in transport.c. `{0}`: nothing. */
+typedef struct cs_packet_transport {
+    cs_packet_recovery recovery;
+    int64_t            window;     /* packets of a message under way; 0: no limit */
+    int64_t            ack_every;  /* packets; at most the window */
+    cs_ps              rto;        /* retransmission timeout */
+    double             error_rate; /* of a packet on a link */
+    int64_t            kmin, kmax; /* bytes that wait, where marks begin and are certain; kmax 0:
+                                      there are none */
+    double  pmax;                  /* probability of a mark at kmax */
+    int64_t ecn_bps;       /* kmin and kmax are those of a link of so much, others' grow with
+                              their largest rate; 0: of every link */
+    cs_packet_dcqcn dcqcn; /* with a recovery only */
+} cs_packet_transport;
+
 typedef struct cs_packet_net {
-    uint32_t        n_links;
-    uint32_t        n_senders;         /* links 0 to n_senders - 1 are sending ports */
-    cs_packet_link *links;             /* owned */
-    uint32_t        max_way;           /* links of the longest way */
-    uint32_t        max_paths;         /* ways that a message can have: 1, but for spraying */
-    int64_t         cut_through_bytes; /* 0: packets are stored and forwarded */
-    bool            is_lossless;
-    int64_t         headroom_bytes; /* beyond a link's xoff, of lossless queues */
-    int64_t         queue_bytes;    /* beyond which a queue drops packets; 0: never */
-    uint64_t        seed;
-    bool            trains; /* packets in a row are served as one */
+    uint32_t            n_links;
+    uint32_t            n_senders;         /* links 0 to n_senders - 1 are sending ports */
+    cs_packet_link     *links;             /* owned */
+    uint32_t            max_way;           /* links of the longest way */
+    uint32_t            max_paths;         /* ways that a message can have: 1, but for spraying */
+    int64_t             cut_through_bytes; /* 0: packets are stored and forwarded */
+    bool                is_lossless;
+    int64_t             headroom_bytes; /* beyond a link's xoff, of lossless queues */
+    int64_t             queue_bytes;    /* beyond which a queue drops packets; 0: never */
+    cs_packet_transport transport;
+    uint64_t            seed;
+    bool                trains; /* packets in a row are served as one */
     cs_ps window; /* what starts to leave a port at t, a pause frame too, is nowhere before
                      t + window */
     cs_packet_change *changes; /* owned: of all links */
@@ -95,6 +135,18 @@ static inline uint64_t cs_packet_hash(uint64_t x)
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
+}
+
+/* What a draw decides. */
+typedef enum cs_packet_fate { CS_FATE_MARK, CS_FATE_ERROR } cs_packet_fate;
+
+/* A number in [0, 1) for the packet with that number at a link: what is drawn does not depend on
+ * what is drawn elsewhere. */
+static inline double cs_packet_draw(uint64_t seed, cs_packet_fate fate, uint32_t link,
+                                    uint64_t number)
+{
+    uint64_t stream = cs_packet_hash(cs_packet_hash(seed ^ (uint64_t)fate) ^ link);
+    return (double)(cs_packet_hash(stream ^ number) >> 11) * 0x1p-53;
 }
 
 /* low_bps and high_bps of every link, and the window, for packets of at least `least_bytes` on the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "models/packet/train.h"
 
+#include <assert.h>
 #include <string.h>
 
 cs_status cs_runs_grow(cs_run_queue *q)
@@ -16,6 +17,17 @@ cs_status cs_runs_grow(cs_run_queue *q)
     }
     cs_free(q->runs);
     *q = (cs_run_queue){.runs = runs, .n = q->n, .capacity = capacity};
+    return CS_OK;
+}
+
+cs_status cs_inbox_grow(cs_inbox *inbox)
+{
+    uint32_t capacity = inbox->capacity == 0 ? 8 : 2 * inbox->capacity;
+
+    if (capacity > UINT32_MAX / 2 || !cs_resize(&inbox->runs, capacity, sizeof *inbox->runs)) {
+        return CS_ENOMEM;
+    }
+    inbox->capacity = capacity;
     return CS_OK;
 }
 
@@ -59,7 +71,10 @@ static void append(cs_calendar *c, uint32_t token, int64_t window)
 
 void cs_calendar_put(cs_calendar *c, uint32_t token, cs_ps time)
 {
-    append(c, token, time / c->width);
+    int64_t window = time / c->width;
+
+    assert(window >= c->window && c->when[token] == NOT_INSIDE);
+    append(c, token, window);
     c->n_inside++;
 }
 
@@ -116,8 +131,8 @@ bool cs_calendar_find(cs_calendar *c, int64_t limit)
             break;
         }
     }
-    if (window >= round_end && window < limit) {
-        window = earliest(c);
+    if (window >= round_end && limit > round_end) {
+        window = earliest(c); /* steps may have gone beyond it */
     }
     if (window < limit) {
         c->window = window;

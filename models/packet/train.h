@@ -85,6 +85,19 @@ typedef struct cs_inbox {
     uint32_t     n, capacity;
 } cs_inbox;
 
+/* Make room for one more. */
+CS_MUST_CHECK cs_status cs_inbox_grow(cs_inbox *inbox);
+
+/* A run comes over link `in`. */
+static inline CS_MUST_CHECK cs_status cs_inbox_put(cs_inbox *inbox, const cs_run *run, uint32_t in)
+{
+    if (inbox->n == inbox->capacity && cs_inbox_grow(inbox) != CS_OK) {
+        return CS_ENOMEM;
+    }
+    inbox->runs[inbox->n++] = (cs_arriving){*run, in};
+    return CS_OK;
+}
+
 /* ---- the calendar: in which window has a token something to do? ---- */
 
 enum { CS_CALENDAR_BUCKETS = 4096, CS_CALENDAR_WORDS = CS_CALENDAR_BUCKETS / 64 };

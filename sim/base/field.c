@@ -349,10 +349,9 @@ static cs_status parse_number(const cs_field *row, const char *text, double *val
         return CS_OK;
     }
     if (row->has_auto && strspn(text, "-0123456789") == 0) {
-        return CS_FAIL(
-            err, CS_EINVAL, where,
-            "'%.40s' is neither auto nor a whole number: accepted are auto, %.0f to %.0f", text,
-            least, most);
+        return CS_FAIL(err, CS_EINVAL, where,
+                       "'%.40s' is neither auto nor a %snumber: accepted are auto, %.10g to %.10g",
+                       text, is_whole(row) ? "whole " : "", least, most);
     }
     if (is_whole(row) && unit == CS_UNIT_NONE) {
         status   = cs_parse_integer(text, (uint64_t)least, (uint64_t)most, &whole, where, err);

@@ -114,6 +114,7 @@ struct cs_dispatch {
     const cs_network *network;
     void             *model;            /* the model's state */
     bool              shares_receivers; /* all messages to a port are under way at once */
+    bool              queues_senders;   /* a sending port passes on when its message starts */
     double            message_gap_s;    /* in SHARED groups that are served one by one */
     cs_arena          arena;
     cs_ports          ports;             /* described, without state */
@@ -248,8 +249,9 @@ static inline void wait_in(cs_dispatch *d, uint32_t *list, uint32_t target)
 /* ---- the port rule: who is on a port, and who stands behind ----
  *
  * A queue is a list that runs through its members: a message has one link per port, a group one.
- * The first of a queue has the port. Where GPUs drive some of their NVLinks only, a message waits
- * for the links beside its own, too. */
+ * The first of a queue has the port: until it ends, or where the model queues what its senders
+ * send, a sending port until it starts. Where GPUs drive some of their NVLinks only, a message
+ * waits for the links beside its own, too. */
 
 /* A link names who stands behind: index << 3 | which of its links goes on, GROUP for a group. */
 enum { GROUP = 4, NO_ROUND = 0 };
@@ -520,15 +522,32 @@ static void leave_group(cs_dispatch *d, uint32_t index)
     }
 }
 
-/* A message has ended. */
+/* A message gives up one of its ports. */
+static void leave_port(cs_dispatch *d, const message_item *m, uint32_t which)
+{
+    uint32_t port = port_of(d, m, which);
+
+    if (is_in_group(d, m, port)) {
+        leave_group(d, m->next[which]);
+    } else {
+        release(d, port, m->next[which]);
+    }
+}
+
+/* A message has been handed over: its sending ports, unless it keeps them to its end. */
+static void queues_pass_on(cs_dispatch *d, const message_item *m)
+{
+    for (uint32_t which = 0; d->queues_senders && which < m->n_ports; which += 2) {
+        leave_port(d, m, which);
+    }
+}
+
+/* A message has ended: the ports that it still has. */
 static void queues_leave(cs_dispatch *d, const message_item *m)
 {
     for (uint32_t which = 0; which < m->n_ports; which++) {
-        uint32_t port = port_of(d, m, which);
-        if (is_in_group(d, m, port)) {
-            leave_group(d, m->next[which]);
-        } else {
-            release(d, port, m->next[which]);
+        if (which % 2 == 1 || !d->queues_senders) {
+            leave_port(d, m, which);
         }
     }
     if (is_driven(d, m)) {
@@ -973,6 +992,8 @@ cs_status cs_dispatch_open(const cs_job *job, const cs_observer *observers, size
     d->network = job->model->network;
     d->shares_receivers =
         d->network->shares_receivers != NULL && d->network->shares_receivers(&job->model_options);
+    d->queues_senders =
+        d->network->queues_senders != NULL && d->network->queues_senders(&job->model_options);
     d->message_gap_s =
         d->network->message_gap_s != NULL ? d->network->message_gap_s(&job->model_options) : 0;
     d->kept.observers   = observers;
@@ -1018,13 +1039,16 @@ static cs_status start(cs_dispatch *d, uint32_t index)
                                      .rx          = m->rx,
                                      .fabric      = m->fabric,
                                      .is_exchange = m->n_ports > 2,
-                                     .is_alone    = !m->is_shared && !d->shares_receivers,
-                                     .bytes       = m->bytes,
-                                     .start_s     = d->now_s,
-                                     .startup_s   = startup_s};
+                                     .is_alone =
+                                         !m->is_shared && !d->shares_receivers && !d->queues_senders,
+                                     .bytes     = m->bytes,
+                                     .start_s   = d->now_s,
+                                     .startup_s = startup_s};
 
     *flight_at(d, handle) = (flight_item){0, index, d->now_s, startup_s};
-    return d->network->inject(d->model, &flight);
+    CS_TRY(d->network->inject(d->model, &flight));
+    queues_pass_on(d, m);
+    return CS_OK;
 }
 
 static cs_status start_ready(cs_dispatch *d)

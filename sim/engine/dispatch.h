@@ -2,11 +2,12 @@
 /* engine/dispatch.h -- the event-driven replay of a stream over a network model.
  *
  * Two rules decide when a message starts. Port rule: every port serves its messages in stream
- * order, a message occupies all its ports from start to end; the messages of a SHARED group are
- * on a port together where the model shares bandwidth (cs_network), and one by one elsewhere; a
- * GPU that drives some of its NVLinks only has messages on so many of them (cs_links_at_once()).
- * Data rule: everything that the message reads has been written by what stands before it in the
- * stream. What comes behind it in the stream never matters, so that slots may be recycled at once.
+ * order, a message occupies all its ports from start to end; a sending port passes on at the start
+ * already where the model queues what senders send; the messages of a SHARED group are on a port
+ * together where the model shares bandwidth (cs_network), and one by one elsewhere; a GPU that
+ * drives some of its NVLinks only has messages on so many of them (cs_links_at_once()). Data rule:
+ * everything that the message reads has been written by what stands before it in the stream. What
+ * comes behind it in the stream never matters, so that slots may be recycled at once.
  *
  * Blocks are pushed in. A block is taken into the window as far as it is needed to be sure of what
  * starts next: time stands still while any sending port that the stream still uses has nothing
@@ -14,7 +15,8 @@
  * than CS_MAX_FLIGHTS messages are in it; from there on messages wait for room.
  *
  * O(1) amortised per transfer beside the model's own work; memory O(n_ranks * n_slots) and about
- * 100 bytes per message in the window.
+ * 150 bytes per message in the window. Where senders queue, all messages whose data are there are
+ * in the window, with all that stand before them in the stream.
  */
 #ifndef CS_ENGINE_DISPATCH_H
 #define CS_ENGINE_DISPATCH_H

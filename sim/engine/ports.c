@@ -169,6 +169,7 @@ static cs_status describe(cs_ports *ports, cs_arena *arena, const cs_scenario *s
     double first_s = 0 - cs_last_arrival(scenario);
 
     *ports = (cs_ports){.n_slots    = plan->n_slots,
+                        .seed       = scenario->seed,
                         .uses       = plan->uses,
                         .first_s    = first_s,
                         .last_end_s = -(double)INFINITY};

@@ -133,8 +133,33 @@ static void measure(const cs_graph *g, uint32_t target, uint8_t *distance)
     }
 }
 
-static uint32_t graph_route(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
-                            uint32_t dst, uint32_t fabric, uint32_t *links)
+/* A link out of `v` towards `to`, the turn-th of those on a cheapest way there; *n_p: of how many.
+ */
+static uint32_t choose_link(const cs_graph *g, uint32_t v, uint32_t to, uint64_t turn,
+                            uint32_t *n_p)
+{
+    const uint8_t *cost = &g->distance[(size_t)g->target_of[to] * g->n_vertices];
+    uint32_t       ways = 0, total = 1, chosen = 0;
+
+    for (int pass = 0; pass < 2; pass++) {
+        total         = ways > 0 ? ways : 1;
+        uint32_t skip = pass == 0 ? UINT32_MAX : (uint32_t)(turn % total);
+        ways          = 0;
+        for (uint32_t i = g->first_out[v]; i < g->first_out[v + 1] && ways <= skip; i++) {
+            const cs_link_ends *e = &g->ends[g->out[i]];
+            if (cost[e->to] != NO_WAY && cost[e->to] + e->cost == cost[v] &&
+                (!g->vertices[e->to].is_end || e->to == to)) {
+                chosen = g->out[i];
+                ways++;
+            }
+        }
+    }
+    *n_p = total;
+    return chosen;
+}
+
+static uint32_t graph_path(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
+                           uint32_t dst, uint32_t fabric, uint32_t i, uint32_t *links)
 {
     const cs_graph *g = topology->data;
     uint32_t        n = 0;
@@ -143,29 +168,46 @@ static uint32_t graph_route(const cs_topology *topology, const cs_cluster *clust
     if (g->attach[fabric] == NULL) {
         return 0;
     }
-    uint32_t       v = g->attach[fabric][src], to = g->attach[fabric][dst];
-    const uint8_t *cost = &g->distance[(size_t)g->target_of[to] * g->n_vertices];
-    uint64_t       turn = (uint64_t)src + dst;
-    while (v != to) {
-        uint32_t ways = 0, total = 1, chosen = 0;
-        for (int pass = 0; pass < 2; pass++) {
-            total         = ways > 0 ? ways : 1;
-            uint32_t skip = pass == 0 ? UINT32_MAX : (uint32_t)(turn % total);
-            ways          = 0;
-            for (uint32_t i = g->first_out[v]; i < g->first_out[v + 1] && ways <= skip; i++) {
-                const cs_link_ends *e = &g->ends[g->out[i]];
-                if (cost[e->to] != NO_WAY && cost[e->to] + e->cost == cost[v] &&
-                    (!g->vertices[e->to].is_end || e->to == to)) {
-                    chosen = g->out[i];
-                    ways++;
-                }
-            }
-        }
-        turn /= total;
-        links[n++] = chosen;
-        v          = g->ends[chosen].to;
+    uint32_t v = g->attach[fabric][src], to = g->attach[fabric][dst], ways;
+    for (uint64_t turn = (uint64_t)src + dst + i; v != to; turn /= ways) {
+        links[n] = choose_link(g, v, to, turn, &ways);
+        v        = g->ends[links[n++]].to;
     }
     return n;
+}
+
+static uint32_t graph_route(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
+                            uint32_t dst, uint32_t fabric, uint32_t *links)
+{
+    return graph_path(topology, cluster, src, dst, fabric, 0, links);
+}
+
+/* The turns repeat themselves after the product of the choices on any way that they lead to, so
+ * after the least common multiple of these. It is known when as many turns have been followed. */
+static uint32_t graph_n_paths(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
+                              uint32_t dst, uint32_t fabric)
+{
+    const cs_graph *g      = topology->data;
+    uint64_t        period = 1;
+
+    (void)cluster;
+    if (g->attach[fabric] == NULL) {
+        return 1;
+    }
+    for (uint32_t i = 0; i < period && period < CS_MAX_PATHS; i++) {
+        uint32_t v = g->attach[fabric][src], to = g->attach[fabric][dst], ways;
+        uint64_t product = 1;
+        for (uint64_t turn = i; v != to && product < CS_MAX_PATHS; turn /= ways) {
+            v = g->ends[choose_link(g, v, to, turn, &ways)].to;
+            product *= ways;
+        }
+        uint64_t multiple = period;
+        while (multiple % product != 0) {
+            multiple += period;
+        }
+        period = multiple;
+    }
+    return period < CS_MAX_PATHS ? (uint32_t)period : CS_MAX_PATHS;
 }
 
 static cs_status refuse_pair(const cs_graph *g, uint32_t src, uint32_t dst, uint32_t fabric,
@@ -278,7 +320,12 @@ cs_status cs_graph_finish(cs_graph *graph, cs_topology *topology, cs_error *err)
             measure(graph, v, &graph->distance[(size_t)t * graph->n_vertices]);
         }
     }
-    graph->kind = (cs_topology_kind){graph->name, graph_check, graph_route, graph_link_name};
+    graph->kind = (cs_topology_kind){.name      = graph->name,
+                                     .check     = graph_check,
+                                     .route     = graph_route,
+                                     .link_name = graph_link_name,
+                                     .n_paths   = graph_n_paths,
+                                     .path      = graph_path};
     *topology   = (cs_topology){&graph->kind, graph->n_links, graph->links, longest(graph), graph};
     return CS_OK;
 }

@@ -38,6 +38,21 @@ cs_status cs_topology_check(const cs_topology *topology, const cs_cluster *clust
     return topology->kind->check(topology, cluster, err);
 }
 
+uint32_t cs_topology_n_paths(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
+                             uint32_t dst, uint32_t fabric)
+{
+    const cs_topology_kind *kind = topology->kind;
+    return kind->n_paths != NULL ? kind->n_paths(topology, cluster, src, dst, fabric) : 1;
+}
+
+uint32_t cs_topology_path(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
+                          uint32_t dst, uint32_t fabric, uint32_t i, uint32_t *links)
+{
+    const cs_topology_kind *kind = topology->kind;
+    return kind->path != NULL ? kind->path(topology, cluster, src, dst, fabric, i, links)
+                              : kind->route(topology, cluster, src, dst, fabric, links);
+}
+
 uint32_t cs_leaf_of(const cs_leaf_spine *shape, const cs_cluster *cluster, uint32_t rank)
 {
     uint32_t servers = cs_n_servers(cluster);
@@ -63,13 +78,25 @@ static cs_status leaf_spine_check(const cs_topology *topology, const cs_cluster 
     return CS_OK;
 }
 
-static uint32_t leaf_spine_route(const cs_topology *topology, const cs_cluster *cluster,
-                                 uint32_t src, uint32_t dst, uint32_t fabric, uint32_t *links)
+static uint32_t leaf_spine_n_paths(const cs_topology *topology, const cs_cluster *cluster,
+                                   uint32_t src, uint32_t dst, uint32_t fabric)
+{
+    const cs_leaf_spine *shape = topology->data;
+
+    if (fabric != CS_NIC || cs_leaf_of(shape, cluster, src) == cs_leaf_of(shape, cluster, dst)) {
+        return 1;
+    }
+    return shape->n_spines < CS_MAX_PATHS ? shape->n_spines : CS_MAX_PATHS;
+}
+
+static uint32_t leaf_spine_path(const cs_topology *topology, const cs_cluster *cluster,
+                                uint32_t src, uint32_t dst, uint32_t fabric, uint32_t i,
+                                uint32_t *links)
 {
     const cs_leaf_spine *shape = topology->data;
     uint32_t             from  = cs_leaf_of(shape, cluster, src);
     uint32_t             to    = cs_leaf_of(shape, cluster, dst);
-    uint32_t             spine = (uint32_t)(((uint64_t)src + dst) % shape->n_spines);
+    uint32_t             spine = (uint32_t)(((uint64_t)src + dst + i) % shape->n_spines);
 
     if (fabric != CS_NIC || from == to) {
         return 0;
@@ -77,6 +104,12 @@ static uint32_t leaf_spine_route(const cs_topology *topology, const cs_cluster *
     links[0] = 2 * (from * shape->n_spines + spine);
     links[1] = 2 * (to * shape->n_spines + spine) + 1;
     return 2;
+}
+
+static uint32_t leaf_spine_route(const cs_topology *topology, const cs_cluster *cluster,
+                                 uint32_t src, uint32_t dst, uint32_t fabric, uint32_t *links)
+{
+    return leaf_spine_path(topology, cluster, src, dst, fabric, 0, links);
 }
 
 static void leaf_spine_link_name(const cs_topology *topology, uint32_t link, char *text,
@@ -97,6 +130,8 @@ static const cs_topology_kind leaf_spine_kind = {
     .check     = leaf_spine_check,
     .route     = leaf_spine_route,
     .link_name = leaf_spine_link_name,
+    .n_paths   = leaf_spine_n_paths,
+    .path      = leaf_spine_path,
 };
 
 const cs_leaf_spine *cs_leaf_spine_of(const cs_topology *topology)

@@ -23,11 +23,12 @@ static bool ends_in(const char *text, const char *end)
     return length > size && strcmp(text + length - size, end) == 0;
 }
 
-/* A real number is a quantity, so its key ends in a unit, or says that it is a ratio. */
+/* A real number is a quantity, so its key ends in a unit, or says that it is a ratio (an error rate
+ * is one). */
 static bool has_unit(const char *name)
 {
     return ends_in(name, "_s") || ends_in(name, "_bytes") || ends_in(name, "_Bps") ||
-           ends_in(name, "_ratio") || ends_in(name, "_fraction");
+           ends_in(name, "_ratio") || ends_in(name, "_fraction") || ends_in(name, "_rate");
 }
 
 /* Options are numbers, truth values and choices only: they are sent between ranks. */

@@ -152,7 +152,7 @@ typedef struct cs_field {
     }
 
 /* The largest options struct of any plug-in, in bytes (a conformance test checks it). */
-#define CS_OPTIONS_MAX_BYTES 256
+#define CS_OPTIONS_MAX_BYTES 512
 
 /* Storage for the options of any plug-in. */
 typedef union cs_options {

@@ -6,7 +6,8 @@
  * sum of the links' costs. Where w links out of a vertex are on such a path, the (src + dst)-th of
  * them is taken, counted around in the order in which they were added, and what is left of src +
  * dst divided by w decides further on: routes never depend on the traffic, and those of many pairs
- * spread over equal ways. Nothing passes through an end (a GPU).
+ * spread over equal ways. Path i of a pair is what src + dst + i decides, for as many i as it takes
+ * until the ways repeat, or CS_MAX_PATHS. Nothing passes through an end (a GPU).
  *
  * Links are added, then cs_graph_finish() computes the distances; after that nothing changes.
  * All memory is the arena's.

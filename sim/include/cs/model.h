@@ -49,6 +49,7 @@ typedef struct cs_ports {
     double                 first_s;           /* the first of them: nothing begins before */
     const double          *nic_s_per_byte;    /* [n_ranks] constant slow NICs, or NULL */
     const cs_rate_profile *profiles;          /* [n_servers] NICs that change, or NULL */
+    uint64_t               seed;              /* the scenario's */
     uint32_t               uses;              /* CS_USES_* of the plan */
     uint32_t               links_at_once;     /* of a GPU's NVLinks, where it does not drive all
                                                  (cs_waits_for_links()); 0: all */
@@ -79,9 +80,9 @@ typedef struct cs_flight {
     uint32_t fabric;      /* CS_NIC, CS_NVLINK or CS_CROSS */
     bool     is_exchange; /* two messages, one each way; it has ended when both have */
     bool     is_alone;    /* on its ports until it ends; false in a SHARED group, and where
-                             receivers are shared */
+                             receivers are shared or senders queue */
     uint64_t bytes;       /* each way */
-    double   start_s;     /* now */
+    double   start_s;     /* now: it has its ports, or is handed over (queues_senders()) */
     double   startup_s;   /* before the bytes flow: alpha, or what is left of it in a group */
 } cs_flight;
 
@@ -99,6 +100,13 @@ typedef struct cs_network {
      * it, for the model to share its bandwidth? NULL: no, one at a time in stream order. */
     bool (*shares_receivers)(const void *options);
 
+    /* Optional. With these options, does the model queue the messages of a sending port itself, in
+     * the order in which they are injected? A port then passes on as soon as its message is
+     * injected, not when it ends, and the messages of a SHARED group, unless they are shared, are
+     * handed over one after the other. Messages on their way may be many: all whose data are
+     * there. NULL: no, a message keeps its sending port until it ends. */
+    bool (*queues_senders)(const void *options);
+
     /* Optional. Where ports serve the messages of a SHARED group one by one: for how long each but
      * the first one holds a port beside its bytes. NULL: no longer. */
     double (*message_gap_s)(const void *options);
@@ -112,7 +120,8 @@ typedef struct cs_network {
 
     /* Required. When something next happens if nothing is injected: INFINITY if never. It may be
      * nothing that anybody can see, and never lies before the time of the last call. Fails, as
-     * advance() does, with CS_ENOMEM only, or with the error of a foreign simulator. */
+     * advance() does, with CS_ENOMEM, with the error of a foreign simulator, or with CS_EWRONG or
+     * CS_ENOTSUP where messages never end in such a network. */
     cs_status (*next)(void *state, double *next_s_p);
 
     /* Required. Let the time pass to `now_s` <= next(). Gives the handles of the messages that
@@ -173,9 +182,11 @@ typedef struct cs_model {
  * (CS_USES_*), with these options of the model? */
 static inline bool cs_model_shares_ports(const cs_model *model, const void *options, uint32_t uses)
 {
-    bool receivers = model->network != NULL && model->network->shares_receivers != NULL &&
-                     model->network->shares_receivers(options);
-    return receivers || (uses & CS_USES_SHARED) != 0;
+    const cs_network *n = model->network;
+
+    return (n != NULL && n->shares_receivers != NULL && n->shares_receivers(options)) ||
+           (n != NULL && n->queues_senders != NULL && n->queues_senders(options)) ||
+           (uses & CS_USES_SHARED) != 0;
 }
 
 /* Do the closed forms of the algorithms hold for a plan that `uses` this (CS_USES_*) and the

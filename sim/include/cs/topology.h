@@ -3,8 +3,9 @@
  *
  * The ports of the ranks are the cluster's (cs/cluster.h) and every transfer occupies one at each
  * end. A topology adds what lies between them: *inner links*, each of one direction, and for every
- * pair of ranks and fabric the list of those on the way (static routes). No topology at all is the
- * crossbar, on which only ports limit a transfer.
+ * pair of ranks and fabric the list of those on the way (static routes). Where several ways are
+ * equally good, it can list these *paths*, too. No topology at all is the crossbar, on which only
+ * ports limit a transfer.
  *
  * A kind of topology is a const table of functions (cs_topology_kind) over plain data.
  */
@@ -16,8 +17,9 @@
 
 CS_BEGIN_C
 
-/* A route has at most this many inner links. */
+/* A route has at most this many inner links, and a pair at most so many paths. */
 #define CS_MAX_ROUTE 30u
+#define CS_MAX_PATHS 64u
 
 typedef struct cs_link {
     double bandwidth_Bps; /* of this direction, > 0 */
@@ -39,6 +41,15 @@ typedef struct cs_topology_kind {
 
     /* A name of the link for people, as snprintf() writes it. */
     void (*link_name)(const cs_topology *topology, uint32_t link, char *text, size_t text_bytes);
+
+    /* Optional, both or neither; without them route() is the only path. How many paths there are
+     * between two ranks over a fabric, from 1 to CS_MAX_PATHS; and path `i` of them, written as
+     * route() writes it. Path 0 is route(), path i what the route would be if src + dst were larger
+     * by i. A way that switches choose more often than others is in the list more than once. */
+    uint32_t (*n_paths)(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
+                        uint32_t dst, uint32_t fabric);
+    uint32_t (*path)(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
+                     uint32_t dst, uint32_t fabric, uint32_t i, uint32_t *links);
 } cs_topology_kind;
 
 /* Borrowed from whoever made it. */
@@ -53,7 +64,7 @@ struct cs_topology {
 /* Leaves and spines: servers fill the leaves in order, as many to each (the last ones may have
  * fewer), and every leaf has one full-duplex uplink to every spine: link 2 (leaf * spines + spine)
  * leads up, the next one down. Ranks of one leaf meet in it; all others go over the spine
- * (src + dst) % spines, whatever else happens. */
+ * (src + dst) % spines, whatever else happens; their path i is over the i-th spine behind it. */
 typedef struct cs_leaf_spine {
     uint32_t n_leaves, n_spines;
     double   uplink_bandwidth_Bps; /* of one uplink and direction */
@@ -69,6 +80,13 @@ CS_API void cs_leaf_spine_make(const cs_leaf_spine *shape, cs_link *links, cs_to
 /* The shape of a topology that is leaf-spine, else NULL; and the leaf of a rank. */
 CS_API const cs_leaf_spine *cs_leaf_spine_of(const cs_topology *topology);
 CS_API uint32_t cs_leaf_of(const cs_leaf_spine *shape, const cs_cluster *cluster, uint32_t rank);
+
+/* How many paths there are between two ranks, and path i: of kinds that list none, the route. */
+CS_API uint32_t cs_topology_n_paths(const cs_topology *topology, const cs_cluster *cluster,
+                                    uint32_t src, uint32_t dst, uint32_t fabric);
+CS_API uint32_t cs_topology_path(const cs_topology *topology, const cs_cluster *cluster,
+                                 uint32_t src, uint32_t dst, uint32_t fabric, uint32_t i,
+                                 uint32_t *links);
 
 /* Refuse links without capacity or with a latency that is negative or no number, then what the
  * kind refuses. O(links). */
