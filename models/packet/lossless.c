@@ -28,7 +28,91 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BYTES_OF_RUN = 2 * CS_MAX_PACKET_BYTES - 1 }; /* what fits in one's bytes */
+/* `count` packets of one message and size at t, t + gap, .. What is read as a whole soon after it
+ * was written in parts stalls a processor, so runs are written where they are to lie. */
+typedef struct run {
+    cs_ps    t, gap;
+    uint32_t step, count;
+    uint32_t bytes; /* of each, on the wire */
+    uint32_t in;    /* the link over which they came; CS_NO_LINK at a sending port */
+} run;
+
+/* A ring of runs; `{0}` is empty. One that is only ever filled and emptied begins at runs[0]. */
+typedef struct run_ring {
+    run     *runs; /* owned [capacity], a power of two */
+    uint32_t head, n, capacity;
+} run_ring;
+
+static run *first_run(const run_ring *q)
+{
+    return &q->runs[q->head];
+}
+
+static run *last_run(const run_ring *q)
+{
+    return &q->runs[(q->head + q->n - 1) & (q->capacity - 1)];
+}
+
+static void drop_first(run_ring *q)
+{
+    q->head = (q->head + 1) & (q->capacity - 1);
+    q->n--;
+}
+
+static bool grow_ring(run_ring *q)
+{
+    uint32_t capacity = q->capacity == 0 ? 8 : 2 * q->capacity;
+    run     *runs     = capacity > UINT32_MAX / 2 ? NULL : CS_NEW(run, capacity);
+
+    if (runs == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < q->n; i++) {
+        runs[i] = q->runs[(q->head + i) & (q->capacity - 1)];
+    }
+    cs_free(q->runs);
+    *q = (run_ring){.runs = runs, .n = q->n, .capacity = capacity};
+    return true;
+}
+
+static inline cs_status append_run(run_ring *q, cs_ps t, cs_ps gap, uint32_t count, uint32_t step,
+                                   uint32_t bytes, uint32_t in)
+{
+    run *r;
+
+    if (q->n == q->capacity && !grow_ring(q)) {
+        return CS_ENOMEM;
+    }
+    r        = &q->runs[(q->head + q->n++) & (q->capacity - 1)];
+    r->t     = t;
+    r->gap   = gap;
+    r->step  = step;
+    r->count = count;
+    r->bytes = bytes;
+    r->in    = in;
+    return CS_OK;
+}
+
+static cs_ps last_packet(const run *r)
+{
+    return r->t + (cs_ps)(r->count - 1) * r->gap;
+}
+
+/* Let a run go on with packets that continue it. False: they do not. */
+static inline bool join_run(run *last, cs_ps t, cs_ps gap, uint32_t count, uint32_t step,
+                            uint32_t bytes)
+{
+    if (last->step != step || last->bytes != bytes) {
+        return false;
+    }
+    cs_ps distance = last->count > 1 ? last->gap : count > 1 ? gap : t - last->t;
+    if (t != last->t + (cs_ps)last->count * distance || (count > 1 && gap != distance)) {
+        return false;
+    }
+    last->gap = distance;
+    last->count += count;
+    return true;
+}
 
 /* From `t` on a port is paused, or not. */
 typedef struct toggle {
@@ -38,35 +122,35 @@ typedef struct toggle {
 
 /* A port, and what is under way on the link over which it sends. */
 typedef struct port {
-    cs_run_queue inbox; /* what comes in this window; runs[0] is the first */
-    cs_run_queue queue; /* what waits */
-    uint32_t     ser_bytes;
-    uint32_t     leaving_bytes; /* of the last packet, until it has left; 0: none */
-    bool         is_due;        /* in this window */
-    bool         is_sender, is_last, is_paused;
-    cs_run_queue flight; /* by the time at the far end */
-    cs_ps        free;   /* when the last packet has left */
-    cs_ps        limit;  /* until then neither the pause nor the rate changes */
-    cs_ps        ser;    /* of ser_bytes at this rate; of UINT32_MAX bytes: not known */
-    cs_ps        delay;
-    uint32_t     leaving_in; /* over which the last packet came */
-    uint32_t     next_change;
-    int64_t      bps;
-    toggle      *toggles; /* owned: those to come, from first_toggle on */
-    size_t       toggle_capacity;
-    uint32_t     first_toggle, n_toggles;
+    run_ring inbox; /* what comes in this window; runs[0] is the first */
+    run_ring queue; /* what waits */
+    uint32_t ser_bytes;
+    uint32_t leaving_bytes; /* of the last packet, until it has left; 0: none */
+    bool     is_due;        /* in this window */
+    bool     is_sender, is_last, is_paused;
+    run_ring flight; /* by the time at the far end */
+    cs_ps    free;   /* when the last packet has left */
+    cs_ps    limit;  /* until then neither the pause nor the rate changes */
+    cs_ps    ser;    /* of ser_bytes at this rate; of UINT32_MAX bytes: not known */
+    cs_ps    delay;
+    uint32_t leaving_in; /* over which the last packet came */
+    uint32_t next_change;
+    int64_t  bps;
+    toggle  *toggles; /* owned: those to come, from first_toggle on */
+    size_t   toggle_capacity;
+    uint32_t first_toggle, n_toggles;
 } port;
 
 /* The bytes that came in over a link and have not left the switch. Where thresholds may be passed
  * in this window, the link is *watched*: its arrivals and departures are kept. */
 typedef struct counter {
-    int64_t      ingress;                   /* with all of the window that has been seen yet */
-    int64_t      flying;                    /* bytes under way */
-    cs_run_queue departures;                /* of watched links; runs[0] is the first */
-    int64_t      arrived;                   /* bytes, over watched links in this window */
-    uint32_t     first_arrival, n_arrivals; /* ... in `arrivals` */
-    bool         has_xoff;                  /* the last pause frame said so */
-    bool         is_watched, is_listed;
+    int64_t  ingress;                   /* with all of the window that has been seen yet */
+    int64_t  flying;                    /* bytes under way */
+    run_ring departures;                /* of watched links; runs[0] is the first */
+    int64_t  arrived;                   /* bytes, over watched links in this window */
+    uint32_t first_arrival, n_arrivals; /* ... in `arrivals` */
+    bool     has_xoff;                  /* the last pause frame said so */
+    bool     is_watched, is_listed;
 } counter;
 
 typedef struct message {
@@ -99,7 +183,7 @@ typedef struct lossless {
     uint32_t            *bringing; /* owned [n_links] */
     uint32_t            *listed;   /* owned [n_links]: links to count in this window */
     uint32_t             n_due, n_listed;
-    cs_run_queue         arrivals;      /* over watched links, in this window */
+    run_ring             arrivals;      /* over watched links, in this window */
     sort_key            *keys, *sorted; /* owned */
     uint32_t            *slots;         /* owned */
     size_t               key_capacity, sorted_capacity, slot_capacity;
@@ -146,9 +230,7 @@ static cs_status depart(lossless *e, uint32_t in, cs_ps t, cs_ps gap, uint32_t c
         return CS_OK;
     }
     list_link(e, c);
-    return cs_runs_append(
-        &c->departures,
-        &(cs_run){.t = t, .gap = gap, .count = count, .bytes = bytes & BYTES_OF_RUN});
+    return append_run(&c->departures, t, gap, count, 0, bytes, 0);
 }
 
 /* A pause frame, or one that ends the pause, is decided at t. */
@@ -243,12 +325,12 @@ static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
 }
 
 /* Do the runs of a list follow each other in time, the links of one time in their order? */
-static bool is_in_order(const cs_run_queue *list)
+static bool is_in_order(const run_ring *list)
 {
     for (uint32_t i = 1; i < list->n; i++) {
-        cs_ps last = cs_run_last(&list->runs[i - 1]);
+        cs_ps last = last_packet(&list->runs[i - 1]);
         if (last > list->runs[i].t ||
-            (last == list->runs[i].t && list->runs[i - 1].path > list->runs[i].path)) {
+            (last == list->runs[i].t && list->runs[i - 1].in > list->runs[i].in)) {
             return false;
         }
     }
@@ -256,7 +338,7 @@ static bool is_in_order(const cs_run_queue *list)
 }
 
 /* A key for every packet of a list, sorted. */
-static cs_status sort_packets(lossless *e, const cs_run_queue *list, const sort_key **sorted_p,
+static cs_status sort_packets(lossless *e, const run_ring *list, const sort_key **sorted_p,
                               uint32_t *n_p)
 {
     uint64_t n = 0;
@@ -269,9 +351,9 @@ static cs_status sort_packets(lossless *e, const cs_run_queue *list, const sort_
         return CS_ENOMEM;
     }
     for (uint32_t i = 0; i < list->n; i++) {
-        const cs_run *r = &list->runs[i];
+        const run *r = &list->runs[i];
         for (uint32_t j = 0; j < r->count; j++) {
-            e->keys[k++] = (sort_key){r->t + (cs_ps)j * r->gap, r->path, i};
+            e->keys[k++] = (sort_key){r->t + (cs_ps)j * r->gap, r->in, i};
         }
     }
     *n_p = k;
@@ -287,7 +369,7 @@ static cs_status find_crossings(lossless *e, uint32_t link, int64_t v, const sor
 {
     const cs_packet_link *wire = &e->net->links[link];
     counter              *c    = &e->counters[link];
-    const cs_run         *in   = c->n_arrivals > 0 ? &e->arrivals.runs[c->first_arrival] : NULL;
+    const run            *in   = c->n_arrivals > 0 ? &e->arrivals.runs[c->first_arrival] : NULL;
     int64_t               most = wire->xoff + e->net->headroom_bytes;
     uint32_t              i = 0, done = 0, o = 0;
 
@@ -357,23 +439,25 @@ static cs_status bring(lossless *e, uint32_t link)
         list_link(e, c);
     }
     do {
-        cs_run *first = cs_runs_first(&p->flight), run = *first;
-        port   *out = &e->ports[e->way[run.message + 1]];
-        if (run.count > 1 && cs_run_last(&run) >= e->window_end) {
-            run.count = (uint32_t)((e->window_end - 1 - run.t) / run.gap) + 1;
-            first->t += (cs_ps)run.count * run.gap;
-            first->count -= run.count;
-        } else {
-            cs_runs_drop_first(&p->flight);
+        run     *r     = first_run(&p->flight);
+        port    *out   = &e->ports[e->way[r->step + 1]];
+        uint32_t count = r->count;
+        if (count > 1 && last_packet(r) >= e->window_end) {
+            count = (uint32_t)((e->window_end - 1 - r->t) / r->gap) + 1;
         }
-        run.message++;
-        sum += (int64_t)run.bytes * run.count;
-        CS_TRY(cs_runs_append(&out->inbox, &run));
+        sum += (int64_t)r->bytes * count;
+        CS_TRY(append_run(&out->inbox, r->t, r->gap, count, r->step + 1, r->bytes, link));
         make_due(e, out);
         if (c->is_watched) {
-            CS_TRY(cs_runs_append(&e->arrivals, &run));
+            CS_TRY(append_run(&e->arrivals, r->t, r->gap, count, 0, r->bytes, 0));
         }
-    } while (p->flight.n > 0 && cs_runs_first(&p->flight)->t < e->window_end);
+        if (count == r->count) {
+            drop_first(&p->flight);
+        } else {
+            r->t += (cs_ps)count * r->gap;
+            r->count -= count;
+        }
+    } while (p->flight.n > 0 && first_run(&p->flight)->t < e->window_end);
     c->flying -= sum;
     c->ingress += sum;
     if (c->is_watched) {
@@ -381,7 +465,7 @@ static cs_status bring(lossless *e, uint32_t link)
         c->n_arrivals = e->arrivals.n - c->first_arrival;
     }
     if (p->flight.n > 0) {
-        wake(e, link, cs_runs_first(&p->flight)->t);
+        wake(e, link, first_run(&p->flight)->t);
     }
     return CS_OK;
 }
@@ -398,7 +482,7 @@ static cs_status deliver(lossless *e, uint32_t step, uint32_t count, cs_ps end)
 }
 
 /* Packets of a run start at t, t + gap, .. */
-static cs_status start_packets(lossless *e, uint32_t link, port *p, const cs_run *run, cs_ps t,
+static cs_status start_packets(lossless *e, uint32_t link, port *p, const run *r, cs_ps t,
                                cs_ps gap, uint32_t count)
 {
     cs_ps lag = p->ser;
@@ -410,34 +494,28 @@ static cs_status start_packets(lossless *e, uint32_t link, port *p, const cs_run
         uint32_t gone = count;
         if (p->free >= e->window_end) {
             gone             = count - 1;
-            p->leaving_bytes = run->bytes;
-            p->leaving_in    = run->path;
+            p->leaving_bytes = r->bytes;
+            p->leaving_in    = r->in;
         }
         if (gone > 0) {
-            CS_TRY(depart(e, run->path, t + p->ser, gap, gone, run->bytes));
+            CS_TRY(depart(e, r->in, t + p->ser, gap, gone, r->bytes));
         }
     }
     if (p->is_last) {
-        return deliver(e, run->message, count, p->free + p->delay);
+        return deliver(e, r->step, count, p->free + p->delay);
     }
-    if (e->cut_through_bytes > 0 && e->cut_through_bytes < run->bytes &&
-        e->net->links[e->way[run->message + 1]].high_bps <= e->net->links[link].low_bps) {
+    if (e->cut_through_bytes > 0 && e->cut_through_bytes < r->bytes &&
+        e->net->links[e->way[r->step + 1]].high_bps <= e->net->links[link].low_bps) {
         lag = cs_packet_ps(p->bps, e->cut_through_bytes);
     }
-    cs_run next = {.t       = t + lag + p->delay,
-                   .gap     = gap,
-                   .message = run->message,
-                   .count   = count,
-                   .bytes   = run->bytes,
-                   .hop     = 1,
-                   .path    = link};
-    e->counters[link].flying += (int64_t)run->bytes * count;
+    t += lag + p->delay;
+    e->counters[link].flying += (int64_t)r->bytes * count;
     if (p->flight.n == 0) {
-        wake(e, link, next.t);
-    } else if (e->trains && cs_run_join(cs_runs_last(&p->flight), &next)) {
+        wake(e, link, t);
+    } else if (e->trains && join_run(last_run(&p->flight), t, gap, count, r->step, r->bytes)) {
         return CS_OK;
     }
-    return cs_runs_append(&p->flight, &next);
+    return append_run(&p->flight, t, gap, count, r->step, r->bytes, link);
 }
 
 /* When can the port start something at or after `t`, before the window's end? Pauses and rates up
@@ -483,25 +561,40 @@ static cs_ps quotient_up(cs_ps a, cs_ps b)
     return (a + b - 1) / b;
 }
 
+/* Can a packet that is there at *t start in this window? Then *t is when. */
+static inline bool can_start(lossless *e, uint32_t link, port *p, cs_ps *t)
+{
+    *t = *t > p->free ? *t : p->free;
+    return *t < p->limit || (*t < e->window_end && may_start(e, p, link, t));
+}
+
+static inline void set_ser(port *p, uint32_t bytes)
+{
+    if (p->ser_bytes != bytes) {
+        p->ser_bytes = bytes;
+        p->ser       = cs_packet_ps(p->bps, bytes);
+    }
+}
+
 /* How many packets of a run, of which the first starts at `t`, start in a row before the port's
  * limit, and at which distance. */
-static uint32_t row_of(const lossless *e, const port *p, const cs_run *run, cs_ps t, cs_ps *gap)
+static uint32_t row_of(const lossless *e, const port *p, const run *r, cs_ps t, cs_ps *gap)
 {
-    cs_ps most = run->count;
+    cs_ps most = r->count;
 
     *gap = p->ser;
-    if (run->gap > p->ser && t == run->t) {
-        *gap = run->gap;
-    } else if (run->gap > p->ser) {
-        most = quotient_up(t - run->t, run->gap - p->ser);
+    if (r->gap > p->ser && t == r->t) {
+        *gap = r->gap;
+    } else if (r->gap > p->ser) {
+        most = quotient_up(t - r->t, r->gap - p->ser);
     }
-    if (*gap > 0 && quotient_up(p->limit - t, *gap) < most) {
+    if (t + (most - 1) * *gap >= p->limit) { /* the gap is not 0: the first one starts before */
         most = quotient_up(p->limit - t, *gap);
     }
-    if (p->is_sender && (!e->trains || e->messages[run->message >> e->way_shift].n_paths > 1)) {
+    if (p->is_sender && (!e->trains || e->messages[r->step >> e->way_shift].n_paths > 1)) {
         most = 1;
     }
-    return most < run->count ? (uint32_t)most : run->count;
+    return most < r->count ? (uint32_t)most : r->count;
 }
 
 /* The step of a packet that a sending port sends behind one of step `step`. */
@@ -514,39 +607,50 @@ static uint32_t step_behind(const lossless *e, uint32_t step)
 }
 
 /* Start what can start of a run in this window; its count is what is left. */
-static cs_status start_run(lossless *e, uint32_t link, port *p, cs_run *run)
+static cs_status start_run(lossless *e, uint32_t link, port *p, run *r)
 {
-    do {
-        cs_ps    t     = run->t > p->free ? run->t : p->free, gap;
+    while (r->count > 0) {
+        cs_ps    t     = r->t, gap;
         uint32_t count = 1;
-        if (t >= p->limit && (t >= e->window_end || !may_start(e, p, link, &t))) {
-            return CS_OK;
+        if (!can_start(e, link, p, &t)) {
+            break;
         }
-        if (p->ser_bytes != run->bytes) {
-            p->ser_bytes = run->bytes;
-            p->ser       = cs_packet_ps(p->bps, run->bytes);
-        }
+        set_ser(p, r->bytes);
         gap = p->ser;
-        if (run->count > 1) {
-            count = row_of(e, p, run, t, &gap);
+        if (r->count > 1) {
+            count = row_of(e, p, r, t, &gap);
         }
-        CS_TRY(start_packets(e, link, p, run, t, gap, count));
-        run->t += (cs_ps)count * run->gap;
-        run->count -= count;
-        if (p->is_sender && run->count > 0) {
-            run->message = count == 1 ? step_behind(e, run->message) : run->message;
+        CS_TRY(start_packets(e, link, p, r, t, gap, count));
+        r->t += (cs_ps)count * r->gap;
+        r->count -= count;
+        if (p->is_sender && r->count > 0 && count == 1) {
+            r->step = step_behind(e, r->step);
         }
-    } while (run->count > 0);
+    }
     return CS_OK;
 }
 
-/* Start a run at once, or what can start of it, if nothing waits before it. */
-static cs_status start_or_queue(lossless *e, uint32_t link, port *p, cs_run *run)
+/* Start packets that have come, or what can start of them, unless something waits before them. */
+static cs_status take_run(lossless *e, uint32_t link, port *p, run *r)
 {
     if (p->queue.n == 0) {
-        CS_TRY(start_run(e, link, p, run));
+        CS_TRY(start_run(e, link, p, r));
     }
-    return run->count == 0 ? CS_OK : cs_runs_append(&p->queue, run);
+    return r->count == 0 ? CS_OK
+                         : append_run(&p->queue, r->t, r->gap, r->count, r->step, r->bytes, r->in);
+}
+
+/* The same for one packet of a run. */
+static inline cs_status take_packet(lossless *e, uint32_t link, port *p, const run *r, cs_ps t)
+{
+    if (p->queue.n == 0) {
+        cs_ps start = t;
+        if (can_start(e, link, p, &start)) {
+            set_ser(p, r->bytes);
+            return start_packets(e, link, p, r, start, p->ser, 1);
+        }
+    }
+    return append_run(&p->queue, t, 0, 1, r->step, r->bytes, r->in);
 }
 
 /* What has come in this window, in its order. */
@@ -557,15 +661,12 @@ static cs_status serve_inbox(lossless *e, uint32_t link, port *p)
 
     if (is_in_order(&p->inbox)) {
         for (uint32_t i = 0; i < p->inbox.n; i++) {
-            CS_TRY(start_or_queue(e, link, p, &p->inbox.runs[i]));
+            CS_TRY(take_run(e, link, p, &p->inbox.runs[i]));
         }
     } else {
         CS_TRY(sort_packets(e, &p->inbox, &sorted, &n));
         for (uint32_t i = 0; i < n; i++) {
-            cs_run run = p->inbox.runs[sorted[i].run];
-            run.t      = sorted[i].t;
-            run.count  = 1;
-            CS_TRY(start_or_queue(e, link, p, &run));
+            CS_TRY(take_packet(e, link, p, &p->inbox.runs[sorted[i].run], sorted[i].t));
         }
     }
     p->inbox.n = 0;
@@ -582,7 +683,7 @@ static void wake_port(lossless *e, uint32_t link)
         if (p->queue.n == 0) {
             return;
         }
-        t = cs_runs_first(&p->queue)->t > t ? cs_runs_first(&p->queue)->t : t;
+        t = first_run(&p->queue)->t > t ? first_run(&p->queue)->t : t;
         if (p->is_paused) {
             uint32_t i = p->first_toggle;
             while (i < p->n_toggles && p->toggles[i].is_pause) {
@@ -608,11 +709,11 @@ static cs_status serve(lossless *e, uint32_t link)
         p->leaving_bytes = 0;
     }
     while (p->queue.n > 0) {
-        CS_TRY(start_run(e, link, p, cs_runs_first(&p->queue)));
-        if (cs_runs_first(&p->queue)->count > 0) {
+        CS_TRY(start_run(e, link, p, first_run(&p->queue)));
+        if (first_run(&p->queue)->count > 0) {
             break;
         }
-        cs_runs_drop_first(&p->queue);
+        drop_first(&p->queue);
     }
     if (p->inbox.n > 0) {
         CS_TRY(serve_inbox(e, link, p));
@@ -667,9 +768,9 @@ static cs_packet_wait *find_waits(const lossless *e, size_t *n_p)
     waits = CS_NEW(cs_packet_wait, n);
     n     = 0;
     for (uint32_t l = e->net->n_senders; l < e->net->n_links && waits != NULL; l++) {
-        const cs_run_queue *q = &e->ports[l].queue;
+        const run_ring *q = &e->ports[l].queue;
         for (uint32_t i = 0; i < q->n && is_held(&e->ports[l]); i++) {
-            uint32_t from = q->runs[(q->head + i) & (q->capacity - 1)].path;
+            uint32_t from = q->runs[(q->head + i) & (q->capacity - 1)].in;
             if (is_held(&e->ports[from])) {
                 waits[n++] = (cs_packet_wait){from, l};
             }
@@ -790,24 +891,18 @@ static cs_status lossless_send(void *state, const cs_packet_message *message_)
     uint32_t                 link = m->ways[0], width = e->net->max_way + 1, base;
     uint32_t                 count = (uint32_t)cs_packet_count(m->bytes, m->mtu);
     port                    *p     = &e->ports[link];
-    cs_run                   run;
 
     CS_TRY(make_room(e, m->number));
     base                   = m->number << e->way_shift;
     e->messages[m->number] = (message){.key = m->key, .missing = count, .n_paths = m->n_paths};
     memcpy(&e->way[base], m->ways, (size_t)m->n_paths * width * sizeof *m->ways);
-    run = (cs_run){.t       = m->ready,
-                   .message = base + m->first_path % m->n_paths * width,
-                   .count   = count - 1,
-                   .bytes   = (uint32_t)(m->mtu + m->header) & BYTES_OF_RUN,
-                   .path    = CS_NO_LINK};
-    if (run.count > 0) {
-        CS_TRY(cs_runs_append(&p->queue, &run));
+    if (count > 1) {
+        CS_TRY(append_run(&p->queue, m->ready, 0, count - 1, base + m->first_path * width,
+                          (uint32_t)(m->mtu + m->header), CS_NO_LINK));
     }
-    run.message = base + (uint32_t)(((uint64_t)m->first_path + count - 1) % m->n_paths) * width;
-    run.count   = 1;
-    run.bytes   = (uint32_t)cs_packet_last_bytes(m->bytes, m->mtu, m->header) & BYTES_OF_RUN;
-    CS_TRY(cs_runs_append(&p->queue, &run));
+    CS_TRY(append_run(&p->queue, m->ready, 0, 1,
+                      base + (m->first_path + count - 1) % m->n_paths * width,
+                      (uint32_t)cs_packet_last_bytes(m->bytes, m->mtu, m->header), CS_NO_LINK));
     e->window_end = e->calendar.window * e->calendar.width;
     wake_port(e, link);
     return CS_OK;
