@@ -183,6 +183,7 @@ typedef struct lossless {
     uint32_t            *bringing; /* owned [n_links] */
     uint32_t            *listed;   /* owned [n_links]: links to count in this window */
     uint32_t             n_due, n_listed;
+    run_ring             sorted_runs;   /* ... in whose place they come */
     run_ring             arrivals;      /* over watched links, in this window */
     sort_key            *keys, *sorted; /* owned */
     uint32_t            *slots;         /* owned */
@@ -362,39 +363,116 @@ static cs_status sort_packets(lossless *e, const run_ring *list, const sort_key 
 
 /* ---- when thresholds are passed ---- */
 
-/* Go through the arrivals and departures of a link in time, from ingress `v` on; of one time
- * departures come first. */
-static cs_status find_crossings(lossless *e, uint32_t link, int64_t v, const sort_key *out,
-                                uint32_t n_out)
-{
-    const cs_packet_link *wire = &e->net->links[link];
-    counter              *c    = &e->counters[link];
-    const run            *in   = c->n_arrivals > 0 ? &e->arrivals.runs[c->first_arrival] : NULL;
-    int64_t               most = wire->xoff + e->net->headroom_bytes;
-    uint32_t              i = 0, done = 0, o = 0;
+/* What is left of a list of runs that is gone through in time. */
+typedef struct walk {
+    const run *r, *end;
+    uint32_t   done; /* packets of *r */
+} walk;
 
-    while (i < c->n_arrivals || o < n_out) {
-        cs_ps t_in = i < c->n_arrivals ? in[i].t + (cs_ps)done * in[i].gap : CS_PS_NEVER;
-        if (o < n_out && out[o].t <= t_in) {
-            v -= c->departures.runs[out[o].run].bytes;
-            if (c->has_xoff && v <= wire->xon) {
-                CS_TRY(toggle_port(e, link, out[o].t, false));
+static cs_ps walk_time(const walk *w)
+{
+    return w->r < w->end ? w->r->t + (cs_ps)w->done * w->r->gap : CS_PS_NEVER;
+}
+
+static void walk_on(walk *w, uint32_t count)
+{
+    w->done += count;
+    if (w->done == w->r->count) {
+        w->done = 0;
+        w->r++;
+    }
+}
+
+/* Pass all packets before `time`; returns their bytes. */
+static int64_t walk_until(walk *w, cs_ps time)
+{
+    int64_t bytes = 0;
+
+    for (cs_ps t = walk_time(w); t < time; t = walk_time(w)) {
+        uint32_t count = w->r->count - w->done;
+        if (count > 1 && last_packet(w->r) >= time) {
+            count = (uint32_t)((time - 1 - t) / w->r->gap) + 1;
+        }
+        bytes += (int64_t)w->r->bytes * count;
+        walk_on(w, count);
+    }
+    return bytes;
+}
+
+/* How many of the next packets of a run together are no more than `bytes`; at least 1. */
+static uint32_t safe_count(const walk *w, int64_t bytes)
+{
+    uint32_t count = w->r->count - w->done;
+
+    if (count == 1 || bytes < 2 * (int64_t)w->r->bytes) {
+        return 1;
+    }
+    return (int64_t)w->r->bytes * count <= bytes ? count : (uint32_t)(bytes / w->r->bytes);
+}
+
+/* Go through the arrivals and departures of a link in time, from ingress `v` on; of one time
+ * departures come first. As long as no threshold is near many packets are one step: arrivals that
+ * would not pass xoff if nothing departed, departures that would not reach xon if nothing arrived.
+ */
+static cs_status find_crossings(lossless *e, uint32_t link, int64_t v, walk in, walk out)
+{
+    const cs_packet_link *wire     = &e->net->links[link];
+    counter              *c        = &e->counters[link];
+    int64_t               most     = wire->xoff + e->net->headroom_bytes;
+    bool                  is_tight = v + c->arrived > most;
+
+    for (;;) {
+        cs_ps t;
+        if (!c->has_xoff) {
+            t = walk_time(&in);
+            if (t == CS_PS_NEVER) {
+                return CS_OK;
             }
-            o++;
-            continue;
-        }
-        v += in[i].bytes;
-        if (v > most) {
-            return headroom_is_passed(e, link, v);
-        }
-        if (!c->has_xoff && v > wire->xoff) {
-            CS_TRY(toggle_port(e, link, t_in, true));
-        }
-        if (++done == in[i].count) {
-            done = 0;
-            i++;
+            v -= walk_until(&out, t + 1);
+            uint32_t count = safe_count(&in, wire->xoff - v);
+            v += (int64_t)in.r->bytes * count;
+            walk_on(&in, count);
+            if (v > wire->xoff) {
+                CS_TRY(toggle_port(e, link, t, true));
+            }
+        } else {
+            t               = walk_time(&out);
+            int64_t arrived = walk_until(&in, t);
+            v += arrived;
+            if (v > most) {
+                return headroom_is_passed(e, link, v);
+            }
+            if (t == CS_PS_NEVER) {
+                return CS_OK;
+            }
+            uint32_t count = is_tight ? 1 : safe_count(&out, v - wire->xon - 1);
+            v -= (int64_t)out.r->bytes * count;
+            walk_on(&out, count);
+            if (v <= wire->xon) {
+                CS_TRY(toggle_port(e, link, t, false));
+            }
         }
     }
+}
+
+/* Departures in their order: where they are not, one run for every packet. */
+static cs_status sort_departures(lossless *e, run_ring *list)
+{
+    const sort_key *sorted;
+    uint32_t        n;
+
+    if (is_in_order(list)) {
+        return CS_OK;
+    }
+    CS_TRY(sort_packets(e, list, &sorted, &n));
+    e->sorted_runs.n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        CS_TRY(
+            append_run(&e->sorted_runs, sorted[i].t, 0, 1, 0, list->runs[sorted[i].run].bytes, 0));
+    }
+    run_ring spare = *list;
+    *list          = e->sorted_runs;
+    e->sorted_runs = spare;
     return CS_OK;
 }
 
@@ -411,16 +489,17 @@ static cs_status count_link(lossless *e, uint32_t link)
     }
     before = c->ingress - c->arrived + departed;
     if (before + c->arrived > most || (c->has_xoff && before - departed <= wire->xon)) {
-        const sort_key *out = NULL;
-        uint32_t        n_out;
-        CS_TRY(sort_packets(e, &c->departures, &out, &n_out));
-        CS_TRY(find_crossings(e, link, before, out, n_out));
+        const run *in = &e->arrivals.runs[c->first_arrival];
+        CS_TRY(sort_departures(e, &c->departures));
+        const run *out = c->departures.runs;
+        CS_TRY(find_crossings(e, link, before, (walk){in, in + c->n_arrivals, 0},
+                              (walk){out, out + c->departures.n, 0}));
     }
-    c->arrived      = 0;
-    c->n_arrivals   = 0;
-    c->departures.n = 0;
-    c->is_listed    = false;
-    c->is_watched   = c->has_xoff;
+    c->arrived    = 0;
+    c->n_arrivals = c->first_arrival = 0;
+    c->departures.n                  = 0;
+    c->is_listed                     = false;
+    c->is_watched                    = c->has_xoff;
     return CS_OK;
 }
 
@@ -822,6 +901,7 @@ static void lossless_close(void *state)
     cs_free(e->bringing);
     cs_free(e->listed);
     cs_free(e->arrivals.runs);
+    cs_free(e->sorted_runs.runs);
     cs_free(e->keys);
     cs_free(e->sorted);
     cs_free(e->slots);
