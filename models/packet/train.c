@@ -6,17 +6,15 @@
 
 cs_status cs_runs_grow(cs_run_queue *q)
 {
-    uint32_t capacity = q->capacity == 0 ? 8 : 2 * q->capacity;
-    cs_run  *runs     = capacity > UINT32_MAX / 2 ? NULL : CS_NEW(cs_run, capacity);
+    uint32_t old = q->capacity, capacity = old == 0 ? 8 : 2 * old;
 
-    if (runs == NULL) {
+    if (old > UINT32_MAX / 4 || !cs_resize(&q->runs, capacity, sizeof *q->runs)) {
         return CS_ENOMEM;
     }
-    for (uint32_t i = 0; i < q->n; i++) {
-        runs[i] = q->runs[(q->head + i) & (q->capacity - 1)];
+    if (q->head + q->n > old) { /* what lay before the head comes behind the rest */
+        memcpy(q->runs + old, q->runs, (q->head + q->n - old) * sizeof *q->runs);
     }
-    cs_free(q->runs);
-    *q = (cs_run_queue){.runs = runs, .n = q->n, .capacity = capacity};
+    q->capacity = capacity;
     return CS_OK;
 }
 
