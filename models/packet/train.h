@@ -12,8 +12,8 @@ typedef struct cs_run {
     cs_ps    t, gap;
     uint32_t message;
     uint32_t count;
-    uint32_t bytes : 21; /* of each, on the wire */
-    uint32_t hop : 6;    /* the link of their way that they are on */
+    uint32_t bytes : 24; /* of each, on the wire */
+    uint32_t hop : 8;    /* the link of their way that they are on */
     uint32_t path;       /* on a sending port the number of the first packet, behind it the way */
 } cs_run;
 
@@ -60,7 +60,7 @@ static inline CS_MUST_CHECK cs_status cs_runs_append(cs_run_queue *q, const cs_r
  * does not. */
 static inline bool cs_run_join(cs_run *last, const cs_run *next)
 {
-    if (last->message != next->message || last->bytes != next->bytes ||
+    if (last->message != next->message || last->bytes != next->bytes || last->hop != next->hop ||
         (last->hop > 0 ? last->path != next->path : last->path + last->count != next->path)) {
         return false;
     }

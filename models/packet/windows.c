@@ -107,33 +107,52 @@ static cs_status deliver(engine *e, uint32_t number, uint32_t count, cs_ps last)
     return m->n_missing > 0 ? CS_OK : cs_events_put(e->ends, (double)m->end, m->key);
 }
 
-/* A run starts on a link, at r->t. */
-static cs_status leave(engine *e, uint32_t link, cs_run *r, cs_ps service)
+/* A run of `count` packets like those of `r` starts on a link. */
+static inline cs_status leave(engine *e, uint32_t link, const cs_run *r, cs_ps start, cs_ps gap,
+                              uint32_t count, cs_ps service)
 {
     const cs_packet_link *l = &e->net->links[link];
     cs_run_queue         *q = &e->ports[link].sent;
 
     if (l->is_last) {
-        return deliver(e, r->message, r->count, cs_run_last(r) + service + l->delay);
+        cs_ps last = start + (cs_ps)(count - 1) * gap;
+        return deliver(e, r->message, count, last + service + l->delay);
     }
-    r->t += lag(e, link, r, service) + l->delay;
+    if (e->net->cut_through_bytes > 0) {
+        start += lag(e, link, r, service) + l->delay;
+    } else {
+        start += service + l->delay;
+    }
     if (q->n == 0) {
-        cs_calendar_put(&e->calendar, link, r->t);
-    } else if (e->net->trains && cs_run_join(cs_runs_last(q), r)) {
-        return CS_OK;
+        cs_calendar_put(&e->calendar, link, start);
+    } else if (e->net->trains) {
+        cs_run next = *r;
+        next.t      = start;
+        next.gap    = gap;
+        next.count  = count;
+        if (cs_run_join(cs_runs_last(q), &next)) {
+            return CS_OK;
+        }
     }
-    return cs_runs_append(q, r);
+    if (q->n == q->capacity && cs_runs_grow(q) != CS_OK) {
+        return CS_ENOMEM;
+    }
+    cs_run *next = &q->runs[(q->head + q->n++) & (q->capacity - 1)];
+    *next        = *r;
+    next->t      = start;
+    next->gap    = gap;
+    next->count  = count;
+    return CS_OK;
 }
 
 /* The same for packets of a sending port some of which cut through: each for itself. */
-static cs_status leave_mixed(engine *e, uint32_t link, const cs_run *r, cs_ps service)
+static cs_status leave_mixed(engine *e, uint32_t link, const cs_run *r, cs_ps start, cs_ps gap,
+                             uint32_t count, cs_ps service)
 {
-    for (uint32_t i = 0; i < r->count; i++) {
-        cs_run one = *r;
-        one.t += (cs_ps)i * r->gap;
-        one.path += i;
-        one.count = 1;
-        CS_TRY(leave(e, link, &one, service));
+    cs_run one = *r;
+
+    for (uint32_t i = 0; i < count; i++, one.path++) {
+        CS_TRY(leave(e, link, &one, start + (cs_ps)i * gap, 0, 1, service));
     }
     return CS_OK;
 }
@@ -174,25 +193,25 @@ static cs_status serve(engine *e, uint32_t link, const cs_run *arriving)
     cs_run left = *arriving;
 
     while (left.count > 0) {
-        cs_run out = left;
-        out.t      = left.t > p->free ? left.t : p->free;
-        cs_ps s    = service_at(e, link, left.bytes, out.t);
-        if (left.gap <= s) {
-            out.gap = s;
-        } else if (p->free > left.t) {
+        cs_ps    start = left.t > p->free ? left.t : p->free;
+        cs_ps    s = service_at(e, link, left.bytes, start), gap = s;
+        uint32_t count = left.count;
+        if (left.gap > s && p->free <= left.t) {
+            gap = left.gap;
+        } else if (left.gap > s) {
             cs_ps gain = left.gap - s, n = (p->free - left.t + gain - 1) / gain;
-            out.gap   = s;
-            out.count = n < left.count ? (uint32_t)n : left.count;
+            count = n < left.count ? (uint32_t)n : left.count;
         }
-        if (cs_run_last(&out) >= p->until) {
-            out.count = (uint32_t)((p->until - out.t - 1) / out.gap + 1);
+        if (start + (cs_ps)(count - 1) * gap >= p->until) {
+            count = (uint32_t)((p->until - start - 1) / gap + 1);
         }
-        p->free = cs_run_last(&out) + s;
-        left.t += out.count * left.gap;
-        left.count -= out.count;
-        left.path += left.hop == 0 ? out.count : 0;
-        CS_TRY(left.hop == 0 && e->messages[out.message].is_mixed ? leave_mixed(e, link, &out, s)
-                                                                  : leave(e, link, &out, s));
+        p->free = start + (cs_ps)(count - 1) * gap + s;
+        CS_TRY(left.hop == 0 && e->messages[left.message].is_mixed
+                   ? leave_mixed(e, link, &left, start, gap, count, s)
+                   : leave(e, link, &left, start, gap, count, s));
+        left.t += count * left.gap;
+        left.count -= count;
+        left.path += left.hop == 0 ? count : 0;
     }
     return CS_OK;
 }
@@ -274,37 +293,46 @@ static cs_status sort(engine *e, arrivals *list)
     return CS_OK;
 }
 
-/* Serve the packets of some runs of an inbox one by one. */
-static cs_status serve_packets(engine *e, uint32_t link, const arrival *runs, size_t n_runs)
+/* Take a run apart. */
+static bool expand(arrivals *packets, const cs_arriving *from, uint32_t number)
 {
-    const cs_arriving *all = e->ports[link].inbox.runs;
+    const cs_run *r = &from->run;
 
-    e->packets.n = 0;
-    for (size_t i = 0; i < n_runs; i++) {
-        const cs_run *r = &all[runs[i].run].run;
-        if (!reserve(&e->packets, r->count)) {
-            return CS_ENOMEM;
-        }
-        for (uint32_t k = 0; k < r->count; k++) {
-            e->packets.all[e->packets.n++] =
-                (arrival){r->t + (cs_ps)k * r->gap, runs[i].in, runs[i].run};
-        }
+    if (!reserve(packets, r->count)) {
+        return false;
     }
+    arrival *to = packets->all + packets->n;
+    for (uint32_t k = 0; k < r->count; k++) {
+        to[k] = (arrival){r->t + (cs_ps)k * r->gap, from->in, number};
+    }
+    packets->n += r->count;
+    return true;
+}
+
+/* Serve the packets that runs of an inbox were taken apart into. */
+static cs_status serve_packets(engine *e, uint32_t link)
+{
+    port              *p   = &e->ports[link];
+    const cs_arriving *all = p->inbox.runs;
+
     CS_TRY(sort(e, &e->packets));
     for (size_t i = 0; i < e->packets.n; i++) {
-        cs_run one = all[e->packets.all[i].run].run;
-        one.t      = e->packets.all[i].t;
-        one.count  = 1;
-        CS_TRY(serve(e, link, &one));
+        const arrival *a     = &e->packets.all[i];
+        const cs_run  *r     = &all[a->run].run;
+        cs_ps          start = a->t > p->free ? a->t : p->free;
+        cs_ps          s     = service_at(e, link, r->bytes, start);
+        p->free              = start + s;
+        CS_TRY(leave(e, link, r, start, 0, 1, s));
     }
+    e->packets.n = 0;
     return CS_OK;
 }
 
-/* Serve what came to a port in this window. */
-static cs_status serve_inbox(engine *e, uint32_t link)
+/* Serve runs of an inbox, some of which meet. */
+static cs_status serve_trains(engine *e, uint32_t link)
 {
-    cs_inbox *inbox = &e->ports[link].inbox;
-    arrivals *runs  = &e->runs;
+    const cs_inbox *inbox = &e->ports[link].inbox;
+    arrivals       *runs  = &e->runs;
 
     runs->n = 0;
     if (!reserve(runs, inbox->n)) {
@@ -312,10 +340,6 @@ static cs_status serve_inbox(engine *e, uint32_t link)
     }
     for (uint32_t i = 0; i < inbox->n; i++) {
         runs->all[runs->n++] = (arrival){inbox->runs[i].run.t, inbox->runs[i].in, i};
-    }
-    inbox->n = 0;
-    if (!e->net->trains) {
-        return serve_packets(e, link, runs->all, runs->n);
     }
     CS_TRY(sort(e, runs));
     for (size_t i = 0, next; i < runs->n; i = next) {
@@ -326,39 +350,93 @@ static cs_status serve_inbox(engine *e, uint32_t link)
             other.t       = cs_run_last(&inbox->runs[other.run].run);
             last          = is_later(&other, &last) ? other : last;
         }
-        CS_TRY(next == i + 1 ? serve(e, link, &inbox->runs[runs->all[i].run].run)
-                             : serve_packets(e, link, runs->all + i, next - i));
+        if (next == i + 1) {
+            CS_TRY(serve(e, link, &inbox->runs[runs->all[i].run].run));
+            continue;
+        }
+        for (; i < next; i++) {
+            uint32_t number = runs->all[i].run;
+            if (!expand(&e->packets, &inbox->runs[number], number)) {
+                return CS_ENOMEM;
+            }
+        }
+        CS_TRY(serve_packets(e, link));
     }
+    return CS_OK;
+}
+
+/* Does every run of an inbox end before the next one begins? */
+static bool are_apart(const cs_inbox *inbox)
+{
+    for (uint32_t i = 1; i < inbox->n; i++) {
+        const cs_arriving *a = &inbox->runs[i - 1], *b = &inbox->runs[i];
+        cs_ps              last = cs_run_last(&a->run);
+        if (last > b->run.t || (last == b->run.t && a->in > b->in)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Serve what came to a port in this window. */
+static cs_status serve_inbox(engine *e, uint32_t link)
+{
+    cs_inbox *inbox = &e->ports[link].inbox;
+
+    if (!e->net->trains) {
+        for (uint32_t i = 0; i < inbox->n; i++) {
+            if (!expand(&e->packets, &inbox->runs[i], i)) {
+                return CS_ENOMEM;
+            }
+        }
+        CS_TRY(serve_packets(e, link));
+    } else if (are_apart(inbox)) {
+        for (uint32_t i = 0; i < inbox->n; i++) {
+            CS_TRY(serve(e, link, &inbox->runs[i].run));
+        }
+    } else {
+        CS_TRY(serve_trains(e, link));
+    }
+    inbox->n = 0;
     return CS_OK;
 }
 
 /* ---- a window ---- */
 
-static cs_status hand_over(engine *e, uint32_t in, const cs_run *run)
+/* `count` packets of a run that link `in` carries are at the port behind it: from `t` on, on one
+ * of the ways of their message. */
+static inline cs_status hand_over(engine *e, uint32_t in, const cs_run *r, cs_ps t, cs_ps gap,
+                                  uint32_t count, uint32_t path)
 {
-    cs_run    here  = *run;
-    uint32_t  next  = way_of(e, run->message, run->path)[run->hop + 1];
+    uint32_t  next  = way_of(e, r->message, path)[r->hop + 1];
     cs_inbox *inbox = &e->ports[next].inbox;
 
-    here.hop = (run->hop + 1) & 63;
     if (inbox->n == 0) {
         e->touched[e->n_touched++] = next;
     }
-    return cs_inbox_put(inbox, &here, in);
+    if (inbox->n == inbox->capacity && cs_inbox_grow(inbox) != CS_OK) {
+        return CS_ENOMEM;
+    }
+    cs_arriving *here = &inbox->runs[inbox->n++];
+    here->run         = *r;
+    here->run.t       = t;
+    here->run.gap     = gap;
+    here->run.count   = count;
+    here->run.path    = path;
+    here->run.hop++;
+    here->in = in;
+    return CS_OK;
 }
 
-/* Packets of a sending port: those of one way are a run. */
-static cs_status spread(engine *e, uint32_t in, const cs_run *run)
+/* The same for a sending port: those of one way are a run. */
+static cs_status spread(engine *e, uint32_t in, const cs_run *r, uint32_t count)
 {
-    const message *m = &e->messages[run->message];
+    const message *m = &e->messages[r->message];
+    uint32_t       n = m->n_paths;
 
-    for (uint32_t i = 0; i < m->n_paths && i < run->count; i++) {
-        cs_run one = *run;
-        one.t += (cs_ps)i * run->gap;
-        one.gap *= m->n_paths;
-        one.count = (run->count - i - 1) / m->n_paths + 1;
-        one.path  = path_of(m, run->path + i);
-        CS_TRY(hand_over(e, in, &one));
+    for (uint32_t i = 0; i < n && i < count; i++) {
+        CS_TRY(hand_over(e, in, r, r->t + (cs_ps)i * r->gap, n * r->gap, (count - i - 1) / n + 1,
+                         path_of(m, r->path + i)));
     }
     return CS_OK;
 }
@@ -369,17 +447,19 @@ static cs_status bring(engine *e, uint32_t in, cs_ps end)
     cs_run_queue *q = &e->ports[in].sent;
 
     while (q->n > 0 && cs_runs_first(q)->t < end) {
-        cs_run *r = cs_runs_first(q), now = *r;
+        cs_run  *r     = cs_runs_first(q);
+        uint32_t count = r->count;
         if (cs_run_last(r) >= end) {
-            now.count = (uint32_t)((end - 1 - r->t) / r->gap + 1);
+            count = (uint32_t)((end - 1 - r->t) / r->gap + 1);
         }
-        CS_TRY(now.hop == 0 ? spread(e, in, &now) : hand_over(e, in, &now));
-        if (now.count == r->count) {
+        CS_TRY(r->hop == 0 ? spread(e, in, r, count)
+                           : hand_over(e, in, r, r->t, r->gap, count, r->path));
+        if (count == r->count) {
             cs_runs_drop_first(q);
         } else {
-            r->t += now.count * r->gap;
-            r->count -= now.count;
-            r->path += r->hop == 0 ? now.count : 0;
+            r->t += count * r->gap;
+            r->count -= count;
+            r->path += r->hop == 0 ? count : 0;
         }
     }
     if (q->n > 0) {
@@ -492,7 +572,7 @@ static cs_status unlimited_send(void *state, const cs_packet_message *given)
     cs_run   run        = {.t       = given->ready,
                            .message = given->number,
                            .count   = (uint32_t)n - (is_full ? 0 : 1),
-                           .bytes   = full_bytes & 0x1fffff};
+                           .bytes   = full_bytes & 0xffffff};
 
     assert(given->ready >= e->calendar.window * e->calendar.width);
     CS_TRY(keep(e, given, (uint32_t)n));
@@ -503,7 +583,7 @@ static cs_status unlimited_send(void *state, const cs_packet_message *given)
     }
     run.path  = run.count;
     run.count = 1;
-    run.bytes = last_bytes & 0x1fffff;
+    run.bytes = last_bytes & 0xffffff;
     return serve(e, given->ways[0], &run);
 }
 

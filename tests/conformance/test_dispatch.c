@@ -53,10 +53,11 @@ static void expect_same(const ct_scene *scene, const ct_run *want, const ct_run 
 
 static void compare(ct_scene *scene, ct_rng *rng)
 {
-    ct_rules rules = ct_rules_random(&scene->scenario.cluster, rng, false);
-    ct_model model = ct_model_of(&rules);
-    ct_run   want  = ct_scene_observe_on(scene, model.model, &model.options);
-    ct_run   got   = ct_scene_observe_on(scene, &ct_port_network, &rules.message_gap_s);
+    ct_rules              rules = ct_rules_random(&scene->scenario.cluster, rng, false);
+    ct_model              model = ct_model_of(&rules);
+    const ct_port_options ports = {.message_gap_s = rules.message_gap_s};
+    ct_run                want  = ct_scene_observe_on(scene, model.model, &model.options);
+    ct_run                got   = ct_scene_observe_on(scene, &ct_port_network, &ports);
 
     expect_same(scene, &want, &got, 0);
     ct_run_free(&want);

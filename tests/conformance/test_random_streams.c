@@ -95,11 +95,11 @@ Test(random_streams, the_dispatcher_gives_the_bits_of_the_single_pass)
         random_cluster(&scene, &rng);
         ct_stream stream = random_stream(&scene, &rng);
         ct_scene_play(&scene, &stream, &plan);
-        ct_rules     rules = ct_rules_random(&scene.scenario.cluster, &rng, false);
-        ct_model     model = ct_model_of(&rules);
-        const double gap_s = rules.message_gap_s;
-        ct_run       want  = ct_scene_observe_on(&scene, model.model, &model.options);
-        ct_run       got   = ct_scene_observe_on(&scene, &ct_port_network, &gap_s);
+        ct_rules              rules = ct_rules_random(&scene.scenario.cluster, &rng, false);
+        ct_model              model = ct_model_of(&rules);
+        const ct_port_options ports = {.message_gap_s = rules.message_gap_s};
+        ct_run                want  = ct_scene_observe_on(&scene, model.model, &model.options);
+        ct_run                got   = ct_scene_observe_on(&scene, &ct_port_network, &ports);
         cr_assert_eq(got.count, want.count);
         for (size_t k = 0; k < want.count; k++) {
             cr_assert(memcmp(&got.intervals[k], &want.intervals[k], sizeof *want.intervals) == 0,

@@ -1,47 +1,66 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "support/port_network.h"
 
+#include "base/alloc.h"
 #include "base/event_queue.h"
 #include "models/lib/rate.h"
 
-#include <stdlib.h>
-
-typedef struct network_options {
-    double message_gap_s;
-} network_options;
+#include <math.h>
 
 static const cs_field network_table[] = {
-    CS_OPTION(network_options, message_gap_s, 0, 0, 1e3, "as of alpha-beta"),
+    CS_OPTION(ct_port_options, message_gap_s, 0, 0, 1e3, "as of alpha-beta"),
     CS_FIELD_END,
 };
 
 typedef struct port_network {
-    const cs_ports *ports;
-    cs_event_queue  events;
-    uint32_t       *ended;
-    size_t          capacity;
+    const cs_ports        *ports;
+    const ct_port_options *options;
+    cs_event_queue         events;
+    double                *free_s; /* [n_ports] when a sending port has sent all that it has */
+    uint32_t              *ended;
+    size_t                 capacity;
 } port_network;
 
 static cs_status network_open(const cs_ports *ports, const void *options, void **state_p,
                               cs_error *err)
 {
-    port_network *n = calloc(1, sizeof *n);
+    port_network *n = CS_NEW(port_network, 1);
 
-    (void)options;
     if (n == NULL) {
-        return CS_FAIL(err, CS_ENOMEM, "", "out of memory");
+        return CS_NO_MEMORY(err, "a network");
     }
-    n->ports = ports;
+    n->ports   = ports;
+    n->options = options;
+    n->free_s  = CS_NEW(double, ports->n_ports);
+    if (n->free_s == NULL) {
+        cs_free(n);
+        return CS_NO_MEMORY(err, "a network");
+    }
+    for (uint32_t p = 0; p < ports->n_ports; p++) {
+        n->free_s[p] = ports->first_s;
+    }
     *state_p = n;
     return CS_OK;
 }
 
 static cs_status network_inject(void *state, const cs_flight *flight)
 {
-    port_network *n = state;
-    cs_transfer   t = {.src = flight->src, .dst = flight->dst, .bytes = flight->bytes};
-    double end_s = cs_flow_end_s(n->ports, &t, flight->fabric, flight->start_s + flight->startup_s);
+    port_network *n       = state;
+    cs_transfer   t       = {.src = flight->src, .dst = flight->dst, .bytes = flight->bytes};
+    double        start_s = flight->start_s;
 
+    if (n->options->queues_senders) {
+        start_s = fmax(start_s, n->free_s[flight->tx]);
+        start_s = flight->is_exchange ? fmax(start_s, n->free_s[flight->rx]) : start_s;
+    }
+    double end_s = cs_flow_end_s(n->ports, &t, flight->fabric, start_s + flight->startup_s);
+    if (n->options->queues_senders) {
+        n->free_s[flight->tx] = end_s;
+        if (flight->is_exchange) {
+            n->free_s[flight->rx] = end_s;
+        }
+        end_s += n->options->latency_s;
+    }
     return cs_events_put(&n->events, end_s, flight->id << 22 | flight->handle);
 }
 
@@ -58,9 +77,9 @@ static cs_status network_advance(void *state, double now_s, const uint32_t **end
     size_t        count = cs_events_next_s(&n->events) <= now_s ? cs_events_take(&n->events) : 0;
 
     if (count > n->capacity) {
-        free(n->ended);
+        cs_free(n->ended);
         n->capacity = 2 * count;
-        n->ended    = malloc(n->capacity * sizeof *n->ended);
+        n->ended    = CS_NEW(uint32_t, n->capacity);
         if (n->ended == NULL) {
             return CS_ENOMEM;
         }
@@ -79,24 +98,37 @@ static void network_close(void *state)
 
     if (n != NULL) {
         cs_events_free(&n->events);
-        free(n->ended);
-        free(n);
+        cs_free(n->free_s);
+        cs_free(n->ended);
+        cs_free(n);
     }
 }
 
 static double network_message_gap_s(const void *options)
 {
-    return ((const network_options *)options)->message_gap_s;
+    return ((const ct_port_options *)options)->message_gap_s;
+}
+
+static bool network_queues_senders(const void *options)
+{
+    return ((const ct_port_options *)options)->queues_senders;
+}
+
+static bool network_shares_receivers(const void *options)
+{
+    return ((const ct_port_options *)options)->shares_receivers;
 }
 
 static const cs_network hooks = {
-    .shares_groups = false,
-    .message_gap_s = network_message_gap_s,
-    .open          = network_open,
-    .inject        = network_inject,
-    .next          = network_next,
-    .advance       = network_advance,
-    .close         = network_close,
+    .shares_receivers = network_shares_receivers,
+    .shares_groups    = false,
+    .message_gap_s    = network_message_gap_s,
+    .queues_senders   = network_queues_senders,
+    .open             = network_open,
+    .inject           = network_inject,
+    .next             = network_next,
+    .advance          = network_advance,
+    .close            = network_close,
 };
 
 static double network_latency_s(const cs_scenario *scenario, const void *options, uint32_t fabric)
@@ -110,7 +142,7 @@ const cs_model ct_port_network = {
     .summary       = "alpha-beta behind the dispatcher, for tests; leaves out what it leaves out",
     .source        = "tests",
     .options       = network_table,
-    .options_bytes = sizeof(network_options),
+    .options_bytes = sizeof(ct_port_options),
     .network       = &hooks,
     .latency_s     = network_latency_s,
     .alpha_holds_port = true,

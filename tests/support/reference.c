@@ -7,8 +7,10 @@
 #include <stdlib.h>
 
 typedef struct port {
-    double  free_s;
-    int64_t group; /* round of the last SHARED transfer, or -1 */
+    double  free_s;  /* for the next one: to be handed over to, where senders queue */
+    double  busy_s;  /* there, a sending port until it has sent what it has */
+    double  ended_s; /* ... and any port until all of its messages have ended */
+    int64_t group;   /* round of the last SHARED transfer, or -1 */
 } port;
 
 typedef struct stopwatch {
@@ -171,7 +173,8 @@ static double beside_s(const stopwatch *c, port *ports, uint32_t fabric, uint32_
     }
     for (uint32_t peer = first; peer < first + c->g; peer++) {
         if (peer != here && peer != there) {
-            held_s[n++] = port_at(c, ports, fabric, here, peer)->free_s;
+            const port *p = port_at(c, ports, fabric, here, peer);
+            held_s[n++]   = fmax(p->free_s, p->ended_s);
         }
     }
     qsort(held_s, n, sizeof *held_s, latest_first);
@@ -241,6 +244,38 @@ static double hold_ports(const stopwatch *c, const cs_transfer *t, const held *h
     return flow_s;
 }
 
+/* Senders queue: the message is handed over when its sending ports have been handed what stands
+ * before it, and begins when they have sent that. */
+static double hand_over(const stopwatch *c, const cs_transfer *t, const held *h, double bytes,
+                        cs_interval *whole)
+{
+    double begin_s = 0;
+
+    for (int i = 0; i < h->count; i++) {
+        whole->start_s = fmax(whole->start_s, h->ports[i]->free_s);
+        begin_s        = fmax(begin_s, h->ports[i]->busy_s);
+    }
+    for (int i = 0; i < h->count; i += 2) {
+        whole->start_s = fmax(whole->start_s, beside_tx_s(c, t, h->fabric, i > 0));
+        whole->start_s = fmax(whole->start_s, beside_rx_s(c, t, h->fabric, i > 0));
+    }
+    dues   d = pay(c, t, h);
+    double due_s =
+        (d.startup ? c->s->cluster.fabrics[h->fabric].alpha_s : 0) + fmax(d.gap_s[0], d.gap_s[1]);
+    double sent_s = through_s(c, t, h, fmax(begin_s, whole->start_s) + due_s, bytes);
+    whole->end_s  = sent_s + c->rules.latency_s;
+    for (int i = 0; i < h->count; i += 2) {
+        h->ports[i]->free_s = whole->start_s;
+        h->ports[i]->busy_s = sent_s;
+        if (!c->rules.shares_receivers) {
+            h->ports[i + 1]->free_s = whole->end_s;
+        }
+        h->ports[i]->ended_s     = fmax(h->ports[i]->ended_s, whole->end_s);
+        h->ports[i + 1]->ended_s = fmax(h->ports[i + 1]->ended_s, whole->end_s);
+    }
+    return whole->start_s + due_s;
+}
+
 /* LogGP: sending and receiving ports each in its own time, every direction by itself. */
 static void hold_loggp(const stopwatch *c, const cs_transfer *t, const held *h, double bytes,
                        cs_interval *whole)
@@ -277,6 +312,8 @@ static size_t serve(stopwatch *c, const cs_transfer *t, size_t left, cs_interval
     if (c->rules.is_loggp) {
         hold_loggp(c, t, &h, bytes, &whole);
         flow_s = whole.start_s;
+    } else if (c->rules.queues_senders) {
+        flow_s = hand_over(c, t, &h, bytes, &whole);
     } else {
         flow_s = hold_ports(c, t, &h, bytes, &whole);
     }
@@ -313,7 +350,7 @@ static void open_clock(stopwatch *c)
     c->ready_s = calloc((size_t)c->n * c->plan->n_slots, sizeof *c->ready_s);
     cr_assert(c->tx != NULL && c->rx != NULL && c->ready_s != NULL);
     for (size_t i = 0; i < ports; i++) {
-        c->tx[i] = c->rx[i] = (port){cs_arrival(c->s, (uint32_t)(i / c->g % c->n)), -1};
+        c->tx[i] = c->rx[i] = (port){cs_arrival(c->s, (uint32_t)(i / c->g % c->n)), 0, 0, -1};
     }
 }
 

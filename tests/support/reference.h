@@ -18,6 +18,10 @@ typedef struct ct_rules {
     bool   is_loggp;
     double overhead_s, gap_s; /* of LogGP */
     double message_gap_s;
+    bool   queues_senders;   /* alpha-beta whose messages are handed over to their sending ports,
+                                which queue them, and end `latency_s` after they have left these */
+    bool   shares_receivers; /* ... and receiving ports take any number of them at once */
+    double latency_s;
 } ct_rules;
 
 /* Alpha-beta, or LogGP with an overhead that the cluster's alphas allow, with gaps that are about

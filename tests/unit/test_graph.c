@@ -116,6 +116,113 @@ Test(graph, routes_are_cheapest_ways)
     cr_assert(found > 1000 && refused > 10, "%u ways, %u refused", found, refused);
 }
 
+/* How many cheapest ways are there, each of its own links? Counted up to `most`. */
+static uint32_t count_ways(const sample *s, uint32_t at, uint32_t src, uint32_t dst, uint32_t most)
+{
+    uint32_t n = 0;
+
+    if (at == dst) {
+        return 1;
+    }
+    for (uint32_t l = 0; l < s->graph.n_links && n < most; l++) {
+        const cs_link_ends *e      = &s->graph.ends[l];
+        bool                passes = e->from == at && (at == src || !s->graph.vertices[at].is_end);
+        if (passes && e->cost + s->cost[e->to][dst] == s->cost[at][dst] &&
+            (e->to == dst || !s->graph.vertices[e->to].is_end)) {
+            n += count_ways(s, e->to, src, dst, most - n);
+        }
+    }
+    return n;
+}
+
+/* The paths of a pair: how many there are of different links. */
+static uint32_t check_paths(const sample *s, const cs_cluster *c, uint32_t src, uint32_t dst)
+{
+    uint32_t ways[CS_MAX_PATHS][CS_MAX_ROUTE] = {0}, again[CS_MAX_ROUTE] = {0}, different = 0;
+    uint32_t count = cs_topology_n_paths(&s->topology, c, src, dst, CS_NIC);
+
+    cr_assert(count >= 1 && count <= CS_MAX_PATHS);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t n = cs_topology_path(&s->topology, c, src, dst, CS_NIC, i, ways[i]), k = 0;
+        cr_assert_leq(n, s->topology.max_route);
+        cr_assert_eq(cost_of_way(s, ways[i], n, src, dst), s->cost[src][dst]);
+        while (k < i && memcmp(ways[k], ways[i], sizeof ways[k]) != 0) {
+            k++;
+        }
+        different += k == i;
+    }
+    s->topology.kind->route(&s->topology, c, src, dst, CS_NIC, again);
+    cr_assert(memcmp(again, ways[0], sizeof again) == 0, "path 0 is not the route");
+    if (count < CS_MAX_PATHS) {
+        memset(again, 0, sizeof again);
+        cs_topology_path(&s->topology, c, src, dst, CS_NIC, count, again);
+        cr_assert(memcmp(again, ways[0], sizeof again) == 0, "the paths do not repeat");
+        cr_assert_eq(different, count_ways(s, src, src, dst, CS_MAX_PATHS), "%u paths", count);
+    }
+    return different;
+}
+
+Test(graph, paths_are_all_cheapest_ways)
+{
+    ct_rng   rng  = ct_rng_for(0x70617468);
+    uint32_t many = 0;
+
+    for (int round = 0; round < 300; round++) {
+        cs_arena arena = {0};
+        sample   s;
+        make_sample(&s, &rng, &arena);
+        cs_cluster c = cluster_of(s.graph.n_ranks, 1);
+        for (uint32_t p = 0; p < c.n_ranks * c.n_ranks; p++) {
+            uint32_t src = p / c.n_ranks, dst = p % c.n_ranks;
+            if (s.cost[src][dst] <= CS_MAX_ROUTE) {
+                many += check_paths(&s, &c, src, dst) > 4;
+            }
+        }
+        cs_arena_free(&arena);
+    }
+    cr_assert_gt(many, 1000);
+}
+
+/* The paths of every pair load the links of a tier equally: a fat tree has uplinks x core uplinks
+ * of them, and rails one for each spine. */
+static void expect_even_paths(const cs_topology *t, const cs_cluster *c, uint32_t most)
+{
+    for (uint32_t src = 0; src < c->n_ranks; src++) {
+        for (uint32_t dst = 0; dst < c->n_ranks; dst++) {
+            uint32_t way[CS_MAX_ROUTE], used[256] = {0}, n = 0;
+            uint32_t count = cs_topology_n_paths(t, c, src, dst, CS_NIC);
+            for (uint32_t i = 0; i < count; i++) {
+                n = cs_topology_path(t, c, src, dst, CS_NIC, i, way);
+                for (uint32_t k = 0; k < n; k++) {
+                    used[way[k]]++;
+                }
+            }
+            uint32_t least = n == 2 ? 1 : count / most;
+            for (uint32_t l = 0; l < t->n_links; l++) {
+                cr_assert(used[l] == 0 || used[l] == least || (n == 4 && used[l] == count / 2),
+                          "%u -> %u: link %u is on %u of %u paths", src, dst, l, used[l], count);
+            }
+            cr_assert(n == 0 ? count == 1 : n == 4 ? count == most : count > 1);
+        }
+    }
+}
+
+Test(graph, paths_of_trees_and_rails_spread)
+{
+    const cs_fat_tree tree  = {2, 2, 2, 3, 2, 1.5, 1e-6};
+    const cs_rails    rails = {.group_servers = 4, .spines = 3, .oversubscription = 4};
+    cs_cluster        c     = cluster_of(32, 2);
+    cs_arena          arena = {0};
+    cs_graph          g = {.arena = &arena}, r = {.arena = &arena};
+    cs_topology       t;
+
+    cr_assert_eq(cs_fat_tree_make(&tree, &c, &g, &t, NULL), CS_OK);
+    expect_even_paths(&t, &c, 6);
+    cr_assert_eq(cs_rails_make(&rails, &c, &r, &t, NULL), CS_OK);
+    expect_even_paths(&t, &c, 3);
+    cs_arena_free(&arena);
+}
+
 /* 16 servers of two GPUs, two to a leaf, two leaves to a pod: every tier has the rate that its
  * oversubscription leaves, and equal ways are used evenly. */
 Test(graph, fat_tree_has_its_rates_and_spreads)

@@ -2,6 +2,7 @@
 /* Leaf-spine networks: who meets where, which links lie on the way, and what is refused. */
 #include "cs/scenario.h"
 #include "cs/topology.h"
+#include "models/lib/links.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -105,4 +106,87 @@ Test(topology, refuses_what_cannot_be)
     set(8, 1, 2, 2);
     topology.max_route = CS_MAX_ROUTE + 1;
     expect_refusal("cluster.topology", "routes over");
+}
+
+static uint32_t path(uint32_t src, uint32_t dst, uint32_t fabric, uint32_t i, uint32_t *way)
+{
+    return cs_topology_path(&topology, &scenario.cluster, src, dst, fabric, i, way);
+}
+
+static uint32_t n_paths(uint32_t src, uint32_t dst, uint32_t fabric)
+{
+    return cs_topology_n_paths(&topology, &scenario.cluster, src, dst, fabric);
+}
+
+/* Path i of a pair goes over the i-th spine behind that of its route; of many spines 64 are listed.
+ */
+Test(topology, leaf_spine_has_a_path_for_every_spine)
+{
+    uint32_t way[CS_MAX_ROUTE], first[CS_MAX_ROUTE];
+
+    for (uint32_t spines = 1; spines <= 70; spines += 23) {
+        set(14, 2, 3, spines);
+        for (uint32_t pair = 0; pair < 14 * 14; pair++) {
+            uint32_t src = pair / 14, dst = pair % 14, n = route(src, dst, first);
+            uint32_t listed = n == 0 ? 1 : spines < CS_MAX_PATHS ? spines : CS_MAX_PATHS;
+            cr_assert_eq(n_paths(src, dst, CS_NIC), listed);
+            cr_assert_eq(path(src, dst, CS_NIC, 0, way), n);
+            cr_assert(n == 0 || memcmp(way, first, n * sizeof *way) == 0);
+            for (uint32_t i = 0; n > 0 && i < listed; i++) {
+                uint32_t spine = (src + dst + i) % spines;
+                cr_assert_eq(path(src, dst, CS_NIC, i, way), 2);
+                cr_assert_eq(way[0], 2 * (src / 6 * spines + spine));
+                cr_assert_eq(way[1], 2 * (dst / 6 * spines + spine) + 1);
+            }
+        }
+        cr_assert_eq(n_paths(0, 12, CS_NVLINK), 1);
+        cr_assert_eq(path(0, 12, CS_NVLINK, 0, way), 0);
+    }
+}
+
+/* A kind that lists no paths has its route. */
+Test(topology, a_kind_without_paths_has_one)
+{
+    uint32_t way[CS_MAX_ROUTE];
+
+    set(8, 1, 2, 3);
+    cs_topology_kind plain = *topology.kind;
+    plain.n_paths          = NULL;
+    plain.path             = NULL;
+    topology.kind          = &plain;
+    cr_assert_eq(n_paths(0, 7, CS_NIC), 1);
+    cr_assert_eq(path(0, 7, CS_NIC, 0, way), 2);
+    cr_assert_str_eq(name_of(way[0]), "uplink leaf 0 -> spine 1");
+}
+
+/* The links of a message: both ports, and the inner links of the path, there and back. */
+Test(topology, messages_have_the_links_of_their_paths)
+{
+    uint32_t  way[CS_MAX_LINKS_OF_WAY], base[CS_FABRICS] = {0};
+    double    latency_s;
+    cs_flight f = {.src = 1, .dst = 6, .tx = 1, .rx = 6, .fabric = CS_NIC, .is_exchange = true};
+
+    set(8, 1, 2, 3);
+    cs_ports ports = {.cluster = &scenario.cluster, .n_ranks = 8, .n_ports = 8};
+    memcpy(ports.port_base, base, sizeof base);
+    for (int back = 0; back < 2; back++) {
+        cr_assert_eq(cs_links_n_paths(&ports, &f, back), 3);
+        for (uint32_t i = 0; i < 3; i++) {
+            uint32_t from = back ? 1 : 0, to = 1 - from, spine = (1 + 6 + i) % 3;
+            cr_assert_eq(cs_links_of_path(&ports, &f, back, i, way, &latency_s), 4);
+            cr_assert_eq(way[0], back ? 6 : 1);
+            cr_assert_eq(way[1], 8u + (back ? 1 : 6));
+            cr_assert_eq(way[2], 16 + 2 * (3 * from + spine));
+            cr_assert_eq(way[3], 16 + 2 * (3 * to + spine) + 1);
+            cr_assert_eq(latency_s, 0.5);
+        }
+        uint32_t route[CS_MAX_LINKS_OF_WAY];
+        cr_assert_eq(cs_links_of_way(&ports, &f, back, route, &latency_s), 4);
+        cr_assert_eq(cs_links_of_path(&ports, &f, back, 0, way, &latency_s), 4);
+        cr_assert(memcmp(route, way, 4 * sizeof *way) == 0);
+    }
+    scenario.cluster.topology = NULL;
+    cr_assert_eq(cs_links_n_paths(&ports, &f, false), 1);
+    cr_assert_eq(cs_links_of_path(&ports, &f, false, 0, way, &latency_s), 2);
+    cr_assert_eq(latency_s, 0);
 }
