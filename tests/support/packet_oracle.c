@@ -136,8 +136,8 @@ static bool marks(const oracle *o, uint32_t l, int64_t waiting)
     const cs_packet_transport *t    = &o->net->transport;
     const int64_t              kmin = threshold(o, l, t->kmin), kmax = threshold(o, l, t->kmax);
 
-    if (t->kmax == 0 || waiting <= kmin || waiting > kmax) {
-        return t->kmax > 0 && waiting > kmax;
+    if (kmax == 0 || waiting <= kmin || waiting > kmax) {
+        return kmax > 0 && waiting > kmax;
     }
     return cs_packet_draw(o->net->seed, CS_FATE_MARK, l, o->ports[l].entered) <
            t->pmax * (double)(waiting - kmin) / (double)(kmax - kmin);
