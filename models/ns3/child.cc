@@ -124,6 +124,7 @@ struct output {
     Ptr<PointToPointNetDevice> device;
     std::deque<uint32_t>       waiting;
     EventId                    begin; /* of the first that waits */
+    uint64_t                   n_drops = 0;
 };
 
 /* What is simulated, and how it is driven. */
@@ -163,7 +164,7 @@ class network
   private:
     std::vector<uint32_t> ended;
     uint64_t              n_drops    = 0;
-    uint32_t              n_there    = 0, n_lost = 0, lost_link = CS_NS3_NO_LINK;
+    uint32_t              n_there    = 0, n_lost = 0, worst_link = 0;
     bool                  is_stopping = false;
 
     void stop();
@@ -251,8 +252,8 @@ void network::deliver(uint32_t number)
 void network::lose(uint32_t number, uint32_t link)
 {
     n_drops++;
-    if (lost_link == CS_NS3_NO_LINK) {
-        lost_link = link;
+    if (++outputs[link].n_drops > outputs[worst_link].n_drops) {
+        worst_link = link;
     }
     if (messages[number].lost++ == 0) {
         n_lost++;
@@ -275,10 +276,11 @@ void network::run(int64_t horizon_ps)
     const cs_ns3_event event = {now_ps(),
                                 n_packets,
                                 n_drops,
-                                static_cast<uint32_t>(ended.size()),
-                                n_there == 0 || Simulator::IsFinished(),
+                                outputs.empty() ? 0 : outputs[worst_link].n_drops,
+                                worst_link,
                                 n_lost,
-                                lost_link};
+                                static_cast<uint32_t>(ended.size()),
+                                n_there == 0 || Simulator::IsFinished()};
     cs_child_say_event(event, ended);
     ended.clear();
 }
