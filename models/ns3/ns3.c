@@ -23,6 +23,8 @@ typedef struct cs_ns3_options {
     int               mode; /* cs_ns3_mode */
 } cs_ns3_options;
 
+_Static_assert(offsetof(cs_ns3_options, packet) == 0, "the rows of the net count from there");
+
 static const cs_field ns3_table[] = {
     CS_PACKET_ROWS(cs_packet_options),
     CS_OPTION_CHOICE(cs_ns3_options, mode, "raw|udp|tcp",
@@ -347,24 +349,24 @@ static int64_t mark_bytes(const cs_packet_net *net, const cs_ns3_options *o)
     return seventh > 20 * packet ? seventh : 20 * packet;
 }
 
-static const cs_packet_engine *engine_of(cs_packet_ports *ports, const void *options)
+static cs_status choose(cs_packet_ports *ports, const void *options,
+                        const cs_packet_engine **engine_p, cs_error *err)
 {
-    const cs_ns3_options *o = options;
+    static const cs_packet_engine *const engines[] = {&cs_packet_ns3, &udp, &tcp};
+    const cs_ns3_options                *o         = options;
 
-    switch ((cs_ns3_mode)o->mode) {
-    case CS_NS3_UDP: return &udp;
-    case CS_NS3_TCP:
+    (void)err;
+    if (o->mode == CS_NS3_TCP) {
         ports->net.transport.kmax = mark_bytes(&ports->net, o);
         ports->wants_back         = true;
-        return &tcp;
-    case CS_NS3_RAW: break;
     }
-    return &cs_packet_ns3;
+    *engine_p = engines[o->mode];
+    return CS_OK;
 }
 
 static cs_status ns3_open(const cs_ports *ports, const void *options, void **state_p, cs_error *err)
 {
-    return cs_packet_open(ports, options, engine_of, state_p, err);
+    return cs_packet_open(ports, options, choose, state_p, err);
 }
 
 static const char *ns3_missing(void)

@@ -61,6 +61,15 @@ static cs_status list_arrivals(packet_model *m, const cs_ports *ports, cs_error 
     return CS_OK;
 }
 
+static cs_status open_engine(packet_model *m, const cs_ports *ports, const void *options,
+                             cs_packet_choose *choose, cs_error *err)
+{
+    CS_TRY(cs_packet_ports_open(&m->ports, ports, options, err));
+    CS_TRY(list_arrivals(m, ports, err));
+    CS_TRY(choose(&m->ports, options, &m->engine, err));
+    return m->engine->open(&m->ports.net, &m->ends, &m->state, err);
+}
+
 cs_status cs_packet_open(const cs_ports *ports, const void *options, cs_packet_choose *choose,
                          void **state_p, cs_error *err)
 {
@@ -71,14 +80,7 @@ cs_status cs_packet_open(const cs_ports *ports, const void *options, cs_packet_c
     }
     m->now_s         = ports->first_s;
     m->engine        = &cs_packet_unlimited;
-    cs_status status = cs_packet_ports_open(&m->ports, ports, options, err);
-    if (status == CS_OK) {
-        status = list_arrivals(m, ports, err);
-    }
-    if (status == CS_OK) {
-        m->engine = choose(&m->ports, options);
-        status    = m->engine->open(&m->ports.net, &m->ends, &m->state, err);
-    }
+    cs_status status = open_engine(m, ports, options, choose, err);
     if (status != CS_OK) {
         cs_packet_close(m);
         return status;

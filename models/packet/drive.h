@@ -9,7 +9,8 @@
 #include "models/packet/ports.h"
 
 /* Which engine, with these options of the model? It may set what they mean for the net. */
-typedef const cs_packet_engine *cs_packet_choose(cs_packet_ports *ports, const void *options);
+typedef cs_status cs_packet_choose(cs_packet_ports *ports, const void *options,
+                                   const cs_packet_engine **engine_p, cs_error *err);
 
 cs_status cs_packet_open(const cs_ports *ports, const void *options, cs_packet_choose *choose,
                          void **state_p, cs_error *err);

@@ -8,6 +8,14 @@
  * Left out: what hosts spend on packets, buffers that ports share, adaptive routing.
  */
 #include "models/packet/drive.h"
+#include "models/packet/transport_options.h"
+
+typedef struct packet_options {
+    cs_packet_options           net;
+    cs_packet_transport_options hosts;
+} packet_options;
+
+_Static_assert(offsetof(packet_options, net) == 0, "the rows of the net count from there");
 
 static const cs_field packet_table[] = {
     CS_PACKET_ROWS(cs_packet_options),
@@ -23,24 +31,30 @@ static const cs_field packet_table[] = {
                    "lossless: room above xoff_bytes for what is still on its way"),
     CS_OPTION(cs_packet_options, trains, 1, 0, 1,
               "packets in a row are served as one, with the same result"),
+    CS_TRANSPORT_ROWS(packet_options, hosts),
     CS_FIELD_END,
 };
 
-static const cs_packet_engine *engine_of(cs_packet_ports *ports, const void *options)
+static cs_status choose(cs_packet_ports *ports, const void *options,
+                        const cs_packet_engine **engine_p, cs_error *err)
 {
-    const cs_packet_net *net = &ports->net;
+    const packet_options      *o   = options;
+    cs_packet_net             *net = &ports->net;
+    const cs_packet_transport *t   = &net->transport;
 
-    (void)options;
-    if (net->queue_bytes > 0) {
-        return &cs_packet_transported;
+    CS_TRY(cs_packet_transport_resolve(&o->hosts, net->links[0].high_bps, &net->transport, err));
+    if (net->queue_bytes > 0 || t->recovery != CS_RECOVER_NONE || t->kmax > 0) {
+        *engine_p = &cs_packet_transported;
+    } else {
+        *engine_p = net->is_lossless ? &cs_packet_lossless : &cs_packet_unlimited;
     }
-    return net->is_lossless ? &cs_packet_lossless : &cs_packet_unlimited;
+    return CS_OK;
 }
 
 static cs_status packet_open(const cs_ports *ports, const void *options, void **state_p,
                              cs_error *err)
 {
-    return cs_packet_open(ports, options, engine_of, state_p, err);
+    return cs_packet_open(ports, options, choose, state_p, err);
 }
 
 static const cs_network packet_network = {
@@ -56,7 +70,11 @@ static const cs_network packet_network = {
 
 static cs_status packet_check(const cs_scenario *scenario, const void *options, cs_error *err)
 {
-    return cs_packet_check(scenario, options, err);
+    const packet_options *o = options;
+    cs_packet_transport   settings;
+
+    CS_TRY(cs_packet_check(scenario, &o->net, err));
+    return cs_packet_transport_resolve(&o->hosts, 1, &settings, err);
 }
 
 const cs_model cs_model_packet = {
@@ -66,7 +84,7 @@ const cs_model cs_model_packet = {
                "routing, what hosts spend on a packet",
     .source  = "rules: sim/doc/packet.md; PFC: IEEE 802.1Qbb",
     .options = packet_table,
-    .options_bytes = sizeof(cs_packet_options),
+    .options_bytes = sizeof(packet_options),
     .check         = packet_check,
     .network       = &packet_network,
     .latency_s     = cs_packet_latency_s,
