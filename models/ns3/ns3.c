@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #define PROGRAM "collsim-ns3"
+#define MISSING CS_TALK_MISSING(PROGRAM, "libns3-dev")
 
 typedef struct cs_ns3_options {
     cs_packet_options packet;
@@ -133,7 +134,7 @@ static cs_status open_engine(cs_ns3_mode mode, const cs_packet_net *net, cs_even
         return CS_NO_MEMORY(err, "the links");
     }
     *e     = (ns3_engine){.net = net, .ends = ends, .mode = mode};
-    status = cs_talk_start(&e->talk, PROGRAM, err);
+    status = cs_talk_start(&e->talk, PROGRAM, MISSING, err);
     if (status == CS_OK) {
         status = put_net(e) == CS_OK ? cs_talk_open(&e->talk, err) : CS_NO_MEMORY(err, "the links");
     }
@@ -371,7 +372,7 @@ static cs_status ns3_open(const cs_ports *ports, const void *options, void **sta
 
 static const char *ns3_missing(void)
 {
-    return cs_talk_finds(PROGRAM) ? NULL : CS_TALK_MISSING(PROGRAM, "libns3-dev");
+    return cs_talk_finds(PROGRAM) ? NULL : MISSING;
 }
 
 /* Headers that ns-3 writes itself are part of those that were asked for. */
