@@ -20,15 +20,8 @@ extern "C" {
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <stdexcept>
-#include <string>
-#include <unistd.h>
-#include <vector>
 
 namespace
 {
@@ -71,51 +64,6 @@ struct flow {
     bool                  is_there = false;
 };
 
-/* ---- The socket. */
-
-bool read_all(void *data, size_t bytes)
-{
-    char *to = static_cast<char *>(data);
-
-    while (bytes > 0) {
-        ssize_t n = read(STDIN_FILENO, to, bytes);
-        if (n <= 0 && !(n < 0 && errno == EINTR)) {
-            return false;
-        }
-        to += n > 0 ? n : 0;
-        bytes -= n > 0 ? static_cast<size_t>(n) : 0;
-    }
-    return true;
-}
-
-void write_all(const void *data, size_t bytes)
-{
-    const char *from = static_cast<const char *>(data);
-
-    while (bytes > 0) {
-        ssize_t n = write(STDIN_FILENO, from, bytes);
-        if (n < 0 && errno != EINTR) {
-            _Exit(1); /* nobody is there */
-        }
-        from += n > 0 ? n : 0;
-        bytes -= n > 0 ? static_cast<size_t>(n) : 0;
-    }
-}
-
-void say(uint32_t kind, const std::vector<char> &body)
-{
-    const cs_sg_frame frame = {kind, static_cast<uint32_t>(body.size())};
-
-    write_all(&frame, sizeof frame);
-    write_all(body.data(), body.size());
-}
-
-[[noreturn]] void fail(const char *why)
-{
-    say(CS_SG_FAILED, std::vector<char>(why, why + strlen(why)));
-    _Exit(1);
-}
-
 /* ---- The simulation. */
 
 class simulation
@@ -150,12 +98,9 @@ void set_precision(double clock_s)
 /* The platform must be whole before the engine runs. */
 void simulation::open(cs_sg_request &request)
 {
+    cs_child_must_be_of("collsim-simgrid", cs_build(), request.take_build());
     const cs_sg_platform platform = request.take_platform();
 
-    if (platform.build != cs_build()) {
-        throw std::runtime_error("collsim-simgrid is of build " + std::string(cs_build()) +
-                                 ", the program of " + platform.build);
-    }
     zone = new listed_zone("net");
     from = zone->get_iface()->create_host("from", 1e9);
     to   = zone->get_iface()->create_host("to", 1e9);
@@ -273,27 +218,24 @@ void simulation::run(double horizon_s)
         }
     }
     const cs_sg_event event = {sg4::Engine::get_clock(), static_cast<uint32_t>(ended.size()), 0};
-    std::vector<char> body(sizeof event + ended.size() * sizeof(uint32_t));
-    memcpy(body.data(), &event, sizeof event);
-    memcpy(body.data() + sizeof event, ended.data(), ended.size() * sizeof(uint32_t));
+    cs_child_say_event(event, ended);
     for (uint32_t number : ended) {
         flows[number].comm.reset();
         flows[number].is_there = false;
     }
     n_there -= ended.size();
     ended.clear();
-    say(CS_SG_EVENT, body);
 }
 
 void simulation::converse()
 {
     cs_sg_request request;
 
-    say(CS_SG_READY, {});
-    while (request.read_next(read_all)) {
+    cs_child_say(CS_TALK_READY, nullptr, 0);
+    while (request.read_next(cs_child_read)) {
         switch (request.kind) {
-        case CS_SG_FLOWS: add_flows(request); break;
-        case CS_SG_RUN: run(request.take_horizon()); break;
+        case CS_TALK_WORK: add_flows(request); break;
+        case CS_TALK_RUN: run(request.take_horizon()); break;
         default: throw std::runtime_error("a message of an unknown kind");
         }
     }
@@ -304,7 +246,7 @@ void simulation::drive()
     try {
         converse();
     } catch (const std::exception &e) {
-        fail(e.what());
+        cs_child_fail(e.what());
     }
     _Exit(0); /* the engine's destructor has nothing to do that counts */
 }
@@ -339,13 +281,13 @@ int main()
         sg4::Engine   engine(&argc, argv.data());
         simulation    it;
         cs_sg_request first;
-        if (!first.read_next(read_all)) {
+        if (!first.read_next(cs_child_read)) {
             return 1;
         }
         it.open(first);
         engine.run();
     } catch (const std::exception &e) {
-        fail(e.what());
+        cs_child_fail(e.what());
     }
-    fail("SimGrid came to an end by itself");
+    cs_child_fail("SimGrid came to an end by itself");
 }

@@ -1,96 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* models/simgrid/request.hh -- what collsim-simgrid is told, read and checked: see protocol.h. It
- * needs no SimGrid. What is not as the protocol says is thrown as std::runtime_error, before memory
- * is taken for it.
+ * needs no SimGrid.
  */
 #ifndef CS_MODELS_SIMGRID_REQUEST_HH
 #define CS_MODELS_SIMGRID_REQUEST_HH
 
+#include "models/lib/child.hh"
 #include "models/simgrid/protocol.h"
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstring>
-#include <stdexcept>
-#include <string>
-#include <vector>
 
 /* The platform: links by number, and how they change. */
 struct cs_sg_platform {
-    std::string               build;
     std::vector<double>       bandwidth_Bps;
     std::vector<cs_sg_change> changes;
 };
 
-class cs_sg_request
-{
-    std::vector<char> body;
-    size_t            at = 0;
-
-    template <class T> std::vector<T> take(size_t count)
-    {
-        if (count > (body.size() - at) / sizeof(T)) {
-            throw std::runtime_error("a message is too short");
-        }
-        std::vector<T> items(count);
-        if (count > 0) {
-            memcpy(static_cast<void *>(items.data()), body.data() + at, count * sizeof(T));
-        }
-        at += count * sizeof(T);
-        return items;
-    }
-    void must_be(uint32_t wanted, const char *why) const
-    {
-        if (kind != wanted) {
-            throw std::runtime_error(why);
-        }
-    }
-    void must_be_over() const
-    {
-        if (!is_over()) {
-            throw std::runtime_error("a message is too long");
-        }
-    }
-
-  public:
-    uint32_t kind = 0;
-
-    /* Read the next message by read(data, bytes), which says whether it could. False at the end of
-     * the conversation. */
-    template <class Read> bool read_next(Read read)
-    {
-        constexpr size_t piece_bytes = size_t{1} << 20;
-        cs_sg_frame      frame;
-
-        if (!read(&frame, sizeof frame)) {
-            return false;
-        }
-        kind = frame.kind;
-        at   = 0;
-        body.clear();
-        while (body.size() < frame.bytes) {
-            const size_t n = std::min(piece_bytes, frame.bytes - body.size());
-            body.resize(body.size() + n);
-            if (!read(body.data() + body.size() - n, n)) {
-                return false;
-            }
-        }
-        return true;
-    }
-
-    bool is_over() const
-    {
-        return at == body.size();
-    }
-
+struct cs_sg_request : cs_child_request {
+    /* Behind the build. */
     cs_sg_platform take_platform()
     {
         const auto     open = take<cs_sg_open>(1)[0];
         cs_sg_platform platform;
 
-        must_be(CS_SG_OPEN, "the first message is not the first");
-        platform.build.assign(open.build, strnlen(open.build, sizeof open.build));
         platform.bandwidth_Bps = take<double>(open.n_links);
         platform.changes       = take<cs_sg_change>(open.n_changes);
         must_be_over();

@@ -9,5 +9,5 @@ add_custom_target(cs_build_identity
   COMMENT "Asking which build this is" VERBATIM)
 add_library(cs_build OBJECT ${identity_source})
 add_dependencies(cs_build cs_build_identity)
-target_compile_options(cs_build PRIVATE -fno-sanitize=all) # collsim-simgrid has none
+target_compile_options(cs_build PRIVATE -fno-sanitize=all) # programs with simulators have none
 target_include_directories(cs_build PUBLIC ${CMAKE_SOURCE_DIR}/sim/include)

@@ -12,7 +12,7 @@ target_compile_definitions(cs_objects PRIVATE COLLSIM_MODULE_FOLDER="${COLLSIM_M
 set(library_needs PkgConfig::collsim_jansson PkgConfig::collsim_sqlite3 PkgConfig::collsim_expat
     GSL::gsl GSL::gslcblas Threads::Threads ${CMAKE_DL_LIBS} m)
 target_link_libraries(cs_objects PRIVATE cs_build ${library_needs})
-cs_use_simgrid(cs_objects)
+cs_use_simulators(cs_objects)
 
 foreach(kind static shared)
   string(TOUPPER ${kind} KIND)

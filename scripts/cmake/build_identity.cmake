@@ -6,7 +6,7 @@
 # Only what the program is made of counts: an edit of the documentation or of a test changes nothing.
 # usage: cmake -D SOURCE=FOLDER -D VERSION=V -D OUTPUT=FILE.c -P build_identity.cmake
 cmake_minimum_required(VERSION 3.25)
-set(kinds c h cc def cmake)
+set(kinds c h cc hh def cmake)
 set(folders sim algorithms models traces scripts/cmake)
 
 # The first 8 digits of a hash over names and contents.
@@ -103,8 +103,7 @@ if(NOT identity)
   identity_of_archive(identity)
 endif()
 file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT "/* Made by scripts/cmake/build_identity.cmake. */
-#include \"cs/build.h\"
-
+__attribute__((visibility(\"default\"))) const char *cs_build(void);
 const char *cs_build(void)
 {
     return \"@identity@\";

@@ -48,11 +48,15 @@ cs_status cs_child_start(const cs_child_program *program, cs_child **child_p, cs
 
 static void claim_open(const char *body, size_t bytes)
 {
-    cs_sg_open open;
+    cs_talk_opening opening;
+    cs_sg_open      open;
 
-    FUZZ_CLAIM(bytes >= sizeof open);
+    FUZZ_CLAIM(bytes >= sizeof opening + sizeof open);
+    memcpy(&opening, body, sizeof opening);
+    FUZZ_CLAIM(memchr(opening.build, '\0', sizeof opening.build) != NULL);
+    body += sizeof opening;
+    bytes -= sizeof opening;
     memcpy(&open, body, sizeof open);
-    FUZZ_CLAIM(memchr(open.build, '\0', sizeof open.build) != NULL);
     FUZZ_CLAIM(bytes ==
                sizeof open + open.n_links * sizeof(double) + open.n_changes * sizeof(cs_sg_change));
     for (uint32_t i = 0; i < open.n_links; i++) {
@@ -87,17 +91,17 @@ static void claim_flows(const char *body, size_t bytes)
     }
 }
 
-static void claim_frame(const cs_sg_frame *frame, const char *body)
+static void claim_frame(const cs_talk_frame *frame, const char *body)
 {
     cs_sg_run run;
 
-    FUZZ_CLAIM(child.is_open == (frame->kind != CS_SG_OPEN));
-    if (frame->kind == CS_SG_OPEN) {
+    FUZZ_CLAIM(child.is_open == (frame->kind != CS_TALK_OPEN));
+    if (frame->kind == CS_TALK_OPEN) {
         claim_open(body, frame->bytes);
-    } else if (frame->kind == CS_SG_FLOWS) {
+    } else if (frame->kind == CS_TALK_WORK) {
         claim_flows(body, frame->bytes);
     } else {
-        FUZZ_CLAIM(frame->kind == CS_SG_RUN && frame->bytes == sizeof run);
+        FUZZ_CLAIM(frame->kind == CS_TALK_RUN && frame->bytes == sizeof run);
         memcpy(&run, body, sizeof run);
         FUZZ_CLAIM(run.horizon_s >= 0 && (child.n_flows > 0 || isfinite(run.horizon_s)));
     }
@@ -105,7 +109,7 @@ static void claim_frame(const cs_sg_frame *frame, const char *body)
 
 cs_status cs_child_send(cs_child *to, const void *data, size_t bytes)
 {
-    cs_sg_frame frame;
+    cs_talk_frame frame;
 
     cs_text_add_bytes(&to->heard, data, bytes);
     if (to->heard.length >= sizeof frame) {

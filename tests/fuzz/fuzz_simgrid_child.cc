@@ -30,7 +30,6 @@ struct input {
 
 void claim_platform(const cs_sg_platform &platform, size_t length)
 {
-    FUZZ_CLAIM(platform.build.size() <= CS_SG_BUILD_BYTES);
     FUZZ_CLAIM(platform.bandwidth_Bps.size() <= length / sizeof(double));
     for (const double bandwidth_Bps : platform.bandwidth_Bps) {
         FUZZ_CLAIM(bandwidth_Bps > 0 && std::isfinite(bandwidth_Bps));
@@ -65,12 +64,13 @@ bool hear(input &bytes, size_t length, bool is_first, size_t *n_links)
         return false;
     }
     if (is_first) {
+        FUZZ_CLAIM(request.take_build().size() <= CS_TALK_BUILD_BYTES);
         const cs_sg_platform platform = request.take_platform();
         claim_platform(platform, length);
         *n_links = platform.bandwidth_Bps.size();
-    } else if (request.kind == CS_SG_FLOWS) {
+    } else if (request.kind == CS_TALK_WORK) {
         claim_flows(request, *n_links, length);
-    } else if (request.kind == CS_SG_RUN) {
+    } else if (request.kind == CS_TALK_RUN) {
         FUZZ_CLAIM(request.take_horizon() >= 0);
     } else {
         return false;

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "support/packet_driver.h"
+
+#include "support/rng.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Keys are odd multiples, so that they are no numbers of anything else. */
+enum { KEY = 37 };
+
+typedef struct driver {
+    const ct_packet_world    *world;
+    const ct_packet_schedule *schedule;
+    const cs_packet_engine   *engine;
+    void                     *state;
+    cs_event_queue            ends;
+    ct_packet_run             run;
+    cs_ps                     now;
+    uint32_t                 *handed;  /* [n_senders]: the first message that is not handed over */
+    uint32_t                 *numbers; /* [n_sends]: that the engine knows it by */
+    uint32_t                 *free_list; /* numbers that nobody has */
+    uint32_t                  n_free, n_numbers;
+} driver;
+
+static uint32_t next_of(const driver *d, uint32_t port, uint32_t message)
+{
+    while (message < d->schedule->n_sends && ct_packet_port(d->schedule, message) != port) {
+        message++;
+    }
+    return message;
+}
+
+static bool may_be_handed_over(const driver *d, uint32_t message)
+{
+    const ct_packet_send *s = &d->schedule->sends[message];
+
+    for (uint32_t i = 0; i < s->n_after; i++) {
+        if (d->run.end[d->schedule->after[s->after + i]] > d->now) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool hand_over(driver *d, uint32_t m)
+{
+    const ct_packet_send *s = &d->schedule->sends[m];
+
+    d->numbers[m]                   = d->n_free > 0 ? d->free_list[--d->n_free] : d->n_numbers++;
+    const cs_packet_message message = {.key        = (uint64_t)m * KEY,
+                                       .number     = d->numbers[m],
+                                       .bytes      = s->bytes,
+                                       .mtu        = s->mtu,
+                                       .header     = s->header,
+                                       .ready      = d->now + s->startup,
+                                       .n_paths    = s->n_paths,
+                                       .first_path = s->first_path,
+                                       .ways       = d->schedule->ways + s->ways};
+    d->run.status                   = d->engine->send(d->state, &message);
+    return d->run.status == CS_OK;
+}
+
+static bool hand_over_all(driver *d)
+{
+    for (uint32_t p = 0; p < d->world->net.n_senders; p++) {
+        uint32_t *m = &d->handed[p];
+        while (d->schedule->late[p] <= d->now && *m < d->schedule->n_sends &&
+               may_be_handed_over(d, *m)) {
+            if (!hand_over(d, *m)) {
+                return false;
+            }
+            *m = next_of(d, p, *m + 1);
+        }
+    }
+    return true;
+}
+
+/* The first rank that comes after now, or at 0. */
+static cs_ps next_rank(const driver *d)
+{
+    cs_ps next = CS_PS_NEVER;
+
+    for (uint32_t p = 0; p < d->world->net.n_senders; p++) {
+        const cs_ps late = d->schedule->late[p];
+        next             = late > d->now && late < next ? late : next;
+    }
+    return next;
+}
+
+static void take_ends(driver *d)
+{
+    const size_t n = cs_events_take(&d->ends);
+
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t key = d->ends.batch[i].key, m = key / KEY;
+        cr_assert(key % KEY == 0 && m < d->schedule->n_sends, "%s: no message has the key %llu",
+                  d->engine->name, (unsigned long long)key);
+        cr_assert(d->run.end[m] == CS_PS_NEVER, "%s: message %llu ends twice", d->engine->name,
+                  (unsigned long long)m);
+        d->run.end[m] = d->now;
+        d->run.n_missing--;
+        d->free_list[d->n_free++] = d->numbers[m];
+    }
+}
+
+/* Let the engine run up to the next thing that happens and go there; false: nothing will. */
+static bool go_on(driver *d, ct_rng *rng)
+{
+    const cs_ps rank = next_rank(d);
+    cs_ps       stop = d->now;
+
+    for (;;) {
+        stop = rng == NULL ? rank : stop + ct_below(rng, 2000000) * (cs_ps)(1 + ct_below(rng, 9));
+        stop = stop < rank && d->run.n_missing > 0 && rng != NULL ? stop : rank;
+        d->run.status = d->engine->run(d->state, stop);
+        if (d->run.status != CS_OK) {
+            return false;
+        }
+        const double end = cs_events_next_s(&d->ends);
+        if (isfinite(end) ? end <= (double)stop || stop == rank
+                          : stop == rank || d->engine->is_idle(d->state)) {
+            break;
+        }
+    }
+    const double end = cs_events_next_s(&d->ends);
+    if (!isfinite(end) && rank == CS_PS_NEVER) {
+        cr_assert(d->engine->is_idle(d->state), "%s stops and is not idle, %s", d->engine->name,
+                  ct_packet_text(&d->world->setting));
+        return false;
+    }
+    cr_assert(!isfinite(end) || end >= (double)d->now, "%s: an end in the past, %s",
+              d->engine->name, ct_packet_text(&d->world->setting));
+    d->now = isfinite(end) && end < (double)rank ? (cs_ps)end : rank;
+    if (end == (double)d->now) {
+        take_ends(d);
+    }
+    return true;
+}
+
+ct_packet_run ct_packet_drive(const ct_packet_world *world, const cs_packet_engine *engine,
+                              uint64_t stops)
+{
+    const size_t n   = world->schedule.n_sends;
+    ct_rng       rng = {stops};
+    cs_error     err = {0};
+    driver       d   = {.world     = world,
+                        .schedule  = &world->schedule,
+                        .engine    = engine,
+                        .run       = {.end = calloc(n, sizeof(cs_ps)), .n_missing = n},
+                        .handed    = calloc(world->net.n_senders, sizeof(uint32_t)),
+                        .numbers   = calloc(n, sizeof(uint32_t)),
+                        .free_list = calloc(n, sizeof(uint32_t))};
+
+    for (size_t i = 0; i < n; i++) {
+        d.run.end[i] = CS_PS_NEVER;
+    }
+    for (uint32_t p = 0; p < world->net.n_senders; p++) {
+        d.handed[p] = next_of(&d, p, 0);
+    }
+    d.run.status = engine->open(&world->net, &d.ends, &d.state, &err);
+    if (d.run.status == CS_OK) {
+        while (hand_over_all(&d) && go_on(&d, stops > 0 ? &rng : NULL)) {
+        }
+        engine->count(d.state, &d.run.totals);
+        if (d.run.n_missing > 0 && d.run.status != CS_ENOMEM) {
+            const char *why = engine->why(d.state);
+            (void)snprintf(d.run.why, sizeof d.run.why, "%s", why != NULL ? why : "");
+        }
+    }
+    engine->close(d.state);
+    cs_events_free(&d.ends);
+    free(d.handed);
+    free(d.numbers);
+    free(d.free_list);
+    return d.run;
+}
+
+void ct_packet_run_free(ct_packet_run *run)
+{
+    free(run->end);
+    *run = (ct_packet_run){0};
+}
