@@ -6,29 +6,131 @@
 
 cs_status cs_runs_grow(cs_run_queue *q)
 {
-    uint32_t capacity = q->capacity == 0 ? 8 : 2 * q->capacity;
-    cs_run  *runs     = capacity > UINT32_MAX / 2 ? NULL : CS_NEW(cs_run, capacity);
+    uint32_t old = q->capacity, capacity = old == 0 ? 8 : 2 * old;
 
-    if (runs == NULL) {
+    if (old > UINT32_MAX / 4 || !cs_resize(&q->runs, capacity, sizeof *q->runs)) {
         return CS_ENOMEM;
     }
-    for (uint32_t i = 0; i < q->n; i++) {
-        runs[i] = q->runs[(q->head + i) & (q->capacity - 1)];
+    if (q->head + q->n > old) { /* what lay before the head comes behind the rest */
+        memcpy(q->runs + old, q->runs, (q->head + q->n - old) * sizeof *q->runs);
     }
-    cs_free(q->runs);
-    *q = (cs_run_queue){.runs = runs, .n = q->n, .capacity = capacity};
+    q->capacity = capacity;
     return CS_OK;
 }
 
-cs_status cs_inbox_grow(cs_inbox *inbox)
-{
-    uint32_t capacity = inbox->capacity == 0 ? 8 : 2 * inbox->capacity;
+/* ---- whose turn is it? ---- */
 
-    if (capacity > UINT32_MAX / 2 || !cs_resize(&inbox->runs, capacity, sizeof *inbox->runs)) {
+cs_status cs_turns_reserve(cs_turns *list, size_t more)
+{
+    size_t capacity = list->capacity < 64 ? 64 : list->capacity;
+
+    if (list->n + more <= list->capacity) {
+        return CS_OK;
+    }
+    while (capacity < list->n + more) {
+        capacity *= 2;
+    }
+    if (!cs_resize(&list->all, capacity, sizeof *list->all) ||
+        !cs_resize(&list->other, capacity, sizeof *list->other) ||
+        !cs_resize(&list->slots, 2 * capacity + 2, sizeof *list->slots)) {
         return CS_ENOMEM;
     }
-    inbox->capacity = capacity;
+    list->capacity = capacity;
     return CS_OK;
+}
+
+void cs_turns_free(cs_turns *list)
+{
+    cs_free(list->all);
+    cs_free(list->other);
+    cs_free(list->slots);
+    *list = (cs_turns){0};
+}
+
+/* Into a bucket for about each one, by time. */
+static void scatter(cs_turns *list, cs_ps least, cs_ps most)
+{
+    cs_turn *all   = list->all;
+    unsigned shift = 0;
+
+    while ((size_t)((most - least) >> shift) > 2 * list->n) {
+        shift++;
+    }
+    size_t n_slots = (size_t)((most - least) >> shift) + 1;
+    memset(list->slots, 0, n_slots * sizeof *list->slots);
+    for (size_t i = 0; i < list->n; i++) {
+        list->slots[(all[i].t - least) >> shift]++;
+    }
+    uint32_t before = 0;
+    for (size_t s = 0; s < n_slots; s++) {
+        uint32_t here  = list->slots[s];
+        list->slots[s] = before;
+        before += here;
+    }
+    for (size_t i = 0; i < list->n; i++) {
+        list->other[list->slots[(all[i].t - least) >> shift]++] = all[i];
+    }
+    list->all   = list->other;
+    list->other = all;
+}
+
+/* Every packet to where it belongs among those before it. False: that is a long way, and the rest
+ * is not sorted. */
+static bool insert(cs_turns *list)
+{
+    size_t moves = 0;
+
+    for (size_t i = 1; i < list->n; i++) {
+        cs_turn moved = list->all[i];
+        size_t  at    = i;
+        for (; at > 0 && cs_is_later(&list->all[at - 1], &moved); at--) {
+            list->all[at] = list->all[at - 1];
+        }
+        list->all[at] = moved;
+        moves += i - at;
+        if (moves > 8 * list->n) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Parts of `width` that are sorted become parts of twice as many, till it is one. */
+static void merge(cs_turns *list)
+{
+    for (size_t width = 1; width < list->n; width *= 2) {
+        cs_turn *all = list->all, *to = list->other;
+        for (size_t begin = 0; begin < list->n; begin += 2 * width) {
+            size_t middle = begin + width < list->n ? begin + width : list->n;
+            size_t end    = middle + width < list->n ? middle + width : list->n;
+            size_t a = begin, b = middle;
+            while (a < middle || b < end) {
+                bool is_b = a == middle || (b < end && cs_is_later(&all[a], &all[b]));
+                *to++     = is_b ? all[b++] : all[a++];
+            }
+        }
+        list->all   = list->other;
+        list->other = all;
+    }
+}
+
+void cs_turns_sort(cs_turns *list)
+{
+    cs_ps least = CS_PS_NEVER, most = 0;
+    bool  is_sorted = true;
+
+    for (size_t i = 0; i < list->n; i++) {
+        least = list->all[i].t < least ? list->all[i].t : least;
+        most  = list->all[i].t > most ? list->all[i].t : most;
+        is_sorted &= i == 0 || !cs_is_later(&list->all[i - 1], &list->all[i]);
+    }
+    if (is_sorted) {
+        return;
+    }
+    scatter(list, least, most);
+    if (!insert(list)) {
+        merge(list);
+    }
 }
 
 /* ---- the calendar ---- */
@@ -107,9 +209,10 @@ static int64_t earliest(const cs_calendar *c)
 {
     int64_t least = INT64_MAX;
 
-    for (uint32_t b = 0; b < CS_CALENDAR_BUCKETS; b++) {
-        if ((c->occupied[b / 64] >> b % 64 & 1) != 0) {
-            for (uint32_t t = c->first[b]; t != CS_NO_LINK; t = c->next[t]) {
+    for (uint32_t word = 0; word < CS_CALENDAR_WORDS; word++) {
+        for (uint64_t bits = c->occupied[word]; bits != 0; bits &= bits - 1) {
+            uint32_t t = c->first[64 * word + (uint32_t)__builtin_ctzll(bits)];
+            for (; t != CS_NO_LINK; t = c->next[t]) {
                 least = c->when[t] < least ? c->when[t] : least;
             }
         }
