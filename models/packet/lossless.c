@@ -15,16 +15,17 @@
  * What waits or is under way is runs: equal packets of one message at equal distances. A run that
  * overlaps no other at a port moves as one; one that does is taken apart into packets. Runs are cut
  * where a window ends, where a pause acts and where the rate of a link changes. A sending port's
- * queue has the messages that it was handed: two runs each, of full packets and of the last one.
+ * queue has the messages that it was handed, a run each.
  *
- * `message` of a run is a *step* here: the place in `way` of the link that the run is on, from
- * which both its message and the next link follow. `path` is the link over which the run came.
+ * A run knows its *step*: the place in `way` of the link that it is on, from which both its message
+ * and the next link follow. Runs are this engine's own, without bit fields and copies: what is read
+ * as a whole soon after it was written in parts stalls a processor, so runs are written where they
+ * are to lie.
  */
 #include "models/packet/deadlock.h"
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,12 +33,11 @@
 enum { RUN_BITS = 32 };
 #define LONGEST_WINDOW ((cs_ps)1 << (63 - RUN_BITS))
 
-/* `count` packets of one message and size at t, t + gap, .. What is read as a whole soon after it
- * was written in parts stalls a processor, so runs are written where they are to lie. */
+/* `count` packets of one message and size at t, t + gap, .. */
 typedef struct run {
     cs_ps    t, gap;
     uint32_t step, count;
-    uint32_t bytes; /* of each, on the wire */
+    uint32_t bytes; /* of each, on the wire; at a sending port of each but the last one */
     uint32_t in;    /* the link over which they came; CS_NO_LINK at a sending port */
 } run;
 
@@ -164,6 +164,7 @@ typedef struct message {
     cs_ps    end;     /* of its packets that have arrived */
     uint32_t missing; /* packets */
     uint32_t n_paths;
+    uint32_t last_bytes; /* of its last packet, on the wire */
 } message;
 
 typedef struct lossless {
@@ -646,40 +647,40 @@ static inline cs_ps start_of(lossless *e, uint32_t link, port *p, cs_ps t)
     return t < p->limit ? t : t < e->window_end ? may_start(e, p, link, t) : CS_PS_NEVER;
 }
 
-/* Its packets go different ways in turn. */
-static bool is_sprayed(const lossless *e, uint32_t step)
-{
-    return e->messages[step >> e->way_shift].n_paths > 1;
-}
-
 /* How many packets of a run, of which the first starts at `t`, start in a row before the port's
  * limit, and at which distance. */
 static inline uint32_t row_of(const lossless *e, const port *p, const run *r, cs_ps t, cs_ps *gap)
 {
-    cs_ps most = r->count;
+    cs_ps most = r->count, room = p->limit - t; /* less than a window */
 
     *gap = p->ser;
-    if (r->gap > p->ser && t == r->t) {
+    if (p->is_sender) {
+        bool goes_one_way = e->messages[r->step >> e->way_shift].n_paths == 1;
+        most              = e->trains && goes_one_way ? most - 1 : 1;
+    } else if (r->gap > p->ser && t == r->t) {
         *gap = r->gap;
     } else if (r->gap > p->ser) {
         most = quotient_up(t - r->t, r->gap - p->ser);
+        most = most < r->count ? most : r->count;
     }
-    if (t + (most - 1) * *gap >= p->limit) { /* the gap is not 0: the first one starts before */
-        most = quotient_up(p->limit - t, *gap);
+    if (*gap >= room) {
+        return 1;
     }
-    if (p->is_sender && (!e->trains || is_sprayed(e, r->step))) {
-        most = 1;
-    }
-    return most < r->count ? (uint32_t)most : r->count;
+    return (uint32_t)((most - 1) * *gap >= room ? quotient_up(room, *gap) : most);
 }
 
-/* The step of a packet that a sending port sends behind one of step `step`. */
-static uint32_t step_behind(const lossless *e, uint32_t step)
+/* A sending port goes on with the rest of a message. */
+static void go_on(const lossless *e, run *r)
 {
-    uint32_t paths = e->messages[step >> e->way_shift].n_paths, width = e->net->max_way + 1;
-    uint32_t base = step >> e->way_shift << e->way_shift;
+    uint32_t       base = r->step >> e->way_shift << e->way_shift, width = e->net->max_way + 1;
+    const message *m = &e->messages[r->step >> e->way_shift];
 
-    return base + (step - base + width) % (width * paths);
+    if (r->count == 1) {
+        r->bytes = m->last_bytes;
+    }
+    if (m->n_paths > 1) {
+        r->step = base + (r->step - base + width) % (width * m->n_paths);
+    }
 }
 
 /* Start what can start of a run in this window; its count is what is left. */
@@ -702,8 +703,8 @@ static inline cs_status start_run(lossless *e, uint32_t link, port *p, run *r)
         CS_TRY(start_packets(e, link, p, r, t, gap, count));
         r->t += (cs_ps)count * r->gap;
         r->count -= count;
-        if (p->is_sender && r->count > 0 && is_sprayed(e, r->step)) {
-            r->step = step_behind(e, r->step);
+        if (p->is_sender && r->count > 0) {
+            go_on(e, r);
         }
     }
     return CS_OK;
@@ -957,25 +958,21 @@ static cs_status make_room(lossless *e, uint32_t number)
     return CS_OK;
 }
 
-static cs_status lossless_send(void *state, const cs_packet_message *message_)
+static cs_status lossless_send(void *state, const cs_packet_message *m)
 {
-    const cs_packet_message *m    = message_;
-    lossless                *e    = state;
-    uint32_t                 link = m->ways[0], width = e->net->max_way + 1, base;
-    uint32_t                 count = (uint32_t)cs_packet_count(m->bytes, m->mtu);
-    port                    *p     = &e->ports[link];
+    lossless *e    = state;
+    uint32_t  link = m->ways[0], width = e->net->max_way + 1, base;
+    uint32_t  count = (uint32_t)cs_packet_count(m->bytes, m->mtu);
+    port     *p     = &e->ports[link];
 
     CS_TRY(make_room(e, m->number));
-    base                   = m->number << e->way_shift;
-    e->messages[m->number] = (message){.key = m->key, .missing = count, .n_paths = m->n_paths};
+    base          = m->number << e->way_shift;
+    uint32_t last = (uint32_t)cs_packet_last_bytes(m->bytes, m->mtu, m->header);
+    e->messages[m->number] =
+        (message){.key = m->key, .missing = count, .n_paths = m->n_paths, .last_bytes = last};
     memcpy(&e->way[base], m->ways, (size_t)m->n_paths * width * sizeof *m->ways);
-    if (count > 1) {
-        CS_TRY(append_run(&p->queue, m->ready, 0, count - 1, base + m->first_path * width,
-                          (uint32_t)(m->mtu + m->header), CS_NO_LINK));
-    }
-    CS_TRY(append_run(&p->queue, m->ready, 0, 1,
-                      base + (m->first_path + count - 1) % m->n_paths * width,
-                      (uint32_t)cs_packet_last_bytes(m->bytes, m->mtu, m->header), CS_NO_LINK));
+    CS_TRY(append_run(&p->queue, m->ready, 0, count, base + m->first_path % m->n_paths * width,
+                      count > 1 ? (uint32_t)(m->mtu + m->header) : last, CS_NO_LINK));
     e->window_end = e->calendar.window * e->calendar.width;
     wake_port(e, link);
     return CS_OK;
