@@ -226,13 +226,7 @@ static cs_status serve_apart(engine *e, uint32_t link, const cs_turn *runs, size
 
     packets->n = 0;
     for (size_t i = 0; i < n_runs; i++) {
-        const cs_run *r = &inbox[runs[i].run];
-        CS_TRY(cs_turns_reserve(packets, r->count));
-        cs_turn *to = packets->all + packets->n;
-        for (uint32_t k = 0; k < r->count; k++) {
-            to[k] = (cs_turn){r->t + (cs_ps)k * r->gap, runs[i].in, runs[i].run};
-        }
-        packets->n += r->count;
+        CS_TRY(cs_turns_add(packets, &inbox[runs[i].run], runs[i].in, runs[i].run));
     }
     cs_turns_sort(packets);
     for (size_t i = 0; i < packets->n; i++) {
@@ -270,25 +264,12 @@ static cs_status serve_meeting(engine *e, uint32_t link)
     return CS_OK;
 }
 
-/* Does every run of an inbox end before the next one begins? */
-static bool are_in_order(const cs_run_queue *inbox)
-{
-    for (uint32_t i = 1; i < inbox->n; i++) {
-        const cs_run *a = &inbox->runs[i - 1], *b = &inbox->runs[i];
-        cs_ps         last = cs_run_last(a);
-        if (last > b->t || (last == b->t && a->path > b->path)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Serve what came to a port in this window. */
 static cs_status serve_inbox(engine *e, uint32_t link)
 {
     cs_run_queue *inbox = &e->ports[link].inbox;
 
-    if (!are_in_order(inbox)) {
+    if (!cs_runs_are_in_order(inbox)) {
         CS_TRY(serve_meeting(e, link));
     } else {
         for (uint32_t i = 0; i < inbox->n; i++) {
