@@ -136,14 +136,15 @@ static cs_status leave_mixed(engine *e, uint32_t link, const cs_run *r, cs_ps t,
 
 static void change_rate(const engine *e, uint32_t link, cs_ps start)
 {
-    const cs_packet_link *l = &e->net->links[link];
-    port                 *p = &e->ports[link];
+    const cs_packet_link *l   = &e->net->links[link];
+    port                 *p   = &e->ports[link];
+    int64_t               cut = e->net->cut_through_bytes;
 
     while (p->n_changed < l->n_changes && l->changes[p->n_changed].time <= start) {
         p->bps = l->changes[p->n_changed++].bps;
     }
     p->until = p->n_changed < l->n_changes ? l->changes[p->n_changed].time : CS_PS_NEVER;
-    p->begun = cs_packet_ps(p->bps, e->net->cut_through_bytes);
+    p->begun = cut < CS_MAX_PACKET_BYTES ? cs_packet_ps(p->bps, cut) : CS_PS_NEVER;
     p->bytes = 0;
 }
 
