@@ -474,6 +474,40 @@ Test(packet_transport, pauses_and_marks_together)
     cr_expect(with < without, "%" PRIu64 " pauses with marks, %" PRIu64 " without", with, without);
 }
 
+/* Seven messages of 16 MiB to one port: their time over that of a port that is never idle. */
+static double slowdown(const cs_packet_transport *transport, int64_t bps, int64_t queue_bytes)
+{
+    ct_packet_setting set = ct_packet_plain(8, CT_FAN_IN, 16 << 20);
+
+    set.ports[0].bps   = bps;
+    set.queue_bytes    = queue_bytes;
+    ct_packet_world w  = ct_packet_world_of(&set);
+    w.net.transport    = *transport;
+    ct_packet_run run  = ct_packet_drive(&w, &cs_packet_transported, 0);
+    const cs_ps   slot = cs_packet_ps(bps, LINE_WIRE_BYTES);
+    const double  best = (double)(2 * 500000 + (7 * 4096 + 1) * slot);
+    const cs_ps   last = last_end(&w, &run);
+    cr_expect(run.status == CS_OK && run.n_missing == 0, "%s", run.why);
+    ct_packet_run_free(&run);
+    ct_packet_world_free(&w);
+    return (double)last / best;
+}
+
+Test(packet_transport, published_increases_do_not_scale)
+{
+    /* 8.4 ms for 2.39 at 400 Gb/s were found by a simulator of its own, too. */
+    const cs_packet_transport paper    = dcqcn("paper");
+    cs_packet_transport       windowed = gbn;
+    double                    at_400   = slowdown(&paper, LINE_BPS, 2000000);
+
+    cr_expect_eq(slowdown(&(cs_packet_transport){0}, LINE_BPS, 0), 1);
+    cr_expect(at_400 > 3.45 && at_400 < 3.55, "%g", at_400);
+    cr_expect_lt(slowdown(&paper, LINE_BPS / 10, 2000000), 1.3);
+    windowed.window    = 4;
+    windowed.ack_every = 4;
+    cr_expect_lt(slowdown(&windowed, LINE_BPS, 2000000), 1.05);
+}
+
 /* ---- what goes wrong ---- */
 
 static void expect_why(ct_packet_world *w, cs_status status, const char *why)
@@ -710,6 +744,8 @@ Test(packet_transport, options_that_contradict_each_other_are_refused)
         {{{"error_rate", "0.1"}}, 1, "error_rate"},
         {{{"window", "4"}}, 1, "window"},
         {{{"ecn_kmin_bytes", "5"}, {"ecn_kmax_bytes", "4"}}, 2, "ecn_kmin_bytes"},
+        {{{"transport", "gbn"}, {"dcqcn_ai_Bps", "5Mb/s"}}, 2, "dcqcn_ai_Bps"},
+        {{{"dcqcn_hai_grows", "0"}}, 1, "dcqcn_hai_grows"},
         {{{"transport", "dcqcn"}, {"ecn_kmin_bytes", "300000"}}, 2, "ecn_kmin_bytes"},
     };
     options o;
