@@ -28,6 +28,7 @@ typedef struct port {
     cs_ps        service; /* .. at which those .. */
     uint32_t     bytes;   /* .. of so many bytes take so long */
     uint32_t     n_changed;
+    cs_ps        begun; /* and of which as much as the next port wants to see has passed by then */
     cs_ps        delay;
     bool         is_last;
 } port;
@@ -80,17 +81,15 @@ static bool cuts_through(const engine *e, uint32_t link, uint32_t next)
 /* How long after its start has the first packet of a run passed the port, for the one behind it? */
 static cs_ps lag(const engine *e, uint32_t link, const cs_run *r, uint32_t packet, cs_ps service)
 {
-    int64_t  bytes = e->net->cut_through_bytes;
     uint32_t place = r->message;
 
-    if (bytes >= r->bytes) {
+    if (e->net->cut_through_bytes >= r->bytes) {
         return service;
     }
     if (r->hop == 0) {
         place = place_of(e, message_of(e, r), place, packet);
     }
-    return cuts_through(e, link, e->ways[place]) ? cs_packet_ps(e->ports[link].bps, bytes)
-                                                 : service;
+    return cuts_through(e, link, e->ways[place]) ? e->ports[link].begun : service;
 }
 
 static cs_status deliver(engine *e, const cs_run *r, uint32_t count, cs_ps last)
@@ -137,13 +136,15 @@ static cs_status leave_mixed(engine *e, uint32_t link, const cs_run *r, cs_ps t,
 
 static void change_rate(const engine *e, uint32_t link, cs_ps start)
 {
-    const cs_packet_link *l = &e->net->links[link];
-    port                 *p = &e->ports[link];
+    const cs_packet_link *l   = &e->net->links[link];
+    port                 *p   = &e->ports[link];
+    int64_t               cut = e->net->cut_through_bytes;
 
     while (p->n_changed < l->n_changes && l->changes[p->n_changed].time <= start) {
         p->bps = l->changes[p->n_changed++].bps;
     }
     p->until = p->n_changed < l->n_changes ? l->changes[p->n_changed].time : CS_PS_NEVER;
+    p->begun = cut < CS_MAX_PACKET_BYTES ? cs_packet_ps(p->bps, cut) : CS_PS_NEVER;
     p->bytes = 0;
 }
 
@@ -177,12 +178,9 @@ static cs_status serve_run(engine *e, uint32_t link, const cs_run *r)
 {
     port    *p    = &e->ports[link];
     cs_ps    t    = r->t;
-    uint32_t left = r->count, packet = 0;
+    uint32_t left = r->count, packet = r->hop == 0 ? r->path : 0;
     bool     is_mixed = r->hop == 0 && message_of(e, r)->is_mixed;
 
-    if (r->hop == 0) {
-        packet = r->path;
-    }
     while (left > 0) {
         cs_ps    start = t > p->free ? t : p->free;
         cs_ps    s = service_at(e, link, r->bytes, start), gap = s;
@@ -193,7 +191,7 @@ static cs_status serve_run(engine *e, uint32_t link, const cs_run *r)
             cs_ps n = (p->free - t + r->gap - s - 1) / (r->gap - s);
             count   = n < left ? (uint32_t)n : left;
         }
-        if (start + (cs_ps)(count - 1) * gap >= p->until) {
+        if (gap > 0 && start + (cs_ps)(count - 1) * gap >= p->until) {
             count = (uint32_t)((p->until - start - 1) / gap + 1);
         }
         p->free = start + (cs_ps)(count - 1) * gap + s;
