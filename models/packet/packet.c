@@ -9,6 +9,7 @@
  * Left out: what hosts spend on packets, buffers that ports share, adaptive routing.
  */
 #include "base/alloc.h"
+#include "models/packet/counters.h"
 #include "models/packet/engine.h"
 #include "models/packet/ports.h"
 
@@ -54,6 +55,7 @@ static void packet_close(void *state)
 
     if (m != NULL) {
         m->engine->close(m->state);
+        cs_counters_close(m->ports.net.counters);
         cs_packet_ports_close(&m->ports);
         cs_events_free(&m->ends);
         cs_free(m->arrivals);
@@ -219,6 +221,31 @@ static cs_status packet_advance(void *state, double now_s, const uint32_t **ende
     return CS_OK;
 }
 
+static void packet_count(const void *state, cs_counts *counts_p)
+{
+    const packet_model *m = state;
+    cs_packet_totals    t = {0};
+
+    m->engine->count(m->state, &t);
+    *counts_p = (cs_counts){t.packets, t.pauses, t.drops, t.marks, t.resent};
+}
+
+static cs_status packet_watch(void *state, double sample_s)
+{
+    packet_model  *m   = state;
+    cs_packet_net *net = &m->ports.net;
+
+    net->counters =
+        cs_counters_open(net, sample_s < 0 ? CS_PS_NEVER : (cs_ps)llround(sample_s * 1e12));
+    return net->counters != NULL ? CS_OK : CS_ENOMEM;
+}
+
+static cs_status packet_report(void *state, double end_s, cs_link_report *report_p)
+{
+    packet_model *m = state;
+    return cs_counters_report(m->ports.net.counters, cs_packet_time(&m->ports, end_s), report_p);
+}
+
 static const char *packet_why(const void *state)
 {
     return ((const packet_model *)state)->why;
@@ -238,6 +265,9 @@ static const cs_network packet_network = {
     .inject           = packet_inject,
     .next             = packet_next,
     .advance          = packet_advance,
+    .count            = packet_count,
+    .watch            = packet_watch,
+    .report           = packet_report,
     .why              = packet_why,
     .close            = packet_close,
 };
