@@ -225,7 +225,7 @@ static void merge(cs_packet_counters *c, counted_link *l, cs_ps until)
 static void append(cs_packet_counters *c, cs_run_queue *q, cs_ps t, cs_ps gap, uint32_t count,
                    int64_t bytes)
 {
-    const cs_run run = {.t = t, .gap = gap, .count = count, .bytes = (uint32_t)bytes & 0x1fffff};
+    const cs_run run = {.t = t, .gap = gap, .count = count, .bytes = (uint32_t)bytes & 0xffffff};
 
     c->failed = c->failed || cs_runs_append(q, &run) != CS_OK;
 }
@@ -235,6 +235,9 @@ void cs_counters_come(cs_packet_counters *counters, uint32_t link, cs_ps t, cs_p
 {
     counted_link *l = &counters->links[link];
 
+    if (link < counters->net->n_senders) {
+        return;
+    }
     merge(counters, l, t / counters->net->window * counters->net->window);
     append(counters, &l->came, t, gap, count, bytes);
 }

@@ -18,8 +18,8 @@
 cs_packet_counters *cs_counters_open(const cs_packet_net *net, cs_ps sample);
 void                cs_counters_close(cs_packet_counters *counters);
 
-/* `count` packets of so many bytes come to the port that `link` leaves, at `t`, t + gap, .. Not for
- * sending ports: what waits there is no queue. */
+/* `count` packets of so many bytes come to the port that `link` leaves, at `t`, t + gap, .. Those
+ * of sending ports do not count: what waits there is no queue. */
 void cs_counters_come(cs_packet_counters *counters, uint32_t link, cs_ps t, cs_ps gap,
                       uint32_t count, int64_t bytes);
 
@@ -31,7 +31,7 @@ void cs_counters_start(cs_packet_counters *counters, uint32_t link, cs_ps t, cs_
 void cs_counters_drop(cs_packet_counters *counters, uint32_t link, cs_ps t);
 void cs_counters_mark(cs_packet_counters *counters, uint32_t link, cs_ps t);
 
-/* The link is paused, and goes on: in turns, at the times at which that acts. */
+/* The link is to be paused, and to go on: in turns, with the times at which that acts. */
 void cs_counters_pause(cs_packet_counters *counters, uint32_t link, cs_ps t);
 void cs_counters_resume(cs_packet_counters *counters, uint32_t link, cs_ps t);
 

@@ -11,6 +11,7 @@
  * than the run sends one packet behind the other, one that is faster sends what has waited like
  * that and the rest as it comes. Where the port's rate changes the run is cut. Runs that meet are
  * taken apart and their packets sorted. Without trains all are. */
+#include "models/packet/counters.h"
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
 
@@ -114,6 +115,9 @@ static inline cs_status leave(engine *e, uint32_t link, const cs_run *r, cs_ps s
     const cs_packet_link *l = &e->net->links[link];
     cs_run_queue         *q = &e->ports[link].sent;
 
+    if (e->net->counters != NULL) {
+        cs_counters_start(e->net->counters, link, start, gap, count, r->bytes, service);
+    }
     if (l->is_last) {
         cs_ps last = start + (cs_ps)(count - 1) * gap;
         return deliver(e, r->message, count, last + service + l->delay);
@@ -192,6 +196,9 @@ static cs_status serve(engine *e, uint32_t link, const cs_run *arriving)
     port  *p    = &e->ports[link];
     cs_run left = *arriving;
 
+    if (e->net->counters != NULL) {
+        cs_counters_come(e->net->counters, link, left.t, left.gap, left.count, left.bytes);
+    }
     while (left.count > 0) {
         cs_ps    start = left.t > p->free ? left.t : p->free;
         cs_ps    s = service_at(e, link, left.bytes, start), gap = s;
@@ -322,6 +329,9 @@ static cs_status serve_packets(engine *e, uint32_t link)
         cs_ps          start = a->t > p->free ? a->t : p->free;
         cs_ps          s     = service_at(e, link, r->bytes, start);
         p->free              = start + s;
+        if (e->net->counters != NULL) {
+            cs_counters_come(e->net->counters, link, a->t, 0, 1, r->bytes);
+        }
         CS_TRY(leave(e, link, r, start, 0, 1, s));
     }
     e->packets.n = 0;
