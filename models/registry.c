@@ -30,7 +30,6 @@ const cs_named cs_model_names = {
 
 /* clang-format off */
 const cs_missing cs_models_missing[] = {
-    {"packet", "packets through queues and switches", "not part of this version"},
 #ifndef COLLSIM_HAS_SIMGRID
     {"simgrid", "SimGrid's flow-level network",
      "not part of this build: it needs libsimgrid-dev and g++"},

@@ -12,10 +12,18 @@
 #include "models/packet/counters.h"
 #include "models/packet/engine.h"
 #include "models/packet/ports.h"
+#include "models/packet/transport_options.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+typedef struct packet_options {
+    cs_packet_options           net;
+    cs_packet_transport_options hosts;
+} packet_options;
+
+_Static_assert(offsetof(packet_options, net) == 0, "the rows of the net count from there");
 
 static const cs_field packet_table[] = {
     CS_PACKET_ROWS(cs_packet_options),
@@ -31,6 +39,7 @@ static const cs_field packet_table[] = {
                    "lossless: room above xoff_bytes for what is still on its way"),
     CS_OPTION(cs_packet_options, trains, 1, 0, 1,
               "packets in a row are served as one, with the same result"),
+    CS_TRANSPORT_ROWS(packet_options, hosts),
     CS_FIELD_END,
 };
 
@@ -88,10 +97,24 @@ static cs_status list_arrivals(packet_model *m, const cs_ports *ports, cs_error 
 
 static const cs_packet_engine *engine_of(const cs_packet_net *net)
 {
-    if (net->queue_bytes > 0) {
+    const cs_packet_transport *t = &net->transport;
+
+    if (net->queue_bytes > 0 || t->recovery != CS_RECOVER_NONE || t->kmax > 0) {
         return &cs_packet_transported;
     }
     return net->is_lossless ? &cs_packet_lossless : &cs_packet_unlimited;
+}
+
+static cs_status open_engine(packet_model *m, const cs_ports *ports, const packet_options *o,
+                             cs_error *err)
+{
+    cs_packet_net *net = &m->ports.net;
+
+    CS_TRY(cs_packet_ports_open(&m->ports, ports, &o->net, err));
+    CS_TRY(cs_packet_transport_resolve(&o->hosts, net->links[0].high_bps, &net->transport, err));
+    CS_TRY(list_arrivals(m, ports, err));
+    m->engine = engine_of(net);
+    return m->engine->open(net, &m->ends, &m->state, err);
 }
 
 static cs_status packet_open(const cs_ports *ports, const void *options, void **state_p,
@@ -104,14 +127,7 @@ static cs_status packet_open(const cs_ports *ports, const void *options, void **
     }
     m->now_s         = ports->first_s;
     m->engine        = &cs_packet_unlimited;
-    cs_status status = cs_packet_ports_open(&m->ports, ports, options, err);
-    if (status == CS_OK) {
-        status = list_arrivals(m, ports, err);
-    }
-    if (status == CS_OK) {
-        m->engine = engine_of(&m->ports.net);
-        status    = m->engine->open(&m->ports.net, &m->ends, &m->state, err);
-    }
+    cs_status status = open_engine(m, ports, options, err);
     if (status != CS_OK) {
         packet_close(m);
         return status;
@@ -274,7 +290,11 @@ static const cs_network packet_network = {
 
 static cs_status packet_check(const cs_scenario *scenario, const void *options, cs_error *err)
 {
-    return cs_packet_check(scenario, options, err);
+    const packet_options *o = options;
+    cs_packet_transport   settings;
+
+    CS_TRY(cs_packet_check(scenario, &o->net, err));
+    return cs_packet_transport_resolve(&o->hosts, 1, &settings, err);
 }
 
 static double packet_latency_s(const cs_scenario *scenario, const void *options, uint32_t fabric)
@@ -296,7 +316,7 @@ const cs_model cs_model_packet = {
                "routing, what hosts spend on a packet",
     .source  = "rules: sim/doc/packet.md; PFC: IEEE 802.1Qbb",
     .options = packet_table,
-    .options_bytes = sizeof(cs_packet_options),
+    .options_bytes = sizeof(packet_options),
     .check         = packet_check,
     .network       = &packet_network,
     .latency_s     = packet_latency_s,

@@ -22,11 +22,11 @@ typedef struct cs_packet_transport_options {
 } cs_packet_transport_options;
 
 /* A row for a field of the member `at` (a cs_packet_transport_options) of the options `type`. */
-#define CS_TRANSPORT_ROW(type, at, field, fallback_, min_, max_, auto_, choices_, help_)           \
-    {                                                                                              \
-        .name = #field, .type = CS_FIELD_TYPE(type, at.field), .offset = offsetof(type, at.field), \
-        .fallback = (fallback_), .min = (min_), .max = (max_), .has_auto = (auto_),                \
-        .choices = (choices_), .help = (help_)                                                     \
+#define CS_TRANSPORT_ROW(struct_type, at, field, fallback_, min_, max_, auto_, choices_, help_) \
+    {                                                                                           \
+        .name = #field, .type = CS_FIELD_TYPE(struct_type, at.field),                           \
+        .offset = offsetof(struct_type, at.field), .fallback = (fallback_), .min = (min_),      \
+        .max = (max_), .has_auto = (auto_), .choices = (choices_), .help = (help_)              \
     }
 #define CS_TRANSPORT_AUTO(type, at, field, min_, max_, help_) \
     CS_TRANSPORT_ROW(type, at, field, (double)CS_AUTO, min_, max_, true, NULL, help_)

@@ -6,6 +6,8 @@
 #include "output/comparison.h"
 #include "output/model_compare.h"
 
+#include <math.h>
+
 enum { MOST_MODELS = 16 };
 
 #define DEFAULT_TOLERANCE 1e-9
@@ -55,8 +57,10 @@ static void add_parting(cs_text *text, const cs_model_row *row, const cs_model_r
                     (unsigned long long)row->shared[i].n_others,
                     row->shared[i].n_others == 1 ? "" : "s");
     }
-    if (row->n_shared == 0) {
-        cs_text_add(text, "#   nobody shares its links: rates and latencies on the way differ\n");
+    if (!isnan(row->mine_alone_s) && !isnan(row->theirs_alone_s)) {
+        cs_text_add(text, "#   alone it takes %.6f us on %s and %.6f us on %s%s\n",
+                    row->mine_alone_s * 1e6, row->model->name, row->theirs_alone_s * 1e6,
+                    first->model->name, row->n_shared == 0 ? "; nobody shares its links" : "");
     }
 }
 
@@ -103,6 +107,8 @@ static const cs_column parting_columns[] = {
     CS_COLUMN_AS("end_s", cs_model_row, mine.end_s),
     CS_COLUMN_AS("first_start_s", cs_model_row, theirs.start_s),
     CS_COLUMN_AS("first_end_s", cs_model_row, theirs.end_s),
+    CS_COLUMN_AS("alone_s", cs_model_row, mine_alone_s),
+    CS_COLUMN_AS("first_alone_s", cs_model_row, theirs_alone_s),
     CS_COLUMN_END,
 };
 static const cs_column shared_columns[] = {

@@ -115,8 +115,89 @@ static void name_shared(const cs_scenario *s, const cs_recording *seen, cs_model
     }
 }
 
-static void find_first_difference(const cs_scenario *s, const cs_recording *first,
-                                  const cs_recording *seen, double tolerance, cs_model_row *row)
+/* ---- a message alone ---- */
+
+/* When it ends that starts at `start_s` on a port model, .. */
+static double serve_alone_s(const cs_job *job, cs_ports *ports, const cs_transfer *t,
+                            double start_s)
+{
+    cs_way      way      = cs_way_of(ports, t);
+    cs_interval interval = {0};
+
+    ports->tx_free_s[way.tx] = ports->rx_free_s[way.rx] = start_s;
+    ports->tx_free_s[way.back_tx] = ports->rx_free_s[way.back_rx] = start_s;
+    job->model->serve(ports, &job->model_options, t, 1, &interval);
+    return interval.end_s;
+}
+
+/* .. and on a network model. */
+static double send_alone_s(const cs_job *job, const cs_ports *ports, const cs_transfer *t,
+                           double start_s)
+{
+    const cs_network *network = job->model->network;
+    cs_way            way     = cs_way_of(ports, t);
+    void             *state   = NULL;
+    double            now_s   = (double)NAN;
+    size_t            n_ended = 0;
+    const cs_flight   flight  = {.src         = t->src,
+                                 .dst         = t->dst,
+                                 .tx          = way.tx,
+                                 .rx          = way.rx,
+                                 .fabric      = way.fabric,
+                                 .is_exchange = way.is_exchange,
+                                 .is_alone    = network->queues_senders == NULL,
+                                 .bytes       = t->bytes,
+                                 .start_s     = start_s,
+                                 .startup_s   = ports->alpha_s[way.fabric]};
+
+    bool failed = network->open(ports, &job->model_options, &state, NULL) != CS_OK ||
+                  network->inject(state, &flight) != CS_OK;
+    while (!failed && n_ended == 0) {
+        const uint32_t *ended;
+        failed = network->next(state, &now_s) != CS_OK || !isfinite(now_s) ||
+                 network->advance(state, now_s, &ended, &n_ended) != CS_OK;
+    }
+    network->close(state);
+    return failed ? (double)NAN : now_s;
+}
+
+/* How long the message that begins with transfer `index` takes if nobody else is there; NAN where
+ * that cannot be said. */
+static double alone_s(const cs_job *job, const cs_model *model, const cs_recording *seen,
+                      size_t index)
+{
+    const cs_transfer *t     = &seen->transfers[index];
+    cs_transfer        whole = *t;
+    const cs_plan      plan  = {.n_chunks = 1, .n_slots = 1, .n_rounds = 1, .uses = job->plan.uses};
+    cs_job             other = *job;
+    cs_arena           arena = {0};
+    cs_ports           ports = {0};
+    double             when_s = seen->intervals[index].start_s, end_s = (double)NAN;
+
+    size_t parts = cs_message_parts(t, seen->n_transfers - index);
+    for (size_t k = 1; k < parts; k++) {
+        whole.bytes += t[k].bytes;
+    }
+    whole.flags    = CS_OWN_SRC | CS_OWN_DST;
+    whole.src_slot = whole.dst_slot = 0;
+    whole.span                      = 1;
+    other.scenario.arrival_s        = NULL;
+    cs_job_set_model(&other, model, model == job->model ? &job->model_options : NULL);
+    if (model->network == NULL) {
+        other.scenario.cluster.topology = NULL;
+    }
+    if ((t->flags & CS_JOIN) == 0 &&
+        cs_ports_open(&ports, &arena, &other.scenario, &plan, NULL) == CS_OK) {
+        end_s = model->network != NULL ? send_alone_s(&other, &ports, &whole, when_s)
+                                       : serve_alone_s(&other, &ports, &whole, when_s);
+    }
+    cs_arena_free(&arena);
+    return end_s - when_s;
+}
+
+static void find_first_difference(const cs_job *job, const cs_model *first_model,
+                                  const cs_recording *first, const cs_recording *seen,
+                                  double tolerance, cs_model_row *row)
 {
     double earliest_s = (double)INFINITY;
 
@@ -131,29 +212,34 @@ static void find_first_difference(const cs_scenario *s, const cs_recording *firs
             row->mine     = seen->intervals[i];
         }
     }
-    if (row->parts && row->model->network != NULL) {
-        name_shared(s, seen, row);
+    if (!row->parts) {
+        return;
+    }
+    row->mine_alone_s   = alone_s(job, row->model, seen, row->index);
+    row->theirs_alone_s = alone_s(job, first_model, first, row->index);
+    if (row->model->network != NULL) {
+        name_shared(&job->scenario, seen, row);
     }
 }
 
 cs_status cs_compare_models(const cs_job *job, double tolerance, cs_model_row *rows,
                             size_t *n_rows_p, cs_error *err)
 {
-    cs_recording first  = {0};
-    bool         is_set = false;
-    size_t       n      = 0;
-    cs_status    status = CS_OK;
+    cs_recording    first        = {0};
+    const cs_model *held_against = NULL;
+    size_t          n            = 0;
+    cs_status       status       = CS_OK;
 
     for (; cs_models[n] != NULL && status == CS_OK; n++) {
         cs_recording seen = {.limits = {limit}};
         rows[n]           = (cs_model_row){.model = cs_models[n]};
         status            = run_one(job, &rows[n], &seen, err);
-        if (status == CS_OK && rows[n].refusal.status == CS_OK && !is_set) {
-            first  = seen;
-            seen   = (cs_recording){0};
-            is_set = true;
+        if (status == CS_OK && rows[n].refusal.status == CS_OK && held_against == NULL) {
+            first        = seen;
+            seen         = (cs_recording){0};
+            held_against = cs_models[n];
         } else if (status == CS_OK && rows[n].refusal.status == CS_OK) {
-            find_first_difference(&job->scenario, &first, &seen, tolerance, &rows[n]);
+            find_first_difference(job, held_against, &first, &seen, tolerance, &rows[n]);
         }
         cs_recording_free(&seen);
     }

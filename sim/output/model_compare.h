@@ -20,10 +20,12 @@ typedef struct cs_model_row {
     cs_outcome      outcome;
 
     /* Against the first row that ran: */
-    bool           parts;
-    uint64_t       index; /* of the first transfer that ends at another time, in the stream */
-    cs_transfer    transfer;
-    cs_interval    mine, theirs; /* theirs: of the first row */
+    bool        parts;
+    uint64_t    index; /* of the first transfer that ends at another time, in the stream */
+    cs_transfer transfer;
+    cs_interval mine, theirs;                 /* theirs: of the first row */
+    double      mine_alone_s, theirs_alone_s; /* how long its message takes with nobody else
+                                                 there, from when it started here; NAN: unknown */
     cs_shared_link shared[CS_MOST_SHARED];
     size_t         n_shared;
 } cs_model_row;

@@ -90,27 +90,56 @@ static void add_slow(cs_text *text, const cs_scenario *scenario)
     }
 }
 
-/* Write as JSON the options of a result that another one of the same algorithm has not. Returns
- * false, with no text added, if there are none. */
-static bool add_changed_options(cs_text *text, const cs_result *before, const cs_result *now)
+/* Add an option as a member of a JSON object if it is not what it was. */
+static void add_changed_option(cs_text *text, const cs_field *row, const void *before,
+                               const void *now)
 {
     char old[64], new[64];
-    bool is_any = false;
+
+    (void)cs_field_text(row, before, old, sizeof old);
+    bool        is_json = cs_field_text(row, now, new, sizeof new);
+    const char *quote   = is_json ? "" : "\"";
+    if (strcmp(old, new) != 0) {
+        cs_text_add(text, "%s\"%s\": %s%s%s", text->length > 0 ? ", " : "", row->name, quote, new,
+                    quote);
+    }
+}
+
+/* A line with the options of a result that another one of the same algorithm has not. False, with
+ * no text added, if there are none. */
+static bool add_changed_options(cs_text *text, const cs_result *before, const cs_result *now)
+{
+    cs_text changed = {0};
 
     for (const cs_field *row = now->option_table; row != NULL && row->name != NULL; row++) {
-        (void)cs_field_text(row, &before->options, old, sizeof old);
-        bool is_json = cs_field_text(row, &now->options, new, sizeof new);
-        if (strcmp(old, new) != 0) {
-            const char *quote = is_json ? "" : "\"";
-            if (!is_any) {
-                cs_text_add(text, "#  from the row of %" PRIu64 " bytes on: {", now->bytes);
-            }
-            cs_text_add(text, "%s\"%s\": %s%s%s", is_any ? ", " : "", row->name, quote, new, quote);
-            is_any = true;
-        }
+        add_changed_option(&changed, row, &before->options, &now->options);
     }
-    cs_text_add(text, is_any ? "}\n" : "");
+    bool is_any = changed.length > 0;
+    if (is_any) {
+        cs_text_add(text, "#  from the row of %" PRIu64 " bytes on: {%s}\n", now->bytes,
+                    changed.data);
+    }
+    text->failed = text->failed || changed.failed;
+    cs_text_free(&changed);
     return is_any;
+}
+
+/* The model's options that are not what they are by default, if there are any. */
+static void add_model_options(cs_text *text, const cs_result *result)
+{
+    cs_options defaults = {0};
+    cs_text    given    = {0};
+
+    cs_fields_default(result->model_option_table, &defaults);
+    for (const cs_field *row = result->model_option_table; row != NULL && row->name != NULL;
+         row++) {
+        add_changed_option(&given, row, &defaults, &result->model_options);
+    }
+    if (given.length > 0) {
+        cs_text_add(text, ", model options {%s}", given.data);
+    }
+    text->failed = text->failed || given.failed;
+    cs_text_free(&given);
 }
 
 /* The options of the first size, and what is another from some size on (`auto` chooses by size). */
@@ -120,8 +149,7 @@ static void add_options(cs_text *text, const cs_result *results, size_t n)
 
     cs_text_add(text, "#  options ");
     cs_options_json(text, results->option_table, &results->options);
-    cs_text_add(text, ", model options ");
-    cs_options_json(text, results->model_option_table, &results->model_options);
+    add_model_options(text, results);
     cs_text_add(text, "\n");
     for (size_t i = 1; i < n && n_lines < MAX_LISTED; i++) {
         n_lines += add_changed_options(text, &results[i - 1], &results[i]);

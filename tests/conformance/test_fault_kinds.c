@@ -221,6 +221,13 @@ static double elapsed_s(const cs_algorithm *algorithm, const cs_model *model, co
     return status == CS_OK ? result.elapsed_s : (double)NAN;
 }
 
+/* By how much, relatively, a fault may seem to help: nothing but rounding, unless packets queue.
+ * Who comes later to a queue then lets another one go first, which may be the one that decides. */
+static double slack_of(const cs_model *model)
+{
+    return model->network != NULL && model->network->queues_senders != NULL ? 0.02 : 1e-9;
+}
+
 /* Slight and heavy, for ever and for a while: no algorithm is faster with it on any model. */
 Test(conformance_fault_kinds, never_make_anything_faster, .timeout = 120)
 {
@@ -238,7 +245,7 @@ Test(conformance_fault_kinds, never_make_anything_faster, .timeout = 120)
                     const char *fault  = fault_json(kind, value, whens[i % 2]);
                     double      with_s = elapsed_s(cs_algorithms[a], cs_models[m], fault);
                     seen += isnan(with_s) ? 0 : 1;
-                    cr_expect(!(with_s < healthy_s * (1 - 1e-9)),
+                    cr_expect(!(with_s < healthy_s * (1 - slack_of(cs_models[m]))),
                               "%s, %s: %.12g s, with %s %.12g s", cs_algorithms[a]->name,
                               cs_models[m]->name, healthy_s, fault, with_s);
                 }

@@ -15,26 +15,28 @@ enum { MIB = 1 << 20 };
 #define S     83560.0
 #define DELAY 500000.0
 
-static ct_scene          scene;
-static ct_stream         stream;
-static cs_packet_options options;
+static ct_scene   scene;
+static ct_stream  stream;
+static cs_options storage; /* of the model: those of the net come first */
+
+static cs_packet_options *const set = (cs_packet_options *)(void *)storage.bytes;
 
 static const cs_model *packet(void)
 {
     const cs_model *model = NULL;
 
     cr_assert_eq(cs_model_find("packet", &model, NULL), CS_OK);
-    cr_assert_leq(sizeof options, CS_OPTIONS_MAX_BYTES);
+    cr_assert_leq(sizeof *set, model->options_bytes);
     return model;
 }
 
 static void set_cluster(uint32_t n, uint32_t gpus_per_server)
 {
-    scene.scenario.cluster = (cs_cluster){
-        .n_ranks         = n,
-        .gpus_per_server = gpus_per_server,
-        .fabrics         = {{CS_SWITCHED, 1e-6, 50e9}, {CS_SWITCHED, 0.4e-6, 400e9}}};
-    cs_fields_default(packet()->options, &options);
+    scene.scenario.cluster =
+        (cs_cluster){.n_ranks         = n,
+                     .gpus_per_server = gpus_per_server,
+                     .fabrics         = {{CS_SWITCHED, 1e-6, 50e9}, {CS_SWITCHED, 0.4e-6, 400e9}}};
+    cs_fields_default(packet()->options, &storage);
 }
 
 static void begin(const char *algorithm, uint32_t n, uint64_t bytes)
@@ -47,8 +49,8 @@ static double elapsed_ps(void)
 {
     cs_error err = {0};
 
-    cr_assert_eq(packet()->check(&scene.scenario, &options, &err), CS_OK, "%s", err.message);
-    ct_run run = ct_scene_observe_on(&scene, packet(), &options);
+    cr_assert_eq(packet()->check(&scene.scenario, &storage, &err), CS_OK, "%s", err.message);
+    ct_run run = ct_scene_observe_on(&scene, packet(), &storage);
     double ps  = run.outcome.elapsed_s * 1e12;
     ct_run_free(&run);
     return ps;
@@ -64,9 +66,9 @@ static void expect_ps(double want)
 static void expect_both(double want)
 {
     ct_scene_ready(&scene);
-    options.trains = true;
+    set->trains = true;
     expect_ps(want);
-    options.trains = false;
+    set->trains = false;
     expect_ps(want);
 }
 
@@ -119,9 +121,9 @@ static cs_status play(seen *got, cs_error *err)
     ct_scene_play(&scene, &stream, &plan);
     cs_job job = ct_scene_job(&scene, "packet");
     job.verify = false;
-    cs_job_set_model(&job, job.model, &options);
+    cs_job_set_model(&job, job.model, &storage);
     CS_TRY(cs_scenario_check(&scene.scenario, err));
-    CS_TRY(job.model->check(&scene.scenario, &options, err));
+    CS_TRY(job.model->check(&scene.scenario, &storage, err));
     return cs_job_replay(&job, &observer, 1, &outcome, err);
 }
 
@@ -179,7 +181,7 @@ Test(packet, a_sending_port_does_not_wait_for_the_end)
 Test(packet, startup_holds_no_port)
 {
     begin_stream(3, 1);
-    options.link_delay_s = 100e-9;
+    set->link_delay_s = 100e-9;
     add(0, 1, MIB, CS_OP_COPY);
     add(0, 2, MIB, CS_OP_COPY);
     expect_ends((double[]){2 * DELAY + 257 * S, 2 * DELAY + 513 * S});
@@ -220,7 +222,7 @@ Test(packet, a_nic_that_becomes_slow)
 Test(packet, cut_through)
 {
     begin_stream(2, 1);
-    options.cut_through_bytes = 64;
+    set->cut_through_bytes = 64;
     add(0, 1, MIB, CS_OP_COPY);
     expect_ends((double[]){22392640});
 }
@@ -247,12 +249,12 @@ Test(packet, impossible_options_are_refused)
         change;                                 \
         expect_failure(CS_EINVAL, where, text); \
     } while (0)
-    REFUSED(options.header_bytes = CS_MAX_PACKET_BYTES, "mtu_bytes", "at most 2^20");
-    REFUSED(options.nvlink_mtu_bytes = CS_MAX_PACKET_BYTES, "nvlink_mtu_bytes", "at most 2^20");
-    REFUSED(options.queue_bytes = 1000, "queue_bytes", "hold no packet of 4178");
-    REFUSED((options.queue_bytes = 10000, options.lossless = true), "queue_bytes", "either");
-    REFUSED((options.xoff_bytes = 1000, options.xon_bytes = 2000), "xon_bytes", "at most");
-    REFUSED(options.link_delay_s = 0.6e-6, "link_delay_s", "at most half");
+    REFUSED(set->header_bytes = CS_MAX_PACKET_BYTES, "mtu_bytes", "at most 2^20");
+    REFUSED(set->nvlink_mtu_bytes = CS_MAX_PACKET_BYTES, "nvlink_mtu_bytes", "at most 2^20");
+    REFUSED(set->queue_bytes = 1000, "queue_bytes", "hold no packet of 4178");
+    REFUSED((set->queue_bytes = 10000, set->lossless = true), "queue_bytes", "either");
+    REFUSED((set->xoff_bytes = 1000, set->xon_bytes = 2000), "xon_bytes", "at most");
+    REFUSED(set->link_delay_s = 0.6e-6, "link_delay_s", "at most half");
 #undef REFUSED
 }
 
@@ -268,7 +270,7 @@ Test(packet, times_beyond_whole_picoseconds_are_refused)
     add(0, 1, (uint64_t)1 << 40, CS_OP_COPY);
     expect_failure(CS_ENOTSUP, "model", "50 days");
     begin_stream(2, 1);
-    options.mtu_bytes = 1;
+    set->mtu_bytes = 1;
     add(0, 1, (uint64_t)1 << 31, CS_OP_COPY);
     expect_failure(CS_ENOTSUP, "model", "2^31 packets");
 }
