@@ -20,15 +20,84 @@ cs_status cs_runs_grow(cs_run_queue *q)
     return CS_OK;
 }
 
-cs_status cs_inbox_grow(cs_inbox *inbox)
-{
-    uint32_t capacity = inbox->capacity == 0 ? 8 : 2 * inbox->capacity;
+/* ---- whose turn is it? ---- */
 
-    if (capacity > UINT32_MAX / 2 || !cs_resize(&inbox->runs, capacity, sizeof *inbox->runs)) {
+cs_status cs_turns_reserve(cs_turns *list, size_t more)
+{
+    size_t capacity = list->capacity < 64 ? 64 : list->capacity;
+
+    if (list->n + more <= list->capacity) {
+        return CS_OK;
+    }
+    while (capacity < list->n + more) {
+        capacity *= 2;
+    }
+    if (!cs_resize(&list->all, capacity, sizeof *list->all) ||
+        !cs_resize(&list->other, capacity, sizeof *list->other) ||
+        !cs_resize(&list->slots, 2 * capacity + 2, sizeof *list->slots)) {
         return CS_ENOMEM;
     }
-    inbox->capacity = capacity;
+    list->capacity = capacity;
     return CS_OK;
+}
+
+void cs_turns_free(cs_turns *list)
+{
+    cs_free(list->all);
+    cs_free(list->other);
+    cs_free(list->slots);
+    *list = (cs_turns){0};
+}
+
+/* Into a bucket for about each one, by time. */
+static void scatter(cs_turns *list, cs_ps least, cs_ps most)
+{
+    cs_turn *all   = list->all;
+    unsigned shift = 0;
+
+    while ((size_t)((most - least) >> shift) > 2 * list->n) {
+        shift++;
+    }
+    size_t n_slots = (size_t)((most - least) >> shift) + 1;
+    memset(list->slots, 0, n_slots * sizeof *list->slots);
+    for (size_t i = 0; i < list->n; i++) {
+        list->slots[(all[i].t - least) >> shift]++;
+    }
+    uint32_t before = 0;
+    for (size_t s = 0; s < n_slots; s++) {
+        uint32_t here  = list->slots[s];
+        list->slots[s] = before;
+        before += here;
+    }
+    for (size_t i = 0; i < list->n; i++) {
+        list->other[list->slots[(all[i].t - least) >> shift]++] = all[i];
+    }
+    list->all   = list->other;
+    list->other = all;
+}
+
+void cs_turns_sort(cs_turns *list)
+{
+    cs_ps least = CS_PS_NEVER, most = 0;
+    bool  is_sorted = true;
+
+    for (size_t i = 0; i < list->n; i++) {
+        least = list->all[i].t < least ? list->all[i].t : least;
+        most  = list->all[i].t > most ? list->all[i].t : most;
+        is_sorted &= i == 0 || !cs_is_later(&list->all[i - 1], &list->all[i]);
+    }
+    if (is_sorted) {
+        return;
+    }
+    scatter(list, least, most);
+    for (size_t i = 1; i < list->n; i++) { /* little is left to do */
+        cs_turn moved = list->all[i];
+        size_t  at    = i;
+        for (; at > 0 && cs_is_later(&list->all[at - 1], &moved); at--) {
+            list->all[at] = list->all[at - 1];
+        }
+        list->all[at] = moved;
+    }
 }
 
 /* ---- the calendar ---- */

@@ -7,14 +7,15 @@
 #include "base/alloc.h"
 #include "models/packet/net.h"
 
-/* `count` packets of one message and size at t, t + gap, .. */
+/* `count` packets of one message, way and size at t, t + gap, .. */
 typedef struct cs_run {
     cs_ps    t, gap;
-    uint32_t message;
+    uint32_t message; /* and where on which of its ways, as the engine numbers them */
     uint32_t count;
     uint32_t bytes : 24; /* of each, on the wire */
-    uint32_t hop : 8;    /* the link of their way that they are on */
-    uint32_t path;       /* on a sending port the number of the first packet, behind it the way */
+    uint32_t hop : 8;    /* 0: they are at their sending port and go different ways */
+    uint32_t path; /* where `hop` is 0 the number of the first packet of the message that is one
+                      of them, else the engine's */
 } cs_run;
 
 static inline cs_ps cs_run_last(const cs_run *r)
@@ -73,30 +74,35 @@ static inline bool cs_run_join(cs_run *last, const cs_run *next)
     return true;
 }
 
-/* A packet that has come to a port over link `in`; ports serve in the order (t, in). */
-typedef struct cs_arriving {
-    cs_run   run;
-    uint32_t in;
-} cs_arriving;
+/* ---- whose turn is it? ---- */
 
-/* What comes to a port in one window; `{0}` is empty. */
-typedef struct cs_inbox {
-    cs_arriving *runs; /* owned */
-    uint32_t     n, capacity;
-} cs_inbox;
+/* A packet at a port, or the first one of a run; ports serve in the order (t, in). */
+typedef struct cs_turn {
+    cs_ps    t;
+    uint32_t in;  /* the link that it came over */
+    uint32_t run; /* the user's */
+} cs_turn;
 
-/* Make room for one more. */
-CS_MUST_CHECK cs_status cs_inbox_grow(cs_inbox *inbox);
-
-/* A run comes over link `in`. */
-static inline CS_MUST_CHECK cs_status cs_inbox_put(cs_inbox *inbox, const cs_run *run, uint32_t in)
+static inline bool cs_is_later(const cs_turn *a, const cs_turn *b)
 {
-    if (inbox->n == inbox->capacity && cs_inbox_grow(inbox) != CS_OK) {
-        return CS_ENOMEM;
-    }
-    inbox->runs[inbox->n++] = (cs_arriving){*run, in};
-    return CS_OK;
+    return a->t > b->t || (a->t == b->t && a->in > b->in);
 }
+
+/* `{0}` is empty. */
+typedef struct cs_turns {
+    cs_turn  *all; /* owned [capacity] */
+    cs_turn  *other;
+    uint32_t *slots; /* owned [2 * capacity + 2] */
+    size_t    n, capacity;
+} cs_turns;
+
+/* Make room for so many more. */
+CS_MUST_CHECK cs_status cs_turns_reserve(cs_turns *list, size_t more);
+
+/* Sort; those of one time and link stay in their order. O(n) where times are spread evenly. */
+void cs_turns_sort(cs_turns *list);
+
+void cs_turns_free(cs_turns *list);
 
 /* ---- the calendar: in which window has a token something to do? ---- */
 

@@ -19,27 +19,18 @@
 #include <math.h>
 #include <string.h>
 
-/* A packet, or the first one of a run, in the order in which its port serves it. */
-typedef struct arrival {
-    cs_ps    t;
-    uint32_t in;  /* the link that it came over */
-    uint32_t run; /* of the inbox */
-} arrival;
-
-typedef struct arrivals {
-    arrival *all; /* owned [capacity] */
-    size_t   n, capacity;
-} arrivals;
-
+/* An output port, and the link behind it. */
 typedef struct port {
-    cs_run_queue sent;  /* in the order in which they are at the next port */
-    cs_inbox     inbox; /* what comes in this window */
-    cs_ps        free;  /* when the last packet has left */
-    int64_t      bps;   /* of packets that start now, .. */
-    cs_ps        until; /* .. before the next change, .. */
+    cs_run_queue sent;    /* in the order in which they are at the next port */
+    cs_run_queue inbox;   /* what comes in this window; `path` is the link that it came over */
+    cs_ps        free;    /* when the last packet has left */
+    cs_ps        until;   /* packets that start now, before the next change, .. */
+    int64_t      bps;     /* .. have this rate, .. */
+    cs_ps        service; /* .. at which those .. */
+    uint32_t     bytes;   /* .. of so many bytes take so long */
     uint32_t     n_changed;
-    uint32_t     bytes;   /* .. of which those of so many bytes .. */
-    cs_ps        service; /* .. take so long */
+    cs_ps        delay;
+    bool         is_last;
 } port;
 
 typedef struct message {
@@ -50,34 +41,35 @@ typedef struct message {
     bool     is_mixed; /* some of its ways cut through behind the sending port, others do not */
 } message;
 
+/* `message` of a run is the place in `ways` of the link that comes next. */
 typedef struct engine {
     const cs_packet_net *net;
     cs_event_queue      *ends;
     port                *ports; /* owned [n_links] */
     cs_calendar          calendar;
-    message             *messages; /* owned */
-    uint32_t            *ways;     /* owned [n_messages][max_paths][max_way + 1] */
-    size_t               n_messages, way_stride, ways_stride;
+    message             *messages; /* owned [n_messages] */
+    uint32_t            *ways;     /* owned [n_messages][1 << ways_shift]: ways of max_way + 1 */
+    size_t               n_messages;
+    uint32_t             ways_shift, way_stride;
     uint32_t *touched; /* owned [n_links]: ports that something comes to in this window */
     uint32_t  n_touched;
-    arrivals  runs, packets; /* of one inbox */
-    arrivals  scratch;
-    uint32_t *slots; /* owned [n_slots] */
-    size_t    n_slots;
+    cs_turns  runs, packets; /* of one inbox */
     uint64_t  n_packets;
 } engine;
 
 /* ---- what leaves a port ---- */
 
-static inline const uint32_t *way_of(const engine *e, uint32_t number, uint32_t path)
+static inline message *message_of(const engine *e, const cs_run *r)
 {
-    return e->ways + number * e->ways_stride + path * e->way_stride;
+    return &e->messages[r->message >> e->ways_shift];
 }
 
-/* The way of a packet of a sending port, which is known by its number. */
-static inline uint32_t path_of(const message *m, uint32_t packet)
+/* The place of the same link of the way that a packet takes, of which `place` is in the first way.
+ */
+static inline uint32_t place_of(const engine *e, const message *m, uint32_t place, uint32_t packet)
 {
-    return m->n_paths == 1 ? 0 : (uint32_t)(((uint64_t)m->first_path + packet) % m->n_paths);
+    uint32_t path = (uint32_t)(((uint64_t)m->first_path + packet) % m->n_paths);
+    return place + path * e->way_stride;
 }
 
 /* Does the next port begin with a packet before it has it all? */
@@ -86,77 +78,61 @@ static bool cuts_through(const engine *e, uint32_t link, uint32_t next)
     return e->net->links[next].high_bps <= e->net->links[link].low_bps;
 }
 
-/* How long after its start has a packet of the run passed the port, for the one behind it? */
-static cs_ps lag(const engine *e, uint32_t link, const cs_run *r, cs_ps service)
+/* How long after its start has the first packet of a run passed the port, for the one behind it? */
+static cs_ps lag(const engine *e, uint32_t link, const cs_run *r, uint32_t packet, cs_ps service)
 {
-    int64_t bytes = e->net->cut_through_bytes;
+    int64_t  bytes = e->net->cut_through_bytes;
+    uint32_t place = r->message;
 
-    if (bytes == 0 || bytes >= r->bytes) {
+    if (bytes >= r->bytes) {
         return service;
     }
-    uint32_t path = r->hop == 0 ? path_of(&e->messages[r->message], r->path) : r->path;
-    uint32_t next = way_of(e, r->message, path)[r->hop + 1];
-    return cuts_through(e, link, next) ? cs_packet_ps(e->ports[link].bps, bytes) : service;
+    if (r->hop == 0) {
+        place = place_of(e, message_of(e, r), place, packet);
+    }
+    return cuts_through(e, link, e->ways[place]) ? cs_packet_ps(e->ports[link].bps, bytes)
+                                                 : service;
 }
 
-static cs_status deliver(engine *e, uint32_t number, uint32_t count, cs_ps last)
+static cs_status deliver(engine *e, const cs_run *r, uint32_t count, cs_ps last)
 {
-    message *m = &e->messages[number];
+    message *m = message_of(e, r);
 
     m->end = last > m->end ? last : m->end;
     m->n_missing -= count;
     return m->n_missing > 0 ? CS_OK : cs_events_put(e->ends, (double)m->end, m->key);
 }
 
-/* A run of `count` packets like those of `r` starts on a link. */
-static inline cs_status leave(engine *e, uint32_t link, const cs_run *r, cs_ps start, cs_ps gap,
-                              uint32_t count, cs_ps service)
+/* Packets like those of `r` start on a link, at t, t + gap, ..; `packet` is the number of the first
+ * one where they go different ways. */
+static inline cs_status leave(engine *e, uint32_t link, const cs_run *r, cs_ps t, cs_ps gap,
+                              uint32_t count, uint32_t packet, cs_ps service)
 {
-    const cs_packet_link *l = &e->net->links[link];
-    cs_run_queue         *q = &e->ports[link].sent;
+    port         *p = &e->ports[link];
+    cs_run_queue *q = &p->sent;
 
     if (e->net->counters != NULL) {
-        cs_counters_start(e->net->counters, link, start, gap, count, r->bytes, service);
+        cs_counters_start(e->net->counters, link, t, gap, count, r->bytes, service);
     }
-    if (l->is_last) {
-        cs_ps last = start + (cs_ps)(count - 1) * gap;
-        return deliver(e, r->message, count, last + service + l->delay);
+    if (p->is_last) {
+        return deliver(e, r, count, t + (cs_ps)(count - 1) * gap + service + p->delay);
     }
-    if (e->net->cut_through_bytes > 0) {
-        start += lag(e, link, r, service) + l->delay;
-    } else {
-        start += service + l->delay;
-    }
+    t += p->delay + (e->net->cut_through_bytes > 0 ? lag(e, link, r, packet, service) : service);
+    cs_run run = {t, gap, r->message, count, r->bytes, r->hop, packet};
     if (q->n == 0) {
-        cs_calendar_put(&e->calendar, link, start);
-    } else if (e->net->trains) {
-        cs_run next = *r;
-        next.t      = start;
-        next.gap    = gap;
-        next.count  = count;
-        if (cs_run_join(cs_runs_last(q), &next)) {
-            return CS_OK;
-        }
+        cs_calendar_put(&e->calendar, link, t);
+    } else if (e->net->trains && cs_run_join(cs_runs_last(q), &run)) {
+        return CS_OK;
     }
-    if (q->n == q->capacity && cs_runs_grow(q) != CS_OK) {
-        return CS_ENOMEM;
-    }
-    cs_run *next = &q->runs[(q->head + q->n++) & (q->capacity - 1)];
-    *next        = *r;
-    next->t      = start;
-    next->gap    = gap;
-    next->count  = count;
-    return CS_OK;
+    return cs_runs_append(q, &run);
 }
 
-/* The same for packets of a sending port some of which cut through: each for itself. */
-static cs_status leave_mixed(engine *e, uint32_t link, const cs_run *r, cs_ps start, cs_ps gap,
-                             uint32_t count, cs_ps service)
+/* The same for a sending port where some packets cut through: each for itself. */
+static cs_status leave_mixed(engine *e, uint32_t link, const cs_run *r, cs_ps t, cs_ps gap,
+                             uint32_t count, uint32_t packet, cs_ps service)
 {
-    cs_run one = *r;
-
-    for (uint32_t i = 0; i < count; i++, one.path++) {
-        CS_TRY(leave(e, link, &one, start + (cs_ps)i * gap, 0, 1, service));
+    for (uint32_t i = 0; i < count; i++) {
+        CS_TRY(leave(e, link, r, t + (cs_ps)i * gap, 0, 1, packet + i, service));
     }
     return CS_OK;
 }
@@ -190,198 +166,129 @@ static inline cs_ps service_at(const engine *e, uint32_t link, uint32_t bytes, c
     return p->service;
 }
 
-/* A run comes to a port between whose packets nothing else does. */
-static cs_status serve(engine *e, uint32_t link, const cs_run *arriving)
+/* A packet like those of `r` comes to a port. */
+static inline cs_status serve_packet(engine *e, uint32_t link, const cs_run *r, cs_ps t)
 {
-    port  *p    = &e->ports[link];
-    cs_run left = *arriving;
+    port *p     = &e->ports[link];
+    cs_ps start = t > p->free ? t : p->free, s = service_at(e, link, r->bytes, start);
 
+    p->free = start + s;
     if (e->net->counters != NULL) {
-        cs_counters_come(e->net->counters, link, left.t, left.gap, left.count, left.bytes);
+        cs_counters_come(e->net->counters, link, t, 0, 1, r->bytes);
     }
-    while (left.count > 0) {
-        cs_ps    start = left.t > p->free ? left.t : p->free;
-        cs_ps    s = service_at(e, link, left.bytes, start), gap = s;
-        uint32_t count = left.count;
-        if (left.gap > s && p->free <= left.t) {
-            gap = left.gap;
-        } else if (left.gap > s) {
-            cs_ps gain = left.gap - s, n = (p->free - left.t + gain - 1) / gain;
-            count = n < left.count ? (uint32_t)n : left.count;
+    return leave(e, link, r, start, 0, 1, 0, s);
+}
+
+/* A run comes to a port between whose packets nothing else does. */
+static cs_status serve_run(engine *e, uint32_t link, const cs_run *r)
+{
+    port    *p    = &e->ports[link];
+    cs_ps    t    = r->t;
+    uint32_t left = r->count, packet = 0;
+    bool     is_mixed = r->hop == 0 && message_of(e, r)->is_mixed;
+
+    if (r->hop == 0) {
+        packet = r->path;
+    }
+    if (e->net->counters != NULL) {
+        cs_counters_come(e->net->counters, link, t, r->gap, left, r->bytes);
+    }
+    while (left > 0) {
+        cs_ps    start = t > p->free ? t : p->free;
+        cs_ps    s = service_at(e, link, r->bytes, start), gap = s;
+        uint32_t count = left;
+        if (r->gap > s && p->free <= t) {
+            gap = r->gap;
+        } else if (r->gap > s) {
+            cs_ps n = (p->free - t + r->gap - s - 1) / (r->gap - s);
+            count   = n < left ? (uint32_t)n : left;
         }
         if (start + (cs_ps)(count - 1) * gap >= p->until) {
             count = (uint32_t)((p->until - start - 1) / gap + 1);
         }
         p->free = start + (cs_ps)(count - 1) * gap + s;
-        CS_TRY(left.hop == 0 && e->messages[left.message].is_mixed
-                   ? leave_mixed(e, link, &left, start, gap, count, s)
-                   : leave(e, link, &left, start, gap, count, s));
-        left.t += count * left.gap;
-        left.count -= count;
-        left.path += left.hop == 0 ? count : 0;
+        CS_TRY(is_mixed ? leave_mixed(e, link, r, start, gap, count, packet, s)
+                        : leave(e, link, r, start, gap, count, packet, s));
+        t += count * r->gap;
+        left -= count;
+        packet += r->hop == 0 ? count : 0;
     }
     return CS_OK;
 }
 
 /* ---- the order at a port ---- */
 
-static inline bool is_later(const arrival *a, const arrival *b)
+/* A run comes to a port while no other does. */
+static cs_status serve_alone(engine *e, uint32_t link, const cs_run *r)
 {
-    return a->t > b->t || (a->t == b->t && a->in > b->in);
-}
-
-static bool are_sorted(const arrivals *list)
-{
-    for (size_t i = 1; i < list->n; i++) {
-        if (is_later(&list->all[i - 1], &list->all[i])) {
-            return false;
-        }
+    if (e->net->trains) {
+        return serve_run(e, link, r);
     }
-    return true;
-}
-
-static bool reserve(arrivals *list, size_t more)
-{
-    return cs_grow(&list->all, &list->capacity, list->n + more, 64, sizeof *list->all);
-}
-
-static void insert(arrivals *list)
-{
-    for (size_t i = 1; i < list->n; i++) {
-        arrival moved = list->all[i];
-        size_t  at    = i;
-        for (; at > 0 && is_later(&list->all[at - 1], &moved); at--) {
-            list->all[at] = list->all[at - 1];
-        }
-        list->all[at] = moved;
-    }
-}
-
-/* Sort, those of one time and link in the order in which they are: a bucket for about each one,
- * then insertion, which has little left to do. */
-static cs_status sort(engine *e, arrivals *list)
-{
-    cs_ps least = CS_PS_NEVER, most = 0;
-
-    e->scratch.n = 0;
-    if (are_sorted(list)) {
-        return CS_OK;
-    }
-    if (!reserve(&e->scratch, list->n) ||
-        !cs_grow(&e->slots, &e->n_slots, 2 * list->n + 2, 64, sizeof *e->slots)) {
-        return CS_ENOMEM;
-    }
-    for (size_t i = 0; i < list->n; i++) {
-        least = list->all[i].t < least ? list->all[i].t : least;
-        most  = list->all[i].t > most ? list->all[i].t : most;
-    }
-    unsigned shift = 0;
-    while ((size_t)((most - least) >> shift) > 2 * list->n) {
-        shift++;
-    }
-    size_t n_slots = (size_t)((most - least) >> shift) + 1;
-    memset(e->slots, 0, n_slots * sizeof *e->slots);
-    for (size_t i = 0; i < list->n; i++) {
-        e->slots[(list->all[i].t - least) >> shift]++;
-    }
-    uint32_t before = 0;
-    for (size_t s = 0; s < n_slots; s++) {
-        uint32_t here = e->slots[s];
-        e->slots[s]   = before;
-        before += here;
-    }
-    for (size_t i = 0; i < list->n; i++) {
-        e->scratch.all[e->slots[(list->all[i].t - least) >> shift]++] = list->all[i];
-    }
-    arrivals sorted = {e->scratch.all, list->n, e->scratch.capacity};
-    e->scratch      = (arrivals){list->all, 0, list->capacity};
-    *list           = sorted;
-    insert(list);
-    return CS_OK;
-}
-
-/* Take a run apart. */
-static bool expand(arrivals *packets, const cs_arriving *from, uint32_t number)
-{
-    const cs_run *r = &from->run;
-
-    if (!reserve(packets, r->count)) {
-        return false;
-    }
-    arrival *to = packets->all + packets->n;
     for (uint32_t k = 0; k < r->count; k++) {
-        to[k] = (arrival){r->t + (cs_ps)k * r->gap, from->in, number};
+        CS_TRY(serve_packet(e, link, r, r->t + (cs_ps)k * r->gap));
     }
-    packets->n += r->count;
-    return true;
-}
-
-/* Serve the packets that runs of an inbox were taken apart into. */
-static cs_status serve_packets(engine *e, uint32_t link)
-{
-    port              *p   = &e->ports[link];
-    const cs_arriving *all = p->inbox.runs;
-
-    CS_TRY(sort(e, &e->packets));
-    for (size_t i = 0; i < e->packets.n; i++) {
-        const arrival *a     = &e->packets.all[i];
-        const cs_run  *r     = &all[a->run].run;
-        cs_ps          start = a->t > p->free ? a->t : p->free;
-        cs_ps          s     = service_at(e, link, r->bytes, start);
-        p->free              = start + s;
-        if (e->net->counters != NULL) {
-            cs_counters_come(e->net->counters, link, a->t, 0, 1, r->bytes);
-        }
-        CS_TRY(leave(e, link, r, start, 0, 1, s));
-    }
-    e->packets.n = 0;
     return CS_OK;
 }
 
-/* Serve runs of an inbox, some of which meet. */
-static cs_status serve_trains(engine *e, uint32_t link)
+/* Take some runs of an inbox apart and serve their packets. */
+static cs_status serve_apart(engine *e, uint32_t link, const cs_turn *runs, size_t n_runs)
 {
-    const cs_inbox *inbox = &e->ports[link].inbox;
-    arrivals       *runs  = &e->runs;
+    const cs_run *inbox   = e->ports[link].inbox.runs;
+    cs_turns     *packets = &e->packets;
+
+    packets->n = 0;
+    for (size_t i = 0; i < n_runs; i++) {
+        const cs_run *r = &inbox[runs[i].run];
+        CS_TRY(cs_turns_reserve(packets, r->count));
+        cs_turn *to = packets->all + packets->n;
+        for (uint32_t k = 0; k < r->count; k++) {
+            to[k] = (cs_turn){r->t + (cs_ps)k * r->gap, runs[i].in, runs[i].run};
+        }
+        packets->n += r->count;
+    }
+    cs_turns_sort(packets);
+    for (size_t i = 0; i < packets->n; i++) {
+        CS_TRY(serve_packet(e, link, &inbox[packets->all[i].run], packets->all[i].t));
+    }
+    return CS_OK;
+}
+
+/* Serve runs some of which meet: those that do, apart. */
+static cs_status serve_meeting(engine *e, uint32_t link)
+{
+    const cs_run_queue *inbox = &e->ports[link].inbox;
+    cs_turns           *runs  = &e->runs;
 
     runs->n = 0;
-    if (!reserve(runs, inbox->n)) {
-        return CS_ENOMEM;
-    }
+    CS_TRY(cs_turns_reserve(runs, inbox->n));
     for (uint32_t i = 0; i < inbox->n; i++) {
-        runs->all[runs->n++] = (arrival){inbox->runs[i].run.t, inbox->runs[i].in, i};
+        runs->all[runs->n++] = (cs_turn){inbox->runs[i].t, inbox->runs[i].path, i};
     }
-    CS_TRY(sort(e, runs));
+    if (!e->net->trains) {
+        return serve_apart(e, link, runs->all, runs->n);
+    }
+    cs_turns_sort(runs);
     for (size_t i = 0, next; i < runs->n; i = next) {
-        arrival last = runs->all[i];
-        last.t       = cs_run_last(&inbox->runs[last.run].run);
-        for (next = i + 1; next < runs->n && is_later(&last, &runs->all[next]); next++) {
-            arrival other = runs->all[next];
-            other.t       = cs_run_last(&inbox->runs[other.run].run);
-            last          = is_later(&other, &last) ? other : last;
+        cs_turn last = runs->all[i];
+        last.t       = cs_run_last(&inbox->runs[last.run]);
+        for (next = i + 1; next < runs->n && cs_is_later(&last, &runs->all[next]); next++) {
+            cs_turn other = runs->all[next];
+            other.t       = cs_run_last(&inbox->runs[other.run]);
+            last          = cs_is_later(&other, &last) ? other : last;
         }
-        if (next == i + 1) {
-            CS_TRY(serve(e, link, &inbox->runs[runs->all[i].run].run));
-            continue;
-        }
-        for (; i < next; i++) {
-            uint32_t number = runs->all[i].run;
-            if (!expand(&e->packets, &inbox->runs[number], number)) {
-                return CS_ENOMEM;
-            }
-        }
-        CS_TRY(serve_packets(e, link));
+        CS_TRY(next == i + 1 ? serve_run(e, link, &inbox->runs[runs->all[i].run])
+                             : serve_apart(e, link, runs->all + i, next - i));
     }
     return CS_OK;
 }
 
 /* Does every run of an inbox end before the next one begins? */
-static bool are_apart(const cs_inbox *inbox)
+static bool are_in_order(const cs_run_queue *inbox)
 {
     for (uint32_t i = 1; i < inbox->n; i++) {
-        const cs_arriving *a = &inbox->runs[i - 1], *b = &inbox->runs[i];
-        cs_ps              last = cs_run_last(&a->run);
-        if (last > b->run.t || (last == b->run.t && a->in > b->in)) {
+        const cs_run *a = &inbox->runs[i - 1], *b = &inbox->runs[i];
+        cs_ps         last = cs_run_last(a);
+        if (last > b->t || (last == b->t && a->path > b->path)) {
             return false;
         }
     }
@@ -391,21 +298,14 @@ static bool are_apart(const cs_inbox *inbox)
 /* Serve what came to a port in this window. */
 static cs_status serve_inbox(engine *e, uint32_t link)
 {
-    cs_inbox *inbox = &e->ports[link].inbox;
+    cs_run_queue *inbox = &e->ports[link].inbox;
 
-    if (!e->net->trains) {
-        for (uint32_t i = 0; i < inbox->n; i++) {
-            if (!expand(&e->packets, &inbox->runs[i], i)) {
-                return CS_ENOMEM;
-            }
-        }
-        CS_TRY(serve_packets(e, link));
-    } else if (are_apart(inbox)) {
-        for (uint32_t i = 0; i < inbox->n; i++) {
-            CS_TRY(serve(e, link, &inbox->runs[i].run));
-        }
+    if (!are_in_order(inbox)) {
+        CS_TRY(serve_meeting(e, link));
     } else {
-        CS_TRY(serve_trains(e, link));
+        for (uint32_t i = 0; i < inbox->n; i++) {
+            CS_TRY(serve_alone(e, link, &inbox->runs[i]));
+        }
     }
     inbox->n = 0;
     return CS_OK;
@@ -413,40 +313,29 @@ static cs_status serve_inbox(engine *e, uint32_t link)
 
 /* ---- a window ---- */
 
-/* `count` packets of a run that link `in` carries are at the port behind it: from `t` on, on one
- * of the ways of their message. */
+/* Packets that link `in` carries are at the next port: of the link at `place`. */
 static inline cs_status hand_over(engine *e, uint32_t in, const cs_run *r, cs_ps t, cs_ps gap,
-                                  uint32_t count, uint32_t path)
+                                  uint32_t count, uint32_t place)
 {
-    uint32_t  next  = way_of(e, r->message, path)[r->hop + 1];
-    cs_inbox *inbox = &e->ports[next].inbox;
+    uint32_t      next  = e->ways[place];
+    cs_run_queue *inbox = &e->ports[next].inbox;
+    cs_run        here  = {t, gap, place + 1, count, r->bytes, 1, in};
 
     if (inbox->n == 0) {
         e->touched[e->n_touched++] = next;
     }
-    if (inbox->n == inbox->capacity && cs_inbox_grow(inbox) != CS_OK) {
-        return CS_ENOMEM;
-    }
-    cs_arriving *here = &inbox->runs[inbox->n++];
-    here->run         = *r;
-    here->run.t       = t;
-    here->run.gap     = gap;
-    here->run.count   = count;
-    here->run.path    = path;
-    here->run.hop++;
-    here->in = in;
-    return CS_OK;
+    return cs_runs_append(inbox, &here);
 }
 
-/* The same for a sending port: those of one way are a run. */
+/* The same where packets go different ways: those of one way are a run. */
 static cs_status spread(engine *e, uint32_t in, const cs_run *r, uint32_t count)
 {
-    const message *m = &e->messages[r->message];
+    const message *m = message_of(e, r);
     uint32_t       n = m->n_paths;
 
     for (uint32_t i = 0; i < n && i < count; i++) {
         CS_TRY(hand_over(e, in, r, r->t + (cs_ps)i * r->gap, n * r->gap, (count - i - 1) / n + 1,
-                         path_of(m, r->path + i)));
+                         place_of(e, m, r->message, r->path + i)));
     }
     return CS_OK;
 }
@@ -463,7 +352,7 @@ static cs_status bring(engine *e, uint32_t in, cs_ps end)
             count = (uint32_t)((end - 1 - r->t) / r->gap + 1);
         }
         CS_TRY(r->hop == 0 ? spread(e, in, r, count)
-                           : hand_over(e, in, r, r->t, r->gap, count, r->path));
+                           : hand_over(e, in, r, r->t, r->gap, count, r->message));
         if (count == r->count) {
             cs_runs_drop_first(q);
         } else {
@@ -512,10 +401,8 @@ static void unlimited_close(void *state)
     cs_free(e->messages);
     cs_free(e->ways);
     cs_free(e->touched);
-    cs_free(e->runs.all);
-    cs_free(e->packets.all);
-    cs_free(e->scratch.all);
-    cs_free(e->slots);
+    cs_turns_free(&e->runs);
+    cs_turns_free(&e->packets);
     cs_free(e);
 }
 
@@ -527,19 +414,23 @@ static cs_status unlimited_open(const cs_packet_net *net, cs_event_queue *ends, 
     if (e == NULL) {
         return CS_NO_MEMORY(err, "a network of %u links", net->n_links);
     }
-    e->net         = net;
-    e->ends        = ends;
-    e->way_stride  = (size_t)net->max_way + 1;
-    e->ways_stride = e->way_stride * net->max_paths;
-    e->ports       = CS_NEW(port, net->n_links);
-    e->touched     = CS_NEW(uint32_t, net->n_links);
+    e->net        = net;
+    e->ends       = ends;
+    e->way_stride = net->max_way + 1;
+    while (UINT64_C(1) << e->ways_shift < (uint64_t)e->way_stride * net->max_paths) {
+        e->ways_shift++;
+    }
+    e->ports   = CS_NEW(port, net->n_links);
+    e->touched = CS_NEW(uint32_t, net->n_links);
     if (cs_calendar_open(&e->calendar, net->window, net->n_links) != CS_OK || e->ports == NULL ||
         e->touched == NULL) {
         unlimited_close(e);
         return CS_NO_MEMORY(err, "a network of %u links", net->n_links);
     }
     for (uint32_t l = 0; l < net->n_links; l++) {
-        e->ports[l].bps = net->links[l].bps;
+        e->ports[l] = (port){.bps     = net->links[l].bps,
+                             .delay   = net->links[l].delay,
+                             .is_last = net->links[l].is_last};
         change_rate(e, l, -1);
     }
     *state_p = e;
@@ -549,17 +440,20 @@ static cs_status unlimited_open(const cs_packet_net *net, cs_event_queue *ends, 
 /* Keep what is asked of a message later. */
 static cs_status keep(engine *e, const cs_packet_message *given, uint32_t n_packets)
 {
-    size_t n_messages = e->n_messages;
+    size_t n_messages = e->n_messages, most = (size_t)1 << (32 - e->ways_shift);
 
-    if (!cs_grow(&e->messages, &n_messages, (size_t)given->number + 1, 64, sizeof *e->messages) ||
-        (n_messages > e->n_messages &&
-         !cs_resize(&e->ways, n_messages, e->ways_stride * sizeof *e->ways))) {
+    if (given->number >= most ||
+        !cs_grow(&e->messages, &n_messages, (size_t)given->number + 1, 64, sizeof *e->messages)) {
+        return CS_ENOMEM;
+    }
+    if (n_messages > e->n_messages &&
+        !cs_resize(&e->ways, n_messages << e->ways_shift, sizeof *e->ways)) {
         return CS_ENOMEM;
     }
     e->n_messages  = n_messages;
-    uint32_t *ways = e->ways + given->number * e->ways_stride;
+    uint32_t *ways = e->ways + ((size_t)given->number << e->ways_shift);
     message  *m    = &e->messages[given->number];
-    memcpy(ways, given->ways, given->n_paths * e->way_stride * sizeof *ways);
+    memcpy(ways, given->ways, (size_t)given->n_paths * e->way_stride * sizeof *ways);
     *m = (message){.key        = given->key,
                    .end        = -1,
                    .n_missing  = n_packets,
@@ -575,26 +469,23 @@ static cs_status keep(engine *e, const cs_packet_message *given, uint32_t n_pack
 static cs_status unlimited_send(void *state, const cs_packet_message *given)
 {
     engine  *e          = state;
-    int64_t  n          = cs_packet_count(given->bytes, given->mtu);
-    uint32_t last_bytes = (uint32_t)cs_packet_last_bytes(given->bytes, given->mtu, given->header);
-    uint32_t full_bytes = (uint32_t)(given->mtu + given->header);
-    bool     is_full    = last_bytes == full_bytes;
+    uint32_t n          = (uint32_t)cs_packet_count(given->bytes, given->mtu);
+    int64_t  full_bytes = given->mtu + given->header;
+    int64_t  last_bytes = cs_packet_last_bytes(given->bytes, given->mtu, given->header);
     cs_run   run        = {.t       = given->ready,
-                           .message = given->number,
-                           .count   = (uint32_t)n - (is_full ? 0 : 1),
-                           .bytes   = full_bytes & 0xffffff};
+                           .message = (given->number << e->ways_shift) + 1,
+                           .count   = n - (last_bytes < full_bytes ? 1 : 0),
+                           .bytes   = (uint32_t)full_bytes & 0xffffff,
+                           .hop     = given->n_paths == 1};
 
     assert(given->ready >= e->calendar.window * e->calendar.width);
-    CS_TRY(keep(e, given, (uint32_t)n));
-    e->n_packets += (uint64_t)n;
-    CS_TRY(serve(e, given->ways[0], &run));
-    if (is_full) {
-        return CS_OK;
-    }
+    CS_TRY(keep(e, given, n));
+    e->n_packets += n;
+    CS_TRY(serve_run(e, given->ways[0], &run));
     run.path  = run.count;
-    run.count = 1;
-    run.bytes = last_bytes & 0xffffff;
-    return serve(e, given->ways[0], &run);
+    run.count = n - run.count;
+    run.bytes = (uint32_t)last_bytes & 0xffffff;
+    return serve_run(e, given->ways[0], &run);
 }
 
 /* The first window that may not be processed. */
