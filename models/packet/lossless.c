@@ -20,6 +20,7 @@
  * `message` of a run is a *step* here: the place in `way` of the link that the run is on, from
  * which both its message and the next link follow. `path` is the link over which the run came.
  */
+#include "models/packet/counters.h"
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
 
@@ -160,6 +161,9 @@ static cs_status toggle_port(lossless *e, uint32_t link, cs_ps t, bool is_pause)
     p->toggles[p->n_toggles++] = (toggle){t, is_pause};
     p->has_xoff                = is_pause;
     e->totals.pauses += is_pause;
+    if (e->net->counters != NULL) {
+        (is_pause ? cs_counters_pause : cs_counters_resume)(e->net->counters, link, t);
+    }
     if (!is_pause && p->queue.n > 0) {
         wake(e, e->net->n_links + link, t > p->free ? t : p->free);
     }
@@ -400,6 +404,9 @@ static cs_status start_packets(lossless *e, uint32_t link, const cs_run *run, cs
     cs_ps                 ser = p->ser, lag = ser;
 
     p->free = t + (cs_ps)(count - 1) * gap + ser;
+    if (e->net->counters != NULL) {
+        cs_counters_start(e->net->counters, link, t, gap, count, run->bytes, ser);
+    }
     if (link >= e->net->n_senders) {
         uint32_t gone = count;
         if (p->free >= e->window_end) {
@@ -527,7 +534,7 @@ static cs_status start_run(lossless *e, uint32_t link, port *p, cs_ps t)
 static cs_status sort_inbox(lossless *e, port *p)
 {
     const sort_key *sorted;
-    uint32_t        n;
+    uint32_t        n, first = p->queue.n;
 
     if (is_in_order(&p->inbox)) {
         for (uint32_t i = 0; i < p->inbox.n; i++) {
@@ -541,6 +548,11 @@ static cs_status sort_inbox(lossless *e, port *p)
             run.count  = 1;
             CS_TRY(cs_runs_append(&p->queue, &run));
         }
+    }
+    for (uint32_t i = first; e->net->counters != NULL && i < p->queue.n; i++) {
+        const cs_run *r = &p->queue.runs[(p->queue.head + i) & (p->queue.capacity - 1)];
+        cs_counters_come(e->net->counters, (uint32_t)(p - e->ports), r->t, r->gap, r->count,
+                         r->bytes);
     }
     p->inbox.n = 0;
     return CS_OK;

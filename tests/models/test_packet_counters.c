@@ -99,7 +99,7 @@ static void count(const ct_packet_world *given, const ct_packet_answer *want,
 
 static void try_all(const cs_packet_engine *engine, ct_packet_queues queues, uint64_t n)
 {
-    uint64_t first = ct_seed() * 1000000 + 500000, deep = 0, busy = 0;
+    uint64_t first = ct_seed() * 1000000 + 500000, deep = 0, busy = 0, odd = 0;
 
     for (uint64_t i = 0; i < n; i++) {
         ct_packet_setting set = ct_packet_random(first + i, queues);
@@ -108,18 +108,33 @@ static void try_all(const cs_packet_engine *engine, ct_packet_queues queues, uin
         count(&w, &a, engine, false, i % 2 == 0 ? 0 : CS_PS_NEVER);
         count(&w, &a, engine, true, (cs_ps)(1 + i * i % 97) * 100000);
         for (uint32_t l = 0; l < w.net.n_links; l++) {
-            deep += a.links[l].deepest_bytes > 20000;
-            busy += a.links[l].packets > 0;
+            const cs_link_counts *c = &a.links[l];
+            deep += c->deepest_bytes > 20000;
+            busy += c->packets > 0;
+            odd += c->pauses > 0 || c->drops > 0;
         }
         ct_packet_answer_free(&a);
         ct_packet_world_free(&w);
     }
-    cr_assert(deep > n && busy > n, "%" PRIu64 " links, %" PRIu64 " with queues", busy, deep);
+    cr_assert(busy > n && deep > n / 4 && (odd > n / 4 || queues == CT_UNLIMITED),
+              "%" PRIu64 " links, %" PRIu64 " with queues, %" PRIu64 " paused or lossy", busy, deep,
+              odd);
 }
 
 Test(packet_counters, unlimited_queues_are_as_deep_as_the_oracles)
 {
     try_all(&cs_packet_unlimited, CT_UNLIMITED, 300);
+}
+
+Test(packet_counters, lossless_queues_are_as_deep_and_ports_paused_as_long)
+{
+    try_all(&cs_packet_lossless, CT_LOSSLESS, 300);
+    try_all(&cs_packet_transported, CT_LOSSLESS, 100);
+}
+
+Test(packet_counters, queues_that_drop_and_mark_say_where)
+{
+    try_all(&cs_packet_transported, CT_LOSSY, 300);
 }
 
 /* ---- intervals against their definition ---- */
