@@ -316,19 +316,19 @@ cs_status cs_counters_report(cs_packet_counters *counters, cs_ps end, cs_link_re
         }
         merge(c, l, CS_PS_NEVER);
         c->totals[i]          = l->total;
-        c->totals[i].busy_s   = (double)l->busy * 1e-12;
-        c->totals[i].paused_s = (double)l->paused * 1e-12;
+        c->totals[i].busy_s   = (double)l->busy / 1e12;
+        c->totals[i].paused_s = (double)l->paused / 1e12;
     }
     for (uint32_t i = 0; i < c->net->n_links; i++) {
         keep_row(c, &c->links[i]);
     }
     join_rows(c);
     for (size_t i = 0; i < c->n_rows; i++) {
-        c->rows[i].paused_s *= 1e-12;
+        c->rows[i].paused_s /= 1e12;
     }
     *report = (cs_link_report){.n_links   = c->net->n_links,
                                .links     = c->totals,
-                               .sample_s  = (double)c->sample * 1e-12,
+                               .sample_s  = (double)c->sample / 1e12,
                                .n_samples = c->n_rows,
                                .samples   = c->rows};
     return c->failed ? CS_ENOMEM : CS_OK;

@@ -337,8 +337,7 @@ static cs_status read_value(cs_store *store, int place, const cs_column *c, void
         return text != NULL || is_null ? CS_OK : CS_ENOMEM;
     case CS_COLUMN_COUNT: *(uint64_t *)member = (uint64_t)sqlite3_column_int64(find, place); break;
     case CS_COLUMN_MAYBE:
-        *(uint64_t *)member =
-            is_null ? CS_NO_COUNT : (uint64_t)sqlite3_column_int64(find, place);
+        *(uint64_t *)member = is_null ? CS_NO_COUNT : (uint64_t)sqlite3_column_int64(find, place);
         break;
     case CS_COLUMN_U32: *(uint32_t *)member = (uint32_t)sqlite3_column_int64(find, place); break;
     case CS_COLUMN_REAL:
