@@ -34,7 +34,10 @@ const cs_missing cs_models_missing[] = {
     {"simgrid", "SimGrid's flow-level network",
      "not part of this build: it needs libsimgrid-dev and g++"},
 #endif
-    {"ns3", "ns-3's packet-level network", "not part of this version"},
+#ifndef COLLSIM_HAS_NS3
+    {"ns3", "ns-3's packet-level network",
+     "not part of this build: it needs libns3-dev and g++"},
+#endif
     {NULL, NULL, NULL},
 };
 /* clang-format on */

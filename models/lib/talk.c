@@ -90,7 +90,7 @@ static cs_status send_frame(cs_talk *talk, uint32_t kind)
     return CS_OK;
 }
 
-cs_status cs_talk_start(cs_talk *talk, const char *program, cs_error *err)
+cs_status cs_talk_start(cs_talk *talk, const char *program, const char *missing, cs_error *err)
 {
     char             path[PATH_MAX + 64];
     cs_child_program started = {.path = path};
@@ -98,7 +98,7 @@ cs_status cs_talk_start(cs_talk *talk, const char *program, cs_error *err)
 
     *talk = (cs_talk){.program = program};
     if (!cs_module_find(program, X_OK, path, sizeof path)) {
-        return CS_FAIL(err, CS_EMISSING, "model", "%s is not there", program);
+        return CS_FAIL(err, CS_EMISSING, "model", "%s", missing);
     }
     CS_TRY(cs_child_start(&started, &talk->child, err));
     (void)snprintf(opening.build, sizeof opening.build, "%s", cs_build());

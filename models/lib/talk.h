@@ -30,9 +30,10 @@ typedef struct cs_talk {
 /* Is the program there? */
 bool cs_talk_finds(const char *program);
 
-/* Start a program, CS_EMISSING where it is not there, and begin the frame that opens the
- * conversation. Close the talk, whatever comes of it. */
-CS_MUST_CHECK cs_status cs_talk_start(cs_talk *talk, const char *program, cs_error *err);
+/* Start a program, CS_EMISSING saying `missing` where it is not there, and begin the frame that
+ * opens the conversation. Close the talk, whatever comes of it. */
+CS_MUST_CHECK cs_status cs_talk_start(cs_talk *talk, const char *program, const char *missing,
+                                      cs_error *err);
 
 /* Add to the frame that is sent next. CS_ENOMEM only. */
 CS_MUST_CHECK cs_status cs_talk_put(cs_talk *talk, const void *data, size_t bytes);

@@ -124,6 +124,7 @@ struct output {
     Ptr<PointToPointNetDevice> device;
     std::deque<uint32_t>       waiting;
     EventId                    begin; /* of the first that waits */
+    uint64_t                   n_drops = 0;
 };
 
 /* What is simulated, and how it is driven. */
@@ -139,7 +140,7 @@ class network
 
     static Ptr<PointToPointNetDevice> device_of(const Ptr<Node> &node, int64_t bps);
     void connect(uint32_t link, const Ptr<Node> &from, const Ptr<Node> &to, const QueueSize &size);
-    void deliver(uint32_t number);
+    void arrived(uint32_t number);
     void lose(uint32_t number, uint32_t link);
 
     QueueSize no_limit() const
@@ -163,10 +164,11 @@ class network
   private:
     std::vector<uint32_t> ended;
     uint64_t              n_drops    = 0;
-    uint32_t              n_there    = 0, n_lost = 0, lost_link = CS_NS3_NO_LINK;
+    uint32_t              n_there    = 0, n_lost = 0, worst_link = 0;
     bool                  is_stopping = false;
 
     void stop();
+    void leave(uint32_t number);
 };
 
 Ptr<PointToPointNetDevice> network::device_of(const Ptr<Node> &node, int64_t bps)
@@ -238,31 +240,44 @@ void network::stop()
     }
 }
 
-/* All of a message is where it should be. */
-void network::deliver(uint32_t number)
+/* A packet is where it should be. */
+void network::arrived(uint32_t number)
 {
-    messages[number].is_there = false;
-    ended.push_back(number);
-    n_there--;
-    stop();
+    messages[number].delivered++;
+    leave(number);
 }
 
-/* A packet was dropped by the queue of a link: its message will never end. */
+/* The queue of a link has dropped a packet: its message will never end. */
 void network::lose(uint32_t number, uint32_t link)
 {
     n_drops++;
-    if (lost_link == CS_NS3_NO_LINK) {
-        lost_link = link;
+    if (++outputs[link].n_drops > outputs[worst_link].n_drops) {
+        worst_link = link;
     }
-    if (messages[number].lost++ == 0) {
-        n_lost++;
-        n_there--;
+    n_lost += messages[number].lost++ == 0;
+    leave(number);
+}
+
+/* Is nothing of a message under way any more? */
+void network::leave(uint32_t number)
+{
+    message &m = messages[number];
+
+    if (m.delivered + m.lost < m.n_packets) {
+        return;
+    }
+    n_there--;
+    if (m.lost == 0) {
+        m.is_there = false;
+        ended.push_back(number);
+        stop();
     }
 }
 
 void network::run(int64_t horizon_ps)
 {
     EventId horizon;
+    bool    is_over = n_there == 0;
 
     is_stopping = false;
     if (horizon_ps > now_ps()) {
@@ -271,14 +286,16 @@ void network::run(int64_t horizon_ps)
         }
         Simulator::Run();
         horizon.Cancel();
+        is_over = n_there == 0 || !is_stopping; /* nothing is left to happen */
     }
     const cs_ns3_event event = {now_ps(),
                                 n_packets,
                                 n_drops,
-                                static_cast<uint32_t>(ended.size()),
-                                n_there == 0 || Simulator::IsFinished(),
+                                outputs.empty() ? 0 : outputs[worst_link].n_drops,
+                                worst_link,
                                 n_lost,
-                                lost_link};
+                                static_cast<uint32_t>(ended.size()),
+                                is_over};
     cs_child_say_event(event, ended);
     ended.clear();
 }
@@ -296,7 +313,6 @@ class ports : public network
     virtual void send(uint32_t number, int64_t i) = 0;
 
     void add(uint32_t number) override;
-    void arrive(const packet_table::entry &packet);
 
     /* Keep the port's device one packet ahead. */
     void keep_ahead(uint32_t link)
@@ -315,8 +331,8 @@ void ports::add(uint32_t number)
     const uint32_t link = messages[number].first_link();
 
     outputs[link].waiting.push_back(number);
-    if (outputs[link].waiting.size() == 1) {
-        pump(link);
+    if (outputs[link].waiting.size() == 1) { /* not before what else happens now */
+        Simulator::ScheduleNow([this, link]() { pump(link); });
     }
 }
 
@@ -341,16 +357,6 @@ void ports::pump(uint32_t link)
         }
         n_packets++;
         send(number, i); /* may come back here, when the device was idle */
-    }
-}
-
-/* A packet has come to the end of its way. */
-void ports::arrive(const packet_table::entry &packet)
-{
-    message &m = messages[packet.message];
-
-    if (++m.delivered == m.n_packets) {
-        deliver(packet.message);
     }
 }
 
@@ -414,7 +420,7 @@ void raw_network::receive(uint32_t link, const Ptr<const Packet> &packet)
         throw std::runtime_error("a packet left its way");
     }
     if (way[e.at + 1] == CS_NS3_END) {
-        arrive(packets.take(packet->GetUid()));
+        arrived(packets.take(packet->GetUid()).message);
         return;
     }
     if (arrivals.empty()) {

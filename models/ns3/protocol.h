@@ -15,9 +15,8 @@
 
 #include "models/lib/frames.h"
 
-#define CS_NS3_END     UINT32_MAX /* of a way */
-#define CS_NS3_SWITCH  UINT32_MAX /* at this end of a link */
-#define CS_NS3_NO_LINK UINT32_MAX
+#define CS_NS3_END    UINT32_MAX /* of a way */
+#define CS_NS3_SWITCH UINT32_MAX /* at this end of a link */
 
 enum {
     CS_NS3_VERSION          = 1,
@@ -67,10 +66,11 @@ typedef struct cs_ns3_run {
 typedef struct cs_ns3_event {
     int64_t  now_ps;
     uint64_t packets, drops;
+    uint64_t worst_drops; /* at the link that dropped most */
+    uint32_t worst_link;
+    uint32_t n_lost; /* messages that never end */
     uint32_t n_ended;
-    uint32_t is_idle;   /* nothing is under way */
-    uint32_t n_lost;    /* messages that never end */
-    uint32_t lost_link; /* where the first packet was lost, or CS_NS3_NO_LINK */
+    uint32_t is_idle; /* nothing is under way */
 } cs_ns3_event;
 
 #endif

@@ -51,5 +51,7 @@ extern const cs_packet_engine cs_packet_unlimited;
 extern const cs_packet_engine cs_packet_lossless;
 /* Everything, packet by packet: queues that drop, transports, marks, errors; lossless or not. */
 extern const cs_packet_engine cs_packet_transported;
+/* ns-3's queues, which may drop packets, in a process of its own: models/ns3/ns3.c. */
+extern const cs_packet_engine cs_packet_ns3;
 
 #endif

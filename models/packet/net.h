@@ -22,6 +22,9 @@ typedef int64_t cs_ps;
 /* Ends a way. */
 #define CS_NO_LINK UINT32_MAX
 
+/* A link's end that is at no rank. */
+#define CS_NO_RANK UINT32_MAX
+
 enum { CS_MAX_PACKET_BYTES = 1 << 20, CS_PAUSE_FRAME_BYTES = 64 };
 
 /* From `time` on packets that start have this rate. */
@@ -37,6 +40,7 @@ typedef struct cs_packet_link {
     const cs_packet_change *changes;           /* [n_changes], by time */
     uint32_t                n_changes;
     bool                    is_last;   /* of every way that it is on: what leaves it is delivered */
+    uint32_t                from, to;  /* ranks, or CS_NO_RANK: a switch */
     int64_t                 xoff, xon; /* bytes, of lossless queues */
 } cs_packet_link;
 
@@ -112,6 +116,7 @@ typedef struct cs_packet_message {
     uint32_t first_path;
     const uint32_t
         *ways; /* [n_paths][max_way + 1], each ended by CS_NO_LINK; borrowed for the call */
+    const uint32_t *back; /* a way of what is said in return, borrowed, too; NULL: none is known */
 } cs_packet_message;
 
 /* How long `bytes` <= CS_MAX_PACKET_BYTES take at a rate, to the nearest picosecond. */

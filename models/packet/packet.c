@@ -3,20 +3,12 @@
  *
  * The rules, and the order of what happens in one picosecond, are in sim/doc/packet.md. Nothing is
  * averaged: every end is a whole number of picoseconds that follows from the rules, whichever
- * engine (models/packet/engine.h) computes it. This file drives the engine as the dispatcher asks:
- * it lets windows pass until the next end of a message is certain.
+ * engine (models/packet/engine.h) computes it.
  *
  * Left out: what hosts spend on packets, buffers that ports share, adaptive routing.
  */
-#include "base/alloc.h"
-#include "models/packet/counters.h"
-#include "models/packet/engine.h"
-#include "models/packet/ports.h"
+#include "models/packet/drive.h"
 #include "models/packet/transport_options.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 typedef struct packet_options {
     cs_packet_options           net;
@@ -43,249 +35,40 @@ static const cs_field packet_table[] = {
     CS_FIELD_END,
 };
 
-typedef struct packet_model {
-    const cs_packet_engine *engine;
-    void                   *state; /* of the engine */
-    cs_packet_ports         ports;
-    cs_event_queue          ends;
-    double                 *arrivals; /* owned: those that are still to come, first one first */
-    size_t                  n_arrivals, next_arrival;
-    double                  now_s;
-    uint8_t                *parts; /* owned [capacity]: by handle, messages that have not ended */
-    uint32_t               *ended; /* owned [capacity] */
-    uint32_t                capacity, n_under_way; /* messages, both ways of an exchange */
-    cs_status               failure;
-    char                    why[240];
-} packet_model;
-
-static void packet_close(void *state)
+static cs_status choose(cs_packet_ports *ports, const void *options,
+                        const cs_packet_engine **engine_p, cs_error *err)
 {
-    packet_model *m = state;
+    const packet_options      *o   = options;
+    cs_packet_net             *net = &ports->net;
+    const cs_packet_transport *t   = &net->transport;
 
-    if (m != NULL) {
-        m->engine->close(m->state);
-        cs_counters_close(m->ports.net.counters);
-        cs_packet_ports_close(&m->ports);
-        cs_events_free(&m->ends);
-        cs_free(m->arrivals);
-        cs_free(m->parts);
-        cs_free(m->ended);
-        cs_free(m);
-    }
-}
-
-static int by_time(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static cs_status list_arrivals(packet_model *m, const cs_ports *ports, cs_error *err)
-{
-    m->arrivals = CS_NEW(double, ports->n_ranks);
-    if (m->arrivals == NULL) {
-        return CS_NO_MEMORY(err, "the arrivals");
-    }
-    for (uint32_t r = 0; r < ports->n_ranks; r++) {
-        if (ports->arrival_s[r] > ports->first_s) {
-            m->arrivals[m->n_arrivals++] = ports->arrival_s[r];
-        }
-    }
-    qsort(m->arrivals, m->n_arrivals, sizeof *m->arrivals, by_time);
-    return CS_OK;
-}
-
-static const cs_packet_engine *engine_of(const cs_packet_net *net)
-{
-    const cs_packet_transport *t = &net->transport;
-
-    if (net->queue_bytes > 0 || t->recovery != CS_RECOVER_NONE || t->kmax > 0) {
-        return &cs_packet_transported;
-    }
-    return net->is_lossless ? &cs_packet_lossless : &cs_packet_unlimited;
-}
-
-static cs_status open_engine(packet_model *m, const cs_ports *ports, const packet_options *o,
-                             cs_error *err)
-{
-    cs_packet_net *net = &m->ports.net;
-
-    CS_TRY(cs_packet_ports_open(&m->ports, ports, &o->net, err));
     CS_TRY(cs_packet_transport_resolve(&o->hosts, net->links[0].high_bps, &net->transport, err));
-    CS_TRY(list_arrivals(m, ports, err));
-    m->engine = engine_of(net);
-    return m->engine->open(net, &m->ends, &m->state, err);
+    if (net->queue_bytes > 0 || t->recovery != CS_RECOVER_NONE || t->kmax > 0) {
+        *engine_p = &cs_packet_transported;
+    } else {
+        *engine_p = net->is_lossless ? &cs_packet_lossless : &cs_packet_unlimited;
+    }
+    return CS_OK;
 }
 
 static cs_status packet_open(const cs_ports *ports, const void *options, void **state_p,
                              cs_error *err)
 {
-    packet_model *m = CS_NEW(packet_model, 1);
-
-    if (m == NULL) {
-        return CS_NO_MEMORY(err, "the links");
-    }
-    m->now_s         = ports->first_s;
-    m->engine        = &cs_packet_unlimited;
-    cs_status status = open_engine(m, ports, options, err);
-    if (status != CS_OK) {
-        packet_close(m);
-        return status;
-    }
-    *state_p = m;
-    return CS_OK;
-}
-
-static cs_status reserve(packet_model *m, uint32_t handle)
-{
-    uint32_t capacity = m->capacity == 0 ? 256 : m->capacity;
-
-    if (handle < m->capacity) {
-        return CS_OK;
-    }
-    while (capacity <= handle) {
-        capacity *= 2;
-    }
-    if (!cs_resize(&m->parts, capacity, sizeof *m->parts) ||
-        !cs_resize(&m->ended, capacity, sizeof *m->ended)) {
-        return CS_ENOMEM;
-    }
-    m->capacity = capacity;
-    return CS_OK;
-}
-
-/* A failure shows itself in the next question. */
-static cs_status fail(packet_model *m, cs_status status, const char *why)
-{
-    if (m->failure == CS_OK) {
-        m->failure = status;
-        (void)snprintf(m->why, sizeof m->why, "%s", why);
-    }
-    return status;
-}
-
-static cs_status send(packet_model *m, const cs_flight *flight, bool is_back)
-{
-    cs_packet_message message;
-
-    if (cs_packet_message_of(&m->ports, flight, is_back, &message) != CS_OK) {
-        (void)fail(m, CS_ENOTSUP,
-                   "a message of 2^31 packets or more, or more than 50 days of traffic: accepted "
-                   "are fewer bytes, larger packets or faster ports");
-        return CS_OK;
-    }
-    m->n_under_way++;
-    return m->engine->send(m->state, &message);
-}
-
-static cs_status packet_inject(void *state, const cs_flight *flight)
-{
-    packet_model *m = state;
-
-    m->now_s = flight->start_s;
-    if (reserve(m, flight->handle) != CS_OK) {
-        return CS_ENOMEM;
-    }
-    m->parts[flight->handle] = flight->is_exchange ? 2 : 1;
-    CS_TRY(send(m, flight, false));
-    return flight->is_exchange ? send(m, flight, true) : CS_OK;
-}
-
-static cs_status packet_next(void *state, double *next_s_p)
-{
-    packet_model *m = state;
-
-    while (m->next_arrival < m->n_arrivals && m->arrivals[m->next_arrival] <= m->now_s) {
-        m->next_arrival++;
-    }
-    bool   comes     = m->next_arrival < m->n_arrivals;
-    double arrival_s = comes ? m->arrivals[m->next_arrival] : (double)INFINITY;
-    *next_s_p        = (double)INFINITY;
-    if (m->failure != CS_OK || m->n_under_way == 0) {
-        return m->failure;
-    }
-    cs_status status =
-        m->engine->run(m->state, comes ? cs_packet_time(&m->ports, arrival_s) : CS_PS_NEVER);
-    if (status != CS_OK) {
-        return status == CS_ENOMEM ? status : fail(m, status, m->engine->why(m->state));
-    }
-    double end_ps = cs_events_next_s(&m->ends);
-    double end_s  = isfinite(end_ps) ? cs_packet_time_s(&m->ports, (cs_ps)end_ps) : end_ps;
-    *next_s_p     = fmin(fmax(end_s, m->now_s), arrival_s);
-    return isfinite(*next_s_p) ? CS_OK : fail(m, CS_EWRONG, m->engine->why(m->state));
-}
-
-static cs_status packet_advance(void *state, double now_s, const uint32_t **ended_p,
-                                size_t *n_ended_p)
-{
-    packet_model *m = state;
-    size_t        n = 0;
-
-    m->now_s = now_s;
-    while (cs_events_next_s(&m->ends) <= (double)cs_packet_time(&m->ports, now_s)) {
-        size_t count = cs_events_take(&m->ends);
-        for (size_t i = 0; i < count; i++) {
-            uint32_t handle = cs_packet_number(m->ends.batch[i].key) / 2;
-            m->n_under_way--;
-            if (--m->parts[handle] == 0) {
-                m->ended[n++] = handle;
-            }
-        }
-    }
-    *ended_p   = m->ended;
-    *n_ended_p = n;
-    return CS_OK;
-}
-
-static void packet_count(const void *state, cs_counts *counts_p)
-{
-    const packet_model *m = state;
-    cs_packet_totals    t = {0};
-
-    m->engine->count(m->state, &t);
-    *counts_p = (cs_counts){t.packets, t.pauses, t.drops, t.marks, t.resent};
-}
-
-static cs_status packet_watch(void *state, double sample_s)
-{
-    packet_model  *m   = state;
-    cs_packet_net *net = &m->ports.net;
-
-    net->counters =
-        cs_counters_open(net, sample_s < 0 ? CS_PS_NEVER : (cs_ps)llround(sample_s * 1e12));
-    return net->counters != NULL ? CS_OK : CS_ENOMEM;
-}
-
-static cs_status packet_report(void *state, double end_s, cs_link_report *report_p)
-{
-    packet_model *m = state;
-    return cs_counters_report(m->ports.net.counters, cs_packet_time(&m->ports, end_s), report_p);
-}
-
-static const char *packet_why(const void *state)
-{
-    return ((const packet_model *)state)->why;
-}
-
-/* Receivers and senders alike: queues are what this model is about. */
-static bool packet_queues(const void *options)
-{
-    (void)options;
-    return true;
+    return cs_packet_open(ports, options, choose, state_p, err);
 }
 
 static const cs_network packet_network = {
-    .shares_receivers = packet_queues,
-    .queues_senders   = packet_queues,
+    .shares_receivers = cs_packet_queues,
+    .queues_senders   = cs_packet_queues,
     .open             = packet_open,
-    .inject           = packet_inject,
-    .next             = packet_next,
-    .advance          = packet_advance,
-    .count            = packet_count,
-    .watch            = packet_watch,
-    .report           = packet_report,
-    .why              = packet_why,
-    .close            = packet_close,
+    .inject           = cs_packet_inject,
+    .next             = cs_packet_next,
+    .advance          = cs_packet_advance,
+    .count            = cs_packet_counts,
+    .watch            = cs_packet_watch,
+    .report           = cs_packet_report,
+    .why              = cs_packet_why,
+    .close            = cs_packet_close,
 };
 
 static cs_status packet_check(const cs_scenario *scenario, const void *options, cs_error *err)
@@ -295,18 +78,6 @@ static cs_status packet_check(const cs_scenario *scenario, const void *options, 
 
     CS_TRY(cs_packet_check(scenario, &o->net, err));
     return cs_packet_transport_resolve(&o->hosts, 1, &settings, err);
-}
-
-static double packet_latency_s(const cs_scenario *scenario, const void *options, uint32_t fabric)
-{
-    (void)options;
-    return scenario->cluster.fabrics[fabric].alpha_s;
-}
-
-static cs_message_cost packet_message_cost(const cs_scenario *scenario, const void *options,
-                                           uint32_t fabric)
-{
-    return (cs_message_cost){.beyond_s = packet_latency_s(scenario, options, fabric)};
 }
 
 const cs_model cs_model_packet = {
@@ -319,6 +90,6 @@ const cs_model cs_model_packet = {
     .options_bytes = sizeof(packet_options),
     .check         = packet_check,
     .network       = &packet_network,
-    .latency_s     = packet_latency_s,
-    .message_cost  = packet_message_cost,
+    .latency_s     = cs_packet_latency_s,
+    .message_cost  = cs_packet_message_cost,
 };

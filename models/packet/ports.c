@@ -152,6 +152,22 @@ static cs_ps delay_of(const cs_packet_ports *p, uint32_t fabric)
     return is_direct(p->ports, fabric) ? 2 * delay : delay;
 }
 
+/* The ranks at the ends of a port's links; a direct link has both. */
+static void set_ends(cs_packet_ports *p, uint32_t fabric, uint32_t port)
+{
+    const cs_ports *ports = p->ports;
+    uint32_t        g     = ports->cluster->gpus_per_server;
+    uint32_t        i     = port - ports->port_base[fabric];
+    cs_packet_link *tx    = &p->net.links[port];
+    cs_packet_link *rx    = &p->net.links[cs_link_of_receiver(ports, port)];
+
+    tx->from = rx->to = is_direct(ports, fabric) ? i / g : i;
+    tx->to = rx->from = CS_NO_RANK;
+    if (is_direct(ports, fabric)) {
+        tx->to = i / g / g * g + i % g;
+    }
+}
+
 static void set_ports(cs_packet_ports *p)
 {
     const cs_ports *ports = p->ports;
@@ -163,6 +179,7 @@ static void set_ports(cs_packet_ports *p)
         tx->delay = rx->delay = delay_of(p, fabric);
         tx->is_last           = is_direct(ports, fabric);
         rx->is_last           = true;
+        set_ends(p, fabric, port);
     }
     for (uint32_t f = 0; f < cs_n_fabrics(ports->cluster); f++) {
         cs_ps delays  = (is_direct(ports, f) ? 1 : 2) * delay_of(p, f);
@@ -279,7 +296,9 @@ static cs_status fill(cs_packet_ports *p)
     }
     set_ports(p);
     for (uint32_t i = 0; i < inner; i++) {
-        p->net.links[cs_link_of_inner(p->ports, i)].delay = whole(t->links[i].latency_s * 1e12);
+        cs_packet_link *link = &p->net.links[cs_link_of_inner(p->ports, i)];
+        link->delay          = whole(t->links[i].latency_s * 1e12);
+        link->from = link->to = CS_NO_RANK;
     }
     p->net.max_way           = cs_links_most_of_way(p->ports);
     p->net.max_paths         = most_paths(p);
@@ -294,7 +313,8 @@ static cs_status fill(cs_packet_ports *p)
     cs_packet_net_finish(&p->net, least);
     set_thresholds(p);
     p->ways = CS_NEW(uint32_t, (size_t)p->net.max_paths * (p->net.max_way + 1));
-    return p->ways == NULL ? CS_ENOMEM : CS_OK;
+    p->back = CS_NEW(uint32_t, p->net.max_way + 1);
+    return p->ways == NULL || p->back == NULL ? CS_ENOMEM : CS_OK;
 }
 
 cs_status cs_packet_ports_open(cs_packet_ports *p, const cs_ports *ports,
@@ -308,6 +328,7 @@ void cs_packet_ports_close(cs_packet_ports *p)
 {
     cs_packet_net_free(&p->net);
     cs_free(p->ways);
+    cs_free(p->back);
     *p = (cs_packet_ports){0};
 }
 
@@ -331,19 +352,27 @@ static void write_way(const cs_packet_ports *p, const cs_flight *flight, bool is
     way[k] = CS_NO_LINK;
 }
 
+/* The path of a message that has one: the topology's, or by a hash. */
+static uint32_t path_of(const cs_packet_ports *p, const cs_flight *flight, bool is_back)
+{
+    uint64_t pair = is_back ? (uint64_t)flight->dst << 32 | flight->src
+                            : (uint64_t)flight->src << 32 | flight->dst;
+
+    if (p->options.paths == CS_PATHS_STATIC) {
+        return 0;
+    }
+    return (uint32_t)(cs_packet_hash(p->net.seed ^ cs_packet_hash(pair)) %
+                      cs_links_n_paths(p->ports, flight, is_back));
+}
+
 /* The ways of a message's packets. Returns how many. */
 static uint32_t find_ways(cs_packet_ports *p, const cs_flight *flight, bool is_back)
 {
-    bool     is_static = p->options.paths == CS_PATHS_STATIC;
-    uint32_t n         = is_static ? 1 : cs_links_n_paths(p->ports, flight, is_back);
-    uint64_t pair      = is_back ? (uint64_t)flight->dst << 32 | flight->src
-                                 : (uint64_t)flight->src << 32 | flight->dst;
-
     if (p->options.paths != CS_PATHS_SPRAY) {
-        uint64_t hash = cs_packet_hash(p->net.seed ^ cs_packet_hash(pair));
-        write_way(p, flight, is_back, (uint32_t)(hash % n), p->ways);
+        write_way(p, flight, is_back, path_of(p, flight, is_back), p->ways);
         return 1;
     }
+    uint32_t n = cs_links_n_paths(p->ports, flight, is_back);
     for (uint32_t i = 0; i < n; i++) {
         write_way(p, flight, is_back, i, p->ways + (size_t)i * (p->net.max_way + 1));
     }
@@ -379,6 +408,10 @@ cs_status cs_packet_message_of(cs_packet_ports *p, const cs_flight *flight, bool
         .n_paths = find_ways(p, flight, is_back),
         .ways    = p->ways,
     };
+    if (p->wants_back) {
+        write_way(p, flight, !is_back, path_of(p, flight, !is_back), p->back);
+        message->back = p->back;
+    }
     int64_t packets = cs_packet_count(message->bytes, message->mtu);
     p->most_ps += slowest_ps(p, (double)packets, message->mtu + message->header);
     return packets <= INT32_MAX && p->most_ps + (double)message->ready < MAX_PS ? CS_OK

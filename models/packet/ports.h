@@ -49,6 +49,8 @@ typedef struct cs_packet_ports {
     cs_packet_net     net;
     cs_ps             startup[CS_FABRICS]; /* of a message: before its port has it */
     uint32_t         *ways;                /* owned [max_paths][max_way + 1]: of one message */
+    uint32_t         *back;                /* owned [max_way + 1]: its way back, if .. */
+    bool              wants_back;          /* .. somebody asks for that */
     double            most_ps;             /* if all messages so far came one after the other */
 } cs_packet_ports;
 

@@ -6,17 +6,15 @@
 
 cs_status cs_runs_grow(cs_run_queue *q)
 {
-    uint32_t capacity = q->capacity == 0 ? 8 : 2 * q->capacity;
-    cs_run  *runs     = capacity > UINT32_MAX / 2 ? NULL : CS_NEW(cs_run, capacity);
+    uint32_t old = q->capacity, capacity = old == 0 ? 8 : 2 * old;
 
-    if (runs == NULL) {
+    if (old > UINT32_MAX / 4 || !cs_resize(&q->runs, capacity, sizeof *q->runs)) {
         return CS_ENOMEM;
     }
-    for (uint32_t i = 0; i < q->n; i++) {
-        runs[i] = q->runs[(q->head + i) & (q->capacity - 1)];
+    if (q->head + q->n > old) { /* what lay before the head comes behind the rest */
+        memcpy(q->runs + old, q->runs, (q->head + q->n - old) * sizeof *q->runs);
     }
-    cs_free(q->runs);
-    *q = (cs_run_queue){.runs = runs, .n = q->n, .capacity = capacity};
+    q->capacity = capacity;
     return CS_OK;
 }
 
@@ -76,6 +74,46 @@ static void scatter(cs_turns *list, cs_ps least, cs_ps most)
     list->other = all;
 }
 
+/* Every packet to where it belongs among those before it. False: that is a long way, and the rest
+ * is not sorted. */
+static bool insert(cs_turns *list)
+{
+    size_t moves = 0;
+
+    for (size_t i = 1; i < list->n; i++) {
+        cs_turn moved = list->all[i];
+        size_t  at    = i;
+        for (; at > 0 && cs_is_later(&list->all[at - 1], &moved); at--) {
+            list->all[at] = list->all[at - 1];
+        }
+        list->all[at] = moved;
+        moves += i - at;
+        if (moves > 8 * list->n) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Parts of `width` that are sorted become parts of twice as many, till it is one. */
+static void merge(cs_turns *list)
+{
+    for (size_t width = 1; width < list->n; width *= 2) {
+        cs_turn *all = list->all, *to = list->other;
+        for (size_t begin = 0; begin < list->n; begin += 2 * width) {
+            size_t middle = begin + width < list->n ? begin + width : list->n;
+            size_t end    = middle + width < list->n ? middle + width : list->n;
+            size_t a = begin, b = middle;
+            while (a < middle || b < end) {
+                bool is_b = a == middle || (b < end && cs_is_later(&all[a], &all[b]));
+                *to++     = is_b ? all[b++] : all[a++];
+            }
+        }
+        list->all   = list->other;
+        list->other = all;
+    }
+}
+
 void cs_turns_sort(cs_turns *list)
 {
     cs_ps least = CS_PS_NEVER, most = 0;
@@ -90,13 +128,8 @@ void cs_turns_sort(cs_turns *list)
         return;
     }
     scatter(list, least, most);
-    for (size_t i = 1; i < list->n; i++) { /* little is left to do */
-        cs_turn moved = list->all[i];
-        size_t  at    = i;
-        for (; at > 0 && cs_is_later(&list->all[at - 1], &moved); at--) {
-            list->all[at] = list->all[at - 1];
-        }
-        list->all[at] = moved;
+    if (!insert(list)) {
+        merge(list);
     }
 }
 
@@ -176,9 +209,10 @@ static int64_t earliest(const cs_calendar *c)
 {
     int64_t least = INT64_MAX;
 
-    for (uint32_t b = 0; b < CS_CALENDAR_BUCKETS; b++) {
-        if ((c->occupied[b / 64] >> b % 64 & 1) != 0) {
-            for (uint32_t t = c->first[b]; t != CS_NO_LINK; t = c->next[t]) {
+    for (uint32_t word = 0; word < CS_CALENDAR_WORDS; word++) {
+        for (uint64_t bits = c->occupied[word]; bits != 0; bits &= bits - 1) {
+            uint32_t t = c->first[64 * word + (uint32_t)__builtin_ctzll(bits)];
+            for (; t != CS_NO_LINK; t = c->next[t]) {
                 least = c->when[t] < least ? c->when[t] : least;
             }
         }

@@ -90,8 +90,8 @@ static inline bool cs_is_later(const cs_turn *a, const cs_turn *b)
 
 /* `{0}` is empty. */
 typedef struct cs_turns {
-    cs_turn  *all; /* owned [capacity] */
-    cs_turn  *other;
+    cs_turn  *all;   /* owned [capacity] */
+    cs_turn  *other; /* owned [capacity]: what is sorted moves between the two */
     uint32_t *slots; /* owned [2 * capacity + 2] */
     size_t    n, capacity;
 } cs_turns;
@@ -99,7 +99,8 @@ typedef struct cs_turns {
 /* Make room for so many more. */
 CS_MUST_CHECK cs_status cs_turns_reserve(cs_turns *list, size_t more);
 
-/* Sort; those of one time and link stay in their order. O(n) where times are spread evenly. */
+/* Sort; those of one time and link stay in their order. O(n) where times are spread evenly and
+ * those of one time are sorted, O(n log n) anyway. */
 void cs_turns_sort(cs_turns *list);
 
 void cs_turns_free(cs_turns *list);

@@ -29,6 +29,7 @@ typedef struct port {
     cs_ps        service; /* .. at which those .. */
     uint32_t     bytes;   /* .. of so many bytes take so long */
     uint32_t     n_changed;
+    cs_ps        begun; /* and of which as much as the next port wants to see has passed by then */
     cs_ps        delay;
     bool         is_last;
 } port;
@@ -81,17 +82,15 @@ static bool cuts_through(const engine *e, uint32_t link, uint32_t next)
 /* How long after its start has the first packet of a run passed the port, for the one behind it? */
 static cs_ps lag(const engine *e, uint32_t link, const cs_run *r, uint32_t packet, cs_ps service)
 {
-    int64_t  bytes = e->net->cut_through_bytes;
     uint32_t place = r->message;
 
-    if (bytes >= r->bytes) {
+    if (e->net->cut_through_bytes >= r->bytes) {
         return service;
     }
     if (r->hop == 0) {
         place = place_of(e, message_of(e, r), place, packet);
     }
-    return cuts_through(e, link, e->ways[place]) ? cs_packet_ps(e->ports[link].bps, bytes)
-                                                 : service;
+    return cuts_through(e, link, e->ways[place]) ? e->ports[link].begun : service;
 }
 
 static cs_status deliver(engine *e, const cs_run *r, uint32_t count, cs_ps last)
@@ -148,6 +147,7 @@ static void change_rate(const engine *e, uint32_t link, cs_ps start)
         p->bps = l->changes[p->n_changed++].bps;
     }
     p->until = p->n_changed < l->n_changes ? l->changes[p->n_changed].time : CS_PS_NEVER;
+    p->begun = cs_packet_ps(p->bps, e->net->cut_through_bytes);
     p->bytes = 0;
 }
 
@@ -184,12 +184,9 @@ static cs_status serve_run(engine *e, uint32_t link, const cs_run *r)
 {
     port    *p    = &e->ports[link];
     cs_ps    t    = r->t;
-    uint32_t left = r->count, packet = 0;
+    uint32_t left = r->count, packet = r->hop == 0 ? r->path : 0;
     bool     is_mixed = r->hop == 0 && message_of(e, r)->is_mixed;
 
-    if (r->hop == 0) {
-        packet = r->path;
-    }
     if (e->net->counters != NULL) {
         cs_counters_come(e->net->counters, link, t, r->gap, left, r->bytes);
     }
@@ -203,7 +200,7 @@ static cs_status serve_run(engine *e, uint32_t link, const cs_run *r)
             cs_ps n = (p->free - t + r->gap - s - 1) / (r->gap - s);
             count   = n < left ? (uint32_t)n : left;
         }
-        if (start + (cs_ps)(count - 1) * gap >= p->until) {
+        if (gap > 0 && start + (cs_ps)(count - 1) * gap >= p->until) {
             count = (uint32_t)((p->until - start - 1) / gap + 1);
         }
         p->free = start + (cs_ps)(count - 1) * gap + s;

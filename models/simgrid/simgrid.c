@@ -21,6 +21,7 @@
 #include <string.h>
 
 #define PROGRAM "collsim-simgrid"
+#define MISSING CS_TALK_MISSING(PROGRAM, "libsimgrid-dev")
 
 /* ---- the conversation with collsim-simgrid ---- */
 
@@ -47,7 +48,7 @@ static cs_status put_links(cs_talk *talk, const cs_ports *ports, double *bandwid
 /* Start the program and describe the links to it. */
 static cs_status open_talk(cs_talk *talk, const cs_ports *ports, cs_error *err)
 {
-    CS_TRY(cs_talk_start(talk, PROGRAM, err));
+    CS_TRY(cs_talk_start(talk, PROGRAM, MISSING, err));
     double         *bandwidth = CS_NEW(double, cs_links_count(ports));
     cs_link_change *changes   = CS_NEW(cs_link_change, cs_links_changes(ports, NULL));
     cs_status       status    = CS_ENOMEM;
@@ -141,7 +142,7 @@ static cs_status list_arrivals(simgrid_model *m, cs_error *err)
 
 static const char *simgrid_missing(void)
 {
-    return cs_talk_finds(PROGRAM) ? NULL : CS_TALK_MISSING(PROGRAM, "libsimgrid-dev");
+    return cs_talk_finds(PROGRAM) ? NULL : MISSING;
 }
 
 static cs_status simgrid_check(const cs_scenario *scenario, const void *options, cs_error *err)
@@ -158,15 +159,13 @@ static cs_status simgrid_open(const cs_ports *ports, const void *options, void *
 {
     simgrid_model *m = CS_NEW(simgrid_model, 1);
 
+    (void)options;
     if (m == NULL) {
         return CS_NO_MEMORY(err, "the links");
     }
     m->ports         = ports;
     m->now_s         = ports->first_s;
     cs_status status = list_arrivals(m, err);
-    if (status == CS_OK) {
-        status = simgrid_check(NULL, options, err);
-    }
     if (status == CS_OK) {
         status = open_talk(&m->talk, ports, err);
     }

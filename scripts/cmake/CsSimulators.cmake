@@ -40,9 +40,9 @@ function(cs_use_simulators models)
     target_link_libraries(collsim-${name} PRIVATE cs_build ${libraries_${name}})
     set_target_properties(collsim-${name} PROPERTIES
       CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF ENABLE_EXPORTS OFF)
-    # SimGrid's actors have stacks of their own, which sanitizers do not follow; ns-3 is built
-    # without them.
-    target_compile_options(collsim-${name} PRIVATE -O2 -fno-sanitize=all)
+    # SimGrid's actors have stacks of their own, which sanitizers do not follow; ns-3 is built without
+    # them, and keeps its resolution of time in an inline function, of which there must be one.
+    target_compile_options(collsim-${name} PRIVATE -O2 -fno-sanitize=all -fvisibility=default)
     target_link_options(collsim-${name} PRIVATE -fno-sanitize=all)
   endforeach()
 endfunction()

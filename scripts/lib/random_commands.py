@@ -17,11 +17,11 @@ OPTIONS = {"circulant": {}, "stragglar": {"chunks": ["auto", 1, 3], "prephase": 
            "optcc": {"segments": [2, 8, "auto"], "copies": [1, 2, "auto"], "bubbles": ["on", "off"], "chosen": ["optcc", "auto"]},
            "r2ccl": {"pieces": [1, 4]}, "hierarchical": {"segments": [1, 3]}, "double_binary_tree": {"chunks": [1, 5]},
            "merged_rhd": {"exchanges": [1, 2, "auto"]}, "nccl_rings": {"channels": [1, 2]}, "parallel_rings": {"segments": [2]}}
-MODEL_OPTIONS = {"packet": {"mtu_bytes": (256, "9000"), "header_bytes": (1, 82), "trains": (False,), "lossless": (True,),
-                         "paths": ("hash", "spray"), "cut_through_bytes": (64,), "xoff_bytes": (20000,),
-                         "transport": ("gbn", "selective", "dcqcn"), "queue_bytes": ("100K",)},
-              "alpha-beta": {"propagation_s": ["1us"], "message_gap_s": ["0.2us"]}, "loggp": {"overhead_s": ["0.5us"], "gap_s": ["1us"]},
-                 "flow": {"incast_ratio": [2], "receivers": ["share", "queue"], "flow_cap_Bps": ["20GB/s"]}}
+MODEL_OPTIONS = {"alpha-beta": {"propagation_s": ["1us"], "message_gap_s": ["0.2us"]}, "loggp": {"overhead_s": ["0.5us"], "gap_s": ["1us"]},
+                 "flow": {"incast_ratio": [2], "receivers": ["share", "queue"], "flow_cap_Bps": ["20GB/s"]},
+                 "packet": {"mtu_bytes": [256, 9000], "header_bytes": [1, 82], "trains": [False], "lossless": [True],
+                            "paths": ["hash", "spray"], "cut_through_bytes": [64], "xoff_bytes": [20000],
+                            "transport": ["gbn", "selective", "dcqcn"], "queue_bytes": ["100K"]}}
 WRONG = (None, True, -1, 0, 1e30, 1.5, "", "x", "-1us", "5parsecs", "1e400", [], [1], {}, {"a": 1}, "auto", 2 ** 53 + 1, "\u00fc")
 
 

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Settings of a kind, with their seeds. */
 typedef struct cases {
@@ -89,7 +90,7 @@ Test(packet_engines, do_what_the_rules_say)
 
 /* What was seen, so that the settings are known to try something. */
 typedef struct seen {
-    uint64_t packets, pauses, drops, deadlocks;
+    uint64_t packets, pauses, drops, marks, resent, deadlocks;
 } seen;
 
 /* Runs of an engine. */
@@ -98,6 +99,36 @@ typedef struct variant {
     uint32_t window_parts; /* windows are so many times shorter */
     bool     stops;        /* at more times */
 } variant;
+
+/* A cycle of ports that wait for each other, if the oracle knows any. */
+static void expect_reason(const ct_packet_world *w, const ct_packet_answer *want,
+                          const ct_packet_run *run)
+{
+    static const char begin[] = "deadlock: links ";
+    const char       *text    = run->why + sizeof begin - 1;
+    unsigned          first, last, next;
+    int               used;
+
+    if (want->waits == NULL) {
+        cr_expect(strncmp(run->why, "deadlock", 8) != 0, "%s: %s", run->why,
+                  ct_packet_text(&w->setting));
+        return;
+    }
+    cr_assert(strncmp(run->why, begin, sizeof begin - 1) == 0 &&
+                  sscanf(text, "%u%n", &first, &used) == 1,
+              "%s: %s", run->why, ct_packet_text(&w->setting));
+    last = first;
+    text += used;
+    for (; sscanf(text, " -> %u%n", &next, &used) == 1; text += used, last = next) {
+        cr_assert(last < w->net.n_links && next < w->net.n_links &&
+                      want->waits[last * w->net.n_links + next],
+                  "%u does not wait for %u: %s, %s", last, next, run->why,
+                  ct_packet_text(&w->setting));
+    }
+    cr_assert(last == first && text > run->why + sizeof begin + 1 &&
+                  strcmp(text, " wait for each other") == 0,
+              "no cycle: %s", run->why);
+}
 
 static void compare(const ct_packet_world *w, const ct_packet_answer *want,
                     const cs_packet_engine *engine, variant v)
@@ -121,9 +152,14 @@ static void compare(const ct_packet_world *w, const ct_packet_answer *want,
             run.totals.drops == want->totals.drops && run.totals.marks == want->totals.marks &&
             run.totals.resent == want->totals.resent,
         "%s: packets %" PRIu64 " (oracle %" PRIu64 "), pauses %" PRIu64 " (%" PRIu64
-        "), drops %" PRIu64 " (%" PRIu64 "), %s",
+        "), drops %" PRIu64 " (%" PRIu64 "), marks %" PRIu64 " (%" PRIu64 "), resent %" PRIu64
+        " (%" PRIu64 "), %s",
         engine->name, run.totals.packets, want->totals.packets, run.totals.pauses,
-        want->totals.pauses, run.totals.drops, want->totals.drops, ct_packet_text(&w->setting));
+        want->totals.pauses, run.totals.drops, want->totals.drops, run.totals.marks,
+        want->totals.marks, run.totals.resent, want->totals.resent, ct_packet_text(&w->setting));
+    if (want->n_missing > 0) {
+        expect_reason(w, want, &run);
+    }
     ct_packet_run_free(&run);
 }
 
@@ -146,18 +182,37 @@ static seen try_all(const char *what, const cs_packet_engine *engine, ct_packet_
         s.packets += a.totals.packets;
         s.pauses += a.totals.pauses;
         s.drops += a.totals.drops;
+        s.marks += a.totals.marks;
+        s.resent += a.totals.resent;
         s.deadlocks += a.waits != NULL;
         ct_packet_answer_free(&a);
         ct_packet_world_free(&w);
     }
     (void)fprintf(stderr,
                   "%s: seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64 " packets, %" PRIu64
-                  " pauses, %" PRIu64 " drops, %" PRIu64 " deadlocks\n",
-                  what, c.first, c.first + c.n - 1, s.packets, s.pauses, s.drops, s.deadlocks);
+                  " pauses, %" PRIu64 " drops, %" PRIu64 " marks, %" PRIu64 " resent, %" PRIu64
+                  " deadlocks\n",
+                  what, c.first, c.first + c.n - 1, s.packets, s.pauses, s.drops, s.marks, s.resent,
+                  s.deadlocks);
     return s;
 }
 
 Test(packet_engines, unlimited_is_the_oracle)
 {
     (void)try_all("unlimited", &cs_packet_unlimited, CT_UNLIMITED, 1000);
+}
+
+Test(packet_engines, lossless_is_the_oracle)
+{
+    const seen s = try_all("lossless", &cs_packet_lossless, CT_LOSSLESS, 1000);
+
+    (void)s;
+}
+
+Test(packet_engines, transported_is_the_oracle)
+{
+    (void)try_all("transported, without limit", &cs_packet_transported, CT_UNLIMITED, 100);
+    (void)try_all("transported, lossless", &cs_packet_transported, CT_LOSSLESS, 100);
+    (void)try_all("transported, drop-tail", &cs_packet_transported, CT_LOSSY, 500);
+    (void)try_all("transported", &cs_packet_transported, CT_TRANSPORTED, 500);
 }

@@ -558,6 +558,47 @@ Test(packet_windows, processes_no_window_beyond_the_horizon_or_an_end)
     free(w);
 }
 
+/* ---- what it is made of ---- */
+
+static int by_turn(const void *a, const void *b)
+{
+    const cs_turn *x = a, *y = b;
+
+    if (x->t != y->t) {
+        return x->t < y->t ? -1 : 1;
+    }
+    return x->in != y->in ? (x->in < y->in ? -1 : 1) : (x->run > y->run) - (x->run < y->run);
+}
+
+Test(packet_windows, turns_are_sorted_by_time_then_link_then_as_they_came)
+{
+    enum { MOST = 3000 };
+    ct_rng   rng  = ct_rng_for(1104);
+    cs_turns list = {0};
+    cs_turn *want = calloc(MOST, sizeof *want);
+
+    for (uint32_t i = 0; i < 400; i++) {
+        /* Times far apart, a few times, one time; links in order, at random, backwards. */
+        uint32_t n     = ct_below(&rng, i % 8 == 0 ? MOST : 50);
+        uint32_t times = (uint32_t[]){1000000000, 1000, 3, 1}[ct_below(&rng, 4)], shape = i % 3;
+        bool     is_spiked = ct_below(&rng, 3) == 0;
+        list.n             = 0;
+        cr_assert_eq(cs_turns_reserve(&list, n), CS_OK);
+        for (uint32_t k = 0; k < n; k++) {
+            uint32_t in = shape == 0 ? k / 3 : shape == 1 ? ct_below(&rng, 40) : (n - k) / 2;
+            cs_ps    t  = 5000 + ct_below(&rng, times) + (is_spiked && k == 0 ? 1000000000000 : 0);
+            list.all[list.n++] = want[k] = (cs_turn){t, in, k};
+        }
+        cs_turns_sort(&list);
+        qsort(want, n, sizeof *want, by_turn);
+        for (uint32_t k = 0; k < n; k++) {
+            cr_assert(by_turn(&list.all[k], &want[k]) == 0, "%u of %u, case %u", k, n, i);
+        }
+    }
+    cs_turns_free(&list);
+    free(want);
+}
+
 Test(packet_windows, the_calendar_finds_tokens_that_are_rounds_away)
 {
     enum { TOKENS = 40 };

@@ -2,37 +2,18 @@
 /* The simgrid model against the flow model: every algorithm on crossbars with late ranks and NICs
  * that fail and recover, random schedules over leaves and spines. Then children that fail. Where
  * SimGrid was not built in, the tests say so and pass. */
-#include "base/alloc.h"
 #include "cs/topology.h"
+#include "support/foreign.h"
 #include "support/scene.h"
 #include "support/stream.h"
 
 #include <criterion/criterion.h>
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 enum { SCENES_EACH = 8, CASES = 1000, MOST_LINKS = 2 * 64 * 3 };
 
 static ct_scene scene;
-
-static const cs_model *model_of(const char *name)
-{
-    const cs_model *model = NULL;
-    cs_error        err   = {0};
-
-    if (cs_model_find(name, &model, &err) != CS_OK) {
-        (void)fprintf(stderr, "skipped: %s\n", err.message);
-    }
-    return model;
-}
 
 static void expect_same(const ct_run *want, const ct_run *got, const char *what)
 {
@@ -56,9 +37,9 @@ static void compare(const char *what)
 {
     cs_options options = {0};
 
-    cs_fields_default(model_of("flow")->options, &options);
-    ct_run want = ct_scene_observe_on(&scene, model_of("flow"), &options);
-    ct_run got  = ct_scene_observe_on(&scene, model_of("simgrid"), NULL);
+    cs_fields_default(ct_foreign_model("flow")->options, &options);
+    ct_run want = ct_scene_observe_on(&scene, ct_foreign_model("flow"), &options);
+    ct_run got  = ct_scene_observe_on(&scene, ct_foreign_model("simgrid"), NULL);
     expect_same(&want, &got, what);
     ct_run_free(&want);
     ct_run_free(&got);
@@ -66,7 +47,7 @@ static void compare(const char *what)
 
 Test(simgrid, is_flow_for_every_algorithm_on_crossbars)
 {
-    for (size_t a = 0; cs_algorithms[a] != NULL && model_of("simgrid") != NULL; a++) {
+    for (size_t a = 0; cs_algorithms[a] != NULL && ct_foreign_model("simgrid") != NULL; a++) {
         ct_rng rng = ct_rng_for(4200 + a);
         for (int i = 0; i < SCENES_EACH; i++) {
             char what[80];
@@ -150,111 +131,31 @@ Test(simgrid, is_flow_on_random_schedules_over_leaves_and_spines)
 {
     ct_rng rng = ct_rng_for(4300);
 
-    for (int i = 0; i < CASES && model_of("simgrid") != NULL; i++) {
+    for (int i = 0; i < CASES && ct_foreign_model("simgrid") != NULL; i++) {
         char what[80];
         (void)snprintf(what, sizeof what, "seed %llu, case %d", (unsigned long long)ct_seed(), i);
         random_case(&rng, what);
     }
-    if (model_of("simgrid") != NULL) {
+    if (ct_foreign_model("simgrid") != NULL) {
         (void)fprintf(stderr, "%d cases, seed %llu\n", CASES, (unsigned long long)ct_seed());
     }
 }
 
-static size_t files_open(void)
-{
-    DIR   *folder = opendir("/proc/self/fd");
-    size_t n      = 0;
+/* ---- children that fail ---- */
 
-    cr_assert_not_null(folder);
-    while (readdir(folder) != NULL) {
-        n++;
-    }
-    closedir(folder);
-    return n;
-}
-
-static void expect_no_child(void)
-{
-    cr_assert(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD, "a process is left");
-}
-
-static cs_status replay(cs_error *err)
-{
-    cs_outcome outcome;
-    cs_job     job = ct_scene_job(&scene, "simgrid");
-
-    job.verify = false;
-    return cs_job_replay(&job, NULL, 0, &outcome, err);
-}
-
-static void set_ring(void)
-{
-    ct_scene_set(&scene, "ring", CS_ALLREDUCE, 4, 1000000);
-    ct_scene_ready(&scene);
-}
+static const ct_foreign simgrid = {"simgrid", "collsim-simgrid", "libsimgrid-dev"};
 
 Test(simgrid, leaves_nothing_behind_when_memory_ends)
 {
-    cs_status status = CS_ENOMEM;
-    long      passes = 0;
-
-    if (model_of("simgrid") == NULL) {
-        return;
-    }
-    set_ring();
-    size_t files = files_open();
-    for (; status != CS_OK; passes++) {
-        cs_error err = {0};
-        cs_alloc_fail_after(passes);
-        status = replay(&err);
-        cs_alloc_fail_after(-1);
-        cr_assert(status == CS_OK || status == CS_ENOMEM, "%ld: %s", passes, err.message);
-        expect_no_child();
-        cr_assert_eq(files_open(), files);
-    }
-    cr_assert_gt(passes, 10);
-}
-
-/* Put a program in the child's place: a shell script. */
-static void replay_with(const char *script, const char *want)
-{
-    char     folder[] = "/tmp/collsim-test-XXXXXX", path[64];
-    cs_error err      = {0};
-
-    cr_assert_not_null(mkdtemp(folder));
-    (void)snprintf(path, sizeof path, "%s/collsim-simgrid", folder);
-    FILE *file = fopen(path, "w");
-    cr_assert_not_null(file);
-    (void)fprintf(file, "#!/bin/sh\n%s\n", script);
-    (void)fclose(file);
-    cr_assert_eq(chmod(path, 0700), 0);
-    size_t files = files_open();
-    (void)setenv("COLLSIM_MODULES", folder, 1);
-    cs_status status = replay(&err);
-    cr_assert_eq(status, CS_EIO, "%s: %s", script, cs_status_text(status));
-    cr_assert_str_eq(err.where, "model");
-    cr_assert_not_null(strstr(err.message, want), "%s: %s", script, err.message);
-    cr_assert_eq(files_open(), files);
-    expect_no_child();
-    (void)unlink(path);
-    (void)rmdir(folder);
+    ct_foreign_without_memory(&simgrid);
 }
 
 Test(simgrid, says_how_its_child_failed)
 {
-    if (model_of("simgrid") == NULL) {
-        return;
-    }
-    set_ring();
-    replay_with("echo no such library >&2; echo more; exit 127",
-                "ended with status 127: no such library");
-    replay_with("kill -KILL $$", "ended by signal 9");
-    replay_with("exit 0", "ended with status 0");
-    replay_with("head -c 16 >/dev/null; printf nonsense >&0; sleep 60", "a reply makes no sense");
-    replay_with("printf '\\006\\0\\0\\0\\003\\0\\0\\0out' >&0; sleep 60", "collsim-simgrid: out");
-    replay_with("printf '\\004\\0\\0\\0\\0\\0\\0\\0' >&0; kill -TERM $$", "ended by signal 15");
+    ct_foreign_fails(&simgrid);
     /* An end at which nobody had begun. */
-    replay_with(
+    ct_foreign_replay_with(
+        &simgrid,
         "printf '\\004\\0\\0\\0\\0\\0\\0\\0\\005\\0\\0\\0\\024\\0\\0\\0' >&0; "
         "printf '\\0\\0\\0\\0\\0\\0\\0\\0\\001\\0\\0\\0\\0\\0\\0\\0\\377\\0\\0\\0' >&0; sleep 60",
         "a flow ended that was not there");
@@ -262,71 +163,10 @@ Test(simgrid, says_how_its_child_failed)
 
 Test(simgrid, names_what_is_not_there)
 {
-    cs_error err = {0};
-
-    if (model_of("simgrid") == NULL) {
-        return;
-    }
-    set_ring();
-    (void)setenv("COLLSIM_MODULES", "/nowhere", 1);
-    cr_assert_eq(replay(&err), CS_EMISSING);
-    cr_assert_not_null(strstr(err.message, "libsimgrid-dev"), "%s", err.message);
-    cr_assert_eq(model_of("simgrid")->check(&scene.scenario, NULL, NULL), CS_EMISSING);
-    cr_assert_not_null(model_of("simgrid")->missing());
-}
-
-/* The process that this one has started, or 0. */
-static pid_t my_child(void)
-{
-    char path[64];
-    int  pid = 0;
-
-    (void)snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    FILE *file = fopen(path, "r");
-    if (file == NULL || fscanf(file, "%d", &pid) != 1) {
-        pid = 0;
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-    return pid;
-}
-
-static cs_status kill_it(void *user, const cs_block *block, const cs_interval *intervals,
-                         cs_error *err)
-{
-    pid_t *victim = user;
-
-    (void)block;
-    (void)intervals;
-    (void)err;
-    if (*victim == 0 && my_child() != 0) {
-        *victim = my_child();
-        kill(*victim, SIGKILL);
-    }
-    return CS_OK;
+    ct_foreign_is_not_there(&simgrid);
 }
 
 Test(simgrid, survives_the_end_of_its_child_under_way)
 {
-    pid_t       victim   = 0;
-    cs_observer observer = {.block = kill_it, .user = &victim};
-    cs_outcome  outcome;
-    cs_error    err = {0};
-
-    if (model_of("simgrid") == NULL) {
-        return;
-    }
-    ct_scene_set(&scene, "ring", CS_ALLREDUCE, 64, 1000000);
-    ct_scene_ready(&scene);
-    cs_job job       = ct_scene_job(&scene, "simgrid");
-    job.verify       = false;
-    cs_status status = cs_job_replay(&job, &observer, 1, &outcome, &err);
-    if (victim == 0) {
-        (void)fprintf(stderr, "skipped: this kernel does not name a process's children\n");
-        return;
-    }
-    cr_assert_eq(status, CS_EIO);
-    cr_assert_not_null(strstr(err.message, "ended by signal 9"), "%s", err.message);
-    expect_no_child();
+    ct_foreign_is_killed(&simgrid);
 }

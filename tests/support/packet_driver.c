@@ -127,10 +127,12 @@ static bool go_on(driver *d, ct_rng *rng)
     }
     const double end = cs_events_next_s(&d->ends);
     if (!isfinite(end) && rank == CS_PS_NEVER) {
-        cr_assert(d->engine->is_idle(d->state), "%s stops and is not idle", d->engine->name);
+        cr_assert(d->engine->is_idle(d->state), "%s stops and is not idle, %s", d->engine->name,
+                  ct_packet_text(&d->world->setting));
         return false;
     }
-    cr_assert(!isfinite(end) || end >= (double)d->now, "%s: an end in the past", d->engine->name);
+    cr_assert(!isfinite(end) || end >= (double)d->now, "%s: an end in the past, %s",
+              d->engine->name, ct_packet_text(&d->world->setting));
     d->now = isfinite(end) && end < (double)rank ? (cs_ps)end : rank;
     if (end == (double)d->now) {
         take_ends(d);

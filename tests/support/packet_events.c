@@ -21,6 +21,7 @@ void ct_packet_put(ct_packet_events *q, cs_ps t, ct_packet_kind kind, uint32_t n
     ct_packet_event e = {t, kind, number, q->serial++, value, {0}};
     size_t          i = q->n++;
 
+    q->n_moving += kind != CT_TIMER;
     cr_assert_geq(t, q->now, "an event in the past");
     if (packet != NULL) {
         e.packet = *packet;
@@ -49,6 +50,7 @@ bool ct_packet_take(ct_packet_events *q, ct_packet_event *event)
     size_t          i    = 0;
     *event               = q->heap[0];
     q->now               = event->t;
+    q->n_moving -= event->kind != CT_TIMER;
     for (size_t c; (c = 2 * i + 1) < q->n; i = c) {
         c += c + 1 < q->n && is_before(&q->heap[c + 1], &q->heap[c]);
         if (!is_before(&q->heap[c], &last)) {

@@ -39,6 +39,7 @@ typedef struct ct_packet_event {
 typedef struct ct_packet_events {
     ct_packet_event *heap; /* owned */
     size_t           n, capacity;
+    size_t           n_moving; /* that are no timers */
     uint64_t         serial;
     cs_ps            now; /* of the last one that was taken */
 } ct_packet_events;

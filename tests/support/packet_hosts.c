@@ -147,13 +147,23 @@ static void start_message(ct_packet_hosts *h, uint32_t number, int64_t index, ct
     }
 }
 
-bool ct_packet_hosts_send(ct_packet_hosts *h, uint32_t port, ct_packet *packet)
+bool ct_packet_hosts_are_sending(ct_packet_hosts *h, uint32_t port)
 {
-    sender *s    = &h->senders[port];
-    cs_ps   next = CS_PS_NEVER;
+    sender *s = &h->senders[port];
 
     while (s->first < s->handed && is_done(h, &h->messages[s->first])) {
         s->first = next_of(h, port, s->first + 1);
+    }
+    return s->first < s->handed;
+}
+
+bool ct_packet_hosts_send(ct_packet_hosts *h, uint32_t port, ct_packet *packet)
+{
+    const sender *s    = &h->senders[port];
+    cs_ps         next = CS_PS_NEVER;
+
+    if (!ct_packet_hosts_are_sending(h, port)) {
+        return false;
     }
     for (uint32_t i = s->first; i < s->handed; i = next_of(h, port, i + 1)) {
         message *m     = &h->messages[i];

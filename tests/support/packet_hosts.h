@@ -19,6 +19,9 @@ void             ct_packet_hosts_free(ct_packet_hosts *hosts);
 /* What a sending port that is free starts now; false: nothing. */
 bool ct_packet_hosts_send(ct_packet_hosts *hosts, uint32_t port, ct_packet *packet);
 
+/* Has a port messages that are not sent, or not acknowledged? */
+bool ct_packet_hosts_are_sending(ct_packet_hosts *hosts, uint32_t port);
+
 /* A packet has come to the end of its way. */
 void ct_packet_hosts_receive(ct_packet_hosts *hosts, const ct_packet *packet);
 

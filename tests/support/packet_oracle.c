@@ -125,16 +125,22 @@ static void queue_up(port *q, const ct_packet *p)
     q->bytes += p->bytes;
 }
 
+/* A threshold of marks, of a port's own rate where it grows with it. */
+static int64_t threshold(const oracle *o, uint32_t l, int64_t bytes)
+{
+    const double bps = (double)o->net->links[l].high_bps, of = (double)o->net->transport.ecn_bps;
+
+    return of > 0 ? llround((double)bytes * bps / of) : bytes;
+}
+
 /* Does a port mark what finds so many bytes waiting? */
 static bool marks(const oracle *o, uint32_t l, int64_t waiting)
 {
-    const cs_packet_transport *t     = &o->net->transport;
-    const double               scale = (double)o->net->links[l].high_bps / (double)t->ecn_bps;
-    const int64_t              kmin  = t->ecn_bps > 0 ? llround((double)t->kmin * scale) : t->kmin;
-    const int64_t              kmax  = t->ecn_bps > 0 ? llround((double)t->kmax * scale) : t->kmax;
+    const cs_packet_transport *t    = &o->net->transport;
+    const int64_t              kmin = threshold(o, l, t->kmin), kmax = threshold(o, l, t->kmax);
 
-    if (t->kmax == 0 || waiting <= kmin || waiting > kmax) {
-        return t->kmax > 0 && waiting > kmax;
+    if (kmax == 0 || waiting <= kmin || waiting > kmax) {
+        return kmax > 0 && waiting > kmax;
     }
     return cs_packet_draw(o->net->seed, CS_FATE_MARK, l, o->ports[l].entered) <
            t->pmax * (double)(waiting - kmin) / (double)(kmax - kmin);
@@ -203,6 +209,17 @@ static void find_waits(oracle *o)
     }
 }
 
+/* Does nothing move but timers, which let no port start anything? */
+static bool is_stuck(const oracle *o)
+{
+    for (uint32_t l = 0; o->events.n_moving == 0 && l < o->net->n_senders; l++) {
+        if (!o->ports[l].is_paused && ct_packet_hosts_are_sending(o->hosts, l)) {
+            return false;
+        }
+    }
+    return o->events.n_moving == 0;
+}
+
 static void happen(oracle *o, const ct_packet_event *e)
 {
     switch (e->kind) {
@@ -253,7 +270,7 @@ ct_packet_answer ct_packet_oracle(const cs_packet_net *net, const ct_packet_sche
     ct_packet_event e;
 
     begin(&o);
-    while (o.answer.overflowed == CS_NO_LINK && ct_packet_take(&o.events, &e)) {
+    while (!is_stuck(&o) && o.answer.overflowed == CS_NO_LINK && ct_packet_take(&o.events, &e)) {
         happen(&o, &e);
     }
     if (o.answer.n_missing > 0 && net->is_lossless) {

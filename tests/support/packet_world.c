@@ -383,21 +383,22 @@ static void set_net(site *s)
     const ct_packet_ports   *a = &set->ports[0], *b = &set->ports[set->server > 1];
 
     add_edges(s);
-    s->n_near  = set->server < 2  ? 0
-                 : set->is_direct ? set->n_ranks * (set->server - 1)
-                                  : set->n_ranks;
-    *net       = (cs_packet_net){.n_links           = 2 * (set->n_ranks + s->n_near) + n_inner(s),
-                                 .n_senders         = set->n_ranks + s->n_near,
-                                 .max_way           = set->shape == CT_SWITCH_RING ? set->n_ranks + 1 : 8,
-                                 .max_paths         = set->routes != CT_SPRAYED     ? 1
-                                                      : set->shape == CT_LEAF_SPINE ? set->n_spines
-                                                                                    : set->n_paths,
-                                 .cut_through_bytes = set->cut_through_bytes,
-                                 .is_lossless       = set->xoff > 0,
-                                 .queue_bytes       = set->queue_bytes,
-                                 .seed              = set->seed,
-                                 .trains            = true};
-    net->links = CS_NEW(cs_packet_link, net->n_links);
+    s->n_near      = set->server < 2  ? 0
+                     : set->is_direct ? set->n_ranks * (set->server - 1)
+                                      : set->n_ranks;
+    *net           = (cs_packet_net){.n_links           = 2 * (set->n_ranks + s->n_near) + n_inner(s),
+                                     .n_senders         = set->n_ranks + s->n_near,
+                                     .max_way           = set->shape == CT_SWITCH_RING ? set->n_ranks + 1 : 8,
+                                     .max_paths         = set->routes != CT_SPRAYED     ? 1
+                                                          : set->shape == CT_LEAF_SPINE ? set->n_spines
+                                                                                        : set->n_paths,
+                                     .cut_through_bytes = set->cut_through_bytes,
+                                     .is_lossless       = set->xoff > 0,
+                                     .queue_bytes       = set->queue_bytes,
+                                     .seed              = set->seed,
+                                     .trains            = true};
+    net->transport = set->transport;
+    net->links     = CS_NEW(cs_packet_link, net->n_links);
     cr_assert_not_null(net->links);
     for (uint32_t l = 0; l < net->n_links; l++) {
         set_link(s, l);
@@ -509,6 +510,83 @@ static void draw_messages(ct_packet_setting *set, ct_rng *rng)
     set->bytes            = 1 + ct_below(rng, (uint32_t)(packets * set->ports[0].mtu));
 }
 
+static void draw_queues(ct_packet_setting *set, ct_packet_queues queues, ct_rng *rng)
+{
+    if (queues == CT_LOSSLESS) {
+        set->xoff = ONE_OF(rng, 1, 10000, 30000, 100000, 400000, 1 + ct_below(rng, 400000));
+        set->xon  = ONE_OF(rng, 0, set->xoff, set->xoff / 2, set->xoff / 3);
+    } else if (queues == CT_LOSSY) {
+        set->queue_bytes = 9000 + 82 + ct_below(rng, 1u << (4 + ct_below(rng, 16)));
+    }
+}
+
+static cs_packet_dcqcn draw_dcqcn(ct_rng *rng)
+{
+    return (cs_packet_dcqcn){
+        .is_there        = ct_below(rng, 2) == 0,
+        .g               = 1.0 / (double)ONE_OF(rng, 256, 16),
+        .first_alpha     = 1.0 / (double)ONE_OF(rng, 1, 2),
+        .first_cnp       = ct_uniform(rng, 0.5, 1),
+        .least           = ONE_OF(rng, 0, 1) > 0 ? 0.5 : 0,
+        .cnp_interval    = ONE_OF(rng, 0, 4000000, 50000000),
+        .alpha_period    = ONE_OF(rng, 1000000, 55000000),
+        .decrease_period = ONE_OF(rng, 0, 4000000),
+        .increase_period = ONE_OF(rng, 1000000, 10000000, 55000000),
+        .byte_counter    = ONE_OF(rng, 0, 10000, 100000, 10000000),
+        .ai_bps          = ONE_OF(rng, 40000000, 1000000000),
+        .hai_bps         = ONE_OF(rng, 400000000, 5000000000),
+        .min_bps         = ONE_OF(rng, 1000000000, 20000000000),
+        .fast_recovery   = ONE_OF(rng, 0, 1, 5),
+        .clamp_target    = ct_below(rng, 2) == 0,
+        .hai_grows       = ct_below(rng, 2) == 0,
+    };
+}
+
+/* Longer than all packets can take one after the other. */
+static cs_ps generous_timeout(const ct_packet_setting *set)
+{
+    int64_t bps = set->inner_bps;
+
+    for (int i = 0; i < 2; i++) {
+        bps = set->ports[i].bps < bps ? set->ports[i].bps : bps;
+    }
+    return cs_packet_ps(bps, 9082) * n_messages(set) * (1 + set->bytes / set->ports[0].mtu) *
+           (set->is_uneven ? 3 : 1) * (set->n_changes > 0 ? 8 : 1);
+}
+
+static void draw_transport(ct_packet_setting *set, ct_rng *rng)
+{
+    cs_packet_transport *t          = &set->transport;
+    const cs_ps          trip       = 4 * (set->ports[0].delay + set->inner_delay) + 1000000;
+    const bool           is_limited = set->xoff > 0 || set->queue_bytes > 0;
+    const int64_t        kmin       = ct_below(rng, 1u << (1 + ct_below(rng, 17)));
+
+    *t = (cs_packet_transport){
+        .recovery = (cs_packet_recovery)ONE_OF(rng, CS_RECOVER_NONE, CS_RECOVER_GBN, CS_RECOVER_GBN,
+                                               CS_RECOVER_SELECTIVE, CS_RECOVER_SELECTIVE),
+        .window   = ONE_OF(rng, 0, 1, 4, 1 + ct_below(rng, 100)),
+        .ack_every  = 1 + ct_below(rng, 8),
+        .rto        = is_limited
+                          ? ONE_OF(rng, trip, 3 * trip, 10 * trip, 500000000)
+                          : trip + generous_timeout(
+                                       set), /* queues without limit collapse under what is sent in vain */
+        .error_rate = (double)ONE_OF(rng, 0, 0, 1, 10, 100) / 1000,
+        .kmin       = kmin,
+        .kmax       = ONE_OF(rng, 0, kmin, 2 * kmin + 1, 200000 + kmin),
+        .pmax       = (double)ONE_OF(rng, 1, 20, 100) / 100,
+        .ecn_bps    = ONE_OF(rng, 0, 0, 25000000000, 400000000000),
+        .dcqcn      = draw_dcqcn(rng),
+    };
+    if (t->window > 0 && t->ack_every > t->window) {
+        t->ack_every = t->window;
+    }
+    if (t->recovery == CS_RECOVER_NONE) {
+        t->error_rate     = 0;
+        t->window         = 0;
+        t->dcqcn.is_there = false;
+    }
+}
+
 ct_packet_setting ct_packet_random(uint64_t seed, ct_packet_queues queues)
 {
     ct_rng            rng = {seed ^ (uint64_t)queues << 48};
@@ -537,12 +615,13 @@ ct_packet_setting ct_packet_random(uint64_t seed, ct_packet_queues queues)
     if (ct_below(&rng, 2) == 0) {
         set.late_step = set.change_step = slot;
     }
-    if (queues == CT_LOSSLESS) {
-        set.xoff = ONE_OF(&rng, 1, 10000, 30000, 100000, 400000, 1 + ct_below(&rng, 400000));
-        set.xon  = ONE_OF(&rng, 0, set.xoff, set.xoff / 2, set.xoff / 3);
+    if (queues == CT_TRANSPORTED) {
+        set.bytes /= 1 + ct_below(&rng, 10);
     }
-    if (queues == CT_LOSSY) {
-        set.queue_bytes = 9000 + 82 + ct_below(&rng, 1 << (4 + ct_below(&rng, 16)));
+    draw_queues(&set, queues == CT_TRANSPORTED ? (ct_packet_queues)ct_below(&rng, 3) : queues,
+                &rng);
+    if (queues == CT_TRANSPORTED) {
+        draw_transport(&set, &rng);
     }
     return set;
 }
@@ -552,7 +631,7 @@ const char *ct_packet_text(const ct_packet_setting *set)
     static const char *const shapes[]   = {"crossbar", "leaf/spine", "ring", "graph"};
     static const char *const patterns[] = {"fan-in", "ring",  "rhd",   "all pairs",
                                            "incast", "shift", "random"};
-    static char              text[400];
+    static char              text[600];
 
     (void)snprintf(
         text, sizeof text,
@@ -560,11 +639,14 @@ const char *ct_packet_text(const ct_packet_setting *set)
         ", server %" PRIu32 "%s), %s, %" PRIu32 " rounds of %" PRId64 " bytes, mtu %" PRId64
         ", header %" PRId64 ", %" PRId64 " Gb/s, routes %d, cut-through %" PRId64 ", xoff %" PRId64
         ", xon %" PRId64 ", queue %" PRId64 ", changes %" PRIu32 ", late %" PRId64
-        " ps, delay %" PRId64 " ps%s",
+        " ps, delay %" PRId64 " ps%s, recovery %d, window %" PRId64 ", error rate %g, kmax %" PRId64
+        ", dcqcn %d",
         set->seed, shapes[set->shape], set->n_ranks, set->n_switches, set->n_spines, set->server,
         set->is_direct ? " direct" : "", patterns[set->pattern], set->n_rounds, set->bytes,
         set->ports[0].mtu, set->ports[0].header, set->ports[0].bps / 1000000000, (int)set->routes,
         set->cut_through_bytes, set->xoff, set->xon, set->queue_bytes, set->n_changes, set->late,
-        set->ports[0].delay, set->is_uneven ? ", uneven" : "");
+        set->ports[0].delay, set->is_uneven ? ", uneven" : "", (int)set->transport.recovery,
+        set->transport.window, set->transport.error_rate, set->transport.kmax,
+        (int)set->transport.dcqcn.is_there);
     return text;
 }

@@ -39,24 +39,25 @@ typedef struct ct_packet_ports {
 } ct_packet_ports;
 
 typedef struct ct_packet_setting {
-    uint64_t          seed; /* of all that is drawn */
-    ct_packet_shape   shape;
-    uint32_t          n_ranks, n_switches, n_spines;
-    uint32_t          server;    /* ranks that have the second fabric; 0: none */
-    bool              is_direct; /* the second has a link for every pair; or else a crossbar */
-    ct_packet_pattern pattern;
-    uint32_t          n_rounds;
-    int64_t           bytes;    /* of a message; the most of CT_RHD and CT_RANDOM */
-    ct_packet_ports   ports[2]; /* to switches, of the second fabric */
-    int64_t           inner_bps;
-    cs_ps             inner_delay;
-    bool              is_uneven; /* links are slower at random, and a bit longer */
-    ct_packet_routes  routes;
-    uint32_t          n_paths;                /* of CT_SWITCH_GRAPH, between two ranks */
-    cs_ps             late, late_step;        /* the most; all are multiples of the step */
-    uint32_t          n_changes;              /* of rates of ports */
-    cs_ps             change_by, change_step; /* the last; all are multiples of the step */
-    int64_t           cut_through_bytes, queue_bytes, xoff, xon;
+    uint64_t            seed; /* of all that is drawn */
+    ct_packet_shape     shape;
+    uint32_t            n_ranks, n_switches, n_spines;
+    uint32_t            server;    /* ranks that have the second fabric; 0: none */
+    bool                is_direct; /* the second has a link for every pair; or else a crossbar */
+    ct_packet_pattern   pattern;
+    uint32_t            n_rounds;
+    int64_t             bytes;    /* of a message; the most of CT_RHD and CT_RANDOM */
+    ct_packet_ports     ports[2]; /* to switches, of the second fabric */
+    int64_t             inner_bps;
+    cs_ps               inner_delay;
+    bool                is_uneven; /* links are slower at random, and a bit longer */
+    ct_packet_routes    routes;
+    uint32_t            n_paths;                /* of CT_SWITCH_GRAPH, between two ranks */
+    cs_ps               late, late_step;        /* the most; all are multiples of the step */
+    uint32_t            n_changes;              /* of rates of ports */
+    cs_ps               change_by, change_step; /* the last; all are multiples of the step */
+    int64_t             cut_through_bytes, queue_bytes, xoff, xon;
+    cs_packet_transport transport;
 } ct_packet_setting;
 
 typedef struct ct_packet_world {
@@ -69,7 +70,12 @@ typedef struct ct_packet_world {
 ct_packet_setting ct_packet_plain(uint32_t n_ranks, ct_packet_pattern pattern, int64_t bytes);
 
 /* Some thousand packets at most. */
-typedef enum ct_packet_queues { CT_UNLIMITED, CT_LOSSLESS, CT_LOSSY } ct_packet_queues;
+typedef enum ct_packet_queues {
+    CT_UNLIMITED,
+    CT_LOSSLESS,
+    CT_LOSSY,
+    CT_TRANSPORTED /* over any of them */
+} ct_packet_queues;
 ct_packet_setting ct_packet_random(uint64_t seed, ct_packet_queues queues);
 
 /* Free it with ct_packet_world_free(). */

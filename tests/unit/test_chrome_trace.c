@@ -310,8 +310,9 @@ Test(chrome_trace, every_failed_allocation_is_reported)
         cs_result    result;
 
         cs_alloc_fail_after(passes);
-        bool      ran    = run_with(&scenario, ring(), cs_models[0], &observer, 1, &result);
-        cs_status status = ran ? cs_chrome_trace(&recording, &scenario, &no_counters, &text, NULL) : CS_ENOMEM;
+        bool      ran = run_with(&scenario, ring(), cs_models[0], &observer, 1, &result);
+        cs_status status =
+            ran ? cs_chrome_trace(&recording, &scenario, &no_counters, &text, NULL) : CS_ENOMEM;
         cs_alloc_fail_after(-1);
         cs_recording_free(&recording);
         cs_text_free(&text);

@@ -100,7 +100,7 @@ static json_t *parse(const cs_text *text)
 static json_t *parse_one(const cs_result *r, const char *scenario)
 {
     const char          *no_refusal = NULL;
-    const cs_result_rows rows       = {r, &scenario, &no_refusal, {0}, 1};
+    const cs_result_rows rows       = {r, &scenario, &no_refusal, {0}, 1, NULL};
     cs_text              text       = {0};
 
     cs_results_json(&text, &rows);
@@ -204,7 +204,7 @@ Test(result_json, an_array_holds_one_object_per_result)
 
     r[1].ranks                     = 16;
     const char *const scenarios[3] = {NULL, "{\"bytes\":1}", NULL}, *const refusals[3] = {NULL};
-    cs_results_json(&text, &(cs_result_rows){r, scenarios, refusals, {0}, 3});
+    cs_results_json(&text, &(cs_result_rows){r, scenarios, refusals, {0}, 3, NULL});
     json_t *json = parse(&text);
     cr_expect_eq(json_array_size(json), 3);
     cr_expect_eq(json_integer_value(json_object_get(json_array_get(json, 1), "ranks")), 16);
@@ -237,7 +237,7 @@ Test(result_json, columns_of_a_sweep_are_keys)
 
     for (int refused = 0; refused < 2; refused++) {
         refusal = refused == 1 ? "not so" : NULL;
-        cs_results_json(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1});
+        cs_results_json(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1, NULL});
         cr_expect_not_null(strstr(text.data, ", \"seed\": -7, \"a,\\\"b\\\"_s\": 0.001, "
                                              "\"topology\": {\"kind\":\"server\"}, \"none\": "
                                              "null, \"verify\": true, \"scenario\": {"));
@@ -251,6 +251,23 @@ Test(result_json, columns_of_a_sweep_are_keys)
         json_decref(list);
         cs_text_free(&text);
     }
+}
+
+/* What links counted stands behind the options; of those without it is no key. */
+Test(result_json, counters_are_an_object)
+{
+    cs_result         r[]         = {sample(), sample()};
+    const char       *scenarios[] = {NULL, NULL}, *refusals[] = {NULL, NULL};
+    const char *const counters[] = {"{\"links\": []}", NULL};
+    cs_text           text       = {0};
+
+    cs_results_json(&text, &(cs_result_rows){r, scenarios, refusals, {0}, 2, counters});
+    json_t *json = parse(&text);
+    cr_expect(json_is_array(
+        json_object_get(json_object_get(json_array_get(json, 0), "counters"), "links")));
+    cr_expect_null(json_object_get(json_array_get(json, 1), "counters"));
+    json_decref(json);
+    cs_text_free(&text);
 }
 
 Test(result_csv, header_and_rows)
@@ -271,7 +288,7 @@ Test(result_csv, header_and_rows)
            "abc-dirty.1,"
            "\"{\"\"segments\"\": 64, \"\"fenced\"\": false, \"\"order\"\": \"\"down\"\", "
            "\"\"cost_s\"\": 0.1}\",\"{\"\"bytes\"\":1}\",\n");
-    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, {0}, 1});
+    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, {0}, 1, NULL});
     cr_expect_str_eq(text.data, header);
     cs_text_free(&text);
 }
@@ -282,14 +299,14 @@ Test(result_csv, columns_of_a_sweep_stand_before_the_scenario)
     cs_result   r        = sample();
     const char *scenario = "{}", *refusal = NULL;
 
-    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1});
+    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1, NULL});
     cr_expect_not_null(
         strstr(text.data, ",options,seed,\"a,\"\"b\"\"_s\",topology,none,verify,scenario,"));
     cr_expect_not_null(
         strstr(text.data, "}\",-7,0.001,\"{\"\"kind\"\":\"\"server\"\"}\",,true,{},\n"));
     cs_text_free(&text);
     refusal = "no";
-    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1});
+    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1, NULL});
     cr_expect_not_null(
         strstr(text.data, ",-7,0.001,\"{\"\"kind\"\":\"\"server\"\"}\",,true,{},no\n"));
     cs_text_free(&text);
