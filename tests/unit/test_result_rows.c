@@ -316,7 +316,7 @@ Test(result_json, out_of_memory_is_remembered)
 {
     cs_result            r        = sample();
     const char          *scenario = NULL, *refusal = NULL;
-    const cs_result_rows rows = {&r, &scenario, &refusal, extra, 1};
+    const cs_result_rows rows = {&r, &scenario, &refusal, extra, 1, NULL};
 
     for (long passes = 0; passes < 100; passes++) {
         cs_text text = {0};
