@@ -20,15 +20,103 @@
  * `message` of a run is a *step* here: the place in `way` of the link that the run is on, from
  * which both its message and the next link follow. `path` is the link over which the run came.
  */
+#include "models/packet/deadlock.h"
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_OF_RUN = 2 * CS_MAX_PACKET_BYTES - 1 }; /* what fits in one's bytes */
+/* Windows are at most so long, so that a time in a window and the number of a run are one key. */
+enum { RUN_BITS = 32 };
+#define LONGEST_WINDOW ((cs_ps)1 << (63 - RUN_BITS))
+
+/* `count` packets of one message and size at t, t + gap, .. What is read as a whole soon after it
+ * was written in parts stalls a processor, so runs are written where they are to lie. */
+typedef struct run {
+    cs_ps    t, gap;
+    uint32_t step, count;
+    uint32_t bytes; /* of each, on the wire */
+    uint32_t in;    /* the link over which they came; CS_NO_LINK at a sending port */
+} run;
+
+/* A ring of runs; `{0}` is empty. One that is only ever filled and emptied begins at runs[0]. */
+typedef struct run_ring {
+    run     *runs; /* owned [capacity], a power of two */
+    uint32_t head, n, capacity;
+} run_ring;
+
+static run *first_run(const run_ring *q)
+{
+    return &q->runs[q->head];
+}
+
+static run *last_run(const run_ring *q)
+{
+    return &q->runs[(q->head + q->n - 1) & (q->capacity - 1)];
+}
+
+static void drop_first(run_ring *q)
+{
+    q->head = (q->head + 1) & (q->capacity - 1);
+    q->n--;
+}
+
+static bool grow_ring(run_ring *q)
+{
+    uint32_t capacity = q->capacity == 0 ? 8 : 2 * q->capacity;
+    run     *runs     = capacity > UINT32_MAX / 2 ? NULL : CS_NEW(run, capacity);
+
+    if (runs == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < q->n; i++) {
+        runs[i] = q->runs[(q->head + i) & (q->capacity - 1)];
+    }
+    cs_free(q->runs);
+    *q = (run_ring){.runs = runs, .n = q->n, .capacity = capacity};
+    return true;
+}
+
+static inline cs_status append_run(run_ring *q, cs_ps t, cs_ps gap, uint32_t count, uint32_t step,
+                                   uint32_t bytes, uint32_t in)
+{
+    run *r;
+
+    if (q->n == q->capacity && !grow_ring(q)) {
+        return CS_ENOMEM;
+    }
+    r        = &q->runs[(q->head + q->n++) & (q->capacity - 1)];
+    r->t     = t;
+    r->gap   = gap;
+    r->step  = step;
+    r->count = count;
+    r->bytes = bytes;
+    r->in    = in;
+    return CS_OK;
+}
+
+static cs_ps last_packet(const run *r)
+{
+    return r->t + (cs_ps)(r->count - 1) * r->gap;
+}
+
+/* Let a run go on with packets that continue it. False: they do not. */
+static inline bool join_run(run *last, cs_ps t, cs_ps gap, uint32_t count, uint32_t step,
+                            uint32_t bytes)
+{
+    if (last->step != step || last->bytes != bytes) {
+        return false;
+    }
+    cs_ps distance = last->count > 1 ? last->gap : count > 1 ? gap : t - last->t;
+    if (t != last->t + (cs_ps)last->count * distance || (count > 1 && gap != distance)) {
+        return false;
+    }
+    last->gap = distance;
+    last->count += count;
+    return true;
+}
 
 /* From `t` on a port is paused, or not. */
 typedef struct toggle {
@@ -36,32 +124,38 @@ typedef struct toggle {
     bool  is_pause;
 } toggle;
 
-/* A link, and the port that sends over it. */
+/* A port, and what is under way on the link over which it sends. */
 typedef struct port {
-    cs_run_queue queue;  /* what waits */
-    cs_run_queue inbox;  /* what comes in this window; runs[0] is the first */
-    cs_run_queue flight; /* what is under way, by the time at the far end */
-    cs_ps        free;   /* when the last packet has left */
-    cs_ps        limit;  /* until then neither the pause nor the rate changes */
-    cs_ps        ser;    /* of ser_bytes at this rate; UINT32_MAX bytes: of nothing */
-    int64_t      bps;
-    uint32_t     ser_bytes;
-    uint32_t     next_change;
-    uint32_t leaving_bytes, leaving_in; /* of the last packet, until it has left; 0 bytes: none */
-    bool     is_paused, is_due;
+    run_ring inbox; /* what comes in this window; runs[0] is the first */
+    run_ring queue; /* what waits */
+    uint32_t ser_bytes;
+    uint32_t leaving_bytes; /* of the last packet, until it has left; 0: none */
+    bool     is_due;        /* in this window */
+    bool     is_sender, is_last, is_paused;
+    run_ring flight; /* by the time at the far end */
+    cs_ps    free;   /* when the last packet has left */
+    cs_ps    limit;  /* until then neither the pause nor the rate changes */
+    cs_ps    ser;    /* of ser_bytes at this rate; of UINT32_MAX bytes: not known */
+    cs_ps    delay;
+    uint32_t leaving_in; /* over which the last packet came */
+    uint32_t next_change;
+    int64_t  bps;
     toggle  *toggles; /* owned: those to come, from first_toggle on */
     size_t   toggle_capacity;
     uint32_t first_toggle, n_toggles;
-    /* of the link's far end */
-    bool         has_xoff;   /* the last pause frame said so */
-    bool         is_watched; /* in this window thresholds may be passed: departures are kept */
-    bool         is_listed;
-    int64_t      ingress;                       /* of watched links: when the window began */
-    int64_t      flying;                        /* bytes under way */
-    int64_t      arrived_bytes, departed_bytes; /* of watched links, in this window */
-    uint32_t     first_arrival, n_arrivals;     /* ... in `arrivals` */
-    cs_run_queue departures;                    /* ... runs[0] is the first */
 } port;
+
+/* The bytes that came in over a link and have not left the switch. Where thresholds may be passed
+ * in this window, the link is *watched*: its arrivals and departures are kept. */
+typedef struct counter {
+    int64_t  ingress;                   /* with all of the window that has been seen yet */
+    int64_t  flying;                    /* bytes under way */
+    run_ring departures;                /* of watched links; runs[0] is the first */
+    int64_t  arrived;                   /* bytes, over watched links in this window */
+    uint32_t first_arrival, n_arrivals; /* ... in `arrivals` */
+    bool     has_xoff;                  /* the last pause frame said so */
+    bool     is_watched, is_listed;
+} counter;
 
 typedef struct message {
     uint64_t key;
@@ -70,36 +164,33 @@ typedef struct message {
     uint32_t n_paths;
 } message;
 
-/* For sorting: packet `ordinal` of a run. */
-typedef struct sort_key {
-    cs_ps    t;
-    uint32_t in;
-    uint32_t run;
-} sort_key;
-
 typedef struct lossless {
-    const cs_packet_net *net;   /* borrowed */
-    cs_event_queue      *ends;  /* borrowed */
-    port                *ports; /* owned [n_links] */
-    message             *messages;
-    uint32_t            *way; /* owned [n_messages << way_shift] */
+    const cs_packet_net *net;      /* borrowed */
+    cs_event_queue      *ends;     /* borrowed */
+    port                *ports;    /* owned [n_links] */
+    counter             *counters; /* owned [n_links] */
+    message             *messages; /* owned [n_messages] */
+    uint32_t            *way;      /* owned [n_messages << way_shift] */
     size_t               n_messages;
     uint32_t             way_shift;
     cs_ps                window_end;
-    uint32_t            *due;      /* owned [n_links]: ports to serve in this window */
-    uint32_t            *bringing; /* owned [n_links] */
-    uint32_t            *listed;   /* owned [n_links]: links to count in this window */
-    uint32_t             n_due, n_listed;
-    cs_run_queue         arrivals;      /* over watched links, in this window */
-    sort_key            *keys, *sorted; /* owned [key_capacity] */
-    uint32_t            *slots;         /* owned [2 * key_capacity] */
-    size_t               key_capacity, sorted_capacity, slot_capacity;
-    cs_packet_totals     totals;
-    char                 reason[400];
+    int64_t              cut_through_bytes;
+    bool                 trains;
+    uint32_t            *due; /* owned [n_links]: ports to serve in this window */
+    uint64_t *bringing;       /* owned: a bit for every link that brings something in this window */
+    uint32_t *listed;         /* owned [n_links]: links to count in this window */
+    uint32_t  n_due, n_listed;
+    run_ring  sorted_runs;   /* ... in whose place they come */
+    run_ring  arrivals;      /* over watched links, in this window */
+    uint64_t *keys, *sorted; /* owned: of packets, see sort_packets() */
+    uint32_t *slots;         /* owned */
+    size_t    key_capacity, sorted_capacity, slot_capacity;
+    cs_packet_totals totals;
+    char             reason[400];
     cs_calendar calendar; /* tokens: link l brings something; n_links + l: its port can start */
 } lossless;
 
-/* ---- time and the calendar ---- */
+/* ---- what is to be done ---- */
 
 static void wake(lossless *e, uint32_t token, cs_ps t)
 {
@@ -108,43 +199,36 @@ static void wake(lossless *e, uint32_t token, cs_ps t)
     }
 }
 
-static void make_due(lossless *e, uint32_t link)
+static void make_due(lossless *e, port *p)
 {
-    port *p = &e->ports[link];
-
     if (!p->is_due) {
         p->is_due          = true;
-        e->due[e->n_due++] = link;
+        e->due[e->n_due++] = (uint32_t)(p - e->ports);
+    }
+}
+
+static void list_link(lossless *e, counter *c)
+{
+    if (!c->is_listed) {
+        c->is_listed             = true;
+        e->listed[e->n_listed++] = (uint32_t)(c - e->counters);
     }
 }
 
 /* ---- ingress ---- */
 
-static void list_link(lossless *e, uint32_t link)
+/* Packets that came over link `in` leave the switch: at t, t + gap, .. */
+static cs_status depart(lossless *e, uint32_t in, cs_ps t, cs_ps gap, uint32_t count,
+                        uint32_t bytes)
 {
-    port *p = &e->ports[link];
+    counter *c = &e->counters[in];
 
-    if (!p->is_listed) {
-        p->is_listed             = true;
-        e->listed[e->n_listed++] = link;
-    }
-}
-
-/* Packets that came over link `in` have left the switch: at t, t + gap, .. */
-static cs_status leave_switch(lossless *e, uint32_t in, cs_ps t, cs_ps gap, uint32_t count,
-                              uint32_t bytes)
-{
-    port *p = &e->ports[in];
-
-    if (!p->is_watched) {
-        p->ingress -= (int64_t)bytes * count;
+    c->ingress -= (int64_t)bytes * count;
+    if (!c->is_watched) {
         return CS_OK;
     }
-    list_link(e, in);
-    p->departed_bytes += (int64_t)bytes * count;
-    return cs_runs_append(
-        &p->departures,
-        &(cs_run){.t = t, .gap = gap, .count = count, .bytes = bytes & BYTES_OF_RUN});
+    list_link(e, c);
+    return append_run(&c->departures, t, gap, count, 0, bytes, 0);
 }
 
 /* A pause frame, or one that ends the pause, is decided at t. */
@@ -158,7 +242,7 @@ static cs_status toggle_port(lossless *e, uint32_t link, cs_ps t, bool is_pause)
         return CS_ENOMEM;
     }
     p->toggles[p->n_toggles++] = (toggle){t, is_pause};
-    p->has_xoff                = is_pause;
+    e->counters[link].has_xoff = is_pause;
     e->totals.pauses += is_pause;
     if (!is_pause && p->queue.n > 0) {
         wake(e, e->net->n_links + link, t > p->free ? t : p->free);
@@ -170,39 +254,34 @@ static cs_status headroom_is_passed(lossless *e, uint32_t link, int64_t ingress)
 {
     const cs_packet_link *wire = &e->net->links[link];
 
-    (void)snprintf(
-        e->reason, sizeof e->reason,
-        "headroom of link %u is too small: %lld bytes came over it and wait, xoff %lld + "
-        "headroom %lld is less; set headroom_bytes to %lld or more",
-        link, (long long)ingress, (long long)wire->xoff, (long long)e->net->headroom_bytes,
-        (long long)(ingress - wire->xoff));
+    (void)snprintf(e->reason, sizeof e->reason,
+                   "headroom of link %u is too small: %lld bytes that came over it wait, more than "
+                   "xoff %lld and headroom %lld; set headroom_bytes to %lld or more",
+                   link, (long long)ingress, (long long)wire->xoff,
+                   (long long)e->net->headroom_bytes, (long long)(ingress - wire->xoff));
     return CS_EWRONG;
 }
 
 /* ---- sorting ---- */
 
-static bool is_before(const sort_key *a, const sort_key *b)
-{
-    return a->t != b->t ? a->t < b->t : a->in < b->in;
-}
-
-static void insertion_sort(sort_key *keys, uint32_t n)
+static void insertion_sort(uint64_t *keys, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
-        sort_key k = keys[i];
+        uint64_t k = keys[i];
         uint32_t j = i;
-        for (; j > 0 && is_before(&k, &keys[j - 1]); j--) {
+        for (; j > 0 && k < keys[j - 1]; j--) {
             keys[j] = keys[j - 1];
         }
         keys[j] = k;
     }
 }
 
-/* The keys in their order: a bucket for every key, then insertion, which has little left to do. */
-static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
+/* The keys in their order, where `low` and `high` are the least and the greatest: two buckets for
+ * every key, then insertion, which has little left to do. */
+static cs_status sort_keys(lossless *e, uint32_t n, uint64_t low, uint64_t high,
+                           const uint64_t **sorted_p)
 {
-    sort_key *keys = e->keys;
-    cs_ps     low = CS_PS_NEVER, high = 0;
+    uint64_t *keys  = e->keys;
     uint32_t  shift = 0, total = 0, n_slots;
 
     *sorted_p = keys;
@@ -210,11 +289,7 @@ static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
         insertion_sort(keys, n);
         return CS_OK;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        low  = keys[i].t < low ? keys[i].t : low;
-        high = keys[i].t > high ? keys[i].t : high;
-    }
-    while ((high - low) >> shift >= (cs_ps)n) {
+    while ((high - low) >> shift >= 2 * (uint64_t)n) {
         shift++;
     }
     n_slots = (uint32_t)((high - low) >> shift) + 1;
@@ -224,7 +299,7 @@ static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
     }
     memset(e->slots, 0, n_slots * sizeof *e->slots);
     for (uint32_t i = 0; i < n; i++) {
-        e->slots[(keys[i].t - low) >> shift]++;
+        e->slots[(keys[i] - low) >> shift]++;
     }
     for (uint32_t i = 0; i < n_slots; i++) {
         uint32_t count = e->slots[i];
@@ -232,7 +307,7 @@ static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
         total += count;
     }
     for (uint32_t i = 0; i < n; i++) {
-        e->sorted[e->slots[(keys[i].t - low) >> shift]++] = keys[i];
+        e->sorted[e->slots[(keys[i] - low) >> shift]++] = keys[i];
     }
     insertion_sort(e->sorted, n);
     *sorted_p = e->sorted;
@@ -240,23 +315,25 @@ static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
 }
 
 /* Do the runs of a list follow each other in time, the links of one time in their order? */
-static bool is_in_order(const cs_run_queue *list)
+static bool is_in_order(const run_ring *list)
 {
     for (uint32_t i = 1; i < list->n; i++) {
-        cs_ps last = cs_run_last(&list->runs[i - 1]);
+        cs_ps last = last_packet(&list->runs[i - 1]);
         if (last > list->runs[i].t ||
-            (last == list->runs[i].t && list->runs[i - 1].path > list->runs[i].path)) {
+            (last == list->runs[i].t && list->runs[i - 1].in > list->runs[i].in)) {
             return false;
         }
     }
     return true;
 }
 
-/* A key for every packet of a list, sorted. */
-static cs_status sort_packets(lossless *e, const cs_run_queue *list, const sort_key **sorted_p,
+/* A key for every packet of a list, sorted: (its time in the window, the number of its run). Runs
+ * of one list are in the order of their links. */
+static cs_status sort_packets(lossless *e, const run_ring *list, const uint64_t **sorted_p,
                               uint32_t *n_p)
 {
-    uint64_t n = 0;
+    cs_ps    begin = e->window_end - e->calendar.width;
+    uint64_t n = 0, low = UINT64_MAX, high = 0;
     uint32_t k = 0;
 
     for (uint32_t i = 0; i < list->n; i++) {
@@ -266,73 +343,163 @@ static cs_status sort_packets(lossless *e, const cs_run_queue *list, const sort_
         return CS_ENOMEM;
     }
     for (uint32_t i = 0; i < list->n; i++) {
-        const cs_run *r = &list->runs[i];
-        for (uint32_t j = 0; j < r->count; j++) {
-            e->keys[k++] = (sort_key){r->t + (cs_ps)j * r->gap, r->path, i};
+        const run *r     = &list->runs[i];
+        uint64_t   first = (uint64_t)(r->t - begin) << RUN_BITS | i;
+        uint64_t   gap = (uint64_t)r->gap << RUN_BITS, key = first;
+        for (uint32_t j = 0; j < r->count; j++, key += gap) {
+            e->keys[k++] = key;
         }
+        low  = first < low ? first : low;
+        high = key - gap > high ? key - gap : high;
     }
     *n_p = k;
-    return sort_keys(e, k, sorted_p);
+    return sort_keys(e, k, low, high, sorted_p);
+}
+
+static cs_ps time_of_key(const lossless *e, uint64_t key)
+{
+    return e->window_end - e->calendar.width + (cs_ps)(key >> RUN_BITS);
 }
 
 /* ---- when thresholds are passed ---- */
 
-/* Go through the arrivals and departures of a link in time; of one time departures come first. */
-static cs_status find_crossings(lossless *e, uint32_t link, const cs_run *in, uint32_t n_in,
-                                const sort_key *out, uint32_t n_out, const cs_run *out_runs)
-{
-    const cs_packet_link *wire = &e->net->links[link];
-    port                 *p    = &e->ports[link];
-    int64_t               most = wire->xoff + e->net->headroom_bytes;
-    int64_t               v    = p->ingress;
-    uint32_t              i = 0, done = 0, o = 0;
+/* What is left of a list of runs that is gone through in time. */
+typedef struct walk {
+    const run *r, *end;
+    uint32_t   done; /* packets of *r */
+} walk;
 
-    while (i < n_in || o < n_out) {
-        cs_ps t_in = i < n_in ? in[i].t + (cs_ps)done * in[i].gap : CS_PS_NEVER;
-        if (o < n_out && out[o].t <= t_in) {
-            v -= out_runs[out[o].run].bytes;
-            if (p->has_xoff && v <= wire->xon) {
-                CS_TRY(toggle_port(e, link, out[o].t, false));
+static cs_ps walk_time(const walk *w)
+{
+    return w->r < w->end ? w->r->t + (cs_ps)w->done * w->r->gap : CS_PS_NEVER;
+}
+
+static void walk_on(walk *w, uint32_t count)
+{
+    w->done += count;
+    if (w->done == w->r->count) {
+        w->done = 0;
+        w->r++;
+    }
+}
+
+/* Pass all packets before `time`; returns their bytes. */
+static int64_t walk_until(walk *w, cs_ps time)
+{
+    int64_t bytes = 0;
+
+    for (cs_ps t = walk_time(w); t < time; t = walk_time(w)) {
+        uint32_t count = w->r->count - w->done;
+        if (count > 1 && last_packet(w->r) >= time) {
+            count = (uint32_t)((time - 1 - t) / w->r->gap) + 1;
+        }
+        bytes += (int64_t)w->r->bytes * count;
+        walk_on(w, count);
+    }
+    return bytes;
+}
+
+/* How many of the next packets of a run together are no more than `bytes`; at least 1. */
+static uint32_t safe_count(const walk *w, int64_t bytes)
+{
+    uint32_t count = w->r->count - w->done;
+
+    if (count == 1 || bytes < 2 * (int64_t)w->r->bytes) {
+        return 1;
+    }
+    return (int64_t)w->r->bytes * count <= bytes ? count : (uint32_t)(bytes / w->r->bytes);
+}
+
+/* Go through the arrivals and departures of a link in time, from ingress `v` on; of one time
+ * departures come first. As long as no threshold is near many packets are one step: arrivals that
+ * would not pass xoff if nothing departed, departures that would not reach xon if nothing arrived.
+ */
+static cs_status find_crossings(lossless *e, uint32_t link, int64_t v, walk in, walk out)
+{
+    const cs_packet_link *wire     = &e->net->links[link];
+    counter              *c        = &e->counters[link];
+    int64_t               most     = wire->xoff + e->net->headroom_bytes;
+    bool                  is_tight = v + c->arrived > most;
+
+    for (;;) {
+        cs_ps t;
+        if (!c->has_xoff) {
+            t = walk_time(&in);
+            if (t == CS_PS_NEVER) {
+                return CS_OK;
             }
-            o++;
-            continue;
-        }
-        v += in[i].bytes;
-        if (v > most) {
-            return headroom_is_passed(e, link, v);
-        }
-        if (!p->has_xoff && v > wire->xoff) {
-            CS_TRY(toggle_port(e, link, t_in, true));
-        }
-        if (++done == in[i].count) {
-            done = 0;
-            i++;
+            v -= walk_until(&out, t + 1);
+            uint32_t count = safe_count(&in, wire->xoff - v);
+            v += (int64_t)in.r->bytes * count;
+            walk_on(&in, count);
+            if (v > wire->xoff) {
+                CS_TRY(toggle_port(e, link, t, true));
+            }
+        } else {
+            t               = walk_time(&out);
+            int64_t arrived = walk_until(&in, t);
+            v += arrived;
+            if (v > most) {
+                return headroom_is_passed(e, link, v);
+            }
+            if (t == CS_PS_NEVER) {
+                return CS_OK;
+            }
+            uint32_t count = is_tight ? 1 : safe_count(&out, v - wire->xon - 1);
+            v -= (int64_t)out.r->bytes * count;
+            walk_on(&out, count);
+            if (v <= wire->xon) {
+                CS_TRY(toggle_port(e, link, t, false));
+            }
         }
     }
+}
+
+/* Departures in their order: where they are not, one run for every packet. */
+static cs_status sort_departures(lossless *e, run_ring *list)
+{
+    const uint64_t *sorted;
+    uint32_t        n;
+
+    if (is_in_order(list)) {
+        return CS_OK;
+    }
+    CS_TRY(sort_packets(e, list, &sorted, &n));
+    e->sorted_runs.n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        CS_TRY(append_run(&e->sorted_runs, time_of_key(e, sorted[i]), 0, 1, 0,
+                          list->runs[(uint32_t)sorted[i]].bytes, 0));
+    }
+    run_ring spare = *list;
+    *list          = e->sorted_runs;
+    e->sorted_runs = spare;
     return CS_OK;
 }
 
-/* Ingress of a watched link at the end of the window. */
+/* A watched link, when all of the window is known. */
 static cs_status count_link(lossless *e, uint32_t link)
 {
-    const cs_packet_link *wire = &e->net->links[link];
-    port                 *p    = &e->ports[link];
-    int64_t               most = p->has_xoff ? wire->xoff + e->net->headroom_bytes : wire->xoff;
+    const cs_packet_link *wire     = &e->net->links[link];
+    counter              *c        = &e->counters[link];
+    int64_t               most     = c->has_xoff ? wire->xoff + e->net->headroom_bytes : wire->xoff;
+    int64_t               departed = 0, before;
 
-    if (p->ingress + p->arrived_bytes > most ||
-        (p->has_xoff && p->ingress - p->departed_bytes <= wire->xon)) {
-        const sort_key *out = NULL;
-        uint32_t        n_out;
-        CS_TRY(sort_packets(e, &p->departures, &out, &n_out));
-        CS_TRY(find_crossings(e, link, &e->arrivals.runs[p->first_arrival], p->n_arrivals, out,
-                              n_out, p->departures.runs));
+    for (uint32_t i = 0; i < c->departures.n; i++) {
+        departed += (int64_t)c->departures.runs[i].bytes * c->departures.runs[i].count;
     }
-    p->ingress += p->arrived_bytes - p->departed_bytes;
-    p->arrived_bytes = p->departed_bytes = 0;
-    p->n_arrivals                        = 0;
-    p->departures.n                      = 0;
-    p->is_listed                         = false;
-    p->is_watched                        = p->has_xoff;
+    before = c->ingress - c->arrived + departed;
+    if (before + c->arrived > most || (c->has_xoff && before - departed <= wire->xon)) {
+        const run *in = &e->arrivals.runs[c->first_arrival];
+        CS_TRY(sort_departures(e, &c->departures));
+        const run *out = c->departures.runs;
+        CS_TRY(find_crossings(e, link, before, (walk){in, in + c->n_arrivals, 0},
+                              (walk){out, out + c->departures.n, 0}));
+    }
+    c->arrived    = 0;
+    c->n_arrivals = c->first_arrival = 0;
+    c->departures.n                  = 0;
+    c->is_listed                     = false;
+    c->is_watched                    = c->has_xoff;
     return CS_OK;
 }
 
@@ -341,41 +508,43 @@ static cs_status count_link(lossless *e, uint32_t link)
 /* Hand what a link brings before the window's end to the next ports. */
 static cs_status bring(lossless *e, uint32_t link)
 {
-    port   *p   = &e->ports[link];
-    int64_t sum = 0;
+    port    *p   = &e->ports[link];
+    counter *c   = &e->counters[link];
+    int64_t  sum = 0;
 
-    if (p->has_xoff || p->ingress + p->flying > e->net->links[link].xoff) {
-        p->is_watched    = true;
-        p->first_arrival = e->arrivals.n;
-        list_link(e, link);
+    if (c->is_watched || c->ingress + c->flying > e->net->links[link].xoff) {
+        c->is_watched    = true;
+        c->first_arrival = e->arrivals.n;
+        list_link(e, c);
     }
-    while (p->flight.n > 0 && cs_runs_first(&p->flight)->t < e->window_end) {
-        cs_run  *first = cs_runs_first(&p->flight), run = *first;
-        uint32_t out = e->way[run.message + 1];
-        if (cs_run_last(first) >= e->window_end) {
-            run.count = (uint32_t)((e->window_end - 1 - run.t) / run.gap) + 1;
-            first->t += (cs_ps)run.count * run.gap;
-            first->count -= run.count;
-        } else {
-            cs_runs_drop_first(&p->flight);
+    do {
+        run     *r     = first_run(&p->flight);
+        port    *out   = &e->ports[e->way[r->step + 1]];
+        uint32_t count = r->count;
+        if (count > 1 && last_packet(r) >= e->window_end) {
+            count = (uint32_t)((e->window_end - 1 - r->t) / r->gap) + 1;
         }
-        run.message++;
-        sum += (int64_t)run.bytes * run.count;
-        CS_TRY(cs_runs_append(&e->ports[out].inbox, &run));
+        sum += (int64_t)r->bytes * count;
+        CS_TRY(append_run(&out->inbox, r->t, r->gap, count, r->step + 1, r->bytes, link));
         make_due(e, out);
-        if (p->is_watched) {
-            CS_TRY(cs_runs_append(&e->arrivals, &run));
+        if (c->is_watched) {
+            CS_TRY(append_run(&e->arrivals, r->t, r->gap, count, 0, r->bytes, 0));
         }
-    }
-    p->flying -= sum;
-    if (p->is_watched) {
-        p->arrived_bytes = sum;
-        p->n_arrivals    = e->arrivals.n - p->first_arrival;
-    } else {
-        p->ingress += sum;
+        if (count == r->count) {
+            drop_first(&p->flight);
+        } else {
+            r->t += (cs_ps)count * r->gap;
+            r->count -= count;
+        }
+    } while (p->flight.n > 0 && first_run(&p->flight)->t < e->window_end);
+    c->flying -= sum;
+    c->ingress += sum;
+    if (c->is_watched) {
+        c->arrived    = sum;
+        c->n_arrivals = e->arrivals.n - c->first_arrival;
     }
     if (p->flight.n > 0) {
-        wake(e, link, cs_runs_first(&p->flight)->t);
+        wake(e, link, first_run(&p->flight)->t);
     }
     return CS_OK;
 }
@@ -391,56 +560,49 @@ static cs_status deliver(lossless *e, uint32_t step, uint32_t count, cs_ps end)
     return m->missing > 0 ? CS_OK : cs_events_put(e->ends, (double)m->end, m->key);
 }
 
-/* Packets of a run that is first in the queue start at t, t + gap, .. */
-static cs_status start_packets(lossless *e, uint32_t link, const cs_run *run, cs_ps t, cs_ps gap,
-                               uint32_t count)
+/* Packets of a run start at t, t + gap, .. */
+static cs_status start_packets(lossless *e, uint32_t link, port *p, const run *r, cs_ps t,
+                               cs_ps gap, uint32_t count)
 {
-    const cs_packet_link *wire = &e->net->links[link];
-    port                 *p    = &e->ports[link];
-    cs_ps                 ser = p->ser, lag = ser;
+    cs_ps lag = p->ser;
 
-    p->free = t + (cs_ps)(count - 1) * gap + ser;
-    if (link >= e->net->n_senders) {
+    p->free = t + (cs_ps)(count - 1) * gap + p->ser;
+    if (p->is_sender) {
+        e->totals.packets += count;
+    } else {
         uint32_t gone = count;
         if (p->free >= e->window_end) {
             gone             = count - 1;
-            p->leaving_bytes = run->bytes;
-            p->leaving_in    = run->path;
+            p->leaving_bytes = r->bytes;
+            p->leaving_in    = r->in;
         }
         if (gone > 0) {
-            CS_TRY(leave_switch(e, run->path, t + ser, gap, gone, run->bytes));
+            CS_TRY(depart(e, r->in, t + p->ser, gap, gone, r->bytes));
         }
-    } else {
-        e->totals.packets += count;
     }
-    if (wire->is_last) {
-        return deliver(e, run->message, count, p->free + wire->delay);
+    if (p->is_last) {
+        return deliver(e, r->step, count, p->free + p->delay);
     }
-    if (e->net->cut_through_bytes > 0 && e->net->cut_through_bytes < run->bytes &&
-        e->net->links[e->way[run->message + 1]].high_bps <= wire->low_bps) {
-        lag = cs_packet_ps(p->bps, e->net->cut_through_bytes);
+    if (e->cut_through_bytes > 0 && e->cut_through_bytes < r->bytes &&
+        e->net->links[e->way[r->step + 1]].high_bps <= e->net->links[link].low_bps) {
+        lag = cs_packet_ps(p->bps, e->cut_through_bytes);
     }
-    cs_run next = {.t       = t + lag + wire->delay,
-                   .gap     = gap,
-                   .message = run->message,
-                   .count   = count,
-                   .bytes   = run->bytes,
-                   .hop     = 1,
-                   .path    = link};
-    p->flying += (int64_t)run->bytes * count;
+    t += lag + p->delay;
+    e->counters[link].flying += (int64_t)r->bytes * count;
     if (p->flight.n == 0) {
-        wake(e, link, next.t);
-    } else if (e->net->trains && cs_run_join(cs_runs_last(&p->flight), &next)) {
+        wake(e, link, t);
+    } else if (e->trains && join_run(last_run(&p->flight), t, gap, count, r->step, r->bytes)) {
         return CS_OK;
     }
-    return cs_runs_append(&p->flight, &next);
+    return append_run(&p->flight, t, gap, count, r->step, r->bytes, link);
 }
 
 /* When can the port start something at or after `t`, before the window's end? Pauses and rates up
  * to then have acted, and `limit` is how long that holds. False: not in this window. */
-static bool may_start(lossless *e, port *p, const cs_packet_link *wire, cs_ps *t)
+static bool may_start(lossless *e, port *p, uint32_t link, cs_ps *t)
 {
-    cs_ps limit = e->window_end;
+    const cs_packet_link *wire  = &e->net->links[link];
+    cs_ps                 limit = e->window_end;
 
     while (p->first_toggle < p->n_toggles && p->toggles[p->first_toggle].t <= *t) {
         p->is_paused = p->toggles[p->first_toggle++].is_pause;
@@ -478,68 +640,113 @@ static cs_ps quotient_up(cs_ps a, cs_ps b)
     return (a + b - 1) / b;
 }
 
-/* Start what can start of the first run before the port's limit; the run is ready at `t` >= the
- * time that the port is free. */
-static cs_status start_run(lossless *e, uint32_t link, port *p, cs_ps t)
+/* Can a packet that is there at *t start in this window? Then *t is when. */
+static inline bool can_start(lossless *e, uint32_t link, port *p, cs_ps *t)
 {
-    cs_run  *first = cs_runs_first(&p->queue), run = *first;
-    cs_ps    gap;
-    uint32_t count = run.count;
-
-    if (p->ser_bytes != run.bytes) {
-        p->ser_bytes = run.bytes;
-        p->ser       = cs_packet_ps(p->bps, run.bytes);
-    }
-    gap = p->ser;
-    if (count > 1) {
-        cs_ps most = count;
-        if (run.gap > p->ser && t == run.t) {
-            gap = run.gap;
-        } else if (run.gap > p->ser) {
-            most = quotient_up(t - run.t, run.gap - p->ser);
-        }
-        if (gap > 0 && quotient_up(p->limit - t, gap) < most) {
-            most = quotient_up(p->limit - t, gap);
-        }
-        most = most < count ? most : count;
-        if (link < e->net->n_senders &&
-            (!e->net->trains || e->messages[run.message >> e->way_shift].n_paths > 1)) {
-            most = 1;
-        }
-        count = (uint32_t)most;
-    }
-    if (count == run.count) {
-        cs_runs_drop_first(&p->queue);
-    } else {
-        first->t += (cs_ps)count * run.gap;
-        first->count -= count;
-        if (link < e->net->n_senders) {
-            uint32_t paths = e->messages[run.message >> e->way_shift].n_paths;
-            uint32_t width = e->net->max_way + 1;
-            uint32_t base  = run.message >> e->way_shift << e->way_shift;
-            first->message = base + (run.message - base + width * count) % (width * paths);
-        }
-    }
-    return start_packets(e, link, &run, t, gap, count);
+    *t = *t > p->free ? *t : p->free;
+    return *t < p->limit || (*t < e->window_end && may_start(e, p, link, t));
 }
 
-/* Sort what has come in this window into the queue. */
-static cs_status sort_inbox(lossless *e, port *p)
+static inline void set_ser(port *p, uint32_t bytes)
 {
-    const sort_key *sorted;
+    if (p->ser_bytes != bytes) {
+        p->ser_bytes = bytes;
+        p->ser       = cs_packet_ps(p->bps, bytes);
+    }
+}
+
+/* How many packets of a run, of which the first starts at `t`, start in a row before the port's
+ * limit, and at which distance. */
+static uint32_t row_of(const lossless *e, const port *p, const run *r, cs_ps t, cs_ps *gap)
+{
+    cs_ps most = r->count;
+
+    *gap = p->ser;
+    if (r->gap > p->ser && t == r->t) {
+        *gap = r->gap;
+    } else if (r->gap > p->ser) {
+        most = quotient_up(t - r->t, r->gap - p->ser);
+    }
+    if (t + (most - 1) * *gap >= p->limit) { /* the gap is not 0: the first one starts before */
+        most = quotient_up(p->limit - t, *gap);
+    }
+    if (p->is_sender && (!e->trains || e->messages[r->step >> e->way_shift].n_paths > 1)) {
+        most = 1;
+    }
+    return most < r->count ? (uint32_t)most : r->count;
+}
+
+/* The step of a packet that a sending port sends behind one of step `step`. */
+static uint32_t step_behind(const lossless *e, uint32_t step)
+{
+    uint32_t paths = e->messages[step >> e->way_shift].n_paths, width = e->net->max_way + 1;
+    uint32_t base = step >> e->way_shift << e->way_shift;
+
+    return base + (step - base + width) % (width * paths);
+}
+
+/* Start what can start of a run in this window; its count is what is left. */
+static cs_status start_run(lossless *e, uint32_t link, port *p, run *r)
+{
+    while (r->count > 0) {
+        cs_ps    t     = r->t, gap;
+        uint32_t count = 1;
+        if (!can_start(e, link, p, &t)) {
+            break;
+        }
+        set_ser(p, r->bytes);
+        gap = p->ser;
+        if (r->count > 1) {
+            count = row_of(e, p, r, t, &gap);
+        }
+        CS_TRY(start_packets(e, link, p, r, t, gap, count));
+        r->t += (cs_ps)count * r->gap;
+        r->count -= count;
+        if (p->is_sender && r->count > 0 && count == 1) {
+            r->step = step_behind(e, r->step);
+        }
+    }
+    return CS_OK;
+}
+
+/* Start packets that have come, or what can start of them, unless something waits before them. */
+static cs_status take_run(lossless *e, uint32_t link, port *p, run *r)
+{
+    if (p->queue.n == 0) {
+        CS_TRY(start_run(e, link, p, r));
+    }
+    return r->count == 0 ? CS_OK
+                         : append_run(&p->queue, r->t, r->gap, r->count, r->step, r->bytes, r->in);
+}
+
+/* The same for one packet of a run. */
+static inline cs_status take_packet(lossless *e, uint32_t link, port *p, const run *r, cs_ps t)
+{
+    if (p->queue.n == 0) {
+        cs_ps start = t;
+        if (can_start(e, link, p, &start)) {
+            set_ser(p, r->bytes);
+            return start_packets(e, link, p, r, start, p->ser, 1);
+        }
+    }
+    return append_run(&p->queue, t, 0, 1, r->step, r->bytes, r->in);
+}
+
+/* What has come in this window, in its order. */
+static cs_status serve_inbox(lossless *e, uint32_t link, port *p)
+{
+    const uint64_t *sorted;
     uint32_t        n;
 
     if (is_in_order(&p->inbox)) {
         for (uint32_t i = 0; i < p->inbox.n; i++) {
-            CS_TRY(cs_runs_append(&p->queue, &p->inbox.runs[i]));
+            CS_TRY(take_run(e, link, p, &p->inbox.runs[i]));
         }
     } else {
         CS_TRY(sort_packets(e, &p->inbox, &sorted, &n));
         for (uint32_t i = 0; i < n; i++) {
-            cs_run run = p->inbox.runs[sorted[i].run];
-            run.t      = sorted[i].t;
-            run.count  = 1;
-            CS_TRY(cs_runs_append(&p->queue, &run));
+            CS_TRY(take_packet(e, link, p, &p->inbox.runs[(uint32_t)sorted[i]],
+                               time_of_key(e, sorted[i])));
         }
     }
     p->inbox.n = 0;
@@ -556,7 +763,7 @@ static void wake_port(lossless *e, uint32_t link)
         if (p->queue.n == 0) {
             return;
         }
-        t = cs_runs_first(&p->queue)->t > t ? cs_runs_first(&p->queue)->t : t;
+        t = first_run(&p->queue)->t > t ? first_run(&p->queue)->t : t;
         if (p->is_paused) {
             uint32_t i = p->first_toggle;
             while (i < p->n_toggles && p->toggles[i].is_pause) {
@@ -576,42 +783,55 @@ static cs_status serve(lossless *e, uint32_t link)
     port *p = &e->ports[link];
 
     p->is_due = false;
+    p->limit  = 0;
     if (p->leaving_bytes > 0 && p->free < e->window_end) {
-        uint32_t bytes   = p->leaving_bytes;
+        CS_TRY(depart(e, p->leaving_in, p->free, 0, 1, p->leaving_bytes));
         p->leaving_bytes = 0;
-        CS_TRY(leave_switch(e, p->leaving_in, p->free, 0, 1, bytes));
     }
-    if (p->inbox.n > 0) {
-        CS_TRY(sort_inbox(e, p));
-    }
-    p->limit = 0;
     while (p->queue.n > 0) {
-        cs_ps t = cs_runs_first(&p->queue)->t;
-        t       = t > p->free ? t : p->free;
-        if (t >= e->window_end || (t >= p->limit && !may_start(e, p, &e->net->links[link], &t))) {
+        CS_TRY(start_run(e, link, p, first_run(&p->queue)));
+        if (first_run(&p->queue)->count > 0) {
             break;
         }
-        CS_TRY(start_run(e, link, p, t));
+        drop_first(&p->queue);
+    }
+    if (p->inbox.n > 0) {
+        CS_TRY(serve_inbox(e, link, p));
     }
     wake_port(e, link);
     return CS_OK;
 }
 
+/* Links bring what they do in the order of their numbers, which decides between packets that come
+ * to a port at one time. */
+static cs_status bring_all(lossless *e, uint32_t first_word, uint32_t last_word)
+{
+    for (uint32_t w = first_word; w <= last_word; w++) {
+        for (uint64_t bits = e->bringing[w]; bits != 0; bits &= bits - 1) {
+            CS_TRY(bring(e, 64 * w + (uint32_t)__builtin_ctzll(bits)));
+        }
+        e->bringing[w] = 0;
+    }
+    return CS_OK;
+}
+
 static cs_status process_window(lossless *e)
 {
-    uint32_t token = cs_calendar_take(&e->calendar), n_bringing = 0, n_links = e->net->n_links;
+    uint32_t token = cs_calendar_take(&e->calendar), n_links = e->net->n_links;
+    uint32_t first_word = UINT32_MAX, last_word = 0;
 
     e->window_end = (e->calendar.window + 1) * e->calendar.width;
     for (; token != CS_NO_LINK; token = e->calendar.next[token]) {
         if (token < n_links) {
-            e->bringing[n_bringing++] = token;
+            uint32_t word = token / 64;
+            e->bringing[word] |= UINT64_C(1) << token % 64;
+            first_word = word < first_word ? word : first_word;
+            last_word  = word > last_word ? word : last_word;
         } else {
-            make_due(e, token - n_links);
+            make_due(e, &e->ports[token - n_links]);
         }
     }
-    for (uint32_t i = 0; i < n_bringing; i++) {
-        CS_TRY(bring(e, e->bringing[i]));
-    }
+    CS_TRY(bring_all(e, first_word, last_word));
     for (uint32_t i = 0; i < e->n_due; i++) {
         CS_TRY(serve(e, e->due[i]));
     }
@@ -626,151 +846,47 @@ static cs_status process_window(lossless *e)
 
 /* ---- deadlock ---- */
 
-/* Packets that came over link `from` wait at port `to`; both are paused. */
-typedef struct wait_edge {
-    uint32_t from, to;
-} wait_edge;
-
-static int compare_edges(const void *a, const void *b)
-{
-    const wait_edge *x = a, *y = b;
-
-    return x->from != y->from ? (x->from > y->from) - (x->from < y->from)
-                              : (x->to > y->to) - (x->to < y->to);
-}
-
 static bool is_held(const port *p)
 {
     return p->first_toggle < p->n_toggles ? p->toggles[p->n_toggles - 1].is_pause : p->is_paused;
 }
 
-/* Who waits for whom, sorted; several of the same are possible. NULL: out of memory. */
-static wait_edge *find_edges(const lossless *e, size_t *n_p)
+/* Which paused links wait for which: several times the same is possible. NULL: out of memory. */
+static cs_packet_wait *find_waits(const lossless *e, size_t *n_p)
 {
-    wait_edge *edges;
-    size_t     n = 0;
+    cs_packet_wait *waits;
+    size_t          n = 0;
 
     for (uint32_t l = e->net->n_senders; l < e->net->n_links; l++) {
         n += e->ports[l].queue.n;
     }
-    edges = CS_NEW(wait_edge, n);
+    waits = CS_NEW(cs_packet_wait, n);
     n     = 0;
-    for (uint32_t l = e->net->n_senders; l < e->net->n_links && edges != NULL; l++) {
-        const cs_run_queue *q = &e->ports[l].queue;
+    for (uint32_t l = e->net->n_senders; l < e->net->n_links && waits != NULL; l++) {
+        const run_ring *q = &e->ports[l].queue;
         for (uint32_t i = 0; i < q->n && is_held(&e->ports[l]); i++) {
-            uint32_t from = q->runs[(q->head + i) & (q->capacity - 1)].path;
+            uint32_t from = q->runs[(q->head + i) & (q->capacity - 1)].in;
             if (is_held(&e->ports[from])) {
-                edges[n++] = (wait_edge){from, l};
+                waits[n++] = (cs_packet_wait){from, l};
             }
         }
-    }
-    if (edges != NULL) {
-        qsort(edges, n, sizeof *edges, compare_edges);
     }
     *n_p = n;
-    return edges;
-}
-
-static size_t first_edge(const wait_edge *edges, size_t n, uint32_t from)
-{
-    size_t low = 0;
-
-    while (n > 0) {
-        size_t half = n / 2;
-        if (edges[low + half].from < from) {
-            low += half + 1;
-            n -= half + 1;
-        } else {
-            n = half;
-        }
-    }
-    return low;
-}
-
-/* Depth first from the lowest link: the first way back to a link that is on the path.
- * `next[l]` is the edge that comes next at l; `on_path`: 1, 2 when it is left. Returns where in
- * `path` the cycle begins, its length in n_p; 0 links: there is none. */
-static uint32_t find_cycle(const wait_edge *edges, size_t n_edges, uint32_t n_links, uint32_t *path,
-                           size_t *next, uint8_t *state, uint32_t *n_p)
-{
-    for (size_t root = 0; root < n_edges; root++) {
-        uint32_t depth = 0;
-        if (state[edges[root].from] != 0) {
-            continue;
-        }
-        path[depth++]           = edges[root].from;
-        state[edges[root].from] = 1;
-        next[edges[root].from]  = root;
-        while (depth > 0) {
-            uint32_t l = path[depth - 1], to;
-            if (next[l] == n_edges || edges[next[l]].from != l) {
-                state[l] = 2;
-                depth--;
-                continue;
-            }
-            to = edges[next[l]++].to;
-            if (state[to] == 1) {
-                uint32_t k = depth - 1;
-                while (path[k] != to) {
-                    k--;
-                }
-                *n_p = depth - k;
-                return k;
-            }
-            if (state[to] == 0 && depth < n_links) {
-                state[to]     = 1;
-                next[to]      = first_edge(edges, n_edges, to);
-                path[depth++] = to;
-            }
-        }
-    }
-    *n_p = 0;
-    return 0;
-}
-
-/* "a -> b -> a", cut where the room ends. */
-static void print_cycle(char *text, size_t room, const uint32_t *links, uint32_t n)
-{
-    size_t used = (size_t)snprintf(text, room, "deadlock: links ");
-
-    for (uint32_t i = 0; i < n; i++) {
-        if (used + 60 > room) {
-            used += (size_t)snprintf(text + used, room - used, ".. (%u more) -> ", n - i);
-            break;
-        }
-        used += (size_t)snprintf(text + used, room - used, "%u -> ", links[i]);
-    }
-    (void)snprintf(text + used, room - used, "%u wait for each other", links[0]);
+    return waits;
 }
 
 static const char *lossless_why(void *state)
 {
-    lossless  *e       = state;
-    uint32_t   n_links = e->net->n_links, n = 0, begin;
-    size_t     n_edges = 0;
-    wait_edge *edges;
-    uint32_t  *path;
-    size_t    *next;
-    uint8_t   *seen;
+    lossless       *e = state;
+    size_t          n = 0;
+    cs_packet_wait *waits;
 
-    if (e->reason[0] != '\0') {
-        return e->reason;
+    if (e->reason[0] == '\0') {
+        waits = find_waits(e, &n);
+        cs_packet_deadlock_text(waits, waits != NULL ? n : 0, e->reason, sizeof e->reason);
+        cs_free(waits);
     }
-    edges = find_edges(e, &n_edges);
-    path  = CS_NEW(uint32_t, n_links);
-    next  = CS_NEW(size_t, n_links);
-    seen  = CS_NEW(uint8_t, n_links);
-    if (edges != NULL && path != NULL && next != NULL && seen != NULL) {
-        begin = find_cycle(edges, n_edges, n_links, path, next, seen, &n);
-        if (n > 0) {
-            print_cycle(e->reason, sizeof e->reason, path + begin, n);
-        }
-    }
-    cs_free(edges);
-    cs_free(path);
-    cs_free(next);
-    cs_free(seen);
-    return n > 0 ? e->reason : "deadlock: paused links wait for each other";
+    return e->reason;
 }
 
 /* ---- the engine ---- */
@@ -787,17 +903,21 @@ static void lossless_close(void *state)
         cs_free(p->queue.runs);
         cs_free(p->inbox.runs);
         cs_free(p->flight.runs);
-        cs_free(p->departures.runs);
         cs_free(p->toggles);
+    }
+    for (uint32_t l = 0; l < e->net->n_links && e->counters != NULL; l++) {
+        cs_free(e->counters[l].departures.runs);
     }
     cs_calendar_close(&e->calendar);
     cs_free(e->ports);
+    cs_free(e->counters);
     cs_free(e->messages);
     cs_free(e->way);
     cs_free(e->due);
     cs_free(e->bringing);
     cs_free(e->listed);
     cs_free(e->arrivals.runs);
+    cs_free(e->sorted_runs.runs);
     cs_free(e->keys);
     cs_free(e->sorted);
     cs_free(e->slots);
@@ -807,28 +927,35 @@ static void lossless_close(void *state)
 static cs_status lossless_open(const cs_packet_net *net, cs_event_queue *ends, void **state_p,
                                cs_error *err)
 {
-    lossless *e = CS_NEW(lossless, 1);
+    lossless *e     = CS_NEW(lossless, 1);
+    cs_ps     width = net->window < LONGEST_WINDOW ? net->window : LONGEST_WINDOW;
 
     if (e == NULL) {
         return CS_NO_MEMORY(err, "the packet model");
     }
-    e->net  = net;
-    e->ends = ends;
+    e->net               = net;
+    e->ends              = ends;
+    e->trains            = net->trains;
+    e->cut_through_bytes = net->cut_through_bytes;
     while (UINT64_C(1) << e->way_shift < (uint64_t)net->max_paths * (net->max_way + 1)) {
         e->way_shift++;
     }
     e->ports    = CS_NEW(port, net->n_links);
+    e->counters = CS_NEW(counter, net->n_links);
     e->due      = CS_NEW(uint32_t, net->n_links);
-    e->bringing = CS_NEW(uint32_t, net->n_links);
+    e->bringing = CS_NEW(uint64_t, net->n_links / 64 + 1);
     e->listed   = CS_NEW(uint32_t, net->n_links);
-    if (e->ports == NULL || e->due == NULL || e->bringing == NULL || e->listed == NULL ||
-        cs_calendar_open(&e->calendar, net->window, 2 * net->n_links) != CS_OK) {
+    if (e->ports == NULL || e->counters == NULL || e->due == NULL || e->bringing == NULL ||
+        e->listed == NULL || cs_calendar_open(&e->calendar, width, 2 * net->n_links) != CS_OK) {
         lossless_close(e);
         return CS_NO_MEMORY(err, "the ports of the packet model");
     }
     for (uint32_t l = 0; l < net->n_links; l++) {
-        e->ports[l].bps       = net->links[l].bps;
-        e->ports[l].ser_bytes = UINT32_MAX;
+        e->ports[l] = (port){.bps       = net->links[l].bps,
+                             .delay     = net->links[l].delay,
+                             .is_last   = net->links[l].is_last,
+                             .is_sender = l < net->n_senders,
+                             .ser_bytes = UINT32_MAX};
     }
     *state_p = e;
     return CS_OK;
@@ -860,24 +987,18 @@ static cs_status lossless_send(void *state, const cs_packet_message *message_)
     uint32_t                 link = m->ways[0], width = e->net->max_way + 1, base;
     uint32_t                 count = (uint32_t)cs_packet_count(m->bytes, m->mtu);
     port                    *p     = &e->ports[link];
-    cs_run                   run;
 
     CS_TRY(make_room(e, m->number));
     base                   = m->number << e->way_shift;
     e->messages[m->number] = (message){.key = m->key, .missing = count, .n_paths = m->n_paths};
     memcpy(&e->way[base], m->ways, (size_t)m->n_paths * width * sizeof *m->ways);
-    run = (cs_run){.t       = m->ready,
-                   .message = base + m->first_path % m->n_paths * width,
-                   .count   = count - 1,
-                   .bytes   = (uint32_t)(m->mtu + m->header) & BYTES_OF_RUN,
-                   .path    = CS_NO_LINK};
-    if (run.count > 0) {
-        CS_TRY(cs_runs_append(&p->queue, &run));
+    if (count > 1) {
+        CS_TRY(append_run(&p->queue, m->ready, 0, count - 1, base + m->first_path * width,
+                          (uint32_t)(m->mtu + m->header), CS_NO_LINK));
     }
-    run.message = base + (uint32_t)(((uint64_t)m->first_path + count - 1) % m->n_paths) * width;
-    run.count   = 1;
-    run.bytes   = (uint32_t)cs_packet_last_bytes(m->bytes, m->mtu, m->header) & BYTES_OF_RUN;
-    CS_TRY(cs_runs_append(&p->queue, &run));
+    CS_TRY(append_run(&p->queue, m->ready, 0, 1,
+                      base + (m->first_path + count - 1) % m->n_paths * width,
+                      (uint32_t)cs_packet_last_bytes(m->bytes, m->mtu, m->header), CS_NO_LINK));
     e->window_end = e->calendar.window * e->calendar.width;
     wake_port(e, link);
     return CS_OK;
