@@ -11,6 +11,7 @@
  * than the run sends one packet behind the other, one that is faster sends what has waited like
  * that and the rest as it comes. Where the port's rate changes the run is cut. Runs that meet are
  * taken apart and their packets sorted. Without trains all are. */
+#include "models/packet/counters.h"
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
 
@@ -108,6 +109,9 @@ static inline cs_status leave(engine *e, uint32_t link, const cs_run *r, cs_ps t
     port         *p = &e->ports[link];
     cs_run_queue *q = &p->sent;
 
+    if (e->net->counters != NULL) {
+        cs_counters_start(e->net->counters, link, t, gap, count, r->bytes, service);
+    }
     if (p->is_last) {
         return deliver(e, r, count, t + (cs_ps)(count - 1) * gap + service + p->delay);
     }
@@ -169,6 +173,9 @@ static inline cs_status serve_packet(engine *e, uint32_t link, const cs_run *r, 
     cs_ps start = t > p->free ? t : p->free, s = service_at(e, link, r->bytes, start);
 
     p->free = start + s;
+    if (e->net->counters != NULL) {
+        cs_counters_come(e->net->counters, link, t, 0, 1, r->bytes);
+    }
     return leave(e, link, r, start, 0, 1, 0, s);
 }
 
@@ -180,6 +187,9 @@ static cs_status serve_run(engine *e, uint32_t link, const cs_run *r)
     uint32_t left = r->count, packet = r->hop == 0 ? r->path : 0;
     bool     is_mixed = r->hop == 0 && message_of(e, r)->is_mixed;
 
+    if (e->net->counters != NULL) {
+        cs_counters_come(e->net->counters, link, t, r->gap, left, r->bytes);
+    }
     while (left > 0) {
         cs_ps    start = t > p->free ? t : p->free;
         cs_ps    s = service_at(e, link, r->bytes, start), gap = s;
