@@ -5,6 +5,7 @@
 #include "models/packet/drive.h"
 
 #include "base/alloc.h"
+#include "models/packet/counters.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ void cs_packet_close(void *state)
 
     if (m != NULL) {
         m->engine->close(m->state);
+        cs_counters_close(m->ports.net.counters);
         cs_packet_ports_close(&m->ports);
         cs_events_free(&m->ends);
         cs_free(m->arrivals);
@@ -187,6 +189,31 @@ cs_status cs_packet_advance(void *state, double now_s, const uint32_t **ended_p,
     *ended_p   = m->ended;
     *n_ended_p = n;
     return CS_OK;
+}
+
+void cs_packet_counts(const void *state, cs_counts *counts_p)
+{
+    const packet_model *m = state;
+    cs_packet_totals    t = {0};
+
+    m->engine->count(m->state, &t);
+    *counts_p = (cs_counts){t.packets, t.pauses, t.drops, t.marks, t.resent};
+}
+
+cs_status cs_packet_watch(void *state, double sample_s)
+{
+    packet_model  *m   = state;
+    cs_packet_net *net = &m->ports.net;
+
+    net->counters =
+        cs_counters_open(net, sample_s < 0 ? CS_PS_NEVER : (cs_ps)llround(sample_s * 1e12));
+    return net->counters != NULL ? CS_OK : CS_ENOMEM;
+}
+
+cs_status cs_packet_report(void *state, double end_s, cs_link_report *report_p)
+{
+    packet_model *m = state;
+    return cs_counters_report(m->ports.net.counters, cs_packet_time(&m->ports, end_s), report_p);
 }
 
 const char *cs_packet_why(const void *state)

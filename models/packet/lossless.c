@@ -20,6 +20,7 @@
  * `message` of a run is a *step* here: the place in `way` of the link that the run is on, from
  * which both its message and the next link follow. `path` is the link over which the run came.
  */
+#include "models/packet/counters.h"
 #include "models/packet/deadlock.h"
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
@@ -27,6 +28,10 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Windows are at most so long, so that a time in a window and the number of a run are one key. */
+enum { RUN_BITS = 32 };
+#define LONGEST_WINDOW ((cs_ps)1 << (63 - RUN_BITS))
 
 /* `count` packets of one message and size at t, t + gap, .. What is read as a whole soon after it
  * was written in parts stalls a processor, so runs are written where they are to lie. */
@@ -160,13 +165,6 @@ typedef struct message {
     uint32_t n_paths;
 } message;
 
-/* For sorting: a packet of run number `run` of a list. */
-typedef struct sort_key {
-    cs_ps    t;
-    uint32_t in;
-    uint32_t run;
-} sort_key;
-
 typedef struct lossless {
     const cs_packet_net *net;      /* borrowed */
     cs_event_queue      *ends;     /* borrowed */
@@ -179,17 +177,17 @@ typedef struct lossless {
     cs_ps                window_end;
     int64_t              cut_through_bytes;
     bool                 trains;
-    uint32_t            *due;      /* owned [n_links]: ports to serve in this window */
-    uint32_t            *bringing; /* owned [n_links] */
-    uint32_t            *listed;   /* owned [n_links]: links to count in this window */
-    uint32_t             n_due, n_listed;
-    run_ring             sorted_runs;   /* ... in whose place they come */
-    run_ring             arrivals;      /* over watched links, in this window */
-    sort_key            *keys, *sorted; /* owned */
-    uint32_t            *slots;         /* owned */
-    size_t               key_capacity, sorted_capacity, slot_capacity;
-    cs_packet_totals     totals;
-    char                 reason[400];
+    uint32_t            *due; /* owned [n_links]: ports to serve in this window */
+    uint64_t *bringing;       /* owned: a bit for every link that brings something in this window */
+    uint32_t *listed;         /* owned [n_links]: links to count in this window */
+    uint32_t  n_due, n_listed;
+    run_ring  sorted_runs;   /* ... in whose place they come */
+    run_ring  arrivals;      /* over watched links, in this window */
+    uint64_t *keys, *sorted; /* owned: of packets, see sort_packets() */
+    uint32_t *slots;         /* owned */
+    size_t    key_capacity, sorted_capacity, slot_capacity;
+    cs_packet_totals totals;
+    char             reason[400];
     cs_calendar calendar; /* tokens: link l brings something; n_links + l: its port can start */
 } lossless;
 
@@ -247,6 +245,9 @@ static cs_status toggle_port(lossless *e, uint32_t link, cs_ps t, bool is_pause)
     p->toggles[p->n_toggles++] = (toggle){t, is_pause};
     e->counters[link].has_xoff = is_pause;
     e->totals.pauses += is_pause;
+    if (e->net->counters != NULL) {
+        (is_pause ? cs_counters_pause : cs_counters_resume)(e->net->counters, link, t);
+    }
     if (!is_pause && p->queue.n > 0) {
         wake(e, e->net->n_links + link, t > p->free ? t : p->free);
     }
@@ -267,28 +268,24 @@ static cs_status headroom_is_passed(lossless *e, uint32_t link, int64_t ingress)
 
 /* ---- sorting ---- */
 
-static bool is_before(const sort_key *a, const sort_key *b)
-{
-    return a->t != b->t ? a->t < b->t : a->in < b->in;
-}
-
-static void insertion_sort(sort_key *keys, uint32_t n)
+static void insertion_sort(uint64_t *keys, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
-        sort_key k = keys[i];
+        uint64_t k = keys[i];
         uint32_t j = i;
-        for (; j > 0 && is_before(&k, &keys[j - 1]); j--) {
+        for (; j > 0 && k < keys[j - 1]; j--) {
             keys[j] = keys[j - 1];
         }
         keys[j] = k;
     }
 }
 
-/* The keys in their order: a bucket for every key, then insertion, which has little left to do. */
-static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
+/* The keys in their order, where `low` and `high` are the least and the greatest: two buckets for
+ * every key, then insertion, which has little left to do. */
+static cs_status sort_keys(lossless *e, uint32_t n, uint64_t low, uint64_t high,
+                           const uint64_t **sorted_p)
 {
-    sort_key *keys = e->keys;
-    cs_ps     low = CS_PS_NEVER, high = 0;
+    uint64_t *keys  = e->keys;
     uint32_t  shift = 0, total = 0, n_slots;
 
     *sorted_p = keys;
@@ -296,11 +293,7 @@ static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
         insertion_sort(keys, n);
         return CS_OK;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        low  = keys[i].t < low ? keys[i].t : low;
-        high = keys[i].t > high ? keys[i].t : high;
-    }
-    while ((high - low) >> shift >= (cs_ps)n) {
+    while ((high - low) >> shift >= 2 * (uint64_t)n) {
         shift++;
     }
     n_slots = (uint32_t)((high - low) >> shift) + 1;
@@ -310,7 +303,7 @@ static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
     }
     memset(e->slots, 0, n_slots * sizeof *e->slots);
     for (uint32_t i = 0; i < n; i++) {
-        e->slots[(keys[i].t - low) >> shift]++;
+        e->slots[(keys[i] - low) >> shift]++;
     }
     for (uint32_t i = 0; i < n_slots; i++) {
         uint32_t count = e->slots[i];
@@ -318,7 +311,7 @@ static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
         total += count;
     }
     for (uint32_t i = 0; i < n; i++) {
-        e->sorted[e->slots[(keys[i].t - low) >> shift]++] = keys[i];
+        e->sorted[e->slots[(keys[i] - low) >> shift]++] = keys[i];
     }
     insertion_sort(e->sorted, n);
     *sorted_p = e->sorted;
@@ -338,11 +331,13 @@ static bool is_in_order(const run_ring *list)
     return true;
 }
 
-/* A key for every packet of a list, sorted. */
-static cs_status sort_packets(lossless *e, const run_ring *list, const sort_key **sorted_p,
+/* A key for every packet of a list, sorted: (its time in the window, the number of its run). Runs
+ * of one list are in the order of their links. */
+static cs_status sort_packets(lossless *e, const run_ring *list, const uint64_t **sorted_p,
                               uint32_t *n_p)
 {
-    uint64_t n = 0;
+    cs_ps    begin = e->window_end - e->calendar.width;
+    uint64_t n = 0, low = UINT64_MAX, high = 0;
     uint32_t k = 0;
 
     for (uint32_t i = 0; i < list->n; i++) {
@@ -352,13 +347,22 @@ static cs_status sort_packets(lossless *e, const run_ring *list, const sort_key 
         return CS_ENOMEM;
     }
     for (uint32_t i = 0; i < list->n; i++) {
-        const run *r = &list->runs[i];
-        for (uint32_t j = 0; j < r->count; j++) {
-            e->keys[k++] = (sort_key){r->t + (cs_ps)j * r->gap, r->in, i};
+        const run *r     = &list->runs[i];
+        uint64_t   first = (uint64_t)(r->t - begin) << RUN_BITS | i;
+        uint64_t   gap = (uint64_t)r->gap << RUN_BITS, key = first;
+        for (uint32_t j = 0; j < r->count; j++, key += gap) {
+            e->keys[k++] = key;
         }
+        low  = first < low ? first : low;
+        high = key - gap > high ? key - gap : high;
     }
     *n_p = k;
-    return sort_keys(e, k, sorted_p);
+    return sort_keys(e, k, low, high, sorted_p);
+}
+
+static cs_ps time_of_key(const lossless *e, uint64_t key)
+{
+    return e->window_end - e->calendar.width + (cs_ps)(key >> RUN_BITS);
 }
 
 /* ---- when thresholds are passed ---- */
@@ -458,7 +462,7 @@ static cs_status find_crossings(lossless *e, uint32_t link, int64_t v, walk in, 
 /* Departures in their order: where they are not, one run for every packet. */
 static cs_status sort_departures(lossless *e, run_ring *list)
 {
-    const sort_key *sorted;
+    const uint64_t *sorted;
     uint32_t        n;
 
     if (is_in_order(list)) {
@@ -467,8 +471,8 @@ static cs_status sort_departures(lossless *e, run_ring *list)
     CS_TRY(sort_packets(e, list, &sorted, &n));
     e->sorted_runs.n = 0;
     for (uint32_t i = 0; i < n; i++) {
-        CS_TRY(
-            append_run(&e->sorted_runs, sorted[i].t, 0, 1, 0, list->runs[sorted[i].run].bytes, 0));
+        CS_TRY(append_run(&e->sorted_runs, time_of_key(e, sorted[i]), 0, 1, 0,
+                          list->runs[(uint32_t)sorted[i]].bytes, 0));
     }
     run_ring spare = *list;
     *list          = e->sorted_runs;
@@ -567,6 +571,9 @@ static cs_status start_packets(lossless *e, uint32_t link, port *p, const run *r
     cs_ps lag = p->ser;
 
     p->free = t + (cs_ps)(count - 1) * gap + p->ser;
+    if (e->net->counters != NULL) {
+        cs_counters_start(e->net->counters, link, t, gap, count, r->bytes, p->ser);
+    }
     if (p->is_sender) {
         e->totals.packets += count;
     } else {
@@ -712,6 +719,9 @@ static cs_status start_run(lossless *e, uint32_t link, port *p, run *r)
 /* Start packets that have come, or what can start of them, unless something waits before them. */
 static cs_status take_run(lossless *e, uint32_t link, port *p, run *r)
 {
+    if (e->net->counters != NULL) {
+        cs_counters_come(e->net->counters, link, r->t, r->gap, r->count, r->bytes);
+    }
     if (p->queue.n == 0) {
         CS_TRY(start_run(e, link, p, r));
     }
@@ -722,6 +732,9 @@ static cs_status take_run(lossless *e, uint32_t link, port *p, run *r)
 /* The same for one packet of a run. */
 static inline cs_status take_packet(lossless *e, uint32_t link, port *p, const run *r, cs_ps t)
 {
+    if (e->net->counters != NULL) {
+        cs_counters_come(e->net->counters, link, t, 0, 1, r->bytes);
+    }
     if (p->queue.n == 0) {
         cs_ps start = t;
         if (can_start(e, link, p, &start)) {
@@ -735,7 +748,7 @@ static inline cs_status take_packet(lossless *e, uint32_t link, port *p, const r
 /* What has come in this window, in its order. */
 static cs_status serve_inbox(lossless *e, uint32_t link, port *p)
 {
-    const sort_key *sorted;
+    const uint64_t *sorted;
     uint32_t        n;
 
     if (is_in_order(&p->inbox)) {
@@ -745,7 +758,8 @@ static cs_status serve_inbox(lossless *e, uint32_t link, port *p)
     } else {
         CS_TRY(sort_packets(e, &p->inbox, &sorted, &n));
         for (uint32_t i = 0; i < n; i++) {
-            CS_TRY(take_packet(e, link, p, &p->inbox.runs[sorted[i].run], sorted[i].t));
+            CS_TRY(take_packet(e, link, p, &p->inbox.runs[(uint32_t)sorted[i]],
+                               time_of_key(e, sorted[i])));
         }
     }
     p->inbox.n = 0;
@@ -801,21 +815,36 @@ static cs_status serve(lossless *e, uint32_t link)
     return CS_OK;
 }
 
+/* Links bring what they do in the order of their numbers, which decides between packets that come
+ * to a port at one time. */
+static cs_status bring_all(lossless *e, uint32_t first_word, uint32_t last_word)
+{
+    for (uint32_t w = first_word; w <= last_word; w++) {
+        for (uint64_t bits = e->bringing[w]; bits != 0; bits &= bits - 1) {
+            CS_TRY(bring(e, 64 * w + (uint32_t)__builtin_ctzll(bits)));
+        }
+        e->bringing[w] = 0;
+    }
+    return CS_OK;
+}
+
 static cs_status process_window(lossless *e)
 {
-    uint32_t token = cs_calendar_take(&e->calendar), n_bringing = 0, n_links = e->net->n_links;
+    uint32_t token = cs_calendar_take(&e->calendar), n_links = e->net->n_links;
+    uint32_t first_word = UINT32_MAX, last_word = 0;
 
     e->window_end = (e->calendar.window + 1) * e->calendar.width;
     for (; token != CS_NO_LINK; token = e->calendar.next[token]) {
         if (token < n_links) {
-            e->bringing[n_bringing++] = token;
+            uint32_t word = token / 64;
+            e->bringing[word] |= UINT64_C(1) << token % 64;
+            first_word = word < first_word ? word : first_word;
+            last_word  = word > last_word ? word : last_word;
         } else {
             make_due(e, &e->ports[token - n_links]);
         }
     }
-    for (uint32_t i = 0; i < n_bringing; i++) {
-        CS_TRY(bring(e, e->bringing[i]));
-    }
+    CS_TRY(bring_all(e, first_word, last_word));
     for (uint32_t i = 0; i < e->n_due; i++) {
         CS_TRY(serve(e, e->due[i]));
     }
@@ -911,7 +940,8 @@ static void lossless_close(void *state)
 static cs_status lossless_open(const cs_packet_net *net, cs_event_queue *ends, void **state_p,
                                cs_error *err)
 {
-    lossless *e = CS_NEW(lossless, 1);
+    lossless *e     = CS_NEW(lossless, 1);
+    cs_ps     width = net->window < LONGEST_WINDOW ? net->window : LONGEST_WINDOW;
 
     if (e == NULL) {
         return CS_NO_MEMORY(err, "the packet model");
@@ -926,11 +956,10 @@ static cs_status lossless_open(const cs_packet_net *net, cs_event_queue *ends, v
     e->ports    = CS_NEW(port, net->n_links);
     e->counters = CS_NEW(counter, net->n_links);
     e->due      = CS_NEW(uint32_t, net->n_links);
-    e->bringing = CS_NEW(uint32_t, net->n_links);
+    e->bringing = CS_NEW(uint64_t, net->n_links / 64 + 1);
     e->listed   = CS_NEW(uint32_t, net->n_links);
     if (e->ports == NULL || e->counters == NULL || e->due == NULL || e->bringing == NULL ||
-        e->listed == NULL ||
-        cs_calendar_open(&e->calendar, net->window, 2 * net->n_links) != CS_OK) {
+        e->listed == NULL || cs_calendar_open(&e->calendar, width, 2 * net->n_links) != CS_OK) {
         lossless_close(e);
         return CS_NO_MEMORY(err, "the ports of the packet model");
     }
