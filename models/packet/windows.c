@@ -24,12 +24,12 @@ typedef struct port {
     cs_run_queue sent;    /* in the order in which they are at the next port */
     cs_run_queue inbox;   /* what comes in this window; `path` is the link that it came over */
     cs_ps        free;    /* when the last packet has left */
-    cs_ps        until;   /* packets that start now, before the next change, .. */
-    int64_t      bps;     /* .. have this rate, .. */
-    cs_ps        service; /* .. at which those .. */
-    uint32_t     bytes;   /* .. of so many bytes take so long */
+    cs_ps        until;   /* when the rate changes next */
+    int64_t      bps;     /* of packets that start before that */
+    cs_ps        service; /* what one of `bytes` bytes takes then */
+    cs_ps        begun;   /* what the part takes that a port behind cut-through waits for */
+    uint32_t     bytes;
     uint32_t     n_changed;
-    cs_ps        begun; /* and of which as much as the next port wants to see has passed by then */
     cs_ps        delay;
     bool         is_last;
 } port;
@@ -65,8 +65,7 @@ static inline message *message_of(const engine *e, const cs_run *r)
     return &e->messages[r->message >> e->ways_shift];
 }
 
-/* The place of the same link of the way that a packet takes, of which `place` is in the first way.
- */
+/* Where the link at `place` of the first way is on the way that a packet takes. */
 static inline uint32_t place_of(const engine *e, const message *m, uint32_t place, uint32_t packet)
 {
     uint32_t path = (uint32_t)(((uint64_t)m->first_path + packet) % m->n_paths);
