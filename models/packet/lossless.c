@@ -22,6 +22,7 @@
  * as a whole soon after it was written in parts stalls a processor, so runs are written where they
  * are to lie.
  */
+#include "models/packet/counters.h"
 #include "models/packet/deadlock.h"
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
@@ -249,6 +250,9 @@ static cs_status toggle_port(lossless *e, uint32_t link, cs_ps t, bool is_pause)
     p->toggles[p->n_toggles++] = (toggle){t, is_pause};
     e->counters[link].has_xoff = is_pause;
     e->totals.pauses += is_pause;
+    if (e->net->counters != NULL) {
+        (is_pause ? cs_counters_pause : cs_counters_resume)(e->net->counters, link, t);
+    }
     if (!is_pause && p->queue.n > 0) {
         wake(e, e->net->n_links + link, t > p->free ? t : p->free);
     }
@@ -565,6 +569,9 @@ static inline cs_status start_packets(lossless *e, uint32_t link, port *p, const
     cs_ps lag = p->ser;
 
     p->free = t + (cs_ps)(count - 1) * gap + p->ser;
+    if (e->net->counters != NULL) {
+        cs_counters_start(e->net->counters, link, t, gap, count, r->bytes, p->ser);
+    }
     if (p->is_sender) {
         e->totals.packets += count;
     } else {
@@ -773,6 +780,10 @@ static cs_status serve(lossless *e, uint32_t link)
         p->leaving_bytes = 0;
     }
     CS_TRY(put_in_order(e, &p->inbox));
+    for (uint32_t i = 0; i < p->inbox.n && e->net->counters != NULL; i++) {
+        const run *r = &p->inbox.runs[i];
+        cs_counters_come(e->net->counters, link, r->t, r->gap, r->count, r->bytes);
+    }
     CS_TRY(start_all(e, link, p));
     wake_port(e, link);
     return CS_OK;

@@ -57,6 +57,10 @@ static inline CS_MUST_CHECK cs_status cs_runs_append(cs_run_queue *q, const cs_r
     return CS_OK;
 }
 
+/* Of runs that came to a port, each over link `path`: does every one end before the next begins?
+ * The queue has never dropped one. */
+bool cs_runs_are_in_order(const cs_run_queue *inbox);
+
 /* Let `last` go on with a run that continues it: the same packets on one line in time. False: it
  * does not. */
 static inline bool cs_run_join(cs_run *last, const cs_run *next)
@@ -98,6 +102,10 @@ typedef struct cs_turns {
 
 /* Make room for so many more. */
 CS_MUST_CHECK cs_status cs_turns_reserve(cs_turns *list, size_t more);
+
+/* Take a run apart: add its packets. */
+CS_MUST_CHECK cs_status cs_turns_add(cs_turns *list, const cs_run *run, uint32_t in,
+                                     uint32_t number);
 
 /* Sort; those of one time and link stay in their order. O(n) where times are spread evenly and
  * those of one time are sorted, O(n log n) anyway. */

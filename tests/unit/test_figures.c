@@ -47,6 +47,7 @@ static const struct {
     {"parallel-rings-cif", 7, 62},
     {"parallel-rings-7", 24, 505},
     {"late-gpu", 51, 674},
+    {"fidelity", 133, 2000},
 };
 
 enum { N_WANTED = sizeof wanted / sizeof wanted[0] };
