@@ -323,17 +323,18 @@ static cs_status sort_keys(lossless *e, uint32_t n, uint64_t low, uint64_t high,
     return CS_OK;
 }
 
-/* Do the runs of a list follow each other in time, the links of one time in their order? */
-static bool is_in_order(const run_ring *list)
+/* Where the runs of a list, from number `from` on, no longer follow each other in time, the links
+ * of one time in their order. */
+static uint32_t order_ends(const run_ring *list, uint32_t from)
 {
-    for (uint32_t i = 1; i < list->n; i++) {
+    for (uint32_t i = from + 1; i < list->n; i++) {
         cs_ps last = last_packet(&list->runs[i - 1]);
         if (last > list->runs[i].t ||
             (last == list->runs[i].t && list->runs[i - 1].in > list->runs[i].in)) {
-            return false;
+            return i;
         }
     }
-    return true;
+    return list->n;
 }
 
 /* A key for every packet of a list, sorted: (its time in the window, the number of its run). Runs
@@ -365,31 +366,6 @@ static cs_status sort_packets(lossless *e, const run_ring *list, const uint64_t 
     return sort_keys(e, k, low, high, sorted_p);
 }
 
-/* Runs of a window in their order; where they overlap there is one for every packet. */
-static cs_status put_in_order(lossless *e, run_ring *list)
-{
-    cs_ps           begin = e->window_end - e->calendar.width;
-    const uint64_t *sorted;
-    uint32_t        n;
-
-    if (is_in_order(list)) {
-        return CS_OK;
-    }
-    CS_TRY(sort_packets(e, list, &sorted, &n));
-    e->spare.n = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const run *r = &list->runs[(uint32_t)sorted[i]];
-        CS_TRY(append_run(&e->spare, begin + (cs_ps)(sorted[i] >> RUN_BITS), 0, 1, r->step,
-                          r->bytes, r->in));
-    }
-    run_ring was = *list;
-    *list        = e->spare;
-    e->spare     = was;
-    return CS_OK;
-}
-
-/* ---- when thresholds are passed ---- */
-
 /* What is left of a list of runs that is gone through in time. */
 typedef struct walk {
     const run *r, *end;
@@ -409,6 +385,65 @@ static void walk_on(walk *w, uint32_t count)
         w->r++;
     }
 }
+
+/* Two lists that are each in order, merged into `spare`: runs are cut where they overlap. */
+static cs_status merge_runs(lossless *e, walk a, walk b)
+{
+    while (a.r < a.end || b.r < b.end) {
+        cs_ps    t_a = walk_time(&a), t_b = walk_time(&b);
+        bool     is_a = t_a < t_b || (t_a == t_b && a.r->in < b.r->in);
+        walk    *w    = is_a ? &a : &b;
+        cs_ps    t = is_a ? t_a : t_b, until = is_a ? t_b : t_a;
+        uint32_t count = w->r->count - w->done;
+        if (count > 1 && last_packet(w->r) >= until) { /* those that come before the other's next */
+            count = t + w->r->gap >= until ? 1 : (uint32_t)((until - 1 - t) / w->r->gap) + 1;
+        }
+        CS_TRY(append_run(&e->spare, t, w->r->gap, count, w->r->step, w->r->bytes, w->r->in));
+        walk_on(w, count);
+    }
+    return CS_OK;
+}
+
+/* Packets in the order of their keys, one run for each, into `spare`. */
+static cs_status sort_runs(lossless *e, const run_ring *list)
+{
+    cs_ps           begin = e->window_end - e->calendar.width;
+    const uint64_t *sorted;
+    uint32_t        n;
+
+    CS_TRY(sort_packets(e, list, &sorted, &n));
+    for (uint32_t i = 0; i < n; i++) {
+        const run *r = &list->runs[(uint32_t)sorted[i]];
+        CS_TRY(append_run(&e->spare, begin + (cs_ps)(sorted[i] >> RUN_BITS), 0, 1, r->step,
+                          r->bytes, r->in));
+    }
+    return CS_OK;
+}
+
+/* Runs of a window in their order. Mostly they are, or two links meet; where more do, every packet
+ * becomes a run. */
+static cs_status put_in_order(lossless *e, run_ring *list)
+{
+    uint32_t   half = order_ends(list, 0);
+    const run *runs = list->runs;
+    run_ring   was;
+
+    if (half == list->n) {
+        return CS_OK;
+    }
+    e->spare.n = 0;
+    if (order_ends(list, half) == list->n) {
+        CS_TRY(merge_runs(e, (walk){runs, runs + half, 0}, (walk){runs + half, runs + list->n, 0}));
+    } else {
+        CS_TRY(sort_runs(e, list));
+    }
+    was      = *list;
+    *list    = e->spare;
+    e->spare = was;
+    return CS_OK;
+}
+
+/* ---- when thresholds are passed ---- */
 
 /* Pass all packets before `time`; returns their bytes. */
 static int64_t walk_until(walk *w, cs_ps time)
