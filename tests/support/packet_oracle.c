@@ -154,7 +154,6 @@ static void enter(oracle *o, uint32_t l, ct_packet p)
 
     if (o->net->queue_bytes > 0 && waiting + p.bytes > o->net->queue_bytes) {
         o->answer.totals.drops++;
-        o->answer.drops[l]++;
         o->answer.links[l].drops++;
         return;
     }
@@ -181,7 +180,6 @@ static void arrive(oracle *o, uint32_t in, ct_packet p)
     if (error_rate > 0 &&
         cs_packet_draw(o->net->seed, CS_FATE_ERROR, in, o->ports[in].came++) < error_rate) {
         o->answer.totals.drops++;
-        o->answer.drops[in]++;
         o->answer.links[in].drops++;
     } else if (o->net->links[in].is_last) {
         ct_packet_hosts_receive(o->hosts, &p);
@@ -248,7 +246,6 @@ static void begin(oracle *o)
                                    .end        = calloc(n, sizeof(cs_ps)),
                                    .n_missing  = n,
                                    .links      = calloc(n_links, sizeof(cs_link_counts)),
-                                   .drops      = calloc(n_links, sizeof(uint64_t)),
                                    .overflowed = CS_NO_LINK};
     for (size_t i = 0; i < n; i++) {
         o->answer.start[i] = o->answer.end[i] = CS_PS_NEVER;
@@ -290,7 +287,6 @@ void ct_packet_answer_free(ct_packet_answer *answer)
     free(answer->start);
     free(answer->end);
     free(answer->links);
-    free(answer->drops);
     free(answer->waits);
     *answer = (ct_packet_answer){0};
 }

@@ -45,7 +45,6 @@ typedef struct ct_packet_answer {
     cs_ps           *start, *end; /* owned [n_sends]; CS_PS_NEVER: it has not */
     size_t           n_missing;   /* messages without an end */
     cs_packet_totals totals;
-    uint64_t        *drops;      /* owned [n_links] */
     cs_link_counts  *links;      /* owned [n_links]; times in picoseconds */
     uint32_t         overflowed; /* the link whose headroom was exceeded, which stops everything */
     bool *waits; /* owned [n_links][n_links], where messages are missing in lossless queues: the
