@@ -565,8 +565,8 @@ static cs_status deliver(lossless *e, uint32_t step, uint32_t count, cs_ps end)
 }
 
 /* Packets of a run start at t, t + gap, .. */
-static cs_status start_packets(lossless *e, uint32_t link, port *p, const run *r, cs_ps t,
-                               cs_ps gap, uint32_t count)
+static inline cs_status start_packets(lossless *e, uint32_t link, port *p, const run *r, cs_ps t,
+                                      cs_ps gap, uint32_t count)
 {
     cs_ps lag = p->ser;
 
