@@ -419,6 +419,13 @@ static cs_status ns3_check(const cs_scenario *scenario, const void *options, cs_
     return CS_OK;
 }
 
+/* ns-3 has no pauses, and says neither what it marks nor what it sends again. */
+static void ns3_counts(const void *state, cs_counts *counts_p)
+{
+    cs_packet_counts(state, counts_p);
+    counts_p->pauses = counts_p->marks = counts_p->resent = CS_NO_COUNT;
+}
+
 static const cs_network ns3_network = {
     .is_foreign       = true,
     .shares_receivers = cs_packet_queues,
@@ -427,6 +434,7 @@ static const cs_network ns3_network = {
     .inject           = cs_packet_inject,
     .next             = cs_packet_next,
     .advance          = cs_packet_advance,
+    .count            = ns3_counts,
     .why              = cs_packet_why,
     .close            = cs_packet_close,
 };

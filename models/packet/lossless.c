@@ -20,6 +20,7 @@
  * `message` of a run is a *step* here: the place in `way` of the link that the run is on, from
  * which both its message and the next link follow. `path` is the link over which the run came.
  */
+#include "models/packet/counters.h"
 #include "models/packet/deadlock.h"
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
@@ -244,6 +245,9 @@ static cs_status toggle_port(lossless *e, uint32_t link, cs_ps t, bool is_pause)
     p->toggles[p->n_toggles++] = (toggle){t, is_pause};
     e->counters[link].has_xoff = is_pause;
     e->totals.pauses += is_pause;
+    if (e->net->counters != NULL) {
+        (is_pause ? cs_counters_pause : cs_counters_resume)(e->net->counters, link, t);
+    }
     if (!is_pause && p->queue.n > 0) {
         wake(e, e->net->n_links + link, t > p->free ? t : p->free);
     }
@@ -567,6 +571,9 @@ static cs_status start_packets(lossless *e, uint32_t link, port *p, const run *r
     cs_ps lag = p->ser;
 
     p->free = t + (cs_ps)(count - 1) * gap + p->ser;
+    if (e->net->counters != NULL) {
+        cs_counters_start(e->net->counters, link, t, gap, count, r->bytes, p->ser);
+    }
     if (p->is_sender) {
         e->totals.packets += count;
     } else {
@@ -712,6 +719,9 @@ static cs_status start_run(lossless *e, uint32_t link, port *p, run *r)
 /* Start packets that have come, or what can start of them, unless something waits before them. */
 static cs_status take_run(lossless *e, uint32_t link, port *p, run *r)
 {
+    if (e->net->counters != NULL) {
+        cs_counters_come(e->net->counters, link, r->t, r->gap, r->count, r->bytes);
+    }
     if (p->queue.n == 0) {
         CS_TRY(start_run(e, link, p, r));
     }
@@ -722,6 +732,9 @@ static cs_status take_run(lossless *e, uint32_t link, port *p, run *r)
 /* The same for one packet of a run. */
 static inline cs_status take_packet(lossless *e, uint32_t link, port *p, const run *r, cs_ps t)
 {
+    if (e->net->counters != NULL) {
+        cs_counters_come(e->net->counters, link, t, 0, 1, r->bytes);
+    }
     if (p->queue.n == 0) {
         cs_ps start = t;
         if (can_start(e, link, p, &start)) {

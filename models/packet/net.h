@@ -83,6 +83,8 @@ typedef struct cs_packet_transport {
     cs_packet_dcqcn dcqcn; /* with a recovery only */
 } cs_packet_transport;
 
+typedef struct cs_packet_counters cs_packet_counters; /* models/packet/counters.h */
+
 typedef struct cs_packet_net {
     uint32_t            n_links;
     uint32_t            n_senders;         /* links 0 to n_senders - 1 are sending ports */
@@ -98,7 +100,8 @@ typedef struct cs_packet_net {
     bool                trains; /* packets in a row are served as one */
     cs_ps window; /* what starts to leave a port at t, a pause frame too, is nowhere before
                      t + window */
-    cs_packet_change *changes; /* owned: of all links */
+    cs_packet_counters *counters; /* that engines tell what happens on links; NULL: nobody asks */
+    cs_packet_change   *changes;  /* owned: of all links */
 } cs_packet_net;
 
 /* A message that is handed over to its sending port. */

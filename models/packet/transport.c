@@ -59,6 +59,7 @@
  * Left out: control packets as load, rates that a pair of hosts keeps from one message to the next.
  */
 #include "base/alloc.h"
+#include "models/packet/counters.h"
 #include "models/packet/dcqcn.h"
 #include "models/packet/deadlock.h"
 #include "models/packet/engine.h"
@@ -731,7 +732,11 @@ static cs_status tell(transported *m, uint32_t link, bool is_pause)
 
     m->ports[link].has_xoff = is_pause;
     m->totals.pauses += is_pause;
-    return put(m, m->now + l->delay + cs_packet_ps(l->high_bps, CS_PAUSE_FRAME_BYTES), PAUSE, link);
+    cs_ps t = m->now + l->delay + cs_packet_ps(l->high_bps, CS_PAUSE_FRAME_BYTES);
+    if (m->net->counters != NULL) {
+        (is_pause ? cs_counters_pause : cs_counters_resume)(m->net->counters, link, t);
+    }
+    return put(m, t, PAUSE, link);
 }
 
 static cs_status come_in(transported *m, uint32_t link, uint32_t bytes)
@@ -789,6 +794,9 @@ static cs_status transmit(transported *m, uint32_t link, packet x)
     if (a == NULL) {
         return CS_ENOMEM;
     }
+    if (net->counters != NULL) {
+        cs_counters_start(net->counters, link, m->now, 0, 1, x.bytes, ser);
+    }
     *a            = (arrival){m->now + lag + l->delay, x};
     p->is_busy    = true;
     p->wire_bytes = x.bytes;
@@ -834,6 +842,9 @@ static cs_status end_transmission(transported *m, uint32_t link)
 static void lose(transported *m, uint32_t link, packet x)
 {
     m->totals.drops++;
+    if (m->net->counters != NULL) {
+        cs_counters_drop(m->net->counters, link, m->now);
+    }
     m->ports[link].n_lost++;
     m->flows[x.flow].n_lost++;
     forget(m, x.flow);
@@ -870,6 +881,12 @@ static cs_status enter(transported *m, uint32_t link, packet x)
     if (marks(m, link, depth)) {
         x.is_marked = true;
         m->totals.marks++;
+        if (m->net->counters != NULL) {
+            cs_counters_mark(m->net->counters, link, m->now);
+        }
+    }
+    if (m->net->counters != NULL) {
+        cs_counters_come(m->net->counters, link, m->now, 0, 1, x.bytes);
     }
     p->n_entered++;
     p->bytes += x.bytes;

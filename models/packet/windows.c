@@ -11,6 +11,7 @@
  * than the run sends one packet behind the other, one that is faster sends what has waited like
  * that and the rest as it comes. Where the port's rate changes the run is cut. Runs that meet are
  * taken apart and their packets sorted. Without trains all are. */
+#include "models/packet/counters.h"
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
 
@@ -23,12 +24,12 @@ typedef struct port {
     cs_run_queue sent;    /* in the order in which they are at the next port */
     cs_run_queue inbox;   /* what comes in this window; `path` is the link that it came over */
     cs_ps        free;    /* when the last packet has left */
-    cs_ps        until;   /* packets that start now, before the next change, .. */
-    int64_t      bps;     /* .. have this rate, .. */
-    cs_ps        service; /* .. at which those .. */
-    uint32_t     bytes;   /* .. of so many bytes take so long */
+    cs_ps        until;   /* when the rate changes next */
+    int64_t      bps;     /* of packets that start before that */
+    cs_ps        service; /* what one of `bytes` bytes takes then */
+    cs_ps        begun;   /* what the part takes that a port behind cut-through waits for */
+    uint32_t     bytes;
     uint32_t     n_changed;
-    cs_ps        begun; /* and of which as much as the next port wants to see has passed by then */
     cs_ps        delay;
     bool         is_last;
 } port;
@@ -64,8 +65,7 @@ static inline message *message_of(const engine *e, const cs_run *r)
     return &e->messages[r->message >> e->ways_shift];
 }
 
-/* The place of the same link of the way that a packet takes, of which `place` is in the first way.
- */
+/* Where the link at `place` of the first way is on the way that a packet takes. */
 static inline uint32_t place_of(const engine *e, const message *m, uint32_t place, uint32_t packet)
 {
     uint32_t path = (uint32_t)(((uint64_t)m->first_path + packet) % m->n_paths);
@@ -109,6 +109,9 @@ static inline cs_status leave(engine *e, uint32_t link, const cs_run *r, cs_ps t
     port         *p = &e->ports[link];
     cs_run_queue *q = &p->sent;
 
+    if (e->net->counters != NULL) {
+        cs_counters_start(e->net->counters, link, t, gap, count, r->bytes, service);
+    }
     if (p->is_last) {
         return deliver(e, r, count, t + (cs_ps)(count - 1) * gap + service + p->delay);
     }
@@ -170,6 +173,9 @@ static inline cs_status serve_packet(engine *e, uint32_t link, const cs_run *r, 
     cs_ps start = t > p->free ? t : p->free, s = service_at(e, link, r->bytes, start);
 
     p->free = start + s;
+    if (e->net->counters != NULL) {
+        cs_counters_come(e->net->counters, link, t, 0, 1, r->bytes);
+    }
     return leave(e, link, r, start, 0, 1, 0, s);
 }
 
@@ -181,6 +187,9 @@ static cs_status serve_run(engine *e, uint32_t link, const cs_run *r)
     uint32_t left = r->count, packet = r->hop == 0 ? r->path : 0;
     bool     is_mixed = r->hop == 0 && message_of(e, r)->is_mixed;
 
+    if (e->net->counters != NULL) {
+        cs_counters_come(e->net->counters, link, t, r->gap, left, r->bytes);
+    }
     while (left > 0) {
         cs_ps    start = t > p->free ? t : p->free;
         cs_ps    s = service_at(e, link, r->bytes, start), gap = s;

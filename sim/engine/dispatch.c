@@ -1243,6 +1243,32 @@ cs_status cs_dispatch_finish(cs_dispatch *dispatch, double *end_s_p, cs_error *e
     return status;
 }
 
+cs_counts cs_dispatch_counts(const cs_dispatch *dispatch)
+{
+    cs_counts counts = CS_NO_COUNTS;
+
+    if (dispatch->network->count != NULL) {
+        dispatch->network->count(dispatch->model, &counts);
+    }
+    return counts;
+}
+
+cs_status cs_dispatch_watch(cs_dispatch *dispatch, double sample_s, cs_error *err)
+{
+    return dispatch->network->watch(dispatch->model, sample_s) == CS_OK
+               ? CS_OK
+               : CS_NO_MEMORY(err, "the counters of links");
+}
+
+cs_status cs_dispatch_report(cs_dispatch *dispatch, cs_link_report *report_p, cs_error *err)
+{
+    const cs_dispatch *d = dispatch;
+
+    return d->network->report(d->model, d->last_end_s, report_p) == CS_OK
+               ? CS_OK
+               : CS_NO_MEMORY(err, "the counters of links");
+}
+
 void cs_dispatch_close(cs_dispatch *dispatch)
 {
     if (dispatch == NULL) {

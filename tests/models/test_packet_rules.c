@@ -188,8 +188,8 @@ Test(packet_rules, a_full_queue_drops_what_comes)
     ct_packet_world  w = ct_packet_world_of(&set);
     ct_packet_answer a = ct_packet_oracle(&w.net, &w.schedule);
     cr_expect_eq(a.totals.drops, 3);
-    cr_expect_eq(a.drops[3], 3);
-    cr_expect_eq(a.deepest[3], 2 * 4178);
+    cr_expect_eq(a.links[3].drops, 3);
+    cr_expect_eq(a.links[3].deepest_bytes, 4178);
     expect_engines(&w, &a);
     ct_packet_answer_free(&a);
     ct_packet_world_free(&w);
