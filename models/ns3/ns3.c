@@ -33,7 +33,7 @@ static const cs_field ns3_table[] = {
                      "IPv4 with UDP or TCP (DCTCP)"),
     CS_OPTION_AUTO(cs_ns3_options, ecn_kmax_bytes, 0, 4e9,
                    "mode=tcp: bytes waiting at a switch's port above which it marks packets; auto: "
-                   "a seventh of the bandwidth-delay product, but 20 packets; 0: no marks"),
+                   "a seventh of the bandwidth-delay product, at least 20 packets; 0: no marks"),
     CS_FIELD_END,
 };
 

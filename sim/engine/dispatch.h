@@ -45,7 +45,7 @@ CS_MUST_CHECK cs_status cs_dispatch_finish(cs_dispatch *dispatch, double *end_s_
 
 /* What the model has counted; and on links, for models with watch(), which is asked for before the
  * first block, and reported when all has ended. */
-cs_counts cs_dispatch_counts(const cs_dispatch *dispatch);
+cs_counts               cs_dispatch_counts(const cs_dispatch *dispatch);
 CS_MUST_CHECK cs_status cs_dispatch_watch(cs_dispatch *dispatch, double sample_s, cs_error *err);
 CS_MUST_CHECK cs_status cs_dispatch_report(cs_dispatch *dispatch, cs_link_report *report_p,
                                            cs_error *err);

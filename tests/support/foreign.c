@@ -60,6 +60,14 @@ static void set_ring(ct_scene *scene, uint32_t n)
     ct_scene_ready(scene);
 }
 
+bool ct_foreign_takes_long(const cs_model *model, const cs_scenario *scenario)
+{
+    const cs_network *n = model->network;
+
+    return n != NULL && n->is_foreign && n->queues_senders != NULL &&
+           scenario->bytes * scenario->cluster.n_ranks > 1u << 25;
+}
+
 void ct_foreign_without_memory(const ct_foreign *f)
 {
     static ct_scene scene;
