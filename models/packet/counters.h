@@ -13,6 +13,12 @@
 #include "cs/counters.h"
 #include "models/packet/net.h"
 
+#if defined(__GNUC__)
+#define CS_COLD __attribute__((cold)) /* whoever calls it does so seldom */
+#else
+#define CS_COLD
+#endif
+
 /* Count for a net, whose window is known; `sample` is the length of an interval of time in
  * picoseconds, 0 for none, CS_PS_NEVER for CS_SAMPLE_AUTO. NULL: out of memory. */
 cs_packet_counters *cs_counters_open(const cs_packet_net *net, cs_ps sample);
@@ -20,20 +26,20 @@ void                cs_counters_close(cs_packet_counters *counters);
 
 /* `count` packets of so many bytes come to the port that `link` leaves, at `t`, t + gap, .. Those
  * of sending ports do not count: what waits there is no queue. */
-void cs_counters_come(cs_packet_counters *counters, uint32_t link, cs_ps t, cs_ps gap,
-                      uint32_t count, int64_t bytes);
+CS_COLD void cs_counters_come(cs_packet_counters *counters, uint32_t link, cs_ps t, cs_ps gap,
+                              uint32_t count, int64_t bytes);
 
 /* `count` packets start on `link`, each for `each` picoseconds. */
-void cs_counters_start(cs_packet_counters *counters, uint32_t link, cs_ps t, cs_ps gap,
-                       uint32_t count, int64_t bytes, cs_ps each);
+CS_COLD void cs_counters_start(cs_packet_counters *counters, uint32_t link, cs_ps t, cs_ps gap,
+                               uint32_t count, int64_t bytes, cs_ps each);
 
 /* A packet is lost at the link's port, or marked there. A lost one has not come. */
-void cs_counters_drop(cs_packet_counters *counters, uint32_t link, cs_ps t);
-void cs_counters_mark(cs_packet_counters *counters, uint32_t link, cs_ps t);
+CS_COLD void cs_counters_drop(cs_packet_counters *counters, uint32_t link, cs_ps t);
+CS_COLD void cs_counters_mark(cs_packet_counters *counters, uint32_t link, cs_ps t);
 
 /* The link is to be paused, and to go on: in turns, with the times at which that acts. */
-void cs_counters_pause(cs_packet_counters *counters, uint32_t link, cs_ps t);
-void cs_counters_resume(cs_packet_counters *counters, uint32_t link, cs_ps t);
+CS_COLD void cs_counters_pause(cs_packet_counters *counters, uint32_t link, cs_ps t);
+CS_COLD void cs_counters_resume(cs_packet_counters *counters, uint32_t link, cs_ps t);
 
 /* All that was counted, once, when a run has ended at `end`. The report points into the counters.
  * CS_ENOMEM. */
