@@ -274,6 +274,34 @@ Test(link_counters, tracks_fall_between_samples)
     cs_text_free(&text);
 }
 
+Test(link_counters, a_timeline_has_tracks_of_some_links)
+{
+    enum { RANKS = 50, LINKS = 2 * RANKS };
+    static cs_link_counts links[LINKS];
+    static cs_link_sample samples[LINKS];
+    cs_scenario           scenario = {
+                  .cluster = {.n_ranks = RANKS, .gpus_per_server = 1, .fabrics = {{CS_SWITCHED, 0, 1}}}};
+    const cs_link_counters counters  = {.cluster = &scenario.cluster,
+                                        .links   = links,
+                                        .report  = {LINKS, links, 1e-6, LINKS, samples}};
+    cs_recording           recording = {0};
+    cs_text                text      = {0};
+    int                    n         = 0;
+
+    for (uint32_t l = 0; l < LINKS; l++) {
+        links[l]   = (cs_link_counts){.packets = 1, .deepest_bytes = l};
+        samples[l] = (cs_link_sample){.link = l, .bytes = 1000};
+    }
+    cr_assert_eq(cs_chrome_trace(&recording, &scenario, &counters, &text, NULL), CS_OK);
+    for (const char *at = text.data; (at = strstr(at, "\"args\":{\"GB/s\":1}")) != NULL; at++) {
+        n++;
+    }
+    cr_expect_eq(n, CS_CHROME_TRACE_MOST_LINKS);
+    cr_expect_not_null(strstr(text.data, "NIC into rank 49"));
+    cr_expect_null(strstr(text.data, "NIC out of rank 0\""));
+    cs_text_free(&text);
+}
+
 Test(link_counters, names_say_which_port)
 {
     cs_cluster       c        = {.n_ranks         = 8,
