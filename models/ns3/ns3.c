@@ -216,7 +216,7 @@ static cs_status ns3_send(void *state, const cs_packet_message *m)
                                  .header     = (uint32_t)m->header,
                                  .number     = m->number,
                                  .n_paths    = m->n_paths,
-                                 .first_path = m->first_path % m->n_paths,
+                                 .first_path = m->n_paths > 1 ? m->first_path % m->n_paths : 0,
                                  .n_links    = (uint32_t)n_links};
     CS_TRY(cs_talk_add(&e->talk, &told, sizeof told, e->links, n_links * sizeof *e->links));
     e->keys[m->number] = m->key;

@@ -146,7 +146,7 @@ static inline uint64_t cs_packet_hash(uint64_t x)
 }
 
 /* What a draw decides. */
-typedef enum cs_packet_fate { CS_FATE_MARK, CS_FATE_ERROR } cs_packet_fate;
+typedef enum cs_packet_fate { CS_FATE_MARK, CS_FATE_ERROR, CS_FATE_TIMEOUT } cs_packet_fate;
 
 /* A number in [0, 1) for the packet with that number at a link: what is drawn does not depend on
  * what is drawn elsewhere. */

@@ -11,9 +11,8 @@ cs_status cs_runs_grow(cs_run_queue *q)
     if (old > UINT32_MAX / 4 || !cs_resize(&q->runs, capacity, sizeof *q->runs)) {
         return CS_ENOMEM;
     }
-    if (q->head + q->n > old) { /* what lay before the head comes behind the rest */
-        memcpy(q->runs + old, q->runs, (q->head + q->n - old) * sizeof *q->runs);
-    }
+    memcpy(q->runs + old, q->runs,
+           q->head * sizeof *q->runs); /* what goes on from the array's end */
     q->capacity = capacity;
     return CS_OK;
 }

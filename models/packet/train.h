@@ -45,7 +45,7 @@ static inline void cs_runs_drop_first(cs_run_queue *q)
     q->n--;
 }
 
-/* Make room for one more. */
+/* Make room in a queue that is full. */
 CS_MUST_CHECK cs_status cs_runs_grow(cs_run_queue *q);
 
 static inline CS_MUST_CHECK cs_status cs_runs_append(cs_run_queue *q, const cs_run *run)

@@ -1141,8 +1141,8 @@ static cs_status drain(cs_dispatch *d, cs_error *err)
  * in it, but whatever comes later has another end, which has. */
 static cs_status fence(cs_dispatch *d, const cs_block *block, cs_error *err)
 {
-    cs_status status = drain(d, err);
-    double    latest = d->last_end_s;
+    CS_TRY(drain(d, err)); /* now would be never */
+    double latest = d->last_end_s;
 
     for (uint32_t r = 0; r < d->ports.n_ranks; r++) {
         latest = r == block->fence_except ? latest : fmax(latest, d->rank_free_s[r]);
@@ -1153,7 +1153,7 @@ static cs_status fence(cs_dispatch *d, const cs_block *block, cs_error *err)
     }
     d->now_s = fmax(d->now_s, latest);
     let_arrive(d);
-    return status;
+    return CS_OK;
 }
 
 /* Room for everything that the message needs, so that nothing behind can fail. */

@@ -149,3 +149,10 @@ Test(packet_transport_oracle, same_ends_losses_marks_and_repetitions)
 
     cr_expect(s.n < 100 || (s.drops > 0 && s.marks > 0 && s.resent > 0));
 }
+
+Test(packet_transport_oracle, same_rates)
+{
+    const seen s = compare_all("DCQCN", &cs_packet_transported, CT_CONGESTED, 200);
+
+    cr_expect(s.n < 100 || s.marks > 0);
+}

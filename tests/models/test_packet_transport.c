@@ -207,6 +207,46 @@ Test(packet_transport, the_last_packet_waits_for_the_timer)
     }
 }
 
+Test(packet_transport, timeouts_in_a_row_wait_longer)
+{
+    /* Packet 9 is lost twice: so the timer fires twice, the second time after more than two rto. */
+    const cs_packet_transport *both[] = {&gbn, &selective};
+
+    for (int i = 0; i < 2; i++) {
+        cs_packet_transport t = *both[i];
+        t.error_rate          = 0.02;
+        ct_packet_world w     = one_message(10, &t);
+        for (w.net.seed = 1;; w.net.seed++) {
+            bool is_good = true;
+            for (uint64_t k = 0; k < 12 && is_good; k++) {
+                bool fails = cs_packet_draw(w.net.seed, CS_FATE_ERROR, RECEIVING, k) < t.error_rate;
+                is_good    = fails == (k == 9 || k == 10) &&
+                          cs_packet_draw(w.net.seed, CS_FATE_ERROR, SENDING, k) >= t.error_rate;
+            }
+            if (is_good) {
+                break;
+            }
+        }
+        double      draw  = cs_packet_draw(w.net.seed, CS_FATE_TIMEOUT, SENDING, 1);
+        const cs_ps again = llround((double)t.rto * 2 * (1 + draw));
+        (void)expect_end("twice", &w, 8 * SLOT + FIRST + BACK + t.rto + again + FIRST);
+    }
+}
+
+Test(packet_transport, what_is_lost_in_step_ends)
+{
+    /* Timeouts far below what the port needs, and one packet may wait. */
+    cs_packet_transport t = selective;
+
+    t.rto             = 1000000;
+    ct_packet_world w = fan_in(9, 64, &t);
+    w.net.queue_bytes = WIRE_BYTES;
+    ct_packet_run run = ct_packet_drive(&w, &cs_packet_transported, 0);
+    cr_expect(run.status == CS_OK && run.n_missing == 0, "%s", run.why);
+    ct_packet_run_free(&run);
+    ct_packet_world_free(&w);
+}
+
 Test(packet_transport, spraying_is_not_taken_for_loss)
 {
     /* Two ways, of which one takes longer: packets overtake each other, none is missing. */
