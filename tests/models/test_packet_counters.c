@@ -124,19 +124,19 @@ static void try_all(const cs_packet_engine *engine, ct_packet_queues queues, uin
 
 Test(packet_counters, unlimited_queues_are_as_deep_as_the_oracles)
 {
-    try_all(&cs_packet_unlimited, CT_UNLIMITED, 300);
+    try_all(&cs_packet_unlimited, CT_UNLIMITED, 200);
 }
 
 Test(packet_counters, lossless_queues_are_as_deep_and_ports_paused_as_long)
 {
-    try_all(&cs_packet_lossless, CT_LOSSLESS, 300);
-    try_all(&cs_packet_transported, CT_LOSSLESS, 100);
+    try_all(&cs_packet_lossless, CT_LOSSLESS, 200);
+    try_all(&cs_packet_transported, CT_LOSSLESS, 60);
 }
 
 Test(packet_counters, queues_that_drop_and_mark_say_where)
 {
-    try_all(&cs_packet_transported, CT_LOSSY, 300);
-    try_all(&cs_packet_transported, CT_TRANSPORTED, 200);
+    try_all(&cs_packet_transported, CT_LOSSY, 200);
+    try_all(&cs_packet_transported, CT_TRANSPORTED, 120);
 }
 
 /* ---- intervals against their definition ---- */
