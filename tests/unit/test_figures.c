@@ -48,6 +48,9 @@ static const struct {
     {"parallel-rings-7", 24, 505},
     {"late-gpu", 51, 674},
     {"fidelity", 133, 2000},
+    {"optcc-8-packets", 0, 0},
+    {"optcc-9-packets", 0, 0},
+    {"optcc-10-packets", 0, 0},
 };
 
 enum { N_WANTED = sizeof wanted / sizeof wanted[0] };
