@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "models/lib/links.h"
 
+#include <stdio.h>
+
 uint32_t cs_links_count(const cs_ports *ports)
 {
     const cs_topology *t = ports->cluster->topology;
@@ -11,6 +13,34 @@ uint32_t cs_links_most_of_way(const cs_ports *ports)
 {
     const cs_topology *t = ports->cluster->topology;
     return 2 + (t != NULL ? t->max_route : 0);
+}
+
+void cs_link_name(const cs_ports *ports, uint32_t link, char *text, size_t text_bytes)
+{
+    static const char *const fabrics[CS_FABRICS] = {
+        [CS_NIC] = "NIC", [CS_NVLINK] = "NVLink", [CS_CROSS] = "cross"};
+    const cs_cluster *c      = ports->cluster;
+    uint32_t          fabric = cs_n_fabrics(c) - 1, g = c->gpus_per_server;
+    bool              sends = link < ports->n_ports;
+    uint32_t          port  = sends ? link : link - ports->n_ports;
+
+    if (link >= 2 * ports->n_ports) {
+        c->topology->kind->link_name(c->topology, link - 2 * ports->n_ports, text, text_bytes);
+        return;
+    }
+    while (fabric > CS_NIC && port < ports->port_base[fabric]) {
+        fabric--;
+    }
+    port -= ports->port_base[fabric];
+    if (c->fabrics[fabric].kind == CS_DIRECT) {
+        uint32_t rank = port / g;
+        (void)snprintf(text, text_bytes, "%s %s rank %u %s rank %u", fabrics[fabric],
+                       sends ? "out of" : "into", rank, sends ? "to" : "from",
+                       rank / g * g + port % g);
+    } else {
+        (void)snprintf(text, text_bytes, "%s %s rank %u", fabrics[fabric],
+                       sends ? "out of" : "into", port);
+    }
 }
 
 static double nic_s_per_byte(const cs_ports *ports, uint32_t rank, double now_s)

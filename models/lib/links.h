@@ -24,6 +24,10 @@ static inline uint32_t cs_link_of_inner(const cs_ports *ports, uint32_t inner)
     return 2 * ports->n_ports + inner;
 }
 
+/* A name of a link for people: "NIC out of rank 3", "NVLink into rank 2 from rank 0" where a pair
+ * has a link of its own, or the topology's. Needs the numbering of the ports alone. */
+void cs_link_name(const cs_ports *ports, uint32_t link, char *text, size_t text_bytes);
+
 /* Seconds per byte of a port, in either direction, at a time from the first arrival on. */
 double cs_port_s_per_byte(const cs_ports *ports, uint32_t port, double now_s);
 

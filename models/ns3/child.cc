@@ -889,7 +889,7 @@ void tcp_network::receive(connection &c, const Ptr<Socket> &socket)
  * acknowledged: a delayed acknowledgement would wait 200 ms at the end of a message. */
 void set_tcp()
 {
-    constexpr uint32_t buffer_bytes = 1 << 26;
+    constexpr uint32_t buffer_bytes = 1 << 24;
 
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpDctcp::GetTypeId()));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(buffer_bytes));

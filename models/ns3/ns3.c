@@ -33,7 +33,7 @@ static const cs_field ns3_table[] = {
                      "IPv4 with UDP or TCP (DCTCP)"),
     CS_OPTION_AUTO(cs_ns3_options, ecn_kmax_bytes, 0, 4e9,
                    "mode=tcp: bytes waiting at a switch's port above which it marks packets; auto: "
-                   "a seventh of the bandwidth-delay product, but 20 packets; 0: no marks"),
+                   "a seventh of the bandwidth-delay product, at least 20 packets; 0: no marks"),
     CS_FIELD_END,
 };
 
@@ -216,7 +216,7 @@ static cs_status ns3_send(void *state, const cs_packet_message *m)
                                  .header     = (uint32_t)m->header,
                                  .number     = m->number,
                                  .n_paths    = m->n_paths,
-                                 .first_path = m->first_path % m->n_paths,
+                                 .first_path = m->n_paths > 1 ? m->first_path % m->n_paths : 0,
                                  .n_links    = (uint32_t)n_links};
     CS_TRY(cs_talk_add(&e->talk, &told, sizeof told, e->links, n_links * sizeof *e->links));
     e->keys[m->number] = m->key;
@@ -419,6 +419,13 @@ static cs_status ns3_check(const cs_scenario *scenario, const void *options, cs_
     return CS_OK;
 }
 
+/* ns-3 has no pauses, and says neither what it marks nor what it sends again. */
+static void ns3_counts(const void *state, cs_counts *counts_p)
+{
+    cs_packet_counts(state, counts_p);
+    counts_p->pauses = counts_p->marks = counts_p->resent = CS_NO_COUNT;
+}
+
 static const cs_network ns3_network = {
     .is_foreign       = true,
     .shares_receivers = cs_packet_queues,
@@ -427,6 +434,7 @@ static const cs_network ns3_network = {
     .inject           = cs_packet_inject,
     .next             = cs_packet_next,
     .advance          = cs_packet_advance,
+    .count            = ns3_counts,
     .why              = cs_packet_why,
     .close            = cs_packet_close,
 };

@@ -21,6 +21,7 @@
 enum {
     CS_NS3_VERSION          = 1,
     CS_NS3_MAX_MESSAGES     = 1 << 23, /* their numbers are smaller */
+    CS_NS3_MAX_LINKS        = 1 << 24, /* there are addresses for */
     CS_NS3_MAX_PACKET_BYTES = 1 << 20,
     CS_NS3_PPP_BYTES        = 2,    /* of a packet's header, at least */
     CS_NS3_UDP_BYTES        = 30,   /* with those of IPv4 and UDP */

@@ -31,6 +31,32 @@ class cs_ns3_request : public cs_child_request
         }
     }
 
+    /* Where ways begin: at a host; and with stacks they end at one. */
+    static void find_ways(const cs_ns3_platform &platform, cs_ns3_work *work)
+    {
+        bool begins = true;
+
+        work->way_at.clear();
+        for (uint32_t i = 0; i < work->links.size(); i++) {
+            const uint32_t link = work->links[i];
+            if (link == CS_NS3_END) {
+                must(!begins, "a way has no links");
+                must(platform.open.mode == CS_NS3_RAW ||
+                         platform.links[work->links[i - 1]].to != CS_NS3_SWITCH,
+                     "a way ends at no host");
+                begins = true;
+                continue;
+            }
+            must(link < platform.links.size(), "a message takes a link that there is not");
+            if (begins) {
+                must(platform.links[link].from != CS_NS3_SWITCH, "a way begins at no host");
+                work->way_at.push_back(i);
+            }
+            begins = false;
+        }
+        must(begins, "a way has no end");
+    }
+
   public:
     /* Behind the build. */
     cs_ns3_platform take_platform()
@@ -40,7 +66,8 @@ class cs_ns3_request : public cs_child_request
 
         open = take<cs_ns3_open>(1)[0];
         must(open.version == CS_NS3_VERSION, "a program of another version speaks");
-        must(open.mode <= CS_NS3_TCP && open.queue_bytes >= 0 && open.queue_bytes <= UINT32_MAX &&
+        must(open.mode <= CS_NS3_TCP && open.n_hosts <= size_t{2} * open.n_links &&
+                 open.n_links <= CS_NS3_MAX_LINKS && open.queue_bytes >= 0 && open.queue_bytes <= UINT32_MAX &&
                  open.mark_bytes >= 0 && open.mark_bytes <= UINT32_MAX,
              "a setting makes no sense");
         platform.links   = take<cs_ns3_link>(open.n_links);
@@ -75,19 +102,8 @@ class cs_ns3_request : public cs_child_request
              "a packet is none of IPv4");
         must(!is_tcp || m.n_paths == 1, "a message of TCP has several ways");
         work->links = take<uint32_t>(m.n_links);
-        work->way_at.clear();
-        bool begins = true;
-        for (uint32_t i = 0; i < m.n_links; i++) {
-            const uint32_t link = work->links[i];
-            must(begins ? link != CS_NS3_END : true, "a way has no links");
-            must(link == CS_NS3_END || link < platform.links.size(),
-                 "a message takes a link that there is not");
-            if (begins) {
-                work->way_at.push_back(i);
-            }
-            begins = link == CS_NS3_END;
-        }
-        must(begins && work->way_at.size() == n_ways, "a message has other ways than it says");
+        find_ways(platform, work);
+        must(work->way_at.size() == n_ways, "a message has other ways than it says");
     }
 
     int64_t take_horizon()

@@ -5,18 +5,18 @@
 #include "models/packet/drive.h"
 
 #include "base/alloc.h"
+#include "models/lib/arrivals.h"
+#include "models/packet/counters.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 typedef struct packet_model {
     const cs_packet_engine *engine;
     void                   *state; /* of the engine */
     cs_packet_ports         ports;
     cs_event_queue          ends;
-    double                 *arrivals; /* owned: those that are still to come, first one first */
-    size_t                  n_arrivals, next_arrival;
+    cs_late_arrivals        late;
     double                  now_s;
     uint8_t                *parts; /* owned [capacity]: by handle, messages that have not ended */
     uint32_t               *ended; /* owned [capacity] */
@@ -31,41 +31,21 @@ void cs_packet_close(void *state)
 
     if (m != NULL) {
         m->engine->close(m->state);
+        cs_counters_close(m->ports.net.counters);
         cs_packet_ports_close(&m->ports);
         cs_events_free(&m->ends);
-        cs_free(m->arrivals);
+        cs_late_arrivals_free(&m->late);
         cs_free(m->parts);
         cs_free(m->ended);
         cs_free(m);
     }
 }
 
-static int by_time(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static cs_status list_arrivals(packet_model *m, const cs_ports *ports, cs_error *err)
-{
-    m->arrivals = CS_NEW(double, ports->n_ranks);
-    if (m->arrivals == NULL) {
-        return CS_NO_MEMORY(err, "the arrivals");
-    }
-    for (uint32_t r = 0; r < ports->n_ranks; r++) {
-        if (ports->arrival_s[r] > ports->first_s) {
-            m->arrivals[m->n_arrivals++] = ports->arrival_s[r];
-        }
-    }
-    qsort(m->arrivals, m->n_arrivals, sizeof *m->arrivals, by_time);
-    return CS_OK;
-}
-
 static cs_status open_engine(packet_model *m, const cs_ports *ports, const void *options,
                              cs_packet_choose *choose, cs_error *err)
 {
     CS_TRY(cs_packet_ports_open(&m->ports, ports, options, err));
-    CS_TRY(list_arrivals(m, ports, err));
+    CS_TRY(cs_late_arrivals_open(&m->late, ports, err));
     CS_TRY(choose(&m->ports, options, &m->engine, err));
     return m->engine->open(&m->ports.net, &m->ends, &m->state, err);
 }
@@ -146,19 +126,15 @@ cs_status cs_packet_inject(void *state, const cs_flight *flight)
 
 cs_status cs_packet_next(void *state, double *next_s_p)
 {
-    packet_model *m = state;
+    packet_model *m         = state;
+    double        arrival_s = cs_late_arrivals_next_s(&m->late, m->now_s);
 
-    while (m->next_arrival < m->n_arrivals && m->arrivals[m->next_arrival] <= m->now_s) {
-        m->next_arrival++;
-    }
-    bool   comes     = m->next_arrival < m->n_arrivals;
-    double arrival_s = comes ? m->arrivals[m->next_arrival] : (double)INFINITY;
-    *next_s_p        = (double)INFINITY;
+    *next_s_p = (double)INFINITY;
     if (m->failure != CS_OK || m->n_under_way == 0) {
         return m->failure;
     }
-    cs_status status =
-        m->engine->run(m->state, comes ? cs_packet_time(&m->ports, arrival_s) : CS_PS_NEVER);
+    cs_ps     horizon = isfinite(arrival_s) ? cs_packet_time(&m->ports, arrival_s) : CS_PS_NEVER;
+    cs_status status  = m->engine->run(m->state, horizon);
     if (status != CS_OK) {
         return status == CS_ENOMEM ? status : fail(m, status, m->engine->why(m->state));
     }
@@ -187,6 +163,31 @@ cs_status cs_packet_advance(void *state, double now_s, const uint32_t **ended_p,
     *ended_p   = m->ended;
     *n_ended_p = n;
     return CS_OK;
+}
+
+void cs_packet_counts(const void *state, cs_counts *counts_p)
+{
+    const packet_model *m = state;
+    cs_packet_totals    t = {0};
+
+    m->engine->count(m->state, &t);
+    *counts_p = (cs_counts){t.packets, t.pauses, t.drops, t.marks, t.resent};
+}
+
+cs_status cs_packet_watch(void *state, double sample_s)
+{
+    packet_model  *m   = state;
+    cs_packet_net *net = &m->ports.net;
+
+    net->counters =
+        cs_counters_open(net, sample_s < 0 ? CS_PS_NEVER : (cs_ps)llround(sample_s * 1e12));
+    return net->counters != NULL ? CS_OK : CS_ENOMEM;
+}
+
+cs_status cs_packet_report(void *state, double end_s, cs_link_report *report_p)
+{
+    packet_model *m = state;
+    return cs_counters_report(m->ports.net.counters, cs_packet_time(&m->ports, end_s), report_p);
 }
 
 const char *cs_packet_why(const void *state)

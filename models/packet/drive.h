@@ -20,8 +20,13 @@ bool      cs_packet_queues(const void *options);
 cs_status cs_packet_inject(void *state, const cs_flight *flight);
 cs_status cs_packet_next(void *state, double *next_s_p);
 cs_status cs_packet_advance(void *state, double now_s, const uint32_t **ended_p, size_t *n_ended_p);
+void      cs_packet_counts(const void *state, cs_counts *counts_p);
 const char *cs_packet_why(const void *state);
 void        cs_packet_close(void *state);
+
+/* ... for engines that tell their net's counters. */
+cs_status cs_packet_watch(void *state, double sample_s);
+cs_status cs_packet_report(void *state, double end_s, cs_link_report *report_p);
 
 /* ... and of the model. */
 double cs_packet_latency_s(const cs_scenario *scenario, const void *options, uint32_t fabric);

@@ -15,25 +15,30 @@
  * What waits or is under way is runs: equal packets of one message at equal distances. A run that
  * overlaps no other at a port moves as one; one that does is taken apart into packets. Runs are cut
  * where a window ends, where a pause acts and where the rate of a link changes. A sending port's
- * queue has the messages that it was handed: two runs each, of full packets and of the last one.
+ * queue has the messages that it was handed, a run each.
  *
- * `message` of a run is a *step* here: the place in `way` of the link that the run is on, from
- * which both its message and the next link follow. `path` is the link over which the run came.
+ * A run knows its *step*: the place in `way` of the link that it is on, from which both its message
+ * and the next link follow. Runs are this engine's own, without bit fields and copies: what is read
+ * as a whole soon after it was written in parts stalls a processor, so runs are written where they
+ * are to lie.
  */
+#include "models/packet/counters.h"
 #include "models/packet/deadlock.h"
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-/* `count` packets of one message and size at t, t + gap, .. What is read as a whole soon after it
- * was written in parts stalls a processor, so runs are written where they are to lie. */
+/* Windows are at most so long, so that a time in a window and the number of a run are one key. */
+enum { RUN_BITS = 32 };
+#define LONGEST_WINDOW ((cs_ps)1 << (63 - RUN_BITS))
+
+/* `count` packets of one message and size at t, t + gap, .. */
 typedef struct run {
     cs_ps    t, gap;
     uint32_t step, count;
-    uint32_t bytes; /* of each, on the wire */
+    uint32_t bytes; /* of each, on the wire; at a sending port of each but the last one */
     uint32_t in;    /* the link over which they came; CS_NO_LINK at a sending port */
 } run;
 
@@ -55,8 +60,8 @@ static run *last_run(const run_ring *q)
 
 static void drop_first(run_ring *q)
 {
-    q->head = (q->head + 1) & (q->capacity - 1);
     q->n--;
+    q->head = q->n == 0 ? 0 : (q->head + 1) & (q->capacity - 1);
 }
 
 static bool grow_ring(run_ring *q)
@@ -122,32 +127,34 @@ typedef struct toggle {
 
 /* A port, and what is under way on the link over which it sends. */
 typedef struct port {
-    run_ring inbox; /* what comes in this window; runs[0] is the first */
-    run_ring queue; /* what waits */
-    uint32_t ser_bytes;
-    uint32_t leaving_bytes; /* of the last packet, until it has left; 0: none */
-    bool     is_due;        /* in this window */
-    bool     is_sender, is_last, is_paused;
-    run_ring flight; /* by the time at the far end */
-    cs_ps    free;   /* when the last packet has left */
-    cs_ps    limit;  /* until then neither the pause nor the rate changes */
-    cs_ps    ser;    /* of ser_bytes at this rate; of UINT32_MAX bytes: not known */
+    run_ring inbox;                     /* what comes in this window; runs[0] is the first */
+    run_ring queue;                     /* what waits */
+    cs_ps    free;                      /* when the last packet has left */
+    uint32_t leaving_bytes, leaving_in; /* the last packet and whence it came, until it has left;
+                                           0 bytes: it has */
+    run_ring flight;                    /* by the time at the far end */
+    int64_t  flying;                    /* bytes */
+    cs_ps    ser; /* of ser_bytes at this rate; of UINT32_MAX bytes: not known */
     cs_ps    delay;
-    uint32_t leaving_in; /* over which the last packet came */
-    uint32_t next_change;
-    int64_t  bps;
-    toggle  *toggles; /* owned: those to come, from first_toggle on */
-    size_t   toggle_capacity;
+    uint32_t ser_bytes;
+    uint32_t changes_left; /* of the rate */
     uint32_t first_toggle, n_toggles;
+    cs_ps    limit;  /* until then neither the pause nor the rate changes */
+    bool     is_due; /* in this window */
+    bool     is_sender, is_last, is_paused;
+    int64_t  bps;
+    toggle  *toggles; /* owned [toggle_capacity]: those to come, from first_toggle on */
+    size_t   toggle_capacity;
 } port;
 
 /* The bytes that came in over a link and have not left the switch. Where thresholds may be passed
  * in this window, the link is *watched*: its arrivals and departures are kept. */
 typedef struct counter {
     int64_t  ingress;                   /* with all of the window that has been seen yet */
-    int64_t  flying;                    /* bytes under way */
-    run_ring departures;                /* of watched links; runs[0] is the first */
+    int64_t  before;                    /* of listed links: when the window began */
     int64_t  arrived;                   /* bytes, over watched links in this window */
+    int64_t  xoff;                      /* the link's */
+    run_ring departures;                /* of watched links; runs[0] is the first */
     uint32_t first_arrival, n_arrivals; /* ... in `arrivals` */
     bool     has_xoff;                  /* the last pause frame said so */
     bool     is_watched, is_listed;
@@ -158,14 +165,8 @@ typedef struct message {
     cs_ps    end;     /* of its packets that have arrived */
     uint32_t missing; /* packets */
     uint32_t n_paths;
+    uint32_t last_bytes; /* of its last packet, on the wire */
 } message;
-
-/* For sorting: a packet of run number `run` of a list. */
-typedef struct sort_key {
-    cs_ps    t;
-    uint32_t in;
-    uint32_t run;
-} sort_key;
 
 typedef struct lossless {
     const cs_packet_net *net;      /* borrowed */
@@ -179,17 +180,17 @@ typedef struct lossless {
     cs_ps                window_end;
     int64_t              cut_through_bytes;
     bool                 trains;
-    uint32_t            *due;      /* owned [n_links]: ports to serve in this window */
-    uint32_t            *bringing; /* owned [n_links] */
-    uint32_t            *listed;   /* owned [n_links]: links to count in this window */
-    uint32_t             n_due, n_listed;
-    run_ring             sorted_runs;   /* ... in whose place they come */
-    run_ring             arrivals;      /* over watched links, in this window */
-    sort_key            *keys, *sorted; /* owned */
-    uint32_t            *slots;         /* owned */
-    size_t               key_capacity, sorted_capacity, slot_capacity;
-    cs_packet_totals     totals;
-    char                 reason[400];
+    uint32_t            *due; /* owned [n_links]: ports to serve in this window */
+    uint64_t *bringing;       /* owned: a bit for every link that brings something in this window */
+    uint32_t *listed;         /* owned [n_links]: links to count in this window */
+    uint32_t  n_due, n_listed;
+    run_ring  spare;         /* takes the place of a list that is put in order */
+    run_ring  arrivals;      /* over watched links, in this window */
+    uint64_t *keys, *sorted; /* owned: of packets, see sort_packets() */
+    uint32_t *slots;         /* owned */
+    size_t    key_capacity, sorted_capacity, slot_capacity;
+    cs_packet_totals totals;
+    char             reason[400];
     cs_calendar calendar; /* tokens: link l brings something; n_links + l: its port can start */
 } lossless;
 
@@ -214,6 +215,7 @@ static void list_link(lossless *e, counter *c)
 {
     if (!c->is_listed) {
         c->is_listed             = true;
+        c->before                = c->ingress;
         e->listed[e->n_listed++] = (uint32_t)(c - e->counters);
     }
 }
@@ -226,11 +228,12 @@ static cs_status depart(lossless *e, uint32_t in, cs_ps t, cs_ps gap, uint32_t c
 {
     counter *c = &e->counters[in];
 
-    c->ingress -= (int64_t)bytes * count;
     if (!c->is_watched) {
+        c->ingress -= (int64_t)bytes * count;
         return CS_OK;
     }
     list_link(e, c);
+    c->ingress -= (int64_t)bytes * count;
     return append_run(&c->departures, t, gap, count, 0, bytes, 0);
 }
 
@@ -247,6 +250,9 @@ static cs_status toggle_port(lossless *e, uint32_t link, cs_ps t, bool is_pause)
     p->toggles[p->n_toggles++] = (toggle){t, is_pause};
     e->counters[link].has_xoff = is_pause;
     e->totals.pauses += is_pause;
+    if (e->net->counters != NULL) {
+        (is_pause ? cs_counters_pause : cs_counters_resume)(e->net->counters, link, t);
+    }
     if (!is_pause && p->queue.n > 0) {
         wake(e, e->net->n_links + link, t > p->free ? t : p->free);
     }
@@ -267,28 +273,24 @@ static cs_status headroom_is_passed(lossless *e, uint32_t link, int64_t ingress)
 
 /* ---- sorting ---- */
 
-static bool is_before(const sort_key *a, const sort_key *b)
-{
-    return a->t != b->t ? a->t < b->t : a->in < b->in;
-}
-
-static void insertion_sort(sort_key *keys, uint32_t n)
+static void insertion_sort(uint64_t *keys, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
-        sort_key k = keys[i];
+        uint64_t k = keys[i];
         uint32_t j = i;
-        for (; j > 0 && is_before(&k, &keys[j - 1]); j--) {
+        for (; j > 0 && k < keys[j - 1]; j--) {
             keys[j] = keys[j - 1];
         }
         keys[j] = k;
     }
 }
 
-/* The keys in their order: a bucket for every key, then insertion, which has little left to do. */
-static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
+/* The keys in their order, where `low` and `high` are the least and the greatest: two buckets for
+ * every key, then insertion, which has little left to do. */
+static cs_status sort_keys(lossless *e, uint32_t n, uint64_t low, uint64_t high,
+                           const uint64_t **sorted_p)
 {
-    sort_key *keys = e->keys;
-    cs_ps     low = CS_PS_NEVER, high = 0;
+    uint64_t *keys  = e->keys;
     uint32_t  shift = 0, total = 0, n_slots;
 
     *sorted_p = keys;
@@ -296,11 +298,7 @@ static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
         insertion_sort(keys, n);
         return CS_OK;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        low  = keys[i].t < low ? keys[i].t : low;
-        high = keys[i].t > high ? keys[i].t : high;
-    }
-    while ((high - low) >> shift >= (cs_ps)n) {
+    while ((high - low) >> shift >= 2 * (uint64_t)n) {
         shift++;
     }
     n_slots = (uint32_t)((high - low) >> shift) + 1;
@@ -310,7 +308,7 @@ static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
     }
     memset(e->slots, 0, n_slots * sizeof *e->slots);
     for (uint32_t i = 0; i < n; i++) {
-        e->slots[(keys[i].t - low) >> shift]++;
+        e->slots[(keys[i] - low) >> shift]++;
     }
     for (uint32_t i = 0; i < n_slots; i++) {
         uint32_t count = e->slots[i];
@@ -318,7 +316,7 @@ static cs_status sort_keys(lossless *e, uint32_t n, const sort_key **sorted_p)
         total += count;
     }
     for (uint32_t i = 0; i < n; i++) {
-        e->sorted[e->slots[(keys[i].t - low) >> shift]++] = keys[i];
+        e->sorted[e->slots[(keys[i] - low) >> shift]++] = keys[i];
     }
     insertion_sort(e->sorted, n);
     *sorted_p = e->sorted;
@@ -338,11 +336,13 @@ static bool is_in_order(const run_ring *list)
     return true;
 }
 
-/* A key for every packet of a list, sorted. */
-static cs_status sort_packets(lossless *e, const run_ring *list, const sort_key **sorted_p,
+/* A key for every packet of a list, sorted: (its time in the window, the number of its run). Runs
+ * of one list are in the order of their links. */
+static cs_status sort_packets(lossless *e, const run_ring *list, const uint64_t **sorted_p,
                               uint32_t *n_p)
 {
-    uint64_t n = 0;
+    cs_ps    begin = e->window_end - e->calendar.width;
+    uint64_t n = 0, low = UINT64_MAX, high = 0;
     uint32_t k = 0;
 
     for (uint32_t i = 0; i < list->n; i++) {
@@ -352,13 +352,40 @@ static cs_status sort_packets(lossless *e, const run_ring *list, const sort_key 
         return CS_ENOMEM;
     }
     for (uint32_t i = 0; i < list->n; i++) {
-        const run *r = &list->runs[i];
-        for (uint32_t j = 0; j < r->count; j++) {
-            e->keys[k++] = (sort_key){r->t + (cs_ps)j * r->gap, r->in, i};
+        const run *r     = &list->runs[i];
+        uint64_t   first = (uint64_t)(r->t - begin) << RUN_BITS | i;
+        uint64_t   gap = (uint64_t)r->gap << RUN_BITS, key = first;
+        for (uint32_t j = 0; j < r->count; j++, key += gap) {
+            e->keys[k++] = key;
         }
+        low  = first < low ? first : low;
+        high = key - gap > high ? key - gap : high;
     }
     *n_p = k;
-    return sort_keys(e, k, sorted_p);
+    return sort_keys(e, k, low, high, sorted_p);
+}
+
+/* Runs of a window in their order; where they overlap there is one for every packet. */
+static cs_status put_in_order(lossless *e, run_ring *list)
+{
+    cs_ps           begin = e->window_end - e->calendar.width;
+    const uint64_t *sorted;
+    uint32_t        n;
+
+    if (is_in_order(list)) {
+        return CS_OK;
+    }
+    CS_TRY(sort_packets(e, list, &sorted, &n));
+    e->spare.n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const run *r = &list->runs[(uint32_t)sorted[i]];
+        CS_TRY(append_run(&e->spare, begin + (cs_ps)(sorted[i] >> RUN_BITS), 0, 1, r->step,
+                          r->bytes, r->in));
+    }
+    run_ring was = *list;
+    *list        = e->spare;
+    e->spare     = was;
+    return CS_OK;
 }
 
 /* ---- when thresholds are passed ---- */
@@ -455,44 +482,19 @@ static cs_status find_crossings(lossless *e, uint32_t link, int64_t v, walk in, 
     }
 }
 
-/* Departures in their order: where they are not, one run for every packet. */
-static cs_status sort_departures(lossless *e, run_ring *list)
-{
-    const sort_key *sorted;
-    uint32_t        n;
-
-    if (is_in_order(list)) {
-        return CS_OK;
-    }
-    CS_TRY(sort_packets(e, list, &sorted, &n));
-    e->sorted_runs.n = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        CS_TRY(
-            append_run(&e->sorted_runs, sorted[i].t, 0, 1, 0, list->runs[sorted[i].run].bytes, 0));
-    }
-    run_ring spare = *list;
-    *list          = e->sorted_runs;
-    e->sorted_runs = spare;
-    return CS_OK;
-}
-
 /* A watched link, when all of the window is known. */
 static cs_status count_link(lossless *e, uint32_t link)
 {
-    const cs_packet_link *wire     = &e->net->links[link];
-    counter              *c        = &e->counters[link];
-    int64_t               most     = c->has_xoff ? wire->xoff + e->net->headroom_bytes : wire->xoff;
-    int64_t               departed = 0, before;
+    const cs_packet_link *wire = &e->net->links[link];
+    counter              *c    = &e->counters[link];
+    int64_t               most = c->has_xoff ? wire->xoff + e->net->headroom_bytes : wire->xoff;
 
-    for (uint32_t i = 0; i < c->departures.n; i++) {
-        departed += (int64_t)c->departures.runs[i].bytes * c->departures.runs[i].count;
-    }
-    before = c->ingress - c->arrived + departed;
-    if (before + c->arrived > most || (c->has_xoff && before - departed <= wire->xon)) {
+    /* all of before + arrived - ingress has departed */
+    if (c->before + c->arrived > most || (c->has_xoff && c->ingress - c->arrived <= wire->xon)) {
         const run *in = &e->arrivals.runs[c->first_arrival];
-        CS_TRY(sort_departures(e, &c->departures));
+        CS_TRY(put_in_order(e, &c->departures));
         const run *out = c->departures.runs;
-        CS_TRY(find_crossings(e, link, before, (walk){in, in + c->n_arrivals, 0},
+        CS_TRY(find_crossings(e, link, c->before, (walk){in, in + c->n_arrivals, 0},
                               (walk){out, out + c->departures.n, 0}));
     }
     c->arrived    = 0;
@@ -512,7 +514,7 @@ static cs_status bring(lossless *e, uint32_t link)
     counter *c   = &e->counters[link];
     int64_t  sum = 0;
 
-    if (c->is_watched || c->ingress + c->flying > e->net->links[link].xoff) {
+    if (c->is_watched || c->ingress + p->flying > c->xoff) {
         c->is_watched    = true;
         c->first_arrival = e->arrivals.n;
         list_link(e, c);
@@ -537,7 +539,7 @@ static cs_status bring(lossless *e, uint32_t link)
             r->count -= count;
         }
     } while (p->flight.n > 0 && first_run(&p->flight)->t < e->window_end);
-    c->flying -= sum;
+    p->flying -= sum;
     c->ingress += sum;
     if (c->is_watched) {
         c->arrived    = sum;
@@ -561,12 +563,15 @@ static cs_status deliver(lossless *e, uint32_t step, uint32_t count, cs_ps end)
 }
 
 /* Packets of a run start at t, t + gap, .. */
-static cs_status start_packets(lossless *e, uint32_t link, port *p, const run *r, cs_ps t,
-                               cs_ps gap, uint32_t count)
+static inline cs_status start_packets(lossless *e, uint32_t link, port *p, const run *r, cs_ps t,
+                                      cs_ps gap, uint32_t count)
 {
     cs_ps lag = p->ser;
 
     p->free = t + (cs_ps)(count - 1) * gap + p->ser;
+    if (e->net->counters != NULL) {
+        cs_counters_start(e->net->counters, link, t, gap, count, r->bytes, p->ser);
+    }
     if (p->is_sender) {
         e->totals.packets += count;
     } else {
@@ -588,7 +593,7 @@ static cs_status start_packets(lossless *e, uint32_t link, port *p, const run *r
         lag = cs_packet_ps(p->bps, e->cut_through_bytes);
     }
     t += lag + p->delay;
-    e->counters[link].flying += (int64_t)r->bytes * count;
+    p->flying += (int64_t)r->bytes * count;
     if (p->flight.n == 0) {
         wake(e, link, t);
     } else if (e->trains && join_run(last_run(&p->flight), t, gap, count, r->step, r->bytes)) {
@@ -598,13 +603,13 @@ static cs_status start_packets(lossless *e, uint32_t link, port *p, const run *r
 }
 
 /* When can the port start something at or after `t`, before the window's end? Pauses and rates up
- * to then have acted, and `limit` is how long that holds. False: not in this window. */
-static bool may_start(lossless *e, port *p, uint32_t link, cs_ps *t)
+ * to then have acted, and `limit` is how long that holds. CS_PS_NEVER: not in this window. */
+static cs_ps may_start(lossless *e, port *p, uint32_t link, cs_ps t)
 {
     const cs_packet_link *wire  = &e->net->links[link];
     cs_ps                 limit = e->window_end;
 
-    while (p->first_toggle < p->n_toggles && p->toggles[p->first_toggle].t <= *t) {
+    while (p->first_toggle < p->n_toggles && p->toggles[p->first_toggle].t <= t) {
         p->is_paused = p->toggles[p->first_toggle++].is_pause;
     }
     while (p->is_paused) {
@@ -612,10 +617,10 @@ static bool may_start(lossless *e, port *p, uint32_t link, cs_ps *t)
             p->first_toggle++;
         }
         if (p->first_toggle == p->n_toggles || p->toggles[p->first_toggle].t >= limit) {
-            return false;
+            return CS_PS_NEVER;
         }
-        *t = p->toggles[p->first_toggle].t;
-        while (p->first_toggle < p->n_toggles && p->toggles[p->first_toggle].t <= *t) {
+        t = p->toggles[p->first_toggle].t;
+        while (p->first_toggle < p->n_toggles && p->toggles[p->first_toggle].t <= t) {
             p->is_paused = p->toggles[p->first_toggle++].is_pause;
         }
     }
@@ -624,15 +629,17 @@ static bool may_start(lossless *e, port *p, uint32_t link, cs_ps *t)
     } else if (p->toggles[p->first_toggle].t < limit) {
         limit = p->toggles[p->first_toggle].t;
     }
-    while (p->next_change < wire->n_changes && wire->changes[p->next_change].time <= *t) {
-        p->bps       = wire->changes[p->next_change++].bps;
+    for (; p->changes_left > 0; p->changes_left--) {
+        const cs_packet_change *next = &wire->changes[wire->n_changes - p->changes_left];
+        if (next->time > t) {
+            limit = next->time < limit ? next->time : limit;
+            break;
+        }
+        p->bps       = next->bps;
         p->ser_bytes = UINT32_MAX;
     }
-    if (p->next_change < wire->n_changes && wire->changes[p->next_change].time < limit) {
-        limit = wire->changes[p->next_change].time;
-    }
     p->limit = limit;
-    return true;
+    return t;
 }
 
 static cs_ps quotient_up(cs_ps a, cs_ps b)
@@ -640,61 +647,62 @@ static cs_ps quotient_up(cs_ps a, cs_ps b)
     return (a + b - 1) / b;
 }
 
-/* Can a packet that is there at *t start in this window? Then *t is when. */
-static inline bool can_start(lossless *e, uint32_t link, port *p, cs_ps *t)
+/* When a packet that is there at `t` starts; CS_PS_NEVER: not in this window. */
+static inline cs_ps start_of(lossless *e, uint32_t link, port *p, cs_ps t)
 {
-    *t = *t > p->free ? *t : p->free;
-    return *t < p->limit || (*t < e->window_end && may_start(e, p, link, t));
-}
-
-static inline void set_ser(port *p, uint32_t bytes)
-{
-    if (p->ser_bytes != bytes) {
-        p->ser_bytes = bytes;
-        p->ser       = cs_packet_ps(p->bps, bytes);
-    }
+    t = t > p->free ? t : p->free;
+    return t < p->limit ? t : t < e->window_end ? may_start(e, p, link, t) : CS_PS_NEVER;
 }
 
 /* How many packets of a run, of which the first starts at `t`, start in a row before the port's
  * limit, and at which distance. */
-static uint32_t row_of(const lossless *e, const port *p, const run *r, cs_ps t, cs_ps *gap)
+static inline uint32_t row_of(const lossless *e, const port *p, const run *r, cs_ps t, cs_ps *gap)
 {
-    cs_ps most = r->count;
+    cs_ps most = r->count, room = p->limit - t; /* less than a window */
 
     *gap = p->ser;
-    if (r->gap > p->ser && t == r->t) {
+    if (p->is_sender) {
+        bool goes_one_way = e->messages[r->step >> e->way_shift].n_paths == 1;
+        most              = e->trains && goes_one_way ? most - 1 : 1;
+    } else if (r->gap > p->ser && t == r->t) {
         *gap = r->gap;
     } else if (r->gap > p->ser) {
         most = quotient_up(t - r->t, r->gap - p->ser);
+        most = most < r->count ? most : r->count;
     }
-    if (t + (most - 1) * *gap >= p->limit) { /* the gap is not 0: the first one starts before */
-        most = quotient_up(p->limit - t, *gap);
+    if (*gap >= room) {
+        return 1;
     }
-    if (p->is_sender && (!e->trains || e->messages[r->step >> e->way_shift].n_paths > 1)) {
-        most = 1;
-    }
-    return most < r->count ? (uint32_t)most : r->count;
+    return (uint32_t)((most - 1) * *gap >= room ? quotient_up(room, *gap) : most);
 }
 
-/* The step of a packet that a sending port sends behind one of step `step`. */
-static uint32_t step_behind(const lossless *e, uint32_t step)
+/* A sending port goes on with the rest of a message. */
+static void go_on(const lossless *e, run *r)
 {
-    uint32_t paths = e->messages[step >> e->way_shift].n_paths, width = e->net->max_way + 1;
-    uint32_t base = step >> e->way_shift << e->way_shift;
+    uint32_t       base = r->step >> e->way_shift << e->way_shift, width = e->net->max_way + 1;
+    const message *m = &e->messages[r->step >> e->way_shift];
 
-    return base + (step - base + width) % (width * paths);
+    if (r->count == 1) {
+        r->bytes = m->last_bytes;
+    }
+    if (m->n_paths > 1) {
+        r->step = base + (r->step - base + width) % (width * m->n_paths);
+    }
 }
 
 /* Start what can start of a run in this window; its count is what is left. */
-static cs_status start_run(lossless *e, uint32_t link, port *p, run *r)
+static inline cs_status start_run(lossless *e, uint32_t link, port *p, run *r)
 {
     while (r->count > 0) {
-        cs_ps    t     = r->t, gap;
+        cs_ps    t     = start_of(e, link, p, r->t), gap;
         uint32_t count = 1;
-        if (!can_start(e, link, p, &t)) {
+        if (t == CS_PS_NEVER) {
             break;
         }
-        set_ser(p, r->bytes);
+        if (p->ser_bytes != r->bytes) {
+            p->ser_bytes = r->bytes;
+            p->ser       = cs_packet_ps(p->bps, r->bytes);
+        }
         gap = p->ser;
         if (r->count > 1) {
             count = row_of(e, p, r, t, &gap);
@@ -702,51 +710,34 @@ static cs_status start_run(lossless *e, uint32_t link, port *p, run *r)
         CS_TRY(start_packets(e, link, p, r, t, gap, count));
         r->t += (cs_ps)count * r->gap;
         r->count -= count;
-        if (p->is_sender && r->count > 0 && count == 1) {
-            r->step = step_behind(e, r->step);
+        if (p->is_sender && r->count > 0) {
+            go_on(e, r);
         }
     }
     return CS_OK;
 }
 
-/* Start packets that have come, or what can start of them, unless something waits before them. */
-static cs_status take_run(lossless *e, uint32_t link, port *p, run *r)
+/* Start what can start in this window, what waited before what has come; the rest waits. */
+static cs_status start_all(lossless *e, uint32_t link, port *p)
 {
-    if (p->queue.n == 0) {
+    uint32_t i = 0;
+
+    while (p->queue.n > 0 || i < p->inbox.n) {
+        bool has_waited = p->queue.n > 0;
+        run *r          = has_waited ? first_run(&p->queue) : &p->inbox.runs[i];
         CS_TRY(start_run(e, link, p, r));
-    }
-    return r->count == 0 ? CS_OK
-                         : append_run(&p->queue, r->t, r->gap, r->count, r->step, r->bytes, r->in);
-}
-
-/* The same for one packet of a run. */
-static inline cs_status take_packet(lossless *e, uint32_t link, port *p, const run *r, cs_ps t)
-{
-    if (p->queue.n == 0) {
-        cs_ps start = t;
-        if (can_start(e, link, p, &start)) {
-            set_ser(p, r->bytes);
-            return start_packets(e, link, p, r, start, p->ser, 1);
+        if (r->count > 0) {
+            break;
+        }
+        if (has_waited) {
+            drop_first(&p->queue);
+        } else {
+            i++;
         }
     }
-    return append_run(&p->queue, t, 0, 1, r->step, r->bytes, r->in);
-}
-
-/* What has come in this window, in its order. */
-static cs_status serve_inbox(lossless *e, uint32_t link, port *p)
-{
-    const sort_key *sorted;
-    uint32_t        n;
-
-    if (is_in_order(&p->inbox)) {
-        for (uint32_t i = 0; i < p->inbox.n; i++) {
-            CS_TRY(take_run(e, link, p, &p->inbox.runs[i]));
-        }
-    } else {
-        CS_TRY(sort_packets(e, &p->inbox, &sorted, &n));
-        for (uint32_t i = 0; i < n; i++) {
-            CS_TRY(take_packet(e, link, p, &p->inbox.runs[sorted[i].run], sorted[i].t));
-        }
+    for (; i < p->inbox.n; i++) {
+        const run *r = &p->inbox.runs[i];
+        CS_TRY(append_run(&p->queue, r->t, r->gap, r->count, r->step, r->bytes, r->in));
     }
     p->inbox.n = 0;
     return CS_OK;
@@ -779,43 +770,55 @@ static void wake_port(lossless *e, uint32_t link)
 
 static cs_status serve(lossless *e, uint32_t link)
 {
-    port *p = &e->ports[link];
+    port *p         = &e->ports[link];
+    bool  is_steady = !p->is_paused && p->n_toggles == 0 && p->changes_left == 0;
 
     p->is_due = false;
-    p->limit  = 0;
+    p->limit  = is_steady ? e->window_end : 0;
     if (p->leaving_bytes > 0 && p->free < e->window_end) {
         CS_TRY(depart(e, p->leaving_in, p->free, 0, 1, p->leaving_bytes));
         p->leaving_bytes = 0;
     }
-    while (p->queue.n > 0) {
-        CS_TRY(start_run(e, link, p, first_run(&p->queue)));
-        if (first_run(&p->queue)->count > 0) {
-            break;
-        }
-        drop_first(&p->queue);
+    CS_TRY(put_in_order(e, &p->inbox));
+    for (uint32_t i = 0; i < p->inbox.n && e->net->counters != NULL; i++) {
+        const run *r = &p->inbox.runs[i];
+        cs_counters_come(e->net->counters, link, r->t, r->gap, r->count, r->bytes);
     }
-    if (p->inbox.n > 0) {
-        CS_TRY(serve_inbox(e, link, p));
-    }
+    CS_TRY(start_all(e, link, p));
     wake_port(e, link);
+    return CS_OK;
+}
+
+/* Links bring what they do in the order of their numbers, which decides between packets that come
+ * to a port at one time. */
+static cs_status bring_all(lossless *e, uint32_t first_word, uint32_t last_word)
+{
+    for (uint32_t w = first_word; w <= last_word; w++) {
+        for (uint64_t bits = e->bringing[w]; bits != 0; bits &= bits - 1) {
+            CS_TRY(bring(e, 64 * w + (uint32_t)__builtin_ctzll(bits)));
+        }
+        e->bringing[w] = 0;
+    }
     return CS_OK;
 }
 
 static cs_status process_window(lossless *e)
 {
-    uint32_t token = cs_calendar_take(&e->calendar), n_bringing = 0, n_links = e->net->n_links;
+    uint32_t token = cs_calendar_take(&e->calendar), n_links = e->net->n_links;
+    uint32_t first_word = UINT32_MAX, last_word = 0;
 
     e->window_end = (e->calendar.window + 1) * e->calendar.width;
     for (; token != CS_NO_LINK; token = e->calendar.next[token]) {
         if (token < n_links) {
-            e->bringing[n_bringing++] = token;
+            uint32_t word = token / 64;
+            e->bringing[word] |= UINT64_C(1) << token % 64;
+            first_word = word < first_word ? word : first_word;
+            last_word  = word > last_word ? word : last_word;
         } else {
             make_due(e, &e->ports[token - n_links]);
         }
     }
-    for (uint32_t i = 0; i < n_bringing; i++) {
-        CS_TRY(bring(e, e->bringing[i]));
-    }
+    CS_TRY(bring_all(e, first_word, last_word));
     for (uint32_t i = 0; i < e->n_due; i++) {
         CS_TRY(serve(e, e->due[i]));
     }
@@ -901,7 +904,7 @@ static void lossless_close(void *state)
     cs_free(e->bringing);
     cs_free(e->listed);
     cs_free(e->arrivals.runs);
-    cs_free(e->sorted_runs.runs);
+    cs_free(e->spare.runs);
     cs_free(e->keys);
     cs_free(e->sorted);
     cs_free(e->slots);
@@ -911,7 +914,8 @@ static void lossless_close(void *state)
 static cs_status lossless_open(const cs_packet_net *net, cs_event_queue *ends, void **state_p,
                                cs_error *err)
 {
-    lossless *e = CS_NEW(lossless, 1);
+    lossless *e     = CS_NEW(lossless, 1);
+    cs_ps     width = net->window < LONGEST_WINDOW ? net->window : LONGEST_WINDOW;
 
     if (e == NULL) {
         return CS_NO_MEMORY(err, "the packet model");
@@ -926,20 +930,21 @@ static cs_status lossless_open(const cs_packet_net *net, cs_event_queue *ends, v
     e->ports    = CS_NEW(port, net->n_links);
     e->counters = CS_NEW(counter, net->n_links);
     e->due      = CS_NEW(uint32_t, net->n_links);
-    e->bringing = CS_NEW(uint32_t, net->n_links);
+    e->bringing = CS_NEW(uint64_t, net->n_links / 64 + 1);
     e->listed   = CS_NEW(uint32_t, net->n_links);
     if (e->ports == NULL || e->counters == NULL || e->due == NULL || e->bringing == NULL ||
-        e->listed == NULL ||
-        cs_calendar_open(&e->calendar, net->window, 2 * net->n_links) != CS_OK) {
+        e->listed == NULL || cs_calendar_open(&e->calendar, width, 2 * net->n_links) != CS_OK) {
         lossless_close(e);
         return CS_NO_MEMORY(err, "the ports of the packet model");
     }
     for (uint32_t l = 0; l < net->n_links; l++) {
-        e->ports[l] = (port){.bps       = net->links[l].bps,
-                             .delay     = net->links[l].delay,
-                             .is_last   = net->links[l].is_last,
-                             .is_sender = l < net->n_senders,
-                             .ser_bytes = UINT32_MAX};
+        e->ports[l]         = (port){.bps          = net->links[l].bps,
+                                     .delay        = net->links[l].delay,
+                                     .is_last      = net->links[l].is_last,
+                                     .is_sender    = l < net->n_senders,
+                                     .ser_bytes    = UINT32_MAX,
+                                     .changes_left = net->links[l].n_changes};
+        e->counters[l].xoff = net->links[l].xoff;
     }
     *state_p = e;
     return CS_OK;
@@ -964,25 +969,21 @@ static cs_status make_room(lossless *e, uint32_t number)
     return CS_OK;
 }
 
-static cs_status lossless_send(void *state, const cs_packet_message *message_)
+static cs_status lossless_send(void *state, const cs_packet_message *m)
 {
-    const cs_packet_message *m    = message_;
-    lossless                *e    = state;
-    uint32_t                 link = m->ways[0], width = e->net->max_way + 1, base;
-    uint32_t                 count = (uint32_t)cs_packet_count(m->bytes, m->mtu);
-    port                    *p     = &e->ports[link];
+    lossless *e    = state;
+    uint32_t  link = m->ways[0], width = e->net->max_way + 1, base;
+    uint32_t  count = (uint32_t)cs_packet_count(m->bytes, m->mtu);
+    port     *p     = &e->ports[link];
 
     CS_TRY(make_room(e, m->number));
-    base                   = m->number << e->way_shift;
-    e->messages[m->number] = (message){.key = m->key, .missing = count, .n_paths = m->n_paths};
+    base          = m->number << e->way_shift;
+    uint32_t last = (uint32_t)cs_packet_last_bytes(m->bytes, m->mtu, m->header);
+    e->messages[m->number] =
+        (message){.key = m->key, .missing = count, .n_paths = m->n_paths, .last_bytes = last};
     memcpy(&e->way[base], m->ways, (size_t)m->n_paths * width * sizeof *m->ways);
-    if (count > 1) {
-        CS_TRY(append_run(&p->queue, m->ready, 0, count - 1, base + m->first_path * width,
-                          (uint32_t)(m->mtu + m->header), CS_NO_LINK));
-    }
-    CS_TRY(append_run(&p->queue, m->ready, 0, 1,
-                      base + (m->first_path + count - 1) % m->n_paths * width,
-                      (uint32_t)cs_packet_last_bytes(m->bytes, m->mtu, m->header), CS_NO_LINK));
+    CS_TRY(append_run(&p->queue, m->ready, 0, count, base + m->first_path % m->n_paths * width,
+                      count > 1 ? (uint32_t)(m->mtu + m->header) : last, CS_NO_LINK));
     e->window_end = e->calendar.window * e->calendar.width;
     wake_port(e, link);
     return CS_OK;

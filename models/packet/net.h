@@ -83,6 +83,8 @@ typedef struct cs_packet_transport {
     cs_packet_dcqcn dcqcn; /* with a recovery only */
 } cs_packet_transport;
 
+typedef struct cs_packet_counters cs_packet_counters; /* models/packet/counters.h */
+
 typedef struct cs_packet_net {
     uint32_t            n_links;
     uint32_t            n_senders;         /* links 0 to n_senders - 1 are sending ports */
@@ -98,7 +100,8 @@ typedef struct cs_packet_net {
     bool                trains; /* packets in a row are served as one */
     cs_ps window; /* what starts to leave a port at t, a pause frame too, is nowhere before
                      t + window */
-    cs_packet_change *changes; /* owned: of all links */
+    cs_packet_counters *counters; /* that engines tell what happens on links; NULL: nobody asks */
+    cs_packet_change   *changes;  /* owned: of all links */
 } cs_packet_net;
 
 /* A message that is handed over to its sending port. */
@@ -143,7 +146,7 @@ static inline uint64_t cs_packet_hash(uint64_t x)
 }
 
 /* What a draw decides. */
-typedef enum cs_packet_fate { CS_FATE_MARK, CS_FATE_ERROR } cs_packet_fate;
+typedef enum cs_packet_fate { CS_FATE_MARK, CS_FATE_ERROR, CS_FATE_TIMEOUT } cs_packet_fate;
 
 /* A number in [0, 1) for the packet with that number at a link: what is drawn does not depend on
  * what is drawn elsewhere. */

@@ -64,6 +64,9 @@ static const cs_network packet_network = {
     .inject           = cs_packet_inject,
     .next             = cs_packet_next,
     .advance          = cs_packet_advance,
+    .count            = cs_packet_counts,
+    .watch            = cs_packet_watch,
+    .report           = cs_packet_report,
     .why              = cs_packet_why,
     .close            = cs_packet_close,
 };

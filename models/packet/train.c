@@ -11,11 +11,22 @@ cs_status cs_runs_grow(cs_run_queue *q)
     if (old > UINT32_MAX / 4 || !cs_resize(&q->runs, capacity, sizeof *q->runs)) {
         return CS_ENOMEM;
     }
-    if (q->head + q->n > old) { /* what lay before the head comes behind the rest */
-        memcpy(q->runs + old, q->runs, (q->head + q->n - old) * sizeof *q->runs);
-    }
+    memcpy(q->runs + old, q->runs,
+           q->head * sizeof *q->runs); /* what goes on from the array's end */
     q->capacity = capacity;
     return CS_OK;
+}
+
+bool cs_runs_are_in_order(const cs_run_queue *inbox)
+{
+    for (uint32_t i = 1; i < inbox->n; i++) {
+        const cs_run *a = &inbox->runs[i - 1], *b = &inbox->runs[i];
+        cs_ps         last = cs_run_last(a);
+        if (last > b->t || (last == b->t && a->path > b->path)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* ---- whose turn is it? ---- */
@@ -45,6 +56,17 @@ void cs_turns_free(cs_turns *list)
     cs_free(list->other);
     cs_free(list->slots);
     *list = (cs_turns){0};
+}
+
+cs_status cs_turns_add(cs_turns *list, const cs_run *run, uint32_t in, uint32_t number)
+{
+    CS_TRY(cs_turns_reserve(list, run->count));
+    cs_turn *to = list->all + list->n;
+    for (uint32_t k = 0; k < run->count; k++) {
+        to[k] = (cs_turn){run->t + (cs_ps)k * run->gap, in, number};
+    }
+    list->n += run->count;
+    return CS_OK;
 }
 
 /* Into a bucket for about each one, by time. */
@@ -114,6 +136,8 @@ static void merge(cs_turns *list)
     }
 }
 
+enum { FEW = 16 };
+
 void cs_turns_sort(cs_turns *list)
 {
     cs_ps least = CS_PS_NEVER, most = 0;
@@ -127,7 +151,9 @@ void cs_turns_sort(cs_turns *list)
     if (is_sorted) {
         return;
     }
-    scatter(list, least, most);
+    if (list->n > FEW) {
+        scatter(list, least, most);
+    }
     if (!insert(list)) {
         merge(list);
     }

@@ -45,7 +45,7 @@ static inline void cs_runs_drop_first(cs_run_queue *q)
     q->n--;
 }
 
-/* Make room for one more. */
+/* Make room in a queue that is full. */
 CS_MUST_CHECK cs_status cs_runs_grow(cs_run_queue *q);
 
 static inline CS_MUST_CHECK cs_status cs_runs_append(cs_run_queue *q, const cs_run *run)
@@ -56,6 +56,10 @@ static inline CS_MUST_CHECK cs_status cs_runs_append(cs_run_queue *q, const cs_r
     q->runs[(q->head + q->n++) & (q->capacity - 1)] = *run;
     return CS_OK;
 }
+
+/* Of runs that came to a port, each over link `path`: does every one end before the next begins?
+ * The queue has never dropped one. */
+bool cs_runs_are_in_order(const cs_run_queue *inbox);
 
 /* Let `last` go on with a run that continues it: the same packets on one line in time. False: it
  * does not. */
@@ -98,6 +102,10 @@ typedef struct cs_turns {
 
 /* Make room for so many more. */
 CS_MUST_CHECK cs_status cs_turns_reserve(cs_turns *list, size_t more);
+
+/* Take a run apart: add its packets. */
+CS_MUST_CHECK cs_status cs_turns_add(cs_turns *list, const cs_run *run, uint32_t in,
+                                     uint32_t number);
 
 /* Sort; those of one time and link stay in their order. O(n) where times are spread evenly and
  * those of one time are sorted, O(n log n) anyway. */

@@ -33,8 +33,12 @@
  * cs_packet_ps(rate, bytes) after the start of the one before, with the rate before that packet
  * was counted; a free port waits for the earliest of its messages. An ACK or a NAK with the
  * number c sets una = c if c > una; una = n is the end of the message's sender: its timers stop.
- * The retransmission timer is due rto after the last of: a packet started while none was
+ * The retransmission timer is due `wait` after the last of: a packet started while none was
  * outstanding; una rose while packets were, and still are, outstanding. It is off while none is.
+ * `wait` is rto, but the k-th timeout in a row, without a rise of una between them, makes it
+ * llround((double)rto * (double)(1 << min(k, 10)) * (1 + cs_packet_draw(seed, CS_FATE_TIMEOUT, the
+ * sending port, 256 * m + min(k, 255)))), where m is the number of messages that the port was
+ * handed before this one: what fails in step parts. It is rto again when una rises.
  *
  * Go-back-N. Receiver: `expect` is the number that it takes next. The packet `expect`: expect + 1;
  *   ACK(expect) if expect is n or a multiple of ack_every. A lower one: ACK(expect). A higher one
@@ -49,7 +53,7 @@
  *   is not there, and ACK(expect) is sent if expect is n or has risen to or past a multiple of
  *   ack_every. Sender: packets to send again are a queue; those that a NAK names are put at its
  * end. It comes before new packets; what is below una is skipped. The timer empties the queue, puts
- *   una to next - 1 into it and is due rto later.
+ *   una to next - 1 into it and is due `wait` later.
  *
  * CNP. A marked packet that arrives (whether it is taken or not) is answered by a CNP if the
  * message has sent none yet, or the last one cnp_interval or longer ago. What it does is in
@@ -59,6 +63,7 @@
  * Left out: control packets as load, rates that a pair of hosts keeps from one message to the next.
  */
 #include "base/alloc.h"
+#include "models/packet/counters.h"
 #include "models/packet/dcqcn.h"
 #include "models/packet/deadlock.h"
 #include "models/packet/engine.h"
@@ -152,6 +157,9 @@ typedef struct flow {
     int64_t  una, next, most;  /* most: numbers below have been sent */
     cs_ps    next_start;       /* its rate allows no earlier one */
     ring     again;            /* of ranges: packets to send again */
+    uint64_t ordinal;          /* messages that the port was handed before */
+    uint32_t n_timeouts;       /* in a row */
+    cs_ps    wait;             /* of the retransmission timer */
     cs_ps    timeout;          /* CS_PS_NEVER: off */
     cs_ps    timer_at[TIMERS]; /* of the event that counts; CS_PS_NEVER: none */
     cs_dcqcn rate;
@@ -179,6 +187,7 @@ typedef struct port {
     /* of a sending port */
     uint32_t first, last; /* flows that have something left to send */
     uint32_t n_open;      /* flows whose sender has not ended */
+    uint64_t n_handed;    /* messages */
     cs_ps    wake_at;     /* of the event that counts */
 } port;
 
@@ -364,7 +373,7 @@ static cs_status arm_dcqcn(transported *m, uint32_t index)
 static cs_status restart_timeout(transported *m, uint32_t index)
 {
     flow *f    = &m->flows[index];
-    f->timeout = f->una < f->next ? m->now + m->net->transport.rto : CS_PS_NEVER;
+    f->timeout = f->una < f->next ? m->now + f->wait : CS_PS_NEVER;
     return arm(m, index, RETRANSMIT);
 }
 
@@ -437,8 +446,10 @@ static cs_status acknowledge(transported *m, uint32_t index, int64_t expect)
     if (expect <= f->una) {
         return CS_OK;
     }
-    f->una  = expect;
-    f->next = f->next < expect ? expect : f->next;
+    f->una        = expect;
+    f->next       = f->next < expect ? expect : f->next;
+    f->wait       = m->net->transport.rto;
+    f->n_timeouts = 0;
     if (f->una == f->n) {
         return finish_sender(m, index);
     }
@@ -471,10 +482,23 @@ static cs_status take_control(transported *m, uint32_t index)
     return send_again(f, c.missing);
 }
 
+/* One more timeout in a row: the next one comes later. */
+static void back_off(const transported *m, flow *f)
+{
+    enum { MOST_DOUBLINGS = 10, MOST_DRAWS = 255 };
+
+    f->n_timeouts += f->n_timeouts < MOST_DRAWS;
+    uint32_t doublings = f->n_timeouts < MOST_DOUBLINGS ? f->n_timeouts : MOST_DOUBLINGS;
+    double   draw      = cs_packet_draw(m->net->seed, CS_FATE_TIMEOUT, f->port,
+                                        f->ordinal * (MOST_DRAWS + 1) + f->n_timeouts);
+    f->wait = llround((double)m->net->transport.rto * (double)(1 << doublings) * (1 + draw));
+}
+
 static cs_status time_out(transported *m, uint32_t index)
 {
     flow *f = &m->flows[index];
 
+    back_off(m, f);
     if (m->net->transport.recovery == CS_RECOVER_GBN) {
         return go_back(m, index);
     }
@@ -731,7 +755,11 @@ static cs_status tell(transported *m, uint32_t link, bool is_pause)
 
     m->ports[link].has_xoff = is_pause;
     m->totals.pauses += is_pause;
-    return put(m, m->now + l->delay + cs_packet_ps(l->high_bps, CS_PAUSE_FRAME_BYTES), PAUSE, link);
+    cs_ps t = m->now + l->delay + cs_packet_ps(l->high_bps, CS_PAUSE_FRAME_BYTES);
+    if (m->net->counters != NULL) {
+        (is_pause ? cs_counters_pause : cs_counters_resume)(m->net->counters, link, t);
+    }
+    return put(m, t, PAUSE, link);
 }
 
 static cs_status come_in(transported *m, uint32_t link, uint32_t bytes)
@@ -789,6 +817,9 @@ static cs_status transmit(transported *m, uint32_t link, packet x)
     if (a == NULL) {
         return CS_ENOMEM;
     }
+    if (net->counters != NULL) {
+        cs_counters_start(net->counters, link, m->now, 0, 1, x.bytes, ser);
+    }
     *a            = (arrival){m->now + lag + l->delay, x};
     p->is_busy    = true;
     p->wire_bytes = x.bytes;
@@ -834,6 +865,9 @@ static cs_status end_transmission(transported *m, uint32_t link)
 static void lose(transported *m, uint32_t link, packet x)
 {
     m->totals.drops++;
+    if (m->net->counters != NULL) {
+        cs_counters_drop(m->net->counters, link, m->now);
+    }
     m->ports[link].n_lost++;
     m->flows[x.flow].n_lost++;
     forget(m, x.flow);
@@ -870,6 +904,12 @@ static cs_status enter(transported *m, uint32_t link, packet x)
     if (marks(m, link, depth)) {
         x.is_marked = true;
         m->totals.marks++;
+        if (m->net->counters != NULL) {
+            cs_counters_mark(m->net->counters, link, m->now);
+        }
+    }
+    if (m->net->counters != NULL) {
+        cs_counters_come(m->net->counters, link, m->now, 0, 1, x.bytes);
     }
     p->n_entered++;
     p->bytes += x.bytes;
@@ -1039,6 +1079,8 @@ static void begin_flow(transported *m, uint32_t index, const cs_packet_message *
                           .again      = again,
                           .controls   = controls,
                           .timeout    = CS_PS_NEVER,
+                          .ordinal    = m->ports[message->ways[0]].n_handed++,
+                          .wait       = m->net->transport.rto,
                           .last_cnp   = -1,
     };
     memcpy(&m->ways[index * m->way_bytes / sizeof *m->ways * m->net->max_paths], message->ways,

@@ -2,6 +2,7 @@
 #include "models/packet/transport_options.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef enum transport_name { NONE, GBN, SELECTIVE, DCQCN, DCQCN_SELECTIVE } transport_name;
 
@@ -168,6 +169,25 @@ static cs_status set_marks(const cs_packet_transport_options *o, int64_t line_bp
     return CS_OK;
 }
 
+/* A value of DCQCN is given, which nobody would look at? */
+static cs_status check_dcqcn(const cs_packet_transport_options *o, cs_error *err)
+{
+    typedef struct options {
+        cs_packet_transport_options hosts;
+    } options;
+    static const cs_field rows[] = {CS_TRANSPORT_ROWS(options, hosts), CS_FIELD_END};
+    const options         given  = {*o};
+
+    for (const cs_field *row = rows; row->name != NULL && !has_dcqcn(o); row++) {
+        if (strncmp(row->name, "dcqcn_", 6) == 0 && is_given(cs_field_load(row, &given))) {
+            return CS_FAIL(err, CS_EINVAL, row->name,
+                           "a value of DCQCN without DCQCN: accepted are auto, or transport=dcqcn "
+                           "or dcqcn_selective");
+        }
+    }
+    return CS_OK;
+}
+
 bool cs_packet_transport_is_asked(const cs_packet_transport_options *o)
 {
     bool marks = (is_given(o->ecn_kmin_bytes) && o->ecn_kmin_bytes > 0) ||
@@ -207,6 +227,7 @@ cs_status cs_packet_transport_resolve(const cs_packet_transport_options *options
                        "0, or transport=gbn, selective, dcqcn or dcqcn_selective",
                        o->window);
     }
+    CS_TRY(check_dcqcn(o, err));
     CS_TRY(set_marks(o, line_bps, &t, err));
     if (has_dcqcn(o)) {
         t.dcqcn = rates_of(o, &sets[o->dcqcn], line_bps);

@@ -11,6 +11,7 @@
  * than the run sends one packet behind the other, one that is faster sends what has waited like
  * that and the rest as it comes. Where the port's rate changes the run is cut. Runs that meet are
  * taken apart and their packets sorted. Without trains all are. */
+#include "models/packet/counters.h"
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
 
@@ -23,12 +24,12 @@ typedef struct port {
     cs_run_queue sent;    /* in the order in which they are at the next port */
     cs_run_queue inbox;   /* what comes in this window; `path` is the link that it came over */
     cs_ps        free;    /* when the last packet has left */
-    cs_ps        until;   /* packets that start now, before the next change, .. */
-    int64_t      bps;     /* .. have this rate, .. */
-    cs_ps        service; /* .. at which those .. */
-    uint32_t     bytes;   /* .. of so many bytes take so long */
+    cs_ps        until;   /* when the rate changes next */
+    int64_t      bps;     /* of packets that start before that */
+    cs_ps        service; /* what one of `bytes` bytes takes then */
+    cs_ps        begun;   /* what the part takes that a port behind cut-through waits for */
+    uint32_t     bytes;
     uint32_t     n_changed;
-    cs_ps        begun; /* and of which as much as the next port wants to see has passed by then */
     cs_ps        delay;
     bool         is_last;
 } port;
@@ -41,14 +42,14 @@ typedef struct message {
     bool     is_mixed; /* some of its ways cut through behind the sending port, others do not */
 } message;
 
-/* `message` of a run is the place in `ways` of the link that comes next. */
+/* `message` of a run is the place in `ways` of the link that it is on. */
 typedef struct engine {
     const cs_packet_net *net;
     cs_event_queue      *ends;
     port                *ports; /* owned [n_links] */
     cs_calendar          calendar;
     message             *messages; /* owned [n_messages] */
-    uint32_t            *ways;     /* owned [n_messages][1 << ways_shift]: ways of max_way + 1 */
+    uint32_t            *ways;     /* owned [n_messages][1 << ways_shift]: ways of max_way */
     size_t               n_messages;
     uint32_t             ways_shift, way_stride;
     uint32_t *touched; /* owned [n_links]: ports that something comes to in this window */
@@ -64,8 +65,7 @@ static inline message *message_of(const engine *e, const cs_run *r)
     return &e->messages[r->message >> e->ways_shift];
 }
 
-/* The place of the same link of the way that a packet takes, of which `place` is in the first way.
- */
+/* Where the link at `place` of the first way is on the way that a packet takes. */
 static inline uint32_t place_of(const engine *e, const message *m, uint32_t place, uint32_t packet)
 {
     uint32_t path = (uint32_t)(((uint64_t)m->first_path + packet) % m->n_paths);
@@ -89,7 +89,7 @@ static cs_ps lag(const engine *e, uint32_t link, const cs_run *r, uint32_t packe
     if (r->hop == 0) {
         place = place_of(e, message_of(e, r), place, packet);
     }
-    return cuts_through(e, link, e->ways[place]) ? e->ports[link].begun : service;
+    return cuts_through(e, link, e->ways[place + 1]) ? e->ports[link].begun : service;
 }
 
 static cs_status deliver(engine *e, const cs_run *r, uint32_t count, cs_ps last)
@@ -109,6 +109,9 @@ static inline cs_status leave(engine *e, uint32_t link, const cs_run *r, cs_ps t
     port         *p = &e->ports[link];
     cs_run_queue *q = &p->sent;
 
+    if (e->net->counters != NULL) {
+        cs_counters_start(e->net->counters, link, t, gap, count, r->bytes, service);
+    }
     if (p->is_last) {
         return deliver(e, r, count, t + (cs_ps)(count - 1) * gap + service + p->delay);
     }
@@ -170,6 +173,9 @@ static inline cs_status serve_packet(engine *e, uint32_t link, const cs_run *r, 
     cs_ps start = t > p->free ? t : p->free, s = service_at(e, link, r->bytes, start);
 
     p->free = start + s;
+    if (e->net->counters != NULL) {
+        cs_counters_come(e->net->counters, link, t, 0, 1, r->bytes);
+    }
     return leave(e, link, r, start, 0, 1, 0, s);
 }
 
@@ -181,6 +187,9 @@ static cs_status serve_run(engine *e, uint32_t link, const cs_run *r)
     uint32_t left = r->count, packet = r->hop == 0 ? r->path : 0;
     bool     is_mixed = r->hop == 0 && message_of(e, r)->is_mixed;
 
+    if (e->net->counters != NULL) {
+        cs_counters_come(e->net->counters, link, t, r->gap, left, r->bytes);
+    }
     while (left > 0) {
         cs_ps    start = t > p->free ? t : p->free;
         cs_ps    s = service_at(e, link, r->bytes, start), gap = s;
@@ -226,13 +235,7 @@ static cs_status serve_apart(engine *e, uint32_t link, const cs_turn *runs, size
 
     packets->n = 0;
     for (size_t i = 0; i < n_runs; i++) {
-        const cs_run *r = &inbox[runs[i].run];
-        CS_TRY(cs_turns_reserve(packets, r->count));
-        cs_turn *to = packets->all + packets->n;
-        for (uint32_t k = 0; k < r->count; k++) {
-            to[k] = (cs_turn){r->t + (cs_ps)k * r->gap, runs[i].in, runs[i].run};
-        }
-        packets->n += r->count;
+        CS_TRY(cs_turns_add(packets, &inbox[runs[i].run], runs[i].in, runs[i].run));
     }
     cs_turns_sort(packets);
     for (size_t i = 0; i < packets->n; i++) {
@@ -270,25 +273,12 @@ static cs_status serve_meeting(engine *e, uint32_t link)
     return CS_OK;
 }
 
-/* Does every run of an inbox end before the next one begins? */
-static bool are_in_order(const cs_run_queue *inbox)
-{
-    for (uint32_t i = 1; i < inbox->n; i++) {
-        const cs_run *a = &inbox->runs[i - 1], *b = &inbox->runs[i];
-        cs_ps         last = cs_run_last(a);
-        if (last > b->t || (last == b->t && a->path > b->path)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Serve what came to a port in this window. */
 static cs_status serve_inbox(engine *e, uint32_t link)
 {
     cs_run_queue *inbox = &e->ports[link].inbox;
 
-    if (!are_in_order(inbox)) {
+    if (!cs_runs_are_in_order(inbox)) {
         CS_TRY(serve_meeting(e, link));
     } else {
         for (uint32_t i = 0; i < inbox->n; i++) {
@@ -301,13 +291,13 @@ static cs_status serve_inbox(engine *e, uint32_t link)
 
 /* ---- a window ---- */
 
-/* Packets that link `in` carries are at the next port: of the link at `place`. */
+/* Packets that link `in` carries are at the next port, that of the link at `place`. */
 static inline cs_status hand_over(engine *e, uint32_t in, const cs_run *r, cs_ps t, cs_ps gap,
                                   uint32_t count, uint32_t place)
 {
     uint32_t      next  = e->ways[place];
     cs_run_queue *inbox = &e->ports[next].inbox;
-    cs_run        here  = {t, gap, place + 1, count, r->bytes, 1, in};
+    cs_run        here  = {t, gap, place, count, r->bytes, 1, in};
 
     if (inbox->n == 0) {
         e->touched[e->n_touched++] = next;
@@ -323,7 +313,7 @@ static cs_status spread(engine *e, uint32_t in, const cs_run *r, uint32_t count)
 
     for (uint32_t i = 0; i < n && i < count; i++) {
         CS_TRY(hand_over(e, in, r, r->t + (cs_ps)i * r->gap, n * r->gap, (count - i - 1) / n + 1,
-                         place_of(e, m, r->message, r->path + i)));
+                         place_of(e, m, r->message + 1, r->path + i)));
     }
     return CS_OK;
 }
@@ -340,7 +330,7 @@ static cs_status bring(engine *e, uint32_t in, cs_ps end)
             count = (uint32_t)((end - 1 - r->t) / r->gap + 1);
         }
         CS_TRY(r->hop == 0 ? spread(e, in, r, count)
-                           : hand_over(e, in, r, r->t, r->gap, count, r->message));
+                           : hand_over(e, in, r, r->t, r->gap, count, r->message + 1));
         if (count == r->count) {
             cs_runs_drop_first(q);
         } else {
@@ -404,7 +394,7 @@ static cs_status unlimited_open(const cs_packet_net *net, cs_event_queue *ends, 
     }
     e->net        = net;
     e->ends       = ends;
-    e->way_stride = net->max_way + 1;
+    e->way_stride = net->max_way;
     while (UINT64_C(1) << e->ways_shift < (uint64_t)e->way_stride * net->max_paths) {
         e->ways_shift++;
     }
@@ -438,18 +428,21 @@ static cs_status keep(engine *e, const cs_packet_message *given, uint32_t n_pack
         !cs_resize(&e->ways, n_messages << e->ways_shift, sizeof *e->ways)) {
         return CS_ENOMEM;
     }
-    e->n_messages  = n_messages;
-    uint32_t *ways = e->ways + ((size_t)given->number << e->ways_shift);
-    message  *m    = &e->messages[given->number];
-    memcpy(ways, given->ways, (size_t)given->n_paths * e->way_stride * sizeof *ways);
-    *m = (message){.key        = given->key,
-                   .end        = -1,
-                   .n_missing  = n_packets,
-                   .first_path = given->first_path % given->n_paths,
-                   .n_paths    = given->n_paths};
-    for (uint32_t i = 1; e->net->cut_through_bytes > 0 && i < given->n_paths; i++) {
-        m->is_mixed |= cuts_through(e, ways[0], ways[1]) !=
-                       cuts_through(e, ways[0], ways[i * e->way_stride + 1]);
+    e->n_messages     = n_messages;
+    uint32_t *ways    = e->ways + ((size_t)given->number << e->ways_shift);
+    message  *m       = &e->messages[given->number];
+    uint32_t  sender  = given->ways[0];
+    bool      may_cut = e->net->cut_through_bytes > 0 && !e->ports[sender].is_last;
+    *m                = (message){.key        = given->key,
+                                  .end        = -1,
+                                  .n_missing  = n_packets,
+                                  .first_path = given->first_path % given->n_paths,
+                                  .n_paths    = given->n_paths};
+    for (uint32_t i = 0; i < given->n_paths; i++) {
+        const uint32_t *way = given->ways + i * ((size_t)e->net->max_way + 1);
+        memcpy(ways + (size_t)i * e->way_stride, way, e->way_stride * sizeof *ways);
+        m->is_mixed |=
+            may_cut && cuts_through(e, sender, way[1]) != cuts_through(e, sender, given->ways[1]);
     }
     return CS_OK;
 }
@@ -461,7 +454,7 @@ static cs_status unlimited_send(void *state, const cs_packet_message *given)
     int64_t  full_bytes = given->mtu + given->header;
     int64_t  last_bytes = cs_packet_last_bytes(given->bytes, given->mtu, given->header);
     cs_run   run        = {.t       = given->ready,
-                           .message = (given->number << e->ways_shift) + 1,
+                           .message = given->number << e->ways_shift,
                            .count   = n - (last_bytes < full_bytes ? 1 : 0),
                            .bytes   = (uint32_t)full_bytes & 0xffffff,
                            .hop     = given->n_paths == 1};

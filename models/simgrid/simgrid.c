@@ -12,6 +12,7 @@
  * Source: H. Casanova et al., SimGrid, JPDC 2014 (model CM02).
  */
 #include "base/alloc.h"
+#include "models/lib/arrivals.h"
 #include "models/lib/links.h"
 #include "models/lib/talk.h"
 #include "models/simgrid/protocol.h"
@@ -85,20 +86,19 @@ typedef struct ended_message {
 } ended_message;
 
 typedef struct simgrid_model {
-    const cs_ports *ports;
-    cs_talk         talk;
-    double         *arrivals; /* owned: those that are still to come, first one first */
-    size_t          n_arrivals, next_arrival;
-    double          now_s, event_s; /* SimGrid has gone on to event_s, if has_event */
-    double          heard_s;        /* its last time, from the first arrival; it never goes back */
-    bool            has_event;
-    uint64_t       *ids;               /* owned [capacity]: of messages, by handle */
-    uint8_t        *parts;             /* owned [capacity]: flows that have not ended */
-    uint32_t       *flows;             /* owned [2 * capacity]: those that the child named */
-    uint32_t       *ended;             /* owned [capacity] */
-    ended_message  *sorting;           /* owned [capacity] */
-    uint32_t        capacity, n_flows; /* messages that fit; flows that are there */
-    size_t          n_ended;
+    const cs_ports  *ports;
+    cs_talk          talk;
+    cs_late_arrivals late;
+    double           now_s, event_s; /* SimGrid has gone on to event_s, if has_event */
+    double           heard_s;        /* its last time, from the first arrival; it never goes back */
+    bool             has_event;
+    uint64_t        *ids;               /* owned [capacity]: of messages, by handle */
+    uint8_t         *parts;             /* owned [capacity]: flows that have not ended */
+    uint32_t        *flows;             /* owned [2 * capacity]: those that the child named */
+    uint32_t        *ended;             /* owned [capacity] */
+    ended_message   *sorting;           /* owned [capacity] */
+    uint32_t         capacity, n_flows; /* messages that fit; flows that are there */
+    size_t           n_ended;
 } simgrid_model;
 
 static void simgrid_close(void *state)
@@ -107,7 +107,7 @@ static void simgrid_close(void *state)
 
     if (m != NULL) {
         cs_talk_close(&m->talk);
-        cs_free(m->arrivals);
+        cs_late_arrivals_free(&m->late);
         cs_free(m->ids);
         cs_free(m->parts);
         cs_free(m->flows);
@@ -115,29 +115,6 @@ static void simgrid_close(void *state)
         cs_free(m->sorting);
         cs_free(m);
     }
-}
-
-static int by_time(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static cs_status list_arrivals(simgrid_model *m, cs_error *err)
-{
-    const cs_ports *ports = m->ports;
-
-    m->arrivals = CS_NEW(double, ports->n_ranks);
-    if (m->arrivals == NULL) {
-        return CS_NO_MEMORY(err, "the arrivals");
-    }
-    for (uint32_t r = 0; r < ports->n_ranks; r++) {
-        if (ports->arrival_s[r] > ports->first_s) {
-            m->arrivals[m->n_arrivals++] = ports->arrival_s[r];
-        }
-    }
-    qsort(m->arrivals, m->n_arrivals, sizeof *m->arrivals, by_time);
-    return CS_OK;
 }
 
 static const char *simgrid_missing(void)
@@ -165,7 +142,7 @@ static cs_status simgrid_open(const cs_ports *ports, const void *options, void *
     }
     m->ports         = ports;
     m->now_s         = ports->first_s;
-    cs_status status = list_arrivals(m, err);
+    cs_status status = cs_late_arrivals_open(&m->late, ports, err);
     if (status == CS_OK) {
         status = open_talk(&m->talk, ports, err);
     }
@@ -269,9 +246,6 @@ static cs_status simgrid_next(void *state, double *next_s_p)
 {
     simgrid_model *m = state;
 
-    while (m->next_arrival < m->n_arrivals && m->arrivals[m->next_arrival] <= m->now_s) {
-        m->next_arrival++;
-    }
     *next_s_p = (double)INFINITY;
     if (m->talk.has_failed) {
         return CS_EIO;
@@ -279,8 +253,7 @@ static cs_status simgrid_next(void *state, double *next_s_p)
     if (!m->has_event && m->n_flows == 0) {
         return CS_OK;
     }
-    if (!m->has_event && go_on(m, m->next_arrival < m->n_arrivals ? m->arrivals[m->next_arrival]
-                                                                  : (double)INFINITY) != CS_OK) {
+    if (!m->has_event && go_on(m, cs_late_arrivals_next_s(&m->late, m->now_s)) != CS_OK) {
         return CS_EIO;
     }
     *next_s_p = m->event_s;

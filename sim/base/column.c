@@ -43,6 +43,9 @@ cs_value cs_row_value(const cs_row *row, const cs_column *column)
     case CS_COLUMN_JSON: memcpy(&text, member, sizeof text); return text_value(CS_VALUE_JSON, text);
     case CS_COLUMN_CHARS: return text_value(CS_VALUE_TEXT, member[0] != '\0' ? member : NULL);
     case CS_COLUMN_COUNT: memcpy(&count, member, sizeof count); return count_value(row, count);
+    case CS_COLUMN_MAYBE:
+        memcpy(&count, member, sizeof count);
+        return count != CS_NO_COUNT ? count_value(row, count) : (cs_value){.type = CS_VALUE_NONE};
     case CS_COLUMN_U32: memcpy(&small, member, sizeof small); return count_value(row, small);
     case CS_COLUMN_REAL:
         memcpy(&real, member, sizeof real);

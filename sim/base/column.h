@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "base/value.h"
+#include "cs/counters.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +22,7 @@ typedef enum cs_column_type {
     CS_COLUMN_TEXT,  /* const char *; NULL */
     CS_COLUMN_CHARS, /* char[]; "" */
     CS_COLUMN_COUNT, /* uint64_t */
+    CS_COLUMN_MAYBE, /* uint64_t; CS_NO_COUNT (cs/counters.h) */
     CS_COLUMN_U32,   /* uint32_t */
     CS_COLUMN_REAL,  /* double; NAN and infinities */
     CS_COLUMN_BOOL,  /* bool */
@@ -61,6 +63,9 @@ typedef struct cs_column {
         .key = #member, .type = CS_COLUMN_TYPE(struct_type, member), .is_required = true,    \
         .bytes = sizeof(((struct_type *)0)->member), .offset = offsetof(struct_type, member) \
     }
+/* A count that need not exist. */
+#define CS_COLUMN_MAYBE_AS(key_, struct_type, member) \
+    CS_COLUMN_ROW(key_, CS_COLUMN_MAYBE, struct_type, member)
 #define CS_COLUMN_END \
     {                 \
         .key = NULL   \

@@ -78,6 +78,7 @@ void cs_wire_put_row(cs_text *to, const cs_row *row)
             break;
         case CS_COLUMN_CHARS: cs_wire_put_text(to, member); break;
         case CS_COLUMN_COUNT:
+        case CS_COLUMN_MAYBE:
             memcpy(&wide, member, sizeof wide);
             cs_wire_put_u64(to, wide);
             break;
@@ -216,7 +217,8 @@ void cs_wire_take_row(cs_wire *from, const cs_column *columns, void *data)
             from->failed = from->failed || (c->is_required && *(const char **)member == NULL);
             break;
         case CS_COLUMN_CHARS: take_chars(from, member, c->bytes); break;
-        case CS_COLUMN_COUNT: *(uint64_t *)member = cs_wire_u64(from); break;
+        case CS_COLUMN_COUNT:
+        case CS_COLUMN_MAYBE: *(uint64_t *)member = cs_wire_u64(from); break;
         case CS_COLUMN_REAL: *(double *)member = cs_wire_f64(from); break;
         case CS_COLUMN_U32: *(uint32_t *)member = cs_wire_u32(from); break;
         case CS_COLUMN_BOOL: *(bool *)member = take_bool(from); break;

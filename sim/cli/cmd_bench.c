@@ -295,6 +295,15 @@ static cs_status draw_arrivals(point *p, cs_error *err)
     return CS_OK;
 }
 
+/* A packet in another process takes microseconds. */
+static uint64_t bytes_for(const cs_model *model)
+{
+    const cs_network *n        = model->network;
+    bool              is_small = n != NULL && n->is_foreign && n->queues_senders != NULL;
+
+    return (uint64_t)1 << (is_small ? 20 : 30);
+}
+
 static cs_status prepare(point *p, uint32_t n_ranks, uint32_t gpus_per_server, cs_error *err)
 {
     cs_fabric nic = {CS_SWITCHED, 3e-6, 450e9};
@@ -302,7 +311,7 @@ static cs_status prepare(point *p, uint32_t n_ranks, uint32_t gpus_per_server, c
 
     job->scenario = (cs_scenario){
         .collective = collective_of(job->algorithm),
-        .bytes      = (uint64_t)1 << 30,
+        .bytes      = bytes_for(job->model),
         .cluster = {.n_ranks = n_ranks, .gpus_per_server = gpus_per_server, .fabrics = {nic, nic}},
         .seed    = 1};
     if (cs_field_find(job->algorithm->options, "chosen") != NULL) {

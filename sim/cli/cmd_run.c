@@ -9,6 +9,7 @@
 #include "cs/result.h"
 #include "engine/explain.h"
 #include "output/chrome_trace.h"
+#include "output/link_counters.h"
 #include "output/port_stats.h"
 #include "output/usage.h"
 
@@ -17,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHOWN_PORTS = 16, SHOWN_STEPS = 24 };
+enum { SHOWN_PORTS = 16, SHOWN_STEPS = 24, SHOWN_LINKS = 12 };
 
 #define MANY_TRANSFERS 50000000u
 #define MEASURE_S      2.0
@@ -25,6 +26,8 @@ enum { SHOWN_PORTS = 16, SHOWN_STEPS = 24 };
 /* What was asked for; NULL and false: not that. */
 typedef struct watch_choice {
     const char *trace_path, *heatmap_path; /* files to write */
+    const char *counters;                  /* one more, or "summary" */
+    double      sample_s;
     bool        explains;
 } watch_choice;
 
@@ -43,6 +46,9 @@ static const cs_arg run_args[] = {
     CS_ARG_TEXT(task, schedule_path, 0, "schedule", "FILE", "replay a schedule file (JSON, MSCCL XML) instead of an algorithm"),
     CS_ARG_TEXT(task, watch.trace_path, 0, "trace", "FILE.json", "timeline in Chrome trace-event format (opens in Perfetto)"),
     CS_ARG_TEXT(task, watch.heatmap_path, 0, "heatmap", "FILE.svg", "picture of the ports' and links' use over time"),
+    CS_ARG_TEXT(task, watch.counters, 0, "counters", "summary|FILE.csv", "what links counted: the worst of them, or a file of intervals, too"),
+    CS_ARG_NUMBER(task, watch.sample_s, 0, "sample", "T", "length of these intervals (at most 1024 of them)",
+                  .unit = CS_UNIT_TIME, .min = 1e-9, .max = 1e3),
     CS_ARG_FLAG(task, watch.explains, 0, "explain", "what the ports did, and the critical path"),
     CS_ARG_FORMAT(task, format, "how to print the results (table)"),
     CS_ARG_TEXT(task, output_path, 'o', "output", "FILE", "write the results there instead of printing them"),
@@ -56,7 +62,7 @@ static const cs_arg_table run_tables[] = {
 
 /* ---- who watches the replay ---- */
 
-enum { WATCH_OBSERVERS = 4 }; /* one of them for who opens it */
+enum { WATCH_OBSERVERS = 5 }; /* one of them for who opens it */
 
 /* `{0}` is none. */
 typedef struct watch {
@@ -67,18 +73,52 @@ typedef struct watch {
     cs_recording        recording; /* for the timeline and the critical path */
     cs_usage            usage;
     cs_port_stats       stats;
+    cs_link_counters    counters;
 } watch;
+
+/* Intervals of time are for the file and the timeline. */
+static double sample_of(const watch_choice *choice)
+{
+    bool has_samples = choice->trace_path != NULL || strcmp(choice->counters, "summary") != 0;
+
+    return !has_samples ? 0 : choice->sample_s > 0 ? choice->sample_s : CS_SAMPLE_AUTO;
+}
+
+/* Refuse what cannot count on its links. */
+static cs_status check_counts(const cs_model *model, cs_error *err)
+{
+    char   names[160] = "";
+    size_t used       = 0;
+
+    if (model->network != NULL && model->network->watch != NULL) {
+        return CS_OK;
+    }
+    for (size_t i = 0; cs_models[i] != NULL; i++) {
+        const cs_network *network = cs_models[i]->network;
+        if (network != NULL && network->watch != NULL && used < sizeof names) {
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                     used > 0 ? ", " : "", cs_models[i]->name);
+        }
+    }
+    return CS_FAIL(err, CS_ENOTSUP, "--counters",
+                   "model %s counts nothing on its links: accepted is %s", model->name, names);
+}
 
 /* Prepare for one replay, whose observers are still to be set; close_watch() it, also after an
  * error. */
-static cs_status open_watch(watch *w, const watch_choice *choice, const cs_scenario *scenario,
-                            cs_error *err)
+static cs_status open_watch(watch *w, const watch_choice *choice, const cs_job *job, cs_error *err)
 {
-    size_t    n_limits = 0;
-    cs_status status   = CS_OK;
+    const cs_scenario *scenario = &job->scenario;
+    size_t             n_limits = 0;
+    cs_status          status   = CS_OK;
 
     w->choice   = choice;
     w->scenario = scenario;
+    if (choice->counters != NULL) {
+        CS_TRY(check_counts(job->model, err));
+        w->observers[w->n_observers++] =
+            cs_link_counters_observer(&w->counters, &scenario->cluster, sample_of(choice));
+    }
     if (choice->trace_path != NULL) {
         w->recording.limits[n_limits++] = cs_chrome_trace_limit;
     }
@@ -100,7 +140,7 @@ static cs_status open_watch(watch *w, const watch_choice *choice, const cs_scena
 static cs_status write_trace(const watch *w, cs_error *err)
 {
     cs_text   text   = {0};
-    cs_status status = cs_chrome_trace(&w->recording, w->scenario, &text, err);
+    cs_status status = cs_chrome_trace(&w->recording, w->scenario, &w->counters, &text, err);
 
     if (status == CS_OK) {
         status = cs_cli_write(w->choice->trace_path, &text, err);
@@ -195,9 +235,43 @@ static cs_status explain(const watch *w, const cs_result *result, cs_text *text,
     return status;
 }
 
-/* After the replay: write the files, add the explanation to `notes`. */
-static cs_status report(watch *w, const cs_result *result, cs_text *notes, cs_error *err)
+static cs_status write_counters(const watch *w, cs_error *err)
 {
+    cs_text   text   = {0};
+    cs_status status = CS_OK;
+
+    if (strcmp(w->choice->counters, "summary") != 0) {
+        cs_link_counters_csv(&text, &w->counters);
+        status = cs_text_status(&text, err);
+        status = status == CS_OK ? cs_cli_write(w->choice->counters, &text, err) : status;
+    }
+    cs_text_free(&text);
+    return status;
+}
+
+static cs_status add_counters(const watch *w, const cs_result *result, cs_text *notes,
+                              cs_error *err)
+{
+    cs_text_add(notes, "#\n# %s, %llu ranks, %llu bytes: %llu packets\n", result->algorithm,
+                (unsigned long long)result->ranks, (unsigned long long)result->bytes,
+                (unsigned long long)result->counts.packets);
+    return cs_link_counters_table(notes, &w->counters, result->elapsed_s, SHOWN_LINKS, err);
+}
+
+/* After the replay: write the files, add the explanation to `notes`, and for JSON what links
+ * counted to `counters`. */
+static cs_status report(watch *w, const cs_result *result, bool is_json, cs_text *notes,
+                        cs_text *counters, cs_error *err)
+{
+    if (w->choice->counters != NULL) {
+        CS_TRY(write_counters(w, err));
+        if (is_json) {
+            cs_link_counters_json(counters, &w->counters, result->elapsed_s);
+            CS_TRY(cs_text_status(counters, err));
+        } else {
+            CS_TRY(add_counters(w, result, notes, err));
+        }
+    }
     if (w->choice->trace_path != NULL) {
         CS_TRY(write_trace(w, err));
     }
@@ -215,6 +289,7 @@ static void close_watch(watch *w)
     cs_recording_free(&w->recording);
     cs_port_stats_free(&w->stats);
     cs_usage_free(&w->usage);
+    cs_link_counters_free(&w->counters);
 }
 
 /* ---- the command ---- */
@@ -251,20 +326,21 @@ static void announce(void *user, uint64_t n_transfers)
 }
 
 /* Run one job with the observers that were asked for. */
-static cs_status run_watched(task *j, cs_job *job, cs_result *result, cs_error *err)
+static cs_status run_watched(task *j, cs_job *job, cs_result *result, cs_text *counters,
+                             cs_error *err)
 {
     watch     w      = {0};
     cs_status status = cs_job_resolve(job, err);
 
     if (status == CS_OK) {
-        status = open_watch(&w, &j->watch, &job->scenario, err);
+        status = open_watch(&w, &j->watch, job, err);
     }
     if (status == CS_OK) {
         w.observers[w.n_observers++] = (cs_observer){.counted = announce, .user = job};
         status                       = cs_job_run(job, w.observers, w.n_observers, result, err);
     }
     if (status == CS_OK) {
-        status = report(&w, result, &j->notes, err);
+        status = report(&w, result, j->format == CS_AS_JSON, &j->notes, counters, err);
     }
     close_watch(&w);
     cs_job_release(job);
@@ -292,7 +368,8 @@ static cs_status case_of(const task *j, size_t index, cs_case *c, cs_error *err)
     return status;
 }
 
-static cs_status run_index(task *j, size_t index, cs_case *c, cs_result *result, cs_error *err)
+static cs_status run_index(task *j, size_t index, cs_case *c, cs_result *result, cs_text *counters,
+                           cs_error *err)
 {
     CS_TRY(case_of(j, index, c, err));
     cs_job job = c->job;
@@ -300,7 +377,7 @@ static cs_status run_index(task *j, size_t index, cs_case *c, cs_result *result,
         const cs_stored_options options = {j->schedule};
         cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);
     }
-    return run_watched(j, &job, result, err);
+    return run_watched(j, &job, result, counters, err);
 }
 
 /* One scenario of several may be impossible; the others are run. */
@@ -309,20 +386,48 @@ static cs_status run_all(task *j, cs_error *err)
     cs_status status = CS_OK;
 
     for (size_t i = 0; i < j->rows.total && status == CS_OK; i++) {
-        cs_case   c      = {0};
-        cs_result result = {0};
-        cs_error  wrong  = {0};
-        status           = run_index(j, i, &c, &result, &wrong);
+        cs_case   c        = {0};
+        cs_result result   = {0};
+        cs_error  wrong    = {0};
+        cs_text   counters = {0};
+        status             = run_index(j, i, &c, &result, &counters, &wrong);
         if (status == CS_OK) {
-            status = cs_run_rows_add(&j->rows, &c, &result, err);
+            status = cs_run_rows_add(&j->rows, &c, &result, counters.data, err);
         } else if (is_refusal(status) && j->rows.total > 1) {
             status = cs_run_rows_refuse(&j->rows, &c, &wrong, err);
         } else {
             *err = wrong;
         }
         cs_case_free(&c);
+        cs_text_free(&counters);
     }
     return status;
+}
+
+/* One file is for one scenario. */
+static cs_status check_files(const watch_choice *choice, size_t count, cs_error *err)
+{
+    bool        writes = choice->counters != NULL && strcmp(choice->counters, "summary") != 0;
+    size_t      length = writes ? strlen(choice->counters) : 0;
+    const char *name   = choice->trace_path != NULL     ? "--trace"
+                         : choice->heatmap_path != NULL ? "--heatmap"
+                         : writes                       ? "--counters"
+                                                        : NULL;
+
+    if (writes && (length < 5 || strcmp(choice->counters + length - 4, ".csv") != 0)) {
+        return CS_FAIL(err, CS_EINVAL, "--counters",
+                       "'%.80s': accepted are summary and the name of a file that ends in .csv",
+                       choice->counters);
+    }
+    if (choice->sample_s > 0 &&
+        (choice->counters == NULL || (!writes && choice->trace_path == NULL))) {
+        return CS_FAIL(err, CS_EINVAL, "--sample",
+                       "there are intervals only with --counters FILE.csv, or with --counters and "
+                       "--trace");
+    }
+    return name == NULL || count == 1
+               ? CS_OK
+               : CS_FAIL(err, CS_EINVAL, name, "needs exactly one scenario, not %zu", count);
 }
 
 static cs_status run_task(task *j, cs_error *err)
@@ -331,11 +436,7 @@ static cs_status run_task(task *j, cs_error *err)
     if (j->schedule_path != NULL) {
         CS_TRY(cs_schedule_arg_load(&j->choice, j->schedule_path, &j->schedule, err));
     }
-    size_t count = cs_config_count(j->choice.config);
-    if ((j->watch.trace_path != NULL || j->watch.heatmap_path != NULL) && count != 1) {
-        return CS_FAIL(err, CS_EINVAL, j->watch.trace_path != NULL ? "--trace" : "--heatmap",
-                       "needs exactly one scenario, not %zu", count);
-    }
+    CS_TRY(check_files(&j->watch, cs_config_count(j->choice.config), err));
     CS_TRY(cs_run_rows_open(&j->rows, j->choice.config, j->format, err));
     const char *calibration = cs_config_text(j->choice.config, "calibration");
     if (j->format == CS_AS_TABLE && calibration != NULL) {
@@ -348,10 +449,10 @@ static cs_status run_task(task *j, cs_error *err)
     CS_TRY(run_all(j, err));
     CS_TRY(cs_run_rows_finish(&j->rows, err));
     CS_TRY(cs_cli_write(j->output_path, &j->rows.text, err));
-    if (j->watch.explains && j->format == CS_AS_TABLE) {
+    if (j->notes.data != NULL && j->format == CS_AS_TABLE) {
         CS_TRY(cs_cli_write(NULL, &j->notes, err));
-    } else if (j->watch.explains) {
-        fputs(j->notes.data != NULL ? j->notes.data : "", stderr);
+    } else if (j->notes.data != NULL) {
+        fputs(j->notes.data, stderr);
     }
     return cs_run_rows_verdict(&j->rows, err);
 }

@@ -1141,8 +1141,8 @@ static cs_status drain(cs_dispatch *d, cs_error *err)
  * in it, but whatever comes later has another end, which has. */
 static cs_status fence(cs_dispatch *d, const cs_block *block, cs_error *err)
 {
-    cs_status status = drain(d, err);
-    double    latest = d->last_end_s;
+    CS_TRY(drain(d, err)); /* now would be never */
+    double latest = d->last_end_s;
 
     for (uint32_t r = 0; r < d->ports.n_ranks; r++) {
         latest = r == block->fence_except ? latest : fmax(latest, d->rank_free_s[r]);
@@ -1153,7 +1153,7 @@ static cs_status fence(cs_dispatch *d, const cs_block *block, cs_error *err)
     }
     d->now_s = fmax(d->now_s, latest);
     let_arrive(d);
-    return status;
+    return CS_OK;
 }
 
 /* Room for everything that the message needs, so that nothing behind can fail. */
@@ -1241,6 +1241,32 @@ cs_status cs_dispatch_finish(cs_dispatch *dispatch, double *end_s_p, cs_error *e
     }
     *end_s_p = end_s;
     return status;
+}
+
+cs_counts cs_dispatch_counts(const cs_dispatch *dispatch)
+{
+    cs_counts counts = CS_NO_COUNTS;
+
+    if (dispatch->network->count != NULL) {
+        dispatch->network->count(dispatch->model, &counts);
+    }
+    return counts;
+}
+
+cs_status cs_dispatch_watch(cs_dispatch *dispatch, double sample_s, cs_error *err)
+{
+    return dispatch->network->watch(dispatch->model, sample_s) == CS_OK
+               ? CS_OK
+               : CS_NO_MEMORY(err, "the counters of links");
+}
+
+cs_status cs_dispatch_report(cs_dispatch *dispatch, cs_link_report *report_p, cs_error *err)
+{
+    const cs_dispatch *d = dispatch;
+
+    return d->network->report(d->model, d->last_end_s, report_p) == CS_OK
+               ? CS_OK
+               : CS_NO_MEMORY(err, "the counters of links");
 }
 
 void cs_dispatch_close(cs_dispatch *dispatch)

@@ -43,6 +43,13 @@ CS_MUST_CHECK cs_status cs_dispatch_block(cs_dispatch *dispatch, const cs_block 
 /* Let everything end. `end_s_p` is the last end, or the arrival or barrier behind it. */
 CS_MUST_CHECK cs_status cs_dispatch_finish(cs_dispatch *dispatch, double *end_s_p, cs_error *err);
 
+/* What the model has counted; and on links, for models with watch(), which is asked for before the
+ * first block, and reported when all has ended. */
+cs_counts               cs_dispatch_counts(const cs_dispatch *dispatch);
+CS_MUST_CHECK cs_status cs_dispatch_watch(cs_dispatch *dispatch, double sample_s, cs_error *err);
+CS_MUST_CHECK cs_status cs_dispatch_report(cs_dispatch *dispatch, cs_link_report *report_p,
+                                           cs_error *err);
+
 /* NULL is allowed. */
 void cs_dispatch_close(cs_dispatch *dispatch);
 

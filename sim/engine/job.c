@@ -188,6 +188,7 @@ static void fill_result(const cs_job *job, const cs_outcome *outcome, cs_result 
                                      .rounds             = job->plan.n_rounds,
                                      .transfers          = outcome->n_transfers,
                                      .wire_bytes         = outcome->wire_bytes,
+                                     .counts             = outcome->counts,
                                      .verified           = outcome->verified,
                                      .build              = cs_build(),
                                      .option_table       = job->algorithm->options,

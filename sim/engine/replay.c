@@ -16,15 +16,17 @@ typedef struct run {
     const cs_job      *job;
     const cs_observer *observers;
     size_t             n_observers;
-    bool               shows; /* one of them wants to see blocks */
-    cs_arena           arena;
-    cs_ports           ports;
-    cs_fingerprints    prints;
-    cs_block           block;
-    cs_transfer        transfers[BLOCK];
-    cs_interval       *intervals; /* of the block; NULL unless they are shown, on a port model */
-    cs_dispatch       *dispatch;  /* NULL on a port model */
-    cs_outcome         outcome;
+    bool               shows;   /* one of them wants to see blocks */
+    const cs_observer *watches; /* the one that wants to know about links; NULL: none, or the model
+                                   does not count there */
+    cs_arena        arena;
+    cs_ports        ports;
+    cs_fingerprints prints;
+    cs_block        block;
+    cs_transfer     transfers[BLOCK];
+    cs_interval    *intervals; /* of the block; NULL unless they are shown, on a port model */
+    cs_dispatch    *dispatch;  /* NULL on a port model */
+    cs_outcome      outcome;
 } run;
 
 static cs_status open_run(run *r, cs_error *err)
@@ -34,6 +36,10 @@ static cs_status open_run(run *r, cs_error *err)
     r->block = (cs_block){.transfers = r->transfers, .capacity = BLOCK};
     for (size_t i = 0; i < r->n_observers; i++) {
         r->shows = r->shows || r->observers[i].block != NULL;
+        if (r->observers[i].links != NULL && job->model->network != NULL &&
+            job->model->network->watch != NULL) {
+            r->watches = &r->observers[i];
+        }
     }
     if (r->shows && job->model->network == NULL) {
         r->intervals = CS_ARENA_NEW(&r->arena, cs_interval, BLOCK);
@@ -45,8 +51,25 @@ static cs_status open_run(run *r, cs_error *err)
         job->model->network != NULL
             ? cs_dispatch_open(job, r->observers, r->shows ? r->n_observers : 0, &r->dispatch, err)
             : cs_ports_open(&r->ports, &r->arena, &job->scenario, &job->plan, err));
+    if (r->watches != NULL) {
+        CS_TRY(cs_dispatch_watch(r->dispatch, r->watches->sample_s, err));
+    }
     if (job->verify) {
         CS_TRY(cs_fingerprints_open(&r->prints, &r->arena, &job->scenario, &job->plan, err));
+    }
+    return CS_OK;
+}
+
+/* Behind the last block. */
+static cs_status finish_dispatch(run *r, cs_error *err)
+{
+    cs_link_report report;
+
+    CS_TRY(cs_dispatch_finish(r->dispatch, &r->outcome.exposed_s, err));
+    r->outcome.counts = cs_dispatch_counts(r->dispatch);
+    if (r->watches != NULL) {
+        CS_TRY(cs_dispatch_report(r->dispatch, &report, err));
+        CS_TRY(r->watches->links(r->watches->user, &report, err));
     }
     return CS_OK;
 }
@@ -149,7 +172,7 @@ static cs_status serve_stream(run *r, cs_error *err)
     }
     CS_TRY(for_blocks(r, serve_block, err));
     if (r->dispatch != NULL) {
-        CS_TRY(cs_dispatch_finish(r->dispatch, &r->outcome.exposed_s, err));
+        CS_TRY(finish_dispatch(r, err));
     } else {
         r->outcome.exposed_s = cs_ports_end_s(&r->ports);
     }
@@ -200,10 +223,11 @@ cs_status cs_job_replay(const cs_job *job, const cs_observer *observers, size_t 
     r.observers      = observers;
     r.n_observers    = n_observers;
     r.shows          = false;
+    r.watches        = NULL;
     r.arena          = (cs_arena){0};
     r.intervals      = NULL;
     r.dispatch       = NULL;
-    r.outcome        = (cs_outcome){0};
+    r.outcome        = (cs_outcome){.counts = CS_NO_COUNTS};
     cs_status status = replay(&r, err);
 
     if (status == CS_OK) {

@@ -8,7 +8,9 @@
  * shared groups), they take further lanes of the port, each a track of its own.
  * An arrow leads to each message from the one that made its source slot ready (of several,
  * the one that ended last). Fences are marked at the moment when all who wait have ended
- * what stands before. The counter is the number of sending ports with a message under way.
+ * what stands before. A counter is the number of sending ports with a message under way. Links that
+ * counted have tracks of the deepest queue, the rate and the share of the time that they were
+ * paused, each over an interval of time.
  *
  * Left out: what the model does inside a message (overheads, latency).
  * Source: "Trace Event Format", Google, 2016.
@@ -282,6 +284,85 @@ static void add_counters(drawing *d)
     }
 }
 
+/* ---- what links counted ---- */
+
+/* The track of a link in one interval. */
+static void add_link_counter(drawing *d, const char *what, const char *link, const char *unit,
+                             int64_t at_ps, double value)
+{
+    begin_event(&d->text, "C", d->scenario->cluster.n_ranks + 1, 0, at_ps);
+    cs_text_add(&d->text, ",\"name\":\"%s %s\",\"args\":{\"%s\":", what, link, unit);
+    cs_text_add_number(&d->text, value);
+    cs_text_add(&d->text, "}}");
+}
+
+static void add_link_counters(drawing *d, const cs_link_counters *c, const cs_link_sample *s,
+                              uint64_t interval, uint32_t link)
+{
+    char    name[CS_COUNTED_NAME_BYTES];
+    double  sample_s = c->report.sample_s;
+    int64_t at_ps    = to_ps((double)interval * sample_s);
+
+    cs_link_counters_name(c, link, name);
+    if (c->links[link].deepest_bytes > 0) {
+        add_link_counter(d, "queue", name, "bytes", at_ps, s != NULL ? (double)s->queue_bytes : 0);
+    }
+    add_link_counter(d, "rate", name, "GB/s", at_ps,
+                     s != NULL ? (double)s->bytes / sample_s / 1e9 : 0);
+    if (c->links[link].pauses > 0) {
+        add_link_counter(d, "paused", name, "share", at_ps, s != NULL ? s->paused_s / sample_s : 0);
+    }
+}
+
+/* `next[l]`: the interval of link l behind its last sample; UINT64_MAX: the link is not shown. */
+static void add_samples(drawing *d, const cs_link_counters *c, uint64_t *next)
+{
+    const cs_link_report *r = &c->report;
+
+    for (size_t i = 0; i < r->n_samples; i++) {
+        const cs_link_sample *s = &r->samples[i];
+        if (next[s->link] == UINT64_MAX) {
+            continue;
+        }
+        if (next[s->link] < s->interval) {
+            add_link_counters(d, c, NULL, next[s->link], s->link);
+        }
+        add_link_counters(d, c, s, s->interval, s->link);
+        next[s->link] = s->interval + 1;
+    }
+    for (uint32_t l = 0; l < r->n_links; l++) {
+        if (next[l] != UINT64_MAX) {
+            add_link_counters(d, c, NULL, next[l], l);
+        }
+    }
+}
+
+static cs_status draw_links(drawing *d, const cs_link_counters *c)
+{
+    uint32_t *links = NULL, n = 0;
+
+    if (c->report.n_samples == 0) {
+        return CS_OK;
+    }
+    uint64_t *next = CS_NEW(uint64_t, c->report.n_links);
+    if (next == NULL || cs_link_counters_order(c, &links, &n, NULL) != CS_OK) {
+        cs_free(next);
+        return CS_ENOMEM;
+    }
+    for (uint32_t l = 0; l < c->report.n_links; l++) {
+        next[l] = UINT64_MAX;
+    }
+    for (uint32_t i = 0; i < n && i < CS_CHROME_TRACE_MOST_LINKS; i++) {
+        next[links[i]] = 0;
+    }
+    add_name(&d->text, d->scenario->cluster.n_ranks + 1, 0, "process_name");
+    cs_text_add(&d->text, "\"name\":\"links\"}}");
+    add_samples(d, c, next);
+    cs_free(next);
+    cs_free(links);
+    return CS_OK;
+}
+
 static cs_status draw_transfers(drawing *d, const cs_recording *recording)
 {
     cs_status status     = CS_OK;
@@ -297,7 +378,7 @@ static cs_status draw_transfers(drawing *d, const cs_recording *recording)
     return status;
 }
 
-static cs_status draw(drawing *d, const cs_recording *recording)
+static cs_status draw(drawing *d, const cs_recording *recording, const cs_link_counters *counters)
 {
     uint32_t n_ranks = d->scenario->cluster.n_ranks;
 
@@ -315,6 +396,9 @@ static cs_status draw(drawing *d, const cs_recording *recording)
         add_names(d, rank);
     }
     add_counters(d);
+    if (status == CS_OK) {
+        status = draw_links(d, counters);
+    }
     cs_text_add(&d->text, "\n]}\n");
     return status == CS_OK ? cs_text_status(&d->text, NULL) : status;
 }
@@ -335,7 +419,7 @@ cs_status cs_chrome_trace_limit(const cs_recording *recording, cs_error *err)
 }
 
 cs_status cs_chrome_trace(const cs_recording *recording, const cs_scenario *scenario,
-                          cs_text *text_p, cs_error *err)
+                          const cs_link_counters *counters, cs_text *text_p, cs_error *err)
 {
     drawing   d      = {.scenario = scenario};
     cs_status status = cs_chrome_trace_limit(recording, err);
@@ -343,7 +427,7 @@ cs_status cs_chrome_trace(const cs_recording *recording, const cs_scenario *scen
     if (status != CS_OK) {
         return status;
     }
-    status = draw(&d, recording);
+    status = draw(&d, recording, counters);
     if (status == CS_OK) {
         *text_p = d.text;
     } else {

@@ -3,13 +3,15 @@
  * chrome://tracing open.
  *
  * One process per rank, one track per port and direction. Every transfer is a slice on the
- * sender's and on the receiver's track, with an arrow from the transfer that brought its data.
+ * sender's and on the receiver's track, with an arrow from the transfer that brought its data. What
+ * links counted over intervals of time is counter tracks of a process of its own.
  */
 #ifndef CS_OUTPUT_CHROME_TRACE_H
 #define CS_OUTPUT_CHROME_TRACE_H
 
 #include "base/text.h"
 #include "cs/recording.h"
+#include "output/link_counters.h"
 
 /* A run with more messages than this is refused: no viewer opens its timeline. */
 #define CS_CHROME_TRACE_MAX_MESSAGES 2000000u
@@ -20,9 +22,13 @@
 /* The limit of the recording: CS_EINVAL when there are too many messages, or too late ones. */
 cs_status cs_chrome_trace_limit(const cs_recording *recording, cs_error *err);
 
-/* The whole file of a replay of `scenario`, some 600 bytes a message. The caller owns the text
- * (cs_text_free). */
+/* Counter tracks are made of so many links, those with the deepest queues. */
+enum { CS_CHROME_TRACE_MOST_LINKS = 64 };
+
+/* The whole file of a replay of `scenario`, some 600 bytes a message. `counters` has what its links
+ * counted, or is empty. The caller owns the text (cs_text_free). */
 CS_MUST_CHECK cs_status cs_chrome_trace(const cs_recording *recording, const cs_scenario *scenario,
-                                        cs_text *text_p, cs_error *err);
+                                        const cs_link_counters *counters, cs_text *text_p,
+                                        cs_error *err);
 
 #endif

@@ -82,21 +82,6 @@ static uint64_t count_others(const cs_ports *ports, const cs_recording *seen, si
     return n_others;
 }
 
-static void name_link(const cs_ports *ports, const cs_transfer *t, uint32_t k, uint32_t link,
-                      char *name)
-{
-    const char        *fabric   = cs_transfer_fabric(t) == CS_NIC ? "NIC" : "NVLink";
-    const cs_topology *topology = ports->cluster->topology;
-
-    if (k < 2) {
-        (void)snprintf(name, CS_LINK_NAME_BYTES, "%s %s rank %u", fabric,
-                       k == 0 ? "out of" : "into", k == 0 ? t->src : t->dst);
-    } else {
-        topology->kind->link_name(topology, link - cs_link_of_inner(ports, 0), name,
-                                  CS_LINK_NAME_BYTES);
-    }
-}
-
 static void name_shared(const cs_scenario *s, const cs_recording *seen, cs_model_row *row)
 {
     uint32_t links[CS_MAX_LINKS_OF_WAY];
@@ -110,7 +95,7 @@ static void name_shared(const cs_scenario *s, const cs_recording *seen, cs_model
         if (n_others > 0) {
             cs_shared_link *shared = &row->shared[row->n_shared++];
             shared->n_others       = n_others;
-            name_link(&ports, &row->transfer, k, links[k], shared->name);
+            cs_link_name(&ports, links[k], shared->name, CS_LINK_NAME_BYTES);
         }
     }
 }

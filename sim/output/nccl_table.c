@@ -243,6 +243,35 @@ static void add_bounds(cs_text *text, const cs_result *results, size_t n)
     }
 }
 
+static void add_count(cs_text *text, uint64_t count)
+{
+    if (count != CS_NO_COUNT) {
+        cs_text_add(text, "  %12" PRIu64, count);
+    } else {
+        cs_text_add(text, "  %12s", "-");
+    }
+}
+
+/* What the model counts, where it counts packets. */
+static void add_counts(cs_text *text, const cs_result *results, size_t n)
+{
+    if (results[0].counts.packets == CS_NO_COUNT) {
+        return;
+    }
+    cs_text_add(text, "#\n# %10s  %12s  %12s  %12s  %12s  %12s\n# %10s\n", "size", "packets",
+                "pauses", "drops", "marks", "sent again", "(B)");
+    for (size_t i = 0; i < n; i++) {
+        const cs_counts *c = &results[i].counts;
+        cs_text_add(text, "# %10" PRIu64, results[i].bytes);
+        add_count(text, c->packets);
+        add_count(text, c->pauses);
+        add_count(text, c->drops);
+        add_count(text, c->marks);
+        add_count(text, c->resent);
+        cs_text_add(text, "\n");
+    }
+}
+
 /* What the algorithm says about its choices: once for consecutive sizes with the same note. */
 static void add_notes(cs_text *text, const cs_result *results, size_t n)
 {
@@ -291,6 +320,7 @@ void cs_results_nccl_table(cs_text *text, const cs_result *results, size_t n,
         add_row(text, &results[i], scenario);
     }
     add_bounds(text, results, n);
+    add_counts(text, results, n);
     add_notes(text, results, n);
     add_end(text, results, n, scenario->collective);
 }

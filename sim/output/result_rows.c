@@ -28,6 +28,11 @@ const cs_column cs_result_columns[] = {
     CS_COLUMN(cs_result, wire_bytes),
     CS_COLUMN(cs_result, verified),
     CS_COLUMN(cs_result, published_form_s),
+    CS_COLUMN_MAYBE_AS("packets", cs_result, counts.packets),
+    CS_COLUMN_MAYBE_AS("pauses", cs_result, counts.pauses),
+    CS_COLUMN_MAYBE_AS("drops", cs_result, counts.drops),
+    CS_COLUMN_MAYBE_AS("marks", cs_result, counts.marks),
+    CS_COLUMN_MAYBE_AS("resent", cs_result, counts.resent),
     CS_COLUMN(cs_result, build),
     CS_COLUMN_END,
 };
@@ -44,7 +49,7 @@ static const cs_column *const end_columns = &text_columns[1];
 
 const cs_store_table cs_results_table = {
     .name          = "results",
-    .layout        = 2,
+    .layout        = 3,
     .columns       = cs_result_columns,
     .texts         = text_columns,
     .columns_bytes = sizeof(cs_result),
@@ -111,6 +116,7 @@ cs_result cs_refused_result(const cs_scenario *scenario, const cs_algorithm *alg
                           .algbw_GBps       = none,
                           .busbw_GBps       = none,
                           .published_form_s = none,
+                          .counts           = CS_NO_COUNTS,
                           .build            = cs_build()};
 
     if (algorithm != NULL) {
@@ -170,6 +176,10 @@ void cs_result_json(cs_text *text, const cs_result_rows *rows, size_t index)
     add_options(text, result, !row.is_partial);
     if (!row.is_partial && cs_result_is_wrong(result)) {
         add_wrong(text, &result->verdict);
+    }
+    if (rows->counters != NULL && rows->counters[index] != NULL) {
+        cs_json_key(text, "counters");
+        cs_text_add(text, "%s", rows->counters[index]);
     }
     cs_json_extra(text, &rows->extra, index);
     if (scenario != NULL || row.is_partial) {

@@ -165,6 +165,7 @@ static const char *sql_type(const cs_column *column)
 {
     switch (column->type) {
     case CS_COLUMN_COUNT:
+    case CS_COLUMN_MAYBE:
     case CS_COLUMN_U32:
     case CS_COLUMN_BOOL: return "INTEGER";
     case CS_COLUMN_REAL: return "REAL";
@@ -335,6 +336,9 @@ static cs_status read_value(cs_store *store, int place, const cs_column *c, void
         snprintf(member, c->bytes, "%s", text != NULL ? text : "");
         return text != NULL || is_null ? CS_OK : CS_ENOMEM;
     case CS_COLUMN_COUNT: *(uint64_t *)member = (uint64_t)sqlite3_column_int64(find, place); break;
+    case CS_COLUMN_MAYBE:
+        *(uint64_t *)member = is_null ? CS_NO_COUNT : (uint64_t)sqlite3_column_int64(find, place);
+        break;
     case CS_COLUMN_U32: *(uint32_t *)member = (uint32_t)sqlite3_column_int64(find, place); break;
     case CS_COLUMN_REAL:
         *(double *)member = is_null ? (double)NAN : sqlite3_column_double(find, place);

@@ -8,6 +8,7 @@
 #include "cs/graph.h"
 #include "cs/machine.h"
 #include "cs/result.h"
+#include "support/foreign.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -123,7 +124,8 @@ static void random_model(world *w, gsl_rng *rng)
     }
     w->model = cs_models[below(rng, (uint32_t)count)];
     /* A foreign simulator is a process for every replay: now and then. */
-    if (w->model->network != NULL && w->model->network->is_foreign && below(rng, 100) > 0) {
+    if (w->model->network != NULL && w->model->network->is_foreign &&
+        (below(rng, 100) > 0 || ct_foreign_takes_long(w->model, &w->scenario))) {
         w->model = cs_models[0];
     }
     cs_fields_default(w->model->options, &w->model_options);

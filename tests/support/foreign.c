@@ -60,6 +60,14 @@ static void set_ring(ct_scene *scene, uint32_t n)
     ct_scene_ready(scene);
 }
 
+bool ct_foreign_takes_long(const cs_model *model, const cs_scenario *scenario)
+{
+    const cs_network *n = model->network;
+
+    return n != NULL && n->is_foreign && n->queues_senders != NULL &&
+           scenario->bytes * scenario->cluster.n_ranks > 1u << 25;
+}
+
 void ct_foreign_without_memory(const ct_foreign *f)
 {
     static ct_scene scene;
@@ -132,8 +140,9 @@ void ct_foreign_fails(const ct_foreign *f)
 void ct_foreign_is_not_there(const ct_foreign *f)
 {
     static ct_scene scene;
-    cs_error        err   = {0};
-    const cs_model *model = ct_foreign_model(f->model);
+    cs_error        err     = {0};
+    cs_options      options = {0};
+    const cs_model *model   = ct_foreign_model(f->model);
 
     if (model == NULL) {
         return;
@@ -142,7 +151,8 @@ void ct_foreign_is_not_there(const ct_foreign *f)
     (void)setenv("COLLSIM_MODULES", "/nowhere", 1);
     cr_assert_eq(replay(f, &scene, &err), CS_EMISSING);
     cr_assert_not_null(strstr(err.message, f->package), "%s", err.message);
-    cr_assert_eq(model->check(&scene.scenario, NULL, NULL), CS_EMISSING);
+    cs_fields_default(model->options, &options);
+    cr_assert_eq(model->check(&scene.scenario, &options, NULL), CS_EMISSING);
     cr_assert_not_null(model->missing());
 }
 

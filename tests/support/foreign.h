@@ -13,6 +13,9 @@ typedef struct ct_foreign {
 /* The model of a name; NULL, which is said: this build has none. */
 const cs_model *ct_foreign_model(const char *name);
 
+/* Would a replay take a second or more? A packet in another process takes microseconds. */
+bool ct_foreign_takes_long(const cs_model *model, const cs_scenario *scenario);
+
 /* Every allocation of a replay fails once: no process and no open file is left. */
 void ct_foreign_without_memory(const ct_foreign *f);
 

@@ -4,9 +4,11 @@
 #include "support/rng.h"
 
 #include <criterion/criterion.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Keys are odd multiples, so that they are no numbers of anything else. */
 enum { KEY = 37 };
@@ -182,4 +184,69 @@ void ct_packet_run_free(ct_packet_run *run)
 {
     free(run->end);
     *run = (ct_packet_run){0};
+}
+
+/* Is it true why messages are missing: a cycle of ports that wait for each other, where the oracle
+ * knows of ports that do, or else the number of packets that were lost? */
+static void expect_reason(const ct_packet_world *w, const ct_packet_answer *want,
+                          const ct_packet_run *run)
+{
+    static const char begin[] = "deadlock: links ", end[] = " wait for each other";
+    const char       *text = run->why, *world = ct_packet_text(&w->setting);
+    unsigned          first, last, next;
+    uint64_t          lost;
+    int               used;
+
+    if (want->waits == NULL) {
+        cr_assert(sscanf(text, "%" SCNu64 " packet", &lost) == 1 && lost == want->totals.drops,
+                  "%" PRIu64 " packets were lost: %s, %s", want->totals.drops, text, world);
+        return;
+    }
+    cr_assert(strncmp(text, begin, strlen(begin)) == 0 &&
+                  sscanf(text + strlen(begin), "%u%n", &first, &used) == 1,
+              "%s: %s", text, world);
+    text += strlen(begin) + (size_t)used;
+    for (last = first; sscanf(text, " -> %u%n", &next, &used) == 1; text += used, last = next) {
+        cr_assert(last < w->net.n_links && next < w->net.n_links &&
+                      want->waits[last * w->net.n_links + next],
+                  "%u does not wait for %u: %s, %s", last, next, run->why, world);
+    }
+    cr_assert(last == first && strstr(run->why, " -> ") != NULL && strcmp(text, end) == 0,
+              "no cycle: %s, %s", run->why, world);
+}
+
+void ct_packet_same(const ct_packet_world *world, const ct_packet_answer *want,
+                    const cs_packet_engine *engine, uint64_t stops)
+{
+    ct_packet_run           run = ct_packet_drive(world, engine, stops);
+    const cs_packet_totals *got = &run.totals, *all = &want->totals;
+    const char             *text = ct_packet_text(&world->setting);
+
+    if (want->overflowed != CS_NO_LINK) {
+        cr_assert(run.status == CS_EWRONG && strstr(run.why, "headroom") != NULL,
+                  "%s: the headroom of link %" PRIu32 " is exceeded: status %d, \"%s\", %s",
+                  engine->name, want->overflowed, (int)run.status, run.why, text);
+        ct_packet_run_free(&run);
+        return;
+    }
+    cr_assert_eq(run.status, CS_OK, "%s: %s, %s", engine->name, run.why, text);
+    for (size_t i = 0; i < world->schedule.n_sends; i++) {
+        cr_assert_eq(run.end[i], want->end[i],
+                     "%s, trains %d, windows of %" PRId64 " ps: message %zu ends at %" PRId64
+                     " ps, on the oracle at %" PRId64 ", %s",
+                     engine->name, world->net.trains, world->net.window, i, run.end[i],
+                     want->end[i], text);
+    }
+    cr_assert(got->packets == all->packets && got->pauses == all->pauses &&
+                  got->drops == all->drops && got->marks == all->marks &&
+                  got->resent == all->resent,
+              "%s: packets %" PRIu64 " (oracle %" PRIu64 "), pauses %" PRIu64 " (%" PRIu64
+              "), drops %" PRIu64 " (%" PRIu64 "), marks %" PRIu64 " (%" PRIu64 "), resent %" PRIu64
+              " (%" PRIu64 "), %s",
+              engine->name, got->packets, all->packets, got->pauses, all->pauses, got->drops,
+              all->drops, got->marks, all->marks, got->resent, all->resent, text);
+    if (want->n_missing > 0) {
+        expect_reason(world, want, &run);
+    }
+    ct_packet_run_free(&run);
 }

@@ -22,4 +22,9 @@ ct_packet_run ct_packet_drive(const ct_packet_world *world, const cs_packet_engi
                               uint64_t stops);
 void          ct_packet_run_free(ct_packet_run *run);
 
+/* Drive the engine; a message that ends at another time than the oracle's fails the test, and so
+ * do other totals, and a reason that is not true: a deadlock's cycle, headroom that is exceeded. */
+void ct_packet_same(const ct_packet_world *world, const ct_packet_answer *want,
+                    const cs_packet_engine *engine, uint64_t stops);
+
 #endif

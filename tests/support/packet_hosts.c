@@ -4,6 +4,7 @@
 #include "support/packet_rate.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
 
 enum { ACK, NAK, CNP };
@@ -15,7 +16,8 @@ typedef struct message {
     /* The sender. */
     int64_t        next, una, most; /* most: packets that were sent ever */
     cs_ps          may_start, resend_due;
-    int64_t       *again; /* owned [again_to]: numbers to send again, from `again_from` on */
+    uint64_t       n_timeouts; /* since una rose */
+    int64_t       *again;      /* owned [again_to]: numbers to send again, from `again_from` on */
     size_t         again_from, again_to;
     ct_packet_rate rate;
     /* The receiver. */
@@ -109,10 +111,28 @@ static bool find_packet(const ct_packet_hosts *h, message *m, int64_t *number_p)
                               h->transport->window == 0 || m->next - m->una < h->transport->window);
 }
 
+/* The rto, or after timeouts in a row more of it. */
+static cs_ps resend_wait(const ct_packet_hosts *h, uint32_t number)
+{
+    const uint64_t k    = h->messages[number].n_timeouts;
+    const uint32_t port = ct_packet_port(h->schedule, number);
+    uint64_t       m    = 0;
+
+    if (k == 0) {
+        return h->transport->rto;
+    }
+    for (uint32_t i = next_of(h, port, 0); i < number; i = next_of(h, port, i + 1)) {
+        m++;
+    }
+    return llround(
+        (double)h->transport->rto * (double)(1 << (k < 10 ? k : 10)) *
+        (1 + cs_packet_draw(h->net->seed, CS_FATE_TIMEOUT, port, 256 * m + (k < 255 ? k : 255))));
+}
+
 static void set_resend_timer(ct_packet_hosts *h, uint32_t number)
 {
     message *m    = &h->messages[number];
-    m->resend_due = h->events->now + h->transport->rto;
+    m->resend_due = h->events->now + resend_wait(h, number);
     ct_packet_put(h->events, m->resend_due, CT_TIMER, RESEND_TIMER, 0,
                   &(ct_packet){.message = number});
 }
@@ -200,8 +220,9 @@ static void take_answer(ct_packet_hosts *h, uint32_t number, const ct_packet_eve
     const bool was_outstanding = m->una < m->next;
 
     if (e->value > m->una) {
-        m->una  = e->value;
-        m->next = m->next < m->una ? m->una : m->next;
+        m->n_timeouts = 0;
+        m->una        = e->value;
+        m->next       = m->next < m->una ? m->una : m->next;
         if (was_outstanding && m->una < m->next) {
             set_resend_timer(h, number);
         }
@@ -223,6 +244,7 @@ static void time_out(ct_packet_hosts *h, uint32_t number)
     if (m->una == m->next) {
         return;
     }
+    m->n_timeouts++;
     if (h->transport->recovery == CS_RECOVER_GBN) {
         m->next = m->una;
     } else {

@@ -59,6 +59,9 @@ static void start(oracle *o, uint32_t l)
     }
     q->is_busy = true;
     q->sending = p;
+    o->answer.links[l].packets++;
+    o->answer.links[l].bytes += (uint64_t)p.bytes;
+    o->answer.links[l].busy_s += (double)(end - o->events.now);
     ct_packet_put(&o->events, end, CT_SENT, l, 0, NULL);
     ct_packet_put(&o->events, at + link->delay, CT_ARRIVAL, l, 0, &p);
 }
@@ -151,17 +154,18 @@ static void enter(oracle *o, uint32_t l, ct_packet p)
 
     if (o->net->queue_bytes > 0 && waiting + p.bytes > o->net->queue_bytes) {
         o->answer.totals.drops++;
-        o->answer.drops[l]++;
+        o->answer.links[l].drops++;
         return;
     }
     if (marks(o, l, waiting)) {
         p.is_marked = true;
         o->answer.totals.marks++;
+        o->answer.links[l].marks++;
     }
     q->entered++;
     queue_up(q, &p);
-    if (q->bytes > o->answer.deepest[l]) {
-        o->answer.deepest[l] = q->bytes;
+    if (waiting_bytes(q) > (int64_t)o->answer.links[l].deepest_bytes) {
+        o->answer.links[l].deepest_bytes = (uint64_t)waiting_bytes(q);
     }
     if (o->net->is_lossless) {
         count_ingress(o, p.in, p.bytes);
@@ -176,7 +180,7 @@ static void arrive(oracle *o, uint32_t in, ct_packet p)
     if (error_rate > 0 &&
         cs_packet_draw(o->net->seed, CS_FATE_ERROR, in, o->ports[in].came++) < error_rate) {
         o->answer.totals.drops++;
-        o->answer.drops[in]++;
+        o->answer.links[in].drops++;
     } else if (o->net->links[in].is_last) {
         ct_packet_hosts_receive(o->hosts, &p);
     } else {
@@ -221,6 +225,8 @@ static void happen(oracle *o, const ct_packet_event *e)
     case CT_RATE: o->ports[e->number].bps = e->value; break;
     case CT_PAUSE:
         o->ports[e->number].is_paused = e->value != 0;
+        o->answer.links[e->number].pauses += e->value != 0;
+        o->answer.links[e->number].paused_s += (double)(e->value != 0 ? -e->t : e->t);
         ct_packet_kick(&o->events, e->t, e->number);
         break;
     case CT_ARRIVAL: arrive(o, e->number, e->packet); break;
@@ -239,8 +245,7 @@ static void begin(oracle *o)
     o->answer = (ct_packet_answer){.start      = calloc(n, sizeof(cs_ps)),
                                    .end        = calloc(n, sizeof(cs_ps)),
                                    .n_missing  = n,
-                                   .deepest    = calloc(n_links, sizeof(int64_t)),
-                                   .drops      = calloc(n_links, sizeof(uint64_t)),
+                                   .links      = calloc(n_links, sizeof(cs_link_counts)),
                                    .overflowed = CS_NO_LINK};
     for (size_t i = 0; i < n; i++) {
         o->answer.start[i] = o->answer.end[i] = CS_PS_NEVER;
@@ -281,8 +286,7 @@ void ct_packet_answer_free(ct_packet_answer *answer)
 {
     free(answer->start);
     free(answer->end);
-    free(answer->deepest);
-    free(answer->drops);
+    free(answer->links);
     free(answer->waits);
     *answer = (ct_packet_answer){0};
 }

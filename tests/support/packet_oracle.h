@@ -10,6 +10,7 @@
 #ifndef CT_SUPPORT_PACKET_ORACLE_H
 #define CT_SUPPORT_PACKET_ORACLE_H
 
+#include "cs/counters.h"
 #include "models/packet/engine.h"
 
 enum { CT_MOST_PACKET_PATHS = 8 };
@@ -44,8 +45,7 @@ typedef struct ct_packet_answer {
     cs_ps           *start, *end; /* owned [n_sends]; CS_PS_NEVER: it has not */
     size_t           n_missing;   /* messages without an end */
     cs_packet_totals totals;
-    int64_t         *deepest;    /* owned [n_links]: bytes in the port, with those on the wire */
-    uint64_t        *drops;      /* owned [n_links] */
+    cs_link_counts  *links;      /* owned [n_links]; times in picoseconds */
     uint32_t         overflowed; /* the link whose headroom was exceeded, which stops everything */
     bool *waits; /* owned [n_links][n_links], where messages are missing in lossless queues: the
                     first, a paused port, waits for the second, another */

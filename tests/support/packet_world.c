@@ -556,20 +556,19 @@ static cs_ps generous_timeout(const ct_packet_setting *set)
 
 static void draw_transport(ct_packet_setting *set, ct_rng *rng)
 {
-    cs_packet_transport *t          = &set->transport;
-    const cs_ps          trip       = 4 * (set->ports[0].delay + set->inner_delay) + 1000000;
-    const bool           is_limited = set->xoff > 0 || set->queue_bytes > 0;
-    const int64_t        kmin       = ct_below(rng, 1u << (1 + ct_below(rng, 17)));
+    cs_packet_transport *t           = &set->transport;
+    const cs_ps          trip        = 4 * (set->ports[0].delay + set->inner_delay) + 1000000;
+    const bool           is_lossless = set->xoff > 0;
+    const int64_t        kmin        = ct_below(rng, 1u << (1 + ct_below(rng, 17)));
 
     *t = (cs_packet_transport){
         .recovery = (cs_packet_recovery)ONE_OF(rng, CS_RECOVER_NONE, CS_RECOVER_GBN, CS_RECOVER_GBN,
                                                CS_RECOVER_SELECTIVE, CS_RECOVER_SELECTIVE),
         .window   = ONE_OF(rng, 0, 1, 4, 1 + ct_below(rng, 100)),
-        .ack_every  = 1 + ct_below(rng, 8),
-        .rto        = is_limited
-                          ? ONE_OF(rng, trip, 3 * trip, 10 * trip, 500000000)
-                          : trip + generous_timeout(
-                                       set), /* queues without limit collapse under what is sent in vain */
+        .ack_every = 1 + ct_below(rng, 8),
+        /* Where packets are lost, senders that go on too soon lose theirs in step for ever. */
+        .rto        = is_lossless ? ONE_OF(rng, trip, 3 * trip, 10 * trip, 500000000)
+                                  : trip + generous_timeout(set),
         .error_rate = (double)ONE_OF(rng, 0, 0, 1, 10, 100) / 1000,
         .kmin       = kmin,
         .kmax       = ONE_OF(rng, 0, kmin, 2 * kmin + 1, 200000 + kmin),
@@ -580,11 +579,42 @@ static void draw_transport(ct_packet_setting *set, ct_rng *rng)
     if (t->window > 0 && t->ack_every > t->window) {
         t->ack_every = t->window;
     }
+    if (t->dcqcn.alpha_period < t->rto / 1000) {
+        t->dcqcn.alpha_period = t->rto / 1000;
+    }
     if (t->recovery == CS_RECOVER_NONE) {
         t->error_rate     = 0;
         t->window         = 0;
         t->dcqcn.is_there = false;
     }
+}
+
+/* Long messages to one rank, whose rates are controlled: with timers of some packets' time. */
+static void congest(ct_packet_setting *set, ct_rng *rng)
+{
+    const int64_t   bytes = set->ports[0].mtu + set->ports[0].header, bps = set->ports[0].bps;
+    const cs_ps     slot  = cs_packet_ps(bps, bytes);
+    cs_packet_dcqcn dcqcn = draw_dcqcn(rng);
+
+    dcqcn.is_there        = true;
+    dcqcn.cnp_interval    = ONE_OF(rng, 0, 4, 50) * slot;
+    dcqcn.alpha_period    = ONE_OF(rng, 7, 50) * slot;
+    dcqcn.decrease_period = ONE_OF(rng, 0, 0, 4, 50) * slot;
+    dcqcn.increase_period = ONE_OF(rng, 5, 20, 100) * slot;
+    dcqcn.byte_counter    = ONE_OF(rng, 0, 10, 50) * bytes;
+    dcqcn.ai_bps          = bps / ONE_OF(rng, 20, 1000);
+    dcqcn.hai_bps         = bps / ONE_OF(rng, 2, 100);
+    dcqcn.min_bps         = bps / ONE_OF(rng, 2, 100, 1000);
+    set->transport        = (cs_packet_transport){
+               .recovery =
+                   (cs_packet_recovery)ONE_OF(rng, CS_RECOVER_GBN, CS_RECOVER_GBN, CS_RECOVER_SELECTIVE),
+               .ack_every = 1 + ct_below(rng, 8),
+               .kmin      = ct_below(rng, 20) * bytes,
+               .pmax      = ct_uniform(rng, 0.01, 1),
+               .dcqcn     = dcqcn,
+    };
+    set->transport.kmax = set->transport.kmin + ct_below(rng, 40) * bytes + 1;
+    set->transport.rto  = 4 * (set->ports[0].delay + set->inner_delay) + generous_timeout(set);
 }
 
 ct_packet_setting ct_packet_random(uint64_t seed, ct_packet_queues queues)
@@ -598,6 +628,13 @@ ct_packet_setting ct_packet_random(uint64_t seed, ct_packet_queues queues)
     set.shape = (ct_packet_shape)ct_below(&rng, 4);
     draw_links(&set, &rng);
     draw_messages(&set, &rng);
+    if (queues == CT_CONGESTED) {
+        set.pattern      = CT_FAN_IN;
+        set.n_rounds     = 1;
+        set.n_ranks      = 3 + ct_below(&rng, 4);
+        set.bytes        = set.ports[0].mtu * (1000 + ct_below(&rng, 3000)) / set.n_ranks;
+        set.ports[0].bps = ONE_OF(&rng, 100, 200, 400) * 1000000000;
+    }
     set.n_switches = 1 + ct_below(&rng, set.shape == CT_LEAF_SPINE ? 4 : MOST_SWITCHES);
     set.n_spines   = 1 + ct_below(&rng, 4);
     set.n_paths    = 1 + ct_below(&rng, 4);
@@ -615,13 +652,16 @@ ct_packet_setting ct_packet_random(uint64_t seed, ct_packet_queues queues)
     if (ct_below(&rng, 2) == 0) {
         set.late_step = set.change_step = slot;
     }
-    if (queues == CT_TRANSPORTED) {
+    if (queues == CT_TRANSPORTED || queues == CT_CONGESTED) {
         set.bytes /= 1 + ct_below(&rng, 10);
+        draw_queues(&set, (ct_packet_queues)ct_below(&rng, queues == CT_CONGESTED ? 2 : 3), &rng);
+    } else {
+        draw_queues(&set, queues, &rng);
     }
-    draw_queues(&set, queues == CT_TRANSPORTED ? (ct_packet_queues)ct_below(&rng, 3) : queues,
-                &rng);
     if (queues == CT_TRANSPORTED) {
         draw_transport(&set, &rng);
+    } else if (queues == CT_CONGESTED) {
+        congest(&set, &rng);
     }
     return set;
 }

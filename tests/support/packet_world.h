@@ -74,7 +74,8 @@ typedef enum ct_packet_queues {
     CT_UNLIMITED,
     CT_LOSSLESS,
     CT_LOSSY,
-    CT_TRANSPORTED /* over any of them */
+    CT_TRANSPORTED, /* over any of them */
+    CT_CONGESTED /* the same: many to one, for as long as DCQCN takes to slow down and speed up */
 } ct_packet_queues;
 ct_packet_setting ct_packet_random(uint64_t seed, ct_packet_queues queues);
 

@@ -30,6 +30,7 @@ static void fill(const cs_column *columns, void *data)
         case CS_COLUMN_JSON: *(const char **)(void *)member = words[k % 4]; break;
         case CS_COLUMN_CHARS: memset(member, 'a' + (int)(k % 26), k % c->bytes); break;
         case CS_COLUMN_COUNT: *(uint64_t *)(void *)member = UINT64_MAX - k; break;
+        case CS_COLUMN_MAYBE: *(uint64_t *)(void *)member = k % 2 == 0 ? CS_NO_COUNT : k; break;
         case CS_COLUMN_U32: *(uint32_t *)(void *)member = UINT32_MAX - (uint32_t)k; break;
         case CS_COLUMN_REAL:
             *(double *)(void *)member = k % 5 == 4 ? (double)NAN : 1.0 / (double)(k + 3);

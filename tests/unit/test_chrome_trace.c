@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const cs_link_counters no_counters;
+
 static bool trace_of(const cs_scenario *scenario, const cs_algorithm *algorithm,
                      const cs_model *model, cs_text *text, cs_result *result)
 {
@@ -22,7 +24,7 @@ static bool trace_of(const cs_scenario *scenario, const cs_algorithm *algorithm,
     bool         ran       = run_with(scenario, algorithm, model, &observer, 1, result);
 
     if (ran) {
-        cr_assert_eq(cs_chrome_trace(&recording, scenario, text, NULL), CS_OK);
+        cr_assert_eq(cs_chrome_trace(&recording, scenario, &no_counters, text, NULL), CS_OK);
     }
     cs_recording_free(&recording);
     return ran;
@@ -197,7 +199,7 @@ Test(chrome_trace, messages_that_overlap_take_two_tracks)
     cs_text      text      = {0};
 
     feed_overlap(&observer);
-    cr_assert_eq(cs_chrome_trace(&recording, &scenario, &text, NULL), CS_OK);
+    cr_assert_eq(cs_chrome_trace(&recording, &scenario, &no_counters, &text, NULL), CS_OK);
     cr_expect_eq(check(text.data, text.length), 0);
     cr_expect_not_null(strstr(text.data, "\"pid\":0,\"tid\":5,\"ts\":4.000000,\"dur\":10.0"));
     cr_expect_not_null(strstr(text.data, "\"args\":{\"name\":\"tx nic (2)\"}"));
@@ -308,8 +310,9 @@ Test(chrome_trace, every_failed_allocation_is_reported)
         cs_result    result;
 
         cs_alloc_fail_after(passes);
-        bool      ran    = run_with(&scenario, ring(), cs_models[0], &observer, 1, &result);
-        cs_status status = ran ? cs_chrome_trace(&recording, &scenario, &text, NULL) : CS_ENOMEM;
+        bool      ran = run_with(&scenario, ring(), cs_models[0], &observer, 1, &result);
+        cs_status status =
+            ran ? cs_chrome_trace(&recording, &scenario, &no_counters, &text, NULL) : CS_ENOMEM;
         cs_alloc_fail_after(-1);
         cs_recording_free(&recording);
         cs_text_free(&text);

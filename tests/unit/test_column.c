@@ -88,6 +88,23 @@ Test(column, of_a_partial_row_counts_of_0_and_flags_are_not_known)
                "\"a \"\"b\"\"\",\"{\"\"x\"\":1}\",word,18446744073709551615,7,0.1,0.25,\n");
 }
 
+/* A count that need not exist is 0 or nothing, also where a row is partial. */
+Test(column, a_count_may_be_missing)
+{
+    typedef struct counted {
+        uint64_t known, zero, missing;
+    } counted;
+    static const cs_column table[] = {
+        CS_COLUMN_MAYBE_AS("known", counted, known), CS_COLUMN_MAYBE_AS("zero", counted, zero),
+        CS_COLUMN_MAYBE_AS("missing", counted, missing), CS_COLUMN_END};
+    const counted some = {CS_NO_COUNT - 1, 0, CS_NO_COUNT};
+
+    expect_json(&(cs_row){table, &some, false},
+                "{\"known\": 18446744073709551614, \"zero\": 0, \"missing\": null}");
+    expect_csv(&(cs_row){table, &some, false}, "18446744073709551614,0,\n");
+    expect_csv(&(cs_row){table, &some, true}, "18446744073709551614,,\n");
+}
+
 Test(column, a_row_is_a_line_of_a_csv)
 {
     cs_text text = {0};

@@ -27,10 +27,32 @@ static const cs_field sample_table[] = {
 
 /* The keys of the contract, written out: the list in cs/result.h must not drift from it. */
 static const char *const contract[] = {
-    "algorithm",        "collective", "model",         "ranks",     "bytes",      "gpus_per_server",
-    "elapsed_s",        "exposed_s",  "closed_form_s", "bound_s",   "bound",      "gap",
-    "algbw_GBps",       "busbw_GBps", "rounds",        "transfers", "wire_bytes", "verified",
-    "published_form_s", "build",      "options",
+    "algorithm",
+    "collective",
+    "model",
+    "ranks",
+    "bytes",
+    "gpus_per_server",
+    "elapsed_s",
+    "exposed_s",
+    "closed_form_s",
+    "bound_s",
+    "bound",
+    "gap",
+    "algbw_GBps",
+    "busbw_GBps",
+    "rounds",
+    "transfers",
+    "wire_bytes",
+    "verified",
+    "published_form_s",
+    "packets",
+    "pauses",
+    "drops",
+    "marks",
+    "resent",
+    "build",
+    "options",
 };
 enum { N_CONTRACT = sizeof contract / sizeof contract[0] };
 
@@ -46,6 +68,7 @@ static cs_result sample(void)
                    .exposed_s        = 1.0 / 3.0,
                    .closed_form_s    = (double)NAN,
                    .published_form_s = 0.25,
+                   .counts           = {77, 0, CS_NO_COUNT, CS_NO_COUNT, CS_NO_COUNT},
                    .bound_s          = 5e-324,
                    .bound            = "a \"name\", quoted",
                    .gap              = 1.7976931348623157e308,
@@ -77,7 +100,7 @@ static json_t *parse(const cs_text *text)
 static json_t *parse_one(const cs_result *r, const char *scenario)
 {
     const char          *no_refusal = NULL;
-    const cs_result_rows rows       = {r, &scenario, &no_refusal, {0}, 1};
+    const cs_result_rows rows       = {r, &scenario, &no_refusal, {0}, 1, NULL};
     cs_text              text       = {0};
 
     cs_results_json(&text, &rows);
@@ -124,6 +147,9 @@ Test(result_json, numbers_read_back_exactly)
     cr_expect_eq(json_integer_value(json_object_get(json, "bytes")), 9007199254740993);
     cr_expect_eq(json_integer_value(json_object_get(json, "wire_bytes")), 123456789012345678);
     cr_expect(json_is_null(json_object_get(json, "closed_form_s")));
+    cr_expect_eq(json_integer_value(json_object_get(json, "packets")), 77);
+    cr_expect(json_is_integer(json_object_get(json, "pauses")));
+    cr_expect(json_is_null(json_object_get(json, "drops")));
     cr_expect(json_is_true(json_object_get(json, "verified")));
     cr_expect_str_eq(json_string_value(json_object_get(json, "bound")), "a \"name\", quoted");
     cr_expect_null(json_object_get(json, "wrong"));
@@ -178,7 +204,7 @@ Test(result_json, an_array_holds_one_object_per_result)
 
     r[1].ranks                     = 16;
     const char *const scenarios[3] = {NULL, "{\"bytes\":1}", NULL}, *const refusals[3] = {NULL};
-    cs_results_json(&text, &(cs_result_rows){r, scenarios, refusals, {0}, 3});
+    cs_results_json(&text, &(cs_result_rows){r, scenarios, refusals, {0}, 3, NULL});
     json_t *json = parse(&text);
     cr_expect_eq(json_array_size(json), 3);
     cr_expect_eq(json_integer_value(json_object_get(json_array_get(json, 1), "ranks")), 16);
@@ -211,7 +237,7 @@ Test(result_json, columns_of_a_sweep_are_keys)
 
     for (int refused = 0; refused < 2; refused++) {
         refusal = refused == 1 ? "not so" : NULL;
-        cs_results_json(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1});
+        cs_results_json(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1, NULL});
         cr_expect_not_null(strstr(text.data, ", \"seed\": -7, \"a,\\\"b\\\"_s\": 0.001, "
                                              "\"topology\": {\"kind\":\"server\"}, \"none\": "
                                              "null, \"verify\": true, \"scenario\": {"));
@@ -227,6 +253,23 @@ Test(result_json, columns_of_a_sweep_are_keys)
     }
 }
 
+/* What links counted stands behind the options; of those without it is no key. */
+Test(result_json, counters_are_an_object)
+{
+    cs_result         r[]         = {sample(), sample()};
+    const char       *scenarios[] = {NULL, NULL}, *refusals[] = {NULL, NULL};
+    const char *const counters[] = {"{\"links\": []}", NULL};
+    cs_text           text       = {0};
+
+    cs_results_json(&text, &(cs_result_rows){r, scenarios, refusals, {0}, 2, counters});
+    json_t *json = parse(&text);
+    cr_expect(json_is_array(
+        json_object_get(json_object_get(json_array_get(json, 0), "counters"), "links")));
+    cr_expect_null(json_object_get(json_array_get(json, 1), "counters"));
+    json_decref(json);
+    cs_text_free(&text);
+}
+
 Test(result_csv, header_and_rows)
 {
     cs_text     text         = {0};
@@ -238,13 +281,14 @@ Test(result_csv, header_and_rows)
         strcat(strcat(header, i == 0 ? "" : ","), contract[i]);
     }
     strcat(header, ",scenario,error\n");
-    strcat(header, "ring,allreduce,alpha-beta,8,9007199254740993,4,0.30000000000000004,"
-                   "0.3333333333333333,,4.94065645841247e-324,\"a \"\"name\"\", quoted\","
-                   "1.7976931348623157e+308,12.5,21.875,14,112,123456789012345678,true,0.25,"
-                   "abc-dirty.1,"
-                   "\"{\"\"segments\"\": 64, \"\"fenced\"\": false, \"\"order\"\": \"\"down\"\", "
-                   "\"\"cost_s\"\": 0.1}\",\"{\"\"bytes\"\":1}\",\n");
-    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, {0}, 1});
+    strcat(header,
+           "ring,allreduce,alpha-beta,8,9007199254740993,4,0.30000000000000004,"
+           "0.3333333333333333,,4.94065645841247e-324,\"a \"\"name\"\", quoted\","
+           "1.7976931348623157e+308,12.5,21.875,14,112,123456789012345678,true,0.25,77,0,,,,"
+           "abc-dirty.1,"
+           "\"{\"\"segments\"\": 64, \"\"fenced\"\": false, \"\"order\"\": \"\"down\"\", "
+           "\"\"cost_s\"\": 0.1}\",\"{\"\"bytes\"\":1}\",\n");
+    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, {0}, 1, NULL});
     cr_expect_str_eq(text.data, header);
     cs_text_free(&text);
 }
@@ -255,14 +299,14 @@ Test(result_csv, columns_of_a_sweep_stand_before_the_scenario)
     cs_result   r        = sample();
     const char *scenario = "{}", *refusal = NULL;
 
-    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1});
+    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1, NULL});
     cr_expect_not_null(
         strstr(text.data, ",options,seed,\"a,\"\"b\"\"_s\",topology,none,verify,scenario,"));
     cr_expect_not_null(
         strstr(text.data, "}\",-7,0.001,\"{\"\"kind\"\":\"\"server\"\"}\",,true,{},\n"));
     cs_text_free(&text);
     refusal = "no";
-    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1});
+    cs_results_csv(&text, &(cs_result_rows){&r, &scenario, &refusal, extra, 1, NULL});
     cr_expect_not_null(
         strstr(text.data, ",-7,0.001,\"{\"\"kind\"\":\"\"server\"\"}\",,true,{},no\n"));
     cs_text_free(&text);
@@ -272,7 +316,7 @@ Test(result_json, out_of_memory_is_remembered)
 {
     cs_result            r        = sample();
     const char          *scenario = NULL, *refusal = NULL;
-    const cs_result_rows rows = {&r, &scenario, &refusal, extra, 1};
+    const cs_result_rows rows = {&r, &scenario, &refusal, extra, 1, NULL};
 
     for (long passes = 0; passes < 100; passes++) {
         cs_text text = {0};

@@ -167,6 +167,31 @@ Test(table, notes_name_the_sizes_they_are_for)
     cs_text_free(&text);
 }
 
+/* Of models that count packets; what they do not count is a dash. */
+Test(table, counts_stand_below_the_bounds)
+{
+    cs_scenario scenario   = scenario_of(8, CS_ALLREDUCE);
+    cs_result   results[2] = {result_of(1024, 1e-3, 8), result_of(2048, 1e-3, 8)};
+    cs_text     text       = {0};
+
+    results[0].counts = results[1].counts = CS_NO_COUNTS;
+    cs_results_nccl_table(&text, results, 2, &scenario);
+    cr_expect_null(strstr(text.data, "packets"));
+    cs_text_free(&text);
+    results[0].counts = (cs_counts){77, 5, 0, CS_NO_COUNT, CS_NO_COUNT};
+    results[1].counts = (cs_counts){78, 6, 1, 2, 3};
+    cs_results_nccl_table(&text, results, 2, &scenario);
+    cr_expect_not_null(
+        strstr(
+            text.data,
+            "\n#       size       packets        pauses         drops         marks    sent again\n"
+            "#        (B)\n"
+            "#       1024            77             5             0             -             -\n"
+            "#       2048            78             6             1             2             3\n"),
+        "%s", text.data);
+    cs_text_free(&text);
+}
+
 Test(table, bandwidths_of_a_simulated_ring)
 {
     const cs_algorithm *ring = NULL;

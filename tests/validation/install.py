@@ -59,8 +59,9 @@ def check_program(prefix, want):
         line = run(program, "figure", figure, "-o", os.path.join(prefix, "out"))
         expect(" 0 failed" in line, f"the installed program draws no {figure}: {line}")
     shutil.rmtree(os.path.join(prefix, "out"), ignore_errors=True)
-    if os.path.exists(os.path.join(build, "collsim-simgrid")):
-        run(program, "run", "-m", "simgrid", "-n", "4")
+    for model in ("simgrid", "ns3"):
+        if os.path.exists(os.path.join(build, f"collsim-{model}")):
+            run(program, "run", "-m", model, "-n", "4", "-s", "1M")
     if os.path.exists(os.path.join(build, "collsim-mpi.so")):
         expect("not here" not in run(program, "list", "features"), "the installed program does not find collsim-mpi.so")
     for ending in (("man", "man1", "collsim.1"), ("bash-completion", "completions", "collsim"), ("_collsim",),

@@ -39,7 +39,7 @@ def build_of(program):
 def copy_as(program, folder, build, other):
     """The program and its modules, with another identity of the same length."""
     os.mkdir(folder)
-    for name in ("collsim", "collsim-mpi.so", "collsim-simgrid"):
+    for name in ("collsim", "collsim-mpi.so", "collsim-simgrid", "collsim-ns3"):
         source = os.path.join(os.path.dirname(program), name)
         if os.path.exists(source):
             with open(source, "rb") as file:
@@ -80,21 +80,22 @@ def check_files(program, other, builds):
                    f"{command}: the rows of {build}")
 
 
-def check_simgrid(program, other, builds):
-    """SimGrid's part computes times, too: it must be of the same build, and is no row of a sweep else."""
-    if not os.path.exists(os.path.join(os.path.dirname(program), "collsim-simgrid")):
-        print("skipped: this build has no SimGrid")
+def check_simulator(model, program, other, builds):
+    """A simulator's part computes times, too: it must be of the same build, and is no row of a sweep else."""
+    part = f"collsim-{model}"
+    if not os.path.exists(os.path.join(os.path.dirname(program), part)):
+        print(f"skipped: this build has no {part}")
         return
     elsewhere = {"COLLSIM_MODULES": os.path.dirname(other)}
-    words = ["two.json", "--set", "model.name=simgrid"]
+    words = ["two.json", "--set", f"model.name={model}"]
     code, output, errors = run(program, "run", *words, **elsewhere)
-    expect(code == 3 and output == "" and f"is of build {builds[1]}, the program of {builds[0]}" in errors,
-           f"SimGrid's part of another build: {code} {output} {errors}")
-    code, output, errors = run(program, "sweep", *words, "-o", "simgrid.db", **elsewhere)
-    expect(code == 3 and "2 missing" in output and builds_in("simgrid.db", "results") == [],
-           f"SimGrid's part of another build: {code} {output} {errors}")
-    code, output, errors = run(program, "sweep", *words, "-o", "simgrid.db")
-    expect(code == 0 and "2 run now" in output, f"SimGrid's part of this build: {code} {output} {errors}")
+    expect(code == 3 and output == "" and f"{part} is of build {builds[1]}, the program of {builds[0]}" in errors,
+           f"{part} of another build: {code} {output} {errors}")
+    code, output, errors = run(program, "sweep", *words, "-o", f"{model}.db", **elsewhere)
+    expect(code == 3 and "2 missing" in output and builds_in(f"{model}.db", "results") == [],
+           f"{part} of another build: {code} {output} {errors}")
+    code, output, errors = run(program, "sweep", *words, "-o", f"{model}.db")
+    expect(code == 0 and "2 run now" in output, f"{part} of this build: {code} {output} {errors}")
 
 
 def check_ranks(program, other, builds):
@@ -132,7 +133,8 @@ def main():
                 json.dump({"cluster": {"ranks": 4}, "arrivals": {"distribution": {"name": "exponential", "mean": "1ms"}},
                            "sweep": {"bytes": sizes}}, file)
         check_files(program, other, (first, second))
-        check_simgrid(program, other, (first, second))
+        for model in ("simgrid", "ns3"):
+            check_simulator(model, program, other, (first, second))
         check_ranks(program, other, (first, second))
     finally:
         os.chdir("/")

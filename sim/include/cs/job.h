@@ -64,6 +64,11 @@ typedef struct cs_observer {
     /* Optional. Over a network model, once the transfers have been counted and before the first of
      * them is under way: so many there will be. */
     void (*counted)(void *user, uint64_t n_transfers);
+    /* Optional, for one observer of a replay. Over a network model that counts on links (it has
+     * watch()): what it counted, once, when all has ended; over intervals of sample_s seconds (0:
+     * none, or CS_SAMPLE_AUTO). The report is borrowed during the call. */
+    cs_status (*links)(void *user, const cs_link_report *report, cs_error *err);
+    double sample_s;
 } cs_observer;
 
 /* Run a job: replay and verify it, and put the closed form and the lower bound beside the time. A
@@ -87,6 +92,7 @@ typedef struct cs_outcome {
     double     exposed_s;   /* last completion - last arrival */
     uint64_t   n_transfers; /* messages on the wire: an exchange counts as two */
     uint64_t   wire_bytes;
+    cs_counts  counts;   /* of the model, where it counts */
     bool       verified; /* checked, and correct */
     cs_verdict verdict;  /* when it was checked */
 } cs_outcome;

@@ -10,6 +10,7 @@
 #ifndef CS_MODEL_H
 #define CS_MODEL_H
 
+#include "cs/counters.h"
 #include "cs/field.h"
 #include "cs/named.h"
 #include "cs/schedule.h"
@@ -128,6 +129,15 @@ typedef struct cs_network {
      * ended then, in the order of their ids as far as they end by one event; the array is the
      * model's until the next call of advance(). */
     cs_status (*advance)(void *state, double now_s, const uint32_t **ended_p, size_t *n_ended_p);
+
+    /* Optional. What has been counted so far; what the model does not count is CS_NO_COUNT. */
+    void (*count)(const void *state, cs_counts *counts_p);
+
+    /* Optional, both or neither. Behind open(): count on every link from now on, and over intervals
+     * of so many seconds (0: none, or CS_SAMPLE_AUTO). And when all has ended, at `end_s`: what was
+     * counted. The report is the model's until close(). CS_ENOMEM only. */
+    cs_status (*watch)(void *state, double sample_s);
+    cs_status (*report)(void *state, double end_s, cs_link_report *report_p);
 
     /* Optional. Why next() or advance() failed with anything but CS_ENOMEM, in a line. */
     const char *(*why)(const void *state);

@@ -8,7 +8,7 @@
 CS_BEGIN_C
 
 /* The members down to `build` are the columns of a result (output/result_rows.h). A number that
- * does not exist is NAN. All texts have static storage. */
+ * does not exist is NAN, of counts CS_NO_COUNT. All texts have static storage. */
 struct cs_result {
     const char *algorithm, *collective, *model; /* names */
     uint64_t    ranks, bytes, gpus_per_server;  /* of the scenario */
@@ -23,6 +23,7 @@ struct cs_result {
     uint64_t    transfers, wire_bytes;  /* messages on the wire, and their bytes */
     bool        verified;               /* checked, and correct: `verdict` */
     double      published_form_s;       /* elapsed, as a paper's formula has it */
+    cs_counts   counts;                 /* of the model: packets and what befell them */
     const char *build;                  /* cs_build() */
 
     const cs_field *option_table; /* of the algorithm, or NULL */

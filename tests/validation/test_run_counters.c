@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `run --counters` as a user sees it: what it prints and writes, what is refused, and that results
+ * are those without it, for any number of repetitions. */
+#include "support/folder.h"
+#include "support/program.h"
+
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SCENARIO "run -m packet -a allpairs -n 8 -s 1M --alpha 1us --bandwidth 400Gb/s"
+#define SWITCHES                                                                                  \
+    " --model-opt lossless=on --set 'cluster.topology={\"kind\": \"leaf-spine\", \"leaves\": 2, " \
+    "\"spines\": 1, \"uplink_bandwidth\": \"400Gb/s\"}'"
+
+static char folder[CT_FOLDER_BYTES];
+
+static void set_up(void)
+{
+    ct_folder_make(folder);
+    cr_assert_eq(chdir(folder), 0);
+}
+
+static void tear_down(void)
+{
+    cr_assert_eq(chdir("/"), 0);
+    ct_folder_remove(folder);
+}
+
+TestSuite(run_counters, .init = set_up, .fini = tear_down);
+
+/* What the program prints, to both streams; the caller frees it. */
+static cs_text expect(const char *arguments, int code)
+{
+    cs_text text = {0};
+
+    cr_assert_eq(ct_program(arguments, "2>&1", &text), code, "%s: %s", arguments, text.data);
+    return text;
+}
+
+static cs_text read_whole(const char *name)
+{
+    cs_text text = {0};
+    char    block[4096];
+    size_t  got;
+    FILE   *file = fopen(name, "r");
+
+    cr_assert_not_null(file, "%s", name);
+    while ((got = fread(block, 1, sizeof block, file)) > 0) {
+        cs_text_add_bytes(&text, block, got);
+    }
+    fclose(file);
+    return text;
+}
+
+static json_t *first_of(const char *arguments)
+{
+    cs_text text = expect(arguments, 0);
+    json_t *list = json_loads(text.data, 0, NULL);
+
+    cr_assert_not_null(list, "%s", text.data);
+    json_t *first = json_incref(json_array_get(list, 0));
+    json_decref(list);
+    cs_text_free(&text);
+    return first;
+}
+
+Test(run_counters, json_has_totals_and_links)
+{
+    json_t    *plain   = first_of(SCENARIO SWITCHES " --format json");
+    json_t    *asked   = first_of(SCENARIO SWITCHES " --format json --counters summary");
+    json_t    *links   = json_object_get(json_object_get(asked, "counters"), "links"), *link;
+    json_int_t packets = 0, pauses = 0;
+    size_t     i;
+
+    cr_assert_null(json_object_get(plain, "counters"));
+    cr_assert_eq(json_array_size(links), 20);
+    json_array_foreach(links, i, link)
+    {
+        const char *name   = json_string_value(json_object_get(link, "link"));
+        bool        is_out = strncmp(name, "NIC out", 7) == 0;
+        packets += is_out ? json_integer_value(json_object_get(link, "packets")) : 0;
+        pauses += json_integer_value(json_object_get(link, "pauses"));
+        cr_assert(json_number_value(json_object_get(link, "use_fraction")) <= 1);
+    }
+    cr_assert_eq(packets, 2 * 8 * 7 * 32);
+    cr_assert_eq(json_integer_value(json_object_get(plain, "packets")), packets);
+    cr_assert_eq(json_integer_value(json_object_get(plain, "pauses")), pauses);
+    cr_assert_gt(pauses, 0);
+    json_object_del(asked, "counters");
+    cr_assert(json_equal(plain, asked), "counting changes the result");
+    json_decref(plain);
+    json_decref(asked);
+}
+
+Test(run_counters, the_table_has_the_worst_links_of_every_scenario)
+{
+    cs_text text = expect(SCENARIO SWITCHES " -s 1M,4M --counters summary", 0);
+
+    cr_assert_not_null(strstr(text.data, "# allpairs, 8 ranks, 1048576 bytes: 3584 packets\n"));
+    cr_assert_not_null(strstr(text.data, "# allpairs, 8 ranks, 4194304 bytes: 14336 packets\n"));
+    cr_assert_not_null(strstr(text.data, "uplink leaf 0 -> spine 0\n"));
+    cs_text_free(&text);
+}
+
+Test(run_counters, files_are_the_same_every_time)
+{
+    cs_text nothing = expect(SCENARIO SWITCHES " --counters a.csv --trace a.json", 0);
+    cs_text_free(&nothing);
+    nothing = expect(SCENARIO SWITCHES " --counters b.csv --trace b.json", 0);
+    cs_text_free(&nothing);
+    nothing = expect(SCENARIO SWITCHES " --counters c.csv --sample 5us", 0);
+    cs_text_free(&nothing);
+    cs_text a = read_whole("a.csv"), b = read_whole("b.csv"), c = read_whole("c.csv");
+    cs_text x = read_whole("a.json"), y = read_whole("b.json");
+    cr_assert_str_eq(a.data, b.data);
+    cr_assert_str_eq(x.data, y.data);
+    cr_assert_not_null(strstr(a.data, "\n0,1e-07,NIC out of rank 0,0,"));
+    cr_assert_not_null(strstr(c.data, "\n5e-06,1e-05,"));
+    cr_assert_not_null(strstr(x.data, "\"name\":\"queue uplink leaf 0 -> spine 0\""));
+    cr_assert_not_null(strstr(x.data, "\"name\":\"paused uplink leaf 0 -> spine 0\""));
+    cs_text_free(&a);
+    cs_text_free(&b);
+    cs_text_free(&c);
+    cs_text_free(&x);
+    cs_text_free(&y);
+}
+
+Test(run_counters, what_cannot_be_is_refused)
+{
+    static const struct {
+        const char *arguments, *why;
+    } cases[] = {
+        {"run -m flow --counters summary",
+         "model flow counts nothing on its links: accepted is packet"},
+        {"run -m packet --counters links.txt",
+         "'links.txt': accepted are summary and the name of a file"},
+        {"run -m packet -n 4,8 --counters a.csv", "--counters: needs exactly one scenario, not 2"},
+        {"run -m packet --counters summary --sample 1us",
+         "--sample: there are intervals only with"},
+        {"run -m packet --sample 1us", "--sample: there are intervals only with"},
+        {"run -m packet --counters a.csv --sample 0s", "--sample"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cs_text text = expect(cases[i].arguments, 2);
+        cr_assert_not_null(strstr(text.data, cases[i].why), "%s", text.data);
+        cr_assert_neq(access("a.csv", F_OK), 0);
+        cs_text_free(&text);
+    }
+}
