@@ -783,10 +783,12 @@ static cs_status come_in(transported *m, uint32_t link, uint32_t bytes)
     }
     p->ingress += bytes;
     if (p->ingress > l->xoff + m->net->headroom_bytes) {
+        char name[64];
+        cs_packet_link_text(m->net, link, name, sizeof name);
         (void)snprintf(m->reason, sizeof m->reason,
-                       "headroom_bytes is too small for link %u: %lld bytes came over it that had "
+                       "headroom_bytes is too small for %s: %lld bytes came over it that had "
                        "not left the switch",
-                       link, (long long)p->ingress);
+                       name, (long long)p->ingress);
         return CS_EWRONG;
     }
     return !p->has_xoff && p->ingress > l->xoff ? tell(m, link, true) : CS_OK;
@@ -1203,6 +1205,7 @@ static bool tell_losses(transported *m)
 {
     uint64_t lost = 0, messages = 0;
     uint32_t worst = 0;
+    char     name[64];
 
     for (uint32_t l = 0; l < m->net->n_links; l++) {
         lost += m->ports[l].n_lost;
@@ -1225,8 +1228,9 @@ static bool tell_losses(transported *m)
         used += snprintf(m->reason + used, sizeof m->reason - (size_t)used,
                          "several links, most (%llu) at ", (unsigned long long)there);
     }
+    cs_packet_link_text(m->net, worst, name, sizeof name);
     (void)snprintf(m->reason + used, sizeof m->reason - (size_t)used,
-                   "link %u: give a transport or a larger queue", worst);
+                   "%s: give a transport or a larger queue", name);
     return true;
 }
 
@@ -1249,7 +1253,7 @@ static void tell_deadlock(transported *m)
             }
         }
     }
-    cs_packet_deadlock_text(waits, n, m->reason, sizeof m->reason);
+    cs_packet_deadlock_text(m->net, waits, n, m->reason, sizeof m->reason);
     cs_free(waits);
 }
 
