@@ -34,6 +34,9 @@
 enum { RUN_BITS = 32 };
 #define LONGEST_WINDOW ((cs_ps)1 << (63 - RUN_BITS))
 
+/* So many runs that take turns on a link are kept as runs. */
+enum { MOST_TURNS = 4 };
+
 /* `count` packets of one message and size at t, t + gap, .. */
 typedef struct run {
     cs_ps    t, gap;
@@ -53,9 +56,9 @@ static run *first_run(const run_ring *q)
     return &q->runs[q->head];
 }
 
-static run *last_run(const run_ring *q)
+static run *nth_run(const run_ring *q, uint32_t n)
 {
-    return &q->runs[(q->head + q->n - 1) & (q->capacity - 1)];
+    return &q->runs[(q->head + n) & (q->capacity - 1)];
 }
 
 static void drop_first(run_ring *q)
@@ -132,7 +135,7 @@ typedef struct port {
     cs_ps    free;                      /* when the last packet has left */
     uint32_t leaving_bytes, leaving_in; /* the last packet and whence it came, until it has left;
                                            0 bytes: it has */
-    run_ring flight;                    /* by the time at the far end */
+    run_ring flight;                    /* by the time of the first at the far end */
     int64_t  flying;                    /* bytes */
     cs_ps    ser; /* of ser_bytes at this rate; of UINT32_MAX bytes: not known */
     cs_ps    delay;
@@ -150,13 +153,12 @@ typedef struct port {
 /* The bytes that came in over a link and have not left the switch. Where thresholds may be passed
  * in this window, the link is *watched*: its arrivals and departures are kept. */
 typedef struct counter {
-    int64_t  ingress;                   /* with all of the window that has been seen yet */
-    int64_t  before;                    /* of listed links: when the window began */
-    int64_t  arrived;                   /* bytes, over watched links in this window */
-    int64_t  xoff;                      /* the link's */
-    run_ring departures;                /* of watched links; runs[0] is the first */
-    uint32_t first_arrival, n_arrivals; /* ... in `arrivals` */
-    bool     has_xoff;                  /* the last pause frame said so */
+    int64_t  ingress;              /* with all of the window that has been seen yet */
+    int64_t  before;               /* of listed links: when the window began */
+    int64_t  arrived;              /* bytes, over watched links in this window */
+    int64_t  xoff;                 /* the link's */
+    run_ring arrivals, departures; /* of watched links in this window; runs[0] is the first */
+    bool     has_xoff;             /* the last pause frame said so */
     bool     is_watched, is_listed;
 } counter;
 
@@ -185,7 +187,6 @@ typedef struct lossless {
     uint32_t *listed;         /* owned [n_links]: links to count in this window */
     uint32_t  n_due, n_listed;
     run_ring  spare;         /* takes the place of a list that is put in order */
-    run_ring  arrivals;      /* over watched links, in this window */
     uint64_t *keys, *sorted; /* owned: of packets, see sort_packets() */
     uint32_t *slots;         /* owned */
     size_t    key_capacity, sorted_capacity, slot_capacity;
@@ -323,17 +324,18 @@ static cs_status sort_keys(lossless *e, uint32_t n, uint64_t low, uint64_t high,
     return CS_OK;
 }
 
-/* Do the runs of a list follow each other in time, the links of one time in their order? */
-static bool is_in_order(const run_ring *list)
+/* Where the runs of a list, from number `from` on, no longer follow each other in time, the links
+ * of one time in their order. */
+static uint32_t order_ends(const run_ring *list, uint32_t from)
 {
-    for (uint32_t i = 1; i < list->n; i++) {
+    for (uint32_t i = from + 1; i < list->n; i++) {
         cs_ps last = last_packet(&list->runs[i - 1]);
         if (last > list->runs[i].t ||
             (last == list->runs[i].t && list->runs[i - 1].in > list->runs[i].in)) {
-            return false;
+            return i;
         }
     }
-    return true;
+    return list->n;
 }
 
 /* A key for every packet of a list, sorted: (its time in the window, the number of its run). Runs
@@ -365,36 +367,16 @@ static cs_status sort_packets(lossless *e, const run_ring *list, const uint64_t 
     return sort_keys(e, k, low, high, sorted_p);
 }
 
-/* Runs of a window in their order; where they overlap there is one for every packet. */
-static cs_status put_in_order(lossless *e, run_ring *list)
-{
-    cs_ps           begin = e->window_end - e->calendar.width;
-    const uint64_t *sorted;
-    uint32_t        n;
-
-    if (is_in_order(list)) {
-        return CS_OK;
-    }
-    CS_TRY(sort_packets(e, list, &sorted, &n));
-    e->spare.n = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const run *r = &list->runs[(uint32_t)sorted[i]];
-        CS_TRY(append_run(&e->spare, begin + (cs_ps)(sorted[i] >> RUN_BITS), 0, 1, r->step,
-                          r->bytes, r->in));
-    }
-    run_ring was = *list;
-    *list        = e->spare;
-    e->spare     = was;
-    return CS_OK;
-}
-
-/* ---- when thresholds are passed ---- */
-
 /* What is left of a list of runs that is gone through in time. */
 typedef struct walk {
     const run *r, *end;
     uint32_t   done; /* packets of *r */
 } walk;
+
+static walk walk_of(const run_ring *list)
+{
+    return (walk){list->runs, list->runs + list->n, 0};
+}
 
 static cs_ps walk_time(const walk *w)
 {
@@ -409,6 +391,65 @@ static void walk_on(walk *w, uint32_t count)
         w->r++;
     }
 }
+
+/* Two lists that are each in order, merged into `spare`: runs are cut where they overlap. */
+static cs_status merge_runs(lossless *e, walk a, walk b)
+{
+    while (a.r < a.end || b.r < b.end) {
+        cs_ps    t_a = walk_time(&a), t_b = walk_time(&b);
+        bool     is_a = t_a < t_b || (t_a == t_b && a.r->in < b.r->in);
+        walk    *w    = is_a ? &a : &b;
+        cs_ps    t = is_a ? t_a : t_b, until = is_a ? t_b : t_a;
+        uint32_t count = w->r->count - w->done;
+        if (count > 1 && last_packet(w->r) >= until) { /* those that come before the other's next */
+            count = t + w->r->gap >= until ? 1 : (uint32_t)((until - 1 - t) / w->r->gap) + 1;
+        }
+        CS_TRY(append_run(&e->spare, t, w->r->gap, count, w->r->step, w->r->bytes, w->r->in));
+        walk_on(w, count);
+    }
+    return CS_OK;
+}
+
+/* Packets in the order of their keys, one run for each, into `spare`. */
+static cs_status sort_runs(lossless *e, const run_ring *list)
+{
+    cs_ps           begin = e->window_end - e->calendar.width;
+    const uint64_t *sorted;
+    uint32_t        n;
+
+    CS_TRY(sort_packets(e, list, &sorted, &n));
+    for (uint32_t i = 0; i < n; i++) {
+        const run *r = &list->runs[(uint32_t)sorted[i]];
+        CS_TRY(append_run(&e->spare, begin + (cs_ps)(sorted[i] >> RUN_BITS), 0, 1, r->step,
+                          r->bytes, r->in));
+    }
+    return CS_OK;
+}
+
+/* Runs of a window in their order. Mostly they are, or two links meet; where more do, every packet
+ * becomes a run. */
+static cs_status put_in_order(lossless *e, run_ring *list)
+{
+    uint32_t   half = order_ends(list, 0);
+    const run *runs = list->runs;
+    run_ring   was;
+
+    if (half == list->n) {
+        return CS_OK;
+    }
+    e->spare.n = 0;
+    if (order_ends(list, half) == list->n) {
+        CS_TRY(merge_runs(e, (walk){runs, runs + half, 0}, (walk){runs + half, runs + list->n, 0}));
+    } else {
+        CS_TRY(sort_runs(e, list));
+    }
+    was      = *list;
+    *list    = e->spare;
+    e->spare = was;
+    return CS_OK;
+}
+
+/* ---- when thresholds are passed ---- */
 
 /* Pass all packets before `time`; returns their bytes. */
 static int64_t walk_until(walk *w, cs_ps time)
@@ -491,21 +532,32 @@ static cs_status count_link(lossless *e, uint32_t link)
 
     /* all of before + arrived - ingress has departed */
     if (c->before + c->arrived > most || (c->has_xoff && c->ingress - c->arrived <= wire->xon)) {
-        const run *in = &e->arrivals.runs[c->first_arrival];
+        CS_TRY(put_in_order(e, &c->arrivals));
         CS_TRY(put_in_order(e, &c->departures));
-        const run *out = c->departures.runs;
-        CS_TRY(find_crossings(e, link, c->before, (walk){in, in + c->n_arrivals, 0},
-                              (walk){out, out + c->departures.n, 0}));
+        CS_TRY(find_crossings(e, link, c->before, walk_of(&c->arrivals), walk_of(&c->departures)));
     }
     c->arrived    = 0;
-    c->n_arrivals = c->first_arrival = 0;
-    c->departures.n                  = 0;
-    c->is_listed                     = false;
-    c->is_watched                    = c->has_xoff;
+    c->arrivals.n = c->departures.n = 0;
+    c->is_listed                    = false;
+    c->is_watched                   = c->has_xoff;
     return CS_OK;
 }
 
 /* ---- links ---- */
+
+/* The first run has lost its first packets: it goes to where it is in order of its first one. */
+static void put_back(run_ring *q, uint32_t count)
+{
+    run      r = *first_run(q);
+    uint32_t i = 0;
+
+    r.t += (cs_ps)count * r.gap;
+    r.count -= count;
+    for (; i + 1 < q->n && nth_run(q, i + 1)->t < r.t; i++) {
+        *nth_run(q, i) = *nth_run(q, i + 1);
+    }
+    *nth_run(q, i) = r;
+}
 
 /* Hand what a link brings before the window's end to the next ports. */
 static cs_status bring(lossless *e, uint32_t link)
@@ -515,8 +567,7 @@ static cs_status bring(lossless *e, uint32_t link)
     int64_t  sum = 0;
 
     if (c->is_watched || c->ingress + p->flying > c->xoff) {
-        c->is_watched    = true;
-        c->first_arrival = e->arrivals.n;
+        c->is_watched = true;
         list_link(e, c);
     }
     do {
@@ -530,20 +581,18 @@ static cs_status bring(lossless *e, uint32_t link)
         CS_TRY(append_run(&out->inbox, r->t, r->gap, count, r->step + 1, r->bytes, link));
         make_due(e, out);
         if (c->is_watched) {
-            CS_TRY(append_run(&e->arrivals, r->t, r->gap, count, 0, r->bytes, 0));
+            CS_TRY(append_run(&c->arrivals, r->t, r->gap, count, 0, r->bytes, 0));
         }
         if (count == r->count) {
             drop_first(&p->flight);
         } else {
-            r->t += (cs_ps)count * r->gap;
-            r->count -= count;
+            put_back(&p->flight, count);
         }
     } while (p->flight.n > 0 && first_run(&p->flight)->t < e->window_end);
     p->flying -= sum;
     c->ingress += sum;
     if (c->is_watched) {
-        c->arrived    = sum;
-        c->n_arrivals = e->arrivals.n - c->first_arrival;
+        c->arrived = sum;
     }
     if (p->flight.n > 0) {
         wake(e, link, first_run(&p->flight)->t);
@@ -560,6 +609,22 @@ static cs_status deliver(lossless *e, uint32_t step, uint32_t count, cs_ps end)
     m->end = end > m->end ? end : m->end;
     m->missing -= count;
     return m->missing > 0 ? CS_OK : cs_events_put(e->ends, (double)m->end, m->key);
+}
+
+/* Do packets go on with a run that is under way? The messages of those that were sent last may take
+ * turns; where something takes no time to send, not even that is known of two packets. */
+static inline bool join_flight(const run_ring *q, cs_ps lag, cs_ps t, cs_ps gap, uint32_t count,
+                               const run *r)
+{
+    uint32_t most = lag > 0 ? MOST_TURNS : 1;
+
+    for (uint32_t i = q->n; i > 0 && i + most > q->n; i--) {
+        run *last = nth_run(q, i - 1);
+        if (last->step == r->step) {
+            return join_run(last, t, gap, count, r->step, r->bytes);
+        }
+    }
+    return false;
 }
 
 /* Packets of a run start at t, t + gap, .. */
@@ -596,7 +661,7 @@ static inline cs_status start_packets(lossless *e, uint32_t link, port *p, const
     p->flying += (int64_t)r->bytes * count;
     if (p->flight.n == 0) {
         wake(e, link, t);
-    } else if (e->trains && join_run(last_run(&p->flight), t, gap, count, r->step, r->bytes)) {
+    } else if (e->trains && join_flight(&p->flight, lag, t, gap, count, r)) {
         return CS_OK;
     }
     return append_run(&p->flight, t, gap, count, r->step, r->bytes, link);
@@ -826,7 +891,6 @@ static cs_status process_window(lossless *e)
         CS_TRY(count_link(e, e->listed[i]));
     }
     e->n_due = e->n_listed = 0;
-    e->arrivals.n          = 0;
     e->calendar.window++;
     return CS_OK;
 }
@@ -893,6 +957,7 @@ static void lossless_close(void *state)
         cs_free(p->toggles);
     }
     for (uint32_t l = 0; l < e->net->n_links && e->counters != NULL; l++) {
+        cs_free(e->counters[l].arrivals.runs);
         cs_free(e->counters[l].departures.runs);
     }
     cs_calendar_close(&e->calendar);
@@ -903,7 +968,6 @@ static void lossless_close(void *state)
     cs_free(e->due);
     cs_free(e->bringing);
     cs_free(e->listed);
-    cs_free(e->arrivals.runs);
     cs_free(e->spare.runs);
     cs_free(e->keys);
     cs_free(e->sorted);
