@@ -38,7 +38,8 @@
  * `wait` is rto, but the k-th timeout in a row, without a rise of una between them, makes it
  * llround((double)rto * (double)(1 << min(k, 10)) * (1 + cs_packet_draw(seed, CS_FATE_TIMEOUT, the
  * sending port, 256 * m + min(k, 255)))), where m is the number of messages that the port was
- * handed before this one: what fails in step parts. It is rto again when una rises.
+ * handed before this one: what fails in step parts. It is rto again when una rises. From the second
+ * timeout in a row on, until una rises, the window is 1, so that a message does not lose to itself.
  *
  * Go-back-N. Receiver: `expect` is the number that it takes next. The packet `expect`: expect + 1;
  *   ACK(expect) if expect is n or a multiple of ack_every. A lower one: ACK(expect). A higher one
@@ -53,7 +54,7 @@
  *   is not there, and ACK(expect) is sent if expect is n or has risen to or past a multiple of
  *   ack_every. Sender: packets to send again are a queue; those that a NAK names are put at its
  * end. It comes before new packets; what is below una is skipped. The timer empties the queue, puts
- *   una to next - 1 into it and is due `wait` later.
+ *   una to next - 1 into it, from the second time in a row on una alone, and is due `wait` later.
  *
  * CNP. A marked packet that arrives (whether it is taken or not) is answered by a CNP if the
  * message has sent none yet, or the last one cnp_interval or longer ago. What it does is in
@@ -111,6 +112,9 @@ static void *ring_append(ring *r, size_t bytes)
 /* ---- what there is ---- */
 
 enum { PACKET_BYTES = (1 << 21) - 1 };
+
+/* Whole picoseconds are exact in the queue of events. */
+#define MOST_PS 0x1p53
 
 #define NO_FLOW UINT32_MAX
 
@@ -482,6 +486,12 @@ static cs_status take_control(transported *m, uint32_t index)
     return send_again(f, c.missing);
 }
 
+/* From the second timeout in a row on a message sends one packet at a time. */
+static bool is_careful(const flow *f)
+{
+    return f->n_timeouts > 1;
+}
+
 /* One more timeout in a row: the next one comes later. */
 static void back_off(const transported *m, flow *f)
 {
@@ -505,7 +515,8 @@ static cs_status time_out(transported *m, uint32_t index)
     f->again.n = 0;
     list_flow(m, index);
     kick(m, f->port);
-    CS_TRY(send_again(f, (range){f->una, (uint32_t)(f->next - f->una), 1}));
+    uint32_t count = is_careful(f) ? 1 : (uint32_t)(f->next - f->una);
+    CS_TRY(send_again(f, (range){f->una, count, 1}));
     return restart_timeout(m, index);
 }
 
@@ -531,7 +542,7 @@ static cs_status fire(transported *m, uint32_t index, uint32_t timer)
 /* The number of the next packet of a flow, or -1: it has nothing to send, or must wait. */
 static int64_t next_number(const transported *m, flow *f)
 {
-    int64_t window = m->net->transport.window, again = first_again(f);
+    int64_t window = is_careful(f) ? 1 : m->net->transport.window, again = first_again(f);
 
     if (again >= 0) {
         return again;
@@ -772,10 +783,12 @@ static cs_status come_in(transported *m, uint32_t link, uint32_t bytes)
     }
     p->ingress += bytes;
     if (p->ingress > l->xoff + m->net->headroom_bytes) {
+        char name[64];
+        cs_packet_link_text(m->net, link, name, sizeof name);
         (void)snprintf(m->reason, sizeof m->reason,
-                       "headroom_bytes is too small for link %u: %lld bytes came over it that had "
+                       "headroom_bytes is too small for %s: %lld bytes came over it that had "
                        "not left the switch",
-                       link, (long long)p->ingress);
+                       name, (long long)p->ingress);
         return CS_EWRONG;
     }
     return !p->has_xoff && p->ingress > l->xoff ? tell(m, link, true) : CS_OK;
@@ -1036,6 +1049,14 @@ static cs_status transported_run(void *state, cs_ps horizon)
         if (next > limit || !isfinite(next) || (m->n_moving == 0 && is_stuck(m))) {
             break;
         }
+        if (next > MOST_PS) {
+            (void)snprintf(m->reason, sizeof m->reason,
+                           "packets are under way for longer than %.0f s, up to which picoseconds "
+                           "are exact",
+                           MOST_PS * 1e-12);
+            m->failure = CS_EWRONG;
+            break;
+        }
         m->now   = (cs_ps)next;
         size_t n = cs_events_take(&m->events);
         for (size_t i = 0; i < n && m->failure == CS_OK; i++) {
@@ -1184,6 +1205,7 @@ static bool tell_losses(transported *m)
 {
     uint64_t lost = 0, messages = 0;
     uint32_t worst = 0;
+    char     name[64];
 
     for (uint32_t l = 0; l < m->net->n_links; l++) {
         lost += m->ports[l].n_lost;
@@ -1206,8 +1228,9 @@ static bool tell_losses(transported *m)
         used += snprintf(m->reason + used, sizeof m->reason - (size_t)used,
                          "several links, most (%llu) at ", (unsigned long long)there);
     }
+    cs_packet_link_text(m->net, worst, name, sizeof name);
     (void)snprintf(m->reason + used, sizeof m->reason - (size_t)used,
-                   "link %u: give a transport or a larger queue", worst);
+                   "%s: give a transport or a larger queue", name);
     return true;
 }
 
@@ -1230,7 +1253,7 @@ static void tell_deadlock(transported *m)
             }
         }
     }
-    cs_packet_deadlock_text(waits, n, m->reason, sizeof m->reason);
+    cs_packet_deadlock_text(m->net, waits, n, m->reason, sizeof m->reason);
     cs_free(waits);
 }
 

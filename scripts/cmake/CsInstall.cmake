@@ -13,6 +13,9 @@ foreach(name IN LISTS simulators)
     install(TARGETS collsim-${name} RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/collsim COMPONENT ${name})
   endif()
 endforeach()
+if(TARGET collsim-ns3) # has a licence of its own
+  install(FILES models/ns3/copyright DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/collsim-ns3 COMPONENT ns3)
+endif()
 
 # The library: headers, pkg-config, find_package(collsim [COMPONENTS shared|static]).
 foreach(kind shared static)

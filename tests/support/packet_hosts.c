@@ -106,9 +106,10 @@ static bool find_packet(const ct_packet_hosts *h, message *m, int64_t *number_p)
         *number_p = m->again[m->again_from];
         return true;
     }
-    *number_p = m->next;
-    return m->next < m->n && (h->transport->recovery == CS_RECOVER_NONE ||
-                              h->transport->window == 0 || m->next - m->una < h->transport->window);
+    *number_p            = m->next;
+    const int64_t window = m->n_timeouts > 1 ? 1 : h->transport->window;
+    return m->next < m->n &&
+           (h->transport->recovery == CS_RECOVER_NONE || window == 0 || m->next - m->una < window);
 }
 
 /* The rto, or after timeouts in a row more of it. */
@@ -249,7 +250,7 @@ static void time_out(ct_packet_hosts *h, uint32_t number)
         m->next = m->una;
     } else {
         m->again_from = m->again_to;
-        for (int64_t i = m->una; i < m->next; i++) {
+        for (int64_t i = m->una; i < (m->n_timeouts > 1 ? m->una + 1 : m->next); i++) {
             send_again(m, i);
         }
         set_resend_timer(h, number);

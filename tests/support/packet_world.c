@@ -646,7 +646,8 @@ ct_packet_setting ct_packet_random(uint64_t seed, ct_packet_queues queues)
     slot = cs_packet_ps(set.ports[0].bps, set.ports[0].mtu + set.ports[0].header);
     time = (1 + n_messages(&set) / set.n_ranks) *
            (slot * (1 + set.bytes / set.ports[0].mtu) + set.ports[0].delay);
-    set.late      = ONE_OF(&rng, 0, 0, 1000000, 50000000, time);
+    set.late =
+        ct_below(&rng, 40) == 0 ? 4000000000000000 : ONE_OF(&rng, 0, 0, 1000000, 50000000, time);
     set.change_by = 2 * time;
     set.n_changes = ct_below(&rng, 2) * ct_below(&rng, 8);
     if (ct_below(&rng, 2) == 0) {

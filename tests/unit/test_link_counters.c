@@ -223,6 +223,85 @@ Test(link_counters, the_timeline_has_tracks)
     end(&f);
 }
 
+/* Deep queues before drops, before long pauses, before use; idle links are left out. */
+Test(link_counters, the_worst_come_first)
+{
+    static cs_link_counts links[] = {
+        {.packets = 1, .busy_s = 1},       {.packets = 1, .busy_s = 2},
+        {.packets = 1, .drops = 2},        {.packets = 0},
+        {.packets = 1, .drops = 3},        {.packets = 1, .paused_s = 1},
+        {.packets = 1, .deepest_bytes = 9}};
+    static const uint32_t  want[]   = {6, 4, 2, 5, 1, 0};
+    const cs_link_counters counters = {.links = links, .report = {.n_links = 7}};
+    uint32_t              *order, n;
+
+    cr_assert_eq(cs_link_counters_order(&counters, &order, &n, NULL), CS_OK);
+    cr_assert_eq(n, 6);
+    for (uint32_t i = 0; i < n; i++) {
+        cr_expect_eq(order[i], want[i], "place %u: link %u", i, order[i]);
+    }
+    cs_free(order);
+}
+
+/* A track goes back to 0 where an interval has no sample. */
+Test(link_counters, tracks_fall_between_samples)
+{
+    static cs_link_counts links[2]  = {{.packets = 2, .deepest_bytes = 8, .pauses = 1}};
+    static cs_link_sample samples[] = {{.interval = 0, .queue_bytes = 8, .bytes = 5000},
+                                       {.interval = 4, .queue_bytes = 3, .paused_s = 5e-7}};
+    cs_scenario           scenario  = {
+                   .cluster = {.n_ranks = 1, .gpus_per_server = 1, .fabrics = {{CS_SWITCHED, 0, 1}}}};
+    const cs_link_counters counters = {
+        .cluster = &scenario.cluster, .links = links, .report = {2, links, 1e-6, 2, samples}};
+    cs_recording             recording = {0};
+    cs_text                  text      = {0};
+    static const char *const want[]    = {
+           "\"ts\":0.000000,\"name\":\"queue NIC out of rank 0\",\"args\":{\"bytes\":8}}",
+           "\"ts\":0.000000,\"name\":\"rate NIC out of rank 0\",\"args\":{\"GB/s\":5}}",
+           "\"ts\":1.000000,\"name\":\"queue NIC out of rank 0\",\"args\":{\"bytes\":0}}",
+           "\"ts\":1.000000,\"name\":\"rate NIC out of rank 0\",\"args\":{\"GB/s\":0}}",
+           "\"ts\":4.000000,\"name\":\"queue NIC out of rank 0\",\"args\":{\"bytes\":3}}",
+           "\"ts\":4.000000,\"name\":\"paused NIC out of rank 0\",\"args\":{\"share\":0.5}}",
+           "\"ts\":5.000000,\"name\":\"queue NIC out of rank 0\",\"args\":{\"bytes\":0}}",
+           "\"ts\":5.000000,\"name\":\"paused NIC out of rank 0\",\"args\":{\"share\":0}}"};
+
+    cr_assert_eq(cs_chrome_trace(&recording, &scenario, &counters, &text, NULL), CS_OK);
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        cr_expect_not_null(strstr(text.data, want[i]), "%s not in %s", want[i], text.data);
+    }
+    cr_expect_null(strstr(text.data, "\"ts\":2.0"));
+    cr_expect_null(strstr(text.data, "NIC into"));
+    cs_text_free(&text);
+}
+
+Test(link_counters, a_timeline_has_tracks_of_some_links)
+{
+    enum { RANKS = 50, LINKS = 2 * RANKS };
+    static cs_link_counts links[LINKS];
+    static cs_link_sample samples[LINKS];
+    cs_scenario           scenario = {
+                  .cluster = {.n_ranks = RANKS, .gpus_per_server = 1, .fabrics = {{CS_SWITCHED, 0, 1}}}};
+    const cs_link_counters counters  = {.cluster = &scenario.cluster,
+                                        .links   = links,
+                                        .report  = {LINKS, links, 1e-6, LINKS, samples}};
+    cs_recording           recording = {0};
+    cs_text                text      = {0};
+    int                    n         = 0;
+
+    for (uint32_t l = 0; l < LINKS; l++) {
+        links[l]   = (cs_link_counts){.packets = 1, .deepest_bytes = l};
+        samples[l] = (cs_link_sample){.link = l, .bytes = 1000};
+    }
+    cr_assert_eq(cs_chrome_trace(&recording, &scenario, &counters, &text, NULL), CS_OK);
+    for (const char *at = text.data; (at = strstr(at, "\"args\":{\"GB/s\":1}")) != NULL; at++) {
+        n++;
+    }
+    cr_expect_eq(n, CS_CHROME_TRACE_MOST_LINKS);
+    cr_expect_not_null(strstr(text.data, "NIC into rank 49"));
+    cr_expect_null(strstr(text.data, "NIC out of rank 0\""));
+    cs_text_free(&text);
+}
+
 Test(link_counters, names_say_which_port)
 {
     cs_cluster       c        = {.n_ranks         = 8,
