@@ -67,7 +67,9 @@
       set xrange [P_min / 1.15:P_max * 1.15]
       eval data_ticks("inside('" . LETTER . "', 'ranks')", 1.5)
       set xlabel 'number of ranks p (log scale)' offset 0,0.5
-      set object 1 rectangle from graph 0, first LEAST to graph 1, first MOST behind fillcolor rgb '#FBE3D3' fillstyle solid noborder
+      if (!CHANGED) {
+        set object 1 rectangle from graph 0, first LEAST to graph 1, first MOST behind fillcolor rgb '#FBE3D3' fillstyle solid noborder
+      }
     } else { if (AXIS eq 'size') {
       X = 'buffer_MiB'
       set xrange [B_min / 1.15:B_max * 1.15]
@@ -100,6 +102,8 @@
       PLOT = PLOT . sprintf(", keyentry with %s title '%s'", S[k], K[k])
     }
   }
-  PLOT = PLOT . ", keyentry with boxes fillcolor rgb '#FBE3D3' fillstyle solid border lc rgb '#FBE3D3' title \"" . CLAIM . "\""
+  if (!CHANGED) {
+    PLOT = PLOT . ", keyentry with boxes fillcolor rgb '#FBE3D3' fillstyle solid border lc rgb '#FBE3D3' title \"" . CLAIM . "\""
+  }
   eval PLOT
   unset multiplot

@@ -48,9 +48,9 @@ static const struct {
     {"parallel-rings-7", 24, 505},
     {"late-gpu", 51, 674},
     {"fidelity", 133, 2000},
-    {"optcc-8-packets", 0, 0},
-    {"optcc-9-packets", 0, 0},
-    {"optcc-10-packets", 0, 0},
+    {"optcc-8-packets", 39, 554},
+    {"optcc-9-packets", 16, 209},
+    {"optcc-10-packets", 16, 138},
 };
 
 enum { N_WANTED = sizeof wanted / sizeof wanted[0] };
