@@ -73,7 +73,7 @@ void cs_packet_deadlock_text(const cs_packet_net *net, cs_packet_wait *waits, si
 {
     const char *between = net->ports != NULL ? "; " : " -> ";
     char        first[MOST_NAME_BYTES], name[MOST_NAME_BYTES];
-    size_t      used, room_behind = 3 * (net->ports != NULL ? MOST_NAME_BYTES : MOST_DIGITS);
+    size_t      used, room_behind = net->ports != NULL ? 3 * MOST_NAME_BYTES : 3 * MOST_DIGITS;
     uint32_t    link, lowest;
 
     n = n == 0 ? 0 : keep_circles(waits, n);
