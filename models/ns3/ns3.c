@@ -282,20 +282,21 @@ static bool ns3_is_idle(const void *state)
 static void tell_losses(ns3_engine *e)
 {
     const cs_ns3_event *event    = &e->event;
-    char                most[80] = "";
+    char                most[80] = "", name[64];
 
+    cs_packet_link_text(e->net, event->worst_link, name, sizeof name);
     if (event->worst_drops < event->drops) {
         (void)snprintf(most, sizeof most, "several links, most (%llu) at ",
                        (unsigned long long)event->worst_drops);
     }
     (void)snprintf(e->why, sizeof e->why,
-                   "%llu packet%s of %u message%s lost at %slink %u: give mode=tcp or a larger "
+                   "%llu packet%s of %u message%s lost at %s%s: give mode=tcp or a larger "
                    "queue_bytes",
                    (unsigned long long)event->drops, event->drops == 1 ? "" : "s", event->n_lost,
                    event->drops == 1    ? " was"
                    : event->n_lost == 1 ? " were"
                                         : "s were",
-                   most, event->worst_link);
+                   most, name);
 }
 
 static const char *ns3_why(void *state)

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Of a name, and of a number with an arrow before it. */
+enum { MOST_NAME_BYTES = 64, MOST_DIGITS = 20 };
+
 static int by_links(const void *a, const void *b)
 {
     const cs_packet_wait *x = a, *y = b;
@@ -55,10 +58,23 @@ static uint32_t next_of(const cs_packet_wait *waits, size_t n, uint32_t link)
     return waits[first_of(waits, n, link)].to;
 }
 
-void cs_packet_deadlock_text(cs_packet_wait *waits, size_t n, char *text, size_t room)
+/* Names have arrows in them; numbers stand alone. */
+static void name_link(const cs_packet_net *net, uint32_t link, char *name)
 {
-    size_t   used;
-    uint32_t link, lowest;
+    if (net->ports != NULL) {
+        cs_packet_link_text(net, link, name, MOST_NAME_BYTES);
+    } else {
+        (void)snprintf(name, MOST_NAME_BYTES, "%u", link);
+    }
+}
+
+void cs_packet_deadlock_text(const cs_packet_net *net, cs_packet_wait *waits, size_t n, char *text,
+                             size_t room)
+{
+    const char *between = net->ports != NULL ? "; " : " -> ";
+    char        first[MOST_NAME_BYTES], name[MOST_NAME_BYTES];
+    size_t      used, room_behind = 3 * (net->ports != NULL ? MOST_NAME_BYTES : MOST_DIGITS);
+    uint32_t    link, lowest;
 
     n = n == 0 ? 0 : keep_circles(waits, n);
     if (n == 0) {
@@ -73,11 +89,13 @@ void cs_packet_deadlock_text(cs_packet_wait *waits, size_t n, char *text, size_t
     for (uint32_t at = next_of(waits, n, link); at != link; at = next_of(waits, n, at)) {
         lowest = at < lowest ? at : lowest;
     }
-    used = (size_t)snprintf(text, room, "deadlock: links %u", lowest);
+    name_link(net, lowest, first);
+    used = (size_t)snprintf(text, room, "deadlock: links %s", first);
     link = next_of(waits, n, lowest);
-    for (; link != lowest && used + 60 < room; link = next_of(waits, n, link)) {
-        used += (size_t)snprintf(text + used, room - used, " -> %u", link);
+    for (; link != lowest && used + room_behind < room; link = next_of(waits, n, link)) {
+        name_link(net, link, name);
+        used += (size_t)snprintf(text + used, room - used, "%s%s", between, name);
     }
-    (void)snprintf(text + used, room - used, "%s -> %u wait for each other",
-                   link == lowest ? "" : " -> ..", lowest);
+    (void)snprintf(text + used, room - used, "%s%s%s%s wait for each other",
+                   link == lowest ? "" : between, link == lowest ? "" : "..", between, first);
 }

@@ -7,17 +7,18 @@
 #ifndef CS_MODELS_PACKET_DEADLOCK_H
 #define CS_MODELS_PACKET_DEADLOCK_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "models/packet/net.h"
 
 /* Packets that came over link `from`, which is paused, wait at port `to`, which is paused, too. */
 typedef struct cs_packet_wait {
     uint32_t from, to;
 } cs_packet_wait;
 
-/* Write "deadlock: links 6 -> 7 -> 8 -> 6 wait for each other" for a circle among the waits, from
+/* Write "deadlock: links 6 -> 7 -> 8 -> 6 wait for each other", or with names and "; " between
+ * them, for a circle among the waits, from
  * its lowest link on; "deadlock: paused links wait for each other" where there is none. The waits
  * are sorted and used up. O(n^2) in the worst case. */
-void cs_packet_deadlock_text(cs_packet_wait *waits, size_t n, char *text, size_t room);
+void cs_packet_deadlock_text(const cs_packet_net *net, cs_packet_wait *waits, size_t n, char *text,
+                             size_t room);
 
 #endif

@@ -263,11 +263,13 @@ static cs_status toggle_port(lossless *e, uint32_t link, cs_ps t, bool is_pause)
 static cs_status headroom_is_passed(lossless *e, uint32_t link, int64_t ingress)
 {
     const cs_packet_link *wire = &e->net->links[link];
+    char                  name[64];
 
+    cs_packet_link_text(e->net, link, name, sizeof name);
     (void)snprintf(e->reason, sizeof e->reason,
-                   "headroom of link %u is too small: %lld bytes that came over it wait, more than "
+                   "headroom of %s is too small: %lld bytes that came over it wait, more than "
                    "xoff %lld and headroom %lld; set headroom_bytes to %lld or more",
-                   link, (long long)ingress, (long long)wire->xoff,
+                   name, (long long)ingress, (long long)wire->xoff,
                    (long long)e->net->headroom_bytes, (long long)(ingress - wire->xoff));
     return CS_EWRONG;
 }
@@ -934,7 +936,7 @@ static const char *lossless_why(void *state)
 
     if (e->reason[0] == '\0') {
         waits = find_waits(e, &n);
-        cs_packet_deadlock_text(waits, waits != NULL ? n : 0, e->reason, sizeof e->reason);
+        cs_packet_deadlock_text(e->net, waits, waits != NULL ? n : 0, e->reason, sizeof e->reason);
         cs_free(waits);
     }
     return e->reason;

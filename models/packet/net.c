@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 
+#include <stdio.h>
+
 static int64_t smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -32,6 +34,15 @@ void cs_packet_net_finish(cs_packet_net *net, int64_t least_bytes)
         net->window = smaller(net->window, link->delay + cs_packet_ps(link->high_bps, bytes));
     }
     net->window = net->window < 1 ? 1 : net->window;
+}
+
+void cs_packet_link_text(const cs_packet_net *net, uint32_t link, char *text, size_t room)
+{
+    if (net->ports != NULL) {
+        cs_link_name(net->ports, link, text, room);
+    } else {
+        (void)snprintf(text, room, "link %u", link);
+    }
 }
 
 void cs_packet_net_free(cs_packet_net *net)

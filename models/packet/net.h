@@ -86,6 +86,7 @@ typedef struct cs_packet_transport {
 typedef struct cs_packet_counters cs_packet_counters; /* models/packet/counters.h */
 
 typedef struct cs_packet_net {
+    const cs_ports     *ports; /* they name the links; NULL: these have numbers only */
     uint32_t            n_links;
     uint32_t            n_senders;         /* links 0 to n_senders - 1 are sending ports */
     cs_packet_link     *links;             /* owned */
@@ -160,6 +161,9 @@ static inline double cs_packet_draw(uint64_t seed, cs_packet_fate fate, uint32_t
 /* low_bps and high_bps of every link, and the window, for packets of at least `least_bytes` on the
  * wire; call it when all else is filled in. O(links + changes). */
 void cs_packet_net_finish(cs_packet_net *net, int64_t least_bytes);
+
+/* A link for people: "link 7", or what the ports call it. */
+void cs_packet_link_text(const cs_packet_net *net, uint32_t link, char *text, size_t room);
 
 /* Free what the net owns. */
 void cs_packet_net_free(cs_packet_net *net);

@@ -41,8 +41,9 @@ static cs_status choose(cs_packet_ports *ports, const void *options,
     const packet_options      *o   = options;
     cs_packet_net             *net = &ports->net;
     const cs_packet_transport *t   = &net->transport;
+    int64_t line = (int64_t)(8 * ports->ports->cluster->fabrics[CS_NIC].bandwidth_Bps);
 
-    CS_TRY(cs_packet_transport_resolve(&o->hosts, net->links[0].high_bps, &net->transport, err));
+    CS_TRY(cs_packet_transport_resolve(&o->hosts, line, &net->transport, err));
     if (net->queue_bytes > 0 || t->recovery != CS_RECOVER_NONE || t->kmax > 0) {
         *engine_p = &cs_packet_transported;
     } else {

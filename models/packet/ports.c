@@ -47,7 +47,7 @@ static cs_status check_queues(const cs_packet_options *o, cs_error *err)
     if (o->queue_bytes > 0 && o->queue_bytes < most) {
         return CS_FAIL(
             err, CS_EINVAL, "queue_bytes",
-            "%llu bytes hold no packet of %u: accepted are 0 (no limit) and from that on",
+            "%llu bytes hold no packet of %u: accepted are 0 (no limit) and at least that many",
             (unsigned long long)o->queue_bytes, most);
     }
     if (o->queue_bytes > 0 && is_lossless(o)) {
@@ -288,6 +288,7 @@ static cs_status fill(cs_packet_ports *p)
     uint32_t           inner = t != NULL ? t->n_links : 0;
     uint32_t           least = p->options.header_bytes, own = p->options.nvlink_header_bytes;
 
+    p->net.ports     = p->ports;
     p->net.n_links   = cs_links_count(p->ports);
     p->net.n_senders = p->ports->n_ports;
     p->net.links     = CS_NEW(cs_packet_link, p->net.n_links);

@@ -39,7 +39,8 @@
  * llround((double)rto * (double)(1 << min(k, 10)) * (1 + cs_packet_draw(seed, CS_FATE_TIMEOUT, the
  * sending port, 256 * m + min(k, 255)))), where m is the number of messages that the port was
  * handed before this one: what fails in step parts. It is rto again when una rises. From the second
- * timeout in a row on, until una rises, the window is 1, so that a message does not lose to itself.
+ * timeout in a row on, until una rises, the window is 1, so that a message does not lose to itself,
+ * and every packet that starts asks for an ACK: where it lets `expect` rise, ACK(expect) is sent.
  *
  * Go-back-N. Receiver: `expect` is the number that it takes next. The packet `expect`: expect + 1;
  *   ACK(expect) if expect is n or a multiple of ack_every. A lower one: ACK(expect). A higher one
@@ -121,7 +122,7 @@ enum { PACKET_BYTES = (1 << 21) - 1 };
 typedef struct packet {
     uint32_t flow, number;
     uint32_t in; /* the link that it came over to the port where it waits */
-    uint32_t bytes : 21, hop : 6, is_marked : 1;
+    uint32_t bytes : 21, hop : 6, is_marked : 1, asks : 1; /* asks: for an ACK at once */
 } packet;
 
 /* On its way over a link: when it is at the far end. */
@@ -630,7 +631,8 @@ static cs_status start_sender(transported *m, uint32_t link)
     return transmit(m, link,
                     (packet){.flow   = index,
                              .number = (uint32_t)number,
-                             .bytes  = (uint32_t)bytes & PACKET_BYTES});
+                             .bytes  = (uint32_t)bytes & PACKET_BYTES,
+                             .asks   = is_careful(f)});
 }
 
 /* ---- the receiver ---- */
@@ -657,36 +659,36 @@ static cs_status end_message(transported *m, uint32_t index)
     return cs_events_put(m->ends, (double)m->now, f->key);
 }
 
-/* `expect` has risen from `before`. */
-static cs_status take_in_order(transported *m, uint32_t index, int64_t before)
+/* `expect` has risen from the packet's number. */
+static cs_status take_in_order(transported *m, packet x)
 {
-    flow   *f     = &m->flows[index];
-    int64_t every = m->net->transport.ack_every;
+    flow   *f      = &m->flows[x.flow];
+    int64_t every  = m->net->transport.ack_every;
+    bool    is_due = f->expect == f->n || f->expect / every > x.number / every || x.asks;
 
     if (f->expect == f->n) {
-        CS_TRY(end_message(m, index));
-        return answer(m, index, ACK, (range){0});
+        CS_TRY(end_message(m, x.flow));
     }
-    return f->expect / every > before / every ? answer(m, index, ACK, (range){0}) : CS_OK;
+    return is_due ? answer(m, x.flow, ACK, (range){0}) : CS_OK;
 }
 
-static cs_status receive_gbn(transported *m, uint32_t index, int64_t number)
+static cs_status receive_gbn(transported *m, packet x)
 {
-    flow *f = &m->flows[index];
+    flow *f = &m->flows[x.flow];
 
-    if (number == f->expect) {
+    if (x.number == f->expect) {
         f->expect++;
         f->has_nak = false;
-        return take_in_order(m, index, number);
+        return take_in_order(m, x);
     }
-    if (number < f->expect) {
-        return answer(m, index, ACK, (range){0});
+    if (x.number < f->expect) {
+        return answer(m, x.flow, ACK, (range){0});
     }
     if (f->has_nak) {
         return CS_OK;
     }
     f->has_nak = true;
-    return answer(m, index, NAK, (range){0});
+    return answer(m, x.flow, NAK, (range){0});
 }
 
 static bool is_kept(const flow *f, int64_t number)
@@ -721,23 +723,23 @@ static cs_status keep(flow *f, int64_t number)
     return CS_OK;
 }
 
-static cs_status receive_selective(transported *m, uint32_t index, int64_t number)
+static cs_status receive_selective(transported *m, packet x)
 {
-    flow *f = &m->flows[index];
+    flow *f = &m->flows[x.flow];
 
-    if (number < f->expect || is_kept(f, number)) {
-        return answer(m, index, ACK, (range){0});
+    if (x.number < f->expect || is_kept(f, x.number)) {
+        return answer(m, x.flow, ACK, (range){0});
     }
-    range missing = find_missing(m, index, number);
+    range missing = find_missing(m, x.flow, x.number);
     if (missing.count > 0) {
-        CS_TRY(answer(m, index, NAK, missing));
+        CS_TRY(answer(m, x.flow, NAK, missing));
     }
-    if (number > f->expect) {
-        return keep(f, number);
+    if (x.number > f->expect) {
+        return keep(f, x.number);
     }
     for (f->expect++; f->expect < f->n && is_kept(f, f->expect); f->expect++) {
     }
-    return take_in_order(m, index, number);
+    return take_in_order(m, x);
 }
 
 static cs_status receive(transported *m, packet x)
@@ -753,8 +755,7 @@ static cs_status receive(transported *m, packet x)
         f->last_cnp = m->now;
         CS_TRY(answer(m, x.flow, CNP, (range){0}));
     }
-    return t->recovery == CS_RECOVER_GBN ? receive_gbn(m, x.flow, x.number)
-                                         : receive_selective(m, x.flow, x.number);
+    return t->recovery == CS_RECOVER_GBN ? receive_gbn(m, x) : receive_selective(m, x);
 }
 
 /* ---- ports and links ---- */
@@ -783,10 +784,12 @@ static cs_status come_in(transported *m, uint32_t link, uint32_t bytes)
     }
     p->ingress += bytes;
     if (p->ingress > l->xoff + m->net->headroom_bytes) {
+        char name[64];
+        cs_packet_link_text(m->net, link, name, sizeof name);
         (void)snprintf(m->reason, sizeof m->reason,
-                       "headroom_bytes is too small for link %u: %lld bytes came over it that had "
+                       "headroom_bytes is too small for %s: %lld bytes came over it that had "
                        "not left the switch",
-                       link, (long long)p->ingress);
+                       name, (long long)p->ingress);
         return CS_EWRONG;
     }
     return !p->has_xoff && p->ingress > l->xoff ? tell(m, link, true) : CS_OK;
@@ -1203,6 +1206,7 @@ static bool tell_losses(transported *m)
 {
     uint64_t lost = 0, messages = 0;
     uint32_t worst = 0;
+    char     name[64];
 
     for (uint32_t l = 0; l < m->net->n_links; l++) {
         lost += m->ports[l].n_lost;
@@ -1225,8 +1229,9 @@ static bool tell_losses(transported *m)
         used += snprintf(m->reason + used, sizeof m->reason - (size_t)used,
                          "several links, most (%llu) at ", (unsigned long long)there);
     }
+    cs_packet_link_text(m->net, worst, name, sizeof name);
     (void)snprintf(m->reason + used, sizeof m->reason - (size_t)used,
-                   "link %u: give a transport or a larger queue", worst);
+                   "%s: give a transport or a larger queue", name);
     return true;
 }
 
@@ -1249,7 +1254,7 @@ static void tell_deadlock(transported *m)
             }
         }
     }
-    cs_packet_deadlock_text(waits, n, m->reason, sizeof m->reason);
+    cs_packet_deadlock_text(m->net, waits, n, m->reason, sizeof m->reason);
     cs_free(waits);
 }
 

@@ -152,7 +152,7 @@ Test(packet_transport_oracle, same_ends_losses_marks_and_repetitions)
 
 Test(packet_transport_oracle, same_rates)
 {
-    const seen s = compare_all("DCQCN", &cs_packet_transported, CT_CONGESTED, 200);
+    const seen s = compare_all("DCQCN", &cs_packet_transported, CT_CONGESTED, 100);
 
     cr_expect(s.n < 100 || s.marks > 0);
 }

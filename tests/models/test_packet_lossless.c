@@ -210,7 +210,7 @@ Test(packet_lossless, fan_in_takes_the_time_of_its_packets)
         cr_assert_eq(simulate(&s, trains != 0, 0), CS_OK);
         cr_expect_eq(last_end(&s), 150823080);
         cr_expect_eq(s.totals.pauses, 49);
-        cr_expect_eq(s.totals.packets, 7 * 256);
+        cr_expect_eq(s.totals.packets, UINT64_C(7) * 256);
         begin_fan_in(&s, 100000, 0); /* the port runs dry */
         cr_assert_eq(simulate(&s, trains != 0, 0), CS_OK);
         cr_expect_eq(last_end(&s), 154323960);
@@ -263,8 +263,8 @@ Test(packet_lossless, a_slow_receiver_pauses_who_sends_to_it)
     for (int pauses = 0; pauses < 2; pauses++) {
         begin_scene(&s, 2, 0, 400000000000, 500000);
         s.links[3].bps = 10000000000;
-        add_message(&s, 0, 40 * 4096, (uint32_t[]){0, 3}, 2);
-        set_thresholds(&s, pauses != 0 ? 5 * 4178 : 40 * 4178, 4178);
+        add_message(&s, 0, INT64_C(40) * 4096, (uint32_t[]){0, 3}, 2);
+        set_thresholds(&s, pauses != 0 ? INT64_C(5) * 4178 : INT64_C(40) * 4178, 4178);
         cr_assert_eq(simulate(&s, true, 0), CS_OK);
         cr_expect_eq(last_end(&s), 2 * 500000 + fast + 40 * slow);
         cr_expect_eq(s.totals.pauses > 1, pauses != 0);

@@ -624,20 +624,21 @@ Test(packet_transport, headroom_that_is_too_small_is_an_error)
 
 Test(packet_transport, circles_begin_at_their_lowest_link)
 {
+    cs_packet_net  net = {0};
     char           text[120];
     cs_packet_wait waits[] = {{9, 4}, {1, 4}, {4, 7}, {7, 3}, {3, 4}, {3, 8}, {7, 2}, {4, 7}};
 
-    cs_packet_deadlock_text(waits, 8, text, sizeof text);
+    cs_packet_deadlock_text(&net, waits, 8, text, sizeof text);
     cr_expect_str_eq(text, "deadlock: links 3 -> 4 -> 7 -> 3 wait for each other");
-    cs_packet_deadlock_text((cs_packet_wait[]){{1, 2}, {2, 3}}, 2, text, sizeof text);
+    cs_packet_deadlock_text(&net, (cs_packet_wait[]){{1, 2}, {2, 3}}, 2, text, sizeof text);
     cr_expect_str_eq(text, "deadlock: paused links wait for each other");
-    cs_packet_deadlock_text((cs_packet_wait[]){{5, 5}}, 1, text, sizeof text);
+    cs_packet_deadlock_text(&net, (cs_packet_wait[]){{5, 5}}, 1, text, sizeof text);
     cr_expect_str_eq(text, "deadlock: links 5 -> 5 wait for each other");
     cs_packet_wait many[100];
     for (uint32_t i = 0; i < 100; i++) {
         many[i] = (cs_packet_wait){i, (i + 1) % 100};
     }
-    cs_packet_deadlock_text(many, 100, text, sizeof text);
+    cs_packet_deadlock_text(&net, many, 100, text, sizeof text);
     cr_expect_str_eq(text, "deadlock: links 0 -> 1 -> 2 -> 3 -> 4 -> 5 -> 6 -> 7 -> 8 -> 9 -> .. "
                            "-> 0 wait for each other");
 }

@@ -162,6 +162,7 @@ ct_packet_run ct_packet_drive(const ct_packet_world *world, const cs_packet_engi
     for (uint32_t p = 0; p < world->net.n_senders; p++) {
         d.handed[p] = next_of(&d, p, 0);
     }
+    engine->close(NULL);
     d.run.status = engine->open(&world->net, &d.ends, &d.state, &err);
     if (d.run.status == CS_OK) {
         while (hand_over_all(&d) && go_on(&d, stops > 0 ? &rng : NULL)) {

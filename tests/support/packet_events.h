@@ -9,10 +9,10 @@
 #include "models/packet/net.h"
 
 typedef struct ct_packet {
-    uint32_t message, index; /* of the schedule, in the message */
-    uint32_t hop, in;        /* of its way; the link that it came over, CS_NO_LINK at first */
-    int64_t  bytes;          /* on the wire */
-    bool     is_marked;
+    uint32_t message, index;  /* of the schedule, in the message */
+    uint32_t hop, in;         /* of its way; the link that it came over, CS_NO_LINK at first */
+    int64_t  bytes;           /* on the wire */
+    bool     is_marked, asks; /* asks: for an ACK */
 } ct_packet;
 
 typedef enum ct_packet_kind {

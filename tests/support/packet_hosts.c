@@ -146,6 +146,7 @@ static void start_message(ct_packet_hosts *h, uint32_t number, int64_t index, ct
     *p = (ct_packet){.message = number,
                      .index   = (uint32_t)index,
                      .in      = CS_NO_LINK,
+                     .asks    = m->n_timeouts > 1,
                      .bytes   = index < m->n - 1 ? s->mtu + s->header
                                                  : cs_packet_last_bytes(s->bytes, s->mtu, s->header)};
     if (m->most == 0) {
@@ -335,7 +336,7 @@ static void receive_gbn(ct_packet_hosts *h, const ct_packet *p)
     if (p->index == m->expect) {
         take(h, p);
         m->was_told = false;
-        if (m->expect == m->n || m->expect % h->transport->ack_every == 0) {
+        if (m->expect == m->n || m->expect % h->transport->ack_every == 0 || p->asks) {
             answer(h, p->message, ACK, 0, 0);
         }
     } else if (p->index < m->expect) {
@@ -361,7 +362,7 @@ static void receive_selective(ct_packet_hosts *h, const ct_packet *p)
     }
     *highest = *highest > p->index ? *highest : p->index;
     take(h, p);
-    if (m->expect > old && (m->expect == m->n ||
+    if (m->expect > old && (m->expect == m->n || p->asks ||
                             m->expect / h->transport->ack_every > old / h->transport->ack_every)) {
         answer(h, p->message, ACK, 0, 0);
     }

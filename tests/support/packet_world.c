@@ -556,19 +556,16 @@ static cs_ps generous_timeout(const ct_packet_setting *set)
 
 static void draw_transport(ct_packet_setting *set, ct_rng *rng)
 {
-    cs_packet_transport *t           = &set->transport;
-    const cs_ps          trip        = 4 * (set->ports[0].delay + set->inner_delay) + 1000000;
-    const bool           is_lossless = set->xoff > 0;
-    const int64_t        kmin        = ct_below(rng, 1u << (1 + ct_below(rng, 17)));
+    cs_packet_transport *t    = &set->transport;
+    const cs_ps          trip = 4 * (set->ports[0].delay + set->inner_delay) + 1000000;
+    const int64_t        kmin = ct_below(rng, 1u << (1 + ct_below(rng, 17)));
 
     *t = (cs_packet_transport){
         .recovery = (cs_packet_recovery)ONE_OF(rng, CS_RECOVER_NONE, CS_RECOVER_GBN, CS_RECOVER_GBN,
                                                CS_RECOVER_SELECTIVE, CS_RECOVER_SELECTIVE),
         .window   = ONE_OF(rng, 0, 1, 4, 1 + ct_below(rng, 100)),
         .ack_every = 1 + ct_below(rng, 8),
-        /* Where packets are lost, senders that go on too soon lose theirs in step for ever. */
-        .rto        = is_lossless ? ONE_OF(rng, trip, 3 * trip, 10 * trip, 500000000)
-                                  : trip + generous_timeout(set),
+        .rto = ONE_OF(rng, trip, 3 * trip, 10 * trip, 500000000, trip + generous_timeout(set)),
         .error_rate = (double)ONE_OF(rng, 0, 0, 1, 10, 100) / 1000,
         .kmin       = kmin,
         .kmax       = ONE_OF(rng, 0, kmin, 2 * kmin + 1, 200000 + kmin),

@@ -107,3 +107,22 @@ Test(model_compare, says_what_a_message_costs_alone)
     cr_assert_float_eq(packet->mine_alone_s, 3e-6 + 2443 * full_s + last_s, 1e-14);
     cr_assert_float_eq(packet->mine_alone_s, packet->mine.end_s - packet->mine.start_s, 1e-14);
 }
+
+/* Packets in another process are a matter of minutes: not for who did not ask. */
+Test(model_compare, leaves_out_what_takes_minutes)
+{
+    size_t n_left_out = 0;
+
+    ct_scene_set(&scene, "ring", CS_ALLREDUCE, 8, (uint64_t)4 << 30);
+    ct_scene_ready(&scene);
+    cr_assert_eq(compare(NULL), CS_OK);
+    for (size_t i = 0; i < n_rows; i++) {
+        const cs_network *n          = rows[i].model->network;
+        bool              takes_long = n != NULL && n->is_foreign && n->queues_senders != NULL;
+        cr_assert_eq(rows[i].refusal.status, takes_long ? CS_ENOTSUP : CS_OK, "%s",
+                     rows[i].model->name);
+        n_left_out += takes_long;
+    }
+    cr_assert_leq(n_left_out, 1);
+    cr_assert_not(row_of("packet")->outcome.elapsed_s <= row_of("flow")->outcome.elapsed_s);
+}
