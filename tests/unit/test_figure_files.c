@@ -398,7 +398,7 @@ static const struct {
     {"optcc-9-packets", {{"bytes", "1MiB"}, {"sweep.cluster.ranks", "[16, 24]"}}},
     {"optcc-10-packets",
      {{"bytes", "1MiB"}, {"sweep.bytes", "[\"3MiB\"]"}, {"sweep.cluster.ranks", "[24, 48]"}}},
-    {"fidelity", {{"bytes", "1MiB"}}},
+    {"fidelity", {{"bytes", "1MiB"}, {"sweep.figure.let.algorithm", "[\"ring\", \"rhd\"]"}}},
     {"optcc-bounds", {{"sweep.cluster.ranks", "[100, 110]"}, {"cluster.ranks", "24"}}},
     {"parallel-rings-4", {{"sweep.figure.let.block_mib", "[0.0625, 3]"}}},
     {"parallel-rings-7", {{"sweep.figure.let.block_mib", "[0.0625, 3]"}}},
