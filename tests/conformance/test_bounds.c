@@ -123,9 +123,14 @@ static void random_model(world *w, gsl_rng *rng)
         count++;
     }
     w->model = cs_models[below(rng, (uint32_t)count)];
-    /* A foreign simulator is a process for every replay: now and then. */
-    if (w->model->network != NULL && w->model->network->is_foreign &&
-        (below(rng, 100) > 0 || ct_foreign_takes_long(w->model, &w->scenario))) {
+    /* A foreign simulator is a process for every replay, and packets are many: now and then. */
+    const cs_network *network = w->model->network;
+    uint32_t          once_in = network == NULL                   ? 1
+                                : network->is_foreign             ? 100
+                                : network->queues_senders != NULL ? 8
+                                                                  : 1;
+    if (below(rng, once_in) > 0 ||
+        (once_in == 100 && ct_foreign_takes_long(w->model, &w->scenario))) {
         w->model = cs_models[0];
     }
     cs_fields_default(w->model->options, &w->model_options);
