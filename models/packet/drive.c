@@ -11,6 +11,9 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Up to there seconds as the dispatcher counts them give the picosecond that they were made of. */
+#define MOST_PS 4.096e15
+
 typedef struct packet_model {
     const cs_packet_engine *engine;
     void                   *state; /* of the engine */
@@ -139,8 +142,13 @@ cs_status cs_packet_next(void *state, double *next_s_p)
         return status == CS_ENOMEM ? status : fail(m, status, m->engine->why(m->state));
     }
     double end_ps = cs_events_next_s(&m->ends);
-    double end_s  = isfinite(end_ps) ? cs_packet_time_s(&m->ports, (cs_ps)end_ps) : end_ps;
-    *next_s_p     = fmin(fmax(end_s, m->now_s), arrival_s);
+    if (isfinite(end_ps) && end_ps > MOST_PS) {
+        return fail(m, CS_ENOTSUP,
+                    "a message ends after more than 4096 s: packets are counted in whole "
+                    "picoseconds, which are exact as seconds up to there");
+    }
+    double end_s = isfinite(end_ps) ? cs_packet_time_s(&m->ports, (cs_ps)end_ps) : end_ps;
+    *next_s_p    = fmin(fmax(end_s, m->now_s), arrival_s);
     return isfinite(*next_s_p) ? CS_OK : fail(m, CS_EWRONG, m->engine->why(m->state));
 }
 

@@ -270,6 +270,10 @@ Test(packet, times_beyond_whole_picoseconds_are_refused)
     add(0, 1, (uint64_t)1 << 40, CS_OP_COPY);
     expect_failure(CS_ENOTSUP, "model", "50 days");
     begin_stream(2, 1);
+    scene.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps = 1e4;
+    add(0, 1, (uint64_t)41 << 20, CS_OP_COPY); /* 4386 s with its headers */
+    expect_failure(CS_ENOTSUP, "model", "more than 4096 s");
+    begin_stream(2, 1);
     set->mtu_bytes = 1;
     add(0, 1, (uint64_t)1 << 31, CS_OP_COPY);
     expect_failure(CS_ENOTSUP, "model", "2^31 packets");
