@@ -247,6 +247,7 @@ static bool is_clear(const ns3_engine *e, const cs_ns3_event *event, cs_ps horiz
            event->n_ended <= e->n_there && n_more == event->n_ended * sizeof *e->ended &&
            event->n_lost <= e->n_there && event->packets >= last->packets &&
            event->drops >= last->drops && event->worst_drops <= event->drops &&
+           event->worst_link < e->net->n_links &&
            (event->n_ended > 0 || event->is_idle || event->now_ps == horizon);
 }
 
