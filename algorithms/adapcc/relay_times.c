@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "algorithms/adapcc/relay_times.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Times are the same that differ by less than that part of a cycle, or of a chunk. */
+static const double SAME = 1e-6;
+
+/* A message on its way to the coordinator. */
+typedef struct arrival {
+    double   time_s;
+    uint32_t rank;
+} arrival;
+
+/* The coordinator, and what happens next around it. */
+typedef struct paper {
+    const cs_relay_case *given;
+    cs_relay_times      *times;
+    cs_relay             relay;
+    arrival             *arrivals; /* [N], by time; owned */
+    double              *left;     /* [N] bytes of the broadcasts under way; owned */
+    bool                *active;   /* [N] in phase 1; owned */
+    uint32_t             next_arrival, n_sending;
+    double               now_s, tick_s, phase1_end_s, deadline_s; /* INFINITY: not expected */
+} paper;
+
+static int by_time(const void *left, const void *right)
+{
+    const arrival *a = left, *b = right;
+
+    if (a->time_s != b->time_s) {
+        return a->time_s < b->time_s ? -1 : 1;
+    }
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
+}
+
+static cs_status check(const cs_relay_case *c, cs_error *err)
+{
+    uint32_t n_coming = 0;
+
+    CS_TRY(cs_relay_check(&c->setting, err));
+    for (uint32_t i = 0; i < c->setting.n_ranks; i++) {
+        if (!(c->ready_s[i] >= 0)) {
+            return CS_FAIL(err, CS_EINVAL, "ready", "worker %u: a time is 0 or later", i);
+        }
+        n_coming += !isinf(c->ready_s[i]);
+    }
+    if (n_coming == 0) {
+        return CS_FAIL(err, CS_EINVAL, "ready", "nobody is ever ready: accepted is one at least");
+    }
+    if (!(c->rpc_s >= 0) || isinf(c->rpc_s) || !(c->chunk_bytes >= 0)) {
+        return CS_FAIL(err, CS_EINVAL, "relay",
+                       "the delay of messages and the chunk must not be negative");
+    }
+    if (c->strategy != NULL && c->strategy->n_ranks != c->setting.n_ranks) {
+        return CS_FAIL(err, CS_EINVAL, "ready", "%u workers, but the strategy has %u ranks",
+                       c->setting.n_ranks, c->strategy->n_ranks);
+    }
+    return CS_OK;
+}
+
+static cs_status begin(paper *p, cs_error *err)
+{
+    const cs_relay_case *c       = p->given;
+    uint32_t             N       = c->setting.n_ranks;
+    size_t               n_trees = c->strategy != NULL ? c->strategy->n_trees : 0;
+    double               last_s  = 0;
+
+    CS_TRY(cs_relay_init(&p->relay, &c->setting, err));
+    p->arrivals          = CS_NEW(arrival, N);
+    p->left              = CS_NEW(double, N);
+    p->active            = CS_NEW(bool, N);
+    p->times->workers    = CS_NEW(cs_relay_worker_times, N);
+    p->times->behaviours = CS_NEW(cs_behaviour, (size_t)N * n_trees);
+    if (p->arrivals == NULL || p->left == NULL || p->active == NULL || p->times->workers == NULL ||
+        p->times->behaviours == NULL) {
+        return CS_NO_MEMORY(err, "the times of %u workers", N);
+    }
+    for (uint32_t i = 0; i < N; i++) {
+        p->arrivals[i]       = (arrival){c->ready_s[i] + c->rpc_s, i};
+        p->times->workers[i] = (cs_relay_worker_times){
+            .joined_s = (double)NAN, .from_s = (double)NAN, .to_s = (double)NAN};
+        last_s = fmax(last_s, c->ready_s[i]);
+    }
+    qsort(p->arrivals, N, sizeof *p->arrivals, by_time);
+    p->times->first_s    = p->arrivals[0].time_s;
+    p->times->deadline_s = (double)NAN;
+    p->times->wait_all_s = last_s + cs_relay_phase1_s(&c->setting, N);
+    p->tick_s = p->phase1_end_s = p->deadline_s = (double)INFINITY;
+    return CS_OK;
+}
+
+/* A relay joins phase 1 now: what it lacks are the chunks that have started. */
+static double missing_bytes(const paper *p, uint32_t rank)
+{
+    const cs_strategy *strategy = p->given->strategy;
+    double             s = p->given->setting.bytes, chunk = p->given->chunk_bytes, missing = 0;
+    double             length_s = p->times->phase1_end_s - p->times->phase1_from_s;
+    double share = length_s > 0 ? fmax(0, p->now_s - p->times->phase1_from_s) / length_s : 1;
+
+    if (strategy == NULL) {
+        return chunk > 0 ? fmin(s, chunk * ceil(share * s / chunk - SAME)) : s;
+    }
+    for (uint32_t m = 0; m < strategy->n_trees; m++) {
+        const cs_strategy_tree *tree = &strategy->trees[m];
+        double   started             = share * (double)tree->size_bytes / (double)tree->chunk_bytes;
+        uint64_t c0 =
+            cs_join_chunk(&p->times->behaviours[(size_t)m * strategy->n_ranks + rank],
+                          (uint64_t)fmax(0, ceil(started - SAME)), cs_tree_n_chunks(tree));
+        missing += (double)cs_chunks_bytes(tree, c0);
+    }
+    return missing;
+}
+
+static void start(paper *p, double now_s)
+{
+    const cs_relay_setting *s        = &p->given->setting;
+    const cs_strategy      *strategy = p->given->strategy;
+    cs_relay_times         *t        = p->times;
+
+    t->ticks         = p->relay.wake_tick;
+    t->decided_s     = now_s;
+    t->n_active      = p->relay.n_active;
+    t->phase1_from_s = now_s + p->given->rpc_s;
+    t->phase1_end_s  = t->phase1_from_s + cs_relay_phase1_s(s, t->n_active);
+    p->phase1_end_s  = t->phase1_end_s;
+    for (uint32_t i = 0; i < s->n_ranks; i++) {
+        p->active[i]                = p->relay.workers[i] == CS_WORKER_ACTIVE;
+        t->workers[i].missing_bytes = p->active[i] ? 0 : s->bytes;
+    }
+    for (uint32_t m = 0; strategy != NULL && m < strategy->n_trees; m++) {
+        cs_behaviours_of(strategy, m, p->active, cs_collective_reduces(s->collective),
+                         t->behaviours + (size_t)m * s->n_ranks);
+    }
+}
+
+static void obey(paper *p, const cs_relay_order *order)
+{
+    cs_relay_times        *t = p->times;
+    cs_relay_worker_times *w = &t->workers[order->rank];
+
+    switch (order->verb) {
+    case CS_RELAY_WAKE: p->tick_s = order->time_s; break;
+    case CS_RELAY_START: start(p, order->time_s); break;
+    case CS_RELAY_JOIN:
+        w->joined_s      = order->time_s;
+        w->missing_bytes = missing_bytes(p, order->rank);
+        break;
+    case CS_RELAY_BROADCAST:
+        w->from_s            = order->time_s;
+        p->left[order->rank] = w->missing_bytes;
+        p->n_sending++;
+        break;
+    case CS_RELAY_WATCH: t->deadline_s = p->deadline_s = order->time_s; break;
+    case CS_RELAY_EXCLUDE: t->n_faulty++; break;
+    case CS_RELAY_FINISH: t->end_s = order->time_s; break;
+    }
+}
+
+static void tell(paper *p, cs_relay_event event, uint32_t rank)
+{
+    cs_relay_tell(&p->relay, event, rank, p->now_s);
+    for (size_t i = 0; i < p->relay.n_orders; i++) {
+        obey(p, &p->relay.orders[i]);
+    }
+}
+
+/* The broadcast that ends first. */
+static uint32_t shortest(const paper *p)
+{
+    uint32_t first = CS_EVERY_RANK;
+
+    for (uint32_t i = 0; p->n_sending > 0 && i < p->given->setting.n_ranks; i++) {
+        bool sends = p->relay.workers[i] == CS_WORKER_SENDS;
+        if (sends && (first == CS_EVERY_RANK || p->left[i] < p->left[first])) {
+            first = i;
+        }
+    }
+    return first;
+}
+
+/* Broadcasts go on until `to_s`. */
+static void advance(paper *p, double to_s)
+{
+    double share =
+        p->n_sending > 0 ? (to_s - p->now_s) * p->given->setting.rate_Bps / p->n_sending : 0;
+
+    for (uint32_t i = 0; share > 0 && i < p->given->setting.n_ranks; i++) {
+        p->left[i] = fmax(0, p->left[i] - share);
+    }
+    p->now_s = fmax(p->now_s, to_s);
+}
+
+/* The next event; false: there is none. */
+static bool step(paper *p)
+{
+    double   B = p->given->setting.rate_Bps, same_s = SAME * p->given->setting.cycle_s;
+    uint32_t sender = shortest(p), next = p->next_arrival;
+    double   sent_s =
+        sender != CS_EVERY_RANK ? p->now_s + p->left[sender] * p->n_sending / B : (double)INFINITY;
+    double other_s = fmin(fmin(sent_s, p->phase1_end_s), fmin(p->tick_s, p->deadline_s));
+
+    if (next < p->given->setting.n_ranks && !isinf(p->arrivals[next].time_s) &&
+        p->arrivals[next].time_s <= other_s + same_s) {
+        advance(p, fmin(p->arrivals[next].time_s, other_s));
+        p->next_arrival++;
+        tell(p, CS_RELAY_IS_READY, p->arrivals[next].rank);
+        return true;
+    }
+    if (isinf(other_s)) {
+        return false;
+    }
+    advance(p, other_s);
+    if (sent_s <= other_s) {
+        p->n_sending--;
+        p->times->workers[sender].to_s = other_s;
+        tell(p, CS_RELAY_BROADCAST_ENDS, sender);
+    } else if (p->phase1_end_s <= other_s) {
+        p->phase1_end_s = (double)INFINITY;
+        tell(p, CS_RELAY_PHASE1_ENDS, 0);
+    } else if (p->tick_s <= other_s) {
+        p->tick_s = (double)INFINITY;
+        tell(p, CS_RELAY_TICK, 0);
+    } else {
+        p->deadline_s = (double)INFINITY;
+        tell(p, CS_RELAY_DEADLINE, 0);
+    }
+    return true;
+}
+
+static cs_status play(paper *p, cs_error *err)
+{
+    while (p->relay.state != CS_RELAY_DONE) {
+        if (!step(p)) {
+            return CS_FAIL(err, CS_EINVAL, "ready",
+                           "only worker %u is ever ready, and one alone does not start: accepted "
+                           "are two at least",
+                           p->arrivals[0].rank);
+        }
+    }
+    for (uint32_t i = 0; i < p->given->setting.n_ranks; i++) {
+        p->times->workers[i].role = p->relay.workers[i];
+    }
+    return CS_OK;
+}
+
+cs_status cs_relay_times_of(const cs_relay_case *c, cs_relay_times *times, cs_error *err)
+{
+    paper p = {.given = c, .times = times};
+
+    *times = (cs_relay_times){.n_active = 0};
+    CS_TRY(check(c, err));
+    cs_status status = begin(&p, err);
+    if (status == CS_OK) {
+        status = play(&p, err);
+    }
+    if (status != CS_OK) {
+        cs_relay_times_free(times);
+    }
+    cs_relay_free(&p.relay);
+    cs_free(p.arrivals);
+    cs_free(p.left);
+    cs_free(p.active);
+    return status;
+}
+
+void cs_relay_times_free(cs_relay_times *times)
+{
+    cs_free(times->workers);
+    cs_free(times->behaviours);
+    times->workers    = NULL;
+    times->behaviours = NULL;
+}
+
+uint32_t cs_relay_ready_at(const cs_relay_case *c, const cs_relay_times *times, double tick)
+{
+    double   tick_s = times->first_s + (tick + SAME) * c->setting.cycle_s;
+    uint32_t k      = 0;
+
+    for (uint32_t i = 0; i < c->setting.n_ranks; i++) {
+        k += c->ready_s[i] + c->rpc_s <= tick_s;
+    }
+    return k;
+}
