@@ -2,6 +2,7 @@
 #include "algorithms/adapcc/relay_times.h"
 
 #include "base/alloc.h"
+#include "base/event_queue.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,10 +22,14 @@ typedef struct paper {
     cs_relay_times      *times;
     cs_relay             relay;
     arrival             *arrivals; /* [N], by time; owned */
-    double              *left;     /* [N] bytes of the broadcasts under way; owned */
     bool                *active;   /* [N] in phase 1; owned */
-    uint32_t             next_arrival, n_sending;
-    double               now_s, tick_s, phase1_end_s, deadline_s; /* INFINITY: not expected */
+    /* Broadcasts share B evenly: each of those under way has been served as many bytes as all
+     * others since it began. The queue has the bytes at which each ends; owned. */
+    cs_event_queue sending;
+    double         served_bytes;
+    bool           no_memory;
+    uint32_t       next_arrival;
+    double         now_s, tick_s, phase1_end_s, deadline_s; /* INFINITY: not expected */
 } paper;
 
 static int by_time(const void *left, const void *right)
@@ -71,11 +76,10 @@ static cs_status begin(paper *p, cs_error *err)
 
     CS_TRY(cs_relay_init(&p->relay, &c->setting, err));
     p->arrivals          = CS_NEW(arrival, N);
-    p->left              = CS_NEW(double, N);
     p->active            = CS_NEW(bool, N);
     p->times->workers    = CS_NEW(cs_relay_worker_times, N);
     p->times->behaviours = CS_NEW(cs_behaviour, (size_t)N * n_trees);
-    if (p->arrivals == NULL || p->left == NULL || p->active == NULL || p->times->workers == NULL ||
+    if (p->arrivals == NULL || p->active == NULL || p->times->workers == NULL ||
         p->times->behaviours == NULL) {
         return CS_NO_MEMORY(err, "the times of %u workers", N);
     }
@@ -150,9 +154,9 @@ static void obey(paper *p, const cs_relay_order *order)
         w->missing_bytes = missing_bytes(p, order->rank);
         break;
     case CS_RELAY_BROADCAST:
-        w->from_s            = order->time_s;
-        p->left[order->rank] = w->missing_bytes;
-        p->n_sending++;
+        w->from_s = order->time_s;
+        p->no_memory |=
+            cs_events_put(&p->sending, p->served_bytes + w->missing_bytes, order->rank) != CS_OK;
         break;
     case CS_RELAY_WATCH: t->deadline_s = p->deadline_s = order->time_s; break;
     case CS_RELAY_EXCLUDE: t->n_faulty++; break;
@@ -168,46 +172,51 @@ static void tell(paper *p, cs_relay_event event, uint32_t rank)
     }
 }
 
-/* The broadcast that ends first. */
-static uint32_t shortest(const paper *p)
+/* When the first broadcast ends. */
+static double next_end_s(const paper *p)
 {
-    uint32_t first = CS_EVERY_RANK;
+    double left_bytes = cs_events_next_s(&p->sending) - p->served_bytes;
 
-    for (uint32_t i = 0; p->n_sending > 0 && i < p->given->setting.n_ranks; i++) {
-        bool sends = p->relay.workers[i] == CS_WORKER_SENDS;
-        if (sends && (first == CS_EVERY_RANK || p->left[i] < p->left[first])) {
-            first = i;
-        }
-    }
-    return first;
+    return p->now_s + left_bytes * (double)p->sending.count / p->given->setting.rate_Bps;
 }
 
 /* Broadcasts go on until `to_s`. */
 static void advance(paper *p, double to_s)
 {
-    double share =
-        p->n_sending > 0 ? (to_s - p->now_s) * p->given->setting.rate_Bps / p->n_sending : 0;
+    double n = (double)p->sending.count, passed_s = fmax(0, to_s - p->now_s);
 
-    for (uint32_t i = 0; share > 0 && i < p->given->setting.n_ranks; i++) {
-        p->left[i] = fmax(0, p->left[i] - share);
+    if (n > 0) {
+        double served   = p->served_bytes + passed_s * p->given->setting.rate_Bps / n;
+        p->served_bytes = fmin(served, cs_events_next_s(&p->sending));
     }
     p->now_s = fmax(p->now_s, to_s);
+}
+
+static void end_broadcasts(paper *p)
+{
+    p->served_bytes = cs_events_next_s(&p->sending);
+    size_t n        = cs_events_take(&p->sending);
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t rank                = (uint32_t)p->sending.batch[i].key;
+        p->times->workers[rank].to_s = p->now_s;
+        tell(p, CS_RELAY_BROADCAST_ENDS, rank);
+    }
 }
 
 /* The next event; false: there is none. */
 static bool step(paper *p)
 {
-    double   B = p->given->setting.rate_Bps, same_s = SAME * p->given->setting.cycle_s;
-    uint32_t sender = shortest(p), next = p->next_arrival;
-    double   sent_s =
-        sender != CS_EVERY_RANK ? p->now_s + p->left[sender] * p->n_sending / B : (double)INFINITY;
-    double other_s = fmin(fmin(sent_s, p->phase1_end_s), fmin(p->tick_s, p->deadline_s));
+    double  sent_s  = p->sending.count > 0 ? next_end_s(p) : (double)INFINITY;
+    double  other_s = fmin(fmin(sent_s, p->phase1_end_s), fmin(p->tick_s, p->deadline_s));
+    double  same_s  = SAME * p->given->setting.cycle_s;
+    bool    is_last = p->next_arrival == p->given->setting.n_ranks;
+    arrival next    = is_last ? (arrival){(double)INFINITY, 0} : p->arrivals[p->next_arrival];
 
-    if (next < p->given->setting.n_ranks && !isinf(p->arrivals[next].time_s) &&
-        p->arrivals[next].time_s <= other_s + same_s) {
-        advance(p, fmin(p->arrivals[next].time_s, other_s));
+    if (!isinf(next.time_s) && next.time_s <= other_s + same_s) {
+        advance(p, fmin(next.time_s, other_s));
         p->next_arrival++;
-        tell(p, CS_RELAY_IS_READY, p->arrivals[next].rank);
+        tell(p, CS_RELAY_IS_READY, next.rank);
         return true;
     }
     if (isinf(other_s)) {
@@ -215,9 +224,7 @@ static bool step(paper *p)
     }
     advance(p, other_s);
     if (sent_s <= other_s) {
-        p->n_sending--;
-        p->times->workers[sender].to_s = other_s;
-        tell(p, CS_RELAY_BROADCAST_ENDS, sender);
+        end_broadcasts(p);
     } else if (p->phase1_end_s <= other_s) {
         p->phase1_end_s = (double)INFINITY;
         tell(p, CS_RELAY_PHASE1_ENDS, 0);
@@ -239,6 +246,9 @@ static cs_status play(paper *p, cs_error *err)
                            "only worker %u is ever ready, and one alone does not start: accepted "
                            "are two at least",
                            p->arrivals[0].rank);
+        }
+        if (p->no_memory) {
+            return CS_NO_MEMORY(err, "the broadcasts of %u workers", p->given->setting.n_ranks);
         }
     }
     for (uint32_t i = 0; i < p->given->setting.n_ranks; i++) {
@@ -262,7 +272,7 @@ cs_status cs_relay_times_of(const cs_relay_case *c, cs_relay_times *times, cs_er
     }
     cs_relay_free(&p.relay);
     cs_free(p.arrivals);
-    cs_free(p.left);
+    cs_events_free(&p.sending);
     cs_free(p.active);
     return status;
 }

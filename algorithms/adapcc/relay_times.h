@@ -14,12 +14,11 @@
 #include "algorithms/adapcc/relay.h"
 
 typedef struct cs_relay_case {
-    cs_relay_setting setting;
-    const double    *ready_s; /* [N]; INFINITY: it never comes. Borrowed */
-    double           rpc_s;   /* from a worker to the coordinator, and back */
-    const cs_strategy
-        *strategy; /* the trees, with sizes; NULL: one tree, where every rank receives. Borrowed */
-    double chunk_bytes; /* without a strategy: its chunks; 0: nobody joins phase 1 */
+    cs_relay_setting   setting;
+    const double      *ready_s;  /* [N]; INFINITY: it never comes. Borrowed */
+    double             rpc_s;    /* from a worker to the coordinator, and back */
+    const cs_strategy *strategy; /* with sizes; NULL: a tree where every rank can join. Borrowed */
+    double             chunk_bytes; /* of this tree; 0: nobody joins phase 1 */
 } cs_relay_case;
 
 /* One worker. What it does not have is NAN. */
@@ -43,8 +42,9 @@ typedef struct cs_relay_times {
     cs_behaviour          *behaviours; /* [n_trees][N] in phase 1, without those who join; owned */
 } cs_relay_times;
 
-/* Refused: what cs_relay_check() refuses, negative times, and ready times with which the
- * coordinator waits for ever. O((N + chunks) N) at most. On failure nothing is owned. */
+/* Refused: what cs_relay_check() refuses, negative times, a strategy over another number of ranks,
+ * and ready times with which the coordinator waits for ever. O(N (log N + trees)). On failure
+ * nothing is owned. */
 CS_MUST_CHECK cs_status cs_relay_times_of(const cs_relay_case *c, cs_relay_times *times,
                                           cs_error *err);
 void                    cs_relay_times_free(cs_relay_times *times);
