@@ -78,24 +78,26 @@ double cs_relay_buy_s(const cs_relay_setting *s, uint32_t k)
     return cs_relay_phase1_s(s, k) + (N - k) * tensor_s;
 }
 
+double cs_relay_patience_s(const cs_relay_setting *s, uint32_t k)
+{
+    double buy_s = cs_relay_buy_s(s, k);
+
+    return s->rule == CS_RELAY_LITERAL ? buy_s : fmax(0, buy_s - cs_relay_phase1_s(s, s->n_ranks));
+}
+
 double cs_relay_first_tick(const cs_relay_setting *s, uint32_t k)
 {
-    double buy_s = cs_relay_buy_s(s, k), wait_s = buy_s;
-
     if (k >= s->n_ranks) {
         return 0;
     }
     if (k == 0 || (k == 1 && !s->one_starts)) {
         return (double)INFINITY;
     }
-    if (s->rule == CS_RELAY_PREMIUM) {
-        wait_s = buy_s - cs_relay_phase1_s(s, s->n_ranks);
-    }
-    double first = fmax(0, ceil(wait_s / s->cycle_s - SAME_TICK));
+    double first = ceil(cs_relay_patience_s(s, k) / s->cycle_s - SAME_TICK);
     if (s->rule == CS_RELAY_PREMIUM) {
         first = fmin(first, floor(s->cap_s / s->cycle_s + SAME_TICK) + 1);
     }
-    return first;
+    return fmax(0, first);
 }
 
 uint64_t cs_relay_batch_of(uint64_t batch, uint32_t n_workers, uint32_t index)

@@ -61,6 +61,10 @@ double cs_relay_phase1_s(const cs_relay_setting *setting, uint32_t k);
 /* What a start with k < N workers costs by the setting's volumes. */
 double cs_relay_buy_s(const cs_relay_setting *setting, uint32_t k);
 
+/* How long k < N workers wait for the others by the rule, but for the cap: what a start costs, or
+ * the premium, which may be none. */
+double cs_relay_patience_s(const cs_relay_setting *setting, uint32_t k);
+
 /* The first tick, counted from 0 at t0, at which a start is allowed while k workers are ready: 0
  * for k = N, INFINITY where k never starts. */
 double cs_relay_first_tick(const cs_relay_setting *setting, uint32_t k);

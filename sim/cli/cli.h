@@ -33,6 +33,7 @@ typedef struct cs_command {
     X(arrivals)        \
     X(montecarlo)      \
     X(calibrate)       \
+    X(relay)           \
     X(list)            \
     X(bench)
 #define X(name) extern const cs_command cs_command_##name;

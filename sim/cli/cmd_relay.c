@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* collsim relay: what AdapCC's coordinator decides, on paper. */
+#include "base/alloc.h"
+#include "cli/cli.h"
+#include "cs/cluster.h"
+#include "cs/scenario.h"
+#include "cs/units.h"
+#include "output/relay_report.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_TIME_S 1e6
+
+enum { WORD_BYTES = 32, VOLUMES_OF_RULE = 0 };
+
+typedef struct relay_job {
+    const char   *ready; /* as written */
+    cs_collective collective;
+    uint64_t      bytes; /* 0: not given */
+    double        rate_Bps;
+    int           rule, volumes; /* VOLUMES_OF_RULE, or 1 + cs_relay_volumes */
+    bool          one_starts, has_cycle;
+    double        cycle_s, rpc_s;
+    uint64_t      chunk_bytes, batch;
+    int           format;
+} relay_job;
+
+/* clang-format off */
+#define NUMBER(field, letter, name, value, help, ...) CS_ARG_NUMBER(relay_job, field, letter, name, value, help, __VA_ARGS__)
+static const cs_arg relay_args[] = {
+    CS_ARG_TEXT(relay_job, ready, 0, "ready", "T,T,..", "when each worker is ready, in the order of ranks; 'never': it does not come"),
+    {.letter = 'c', .name = "collective", .value = "C", .help = CS_COLLECTIVE_LIST,
+     .field = {.name = "collective", .type = CS_FIELD_CHOICE, .names = &cs_collective_names,
+               .offset = offsetof(relay_job, collective)}},
+    NUMBER(bytes, 's', "bytes", "S", "tensor of each worker", .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES),
+    NUMBER(rate_Bps, 0, "rate", "R", "of all links of the trees together", .unit = CS_UNIT_RATE, .is_above = true, .max = 1e18),
+    CS_ARG_CHOICE(relay_job, rule, 0, "rule", "literal|premium", "wait as long as a start costs (the paper), or as it costs more than all together (the code)"),
+    CS_ARG_CHOICE(relay_job, volumes, 0, "volumes", "auto|paper|code", "what a start costs (those of the rule)"),
+    CS_ARG_FLAG(relay_job, one_starts, 0, "one-starts", "a single worker may start, too"),
+    {.name = "cycle", .value = "T", .help = "time from one decision to the next (5ms)", .marks = true, .mark = offsetof(relay_job, has_cycle),
+     .field = {.name = "cycle", .type = CS_FIELD_F64, .unit = CS_UNIT_TIME, .offset = offsetof(relay_job, cycle_s), .min = 1e-6, .max = MOST_TIME_S}},
+    NUMBER(rpc_s, 0, "rpc", "T", "delay of a message to the coordinator, and back (0)", .unit = CS_UNIT_TIME, .min = 0, .max = MOST_TIME_S),
+    NUMBER(chunk_bytes, 0, "chunk", "S", "relays that are ready in phase 1 join at the next chunk (they do not)", .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES),
+    NUMBER(batch, 0, "batch", "G", "samples of a step, shared anew by those who are left", .min = 1, .max = 9e15),
+    CS_ARG_CHOICE(relay_job, format, 0, "format", "table|json", "how to print (table)"),
+    CS_ARG_HELP_ROW,
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg_table relay_tables[] = {{relay_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
+/* clang-format on */
+
+/* One element of a list with commas; false: it is empty or too long. */
+static bool take_word(const char **at, char word[WORD_BYTES])
+{
+    size_t length = strcspn(*at, ",");
+
+    if (length == 0 || length >= WORD_BYTES) {
+        return false;
+    }
+    memcpy(word, *at, length);
+    word[length] = '\0';
+    *at += length;
+    return true;
+}
+
+static cs_status parse_ready(const char *word, double *ready_s, cs_error *err)
+{
+    if (strcmp(word, "never") == 0) {
+        *ready_s = (double)INFINITY;
+        return CS_OK;
+    }
+    if (cs_parse_time(word, ready_s, "--ready", NULL) != CS_OK) {
+        return CS_FAIL(err, CS_EINVAL, "--ready",
+                       "'%s' is not a time: accepted are 3us, 4.48ms, 1s, seconds without a unit, "
+                       "and never",
+                       word);
+    }
+    if (!(*ready_s >= 0 && *ready_s <= MOST_TIME_S)) {
+        return CS_FAIL(err, CS_EINVAL, "--ready", "%s is out of range: accepted are 0 to %g s",
+                       word, MOST_TIME_S);
+    }
+    return CS_OK;
+}
+
+/* Times with commas between them; the caller frees them. */
+static cs_status read_ready(const char *list, double **ready_p, uint32_t *n_p, cs_error *err)
+{
+    uint32_t n = 1;
+    char     word[WORD_BYTES];
+
+    for (const char *c = list; *c != '\0'; c++) {
+        n += *c == ',';
+    }
+    if (n < 2 || n > CS_MAX_RANKS) {
+        return CS_FAIL(err, CS_EINVAL, "--ready", "%u times: accepted are those of 2 to %u workers",
+                       n, CS_MAX_RANKS);
+    }
+    *ready_p = CS_NEW(double, n);
+    *n_p     = n;
+    if (*ready_p == NULL) {
+        return CS_NO_MEMORY(err, "%u ready times", n);
+    }
+    for (uint32_t i = 0; i < n; i++, list += *list == ',') {
+        if (!take_word(&list, word)) {
+            return CS_FAIL(err, CS_EINVAL, "--ready",
+                           "worker %u has no time: accepted are times with commas between them: "
+                           "0ms,1ms,30ms",
+                           i);
+        }
+        CS_TRY(parse_ready(word, &(*ready_p)[i], err));
+    }
+    return CS_OK;
+}
+
+static cs_status check_args(const relay_job *j, cs_error *err)
+{
+    if (j->ready == NULL) {
+        return CS_FAIL(err, CS_EINVAL, "relay",
+                       "needs ready times: relay --ready 0ms,1ms,30ms -s 64MB --rate 50GB/s");
+    }
+    if (j->bytes == 0) {
+        return CS_FAIL(err, CS_EINVAL, "relay", "needs the tensor of each worker: --bytes S");
+    }
+    if (j->rate_Bps <= 0) {
+        return CS_FAIL(err, CS_EINVAL, "relay", "needs the rate of all links together: --rate R");
+    }
+    return CS_OK;
+}
+
+static cs_relay_setting setting_of(const relay_job *j, uint32_t n_ranks)
+{
+    cs_relay_setting s =
+        cs_relay_setting_of((cs_relay_rule)j->rule, n_ranks, (double)j->bytes, j->rate_Bps);
+
+    s.collective = j->collective;
+    s.one_starts = j->one_starts;
+    if (j->volumes != VOLUMES_OF_RULE) {
+        s.volumes = (cs_relay_volumes)(j->volumes - 1);
+    }
+    if (j->has_cycle) {
+        s.cycle_s = j->cycle_s;
+    }
+    return s;
+}
+
+static cs_status decide(const relay_job *j, const double *ready_s, uint32_t n, cs_text *text,
+                        cs_error *err)
+{
+    const cs_relay_case given = {.setting     = setting_of(j, n),
+                                 .ready_s     = ready_s,
+                                 .rpc_s       = j->rpc_s,
+                                 .chunk_bytes = (double)j->chunk_bytes};
+    cs_relay_times      times;
+
+    CS_TRY(cs_relay_times_of(&given, &times, err));
+    const cs_relay_report report = {
+        .given = &given, .times = &times, .n_ranks = n, .batch = j->batch};
+    (j->format == CS_AS_JSON ? cs_relay_json : cs_relay_table)(&report, text);
+    cs_relay_times_free(&times);
+    return CS_OK;
+}
+
+static cs_status answer(void *job, cs_text *text, cs_error *err)
+{
+    const relay_job *j       = job;
+    double          *ready_s = NULL;
+    uint32_t         n       = 0;
+
+    CS_TRY(check_args(j, err));
+    cs_status status = read_ready(j->ready, &ready_s, &n, err);
+    if (status == CS_OK) {
+        status = decide(j, ready_s, n, text, err);
+    }
+    cs_free(ready_s);
+    return status;
+}
+
+static int relay_run(int count, char *const *words)
+{
+    relay_job j = {.collective = CS_ALLREDUCE};
+    return cs_cli_answer(&cs_command_relay, count, words, answer, &j);
+}
+
+const cs_command cs_command_relay = {
+    .name    = "relay",
+    .usage   = "relay --ready T,T,.. -s S --rate R [options]",
+    .summary = "AdapCC's coordinator on paper: who starts when, who relays, who is given up",
+    .tables  = relay_tables,
+    .run     = relay_run,
+};
