@@ -440,7 +440,7 @@ cs_status cs_strategy_check(cs_strategy *strategy, cs_error *err)
         const cs_strategy_tree *t = &strategy->trees[m];
 
         CS_TRY(check_parents(strategy, m, err));
-        if (t->chunk_bytes < 1 || t->chunk_bytes > (t->size_bytes > 0 ? t->size_bytes : 1)) {
+        if (t->chunk_bytes < 1 || (t->size_bytes > 0 && t->chunk_bytes > t->size_bytes)) {
             return CS_FAIL(err, CS_EINVAL, "trees",
                            "tree %u of %llu bytes has chunks of %llu: accepted are 1 to its size",
                            m, (unsigned long long)t->size_bytes,
