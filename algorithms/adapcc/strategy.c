@@ -231,6 +231,19 @@ void cs_logical_free(cs_logical *logical)
     *logical = (cs_logical){0};
 }
 
+/* Give an edge what its pair has of its own; no link is faster than its ports. */
+static void take_own(cs_logical_edge *e, const cs_logical_link *own)
+{
+    double ports_Bps = e->egress_Bps < e->ingress_Bps ? e->egress_Bps : e->ingress_Bps;
+
+    if (own->bandwidth_Bps > 0) {
+        bool has_ports = e->egress != CS_NO_PORT;
+        e->alpha_s     = own->alpha_s;
+        e->bandwidth_Bps =
+            has_ports && ports_Bps < own->bandwidth_Bps ? ports_Bps : own->bandwidth_Bps;
+    }
+}
+
 /* Between two servers. */
 static cs_logical_edge net_edge(const cs_logical *l, uint32_t src, uint32_t dst)
 {
@@ -245,11 +258,7 @@ static cs_logical_edge net_edge(const cs_logical *l, uint32_t src, uint32_t dst)
                                .is_net        = true};
 
     if (l->net != NULL) {
-        const cs_logical_link *own = &l->net[(size_t)from->server * l->n_servers + to->server];
-        if (own->bandwidth_Bps > 0) {
-            e.alpha_s       = own->alpha_s;
-            e.bandwidth_Bps = own->bandwidth_Bps;
-        }
+        take_own(&e, &l->net[(size_t)from->server * l->n_servers + to->server]);
     }
     return e;
 }
@@ -277,9 +286,8 @@ cs_logical_edge cs_logical_edge_of(const cs_logical *logical, uint32_t src, uint
         e.egress_Bps  = f->bandwidth_Bps * (many ? s->links_at_once : 1);
         e.ingress_Bps = e.egress_Bps;
     }
-    if (s->links != NULL && s->links[(size_t)from * s->n_gpus + to].bandwidth_Bps > 0) {
-        e.alpha_s       = s->links[(size_t)from * s->n_gpus + to].alpha_s;
-        e.bandwidth_Bps = s->links[(size_t)from * s->n_gpus + to].bandwidth_Bps;
+    if (s->links != NULL) {
+        take_own(&e, &s->links[(size_t)from * s->n_gpus + to]);
     }
     return e;
 }
@@ -432,7 +440,7 @@ cs_status cs_strategy_check(cs_strategy *strategy, cs_error *err)
         const cs_strategy_tree *t = &strategy->trees[m];
 
         CS_TRY(check_parents(strategy, m, err));
-        if (t->chunk_bytes < 1 || t->chunk_bytes > (t->size_bytes > 0 ? t->size_bytes : 1)) {
+        if (t->chunk_bytes < 1 || (t->size_bytes > 0 && t->chunk_bytes > t->size_bytes)) {
             return CS_FAIL(err, CS_EINVAL, "trees",
                            "tree %u of %llu bytes has chunks of %llu: accepted are 1 to its size",
                            m, (unsigned long long)t->size_bytes,

@@ -43,8 +43,8 @@ typedef struct cs_logical_server {
     cs_fabric cross;              /* between sockets: of a GPU's port. Unused with one socket */
     /* [n_gpus][n_gpus] from, to (local): what a pair has of its own; rate 0: nothing. NULL: no pair
      * has. */
-    const cs_logical_link *links;
-    const char            *ip; /* what names the server in files */
+    cs_logical_link *links;
+    const char      *ip; /* what names the server in files */
 } cs_logical_server;
 
 /* `{0}` is an empty one. All memory is the arena's. */
@@ -107,7 +107,7 @@ cs_logical_edge cs_logical_edge_of(const cs_logical *logical, uint32_t src, uint
 
 typedef struct cs_strategy_tree {
     uint64_t  size_bytes;  /* S_m */
-    uint64_t  chunk_bytes; /* C_m, 1 .. S_m (or 1, where S_m is 0) */
+    uint64_t  chunk_bytes; /* C_m, 1 .. S_m (any, where S_m is 0) */
     uint32_t *parent;      /* [n_ranks] rank, CS_TREE_ROOT or CS_TREE_ABSENT */
     bool     *aggregates;  /* [n_ranks] a_mg */
     /* Filled by cs_strategy_check() and cs_strategy_sort(): the ranks of the tree level by level,
@@ -138,7 +138,7 @@ CS_MUST_CHECK cs_status cs_strategy_make(cs_strategy *strategy, uint32_t n_ranks
                                          cs_error *err);
 void                    cs_strategy_free(cs_strategy *strategy);
 
-/* A copy of another strategy, which was checked. */
+/* A copy of another strategy, which was checked, without `ip`. */
 CS_MUST_CHECK cs_status cs_strategy_copy(cs_strategy *strategy, const cs_strategy *of,
                                          cs_error *err);
 

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 
 #include <expat.h>
-#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ typedef struct builder {
     cs_error   *err;
     cs_status   status;
     cs_xml     *root, *at;
-    uint32_t    depth, n_elements;
+    uint32_t    depth, max_depth, n_elements;
 } builder;
 
 static void *allocate(size_t bytes)
@@ -89,8 +89,11 @@ static void XMLCALL begin(void *user, const XML_Char *name, const XML_Char **att
     if (b->status != CS_OK) {
         return;
     }
-    if (++b->depth > CS_XML_MAX_DEPTH || ++b->n_elements > CS_XML_MAX_ELEMENTS) {
-        stop(b, CS_EPARSE, "too many elements: accepted are 2^20, nested 64 deep");
+    if (++b->depth > b->max_depth || ++b->n_elements > CS_XML_MAX_ELEMENTS) {
+        char what[80];
+        snprintf(what, sizeof what, "too many elements: accepted are 2^20, nested %u deep",
+                 b->max_depth);
+        stop(b, CS_EPARSE, what);
         return;
     }
     cs_xml *e = CS_ARENA_NEW(b->arena, cs_xml, 1);
@@ -157,10 +160,10 @@ static void take_error(builder *b)
          code == XML_ERROR_NO_MEMORY ? "out of memory for an XML file" : XML_ErrorString(code));
 }
 
-cs_status cs_xml_parse(const char *text, size_t length, const char *input, cs_arena *arena,
-                       cs_xml **root_p, cs_error *err)
+cs_status cs_xml_parse(const char *text, size_t length, const char *input, uint32_t max_depth,
+                       cs_arena *arena, cs_xml **root_p, cs_error *err)
 {
-    builder b = {.arena = arena, .input = input, .err = err};
+    builder b = {.arena = arena, .input = input, .max_depth = max_depth, .err = err};
 
     b.parser = XML_ParserCreate_MM(NULL, &memory, NULL);
     if (b.parser == NULL) {
@@ -187,4 +190,31 @@ const char *cs_xml_get(const cs_xml *element, const char *name)
         }
     }
     return NULL;
+}
+
+void cs_xml_add_text(cs_text *text, const char *name, const char *value)
+{
+    cs_text_add(text, " %s=\"", name);
+    for (const char *at = value; *at != '\0'; at++) {
+        const char *instead = *at == '&'   ? "&amp;"
+                              : *at == '<' ? "&lt;"
+                              : *at == '"' ? "&quot;"
+                                           : "";
+
+        if (*instead != '\0') {
+            cs_text_add(text, "%s", instead);
+        } else if ((unsigned char)*at < ' ') {
+            cs_text_add(text, "&#%d;", *at);
+        } else {
+            cs_text_add_bytes(text, at, 1);
+        }
+    }
+    cs_text_add(text, "\"");
+}
+
+void cs_xml_add_real(cs_text *text, const char *name, double value)
+{
+    cs_text_add(text, " %s=\"", name);
+    cs_text_add_number(text, value);
+    cs_text_add(text, "\"");
 }

@@ -612,7 +612,7 @@ cs_status cs_msccl_read(const char *text, size_t length, const char *input, cs_a
     cs_status status;
 
     *program = (cs_msccl_program){.input = input, .has_numbers = true};
-    status   = cs_xml_parse(text, length, input, &tree, &algo, err);
+    status   = cs_xml_parse(text, length, input, CS_XML_USUAL_DEPTH, &tree, &algo, err);
     if (status == CS_OK) {
         status = read_algo(&r, algo);
     }

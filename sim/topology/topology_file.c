@@ -18,7 +18,7 @@ static cs_status read_xml(const char *text, size_t length, const char *input, cs
     cs_xml     *root    = NULL;
     cs_machine *machine = NULL;
 
-    CS_TRY(cs_xml_parse(text, length, input, arena, &root, err));
+    CS_TRY(cs_xml_parse(text, length, input, CS_XML_USUAL_DEPTH, arena, &root, err));
     if (strcmp(root->name, "system") == 0) {
         file->format = CS_FORMAT_NCCL;
         CS_TRY(cs_nccl_topology_read(root, input, arena, &machine, err));

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every folder here holds an input and the exact words that refuse it, with line, column and key.
- * input.xml is read as a schedule, input.json too if it begins like one, else as a configuration of
- * which all cases are built.
+ * input.xml is read as what it begins like (AdapCC's trees or graph, else a schedule), input.json
+ * as a schedule, too, if it begins like one, else as a configuration of which all cases are built.
  */
 #include "base/alloc.h"
 #include "base/file.h"
+#include "schedules/logical_xml.h"
 #include "schedules/schedule_json.h"
+#include "schedules/strategy_xml.h"
 #include "study/config.h"
 #include "support/config.h"
 
@@ -32,6 +34,25 @@ static cs_status build_all(const char *path, cs_error *err)
     return status;
 }
 
+static cs_status read_trees(const char *path, cs_error *err)
+{
+    cs_strategy_file file;
+    cs_status        status = cs_strategy_load(path, &file, err);
+
+    cs_strategy_free(&file.strategy);
+    return status;
+}
+
+static cs_status read_graph(const char *path, cs_error *err)
+{
+    const cs_logical_defaults defaults = {1e9, 0, {CS_DIRECT, 0, 1e9}};
+    cs_logical                logical;
+    cs_status                 status = cs_logical_load(path, &defaults, &logical, err);
+
+    cs_logical_free(&logical);
+    return status;
+}
+
 static cs_status read_input(const char *path, cs_error *err)
 {
     static const char mark[] = "{\"format\":";
@@ -40,8 +61,13 @@ static cs_status read_input(const char *path, cs_error *err)
     cs_stored        *stored = NULL;
 
     cr_assert_eq(cs_file_read(path, 64 << 20, &text, &length, NULL), CS_OK);
+    bool are_trees   = strncmp(text, "<trees", 6) == 0;
+    bool is_graph    = strncmp(text, "<graph", 6) == 0;
     bool is_schedule = strncmp(text, mark, sizeof mark - 1) == 0 || strcmp(path, "input.xml") == 0;
     cs_free(text);
+    if (are_trees || is_graph) {
+        return are_trees ? read_trees(path, err) : read_graph(path, err);
+    }
     if (!is_schedule) {
         return build_all(path, err);
     }
