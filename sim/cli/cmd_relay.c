@@ -6,6 +6,7 @@
 #include "cs/scenario.h"
 #include "cs/units.h"
 #include "output/relay_report.h"
+#include "schedules/strategy_xml.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,7 +16,9 @@
 enum { WORD_BYTES = 32, VOLUMES_OF_RULE = 0 };
 
 typedef struct relay_job {
-    const char   *ready; /* as written */
+    const char   *ready, *active; /* as written */
+    const char   *strategy;       /* path */
+    const char   *decides_option; /* the last one given that belongs to ready times */
     cs_collective collective;
     uint64_t      bytes; /* 0: not given */
     double        rate_Bps;
@@ -28,11 +31,8 @@ typedef struct relay_job {
 
 /* clang-format off */
 #define NUMBER(field, letter, name, value, help, ...) CS_ARG_NUMBER(relay_job, field, letter, name, value, help, __VA_ARGS__)
-static const cs_arg relay_args[] = {
+static const cs_arg decides_args[] = {
     CS_ARG_TEXT(relay_job, ready, 0, "ready", "T,T,..", "when each worker is ready, in the order of ranks; 'never': it does not come"),
-    {.letter = 'c', .name = "collective", .value = "C", .help = CS_COLLECTIVE_LIST,
-     .field = {.name = "collective", .type = CS_FIELD_CHOICE, .names = &cs_collective_names,
-               .offset = offsetof(relay_job, collective)}},
     NUMBER(bytes, 's', "bytes", "S", "tensor of each worker", .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES),
     NUMBER(rate_Bps, 0, "rate", "R", "of all links of the trees together", .unit = CS_UNIT_RATE, .is_above = true, .max = 1e18),
     CS_ARG_CHOICE(relay_job, rule, 0, "rule", "literal|premium", "wait as long as a start costs (the paper), or as it costs more than all together (the code)"),
@@ -41,13 +41,23 @@ static const cs_arg relay_args[] = {
     {.name = "cycle", .value = "T", .help = "time from one decision to the next (5ms)", .marks = true, .mark = offsetof(relay_job, has_cycle),
      .field = {.name = "cycle", .type = CS_FIELD_F64, .unit = CS_UNIT_TIME, .offset = offsetof(relay_job, cycle_s), .min = 1e-6, .max = MOST_TIME_S}},
     NUMBER(rpc_s, 0, "rpc", "T", "delay of a message to the coordinator, and back (0)", .unit = CS_UNIT_TIME, .min = 0, .max = MOST_TIME_S),
-    NUMBER(chunk_bytes, 0, "chunk", "S", "relays that are ready in phase 1 join at the next chunk (they do not)", .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES),
+    NUMBER(chunk_bytes, 0, "chunk", "S", "relays that are ready in phase 1 join at the next chunk (the file's, or they do not)", .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES),
     NUMBER(batch, 0, "batch", "G", "samples of a step, shared anew by those who are left", .min = 1, .max = 9e15),
+    CS_ARG_LAST_ROW,
+};
+static const cs_arg relay_args[] = {
+    CS_ARG_TEXT(relay_job, strategy, 0, "strategy", "FILE.xml", "say what every rank does in these trees"),
+    CS_ARG_TEXT(relay_job, active, 0, "active", "R,R,..", "... while these ranks are ready, instead of --ready"),
+    {.letter = 'c', .name = "collective", .value = "C", .help = CS_COLLECTIVE_LIST,
+     .field = {.name = "collective", .type = CS_FIELD_CHOICE, .names = &cs_collective_names,
+               .offset = offsetof(relay_job, collective)}},
     CS_ARG_CHOICE(relay_job, format, 0, "format", "table|json", "how to print (table)"),
     CS_ARG_HELP_ROW,
     CS_ARG_LAST_ROW,
 };
-static const cs_arg_table relay_tables[] = {{relay_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
+static const cs_arg_table relay_tables[] = {
+    {decides_args, 0, CS_NOWHERE, offsetof(relay_job, decides_option)},
+    {relay_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
 
 /* One element of a list with commas; false: it is empty or too long. */
@@ -113,11 +123,50 @@ static cs_status read_ready(const char *list, double **ready_p, uint32_t *n_p, c
     return CS_OK;
 }
 
+/* Ranks with commas between them; the caller frees the flags of all. */
+static cs_status read_active(const char *list, uint32_t n_ranks, bool **active_p, cs_error *err)
+{
+    char word[WORD_BYTES];
+
+    *active_p = CS_NEW(bool, n_ranks);
+    if (*active_p == NULL) {
+        return CS_NO_MEMORY(err, "%u ranks", n_ranks);
+    }
+    do {
+        uint64_t rank = 0;
+        if (!take_word(&list, word)) {
+            return CS_FAIL(err, CS_EINVAL, "--active",
+                           "a rank is missing: accepted are ranks with commas between them: 0,2,3");
+        }
+        CS_TRY(cs_parse_integer(word, 0, n_ranks - 1, &rank, "--active", err));
+        if ((*active_p)[rank]) {
+            return CS_FAIL(err, CS_EINVAL, "--active", "rank %s stands there twice", word);
+        }
+        (*active_p)[rank] = true;
+    } while (*list++ == ',');
+    return CS_OK;
+}
+
 static cs_status check_args(const relay_job *j, cs_error *err)
 {
+    if (j->active != NULL) {
+        if (j->strategy == NULL) {
+            return CS_FAIL(err, CS_EINVAL, "--active", "needs the trees: --strategy FILE.xml");
+        }
+        if (j->ready != NULL) {
+            return CS_FAIL(err, CS_EINVAL, "relay", "takes --ready or --active, not both");
+        }
+        if (j->decides_option != NULL) {
+            return CS_FAIL(err, CS_EINVAL, j->decides_option,
+                           "goes with --ready, not with --active");
+        }
+        return CS_OK;
+    }
     if (j->ready == NULL) {
-        return CS_FAIL(err, CS_EINVAL, "relay",
-                       "needs ready times: relay --ready 0ms,1ms,30ms -s 64MB --rate 50GB/s");
+        return CS_FAIL(err, CS_EINVAL, "relay", "%s",
+                       j->strategy != NULL
+                           ? "needs to know who is ready: --active 0,2,3, or --ready 0ms,1ms,30ms"
+                           : "needs ready times: relay --ready 0ms,1ms,30ms -s 64MB --rate 50GB/s");
     }
     if (j->bytes == 0) {
         return CS_FAIL(err, CS_EINVAL, "relay", "needs the tensor of each worker: --bytes S");
@@ -144,35 +193,84 @@ static cs_relay_setting setting_of(const relay_job *j, uint32_t n_ranks)
     return s;
 }
 
-static cs_status decide(const relay_job *j, const double *ready_s, uint32_t n, cs_text *text,
-                        cs_error *err)
+/* The strategy may be NULL. */
+static cs_status decide(const relay_job *j, const double *ready_s, uint32_t n,
+                        const cs_strategy *strategy, cs_text *text, cs_error *err)
 {
     const cs_relay_case given = {.setting     = setting_of(j, n),
                                  .ready_s     = ready_s,
                                  .rpc_s       = j->rpc_s,
+                                 .strategy    = strategy,
                                  .chunk_bytes = (double)j->chunk_bytes};
     cs_relay_times      times;
 
     CS_TRY(cs_relay_times_of(&given, &times, err));
-    const cs_relay_report report = {
-        .given = &given, .times = &times, .n_ranks = n, .batch = j->batch};
+    const cs_relay_report report = {.given      = &given,
+                                    .times      = &times,
+                                    .strategy   = strategy,
+                                    .behaviours = times.behaviours,
+                                    .n_ranks    = n,
+                                    .batch      = j->batch};
     (j->format == CS_AS_JSON ? cs_relay_json : cs_relay_table)(&report, text);
     cs_relay_times_free(&times);
     return CS_OK;
 }
 
-static cs_status answer(void *job, cs_text *text, cs_error *err)
+static cs_status answer_ready(const relay_job *j, cs_strategy_file *file, cs_text *text,
+                              cs_error *err)
 {
-    const relay_job *j       = job;
-    double          *ready_s = NULL;
-    uint32_t         n       = 0;
+    double   *ready_s = NULL;
+    uint32_t  n       = 0;
+    cs_status status  = read_ready(j->ready, &ready_s, &n, err);
 
-    CS_TRY(check_args(j, err));
-    cs_status status = read_ready(j->ready, &ready_s, &n, err);
+    if (status == CS_OK && j->strategy != NULL) {
+        status = cs_strategy_file_finish(file, j->bytes, j->chunk_bytes, err);
+    }
     if (status == CS_OK) {
-        status = decide(j, ready_s, n, text, err);
+        status = decide(j, ready_s, n, j->strategy != NULL ? &file->strategy : NULL, text, err);
     }
     cs_free(ready_s);
+    return status;
+}
+
+static cs_status answer_active(const relay_job *j, const cs_strategy *strategy, cs_text *text,
+                               cs_error *err)
+{
+    uint32_t      n          = strategy->n_ranks;
+    bool         *active     = NULL;
+    cs_behaviour *behaviours = CS_NEW(cs_behaviour, (size_t)strategy->n_trees * n);
+    cs_status     status     = read_active(j->active, n, &active, err);
+
+    if (status == CS_OK && behaviours == NULL) {
+        status = CS_NO_MEMORY(err, "what %u ranks do", n);
+    }
+    if (status == CS_OK) {
+        const cs_relay_report report = {
+            .strategy = strategy, .behaviours = behaviours, .active = active, .n_ranks = n};
+        for (uint32_t m = 0; m < strategy->n_trees; m++) {
+            cs_behaviours_of(strategy, m, active, cs_collective_reduces(j->collective),
+                             behaviours + (size_t)m * n);
+        }
+        (j->format == CS_AS_JSON ? cs_relay_json : cs_relay_table)(&report, text);
+    }
+    cs_free(behaviours);
+    cs_free(active);
+    return status;
+}
+
+static cs_status answer(void *job, cs_text *text, cs_error *err)
+{
+    const relay_job *j    = job;
+    cs_strategy_file file = {.has_sizes = false};
+    cs_status        status;
+
+    CS_TRY(check_args(j, err));
+    status = j->strategy != NULL ? cs_strategy_load(j->strategy, &file, err) : CS_OK;
+    if (status == CS_OK) {
+        status = j->active != NULL ? answer_active(j, &file.strategy, text, err)
+                                   : answer_ready(j, &file, text, err);
+    }
+    cs_strategy_free(&file.strategy);
     return status;
 }
 
@@ -184,7 +282,8 @@ static int relay_run(int count, char *const *words)
 
 const cs_command cs_command_relay = {
     .name    = "relay",
-    .usage   = "relay --ready T,T,.. -s S --rate R [options]",
+    .usage   = "relay --ready T,T,.. -s S --rate R [options] | relay --strategy FILE.xml --active "
+               "R,R,.. [options]",
     .summary = "AdapCC's coordinator on paper: who starts when, who relays, who is given up",
     .tables  = relay_tables,
     .run     = relay_run,

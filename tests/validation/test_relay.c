@@ -1,12 +1,39 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim relay as a user runs it: the worked examples in both formats, and one line for whatever
  * is wrong. */
+#include "support/folder.h"
 #include "support/program.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+static char folder[CT_FOLDER_BYTES];
+
+static void set_up(void)
+{
+    ct_folder_make(folder);
+    cr_assert_eq(chdir(folder), 0);
+}
+
+static void tear_down(void)
+{
+    cr_assert_eq(chdir("/"), 0);
+    ct_folder_remove(folder);
+}
+
+TestSuite(relay_command, .init = set_up, .fini = tear_down);
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "w");
+
+    cr_assert_not_null(file);
+    cr_assert_geq(fputs(text, file), 0);
+    cr_assert_eq(fclose(file), 0);
+}
 
 /* What the program prints; the caller frees it. */
 static cs_text printed(const char *arguments, int code)
@@ -186,6 +213,59 @@ Test(relay_command, long_waits_are_short_to_read)
     cs_text_free(&text);
 }
 
+#define GPU(rank, inside) "<gpu id='" rank "' ip='b'>" inside "</gpu>"
+#define ONE_TREE          "<trees><root id='0' ip='b'>" GPU("1", GPU("2", "") GPU("3", "")) "</root></trees>"
+#define TWO_TREES                                                                                 \
+    "<trees><root id='0' ip='b' size='48M' chunk='4M'>" GPU(                                      \
+        "1", GPU("2", "") GPU("3", "")) "</root>"                                                 \
+                                        "<root id='3' ip='b' size='16M' chunk='4M'>" GPU("0", "") \
+                                            GPU("1", "") GPU("2", "") "</root></trees>"
+
+Test(relay_command, tuples_of_the_log_and_the_paper)
+{
+    write_file("s.xml", ONE_TREE);
+    json_t *log    = answer("--strategy s.xml --active 0,2");
+    json_t *paper  = answer("--strategy s.xml --active 3,2,0");
+    json_t *gather = answer("--strategy s.xml --active 0,2,3 -c allgather");
+
+    expect_ranks(json_object_get(log, "tuples"), "[[1,1,1,0],[0,1,0,1],[1,0,0,1],[0,0,0,0]]");
+    expect_ranks(json_object_get(log, "active"), "[0,2]");
+    expect_null(log, "decision");
+    expect_null(log, "end_s");
+    expect_null(log, "workers");
+    expect_ranks(json_object_get(paper, "tuples"), "[[1,1,1,0],[0,1,1,1],[1,0,0,1],[1,0,0,1]]");
+    expect_ranks(json_object_get(gather, "tuples"), "[[1,1,0,0],[0,1,0,1],[1,0,0,1],[1,0,0,1]]");
+    json_decref(log);
+    json_decref(paper);
+    json_decref(gather);
+}
+
+/* Rank 3 is a leaf of the first tree, and joins the second one behind 2 of its 4 chunks; --chunk
+ * is for both trees, the first of which then has 3 chunks and the second one. */
+Test(relay_command, a_decision_with_trees)
+{
+    static const char words[] =
+        "-s 64M --rate 64MB/s --cycle 5s --ready 0s,0s,0s,%s --strategy s.xml";
+    char late[200], coarse[200];
+
+    write_file("s.xml", TWO_TREES);
+    (void)snprintf(late, sizeof late, words, "12.097152s");
+    json_t *json   = answer(late);
+    json_t *worker = json_array_get(json_object_get(json, "workers"), 3);
+    expect_number(json, "ticks", 2);
+    expect_number(json, "phase1_end_s", 10 + 4 * 1.048576);
+    expect_number(worker, "missing_bytes", (48 + 8) * 1048576.0);
+    expect_ranks(
+        json_object_get(json, "tuples"),
+        "[[1,1,1,0],[1,1,1,1],[1,0,0,1],[0,0,0,0],[1,0,0,1],[1,0,0,1],[1,0,0,1],[0,1,1,0]]");
+    json_decref(json);
+    (void)snprintf(coarse, sizeof coarse, words, "12.097152s --chunk 16M");
+    json   = answer(coarse);
+    worker = json_array_get(json_object_get(json, "workers"), 3);
+    expect_number(worker, "missing_bytes", 64 * 1048576.0);
+    json_decref(json);
+}
+
 Test(relay_command, what_is_wrong_is_one_line)
 {
     static const char *const cases[][2] = {
@@ -206,8 +286,19 @@ Test(relay_command, what_is_wrong_is_one_line)
         {"--ready 0,1 -s 1MB --rate 0", "--rate: 0 is outside (0, 1e+18]"},
         {FOUR "--ready 0,1 --rule best",
          "--rule: unknown word 'best': accepted are literal, premium"},
+        {"--active 0,1", "--active: needs the trees: --strategy FILE.xml"},
+        {"--strategy s.xml", "relay: needs to know who is ready: --active 0,2,3, or --ready "
+                             "0ms,1ms,30ms"},
+        {"--strategy s.xml --active 0 -s 1M", "-s: goes with --ready, not with --active"},
+        {"--strategy s.xml --active 0 --ready 0,1", "relay: takes --ready or --active, not both"},
+        {"--strategy s.xml --active 0,4", "--active: 4 is outside [0, 3]"},
+        {"--strategy s.xml --active 0,0", "--active: rank 0 stands there twice"},
+        {"--strategy s.xml --active 0,", "--active: a rank is missing: accepted are ranks with "
+                                         "commas between them: 0,2,3"},
+        {FOUR "--ready 0,1 --strategy s.xml", "ready: 2 workers, but the strategy has 4 ranks"},
     };
 
+    write_file("s.xml", ONE_TREE);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char    want[300];
         cs_text text = printed(cases[i][0], 2);
