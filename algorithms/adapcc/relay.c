@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* Cycles: what is nearer than that to a tick is at it. */
 static const double SAME_TICK = 1e-6;
@@ -46,6 +47,68 @@ cs_status cs_relay_check(const cs_relay_setting *s, cs_error *err)
         return CS_FAIL(err, CS_EINVAL, "relay",
                        "the cap and the fault factor must not be negative");
     }
+    return CS_OK;
+}
+
+/* A directed link between two ranks, or between two NICs. */
+typedef struct used_link {
+    bool     is_net;
+    uint32_t from, to;
+    double   rate_Bps;
+} used_link;
+
+static int by_ends(const void *left, const void *right)
+{
+    const used_link *a = left, *b = right;
+
+    if (a->is_net != b->is_net) {
+        return a->is_net ? 1 : -1;
+    }
+    if (a->from != b->from) {
+        return a->from < b->from ? -1 : 1;
+    }
+    return a->to < b->to ? -1 : a->to > b->to;
+}
+
+static used_link link_of(const cs_logical *logical, uint32_t src, uint32_t dst)
+{
+    cs_logical_edge edge = cs_logical_edge_of(logical, src, dst);
+
+    return (used_link){.is_net   = edge.is_net,
+                       .from     = edge.is_net ? logical->nic_of[src] : src,
+                       .to       = edge.is_net ? logical->nic_of[dst] : dst,
+                       .rate_Bps = edge.bandwidth_Bps};
+}
+
+cs_status cs_relay_rate(const cs_strategy *strategy, const cs_logical *logical,
+                        cs_collective collective, double *rate_Bps_p, cs_error *err)
+{
+    bool       both = collective == CS_ALLREDUCE || collective == CS_ALLTOALL;
+    bool       up = both || cs_collective_reduces(collective), down = both || !up;
+    size_t     n = 0, most = (size_t)strategy->n_trees * strategy->n_members * 2;
+    used_link *links = CS_NEW(used_link, most);
+
+    if (links == NULL) {
+        return CS_NO_MEMORY(err, "%zu links", most);
+    }
+    for (uint32_t m = 0; m < strategy->n_trees; m++) {
+        const cs_strategy_tree *tree = &strategy->trees[m];
+        for (uint32_t i = 1; i < strategy->n_members; i++) {
+            uint32_t g = tree->order[i], parent = tree->parent[g];
+            if (up) {
+                links[n++] = link_of(logical, g, parent);
+            }
+            if (down) {
+                links[n++] = link_of(logical, parent, g);
+            }
+        }
+    }
+    qsort(links, n, sizeof *links, by_ends);
+    *rate_Bps_p = 0;
+    for (size_t i = 0; i < n; i++) {
+        *rate_Bps_p += i == 0 || by_ends(&links[i - 1], &links[i]) != 0 ? links[i].rate_Bps : 0;
+    }
+    cs_free(links);
     return CS_OK;
 }
 

@@ -19,8 +19,7 @@
 #ifndef CS_ALGORITHMS_ADAPCC_RELAY_H
 #define CS_ALGORITHMS_ADAPCC_RELAY_H
 
-#include "cs/collective.h"
-#include "cs/error.h"
+#include "algorithms/adapcc/strategy.h"
 
 /* When enough has been waited. LITERAL: as long as the start costs (the paper). PREMIUM: as much as
  * the start costs more than a collective of all, or longer than the cap (the code). */
@@ -50,6 +49,12 @@ typedef struct cs_relay_setting {
 /* An AllReduce by the paper, or by the rule with its own volumes; with the constants above. */
 cs_relay_setting cs_relay_setting_of(cs_relay_rule rule, uint32_t n_ranks, double bytes,
                                      double rate_Bps);
+
+/* B of the trees on a topology that they fit: the rates of all links that they use in the
+ * directions of the collective, added up; each link once, and one for all flows of a pair of NICs.
+ * Fails with CS_ENOMEM alone. O(E log E) for E edges of all trees. */
+CS_MUST_CHECK cs_status cs_relay_rate(const cs_strategy *strategy, const cs_logical *logical,
+                                      cs_collective collective, double *rate_Bps_p, cs_error *err);
 
 /* What k workers move in phase 1: 2 (k - 1) s for AllReduce, k s for AlltoAll, s for Broadcast,
  * (k - 1) s for the others, which the paper does not give. O(1), as all up to the first tick. */

@@ -103,6 +103,39 @@ Test(adapcc_relay, one_worker_does_not_start)
     cr_assert_eq(cs_relay_first_tick(&s, 4), 0);
 }
 
+/* Two servers of two GPUs, and two trees that share their links: 1 -> 0 and 3 -> 2 (100 GB/s) and
+ * the pair of NICs (12.5 GB/s), which carries 2 -> 0 and 3 -> 1; the second one also has 0 -> 1 and
+ * 2 -> 3. */
+Test(adapcc_relay, the_rate_of_distinct_links)
+{
+    static const uint32_t        parents[2][4] = {{CS_TREE_ROOT, 0, 0, 2}, {1, CS_TREE_ROOT, 3, 1}};
+    static const cs_logical_kind kind          = {2, 2, 1, 12.5e9, {CS_DIRECT, 5e-6, 100e9}};
+    cs_logical                   logical;
+    cs_strategy                  s;
+    double                       rate_Bps = 0;
+
+    cr_assert_eq(cs_logical_make(&logical, &kind, 1, 20e-6, NULL), CS_OK);
+    for (uint32_t n_trees = 1; n_trees <= 2; n_trees++) {
+        double nvlinks_Bps = n_trees * 200e9;
+        cr_assert_eq(cs_strategy_make(&s, 4, n_trees, NULL), CS_OK);
+        for (uint32_t m = 0; m < n_trees; m++) {
+            memcpy(s.trees[m].parent, parents[m], sizeof parents[m]);
+        }
+        cr_assert_eq(cs_strategy_check(&s, NULL), CS_OK);
+        cr_assert_eq(cs_relay_rate(&s, &logical, CS_REDUCE, &rate_Bps, NULL), CS_OK);
+        cr_assert_float_eq(rate_Bps, nvlinks_Bps + 12.5e9, 1);
+        cr_assert_eq(cs_relay_rate(&s, &logical, CS_BROADCAST, &rate_Bps, NULL), CS_OK);
+        cr_assert_float_eq(rate_Bps, nvlinks_Bps + 12.5e9, 1);
+        cr_assert_eq(cs_relay_rate(&s, &logical, CS_ALLREDUCE, &rate_Bps, NULL), CS_OK);
+        cr_assert_float_eq(rate_Bps, 400e9 + 25e9, 1);
+        cs_alloc_fail_after(0);
+        cr_assert_eq(cs_relay_rate(&s, &logical, CS_REDUCE, &rate_Bps, NULL), CS_ENOMEM);
+        cs_alloc_fail_after(-1);
+        cs_strategy_free(&s);
+    }
+    cs_logical_free(&logical);
+}
+
 /* 256 samples over 15 workers: one takes 18, fourteen take 17. */
 Test(adapcc_relay, batches_keep_their_size)
 {
