@@ -60,9 +60,10 @@ static cs_status check(const cs_relay_case *c, cs_error *err)
         return CS_FAIL(err, CS_EINVAL, "relay",
                        "the delay of messages and the chunk must not be negative");
     }
-    if (c->strategy != NULL && c->strategy->n_ranks != c->setting.n_ranks) {
-        return CS_FAIL(err, CS_EINVAL, "ready", "%u workers, but the strategy has %u ranks",
-                       c->setting.n_ranks, c->strategy->n_ranks);
+    if (c->strategy != NULL && (c->strategy->n_ranks != c->setting.n_ranks ||
+                                c->strategy->n_members != c->setting.n_ranks)) {
+        return CS_FAIL(err, CS_EINVAL, "ready", "%u workers, but the trees are over %u of %u ranks",
+                       c->setting.n_ranks, c->strategy->n_members, c->strategy->n_ranks);
     }
     return CS_OK;
 }

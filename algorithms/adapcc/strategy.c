@@ -454,6 +454,46 @@ cs_status cs_strategy_check(cs_strategy *strategy, cs_error *err)
     return CS_OK;
 }
 
+/* Parents stand before their children in the order: that of an excluded one is right already. */
+static void exclude_from_tree(cs_strategy_tree *t, uint32_t n_members, const bool *excluded)
+{
+    uint32_t root = CS_TREE_ROOT;
+
+    for (uint32_t i = 0; i < n_members; i++) {
+        uint32_t g = t->order[i], p = t->parent[g];
+        if (p != CS_TREE_ROOT && excluded[p]) {
+            p = t->parent[p];
+        }
+        p            = p == CS_TREE_ROOT ? root : p;
+        t->parent[g] = p;
+        if (p == CS_TREE_ROOT && !excluded[g]) {
+            root = g;
+        }
+    }
+    for (uint32_t i = 0; i < n_members; i++) {
+        if (excluded[t->order[i]]) {
+            t->parent[t->order[i]] = CS_TREE_ABSENT;
+        }
+    }
+}
+
+cs_status cs_strategy_exclude(cs_strategy *strategy, const bool *excluded, cs_error *err)
+{
+    uint32_t n_left = 0;
+
+    for (uint32_t i = 0; i < strategy->n_members; i++) {
+        n_left += !excluded[strategy->trees[0].order[i]];
+    }
+    if (n_left == 0) {
+        return CS_FAIL(err, CS_EINVAL, "trees",
+                       "no rank is left in them: accepted is one at least");
+    }
+    for (uint32_t m = 0; m < strategy->n_trees; m++) {
+        exclude_from_tree(&strategy->trees[m], strategy->n_members, excluded);
+    }
+    return cs_strategy_check(strategy, err);
+}
+
 cs_status cs_strategy_fits(const cs_strategy *strategy, const cs_logical *logical, cs_error *err)
 {
     if (strategy->n_ranks != logical->n_ranks || strategy->n_members != logical->n_ranks) {

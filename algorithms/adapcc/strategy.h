@@ -167,6 +167,13 @@ bool cs_strategy_sort(cs_strategy *strategy, uint32_t m);
  * n_members and sorts the trees. The refusal (CS_EINVAL) names tree and rank. O(trees x ranks). */
 CS_MUST_CHECK cs_status cs_strategy_check(cs_strategy *strategy, cs_error *err);
 
+/* Take ranks out of all trees: the ranks below one go to the next one above it that stays. Where a
+ * root goes, the first rank, level by level, that has nobody above it is the new one, and the
+ * others of those hang below it. The strategy was checked, and it is again. Refuses to take all.
+ * O(trees x ranks). */
+CS_MUST_CHECK cs_status cs_strategy_exclude(cs_strategy *strategy, const bool *excluded,
+                                            cs_error *err);
+
 /* Refuse a strategy for another cluster: with another number of ranks than the topology's, or
  * (where it is from a file) with other ranks in one server. O(ranks). */
 CS_MUST_CHECK cs_status cs_strategy_fits(const cs_strategy *strategy, const cs_logical *logical,

@@ -16,9 +16,9 @@
 enum { WORD_BYTES = 32, VOLUMES_OF_RULE = 0 };
 
 typedef struct relay_job {
-    const char   *ready, *active; /* as written */
-    const char   *strategy;       /* path */
-    const char   *decides_option; /* the last one given that belongs to ready times */
+    const char   *ready, *active;    /* as written */
+    const char   *strategy, *output; /* paths */
+    const char   *decides_option;    /* the last one given that belongs to ready times */
     cs_collective collective;
     uint64_t      bytes; /* 0: not given */
     double        rate_Bps;
@@ -43,6 +43,7 @@ static const cs_arg decides_args[] = {
     NUMBER(rpc_s, 0, "rpc", "T", "delay of a message to the coordinator, and back (0)", .unit = CS_UNIT_TIME, .min = 0, .max = MOST_TIME_S),
     NUMBER(chunk_bytes, 0, "chunk", "S", "relays that are ready in phase 1 join at the next chunk (the file's, or they do not)", .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES),
     NUMBER(batch, 0, "batch", "G", "samples of a step, shared anew by those who are left", .min = 1, .max = 9e15),
+    CS_ARG_TEXT(relay_job, output, 'o', "output", "LEFT.xml", "write the strategy there without those who are excluded"),
     CS_ARG_LAST_ROW,
 };
 static const cs_arg relay_args[] = {
@@ -124,9 +125,11 @@ static cs_status read_ready(const char *list, double **ready_p, uint32_t *n_p, c
 }
 
 /* Ranks with commas between them; the caller frees the flags of all. */
-static cs_status read_active(const char *list, uint32_t n_ranks, bool **active_p, cs_error *err)
+static cs_status read_active(const char *list, const cs_strategy *strategy, bool **active_p,
+                             cs_error *err)
 {
-    char word[WORD_BYTES];
+    uint32_t n_ranks = strategy->n_ranks;
+    char     word[WORD_BYTES];
 
     *active_p = CS_NEW(bool, n_ranks);
     if (*active_p == NULL) {
@@ -139,6 +142,9 @@ static cs_status read_active(const char *list, uint32_t n_ranks, bool **active_p
                            "a rank is missing: accepted are ranks with commas between them: 0,2,3");
         }
         CS_TRY(cs_parse_integer(word, 0, n_ranks - 1, &rank, "--active", err));
+        if (strategy->trees[0].parent[rank] == CS_TREE_ABSENT) {
+            return CS_FAIL(err, CS_EINVAL, "--active", "rank %s is in no tree", word);
+        }
         if ((*active_p)[rank]) {
             return CS_FAIL(err, CS_EINVAL, "--active", "rank %s stands there twice", word);
         }
@@ -171,6 +177,9 @@ static cs_status check_args(const relay_job *j, cs_error *err)
     if (j->bytes == 0) {
         return CS_FAIL(err, CS_EINVAL, "relay", "needs the tensor of each worker: --bytes S");
     }
+    if (j->output != NULL && j->strategy == NULL) {
+        return CS_FAIL(err, CS_EINVAL, "--output", "needs the trees: --strategy FILE.xml");
+    }
     if (j->rate_Bps <= 0) {
         return CS_FAIL(err, CS_EINVAL, "relay", "needs the rate of all links together: --rate R");
     }
@@ -193,9 +202,35 @@ static cs_relay_setting setting_of(const relay_job *j, uint32_t n_ranks)
     return s;
 }
 
+/* Write the trees without the excluded. */
+static cs_status write_left(const char *path, cs_strategy *strategy, const cs_relay_times *times,
+                            cs_error *err)
+{
+    cs_text   text     = {0};
+    bool     *excluded = CS_NEW(bool, strategy->n_ranks);
+    cs_status status   = CS_OK;
+
+    if (excluded == NULL) {
+        return CS_NO_MEMORY(err, "%u ranks", strategy->n_ranks);
+    }
+    for (uint32_t i = 0; i < strategy->n_ranks; i++) {
+        excluded[i] = times->workers[i].role == CS_WORKER_FAULTY;
+    }
+    status = cs_strategy_exclude(strategy, excluded, err);
+    if (status == CS_OK) {
+        status = cs_strategy_write(&text, strategy, NULL, err);
+    }
+    if (status == CS_OK) {
+        status = cs_cli_write(path, &text, err);
+    }
+    cs_text_free(&text);
+    cs_free(excluded);
+    return status;
+}
+
 /* The strategy may be NULL. */
 static cs_status decide(const relay_job *j, const double *ready_s, uint32_t n,
-                        const cs_strategy *strategy, cs_text *text, cs_error *err)
+                        cs_strategy *strategy, cs_text *text, cs_error *err)
 {
     const cs_relay_case given = {.setting     = setting_of(j, n),
                                  .ready_s     = ready_s,
@@ -212,8 +247,9 @@ static cs_status decide(const relay_job *j, const double *ready_s, uint32_t n,
                                     .n_ranks    = n,
                                     .batch      = j->batch};
     (j->format == CS_AS_JSON ? cs_relay_json : cs_relay_table)(&report, text);
+    cs_status status = j->output != NULL ? write_left(j->output, strategy, &times, err) : CS_OK;
     cs_relay_times_free(&times);
-    return CS_OK;
+    return status;
 }
 
 static cs_status answer_ready(const relay_job *j, cs_strategy_file *file, cs_text *text,
@@ -239,7 +275,7 @@ static cs_status answer_active(const relay_job *j, const cs_strategy *strategy, 
     uint32_t      n          = strategy->n_ranks;
     bool         *active     = NULL;
     cs_behaviour *behaviours = CS_NEW(cs_behaviour, (size_t)strategy->n_trees * n);
-    cs_status     status     = read_active(j->active, n, &active, err);
+    cs_status     status     = read_active(j->active, strategy, &active, err);
 
     if (status == CS_OK && behaviours == NULL) {
         status = CS_NO_MEMORY(err, "what %u ranks do", n);

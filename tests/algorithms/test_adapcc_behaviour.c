@@ -140,6 +140,50 @@ Test(adapcc_behaviour, bytes_of_the_first_chunks)
     }
 }
 
+/* ---- who is excluded ---- */
+
+static void expect_left(const uint32_t *parents, uint32_t excluded_set, const uint32_t *want)
+{
+    bool        excluded[MOST];
+    cs_strategy s;
+    cs_error    err = {0};
+
+    make(&s, 6, 2);
+    for (uint32_t m = 0; m < 2; m++) {
+        set_parents(&s, m, parents);
+    }
+    finish(&s);
+    for (uint32_t g = 0; g < 6; g++) {
+        excluded[g] = excluded_set >> g & 1;
+    }
+    cs_status status = cs_strategy_exclude(&s, excluded, &err);
+    cr_assert_eq(status, want != NULL ? CS_OK : CS_EINVAL, "%s", err.message);
+    for (uint32_t m = 0; m < 2 && want != NULL; m++) {
+        for (uint32_t g = 0; g < 6; g++) {
+            cr_assert_eq(s.trees[m].parent[g], want[g], "rank %u, without %x", g, excluded_set);
+        }
+    }
+    cs_strategy_free(&s);
+}
+
+/* 0 <- {1, 2}, 1 <- {3, 4}, 4 <- 5. */
+Test(adapcc_behaviour, trees_without_the_excluded)
+{
+    const uint32_t R = CS_TREE_ROOT, A = CS_TREE_ABSENT;
+    const uint32_t tree[] = {R, 0, 0, 1, 1, 4};
+
+    expect_left(tree, 0, tree);
+    expect_left(tree, BITS(5), (const uint32_t[]){R, 0, 0, 1, 1, A});
+    expect_left(tree, BITS(1), (const uint32_t[]){R, A, 0, 0, 0, 4});
+    expect_left(tree, BITS(1, 4), (const uint32_t[]){R, A, 0, 0, A, 0});
+    expect_left(tree, BITS(0), (const uint32_t[]){A, R, 1, 1, 1, 4});
+    expect_left(tree, BITS(0, 1), (const uint32_t[]){A, A, R, 2, 2, 4});
+    expect_left(tree, BITS(0, 2), (const uint32_t[]){A, R, A, 1, 1, 4});
+    expect_left(tree, BITS(0, 1, 2, 4), (const uint32_t[]){A, A, A, R, A, 3});
+    expect_left(tree, BITS(0, 1, 2, 3, 5), (const uint32_t[]){A, A, A, A, R, A});
+    expect_left(tree, BITS(0, 1, 2, 3, 4, 5), NULL);
+}
+
 /* ---- every contribution once ---- */
 
 /* Sets of ranks as bits: what messages of one chunk contain. */

@@ -349,6 +349,11 @@ Test(adapcc_relay, a_leaf_does_not_join)
     cr_assert(t.behaviours[4 + 3].has_recv && !t.behaviours[4 + 3].is_active);
     cr_assert(!t.behaviours[3].has_recv && t.behaviours[0].has_kernel);
     cs_relay_times_free(&t);
+    c.rpc_s = 9 * MS;
+    t       = times_of(&c);
+    cr_assert_float_eq(t.phase1_from_s - t.decided_s, 9 * MS, 1e-12);
+    cr_assert_float_eq(t.workers[3].missing_bytes, 32e6, 1e-3, "no chunk has started");
+    cs_relay_times_free(&t);
     c.setting.n_ranks = 3;
     cr_assert_eq(cs_relay_times_of(&c, &t, NULL), CS_EINVAL);
     cs_strategy_free(&strategy);
@@ -457,7 +462,7 @@ Test(adapcc_relay, bad_settings_are_refused)
         c.setting.bytes        = i == 1 ? 0 : c.setting.bytes;
         c.setting.rate_Bps     = i == 2 ? -1 : i == 3 ? NEVER : c.setting.rate_Bps;
         c.setting.cycle_s      = i == 4 ? (double)NAN : c.setting.cycle_s;
-        c.setting.cap_s        = i == 5 ? -1 : c.setting.cap_s;
+        c.setting.cap_s        = i == 5 ? -1 : 0;
         c.setting.fault_factor = i == 6 ? -1 : c.setting.fault_factor;
         c.rpc_s                = i == 7 ? -1 : 0;
         c.chunk_bytes          = i == 8 ? -1 : 0;
@@ -465,6 +470,11 @@ Test(adapcc_relay, bad_settings_are_refused)
         cr_assert_eq(cs_relay_times_of(&c, &t, &err), CS_EINVAL, "%d", i);
         cr_assert_neq(err.message[0], '\0');
     }
+    good.setting.cap_s        = 0;
+    good.setting.fault_factor = 0;
+    ready_s[1]                = 0;
+    cr_assert_eq(cs_relay_times_of(&good, &t, NULL), CS_OK);
+    cs_relay_times_free(&t);
     ready_s[0] = ready_s[1] = NEVER;
     cr_assert_eq(cs_relay_times_of(&good, &t, NULL), CS_EINVAL, "nobody is ready");
 }

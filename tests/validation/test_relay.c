@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* collsim relay as a user runs it: the worked examples in both formats, and one line for whatever
  * is wrong. */
+#include "base/alloc.h"
+#include "base/file.h"
 #include "support/folder.h"
 #include "support/program.h"
 
@@ -266,6 +268,30 @@ Test(relay_command, a_decision_with_trees)
     json_decref(json);
 }
 
+/* Rank 1 never comes: its children hang below its parent, and the file is read again. */
+Test(relay_command, trees_without_the_excluded)
+{
+    static const char want[] = "<trees>\n"
+                               "  <root id=\"0\" ip=\"b\" size=\"64000000\" chunk=\"64000000\">\n"
+                               "    <gpu id=\"2\" ip=\"b\"/>\n"
+                               "    <gpu id=\"3\" ip=\"b\"/>\n"
+                               "  </root>\n"
+                               "</trees>\n";
+    char             *left   = NULL;
+    size_t            length = 0;
+
+    write_file("s.xml", ONE_TREE);
+    json_t *json = answer(FOUR "--ready 0s,never,0s,0s --strategy s.xml -o left.xml");
+    cr_assert_eq(json_array_size(json_object_get(json, "active")), 3);
+    json_decref(json);
+    cr_assert_eq(cs_file_read("left.xml", 1000, &left, &length, NULL), CS_OK);
+    cr_assert_str_eq(left, want);
+    cs_free(left);
+    json = answer("--strategy left.xml --active 0,2,3");
+    expect_ranks(json_object_get(json, "tuples"), "[[1,1,1,0],[0,0,0,0],[1,0,0,1],[1,0,0,1]]");
+    json_decref(json);
+}
+
 Test(relay_command, what_is_wrong_is_one_line)
 {
     static const char *const cases[][2] = {
@@ -292,13 +318,19 @@ Test(relay_command, what_is_wrong_is_one_line)
         {"--strategy s.xml --active 0 -s 1M", "-s: goes with --ready, not with --active"},
         {"--strategy s.xml --active 0 --ready 0,1", "relay: takes --ready or --active, not both"},
         {"--strategy s.xml --active 0,4", "--active: 4 is outside [0, 3]"},
+        {"--strategy gap.xml --active 1", "--active: rank 1 is in no tree"},
+        {FOUR "--ready 0,1,2 --strategy gap.xml", "ready: 3 workers, but the trees are over 2 of 3 "
+                                                  "ranks"},
+        {FOUR "--ready 0,1 -o left.xml", "--output: needs the trees: --strategy FILE.xml"},
         {"--strategy s.xml --active 0,0", "--active: rank 0 stands there twice"},
         {"--strategy s.xml --active 0,", "--active: a rank is missing: accepted are ranks with "
                                          "commas between them: 0,2,3"},
-        {FOUR "--ready 0,1 --strategy s.xml", "ready: 2 workers, but the strategy has 4 ranks"},
+        {FOUR "--ready 0,1 --strategy s.xml",
+         "ready: 2 workers, but the trees are over 4 of 4 ranks"},
     };
 
     write_file("s.xml", ONE_TREE);
+    write_file("gap.xml", "<trees><root id='0' ip='b'>" GPU("2", "") "</root></trees>");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char    want[300];
         cs_text text = printed(cases[i][0], 2);
