@@ -9,16 +9,18 @@
 #include "schedules/strategy_xml.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#define MOST_TIME_S 1e6
+#define MOST_TIME_S   1e6
+#define MOST_RATE_BPS 1e18
 
 enum { WORD_BYTES = 32, VOLUMES_OF_RULE = 0 };
 
 typedef struct relay_job {
-    const char   *ready, *active;    /* as written */
-    const char   *strategy, *output; /* paths */
-    const char   *decides_option;    /* the last one given that belongs to ready times */
+    const char   *ready, *active, *rate; /* as written */
+    const char   *strategy, *output;     /* paths */
+    const char   *decides_option;        /* the last one given that belongs to ready times */
     cs_collective collective;
     uint64_t      bytes; /* 0: not given */
     double        rate_Bps;
@@ -34,7 +36,7 @@ typedef struct relay_job {
 static const cs_arg decides_args[] = {
     CS_ARG_TEXT(relay_job, ready, 0, "ready", "T,T,..", "when each worker is ready, in the order of ranks; 'never': it does not come"),
     NUMBER(bytes, 's', "bytes", "S", "tensor of each worker", .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES),
-    NUMBER(rate_Bps, 0, "rate", "R", "of all links of the trees together", .unit = CS_UNIT_RATE, .is_above = true, .max = 1e18),
+    CS_ARG_TEXT(relay_job, rate, 0, "rate", "R", "of all links of the trees together"),
     CS_ARG_CHOICE(relay_job, rule, 0, "rule", "literal|premium", "wait as long as a start costs (the paper), or as it costs more than all together (the code)"),
     CS_ARG_CHOICE(relay_job, volumes, 0, "volumes", "auto|paper|code", "what a start costs (those of the rule)"),
     CS_ARG_FLAG(relay_job, one_starts, 0, "one-starts", "a single worker may start, too"),
@@ -60,6 +62,21 @@ static const cs_arg_table relay_tables[] = {
     {decides_args, 0, CS_NOWHERE, offsetof(relay_job, decides_option)},
     {relay_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
+
+/* Say how a number without a unit was understood, where it is hardly meant so. True if it is. */
+static bool say_if_odd(const char *option, const char *word, double value, const cs_plain *plain,
+                       const char *unit, const char *instead)
+{
+    double number = 0;
+    bool   is_odd = cs_parse_number(word, &number, option, NULL) == CS_OK && value > 0 &&
+                  !(value >= plain->least && value < plain->most);
+
+    if (is_odd) {
+        (void)fprintf(stderr, "collsim: note: %s: %s is read as %s %s; write %s%s\n", option, word,
+                      word, unit, word, instead);
+    }
+    return is_odd;
+}
 
 /* One element of a list with commas; false: it is empty or too long. */
 static bool take_word(const char **at, char word[WORD_BYTES])
@@ -94,10 +111,23 @@ static cs_status parse_ready(const char *word, double *ready_s, cs_error *err)
     return CS_OK;
 }
 
+static cs_status read_rate(const char *text, double *rate_Bps_p, cs_error *err)
+{
+    CS_TRY(cs_parse_rate(text, rate_Bps_p, "--rate", err));
+    if (!(*rate_Bps_p > 0 && *rate_Bps_p <= MOST_RATE_BPS)) {
+        return CS_FAIL(err, CS_EINVAL, "--rate",
+                       "%.40s is out of range: accepted are above 0 to %g B/s", text,
+                       MOST_RATE_BPS);
+    }
+    (void)say_if_odd("--rate", text, *rate_Bps_p, &cs_plain_rate, "B/s", "GB/s");
+    return CS_OK;
+}
+
 /* Times with commas between them; the caller frees them. */
 static cs_status read_ready(const char *list, double **ready_p, uint32_t *n_p, cs_error *err)
 {
-    uint32_t n = 1;
+    uint32_t n    = 1;
+    bool     said = false;
     char     word[WORD_BYTES];
 
     for (const char *c = list; *c != '\0'; c++) {
@@ -120,6 +150,9 @@ static cs_status read_ready(const char *list, double **ready_p, uint32_t *n_p, c
                            i);
         }
         CS_TRY(parse_ready(word, &(*ready_p)[i], err));
+        if (!said) {
+            said = say_if_odd("--ready", word, (*ready_p)[i], &cs_plain_delay, "s", "ms");
+        }
     }
     return CS_OK;
 }
@@ -180,7 +213,7 @@ static cs_status check_args(const relay_job *j, cs_error *err)
     if (j->output != NULL && j->strategy == NULL) {
         return CS_FAIL(err, CS_EINVAL, "--output", "needs the trees: --strategy FILE.xml");
     }
-    if (j->rate_Bps <= 0) {
+    if (j->rate == NULL) {
         return CS_FAIL(err, CS_EINVAL, "relay", "needs the rate of all links together: --rate R");
     }
     return CS_OK;
@@ -252,12 +285,15 @@ static cs_status decide(const relay_job *j, const double *ready_s, uint32_t n,
     return status;
 }
 
-static cs_status answer_ready(const relay_job *j, cs_strategy_file *file, cs_text *text,
-                              cs_error *err)
+static cs_status answer_ready(relay_job *j, cs_strategy_file *file, cs_text *text, cs_error *err)
 {
     double   *ready_s = NULL;
     uint32_t  n       = 0;
-    cs_status status  = read_ready(j->ready, &ready_s, &n, err);
+    cs_status status  = read_rate(j->rate, &j->rate_Bps, err);
+
+    if (status == CS_OK) {
+        status = read_ready(j->ready, &ready_s, &n, err);
+    }
 
     if (status == CS_OK && j->strategy != NULL) {
         status = cs_strategy_file_finish(file, j->bytes, j->chunk_bytes, err);
@@ -296,7 +332,7 @@ static cs_status answer_active(const relay_job *j, const cs_strategy *strategy, 
 
 static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
-    const relay_job *j    = job;
+    relay_job       *j    = job;
     cs_strategy_file file = {.has_sizes = false};
     cs_status        status;
 

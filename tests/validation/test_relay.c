@@ -292,6 +292,23 @@ Test(relay_command, trees_without_the_excluded)
     json_decref(json);
 }
 
+/* As everywhere: numbers without a unit that are hardly meant are taken, and said, each option
+ * once. */
+Test(relay_command, odd_numbers_are_said)
+{
+    cs_text text = {0};
+
+    cr_assert_eq(ct_program("relay --ready 0,1,2,30 -s 64MB --rate 50", "2>&1 >/dev/null", &text),
+                 0);
+    cr_assert_str_eq(text.data, "collsim: note: --rate: 50 is read as 50 B/s; write 50GB/s\n"
+                                "collsim: note: --ready: 1 is read as 1 s; write 1ms\n");
+    cs_text_free(&text);
+    cr_assert_eq(
+        ct_program("relay --ready 0,0.5,2s,30ms -s 64MB --rate 50e9", "2>&1 >/dev/null", &text), 0);
+    cr_assert_eq(text.length, 0, "%s", text.data);
+    cs_text_free(&text);
+}
+
 Test(relay_command, what_is_wrong_is_one_line)
 {
     static const char *const cases[][2] = {
@@ -309,7 +326,8 @@ Test(relay_command, what_is_wrong_is_one_line)
         {FOUR "--ready never,never", "ready: nobody is ever ready: accepted is one at least"},
         {FOUR "--ready never,3s,never", "ready: only worker 1 is ever ready, and one alone does "
                                         "not start: accepted are two at least"},
-        {"--ready 0,1 -s 1MB --rate 0", "--rate: 0 is outside (0, 1e+18]"},
+        {"--ready 0,1 -s 1MB --rate 0",
+         "--rate: 0 is out of range: accepted are above 0 to 1e+18 B/s"},
         {FOUR "--ready 0,1 --rule best",
          "--rule: unknown word 'best': accepted are literal, premium"},
         {"--active 0,1", "--active: needs the trees: --strategy FILE.xml"},
@@ -319,13 +337,14 @@ Test(relay_command, what_is_wrong_is_one_line)
         {"--strategy s.xml --active 0 --ready 0,1", "relay: takes --ready or --active, not both"},
         {"--strategy s.xml --active 0,4", "--active: 4 is outside [0, 3]"},
         {"--strategy gap.xml --active 1", "--active: rank 1 is in no tree"},
-        {FOUR "--ready 0,1,2 --strategy gap.xml", "ready: 3 workers, but the trees are over 2 of 3 "
-                                                  "ranks"},
+        {FOUR "--ready 0s,1s,2s --strategy gap.xml",
+         "ready: 3 workers, but the trees are over 2 of 3 "
+         "ranks"},
         {FOUR "--ready 0,1 -o left.xml", "--output: needs the trees: --strategy FILE.xml"},
         {"--strategy s.xml --active 0,0", "--active: rank 0 stands there twice"},
         {"--strategy s.xml --active 0,", "--active: a rank is missing: accepted are ranks with "
                                          "commas between them: 0,2,3"},
-        {FOUR "--ready 0,1 --strategy s.xml",
+        {FOUR "--ready 0s,1s --strategy s.xml",
          "ready: 2 workers, but the trees are over 4 of 4 ranks"},
     };
 
