@@ -168,6 +168,21 @@ Test(packet, messages_of_every_size)
     }
 }
 
+/* A packet of nothing at all is a byte, so that it does not go through two ports at once. */
+Test(packet, messages_of_nothing)
+{
+    begin_stream(3, 1);
+    set->header_bytes = 0;
+    add(0, 1, 0, CS_OP_COPY);
+    add(1, 2, 0, CS_OP_COPY);
+    expect_ends((double[]){2 * DELAY + 2 * 20, 2 * DELAY + 2 * 20});
+    begin_stream(3, 1);
+    set->header_bytes = 0;
+    add(0, 1, 0, CS_OP_COPY);
+    (void)ct_stream_send(&stream, &scene.scenario.cluster, 1, 2, 0, CS_OP_COPY, 0);
+    expect_ends((double[]){2 * DELAY + 2 * 20, 4 * DELAY + 4 * 20});
+}
+
 /* The port goes on as soon as the last packet of a message has left. */
 Test(packet, a_sending_port_does_not_wait_for_the_end)
 {

@@ -222,10 +222,11 @@ Test(packet_rules, alone_a_message_takes_its_packets_and_one_more_a_link)
         const ct_packet_send *s    = &w.schedule.sends[0];
         const uint32_t       *way  = w.schedule.ways + s->ways;
         const int64_t         cut  = set.cut_through_bytes;
-        int64_t               more = cs_packet_count(s->bytes, s->mtu) > 1 ? s->mtu : s->bytes;
+        int64_t               more = cs_packet_count(s->bytes, s->mtu) > 1
+                                         ? s->mtu + s->header
+                                         : cs_packet_last_bytes(s->bytes, s->mtu, s->header);
         cs_ps                 end  = s->startup + back_to_back(s, set.ports[0].bps);
-        more += s->header;
-        more = cut > 0 && cut < more ? cut : more;
+        more                       = cut > 0 && cut < more ? cut : more;
         for (uint32_t i = 0; way[i] != CS_NO_LINK; i++) {
             end += w.net.links[way[i]].delay + (i > 0 ? cs_packet_ps(set.ports[0].bps, more) : 0);
         }

@@ -470,7 +470,7 @@ static void draw_links(ct_packet_setting *set, ct_rng *rng)
         ct_packet_ports *p = &set->ports[i];
         p->bps             = ONE_OF(rng, 10, 100, 200, 400, 3600) * 1000000000;
         p->mtu             = ONE_OF(rng, 256, 1500, 4096, 9000);
-        p->header          = ONE_OF(rng, 1, 26, 66, 82);
+        p->header          = ONE_OF(rng, 0, 1, 26, 66, 82);
         p->delay           = ONE_OF(rng, 0, 1, 100, 5000, 100000, 500000, 1500000);
         p->startup         = ONE_OF(rng, 0, 0, 0, 1, 1000, 700000);
     }
