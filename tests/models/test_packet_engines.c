@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Simulators of packets against the plain oracle, to the picosecond, in random settings whose seeds
  * are printed. COLLSIM_PACKET_CASES=N tries N of each kind; COLLSIM_PACKET_SEED=S begins with seed
- * S, so that with N = 1 it repeats one. */
+ * S, so that with N = 1 it repeats one. And memory that runs out. */
+#include "base/alloc.h"
 #include "support/packet_driver.h"
 #include "support/rng.h"
 
@@ -50,7 +51,7 @@ static void compare(ct_packet_world *w, const ct_packet_answer *want,
                     const cs_packet_engine *engine)
 {
     const uint64_t seed   = w->setting.seed;
-    const cs_ps    window = w->net.window, parts = (cs_ps[]){1, 1, 2, 3, 10}[seed % 5];
+    const cs_ps    window = w->net.window, parts = (cs_ps[]){1, 2, 3, 10, 100}[seed % 5];
 
     for (int i = 0; i < 2; i++) {
         const bool is_plain = (seed / 2 + (uint64_t)i) % 2 == 0;
@@ -155,4 +156,65 @@ Test(packet_transport_oracle, same_rates)
     const seen s = compare_all("DCQCN", &cs_packet_transported, CT_CONGESTED, 100);
 
     cr_expect(s.n < 100 || s.marks > 0);
+}
+
+/* ---- memory that runs out ---- */
+
+/* So many allocations succeed. */
+static cs_status drive_with_memory(const ct_packet_world *w, const ct_packet_answer *want,
+                                   const cs_packet_engine *engine, long passes)
+{
+    cs_alloc_fail_after(passes);
+    ct_packet_run run = ct_packet_drive(w, engine, 0);
+    cs_alloc_fail_after(-1);
+    const cs_status status = run.status;
+    cr_assert(status == CS_ENOMEM ||
+                  (status == CS_OK && (run.n_missing == 0) == (run.why[0] == '\0')),
+              "%s, %s", run.why, ct_packet_text(&w->setting));
+    for (size_t i = 0; i < w->schedule.n_sends && status == CS_OK; i++) {
+        cr_assert_eq(run.end[i], want->end[i]);
+    }
+    ct_packet_run_free(&run);
+    return status;
+}
+
+/* Returns how many allocations are needed. */
+static long fail_all(const ct_packet_setting *set, const cs_packet_engine *engine)
+{
+    ct_packet_world  w      = ct_packet_world_of(set);
+    ct_packet_answer a      = ct_packet_oracle(&w.net, &w.schedule);
+    long             passes = 0;
+
+    while (drive_with_memory(&w, &a, engine, passes) == CS_ENOMEM) {
+        passes++;
+    }
+    ct_packet_answer_free(&a);
+    ct_packet_world_free(&w);
+    return passes;
+}
+
+/* An engine says so, and leaves nothing behind. */
+Test(packet_engines, memory_may_run_out_anywhere)
+{
+    static const struct {
+        const cs_packet_engine *engine;
+        ct_packet_queues        queues;
+    } all[]                          = {{&cs_packet_unlimited, CT_UNLIMITED},
+                                        {&cs_packet_lossless, CT_LOSSLESS},
+                                        {&cs_packet_transported, CT_LOSSLESS},
+                                        {&cs_packet_transported, CT_TRANSPORTED},
+                                        {&cs_packet_transported, CT_CONGESTED}};
+    const ct_packet_setting deadlock = ct_packet_deadlock();
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        long most = 0;
+        for (uint64_t seed = ct_seed() * 1000; seed < ct_seed() * 1000 + 5; seed++) {
+            ct_packet_setting set    = ct_packet_random(seed, all[i].queues);
+            const long        passes = fail_all(&set, all[i].engine);
+            most                     = passes > most ? passes : most;
+        }
+        cr_expect_gt(most, 20, "%s: %ld allocations", all[i].engine->name, most);
+    }
+    cr_expect_gt(fail_all(&deadlock, &cs_packet_lossless), 20);
+    cr_expect_gt(fail_all(&deadlock, &cs_packet_transported), 10);
 }

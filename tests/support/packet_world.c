@@ -456,6 +456,18 @@ ct_packet_setting ct_packet_plain(uint32_t n_ranks, ct_packet_pattern pattern, i
                                .change_step = 1};
 }
 
+ct_packet_setting ct_packet_deadlock(void)
+{
+    ct_packet_setting set = ct_packet_plain(3, CT_SHIFT, 1000000);
+
+    set.shape        = CT_SWITCH_RING;
+    set.n_rounds     = 8;
+    set.ports[0].bps = set.inner_bps = 100000000000;
+    set.xoff                         = 20000;
+    set.xon                          = 10000;
+    return set;
+}
+
 static int64_t one_of(ct_rng *rng, const int64_t *values, uint32_t n)
 {
     return values[ct_below(rng, n)];

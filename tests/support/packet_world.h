@@ -69,6 +69,10 @@ typedef struct ct_packet_world {
 /* A crossbar of n ranks: 400 Gb/s, 4096 bytes and 82 of headers, 500 ns of delay. */
 ct_packet_setting ct_packet_plain(uint32_t n_ranks, ct_packet_pattern pattern, int64_t bytes);
 
+/* Three switches in a ring, routes clockwise, 100 Gb/s: lossless queues whose ports wait for each
+ * other, links 6, 7 and 8. */
+ct_packet_setting ct_packet_deadlock(void);
+
 /* Some thousand packets at most. */
 typedef enum ct_packet_queues {
     CT_UNLIMITED,
