@@ -36,21 +36,11 @@ static void expect_engines(ct_packet_world *w, const ct_packet_answer *a)
     }
 }
 
-static cs_ps last_end(const ct_packet_answer *a, size_t n)
-{
-    cs_ps last = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        last = a->end[i] != CS_PS_NEVER && a->end[i] > last ? a->end[i] : last;
-    }
-    return last;
-}
-
 /* The last end in a world, which is freed. */
 static void expect_last(const char *what, ct_packet_world w, cs_ps end, uint64_t pauses)
 {
     ct_packet_answer a   = ct_packet_oracle(&w.net, &w.schedule);
-    const cs_ps      got = last_end(&a, w.schedule.n_sends);
+    const cs_ps      got = ct_packet_last_end(&w.schedule, a.end);
 
     cr_expect_eq(got, end, "%s: %" PRId64 " ps, not %" PRId64, what, got, end);
     cr_expect_eq(a.totals.pauses, pauses, "%s: %" PRIu64 " pauses", what, a.totals.pauses);

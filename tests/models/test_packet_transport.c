@@ -22,15 +22,6 @@ enum { ROUND_TRIP = FIRST + BACK };
 #define LINE_BPS   INT64_C(400000000000)
 #define WIRE_BYTES INT64_C(4178)
 
-static ct_packet_world one_message(int64_t packets, const cs_packet_transport *transport)
-{
-    ct_packet_setting set = ct_packet_plain(2, CT_FAN_IN, packets * BYTES);
-    ct_packet_world   w   = ct_packet_world_of(&set);
-
-    w.net.transport = *transport;
-    return w;
-}
-
 static ct_packet_world fan_in(uint32_t n_ranks, int64_t packets,
                               const cs_packet_transport *transport)
 {
@@ -41,14 +32,9 @@ static ct_packet_world fan_in(uint32_t n_ranks, int64_t packets,
     return w;
 }
 
-static cs_ps last_end(const ct_packet_world *w, const ct_packet_run *run)
+static ct_packet_world one_message(int64_t packets, const cs_packet_transport *transport)
 {
-    cs_ps last = -1;
-
-    for (size_t i = 0; i < w->schedule.n_sends; i++) {
-        last = run->end[i] > last ? run->end[i] : last;
-    }
-    return last;
+    return fan_in(2, packets, transport);
 }
 
 /* Run a world to its end, which is freed. */
@@ -56,10 +42,10 @@ static cs_packet_totals expect_end(const char *what, ct_packet_world *w, cs_ps e
 {
     ct_packet_run    run    = ct_packet_drive(w, &cs_packet_transported, 0);
     cs_packet_totals totals = run.totals;
+    const cs_ps      last   = ct_packet_last_end(&w->schedule, run.end);
 
-    cr_expect_eq(run.status, CS_OK, "%s: %s", what, run.why);
-    cr_expect_eq(last_end(w, &run), end, "%s: %" PRId64 " ps, not %" PRId64, what,
-                 last_end(w, &run), end);
+    cr_expect(run.status == CS_OK && run.n_missing == 0, "%s: %s", what, run.why);
+    cr_expect_eq(last, end, "%s: %" PRId64 " ps, not %" PRId64, what, last, end);
     ct_packet_run_free(&run);
     ct_packet_world_free(w);
     return totals;
@@ -503,7 +489,7 @@ Test(packet_transport, pauses_and_marks_together)
         cr_expect_eq(run.totals.drops, 0);
         *(i == 0 ? &without : &with) = run.totals.pauses;
         if (i == 0) {
-            cr_expect_eq(last_end(&w, &run), 150823080);
+            cr_expect_eq(ct_packet_last_end(&w.schedule, run.end), 150823080);
         } else {
             cr_expect_gt(run.totals.marks, 0);
         }
@@ -526,7 +512,7 @@ static double slowdown(const cs_packet_transport *transport, int64_t bps, int64_
     ct_packet_run run  = ct_packet_drive(&w, &cs_packet_transported, 0);
     const cs_ps   slot = cs_packet_ps(bps, WIRE_BYTES);
     const double  best = 1e6 + (7 * 4096 + 1) * (double)slot;
-    const cs_ps   last = last_end(&w, &run);
+    const cs_ps   last = ct_packet_last_end(&w.schedule, run.end);
     cr_expect(run.status == CS_OK && run.n_missing == 0, "%s", run.why);
     ct_packet_run_free(&run);
     ct_packet_world_free(&w);

@@ -65,15 +65,6 @@ uint32_t ct_packet_link(const cs_packet_net *net, const ct_packet_schedule *sche
     return schedule->ways[s->ways + path * (net->max_way + 1) + hop];
 }
 
-/* The first message of a sending port from a number on; n_sends: there is none. */
-static uint32_t next_of(const ct_packet_hosts *h, uint32_t port, uint32_t m)
-{
-    while (m < h->schedule->n_sends && ct_packet_port(h->schedule, m) != port) {
-        m++;
-    }
-    return m;
-}
-
 /* ---- the rate of a message under DCQCN ---- */
 
 /* No set, or one that is not there: the rate is not controlled. */
@@ -178,26 +169,16 @@ static void count_bytes(rate *r, int64_t bytes)
 
 /* ---- hand-overs ---- */
 
-static bool may_be_handed_over(const ct_packet_hosts *h, uint32_t m)
-{
-    const ct_packet_send *s = &h->schedule->sends[m];
-    uint32_t              k = 0;
-
-    while (k < s->n_after && h->answer->end[h->schedule->after[s->after + k]] != CS_PS_NEVER) {
-        k++;
-    }
-    return k == s->n_after;
-}
-
 static void hand_over(ct_packet_hosts *h)
 {
     for (uint32_t p = 0; p < h->net->n_senders; p++) {
         sender *s = &h->senders[p];
-        while (s->is_here && s->handed < h->schedule->n_sends && may_be_handed_over(h, s->handed)) {
+        while (s->is_here && s->handed < h->schedule->n_sends &&
+               ct_packet_waits_no_more(h->schedule, s->handed, h->answer->end)) {
             message *m = &h->messages[s->handed];
             m->ready   = h->events->now + h->schedule->sends[s->handed].startup;
             ct_packet_kick(h->events, m->ready, p);
-            s->handed = next_of(h, p, s->handed + 1);
+            s->handed = ct_packet_next(h->schedule, p, s->handed + 1);
         }
     }
 }
@@ -235,7 +216,8 @@ static cs_ps resend_wait(const ct_packet_hosts *h, uint32_t number)
     if (k == 0) {
         return h->transport->rto;
     }
-    for (uint32_t i = next_of(h, port, 0); i < number; i = next_of(h, port, i + 1)) {
+    for (uint32_t i = ct_packet_next(h->schedule, port, 0); i < number;
+         i          = ct_packet_next(h->schedule, port, i + 1)) {
         m++;
     }
     return llround(
@@ -287,7 +269,7 @@ bool ct_packet_hosts_are_sending(ct_packet_hosts *h, uint32_t port)
     sender *s = &h->senders[port];
 
     while (s->first < s->handed && is_done(h, &h->messages[s->first])) {
-        s->first = next_of(h, port, s->first + 1);
+        s->first = ct_packet_next(h->schedule, port, s->first + 1);
     }
     return s->first < s->handed;
 }
@@ -300,7 +282,7 @@ bool ct_packet_hosts_send(ct_packet_hosts *h, uint32_t port, ct_packet *packet)
     if (!ct_packet_hosts_are_sending(h, port)) {
         return false;
     }
-    for (uint32_t i = s->first; i < s->handed; i = next_of(h, port, i + 1)) {
+    for (uint32_t i = s->first; i < s->handed; i = ct_packet_next(h->schedule, port, i + 1)) {
         message *m     = &h->messages[i];
         int64_t  index = 0;
         if (m->ready > h->events->now) {
@@ -534,7 +516,7 @@ ct_packet_hosts *ct_packet_hosts_new(const cs_packet_net *net, const ct_packet_s
                            .senders   = calloc(net->n_senders, sizeof *h->senders),
                            .messages  = calloc(schedule->n_sends, sizeof *h->messages)};
     for (uint32_t p = 0; p < net->n_senders; p++) {
-        h->senders[p].first = h->senders[p].handed = next_of(h, p, 0);
+        h->senders[p].first = h->senders[p].handed = ct_packet_next(h->schedule, p, 0);
         ct_packet_put(events, schedule->late[p], CT_RANK, p, 0, NULL);
     }
     for (uint32_t i = 0; i < schedule->n_sends; i++) {

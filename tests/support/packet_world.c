@@ -700,3 +700,11 @@ const char *ct_packet_text(const ct_packet_setting *set)
         (int)set->transport.dcqcn.is_there);
     return text;
 }
+
+ct_packet_seeds ct_packet_seeds_of(uint64_t n)
+{
+    const char *first = getenv("COLLSIM_PACKET_SEED"), *more = getenv("COLLSIM_PACKET_CASES");
+
+    return (ct_packet_seeds){first != NULL ? strtoull(first, NULL, 10) : ct_seed() * 1000000,
+                             more != NULL ? strtoull(more, NULL, 10) : n};
+}

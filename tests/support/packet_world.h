@@ -83,6 +83,13 @@ typedef enum ct_packet_queues {
 } ct_packet_queues;
 ct_packet_setting ct_packet_random(uint64_t seed, ct_packet_queues queues);
 
+/* Seeds of a test that tries n of them: COLLSIM_PACKET_CASES=N is another n for all tests,
+ * COLLSIM_PACKET_SEED=S the first seed, so that with N = 1 one is tried again. */
+typedef struct ct_packet_seeds {
+    uint64_t first, n;
+} ct_packet_seeds;
+ct_packet_seeds ct_packet_seeds_of(uint64_t n);
+
 /* Free it with ct_packet_world_free(). */
 ct_packet_world ct_packet_world_of(const ct_packet_setting *setting);
 void            ct_packet_world_free(ct_packet_world *world);
