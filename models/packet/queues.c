@@ -119,9 +119,10 @@ static cs_status add_ingress(transported *m, uint32_t link, uint32_t bytes)
         char name[64];
         cs_packet_link_text(m->net, link, name, sizeof name);
         (void)snprintf(m->reason, sizeof m->reason,
-                       "headroom_bytes is too small for %s: %lld bytes came over it that had "
-                       "not left the switch",
-                       name, (long long)p->ingress);
+                       "headroom of %s is too small: %lld bytes that came over it wait, more than "
+                       "xoff %lld and headroom %lld; set headroom_bytes to %lld or more",
+                       name, (long long)p->ingress, (long long)l->xoff,
+                       (long long)m->net->headroom_bytes, (long long)(p->ingress - l->xoff));
         return CS_EWRONG;
     }
     return !p->has_xoff && p->ingress > l->xoff ? send_pause(m, link, true) : CS_OK;

@@ -620,7 +620,7 @@ Test(packet_transport, headroom_that_is_too_small_is_an_error)
     w.net.headroom_bytes = WIRE_BYTES;
     ct_packet_run run    = ct_packet_drive(&w, &cs_packet_transported, 0);
     cr_expect_eq(run.status, CS_EWRONG);
-    cr_expect(strstr(run.why, "headroom_bytes is too small for link ") == run.why, "%s", run.why);
+    cr_expect(strstr(run.why, "headroom of link ") == run.why, "%s", run.why);
     ct_packet_run_free(&run);
     ct_packet_world_free(&w);
 }
