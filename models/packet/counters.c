@@ -16,7 +16,7 @@ enum { FIRST_ROWS = 1024 };
 #define FIRST_SAMPLE 100000
 
 typedef struct counted_link {
-    cs_run_queue   came, started; /* that have not been merged */
+    cs_runs        came, started; /* that have not been merged */
     int64_t        queue;         /* bytes, as far as is merged */
     uint64_t       seen;          /* the last interval of the queue as far as is merged */
     cs_link_sample row;           /* of the interval [row_from, row_until); paused_s: picoseconds */
@@ -183,7 +183,7 @@ static void see_intervals(cs_packet_counters *c, counted_link *l, cs_ps t)
 }
 
 /* The first packet of a run has been merged. */
-static void drop_packet(cs_run_queue *q)
+static void drop_packet(cs_runs *q)
 {
     cs_run *run = cs_runs_first(q);
 
@@ -208,8 +208,8 @@ static void merge(cs_packet_counters *c, counted_link *l, cs_ps until)
         if (c->sample > 0) {
             see_intervals(c, l, t);
         }
-        cs_run_queue *q     = starts ? &l->started : &l->came;
-        int64_t       bytes = cs_runs_first(q)->bytes;
+        cs_runs *q     = starts ? &l->started : &l->came;
+        int64_t  bytes = cs_runs_first(q)->bytes;
         drop_packet(q);
         l->queue += starts ? -bytes : bytes;
         if (l->queue > (int64_t)l->total.deepest_bytes) {
@@ -222,12 +222,10 @@ static void merge(cs_packet_counters *c, counted_link *l, cs_ps until)
     }
 }
 
-static void append(cs_packet_counters *c, cs_run_queue *q, cs_ps t, cs_ps gap, uint32_t count,
+static void append(cs_packet_counters *c, cs_runs *q, cs_ps t, cs_ps gap, uint32_t count,
                    int64_t bytes)
 {
-    const cs_run run = {.t = t, .gap = gap, .count = count, .bytes = (uint32_t)bytes & 0xffffff};
-
-    c->failed = c->failed || cs_runs_append(q, &run) != CS_OK;
+    c->failed = c->failed || cs_runs_append(q, t, gap, count, 0, (uint32_t)bytes, 0) != CS_OK;
 }
 
 void cs_counters_come(cs_packet_counters *counters, uint32_t link, cs_ps t, cs_ps gap,

@@ -27,7 +27,7 @@ void cs_packet_net_finish(cs_packet_net *net, int64_t least_bytes)
     if (net->cut_through_bytes > 0) {
         bytes = smaller(bytes, net->cut_through_bytes);
     }
-    net->window = CS_PS_NEVER;
+    net->window = CS_LONGEST_WINDOW;
     for (uint32_t l = 0; l < net->n_links; l++) {
         cs_packet_link *link = &net->links[l];
         find_range(link);

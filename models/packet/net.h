@@ -27,6 +27,9 @@ typedef int64_t cs_ps;
 
 enum { CS_MAX_PACKET_BYTES = 1 << 20, CS_PAUSE_FRAME_BYTES = 64 };
 
+/* No window of time is longer, whatever the delays. */
+#define CS_LONGEST_WINDOW ((cs_ps)1 << 31)
+
 /* From `time` on packets that start have this rate. */
 typedef struct cs_packet_change {
     cs_ps   time;

@@ -2,161 +2,262 @@
 #include "models/packet/train.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
-cs_status cs_runs_grow(cs_run_queue *q)
+/* ---- the ways of messages ---- */
+
+cs_ways cs_ways_of(const cs_packet_net *net)
+{
+    cs_ways ways = {.width = net->max_way + 1};
+
+    while (UINT64_C(1) << ways.shift < (uint64_t)ways.width * net->max_paths) {
+        ways.shift++;
+    }
+    return ways;
+}
+
+cs_status cs_ways_keep(cs_ways *ways, const cs_packet_message *message)
+{
+    size_t most = (size_t)1 << (32 - ways->shift);
+
+    if (message->number >= most ||
+        !cs_grow(&ways->links, &ways->n_messages, (size_t)message->number + 1, 64,
+                 sizeof *ways->links << ways->shift)) {
+        return CS_ENOMEM;
+    }
+    memcpy(ways->links + cs_step_first(ways, message->number), message->ways,
+           (size_t)message->n_paths * ways->width * sizeof *ways->links);
+    return CS_OK;
+}
+
+/* ---- runs ---- */
+
+cs_status cs_runs_grow(cs_runs *q)
 {
     uint32_t old = q->capacity, capacity = old == 0 ? 8 : 2 * old;
 
     if (old > UINT32_MAX / 4 || !cs_resize(&q->runs, capacity, sizeof *q->runs)) {
         return CS_ENOMEM;
     }
-    memcpy(q->runs + old, q->runs,
-           q->head * sizeof *q->runs); /* what goes on from the array's end */
+    /* what goes on from the array's end */
+    memcpy(q->runs + old, q->runs, q->head * sizeof *q->runs);
     q->capacity = capacity;
     return CS_OK;
 }
 
-bool cs_runs_are_in_order(const cs_run_queue *inbox)
+/* ---- the order at a port ---- */
+
+/* A key is a time in a window, which is at most CS_LONGEST_WINDOW, and the number of a run. */
+enum { RUN_BITS = 32 };
+
+_Static_assert(CS_LONGEST_WINDOW == UINT64_C(1) << (63 - RUN_BITS), "both fit into a key");
+
+static int by_key(const void *a, const void *b)
 {
-    for (uint32_t i = 1; i < inbox->n; i++) {
-        const cs_run *a = &inbox->runs[i - 1], *b = &inbox->runs[i];
-        cs_ps         last = cs_run_last(a);
-        if (last > b->t || (last == b->t && a->path > b->path)) {
-            return false;
-        }
-    }
-    return true;
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
 }
 
-/* ---- whose turn is it? ---- */
-
-cs_status cs_turns_reserve(cs_turns *list, size_t more)
+/* Every key to where it belongs among those before it; where that is a long way for many, by
+ * qsort(). */
+static void insertion_sort(uint64_t *keys, uint32_t n)
 {
-    size_t capacity = list->capacity < 64 ? 64 : list->capacity;
+    int64_t room = 8 * (int64_t)n;
 
-    if (list->n + more <= list->capacity) {
-        return CS_OK;
+    for (uint32_t i = 1; i < n; i++) {
+        uint64_t k = keys[i];
+        uint32_t j = i;
+        for (; j > 0 && k < keys[j - 1]; j--) {
+            keys[j] = keys[j - 1];
+        }
+        keys[j] = k;
+        if (i - j > 16 && (room -= i - j) < 0) {
+            qsort(keys, n, sizeof *keys, by_key);
+            return;
+        }
     }
-    while (capacity < list->n + more) {
-        capacity *= 2;
-    }
-    if (!cs_resize(&list->all, capacity, sizeof *list->all) ||
-        !cs_resize(&list->other, capacity, sizeof *list->other) ||
-        !cs_resize(&list->slots, 2 * capacity + 2, sizeof *list->slots)) {
+}
+
+/* Keys, to which those of `count` packets are added. */
+static cs_status add_keys(cs_keys *k, uint64_t first, uint64_t gap, uint32_t count)
+{
+    uint64_t last = first + (count - 1) * gap;
+
+    if (k->n > UINT32_MAX / 4 - count ||
+        !cs_grow(&k->keys, &k->capacity, (size_t)k->n + count, 64, sizeof *k->keys)) {
         return CS_ENOMEM;
     }
-    list->capacity = capacity;
-    return CS_OK;
-}
-
-void cs_turns_free(cs_turns *list)
-{
-    cs_free(list->all);
-    cs_free(list->other);
-    cs_free(list->slots);
-    *list = (cs_turns){0};
-}
-
-cs_status cs_turns_add(cs_turns *list, const cs_run *run, uint32_t in, uint32_t number)
-{
-    CS_TRY(cs_turns_reserve(list, run->count));
-    cs_turn *to = list->all + list->n;
-    for (uint32_t k = 0; k < run->count; k++) {
-        to[k] = (cs_turn){run->t + (cs_ps)k * run->gap, in, number};
+    for (uint64_t *key = k->keys + k->n, *end = key + count; key < end; first += gap) {
+        *key++ = first;
     }
-    list->n += run->count;
+    k->low  = k->n == 0 || last - (count - 1) * gap < k->low ? last - (count - 1) * gap : k->low;
+    k->high = k->n == 0 || last > k->high ? last : k->high;
+    k->n += count;
     return CS_OK;
 }
 
-/* Into a bucket for about each one, by time. */
-static void scatter(cs_turns *list, cs_ps least, cs_ps most)
+/* Sort keys: two buckets for every one, then insertion, which has little left to do. */
+static cs_status sort_keys(cs_keys *k, const uint64_t **sorted_p)
 {
-    cs_turn *all   = list->all;
-    unsigned shift = 0;
+    uint32_t n = k->n, shift = 0, total = 0, n_slots;
 
-    while ((size_t)((most - least) >> shift) > 2 * list->n) {
+    *sorted_p = k->keys;
+    if (n <= 16) {
+        insertion_sort(k->keys, n);
+        return CS_OK;
+    }
+    while ((k->high - k->low) >> shift >= 2 * (uint64_t)n) {
         shift++;
     }
-    size_t n_slots = (size_t)((most - least) >> shift) + 1;
-    memset(list->slots, 0, n_slots * sizeof *list->slots);
-    for (size_t i = 0; i < list->n; i++) {
-        list->slots[(all[i].t - least) >> shift]++;
+    n_slots = (uint32_t)((k->high - k->low) >> shift) + 1;
+    if (!cs_grow(&k->sorted, &k->sorted_capacity, n, 64, sizeof *k->sorted) ||
+        !cs_grow(&k->slots, &k->slot_capacity, n_slots, 64, sizeof *k->slots)) {
+        return CS_ENOMEM;
     }
-    uint32_t before = 0;
-    for (size_t s = 0; s < n_slots; s++) {
-        uint32_t here  = list->slots[s];
-        list->slots[s] = before;
-        before += here;
+    memset(k->slots, 0, n_slots * sizeof *k->slots);
+    for (uint32_t i = 0; i < n; i++) {
+        k->slots[(k->keys[i] - k->low) >> shift]++;
     }
-    for (size_t i = 0; i < list->n; i++) {
-        list->other[list->slots[(all[i].t - least) >> shift]++] = all[i];
+    for (uint32_t i = 0; i < n_slots; i++) {
+        uint32_t count = k->slots[i];
+        k->slots[i]    = total;
+        total += count;
     }
-    list->all   = list->other;
-    list->other = all;
+    for (uint32_t i = 0; i < n; i++) {
+        k->sorted[k->slots[(k->keys[i] - k->low) >> shift]++] = k->keys[i];
+    }
+    insertion_sort(k->sorted, n);
+    *sorted_p = k->sorted;
+    return CS_OK;
 }
 
-/* Every packet to where it belongs among those before it. False: that is a long way, and the rest
- * is not sorted. */
-static bool insert(cs_turns *list)
+static void free_keys(cs_keys *k)
 {
-    size_t moves = 0;
-
-    for (size_t i = 1; i < list->n; i++) {
-        cs_turn moved = list->all[i];
-        size_t  at    = i;
-        for (; at > 0 && cs_is_later(&list->all[at - 1], &moved); at--) {
-            list->all[at] = list->all[at - 1];
-        }
-        list->all[at] = moved;
-        moves += i - at;
-        if (moves > 8 * list->n) {
-            return false;
-        }
-    }
-    return true;
+    cs_free(k->keys);
+    cs_free(k->sorted);
+    cs_free(k->slots);
 }
 
-/* Parts of `width` that are sorted become parts of twice as many, till it is one. */
-static void merge(cs_turns *list)
+static uint64_t key_of(const cs_runs *list, uint32_t number, cs_ps begin)
 {
-    for (size_t width = 1; width < list->n; width *= 2) {
-        cs_turn *all = list->all, *to = list->other;
-        for (size_t begin = 0; begin < list->n; begin += 2 * width) {
-            size_t middle = begin + width < list->n ? begin + width : list->n;
-            size_t end    = middle + width < list->n ? middle + width : list->n;
-            size_t a = begin, b = middle;
-            while (a < middle || b < end) {
-                bool is_b = a == middle || (b < end && cs_is_later(&all[a], &all[b]));
-                *to++     = is_b ? all[b++] : all[a++];
-            }
-        }
-        list->all   = list->other;
-        list->other = all;
-    }
+    return (uint64_t)(list->runs[number].t - begin) << RUN_BITS | number;
 }
 
-enum { FEW = 16 };
-
-void cs_turns_sort(cs_turns *list)
+static uint64_t last_key_of(const cs_runs *list, uint32_t number, cs_ps begin)
 {
-    cs_ps least = CS_PS_NEVER, most = 0;
-    bool  is_sorted = true;
+    return (uint64_t)(cs_run_last(&list->runs[number]) - begin) << RUN_BITS | number;
+}
 
-    for (size_t i = 0; i < list->n; i++) {
-        least = list->all[i].t < least ? list->all[i].t : least;
-        most  = list->all[i].t > most ? list->all[i].t : most;
-        is_sorted &= i == 0 || !cs_is_later(&list->all[i - 1], &list->all[i]);
+/* Where the runs of a list, from number `from` on, no longer follow each other in time, the links
+ * of one time in their order. */
+static uint32_t order_ends(const cs_runs *list, uint32_t from)
+{
+    for (uint32_t i = from + 1; i < list->n; i++) {
+        cs_ps last = cs_run_last(&list->runs[i - 1]);
+        if (last > list->runs[i].t ||
+            (last == list->runs[i].t && list->runs[i - 1].in > list->runs[i].in)) {
+            return i;
+        }
     }
-    if (is_sorted) {
-        return;
+    return list->n;
+}
+
+/* Two lists that are each in order, merged into `spare`: runs are cut where they overlap. */
+static cs_status merge_runs(cs_run_order *o, cs_walk a, cs_walk b)
+{
+    while (a.r < a.end || b.r < b.end) {
+        cs_ps    t_a = cs_walk_time(&a), t_b = cs_walk_time(&b);
+        bool     is_a  = t_a < t_b || (t_a == t_b && a.r->in <= b.r->in);
+        cs_walk *w     = is_a ? &a : &b;
+        cs_ps    t     = is_a ? t_a : t_b;
+        uint32_t count = t_a == t_b ? 1 : cs_walk_before(w, is_a ? t_b : t_a);
+        CS_TRY(cs_runs_append(&o->spare, t, w->r->gap, count, w->r->step, w->r->bytes, w->r->in));
+        cs_walk_on(w, count);
     }
-    if (list->n > FEW) {
-        scatter(list, least, most);
+    return CS_OK;
+}
+
+/* Runs that meet, taken apart into packets, each a run of `spare`. */
+static cs_status sort_packets(cs_run_order *o, const cs_runs *list, cs_ps begin,
+                              const uint64_t *meeting, uint32_t n)
+{
+    const uint64_t *sorted;
+
+    o->of_packets.n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const cs_run *r = &list->runs[(uint32_t)meeting[i]];
+        CS_TRY(add_keys(&o->of_packets, meeting[i], (uint64_t)r->gap << RUN_BITS, r->count));
     }
-    if (!insert(list)) {
-        merge(list);
+    CS_TRY(sort_keys(&o->of_packets, &sorted));
+    while (o->spare.capacity - o->spare.n < o->of_packets.n) {
+        CS_TRY(cs_runs_grow(&o->spare));
     }
+    for (uint32_t i = 0; i < o->of_packets.n; i++) {
+        const cs_run *r = &list->runs[(uint32_t)sorted[i]];
+        cs_ps         t = begin + (cs_ps)(sorted[i] >> RUN_BITS);
+        cs_run_set(&o->spare.runs[o->spare.n++], t, 0, 1, r->step, r->bytes, r->in);
+    }
+    return CS_OK;
+}
+
+/* Runs of any order into `spare`, those that meet taken apart. */
+static cs_status sort_runs(cs_run_order *o, const cs_runs *list, cs_ps begin)
+{
+    const uint64_t *sorted;
+
+    o->of_runs.n = 0;
+    for (uint32_t i = 0; i < list->n; i++) {
+        CS_TRY(add_keys(&o->of_runs, key_of(list, i, begin), 0, 1));
+    }
+    CS_TRY(sort_keys(&o->of_runs, &sorted));
+    for (uint32_t i = 0, next; i < list->n; i = next) {
+        const cs_run *r    = &list->runs[(uint32_t)sorted[i]];
+        uint64_t      last = last_key_of(list, (uint32_t)sorted[i], begin);
+        for (next = i + 1; next < list->n && sorted[next] < last; next++) {
+            uint64_t other = last_key_of(list, (uint32_t)sorted[next], begin);
+            last           = other > last ? other : last;
+        }
+        CS_TRY(next == i + 1
+                   ? cs_runs_append(&o->spare, r->t, r->gap, r->count, r->step, r->bytes, r->in)
+                   : sort_packets(o, list, begin, sorted + i, next - i));
+    }
+    return CS_OK;
+}
+
+cs_status cs_runs_sort(cs_run_order *order, cs_runs *list, cs_ps begin)
+{
+    uint32_t half = order_ends(list, 0);
+    cs_runs  was  = *list;
+
+    if (half == list->n) {
+        return CS_OK;
+    }
+    order->spare.n = 0;
+    if (order_ends(list, half) == list->n) { /* of two links, mostly */
+        CS_TRY(merge_runs(order, cs_walk_of(list, 0, half), cs_walk_of(list, half, list->n)));
+    } else {
+        CS_TRY(sort_runs(order, list, begin));
+    }
+    *list        = order->spare;
+    order->spare = was;
+    return CS_OK;
+}
+
+void cs_run_order_free(cs_run_order *order)
+{
+    cs_free(order->spare.runs);
+    free_keys(&order->of_runs);
+    free_keys(&order->of_packets);
+    *order = (cs_run_order){0};
+}
+
+/* ---- links in the order of their numbers ---- */
+
+cs_status cs_link_set_open(cs_link_set *set, uint32_t n_links)
+{
+    *set = (cs_link_set){.bits = CS_NEW(uint64_t, n_links / 64 + 1), .first = UINT32_MAX};
+    return set->bits != NULL ? CS_OK : CS_ENOMEM;
 }
 
 /* ---- the calendar ---- */
@@ -269,6 +370,16 @@ bool cs_calendar_find(cs_calendar *c, int64_t limit)
     }
     c->window = limit > c->window ? limit : c->window;
     return false;
+}
+
+bool cs_calendar_go_on(cs_calendar *c, const cs_event_queue *ends, cs_ps horizon)
+{
+    double end = cs_events_next_s(ends);
+
+    if (end < (double)horizon) {
+        horizon = (cs_ps)end;
+    }
+    return cs_calendar_find(c, horizon == CS_PS_NEVER ? INT64_MAX : horizon / c->width);
 }
 
 uint32_t cs_calendar_take(cs_calendar *c)

@@ -9,29 +9,31 @@
  *
  * What moves are runs. A run that no other one meets is served by a formula: a port that is slower
  * than the run sends one packet behind the other, one that is faster sends what has waited like
- * that and the rest as it comes. Where the port's rate changes the run is cut. Runs that meet are
- * taken apart and their packets sorted. Without trains all are. */
+ * that and the rest as it comes. Where the port's rate changes the run is cut. Where runs meet,
+ * they are cut, or taken apart into packets. Without trains all are.
+ *
+ * A message's packets may go several ways: they are *spread* at the next ports, so at the sending
+ * port the `in` of a run is the number of its first packet. */
 #include "models/packet/counters.h"
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
 
 #include <assert.h>
-#include <math.h>
-#include <string.h>
 
 /* An output port, and the link behind it. */
 typedef struct port {
-    cs_run_queue sent;    /* in the order in which they are at the next port */
-    cs_run_queue inbox;   /* what comes in this window; `path` is the link that it came over */
-    cs_ps        free;    /* when the last packet has left */
-    cs_ps        until;   /* when the rate changes next */
-    int64_t      bps;     /* of packets that start before that */
-    cs_ps        service; /* what one of `bytes` bytes takes then */
-    cs_ps        begun;   /* what the part takes that a port behind cut-through waits for */
-    uint32_t     bytes;
-    uint32_t     n_changed;
-    cs_ps        delay;
-    bool         is_last;
+    cs_runs  sent;    /* in the order in which they are at the next port */
+    cs_runs  inbox;   /* what comes in this window */
+    cs_ps    free;    /* when the last packet has left */
+    cs_ps    until;   /* when the rate changes next */
+    int64_t  bps;     /* of packets that start before that */
+    cs_ps    service; /* what one of `bytes` bytes takes then */
+    cs_ps    begun;   /* what the part takes that a port behind cut-through waits for */
+    uint32_t bytes;
+    uint32_t n_changed;
+    cs_ps    delay;
+    bool     is_last;
+    bool     spreads; /* a sending port whose messages may go several ways */
 } port;
 
 typedef struct message {
@@ -42,34 +44,33 @@ typedef struct message {
     bool     is_mixed; /* some of its ways cut through behind the sending port, others do not */
 } message;
 
-/* `message` of a run is the place in `ways` of the link that it is on. */
 typedef struct engine {
     const cs_packet_net *net;
     cs_event_queue      *ends;
     port                *ports; /* owned [n_links] */
     cs_calendar          calendar;
     message             *messages; /* owned [n_messages] */
-    uint32_t            *ways;     /* owned [n_messages][1 << ways_shift]: ways of max_way */
     size_t               n_messages;
-    uint32_t             ways_shift, way_stride;
-    uint32_t *touched; /* owned [n_links]: ports that something comes to in this window */
-    uint32_t  n_touched;
-    cs_turns  runs, packets; /* of one inbox */
-    uint64_t  n_packets;
+    cs_ways              ways;     /* of messages; a run's step is a place in them */
+    cs_link_set          bringing; /* links that bring something in this window */
+    uint32_t            *touched;  /* owned [n_links]: ports that it comes to */
+    uint32_t             n_touched;
+    cs_run_order         order;
+    uint64_t             n_packets;
 } engine;
 
 /* ---- what leaves a port ---- */
 
 static inline message *message_of(const engine *e, const cs_run *r)
 {
-    return &e->messages[r->message >> e->ways_shift];
+    return &e->messages[cs_step_message(&e->ways, r->step)];
 }
 
-/* Where the link at `place` of the first way is on the way that a packet takes. */
-static inline uint32_t place_of(const engine *e, const message *m, uint32_t place, uint32_t packet)
+/* The step of the way that a packet takes, for one of the first way. */
+static inline uint32_t step_of(const engine *e, const message *m, uint32_t step, uint32_t packet)
 {
     uint32_t path = (uint32_t)(((uint64_t)m->first_path + packet) % m->n_paths);
-    return place + path * e->way_stride;
+    return step + path * e->ways.width;
 }
 
 /* Does the next port begin with a packet before it has it all? */
@@ -78,18 +79,18 @@ static bool cuts_through(const engine *e, uint32_t link, uint32_t next)
     return e->net->links[next].high_bps <= e->net->links[link].low_bps;
 }
 
-/* How long after its start has the first packet of a run passed the port, for the one behind it? */
-static cs_ps lag(const engine *e, uint32_t link, const cs_run *r, uint32_t packet, cs_ps service)
+/* How long after its start has a packet of a run passed the port, for the one behind it? */
+static cs_ps lag_of(const engine *e, uint32_t link, const cs_run *r, uint32_t packet, cs_ps service)
 {
-    uint32_t place = r->message;
+    uint32_t step = r->step;
 
     if (e->net->cut_through_bytes >= r->bytes) {
         return service;
     }
-    if (r->hop == 0) {
-        place = place_of(e, message_of(e, r), place, packet);
+    if (e->ports[link].spreads) {
+        step = step_of(e, message_of(e, r), step, packet);
     }
-    return cuts_through(e, link, e->ways[place + 1]) ? e->ports[link].begun : service;
+    return cuts_through(e, link, e->ways.links[step + 1]) ? e->ports[link].begun : service;
 }
 
 static cs_status deliver(engine *e, const cs_run *r, uint32_t count, cs_ps last)
@@ -102,12 +103,13 @@ static cs_status deliver(engine *e, const cs_run *r, uint32_t count, cs_ps last)
 }
 
 /* Packets like those of `r` start on a link, at t, t + gap, ..; `packet` is the number of the first
- * one where they go different ways. */
+ * one, at a sending port. */
 static inline cs_status leave(engine *e, uint32_t link, const cs_run *r, cs_ps t, cs_ps gap,
                               uint32_t count, uint32_t packet, cs_ps service)
 {
-    port         *p = &e->ports[link];
-    cs_run_queue *q = &p->sent;
+    port    *p = &e->ports[link];
+    cs_runs *q = &p->sent;
+    cs_ps    lag;
 
     if (e->net->counters != NULL) {
         cs_counters_start(e->net->counters, link, t, gap, count, r->bytes, service);
@@ -115,14 +117,13 @@ static inline cs_status leave(engine *e, uint32_t link, const cs_run *r, cs_ps t
     if (p->is_last) {
         return deliver(e, r, count, t + (cs_ps)(count - 1) * gap + service + p->delay);
     }
-    t += p->delay + (e->net->cut_through_bytes > 0 ? lag(e, link, r, packet, service) : service);
-    cs_run run = {t, gap, r->message, count, r->bytes, r->hop, packet};
+    lag = e->net->cut_through_bytes > 0 ? lag_of(e, link, r, packet, service) : service;
+    t += p->delay + lag;
     if (q->n == 0) {
         cs_calendar_put(&e->calendar, link, t);
-    } else if (e->net->trains && cs_run_join(cs_runs_last(q), &run)) {
-        return CS_OK;
     }
-    return cs_runs_append(q, &run);
+    return cs_flight_add(q, cs_flight_turns(e->net->trains, lag), t, gap, count, r->step, r->bytes,
+                         packet);
 }
 
 /* The same for a sending port where some packets cut through: each for itself. */
@@ -184,8 +185,8 @@ static cs_status serve_run(engine *e, uint32_t link, const cs_run *r)
 {
     port    *p    = &e->ports[link];
     cs_ps    t    = r->t;
-    uint32_t left = r->count, packet = r->hop == 0 ? r->path : 0;
-    bool     is_mixed = r->hop == 0 && message_of(e, r)->is_mixed;
+    uint32_t left = r->count, packet = r->in;
+    bool     is_mixed = p->spreads && message_of(e, r)->is_mixed;
 
     if (e->net->counters != NULL) {
         cs_counters_come(e->net->counters, link, t, r->gap, left, r->bytes);
@@ -208,81 +209,24 @@ static cs_status serve_run(engine *e, uint32_t link, const cs_run *r)
                         : leave(e, link, r, start, gap, count, packet, s));
         t += count * r->gap;
         left -= count;
-        packet += r->hop == 0 ? count : 0;
+        packet += count;
     }
     return CS_OK;
 }
 
-/* ---- the order at a port ---- */
-
-/* A run comes to a port while no other does. */
-static cs_status serve_alone(engine *e, uint32_t link, const cs_run *r)
+/* Serve what came to a port in the window that ends at `end`. */
+static cs_status serve_inbox(engine *e, uint32_t link, cs_ps end)
 {
-    if (e->net->trains) {
-        return serve_run(e, link, r);
-    }
-    for (uint32_t k = 0; k < r->count; k++) {
-        CS_TRY(serve_packet(e, link, r, r->t + (cs_ps)k * r->gap));
-    }
-    return CS_OK;
-}
+    cs_runs *inbox = &e->ports[link].inbox;
 
-/* Take some runs of an inbox apart and serve their packets. */
-static cs_status serve_apart(engine *e, uint32_t link, const cs_turn *runs, size_t n_runs)
-{
-    const cs_run *inbox   = e->ports[link].inbox.runs;
-    cs_turns     *packets = &e->packets;
-
-    packets->n = 0;
-    for (size_t i = 0; i < n_runs; i++) {
-        CS_TRY(cs_turns_add(packets, &inbox[runs[i].run], runs[i].in, runs[i].run));
-    }
-    cs_turns_sort(packets);
-    for (size_t i = 0; i < packets->n; i++) {
-        CS_TRY(serve_packet(e, link, &inbox[packets->all[i].run], packets->all[i].t));
-    }
-    return CS_OK;
-}
-
-/* Serve runs some of which meet: those that do, apart. */
-static cs_status serve_meeting(engine *e, uint32_t link)
-{
-    const cs_run_queue *inbox = &e->ports[link].inbox;
-    cs_turns           *runs  = &e->runs;
-
-    runs->n = 0;
-    CS_TRY(cs_turns_reserve(runs, inbox->n));
-    for (uint32_t i = 0; i < inbox->n; i++) {
-        runs->all[runs->n++] = (cs_turn){inbox->runs[i].t, inbox->runs[i].path, i};
-    }
-    if (!e->net->trains) {
-        return serve_apart(e, link, runs->all, runs->n);
-    }
-    cs_turns_sort(runs);
-    for (size_t i = 0, next; i < runs->n; i = next) {
-        cs_turn last = runs->all[i];
-        last.t       = cs_run_last(&inbox->runs[last.run]);
-        for (next = i + 1; next < runs->n && cs_is_later(&last, &runs->all[next]); next++) {
-            cs_turn other = runs->all[next];
-            other.t       = cs_run_last(&inbox->runs[other.run]);
-            last          = cs_is_later(&other, &last) ? other : last;
+    CS_TRY(cs_runs_put_in_order(&e->order, inbox, end - e->calendar.width));
+    for (const cs_run *r = inbox->runs; r < inbox->runs + inbox->n; r++) {
+        if (e->net->trains && r->count > 1) {
+            CS_TRY(serve_run(e, link, r));
+            continue;
         }
-        CS_TRY(next == i + 1 ? serve_run(e, link, &inbox->runs[runs->all[i].run])
-                             : serve_apart(e, link, runs->all + i, next - i));
-    }
-    return CS_OK;
-}
-
-/* Serve what came to a port in this window. */
-static cs_status serve_inbox(engine *e, uint32_t link)
-{
-    cs_run_queue *inbox = &e->ports[link].inbox;
-
-    if (!cs_runs_are_in_order(inbox)) {
-        CS_TRY(serve_meeting(e, link));
-    } else {
-        for (uint32_t i = 0; i < inbox->n; i++) {
-            CS_TRY(serve_alone(e, link, &inbox->runs[i]));
+        for (uint32_t k = 0; k < r->count; k++) {
+            CS_TRY(serve_packet(e, link, r, r->t + (cs_ps)k * r->gap));
         }
     }
     inbox->n = 0;
@@ -291,21 +235,20 @@ static cs_status serve_inbox(engine *e, uint32_t link)
 
 /* ---- a window ---- */
 
-/* Packets that link `in` carries are at the next port, that of the link at `place`. */
+/* Packets that link `in` carries are at the next port, that of the link at `step`. */
 static inline cs_status hand_over(engine *e, uint32_t in, const cs_run *r, cs_ps t, cs_ps gap,
-                                  uint32_t count, uint32_t place)
+                                  uint32_t count, uint32_t step)
 {
-    uint32_t      next  = e->ways[place];
-    cs_run_queue *inbox = &e->ports[next].inbox;
-    cs_run        here  = {t, gap, place, count, r->bytes, 1, in};
+    uint32_t next  = e->ways.links[step];
+    cs_runs *inbox = &e->ports[next].inbox;
 
     if (inbox->n == 0) {
         e->touched[e->n_touched++] = next;
     }
-    return cs_runs_append(inbox, &here);
+    return cs_runs_append(inbox, t, gap, count, step, r->bytes, in);
 }
 
-/* The same where packets go different ways: those of one way are a run. */
+/* The same behind a sending port: packets of one way are a run. */
 static cs_status spread(engine *e, uint32_t in, const cs_run *r, uint32_t count)
 {
     const message *m = message_of(e, r);
@@ -313,7 +256,7 @@ static cs_status spread(engine *e, uint32_t in, const cs_run *r, uint32_t count)
 
     for (uint32_t i = 0; i < n && i < count; i++) {
         CS_TRY(hand_over(e, in, r, r->t + (cs_ps)i * r->gap, n * r->gap, (count - i - 1) / n + 1,
-                         place_of(e, m, r->message + 1, r->path + i)));
+                         step_of(e, m, r->step + 1, r->in + i)));
     }
     return CS_OK;
 }
@@ -321,23 +264,15 @@ static cs_status spread(engine *e, uint32_t in, const cs_run *r, uint32_t count)
 /* Hand what a link delivers before `end` to the inboxes of the ports behind it. */
 static cs_status bring(engine *e, uint32_t in, cs_ps end)
 {
-    cs_run_queue *q = &e->ports[in].sent;
+    cs_runs *q = &e->ports[in].sent;
 
     while (q->n > 0 && cs_runs_first(q)->t < end) {
         cs_run  *r     = cs_runs_first(q);
-        uint32_t count = r->count;
-        if (cs_run_last(r) >= end) {
-            count = (uint32_t)((end - 1 - r->t) / r->gap + 1);
-        }
-        CS_TRY(r->hop == 0 ? spread(e, in, r, count)
-                           : hand_over(e, in, r, r->t, r->gap, count, r->message + 1));
-        if (count == r->count) {
-            cs_runs_drop_first(q);
-        } else {
-            r->t += count * r->gap;
-            r->count -= count;
-            r->path += r->hop == 0 ? count : 0;
-        }
+        uint32_t count = cs_packets_before(r->t, r->gap, r->count, end);
+        CS_TRY(e->ports[in].spreads ? spread(e, in, r, count)
+                                    : hand_over(e, in, r, r->t, r->gap, count, r->step + 1));
+        r->in += count;
+        cs_flight_drop(q, count);
     }
     if (q->n > 0) {
         cs_calendar_put(&e->calendar, in, cs_runs_first(q)->t);
@@ -347,16 +282,20 @@ static cs_status bring(engine *e, uint32_t in, cs_ps end)
 
 static cs_status process_window(engine *e)
 {
-    cs_ps end = (e->calendar.window + 1) * e->calendar.width;
+    cs_ps    end  = (e->calendar.window + 1) * e->calendar.width;
+    uint32_t link = cs_calendar_take(&e->calendar);
 
     e->n_touched = 0;
-    for (uint32_t link = cs_calendar_take(&e->calendar), next; link != CS_NO_LINK; link = next) {
-        next = e->calendar.next[link];
-        CS_TRY(bring(e, link, end));
+    for (; link != CS_NO_LINK; link = e->calendar.next[link]) {
+        cs_link_set_add(&e->bringing, link);
     }
     e->calendar.window++;
+    for (link = cs_link_set_take(&e->bringing); link != CS_NO_LINK;
+         link = cs_link_set_take(&e->bringing)) {
+        CS_TRY(bring(e, link, end));
+    }
     for (uint32_t i = 0; i < e->n_touched; i++) {
-        CS_TRY(serve_inbox(e, e->touched[i]));
+        CS_TRY(serve_inbox(e, e->touched[i], end));
     }
     return CS_OK;
 }
@@ -377,10 +316,10 @@ static void unlimited_close(void *state)
     cs_calendar_close(&e->calendar);
     cs_free(e->ports);
     cs_free(e->messages);
-    cs_free(e->ways);
+    cs_free(e->ways.links);
+    cs_free(e->bringing.bits);
     cs_free(e->touched);
-    cs_turns_free(&e->runs);
-    cs_turns_free(&e->packets);
+    cs_run_order_free(&e->order);
     cs_free(e);
 }
 
@@ -392,23 +331,22 @@ static cs_status unlimited_open(const cs_packet_net *net, cs_event_queue *ends, 
     if (e == NULL) {
         return CS_NO_MEMORY(err, "a network of %u links", net->n_links);
     }
-    e->net        = net;
-    e->ends       = ends;
-    e->way_stride = net->max_way;
-    while (UINT64_C(1) << e->ways_shift < (uint64_t)e->way_stride * net->max_paths) {
-        e->ways_shift++;
-    }
+    e->net     = net;
+    e->ends    = ends;
+    e->ways    = cs_ways_of(net);
     e->ports   = CS_NEW(port, net->n_links);
     e->touched = CS_NEW(uint32_t, net->n_links);
-    if (cs_calendar_open(&e->calendar, net->window, net->n_links) != CS_OK || e->ports == NULL ||
-        e->touched == NULL) {
+    if (e->ports == NULL || e->touched == NULL ||
+        cs_link_set_open(&e->bringing, net->n_links) != CS_OK ||
+        cs_calendar_open(&e->calendar, net->window, net->n_links) != CS_OK) {
         unlimited_close(e);
         return CS_NO_MEMORY(err, "a network of %u links", net->n_links);
     }
     for (uint32_t l = 0; l < net->n_links; l++) {
         e->ports[l] = (port){.bps     = net->links[l].bps,
                              .delay   = net->links[l].delay,
-                             .is_last = net->links[l].is_last};
+                             .is_last = net->links[l].is_last,
+                             .spreads = l < net->n_senders && net->max_paths > 1};
         change_rate(e, l, -1);
     }
     *state_p = e;
@@ -418,73 +356,54 @@ static cs_status unlimited_open(const cs_packet_net *net, cs_event_queue *ends, 
 /* Keep what is asked of a message later. */
 static cs_status keep(engine *e, const cs_packet_message *given, uint32_t n_packets)
 {
-    size_t n_messages = e->n_messages, most = (size_t)1 << (32 - e->ways_shift);
+    uint32_t sender  = given->ways[0];
+    bool     may_cut = e->net->cut_through_bytes > 0 && !e->ports[sender].is_last;
+    message *m;
 
-    if (given->number >= most ||
-        !cs_grow(&e->messages, &n_messages, (size_t)given->number + 1, 64, sizeof *e->messages)) {
+    CS_TRY(cs_ways_keep(&e->ways, given));
+    if (!cs_grow(&e->messages, &e->n_messages, (size_t)given->number + 1, 64,
+                 sizeof *e->messages)) {
         return CS_ENOMEM;
     }
-    if (n_messages > e->n_messages &&
-        !cs_resize(&e->ways, n_messages << e->ways_shift, sizeof *e->ways)) {
-        return CS_ENOMEM;
-    }
-    e->n_messages     = n_messages;
-    uint32_t *ways    = e->ways + ((size_t)given->number << e->ways_shift);
-    message  *m       = &e->messages[given->number];
-    uint32_t  sender  = given->ways[0];
-    bool      may_cut = e->net->cut_through_bytes > 0 && !e->ports[sender].is_last;
-    *m                = (message){.key        = given->key,
-                                  .end        = -1,
-                                  .n_missing  = n_packets,
-                                  .first_path = given->first_path % given->n_paths,
-                                  .n_paths    = given->n_paths};
-    for (uint32_t i = 0; i < given->n_paths; i++) {
-        const uint32_t *way = given->ways + i * ((size_t)e->net->max_way + 1);
-        memcpy(ways + (size_t)i * e->way_stride, way, e->way_stride * sizeof *ways);
-        m->is_mixed |=
-            may_cut && cuts_through(e, sender, way[1]) != cuts_through(e, sender, given->ways[1]);
+    m  = &e->messages[given->number];
+    *m = (message){.key        = given->key,
+                   .end        = -1,
+                   .n_missing  = n_packets,
+                   .first_path = given->first_path % given->n_paths,
+                   .n_paths    = given->n_paths};
+    for (uint32_t i = 0; i < given->n_paths && may_cut; i++) {
+        const uint32_t *way = given->ways + (size_t)i * e->ways.width;
+        m->is_mixed |= cuts_through(e, sender, way[1]) != cuts_through(e, sender, given->ways[1]);
     }
     return CS_OK;
 }
 
 static cs_status unlimited_send(void *state, const cs_packet_message *given)
 {
-    engine  *e          = state;
-    uint32_t n          = (uint32_t)cs_packet_count(given->bytes, given->mtu);
-    int64_t  full_bytes = given->mtu + given->header;
-    int64_t  last_bytes = cs_packet_last_bytes(given->bytes, given->mtu, given->header);
-    cs_run   run        = {.t       = given->ready,
-                           .message = given->number << e->ways_shift,
-                           .count   = n - (last_bytes < full_bytes ? 1 : 0),
-                           .bytes   = (uint32_t)full_bytes & 0xffffff,
-                           .hop     = given->n_paths == 1};
+    engine  *e    = state;
+    uint32_t n    = (uint32_t)cs_packet_count(given->bytes, given->mtu);
+    uint32_t full = (uint32_t)(given->mtu + given->header);
+    uint32_t last = (uint32_t)cs_packet_last_bytes(given->bytes, given->mtu, given->header);
+    cs_run   run  = {.t     = given->ready,
+                     .step  = cs_step_first(&e->ways, given->number),
+                     .count = last < full ? n - 1 : n,
+                     .bytes = full};
 
     assert(given->ready >= e->calendar.window * e->calendar.width);
     CS_TRY(keep(e, given, n));
     e->n_packets += n;
     CS_TRY(serve_run(e, given->ways[0], &run));
-    run.path  = run.count;
+    run.in    = run.count;
     run.count = n - run.count;
-    run.bytes = (uint32_t)last_bytes & 0xffffff;
+    run.bytes = last;
     return serve_run(e, given->ways[0], &run);
-}
-
-/* The first window that may not be processed. */
-static int64_t window_limit(const engine *e, cs_ps horizon)
-{
-    double end = cs_events_next_s(e->ends);
-
-    if (end < (double)horizon) {
-        horizon = (cs_ps)end;
-    }
-    return horizon == CS_PS_NEVER ? INT64_MAX : horizon / e->calendar.width;
 }
 
 static cs_status unlimited_run(void *state, cs_ps horizon)
 {
     engine *e = state;
 
-    while (e->calendar.n_inside > 0 && cs_calendar_find(&e->calendar, window_limit(e, horizon))) {
+    while (cs_calendar_go_on(&e->calendar, e->ends, horizon)) {
         CS_TRY(process_window(e));
     }
     return CS_OK;

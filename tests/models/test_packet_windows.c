@@ -592,43 +592,152 @@ Test(packet_windows, processes_no_window_beyond_the_horizon_or_an_end)
 
 /* ---- what it is made of ---- */
 
+/* A packet of a list of runs; `place` is where it is in the list. */
+typedef struct one {
+    cs_ps    t;
+    uint32_t in, step, place;
+} one;
+
 static int by_turn(const void *a, const void *b)
 {
-    const cs_turn *x = a, *y = b;
+    const one *x = a, *y = b;
 
     if (x->t != y->t) {
         return x->t < y->t ? -1 : 1;
     }
-    return x->in != y->in ? (x->in < y->in ? -1 : 1) : (x->run > y->run) - (x->run < y->run);
+    return x->in != y->in ? (x->in < y->in ? -1 : 1)
+                          : (x->place > y->place) - (x->place < y->place);
 }
 
-Test(packet_windows, turns_are_sorted_by_time_then_link_then_as_they_came)
+static uint32_t take_apart(const cs_runs *list, one *packets)
 {
-    enum { MOST = 3000 };
-    ct_rng   rng  = ct_rng_for(1104);
-    cs_turns list = {0};
-    cs_turn *want = calloc(MOST, sizeof *want);
+    uint32_t n = 0;
 
-    for (uint32_t i = 0; i < 400; i++) {
-        /* Times far apart, a few times, one time; links in order, at random, backwards. */
-        uint32_t n     = ct_below(&rng, i % 8 == 0 ? MOST : 50);
-        uint32_t times = (uint32_t[]){1000000000, 1000, 3, 1}[ct_below(&rng, 4)], shape = i % 3;
-        bool     is_spiked = ct_below(&rng, 3) == 0;
-        list.n             = 0;
-        cr_assert_eq(cs_turns_reserve(&list, n), CS_OK);
-        for (uint32_t k = 0; k < n; k++) {
-            uint32_t in = shape == 0 ? k / 3 : shape == 1 ? ct_below(&rng, 40) : (n - k) / 2;
-            cs_ps    t  = 5000 + ct_below(&rng, times) + (is_spiked && k == 0 ? 1000000000000 : 0);
-            list.all[list.n++] = want[k] = (cs_turn){t, in, k};
-        }
-        cs_turns_sort(&list);
-        qsort(want, n, sizeof *want, by_turn);
-        for (uint32_t k = 0; k < n; k++) {
-            cr_assert(by_turn(&list.all[k], &want[k]) == 0, "%u of %u, case %u", k, n, i);
+    for (uint32_t i = 0; i < list->n; i++) {
+        const cs_run *r = cs_runs_nth(list, i);
+        for (uint32_t k = 0; k < r->count; k++, n++) {
+            packets[n] = (one){r->t + (cs_ps)k * r->gap, r->in, r->step, n};
         }
     }
-    cs_turns_free(&list);
+    return n;
+}
+
+/* Runs of some links in a window of 1,000,000 ps that begins at `begin`: of one packet, of many,
+ * at one time, and links that are far apart in time. */
+static void make_inbox(ct_rng *rng, cs_runs *list, cs_ps begin)
+{
+    uint32_t n_links = 1 + ct_below(rng, 6), longest = ct_below(rng, 2) == 0 ? 1 : 40;
+    uint32_t times = (uint32_t[]){900000, 1000, 3, 1}[ct_below(rng, 4)], step = 0;
+
+    list->n = 0;
+    for (uint32_t in = 0; in < n_links; in++) {
+        uint32_t n = ct_below(rng, ct_below(rng, 8) == 0 ? 60 : 4);
+        cs_ps    t = begin + ct_below(rng, times);
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t count = 1 + ct_below(rng, longest), room = 1000000 / (2 * n * count + 1);
+            cs_ps    gap = ct_below(rng, 5) == 0 ? 0 : ct_below(rng, room < times ? room : times);
+            if (t + (cs_ps)(count - 1) * gap < begin + 1000000) {
+                cr_assert_eq(cs_runs_append(list, t, gap, count, step++, 100 + in, 7 * in), CS_OK);
+                t += (cs_ps)(count + ct_below(rng, 2) - 1) * gap;
+            }
+        }
+    }
+}
+
+Test(packet_windows, a_port_serves_by_time_then_link_then_as_they_came)
+{
+    enum { MOST = 6 * 60 * 40 };
+    ct_rng       rng   = ct_rng_for(1104);
+    cs_run_order order = {0};
+    cs_runs      list  = {0};
+    one         *want = calloc(MOST, sizeof *want), *found = calloc(MOST, sizeof *found);
+    uint32_t     n_kept = 0, n_apart = 0;
+
+    for (uint32_t i = 0; i < 3000; i++) {
+        cs_ps    begin = (cs_ps)ct_below(&rng, 1000) * 1000000;
+        uint32_t n_runs, n;
+        make_inbox(&rng, &list, begin);
+        n_runs = list.n;
+        n      = take_apart(&list, want);
+        qsort(want, n, sizeof *want, by_turn);
+        cr_assert_eq(cs_runs_put_in_order(&order, &list, begin), CS_OK);
+        cr_assert_eq(take_apart(&list, found), n);
+        for (uint32_t k = 0; k < n; k++) {
+            cr_assert(want[k].t == found[k].t && want[k].in == found[k].in &&
+                          want[k].step == found[k].step,
+                      "packet %u of %u, case %u", k, n, i);
+        }
+        n_kept += list.n == n_runs;
+        n_apart += list.n > n_runs;
+    }
+    cr_assert(n_kept > 300 && n_apart > 300, "%u as they were, %u cut", n_kept, n_apart);
+    cs_run_order_free(&order);
+    cs_free(list.runs);
     free(want);
+    free(found);
+}
+
+Test(packet_windows, a_link_brings_packets_in_the_order_in_which_they_were_sent)
+{
+    enum { MESSAGES = 5, PACKETS = 20000 };
+    ct_rng   rng    = ct_rng_for(1105);
+    cs_runs  flight = {0};
+    one     *queued = calloc(PACKETS, sizeof *queued);
+    uint32_t n_sent = 0, n_there = 0, n_joined = 0;
+    cs_ps    t = 0;
+
+    while (n_there < PACKETS) {
+        for (uint32_t i = ct_below(&rng, 30); i > 0 && n_sent < PACKETS; i--) {
+            /* messages take turns, most of the time */
+            uint32_t step = ct_below(&rng, 20) == 0 ? ct_below(&rng, MESSAGES) : n_sent % MESSAGES;
+            cs_ps    lag  = ct_below(&rng, 50) == 0 ? 0 : 10;
+            uint32_t was  = flight.n;
+            t += lag;
+            queued[n_sent++] = (one){.t = t, .step = step};
+            cr_assert_eq(cs_flight_add(&flight, cs_flight_turns(true, lag), t, 0, 1, step, 100, 0),
+                         CS_OK);
+            n_joined += flight.n == was;
+        }
+        for (uint32_t i = ct_below(&rng, 30); i > 0 && flight.n > 0; i--) {
+            const cs_run *r     = cs_runs_first(&flight);
+            uint32_t      alone = flight.n == 1 ? r->count : 1;
+            cr_assert(r->t == queued[n_there].t && r->step == queued[n_there].step, "packet %u",
+                      n_there);
+            for (uint32_t k = 0; k < alone; k++) {
+                cr_assert_eq(queued[n_there + k].t, r->t + (cs_ps)k * r->gap);
+            }
+            n_there += alone;
+            cs_flight_drop(&flight, alone);
+        }
+    }
+    cr_assert(n_joined > PACKETS / 4, "%u joined", n_joined);
+    cs_free(flight.runs);
+    free(queued);
+}
+
+Test(packet_windows, links_are_taken_in_the_order_of_their_numbers)
+{
+    enum { LINKS = 700 };
+    ct_rng      rng = ct_rng_for(1106);
+    cs_link_set set;
+    bool        is_in[LINKS] = {false};
+
+    cr_assert_eq(cs_link_set_open(&set, LINKS), CS_OK);
+    for (uint32_t i = 0; i < 500; i++) {
+        for (uint32_t k = ct_below(&rng, 20); k > 0; k--) {
+            uint32_t link = ct_below(&rng, LINKS);
+            cs_link_set_add(&set, link);
+            is_in[link] = true;
+        }
+        for (uint32_t link = 0; link < LINKS; link++) {
+            if (is_in[link]) {
+                cr_assert_eq(cs_link_set_take(&set), link);
+                is_in[link] = false;
+            }
+        }
+        cr_assert_eq(cs_link_set_take(&set), CS_NO_LINK);
+    }
+    cs_free(set.bits);
 }
 
 Test(packet_windows, the_calendar_finds_tokens_that_are_rounds_away)
