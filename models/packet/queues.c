@@ -33,8 +33,7 @@
 
 /* On its way over a link. */
 typedef struct arrival {
-    cs_ps     t;    /* at the far end */
-    uint32_t  next; /* the link that it takes from there; CS_NO_LINK: it is at its host */
+    cs_ps     t; /* at the far end */
     cs_packet packet;
 } arrival;
 
@@ -56,6 +55,7 @@ typedef struct port {
 
 typedef struct transported {
     const cs_packet_net *net; /* borrowed */
+    cs_ways              ways;
     cs_packet_events     events;
     cs_event_queue      *ends;  /* borrowed */
     cs_packet_hosts     *hosts; /* owned */
@@ -157,7 +157,7 @@ static cs_status transmit(transported *m, uint32_t link, const cs_packet *x)
     const cs_packet_link *l    = &net->links[link];
     port                 *p    = &m->ports[link];
     cs_ps                 now  = m->events.now;
-    uint32_t              next = cs_hosts_way(m->hosts, x)[x->hop + 1];
+    uint32_t              next = m->ways.links[x->step + 1];
 
     set_rate(l, p, now);
     cs_ps ser = cs_packet_ps(p->bps, x->bytes), lag = ser;
@@ -172,7 +172,7 @@ static cs_status transmit(transported *m, uint32_t link, const cs_packet *x)
     if (net->counters != NULL) {
         cs_counters_start(net->counters, link, now, 0, 1, x->bytes, ser);
     }
-    *a            = (arrival){now + lag + l->delay, next, *x};
+    *a            = (arrival){now + lag + l->delay, *x};
     p->is_busy    = true;
     p->wire_bytes = x->bytes;
     p->wire_in    = x->in;
@@ -292,12 +292,9 @@ static cs_status arrive(transported *m, uint32_t link)
         lose(m, link, &a.packet);
         return CS_OK;
     }
-    if (a.next == CS_NO_LINK) {
-        return cs_hosts_receive(m->hosts, &a.packet);
-    }
-    a.packet.in = link;
-    a.packet.hop++;
-    return enter(m, a.next, &a.packet);
+    a.packet.in   = link;
+    uint32_t next = m->ways.links[++a.packet.step];
+    return next == CS_NO_LINK ? cs_hosts_receive(m->hosts, &a.packet) : enter(m, next, &a.packet);
 }
 
 /* ---- time ---- */
@@ -431,6 +428,7 @@ static void transported_close(void *state)
     }
     cs_hosts_close(m->hosts);
     cs_events_free(&m->events.queue);
+    cs_free(m->ways.links);
     cs_free(m->events.is_kicked);
     cs_free(m->events.kicked);
     cs_free(m->ports);
@@ -449,7 +447,8 @@ static cs_status transported_open(const cs_packet_net *net, cs_event_queue *ends
     m->net              = net;
     m->ends             = ends;
     m->ports            = CS_NEW(port, net->n_links);
-    m->hosts            = cs_hosts_open(net, &m->events, ends);
+    m->ways             = cs_ways_of(net);
+    m->hosts            = cs_hosts_open(net, &m->ways, &m->events, ends);
     m->events.is_kicked = CS_NEW(bool, net->n_links);
     m->events.kicked    = CS_NEW(uint32_t, net->n_links);
     if (m->ports == NULL || m->hosts == NULL || m->events.is_kicked == NULL ||

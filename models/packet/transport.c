@@ -63,10 +63,10 @@ enum { BYTES_MASK = (1 << 21) - 1 };
 
 typedef enum control_kind { ACK, NAK, CNP } control_kind;
 
-/* `count` packets, from `first` on every step-th. */
+/* `count` packets, from `first` on every stride-th. */
 typedef struct range {
     int64_t  first;
-    uint32_t count, step;
+    uint32_t count, stride;
 } range;
 
 typedef struct control {
@@ -112,11 +112,11 @@ typedef struct sender {
 
 struct cs_packet_hosts {
     const cs_packet_net *net;      /* borrowed */
+    cs_ways             *ways;     /* borrowed */
     cs_packet_events    *events;   /* borrowed */
     cs_event_queue      *ends;     /* borrowed */
     sender              *senders;  /* owned [n_senders] */
     message             *messages; /* owned [capacity] */
-    uint32_t            *ways;     /* owned [capacity][max_paths][max_way + 1] */
     int64_t             *highest;  /* owned [capacity][max_paths]: that came over a way */
     size_t               capacity;
     uint32_t             n_messages, free_message;
@@ -149,21 +149,20 @@ static bool has_ended(const message *m)
 
 /* ---- messages ---- */
 
-static size_t way_links(const cs_packet_net *net)
+/* The sending port on the way that a packet takes. */
+static uint32_t first_step(const cs_packet_hosts *h, const message *m, int64_t number)
 {
-    return (size_t)net->max_way + 1;
-}
-
-const uint32_t *cs_hosts_way(const cs_packet_hosts *hosts, const cs_packet *packet)
-{
-    const message *m    = &hosts->messages[packet->message];
-    uint32_t       path = 0;
+    uint32_t path = 0;
 
     if (m->n_paths > 1) {
-        path = (uint32_t)((m->first_path + (uint64_t)packet->number) % m->n_paths);
+        path = (uint32_t)((m->first_path + number) % m->n_paths);
     }
-    return &hosts->ways[((size_t)packet->message * hosts->net->max_paths + path) *
-                        way_links(hosts->net)];
+    return cs_step_first(h->ways, index_of(h, m)) + path * h->ways->width;
+}
+
+static message *message_of(const cs_packet_hosts *h, const cs_packet *x)
+{
+    return &h->messages[cs_step_message(h->ways, x->step)];
 }
 
 /* A packet, a control packet or an event is no more. */
@@ -190,7 +189,6 @@ static cs_status reserve(cs_packet_hosts *h, uint32_t *index_p)
     if (h->n_messages == h->capacity) {
         size_t capacity = h->capacity == 0 ? 64 : 2 * h->capacity;
         if (!cs_resize(&h->messages, capacity, sizeof *h->messages) ||
-            !cs_resize(&h->ways, capacity, way_links(net) * net->max_paths * sizeof *h->ways) ||
             !cs_resize(&h->highest, capacity, net->max_paths * sizeof *h->highest)) {
             return CS_ENOMEM;
         }
@@ -242,10 +240,10 @@ static cs_ps control_delay(const cs_packet_net *net, const uint32_t *way)
     return delay;
 }
 
-static void begin(cs_packet_hosts *h, uint32_t index, const cs_packet_message *given)
+static void begin(cs_packet_hosts *h, const cs_packet_message *given)
 {
     const cs_packet_net *net   = h->net;
-    message             *m     = &h->messages[index];
+    message             *m     = &h->messages[given->number];
     cs_ring              again = m->again, controls = m->controls;
 
     again.n = controls.n = 0;
@@ -265,28 +263,26 @@ static void begin(cs_packet_hosts *h, uint32_t index, const cs_packet_message *g
                           .ordinal    = h->senders[given->ways[0]].n_handed++,
                           .last_cnp   = -1,
     };
-    memcpy(&h->ways[(size_t)index * net->max_paths * way_links(net)], given->ways,
-           way_links(net) * given->n_paths * sizeof *h->ways);
     for (uint32_t w = 0; w < given->n_paths; w++) {
-        h->highest[(size_t)index * net->max_paths + w] = -1;
+        h->highest[(size_t)given->number * net->max_paths + w] = -1;
     }
     for (uint32_t t = 0; t < TIMERS; t++) {
         m->timer_at[t] = CS_PS_NEVER;
     }
-    const cs_packet first = {.message = index};
-    m->control_delay      = control_delay(net, cs_hosts_way(h, &first));
+    m->control_delay = control_delay(net, &h->ways->links[first_step(h, m, 0)]);
     cs_dcqcn_begin(&m->rate, net->links[m->port].high_bps);
 }
 
 cs_status cs_hosts_send(cs_packet_hosts *hosts, const cs_packet_message *given)
 {
-    uint32_t index;
+    cs_packet_message own = *given; /* a number may be given again while there are packets of it */
 
     assert(given->ready >= now(hosts));
-    CS_TRY(reserve(hosts, &index));
-    begin(hosts, index, given);
+    CS_TRY(reserve(hosts, &own.number));
+    CS_TRY(cs_ways_keep(hosts->ways, &own));
+    begin(hosts, &own);
     hosts->senders[given->ways[0]].n_open++;
-    list(hosts, &hosts->messages[index]);
+    list(hosts, &hosts->messages[own.number]);
     return CS_OK;
 }
 
@@ -362,9 +358,9 @@ static int64_t first_again(message *m)
     while (m->again.n > 0) {
         range *r = cs_ring_at(&m->again, 0, sizeof *r);
         if (r->first < m->una) {
-            int64_t skipped = (m->una - r->first + r->step - 1) / r->step;
+            int64_t skipped = (m->una - r->first + r->stride - 1) / r->stride;
             skipped         = skipped < r->count ? skipped : r->count;
-            r->first += skipped * r->step;
+            r->first += skipped * r->stride;
             r->count -= (uint32_t)skipped;
         }
         if (r->count > 0) {
@@ -464,7 +460,7 @@ static cs_status time_out(cs_packet_hosts *h, message *m)
     }
     m->again.n = 0;
     CS_TRY(send_again(
-        h, m, (range){m->una, is_careful(m) ? 1 : (uint32_t)(m->next - m->una), .step = 1}));
+        h, m, (range){m->una, is_careful(m) ? 1 : (uint32_t)(m->next - m->una), .stride = 1}));
     return restart_timeout(h, m);
 }
 
@@ -526,7 +522,7 @@ static cs_status note_start(cs_packet_hosts *h, message *m, const cs_packet *x)
 
     if (m->again.n > 0) { /* next_number() has removed what is no more */
         range *r = cs_ring_at(&m->again, 0, sizeof *r);
-        r->first += r->step;
+        r->first += r->stride;
         r->count--;
     } else {
         m->next++;
@@ -548,7 +544,7 @@ cs_status cs_hosts_start(cs_packet_hosts *hosts, uint32_t port, cs_packet *packe
     }
     int64_t number = next_number(hosts, m);
     int64_t bytes  = number < m->n - 1 ? m->header + m->mtu : m->last_bytes;
-    *packet        = (cs_packet){.message   = index_of(hosts, m),
+    *packet        = (cs_packet){.step      = first_step(hosts, m, number),
                                  .number    = (uint32_t)number,
                                  .bytes     = (uint32_t)bytes & BYTES_MASK,
                                  .is_resent = number < m->max,
@@ -624,16 +620,16 @@ static bool is_kept(const message *m, int64_t number)
 /* Note that a packet has come over its way; those of the way that it has overtaken are missing. */
 static range find_missing(cs_packet_hosts *h, const message *m, int64_t number)
 {
-    uint32_t step = m->n_paths;
+    uint32_t stride = m->n_paths;
     int64_t *highest =
-        &h->highest[(size_t)index_of(h, m) * h->net->max_paths + (size_t)(number % step)];
-    int64_t first = *highest < 0 ? number % step : *highest + step;
+        &h->highest[(size_t)index_of(h, m) * h->net->max_paths + (size_t)(number % stride)];
+    int64_t first = *highest < 0 ? number % stride : *highest + stride;
 
     if (number < first) {
         return (range){0};
     }
     *highest = number;
-    return (range){first, (uint32_t)((number - first) / step), step};
+    return (range){first, (uint32_t)((number - first) / stride), stride};
 }
 
 static cs_status keep(message *m, int64_t number)
@@ -683,7 +679,7 @@ static cs_status receive(cs_packet_hosts *h, message *m, const cs_packet *x)
 
 cs_status cs_hosts_receive(cs_packet_hosts *hosts, const cs_packet *packet)
 {
-    message  *m      = &hosts->messages[packet->message];
+    message  *m      = message_of(hosts, packet);
     cs_status status = receive(hosts, m, packet);
 
     forget(hosts, m);
@@ -692,12 +688,12 @@ cs_status cs_hosts_receive(cs_packet_hosts *hosts, const cs_packet *packet)
 
 void cs_hosts_lose(cs_packet_hosts *hosts, const cs_packet *packet)
 {
-    forget(hosts, &hosts->messages[packet->message]);
+    forget(hosts, message_of(hosts, packet));
 }
 
 /* ---- all of them ---- */
 
-cs_packet_hosts *cs_hosts_open(const cs_packet_net *net, cs_packet_events *events,
+cs_packet_hosts *cs_hosts_open(const cs_packet_net *net, cs_ways *ways, cs_packet_events *events,
                                cs_event_queue *ends)
 {
     cs_packet_hosts *h       = CS_NEW(cs_packet_hosts, 1);
@@ -711,8 +707,12 @@ cs_packet_hosts *cs_hosts_open(const cs_packet_net *net, cs_packet_events *event
     for (uint32_t s = 0; s < net->n_senders; s++) {
         senders[s] = (sender){.first = NO_MESSAGE, .last = NO_MESSAGE};
     }
-    *h = (cs_packet_hosts){
-        .net = net, .events = events, .ends = ends, .senders = senders, .free_message = NO_MESSAGE};
+    *h = (cs_packet_hosts){.net          = net,
+                           .ways         = ways,
+                           .events       = events,
+                           .ends         = ends,
+                           .senders      = senders,
+                           .free_message = NO_MESSAGE};
     return h;
 }
 
@@ -728,7 +728,6 @@ void cs_hosts_close(cs_packet_hosts *hosts)
     }
     cs_free(hosts->senders);
     cs_free(hosts->messages);
-    cs_free(hosts->ways);
     cs_free(hosts->highest);
     cs_free(hosts);
 }

@@ -11,19 +11,21 @@
 #define CS_MODELS_PACKET_TRANSPORT_H
 
 #include "models/packet/events.h"
+#include "models/packet/train.h"
 
 typedef struct cs_packet_hosts cs_packet_hosts;
 
 typedef struct cs_packet {
-    uint32_t message, number; /* as the hosts number them; of the message, from 0 on */
-    uint32_t in;              /* the network's: the link that it came over */
-    uint32_t bytes : 21;      /* on the wire */
-    uint32_t hop : 6;         /* the network's: where it is on its way */
+    uint32_t step;       /* the link that it is on, or waits for, and its message (train.h) */
+    uint32_t number;     /* of the message's packets, from 0 on */
+    uint32_t in;         /* the network's: the link that it came over */
+    uint32_t bytes : 21; /* on the wire */
     uint32_t is_marked : 1, is_resent : 1, asks : 1; /* asks: for an ACK at once */
 } cs_packet;
 
-/* All is borrowed; ends of messages are put into `ends`. NULL: out of memory. */
-cs_packet_hosts *cs_hosts_open(const cs_packet_net *net, cs_packet_events *events,
+/* All is borrowed; the ways of messages are kept in `ways`, ends are put into `ends`. NULL: out of
+ * memory. */
+cs_packet_hosts *cs_hosts_open(const cs_packet_net *net, cs_ways *ways, cs_packet_events *events,
                                cs_event_queue *ends);
 void             cs_hosts_close(cs_packet_hosts *hosts);
 
@@ -41,9 +43,6 @@ void                    cs_hosts_lose(cs_packet_hosts *hosts, const cs_packet *p
 
 /* A control packet comes, or a timer fires. */
 CS_MUST_CHECK cs_status cs_hosts_happen(cs_packet_hosts *hosts, const cs_packet_event *event);
-
-/* The way of a packet: links, ended by CS_NO_LINK. */
-const uint32_t *cs_hosts_way(const cs_packet_hosts *hosts, const cs_packet *packet);
 
 /* Has the port messages that are not sent, or not acknowledged? */
 bool cs_hosts_are_sending(const cs_packet_hosts *hosts, uint32_t port);
