@@ -153,16 +153,15 @@ static void set_rate(const cs_packet_link *l, port *p, cs_ps now)
 /* A packet starts on the link. */
 static cs_status transmit(transported *m, uint32_t link, const cs_packet *x)
 {
-    const cs_packet_net  *net  = m->net;
-    const cs_packet_link *l    = &net->links[link];
-    port                 *p    = &m->ports[link];
-    cs_ps                 now  = m->events.now;
-    uint32_t              next = m->ways.links[x->step + 1];
+    const cs_packet_net  *net = m->net;
+    const cs_packet_link *l   = &net->links[link];
+    port                 *p   = &m->ports[link];
+    cs_ps                 now = m->events.now;
 
     set_rate(l, p, now);
     cs_ps ser = cs_packet_ps(p->bps, x->bytes), lag = ser;
-    if (net->cut_through_bytes > 0 && net->cut_through_bytes < (int64_t)x->bytes &&
-        next != CS_NO_LINK && net->links[next].high_bps <= l->low_bps) {
+    if (net->cut_through_bytes > 0 && net->cut_through_bytes < (int64_t)x->bytes && !l->is_last &&
+        net->links[m->ways.links[x->step + 1]].high_bps <= l->low_bps) {
         lag = cs_packet_ps(p->bps, net->cut_through_bytes);
     }
     arrival *a = cs_ring_append(&p->flight, sizeof *a);
@@ -292,9 +291,12 @@ static cs_status arrive(transported *m, uint32_t link)
         lose(m, link, &a.packet);
         return CS_OK;
     }
-    a.packet.in   = link;
-    uint32_t next = m->ways.links[++a.packet.step];
-    return next == CS_NO_LINK ? cs_hosts_receive(m->hosts, &a.packet) : enter(m, next, &a.packet);
+    if (m->net->links[link].is_last) {
+        return cs_hosts_receive(m->hosts, &a.packet);
+    }
+    a.packet.in = link;
+    a.packet.step++;
+    return enter(m, m->ways.links[a.packet.step], &a.packet);
 }
 
 /* ---- time ---- */

@@ -229,9 +229,12 @@ static void unlist(cs_packet_hosts *h, message *m)
     }
 }
 
-static cs_ps control_delay(const cs_packet_net *net, const uint32_t *way)
+/* What a control packet of a message takes to come back. */
+static cs_ps control_delay(const cs_packet_net *net, const cs_packet_message *given)
 {
-    cs_ps delay = 0;
+    uint32_t        first = given->first_path % given->n_paths;
+    const uint32_t *way   = given->ways + (size_t)first * (net->max_way + 1);
+    cs_ps           delay = 0;
 
     for (; *way != CS_NO_LINK; way++) {
         const cs_packet_link *l = &net->links[*way];
@@ -269,7 +272,7 @@ static void begin(cs_packet_hosts *h, const cs_packet_message *given)
     for (uint32_t t = 0; t < TIMERS; t++) {
         m->timer_at[t] = CS_PS_NEVER;
     }
-    m->control_delay = control_delay(net, &h->ways->links[first_step(h, m, 0)]);
+    m->control_delay = control_delay(net, given);
     cs_dcqcn_begin(&m->rate, net->links[m->port].high_bps);
 }
 
