@@ -129,7 +129,8 @@ static inline cs_ps cs_packet_ps(int64_t bps, int64_t bytes)
     return (bytes * 8000000000000 + bps / 2) / bps;
 }
 
-/* The packets of a message, at least one; and the bytes of the last one on the wire. */
+/* The packets of a message, at least one; and the bytes of the last one on the wire, at least one,
+ * too: a packet that takes no time would be at two ports at once. */
 static inline int64_t cs_packet_count(int64_t bytes, int64_t mtu)
 {
     return bytes <= 0 ? 1 : (bytes + mtu - 1) / mtu;
@@ -137,7 +138,8 @@ static inline int64_t cs_packet_count(int64_t bytes, int64_t mtu)
 
 static inline int64_t cs_packet_last_bytes(int64_t bytes, int64_t mtu, int64_t header)
 {
-    return header + bytes - (cs_packet_count(bytes, mtu) - 1) * mtu;
+    int64_t last = header + bytes - (cs_packet_count(bytes, mtu) - 1) * mtu;
+    return last < 1 ? 1 : last;
 }
 
 /* A hash of numbers that seeded choices are made of. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ns-3 without stacks against the oracle of packets: every message ends at the same picosecond, and
  * queues drop the same packets, in random settings. Then the model beside the model packet, and
- * children that fail. Where ns-3 was not built in, the tests say so and pass.
- * COLLSIM_PACKET_CASES and COLLSIM_PACKET_SEED as in test_packet_engines.c. */
+ * children that fail. Where ns-3 was not built in, the tests say so and pass. */
 #include "cs/topology.h"
 #include "support/foreign.h"
 #include "support/packet_driver.h"
@@ -12,7 +11,6 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const ct_foreign ns3 = {"ns3", "collsim-ns3", "libns3-dev"};
@@ -35,39 +33,17 @@ static ct_packet_setting setting_of(uint64_t seed, ct_packet_queues queues)
     return set;
 }
 
-static void compare(const ct_packet_world *w, const ct_packet_answer *want, uint64_t stops)
-{
-    const char   *text = ct_packet_text(&w->setting);
-    ct_packet_run run  = ct_packet_drive(w, &cs_packet_ns3, stops);
-
-    cr_assert_eq(run.status, CS_OK, "%s, %s", run.why, text);
-    for (size_t i = 0; i < w->schedule.n_sends; i++) {
-        cr_assert_eq(run.end[i], want->end[i],
-                     "message %zu ends at %" PRId64 " ps, on the oracle at %" PRId64 ", %s", i,
-                     run.end[i], want->end[i], text);
-    }
-    cr_assert(run.totals.packets == want->totals.packets && run.totals.drops == want->totals.drops,
-              "packets %" PRIu64 " (oracle %" PRIu64 "), drops %" PRIu64 " (%" PRIu64 "), %s",
-              run.totals.packets, want->totals.packets, run.totals.drops, want->totals.drops, text);
-    if (want->totals.drops > 0) {
-        char lost[64];
-        (void)snprintf(lost, sizeof lost, "%" PRIu64 " packet", want->totals.drops);
-        cr_assert(strncmp(run.why, lost, strlen(lost)) == 0, "%s: %s", run.why, text);
-    }
-    ct_packet_run_free(&run);
-}
-
 static seen try_all(const char *what, ct_packet_queues queues, uint64_t n)
 {
-    const char    *given = getenv("COLLSIM_PACKET_SEED"), *more = getenv("COLLSIM_PACKET_CASES");
-    const uint64_t first = given != NULL ? strtoull(given, NULL, 10) : ct_seed() * 1000000;
-    seen           s     = {.settings = more != NULL ? strtoull(more, NULL, 10) : n};
+    const ct_packet_seeds seeds = ct_packet_seeds_of(n);
+    const uint64_t        end   = seeds.first + seeds.n;
+    seen                  s     = {.settings = seeds.n};
 
-    for (uint64_t seed = first; seed < first + s.settings; seed++) {
+    for (uint64_t seed = seeds.first; seed < end; seed++) {
         ct_packet_setting set = setting_of(seed, queues);
         ct_packet_world   w   = ct_packet_world_of(&set);
         ct_packet_answer  a   = ct_packet_oracle(&w.net, &w.schedule);
-        compare(&w, &a, seed % 2 == 0 ? seed : 0);
+        ct_packet_same(&w, &a, &cs_packet_ns3, seed % 2 == 0 ? seed : 0);
         s.packets += a.totals.packets;
         s.drops += a.totals.drops;
         s.lossy += a.totals.drops > 0;
@@ -77,7 +53,7 @@ static seen try_all(const char *what, ct_packet_queues queues, uint64_t n)
     (void)fprintf(stderr,
                   "%s: seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64 " packets, %" PRIu64
                   " dropped in %" PRIu64 " settings\n",
-                  what, first, first + s.settings - 1, s.packets, s.drops, s.lossy);
+                  what, seeds.first, end - 1, s.packets, s.drops, s.lossy);
     return s;
 }
 

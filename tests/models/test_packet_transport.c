@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Transports, marks and errors of packets by themselves: times that were computed by hand, DCQCN
- * step by step, the named sets, what is refused, and memory that runs out. Random settings are held
- * against the oracle in test_packet_engines.c. */
-#include "base/alloc.h"
+ * step by step, the named sets, and what is refused. Random settings are held against the oracle in
+ * test_packet_engines.c. */
 #include "models/packet/dcqcn.h"
 #include "models/packet/deadlock.h"
 #include "models/packet/packet.h"
@@ -23,15 +22,6 @@ enum { ROUND_TRIP = FIRST + BACK };
 #define LINE_BPS   INT64_C(400000000000)
 #define WIRE_BYTES INT64_C(4178)
 
-static ct_packet_world one_message(int64_t packets, const cs_packet_transport *transport)
-{
-    ct_packet_setting set = ct_packet_plain(2, CT_FAN_IN, packets * BYTES);
-    ct_packet_world   w   = ct_packet_world_of(&set);
-
-    w.net.transport = *transport;
-    return w;
-}
-
 static ct_packet_world fan_in(uint32_t n_ranks, int64_t packets,
                               const cs_packet_transport *transport)
 {
@@ -42,14 +32,9 @@ static ct_packet_world fan_in(uint32_t n_ranks, int64_t packets,
     return w;
 }
 
-static cs_ps last_end(const ct_packet_world *w, const ct_packet_run *run)
+static ct_packet_world one_message(int64_t packets, const cs_packet_transport *transport)
 {
-    cs_ps last = -1;
-
-    for (size_t i = 0; i < w->schedule.n_sends; i++) {
-        last = run->end[i] > last ? run->end[i] : last;
-    }
-    return last;
+    return fan_in(2, packets, transport);
 }
 
 /* Run a world to its end, which is freed. */
@@ -57,10 +42,10 @@ static cs_packet_totals expect_end(const char *what, ct_packet_world *w, cs_ps e
 {
     ct_packet_run    run    = ct_packet_drive(w, &cs_packet_transported, 0);
     cs_packet_totals totals = run.totals;
+    const cs_ps      last   = ct_packet_last_end(&w->schedule, run.end);
 
-    cr_expect_eq(run.status, CS_OK, "%s: %s", what, run.why);
-    cr_expect_eq(last_end(w, &run), end, "%s: %" PRId64 " ps, not %" PRId64, what,
-                 last_end(w, &run), end);
+    cr_expect(run.status == CS_OK && run.n_missing == 0, "%s: %s", what, run.why);
+    cr_expect_eq(last, end, "%s: %" PRId64 " ps, not %" PRId64, what, last, end);
     ct_packet_run_free(&run);
     ct_packet_world_free(w);
     return totals;
@@ -507,7 +492,7 @@ Test(packet_transport, pauses_and_marks_together)
         cr_expect_eq(run.totals.drops, 0);
         *(i == 0 ? &without : &with) = run.totals.pauses;
         if (i == 0) {
-            cr_expect_eq(last_end(&w, &run), 150823080);
+            cr_expect_eq(ct_packet_last_end(&w.schedule, run.end), 150823080);
         } else {
             cr_expect_gt(run.totals.marks, 0);
         }
@@ -530,7 +515,7 @@ static double slowdown(const cs_packet_transport *transport, int64_t bps, int64_
     ct_packet_run run  = ct_packet_drive(&w, &cs_packet_transported, 0);
     const cs_ps   slot = cs_packet_ps(bps, WIRE_BYTES);
     const double  best = 1e6 + (7 * 4096 + 1) * (double)slot;
-    const cs_ps   last = last_end(&w, &run);
+    const cs_ps   last = ct_packet_last_end(&w.schedule, run.end);
     cr_expect(run.status == CS_OK && run.n_missing == 0, "%s", run.why);
     ct_packet_run_free(&run);
     ct_packet_world_free(&w);
@@ -587,25 +572,13 @@ Test(packet_transport, losses_without_a_transport_say_where)
                "1 packet of 1 message was lost at link 1: give a transport or a larger queue");
 }
 
-/* Three switches in a ring, routes clockwise. */
-static ct_packet_world deadlock(void)
-{
-    ct_packet_setting set = ct_packet_plain(3, CT_SHIFT, 1000000);
-
-    set.shape        = CT_SWITCH_RING;
-    set.n_rounds     = 8;
-    set.ports[0].bps = set.inner_bps = 100000000000;
-    set.xoff                         = 20000;
-    set.xon                          = 10000;
-    return ct_packet_world_of(&set);
-}
-
 Test(packet_transport, a_deadlock_is_told_with_timers_running)
 {
-    ct_packet_world w = deadlock();
+    const ct_packet_setting set = ct_packet_deadlock();
+    ct_packet_world         w   = ct_packet_world_of(&set);
 
     expect_why(&w, CS_OK, "deadlock: links 6 -> 7 -> 8 -> 6 wait for each other");
-    w               = deadlock();
+    w               = ct_packet_world_of(&set);
     w.net.transport = gbn;
     expect_why(&w, CS_OK, "deadlock: links 6 -> 7 -> 8 -> 6 wait for each other");
 }
@@ -646,7 +619,7 @@ Test(packet_transport, circles_begin_at_their_lowest_link)
                            "-> 0 wait for each other");
 }
 
-/* ---- the same bits, and memory that runs out ---- */
+/* ---- the same bits ---- */
 
 /* Drops, errors, marks and rates together. */
 static ct_packet_world busy(void)
@@ -680,36 +653,6 @@ Test(packet_transport, the_same_bits_however_it_is_driven)
     cr_expect(memcmp(first.end, other.end, w.schedule.n_sends * sizeof *first.end) != 0);
     ct_packet_run_free(&other);
     ct_packet_run_free(&first);
-    ct_packet_world_free(&w);
-}
-
-/* So many allocations succeed. */
-static cs_status drive_with_memory(const ct_packet_world *w, long passes)
-{
-    cs_alloc_fail_after(passes);
-    ct_packet_run run = ct_packet_drive(w, &cs_packet_transported, 0);
-    cs_alloc_fail_after(-1);
-    cs_status status = run.status;
-    cr_expect(run.why[0] == '\0' || strncmp(run.why, "deadlock: ", 10) == 0, "%s", run.why);
-    ct_packet_run_free(&run);
-    return status;
-}
-
-Test(packet_transport, memory_may_run_out_anywhere)
-{
-    ct_packet_world w      = busy();
-    long            passes = 0;
-
-    while (drive_with_memory(&w, passes) == CS_ENOMEM) {
-        passes++;
-    }
-    cr_expect(drive_with_memory(&w, passes) == CS_OK && passes > 30, "%ld", passes);
-    ct_packet_world_free(&w);
-    w = deadlock();
-    for (passes = 0; drive_with_memory(&w, passes) == CS_ENOMEM; passes++) {
-    }
-    /* Where it is told there may be no memory for the circle. */
-    cr_expect(drive_with_memory(&w, passes) == CS_OK && passes > 10, "%ld", passes);
     ct_packet_world_free(&w);
 }
 

@@ -27,14 +27,9 @@ static void set_up(void)
 
     ct_folder_make(folder);
     snprintf(path, sizeof path, "%s/server.xml", folder);
-    FILE *file = fopen(path, "w");
-    cr_assert(file != NULL && fputs(server, file) >= 0 && fclose(file) == 0);
+    ct_file_write(path, server);
     snprintf(path, sizeof path, "%s/named.json", folder);
-    file = fopen(path, "w");
-    cr_assert(file != NULL &&
-              fputs("{\"cluster\": {\"topology\": \"server.xml\"}, \"bytes\": \"1MiB\"}\n", file) >=
-                  0 &&
-              fclose(file) == 0);
+    ct_file_write(path, "{\"cluster\": {\"topology\": \"server.xml\"}, \"bytes\": \"1MiB\"}\n");
 }
 
 static void tear_down(void)

@@ -2,6 +2,7 @@
 /* `collsim calibrate`, `arrivals` and `whatif --trace` as a user runs them: exit codes, errors, and
  * the numbers of the StragglAR paper's model for 4 GPUs, 1 GiB, 3 us and 450 GB/s (in ms):
  * ring 3.59714, best case 3.19346, critical delay 1.19305. */
+#include "support/folder.h"
 #include "support/program.h"
 
 #include <criterion/criterion.h>
@@ -131,10 +132,7 @@ Test(trace_commands, ends_of_calls)
 
     (void)snprintf(from, sizeof from, "/tmp/collsim-inside-%ld.csv", (long)getpid());
     (void)snprintf(to, sizeof to, "/tmp/collsim-ends-%ld.csv", (long)getpid());
-    FILE *file = fopen(from, "w");
-    cr_assert_not_null(file);
-    (void)fputs(inside, file);
-    (void)fclose(file);
+    ct_file_write(from, inside);
     (void)snprintf(arguments, sizeof arguments, "arrivals -o %s %s", to, from);
     cr_assert_eq(ct_program(arguments, "2>&1", &text), 0, "%s", text.data);
     cr_expect(strstr(text.data, "\nranks leave a call") == NULL, "%s", text.data);
