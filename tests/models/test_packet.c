@@ -298,6 +298,50 @@ Test(packet, cut_through)
     expect_ends((double[]){22392640});
 }
 
+/* ---- pauses ---- */
+
+/* The last end of seven messages of 1 MiB that come to one port of lossless switches together. */
+static double fan_in_ps(double alpha_s, uint32_t xon_bytes, bool *is_paused_p)
+{
+    ct_run   got;
+    cs_error err  = {0};
+    double   last = 0;
+
+    begin_stream(8, 1);
+    scene.scenario.cluster.fabrics[CS_NIC].alpha_s = alpha_s;
+    set->lossless                                  = true;
+    set->xon_bytes                                 = xon_bytes;
+    for (uint32_t src = 1; src < 8; src++) {
+        add(src, 0, MIB, CS_OP_COPY);
+    }
+    cr_assert_eq(play(packet(), &got, &err), CS_OK, "%g s: %s: %s", alpha_s, err.where,
+                 err.message);
+    for (size_t i = 0; i < got.count; i++) {
+        last = fmax(last, got.intervals[i].end_s * 1e12);
+    }
+    *is_paused_p = got.outcome.counts.pauses > 0;
+    ct_run_free(&got);
+    ct_stream_free(&stream);
+    return last;
+}
+
+/* Automatic thresholds leave enough in a switch until the port that was paused brings more. */
+Test(packet, automatic_pauses_cost_nothing)
+{
+    static const double alphas_s[] = {0, 20e-9, 1e-6, 4e-6, 0.25, 2};
+    bool                is_paused;
+
+    for (size_t i = 0; i < sizeof alphas_s / sizeof *alphas_s; i++) {
+        double last = fan_in_ps(alphas_s[i], CS_AUTO, &is_paused);
+        double want = alphas_s[i] * 1e12 + S + 7 * 256 * S;
+        cr_expect(fabs(last - want) < 0.75, "%g s: %.3f ps, not %.3f", alphas_s[i], last, want);
+        cr_expect_eq(is_paused, alphas_s[i] < 20e-6);
+    }
+    cr_expect_gt(fan_in_ps(1e-6, 0, &is_paused), 1e6 + S + 7 * 256 * S);
+}
+
+/* ---- ranks ---- */
+
 Test(packet, late_ranks_send_when_they_come)
 {
     begin_stream(2, 1);
@@ -325,6 +369,8 @@ Test(packet, impossible_options_are_refused)
     REFUSED(set->queue_bytes = 1000, "queue_bytes", "hold no packet of 4178");
     REFUSED((set->queue_bytes = 10000, set->lossless = true), "queue_bytes", "either");
     REFUSED((set->xoff_bytes = 1000, set->xon_bytes = 2000), "xon_bytes", "at most");
+    REFUSED((set->lossless = true, set->xon_bytes = 116713), "xon_bytes",
+            "above the automatic xoff_bytes of NIC out of rank 0 (116712)");
     REFUSED(set->link_delay_s = 0.6e-6, "link_delay_s", "at most half");
 #undef REFUSED
 }
