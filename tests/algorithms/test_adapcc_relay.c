@@ -269,6 +269,7 @@ Test(adapcc_relay, one_worker_is_late)
     EXPECT_MS(paper.end_s, 31.28);
     EXPECT_MS(paper.wait_all_s, 37.68);
     cr_assert_eq(paper.workers[2].role, CS_WORKER_ACTIVE);
+    cr_assert_float_eq(paper.workers[2].missing_bytes, 0, 0);
     cr_assert_eq(paper.workers[3].role, CS_WORKER_DONE);
     EXPECT_MS(paper.workers[3].from_s, 30);
     EXPECT_MS(paper.workers[3].to_s, 31.28);
@@ -476,7 +477,9 @@ Test(adapcc_relay, bad_settings_are_refused)
     cr_assert_eq(cs_relay_times_of(&good, &t, NULL), CS_OK);
     cs_relay_times_free(&t);
     ready_s[0] = ready_s[1] = NEVER;
-    cr_assert_eq(cs_relay_times_of(&good, &t, NULL), CS_EINVAL, "nobody is ready");
+    cs_error err            = {0};
+    cr_assert_eq(cs_relay_times_of(&good, &t, &err), CS_EINVAL);
+    cr_assert_not_null(strstr(err.message, "nobody is ever ready"), "%s", err.message);
 }
 
 Test(adapcc_relay, memory_runs_out)
