@@ -229,8 +229,8 @@ Test(trace_commands, options_are_those_of_any_algorithm)
                    "whatif --trace %s -s 1G -a ring,stragglar --opt chunks=auto", path);
     expect(arguments, 0, "best: ");
     (void)snprintf(arguments, sizeof arguments,
-                   "whatif --trace %s -s 1G -a ring,stragglar --opt segmnts=8", path);
-    expect(arguments, 2, "--opt segmnts: unknown option 'segmnts', did you mean 'segments'?");
+                   "whatif --trace %s -s 1G -a ring,stragglar --opt treez=8", path);
+    expect(arguments, 2, "--opt treez: unknown option 'treez', did you mean 'trees'?");
     (void)unlink(path);
 }
 
