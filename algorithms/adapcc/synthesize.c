@@ -180,7 +180,7 @@ static void hang_slow(uint32_t *plan, const search *s, uint32_t first)
 /* A slow server with the chain of the fast ones, at whose end the other slow ones are leaves. */
 static void plan_slow_root(uint32_t *plan, const search *s)
 {
-    uint32_t above = s->slow[0];
+    uint32_t above = s->slow[0], last = s->n_fast - 1;
 
     plan[above] = CS_TREE_ROOT;
     for (uint32_t i = 0; i < s->n_fast; i++) {
@@ -188,7 +188,8 @@ static void plan_slow_root(uint32_t *plan, const search *s)
         above            = s->list[i];
     }
     for (uint32_t i = 1; i < s->l->n_servers - s->n_fast; i++) {
-        plan[s->slow[i]] = s->list[s->n_fast - 1 - (i - 1) % s->n_fast];
+        plan[s->slow[i]] = s->list[last];
+        last             = last > 0 ? last - 1 : s->n_fast - 1;
     }
 }
 

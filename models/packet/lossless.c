@@ -22,9 +22,6 @@
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* From `t` on a port is paused, or not. */
 typedef struct toggle {
     cs_ps t;
@@ -88,7 +85,7 @@ typedef struct lossless {
     uint32_t            *due;      /* owned [n_links]: ports to serve in this window */
     uint32_t            *listed;   /* owned [n_links]: links to count in this window */
     uint32_t             n_due, n_listed;
-    cs_run_order         order;
+    cs_run_order         order, departing;
     cs_packet_totals     totals;
     char                 reason[400];
     cs_calendar calendar; /* tokens: link l brings something; n_links + l: its port can start */
@@ -159,26 +156,7 @@ static cs_status toggle_port(lossless *e, uint32_t link, cs_ps t, bool is_pause)
     return CS_OK;
 }
 
-static cs_status headroom_is_passed(lossless *e, uint32_t link, int64_t ingress)
-{
-    const cs_packet_link *wire = &e->net->links[link];
-    char                  name[64];
-
-    cs_packet_link_text(e->net, link, name, sizeof name);
-    (void)snprintf(e->reason, sizeof e->reason,
-                   "headroom of %s is too small: %lld bytes that came over it wait, more than "
-                   "xoff %lld and headroom %lld; set headroom_bytes to %lld or more",
-                   name, (long long)ingress, (long long)wire->xoff,
-                   (long long)e->net->headroom_bytes, (long long)(ingress - wire->xoff));
-    return CS_EWRONG;
-}
-
 /* ---- when thresholds are passed ---- */
-
-static cs_status put_in_order(lossless *e, cs_runs *list)
-{
-    return cs_runs_put_in_order(&e->order, list, e->calendar.window * e->calendar.width);
-}
 
 /* Pass all packets before `time`; returns their bytes. */
 static int64_t walk_until(cs_walk *w, cs_ps time)
@@ -234,7 +212,8 @@ static cs_status find_crossings(lossless *e, uint32_t link, int64_t v, cs_walk i
             int64_t arrived = walk_until(&in, t);
             v += arrived;
             if (v > most) {
-                return headroom_is_passed(e, link, v);
+                cs_packet_headroom_text(e->net, link, v, e->reason, sizeof e->reason);
+                return CS_EWRONG;
             }
             if (t == CS_PS_NEVER) {
                 return CS_OK;
@@ -252,16 +231,18 @@ static cs_status find_crossings(lossless *e, uint32_t link, int64_t v, cs_walk i
 /* A watched link, when all of the window is known. */
 static cs_status count_link(lossless *e, uint32_t link)
 {
-    const cs_packet_link *wire = &e->net->links[link];
-    counter              *c    = &e->counters[link];
-    int64_t               most = c->has_xoff ? wire->xoff + e->net->headroom_bytes : wire->xoff;
+    const cs_packet_link *wire  = &e->net->links[link];
+    counter              *c     = &e->counters[link];
+    int64_t               most  = c->has_xoff ? wire->xoff + e->net->headroom_bytes : wire->xoff;
+    cs_ps                 begin = e->window_end - e->calendar.width;
+    const cs_runs        *in, *out;
 
     /* all of before + arrived - ingress has departed */
     if (c->before + c->arrived > most || (c->has_xoff && c->ingress - c->arrived <= wire->xon)) {
-        CS_TRY(put_in_order(e, &c->arrivals));
-        CS_TRY(put_in_order(e, &c->departures));
-        CS_TRY(find_crossings(e, link, c->before, cs_walk_of(&c->arrivals, 0, c->arrivals.n),
-                              cs_walk_of(&c->departures, 0, c->departures.n)));
+        CS_TRY(cs_runs_in_order(&e->order, &c->arrivals, begin, &in));
+        CS_TRY(cs_runs_in_order(&e->departing, &c->departures, begin, &out));
+        CS_TRY(find_crossings(e, link, c->before, cs_walk_of(in, 0, in->n),
+                              cs_walk_of(out, 0, out->n)));
     }
     c->arrived    = 0;
     c->arrivals.n = c->departures.n = 0;
@@ -474,13 +455,13 @@ static inline cs_status start_run(lossless *e, uint32_t link, port *p, cs_run *r
 }
 
 /* Start what can start in this window, what waited before what has come; the rest waits. */
-static cs_status start_all(lossless *e, uint32_t link, port *p)
+static cs_status start_all(lossless *e, uint32_t link, port *p, const cs_runs *inbox)
 {
     uint32_t i = 0;
 
-    while (p->queue.n > 0 || i < p->inbox.n) {
+    while (p->queue.n > 0 || i < inbox->n) {
         bool    has_waited = p->queue.n > 0;
-        cs_run *r          = has_waited ? cs_runs_first(&p->queue) : &p->inbox.runs[i];
+        cs_run *r          = has_waited ? cs_runs_first(&p->queue) : &inbox->runs[i];
         CS_TRY(start_run(e, link, p, r));
         if (r->count > 0) {
             break;
@@ -491,11 +472,10 @@ static cs_status start_all(lossless *e, uint32_t link, port *p)
             i++;
         }
     }
-    for (; i < p->inbox.n; i++) {
-        const cs_run *r = &p->inbox.runs[i];
+    for (; i < inbox->n; i++) {
+        const cs_run *r = &inbox->runs[i];
         CS_TRY(cs_runs_append(&p->queue, r->t, r->gap, r->count, r->step, r->bytes, r->in));
     }
-    p->inbox.n = 0;
     return CS_OK;
 }
 
@@ -526,8 +506,9 @@ static void wake_port(lossless *e, uint32_t link)
 
 static cs_status serve(lossless *e, uint32_t link)
 {
-    port *p         = &e->ports[link];
-    bool  is_steady = !p->is_paused && p->n_toggles == 0 && p->changes_left == 0;
+    port          *p         = &e->ports[link];
+    bool           is_steady = !p->is_paused && p->n_toggles == 0 && p->changes_left == 0;
+    const cs_runs *inbox;
 
     p->is_due = false;
     p->limit  = is_steady ? e->window_end : 0;
@@ -535,12 +516,13 @@ static cs_status serve(lossless *e, uint32_t link)
         CS_TRY(depart(e, p->leaving_in, p->free, 0, 1, p->leaving_bytes));
         p->leaving_bytes = 0;
     }
-    CS_TRY(put_in_order(e, &p->inbox));
-    for (uint32_t i = 0; i < p->inbox.n && e->net->counters != NULL; i++) {
-        const cs_run *r = &p->inbox.runs[i];
+    CS_TRY(cs_runs_in_order(&e->order, &p->inbox, e->window_end - e->calendar.width, &inbox));
+    for (uint32_t i = 0; i < inbox->n && e->net->counters != NULL; i++) {
+        const cs_run *r = &inbox->runs[i];
         cs_counters_come(e->net->counters, link, r->t, r->gap, r->count, r->bytes);
     }
-    CS_TRY(start_all(e, link, p));
+    CS_TRY(start_all(e, link, p, inbox));
+    p->inbox.n = 0;
     wake_port(e, link);
     return CS_OK;
 }
@@ -646,6 +628,7 @@ static void lossless_close(void *state)
     cs_free(e->bringing.bits);
     cs_free(e->listed);
     cs_run_order_free(&e->order);
+    cs_run_order_free(&e->departing);
     cs_free(e);
 }
 

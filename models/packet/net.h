@@ -129,7 +129,8 @@ static inline cs_ps cs_packet_ps(int64_t bps, int64_t bytes)
     return (bytes * 8000000000000 + bps / 2) / bps;
 }
 
-/* The packets of a message, at least one; and the bytes of the last one on the wire. */
+/* The packets of a message, at least one; and the bytes of the last one on the wire, at least one,
+ * too: a packet that takes no time would be at two ports at once. */
 static inline int64_t cs_packet_count(int64_t bytes, int64_t mtu)
 {
     return bytes <= 0 ? 1 : (bytes + mtu - 1) / mtu;
@@ -137,7 +138,8 @@ static inline int64_t cs_packet_count(int64_t bytes, int64_t mtu)
 
 static inline int64_t cs_packet_last_bytes(int64_t bytes, int64_t mtu, int64_t header)
 {
-    return header + bytes - (cs_packet_count(bytes, mtu) - 1) * mtu;
+    int64_t last = header + bytes - (cs_packet_count(bytes, mtu) - 1) * mtu;
+    return last < 1 ? 1 : last;
 }
 
 /* A hash of numbers that seeded choices are made of. */
@@ -167,6 +169,11 @@ void cs_packet_net_finish(cs_packet_net *net, int64_t least_bytes);
 
 /* A link for people: "link 7", or what the ports call it. */
 void cs_packet_link_text(const cs_packet_net *net, uint32_t link, char *text, size_t room);
+
+/* What is wrong when so many bytes that came over a link wait, more than its headroom has room for.
+ */
+void cs_packet_headroom_text(const cs_packet_net *net, uint32_t link, int64_t ingress, char *text,
+                             size_t room);
 
 /* Free what the net owns. */
 void cs_packet_net_free(cs_packet_net *net);

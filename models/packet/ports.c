@@ -244,30 +244,32 @@ static uint32_t most_bytes(const cs_packet_options *o)
     return nic > own ? nic : own;
 }
 
-/* What a link brings in twice its delay: what may still come after a pause was decided. */
-static int64_t under_way(const cs_packet_link *link)
+/* What a link can bring in so many picoseconds. */
+static double bytes_in(const cs_packet_link *link, double ps)
 {
-    double ps =
-        2.0 * (double)link->delay + (double)cs_packet_ps(link->low_bps, CS_PAUSE_FRAME_BYTES);
-    return (int64_t)((double)link->high_bps / 8e12 * ps);
+    return (double)link->high_bps / 8e12 * ps;
 }
 
+/* Automatic thresholds of a link: twice what it brings in a round trip, and 4 packets; half of that
+ * to go on, which lasts until it brings more. The headroom is the largest that any link needs: what
+ * comes until a pause acts and nothing is under way any more, and a packet at either end. */
 static void set_thresholds(cs_packet_ports *p)
 {
-    const cs_packet_options *o     = &p->options;
-    int64_t                  bytes = most_bytes(o);
+    const cs_packet_options *o        = &p->options;
+    int64_t                  bytes    = most_bytes(o);
+    int64_t                  headroom = 0;
 
-    p->net.headroom_bytes = is_auto(o->headroom_bytes) ? 0 : o->headroom_bytes;
     for (uint32_t l = 0; l < p->net.n_links; l++) {
         cs_packet_link *link  = &p->net.links[l];
-        int64_t         delay = 2 * link->delay * (link->high_bps / 8000) / 1000000000;
-        int64_t         need  = under_way(link) + 1 + 2 * bytes;
-        link->xoff            = is_auto(o->xoff_bytes) ? 2 * delay + 4 * bytes : o->xoff_bytes;
+        double          trip  = 2.0 * (double)link->delay;
+        double          frame = (double)cs_packet_ps(link->low_bps, CS_PAUSE_FRAME_BYTES);
+        int64_t         need  = (int64_t)bytes_in(link, trip + frame) + 1 + 2 * bytes;
+        int64_t         xoff  = 2 * whole(bytes_in(link, trip)) + 4 * bytes;
+        link->xoff            = is_auto(o->xoff_bytes) ? xoff : o->xoff_bytes;
         link->xon             = is_auto(o->xon_bytes) ? link->xoff / 2 : o->xon_bytes;
-        if (is_auto(o->headroom_bytes) && need > p->net.headroom_bytes) {
-            p->net.headroom_bytes = need;
-        }
+        headroom              = need > headroom ? need : headroom;
     }
+    p->net.headroom_bytes = is_auto(o->headroom_bytes) ? headroom : o->headroom_bytes;
 }
 
 /* How many ways the packets of one message can have. */
@@ -318,11 +320,32 @@ static cs_status fill(cs_packet_ports *p)
     return p->ways == NULL || p->back == NULL ? CS_ENOMEM : CS_OK;
 }
 
+/* A threshold that is given and one that is automatic? */
+static cs_status check_thresholds(const cs_packet_ports *p, cs_error *err)
+{
+    char name[64];
+
+    for (uint32_t l = 0; l < p->net.n_links && p->net.is_lossless; l++) {
+        const cs_packet_link *link = &p->net.links[l];
+        if (link->xon > link->xoff) {
+            cs_packet_link_text(&p->net, l, name, sizeof name);
+            return CS_FAIL(err, CS_EINVAL, "xon_bytes",
+                           "%lld is above the automatic xoff_bytes of %s (%lld): accepted is at "
+                           "most that",
+                           (long long)link->xon, name, (long long)link->xoff);
+        }
+    }
+    return CS_OK;
+}
+
 cs_status cs_packet_ports_open(cs_packet_ports *p, const cs_ports *ports,
                                const cs_packet_options *options, cs_error *err)
 {
     *p = (cs_packet_ports){.ports = ports, .options = *options};
-    return fill(p) == CS_OK ? CS_OK : CS_NO_MEMORY(err, "the links");
+    if (fill(p) != CS_OK) {
+        return CS_NO_MEMORY(err, "the links");
+    }
+    return check_thresholds(p, err);
 }
 
 void cs_packet_ports_close(cs_packet_ports *p)

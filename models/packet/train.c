@@ -9,7 +9,7 @@
 
 cs_ways cs_ways_of(const cs_packet_net *net)
 {
-    cs_ways ways = {.width = net->max_way + 1};
+    cs_ways ways = {.width = net->max_way};
 
     while (UINT64_C(1) << ways.shift < (uint64_t)ways.width * net->max_paths) {
         ways.shift++;
@@ -19,15 +19,19 @@ cs_ways cs_ways_of(const cs_packet_net *net)
 
 cs_status cs_ways_keep(cs_ways *ways, const cs_packet_message *message)
 {
-    size_t most = (size_t)1 << (32 - ways->shift);
+    size_t    most = (size_t)1 << (32 - ways->shift);
+    uint32_t *kept;
 
     if (message->number >= most ||
         !cs_grow(&ways->links, &ways->n_messages, (size_t)message->number + 1, 64,
                  sizeof *ways->links << ways->shift)) {
         return CS_ENOMEM;
     }
-    memcpy(ways->links + cs_step_first(ways, message->number), message->ways,
-           (size_t)message->n_paths * ways->width * sizeof *ways->links);
+    kept = ways->links + cs_step_first(ways, message->number);
+    for (uint32_t i = 0; i < message->n_paths; i++, kept += ways->width) {
+        memcpy(kept, message->ways + (size_t)i * (ways->width + 1),
+               ways->width * sizeof *ways->links);
+    }
     return CS_OK;
 }
 
@@ -163,7 +167,7 @@ static uint32_t order_ends(const cs_runs *list, uint32_t from)
     return list->n;
 }
 
-/* Two lists that are each in order, merged into `spare`: runs are cut where they overlap. */
+/* Two lists that are each in order, merged into `sorted`: runs are cut where they overlap. */
 static cs_status merge_runs(cs_run_order *o, cs_walk a, cs_walk b)
 {
     while (a.r < a.end || b.r < b.end) {
@@ -172,13 +176,13 @@ static cs_status merge_runs(cs_run_order *o, cs_walk a, cs_walk b)
         cs_walk *w     = is_a ? &a : &b;
         cs_ps    t     = is_a ? t_a : t_b;
         uint32_t count = t_a == t_b ? 1 : cs_walk_before(w, is_a ? t_b : t_a);
-        CS_TRY(cs_runs_append(&o->spare, t, w->r->gap, count, w->r->step, w->r->bytes, w->r->in));
+        CS_TRY(cs_runs_append(&o->sorted, t, w->r->gap, count, w->r->step, w->r->bytes, w->r->in));
         cs_walk_on(w, count);
     }
     return CS_OK;
 }
 
-/* Runs that meet, taken apart into packets, each a run of `spare`. */
+/* Runs that meet, taken apart into packets, each a run of `sorted`. */
 static cs_status sort_packets(cs_run_order *o, const cs_runs *list, cs_ps begin,
                               const uint64_t *meeting, uint32_t n)
 {
@@ -190,18 +194,18 @@ static cs_status sort_packets(cs_run_order *o, const cs_runs *list, cs_ps begin,
         CS_TRY(add_keys(&o->of_packets, meeting[i], (uint64_t)r->gap << RUN_BITS, r->count));
     }
     CS_TRY(sort_keys(&o->of_packets, &sorted));
-    while (o->spare.capacity - o->spare.n < o->of_packets.n) {
-        CS_TRY(cs_runs_grow(&o->spare));
+    while (o->sorted.capacity - o->sorted.n < o->of_packets.n) {
+        CS_TRY(cs_runs_grow(&o->sorted));
     }
     for (uint32_t i = 0; i < o->of_packets.n; i++) {
         const cs_run *r = &list->runs[(uint32_t)sorted[i]];
         cs_ps         t = begin + (cs_ps)(sorted[i] >> RUN_BITS);
-        cs_run_set(&o->spare.runs[o->spare.n++], t, 0, 1, r->step, r->bytes, r->in);
+        cs_run_set(&o->sorted.runs[o->sorted.n++], t, 0, 1, r->step, r->bytes, r->in);
     }
     return CS_OK;
 }
 
-/* Runs of any order into `spare`, those that meet taken apart. */
+/* Runs of any order into `sorted`, those that meet taken apart. */
 static cs_status sort_runs(cs_run_order *o, const cs_runs *list, cs_ps begin)
 {
     const uint64_t *sorted;
@@ -219,34 +223,32 @@ static cs_status sort_runs(cs_run_order *o, const cs_runs *list, cs_ps begin)
             last           = other > last ? other : last;
         }
         CS_TRY(next == i + 1
-                   ? cs_runs_append(&o->spare, r->t, r->gap, r->count, r->step, r->bytes, r->in)
+                   ? cs_runs_append(&o->sorted, r->t, r->gap, r->count, r->step, r->bytes, r->in)
                    : sort_packets(o, list, begin, sorted + i, next - i));
     }
     return CS_OK;
 }
 
-cs_status cs_runs_sort(cs_run_order *order, cs_runs *list, cs_ps begin)
+cs_status cs_runs_sort(cs_run_order *order, const cs_runs *list, cs_ps begin,
+                       const cs_runs **sorted_p)
 {
     uint32_t half = order_ends(list, 0);
-    cs_runs  was  = *list;
 
+    *sorted_p = list;
     if (half == list->n) {
         return CS_OK;
     }
-    order->spare.n = 0;
+    *sorted_p       = &order->sorted;
+    order->sorted.n = 0;
     if (order_ends(list, half) == list->n) { /* of two links, mostly */
-        CS_TRY(merge_runs(order, cs_walk_of(list, 0, half), cs_walk_of(list, half, list->n)));
-    } else {
-        CS_TRY(sort_runs(order, list, begin));
+        return merge_runs(order, cs_walk_of(list, 0, half), cs_walk_of(list, half, list->n));
     }
-    *list        = order->spare;
-    order->spare = was;
-    return CS_OK;
+    return sort_runs(order, list, begin);
 }
 
 void cs_run_order_free(cs_run_order *order)
 {
-    cs_free(order->spare.runs);
+    cs_free(order->sorted.runs);
     free_keys(&order->of_runs);
     free_keys(&order->of_packets);
     *order = (cs_run_order){0};

@@ -11,10 +11,10 @@
 /* ---- the ways of messages ----
  *
  * A *step* is a place among the ways that are kept: it stands for a message, one of its ways and a
- * link on it. The step behind it is that of the next link. */
+ * link on it. The step behind it is that of the next link, if there is one. */
 
 typedef struct cs_ways {
-    uint32_t *links; /* owned [n_messages << shift]: by step; each way ended by CS_NO_LINK */
+    uint32_t *links; /* owned [n_messages << shift]: by step */
     size_t    n_messages;
     uint32_t  shift;
     uint32_t  width; /* from a way of a message to the next one */
@@ -237,21 +237,24 @@ typedef struct cs_keys {
 
 /* What putting runs in order needs; `{0}` is nothing yet. */
 typedef struct cs_run_order {
-    cs_runs spare; /* takes the place of a list that is put in order */
+    cs_runs sorted; /* the last list that was not in order, in order */
     cs_keys of_runs, of_packets;
 } cs_run_order;
 
-CS_MUST_CHECK cs_status cs_runs_sort(cs_run_order *order, cs_runs *list, cs_ps begin);
+CS_MUST_CHECK cs_status cs_runs_sort(cs_run_order *order, const cs_runs *list, cs_ps begin,
+                                     const cs_runs **sorted_p);
 
-/* Put runs of one window, which begins at `begin`, in the order in which a port serves their
- * packets: by time, then by the number of the link that they came over. The list has the runs of
- * one link after those of another with a lower number, and has never dropped one. Where two links
- * meet, runs are cut; where more do, those that meet are taken apart. O(n) where they do not meet,
- * or two links do; O(packets) where times are spread evenly, O(packets log packets) anyway. */
-static inline CS_MUST_CHECK cs_status cs_runs_put_in_order(cs_run_order *order, cs_runs *list,
-                                                           cs_ps begin)
+/* Runs of one window, which begins at `begin`, in the order in which a port serves their packets:
+ * by time, then by the number of the link that they came over. The list has the runs of one link
+ * after those of another with a lower number, and has never dropped one; nor has the sorted one,
+ * which is the list itself or the order's until it is asked again. Where two links meet, runs are
+ * cut; where more do, those that meet are taken apart. O(n) where they do not meet, or two links
+ * do; O(packets) where times are spread evenly, O(packets log packets) anyway. */
+static inline CS_MUST_CHECK cs_status cs_runs_in_order(cs_run_order *order, const cs_runs *list,
+                                                       cs_ps begin, const cs_runs **sorted_p)
 {
-    return list->n < 2 ? CS_OK : cs_runs_sort(order, list, begin);
+    *sorted_p = list;
+    return list->n < 2 ? CS_OK : cs_runs_sort(order, list, begin, sorted_p);
 }
 
 void cs_run_order_free(cs_run_order *order);

@@ -217,10 +217,11 @@ static cs_status serve_run(engine *e, uint32_t link, const cs_run *r)
 /* Serve what came to a port in the window that ends at `end`. */
 static cs_status serve_inbox(engine *e, uint32_t link, cs_ps end)
 {
-    cs_runs *inbox = &e->ports[link].inbox;
+    cs_runs       *inbox = &e->ports[link].inbox;
+    const cs_runs *in_order;
 
-    CS_TRY(cs_runs_put_in_order(&e->order, inbox, end - e->calendar.width));
-    for (const cs_run *r = inbox->runs; r < inbox->runs + inbox->n; r++) {
+    CS_TRY(cs_runs_in_order(&e->order, inbox, end - e->calendar.width, &in_order));
+    for (const cs_run *r = in_order->runs; r < in_order->runs + in_order->n; r++) {
         if (e->net->trains && r->count > 1) {
             CS_TRY(serve_run(e, link, r));
             continue;
@@ -372,7 +373,7 @@ static cs_status keep(engine *e, const cs_packet_message *given, uint32_t n_pack
                    .first_path = given->first_path % given->n_paths,
                    .n_paths    = given->n_paths};
     for (uint32_t i = 0; i < given->n_paths && may_cut; i++) {
-        const uint32_t *way = given->ways + (size_t)i * e->ways.width;
+        const uint32_t *way = given->ways + (size_t)i * (e->ways.width + 1);
         m->is_mixed |= cuts_through(e, sender, way[1]) != cuts_through(e, sender, given->ways[1]);
     }
     return CS_OK;

@@ -39,6 +39,23 @@ cs_status cs_child_start(const cs_child_program *program, cs_child **child_p, cs
     return CS_OK;
 }
 
+static void claim_frame(const cs_talk_frame *frame, const char *body)
+{
+    cs_talk_opening opening;
+
+    if (frame->kind == CS_TALK_OPEN) {
+        FUZZ_CLAIM(frame->bytes >= sizeof opening);
+        memcpy(&opening, body, sizeof opening);
+        FUZZ_CLAIM(memchr(opening.build, '\0', sizeof opening.build) != NULL);
+        claim_open(body + sizeof opening, frame->bytes - sizeof opening);
+    } else if (frame->kind == CS_TALK_WORK) {
+        claim_work(body, frame->bytes);
+    } else {
+        FUZZ_CLAIM(frame->kind == CS_TALK_RUN);
+        claim_run(body, frame->bytes);
+    }
+}
+
 cs_status cs_child_send(cs_child *to, const void *data, size_t bytes)
 {
     cs_talk_frame frame;

@@ -13,7 +13,10 @@ extern const cs_model *const foreign_model;
 /* A replay begins; the upper half of `settings` is free to use. */
 void foreign_begin(uint8_t settings, cs_options *options);
 
-/* What the model asks is what the protocol allows: a whole frame. */
-void claim_frame(const cs_talk_frame *frame, const char *body);
+/* What the model asks is what the protocol allows: of an opening what is behind the build, of the
+ * other frames all. */
+void claim_open(const char *body, size_t bytes);
+void claim_work(const char *body, size_t bytes);
+void claim_run(const char *body, size_t bytes);
 
 #endif

@@ -20,20 +20,17 @@ void foreign_begin(uint8_t settings, cs_options *options)
                             NULL) == CS_OK);
 }
 
-static void claim_open(const char *body, size_t bytes)
+void claim_open(const char *body, size_t bytes)
 {
-    cs_talk_opening opening;
-    cs_ns3_link     link;
-    cs_ns3_change   change;
+    cs_ns3_link   link;
+    cs_ns3_change change;
 
-    FUZZ_CLAIM(bytes >= sizeof opening + sizeof opened);
-    memcpy(&opening, body, sizeof opening);
-    FUZZ_CLAIM(memchr(opening.build, '\0', sizeof opening.build) != NULL);
-    memcpy(&opened, body + sizeof opening, sizeof opened);
+    FUZZ_CLAIM(bytes >= sizeof opened);
+    memcpy(&opened, body, sizeof opened);
     FUZZ_CLAIM(opened.version == CS_NS3_VERSION && opened.mode <= CS_NS3_TCP);
-    body += sizeof opening + sizeof opened;
-    FUZZ_CLAIM(bytes == sizeof opening + sizeof opened + opened.n_links * sizeof link +
-                            opened.n_changes * sizeof change);
+    body += sizeof opened;
+    FUZZ_CLAIM(bytes ==
+               sizeof opened + opened.n_links * sizeof link + opened.n_changes * sizeof change);
     for (uint32_t i = 0; i < opened.n_links; i++, body += sizeof link) {
         memcpy(&link, body, sizeof link);
         FUZZ_CLAIM(link.bps > 0 && link.delay_ps >= 0);
@@ -46,7 +43,7 @@ static void claim_open(const char *body, size_t bytes)
     }
 }
 
-static void claim_messages(const char *body, size_t bytes)
+void claim_work(const char *body, size_t bytes)
 {
     for (size_t at = 0; at < bytes;) {
         cs_ns3_message m;
@@ -67,17 +64,11 @@ static void claim_messages(const char *body, size_t bytes)
     }
 }
 
-void claim_frame(const cs_talk_frame *frame, const char *body)
+void claim_run(const char *body, size_t bytes)
 {
     cs_ns3_run run;
 
-    if (frame->kind == CS_TALK_OPEN) {
-        claim_open(body, frame->bytes);
-    } else if (frame->kind == CS_TALK_WORK) {
-        claim_messages(body, frame->bytes);
-    } else {
-        FUZZ_CLAIM(frame->kind == CS_TALK_RUN && frame->bytes == sizeof run);
-        memcpy(&run, body, sizeof run);
-        FUZZ_CLAIM(run.horizon_ps >= 0);
-    }
+    FUZZ_CLAIM(bytes == sizeof run);
+    memcpy(&run, body, sizeof run);
+    FUZZ_CLAIM(run.horizon_ps >= 0);
 }

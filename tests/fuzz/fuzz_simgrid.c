@@ -20,16 +20,11 @@ void foreign_begin(uint8_t settings, cs_options *options)
     n_links = n_flows = 0;
 }
 
-static void claim_open(const char *body, size_t bytes)
+void claim_open(const char *body, size_t bytes)
 {
-    cs_talk_opening opening;
-    cs_sg_open      open;
+    cs_sg_open open;
 
-    FUZZ_CLAIM(bytes >= sizeof opening + sizeof open);
-    memcpy(&opening, body, sizeof opening);
-    FUZZ_CLAIM(memchr(opening.build, '\0', sizeof opening.build) != NULL);
-    body += sizeof opening;
-    bytes -= sizeof opening;
+    FUZZ_CLAIM(bytes >= sizeof open);
     memcpy(&open, body, sizeof open);
     FUZZ_CLAIM(bytes ==
                sizeof open + open.n_links * sizeof(double) + open.n_changes * sizeof(cs_sg_change));
@@ -46,7 +41,7 @@ static void claim_open(const char *body, size_t bytes)
     n_links = open.n_links;
 }
 
-static void claim_flows(const char *body, size_t bytes)
+void claim_work(const char *body, size_t bytes)
 {
     for (size_t at = 0; at < bytes;) {
         cs_sg_flow flow;
@@ -64,17 +59,11 @@ static void claim_flows(const char *body, size_t bytes)
     }
 }
 
-void claim_frame(const cs_talk_frame *frame, const char *body)
+void claim_run(const char *body, size_t bytes)
 {
     cs_sg_run run;
 
-    if (frame->kind == CS_TALK_OPEN) {
-        claim_open(body, frame->bytes);
-    } else if (frame->kind == CS_TALK_WORK) {
-        claim_flows(body, frame->bytes);
-    } else {
-        FUZZ_CLAIM(frame->kind == CS_TALK_RUN && frame->bytes == sizeof run);
-        memcpy(&run, body, sizeof run);
-        FUZZ_CLAIM(run.horizon_s >= 0 && (n_flows > 0 || isfinite(run.horizon_s)));
-    }
+    FUZZ_CLAIM(bytes == sizeof run);
+    memcpy(&run, body, sizeof run);
+    FUZZ_CLAIM(run.horizon_s >= 0 && (n_flows > 0 || isfinite(run.horizon_s)));
 }

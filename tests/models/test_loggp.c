@@ -6,7 +6,6 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
-#include <string.h>
 
 typedef struct loggp_options {
     double overhead_s, gap_s, message_gap_s;
@@ -29,43 +28,24 @@ static cs_transfer *add(uint32_t src, uint32_t dst, uint64_t bytes, cs_op op, ui
     return ct_stream_send(&stream, &scene.scenario.cluster, src, dst, bytes, op, flags);
 }
 
-typedef struct seen {
-    cs_interval intervals[32];
-    size_t      count;
-} seen;
-
-static cs_status look(void *user, const cs_block *block, const cs_interval *intervals,
-                      cs_error *err)
-{
-    seen *s = user;
-
-    (void)err;
-    memcpy(s->intervals + s->count, intervals, block->count * sizeof *intervals);
-    s->count += block->count;
-    return CS_OK;
-}
-
 static void expect_with(loggp_options options, const cs_interval *want, double elapsed_s)
 {
-    seen        got      = {0};
-    cs_observer observer = {.block = look, .user = &got};
-    cs_plan     plan     = {.n_chunks = 4, .n_slots = 4, .n_rounds = 9, .uses = 15};
-    cs_outcome  outcome;
+    const cs_plan   plan  = {.n_chunks = 4, .n_slots = 4, .n_rounds = 9, .uses = 15};
+    const cs_model *model = NULL;
+    ct_run          got;
 
+    cr_assert_eq(cs_model_find("loggp", &model, NULL), CS_OK);
     ct_scene_play(&scene, &stream, &plan);
-    cs_job job = ct_scene_job(&scene, "loggp");
-    job.verify = false;
-    cs_job_set_model(&job, job.model, &options);
-    cr_assert_eq(cs_scenario_check(&scene.scenario, NULL), CS_OK);
-    cr_assert_eq(job.model->check(&scene.scenario, &options, NULL), CS_OK);
-    cr_assert_eq(cs_job_replay(&job, &observer, 1, &outcome, NULL), CS_OK);
+    cr_assert_eq(ct_scene_try_on(&scene, model, &options, &got, NULL), CS_OK);
+    cr_assert_eq(got.count, stream.count);
     for (size_t i = 0; i < stream.count; i++) {
         cr_assert(ct_is_close(got.intervals[i].start_s, want[i].start_s, 1e-12) &&
                       ct_is_close(got.intervals[i].end_s, want[i].end_s, 1e-12),
                   "message %zu: [%.12g, %.12g], not [%.12g, %.12g]", i, got.intervals[i].start_s,
                   got.intervals[i].end_s, want[i].start_s, want[i].end_s);
     }
-    cr_assert(ct_is_close(outcome.elapsed_s, elapsed_s, 1e-12), "%.12g", outcome.elapsed_s);
+    cr_assert(ct_is_close(got.outcome.elapsed_s, elapsed_s, 1e-12), "%.12g", got.outcome.elapsed_s);
+    ct_run_free(&got);
     ct_stream_free(&stream);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ns-3 without stacks against the oracle of packets: every message ends at the same picosecond, and
  * queues drop the same packets, in random settings. Then the model beside the model packet, and
- * children that fail. Where ns-3 was not built in, the tests say so and pass.
- * COLLSIM_PACKET_CASES and COLLSIM_PACKET_SEED as in test_packet_engines.c. */
+ * children that fail. Where ns-3 was not built in, the tests say so and pass. */
+#include "cs/job.h"
+#include "cs/result.h"
 #include "cs/topology.h"
+#include "models/packet/ports.h"
 #include "support/foreign.h"
 #include "support/packet_driver.h"
 #include "support/rng.h"
@@ -11,8 +13,8 @@
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const ct_foreign ns3 = {"ns3", "collsim-ns3", "libns3-dev"};
@@ -35,39 +37,17 @@ static ct_packet_setting setting_of(uint64_t seed, ct_packet_queues queues)
     return set;
 }
 
-static void compare(const ct_packet_world *w, const ct_packet_answer *want, uint64_t stops)
-{
-    const char   *text = ct_packet_text(&w->setting);
-    ct_packet_run run  = ct_packet_drive(w, &cs_packet_ns3, stops);
-
-    cr_assert_eq(run.status, CS_OK, "%s, %s", run.why, text);
-    for (size_t i = 0; i < w->schedule.n_sends; i++) {
-        cr_assert_eq(run.end[i], want->end[i],
-                     "message %zu ends at %" PRId64 " ps, on the oracle at %" PRId64 ", %s", i,
-                     run.end[i], want->end[i], text);
-    }
-    cr_assert(run.totals.packets == want->totals.packets && run.totals.drops == want->totals.drops,
-              "packets %" PRIu64 " (oracle %" PRIu64 "), drops %" PRIu64 " (%" PRIu64 "), %s",
-              run.totals.packets, want->totals.packets, run.totals.drops, want->totals.drops, text);
-    if (want->totals.drops > 0) {
-        char lost[64];
-        (void)snprintf(lost, sizeof lost, "%" PRIu64 " packet", want->totals.drops);
-        cr_assert(strncmp(run.why, lost, strlen(lost)) == 0, "%s: %s", run.why, text);
-    }
-    ct_packet_run_free(&run);
-}
-
 static seen try_all(const char *what, ct_packet_queues queues, uint64_t n)
 {
-    const char    *given = getenv("COLLSIM_PACKET_SEED"), *more = getenv("COLLSIM_PACKET_CASES");
-    const uint64_t first = given != NULL ? strtoull(given, NULL, 10) : ct_seed() * 1000000;
-    seen           s     = {.settings = more != NULL ? strtoull(more, NULL, 10) : n};
+    const ct_packet_seeds seeds = ct_packet_seeds_of(n);
+    const uint64_t        end   = seeds.first + seeds.n;
+    seen                  s     = {.settings = seeds.n};
 
-    for (uint64_t seed = first; seed < first + s.settings; seed++) {
+    for (uint64_t seed = seeds.first; seed < end; seed++) {
         ct_packet_setting set = setting_of(seed, queues);
         ct_packet_world   w   = ct_packet_world_of(&set);
         ct_packet_answer  a   = ct_packet_oracle(&w.net, &w.schedule);
-        compare(&w, &a, seed % 2 == 0 ? seed : 0);
+        ct_packet_same(&w, &a, &cs_packet_ns3, seed % 2 == 0 ? seed : 0);
         s.packets += a.totals.packets;
         s.drops += a.totals.drops;
         s.lossy += a.totals.drops > 0;
@@ -77,7 +57,7 @@ static seen try_all(const char *what, ct_packet_queues queues, uint64_t n)
     (void)fprintf(stderr,
                   "%s: seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64 " packets, %" PRIu64
                   " dropped in %" PRIu64 " settings\n",
-                  what, first, first + s.settings - 1, s.packets, s.drops, s.lossy);
+                  what, seeds.first, end - 1, s.packets, s.drops, s.lossy);
     return s;
 }
 
@@ -193,6 +173,63 @@ Test(ns3, is_packet_for_every_algorithm)
                 expect_same(what);
             }
         }
+    }
+}
+
+/* What algorithms choose by: the model packet with the same packets, but where raw queues may lose
+ * them. */
+Test(ns3, has_its_times_forecast_without_ns3)
+{
+    static const char *const modes[] = {"raw", "udp", "tcp"};
+
+    for (int k = 0; k < 6 && ct_foreign_model("ns3") != NULL; k++) {
+        cs_options theirs;
+        cs_error   err = {0};
+        set_default_options();
+        set_option("mtu_bytes", "1500");
+        set_option("paths", "hash");
+        set_option("queue_bytes", k < 3 ? "0" : "100000");
+        cr_assert_eq(
+            cs_field_set(models[1]->options, &storage[1], "mode", modes[k % 3], "mode", &err),
+            CS_OK);
+        const cs_model *cheaper = models[1]->forecasts_by(&storage[1], &theirs);
+        cr_assert_eq(cheaper, k == 3 ? NULL : models[0]);
+        if (cheaper != NULL) {
+            const cs_packet_options *p = (const cs_packet_options *)&theirs;
+            cr_expect(p->mtu_bytes == 1500 && p->paths == CS_PATHS_HASH && p->queue_bytes == 0);
+            cr_expect(!p->lossless && p->trains);
+            ct_scene_set(&scene, "ring", CS_ALLREDUCE, 4, 1 << 16);
+            ct_scene_ready(&scene);
+            cr_expect_eq(cheaper->check(&scene.scenario, &theirs, &err), CS_OK, "%s", err.message);
+        }
+    }
+}
+
+/* A schedule that is chosen by forecasts: the same one, which takes as long. */
+Test(ns3, has_the_schedule_chosen_that_packet_has)
+{
+    const cs_capacity slow = {3, 2, 0, (double)INFINITY};
+
+    for (uint64_t bytes = 1 << 14; bytes <= 1 << 20 && ct_foreign_model("ns3") != NULL;
+         bytes *= 8) {
+        cs_job    job[2]    = {{.algorithm = NULL}, {.algorithm = NULL}};
+        cs_result result[2] = {{.elapsed_s = 0}, {.elapsed_s = 0}};
+        set_default_options();
+        ct_scene_set(&scene, "optcc", CS_ALLREDUCE, 8, bytes);
+        scene.scenario.capacity   = &slow;
+        scene.scenario.n_capacity = 1;
+        for (size_t i = 0; i < 2; i++) {
+            cs_error err    = {0};
+            job[i].scenario = scene.scenario;
+            job[i].verify   = true;
+            cs_job_set_algorithm(&job[i], scene.algorithm, NULL);
+            cs_job_set_model(&job[i], models[i], &storage[i]);
+            cr_assert_eq(cs_job_run(&job[i], NULL, 0, &result[i], &err), CS_OK, "%s", err.message);
+            cr_expect(result[i].verified);
+        }
+        cr_expect_eq(result[0].elapsed_s, result[1].elapsed_s);
+        cr_expect_eq(memcmp(&result[0].options, &result[1].options, scene.algorithm->options_bytes),
+                     0);
     }
 }
 

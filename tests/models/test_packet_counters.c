@@ -62,16 +62,6 @@ static void expect_samples(const cs_link_report *r, const char *text)
     free(sums);
 }
 
-static cs_ps last_end(const ct_packet_run *run, size_t n)
-{
-    cs_ps last = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        last = run->end[i] != CS_PS_NEVER && run->end[i] > last ? run->end[i] : last;
-    }
-    return last;
-}
-
 static void count(const ct_packet_world *given, const ct_packet_answer *want,
                   const cs_packet_engine *engine, bool trains, cs_ps sample)
 {
@@ -81,7 +71,7 @@ static void count(const ct_packet_world *given, const ct_packet_answer *want,
     w.net.trains      = trains;
     w.net.counters    = cs_counters_open(&w.net, sample);
     ct_packet_run run = ct_packet_drive(&w, engine, 0);
-    cs_ps         end = last_end(&run, w.schedule.n_sends);
+    cs_ps         end = ct_packet_last_end(&w.schedule, run.end);
     cr_assert_eq(cs_counters_report(w.net.counters, end, &report), CS_OK);
     if (want->n_missing == 0 || !w.net.is_lossless) { /* in a deadlock pauses last */
         expect_totals(&w, want, &report, engine->name);

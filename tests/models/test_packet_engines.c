@@ -1,28 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Simulators of packets against the plain oracle, to the picosecond, in random settings whose seeds
- * are printed. COLLSIM_PACKET_CASES=N tries N of each kind; COLLSIM_PACKET_SEED=S begins with seed
- * S, so that with N = 1 it repeats one. */
+ * are printed (ct_packet_seeds_of()); and memory that runs out. */
+#include "base/alloc.h"
 #include "support/packet_driver.h"
 #include "support/rng.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* What was seen, so that the settings are known to try something. */
 typedef struct seen {
-    uint64_t first, n; /* settings, by their seeds */
-    uint64_t packets, pauses, drops, marks, resent, deadlocks, overflows;
+    ct_packet_seeds seeds;
+    uint64_t        packets, pauses, drops, marks, resent, deadlocks, overflows;
 } seen;
-
-static seen settings(uint64_t n)
-{
-    const char *first = getenv("COLLSIM_PACKET_SEED"), *more = getenv("COLLSIM_PACKET_CASES");
-
-    return (seen){.first = first != NULL ? strtoull(first, NULL, 10) : ct_seed() * 1000000,
-                  .n     = more != NULL ? strtoull(more, NULL, 10) : n};
-}
 
 static void note(seen *s, const ct_packet_answer *a)
 {
@@ -41,8 +32,8 @@ static void tell(const char *what, const seen *s)
                   "%s: seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64 " packets, %" PRIu64
                   " pauses, %" PRIu64 " drops, %" PRIu64 " marks, %" PRIu64 " resent, %" PRIu64
                   " deadlocks, %" PRIu64 " overflows\n",
-                  what, s->first, s->first + s->n - 1, s->packets, s->pauses, s->drops, s->marks,
-                  s->resent, s->deadlocks, s->overflows);
+                  what, s->seeds.first, s->seeds.first + s->seeds.n - 1, s->packets, s->pauses,
+                  s->drops, s->marks, s->resent, s->deadlocks, s->overflows);
 }
 
 /* Once as it is; packet by packet, or in trains; in shorter windows, or with more stops. */
@@ -50,7 +41,7 @@ static void compare(ct_packet_world *w, const ct_packet_answer *want,
                     const cs_packet_engine *engine)
 {
     const uint64_t seed   = w->setting.seed;
-    const cs_ps    window = w->net.window, parts = (cs_ps[]){1, 1, 2, 3, 10}[seed % 5];
+    const cs_ps    window = w->net.window, parts = (cs_ps[]){1, 2, 3, 10, 100}[seed % 5];
 
     for (int i = 0; i < 2; i++) {
         const bool is_plain = (seed / 2 + (uint64_t)i) % 2 == 0;
@@ -64,10 +55,10 @@ static void compare(ct_packet_world *w, const ct_packet_answer *want,
 static seen compare_all(const char *what, const cs_packet_engine *engine, ct_packet_queues queues,
                         uint64_t n)
 {
-    seen s = settings(n);
+    seen s = {.seeds = ct_packet_seeds_of(n)};
 
-    for (uint64_t i = 0; i < s.n; i++) {
-        ct_packet_setting set = ct_packet_random(s.first + i, queues);
+    for (uint64_t i = 0; i < s.seeds.n; i++) {
+        ct_packet_setting set = ct_packet_random(s.seeds.first + i, queues);
         ct_packet_world   w   = ct_packet_world_of(&set);
         ct_packet_answer  a   = ct_packet_oracle(&w.net, &w.schedule);
         cr_assert(a.overflowed == CS_NO_LINK, "%s", ct_packet_text(&set));
@@ -91,16 +82,16 @@ Test(packet_lossless_oracle, same_ends_pauses_and_deadlocks)
 {
     const seen s = compare_all("lossless", &cs_packet_lossless, CT_LOSSLESS, 1000);
 
-    cr_expect(s.n < 100 || (s.pauses > 0 && s.deadlocks > 0 && s.drops == 0));
+    cr_expect(s.seeds.n < 100 || (s.pauses > 0 && s.deadlocks > 0 && s.drops == 0));
 }
 
 /* Headroom of a part of what is needed. */
 Test(packet_lossless_oracle, headroom_is_exceeded_where_the_oracle_exceeds_it)
 {
-    seen s = settings(200);
+    seen s = {.seeds = ct_packet_seeds_of(200)};
 
-    for (uint64_t i = 0; i < s.n; i++) {
-        ct_packet_setting set = ct_packet_random(s.first + i, CT_LOSSLESS);
+    for (uint64_t i = 0; i < s.seeds.n; i++) {
+        ct_packet_setting set = ct_packet_random(s.seeds.first + i, CT_LOSSLESS);
         ct_packet_world   w   = ct_packet_world_of(&set);
         w.net.headroom_bytes  = w.net.headroom_bytes * (cs_ps)(i % 4) / 8;
         ct_packet_answer a    = ct_packet_oracle(&w.net, &w.schedule);
@@ -111,16 +102,16 @@ Test(packet_lossless_oracle, headroom_is_exceeded_where_the_oracle_exceeds_it)
         ct_packet_world_free(&w);
     }
     tell("little headroom", &s);
-    cr_expect(s.n < 100 || (s.overflows > 0 && s.overflows < s.n));
+    cr_expect(s.seeds.n < 100 || (s.overflows > 0 && s.overflows < s.seeds.n));
 }
 
 /* Thresholds that are never reached. */
 Test(packet_lossless_oracle, queues_that_never_pause_are_without_limit)
 {
-    seen s = settings(200);
+    seen s = {.seeds = ct_packet_seeds_of(200)};
 
-    for (uint64_t i = 0; i < s.n; i++) {
-        ct_packet_setting set = ct_packet_random(s.first + i, CT_UNLIMITED);
+    for (uint64_t i = 0; i < s.seeds.n; i++) {
+        ct_packet_setting set = ct_packet_random(s.seeds.first + i, CT_UNLIMITED);
         set.xoff = set.xon = INT64_C(1) << 40;
         ct_packet_world w  = ct_packet_world_of(&set);
         w.net.is_lossless  = false;
@@ -140,19 +131,80 @@ Test(packet_transport_oracle, same_ends_without_a_transport)
     (void)compare_all("packet by packet", &cs_packet_transported, CT_UNLIMITED, 100);
     (void)compare_all("packet by packet, lossless", &cs_packet_transported, CT_LOSSLESS, 200);
     const seen s = compare_all("drop-tail", &cs_packet_transported, CT_LOSSY, 500);
-    cr_expect(s.n < 100 || s.drops > 0);
+    cr_expect(s.seeds.n < 100 || s.drops > 0);
 }
 
 Test(packet_transport_oracle, same_ends_losses_marks_and_repetitions)
 {
     const seen s = compare_all("transports", &cs_packet_transported, CT_TRANSPORTED, 500);
 
-    cr_expect(s.n < 100 || (s.drops > 0 && s.marks > 0 && s.resent > 0));
+    cr_expect(s.seeds.n < 100 || (s.drops > 0 && s.marks > 0 && s.resent > 0));
 }
 
 Test(packet_transport_oracle, same_rates)
 {
     const seen s = compare_all("DCQCN", &cs_packet_transported, CT_CONGESTED, 100);
 
-    cr_expect(s.n < 100 || s.marks > 0);
+    cr_expect(s.seeds.n < 100 || s.marks > 0);
+}
+
+/* ---- memory that runs out ---- */
+
+/* So many allocations succeed. */
+static cs_status drive_with_memory(const ct_packet_world *w, const ct_packet_answer *want,
+                                   const cs_packet_engine *engine, long passes)
+{
+    cs_alloc_fail_after(passes);
+    ct_packet_run run = ct_packet_drive(w, engine, 0);
+    cs_alloc_fail_after(-1);
+    const cs_status status = run.status;
+    cr_assert(status == CS_ENOMEM ||
+                  (status == CS_OK && (run.n_missing == 0) == (run.why[0] == '\0')),
+              "%s, %s", run.why, ct_packet_text(&w->setting));
+    for (size_t i = 0; i < w->schedule.n_sends && status == CS_OK; i++) {
+        cr_assert_eq(run.end[i], want->end[i]);
+    }
+    ct_packet_run_free(&run);
+    return status;
+}
+
+/* Returns how many allocations are needed. */
+static long fail_all(const ct_packet_setting *set, const cs_packet_engine *engine)
+{
+    ct_packet_world  w      = ct_packet_world_of(set);
+    ct_packet_answer a      = ct_packet_oracle(&w.net, &w.schedule);
+    long             passes = 0;
+
+    while (drive_with_memory(&w, &a, engine, passes) == CS_ENOMEM) {
+        passes++;
+    }
+    ct_packet_answer_free(&a);
+    ct_packet_world_free(&w);
+    return passes;
+}
+
+/* An engine says so, and leaves nothing behind. */
+Test(packet_engines, memory_may_run_out_anywhere)
+{
+    static const struct {
+        const cs_packet_engine *engine;
+        ct_packet_queues        queues;
+    } all[]                          = {{&cs_packet_unlimited, CT_UNLIMITED},
+                                        {&cs_packet_lossless, CT_LOSSLESS},
+                                        {&cs_packet_transported, CT_LOSSLESS},
+                                        {&cs_packet_transported, CT_TRANSPORTED},
+                                        {&cs_packet_transported, CT_CONGESTED}};
+    const ct_packet_setting deadlock = ct_packet_deadlock();
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        long most = 0;
+        for (uint64_t seed = ct_seed() * 1000; seed < ct_seed() * 1000 + 5; seed++) {
+            ct_packet_setting set    = ct_packet_random(seed, all[i].queues);
+            const long        passes = fail_all(&set, all[i].engine);
+            most                     = passes > most ? passes : most;
+        }
+        cr_expect_gt(most, 20, "%s: %ld allocations", all[i].engine->name, most);
+    }
+    cr_expect_gt(fail_all(&deadlock, &cs_packet_lossless), 20);
+    cr_expect_gt(fail_all(&deadlock, &cs_packet_transported), 10);
 }

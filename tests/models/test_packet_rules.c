@@ -7,45 +7,40 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- 400 Gb/s, packets of 4096 and 82 bytes, which take 83.56 ns, 500 ns of delay ---- */
 
-/* The simulators that the world is for end every message when the oracle does, twice. */
+#define S     INT64_C(83560)
+#define DELAY INT64_C(500000)
+
+/* The simulators that the world is for end every message when the oracle does, in trains and packet
+ * by packet. */
 static void expect_engines(ct_packet_world *w, const ct_packet_answer *a)
 {
-    const bool is_plain = !w->net.is_lossless && w->net.queue_bytes == 0 &&
-                          w->net.transport.recovery == CS_RECOVER_NONE &&
-                          w->net.transport.error_rate <= 0 && w->net.transport.kmax == 0;
+    const cs_packet_net *net          = &w->net;
+    const bool           has_no_marks = net->transport.kmax == 0;
+    const bool           is_plain = !net->is_lossless && net->queue_bytes == 0 && has_no_marks &&
+                          net->transport.recovery == CS_RECOVER_NONE &&
+                          net->transport.error_rate <= 0;
 
     for (int i = 0; i < 2; i++) {
+        w->net.trains = i == 0;
         ct_packet_same(w, a, &cs_packet_transported, 0);
-        for (w->net.trains = true; is_plain; w->net.trains = false) {
+        if (is_plain) {
             ct_packet_same(w, a, &cs_packet_unlimited, 0);
-            if (!w->net.trains) {
-                break;
-            }
         }
-        if (w->net.is_lossless && w->net.transport.kmax == 0) {
+        if (net->is_lossless && has_no_marks) {
             ct_packet_same(w, a, &cs_packet_lossless, 0);
         }
     }
 }
 
-static cs_ps last_end(const ct_packet_answer *a, size_t n)
+/* The last end in a world, which is freed. */
+static void expect_last(const char *what, ct_packet_world w, cs_ps end, uint64_t pauses)
 {
-    cs_ps last = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        last = a->end[i] != CS_PS_NEVER && a->end[i] > last ? a->end[i] : last;
-    }
-    return last;
-}
-
-static void expect(const char *what, const ct_packet_setting *set, cs_ps end, uint64_t pauses)
-{
-    ct_packet_world  w   = ct_packet_world_of(set);
     ct_packet_answer a   = ct_packet_oracle(&w.net, &w.schedule);
-    const cs_ps      got = last_end(&a, w.schedule.n_sends);
+    const cs_ps      got = ct_packet_last_end(&w.schedule, a.end);
 
     cr_expect_eq(got, end, "%s: %" PRId64 " ps, not %" PRId64, what, got, end);
     cr_expect_eq(a.totals.pauses, pauses, "%s: %" PRIu64 " pauses", what, a.totals.pauses);
@@ -55,7 +50,43 @@ static void expect(const char *what, const ct_packet_setting *set, cs_ps end, ui
     ct_packet_world_free(&w);
 }
 
-/* One message from rank 1 to rank 0. */
+static void expect(const char *what, const ct_packet_setting *set, cs_ps end, uint64_t pauses)
+{
+    expect_last(what, ct_packet_world_of(set), end, pauses);
+}
+
+/* The ends of all messages in a world, which is freed. */
+static void expect_ends(const char *what, ct_packet_world w, const cs_ps *want)
+{
+    ct_packet_answer a = ct_packet_oracle(&w.net, &w.schedule);
+
+    for (size_t i = 0; i < w.schedule.n_sends; i++) {
+        cr_expect_eq(a.end[i], want[i], "%s: message %zu ends at %" PRId64 " ps, not %" PRId64,
+                     what, i, a.end[i], want[i]);
+    }
+    expect_engines(&w, &a);
+    ct_packet_answer_free(&a);
+    ct_packet_world_free(&w);
+}
+
+/* Give a link a rate, and one link of a world others from some times on. */
+static void set_rate(ct_packet_world *w, uint32_t link, int64_t bps)
+{
+    w->net.links[link].bps = bps;
+    cs_packet_net_finish(&w->net, 82);
+}
+
+static void change_rate(ct_packet_world *w, uint32_t link, cs_ps time, int64_t bps)
+{
+    cs_packet_link *l = &w->net.links[link];
+
+    l->changes                     = w->net.changes;
+    w->net.changes[l->n_changes++] = (cs_packet_change){time, bps};
+    cs_packet_net_finish(&w->net, 82);
+}
+
+/* One message from rank 1 to rank 0, over two links. */
+enum { SENDING = 1, RECEIVING = 2 };
 static ct_packet_setting one(int64_t bytes)
 {
     return ct_packet_plain(2, CT_FAN_IN, bytes);
@@ -70,14 +101,43 @@ Test(packet_rules, one_message)
     expect("2 delays + 3 packets + 1890 bytes", &set, 1288480, 0);
     set = one(0);
     expect("2 delays + 2 times 82 bytes", &set, 1003280, 0);
-    set                   = one(1 << 20);
-    set.cut_through_bytes = 64;
-    expect("2 delays + 256 packets + 64 bytes", &set, 22392640, 0);
     set            = one(1 << 20);
     set.shape      = CT_LEAF_SPINE;
     set.n_switches = 2;
     set.n_spines   = 1;
     expect("4 delays + 259 packets", &set, 23642040, 0);
+}
+
+Test(packet_rules, cut_through)
+{
+    ct_packet_setting set = one(1 << 20);
+
+    set.cut_through_bytes = 64;
+    expect("2 delays + 256 packets + 64 bytes", &set, 22392640, 0);
+    /* A port that is ever faster than the one before has to wait for the whole packet. */
+    ct_packet_world w = ct_packet_world_of(&set);
+    change_rate(&w, RECEIVING, INT64_C(1000000000000), 800000000000);
+    expect_last("2 delays + 257 packets", w, 22474920, 0);
+    /* A packet of an empty message is no longer than what is looked at of it. */
+    set                   = one(0);
+    set.cut_through_bytes = 82;
+    expect("2 delays + 2 times 82 bytes", &set, 1003280, 0);
+}
+
+Test(packet_rules, ways_of_one_link_and_of_32)
+{
+    ct_packet_setting set = one(1 << 20);
+
+    set.server            = 2;
+    set.is_direct         = true;
+    set.ports[1]          = set.ports[0];
+    set.cut_through_bytes = 64; /* there is nothing behind the link */
+    expect("a direct link", &set, DELAY + 256 * S, 0);
+    set                = ct_packet_plain(31, CT_FAN_IN, 1 << 20);
+    set.shape          = CT_SWITCH_RING;
+    ct_packet_world w  = ct_packet_world_of(&set);
+    w.schedule.n_sends = 1; /* rank 1's, around the ring */
+    expect_last("31 switches", w, 32 * DELAY + (256 + 31) * S, 0);
 }
 
 Test(packet_rules, collectives)
@@ -103,64 +163,135 @@ Test(packet_rules, fan_in)
     expect("the port runs dry", &set, 154323960, 42);
 }
 
-/* 113 packets start before 10 us, 143 later. */
+/* Packets of one time are served by the number of the link that they came over. */
+Test(packet_rules, ties_by_link)
+{
+    ct_packet_setting set = ct_packet_plain(8, CT_FAN_IN, 1 << 20);
+    cs_ps             ends[7];
+
+    for (int i = 0; i < 7; i++) {
+        ends[i] = 150823080 - (6 - i) * S;
+    }
+    expect_ends("seven in step", ct_packet_world_of(&set), ends);
+    set                = ct_packet_plain(4, CT_FAN_IN, 4096);
+    ct_packet_world w  = ct_packet_world_of(&set);
+    w.schedule.late[2] = 1; /* one picosecond later than both others */
+    expect_ends("the second of three is late", w,
+                (cs_ps[]){2 * DELAY + 2 * S, 2 * DELAY + 4 * S, 2 * DELAY + 3 * S});
+}
+
+/* A receiving port that is slow and never runs dry: with pauses or without, the message takes as
+ * long. The sender stops two delays after the sixth packet has come, when 12 more are sent, and
+ * goes on when one is left: 17 packets pass between two pauses. */
+Test(packet_rules, a_slow_receiver_pauses_who_sends_to_it)
+{
+    const cs_ps slow = cs_packet_ps(10000000000, 4178);
+
+    for (int pauses = 0; pauses < 2; pauses++) {
+        ct_packet_setting set = one(INT64_C(40) * 4096);
+        set.xoff              = (pauses != 0 ? 5 : 40) * INT64_C(4178);
+        set.xon               = 4178;
+        ct_packet_world w     = ct_packet_world_of(&set);
+        set_rate(&w, RECEIVING, 10000000000);
+        expect_last("40 packets", w, 2 * DELAY + S + 40 * slow, pauses != 0 ? 3 : 0);
+    }
+}
+
 Test(packet_rules, a_rate_holds_for_packets_that_start_then)
 {
-    const ct_packet_setting set = one(1 << 20);
-    ct_packet_world         w   = ct_packet_world_of(&set);
-    cs_packet_link         *to  = &w.net.links[w.net.n_senders];
+    ct_packet_setting set = one(1 << 20);
+    ct_packet_world   w   = ct_packet_world_of(&set);
 
-    w.net.changes[0] = (cs_packet_change){10000000, 200000000000};
-    to->changes      = w.net.changes;
-    to->n_changes    = 1;
-    cs_packet_net_finish(&w.net, 82);
-    ct_packet_answer a = ct_packet_oracle(&w.net, &w.schedule);
-    cr_expect_eq(a.end[0], 34424000);
-    expect_engines(&w, &a);
-    ct_packet_answer_free(&a);
-    ct_packet_world_free(&w);
+    change_rate(&w, RECEIVING, 10000000, 200000000000);
+    expect_last("113 packets start before 10 us, 143 later", w, 34424000, 0);
+    /* The last one at a quarter of the rate is at the switch one packet after it was alone there.
+     */
+    w = ct_packet_world_of(&set);
+    change_rate(&w, SENDING, 10 * S, 200000000000);
+    change_rate(&w, SENDING, 10 * S + 1, 100000000000);
+    change_rate(&w, SENDING, 14 * S, 400000000000);
+    expect_last("10, 1 at half, 1 at a quarter, 244", w, 2 * DELAY + (10 + 2 + 4 + 244 + 1) * S, 0);
 }
 
 /* The last packet starts at the receiving port when the 101 of the sending port have come; the rate
  * changes then, or 1 ps later. */
 Test(packet_rules, a_rate_holds_from_its_picosecond_on)
 {
-    const cs_ps starts = 500000 + 101 * 83560;
+    const cs_ps starts = DELAY + 101 * S;
 
     for (cs_ps early = 0; early < 2; early++) {
         const ct_packet_setting set = one(4096 * 101);
         ct_packet_world         w   = ct_packet_world_of(&set);
-        cs_packet_link         *to  = &w.net.links[w.net.n_senders];
-        w.net.changes[0]            = (cs_packet_change){starts + 1 - early, 200000000000};
-        to->changes                 = w.net.changes;
-        to->n_changes               = 1;
-        cs_packet_net_finish(&w.net, 82);
-        ct_packet_answer a = ct_packet_oracle(&w.net, &w.schedule);
-        cr_expect_eq(a.end[0], starts + 83560 * (1 + early) + 500000);
-        expect_engines(&w, &a);
-        ct_packet_answer_free(&a);
-        ct_packet_world_free(&w);
+        change_rate(&w, RECEIVING, starts + 1 - early, 200000000000);
+        expect_last("101 packets", w, starts + S * (1 + early) + DELAY, 0);
     }
+}
+
+Test(packet_rules, sprayed_packets_go_over_their_ways_in_turn)
+{
+    const uint32_t    ways[2][6] = {{SENDING, 4, 5, 8, RECEIVING, CS_NO_LINK},
+                                    {SENDING, 4, 6, 8, RECEIVING, CS_NO_LINK}};
+    ct_packet_setting set        = one(256 * 4096);
+
+    set.shape      = CT_LEAF_SPINE;
+    set.n_switches = set.n_spines = 2;
+    set.routes                    = CT_SPRAYED;
+    expect("the last port has them all in a row again", &set, 4 * DELAY + 259 * S, 0);
+    ct_packet_world w = ct_packet_world_of(&set);
+    for (uint32_t p = 0; p < 2; p++) {
+        memcpy(w.schedule.ways + p * (w.net.max_way + 1), ways[p], sizeof ways[p]);
+    }
+    expect_last("ways that part behind their first inner link", w, 5 * DELAY + 260 * S, 0);
+    /* Packets 0, 2, .. over a spine that is four times slower: the message ends with packet 254,
+     * which has waited there for all before it. */
+    w = ct_packet_world_of(&set);
+    set_rate(&w, 7, 100000000000);
+    expect_last("one way is slow", w, 4 * DELAY + S + 128 * 4 * S + 2 * S, 0);
 }
 
 Test(packet_rules, clockwise_routes_wait_for_each_other)
 {
-    ct_packet_setting set = ct_packet_plain(3, CT_SHIFT, 1000000);
+    ct_packet_setting set = ct_packet_deadlock();
+    ct_packet_world   w   = ct_packet_world_of(&set);
+    ct_packet_answer  a   = ct_packet_oracle(&w.net, &w.schedule);
+    ct_packet_run     run = ct_packet_drive(&w, &cs_packet_lossless, 0);
 
-    set.shape        = CT_SWITCH_RING;
-    set.n_rounds     = 8;
-    set.ports[0].bps = set.inner_bps = 100000000000;
-    set.xoff                         = 20000;
-    set.xon                          = 10000;
-    ct_packet_world  w               = ct_packet_world_of(&set);
-    ct_packet_answer a               = ct_packet_oracle(&w.net, &w.schedule);
     cr_expect_gt(a.n_missing, 0);
     cr_assert_not_null(a.waits);
     for (uint32_t l = 6; l < 9; l++) {
         cr_expect(a.waits[l * w.net.n_links + 6 + (l - 5) % 3], "link %u does not wait", l);
     }
     expect_engines(&w, &a); /* with this cycle, since there is no other */
+    cr_expect_str_eq(run.why, "deadlock: links 6 -> 7 -> 8 -> 6 wait for each other");
+    ct_packet_run_free(&run);
     ct_packet_answer_free(&a);
+    ct_packet_world_free(&w);
+    set.xoff = 4000000;
+    w        = ct_packet_world_of(&set);
+    a        = ct_packet_oracle(&w.net, &w.schedule);
+    cr_expect(a.n_missing == 0 && a.totals.pauses == 0);
+    expect_engines(&w, &a);
+    ct_packet_answer_free(&a);
+    ct_packet_world_free(&w);
+}
+
+Test(packet_rules, headroom_that_is_too_small_is_an_error)
+{
+    ct_packet_setting set = ct_packet_plain(8, CT_FAN_IN, 1 << 20);
+
+    set.xoff             = 100000;
+    set.xon              = 50000;
+    ct_packet_world w    = ct_packet_world_of(&set);
+    w.net.headroom_bytes = 30000;
+    for (int trains = 0; trains < 2; trains++) {
+        w.net.trains      = trains != 0;
+        ct_packet_run run = ct_packet_drive(&w, &cs_packet_lossless, 0);
+        cr_expect_eq(run.status, CS_EWRONG);
+        cr_expect_not_null(strstr(run.why, "headroom of link "), "%s", run.why);
+        cr_expect_not_null(strstr(run.why, " is too small: "), "%s", run.why);
+        cr_expect_not_null(strstr(run.why, "set headroom_bytes to "), "%s", run.why);
+        ct_packet_run_free(&run);
+    }
     ct_packet_world_free(&w);
 }
 
@@ -222,10 +353,11 @@ Test(packet_rules, alone_a_message_takes_its_packets_and_one_more_a_link)
         const ct_packet_send *s    = &w.schedule.sends[0];
         const uint32_t       *way  = w.schedule.ways + s->ways;
         const int64_t         cut  = set.cut_through_bytes;
-        int64_t               more = cs_packet_count(s->bytes, s->mtu) > 1 ? s->mtu : s->bytes;
+        int64_t               more = cs_packet_count(s->bytes, s->mtu) > 1
+                                         ? s->mtu + s->header
+                                         : cs_packet_last_bytes(s->bytes, s->mtu, s->header);
         cs_ps                 end  = s->startup + back_to_back(s, set.ports[0].bps);
-        more += s->header;
-        more = cut > 0 && cut < more ? cut : more;
+        more                       = cut > 0 && cut < more ? cut : more;
         for (uint32_t i = 0; way[i] != CS_NO_LINK; i++) {
             end += w.net.links[way[i]].delay + (i > 0 ? cs_packet_ps(set.ports[0].bps, more) : 0);
         }

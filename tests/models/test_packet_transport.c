@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Transports, marks and errors of packets by themselves: times that were computed by hand, DCQCN
- * step by step, the named sets, what is refused, and memory that runs out. Random settings are held
- * against the oracle in test_packet_engines.c. */
-#include "base/alloc.h"
+ * step by step, the named sets, and what is refused. Random settings are held against the oracle in
+ * test_packet_engines.c. */
 #include "models/packet/dcqcn.h"
 #include "models/packet/deadlock.h"
-#include "models/packet/transport_options.h"
+#include "models/packet/packet.h"
 #include "support/packet_driver.h"
 
 #include <criterion/criterion.h>
@@ -23,15 +22,6 @@ enum { ROUND_TRIP = FIRST + BACK };
 #define LINE_BPS   INT64_C(400000000000)
 #define WIRE_BYTES INT64_C(4178)
 
-static ct_packet_world one_message(int64_t packets, const cs_packet_transport *transport)
-{
-    ct_packet_setting set = ct_packet_plain(2, CT_FAN_IN, packets * BYTES);
-    ct_packet_world   w   = ct_packet_world_of(&set);
-
-    w.net.transport = *transport;
-    return w;
-}
-
 static ct_packet_world fan_in(uint32_t n_ranks, int64_t packets,
                               const cs_packet_transport *transport)
 {
@@ -42,14 +32,9 @@ static ct_packet_world fan_in(uint32_t n_ranks, int64_t packets,
     return w;
 }
 
-static cs_ps last_end(const ct_packet_world *w, const ct_packet_run *run)
+static ct_packet_world one_message(int64_t packets, const cs_packet_transport *transport)
 {
-    cs_ps last = -1;
-
-    for (size_t i = 0; i < w->schedule.n_sends; i++) {
-        last = run->end[i] > last ? run->end[i] : last;
-    }
-    return last;
+    return fan_in(2, packets, transport);
 }
 
 /* Run a world to its end, which is freed. */
@@ -57,10 +42,10 @@ static cs_packet_totals expect_end(const char *what, ct_packet_world *w, cs_ps e
 {
     ct_packet_run    run    = ct_packet_drive(w, &cs_packet_transported, 0);
     cs_packet_totals totals = run.totals;
+    const cs_ps      last   = ct_packet_last_end(&w->schedule, run.end);
 
-    cr_expect_eq(run.status, CS_OK, "%s: %s", what, run.why);
-    cr_expect_eq(last_end(w, &run), end, "%s: %" PRId64 " ps, not %" PRId64, what,
-                 last_end(w, &run), end);
+    cr_expect(run.status == CS_OK && run.n_missing == 0, "%s: %s", what, run.why);
+    cr_expect_eq(last, end, "%s: %" PRId64 " ps, not %" PRId64, what, last, end);
     ct_packet_run_free(&run);
     ct_packet_world_free(w);
     return totals;
@@ -71,24 +56,27 @@ static const cs_packet_transport gbn = {
 static const cs_packet_transport selective = {
     .recovery = CS_RECOVER_SELECTIVE, .ack_every = 1, .rto = 500000000};
 
-typedef struct options {
-    cs_packet_transport_options hosts;
-} options;
+static const cs_field *table_of_packet(void)
+{
+    const cs_model *model;
 
-static const cs_field table[] = {CS_TRANSPORT_ROWS(options, hosts), CS_FIELD_END};
+    cr_assert_eq(cs_model_find("packet", &model, NULL), CS_OK);
+    return model->options;
+}
 
 /* What the options mean. */
 static cs_packet_transport resolve(const char *const (*given)[2], size_t n, cs_error *err)
 {
-    options             o;
-    cs_packet_transport t = {0};
+    const cs_field         *table = table_of_packet();
+    cs_packet_model_options o;
+    cs_packet_transport     t = {0};
 
     cs_fields_default(table, &o);
     for (size_t i = 0; i < n; i++) {
         cr_assert_eq(cs_field_set(table, &o, given[i][0], given[i][1], "", err), CS_OK, "%s=%s",
                      given[i][0], given[i][1]);
     }
-    (void)cs_packet_transport_resolve(&o.hosts, LINE_BPS, &t, err);
+    (void)cs_packet_resolve(&o, LINE_BPS, &t, err);
     return t;
 }
 
@@ -504,7 +492,7 @@ Test(packet_transport, pauses_and_marks_together)
         cr_expect_eq(run.totals.drops, 0);
         *(i == 0 ? &without : &with) = run.totals.pauses;
         if (i == 0) {
-            cr_expect_eq(last_end(&w, &run), 150823080);
+            cr_expect_eq(ct_packet_last_end(&w.schedule, run.end), 150823080);
         } else {
             cr_expect_gt(run.totals.marks, 0);
         }
@@ -527,7 +515,7 @@ static double slowdown(const cs_packet_transport *transport, int64_t bps, int64_
     ct_packet_run run  = ct_packet_drive(&w, &cs_packet_transported, 0);
     const cs_ps   slot = cs_packet_ps(bps, WIRE_BYTES);
     const double  best = 1e6 + (7 * 4096 + 1) * (double)slot;
-    const cs_ps   last = last_end(&w, &run);
+    const cs_ps   last = ct_packet_last_end(&w.schedule, run.end);
     cr_expect(run.status == CS_OK && run.n_missing == 0, "%s", run.why);
     ct_packet_run_free(&run);
     ct_packet_world_free(&w);
@@ -584,25 +572,13 @@ Test(packet_transport, losses_without_a_transport_say_where)
                "1 packet of 1 message was lost at link 1: give a transport or a larger queue");
 }
 
-/* Three switches in a ring, routes clockwise. */
-static ct_packet_world deadlock(void)
-{
-    ct_packet_setting set = ct_packet_plain(3, CT_SHIFT, 1000000);
-
-    set.shape        = CT_SWITCH_RING;
-    set.n_rounds     = 8;
-    set.ports[0].bps = set.inner_bps = 100000000000;
-    set.xoff                         = 20000;
-    set.xon                          = 10000;
-    return ct_packet_world_of(&set);
-}
-
 Test(packet_transport, a_deadlock_is_told_with_timers_running)
 {
-    ct_packet_world w = deadlock();
+    const ct_packet_setting set = ct_packet_deadlock();
+    ct_packet_world         w   = ct_packet_world_of(&set);
 
     expect_why(&w, CS_OK, "deadlock: links 6 -> 7 -> 8 -> 6 wait for each other");
-    w               = deadlock();
+    w               = ct_packet_world_of(&set);
     w.net.transport = gbn;
     expect_why(&w, CS_OK, "deadlock: links 6 -> 7 -> 8 -> 6 wait for each other");
 }
@@ -617,7 +593,7 @@ Test(packet_transport, headroom_that_is_too_small_is_an_error)
     w.net.headroom_bytes = WIRE_BYTES;
     ct_packet_run run    = ct_packet_drive(&w, &cs_packet_transported, 0);
     cr_expect_eq(run.status, CS_EWRONG);
-    cr_expect(strstr(run.why, "headroom_bytes is too small for link ") == run.why, "%s", run.why);
+    cr_expect(strstr(run.why, "headroom of link ") == run.why, "%s", run.why);
     ct_packet_run_free(&run);
     ct_packet_world_free(&w);
 }
@@ -643,7 +619,7 @@ Test(packet_transport, circles_begin_at_their_lowest_link)
                            "-> 0 wait for each other");
 }
 
-/* ---- the same bits, and memory that runs out ---- */
+/* ---- the same bits ---- */
 
 /* Drops, errors, marks and rates together. */
 static ct_packet_world busy(void)
@@ -680,63 +656,86 @@ Test(packet_transport, the_same_bits_however_it_is_driven)
     ct_packet_world_free(&w);
 }
 
-/* So many allocations succeed. */
-static cs_status drive_with_memory(const ct_packet_world *w, long passes)
-{
-    cs_alloc_fail_after(passes);
-    ct_packet_run run = ct_packet_drive(w, &cs_packet_transported, 0);
-    cs_alloc_fail_after(-1);
-    cs_status status = run.status;
-    cr_expect(run.why[0] == '\0' || strncmp(run.why, "deadlock: ", 10) == 0, "%s", run.why);
-    ct_packet_run_free(&run);
-    return status;
-}
-
-Test(packet_transport, memory_may_run_out_anywhere)
-{
-    ct_packet_world w      = busy();
-    long            passes = 0;
-
-    while (drive_with_memory(&w, passes) == CS_ENOMEM) {
-        passes++;
-    }
-    cr_expect(drive_with_memory(&w, passes) == CS_OK && passes > 30, "%ld", passes);
-    ct_packet_world_free(&w);
-    w = deadlock();
-    for (passes = 0; drive_with_memory(&w, passes) == CS_ENOMEM; passes++) {
-    }
-    /* Where it is told there may be no memory for the circle. */
-    cr_expect(drive_with_memory(&w, passes) == CS_OK && passes > 10, "%ld", passes);
-    ct_packet_world_free(&w);
-}
-
 /* ---- options ---- */
+
+static void expect_set(const char *name, const cs_packet_transport *marks,
+                       const cs_packet_dcqcn *want)
+{
+    const cs_packet_transport t = dcqcn(name);
+    const cs_packet_dcqcn    *d = &t.dcqcn;
+
+    cr_expect(t.kmin == marks->kmin && t.kmax == marks->kmax && t.pmax == marks->pmax &&
+                  t.ecn_bps == marks->ecn_bps,
+              "%s", name);
+    cr_expect(d->is_there && d->g == want->g && d->first_alpha == want->first_alpha &&
+                  d->first_cnp == want->first_cnp && d->least == want->least,
+              "%s", name);
+    cr_expect(d->cnp_interval == want->cnp_interval && d->alpha_period == want->alpha_period &&
+                  d->decrease_period == want->decrease_period &&
+                  d->increase_period == want->increase_period &&
+                  d->byte_counter == want->byte_counter && d->fast_recovery == want->fast_recovery,
+              "%s", name);
+    cr_expect(d->ai_bps == want->ai_bps && d->hai_bps == want->hai_bps &&
+                  d->min_bps == want->min_bps && d->hai_grows == want->hai_grows &&
+                  d->clamp_target == want->clamp_target,
+              "%s", name);
+}
 
 Test(packet_transport, sets_are_what_was_published)
 {
-    cs_packet_transport t = dcqcn("paper");
+    /* hpcc at 400 Gb/s: 16 times the increases of 25 */
+    const cs_packet_transport paper_marks = {.kmin = 5000, .kmax = 200000, .pmax = 0.01};
+    const cs_packet_transport nic_marks   = {.kmin = 100000, .kmax = 400000, .pmax = 0.2};
+    cs_packet_transport       hpcc_marks  = nic_marks;
+    const cs_packet_dcqcn     paper       = {.g               = 1.0 / 256,
+                                             .first_alpha     = 1,
+                                             .first_cnp       = 1,
+                                             .cnp_interval    = 50000000,
+                                             .alpha_period    = 55000000,
+                                             .increase_period = 55000000,
+                                             .byte_counter    = 10000000,
+                                             .fast_recovery   = 5,
+                                             .ai_bps          = 40000000,
+                                             .hai_bps         = 200000000,
+                                             .min_bps         = 100000000,
+                                             .hai_grows       = true,
+                                             .clamp_target    = true};
+    const cs_packet_dcqcn     hpcc        = {.g               = 1.0 / 256,
+                                             .first_alpha     = 1,
+                                             .first_cnp       = 1,
+                                             .alpha_period    = 1000000,
+                                             .decrease_period = 4000000,
+                                             .increase_period = 300000000,
+                                             .fast_recovery   = 1,
+                                             .ai_bps          = 80000000,
+                                             .hai_bps         = 800000000,
+                                             .min_bps         = 1000000000};
+    const cs_packet_dcqcn     nic         = {.g               = 5.0 / 1024,
+                                             .first_alpha     = 1023.0 / 1024,
+                                             .first_cnp       = 1,
+                                             .least           = 0.5,
+                                             .cnp_interval    = 4000000,
+                                             .alpha_period    = 1000000,
+                                             .decrease_period = 4000000,
+                                             .increase_period = 300000000,
+                                             .byte_counter    = 2097088,
+                                             .fast_recovery   = 1,
+                                             .ai_bps          = 5000000,
+                                             .hai_bps         = 50000000,
+                                             .min_bps         = 1000000};
+    cs_packet_dcqcn           hpcc_paper  = hpcc;
 
-    cr_expect(t.kmin == 5000 && t.kmax == 200000 && t.pmax == 0.01 && t.ecn_bps == 0);
+    hpcc_marks.ecn_bps         = 25000000000;
+    hpcc_paper.alpha_period    = 50000000;
+    hpcc_paper.decrease_period = 50000000;
+    hpcc_paper.increase_period = 55000000;
+    expect_set("paper", &paper_marks, &paper);
+    expect_set("hpcc", &hpcc_marks, &hpcc);
+    expect_set("hpcc_paper", &hpcc_marks, &hpcc_paper);
+    expect_set("nic", &nic_marks, &nic);
+
+    const cs_packet_transport t = dcqcn("paper");
     cr_expect(t.recovery == CS_RECOVER_GBN && t.ack_every == 4 && t.rto == 500000000);
-    cr_expect(t.dcqcn.g == 1.0 / 256 && t.dcqcn.first_alpha == 1 && t.dcqcn.least == 0);
-    cr_expect(t.dcqcn.cnp_interval == 50000000 && t.dcqcn.alpha_period == 55000000 &&
-              t.dcqcn.decrease_period == 0 && t.dcqcn.increase_period == 55000000);
-    cr_expect(t.dcqcn.byte_counter == 10000000 && t.dcqcn.fast_recovery == 5 &&
-              t.dcqcn.ai_bps == 40000000);
-    t = dcqcn("hpcc"); /* at 400 Gb/s, 16 times 25 */
-    cr_expect(t.kmin == 100000 && t.kmax == 400000 && t.pmax == 0.2 && t.ecn_bps == 25000000000);
-    cr_expect(t.dcqcn.ai_bps == 80000000 && t.dcqcn.hai_bps == 800000000 &&
-              t.dcqcn.min_bps == 1000000000 && t.dcqcn.byte_counter == 0);
-    cr_expect(t.dcqcn.alpha_period == 1000000 && t.dcqcn.decrease_period == 4000000 &&
-              t.dcqcn.increase_period == 300000000 && t.dcqcn.fast_recovery == 1);
-    t = dcqcn("hpcc_paper");
-    cr_expect(t.dcqcn.alpha_period == 50000000 && t.dcqcn.decrease_period == 50000000 &&
-              t.dcqcn.increase_period == 55000000);
-    t = dcqcn("nic");
-    cr_expect(t.dcqcn.g == 5.0 / 1024 && t.dcqcn.first_alpha == 1023.0 / 1024 &&
-              t.dcqcn.least == 0.5 && t.dcqcn.byte_counter == 2097088);
-    cr_expect(t.dcqcn.ai_bps == 5000000 && t.dcqcn.hai_bps == 50000000 &&
-              t.dcqcn.min_bps == 1000000);
 }
 
 Test(packet_transport, every_value_of_a_set_can_be_given)
@@ -793,7 +792,8 @@ Test(packet_transport, options_that_contradict_each_other_are_refused)
         {{{"dcqcn_hai_grows", "0"}}, 1, "dcqcn_hai_grows"},
         {{{"transport", "dcqcn"}, {"ecn_kmin_bytes", "300000"}}, 2, "ecn_kmin_bytes"},
     };
-    options o;
+    const cs_field         *table = table_of_packet();
+    cs_packet_model_options o;
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cs_error err = {0};
@@ -806,7 +806,4 @@ Test(packet_transport, options_that_contradict_each_other_are_refused)
     cr_expect_neq(cs_field_set(table, &o, "rto_s", "0", "", NULL), CS_OK);
     cr_expect_neq(cs_field_set(table, &o, "ack_every", "0", "", NULL), CS_OK);
     cr_expect_neq(cs_field_set(table, &o, "dcqcn_alpha_s", "0", "", NULL), CS_OK);
-    cr_expect(!cs_packet_transport_is_asked(&o.hosts));
-    cr_expect_eq(cs_field_set(table, &o, "ecn_kmax_bytes", "9", "", NULL), CS_OK);
-    cr_expect(cs_packet_transport_is_asked(&o.hosts));
 }

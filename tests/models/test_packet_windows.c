@@ -1,564 +1,60 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Queues without limit by themselves: closed forms to the picosecond, then random nets, where
- * trains, packets and windows of any size have the same bits. The engine is driven as the model
- * drives it: what ends hands over what waits for it. */
-#include "models/packet/engine.h"
+/* Queues without limit as their driver sees them, and what windows are made of. Times are in
+ * test_packet_rules.c, random networks in test_packet_engines.c. */
 #include "models/packet/train.h"
+#include "support/packet_driver.h"
 #include "support/rng.h"
 
 #include <criterion/criterion.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { MOST_RANKS = 16, MOST_PATHS = 4, MOST_WAY = 32, MOST_LINKS = 100, MOST_MESSAGES = 600 };
-
-/* A message of a round is handed over when `needs` messages of the round before have ended at its
- * source, in the order of the list. */
-typedef struct sent {
-    uint32_t src, dst, round, needs;
-    int64_t  bytes;
-    uint32_t n_paths, first_path;
-    uint32_t ways[MOST_PATHS * (MOST_WAY + 1)];
-    cs_ps    end;
-} sent;
-
-typedef struct world {
-    cs_packet_net    net;
-    cs_packet_link   links[MOST_LINKS];
-    cs_packet_change changes[MOST_LINKS][4];
-    uint32_t         n_ranks, n_leaves, n_spines;
-    int64_t          mtu, header;
-    cs_ps            arrival[MOST_RANKS];
-    sent             messages[MOST_MESSAGES];
-    uint32_t         n_messages, n_sent;
-    uint32_t         ended[MOST_RANKS][MOST_MESSAGES]; /* rank, round */
-} world;
-
-/* Links of 400 Gb/s and 500 ns: a packet of 4178 bytes takes S. */
+/* 400 Gb/s and 500 ns: a packet of 4178 bytes takes S. */
 #define S     INT64_C(83560)
 #define DELAY INT64_C(500000)
 
-/* Sending ports, receiving ports, leaves to spines, spines to leaves. One leaf is a crossbar. */
-static world *new_world(uint32_t n_ranks, uint32_t n_leaves, uint32_t n_spines)
-{
-    world   *w       = calloc(1, sizeof *w);
-    uint32_t n_links = 2 * n_ranks + 2 * n_leaves * n_spines;
-
-    w->n_ranks  = n_ranks;
-    w->n_leaves = n_leaves;
-    w->n_spines = n_spines;
-    w->mtu      = 4096;
-    w->header   = 82;
-    w->net      = (cs_packet_net){.n_links   = n_links,
-                                  .n_senders = n_ranks,
-                                  .links     = w->links,
-                                  .max_way   = MOST_WAY,
-                                  .max_paths = MOST_PATHS,
-                                  .trains    = true};
-    for (uint32_t l = 0; l < n_links; l++) {
-        w->links[l] = (cs_packet_link){.bps     = 400000000000,
-                                       .delay   = DELAY,
-                                       .changes = w->changes[l],
-                                       .is_last = l >= n_ranks && l < 2 * n_ranks};
-    }
-    return w;
-}
-
-static void add_change(world *w, uint32_t link, cs_ps time, int64_t bps)
-{
-    w->changes[link][w->links[link].n_changes++] = (cs_packet_change){time, bps};
-}
-
-static void set_way(sent *m, uint32_t path, const uint32_t *links, uint32_t n)
-{
-    memcpy(m->ways + path * (MOST_WAY + 1), links, n * sizeof *links);
-    m->ways[path * (MOST_WAY + 1) + n] = CS_NO_LINK;
-}
-
-static uint32_t leaf_of(const world *w, uint32_t rank)
-{
-    return rank * w->n_leaves / w->n_ranks;
-}
-
-/* Over one spine, or over `n_paths` of them in turn. */
-static sent *add(world *w, uint32_t src, uint32_t dst, int64_t bytes, uint32_t n_paths)
-{
-    sent    *m    = &w->messages[w->n_messages++];
-    uint32_t from = leaf_of(w, src), to = leaf_of(w, dst);
-
-    *m = (sent){.src = src, .dst = dst, .bytes = bytes, .n_paths = from == to ? 1 : n_paths};
-    for (uint32_t p = 0; p < m->n_paths; p++) {
-        uint32_t spine    = (src + dst + p) % (w->n_spines > 0 ? w->n_spines : 1);
-        uint32_t up       = 2 * w->n_ranks + from * w->n_spines + spine;
-        uint32_t down     = 2 * w->n_ranks + w->n_leaves * w->n_spines + spine * w->n_leaves + to;
-        uint32_t far_[4]  = {src, up, down, w->n_ranks + dst};
-        uint32_t near_[2] = {src, w->n_ranks + dst};
-        if (from == to) {
-            set_way(m, p, near_, 2);
-        } else {
-            set_way(m, p, far_, 4);
-        }
-    }
-    return m;
-}
-
-/* ---- the driver ---- */
-
-typedef struct driver {
-    world         *w;
-    void          *state;
-    cs_event_queue ends;
-    cs_ps          now;
-    uint32_t       at[MOST_RANKS]; /* the next message of the list for each source */
-    uint32_t       free_numbers[MOST_MESSAGES], n_free, n_numbers;
-    uint32_t       number[MOST_MESSAGES];
-} driver;
-
 static const cs_packet_engine *const engine = &cs_packet_unlimited;
 
-static cs_status hand_over(driver *d, uint32_t i)
+static void expect_end(const ct_packet_world *w, cs_ps end)
 {
-    const sent *m = &d->w->messages[i];
+    ct_packet_run run = ct_packet_drive(w, engine, 0);
 
-    d->number[i] = d->n_free > 0 ? d->free_numbers[--d->n_free] : d->n_numbers++;
-    d->w->n_sent++;
-    return engine->send(d->state, &(cs_packet_message){.key        = i,
-                                                       .number     = d->number[i],
-                                                       .bytes      = m->bytes,
-                                                       .mtu        = d->w->mtu,
-                                                       .header     = d->w->header,
-                                                       .ready      = d->now,
-                                                       .n_paths    = m->n_paths,
-                                                       .first_path = m->first_path,
-                                                       .ways       = m->ways});
-}
-
-static cs_status hand_over_all(driver *d)
-{
-    world *w = d->w;
-
-    for (uint32_t r = 0; r < w->n_ranks; r++) {
-        while (w->arrival[r] <= d->now && d->at[r] < w->n_messages) {
-            const sent *m = &w->messages[d->at[r]];
-            if (m->src == r) {
-                if (m->needs > 0 && w->ended[r][m->round - 1] < m->needs) {
-                    break;
-                }
-                CS_TRY(hand_over(d, d->at[r]));
-            }
-            d->at[r]++;
-        }
-    }
-    return CS_OK;
-}
-
-static cs_status drive(driver *d)
-{
-    world *w = d->w;
-
-    for (d->now = 0;;) {
-        cs_ps arrival = CS_PS_NEVER;
-        CS_TRY(hand_over_all(d));
-        for (uint32_t r = 0; r < w->n_ranks; r++) {
-            if (w->arrival[r] > d->now && w->arrival[r] < arrival) {
-                arrival = w->arrival[r];
-            }
-        }
-        CS_TRY(engine->run(d->state, arrival));
-        double next = cs_events_next_s(&d->ends);
-        if (isinf(next) && arrival == CS_PS_NEVER) {
-            cr_assert(engine->is_idle(d->state));
-            return CS_OK;
-        }
-        d->now   = next < (double)arrival ? (cs_ps)next : arrival;
-        size_t n = next <= (double)arrival ? cs_events_take(&d->ends) : 0;
-        for (size_t k = 0; k < n; k++) {
-            sent *m = &w->messages[d->ends.batch[k].key];
-            cr_assert_lt(m->end, 0);
-            m->end = d->now;
-            w->ended[m->dst][m->round]++;
-            d->free_numbers[d->n_free++] = d->number[d->ends.batch[k].key];
-        }
-    }
-}
-
-/* The ends of all messages are in the world then. A window of 0 is that of the net. */
-static cs_status try_run(world *w, bool trains, cs_ps window)
-{
-    driver   *d      = calloc(1, sizeof *d);
-    cs_status status = CS_OK;
-
-    d->w      = w;
-    w->n_sent = 0;
-    memset(w->ended, 0, sizeof w->ended);
-    for (uint32_t i = 0; i < w->n_messages; i++) {
-        w->messages[i].end = -1;
-    }
-    cs_packet_net_finish(&w->net, w->header);
-    w->net.trains = trains;
-    w->net.window = window > 0 ? window : w->net.window;
-    status        = engine->open(&w->net, &d->ends, &d->state, NULL);
-    if (status == CS_OK) {
-        status = drive(d);
-        engine->close(d->state);
-    }
-    cs_events_free(&d->ends);
-    free(d);
-    return status;
-}
-
-static void run(world *w)
-{
-    cr_assert_eq(try_run(w, true, 0), CS_OK);
-    for (uint32_t i = 0; i < w->n_messages; i++) {
-        cr_assert_geq(w->messages[i].end, 0, "message %u did not end", i);
-    }
-}
-
-/* The last end; without trains, and with smaller windows, all ends are the same. */
-static cs_ps last_end(world *w)
-{
-    static const struct {
-        bool  trains;
-        cs_ps part;
-    } others[]                = {{false, 1}, {true, 3}, {false, 7}, {true, 100}};
-    cs_ps last                = 0;
-    cs_ps ends[MOST_MESSAGES] = {0};
-
-    run(w);
-    for (uint32_t i = 0; i < w->n_messages; i++) {
-        ends[i] = w->messages[i].end;
-        last    = ends[i] > last ? ends[i] : last;
-    }
-    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
-        cs_packet_net_finish(&w->net, w->header);
-        cr_assert_eq(try_run(w, others[k].trains,
-                             w->net.window / others[k].part + 1 - (others[k].part == 1)),
-                     CS_OK);
-        for (uint32_t i = 0; i < w->n_messages; i++) {
-            cr_assert_eq(w->messages[i].end, ends[i], "%s, window %g: %u ends at %lld, not %lld",
-                         others[k].trains ? "trains" : "packets", (double)w->net.window, i,
-                         (long long)w->messages[i].end, (long long)ends[i]);
-        }
-    }
-    return last;
-}
-
-static cs_ps end_of_one(world *w, int64_t bytes)
-{
-    add(w, 0, w->n_ranks - 1, bytes, 1);
-    cs_ps end = last_end(w);
-    free(w);
-    return end;
-}
-
-/* ---- closed forms ---- */
-
-Test(packet_windows, one_message)
-{
-    cr_assert_eq(end_of_one(new_world(8, 1, 0), 1 << 20), 2 * DELAY + 257 * S);
-    cr_assert_eq(end_of_one(new_world(8, 1, 0), 1 << 20), 22474920);
-    cr_assert_eq(end_of_one(new_world(8, 1, 0), 10000), 1288480);
-    cr_assert_eq(end_of_one(new_world(8, 1, 0), 0), 1003280);
-    cr_assert_eq(end_of_one(new_world(8, 2, 2), 1 << 20), 23642040);
-}
-
-Test(packet_windows, cut_through)
-{
-    world *w                 = new_world(8, 1, 0);
-    w->net.cut_through_bytes = 64;
-    cr_assert_eq(end_of_one(w, 1 << 20), 22392640);
-
-    /* A port that is ever faster than the one before has to wait for the whole packet. */
-    w                        = new_world(8, 1, 0);
-    w->net.cut_through_bytes = 64;
-    add_change(w, 8 + 7, INT64_C(1000000000000), 800000000000);
-    cr_assert_eq(end_of_one(w, 1 << 20), 22474920);
-
-    /* A packet of an empty message is no longer than what is looked at of it. */
-    w                        = new_world(8, 1, 0);
-    w->net.cut_through_bytes = 82;
-    cr_assert_eq(end_of_one(w, 0), 1003280);
-}
-
-Test(packet_windows, a_way_of_one_link_is_delivered_by_the_sending_port)
-{
-    world   *w               = new_world(2, 1, 0);
-    uint32_t link            = 0;
-    sent    *m               = add(w, 0, 1, 1 << 20, 1);
-    w->net.cut_through_bytes = 64; /* there is nothing behind it */
-    w->links[0].is_last      = true;
-    m->n_paths               = 2;
-    set_way(m, 0, &link, 1);
-    set_way(m, 1, &link, 1);
-    set_way(add(w, 0, 1, 0, 1), 0, &link, 1);
-    cr_assert_eq(last_end(w), DELAY + 256 * S + 1640);
-    cr_assert_eq(w->messages[0].end, DELAY + 256 * S);
-    free(w);
+    cr_assert_eq(run.status, CS_OK);
+    cr_expect_eq(run.end[0], end);
+    ct_packet_run_free(&run);
 }
 
 /* No work for each of them, before and behind a change: windows are a second long here. */
 Test(packet_windows, two_billion_packets)
 {
-    const int64_t n = INT32_MAX, second = INT64_C(1000000000000);
-    world        *w = new_world(2, 1, 0);
+    const int64_t     n = INT32_MAX, second = INT64_C(1000000000000);
+    ct_packet_setting set = ct_packet_plain(2, CT_FAN_IN, n * 4096);
 
-    w->links[0].delay = w->links[1].delay = w->links[2].delay = w->links[3].delay = second;
-    add(w, 0, 1, n * 4096, 1);
-    run(w);
-    cr_assert_eq(w->messages[0].end, 2 * second + (n + 1) * S);
+    set.ports[0].delay = second;
+    ct_packet_world w  = ct_packet_world_of(&set);
+    expect_end(&w, 2 * second + (n + 1) * S);
 
-    add_change(w, 2 + 1, 100 * second, 200000000000);
-    run(w);
-    cs_ps   first = second + S;
-    int64_t whole = (100 * second - first + S - 1) / S;
-    cr_assert_eq(w->messages[0].end, first + whole * S + (n - whole) * 2 * S + second);
-    free(w);
+    cs_packet_link *to    = &w.net.links[w.net.n_senders];
+    const cs_ps     first = second + S;
+    const int64_t   whole = (100 * second - first + S - 1) / S;
+    w.net.changes[0]      = (cs_packet_change){100 * second, 200000000000};
+    to->changes           = w.net.changes;
+    to->n_changes         = 1;
+    cs_packet_net_finish(&w.net, 82);
+    expect_end(&w, first + whole * S + (n - whole) * 2 * S + second);
+    ct_packet_world_free(&w);
 }
-
-Test(packet_windows, the_longest_way)
-{
-    uint32_t links[MOST_WAY];
-    world   *w = new_world(2, 4, 4); /* 36 links, in a row */
-
-    for (uint32_t k = 0; k < MOST_WAY; k++) {
-        links[k] = k == 0 ? 0 : k + 1 < MOST_WAY ? k + 3 : 3;
-    }
-    set_way(add(w, 0, 1, 1 << 20, 1), 0, links, MOST_WAY);
-    cr_assert_eq(last_end(w), MOST_WAY * DELAY + (256 + MOST_WAY - 1) * S);
-    free(w);
-}
-
-Test(packet_windows, fan_in)
-{
-    world *w = new_world(8, 1, 0);
-
-    for (uint32_t r = 1; r < 8; r++) {
-        add(w, r, 0, 1 << 20, 1);
-    }
-    cr_assert_eq(last_end(w), 2 * DELAY + S + 7 * 256 * S);
-    /* Packets of one time are served by the number of the link that they came over. */
-    for (uint32_t r = 0; r < 7; r++) {
-        cr_assert_eq(w->messages[r].end, 150823080 - (6 - r) * S);
-    }
-    free(w);
-}
-
-Test(packet_windows, ring_and_all_pairs)
-{
-    world *w = new_world(8, 1, 0);
-
-    for (uint32_t round = 0; round < 14; round++) {
-        for (uint32_t r = 0; r < 8; r++) {
-            sent *m  = add(w, r, (r + 1) % 8, 1 << 20, 1);
-            m->round = round;
-            m->needs = round > 0;
-        }
-    }
-    cr_assert_eq(last_end(w), 314648880);
-    free(w);
-    w = new_world(8, 1, 0);
-    for (uint32_t round = 0; round < 2; round++) {
-        for (uint32_t r = 0; r < 8; r++) {
-            for (uint32_t k = 1; k < 8; k++) {
-                sent *m  = add(w, r, (r + k) % 8, 1 << 20, 1);
-                m->round = round;
-                m->needs = round > 0 ? 7 : 0;
-            }
-        }
-    }
-    cr_assert_eq(last_end(w), 301646160);
-    free(w);
-}
-
-Test(packet_windows, rates_change)
-{
-    world *w = new_world(8, 1, 0);
-
-    add(w, 0, 1, 1 << 20, 1);
-    add_change(w, 8 + 1, 10000000, 200000000000);
-    cr_assert_eq(last_end(w), 34424000);
-    free(w);
-
-    /* The sending port, twice: packets that start before a change keep their rate. The last one at
-     * half rate is at the switch one S after it was alone there. */
-    w = new_world(8, 1, 0);
-    add(w, 0, 1, 1 << 20, 1);
-    add_change(w, 0, 10 * S, 200000000000);
-    add_change(w, 0, 10 * S + 1, 100000000000);
-    add_change(w, 0, 14 * S, 400000000000);
-    cr_assert_eq(last_end(w), 2 * DELAY + (10 + 2 + 4 + 244 + 1) * S);
-    free(w);
-}
-
-Test(packet_windows, ties_by_link)
-{
-    world *w = new_world(4, 1, 0);
-
-    add(w, 2, 0, 4096, 1);
-    add(w, 1, 0, 4096, 1);
-    add(w, 3, 0, 4096, 1);
-    w->arrival[2] = 1; /* one picosecond later than both others */
-    run(w);
-    cr_assert_eq(w->messages[0].end, 2 * DELAY + 4 * S);
-    cr_assert_eq(w->messages[1].end, 2 * DELAY + 2 * S);
-    cr_assert_eq(w->messages[2].end, 2 * DELAY + 3 * S);
-    w->arrival[2] = 0;
-    last_end(w);
-    cr_assert_eq(w->messages[0].end, 2 * DELAY + 3 * S);
-    cr_assert_eq(w->messages[1].end, 2 * DELAY + 2 * S);
-    cr_assert_eq(w->messages[2].end, 2 * DELAY + 4 * S);
-    free(w);
-}
-
-Test(packet_windows, sprayed)
-{
-    world *w = new_world(4, 2, 2);
-
-    /* In turn over two equal paths: the last port has them all in a row again. */
-    add(w, 0, 3, 256 * 4096, 2);
-    cr_assert_eq(last_end(w), 4 * DELAY + 259 * S);
-    free(w);
-
-    /* Ways that part behind their first inner link, and meet again. */
-    const uint32_t ways[2][5] = {{0, 8, 9, 12, 7}, {0, 8, 10, 12, 7}};
-    w                         = new_world(4, 2, 2);
-    sent *m                   = add(w, 0, 3, 256 * 4096, 2);
-    set_way(m, 0, ways[0], 5);
-    set_way(m, 1, ways[1], 5);
-    cr_assert_eq(last_end(w), 5 * DELAY + 260 * S);
-    free(w);
-
-    /* Packets 0, 2, .. over a spine that is four times slower: the message ends with packet 254,
-     * which has waited there for all before it. */
-    w                                       = new_world(4, 2, 2);
-    add(w, 0, 3, 256 * 4096, 2)->first_path = 1;
-    w->links[8].bps                         = 100000000000;
-    cr_assert_eq(last_end(w), 4 * DELAY + S + 128 * 4 * S + 2 * S);
-    free(w);
-}
-
-/* ---- random nets ---- */
-
-static int64_t pick(ct_rng *rng, const int64_t *values, uint32_t n)
-{
-    return values[ct_below(rng, n)];
-}
-
-static void draw_links(world *w, ct_rng *rng)
-{
-    static const int64_t rates[]  = {10, 100, 200, 400, 3600};
-    static const int64_t delays[] = {0, 1, 100, 5000, 100000, 1500000};
-    int64_t              delay = pick(rng, delays, 6), bps = pick(rng, rates, 5) * 1000000000;
-    bool                 varies = ct_below(rng, 2) == 0;
-
-    for (uint32_t l = 0; l < w->net.n_links; l++) {
-        w->links[l].bps   = varies ? bps / (1 + ct_below(rng, 3)) : bps;
-        w->links[l].delay = delay + (varies ? ct_below(rng, 1000) : 0);
-        for (uint32_t k = 0; ct_below(rng, 4) == 0 && k < 4; k++) {
-            cs_ps before = k > 0 ? w->changes[l][k - 1].time : 0;
-            add_change(w, l, before + 1 + ct_below(rng, 50000000), bps / (1 + ct_below(rng, 5)));
-        }
-    }
-    w->net.cut_through_bytes = ct_below(rng, 3) == 0 ? 1 + ct_below(rng, 200) : 0;
-}
-
-/* Any links in a row, of any length. */
-static void draw_ways(world *w, ct_rng *rng, sent *m)
-{
-    uint32_t n_inner = w->net.n_links - 2 * w->n_ranks;
-
-    m->n_paths    = 1 + ct_below(rng, MOST_PATHS);
-    m->first_path = ct_below(rng, MOST_PATHS);
-    for (uint32_t p = 0; p < m->n_paths; p++) {
-        uint32_t links[MOST_WAY] = {m->src}, n = 1;
-        for (uint32_t k = ct_below(rng, 6); k > 0 && n_inner > 0; k--) {
-            links[n++] = 2 * w->n_ranks + ct_below(rng, n_inner);
-        }
-        links[n++] = w->n_ranks + m->dst;
-        set_way(m, p, links, n);
-    }
-}
-
-static world *draw_world(ct_rng *rng)
-{
-    static const int64_t mtus[] = {256, 1500, 4096, 9000}, headers[] = {1, 26, 66, 82};
-    uint32_t             n = 2 + ct_below(rng, MOST_RANKS - 1), n_leaves = 1 + ct_below(rng, 4);
-    world *w = new_world(n, n_leaves <= n ? n_leaves : n, n_leaves > 1 ? 1 + ct_below(rng, 4) : 0);
-    uint32_t rounds = 1 + ct_below(rng, 12);
-    bool     is_odd = ct_below(rng, 3) == 0;
-
-    w->mtu    = pick(rng, mtus, 4);
-    w->header = pick(rng, headers, 4);
-    draw_links(w, rng);
-    for (uint32_t r = 0; r < n; r++) {
-        w->arrival[r] = ct_below(rng, 3) == 0 ? ct_below(rng, 100000000) : 0;
-    }
-    uint32_t ends_at[MOST_RANKS] = {0};
-    for (uint32_t round = 0; round < rounds; round++) {
-        uint32_t before[MOST_RANKS];
-        memcpy(before, ends_at, sizeof before);
-        memset(ends_at, 0, sizeof ends_at);
-        for (uint32_t k = 0; k < 2 * n && w->n_messages < MOST_MESSAGES; k++) {
-            uint32_t src = ct_below(rng, n), dst = (src + 1 + ct_below(rng, n - 1)) % n;
-            int64_t  bytes =
-                ct_below(rng, 4) > 0 ? ct_below(rng, 200000) : ct_below(rng, 3) * w->mtu;
-            sent *m = add(w, src, dst, bytes, 1 + ct_below(rng, w->n_spines > 0 ? w->n_spines : 1));
-            m->round = round;
-            m->needs = round > 0 ? ct_below(rng, before[src] + 1) : 0;
-            ends_at[dst]++;
-            if (is_odd) {
-                draw_ways(w, rng, m);
-            }
-        }
-    }
-    return w;
-}
-
-Test(packet_windows, random_nets_have_the_same_bits_with_trains_packets_and_any_window)
-{
-    ct_rng rng = ct_rng_for(1101);
-
-    for (int i = 0; i < 150; i++) {
-        world *w = draw_world(&rng);
-        last_end(w);
-        cr_assert_eq(w->n_sent, w->n_messages);
-        free(w);
-    }
-}
-
-Test(packet_windows, every_allocation_may_fail)
-{
-    ct_rng    rng    = ct_rng_for(1102);
-    world    *w      = draw_world(&rng);
-    cs_status status = CS_ENOMEM;
-    long      passes = 0;
-
-    for (; status != CS_OK; passes++) {
-        cs_alloc_fail_after(passes);
-        status = try_run(w, passes % 2 == 0, 0);
-        cs_alloc_fail_after(-1);
-        cr_assert(status == CS_OK || status == CS_ENOMEM);
-    }
-    cr_assert_gt(passes, 20);
-    free(w);
-}
-
-/* ---- the engine as its driver sees it ---- */
 
 Test(packet_windows, processes_no_window_beyond_the_horizon_or_an_end)
 {
-    world            *w    = new_world(2, 1, 0);
+    ct_packet_setting set  = ct_packet_plain(2, CT_FAN_IN, 1 << 20);
+    ct_packet_world   w    = ct_packet_world_of(&set);
     cs_event_queue    ends = {0};
     void             *state;
     cs_packet_totals  totals;
-    const sent       *m     = add(w, 0, 1, 1 << 20, 1);
     cs_packet_message given = {
-        .bytes = m->bytes, .mtu = 4096, .header = 82, .n_paths = 1, .ways = m->ways};
+        .bytes = 1 << 20, .mtu = 4096, .header = 82, .n_paths = 1, .ways = w.schedule.ways};
 
-    cs_packet_net_finish(&w->net, 82);
-    cr_assert_eq(engine->open(&w->net, &ends, &state, NULL), CS_OK);
+    cr_assert_eq(engine->open(&w.net, &ends, &state, NULL), CS_OK);
     cr_assert(engine->is_idle(state));
     cr_assert_eq(engine->run(state, CS_PS_NEVER),
                  CS_OK); /* has nothing to do, and passes no time */
@@ -587,7 +83,7 @@ Test(packet_windows, processes_no_window_beyond_the_horizon_or_an_end)
     engine->close(state);
     engine->close(NULL);
     cs_events_free(&ends);
-    free(w);
+    ct_packet_world_free(&w);
 }
 
 /* ---- what it is made of ---- */
@@ -654,21 +150,21 @@ Test(packet_windows, a_port_serves_by_time_then_link_then_as_they_came)
     uint32_t     n_kept = 0, n_apart = 0;
 
     for (uint32_t i = 0; i < 3000; i++) {
-        cs_ps    begin = (cs_ps)ct_below(&rng, 1000) * 1000000;
-        uint32_t n_runs, n;
+        cs_ps          begin = (cs_ps)ct_below(&rng, 1000) * 1000000;
+        const cs_runs *sorted;
+        uint32_t       n;
         make_inbox(&rng, &list, begin);
-        n_runs = list.n;
-        n      = take_apart(&list, want);
+        n = take_apart(&list, want);
         qsort(want, n, sizeof *want, by_turn);
-        cr_assert_eq(cs_runs_put_in_order(&order, &list, begin), CS_OK);
-        cr_assert_eq(take_apart(&list, found), n);
+        cr_assert_eq(cs_runs_in_order(&order, &list, begin, &sorted), CS_OK);
+        cr_assert_eq(take_apart(sorted, found), n);
         for (uint32_t k = 0; k < n; k++) {
             cr_assert(want[k].t == found[k].t && want[k].in == found[k].in &&
                           want[k].step == found[k].step,
                       "packet %u of %u, case %u", k, n, i);
         }
-        n_kept += list.n == n_runs;
-        n_apart += list.n > n_runs;
+        n_kept += sorted->n == list.n;
+        n_apart += sorted->n > list.n;
     }
     cr_assert(n_kept > 300 && n_apart > 300, "%u as they were, %u cut", n_kept, n_apart);
     cs_run_order_free(&order);

@@ -27,26 +27,6 @@ typedef struct driver {
     uint32_t                  n_free, n_numbers;
 } driver;
 
-static uint32_t next_of(const driver *d, uint32_t port, uint32_t message)
-{
-    while (message < d->schedule->n_sends && ct_packet_port(d->schedule, message) != port) {
-        message++;
-    }
-    return message;
-}
-
-static bool may_be_handed_over(const driver *d, uint32_t message)
-{
-    const ct_packet_send *s = &d->schedule->sends[message];
-
-    for (uint32_t i = 0; i < s->n_after; i++) {
-        if (d->run.end[d->schedule->after[s->after + i]] > d->now) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool hand_over(driver *d, uint32_t m)
 {
     const ct_packet_send *s = &d->schedule->sends[m];
@@ -70,11 +50,11 @@ static bool hand_over_all(driver *d)
     for (uint32_t p = 0; p < d->world->net.n_senders; p++) {
         uint32_t *m = &d->handed[p];
         while (d->schedule->late[p] <= d->now && *m < d->schedule->n_sends &&
-               may_be_handed_over(d, *m)) {
+               ct_packet_waits_no_more(d->schedule, *m, d->run.end)) {
             if (!hand_over(d, *m)) {
                 return false;
             }
-            *m = next_of(d, p, *m + 1);
+            *m = ct_packet_next(d->schedule, p, *m + 1);
         }
     }
     return true;
@@ -160,7 +140,7 @@ ct_packet_run ct_packet_drive(const ct_packet_world *world, const cs_packet_engi
         d.run.end[i] = CS_PS_NEVER;
     }
     for (uint32_t p = 0; p < world->net.n_senders; p++) {
-        d.handed[p] = next_of(&d, p, 0);
+        d.handed[p] = ct_packet_next(d.schedule, p, 0);
     }
     engine->close(NULL);
     d.run.status = engine->open(&world->net, &d.ends, &d.state, &err);

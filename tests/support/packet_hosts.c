@@ -1,25 +1,36 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "support/packet_hosts.h"
 
-#include "support/packet_rate.h"
-
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
 
 enum { ACK, NAK, CNP };
-enum { RESEND_TIMER = CT_RATE_TIMERS };
+
+/* The timers of a message: first those of its rate, in the order in which they fire in one
+ * picosecond. */
+enum { ALPHA_TIMER, DECREASE_TIMER, INCREASE_TIMER, RESEND_TIMER, RATE_TIMERS = RESEND_TIMER };
+
+/* The rate of a message under DCQCN. */
+typedef struct rate {
+    const cs_packet_dcqcn *set; /* NULL: the rate is not controlled */
+    int64_t                bps, target, line;
+    double                 alpha;
+    int64_t                bytes, time_stage, byte_stage;
+    bool                   has_cnp, alpha_flag, decrease_flag;
+    cs_ps                  due[RATE_TIMERS]; /* CS_PS_NEVER: it does not run */
+} rate;
 
 typedef struct message {
     int64_t n; /* packets */
     cs_ps   ready;
     /* The sender. */
-    int64_t        next, una, most; /* most: packets that were sent ever */
-    cs_ps          may_start, resend_due;
-    uint64_t       n_timeouts; /* since una rose */
-    int64_t       *again;      /* owned [again_to]: numbers to send again, from `again_from` on */
-    size_t         again_from, again_to;
-    ct_packet_rate rate;
+    int64_t  next, una, most; /* most: packets that were sent ever */
+    cs_ps    may_start, resend_due;
+    uint64_t n_timeouts; /* since una rose */
+    int64_t *again;      /* owned [again_to]: numbers to send again, from `again_from` on */
+    size_t   again_from, again_to;
+    rate     rate;
     /* The receiver. */
     bool   *has; /* owned [n] */
     int64_t n_has, has_bytes, expect;
@@ -54,37 +65,120 @@ uint32_t ct_packet_link(const cs_packet_net *net, const ct_packet_schedule *sche
     return schedule->ways[s->ways + path * (net->max_way + 1) + hop];
 }
 
-/* The first message of a sending port from a number on; n_sends: there is none. */
-static uint32_t next_of(const ct_packet_hosts *h, uint32_t port, uint32_t m)
+/* ---- the rate of a message under DCQCN ---- */
+
+/* No set, or one that is not there: the rate is not controlled. */
+static rate rate_of(const cs_packet_dcqcn *set, int64_t line_bps)
 {
-    while (m < h->schedule->n_sends && ct_packet_port(h->schedule, m) != port) {
-        m++;
+    return (rate){.set    = set != NULL && set->is_there ? set : NULL,
+                  .bps    = line_bps,
+                  .target = line_bps,
+                  .line   = line_bps,
+                  .due    = {CS_PS_NEVER, CS_PS_NEVER, CS_PS_NEVER}};
+}
+
+static void scale(rate *r, double factor)
+{
+    const double min  = fmin((double)r->set->min_bps, (double)r->line);
+    const double part = (double)llround((double)r->bps * factor);
+
+    r->bps = (int64_t)fmax(part, min);
+}
+
+static void decrease(rate *r, cs_ps now)
+{
+    if (r->set->clamp_target || r->time_stage != 0) {
+        r->target = r->bps;
     }
-    return m;
+    scale(r, fmax(1 - r->alpha / 2, r->set->least));
+    r->time_stage          = 0;
+    r->byte_stage          = 0;
+    r->bytes               = 0;
+    r->due[INCREASE_TIMER] = now + r->set->increase_period;
+}
+
+static void increase(rate *r)
+{
+    const bool    has_bytes = r->set->byte_counter > 0;
+    const int64_t other     = has_bytes ? r->byte_stage : r->time_stage - 1;
+    const int64_t excess = (r->time_stage < other ? r->time_stage : other) - r->set->fast_recovery;
+
+    if (excess > 0) {
+        r->target += r->set->hai_grows ? excess * r->set->hai_bps : r->set->hai_bps;
+    } else if (r->time_stage > r->set->fast_recovery || other > r->set->fast_recovery) {
+        r->target += r->set->ai_bps;
+    }
+    if (r->target > r->line) {
+        r->target = r->line;
+    }
+    r->bps = (r->bps + r->target) / 2;
+}
+
+static void take_cnp(rate *r, cs_ps now)
+{
+    const bool is_nic = r->set->decrease_period > 0, is_first = !r->has_cnp;
+
+    r->has_cnp = true;
+    if (is_first) {
+        r->alpha = r->set->first_alpha;
+        scale(r, r->set->first_cnp);
+        r->target = r->bps;
+    }
+    if (!is_nic) {
+        decrease(r, now);
+        r->alpha            = (1 - r->set->g) * r->alpha + r->set->g;
+        r->due[ALPHA_TIMER] = now + r->set->alpha_period;
+        return;
+    }
+    r->decrease_flag = true;
+    if (is_first) {
+        r->due[ALPHA_TIMER]    = now + r->set->alpha_period;
+        r->due[DECREASE_TIMER] = now + r->set->decrease_period;
+    } else {
+        r->alpha_flag = true;
+    }
+}
+
+static void fire(rate *r, uint32_t timer, cs_ps now)
+{
+    if (timer == ALPHA_TIMER) {
+        r->alpha      = (1 - r->set->g) * r->alpha + (r->alpha_flag ? r->set->g : 0);
+        r->alpha_flag = false;
+        r->due[timer] = now + r->set->alpha_period;
+    } else if (timer == DECREASE_TIMER) {
+        r->due[timer] = now + r->set->decrease_period;
+        if (r->decrease_flag) {
+            decrease(r, now);
+        }
+        r->decrease_flag = false;
+    } else {
+        r->due[timer] = now + r->set->increase_period;
+        r->time_stage++;
+        increase(r);
+    }
+}
+
+static void count_bytes(rate *r, int64_t bytes)
+{
+    if (r->has_cnp && r->set->byte_counter > 0 && (r->bytes += bytes) >= r->set->byte_counter) {
+        r->bytes = 0;
+        r->byte_stage++;
+        increase(r);
+    }
 }
 
 /* ---- hand-overs ---- */
-
-static bool may_be_handed_over(const ct_packet_hosts *h, uint32_t m)
-{
-    const ct_packet_send *s = &h->schedule->sends[m];
-    uint32_t              k = 0;
-
-    while (k < s->n_after && h->answer->end[h->schedule->after[s->after + k]] != CS_PS_NEVER) {
-        k++;
-    }
-    return k == s->n_after;
-}
 
 static void hand_over(ct_packet_hosts *h)
 {
     for (uint32_t p = 0; p < h->net->n_senders; p++) {
         sender *s = &h->senders[p];
-        while (s->is_here && s->handed < h->schedule->n_sends && may_be_handed_over(h, s->handed)) {
+        while (s->is_here && s->handed < h->schedule->n_sends &&
+               ct_packet_waits_no_more(h->schedule, s->handed, h->answer->end)) {
             message *m = &h->messages[s->handed];
             m->ready   = h->events->now + h->schedule->sends[s->handed].startup;
             ct_packet_kick(h->events, m->ready, p);
-            s->handed = next_of(h, p, s->handed + 1);
+            s->handed = ct_packet_next(h->schedule, p, s->handed + 1);
         }
     }
 }
@@ -122,7 +216,8 @@ static cs_ps resend_wait(const ct_packet_hosts *h, uint32_t number)
     if (k == 0) {
         return h->transport->rto;
     }
-    for (uint32_t i = next_of(h, port, 0); i < number; i = next_of(h, port, i + 1)) {
+    for (uint32_t i = ct_packet_next(h->schedule, port, 0); i < number;
+         i          = ct_packet_next(h->schedule, port, i + 1)) {
         m++;
     }
     return llround(
@@ -165,7 +260,7 @@ static void start_message(ct_packet_hosts *h, uint32_t number, int64_t index, ct
     }
     if (m->rate.set != NULL) {
         m->may_start = h->events->now + cs_packet_ps(m->rate.bps, p->bytes);
-        ct_packet_rate_count(&m->rate, p->bytes);
+        count_bytes(&m->rate, p->bytes);
     }
 }
 
@@ -174,7 +269,7 @@ bool ct_packet_hosts_are_sending(ct_packet_hosts *h, uint32_t port)
     sender *s = &h->senders[port];
 
     while (s->first < s->handed && is_done(h, &h->messages[s->first])) {
-        s->first = next_of(h, port, s->first + 1);
+        s->first = ct_packet_next(h->schedule, port, s->first + 1);
     }
     return s->first < s->handed;
 }
@@ -187,7 +282,7 @@ bool ct_packet_hosts_send(ct_packet_hosts *h, uint32_t port, ct_packet *packet)
     if (!ct_packet_hosts_are_sending(h, port)) {
         return false;
     }
-    for (uint32_t i = s->first; i < s->handed; i = next_of(h, port, i + 1)) {
+    for (uint32_t i = s->first; i < s->handed; i = ct_packet_next(h->schedule, port, i + 1)) {
         message *m     = &h->messages[i];
         int64_t  index = 0;
         if (m->ready > h->events->now) {
@@ -262,7 +357,7 @@ static void time_out(ct_packet_hosts *h, uint32_t number)
 /* Events for the timers that run; those that were for another time find no timer due. */
 static void put_rate_timers(ct_packet_hosts *h, uint32_t number)
 {
-    for (uint32_t t = 0; t < CT_RATE_TIMERS; t++) {
+    for (uint32_t t = 0; t < RATE_TIMERS; t++) {
         if (h->messages[number].rate.due[t] != CS_PS_NEVER) {
             ct_packet_put(h->events, h->messages[number].rate.due[t], CT_TIMER, t, 0,
                           &(ct_packet){.message = number});
@@ -283,12 +378,12 @@ void ct_packet_hosts_happen(ct_packet_hosts *h, const ct_packet_event *e)
     } else if (e->kind == CT_CONTROL && e->number != CNP) {
         take_answer(h, number, e);
     } else if (e->kind == CT_CONTROL) {
-        ct_packet_rate_cnp(&m->rate, e->t);
+        take_cnp(&m->rate, e->t);
         put_rate_timers(h, number);
     } else if (e->number == RESEND_TIMER && m->resend_due == e->t) {
         time_out(h, number);
-    } else if (e->number < CT_RATE_TIMERS && m->rate.due[e->number] == e->t) {
-        ct_packet_rate_fire(&m->rate, e->number, e->t);
+    } else if (e->number < RATE_TIMERS && m->rate.due[e->number] == e->t) {
+        fire(&m->rate, e->number, e->t);
         put_rate_timers(h, number);
     }
 }
@@ -322,7 +417,7 @@ static void take(ct_packet_hosts *h, const ct_packet *p)
         m->expect++;
     }
     if (++m->n_has == m->n) {
-        cr_assert_eq(m->has_bytes, s->bytes);
+        cr_assert_eq(m->has_bytes, s->header + s->bytes > 0 ? s->bytes : 1);
         h->answer->end[p->message] = h->events->now;
         h->answer->n_missing--;
         hand_over(h);
@@ -401,9 +496,8 @@ static void prepare(ct_packet_hosts *h, uint32_t number)
     m->n          = cs_packet_count(s->bytes, s->mtu);
     m->has        = calloc((size_t)m->n, sizeof *m->has);
     m->resend_due = CS_PS_NEVER;
-    m->rate =
-        ct_packet_rate_of(h->transport->recovery == CS_RECOVER_NONE ? NULL : &h->transport->dcqcn,
-                          h->net->links[ct_packet_port(h->schedule, number)].high_bps);
+    m->rate       = rate_of(h->transport->recovery == CS_RECOVER_NONE ? NULL : &h->transport->dcqcn,
+                      h->net->links[ct_packet_port(h->schedule, number)].high_bps);
     for (uint32_t i = 0; i < s->n_paths; i++) {
         m->highest[i] = (int64_t)i - s->n_paths;
     }
@@ -422,7 +516,7 @@ ct_packet_hosts *ct_packet_hosts_new(const cs_packet_net *net, const ct_packet_s
                            .senders   = calloc(net->n_senders, sizeof *h->senders),
                            .messages  = calloc(schedule->n_sends, sizeof *h->messages)};
     for (uint32_t p = 0; p < net->n_senders; p++) {
-        h->senders[p].first = h->senders[p].handed = next_of(h, p, 0);
+        h->senders[p].first = h->senders[p].handed = ct_packet_next(h->schedule, p, 0);
         ct_packet_put(events, schedule->late[p], CT_RANK, p, 0, NULL);
     }
     for (uint32_t i = 0; i < schedule->n_sends; i++) {

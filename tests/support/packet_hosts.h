@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* tests/support/packet_hosts.h -- the hosts of the oracle of packets: which packet a sending port
  * sends next, what a receiver does with one that comes, and which messages end by that. Transports
- * are written from the rules at the head of models/packet/transport.c.
+ * are written from the rules at the heads of models/packet/transport.c and dcqcn.h alone.
  */
 #ifndef CT_SUPPORT_PACKET_HOSTS_H
 #define CT_SUPPORT_PACKET_HOSTS_H

@@ -41,6 +41,38 @@ static inline uint32_t ct_packet_port(const ct_packet_schedule *s, size_t send)
     return s->ways[s->sends[send].ways];
 }
 
+/* The first message of a sending port from a number on; n_sends: there is none. */
+static inline uint32_t ct_packet_next(const ct_packet_schedule *s, uint32_t port, uint32_t from)
+{
+    while (from < s->n_sends && ct_packet_port(s, from) != port) {
+        from++;
+    }
+    return from;
+}
+
+/* Of ends of messages, where CS_PS_NEVER is none. Has all that a message waits for ended? */
+static inline bool ct_packet_waits_no_more(const ct_packet_schedule *s, size_t send,
+                                           const cs_ps *end)
+{
+    uint32_t k = 0;
+
+    while (k < s->sends[send].n_after && end[s->after[s->sends[send].after + k]] != CS_PS_NEVER) {
+        k++;
+    }
+    return k == s->sends[send].n_after;
+}
+
+/* The last one; 0: there is none. */
+static inline cs_ps ct_packet_last_end(const ct_packet_schedule *s, const cs_ps *end)
+{
+    cs_ps last = 0;
+
+    for (size_t i = 0; i < s->n_sends; i++) {
+        last = end[i] != CS_PS_NEVER && end[i] > last ? end[i] : last;
+    }
+    return last;
+}
+
 typedef struct ct_packet_answer {
     cs_ps           *start, *end; /* owned [n_sends]; CS_PS_NEVER: it has not */
     size_t           n_missing;   /* messages without an end */

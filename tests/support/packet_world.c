@@ -456,6 +456,18 @@ ct_packet_setting ct_packet_plain(uint32_t n_ranks, ct_packet_pattern pattern, i
                                .change_step = 1};
 }
 
+ct_packet_setting ct_packet_deadlock(void)
+{
+    ct_packet_setting set = ct_packet_plain(3, CT_SHIFT, 1000000);
+
+    set.shape        = CT_SWITCH_RING;
+    set.n_rounds     = 8;
+    set.ports[0].bps = set.inner_bps = 100000000000;
+    set.xoff                         = 20000;
+    set.xon                          = 10000;
+    return set;
+}
+
 static int64_t one_of(ct_rng *rng, const int64_t *values, uint32_t n)
 {
     return values[ct_below(rng, n)];
@@ -470,7 +482,7 @@ static void draw_links(ct_packet_setting *set, ct_rng *rng)
         ct_packet_ports *p = &set->ports[i];
         p->bps             = ONE_OF(rng, 10, 100, 200, 400, 3600) * 1000000000;
         p->mtu             = ONE_OF(rng, 256, 1500, 4096, 9000);
-        p->header          = ONE_OF(rng, 1, 26, 66, 82);
+        p->header          = ONE_OF(rng, 0, 1, 26, 66, 82);
         p->delay           = ONE_OF(rng, 0, 1, 100, 5000, 100000, 500000, 1500000);
         p->startup         = ONE_OF(rng, 0, 0, 0, 1, 1000, 700000);
     }
@@ -687,4 +699,12 @@ const char *ct_packet_text(const ct_packet_setting *set)
         set->transport.window, set->transport.error_rate, set->transport.kmax,
         (int)set->transport.dcqcn.is_there);
     return text;
+}
+
+ct_packet_seeds ct_packet_seeds_of(uint64_t n)
+{
+    const char *first = getenv("COLLSIM_PACKET_SEED"), *more = getenv("COLLSIM_PACKET_CASES");
+
+    return (ct_packet_seeds){first != NULL ? strtoull(first, NULL, 10) : ct_seed() * 1000000,
+                             more != NULL ? strtoull(more, NULL, 10) : n};
 }

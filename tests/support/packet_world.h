@@ -69,6 +69,10 @@ typedef struct ct_packet_world {
 /* A crossbar of n ranks: 400 Gb/s, 4096 bytes and 82 of headers, 500 ns of delay. */
 ct_packet_setting ct_packet_plain(uint32_t n_ranks, ct_packet_pattern pattern, int64_t bytes);
 
+/* Three switches in a ring, routes clockwise, 100 Gb/s: lossless queues whose ports wait for each
+ * other, links 6, 7 and 8. */
+ct_packet_setting ct_packet_deadlock(void);
+
 /* Some thousand packets at most. */
 typedef enum ct_packet_queues {
     CT_UNLIMITED,
@@ -78,6 +82,13 @@ typedef enum ct_packet_queues {
     CT_CONGESTED /* the same: many to one, for as long as DCQCN takes to slow down and speed up */
 } ct_packet_queues;
 ct_packet_setting ct_packet_random(uint64_t seed, ct_packet_queues queues);
+
+/* Seeds of a test that tries n of them: COLLSIM_PACKET_CASES=N is another n for all tests,
+ * COLLSIM_PACKET_SEED=S the first seed, so that with N = 1 one is tried again. */
+typedef struct ct_packet_seeds {
+    uint64_t first, n;
+} ct_packet_seeds;
+ct_packet_seeds ct_packet_seeds_of(uint64_t n);
 
 /* Free it with ct_packet_world_free(). */
 ct_packet_world ct_packet_world_of(const ct_packet_setting *setting);

@@ -43,24 +43,41 @@ static cs_status network_open(const cs_ports *ports, const void *options, void *
     return CS_OK;
 }
 
+/* When a message that its sending ports queue has left them; only `both` are held of an exchange
+ * whose ways wait for each other. */
+static double leave_s(port_network *n, const cs_flight *f, const uint32_t *ports, uint32_t count)
+{
+    cs_transfer t      = {.src = f->src, .dst = f->dst, .bytes = f->bytes};
+    double      from_s = f->start_s;
+
+    for (uint32_t i = 0; i < count; i++) {
+        from_s = fmax(from_s, n->free_s[ports[i]]);
+    }
+    double end_s = cs_flow_end_s(n->ports, &t, f->fabric, from_s + f->startup_s);
+    for (uint32_t i = 0; i < count; i++) {
+        n->free_s[ports[i]] = end_s;
+    }
+    return end_s;
+}
+
+static double end_of_queued_s(port_network *n, const cs_flight *f)
+{
+    const uint32_t ports[] = {f->tx, f->rx};
+
+    if (f->is_exchange && n->options->parts_exchanges) {
+        return fmax(leave_s(n, f, ports, 1), leave_s(n, f, ports + 1, 1)) + n->options->latency_s;
+    }
+    return leave_s(n, f, ports, f->is_exchange ? 2 : 1) + n->options->latency_s;
+}
+
 static cs_status network_inject(void *state, const cs_flight *flight)
 {
-    port_network *n       = state;
-    cs_transfer   t       = {.src = flight->src, .dst = flight->dst, .bytes = flight->bytes};
-    double        start_s = flight->start_s;
+    port_network *n     = state;
+    cs_transfer   t     = {.src = flight->src, .dst = flight->dst, .bytes = flight->bytes};
+    double        end_s = n->options->queues_senders ? end_of_queued_s(n, flight)
+                                                     : cs_flow_end_s(n->ports, &t, flight->fabric,
+                                                                     flight->start_s + flight->startup_s);
 
-    if (n->options->queues_senders) {
-        start_s = fmax(start_s, n->free_s[flight->tx]);
-        start_s = flight->is_exchange ? fmax(start_s, n->free_s[flight->rx]) : start_s;
-    }
-    double end_s = cs_flow_end_s(n->ports, &t, flight->fabric, start_s + flight->startup_s);
-    if (n->options->queues_senders) {
-        n->free_s[flight->tx] = end_s;
-        if (flight->is_exchange) {
-            n->free_s[flight->rx] = end_s;
-        }
-        end_s += n->options->latency_s;
-    }
     return cs_events_put(&n->events, end_s, flight->id << 22 | flight->handle);
 }
 

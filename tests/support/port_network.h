@@ -14,6 +14,7 @@ typedef struct ct_port_options {
     bool   queues_senders;
     double latency_s;        /* where senders queue */
     bool   shares_receivers; /* ... every message as if it were alone at its receiver */
+    bool   parts_exchanges;  /* ... each way of an exchange as if it were a message of its own */
 } ct_port_options;
 
 extern const cs_model ct_port_network;

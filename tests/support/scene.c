@@ -153,17 +153,38 @@ ct_run ct_scene_observe(const ct_scene *scene)
     return ct_scene_observe_on(scene, NULL, NULL);
 }
 
+static cs_status observe(const cs_job *job, ct_run *run_p, cs_error *err)
+{
+    cs_observer observer = {.block = keep_intervals, .user = run_p};
+
+    *run_p = (ct_run){0};
+    return cs_job_replay(job, &observer, 1, &run_p->outcome, err);
+}
+
 ct_run ct_scene_observe_on(const ct_scene *scene, const cs_model *wanted, const void *options)
 {
-    ct_run      run      = {0};
-    cs_error    err      = {0};
-    cs_observer observer = {.block = keep_intervals, .user = &run};
-    cs_job      job      = ct_scene_job(scene, NULL);
+    ct_run   run;
+    cs_error err = {0};
+    cs_job   job = ct_scene_job(scene, NULL);
 
     cs_job_set_model(&job, wanted != NULL ? wanted : job.model, options);
-    cr_assert_eq(cs_job_replay(&job, &observer, 1, &run.outcome, &err), CS_OK, "%s: %s",
-                 ct_scene_text(scene), err.message);
+    cr_assert_eq(observe(&job, &run, &err), CS_OK, "%s: %s", ct_scene_text(scene), err.message);
     return run;
+}
+
+cs_status ct_scene_try_on(const ct_scene *scene, const cs_model *model, const void *options,
+                          ct_run *run_p, cs_error *err)
+{
+    cs_job job = ct_scene_job(scene, NULL);
+
+    job.verify = false;
+    *run_p     = (ct_run){0};
+    cs_job_set_model(&job, model, options);
+    CS_TRY(cs_scenario_check(&job.scenario, err));
+    if (model->check != NULL) {
+        CS_TRY(model->check(&job.scenario, &job.model_options, err));
+    }
+    return observe(&job, run_p, err);
 }
 
 void ct_run_free(ct_run *run)

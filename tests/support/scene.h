@@ -65,7 +65,11 @@ cs_outcome ct_scene_replay(const ct_scene *scene, const char *model);
 ct_run ct_scene_observe(const ct_scene *scene);
 /* The same on another model (NULL: alpha-beta) with other options (NULL: defaults). */
 ct_run ct_scene_observe_on(const ct_scene *scene, const cs_model *model, const void *options);
-void   ct_run_free(ct_run *run);
+/* The same unverified, if the scenario and the model's check() allow it; a failure, or a refusal,
+ * is the answer. Free the run in either case. */
+cs_status ct_scene_try_on(const ct_scene *scene, const cs_model *model, const void *options,
+                          ct_run *run_p, cs_error *err);
+void      ct_run_free(ct_run *run);
 
 /* |a - b| <= tolerance * max(|a|, |b|). */
 int ct_is_close(double a, double b, double tolerance);

@@ -32,10 +32,7 @@ static void write_file(const char *name, const char *text)
     char path[128];
 
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    cr_assert_not_null(file);
-    fputs(text, file);
-    fclose(file);
+    ct_file_write(path, text);
 }
 
 static cs_config *load(const char *text)

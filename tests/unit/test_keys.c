@@ -210,12 +210,10 @@ Test(notes, name_the_option_or_the_place)
 
     ct_folder_make(folder);
     snprintf(path, sizeof path, "%s/c.json", folder);
-    FILE *file = fopen(path, "w");
-    fputs("{\"cluster\": {\"nic\": {\"bandwidth\": 400, \"alpha\": 7}},\n"
-          " \"sweep\": {\"cluster.nic.alpha\": [\"1us\", 2],\n"
-          "           \"arrivals.distribution\": [{\"name\": \"exponential\", \"mean\": 3}]}}",
-          file);
-    fclose(file);
+    ct_file_write(
+        path, "{\"cluster\": {\"nic\": {\"bandwidth\": 400, \"alpha\": 7}},\n"
+              " \"sweep\": {\"cluster.nic.alpha\": [\"1us\", 2],\n"
+              "           \"arrivals.distribution\": [{\"name\": \"exponential\", \"mean\": 3}]}}");
     cr_assert_eq(cs_config_load(path, &config, NULL), CS_OK);
     ct_folder_remove(folder);
     cr_assert_eq(

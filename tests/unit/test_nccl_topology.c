@@ -394,8 +394,7 @@ static cs_config *load(const char *model)
     ct_folder_make(folder);
     snprintf(path, sizeof path, "%s/topo.xml", folder);
     snprintf(quoted, sizeof quoted, "\"%s\"", path);
-    FILE *file = fopen(path, "w");
-    cr_assert(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
+    ct_file_write(path, text);
     cr_assert_eq(cs_config_new(&config, NULL), CS_OK);
     ct_set(config, "cluster.topology", quoted);
     ct_set(config, "cluster.ranks", "6");

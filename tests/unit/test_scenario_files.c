@@ -36,15 +36,6 @@ static const char *const files[FORMATS][2] = {
      "NIC0\tPIX\tPIX\t X\n"},
 };
 
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    cr_assert_not_null(file);
-    cr_assert_geq(fputs(text, file), 0);
-    cr_assert_eq(fclose(file), 0);
-}
-
 static void set_up(void)
 {
     ct_folder_make(folder);
@@ -74,7 +65,7 @@ static cs_config *load(const char *json)
                 "\"sweep\": {\"bytes\": [1000000, 2000000]}}",
                 json);
     cr_assert_not(text.failed);
-    write_file(config_path, text.data);
+    ct_file_write(config_path, text.data);
     cs_text_free(&text);
     cr_assert_eq(cs_config_load(config_path, &config, &err), CS_OK, "%s", err.message);
     return config;
@@ -96,10 +87,10 @@ static char *json_of(const char *json)
 Test(scenario_files, what_a_topology_holds_is_part_of_the_scenario)
 {
     for (size_t f = 0; f < FORMATS; f++) {
-        write_file(topology, files[f][0]);
+        ct_file_write(topology, files[f][0]);
         char *first = json_of("\"t.txt\""), *same = json_of("\"t.txt\"");
         char *object = json_of("{\"path\": \"t.txt\", \"kind\": \"file\"}");
-        write_file(topology, files[f][1]);
+        ct_file_write(topology, files[f][1]);
         char *changed = json_of("\"t.txt\"");
         cr_expect_str_eq(first, same);
         cr_expect_str_eq(first, object);
@@ -118,15 +109,15 @@ Test(scenario_files, another_topology_under_the_name_is_refused)
     cs_case    c      = {0};
     cs_error   err    = {0};
 
-    write_file(topology, files[0][0]);
+    ct_file_write(topology, files[0][0]);
     char *json = json_of("\"t.txt\"");
-    write_file(config_path, json);
+    ct_file_write(config_path, json);
     cr_assert_eq(cs_config_load(config_path, &config, NULL), CS_OK);
     c = ct_case(config, 0);
     cr_expect_str_eq(c.json, json);
     cs_case_free(&c);
     cs_config_free(config);
-    write_file(topology, files[0][1]);
+    ct_file_write(topology, files[0][1]);
     cr_assert_eq(cs_config_load(config_path, &config, NULL), CS_OK);
     cr_expect_eq(cs_config_case(config, 0, &c, &err), CS_EINVAL);
     cr_expect_str_eq(err.where, "cluster.topology.fingerprint");
@@ -140,7 +131,7 @@ Test(scenario_files, another_topology_under_the_name_is_refused)
 Test(scenario_files, a_file_is_read_once_and_lives_as_long_as_its_cases)
 {
     for (size_t f = 0; f < FORMATS; f++) {
-        write_file(topology, files[f][0]);
+        ct_file_write(topology, files[f][0]);
         cs_config *config = load("\"t.txt\"");
         cs_case    cases[2];
         cases[0] = ct_case(config, 0);
@@ -172,7 +163,7 @@ Test(scenario_files, a_store_takes_no_row_of_an_older_file)
     cs_montecarlo_report  report  = {0};
 
     for (int version = 0; version < 2; version++) {
-        write_file(topology, files[0][version]);
+        ct_file_write(topology, files[0][version]);
         cs_config *config = load("\"t.txt\"");
         cr_expect_eq(sweep(config).count.run, 2);
         cr_expect_eq(sweep(config).count.done_before, 2);
@@ -192,7 +183,7 @@ Test(scenario_files, every_failed_allocation_is_clean)
     for (size_t f = 0; f < FORMATS; f++) {
         cs_status status = CS_ENOMEM;
         long      passes = 0;
-        write_file(topology, files[f][0]);
+        ct_file_write(topology, files[f][0]);
         for (; status != CS_OK && passes < 1000; passes++) {
             cs_config *config = load("\"t.txt\"");
             cs_case    c      = {0};

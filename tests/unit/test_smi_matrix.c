@@ -108,8 +108,7 @@ Test(smi_matrix, shared_nics_make_the_time)
         snprintf(path, sizeof path, "%s/topo.txt", folder);
         snprintf(quoted, sizeof quoted, "\"%s\"", path);
         write_a100(&text, a100_affinities[v]);
-        FILE *file = fopen(path, "w");
-        cr_assert(file != NULL && fputs(text.data, file) >= 0 && fclose(file) == 0);
+        ct_file_write(path, text.data);
         cr_assert_eq(cs_config_new(&config, NULL), CS_OK);
         ct_set(config, "cluster.topology", quoted);
         ct_set(config, "cluster.ranks", "16");

@@ -69,10 +69,7 @@ Test(whatif_input, a_trace_is_read_beside_its_configuration)
     cs_error err      = {0};
     cr_assert_not_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/trace", folder);
-    FILE *file = fopen(path, "w");
-    cr_assert_not_null(file);
-    fputs("0 3\n12.5 0.9\n27.5 1.8\n", file);
-    fclose(file);
+    ct_file_write(path, "0 3\n12.5 0.9\n27.5 1.8\n");
     snprintf(json, sizeof json,
              "{" JOB ", " CLUSTER ", \"bandwidth_trace\": {\"rank\": 0, \"file\": \"%s\", "
              "\"scale\": 1e9}}",
@@ -80,9 +77,7 @@ Test(whatif_input, a_trace_is_read_beside_its_configuration)
     cr_assert_eq(try_job(json, &o, &err), CS_OK, "%s", err.message);
     EXPECT_NEAR(total(&o, "iccl"), 127.5); /* as with a fault from 12.5 to 27.5 */
     release(&o);
-    file = fopen(path, "w");
-    fputs("0 3\n12.5 zero\n", file);
-    fclose(file);
+    ct_file_write(path, "0 3\n12.5 zero\n");
     cr_assert_eq(try_job(json, &o, &err), CS_EINVAL);
     cr_assert_eq(err.input_line, 2);
     cr_assert_eq(err.input_column, 6);
@@ -110,15 +105,6 @@ Test(whatif_input, memory_that_runs_out_is_an_error)
     release(&o);
 }
 
-static void write_text(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-
-    cr_assert_not_null(file);
-    cr_assert_geq(fputs(text, file), 0);
-    cr_assert_eq(fclose(file), 0);
-}
-
 /* A file is looked for beside the configuration, and means what its object would mean; the job may
  * outlive the configuration; an allocation that fails leaves nothing behind. */
 Test(whatif_input, a_topology_may_be_a_file)
@@ -136,10 +122,10 @@ Test(whatif_input, a_topology_may_be_a_file)
     (void)snprintf(of_shape, sizeof of_shape, "%s/shape.json", folder);
     (void)snprintf(of_server, sizeof of_server, "%s/server.json", folder);
     (void)snprintf(input, sizeof input, "%s/job.json", folder);
-    write_text(of_shape, shape);
-    write_text(of_server, server);
-    write_text(input, "{" JOB ", \"model\": \"flow\", \"cluster\": {\"ranks\": 16, "
-                      "\"topology\": \"shape.json\"}}");
+    ct_file_write(of_shape, shape);
+    ct_file_write(of_server, server);
+    ct_file_write(input, "{" JOB ", \"model\": \"flow\", \"cluster\": {\"ranks\": 16, "
+                         "\"topology\": \"shape.json\"}}");
     cr_assert_eq(cs_config_load(input, &config, NULL), CS_OK);
     for (; status != CS_OK && passes < 1000; passes++) {
         cs_alloc_fail_after(passes);
@@ -153,8 +139,8 @@ Test(whatif_input, a_topology_may_be_a_file)
     ct_set(config, "cluster", "{\"topology\": {\"kind\": \"file\", \"path\": \"server.json\"}}");
     cr_assert_eq(cs_whatif_read(config, &job, NULL), CS_EIO); /* set: of the working folder */
     cs_config_free(config);
-    write_text(input, "{" JOB ", \"model\": \"flow\", \"cluster\": {\"topology\": "
-                      "{\"kind\": \"file\", \"path\": \"server.json\"}}}");
+    ct_file_write(input, "{" JOB ", \"model\": \"flow\", \"cluster\": {\"topology\": "
+                         "{\"kind\": \"file\", \"path\": \"server.json\"}}}");
     cr_assert_eq(cs_config_load(input, &config, NULL), CS_OK);
     cr_assert_eq(cs_whatif_read(config, &job, NULL), CS_OK);
     cs_config_free(config);

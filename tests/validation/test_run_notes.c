@@ -14,40 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char folder[CT_FOLDER_BYTES];
-
-static void set_up(void)
-{
-    ct_folder_make(folder);
-    cr_assert_eq(chdir(folder), 0);
-}
-
-static void tear_down(void)
-{
-    cr_assert_eq(chdir("/"), 0);
-    ct_folder_remove(folder);
-}
-
-TestSuite(run_notes, .init = set_up, .fini = tear_down);
+TestSuite(run_notes, .init = ct_folder_enter, .fini = ct_folder_leave);
 
 /* Run the program; returns the exit code. What it printed goes to both texts, which are freed by
  * the next call. */
 static cs_text out, errors;
-
-static void read_file(const char *name, cs_text *text)
-{
-    char   block[4096];
-    size_t got;
-    FILE  *file = fopen(name, "r");
-
-    cs_text_free(text);
-    cr_assert_not_null(file);
-    while ((got = fread(block, 1, sizeof block, file)) > 0) {
-        cs_text_add_bytes(text, block, got);
-    }
-    cs_text_add(text, "%s", "");
-    fclose(file);
-}
 
 static int run(const char *arguments)
 {
@@ -55,18 +26,11 @@ static int run(const char *arguments)
     int     code    = ct_program(arguments, ">out 2>errors", &nothing);
 
     cs_text_free(&nothing);
-    read_file("out", &out);
-    read_file("errors", &errors);
+    cs_text_free(&out);
+    cs_text_free(&errors);
+    out    = ct_file_read("out");
+    errors = ct_file_read("errors");
     return code;
-}
-
-static void write_file(const char *name, const char *text)
-{
-    FILE *file = fopen(name, "w");
-
-    cr_assert_not_null(file);
-    fputs(text, file);
-    fclose(file);
 }
 
 /* ---- numbers without a unit ---- */
@@ -108,9 +72,10 @@ Test(run_notes, numbers_that_may_be_meant_are_not)
 /* Once for each number that somebody wrote, however many scenarios it is in. */
 Test(run_notes, a_number_is_said_once)
 {
-    write_file("c.json", "{\"cluster\": {\"ranks\": 4, \"nic\": {\"bandwidth\": 400}},\n"
-                         "\"sweep\": {\"bytes\": [1024, 2048, 4096], \"cluster.ranks\": [4, 8],\n"
-                         "\"arrivals.late\": [[{\"rank\": 1, \"delay\": 3}]]}}\n");
+    ct_file_write("c.json",
+                  "{\"cluster\": {\"ranks\": 4, \"nic\": {\"bandwidth\": 400}},\n"
+                  "\"sweep\": {\"bytes\": [1024, 2048, 4096], \"cluster.ranks\": [4, 8],\n"
+                  "\"arrivals.late\": [[{\"rank\": 1, \"delay\": 3}]]}}\n");
     static const char want[] =
         "collsim: note: c.json:1:47: cluster.nic.bandwidth: 400 is read as 400 B/s; write 400GB/s "
         "or "
@@ -137,7 +102,7 @@ Test(run_notes, many_numbers_are_a_few_lines)
         cs_text_add(&text, ", %d", i);
     }
     cs_text_add(&text, "]}}");
-    write_file("c.json", text.data);
+    ct_file_write("c.json", text.data);
     cs_text_free(&text);
     cr_expect_eq(run("run c.json -s 1M --format csv"), 0);
     cr_expect_not_null(strstr(errors.data, "cluster.nic.alpha: 8 is read as 8 s"));
@@ -150,8 +115,9 @@ Test(run_notes, many_numbers_are_a_few_lines)
 
 Test(run_notes, where_nothing_is_random_one_iteration_is_run)
 {
-    write_file("c.json", "{\"bytes\": \"1M\", \"arrivals\": {\"late\": [{\"rank\": 1, \"delay\": "
-                         "\"1ms\"}]}, \"sweep\": {\"algorithm.name\": [\"ring\", \"rhd\"]}}\n");
+    ct_file_write("c.json",
+                  "{\"bytes\": \"1M\", \"arrivals\": {\"late\": [{\"rank\": 1, \"delay\": "
+                  "\"1ms\"}]}, \"sweep\": {\"algorithm.name\": [\"ring\", \"rhd\"]}}\n");
     static const char note[] =
         "collsim: note: montecarlo: nothing is random in 2 of 2 scenarios: one "
         "iteration is enough there, and one was run\n";
@@ -193,16 +159,16 @@ Test(run_notes, where_something_is_random_all_iterations_are_run)
 
     for (size_t i = 0; i < sizeof arrivals / sizeof arrivals[0]; i++) {
         snprintf(text, sizeof text, "{\"bytes\": \"1M\", \"arrivals\": %s}", arrivals[i]);
-        write_file("c.json", text);
+        ct_file_write("c.json", text);
         cr_expect_eq(run("montecarlo c.json -i 50 --format json"), 0);
         cr_expect_str_eq(errors.data, "");
         cr_expect_not_null(strstr(out.data, "\"iterations\": 50"));
     }
     /* The first iteration knows nothing of the one before. */
-    write_file("c.json",
-               "{\"bytes\": \"1M\", \"arrivals\": {\"late\": [{\"rank\": 1, \"delay\": "
-               "\"9ms\"}]}, \"algorithm\": \"stragglar\", \"montecarlo\": {\"prediction\": "
-               "\"previous\", \"presumed\": 0}}");
+    ct_file_write("c.json",
+                  "{\"bytes\": \"1M\", \"arrivals\": {\"late\": [{\"rank\": 1, \"delay\": "
+                  "\"9ms\"}]}, \"algorithm\": \"stragglar\", \"montecarlo\": {\"prediction\": "
+                  "\"previous\", \"presumed\": 0}}");
     cr_expect_eq(run("montecarlo c.json -i 50 --format json"), 0);
     cr_expect_str_eq(errors.data, "");
     cr_expect_not_null(strstr(out.data, "\"hit_ratio\": 0.98"), "%s", out.data);
@@ -272,7 +238,7 @@ static double time_refusals(const char *arguments, int n)
         cs_text_add(&text, ", -%d", i);
     }
     cs_text_add(&text, "]}}");
-    write_file("c.json", text.data);
+    ct_file_write("c.json", text.data);
     cs_text_free(&text);
     double before = children_s();
     cr_assert_eq(run(arguments), 2);

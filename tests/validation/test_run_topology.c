@@ -27,14 +27,9 @@ static void set_up(void)
 
     ct_folder_make(folder);
     snprintf(path, sizeof path, "%s/server.xml", folder);
-    FILE *file = fopen(path, "w");
-    cr_assert(file != NULL && fputs(server, file) >= 0 && fclose(file) == 0);
+    ct_file_write(path, server);
     snprintf(path, sizeof path, "%s/named.json", folder);
-    file = fopen(path, "w");
-    cr_assert(file != NULL &&
-              fputs("{\"cluster\": {\"topology\": \"server.xml\"}, \"bytes\": \"1MiB\"}\n", file) >=
-                  0 &&
-              fclose(file) == 0);
+    ct_file_write(path, "{\"cluster\": {\"topology\": \"server.xml\"}, \"bytes\": \"1MiB\"}\n");
 }
 
 static void tear_down(void)
@@ -48,15 +43,11 @@ TestSuite(run_topology, .init = set_up, .fini = tear_down);
 static void expect(const char *line, int code, const char *words)
 {
     char        arguments[600];
-    cs_text     text = {0};
-    const char *at   = strchr(line, '@');
+    const char *at = strchr(line, '@');
 
     snprintf(arguments, sizeof arguments, "%.*s%s%s", (int)(at != NULL ? at - line : 0), line,
              at != NULL ? folder : "", at != NULL ? at + 1 : line);
-    int is = ct_program(arguments, "2>&1", &text);
-    cr_expect_eq(is, code, "%s: exit %d: %s", arguments, is, text.data);
-    cr_expect_not_null(strstr(text.data, words), "%s: no '%s' in %s", arguments, words, text.data);
-    cs_text_free(&text);
+    ct_program_says(arguments, code, words);
 }
 
 Test(run_topology, what_is_assumed_is_said)
