@@ -240,3 +240,31 @@ Test(adapcc_replay, memory_may_end_anywhere)
     }
     cs_strategy_free(&s);
 }
+
+/* With a slow NIC two sets of trees are made and replayed: whatever fails, nothing is left behind.
+ */
+Test(adapcc_replay, memory_may_end_in_the_choice)
+{
+    const cs_capacity   slow    = {1, 3, 0, (double)INFINITY};
+    const cs_algorithm *adapcc  = NULL;
+    cs_adapcc_options   options = {.trees = 2, .chunk = CS_AUTO, .moves = 3};
+    cs_status           status  = CS_ENOMEM;
+
+    cr_assert_eq(cs_algorithm_find("adapcc", &adapcc, NULL), CS_OK);
+    for (long passes = 0; status != CS_OK; passes++) {
+        cs_job    job = {.scenario = make_scenario(CS_ALLREDUCE, 6, 2, MIB), .verify = true};
+        cs_result result;
+        cs_error  err = {0};
+
+        cr_assert_lt(passes, 1000);
+        job.scenario.capacity   = &slow;
+        job.scenario.n_capacity = 1;
+        cs_job_set_algorithm(&job, adapcc, &options);
+        cs_job_set_model(&job, cs_models[0], NULL);
+        cs_alloc_fail_after(passes);
+        status = cs_job_run(&job, NULL, 0, &result, &err);
+        cs_alloc_fail_after(-1);
+        cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", err.message);
+        cr_assert(status != CS_OK || result.verified);
+    }
+}
