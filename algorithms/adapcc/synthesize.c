@@ -60,7 +60,9 @@ static uint32_t leader_of(const search *s, uint32_t server, uint32_t m)
 {
     const cs_logical_server *v = &s->l->servers[server];
 
-    if (s->q->root != CS_ANY_ROOT && s->l->server_of[s->q->root] == server) {
+    bool is_above = s->q->root != CS_ANY_ROOT && s->l->server_of[s->q->root] == server;
+
+    if (is_above && (s->q->by == CS_SYNTHESIZE_CODE || v->n_nics == 1)) {
         return s->q->root;
     }
     if (s->q->by == CS_SYNTHESIZE_CODE) {
@@ -178,7 +180,7 @@ static void hang_slow(uint32_t *plan, const search *s, uint32_t first)
 /* A slow server with the chain of the fast ones, at whose end the other slow ones are leaves. */
 static void plan_slow_root(uint32_t *plan, const search *s)
 {
-    uint32_t above = s->slow[0];
+    uint32_t above = s->slow[0], last = s->n_fast - 1;
 
     plan[above] = CS_TREE_ROOT;
     for (uint32_t i = 0; i < s->n_fast; i++) {
@@ -186,7 +188,8 @@ static void plan_slow_root(uint32_t *plan, const search *s)
         above            = s->list[i];
     }
     for (uint32_t i = 1; i < s->l->n_servers - s->n_fast; i++) {
-        plan[s->slow[i]] = s->list[s->n_fast - 1 - (i - 1) % s->n_fast];
+        plan[s->slow[i]] = s->list[last];
+        last             = last > 0 ? last - 1 : s->n_fast - 1;
     }
 }
 
@@ -259,13 +262,19 @@ static bool plant(search *s, uint32_t m)
 
     for (uint32_t v = 0; v < s->l->n_servers; v++) {
         const cs_logical_server *at     = &s->l->servers[v];
-        uint32_t                 leader = leader_of(s, v, m), above = leader;
+        uint32_t                 leader = leader_of(s, v, m), head = leader;
 
         parent[leader] = plan[v] == CS_TREE_ROOT ? CS_TREE_ROOT : leader_of(s, plan[v], m);
+        if (plan[v] == CS_TREE_ROOT && s->q->root != CS_ANY_ROOT && leader != s->q->root) {
+            head           = s->q->root; /* the leader is there for its NIC alone */
+            parent[leader] = head;
+            parent[head]   = CS_TREE_ROOT;
+        }
+        uint32_t above = head;
         for (uint32_t g = at->first_rank; g < at->first_rank + at->n_gpus; g++) {
-            if (g != leader) {
+            if (g != leader && g != head) {
                 parent[g] = above;
-                above     = s->chains ? g : leader;
+                above     = s->chains ? g : head;
             }
         }
     }

@@ -31,10 +31,15 @@ static bool scan_on(scan *s, const char *at, const char *end)
     if (s->in_comment) {
         s->in_comment = left < 3 || memcmp(at, "-->", 3) != 0;
     } else if (s->quote != 0) {
-        s->quote = *at == s->quote ? 0 : s->quote;
-        return s->quote == 0;
+        bool closes = *at == s->quote;
+        if (closes) {
+            s->quote = '\0';
+        }
+        return closes;
     } else if (s->in_tag) {
-        s->quote  = *at == '"' || *at == '\'' ? *at : 0;
+        if (*at == '"' || *at == '\'') {
+            s->quote = *at;
+        }
         s->in_tag = *at != '>';
     } else if (*at == '<') {
         s->in_comment = left >= 4 && memcmp(at, "<!--", 4) == 0;

@@ -221,8 +221,8 @@ Test(trace_commands, options_are_those_of_any_algorithm)
                    "whatif --trace %s -s 1G -a ring,stragglar --opt chunks=auto", path);
     ct_program_says(arguments, 0, "best: ");
     (void)snprintf(arguments, sizeof arguments,
-                   "whatif --trace %s -s 1G -a ring,stragglar --opt chunk=8", path);
-    ct_program_says(arguments, 2, "--opt chunk: unknown option 'chunk', did you mean 'chunks'?");
+                   "whatif --trace %s -s 1G -a ring,stragglar --opt treez=8", path);
+    ct_program_says(arguments, 2, "--opt treez: unknown option 'treez', did you mean 'trees'?");
     (void)unlink(path);
 }
 

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* AdapCC: M parallel trees that are made for the rates of the cluster, each with its share of the
+ * buffer in chunks (replay.h). They span all ranks: late ones are waited for.
+ *
+ * Chunks are chosen for the NICs at their full rates. With slow NICs there are two sets of trees,
+ * made for the rates at the begin and for the full ones, and what ends first on the scenario's
+ * model runs. Trees for slow NICs do not run where they would end before the others do without a
+ * fault: the cost model being what it is, a lucky choice could.
+ *
+ * Source: X. Zhao et al., "AdapCC", ICDCS 2024.
+ */
+#include "algorithms/adapcc/adapcc.h"
+
+#include "algorithms/adapcc/replay.h"
+
+#include <math.h>
+
+static const cs_field table[] = {
+    CS_OPTION(cs_adapcc_options, trees, 4, 1, CS_STRATEGY_MAX_TREES, "trees, at most"),
+    CS_OPTION_AUTO(cs_adapcc_options, chunk, 1, 1u << 30,
+                   "bytes of a chunk; auto: by the time that the trees take"),
+    CS_OPTION_CHOICE(cs_adapcc_options, synthesizer, "heuristic|code", "who makes the trees"),
+    CS_OPTION(cs_adapcc_options, moves, 1000, 0, 1u << 20, "that the heuristic tries"),
+    CS_FIELD_END,
+};
+
+/* What options ask for. */
+static cs_synthesis request_of(const cs_scenario *scenario, const cs_logical *logical,
+                               const cs_adapcc_options *o)
+{
+    bool has_root = cs_collective_has_root(scenario->collective);
+
+    return (cs_synthesis){.logical     = logical,
+                          .collective  = scenario->collective,
+                          .root        = has_root ? scenario->root : CS_ANY_ROOT,
+                          .bytes       = scenario->bytes,
+                          .n_trees     = o->trees,
+                          .chunk_bytes = o->chunk == CS_AUTO ? 0 : o->chunk,
+                          .n_moves     = o->moves,
+                          .seed        = scenario->seed,
+                          .by          = (cs_synthesizer)o->synthesizer,
+                          .model       = CS_COST_VOLUME};
+}
+
+/* Where the chunk is chosen, too: once more with that, so that the options say all. */
+cs_status cs_adapcc_synthesize(const cs_scenario *scenario, const cs_logical *logical,
+                               cs_adapcc_options *options, cs_strategy *strategy,
+                               double *volume_s_p, cs_error *err)
+{
+    cs_synthesis q = request_of(scenario, logical, options);
+
+    CS_TRY(cs_synthesize(&q, strategy, volume_s_p, err));
+    options->trees = strategy->n_trees;
+    if (options->chunk == CS_AUTO) {
+        options->chunk = (uint32_t)strategy->trees[0].chunk_bytes;
+        q              = request_of(scenario, logical, options);
+        cs_strategy_free(strategy);
+        CS_TRY(cs_synthesize(&q, strategy, volume_s_p, err));
+    }
+    return CS_OK;
+}
+
+/* Trees with their plan. */
+typedef struct candidate {
+    cs_strategy strategy;
+    cs_plan     plan;
+} candidate;
+
+static void drop(candidate *c)
+{
+    cs_plan_release(&cs_algorithm_strategy, &c->plan);
+    cs_strategy_free(&c->strategy);
+}
+
+static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_adapcc_options *o,
+                      candidate *c, cs_error *err)
+{
+    cs_logical logical  = {0};
+    double     volume_s = 0;
+
+    *c               = (candidate){0};
+    cs_status status = cs_logical_of_scenario(&logical, rates, err);
+    if (status == CS_OK) {
+        status = cs_adapcc_synthesize(scenario, &logical, o, &c->strategy, &volume_s, err);
+    }
+    cs_logical_free(&logical);
+    if (status == CS_OK) {
+        cs_strategy_options given = {&c->strategy};
+        status = cs_algorithm_check(&cs_algorithm_strategy, scenario, &given, &c->plan, err);
+    }
+    return status;
+}
+
+static cs_status elapsed_s(const cs_forecast *forecast, const cs_scenario *scenario,
+                           const candidate *c, double *elapsed_s_p, cs_error *err)
+{
+    const cs_strategy_options given = {&c->strategy};
+
+    return forecast->elapsed_s(forecast, scenario, &cs_algorithm_strategy, &given, &c->plan,
+                               elapsed_s_p, err);
+}
+
+/* Are the trees for slow NICs better than those for full rates, and no better than these without
+ * the faults? */
+static cs_status compare(const cs_scenario *scenario, const cs_scenario *healthy,
+                         const candidate *full, const candidate *slow, bool *is_better_p,
+                         cs_error *err)
+{
+    const cs_forecast *f      = scenario->forecast;
+    double             full_s = 0, slow_s = 0, healthy_s = 0;
+
+    *is_better_p = true;
+    if (f == NULL) {
+        return CS_OK;
+    }
+    CS_TRY(elapsed_s(f, scenario, full, &full_s, err));
+    CS_TRY(elapsed_s(f, scenario, slow, &slow_s, err));
+    CS_TRY(elapsed_s(f, healthy, full, &healthy_s, err));
+    *is_better_p = slow_s < full_s && slow_s >= healthy_s;
+    return CS_OK;
+}
+
+static cs_status adapcc_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                              cs_error *err)
+{
+    cs_adapcc_options o       = *(cs_adapcc_options *)options;
+    cs_scenario       healthy = *scenario;
+    candidate         full = {0}, slow = {0};
+    bool              is_better = false;
+
+    healthy.capacity   = NULL;
+    healthy.n_capacity = 0;
+    cs_status status   = make(&healthy, scenario, &o, &full, err);
+    if (status == CS_OK && scenario->n_capacity > 0) {
+        status = make(scenario, scenario, &o, &slow, err);
+        if (status == CS_OK) {
+            status = compare(scenario, &healthy, &full, &slow, &is_better, err);
+        }
+    }
+    if (status == CS_OK) {
+        candidate *best               = is_better ? &slow : &full;
+        *(cs_adapcc_options *)options = o;
+        *plan                         = best->plan;
+        best->plan.prepared           = NULL; /* the caller's now */
+    }
+    drop(&full);
+    drop(&slow);
+    return status;
+}
+
+/* Prepared schedules are those of cs_algorithm_strategy. */
+
+static cs_status adapcc_open(const cs_scenario *scenario, const void *options, const void *given,
+                             void **state_p, cs_error *err)
+{
+    return cs_algorithm_strategy.open_prepared(scenario, options, given, state_p, err);
+}
+
+static void adapcc_release(void *prepared)
+{
+    cs_algorithm_strategy.release(prepared);
+}
+
+static void adapcc_next_block(void *state, cs_block *block)
+{
+    cs_algorithm_strategy.next_block(state, block);
+}
+
+static void adapcc_close(void *state)
+{
+    cs_algorithm_strategy.close(state);
+}
+
+const cs_algorithm cs_algorithm_adapcc = {
+    .name          = "adapcc",
+    .summary       = "parallel trees made for the cluster's rates, in chunks",
+    .source        = "X. Zhao et al., \"AdapCC\", ICDCS 2024",
+    .collectives   = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE,
+    .options       = table,
+    .options_bytes = sizeof(cs_adapcc_options),
+    .check         = adapcc_check,
+    .open_prepared = adapcc_open,
+    .release       = adapcc_release,
+    .next_block    = adapcc_next_block,
+    .close         = adapcc_close,
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* algorithms/adapcc/adapcc.h -- the options of the algorithm `adapcc`, and the trees that they ask
+ * for. */
+#ifndef CS_ALGORITHMS_ADAPCC_ADAPCC_H
+#define CS_ALGORITHMS_ADAPCC_ADAPCC_H
+
+#include "algorithms/adapcc/synthesize.h"
+#include "cs/algorithm.h"
+
+/* The options of `adapcc`. */
+typedef struct cs_adapcc_options {
+    uint32_t trees;       /* M */
+    uint32_t chunk;       /* bytes or CS_AUTO */
+    int      synthesizer; /* cs_synthesizer */
+    uint32_t moves;
+} cs_adapcc_options;
+
+/* Make trees as the options say, for the scenario's collective, size and (where it has one) root.
+ * Every "auto" in the options becomes what was chosen; the same trees come of those once more. The
+ * caller frees the strategy, also after a failure. */
+CS_MUST_CHECK cs_status cs_adapcc_synthesize(const cs_scenario *scenario, const cs_logical *logical,
+                                             cs_adapcc_options *options, cs_strategy *strategy,
+                                             double *volume_s_p, cs_error *err);
+
+#endif
