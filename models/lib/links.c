@@ -64,7 +64,9 @@ double cs_port_s_per_byte(const cs_ports *ports, uint32_t port, double now_s)
 {
     for (uint32_t f = cs_n_fabrics(ports->cluster); --f > CS_NIC;) {
         if (port >= ports->port_base[f]) {
-            return ports->s_per_byte[f];
+            bool     is_direct = ports->cluster->fabrics[f].kind == CS_DIRECT;
+            uint32_t each      = is_direct ? ports->cluster->gpus_per_server : 1;
+            return cs_own_s_per_byte(ports, f, (port - ports->port_base[f]) / each);
         }
     }
     return nic_s_per_byte(ports, port, now_s);

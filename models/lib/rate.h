@@ -18,7 +18,7 @@ static inline double cs_flow_end_s(const cs_ports *ports, const cs_transfer *t, 
     double bytes = (double)(int64_t)t->bytes;
 
     if (fabric != CS_NIC) {
-        return from_s + bytes * ports->s_per_byte[fabric];
+        return from_s + bytes * cs_own_s_per_byte(ports, fabric, t->src);
     }
     if (ports->profiles != NULL) {
         uint32_t g = ports->cluster->gpus_per_server;

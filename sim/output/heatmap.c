@@ -331,10 +331,10 @@ static void name_panel(const picture *p, size_t i)
 {
     static const char *const fabrics[CS_FABRICS] = {"NIC", "NVLink", "path between sockets"};
     const cs_usage_panel    *panel               = p->rows[i].panel;
-    const cs_fabric         *fabric = &p->usage->scenario->cluster.fabrics[panel->fabric];
+    const cs_cluster        *c                   = &p->usage->scenario->cluster;
     double                   bytes = 0, capacity_Bps = 0;
     size_t                   ports = 0;
-    char                     rate[32];
+    char                     rate[32], least[32];
 
     for (size_t r = 0; r < panel->n_rows; r++) {
         ports += cs_usage_ports(p->usage, panel, r);
@@ -345,9 +345,13 @@ static void name_panel(const picture *p, size_t i)
     if (panel->is_links) {
         cs_text_add(p->out, "links between the ports: %zu", ports);
     } else {
-        quantity(fabric->bandwidth_Bps, rate, sizeof rate);
-        cs_text_add(p->out, "%s, %s: %zu ports of %s/s", fabrics[panel->fabric],
-                    panel->sends ? "sending" : "receiving", ports, rate);
+        double most_Bps  = c->fabrics[panel->fabric].bandwidth_Bps;
+        double least_Bps = cs_least_Bps(c, panel->fabric);
+        quantity(most_Bps, rate, sizeof rate);
+        quantity(least_Bps, least, sizeof least);
+        cs_text_add(p->out, "%s, %s: %zu ports of %s%s%s/s", fabrics[panel->fabric],
+                    panel->sends ? "sending" : "receiving", ports,
+                    least_Bps < most_Bps ? least : "", least_Bps < most_Bps ? " to " : "", rate);
     }
     cs_text_add(p->out, ", %.1f %% in use on average",
                 100 * bytes / (capacity_Bps * p->usage->until_s));
