@@ -1,5 +1,10 @@
-# Read by ctest: every suite that the test programs have becomes a test.
+# Read by ctest: every suite that the test programs have becomes a test, ended after
+# COLLSIM_TEST_LIMIT_S (900) seconds.
 include(${CMAKE_CURRENT_LIST_DIR}/slow_tests.cmake)
+set(limit_s 900)
+if(DEFINED ENV{COLLSIM_TEST_LIMIT_S})
+  set(limit_s $ENV{COLLSIM_TEST_LIMIT_S})
+endif()
 foreach(folder IN LISTS folders)
   set(suites)
   include(${programs}/suites_${folder}.cmake OPTIONAL)
@@ -9,7 +14,7 @@ foreach(folder IN LISTS folders)
   foreach(suite IN LISTS suites)
     string(REGEX REPLACE "^${folder}_" "" name ${suite})
     add_test(${folder}.${name} ${programs}/test_${folder} --jobs=1 --filter ${suite}/*)
-    set_tests_properties(${folder}.${name} PROPERTIES TIMEOUT 900 ENVIRONMENT "${environment}")
+    set_tests_properties(${folder}.${name} PROPERTIES TIMEOUT ${limit_s} ENVIRONMENT "${environment}")
     label_test(${folder}.${name} ${folder})
   endforeach()
 endforeach()

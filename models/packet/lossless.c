@@ -22,9 +22,6 @@
 #include "models/packet/engine.h"
 #include "models/packet/train.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* From `t` on a port is paused, or not. */
 typedef struct toggle {
     cs_ps t;
@@ -159,20 +156,6 @@ static cs_status toggle_port(lossless *e, uint32_t link, cs_ps t, bool is_pause)
     return CS_OK;
 }
 
-static cs_status headroom_is_passed(lossless *e, uint32_t link, int64_t ingress)
-{
-    const cs_packet_link *wire = &e->net->links[link];
-    char                  name[64];
-
-    cs_packet_link_text(e->net, link, name, sizeof name);
-    (void)snprintf(e->reason, sizeof e->reason,
-                   "headroom of %s is too small: %lld bytes that came over it wait, more than "
-                   "xoff %lld and headroom %lld; set headroom_bytes to %lld or more",
-                   name, (long long)ingress, (long long)wire->xoff,
-                   (long long)e->net->headroom_bytes, (long long)(ingress - wire->xoff));
-    return CS_EWRONG;
-}
-
 /* ---- when thresholds are passed ---- */
 
 /* Pass all packets before `time`; returns their bytes. */
@@ -229,7 +212,8 @@ static cs_status find_crossings(lossless *e, uint32_t link, int64_t v, cs_walk i
             int64_t arrived = walk_until(&in, t);
             v += arrived;
             if (v > most) {
-                return headroom_is_passed(e, link, v);
+                cs_packet_headroom_text(e->net, link, v, e->reason, sizeof e->reason);
+                return CS_EWRONG;
             }
             if (t == CS_PS_NEVER) {
                 return CS_OK;

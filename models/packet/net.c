@@ -45,6 +45,20 @@ void cs_packet_link_text(const cs_packet_net *net, uint32_t link, char *text, si
     }
 }
 
+void cs_packet_headroom_text(const cs_packet_net *net, uint32_t link, int64_t ingress, char *text,
+                             size_t room)
+{
+    int64_t xoff = net->links[link].xoff;
+    char    name[64];
+
+    cs_packet_link_text(net, link, name, sizeof name);
+    (void)snprintf(text, room,
+                   "headroom of %s is too small: %lld bytes that came over it wait, more than "
+                   "xoff %lld and headroom %lld; set headroom_bytes to %lld or more",
+                   name, (long long)ingress, (long long)xoff, (long long)net->headroom_bytes,
+                   (long long)(ingress - xoff));
+}
+
 void cs_packet_net_free(cs_packet_net *net)
 {
     cs_free(net->links);

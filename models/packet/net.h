@@ -170,6 +170,11 @@ void cs_packet_net_finish(cs_packet_net *net, int64_t least_bytes);
 /* A link for people: "link 7", or what the ports call it. */
 void cs_packet_link_text(const cs_packet_net *net, uint32_t link, char *text, size_t room);
 
+/* What is wrong when so many bytes that came over a link wait, more than its headroom has room for.
+ */
+void cs_packet_headroom_text(const cs_packet_net *net, uint32_t link, int64_t ingress, char *text,
+                             size_t room);
+
 /* Free what the net owns. */
 void cs_packet_net_free(cs_packet_net *net);
 

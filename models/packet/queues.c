@@ -116,13 +116,7 @@ static cs_status add_ingress(transported *m, uint32_t link, uint32_t bytes)
     }
     p->ingress += bytes;
     if (p->ingress > l->xoff + m->net->headroom_bytes) {
-        char name[64];
-        cs_packet_link_text(m->net, link, name, sizeof name);
-        (void)snprintf(m->reason, sizeof m->reason,
-                       "headroom of %s is too small: %lld bytes that came over it wait, more than "
-                       "xoff %lld and headroom %lld; set headroom_bytes to %lld or more",
-                       name, (long long)p->ingress, (long long)l->xoff,
-                       (long long)m->net->headroom_bytes, (long long)(p->ingress - l->xoff));
+        cs_packet_headroom_text(m->net, link, p->ingress, m->reason, sizeof m->reason);
         return CS_EWRONG;
     }
     return !p->has_xoff && p->ingress > l->xoff ? send_pause(m, link, true) : CS_OK;

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #ifndef COLLSIM_BINARY
@@ -24,4 +25,15 @@ int ct_program(const char *arguments, const char *streams, cs_text *text)
     cs_text_add(text, "%s", "");
     int status = pclose(pipe);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void ct_program_says(const char *arguments, int code, const char *words)
+{
+    cs_text text = {0};
+    int     is   = ct_program(arguments, "2>&1", &text);
+
+    cr_expect_eq(is, code, "%s: exit %d: %s", arguments, is, text.data);
+    cr_expect_not_null(strstr(text.data, words), "%s: '%s' is not in '%s'", arguments, words,
+                       text.data);
+    cs_text_free(&text);
 }

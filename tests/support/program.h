@@ -9,4 +9,7 @@
  * it did not exit, and adds what it printed to `text`. */
 int ct_program(const char *arguments, const char *streams, cs_text *text);
 
+/* Run it: that is the exit code, and those words are among what it prints, to either stream. */
+void ct_program_says(const char *arguments, int code, const char *words);
+
 #endif

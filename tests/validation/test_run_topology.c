@@ -43,15 +43,11 @@ TestSuite(run_topology, .init = set_up, .fini = tear_down);
 static void expect(const char *line, int code, const char *words)
 {
     char        arguments[600];
-    cs_text     text = {0};
-    const char *at   = strchr(line, '@');
+    const char *at = strchr(line, '@');
 
     snprintf(arguments, sizeof arguments, "%.*s%s%s", (int)(at != NULL ? at - line : 0), line,
              at != NULL ? folder : "", at != NULL ? at + 1 : line);
-    int is = ct_program(arguments, "2>&1", &text);
-    cr_expect_eq(is, code, "%s: exit %d: %s", arguments, is, text.data);
-    cr_expect_not_null(strstr(text.data, words), "%s: no '%s' in %s", arguments, words, text.data);
-    cs_text_free(&text);
+    ct_program_says(arguments, code, words);
 }
 
 Test(run_topology, what_is_assumed_is_said)

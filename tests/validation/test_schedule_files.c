@@ -36,12 +36,7 @@ Test(schedule_files, verify_tells_right_wrong_and_broken_apart)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        cs_text text = {0};
-        cr_expect_eq(ct_program(cases[i].arguments, "2>&1", &text), cases[i].code, "%s: %s",
-                     cases[i].arguments, text.data);
-        cr_expect_not_null(strstr(text.data, cases[i].says), "%s: %s", cases[i].arguments,
-                           text.data);
-        cs_text_free(&text);
+        ct_program_says(cases[i].arguments, cases[i].code, cases[i].says);
     }
 }
 

@@ -17,33 +17,25 @@
 
 #define TRACES COLLSIM_SOURCE_DIR "/traces/"
 
-static void expect(const char *arguments, int code, const char *words)
-{
-    cs_text text = {0};
-    int     is   = ct_program(arguments, "2>&1", &text);
-
-    cr_expect_eq(is, code, "%s: exit %d: %s", arguments, is, text.data);
-    cr_expect(text.data != NULL && strstr(text.data, words) != NULL, "%s: '%s' is not in '%s'",
-              arguments, words, text.data);
-    cs_text_free(&text);
-}
-
 Test(trace_commands, answers)
 {
-    expect("calibrate " TRACES "generated-ring8.log", 0,
-           "# log        generated-ring8.log: 31 rows in 54 lines, 4 skipped\n");
-    expect("calibrate --format json " TRACES "generated-ring8.log", 0, "\"skipped_lines\": 4,");
-    expect("calibrate " COLLSIM_SOURCE_DIR "/tests/fuzz/corpus/log/remarks.txt", 0,
-           "# warning    results were not checked, see line 4: validation: 0\n");
-    expect("arrivals " TRACES "generated-arrivals8.csv", 0,
-           "rank 5 is last in 94.0 % of the calls");
-    expect("arrivals " TRACES "generated-stragglar4.log", 0, "left out as warm-up: 1");
-    expect("arrivals " TRACES "generated-kineto2-rank1.json " TRACES "generated-kineto2-rank0.json",
-           0, "rank 1 is last in 75.0 %");
-    expect("whatif -a stragglar --trace " TRACES "generated-stragglar4.log", 0, "best: stragglar");
-    expect("whatif --trace " TRACES "generated-kineto2-rank0.json," TRACES
-           "generated-kineto2-rank1.json --format csv",
-           0, "\nring,,");
+    ct_program_says("calibrate " TRACES "generated-ring8.log", 0,
+                    "# log        generated-ring8.log: 31 rows in 54 lines, 4 skipped\n");
+    ct_program_says("calibrate --format json " TRACES "generated-ring8.log", 0,
+                    "\"skipped_lines\": 4,");
+    ct_program_says("calibrate " COLLSIM_SOURCE_DIR "/tests/fuzz/corpus/log/remarks.txt", 0,
+                    "# warning    results were not checked, see line 4: validation: 0\n");
+    ct_program_says("arrivals " TRACES "generated-arrivals8.csv", 0,
+                    "rank 5 is last in 94.0 % of the calls");
+    ct_program_says("arrivals " TRACES "generated-stragglar4.log", 0, "left out as warm-up: 1");
+    ct_program_says("arrivals " TRACES "generated-kineto2-rank1.json " TRACES
+                    "generated-kineto2-rank0.json",
+                    0, "rank 1 is last in 75.0 %");
+    ct_program_says("whatif -a stragglar --trace " TRACES "generated-stragglar4.log", 0,
+                    "best: stragglar");
+    ct_program_says("whatif --trace " TRACES "generated-kineto2-rank0.json," TRACES
+                    "generated-kineto2-rank1.json --format csv",
+                    0, "\nring,,");
 }
 
 Test(trace_commands, refusals)
@@ -64,14 +56,15 @@ Test(trace_commands, refusals)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[1024];
         (void)snprintf(text, sizeof text, "%s%s", trace, cases[i].more);
-        expect(text, 2, cases[i].words);
+        ct_program_says(text, 2, cases[i].words);
     }
-    expect("whatif --alpha 3us", 2, "collsim: --alpha: belongs to a trace of arrivals");
-    expect("whatif", 2, "needs a configuration or a trace");
-    expect("arrivals", 2, "needs a trace");
-    expect("arrivals /nonexistent", 3, "collsim: /nonexistent: cannot be opened");
-    expect("arrivals " TRACES "generated-kineto2-rank0.json", 2, "has 2 ranks, 1 of them is");
-    expect("arrivals " TRACES "generated-arrivals8.csv,", 2, "names no file");
+    ct_program_says("whatif --alpha 3us", 2, "collsim: --alpha: belongs to a trace of arrivals");
+    ct_program_says("whatif", 2, "needs a configuration or a trace");
+    ct_program_says("arrivals", 2, "needs a trace");
+    ct_program_says("arrivals /nonexistent", 3, "collsim: /nonexistent: cannot be opened");
+    ct_program_says("arrivals " TRACES "generated-kineto2-rank0.json", 2,
+                    "has 2 ranks, 1 of them is");
+    ct_program_says("arrivals " TRACES "generated-arrivals8.csv,", 2, "names no file");
 }
 
 /* The line of an algorithm and policy in the JSON answer. */
@@ -138,10 +131,10 @@ Test(trace_commands, ends_of_calls)
     cr_expect(strstr(text.data, "\nranks leave a call") == NULL, "%s", text.data);
     cs_text_free(&text);
     (void)snprintf(arguments, sizeof arguments, "arrivals --format json %s", from);
-    expect(arguments, 0, "\"end_spread_s\": null, \"end_resolution_s\": null");
+    ct_program_says(arguments, 0, "\"end_spread_s\": null, \"end_resolution_s\": null");
     (void)snprintf(arguments, sizeof arguments, "arrivals %s", to);
-    expect(arguments, 0,
-           "\nranks leave a call together, as finely as its times are given (0.001 us)\n");
+    ct_program_says(arguments, 0,
+                    "\nranks leave a call together, as finely as its times are given (0.001 us)\n");
     (void)unlink(from);
     (void)unlink(to);
 }
@@ -205,9 +198,10 @@ Test(trace_commands, the_baseline_of_servers_uses_all_their_nics)
     json_decref(answer);
     cs_text_free(&text);
     (void)snprintf(arguments, sizeof arguments, "whatif --trace %s -s 1G", path);
-    expect(arguments, 0, /* 16 servers of one GPU */
-           " ring               -                4.5639       0.0000         0      0.0            "
-           "-       0.0000         0  baseline\n");
+    ct_program_says(
+        arguments, 0, /* 16 servers of one GPU */
+        " ring               -                4.5639       0.0000         0      0.0            "
+        "-       0.0000         0  baseline\n");
     (void)unlink(path);
 }
 
@@ -219,26 +213,27 @@ Test(trace_commands, options_are_those_of_any_algorithm)
     write_servers(path);
     (void)snprintf(arguments, sizeof arguments,
                    "whatif --trace %s -s 1G -a ring,stragglar --opt chunks=3", path);
-    expect(
+    ct_program_says(
         arguments, 0,
         "not available: 16 ranks: accepted are 1, 5 or more, and auto, not 3"); /* a line of the
                                                                                    table says so */
     (void)snprintf(arguments, sizeof arguments,
                    "whatif --trace %s -s 1G -a ring,stragglar --opt chunks=auto", path);
-    expect(arguments, 0, "best: ");
+    ct_program_says(arguments, 0, "best: ");
     (void)snprintf(arguments, sizeof arguments,
                    "whatif --trace %s -s 1G -a ring,stragglar --opt chunk=8", path);
-    expect(arguments, 2, "--opt chunk: unknown option 'chunk', did you mean 'chunks'?");
+    ct_program_says(arguments, 2, "--opt chunk: unknown option 'chunk', did you mean 'chunks'?");
     (void)unlink(path);
 }
 
 /* Without -a, and what ring is where it is asked for. */
 Test(trace_commands, servers_run_rings_over_all_their_nics)
 {
-    expect("run -n 16 -g 8 -s 1G", 0, "# collsim 0.2.0: allreduce by nccl_rings, model");
-    expect("run -n 16 -s 1G", 0, "# collsim 0.2.0: allreduce by ring, model");
-    expect("run -n 8 -g 8 -s 1G -a ring", 0, "# collsim 0.2.0: allreduce by ring, model");
-    expect("run -n 16 -g 8 -s 1G -a ring", 0,
-           ": ring: one ring over all GPUs has one NIC of a server at work at a time; nccl_rings "
-           "has all of them\n");
+    ct_program_says("run -n 16 -g 8 -s 1G", 0, "# collsim 0.2.0: allreduce by nccl_rings, model");
+    ct_program_says("run -n 16 -s 1G", 0, "# collsim 0.2.0: allreduce by ring, model");
+    ct_program_says("run -n 8 -g 8 -s 1G -a ring", 0, "# collsim 0.2.0: allreduce by ring, model");
+    ct_program_says(
+        "run -n 16 -g 8 -s 1G -a ring", 0,
+        ": ring: one ring over all GPUs has one NIC of a server at work at a time; nccl_rings "
+        "has all of them\n");
 }
