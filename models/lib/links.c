@@ -36,7 +36,7 @@ void cs_link_name(const cs_ports *ports, uint32_t link, char *text, size_t text_
         uint32_t rank = port / g;
         (void)snprintf(text, text_bytes, "%s %s rank %u %s rank %u", fabrics[fabric],
                        sends ? "out of" : "into", rank, sends ? "to" : "from",
-                       rank / g * g + port % g);
+                       cs_server_first(c, cs_server_of(c, rank)) + port % g);
     } else {
         (void)snprintf(text, text_bytes, "%s %s rank %u", fabrics[fabric],
                        sends ? "out of" : "into", port);
@@ -51,7 +51,7 @@ static double nic_s_per_byte(const cs_ports *ports, uint32_t rank, double now_s)
     if (ports->profiles == NULL) {
         return ports->s_per_byte[CS_NIC];
     }
-    const cs_rate_profile *p = &ports->profiles[rank / ports->cluster->gpus_per_server];
+    const cs_rate_profile *p = &ports->profiles[cs_server_of(ports->cluster, rank)];
     size_t                 i = 0;
     while (i + 1 < p->n_steps && p->step_from_s[i + 1] <= now_s) {
         i++;
@@ -87,19 +87,20 @@ void cs_links_bandwidth(const cs_ports *ports, double *bandwidth_Bps)
 
 size_t cs_links_changes(const cs_ports *ports, cs_link_change *changes)
 {
-    uint32_t g       = ports->cluster->gpus_per_server;
     uint32_t servers = ports->profiles != NULL ? cs_n_servers(ports->cluster) : 0;
     size_t   n       = 0;
 
     for (uint32_t s = 0; s < servers; s++) {
-        const cs_rate_profile *p = &ports->profiles[s];
+        const cs_rate_profile *p     = &ports->profiles[s];
+        uint32_t               first = cs_server_first(ports->cluster, s);
+        uint32_t               g     = cs_server_first(ports->cluster, s + 1) - first;
         for (size_t i = 1; i < p->n_steps; i++) {
             double time_s = p->step_from_s[i];
             if (time_s <= ports->first_s) {
                 continue;
             }
             for (uint32_t k = 0; k < 2 * g; k++, n++) {
-                uint32_t port = s * g + k % g;
+                uint32_t port = first + k % g;
                 uint32_t link = k < g ? port : cs_link_of_receiver(ports, port);
                 if (changes != NULL) {
                     changes[n] = (cs_link_change){time_s, 1.0 / p->step_s_per_byte[i], link};

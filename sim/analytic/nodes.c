@@ -133,7 +133,7 @@ double cs_node_last_s(const cs_nodes *nodes, uint32_t node)
 double cs_node_slow(const cs_nodes *nodes, uint32_t node)
 {
     const cs_scenario *s      = nodes->scenario;
-    uint32_t           server = node * nodes->n_inside / s->cluster.gpus_per_server;
+    uint32_t           server = cs_server_of(&s->cluster, node * nodes->n_inside);
     double             slow = 1, most_Bps = 0, inside_Bps = 0;
 
     for (uint32_t f = CS_NIC + 1; f < CS_FABRICS; f++) {

@@ -74,8 +74,8 @@ static cs_status slow_constant(cs_ports *ports, cs_arena *arena, const cs_scenar
         return CS_ENOMEM;
     }
     for (uint32_t r = 0; r < ports->n_ranks; r++) {
-        uint32_t server = r / s->cluster.gpus_per_server;
-        pace[r]         = ports->s_per_byte[CS_NIC] * cs_slowdown_always(s, server);
+        double slow = cs_slowdown_always(s, cs_server_of(&s->cluster, r));
+        pace[r]     = ports->s_per_byte[CS_NIC] * slow;
     }
     ports->nic_s_per_byte = pace;
     return CS_OK;
@@ -90,7 +90,7 @@ static cs_status build_profile(cs_rate_profile *profile, cs_arena *arena, const 
     double            *from     = CS_ARENA_NEW(arena, double, 2 * count + 1);
     double            *pace     = CS_ARENA_NEW(arena, double, 2 * count + 1);
     double             origin_s = ports->first_s;
-    double healthy = cs_own_s_per_byte(ports, CS_NIC, server * s->cluster.gpus_per_server);
+    double healthy = cs_own_s_per_byte(ports, CS_NIC, cs_server_first(&s->cluster, server));
     size_t n       = 1;
 
     if (from == NULL || pace == NULL) {

@@ -81,7 +81,7 @@ static void add_ranks(cs_text *text, const cs_cluster *cluster)
         cs_text_add(text,
                     "#  Rank %2" PRIu32 " Group  0 Pid      0 on server%-4" PRIu32
                     " device %2" PRIu32 " [0x00] simulated\n",
-                    rank, rank / cluster->gpus_per_server, rank % cluster->gpus_per_server);
+                    rank, cs_server_of(cluster, rank), cs_local_rank(cluster, rank));
     }
 }
 

@@ -194,7 +194,8 @@ size_t cs_usage_ports(const cs_usage *usage, const cs_usage_panel *panel, size_t
         return here;
     }
     if (panel->each > 1) {
-        uint32_t g = c->gpus_per_server, peer = first / g * g + (uint32_t)(row % panel->each);
+        uint32_t mate = (uint32_t)(row % panel->each);
+        uint32_t peer = cs_server_first(c, cs_server_of(c, first)) + mate;
         return peer != first && cs_fabric_of(c, first, peer) == panel->fabric;
     }
     return (size_t)here * cs_links_of(c, panel->fabric);
@@ -211,7 +212,7 @@ static double port_Bps(const cs_cluster *c, const cs_usage_panel *panel, size_t 
         return c->fabrics[panel->fabric].bandwidth_Bps;
     }
     for (uint32_t rank = first; rank < end; rank++) {
-        sum += cs_server_Bps(c, rank / c->gpus_per_server, panel->fabric);
+        sum += cs_server_Bps(c, cs_server_of(c, rank), panel->fabric);
     }
     return sum / (end - first);
 }

@@ -12,7 +12,7 @@
 /* Servers of a cluster that has not been checked yet, too. */
 static uint32_t server_of(const cs_capacity *step, const cs_cluster *cluster)
 {
-    return step->rank / (cluster->gpus_per_server > 0 ? cluster->gpus_per_server : 1);
+    return cluster->gpus_per_server > 0 ? cs_server_of(cluster, step->rank) : step->rank;
 }
 
 static int compare_numbers(double a, double b)

@@ -203,8 +203,8 @@ static cs_status check_step(const cs_capacity *step, const cs_cluster *cluster, 
 static cs_status check_neighbours(const cs_capacity *a, const cs_capacity *b,
                                   const cs_cluster *cluster, cs_error *err)
 {
-    uint32_t server = a->rank / cluster->gpus_per_server;
-    uint32_t next   = b->rank / cluster->gpus_per_server;
+    uint32_t server = cs_server_of(cluster, a->rank);
+    uint32_t next   = cs_server_of(cluster, b->rank);
 
     if (server > next || (server == next && a->from_s > b->from_s)) {
         return CS_FAIL(err, CS_EINVAL, "faults",

@@ -66,8 +66,9 @@ static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_c
         return;
     }
     if (c->job.scenario.cluster.servers != NULL) {
-        CS_REFUSE(r, &field, CS_ENOTSUP,
-                  "describes NICs that are all alike: cluster.servers with others is not accepted");
+        CS_REFUSE(
+            r, &field, CS_ENOTSUP,
+            "describes NICs that are all alike: accepted without cluster.servers of other rates");
         return;
     }
     if (apply_calibration(config->calibration, c, nic, &wrong) != CS_OK) {

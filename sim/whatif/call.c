@@ -190,7 +190,7 @@ static void number_ranks(cs_caller *caller, const cs_call *call)
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         uint32_t server  = caller->timeline->histories[h].server - gone;
-        caller->ranks[h] = server * caller->job->call.scenario.cluster.gpus_per_server;
+        caller->ranks[h] = cs_server_first(&caller->job->call.scenario.cluster, server);
         gone += call->is_excluded[h];
     }
 }

@@ -25,8 +25,8 @@ ONLY_THE_READER = {
         "arrivals-distribution-both-pairs", "arrivals-distribution-half-pair", "arrivals-distribution-mixed-pairs",
         "arrivals-distribution-no-pair", "arrivals-empirical-both", "arrivals-empirical-fingerprint",
         "arrivals-empirical-neither", "arrivals-straggler-correlation", "arrivals-straggler-persistence-missing",
-        "cross", "montecarlo-presumed-unused", "montecarlo-static-without-rank", "nvlink-concurrent-switched",
-        "topology", "topology-simgrid-port-model", "training-buckets-cut", "training-model-and-buckets",
+        "calibration-servers", "cross", "montecarlo-presumed-unused", "montecarlo-static-without-rank",
+        "nvlink-concurrent-switched", "topology", "topology-simgrid-port-model", "training-buckets-cut", "training-model-and-buckets",
         "training-neither", "training-with-bytes"],
     "a value that contradicts another": [
         "arrivals-distribution-shape-extreme", "arrivals-uniform-reversed", "fault-ends-early", "faults-overlap",

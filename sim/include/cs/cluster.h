@@ -54,6 +54,23 @@ typedef struct cs_cluster {
     const char *assumed;         /* "as FILE does not say: RATES"; borrowed. NULL: nothing */
 } cs_cluster;
 
+/* The server of a rank, and which of its GPUs the rank is. */
+static inline uint32_t cs_server_of(const cs_cluster *cluster, uint32_t rank)
+{
+    return rank / cluster->gpus_per_server;
+}
+
+static inline uint32_t cs_local_rank(const cs_cluster *cluster, uint32_t rank)
+{
+    return rank % cluster->gpus_per_server;
+}
+
+/* The first rank of a server; of the one behind the last, the number of ranks. */
+static inline uint32_t cs_server_first(const cs_cluster *cluster, uint32_t server)
+{
+    return server * cluster->gpus_per_server;
+}
+
 /* The socket of a rank, counted over all servers. */
 static inline uint32_t cs_socket_of(const cs_cluster *cluster, uint32_t rank)
 {
@@ -64,9 +81,7 @@ static inline uint32_t cs_socket_of(const cs_cluster *cluster, uint32_t rank)
 /* The fabric that a transfer from `src` to `dst` uses. */
 static inline uint8_t cs_fabric_of(const cs_cluster *cluster, uint32_t src, uint32_t dst)
 {
-    uint32_t g = cluster->gpus_per_server;
-
-    if (g <= 1 || src / g != dst / g) {
+    if (cluster->gpus_per_server <= 1 || cs_server_of(cluster, src) != cs_server_of(cluster, dst)) {
         return CS_NIC;
     }
     bool crosses = cluster->sockets > 1 && cs_socket_of(cluster, src) != cs_socket_of(cluster, dst);

@@ -65,9 +65,10 @@ typedef struct cs_ports {
 static inline uint32_t cs_port_of(const cs_ports *ports, uint32_t fabric, uint32_t here,
                                   uint32_t there)
 {
-    uint32_t g = ports->cluster->gpus_per_server;
-    if (ports->cluster->fabrics[fabric].kind == CS_DIRECT) {
-        return ports->port_base[fabric] + here * g + there % g;
+    const cs_cluster *c = ports->cluster;
+
+    if (c->fabrics[fabric].kind == CS_DIRECT) {
+        return ports->port_base[fabric] + here * c->gpus_per_server + cs_local_rank(c, there);
     }
     return ports->port_base[fabric] + here;
 }
@@ -79,7 +80,7 @@ static inline double cs_own_s_per_byte(const cs_ports *ports, uint32_t fabric, u
 
     return c->servers == NULL
                ? ports->s_per_byte[fabric]
-               : ports->s_per_byte[fabric] * cs_server_ratio(c, rank / c->gpus_per_server, fabric);
+               : ports->s_per_byte[fabric] * cs_server_ratio(c, cs_server_of(c, rank), fabric);
 }
 
 /* A message that starts: what the dispatcher hands to a network model. */
