@@ -352,7 +352,7 @@ static void name_panel(const picture *p, size_t i)
         quantity(least_Bps, least, sizeof least);
         cs_text_add(p->out, "%s, %s: %zu ports of %s%s%s/s", fabrics[panel->fabric],
                     panel->sends ? "sending" : "receiving", ports,
-                    least_Bps < most_Bps ? least : "", least_Bps < most_Bps ? " to " : "", rate);
+                    least_Bps < most_Bps ? least : "", least_Bps < most_Bps ? "/s to " : "", rate);
     }
     cs_text_add(p->out, ", %.1f %% in use on average",
                 100 * bytes / (capacity_Bps * p->usage->until_s));

@@ -371,6 +371,13 @@ Test(servers, use_is_measured_by_their_own_rates)
     cr_assert_eq(nic->per_row, 1);
     cr_expect_eq(cs_usage_capacity_Bps(&usage, nic, 15), 12.5e9);
     cr_expect_eq(cs_usage_capacity_Bps(&usage, nic, 16), 6.25e9);
+    cs_text     picture  = {0};
+    cs_observer observer = cs_usage_observer(&usage);
+    cs_result   result;
+    cr_assert_eq(cs_job_run(&c.job, &observer, 1, &result, NULL), CS_OK);
+    cr_assert_eq(cs_heatmap_svg(&usage, &result, &picture, NULL), CS_OK);
+    cr_expect_not_null(strstr(picture.data, "NIC, sending: 24 ports of 6.25 GB/s to 12.5 GB/s"));
+    cs_text_free(&picture);
     cs_usage_free(&usage);
     cs_case_free(&c);
     cs_config_free(config);
