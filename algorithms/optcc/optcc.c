@@ -89,7 +89,7 @@ static const cs_field table[] = {
 static uint32_t servers_around(const cs_scenario *scenario, uint32_t around, uint32_t *servers,
                                double *slowdowns)
 {
-    uint32_t list[MOST_SLOW], n_uneven = 0, m = 0, n = 0;
+    uint32_t list[MOST_SLOW] = {0}, n_uneven = 0, m = 0, n = 0;
     double   slow[MOST_SLOW];
 
     if (!cs_nics_are_even(scenario)) {

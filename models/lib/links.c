@@ -93,15 +93,16 @@ size_t cs_links_changes(const cs_ports *ports, cs_link_change *changes)
     for (uint32_t s = 0; s < servers; s++) {
         const cs_rate_profile *p     = &ports->profiles[s];
         uint32_t               first = cs_server_first(ports->cluster, s);
-        uint32_t               g     = cs_server_first(ports->cluster, s + 1) - first;
+        uint32_t               end   = cs_server_first(ports->cluster, s + 1);
         for (size_t i = 1; i < p->n_steps; i++) {
             double time_s = p->step_from_s[i];
             if (time_s <= ports->first_s) {
                 continue;
             }
-            for (uint32_t k = 0; k < 2 * g; k++, n++) {
-                uint32_t port = first + k % g;
-                uint32_t link = k < g ? port : cs_link_of_receiver(ports, port);
+            for (uint32_t k = 0; k < 2 * (end - first); k++, n++) {
+                bool     sends = first + k < end;
+                uint32_t link =
+                    sends ? first + k : cs_link_of_receiver(ports, first + k - (end - first));
                 if (changes != NULL) {
                     changes[n] = (cs_link_change){time_s, 1.0 / p->step_s_per_byte[i], link};
                 }
