@@ -82,9 +82,22 @@ static cs_status forecast_elapsed_s(const cs_forecast *forecast, const cs_scenar
     return CS_OK;
 }
 
+/* Of the model that runs, or of the one that it names, whose options are put into `theirs`. */
+static cs_forecast forecast_of(const cs_job *job, cs_options *theirs)
+{
+    const cs_model *model   = job->model;
+    const cs_model *cheaper = model != NULL && model->forecasts_by != NULL
+                                  ? model->forecasts_by(&job->model_options, theirs)
+                                  : NULL;
+
+    return cheaper != NULL ? (cs_forecast){forecast_elapsed_s, cheaper, theirs}
+                           : (cs_forecast){forecast_elapsed_s, model, &job->model_options};
+}
+
 cs_status cs_job_resolve(cs_job *job, cs_error *err)
 {
-    const cs_forecast forecast = {forecast_elapsed_s, job->model, &job->model_options};
+    cs_options        theirs;
+    const cs_forecast forecast = forecast_of(job, &theirs);
     cs_scenario       asked    = job->scenario;
     cs_status         status   = CS_OK;
 

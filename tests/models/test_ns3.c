@@ -2,7 +2,10 @@
 /* ns-3 without stacks against the oracle of packets: every message ends at the same picosecond, and
  * queues drop the same packets, in random settings. Then the model beside the model packet, and
  * children that fail. Where ns-3 was not built in, the tests say so and pass. */
+#include "cs/job.h"
+#include "cs/result.h"
 #include "cs/topology.h"
+#include "models/packet/ports.h"
 #include "support/foreign.h"
 #include "support/packet_driver.h"
 #include "support/rng.h"
@@ -10,6 +13,7 @@
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -169,6 +173,63 @@ Test(ns3, is_packet_for_every_algorithm)
                 expect_same(what);
             }
         }
+    }
+}
+
+/* What algorithms choose by: the model packet with the same packets, but where raw queues may lose
+ * them. */
+Test(ns3, has_its_times_forecast_without_ns3)
+{
+    static const char *const modes[] = {"raw", "udp", "tcp"};
+
+    for (int k = 0; k < 6 && ct_foreign_model("ns3") != NULL; k++) {
+        cs_options theirs;
+        cs_error   err = {0};
+        set_default_options();
+        set_option("mtu_bytes", "1500");
+        set_option("paths", "hash");
+        set_option("queue_bytes", k < 3 ? "0" : "100000");
+        cr_assert_eq(
+            cs_field_set(models[1]->options, &storage[1], "mode", modes[k % 3], "mode", &err),
+            CS_OK);
+        const cs_model *cheaper = models[1]->forecasts_by(&storage[1], &theirs);
+        cr_assert_eq(cheaper, k == 3 ? NULL : models[0]);
+        if (cheaper != NULL) {
+            const cs_packet_options *p = (const cs_packet_options *)&theirs;
+            cr_expect(p->mtu_bytes == 1500 && p->paths == CS_PATHS_HASH && p->queue_bytes == 0);
+            cr_expect(!p->lossless && p->trains);
+            ct_scene_set(&scene, "ring", CS_ALLREDUCE, 4, 1 << 16);
+            ct_scene_ready(&scene);
+            cr_expect_eq(cheaper->check(&scene.scenario, &theirs, &err), CS_OK, "%s", err.message);
+        }
+    }
+}
+
+/* A schedule that is chosen by forecasts: the same one, which takes as long. */
+Test(ns3, has_the_schedule_chosen_that_packet_has)
+{
+    const cs_capacity slow = {3, 2, 0, (double)INFINITY};
+
+    for (uint64_t bytes = 1 << 14; bytes <= 1 << 20 && ct_foreign_model("ns3") != NULL;
+         bytes *= 8) {
+        cs_job    job[2]    = {{.algorithm = NULL}, {.algorithm = NULL}};
+        cs_result result[2] = {{.elapsed_s = 0}, {.elapsed_s = 0}};
+        set_default_options();
+        ct_scene_set(&scene, "optcc", CS_ALLREDUCE, 8, bytes);
+        scene.scenario.capacity   = &slow;
+        scene.scenario.n_capacity = 1;
+        for (size_t i = 0; i < 2; i++) {
+            cs_error err    = {0};
+            job[i].scenario = scene.scenario;
+            job[i].verify   = true;
+            cs_job_set_algorithm(&job[i], scene.algorithm, NULL);
+            cs_job_set_model(&job[i], models[i], &storage[i]);
+            cr_assert_eq(cs_job_run(&job[i], NULL, 0, &result[i], &err), CS_OK, "%s", err.message);
+            cr_expect(result[i].verified);
+        }
+        cr_expect_eq(result[0].elapsed_s, result[1].elapsed_s);
+        cr_expect_eq(memcmp(&result[0].options, &result[1].options, scene.algorithm->options_bytes),
+                     0);
     }
 }
 

@@ -15,7 +15,8 @@ CS_BEGIN_C
 
 typedef struct cs_algorithm cs_algorithm;
 
-/* Times of schedules on the network model that a scenario will run on. */
+/* Times of schedules on the network model that a scenario will run on, or on the one that it names
+ * for that (cs_model's forecasts_by). */
 struct cs_forecast {
     /* The elapsed time of a checked schedule on a scenario, which need not be the one that runs: in
      * closed form where one is exact, otherwise by a replay. INFINITY where the model refuses the

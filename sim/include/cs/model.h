@@ -196,6 +196,10 @@ typedef struct cs_model {
     /* Optional. Do the closed forms of the algorithms hold with these options, on a crossbar, for
      * streams of a plan that `uses` this (CS_USES_*)? NULL: never. */
     bool (*closed_forms_hold)(const void *options, uint32_t uses);
+    /* Optional. A model that says about the same in far less time, and its options from these:
+     * algorithms that choose among schedules ask it, and what they choose is replayed on this one.
+     * NULL, also as the answer: this model itself. */
+    const struct cs_model *(*forecasts_by)(const void *options, cs_options *theirs);
     bool alpha_holds_port; /* a message occupies its ports for that long too */
 } cs_model;
 
