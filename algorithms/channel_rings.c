@@ -142,8 +142,8 @@ static double form_s(const channel_rings *r)
     uint32_t           slower = c->sockets > 1 ? CS_CROSS : CS_NVLINK;
     bool               inside = c->gpus_per_server > 1;
 
-    if (cs_n_servers(c) == 1 || s->n_capacity > 0 || cs_last_arrival(s) > 0 ||
-        s->bytes % parts != 0) {
+    if (cs_n_servers(c) == 1 || s->cluster.servers != NULL || s->n_capacity > 0 ||
+        cs_last_arrival(s) > 0 || s->bytes % parts != 0) {
         return (double)NAN;
     }
     double step_s = cs_message_s(s, CS_NIC, s->bytes / parts);

@@ -211,7 +211,7 @@ static double hierarchical_closed_form_s(const cs_scenario *scenario, const void
     double            inside_s = 0, rails_s = 0;
 
     if (segments != 1 || c->sockets > 1 || scenario->bytes % c->n_ranks != 0 ||
-        scenario->n_capacity > 0 || cs_last_arrival(scenario) > 0) {
+        c->servers != NULL || scenario->n_capacity > 0 || cs_last_arrival(scenario) > 0) {
         return (double)NAN;
     }
     if (l > 1) {

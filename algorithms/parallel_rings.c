@@ -440,7 +440,7 @@ static double rings_closed_form_s(const cs_scenario *scenario, const void *optio
     double               halves    = scenario->collective == CS_ALLREDUCE ? 2 : 1;
 
     if (!is_direct || c->sockets > 1 || o->exchange != RAIL_MESH || o->segments != 1 ||
-        scenario->n_capacity > 0 || cs_last_arrival(scenario) > 0 ||
+        c->servers != NULL || scenario->n_capacity > 0 || cs_last_arrival(scenario) > 0 ||
         scenario->bytes % c->n_ranks != 0) {
         return (double)NAN;
     }

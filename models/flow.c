@@ -400,11 +400,11 @@ static void change_link(flow_net *net, uint32_t index, double s_per_byte)
 static void catch_up(flow_net *net, double now_s)
 {
     const cs_ports *ports = net->ports;
-    uint32_t        g     = ports->cluster->gpus_per_server;
 
     while (net->next_change < net->n_changes && net->changes[net->next_change].time_s <= now_s) {
-        const flow_change *c = &net->changes[net->next_change++];
-        for (uint32_t rank = c->server * g; rank < (c->server + 1) * g; rank++) {
+        const flow_change *c   = &net->changes[net->next_change++];
+        uint32_t           end = cs_server_first(ports->cluster, c->server + 1);
+        for (uint32_t rank = cs_server_first(ports->cluster, c->server); rank < end; rank++) {
             double pace = cs_port_s_per_byte(ports, rank, c->time_s);
             change_link(net, rank, pace);
             change_link(net, cs_link_of_receiver(ports, rank), pace);

@@ -57,7 +57,7 @@ static uint32_t best_chunks(const cs_scenario *scenario)
     const cs_cluster *c      = &scenario->cluster;
     uint32_t          fabric = cs_n_servers(c) > 1 ? CS_NIC : CS_NVLINK;
     const cs_fabric  *f      = &c->fabrics[fabric];
-    double            x_s    = (double)scenario->bytes / f->bandwidth_Bps;
+    double            x_s    = (double)scenario->bytes / cs_least_Bps(c, fabric);
     double            best   = sqrt((2.0 * height_of(c) - 1) * x_s / (2 * f->alpha_s));
     double            most   = fmin((double)scenario->bytes / TREES, MOST_AUTO);
 

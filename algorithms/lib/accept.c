@@ -41,7 +41,7 @@ bool cs_is_uniform(const cs_scenario *scenario, uint32_t *fabric_p)
 
     *fabric_p = c->gpus_per_server == 1 ? CS_NIC : CS_NVLINK;
     if (c->gpus_per_server == 1) {
-        return scenario->n_capacity == 0;
+        return cs_nics_are_even(scenario);
     }
     return cs_one_port_kind(c) && c->fabrics[CS_NVLINK].kind == CS_SWITCHED;
 }
@@ -54,7 +54,10 @@ double cs_message_s(const cs_scenario *scenario, uint32_t fabric, uint64_t bytes
 
 double cs_largest_slowdown(const cs_scenario *scenario)
 {
-    return cs_capacity_is_constant(scenario) ? cs_slowdown_most(scenario) : 1;
+    cs_scenario lasting = *scenario;
+
+    lasting.n_capacity = cs_capacity_is_constant(scenario) ? scenario->n_capacity : 0;
+    return cs_slowdown_most(&lasting);
 }
 
 bool cs_pace_of_rounds(const cs_scenario *scenario, uint32_t n_chunks, cs_pace *pace)

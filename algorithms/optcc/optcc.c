@@ -85,24 +85,20 @@ static const cs_field table[] = {
 
 /* The `around` servers, ascending, and their slowdowns (either may be NULL): the slow ones and, if
  * these are fewer, the first of the others. `around` = 0: the slow ones. Returns how many there
- * are; MOST_SLOW means that there may be more. O(steps squared + servers). */
+ * are; MOST_SLOW means that there may be more. O(servers log(steps) + steps). */
 static uint32_t servers_around(const cs_scenario *scenario, uint32_t around, uint32_t *servers,
                                double *slowdowns)
 {
-    uint32_t list[MOST_SLOW], g = scenario->cluster.gpus_per_server;
+    uint32_t list[MOST_SLOW] = {0}, n_uneven = 0, m = 0, n = 0;
     double   slow[MOST_SLOW];
-    uint32_t m = 0, next = 0, n = 0;
 
-    for (size_t i = 0; i < scenario->n_capacity && m < MOST_SLOW; i++) {
-        uint32_t server = scenario->capacity[i].rank / g;
-        if (server >= next) {
-            next    = server + 1;
-            list[m] = server;
-            slow[m] = cs_slowdown_always(scenario, server);
-            if (slow[m] > 1) {
-                m++;
-            }
-        }
+    if (!cs_nics_are_even(scenario)) {
+        n_uneven = cs_n_servers(&scenario->cluster);
+    }
+    for (uint32_t server = 0; server < n_uneven && m < MOST_SLOW; server++) {
+        list[m] = server;
+        slow[m] = cs_slowdown_always(scenario, server);
+        m += slow[m] > 1;
     }
     uint32_t extra = around > m ? around - m : 0, used = 0;
     for (uint32_t s = 0; s < cs_n_servers(&scenario->cluster) && (used < m || extra > 0); s++) {
@@ -145,7 +141,7 @@ static cs_optcc_setting setting_of(const cs_scenario *scenario, const double *sl
                           .beyond_s          = cost.beyond_s,
                           .s_per_byte        = 1 / nic->bandwidth_Bps,
                           .gpus_per_server   = g,
-                          .nvlink_s_per_byte = 1 / nvlink->bandwidth_Bps,
+                          .nvlink_s_per_byte = 1 / cs_least_Bps(&scenario->cluster, CS_NVLINK),
                           .nvlink_alpha_s    = nvlink->alpha_s,
                           .nvlink_lanes =
                               g > 1 ? cs_links_at_once(&scenario->cluster, CS_NVLINK) : 1};
@@ -405,21 +401,30 @@ static cs_status find_start_ups(const cs_scenario *scenario, const optcc_options
 }
 
 /* When the choice for the scenario without its faults ends; exactly where that is at most about
- * `until_s`. */
+ * `until_s`. Without faults the choice has nobody but itself to be compared with: 0. */
 static cs_status healthy_s(const cs_scenario *scenario, const optcc_options *asked, double until_s,
                            double *time_s_p, cs_error *err)
 {
     cs_scenario healthy = *scenario;
     uint32_t    ring;
-    detour      d;
+    search      s;
+    detour      d = {.time_s = (double)INFINITY};
 
     healthy.capacity   = NULL;
     healthy.n_capacity = 0;
-    CS_TRY(cs_fastest_ring(&healthy, &ring, time_s_p, err));
-    if (until_s < CLEARLY * *time_s_p) {
-        CS_TRY(find_start_ups(&healthy, asked, *time_s_p, &d, err));
-        *time_s_p = fmin(*time_s_p, d.time_s);
+    if (scenario->n_capacity == 0) {
+        *time_s_p = 0;
+        return CS_OK;
     }
+    CS_TRY(cs_fastest_ring(&healthy, &ring, time_s_p, err));
+    if (!cs_nics_are_even(&healthy)) {
+        begin_search(&s, &healthy, asked, 0);
+        CS_TRY(find_detour(&s, &d, err));
+        CS_TRY(isinf(d.time_s) ? CS_OK : time_exactly(&healthy, &d, err));
+    } else if (until_s < CLEARLY * *time_s_p) {
+        CS_TRY(find_start_ups(&healthy, asked, *time_s_p, &d, err));
+    }
+    *time_s_p = fmin(*time_s_p, d.time_s);
     return CS_OK;
 }
 
@@ -542,7 +547,8 @@ static cs_status resolve(const cs_scenario *scenario, optcc_options *options, cs
                        "all %u servers are slow; optcc needs two that are not", p);
     }
     if (m >= MOST_SLOW) {
-        return CS_FAIL(err, CS_ENOTSUP, "faults", "optcc accepts fewer than %d slow servers",
+        return CS_FAIL(err, CS_ENOTSUP, scenario->n_capacity > 0 ? "faults" : "cluster.servers",
+                       "optcc accepts fewer than %d servers whose NICs are slower than others",
                        MOST_SLOW);
     }
     if (options->chosen >= CHOSEN_RINGS) {

@@ -86,12 +86,14 @@ static pace pace_of(const cs_scenario *s, uint32_t late)
     const cs_fabric  *f          = &c->fabrics[is_one ? CS_NVLINK : CS_NIC];
     double            slow_early = 1, slow_late = 1;
 
-    for (size_t i = 0; !is_one && cs_capacity_is_constant(s) && i < s->n_capacity; i++) {
-        const cs_capacity *step = &s->capacity[i];
-        if (step->rank == late && c->gpus_per_server == 1) {
-            slow_late = step->slowdown;
+    uint32_t n_uneven = is_one || cs_nics_are_even(s) ? 0 : cs_n_servers(c);
+    bool     lasts    = cs_capacity_is_constant(s);
+    for (uint32_t server = 0; server < n_uneven; server++) {
+        double slow = lasts ? cs_slowdown_always(s, server) : cs_server_ratio(c, server, CS_NIC);
+        if (server == late && c->gpus_per_server == 1) {
+            slow_late = slow;
         } else {
-            slow_early = fmax(slow_early, step->slowdown);
+            slow_early = fmax(slow_early, slow);
         }
     }
     return (pace){f->alpha_s, slow_early / f->bandwidth_Bps,

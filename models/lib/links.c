@@ -36,7 +36,7 @@ void cs_link_name(const cs_ports *ports, uint32_t link, char *text, size_t text_
         uint32_t rank = port / g;
         (void)snprintf(text, text_bytes, "%s %s rank %u %s rank %u", fabrics[fabric],
                        sends ? "out of" : "into", rank, sends ? "to" : "from",
-                       rank / g * g + port % g);
+                       cs_server_first(c, cs_server_of(c, rank)) + port % g);
     } else {
         (void)snprintf(text, text_bytes, "%s %s rank %u", fabrics[fabric],
                        sends ? "out of" : "into", port);
@@ -51,7 +51,7 @@ static double nic_s_per_byte(const cs_ports *ports, uint32_t rank, double now_s)
     if (ports->profiles == NULL) {
         return ports->s_per_byte[CS_NIC];
     }
-    const cs_rate_profile *p = &ports->profiles[rank / ports->cluster->gpus_per_server];
+    const cs_rate_profile *p = &ports->profiles[cs_server_of(ports->cluster, rank)];
     size_t                 i = 0;
     while (i + 1 < p->n_steps && p->step_from_s[i + 1] <= now_s) {
         i++;
@@ -64,7 +64,9 @@ double cs_port_s_per_byte(const cs_ports *ports, uint32_t port, double now_s)
 {
     for (uint32_t f = cs_n_fabrics(ports->cluster); --f > CS_NIC;) {
         if (port >= ports->port_base[f]) {
-            return ports->s_per_byte[f];
+            bool     is_direct = ports->cluster->fabrics[f].kind == CS_DIRECT;
+            uint32_t each      = is_direct ? ports->cluster->gpus_per_server : 1;
+            return cs_own_s_per_byte(ports, f, (port - ports->port_base[f]) / each);
         }
     }
     return nic_s_per_byte(ports, port, now_s);
@@ -85,20 +87,22 @@ void cs_links_bandwidth(const cs_ports *ports, double *bandwidth_Bps)
 
 size_t cs_links_changes(const cs_ports *ports, cs_link_change *changes)
 {
-    uint32_t g       = ports->cluster->gpus_per_server;
     uint32_t servers = ports->profiles != NULL ? cs_n_servers(ports->cluster) : 0;
     size_t   n       = 0;
 
     for (uint32_t s = 0; s < servers; s++) {
-        const cs_rate_profile *p = &ports->profiles[s];
+        const cs_rate_profile *p     = &ports->profiles[s];
+        uint32_t               first = cs_server_first(ports->cluster, s);
+        uint32_t               end   = cs_server_first(ports->cluster, s + 1);
         for (size_t i = 1; i < p->n_steps; i++) {
             double time_s = p->step_from_s[i];
             if (time_s <= ports->first_s) {
                 continue;
             }
-            for (uint32_t k = 0; k < 2 * g; k++, n++) {
-                uint32_t port = s * g + k % g;
-                uint32_t link = k < g ? port : cs_link_of_receiver(ports, port);
+            for (uint32_t k = 0; k < 2 * (end - first); k++, n++) {
+                bool     sends = first + k < end;
+                uint32_t link =
+                    sends ? first + k : cs_link_of_receiver(ports, first + k - (end - first));
                 if (changes != NULL) {
                     changes[n] = (cs_link_change){time_s, 1.0 / p->step_s_per_byte[i], link};
                 }

@@ -18,12 +18,12 @@ static inline double cs_flow_end_s(const cs_ports *ports, const cs_transfer *t, 
     double bytes = (double)(int64_t)t->bytes;
 
     if (fabric != CS_NIC) {
-        return from_s + bytes * ports->s_per_byte[fabric];
+        return from_s + bytes * cs_own_s_per_byte(ports, fabric, t->src);
     }
     if (ports->profiles != NULL) {
-        uint32_t g = ports->cluster->gpus_per_server;
-        return cs_rate_end_s(&ports->profiles[t->src / g], &ports->profiles[t->dst / g], from_s,
-                             bytes);
+        const cs_cluster *c = ports->cluster;
+        return cs_rate_end_s(&ports->profiles[cs_server_of(c, t->src)],
+                             &ports->profiles[cs_server_of(c, t->dst)], from_s, bytes);
     }
     if (ports->nic_s_per_byte != NULL) {
         double a = ports->nic_s_per_byte[t->src], b = ports->nic_s_per_byte[t->dst];

@@ -164,7 +164,8 @@ static void set_ends(cs_packet_ports *p, uint32_t fabric, uint32_t port)
     tx->from = rx->to = is_direct(ports, fabric) ? i / g : i;
     tx->to = rx->from = CS_NO_RANK;
     if (is_direct(ports, fabric)) {
-        tx->to = i / g / g * g + i % g;
+        const cs_cluster *c = ports->cluster;
+        tx->to              = cs_server_first(c, cs_server_of(c, i / g)) + i % g;
     }
 }
 

@@ -23,7 +23,7 @@
 
 static bool is_even(const cs_nodes *nodes)
 {
-    return nodes->width == 1 && nodes->last_s <= 0 && nodes->scenario->n_capacity == 0 &&
+    return nodes->width == 1 && nodes->last_s <= 0 && cs_nics_are_even(nodes->scenario) &&
            cs_nodes_alpha_adds_up(nodes);
 }
 

@@ -33,7 +33,7 @@ static void add_ports(cs_nodes *nodes, uint32_t fabric, uint32_t width)
         nodes->width += width;
         nodes->port_Bps = fmax(nodes->port_Bps, rate_Bps);
         nodes->all_Bps += width * rate_Bps;
-        nodes->sound_Bps += fabric == CS_NIC ? 0 : width * rate_Bps;
+        nodes->fabric_Bps[fabric] += width * rate_Bps;
         nodes->alpha_s = fmin(nodes->alpha_s, nodes->context->latency_s[fabric]);
         nodes->x_s     = (double)nodes->scenario->bytes / nodes->all_Bps;
     }
@@ -133,15 +133,19 @@ double cs_node_last_s(const cs_nodes *nodes, uint32_t node)
 double cs_node_slow(const cs_nodes *nodes, uint32_t node)
 {
     const cs_scenario *s      = nodes->scenario;
-    uint32_t           server = node * nodes->n_inside / s->cluster.gpus_per_server;
-    double             slow   = 1;
+    uint32_t           server = cs_server_of(&s->cluster, node * nodes->n_inside);
+    double             slow = 1, most_Bps = 0, inside_Bps = 0;
 
-    if (nodes->sound_Bps < nodes->all_Bps) {
+    for (uint32_t f = CS_NIC + 1; f < CS_FABRICS; f++) {
+        most_Bps += nodes->fabric_Bps[f];
+        inside_Bps += nodes->fabric_Bps[f] / cs_server_ratio(&s->cluster, server, f);
+    }
+    if (most_Bps < nodes->all_Bps) {
         slow = cs_slowdown_always(s, server);
     }
-    if (nodes->sound_Bps > 0 && slow > 1) {
-        double nic_Bps = nodes->all_Bps - nodes->sound_Bps;
-        slow           = nodes->all_Bps / (nic_Bps / slow + nodes->sound_Bps);
+    if (most_Bps > 0 && (slow > 1 || inside_Bps < most_Bps)) {
+        double nic_Bps = nodes->all_Bps - most_Bps;
+        slow           = nodes->all_Bps / (nic_Bps / slow + inside_Bps);
     }
     return slow;
 }

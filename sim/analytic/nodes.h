@@ -15,7 +15,8 @@
  *            those of its server's fabric, as if each led to every other rank
  *
  * Slow NICs count with what they are slow all the time (cs_slowdown_always), which may be
- * too little, never too much.
+ * too little, never too much. Where servers differ, the ports of a node are those of the fastest
+ * server, and every node has a slowdown against them, that of its NVLinks in it.
  */
 #ifndef CS_ANALYTIC_NODES_H
 #define CS_ANALYTIC_NODES_H
@@ -26,16 +27,16 @@
 typedef struct cs_nodes {
     const cs_bound_context *context;
     const cs_scenario      *scenario;
-    uint32_t                n_nodes;   /* >= 2 */
-    uint32_t                n_inside;  /* ranks of a node */
-    uint32_t                width;     /* ports of a node that work at once, each direction */
-    double                  port_Bps;  /* of the fastest of them */
-    double                  all_Bps;   /* of all of them together */
-    double                  sound_Bps; /* of those among them that are never slow */
-    double                  alpha_s;   /* what every message pays at least */
-    double                  x_s;       /* the whole buffer over all ports of a healthy node */
-    double                  last_s;    /* when the last rank arrives */
-    uint32_t                last;      /* its node */
+    uint32_t                n_nodes;  /* >= 2 */
+    uint32_t                n_inside; /* ranks of a node */
+    uint32_t                width;    /* ports of a node that work at once, each direction */
+    double                  port_Bps; /* of the fastest of them */
+    double                  all_Bps;  /* of all of them together */
+    double                  fabric_Bps[CS_FABRICS]; /* of those of each fabric */
+    double                  alpha_s;                /* what every message pays at least */
+    double                  x_s;    /* the whole buffer over all ports of a healthy node */
+    double                  last_s; /* when the last rank arrives */
+    uint32_t                last;   /* its node */
 } cs_nodes;
 
 /* Fill `nodes` for a collective of the mask (bits 1u << CS_ALLREDUCE ..). False, and nothing is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The state of ports. NICs that are slow for ever become a constant pace per rank, NICs whose speed
- * changes a profile per server. */
+/* The state of ports. NICs that differ, or are slow for ever, become a constant pace per rank, NICs
+ * whose speed changes a profile per server. */
 #include "engine/ports.h"
 
 #include "cs/capacity.h"
@@ -74,8 +74,8 @@ static cs_status slow_constant(cs_ports *ports, cs_arena *arena, const cs_scenar
         return CS_ENOMEM;
     }
     for (uint32_t r = 0; r < ports->n_ranks; r++) {
-        uint32_t server = r / s->cluster.gpus_per_server;
-        pace[r]         = ports->s_per_byte[CS_NIC] * cs_slowdown_always(s, server);
+        double slow = cs_slowdown_always(s, cs_server_of(&s->cluster, r));
+        pace[r]     = ports->s_per_byte[CS_NIC] * slow;
     }
     ports->nic_s_per_byte = pace;
     return CS_OK;
@@ -86,11 +86,12 @@ static cs_status build_profile(cs_rate_profile *profile, cs_arena *arena, const 
                                uint32_t server, const cs_ports *ports)
 {
     size_t             count;
-    const cs_capacity *steps   = cs_capacity_of(s, server, &count);
-    double            *from    = CS_ARENA_NEW(arena, double, 2 * count + 1);
-    double            *pace    = CS_ARENA_NEW(arena, double, 2 * count + 1);
-    double             healthy = ports->s_per_byte[CS_NIC], origin_s = ports->first_s;
-    size_t             n = 1;
+    const cs_capacity *steps    = cs_capacity_of(s, server, &count);
+    double            *from     = CS_ARENA_NEW(arena, double, 2 * count + 1);
+    double            *pace     = CS_ARENA_NEW(arena, double, 2 * count + 1);
+    double             origin_s = ports->first_s;
+    double healthy = cs_own_s_per_byte(ports, CS_NIC, cs_server_first(&s->cluster, server));
+    size_t n       = 1;
 
     if (from == NULL || pace == NULL) {
         return CS_ENOMEM;
@@ -175,7 +176,7 @@ static cs_status describe(cs_ports *ports, cs_arena *arena, const cs_scenario *s
                         .last_end_s = -(double)INFINITY};
     cs_ports_place(ports, &scenario->cluster);
     CS_TRY(list_arrivals(ports, arena, scenario));
-    if (scenario->n_capacity > 0) {
+    if (!cs_nics_are_even(scenario)) {
         CS_TRY(cs_capacity_is_constant(scenario) ? slow_constant(ports, arena, scenario)
                                                  : slow_over_time(ports, arena, scenario));
     }

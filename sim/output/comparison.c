@@ -68,8 +68,10 @@ static void add_ports(const cs_cluster *cluster, char *text, size_t text_bytes)
         if (f == CS_NIC && !cs_uses_nics(cluster)) {
             continue;
         }
-        snprintf(part, sizeof part, "%s %.4g us, %.4g GB/s", cs_fabric_name(f),
-                 fabric->alpha_s * 1e6, fabric->bandwidth_Bps / 1e9);
+        double least_Bps = cs_least_Bps(cluster, f), most_Bps = fabric->bandwidth_Bps;
+        snprintf(part, sizeof part,
+                 least_Bps < most_Bps ? "%s %.4g us, %.4g to %.4g GB/s" : "%s %.4g us, %.4g GB/s",
+                 cs_fabric_name(f), fabric->alpha_s * 1e6, least_Bps / 1e9, most_Bps / 1e9);
         append(text, text_bytes, part);
     }
 }
@@ -128,6 +130,18 @@ static uint64_t mix_topology(uint64_t key, const cs_topology *topology)
     return mix_number(key, topology->n_links);
 }
 
+static uint64_t mix_servers(uint64_t key, const cs_cluster *cluster)
+{
+    uint32_t n = cluster->servers != NULL ? cs_n_servers(cluster) : 0;
+
+    for (uint32_t s = 0; s < n; s++) {
+        for (uint32_t f = 0; f < cs_n_fabrics(cluster); f++) {
+            key = mix_number(key, cs_server_Bps(cluster, s, f));
+        }
+    }
+    return key;
+}
+
 uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
 {
     const cs_cluster *c   = &scenario->cluster;
@@ -149,7 +163,7 @@ uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result)
         key                     = mix_number(mix_number(key, step->rank), step->slowdown);
         key                     = mix_number(mix_number(key, step->from_s), step->until_s);
     }
-    key = mix_topology(key, c->topology);
+    key = mix_servers(mix_topology(key, c->topology), c);
     return cs_hash_add(key, &result->model_options, sizeof result->model_options);
 }
 
@@ -162,6 +176,7 @@ static bool same_step(const cs_capacity *a, const cs_capacity *b)
 bool cs_same_conditions(const cs_scenario *a, const cs_scenario *b)
 {
     bool is_same = a->n_capacity == b->n_capacity &&
+                   mix_servers(0, &a->cluster) == mix_servers(0, &b->cluster) &&
                    mix_topology(0, a->cluster.topology) == mix_topology(0, b->cluster.topology);
 
     for (size_t i = 0; is_same && i < a->n_capacity; i++) {

@@ -150,13 +150,14 @@ static void row_name(const picture *p, const heat_row *row, char *text, size_t t
         link_row_name(p, row, text, text_bytes);
     } else if (each > 1) {
         (void)snprintf(text, text_bytes, "rank %u %s %u", first, panel->sends ? "→" : "←",
-                       first / g * g + (uint32_t)(row->row % each));
+                       cs_server_first(c, cs_server_of(c, first)) + (uint32_t)(row->row % each));
     } else if (first == last) {
         (void)snprintf(text, text_bytes, "rank %u", first);
     } else if (g > 1 && panel->per_row % g == 0 && last - first < g) {
-        (void)snprintf(text, text_bytes, "server %u", first / g);
+        (void)snprintf(text, text_bytes, "server %u", cs_server_of(c, first));
     } else if (g > 1 && panel->per_row % g == 0) {
-        (void)snprintf(text, text_bytes, "servers %u .. %u", first / g, last / g);
+        (void)snprintf(text, text_bytes, "servers %u .. %u", cs_server_of(c, first),
+                       cs_server_of(c, last));
     } else {
         (void)snprintf(text, text_bytes, "ranks %u .. %u", first, last);
     }
@@ -331,10 +332,10 @@ static void name_panel(const picture *p, size_t i)
 {
     static const char *const fabrics[CS_FABRICS] = {"NIC", "NVLink", "path between sockets"};
     const cs_usage_panel    *panel               = p->rows[i].panel;
-    const cs_fabric         *fabric = &p->usage->scenario->cluster.fabrics[panel->fabric];
+    const cs_cluster        *c                   = &p->usage->scenario->cluster;
     double                   bytes = 0, capacity_Bps = 0;
     size_t                   ports = 0;
-    char                     rate[32];
+    char                     rate[32], least[32];
 
     for (size_t r = 0; r < panel->n_rows; r++) {
         ports += cs_usage_ports(p->usage, panel, r);
@@ -345,9 +346,13 @@ static void name_panel(const picture *p, size_t i)
     if (panel->is_links) {
         cs_text_add(p->out, "links between the ports: %zu", ports);
     } else {
-        quantity(fabric->bandwidth_Bps, rate, sizeof rate);
-        cs_text_add(p->out, "%s, %s: %zu ports of %s/s", fabrics[panel->fabric],
-                    panel->sends ? "sending" : "receiving", ports, rate);
+        double most_Bps  = c->fabrics[panel->fabric].bandwidth_Bps;
+        double least_Bps = cs_least_Bps(c, panel->fabric);
+        quantity(most_Bps, rate, sizeof rate);
+        quantity(least_Bps, least, sizeof least);
+        cs_text_add(p->out, "%s, %s: %zu ports of %s%s%s/s", fabrics[panel->fabric],
+                    panel->sends ? "sending" : "receiving", ports,
+                    least_Bps < most_Bps ? least : "", least_Bps < most_Bps ? "/s to " : "", rate);
     }
     cs_text_add(p->out, ", %.1f %% in use on average",
                 100 * bytes / (capacity_Bps * p->usage->until_s));
@@ -360,14 +365,16 @@ static void name_panel(const picture *p, size_t i)
 static bool is_slow(const picture *p, const heat_row *row)
 {
     const cs_scenario *s     = p->usage->scenario;
-    uint32_t           g     = s->cluster.gpus_per_server;
+    const cs_cluster  *c     = &s->cluster;
     uint32_t           first = (uint32_t)(row->row / row->panel->each) * row->panel->per_row;
+    uint32_t           last  = first + row->panel->per_row - 1;
+    last                     = last < c->n_ranks ? last : c->n_ranks - 1;
 
     for (size_t i = 0; i < s->n_capacity && !row->panel->is_links && row->panel->fabric == CS_NIC;
          i++) {
-        uint32_t server = s->capacity[i].rank / g;
-        if (s->capacity[i].slowdown > 1 && server >= first / g &&
-            server <= (first + row->panel->per_row - 1) / g) {
+        uint32_t server = cs_server_of(c, s->capacity[i].rank);
+        if (s->capacity[i].slowdown > 1 && server >= cs_server_of(c, first) &&
+            server <= cs_server_of(c, last)) {
             return true;
         }
     }

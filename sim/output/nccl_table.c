@@ -19,15 +19,41 @@
 /* Longer lists of ranks and slow NICs are cut. */
 #define MAX_LISTED 16u
 
+/* The servers that follow each other and are alike. */
+static void add_servers(cs_text *text, const cs_cluster *c)
+{
+    uint32_t n = c->servers != NULL ? cs_n_servers(c) : 0, listed = 0;
+
+    for (uint32_t s = 0, end; s < n; s = end) {
+        for (end = s + 1; end < n && cs_same_server(&c->servers[s], &c->servers[end]); end++) {
+        }
+        if (listed++ == MAX_LISTED) {
+            cs_text_add(text, "#  servers %" PRIu32 "-%" PRIu32 ": others\n", s, n - 1);
+            return;
+        }
+        cs_text_add(text, end == s + 1 ? "#  server %" PRIu32 : "#  servers %" PRIu32 "-%" PRIu32,
+                    s, end - 1);
+        for (uint32_t f = 0; f < cs_n_fabrics(c); f++) {
+            cs_text_add(text, "%s %s %.6g GB/s", f == 0 ? ":" : ",", cs_fabric_name(f),
+                        cs_server_Bps(c, s, f) / 1e9);
+        }
+        cs_text_add(text, "\n");
+    }
+}
+
 static void add_cluster(cs_text *text, const cs_cluster *cluster)
 {
     cs_text_add(text, "# Using devices\n#  %" PRIu32 " ranks, %" PRIu32 " per server\n",
                 cluster->n_ranks, cluster->gpus_per_server);
     for (uint32_t f = 0; f < cs_n_fabrics(cluster); f++) {
-        const cs_fabric *fabric = &cluster->fabrics[f];
-        cs_text_add(text, "#  %s (%s): alpha %.6g us, bandwidth %.6g GB/s", cs_fabric_name(f),
-                    fabric->kind == CS_DIRECT ? "direct" : "switched", fabric->alpha_s * 1e6,
-                    fabric->bandwidth_Bps / 1e9);
+        const cs_fabric *fabric    = &cluster->fabrics[f];
+        double           least_Bps = cs_least_Bps(cluster, f);
+        cs_text_add(text, "#  %s (%s): alpha %.6g us, bandwidth ", cs_fabric_name(f),
+                    fabric->kind == CS_DIRECT ? "direct" : "switched", fabric->alpha_s * 1e6);
+        if (least_Bps < fabric->bandwidth_Bps) {
+            cs_text_add(text, "%.6g to ", least_Bps / 1e9);
+        }
+        cs_text_add(text, "%.6g GB/s", fabric->bandwidth_Bps / 1e9);
         if (cs_waits_for_links(cluster, f)) {
             cs_text_add(text, ", %" PRIu32 " of %" PRIu32 " links of a GPU at once",
                         cs_links_at_once(cluster, f), cs_links_of(cluster, f));
@@ -35,6 +61,7 @@ static void add_cluster(cs_text *text, const cs_cluster *cluster)
         cs_text_add(text, "%s\n",
                     f == CS_NIC && !cs_uses_nics(cluster) ? ", not used inside one server" : "");
     }
+    add_servers(text, cluster);
     if (cluster->topology != NULL) {
         char name[96];
         cs_setting_topology(cluster->topology, name, sizeof name);
@@ -54,7 +81,7 @@ static void add_ranks(cs_text *text, const cs_cluster *cluster)
         cs_text_add(text,
                     "#  Rank %2" PRIu32 " Group  0 Pid      0 on server%-4" PRIu32
                     " device %2" PRIu32 " [0x00] simulated\n",
-                    rank, rank / cluster->gpus_per_server, rank % cluster->gpus_per_server);
+                    rank, cs_server_of(cluster, rank), cs_local_rank(cluster, rank));
     }
 }
 

@@ -406,7 +406,7 @@ static void add_ranks(diagram *d)
 
     for (uint32_t r = 0; r < d->c->n_ranks; r++) {
         (void)snprintf(name, sizeof name, "rank %u", r);
-        (void)add_box(d, RANK, name, d->c->fabrics[fabric].bandwidth_Bps, NONE, 1);
+        (void)add_box(d, RANK, name, cs_server_Bps(d->c, cs_server_of(d->c, r), fabric), NONE, 1);
     }
 }
 

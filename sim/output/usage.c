@@ -194,10 +194,27 @@ size_t cs_usage_ports(const cs_usage *usage, const cs_usage_panel *panel, size_t
         return here;
     }
     if (panel->each > 1) {
-        uint32_t g = c->gpus_per_server, peer = first / g * g + (uint32_t)(row % panel->each);
+        uint32_t mate = (uint32_t)(row % panel->each);
+        uint32_t peer = cs_server_first(c, cs_server_of(c, first)) + mate;
         return peer != first && cs_fabric_of(c, first, peer) == panel->fabric;
     }
     return (size_t)here * cs_links_of(c, panel->fabric);
+}
+
+/* The rate of a port of the row's ranks, on average where their servers differ. */
+static double port_Bps(const cs_cluster *c, const cs_usage_panel *panel, size_t row)
+{
+    uint32_t first = (uint32_t)(row / panel->each) * panel->per_row;
+    uint32_t end   = first + panel->per_row < c->n_ranks ? first + panel->per_row : c->n_ranks;
+    double   sum   = 0;
+
+    if (c->servers == NULL) {
+        return c->fabrics[panel->fabric].bandwidth_Bps;
+    }
+    for (uint32_t rank = first; rank < end; rank++) {
+        sum += cs_server_Bps(c, cs_server_of(c, rank), panel->fabric);
+    }
+    return sum / (end - first);
 }
 
 double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel, size_t row)
@@ -211,7 +228,7 @@ double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel,
         if (panel->each == 1 && ports > 0) {
             ports = ports / cs_links_of(c, panel->fabric) * cs_links_at_once(c, panel->fabric);
         }
-        return (double)ports * c->fabrics[panel->fabric].bandwidth_Bps;
+        return (double)ports * port_Bps(c, panel, row);
     }
     for (size_t i = 0; i < ports; i++) {
         sum += c->topology->links[row * panel->per_row + i].bandwidth_Bps;

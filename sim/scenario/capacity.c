@@ -12,7 +12,7 @@
 /* Servers of a cluster that has not been checked yet, too. */
 static uint32_t server_of(const cs_capacity *step, const cs_cluster *cluster)
 {
-    return step->rank / (cluster->gpus_per_server > 0 ? cluster->gpus_per_server : 1);
+    return cluster->gpus_per_server > 0 ? cs_server_of(cluster, step->rank) : step->rank;
 }
 
 static int compare_numbers(double a, double b)
@@ -127,20 +127,31 @@ double cs_slowdown_always(const cs_scenario *scenario, uint32_t server)
     size_t             n;
     const cs_capacity *steps     = cs_capacity_of(scenario, server, &n);
     double             covered_s = 0, least = HUGE_VAL;
+    double             ratio = cs_server_ratio(&scenario->cluster, server, CS_NIC);
 
     for (size_t i = 0; i < n && steps[i].from_s <= covered_s; i++) {
         covered_s = steps[i].until_s;
         least     = fmin(least, steps[i].slowdown);
     }
-    return isinf(covered_s) ? least : 1.0;
+    return ratio * (isinf(covered_s) ? least : 1.0);
 }
 
 double cs_slowdown_most(const cs_scenario *scenario)
 {
-    double most = 1;
+    const cs_cluster *c    = &scenario->cluster;
+    double            most = c->fabrics[CS_NIC].bandwidth_Bps / cs_least_Bps(c, CS_NIC);
 
     for (size_t i = 0; i < scenario->n_capacity; i++) {
-        most = fmax(most, scenario->capacity[i].slowdown);
+        const cs_capacity *step = &scenario->capacity[i];
+        most = fmax(most, step->slowdown * cs_server_ratio(c, server_of(step, c), CS_NIC));
     }
     return most;
+}
+
+bool cs_nics_are_even(const cs_scenario *scenario)
+{
+    const cs_cluster *c = &scenario->cluster;
+
+    return scenario->n_capacity == 0 &&
+           !(cs_least_Bps(c, CS_NIC) < c->fabrics[CS_NIC].bandwidth_Bps);
 }

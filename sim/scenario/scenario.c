@@ -4,6 +4,7 @@
 #include "cs/scenario.h"
 
 #include "cs/arrivals.h"
+#include "cs/capacity.h"
 #include "cs/topology.h"
 
 #include <math.h>
@@ -63,6 +64,31 @@ static cs_status check_fabric(const cs_fabric *fabric, const char *name, cs_erro
     return CS_OK;
 }
 
+/* Servers of different rates, the largest of which the fabric has. */
+static cs_status check_servers(const cs_cluster *cluster, uint32_t fabric, cs_error *err)
+{
+    const char *name     = cs_fabric_name(fabric);
+    double      most_Bps = cluster->fabrics[fabric].bandwidth_Bps, found_Bps = 0;
+
+    for (uint32_t s = 0; s < cs_n_servers(cluster); s++) {
+        double rate_Bps = cluster->servers[s].bandwidth_Bps[fabric];
+        if (!(rate_Bps >= MIN_BANDWIDTH_BPS && most_Bps / rate_Bps <= CS_MAX_SLOWDOWN)) {
+            return CS_FAIL(err, CS_EINVAL, "cluster.servers",
+                           "the %s of server %u has %.15g B/s, the fastest one %.15g B/s: accepted "
+                           "are rates of 1 B/s and more that differ by at most a factor of %.15g",
+                           name, s, rate_Bps, most_Bps, CS_MAX_SLOWDOWN);
+        }
+        found_Bps = fmax(found_Bps, rate_Bps);
+    }
+    if (found_Bps != most_Bps) {
+        return CS_FAIL(err, CS_EINVAL, "cluster.servers",
+                       "the fastest %s of a server has %.15g B/s, the cluster's %.15g: accepted is "
+                       "the same",
+                       name, found_Bps, most_Bps);
+    }
+    return CS_OK;
+}
+
 static cs_status check_cluster(const cs_cluster *cluster, cs_error *err)
 {
     uint32_t         n = cluster->n_ranks, g = cluster->gpus_per_server;
@@ -99,6 +125,9 @@ static cs_status check_cluster(const cs_cluster *cluster, cs_error *err)
         return CS_FAIL(err, CS_EINVAL, "cluster.nvlink.concurrent",
                        "is how many links of a mesh a GPU drives at once: accepted together with "
                        "the kind direct");
+    }
+    for (uint32_t f = 0; cluster->servers != NULL && f < cs_n_fabrics(cluster); f++) {
+        CS_TRY(check_servers(cluster, f, err));
     }
     return cluster->topology != NULL ? cs_topology_check(cluster->topology, cluster, err) : CS_OK;
 }
@@ -174,8 +203,8 @@ static cs_status check_step(const cs_capacity *step, const cs_cluster *cluster, 
 static cs_status check_neighbours(const cs_capacity *a, const cs_capacity *b,
                                   const cs_cluster *cluster, cs_error *err)
 {
-    uint32_t server = a->rank / cluster->gpus_per_server;
-    uint32_t next   = b->rank / cluster->gpus_per_server;
+    uint32_t server = cs_server_of(cluster, a->rank);
+    uint32_t next   = cs_server_of(cluster, b->rank);
 
     if (server > next || (server == next && a->from_s > b->from_s)) {
         return CS_FAIL(err, CS_EINVAL, "faults",

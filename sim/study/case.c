@@ -65,6 +65,12 @@ static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_c
             c->job.scenario.cluster.gpus_per_server);
         return;
     }
+    if (c->job.scenario.cluster.servers != NULL) {
+        CS_REFUSE(
+            r, &field, CS_ENOTSUP,
+            "describes NICs that are all alike: accepted without cluster.servers of other rates");
+        return;
+    }
     if (apply_calibration(config->calibration, c, nic, &wrong) != CS_OK) {
         CS_REFUSE(r, &field, wrong.status, "%s", wrong.message);
         return;

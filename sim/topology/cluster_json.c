@@ -3,6 +3,9 @@
  * these before the other keys override it. */
 #include "topology/topology_json.h"
 
+#include <inttypes.h>
+#include <math.h>
+
 #define MIN_BPS     1.0 /* as the scenario's check */
 #define MAX_BPS     1e15
 #define MAX_ALPHA_S 1e6
@@ -26,6 +29,34 @@ static const cs_field nvlink_fields[] = {
     CS_FIELD_END,
 };
 
+/* So many servers in a row; a rate that is not given is the cluster's. */
+typedef struct server_run {
+    uint32_t count, gpus; /* gpus 0: as the cluster says */
+    double   bandwidth_Bps[CS_FABRICS];
+} server_run;
+
+typedef struct server_runs {
+    server_run *runs;
+    size_t      n;
+} server_runs;
+
+#define RATE(fabric)                                                                                \
+    CS_KEY(server_run, bandwidth_Bps[fabric], "bandwidth", .unit = CS_UNIT_RATE, .min = MIN_BPS,    \
+           .max = MAX_BPS, .fallback = (double)NAN, .help = "rate of a port in each direction; the cluster's")
+
+static const cs_field run_nic_fields[]    = {RATE(CS_NIC), CS_FIELD_END};
+static const cs_field run_nvlink_fields[] = {RATE(CS_NVLINK), CS_FIELD_END};
+static const cs_field run_fields[]        = {
+    CS_KEY(server_run, count, "count", .fallback = 1, .min = 1, .max = CS_MAX_RANKS,
+           .help = "how many servers of the kind follow each other"),
+    CS_KEY(server_run, gpus, "gpus", .min = 1, .max = CS_MAX_RANKS,
+           .help = "GPUs of each; the same number in all servers"),
+    {.name = "nic", .type = CS_FIELD_OBJECT, .fields = run_nic_fields, .help = "the NIC port of every GPU"},
+    {.name = "nvlink", .type = CS_FIELD_OBJECT, .fields = run_nvlink_fields, .help = "the NVLink port of every GPU"},
+    CS_FIELD_END,
+};
+static const cs_field a_run = {.type = CS_FIELD_OBJECT, .fields = run_fields};
+
 const cs_field cs_cluster_fields[] = {
     CS_KEY(cs_cluster, n_ranks, "ranks", .fallback = 8, .min = 2, .max = CS_MAX_RANKS,
            .help = "number of GPUs"),
@@ -39,6 +70,8 @@ const cs_field cs_cluster_fields[] = {
            .help = "sockets of a server, which share its GPUs evenly"),
     {.name = "cross", .type = CS_FIELD_OBJECT, .fields = cross_fields,
      .help = "the path between the sockets of a server, of every GPU"},
+    CS_KEY_LIST(server_runs, runs, n, "servers", &a_run, .min = 1, .max = CS_MAX_RANKS, .read = cs_read_elsewhere,
+                .help = "servers whose NICs or NVLinks differ in rate, in the order of the ranks"),
     {.name = "topology", .type = CS_FIELD_EITHER, .offset = CS_NOWHERE, .fields = cs_topology_forms,
      .read = cs_read_elsewhere, .help = "a preset's or a file's name, or an object: sim/doc/topology.md"},
     CS_FIELD_END,
@@ -57,10 +90,91 @@ static void check_cross(cs_reading *r, const cs_place *place, const cs_cluster *
     }
 }
 
+/* ---- servers that differ ---- */
+
+/* The list, and what follows from it for ranks and GPUs per server as far as no key says otherwise.
+ */
+static void read_runs(cs_reading *r, const cs_place *place, const cs_topology_source *source,
+                      server_runs *list, cs_cluster *cluster)
+{
+    cs_place        servers = cs_place_get(place, "servers");
+    const cs_field *row     = cs_field_find(cs_cluster_fields, "servers");
+    uint64_t        n       = 0;
+
+    if (servers.node == NULL || cs_reading_failed(r)) {
+        return;
+    }
+    if (source->has_site || source->file.routes != NULL) {
+        CS_REFUSE(r, &servers, CS_EINVAL,
+                  "the topology says what its servers are: accepted without it, or with crossbar, "
+                  "leaf-spine and graph");
+        return;
+    }
+    cs_read_row(r, &servers, row, list);
+    cs_read_key(r, place, cs_cluster_fields, "gpus_per_server", cluster);
+    for (size_t i = 0; i < list->n && !cs_reading_failed(r); i++) {
+        server_run *run   = &list->runs[i];
+        cs_place    where = cs_place_item(&servers, i), gpus = cs_place_get(&where, "gpus");
+        run->gpus = run->gpus > 0 ? run->gpus : cluster->gpus_per_server;
+        if (i == 0 && !cs_place_has(place, "gpus_per_server")) {
+            cluster->gpus_per_server = run->gpus;
+        }
+        if (run->gpus != cluster->gpus_per_server) {
+            CS_REFUSE(r, &gpus, CS_ENOTSUP,
+                      "%u, not %u: accepted is the same number of GPUs in every server, and in "
+                      "gpus_per_server",
+                      run->gpus, cluster->gpus_per_server);
+        }
+        n += (uint64_t)run->count * run->gpus;
+    }
+    if (!cs_reading_failed(r) && (n < 2 || n > CS_MAX_RANKS)) {
+        CS_REFUSE(r, &servers, CS_EINVAL, "have %" PRIu64 " GPUs: accepted are 2 to %u", n,
+                  CS_MAX_RANKS);
+        return;
+    }
+    cluster->n_ranks = (uint32_t)n;
+}
+
+/* The servers, once the cluster is known. */
+static void set_servers(cs_reading *r, const cs_place *place, const server_runs *list,
+                        cs_cluster *cluster)
+{
+    cs_place ranks = cs_place_get(place, "ranks"), where = cs_place_get(place, "servers");
+    uint64_t n = 0, next = 0;
+
+    for (size_t i = 0; i < list->n; i++) {
+        n += list->runs[i].count;
+    }
+    if (list->n == 0 || cs_reading_failed(r)) {
+        return;
+    }
+    if (n * cluster->gpus_per_server != cluster->n_ranks) {
+        CS_REFUSE(r, &ranks, CS_EINVAL, "%u, but the %" PRIu64 " servers of %u GPUs have %" PRIu64,
+                  cluster->n_ranks, n, cluster->gpus_per_server, n * cluster->gpus_per_server);
+        return;
+    }
+    cs_server *servers = CS_ARENA_NEW(r->arena, cs_server, n);
+    if (servers == NULL) {
+        CS_REFUSE_MEMORY(r, &where, "servers");
+        return;
+    }
+    for (size_t i = 0; i < list->n; i++) {
+        for (uint32_t k = 0; k < list->runs[i].count; k++, next++) {
+            for (uint32_t f = 0; f < CS_FABRICS; f++) {
+                double own_Bps = f == CS_CROSS ? (double)NAN : list->runs[i].bandwidth_Bps[f];
+                servers[next].bandwidth_Bps[f] =
+                    isnan(own_Bps) ? cluster->fabrics[f].bandwidth_Bps : own_Bps;
+            }
+        }
+    }
+    cs_cluster_set_servers(cluster, servers);
+}
+
 void cs_read_cluster(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
 {
     cs_cluster        *cluster = (cs_cluster *)(void *)((char *)object + row->offset);
     cs_topology_source source  = {0};
+    server_runs        runs    = {NULL, 0};
 
     cs_fields_default(cs_cluster_fields, cluster);
     r->cluster = cluster;
@@ -69,8 +183,13 @@ void cs_read_cluster(cs_reading *r, const cs_place *place, const cs_field *row, 
     }
     cs_read_topology_source(r, place, &source);
     cs_topology_source_defaults(r, place, r->model, &source, cluster);
+    read_runs(r, place, &source, &runs, cluster);
     if (!cs_read_fields(r, place, cs_cluster_fields, cluster)) {
         return;
+    }
+    set_servers(r, place, &runs, cluster);
+    if (source.has_site && r->model->network == NULL && !cs_reading_failed(r)) {
+        cs_set_site_servers(r, place, &source.file.site, cluster);
     }
     check_cross(r, place, cluster);
     cs_read_topology(r, place, r->model, &source, cluster);

@@ -88,8 +88,8 @@ static cs_status attach(cs_graph *g, const cs_cluster *cluster, uint32_t each_se
     uint32_t *at = CS_ARENA_NEW(g->arena, uint32_t, cluster->n_ranks);
 
     for (uint32_t r = 0; at != NULL && r < cluster->n_ranks; r++) {
-        uint32_t group = r / cluster->gpus_per_server / each_servers;
-        at[r]          = group * switches_each + r % cluster->gpus_per_server % switches_each;
+        uint32_t group = cs_server_of(cluster, r) / each_servers;
+        at[r]          = group * switches_each + cs_local_rank(cluster, r) % switches_each;
     }
     g->n_ranks        = cluster->n_ranks;
     g->attach[CS_NIC] = at;

@@ -58,7 +58,7 @@ uint32_t cs_leaf_of(const cs_leaf_spine *shape, const cs_cluster *cluster, uint3
     uint32_t servers = cs_n_servers(cluster);
     uint32_t each    = servers / shape->n_leaves + (servers % shape->n_leaves > 0);
 
-    return rank / cluster->gpus_per_server / each;
+    return cs_server_of(cluster, rank) / each;
 }
 
 static cs_status leaf_spine_check(const cs_topology *topology, const cs_cluster *cluster,

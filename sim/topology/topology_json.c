@@ -316,6 +316,12 @@ static void make_tiers(cs_reading *r, const cs_place *place, const topology_keys
                   cluster->n_ranks, cluster->gpus_per_server);
         return;
     }
+    if (cs_least_Bps(cluster, CS_NIC) < cluster->fabrics[CS_NIC].bandwidth_Bps) {
+        CS_REFUSE(r, place, CS_ENOTSUP,
+                  "has uplinks for NICs that are all alike: with cluster.servers of other NICs "
+                  "accepted are crossbar, leaf-spine and graph");
+        return;
+    }
     cs_graph *graph = new_graph(r, place, cluster, &topology);
     if (graph != NULL) {
         cs_status status = keys->kind == FAT_TREE

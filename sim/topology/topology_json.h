@@ -25,6 +25,11 @@ void cs_topology_source_defaults(cs_reading *r, const cs_place *cluster_field,
                                  const cs_model *model, const cs_topology_source *source,
                                  cs_cluster *cluster);
 
+/* The servers of a site of two kinds, for a model whose ports are all that it has of them; a rate
+ * that a key gives is that of all. */
+void cs_set_site_servers(cs_reading *r, const cs_place *cluster_field, const cs_site *site,
+                         cs_cluster *cluster);
+
 /* The links for the cluster as it is; the kind `file` and presets. */
 void cs_read_topology_links(cs_reading *r, const cs_place *field, const cs_topology_source *source,
                             cs_cluster *cluster);

@@ -165,13 +165,10 @@ static void site_ranks(cs_reading *r, const cs_place *cluster_field, const cs_si
     }
 }
 
-/* The slower (port models) or faster (links limit the others) of two kinds of servers. */
-static void merge_ports(cs_machine_ports *a, const cs_machine_ports *b, bool is_network)
+/* Has the site servers of its other kind, too? */
+static bool uses_tail(const cs_site *site, const cs_cluster *cluster)
 {
-    for (uint32_t f = 0; f < CS_FABRICS; f++) {
-        double x = a->fabrics[f].bandwidth_Bps, y = b->fabrics[f].bandwidth_Bps;
-        a->fabrics[f].bandwidth_Bps = is_network ? fmax(x, y) : fmin(x, y);
-    }
+    return site->tail != NULL && site->first_tail < cs_n_servers(cluster);
 }
 
 static void site_defaults(cs_reading *r, const cs_place *cluster_field, const cs_model *model,
@@ -187,9 +184,12 @@ static void site_defaults(cs_reading *r, const cs_place *cluster_field, const cs
     }
     uint32_t  g      = cluster->gpus_per_server;
     cs_status status = cs_machine_describe(site->machine, g, is_network, r->arena, &ports);
-    if (status == CS_OK && site->tail != NULL && site->first_tail < cluster->n_ranks / g) {
+    if (status == CS_OK && uses_tail(site, cluster)) {
         status = cs_machine_describe(site->tail, g, is_network, r->arena, &tail);
-        merge_ports(&ports, &tail, is_network);
+        for (uint32_t f = 0; f < CS_FABRICS; f++) {
+            ports.fabrics[f].bandwidth_Bps =
+                fmax(ports.fabrics[f].bandwidth_Bps, tail.fabrics[f].bandwidth_Bps);
+        }
     }
     if (status != CS_OK) {
         CS_REFUSE_MEMORY(r, &topology, "a topology");
@@ -200,6 +200,32 @@ static void site_defaults(cs_reading *r, const cs_place *cluster_field, const cs
         bool is_known       = ports.fabrics[f].bandwidth_Bps > 0;
         cluster->fabrics[f] = is_known ? ports.fabrics[f] : cluster->fabrics[f];
     }
+}
+
+void cs_set_site_servers(cs_reading *r, const cs_place *cluster_field, const cs_site *site,
+                         cs_cluster *cluster)
+{
+    uint32_t         n = cs_n_servers(cluster), g = cluster->gpus_per_server;
+    cs_server       *servers = CS_ARENA_NEW(r->arena, cs_server, n);
+    cs_machine_ports kinds[2];
+
+    if (!uses_tail(site, cluster) || cluster->n_ranks % g != 0) {
+        return;
+    }
+    if (servers == NULL ||
+        cs_machine_describe(site->machine, g, false, r->arena, &kinds[0]) != CS_OK ||
+        cs_machine_describe(site->tail, g, false, r->arena, &kinds[1]) != CS_OK) {
+        CS_REFUSE_MEMORY(r, cluster_field, "servers");
+        return;
+    }
+    for (uint32_t s = 0; s < n; s++) {
+        for (uint32_t f = 0; f < CS_FABRICS; f++) {
+            double rate_Bps = kinds[s >= site->first_tail].fabrics[f].bandwidth_Bps;
+            bool   is_own   = rate_Bps > 0 && !is_given(cluster_field, cs_fabric_name(f));
+            servers[s].bandwidth_Bps[f] = is_own ? rate_Bps : cluster->fabrics[f].bandwidth_Bps;
+        }
+    }
+    cs_cluster_set_servers(cluster, servers);
 }
 
 /* One rank per host; the links have the latencies. */

@@ -115,6 +115,7 @@ struct cs_caller {
     uint32_t            *ranks;   /* [n_histories] in the cluster of the call */
     cs_capacity         *planned; /* [n_histories] */
     cs_capacity         *actual;  /* [n_spans of all histories] */
+    cs_server           *servers; /* [servers] of the cluster of the call, where they differ */
     uint64_t             n_replays;
     cs_options           resolved; /* of the last replay */
 
@@ -148,9 +149,10 @@ cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline, c
         caller->ranks    = CS_NEW(uint32_t, n);
         caller->planned  = CS_NEW(cs_capacity, n);
         caller->actual   = CS_NEW(cs_capacity, count_spans(timeline));
+        caller->servers  = CS_NEW(cs_server, cs_n_servers(&job->call.scenario.cluster));
     }
     if (caller == NULL || caller->row == NULL || caller->rows == NULL || caller->ranks == NULL ||
-        caller->planned == NULL || caller->actual == NULL) {
+        caller->planned == NULL || caller->actual == NULL || caller->servers == NULL) {
         cs_caller_free(caller);
         return CS_NO_MEMORY(err, "the calls of a job");
     }
@@ -166,6 +168,7 @@ void cs_caller_free(cs_caller *caller)
         cs_free(caller->ranks);
         cs_free(caller->planned);
         cs_free(caller->actual);
+        cs_free(caller->servers);
         cs_free(caller);
     }
 }
@@ -187,7 +190,7 @@ static void number_ranks(cs_caller *caller, const cs_call *call)
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         uint32_t server  = caller->timeline->histories[h].server - gone;
-        caller->ranks[h] = server * caller->job->call.scenario.cluster.gpus_per_server;
+        caller->ranks[h] = cs_server_first(&caller->job->call.scenario.cluster, server);
         gone += call->is_excluded[h];
     }
 }
@@ -195,10 +198,23 @@ static void number_ranks(cs_caller *caller, const cs_call *call)
 /* The cluster without the excluded servers. */
 static cs_cluster cluster_of(const cs_caller *caller, const cs_call *call)
 {
-    cs_cluster cluster = caller->job->call.scenario.cluster;
+    const cs_cluster *all     = &caller->job->call.scenario.cluster;
+    cs_cluster        cluster = *all;
+    uint32_t          n = cs_n_servers(all), next = 0;
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         cluster.n_ranks -= call->is_excluded[h] ? cluster.gpus_per_server : 0;
+    }
+    for (uint32_t server = 0, h = 0; all->servers != NULL && server < n; server++) {
+        bool has_history =
+            h < caller->timeline->n_histories && caller->timeline->histories[h].server == server;
+        bool is_gone          = has_history && call->is_excluded[h];
+        caller->servers[next] = all->servers[server];
+        next += !is_gone;
+        h += has_history;
+    }
+    if (next > 0) {
+        cs_cluster_set_servers(&cluster, caller->servers);
     }
     return cluster;
 }

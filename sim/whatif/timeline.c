@@ -16,7 +16,7 @@ typedef struct builder {
 
 static uint32_t server_of(const cs_whatif_job *job, size_t fault)
 {
-    return job->faults[fault].capacity.rank / job->call.scenario.cluster.gpus_per_server;
+    return cs_server_of(&job->call.scenario.cluster, job->faults[fault].capacity.rank);
 }
 
 static bool build_spans(const builder *b, cs_history *history)

@@ -290,7 +290,7 @@ static void append(cs_reading *r, fault_items *list, const cs_fault *fault,
         list->items = items;
         list->room  = room;
     }
-    uint32_t server        = fault->capacity.rank / cluster->gpus_per_server;
+    uint32_t server        = cs_server_of(cluster, fault->capacity.rank);
     list->items[list->n++] = (fault_item){*fault, server, index};
 }
 
@@ -361,7 +361,7 @@ static void add_faults(cs_reading *r, const cs_fault_list *faults, const cs_clus
 static void add_trace(cs_reading *r, const cs_bandwidth_trace *trace, uint32_t rank, double scale,
                       const cs_cluster *cluster, fault_items *list)
 {
-    double nominal_Bps = cluster->fabrics[CS_NIC].bandwidth_Bps;
+    double nominal_Bps = cs_server_Bps(cluster, cs_server_of(cluster, rank), CS_NIC);
 
     for (size_t i = 0; i < trace->n && !cs_reading_failed(r); i++) {
         double   slowdown = nominal_Bps / (trace->rate_Bps[i] * scale);

@@ -63,6 +63,24 @@ static cs_cluster random_cluster(gsl_rng *rng)
                         .nvlink_concurrent = links};
 }
 
+/* Servers with ports of their own rates. */
+static void random_rates(world *w, gsl_rng *rng)
+{
+    cs_cluster *c       = &w->scenario.cluster;
+    uint32_t    n       = cs_n_servers(c);
+    cs_server  *servers = CS_ARENA_NEW(&w->arena, cs_server, n);
+
+    for (uint32_t s = 0; s < n; s++) {
+        bool is_like_first = s > 0 && below(rng, 2) == 0;
+        for (uint32_t f = 0; f < CS_FABRICS; f++) {
+            servers[s].bandwidth_Bps[f] =
+                is_like_first ? servers[0].bandwidth_Bps[f]
+                              : c->fabrics[f].bandwidth_Bps * log_uniform(rng, 0.1, 1);
+        }
+    }
+    cs_cluster_set_servers(c, servers);
+}
+
 static double whole_buffer_s(const world *w)
 {
     return (double)w->scenario.bytes / w->scenario.cluster.fabrics[CS_NIC].bandwidth_Bps;
@@ -227,7 +245,10 @@ static cs_collective random_collective(const cs_algorithm *algorithm, gsl_rng *r
 
 static void random_world(world *w, const cs_algorithm *algorithm, gsl_rng *rng)
 {
-    *w                     = (world){.scenario = {.cluster = random_cluster(rng)}};
+    *w = (world){.scenario = {.cluster = random_cluster(rng)}};
+    if (below(rng, 3) == 0) {
+        random_rates(w, rng);
+    }
     w->scenario.collective = random_collective(algorithm, rng);
     w->scenario.root       = below(rng, w->scenario.cluster.n_ranks);
     w->scenario.bytes      = (uint64_t)log_uniform(rng, 1, 1e8);
@@ -256,6 +277,10 @@ static void print_world(const world *w, const cs_algorithm *algorithm)
     if (s->cluster.topology != NULL) {
         cr_log_error("  %s, %u links", s->cluster.topology->kind->name,
                      s->cluster.topology->n_links);
+    }
+    for (uint32_t i = 0; s->cluster.servers != NULL && i < cs_n_servers(&s->cluster); i++) {
+        const double *rate_Bps = s->cluster.servers[i].bandwidth_Bps;
+        cr_log_error("  server %u: %.17g %.17g %.17g", i, rate_Bps[0], rate_Bps[1], rate_Bps[2]);
     }
     for (uint32_t r = 0; r < s->cluster.n_ranks; r++) {
         if (w->arrival_s[r] > 0) {

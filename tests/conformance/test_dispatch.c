@@ -230,7 +230,7 @@ Test(dispatch, closed_forms_hold_on_flow)
     for (size_t a = 0; cs_algorithms[a] != NULL; a++) {
         const cs_algorithm *algorithm = cs_algorithms[a];
         ct_rng              rng       = ct_rng_for(1000 + a);
-        for (int i = 0; i < SCENES_EACH && algorithm->closed_form_s != NULL; i++) {
+        for (int i = 0; i < 2 * SCENES_EACH && algorithm->closed_form_s != NULL; i++) {
             ct_scene_random(&scene, algorithm, &rng);
             bool   holds = cs_closed_forms_hold(flow(), &scene.scenario, &options, scene.plan.uses);
             double want_s = holds ? algorithm->closed_form_s(&scene.scenario, &scene.options) : 0;

@@ -154,12 +154,13 @@ static void slow_one_nic(ct_scene *scene, ct_rng *rng)
     scene->scenario.n_capacity = ct_scene_check(scene, NULL) == CS_OK ? 1 : 0;
 }
 
-/* One latency everywhere, and bytes that take whole picoseconds. */
+/* One latency everywhere, and bytes that take whole picoseconds. Servers are alike: a port that is
+ * faster than the one at the other end is free sooner where packets queue. */
 static void set_packet_scene(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng)
 {
     do {
         ct_scene_random(scene, algorithm, rng);
-    } while (scene->scenario.bytes > 1 << 22);
+    } while (scene->scenario.bytes > 1 << 22 || scene->scenario.cluster.servers != NULL);
     double alpha_s = (1 + ct_below(rng, 8)) * 1e-6;
     for (uint32_t f = 0; f < CS_FABRICS; f++) {
         scene->scenario.cluster.fabrics[f].alpha_s       = alpha_s;

@@ -32,10 +32,19 @@ static port *port_at(const stopwatch *c, port *ports, uint32_t fabric, uint32_t 
     return &ports[((size_t)fabric * c->n + here) * c->g + peer];
 }
 
+/* What the server of a rank has itself. */
+static double own_Bps(const cs_scenario *s, uint32_t fabric, uint32_t rank)
+{
+    const cs_cluster *c = &s->cluster;
+
+    return c->servers != NULL ? c->servers[rank / c->gpus_per_server].bandwidth_Bps[fabric]
+                              : c->fabrics[fabric].bandwidth_Bps;
+}
+
 static double rate_Bps(const cs_scenario *s, uint32_t rank, double time_s)
 {
     uint32_t g    = s->cluster.gpus_per_server;
-    double   rate = s->cluster.fabrics[CS_NIC].bandwidth_Bps;
+    double   rate = own_Bps(s, CS_NIC, rank);
 
     for (size_t i = 0; i < s->n_capacity; i++) {
         const cs_capacity *f = &s->capacity[i];
@@ -220,7 +229,7 @@ static double through_s(const stopwatch *c, const cs_transfer *t, const held *h,
                         double bytes)
 {
     return h->fabric == CS_NIC ? ct_flow_end_s(c->s, t->src, t->dst, from_s, bytes)
-                               : from_s + bytes / c->s->cluster.fabrics[h->fabric].bandwidth_Bps;
+                               : from_s + bytes / own_Bps(c->s, h->fabric, t->src);
 }
 
 /* Alpha-beta: all ports together, for alpha and the bytes. Returns when the bytes begin. */

@@ -200,15 +200,15 @@ int ct_is_close(double a, double b, double tolerance)
 
 const char *ct_scene_text(const ct_scene *scene)
 {
-    static char       text[200];
+    static char       text[240];
     const cs_cluster *c = &scene->scenario.cluster;
 
     snprintf(text, sizeof text,
-             "%s %s n=%u bytes=%llu gpus_per_server=%u sockets=%u nvlink=%s links=%u seed=%llu",
+             "%s %s n=%u bytes=%llu gpus_per_server=%u sockets=%u nvlink=%s links=%u%s seed=%llu",
              scene->algorithm->name, cs_collective_name(scene->scenario.collective), c->n_ranks,
              (unsigned long long)scene->scenario.bytes, c->gpus_per_server, c->sockets,
              c->fabrics[CS_NVLINK].kind == CS_DIRECT ? "direct" : "switched", c->nvlink_concurrent,
-             (unsigned long long)ct_seed());
+             c->servers != NULL ? " servers differ" : "", (unsigned long long)ct_seed());
     return text;
 }
 
@@ -255,6 +255,19 @@ void ct_scene_drive(ct_scene *scene, ct_rng *rng)
                                : 0;
 }
 
+void ct_scene_vary_servers(ct_scene *scene, ct_rng *rng)
+{
+    cs_cluster *c = &scene->scenario.cluster;
+
+    for (uint32_t s = 0; s < cs_n_servers(c); s++) {
+        for (uint32_t f = 0; f < CS_FABRICS; f++) {
+            double slower                      = ct_below(rng, 2) == 0 ? 1 : 1u << ct_below(rng, 3);
+            scene->servers[s].bandwidth_Bps[f] = c->fabrics[f].bandwidth_Bps / slower;
+        }
+    }
+    cs_cluster_set_servers(c, scene->servers);
+}
+
 void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng)
 {
     for (;;) {
@@ -279,6 +292,9 @@ void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng
         scene->scenario.cluster.fabrics[CS_NVLINK].kind =
             ct_below(rng, 2) == 0 ? CS_SWITCHED : CS_DIRECT;
         ct_scene_drive(scene, rng);
+        if (ct_below(rng, 4) == 0) {
+            ct_scene_vary_servers(scene, rng);
+        }
         if (ct_below(rng, 3) > 0) {
             ct_scene_arrive(scene, rng, ct_scene_late_s(scene, rng));
         }

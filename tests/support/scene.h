@@ -16,6 +16,7 @@ typedef struct ct_scene {
     cs_plan             plan;
     double              arrival_s[CT_MOST_RANKS];
     cs_capacity         capacity[CT_MOST_FAULTS];
+    cs_server           servers[CT_MOST_RANKS];
 } ct_scene;
 
 /* The replay of a scene: the outcome and, per transfer of the stream, when it held its ports. */
@@ -83,6 +84,9 @@ void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng
 /* Faults of server after server, in order, with gaps or without; none if the algorithm refuses
  * them. Check the scene again. */
 void ct_scene_break_nics(ct_scene *scene, ct_rng *rng);
+
+/* Servers of one, two or four times lower rates, or all alike. */
+void ct_scene_vary_servers(ct_scene *scene, ct_rng *rng);
 
 /* A mesh of NVLinks: its GPUs drive all of their links or, as often, any number at once. */
 void ct_scene_drive(ct_scene *scene, ct_rng *rng);

@@ -152,7 +152,7 @@ Test(config, blames_whoever_set_the_value)
     ct_set(config, "cluster.rank", "3");
     cr_assert_str_eq(ct_refusal(config, 0),
                      "--set cluster.rank: unknown key 'rank', did you mean 'ranks'?: accepted are "
-                     "ranks, gpus_per_server, nic, nvlink, sockets, cross, topology");
+                     "ranks, gpus_per_server, nic, nvlink, sockets, cross, servers, topology");
     cs_config_free(config);
 
     config = ct_config_of("{\"faults\": [{\"rank\": 0, \"slowdown\": 2}]}");

@@ -132,6 +132,7 @@ Test(explain, the_path_has_no_hole)
             if (i % 2 == 0) { /* one server, all in a mesh */
                 cs_cluster *c              = &scene.scenario.cluster;
                 c->gpus_per_server         = c->n_ranks;
+                c->servers                 = NULL;
                 c->sockets                 = 1;
                 c->fabrics[CS_NVLINK].kind = CS_DIRECT;
                 c->nvlink_concurrent       = 1 + ct_below(&rng, 4);

@@ -178,6 +178,25 @@ Test(whatif_policy, the_last_rank_alone_needs_no_calls)
     release(&o);
 }
 
+/* Fifteen servers of 1.8e9 B/s, and one of half that, whose own NIC holds every call up as a slow
+ * one would. Without it the others go at their full rate; without another one the slower
+ * one still holds them up. 107 smaller iterations are as much work as 100. */
+Test(whatif_policy, servers_that_differ_take_their_rates_with_them)
+{
+    static const char cluster[] =
+        "\"cluster\": {\"nic\": {\"bandwidth\": 1.8e9, \"alpha\": 0}, \"servers\": [{\"count\": "
+        "5}, {\"nic\": {\"bandwidth\": 0.9e9}}, {\"count\": 10}]}";
+    outcome o = run_on(cluster, "{\"rank\": 5, \"slowdown\": 2}", "\"detect\": 0, \"restart\": 0");
+    outcome p = run_on(cluster, "{\"rank\": 4, \"slowdown\": 2}", "\"detect\": 0, \"restart\": 0");
+
+    EXPECT_NEAR(total(&o, "iccl"), N * (1 + 4 * 0.25));
+    EXPECT_NEAR(total(&o, "exclude"), 107 * (1 + SMALLER_S));
+    EXPECT_NEAR(total(&p, "iccl"), N * (1 + 2 * 0.25));
+    EXPECT_NEAR(total(&p, "exclude"), 107 * (1 + 2 * SMALLER_S));
+    release(&o);
+    release(&p);
+}
+
 Test(whatif_policy, all_servers_excluded_is_the_end)
 {
     outcome o =

@@ -5,6 +5,9 @@
  * by a slowdown. Faults of every kind become steps when they are read; ports, models, bounds,
  * algorithms and pictures see the steps and never a fault. A list of steps is sorted by server,
  * then by from_s, and the steps of a server do not overlap.
+ *
+ * Where servers differ, full is what the server itself has, and a step divides that. Who compares
+ * servers counts both: against the fastest NICs of the cluster, see cs_slowdown_always().
  */
 #ifndef CS_CAPACITY_H
 #define CS_CAPACITY_H
@@ -44,13 +47,19 @@ CS_API const cs_capacity *cs_capacity_of(const struct cs_scenario *scenario, uin
 CS_API size_t cs_capacity_after(const cs_capacity *steps, size_t n, double time_s);
 CS_API double cs_slowdown_at(const cs_capacity *steps, size_t n, double time_s);
 
-/* The largest slowdown that the NICs of `server` never fall below during [0, infinity): 1
- * unless its steps follow one another without a gap from 0 on for ever. Never above the truth.
+/* By how much the NICs of `server` are always slower than the cluster's bandwidth, that of its
+ * fastest server: the ratio of the two servers' own rates (cs_server_ratio), times the largest
+ * slowdown that the steps never fall below during [0, infinity), which is 1 unless they follow one
+ * another without a gap from 0 on for ever. Never above the truth.
  * O(log(steps) + steps of the server). */
 CS_API double cs_slowdown_always(const struct cs_scenario *scenario, uint32_t server);
 
-/* The largest slowdown of any server at any time; 1 without steps. O(steps). */
+/* The same of any server at any time: the largest; 1 where servers are alike and there are no
+ * steps. O(steps + servers). */
 CS_API double cs_slowdown_most(const struct cs_scenario *scenario);
+
+/* Have all NICs the same rate, at all times? O(servers). */
+CS_API bool cs_nics_are_even(const struct cs_scenario *scenario);
 
 CS_END_C
 

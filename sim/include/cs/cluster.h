@@ -37,16 +37,39 @@ enum { CS_NIC = 0, CS_NVLINK = 1, CS_CROSS = 2, CS_FABRICS = 3 };
 
 typedef struct cs_topology cs_topology; /* cs/topology.h */
 
+/* What a server has where servers differ: the rate of a port of each fabric and direction. */
+typedef struct cs_server {
+    double bandwidth_Bps[CS_FABRICS]; /* > 0, at most the cluster's for that fabric */
+} cs_server;
+
 typedef struct cs_cluster {
     uint32_t           n_ranks;
-    uint32_t           gpus_per_server; /* divides n_ranks */
-    cs_fabric          fabrics[CS_FABRICS];
+    uint32_t           gpus_per_server;     /* divides n_ranks */
+    cs_fabric          fabrics[CS_FABRICS]; /* where servers differ, with the largest rates */
+    const cs_server   *servers;             /* [cs_n_servers()]; borrowed. NULL: all are alike */
     const cs_topology *topology; /* what lies between the ports; borrowed. NULL: a crossbar */
     uint32_t           sockets;  /* of a server; divides gpus_per_server. 0 means 1 */
     uint32_t nvlink_concurrent;  /* of an NVLink mesh: how many of its links a GPU drives at once in
                                     each direction. 0: all. See cs_links_at_once() */
     const char *assumed;         /* "as FILE does not say: RATES"; borrowed. NULL: nothing */
 } cs_cluster;
+
+/* The server of a rank, and which of its GPUs the rank is. */
+static inline uint32_t cs_server_of(const cs_cluster *cluster, uint32_t rank)
+{
+    return rank / cluster->gpus_per_server;
+}
+
+static inline uint32_t cs_local_rank(const cs_cluster *cluster, uint32_t rank)
+{
+    return rank % cluster->gpus_per_server;
+}
+
+/* The first rank of a server; of the one behind the last, the number of ranks. */
+static inline uint32_t cs_server_first(const cs_cluster *cluster, uint32_t server)
+{
+    return server * cluster->gpus_per_server;
+}
 
 /* The socket of a rank, counted over all servers. */
 static inline uint32_t cs_socket_of(const cs_cluster *cluster, uint32_t rank)
@@ -58,9 +81,7 @@ static inline uint32_t cs_socket_of(const cs_cluster *cluster, uint32_t rank)
 /* The fabric that a transfer from `src` to `dst` uses. */
 static inline uint8_t cs_fabric_of(const cs_cluster *cluster, uint32_t src, uint32_t dst)
 {
-    uint32_t g = cluster->gpus_per_server;
-
-    if (g <= 1 || src / g != dst / g) {
+    if (cluster->gpus_per_server <= 1 || cs_server_of(cluster, src) != cs_server_of(cluster, dst)) {
         return CS_NIC;
     }
     bool crosses = cluster->sockets > 1 && cs_socket_of(cluster, src) != cs_socket_of(cluster, dst);
@@ -126,6 +147,39 @@ static inline uint32_t cs_n_servers(const cs_cluster *cluster)
 {
     return cluster->n_ranks / cluster->gpus_per_server;
 }
+
+/* The rate of a port of `fabric` in a server, each direction. */
+static inline double cs_server_Bps(const cs_cluster *cluster, uint32_t server, uint32_t fabric)
+{
+    return cluster->servers != NULL ? cluster->servers[server].bandwidth_Bps[fabric]
+                                    : cluster->fabrics[fabric].bandwidth_Bps;
+}
+
+/* How many times as fast as the server's ports of `fabric` those of the fastest server are: >= 1,
+ * and 1 where servers are alike. */
+static inline double cs_server_ratio(const cs_cluster *cluster, uint32_t server, uint32_t fabric)
+{
+    return cluster->servers != NULL
+               ? cluster->fabrics[fabric].bandwidth_Bps / cs_server_Bps(cluster, server, fabric)
+               : 1;
+}
+
+static inline bool cs_same_server(const cs_server *a, const cs_server *b)
+{
+    bool is_same = true;
+
+    for (uint32_t f = 0; f < CS_FABRICS; f++) {
+        is_same = is_same && a->bandwidth_Bps[f] == b->bandwidth_Bps[f];
+    }
+    return is_same;
+}
+
+/* Give the cluster servers with these rates, which it borrows: its fabrics get the largest ones,
+ * and `servers` is NULL afterwards where all that are in use are alike. O(servers). */
+CS_API void cs_cluster_set_servers(cs_cluster *cluster, const cs_server *servers);
+
+/* The least rate of a fabric's ports in any server. O(servers). */
+CS_API double cs_least_Bps(const cs_cluster *cluster, uint32_t fabric);
 
 CS_END_C
 

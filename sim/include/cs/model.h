@@ -40,7 +40,7 @@ typedef struct cs_ports {
     uint32_t          n_ports;               /* of all fabrics together */
     uint32_t          port_base[CS_FABRICS]; /* first port of a fabric */
     double            alpha_s[CS_FABRICS];
-    double            s_per_byte[CS_FABRICS]; /* of a healthy port */
+    double            s_per_byte[CS_FABRICS]; /* of a healthy port of the fastest server */
     double           *tx_free_s, *rx_free_s;  /* [n_ports] */
     uint32_t         *tx_group, *rx_group;    /* [n_ports] round + 1 of the last SHARED
                                                  transfer, or NULL: none is used */
@@ -48,7 +48,7 @@ typedef struct cs_ports {
     double                *ready_s;           /* [n_ranks][n_slots] */
     const double          *arrival_s;         /* [n_ranks] <= 0 */
     double                 first_s;           /* the first of them: nothing begins before */
-    const double          *nic_s_per_byte;    /* [n_ranks] constant slow NICs, or NULL */
+    const double          *nic_s_per_byte;    /* [n_ranks] constant NICs that differ, or NULL */
     const cs_rate_profile *profiles;          /* [n_servers] NICs that change, or NULL */
     uint64_t               seed;              /* the scenario's */
     uint32_t               uses;              /* CS_USES_* of the plan */
@@ -65,11 +65,22 @@ typedef struct cs_ports {
 static inline uint32_t cs_port_of(const cs_ports *ports, uint32_t fabric, uint32_t here,
                                   uint32_t there)
 {
-    uint32_t g = ports->cluster->gpus_per_server;
-    if (ports->cluster->fabrics[fabric].kind == CS_DIRECT) {
-        return ports->port_base[fabric] + here * g + there % g;
+    const cs_cluster *c = ports->cluster;
+
+    if (c->fabrics[fabric].kind == CS_DIRECT) {
+        return ports->port_base[fabric] + here * c->gpus_per_server + cs_local_rank(c, there);
     }
     return ports->port_base[fabric] + here;
+}
+
+/* Of a port of `rank` to the others of its server, or of its NIC as long as it is healthy. */
+static inline double cs_own_s_per_byte(const cs_ports *ports, uint32_t fabric, uint32_t rank)
+{
+    const cs_cluster *c = ports->cluster;
+
+    return c->servers == NULL
+               ? ports->s_per_byte[fabric]
+               : ports->s_per_byte[fabric] * cs_server_ratio(c, cs_server_of(c, rank), fabric);
 }
 
 /* A message that starts: what the dispatcher hands to a network model. */
