@@ -12,6 +12,7 @@
 #include "models/lib/talk.h"
 #include "models/ns3/protocol.h"
 #include "models/packet/drive.h"
+#include "models/packet/packet.h"
 
 #include <stdio.h>
 
@@ -332,8 +333,6 @@ static const cs_packet_engine tcp           = ENGINE("ns3 with TCP", open_tcp);
 
 /* ---- the model ---- */
 
-extern const cs_model cs_model_packet;
-
 /* DCTCP: K > bandwidth * round trip / 7 (Alizadeh et al., SIGCOMM 2010, section 3.4); the delays of
  * the longest way there and back. */
 static int64_t mark_bytes(const cs_packet_net *net, const cs_ns3_options *o)
@@ -423,21 +422,20 @@ static cs_status ns3_check(const cs_scenario *scenario, const void *options, cs_
     return CS_OK;
 }
 
-/* The same packets without ns-3: of mode=raw to the picosecond. What UDP and TCP do beside changes
- * no choice; where queues lose packets it would, so that they have no limit then. */
+/* The same packets without ns-3: of mode=raw to the picosecond. Of UDP and TCP that is all which
+ * forecasts count: not what they send beside, nor what queues lose, which have no limit then. */
 static const cs_model *ns3_forecasts_by(const void *options, cs_options *theirs)
 {
-    const cs_ns3_options *o = options;
+    const cs_ns3_options    *o = options;
+    cs_packet_model_options *p = (cs_packet_model_options *)theirs;
 
     if (o->mode == CS_NS3_RAW && o->packet.queue_bytes > 0) {
         return NULL;
     }
     cs_fields_default(cs_model_packet.options, theirs);
-    cs_packet_options *p =
-        (cs_packet_options *)theirs; /* the packet model's begin with them, too */
-    *p             = o->packet;
-    p->queue_bytes = 0;
-    p->trains      = true;
+    p->net             = o->packet;
+    p->net.queue_bytes = 0;
+    p->net.trains      = true;
     return &cs_model_packet;
 }
 

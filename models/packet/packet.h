@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* models/packet/packet.h -- the options of the model packet, and what those about hosts mean.
+/* models/packet/packet.h -- the model packet and its options, for models that carry the same
+ * packets.
  */
 #ifndef CS_MODELS_PACKET_PACKET_H
 #define CS_MODELS_PACKET_PACKET_H
@@ -19,10 +20,13 @@ typedef struct cs_packet_model_options {
     int      transport, dcqcn;
 } cs_packet_model_options;
 
+/* Its options are cs_packet_model_options. */
+extern const cs_model cs_model_packet;
+
 /* The settings of hosts and marks where the ports of hosts have a rate of `line_bps`: values of
  * DCQCN that are "auto" are those of the set that `dcqcn` names. CS_EINVAL with the key and what is
  * accepted where options contradict each other. */
-cs_status cs_packet_resolve(const cs_packet_model_options *options, int64_t line_bps,
-                            cs_packet_transport *settings, cs_error *err);
+CS_MUST_CHECK cs_status cs_packet_resolve(const cs_packet_model_options *options, int64_t line_bps,
+                                          cs_packet_transport *settings, cs_error *err);
 
 #endif

@@ -76,7 +76,8 @@ static cs_packet_transport resolve(const char *const (*given)[2], size_t n, cs_e
         cr_assert_eq(cs_field_set(table, &o, given[i][0], given[i][1], "", err), CS_OK, "%s=%s",
                      given[i][0], given[i][1]);
     }
-    (void)cs_packet_resolve(&o, LINE_BPS, &t, err);
+    cs_status status = cs_packet_resolve(&o, LINE_BPS, &t, err);
+    cr_assert_eq(status, err != NULL ? err->status : CS_OK);
     return t;
 }
 
