@@ -13,7 +13,8 @@
  *      first GPUs. Every NIC sends one message and receives one. Each round begins with a barrier.
  * All that are measured at once send in step: the next message starts when all of them have come.
  *
- * What a measured time is off by is random, if `noise` says so: independent and normal.
+ * Where `noise` says so, every measured time is multiplied by a random number: independent,
+ * log-normal with mean 1.
  *
  * Left out: the way of the results to rank 0; what is sent meanwhile by others, since training is
  * blocked.
@@ -30,8 +31,8 @@
 enum {
     CS_PROFILE_MOST_COUNTS = 16,
     CS_PROFILE_MOST_SIZES  = 16,
-    CS_PROFILE_MOST_LINKS  = 1 << 22,
-    CS_PROFILE_PERIOD      = 500, /* iterations between two profiles */
+    CS_PROFILE_MOST_PAIRS  = 1 << 22, /* of servers, and of GPUs in one */
+    CS_PROFILE_PERIOD      = 500,     /* iterations between two profiles */
 };
 
 /* What is sent. A plain value; cs_profile_defaults() has those of the paper's kind. */
@@ -45,7 +46,7 @@ typedef struct cs_profile_options {
     uint64_t seed;      /* of the noise: two profiles with the same one are off by the same */
     double   barrier_s; /* what each of the N - 1 barriers costs */
     double   begin_s;   /* when it begins, after the scenario's first arrival; not before the last:
-                           from when on the NICs' capacity over time is met */
+                           NICs whose capacity changes have that of then */
 } cs_profile_options;
 
 /* n of 2, 4, 8, s of 256 kB, 1 MB, 4 MB, once, without noise, from 0 on. */
@@ -87,7 +88,7 @@ typedef struct cs_profile {
 /* Profile the network of a job: its scenario and model. Its algorithm, options and size do not
  * matter, and need not be there. The caller frees the profile, also after a failure. Refuses what
  * the model refuses (CS_EINVAL, CS_ENOTSUP), options out of their range, fewer than 2 ranks, more
- * than CS_PROFILE_MOST_LINKS links, and times that do not grow with the size (CS_EINVAL, for that
+ * than CS_PROFILE_MOST_PAIRS pairs, and times that do not grow with the size (CS_EINVAL, for that
  * much noise). O(links x counts x sizes) messages are replayed; 6 servers of 4 GPUs take some
  * milliseconds on a port model. The same for the same request. */
 CS_MUST_CHECK cs_status cs_profile_run(const cs_job *job, const cs_profile_options *options,
@@ -95,21 +96,10 @@ CS_MUST_CHECK cs_status cs_profile_run(const cs_job *job, const cs_profile_optio
 
 void cs_profile_free(cs_profile *profile);
 
-/* The logical topology with what was measured in place of every alpha and rate: what the
- * synthesiser takes. A NIC gets the rate of the fastest link that was measured at it. The caller
- * frees it, also after a failure. Fails with CS_ENOMEM alone. O(links). */
+/* The logical topology with what was measured, to four digits, in place of every alpha and rate:
+ * what the synthesiser takes. A NIC gets the rate of the fastest link that was measured at it. The
+ * caller frees it, also after a failure. Fails with CS_ENOMEM alone. O(links). */
 CS_MUST_CHECK cs_status cs_profile_graph(const cs_profile *profile, cs_logical *logical,
                                          cs_error *err);
-
-/* What a profile, new trees and their contexts cost training, in seconds. The trees of a profile
- * that gives the same as before cost its duration alone. */
-typedef struct cs_reconstruction {
-    double profile_s, solve_s, setup_s;
-} cs_reconstruction;
-
-static inline double cs_reconstruction_s(const cs_reconstruction *r)
-{
-    return r->profile_s + r->solve_s + r->setup_s;
-}
 
 #endif
