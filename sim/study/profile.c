@@ -301,9 +301,9 @@ static cs_status fit_link(meter *m, uint32_t server, cs_error *err)
         m->points[i]    = (cs_point){of->bytes, read_clock(m, took[of->probe]) / k};
     }
     if (!cs_line_fit(m->points, n, &line)) {
-        return CS_FAIL(err, CS_EINVAL, "noise",
+        return CS_FAIL(err, CS_EINVAL, "profile",
                        "the times from %s %u to %u do not grow with the size: accepted are larger "
-                       "sizes, more repeats or less noise",
+                       "sizes, more repeats or less noise, and links that do not change meanwhile",
                        l.kind == CS_LINK_NET ? "server" : "rank", l.src, l.dst);
     }
     l.alpha_s           = line.intercept_s;
