@@ -199,32 +199,10 @@ static cs_status answer_case(profile_job *j, const cs_job *job, cs_text *text, c
     return status;
 }
 
-/* The only scenario, with the options of the algorithm whose trees come next. */
-static cs_status answer_config(profile_job *j, cs_text *text, cs_error *err)
-{
-    const cs_value name = {.type = CS_VALUE_TEXT, .text = "adapcc"};
-    cs_case        c    = {0};
-
-    if (cs_config_choice_has(&j->choice.given, "algorithm.name")) {
-        return CS_FAIL(err, CS_EINVAL, "--algorithm", "a profile sends messages of its own");
-    }
-    CS_TRY(cs_scenario_choice_finish(&j->choice, err));
-    CS_TRY(cs_config_put(j->choice.config, "algorithm.name", &name, "profile", err));
-    if (cs_config_count(j->choice.config) != 1) {
-        return CS_FAIL(err, CS_EINVAL, "profile", "needs exactly one scenario, not %zu",
-                       cs_config_count(j->choice.config));
-    }
-    cs_status status = cs_config_case(j->choice.config, 0, &c, err);
-    if (status == CS_OK) {
-        status = answer_case(j, &c.job, text, err);
-    }
-    cs_case_free(&c);
-    return status;
-}
-
 static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
     profile_job *j      = job;
+    cs_case      c      = {0};
     cs_status    status = CS_OK;
 
     if (j->counts != NULL) {
@@ -234,8 +212,12 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
         status = read_sizes(j->sizes, &j->options, err);
     }
     if (status == CS_OK) {
-        status = answer_config(j, text, err);
+        status = cs_scenario_choice_adapcc(&j->choice, "profile", &c, err);
     }
+    if (status == CS_OK) {
+        status = answer_case(j, &c.job, text, err);
+    }
+    cs_case_free(&c);
     cs_scenario_choice_free(&j->choice);
     return status;
 }

@@ -509,20 +509,23 @@ static void set_inside(cs_logical *l, const cs_profile_link *link)
     f->alpha_s                              = fmin(f->alpha_s, own.alpha_s);
 }
 
-static void set_between(cs_logical *l, const cs_profile_link *link)
+/* A link of two servers; each of their NICs has its rate at least, or (`n_sharers`) the part that a
+ * GPU's port has of one. */
+static void set_between(cs_logical *l, const cs_profile_link *link, uint32_t n_sharers)
 {
     const cs_logical_link    own  = rounded(link);
     const cs_logical_server *from = &l->servers[link->src], *to = &l->servers[link->dst];
+    double                   part_Bps = own.bandwidth_Bps / n_sharers;
 
     l->net[(size_t)link->src * l->n_servers + link->dst] = own;
     l->net_alpha_s                                       = fmin(l->net_alpha_s, own.alpha_s);
     for (uint32_t i = 0; i < from->n_nics; i++) {
         cs_logical_nic *nic = &l->nics[from->first_nic + i];
-        nic->egress_Bps     = fmax(nic->egress_Bps, own.bandwidth_Bps);
+        nic->egress_Bps     = fmax(nic->egress_Bps, part_Bps);
     }
     for (uint32_t i = 0; i < to->n_nics; i++) {
         cs_logical_nic *nic = &l->nics[to->first_nic + i];
-        nic->ingress_Bps    = fmax(nic->ingress_Bps, own.bandwidth_Bps);
+        nic->ingress_Bps    = fmax(nic->ingress_Bps, part_Bps);
     }
 }
 
@@ -559,13 +562,18 @@ static cs_status forget_rates(cs_logical *l, cs_error *err)
 
 cs_status cs_profile_graph(const cs_profile *profile, cs_logical *logical, cs_error *err)
 {
-    const cs_scenario scenario = {.cluster = profile->cluster};
+    const cs_scenario scenario  = {.cluster = profile->cluster};
+    uint32_t          n_sharers = count_senders(&profile->cluster, turns_inside(&profile->cluster));
 
     CS_TRY(cs_logical_of_scenario(logical, &scenario, err));
     CS_TRY(forget_rates(logical, err));
     for (size_t i = 0; i < profile->n_links; i++) {
-        (profile->links[i].kind == CS_LINK_NET ? set_between : set_inside)(logical,
-                                                                           &profile->links[i]);
+        const cs_profile_link *link = &profile->links[i];
+        if (link->kind == CS_LINK_NET) {
+            set_between(logical, link, n_sharers);
+        } else {
+            set_inside(logical, link);
+        }
     }
     return cs_logical_check(logical, err);
 }

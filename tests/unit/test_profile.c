@@ -195,12 +195,17 @@ Test(profile, a_shared_nic_is_measured_whole)
 {
     cs_job             job = make_job(12, 4, "alpha-beta", NULL, 0);
     cs_profile_options o   = cs_profile_defaults();
+    cs_logical         l   = {0};
 
     job.scenario.cluster.fabrics[CS_NIC].bandwidth_Bps = NET_BPS / 4;
     job.scenario.cluster.nic_sharers                   = 4;
     cs_profile p                                       = must_profile(&job, &o);
     cr_assert_float_eq(find(&p, CS_LINK_NET, 0, 2).bandwidth_Bps / NET_BPS, 1, 1e-9);
     cr_assert_float_eq(find(&p, CS_LINK_NET, 0, 2).alpha_s, NET_ALPHA, 1e-12);
+    cr_assert_eq(cs_profile_graph(&p, &l, NULL), CS_OK);
+    cr_assert_float_eq(cs_logical_edge_of(&l, 1, 9).egress_Bps, NET_BPS / 4, 0);
+    cr_assert_float_eq(cs_logical_edge_of(&l, 1, 9).bandwidth_Bps, NET_BPS / 4, 0);
+    cs_logical_free(&l);
     cs_profile_free(&p);
 }
 
