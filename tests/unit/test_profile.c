@@ -164,6 +164,33 @@ Test(profile, a_slow_nic_is_seen_on_every_model)
     }
 }
 
+/* A preset whose last servers are slower, in NIC and NVLinks. */
+Test(profile, servers_that_differ_are_seen_on_every_model)
+{
+    static const char *const models[] = {"alpha-beta", "loggp", "flow", "packet"};
+    cs_profile_options       options  = cs_profile_defaults();
+    cs_config *config = ct_config_of("{\"cluster\": {\"topology\": \"adapcc\", \"ranks\": 24}}");
+
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        ct_set(config, "model.name", models[i]);
+        cs_case    c     = ct_case(config, 0);
+        cs_profile p     = must_profile(&c.job, &options);
+        double     error = strcmp(models[i], "packet") == 0 ? .03 : 1e-9;
+
+        cr_expect_float_eq(find(&p, CS_LINK_NVLINK, 0, 1).bandwidth_Bps / 100e9, 1, error, "%s",
+                           models[i]);
+        cr_expect_float_eq(find(&p, CS_LINK_NVLINK, 18, 17).bandwidth_Bps / 50e9, 1, error, "%s",
+                           models[i]);
+        cr_expect_float_eq(find(&p, CS_LINK_NET, 3, 0).bandwidth_Bps / 12.5e9, 1, error, "%s",
+                           models[i]);
+        cr_expect_float_eq(find(&p, CS_LINK_NET, 5, 0).bandwidth_Bps / 6.25e9, 1, error, "%s",
+                           models[i]);
+        cs_profile_free(&p);
+        cs_case_free(&c);
+    }
+    cs_config_free(config);
+}
+
 /* max_s of the sums over pairs, the slowest link of each round, and a barrier for each of them. */
 Test(profile, its_duration_is_the_sum_of_its_rounds)
 {
