@@ -523,8 +523,8 @@ Test(profile, trees_are_changed_where_that_pays)
 
 Test(profile, trees_of_others_are_refused)
 {
-    cs_job           job    = make_job(16, 4, "alpha-beta", NULL, 0);
-    cs_job           few    = make_job(8, 4, "alpha-beta", NULL, 0);
+    cs_job           job    = make_job(4, 1, "alpha-beta", NULL, 0);
+    cs_job           few    = make_job(3, 1, "alpha-beta", NULL, 0);
     cs_logical       l      = graph_of(&job);
     double           took_s = 0;
     cs_strategy      old    = trees_for(&l, CS_ALLREDUCE, &took_s);
