@@ -343,7 +343,10 @@ cs_status cs_whatif_run(const cs_whatif_job *job, cs_whatif_report *report_p, cs
     if (report.lines == NULL) {
         return CS_NO_MEMORY(err, "a report");
     }
-    faultless.n_faults = 0;
+    faultless.n_faults          = 0;
+    faultless.interference.gpus = 0;
+    faultless.profiling.is_on   = false;
+    faultless.death.is_there    = false;
     cs_status status   = run_part(&faultless, report_healthy, &report, err);
     if (status == CS_OK) {
         status = run_part(job, report_faulty, &report, err);

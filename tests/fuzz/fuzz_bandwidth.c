@@ -28,7 +28,7 @@ static void claim_reads_back(const cs_bandwidth_trace *trace)
     for (size_t i = 0; i < trace->n; i++) {
         cs_text_add(&text, "%.17g\t%.17g\r\n", trace->time_s[i], trace->rate_Bps[i]);
     }
-    FUZZ_CLAIM(cs_bandwidth_parse(text.data, text.length, "own", &again, &err) == CS_OK);
+    FUZZ_CLAIM(cs_bandwidth_parse(text.data, text.length, "own", false, &again, &err) == CS_OK);
     FUZZ_CLAIM(again.n == trace->n);
     FUZZ_CLAIM(memcmp(again.time_s, trace->time_s, again.n * sizeof *again.time_s) == 0);
     FUZZ_CLAIM(memcmp(again.rate_Bps, trace->rate_Bps, again.n * sizeof *again.rate_Bps) == 0);
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     cs_bandwidth_trace trace = {0};
     cs_error           err   = {0};
-    cs_status status = cs_bandwidth_parse((const char *)data, length, "input", &trace, &err);
+    cs_status status = cs_bandwidth_parse((const char *)data, length, "input", false, &trace, &err);
 
     if (status != CS_OK) {
         fuzz_claim_error(status, &err);
