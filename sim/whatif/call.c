@@ -3,8 +3,9 @@
  *
  * The state of the network at a time is a row of two numbers per history (the slowdown, and the
  * slowdown that the schedule is made for) and the number of the arrivals; the row and the algorithm
- * are the key of the store of times. A replay over time takes the spans of a window that begins with the call; when the call
- * turns out to last longer than the window, it is done again with a larger one. */
+ * are the key of the store of times. A replay over time takes the spans of a window that begins
+ * with the call; when the call turns out to last longer than the window, it is done again with a
+ * larger one. */
 #include "whatif/call.h"
 
 #include "base/alloc.h"
@@ -315,13 +316,13 @@ static cs_job plan_job(const cs_caller *caller, const cs_call *call, size_t n_pl
 static cs_status replay(cs_caller *caller, const cs_call *call, size_t n_planned, size_t n_actual,
                         double *elapsed_s_p, cs_error *err)
 {
-    cs_job actual               = caller->job->call;
-    actual.scenario.cluster     = cluster_of(caller, call);
-    actual.scenario.capacity    = caller->actual;
-    actual.scenario.n_capacity  = n_actual;
-    actual.scenario.arrival_s   = call->arrival_s;
-    cs_job planned              = plan_job(caller, call, n_planned);
-    planned.scenario.arrival_s  = call->arrival_s;
+    cs_job actual              = caller->job->call;
+    actual.scenario.cluster    = cluster_of(caller, call);
+    actual.scenario.capacity   = caller->actual;
+    actual.scenario.n_capacity = n_actual;
+    actual.scenario.arrival_s  = call->arrival_s;
+    cs_job planned             = plan_job(caller, call, n_planned);
+    planned.scenario.arrival_s = call->arrival_s;
 
     const planned_options options = {&planned};
     cs_job_set_algorithm(&actual, &planned_algorithm, &options);

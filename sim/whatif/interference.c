@@ -6,14 +6,18 @@
 
 #include <math.h>
 
+#define MAX_TURNS 0x1p53 /* and they can be told apart */
+
 uint64_t cs_interference_turn(const cs_interference *interference, double time_s)
 {
     double turn = floor(time_s / interference->every_s);
 
-    if ((turn + 1) * interference->every_s <= time_s) { /* the quotient was rounded down */
+    if ((turn + 1) * interference->every_s <= time_s) { /* the quotient was rounded */
         turn++;
+    } else if (turn * interference->every_s > time_s) {
+        turn--;
     }
-    return (uint64_t)turn;
+    return (uint64_t)fmin(turn, MAX_TURNS);
 }
 
 double cs_interference_end(const cs_interference *interference, uint64_t turn)

@@ -34,7 +34,7 @@ static double probe_s(double alpha_s, double rate_Bps)
 double cs_probes_s(const cs_cluster *cluster, double least_Bps, uint32_t n_servers,
                    double barrier_s)
 {
-    double gpus   = cluster->gpus_per_server, alpha_s = cluster->fabrics[CS_NIC].alpha_s;
+    double gpus = cluster->gpus_per_server, alpha_s = cluster->fabrics[CS_NIC].alpha_s;
     double time_s = 0;
 
     if (gpus > 1) {
@@ -70,8 +70,8 @@ static double find_probes_s(const cs_knowledge *k, const bool *is_excluded)
 static cs_status try_plan(const cs_knowledge *k, const double *plan, const bool *is_excluded,
                           uint64_t *hash_p, bool *is_possible_p, cs_error *refusal, cs_error *err)
 {
-    cs_call   call   = {.schedule = &k->policy->schedule, .known = plan, .is_excluded = is_excluded};
-    cs_error  wrong  = {0};
+    cs_call   call  = {.schedule = &k->policy->schedule, .known = plan, .is_excluded = is_excluded};
+    cs_error  wrong = {0};
     cs_status status = cs_call_schedule(k->caller, &call, hash_p, &wrong);
 
     *is_possible_p = status == CS_OK;

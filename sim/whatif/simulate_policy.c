@@ -251,14 +251,14 @@ static bool has_left(const simulation *w, uint32_t server, size_t *next)
 /* How long a rank computes, of `n` that share the samples, where it is number `index`. */
 static double compute_s_of(const simulation *w, uint32_t rank, uint32_t n, uint32_t index)
 {
-    const cs_whatif_job *job   = w->q->job;
-    double               all   = job->call.scenario.cluster.n_ranks, share = 1;
-    double               level = w->drawn > 0 && w->is_slowed[rank] ? job->interference.level_ratio : 0;
+    const cs_whatif_job *job = w->q->job;
+    double               all = job->call.scenario.cluster.n_ranks, share = 1;
+    double level = w->drawn > 0 && w->is_slowed[rank] ? job->interference.level_ratio : 0;
 
     if (w->is_shared) {
-        share = job->batch > 0 ? (double)cs_relay_batch_of(job->batch, n, index) /
-                                     ((double)job->batch / all)
-                               : all / n;
+        share = job->batch > 0
+                    ? (double)cs_relay_batch_of(job->batch, n, index) / ((double)job->batch / all)
+                    : all / n;
     }
     return job->compute_s * share * (1 + level);
 }
@@ -561,10 +561,11 @@ static cs_status restart(simulation *w, const iteration *it, double usual_s, cs_
 
     add(w, CS_INTERVAL_ABORTED, hung_s, 0, 0);
     add(w, CS_INTERVAL_HUNG, death->hang_s, 0, 0);
-    w->death = (cs_death_cost){.hung_s    = death->hang_s,
-                               .stopped_s = death->relaunch_s,
-                               .redone    = lost + hung_s / usual_s,
-                               .lost_s    = hung_s + death->hang_s + death->relaunch_s + lost * usual_s};
+    w->death =
+        (cs_death_cost){.hung_s    = death->hang_s,
+                        .stopped_s = death->relaunch_s,
+                        .redone    = lost + hung_s / usual_s,
+                        .lost_s    = hung_s + death->hang_s + death->relaunch_s + lost * usual_s};
     cs_job_interval stop = {.from_s   = w->now_s,
                             .until_s  = w->now_s + death->relaunch_s,
                             .lost     = fmax(lost, 0),

@@ -210,7 +210,8 @@ static void read_algorithm_policy(cs_reading *r, const cs_place *item, cs_whatif
     if (name != NULL && r->error.status == CS_ENOENT) {
         r->error = (cs_error){0};
         CS_REFUSE(r, item, CS_EINVAL,
-                  "unknown policy '%.40s': accepted are " PLAIN_NAMES " and the names of algorithms",
+                  "unknown policy '%.40s': accepted are " PLAIN_NAMES
+                  " and the names of algorithms",
                   name);
     }
 }
@@ -240,10 +241,9 @@ static void complete_policy(cs_reading *r, const cs_place *item, const cs_whatif
 /* One of a list: a word, or an algorithm. */
 static void read_policy(cs_reading *r, const cs_place *item, cs_whatif_job *job)
 {
-    const char             *name   = json_string_value(item->node);
-    const cs_whatif_policy *plain  = name != NULL ? find_plain(name) : NULL;
-    cs_whatif_policy        policy = {
-               .kind = job->profiling.is_on ? CS_POLICY_RUN : CS_POLICY_SWITCH};
+    const char             *name  = json_string_value(item->node);
+    const cs_whatif_policy *plain = name != NULL ? find_plain(name) : NULL;
+    cs_whatif_policy policy = {.kind = job->profiling.is_on ? CS_POLICY_RUN : CS_POLICY_SWITCH};
 
     if (plain != NULL) {
         policy = *plain;
@@ -279,7 +279,8 @@ static void add_default_policies(cs_reading *r, const cs_place *place, cs_whatif
         const cs_whatif_policy *plain  = find_plain(names[i]);
         cs_whatif_policy        policy = {.name = names[i],
                                           .kind = is_on ? CS_POLICY_RUN : CS_POLICY_SWITCH};
-        if (plain == NULL && cs_algorithm_find(names[i], &policy.schedule.algorithm, NULL) == CS_OK) {
+        if (plain == NULL &&
+            cs_algorithm_find(names[i], &policy.schedule.algorithm, NULL) == CS_OK) {
             cs_fields_default(policy.schedule.algorithm->options, &policy.schedule.options);
         }
         policy = plain != NULL ? *plain : policy;
@@ -514,8 +515,8 @@ static void add_trace_of(cs_reading *r, const cs_bandwidth_trace *trace, const t
         if (i < trace->n && trace->server != NULL && trace->server[i] != server) {
             continue;
         }
-        double until_s = i < trace->n ? trace->time_s[i] : (double)INFINITY;
-        double rate    = before.rate_Bps * before.factor * keys->scale;
+        double until_s  = i < trace->n ? trace->time_s[i] : (double)INFINITY;
+        double rate     = before.rate_Bps * before.factor * keys->scale;
         double slowdown = nominal_Bps / rate;
         bool   is_dead  = !(slowdown <= CS_MAX_SLOWDOWN);
         if (before.index != SIZE_MAX && slowdown > 1) {
@@ -527,9 +528,10 @@ static void add_trace_of(cs_reading *r, const cs_bandwidth_trace *trace, const t
             append(r, list, &fault, cluster, NO_FAULT);
         }
         if (i < trace->n) {
-            bool is_first = before.index == SIZE_MAX;
-            double factor = is_first ? 1 : amplify(&before, trace->rate_Bps[i], keys->amplify_ratio);
-            before        = (trace_step){i, trace->rate_Bps[i], factor};
+            bool   is_first = before.index == SIZE_MAX;
+            double factor =
+                is_first ? 1 : amplify(&before, trace->rate_Bps[i], keys->amplify_ratio);
+            before = (trace_step){i, trace->rate_Bps[i], factor};
         }
     }
 }
@@ -642,11 +644,26 @@ static void check_cluster(cs_reading *r, const cs_whatif_job *job)
     }
 }
 
+/* Every rank begins with as many samples as the others. */
+static void check_batch(cs_reading *r, const cs_place *root, const cs_whatif_job *job)
+{
+    cs_place place   = cs_place_get(root, "job");
+    cs_place batch   = cs_place_get(&place, "batch");
+    uint32_t n_ranks = job->call.scenario.cluster.n_ranks;
+
+    if (!cs_reading_failed(r) && job->batch % n_ranks != 0) {
+        CS_REFUSE(r, &batch, CS_EINVAL,
+                  "%llu samples are not shared evenly by %u ranks: accepted are multiples of that",
+                  (unsigned long long)job->batch, n_ranks);
+    }
+}
+
 /* The algorithm, once the cluster is known to be one. */
 static void read_algorithm(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
 {
     cs_read_algorithm(r, place, row, object);
     check_cluster(r, object);
+    check_batch(r, place->parent, object);
 }
 
 /* clang-format off */

@@ -50,8 +50,8 @@ typedef struct cs_whatif_policy {
     cs_policy_kind     kind;
     cs_whatif_schedule schedule; /* of CS_POLICY_SWITCH and _RUN; without an algorithm where this
                                     build has none of that name */
-    int profiles; /* cs_profiles */
-    int recovery; /* cs_recovery, never AUTO once it is read */
+    int profiles;                /* cs_profiles */
+    int recovery;                /* cs_recovery, never AUTO once it is read */
 } cs_whatif_policy;
 
 /* How policies of kind CS_POLICY_RUN come to know the rates of NICs. */

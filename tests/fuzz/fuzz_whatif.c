@@ -100,7 +100,7 @@ static void print(const cs_whatif_job *job, const cs_whatif_report *report)
 
     cs_whatif_table(job, report, &text);
     cs_whatif_json(job, report, &text);
-    cs_whatif_csv(report, &text);
+    cs_whatif_csv(job, report, &text);
     FUZZ_CLAIM(!text.failed && strlen(text.data) == text.length);
     cs_text_free(&text);
 }
