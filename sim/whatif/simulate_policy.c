@@ -79,7 +79,7 @@ static void intervals_add(job_intervals *intervals, const cs_job_interval *inter
 {
     cs_job_interval c = cut(interval, intervals->horizon_s);
 
-    if (intervals->failed || (!(c.until_s > c.from_s) && !(c.iterations > 0))) {
+    if (intervals->failed || (!(c.until_s > c.from_s) && !(c.iterations > 0) && !(c.lost > 0))) {
         return;
     }
     cs_job_interval *last = intervals->n > 0 ? &intervals->list[intervals->n - 1] : NULL;
