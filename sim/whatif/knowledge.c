@@ -31,23 +31,36 @@ static double probe_s(double alpha_s, double rate_Bps)
     return time_s;
 }
 
-double cs_probes_s(const cs_cluster *cluster, double least_Bps, uint32_t n_servers,
-                   double barrier_s)
+/* All ordered pairs of GPUs of the slowest server, one after the other. */
+static double probe_server_s(const cs_cluster *cluster)
 {
-    double gpus = cluster->gpus_per_server, alpha_s = cluster->fabrics[CS_NIC].alpha_s;
+    double gpus   = cluster->gpus_per_server;
+    double mates  = gpus / (cluster->sockets > 1 ? cluster->sockets : 1) - 1;
     double time_s = 0;
 
-    if (gpus > 1) {
-        time_s = gpus * (gpus - 1) *
-                 probe_s(cluster->fabrics[CS_NVLINK].alpha_s, cs_least_Bps(cluster, CS_NVLINK));
-    }
-    if (n_servers > 1) { /* every round has the slowest server in it, at both ends of its probes */
-        time_s += (n_servers - 1) * (probe_s(alpha_s, least_Bps) + barrier_s);
+    for (uint32_t f = CS_NVLINK; f < cs_n_fabrics(cluster); f++) {
+        double pairs = gpus * (f == CS_NVLINK ? mates : gpus - 1 - mates);
+        if (pairs > 0) {
+            time_s += pairs * probe_s(cluster->fabrics[f].alpha_s, cs_least_Bps(cluster, f));
+        }
     }
     return time_s;
 }
 
-/* A dead NIC answers no probe, and nobody waits for it. */
+double cs_probes_s(const cs_cluster *cluster, double least_Bps, uint32_t n_servers,
+                   double barrier_s)
+{
+    double time_s = probe_server_s(cluster);
+
+    if (n_servers > 1) { /* every round has the slowest server in it, at an end of two probes */
+        time_s +=
+            (n_servers - 1) * (probe_s(cluster->fabrics[CS_NIC].alpha_s, least_Bps) + barrier_s);
+    }
+    return time_s;
+}
+
+/* A probe has the NIC alone, whoever shares it. A dead one answers no probe, and nobody waits for
+ * it. */
 static double find_probes_s(const cs_knowledge *k, const bool *is_excluded)
 {
     const cs_cluster *cluster   = &k->job->call.scenario.cluster;
@@ -55,7 +68,8 @@ static double find_probes_s(const cs_knowledge *k, const bool *is_excluded)
     uint32_t          n         = 0;
 
     for (size_t h = 0; h < k->timeline->n_histories; h++) {
-        double nic_Bps = cs_server_Bps(cluster, k->timeline->histories[h].server, CS_NIC);
+        double part_Bps = cs_server_Bps(cluster, k->timeline->histories[h].server, CS_NIC);
+        double nic_Bps  = part_Bps * (cluster->nic_sharers > 1 ? cluster->nic_sharers : 1);
         if (!is_excluded[h] && !isinf(k->seen[h])) {
             least_Bps = fmin(least_Bps, nic_Bps / k->seen[h]);
             n++;
