@@ -42,8 +42,8 @@ CS_MUST_CHECK cs_status cs_knowledge_matters(const cs_knowledge *knowledge, cons
  * servers at once; then N - 1 rounds, in which server k probes server k + i, with a barrier behind
  * each. A probe of a link is n messages of s bytes and one of n s, for n = 2, 4, 8 and s = 256 kB,
  * 1 MB, 4 MB: the time that cs_profile_run() (study/profile.h) finds by replaying them, where
- * probes have constant rates. `least_Bps`: the slowest of the NICs of N servers. O(servers). Source:
- * AdapCC, section IV-B. */
+ * probes have constant rates. `least_Bps`: the slowest of the NICs of N servers. O(servers).
+ * Source: AdapCC, section IV-B. */
 double cs_probes_s(const cs_cluster *cluster, double least_Bps, uint32_t n_servers,
                    double barrier_s);
 
