@@ -16,7 +16,8 @@ cs_status cs_ports_describe(cs_ports *ports, cs_arena *arena, const cs_scenario 
                             const cs_plan *plan, cs_error *err);
 
 /* Fill `ports` for the scenario: every port is free and every own contribution ready when its
- * rank arrives; where the plan has ranks relay, ports are free from the first arrival on. All memory is the arena's. O(n_ranks * n_slots + steps). */
+ * rank arrives; where the plan has ranks relay, ports are free from the first arrival on. All
+ * memory is the arena's. O(n_ranks * n_slots + steps). */
 cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
                         const cs_plan *plan, cs_error *err);
 

@@ -291,8 +291,7 @@ static cs_status replay(run *r, cs_error *err)
     CS_TRY(serve_stream(r, err));
     for (size_t i = 0; i < r->n_observers && r->job->algorithm->decisions != NULL; i++) {
         if (r->observers[i].decided != NULL) {
-            r->observers[i].decided(r->observers[i].user,
-                                    r->job->algorithm->decisions(r->stream));
+            r->observers[i].decided(r->observers[i].user, r->job->algorithm->decisions(r->stream));
         }
     }
     if (r->job->verify) {
