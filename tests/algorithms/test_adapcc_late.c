@@ -201,7 +201,7 @@ static void make_chain(cs_strategy *s, uint64_t bytes, uint64_t chunk_bytes)
     cs_strategy_set_sizes(s, bytes, chunk_bytes);
 }
 
-/* Ranks 0 and 2 start at 5 ms, rank 1 relays between them. Where it is ready when 6 of 16 chunks
+/* Ranks 0 and 2 start at 10 ms, rank 1 relays between them. Where it is ready when 6 of 16 chunks
  * have set out to it, 6/16 of 64 MB are left for phase 2, as on paper. */
 Test(adapcc_late, a_relay_joins_at_the_next_chunk)
 {
@@ -219,7 +219,7 @@ Test(adapcc_late, a_relay_joins_at_the_next_chunk)
         double    from_s;
         cs_result r;
 
-        arrival_s[1] = 5e-3 + chunk_s * (started - 0.5);
+        arrival_s[1] = 10e-3 + chunk_s * (started - 0.5);
         cs_job_set_algorithm(&job, &cs_algorithm_late, &o);
         cs_job_set_model(&job, cs_models[0], NULL);
         r = run_job(&job, &run);
@@ -229,7 +229,7 @@ Test(adapcc_late, a_relay_joins_at_the_next_chunk)
         }
         from_s = run.times.phase1_from_s;
         cr_assert_eq(run.times.n_active, 2u);
-        cr_assert_float_eq(from_s, 5e-3, 1e-12);
+        cr_assert_float_eq(from_s, 10e-3, 1e-12);
         cr_assert_float_eq(run.workers[1].missing_bytes, started * 4e6, 0.5);
         cr_assert_float_eq(run.times.phase1_end_s, from_s + (16 + 1) * chunk_s, 1e-9);
         cr_assert_float_eq(run.workers[1].from_s, run.times.phase1_end_s, 1e-9);
