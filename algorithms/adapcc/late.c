@@ -54,7 +54,7 @@ typedef struct stream {
     cs_hops            hops;    /* of the stage, or of the broadcast */
     uint32_t           phase1_rounds, first_round, turn;
     size_t             next;
-    bool               is_phase1;
+    bool               is_phase1, is_told;
     uint32_t          *missing;  /* [n_late][n_trees] c0: chunks that lack the rank's data */
     uint32_t          *order;    /* [n_late] who broadcasts, in that order */
     uint32_t          *round_of; /* [n_late] where each of them begins */
@@ -174,7 +174,7 @@ static cs_relay_setting setting_of(const cs_scenario *scenario, const cs_late_co
     s.one_starts   = c->one_starts;
     s.cycle_s      = c->cycle_s;
     s.volumes      = c->volumes > 0 ? (cs_relay_volumes)(c->volumes - 1) : s.volumes;
-    s.fault_factor = (double)INFINITY; /* all come */
+    s.fault_factor = c->excludes ? s.fault_factor : (double)INFINITY;
     return s;
 }
 
@@ -500,34 +500,49 @@ static void obey(stream *st)
                 w->missing_bytes += (double)cs_chunks_bytes(&st->p->strategy.trees[m], missing[m]);
             }
             t->end_s = fmax(t->end_s, order->time_s);
+        } else if (order->verb == CS_RELAY_EXCLUDE) {
+            w->role          = CS_WORKER_FAULTY;
+            w->missing_bytes = 0;
+            t->n_faulty++;
+            t->end_s = fmax(t->end_s, order->time_s);
         }
     }
 }
 
-/* Phase 1 has ended everywhere: who broadcasts, and when is known of whom. */
-static void end_phase1(stream *st)
+/* Tell of all who are ready by then. */
+static void hear_until(stream *st, double until_s)
 {
     const prepared *p      = st->p;
-    double          end_s  = st->decisions.times.phase1_end_s;
     double          same_s = SAME * p->setting.cycle_s;
-    bool            ended  = false;
 
-    st->is_phase1 = false;
-    while (!ended || st->n_heard < p->setting.n_ranks) {
-        uint32_t rank = st->n_heard < p->setting.n_ranks ? p->by_ready[st->n_heard] : 0;
-        bool     hears =
-            st->n_heard < p->setting.n_ranks && (ended || p->ready_s[rank] <= end_s + same_s);
-        if (hears) {
-            double ready_s = p->ready_s[rank];
-            st->n_heard++;
-            cs_relay_tell(&st->relay, CS_RELAY_IS_READY, rank,
-                          ended ? ready_s : fmin(ready_s, end_s));
-        } else {
-            ended = true;
-            cs_relay_tell(&st->relay, CS_RELAY_PHASE1_ENDS, 0, end_s);
+    while (st->n_heard < p->setting.n_ranks) {
+        uint32_t rank = p->by_ready[st->n_heard];
+        if (!(p->ready_s[rank] <= until_s + same_s)) {
+            break;
         }
+        st->n_heard++;
+        cs_relay_tell(&st->relay, CS_RELAY_IS_READY, rank, fmin(p->ready_s[rank], until_s));
         obey(st);
     }
+}
+
+/* Phase 1 has ended everywhere: who broadcasts, and who is left out. A stream that is told nothing
+ * waits for all. */
+static void end_phase1(stream *st)
+{
+    double end_s = st->decisions.times.phase1_end_s;
+
+    st->is_phase1 = false;
+    hear_until(st, end_s);
+    cs_relay_tell(&st->relay, CS_RELAY_PHASE1_ENDS, 0, end_s);
+    obey(st);
+    if (st->is_told && isfinite(st->relay.deadline_s)) {
+        st->decisions.times.deadline_s = st->relay.deadline_s;
+        hear_until(st, st->relay.deadline_s);
+        cs_relay_tell(&st->relay, CS_RELAY_DEADLINE, 0, st->relay.deadline_s);
+        obey(st);
+    }
+    hear_until(st, (double)INFINITY);
 }
 
 static void begin_broadcast(stream *st)
@@ -626,6 +641,7 @@ static void late_told(void *state, const cs_block *block, const cs_interval *int
     stream         *st    = state;
     cs_relay_times *times = &st->decisions.times;
 
+    st->is_told = true;
     for (size_t i = 0; st->p->is_controlled && i < block->count; i++) {
         cs_transfer *t = &block->transfers[i];
         if (t->round >= st->phase1_rounds) {
@@ -638,6 +654,16 @@ static void late_told(void *state, const cs_block *block, const cs_interval *int
             settle(st, t, intervals[i].start_s);
         }
     }
+}
+
+static double late_leave_out(const void *state, bool *is_out)
+{
+    const stream *st = state;
+
+    for (uint32_t r = 0; st->p->is_controlled && r < st->p->setting.n_ranks; r++) {
+        is_out[r] = st->decisions.times.workers[r].role == CS_WORKER_FAULTY;
+    }
+    return st->decisions.times.n_faulty > 0 ? st->decisions.times.deadline_s : 0;
 }
 
 static const void *late_decisions(const void *state)
@@ -657,6 +683,7 @@ const cs_algorithm cs_algorithm_late = {
     .release       = free_prepared,
     .next_block    = late_next_block,
     .told          = late_told,
+    .leave_out     = late_leave_out,
     .decisions     = late_decisions,
     .close         = late_close,
 };

@@ -25,6 +25,7 @@ typedef struct cs_late_control {
     double rpc_s;   /* >= 0 */
     double cycle_s; /* > 0 */
     bool   one_starts;
+    bool   excludes; /* who is not ready at the deadline; else all are waited for */
 } cs_late_control;
 
 typedef struct cs_late_options {

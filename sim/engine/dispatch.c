@@ -1331,6 +1331,11 @@ cs_status cs_dispatch_finish(cs_dispatch *dispatch, double *end_s_p, cs_error *e
     return status;
 }
 
+double cs_dispatch_last_end_s(const cs_dispatch *dispatch)
+{
+    return dispatch->last_end_s;
+}
+
 cs_counts cs_dispatch_counts(const cs_dispatch *dispatch)
 {
     cs_counts counts = CS_NO_COUNTS;

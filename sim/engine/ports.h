@@ -33,6 +33,9 @@ void cs_ports_hold(cs_ports *ports, double until_s);
 /* ... before the last end so far. O(n_ports). */
 void cs_ports_end_stage(cs_ports *ports);
 
+/* The last end so far, or the first arrival. O(n_ports). */
+double cs_ports_last_end_s(const cs_ports *ports);
+
 /* When everything has ended and every rank has come: the last end that the model has said, or the
  * last time at which any port becomes free. */
 double cs_ports_end_s(const cs_ports *ports);

@@ -371,6 +371,48 @@ Test(adapcc_late, all_there_is_as_before)
     }
 }
 
+/* Who is not ready at the deadline is left out, and the sum is that of the others; without that
+ * all are waited for. A stream over the dispatcher is counted before that is known. */
+Test(adapcc_late, who_never_comes_is_left_out)
+{
+    const double      arrival_s[] = {0, 30e-3, 0, 1, 0, 2};
+    cs_adapcc_options o           = make_options(2, 1u << 20, 2);
+    const cs_scenario scenario    = make_scenario(CS_ALLREDUCE, 6, 1, 64 * MIB, arrival_s);
+    const cs_model   *models[]    = {cs_models[0], &ct_port_network};
+    double            elapsed_s   = 0;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        cs_job            job;
+        cs_result         r;
+        seen              s        = {.n_told = 0};
+        const cs_observer observer = {.decided = see, .user = &s};
+
+        o.exclude = i >= 2;
+        job       = make_job(&scenario, &o, "alpha-beta");
+        cs_job_set_model(&job, models[i % 2], NULL);
+        cr_assert_eq(cs_job_run(&job, &observer, 1, &r, NULL), CS_OK);
+        cr_assert(r.verified, "%s", r.verdict.text);
+        cr_assert_eq(s.workers[1].role, CS_WORKER_DONE);
+        cr_assert_eq(s.times.n_faulty, o.exclude ? 2u : 0u);
+        for (uint32_t w = 3; w < 6; w += 2) {
+            cr_assert_eq(s.workers[w].role, o.exclude ? CS_WORKER_FAULTY : CS_WORKER_DONE);
+        }
+        if (i == 0) {
+            cr_assert_gt(r.elapsed_s, 2);
+        } else if (i == 2) {
+            cs_relay_times *t = &s.times;
+            cr_assert_float_eq(t->deadline_s, t->phase1_end_s + 5 * (t->phase1_end_s - t->first_s),
+                               1e-12);
+            cr_assert_eq(r.elapsed_s, t->deadline_s);
+            cr_assert_float_eq(r.exposed_s, t->deadline_s - 30e-3, 1e-12, "the last that came");
+            cr_assert(isnan(r.gap) && r.note != NULL);
+        } else {
+            cr_assert_eq(r.elapsed_s, elapsed_s);
+        }
+        elapsed_s = r.elapsed_s;
+    }
+}
+
 /* ---- what would be wrong is seen ---- */
 
 static const cs_algorithm *whole;
@@ -447,9 +489,10 @@ Test(adapcc_late, memory_may_end_anywhere)
 {
     const double      arrival_s[] = {0, 6e-3, 0, 20e-3};
     cs_adapcc_options o           = make_options(2, 1u << 18, 2);
-    const char *const models[]    = {"alpha-beta", "flow"};
+    const char *const models[]    = {"alpha-beta", "flow", "alpha-beta"};
 
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 3; i++) {
+        o.exclude                  = i == 2;
         const cs_scenario scenario = make_scenario(CS_ALLREDUCE, 4, 1, 64 * MIB, arrival_s);
         const cs_job      job      = make_job(&scenario, &o, models[i]);
         cs_status         status   = CS_ENOMEM;
