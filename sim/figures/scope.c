@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What names mean in a row of a figure, the first that there is: what a reference binds; a column
  * that stands before; a name of "let"; a property of the scenario without a run's changes; a unit.
- * "RUN.KEY" is a key of a result, "RUN.options.NAME" an option as resolved, and "trace.KEY" is of
- * the trace that is shown. */
+ * "RUN.KEY" is a key of a result, "RUN.options.NAME" an option as resolved, "RUN.refusal" why an
+ * optional run was refused, and "trace.KEY" is of the trace that is shown. */
 #include "cs/scenario.h"
 #include "figures/figure.h"
 #include "output/result_rows.h"
@@ -196,6 +196,20 @@ static bool missing_value(const char *key, bool is_option, cs_operand *value_p)
     return true;
 }
 
+/* Why it was refused, before or in its run; "": it was not. */
+static const char *refusal_of(const cs_figure_scope *scope, const cs_figure_run *run, size_t item)
+{
+    const char *before =
+        scope->point != NULL ? scope->point->refusals[run - scope->table->figure->runs] : NULL;
+
+    if (before != NULL) {
+        return before;
+    }
+    return item != CS_FIGURE_NO_ITEM && scope->table->items[item].error.status != CS_OK
+               ? scope->table->items[item].error.message
+               : "";
+}
+
 static cs_status run_value(const cs_figure_scope *scope, const cs_figure_run *run, const char *key,
                            cs_operand *value_p, bool *found_p, cs_error *err)
 {
@@ -209,6 +223,11 @@ static cs_status run_value(const cs_figure_scope *scope, const cs_figure_run *ru
     }
     if (scope->point != NULL) {
         item = scope->point->items[run - figure->runs];
+    }
+    if (strcmp(key, "refusal") == 0) {
+        *value_p = AS_TEXT(refusal_of(scope, run, item));
+        *found_p = true;
+        return CS_OK;
     }
     if (item == CS_FIGURE_NO_ITEM || scope->table->items[item].error.status != CS_OK) {
         *found_p = missing_value(key, is_option, value_p);
@@ -361,22 +380,109 @@ static cs_status value_of(void *user, const char *name, cs_operand *value_p, boo
     return CS_OK;
 }
 
-/* A table of the figure: {"6": 7, "12": 15}. What is not in it is nan. */
-static bool look_up(void *user, const char *name, cs_operand argument, cs_operand *value_p)
+/* ---- functions ---- */
+
+/* What all rows of a column come to; cells that are nan or texts do not count. */
+typedef struct column_sums {
+    double n, sum, logs, least, most;
+} column_sums;
+
+static column_sums sums_of(const cs_figure_table *table, size_t column)
+{
+    column_sums s = {.least = INFINITY, .most = -INFINITY};
+
+    for (size_t row = 0; row < table->n_rows; row++) {
+        const cs_operand *cell = &table->cells[row * table->figure->n_columns + column];
+        if (cell->text == NULL && !isnan(cell->number)) {
+            s.n += 1;
+            s.sum += cell->number;
+            s.logs += log(cell->number);
+            s.least = fmin(s.least, cell->number);
+            s.most  = fmax(s.most, cell->number);
+        }
+    }
+    return s;
+}
+
+static double least_of(const column_sums *s)
+{
+    return s->least;
+}
+
+static double most_of(const column_sums *s)
+{
+    return s->most;
+}
+
+static double mean_of(const column_sums *s)
+{
+    return s->sum / s->n;
+}
+
+static double geomean_of(const column_sums *s)
+{
+    return exp(s->logs / s->n);
+}
+
+static const struct row_function {
+    const char *name;
+    double (*value)(const column_sums *s);
+} row_functions[] = {
+    {"least_of", least_of}, {"most_of", most_of}, {"mean_of", mean_of}, {"geomean_of", geomean_of}};
+
+enum { N_ROW_FUNCTIONS = sizeof row_functions / sizeof row_functions[0] };
+
+/* least_of('column') and its like: over all rows, so there is no value before all are known. */
+static cs_status value_over_rows(const cs_figure_scope *scope, const struct row_function *function,
+                                 cs_operand argument, cs_operand *value_p, cs_error *err)
+{
+    const cs_figure *figure = scope->table->figure;
+    size_t           column = 0;
+
+    while (argument.text != NULL && column < figure->n_columns &&
+           strcmp(figure->columns[column].name, argument.text) != 0) {
+        column++;
+    }
+    if (argument.text == NULL || column == figure->n_columns) {
+        return CS_FAIL(err, CS_EINVAL, "", "%s: accepted is a column's name in quotes%s%.40s%s",
+                       function->name, argument.text != NULL ? ", not '" : "",
+                       argument.text != NULL ? argument.text : "",
+                       argument.text != NULL ? "'" : "");
+    }
+    if (!scope->table->is_filled) {
+        return CS_FAIL(err, CS_EINVAL, "", "%s is not known before all columns are",
+                       function->name);
+    }
+    column_sums sums = sums_of(scope->table, column);
+    *value_p         = number(sums.n > 0 ? function->value(&sums) : (double)NAN);
+    return CS_OK;
+}
+
+/* A function over rows, or a table of the figure: {"6": 7, "12": 15}. What is not in that is nan.
+ */
+static cs_status look_up(void *user, const char *name, cs_operand argument, cs_operand *value_p,
+                         bool *found_p, cs_error *err)
 {
     const cs_figure_scope *scope = user;
     json_t *table = json_object_get(json_object_get(scope->table->figure->tree, "tables"), name);
     char    key[64];
 
+    for (size_t i = 0; i < N_ROW_FUNCTIONS; i++) {
+        if (strcmp(row_functions[i].name, name) == 0) {
+            *found_p = true;
+            return value_over_rows(scope, &row_functions[i], argument, value_p, err);
+        }
+    }
+    *found_p = table != NULL;
     if (table == NULL) {
-        return false;
+        return CS_OK;
     }
     (void)snprintf(key, sizeof key, "%.15g", argument.number);
     json_t *value = json_object_get(table, argument.text != NULL ? argument.text : key);
     *value_p      = json_is_string(value)   ? AS_TEXT(json_string_value(value))
                     : json_is_number(value) ? number(json_number_value(value))
                                             : number((double)NAN);
-    return true;
+    return CS_OK;
 }
 
 /* ---- all names, for the nearest one ---- */
@@ -442,7 +548,12 @@ static const char *known_name(void *user, size_t index)
         return properties[index].name;
     }
     index -= N_PROPERTIES;
-    return index < N_UNITS ? units[index].name : run_key_at(scope, index - N_UNITS);
+    if (index < N_UNITS) {
+        return units[index].name;
+    }
+    index -= N_UNITS;
+    return index < N_ROW_FUNCTIONS ? row_functions[index].name
+                                   : run_key_at(scope, index - N_ROW_FUNCTIONS);
 }
 
 cs_figure_scope cs_figure_scope_of(cs_figure_table *table, size_t row)
