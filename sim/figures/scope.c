@@ -382,62 +382,84 @@ static cs_status value_of(void *user, const char *name, cs_operand *value_p, boo
 
 /* ---- functions ---- */
 
-/* What all rows of a column come to; cells that are nan or texts do not count. */
-typedef struct column_sums {
-    double n, sum, logs, least, most;
-} column_sums;
-
-static column_sums sums_of(const cs_figure_table *table, size_t column)
+static double least_of(const double *sorted, size_t n)
 {
-    column_sums s = {.least = INFINITY, .most = -INFINITY};
+    (void)n;
+    return sorted[0];
+}
 
-    for (size_t row = 0; row < table->n_rows; row++) {
-        const cs_operand *cell = &table->cells[row * table->figure->n_columns + column];
-        if (cell->text == NULL && !isnan(cell->number)) {
-            s.n += 1;
-            s.sum += cell->number;
-            s.logs += log(cell->number);
-            s.least = fmin(s.least, cell->number);
-            s.most  = fmax(s.most, cell->number);
-        }
+static double most_of(const double *sorted, size_t n)
+{
+    return sorted[n - 1];
+}
+
+static double median_of(const double *sorted, size_t n)
+{
+    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+}
+
+static double mean_of(const double *sorted, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += sorted[i];
     }
-    return s;
+    return sum / (double)n;
 }
 
-static double least_of(const column_sums *s)
+static double geomean_of(const double *sorted, size_t n)
 {
-    return s->least;
-}
+    double sum = 0;
 
-static double most_of(const column_sums *s)
-{
-    return s->most;
-}
-
-static double mean_of(const column_sums *s)
-{
-    return s->sum / s->n;
-}
-
-static double geomean_of(const column_sums *s)
-{
-    return exp(s->logs / s->n);
+    for (size_t i = 0; i < n; i++) {
+        sum += log(sorted[i]);
+    }
+    return exp(sum / (double)n);
 }
 
 static const struct row_function {
     const char *name;
-    double (*value)(const column_sums *s);
-} row_functions[] = {
-    {"least_of", least_of}, {"most_of", most_of}, {"mean_of", mean_of}, {"geomean_of", geomean_of}};
+    double (*value)(const double *sorted, size_t n); /* n > 0 */
+} row_functions[] = {{"least_of", least_of},
+                     {"most_of", most_of},
+                     {"median_of", median_of},
+                     {"mean_of", mean_of},
+                     {"geomean_of", geomean_of}};
 
 enum { N_ROW_FUNCTIONS = sizeof row_functions / sizeof row_functions[0] };
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The numbers of a column, sorted; texts and nan are none. They live as long as the table. */
+static double *sorted_column(const cs_figure_table *table, size_t column, cs_arena *arena,
+                             size_t *n_p)
+{
+    double *sorted = CS_ARENA_NEW(arena, double, table->n_rows);
+
+    *n_p = 0;
+    for (size_t row = 0; row < table->n_rows && sorted != NULL; row++) {
+        const cs_operand *cell = &table->cells[row * table->figure->n_columns + column];
+        if (cell->text == NULL && !isnan(cell->number)) {
+            sorted[(*n_p)++] = cell->number;
+        }
+    }
+    if (*n_p > 0) {
+        qsort(sorted, *n_p, sizeof *sorted, compare_numbers);
+    }
+    return sorted;
+}
 
 /* least_of('column') and its like: over all rows, so there is no value before all are known. */
 static cs_status value_over_rows(const cs_figure_scope *scope, const struct row_function *function,
                                  cs_operand argument, cs_operand *value_p, cs_error *err)
 {
     const cs_figure *figure = scope->table->figure;
-    size_t           column = 0;
+    size_t           column = 0, n = 0;
 
     while (argument.text != NULL && column < figure->n_columns &&
            strcmp(figure->columns[column].name, argument.text) != 0) {
@@ -453,8 +475,11 @@ static cs_status value_over_rows(const cs_figure_scope *scope, const struct row_
         return CS_FAIL(err, CS_EINVAL, "", "%s is not known before all columns are",
                        function->name);
     }
-    column_sums sums = sums_of(scope->table, column);
-    *value_p         = number(sums.n > 0 ? function->value(&sums) : (double)NAN);
+    const double *sorted = sorted_column(scope->table, column, &scope->table->arena, &n);
+    if (sorted == NULL) {
+        return CS_NO_MEMORY(err, "%zu rows of a column", scope->table->n_rows);
+    }
+    *value_p = number(n > 0 ? function->value(sorted, n) : (double)NAN);
     return CS_OK;
 }
 

@@ -52,6 +52,10 @@ static const struct {
     {"optcc-9-packets", 16, 209},
     {"optcc-10-packets", 16, 138},
     {"decision-map", 75, 1090},
+    {"adapcc-3b", 400, 808},
+    {"adapcc-12", 6, 72},
+    {"adapcc-14", 96, 640},
+    {"adapcc-19a", 14, 58},
 };
 
 enum { N_WANTED = sizeof wanted / sizeof wanted[0] };
@@ -386,14 +390,14 @@ Test(figures, functions_over_all_rows)
         {"figure.checks", "[]"},
         {"figure.values", "[\"LEAST = least_of('turns')\", \"MOST = most_of('turns')\", "
                           "\"MEAN = mean_of('turns')\", \"CUBE = geomean_of('turns') ^ 3\", "
-                          "\"SAME = near(geomean_of('ranks'), 360 ^ 0.25, 1e-12)\"]"}};
+                          "\"MEDIAN = median_of('ranks')\", \"SAME = near(geomean_of('ranks'), 360 ^ 0.25, 1e-12)\"]"}};
     cs_figure_data data = {0};
     cs_error       err  = {0};
 
     cr_assert_eq(compute_changed("stragglar-6c", sets, sizeof sets / sizeof sets[0], &data, &err),
                  CS_OK, "%s: %s", err.where, err.message);
     cr_expect_not_null(strstr(data.script.data, "\nLEAST = 4\nMOST = 8\nMEAN = 6\nCUBE = 19"));
-    cr_expect_not_null(strstr(data.script.data, "\nSAME = 1\n"));
+    cr_expect_not_null(strstr(data.script.data, "\nMEDIAN = 4.5\nSAME = 1\n"));
     cs_figure_data_free(&data);
 }
 
