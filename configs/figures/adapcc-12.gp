@@ -7,11 +7,11 @@
   array LEAST[4] = [1, NCCL_LEAST, MSCCL_LEAST, BLINK_LEAST]
   array MOST[4] = [1, NCCL_MOST, MSCCL_MOST, BLINK_MOST]
   array MEAN[4] = [1, NCCL_GEOMEAN, MSCCL_GEOMEAN, BLINK_GEOMEAN]
+  array BOUND[4] = [HAS_ADAPCC ? 1 : NaN, NCCL_BOUND, MSCCL_BOUND, BLINK_BOUND]
   array SHOWN[4]; B = 0
-  do for [k = 1:4] { if (LEAST[k] == LEAST[k]) { B = B + 1; SHOWN[B] = k } }
-  stats DATA using 'adapcc_GBps' name 'A' nooutput
+  do for [k = 1:4] { if (BOUND[k] == BOUND[k]) { B = B + 1; SHOWN[B] = k } }
   stats DATA using 'bound_GBps' name 'U' nooutput
-  N = A_records
+  N = U_records
   EACH = 0.8 / B
   set multiplot
   eval titles(sprintf('%s of %s: algorithm bandwidth of AdapCC and others', COLLECTIVE, size(SIZE_GIB)), \
@@ -32,14 +32,22 @@
     set label CUT > 0 ? NAME[1:CUT-1] . "\n" . NAME[CUT+2:] : NAME at first k, screen 0.262 center font SMALL
   }
   set label 'GPUs in use, server by server' at screen 0.53, screen 0.202 center
-  set label '{/:Bold speedup of AdapCC}' at screen 0.075, screen 0.160 left font SMALL
-  set label '{/:Bold here: least to most; geometric mean}' at screen 0.42, screen 0.160 left font SMALL
-  if (strlen(NCCL_PAPER) > 0) { set label '{/:Bold the paper (its own sets of GPUs)}' at screen 0.73, screen 0.160 left font SMALL }
-  do for [b = 2:B] {
-    set label 'over ' . IS[SHOWN[b]] at screen 0.075, screen 0.160 - 0.035 * (b - 1) left font SMALL
-    set label sprintf('%.2f to %.2f; %.2f', LEAST[SHOWN[b]], MOST[SHOWN[b]], MEAN[SHOWN[b]]) at screen 0.42, screen 0.160 - 0.035 * (b - 1) left font SMALL
-    set label PAPER[SHOWN[b]] at screen 0.73, screen 0.160 - 0.035 * (b - 1) left font SMALL
+  set label '{/:Bold speedup of AdapCC over}' at screen 0.075, screen 0.160 left font SMALL
+  set label '{/:Bold here: least to most; mean}' at screen 0.37, screen 0.160 left font SMALL
+  set label '{/:Bold a schedule at the bound}' at screen 0.60, screen 0.160 left font SMALL
+  if (strlen(NCCL_PAPER) > 0) { set label '{/:Bold the paper: the same}' at screen 0.80, screen 0.160 left font SMALL }
+  LINE = 0.16
+  do for [b = 1:B] {
+    K = SHOWN[b]
+    if (K > 1) {
+      LINE = LINE - 0.035
+      set label IS[K] at screen 0.075, screen LINE left font SMALL
+      set label HAS_ADAPCC ? sprintf('%.2f to %.2f; %.2f', LEAST[K], MOST[K], MEAN[K]) : 'AdapCC has none' at screen 0.37, screen LINE left font SMALL
+      set label sprintf('%.2f', BOUND[K]) at screen 0.60, screen LINE left font SMALL
+      set label PAPER[K] at screen 0.80, screen LINE left font SMALL
+    }
   }
+  set label 'Means are geometric. The sets of GPUs in the paper are others.' at screen 0.075, screen 0.02 left font TINY
   set style fill solid border lc rgb '#404040'
   set boxwidth EACH
   plot for [b = 1:B] DATA using ($0 + 1 + EACH * (b - (B + 1) / 2.0)):(column(COLUMNS[SHOWN[b]] . '_GBps')) with boxes fc rgb COLOURS[SHOWN[b]], \

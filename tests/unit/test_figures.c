@@ -53,7 +53,9 @@ static const struct {
     {"optcc-10-packets", 16, 138},
     {"decision-map", 75, 1090},
     {"adapcc-3b", 400, 808},
-    {"adapcc-12", 6, 72},
+    {"adapcc-11", 6, 79},
+    {"adapcc-12", 6, 101},
+    {"adapcc-13", 6, 54},
     {"adapcc-14", 96, 570},
     {"adapcc-19a", 14, 58},
 };
