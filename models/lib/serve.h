@@ -40,15 +40,18 @@ void cs_wait_for_links(cs_ports *ports, const cs_transfer *t);
 /* When the data that leave are there. */
 static inline double cs_data_ready_s(const cs_ports *ports, const cs_transfer *t)
 {
-    double ready = ports->arrival_s[t->src];
+    bool   is_own = (t->flags & CS_OWN_SRC) != 0;
+    double ready  = is_own || !ports->ranks_relay ? ports->arrival_s[t->src] : ports->first_s;
 
-    if ((t->flags & CS_OWN_SRC) == 0) {
+    if (!is_own) {
         const double *row = ports->ready_s + (size_t)t->src * ports->n_slots + t->src_slot;
         for (uint32_t k = 0; k < t->span; k++, row++) {
             ready = cs_later(ready, *row);
         }
     }
-    if (cs_transfer_op(t) == CS_OP_EXCHANGE && (t->flags & CS_OWN_DST) == 0) {
+    if (cs_transfer_op(t) == CS_OP_EXCHANGE && (t->flags & CS_OWN_DST) != 0) {
+        ready = cs_later(ready, ports->arrival_s[t->dst]);
+    } else if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
         const double *row = ports->ready_s + (size_t)t->dst * ports->n_slots + t->dst_slot;
         for (uint32_t k = 0; k < t->span; k++, row++) {
             ready = cs_later(ready, *row);
@@ -63,6 +66,9 @@ static inline void cs_data_set_ready(cs_ports *ports, const cs_transfer *t, doub
     double *row  = ports->ready_s + (size_t)t->dst * ports->n_slots + t->dst_slot;
     bool    adds = cs_transfer_op(t) != CS_OP_COPY && (t->flags & CS_OWN_DST) == 0;
 
+    if ((t->flags & CS_OWN_DST) != 0) {
+        end_s = cs_later(end_s, ports->arrival_s[t->dst]); /* of a rank that relays */
+    }
     for (uint32_t k = 0; k < t->span; k++, row++) {
         *row = adds ? cs_later(*row, end_s) : end_s;
     }

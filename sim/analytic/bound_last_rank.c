@@ -68,6 +68,7 @@ const cs_bound cs_bound_last_rank = {
                   "rank has several ports: one alpha",
     .source     = "B1: what the last rank has must leave it, then double",
     .is_general = true,
+    .counts_data = true,
     .seconds    = last_rank_seconds,
 };
 
@@ -77,6 +78,7 @@ const cs_bound cs_bound_last_rank_slow = {
     .assumption = "AllReduce; one GPU a server, or one server",
     .source     = "B1': the slowest rank receives or sends everything after the last arrival",
     .is_general = true,
+    .counts_data = true,
     .seconds    = last_rank_slow_seconds,
 };
 
@@ -87,6 +89,7 @@ const cs_bound cs_bound_server_late = {
                   "alpha holds a port",
     .source     = "B1 per server: the last rank's data leave by g NICs",
     .is_general = true,
+    .counts_data = true,
     .seconds    = server_late_seconds,
 };
 
@@ -96,5 +99,6 @@ const cs_bound cs_bound_rank_capacity = {
     .assumption = "AllReduce; q servers of g > 1 GPUs; alpha of the quicker fabric",
     .source = "every rank sends or receives everything after the last arrival, by all its ports",
     .is_general = true,
+    .counts_data = true,
     .seconds    = rank_capacity_seconds,
 };

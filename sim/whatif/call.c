@@ -75,6 +75,12 @@ static void planned_next_block(void *state, cs_block *block)
     s->algorithm->next_block(s->state, block);
 }
 
+static void planned_told(void *state, const cs_block *block, const cs_interval *intervals)
+{
+    planned_state *s = state;
+    s->algorithm->told(s->state, block, intervals);
+}
+
 static void planned_close(void *state)
 {
     planned_state *s = state;
@@ -94,6 +100,7 @@ static const cs_algorithm planned_algorithm = {
     .check         = planned_check,
     .open          = planned_open,
     .next_block    = planned_next_block,
+    .told          = planned_told,
     .close         = planned_close,
 };
 
