@@ -56,7 +56,8 @@ static const struct {
     {"adapcc-11", 6, 79},
     {"adapcc-12", 6, 101},
     {"adapcc-13", 6, 54},
-    {"adapcc-14", 96, 570},
+    {"adapcc-14", 96, 860},
+    {"adapcc-18b", 72, 470},
     {"adapcc-19a", 14, 58},
 };
 
