@@ -57,6 +57,8 @@ static const struct {
     {"adapcc-12", 6, 101},
     {"adapcc-13", 6, 54},
     {"adapcc-14", 96, 860},
+    {"adapcc-16", 30, 270},
+    {"adapcc-17", 30, 270},
     {"adapcc-18a", 120, 840},
     {"adapcc-18b", 72, 470},
     {"adapcc-19a", 14, 58},
