@@ -210,6 +210,7 @@ static void tree_next_block(void *state, cs_block *block)
 
 const cs_algorithm cs_algorithm_double_binary_tree = {
     .name          = "double_binary_tree",
+    .aliases       = "tree",
     .summary       = "half of the buffer over either of two trees, in chunks, as NCCL's trees",
     .source        = "P. Sanders, J. Speck, J. L. Traeff, Parallel Computing 35 (2009); NCCL 2.4",
     .collectives   = 1u << CS_ALLREDUCE,

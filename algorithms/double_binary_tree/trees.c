@@ -69,11 +69,11 @@ static uint32_t parent_of(const cs_cluster *c, const cs_tree_shape *shape, uint3
     uint32_t l = c->gpus_per_server, n = cs_n_servers(c), local = rank % l;
     bool     in_order = shape->root == CS_TREE_IN_ORDER;
     uint32_t root = in_order ? 0 : shape->root, turned = root / l;
-    uint32_t head = which == 0 ? root % l : (root + l - 1) % l;
+    bool     from_end = in_order && which == 1; /* its chain is the other one backwards */
+    uint32_t head     = from_end ? l - 1 : root % l;
 
     if (local != head) {
-        uint32_t next = (local + (which == 0 ? l - 1 : 1)) % l;
-        return rank - local + next;
+        return rank - local + (local + (from_end ? 1 : l - 1)) % l;
     }
     uint32_t place = place_of(shape, (rank / l + n - turned) % n, which, n);
     uint32_t up    = in_order ? cs_tree_parent(place, n) : parent_below_root(place, n);

@@ -9,8 +9,8 @@
  * tree enters a server at its first rank, the second at its last one: at another NIC.
  *
  * With a root that is given, as NCCL has it, the first tree is that server with one child, the root
- * of a tree in order over the servers behind it. It enters every server at the local rank of the
- * root.
+ * of a tree in order over the servers behind it. Both trees enter every server at the local rank of
+ * the root.
  *
  * Sources: P. Sanders, J. Speck, J. L. Traeff, "Two-tree algorithms for full bandwidth broadcast,
  * reduction and scan", Parallel Computing 35 (2009); NCCL's trees.cc for the shape with a root.
