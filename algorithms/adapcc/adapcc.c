@@ -85,7 +85,7 @@ static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_
     }
     cs_logical_free(&logical);
     if (status == CS_OK) {
-        cs_strategy_options given = {&c->strategy};
+        cs_strategy_options given = {&c->strategy, 1};
         status = cs_algorithm_check(&cs_algorithm_strategy, scenario, &given, &c->plan, err);
     }
     return status;
@@ -94,7 +94,7 @@ static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_
 static cs_status elapsed_s(const cs_forecast *forecast, const cs_scenario *scenario,
                            const candidate *c, double *elapsed_s_p, cs_error *err)
 {
-    const cs_strategy_options given = {&c->strategy};
+    const cs_strategy_options given = {&c->strategy, 1};
 
     return forecast->elapsed_s(forecast, scenario, &cs_algorithm_strategy, &given, &c->plan,
                                elapsed_s_p, err);
