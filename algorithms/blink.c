@@ -16,14 +16,15 @@
  * X. Zhao et al., "AdapCC", ICDCS 2024, section VI.
  */
 #include "algorithms/lib/accept.h"
-#include "algorithms/lib/fallback.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
+#include <string.h>
 
 typedef struct blink_options {
     int      inter; /* OVER_RING .. */
-    uint32_t chunk;
+    uint32_t chunk, chunks;
     double   barrier_s;
 } blink_options;
 
@@ -34,6 +35,10 @@ static const cs_field blink_table[] = {
                      "how the leaders do it: NCCL's ring or tree"),
     CS_OPTION(blink_options, chunk, 8 << 20, 1, 1u << 30,
               "bytes of a chunk inside servers, at most"),
+    CS_OPTION_AUTO(
+        blink_options, chunks, 1, 1 << 20,
+        "chunks that a ring's or tree's share is cut in among the leaders; auto: by alpha and "
+        "bandwidth. An AllReduce's ring has one for each leader"),
     CS_OPTION(blink_options, barrier_s, 0, 0, 1e3, "cost of a barrier between stages"),
     CS_FIELD_END,
 };
@@ -48,19 +53,21 @@ typedef struct layout {
     uint32_t servers, locals, leader; /* leader: local rank */
     uint32_t trees, chunks;           /* of a tree; 1 and 1 in servers of one GPU */
     uint32_t hops;                    /* of a tree */
+    uint32_t among_chunks;            /* of the leaders' plan */
     uint32_t parts;                   /* of the buffer in all */
     uint32_t rounds[STAGES];          /* 0: there is no such stage */
 } layout;
 
 typedef struct blink {
-    const cs_scenario *scenario;
-    cs_scenario        among; /* the leaders as a cluster of one GPU per server */
-    cs_fallback        leaders;
-    blink_options      options;
-    layout             layout;
-    uint32_t           stage, first_round;        /* of the stage */
-    bool               awaits;                    /* a barrier before the next message */
-    uint32_t           turn, step, local, server; /* of INTO and OUT, next */
+    const cs_scenario  *scenario;
+    cs_scenario         among;     /* the leaders as a cluster of one GPU per server */
+    const cs_algorithm *algorithm; /* of the leaders */
+    void               *state;     /* ... and its stream; NULL: there is one server */
+    blink_options       options;
+    layout              layout;
+    uint32_t            stage, first_round;        /* of the stage */
+    bool                awaits;                    /* a barrier before the next message */
+    uint32_t            turn, step, local, server; /* of INTO and OUT, next */
 } blink;
 
 static const cs_algorithm *among_leaders(cs_collective collective, int inter)
@@ -121,23 +128,44 @@ static layout layout_of(const cs_scenario *s, const blink_options *o)
     return l;
 }
 
-/* The layout, and the leaders' plan. */
-static cs_status lay_out(const cs_scenario *scenario, const blink_options *o, layout *l_p,
-                         cs_error *err)
+/* Options and plan of the leaders' algorithm with so many chunks, or as many as it takes. */
+static cs_status check_leaders(const cs_scenario *among, const cs_algorithm *algorithm,
+                               uint32_t *chunks, cs_options *options, cs_plan *plan, cs_error *err)
+{
+    const cs_field *row = cs_field_find(algorithm->options, "chunks");
+
+    cs_fields_default(algorithm->options, options);
+    if (row != NULL) {
+        memcpy(options->bytes + row->offset, chunks, sizeof *chunks);
+    }
+    CS_TRY(cs_algorithm_check(algorithm, among, options, plan, err));
+    *chunks = plan->n_chunks;
+    if (row != NULL) {
+        memcpy(chunks, options->bytes + row->offset, sizeof *chunks);
+    }
+    return CS_OK;
+}
+
+/* The layout; replaces the option `chunks` by what is used. */
+static cs_status lay_out(const cs_scenario *scenario, blink_options *o, layout *l_p, cs_error *err)
 {
     cs_scenario among = leaders_of(scenario);
     cs_plan     plan  = {.n_chunks = 1};
     layout      l     = layout_of(scenario, o);
+    cs_options  options;
 
     if (l.servers > 1) {
-        CS_TRY(
-            cs_fallback_check(among_leaders(scenario->collective, o->inter), &among, &plan, err));
+        const cs_algorithm *algorithm = among_leaders(scenario->collective, o->inter);
+        CS_TRY(check_leaders(&among, algorithm, &o->chunks, &options, &plan, err));
         l.rounds[AMONG] = plan.n_rounds;
+    } else {
+        o->chunks = 1;
     }
     uint64_t parts = common_multiple((uint64_t)l.trees * l.chunks, plan.n_chunks);
     CS_TRY(cs_accept_slots(scenario, "blink", parts, err));
-    l.parts = (uint32_t)parts;
-    *l_p    = l;
+    l.parts        = (uint32_t)parts;
+    l.among_chunks = plan.n_chunks;
+    *l_p           = l;
     return CS_OK;
 }
 
@@ -160,7 +188,9 @@ static void blink_close(void *state)
     blink *b = state;
 
     if (b != NULL) {
-        cs_fallback_close(&b->leaders);
+        if (b->state != NULL) {
+            b->algorithm->close(b->state);
+        }
         cs_free(b);
     }
 }
@@ -173,6 +203,15 @@ static void find_stage(blink *b)
     }
 }
 
+static cs_status open_leaders(blink *b, cs_error *err)
+{
+    cs_plan    plan = {0};
+    cs_options options;
+
+    CS_TRY(check_leaders(&b->among, b->algorithm, &b->options.chunks, &options, &plan, err));
+    return cs_algorithm_open(b->algorithm, &b->among, &options, &plan, &b->state, err);
+}
+
 static cs_status blink_open(const cs_scenario *scenario, const void *options, void **state_p,
                             cs_error *err)
 {
@@ -182,13 +221,13 @@ static cs_status blink_open(const cs_scenario *scenario, const void *options, vo
     if (b == NULL) {
         return CS_NO_MEMORY(err, "blink");
     }
-    b->scenario = scenario;
-    b->options  = *(const blink_options *)options;
-    b->among    = leaders_of(scenario);
-    status      = lay_out(scenario, options, &b->layout, err);
+    b->scenario  = scenario;
+    b->options   = *(const blink_options *)options;
+    b->among     = leaders_of(scenario);
+    b->algorithm = among_leaders(scenario->collective, b->options.inter);
+    status       = lay_out(scenario, &b->options, &b->layout, err);
     if (status == CS_OK && b->layout.servers > 1) {
-        status = cs_fallback_open(
-            &b->leaders, among_leaders(scenario->collective, b->options.inter), &b->among, err);
+        status = open_leaders(b, err);
     }
     if (status != CS_OK) {
         blink_close(b);
@@ -269,9 +308,9 @@ static void fill_inside(blink *b, cs_block *block)
 static void fill_among(blink *b, cs_block *block)
 {
     const layout *l    = &b->layout;
-    uint32_t      unit = l->parts / b->leaders.plan.n_chunks;
+    uint32_t      unit = l->parts / l->among_chunks;
 
-    cs_fallback_next(&b->leaders, block);
+    b->algorithm->next_block(b->state, block);
     for (size_t i = 0; i < block->count; i++) {
         cs_transfer *t     = &block->transfers[i];
         cs_transfer  moved = parts_of(b, t->chunk * unit, t->span * unit);
@@ -311,35 +350,54 @@ static void blink_next_block(void *state, cs_block *block)
     }
 }
 
+/* What the leaders' algorithm takes by its own form. */
+static double leaders_form_s(const cs_scenario *scenario, const blink_options *o)
+{
+    const cs_scenario   among     = leaders_of(scenario);
+    const cs_algorithm *algorithm = among_leaders(scenario->collective, o->inter);
+    uint32_t            chunks    = o->chunks;
+    cs_plan             plan      = {0};
+    cs_options          options;
+
+    if (algorithm->closed_form_s == NULL ||
+        check_leaders(&among, algorithm, &chunks, &options, &plan, NULL) != CS_OK) {
+        return (double)NAN;
+    }
+    return algorithm->closed_form_s(&among, &options);
+}
+
 /* The stages one after the other: K equal chunks over the hops of a mesh's trees, which do not
  * meet, or over the one link of two GPUs; what the leaders' algorithm takes among as many servers.
  */
 static double blink_closed_form_s(const cs_scenario *scenario, const void *options)
 {
-    const blink_options *o        = options;
-    const cs_cluster    *c        = &scenario->cluster;
-    const cs_scenario    among    = leaders_of(scenario);
-    layout               l        = {0};
-    double               stages_s = 0;
-    uint32_t             n_stages = 0;
+    blink_options     o        = *(const blink_options *)options;
+    const cs_cluster *c        = &scenario->cluster;
+    layout            l        = {0};
+    double            stages_s = 0;
+    uint32_t          n_stages = 0;
 
-    if (lay_out(scenario, o, &l, NULL) != CS_OK || scenario->bytes % l.parts != 0 ||
-        scenario->n_capacity > 0 || cs_last_arrival(scenario) > 0 || c->sockets > 1 ||
+    if (lay_out(scenario, &o, &l, NULL) != CS_OK) {
+        return (double)NAN;
+    }
+    assert(l.parts > 0 && l.trees > 0 && l.chunks > 0);
+    if (scenario->bytes % l.parts != 0 || scenario->n_capacity > 0 ||
+        cs_last_arrival(scenario) > 0 || c->sockets > 1 ||
         (l.hops > 1 &&
          (c->fabrics[CS_NVLINK].kind != CS_DIRECT || cs_waits_for_links(c, CS_NVLINK)))) {
         return (double)NAN;
     }
-    double chunk_s = c->fabrics[CS_NVLINK].alpha_s +
-                     (double)(scenario->bytes / (l.trees * l.chunks)) / cs_least_Bps(c, CS_NVLINK);
+    uint64_t chunk_bytes = scenario->bytes / l.trees / l.chunks;
+    double   chunk_s =
+        c->fabrics[CS_NVLINK].alpha_s + (double)chunk_bytes / cs_least_Bps(c, CS_NVLINK);
     for (uint32_t stage = 0; stage < STAGES; stage++) {
         n_stages += l.rounds[stage] > 0;
         stages_s += stage != AMONG ? l.rounds[stage] * chunk_s : 0;
     }
     if (l.servers > 1) {
-        stages_s +=
-            cs_fallback_closed_form_s(among_leaders(scenario->collective, o->inter), &among);
+        stages_s += leaders_form_s(scenario, &o);
     }
-    return stages_s + (n_stages - 1) * o->barrier_s;
+    return stages_s + (n_stages - 1) * o.barrier_s;
 }
 
 const cs_algorithm cs_algorithm_blink = {

@@ -18,6 +18,7 @@
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 
 #define RINGS_DO (1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER)
@@ -64,6 +65,7 @@ static uint32_t local_at(const channel_rings *r, uint32_t channel, uint32_t plac
 {
     uint32_t l = r->scenario->cluster.gpus_per_server, q = l / 2;
 
+    assert(l > 0 && (q > 0 || r->order == CHANNEL_ROTATED));
     if (r->order == CHANNEL_ROTATED) {
         return (place + channel) % l;
     }
@@ -160,8 +162,7 @@ enum { MOST_CHANNELS = 32767 }; /* two slots each */
 
 typedef struct nccl_options {
     uint32_t channels;
-    int      order;  /* channel_order */
-    uint32_t chunks; /* of a channel's share; chains alone */
+    int      order; /* channel_order */
 } nccl_options;
 
 #define CHANNEL_ROWS                                                         \
@@ -297,9 +298,14 @@ const cs_algorithm cs_algorithm_flat_ring = {
 
 enum { MOST_CHUNKS = 1 << 20, MOST_AUTO_CHUNKS = 1024 };
 
+typedef struct chain_options {
+    nccl_options rings; /* first: rows of nccl_options are rows of these */
+    uint32_t     chunks;
+} chain_options;
+
 static const cs_field chain_table[] = {
     CHANNEL_ROWS,
-    CS_OPTION_AUTO(nccl_options, chunks, 1, MOST_CHUNKS,
+    CS_OPTION_AUTO(chain_options, chunks, 1, MOST_CHUNKS,
                    "chunks that a ring's share is cut in; auto: by alpha and bandwidth"),
     CS_FIELD_END,
 };
@@ -362,19 +368,19 @@ static uint32_t best_chunks(const cs_scenario *s, uint32_t channels)
 static cs_status chain_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                              cs_error *err)
 {
-    nccl_options     *o       = options;
+    chain_options    *o       = options;
     const cs_cluster *cluster = &scenario->cluster;
 
-    CS_TRY(check_options(scenario, o, err));
-    CS_TRY(cs_accept_slots(scenario, "reduce_ring", 2 * (uint64_t)o->channels, err));
-    o->chunks = o->chunks == CS_AUTO ? best_chunks(scenario, o->channels) : o->chunks;
-    if ((uint64_t)o->chunks * o->channels > UINT32_MAX) {
+    CS_TRY(check_options(scenario, &o->rings, err));
+    CS_TRY(cs_accept_slots(scenario, "reduce_ring", 2 * (uint64_t)o->rings.channels, err));
+    o->chunks = o->chunks == CS_AUTO ? best_chunks(scenario, o->rings.channels) : o->chunks;
+    if ((uint64_t)o->chunks * o->rings.channels > UINT32_MAX) {
         return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
                        "%u chunks for each of %u rings: at most 2^32 - 1 in all are accepted",
-                       o->chunks, o->channels);
+                       o->chunks, o->rings.channels);
     }
-    *plan = (cs_plan){.n_chunks = o->chunks * o->channels,
-                      .n_slots  = 2 * o->channels,
+    *plan = (cs_plan){.n_chunks = o->chunks * o->rings.channels,
+                      .n_slots  = 2 * o->rings.channels,
                       .n_rounds = o->chunks + cluster->n_ranks - 2,
                       .uses     = cs_uses_nvlink(cluster)};
     return CS_OK;
@@ -389,13 +395,14 @@ static void enter_channel(chains *c, uint32_t channel)
 static cs_status chain_open(const cs_scenario *scenario, const void *options, void **state_p,
                             cs_error *err)
 {
-    chains *c = CS_NEW(chains, 1);
+    const chain_options *o = options;
+    chains              *c = CS_NEW(chains, 1);
 
     if (c == NULL) {
         return CS_NO_MEMORY(err, "chains");
     }
-    c->rings  = rings_of(scenario, options);
-    c->chunks = ((const nccl_options *)options)->chunks;
+    c->rings  = rings_of(scenario, &o->rings);
+    c->chunks = o->chunks;
     enter_channel(c, 0);
     *state_p = c;
     return CS_OK;
@@ -457,13 +464,13 @@ static void chain_next_block(void *state, cs_block *block)
  * for one chain and any rates that do not change. */
 static double chain_closed_form_s(const cs_scenario *scenario, const void *options)
 {
-    const nccl_options *o     = options;
-    const cs_fabric    *f     = scenario->cluster.fabrics;
-    chains              c     = {.rings = rings_of(scenario, o), .chunks = o->chunks};
-    uint32_t            n     = scenario->cluster.n_ranks, fabric;
-    double              sum_s = 0, most_s = 0, end_s = 0;
+    const chain_options *o     = options;
+    const cs_fabric     *f     = scenario->cluster.fabrics;
+    chains               c     = {.rings = rings_of(scenario, &o->rings), .chunks = o->chunks};
+    uint32_t             n     = scenario->cluster.n_ranks, fabric;
+    double               sum_s = 0, most_s = 0, end_s = 0;
 
-    if (o->channels > 1 || !cs_capacity_is_constant(scenario)) {
+    if (o->rings.channels > 1 || !cs_capacity_is_constant(scenario)) {
         return (double)NAN;
     }
     if (scenario->bytes % o->chunks != 0) {
@@ -473,11 +480,12 @@ static double chain_closed_form_s(const cs_scenario *scenario, const void *optio
         uint64_t largest = cs_split(scenario->bytes, o->chunks, 0);
         return holds ? all_s + (n - 2) * cs_message_s(scenario, fabric, largest) : (double)NAN;
     }
+    const uint64_t chunk_bytes = scenario->bytes / o->chunks;
     enter_channel(&c, 0);
     for (uint32_t hop = n - 1; hop-- > 0;) {
         uint32_t src = chain_rank(&c, hop), dst = chain_rank(&c, hop + 1);
         double   hop_s = f[cs_fabric_of(&scenario->cluster, src, dst)].alpha_s +
-                       (double)(scenario->bytes / o->chunks) * hop_s_per_byte(scenario, src, dst);
+                       (double)chunk_bytes * hop_s_per_byte(scenario, src, dst);
         double from_s = fmax(cs_arrival(scenario, src), cs_arrival(scenario, dst));
         sum_s += hop_s;
         most_s = fmax(most_s, hop_s);
@@ -492,7 +500,7 @@ const cs_algorithm cs_algorithm_reduce_ring = {
     .source        = "NCCL's ncclReduce and ncclBroadcast",
     .collectives   = 1u << CS_REDUCE | 1u << CS_BROADCAST,
     .options       = chain_table,
-    .options_bytes = sizeof(nccl_options),
+    .options_bytes = sizeof(chain_options),
     .check         = chain_check,
     .open          = chain_open,
     .next_block    = chain_next_block,
