@@ -18,6 +18,7 @@
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 
 #define RINGS_DO (1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER)
@@ -64,6 +65,7 @@ static uint32_t local_at(const channel_rings *r, uint32_t channel, uint32_t plac
 {
     uint32_t l = r->scenario->cluster.gpus_per_server, q = l / 2;
 
+    assert(l > 0 && (q > 0 || r->order == CHANNEL_ROTATED));
     if (r->order == CHANNEL_ROTATED) {
         return (place + channel) % l;
     }
@@ -478,11 +480,12 @@ static double chain_closed_form_s(const cs_scenario *scenario, const void *optio
         uint64_t largest = cs_split(scenario->bytes, o->chunks, 0);
         return holds ? all_s + (n - 2) * cs_message_s(scenario, fabric, largest) : (double)NAN;
     }
+    const uint64_t chunk_bytes = scenario->bytes / o->chunks;
     enter_channel(&c, 0);
     for (uint32_t hop = n - 1; hop-- > 0;) {
         uint32_t src = chain_rank(&c, hop), dst = chain_rank(&c, hop + 1);
         double   hop_s = f[cs_fabric_of(&scenario->cluster, src, dst)].alpha_s +
-                       (double)(scenario->bytes / o->chunks) * hop_s_per_byte(scenario, src, dst);
+                       (double)chunk_bytes * hop_s_per_byte(scenario, src, dst);
         double from_s = fmax(cs_arrival(scenario, src), cs_arrival(scenario, dst));
         sum_s += hop_s;
         most_s = fmax(most_s, hop_s);

@@ -58,7 +58,7 @@ typedef struct graph_keys {
 /* Of presets and files, which were looked at before. */
 typedef struct source_keys {
     const char *name;
-    uint32_t    servers;
+    uint32_t    servers, first;
 } source_keys;
 
 enum { CROSSBAR, LEAF_SPINE, FAT_TREE, RAILS, GRAPH, FILE_KIND, SERVER, KINDS };
@@ -213,6 +213,8 @@ static const cs_field preset_fields[] = {
     CS_KEY(source_keys, name, "preset", .names = &cs_preset_names, .is_required = true,
            .help = "'collsim list topologies'"),
     SERVERS(source_keys),
+    COUNT(source_keys, first, "first", 1,
+          .help = "how many are of the first kind, where the preset has two"),
     CS_FIELD_END,
 };
 static const cs_field named_fields[] = {
@@ -508,6 +510,18 @@ void cs_read_server(cs_reading *r, const cs_place *place, cs_site *site)
     if (site->machine == NULL) {
         CS_REFUSE_MEMORY(r, place, "a server of %u GPUs", shape.n_gpus);
     }
+}
+
+void cs_read_first_servers(cs_reading *r, const cs_place *topology, cs_site *site)
+{
+    cs_place    field = cs_place_get(topology, "first");
+    source_keys keys  = {.first = site->first_tail};
+
+    if (field.node != NULL && site->tail == NULL) {
+        CS_REFUSE(r, &field, CS_EINVAL, "is for presets whose servers are of two kinds");
+    }
+    cs_read_key(r, topology, preset_fields, "first", &keys);
+    site->first_tail = keys.first;
 }
 
 void cs_read_n_servers(cs_reading *r, const cs_place *topology, uint32_t *n_servers_p)

@@ -258,6 +258,10 @@ Test(servers, presets)
     expect_preset("adapcc", "5", "1", one, NULL);
     expect_preset("adapcc-a100", NULL, NULL, a, mesh);
     expect_preset("adapcc-v100", NULL, NULL, v, mesh + 4);
+    expect_preset("{\"preset\": \"adapcc\", \"servers\": 4, \"first\": 2}", NULL, NULL, a + 2,
+                  mesh + 2);
+    expect_preset("{\"preset\": \"adapcc\", \"first\": 1}", "12", NULL, a + 3, mesh + 3);
+    expect_preset("{\"preset\": \"adapcc\", \"servers\": 2, \"first\": 2}", NULL, NULL, a, mesh);
 }
 
 /* A rate that is given is that of all servers, the other stays each server's own. */
