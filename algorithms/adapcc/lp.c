@@ -100,6 +100,14 @@ static void come_back(void *info)
     longjmp(j->back, 1);
 }
 
+/* It speaks before it ends the process, though it was told not to. */
+static int say_nothing(void *info, const char *text)
+{
+    (void)info;
+    (void)text;
+    return 1;
+}
+
 static int kind_of(double low, double high)
 {
     bool has_low = low > -(double)INFINITY, has_high = high < (double)INFINITY;
@@ -140,7 +148,7 @@ static void on_node(glp_tree *tree, void *info)
     job *j    = info;
     int  best = glp_ios_best_node(tree), made = 0;
 
-    if (best != 0 && glp_ios_reason(tree) == GLP_ISELECT) {
+    if (best != 0) {
         j->answer.bound = glp_ios_node_bound(tree, best);
     }
     if (!j->has_start && glp_ios_reason(tree) == GLP_IHEUR) {
@@ -175,11 +183,14 @@ static void branch(job *j, glp_prob *p)
         j->is_lost = j->answer.end == CS_LP_SOLVED;
         return;
     }
+    double found = glp_mip_obj_val(p);
     if (j->answer.end == CS_LP_SOLVED) {
-        j->answer.bound = glp_mip_obj_val(p);
+        j->answer.bound = found;
+    } else if (j->answer.end == CS_LP_GAP) {
+        j->answer.bound = fmax(j->answer.bound, found - j->limits->gap * fabs(found));
     }
-    if (glp_mip_obj_val(p) < j->answer.objective) {
-        j->answer.objective = glp_mip_obj_val(p);
+    if (found < j->answer.objective) {
+        j->answer.objective = found;
         for (size_t i = 0; i < j->lp->n_columns; i++) {
             j->x[i] = glp_mip_col_val(p, (int)i + 1);
         }
@@ -229,11 +240,13 @@ static bool solve_guarded(job *j)
         return false;
     }
     glp_error_hook(come_back, j);
+    glp_term_hook(say_nothing, NULL);
     if (is_own) {
         glp_mem_limit(j->limits->memory_MB);
     }
     solve(j);
     glp_error_hook(NULL, NULL);
+    glp_term_hook(NULL, NULL);
     glp_term_out(speaks);
     if (is_own) {
         glp_free_env();

@@ -203,7 +203,8 @@ static void add_order(milp *p)
     }
 }
 
-/* The plans of a strategy's trees, in the order of their roots where they may change places. */
+/* The plans of a strategy's trees, which may be fewer, in the order of their roots where they may
+ * change places. */
 static void read_plans(milp *p, const cs_strategy *known)
 {
     const uint32_t *server_of = p->q->logical->server_of;
@@ -211,13 +212,14 @@ static void read_plans(milp *p, const cs_strategy *known)
 
     for (uint32_t root = 0; root < p->n; root++) {
         for (uint32_t m = 0; m < p->n_trees && are_alike(p); m++) {
-            if (server_of[cs_tree_root(&known->trees[m])] == root) {
+            if (server_of[cs_tree_root(&known->trees[m % known->n_trees])] == root) {
                 p->sorted[k++] = m;
             }
         }
     }
     for (uint32_t m = 0; m < p->n_trees; m++) {
-        const uint32_t *parent = known->trees[are_alike(p) ? p->sorted[m] : m].parent;
+        uint32_t        of     = are_alike(p) ? p->sorted[m] : m;
+        const uint32_t *parent = known->trees[of % known->n_trees].parent;
         uint32_t       *plan   = p->plans + m * p->n;
 
         for (uint32_t i = 0; i < p->n; i++) {

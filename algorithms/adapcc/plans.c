@@ -242,19 +242,18 @@ static void plan_mixed(cs_planner *p, cs_plan_family f, uint32_t m, uint32_t n_p
     uint32_t n = p->logical->n_servers, n_slow = n - p->n_fast;
     uint32_t step      = p->n_fast / n_plans > 0 ? p->n_fast / n_plans : 1;
     bool     is_spread = f >= CS_PLAN_FAST_CHAINS;
-    bool     is_root   = f == CS_PLAN_SLOW_ROOTS || (f == CS_PLAN_SLOW_ROOT_OR_LEAF && m % 2 == 0);
+    bool     in_turn   = f == CS_PLAN_SLOW_ROOT_OR_LEAF || f == CS_PLAN_SLOW_HEAPS;
 
     rotate(p->list, p->ranked, p->n_fast, is_spread ? m * step : m);
-    rotate(p->slow, p->ranked + p->n_fast, n_slow,
-           f == CS_PLAN_SLOW_ROOT_OR_LEAF && m % 2 == 0 ? m / 2 : m);
+    rotate(p->slow, p->ranked + p->n_fast, n_slow, in_turn && m % 2 == 0 ? m / 2 : m);
     if (f == CS_PLAN_SLOW_FIRST_CHAINS) { /* the other slow servers at the end of the chain */
         memmove(p->list + 1, p->list, p->n_fast * sizeof *p->list);
         memcpy(p->list + 1 + p->n_fast, p->slow + 1, (n_slow - 1) * sizeof *p->list);
         p->list[0] = p->slow[0];
         plan_heap(plan, p->list, n, 1);
-    } else if (f == CS_PLAN_SLOW_ROOT_HEAPS) {
+    } else if (f == CS_PLAN_SLOW_ROOT_HEAPS || (f == CS_PLAN_SLOW_HEAPS && m % 2 == 0)) {
         plan_slow_root_heap(plan, p);
-    } else if (is_root) {
+    } else if (f == CS_PLAN_SLOW_ROOTS || (in_turn && m % 2 == 0)) {
         plan_slow_root(plan, p);
     } else if (f == CS_PLAN_FAST_TWO_CHAINS) {
         plan_two_chains(plan, p->list, p->n_fast);

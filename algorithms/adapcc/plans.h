@@ -27,7 +27,8 @@ typedef enum cs_plan_family {
     CS_PLAN_SLOW_ROOTS,
     CS_PLAN_SLOW_ROOT_OR_LEAF,
     CS_PLAN_SLOW_ROOT_HEAPS,
-    CS_PLAN_FAST_CHAINS,
+    CS_PLAN_SLOW_HEAPS,  /* such heaps, and those below, in turn */
+    CS_PLAN_FAST_CHAINS, /* slow ones are leaves */
     CS_PLAN_FAST_HEAPS_2,
     CS_PLAN_FAST_TWO_CHAINS,
     CS_PLAN_FAMILIES

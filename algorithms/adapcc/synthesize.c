@@ -15,8 +15,9 @@
 #define LEAST_CHUNK_BYTES ((uint64_t)256 << 10)
 #define MOST_CHUNK_BYTES  ((uint64_t)16 << 20)
 
-/* The first move may make it so much slower. */
+/* The first move may make it so much slower; starts that are improved. */
 #define MOST_SLOWER .05
+enum { MOST_STARTS = 3 };
 
 static const struct {
     const char       *name;
@@ -148,6 +149,7 @@ static void keep(const search *s, cs_strategy *strategy)
 {
     size_t n = s->q->logical->n_ranks * sizeof(uint32_t);
 
+    strategy->n_trees = s->trial.n_trees;
     for (uint32_t m = 0; m < strategy->n_trees; m++) {
         cs_strategy_tree       *to   = &strategy->trees[m];
         const cs_strategy_tree *from = &s->trial.trees[m];
@@ -160,38 +162,60 @@ static void keep(const search *s, cs_strategy *strategy)
 
 /* The heuristic. */
 
-static void plan_all(search *s, cs_plan_family f)
+/* Trees to improve. */
+typedef struct start {
+    cs_plan_family family;
+    bool           chains;
+    uint32_t       n_trees;
+    uint64_t       chunk_bytes;
+    double         took_s;
+} start;
+
+/* The trial becomes the trees of a start, with equal shares. */
+static void plan_start(search *s, const start *from)
 {
-    for (uint32_t m = 0; m < s->trial.n_trees; m++) {
-        cs_planner_plan(&s->planner, f, m, s->trial.n_trees, plan_of(s, m));
+    s->chains        = from->chains;
+    s->trial.n_trees = from->n_trees;
+    for (uint32_t m = 0; m < from->n_trees; m++) {
+        cs_planner_plan(&s->planner, from->family, m, from->n_trees, plan_of(s, m));
         (void)plant(s, m);
+    }
+    cs_strategy_set_sizes(&s->trial, s->q->bytes, from->chunk_bytes);
+}
+
+/* Put a start among the best ones, of which there are *n_p so far. */
+static void try_start(search *s, start x, start *best, uint32_t *n_p)
+{
+    plan_start(s, &x);
+    x.took_s      = cs_synthesize_chunk(s->q, s->cost, &s->trial);
+    x.chunk_bytes = s->trial.trees[0].chunk_bytes;
+    uint32_t at   = *n_p;
+    while (at > 0 && x.took_s < best[at - 1].took_s) {
+        at--;
+    }
+    if (at < MOST_STARTS) {
+        *n_p += *n_p < MOST_STARTS;
+        memmove(best + at + 1, best + at, (*n_p - at - 1) * sizeof *best);
+        best[at] = x;
     }
 }
 
-static void try_families(search *s, cs_strategy *strategy)
+/* Families with all trees; BALANCED with fewer, too: a third of the buffer needs three. */
+static uint32_t try_families(search *s, start *best)
 {
     cs_plan_family families = cs_planner_families(&s->planner);
-    cs_plan_family best     = CS_PLAN_CHAINS;
-    bool           chains   = false;
+    uint32_t       n = 0, n_trees = s->q->n_trees;
 
-    s->best_s = (double)INFINITY;
-    cs_strategy_set_sizes(&s->trial, s->q->bytes, 1);
     for (int inside = 0; inside < 2; inside++) {
-        s->chains = inside != 0;
         for (cs_plan_family f = CS_PLAN_CHAINS; f < families; f++) {
-            plan_all(s, f);
-            double took_s = cs_synthesize_chunk(s->q, s->cost, &s->trial);
-            if (took_s < s->best_s) {
-                s->best_s = took_s;
-                best      = f;
-                chains    = s->chains;
-                keep(s, strategy);
+            uint32_t fewest = f == CS_PLAN_BALANCED && n_trees < 8 ? n_trees / 2 + 1 : n_trees;
+
+            for (uint32_t k = n_trees; k >= fewest; k--) {
+                try_start(s, (start){f, inside != 0, k, 1, 0}, best, &n);
             }
         }
     }
-    s->chains = chains;
-    plan_all(s, best);
-    set_chunk(&s->trial, strategy->trees[0].chunk_bytes);
+    return n;
 }
 
 /* Some bytes of one tree go to another. */
@@ -259,33 +283,37 @@ static double try_move(search *s, memory *of, gsl_rng *random, uint64_t chunk_by
     return now_s;
 }
 
-/* The plans become those of the strategy, improved. */
-static void improve(search *s, cs_strategy *strategy, gsl_rng *random, memory *of)
+/* Improve a start; its trees become the strategy's where they are the best so far. */
+static void improve(search *s, const start *from, cs_strategy *strategy, gsl_rng *random,
+                    memory *of)
 {
-    uint32_t n           = s->q->logical->n_servers;
-    size_t   bytes       = (size_t)s->trial.n_trees * n * sizeof *of->best;
-    uint64_t chunk_bytes = strategy->trees[0].chunk_bytes;
-    double   now_s       = s->best_s;
+    uint32_t n = s->q->logical->n_servers, n_moves = s->q->n_moves;
+    size_t   bytes = (size_t)from->n_trees * n * sizeof *of->best;
+    double   now_s = from->took_s, best_s = now_s;
 
+    plan_start(s, from);
     memcpy(of->best, s->plans, bytes);
     note_sizes(&s->trial, of->best_of);
-    for (uint32_t i = 0; i < s->q->n_moves && n > 2; i++) {
-        double more = MOST_SLOWER * (1 - (double)i / s->q->n_moves);
+    for (uint32_t i = 0; i < n_moves && n > 2; i++) {
+        double more = MOST_SLOWER * (1 - (double)i / n_moves);
 
-        now_s = try_move(s, of, random, chunk_bytes, now_s, now_s * (1 + more));
-        if (now_s < s->best_s * (1 - 1e-12)) {
-            s->best_s = now_s;
+        now_s = try_move(s, of, random, from->chunk_bytes, now_s, now_s * (1 + more));
+        if (now_s < best_s * (1 - 1e-12)) {
+            best_s = now_s;
             memcpy(of->best, s->plans, bytes);
             note_sizes(&s->trial, of->best_of);
         }
     }
     memcpy(s->plans, of->best, bytes);
-    take_sizes(&s->trial, of->best_of, chunk_bytes);
+    take_sizes(&s->trial, of->best_of, from->chunk_bytes);
     for (uint32_t m = 0; m < s->trial.n_trees; m++) {
         (void)plant(s, m);
     }
-    s->best_s = cs_synthesize_chunk(s->q, s->cost, &s->trial);
-    keep(s, strategy);
+    best_s = cs_synthesize_chunk(s->q, s->cost, &s->trial);
+    if (best_s < s->best_s) {
+        s->best_s = best_s;
+        keep(s, strategy);
+    }
 }
 
 static cs_status search_heuristic(search *s, cs_strategy *strategy, cs_error *err)
@@ -298,8 +326,13 @@ static cs_status search_heuristic(search *s, cs_strategy *strategy, cs_error *er
 
     if (random != NULL && of.plan != NULL && of.best != NULL && of.sizes != NULL &&
         of.best_of != NULL) {
-        try_families(s, strategy);
-        improve(s, strategy, random, &of);
+        start    starts[MOST_STARTS];
+        uint32_t n_starts = try_families(s, starts);
+
+        s->best_s = (double)INFINITY;
+        for (uint32_t i = 0; i < n_starts; i++) {
+            improve(s, &starts[i], strategy, random, &of);
+        }
     } else {
         status = CS_NO_MEMORY(err, "trees");
     }
