@@ -211,7 +211,8 @@ static cs_status lay_out(prepared *p, const cs_strategy *s, cs_collective collec
     *plan      = (cs_plan){.n_chunks      = (uint32_t)chunks,
                            .n_slots       = (uint32_t)slots,
                            .n_rounds      = (uint32_t)turns,
-                           .chunks_differ = true};
+                           .chunks_differ = true,
+                           .uses_trees    = true};
     p->n_turns = plan->n_rounds;
     return CS_OK;
 }

@@ -72,10 +72,11 @@ static cs_status tree_check(const cs_scenario *scenario, void *options, cs_plan 
 
     CS_TRY(cs_accept_slots(scenario, "double_binary_tree", TREES * (uint64_t)window_of(c), err));
     o->chunks = o->chunks == CS_AUTO ? best_chunks(scenario) : o->chunks;
-    *plan     = (cs_plan){.n_chunks = TREES * o->chunks,
-                          .n_slots  = TREES * window_of(c),
-                          .n_rounds = o->chunks + 2 * height_of(c) - 1,
-                          .uses     = cs_uses_nvlink(c)};
+    *plan     = (cs_plan){.n_chunks   = TREES * o->chunks,
+                          .n_slots    = TREES * window_of(c),
+                          .n_rounds   = o->chunks + 2 * height_of(c) - 1,
+                          .uses       = cs_uses_nvlink(c),
+                          .uses_trees = true};
     return CS_OK;
 }
 
