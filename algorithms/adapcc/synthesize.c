@@ -15,9 +15,10 @@
 #define LEAST_CHUNK_BYTES ((uint64_t)256 << 10)
 #define MOST_CHUNK_BYTES  ((uint64_t)16 << 20)
 
-/* The first move may make it so much slower; starts that are improved. */
+/* The first move may make it so much slower; starts that are improved, and above how many ranks
+ * only one is. */
 #define MOST_SLOWER .05
-enum { MOST_STARTS = 3 };
+enum { MOST_STARTS = 3, FEW_RANKS = 256 };
 
 static const struct {
     const char       *name;
@@ -328,6 +329,8 @@ static cs_status search_heuristic(search *s, cs_strategy *strategy, cs_error *er
         of.best_of != NULL) {
         start    starts[MOST_STARTS];
         uint32_t n_starts = try_families(s, starts);
+
+        n_starts = s->q->logical->n_ranks > FEW_RANKS ? 1 : n_starts;
 
         s->best_s = (double)INFINITY;
         for (uint32_t i = 0; i < n_starts; i++) {

@@ -13,8 +13,8 @@ set(library_needs PkgConfig::collsim_jansson PkgConfig::collsim_sqlite3 PkgConfi
     GSL::gsl GSL::gslcblas Threads::Threads ${CMAKE_DL_LIBS} m)
 set(COLLSIM_GLPK_LINKS "")
 if(COLLSIM_GLPK_BUILT)
-  target_compile_definitions(cs_objects PRIVATE COLLSIM_HAS_GLPK)
-  target_include_directories(cs_objects SYSTEM PRIVATE ${GLPK_INCLUDE_FOLDER})
+  set_source_files_properties(algorithms/adapcc/lp.c PROPERTIES
+    COMPILE_DEFINITIONS COLLSIM_HAS_GLPK INCLUDE_DIRECTORIES ${GLPK_INCLUDE_FOLDER})
   list(APPEND library_needs ${GLPK_LIBRARY})
   set(COLLSIM_GLPK_LINKS "-lglpk ") # in collsim.pc
 endif()
