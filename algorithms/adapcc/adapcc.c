@@ -19,8 +19,12 @@ static const cs_field table[] = {
     CS_OPTION(cs_adapcc_options, trees, 4, 1, CS_STRATEGY_MAX_TREES, "trees, at most"),
     CS_OPTION_AUTO(cs_adapcc_options, chunk, 1, 1u << 30,
                    "bytes of a chunk; auto: by the time that the trees take"),
-    CS_OPTION_CHOICE(cs_adapcc_options, synthesizer, "heuristic|code", "who makes the trees"),
+    CS_OPTION_CHOICE(cs_adapcc_options, synthesizer, "heuristic|packing|milp|code",
+                     "who makes the trees"),
     CS_OPTION(cs_adapcc_options, moves, 1000, 0, 1u << 20, "that the heuristic tries"),
+    CS_OPTION(cs_adapcc_options, solver_s, 10, 1e-3, 86400, "time limit of packing and milp"),
+    CS_OPTION(cs_adapcc_options, solver_nodes, 2000, 1, 1u << 30,
+              "of branch and bound in packing and milp, at most"),
     CS_OPTION_CHOICE(cs_adapcc_options, relay, "off|literal|premium",
                      "wait for all, or start with who is ready by this rule"),
     CS_OPTION_CHOICE(cs_adapcc_options, volumes, "auto|paper|code",
@@ -45,32 +49,36 @@ static cs_synthesis request_of(const cs_scenario *scenario, const cs_logical *lo
 {
     bool has_root = cs_collective_has_root(scenario->collective);
 
-    return (cs_synthesis){.logical     = logical,
-                          .collective  = scenario->collective,
-                          .root        = has_root ? scenario->root : CS_ANY_ROOT,
-                          .bytes       = scenario->bytes,
-                          .n_trees     = o->trees,
-                          .chunk_bytes = o->chunk == CS_AUTO ? 0 : o->chunk,
-                          .n_moves     = o->moves,
-                          .seed        = scenario->seed,
-                          .by          = (cs_synthesizer)o->synthesizer,
-                          .model       = CS_COST_VOLUME};
+    return (cs_synthesis){.logical      = logical,
+                          .collective   = scenario->collective,
+                          .root         = has_root ? scenario->root : CS_ANY_ROOT,
+                          .bytes        = scenario->bytes,
+                          .n_trees      = o->trees,
+                          .chunk_bytes  = o->chunk == CS_AUTO ? 0 : o->chunk,
+                          .n_moves      = o->moves,
+                          .seed         = scenario->seed,
+                          .solver_s     = o->solver_s,
+                          .solver_nodes = o->solver_nodes,
+                          .by           = (cs_synthesizer)o->synthesizer,
+                          .model        = CS_COST_VOLUME};
 }
 
 /* Where the chunk is chosen, too: once more with that, so that the options say all. */
 cs_status cs_adapcc_synthesize(const cs_scenario *scenario, const cs_logical *logical,
                                cs_adapcc_options *options, cs_strategy *strategy,
-                               double *volume_s_p, cs_error *err)
+                               cs_synthesis_result *result, cs_error *err)
 {
     cs_synthesis q = request_of(scenario, logical, options);
 
-    CS_TRY(cs_synthesize(&q, strategy, volume_s_p, err));
-    options->trees = strategy->n_trees;
+    CS_TRY(cs_synthesize(&q, strategy, result, err));
+    if (q.by == CS_SYNTHESIZE_CODE) { /* fewer than it was asked for */
+        options->trees = strategy->n_trees;
+    }
     if (options->chunk == CS_AUTO) {
         options->chunk = (uint32_t)strategy->trees[0].chunk_bytes;
         q              = request_of(scenario, logical, options);
         cs_strategy_free(strategy);
-        CS_TRY(cs_synthesize(&q, strategy, volume_s_p, err));
+        CS_TRY(cs_synthesize(&q, strategy, result, err));
     }
     return CS_OK;
 }
@@ -103,13 +111,13 @@ static void drop(candidate *c)
 static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_adapcc_options *o,
                       candidate *c, cs_error *err)
 {
-    cs_logical logical  = {0};
-    double     volume_s = 0;
+    cs_logical          logical = {0};
+    cs_synthesis_result result;
 
     *c               = (candidate){.control = control_of(o)};
     cs_status status = cs_logical_of_scenario(&logical, rates, err);
     if (status == CS_OK) {
-        status = cs_adapcc_synthesize(scenario, &logical, o, &c->strategy, &volume_s, err);
+        status = cs_adapcc_synthesize(scenario, &logical, o, &c->strategy, &result, err);
     }
     cs_logical_free(&logical);
     if (status == CS_OK) {

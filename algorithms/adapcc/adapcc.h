@@ -13,6 +13,8 @@ typedef struct cs_adapcc_options {
     uint32_t chunk;       /* bytes or CS_AUTO */
     int      synthesizer; /* cs_synthesizer */
     uint32_t moves;
+    double   solver_s; /* that a solver may take */
+    uint32_t solver_nodes;
     int      relay, volumes, join, rpc; /* of cs_late_control, as all that follows */
     double   rpc_s, cycle_s;
     bool     one_starts, exclude;
@@ -23,6 +25,6 @@ typedef struct cs_adapcc_options {
  * caller frees the strategy, also after a failure. */
 CS_MUST_CHECK cs_status cs_adapcc_synthesize(const cs_scenario *scenario, const cs_logical *logical,
                                              cs_adapcc_options *options, cs_strategy *strategy,
-                                             double *volume_s_p, cs_error *err);
+                                             cs_synthesis_result *result, cs_error *err);
 
 #endif

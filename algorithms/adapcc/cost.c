@@ -19,6 +19,9 @@
 #define NO_PAIR   UINT32_MAX
 #define FREE_PAIR UINT64_MAX
 
+/* Above all numbers of ports. */
+#define PAIR_RESOURCE ((uint64_t)1 << 63)
+
 enum { UP = 0, DOWN = 1 };
 
 typedef struct leg {
@@ -50,6 +53,9 @@ struct cs_cost {
     pair             *pairs;
     leg              *legs;   /* [2][trees][ranks] of the edge between a rank and its parent */
     place            *places; /* [ranks] */
+    uint32_t         *used;   /* [n_used] places in `pairs` that are not free */
+    size_t            n_used;
+    cs_cost_load     *loads; /* [2 ports + pairs] of cs_cost_of_tree(), */
 };
 
 const char *cs_cost_name(cs_cost_model model)
@@ -108,10 +114,16 @@ cs_status cs_cost_open(const cs_logical *logical, uint32_t n_trees, cs_cost **co
     c->pairs              = CS_NEW(pair, pairs);
     c->legs               = CS_NEW(leg, legs);
     c->places             = CS_NEW(place, logical->n_ranks);
-    if (c->egress == NULL || c->ingress == NULL || c->egress_s_per_byte == NULL ||
-        c->ingress_s_per_byte == NULL || c->pairs == NULL || c->legs == NULL || c->places == NULL) {
+    c->used               = CS_NEW(uint32_t, pairs);
+    c->loads              = CS_NEW(cs_cost_load, 2 * (size_t)c->n_ports + pairs);
+    if (c->used == NULL || c->loads == NULL || c->egress == NULL || c->ingress == NULL ||
+        c->egress_s_per_byte == NULL || c->ingress_s_per_byte == NULL || c->pairs == NULL ||
+        c->legs == NULL || c->places == NULL) {
         cs_cost_close(c);
         return CS_NO_MEMORY(err, "the cost of a strategy");
+    }
+    for (size_t i = 0; i < pairs; i++) {
+        c->pairs[i].key = FREE_PAIR;
     }
     rate_ports(c);
     *cost_p = c;
@@ -128,6 +140,8 @@ void cs_cost_close(cs_cost *cost)
         cs_free(cost->pairs);
         cs_free(cost->legs);
         cs_free(cost->places);
+        cs_free(cost->used);
+        cs_free(cost->loads);
         cs_free(cost);
     }
 }
@@ -138,9 +152,10 @@ static void clear_loads(cs_cost *c)
 {
     memset(c->egress, 0, c->n_ports * sizeof *c->egress);
     memset(c->ingress, 0, c->n_ports * sizeof *c->ingress);
-    for (size_t i = 0; i <= c->pair_mask; i++) {
-        c->pairs[i].key = FREE_PAIR;
+    for (size_t i = 0; i < c->n_used; i++) {
+        c->pairs[c->used[i]].key = FREE_PAIR;
     }
+    c->n_used = 0;
 }
 
 /* The place of a pair, new or not. */
@@ -152,7 +167,8 @@ static uint32_t find_pair(cs_cost *c, uint64_t key, double s_per_byte)
         i = (i + 1) & c->pair_mask;
     }
     if (c->pairs[i].key == FREE_PAIR) {
-        c->pairs[i] = (pair){.key = key, .s_per_byte = s_per_byte};
+        c->pairs[i]          = (pair){.key = key, .s_per_byte = s_per_byte};
+        c->used[c->n_used++] = i;
     }
     return i;
 }
@@ -399,10 +415,9 @@ static double by_volume_s(cs_cost *c, const cs_strategy *s, cs_collective collec
         busy_s = larger(busy_s, c->egress[i] * c->egress_s_per_byte[i]);
         busy_s = larger(busy_s, c->ingress[i] * c->ingress_s_per_byte[i]);
     }
-    for (size_t i = 0; i <= c->pair_mask; i++) {
-        if (c->pairs[i].key != FREE_PAIR) {
-            busy_s = larger(busy_s, c->pairs[i].load * c->pairs[i].s_per_byte);
-        }
+    for (size_t i = 0; i < c->n_used; i++) {
+        const pair *p = &c->pairs[c->used[i]];
+        busy_s        = larger(busy_s, p->load * p->s_per_byte);
     }
     busy_s += c->logical->holds_both ? 0 : v.chunks * v.alpha_s;
     return larger(busy_s, v.serial_s) + larger(0, v.fill_s - v.chunk_s);
@@ -415,6 +430,38 @@ double cs_cost_s(cs_cost *cost, const cs_strategy *strategy, cs_collective colle
     clear_loads(cost);
     return model == CS_COST_VOLUME ? by_volume_s(cost, strategy, collective)
                                    : by_chunks_s(cost, strategy, collective, model);
+}
+
+static void note_load(cs_cost *c, size_t *n_p, uint64_t resource, double busy_s)
+{
+    if (busy_s > 0) {
+        c->loads[(*n_p)++] = (cs_cost_load){resource, busy_s};
+    }
+}
+
+cs_cost_tree cs_cost_of_tree(cs_cost *cost, const cs_strategy *strategy, uint32_t m,
+                             cs_collective collective)
+{
+    volume v = {0};
+    size_t n = 0;
+
+    assert(cs_cost_takes(collective));
+    clear_loads(cost);
+    add_tree(cost, &v, strategy, m, collective);
+    for (uint32_t i = 0; i < cost->n_ports; i++) {
+        note_load(cost, &n, i, cost->egress[i] * cost->egress_s_per_byte[i]);
+        note_load(cost, &n, (uint64_t)cost->n_ports + i,
+                  cost->ingress[i] * cost->ingress_s_per_byte[i]);
+    }
+    for (size_t i = 0; i < cost->n_used; i++) {
+        const pair *p = &cost->pairs[cost->used[i]];
+        note_load(cost, &n, PAIR_RESOURCE | p->key, p->load * p->s_per_byte);
+    }
+    return (cs_cost_tree){.fill_s  = v.fill_s,
+                          .chunk_s = v.chunk_s,
+                          .alpha_s = v.alpha_s,
+                          .n_loads = n,
+                          .loads   = cost->loads};
 }
 
 /* Bounds. */

@@ -66,6 +66,25 @@ void                    cs_cost_close(cs_cost *cost);
 double cs_cost_s(cs_cost *cost, const cs_strategy *strategy, cs_collective collective,
                  cs_cost_model model);
 
+/* What a tree asks of a port or a link: how long this is busy with its bytes. */
+typedef struct cs_cost_load {
+    uint64_t resource; /* the same number for the same port or link of a topology */
+    double   busy_s;
+} cs_cost_load;
+
+/* What VOLUME counts of tree m alone, with its size and chunk. `loads` is the evaluator's, until it
+ * is used again. */
+typedef struct cs_cost_tree {
+    double              fill_s, chunk_s; /* the way of a first chunk; the longest one's edge */
+    double              alpha_s;         /* that every chunk pays */
+    size_t              n_loads;
+    const cs_cost_load *loads;
+} cs_cost_tree;
+
+/* O(ranks + ports). */
+cs_cost_tree cs_cost_of_tree(cs_cost *cost, const cs_strategy *strategy, uint32_t m,
+                             cs_collective collective);
+
 #define CS_ANY_ROOT UINT32_MAX
 
 /* A time that no strategy of trees is faster than, whatever its sizes, chunks and flags, by bytes

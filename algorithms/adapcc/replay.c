@@ -397,7 +397,8 @@ static cs_status lay_out(builder *b, cs_plan *plan, cs_error *err)
                       .n_slots       = (uint32_t)slots,
                       .n_rounds      = p->n_turns,
                       .chunks_differ = true,
-                      .uses          = cs_uses_nvlink(&b->scenario->cluster)};
+                      .uses          = cs_uses_nvlink(&b->scenario->cluster),
+                      .uses_trees    = true};
     return CS_OK;
 }
 

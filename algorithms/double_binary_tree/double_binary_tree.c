@@ -95,10 +95,11 @@ static cs_status check_trees(const cs_scenario *scenario, tree_options *o, const
 
     CS_TRY(cs_accept_slots(scenario, algorithm, o->trees * (uint64_t)window, err));
     o->chunks = o->chunks == CS_AUTO ? best_chunks(scenario, o) : o->chunks;
-    *plan     = (cs_plan){.n_chunks = o->trees * o->chunks,
-                          .n_slots  = o->trees * window,
-                          .n_rounds = o->chunks + window - 1,
-                          .uses     = cs_uses_nvlink(&scenario->cluster)};
+    *plan     = (cs_plan){.n_chunks   = o->trees * o->chunks,
+                          .n_slots    = o->trees * window,
+                          .n_rounds   = o->chunks + window - 1,
+                          .uses       = cs_uses_nvlink(&scenario->cluster),
+                          .uses_trees = true};
     return CS_OK;
 }
 

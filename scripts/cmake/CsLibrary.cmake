@@ -11,6 +11,13 @@ target_compile_definitions(cs_objects PRIVATE COLLSIM_MODULE_FOLDER="${COLLSIM_M
   COLLSIM_FIGURES_HERE="${COLLSIM_FIGURES_HERE}" COLLSIM_FIGURES_INSTALLED="${COLLSIM_FIGURES_INSTALLED}")
 set(library_needs PkgConfig::collsim_jansson PkgConfig::collsim_sqlite3 PkgConfig::collsim_expat
     GSL::gsl GSL::gslcblas Threads::Threads ${CMAKE_DL_LIBS} m)
+set(COLLSIM_GLPK_LINKS "")
+if(COLLSIM_GLPK_BUILT)
+  set_source_files_properties(algorithms/adapcc/lp.c PROPERTIES
+    COMPILE_DEFINITIONS COLLSIM_HAS_GLPK INCLUDE_DIRECTORIES ${GLPK_INCLUDE_FOLDER})
+  list(APPEND library_needs ${GLPK_LIBRARY})
+  set(COLLSIM_GLPK_LINKS "-lglpk ") # in collsim.pc
+endif()
 target_link_libraries(cs_objects PRIVATE cs_build ${library_needs})
 cs_use_simulators(cs_objects)
 

@@ -24,22 +24,18 @@ typedef struct synthesize_job {
 
 /* What is printed. */
 typedef struct answer_row {
-    const cs_scenario *scenario;
-    cs_logical         logical;
-    cs_strategy_file   file; /* its strategy alone where it was synthesised */
-    double             cost_s[CS_COST_MODEL_COUNT];
-    double             bound_s, replay_s; /* replay_s NAN: there was none */
-    char               why_no_replay[200];
-    double             seconds; /* of the synthesiser; NAN: the trees are a file's */
-    const char        *synthesizer, *model;
+    const cs_scenario  *scenario;
+    cs_logical          logical;
+    cs_strategy_file    file; /* its strategy alone where it was synthesised */
+    double              cost_s[CS_COST_MODEL_COUNT];
+    double              bound_s, replay_s; /* replay_s NAN: there was none */
+    char                why_no_replay[200];
+    double              seconds; /* of the synthesiser; NAN: the trees are a file's */
+    const char         *synthesizer, *model;
+    cs_synthesis_result made;
 } answer_row;
 
 #define SYNTHESIZER_WORD(id, name) "|" #name
-static const char *const synthesizer_names[] = {
-#define X(id, name) #name,
-    CS_SYNTHESIZERS(X)
-#undef X
-};
 
 /* clang-format off */
 static const cs_arg synthesize_args[] = {
@@ -99,17 +95,17 @@ static cs_status take_file(const synthesize_job *j, const cs_adapcc_options *o, 
 static cs_status take_trees(const synthesize_job *j, const cs_job *job, answer_row *row,
                             cs_error *err)
 {
-    cs_adapcc_options o        = *(const cs_adapcc_options *)&job->options;
-    double            volume_s = 0, from_s = now_s();
+    cs_adapcc_options o      = *(const cs_adapcc_options *)&job->options;
+    double            from_s = now_s();
 
     if (j->strategy_path != NULL) {
         return take_file(j, &o, row, err);
     }
     o.synthesizer = j->synthesizer > 0 ? j->synthesizer - 1 : o.synthesizer;
-    CS_TRY(cs_adapcc_synthesize(row->scenario, &row->logical, &o, &row->file.strategy, &volume_s,
+    CS_TRY(cs_adapcc_synthesize(row->scenario, &row->logical, &o, &row->file.strategy, &row->made,
                                 err));
     row->seconds     = now_s() - from_s;
-    row->synthesizer = synthesizer_names[o.synthesizer];
+    row->synthesizer = cs_synthesizer_name((cs_synthesizer)o.synthesizer);
     return CS_OK;
 }
 
@@ -170,6 +166,12 @@ static void add_number(cs_text *text, const char *key, double value)
     cs_text_add_number(text, value);
 }
 
+/* By how much of it the program's best solution may be too large. */
+static double solver_gap(const cs_synthesis_result *r)
+{
+    return r->bound_s < r->objective_s ? 1 - r->bound_s / r->objective_s : 0;
+}
+
 static void add_json(cs_text *text, const answer_row *row)
 {
     const cs_strategy *s = &row->file.strategy;
@@ -202,6 +204,16 @@ static void add_json(cs_text *text, const answer_row *row)
     cs_text_add(text, ", \"model\": \"%s\", \"synthesizer\": \"%s\"", row->model, row->synthesizer);
     add_number(text, "seconds", row->seconds);
     add_number(text, "gap", row->cost_s[CS_COST_VOLUME] / row->bound_s);
+    if (row->made.has_solver) {
+        const cs_synthesis_result *r = &row->made;
+
+        cs_text_add(text, ",\n \"solver\": {\"end\": \"%s\", \"rows\": %u, \"columns\": %u",
+                    cs_lp_end_name(r->end), r->n_rows, r->n_columns);
+        add_number(text, "objective_s", r->objective_s);
+        add_number(text, "bound_s", r->bound_s);
+        add_number(text, "gap", solver_gap(r));
+        cs_text_add(text, "}");
+    }
     cs_text_add(text, "}\n");
 }
 
@@ -229,6 +241,12 @@ static void add_table(cs_text *text, const answer_row *row)
         add_line(text, "replay", row->replay_s, row->bound_s);
     }
     add_line(text, "bound", row->bound_s, row->bound_s);
+    if (row->made.has_solver) {
+        const cs_synthesis_result *r = &row->made;
+
+        cs_text_add(text, "# solver: %.3f us, at most %.2f %% above the least; ended by: %s\n",
+                    r->objective_s * 1e6, 100 * solver_gap(r), cs_lp_end_name(r->end));
+    }
     for (uint32_t m = 0; m < s->n_trees; m++) {
         uint32_t depth = 0;
 

@@ -19,9 +19,11 @@ static cs_status hold_against(const cs_logical *logical, const cs_scenario *scen
                               cs_adapcc_options options, const cs_strategy *old, cs_strategy *made,
                               cs_renewal *r, cs_error *err)
 {
+    cs_synthesis_result result;
+
     CS_TRY(cs_strategy_fits(old, logical, err));
     CS_TRY(volume_s(logical, scenario, old, &r->old_s, err));
-    CS_TRY(cs_adapcc_synthesize(scenario, logical, &options, made, &r->new_s, err));
+    CS_TRY(cs_adapcc_synthesize(scenario, logical, &options, made, &result, err));
     return volume_s(logical, scenario, made, &r->new_s, err);
 }
 

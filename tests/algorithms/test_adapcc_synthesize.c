@@ -20,25 +20,27 @@ static void make_servers(cs_logical *l, uint32_t n_fast, uint32_t n_slow)
 
 static cs_synthesis request(const cs_logical *l, cs_collective collective)
 {
-    return (cs_synthesis){.logical    = l,
-                          .collective = collective,
-                          .root       = CS_ANY_ROOT,
-                          .bytes      = 256 * MIB,
-                          .n_trees    = 4,
-                          .n_moves    = 2000,
-                          .seed       = 1,
-                          .by         = CS_SYNTHESIZE_HEURISTIC,
-                          .model      = CS_COST_VOLUME};
+    return (cs_synthesis){.logical      = l,
+                          .collective   = collective,
+                          .root         = CS_ANY_ROOT,
+                          .bytes        = 256 * MIB,
+                          .n_trees      = 4,
+                          .n_moves      = 2000,
+                          .seed         = 1,
+                          .solver_s     = 60,
+                          .solver_nodes = 500,
+                          .by           = CS_SYNTHESIZE_HEURISTIC,
+                          .model        = CS_COST_VOLUME};
 }
 
 static double must_synthesize(const cs_synthesis *q, cs_strategy *s)
 {
-    double   took_s = 0;
-    cs_error err    = {0};
+    cs_synthesis_result r   = {0};
+    cs_error            err = {0};
 
-    cr_assert_eq(cs_synthesize(q, s, &took_s, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_synthesize(q, s, &r, &err), CS_OK, "%s", err.message);
     cr_assert_eq(cs_strategy_fits(s, q->logical, NULL), CS_OK);
-    return took_s;
+    return r.cost_s;
 }
 
 typedef struct row {
@@ -85,6 +87,9 @@ Test(adapcc_synthesize, moves_only_help_and_come_from_the_seed)
     cs_strategy first, second;
 
     make_servers(&l, 12, 4);
+    for (uint32_t i = 0; i < 16; i++) {
+        l.nics[i].egress_Bps *= 1 - .04 * i; /* no two are alike */
+    }
     cs_synthesis q         = request(&l, CS_REDUCE);
     double       moved_s   = must_synthesize(&q, &first);
     double       again_s   = must_synthesize(&q, &second);
@@ -221,13 +226,13 @@ Test(adapcc_synthesize, memory_may_end_anywhere)
     cs_synthesis q = request(&l, CS_ALLREDUCE);
     q.n_moves      = 3;
     for (long passes = 0; status != CS_OK; passes++) {
-        cs_strategy s      = {0};
-        cs_error    err    = {0};
-        double      took_s = 0;
+        cs_strategy         s   = {0};
+        cs_error            err = {0};
+        cs_synthesis_result r;
 
         cr_assert_lt(passes, 200);
         cs_alloc_fail_after(passes);
-        status = cs_synthesize(&q, &s, &took_s, &err);
+        status = cs_synthesize(&q, &s, &r, &err);
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", err.message);
         cs_strategy_free(&s);

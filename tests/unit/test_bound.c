@@ -164,6 +164,49 @@ Test(bound, round_synchronous_only_where_it_holds)
     expect_silent(&b, "round_synchronous");
 }
 
+/* Of 4 servers with rates B: S max(1 / min B, c (4 - 1) / sum B). */
+Test(bound, trees_only_where_it_holds)
+{
+    bench b;
+
+    new_bench(&b, 4, 1, 1, 0);
+    expect_silent(&b, "trees");
+    b.context.uses_trees = true;
+    expect_bound(&b, "trees", 6. / 4);
+    slow_down(&b, 2, 1.5);
+    expect_bound(&b, "trees", 6 / (3 + 1 / 1.5));
+    b.scenario.n_capacity = 0;
+    slow_down(&b, 2, 2);
+    expect_bound(&b, "trees", 2);
+    b.capacity[0].until_s = 1; /* not for ever */
+    expect_bound(&b, "trees", 6. / 4);
+    b.capacity[0].until_s = (double)INFINITY;
+    for (int i = 0; i < 2; i++) {
+        b.scenario.collective = i == 0 ? CS_REDUCE : CS_BROADCAST;
+        b.scenario.root       = 2;
+        expect_bound(&b, "trees", 2);
+        b.capacity[0].slowdown = 1.25;
+        expect_bound(&b, "trees", 1.25);
+        b.capacity[0].slowdown = 2;
+    }
+    b.scenario.collective = CS_ALLGATHER;
+    expect_silent(&b, "trees");
+    b.scenario.collective = CS_ALLREDUCE;
+    expect_best(&b, "theorem_6", 2); /* never the bound of a result */
+}
+
+/* Of 2 servers with 4 GPUs: the NICs of a server count together; and a GPU has its NIC and its port
+ * inside the server. */
+Test(bound, trees_over_servers)
+{
+    bench b;
+
+    new_bench(&b, 8, 4, 1, 0)->context.uses_trees = true;
+    expect_bound(&b, "trees", .25);
+    b.scenario.cluster.fabrics[CS_NVLINK].bandwidth_Bps = 2e9;
+    expect_bound(&b, "trees", 14. / (8 * 3));
+}
+
 Test(bound, late_ranks)
 {
     bench b;

@@ -210,6 +210,8 @@ typedef struct cs_plan {
     bool is_round_synchronous; /* every rank sends and receives at most once a round and
                                   nothing of round r + 1 starts before round r has ended,
                                   when all arrive together and all ports are equal */
+    bool uses_trees; /* every byte goes along trees, each over all ranks, to their roots, from them,
+                        or both, one behind the other */
     const char *note; /* what the user should be told about the choice, static text; or NULL */
     void *prepared;   /* what the algorithm keeps for its streams (cs_algorithm.release), or NULL */
 } cs_plan;
