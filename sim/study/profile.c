@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "cs/algorithm.h"
 
+#include <assert.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
@@ -85,7 +86,8 @@ static cs_profile_link link_of(const cs_cluster *c, uint32_t turn, uint32_t serv
         uint32_t to = (server + turn - inside + 1) % cs_n_servers(c);
         return (cs_profile_link){.kind = CS_LINK_NET, .src = server, .dst = to};
     }
-    uint32_t        g = c->gpus_per_server, first = cs_server_first(c, server);
+    uint32_t g = c->gpus_per_server, first = cs_server_first(c, server);
+    assert(g > 0);
     uint32_t        from = turn % g, to = (from + turn / g + 1) % g;
     cs_profile_link l = {.src = first + from, .dst = first + to};
     l.kind            = cs_fabric_of(c, l.src, l.dst) == CS_CROSS ? CS_LINK_PCIE : CS_LINK_NVLINK;
