@@ -326,6 +326,27 @@ Test(profile, intervals_hold_the_truth)
     cs_profile_free(&other);
 }
 
+/* Four times as often takes four times as long, and leaves half of the error. */
+Test(profile, repeats_make_it_surer)
+{
+    cs_job             job     = make_job(16, 1, "alpha-beta", NULL, 0);
+    cs_profile_options o       = cs_profile_defaults();
+    double             width[] = {0, 0}, took_s[] = {0, 0};
+
+    o.noise = .02;
+    for (int i = 0; i < 2; i++) {
+        o.repeats    = i == 0 ? 1 : 4;
+        cs_profile p = must_profile(&job, &o);
+        for (size_t k = 0; k < p.n_links; k++) {
+            width[i] += p.links[k].bandwidth_high_Bps - p.links[k].bandwidth_low_Bps;
+        }
+        took_s[i] = p.duration_s;
+        cs_profile_free(&p);
+    }
+    cr_assert_float_eq(took_s[1] / took_s[0], 4, 1e-9);
+    cr_assert(width[1] < .55 * width[0] && width[1] > .4 * width[0], "%g, %g", width[0], width[1]);
+}
+
 /* From a time on, and not before the last rank is there. */
 Test(profile, begins_when_it_is_told)
 {
