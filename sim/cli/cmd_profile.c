@@ -41,7 +41,7 @@ typedef struct answer_row {
 static const cs_arg profile_args[] = {
     CS_ARG_TEXT(profile_job, counts, 0, "counts", "N,N,..", "messages that are sent one by one, and as one (2,4,8)"),
     CS_ARG_TEXT(profile_job, sizes, 0, "sizes", "S,S,..", "bytes of each (256kB,1MB,4MB)"),
-    NUMBER(options.repeats, "repeats", "N", "times that all of them are sent (1)", .min = 1, .max = CS_MAX_FIT_POINTS / 2),
+    NUMBER(options.repeats, "repeats", "N", "times that all of them are sent (1)", .min = 1, .max = CS_MAX_FIT_POINTS),
     NUMBER(options.noise, "noise", "X", "standard deviation of a measured time, relatively; of --seed (0)", .min = 0, .max = 1),
     TIME(options.barrier_s, "barrier", "what the barrier of each round between servers costs (0)"),
     TIME(options.begin_s, "begin", "start then, but not before the last rank is there (0)"),

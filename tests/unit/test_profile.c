@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "schedules/logical_xml.h"
 #include "support/config.h"
+#include "support/rng.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -164,6 +165,42 @@ Test(profile, a_slow_nic_is_seen_on_every_model)
     }
 }
 
+/* Random clusters, each with a slow NIC, on the models whose times are straight lines. */
+Test(profile, random_clusters_are_found_as_they_are)
+{
+    static const char *const models[] = {"alpha-beta", "loggp", "flow"};
+    cs_profile_options       options  = cs_profile_defaults();
+    ct_rng                   rng      = ct_rng_for(99);
+
+    for (int i = 0; i < 60; i++) {
+        uint32_t    g = 1 + ct_below(&rng, 4), n = 2 + ct_below(&rng, 4);
+        uint32_t    broken = ct_below(&rng, n);
+        cs_capacity slow   = {broken * g, ct_uniform(&rng, 1, 4), 0, FOREVER};
+        cs_job      job    = make_job(n * g, g, models[i % 3], &slow, 1);
+        cs_fabric  *f      = job.scenario.cluster.fabrics;
+
+        for (uint32_t k = CS_NIC; k <= CS_NVLINK; k++) {
+            f[k].alpha_s       = ct_uniform(&rng, 0, 5e-5);
+            f[k].bandwidth_Bps = ct_uniform(&rng, 1e9, 4e11);
+        }
+        f[CS_NVLINK].kind = i % 2 == 0 ? CS_DIRECT : CS_SWITCHED;
+        job.scenario.cluster.nvlink_concurrent =
+            f[CS_NVLINK].kind == CS_DIRECT ? ct_below(&rng, g) : 0;
+        cs_profile p = must_profile(&job, &options);
+        cr_assert_eq(p.n_links, (size_t)n * g * (g - 1) + (size_t)n * (n - 1));
+        for (size_t k = 0; k < p.n_links; k++) {
+            const cs_profile_link *l   = &p.links[k];
+            bool                   net = l->kind == CS_LINK_NET;
+            double slowed       = net && (l->src == broken || l->dst == broken) ? slow.slowdown : 1;
+            const cs_fabric *of = &f[net ? CS_NIC : CS_NVLINK];
+            cr_assert_float_eq(l->bandwidth_Bps * slowed / of->bandwidth_Bps, 1, 1e-7, "%d: %s", i,
+                               models[i % 3]);
+            cr_assert_float_eq(l->alpha_s, of->alpha_s, 1e-10, "%d: %s", i, models[i % 3]);
+        }
+        cs_profile_free(&p);
+    }
+}
+
 /* A preset whose last servers are slower, in NIC and NVLinks. */
 Test(profile, servers_that_differ_are_seen_on_every_model)
 {
@@ -289,6 +326,27 @@ Test(profile, intervals_hold_the_truth)
     cs_profile_free(&other);
 }
 
+/* Four times as often takes four times as long, and leaves half of the error. */
+Test(profile, repeats_make_it_surer)
+{
+    cs_job             job     = make_job(16, 1, "alpha-beta", NULL, 0);
+    cs_profile_options o       = cs_profile_defaults();
+    double             width[] = {0, 0}, took_s[] = {0, 0};
+
+    o.noise = .02;
+    for (int i = 0; i < 2; i++) {
+        o.repeats    = i == 0 ? 1 : 4;
+        cs_profile p = must_profile(&job, &o);
+        for (size_t k = 0; k < p.n_links; k++) {
+            width[i] += p.links[k].bandwidth_high_Bps - p.links[k].bandwidth_low_Bps;
+        }
+        took_s[i] = p.duration_s;
+        cs_profile_free(&p);
+    }
+    cr_assert_float_eq(took_s[1] / took_s[0], 4, 1e-9);
+    cr_assert(width[1] < .55 * width[0] && width[1] > .4 * width[0], "%g, %g", width[0], width[1]);
+}
+
 /* From a time on, and not before the last rank is there. */
 Test(profile, begins_when_it_is_told)
 {
@@ -365,7 +423,7 @@ static cs_logical graph_of(const cs_job *job)
 /* On the network itself, checked. */
 static double replayed_s(const cs_job *on, cs_collective collective, const cs_strategy *s)
 {
-    const cs_strategy_options options = {s};
+    const cs_strategy_options options = {.strategy = s};
     cs_job                    job     = *on;
     cs_outcome                outcome = {0};
     cs_error                  err     = {0};
