@@ -392,19 +392,21 @@ Test(profile, many_servers)
 
 static cs_strategy trees_for(const cs_logical *l, cs_collective collective, double *took_s)
 {
-    const cs_synthesis q   = {.logical    = l,
-                              .collective = collective,
-                              .root       = CS_ANY_ROOT,
-                              .bytes      = 256 * MIB,
-                              .n_trees    = 4,
-                              .n_moves    = 500,
-                              .seed       = 1,
-                              .by         = CS_SYNTHESIZE_HEURISTIC,
-                              .model      = CS_COST_VOLUME};
-    cs_strategy        s   = {0};
-    cs_error           err = {0};
+    const cs_synthesis  q = {.logical    = l,
+                             .collective = collective,
+                             .root       = CS_ANY_ROOT,
+                             .bytes      = 256 * MIB,
+                             .n_trees    = 4,
+                             .n_moves    = 500,
+                             .seed       = 1,
+                             .by         = CS_SYNTHESIZE_HEURISTIC,
+                             .model      = CS_COST_VOLUME};
+    cs_strategy         s = {0};
+    cs_synthesis_result result;
+    cs_error            err = {0};
 
-    cr_assert_eq(cs_synthesize(&q, &s, took_s, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_synthesize(&q, &s, &result, &err), CS_OK, "%s", err.message);
+    *took_s = result.cost_s;
     return s;
 }
 
