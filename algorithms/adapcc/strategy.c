@@ -129,13 +129,14 @@ static double narrowest_Bps(const cs_cluster *c, uint32_t src, uint32_t dst, dou
 }
 
 /* A NIC of a server that is not slowed: the port of a GPU, or what is found on ways to the servers
- * 1, 2, 4, .. behind it (and from them, `is_ingress`). */
+ * 1, 2, 4, .. behind and in front of it (and from them, `is_ingress`). */
 static double nic_Bps(const cs_cluster *c, uint32_t server, bool is_ingress)
 {
     double   port_Bps = cs_server_Bps(c, server, CS_NIC), rate_Bps = 0;
     uint32_t route[CS_MAX_ROUTE], n = cs_n_servers(c), here = cs_server_first(c, server);
 
-    for (uint32_t step = 1; c->topology != NULL && step < n; step *= 2) {
+    for (uint32_t i = 0; c->topology != NULL && (uint64_t)1 << i / 2 < n; i++) {
+        uint32_t step    = i % 2 == 0 ? 1u << i / 2 : n - (1u << i / 2);
         uint32_t there   = cs_server_first(c, (server + step) % n);
         double   way_Bps = is_ingress ? narrowest_Bps(c, there, here, port_Bps, route)
                                       : narrowest_Bps(c, here, there, port_Bps, route);

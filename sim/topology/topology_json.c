@@ -422,6 +422,34 @@ static void fill_graph(graph_builder *g, const cs_place *place, const graph_keys
     }
 }
 
+/* How many GPUs of a server, a run of them, are at a node that nobody else is at: they share what
+ * leads there. 0 where each has a node of its own, or nodes are switches of several servers. */
+static uint32_t sharers(cs_reading *r, const cs_place *place, const cs_graph *graph,
+                        const cs_cluster *cluster)
+{
+    const uint32_t *at = graph->attach[CS_NIC];
+    uint32_t        n = graph->n_ranks, run = 1;
+    bool           *is_taken = CS_ARENA_NEW(r->arena, bool, graph->n_vertices);
+
+    if (at == NULL || is_taken == NULL) {
+        if (is_taken == NULL) {
+            CS_REFUSE_MEMORY(r, place, "a graph");
+        }
+        return 0;
+    }
+    while (run < n && at[run] == at[0]) {
+        run++;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bool begins = i % run == 0;
+        if (begins == is_taken[at[i]] || (!begins && at[i] != at[i - 1])) {
+            return 0;
+        }
+        is_taken[at[i]] = true;
+    }
+    return run > 1 && cluster->gpus_per_server % run == 0 ? run : 0;
+}
+
 static void make_graph(cs_reading *r, const cs_place *place, const graph_keys *keys,
                        cs_cluster *cluster)
 {
@@ -438,6 +466,7 @@ static void make_graph(cs_reading *r, const cs_place *place, const graph_keys *k
     if (!cs_reading_failed(r)) {
         cs_status status = cs_graph_finish(g.graph, topology, &wrong);
         take_topology(r, place, status, &wrong, topology, cluster);
+        cluster->nic_sharers = sharers(r, place, g.graph, cluster);
     }
     json_decref(g.numbers);
 }

@@ -212,6 +212,39 @@ Test(servers, nics_of_their_own_rate_are_as_slow_ones)
     cr_assert_gt(seen, 100);
 }
 
+/* ---- graphs ---- */
+
+/* Four GPUs, two a server, at nodes of a graph: so many share a NIC. */
+static void expect_sharers(const char *nodes, const char *gpus, uint32_t sharers)
+{
+    char json[600];
+
+    (void)snprintf(json, sizeof json,
+                   "{\"model\": \"flow\", \"cluster\": {\"ranks\": 4, \"gpus_per_server\": %s, "
+                   "\"topology\": {\"kind\": \"graph\", \"nodes\": [\"a\", \"b\", \"c\", \"d\"], "
+                   "\"links\": [{\"from\": \"a\", \"to\": \"b\", \"bandwidth\": \"1GB/s\"}, "
+                   "{\"from\": \"b\", \"to\": \"c\", \"bandwidth\": \"1GB/s\"}, "
+                   "{\"from\": \"c\", \"to\": \"d\", \"bandwidth\": \"1GB/s\"}], \"ranks\": %s}}}",
+                   gpus, nodes);
+    cs_config *config = ct_config_of(json);
+    cs_case    c      = ct_case(config, 0);
+    cr_expect_eq(c.job.scenario.cluster.nic_sharers, sharers, "%s: %u", nodes,
+                 c.job.scenario.cluster.nic_sharers);
+    cs_case_free(&c);
+    cs_config_free(config);
+}
+
+Test(servers, a_graph_says_who_shares_a_nic)
+{
+    expect_sharers("[\"a\", \"a\", \"c\", \"c\"]", "2", 2);
+    expect_sharers("[\"a\", \"a\", \"c\", \"c\"]", "4", 2);
+    expect_sharers("[\"a\", \"a\", \"c\", \"c\"]", "1", 0); /* of two servers: a switch */
+    expect_sharers("[\"a\", \"b\", \"c\", \"d\"]", "2", 0);
+    expect_sharers("[\"a\", \"a\", \"a\", \"a\"]", "2", 0); /* a switch */
+    expect_sharers("[\"a\", \"a\", \"b\", \"c\"]", "2", 0); /* not everywhere */
+    expect_sharers("[\"a\", \"b\", \"a\", \"b\"]", "2", 0); /* rails */
+}
+
 /* ---- presets ---- */
 
 /* The rates that ranks, GPUs and other keys make of a preset, on a port model. */
