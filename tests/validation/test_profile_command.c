@@ -153,7 +153,8 @@ Test(profile_command, what_is_wrong_is_one_line)
     ct_program_says("profile -n 1", 2, "collsim: --ranks: 1 is outside [2, 65536]");
     ct_program_says("profile --counts 2,,4", 2, "--counts: accepted are 1 to 16 numbers");
     ct_program_says("profile --counts 1", 2, "--counts");
-    ct_program_says("profile --counts ''", 2, "counts");
+    ct_program_says("profile --counts ''", 2, "--counts: accepted are 1 to 16 numbers");
+    ct_program_says("profile --counts 2,", 2, "--counts: accepted are 1 to 16 numbers");
     ct_program_says("profile --sizes 1MB,x", 2, "--sizes");
     ct_program_says("profile --sizes 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", 2,
                     "--sizes: accepted are 1 to 16 sizes");
