@@ -597,9 +597,8 @@ static void begin_broadcasts(stream *st)
     const uint32_t *missing[CS_MOST_TOGETHER] = {NULL};
 
     do {
-        uint32_t                     rank = p->late[st->n_passed++];
-        const cs_relay_worker_times *w    = &st->decisions.times.workers[rank];
-        if (w->role == CS_WORKER_DONE && w->missing_bytes > 0) {
+        uint32_t rank = p->late[st->n_passed++];
+        if (st->decisions.times.workers[rank].role == CS_WORKER_DONE) {
             missing[n] = missing_of(st, rank);
             ranks[n++] = rank;
         }
