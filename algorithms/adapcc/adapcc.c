@@ -33,6 +33,9 @@ static const cs_field table[] = {
     CS_OPTION(cs_adapcc_options, cycle_s, CS_RELAY_CYCLE_S, 1e-6, 1e3,
               "of relay: from one decision to the next"),
     CS_OPTION(cs_adapcc_options, one_starts, 0, 0, 1, "of relay: one worker alone may start"),
+    CS_OPTION(
+        cs_adapcc_options, exclude, 0, 0, 1,
+        "of relay: leave out who is not ready at the deadline; the others' sum is the result"),
     CS_FIELD_END,
 };
 
@@ -87,7 +90,8 @@ static cs_late_control control_of(const cs_adapcc_options *o)
                              .rpc        = o->rpc,
                              .rpc_s      = o->rpc_s,
                              .cycle_s    = o->cycle_s,
-                             .one_starts = o->one_starts};
+                             .one_starts = o->one_starts,
+                             .excludes   = o->exclude};
 }
 
 static void drop(candidate *c)
@@ -195,6 +199,11 @@ static void adapcc_told(void *state, const cs_block *block, const cs_interval *i
     cs_algorithm_late.told(state, block, intervals);
 }
 
+static double adapcc_leave_out(const void *state, bool *is_out)
+{
+    return cs_algorithm_late.leave_out(state, is_out);
+}
+
 static const void *adapcc_decisions(const void *state)
 {
     return cs_algorithm_late.decisions(state);
@@ -217,6 +226,7 @@ const cs_algorithm cs_algorithm_adapcc = {
     .release       = adapcc_release,
     .next_block    = adapcc_next_block,
     .told          = adapcc_told,
+    .leave_out     = adapcc_leave_out,
     .decisions     = adapcc_decisions,
     .close         = adapcc_close,
 };

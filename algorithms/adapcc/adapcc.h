@@ -15,7 +15,7 @@ typedef struct cs_adapcc_options {
     uint32_t moves;
     int      relay, volumes, join, rpc; /* of cs_late_control, as all that follows */
     double   rpc_s, cycle_s;
-    bool     one_starts;
+    bool     one_starts, exclude;
 } cs_adapcc_options;
 
 /* Make trees as the options say, for the scenario's collective, size and (where it has one) root.

@@ -65,9 +65,8 @@ cs_status cs_staging_open(cs_staging *s, const cs_strategy *strategy, const cs_l
     size_t    edges = (size_t)strategy->n_trees * strategy->n_ranks;
     uint32_t *depth = CS_NEW(uint32_t, strategy->n_ranks);
 
-    *s            = (cs_staging){.strategy   = strategy,
-                                 .collective = collective,
-                                 .n_ports    = cs_logical_n_ports(logical)};
+    *s = (cs_staging){
+        .strategy = strategy, .collective = collective, .n_ports = cs_logical_n_ports(logical)};
     s->lanes      = CS_NEW(cs_lane, strategy->n_trees);
     s->heights    = CS_NEW(uint32_t, strategy->n_trees);
     s->is_active  = CS_NEW(bool, strategy->n_ranks);
@@ -153,8 +152,8 @@ static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, ui
     h->n++;
     h->n_turns = h->limits[m] > 0 && last > h->n_turns ? last : h->n_turns;
     if (ports.egress != CS_NO_PORT) {
-        hop->colour = cs_palette_take(&h->palettes[ports.egress],
-                                      &h->palettes[s->n_ports + ports.ingress]);
+        hop->colour =
+            cs_palette_take(&h->palettes[ports.egress], &h->palettes[s->n_ports + ports.ingress]);
     }
     return hop;
 }
@@ -198,8 +197,8 @@ static void add_down(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank,
     uint32_t                parent = t->parent[rank];
     cs_hop                 *hop    = add(h, s, m, parent, rank, false, lag);
 
-    hop->from = parent == cs_tree_root(t) || s->is_active[parent] ? sum_of(s, parent)
-                                                                  : CS_GOING_DOWN;
+    hop->from =
+        parent == cs_tree_root(t) || s->is_active[parent] ? sum_of(s, parent) : CS_GOING_DOWN;
     if (s->is_active[rank]) {
         add_part(hop, CS_AT_RESULT, CS_OP_COPY);
         return;

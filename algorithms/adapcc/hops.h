@@ -16,20 +16,26 @@
 #include "algorithms/adapcc/palette.h"
 #include "cs/schedule.h"
 
-typedef enum cs_hop_place { CS_AT_RESULT, CS_GOING_UP, CS_GOING_DOWN, CS_GOING_ON, CS_PLACES } cs_hop_place;
+typedef enum cs_hop_place {
+    CS_AT_RESULT,
+    CS_GOING_UP,
+    CS_GOING_DOWN,
+    CS_GOING_ON,
+    CS_PLACES
+} cs_hop_place;
 
 enum { CS_HOP_PARTS = 2, CS_SLOTS_OF_TREE = 2 * (CS_PLACES - 1) };
 
 typedef struct cs_hop {
-    uint32_t src, dst, tree;
-    uint32_t lag;            /* turns until its first chunk */
-    uint32_t colour, number; /* the order within a turn: by colours, then as they were added */
-    bool     is_own;         /* the source sends its own contribution */
+    uint32_t     src, dst, tree;
+    uint32_t     lag;            /* turns until its first chunk */
+    uint32_t     colour, number; /* the order within a turn: by colours, then as they were added */
+    bool         is_own;         /* the source sends its own contribution */
     cs_hop_place from;
-    uint32_t n_parts;
+    uint32_t     n_parts;
     struct {
         cs_hop_place to;
-        cs_op    op;
+        cs_op        op;
     } parts[CS_HOP_PARTS]; /* of one message */
 } cs_hop;
 

@@ -32,34 +32,34 @@ static const double SAME = 1e-6;
 
 /* What all streams of a schedule share. */
 typedef struct prepared {
-    cs_plan           all; /* without control: of cs_algorithm_strategy; nothing else then */
-    bool              is_controlled;
-    cs_strategy       strategy;
-    cs_staging        staging;
-    cs_relay_setting  setting;
-    bool              joins;
-    double           *ready_s;  /* [n_ranks] the coordinator knows */
-    uint32_t         *by_ready; /* [n_ranks] ranks, first one first */
-    uint32_t         *late_of;  /* [n_ranks] place among the late, or NOT_LATE */
-    uint32_t          n_late;
-    double            start_s; /* of phase 1: the last worker knows */
+    cs_plan          all; /* without control: of cs_algorithm_strategy; nothing else then */
+    bool             is_controlled;
+    cs_strategy      strategy;
+    cs_staging       staging;
+    cs_relay_setting setting;
+    bool             joins;
+    double          *ready_s;  /* [n_ranks] the coordinator knows */
+    uint32_t        *by_ready; /* [n_ranks] ranks, first one first */
+    uint32_t        *late_of;  /* [n_ranks] place among the late, or NOT_LATE */
+    uint32_t         n_late;
+    double           start_s; /* of phase 1: the last worker knows */
 } prepared;
 
 typedef struct stream {
-    const prepared   *p;
+    const prepared    *p;
     const cs_scenario *scenario;
-    void             *all; /* without control */
-    cs_relay          relay;
-    uint32_t          n_heard; /* workers that the coordinator has been told of */
-    cs_hops           hops;    /* of the stage, or of the broadcast */
-    uint32_t          phase1_rounds, first_round, turn;
-    size_t            next;
-    bool              is_phase1;
-    uint32_t         *missing;   /* [n_late][n_trees] c0: chunks that lack the rank's data */
-    uint32_t         *order;     /* [n_late] who broadcasts, in that order */
-    uint32_t         *round_of;  /* [n_late] where each of them begins */
-    uint32_t          n_ordered, n_begun, told_at;
-    cs_late_decisions decisions;
+    void              *all; /* without control */
+    cs_relay           relay;
+    uint32_t           n_heard; /* workers that the coordinator has been told of */
+    cs_hops            hops;    /* of the stage, or of the broadcast */
+    uint32_t           phase1_rounds, first_round, turn;
+    size_t             next;
+    bool               is_phase1, is_told;
+    uint32_t          *missing;  /* [n_late][n_trees] c0: chunks that lack the rank's data */
+    uint32_t          *order;    /* [n_late] who broadcasts, in that order */
+    uint32_t          *round_of; /* [n_late] where each of them begins */
+    uint32_t           n_ordered, n_begun, told_at;
+    cs_late_decisions  decisions;
 } stream;
 
 /* ---- the coordinator ---- */
@@ -174,7 +174,7 @@ static cs_relay_setting setting_of(const cs_scenario *scenario, const cs_late_co
     s.one_starts   = c->one_starts;
     s.cycle_s      = c->cycle_s;
     s.volumes      = c->volumes > 0 ? (cs_relay_volumes)(c->volumes - 1) : s.volumes;
-    s.fault_factor = (double)INFINITY; /* all come */
+    s.fault_factor = c->excludes ? s.fault_factor : (double)INFINITY;
     return s;
 }
 
@@ -182,7 +182,7 @@ static cs_relay_setting setting_of(const cs_scenario *scenario, const cs_late_co
 static cs_status decide(prepared *p, const cs_logical *logical, const cs_scenario *scenario,
                         const cs_late_control *c, cs_error *err)
 {
-    uint32_t n        = scenario->cluster.n_ranks, n_heard = 0;
+    uint32_t n = scenario->cluster.n_ranks, n_heard = 0;
     double   answer_s = 0;
     cs_relay relay;
     bool    *is_active = CS_NEW(bool, n);
@@ -288,8 +288,7 @@ static cs_status control(const cs_scenario *scenario, const cs_late_options *o, 
     return status;
 }
 
-static cs_status check_control(const cs_scenario *scenario, const cs_late_options *o,
-                               cs_error *err)
+static cs_status check_control(const cs_scenario *scenario, const cs_late_options *o, cs_error *err)
 {
     if (scenario->collective != CS_ALLREDUCE && scenario->collective != CS_REDUCE) {
         return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.relay",
@@ -376,12 +375,13 @@ static void begin_decisions(stream *st)
     t->end_s            = p->start_s;
     t->wait_all_s       = (double)NAN;
     for (uint32_t r = 0; r < p->setting.n_ranks; r++) {
-        bool is_late  = p->late_of[r] != NOT_LATE;
-        t->workers[r] = (cs_relay_worker_times){.role     = is_late ? CS_WORKER_RELAY : CS_WORKER_ACTIVE,
-                                                .joined_s = (double)NAN,
-                                                .missing_bytes = is_late ? p->setting.bytes : 0,
-                                                .from_s        = (double)NAN,
-                                                .to_s          = (double)NAN};
+        bool is_late = p->late_of[r] != NOT_LATE;
+        t->workers[r] =
+            (cs_relay_worker_times){.role          = is_late ? CS_WORKER_RELAY : CS_WORKER_ACTIVE,
+                                    .joined_s      = (double)NAN,
+                                    .missing_bytes = is_late ? p->setting.bytes : 0,
+                                    .from_s        = (double)NAN,
+                                    .to_s          = (double)NAN};
     }
 }
 
@@ -423,10 +423,9 @@ static cs_status late_open(const cs_scenario *scenario, const void *options, con
         return CS_NO_MEMORY(err, "adapcc");
     }
     *st              = (stream){.p = p, .scenario = scenario};
-    cs_status status = p->is_controlled
-                           ? begin(st, err)
-                           : cs_algorithm_strategy.open_prepared(scenario, options, p->all.prepared,
-                                                                 &st->all, err);
+    cs_status status = p->is_controlled ? begin(st, err)
+                                        : cs_algorithm_strategy.open_prepared(
+                                              scenario, options, p->all.prepared, &st->all, err);
     if (status != CS_OK) {
         late_close(st);
         return status;
@@ -457,9 +456,8 @@ static void put(const stream *st, const cs_hop *hop, cs_block *block)
     const cs_lane *lane   = &st->p->staging.lanes[hop->tree];
     uint32_t       number = st->turn - hop->lag;
     uint64_t       from   = (uint64_t)number * lane->chunk_bytes;
-    uint64_t       bytes  = number + 1 == lane->n_chunks ? lane->size_bytes - from
-                                                         : lane->chunk_bytes;
-    uint8_t        fabric = cs_fabric_of(&st->scenario->cluster, hop->src, hop->dst);
+    uint64_t bytes  = number + 1 == lane->n_chunks ? lane->size_bytes - from : lane->chunk_bytes;
+    uint8_t  fabric = cs_fabric_of(&st->scenario->cluster, hop->src, hop->dst);
 
     for (uint32_t k = 0; k < hop->n_parts; k++) {
         block->transfers[block->count++] = (cs_transfer){
@@ -499,38 +497,52 @@ static void obey(stream *st)
             w->role                    = CS_WORKER_DONE;
             w->missing_bytes           = 0;
             for (uint32_t m = 0; m < st->p->strategy.n_trees; m++) {
-                w->missing_bytes +=
-                    (double)cs_chunks_bytes(&st->p->strategy.trees[m], missing[m]);
+                w->missing_bytes += (double)cs_chunks_bytes(&st->p->strategy.trees[m], missing[m]);
             }
+            t->end_s = fmax(t->end_s, order->time_s);
+        } else if (order->verb == CS_RELAY_EXCLUDE) {
+            w->role          = CS_WORKER_FAULTY;
+            w->missing_bytes = 0;
+            t->n_faulty++;
             t->end_s = fmax(t->end_s, order->time_s);
         }
     }
 }
 
-/* Phase 1 has ended everywhere: who broadcasts, and when is known of whom. */
-static void end_phase1(stream *st)
+/* Tell of all who are ready by then. */
+static void hear_until(stream *st, double until_s)
 {
     const prepared *p      = st->p;
-    double          end_s  = st->decisions.times.phase1_end_s;
     double          same_s = SAME * p->setting.cycle_s;
-    bool            ended  = false;
 
-    st->is_phase1 = false;
-    while (!ended || st->n_heard < p->setting.n_ranks) {
-        uint32_t rank = st->n_heard < p->setting.n_ranks ? p->by_ready[st->n_heard] : 0;
-        bool     hears = st->n_heard < p->setting.n_ranks &&
-                     (ended || p->ready_s[rank] <= end_s + same_s);
-        if (hears) {
-            double ready_s = p->ready_s[rank];
-            st->n_heard++;
-            cs_relay_tell(&st->relay, CS_RELAY_IS_READY, rank,
-                          ended ? ready_s : fmin(ready_s, end_s));
-        } else {
-            ended = true;
-            cs_relay_tell(&st->relay, CS_RELAY_PHASE1_ENDS, 0, end_s);
+    while (st->n_heard < p->setting.n_ranks) {
+        uint32_t rank = p->by_ready[st->n_heard];
+        if (!(p->ready_s[rank] <= until_s + same_s)) {
+            break;
         }
+        st->n_heard++;
+        cs_relay_tell(&st->relay, CS_RELAY_IS_READY, rank, fmin(p->ready_s[rank], until_s));
         obey(st);
     }
+}
+
+/* Phase 1 has ended everywhere: who broadcasts, and who is left out. A stream that is told nothing
+ * waits for all. */
+static void end_phase1(stream *st)
+{
+    double end_s = st->decisions.times.phase1_end_s;
+
+    st->is_phase1 = false;
+    hear_until(st, end_s);
+    cs_relay_tell(&st->relay, CS_RELAY_PHASE1_ENDS, 0, end_s);
+    obey(st);
+    if (st->is_told && isfinite(st->relay.deadline_s)) {
+        st->decisions.times.deadline_s = st->relay.deadline_s;
+        hear_until(st, st->relay.deadline_s);
+        cs_relay_tell(&st->relay, CS_RELAY_DEADLINE, 0, st->relay.deadline_s);
+        obey(st);
+    }
+    hear_until(st, (double)INFINITY);
 }
 
 static void begin_broadcast(stream *st)
@@ -590,15 +602,15 @@ static uint32_t tree_of(const prepared *p, uint32_t chunk)
 /* A message of phase 1 to a rank that is late: is its data in the chunk? */
 static void settle(stream *st, cs_transfer *t, double start_s)
 {
-    const prepared         *p      = st->p;
-    uint32_t                m      = tree_of(p, t->chunk), rank = t->dst;
+    const prepared         *p = st->p;
+    uint32_t                m = tree_of(p, t->chunk), rank = t->dst;
     const cs_lane          *lane   = &p->staging.lanes[m];
     const cs_strategy_tree *tree   = &p->strategy.trees[m];
     uint32_t                number = t->chunk - lane->first_chunk;
     uint32_t               *from   = &missing_of(st, rank)[m];
     uint8_t                 fabric = (uint8_t)cs_transfer_fabric(t);
-    bool                    begins = t->dst_slot == cs_slot_at(lane, CS_GOING_UP, number) &&
-                  cs_transfer_op(t) == CS_OP_COPY;
+    bool                    begins =
+        t->dst_slot == cs_slot_at(lane, CS_GOING_UP, number) && cs_transfer_op(t) == CS_OP_COPY;
     bool is_result = t->dst_slot == t->chunk && tree->parent[rank] == t->src;
 
     if (begins && p->joins && p->ready_s[rank] <= start_s &&
@@ -629,6 +641,7 @@ static void late_told(void *state, const cs_block *block, const cs_interval *int
     stream         *st    = state;
     cs_relay_times *times = &st->decisions.times;
 
+    st->is_told = true;
     for (size_t i = 0; st->p->is_controlled && i < block->count; i++) {
         cs_transfer *t = &block->transfers[i];
         if (t->round >= st->phase1_rounds) {
@@ -641,6 +654,16 @@ static void late_told(void *state, const cs_block *block, const cs_interval *int
             settle(st, t, intervals[i].start_s);
         }
     }
+}
+
+static double late_leave_out(const void *state, bool *is_out)
+{
+    const stream *st = state;
+
+    for (uint32_t r = 0; st->p->is_controlled && r < st->p->setting.n_ranks; r++) {
+        is_out[r] = st->decisions.times.workers[r].role == CS_WORKER_FAULTY;
+    }
+    return st->decisions.times.n_faulty > 0 ? st->decisions.times.deadline_s : 0;
 }
 
 static const void *late_decisions(const void *state)
@@ -660,6 +683,7 @@ const cs_algorithm cs_algorithm_late = {
     .release       = free_prepared,
     .next_block    = late_next_block,
     .told          = late_told,
+    .leave_out     = late_leave_out,
     .decisions     = late_decisions,
     .close         = late_close,
 };

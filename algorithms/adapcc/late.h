@@ -17,14 +17,15 @@
 
 /* How relays are controlled. */
 typedef struct cs_late_control {
-    int    relay;   /* 0: not at all, all are waited for; else 1 + cs_relay_rule */
-    int    volumes; /* 0: those of the rule; else 1 + cs_relay_volumes */
-    int    join;    /* 0: in phase 1, where a relay receives; 1: never */
-    int    rpc;     /* what a message to or from the coordinator takes. 0: rpc_s; 1: as it was
+    int relay;      /* 0: not at all, all are waited for; else 1 + cs_relay_rule */
+    int volumes;    /* 0: those of the rule; else 1 + cs_relay_volumes */
+    int join;       /* 0: in phase 1, where a relay receives; 1: never */
+    int rpc;        /* what a message to or from the coordinator takes. 0: rpc_s; 1: as it was
                        measured, drawn for each worker and direction */
     double rpc_s;   /* >= 0 */
     double cycle_s; /* > 0 */
     bool   one_starts;
+    bool   excludes; /* who is not ready at the deadline; else all are waited for */
 } cs_late_control;
 
 typedef struct cs_late_options {

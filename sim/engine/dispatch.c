@@ -117,26 +117,26 @@ struct cs_dispatch {
     bool              queues_senders;   /* a sending port passes on when its message starts */
     double            message_gap_s;    /* in SHARED groups that are served one by one */
     cs_arena          arena;
-    cs_ports          ports;             /* described, without state */
-    port_queue       *queues;            /* [2 * n_ports] */
-    uint32_t         *group_round;       /* [2 * n_ports], or NULL without groups */
-    double           *group_until_s;     /* ... when its start-up is paid */
-    uint32_t         *late_groups;       /* [2 * n_ports] groups of late ranks, or NULL */
-    uint32_t         *coming;            /* [n_ranks] where ranks relay: the version of what a rank
-                                            begins with, until it comes; 0: it has. Or NULL */
-    link_driver      *drivers;           /* [2 * n_ranks] sending, then receiving; or NULL */
-    uint32_t         *n_driven;          /* [2 * n_ports] messages, or NULL */
-    uint32_t         *newest;            /* [n_ranks][n_slots] version, 0: resolved */
-    double           *rank_free_s;       /* [n_ranks] arrival, or a barrier behind it */
-    uint32_t         *by_arrival;        /* late ranks, first one first */
-    uint32_t          n_late, n_arrived; /* of them */
-    item_pool         flights, messages, versions, edges, groups;
-    uint32_t          ready_first, ready_last; /* messages that may start */
-    uint32_t          n_ports_to_fill;         /* sending ports with nothing that waits */
-    uint32_t          n_live;                  /* messages in the window */
-    uint64_t          n_blocks;                /* pushed in */
-    double            now_s, last_end_s;
-    kept_blocks       kept; /* for the observers */
+    cs_ports          ports;         /* described, without state */
+    port_queue       *queues;        /* [2 * n_ports] */
+    uint32_t         *group_round;   /* [2 * n_ports], or NULL without groups */
+    double           *group_until_s; /* ... when its start-up is paid */
+    uint32_t         *late_groups;   /* [2 * n_ports] groups of late ranks, or NULL */
+    uint32_t         *coming;        /* [n_ranks] where ranks relay: the version of what a rank
+                                        begins with, until it comes; 0: it has. Or NULL */
+    link_driver *drivers;            /* [2 * n_ranks] sending, then receiving; or NULL */
+    uint32_t    *n_driven;           /* [2 * n_ports] messages, or NULL */
+    uint32_t    *newest;             /* [n_ranks][n_slots] version, 0: resolved */
+    double      *rank_free_s;        /* [n_ranks] arrival, or a barrier behind it */
+    uint32_t    *by_arrival;         /* late ranks, first one first */
+    uint32_t     n_late, n_arrived;  /* of them */
+    item_pool    flights, messages, versions, edges, groups;
+    uint32_t     ready_first, ready_last; /* messages that may start */
+    uint32_t     n_ports_to_fill;         /* sending ports with nothing that waits */
+    uint32_t     n_live;                  /* messages in the window */
+    uint64_t     n_blocks;                /* pushed in */
+    double       now_s, last_end_s;
+    kept_blocks  kept; /* for the observers */
 };
 
 /* A model that failed has no record to write the reason to. */
@@ -803,7 +803,7 @@ static inline void write_slots(cs_dispatch *d, uint32_t message, size_t first, u
  * still be missing. */
 static void slots_write(cs_dispatch *d, uint32_t message, const cs_transfer *t)
 {
-    cs_op op   = cs_transfer_op(t);
+    cs_op op     = cs_transfer_op(t);
     bool  is_own = op == CS_OP_REDUCE && (t->flags & CS_OWN_DST) != 0;
     bool  adds   = op == CS_OP_REDUCE && !is_own;
 
@@ -1329,6 +1329,11 @@ cs_status cs_dispatch_finish(cs_dispatch *dispatch, double *end_s_p, cs_error *e
     }
     *end_s_p = end_s;
     return status;
+}
+
+double cs_dispatch_last_end_s(const cs_dispatch *dispatch)
+{
+    return dispatch->last_end_s;
 }
 
 cs_counts cs_dispatch_counts(const cs_dispatch *dispatch)

@@ -46,6 +46,9 @@ CS_MUST_CHECK cs_status cs_dispatch_drain(cs_dispatch *dispatch, cs_error *err);
 /* Let everything end. `end_s_p` is the last end, or the arrival or barrier behind it. */
 CS_MUST_CHECK cs_status cs_dispatch_finish(cs_dispatch *dispatch, double *end_s_p, cs_error *err);
 
+/* The last end so far, or the first arrival. */
+double cs_dispatch_last_end_s(const cs_dispatch *dispatch);
+
 /* What the model has counted; and on links, for models with watch(), which is asked for before the
  * first block, and reported when all has ended. */
 cs_counts               cs_dispatch_counts(const cs_dispatch *dispatch);

@@ -231,8 +231,7 @@ double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)
     return latest;
 }
 
-/* The last end so far; nothing is over before the ports were there. */
-static double latest_end_s(const cs_ports *ports)
+double cs_ports_last_end_s(const cs_ports *ports)
 {
     double latest = fmax(ports->last_end_s, ports->first_s);
 
@@ -251,10 +250,10 @@ void cs_ports_hold(cs_ports *ports, double until_s)
 
 void cs_ports_end_stage(cs_ports *ports)
 {
-    cs_ports_hold(ports, latest_end_s(ports));
+    cs_ports_hold(ports, cs_ports_last_end_s(ports));
 }
 
 double cs_ports_end_s(const cs_ports *ports)
 {
-    return fmax(latest_end_s(ports), 0); /* the last rank has come */
+    return fmax(cs_ports_last_end_s(ports), 0); /* the last rank has come */
 }

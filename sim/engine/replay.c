@@ -10,6 +10,7 @@
 #include "engine/verify.h"
 
 #include <assert.h>
+#include <math.h>
 
 enum { BLOCK = CS_DISPATCH_BLOCK }; /* 16 KiB of transfers: half of a small L1 cache */
 
@@ -285,21 +286,55 @@ static cs_status check_fingerprints(run *r, cs_error *err)
     return status;
 }
 
+/* Ranks that were left out in the end neither have to be there nor count. */
+static cs_status leave_out(run *r, cs_error *err)
+{
+    const cs_scenario  *s       = &r->job->scenario;
+    const cs_algorithm *a       = r->job->algorithm;
+    bool               *is_out  = CS_ARENA_NEW(&r->arena, bool, s->cluster.n_ranks);
+    double              first_s = 0 - cs_last_arrival(s), last_s = 0;
+
+    if (is_out == NULL) {
+        return CS_NO_MEMORY(err, "%u ranks", s->cluster.n_ranks);
+    }
+    double known_s = a->leave_out(r->stream, is_out);
+    for (uint32_t i = 0; i < s->cluster.n_ranks; i++) {
+        r->outcome.n_out += is_out[i];
+        last_s = is_out[i] ? last_s : fmax(last_s, cs_arrival(s, i));
+    }
+    if (r->outcome.n_out > 0) {
+        double end_s         = r->dispatch != NULL ? cs_dispatch_last_end_s(r->dispatch)
+                                                   : cs_ports_last_end_s(&r->ports);
+        r->outcome.elapsed_s = fmax(end_s - first_s, fmax(known_s, last_s));
+        r->outcome.exposed_s = r->outcome.elapsed_s - last_s;
+        if (r->job->verify) {
+            cs_fingerprints_leave_out(&r->prints, is_out);
+        }
+    }
+    return CS_OK;
+}
+
+static void show_decisions(const run *r)
+{
+    const cs_algorithm *a = r->job->algorithm;
+
+    for (size_t i = 0; i < r->n_observers && a->decisions != NULL; i++) {
+        if (r->observers[i].decided != NULL) {
+            r->observers[i].decided(r->observers[i].user, a->decisions(r->stream));
+        }
+    }
+}
+
 static cs_status replay(run *r, cs_error *err)
 {
     CS_TRY(open_run(r, err));
     CS_TRY(serve_stream(r, err));
-    for (size_t i = 0; i < r->n_observers && r->job->algorithm->decisions != NULL; i++) {
-        if (r->observers[i].decided != NULL) {
-            r->observers[i].decided(r->observers[i].user,
-                                    r->job->algorithm->decisions(r->stream));
-        }
-    }
-    if (r->job->verify) {
-        CS_TRY(check_fingerprints(r, err));
-    }
     r->outcome.elapsed_s = cs_last_arrival(&r->job->scenario) + r->outcome.exposed_s;
-    return CS_OK;
+    if (r->reacts && r->job->algorithm->leave_out != NULL) {
+        CS_TRY(leave_out(r, err));
+    }
+    show_decisions(r);
+    return r->job->verify ? check_fingerprints(r, err) : CS_OK;
 }
 
 cs_status cs_job_replay(const cs_job *job, const cs_observer *observers, size_t n_observers,

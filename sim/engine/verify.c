@@ -191,8 +191,8 @@ static bool find_wrong_slot(const cs_fingerprints *f, uint32_t *rank_p, uint32_t
 
     for (uint32_t r = 0; r < f->n_ranks; r++) {
         for (uint32_t c = 0; c < f->n_chunks; c++) {
-            if (cs_chunk_is_owed(&chunks, c, r) &&
-                f->value[r * f->n_slots + c] != f->chunk[c].want) {
+            bool is_owed = cs_chunk_is_owed(&chunks, c, r) && (f->is_out == NULL || !f->is_out[r]);
+            if (is_owed && f->value[r * f->n_slots + c] != f->chunk[c].want) {
                 *rank_p  = r;
                 *chunk_p = c;
                 return true;
@@ -200,6 +200,19 @@ static bool find_wrong_slot(const cs_fingerprints *f, uint32_t *rank_p, uint32_t
         }
     }
     return false;
+}
+
+void cs_fingerprints_leave_out(cs_fingerprints *f, const bool *is_out)
+{
+    const cs_chunks chunks = cs_chunks_of(f->scenario, f->n_chunks);
+
+    f->is_out = is_out;
+    for (uint32_t r = 0; r < f->n_ranks; r++) {
+        for (uint32_t c = 0; is_out[r] && c < f->n_chunks; c++) {
+            bool is_in = cs_chunk_contributor(&chunks, c) == CS_EVERY_RANK;
+            f->chunk[c].want -= is_in ? f->rank[r].word * f->chunk[c].word : 0;
+        }
+    }
 }
 
 cs_verdict cs_fingerprints_verdict(const cs_fingerprints *f)

@@ -68,6 +68,10 @@ struct cs_algorithm {
      * seconds after the first arrival. A stream that is never told (nothing is replayed: it is only
      * checked) must be a schedule, too, and one of at least as many messages. */
     void (*told)(void *state, const cs_block *block, const cs_interval *intervals);
+    /* Optional, where the plan ends in slots. When it has ended: mark who was left out, whose
+     * contribution is owed to nobody and to whom nothing is owed (all are false before), and say
+     * when the others knew it, in seconds after the first arrival. */
+    double (*leave_out)(const void *state, bool *is_out);
     /* Optional. What the stream has decided when it has ended, for observers that know the
      * algorithm; owned by the state. */
     const void *(*decisions)(const void *state);

@@ -96,6 +96,7 @@ typedef struct cs_outcome {
     uint64_t   n_transfers; /* messages on the wire: an exchange counts as two */
     uint64_t   wire_bytes;
     cs_counts  counts;   /* of the model, where it counts */
+    uint32_t   n_out;    /* ranks that were left out; arrivals are those of the others then */
     bool       verified; /* checked, and correct */
     cs_verdict verdict;  /* when it was checked */
 } cs_outcome;

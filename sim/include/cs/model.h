@@ -39,11 +39,11 @@ typedef struct cs_ports {
     double           *tx_free_s, *rx_free_s;  /* [n_ports] */
     uint32_t         *tx_group, *rx_group;    /* [n_ports] round + 1 of the last SHARED
                                                  transfer, or NULL: none is used */
-    uint32_t               n_slots;           /* per rank */
-    double                *ready_s;           /* [n_ranks][n_slots] */
-    const double          *arrival_s;         /* [n_ranks] <= 0, unless ranks relay: when their own
+    uint32_t      n_slots;                    /* per rank */
+    double       *ready_s;                    /* [n_ranks][n_slots] */
+    const double *arrival_s;                  /* [n_ranks] <= 0, unless ranks relay: when their own
                                                  contributions are there */
-    bool                   ranks_relay;       /* ports are open before that (own_ready_s of the
+    bool ranks_relay;                         /* ports are open before that (own_ready_s of the
                                                  plan) */
     double                 first_s;           /* the first of them: nothing begins before */
     const double          *nic_s_per_byte;    /* [n_ranks] constant NICs that differ, or NULL */

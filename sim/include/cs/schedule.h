@@ -200,13 +200,13 @@ typedef struct cs_plan {
                             (n_slots >= n_chunks): no CS_OWN_* flag is needed */
     bool ends_in_slots;  /* slot c of every rank that is owed chunk c has its final value when the
                             stream has ended (n_slots >= n_chunks): no CS_DONE_* flag is needed */
-    bool is_reactive;    /* the stream is told when its transfers began and ended */
+    bool          is_reactive; /* the stream is told when its transfers began and ended */
     const double *own_ready_s; /* [n_ranks] after the first arrival: ranks pass on what flows
                                   through them before they come, and their own contributions are
                                   there at these times, at the earliest when they come; what
                                   `prepared` keeps. NULL: a rank takes part when it has come */
-    bool chunks_differ;  /* chunks are not cs_split() parts of the buffer: their sizes are in the
-                            transfers only */
+    bool chunks_differ; /* chunks are not cs_split() parts of the buffer: their sizes are in the
+                           transfers only */
     bool is_round_synchronous; /* every rank sends and receives at most once a round and
                                   nothing of round r + 1 starts before round r has ended,
                                   when all arrive together and all ports are equal */
