@@ -230,7 +230,7 @@ static void complete_policy(cs_reading *r, const cs_place *item, const cs_whatif
     } else if (recovery.node != NULL && !job->death.is_there) {
         CS_REFUSE(r, &recovery, CS_EINVAL, "belongs to the key 'death' of the configuration");
     }
-    if (policy->name == NULL && algorithm != NULL) {
+    if (policy->name[0] == '\0' && algorithm != NULL) {
         policy->name = algorithm->name;
     }
     if (policy->recovery == CS_RECOVERY_AUTO) {
@@ -241,9 +241,10 @@ static void complete_policy(cs_reading *r, const cs_place *item, const cs_whatif
 /* One of a list: a word, or an algorithm. */
 static void read_policy(cs_reading *r, const cs_place *item, cs_whatif_job *job)
 {
-    const char             *name  = json_string_value(item->node);
-    const cs_whatif_policy *plain = name != NULL ? find_plain(name) : NULL;
-    cs_whatif_policy policy = {.kind = job->profiling.is_on ? CS_POLICY_RUN : CS_POLICY_SWITCH};
+    const char             *name   = json_string_value(item->node);
+    const cs_whatif_policy *plain  = name != NULL ? find_plain(name) : NULL;
+    cs_whatif_policy        policy = {.name = "",
+                                      .kind = job->profiling.is_on ? CS_POLICY_RUN : CS_POLICY_SWITCH};
 
     if (plain != NULL) {
         policy = *plain;
