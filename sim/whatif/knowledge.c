@@ -3,14 +3,16 @@
 #include "whatif/knowledge.h"
 
 #include <math.h>
+#include <string.h>
 
 cs_status cs_knowledge_open(cs_knowledge *knowledge, cs_arena *arena, cs_error *err)
 {
     size_t n = knowledge->timeline->n_histories;
 
-    knowledge->seen = CS_ARENA_NEW(arena, double, n + 1);
-    knowledge->plan = CS_ARENA_NEW(arena, double, n + 1);
-    return knowledge->seen != NULL && knowledge->plan != NULL
+    knowledge->seen     = CS_ARENA_NEW(arena, double, n + 1);
+    knowledge->plan     = CS_ARENA_NEW(arena, double, n + 1);
+    knowledge->left_out = CS_ARENA_NEW(arena, bool, n + 1);
+    return knowledge->seen != NULL && knowledge->plan != NULL && knowledge->left_out != NULL
                ? CS_OK
                : CS_NO_MEMORY(err, "what a policy knows");
 }
@@ -31,23 +33,36 @@ static double probe_s(double alpha_s, double rate_Bps)
     return time_s;
 }
 
-double cs_probes_s(const cs_cluster *cluster, double least_Bps, uint32_t n_servers,
-                   double barrier_s)
+/* All ordered pairs of GPUs of the slowest server, one after the other. */
+static double probe_server_s(const cs_cluster *cluster)
 {
-    double gpus = cluster->gpus_per_server, alpha_s = cluster->fabrics[CS_NIC].alpha_s;
+    double gpus   = cluster->gpus_per_server;
+    double mates  = gpus / (cluster->sockets > 1 ? cluster->sockets : 1) - 1;
     double time_s = 0;
 
-    if (gpus > 1) {
-        time_s = gpus * (gpus - 1) *
-                 probe_s(cluster->fabrics[CS_NVLINK].alpha_s, cs_least_Bps(cluster, CS_NVLINK));
-    }
-    if (n_servers > 1) { /* every round has the slowest server in it, at both ends of its probes */
-        time_s += (n_servers - 1) * (probe_s(alpha_s, least_Bps) + barrier_s);
+    for (uint32_t f = CS_NVLINK; f < cs_n_fabrics(cluster); f++) {
+        double pairs = gpus * (f == CS_NVLINK ? mates : gpus - 1 - mates);
+        if (pairs > 0) {
+            time_s += pairs * probe_s(cluster->fabrics[f].alpha_s, cs_least_Bps(cluster, f));
+        }
     }
     return time_s;
 }
 
-/* A dead NIC answers no probe, and nobody waits for it. */
+double cs_probes_s(const cs_cluster *cluster, double least_Bps, uint32_t n_servers,
+                   double barrier_s)
+{
+    double time_s = probe_server_s(cluster);
+
+    if (n_servers > 1) { /* every round has the slowest server in it, at an end of two probes */
+        time_s +=
+            (n_servers - 1) * (probe_s(cluster->fabrics[CS_NIC].alpha_s, least_Bps) + barrier_s);
+    }
+    return time_s;
+}
+
+/* A probe has the NIC alone, whoever shares it. A dead one answers no probe, and nobody waits for
+ * it. */
 static double find_probes_s(const cs_knowledge *k, const bool *is_excluded)
 {
     const cs_cluster *cluster   = &k->job->call.scenario.cluster;
@@ -55,7 +70,8 @@ static double find_probes_s(const cs_knowledge *k, const bool *is_excluded)
     uint32_t          n         = 0;
 
     for (size_t h = 0; h < k->timeline->n_histories; h++) {
-        double nic_Bps = cs_server_Bps(cluster, k->timeline->histories[h].server, CS_NIC);
+        double part_Bps = cs_server_Bps(cluster, k->timeline->histories[h].server, CS_NIC);
+        double nic_Bps  = part_Bps * (cluster->nic_sharers > 1 ? cluster->nic_sharers : 1);
         if (!is_excluded[h] && !isinf(k->seen[h])) {
             least_Bps = fmin(least_Bps, nic_Bps / k->seen[h]);
             n++;
@@ -102,6 +118,22 @@ static bool level(const double *seen, const bool *is_excluded, size_t n, double 
     return second > 1 && !isinf(second);
 }
 
+/* See the rates of now; is anything else than at the last profile? */
+static bool look(cs_knowledge *k, double now_s, const bool *is_excluded)
+{
+    bool is_other = !k->is_taken;
+
+    for (size_t h = 0; h < k->timeline->n_histories; h++) {
+        const cs_history *history  = &k->timeline->histories[h];
+        double            slowdown = cs_slowdown_at(history->spans, history->n_spans, now_s);
+        is_other       = is_other || slowdown != k->seen[h] || is_excluded[h] != k->left_out[h];
+        k->seen[h]     = slowdown;
+        k->left_out[h] = is_excluded[h];
+    }
+    k->is_taken = true;
+    return is_other;
+}
+
 cs_status cs_knowledge_take(cs_knowledge *k, double now_s, const bool *is_excluded,
                             double *probes_s_p, bool *is_other_p, cs_error *err)
 {
@@ -109,12 +141,13 @@ cs_status cs_knowledge_take(cs_knowledge *k, double now_s, const bool *is_exclud
     uint64_t hash = 0;
     bool     is_possible;
 
-    for (size_t h = 0; h < n; h++) {
-        const cs_history *history = &k->timeline->histories[h];
-        k->seen[h] = k->plan[h] = cs_slowdown_at(history->spans, history->n_spans, now_s);
-    }
+    *is_other_p    = look(k, now_s, is_excluded);
     double given_s = k->job->profiling.duration_s;
     *probes_s_p    = isnan(given_s) ? find_probes_s(k, is_excluded) : given_s;
+    if (!*is_other_p) {
+        return CS_OK;
+    }
+    memcpy(k->plan, k->seen, n * sizeof *k->plan);
     CS_TRY(try_plan(k, k->plan, is_excluded, &hash, &is_possible, &k->refusal, err));
     if (!is_possible && level(k->seen, is_excluded, n, k->plan)) {
         CS_TRY(try_plan(k, k->plan, is_excluded, &hash, &is_possible, &k->refusal, err));

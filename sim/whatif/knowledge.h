@@ -19,6 +19,8 @@ typedef struct cs_knowledge {
     const cs_whatif_policy *policy;
     double                 *seen;     /* [n_histories] slowdowns at the last profile */
     double                 *plan;     /* [n_histories] what the schedule is made for */
+    bool                   *left_out; /* [n_histories] servers that were excluded then */
+    bool                    is_taken; /* there was a profile */
     bool                    has_plan; /* false: the algorithm refuses */
     uint64_t                hash;     /* of the schedule */
     cs_error                refusal;  /* the first one */
@@ -41,8 +43,9 @@ CS_MUST_CHECK cs_status cs_knowledge_matters(const cs_knowledge *knowledge, cons
 /* How long AdapCC's probes take: every ordered pair of GPUs of a server one after the other, the
  * servers at once; then N - 1 rounds, in which server k probes server k + i, with a barrier behind
  * each. A probe of a link is n messages of s bytes and one of n s, for n = 2, 4, 8 and s = 256 kB,
- * 1 MB, 4 MB. `least_Bps`: the slowest of the NICs of N servers. O(servers). Source: AdapCC,
- * section IV-B. */
+ * 1 MB, 4 MB: the time that cs_profile_run() (study/profile.h) finds by replaying them, where
+ * probes have constant rates. `least_Bps`: the slowest of the NICs of N servers. O(servers).
+ * Source: AdapCC, section IV-B. */
 double cs_probes_s(const cs_cluster *cluster, double least_Bps, uint32_t n_servers,
                    double barrier_s);
 

@@ -339,7 +339,7 @@ static void add(simulation *w, cs_job_interval_kind kind, double duration_s, dou
                                 .until_s    = w->now_s + duration_s,
                                 .iterations = iterations,
                                 .held_s     = held_s,
-                                .excluded   = w->n_excluded,
+                                .excluded   = w->n_excluded + w->is_dead,
                                 .kind       = kind};
     intervals_add(&w->intervals, &interval);
     w->now_s += duration_s;
@@ -422,11 +422,11 @@ static cs_job_interval_kind kind_of(const simulation *w, const iteration *it)
 {
     double healthy_s = w->q->healthy_iteration_s;
 
-    if (w->n_excluded > 0) {
-        return CS_INTERVAL_SMALLER;
-    }
     if (it->is_adapted) {
         return CS_INTERVAL_ADAPTED;
+    }
+    if (w->n_excluded > 0 || w->is_dead) {
+        return CS_INTERVAL_SMALLER;
     }
     return it->duration_s > healthy_s * (1 + EPSILON) ? CS_INTERVAL_DEGRADED : CS_INTERVAL_HEALTHY;
 }

@@ -141,7 +141,8 @@ static void add_paces(cs_text *text, const cs_whatif_job *job, const cs_whatif_r
     }
     if (sums[CS_INTERVAL_DEGRADED].duration_s > sums[CS_INTERVAL_DEGRADED].held_s) {
         add_pace(text, &sums[CS_INTERVAL_DEGRADED], best_s, count);
-        cs_text_add(text, " with %s on degraded NICs%s", job->schedule.algorithm->name,
+        cs_text_add(text, " with %s on degraded NICs%s%s", job->schedule.algorithm->name,
+                    job->interference.gpus > 0 ? " or slowed GPUs" : "",
                     switches ? ", before the switch" : "");
     }
     add_healthy(text, job, report, &sums[CS_INTERVAL_HEALTHY], count);

@@ -508,7 +508,8 @@ static double amplify(const trace_step *before, double rate_Bps, double amplify_
 static void add_trace_of(cs_reading *r, const cs_bandwidth_trace *trace, const trace_keys *keys,
                          const cs_cluster *cluster, uint32_t server, fault_items *list)
 {
-    double     nominal_Bps = cs_server_Bps(cluster, server, CS_NIC);
+    double     sharers     = cluster->nic_sharers > 1 ? cluster->nic_sharers : 1;
+    double     nominal_Bps = sharers * cs_server_Bps(cluster, server, CS_NIC); /* of the NIC */
     trace_step before      = {SIZE_MAX, 0, 1};
 
     for (size_t i = 0; i <= trace->n && !cs_reading_failed(r); i++) {

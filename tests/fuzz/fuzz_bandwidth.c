@@ -35,7 +35,8 @@ static void claim_reads_back(const cs_bandwidth_trace *trace)
         }
         cs_text_add(&text, "%.17g\r\n", trace->rate_Bps[i]);
     }
-    FUZZ_CLAIM(cs_bandwidth_parse(text.data, text.length, "own", trace->server != NULL, &again, &err) == CS_OK);
+    FUZZ_CLAIM(cs_bandwidth_parse(text.data, text.length, "own", trace->server != NULL, &again,
+                                  &err) == CS_OK);
     FUZZ_CLAIM(again.n == trace->n);
     FUZZ_CLAIM(memcmp(again.time_s, trace->time_s, again.n * sizeof *again.time_s) == 0);
     FUZZ_CLAIM(memcmp(again.rate_Bps, trace->rate_Bps, again.n * sizeof *again.rate_Bps) == 0);

@@ -57,7 +57,8 @@ Test(bandwidth, bad_lines_are_located)
         cs_error           err   = {0};
         char               text[800];
         size_t             length = strlen(cases[i].text);
-        cr_assert_neq(cs_bandwidth_parse(cases[i].text, length, "t.txt", false, &trace, &err), CS_OK);
+        cr_assert_neq(cs_bandwidth_parse(cases[i].text, length, "t.txt", false, &trace, &err),
+                      CS_OK);
         cs_error_text(&err, text, sizeof text);
         cr_expect_eq(strncmp(text, cases[i].error, strlen(cases[i].error)), 0, "case %zu: %s", i,
                      text);

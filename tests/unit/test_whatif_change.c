@@ -2,6 +2,7 @@
 /* Training under change: rates of all servers over time, profiles, GPUs that are slowed, a worker
  * that dies. Times are worked out by hand, or added up iteration by iteration. */
 #include "campaign/montecarlo.h"
+#include "study/profile.h"
 #include "support/folder.h"
 #include "whatif/interference.h"
 #include "whatif/knowledge.h"
@@ -164,6 +165,42 @@ Test(whatif_change, probes_take_what_their_messages_take)
     EXPECT_NEAR(cs_probes_s(&cluster, 6.25e9, 1, 1e-3), 2 * nvlink_s);
     cluster.gpus_per_server = 1;
     EXPECT_NEAR(cs_probes_s(&cluster, 6.25e9, 8, 0), 7 * net_s);
+}
+
+/* The closed form is the replay of the probes, with a server at half its rate. */
+Test(whatif_change, probes_take_what_their_replay_takes)
+{
+    static const struct {
+        const char *cluster;
+        double      least_Bps;
+    } cases[] = {
+        {"{\"ranks\": 6, \"nic\": {\"bandwidth\": 12.5e9, \"alpha\": 2e-5}}", 6.25e9},
+        {"{\"ranks\": 12, \"gpus_per_server\": 4, \"nvlink\": {\"bandwidth\": 100e9, \"alpha\": "
+         "5e-6, \"kind\": \"direct\"}, \"nic\": {\"bandwidth\": 12.5e9, \"alpha\": 2e-5}}",
+         6.25e9},
+        {"{\"topology\": {\"preset\": \"adapcc-a100\", \"servers\": 3}}", 6.25e9},
+        {"{\"topology\": {\"preset\": \"adapcc\", \"servers\": 6}}", 6.25e9},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char               json[800];
+        cs_profile         found   = {0};
+        cs_profile_options options = cs_profile_defaults();
+        snprintf(json, sizeof json,
+                 "{\"bytes\": 1024, \"algorithm\": \"ring\", \"cluster\": %s, \"faults\": "
+                 "[{\"rank\": 0, \"slowdown\": 2}]}",
+                 cases[i].cluster);
+        cs_config *config = ct_config_of(json);
+        cs_case    c      = ct_case(config, 0);
+        options.barrier_s = 1e-3;
+        cr_assert_eq(cs_profile_run(&c.job, &options, &found, NULL), CS_OK);
+        double formula_s = cs_probes_s(&c.job.scenario.cluster, cases[i].least_Bps,
+                                       cs_n_servers(&c.job.scenario.cluster), 1e-3);
+        cr_expect(is_near(found.duration_s, formula_s), "%zu: %.15g, %.15g", i, found.duration_s,
+                  formula_s);
+        cs_profile_free(&found);
+        cs_case_free(&c);
+        cs_config_free(config);
+    }
 }
 
 /* ---- rates of all servers ---- */
