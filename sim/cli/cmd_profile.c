@@ -5,7 +5,8 @@
 #include "cli/scenario_args.h"
 #include "cs/units.h"
 #include "schedules/logical_xml.h"
-#include "study/profile.h"
+#include "schedules/strategy_xml.h"
+#include "study/renewal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -19,11 +20,20 @@ typedef struct profile_job {
     cs_scenario_choice choice;
     const char        *counts, *sizes; /* as written, or NULL */
     const char        *output_path;
+    const char        *strategy_path, *next_path; /* trees in use, and to go on with; or NULL */
     cs_profile_options options;
-    uint32_t           period; /* iterations from one profile to the next */
-    double             solve_s, setup_s;
+    cs_renewal_terms   terms;
     int                format;
 } profile_job;
+
+/* What is printed. */
+typedef struct answer_row {
+    const cs_job    *job;
+    cs_profile       profile;
+    cs_strategy_file old;
+    cs_strategy      made;
+    cs_renewal       renewal; /* of the trees in use, where there are any */
+} answer_row;
 
 /* clang-format off */
 #define NUMBER(field, name, value, help, ...) CS_ARG_NUMBER(profile_job, field, 0, name, value, help, __VA_ARGS__)
@@ -35,9 +45,11 @@ static const cs_arg profile_args[] = {
     NUMBER(options.noise, "noise", "X", "standard deviation of a measured time, relatively; of --seed (0)", .min = 0, .max = 1),
     TIME(options.barrier_s, "barrier", "what the barrier of each round between servers costs (0)"),
     TIME(options.begin_s, "begin", "start then, but not before the last rank is there (0)"),
-    NUMBER(period, "period", "N", "iterations of training from one profile to the next (500)", .min = 1, .max = 1e9),
-    TIME(solve_s, "solve", "of a reconstruction: until there are new trees (0)"),
-    TIME(setup_s, "setup", "of a reconstruction: until their connections are set up (0)"),
+    NUMBER(terms.period, "period", "N", "iterations of training from one profile to the next (500)", .min = 1, .max = 1e9),
+    TIME(terms.solve_s, "solve", "of a reconstruction: until there are new trees (0)"),
+    TIME(terms.setup_s, "setup", "of a reconstruction: until their connections are set up (0)"),
+    CS_ARG_TEXT(profile_job, strategy_path, 0, "strategy", "OLD.xml", "trees in use: are others better now?"),
+    CS_ARG_TEXT(profile_job, next_path, 0, "next", "NEXT.xml", "write the trees there to go on with: the old ones, or others that pay"),
     CS_ARG_TEXT(profile_job, output_path, 'o', "output", "GRAPH.xml", "write the topology there as measured, for synthesize --graph"),
     CS_ARG_CHOICE(profile_job, format, 0, "format", "table|json", "how to print (table)"),
     CS_ARG_OPERAND(profile_job, choice.given.path, "configuration"),
@@ -114,17 +126,35 @@ static void add_number(cs_text *text, const char *key, double value)
 
 static double reconstruction_s(const profile_job *j, const cs_profile *p)
 {
-    return p->duration_s + j->solve_s + j->setup_s;
+    return p->duration_s + j->terms.solve_s + j->terms.setup_s;
 }
 
-static void add_json(cs_text *text, const profile_job *j, const cs_profile *p)
+static const cs_column renewal_columns[] = {
+    CS_COLUMN(cs_renewal, old_s),
+    CS_COLUMN(cs_renewal, new_s),
+    CS_COLUMN_AS("break_even_iterations", cs_renewal, break_even),
+    CS_COLUMN_AS("keep", cs_renewal, keeps),
+    CS_COLUMN_END,
+};
+
+static void add_json(cs_text *text, const profile_job *j, const answer_row *row)
 {
+    const cs_profile *p = &row->profile;
+
     cs_text_add(text, "{");
     add_number(text, "duration_s", p->duration_s);
     cs_text_add(text, ", \"messages\": %" PRIu64 ", \"wire_bytes\": %" PRIu64 ", \"period\": %u",
-                p->n_messages, p->wire_bytes, j->period);
-    add_number(text, "per_iteration_s", p->duration_s / j->period);
+                p->n_messages, p->wire_bytes, j->terms.period);
+    add_number(text, "per_iteration_s", p->duration_s / j->terms.period);
     add_number(text, "reconstruction_s", reconstruction_s(j, p));
+    cs_json_key(text, "trees");
+    if (j->strategy_path != NULL) {
+        cs_text_add(text, "{");
+        cs_json_row(text, &(cs_row){renewal_columns, &row->renewal, false});
+        cs_text_add(text, "}");
+    } else {
+        cs_text_add(text, "null");
+    }
     cs_json_key(text, "links");
     cs_text_add(text, "[");
     for (size_t i = 0; i < p->n_links; i++) {
@@ -148,17 +178,34 @@ static void add_link(cs_text *text, const cs_profile_link *l)
     }
 }
 
-static void add_table(cs_text *text, const profile_job *j, const cs_job *job, const cs_profile *p)
+/* What becomes of the trees in use. */
+static void add_renewal(cs_text *text, const profile_job *j, const cs_renewal *r)
 {
+    cs_text_add(text, "# trees in use %.3f us, new ones %.3f us: ", r->old_s * 1e6, r->new_s * 1e6);
+    if (isinf(r->break_even)) {
+        cs_text_add(text, "kept, the new ones save nothing\n");
+    } else {
+        cs_text_add(text, "%s, %.3f ms are saved in %.1f iterations of %u\n",
+                    r->keeps ? "kept" : "changed", (j->terms.solve_s + j->terms.setup_s) * 1e3,
+                    r->break_even, j->terms.period);
+    }
+}
+
+static void add_table(cs_text *text, const profile_job *j, const answer_row *row)
+{
+    const cs_profile *p = &row->profile;
     const cs_cluster *c = &p->cluster;
 
     cs_text_add(text, "# %u servers of %u GPUs, on %s: %" PRIu64 " messages, %.3f GB, %.3f ms\n",
-                cs_n_servers(c), c->gpus_per_server, job->model->name, p->n_messages,
+                cs_n_servers(c), c->gpus_per_server, row->job->model->name, p->n_messages,
                 (double)p->wire_bytes / 1e9, p->duration_s * 1e3);
     cs_text_add(text,
                 "# every %u iterations: %.3f us each; with new trees: %.3f ms, %.3f us each\n",
-                j->period, p->duration_s / j->period * 1e6, reconstruction_s(j, p) * 1e3,
-                reconstruction_s(j, p) / j->period * 1e6);
+                j->terms.period, p->duration_s / j->terms.period * 1e6,
+                reconstruction_s(j, p) * 1e3, reconstruction_s(j, p) / j->terms.period * 1e6);
+    if (j->strategy_path != NULL) {
+        add_renewal(text, j, &row->renewal);
+    }
     cs_text_add(text, "# %-5s %5s %5s %11s %10s %10s %11s %10s %10s\n", "kind", "src", "dst",
                 "alpha (us)", "95 % from", "to", "rate (GB/s)", "95 % from", "to");
     for (size_t i = 0; i < p->n_links; i++) {
@@ -181,21 +228,59 @@ static cs_status write_graph(const profile_job *j, const cs_profile *p, cs_error
     return status;
 }
 
+static cs_status write_next(const profile_job *j, const answer_row *row, cs_error *err)
+{
+    cs_logical logical = {0}; /* new trees have no names of servers */
+    cs_text    text    = {0};
+    cs_status  status  = cs_logical_of_scenario(&logical, &row->job->scenario, err);
+
+    if (status == CS_OK) {
+        status = row->renewal.keeps ? cs_strategy_write(&text, &row->old.strategy, NULL, err)
+                                    : cs_strategy_write(&text, &row->made, &logical, err);
+    }
+    if (status == CS_OK) {
+        status = cs_cli_write(j->next_path, &text, err);
+    }
+    cs_text_free(&text);
+    cs_logical_free(&logical);
+    return status;
+}
+
+/* Hold the trees in use against others. */
+static cs_status renew(const profile_job *j, answer_row *row, cs_error *err)
+{
+    const cs_scenario *s = &row->job->scenario;
+
+    CS_TRY(cs_strategy_load(j->strategy_path, &row->old, err));
+    cs_status status = cs_strategy_file_finish(&row->old, s->bytes, 0, err);
+    if (status == CS_OK) {
+        status = cs_renew_trees(&row->profile, s, (const cs_adapcc_options *)&row->job->options,
+                                &j->terms, &row->old.strategy, &row->made, &row->renewal, err);
+    }
+    if (status == CS_EINVAL) {
+        cs_error_locate(err, j->strategy_path, 0, 0);
+    }
+    return status == CS_OK && j->next_path != NULL ? write_next(j, row, err) : status;
+}
+
 static cs_status answer_case(profile_job *j, const cs_job *job, cs_text *text, cs_error *err)
 {
-    cs_profile p = {0};
+    answer_row row = {.job = job};
 
     j->options.seed  = job->scenario.seed;
-    cs_status status = cs_profile_run(job, &j->options, &p, err);
+    cs_status status = cs_profile_run(job, &j->options, &row.profile, err);
     if (status == CS_OK && j->output_path != NULL) {
-        status = write_graph(j, &p, err);
+        status = write_graph(j, &row.profile, err);
     }
-    if (status == CS_OK && j->format == CS_AS_JSON) {
-        add_json(text, j, &p);
-    } else if (status == CS_OK) {
-        add_table(text, j, job, &p);
+    if (status == CS_OK && j->strategy_path != NULL) {
+        status = renew(j, &row, err);
     }
-    cs_profile_free(&p);
+    if (status == CS_OK) {
+        (j->format == CS_AS_JSON ? add_json : add_table)(text, j, &row);
+    }
+    cs_strategy_free(&row.old.strategy);
+    cs_strategy_free(&row.made);
+    cs_profile_free(&row.profile);
     return status;
 }
 
@@ -205,7 +290,10 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
     cs_case      c      = {0};
     cs_status    status = CS_OK;
 
-    if (j->counts != NULL) {
+    if (j->next_path != NULL && j->strategy_path == NULL) {
+        status = CS_FAIL(err, CS_EINVAL, "--next", "needs the trees in use: --strategy OLD.xml");
+    }
+    if (status == CS_OK && j->counts != NULL) {
         status = read_counts(j->counts, &j->options, err);
     }
     if (status == CS_OK && j->sizes != NULL) {
@@ -224,7 +312,7 @@ static cs_status answer(void *job, cs_text *text, cs_error *err)
 
 static int profile_run(int count, char *const *words)
 {
-    profile_job j = {.options = cs_profile_defaults(), .period = DEFAULT_PERIOD};
+    profile_job j = {.options = cs_profile_defaults(), .terms = {.period = DEFAULT_PERIOD}};
     return cs_cli_answer(&cs_command_profile, count, words, answer, &j);
 }
 

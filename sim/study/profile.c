@@ -401,9 +401,6 @@ static cs_status check_cluster(const cs_cluster *c, cs_error *err)
 {
     uint64_t n = cs_n_servers(c), g = c->gpus_per_server, pairs = n * n + n * g * g;
 
-    if (n * g < 2) {
-        return CS_FAIL(err, CS_EINVAL, "cluster.ranks", "a single rank has no links");
-    }
     return pairs <= CS_PROFILE_MOST_PAIRS
                ? CS_OK
                : CS_FAIL(err, CS_ENOTSUP, "cluster.ranks",
@@ -469,12 +466,13 @@ cs_status cs_profile_run(const cs_job *job, const cs_profile_options *options, c
     cs_scenario  scenario = job->scenario;
     cs_capacity *steps    = NULL;
 
-    *profile = (cs_profile){.cluster = scenario.cluster};
-    CS_TRY(check_options(options, err));
-    CS_TRY(check_cluster(&scenario.cluster, err));
+    *profile       = (cs_profile){.cluster = scenario.cluster};
+    scenario.bytes = 1; /* any */
     if (!job->is_checked) {
         CS_TRY(cs_scenario_check(&scenario, err));
     }
+    CS_TRY(check_cluster(&scenario.cluster, err));
+    CS_TRY(check_options(options, err));
     CS_TRY(begin_at(&scenario, fmax(options->begin_s, cs_last_arrival(&scenario)), &steps, err));
     cs_status status = run_probes(job, &scenario, options, profile, err);
     cs_free(steps);

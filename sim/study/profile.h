@@ -87,9 +87,9 @@ typedef struct cs_profile {
 
 /* Profile the network of a job: its scenario and model. Its algorithm, options and size do not
  * matter, and need not be there. The caller frees the profile, also after a failure. Refuses what
- * the model refuses (CS_EINVAL, CS_ENOTSUP), options out of their range, fewer than 2 ranks, more
- * than CS_PROFILE_MOST_PAIRS pairs, and times that do not grow with the size (CS_EINVAL, for that
- * much noise). O(links x counts x sizes) messages are replayed; 6 servers of 4 GPUs take some
+ * the model refuses (CS_EINVAL, CS_ENOTSUP), options out of their range, more than
+ * CS_PROFILE_MOST_PAIRS pairs, and times that do not grow with the size (CS_EINVAL, for that much
+ * noise). O(links x counts x sizes) messages are replayed; 6 servers of 4 GPUs take some
  * milliseconds on a port model. The same for the same request. */
 CS_MUST_CHECK cs_status cs_profile_run(const cs_job *job, const cs_profile_options *options,
                                        cs_profile *profile, cs_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* AdapCC's profile: the formulas by hand, the fit against its normal equations, every model against
  * the truth, errors of noise, durations, and what new trees make of a NIC that got slow. */
-#include "study/profile.h"
+#include "study/renewal.h"
 
 #include "algorithms/adapcc/replay.h"
 #include "algorithms/adapcc/synthesize.h"
@@ -27,7 +27,7 @@ static cs_job make_job(uint32_t n, uint32_t g, const char *model, const cs_capac
                        size_t n_steps)
 {
     const cs_model *found = NULL;
-    cs_job          job   = {.scenario = {.bytes = 1, .capacity = steps, .n_capacity = n_steps}};
+    cs_job          job   = {.scenario = {.capacity = steps, .n_capacity = n_steps}};
     cs_cluster     *c     = &job.scenario.cluster;
 
     *c                    = (cs_cluster){.n_ranks = n, .gpus_per_server = g};
@@ -162,6 +162,33 @@ Test(profile, a_slow_nic_is_seen_on_every_model)
         cr_expect_float_eq(nvlink.alpha_s, NVLINK_ALPHA, is_exact ? 1e-12 : 1e-6);
         cs_profile_free(&p);
     }
+}
+
+/* A preset whose last servers are slower, in NIC and NVLinks. */
+Test(profile, servers_that_differ_are_seen_on_every_model)
+{
+    static const char *const models[] = {"alpha-beta", "loggp", "flow", "packet"};
+    cs_profile_options       options  = cs_profile_defaults();
+    cs_config *config = ct_config_of("{\"cluster\": {\"topology\": \"adapcc\", \"ranks\": 24}}");
+
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        ct_set(config, "model.name", models[i]);
+        cs_case    c     = ct_case(config, 0);
+        cs_profile p     = must_profile(&c.job, &options);
+        double     error = strcmp(models[i], "packet") == 0 ? .03 : 1e-9;
+
+        cr_expect_float_eq(find(&p, CS_LINK_NVLINK, 0, 1).bandwidth_Bps / 100e9, 1, error, "%s",
+                           models[i]);
+        cr_expect_float_eq(find(&p, CS_LINK_NVLINK, 18, 17).bandwidth_Bps / 50e9, 1, error, "%s",
+                           models[i]);
+        cr_expect_float_eq(find(&p, CS_LINK_NET, 3, 0).bandwidth_Bps / 12.5e9, 1, error, "%s",
+                           models[i]);
+        cr_expect_float_eq(find(&p, CS_LINK_NET, 5, 0).bandwidth_Bps / 6.25e9, 1, error, "%s",
+                           models[i]);
+        cs_profile_free(&p);
+        cs_case_free(&c);
+    }
+    cs_config_free(config);
 }
 
 /* max_s of the sums over pairs, the slowest link of each round, and a barrier for each of them. */
@@ -439,6 +466,90 @@ Test(profile, trees_of_a_new_profile_are_replayed_faster)
     }
 }
 
+/* ---- whether trees are changed ---- */
+
+static cs_status renew(const cs_job *on, cs_collective collective, const cs_strategy *old,
+                       const cs_renewal_terms *terms, cs_renewal *r, cs_error *err)
+{
+    const cs_adapcc_options  how  = {.trees = 4, .chunk = CS_AUTO, .moves = 10};
+    const cs_profile_options what = cs_profile_defaults();
+    cs_scenario              s    = on->scenario;
+    cs_profile               p    = {0};
+    cs_strategy              made = {0};
+
+    s.collective     = collective;
+    s.bytes          = 256 * MIB;
+    cs_status status = cs_profile_run(on, &what, &p, err);
+    if (status == CS_OK) {
+        status = cs_renew_trees(&p, &s, &how, terms, old, &made, r, err);
+    }
+    cs_strategy_free(&made);
+    cs_profile_free(&p);
+    return status;
+}
+
+Test(profile, trees_are_changed_where_that_pays)
+{
+    const cs_capacity slow     = {8, 2, 0, FOREVER};
+    cs_job            healthy  = make_job(16, 4, "alpha-beta", NULL, 0);
+    cs_job            degraded = make_job(16, 4, "alpha-beta", &slow, 1);
+    cs_logical        before = graph_of(&healthy), after = graph_of(&degraded);
+    double            took_s = 0;
+    cs_strategy       old    = trees_for(&before, CS_ALLREDUCE, &took_s);
+    cs_renewal_terms  terms  = {.solve_s = .1, .setup_s = .3, .period = 500};
+    cs_renewal        r      = {0};
+    cs_error          err    = {0};
+
+    cr_assert_eq(renew(&degraded, CS_ALLREDUCE, &old, &terms, &r, &err), CS_OK, "%s", err.message);
+    cr_assert_float_eq(r.old_s, cost_s(&after, CS_ALLREDUCE, &old), 1e-15);
+    cr_assert_lt(r.new_s, .6 * r.old_s);
+    cr_assert_float_eq(r.break_even * (r.old_s - r.new_s), .4, 1e-12);
+    cr_assert(!r.keeps);
+    terms.period = (uint32_t)r.break_even; /* one less than what it takes */
+    cr_assert_eq(renew(&degraded, CS_ALLREDUCE, &old, &terms, &r, &err), CS_OK);
+    cr_assert(r.keeps);
+    terms.period++;
+    cr_assert_eq(renew(&degraded, CS_ALLREDUCE, &old, &terms, &r, &err), CS_OK);
+    cr_assert(!r.keeps);
+
+    terms = (cs_renewal_terms){.period = 1};
+    cr_assert_eq(renew(&healthy, CS_ALLREDUCE, &old, &terms, &r, &err), CS_OK);
+    cr_assert(r.keeps && isinf(r.break_even), "what is free is not better for that: %g, %g",
+              r.old_s, r.new_s);
+    cs_strategy_free(&old);
+    cs_logical_free(&before);
+    cs_logical_free(&after);
+}
+
+Test(profile, trees_of_others_are_refused)
+{
+    cs_job           job    = make_job(4, 1, "alpha-beta", NULL, 0);
+    cs_job           few    = make_job(3, 1, "alpha-beta", NULL, 0);
+    cs_logical       l      = graph_of(&job);
+    double           took_s = 0;
+    cs_strategy      old    = trees_for(&l, CS_ALLREDUCE, &took_s);
+    cs_renewal_terms terms  = {.period = 500};
+    cs_renewal       r      = {0};
+    cs_error         err    = {0};
+
+    cr_assert_eq(renew(&few, CS_ALLREDUCE, &old, &terms, &r, &err), CS_EINVAL);
+    cr_assert_not_null(strstr(err.message, "4"), "%s", err.message);
+    err = (cs_error){0};
+    cr_assert_eq(renew(&job, CS_ALLGATHER, &old, &terms, &r, &err), CS_ENOTSUP);
+    cr_assert_str_eq(err.where, "collective");
+    cs_status status = CS_ENOMEM;
+    for (long passes = 0; status != CS_OK; passes++) {
+        cr_assert_lt(passes, 3000);
+        err = (cs_error){0};
+        cs_alloc_fail_after(passes);
+        status = renew(&job, CS_ALLREDUCE, &old, &terms, &r, &err);
+        cs_alloc_fail_after(-1);
+        cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", err.message);
+    }
+    cs_strategy_free(&old);
+    cs_logical_free(&l);
+}
+
 /* A file of it reads back as the same topology. */
 Test(profile, a_graph_survives_its_file)
 {
@@ -525,7 +636,7 @@ Test(profile, clusters_without_links_or_with_too_many_are_refused)
     cs_profile_options o   = cs_profile_defaults();
     cs_job             job = make_job(1, 1, "alpha-beta", NULL, 0);
 
-    check_refused(&job, &o, "cluster.ranks", "a single rank has no links");
+    check_refused(&job, &o, "cluster.ranks", "outside [2, ");
     job = make_job(4096, 1, "alpha-beta", NULL, 0);
     check_refused(&job, &o, "cluster.ranks", "16781312 pairs");
     job                           = make_job(4, 2, "loggp", NULL, 0);

@@ -87,6 +87,49 @@ Test(profile_command, its_graph_makes_better_trees)
     json_decref(new);
 }
 
+/* A period, and another one: trees are changed once. */
+Test(profile_command, trees_are_changed_once)
+{
+    ct_program_says("synthesize " CLUSTER " -s 256M -o trees.xml", 0, "volume");
+    cs_text first = ct_file_read("trees.xml");
+    ct_program_says("profile " CLUSTER
+                    " -s 256M --setup 300ms --strategy trees.xml --next trees.xml",
+                    0, "kept, the new ones save nothing");
+    cs_text second = ct_file_read("trees.xml");
+    cr_assert_str_eq(first.data, second.data);
+    ct_program_says("profile " CLUSTER
+                    " -s 256M --slow 8=2 --setup 300ms --strategy trees.xml --next next.xml",
+                    0, ": changed, 300.000 ms are saved in ");
+    cs_text third = ct_file_read("next.xml");
+    cr_assert_str_neq(first.data, third.data);
+    json_t *json =
+        answer("profile " CLUSTER " -s 256M --slow 8=2 --setup 300ms --strategy next.xml");
+    json_t *trees = json_object_get(json, "trees");
+    cr_assert(json_is_true(json_object_get(trees, "keep")));
+    cr_assert(json_is_null(json_object_get(trees, "break_even_iterations")));
+    cr_assert_float_eq(number(trees, "old_s"), number(trees, "new_s"), 1e-12);
+    json_decref(json);
+    ct_program_says("profile " CLUSTER " -s 256M --slow 8=2 --setup 300s --strategy trees.xml", 0,
+                    ": kept, 300000.000 ms are saved in ");
+    cs_text_free(&first);
+    cs_text_free(&second);
+    cs_text_free(&third);
+}
+
+Test(profile_command, trees_that_do_not_fit_are_one_line)
+{
+    ct_program_says("synthesize -n 4 -s 1M -o trees.xml", 0, "volume");
+    ct_program_says("profile -n 4 -s 2M --strategy trees.xml", 2,
+                    "trees.xml: strategy: the trees are for 1048576 bytes, the buffer has 2097152");
+    ct_program_says("profile -n 5 -s 1M --strategy trees.xml", 2, "collsim: trees.xml: ");
+    ct_program_says("profile -n 4 -s 1M -c allgather --strategy trees.xml", 2,
+                    "collective: trees are made for allreduce");
+    ct_program_says("profile -n 4 -s 1M --strategy none.xml", 3, "none.xml");
+    ct_program_says("profile -n 4 --next trees.xml", 2, "--next: needs the trees in use");
+    ct_file_write("bad.xml", "<trees><root id=\"0\" ip=\"a\"/>");
+    ct_program_says("profile -n 4 -s 1M --strategy bad.xml", 2, "bad.xml:1:");
+}
+
 Test(profile_command, noise_comes_from_the_seed)
 {
     cs_text first = {0}, again = {0}, other = {0};
