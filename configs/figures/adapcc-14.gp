@@ -30,10 +30,10 @@
     set xrange [*:*]; set yrange [*:*]
     HIGHEST = 0
     COLUMN = (p - 1) % 2; ROW = (p - 1) / 2
-    eval panel(0.075 + 0.49 * COLUMN, 0.50 + 0.49 * COLUMN, 0.53 - 0.445 * ROW, 0.80 - 0.445 * ROW)
+    eval panel(0.085 + 0.485 * COLUMN, 0.505 + 0.485 * COLUMN, 0.53 - 0.445 * ROW, 0.80 - 0.445 * ROW)
     set xrange [0.5:N + 0.5]
     set yrange [0:1.12 * HIGHEST]
-    set ylabel COLUMN == 0 ? 'time, ms' : ''
+    set ylabel COLUMN == 0 ? 'time, ms' : '' offset 1,0
     do for [k = 1:N] {
       set label 10 + k word(LIST, k) at first k, graph -0.09 center
       set yrange [*:*]

@@ -2,7 +2,7 @@
   stats DATA using 'late_ms' name 'X' nooutput
   stats DATA using 'bound_speedup_over_nccl' name 'U' nooutput
   eval title('How much faster than NCCL while some GPUs are late, waiting included', \
-    sprintf('AllReduce of %s on %d servers of %d GPUs, which share its NIC of %g GB/s; %s model', \
+    sprintf('AllReduce of %s on %d servers of %d GPUs, a NIC of %g GB/s each; %s model', \
       size(SIZE_GIB), RANKS / GPUS_PER_SERVER, GPUS_PER_SERVER, NIC_GBPS, MODEL))
   one(y) = column('period') == 0 ? column(y) : NaN
   many(y) = column('period') > 0 ? column(y) : NaN

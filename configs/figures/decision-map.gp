@@ -8,11 +8,12 @@
   stats DATA using (V = column('half_ratio'), ratio_at(V) ? 0 : (R = R + 1, RATIO[R] = V, 0)) nooutput
   stats DATA using (V = column('slowdown'), slowdown_at(V) ? 0 : (S = S + 1, SLOWDOWN[S] = V, 0)) nooutput
   stats DATA using (V = column('delay_T0'), delay_at(V) ? 0 : (D = D + 1, DELAY[D] = V, LATE_MS[D] = column('delay_ms'), 0)) nooutput
-  array NAMES[5] = ['nccl_rings', 'double_binary_tree', 'adapcc', 'stragglar', 'optcc']
-  array SHORT[5] = ['rings', 'tree', 'AdapCC', 'StragglAR', 'OptCC']
-  array LONG[5] = ['nccl\_rings', 'double\_binary\_tree', 'adapcc', 'stragglar', 'optcc']
-  array COLOURS[5] = [0x0072B2, 0x009E73, 0xCC79A7, 0xD55E00, 0xE6C200]
-  which(name) = (FOUND = 1, SUM = sum [k = 1:5] (NAMES[k] eq name ? (FOUND = k, 0) : 0), FOUND)
+  array NAMES[6] = ['nccl_rings', 'double_binary_tree', 'adapcc', 'adapcc_relay', 'stragglar', 'optcc']
+  array SHORT[6] = ['rings', 'tree', 'AdapCC', 'relays', 'StragglAR', 'OptCC']
+  array LONG[6] = ['nccl\_rings', 'double\_binary\_tree', 'adapcc', 'adapcc, relays', 'stragglar', 'optcc']
+  array COLOURS[6] = [0x0072B2, 0x009E73, 0xCC79A7, 0x7B2D8E, 0xD55E00, 0xE6C200]
+  array PLACES[6] = [0.0, 0.145, 0.335, 0.46, 0.625, 0.765]
+  which(name) = (FOUND = 1, SUM = sum [k = 1:6] (NAMES[k] eq name ? (FOUND = k, 0) : 0), FOUND)
   # From a light tone where the second best is as fast to the full one where it takes half as long again.
   FULL = 50.0
   strength(margin) = margin != margin ? 1 : 0.25 + 0.75 * min(1, margin / FULL)
@@ -45,12 +46,12 @@
     }
   }
   set label sprintf('the last rank is late by (T_0 = %.3g ms: an AllReduce without faults)', T0_MS) at screen 0.53, screen 0.152 center
-  do for [k = 1:5] {
+  do for [k = 1:6] {
     do for [t = 0:4] {
-      set object 5 * k + t rectangle from screen 0.075 + 0.183 * (k - 1) + 0.008 * t, screen 0.092 \
-        to screen 0.075 + 0.183 * (k - 1) + 0.008 * (t + 1), screen 0.118 fillcolor rgb tone(COLOURS[k], 0.25 + 0.1875 * t) fillstyle solid noborder
+      set object 5 * k + t rectangle from screen 0.075 + PLACES[k] + 0.008 * t, screen 0.092 \
+        to screen 0.075 + PLACES[k] + 0.008 * (t + 1), screen 0.118 fillcolor rgb tone(COLOURS[k], 0.25 + 0.1875 * t) fillstyle solid noborder
     }
-    set label LONG[k] at screen 0.12 + 0.183 * (k - 1), screen 0.105 left font SMALL
+    set label LONG[k] at screen 0.12 + PLACES[k], screen 0.105 left font SMALL
   }
   set label sprintf('Colour: the best one; light where the second best is as fast, full where it takes %.0f %% longer or more.', FULL) \
     at screen 0.075, screen 0.062 left font SMALL

@@ -51,7 +51,7 @@ static const struct {
     {"optcc-8-packets", 39, 554},
     {"optcc-9-packets", 16, 209},
     {"optcc-10-packets", 16, 138},
-    {"decision-map", 75, 1090},
+    {"decision-map", 75, 1290},
     {"adapcc-3b", 400, 808},
     {"adapcc-11", 6, 79},
     {"adapcc-12", 6, 101},
