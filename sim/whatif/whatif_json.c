@@ -216,6 +216,25 @@ static void read_algorithm_policy(cs_reading *r, const cs_place *item, cs_whatif
     }
 }
 
+/* The schedule, where it has a coordinator that leaves out who does not come: asked to do so, by
+ * the paper's rule if it has none. */
+static cs_whatif_schedule excluding_of(const cs_whatif_schedule *schedule)
+{
+    cs_whatif_schedule s = *schedule;
+
+    if (s.algorithm == NULL) {
+        return s;
+    }
+    const cs_field *relay   = cs_field_find(s.algorithm->options, "relay");
+    const cs_field *exclude = cs_field_find(s.algorithm->options, "exclude");
+    if (relay == NULL || exclude == NULL) {
+        return (cs_whatif_schedule){.algorithm = NULL};
+    }
+    cs_field_store(relay, &s.options, fmax(cs_field_load(relay, &s.options), 1));
+    cs_field_store(exclude, &s.options, 1);
+    return s;
+}
+
 /* What the keys of a policy leave open. */
 static void complete_policy(cs_reading *r, const cs_place *item, const cs_whatif_job *job,
                             cs_whatif_policy *policy)
@@ -236,6 +255,7 @@ static void complete_policy(cs_reading *r, const cs_place *item, const cs_whatif
     if (policy->recovery == CS_RECOVERY_AUTO) {
         policy->recovery = is_adapcc ? CS_RECOVERY_EXCLUDE : CS_RECOVERY_RESTART;
     }
+    policy->excluding = excluding_of(&policy->schedule);
 }
 
 /* One of a list: a word, or an algorithm. */

@@ -455,6 +455,38 @@ Test(whatif_change, an_exclusion_waits_five_times_as_long_as_phase_1)
     release(&o);
 }
 
+/* One call of AdapCC's in which rank 7 never comes ends at the coordinator's deadline. */
+static double adapcc_deadline_s(void)
+{
+    cs_config *config = ct_config_of(
+        "{\"bytes\": 240000000, " CLUSTER ", \"algorithm\": {\"name\": \"adapcc\", \"options\": "
+        "{\"relay\": \"literal\", \"exclude\": true}}, "
+        "\"arrivals\": {\"late\": [{\"rank\": 7, \"delay\": \"1000s\"}]}}");
+    cs_case   c      = ct_case(config, 0);
+    cs_result result = ct_result(&c);
+
+    cs_case_free(&c);
+    cs_config_free(config);
+    return result.elapsed_s;
+}
+
+Test(whatif_change, adapcc_waits_until_its_coordinators_deadline)
+{
+    outcome o = run_with("\"algorithm\": \"ring\", \"policies\": [\"adapcc\"], \"profile\": "
+                         "{\"period\": 0, \"rebuild\": 3}, \"death\": {\"rank\": 7, \"at\": 0}");
+    const cs_whatif_line *line = line_of(&o, "adapcc");
+    double                s    = adapcc_deadline_s();
+
+    cr_expect_gt(s, 6 * SMALLER_S); /* the coordinator waits before phase 1, too */
+    EXPECT_NEAR(line->intervals[0].until_s, 1 + s / 6);
+    cr_expect_eq(line->intervals[1].kind, CS_INTERVAL_HUNG);
+    EXPECT_NEAR(line->intervals[1].until_s, 1 + s);
+    EXPECT_NEAR(line->intervals[2].until_s, 1 + s + 3);
+    EXPECT_NEAR(line->death.hung_s, s * 5 / 6);
+    check_intervals(line, line->total_s, N);
+    release(&o);
+}
+
 Test(whatif_change, the_batch_is_shared_anew)
 {
     static const char job[] =
