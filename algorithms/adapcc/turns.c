@@ -26,7 +26,7 @@
 #define LEAST_S  1e-12 /* of a message */
 #define NO_PLACE ((double)INFINITY)
 
-enum { COLOURS = 64, MOST_CELLS = 1 << 25, FEW_CHUNKS = 4, SOME_CHUNKS = 12, MOST_WORK = 1 << 22 };
+enum { COLOURS = 64, MOST_CELLS = 1 << 25, FEW_CHUNKS = 4, SOME_CHUNKS = 12, MOST_WORK = 1 << 20 };
 
 /* A time at which a port is busy in every turn. */
 typedef struct busy {
