@@ -18,7 +18,6 @@
 #include "algorithms/adapcc/turns.h"
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
-#include "cs/model.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -481,7 +480,8 @@ static bool are_shared(const cs_scenario *scenario)
 {
     const cs_forecast *f = scenario->forecast;
 
-    return scenario->collective == CS_ALLTOALL || (f != NULL && f->model->network != NULL);
+    return scenario->collective == CS_ALLTOALL ||
+           (f != NULL && cs_ports_are_shared(f->model, f->model_options));
 }
 
 static uint64_t count_parts(const cs_scenario *scenario, const cs_strategy *s)

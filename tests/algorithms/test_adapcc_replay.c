@@ -174,7 +174,7 @@ static void compare_with_cost(const char *name, int most_far)
 
         draw_strategy(&rng, trial, &d);
         cr_assert_eq(cs_logical_of_scenario(&l, &d.scenario, NULL), CS_OK);
-        l.holds_both = model->network == NULL;
+        l.holds_both = !cs_ports_are_shared(model, NULL);
         cr_assert_eq(cs_cost_open(&l, d.strategy.n_trees, &cost, NULL), CS_OK);
         cr_assert_eq(cs_strategy_bound(&l, d.scenario.collective, d.scenario.bytes, CS_ANY_ROOT,
                                        &bound_s, NULL),
