@@ -18,7 +18,6 @@
 #include "algorithms/adapcc/turns.h"
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
-#include "cs/model.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,16 +32,25 @@ typedef struct part {
     uint32_t n_lanes;
 } part;
 
+/* A way as streams need it. */
+typedef struct sent {
+    uint32_t src, dst, part;
+    uint32_t lag, lag_in_window;
+    uint16_t src_slot, dst_slot; /* of the window's first chunk */
+    uint32_t tail;               /* of its transfers, behind their rounds */
+} sent;
+
 /* What all streams of a schedule share. */
 typedef struct prepared {
-    part        *parts;
-    cs_turn_way *ways;
-    size_t       n_parts, n_ways;
-    uint32_t     n_turns;
+    part    *parts;
+    sent    *sents; /* as they stand in a turn */
+    size_t   n_parts, n_ways;
+    uint32_t n_turns;
 } prepared;
 
 typedef struct stream {
     const prepared *p;
+    uint32_t       *in_window; /* [parts] the turn, modulo the window */
     uint32_t        turn;
     size_t          next;
 } stream;
@@ -54,7 +62,8 @@ typedef struct builder {
     const cs_strategy *strategy; /* NULL: none is needed */
     const cs_logical  *logical;
     prepared          *p;
-    size_t             room; /* for ways */
+    cs_turn_way       *ways; /* part by part, then as they stand in a turn */
+    size_t             room;
     uint32_t          *depth, *lanes;
     uint32_t          *from, *until; /* ways, turns */
 } builder;
@@ -65,7 +74,7 @@ static void release(void *given)
 
     if (p != NULL) {
         cs_free(p->parts);
-        cs_free(p->ways);
+        cs_free(p->sents);
         cs_free(p);
     }
 }
@@ -91,7 +100,7 @@ static cs_status add_way(builder *b, cs_turn_way way, cs_op op, cs_error *err)
         return CS_FAIL(err, CS_ENOTSUP, "adapcc",
                        "more than 2^23 messages in a turn: take fewer ranks or trees");
     }
-    if (!cs_grow(&p->ways, &b->room, p->n_ways + 1, FIRST_WAYS, sizeof *p->ways)) {
+    if (!cs_grow(&b->ways, &b->room, p->n_ways + 1, FIRST_WAYS, sizeof *b->ways)) {
         return CS_NO_MEMORY(err, "adapcc");
     }
     part *of             = &p->parts[way.part];
@@ -99,7 +108,7 @@ static cs_status add_way(builder *b, cs_turn_way way, cs_op op, cs_error *err)
     way.bytes            = (double)of->first_bytes;
     way.op_fabric        = cs_op_fabric(op, cs_fabric_of(&b->scenario->cluster, way.src, way.dst));
     of->n_lanes          = way.dst_slot + 1u > of->n_lanes ? way.dst_slot + 1u : of->n_lanes;
-    p->ways[p->n_ways++] = way;
+    b->ways[p->n_ways++] = way;
     return CS_OK;
 }
 
@@ -259,21 +268,29 @@ static cs_status add_blocks(builder *b, cs_error *err)
     return CS_OK;
 }
 
-/* From each rank to each, the next one first. All blocks have as many chunks. */
+/* From each rank to each, the next one first. A rank's buffer is cut in equal chunks, as many for
+ * each of the others. */
 static cs_status add_pairs(builder *b, uint64_t chunk_bytes, cs_error *err)
 {
-    uint32_t n     = b->scenario->cluster.n_ranks;
-    uint64_t bytes = b->scenario->bytes, most = cs_split(bytes, n, 0);
-    uint64_t chunks = part_of(most, chunk_bytes).n_chunks;
+    uint64_t n = b->scenario->cluster.n_ranks, bytes = b->scenario->bytes;
+    uint64_t chunks = part_of(cs_split(bytes, (uint32_t)n, 0), chunk_bytes).n_chunks;
+    uint64_t each = bytes / (n * chunks), larger = bytes % (n * chunks);
 
-    for (uint32_t i = 0; i < n * n; i++) {
-        b->p->parts[i] = part_in(cs_split(bytes, n, i % n), (uint32_t)chunks);
+    for (uint64_t i = 0; i < n * n; i++) {
+        uint64_t before = i % n * chunks, left = larger > before ? larger - before : 0;
+
+        b->p->parts[i] = (part){.first_bytes = each + 1,
+                                .other_bytes = each,
+                                .n_first     = (uint32_t)(left < chunks ? left : chunks),
+                                .n_chunks    = (uint32_t)chunks};
     }
     for (uint32_t ahead = 1; ahead < n; ahead++) {
         for (uint32_t rank = 0; rank < n; rank++) {
-            cs_turn_way way = {
-                .src = rank, .dst = (rank + ahead) % n, .flags = CS_OWN_SRC | CS_DONE_DST};
-            way.part = way.src * n + way.dst;
+            uint32_t    dst = (uint32_t)((rank + ahead) % n);
+            cs_turn_way way = {.src   = rank,
+                               .dst   = dst,
+                               .part  = (uint32_t)(rank * n + dst),
+                               .flags = CS_OWN_SRC | CS_DONE_DST};
             CS_TRY(add_way(b, way, CS_OP_COPY, err));
         }
     }
@@ -372,10 +389,10 @@ static cs_status lay_out(builder *b, cs_plan *plan, cs_error *err)
         part  *of = &p->parts[i];
         size_t n  = 0;
 
-        while (!is_one && way + n < p->n_ways && p->ways[way + n].part == i) {
+        while (!is_one && way + n < p->n_ways && b->ways[way + n].part == i) {
             n++;
         }
-        finish_part(b, of, p->ways + way, is_one ? 0 : n);
+        finish_part(b, of, b->ways + way, is_one ? 0 : n);
         way += n;
         of->first_chunk = (uint32_t)chunks;
         of->first_slot  = (uint32_t)slots;
@@ -396,9 +413,9 @@ static cs_status lay_out(builder *b, cs_plan *plan, cs_error *err)
     *plan = (cs_plan){.n_chunks      = (uint32_t)chunks,
                       .n_slots       = (uint32_t)slots,
                       .n_rounds      = p->n_turns,
-                      .chunks_differ = true,
+                      .chunks_differ = !is_one,
                       .uses          = cs_uses_nvlink(&b->scenario->cluster),
-                      .uses_trees    = true};
+                      .uses_trees    = !is_one};
     return CS_OK;
 }
 
@@ -412,18 +429,32 @@ static int by_place(const void *left, const void *right)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Lanes become slots, and the ways stand as in a turn. */
-static void sort_ways(prepared *p, cs_plan *plan)
+/* Ways as they stand in a turn, with slots for their lanes. */
+static cs_status sort_ways(builder *b, cs_plan *plan, cs_error *err)
 {
-    for (size_t i = 0; i < p->n_ways; i++) {
-        cs_turn_way *w  = &p->ways[i];
-        const part  *of = &p->parts[w->part];
+    prepared *p = b->p;
 
-        w->src_slot = (uint16_t)(of->first_slot + w->src_slot * of->window);
-        w->dst_slot = (uint16_t)(of->first_slot + w->dst_slot * of->window);
+    p->sents = CS_NEW(sent, p->n_ways);
+    if (p->sents == NULL) {
+        return CS_NO_MEMORY(err, "adapcc");
+    }
+    qsort(b->ways, p->n_ways, sizeof *b->ways, by_place);
+    for (size_t i = 0; i < p->n_ways; i++) {
+        const cs_turn_way *w    = &b->ways[i];
+        const part        *of   = &p->parts[w->part];
+        const cs_transfer  last = {.span = 1, .flags = w->flags, .op_fabric = w->op_fabric};
+
+        p->sents[i] = (sent){.src           = w->src,
+                             .dst           = w->dst,
+                             .part          = w->part,
+                             .lag           = w->lag,
+                             .lag_in_window = w->lag % of->window,
+                             .src_slot      = (uint16_t)(of->first_slot + w->src_slot * of->window),
+                             .dst_slot      = (uint16_t)(of->first_slot + w->dst_slot * of->window),
+                             .tail          = cs_transfer_tail(&last)};
         plan->uses |= (w->flags & CS_SHARED) != 0 ? CS_USES_SHARED : 0u;
     }
-    qsort(p->ways, p->n_ways, sizeof *p->ways, by_place);
+    return CS_OK;
 }
 
 /* ---- schedules ---- */
@@ -444,12 +475,14 @@ static cs_status add_ways(builder *b, uint64_t chunk_bytes, cs_error *err)
     return CS_OK;
 }
 
-/* Does the model let the messages of a port be under way at once? */
+/* Does the model let the messages of a port be under way at once? Those of an alltoall are sent
+ * together wherever they run. */
 static bool are_shared(const cs_scenario *scenario)
 {
     const cs_forecast *f = scenario->forecast;
 
-    return f != NULL && f->model->network != NULL;
+    return scenario->collective == CS_ALLTOALL ||
+           (f != NULL && cs_ports_are_shared(f->model, f->model_options));
 }
 
 static uint64_t count_parts(const cs_scenario *scenario, const cs_strategy *s)
@@ -492,11 +525,10 @@ static cs_status build(builder *b, uint64_t chunk_bytes, cs_plan *plan, cs_error
     for (size_t i = 0; i < p->n_parts; i++) {
         chunks = p->parts[i].n_chunks > chunks ? p->parts[i].n_chunks : chunks;
     }
-    CS_TRY(cs_turns_plan(p->ways, p->n_ways, p->n_parts, chunks, b->logical,
+    CS_TRY(cs_turns_plan(b->ways, p->n_ways, p->n_parts, chunks, b->logical,
                          are_shared(b->scenario), err));
     CS_TRY(lay_out(b, plan, err));
-    sort_ways(p, plan);
-    return CS_OK;
+    return sort_ways(b, plan, err);
 }
 
 static cs_status prepare(const cs_scenario *scenario, const cs_strategy *s,
@@ -512,6 +544,7 @@ static cs_status prepare(const cs_scenario *scenario, const cs_strategy *s,
     builder   b      = {.scenario = scenario, .strategy = s, .logical = logical, .p = p};
     cs_status status = build(&b, chunk_bytes, &made, err);
 
+    cs_free(b.ways);
     cs_free(b.depth);
     cs_free(b.lanes);
     cs_free(b.from);
@@ -563,35 +596,42 @@ static cs_status strategy_check(const cs_scenario *scenario, void *options, cs_p
     return status;
 }
 
+static void strategy_close(void *state)
+{
+    stream *st = state;
+
+    if (st != NULL) {
+        cs_free(st->in_window);
+        cs_free(st);
+    }
+}
+
 static cs_status strategy_open(const cs_scenario *scenario, const void *options, const void *given,
                                void **state_p, cs_error *err)
 {
-    stream *st = CS_NEW(stream, 1);
+    const prepared *p  = given;
+    stream         *st = CS_NEW(stream, 1);
 
     (void)options;
     (void)scenario;
-    if (st == NULL) {
+    if (st != NULL) {
+        *st = (stream){.p = p, .in_window = CS_NEW(uint32_t, p->n_parts)};
+    }
+    if (st == NULL || st->in_window == NULL) {
+        strategy_close(st);
         return CS_NO_MEMORY(err, "adapcc");
     }
-    *st      = (stream){.p = given};
     *state_p = st;
     return CS_OK;
 }
 
-static cs_transfer transfer(const cs_turn_way *w, const part *of, uint32_t turn, uint32_t number)
+static void end_turn(stream *st)
 {
-    uint32_t slot = number % of->window;
-
-    return (cs_transfer){.src       = w->src,
-                         .dst       = w->dst,
-                         .chunk     = of->first_chunk + number,
-                         .src_slot  = (uint16_t)(w->src_slot + slot),
-                         .dst_slot  = (uint16_t)(w->dst_slot + slot),
-                         .bytes     = number < of->n_first ? of->first_bytes : of->other_bytes,
-                         .round     = turn,
-                         .span      = 1,
-                         .flags     = w->flags,
-                         .op_fabric = w->op_fabric};
+    st->next = 0;
+    st->turn++;
+    for (size_t i = 0; i < st->p->n_parts; i++) {
+        st->in_window[i] = st->in_window[i] + 1 < st->p->parts[i].window ? st->in_window[i] + 1 : 0;
+    }
 }
 
 static void strategy_next_block(void *state, cs_block *block)
@@ -601,16 +641,21 @@ static void strategy_next_block(void *state, cs_block *block)
 
     block->count = 0;
     while (st->turn < p->n_turns && block->count < block->capacity) {
-        const cs_turn_way *w      = &p->ways[st->next];
-        const part        *of     = &p->parts[w->part];
-        uint32_t           number = st->turn - w->lag;
+        const sent *w      = &p->sents[st->next];
+        const part *of     = &p->parts[w->part];
+        uint32_t    number = st->turn - w->lag;
 
         if (number < of->n_chunks) { /* not before its first chunk: the difference is large then */
-            block->transfers[block->count++] = transfer(w, of, st->turn, number);
+            uint32_t slot = st->in_window[w->part] - w->lag_in_window;
+            slot += st->in_window[w->part] < w->lag_in_window ? of->window : 0;
+            cs_transfer_put(&block->transfers[block->count++], w->src, w->dst,
+                            of->first_chunk + number,
+                            cs_slots(w->src_slot + slot, w->dst_slot + slot),
+                            number < of->n_first ? of->first_bytes : of->other_bytes,
+                            cs_pair(st->turn, w->tail));
         }
         if (++st->next == p->n_ways) {
-            st->next = 0;
-            st->turn++;
+            end_turn(st);
         }
     }
 }
@@ -626,5 +671,5 @@ const cs_algorithm cs_algorithm_strategy = {
     .open_prepared = strategy_open,
     .release       = release,
     .next_block    = strategy_next_block,
-    .close         = cs_free,
+    .close         = strategy_close,
 };
