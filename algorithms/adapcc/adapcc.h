@@ -15,6 +15,8 @@ typedef struct cs_adapcc_options {
     uint32_t moves;
     double   solver_s; /* that a solver may take */
     uint32_t solver_nodes;
+    int      cost;    /* which is lowered */
+    int      forward; /* 1: ranks may forward */
 } cs_adapcc_options;
 
 /* Make trees as the options say, for the scenario's collective, size and (where it has one) root.
