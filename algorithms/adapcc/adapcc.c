@@ -27,6 +27,10 @@ static const cs_field table[] = {
     CS_OPTION(cs_adapcc_options, solver_s, 10, 1e-3, 86400, "time limit of packing and milp"),
     CS_OPTION(cs_adapcc_options, solver_nodes, 2000, 1, 1u << 30,
               "of branch and bound in packing and milp, at most"),
+    CS_OPTION_CHOICE(cs_adapcc_options, cost, "volume|literal|literal_k1|port_service",
+                     "which cost the heuristic lowers"),
+    CS_OPTION_CHOICE(cs_adapcc_options, forward, "no|yes",
+                     "may ranks forward instead of adding up, where that lowers it (heuristic)"),
     CS_OPTION_CHOICE(cs_adapcc_options, relay, "off|literal|premium",
                      "wait for all, or start with who is ready by this rule"),
     CS_OPTION_CHOICE(cs_adapcc_options, volumes, "auto|paper|code",
@@ -50,6 +54,9 @@ static const cs_field table[] = {
 static cs_synthesis request_of(const cs_scenario *scenario, const cs_logical *logical,
                                const cs_adapcc_options *o)
 {
+    static const cs_cost_model models[] = {CS_COST_VOLUME, CS_COST_LITERAL, CS_COST_LITERAL_K1,
+                                           CS_COST_PORT_SERVICE};
+
     bool has_root = cs_collective_has_root(scenario->collective);
 
     return (cs_synthesis){.logical      = logical,
@@ -64,7 +71,8 @@ static cs_synthesis request_of(const cs_scenario *scenario, const cs_logical *lo
                           .solver_s     = o->solver_s,
                           .solver_nodes = o->solver_nodes,
                           .by           = (cs_synthesizer)o->synthesizer,
-                          .model        = CS_COST_VOLUME};
+                          .model        = models[o->cost],
+                          .may_forward  = o->forward != 0};
 }
 
 /* Where the chunk is chosen, too: once more with that, so that the options say all. */

@@ -52,6 +52,11 @@ static uint32_t at(uint32_t first, const milp *p, uint32_t m, uint32_t i)
     return first + m * p->n + i;
 }
 
+static uint32_t *plan_of(const milp *p, uint32_t m)
+{
+    return p->plans + (size_t)m * p->n;
+}
+
 static bool goes_up(const milp *p)
 {
     return p->q->collective != CS_BROADCAST;
@@ -85,9 +90,11 @@ static void add_columns(milp *p)
     uint32_t nodes = p->n_trees * p->n;
 
     p->y = (uint32_t)p->lp.n_columns;
-    for (uint32_t k = 0; k < nodes * p->n; k++) {
-        uint32_t i = k / p->n % p->n, j = k % p->n;
-        (void)cs_lp_add_column(&p->lp, 0, i == j ? 0 : 1, i != j);
+    for (uint32_t k = 0; k < nodes; k++) {
+        for (uint32_t j = 0; j < p->n; j++) {
+            bool is_itself = k % p->n == j;
+            (void)cs_lp_add_column(&p->lp, 0, is_itself ? 0 : 1, !is_itself);
+        }
     }
     p->r = (uint32_t)p->lp.n_columns;
     for (uint32_t k = 0; k < nodes; k++) {
@@ -158,22 +165,22 @@ static void add_times(milp *p)
     double most = 0;
 
     for (uint32_t m = 0; m < p->n_trees; m++) {
-        for (uint32_t k = 0; k < p->n * p->n; k++) {
-            if (k / p->n != k % p->n) {
-                most = fmax(most, hop(p, m, k / p->n, k % p->n));
+        for (uint32_t i = 0; i < p->n; i++) {
+            for (uint32_t j = 0; j < p->n; j++) {
+                most = i != j ? fmax(most, hop(p, m, i, j)) : most;
             }
         }
     }
     p->longest = p->n * most;
     for (uint32_t m = 0; m < p->n_trees; m++) {
-        for (uint32_t k = 0; k < p->n * p->n; k++) {
-            uint32_t i = k / p->n, j = k % p->n;
-
-            if (i != j) {
-                uint32_t row = cs_lp_add_row(&p->lp, -p->longest, (double)INFINITY);
-                cs_lp_add_term(&p->lp, row, at(p->h, p, m, j), 1);
-                cs_lp_add_term(&p->lp, row, at(p->h, p, m, i), -1);
-                cs_lp_add_term(&p->lp, row, y_of(p, m, i, j), -p->longest - hop(p, m, i, j));
+        for (uint32_t i = 0; i < p->n; i++) {
+            for (uint32_t j = 0; j < p->n; j++) {
+                if (i != j) {
+                    uint32_t row = cs_lp_add_row(&p->lp, -p->longest, (double)INFINITY);
+                    cs_lp_add_term(&p->lp, row, at(p->h, p, m, j), 1);
+                    cs_lp_add_term(&p->lp, row, at(p->h, p, m, i), -1);
+                    cs_lp_add_term(&p->lp, row, y_of(p, m, i, j), -p->longest - hop(p, m, i, j));
+                }
             }
         }
         for (uint32_t i = 0; i < p->n; i++) {
@@ -220,7 +227,7 @@ static void read_plans(milp *p, const cs_strategy *known)
     for (uint32_t m = 0; m < p->n_trees; m++) {
         uint32_t        of     = are_alike(p) ? p->sorted[m] : m;
         const uint32_t *parent = known->trees[of % known->n_trees].parent;
-        uint32_t       *plan   = p->plans + m * p->n;
+        uint32_t       *plan   = plan_of(p, m);
 
         for (uint32_t i = 0; i < p->n; i++) {
             plan[i] = CS_TREE_ROOT;
@@ -236,7 +243,7 @@ static void read_plans(milp *p, const cs_strategy *known)
 /* h of a tree whose y are set: as many rounds as it is deep. */
 static double set_heights(milp *p, uint32_t m)
 {
-    const uint32_t *plan = p->plans + m * p->n;
+    const uint32_t *plan = plan_of(p, m);
     double          most = 0;
 
     for (bool grows = true; grows;) {
@@ -261,7 +268,7 @@ static void set_start(milp *p, double *sums)
     double deepest = 0;
 
     for (uint32_t m = 0; m < p->n_trees; m++) {
-        const uint32_t *plan = p->plans + m * p->n;
+        const uint32_t *plan = plan_of(p, m);
 
         for (uint32_t i = 0; i < p->n; i++) {
             if (plan[i] == CS_TREE_ROOT) {
@@ -289,7 +296,7 @@ static void take_plans(milp *p)
 {
     for (uint32_t m = 0; m < p->n_trees; m++) {
         for (uint32_t i = 0; i < p->n; i++) {
-            uint32_t *above = &p->plans[m * p->n + i];
+            uint32_t *above = &plan_of(p, m)[i];
 
             *above = CS_TREE_ROOT;
             for (uint32_t j = 0; j < p->n; j++) {
@@ -350,7 +357,7 @@ static cs_status make(milp *p, const cs_strategy *known, cs_strategy *strategy,
     CS_TRY(cs_strategy_make(strategy, q->logical->n_ranks, p->n_trees, err));
     strategy->n_members = q->logical->n_ranks;
     for (uint32_t m = 0; m < p->n_trees; m++) {
-        if (!cs_planner_plant(&p->planner, p->plans + m * p->n, m, false, strategy, m)) {
+        if (!cs_planner_plant(&p->planner, plan_of(p, m), m, false, strategy, m)) {
             return CS_FAIL(err, CS_EINTERNAL, "solver", "GLPK's solution is no tree");
         }
     }

@@ -206,7 +206,8 @@ static void plan_slow_root_heap(uint32_t *plan, const cs_planner *p)
 
     plan[p->slow[0]] = CS_TREE_ROOT;
     plan[p->list[0]] = p->slow[0];
-    for (uint32_t i = 0; next_fast < p->n_fast || next_slow < n_slow; i = (i + 1) % p->n_fast) {
+    for (uint32_t i = 0; next_fast < p->n_fast || next_slow < n_slow;
+         i          = i + 1 < p->n_fast ? i + 1 : 0) {
         for (uint32_t child = 0; child < 2; child++) {
             bool takes_slow = next_slow < n_slow && (child == 0 || next_fast == p->n_fast);
 

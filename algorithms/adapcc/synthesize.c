@@ -349,6 +349,36 @@ static cs_status search_heuristic(search *s, cs_strategy *strategy, cs_error *er
     return status;
 }
 
+/* Let single ranks between leaves and root forward, or add up again, as long as this helps. */
+static void search_flags(search *s, cs_strategy *strategy)
+{
+    const cs_synthesis *q = s->q;
+
+    for (bool helps = true; helps;) {
+        helps = false;
+        for (uint32_t m = 0; m < strategy->n_trees; m++) {
+            cs_strategy_tree *t = &strategy->trees[m];
+
+            for (uint32_t i = 1; i < strategy->n_members; i++) {
+                bool *aggregates = &t->aggregates[t->order[i]];
+
+                if (t->n_children[t->order[i]] == 0) {
+                    continue;
+                }
+                *aggregates   = !*aggregates;
+                double took_s = cs_cost_s(s->cost, strategy, q->collective, q->model);
+                if (took_s < s->best_s * (1 - 1e-9)) {
+                    s->best_s = took_s;
+                    helps     = true;
+                } else {
+                    *aggregates = !*aggregates;
+                }
+            }
+        }
+    }
+    s->best_s = cs_synthesize_chunk(q, s->cost, strategy);
+}
+
 cs_status cs_synthesize_heuristic(const cs_synthesis *request, cs_strategy *strategy,
                                   cs_synthesis_result *result, cs_error *err)
 {
@@ -356,7 +386,15 @@ cs_status cs_synthesize_heuristic(const cs_synthesis *request, cs_strategy *stra
     cs_status status = open_search(&s, strategy, err);
 
     if (status == CS_OK) {
-        status         = search_heuristic(&s, strategy, err);
+        status = search_heuristic(&s, strategy, err);
+    }
+    if (status == CS_OK && request->may_forward && request->collective != CS_BROADCAST) {
+        status = cs_strategy_check(strategy, err);
+        if (status == CS_OK) {
+            search_flags(&s, strategy);
+        }
+    }
+    if (status == CS_OK) {
         result->cost_s = s.best_s;
     }
     close_search(&s);

@@ -49,9 +49,11 @@ typedef struct cs_synthesis {
     uint32_t          n_moves;     /* that the heuristic tries after the families */
     uint64_t          seed;        /* of the moves */
     cs_synthesizer    by;
-    cs_cost_model     model;        /* whose time the heuristic lowers */
-    double            solver_s;     /* that GLPK may take, > 0 */
-    uint32_t          solver_nodes; /* of branch and bound, >= 1 */
+    cs_cost_model     model;       /* whose time the heuristic lowers */
+    bool              may_forward; /* ranks may pass on what they receive instead of adding it up
+                                      (a_mg = 0) where this lowers it further: heuristic */
+    double   solver_s;             /* that GLPK may take, > 0 */
+    uint32_t solver_nodes;         /* of branch and bound, >= 1 */
 } cs_synthesis;
 
 /* What came of it. */

@@ -4,7 +4,8 @@
  * it is with GPUs (cs_strategy_bound). Other schedules are faster where NICs differ: rings and
  * halvings cut the buffer, and need not send it whole to every server.
  *
- * Slow NICs count with what they are slow all the time. Without memory: NAN.
+ * Slow NICs count with what they are slow all the time. Links of a network behind the ports do not
+ * count: what passes them is for link_cut. Without memory: NAN.
  *
  * Source: the proof there.
  */
@@ -14,13 +15,14 @@
 
 #include <math.h>
 
-/* The topology with the least slowdown that each server ever has. */
+/* The ports, with the least slowdown that each server ever has. */
 static cs_status make_logical(cs_logical *logical, const cs_scenario *scenario)
 {
     cs_scenario healthy = *scenario;
 
-    healthy.capacity   = NULL;
-    healthy.n_capacity = 0;
+    healthy.capacity         = NULL;
+    healthy.n_capacity       = 0;
+    healthy.cluster.topology = NULL;
     CS_TRY(cs_logical_of_scenario(logical, &healthy, NULL));
     for (uint32_t i = 0; i < logical->n_nics; i++) {
         cs_logical_nic *nic    = &logical->nics[i];
@@ -53,9 +55,10 @@ static double trees_seconds(const cs_bound_context *context)
 }
 
 const cs_bound cs_bound_trees = {
-    .name       = "trees",
-    .summary    = "max(1 / min B, c (N-1) / sum B) S; c = 2 for AllReduce, else 1",
-    .assumption = "trees over all ranks only; AllReduce, Broadcast, Reduce; B of N servers or GPUs",
+    .name    = "trees",
+    .summary = "max(1 / min B, c (N-1) / sum B) S; c = 2 for AllReduce, else 1",
+    .assumption =
+        "trees over all ranks only; AllReduce, Broadcast, Reduce; ports B of N servers or GPUs",
     .source     = "N - 1 edges of a tree over N nodes, one at least at each",
     .is_general = false,
     .seconds    = trees_seconds,

@@ -172,6 +172,17 @@ static double solver_gap(const cs_synthesis_result *r)
     return r->bound_s < r->objective_s ? 1 - r->bound_s / r->objective_s : 0;
 }
 
+/* Ranks that pass on what they receive. */
+static uint32_t count_forwards(const cs_strategy *s, uint32_t m)
+{
+    uint32_t count = 0;
+
+    for (uint32_t g = 0; g < s->n_ranks; g++) {
+        count += !s->trees[m].aggregates[g];
+    }
+    return count;
+}
+
 static void add_json(cs_text *text, const answer_row *row)
 {
     const cs_strategy *s = &row->file.strategy;
@@ -189,6 +200,12 @@ static void add_json(cs_text *text, const answer_row *row)
                 cs_text_add(text, "%snull", g > 0 ? ", " : "");
             } else {
                 cs_text_add(text, "%s%u", g > 0 ? ", " : "", t->parent[g]);
+            }
+        }
+        cs_text_add(text, "], \"forwards\": [");
+        for (uint32_t g = 0, n = 0; g < s->n_ranks; g++) {
+            if (!t->aggregates[g]) {
+                cs_text_add(text, "%s%u", n++ > 0 ? ", " : "", g);
             }
         }
         cs_text_add(text, "]}");
@@ -254,8 +271,12 @@ static void add_table(cs_text *text, const answer_row *row)
              s->trees[m].parent[g] != CS_TREE_ROOT; g = s->trees[m].parent[g]) {
             depth++;
         }
-        cs_text_add(text, "# tree %u: root %u, %u edges deep, %" PRIu64 " bytes\n", m,
+        cs_text_add(text, "# tree %u: root %u, %u edges deep, %" PRIu64 " bytes", m,
                     cs_tree_root(&s->trees[m]), depth, s->trees[m].size_bytes);
+        if (count_forwards(s, m) > 0) {
+            cs_text_add(text, ", %u ranks forward", count_forwards(s, m));
+        }
+        cs_text_add(text, "\n");
     }
 }
 

@@ -323,7 +323,7 @@ Test(adapcc_solver, random_clusters)
     static const cs_collective collectives[] = {CS_ALLREDUCE, CS_REDUCE, CS_BROADCAST};
     gsl_rng                   *random        = cs_random_stream(11, "clusters");
 
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 24; i++) {
         cs_logical l;
 
         draw(&l, random);
