@@ -183,4 +183,5 @@ const cs_algorithm cs_algorithm_adapcc = {
     .release       = adapcc_release,
     .next_block    = adapcc_next_block,
     .close         = adapcc_close,
+    .takes_uneven  = true,
 };

@@ -380,4 +380,5 @@ const cs_algorithm cs_algorithm_strategy = {
     .release       = release,
     .next_block    = strategy_next_block,
     .close         = cs_free,
+    .takes_uneven  = true,
 };

@@ -115,7 +115,6 @@ cs_status cs_logical_of_scenario(cs_logical *logical, const cs_scenario *scenari
 {
     const cs_cluster *cluster = &scenario->cluster;
     const cs_fabric  *nic     = &cluster->fabrics[CS_NIC];
-    uint32_t          gpus    = cluster->gpus_per_server;
 
     *logical = (cs_logical){.n_ranks     = cluster->n_ranks,
                             .n_servers   = cs_n_servers(cluster),
@@ -123,14 +122,16 @@ cs_status cs_logical_of_scenario(cs_logical *logical, const cs_scenario *scenari
                             .net_alpha_s = nic->alpha_s};
     CS_TRY(make_room(logical, err));
     for (uint32_t s = 0; s < logical->n_servers; s++) {
+        uint32_t           first = cs_server_first(cluster, s);
+        uint32_t           gpus  = cs_server_gpus(cluster, s);
         size_t             n     = 0;
         const cs_capacity *steps = cs_capacity_of(scenario, s, &n);
         double             rate  = nic->bandwidth_Bps / (n > 0 ? cs_slowdown_at(steps, n, 0) : 1);
 
         logical->servers[s] = (cs_logical_server){
-            .first_rank = s * gpus,
+            .first_rank = first,
             .n_gpus     = gpus,
-            .first_nic  = s * gpus,
+            .first_nic  = first,
             .n_nics     = gpus,
             .n_sockets  = cluster->sockets > 1 ? cluster->sockets : 1,
             .links_at_once =
@@ -138,7 +139,7 @@ cs_status cs_logical_of_scenario(cs_logical *logical, const cs_scenario *scenari
             .nvlink = cluster->fabrics[CS_NVLINK],
             .cross  = cluster->fabrics[CS_CROSS]};
         for (uint32_t i = 0; i < gpus; i++) {
-            logical->nics[s * gpus + i] = (cs_logical_nic){s, rate, rate};
+            logical->nics[first + i] = (cs_logical_nic){s, rate, rate};
         }
         place_gpus(logical, s);
         CS_TRY(name_server(logical, s, err));

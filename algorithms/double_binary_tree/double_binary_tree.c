@@ -40,7 +40,8 @@ typedef struct trees {
     size_t             edge; /* next */
 } trees;
 
-/* Of the tree over servers, and the chain inside one. */
+/* Of the tree over servers, and the chain inside one: at most that, where servers differ in GPUs.
+ */
 static uint32_t height_of(const cs_cluster *c)
 {
     return cs_log2_floor(cs_n_servers(c)) + c->gpus_per_server - 1;
@@ -181,4 +182,5 @@ const cs_algorithm cs_algorithm_double_binary_tree = {
     .open          = tree_open,
     .next_block    = tree_next_block,
     .close         = tree_close,
+    .takes_uneven  = true,
 };

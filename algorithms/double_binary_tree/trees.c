@@ -33,17 +33,22 @@ static uint32_t server_at(uint32_t place, uint32_t which, uint32_t n)
     return n % 2 == 0 ? n - 1 - place : (place + n - 1) % n;
 }
 
+/* The rank of a server that is in the tree over servers: the first one, or the last one. */
+static uint32_t head_of(const cs_cluster *c, uint32_t which, uint32_t server)
+{
+    return which == 0 ? cs_server_first(c, server) : cs_server_first(c, server + 1) - 1;
+}
+
 /* The parent of a rank; n_ranks for the root. */
 static uint32_t parent_of(const cs_cluster *c, uint32_t which, uint32_t rank)
 {
-    uint32_t l = c->gpus_per_server, n = cs_n_servers(c);
-    uint32_t head = which == 0 ? 0 : l - 1, local = rank % l;
+    uint32_t n = cs_n_servers(c), server = cs_server_of(c, rank);
 
-    if (local != head) {
+    if (rank != head_of(c, which, server)) {
         return which == 0 ? rank - 1 : rank + 1;
     }
-    uint32_t up = cs_tree_parent(place_of(rank / l, which, n), n);
-    return up == n ? c->n_ranks : server_at(up, which, n) * l + head;
+    uint32_t up = cs_tree_parent(place_of(server, which, n), n);
+    return up == n ? c->n_ranks : head_of(c, which, server_at(up, which, n));
 }
 
 static uint32_t depth_of(const cs_cluster *c, uint32_t which, uint32_t rank)

@@ -164,8 +164,11 @@ static void set_ends(cs_packet_ports *p, uint32_t fabric, uint32_t port)
     tx->from = rx->to = is_direct(ports, fabric) ? i / g : i;
     tx->to = rx->from = CS_NO_RANK;
     if (is_direct(ports, fabric)) {
-        const cs_cluster *c = ports->cluster;
-        tx->to              = cs_server_first(c, cs_server_of(c, i / g)) + i % g;
+        const cs_cluster *c      = ports->cluster;
+        uint32_t          server = cs_server_of(c, i / g), mate = i % g;
+        if (mate < cs_server_gpus(c, server)) { /* ports have the stride of the largest server */
+            tx->to = cs_server_first(c, server) + mate;
+        }
     }
 }
 
