@@ -30,13 +30,13 @@ const cs_named cs_algorithm_names = {
 
 /* What it needs, and which algorithms do without. */
 static cs_status refuse_uneven(const cs_algorithm *algorithm, const cs_cluster *cluster,
-                               cs_error *err)
+                               cs_collective collective, cs_error *err)
 {
     char   list[240] = "";
     size_t used      = 0;
 
     for (const cs_algorithm *const *a = cs_algorithms; *a != NULL && used < sizeof list; a++) {
-        if ((*a)->takes_uneven) {
+        if ((*a)->takes_uneven && ((*a)->collectives >> collective & 1u) != 0) {
             int n =
                 snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", (*a)->name);
             used += n > 0 ? (size_t)n : 0;
@@ -58,7 +58,7 @@ cs_status cs_algorithm_check(const cs_algorithm *algorithm, const cs_scenario *s
                        algorithm->name, cs_collective_name(scenario->collective), list);
     }
     if (scenario->cluster.uneven != NULL && !algorithm->takes_uneven) {
-        return refuse_uneven(algorithm, &scenario->cluster, err);
+        return refuse_uneven(algorithm, &scenario->cluster, scenario->collective, err);
     }
     return algorithm->check(scenario, options, plan, err);
 }
