@@ -74,16 +74,24 @@ static uint32_t local_at(const channel_rings *r, uint32_t l, uint32_t channel, u
     return (first ? 0 : q) + (place % q + turned) % q;
 }
 
-static uint32_t rank_at(const channel_rings *r, uint32_t channel, uint32_t position)
+/* A ring goes through the servers in the order of the ranks. */
+__attribute__((noinline)) static uint32_t uneven_rank_at(const channel_rings *r, uint32_t channel,
+                                                         uint32_t position)
 {
-    const cs_cluster *c = &r->scenario->cluster;
-    uint32_t          l = c->gpus_per_server;
+    const cs_cluster *c      = &r->scenario->cluster;
+    uint32_t          server = cs_server_of(c, position), first = cs_server_first(c, server);
 
-    if (c->uneven == NULL) {
-        return position / l * l + local_at(r, l, channel, position % l);
-    }
-    uint32_t server = cs_server_of(c, position), first = cs_server_first(c, server);
     return first + local_at(r, cs_server_gpus(c, server), channel, position - first);
+}
+
+/* In the inner loop, where servers nearly always have as many GPUs. */
+static inline uint32_t rank_at(const channel_rings *r, uint32_t channel, uint32_t position)
+{
+    uint32_t l = r->scenario->cluster.gpus_per_server;
+
+    return cs_is_even(&r->scenario->cluster)
+               ? position / l * l + local_at(r, l, channel, position % l)
+               : uneven_rank_at(r, channel, position);
 }
 
 /* Blocks are split evenly, then their parts. */

@@ -63,31 +63,34 @@ typedef struct cs_cluster {
     const char *assumed;         /* "as FILE does not say: RATES"; borrowed. NULL: nothing */
 } cs_cluster;
 
+/* Have all servers as many GPUs? Nearly always. */
+static inline bool cs_is_even(const cs_cluster *cluster)
+{
+    return __builtin_expect(cluster->uneven == NULL, 1);
+}
+
 /* The server of a rank, and which of its GPUs the rank is. */
 static inline uint32_t cs_server_of(const cs_cluster *cluster, uint32_t rank)
 {
-    return cluster->uneven == NULL ? rank / cluster->gpus_per_server
-                                   : cluster->uneven->server_of[rank];
+    return cs_is_even(cluster) ? rank / cluster->gpus_per_server : cluster->uneven->server_of[rank];
 }
 
 /* The first rank of a server; of the one behind the last, the number of ranks. */
 static inline uint32_t cs_server_first(const cs_cluster *cluster, uint32_t server)
 {
-    return cluster->uneven == NULL ? server * cluster->gpus_per_server
-                                   : cluster->uneven->first[server];
+    return cs_is_even(cluster) ? server * cluster->gpus_per_server : cluster->uneven->first[server];
 }
 
 static inline uint32_t cs_local_rank(const cs_cluster *cluster, uint32_t rank)
 {
-    return cluster->uneven == NULL
-               ? rank % cluster->gpus_per_server
-               : rank - cluster->uneven->first[cluster->uneven->server_of[rank]];
+    return cs_is_even(cluster) ? rank % cluster->gpus_per_server
+                               : rank - cluster->uneven->first[cluster->uneven->server_of[rank]];
 }
 
 /* How many GPUs a server has. */
 static inline uint32_t cs_server_gpus(const cs_cluster *cluster, uint32_t server)
 {
-    return cluster->uneven == NULL
+    return cs_is_even(cluster)
                ? cluster->gpus_per_server
                : cluster->uneven->first[server + 1] - cluster->uneven->first[server];
 }
@@ -102,7 +105,11 @@ static inline uint32_t cs_socket_of(const cs_cluster *cluster, uint32_t rank)
 /* The fabric that a transfer from `src` to `dst` uses. */
 static inline uint8_t cs_fabric_of(const cs_cluster *cluster, uint32_t src, uint32_t dst)
 {
-    if (cluster->gpus_per_server <= 1 || cs_server_of(cluster, src) != cs_server_of(cluster, dst)) {
+    uint32_t g = cluster->gpus_per_server;
+
+    if (g <= 1 ||
+        (cs_is_even(cluster) ? src / g != dst / g
+                             : cs_server_of(cluster, src) != cs_server_of(cluster, dst))) {
         return CS_NIC;
     }
     bool crosses = cluster->sockets > 1 && cs_socket_of(cluster, src) != cs_socket_of(cluster, dst);
@@ -179,8 +186,8 @@ static inline const char *cs_fabric_name(uint32_t fabric)
 /* Number of servers. */
 static inline uint32_t cs_n_servers(const cs_cluster *cluster)
 {
-    return cluster->uneven == NULL ? cluster->n_ranks / cluster->gpus_per_server
-                                   : cluster->uneven->n_servers;
+    return cs_is_even(cluster) ? cluster->n_ranks / cluster->gpus_per_server
+                               : cluster->uneven->n_servers;
 }
 
 /* The rate of a port of `fabric` in a server, each direction. */
