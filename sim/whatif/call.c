@@ -95,6 +95,7 @@ static const cs_algorithm planned_algorithm = {
     .open          = planned_open,
     .next_block    = planned_next_block,
     .close         = planned_close,
+    .takes_uneven  = true, /* the other one was asked */
 };
 
 /* ---- calls ---- */
@@ -116,6 +117,8 @@ struct cs_caller {
     cs_capacity         *planned; /* [n_histories] */
     cs_capacity         *actual;  /* [n_spans of all histories] */
     cs_server           *servers; /* [servers] of the cluster of the call, where they differ */
+    uint32_t            *gpus;    /* ... and where their numbers of GPUs do, with the tables */
+    cs_uneven            uneven;
     uint64_t             n_replays;
     cs_options           resolved; /* of the last replay */
 
@@ -135,8 +138,9 @@ static size_t count_spans(const cs_timeline *timeline)
 cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline, cs_caller **caller_p,
                         cs_error *err)
 {
-    cs_caller *caller = CS_NEW(cs_caller, 1);
-    size_t     n      = timeline->n_histories;
+    cs_caller *caller    = CS_NEW(cs_caller, 1);
+    size_t     n         = timeline->n_histories;
+    uint32_t   n_servers = cs_n_servers(&job->call.scenario.cluster);
 
     if (caller != NULL) {
         caller->job      = job;
@@ -149,10 +153,16 @@ cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline, c
         caller->ranks    = CS_NEW(uint32_t, n);
         caller->planned  = CS_NEW(cs_capacity, n);
         caller->actual   = CS_NEW(cs_capacity, count_spans(timeline));
-        caller->servers  = CS_NEW(cs_server, cs_n_servers(&job->call.scenario.cluster));
+        caller->servers  = CS_NEW(cs_server, n_servers);
+        caller->gpus     = CS_NEW(uint32_t, n_servers);
+        caller->uneven   = (cs_uneven){
+              .first     = CS_NEW(uint32_t, n_servers + 1),
+              .server_of = CS_NEW(uint32_t, job->call.scenario.cluster.n_ranks),
+        };
     }
     if (caller == NULL || caller->row == NULL || caller->rows == NULL || caller->ranks == NULL ||
-        caller->planned == NULL || caller->actual == NULL || caller->servers == NULL) {
+        caller->planned == NULL || caller->actual == NULL || caller->servers == NULL ||
+        caller->gpus == NULL || caller->uneven.first == NULL || caller->uneven.server_of == NULL) {
         cs_caller_free(caller);
         return CS_NO_MEMORY(err, "the calls of a job");
     }
@@ -169,6 +179,9 @@ void cs_caller_free(cs_caller *caller)
         cs_free(caller->planned);
         cs_free(caller->actual);
         cs_free(caller->servers);
+        cs_free(caller->gpus);
+        cs_free(caller->uneven.first);
+        cs_free(caller->uneven.server_of);
         cs_free(caller);
     }
 }
@@ -186,34 +199,43 @@ cs_best_call *cs_caller_best(cs_caller *caller)
 /* The ranks to which the steps of the histories belong when excluded servers are not counted. */
 static void number_ranks(cs_caller *caller, const cs_call *call)
 {
-    uint32_t gone = 0;
+    const cs_cluster *all  = &caller->job->call.scenario.cluster;
+    uint32_t          gone = 0;
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
-        uint32_t server  = caller->timeline->histories[h].server - gone;
-        caller->ranks[h] = cs_server_first(&caller->job->call.scenario.cluster, server);
-        gone += call->is_excluded[h];
+        uint32_t server  = caller->timeline->histories[h].server;
+        caller->ranks[h] = cs_server_first(all, server) - gone;
+        gone += call->is_excluded[h] ? cs_server_gpus(all, server) : 0;
     }
 }
 
 /* The cluster without the excluded servers. */
-static cs_cluster cluster_of(const cs_caller *caller, const cs_call *call)
+static cs_cluster cluster_of(cs_caller *caller, const cs_call *call)
 {
     const cs_cluster *all     = &caller->job->call.scenario.cluster;
     cs_cluster        cluster = *all;
     uint32_t          n = cs_n_servers(all), next = 0;
+    bool              differ = all->servers != NULL || all->uneven != NULL;
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
-        cluster.n_ranks -= call->is_excluded[h] ? cluster.gpus_per_server : 0;
+        uint32_t gpus = cs_server_gpus(all, caller->timeline->histories[h].server);
+        cluster.n_ranks -= call->is_excluded[h] ? gpus : 0;
     }
-    for (uint32_t server = 0, h = 0; all->servers != NULL && server < n; server++) {
+    for (uint32_t server = 0, h = 0; differ && server < n; server++) {
         bool has_history =
             h < caller->timeline->n_histories && caller->timeline->histories[h].server == server;
-        bool is_gone          = has_history && call->is_excluded[h];
-        caller->servers[next] = all->servers[server];
+        bool is_gone       = has_history && call->is_excluded[h];
+        caller->gpus[next] = cs_server_gpus(all, server);
+        if (all->servers != NULL) {
+            caller->servers[next] = all->servers[server];
+        }
         next += !is_gone;
         h += has_history;
     }
-    if (next > 0) {
+    if (next > 0 && all->uneven != NULL) {
+        cs_cluster_set_gpus(&cluster, caller->gpus, next, &caller->uneven);
+    }
+    if (next > 0 && all->servers != NULL) {
         cs_cluster_set_servers(&cluster, caller->servers);
     }
     return cluster;

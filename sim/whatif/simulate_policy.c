@@ -89,9 +89,10 @@ static void intervals_add(job_intervals *intervals, const cs_job_interval *inter
 typedef struct simulation {
     const cs_policy_request *q;
     job_intervals            intervals;
-    double                   now_s, left; /* iterations to do */
-    bool                    *is_excluded; /* [n_histories] */
-    uint32_t                 n_excluded;
+    double                   now_s, left;   /* iterations to do */
+    bool                    *is_excluded;   /* [n_histories] */
+    uint32_t                 n_excluded;    /* servers */
+    uint32_t                 gpus_excluded; /* of them */
     const char              *note;
 } simulation;
 
@@ -208,10 +209,13 @@ static void add(simulation *w, cs_job_interval_kind kind, double duration_s, dou
 /* At the end of a stop: all take part but those that are known to be broken. */
 static void update_members(simulation *w)
 {
-    w->n_excluded = 0;
+    w->n_excluded = w->gpus_excluded = 0;
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
         w->is_excluded[h] = known_slowdown(w, h, w->now_s, 0) > 1;
         w->n_excluded += w->is_excluded[h];
+        w->gpus_excluded += w->is_excluded[h] ? cs_server_gpus(&w->q->job->call.scenario.cluster,
+                                                               w->q->timeline->histories[h].server)
+                                              : 0;
     }
 }
 
@@ -285,8 +289,8 @@ static cs_job_interval_kind kind_of(const simulation *w, const iteration *it)
 /* Add the iteration, and as many more like it as there are before anything changes. */
 static void add_iterations(simulation *w, const iteration *it)
 {
-    double servers = cs_n_servers(&w->q->job->call.scenario.cluster);
-    double weight  = (servers - w->n_excluded) / servers;
+    double gpus   = w->q->job->call.scenario.cluster.n_ranks;
+    double weight = (gpus - w->gpus_excluded) / gpus;
     double most = ceil(w->left / weight - EPSILON), count = 1;
     double room_s = cs_next_event(w->q->timeline, w->now_s) - w->now_s;
 

@@ -206,3 +206,40 @@ Test(whatif_policy, all_servers_excluded_is_the_end)
     cr_expect_eq(line_of(&o, "exclude")->iterations, 0);
     release(&o);
 }
+
+/* Servers of 2, 2 and 4 GPUs: the ring on 8, 6 and 4 ranks takes 14, 10 and 6 steps over NICs.
+ * Without a server the share of the samples is that of the GPUs that are left, and a fault of a
+ * server behind it is still that server's. */
+Test(whatif_policy, servers_with_different_numbers_of_gpus)
+{
+    static const char uneven[] =
+        "\"algorithm\": \"ring\", \"cluster\": {\"nic\": {\"bandwidth\": 1.8e9, \"alpha\": 0}, "
+        "\"nvlink\": {\"alpha\": 0}, \"servers\": [{\"count\": 2, "
+        "\"gpus\": 2}, {\"gpus\": 4}]}";
+    const double eight_s = 14 * 3e7 / 1.8e9, six_s = 10 * 4e7 / 1.8e9, four_s = 6 * 6e7 / 1.8e9;
+    const char  *timers = "\"detect\": 1, \"restart\": 100";
+    char         faults[200];
+
+    snprintf(faults, sizeof faults, "{\"rank\": 3, \"slowdown\": 2, \"from\": %.17g}",
+             10 * (1 + eight_s));
+    outcome o = run_on(uneven, faults, timers);
+    EXPECT_NEAR(total(&o, "exclude"), 10 * (1 + eight_s) + 101 + 120 * (1 + six_s));
+    release(&o);
+
+    snprintf(faults, sizeof faults, "{\"rank\": 6, \"slowdown\": 2, \"from\": %.17g}",
+             10 * (1 + eight_s));
+    o = run_on(uneven, faults, timers);
+    EXPECT_NEAR(total(&o, "exclude"), 10 * (1 + eight_s) + 101 + 180 * (1 + four_s));
+    release(&o);
+
+    /* All ranks are behind the one that is out, and slow during the first call after the restart.
+     */
+    snprintf(faults, sizeof faults,
+             "{\"rank\": 0, \"slowdown\": 2, \"from\": %.17g}, {\"rank\": 5, \"slowdown\": 2, "
+             "\"from\": 114, \"until\": 114.9999}",
+             10 * (1 + eight_s));
+    o = run_on(uneven, faults, timers);
+    EXPECT_NEAR(total(&o, "exclude"),
+                10 * (1 + eight_s) + 101 + (1 + 2 * six_s) + 119 * (1 + six_s));
+    release(&o);
+}
