@@ -13,6 +13,9 @@ typedef struct cs_adapcc_options {
     uint32_t chunk;       /* bytes or CS_AUTO */
     int      synthesizer; /* cs_synthesizer */
     uint32_t moves;
+    int      relay, volumes, join, rpc; /* of cs_late_control, as all that follows */
+    double   rpc_s, cycle_s;
+    bool     one_starts, exclude;
 } cs_adapcc_options;
 
 /* Make trees as the options say, for the scenario's collective, size and (where it has one) root.

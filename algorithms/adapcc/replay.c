@@ -14,13 +14,14 @@
  */
 #include "algorithms/adapcc/replay.h"
 
+#include "algorithms/adapcc/palette.h"
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHUNKS = 1 << 24, COLOURS = 64 };
+enum { MOST_CHUNKS = 1 << 24 };
 
 /* One direction of an edge. */
 typedef struct way {
@@ -53,12 +54,6 @@ typedef struct stream {
     size_t             next;
 } stream;
 
-/* Colours that a port has given away. */
-typedef struct palette {
-    uint64_t used;
-    uint32_t next; /* from COLOURS on */
-} palette;
-
 static void release(void *given)
 {
     prepared *p = given;
@@ -78,24 +73,6 @@ static bool goes_up(cs_collective collective)
 static bool goes_down(cs_collective collective)
 {
     return collective != CS_REDUCE;
-}
-
-static uint32_t take_colour(palette *out, palette *in)
-{
-    uint64_t is_free = ~(out->used | in->used);
-    uint32_t colour  = 0;
-
-    if (is_free != 0) {
-        while ((is_free >> colour & 1u) == 0) {
-            colour++;
-        }
-        out->used |= (uint64_t)1 << colour;
-        in->used |= (uint64_t)1 << colour;
-        return colour;
-    }
-    colour    = out->next > in->next ? out->next : in->next;
-    out->next = in->next = colour + 1;
-    return colour + COLOURS;
 }
 
 static int by_colour(const void *left, const void *right)
@@ -166,14 +143,14 @@ static void mark_sums(prepared *p, const cs_strategy *s, uint32_t *left)
     }
 }
 
-static void colour_ways(prepared *p, const cs_logical *l, palette *out, palette *in)
+static void colour_ways(prepared *p, const cs_logical *l, cs_palette *out, cs_palette *in)
 {
     for (size_t i = 0; i < p->n_ways; i++) {
         way                  *w = &p->ways[i];
         const cs_logical_edge e = cs_logical_edge_of(l, w->src, w->dst);
 
         if (e.egress != CS_NO_PORT) {
-            w->colour = take_colour(&out[e.egress], &in[e.ingress]);
+            w->colour = cs_palette_take(&out[e.egress], &in[e.ingress]);
         }
     }
     qsort(p->ways, p->n_ways, sizeof *p->ways, by_colour);
@@ -220,10 +197,10 @@ static cs_status lay_out(prepared *p, const cs_strategy *s, cs_collective collec
 static cs_status build(const cs_scenario *scenario, const cs_strategy *s, const cs_logical *logical,
                        prepared *p, cs_plan *plan, cs_error *err)
 {
-    size_t    ports = cs_logical_n_ports(logical), ways = (size_t)2 * s->n_trees * s->n_members;
-    uint32_t *work = CS_NEW(uint32_t, s->n_ranks), *heights = CS_NEW(uint32_t, s->n_trees);
-    palette  *palettes = CS_NEW(palette, 2 * ports);
-    cs_status status   = CS_OK;
+    size_t      ports = cs_logical_n_ports(logical), ways = (size_t)2 * s->n_trees * s->n_members;
+    uint32_t   *work = CS_NEW(uint32_t, s->n_ranks), *heights = CS_NEW(uint32_t, s->n_trees);
+    cs_palette *palettes = CS_NEW(cs_palette, 2 * ports);
+    cs_status   status   = CS_OK;
 
     p->trees = CS_NEW(tree, s->n_trees);
     p->ways  = CS_NEW(way, ways);

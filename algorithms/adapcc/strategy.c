@@ -3,6 +3,8 @@
  * brought into the order of their levels. */
 #include "algorithms/adapcc/strategy.h"
 
+#include "cs/topology.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,35 +113,74 @@ cs_status cs_logical_make(cs_logical *logical, const cs_logical_kind *kinds, siz
     return cs_logical_check(logical, err);
 }
 
+/* The narrowest link on the way from one rank to another, at most `most_Bps`. */
+static double narrowest_Bps(const cs_cluster *c, uint32_t src, uint32_t dst, double most_Bps,
+                            uint32_t *route)
+{
+    uint32_t n = c->topology->kind->route(c->topology, c, src, dst, CS_NIC, route);
+
+    for (uint32_t i = 0; i < n; i++) {
+        double rate_Bps = c->topology->links[route[i]].bandwidth_Bps;
+        most_Bps        = rate_Bps < most_Bps ? rate_Bps : most_Bps;
+    }
+    return most_Bps;
+}
+
+/* A NIC of a server that is not slowed: the port of a GPU, or what is found on ways to the servers
+ * 1, 2, 4, .. behind it (and from them, `is_ingress`). */
+static double nic_Bps(const cs_cluster *c, uint32_t server, bool is_ingress)
+{
+    double   port_Bps = cs_server_Bps(c, server, CS_NIC), rate_Bps = 0;
+    uint32_t route[CS_MAX_ROUTE], n = cs_n_servers(c), here = cs_server_first(c, server);
+
+    for (uint32_t step = 1; c->topology != NULL && step < n; step *= 2) {
+        uint32_t there   = cs_server_first(c, (server + step) % n);
+        double   way_Bps = is_ingress ? narrowest_Bps(c, there, here, port_Bps, route)
+                                      : narrowest_Bps(c, here, there, port_Bps, route);
+        rate_Bps         = way_Bps > rate_Bps ? way_Bps : rate_Bps;
+    }
+    return rate_Bps > 0 ? rate_Bps : port_Bps;
+}
+
+/* How many GPUs of a server share a NIC: on port models each has a port of its own. */
+static uint32_t nic_sharers(const cs_cluster *c)
+{
+    bool is_shared = cs_is_even(c) && c->topology != NULL && c->nic_sharers > 0 &&
+                     c->gpus_per_server % c->nic_sharers == 0;
+
+    return is_shared ? c->nic_sharers : 1;
+}
+
 cs_status cs_logical_of_scenario(cs_logical *logical, const cs_scenario *scenario, cs_error *err)
 {
-    const cs_cluster *cluster = &scenario->cluster;
-    const cs_fabric  *nic     = &cluster->fabrics[CS_NIC];
+    const cs_cluster *c       = &scenario->cluster;
+    uint32_t          sharers = nic_sharers(c), next_nic = 0;
 
-    *logical = (cs_logical){.n_ranks     = cluster->n_ranks,
-                            .n_servers   = cs_n_servers(cluster),
-                            .n_nics      = cluster->n_ranks,
-                            .net_alpha_s = nic->alpha_s};
+    *logical = (cs_logical){.n_ranks     = c->n_ranks,
+                            .n_servers   = cs_n_servers(c),
+                            .n_nics      = c->n_ranks / sharers,
+                            .net_alpha_s = c->fabrics[CS_NIC].alpha_s};
     CS_TRY(make_room(logical, err));
     for (uint32_t s = 0; s < logical->n_servers; s++) {
-        uint32_t           first = cs_server_first(cluster, s);
-        uint32_t           gpus  = cs_server_gpus(cluster, s);
-        size_t             n     = 0;
-        const cs_capacity *steps = cs_capacity_of(scenario, s, &n);
-        double             rate  = nic->bandwidth_Bps / (n > 0 ? cs_slowdown_at(steps, n, 0) : 1);
+        uint32_t           gpus = cs_server_gpus(c, s), nics = gpus / sharers;
+        size_t             n      = 0;
+        const cs_capacity *steps  = cs_capacity_of(scenario, s, &n);
+        double             slowed = n > 0 ? cs_slowdown_at(steps, n, 0) : 1;
+        cs_logical_nic     nic = {s, nic_Bps(c, s, false) / slowed, nic_Bps(c, s, true) / slowed};
 
         logical->servers[s] = (cs_logical_server){
-            .first_rank = first,
-            .n_gpus     = gpus,
-            .first_nic  = first,
-            .n_nics     = gpus,
-            .n_sockets  = cluster->sockets > 1 ? cluster->sockets : 1,
-            .links_at_once =
-                cs_waits_for_links(cluster, CS_NVLINK) ? cluster->nvlink_concurrent : 0,
-            .nvlink = cluster->fabrics[CS_NVLINK],
-            .cross  = cluster->fabrics[CS_CROSS]};
-        for (uint32_t i = 0; i < gpus; i++) {
-            logical->nics[first + i] = (cs_logical_nic){s, rate, rate};
+            .first_rank    = cs_server_first(c, s),
+            .n_gpus        = gpus,
+            .first_nic     = next_nic,
+            .n_nics        = nics,
+            .n_sockets     = c->sockets > 1 ? c->sockets : 1,
+            .links_at_once = cs_waits_for_links(c, CS_NVLINK) ? c->nvlink_concurrent : 0,
+            .nvlink        = c->fabrics[CS_NVLINK],
+            .cross         = c->fabrics[CS_CROSS]};
+        logical->servers[s].nvlink.bandwidth_Bps = cs_server_Bps(c, s, CS_NVLINK);
+        logical->servers[s].cross.bandwidth_Bps  = cs_server_Bps(c, s, CS_CROSS);
+        for (uint32_t i = 0; i < nics; i++) {
+            logical->nics[next_nic++] = nic;
         }
         place_gpus(logical, s);
         CS_TRY(name_server(logical, s, err));

@@ -72,8 +72,10 @@ typedef struct cs_logical_kind {
 CS_MUST_CHECK cs_status cs_logical_make(cs_logical *logical, const cs_logical_kind *kinds,
                                         size_t n_kinds, double net_alpha_s, cs_error *err);
 
-/* The topology of a scenario's cluster, as a profile at its begin would find it: every GPU has the
- * NIC port that the cluster gives it, slowed by what its server is slowed by at time 0. */
+/* The topology of a scenario's cluster, as a profile at its begin would find it: servers with their
+ * own rates, and NICs slowed by what slows their server at time 0. On port models every GPU has a
+ * NIC, which may be its part of one that GPUs share. Where the cluster's topology has links, GPUs
+ * share their NIC, and it is as fast as the widest of some ways from and to other servers. */
 CS_MUST_CHECK cs_status cs_logical_of_scenario(cs_logical *logical, const cs_scenario *scenario,
                                                cs_error *err);
 

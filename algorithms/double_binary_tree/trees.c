@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "algorithms/double_binary_tree/trees.h"
 
+#include "base/log2.h"
+
 /* Counted from 1, place x with lowest set bit b has the parent (x - b) | 2b in the perfect tree.
  * Where that is beyond n, its nearest ancestor that is not. */
 uint32_t cs_tree_parent(uint32_t place, uint32_t n)
@@ -16,47 +18,89 @@ uint32_t cs_tree_parent(uint32_t place, uint32_t n)
     return n;
 }
 
+/* How far the servers are turned in the second tree of an odd number of them: by one, for a root
+ * at place 0 forwards, else backwards. */
+static uint32_t turn_of(const cs_tree_shape *shape, uint32_t n)
+{
+    return shape->root == CS_TREE_IN_ORDER ? n - 1 : 1;
+}
+
 /* The place of a server in tree `which`, and the server at a place. */
-static uint32_t place_of(uint32_t server, uint32_t which, uint32_t n)
+static uint32_t place_of(const cs_tree_shape *shape, uint32_t server, uint32_t which, uint32_t n)
 {
     if (which == 0) {
         return server;
     }
-    return n % 2 == 0 ? n - 1 - server : (server + 1) % n;
+    return n % 2 == 0 ? n - 1 - server : (server + n - turn_of(shape, n)) % n;
 }
 
-static uint32_t server_at(uint32_t place, uint32_t which, uint32_t n)
+static uint32_t server_at(const cs_tree_shape *shape, uint32_t place, uint32_t which, uint32_t n)
 {
     if (which == 0) {
         return place;
     }
-    return n % 2 == 0 ? n - 1 - place : (place + n - 1) % n;
+    return n % 2 == 0 ? n - 1 - place : (place + turn_of(shape, n)) % n;
 }
 
-/* The rank of a server that is in the tree over servers: the first one, or the last one. */
-static uint32_t head_of(const cs_cluster *c, uint32_t which, uint32_t server)
+/* The same with place 0 above the root of the others. */
+static uint32_t parent_below_root(uint32_t place, uint32_t n)
 {
-    return which == 0 ? cs_server_first(c, server) : cs_server_first(c, server + 1) - 1;
+    if (place == 0) {
+        return n;
+    }
+    uint32_t up = cs_tree_parent(place - 1, n - 1);
+    return up == n - 1 ? 0 : up + 1;
+}
+
+uint32_t cs_tree_height(const cs_cluster *cluster, const cs_tree_shape *shape)
+{
+    uint32_t n = cs_n_servers(cluster), chain = cluster->gpus_per_server - 1;
+
+    if (shape->root == CS_TREE_IN_ORDER || n == 1) {
+        return cs_log2_floor(n) + chain;
+    }
+    return 1 + cs_log2_floor(n - 1) + chain;
+}
+
+/* The rank of a server that is in the tree over servers: in order the first or the last one, with a
+ * root the one of its place; where the server has fewer GPUs, counted round. */
+static uint32_t head_of(const cs_cluster *c, const cs_tree_shape *shape, uint32_t which,
+                        uint32_t server)
+{
+    uint32_t first = cs_server_first(c, server), l = cs_server_gpus(c, server);
+
+    if (shape->root == CS_TREE_IN_ORDER) {
+        return which == 0 ? first : first + l - 1;
+    }
+    return first + cs_local_rank(c, shape->root) % l;
 }
 
 /* The parent of a rank; n_ranks for the root. */
-static uint32_t parent_of(const cs_cluster *c, uint32_t which, uint32_t rank)
+static uint32_t parent_of(const cs_cluster *c, const cs_tree_shape *shape, uint32_t which,
+                          uint32_t rank)
 {
-    uint32_t n = cs_n_servers(c), server = cs_server_of(c, rank);
+    uint32_t server = cs_server_of(c, rank), first = cs_server_first(c, server);
+    uint32_t l = cs_server_gpus(c, server), n = cs_n_servers(c), local = rank - first;
+    bool     in_order = shape->root == CS_TREE_IN_ORDER;
+    uint32_t turned   = in_order ? 0 : cs_server_of(c, shape->root);
+    bool     from_end = in_order && which == 1; /* its chain is the other one backwards */
 
-    if (rank != head_of(c, which, server)) {
-        return which == 0 ? rank - 1 : rank + 1;
+    if (rank != head_of(c, shape, which, server)) {
+        return first + (local + (from_end ? 1 : l - 1)) % l;
     }
-    uint32_t up = cs_tree_parent(place_of(server, which, n), n);
-    return up == n ? c->n_ranks : head_of(c, which, server_at(up, which, n));
+    uint32_t place = place_of(shape, (server + n - turned) % n, which, n);
+    uint32_t up    = in_order ? cs_tree_parent(place, n) : parent_below_root(place, n);
+    return up == n ? c->n_ranks
+                   : head_of(c, shape, which, (server_at(shape, up, which, n) + turned) % n);
 }
 
-static uint32_t depth_of(const cs_cluster *c, uint32_t which, uint32_t rank)
+static uint32_t depth_of(const cs_cluster *c, const cs_tree_shape *shape, uint32_t which,
+                         uint32_t rank)
 {
     uint32_t depth = 0;
 
-    for (uint32_t up = parent_of(c, which, rank); up < c->n_ranks; depth++) {
-        up = parent_of(c, which, up);
+    for (uint32_t up = parent_of(c, shape, which, rank); up < c->n_ranks; depth++) {
+        up = parent_of(c, shape, which, up);
     }
     return depth;
 }
@@ -69,11 +113,12 @@ typedef struct node {
 } node;
 
 typedef struct builder {
-    const cs_cluster *cluster;
-    node             *nodes;
-    cs_tree_edge     *edges; /* uncoloured */
-    uint8_t          *colour;
-    size_t            n_edges;
+    const cs_cluster    *cluster;
+    const cs_tree_shape *shape;
+    node                *nodes;
+    cs_tree_edge        *edges; /* uncoloured */
+    uint8_t             *colour;
+    size_t               n_edges;
 } builder;
 
 enum { NO_COLOUR = 2 };
@@ -85,17 +130,18 @@ static uint32_t fabric_of(const builder *b, const cs_tree_edge *e)
 
 static void list_edges(builder *b, cs_tree_pair *pair)
 {
-    uint32_t n = b->cluster->n_ranks;
+    uint32_t n = b->cluster->n_ranks, trees = b->shape->n_trees;
 
-    for (uint32_t i = 0; i < 2 * n; i++) {
-        uint32_t rank = i / 2, which = i % 2, up = parent_of(b->cluster, which, rank);
+    for (uint32_t i = 0; i < trees * n; i++) {
+        uint32_t rank = i / trees, which = i % trees;
+        uint32_t up = parent_of(b->cluster, b->shape, which, rank);
         if (up == n) {
             pair->root[which] = rank;
             continue;
         }
         cs_tree_edge e = {.child  = rank,
                           .parent = up,
-                          .depth  = depth_of(b->cluster, which, rank),
+                          .depth  = depth_of(b->cluster, b->shape, which, rank),
                           .tree   = (uint8_t)which};
         uint32_t     f = fabric_of(b, &e), *down = b->nodes[up].down[f];
         b->nodes[up].n_children[which]++;
@@ -163,18 +209,19 @@ static void sort_edges(builder *b, cs_tree_pair *pair)
     }
 }
 
-cs_status cs_tree_build(const cs_cluster *cluster, cs_arena *arena, cs_tree_pair *pair_p,
-                        cs_error *err)
+cs_status cs_tree_build(const cs_cluster *cluster, const cs_tree_shape *shape, cs_arena *arena,
+                        cs_tree_pair *pair_p, cs_error *err)
 {
     size_t       n    = cluster->n_ranks;
     builder      b    = {.cluster = cluster,
+                         .shape   = shape,
                          .nodes   = CS_ARENA_NEW(arena, node, n),
                          .edges   = CS_ARENA_NEW(arena, cs_tree_edge, 2 * n),
                          .colour  = CS_ARENA_NEW(arena, uint8_t, 2 * n)};
     cs_tree_pair pair = {.edges = CS_ARENA_NEW(arena, cs_tree_edge, 2 * n)};
 
     if (b.nodes == NULL || b.edges == NULL || b.colour == NULL || pair.edges == NULL) {
-        return CS_NO_MEMORY(err, "two trees of %zu ranks", n);
+        return CS_NO_MEMORY(err, "trees of %zu ranks", n);
     }
     list_edges(&b, &pair);
     colour_edges(&b);

@@ -30,7 +30,7 @@ typedef struct answer_row {
     double             bound_s, replay_s; /* replay_s NAN: there was none */
     char               why_no_replay[200];
     double             seconds; /* of the synthesiser; NAN: the trees are a file's */
-    const char        *synthesizer;
+    const char        *synthesizer, *model;
 } answer_row;
 
 #define SYNTHESIZER_WORD(id, name) "|" #name
@@ -193,7 +193,7 @@ static void add_json(cs_text *text, const answer_row *row)
     cs_text_add(text, "}");
     add_number(text, "bound_s", row->bound_s);
     add_number(text, "replay_s", row->replay_s);
-    cs_text_add(text, ", \"synthesizer\": \"%s\"", row->synthesizer);
+    cs_text_add(text, ", \"model\": \"%s\", \"synthesizer\": \"%s\"", row->model, row->synthesizer);
     add_number(text, "seconds", row->seconds);
     add_number(text, "gap", row->cost_s[CS_COST_VOLUME] / row->bound_s);
     cs_text_add(text, "}\n");
@@ -210,9 +210,9 @@ static void add_table(cs_text *text, const answer_row *row)
 
     cs_text_add(text,
                 "# %u trees over %u ranks (%s), chunks of %" PRIu64 " bytes, %s of %" PRIu64
-                " bytes\n",
+                " bytes, model %s\n",
                 s->n_trees, s->n_members, row->synthesizer, s->trees[0].chunk_bytes,
-                cs_collective_name(row->scenario->collective), row->scenario->bytes);
+                cs_collective_name(row->scenario->collective), row->scenario->bytes, row->model);
     cs_text_add(text, "# %-12s %14s %8s\n", "time", "us", "/ bound");
     for (int i = 0; i < CS_COST_MODEL_COUNT; i++) {
         add_line(text, cs_cost_name((cs_cost_model)i), row->cost_s[i], row->bound_s);
@@ -249,7 +249,10 @@ static cs_status write_trees(const synthesize_job *j, const answer_row *row, cs_
 
 static cs_status answer_case(synthesize_job *j, const cs_job *job, cs_text *text, cs_error *err)
 {
-    answer_row row = {.scenario = &job->scenario, .replay_s = (double)NAN, .seconds = (double)NAN};
+    answer_row row    = {.scenario = &job->scenario,
+                         .model    = job->model->name,
+                         .replay_s = (double)NAN,
+                         .seconds  = (double)NAN};
     cs_status  status = CS_OK;
 
     if (!cs_cost_takes(job->scenario.collective)) {
@@ -278,9 +281,21 @@ static cs_status answer_case(synthesize_job *j, const cs_job *job, cs_text *text
 }
 
 /* The only scenario, of the algorithm `adapcc`. */
+static cs_status take_case(synthesize_job *j, cs_case *c, cs_error *err)
+{
+    if (cs_config_count(j->choice.config) != 1) {
+        return CS_FAIL(err, CS_EINVAL, "synthesize", "needs exactly one scenario, not %zu",
+                       cs_config_count(j->choice.config));
+    }
+    return cs_config_case(j->choice.config, 0, c, err);
+}
+
+/* Where GPUs share NICs, and no model is asked for, on the one that shares them between flows, as
+ * the cost models do: port models would give each GPU its part. */
 static cs_status answer_config(synthesize_job *j, cs_text *text, cs_error *err)
 {
     const cs_value name = {.type = CS_VALUE_TEXT, .text = "adapcc"};
+    const cs_value flow = {.type = CS_VALUE_TEXT, .text = "flow"};
     cs_case        c    = {0};
 
     if (cs_config_choice_has(&j->choice.given, "algorithm.name")) {
@@ -288,11 +303,14 @@ static cs_status answer_config(synthesize_job *j, cs_text *text, cs_error *err)
     }
     CS_TRY(cs_scenario_choice_finish(&j->choice, err));
     CS_TRY(cs_config_put(j->choice.config, "algorithm.name", &name, "synthesize", err));
-    if (cs_config_count(j->choice.config) != 1) {
-        return CS_FAIL(err, CS_EINVAL, "synthesize", "needs exactly one scenario, not %zu",
-                       cs_config_count(j->choice.config));
+    cs_status status = take_case(j, &c, err);
+    if (status == CS_OK && c.job.scenario.cluster.nic_sharers > 1 &&
+        !cs_config_has(j->choice.config, "model.name")) {
+        cs_case_free(&c);
+        c      = (cs_case){0};
+        status = cs_config_put(j->choice.config, "model.name", &flow, "synthesize", err);
+        status = status == CS_OK ? take_case(j, &c, err) : status;
     }
-    cs_status status = cs_config_case(j->choice.config, 0, &c, err);
     if (status == CS_OK) {
         status = answer_case(j, &c.job, text, err);
     }

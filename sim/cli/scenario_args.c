@@ -147,6 +147,37 @@ cs_status cs_scenario_choice_run(cs_scenario_choice *choice, bool only_one,
     return status;
 }
 
+/* The only scenario, with a word as a key's value. */
+static cs_status take_only(cs_scenario_choice *choice, const char *command, const char *key,
+                           const char *word, cs_case *c, cs_error *err)
+{
+    const cs_value value = {.type = CS_VALUE_TEXT, .text = word};
+
+    CS_TRY(cs_config_put(choice->config, key, &value, command, err));
+    if (cs_config_count(choice->config) != 1) {
+        return CS_FAIL(err, CS_EINVAL, command, "needs exactly one scenario, not %zu",
+                       cs_config_count(choice->config));
+    }
+    return cs_config_case(choice->config, 0, c, err);
+}
+
+cs_status cs_scenario_choice_adapcc(cs_scenario_choice *choice, const char *command, cs_case *c,
+                                    cs_error *err)
+{
+    *c = (cs_case){0};
+    if (cs_config_choice_has(&choice->given, "algorithm.name")) {
+        return CS_FAIL(err, CS_EINVAL, "--algorithm", "%s is always about adapcc", command);
+    }
+    CS_TRY(cs_scenario_choice_finish(choice, err));
+    CS_TRY(take_only(choice, command, "algorithm.name", "adapcc", c, err));
+    if (c->job.scenario.cluster.nic_sharers > 1 && !cs_config_has(choice->config, "model.name")) {
+        cs_case_free(c);
+        *c = (cs_case){0};
+        CS_TRY(take_only(choice, command, "model.name", "flow", c, err));
+    }
+    return CS_OK;
+}
+
 void cs_scenario_choice_free(cs_scenario_choice *choice)
 {
     cs_config_free(choice->config);

@@ -33,6 +33,13 @@ typedef cs_status cs_scenario_visit(void *user, cs_case *c, cs_error *err);
 cs_status         cs_scenario_choice_run(cs_scenario_choice *choice, bool only_one,
                                          cs_scenario_visit *visit, void *user, cs_error *err);
 
+/* For a command about AdapCC's trees, which have one scenario and algorithm: finish, and build it;
+ * `command` is its name. Where GPUs share NICs, and no model is asked for, it is on the one that
+ * shares them between flows, as the cost models do: port models would give each GPU its part. The
+ * caller frees the case in any case. */
+CS_MUST_CHECK cs_status cs_scenario_choice_adapcc(cs_scenario_choice *choice, const char *command,
+                                                  cs_case *c, cs_error *err);
+
 void cs_scenario_choice_free(cs_scenario_choice *choice);
 
 /* The option --schedule FILE, a stored schedule in place of an algorithm: load the file and set

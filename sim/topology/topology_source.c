@@ -195,7 +195,8 @@ static void site_defaults(cs_reading *r, const cs_place *cluster_field, const cs
         CS_REFUSE_MEMORY(r, &topology, "a topology");
         return;
     }
-    cluster->sockets = ports.sockets;
+    cluster->sockets     = ports.sockets;
+    cluster->nic_sharers = ports.most_sharers > 1 ? ports.most_sharers : 0;
     for (uint32_t f = 0; f < CS_FABRICS; f++) {
         bool is_known       = ports.fabrics[f].bandwidth_Bps > 0;
         cluster->fabrics[f] = is_known ? ports.fabrics[f] : cluster->fabrics[f];

@@ -3,6 +3,7 @@
  * is left when memory ends. */
 #include "algorithms/adapcc/strategy.h"
 #include "base/alloc.h"
+#include "cs/topology.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -93,6 +94,61 @@ Test(adapcc, a_cluster_shows_its_slow_nics)
     cr_assert_float_eq(l.nics[2].egress_Bps, 5e9, 0);
     cr_assert_float_eq(l.nics[3].ingress_Bps, 5e9, 0, "all NICs of the server");
     cr_assert_float_eq(l.nics[4].ingress_Bps, 10e9, 0, "slow later than time 0");
+    cs_logical_free(&l);
+}
+
+Test(adapcc, servers_have_rates_of_their_own)
+{
+    const cs_server servers[] = {{{10e9, 100e9, 1}}, {{5e9, 50e9, 1}}};
+    cs_scenario     s         = {.bytes = 1};
+    cs_logical      l;
+
+    s.cluster                    = (cs_cluster){.n_ranks = 4, .gpus_per_server = 2};
+    s.cluster.fabrics[CS_NIC]    = (cs_fabric){CS_SWITCHED, 3e-6, 10e9};
+    s.cluster.fabrics[CS_NVLINK] = (cs_fabric){CS_DIRECT, 1e-6, 100e9};
+    s.cluster.nic_sharers        = 2;
+    cs_cluster_set_servers(&s.cluster, servers);
+    cr_assert_eq(cs_logical_of_scenario(&l, &s, NULL), CS_OK);
+    cr_assert_eq(l.n_nics, 4u, "a port model gives every GPU a port");
+    cr_assert_float_eq(l.nics[1].egress_Bps, 10e9, 0);
+    cr_assert_float_eq(l.nics[2].egress_Bps, 5e9, 0);
+    cr_assert_float_eq(cs_logical_edge_of(&l, 3, 2).bandwidth_Bps, 50e9, 0);
+    cs_logical_free(&l);
+}
+
+/* Link s leads out of server s, link 3 + s into it. */
+static uint32_t route(const cs_topology *topology, const cs_cluster *cluster, uint32_t src,
+                      uint32_t dst, uint32_t fabric, uint32_t *links)
+{
+    (void)topology;
+    (void)fabric;
+    links[0] = cs_server_of(cluster, src);
+    links[1] = 3 + cs_server_of(cluster, dst);
+    return 2;
+}
+
+Test(adapcc, links_show_which_nics_are_shared_and_slow)
+{
+    const cs_link          links[]  = {{10e9, 0, false}, {10e9, 0, false}, {4e9, 0, false},
+                                       {10e9, 0, true},  {10e9, 0, true},  {3e9, 0, true}};
+    const cs_topology_kind kind     = {.name = "wires", .route = route};
+    const cs_topology      topology = {&kind, 6, links, 2, NULL};
+    cs_scenario            s        = {.bytes = 1};
+    cs_logical             l;
+
+    s.cluster                    = (cs_cluster){.n_ranks = 12, .gpus_per_server = 4};
+    s.cluster.fabrics[CS_NIC]    = (cs_fabric){CS_SWITCHED, 3e-6, 10e9};
+    s.cluster.fabrics[CS_NVLINK] = (cs_fabric){CS_DIRECT, 1e-6, 100e9};
+    s.cluster.nic_sharers        = 2;
+    s.cluster.topology           = &topology;
+    cr_assert_eq(cs_logical_of_scenario(&l, &s, NULL), CS_OK);
+    cr_assert_eq(l.n_nics, 6u);
+    cr_assert_eq(l.nic_of[5], 2u);
+    cr_assert_eq(l.nic_of[6], 3u);
+    cr_assert_float_eq(l.nics[0].egress_Bps, 10e9, 0);
+    cr_assert_float_eq(l.nics[1].ingress_Bps, 10e9, 0);
+    cr_assert_float_eq(l.nics[4].egress_Bps, 4e9, 0);
+    cr_assert_float_eq(l.nics[5].ingress_Bps, 3e9, 0);
     cs_logical_free(&l);
 }
 

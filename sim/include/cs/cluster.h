@@ -60,7 +60,10 @@ typedef struct cs_cluster {
     uint32_t           sockets;  /* of a server; divides gpus_per_server. 0 means 1 */
     uint32_t nvlink_concurrent;  /* of an NVLink mesh: how many of its links a GPU drives at once in
                                     each direction. 0: all. See cs_links_at_once() */
-    const char *assumed;         /* "as FILE does not say: RATES"; borrowed. NULL: nothing */
+    uint32_t nic_sharers; /* so many GPUs of a server, a run of them, share one NIC, of which the
+                             port of each has an equal part (or, where `topology` has its link, all
+                             of it). 0: every GPU has its own */
+    const char *assumed;  /* "as FILE does not say: RATES"; borrowed. NULL: nothing */
 } cs_cluster;
 
 /* Have all servers as many GPUs? Nearly always. */
