@@ -761,4 +761,5 @@ const cs_algorithm cs_algorithm_late = {
     .leave_out     = late_leave_out,
     .decisions     = late_decisions,
     .close         = late_close,
+    .takes_uneven  = true,
 };

@@ -672,4 +672,5 @@ const cs_algorithm cs_algorithm_strategy = {
     .release       = release,
     .next_block    = strategy_next_block,
     .close         = strategy_close,
+    .takes_uneven  = true,
 };

@@ -404,6 +404,12 @@ static cs_status check_cluster(const cs_cluster *c, cs_error *err)
 {
     uint64_t n = cs_n_servers(c), g = c->gpus_per_server, pairs = n * n + n * g * g;
 
+    if (c->uneven != NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.servers",
+                       "a profile asks the pairs of all servers side by side, so it needs as many "
+                       "GPUs in every server, here are %u to %u",
+                       cs_least_gpus(c), c->gpus_per_server);
+    }
     return pairs <= CS_PROFILE_MOST_PAIRS
                ? CS_OK
                : CS_FAIL(err, CS_ENOTSUP, "cluster.ranks",

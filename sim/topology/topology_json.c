@@ -313,15 +313,16 @@ static void make_tiers(cs_reading *r, const cs_place *place, const topology_keys
     cs_topology *topology = NULL;
     cs_error     wrong    = {0};
 
-    if (cluster->n_ranks % cluster->gpus_per_server != 0) {
+    if (cluster->uneven == NULL && cluster->n_ranks % cluster->gpus_per_server != 0) {
         CS_REFUSE(r, place, CS_EINVAL, "needs whole servers: %u ranks are no multiple of %u",
                   cluster->n_ranks, cluster->gpus_per_server);
         return;
     }
-    if (cs_least_Bps(cluster, CS_NIC) < cluster->fabrics[CS_NIC].bandwidth_Bps) {
+    if (cluster->uneven != NULL ||
+        cs_least_Bps(cluster, CS_NIC) < cluster->fabrics[CS_NIC].bandwidth_Bps) {
         CS_REFUSE(r, place, CS_ENOTSUP,
-                  "has uplinks for NICs that are all alike: with cluster.servers of other NICs "
-                  "accepted are crossbar, leaf-spine and graph");
+                  "has uplinks for servers that are all alike: with cluster.servers of other NICs "
+                  "or other numbers of GPUs accepted are crossbar, leaf-spine and graph");
         return;
     }
     cs_graph *graph = new_graph(r, place, cluster, &topology);

@@ -172,7 +172,7 @@ Test(servers, nics_of_their_own_rate_are_as_slow_ones)
         for (int i = 0; i < 40; i++) {
             ct_scene_random(&scene, cs_algorithms[a], &rng);
             cs_cluster *c = &scene.scenario.cluster;
-            if (c->servers != NULL || cs_n_servers(c) < 4) {
+            if (c->servers != NULL || c->uneven != NULL || cs_n_servers(c) < 4) {
                 continue;
             }
             uint32_t who         = 1 + ct_below(&rng, cs_n_servers(c) - 1);
