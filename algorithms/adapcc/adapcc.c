@@ -15,9 +15,11 @@
 
 #include <math.h>
 
+enum { MOST_CHUNK_BYTES = 1 << 30 };
+
 static const cs_field table[] = {
     CS_OPTION(cs_adapcc_options, trees, 4, 1, CS_STRATEGY_MAX_TREES, "trees, at most"),
-    CS_OPTION_AUTO(cs_adapcc_options, chunk, 1, 1u << 30,
+    CS_OPTION_AUTO(cs_adapcc_options, chunk, 1, MOST_CHUNK_BYTES,
                    "bytes of a chunk; auto: by the time that the trees take"),
     CS_OPTION_CHOICE(cs_adapcc_options, synthesizer, "heuristic|code", "who makes the trees"),
     CS_OPTION(cs_adapcc_options, moves, 1000, 0, 1u << 20, "that the heuristic tries"),
@@ -39,14 +41,16 @@ static const cs_field table[] = {
     CS_FIELD_END,
 };
 
-/* What options ask for. */
+/* What options ask for. An allgather goes both ways on every edge, as an allreduce does: trees for
+ * that one are good for it. */
 static cs_synthesis request_of(const cs_scenario *scenario, const cs_logical *logical,
                                const cs_adapcc_options *o)
 {
     bool has_root = cs_collective_has_root(scenario->collective);
 
     return (cs_synthesis){.logical     = logical,
-                          .collective  = scenario->collective,
+                          .collective  = cs_cost_takes(scenario->collective) ? scenario->collective
+                                                                             : CS_ALLREDUCE,
                           .root        = has_root ? scenario->root : CS_ANY_ROOT,
                           .bytes       = scenario->bytes,
                           .n_trees     = o->trees,
@@ -73,6 +77,12 @@ cs_status cs_adapcc_synthesize(const cs_scenario *scenario, const cs_logical *lo
         CS_TRY(cs_synthesize(&q, strategy, volume_s_p, err));
     }
     return CS_OK;
+}
+
+/* An alltoall goes straight from rank to rank. */
+static bool needs_trees(const cs_scenario *scenario)
+{
+    return scenario->collective != CS_ALLTOALL;
 }
 
 /* Trees with their plan. */
@@ -108,12 +118,12 @@ static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_
 
     *c               = (candidate){.control = control_of(o)};
     cs_status status = cs_logical_of_scenario(&logical, rates, err);
-    if (status == CS_OK) {
+    if (status == CS_OK && needs_trees(scenario)) {
         status = cs_adapcc_synthesize(scenario, &logical, o, &c->strategy, &volume_s, err);
     }
     cs_logical_free(&logical);
     if (status == CS_OK) {
-        cs_late_options given = {&c->strategy, c->control};
+        cs_late_options given = {needs_trees(scenario) ? &c->strategy : NULL, o->chunk, c->control};
         status = cs_algorithm_check(&cs_algorithm_late, scenario, &given, &c->plan, err);
     }
     return status;
@@ -122,7 +132,7 @@ static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_
 static cs_status elapsed_s(const cs_forecast *forecast, const cs_scenario *scenario,
                            const candidate *c, double *elapsed_s_p, cs_error *err)
 {
-    const cs_late_options given = {&c->strategy, c->control};
+    const cs_late_options given = {&c->strategy, 1, c->control};
 
     return forecast->elapsed_s(forecast, scenario, &cs_algorithm_late, &given, &c->plan,
                                elapsed_s_p, err);
@@ -156,10 +166,13 @@ static cs_status adapcc_check(const cs_scenario *scenario, void *options, cs_pla
     candidate         full = {0}, slow = {0};
     bool              is_better = false;
 
+    if (!needs_trees(scenario) && o.chunk == CS_AUTO) {
+        o.chunk = MOST_CHUNK_BYTES; /* a block, where it is no larger */
+    }
     healthy.capacity   = NULL;
     healthy.n_capacity = 0;
     cs_status status   = make(&healthy, scenario, &o, &full, err);
-    if (status == CS_OK && scenario->n_capacity > 0) {
+    if (status == CS_OK && scenario->n_capacity > 0 && needs_trees(scenario)) {
         status = make(scenario, scenario, &o, &slow, err);
         if (status == CS_OK) {
             status = compare(scenario, &healthy, &full, &slow, &is_better, err);
@@ -215,10 +228,11 @@ static void adapcc_close(void *state)
 }
 
 const cs_algorithm cs_algorithm_adapcc = {
-    .name          = "adapcc",
-    .summary       = "parallel trees made for the cluster's rates, in chunks",
-    .source        = "X. Zhao et al., \"AdapCC\", ICDCS 2024",
-    .collectives   = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE,
+    .name        = "adapcc",
+    .summary     = "parallel trees made for the cluster's rates, in chunks",
+    .source      = "X. Zhao et al., \"AdapCC\", ICDCS 2024",
+    .collectives = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE | 1u << CS_ALLGATHER |
+                   1u << CS_ALLTOALL,
     .options       = table,
     .options_bytes = sizeof(cs_adapcc_options),
     .check         = adapcc_check,

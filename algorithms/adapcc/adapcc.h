@@ -18,6 +18,8 @@ typedef struct cs_adapcc_options {
     bool     one_starts, exclude;
 } cs_adapcc_options;
 
+extern const cs_algorithm cs_algorithm_adapcc;
+
 /* Make trees as the options say, for the scenario's collective, size and (where it has one) root.
  * Every "auto" in the options becomes what was chosen; the same trees come of those once more. The
  * caller frees the strategy, also after a failure. */

@@ -170,8 +170,12 @@ static leg load_leg(cs_cost *c, uint32_t src, uint32_t dst, double load, bool ha
                                .is_net     = e.is_net};
 
     if (has_ports && e.egress != CS_NO_PORT) {
-        c->egress[e.egress] += load;
-        c->ingress[e.ingress] += load;
+        bool   waits = l->holds_both && e.is_net;
+        double out   = waits ? x.s_per_byte / c->egress_s_per_byte[e.egress] : 1;
+        double in    = waits ? x.s_per_byte / c->ingress_s_per_byte[e.ingress] : 1;
+
+        c->egress[e.egress] += load * out;
+        c->ingress[e.ingress] += load * in;
     }
     if (!has_ports || e.egress == CS_NO_PORT ||
         (e.bandwidth_Bps < e.egress_Bps && e.bandwidth_Bps < e.ingress_Bps)) {
@@ -338,6 +342,13 @@ static double add_volume(cs_cost *c, volume *v, const cs_strategy_tree *t, uint3
     const leg x      = load_leg(c, src, dst, flows * size_bytes, true);
     double    took_s = x.alpha_s + (double)t->chunk_bytes * x.s_per_byte;
 
+    if (c->logical->holds_both && x.egress != CS_NO_PORT) {
+        c->egress[x.egress] += flows * chunks * x.alpha_s / c->egress_s_per_byte[x.egress];
+        c->ingress[x.ingress] += flows * chunks * x.alpha_s / c->ingress_s_per_byte[x.ingress];
+    }
+    if (c->logical->holds_both && x.pair != NO_PAIR) {
+        c->pairs[x.pair].load += flows * chunks * x.alpha_s / x.s_per_byte;
+    }
     v->serial_s = larger(v->serial_s, chunks * x.alpha_s + size_bytes * x.s_per_byte);
     v->chunk_s  = larger(v->chunk_s, took_s);
     if (x.is_net == v->has_net) {
@@ -393,7 +404,7 @@ static double by_volume_s(cs_cost *c, const cs_strategy *s, cs_collective collec
             busy_s = larger(busy_s, c->pairs[i].load * c->pairs[i].s_per_byte);
         }
     }
-    busy_s += v.chunks * v.alpha_s;
+    busy_s += c->logical->holds_both ? 0 : v.chunks * v.alpha_s;
     return larger(busy_s, v.serial_s) + larger(0, v.fill_s - v.chunk_s);
 }
 

@@ -16,6 +16,8 @@
  *                   ser  = the longest time that an edge takes for the chunks of a tree, one after
  *                          the other and alone
  *                   fill = the longest way of a first chunk to the root and back, alone
+ *                 Where a transfer holds the ports of both its ends (cs_logical.holds_both), each
+ *                 is busy with it for as long as the slower one, and with alpha for each chunk.
  *                 Against a replay with one chunk in flight on every edge of a tree it is off by 4
  * % in the mean over random strategies, the paper's own form by 29 to 55 %.
  *

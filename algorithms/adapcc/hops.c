@@ -108,12 +108,13 @@ cs_status cs_hops_open(cs_hops *h, const cs_staging *s, cs_error *err)
     *h = (cs_hops){
         .hops     = CS_NEW(cs_hop, stages * strategy->n_trees * strategy->n_ranks),
         .palettes = CS_NEW(cs_palette, (size_t)2 * s->n_ports),
+        .n_at     = CS_NEW(uint32_t, (size_t)2 * s->n_ports),
         .queue    = CS_NEW(uint32_t, strategy->n_ranks),
         .depth    = CS_NEW(uint32_t, strategy->n_ranks),
         .before   = CS_NEW(uint32_t, strategy->n_ranks),
     };
-    return h->hops != NULL && h->palettes != NULL && h->queue != NULL && h->depth != NULL &&
-                   h->before != NULL
+    return h->hops != NULL && h->palettes != NULL && h->n_at != NULL && h->queue != NULL &&
+                   h->depth != NULL && h->before != NULL
                ? CS_OK
                : CS_NO_MEMORY(err, "the edges of %u trees", strategy->n_trees);
 }
@@ -122,6 +123,7 @@ void cs_hops_free(cs_hops *h)
 {
     cs_free(h->hops);
     cs_free(h->palettes);
+    cs_free(h->n_at);
     cs_free(h->queue);
     cs_free(h->depth);
     cs_free(h->before);
@@ -133,6 +135,7 @@ static void begin(cs_hops *h, const cs_staging *s)
     h->n       = 0;
     h->n_turns = 0;
     memset(h->palettes, 0, (size_t)2 * s->n_ports * sizeof *h->palettes);
+    memset(h->n_at, 0, (size_t)2 * s->n_ports * sizeof *h->n_at);
 }
 
 static void add_part(cs_hop *hop, cs_hop_place to, cs_op op)
@@ -149,13 +152,20 @@ static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, ui
     cs_hop_ports ports = is_up ? s->up_ports[at] : s->down_ports[at];
     cs_hop      *hop   = &h->hops[h->n];
 
-    *hop = (cs_hop){
-        .src = src, .dst = dst, .tree = m, .lag = lag, .limit = limit, .number = (uint32_t)h->n};
+    *hop = (cs_hop){.src    = src,
+                    .dst    = dst,
+                    .tree   = m,
+                    .lag    = lag,
+                    .limit  = limit,
+                    .number = (uint32_t)h->n,
+                    .ports  = ports};
     h->n++;
     h->n_turns = limit + lag > h->n_turns ? limit + lag : h->n_turns;
     if (ports.egress != CS_NO_PORT) {
         hop->colour =
             cs_palette_take(&h->palettes[ports.egress], &h->palettes[s->n_ports + ports.ingress]);
+        h->n_at[ports.egress]++;
+        h->n_at[s->n_ports + ports.ingress]++;
     }
     return hop;
 }
@@ -168,6 +178,18 @@ static int by_colour(const void *left, const void *right)
         return a->colour < b->colour ? -1 : 1;
     }
     return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Hops as they stand in a turn. Those that have a port to themselves share nothing. */
+static void end(cs_hops *h, const cs_staging *s)
+{
+    for (size_t i = 0; i < h->n && s->are_shared; i++) {
+        const cs_hop_ports at = h->hops[i].ports;
+        h->hops[i].is_shared  = at.egress == CS_NO_PORT
+                                    ? s->strategy->n_trees > 1 || s->most_together > 1
+                                    : h->n_at[at.egress] > 1 || h->n_at[s->n_ports + at.ingress] > 1;
+    }
+    qsort(h->hops, h->n, sizeof *h->hops, by_colour);
 }
 
 /* ---- phase 1 ---- */
@@ -247,7 +269,7 @@ void cs_hops_phase1(cs_hops *h, const cs_staging *s)
             }
         }
     }
-    qsort(h->hops, h->n, sizeof *h->hops, by_colour);
+    end(h, s);
     mark_first(h, s);
 }
 
@@ -329,5 +351,5 @@ void cs_hops_broadcast(cs_hops *h, const cs_staging *s, uint32_t n, const uint32
             }
         }
     }
-    qsort(h->hops, h->n, sizeof *h->hops, by_colour);
+    end(h, s);
 }

@@ -20,6 +20,11 @@ typedef enum cs_hop_place { CS_AT_RESULT, CS_GOING_UP, CS_GOING_DOWN, CS_GOING_O
 
 enum { CS_HOP_PARTS = 2, CS_MOST_TOGETHER = 16 };
 
+/* The ports of a hop, or CS_NO_PORT both. */
+typedef struct cs_hop_ports {
+    uint32_t egress, ingress;
+} cs_hop_ports;
+
 typedef struct cs_hop {
     uint32_t     src, dst, tree;
     uint32_t     lag;            /* turns until its first chunk */
@@ -27,6 +32,8 @@ typedef struct cs_hop {
     uint32_t     sender;         /* whose broadcast it is, counted within the stage */
     uint32_t     colour, number; /* the order within a turn: by colours, then as they were added */
     bool         is_own;         /* the source sends its own contribution */
+    bool         is_shared;      /* under way beside others of its turn at one of its ports */
+    cs_hop_ports ports;
     cs_hop_place from;
     uint32_t     n_parts;
     struct {
@@ -41,11 +48,6 @@ typedef struct cs_lane {
     uint32_t n_chunks, first_chunk, first_slot;
 } cs_lane;
 
-/* The ports of a hop, or CS_NO_PORT both. */
-typedef struct cs_hop_ports {
-    uint32_t egress, ingress;
-} cs_hop_ports;
-
 /* What all stages of a strategy share; `{0}` is an empty one. Owned, but for the strategy. */
 typedef struct cs_staging {
     const cs_strategy *strategy;
@@ -59,6 +61,8 @@ typedef struct cs_staging {
     uint32_t      n_ports;
     uint32_t      most_together;     /* ranks that broadcast in one stage, at most */
     uint64_t      n_chunks, n_slots; /* of a rank */
+    bool          are_shared;        /* messages of a port and turn are under way at once; the
+                                        caller's */
 } cs_staging;
 
 /* Prepare for a strategy that was checked, with these active ranks. The caller frees it, also after
@@ -75,6 +79,7 @@ typedef struct cs_hops {
     size_t      n;
     uint32_t    n_turns;
     cs_palette *palettes; /* [2 * n_ports] */
+    uint32_t   *n_at;     /* [2 * n_ports] hops */
     uint32_t   *queue;    /* [n_ranks] */
     uint32_t   *depth;    /* [n_ranks] */
     uint32_t   *before;   /* [n_ranks] */

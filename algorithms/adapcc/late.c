@@ -289,10 +289,11 @@ static cs_status count_rounds(const prepared *p, uint32_t *n_rounds_p, cs_error 
 static cs_status control(const cs_scenario *scenario, const cs_late_options *o, prepared *p,
                          cs_plan *plan, cs_error *err)
 {
-    cs_scenario healthy  = *scenario;
-    cs_logical  logical  = {0};
-    double      rate_Bps = 0;
-    uint32_t    n_rounds = 0;
+    const cs_forecast *f        = scenario->forecast;
+    cs_scenario        healthy  = *scenario;
+    cs_logical         logical  = {0};
+    double             rate_Bps = 0;
+    uint32_t           n_rounds = 0;
 
     healthy.capacity   = NULL; /* the coordinator has profiled the links as they should be */
     healthy.n_capacity = 0;
@@ -311,6 +312,7 @@ static cs_status control(const cs_scenario *scenario, const cs_late_options *o, 
     if (status == CS_OK) {
         status = decide(p, &logical, scenario, &o->control, err);
     }
+    p->staging.are_shared = f != NULL && cs_ports_are_shared(f->model, f->model_options);
     if (status == CS_OK) {
         status = cs_accept_slots(scenario, "adapcc with relays", p->staging.n_slots, err);
     }
@@ -318,10 +320,11 @@ static cs_status control(const cs_scenario *scenario, const cs_late_options *o, 
         status = count_rounds(p, &n_rounds, err);
     }
     cs_logical_free(&logical);
-    *plan = (cs_plan){.n_chunks      = (uint32_t)p->staging.n_chunks,
-                      .n_slots       = (uint32_t)p->staging.n_slots,
-                      .n_rounds      = n_rounds,
-                      .uses          = cs_uses_nvlink(&scenario->cluster) | CS_USES_JOIN,
+    *plan = (cs_plan){.n_chunks = (uint32_t)p->staging.n_chunks,
+                      .n_slots  = (uint32_t)p->staging.n_slots,
+                      .n_rounds = n_rounds,
+                      .uses     = cs_uses_nvlink(&scenario->cluster) | CS_USES_JOIN |
+                              (p->staging.are_shared ? CS_USES_SHARED : 0u),
                       .starts_own    = true,
                       .ends_in_slots = true,
                       .is_reactive   = true,
@@ -342,6 +345,27 @@ static cs_status check_control(const cs_scenario *scenario, const cs_late_option
         return CS_FAIL(err, CS_ENOTSUP, "strategy", "the trees are over %u of %u ranks",
                        o->strategy->n_members, scenario->cluster.n_ranks);
     }
+    for (uint32_t m = 0; m < o->strategy->n_trees; m++) {
+        const cs_strategy_tree *t = &o->strategy->trees[m];
+        for (uint32_t g = 0; g < scenario->cluster.n_ranks; g++) {
+            if (!t->aggregates[g] && t->n_children[g] > 0) {
+                return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.relay",
+                               "rank %u forwards in tree %u: relays are for ranks that add up", g,
+                               m);
+            }
+        }
+    }
+    for (uint32_t m = 0; m < o->strategy->n_trees; m++) {
+        const cs_strategy_tree *t = &o->strategy->trees[m];
+        for (uint32_t g = 0; g < o->strategy->n_ranks; g++) {
+            if (!t->aggregates[g] && t->n_children[g] > 0) {
+                return CS_FAIL(err, CS_ENOTSUP, "strategy",
+                               "rank %u forwards in tree %u: relays need trees that add up; "
+                               "accepted is relay=off",
+                               g, m);
+            }
+        }
+    }
     return CS_OK;
 }
 
@@ -349,7 +373,7 @@ static cs_status late_check(const cs_scenario *scenario, void *options, cs_plan 
                             cs_error *err)
 {
     const cs_late_options *o     = options;
-    cs_strategy_options    given = {o->strategy};
+    cs_strategy_options    given = {o->strategy, o->chunk_bytes};
     prepared              *p     = CS_NEW(prepared, 1);
     cs_plan                made  = {0};
 
@@ -513,7 +537,8 @@ static void put(const stream *st, const cs_hop *hop, cs_block *block)
             .bytes     = k == 0 ? bytes : 0,
             .round     = st->first_round + st->turn,
             .span      = 1,
-            .flags     = (uint8_t)((hop->is_own ? CS_OWN_SRC : 0) | (k > 0 ? CS_JOIN : 0)),
+            .flags     = (uint8_t)((hop->is_own ? CS_OWN_SRC : 0) | (k > 0 ? CS_JOIN : 0) |
+                               (k == 0 && hop->is_shared ? CS_SHARED : 0)),
             .op_fabric = cs_op_fabric(hop->parts[k].op, fabric)};
     }
 }
@@ -737,7 +762,7 @@ const cs_algorithm cs_algorithm_late = {
     .name          = "adapcc",
     .summary       = "trees from a file, under relay control",
     .source        = "X. Zhao et al., \"AdapCC\", ICDCS 2024",
-    .collectives   = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE,
+    .collectives   = (1u << CS_COLLECTIVE_COUNT) - 1, /* those of cs_algorithm_strategy */
     .options_bytes = sizeof(cs_late_options),
     .check         = late_check,
     .open_prepared = late_open,

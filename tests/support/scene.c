@@ -76,7 +76,7 @@ void ct_scene_arrive(ct_scene *scene, ct_rng *rng, double most_s)
 
 /* What checks have prepared: a scene may be forgotten at any time, so that it lives as long as the
  * test. */
-static void *prepared[4096];
+static void *prepared[1 << 14];
 static int   n_prepared;
 
 cs_status ct_scene_check(ct_scene *scene, cs_error *err)

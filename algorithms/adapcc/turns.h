@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* algorithms/adapcc/turns.h -- when the edges of trees carry their chunks.
+ *
+ * Time is cut in turns. A way is one direction of an edge and carries a chunk in each turn: chunk
+ * v - lag in turn v. What it needs has moved in a turn before, or stands before it in the same one.
+ *
+ *   shared   All that a turn needs has moved in turns before: a way that is d edges behind the
+ *            first one has the lag d. For models in which the messages of a port are under way at
+ *            once.
+ *   served   Chunks pass several edges in a turn, for ports that serve one message after the other.
+ *            Ways take places in the turn one by one, those with the most edges behind them first:
+ *            each the first place, from the end of what it needs on, at which both its ports are
+ *            free in every turn (modulo scheduling).
+ *
+ * Source: B. R. Rau, "Iterative modulo scheduling", MICRO 1994, without its iteration.
+ */
+#ifndef CS_ALGORITHMS_ADAPCC_TURNS_H
+#define CS_ALGORITHMS_ADAPCC_TURNS_H
+
+#include "algorithms/adapcc/strategy.h"
+
+typedef struct cs_turn_way {
+    uint32_t src, dst;
+    uint32_t part;     /* whose chunks it carries */
+    uint32_t level;    /* edges before it, on its longest way: less than its successors' */
+    uint32_t lag;      /* turns until its first chunk; set */
+    uint32_t number;   /* its index at first */
+    double   place;    /* in the turn: those before it stand before it; set */
+    double   bytes;    /* of a chunk */
+    uint16_t src_slot; /* at which its ends keep the chunks that they have in work, .. */
+    uint16_t dst_slot; /* .. a window of slots from here on */
+    uint8_t  flags;    /* CS_SHARED is set where one of its ports has other ways in a turn */
+    uint8_t  op_fabric;
+} cs_turn_way;
+
+/* Give each way its lag, its place and CS_SHARED. Ways are numbered, parts are below n_parts and
+ * have up to n_chunks chunks.
+ * O(ways x ways of a port) at worst. CS_ENOMEM alone. */
+CS_MUST_CHECK cs_status cs_turns_plan(cs_turn_way *ways, size_t n_ways, size_t n_parts,
+                                      uint64_t n_chunks, const cs_logical *logical, bool are_shared,
+                                      cs_error *err);
+
+#endif
