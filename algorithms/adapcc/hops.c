@@ -152,15 +152,13 @@ static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, ui
     cs_hop_ports ports = is_up ? s->up_ports[at] : s->down_ports[at];
     cs_hop      *hop   = &h->hops[h->n];
 
-    *hop = (cs_hop){
-        .src    = src,
-        .dst    = dst,
-        .tree   = m,
-        .lag    = lag,
-        .limit  = limit,
-        .number = (uint32_t)h->n,
-        .ports  = ports,
-    };
+    *hop = (cs_hop){.src    = src,
+                    .dst    = dst,
+                    .tree   = m,
+                    .lag    = lag,
+                    .limit  = limit,
+                    .number = (uint32_t)h->n,
+                    .ports  = ports};
     h->n++;
     h->n_turns = limit + lag > h->n_turns ? limit + lag : h->n_turns;
     if (ports.egress != CS_NO_PORT) {
@@ -188,7 +186,7 @@ static void end(cs_hops *h, const cs_staging *s)
     for (size_t i = 0; i < h->n && s->are_shared; i++) {
         const cs_hop_ports at = h->hops[i].ports;
         h->hops[i].is_shared  = at.egress == CS_NO_PORT
-                                    ? s->strategy->n_trees > 1
+                                    ? s->strategy->n_trees > 1 || s->most_together > 1
                                     : h->n_at[at.egress] > 1 || h->n_at[s->n_ports + at.ingress] > 1;
     }
     qsort(h->hops, h->n, sizeof *h->hops, by_colour);

@@ -355,6 +355,17 @@ static cs_status check_control(const cs_scenario *scenario, const cs_late_option
             }
         }
     }
+    for (uint32_t m = 0; m < o->strategy->n_trees; m++) {
+        const cs_strategy_tree *t = &o->strategy->trees[m];
+        for (uint32_t g = 0; g < o->strategy->n_ranks; g++) {
+            if (!t->aggregates[g] && t->n_children[g] > 0) {
+                return CS_FAIL(err, CS_ENOTSUP, "strategy",
+                               "rank %u forwards in tree %u: relays need trees that add up; "
+                               "accepted is relay=off",
+                               g, m);
+            }
+        }
+    }
     return CS_OK;
 }
 
@@ -751,7 +762,7 @@ const cs_algorithm cs_algorithm_late = {
     .name          = "adapcc",
     .summary       = "trees from a file, under relay control",
     .source        = "X. Zhao et al., \"AdapCC\", ICDCS 2024",
-    .collectives   = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE,
+    .collectives   = (1u << CS_COLLECTIVE_COUNT) - 1, /* those of cs_algorithm_strategy */
     .options_bytes = sizeof(cs_late_options),
     .check         = late_check,
     .open_prepared = late_open,
