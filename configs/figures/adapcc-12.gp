@@ -15,7 +15,8 @@
   EACH = 0.8 / B
   set multiplot
   eval titles(sprintf('%s of %s: algorithm bandwidth of AdapCC and others', COLLECTIVE, size(SIZE_GIB)), \
-    sprintf('flow model; GPUs of a server share its NIC: 12.5 GB/s A100, 6.25 GB/s V100; NIC %g µs, NVLink %g µs', NIC_US, NVLINK_US))
+    sprintf('%s model; GPUs of a server share its NIC%s; NIC %g µs, NVLink %g µs', MODEL, \
+      CHANGED ? '' : ': 12.5 GB/s A100, 6.25 GB/s V100', NIC_US, NVLINK_US))
   eval legend(0.915)
   set key font SMALL
   plot NaN notitle, for [b = 1:B] keyentry with boxes fill solid fc rgb COLOURS[SHOWN[b]] title IS[SHOWN[b]], \
@@ -27,9 +28,10 @@
   unset xtics
   set grid noxtics
   set ylabel 'algorithm bandwidth: size / time, GB/s'
+  START = CHANGED ? 7 : 1 # without the names of GPUs
   do for [k = 1:N] {
     stats DATA every ::(k-1)::(k-1) using (NAME = stringcolumn('gpus'), CUT = strstrt(NAME, '; '), 0) nooutput
-    set label CUT > 0 ? NAME[1:CUT-1] . "\n" . NAME[CUT+2:] : NAME at first k, screen 0.262 center font SMALL
+    set label CUT == 0 ? NAME[START:] : NAME[START:CUT-1] . "\n" . NAME[CUT+1+START:] at first k, screen 0.262 center font SMALL
   }
   set label 'GPUs in use, server by server' at screen 0.53, screen 0.202 center
   set label '{/:Bold speedup of AdapCC over}' at screen 0.075, screen 0.160 left font SMALL
@@ -47,7 +49,7 @@
       set label PAPER[K] at screen 0.80, screen LINE left font SMALL
     }
   }
-  set label 'Means are geometric. The sets of GPUs in the paper are others.' at screen 0.075, screen 0.02 left font TINY
+  set label 'Means are geometric.' . (CHANGED ? '' : ' The sets of GPUs in the paper are others.') at screen 0.075, screen 0.02 left font TINY
   set style fill solid border lc rgb '#404040'
   set boxwidth EACH
   plot for [b = 1:B] DATA using ($0 + 1 + EACH * (b - (B + 1) / 2.0)):(column(COLUMNS[SHOWN[b]] . '_GBps')) with boxes fc rgb COLOURS[SHOWN[b]], \

@@ -2,7 +2,7 @@
   # panel for each network and kind of servers. A label is the mean speedup of its group.
   array NETWORKS[4] = ['RDMA', 'RDMA', 'TCP', 'TCP']
   array SETTINGS[4] = ['homogeneous', 'heterogeneous', 'homogeneous', 'heterogeneous']
-  array HEADS[4] = ['RDMA, 4 servers of A100', 'RDMA, 2 of A100 and 2 of V100', 'TCP, 4 servers of A100', 'TCP, 2 of A100 and 2 of V100']
+  array HEADS[4] = ['RDMA, servers alike', 'RDMA, servers that differ', 'TCP, servers alike', 'TCP, servers that differ']
   array COLUMNS[3] = ['nccl_ms', 'adapcc_ms', 'adapcc_relay_ms']
   array IS[3] = ['NCCL, one ring', 'AdapCC, all wait', 'AdapCC with relays, rule literal']
   array COLOURS[3] = [0x0072B2, 0xF0B48A, 0xD55E00]
@@ -17,7 +17,8 @@
   EACH = 0.8 / B
   set multiplot
   eval titles('Waiting and communication: from the first worker that is ready to the end', \
-    sprintf('mean of generated iterations; flow model, %d GPUs, NIC of a server: 12.5 GB/s A100, 6.25 GB/s V100', RANKS))
+    sprintf('mean of generated iterations; %s model, %d GPUs%s', MODEL, RANKS, \
+      CHANGED ? '' : ', NIC of a server: 12.5 GB/s A100, 6.25 GB/s V100'))
   eval legend(0.905)
   plot NaN notitle, for [b = 1:B] keyentry with boxes fill solid fc rgb COLOURS[b] title IS[b], \
     keyentry with boxes fill solid 0.15 lc rgb '#404040' fc rgb '#404040' title 'of it: waiting for the last worker'

@@ -13,7 +13,7 @@
     set label k sprintf('%+.1f %%', 100 * (A_mean / R_mean - 1)) at VALUE, A_mean center offset 0,1 font SMALL
   }
   eval title(sprintf('Training %s: throughput over the batch', NAME), \
-    sprintf('%d A100 on %d servers, NIC of %g GB/s a server, %s of gradients; %s model, generated waits', \
+    sprintf('%d GPUs on %d servers, NIC of %g GB/s a server, %s of gradients; %s model, generated waits', \
       RANKS, RANKS / GPUS_PER_SERVER, NIC_GBPS, size(SIZE_GIB), MODEL))
   set logscale x 2
   set xrange [X_min / 1.15:X_max * 1.15]

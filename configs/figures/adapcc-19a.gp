@@ -2,7 +2,8 @@
   stats DATA using 'adapcc_speedup_over_nccl' name 'S' nooutput
   stats DATA using 'bound_speedup_over_nccl' name 'U' nooutput
   eval title(sprintf('AllReduce of %s: how many trees?', size(SIZE_GIB)), \
-    sprintf('flow model; GPUs of a server share its NIC: 12.5 GB/s A100, 6.25 GB/s V100; NIC %g µs, NVLink %g µs', NIC_US, NVLINK_US))
+    sprintf('%s model; GPUs of a server share its NIC%s; NIC %g µs, NVLink %g µs', MODEL, \
+      CHANGED ? '' : ': 12.5 GB/s A100, 6.25 GB/s V100', NIC_US, NVLINK_US))
   set xrange [M_min - 0.3:M_max + 0.3]
   set yrange [0:1.22 * U_max]
   set xlabel 'trees, at most (M)'
@@ -13,7 +14,7 @@
     set label 1 'the paper''s choice' at 4, graph 0.05 left offset 0.7,0 font SMALL
   }
   is(name, x) = stringcolumn('servers_are') eq name ? column(x) : NaN
-  plot DATA using 'trees':(is('all A100', 'adapcc_speedup_over_nccl')) with linespoints ls 3 title '4 servers of A100', \
-    '' using 'trees':(is('A100 and V100', 'adapcc_speedup_over_nccl')) with linespoints ls 1 title '4 of A100, 2 of V100', \
-    '' using 'trees':(is('all A100', 'bound_speedup_over_nccl')) with lines ls 7 lc rgb '#0072B2' dt (6,4) title 'no schedule is faster, A100', \
-    '' using 'trees':(is('A100 and V100', 'bound_speedup_over_nccl')) with lines ls 7 lc rgb '#D55E00' lw 2.1 dt (6,4) title 'no schedule is faster, both kinds'
+  plot DATA using 'trees':(is('all A100', 'adapcc_speedup_over_nccl')) with linespoints ls 3 title 'servers alike', \
+    '' using 'trees':(is('A100 and V100', 'adapcc_speedup_over_nccl')) with linespoints ls 1 title 'servers that differ', \
+    '' using 'trees':(is('all A100', 'bound_speedup_over_nccl')) with lines ls 7 lc rgb '#0072B2' dt (6,4) title 'no schedule is faster, alike', \
+    '' using 'trees':(is('A100 and V100', 'bound_speedup_over_nccl')) with lines ls 7 lc rgb '#D55E00' lw 2.1 dt (6,4) title 'no schedule is faster, that differ'

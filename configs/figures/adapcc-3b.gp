@@ -19,7 +19,7 @@
     set arrow 3 from 0, 50 to 23, 50 nohead ls 9
   }
   plot DATA using (100 * column('homogeneous_ratio')):(100.0 / A_records) smooth cumulative with steps ls 3 \
-         title sprintf('4 servers of A100: median %.0f %%', 100 * HOMOGENEOUS_MEDIAN), \
+         title sprintf('servers alike: median %.0f %%', 100 * HOMOGENEOUS_MEDIAN), \
     '' using (100 * column('heterogeneous_ratio')):(100.0 / B_records) smooth cumulative with steps ls 1 \
-         title sprintf('2 of A100, 2 of V100: median %.0f %%', 100 * HETEROGENEOUS_MEDIAN), \
+         title sprintf('servers that differ: median %.0f %%', 100 * HETEROGENEOUS_MEDIAN), \
     (CHANGED ? NaN : -1) with lines ls 9 title (CHANGED ? '' : 'the paper: medians above 10 % and 23 %')
