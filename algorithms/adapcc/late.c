@@ -687,10 +687,11 @@ static const void *late_decisions(const void *state)
 }
 
 const cs_algorithm cs_algorithm_late = {
-    .name          = "adapcc",
-    .summary       = "trees from a file, under relay control",
-    .source        = "X. Zhao et al., \"AdapCC\", ICDCS 2024",
-    .collectives   = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE,
+    .name        = "adapcc",
+    .summary     = "trees from a file, under relay control",
+    .source      = "X. Zhao et al., \"AdapCC\", ICDCS 2024",
+    .collectives = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE | 1u << CS_ALLGATHER |
+                   1u << CS_ALLTOALL,
     .options_bytes = sizeof(cs_late_options),
     .check         = late_check,
     .open_prepared = late_open,
