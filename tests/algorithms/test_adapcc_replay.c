@@ -48,7 +48,7 @@ static const cs_model *model_of(const char *name)
 static cs_status run_on(const cs_model *model, const cs_scenario *scenario, const cs_strategy *s,
                         cs_result *result, cs_error *err)
 {
-    const cs_strategy_options options = {s, MIB};
+    const cs_strategy_options options = {s, MIB, false};
     cs_job                    job     = {.scenario = *scenario, .verify = true};
 
     cs_job_set_algorithm(&job, &cs_algorithm_strategy, &options);
