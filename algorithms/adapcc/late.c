@@ -373,7 +373,7 @@ static cs_status late_check(const cs_scenario *scenario, void *options, cs_plan 
                             cs_error *err)
 {
     const cs_late_options *o     = options;
-    cs_strategy_options    given = {o->strategy, o->chunk_bytes};
+    cs_strategy_options    given = {o->strategy, o->chunk_bytes, o->for_full_rates};
     prepared              *p     = CS_NEW(prepared, 1);
     cs_plan                made  = {0};
 
@@ -759,10 +759,11 @@ static const void *late_decisions(const void *state)
 }
 
 const cs_algorithm cs_algorithm_late = {
-    .name          = "adapcc",
-    .summary       = "trees from a file, under relay control",
-    .source        = "X. Zhao et al., \"AdapCC\", ICDCS 2024",
-    .collectives   = (1u << CS_COLLECTIVE_COUNT) - 1, /* those of cs_algorithm_strategy */
+    .name        = "adapcc",
+    .summary     = "trees from a file, under relay control",
+    .source      = "X. Zhao et al., \"AdapCC\", ICDCS 2024",
+    .collectives = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE | 1u << CS_ALLGATHER |
+                   1u << CS_ALLTOALL,
     .options_bytes = sizeof(cs_late_options),
     .check         = late_check,
     .open_prepared = late_open,
