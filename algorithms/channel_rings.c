@@ -67,8 +67,8 @@ static uint32_t local_at(const channel_rings *r, uint32_t l, uint32_t channel, u
 {
     uint32_t q = l / 2;
 
-    assert(l > 0 && (q > 0 || r->order == CHANNEL_ROTATED));
-    if (r->order == CHANNEL_ROTATED) {
+    assert(l > 0);
+    if (r->order == CHANNEL_ROTATED || q == 0) {
         return (place + channel) % l;
     }
     uint32_t turned = channel / 2;
