@@ -123,7 +123,8 @@ static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_
     }
     cs_logical_free(&logical);
     if (status == CS_OK) {
-        cs_late_options given = {needs_trees(scenario) ? &c->strategy : NULL, o->chunk, c->control};
+        cs_late_options given = {needs_trees(scenario) ? &c->strategy : NULL, o->chunk,
+                                 rates != scenario, c->control};
         status = cs_algorithm_check(&cs_algorithm_late, scenario, &given, &c->plan, err);
     }
     return status;
@@ -132,7 +133,7 @@ static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_
 static cs_status elapsed_s(const cs_forecast *forecast, const cs_scenario *scenario,
                            const candidate *c, double *elapsed_s_p, cs_error *err)
 {
-    const cs_late_options given = {&c->strategy, 1, c->control};
+    const cs_late_options given = {&c->strategy, 1, false, c->control};
 
     return forecast->elapsed_s(forecast, scenario, &cs_algorithm_late, &given, &c->plan,
                                elapsed_s_p, err);

@@ -373,7 +373,7 @@ static cs_status late_check(const cs_scenario *scenario, void *options, cs_plan 
                             cs_error *err)
 {
     const cs_late_options *o     = options;
-    cs_strategy_options    given = {o->strategy, o->chunk_bytes};
+    cs_strategy_options    given = {o->strategy, o->chunk_bytes, o->for_full_rates};
     prepared              *p     = CS_NEW(prepared, 1);
     cs_plan                made  = {0};
 

@@ -29,8 +29,9 @@ typedef struct cs_late_control {
 } cs_late_control;
 
 typedef struct cs_late_options {
-    const cs_strategy *strategy;    /* as cs_strategy_options has it, .. */
-    uint64_t           chunk_bytes; /* .. and this, too */
+    const cs_strategy *strategy;       /* as cs_strategy_options has it, .. */
+    uint64_t           chunk_bytes;    /* .. and this, too */
+    bool               for_full_rates; /* .. and this */
     cs_late_control    control;
 } cs_late_options;
 

@@ -582,8 +582,13 @@ static cs_status strategy_check(const cs_scenario *scenario, void *options, cs_p
 {
     const cs_strategy_options *o       = options;
     cs_logical                 logical = {0};
+    cs_scenario                rates   = *scenario;
 
-    cs_status status = cs_logical_of_scenario(&logical, scenario, err);
+    if (o->for_full_rates) {
+        rates.capacity   = NULL;
+        rates.n_capacity = 0;
+    }
+    cs_status status = cs_logical_of_scenario(&logical, &rates, err);
     if (status == CS_OK && o->strategy != NULL) {
         status = cs_strategy_fits(o->strategy, &logical, err);
         status = status == CS_OK ? check_strategy(scenario, o->strategy, err) : status;

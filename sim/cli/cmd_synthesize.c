@@ -134,7 +134,7 @@ static cs_status evaluate(answer_row *row, cs_error *err)
 /* The trees on the scenario's own network, where it can be done. */
 static cs_status replay(const synthesize_job *j, const cs_job *of, answer_row *row, cs_error *err)
 {
-    const cs_strategy_options options = {&row->file.strategy, 1};
+    const cs_strategy_options options = {&row->file.strategy, 1, false};
     cs_job     job     = {.scenario = of->scenario, .is_checked = of->is_checked, .verify = true};
     cs_outcome outcome = {0};
     cs_error   own     = {0};

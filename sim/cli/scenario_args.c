@@ -313,7 +313,7 @@ cs_status cs_strategy_arg_set(const cs_strategy_arg *arg, cs_job *job, cs_strate
         cs_error_locate(err, arg->path, 0, 0);
         return status;
     }
-    const cs_strategy_options options = {strategy, 1};
+    const cs_strategy_options options = {strategy, 1, false};
     cs_job_set_algorithm(job, &cs_algorithm_strategy, &options);
     return CS_OK;
 }

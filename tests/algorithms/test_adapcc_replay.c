@@ -48,7 +48,7 @@ static const cs_model *model_of(const char *name)
 static cs_status run_on(const cs_model *model, const cs_scenario *scenario, const cs_strategy *s,
                         cs_result *result, cs_error *err)
 {
-    const cs_strategy_options options = {s, MIB};
+    const cs_strategy_options options = {s, MIB, false};
     cs_job                    job     = {.scenario = *scenario, .verify = true};
 
     cs_job_set_algorithm(&job, &cs_algorithm_strategy, &options);
@@ -321,6 +321,29 @@ Test(adapcc_replay, options_are_resolved)
     memcpy(&chosen, &again.options, sizeof chosen);
     cr_assert_eq(chosen.trees, 4u, "as many as servers");
     cr_assert_gt(again.elapsed_s, first.elapsed_s);
+}
+
+/* The algorithm makes trees for all of its collectives, and one slow NIC changes none of that. */
+Test(adapcc_replay, the_algorithm_does_its_collectives)
+{
+    const cs_capacity   slow    = {1, 3, 0, (double)INFINITY};
+    cs_adapcc_options   options = {.trees = 2, .chunk = CS_AUTO, .moves = 3, .cycle_s = 5e-3};
+    const cs_algorithm *adapcc  = NULL;
+
+    cr_assert_eq(cs_algorithm_find("adapcc", &adapcc, NULL), CS_OK);
+    for (int c = 0; c < CS_COLLECTIVE_COUNT; c++) {
+        cs_job    job = {.scenario = make_scenario((cs_collective)c, 6, 2, MIB), .verify = true};
+        cs_result result;
+        cs_error  err = {0};
+
+        job.scenario.capacity   = &slow;
+        job.scenario.n_capacity = 1;
+        cs_job_set_algorithm(&job, adapcc, &options);
+        cs_job_set_model(&job, model_of(c % 2 == 0 ? "alpha-beta" : "flow"), NULL);
+        cs_status status = cs_job_run(&job, NULL, 0, &result, &err);
+        cr_assert_eq(status, c == CS_REDUCESCATTER ? CS_ENOTSUP : CS_OK, "%s", err.message);
+        cr_assert(status != CS_OK || result.verified);
+    }
 }
 
 static void end_memory_anywhere(const char *model, cs_collective collective, bool forwards)

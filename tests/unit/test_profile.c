@@ -365,7 +365,7 @@ static cs_logical graph_of(const cs_job *job)
 /* On the network itself, checked. */
 static double replayed_s(const cs_job *on, cs_collective collective, const cs_strategy *s)
 {
-    const cs_strategy_options options = {s, 1};
+    const cs_strategy_options options = {s, 1, false};
     cs_job                    job     = *on;
     cs_outcome                outcome = {0};
     cs_error                  err     = {0};
