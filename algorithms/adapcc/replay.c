@@ -437,7 +437,9 @@ static cs_status sort_ways(builder *b, cs_plan *plan, cs_error *err)
     if (p->sents == NULL) {
         return CS_NO_MEMORY(err, "adapcc");
     }
-    qsort(b->ways, p->n_ways, sizeof *b->ways, by_place);
+    if (b->ways != NULL) {
+        qsort(b->ways, p->n_ways, sizeof *b->ways, by_place);
+    }
     for (size_t i = 0; i < p->n_ways; i++) {
         const cs_turn_way *w    = &b->ways[i];
         const part        *of   = &p->parts[w->part];
@@ -486,10 +488,10 @@ static bool are_shared(const cs_scenario *scenario)
 
 static uint64_t count_parts(const cs_scenario *scenario, const cs_strategy *s)
 {
-    uint64_t n = scenario->cluster.n_ranks;
+    uint64_t n = scenario->cluster.n_ranks, n_trees = s != NULL ? s->n_trees : 0;
 
     switch (scenario->collective) {
-    case CS_ALLGATHER: return n * s->n_trees;
+    case CS_ALLGATHER: return n * n_trees;
     case CS_ALLTOALL: return n * n;
     case CS_ALLREDUCE:
     case CS_REDUCE:
@@ -497,7 +499,7 @@ static uint64_t count_parts(const cs_scenario *scenario, const cs_strategy *s)
     case CS_REDUCESCATTER:
     case CS_COLLECTIVE_COUNT: break;
     }
-    return s->n_trees;
+    return n_trees;
 }
 
 static cs_status build(builder *b, uint64_t chunk_bytes, cs_plan *plan, cs_error *err)
