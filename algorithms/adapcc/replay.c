@@ -19,6 +19,7 @@
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -437,9 +438,10 @@ static cs_status sort_ways(builder *b, cs_plan *plan, cs_error *err)
     if (p->sents == NULL) {
         return CS_NO_MEMORY(err, "adapcc");
     }
-    if (b->ways != NULL) {
-        qsort(b->ways, p->n_ways, sizeof *b->ways, by_place);
+    if (b->ways == NULL) {
+        return CS_OK; /* one rank is alone in its tree */
     }
+    qsort(b->ways, p->n_ways, sizeof *b->ways, by_place);
     for (size_t i = 0; i < p->n_ways; i++) {
         const cs_turn_way *w    = &b->ways[i];
         const part        *of   = &p->parts[w->part];
@@ -467,6 +469,7 @@ static cs_status add_ways(builder *b, uint64_t chunk_bytes, cs_error *err)
     if (b->scenario->collective == CS_ALLTOALL) {
         return add_pairs(b, chunk_bytes, err);
     }
+    assert(s != NULL);
     if (b->scenario->collective == CS_ALLGATHER) {
         return add_blocks(b, err);
     }
