@@ -19,6 +19,7 @@
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -438,6 +439,9 @@ static cs_status sort_ways(builder *b, cs_plan *plan, cs_error *err)
     if (p->sents == NULL) {
         return CS_NO_MEMORY(err, "adapcc");
     }
+    if (b->ways == NULL) {
+        return CS_OK; /* one rank is alone in its tree */
+    }
     qsort(b->ways, p->n_ways, sizeof *b->ways, by_place);
     for (size_t i = 0; i < p->n_ways; i++) {
         const cs_turn_way *w    = &b->ways[i];
@@ -466,6 +470,7 @@ static cs_status add_ways(builder *b, uint64_t chunk_bytes, cs_error *err)
     if (b->scenario->collective == CS_ALLTOALL) {
         return add_pairs(b, chunk_bytes, err);
     }
+    assert(s != NULL);
     if (b->scenario->collective == CS_ALLGATHER) {
         return add_blocks(b, err);
     }
@@ -487,10 +492,10 @@ static bool are_shared(const cs_scenario *scenario)
 
 static uint64_t count_parts(const cs_scenario *scenario, const cs_strategy *s)
 {
-    uint64_t n = scenario->cluster.n_ranks;
+    uint64_t n = scenario->cluster.n_ranks, n_trees = s != NULL ? s->n_trees : 0;
 
     switch (scenario->collective) {
-    case CS_ALLGATHER: return n * s->n_trees;
+    case CS_ALLGATHER: return n * n_trees;
     case CS_ALLTOALL: return n * n;
     case CS_ALLREDUCE:
     case CS_REDUCE:
@@ -498,7 +503,7 @@ static uint64_t count_parts(const cs_scenario *scenario, const cs_strategy *s)
     case CS_REDUCESCATTER:
     case CS_COLLECTIVE_COUNT: break;
     }
-    return s->n_trees;
+    return n_trees;
 }
 
 static cs_status build(builder *b, uint64_t chunk_bytes, cs_plan *plan, cs_error *err)

@@ -51,34 +51,39 @@ typedef struct leg {
     double took_s;
 } leg;
 
+typedef struct placed {
+    double   place;
+    uint32_t way;
+} placed;
+
 typedef struct found {
     double   place;
     uint32_t lag;
 } found;
 
 typedef struct planner {
-    cs_turn_way        *ways;
-    size_t              n_ways, n_parts;
-    const cs_logical   *l;
-    uint32_t            n_ports; /* of one direction; those of pairs stand behind the others */
-    uint32_t            most_gpus;
-    port               *out, *in; /* [n_ports] */
-    leg                *legs;     /* [ways] */
-    busy               *busies;
-    uint32_t            n_busies;
-    uint32_t           *queue;   /* [ways] in the order in which they take places */
-    uint32_t           *highest; /* [parts] level */
-    double             *ready_s; /* [parts][ranks] */
-    double              turn_s;
-    uint32_t           *cells; /* [ports in use][n_places] way, or NO_WAY */
-    uint32_t            n_places;
-    uint32_t           *path; /* [ways] */
-    uint64_t            n_chunks;
-    const cs_turn_way **order;   /* [ways] as in a turn */
-    double             *there_s; /* [parts][window][ranks] */
-    size_t              room;
-    found              *best;   /* [ways] of the tries so far */
-    double              best_s; /* < 0: there was none */
+    cs_turn_way      *ways;
+    size_t            n_ways, n_parts;
+    const cs_logical *l;
+    uint32_t          n_ports; /* of one direction; those of pairs stand behind the others */
+    uint32_t          most_gpus;
+    port             *out, *in; /* [n_ports] */
+    leg              *legs;     /* [ways] */
+    busy             *busies;
+    uint32_t          n_busies;
+    uint32_t         *queue;   /* [ways] in the order in which they take places */
+    uint32_t         *highest; /* [parts] level */
+    double           *ready_s; /* [parts][ranks] */
+    double            turn_s;
+    uint32_t         *cells; /* [ports in use][n_places] way, or NO_WAY */
+    uint32_t          n_places;
+    uint32_t         *path; /* [ways] */
+    uint64_t          n_chunks;
+    placed           *order;   /* [ways] as in a turn */
+    double           *there_s; /* [parts][window][ranks] */
+    size_t            room;
+    found            *best;   /* [ways] of the tries so far */
+    double            best_s; /* < 0: there was none */
 } planner;
 
 /* A link that pairs have for themselves is a port in one direction. */
@@ -159,13 +164,12 @@ static void find_lags(planner *p)
 
 static int by_place(const void *left, const void *right)
 {
-    const cs_turn_way *a = *(const cs_turn_way *const *)left,
-                      *b = *(const cs_turn_way *const *)right;
+    const placed *a = left, *b = right;
 
     if (a->place < b->place || a->place > b->place) {
         return a->place < b->place ? -1 : 1;
     }
-    return (a->number > b->number) - (a->number < b->number);
+    return (a->way > b->way) - (a->way < b->way);
 }
 
 /* When so many chunks of every part are where they belong, if ports serve them in this order.
@@ -184,7 +188,7 @@ static double time_chunks(planner *p, uint32_t n_chunks, uint32_t window)
             memset(there_s + (part * window + turn % window) * n, 0, n * sizeof *there_s);
         }
         for (size_t i = 0; i < p->n_ways; i++) {
-            const cs_turn_way *w     = p->order[i];
+            const cs_turn_way *w     = &p->ways[p->order[i].way];
             const leg         *x     = &p->legs[w->number];
             uint32_t           chunk = turn - w->lag;
 
@@ -211,7 +215,7 @@ static cs_status time_try(planner *p, double *took_s_p, cs_error *err)
 
     for (size_t i = 0; i < p->n_ways; i++) {
         window      = p->ways[i].lag + 1 > window ? p->ways[i].lag + 1 : window;
-        p->order[i] = &p->ways[i];
+        p->order[i] = (placed){p->ways[i].place, (uint32_t)i};
     }
     size_t cells = p->n_parts * p->l->n_ranks * window;
     *took_s_p    = (double)INFINITY;
@@ -577,7 +581,7 @@ static cs_status open_planner(planner *p, cs_error *err)
     p->ready_s = CS_NEW(double, p->n_parts * p->l->n_ranks);
     p->best    = CS_NEW(found, p->n_ways);
     p->legs    = CS_NEW(leg, p->n_ways);
-    p->order   = CS_NEW(const cs_turn_way *, p->n_ways);
+    p->order   = CS_NEW(placed, p->n_ways);
     return p->out != NULL && p->in != NULL && p->busies != NULL && p->queue != NULL &&
                    p->highest != NULL && p->ready_s != NULL && p->best != NULL && p->legs != NULL &&
                    p->order != NULL
