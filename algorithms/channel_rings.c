@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rings through all ranks, server by server: nccl_rings, with several channels, each with its share
- * of every block, and flat_ring, with one.
+ * of every block, flat_ring, with one, and reduce_ring, chains along them for one root.
  *
  * Every ring goes through the servers in order and through all L local ranks of a server; ring
  * j has an order of its own inside the servers, so that every ring enters and leaves a server by
@@ -163,13 +163,13 @@ typedef struct nccl_options {
     int      order; /* channel_order */
 } nccl_options;
 
-static const cs_field nccl_table[] = {
-    CS_OPTION_AUTO(nccl_options, channels, 1, MOST_CHANNELS,
-                   "rings, at most one per GPU of a server; auto: as many"),
-    CS_OPTION_CHOICE(nccl_options, order, "rotated|sockets",
-                     "ranks inside a server: rotated by ring, or one socket after the other"),
-    CS_FIELD_END,
-};
+#define CHANNEL_ROWS                                                         \
+    CS_OPTION_AUTO(nccl_options, channels, 1, MOST_CHANNELS,                 \
+                   "rings, at most one per GPU of a server; auto: as many"), \
+        CS_OPTION_CHOICE(nccl_options, order, "rotated|sockets",             \
+                         "ranks inside a server: rotated by ring, or one socket after the other")
+
+static const cs_field nccl_table[] = {CHANNEL_ROWS, CS_FIELD_END};
 
 static channel_rings rings_of(const cs_scenario *scenario, const nccl_options *options)
 {
@@ -283,4 +283,224 @@ const cs_algorithm cs_algorithm_flat_ring = {
     .next_block  = rings_next_block,
     .close       = cs_free,
     .closed_form_s = flat_closed_form_s,
+};
+
+/* ---- reduce_ring: chains along the rings ----
+ *
+ * The chain of a channel begins behind the root and ends there (Reduce), or begins at the root
+ * (Broadcast). In turn v hop h carries chunk v - h of the channel's share: chunk k has come in the
+ * turn before. A rank receives chunk k + 1 while it sends chunk k, so two slots do.
+ *
+ * Source: NCCL's ncclReduce and ncclBroadcast, which have no other algorithm.
+ */
+
+enum { MOST_CHUNKS = 1 << 20, MOST_AUTO_CHUNKS = 1024 };
+
+typedef struct chain_options {
+    nccl_options rings; /* first: rows of nccl_options are rows of these */
+    uint32_t     chunks;
+} chain_options;
+
+static const cs_field chain_table[] = {
+    CHANNEL_ROWS,
+    CS_OPTION_AUTO(chain_options, chunks, 1, MOST_CHUNKS,
+                   "chunks that a ring's share is cut in; auto: by alpha and bandwidth"),
+    CS_FIELD_END,
+};
+
+typedef struct chains {
+    channel_rings rings; /* which position is whose */
+    uint32_t      chunks;
+    uint32_t      turn, channel, hop; /* next */
+    uint32_t      root_at;            /* the root's position in the channel's ring */
+} chains;
+
+/* Position of the root in a channel's ring. */
+static uint32_t root_position(const channel_rings *r, uint32_t channel)
+{
+    uint32_t l = r->scenario->cluster.gpus_per_server, root = r->scenario->root, place = 0;
+
+    while (local_at(r, channel, place) != root % l) {
+        place++;
+    }
+    return root / l * l + place;
+}
+
+/* The rank that hop h of a channel starts at; of hop n - 1: at which the last one ends. */
+static uint32_t chain_rank(const chains *c, uint32_t hop)
+{
+    const cs_scenario *s    = c->rings.scenario;
+    uint32_t           from = c->root_at + (s->collective == CS_REDUCE ? 1 : 0);
+    return rank_at(&c->rings, c->channel, (from + hop) % s->cluster.n_ranks);
+}
+
+/* What a byte takes between two ranks, whose NICs are as slow as they are at all times. */
+static double hop_s_per_byte(const cs_scenario *s, uint32_t src, uint32_t dst)
+{
+    const cs_cluster *c    = &s->cluster;
+    uint32_t          f    = cs_fabric_of(c, src, dst);
+    uint32_t          from = cs_server_of(c, src), to = cs_server_of(c, dst);
+    double slow = f == CS_NIC ? fmax(cs_slowdown_always(s, from), cs_slowdown_always(s, to))
+                              : cs_server_ratio(c, from, f);
+    return slow / c->fabrics[f].bandwidth_Bps;
+}
+
+/* K chunks of x / K over hops of (alpha_h + beta_h x / K) take the sum of all hops and K - 1 times
+ * the longest: the best K has (K - 1) alpha = what the other hops take for x / K. */
+static uint32_t best_chunks(const cs_scenario *s, uint32_t channels)
+{
+    const cs_cluster *c       = &s->cluster;
+    uint32_t          fabric  = cs_uses_nics(c) ? CS_NIC : CS_NVLINK;
+    uint32_t          servers = cs_n_servers(c);
+    double            x = (double)s->bytes / channels, others = 0;
+
+    others += fmax(servers - 2.0, 0) / cs_least_Bps(c, CS_NIC);
+    if (c->gpus_per_server > 1) {
+        uint32_t inside = c->n_ranks - servers - (servers == 1 ? 1 : 0);
+        others += inside / cs_least_Bps(c, CS_NVLINK);
+    }
+    double best = sqrt(others * x / c->fabrics[fabric].alpha_s);
+    return (uint32_t)fmax(1, fmin(rint(best), fmin(x, MOST_AUTO_CHUNKS)));
+}
+
+static cs_status chain_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                             cs_error *err)
+{
+    chain_options    *o       = options;
+    const cs_cluster *cluster = &scenario->cluster;
+
+    CS_TRY(check_options(scenario, &o->rings, err));
+    CS_TRY(cs_accept_slots(scenario, "reduce_ring", 2 * (uint64_t)o->rings.channels, err));
+    o->chunks = o->chunks == CS_AUTO ? best_chunks(scenario, o->rings.channels) : o->chunks;
+    if ((uint64_t)o->chunks * o->rings.channels > UINT32_MAX) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.chunks",
+                       "%u chunks for each of %u rings: at most 2^32 - 1 in all are accepted",
+                       o->chunks, o->rings.channels);
+    }
+    *plan = (cs_plan){.n_chunks = o->chunks * o->rings.channels,
+                      .n_slots  = 2 * o->rings.channels,
+                      .n_rounds = o->chunks + cluster->n_ranks - 2,
+                      .uses     = cs_uses_nvlink(cluster)};
+    return CS_OK;
+}
+
+static void enter_channel(chains *c, uint32_t channel)
+{
+    c->channel = channel;
+    c->root_at = root_position(&c->rings, channel);
+}
+
+static cs_status chain_open(const cs_scenario *scenario, const void *options, void **state_p,
+                            cs_error *err)
+{
+    const chain_options *o = options;
+    chains              *c = CS_NEW(chains, 1);
+
+    if (c == NULL) {
+        return CS_NO_MEMORY(err, "chains");
+    }
+    c->rings  = rings_of(scenario, &o->rings);
+    c->chunks = o->chunks;
+    enter_channel(c, 0);
+    *state_p = c;
+    return CS_OK;
+}
+
+static cs_transfer hop_of(const chains *c)
+{
+    const cs_scenario *s       = c->rings.scenario;
+    bool               reduces = s->collective == CS_REDUCE;
+    uint32_t           number = c->turn - c->hop, chunk = c->channel * c->chunks + number;
+    uint32_t           src = chain_rank(c, c->hop), dst = chain_rank(c, c->hop + 1);
+    uint32_t           slot  = 2 * c->channel + (number & 1u);
+    uint32_t           flags = c->hop == 0 ? CS_OWN_SRC : 0;
+
+    flags |= reduces ? CS_OWN_DST : 0;
+    flags |= !reduces || c->hop + 2 == s->cluster.n_ranks ? CS_DONE_DST : 0;
+    return (cs_transfer){.src       = src,
+                         .dst       = dst,
+                         .chunk     = chunk,
+                         .src_slot  = (uint16_t)slot,
+                         .dst_slot  = (uint16_t)slot,
+                         .bytes     = cs_split(s->bytes, c->rings.channels * c->chunks, chunk),
+                         .round     = c->turn,
+                         .span      = 1,
+                         .flags     = (uint8_t)flags,
+                         .op_fabric = cs_op_fabric(reduces ? CS_OP_REDUCE : CS_OP_COPY,
+                                                   cs_fabric_of(&s->cluster, src, dst))};
+}
+
+static void next_hop(chains *c)
+{
+    if (++c->hop + 1 < c->rings.scenario->cluster.n_ranks) {
+        return;
+    }
+    c->hop = 0;
+    if (c->rings.channels > 1) {
+        enter_channel(c, (c->channel + 1) % c->rings.channels);
+    }
+    c->turn += c->channel == 0;
+}
+
+static void chain_next_block(void *state, cs_block *block)
+{
+    chains  *c     = state;
+    uint32_t turns = c->chunks + c->rings.scenario->cluster.n_ranks - 2;
+
+    block->count = 0;
+    while (c->turn < turns && block->count < block->capacity) {
+        if (c->turn - c->hop < c->chunks) { /* else not yet, or no longer */
+            block->transfers[block->count++] = hop_of(c);
+        }
+        next_hop(c);
+    }
+}
+
+/* Every hop is a machine that does K jobs, from the arrival of its two ends on. Where chunks are
+ * equal: the latest of the ways through it, from some hop on every one once, and K - 1 times the
+ * longest of those. Where hops are: the largest chunk over all hops but one, and all chunks. Exact
+ * for one chain and any rates that do not change. */
+static double chain_closed_form_s(const cs_scenario *scenario, const void *options)
+{
+    const chain_options *o     = options;
+    const cs_fabric     *f     = scenario->cluster.fabrics;
+    chains               c     = {.rings = rings_of(scenario, &o->rings), .chunks = o->chunks};
+    uint32_t             n     = scenario->cluster.n_ranks, fabric;
+    double               sum_s = 0, most_s = 0, end_s = 0;
+
+    if (o->rings.channels > 1 || !cs_capacity_is_constant(scenario)) {
+        return (double)NAN;
+    }
+    if (scenario->bytes % o->chunks != 0) {
+        bool   holds = cs_is_uniform(scenario, &fabric) && !(cs_last_arrival(scenario) > 0);
+        double all_s =
+            o->chunks * f[fabric].alpha_s + (double)scenario->bytes / f[fabric].bandwidth_Bps;
+        uint64_t largest = cs_split(scenario->bytes, o->chunks, 0);
+        return holds ? all_s + (n - 2) * cs_message_s(scenario, fabric, largest) : (double)NAN;
+    }
+    enter_channel(&c, 0);
+    for (uint32_t hop = n - 1; hop-- > 0;) {
+        uint32_t src = chain_rank(&c, hop), dst = chain_rank(&c, hop + 1);
+        double   hop_s = f[cs_fabric_of(&scenario->cluster, src, dst)].alpha_s +
+                       (double)(scenario->bytes / o->chunks) * hop_s_per_byte(scenario, src, dst);
+        double from_s = fmax(cs_arrival(scenario, src), cs_arrival(scenario, dst));
+        sum_s += hop_s;
+        most_s = fmax(most_s, hop_s);
+        end_s  = fmax(end_s, from_s + sum_s + (o->chunks - 1) * most_s);
+    }
+    return end_s;
+}
+
+const cs_algorithm cs_algorithm_reduce_ring = {
+    .name          = "reduce_ring",
+    .summary       = "Reduce and Broadcast along a chain per channel, in chunks, as NCCL's rings",
+    .source        = "NCCL's ncclReduce and ncclBroadcast",
+    .collectives   = 1u << CS_REDUCE | 1u << CS_BROADCAST,
+    .options       = chain_table,
+    .options_bytes = sizeof(chain_options),
+    .check         = chain_check,
+    .open          = chain_open,
+    .next_block    = chain_next_block,
+    .close         = cs_free,
+    .closed_form_s = chain_closed_form_s,
 };

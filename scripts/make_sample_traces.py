@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the sample traces of arrivals in traces/: made by formulas, not measured.
+"""Write the sample traces of arrivals and rates in traces/: made by formulas, not measured.
 
 generated-arrivals8.csv     8 ranks, 200 calls on one clock; rank 5 is last in about nine of ten
 generated-stragglar4.log    4 ranks, 21 steps in the form of StragglAR's training log; rank 2 is last
 generated-kineto2-rank0.json, generated-kineto2-rank1.json
                             2 ranks, 12 AllReduces of three sizes as PyTorch's profiler writes NCCL
                             kernels; rank 1 is last in three of four
+generated-bandwidth4.txt    4 servers whose NICs share a network with other jobs, for four hours
 
 Numbers come from a linear congruential generator with a fixed seed and are printed with few
 digits, so that the files are the same everywhere.
@@ -104,9 +105,25 @@ def kineto():
                "displayTimeUnit": "ms", "traceEvents": events[rank]}
 
 
+def bandwidth():
+    """What other jobs leave of every server's NIC: all of it, or 0.3 .. 0.95 of it, each for two to
+    fifteen minutes."""
+    numbers = uniform(18)
+    lines = []
+    for server in range(4):
+        at_s, is_free = 0, True
+        while at_s < 4 * 3600:
+            lines.append((at_s, server, 1 if is_free else round(.3 + .65 * next(numbers), 2)))
+            at_s += 120 + round(780 * next(numbers))
+            is_free = not is_free and next(numbers) < .7
+    return "\n".join([f"# {REMARK}", "# time (s), server, rate (of the NIC's full rate)"] +
+                     ["%d %d %.4g" % line for line in sorted(lines)]) + "\n"
+
+
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "traces")
-    files = {"generated-arrivals8.csv": arrivals_csv(), "generated-stragglar4.log": stragglar_log()}
+    files = {"generated-arrivals8.csv": arrivals_csv(), "generated-stragglar4.log": stragglar_log(),
+             "generated-bandwidth4.txt": bandwidth()}
     for rank, trace in enumerate(kineto()):
         events = ",\n".join(json.dumps(event) for event in trace.pop("traceEvents"))
         head = json.dumps(trace)[:-1]

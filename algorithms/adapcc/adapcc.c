@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* AdapCC: M parallel trees that are made for the rates of the cluster, each with its share of the
- * buffer in chunks (replay.h). They span all ranks: late ones are waited for.
+ * buffer in chunks (replay.h). They span all ranks: late ones are waited for, or relay (late.h).
  *
  * Chunks are chosen for the NICs at their full rates. With slow NICs there are two sets of trees,
  * made for the rates at the begin and for the full ones, and what ends first on the scenario's
@@ -11,7 +11,7 @@
  */
 #include "algorithms/adapcc/adapcc.h"
 
-#include "algorithms/adapcc/replay.h"
+#include "algorithms/adapcc/late.h"
 
 #include <math.h>
 
@@ -31,6 +31,21 @@ static const cs_field table[] = {
                      "which cost the heuristic lowers"),
     CS_OPTION_CHOICE(cs_adapcc_options, forward, "no|yes",
                      "may ranks forward instead of adding up, where that lowers it (heuristic)"),
+    CS_OPTION_CHOICE(cs_adapcc_options, relay, "off|literal|premium",
+                     "wait for all, or start with who is ready by this rule"),
+    CS_OPTION_CHOICE(cs_adapcc_options, volumes, "auto|paper|code",
+                     "of relay: what a start costs (auto: those of the rule)"),
+    CS_OPTION_CHOICE(cs_adapcc_options, join, "interior|off",
+                     "of relay: who comes in phase 1 adds its data where it receives, or not"),
+    CS_OPTION_CHOICE(cs_adapcc_options, rpc, "constant|measured",
+                     "of relay: what messages to the coordinator take, rpc_s or as in the paper"),
+    CS_OPTION(cs_adapcc_options, rpc_s, 0, 0, 1e3, "of a constant rpc, each way"),
+    CS_OPTION(cs_adapcc_options, cycle_s, CS_RELAY_CYCLE_S, 1e-6, 1e3,
+              "of relay: from one decision to the next"),
+    CS_OPTION(cs_adapcc_options, one_starts, 0, 0, 1, "of relay: one worker alone may start"),
+    CS_OPTION(
+        cs_adapcc_options, exclude, 0, 0, 1,
+        "of relay: leave out who is not ready at the deadline; the others' sum is the result"),
     CS_FIELD_END,
 };
 
@@ -88,13 +103,26 @@ static bool needs_trees(const cs_scenario *scenario)
 
 /* Trees with their plan. */
 typedef struct candidate {
-    cs_strategy strategy;
-    cs_plan     plan;
+    cs_strategy     strategy;
+    cs_late_control control;
+    cs_plan         plan;
 } candidate;
+
+static cs_late_control control_of(const cs_adapcc_options *o)
+{
+    return (cs_late_control){.relay      = o->relay,
+                             .volumes    = o->volumes,
+                             .join       = o->join,
+                             .rpc        = o->rpc,
+                             .rpc_s      = o->rpc_s,
+                             .cycle_s    = o->cycle_s,
+                             .one_starts = o->one_starts,
+                             .excludes   = o->exclude};
+}
 
 static void drop(candidate *c)
 {
-    cs_plan_release(&cs_algorithm_strategy, &c->plan);
+    cs_plan_release(&cs_algorithm_late, &c->plan);
     cs_strategy_free(&c->strategy);
 }
 
@@ -104,15 +132,16 @@ static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_
     cs_logical          logical = {0};
     cs_synthesis_result result;
 
-    *c               = (candidate){0};
+    *c               = (candidate){.control = control_of(o)};
     cs_status status = cs_logical_of_scenario(&logical, rates, err);
     if (status == CS_OK && needs_trees(scenario)) {
         status = cs_adapcc_synthesize(scenario, &logical, o, &c->strategy, &result, err);
     }
     cs_logical_free(&logical);
     if (status == CS_OK) {
-        cs_strategy_options given = {needs_trees(scenario) ? &c->strategy : NULL, o->chunk};
-        status = cs_algorithm_check(&cs_algorithm_strategy, scenario, &given, &c->plan, err);
+        cs_late_options given = {needs_trees(scenario) ? &c->strategy : NULL, o->chunk,
+                                 rates != scenario, c->control};
+        status = cs_algorithm_check(&cs_algorithm_late, scenario, &given, &c->plan, err);
     }
     return status;
 }
@@ -120,9 +149,9 @@ static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_
 static cs_status elapsed_s(const cs_forecast *forecast, const cs_scenario *scenario,
                            const candidate *c, double *elapsed_s_p, cs_error *err)
 {
-    const cs_strategy_options given = {&c->strategy, 1};
+    const cs_late_options given = {&c->strategy, 1, false, c->control};
 
-    return forecast->elapsed_s(forecast, scenario, &cs_algorithm_strategy, &given, &c->plan,
+    return forecast->elapsed_s(forecast, scenario, &cs_algorithm_late, &given, &c->plan,
                                elapsed_s_p, err);
 }
 
@@ -177,27 +206,42 @@ static cs_status adapcc_check(const cs_scenario *scenario, void *options, cs_pla
     return status;
 }
 
-/* Prepared schedules are those of cs_algorithm_strategy. */
+/* Prepared schedules are those of cs_algorithm_late. */
 
 static cs_status adapcc_open(const cs_scenario *scenario, const void *options, const void *given,
                              void **state_p, cs_error *err)
 {
-    return cs_algorithm_strategy.open_prepared(scenario, options, given, state_p, err);
+    return cs_algorithm_late.open_prepared(scenario, options, given, state_p, err);
 }
 
 static void adapcc_release(void *prepared)
 {
-    cs_algorithm_strategy.release(prepared);
+    cs_algorithm_late.release(prepared);
 }
 
 static void adapcc_next_block(void *state, cs_block *block)
 {
-    cs_algorithm_strategy.next_block(state, block);
+    cs_algorithm_late.next_block(state, block);
+}
+
+static void adapcc_told(void *state, const cs_block *block, const cs_interval *intervals)
+{
+    cs_algorithm_late.told(state, block, intervals);
+}
+
+static double adapcc_leave_out(const void *state, bool *is_out)
+{
+    return cs_algorithm_late.leave_out(state, is_out);
+}
+
+static const void *adapcc_decisions(const void *state)
+{
+    return cs_algorithm_late.decisions(state);
 }
 
 static void adapcc_close(void *state)
 {
-    cs_algorithm_strategy.close(state);
+    cs_algorithm_late.close(state);
 }
 
 const cs_algorithm cs_algorithm_adapcc = {
@@ -212,5 +256,8 @@ const cs_algorithm cs_algorithm_adapcc = {
     .open_prepared = adapcc_open,
     .release       = adapcc_release,
     .next_block    = adapcc_next_block,
+    .told          = adapcc_told,
+    .leave_out     = adapcc_leave_out,
+    .decisions     = adapcc_decisions,
     .close         = adapcc_close,
 };

@@ -15,9 +15,14 @@ typedef struct cs_adapcc_options {
     uint32_t moves;
     double   solver_s; /* that a solver may take */
     uint32_t solver_nodes;
-    int      cost;    /* which is lowered */
-    int      forward; /* 1: ranks may forward */
+    int      cost;                      /* which is lowered */
+    int      forward;                   /* 1: ranks may forward */
+    int      relay, volumes, join, rpc; /* of cs_late_control, as all that follows */
+    double   rpc_s, cycle_s;
+    bool     one_starts, exclude;
 } cs_adapcc_options;
+
+extern const cs_algorithm cs_algorithm_adapcc;
 
 /* Make trees as the options say, for the scenario's collective, size and (where it has one) root.
  * Every "auto" in the options becomes what was chosen; the same trees come of those once more. The

@@ -18,7 +18,6 @@
 #include "algorithms/adapcc/turns.h"
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
-#include "cs/model.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -482,7 +481,8 @@ static bool are_shared(const cs_scenario *scenario)
 {
     const cs_forecast *f = scenario->forecast;
 
-    return scenario->collective == CS_ALLTOALL || (f != NULL && f->model->network != NULL);
+    return scenario->collective == CS_ALLTOALL ||
+           (f != NULL && cs_ports_are_shared(f->model, f->model_options));
 }
 
 static uint64_t count_parts(const cs_scenario *scenario, const cs_strategy *s)
@@ -583,8 +583,13 @@ static cs_status strategy_check(const cs_scenario *scenario, void *options, cs_p
 {
     const cs_strategy_options *o       = options;
     cs_logical                 logical = {0};
+    cs_scenario                rates   = *scenario;
 
-    cs_status status = cs_logical_of_scenario(&logical, scenario, err);
+    if (o->for_full_rates) {
+        rates.capacity   = NULL;
+        rates.n_capacity = 0;
+    }
+    cs_status status = cs_logical_of_scenario(&logical, &rates, err);
     if (status == CS_OK && o->strategy != NULL) {
         status = cs_strategy_fits(o->strategy, &logical, err);
         status = status == CS_OK ? check_strategy(scenario, o->strategy, err) : status;

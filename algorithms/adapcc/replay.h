@@ -12,6 +12,8 @@ typedef struct cs_strategy_options {
     const cs_strategy *strategy; /* checked, with sizes that add up to the buffer; borrowed, by
                                     the check alone. NULL: none, for an alltoall */
     uint64_t chunk_bytes;        /* of an alltoall, >= 1 */
+    bool     for_full_rates;     /* turns are planned as if no NIC was slow: the schedule is the one
+                                    without the faults */
 } cs_strategy_options;
 
 /* Not in the list of algorithms: it needs a strategy. In a reduce and a broadcast all trees have

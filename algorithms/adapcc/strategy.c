@@ -153,17 +153,26 @@ static uint32_t nic_sharers(const cs_cluster *c)
     return is_shared ? c->nic_sharers : 1;
 }
 
+bool cs_ports_are_shared(const cs_model *model, const void *options)
+{
+    const cs_network *n = model->network;
+
+    return n != NULL &&
+           (n->shares_groups || (n->queues_senders != NULL && n->queues_senders(options)));
+}
+
 cs_status cs_logical_of_scenario(cs_logical *logical, const cs_scenario *scenario, cs_error *err)
 {
     const cs_cluster  *c    = &scenario->cluster;
     const cs_forecast *f    = scenario->forecast;
     uint32_t           gpus = c->gpus_per_server, nics = gpus / nic_sharers(c);
 
-    *logical = (cs_logical){.n_ranks     = c->n_ranks,
-                            .n_servers   = cs_n_servers(c),
-                            .n_nics      = cs_n_servers(c) * nics,
-                            .net_alpha_s = c->fabrics[CS_NIC].alpha_s,
-                            .holds_both  = f != NULL && f->model->network == NULL};
+    *logical =
+        (cs_logical){.n_ranks     = c->n_ranks,
+                     .n_servers   = cs_n_servers(c),
+                     .n_nics      = cs_n_servers(c) * nics,
+                     .net_alpha_s = c->fabrics[CS_NIC].alpha_s,
+                     .holds_both  = f != NULL && !cs_ports_are_shared(f->model, f->model_options)};
     CS_TRY(make_room(logical, err));
     for (uint32_t s = 0; s < logical->n_servers; s++) {
         size_t             n      = 0;

@@ -74,11 +74,16 @@ typedef struct cs_logical_kind {
 CS_MUST_CHECK cs_status cs_logical_make(cs_logical *logical, const cs_logical_kind *kinds,
                                         size_t n_kinds, double net_alpha_s, cs_error *err);
 
+/* Are the messages that a model with these options has at a port at the same time under way beside
+ * each other, as flows and packets are? Else the port serves one after the other. */
+struct cs_model;
+bool cs_ports_are_shared(const struct cs_model *model, const void *options);
+
 /* The topology of a scenario's cluster, as a profile at its begin would find it: servers with their
  * own rates, and NICs slowed by what slows their server at time 0. On port models every GPU has a
  * NIC, which may be its part of one that GPUs share. Where the cluster's topology has links, GPUs
  * share their NIC, and it is as fast as the widest of some ways from and to other servers.
- * holds_both is set where the scenario forecasts with a port model. */
+ * holds_both is set where the scenario forecasts with a model whose ports are not shared. */
 CS_MUST_CHECK cs_status cs_logical_of_scenario(cs_logical *logical, const cs_scenario *scenario,
                                                cs_error *err);
 

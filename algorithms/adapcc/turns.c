@@ -13,6 +13,7 @@
  * they touch. */
 #include "algorithms/adapcc/turns.h"
 
+#include "algorithms/adapcc/palette.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "cs/schedule.h"
@@ -26,7 +27,7 @@
 #define LEAST_S  1e-12 /* of a message */
 #define NO_PLACE ((double)INFINITY)
 
-enum { COLOURS = 64, MOST_CELLS = 1 << 25, FEW_CHUNKS = 4, SOME_CHUNKS = 12, MOST_WORK = 1 << 20 };
+enum { MOST_CELLS = 1 << 25, FEW_CHUNKS = 4, SOME_CHUNKS = 12, MOST_WORK = 1 << 20 };
 
 /* A time at which a port is busy in every turn. */
 typedef struct busy {
@@ -35,13 +36,12 @@ typedef struct busy {
 } busy;
 
 typedef struct port {
-    uint32_t busy; /* its first one, or NO_BUSY */
-    uint32_t n_ways;
-    double   load_s;
-    double   free_s; /* while ways are timed */
-    uint32_t row;    /* its first cell */
-    uint64_t used;   /* colours */
-    uint32_t next;   /* colour, from COLOURS on */
+    uint32_t   busy; /* its first one, or NO_BUSY */
+    uint32_t   n_ways;
+    double     load_s;
+    double     free_s; /* while ways are timed */
+    uint32_t   row;    /* its first cell */
+    cs_palette colours;
 } port;
 
 /* What a way holds, and for how long: its ports. The messages of a turn pay the start-up together.
@@ -106,24 +106,6 @@ static void find_ports(planner *p)
 
 /* ---- shared ---- */
 
-static uint32_t take_colour(port *out, port *in)
-{
-    uint64_t is_free = ~(out->used | in->used);
-    uint32_t colour  = 0;
-
-    if (is_free != 0) {
-        while ((is_free >> colour & 1u) == 0) {
-            colour++;
-        }
-        out->used |= (uint64_t)1 << colour;
-        in->used |= (uint64_t)1 << colour;
-        return colour;
-    }
-    colour    = out->next > in->next ? out->next : in->next;
-    out->next = in->next = colour + 1;
-    return colour + COLOURS;
-}
-
 /* Of two ways at one port, the one with the smaller number has the smaller colour. */
 static void colour_ways(planner *p)
 {
@@ -131,7 +113,7 @@ static void colour_ways(planner *p)
         const leg *x = &p->legs[i];
 
         p->ways[i].lag   = p->ways[i].level;
-        p->ways[i].place = take_colour(x->out, x->in);
+        p->ways[i].place = cs_palette_take(&x->out->colours, &x->in->colours);
         if (x->out->n_ways > 1 || x->in->n_ways > 1) {
             p->ways[i].flags |= CS_SHARED;
         }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "algorithms/double_binary_tree/trees.h"
 
+#include "base/log2.h"
+
 /* Counted from 1, place x with lowest set bit b has the parent (x - b) | 2b in the perfect tree.
  * Where that is beyond n, its nearest ancestor that is not. */
 uint32_t cs_tree_parent(uint32_t place, uint32_t n)
@@ -16,42 +18,75 @@ uint32_t cs_tree_parent(uint32_t place, uint32_t n)
     return n;
 }
 
+/* How far the servers are turned in the second tree of an odd number of them: by one, for a root
+ * at place 0 forwards, else backwards. */
+static uint32_t turn_of(const cs_tree_shape *shape, uint32_t n)
+{
+    return shape->root == CS_TREE_IN_ORDER ? n - 1 : 1;
+}
+
 /* The place of a server in tree `which`, and the server at a place. */
-static uint32_t place_of(uint32_t server, uint32_t which, uint32_t n)
+static uint32_t place_of(const cs_tree_shape *shape, uint32_t server, uint32_t which, uint32_t n)
 {
     if (which == 0) {
         return server;
     }
-    return n % 2 == 0 ? n - 1 - server : (server + 1) % n;
+    return n % 2 == 0 ? n - 1 - server : (server + n - turn_of(shape, n)) % n;
 }
 
-static uint32_t server_at(uint32_t place, uint32_t which, uint32_t n)
+static uint32_t server_at(const cs_tree_shape *shape, uint32_t place, uint32_t which, uint32_t n)
 {
     if (which == 0) {
         return place;
     }
-    return n % 2 == 0 ? n - 1 - place : (place + n - 1) % n;
+    return n % 2 == 0 ? n - 1 - place : (place + turn_of(shape, n)) % n;
+}
+
+/* The same with place 0 above the root of the others. */
+static uint32_t parent_below_root(uint32_t place, uint32_t n)
+{
+    if (place == 0) {
+        return n;
+    }
+    uint32_t up = cs_tree_parent(place - 1, n - 1);
+    return up == n - 1 ? 0 : up + 1;
+}
+
+uint32_t cs_tree_height(const cs_cluster *cluster, const cs_tree_shape *shape)
+{
+    uint32_t n = cs_n_servers(cluster), chain = cluster->gpus_per_server - 1;
+
+    if (shape->root == CS_TREE_IN_ORDER || n == 1) {
+        return cs_log2_floor(n) + chain;
+    }
+    return 1 + cs_log2_floor(n - 1) + chain;
 }
 
 /* The parent of a rank; n_ranks for the root. */
-static uint32_t parent_of(const cs_cluster *c, uint32_t which, uint32_t rank)
+static uint32_t parent_of(const cs_cluster *c, const cs_tree_shape *shape, uint32_t which,
+                          uint32_t rank)
 {
-    uint32_t l = c->gpus_per_server, n = cs_n_servers(c);
-    uint32_t head = which == 0 ? 0 : l - 1, local = rank % l;
+    uint32_t l = c->gpus_per_server, n = cs_n_servers(c), local = rank % l;
+    bool     in_order = shape->root == CS_TREE_IN_ORDER;
+    uint32_t root = in_order ? 0 : shape->root, turned = root / l;
+    bool     from_end = in_order && which == 1; /* its chain is the other one backwards */
+    uint32_t head     = from_end ? l - 1 : root % l;
 
     if (local != head) {
-        return which == 0 ? rank - 1 : rank + 1;
+        return rank - local + (local + (from_end ? 1 : l - 1)) % l;
     }
-    uint32_t up = cs_tree_parent(place_of(rank / l, which, n), n);
-    return up == n ? c->n_ranks : server_at(up, which, n) * l + head;
+    uint32_t place = place_of(shape, (rank / l + n - turned) % n, which, n);
+    uint32_t up    = in_order ? cs_tree_parent(place, n) : parent_below_root(place, n);
+    return up == n ? c->n_ranks : (server_at(shape, up, which, n) + turned) % n * l + head;
 }
 
-static uint32_t depth_of(const cs_cluster *c, uint32_t which, uint32_t rank)
+static uint32_t depth_of(const cs_cluster *c, const cs_tree_shape *shape, uint32_t which,
+                         uint32_t rank)
 {
     uint32_t depth = 0;
 
-    for (uint32_t up = parent_of(c, which, rank); up < c->n_ranks; depth++) {
-        up = parent_of(c, which, up);
+    for (uint32_t up = parent_of(c, shape, which, rank); up < c->n_ranks; depth++) {
+        up = parent_of(c, shape, which, up);
     }
     return depth;
 }
@@ -64,11 +99,12 @@ typedef struct node {
 } node;
 
 typedef struct builder {
-    const cs_cluster *cluster;
-    node             *nodes;
-    cs_tree_edge     *edges; /* uncoloured */
-    uint8_t          *colour;
-    size_t            n_edges;
+    const cs_cluster    *cluster;
+    const cs_tree_shape *shape;
+    node                *nodes;
+    cs_tree_edge        *edges; /* uncoloured */
+    uint8_t             *colour;
+    size_t               n_edges;
 } builder;
 
 enum { NO_COLOUR = 2 };
@@ -80,17 +116,18 @@ static uint32_t fabric_of(const builder *b, const cs_tree_edge *e)
 
 static void list_edges(builder *b, cs_tree_pair *pair)
 {
-    uint32_t n = b->cluster->n_ranks;
+    uint32_t n = b->cluster->n_ranks, trees = b->shape->n_trees;
 
-    for (uint32_t i = 0; i < 2 * n; i++) {
-        uint32_t rank = i / 2, which = i % 2, up = parent_of(b->cluster, which, rank);
+    for (uint32_t i = 0; i < trees * n; i++) {
+        uint32_t rank = i / trees, which = i % trees;
+        uint32_t up = parent_of(b->cluster, b->shape, which, rank);
         if (up == n) {
             pair->root[which] = rank;
             continue;
         }
         cs_tree_edge e = {.child  = rank,
                           .parent = up,
-                          .depth  = depth_of(b->cluster, which, rank),
+                          .depth  = depth_of(b->cluster, b->shape, which, rank),
                           .tree   = (uint8_t)which};
         uint32_t     f = fabric_of(b, &e), *down = b->nodes[up].down[f];
         b->nodes[up].n_children[which]++;
@@ -158,18 +195,19 @@ static void sort_edges(builder *b, cs_tree_pair *pair)
     }
 }
 
-cs_status cs_tree_build(const cs_cluster *cluster, cs_arena *arena, cs_tree_pair *pair_p,
-                        cs_error *err)
+cs_status cs_tree_build(const cs_cluster *cluster, const cs_tree_shape *shape, cs_arena *arena,
+                        cs_tree_pair *pair_p, cs_error *err)
 {
     size_t       n    = cluster->n_ranks;
     builder      b    = {.cluster = cluster,
+                         .shape   = shape,
                          .nodes   = CS_ARENA_NEW(arena, node, n),
                          .edges   = CS_ARENA_NEW(arena, cs_tree_edge, 2 * n),
                          .colour  = CS_ARENA_NEW(arena, uint8_t, 2 * n)};
     cs_tree_pair pair = {.edges = CS_ARENA_NEW(arena, cs_tree_edge, 2 * n)};
 
     if (b.nodes == NULL || b.edges == NULL || b.colour == NULL || pair.edges == NULL) {
-        return CS_NO_MEMORY(err, "two trees of %zu ranks", n);
+        return CS_NO_MEMORY(err, "trees of %zu ranks", n);
     }
     list_edges(&b, &pair);
     colour_edges(&b);

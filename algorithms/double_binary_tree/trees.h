@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* algorithms/double_binary_tree/trees.h -- two binary trees over the servers, in which a server is
- * a leaf of at least one; inside a server a chain hangs from the rank that is in the tree.
+/* algorithms/double_binary_tree/trees.h -- one or two binary trees over the servers; of two, a
+ * server is a leaf of at least one. Inside a server a chain hangs from the rank that is in the
+ * tree.
  *
  * The first tree numbers the servers in order (left subtree, node, right subtree), with leaves at
  * every other place; the second is its mirror image when the number of servers is even, and
  * shifted by one when it is odd, so that inner nodes and leaves change places. The first
  * tree enters a server at its first rank, the second at its last one: at another NIC.
  *
- * Source: P. Sanders, J. Speck, J. L. Traeff, "Two-tree algorithms for full bandwidth broadcast,
- * reduction and scan", Parallel Computing 35 (2009).
+ * With a root that is given, as NCCL has it, the first tree is that server with one child, the root
+ * of a tree in order over the servers behind it. Both trees enter every server at the local rank of
+ * the root.
+ *
+ * Sources: P. Sanders, J. Speck, J. L. Traeff, "Two-tree algorithms for full bandwidth broadcast,
+ * reduction and scan", Parallel Computing 35 (2009); NCCL's trees.cc for the shape with a root.
  */
 #ifndef CS_ALGORITHMS_DOUBLE_BINARY_TREE_TREES_H
 #define CS_ALGORITHMS_DOUBLE_BINARY_TREE_TREES_H
@@ -27,18 +32,28 @@ typedef struct cs_tree_edge {
     bool     is_leaf;       /* the child has no children in this tree */
 } cs_tree_edge;
 
-/* The edges of both trees. They have two colours, and those of colour 0 stand first: on one
+/* What trees are wanted. */
+#define CS_TREE_IN_ORDER UINT32_MAX
+typedef struct cs_tree_shape {
+    uint32_t n_trees; /* 1 or 2 */
+    uint32_t root;    /* rank at the root of the first tree, or CS_TREE_IN_ORDER: in the middle */
+} cs_tree_shape;
+
+/* The height of such trees, chains included. */
+uint32_t cs_tree_height(const cs_cluster *cluster, const cs_tree_shape *shape);
+
+/* The edges of all trees. They have two colours, and those of colour 0 stand first: on one
  * fabric, no two edges of a colour have the same child, nor the same parent, so that the edges
  * of a colour can all carry a message at once, up or down. */
 typedef struct cs_tree_pair {
     uint32_t      root[2], height[2];
-    size_t        n_edges; /* 2 (n_ranks - 1) */
+    size_t        n_edges; /* n_trees (n_ranks - 1) */
     cs_tree_edge *edges;   /* the arena's */
 } cs_tree_pair;
 
-/* Build both trees. O(n log n) time, O(n) memory. Output only on CS_OK. */
-cs_status cs_tree_build(const cs_cluster *cluster, cs_arena *arena, cs_tree_pair *pair_p,
-                        cs_error *err);
+/* Build the trees. O(n log n) time, O(n) memory. Output only on CS_OK. */
+cs_status cs_tree_build(const cs_cluster *cluster, const cs_tree_shape *shape, cs_arena *arena,
+                        cs_tree_pair *pair_p, cs_error *err);
 
 /* The parent of a place in the in-order tree over n places, or n for its root. */
 uint32_t cs_tree_parent(uint32_t place, uint32_t n);

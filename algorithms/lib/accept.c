@@ -24,6 +24,18 @@ cs_status cs_accept_slots(const cs_scenario *scenario, const char *algorithm, ui
     return CS_OK;
 }
 
+cs_status cs_accept_pairs(const cs_scenario *scenario, const char *algorithm, cs_error *err)
+{
+    uint32_t n = scenario->cluster.n_ranks;
+
+    if (n > CS_MOST_PAIRED) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.ranks",
+                       "%s has a block for each pair of %u ranks; at most %u ranks are accepted",
+                       algorithm, n, (unsigned)CS_MOST_PAIRED);
+    }
+    return CS_OK;
+}
+
 uint32_t cs_uses_nvlink(const cs_cluster *cluster)
 {
     return cluster->gpus_per_server > 1 ? CS_USES_NVLINK : 0;

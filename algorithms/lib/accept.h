@@ -13,6 +13,11 @@ uint64_t cs_most_slots(uint32_t n_ranks);
 cs_status cs_accept_slots(const cs_scenario *scenario, const char *algorithm, uint64_t n_slots,
                           cs_error *err);
 
+/* Refuse an AlltoAll of so many ranks that the fingerprints of its n^2 blocks would not fit into
+ * memory (16 bytes each): more than CS_MOST_PAIRED ranks. */
+enum { CS_MOST_PAIRED = 8192 };
+cs_status cs_accept_pairs(const cs_scenario *scenario, const char *algorithm, cs_error *err);
+
 /* CS_USES_NVLINK where the cluster has more than one GPU per server, else 0. */
 uint32_t cs_uses_nvlink(const cs_cluster *cluster);
 

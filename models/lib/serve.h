@@ -37,22 +37,29 @@ static inline cs_way cs_way_of(const cs_ports *ports, const cs_transfer *t)
  * O(gpus_per_server * links_at_once). */
 void cs_wait_for_links(cs_ports *ports, const cs_transfer *t);
 
-/* When the data that leave are there. */
+/* When the data of a rank are there: its own contribution, or what it has in slots. */
+static inline double cs_end_ready_s(const cs_ports *ports, uint32_t rank, uint32_t slot,
+                                    uint32_t span, bool is_own)
+{
+    const double *row   = ports->ready_s + (size_t)rank * ports->n_slots + slot;
+    double        ready = is_own ? ports->arrival_s[rank] : *row;
+
+    for (uint32_t k = 1; k < span && !is_own; k++) {
+        ready = cs_later(ready, row[k]);
+    }
+    return ready;
+}
+
+/* When the data that leave are there. Where ranks do not relay, ports are closed before arrivals,
+ * which need not be looked at. */
 static inline double cs_data_ready_s(const cs_ports *ports, const cs_transfer *t)
 {
-    double ready = ports->arrival_s[t->src];
+    bool   is_own = (t->flags & CS_OWN_SRC) != 0;
+    double ready  = cs_end_ready_s(ports, t->src, t->src_slot, t->span, is_own);
 
-    if ((t->flags & CS_OWN_SRC) == 0) {
-        const double *row = ports->ready_s + (size_t)t->src * ports->n_slots + t->src_slot;
-        for (uint32_t k = 0; k < t->span; k++, row++) {
-            ready = cs_later(ready, *row);
-        }
-    }
-    if (cs_transfer_op(t) == CS_OP_EXCHANGE && (t->flags & CS_OWN_DST) == 0) {
-        const double *row = ports->ready_s + (size_t)t->dst * ports->n_slots + t->dst_slot;
-        for (uint32_t k = 0; k < t->span; k++, row++) {
-            ready = cs_later(ready, *row);
-        }
+    if (cs_transfer_op(t) == CS_OP_EXCHANGE) {
+        is_own = (t->flags & CS_OWN_DST) != 0;
+        ready  = cs_later(ready, cs_end_ready_s(ports, t->dst, t->dst_slot, t->span, is_own));
     }
     return ready;
 }
@@ -63,6 +70,9 @@ static inline void cs_data_set_ready(cs_ports *ports, const cs_transfer *t, doub
     double *row  = ports->ready_s + (size_t)t->dst * ports->n_slots + t->dst_slot;
     bool    adds = cs_transfer_op(t) != CS_OP_COPY && (t->flags & CS_OWN_DST) == 0;
 
+    if ((t->flags & CS_OWN_DST) != 0) {
+        end_s = cs_later(end_s, ports->arrival_s[t->dst]); /* of a rank that relays */
+    }
     for (uint32_t k = 0; k < t->span; k++, row++) {
         *row = adds ? cs_later(*row, end_s) : end_s;
     }

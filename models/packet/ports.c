@@ -142,17 +142,30 @@ static bool is_direct(const cs_ports *ports, uint32_t fabric)
     return ports->cluster->fabrics[fabric].kind == CS_DIRECT;
 }
 
-/* The delay of a port's link; of a direct link, which is both ports', of both. */
+/* Is a port of a mesh all that there is between its two ranks? Not where the topology has narrower
+ * links there, of pairs or servers that differ. */
+static bool is_whole_way(const cs_ports *ports, uint32_t fabric, uint32_t port)
+{
+    const cs_cluster *c = ports->cluster;
+    uint32_t          g = c->gpus_per_server, i = port - ports->port_base[fabric];
+    uint32_t          inner[CS_MAX_ROUTE], from = i / g;
+    uint32_t          to = cs_server_first(c, cs_server_of(c, from)) + i % g;
+
+    return is_direct(ports, fabric) &&
+           (c->topology == NULL || from == to ||
+            cs_topology_path(c->topology, c, from, to, fabric, 0, inner) == 0);
+}
+
+/* The delay of a port's link. */
 static cs_ps delay_of(const cs_packet_ports *p, uint32_t fabric)
 {
     cs_ps  alpha = whole(p->ports->alpha_s[fabric] * 1e12);
     double given = p->options.link_delay_s;
-    cs_ps  delay = given < CS_AUTO ? whole(given * 1e12) : alpha / 2;
 
-    return is_direct(p->ports, fabric) ? 2 * delay : delay;
+    return given < CS_AUTO ? whole(given * 1e12) : alpha / 2;
 }
 
-/* The ranks at the ends of a port's links; a direct link has both. */
+/* The ranks at the ends of a port's links; one that is the whole way has both. */
 static void set_ends(cs_packet_ports *p, uint32_t fabric, uint32_t port)
 {
     const cs_ports *ports = p->ports;
@@ -163,7 +176,7 @@ static void set_ends(cs_packet_ports *p, uint32_t fabric, uint32_t port)
 
     tx->from = rx->to = is_direct(ports, fabric) ? i / g : i;
     tx->to = rx->from = CS_NO_RANK;
-    if (is_direct(ports, fabric)) {
+    if (tx->is_last) {
         const cs_cluster *c = ports->cluster;
         tx->to              = cs_server_first(c, cs_server_of(c, i / g)) + i % g;
     }
@@ -177,14 +190,13 @@ static void set_ports(cs_packet_ports *p)
         uint32_t        fabric = fabric_of_port(ports, port);
         cs_packet_link *tx     = &p->net.links[port];
         cs_packet_link *rx     = &p->net.links[cs_link_of_receiver(ports, port)];
-        tx->delay = rx->delay = delay_of(p, fabric);
-        tx->is_last           = is_direct(ports, fabric);
-        rx->is_last           = true;
+        tx->is_last            = is_whole_way(ports, fabric, port);
+        rx->is_last            = true;
+        tx->delay = rx->delay = (tx->is_last ? 2 : 1) * delay_of(p, fabric); /* both ports' */
         set_ends(p, fabric, port);
     }
     for (uint32_t f = 0; f < cs_n_fabrics(ports->cluster); f++) {
-        cs_ps delays  = (is_direct(ports, f) ? 1 : 2) * delay_of(p, f);
-        p->startup[f] = whole(ports->alpha_s[f] * 1e12) - delays;
+        p->startup[f] = whole(ports->alpha_s[f] * 1e12) - 2 * delay_of(p, f);
         p->startup[f] = p->options.link_delay_s < CS_AUTO ? p->startup[f] : 0;
     }
 }

@@ -150,6 +150,14 @@ def whatif(rng):
         config["timers"] = {"detect": "100ms", "restart": "%ds" % rng.randrange(5, 90), "tolerance": .1}
     if rng.random() < .4:
         config["policies"] = rng.sample(("iccl", "exclude", "wait", "optcc", "r2ccl"), 3)
+    if rng.random() < .4:
+        config["profile"] = {"period": rng.choice((0, 7, 50)), "rebuild": "%dms" % rng.randrange(0, 2000)}
+        config.pop("policies", None)
+        config["seed"] = rng.randrange(100)
+    if rng.random() < .3:
+        config["interference"] = {"every": "%ds" % rng.randrange(2, 40), "gpus": rng.randrange(1, 3), "level": rng.choice((.1, 1, 4))}
+    if rng.random() < .3:
+        config["death"] = {"rank": rng.randrange(servers * gpus), "at": "%ds" % rng.randrange(0, 40), "checkpoint": rng.choice((1, 10, 50)), "hang": "1s", "relaunch": "5s"}
     return config
 
 

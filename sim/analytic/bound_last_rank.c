@@ -62,32 +62,35 @@ static double rank_capacity_seconds(const cs_bound_context *context)
 }
 
 const cs_bound cs_bound_last_rank = {
-    .name       = "last_rank",
-    .summary    = "max over ranks of a_i + ceil(log2 n) alpha + l_i x",
-    .assumption = "AllReduce; one GPU a server, or one server; where alpha holds no port or a "
-                  "rank has several ports: one alpha",
-    .source     = "B1: what the last rank has must leave it, then double",
-    .is_general = true,
-    .seconds    = last_rank_seconds,
+    .name        = "last_rank",
+    .summary     = "max over ranks of a_i + ceil(log2 n) alpha + l_i x",
+    .assumption  = "AllReduce; one GPU a server, or one server; where alpha holds no port or a "
+                   "rank has several ports: one alpha",
+    .source      = "B1: what the last rank has must leave it, then double",
+    .is_general  = true,
+    .counts_data = true,
+    .seconds     = last_rank_seconds,
 };
 
 const cs_bound cs_bound_last_rank_slow = {
-    .name       = "last_rank_slow",
-    .summary    = "a_n + alpha + max l x",
-    .assumption = "AllReduce; one GPU a server, or one server",
-    .source     = "B1': the slowest rank receives or sends everything after the last arrival",
-    .is_general = true,
-    .seconds    = last_rank_slow_seconds,
+    .name        = "last_rank_slow",
+    .summary     = "a_n + alpha + max l x",
+    .assumption  = "AllReduce; one GPU a server, or one server",
+    .source      = "B1': the slowest rank receives or sends everything after the last arrival",
+    .is_general  = true,
+    .counts_data = true,
+    .seconds     = last_rank_slow_seconds,
 };
 
 const cs_bound cs_bound_server_late = {
-    .name       = "server_late",
-    .summary    = "a_n + max(alpha + max l x/g, alpha ceil(log_{g+1} q))",
-    .assumption = "AllReduce; q servers of g > 1 GPUs with a NIC each; the logarithm only where "
-                  "alpha holds a port",
-    .source     = "B1 per server: the last rank's data leave by g NICs",
-    .is_general = true,
-    .seconds    = server_late_seconds,
+    .name        = "server_late",
+    .summary     = "a_n + max(alpha + max l x/g, alpha ceil(log_{g+1} q))",
+    .assumption  = "AllReduce; q servers of g > 1 GPUs with a NIC each; the logarithm only where "
+                   "alpha holds a port",
+    .source      = "B1 per server: the last rank's data leave by g NICs",
+    .is_general  = true,
+    .counts_data = true,
+    .seconds     = server_late_seconds,
 };
 
 const cs_bound cs_bound_rank_capacity = {
@@ -95,6 +98,7 @@ const cs_bound cs_bound_rank_capacity = {
     .summary    = "a_n + alpha + bytes / (NIC / max l + ports of a rank inside the server)",
     .assumption = "AllReduce; q servers of g > 1 GPUs; alpha of the quicker fabric",
     .source = "every rank sends or receives everything after the last arrival, by all its ports",
-    .is_general = true,
-    .seconds    = rank_capacity_seconds,
+    .is_general  = true,
+    .counts_data = true,
+    .seconds     = rank_capacity_seconds,
 };

@@ -11,6 +11,7 @@
 #include "output/chrome_trace.h"
 #include "output/link_counters.h"
 #include "output/port_stats.h"
+#include "output/relay_report.h"
 #include "output/usage.h"
 
 #include <inttypes.h>
@@ -37,6 +38,7 @@ typedef struct task {
     watch_choice       watch;
     const char        *schedule_path, *output_path;
     cs_stored         *schedule;
+    cs_strategy_arg    strategy;
     cs_run_rows        rows;
     cs_text            notes;
 } task;
@@ -62,7 +64,7 @@ static const cs_arg_table run_tables[] = {
 
 /* ---- who watches the replay ---- */
 
-enum { WATCH_OBSERVERS = 5 }; /* one of them for who opens it */
+enum { WATCH_OBSERVERS = 6 }; /* one of them for who opens it */
 
 /* `{0}` is none. */
 typedef struct watch {
@@ -74,7 +76,17 @@ typedef struct watch {
     cs_usage            usage;
     cs_port_stats       stats;
     cs_link_counters    counters;
+    cs_text             decisions; /* what the algorithm has decided */
 } watch;
+
+static void keep_decisions(void *user, const void *decisions)
+{
+    watch *w = user;
+
+    if (decisions != NULL) {
+        cs_late_text(decisions, &w->decisions);
+    }
+}
 
 /* Intervals of time are for the file and the timeline. */
 static double sample_of(const watch_choice *choice)
@@ -126,6 +138,9 @@ static cs_status open_watch(watch *w, const watch_choice *choice, const cs_job *
         w->recording.limits[n_limits++] = cs_critical_path_limit;
         status                          = cs_port_stats_init(&w->stats, &scenario->cluster, err);
         w->observers[w->n_observers++]  = cs_port_stats_observer(&w->stats);
+        if (strcmp(job->algorithm->name, "adapcc") == 0) {
+            w->observers[w->n_observers++] = (cs_observer){.decided = keep_decisions, .user = w};
+        }
     }
     if (n_limits > 0) {
         w->observers[w->n_observers++] = cs_recording_observer(&w->recording);
@@ -228,6 +243,11 @@ static cs_status explain(const watch *w, const cs_result *result, cs_text *text,
         }
         cs_text_add(text, "\n");
         add_bound(text, result);
+        if (w->decisions.length > 0) {
+            cs_text_add(text, "#\n");
+            cs_text_add_bytes(text, w->decisions.data, w->decisions.length);
+            cs_text_add(text, "#\n");
+        }
         add_path(text, steps, count);
         cs_port_stats_text(text, &w->stats, result->elapsed_s, SHOWN_PORTS);
     }
@@ -286,6 +306,7 @@ static cs_status report(watch *w, const cs_result *result, bool is_json, cs_text
 
 static void close_watch(watch *w)
 {
+    cs_text_free(&w->decisions);
     cs_recording_free(&w->recording);
     cs_port_stats_free(&w->stats);
     cs_usage_free(&w->usage);
@@ -377,7 +398,13 @@ static cs_status run_index(task *j, size_t index, cs_case *c, cs_result *result,
         const cs_stored_options options = {j->schedule};
         cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);
     }
-    return run_watched(j, &job, result, counters, err);
+    cs_strategy strategy = {0};
+    cs_status   status   = cs_strategy_arg_set(&j->strategy, &job, &strategy, err);
+    if (status == CS_OK) {
+        status = run_watched(j, &job, result, counters, err);
+    }
+    cs_strategy_free(&strategy);
+    return status;
 }
 
 /* One scenario of several may be impossible; the others are run. */
@@ -432,7 +459,9 @@ static cs_status check_files(const watch_choice *choice, size_t count, cs_error 
 
 static cs_status run_task(task *j, cs_error *err)
 {
+    cs_strategy_arg_take(&j->choice, &j->strategy);
     CS_TRY(cs_scenario_choice_finish(&j->choice, err));
+    CS_TRY(cs_strategy_arg_load(&j->choice, &j->strategy, err));
     if (j->schedule_path != NULL) {
         CS_TRY(cs_schedule_arg_load(&j->choice, j->schedule_path, &j->schedule, err));
     }
@@ -473,6 +502,7 @@ static int run_run(int count, char *const *words)
     cs_run_rows_free(&j.rows);
     cs_scenario_choice_free(&j.choice);
     cs_stored_free(j.schedule);
+    cs_strategy_arg_free(&j.strategy);
     cs_text_free(&j.notes);
     return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);
 }

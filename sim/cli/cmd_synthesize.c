@@ -60,7 +60,7 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static cs_status take_topology(const synthesize_job *j, const cs_model *model, answer_row *row,
+static cs_status take_topology(const synthesize_job *j, const cs_job *job, answer_row *row,
                                cs_error *err)
 {
     const cs_cluster         *c        = &row->scenario->cluster;
@@ -71,7 +71,7 @@ static cs_status take_topology(const synthesize_job *j, const cs_model *model, a
         return cs_logical_load(j->graph_path, &defaults, &row->logical, err);
     }
     CS_TRY(cs_logical_of_scenario(&row->logical, row->scenario, err));
-    row->logical.holds_both = model->network == NULL;
+    row->logical.holds_both = !cs_ports_are_shared(job->model, &job->model_options);
     return CS_OK;
 }
 
@@ -130,7 +130,7 @@ static cs_status evaluate(answer_row *row, cs_error *err)
 /* The trees on the scenario's own network, where it can be done. */
 static cs_status replay(const synthesize_job *j, const cs_job *of, answer_row *row, cs_error *err)
 {
-    const cs_strategy_options options = {&row->file.strategy, 1};
+    const cs_strategy_options options = {&row->file.strategy, 1, false};
     cs_job     job     = {.scenario = of->scenario, .is_checked = of->is_checked, .verify = true};
     cs_outcome outcome = {0};
     cs_error   own     = {0};
@@ -305,7 +305,7 @@ static cs_status answer_case(synthesize_job *j, const cs_job *job, cs_text *text
                        "trees are made for allreduce, broadcast and reduce, not for %s",
                        cs_collective_name(job->scenario.collective));
     }
-    status = take_topology(j, job->model, &row, err);
+    status = take_topology(j, job, &row, err);
     if (status == CS_OK && cs_collective_has_root(job->scenario.collective) &&
         job->scenario.root >= row.logical.n_ranks) {
         status = CS_FAIL(err, CS_EINVAL, "root", "%u is no rank of the %u in the graph",

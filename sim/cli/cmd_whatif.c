@@ -209,7 +209,7 @@ static cs_status answer_faults(const whatif_job *j, const cs_config *config, cs_
         switch (j->format) {
         case CS_AS_TABLE: cs_whatif_table(&job, &report, text); break;
         case CS_AS_JSON: cs_whatif_json(&job, &report, text); break;
-        case CS_AS_CSV: cs_whatif_csv(&report, text); break;
+        case CS_AS_CSV: cs_whatif_csv(&job, &report, text); break;
         }
     }
     cs_whatif_free(&report);

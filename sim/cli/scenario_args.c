@@ -2,6 +2,8 @@
 /* From options to keys of a configuration: see scenario_args.h. */
 #include "cli/scenario_args.h"
 
+#include "algorithms/adapcc/adapcc.h"
+#include "algorithms/adapcc/replay.h"
 #include "base/alloc.h"
 #include "cs/scenario.h"
 
@@ -147,6 +149,37 @@ cs_status cs_scenario_choice_run(cs_scenario_choice *choice, bool only_one,
     return status;
 }
 
+/* The only scenario, with a word as a key's value. */
+static cs_status take_only(cs_scenario_choice *choice, const char *command, const char *key,
+                           const char *word, cs_case *c, cs_error *err)
+{
+    const cs_value value = {.type = CS_VALUE_TEXT, .text = word};
+
+    CS_TRY(cs_config_put(choice->config, key, &value, command, err));
+    if (cs_config_count(choice->config) != 1) {
+        return CS_FAIL(err, CS_EINVAL, command, "needs exactly one scenario, not %zu",
+                       cs_config_count(choice->config));
+    }
+    return cs_config_case(choice->config, 0, c, err);
+}
+
+cs_status cs_scenario_choice_adapcc(cs_scenario_choice *choice, const char *command, cs_case *c,
+                                    cs_error *err)
+{
+    *c = (cs_case){0};
+    if (cs_config_choice_has(&choice->given, "algorithm.name")) {
+        return CS_FAIL(err, CS_EINVAL, "--algorithm", "%s is always about adapcc", command);
+    }
+    CS_TRY(cs_scenario_choice_finish(choice, err));
+    CS_TRY(take_only(choice, command, "algorithm.name", "adapcc", c, err));
+    if (c->job.scenario.cluster.nic_sharers > 1 && !cs_config_has(choice->config, "model.name")) {
+        cs_case_free(c);
+        *c = (cs_case){0};
+        CS_TRY(take_only(choice, command, "model.name", "flow", c, err));
+    }
+    return CS_OK;
+}
+
 void cs_scenario_choice_free(cs_scenario_choice *choice)
 {
     cs_config_free(choice->config);
@@ -190,4 +223,102 @@ cs_status cs_schedule_arg_load(cs_scenario_choice *choice, const char *path, cs_
         CS_TRY(set_number(config, "bytes", schedule->bytes, err));
     }
     return CS_OK;
+}
+
+/* ---- trees of a file in place of those that are made ---- */
+
+void cs_strategy_arg_take(cs_scenario_choice *choice, cs_strategy_arg *arg)
+{
+    static const char key[] = "strategy=";
+    cs_config_choice *given = &choice->given;
+    size_t            kept  = 0;
+
+    for (size_t i = 0; i < given->n_set; i++) {
+        const char *value = given->set[i].value;
+        if (strcmp(given->set[i].arg->name, "opt") == 0 && value != NULL &&
+            strncmp(value, key, sizeof key - 1) == 0) {
+            arg->path = value + sizeof key - 1;
+        } else {
+            given->set[kept++] = given->set[i];
+        }
+    }
+    given->n_set = kept;
+}
+
+cs_status cs_strategy_arg_load(cs_scenario_choice *choice, cs_strategy_arg *arg, cs_error *err)
+{
+    const cs_value   name   = {.type = CS_VALUE_TEXT, .text = "adapcc"};
+    const cs_config *config = choice->config;
+    cs_case          c      = {0};
+
+    if (arg->path == NULL) {
+        return CS_OK;
+    }
+    if (!cs_config_has(config, "algorithm.name") && cs_config_text(config, "algorithm") == NULL &&
+        !cs_config_has_axis(config, "algorithm.name")) {
+        CS_TRY(cs_config_put(choice->config, "algorithm.name", &name, "--opt strategy", err));
+    }
+    if (!cs_config_has_axis(config, "algorithm.name")) {
+        CS_TRY(cs_config_case(config, 0, &c, err));
+        const cs_algorithm *found = c.job.algorithm;
+        cs_case_free(&c);
+        if (found != &cs_algorithm_adapcc) {
+            return CS_FAIL(err, CS_EINVAL, "--opt strategy",
+                           "%s takes no trees: accepted is adapcc", found->name);
+        }
+    }
+    return cs_strategy_load(arg->path, &arg->file, err);
+}
+
+/* Other options than the chunk are for making trees. */
+static cs_status refuse_others(const cs_adapcc_options *o, cs_error *err)
+{
+    cs_adapcc_options defaults;
+
+    cs_fields_default(cs_algorithm_adapcc.options, &defaults);
+    defaults.chunk = o->chunk;
+    for (const cs_field *row = cs_algorithm_adapcc.options; row->name != NULL; row++) {
+        double want = cs_field_load(row, &defaults), is = cs_field_load(row, o);
+        if (is < want || is > want) {
+            return CS_FAIL(err, CS_EINVAL, "algorithm.options",
+                           "%s is not accepted with strategy=FILE, which has the trees: accepted "
+                           "is chunk",
+                           row->name);
+        }
+    }
+    return CS_OK;
+}
+
+cs_status cs_strategy_arg_set(const cs_strategy_arg *arg, cs_job *job, cs_strategy *strategy,
+                              cs_error *err)
+{
+    const cs_adapcc_options *o    = (const cs_adapcc_options *)(const void *)&job->options;
+    const cs_scenario       *s    = &job->scenario;
+    cs_strategy_file         file = arg->file;
+
+    if (arg->path == NULL || job->algorithm != &cs_algorithm_adapcc) {
+        return CS_OK;
+    }
+    if (s->collective == CS_ALLTOALL) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.strategy",
+                       "an alltoall goes straight from rank to rank, not along trees");
+    }
+    CS_TRY(refuse_others(o, err));
+    CS_TRY(cs_strategy_copy(strategy, &arg->file.strategy, err));
+    strategy->ip  = arg->file.strategy.ip;
+    file.strategy = *strategy; /* whose trees are set */
+    cs_status status =
+        cs_strategy_file_finish(&file, s->bytes, o->chunk == CS_AUTO ? 0 : o->chunk, err);
+    if (status != CS_OK) {
+        cs_error_locate(err, arg->path, 0, 0);
+        return status;
+    }
+    const cs_strategy_options options = {strategy, 1, false};
+    cs_job_set_algorithm(job, &cs_algorithm_strategy, &options);
+    return CS_OK;
+}
+
+void cs_strategy_arg_free(cs_strategy_arg *arg)
+{
+    cs_strategy_free(&arg->file.strategy);
 }

@@ -6,6 +6,7 @@
 
 #include "cli/config_args.h"
 #include "schedules/schedule_json.h"
+#include "schedules/strategy_xml.h"
 
 /* The options, of a cs_scenario_choice. */
 extern const cs_arg cs_scenario_args[];
@@ -33,6 +34,13 @@ typedef cs_status cs_scenario_visit(void *user, cs_case *c, cs_error *err);
 cs_status         cs_scenario_choice_run(cs_scenario_choice *choice, bool only_one,
                                          cs_scenario_visit *visit, void *user, cs_error *err);
 
+/* For a command about AdapCC's trees, which have one scenario and algorithm: finish, and build it;
+ * `command` is its name. Where GPUs share NICs, and no model is asked for, it is on the one that
+ * shares them between flows, as the cost models do: port models would give each GPU its part. The
+ * caller frees the case in any case. */
+CS_MUST_CHECK cs_status cs_scenario_choice_adapcc(cs_scenario_choice *choice, const char *command,
+                                                  cs_case *c, cs_error *err);
+
 void cs_scenario_choice_free(cs_scenario_choice *choice);
 
 /* The option --schedule FILE, a stored schedule in place of an algorithm: load the file and set
@@ -40,5 +48,29 @@ void cs_scenario_choice_free(cs_scenario_choice *choice);
  * is finished; the caller owns the schedule, on failure too. */
 CS_MUST_CHECK cs_status cs_schedule_arg_load(cs_scenario_choice *choice, const char *path,
                                              cs_stored **schedule_p, cs_error *err);
+
+/* The option --opt strategy=FILE.xml: trees of a file, in place of those that adapcc would make.
+ * Options of algorithms are numbers and choices; so the command reads the file. `{0}` is none. */
+typedef struct cs_strategy_arg {
+    const char      *path; /* NULL: it was not given */
+    cs_strategy_file file;
+} cs_strategy_arg;
+
+/* Take the option out of what was given; behind it, the last one counts. Before
+ * cs_scenario_choice_finish(). */
+void cs_strategy_arg_take(cs_scenario_choice *choice, cs_strategy_arg *arg);
+
+/* Load the file, if there is one. The algorithm is adapcc, unless one is given. `choice` is
+ * finished. */
+CS_MUST_CHECK cs_status cs_strategy_arg_load(cs_scenario_choice *choice, cs_strategy_arg *arg,
+                                             cs_error *err);
+
+/* Let a job of adapcc, which is not resolved, run the file's trees, cut for its size: those of
+ * `strategy`, which the caller frees once the job is resolved, also after a failure. Other jobs are
+ * left alone. */
+CS_MUST_CHECK cs_status cs_strategy_arg_set(const cs_strategy_arg *arg, cs_job *job,
+                                            cs_strategy *strategy, cs_error *err);
+
+void cs_strategy_arg_free(cs_strategy_arg *arg);
 
 #endif

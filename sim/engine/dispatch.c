@@ -117,24 +117,26 @@ struct cs_dispatch {
     bool              queues_senders;   /* a sending port passes on when its message starts */
     double            message_gap_s;    /* in SHARED groups that are served one by one */
     cs_arena          arena;
-    cs_ports          ports;             /* described, without state */
-    port_queue       *queues;            /* [2 * n_ports] */
-    uint32_t         *group_round;       /* [2 * n_ports], or NULL without groups */
-    double           *group_until_s;     /* ... when its start-up is paid */
-    uint32_t         *late_groups;       /* [2 * n_ports] groups of late ranks, or NULL */
-    link_driver      *drivers;           /* [2 * n_ranks] sending, then receiving; or NULL */
-    uint32_t         *n_driven;          /* [2 * n_ports] messages, or NULL */
-    uint32_t         *newest;            /* [n_ranks][n_slots] version, 0: resolved */
-    double           *rank_free_s;       /* [n_ranks] arrival, or a barrier behind it */
-    uint32_t         *by_arrival;        /* late ranks, first one first */
-    uint32_t          n_late, n_arrived; /* of them */
-    item_pool         flights, messages, versions, edges, groups;
-    uint32_t          ready_first, ready_last; /* messages that may start */
-    uint32_t          n_ports_to_fill;         /* sending ports with nothing that waits */
-    uint32_t          n_live;                  /* messages in the window */
-    uint64_t          n_blocks;                /* pushed in */
-    double            now_s, last_end_s;
-    kept_blocks       kept; /* for the observers */
+    cs_ports          ports;         /* described, without state */
+    port_queue       *queues;        /* [2 * n_ports] */
+    uint32_t         *group_round;   /* [2 * n_ports], or NULL without groups */
+    double           *group_until_s; /* ... when its start-up is paid */
+    uint32_t         *late_groups;   /* [2 * n_ports] groups of late ranks, or NULL */
+    uint32_t         *coming;        /* [n_ranks] where ranks relay: the version of what a rank
+                                        begins with, until it comes; 0: it has. Or NULL */
+    link_driver *drivers;            /* [2 * n_ranks] sending, then receiving; or NULL */
+    uint32_t    *n_driven;           /* [2 * n_ports] messages, or NULL */
+    uint32_t    *newest;             /* [n_ranks][n_slots] version, 0: resolved */
+    double      *rank_free_s;        /* [n_ranks] arrival, or a barrier behind it */
+    uint32_t    *by_arrival;         /* late ranks, first one first */
+    uint32_t     n_late, n_arrived;  /* of them */
+    item_pool    flights, messages, versions, edges, groups;
+    uint32_t     ready_first, ready_last; /* messages that may start */
+    uint32_t     n_ports_to_fill;         /* sending ports with nothing that waits */
+    uint32_t     n_live;                  /* messages in the window */
+    uint64_t     n_blocks;                /* pushed in */
+    double       now_s, last_end_s;
+    kept_blocks  kept; /* for the observers */
 };
 
 /* A model that failed has no record to write the reason to. */
@@ -611,7 +613,7 @@ static cs_status queues_open(cs_dispatch *d)
             return CS_ENOMEM;
         }
     }
-    if (d->n_late > 0) {
+    if (d->n_late > 0 && !d->ports.ranks_relay) {
         d->late_groups = CS_ARENA_NEW(&d->arena, uint32_t, n);
         if (d->late_groups == NULL) {
             return CS_ENOMEM;
@@ -735,13 +737,35 @@ static inline void read_slots(cs_dispatch *d, uint32_t message, size_t first, ui
     }
 }
 
+/* What a rank begins with, unless it is there. */
+static inline uint32_t coming(const cs_dispatch *d, uint32_t rank)
+{
+    return d->coming != NULL ? d->coming[rank] : 0;
+}
+
+static inline void read_own(cs_dispatch *d, uint32_t message, uint32_t rank)
+{
+    uint32_t version = coming(d, rank);
+
+    if (version != 0) {
+        wait_in(d, &version_at(d, version)->waiters, message << 1);
+        message_at(d, message)->waits++;
+    }
+}
+
 /* What a message reads (all parts of it). */
 static void slots_read(cs_dispatch *d, uint32_t message, const cs_transfer *t)
 {
-    if ((t->flags & CS_OWN_SRC) == 0) {
+    bool is_exchange = cs_transfer_op(t) == CS_OP_EXCHANGE;
+
+    if ((t->flags & CS_OWN_SRC) != 0) {
+        read_own(d, message, t->src);
+    } else {
         read_slots(d, message, slot_of(d, t->src, t->src_slot), t->span);
     }
-    if (cs_transfer_op(t) == CS_OP_EXCHANGE && (t->flags & CS_OWN_DST) == 0) {
+    if (is_exchange && (t->flags & CS_OWN_DST) != 0) {
+        read_own(d, message, t->dst);
+    } else if (is_exchange) {
         read_slots(d, message, slot_of(d, t->dst, t->dst_slot), t->span);
     }
 }
@@ -765,11 +789,11 @@ static inline void add_version(cs_dispatch *d, uint32_t message, size_t first, u
 }
 
 /* New versions: one for all slots or, where the message adds to them, one for all neighbours that
- * wait for the same. */
+ * wait for the same. Where it adds to nothing it may need a version besides, or 0. */
 static inline void write_slots(cs_dispatch *d, uint32_t message, size_t first, uint32_t span,
-                               bool adds)
+                               bool adds, uint32_t before)
 {
-    for (uint32_t i = 0, run, before = 0; i < span; i += run) {
+    for (uint32_t i = 0, run; i < span; i += run) {
         run = adds ? same_version(d, first + i, span - i, &before) : span;
         add_version(d, message, first + i, run, before);
     }
@@ -779,12 +803,14 @@ static inline void write_slots(cs_dispatch *d, uint32_t message, size_t first, u
  * still be missing. */
 static void slots_write(cs_dispatch *d, uint32_t message, const cs_transfer *t)
 {
-    cs_op op   = cs_transfer_op(t);
-    bool  adds = op == CS_OP_REDUCE && (t->flags & CS_OWN_DST) == 0;
+    cs_op op     = cs_transfer_op(t);
+    bool  is_own = op == CS_OP_REDUCE && (t->flags & CS_OWN_DST) != 0;
+    bool  adds   = op == CS_OP_REDUCE && !is_own;
 
-    write_slots(d, message, slot_of(d, t->dst, t->dst_slot), t->span, adds);
+    write_slots(d, message, slot_of(d, t->dst, t->dst_slot), t->span, adds,
+                is_own ? coming(d, t->dst) : 0);
     if (op == CS_OP_EXCHANGE) {
-        write_slots(d, message, slot_of(d, t->src, t->src_slot), t->span, false);
+        write_slots(d, message, slot_of(d, t->src, t->src_slot), t->span, false, 0);
     }
 }
 
@@ -814,6 +840,15 @@ static void resolve(cs_dispatch *d, uint32_t index, uint32_t *resolved)
     pool_give(&d->versions, sizeof(version_item), index);
 }
 
+static void resolve_all(cs_dispatch *d, uint32_t resolved)
+{
+    while (resolved != 0) {
+        uint32_t index = resolved;
+        resolved       = version_at(d, index)->next;
+        resolve(d, index, &resolved);
+    }
+}
+
 /* A message has ended: what it wrote is there. */
 static void slots_end(cs_dispatch *d, const message_item *m)
 {
@@ -823,11 +858,39 @@ static void slots_end(cs_dispatch *d, const message_item *m)
         next = version_at(d, v)->next;
         count_down(d, v, &resolved);
     }
-    while (resolved != 0) {
-        uint32_t index = resolved;
-        resolved       = version_at(d, index)->next;
-        resolve(d, index, &resolved);
+    resolve_all(d, resolved);
+}
+
+/* Where ranks relay before they come: what late ones begin with is one version each. */
+static cs_status slots_await(cs_dispatch *d)
+{
+    uint32_t span = d->job->plan.starts_own ? d->job->plan.n_chunks : 0;
+
+    d->coming = CS_ARENA_NEW(&d->arena, uint32_t, d->ports.n_ranks);
+    if (d->coming == NULL || pool_reserve(&d->versions, sizeof(version_item), d->n_late) != CS_OK) {
+        return CS_ENOMEM;
     }
+    for (uint32_t i = 0; i < d->n_late; i++) {
+        uint32_t rank = d->by_arrival[i], index = pool_take(&d->versions, sizeof(version_item));
+        size_t   first = slot_of(d, rank, 0);
+
+        *version_at(d, index) = (version_item){.pending = 1, .slot = first, .span = span};
+        d->coming[rank]       = index;
+        for (uint32_t c = 0; c < span; c++) {
+            d->newest[first + c] = index;
+        }
+    }
+    return CS_OK;
+}
+
+/* A rank comes that relays. */
+static void slots_arrive(cs_dispatch *d, uint32_t rank)
+{
+    uint32_t resolved = 0;
+
+    count_down(d, d->coming[rank], &resolved);
+    d->coming[rank] = 0;
+    resolve_all(d, resolved);
 }
 
 /* ---- blocks under way, kept for observers ----
@@ -951,9 +1014,9 @@ static cs_status sort_arrivals(cs_dispatch *d)
         return CS_ENOMEM;
     }
     for (uint32_t r = 0; r < n; r++) {
-        d->rank_free_s[r] = d->ports.arrival_s[r];
-        if (d->rank_free_s[r] > d->ports.first_s) {
-            late[d->n_late++] = (arrival){d->rank_free_s[r], r};
+        d->rank_free_s[r] = fmin(d->ports.arrival_s[r], 0); /* of ranks that relay: it has come */
+        if (d->ports.arrival_s[r] > d->ports.first_s) {
+            late[d->n_late++] = (arrival){d->ports.arrival_s[r], r};
         }
     }
     qsort(late, d->n_late, sizeof *late, by_time);
@@ -974,7 +1037,7 @@ static cs_status open_parts(cs_dispatch *d, cs_error *err)
     d->last_end_s   = d->ports.first_s;
     d->newest = CS_ARENA_NEW(&d->arena, uint32_t, (size_t)d->ports.n_ranks * job->plan.n_slots);
     if (d->newest == NULL || sort_arrivals(d) != CS_OK || queues_open(d) != CS_OK ||
-        queues_close_late(d) != CS_OK) {
+        (d->ports.ranks_relay ? slots_await(d) : queues_close_late(d)) != CS_OK) {
         return CS_NO_MEMORY(err, "the transfers that are under way");
     }
     return d->network->open(&d->ports, &job->model_options, &d->model, err);
@@ -1088,7 +1151,12 @@ static double next_arrival_s(const cs_dispatch *d)
 static void let_arrive(cs_dispatch *d)
 {
     while (next_arrival_s(d) <= d->now_s) {
-        queues_arrive(d, d->by_arrival[d->n_arrived++]);
+        uint32_t rank = d->by_arrival[d->n_arrived++];
+        if (d->ports.ranks_relay) {
+            slots_arrive(d, rank);
+        } else {
+            queues_arrive(d, rank);
+        }
     }
 }
 
@@ -1129,19 +1197,36 @@ static cs_status step(cs_dispatch *d, cs_error *err)
     return d->kept.n_observers > 0 ? kept_show(&d->kept, err) : CS_OK;
 }
 
-static cs_status drain(cs_dispatch *d, cs_error *err)
+cs_status cs_dispatch_drain(cs_dispatch *dispatch, cs_error *err)
 {
-    while (d->n_live > 0) {
-        CS_TRY(step(d, err));
+    while (dispatch->n_live > 0) {
+        CS_TRY(step(dispatch, err));
     }
     return CS_OK;
+}
+
+/* Time goes on to `until_s`, with what is under way. */
+static cs_status wait_until(cs_dispatch *d, double until_s, cs_error *err)
+{
+    for (;;) {
+        double    event_s = (double)INFINITY;
+        cs_status status  = d->network->next(d->model, &event_s);
+        if (status != CS_OK) {
+            return model_failed(d, status, err);
+        }
+        if (!(fmin(event_s, next_arrival_s(d)) <= until_s)) {
+            d->now_s = fmax(d->now_s, until_s);
+            return CS_OK;
+        }
+        CS_TRY(step(d, err));
+    }
 }
 
 /* A barrier: everything before it has ended and everybody but one has come. That one has no part
  * in it, but whatever comes later has another end, which has. */
 static cs_status fence(cs_dispatch *d, const cs_block *block, cs_error *err)
 {
-    CS_TRY(drain(d, err)); /* now would be never */
+    CS_TRY(cs_dispatch_drain(d, err)); /* now would be never */
     double latest = d->last_end_s;
 
     for (uint32_t r = 0; r < d->ports.n_ranks; r++) {
@@ -1216,6 +1301,9 @@ cs_status cs_dispatch_block(cs_dispatch *dispatch, const cs_block *block, cs_err
     if ((block->transfers[0].flags & CS_FENCE) != 0) {
         status = fence(d, block, err);
     }
+    if (status == CS_OK && block->not_before_s > 0) {
+        status = wait_until(d, block->not_before_s + d->ports.first_s, err);
+    }
     if (status == CS_OK && d->kept.n_observers > 0 && kept_add(&d->kept, block) != CS_OK) {
         return CS_NO_MEMORY(err, "the transfers that are under way");
     }
@@ -1233,7 +1321,7 @@ cs_status cs_dispatch_block(cs_dispatch *dispatch, const cs_block *block, cs_err
 
 cs_status cs_dispatch_finish(cs_dispatch *dispatch, double *end_s_p, cs_error *err)
 {
-    cs_status status = drain(dispatch, err);
+    cs_status status = cs_dispatch_drain(dispatch, err);
     double    end_s  = dispatch->last_end_s;
 
     for (uint32_t r = 0; r < dispatch->ports.n_ranks; r++) {
@@ -1241,6 +1329,11 @@ cs_status cs_dispatch_finish(cs_dispatch *dispatch, double *end_s_p, cs_error *e
     }
     *end_s_p = end_s;
     return status;
+}
+
+double cs_dispatch_last_end_s(const cs_dispatch *dispatch)
+{
+    return dispatch->last_end_s;
 }
 
 cs_counts cs_dispatch_counts(const cs_dispatch *dispatch)

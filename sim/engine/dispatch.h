@@ -40,8 +40,14 @@ void cs_dispatch_count(cs_dispatch *dispatch, const cs_block *block);
 CS_MUST_CHECK cs_status cs_dispatch_block(cs_dispatch *dispatch, const cs_block *block,
                                           cs_error *err);
 
+/* Let everything end that was pushed in: what comes behind it starts then. */
+CS_MUST_CHECK cs_status cs_dispatch_drain(cs_dispatch *dispatch, cs_error *err);
+
 /* Let everything end. `end_s_p` is the last end, or the arrival or barrier behind it. */
 CS_MUST_CHECK cs_status cs_dispatch_finish(cs_dispatch *dispatch, double *end_s_p, cs_error *err);
+
+/* The last end so far, or the first arrival. */
+double cs_dispatch_last_end_s(const cs_dispatch *dispatch);
 
 /* What the model has counted; and on links, for models with watch(), which is asked for before the
  * first block, and reported when all has ended. */

@@ -11,6 +11,7 @@
 #define NOBODY        0xfffffffu /* 28 bits */
 #define MAX_TRANSFERS 20000000u
 #define ROUNDING      1e-15
+#define RELAYED       1e-9 /* who comes so much behind a start was not waited for */
 
 /* What a transfer waited for. */
 typedef struct cause {
@@ -121,9 +122,10 @@ static cause cause_of(const search *s, const cs_transfer *t, size_t parts, doubl
                       uint32_t tx, uint32_t rx)
 {
     double    src = cs_arrival(s->scenario, t->src), dst = cs_arrival(s->scenario, t->dst);
-    candidate best = {.cause = {NOBODY, CS_WAIT_ARRIVAL}, .start_s = start_s};
+    double    both_s = src > dst ? src : dst; /* behind the start of a rank that relays */
+    candidate best   = {.cause = {NOBODY, CS_WAIT_ARRIVAL}, .start_s = start_s};
 
-    best.end_s = src > dst ? src : dst;
+    best.end_s = both_s <= start_s * (1 + RELAYED) ? both_s : 0;
     for (size_t k = 0; k < parts; k++) {
         consider_slots(s, &best, &t[k]);
     }

@@ -142,7 +142,8 @@ cs_bound_context cs_job_bounds(const cs_job *job)
                                 .alpha_holds_port     = model->alpha_holds_port && !shared,
                                 .alpha_per_message    = !shared,
                                 .is_round_synchronous = job->plan.is_round_synchronous,
-                                .uses_trees           = job->plan.uses_trees};
+                                .uses_trees           = job->plan.uses_trees,
+                                .ranks_relay          = job->plan.own_ready_s != NULL};
 
     for (uint32_t f = 0; f < CS_FABRICS; f++) {
         context.latency_s[f] = model->latency_s(&job->scenario, &job->model_options, f);
@@ -214,7 +215,13 @@ static void fill_result(const cs_job *job, const cs_outcome *outcome, cs_result 
                                      .note               = job->plan.note};
     result->busbw_GBps = result->algbw_GBps * cs_busbw_factor(s->collective, s->cluster.n_ranks);
     set_formulas(job, result);
-    set_bound(job, result);
+    if (outcome->n_out > 0) { /* bounds are those of all ranks */
+        result->bound = "none";
+        result->gap   = (double)NAN;
+        result->note  = "ranks were left out: the result is the sum of the others (run --explain)";
+    } else {
+        set_bound(job, result);
+    }
 }
 
 cs_status cs_job_run(const cs_job *job, const cs_observer *observers, size_t n_observers,

@@ -147,18 +147,25 @@ static cs_status allocate(cs_ports *ports, cs_arena *arena, const cs_plan *plan)
     for (size_t i = 0; i < n_slots; i++) {
         ports->ready_s[i] = ports->first_s;
     }
+    for (uint32_t r = 0; ports->ranks_relay && plan->starts_own && r < ports->n_ranks; r++) {
+        for (uint32_t c = 0; c < plan->n_chunks; c++) {
+            ports->ready_s[(size_t)r * plan->n_slots + c] = ports->arrival_s[r];
+        }
+    }
     for (uint32_t p = 0; p < ports->n_ports; p++) {
         ports->tx_free_s[p] = ports->rx_free_s[p] = ports->first_s;
     }
     return CS_OK;
 }
 
-static cs_status list_arrivals(cs_ports *ports, cs_arena *arena, const cs_scenario *s)
+static cs_status list_arrivals(cs_ports *ports, cs_arena *arena, const cs_scenario *s,
+                               const double *own_ready_s)
 {
     double *arrival = CS_ARENA_NEW(arena, double, ports->n_ranks);
 
     for (uint32_t r = 0; arrival != NULL && r < ports->n_ranks; r++) {
-        arrival[r] = cs_arrival(s, r) + ports->first_s;
+        double own_s = own_ready_s != NULL ? own_ready_s[r] : 0;
+        arrival[r]   = fmax(cs_arrival(s, r), own_s) + ports->first_s;
     }
     ports->arrival_s = arrival;
     return arrival == NULL ? CS_ENOMEM : CS_OK;
@@ -169,13 +176,14 @@ static cs_status describe(cs_ports *ports, cs_arena *arena, const cs_scenario *s
 {
     double first_s = 0 - cs_last_arrival(scenario);
 
-    *ports = (cs_ports){.n_slots    = plan->n_slots,
-                        .seed       = scenario->seed,
-                        .uses       = plan->uses,
-                        .first_s    = first_s,
-                        .last_end_s = -(double)INFINITY};
+    *ports = (cs_ports){.n_slots     = plan->n_slots,
+                        .seed        = scenario->seed,
+                        .uses        = plan->uses,
+                        .first_s     = first_s,
+                        .last_end_s  = -(double)INFINITY,
+                        .ranks_relay = plan->own_ready_s != NULL};
     cs_ports_place(ports, &scenario->cluster);
-    CS_TRY(list_arrivals(ports, arena, scenario));
+    CS_TRY(list_arrivals(ports, arena, scenario, plan->own_ready_s));
     if (!cs_nics_are_even(scenario)) {
         CS_TRY(cs_capacity_is_constant(scenario) ? slow_constant(ports, arena, scenario)
                                                  : slow_over_time(ports, arena, scenario));
@@ -199,7 +207,7 @@ cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *sce
     if (status == CS_OK) {
         status = allocate(ports, arena, plan);
     }
-    for (uint32_t r = 0; status == CS_OK && r < ports->n_ranks; r++) {
+    for (uint32_t r = 0; status == CS_OK && !ports->ranks_relay && r < ports->n_ranks; r++) {
         close_ports_of_rank(ports, r, ports->arrival_s[r]);
     }
     return status == CS_OK
@@ -223,12 +231,29 @@ double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s)
     return latest;
 }
 
-double cs_ports_end_s(const cs_ports *ports)
+double cs_ports_last_end_s(const cs_ports *ports)
 {
-    double latest = fmax(ports->last_end_s, 0); /* the last rank has come */
+    double latest = fmax(ports->last_end_s, ports->first_s);
 
     for (uint32_t p = 0; !says_ends(ports) && p < ports->n_ports; p++) {
         latest = fmax(latest, fmax(ports->tx_free_s[p], ports->rx_free_s[p]));
     }
     return latest;
+}
+
+void cs_ports_hold(cs_ports *ports, double until_s)
+{
+    for (uint32_t r = 0; r < ports->n_ranks; r++) {
+        close_ports_of_rank(ports, r, until_s);
+    }
+}
+
+void cs_ports_end_stage(cs_ports *ports)
+{
+    cs_ports_hold(ports, cs_ports_last_end_s(ports));
+}
+
+double cs_ports_end_s(const cs_ports *ports)
+{
+    return fmax(cs_ports_last_end_s(ports), 0); /* the last rank has come */
 }

@@ -16,7 +16,8 @@ cs_status cs_ports_describe(cs_ports *ports, cs_arena *arena, const cs_scenario 
                             const cs_plan *plan, cs_error *err);
 
 /* Fill `ports` for the scenario: every port is free and every own contribution ready when its
- * rank arrives. All memory is the arena's. O(n_ranks * n_slots + steps). */
+ * rank arrives; where the plan has ranks relay, ports are free from the first arrival on. All
+ * memory is the arena's. O(n_ranks * n_slots + steps). */
 cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *scenario,
                         const cs_plan *plan, cs_error *err);
 
@@ -25,6 +26,15 @@ cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *sce
  * closed after its messages (LogGP's gap), which stay closed behind it as long as they would have
  * without it. Returns the time at which it lets go. O(n_ports). */
 double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s);
+
+/* No port is free before that. O(n_ports). */
+void cs_ports_hold(cs_ports *ports, double until_s);
+
+/* ... before the last end so far. O(n_ports). */
+void cs_ports_end_stage(cs_ports *ports);
+
+/* The last end so far, or the first arrival. O(n_ports). */
+double cs_ports_last_end_s(const cs_ports *ports);
 
 /* When everything has ended and every rank has come: the last end that the model has said, or the
  * last time at which any port becomes free. */

@@ -76,7 +76,11 @@ cs_status cs_recording_stream(cs_recording *r, const cs_job *job, cs_error *err)
 {
     cs_block  block  = {.capacity = BLOCK};
     void     *state  = NULL;
-    cs_status status = cs_job_open(job, &state, err);
+    cs_status status = job->plan.is_reactive
+                           ? CS_FAIL(err, CS_ENOTSUP, "algorithm",
+                                     "%s decides while it runs: there is no schedule to be kept",
+                                     job->algorithm->name)
+                           : cs_job_open(job, &state, err);
 
     if (status != CS_OK) {
         return status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The engine: one pass over the stream. Every block is served by the model, followed by the
  * fingerprints and shown to the observers while it is still in the cache. Over a network model the
- * dispatcher takes the blocks, after a first pass in which it counts. */
+ * dispatcher takes the blocks, after a first pass in which it counts. A reactive stream is one more
+ * observer, the first one: blocks are followed and counted as it has left them. */
 #include "cs/job.h"
 
 #include "engine/dispatch.h"
@@ -9,14 +10,16 @@
 #include "engine/verify.h"
 
 #include <assert.h>
+#include <math.h>
 
 enum { BLOCK = CS_DISPATCH_BLOCK }; /* 16 KiB of transfers: half of a small L1 cache */
 
 typedef struct run {
     const cs_job      *job;
-    const cs_observer *observers;
+    const cs_observer *observers; /* those of a reactive stream begin with itself */
     size_t             n_observers;
     bool               shows;   /* one of them wants to see blocks */
+    bool               reacts;  /* the stream is told of its blocks */
     const cs_observer *watches; /* the one that wants to know about links; NULL: none, or the model
                                    does not count there */
     cs_arena        arena;
@@ -26,14 +29,72 @@ typedef struct run {
     cs_transfer     transfers[BLOCK];
     cs_interval    *intervals; /* of the block; NULL unless they are shown, on a port model */
     cs_dispatch    *dispatch;  /* NULL on a port model */
+    void           *stream;    /* the one that is served; NULL: none is open */
     cs_outcome      outcome;
 } run;
+
+static void count_block(run *r, const cs_block *block)
+{
+    const cs_transfer *t     = block->transfers;
+    uint32_t           uses  = r->job->plan.uses;
+    uint64_t           bytes = 0, back = 0, exchanges = 0, joins = 0;
+
+    for (size_t i = 0; i < block->count; i++) {
+        bytes += t[i].bytes;
+    }
+    for (size_t i = 0; (uses & CS_USES_EXCHANGE) != 0 && i < block->count; i++) {
+        bool is_both = cs_transfer_op(&t[i]) == CS_OP_EXCHANGE;
+        exchanges += is_both;
+        back += is_both ? t[i].bytes : 0;
+    }
+    for (size_t i = 0; (uses & CS_USES_JOIN) != 0 && i < block->count; i++) {
+        joins += (t[i].flags & CS_JOIN) != 0;
+    }
+    r->outcome.n_transfers += block->count + exchanges - joins;
+    r->outcome.wire_bytes += bytes + back;
+}
+
+/* A block of a reactive stream, with its times: what it is now is what is checked. */
+static cs_status tell_stream(void *user, const cs_block *block, const cs_interval *intervals,
+                             cs_error *err)
+{
+    run *r = user;
+
+    (void)err;
+    r->job->algorithm->told(r->stream, block, intervals);
+    if (r->job->verify) {
+        cs_fingerprints_block(&r->prints, block);
+    }
+    count_block(r, block);
+    return CS_OK;
+}
+
+/* The stream before the observers. */
+static cs_status add_stream(run *r, cs_error *err)
+{
+    cs_observer *all = CS_ARENA_NEW(&r->arena, cs_observer, r->n_observers + 1);
+
+    if (all == NULL) {
+        return CS_NO_MEMORY(err, "observers");
+    }
+    all[0] = (cs_observer){.block = tell_stream, .user = r};
+    for (size_t i = 0; i < r->n_observers; i++) {
+        all[i + 1] = r->observers[i];
+    }
+    r->observers = all;
+    r->n_observers++;
+    return CS_OK;
+}
 
 static cs_status open_run(run *r, cs_error *err)
 {
     const cs_job *job = r->job;
 
-    r->block = (cs_block){.transfers = r->transfers, .capacity = BLOCK};
+    r->block  = (cs_block){.transfers = r->transfers, .capacity = BLOCK};
+    r->reacts = job->plan.is_reactive && job->algorithm->told != NULL;
+    if (r->reacts) {
+        CS_TRY(add_stream(r, err));
+    }
     for (size_t i = 0; i < r->n_observers; i++) {
         r->shows = r->shows || r->observers[i].block != NULL;
         if (r->observers[i].links != NULL && job->model->network != NULL &&
@@ -74,27 +135,6 @@ static cs_status finish_dispatch(run *r, cs_error *err)
     return CS_OK;
 }
 
-static void count_block(run *r)
-{
-    const cs_transfer *t     = r->block.transfers;
-    uint32_t           uses  = r->job->plan.uses;
-    uint64_t           bytes = 0, back = 0, exchanges = 0, joins = 0;
-
-    for (size_t i = 0; i < r->block.count; i++) {
-        bytes += t[i].bytes;
-    }
-    for (size_t i = 0; (uses & CS_USES_EXCHANGE) != 0 && i < r->block.count; i++) {
-        bool is_both = cs_transfer_op(&t[i]) == CS_OP_EXCHANGE;
-        exchanges += is_both;
-        back += is_both ? t[i].bytes : 0;
-    }
-    for (size_t i = 0; (uses & CS_USES_JOIN) != 0 && i < r->block.count; i++) {
-        joins += (t[i].flags & CS_JOIN) != 0;
-    }
-    r->outcome.n_transfers += r->block.count + exchanges - joins;
-    r->outcome.wire_bytes += bytes + back;
-}
-
 /* On a port model: times at once. */
 static cs_status serve_ports(run *r, cs_error *err)
 {
@@ -103,6 +143,9 @@ static cs_status serve_ports(run *r, cs_error *err)
 
     if ((block->transfers[0].flags & CS_FENCE) != 0) {
         cs_ports_fence(&r->ports, block->fence_except, block->fence_s);
+    }
+    if (block->not_before_s > 0) {
+        cs_ports_hold(&r->ports, block->not_before_s + r->ports.first_s);
     }
     job->model->serve(&r->ports, &job->model_options, block->transfers, block->count, r->intervals);
     for (size_t i = 0; r->intervals != NULL && r->ports.first_s < 0 && i < block->count; i++) {
@@ -123,11 +166,16 @@ static cs_status serve_block(run *r, cs_error *err)
     cs_status status =
         r->dispatch != NULL ? cs_dispatch_block(r->dispatch, &r->block, err) : serve_ports(r, err);
 
-    if (r->job->verify) {
+    if (r->job->verify && !r->reacts) {
         cs_fingerprints_block(&r->prints, &r->block);
     }
-    if (r->dispatch == NULL) {
-        count_block(r);
+    if (r->dispatch == NULL && !r->reacts) {
+        count_block(r, &r->block);
+    }
+    if (r->block.is_stage_end && r->dispatch == NULL) {
+        cs_ports_end_stage(&r->ports);
+    } else if (r->block.is_stage_end && status == CS_OK) {
+        status = cs_dispatch_drain(r->dispatch, err);
     }
     return status;
 }
@@ -136,41 +184,75 @@ static cs_status serve_block(run *r, cs_error *err)
 static cs_status count_for_dispatch(run *r, cs_error *err)
 {
     cs_dispatch_count(r->dispatch, &r->block);
-    count_block(r);
+    if (!r->reacts) {
+        count_block(r, &r->block);
+    }
     (void)err;
     return CS_OK;
 }
 
-/* Show every block of the stream to `take`. */
-static cs_status for_blocks(run *r, cs_status (*take)(run *r, cs_error *err), cs_error *err)
+/* Show the blocks of a stream to `take`, up to the end of its stage. False in *goes_on_p: it has
+ * ended. */
+static cs_status for_stage(run *r, void *state, cs_status (*take)(run *r, cs_error *err),
+                           bool *goes_on_p, cs_error *err)
 {
     const cs_algorithm *a      = r->job->algorithm;
-    void               *state  = NULL;
-    cs_status           status = cs_job_open(r->job, &state, err);
+    cs_status           status = CS_OK;
+    bool                ends   = false;
 
-    if (status != CS_OK) {
-        return status;
-    }
-    a->next_block(state, &r->block);
-    while (r->block.count > 0 && status == CS_OK) {
-        status = take(r, err);
+    while (status == CS_OK && !ends) {
         a->next_block(state, &r->block);
+        *goes_on_p = r->block.count > 0;
+        ends       = !*goes_on_p || r->block.is_stage_end;
+        status     = *goes_on_p ? take(r, err) : CS_OK;
     }
-    a->close(state);
     return status;
 }
 
-static cs_status serve_stream(run *r, cs_error *err)
+/* A stage of the stream that goes ahead, which is closed behind the last one. */
+static cs_status count_stage(run *r, void **counted_p, cs_error *err)
 {
-    if (r->dispatch != NULL) {
-        CS_TRY(for_blocks(r, count_for_dispatch, err));
+    bool goes_on = true;
+
+    CS_TRY(for_stage(r, *counted_p, count_for_dispatch, &goes_on, err));
+    if (goes_on) {
+        return CS_OK;
     }
-    for (size_t i = 0; i < r->n_observers && r->dispatch != NULL; i++) {
+    r->job->algorithm->close(*counted_p);
+    *counted_p = NULL;
+    for (size_t i = 0; i < r->n_observers && !r->reacts; i++) {
         if (r->observers[i].counted != NULL) {
             r->observers[i].counted(r->observers[i].user, r->outcome.n_transfers);
         }
     }
-    CS_TRY(for_blocks(r, serve_block, err));
+    return CS_OK;
+}
+
+/* Stage by stage; nearly all streams are one. Over a network model another stream goes ahead by a
+ * stage, which is counted. */
+static cs_status serve_stages(run *r, void **counted_p, cs_error *err)
+{
+    if (r->dispatch != NULL) {
+        CS_TRY(cs_job_open(r->job, counted_p, err));
+        CS_TRY(count_stage(r, counted_p, err));
+    }
+    CS_TRY(cs_job_open(r->job, &r->stream, err));
+    for (bool goes_on = true; goes_on;) {
+        CS_TRY(for_stage(r, r->stream, serve_block, &goes_on, err));
+        if (goes_on && *counted_p != NULL) {
+            CS_TRY(count_stage(r, counted_p, err));
+        }
+    }
+    return CS_OK;
+}
+
+static cs_status serve_stream(run *r, cs_error *err)
+{
+    void     *counted = NULL;
+    cs_status status  = serve_stages(r, &counted, err);
+
+    r->job->algorithm->close(counted);
+    CS_TRY(status);
     if (r->dispatch != NULL) {
         CS_TRY(finish_dispatch(r, err));
     } else {
@@ -179,16 +261,18 @@ static cs_status serve_stream(run *r, cs_error *err)
     return CS_OK;
 }
 
-/* Is the schedule right, and if not, where is it wrong? */
+/* Is the schedule right, and if not, where is it wrong? What a reactive stream has decided cannot
+ * be streamed again. */
 static cs_status check_fingerprints(run *r, cs_error *err)
 {
+    cs_verdict *verdict = &r->outcome.verdict;
+
     r->outcome.verified = cs_fingerprints_hold(&r->prints);
-    if (r->outcome.verified) {
-        r->outcome.verdict.is_correct = true;
+    if (r->outcome.verified || r->reacts) {
+        *verdict = cs_fingerprints_verdict(&r->prints);
         return CS_OK;
     }
-    cs_verdict *verdict = &r->outcome.verdict;
-    cs_status   status  = cs_locate_error(r->job, verdict, err);
+    cs_status status = cs_locate_error(r->job, verdict, err);
     if (status == CS_ENOMEM) { /* wrong all the same, but nobody can say where */
         *verdict = (cs_verdict){.text = "a value that is owed is wrong or never complete"};
         if (err != NULL) {
@@ -202,15 +286,55 @@ static cs_status check_fingerprints(run *r, cs_error *err)
     return status;
 }
 
+/* Ranks that were left out in the end neither have to be there nor count. */
+static cs_status leave_out(run *r, cs_error *err)
+{
+    const cs_scenario  *s       = &r->job->scenario;
+    const cs_algorithm *a       = r->job->algorithm;
+    bool               *is_out  = CS_ARENA_NEW(&r->arena, bool, s->cluster.n_ranks);
+    double              first_s = 0 - cs_last_arrival(s), last_s = 0;
+
+    if (is_out == NULL) {
+        return CS_NO_MEMORY(err, "%u ranks", s->cluster.n_ranks);
+    }
+    double known_s = a->leave_out(r->stream, is_out);
+    for (uint32_t i = 0; i < s->cluster.n_ranks; i++) {
+        r->outcome.n_out += is_out[i];
+        last_s = is_out[i] ? last_s : fmax(last_s, cs_arrival(s, i));
+    }
+    if (r->outcome.n_out > 0) {
+        double end_s         = r->dispatch != NULL ? cs_dispatch_last_end_s(r->dispatch)
+                                                   : cs_ports_last_end_s(&r->ports);
+        r->outcome.elapsed_s = fmax(end_s - first_s, fmax(known_s, last_s));
+        r->outcome.exposed_s = r->outcome.elapsed_s - last_s;
+        if (r->job->verify) {
+            cs_fingerprints_leave_out(&r->prints, is_out);
+        }
+    }
+    return CS_OK;
+}
+
+static void show_decisions(const run *r)
+{
+    const cs_algorithm *a = r->job->algorithm;
+
+    for (size_t i = 0; i < r->n_observers && a->decisions != NULL; i++) {
+        if (r->observers[i].decided != NULL) {
+            r->observers[i].decided(r->observers[i].user, a->decisions(r->stream));
+        }
+    }
+}
+
 static cs_status replay(run *r, cs_error *err)
 {
     CS_TRY(open_run(r, err));
     CS_TRY(serve_stream(r, err));
-    if (r->job->verify) {
-        CS_TRY(check_fingerprints(r, err));
-    }
     r->outcome.elapsed_s = cs_last_arrival(&r->job->scenario) + r->outcome.exposed_s;
-    return CS_OK;
+    if (r->reacts && r->job->algorithm->leave_out != NULL) {
+        CS_TRY(leave_out(r, err));
+    }
+    show_decisions(r);
+    return r->job->verify ? check_fingerprints(r, err) : CS_OK;
 }
 
 cs_status cs_job_replay(const cs_job *job, const cs_observer *observers, size_t n_observers,
@@ -227,12 +351,15 @@ cs_status cs_job_replay(const cs_job *job, const cs_observer *observers, size_t 
     r.arena          = (cs_arena){0};
     r.intervals      = NULL;
     r.dispatch       = NULL;
+    r.stream         = NULL;
+    r.reacts         = false;
     r.outcome        = (cs_outcome){.counts = CS_NO_COUNTS};
     cs_status status = replay(&r, err);
 
     if (status == CS_OK) {
         *outcome_p = r.outcome;
     }
+    job->algorithm->close(r.stream);
     cs_dispatch_close(r.dispatch);
     cs_arena_free(&r.arena);
     return status;

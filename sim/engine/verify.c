@@ -38,8 +38,11 @@ cs_status cs_fingerprints_open(cs_fingerprints *f, cs_arena *arena, const cs_sce
 {
     uint32_t n = scenario->cluster.n_ranks;
 
-    *f = (cs_fingerprints){
-        .scenario = scenario, .n_ranks = n, .n_chunks = plan->n_chunks, .n_slots = plan->n_slots};
+    *f       = (cs_fingerprints){.scenario = scenario,
+                                 .n_ranks  = n,
+                                 .n_chunks = plan->n_chunks,
+                                 .n_slots  = plan->n_slots,
+                                 .in_slots = plan->ends_in_slots};
     f->rank  = CS_ARENA_NEW(arena, cs_rank_print, n);
     f->chunk = CS_ARENA_NEW(arena, cs_chunk_print, plan->n_chunks);
     f->value = CS_ARENA_NEW(arena, uint64_t, (size_t)plan->n_slots * n);
@@ -181,12 +184,63 @@ static uint64_t owed_sum(const cs_fingerprints *f, uint32_t rank, uint64_t total
     return sum;
 }
 
+/* The first slot that ends with another value than is owed, where the plan ends in slots. */
+static bool find_wrong_slot(const cs_fingerprints *f, uint32_t *rank_p, uint32_t *chunk_p)
+{
+    const cs_chunks chunks = cs_chunks_of(f->scenario, f->n_chunks);
+
+    for (uint32_t r = 0; r < f->n_ranks; r++) {
+        for (uint32_t c = 0; c < f->n_chunks; c++) {
+            bool is_owed = cs_chunk_is_owed(&chunks, c, r) && (f->is_out == NULL || !f->is_out[r]);
+            if (is_owed && f->value[r * f->n_slots + c] != f->chunk[c].want) {
+                *rank_p  = r;
+                *chunk_p = c;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void cs_fingerprints_leave_out(cs_fingerprints *f, const bool *is_out)
+{
+    const cs_chunks chunks = cs_chunks_of(f->scenario, f->n_chunks);
+
+    f->is_out = is_out;
+    for (uint32_t r = 0; r < f->n_ranks; r++) {
+        for (uint32_t c = 0; is_out[r] && c < f->n_chunks; c++) {
+            bool is_in = cs_chunk_contributor(&chunks, c) == CS_EVERY_RANK;
+            f->chunk[c].want -= is_in ? f->rank[r].word * f->chunk[c].word : 0;
+        }
+    }
+}
+
+cs_verdict cs_fingerprints_verdict(const cs_fingerprints *f)
+{
+    cs_verdict v = {.is_correct = cs_fingerprints_hold(f)};
+
+    if (v.is_correct) {
+        return v;
+    }
+    if (f->in_slots && find_wrong_slot(f, &v.rank, &v.chunk)) {
+        snprintf(v.text, sizeof v.text, "chunk %u at rank %u ends as another sum than is owed",
+                 v.chunk, v.rank);
+    } else {
+        snprintf(v.text, sizeof v.text, "a value that is owed is wrong or never complete");
+    }
+    return v;
+}
+
 bool cs_fingerprints_hold(const cs_fingerprints *f)
 {
     uint64_t total = 0;
+    uint32_t rank = 0, chunk = 0;
 
     if (f->differences != 0) {
         return false;
+    }
+    if (f->in_slots) {
+        return !find_wrong_slot(f, &rank, &chunk);
     }
     for (uint32_t c = 0; c < f->n_chunks; c++) {
         total += f->chunk[c].want;
@@ -397,7 +451,11 @@ static cs_status follow_stream(contributions *held, const cs_job *job, cs_arena 
         }
     } while (block.count > 0 && is_right);
     job->algorithm->close(state);
-    held->verdict->is_correct = is_right && check_complete(held);
+    if (is_right && held->prints.in_slots) {
+        *held->verdict = cs_fingerprints_verdict(&held->prints);
+    } else {
+        held->verdict->is_correct = is_right && check_complete(held);
+    }
     return CS_OK;
 }
 

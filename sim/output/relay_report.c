@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_TICKS = 4 }; /* of the same workers that are shown; of more, the first and the last */
 
@@ -230,6 +231,9 @@ static void add_end(const cs_relay_report *r, cs_text *text)
     double                first_s = t->first_s - r->given->rpc_s;
     uint32_t              n_left  = r->n_ranks - t->n_faulty;
 
+    if (isnan(t->wait_all_s)) {
+        return;
+    }
     if (isinf(t->wait_all_s)) {
         cs_text_add(text, "\nWaiting for all instead: for ever.\n");
     } else {
@@ -278,6 +282,24 @@ void cs_relay_table(const cs_relay_report *r, cs_text *text)
     if (r->strategy != NULL) {
         add_tuples(r, text);
     }
+}
+
+void cs_late_text(const cs_late_decisions *d, cs_text *text)
+{
+    const cs_relay_report report = {
+        .given = &d->given, .times = &d->times, .n_ranks = d->given.setting.n_ranks};
+    cs_text lines = {0};
+
+    cs_relay_table(&report, &lines);
+    text->failed = text->failed || lines.failed;
+    for (const char *line = lines.data; line != NULL && *line != '\0';) {
+        const char *end    = strchr(line, '\n');
+        size_t      length = end != NULL ? (size_t)(end - line) + 1 : strlen(line);
+        cs_text_add(text, *line == '\n' ? "#" : *line == '#' ? "" : "# ");
+        cs_text_add_bytes(text, line, length);
+        line += length;
+    }
+    cs_text_free(&lines);
 }
 
 /* ---- for programs ---- */

@@ -3,7 +3,7 @@
 #ifndef CS_OUTPUT_RELAY_REPORT_H
 #define CS_OUTPUT_RELAY_REPORT_H
 
-#include "algorithms/adapcc/relay_times.h"
+#include "algorithms/adapcc/late.h"
 #include "base/text.h"
 
 /* What there is to tell; borrowed. Without `times` only who is active and what ranks then do. */
@@ -19,6 +19,9 @@ typedef struct cs_relay_report {
 
 /* Tick by tick until the decision, then what happened when; then the tuples, tree by tree. */
 void cs_relay_table(const cs_relay_report *report, cs_text *text);
+
+/* What was decided in a run, as comments: tick by tick, then what happened when. */
+void cs_late_text(const cs_late_decisions *decisions, cs_text *text);
 
 /* One object; what there is not is null. `tuples` has one row per rank and tree, tree by tree. */
 void cs_relay_json(const cs_relay_report *report, cs_text *text);

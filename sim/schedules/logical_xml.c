@@ -16,6 +16,7 @@
 enum { MOST_DEPTH = 64 };
 
 static const double GIGABIT = 1e9 / 8, GIGABYTE = 1e9, MICROSECOND = 1e-6;
+static const double MICROSECONDS = 1e6; /* in a second: 20 us are written as 20 */
 
 /* A NIC by the number that a file gives it. */
 typedef struct numbered {
@@ -427,7 +428,7 @@ static void write_server(cs_text *text, const cs_logical *l, uint32_t server)
     cs_text_add(text, " nvlink=\"%s\"", s->nvlink.kind == CS_DIRECT ? "direct" : "switched");
     if (s->nvlink.bandwidth_Bps > 0) {
         cs_xml_add_real(text, "nvlink_GBps", s->nvlink.bandwidth_Bps / GIGABYTE);
-        cs_xml_add_real(text, "nvlink_alpha_us", s->nvlink.alpha_s / MICROSECOND);
+        cs_xml_add_real(text, "nvlink_alpha_us", s->nvlink.alpha_s * MICROSECONDS);
     }
     if (s->links_at_once > 0) {
         cs_text_add(text, " links_at_once=\"%u\"", s->links_at_once);
@@ -435,7 +436,7 @@ static void write_server(cs_text *text, const cs_logical *l, uint32_t server)
     if (s->n_sockets > 1) {
         cs_text_add(text, " sockets=\"%u\"", s->n_sockets);
         cs_xml_add_real(text, "cross_GBps", s->cross.bandwidth_Bps / GIGABYTE);
-        cs_xml_add_real(text, "cross_alpha_us", s->cross.alpha_s / MICROSECOND);
+        cs_xml_add_real(text, "cross_alpha_us", s->cross.alpha_s * MICROSECONDS);
     }
     cs_text_add(text, ">\n");
     for (uint32_t i = s->first_nic; i < s->first_nic + s->n_nics; i++) {
@@ -462,7 +463,7 @@ static void write_link(cs_text *text, const char *end, const char *kind, uint32_
                        double alpha_s, double bandwidth_Bps)
 {
     cs_text_add(text, "  <link src=\"%s%u\" dst=\"%s%u\" kind=\"%s\"", end, src, end, dst, kind);
-    cs_xml_add_real(text, "alpha_us", alpha_s / MICROSECOND);
+    cs_xml_add_real(text, "alpha_us", alpha_s * MICROSECONDS);
     cs_xml_add_real(text, "GBps", bandwidth_Bps / GIGABYTE);
     cs_text_add(text, "/>\n");
 }
@@ -488,7 +489,7 @@ void cs_logical_write(cs_text *text, const cs_logical *logical)
     const cs_logical *l = logical;
 
     cs_text_add(text, "<graph");
-    cs_xml_add_real(text, "alpha_us", l->net_alpha_s / MICROSECOND);
+    cs_xml_add_real(text, "alpha_us", l->net_alpha_s * MICROSECONDS);
     cs_text_add(text, ">\n");
     for (uint32_t s = 0; s < l->n_servers; s++) {
         write_server(text, l, s);

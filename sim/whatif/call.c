@@ -2,18 +2,20 @@
 /* The time of a call: see whatif/call.h.
  *
  * The state of the network at a time is a row of two numbers per history (the slowdown, and the
- * slowdown that the schedule is made for); the row and the algorithm are the key of the store of
- * times. A replay over time takes the spans of a window that begins with the call; when the call
- * turns out to last longer than the window, it is done again with a larger one. */
+ * slowdown that the schedule is made for) and the number of the arrivals; the row and the algorithm
+ * are the key of the store of times. A replay over time takes the spans of a window that begins
+ * with the call; when the call turns out to last longer than the window, it is done again with a
+ * larger one. */
 #include "whatif/call.h"
 
 #include "base/alloc.h"
+#include "base/random.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_KEPT = 1024, ROWS_MAX = 1 << 22, GONE = -1 };
+enum { MAX_KEPT = 1024, ROWS_MAX = 1 << 22, GONE = -1, HASHED = 512 };
 
 /* Instead of CS_MAX_SLOWDOWN for ever: tells a call that waits for it from one that is done. */
 #define LESS_SLOWDOWN 0.5e9
@@ -75,6 +77,18 @@ static void planned_next_block(void *state, cs_block *block)
     s->algorithm->next_block(s->state, block);
 }
 
+static void planned_told(void *state, const cs_block *block, const cs_interval *intervals)
+{
+    planned_state *s = state;
+    s->algorithm->told(s->state, block, intervals);
+}
+
+static double planned_leave_out(const void *state, bool *is_out)
+{
+    const planned_state *s = state;
+    return s->algorithm->leave_out != NULL ? s->algorithm->leave_out(s->state, is_out) : 0;
+}
+
 static void planned_close(void *state)
 {
     planned_state *s = state;
@@ -94,6 +108,8 @@ static const cs_algorithm planned_algorithm = {
     .check         = planned_check,
     .open          = planned_open,
     .next_block    = planned_next_block,
+    .told          = planned_told,
+    .leave_out     = planned_leave_out,
     .close         = planned_close,
 };
 
@@ -141,11 +157,11 @@ cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline, c
     if (caller != NULL) {
         caller->job      = job;
         caller->timeline = timeline;
-        caller->n_row    = 2 * n;
+        caller->n_row    = 2 * n + 1;
         caller->best     = (cs_best_call){.elapsed_s = (double)INFINITY};
         caller->max_kept = n > ROWS_MAX / 2 / MAX_KEPT ? 1 : MAX_KEPT;
-        caller->row      = CS_NEW(double, 2 * n);
-        caller->rows     = CS_NEW(double, 2 * n * caller->max_kept);
+        caller->row      = CS_NEW(double, caller->n_row);
+        caller->rows     = CS_NEW(double, caller->n_row * caller->max_kept);
         caller->ranks    = CS_NEW(uint32_t, n);
         caller->planned  = CS_NEW(cs_capacity, n);
         caller->actual   = CS_NEW(cs_capacity, count_spans(timeline));
@@ -219,9 +235,9 @@ static cs_cluster cluster_of(const cs_caller *caller, const cs_call *call)
     return cluster;
 }
 
-static double planned_slowdown(const cs_call *call, const cs_history *history)
+static double planned_slowdown(const cs_call *call, size_t history)
 {
-    return call->is_adapted ? cs_known_slowdown_at(history, call->start_s, call->delay_s) : 1;
+    return call->known != NULL ? call->known[history] : 1;
 }
 
 /* The schedule's network: what is known, for ever. Returns the number of steps. A dead server
@@ -232,7 +248,7 @@ static size_t plan_capacity(cs_caller *caller, const cs_call *call, bool *is_pos
 
     *is_possible_p = true;
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
-        double slowdown = planned_slowdown(call, &caller->timeline->histories[h]);
+        double slowdown = planned_slowdown(call, h);
         if (call->is_excluded[h] || slowdown <= 1) {
             continue;
         }
@@ -254,13 +270,14 @@ static bool state_now(cs_caller *caller, const cs_call *call, size_t *n_p)
         double            slowdown =
             excluded ? GONE : cs_slowdown_at(history->spans, history->n_spans, call->start_s);
         caller->row[2 * h]     = slowdown;
-        caller->row[2 * h + 1] = excluded ? GONE : planned_slowdown(call, history);
+        caller->row[2 * h + 1] = excluded ? GONE : planned_slowdown(call, h);
         is_alive               = is_alive && !isinf(slowdown);
         if (slowdown > 1) {
             caller->actual[n++] = (cs_capacity){caller->ranks[h], slowdown, 0, (double)INFINITY};
         }
     }
-    *n_p = n;
+    caller->row[caller->n_row - 1] = (double)call->arrival_id;
+    *n_p                           = n;
     return is_alive;
 }
 
@@ -297,18 +314,29 @@ static size_t state_over_time(cs_caller *caller, const cs_call *call, double win
     return n;
 }
 
+/* The call's schedule for what is known, for ranks that enter together. */
+static cs_job plan_job(const cs_caller *caller, const cs_call *call, size_t n_planned)
+{
+    cs_job planned = caller->job->call;
+
+    planned.scenario.cluster    = cluster_of(caller, call);
+    planned.scenario.capacity   = caller->planned;
+    planned.scenario.n_capacity = n_planned;
+    cs_job_set_algorithm(&planned, call->schedule->algorithm, &call->schedule->options);
+    return planned;
+}
+
 /* Replay the call on the first `n_actual` actual steps. */
 static cs_status replay(cs_caller *caller, const cs_call *call, size_t n_planned, size_t n_actual,
                         double *elapsed_s_p, cs_error *err)
 {
-    cs_job actual               = caller->job->call;
-    actual.scenario.cluster     = cluster_of(caller, call);
-    actual.scenario.capacity    = caller->actual;
-    actual.scenario.n_capacity  = n_actual;
-    cs_job planned              = actual;
-    planned.scenario.capacity   = caller->planned;
-    planned.scenario.n_capacity = n_planned;
-    cs_job_set_algorithm(&planned, call->schedule->algorithm, &call->schedule->options);
+    cs_job actual              = caller->job->call;
+    actual.scenario.cluster    = cluster_of(caller, call);
+    actual.scenario.capacity   = caller->actual;
+    actual.scenario.n_capacity = n_actual;
+    actual.scenario.arrival_s  = call->arrival_s;
+    cs_job planned             = plan_job(caller, call, n_planned);
+    planned.scenario.arrival_s = call->arrival_s;
 
     const planned_options options = {&planned};
     cs_job_set_algorithm(&actual, &planned_algorithm, &options);
@@ -445,8 +473,56 @@ cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s
         return CS_OK;
     }
     CS_TRY(time_call(caller, call, n_planned, elapsed_s_p, err));
-    if (n_ranks < caller->job->call.scenario.cluster.n_ranks) {
+    if (call->arrival_id > 0 || n_ranks < caller->job->call.scenario.cluster.n_ranks) {
         return CS_OK;
     }
     return compare_best(caller, call, n_planned, *elapsed_s_p, err);
+}
+
+/* ---- which schedule is it? ---- */
+
+static uint64_t hash_of(uint64_t hash, const cs_block *block)
+{
+    if ((block->transfers[0].flags & CS_FENCE) != 0) {
+        hash = cs_hash_add(hash, &block->fence_except, sizeof block->fence_except);
+        hash = cs_hash_add(hash, &block->fence_s, sizeof block->fence_s);
+    }
+    return cs_hash_add(hash, block->transfers, block->count * sizeof *block->transfers);
+}
+
+static cs_status hash_stream(cs_job *job, uint64_t *hash_p, cs_error *err)
+{
+    cs_transfer transfers[HASHED];
+    cs_block    block = {.transfers = transfers, .capacity = HASHED};
+    uint64_t    hash  = CS_HASH_BASIS;
+    void       *state = NULL;
+
+    CS_TRY(cs_job_resolve(job, err));
+    CS_TRY(cs_job_open(job, &state, err));
+    for (job->algorithm->next_block(state, &block); block.count > 0;
+         job->algorithm->next_block(state, &block)) {
+        hash = hash_of(hash, &block);
+    }
+    job->algorithm->close(state);
+    *hash_p = hash;
+    return CS_OK;
+}
+
+cs_status cs_call_schedule(cs_caller *caller, const cs_call *call, uint64_t *hash_p, cs_error *err)
+{
+    bool is_possible;
+    number_ranks(caller, call);
+    size_t n_planned = plan_capacity(caller, call, &is_possible);
+
+    if (!is_possible) {
+        return CS_FAIL(err, CS_ENOTSUP, "faults", "a server has no NIC left to plan for");
+    }
+    cs_job job = plan_job(caller, call, n_planned);
+    if (job.scenario.cluster.n_ranks < 2) { /* nothing is sent */
+        *hash_p = CS_HASH_BASIS;
+        return CS_OK;
+    }
+    cs_status status = hash_stream(&job, hash_p, err);
+    cs_job_release(&job);
+    return status;
 }

@@ -20,10 +20,13 @@ typedef struct cs_caller cs_caller;
 /* One call. */
 typedef struct cs_call {
     const cs_whatif_schedule *schedule;
-    double                    start_s; /* in job time */
-    double                    delay_s; /* from a notice to a schedule that takes it into account */
-    bool        is_adapted;  /* the schedule is made for what is known; else for healthy NICs */
-    const bool *is_excluded; /* [n_histories] these servers are not there */
+    double                    start_s; /* in job time, of the first rank */
+    const double *known;       /* [n_histories] the slowdowns that the schedule is made for; NULL:
+                                  healthy NICs */
+    const bool   *is_excluded; /* [n_histories] these servers are not there */
+    const double *arrival_s;   /* of the ranks that are there, after start_s; the schedule is made
+                                  for them, too. NULL: all enter together */
+    uint64_t arrival_id; /* > 0, its own for all arrivals that differ; 0: all enter together */
 } cs_call;
 
 /* What is borrowed outlives the caller. The caller of this function owns *caller_p. */
@@ -35,6 +38,11 @@ void                    cs_caller_free(cs_caller *caller);
  * ever. CS_EINVAL and CS_ENOTSUP: the algorithm cannot run on the network as it is known. */
 CS_MUST_CHECK cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s_p,
                                      cs_error *err);
+
+/* What the call's schedule is when all ranks enter together: a hash of its transfers, the same for
+ * the same. Errors are those of cs_call_time(). O(transfers). */
+CS_MUST_CHECK cs_status cs_call_schedule(cs_caller *caller, const cs_call *call, uint64_t *hash_p,
+                                         cs_error *err);
 
 /* How many replays have been done so far. */
 uint64_t cs_caller_replays(const cs_caller *caller);

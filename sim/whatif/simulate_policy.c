@@ -3,8 +3,14 @@
  *
  * One iteration is timed call by call. When it ends before anything changes, all iterations up to
  * that change take as long and are added at once. The set of excluded servers changes between
- * iterations only, except that a new exclusion drops the iteration in which it is decided. */
+ * iterations only, except that a new exclusion drops the iteration in which it is decided.
+ *
+ * A worker that dies before it enters the first call of an iteration is missed by that iteration;
+ * one that dies later has done its part, and the next one misses it. */
 #include "whatif/simulate_policy.h"
+
+#include "algorithms/adapcc/relay.h"
+#include "whatif/knowledge.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +38,7 @@ static bool goes_on(const cs_job_interval *a, const cs_job_interval *b)
     double right = (b->until_s - b->from_s) * a->iterations;
 
     return a->kind == b->kind && a->excluded == b->excluded && a->held_s == 0 && b->held_s == 0 &&
-           a->iterations > 0 && b->iterations > 0 &&
+           a->lost == 0 && b->lost == 0 && a->iterations > 0 && b->iterations > 0 &&
            fabs(left - right) <= SAME_RATE * fmax(left, right);
 }
 
@@ -73,7 +79,7 @@ static void intervals_add(job_intervals *intervals, const cs_job_interval *inter
 {
     cs_job_interval c = cut(interval, intervals->horizon_s);
 
-    if (intervals->failed || (!(c.until_s > c.from_s) && !(c.iterations > 0))) {
+    if (intervals->failed || (!(c.until_s > c.from_s) && !(c.iterations > 0) && !(c.lost > 0))) {
         return;
     }
     cs_job_interval *last = intervals->n > 0 ? &intervals->list[intervals->n - 1] : NULL;
@@ -84,6 +90,7 @@ static void intervals_add(job_intervals *intervals, const cs_job_interval *inter
         intervals->list[intervals->n++] = c;
     }
 }
+
 /* ---- the job, iteration by iteration ---- */
 
 typedef struct simulation {
@@ -91,13 +98,31 @@ typedef struct simulation {
     job_intervals            intervals;
     double                   now_s, left; /* iterations to do */
     bool                    *is_excluded; /* [n_histories] */
-    uint32_t                 n_excluded;
+    uint32_t                 n_excluded;  /* but for the server of the worker that died */
+    double                  *known;       /* [n_histories] what a schedule is made for */
     const char              *note;
+
+    bool         profiles;  /* again and again */
+    cs_knowledge knowledge; /* of CS_POLICY_RUN */
+    double       since;     /* iterations since the last profile */
+    uint64_t     n_profiles, n_rebuilds;
+
+    uint64_t drawn;     /* the turn of interference that is_slowed is of, + 1; 0: none */
+    bool    *is_slowed; /* [n_ranks] */
+    double  *arrival_s; /* [n_ranks] of the ranks that are there */
+
+    bool          is_dead;   /* the worker that dies is known to be */
+    bool          is_shared; /* ... and its samples are the others' */
+    size_t        died;      /* its server's history */
+    cs_death_cost death;
 } simulation;
 
 /* What one iteration came to; durations, not times, so that they do not depend on when. */
 typedef struct iteration {
     double duration_s, held_s;
+    double first_s;    /* from its begin to when the first rank enters the first call */
+    double call_s;     /* that call */
+    double doomed_s;   /* from its begin to when the worker that dies enters it; NAN: nobody dies */
     bool   is_adapted; /* a call ran the policy's own schedule */
 } iteration;
 
@@ -128,21 +153,43 @@ static void note_fallback(simulation *w, const cs_error *why)
     }
 }
 
-/* The policy's own schedule if it has one, knows of a fault, and can run; else the job's. */
-static cs_status time_call(simulation *w, double start_s, double *elapsed_s_p, bool *is_adapted_p,
-                           cs_error *err)
+/* What the policy's own schedule is made for at a time; NULL: it has none then. */
+static const double *plan_of(simulation *w, double time_s)
+{
+    double delay_s = w->q->job->timers.reschedule_s;
+
+    if (w->q->policy->kind == CS_POLICY_RUN) {
+        if (!w->knowledge.has_plan) {
+            note_fallback(w, &w->knowledge.refusal);
+        }
+        return w->knowledge.has_plan ? w->knowledge.plan : NULL;
+    }
+    if (w->q->policy->kind != CS_POLICY_SWITCH || !knows_fault(w, time_s, delay_s)) {
+        return NULL;
+    }
+    for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
+        w->known[h] = known_slowdown(w, h, time_s, delay_s);
+    }
+    return w->known;
+}
+
+/* The policy's own schedule if it has one and it can run; else the job's. `arrival_id`: 0, or that
+ * of w->arrival_s. */
+static cs_status time_call(simulation *w, double start_s, uint64_t arrival_id, iteration *it,
+                           double *elapsed_s_p, cs_error *err)
 {
     cs_call  call  = {.start_s     = start_s,
-                      .delay_s     = w->q->job->timers.reschedule_s,
-                      .is_excluded = w->is_excluded};
+                      .known       = plan_of(w, start_s),
+                      .is_excluded = w->is_excluded,
+                      .arrival_s   = arrival_id > 0 ? w->arrival_s : NULL,
+                      .arrival_id  = arrival_id};
     cs_error wrong = {0};
 
-    if (w->q->policy->kind == CS_POLICY_SWITCH && knows_fault(w, start_s, call.delay_s)) {
+    if (call.known != NULL) {
         call.schedule    = &w->q->policy->schedule;
-        call.is_adapted  = true;
         cs_status status = cs_call_time(w->q->caller, &call, elapsed_s_p, &wrong);
         if (status == CS_OK) {
-            *is_adapted_p = true;
+            it->is_adapted = true;
             return CS_OK;
         }
         if (!cs_status_is_refusal(status)) {
@@ -150,8 +197,8 @@ static cs_status time_call(simulation *w, double start_s, double *elapsed_s_p, b
         }
         note_fallback(w, &wrong);
     }
-    call.schedule   = &w->q->job->schedule;
-    call.is_adapted = false;
+    call.schedule = &w->q->job->schedule;
+    call.known    = NULL;
     return cs_call_time(w->q->caller, &call, elapsed_s_p, err);
 }
 
@@ -169,25 +216,119 @@ static double held_until(const simulation *w, double time_s)
     return time_s;
 }
 
-static cs_status run_iteration(simulation *w, iteration *it, cs_error *err)
-{
-    const cs_whatif_job *job  = w->q->job;
-    double               at_s = (1 - job->overlap_ratio) * job->compute_s;
+/* ---- computing ---- */
 
-    *it = (iteration){0};
-    for (uint32_t i = 0; i < job->calls && !isinf(at_s); i++) {
-        double elapsed_s = 0, start_s = w->now_s + at_s;
-        if (w->q->policy->kind == CS_POLICY_WAIT) {
-            double wait_s = held_until(w, start_s) - start_s;
-            it->held_s += wait_s;
-            at_s += wait_s;
+/* Who is slowed now. */
+static cs_status draw(simulation *w, uint64_t *turn_p, cs_error *err)
+{
+    const cs_whatif_job *job = w->q->job;
+
+    *turn_p = 0;
+    if (job->interference.gpus == 0) {
+        return CS_OK;
+    }
+    *turn_p = cs_interference_turn(&job->interference, w->now_s) + 1;
+    if (*turn_p == w->drawn) {
+        return CS_OK;
+    }
+    w->drawn = *turn_p;
+    return cs_interference_draw(&job->interference, &job->call.scenario.cluster,
+                                job->call.scenario.seed, *turn_p - 1, w->is_slowed, err);
+}
+
+/* The servers that are not there: the history's servers come in order. */
+static bool has_left(const simulation *w, uint32_t server, size_t *next)
+{
+    const cs_timeline *timeline = w->q->timeline;
+
+    while (*next < timeline->n_histories && timeline->histories[*next].server < server) {
+        ++*next;
+    }
+    return *next < timeline->n_histories && timeline->histories[*next].server == server &&
+           w->is_excluded[*next];
+}
+
+/* How long a rank computes, of `n` that share the samples, where it is number `index`. */
+static double compute_s_of(const simulation *w, uint32_t rank, uint32_t n, uint32_t index)
+{
+    const cs_whatif_job *job = w->q->job;
+    double               all = job->call.scenario.cluster.n_ranks, share = 1;
+    double level = w->drawn > 0 && w->is_slowed[rank] ? job->interference.level_ratio : 0;
+
+    if (w->is_shared) {
+        share = job->batch > 0
+                    ? (double)cs_relay_batch_of(job->batch, n, index) / ((double)job->batch / all)
+                    : all / n;
+    }
+    return job->compute_s * share * (1 + level);
+}
+
+/* How long the ranks compute: when they enter the first call, into arrival_s after the first of
+ * them. The last one ends at *last_s_p; the number of the arrivals is 0 where all are together. */
+static cs_status compute(simulation *w, iteration *it, double *last_s_p, uint64_t *arrival_id_p,
+                         cs_error *err)
+{
+    const cs_whatif_job *job     = w->q->job;
+    const cs_cluster    *cluster = &job->call.scenario.cluster;
+    double               first_s = (double)INFINITY, last_s = 0, ready = 1 - job->overlap_ratio;
+    uint32_t             alive = cs_n_servers(cluster) - w->is_shared, n = 0;
+    uint64_t             turn;
+    size_t               next = 0;
+
+    it->doomed_s = (double)NAN;
+    CS_TRY(draw(w, &turn, err));
+    for (uint32_t rank = 0, index = 0; rank < cluster->n_ranks; rank++) {
+        uint32_t server   = cs_server_of(cluster, rank);
+        bool     is_gone  = w->is_dead && w->q->timeline->histories[w->died].server == server;
+        bool     is_there = !has_left(w, server, &next);
+        double   time_s   = compute_s_of(w, rank, alive * cluster->gpus_per_server, index);
+        index += !is_gone;
+        if (is_there) {
+            w->arrival_s[n++] = ready * time_s;
+            first_s           = fmin(first_s, time_s);
+            last_s            = fmax(last_s, time_s);
         }
-        if (!isinf(at_s)) {
-            CS_TRY(time_call(w, w->now_s + at_s, &elapsed_s, &it->is_adapted, err));
-            at_s += elapsed_s;
+        if (job->death.is_there && !w->is_dead && rank == job->death.rank) {
+            it->doomed_s = ready * time_s;
         }
     }
-    it->duration_s = fmax(job->compute_s, at_s);
+    for (uint32_t i = 0; i < n; i++) {
+        w->arrival_s[i] -= ready * first_s;
+    }
+    it->first_s   = n > 0 ? ready * first_s : 0;
+    *last_s_p     = last_s;
+    *arrival_id_p = first_s < last_s && ready > 0 ? 2 * turn + 1 + w->is_shared : 0;
+    return CS_OK;
+}
+
+static cs_status run_iteration(simulation *w, iteration *it, cs_error *err)
+{
+    const cs_whatif_job *job = w->q->job;
+    double               last_s;
+    uint64_t             arrival_id;
+
+    *it = (iteration){0};
+    CS_TRY(compute(w, it, &last_s, &arrival_id, err));
+    double at_s = it->first_s;
+    for (uint32_t i = 0; i < job->calls && !isinf(at_s); i++) {
+        double elapsed_s = 0;
+        if (w->q->policy->kind == CS_POLICY_WAIT) {
+            double start_s = w->now_s + at_s, wait_s = held_until(w, start_s) - start_s;
+            it->held_s += wait_s;
+            at_s += wait_s;
+            if (wait_s > 0 && arrival_id > 0) { /* all are there before they may go on, or then */
+                at_s       = fmax(at_s, (1 - job->overlap_ratio) * last_s);
+                arrival_id = 0;
+            }
+        }
+        if (!isinf(at_s)) {
+            CS_TRY(time_call(w, w->now_s + at_s, arrival_id, it, &elapsed_s, err));
+            at_s += elapsed_s;
+        }
+        it->call_s = i == 0 ? elapsed_s : it->call_s;
+        arrival_id = 0;
+    }
+    it->duration_s = fmax(last_s, at_s);
     return CS_OK;
 }
 
@@ -210,15 +351,17 @@ static void update_members(simulation *w)
 {
     w->n_excluded = 0;
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-        w->is_excluded[h] = known_slowdown(w, h, w->now_s, 0) > 1;
-        w->n_excluded += w->is_excluded[h];
+        bool is_gone      = w->is_dead && h == w->died;
+        w->is_excluded[h] = is_gone || known_slowdown(w, h, w->now_s, 0) > 1;
+        w->n_excluded += w->is_excluded[h] && !is_gone;
     }
 }
 
 static bool has_recovered(const simulation *w)
 {
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-        if (w->is_excluded[h] && known_slowdown(w, h, w->now_s, 0) <= 1) {
+        bool is_gone = w->is_dead && h == w->died;
+        if (w->is_excluded[h] && !is_gone && known_slowdown(w, h, w->now_s, 0) <= 1) {
             return true;
         }
     }
@@ -231,13 +374,19 @@ static void stop(simulation *w, double duration_s)
     update_members(w);
 }
 
+/* The servers but for that of the worker that died. */
+static uint32_t n_alive(const simulation *w)
+{
+    return cs_n_servers(&w->q->job->call.scenario.cluster) - w->is_dead;
+}
+
 /* Before an iteration: stop for changes of the members. False when nobody is left for ever. */
 static bool settle_members(simulation *w)
 {
     const cs_whatif_timers *timers = &w->q->job->timers;
 
     while (w->q->policy->kind == CS_POLICY_EXCLUDE && w->now_s < w->intervals.horizon_s) {
-        bool is_empty = w->n_excluded == cs_n_servers(&w->q->job->call.scenario.cluster);
+        bool is_empty = w->n_excluded == n_alive(w);
         if (knows_fault(w, w->now_s, 0) || (is_empty && has_recovered(w))) {
             stop(w, timers->restart_s);
         } else if (!isinf(timers->rejoin_s) && has_recovered(w)) {
@@ -282,21 +431,170 @@ static cs_job_interval_kind kind_of(const simulation *w, const iteration *it)
     return it->duration_s > healthy_s * (1 + EPSILON) ? CS_INTERVAL_DEGRADED : CS_INTERVAL_HEALTHY;
 }
 
+/* The first change after now. */
+static double next_change(const simulation *w)
+{
+    const cs_whatif_job *job    = w->q->job;
+    double               next_s = cs_next_event(w->q->timeline, w->now_s);
+
+    if (job->interference.gpus > 0) {
+        uint64_t turn = cs_interference_turn(&job->interference, w->now_s);
+        next_s        = fmin(next_s, cs_interference_end(&job->interference, turn));
+    }
+    if (job->death.is_there && !w->is_dead) {
+        next_s = fmin(next_s, fmax(job->death.at_s, w->now_s));
+    }
+    return next_s;
+}
+
 /* Add the iteration, and as many more like it as there are before anything changes. */
 static void add_iterations(simulation *w, const iteration *it)
 {
-    double servers = cs_n_servers(&w->q->job->call.scenario.cluster);
-    double weight  = (servers - w->n_excluded) / servers;
+    double weight = (double)(n_alive(w) - w->n_excluded) / n_alive(w);
     double most = ceil(w->left / weight - EPSILON), count = 1;
-    double room_s = cs_next_event(w->q->timeline, w->now_s) - w->now_s;
+    double room_s = next_change(w) - w->now_s;
 
+    if (w->profiles) {
+        most = fmin(most, (double)w->q->job->profiling.period - w->since);
+    }
     if (!(it->duration_s > 0) || isinf(room_s)) {
         count = most;
     } else {
         count = fmax(1, fmin(most, floor(room_s / it->duration_s)));
     }
+    w->since += count;
     add(w, kind_of(w, it), count * it->duration_s, fmin(count * weight, w->left),
         count * it->held_s);
+}
+
+/* ---- profiles ---- */
+
+/* Stop the job for a profile, and for another schedule where that changes. */
+static cs_status profile(simulation *w, cs_error *err)
+{
+    double probes_s;
+    bool   is_other;
+
+    CS_TRY(cs_knowledge_take(&w->knowledge, w->now_s, w->is_excluded, &probes_s, &is_other, err));
+    add(w, CS_INTERVAL_PROFILE, probes_s, 0, 0);
+    w->since = 0;
+    w->n_profiles++;
+    if (is_other) {
+        add(w, CS_INTERVAL_REBUILD, w->q->job->profiling.rebuild_s, 0, 0);
+        w->n_rebuilds++;
+    }
+    return CS_OK;
+}
+
+/* The profile at the begin of the job, which is not the job's time. */
+static cs_status prepare(simulation *w, cs_error *err)
+{
+    const cs_profiling *profiling = &w->q->job->profiling;
+    double              probes_s;
+    bool                is_other, matters = true;
+
+    if (w->q->policy->kind != CS_POLICY_RUN) {
+        return CS_OK;
+    }
+    w->knowledge = (cs_knowledge){.job      = w->q->job,
+                                  .timeline = w->q->timeline,
+                                  .caller   = w->q->caller,
+                                  .policy   = w->q->policy};
+    CS_TRY(cs_knowledge_open(&w->knowledge, w->q->arena, err));
+    if (w->q->policy->profiles == CS_PROFILES_AUTO && profiling->period > 0) {
+        CS_TRY(cs_knowledge_matters(&w->knowledge, w->is_excluded, &matters, err));
+    }
+    w->profiles = matters && w->q->policy->profiles != CS_PROFILES_NO && profiling->period > 0;
+    return cs_knowledge_take(&w->knowledge, w->now_s, w->is_excluded, &probes_s, &is_other, err);
+}
+
+/* ---- a worker dies ---- */
+
+static bool misses_worker(const simulation *w, const iteration *it)
+{
+    return w->q->job->death.at_s < w->now_s + it->doomed_s; /* false where nobody dies */
+}
+
+/* From now on its server is not there. */
+static void bury(simulation *w)
+{
+    w->is_dead              = true;
+    w->is_excluded[w->died] = true;
+}
+
+/* AdapCC: the others finish the iteration without it, wait for it until its deadline, and go on
+ * with trees of their own. */
+static cs_status exclude_dead(simulation *w, double usual_s, cs_error *err)
+{
+    double    all = cs_n_servers(&w->q->job->call.scenario.cluster), begin_s = w->now_s;
+    iteration it;
+
+    bury(w);
+    CS_TRY(run_iteration(w, &it, err));
+    double deadline_s = begin_s + it.first_s + (1 + CS_RELAY_FAULT_FACTOR) * it.call_s;
+    double share      = fmin((all - 1) / all, w->left);
+    w->since++;
+    add(w, kind_of(w, &it), it.duration_s, share, it.held_s);
+    double hung_s = fmax(0, deadline_s - w->now_s), resume_s = w->now_s + hung_s;
+    add(w, CS_INTERVAL_HUNG, hung_s, 0, 0);
+    w->is_shared = true;
+    if (w->profiles) {
+        CS_TRY(profile(w, err));
+    } else {
+        w->n_rebuilds++;
+        add(w, CS_INTERVAL_REBUILD, w->q->job->profiling.rebuild_s, 0, 0);
+    }
+    w->death        = (cs_death_cost){hung_s, w->now_s - resume_s, 1 / all, 0};
+    w->death.lost_s = w->now_s - resume_s + hung_s + usual_s / all;
+    return CS_OK;
+}
+
+/* Everybody hangs, somebody notices, and the others begin again at the last checkpoint. */
+static cs_status restart(simulation *w, const iteration *it, double usual_s, cs_error *err)
+{
+    const cs_death *death  = &w->q->job->death;
+    double          done   = (double)w->q->job->iterations - w->left;
+    double          every  = (double)death->checkpoint;
+    double          lost   = done - floor((done + EPSILON) / every) * every;
+    double          hung_s = fmax(death->at_s - w->now_s, it->first_s), probes_s;
+    bool            is_other;
+
+    add(w, CS_INTERVAL_ABORTED, hung_s, 0, 0);
+    add(w, CS_INTERVAL_HUNG, death->hang_s, 0, 0);
+    w->death =
+        (cs_death_cost){.hung_s    = death->hang_s,
+                        .stopped_s = death->relaunch_s,
+                        .redone    = lost + hung_s / usual_s,
+                        .lost_s    = hung_s + death->hang_s + death->relaunch_s + lost * usual_s};
+    cs_job_interval stop = {.from_s   = w->now_s,
+                            .until_s  = w->now_s + death->relaunch_s,
+                            .lost     = fmax(lost, 0),
+                            .excluded = w->n_excluded,
+                            .kind     = CS_INTERVAL_RESTART};
+    intervals_add(&w->intervals, &stop);
+    w->now_s += death->relaunch_s;
+    w->left += stop.lost;
+    bury(w);
+    w->is_shared = true;
+    w->since     = 0;
+    if (w->q->policy->kind != CS_POLICY_RUN) {
+        return CS_OK;
+    }
+    return cs_knowledge_take(&w->knowledge, w->now_s, w->is_excluded, &probes_s, &is_other, err);
+}
+
+static cs_status die(simulation *w, const iteration *it, cs_error *err)
+{
+    if (w->is_excluded[w->died]) { /* it takes no part, and nobody misses it */
+        bury(w);
+        w->is_shared = true;
+        w->n_excluded--;
+        return CS_OK;
+    }
+    if (w->q->policy->recovery == CS_RECOVERY_EXCLUDE) {
+        return exclude_dead(w, it->duration_s, err);
+    }
+    return restart(w, it, it->duration_s, err);
 }
 
 /* One step; *is_stuck_p: there will be no other. */
@@ -311,7 +609,13 @@ static cs_status step(simulation *w, bool *is_stuck_p, cs_error *err)
     if (!(w->now_s < w->intervals.horizon_s)) {
         return CS_OK;
     }
+    if (w->profiles && w->since >= (double)w->q->job->profiling.period) {
+        return profile(w, err);
+    }
     CS_TRY(run_iteration(w, &it, err));
+    if (misses_worker(w, &it)) {
+        return die(w, &it, err);
+    }
     double exclusion_s = exclusion_before(w, w->now_s + it.duration_s);
     if (!isinf(exclusion_s)) {
         add(w, CS_INTERVAL_ABORTED, exclusion_s - w->now_s, 0, 0);
@@ -335,23 +639,48 @@ static void finish(simulation *w, cs_whatif_line *line, bool is_stuck)
     line->n_intervals = w->intervals.n;
     line->note        = w->note;
     for (size_t i = 0; i < w->intervals.n; i++) {
-        line->iterations += w->intervals.list[i].iterations;
+        line->iterations += w->intervals.list[i].iterations - w->intervals.list[i].lost;
     }
+    line->n_profiles = w->n_profiles;
+    line->n_rebuilds = w->n_rebuilds;
+    line->death      = w->death;
+}
+
+/* The history of the server whose worker dies. */
+static size_t find_died(const cs_policy_request *q)
+{
+    const cs_whatif_job *job = q->job;
+    size_t               h   = 0;
+
+    while (h < q->timeline->n_histories &&
+           q->timeline->histories[h].server !=
+               cs_server_of(&job->call.scenario.cluster, job->death.rank)) {
+        h++;
+    }
+    return h;
 }
 
 cs_status cs_simulate_policy(const cs_policy_request *request, cs_whatif_line *line, cs_error *err)
 {
-    simulation w = {
-        .q           = request,
-        .intervals   = {.arena = request->arena, .horizon_s = request->job->horizon_s},
-        .left        = (double)request->job->iterations,
-        .is_excluded = CS_ARENA_NEW(request->arena, bool, request->timeline->n_histories + 1),
+    uint32_t   n_ranks = request->job->call.scenario.cluster.n_ranks;
+    double     none    = (double)NAN;
+    simulation w       = {
+              .q           = request,
+              .intervals   = {.arena = request->arena, .horizon_s = request->job->horizon_s},
+              .left        = (double)request->job->iterations,
+              .is_excluded = CS_ARENA_NEW(request->arena, bool, request->timeline->n_histories + 1),
+              .known       = CS_ARENA_NEW(request->arena, double, request->timeline->n_histories + 1),
+              .is_slowed   = CS_ARENA_NEW(request->arena, bool, n_ranks),
+              .arrival_s   = CS_ARENA_NEW(request->arena, double, n_ranks),
+              .died        = find_died(request),
+              .death       = {none, none, none, none},
     };
     bool is_stuck = false;
 
-    if (w.is_excluded == NULL) {
+    if (w.is_excluded == NULL || w.known == NULL || w.is_slowed == NULL || w.arrival_s == NULL) {
         return CS_NO_MEMORY(err, "the intervals of a job");
     }
+    CS_TRY(prepare(&w, err));
     while (!is_stuck && w.left > EPSILON && w.now_s < w.intervals.horizon_s) {
         CS_TRY(step(&w, &is_stuck, err));
     }

@@ -120,7 +120,7 @@ static bool build_events(const cs_whatif_job *job, cs_timeline *timeline)
     for (size_t h = 0; h < timeline->n_histories; h++) {
         n += 2 * timeline->histories[h].n_spans + 2 * timeline->histories[h].n_notices;
     }
-    double *events = CS_ARENA_NEW(&timeline->arena, double, n);
+    double *events = CS_ARENA_NEW(&timeline->arena, double, n + 1);
     if (events == NULL) {
         return false;
     }
@@ -147,24 +147,44 @@ static bool build_events(const cs_whatif_job *job, cs_timeline *timeline)
     return true;
 }
 
+/* Who profiles sees all servers, and any of them may be left out. */
+static bool wants_all(const cs_whatif_job *job)
+{
+    return job->profiling.is_on || job->death.is_there;
+}
+
+/* Histories of the servers that fail, or of all. */
+static bool build_histories(const cs_whatif_job *job, cs_timeline *timeline)
+{
+    uint32_t    n         = cs_n_servers(&job->call.scenario.cluster);
+    size_t      room      = wants_all(job) ? n : job->n_faults;
+    cs_history *histories = CS_ARENA_NEW(&timeline->arena, cs_history, room > 0 ? room : 1);
+    size_t      first     = 0;
+
+    timeline->histories = histories;
+    for (uint32_t server = 0; server < n && histories != NULL; server++) {
+        size_t end = first;
+        while (end < job->n_faults && server_of(job, end) == server) {
+            end++;
+        }
+        builder b = {job, &timeline->arena, job->faults + first, end - first};
+        if (end > first || wants_all(job)) {
+            cs_history *history = &histories[timeline->n_histories++];
+            history->server     = server;
+            if (end > first && !(build_spans(&b, history) && build_notices(&b, history))) {
+                return false;
+            }
+        }
+        first = end;
+    }
+    return histories != NULL;
+}
+
 cs_status cs_timeline_build(const cs_whatif_job *job, cs_timeline *timeline_p, cs_error *err)
 {
     cs_timeline timeline = {0};
-    cs_history *histories =
-        CS_ARENA_NEW(&timeline.arena, cs_history, job->n_faults > 0 ? job->n_faults : 1);
-    bool is_ok = histories != NULL;
 
-    timeline.histories = histories;
-    for (size_t first = 0, end; is_ok && first < job->n_faults; first = end) {
-        uint32_t server = server_of(job, first);
-        for (end = first + 1; end < job->n_faults && server_of(job, end) == server; end++) {
-        }
-        cs_history *history = &histories[timeline.n_histories++];
-        builder     b       = {job, &timeline.arena, job->faults + first, end - first};
-        history->server     = server;
-        is_ok               = build_spans(&b, history) && build_notices(&b, history);
-    }
-    if (!is_ok || !build_events(job, &timeline)) {
+    if (!build_histories(job, &timeline) || !build_events(job, &timeline)) {
         cs_timeline_free(&timeline);
         return CS_NO_MEMORY(err, "a timeline");
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* whatif/timeline.h -- what the NICs of a job can do at any time, and what is known about it.
  *
- * Only servers that ever fail have a history. A history holds the *spans* in which the server's
+ * Only servers that ever fail have a history; where the job profiles or a worker dies, all have.
+ * A history holds the *spans* in which the server's
  * NICs are slow (INFINITY: dead), and the *notices*: from when on which slowdown is known. A
  * state is noticed once it has lasted for the job's detection time; one that is over before is
  * never noticed. A recovery is a state like any other. Neighbouring states whose slowdowns differ

@@ -28,7 +28,7 @@ const char *cs_job_interval_text(cs_job_interval_kind kind)
 
 /* All intervals of one kind. */
 typedef struct kind_sum {
-    double   duration_s, iterations, held_s;
+    double   duration_s, iterations, held_s, lost;
     uint32_t most_excluded;
 } kind_sum;
 
@@ -43,6 +43,7 @@ static void sum_up(const cs_whatif_line *line, kind_sum *sums)
         sum->duration_s += interval->until_s - interval->from_s;
         sum->iterations += interval->iterations;
         sum->held_s += interval->held_s;
+        sum->lost += interval->lost;
         sum->most_excluded =
             interval->excluded > sum->most_excluded ? interval->excluded : sum->most_excluded;
     }
@@ -79,9 +80,28 @@ static void add_stops(cs_text *text, const cs_whatif_line *line, const kind_sum 
         add_separator(text, count);
         cs_text_add(text, "calls held for %.4g s until the repair", held_s);
     }
+    if (line->n_profiles > 0) {
+        add_separator(text, count);
+        cs_text_add(text, "%.4g s stopped for %llu profiles", sums[CS_INTERVAL_PROFILE].duration_s,
+                    (unsigned long long)line->n_profiles);
+    }
+    if (line->n_rebuilds > 0) {
+        add_separator(text, count);
+        cs_text_add(text, "%.4g s to set up another schedule, %llu times",
+                    sums[CS_INTERVAL_REBUILD].duration_s, (unsigned long long)line->n_rebuilds);
+    }
+    if (sums[CS_INTERVAL_HUNG].duration_s > 0) {
+        add_separator(text, count);
+        cs_text_add(text, "%.4g s waiting for a worker that has died",
+                    sums[CS_INTERVAL_HUNG].duration_s);
+    }
     if (sums[CS_INTERVAL_RESTART].duration_s > 0) {
         add_separator(text, count);
         cs_text_add(text, "%.4g s stopped to restart", sums[CS_INTERVAL_RESTART].duration_s);
+    }
+    if (sums[CS_INTERVAL_RESTART].lost > 0) {
+        add_separator(text, count);
+        cs_text_add(text, "%.4g iterations done again", sums[CS_INTERVAL_RESTART].lost);
     }
     if (sums[CS_INTERVAL_ABORTED].duration_s > 0) {
         add_separator(text, count);
@@ -163,6 +183,23 @@ static void count_loss(const cs_whatif_job *job, const cs_whatif_report *report,
     line->lost_gpu_hours = is_none ? 0 : lost_s * job->call.scenario.cluster.n_ranks / S_PER_HOUR;
 }
 
+/* Of all lines, against that of the policy behind `healthy`; they are in the job's order still. */
+static void compare_lines(cs_whatif_report *report)
+{
+    const cs_whatif_line *baseline = report->n_lines > 1 ? &report->lines[1] : NULL;
+
+    report->baseline = baseline != NULL && baseline->is_available ? baseline->policy->name : NULL;
+    for (size_t i = 0; i < report->n_lines; i++) {
+        cs_whatif_line *line = &report->lines[i];
+        line->speedup        = (double)NAN;
+        if (i > 0 && line->is_available && report->baseline != NULL) {
+            double ratio =
+                baseline->total_s * line->iterations / (line->total_s * baseline->iterations);
+            line->speedup = isfinite(ratio) ? ratio : (double)NAN;
+        }
+    }
+}
+
 static cs_status add_reason(const cs_whatif_job *job, cs_whatif_report *report,
                             cs_whatif_line *line, cs_error *err)
 {
@@ -203,9 +240,11 @@ static cs_status run_policy(const cs_whatif_job *job, const cs_timeline *timelin
                               .policy              = policy,
                               .healthy_iteration_s = report->healthy_iteration_s,
                               .arena               = &report->arena};
+    double            none = (double)NAN;
 
-    *line = (cs_whatif_line){.policy = policy};
-    if (policy->kind == CS_POLICY_SWITCH && policy->schedule.algorithm == NULL) {
+    *line = (cs_whatif_line){.policy = policy, .death = {none, none, none, none}};
+    if ((policy->kind == CS_POLICY_SWITCH || policy->kind == CS_POLICY_RUN) &&
+        policy->schedule.algorithm == NULL) {
         line->note   = "this build has no algorithm of that name";
         line->reason = "not available";
         return CS_OK;
@@ -296,6 +335,7 @@ static cs_status run_part(const cs_whatif_job *job, report_part *part, cs_whatif
 static cs_status judge(const cs_whatif_job *job, cs_whatif_report *report, cs_error *err)
 {
     report->best_iteration_s = iteration_s(job, report->best.elapsed_s);
+    compare_lines(report);
     for (size_t i = 0; i < report->n_lines; i++) {
         if (report->lines[i].is_available) {
             count_loss(job, report, &report->lines[i]);
@@ -343,8 +383,11 @@ cs_status cs_whatif_run(const cs_whatif_job *job, cs_whatif_report *report_p, cs
     if (report.lines == NULL) {
         return CS_NO_MEMORY(err, "a report");
     }
-    faultless.n_faults = 0;
-    cs_status status   = run_part(&faultless, report_healthy, &report, err);
+    faultless.n_faults          = 0;
+    faultless.interference.gpus = 0;
+    faultless.profiling.is_on   = false;
+    faultless.death.is_there    = false;
+    cs_status status            = run_part(&faultless, report_healthy, &report, err);
     if (status == CS_OK) {
         status = run_part(job, report_faulty, &report, err);
     }

@@ -4,8 +4,10 @@
  * An iteration computes, then calls AllReduce; `overlap` is the part of the compute time beside
  * which calls may already run. A policy decides which schedule each call runs, when the job stands
  * still and which servers take part. Its result is a list of intervals that cover the time from 0
- * to the end of the job without a gap; the iterations of all intervals add up to those that were
- * done. What is exact and what is left out: sim/doc/whatif.md.
+ * to the end of the job without a gap; the iterations of all intervals, less those that are lost,
+ * add up to those that were done. Beside NICs, GPUs may be slowed (whatif/interference.h) and a
+ * worker may die; whoever profiles knows the rates of the last profile (whatif/knowledge.h).
+ * What is exact and what is left out: sim/doc/whatif.md.
  */
 #ifndef CS_WHATIF_WHATIF_H
 #define CS_WHATIF_WHATIF_H
@@ -19,6 +21,9 @@
     X(ADAPTED, "the policy's own schedule")             \
     X(SMALLER, "without the excluded servers")          \
     X(ABORTED, "work of an iteration that was dropped") \
+    X(PROFILE, "stopped to profile the links")          \
+    X(REBUILD, "stopped to set up another schedule")    \
+    X(HUNG, "waiting for a worker that has died")       \
     X(RESTART, "stopped to restart")                    \
     X(STUCK, "stuck for ever")
 
@@ -35,9 +40,18 @@ typedef struct cs_job_interval {
     double iterations;             /* whole jobs' worth: an iteration without k of p servers counts
                                       (p - k) / p */
     double               held_s;   /* of its time, calls were held back until a repair */
+    double               lost;     /* iterations that have to be done again, from here on */
     uint32_t             excluded; /* servers that do not take part */
     cs_job_interval_kind kind;
 } cs_job_interval;
+
+/* What the death of a worker cost a policy; NAN: it was not met. */
+typedef struct cs_death_cost {
+    double hung_s;    /* waited for it */
+    double stopped_s; /* profiled, set up another schedule, or restarted */
+    double redone;    /* iterations since the checkpoint that are lost, and what was dropped */
+    double lost_s;    /* all together; an iteration counts as the one before the death took */
+} cs_death_cost;
 
 typedef struct cs_whatif_line {
     const cs_whatif_policy *policy;       /* the job's */
@@ -50,6 +64,9 @@ typedef struct cs_whatif_line {
                                 NICs that never fail */
     const char      *reason; /* one line */
     const char      *note;   /* or NULL */
+    uint64_t         n_profiles, n_rebuilds; /* for which the job was stopped */
+    cs_death_cost    death;
+    double           speedup; /* the baseline's time an iteration over the own one; NAN: none */
     cs_job_interval *intervals;
     size_t           n_intervals;
 } cs_whatif_line;
@@ -59,6 +76,7 @@ typedef struct cs_whatif_report {
     double          healthy_call_s, healthy_iteration_s; /* with the job's schedule */
     double          best_iteration_s; /* with the best of all schedules, without a fault */
     cs_best_call    best;             /* ... and its call */
+    const char     *baseline; /* the first policy behind `healthy`, which speedups are against */
     uint64_t        replays;
     cs_whatif_line *lines; /* `healthy`, then by place, then not available; in the arena */
     size_t          n_lines;

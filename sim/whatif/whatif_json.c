@@ -19,6 +19,9 @@ enum { MAX_CALLS = 100000 };
 #define MAX_ITERATIONS ((double)((uint64_t)1 << 40))
 #define MAX_TIME_S     1e12
 #define MAX_SCALE      1e15
+#define MAX_BATCH      1e12
+#define LEAST_TURN_S   1e-3
+#define MAX_LEVEL      1000
 #define NO_FAULT       SIZE_MAX /* the fault is of the trace */
 
 /* The policies that are no algorithm. */
@@ -29,6 +32,8 @@ static const cs_whatif_policy plain_policies[] = {
     {.name = "wait", .kind = CS_POLICY_WAIT},
 };
 static const char *const default_policies[] = {"iccl", "r2ccl", "optcc", "exclude", "wait"};
+/* ... where links are profiled. */
+static const char *const profiled_policies[] = {"nccl_rings", "adapcc", "stragglar", "optcc"};
 
 /* The timers of a preset. `ib_timeout` > 0: detection is InfiniBand's retransmission, whose
  * time is ib_retry_count * 4.096 us * 2^ib_timeout. */
@@ -63,6 +68,8 @@ static const cs_field job_fields[] = {
            .help = "of an iteration, one after the other"),
     CS_KEY(cs_whatif_job, overlap_ratio, "overlap", .max = 1,
            .help = "part of the compute time beside which calls may run"),
+    CS_KEY(cs_whatif_job, batch, "batch", .max = MAX_BATCH, .has_null = true,
+           .help = "samples of an iteration, of all ranks together; null: not known"),
     TIME(cs_whatif_job, horizon_s, "horizon", .fallback = (double)INFINITY, .has_null = true,
          .is_above = true, .help = "the job is watched until then; null: to its end"),
     CS_FIELD_END,
@@ -144,6 +151,8 @@ static void read_timers(cs_reading *r, const cs_place *place, const cs_field *ro
 
 /* ---- policies ---- */
 
+#define PLAIN_NAMES "healthy, iccl, exclude, wait"
+
 static const cs_whatif_policy *find_plain(const char *name)
 {
     for (size_t i = 0; i < COUNT(plain_policies); i++) {
@@ -155,25 +164,40 @@ static const cs_whatif_policy *find_plain(const char *name)
 }
 
 /* clang-format off */
-static const cs_field policy_row = {
-    .name = "policy", .type = CS_FIELD_PLUG_IN, .offset = offsetof(cs_whatif_schedule, algorithm),
-    .beside = offsetof(cs_whatif_schedule, options), .names = &cs_algorithm_names,
-    .choices = "healthy|iccl|exclude|wait", .read = cs_read_algorithm,
+static const cs_field policy_fields[] = {
+    {.name = "algorithm", .type = CS_FIELD_PLUG_IN, .offset = offsetof(cs_whatif_policy, schedule.algorithm),
+     .beside = offsetof(cs_whatif_policy, schedule.options), .names = &cs_algorithm_names,
+     .read = cs_read_algorithm, .is_required = true, .help = "what runs"},
+    CS_KEY(cs_whatif_policy, name, "label", .help = "its name in the results; the algorithm's where there is none"),
+    CS_KEY(cs_whatif_policy, profiles, "profile", .choices = "auto|yes|no",
+           .help = "links again and again? auto: if its schedule depends on the rates of NICs"),
+    CS_KEY(cs_whatif_policy, recovery, "recovery", .choices = "auto|exclude|restart",
+           .help = "from a death; auto: adapcc excludes the worker, others restart"),
+    CS_FIELD_END,
+};
+static const cs_field policy_forms[] = {
+    {.name = "name", .type = CS_FIELD_PLUG_IN, .names = &cs_algorithm_names,
+     .choices = "healthy|iccl|exclude|wait"},
+    {.name = "keys", .type = CS_FIELD_OBJECT, .fields = policy_fields},
+    CS_FIELD_END,
 };
 static const cs_field a_policy[] = {
-    {.name = "policy", .type = CS_FIELD_PLUG_IN, .names = &cs_algorithm_names,
-     .choices = "healthy|iccl|exclude|wait"},
+    {.name = "policy", .type = CS_FIELD_EITHER, .fields = policy_forms},
     CS_FIELD_END,
 };
 /* clang-format on */
 
-/* An algorithm, by its name or with options. */
-static void read_schedule(cs_reading *r, const cs_place *item, cs_whatif_schedule *s)
+/* An algorithm, by its name, with options, or with what else a policy has. */
+static void read_algorithm_policy(cs_reading *r, const cs_place *item, cs_whatif_policy *policy)
 {
     const char *name = json_string_value(item->node);
 
     if (name == NULL && !json_is_object(item->node)) {
-        cs_refuse_kind(r, item, "healthy, iccl, exclude, wait or the name of an algorithm");
+        cs_refuse_kind(r, item, PLAIN_NAMES " or the name of an algorithm");
+        return;
+    }
+    if (name == NULL && cs_place_has(item, "algorithm")) {
+        (void)cs_read_fields(r, item, policy_fields, policy);
         return;
     }
     if (name == NULL) {
@@ -182,50 +206,93 @@ static void read_schedule(cs_reading *r, const cs_place *item, cs_whatif_schedul
     if (cs_reading_failed(r)) {
         return;
     }
-    cs_read_algorithm(r, item, &policy_row, s);
+    cs_read_algorithm(r, item, &policy_fields[0], policy);
     if (name != NULL && r->error.status == CS_ENOENT) {
         r->error = (cs_error){0};
         CS_REFUSE(r, item, CS_EINVAL,
-                  "unknown policy '%.40s': accepted are healthy, iccl, exclude, wait and the "
-                  "names of "
-                  "algorithms",
+                  "unknown policy '%.40s': accepted are " PLAIN_NAMES
+                  " and the names of algorithms",
                   name);
+    }
+}
+
+/* What the keys of a policy leave open. */
+static void complete_policy(cs_reading *r, const cs_place *item, const cs_whatif_job *job,
+                            cs_whatif_policy *policy)
+{
+    const cs_algorithm *algorithm = policy->schedule.algorithm;
+    bool                is_adapcc = algorithm != NULL && strcmp(algorithm->name, "adapcc") == 0;
+    cs_place            profile   = cs_place_get(item, "profile");
+    cs_place            recovery  = cs_place_get(item, "recovery");
+
+    if (profile.node != NULL && !job->profiling.is_on) {
+        CS_REFUSE(r, &profile, CS_EINVAL, "belongs to the key 'profile' of the configuration");
+    } else if (recovery.node != NULL && !job->death.is_there) {
+        CS_REFUSE(r, &recovery, CS_EINVAL, "belongs to the key 'death' of the configuration");
+    }
+    if (policy->name == NULL && algorithm != NULL) {
+        policy->name = algorithm->name;
+    }
+    if (policy->recovery == CS_RECOVERY_AUTO) {
+        policy->recovery = is_adapcc ? CS_RECOVERY_EXCLUDE : CS_RECOVERY_RESTART;
     }
 }
 
 /* One of a list: a word, or an algorithm. */
 static void read_policy(cs_reading *r, const cs_place *item, cs_whatif_job *job)
 {
-    const char             *name   = json_string_value(item->node);
-    const cs_whatif_policy *plain  = name != NULL ? find_plain(name) : NULL;
-    cs_whatif_policy        policy = {.kind = CS_POLICY_SWITCH};
+    const char             *name  = json_string_value(item->node);
+    const cs_whatif_policy *plain = name != NULL ? find_plain(name) : NULL;
+    cs_whatif_policy policy = {.kind = job->profiling.is_on ? CS_POLICY_RUN : CS_POLICY_SWITCH};
 
     if (plain != NULL) {
         policy = *plain;
     } else {
-        read_schedule(r, item, &policy.schedule);
+        read_algorithm_policy(r, item, &policy);
     }
-    if (cs_reading_failed(r)) {
+    if (!cs_reading_failed(r)) {
+        complete_policy(r, item, job, &policy);
+    }
+    for (size_t i = 0; i < job->n_policies && !cs_reading_failed(r); i++) {
+        if (strcmp(job->policies[i].name, policy.name) != 0) {
+            continue;
+        }
+        if (plain == NULL || job->policies[i].kind != plain->kind) {
+            CS_REFUSE(r, item, CS_EINVAL, "'%s' is there already%s", policy.name,
+                      plain == NULL ? ": accepted is another 'label'" : "");
+        }
         return;
     }
-    if (policy.schedule.algorithm != NULL) {
-        policy.name = policy.schedule.algorithm->name;
+    if (!cs_reading_failed(r)) {
+        job->policies[job->n_policies++] = policy;
     }
-    for (size_t i = 0; i < job->n_policies; i++) {
-        if (job->policies[i].name == policy.name && policy.kind == CS_POLICY_SWITCH) {
-            CS_REFUSE(r, item, CS_EINVAL, "'%s' is there already", policy.name);
-            return;
+}
+
+/* The policies of a job that names none. */
+static void add_default_policies(cs_reading *r, const cs_place *place, cs_whatif_job *job)
+{
+    bool               is_on = job->profiling.is_on;
+    const char *const *names = is_on ? profiled_policies : default_policies;
+    size_t             n     = is_on ? COUNT(profiled_policies) : COUNT(default_policies);
+
+    for (size_t i = 0; i < n; i++) {
+        const cs_whatif_policy *plain  = find_plain(names[i]);
+        cs_whatif_policy        policy = {.name = names[i],
+                                          .kind = is_on ? CS_POLICY_RUN : CS_POLICY_SWITCH};
+        if (plain == NULL &&
+            cs_algorithm_find(names[i], &policy.schedule.algorithm, NULL) == CS_OK) {
+            cs_fields_default(policy.schedule.algorithm->options, &policy.schedule.options);
         }
-        if (job->policies[i].name == policy.name) {
-            return;
-        }
+        policy = plain != NULL ? *plain : policy;
+        complete_policy(r, place, job, &policy);
+        job->policies[job->n_policies++] = policy;
     }
-    job->policies[job->n_policies++] = policy;
 }
 
 /* `healthy`, then what is asked for, or the default policies. */
 static void read_policies(cs_reading *r, const cs_place *list, const cs_field *row, void *object)
 {
+    enum { MOST_DEFAULTS = 5 };
     cs_whatif_job *job   = object;
     size_t         count = json_array_size(list->node);
 
@@ -234,9 +301,7 @@ static void read_policies(cs_reading *r, const cs_place *list, const cs_field *r
         cs_refuse_kind(r, list, "an array");
         return;
     }
-
-    job->policies =
-        CS_ARENA_NEW(&job->arena, cs_whatif_policy, count + COUNT(default_policies) + 1);
+    job->policies = CS_ARENA_NEW(&job->arena, cs_whatif_policy, count + MOST_DEFAULTS + 1);
     if (job->policies == NULL) {
         (void)CS_NO_MEMORY(&r->error, "policies");
         return;
@@ -249,14 +314,75 @@ static void read_policies(cs_reading *r, const cs_place *list, const cs_field *r
         cs_place item = cs_place_item(list, i);
         read_policy(r, &item, job);
     }
-    for (size_t i = 0; list->node == NULL && i < COUNT(default_policies); i++) {
-        const char             *name   = default_policies[i];
-        const cs_whatif_policy *plain  = find_plain(name);
-        cs_whatif_policy        policy = {.name = name, .kind = CS_POLICY_SWITCH};
-        if (plain == NULL && cs_algorithm_find(name, &policy.schedule.algorithm, NULL) == CS_OK) {
-            cs_fields_default(policy.schedule.algorithm->options, &policy.schedule.options);
-        }
-        job->policies[job->n_policies++] = plain != NULL ? *plain : policy;
+    if (list->node == NULL) {
+        add_default_policies(r, list, job);
+    }
+}
+
+/* ---- what changes beside the NICs, and who knows ---- */
+
+/* clang-format off */
+static const cs_field interference_fields[] = {
+    TIME(cs_interference, every_s, "every", .fallback = 300, .min = LEAST_TURN_S, .help = "how long the same GPUs are slowed"),
+    CS_KEY(cs_interference, gpus, "gpus", .fallback = 2, .max = CS_MAX_RANKS, .help = "of a server that are slowed at the same time, at most"),
+    CS_KEY(cs_interference, level_ratio, "level", .max = MAX_LEVEL, .is_required = true,
+           .help = "how much longer they compute, of their time: 4 is 400 %"),
+    CS_FIELD_END,
+};
+static const cs_field profile_fields[] = {
+    CS_KEY(cs_profiling, period, "period", .fallback = 500, .max = MAX_ITERATIONS,
+           .help = "iterations from one profile to the next; 0: one at the begin alone"),
+    TIME(cs_profiling, duration_s, "duration", .fallback = (double)NAN, .has_null = true,
+         .help = "of a profile; null: of its probes"),
+    TIME(cs_profiling, barrier_s, "barrier", .help = "behind every round of probes"),
+    TIME(cs_profiling, rebuild_s, "rebuild", .fallback = 1, .help = "to set up another schedule"),
+    CS_FIELD_END,
+};
+static const cs_field death_fields[] = {
+    CS_KEY(cs_death, rank, "rank", .max = CS_MAX_RANKS - 1, .is_rank = true, .is_required = true,
+           .help = "the worker that dies, and the others of its server"),
+    TIME(cs_death, at_s, "at", .is_required = true, .help = "when, in job time"),
+    TIME(cs_death, hang_s, "hang", .fallback = 15, .help = "until a hanging library is noticed"),
+    TIME(cs_death, relaunch_s, "relaunch", .fallback = 60, .help = "to start again from a checkpoint"),
+    CS_KEY(cs_death, checkpoint, "checkpoint", .fallback = 500, .min = 1, .max = MAX_ITERATIONS,
+           .help = "iterations from one checkpoint to the next"),
+    CS_FIELD_END,
+};
+/* clang-format on */
+
+/* An object that may be missing; `is_there_p` becomes true where it is there. */
+static void read_optional(cs_reading *r, const cs_place *place, const cs_field *row, void *object,
+                          bool *is_there_p)
+{
+    cs_fields_default(row->fields, object);
+    *is_there_p = place->node != NULL && cs_read_fields(r, place, row->fields, object);
+}
+
+static void read_interference(cs_reading *r, const cs_place *place, const cs_field *row,
+                              void *object)
+{
+    cs_interference *interference = &((cs_whatif_job *)object)->interference;
+    bool             is_there;
+
+    read_optional(r, place, row, interference, &is_there);
+    interference->gpus = is_there && interference->level_ratio > 0 ? interference->gpus : 0;
+}
+
+static void read_profile(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
+{
+    cs_profiling *profiling = &((cs_whatif_job *)object)->profiling;
+
+    read_optional(r, place, row, profiling, &profiling->is_on);
+}
+
+static void read_death(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
+{
+    cs_whatif_job *job = object;
+
+    read_optional(r, place, row, &job->death, &job->death.is_there);
+    if (job->death.is_there && !cs_reading_failed(r) && r->cluster != NULL &&
+        cs_n_servers(r->cluster) < 2) {
+        CS_REFUSE(r, place, CS_EINVAL, "the only server dies: accepted are two servers and more");
     }
 }
 
@@ -329,19 +455,25 @@ static const cs_field a_fault[] = {
     CS_FIELD_END,
 };
 
+/* The rank of a trace of all servers. */
+#define ALL_SERVERS UINT32_MAX
+
 typedef struct trace_keys {
-    uint32_t    rank;
+    uint32_t    rank; /* ALL_SERVERS: lines have a server */
     const char *file;
     double      scale;
+    double      amplify_ratio;
 } trace_keys;
 
 static const cs_field trace_fields[] = {
-    CS_KEY(trace_keys, rank, "rank", .max = CS_MAX_RANKS - 1, .is_rank = true, .is_required = true,
-           .help = "a rank of the server whose NICs were measured"),
+    CS_KEY(trace_keys, rank, "rank", .fallback = ALL_SERVERS, .max = CS_MAX_RANKS - 1, .is_rank = true, .has_null = true,
+           .help = "a rank of the server whose NICs were measured; null: lines have a server"),
     CS_KEY_OF(CS_FIELD_FILE, trace_keys, file, "file", .is_required = true,
-              .help = "lines of time and rate, relative to the configuration"),
+              .help = "lines of time and rate, or of time, server and rate, relative to the configuration"),
     CS_KEY(trace_keys, scale, "scale", .fallback = 1, .min = 1 / MAX_SCALE, .max = MAX_SCALE,
            .help = "what the rates are multiplied by"),
+    CS_KEY(trace_keys, amplify_ratio, "amplify", .max = 1,
+           .help = "x: a rate that has dropped is multiplied by 1 - x, one that has risen by 1 + x"),
     CS_FIELD_END,
 };
 /* clang-format on */
@@ -357,23 +489,73 @@ static void add_faults(cs_reading *r, const cs_fault_list *faults, const cs_clus
     }
 }
 
-/* One fault per line whose rate is below the NIC's. */
-static void add_trace(cs_reading *r, const cs_bandwidth_trace *trace, uint32_t rank, double scale,
-                      const cs_cluster *cluster, fault_items *list)
-{
-    double nominal_Bps = cs_server_Bps(cluster, cs_server_of(cluster, rank), CS_NIC);
+/* A line of a trace, and the line of the same server before it. */
+typedef struct trace_step {
+    size_t index;
+    double rate_Bps, factor; /* as it is in the file, and what it is multiplied by */
+} trace_step;
 
-    for (size_t i = 0; i < trace->n && !cs_reading_failed(r); i++) {
-        double   slowdown = nominal_Bps / (trace->rate_Bps[i] * scale);
-        bool     is_dead  = !(slowdown <= CS_MAX_SLOWDOWN);
-        double   until_s  = i + 1 < trace->n ? trace->time_s[i + 1] : (double)INFINITY;
-        cs_fault fault    = {
-               .kind     = CS_FAULT_slowdown,
-               .is_down  = is_dead,
-               .capacity = {rank, is_dead ? (double)INFINITY : slowdown, trace->time_s[i], until_s}};
-        if (slowdown > 1) {
+/* What amplifies a rate: it is that of the line before where the rate has not changed. */
+static double amplify(const trace_step *before, double rate_Bps, double amplify_ratio)
+{
+    if (rate_Bps < before->rate_Bps) {
+        return 1 - amplify_ratio;
+    }
+    return rate_Bps > before->rate_Bps ? 1 + amplify_ratio : before->factor;
+}
+
+/* The lines of a server, one fault per line whose rate is below the NIC's. */
+static void add_trace_of(cs_reading *r, const cs_bandwidth_trace *trace, const trace_keys *keys,
+                         const cs_cluster *cluster, uint32_t server, fault_items *list)
+{
+    double     sharers     = cluster->nic_sharers > 1 ? cluster->nic_sharers : 1;
+    double     nominal_Bps = sharers * cs_server_Bps(cluster, server, CS_NIC); /* of the NIC */
+    trace_step before      = {SIZE_MAX, 0, 1};
+
+    for (size_t i = 0; i <= trace->n && !cs_reading_failed(r); i++) {
+        if (i < trace->n && trace->server != NULL && trace->server[i] != server) {
+            continue;
+        }
+        double until_s  = i < trace->n ? trace->time_s[i] : (double)INFINITY;
+        double rate     = before.rate_Bps * before.factor * keys->scale;
+        double slowdown = nominal_Bps / rate;
+        bool   is_dead  = !(slowdown <= CS_MAX_SLOWDOWN);
+        if (before.index != SIZE_MAX && slowdown > 1) {
+            cs_fault fault = {.kind     = CS_FAULT_slowdown,
+                              .is_down  = is_dead,
+                              .capacity = {cs_server_first(cluster, server),
+                                           is_dead ? (double)INFINITY : slowdown,
+                                           trace->time_s[before.index], until_s}};
             append(r, list, &fault, cluster, NO_FAULT);
         }
+        if (i < trace->n) {
+            bool   is_first = before.index == SIZE_MAX;
+            double factor =
+                is_first ? 1 : amplify(&before, trace->rate_Bps[i], keys->amplify_ratio);
+            before = (trace_step){i, trace->rate_Bps[i], factor};
+        }
+    }
+}
+
+static void add_trace(cs_reading *r, const cs_place *place, const cs_bandwidth_trace *trace,
+                      const trace_keys *keys, const cs_cluster *cluster, fault_items *list)
+{
+    uint32_t n = cs_n_servers(cluster);
+
+    if (trace->server == NULL) {
+        add_trace_of(r, trace, keys, cluster, cs_server_of(cluster, keys->rank), list);
+        return;
+    }
+    for (size_t i = 0; i < trace->n; i++) {
+        if (trace->server[i] >= n) {
+            cs_place file = cs_place_get(place, "file");
+            CS_REFUSE(r, &file, CS_EINVAL, "has rates of server %u: accepted are 0 to %u",
+                      trace->server[i], n - 1);
+            return;
+        }
+    }
+    for (uint32_t server = 0; server < n; server++) {
+        add_trace_of(r, trace, keys, cluster, server, list);
     }
 }
 
@@ -385,8 +567,8 @@ static void read_trace(cs_reading *r, const cs_place *place, const cs_cluster *c
 
     cs_fields_default(trace_fields, &keys);
     if (cs_read_fields(r, place, trace_fields, &keys) &&
-        cs_bandwidth_load(keys.file, &trace, &r->error) == CS_OK) {
-        add_trace(r, &trace, keys.rank, keys.scale, cluster, list);
+        cs_bandwidth_load(keys.file, keys.rank == ALL_SERVERS, &trace, &r->error) == CS_OK) {
+        add_trace(r, place, &trace, &keys, cluster, list);
         cs_bandwidth_free(&trace);
     }
 }
@@ -463,11 +645,26 @@ static void check_cluster(cs_reading *r, const cs_whatif_job *job)
     }
 }
 
+/* Every rank begins with as many samples as the others. */
+static void check_batch(cs_reading *r, const cs_place *root, const cs_whatif_job *job)
+{
+    cs_place place   = cs_place_get(root, "job");
+    cs_place batch   = cs_place_get(&place, "batch");
+    uint32_t n_ranks = job->call.scenario.cluster.n_ranks;
+
+    if (!cs_reading_failed(r) && job->batch % n_ranks != 0) {
+        CS_REFUSE(r, &batch, CS_EINVAL,
+                  "%llu samples are not shared evenly by %u ranks: accepted are multiples of that",
+                  (unsigned long long)job->batch, n_ranks);
+    }
+}
+
 /* The algorithm, once the cluster is known to be one. */
 static void read_algorithm(cs_reading *r, const cs_place *place, const cs_field *row, void *object)
 {
     cs_read_algorithm(r, place, row, object);
     check_cluster(r, object);
+    check_batch(r, place->parent, object);
 }
 
 /* clang-format off */
@@ -485,6 +682,12 @@ const cs_field cs_whatif_fields[] = {
      .read = read_algorithm, .help = "what runs without a fault"},
     {.name = "timers", .type = CS_FIELD_OBJECT, .fields = timers_fields, .read = read_timers,
      .help = "how fast things are noticed and done"},
+    {.name = "interference", .type = CS_FIELD_OBJECT, .fields = interference_fields, .read = read_interference,
+     .help = "GPUs that other work slows"},
+    {.name = "profile", .type = CS_FIELD_OBJECT, .fields = profile_fields, .read = read_profile,
+     .help = "algorithms run from the begin and know the rates of their last profile"},
+    {.name = "death", .type = CS_FIELD_OBJECT, .fields = death_fields, .read = read_death, .help = "a worker that dies"},
+    CS_KEY(cs_whatif_job, call.scenario.seed, "seed", .fallback = 1, .max = 0x1p53, .help = "of everything that is random"),
     {.name = "policies", .type = CS_FIELD_LIST, .fields = a_policy, .read = read_policies, .min = 1,
      .help = "what to do about faults: iccl, exclude, wait and algorithms"},
     CS_KEY_LIST(cs_fault_list, faults, n, "faults", a_fault, .read = read_faults, .help = "NICs that fail"),

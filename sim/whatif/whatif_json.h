@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* whatif/whatif_json.h -- a job of many iterations on NICs that fail, from a configuration.
  *
- * The keys: name, description, job, algorithm, cluster, model, faults, bandwidth_trace, policies,
- * timers (sim/doc/whatif.md says what each means). Errors are located as those of a scenario are.
+ * The keys: name, description, job, algorithm, cluster, model, faults, bandwidth_trace,
+ * interference, profile, death, policies, timers, seed (sim/doc/whatif.md says what each means).
+ * Errors are located as those of a scenario are.
  */
 #ifndef CS_WHATIF_WHATIF_JSON_H
 #define CS_WHATIF_WHATIF_JSON_H
 
 #include "scenario/fault.h"
 #include "study/config.h"
+#include "whatif/interference.h"
 
 /* What a policy does about a fault: enum, and in a few words. */
 #define CS_POLICY_MAP(X)                                                         \
     X(HEALTHY, "the job's schedule on NICs that never fail")                     \
     X(KEEP, "the job's schedule goes on over the degraded NICs")                 \
     X(SWITCH, "another schedule once a fault is known, the job's before")        \
+    X(RUN, "another schedule all the time, made for what its last profile saw")  \
     X(EXCLUDE, "stop, restart without the failed server, the job's on the rest") \
     X(WAIT, "stand still from detection until the repair")
 
@@ -31,13 +34,44 @@ typedef struct cs_whatif_schedule {
     cs_options          options; /* as given */
 } cs_whatif_schedule;
 
-/* `healthy`, `iccl` (keep), `exclude`, `wait`, or the name of an algorithm to switch to. */
+/* Does a policy profile the links again? AUTO: if its schedule depends on the rates of NICs. */
+typedef enum cs_profiles { CS_PROFILES_AUTO, CS_PROFILES_YES, CS_PROFILES_NO } cs_profiles;
+
+/* What a policy does when a worker dies. AUTO: `adapcc` excludes it, all others restart. */
+typedef enum cs_recovery {
+    CS_RECOVERY_AUTO,
+    CS_RECOVERY_EXCLUDE, /* wait until AdapCC's deadline, go on without it */
+    CS_RECOVERY_RESTART, /* from the last checkpoint, without it */
+} cs_recovery;
+
+/* `healthy`, `iccl` (keep), `exclude`, `wait`, or the name of an algorithm to run or switch to. */
 typedef struct cs_whatif_policy {
-    const char        *name; /* static storage */
+    const char        *name; /* its label; static storage or the arena's */
     cs_policy_kind     kind;
-    cs_whatif_schedule schedule; /* of CS_POLICY_SWITCH; without an algorithm where this build has
-                                    none of that name */
+    cs_whatif_schedule schedule; /* of CS_POLICY_SWITCH and _RUN; without an algorithm where this
+                                    build has none of that name */
+    int profiles;                /* cs_profiles */
+    int recovery;                /* cs_recovery, never AUTO once it is read */
 } cs_whatif_policy;
+
+/* How policies of kind CS_POLICY_RUN come to know the rates of NICs. */
+typedef struct cs_profiling {
+    bool     is_on;
+    uint64_t period;     /* iterations from one profile to the next; 0: one at the begin alone */
+    double   duration_s; /* of a profile; NAN: that of AdapCC's probes, see cs_probes_s() */
+    double   barrier_s;  /* ... of which each round of probes takes so much more */
+    double   rebuild_s;  /* to set up another schedule */
+} cs_profiling;
+
+/* A worker that dies. */
+typedef struct cs_death {
+    bool     is_there;
+    uint32_t rank; /* with the others of its server */
+    double   at_s;
+    double   hang_s;     /* until a library that hangs is noticed */
+    double   relaunch_s; /* stop, start and load the checkpoint */
+    uint64_t checkpoint; /* iterations from one to the next */
+} cs_death;
 
 /* How fast things are noticed and done. */
 typedef struct cs_whatif_timers {
@@ -63,6 +97,10 @@ typedef struct cs_whatif_job {
     cs_whatif_schedule schedule; /* what runs without a fault */
     const cs_fault    *faults;   /* in job time, sorted by server, then time; none overlap */
     size_t             n_faults;
+    cs_interference    interference;
+    cs_profiling       profiling;
+    cs_death           death;
+    uint64_t           batch; /* samples of an iteration of all ranks; 0: not known */
     cs_whatif_timers   timers;
     cs_whatif_policy  *policies; /* in the arena; the first is `healthy` */
     size_t             n_policies;

@@ -15,6 +15,46 @@ static double rate_of(const cs_job_interval *interval)
     return duration_s > 0 ? interval->iterations / duration_s : 0;
 }
 
+/* Does anything change beside NICs, or is it known in another way than by detection? */
+static bool is_changing(const cs_whatif_job *job)
+{
+    return job->profiling.is_on || job->interference.gpus > 0 || job->death.is_there;
+}
+
+/* What changes beside the NICs, and who knows what. */
+static void add_changes(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text)
+{
+    const cs_profiling *p = &job->profiling;
+    const cs_death     *d = &job->death;
+
+    if (!is_changing(job)) {
+        return;
+    }
+    if (p->is_on && p->period > 0) {
+        cs_text_add(text, "profiles: every %llu iterations, %.4g s to set up another schedule\n",
+                    (unsigned long long)p->period, p->rebuild_s);
+    } else if (p->is_on) {
+        cs_text_add(text, "profiles: one, before the job begins\n");
+    }
+    if (job->interference.gpus > 0) {
+        cs_text_add(
+            text, "interference: every %.6g s, 0 to %u GPUs of a server compute %.4g %% longer\n",
+            job->interference.every_s, job->interference.gpus, 100 * job->interference.level_ratio);
+    }
+    if (d->is_there) {
+        cs_text_add(
+            text,
+            "death: rank %u at %.6g s, with its server; a checkpoint every %llu iterations, "
+            "%.4g s to notice, %.4g s to relaunch\n",
+            d->rank, d->at_s, (unsigned long long)d->checkpoint, d->hang_s, d->relaunch_s);
+    }
+    if (report->baseline != NULL) {
+        cs_text_add(text, "speed-up: %s's time an iteration over that of each policy\n",
+                    report->baseline);
+    }
+    cs_text_add(text, "replays: %llu\n\n", (unsigned long long)report->replays);
+}
+
 static void add_head(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text)
 {
     const cs_whatif_timers *t = &job->timers;
@@ -37,10 +77,11 @@ static void add_head(const cs_whatif_job *job, const cs_whatif_report *report, c
     cs_text_add(text, "timers (%s): detect %.4g s, reschedule %.4g s, restart %.4g s, ", t->preset,
                 t->detect_s, t->reschedule_s, t->restart_s);
     if (isinf(t->rejoin_s)) {
-        cs_text_add(text, "no rejoin\n\n");
+        cs_text_add(text, "no rejoin\n%s", is_changing(job) ? "" : "\n");
     } else {
-        cs_text_add(text, "rejoin %.4g s\n\n", t->rejoin_s);
+        cs_text_add(text, "rejoin %.4g s\n%s", t->rejoin_s, is_changing(job) ? "" : "\n");
     }
+    add_changes(job, report, text);
 }
 
 /* The same decimals for all times of a report: milliseconds of long jobs, microseconds of short. */
@@ -61,11 +102,23 @@ static int width_of(const cs_whatif_report *report)
     return (int)width;
 }
 
-static void add_line(const cs_whatif_line *line, int width, int decimals, cs_text *text)
+/* The column of speed-ups, where there is one. */
+static void add_speedup(const cs_whatif_job *job, double speedup, cs_text *text)
+{
+    if (is_changing(job) && isnan(speedup)) {
+        cs_text_add(text, " %8s", "-");
+    } else if (is_changing(job)) {
+        cs_text_add(text, " %8.3f", speedup);
+    }
+}
+
+static void add_line(const cs_whatif_job *job, const cs_whatif_line *line, int width, int decimals,
+                     cs_text *text)
 {
     if (!line->is_available) {
-        cs_text_add(text, "    -  %-*s %12s %12s %12s  not available: %s\n", width,
-                    line->policy->name, "-", "-", "-", line->note);
+        cs_text_add(text, "    -  %-*s %12s %12s", width, line->policy->name, "-", "-");
+        add_speedup(job, line->speedup, text);
+        cs_text_add(text, " %12s  not available: %s\n", "-", line->note);
         return;
     }
     if (line->place > 0) {
@@ -75,10 +128,13 @@ static void add_line(const cs_whatif_line *line, int width, int decimals, cs_tex
     }
     cs_text_add(text, "%-*s ", width, line->policy->name);
     if (isinf(line->total_s)) {
-        cs_text_add(text, "%12s %12.6g %12s", "never", line->iterations, "-");
+        cs_text_add(text, "%12s %12.6g", "never", line->iterations);
+        add_speedup(job, line->speedup, text);
+        cs_text_add(text, " %12s", "-");
     } else {
-        cs_text_add(text, "%12.*f %12.6g %12.4g", decimals, line->total_s, line->iterations,
-                    line->lost_gpu_hours);
+        cs_text_add(text, "%12.*f %12.6g", decimals, line->total_s, line->iterations);
+        add_speedup(job, line->speedup, text);
+        cs_text_add(text, " %12.4g", line->lost_gpu_hours);
     }
     cs_text_add(text, "  %s\n", line->reason);
     if (line->note != NULL) {
@@ -96,7 +152,9 @@ static void add_what(const cs_whatif_job *job, const cs_whatif_line *line,
         cs_text_add(text, "%s on %s NICs", name,
                     interval->kind == CS_INTERVAL_HEALTHY ? "healthy" : "degraded");
     } else if (interval->kind == CS_INTERVAL_ADAPTED) {
-        cs_text_add(text, "%s for the faults that are known", line->policy->name);
+        cs_text_add(text, "%s for the %s", line->policy->name,
+                    line->policy->kind == CS_POLICY_RUN ? "rates of its last profile"
+                                                        : "faults that are known");
     } else {
         cs_text_add(text, "%s", cs_job_interval_text(interval->kind));
     }
@@ -118,6 +176,9 @@ static void add_intervals(const cs_whatif_job *job, const cs_whatif_line *line, 
         }
         cs_text_add(text, " %12.6g %12.6g  ", interval->iterations, rate_of(interval));
         add_what(job, line, interval, text);
+        if (interval->lost > 0) {
+            cs_text_add(text, ", %.6g iterations are lost", interval->lost);
+        }
         if (interval->held_s > 0) {
             cs_text_add(text, ", held for %.4g s", interval->held_s);
         }
@@ -129,16 +190,65 @@ static void add_intervals(const cs_whatif_job *job, const cs_whatif_line *line, 
     }
 }
 
+/* The first policy that restarts: the others' losses by the death are held against it. */
+static const cs_whatif_line *find_restart(const cs_whatif_job *job, const cs_whatif_report *report)
+{
+    for (size_t i = 0; i < job->n_policies; i++) {
+        for (size_t k = 0; k < report->n_lines; k++) {
+            const cs_whatif_line *line = &report->lines[k];
+            if (line->policy == &job->policies[i] && !isnan(line->death.lost_s) &&
+                line->policy->recovery == CS_RECOVERY_RESTART) {
+                return line;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* What the death of a worker cost each policy. */
+static void add_death(const cs_whatif_job *job, const cs_whatif_report *report, int width,
+                      cs_text *text)
+{
+    const cs_whatif_line *reference = find_restart(job, report);
+
+    if (!job->death.is_there) {
+        return;
+    }
+    cs_text_add(text, "\n%-*s %-9s %10s %11s %10s %10s", width, "the death", "recovery", "hung (s)",
+                "stopped (s)", "redone", "lost (s)");
+    if (reference != NULL) {
+        cs_text_add(text, "  less than %s", reference->policy->name);
+    }
+    cs_text_add(text, "\n");
+    for (size_t i = 0; i < report->n_lines; i++) {
+        const cs_whatif_line *line = &report->lines[i];
+        if (isnan(line->death.lost_s)) {
+            continue;
+        }
+        cs_text_add(text, "%-*s %-9s %10.4g %11.4g %10.4g %10.4g", width, line->policy->name,
+                    line->policy->recovery == CS_RECOVERY_EXCLUDE ? "exclude" : "restart",
+                    line->death.hung_s, line->death.stopped_s, line->death.redone,
+                    line->death.lost_s);
+        if (reference != NULL) {
+            cs_text_add(text, "  stopped %.1f %%, lost %.1f %%",
+                        100 * (1 - line->death.stopped_s / reference->death.stopped_s),
+                        100 * (1 - line->death.lost_s / reference->death.lost_s));
+        }
+        cs_text_add(text, "\n");
+    }
+}
+
 void cs_whatif_table(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text)
 {
     int decimals = decimals_of(report), width = width_of(report);
 
     add_head(job, report, text);
-    cs_text_add(text, "place  %-*s %12s %12s %12s  %s\n", width, "policy", "time (s)", "iterations",
-                "GPU-h lost", "why");
+    cs_text_add(text, "place  %-*s %12s %12s%s %12s  %s\n", width, "policy", "time (s)",
+                "iterations", is_changing(job) ? " speed-up" : "", "GPU-h lost", "why");
     for (size_t i = 0; i < report->n_lines; i++) {
-        add_line(&report->lines[i], width, decimals, text);
+        add_line(job, &report->lines[i], width, decimals, text);
     }
+    add_death(job, report, width, text);
     cs_text_add(text, "\n%-*s %12s %12s %12s %12s  %s\n", width, "policy", "from (s)", "until (s)",
                 "iterations", "per second", "what runs");
     for (size_t i = 0; i < report->n_lines; i++) {
@@ -170,6 +280,8 @@ static const cs_column report_columns[] = {
     CS_COLUMN_AS("reference_algorithm", cs_whatif_report, best.name),
     CS_COLUMN_AS("reference_call_s", cs_whatif_report, best.elapsed_s),
     CS_COLUMN_AS("reference_iteration_s", cs_whatif_report, best_iteration_s),
+    CS_COLUMN(cs_whatif_report, baseline),
+    CS_COLUMN(cs_whatif_report, replays),
     CS_COLUMN_END,
 };
 static const cs_column horizon_columns[] = {CS_COLUMN(cs_whatif_job, horizon_s), CS_COLUMN_END};
@@ -189,15 +301,30 @@ typedef struct line_row {
     double      place; /* NAN: none */
     bool        available, finished;
     double      total_s, iterations, lost_gpu_hours;
+    double      iterations_per_hour, speedup, profiles, rebuilds;
+    double      death_hung_s, death_stopped_s, death_redone, death_lost_s;
     const char *reason, *note;
 } line_row;
 
 static const cs_column line_columns[] = {
-    CS_COLUMN(line_row, policy),         CS_COLUMN(line_row, place),
-    CS_COLUMN(line_row, available),      CS_COLUMN(line_row, finished),
-    CS_COLUMN(line_row, total_s),        CS_COLUMN(line_row, iterations),
-    CS_COLUMN(line_row, lost_gpu_hours), CS_COLUMN(line_row, reason),
-    CS_COLUMN(line_row, note),           CS_COLUMN_END,
+    CS_COLUMN(line_row, policy),
+    CS_COLUMN(line_row, place),
+    CS_COLUMN(line_row, available),
+    CS_COLUMN(line_row, finished),
+    CS_COLUMN(line_row, total_s),
+    CS_COLUMN(line_row, iterations),
+    CS_COLUMN(line_row, lost_gpu_hours),
+    CS_COLUMN(line_row, iterations_per_hour),
+    CS_COLUMN(line_row, speedup),
+    CS_COLUMN(line_row, profiles),
+    CS_COLUMN(line_row, rebuilds),
+    CS_COLUMN(line_row, death_hung_s),
+    CS_COLUMN(line_row, death_stopped_s),
+    CS_COLUMN(line_row, death_redone),
+    CS_COLUMN(line_row, death_lost_s),
+    CS_COLUMN(line_row, reason),
+    CS_COLUMN(line_row, note),
+    CS_COLUMN_END,
 };
 /* Those that stand before every interval of it in a CSV. */
 static const cs_column csv_line_columns[] = {
@@ -211,7 +338,8 @@ static const cs_column csv_line_columns[] = {
 /* An interval of its time. */
 typedef struct interval_row {
     const char *what;
-    double      from_s, until_s, iterations, iterations_per_s, held_s;
+    double      from_s, until_s, iterations, iterations_per_s, samples_per_s, held_s;
+    double      lost_iterations;
     uint32_t    excluded_servers;
 } interval_row;
 
@@ -221,6 +349,8 @@ static const cs_column interval_columns[] = {
     CS_COLUMN(interval_row, until_s),
     CS_COLUMN(interval_row, iterations),
     CS_COLUMN(interval_row, iterations_per_s),
+    CS_COLUMN(interval_row, samples_per_s),
+    CS_COLUMN(interval_row, lost_iterations),
     CS_COLUMN(interval_row, held_s),
     CS_COLUMN(interval_row, excluded_servers),
     CS_COLUMN_END,
@@ -230,29 +360,44 @@ static line_row line_row_of(const cs_whatif_line *line)
 {
     double none = (double)NAN;
 
-    return (line_row){.policy         = line->policy->name,
-                      .place          = line->place > 0 ? line->place : none,
-                      .available      = line->is_available,
-                      .finished       = line->is_finished,
-                      .total_s        = line->is_available ? line->total_s : none,
-                      .iterations     = line->is_available ? line->iterations : none,
-                      .lost_gpu_hours = line->is_available ? line->lost_gpu_hours : none,
-                      .reason         = line->reason,
-                      .note           = line->note};
+    double is      = line->is_available ? 1 : none;
+    double pace_Hz = line->iterations / line->total_s;
+
+    return (line_row){.policy              = line->policy->name,
+                      .place               = line->place > 0 ? line->place : none,
+                      .available           = line->is_available,
+                      .finished            = line->is_finished,
+                      .total_s             = line->is_available ? line->total_s : none,
+                      .iterations          = line->is_available ? line->iterations : none,
+                      .lost_gpu_hours      = line->is_available ? line->lost_gpu_hours : none,
+                      .iterations_per_hour = is * 3600 * pace_Hz,
+                      .speedup             = line->speedup,
+                      .profiles            = is * (double)line->n_profiles,
+                      .rebuilds            = is * (double)line->n_rebuilds,
+                      .death_hung_s        = line->death.hung_s,
+                      .death_stopped_s     = line->death.stopped_s,
+                      .death_redone        = line->death.redone,
+                      .death_lost_s        = line->death.lost_s,
+                      .reason              = line->reason,
+                      .note                = line->note};
 }
 
-static interval_row interval_row_of(const cs_job_interval *interval)
+static interval_row interval_row_of(const cs_whatif_job *job, const cs_job_interval *interval)
 {
+    double batch = job->batch > 0 ? (double)job->batch : (double)NAN;
+
     return (interval_row){.what             = cs_job_interval_text(interval->kind),
                           .from_s           = interval->from_s,
                           .until_s          = interval->until_s,
                           .iterations       = interval->iterations,
                           .iterations_per_s = rate_of(interval),
+                          .samples_per_s    = batch * rate_of(interval),
+                          .lost_iterations  = interval->lost,
                           .held_s           = interval->held_s,
                           .excluded_servers = interval->excluded};
 }
 
-static void add_line_json(const cs_whatif_line *line, cs_text *text)
+static void add_line_json(const cs_whatif_job *job, const cs_whatif_line *line, cs_text *text)
 {
     const line_row row = line_row_of(line);
 
@@ -262,7 +407,7 @@ static void add_line_json(const cs_whatif_line *line, cs_text *text)
     cs_json_key(text, "throughput");
     cs_text_add(text, "[");
     for (size_t i = 0; i < line->n_intervals; i++) {
-        const interval_row interval = interval_row_of(&line->intervals[i]);
+        const interval_row interval = interval_row_of(job, &line->intervals[i]);
         cs_json_next(text, "\n    ", "\n    ");
         cs_text_add(text, "{");
         cs_json_row(text, &(cs_row){what_columns, &interval, false});
@@ -285,12 +430,12 @@ void cs_whatif_json(const cs_whatif_job *job, const cs_whatif_report *report, cs
     cs_json_row(text, &(cs_row){timer_columns, &job->timers, false});
     cs_text_add(text, "},\n \"policies\": [");
     for (size_t i = 0; i < report->n_lines; i++) {
-        add_line_json(&report->lines[i], text);
+        add_line_json(job, &report->lines[i], text);
     }
     cs_text_add(text, "]}\n");
 }
 
-void cs_whatif_csv(const cs_whatif_report *report, cs_text *text)
+void cs_whatif_csv(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text)
 {
     cs_csv_keys(text, csv_line_columns);
     cs_csv_keys(text, interval_columns);
@@ -299,7 +444,7 @@ void cs_whatif_csv(const cs_whatif_report *report, cs_text *text)
     for (size_t i = 0; i < report->n_lines; i++) {
         const line_row line = line_row_of(&report->lines[i]);
         for (size_t j = 0; j < report->lines[i].n_intervals; j++) {
-            const interval_row interval = interval_row_of(&report->lines[i].intervals[j]);
+            const interval_row interval = interval_row_of(job, &report->lines[i].intervals[j]);
             cs_csv_row(text, &(cs_row){csv_line_columns, &line, false});
             cs_csv_row(text, &(cs_row){interval_columns, &interval, false});
             cs_csv_row(text, &(cs_row){what_columns, &interval, false});

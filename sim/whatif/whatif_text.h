@@ -13,6 +13,6 @@ void cs_whatif_table(const cs_whatif_job *job, const cs_whatif_report *report, c
 void cs_whatif_json(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text);
 
 /* One line per interval of every policy. */
-void cs_whatif_csv(const cs_whatif_report *report, cs_text *text);
+void cs_whatif_csv(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text);
 
 #endif

@@ -48,7 +48,7 @@ static const cs_model *model_of(const char *name)
 static cs_status run_on(const cs_model *model, const cs_scenario *scenario, const cs_strategy *s,
                         cs_result *result, cs_error *err)
 {
-    const cs_strategy_options options = {s, MIB};
+    const cs_strategy_options options = {s, MIB, false};
     cs_job                    job     = {.scenario = *scenario, .verify = true};
 
     cs_job_set_algorithm(&job, &cs_algorithm_strategy, &options);
@@ -174,7 +174,7 @@ static void compare_with_cost(const char *name, int most_far)
 
         draw_strategy(&rng, trial, &d);
         cr_assert_eq(cs_logical_of_scenario(&l, &d.scenario, NULL), CS_OK);
-        l.holds_both = model->network == NULL;
+        l.holds_both = !cs_ports_are_shared(model, NULL);
         cr_assert_eq(cs_cost_open(&l, d.strategy.n_trees, &cost, NULL), CS_OK);
         cr_assert_eq(cs_strategy_bound(&l, d.scenario.collective, d.scenario.bytes, CS_ANY_ROOT,
                                        &bound_s, NULL),
@@ -203,6 +203,44 @@ Test(adapcc_replay, random_trees_are_right_and_near_their_cost_on_flow)
 Test(adapcc_replay, random_trees_are_right_and_near_their_cost_on_ports)
 {
     compare_with_cost("alpha-beta", 0);
+}
+
+/* Every model takes every collective along random trees, of which some ranks forward. */
+Test(adapcc_replay, every_model_replays_every_collective)
+{
+    static const char *const models[] = {"alpha-beta", "loggp", "flow", "packet"};
+    ct_rng                   rng      = ct_rng_for(4);
+
+    for (int trial = 0; trial < 40; trial++) {
+        static const cs_collective others[] = {CS_ALLGATHER, CS_ALLTOALL};
+        const cs_model            *model    = model_of(models[trial % 4]);
+        draw                       d;
+
+        draw_strategy(&rng, trial, &d);
+        for (uint32_t m = 0; m < d.strategy.n_trees; m++) {
+            for (uint32_t g = 0; g < d.strategy.n_ranks; g++) {
+                d.strategy.trees[m].aggregates[g] = ct_below(&rng, 4) > 0;
+            }
+        }
+        (void)replay_on(model, &d.scenario, &d.strategy);
+        for (int i = 0; i < 2; i++) {
+            d.scenario.collective = others[i];
+            (void)replay_on(model, &d.scenario, &d.strategy);
+        }
+        cs_strategy_free(&d.strategy);
+    }
+}
+
+/* A chain: rank 1 sends four blocks of 4 MB, two that pass it and its own to both others. */
+Test(adapcc_replay, an_allgather_broadcasts_every_block)
+{
+    const uint32_t parents[] = {ROOT, 0, 1};
+    cs_scenario    scenario  = make_scenario(CS_ALLGATHER, 3, 1, 12000000);
+    cs_strategy    s;
+
+    make_trees(&s, 3, 1, parents, 12000000, 12000000);
+    cr_expect_float_eq(replay_s(&scenario, &s), 4 * (20e-6 + 320e-6), 1e-9);
+    cs_strategy_free(&s);
 }
 
 static void refuse(const cs_scenario *scenario, const cs_strategy *s, const char *why)
@@ -285,25 +323,60 @@ Test(adapcc_replay, options_are_resolved)
     cr_assert_gt(again.elapsed_s, first.elapsed_s);
 }
 
-Test(adapcc_replay, memory_may_end_anywhere)
+/* The algorithm makes trees for all of its collectives, and one slow NIC changes none of that. */
+Test(adapcc_replay, the_algorithm_does_its_collectives)
 {
-    cs_scenario    scenario  = make_scenario(CS_ALLREDUCE, 4, 2, 1000);
+    const cs_capacity   slow    = {1, 3, 0, (double)INFINITY};
+    cs_adapcc_options   options = {.trees = 2, .chunk = CS_AUTO, .moves = 3, .cycle_s = 5e-3};
+    const cs_algorithm *adapcc  = NULL;
+
+    cr_assert_eq(cs_algorithm_find("adapcc", &adapcc, NULL), CS_OK);
+    for (int c = 0; c < CS_COLLECTIVE_COUNT; c++) {
+        cs_job    job = {.scenario = make_scenario((cs_collective)c, 6, 2, MIB), .verify = true};
+        cs_result result;
+        cs_error  err = {0};
+
+        job.scenario.capacity   = &slow;
+        job.scenario.n_capacity = 1;
+        cs_job_set_algorithm(&job, adapcc, &options);
+        cs_job_set_model(&job, model_of(c % 2 == 0 ? "alpha-beta" : "flow"), NULL);
+        cs_status status = cs_job_run(&job, NULL, 0, &result, &err);
+        cr_assert_eq(status, c == CS_REDUCESCATTER ? CS_ENOTSUP : CS_OK, "%s", err.message);
+        cr_assert(status != CS_OK || result.verified);
+    }
+}
+
+static void end_memory_anywhere(const char *model, cs_collective collective, bool forwards)
+{
+    cs_scenario    scenario  = make_scenario(collective, 4, 2, 1000);
     const uint32_t parents[] = {ROOT, 0, 0, 2};
     cs_status      status    = CS_ENOMEM;
     cs_strategy    s;
 
     make_trees(&s, 4, 1, parents, 1000, 100);
+    s.trees[0].aggregates[2] = !forwards;
     for (long passes = 0; status != CS_OK; passes++) {
         cs_result result;
         cs_error  err = {0};
 
-        cr_assert_lt(passes, 200);
+        cr_assert_lt(passes, 1000);
         cs_alloc_fail_after(passes);
-        status = run(&scenario, &s, &result, &err);
+        status = run_on(model_of(model), &scenario, &s, &result, &err);
         cs_alloc_fail_after(-1);
         cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", err.message);
     }
     cs_strategy_free(&s);
+}
+
+Test(adapcc_replay, memory_may_end_anywhere)
+{
+    static const char *const models[] = {"alpha-beta", "loggp", "flow", "packet"};
+
+    for (int i = 0; i < 4; i++) {
+        end_memory_anywhere(models[i], CS_ALLREDUCE, true);
+        end_memory_anywhere(models[i], CS_ALLGATHER, false);
+        end_memory_anywhere(models[i], CS_ALLTOALL, false);
+    }
 }
 
 /* With a slow NIC two sets of trees are made and replayed: whatever fails, nothing is left behind.

@@ -41,6 +41,7 @@ Test(binary_tree, is_a_binary_tree_in_order)
 Test(binary_tree, leaves_and_colours)
 {
     static const uint32_t locals[] = {1, 2, 5};
+    const cs_tree_shape   two      = {2, CS_TREE_IN_ORDER};
     cs_error              err      = {0};
 
     for (uint32_t i = 0; i < 3 * 70; i++) {
@@ -53,7 +54,7 @@ Test(binary_tree, leaves_and_colours)
         if (n < 2) {
             continue;
         }
-        cr_assert_eq(cs_tree_build(&cluster, &arena, &pair, &err), CS_OK);
+        cr_assert_eq(cs_tree_build(&cluster, &two, &arena, &pair, &err), CS_OK);
         cr_assert_eq(pair.n_edges, 2 * (n - 1));
         for (size_t k = 0; k < pair.n_edges; k++) {
             const cs_tree_edge *e       = &pair.edges[k];

@@ -67,3 +67,52 @@ Test(hierarchical, segments_overlap_the_stages)
     cr_assert(ct_is_close(whole[0], rails_s + inside_s, 1e-9));
     cr_assert_lt(whole[1], (inside_s > rails_s ? inside_s : rails_s) * 1.15);
 }
+
+/* `chunk` bytes over a rail at most, stages apart: as many segments as that needs, everything one
+ * after the other. */
+Test(hierarchical, stages_apart)
+{
+    static const char *const chunks[] = {"0", "1000", "4096", "100000"};
+
+    for (uint32_t i = 0; i < 6 * 5 * 4 * 2; i++) {
+        uint32_t n = 1 + i / 40, l = 1 + i / 8 % 5, kind = i % 2;
+        double   chunk = i / 2 % 4 == 1 ? 960 : 3840, bytes = chunk * 4 * n * l;
+        if (n * l < 2) {
+            continue;
+        }
+        set(n, l, (uint64_t)bytes, "1");
+        scene.scenario.cluster.fabrics[CS_NVLINK].kind = kind == 0 ? CS_DIRECT : CS_SWITCHED;
+        ct_scene_option(&scene, "stages", "apart");
+        ct_scene_option(&scene, "barrier_s", "0.001");
+        ct_scene_option(&scene, "chunk", chunks[i / 2 % 4]);
+        ct_scene_ready(&scene);
+        ct_stream stream   = ct_scene_judged(&scene);
+        double    segments = i / 2 % 4 == 0 || i / 2 % 4 == 3 ? 1 : 4;
+        double    part     = bytes / segments;
+        cr_assert_eq(scene.plan.n_chunks, (uint32_t)segments * n * l);
+        double want = (l > 1 && n > 1 ? 2 : l > 1 ? 1 : 0) * 0.001;
+        want += l == 1 ? 0
+                       : segments * 2 * (kind == 0 ? 1 : l - 1) *
+                             ct_scene_message_s(&scene, CS_NVLINK, part / l);
+        want += segments * 2 * (n - 1) * ct_scene_message_s(&scene, CS_NIC, part / (n * l));
+        double form = scene.algorithm->closed_form_s(&scene.scenario, &scene.options);
+        cr_assert(ct_is_close(form, want, 1e-12), "%g, not %g", form, want);
+        cr_assert(ct_is_close(ct_scene_replay(&scene, NULL).elapsed_s, want, 1e-12), "%s",
+                  ct_scene_text(&scene));
+        for (size_t t = 0; t < stream.count; t++) {
+            cr_assert(cs_transfer_fabric(&stream.transfers[t]) != CS_NIC || segments < 2 ||
+                      stream.transfers[t].bytes <= (i / 2 % 4 == 1 ? 1000 : 4096));
+        }
+        ct_stream_free(&stream);
+    }
+}
+
+Test(hierarchical, refuses_too_small_chunks)
+{
+    cs_error err = {0};
+
+    set(2, 2, (uint64_t)1 << 30, "1");
+    ct_scene_option(&scene, "chunk", "1000");
+    cr_assert_eq(ct_scene_check(&scene, &err), CS_ENOTSUP);
+    cr_assert_str_eq(err.where, "algorithm.options.chunk");
+}

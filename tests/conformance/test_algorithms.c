@@ -93,12 +93,13 @@ static uint64_t dealt(uint64_t total, uint32_t parts, uint32_t first, uint32_t c
 }
 
 /* Every chunk has one size, whoever sends it, alone or in a span, and the sizes add up to the
- * buffer, or to those of all ranks: nothing is lost, nothing enlarged. */
+ * buffer (in an AlltoAll, to every rank's): nothing is lost, nothing enlarged. */
 static void chunks_keep_their_bytes(const ct_scene *scene, const ct_stream *stream)
 {
-    bool      is_pair  = cs_collectives[scene->scenario.collective].layout == CS_BLOCK_PER_PAIR;
-    uint32_t  buffers  = is_pair ? scene->scenario.cluster.n_ranks : 1;
-    uint32_t  n_chunks = scene->plan.n_chunks, parts = n_chunks / buffers;
+    uint32_t n_chunks = scene->plan.n_chunks;
+    uint32_t buffers =
+        scene->scenario.collective == CS_ALLTOALL ? scene->scenario.cluster.n_ranks : 1;
+    uint32_t  parts = n_chunks / buffers;
     uint64_t  total = 0, unknown = UINT64_MAX;
     uint64_t *size = malloc(n_chunks * sizeof *size);
 

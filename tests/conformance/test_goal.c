@@ -39,9 +39,10 @@ static ct_goal *read_goal(const char *name, const char *text)
 /* Two GPUs a server where that makes a difference, slow NICs for those that are made for them. */
 static void set_golden_scene(ct_scene *scene, const cs_algorithm *a)
 {
-    static const char *const of_servers[] = {"flat_ring", "hierarchical", "nccl_rings",
-                                             "parallel_rings"};
-    cs_collective            collective   = CS_ALLREDUCE;
+    static const char *const of_servers[] = {
+        "blink",          "flat_ring",   "hierarchical",     "nccl_rings",
+        "parallel_rings", "reduce_ring", "two_step_alltoall"};
+    cs_collective collective = CS_ALLREDUCE;
 
     while ((a->collectives >> collective & 1u) == 0) {
         collective++;

@@ -16,7 +16,8 @@ enum {
     MAX_RUN_RANKS = 12,
     MAX_TRANSFERS = 5000,
     MAX_CHANGES   = 8,
-    MAX_CALLS     = 1000
+    MAX_CALLS     = 1000,
+    MAX_STEPS     = 200 /* iterations where each of them may be another */
 };
 
 static void claim_faults(const cs_whatif_job *job)
@@ -40,6 +41,11 @@ static void claim_job(const cs_whatif_job *job)
     FUZZ_CLAIM(job->iterations >= 1 && job->calls >= 1 && job->call.scenario.bytes >= 1);
     FUZZ_CLAIM(isfinite(job->compute_s) && job->compute_s >= 0 && job->horizon_s > 0);
     FUZZ_CLAIM(job->overlap_ratio >= 0 && job->overlap_ratio <= 1);
+    FUZZ_CLAIM(job->batch % job->call.scenario.cluster.n_ranks == 0);
+    FUZZ_CLAIM(job->interference.gpus == 0 ||
+               (job->interference.every_s > 0 && job->interference.level_ratio > 0));
+    FUZZ_CLAIM(!job->death.is_there || (job->death.rank < job->call.scenario.cluster.n_ranks &&
+                                        job->death.checkpoint >= 1 && job->death.at_s >= 0));
     FUZZ_CLAIM(t->detect_s >= 0 && t->reschedule_s >= 0 && t->restart_s >= 0 && t->rejoin_s >= 0);
     FUZZ_CLAIM(job->n_policies >= 1 && job->policies[0].kind == CS_POLICY_HEALTHY);
     claim_faults(job);
@@ -64,7 +70,9 @@ static bool is_quick(const cs_whatif_job *job, const cs_whatif_schedule *schedul
 static bool is_small(const cs_whatif_job *job)
 {
     bool is = job->call.scenario.cluster.n_ranks <= MAX_RUN_RANKS && job->n_faults <= MAX_CHANGES &&
-              job->calls <= MAX_CALLS && is_quick(job, &job->schedule);
+              job->calls <= MAX_CALLS && is_quick(job, &job->schedule) &&
+              (job->iterations <= MAX_STEPS ||
+               (job->interference.gpus == 0 && job->profiling.period == 0));
 
     for (size_t i = 0; i < job->n_policies && is; i++) {
         is = is_quick(job, &job->policies[i].schedule);
@@ -84,8 +92,8 @@ static void claim_line(const cs_whatif_job *job, const cs_whatif_line *line)
         const cs_job_interval *p = &line->intervals[i];
         FUZZ_CLAIM(p->from_s == (i == 0 ? 0 : line->intervals[i - 1].until_s));
         FUZZ_CLAIM(p->until_s >= p->from_s && p->kind < CS_INTERVAL_COUNT);
-        FUZZ_CLAIM(p->iterations >= 0);
-        iterations += p->iterations;
+        FUZZ_CLAIM(p->iterations >= 0 && p->lost >= 0);
+        iterations += p->iterations - p->lost;
     }
     FUZZ_CLAIM(line->n_intervals == 0 ||
                line->intervals[line->n_intervals - 1].until_s == line->total_s);
@@ -100,7 +108,7 @@ static void print(const cs_whatif_job *job, const cs_whatif_report *report)
 
     cs_whatif_table(job, report, &text);
     cs_whatif_json(job, report, &text);
-    cs_whatif_csv(report, &text);
+    cs_whatif_csv(job, report, &text);
     FUZZ_CLAIM(!text.failed && strlen(text.data) == text.length);
     cs_text_free(&text);
 }

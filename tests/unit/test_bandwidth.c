@@ -12,7 +12,7 @@ static cs_bandwidth_trace parse(const char *text)
     cs_bandwidth_trace trace = {0};
     cs_error           err   = {0};
 
-    cr_assert_eq(cs_bandwidth_parse(text, strlen(text), "t.txt", &trace, &err), CS_OK, "%s",
+    cr_assert_eq(cs_bandwidth_parse(text, strlen(text), "t.txt", false, &trace, &err), CS_OK, "%s",
                  err.message);
     return trace;
 }
@@ -57,7 +57,8 @@ Test(bandwidth, bad_lines_are_located)
         cs_error           err   = {0};
         char               text[800];
         size_t             length = strlen(cases[i].text);
-        cr_assert_neq(cs_bandwidth_parse(cases[i].text, length, "t.txt", &trace, &err), CS_OK);
+        cr_assert_neq(cs_bandwidth_parse(cases[i].text, length, "t.txt", false, &trace, &err),
+                      CS_OK);
         cs_error_text(&err, text, sizeof text);
         cr_expect_eq(strncmp(text, cases[i].error, strlen(cases[i].error)), 0, "case %zu: %s", i,
                      text);
@@ -68,13 +69,13 @@ Test(bandwidth, bad_lines_are_located)
 Test(bandwidth, nul_bytes_are_refused)
 {
     cs_bandwidth_trace trace = {0};
-    cr_assert_eq(cs_bandwidth_parse("0 1\0 2", 6, "t.txt", &trace, NULL), CS_EPARSE);
+    cr_assert_eq(cs_bandwidth_parse("0 1\0 2", 6, "t.txt", false, &trace, NULL), CS_EPARSE);
 }
 
 Test(bandwidth, a_missing_file_is_an_io_error)
 {
     cs_bandwidth_trace trace = {0};
-    cr_assert_eq(cs_bandwidth_load("/nonexistent/trace", &trace, NULL), CS_EIO);
+    cr_assert_eq(cs_bandwidth_load("/nonexistent/trace", false, &trace, NULL), CS_EIO);
 }
 
 Test(bandwidth, many_lines_and_no_memory)
@@ -93,7 +94,7 @@ Test(bandwidth, many_lines_and_no_memory)
     for (long passes = 0; status == CS_ENOMEM; passes++) {
         cr_assert_lt(passes, 100);
         cs_alloc_fail_after(passes);
-        status = cs_bandwidth_parse(text, length, "t.txt", &trace, NULL);
+        status = cs_bandwidth_parse(text, length, "t.txt", false, &trace, NULL);
         cs_alloc_fail_after(-1);
     }
     cr_assert_eq(status, CS_OK);

@@ -88,7 +88,7 @@ Test(whatif, reports_are_the_same_every_time)
     cr_assert_str_eq(left.data, right.data);
     cs_text_free(&left);
     cs_text_free(&right);
-    cs_whatif_csv(&a.report, &left);
+    cs_whatif_csv(&a.job, &a.report, &left);
     cs_whatif_table(&b.job, &b.report, &right);
     cr_assert_not_null(strstr(left.data, "optcc,"));
     cr_assert_not_null(strstr(right.data, "place  policy"));

@@ -115,7 +115,7 @@ static inline void check_intervals(const cs_whatif_line *line, double end_s, dou
         cr_assert(is_near(line->intervals[i].from_s, at_s), "%s: a gap", line->policy->name);
         cr_assert_geq(line->intervals[i].until_s, line->intervals[i].from_s);
         at_s = line->intervals[i].until_s;
-        sum += line->intervals[i].iterations;
+        sum += line->intervals[i].iterations - line->intervals[i].lost;
     }
     cr_assert(is_near(at_s, end_s), "%s: %g, not %g", line->policy->name, at_s, end_s);
     cr_assert(is_near(sum, iterations), "%s: %.15g", line->policy->name, sum);

@@ -21,6 +21,7 @@ typedef struct cs_bound_context {
     bool alpha_per_message;              /* every message pays alpha by itself: false for SHARED */
     bool is_round_synchronous;           /* cs_plan */
     bool uses_trees;                     /* cs_plan */
+    bool ranks_relay;                    /* ... before they come (cs_plan.own_ready_s) */
     bool shares_ports;                   /* several transfers may flow through a port at once, each
                                             with a part of its rate (SHARED groups of a fluid
                                             model). False for port models: they serve one by one */
@@ -33,6 +34,8 @@ typedef struct cs_bound {
     const char *source;
     bool        is_general; /* holds for every schedule in the context: may be the `bound`
                                of a result. Otherwise it is printed, but labelled */
+    bool counts_data; /* it counts what depends on the data of ranks that have come, not ports that
+                         are closed before: it holds where ranks relay, too */
     /* Seconds after the first arrival, or NAN where the bound does not apply. */
     double (*seconds)(const cs_bound_context *context);
 } cs_bound;

@@ -69,6 +69,9 @@ typedef struct cs_observer {
      * none, or CS_SAMPLE_AUTO). The report is borrowed during the call. */
     cs_status (*links)(void *user, const cs_link_report *report, cs_error *err);
     double sample_s;
+    /* Optional. What the stream has decided (cs_algorithm.decisions), once, when all has ended;
+     * NULL where it has decided nothing; borrowed during the call. */
+    void (*decided)(void *user, const void *decisions);
 } cs_observer;
 
 /* Run a job: replay and verify it, and put the closed form and the lower bound beside the time. A
@@ -93,6 +96,7 @@ typedef struct cs_outcome {
     uint64_t   n_transfers; /* messages on the wire: an exchange counts as two */
     uint64_t   wire_bytes;
     cs_counts  counts;   /* of the model, where it counts */
+    uint32_t   n_out;    /* ranks that were left out; arrivals are those of the others then */
     bool       verified; /* checked, and correct */
     cs_verdict verdict;  /* when it was checked */
 } cs_outcome;

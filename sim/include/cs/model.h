@@ -17,11 +17,6 @@
 
 CS_BEGIN_C
 
-/* When a transfer held its ports. */
-typedef struct cs_interval {
-    double start_s, end_s;
-} cs_interval;
-
 /* How the rate of one server's NICs changes over time: seconds per byte is
  * step_s_per_byte[i] from step_from_s[i] (the first is 0) until the next. */
 typedef struct cs_rate_profile {
@@ -44,9 +39,12 @@ typedef struct cs_ports {
     double           *tx_free_s, *rx_free_s;  /* [n_ports] */
     uint32_t         *tx_group, *rx_group;    /* [n_ports] round + 1 of the last SHARED
                                                  transfer, or NULL: none is used */
-    uint32_t               n_slots;           /* per rank */
-    double                *ready_s;           /* [n_ranks][n_slots] */
-    const double          *arrival_s;         /* [n_ranks] <= 0 */
+    uint32_t      n_slots;                    /* per rank */
+    double       *ready_s;                    /* [n_ranks][n_slots] */
+    const double *arrival_s;                  /* [n_ranks] <= 0, unless ranks relay: when their own
+                                                 contributions are there */
+    bool ranks_relay;                         /* ports are open before that (own_ready_s of the
+                                                 plan) */
     double                 first_s;           /* the first of them: nothing begins before */
     const double          *nic_s_per_byte;    /* [n_ranks] constant NICs that differ, or NULL */
     const cs_rate_profile *profiles;          /* [n_servers] NICs that change, or NULL */

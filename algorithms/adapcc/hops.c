@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "algorithms/adapcc/hops.h"
+
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what all stages share ---- */
+
+static bool goes_down(const cs_staging *s)
+{
+    return s->collective == CS_ALLREDUCE;
+}
+
+static const cs_behaviour *behaviour_of(const cs_staging *s, uint32_t m, uint32_t rank)
+{
+    return &s->behaviours[(size_t)m * s->strategy->n_ranks + rank];
+}
+
+/* Of the edges between a rank and its parent. */
+static void find_ports(cs_staging *s, const cs_logical *logical, uint32_t m, uint32_t rank,
+                       uint32_t parent)
+{
+    const cs_logical_edge up   = cs_logical_edge_of(logical, rank, parent);
+    const cs_logical_edge down = cs_logical_edge_of(logical, parent, rank);
+    size_t                at   = (size_t)m * s->strategy->n_ranks + rank;
+
+    s->up_ports[at]   = (cs_hop_ports){up.egress, up.ingress};
+    s->down_ports[at] = (cs_hop_ports){down.egress, down.ingress};
+}
+
+static void lay_out(cs_staging *s, const cs_logical *logical, uint32_t *depth)
+{
+    const cs_strategy *strategy = s->strategy;
+
+    for (uint32_t m = 0; m < strategy->n_trees; m++) {
+        const cs_strategy_tree *t = &strategy->trees[m];
+
+        depth[cs_tree_root(t)] = 0;
+        for (uint32_t i = 1; i < strategy->n_members; i++) {
+            uint32_t g    = t->order[i];
+            depth[g]      = depth[t->parent[g]] + 1;
+            s->heights[m] = depth[g];
+            find_ports(s, logical, m, g, t->parent[g]);
+        }
+        s->lanes[m] = (cs_lane){.size_bytes  = t->size_bytes,
+                                .chunk_bytes = t->chunk_bytes,
+                                .n_chunks    = (uint32_t)cs_tree_n_chunks(t),
+                                .first_chunk = (uint32_t)s->n_chunks};
+        s->n_chunks += cs_tree_n_chunks(t);
+        cs_behaviours_of(strategy, m, s->is_active, true,
+                         s->behaviours + (size_t)m * strategy->n_ranks);
+    }
+    s->n_slots = s->n_chunks;
+    for (uint32_t m = 0; m < strategy->n_trees; m++) {
+        s->lanes[m].first_slot = (uint32_t)s->n_slots;
+        s->n_slots += CS_SLOTS_OF_TREE;
+    }
+}
+
+cs_status cs_staging_open(cs_staging *s, const cs_strategy *strategy, const cs_logical *logical,
+                          cs_collective collective, const bool *is_active, cs_error *err)
+{
+    size_t    edges = (size_t)strategy->n_trees * strategy->n_ranks;
+    uint32_t *depth = CS_NEW(uint32_t, strategy->n_ranks);
+
+    *s = (cs_staging){
+        .strategy = strategy, .collective = collective, .n_ports = cs_logical_n_ports(logical)};
+    s->lanes      = CS_NEW(cs_lane, strategy->n_trees);
+    s->heights    = CS_NEW(uint32_t, strategy->n_trees);
+    s->is_active  = CS_NEW(bool, strategy->n_ranks);
+    s->behaviours = CS_NEW(cs_behaviour, edges);
+    s->up_ports   = CS_NEW(cs_hop_ports, edges);
+    s->down_ports = CS_NEW(cs_hop_ports, edges);
+    bool is_there = depth != NULL && s->lanes != NULL && s->heights != NULL &&
+                    s->is_active != NULL && s->behaviours != NULL && s->up_ports != NULL &&
+                    s->down_ports != NULL;
+    if (is_there) {
+        memcpy(s->is_active, is_active, strategy->n_ranks * sizeof *is_active);
+        lay_out(s, logical, depth);
+    }
+    cs_free(depth);
+    return is_there ? CS_OK : CS_NO_MEMORY(err, "the trees of %u ranks", strategy->n_ranks);
+}
+
+void cs_staging_free(cs_staging *s)
+{
+    cs_free(s->lanes);
+    cs_free(s->heights);
+    cs_free(s->is_active);
+    cs_free(s->behaviours);
+    cs_free(s->up_ports);
+    cs_free(s->down_ports);
+    *s = (cs_staging){.n_ports = 0};
+}
+
+/* ---- a stage ---- */
+
+cs_status cs_hops_open(cs_hops *h, const cs_staging *s, cs_error *err)
+{
+    const cs_strategy *strategy = s->strategy;
+
+    *h = (cs_hops){
+        .hops     = CS_NEW(cs_hop, (size_t)2 * strategy->n_trees * strategy->n_ranks),
+        .limits   = CS_NEW(uint32_t, strategy->n_trees),
+        .palettes = CS_NEW(cs_palette, (size_t)2 * s->n_ports),
+        .n_at     = CS_NEW(uint32_t, (size_t)2 * s->n_ports),
+        .queue    = CS_NEW(uint32_t, strategy->n_ranks),
+        .depth    = CS_NEW(uint32_t, strategy->n_ranks),
+        .before   = CS_NEW(uint32_t, strategy->n_ranks),
+    };
+    return h->hops != NULL && h->limits != NULL && h->palettes != NULL && h->n_at != NULL &&
+                   h->queue != NULL && h->depth != NULL && h->before != NULL
+               ? CS_OK
+               : CS_NO_MEMORY(err, "the edges of %u trees", strategy->n_trees);
+}
+
+void cs_hops_free(cs_hops *h)
+{
+    cs_free(h->hops);
+    cs_free(h->limits);
+    cs_free(h->palettes);
+    cs_free(h->n_at);
+    cs_free(h->queue);
+    cs_free(h->depth);
+    cs_free(h->before);
+    *h = (cs_hops){.n = 0};
+}
+
+static void begin(cs_hops *h, const cs_staging *s)
+{
+    h->n       = 0;
+    h->n_turns = 0;
+    memset(h->palettes, 0, (size_t)2 * s->n_ports * sizeof *h->palettes);
+    memset(h->n_at, 0, (size_t)2 * s->n_ports * sizeof *h->n_at);
+}
+
+static void add_part(cs_hop *hop, cs_hop_place to, cs_op op)
+{
+    hop->parts[hop->n_parts].to   = to;
+    hop->parts[hop->n_parts++].op = op;
+}
+
+/* Add a hop without parts; `is_up`: from a rank to its parent. */
+static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, uint32_t dst,
+                   bool is_up, uint32_t lag)
+{
+    size_t       at    = (size_t)m * s->strategy->n_ranks + (is_up ? src : dst);
+    cs_hop_ports ports = is_up ? s->up_ports[at] : s->down_ports[at];
+    cs_hop      *hop   = &h->hops[h->n];
+    uint32_t     last  = h->limits[m] + lag;
+
+    *hop = (cs_hop){
+        .src = src, .dst = dst, .tree = m, .lag = lag, .number = (uint32_t)h->n, .ports = ports};
+    h->n++;
+    h->n_turns = h->limits[m] > 0 && last > h->n_turns ? last : h->n_turns;
+    if (ports.egress != CS_NO_PORT) {
+        hop->colour =
+            cs_palette_take(&h->palettes[ports.egress], &h->palettes[s->n_ports + ports.ingress]);
+        h->n_at[ports.egress]++;
+        h->n_at[s->n_ports + ports.ingress]++;
+    }
+    return hop;
+}
+
+static int by_colour(const void *left, const void *right)
+{
+    const cs_hop *a = left, *b = right;
+
+    if (a->colour != b->colour) {
+        return a->colour < b->colour ? -1 : 1;
+    }
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Hops as they stand in a turn. Those that have a port to themselves share nothing. */
+static void end(cs_hops *h, const cs_staging *s)
+{
+    for (size_t i = 0; i < h->n && s->are_shared; i++) {
+        const cs_hop_ports at = h->hops[i].ports;
+        h->hops[i].is_shared  = at.egress == CS_NO_PORT
+                                    ? s->strategy->n_trees > 1
+                                    : h->n_at[at.egress] > 1 || h->n_at[s->n_ports + at.ingress] > 1;
+    }
+    qsort(h->hops, h->n, sizeof *h->hops, by_colour);
+}
+
+/* ---- phase 1 ---- */
+
+/* Where the sum is that a rank sends on. */
+static cs_hop_place sum_of(const cs_staging *s, uint32_t rank)
+{
+    return s->is_active[rank] ? CS_AT_RESULT : CS_GOING_UP;
+}
+
+/* A late root adds up twice: what all get, and its result, which has its own contribution. */
+static void add_up(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank, uint32_t lag)
+{
+    const cs_strategy_tree *t      = &s->strategy->trees[m];
+    uint32_t                parent = t->parent[rank];
+    cs_hop                 *hop    = add(h, s, m, rank, parent, true, lag);
+
+    hop->from = sum_of(s, rank);
+    add_part(hop, sum_of(s, parent), CS_OP_REDUCE);
+    if (parent == cs_tree_root(t) && !s->is_active[parent]) {
+        add_part(hop, CS_AT_RESULT, CS_OP_REDUCE);
+    }
+}
+
+/* A late rank hands on what it receives, and adds it to its own contribution. */
+static void add_down(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank, uint32_t lag)
+{
+    const cs_strategy_tree *t      = &s->strategy->trees[m];
+    uint32_t                parent = t->parent[rank];
+    cs_hop                 *hop    = add(h, s, m, parent, rank, false, lag);
+
+    hop->from =
+        parent == cs_tree_root(t) || s->is_active[parent] ? sum_of(s, parent) : CS_GOING_DOWN;
+    if (s->is_active[rank]) {
+        add_part(hop, CS_AT_RESULT, CS_OP_COPY);
+        return;
+    }
+    if (t->n_children[rank] > 0) {
+        add_part(hop, CS_GOING_DOWN, CS_OP_COPY);
+    }
+    add_part(hop, CS_AT_RESULT, CS_OP_REDUCE);
+}
+
+/* What goes up through a relay begins with the first message to it. */
+static void mark_first(cs_hops *h, const cs_staging *s)
+{
+    uint32_t *seen = h->queue; /* messages of the tree to each relay so far */
+
+    for (uint32_t m = 0; m < s->strategy->n_trees; m++) {
+        memset(seen, 0, s->strategy->n_ranks * sizeof *seen);
+        for (size_t i = 0; i < h->n; i++) {
+            cs_hop *hop = &h->hops[i];
+            if (hop->tree == m && hop->parts[0].to == CS_GOING_UP && seen[hop->dst]++ == 0) {
+                hop->parts[0].op = CS_OP_COPY;
+            }
+        }
+    }
+}
+
+void cs_hops_phase1(cs_hops *h, const cs_staging *s)
+{
+    const cs_strategy *strategy = s->strategy;
+
+    begin(h, s);
+    for (uint32_t m = 0; m < strategy->n_trees; m++) {
+        const cs_strategy_tree *t = &strategy->trees[m];
+
+        h->limits[m]              = s->lanes[m].n_chunks;
+        h->depth[cs_tree_root(t)] = 0;
+        for (uint32_t i = 1; i < strategy->n_members; i++) {
+            uint32_t g = t->order[i], d = h->depth[t->parent[g]] + 1;
+            h->depth[g] = d;
+            if (behaviour_of(s, m, g)->has_send) {
+                add_up(h, s, m, g, s->heights[m] - d);
+            }
+            if (goes_down(s)) {
+                add_down(h, s, m, g, s->heights[m] + d - 1);
+            }
+        }
+    }
+    end(h, s);
+    mark_first(h, s);
+}
+
+/* ---- phase 2 ---- */
+
+/* One more rank that gets the chunks, from the one before it. */
+static void add_on(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t from, uint32_t src,
+                   uint32_t dst, bool is_handed_on, bool is_kept)
+{
+    bool    is_up = s->strategy->trees[m].parent[src] == dst;
+    cs_hop *hop   = add(h, s, m, src, dst, is_up, h->depth[src]);
+
+    h->depth[dst] = h->depth[src] + 1;
+    hop->is_own   = src == from;
+    hop->from     = src == from ? CS_AT_RESULT : CS_GOING_ON;
+    if (is_handed_on) {
+        add_part(hop, CS_GOING_ON, CS_OP_COPY);
+    }
+    if (is_kept) {
+        add_part(hop, CS_AT_RESULT, CS_OP_REDUCE);
+    }
+}
+
+static bool is_end(const cs_strategy_tree *t, uint32_t rank)
+{
+    return t->n_children[rank] + (t->parent[rank] != CS_TREE_ROOT) == 1;
+}
+
+/* From `rank` over the whole tree, the nearest ranks first. */
+static void spread(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank)
+{
+    const cs_strategy_tree *t = &s->strategy->trees[m];
+    uint32_t                n = 0;
+
+    h->queue[n++]   = rank;
+    h->depth[rank]  = 0;
+    h->before[rank] = rank;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t g = h->queue[i], n_children = t->n_children[g];
+
+        for (uint32_t k = 0; k <= n_children; k++) {
+            uint32_t next = k < n_children ? t->order[t->first_child[g] + k] : t->parent[g];
+            if (next != CS_TREE_ROOT && next != h->before[g]) {
+                add_on(h, s, m, rank, g, next, !is_end(t, next), true);
+                h->before[next] = g;
+                h->queue[n++]   = next;
+            }
+        }
+    }
+}
+
+/* From `rank` to the root. */
+static void climb(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank)
+{
+    const cs_strategy_tree *t = &s->strategy->trees[m];
+
+    h->depth[rank] = 0;
+    for (uint32_t g = rank; t->parent[g] != CS_TREE_ROOT; g = t->parent[g]) {
+        bool is_root = t->parent[g] == cs_tree_root(t);
+        add_on(h, s, m, rank, g, t->parent[g], !is_root, is_root);
+    }
+}
+
+void cs_hops_broadcast(cs_hops *h, const cs_staging *s, uint32_t rank, const uint32_t *missing)
+{
+    begin(h, s);
+    for (uint32_t m = 0; m < s->strategy->n_trees; m++) {
+        h->limits[m] = missing[m];
+        if (missing[m] > 0) {
+            (goes_down(s) ? spread : climb)(h, s, m, rank);
+        }
+    }
+    end(h, s);
+}

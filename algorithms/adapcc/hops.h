@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* algorithms/adapcc/hops.h -- a stage of a strategy under relay control as hops: which edge carries
+ * chunk after chunk from which slot to which.
+ *
+ * In turn v a hop with the lag l carries chunk v - l of its tree: what it needs has moved in a turn
+ * before, so that the hops of a turn may stand in any order. They stand by colours (palette.h).
+ *
+ * Where a rank keeps a chunk: its result is in slot c of chunk c, which begins with its own
+ * contribution. What is not its result, because it relays, it keeps for two turns in a slot of the
+ * tree: on the way up, on the way down, and on the way of a broadcast.
+ */
+#ifndef CS_ALGORITHMS_ADAPCC_HOPS_H
+#define CS_ALGORITHMS_ADAPCC_HOPS_H
+
+#include "algorithms/adapcc/behaviour.h"
+#include "algorithms/adapcc/palette.h"
+#include "cs/schedule.h"
+
+typedef enum cs_hop_place {
+    CS_AT_RESULT,
+    CS_GOING_UP,
+    CS_GOING_DOWN,
+    CS_GOING_ON,
+    CS_PLACES
+} cs_hop_place;
+
+enum { CS_HOP_PARTS = 2, CS_SLOTS_OF_TREE = 2 * (CS_PLACES - 1) };
+
+/* The ports of a hop, or CS_NO_PORT both. */
+typedef struct cs_hop_ports {
+    uint32_t egress, ingress;
+} cs_hop_ports;
+
+typedef struct cs_hop {
+    uint32_t     src, dst, tree;
+    uint32_t     lag;            /* turns until its first chunk */
+    uint32_t     colour, number; /* the order within a turn: by colours, then as they were added */
+    bool         is_own;         /* the source sends its own contribution */
+    bool         is_shared;      /* under way beside others of its turn at one of its ports */
+    cs_hop_ports ports;
+    cs_hop_place from;
+    uint32_t     n_parts;
+    struct {
+        cs_hop_place to;
+        cs_op        op;
+    } parts[CS_HOP_PARTS]; /* of one message */
+} cs_hop;
+
+/* A tree's chunks and slots. */
+typedef struct cs_lane {
+    uint64_t size_bytes, chunk_bytes;
+    uint32_t n_chunks, first_chunk, first_slot;
+} cs_lane;
+
+/* What all stages of a strategy share; `{0}` is an empty one. Owned, but for the strategy. */
+typedef struct cs_staging {
+    const cs_strategy *strategy;
+    cs_collective      collective; /* CS_ALLREDUCE or CS_REDUCE */
+    cs_lane           *lanes;      /* [n_trees] */
+    uint32_t          *heights;    /* [n_trees] */
+    bool              *is_active;  /* [n_ranks] */
+    cs_behaviour      *behaviours; /* [n_trees][n_ranks] in phase 1 */
+    /* [n_trees][n_ranks] of the edge from a rank to its parent, and from its parent to it */
+    cs_hop_ports *up_ports, *down_ports;
+    uint32_t      n_ports;
+    uint64_t      n_chunks, n_slots; /* of a rank */
+    bool          are_shared;        /* messages of a port and turn are under way at once; the
+                                        caller's */
+} cs_staging;
+
+/* Prepare for a strategy that was checked, with these active ranks. The caller frees it, also after
+ * a failure (CS_ENOMEM). O(trees x ranks). */
+CS_MUST_CHECK cs_status cs_staging_open(cs_staging *staging, const cs_strategy *strategy,
+                                        const cs_logical *logical, cs_collective collective,
+                                        const bool *is_active, cs_error *err);
+void                    cs_staging_free(cs_staging *staging);
+
+/* The hops of a stage, and room to find them; `{0}` is empty. */
+typedef struct cs_hops {
+    cs_hop     *hops; /* [n] */
+    size_t      n;
+    uint32_t    n_turns;
+    uint32_t   *limits;   /* [n_trees] chunks of each tree */
+    cs_palette *palettes; /* [2 * n_ports] */
+    uint32_t   *n_at;     /* [2 * n_ports] hops */
+    uint32_t   *queue;    /* [n_ranks] */
+    uint32_t   *depth;    /* [n_ranks] */
+    uint32_t   *before;   /* [n_ranks] */
+} cs_hops;
+
+/* Room for any stage; CS_ENOMEM. The caller frees it, also after a failure. */
+CS_MUST_CHECK cs_status cs_hops_open(cs_hops *hops, const cs_staging *staging, cs_error *err);
+void                    cs_hops_free(cs_hops *hops);
+
+/* Phase 1: the reduction among the active, and where all want the result the way back.
+ * O(hops log hops). */
+void cs_hops_phase1(cs_hops *hops, const cs_staging *staging);
+
+/* The broadcast of a rank's first missing[m] chunks of each tree, or where the root alone wants the
+ * result their way there. O(hops log hops). */
+void cs_hops_broadcast(cs_hops *hops, const cs_staging *staging, uint32_t rank,
+                       const uint32_t *missing);
+
+/* Where a rank keeps chunk `number` of a lane. */
+static inline uint16_t cs_slot_at(const cs_lane *lane, cs_hop_place place, uint32_t number)
+{
+    return (uint16_t)(place == CS_AT_RESULT
+                          ? lane->first_chunk + number
+                          : lane->first_slot + 2 * ((uint32_t)place - 1) + number % 2);
+}
+
+#endif

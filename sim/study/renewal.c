@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Old trees and new ones on one measured topology. */
+#include "study/renewal.h"
+
+#include <math.h>
+
+static cs_status volume_s(const cs_logical *logical, const cs_scenario *scenario,
+                          const cs_strategy *strategy, double *took_s_p, cs_error *err)
+{
+    cs_cost *cost = NULL;
+
+    CS_TRY(cs_cost_open(logical, strategy->n_trees, &cost, err));
+    *took_s_p = cs_cost_s(cost, strategy, scenario->collective, CS_COST_VOLUME);
+    cs_cost_close(cost);
+    return CS_OK;
+}
+
+static cs_status hold_against(const cs_logical *logical, const cs_scenario *scenario,
+                              cs_adapcc_options options, const cs_strategy *old, cs_strategy *made,
+                              cs_renewal *r, cs_error *err)
+{
+    cs_synthesis_result result;
+
+    CS_TRY(cs_strategy_fits(old, logical, err));
+    CS_TRY(volume_s(logical, scenario, old, &r->old_s, err));
+    CS_TRY(cs_adapcc_synthesize(scenario, logical, &options, made, &result, err));
+    return volume_s(logical, scenario, made, &r->new_s, err);
+}
+
+cs_status cs_renew_trees(const cs_profile *profile, const cs_scenario *scenario,
+                         const cs_adapcc_options *options, const cs_renewal_terms *terms,
+                         const cs_strategy *old, cs_strategy *made, cs_renewal *renewal_p,
+                         cs_error *err)
+{
+    cs_logical logical = {0};
+    cs_renewal r       = {0};
+
+    *made = (cs_strategy){0};
+    if (!cs_cost_takes(scenario->collective)) {
+        return CS_FAIL(err, CS_ENOTSUP, "collective",
+                       "trees are made for allreduce, broadcast and reduce, not for %s",
+                       cs_collective_name(scenario->collective));
+    }
+    cs_status status = cs_profile_graph(profile, &logical, err);
+    if (status == CS_OK) {
+        status = hold_against(&logical, scenario, *options, old, made, &r, err);
+    }
+    cs_logical_free(&logical);
+    if (status == CS_OK) {
+        double saved_s = r.old_s - r.new_s;
+        r.break_even = saved_s > 0 ? (terms->solve_s + terms->setup_s) / saved_s : (double)INFINITY;
+        r.keeps      = !(r.break_even <= terms->period);
+        *renewal_p   = r;
+    }
+    return status;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a policy knows: see whatif/knowledge.h. */
+#include "whatif/knowledge.h"
+
+#include <math.h>
+
+cs_status cs_knowledge_open(cs_knowledge *knowledge, cs_arena *arena, cs_error *err)
+{
+    size_t n = knowledge->timeline->n_histories;
+
+    knowledge->seen = CS_ARENA_NEW(arena, double, n + 1);
+    knowledge->plan = CS_ARENA_NEW(arena, double, n + 1);
+    return knowledge->seen != NULL && knowledge->plan != NULL
+               ? CS_OK
+               : CS_NO_MEMORY(err, "what a policy knows");
+}
+
+/* ---- how long the probes take ---- */
+
+/* One link: sums over n of { n + 1 messages, 2 n s bytes }, for every s. */
+static double probe_s(double alpha_s, double rate_Bps)
+{
+    static const double counts[] = {2, 4, 8}, sizes[] = {256e3, 1e6, 4e6};
+    double              time_s = 0;
+
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++) {
+            time_s += (counts[i] + 1) * alpha_s + 2 * counts[i] * sizes[j] / rate_Bps;
+        }
+    }
+    return time_s;
+}
+
+/* All ordered pairs of GPUs of the slowest server, one after the other. */
+static double probe_server_s(const cs_cluster *cluster)
+{
+    double gpus   = cluster->gpus_per_server;
+    double mates  = gpus / (cluster->sockets > 1 ? cluster->sockets : 1) - 1;
+    double time_s = 0;
+
+    for (uint32_t f = CS_NVLINK; f < cs_n_fabrics(cluster); f++) {
+        double pairs = gpus * (f == CS_NVLINK ? mates : gpus - 1 - mates);
+        if (pairs > 0) {
+            time_s += pairs * probe_s(cluster->fabrics[f].alpha_s, cs_least_Bps(cluster, f));
+        }
+    }
+    return time_s;
+}
+
+double cs_probes_s(const cs_cluster *cluster, double least_Bps, uint32_t n_servers,
+                   double barrier_s)
+{
+    double time_s = probe_server_s(cluster);
+
+    if (n_servers > 1) { /* every round has the slowest server in it, at an end of two probes */
+        time_s +=
+            (n_servers - 1) * (probe_s(cluster->fabrics[CS_NIC].alpha_s, least_Bps) + barrier_s);
+    }
+    return time_s;
+}
+
+/* A probe has the NIC alone, whoever shares it. A dead one answers no probe, and nobody waits for
+ * it. */
+static double find_probes_s(const cs_knowledge *k, const bool *is_excluded)
+{
+    const cs_cluster *cluster   = &k->job->call.scenario.cluster;
+    double            least_Bps = (double)INFINITY;
+    uint32_t          n         = 0;
+
+    for (size_t h = 0; h < k->timeline->n_histories; h++) {
+        double part_Bps = cs_server_Bps(cluster, k->timeline->histories[h].server, CS_NIC);
+        double nic_Bps  = part_Bps * (cluster->nic_sharers > 1 ? cluster->nic_sharers : 1);
+        if (!is_excluded[h] && !isinf(k->seen[h])) {
+            least_Bps = fmin(least_Bps, nic_Bps / k->seen[h]);
+            n++;
+        }
+    }
+    return cs_probes_s(cluster, least_Bps, n, k->job->profiling.barrier_s);
+}
+
+/* ---- which schedule ---- */
+
+/* The schedule for `plan`: its hash; false in *is_possible_p where the algorithm refuses. */
+static cs_status try_plan(const cs_knowledge *k, const double *plan, const bool *is_excluded,
+                          uint64_t *hash_p, bool *is_possible_p, cs_error *refusal, cs_error *err)
+{
+    cs_call   call  = {.schedule = &k->policy->schedule, .known = plan, .is_excluded = is_excluded};
+    cs_error  wrong = {0};
+    cs_status status = cs_call_schedule(k->caller, &call, hash_p, &wrong);
+
+    *is_possible_p = status == CS_OK;
+    if (status != CS_OK && !cs_status_is_refusal(status)) {
+        return CS_FAIL(err, status, wrong.where, "%s", wrong.message);
+    }
+    if (status != CS_OK && refusal->status == CS_OK) {
+        *refusal = wrong;
+    }
+    return CS_OK;
+}
+
+/* Slowdowns relative to the second fastest of the servers that are there; false: they are all so
+ * already. */
+static bool level(const double *seen, const bool *is_excluded, size_t n, double *plan)
+{
+    double first = (double)INFINITY, second = (double)INFINITY;
+
+    for (size_t h = 0; h < n; h++) {
+        if (!is_excluded[h]) {
+            second = fmin(second, fmax(first, seen[h]));
+            first  = fmin(first, seen[h]);
+        }
+    }
+    for (size_t h = 0; h < n; h++) {
+        plan[h] = fmax(1, seen[h] / second);
+    }
+    return second > 1 && !isinf(second);
+}
+
+cs_status cs_knowledge_take(cs_knowledge *k, double now_s, const bool *is_excluded,
+                            double *probes_s_p, bool *is_other_p, cs_error *err)
+{
+    size_t   n    = k->timeline->n_histories;
+    uint64_t hash = 0;
+    bool     is_possible;
+
+    for (size_t h = 0; h < n; h++) {
+        const cs_history *history = &k->timeline->histories[h];
+        k->seen[h] = k->plan[h] = cs_slowdown_at(history->spans, history->n_spans, now_s);
+    }
+    double given_s = k->job->profiling.duration_s;
+    *probes_s_p    = isnan(given_s) ? find_probes_s(k, is_excluded) : given_s;
+    CS_TRY(try_plan(k, k->plan, is_excluded, &hash, &is_possible, &k->refusal, err));
+    if (!is_possible && level(k->seen, is_excluded, n, k->plan)) {
+        CS_TRY(try_plan(k, k->plan, is_excluded, &hash, &is_possible, &k->refusal, err));
+    }
+    hash        = is_possible ? hash : 0;
+    *is_other_p = is_possible != k->has_plan || hash != k->hash;
+    k->has_plan = is_possible;
+    k->hash     = hash;
+    return CS_OK;
+}
+
+cs_status cs_knowledge_matters(const cs_knowledge *k, const bool *is_excluded, bool *matters_p,
+                               cs_error *err)
+{
+    static const double slowdowns[] = {1, 1.25, 2, 8};
+    size_t              n           = k->timeline->n_histories;
+    uint64_t            healthy = 0, hash = 0;
+    cs_error            refusal     = {0};
+    bool                is_possible = true;
+
+    *matters_p = false;
+    for (size_t i = 0; i < 8 && !*matters_p; i++) {
+        size_t server = i % 2 == 0 ? 0 : n - 1;
+        for (size_t h = 0; h < n; h++) {
+            k->plan[h] = h == server ? slowdowns[i / 2] : 1;
+        }
+        CS_TRY(try_plan(k, k->plan, is_excluded, &hash, &is_possible, &refusal, err));
+        healthy    = i == 0 ? hash : healthy;
+        *matters_p = is_possible && hash != healthy;
+    }
+    return CS_OK;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* whatif/knowledge.h -- what a policy that profiles knows of the NICs, and which schedule it has.
+ *
+ * A profile sees the rates of the moment at which it begins; nothing else tells the policy of a
+ * change. The schedule is made for these rates. Where its algorithm refuses them, it is made for
+ * the rates relative to the second fastest server (OptCC wants two servers that are not slow), and
+ * where it refuses these, too, the job's schedule runs. A profile stops the job for as long as its
+ * probes take, and for the time to set up another schedule where the schedule has changed.
+ */
+#ifndef CS_WHATIF_KNOWLEDGE_H
+#define CS_WHATIF_KNOWLEDGE_H
+
+#include "whatif/call.h"
+
+typedef struct cs_knowledge {
+    const cs_whatif_job    *job;
+    const cs_timeline      *timeline; /* with a history for every server */
+    cs_caller              *caller;
+    const cs_whatif_policy *policy;
+    double                 *seen;     /* [n_histories] slowdowns at the last profile */
+    double                 *plan;     /* [n_histories] what the schedule is made for */
+    bool                    has_plan; /* false: the algorithm refuses */
+    uint64_t                hash;     /* of the schedule */
+    cs_error                refusal;  /* the first one */
+} cs_knowledge;
+
+/* Make room; what the members point to is the arena's. Knows nothing before the first profile. */
+CS_MUST_CHECK cs_status cs_knowledge_open(cs_knowledge *knowledge, cs_arena *arena, cs_error *err);
+
+/* Take a profile of the servers that are not excluded: how long the probes take, and is the
+ * schedule another one? */
+CS_MUST_CHECK cs_status cs_knowledge_take(cs_knowledge *knowledge, double now_s,
+                                          const bool *is_excluded, double *probes_s_p,
+                                          bool *is_other_p, cs_error *err);
+
+/* Does the policy's schedule change when a server's NICs are slow? Tried are the first and the last
+ * server at several rates. */
+CS_MUST_CHECK cs_status cs_knowledge_matters(const cs_knowledge *knowledge, const bool *is_excluded,
+                                             bool *matters_p, cs_error *err);
+
+/* How long AdapCC's probes take: every ordered pair of GPUs of a server one after the other, the
+ * servers at once; then N - 1 rounds, in which server k probes server k + i, with a barrier behind
+ * each. A probe of a link is n messages of s bytes and one of n s, for n = 2, 4, 8 and s = 256 kB,
+ * 1 MB, 4 MB: the time that cs_profile_run() (study/profile.h) finds by replaying them, where
+ * probes have constant rates. `least_Bps`: the slowest of the NICs of N servers. O(servers).
+ * Source: AdapCC, section IV-B. */
+double cs_probes_s(const cs_cluster *cluster, double least_Bps, uint32_t n_servers,
+                   double barrier_s);
+
+#endif
