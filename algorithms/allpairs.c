@@ -145,4 +145,5 @@ const cs_algorithm cs_algorithm_allpairs = {
     .next_block    = allpairs_next_block,
     .close         = cs_free,
     .closed_form_s = allpairs_closed_form_s,
+    .takes_uneven  = true,
 };

@@ -18,6 +18,7 @@
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -376,14 +377,19 @@ static double blink_closed_form_s(const cs_scenario *scenario, const void *optio
     double            stages_s = 0;
     uint32_t          n_stages = 0;
 
-    if (lay_out(scenario, &o, &l, NULL) != CS_OK || scenario->bytes % l.parts != 0 ||
-        scenario->n_capacity > 0 || cs_last_arrival(scenario) > 0 || c->sockets > 1 ||
+    if (lay_out(scenario, &o, &l, NULL) != CS_OK) {
+        return (double)NAN;
+    }
+    assert(l.parts > 0 && l.trees > 0 && l.chunks > 0);
+    if (scenario->bytes % l.parts != 0 || scenario->n_capacity > 0 ||
+        cs_last_arrival(scenario) > 0 || c->sockets > 1 ||
         (l.hops > 1 &&
          (c->fabrics[CS_NVLINK].kind != CS_DIRECT || cs_waits_for_links(c, CS_NVLINK)))) {
         return (double)NAN;
     }
-    double chunk_s = c->fabrics[CS_NVLINK].alpha_s +
-                     (double)(scenario->bytes / (l.trees * l.chunks)) / cs_least_Bps(c, CS_NVLINK);
+    uint64_t chunk_bytes = scenario->bytes / l.trees / l.chunks;
+    double   chunk_s =
+        c->fabrics[CS_NVLINK].alpha_s + (double)chunk_bytes / cs_least_Bps(c, CS_NVLINK);
     for (uint32_t stage = 0; stage < STAGES; stage++) {
         n_stages += l.rounds[stage] > 0;
         stages_s += stage != AMONG ? l.rounds[stage] * chunk_s : 0;

@@ -159,4 +159,5 @@ const cs_algorithm cs_algorithm_broadcast = {
     .next_block    = broadcast_next_block,
     .close         = cs_free,
     .closed_form_s = broadcast_closed_form_s,
+    .takes_uneven  = true,
 };

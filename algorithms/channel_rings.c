@@ -4,7 +4,9 @@
  *
  * Every ring goes through the servers in order and through all L local ranks of a server; ring
  * j has an order of its own inside the servers, so that every ring enters and leaves a server by
- * another NIC. In step t the rank at position i of a ring of n sends the part of the block of
+ * another NIC. Where servers have different numbers of GPUs, the smallest one says how many rings
+ * there are at most, as in NCCL, where all ranks take the least number of channels that one of
+ * them finds. In step t the rank at position i of a ring of n sends the part of the block of
  * position (i - 1 - t) mod n to position i + 1. The first n - 1 steps add (ReduceScatter), the
  * next n - 1 copy (AllGather). An iterator: O(1) state, O(1) per transfer, no allocation.
  *
@@ -18,6 +20,7 @@
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 
 #define RINGS_DO (1u << CS_ALLREDUCE | 1u << CS_REDUCESCATTER | 1u << CS_ALLGATHER)
@@ -32,7 +35,7 @@ typedef enum channel_order {
 /* Set the first group, the rest to zero. */
 typedef struct channel_rings {
     const cs_scenario *scenario; /* AllReduce, ReduceScatter or AllGather */
-    uint32_t           channels; /* 1 .. gpus_per_server, or 1 */
+    uint32_t           channels; /* 1 .. GPUs of the smallest server, or 1 */
     channel_order      order;
 
     uint32_t step, channel, position; /* next; steps count from 0 for every collective */
@@ -59,11 +62,12 @@ static cs_plan plan_of(const channel_rings *rings)
                      .is_round_synchronous = rings->channels == 1};
 }
 
-/* Local rank at a place of a server, in the order of a channel. */
-static uint32_t local_at(const channel_rings *r, uint32_t channel, uint32_t place)
+/* Local rank at a place of a server of l, in the order of a channel. */
+static uint32_t local_at(const channel_rings *r, uint32_t l, uint32_t channel, uint32_t place)
 {
-    uint32_t l = r->scenario->cluster.gpus_per_server, q = l / 2;
+    uint32_t q = l / 2;
 
+    assert(l > 0 && (q > 0 || r->order == CHANNEL_ROTATED));
     if (r->order == CHANNEL_ROTATED) {
         return (place + channel) % l;
     }
@@ -72,10 +76,24 @@ static uint32_t local_at(const channel_rings *r, uint32_t channel, uint32_t plac
     return (first ? 0 : q) + (place % q + turned) % q;
 }
 
-static uint32_t rank_at(const channel_rings *r, uint32_t channel, uint32_t position)
+/* A ring goes through the servers in the order of the ranks. */
+__attribute__((noinline)) static uint32_t uneven_rank_at(const channel_rings *r, uint32_t channel,
+                                                         uint32_t position)
+{
+    const cs_cluster *c      = &r->scenario->cluster;
+    uint32_t          server = cs_server_of(c, position), first = cs_server_first(c, server);
+
+    return first + local_at(r, cs_server_gpus(c, server), channel, position - first);
+}
+
+/* In the inner loop, where servers nearly always have as many GPUs. */
+static inline uint32_t rank_at(const channel_rings *r, uint32_t channel, uint32_t position)
 {
     uint32_t l = r->scenario->cluster.gpus_per_server;
-    return position / l * l + local_at(r, channel, position % l);
+
+    return cs_is_even(&r->scenario->cluster)
+               ? position / l * l + local_at(r, l, channel, position % l)
+               : uneven_rank_at(r, channel, position);
 }
 
 /* Blocks are split evenly, then their parts. */
@@ -142,7 +160,7 @@ static double form_s(const channel_rings *r)
     uint32_t           slower = c->sockets > 1 ? CS_CROSS : CS_NVLINK;
     bool               inside = c->gpus_per_server > 1;
 
-    if (cs_n_servers(c) == 1 || s->cluster.servers != NULL || s->n_capacity > 0 ||
+    if (cs_n_servers(c) == 1 || c->servers != NULL || c->uneven != NULL || s->n_capacity > 0 ||
         cs_last_arrival(s) > 0 || s->bytes % parts != 0) {
         return (double)NAN;
     }
@@ -163,10 +181,10 @@ typedef struct nccl_options {
     int      order; /* channel_order */
 } nccl_options;
 
-#define CHANNEL_ROWS                                                         \
-    CS_OPTION_AUTO(nccl_options, channels, 1, MOST_CHANNELS,                 \
-                   "rings, at most one per GPU of a server; auto: as many"), \
-        CS_OPTION_CHOICE(nccl_options, order, "rotated|sockets",             \
+#define CHANNEL_ROWS                                                                    \
+    CS_OPTION_AUTO(nccl_options, channels, 1, MOST_CHANNELS,                            \
+                   "rings, at most one per GPU of the smallest server; auto: as many"), \
+        CS_OPTION_CHOICE(nccl_options, order, "rotated|sockets",                        \
                          "ranks inside a server: rotated by ring, or one socket after the other")
 
 static const cs_field nccl_table[] = {CHANNEL_ROWS, CS_FIELD_END};
@@ -180,7 +198,8 @@ static channel_rings rings_of(const cs_scenario *scenario, const nccl_options *o
 
 static cs_status check_options(const cs_scenario *scenario, nccl_options *o, cs_error *err)
 {
-    uint32_t g = scenario->cluster.gpus_per_server;
+    const cs_cluster *c = &scenario->cluster;
+    uint32_t          g = cs_least_gpus(c);
 
     if (o->channels == CS_AUTO) {
         o->channels = g;
@@ -188,6 +207,11 @@ static cs_status check_options(const cs_scenario *scenario, nccl_options *o, cs_
     if (o->channels > g) {
         return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.channels",
                        "%u rings need as many NICs in a server, which has %u", o->channels, g);
+    }
+    if (o->order == CHANNEL_SOCKETS && c->uneven != NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.order",
+                       "sockets needs as many GPUs in every server, here are %u to %u", g,
+                       c->gpus_per_server);
     }
     if (o->order == CHANNEL_SOCKETS && g % 2 != 0) {
         return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.order",
@@ -243,6 +267,7 @@ const cs_algorithm cs_algorithm_nccl_rings = {
     .next_block    = rings_next_block,
     .close         = cs_free,
     .closed_form_s = nccl_closed_form_s,
+    .takes_uneven  = true,
 };
 
 /* ---- the flat ring: one channel, which knows nothing of servers ---- */
@@ -283,6 +308,7 @@ const cs_algorithm cs_algorithm_flat_ring = {
     .next_block  = rings_next_block,
     .close       = cs_free,
     .closed_form_s = flat_closed_form_s,
+    .takes_uneven  = true,
 };
 
 /* ---- reduce_ring: chains along the rings ----
@@ -318,12 +344,14 @@ typedef struct chains {
 /* Position of the root in a channel's ring. */
 static uint32_t root_position(const channel_rings *r, uint32_t channel)
 {
-    uint32_t l = r->scenario->cluster.gpus_per_server, root = r->scenario->root, place = 0;
+    const cs_cluster *c    = &r->scenario->cluster;
+    uint32_t          root = r->scenario->root, place = 0;
+    uint32_t          server = cs_server_of(c, root), l = cs_server_gpus(c, server);
 
-    while (local_at(r, channel, place) != root % l) {
+    while (local_at(r, l, channel, place) != cs_local_rank(c, root)) {
         place++;
     }
-    return root / l * l + place;
+    return cs_server_first(c, server) + place;
 }
 
 /* The rank that hop h of a channel starts at; of hop n - 1: at which the last one ends. */
@@ -478,11 +506,12 @@ static double chain_closed_form_s(const cs_scenario *scenario, const void *optio
         uint64_t largest = cs_split(scenario->bytes, o->chunks, 0);
         return holds ? all_s + (n - 2) * cs_message_s(scenario, fabric, largest) : (double)NAN;
     }
+    const uint64_t chunk_bytes = scenario->bytes / o->chunks;
     enter_channel(&c, 0);
     for (uint32_t hop = n - 1; hop-- > 0;) {
         uint32_t src = chain_rank(&c, hop), dst = chain_rank(&c, hop + 1);
         double   hop_s = f[cs_fabric_of(&scenario->cluster, src, dst)].alpha_s +
-                       (double)(scenario->bytes / o->chunks) * hop_s_per_byte(scenario, src, dst);
+                       (double)chunk_bytes * hop_s_per_byte(scenario, src, dst);
         double from_s = fmax(cs_arrival(scenario, src), cs_arrival(scenario, dst));
         sum_s += hop_s;
         most_s = fmax(most_s, hop_s);
@@ -503,4 +532,5 @@ const cs_algorithm cs_algorithm_reduce_ring = {
     .next_block    = chain_next_block,
     .close         = cs_free,
     .closed_form_s = chain_closed_form_s,
+    .takes_uneven  = true,
 };

@@ -101,4 +101,5 @@ const cs_algorithm cs_algorithm_circulant = {
     .next_block    = circulant_next_block,
     .close         = cs_free,
     .closed_form_s = circulant_closed_form_s,
+    .takes_uneven  = true,
 };

@@ -142,4 +142,5 @@ const cs_algorithm cs_algorithm_latency_optimal = {
     .next_block    = latency_optimal_next_block,
     .close         = cs_free,
     .closed_form_s = latency_optimal_closed_form_s,
+    .takes_uneven  = true,
 };

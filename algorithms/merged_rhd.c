@@ -83,7 +83,7 @@ static double round_s(const cs_scenario *s, double slow, uint32_t m, uint32_t di
                                        : (i / distance % 2 == 0 ? i + distance : i - distance);
         uint32_t fabric = cs_fabric_of(c, i, there);
         double   flow_s = bytes / c->fabrics[fabric].bandwidth_Bps;
-        flow_s *= fabric == CS_NIC ? 1 : cs_server_ratio(c, i / c->gpus_per_server, fabric);
+        flow_s *= fabric == CS_NIC ? 1 : cs_server_ratio(c, cs_server_of(c, i), fabric);
         double all_s = c->fabrics[fabric].alpha_s + (fabric == CS_NIC ? slow : 1) * flow_s;
         time_s       = all_s > time_s ? all_s : time_s;
     }
@@ -268,4 +268,5 @@ const cs_algorithm cs_algorithm_merged_rhd = {
     .next_block    = merged_next_block,
     .close         = cs_free,
     .closed_form_s = merged_closed_form_s,
+    .takes_uneven  = true,
 };

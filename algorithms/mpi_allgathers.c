@@ -262,7 +262,7 @@ HOOKS(ibcast_linear, LINEAR)
     {                                                                                            \
         .name = #id, .summary = "AllGather" what, .source = where "; table I of Parallel Rings", \
         .collectives = 1u << CS_ALLGATHER, .check = id##_check, .open = id##_open,               \
-        .next_block = gather_next_block, .close = cs_free,                                       \
+        .next_block = gather_next_block, .close = cs_free, .takes_uneven = true,                 \
     }
 
 const cs_algorithm cs_algorithm_iallgather_rd =

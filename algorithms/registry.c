@@ -2,6 +2,8 @@
 /* The list of algorithms, made from algorithms.def, and how one is found by name. */
 #include "cs/algorithm.h"
 
+#include <stdio.h>
+
 #define CS_ALGORITHM(x) extern const cs_algorithm cs_algorithm_##x;
 #include "algorithms/algorithms.def"
 #undef CS_ALGORITHM
@@ -26,6 +28,25 @@ const cs_named cs_algorithm_names = {
     .hint        = "; 'collsim list algorithms' has all",
 };
 
+/* What it needs, and which algorithms do without. */
+static cs_status refuse_uneven(const cs_algorithm *algorithm, const cs_cluster *cluster,
+                               cs_collective collective, cs_error *err)
+{
+    char   list[240] = "";
+    size_t used      = 0;
+
+    for (const cs_algorithm *const *a = cs_algorithms; *a != NULL && used < sizeof list; a++) {
+        if ((*a)->takes_uneven && ((*a)->collectives >> collective & 1u) != 0) {
+            int n =
+                snprintf(list + used, sizeof list - used, "%s%s", used > 0 ? ", " : "", (*a)->name);
+            used += n > 0 ? (size_t)n : 0;
+        }
+    }
+    return CS_FAIL(err, CS_ENOTSUP, "cluster.servers",
+                   "%s needs as many GPUs in every server, here are %u to %u: accepted are %s",
+                   algorithm->name, cs_least_gpus(cluster), cluster->gpus_per_server, list);
+}
+
 cs_status cs_algorithm_check(const cs_algorithm *algorithm, const cs_scenario *scenario,
                              void *options, cs_plan *plan, cs_error *err)
 {
@@ -35,6 +56,9 @@ cs_status cs_algorithm_check(const cs_algorithm *algorithm, const cs_scenario *s
         cs_list_collectives(algorithm->collectives, list, sizeof list);
         return CS_FAIL(err, CS_ENOTSUP, "collective", "%s does not do %s; it does %s",
                        algorithm->name, cs_collective_name(scenario->collective), list);
+    }
+    if (scenario->cluster.uneven != NULL && !algorithm->takes_uneven) {
+        return refuse_uneven(algorithm, &scenario->cluster, scenario->collective, err);
     }
     return algorithm->check(scenario, options, plan, err);
 }

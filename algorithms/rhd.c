@@ -244,4 +244,5 @@ const cs_algorithm cs_algorithm_rhd = {
     .next_block    = rhd_next_block,
     .close         = cs_free,
     .closed_form_s = rhd_closed_form_s,
+    .takes_uneven  = true,
 };

@@ -106,4 +106,5 @@ const cs_algorithm cs_algorithm_ring = {
     .next_block    = ring_next_block,
     .close         = cs_free,
     .closed_form_s = ring_closed_form_s,
+    .takes_uneven  = true,
 };

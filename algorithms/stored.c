@@ -309,6 +309,13 @@ static cs_status stored_check(const cs_scenario *scenario, void *options, cs_pla
         return CS_FAIL(err, CS_ENOTSUP, "root", "the schedule is for root %u, not %u", s->root,
                        scenario->root);
     }
+    if ((s->plan.uses & CS_USES_NVLINK) != 0 && scenario->cluster.uneven != NULL &&
+        !s->any_servers) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.servers",
+                       "the schedule is for %u GPUs in every server, here are %u to %u",
+                       s->gpus_per_server, cs_least_gpus(&scenario->cluster),
+                       scenario->cluster.gpus_per_server);
+    }
     if ((s->plan.uses & CS_USES_NVLINK) != 0 &&
         scenario->cluster.gpus_per_server != s->gpus_per_server) {
         return CS_FAIL(err, CS_ENOTSUP, "cluster.gpus_per_server",
@@ -398,4 +405,5 @@ const cs_algorithm cs_algorithm_stored = {
     .open          = stored_open,
     .next_block    = stored_next_block,
     .close         = cs_free,
+    .takes_uneven  = true,
 };

@@ -16,6 +16,7 @@
 #include "algorithms/lib/accept.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 
 typedef struct two_step {
@@ -135,6 +136,7 @@ static void two_step_next_block(void *state, cs_block *block)
 {
     two_step *a = state;
 
+    assert(a->locals > 0 && a->servers > 0);
     block->count = 0;
     while (a->distance <= peers_of(a)) {
         uint32_t first = a->group * CS_MAX_PARTS, left = blocks_of(a) - first;

@@ -260,4 +260,5 @@ const cs_algorithm cs_algorithm_adapcc = {
     .leave_out     = adapcc_leave_out,
     .decisions     = adapcc_decisions,
     .close         = adapcc_close,
+    .takes_uneven  = true,
 };

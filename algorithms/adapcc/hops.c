@@ -55,18 +55,21 @@ static void lay_out(cs_staging *s, const cs_logical *logical, uint32_t *depth)
     s->n_slots = s->n_chunks;
     for (uint32_t m = 0; m < strategy->n_trees; m++) {
         s->lanes[m].first_slot = (uint32_t)s->n_slots;
-        s->n_slots += CS_SLOTS_OF_TREE;
+        s->n_slots += 2 * ((uint64_t)CS_GOING_ON - 1 + s->most_together);
     }
 }
 
 cs_status cs_staging_open(cs_staging *s, const cs_strategy *strategy, const cs_logical *logical,
-                          cs_collective collective, const bool *is_active, cs_error *err)
+                          cs_collective collective, const bool *is_active, uint32_t most_together,
+                          cs_error *err)
 {
     size_t    edges = (size_t)strategy->n_trees * strategy->n_ranks;
     uint32_t *depth = CS_NEW(uint32_t, strategy->n_ranks);
 
-    *s = (cs_staging){
-        .strategy = strategy, .collective = collective, .n_ports = cs_logical_n_ports(logical)};
+    *s            = (cs_staging){.strategy      = strategy,
+                                 .collective    = collective,
+                                 .most_together = most_together,
+                                 .n_ports       = cs_logical_n_ports(logical)};
     s->lanes      = CS_NEW(cs_lane, strategy->n_trees);
     s->heights    = CS_NEW(uint32_t, strategy->n_trees);
     s->is_active  = CS_NEW(bool, strategy->n_ranks);
@@ -100,18 +103,18 @@ void cs_staging_free(cs_staging *s)
 cs_status cs_hops_open(cs_hops *h, const cs_staging *s, cs_error *err)
 {
     const cs_strategy *strategy = s->strategy;
+    size_t             stages   = s->most_together > 2 ? s->most_together : 2;
 
     *h = (cs_hops){
-        .hops     = CS_NEW(cs_hop, (size_t)2 * strategy->n_trees * strategy->n_ranks),
-        .limits   = CS_NEW(uint32_t, strategy->n_trees),
+        .hops     = CS_NEW(cs_hop, stages * strategy->n_trees * strategy->n_ranks),
         .palettes = CS_NEW(cs_palette, (size_t)2 * s->n_ports),
         .n_at     = CS_NEW(uint32_t, (size_t)2 * s->n_ports),
         .queue    = CS_NEW(uint32_t, strategy->n_ranks),
         .depth    = CS_NEW(uint32_t, strategy->n_ranks),
         .before   = CS_NEW(uint32_t, strategy->n_ranks),
     };
-    return h->hops != NULL && h->limits != NULL && h->palettes != NULL && h->n_at != NULL &&
-                   h->queue != NULL && h->depth != NULL && h->before != NULL
+    return h->hops != NULL && h->palettes != NULL && h->n_at != NULL && h->queue != NULL &&
+                   h->depth != NULL && h->before != NULL
                ? CS_OK
                : CS_NO_MEMORY(err, "the edges of %u trees", strategy->n_trees);
 }
@@ -119,7 +122,6 @@ cs_status cs_hops_open(cs_hops *h, const cs_staging *s, cs_error *err)
 void cs_hops_free(cs_hops *h)
 {
     cs_free(h->hops);
-    cs_free(h->limits);
     cs_free(h->palettes);
     cs_free(h->n_at);
     cs_free(h->queue);
@@ -144,17 +146,21 @@ static void add_part(cs_hop *hop, cs_hop_place to, cs_op op)
 
 /* Add a hop without parts; `is_up`: from a rank to its parent. */
 static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, uint32_t dst,
-                   bool is_up, uint32_t lag)
+                   bool is_up, uint32_t lag, uint32_t limit)
 {
     size_t       at    = (size_t)m * s->strategy->n_ranks + (is_up ? src : dst);
     cs_hop_ports ports = is_up ? s->up_ports[at] : s->down_ports[at];
     cs_hop      *hop   = &h->hops[h->n];
-    uint32_t     last  = h->limits[m] + lag;
 
-    *hop = (cs_hop){
-        .src = src, .dst = dst, .tree = m, .lag = lag, .number = (uint32_t)h->n, .ports = ports};
+    *hop = (cs_hop){.src    = src,
+                    .dst    = dst,
+                    .tree   = m,
+                    .lag    = lag,
+                    .limit  = limit,
+                    .number = (uint32_t)h->n,
+                    .ports  = ports};
     h->n++;
-    h->n_turns = h->limits[m] > 0 && last > h->n_turns ? last : h->n_turns;
+    h->n_turns = limit + lag > h->n_turns ? limit + lag : h->n_turns;
     if (ports.egress != CS_NO_PORT) {
         hop->colour =
             cs_palette_take(&h->palettes[ports.egress], &h->palettes[s->n_ports + ports.ingress]);
@@ -180,7 +186,7 @@ static void end(cs_hops *h, const cs_staging *s)
     for (size_t i = 0; i < h->n && s->are_shared; i++) {
         const cs_hop_ports at = h->hops[i].ports;
         h->hops[i].is_shared  = at.egress == CS_NO_PORT
-                                    ? s->strategy->n_trees > 1
+                                    ? s->strategy->n_trees > 1 || s->most_together > 1
                                     : h->n_at[at.egress] > 1 || h->n_at[s->n_ports + at.ingress] > 1;
     }
     qsort(h->hops, h->n, sizeof *h->hops, by_colour);
@@ -199,7 +205,7 @@ static void add_up(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank, u
 {
     const cs_strategy_tree *t      = &s->strategy->trees[m];
     uint32_t                parent = t->parent[rank];
-    cs_hop                 *hop    = add(h, s, m, rank, parent, true, lag);
+    cs_hop                 *hop    = add(h, s, m, rank, parent, true, lag, s->lanes[m].n_chunks);
 
     hop->from = sum_of(s, rank);
     add_part(hop, sum_of(s, parent), CS_OP_REDUCE);
@@ -213,7 +219,7 @@ static void add_down(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank,
 {
     const cs_strategy_tree *t      = &s->strategy->trees[m];
     uint32_t                parent = t->parent[rank];
-    cs_hop                 *hop    = add(h, s, m, parent, rank, false, lag);
+    cs_hop                 *hop    = add(h, s, m, parent, rank, false, lag, s->lanes[m].n_chunks);
 
     hop->from =
         parent == cs_tree_root(t) || s->is_active[parent] ? sum_of(s, parent) : CS_GOING_DOWN;
@@ -251,7 +257,6 @@ void cs_hops_phase1(cs_hops *h, const cs_staging *s)
     for (uint32_t m = 0; m < strategy->n_trees; m++) {
         const cs_strategy_tree *t = &strategy->trees[m];
 
-        h->limits[m]              = s->lanes[m].n_chunks;
         h->depth[cs_tree_root(t)] = 0;
         for (uint32_t i = 1; i < strategy->n_members; i++) {
             uint32_t g = t->order[i], d = h->depth[t->parent[g]] + 1;
@@ -270,16 +275,22 @@ void cs_hops_phase1(cs_hops *h, const cs_staging *s)
 
 /* ---- phase 2 ---- */
 
+/* One of the broadcasts of a stage, in a tree. */
+typedef struct broadcast {
+    uint32_t tree, rank, sender, limit;
+} broadcast;
+
 /* One more rank that gets the chunks, from the one before it. */
-static void add_on(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t from, uint32_t src,
-                   uint32_t dst, bool is_handed_on, bool is_kept)
+static void add_on(cs_hops *h, const cs_staging *s, const broadcast *b, uint32_t src, uint32_t dst,
+                   bool is_handed_on, bool is_kept)
 {
-    bool    is_up = s->strategy->trees[m].parent[src] == dst;
-    cs_hop *hop   = add(h, s, m, src, dst, is_up, h->depth[src]);
+    bool    is_up = s->strategy->trees[b->tree].parent[src] == dst;
+    cs_hop *hop   = add(h, s, b->tree, src, dst, is_up, h->depth[src], b->limit);
 
     h->depth[dst] = h->depth[src] + 1;
-    hop->is_own   = src == from;
-    hop->from     = src == from ? CS_AT_RESULT : CS_GOING_ON;
+    hop->sender   = b->sender;
+    hop->is_own   = src == b->rank;
+    hop->from     = src == b->rank ? CS_AT_RESULT : CS_GOING_ON;
     if (is_handed_on) {
         add_part(hop, CS_GOING_ON, CS_OP_COPY);
     }
@@ -293,22 +304,22 @@ static bool is_end(const cs_strategy_tree *t, uint32_t rank)
     return t->n_children[rank] + (t->parent[rank] != CS_TREE_ROOT) == 1;
 }
 
-/* From `rank` over the whole tree, the nearest ranks first. */
-static void spread(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank)
+/* From the rank over the whole tree, the nearest ranks first. */
+static void spread(cs_hops *h, const cs_staging *s, const broadcast *b)
 {
-    const cs_strategy_tree *t = &s->strategy->trees[m];
+    const cs_strategy_tree *t = &s->strategy->trees[b->tree];
     uint32_t                n = 0;
 
-    h->queue[n++]   = rank;
-    h->depth[rank]  = 0;
-    h->before[rank] = rank;
+    h->queue[n++]      = b->rank;
+    h->depth[b->rank]  = 0;
+    h->before[b->rank] = b->rank;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t g = h->queue[i], n_children = t->n_children[g];
 
         for (uint32_t k = 0; k <= n_children; k++) {
             uint32_t next = k < n_children ? t->order[t->first_child[g] + k] : t->parent[g];
             if (next != CS_TREE_ROOT && next != h->before[g]) {
-                add_on(h, s, m, rank, g, next, !is_end(t, next), true);
+                add_on(h, s, b, g, next, !is_end(t, next), true);
                 h->before[next] = g;
                 h->queue[n++]   = next;
             }
@@ -316,25 +327,28 @@ static void spread(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank)
     }
 }
 
-/* From `rank` to the root. */
-static void climb(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank)
+/* From the rank to the root. */
+static void climb(cs_hops *h, const cs_staging *s, const broadcast *b)
 {
-    const cs_strategy_tree *t = &s->strategy->trees[m];
+    const cs_strategy_tree *t = &s->strategy->trees[b->tree];
 
-    h->depth[rank] = 0;
-    for (uint32_t g = rank; t->parent[g] != CS_TREE_ROOT; g = t->parent[g]) {
+    h->depth[b->rank] = 0;
+    for (uint32_t g = b->rank; t->parent[g] != CS_TREE_ROOT; g = t->parent[g]) {
         bool is_root = t->parent[g] == cs_tree_root(t);
-        add_on(h, s, m, rank, g, t->parent[g], !is_root, is_root);
+        add_on(h, s, b, g, t->parent[g], !is_root, is_root);
     }
 }
 
-void cs_hops_broadcast(cs_hops *h, const cs_staging *s, uint32_t rank, const uint32_t *missing)
+void cs_hops_broadcast(cs_hops *h, const cs_staging *s, uint32_t n, const uint32_t *ranks,
+                       const uint32_t *const *missing)
 {
     begin(h, s);
     for (uint32_t m = 0; m < s->strategy->n_trees; m++) {
-        h->limits[m] = missing[m];
-        if (missing[m] > 0) {
-            (goes_down(s) ? spread : climb)(h, s, m, rank);
+        for (uint32_t i = 0; i < n; i++) {
+            const broadcast b = {m, ranks[i], i, missing[i][m]};
+            if (b.limit > 0) {
+                (goes_down(s) ? spread : climb)(h, s, &b);
+            }
         }
     }
     end(h, s);

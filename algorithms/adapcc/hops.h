@@ -7,7 +7,7 @@
  *
  * Where a rank keeps a chunk: its result is in slot c of chunk c, which begins with its own
  * contribution. What is not its result, because it relays, it keeps for two turns in a slot of the
- * tree: on the way up, on the way down, and on the way of a broadcast.
+ * tree: on the way up, on the way down, and on the way of each of the broadcasts of a stage.
  */
 #ifndef CS_ALGORITHMS_ADAPCC_HOPS_H
 #define CS_ALGORITHMS_ADAPCC_HOPS_H
@@ -16,15 +16,9 @@
 #include "algorithms/adapcc/palette.h"
 #include "cs/schedule.h"
 
-typedef enum cs_hop_place {
-    CS_AT_RESULT,
-    CS_GOING_UP,
-    CS_GOING_DOWN,
-    CS_GOING_ON,
-    CS_PLACES
-} cs_hop_place;
+typedef enum cs_hop_place { CS_AT_RESULT, CS_GOING_UP, CS_GOING_DOWN, CS_GOING_ON } cs_hop_place;
 
-enum { CS_HOP_PARTS = 2, CS_SLOTS_OF_TREE = 2 * (CS_PLACES - 1) };
+enum { CS_HOP_PARTS = 2, CS_MOST_TOGETHER = 16 };
 
 /* The ports of a hop, or CS_NO_PORT both. */
 typedef struct cs_hop_ports {
@@ -34,6 +28,8 @@ typedef struct cs_hop_ports {
 typedef struct cs_hop {
     uint32_t     src, dst, tree;
     uint32_t     lag;            /* turns until its first chunk */
+    uint32_t     limit;          /* chunks that it carries, the first ones */
+    uint32_t     sender;         /* whose broadcast it is, counted within the stage */
     uint32_t     colour, number; /* the order within a turn: by colours, then as they were added */
     bool         is_own;         /* the source sends its own contribution */
     bool         is_shared;      /* under way beside others of its turn at one of its ports */
@@ -63,6 +59,7 @@ typedef struct cs_staging {
     /* [n_trees][n_ranks] of the edge from a rank to its parent, and from its parent to it */
     cs_hop_ports *up_ports, *down_ports;
     uint32_t      n_ports;
+    uint32_t      most_together;     /* ranks that broadcast in one stage, at most */
     uint64_t      n_chunks, n_slots; /* of a rank */
     bool          are_shared;        /* messages of a port and turn are under way at once; the
                                         caller's */
@@ -72,7 +69,8 @@ typedef struct cs_staging {
  * a failure (CS_ENOMEM). O(trees x ranks). */
 CS_MUST_CHECK cs_status cs_staging_open(cs_staging *staging, const cs_strategy *strategy,
                                         const cs_logical *logical, cs_collective collective,
-                                        const bool *is_active, cs_error *err);
+                                        const bool *is_active, uint32_t most_together,
+                                        cs_error *err);
 void                    cs_staging_free(cs_staging *staging);
 
 /* The hops of a stage, and room to find them; `{0}` is empty. */
@@ -80,7 +78,6 @@ typedef struct cs_hops {
     cs_hop     *hops; /* [n] */
     size_t      n;
     uint32_t    n_turns;
-    uint32_t   *limits;   /* [n_trees] chunks of each tree */
     cs_palette *palettes; /* [2 * n_ports] */
     uint32_t   *n_at;     /* [2 * n_ports] hops */
     uint32_t   *queue;    /* [n_ranks] */
@@ -96,17 +93,24 @@ void                    cs_hops_free(cs_hops *hops);
  * O(hops log hops). */
 void cs_hops_phase1(cs_hops *hops, const cs_staging *staging);
 
-/* The broadcast of a rank's first missing[m] chunks of each tree, or where the root alone wants the
- * result their way there. O(hops log hops). */
-void cs_hops_broadcast(cs_hops *hops, const cs_staging *staging, uint32_t rank,
-                       const uint32_t *missing);
+/* The broadcasts of ranks together, each of its first missing[i][m] chunks of each tree, or where
+ * the root alone wants the result their way there. O(hops log hops). */
+void cs_hops_broadcast(cs_hops *hops, const cs_staging *staging, uint32_t n, const uint32_t *ranks,
+                       const uint32_t *const *missing);
 
-/* Where a rank keeps chunk `number` of a lane. */
-static inline uint16_t cs_slot_at(const cs_lane *lane, cs_hop_place place, uint32_t number)
+/* Where a rank keeps chunk `number` of a lane, of a broadcast that of a sender. */
+static inline uint16_t cs_slot_at(const cs_lane *lane, cs_hop_place place, uint32_t number,
+                                  uint32_t sender)
 {
     return (uint16_t)(place == CS_AT_RESULT
                           ? lane->first_chunk + number
-                          : lane->first_slot + 2 * ((uint32_t)place - 1) + number % 2);
+                          : lane->first_slot + 2 * ((uint32_t)place - 1 + sender) + number % 2);
+}
+
+/* Whose broadcast is in a slot that a chunk goes on from? */
+static inline uint32_t cs_sender_at(const cs_lane *lane, uint16_t slot)
+{
+    return (slot - lane->first_slot) / 2 + 1 - (uint32_t)CS_GOING_ON;
 }
 
 #endif

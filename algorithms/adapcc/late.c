@@ -7,7 +7,8 @@
  * Joining changes sums, not messages: a relay's first message of a chunk costs the same whether it
  * is copied or added to the relay's own data. So the stream gives phase 1 as if nobody joined, and
  * changes the operation when it is told that the message began after the relay was ready. Phase 2
- * is asked for when phase 1 has ended everywhere, and all joins are known.
+ * is asked for when phase 1 has ended everywhere, and all joins are known. Ranks that are ready
+ * nearly together broadcast together, others one behind the other.
  *
  * Source: AdapCC, section IV-C; distribution of messages to the coordinator: its released samples
  * and Fig. 19d.
@@ -42,6 +43,9 @@ typedef struct prepared {
     uint32_t        *by_ready; /* [n_ranks] ranks, first one first */
     uint32_t        *late_of;  /* [n_ranks] place among the late, or NOT_LATE */
     uint32_t         n_late;
+    uint32_t        *late;   /* [n_late] ranks, first one first */
+    bool            *begins; /* [n_late] a stage of broadcasts; else it goes with those before */
+    uint32_t         most_together;
     double           start_s; /* of phase 1: the last worker knows */
 } prepared;
 
@@ -56,10 +60,13 @@ typedef struct stream {
     size_t             next;
     bool               is_phase1, is_told;
     uint32_t          *missing;  /* [n_late][n_trees] c0: chunks that lack the rank's data */
-    uint32_t          *order;    /* [n_late] who broadcasts, in that order */
-    uint32_t          *round_of; /* [n_late] where each of them begins */
-    uint32_t           n_ordered, n_begun, told_at;
-    cs_late_decisions  decisions;
+    uint32_t          *senders;  /* [n_late] who broadcasts, in that order */
+    uint32_t          *round_of; /* [n_late] of broadcasts together: where they begin, */
+    uint32_t          *first_of; /* [n_late] and the first of their senders */
+    uint32_t           n_senders, n_begun, told_at;
+    uint32_t           n_passed; /* late ranks that have been asked whether they broadcast */
+
+    cs_late_decisions decisions;
 } stream;
 
 /* ---- the coordinator ---- */
@@ -160,6 +167,8 @@ static void free_prepared(void *given)
     cs_free(p->ready_s);
     cs_free(p->by_ready);
     cs_free(p->late_of);
+    cs_free(p->late);
+    cs_free(p->begins);
     cs_free(p);
 }
 
@@ -178,6 +187,30 @@ static cs_relay_setting setting_of(const cs_scenario *scenario, const cs_late_co
     return s;
 }
 
+/* Broadcasts go together, turn by turn, whose ranks are ready before the first one's could end:
+ * they keep several senders' ports busy. None of them waits long for another. */
+static void put_together(prepared *p, const cs_scenario *scenario)
+{
+    const cs_cluster *c      = &scenario->cluster;
+    uint32_t          fabric = cs_uses_nics(c) ? CS_NIC : CS_NVLINK, n_together = 0;
+    double            least_s = (double)scenario->bytes / c->fabrics[fabric].bandwidth_Bps;
+    double            first_s = 0;
+    uint32_t          n       = 0;
+
+    for (uint32_t i = 0; i < c->n_ranks; i++) {
+        uint32_t rank = p->by_ready[i];
+        if (p->late_of[rank] == NOT_LATE) {
+            continue;
+        }
+        bool is_near     = n > 0 && p->ready_s[rank] < first_s + least_s;
+        p->begins[n]     = !is_near || n_together == CS_MOST_TOGETHER;
+        first_s          = p->begins[n] ? p->ready_s[rank] : first_s;
+        n_together       = p->begins[n] ? 1 : n_together + 1;
+        p->late[n++]     = rank;
+        p->most_together = n_together > p->most_together ? n_together : p->most_together;
+    }
+}
+
 /* Who starts, and when. */
 static cs_status decide(prepared *p, const cs_logical *logical, const cs_scenario *scenario,
                         const cs_late_control *c, cs_error *err)
@@ -190,7 +223,10 @@ static cs_status decide(prepared *p, const cs_logical *logical, const cs_scenari
     p->ready_s  = CS_NEW(double, n);
     p->by_ready = CS_NEW(uint32_t, n);
     p->late_of  = CS_NEW(uint32_t, n);
-    if (is_active == NULL || p->ready_s == NULL || p->by_ready == NULL || p->late_of == NULL) {
+    p->late     = CS_NEW(uint32_t, n);
+    p->begins   = CS_NEW(bool, n);
+    if (is_active == NULL || p->ready_s == NULL || p->by_ready == NULL || p->late_of == NULL ||
+        p->late == NULL || p->begins == NULL) {
         cs_free(is_active);
         return CS_NO_MEMORY(err, "adapcc");
     }
@@ -208,8 +244,9 @@ static cs_status decide(prepared *p, const cs_logical *logical, const cs_scenari
             is_active[r]  = relay.workers[r] == CS_WORKER_ACTIVE;
             p->late_of[r] = is_active[r] ? NOT_LATE : p->n_late++;
         }
+        put_together(p, scenario);
         status = cs_staging_open(&p->staging, &p->strategy, logical, scenario->collective,
-                                 is_active, err);
+                                 is_active, p->most_together, err);
     }
     cs_relay_free(&relay);
     cs_free(is_active);
@@ -219,9 +256,10 @@ static cs_status decide(prepared *p, const cs_logical *logical, const cs_scenari
 /* Rounds of phase 1, and of all broadcasts where nobody joins. */
 static cs_status count_rounds(const prepared *p, uint32_t *n_rounds_p, cs_error *err)
 {
-    uint32_t *whole = CS_NEW(uint32_t, p->strategy.n_trees);
-    cs_hops   hops;
-    cs_status status = cs_hops_open(&hops, &p->staging, err);
+    uint32_t       *whole                     = CS_NEW(uint32_t, p->strategy.n_trees);
+    const uint32_t *missing[CS_MOST_TOGETHER] = {NULL};
+    cs_hops         hops;
+    cs_status       status = cs_hops_open(&hops, &p->staging, err);
 
     if (status == CS_OK && whole == NULL) {
         status = CS_NO_MEMORY(err, "adapcc");
@@ -232,11 +270,15 @@ static cs_status count_rounds(const prepared *p, uint32_t *n_rounds_p, cs_error 
         for (uint32_t m = 0; m < p->strategy.n_trees; m++) {
             whole[m] = p->staging.lanes[m].n_chunks;
         }
-        for (uint32_t r = 0; r < p->setting.n_ranks; r++) {
-            if (p->late_of[r] != NOT_LATE) {
-                cs_hops_broadcast(&hops, &p->staging, r, whole);
-                *n_rounds_p += hops.n_turns;
+        for (uint32_t i = 0; i < CS_MOST_TOGETHER; i++) {
+            missing[i] = whole;
+        }
+        for (uint32_t i = 0, n; i < p->n_late; i += n) {
+            for (n = 1; i + n < p->n_late && !p->begins[i + n];) {
+                n++;
             }
+            cs_hops_broadcast(&hops, &p->staging, n, &p->late[i], missing);
+            *n_rounds_p += hops.n_turns;
         }
     }
     cs_hops_free(&hops);
@@ -313,6 +355,17 @@ static cs_status check_control(const cs_scenario *scenario, const cs_late_option
             }
         }
     }
+    for (uint32_t m = 0; m < o->strategy->n_trees; m++) {
+        const cs_strategy_tree *t = &o->strategy->trees[m];
+        for (uint32_t g = 0; g < o->strategy->n_ranks; g++) {
+            if (!t->aggregates[g] && t->n_children[g] > 0) {
+                return CS_FAIL(err, CS_ENOTSUP, "strategy",
+                               "rank %u forwards in tree %u: relays need trees that add up; "
+                               "accepted is relay=off",
+                               g, m);
+            }
+        }
+    }
     return CS_OK;
 }
 
@@ -365,7 +418,8 @@ static void late_close(void *state)
     cs_relay_free(&st->relay);
     cs_hops_free(&st->hops);
     cs_free(st->missing);
-    cs_free(st->order);
+    cs_free(st->senders);
+    cs_free(st->first_of);
     cs_free(st->round_of);
     cs_relay_times_free(&st->decisions.times);
     cs_free(st);
@@ -406,11 +460,12 @@ static cs_status begin(stream *st, cs_error *err)
     CS_TRY(cs_relay_init(&st->relay, &p->setting, err));
     CS_TRY(cs_hops_open(&st->hops, &p->staging, err));
     st->missing                 = CS_NEW(uint32_t, (size_t)p->n_late * n_trees);
-    st->order                   = CS_NEW(uint32_t, p->n_late);
+    st->senders                 = CS_NEW(uint32_t, p->n_late);
+    st->first_of                = CS_NEW(uint32_t, p->n_late);
     st->round_of                = CS_NEW(uint32_t, p->n_late);
     st->decisions.times.workers = CS_NEW(cs_relay_worker_times, p->setting.n_ranks);
-    if (st->missing == NULL || st->order == NULL || st->round_of == NULL ||
-        st->decisions.times.workers == NULL) {
+    if (st->missing == NULL || st->senders == NULL || st->round_of == NULL ||
+        st->first_of == NULL || st->decisions.times.workers == NULL) {
         return CS_NO_MEMORY(err, "adapcc");
     }
     for (uint32_t i = 0; i < p->n_late; i++) {
@@ -453,7 +508,7 @@ static bool seek(stream *st)
     while (st->turn < st->hops.n_turns) {
         for (; st->next < st->hops.n; st->next++) {
             const cs_hop *hop = &st->hops.hops[st->next];
-            if (st->turn - hop->lag < st->hops.limits[hop->tree]) { /* large before its first */
+            if (st->turn - hop->lag < hop->limit) { /* large before its first */
                 return true;
             }
         }
@@ -477,8 +532,8 @@ static void put(const stream *st, const cs_hop *hop, cs_block *block)
             .src       = hop->src,
             .dst       = hop->dst,
             .chunk     = lane->first_chunk + number,
-            .src_slot  = cs_slot_at(lane, hop->from, number),
-            .dst_slot  = cs_slot_at(lane, hop->parts[k].to, number),
+            .src_slot  = cs_slot_at(lane, hop->from, number, hop->sender),
+            .dst_slot  = cs_slot_at(lane, hop->parts[k].to, number, hop->sender),
             .bytes     = k == 0 ? bytes : 0,
             .round     = st->first_round + st->turn,
             .span      = 1,
@@ -506,10 +561,10 @@ static void obey(stream *st)
         if (order->verb == CS_RELAY_JOIN) {
             w->joined_s = order->time_s;
         } else if (order->verb == CS_RELAY_BROADCAST) {
-            const uint32_t *missing    = missing_of(st, order->rank);
-            st->order[st->n_ordered++] = order->rank;
-            w->role                    = CS_WORKER_DONE;
-            w->missing_bytes           = 0;
+            const uint32_t *missing = missing_of(st, order->rank);
+
+            w->role          = CS_WORKER_DONE;
+            w->missing_bytes = 0;
             for (uint32_t m = 0; m < st->p->strategy.n_trees; m++) {
                 w->missing_bytes += (double)cs_chunks_bytes(&st->p->strategy.trees[m], missing[m]);
             }
@@ -559,13 +614,26 @@ static void end_phase1(stream *st)
     hear_until(st, (double)INFINITY);
 }
 
-static void begin_broadcast(stream *st)
+/* The broadcasts that go together next. */
+static void begin_broadcasts(stream *st)
 {
-    uint32_t rank = st->order[st->n_begun];
+    const prepared *p     = st->p;
+    uint32_t       *ranks = &st->senders[st->n_senders], n = 0;
+    const uint32_t *missing[CS_MOST_TOGETHER] = {NULL};
+
+    do {
+        uint32_t rank = p->late[st->n_passed++];
+        if (st->decisions.times.workers[rank].role == CS_WORKER_DONE) {
+            missing[n] = missing_of(st, rank);
+            ranks[n++] = rank;
+        }
+    } while (st->n_passed < p->n_late && !p->begins[st->n_passed]);
 
     st->first_round += st->hops.n_turns;
+    st->first_of[st->n_begun]   = st->n_senders;
     st->round_of[st->n_begun++] = st->first_round;
-    cs_hops_broadcast(&st->hops, &st->p->staging, rank, missing_of(st, rank));
+    st->n_senders += n;
+    cs_hops_broadcast(&st->hops, &p->staging, n, ranks, missing);
     st->turn = 0;
     st->next = 0;
 }
@@ -590,8 +658,8 @@ static void late_next_block(void *state, cs_block *block)
         end_phase1(st);
     }
     fill(st, block);
-    while (block->count == 0 && st->n_begun < st->n_ordered) {
-        begin_broadcast(st);
+    while (block->count == 0 && st->n_passed < st->p->n_late) {
+        begin_broadcasts(st);
         fill(st, block);
     }
 }
@@ -624,7 +692,7 @@ static void settle(stream *st, cs_transfer *t, double start_s)
     uint32_t               *from   = &missing_of(st, rank)[m];
     uint8_t                 fabric = (uint8_t)cs_transfer_fabric(t);
     bool                    begins =
-        t->dst_slot == cs_slot_at(lane, CS_GOING_UP, number) && cs_transfer_op(t) == CS_OP_COPY;
+        t->dst_slot == cs_slot_at(lane, CS_GOING_UP, number, 0) && cs_transfer_op(t) == CS_OP_COPY;
     bool is_result = t->dst_slot == t->chunk && tree->parent[rank] == t->src;
 
     if (begins && p->joins && p->ready_s[rank] <= start_s &&
@@ -644,7 +712,11 @@ static void note_broadcast(stream *st, const cs_transfer *t, const cs_interval *
     while (st->told_at + 1 < st->n_begun && t->round >= st->round_of[st->told_at + 1]) {
         st->told_at++;
     }
-    cs_relay_worker_times *w = &times->workers[st->order[st->told_at]];
+    const cs_lane         *lane   = &st->p->staging.lanes[tree_of(st->p, t->chunk)];
+    bool                   is_own = (t->flags & CS_OWN_SRC) != 0;
+    uint32_t               sender = is_own ? 0 : cs_sender_at(lane, t->src_slot);
+    uint32_t               rank = is_own ? t->src : st->senders[st->first_of[st->told_at] + sender];
+    cs_relay_worker_times *w    = &times->workers[rank];
     w->from_s    = isnan(w->from_s) || held->start_s < w->from_s ? held->start_s : w->from_s;
     w->to_s      = isnan(w->to_s) || held->end_s > w->to_s ? held->end_s : w->to_s;
     times->end_s = fmax(times->end_s, w->to_s);
@@ -701,4 +773,5 @@ const cs_algorithm cs_algorithm_late = {
     .leave_out     = late_leave_out,
     .decisions     = late_decisions,
     .close         = late_close,
+    .takes_uneven  = true,
 };

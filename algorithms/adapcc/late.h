@@ -4,8 +4,8 @@
  *
  * Phase 1 is the trees with the behaviours of the ranks that the coordinator starts with. A relay
  * that is ready when a chunk sets out to it adds its own data to that chunk. Phase 2 broadcasts of
- * every other rank what phase 1 lacks, over the trees re-rooted at it, one rank behind the other
- * in the order in which they are ready.
+ * every other rank what phase 1 lacks, over the trees re-rooted at it: of those together that are
+ * ready nearly together, else of one rank behind the other.
  *
  * Source: AdapCC, section IV-C.
  */

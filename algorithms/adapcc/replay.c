@@ -415,7 +415,7 @@ static cs_status lay_out(builder *b, cs_plan *plan, cs_error *err)
                       .n_rounds      = p->n_turns,
                       .chunks_differ = !is_one,
                       .uses          = cs_uses_nvlink(&b->scenario->cluster),
-                      .uses_trees    = true};
+                      .uses_trees    = !is_one};
     return CS_OK;
 }
 
@@ -677,4 +677,5 @@ const cs_algorithm cs_algorithm_strategy = {
     .release       = release,
     .next_block    = strategy_next_block,
     .close         = strategy_close,
+    .takes_uneven  = true,
 };

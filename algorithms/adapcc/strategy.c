@@ -129,13 +129,14 @@ static double narrowest_Bps(const cs_cluster *c, uint32_t src, uint32_t dst, dou
 }
 
 /* A NIC of a server that is not slowed: the port of a GPU, or what is found on ways to the servers
- * 1, 2, 4, .. behind it (and from them, `is_ingress`). */
+ * 1, 2, 4, .. behind and in front of it (and from them, `is_ingress`). */
 static double nic_Bps(const cs_cluster *c, uint32_t server, bool is_ingress)
 {
     double   port_Bps = cs_server_Bps(c, server, CS_NIC), rate_Bps = 0;
     uint32_t route[CS_MAX_ROUTE], n = cs_n_servers(c), here = cs_server_first(c, server);
 
-    for (uint32_t step = 1; c->topology != NULL && step < n; step *= 2) {
+    for (uint32_t i = 0; c->topology != NULL && (uint64_t)1 << i / 2 < n; i++) {
+        uint32_t step    = i % 2 == 0 ? 1u << i / 2 : n - (1u << i / 2);
         uint32_t there   = cs_server_first(c, (server + step) % n);
         double   way_Bps = is_ingress ? narrowest_Bps(c, there, here, port_Bps, route)
                                       : narrowest_Bps(c, here, there, port_Bps, route);
@@ -147,8 +148,8 @@ static double nic_Bps(const cs_cluster *c, uint32_t server, bool is_ingress)
 /* How many GPUs of a server share a NIC: on port models each has a port of its own. */
 static uint32_t nic_sharers(const cs_cluster *c)
 {
-    bool is_shared =
-        c->topology != NULL && c->nic_sharers > 0 && c->gpus_per_server % c->nic_sharers == 0;
+    bool is_shared = cs_is_even(c) && c->topology != NULL && c->nic_sharers > 0 &&
+                     c->gpus_per_server % c->nic_sharers == 0;
 
     return is_shared ? c->nic_sharers : 1;
 }
@@ -163,27 +164,28 @@ bool cs_ports_are_shared(const cs_model *model, const void *options)
 
 cs_status cs_logical_of_scenario(cs_logical *logical, const cs_scenario *scenario, cs_error *err)
 {
-    const cs_cluster  *c    = &scenario->cluster;
-    const cs_forecast *f    = scenario->forecast;
-    uint32_t           gpus = c->gpus_per_server, nics = gpus / nic_sharers(c);
+    const cs_cluster  *c       = &scenario->cluster;
+    const cs_forecast *f       = scenario->forecast;
+    uint32_t           sharers = nic_sharers(c), next_nic = 0;
 
     *logical =
         (cs_logical){.n_ranks     = c->n_ranks,
                      .n_servers   = cs_n_servers(c),
-                     .n_nics      = cs_n_servers(c) * nics,
+                     .n_nics      = c->n_ranks / sharers,
                      .net_alpha_s = c->fabrics[CS_NIC].alpha_s,
                      .holds_both  = f != NULL && !cs_ports_are_shared(f->model, f->model_options)};
     CS_TRY(make_room(logical, err));
     for (uint32_t s = 0; s < logical->n_servers; s++) {
+        uint32_t           gpus = cs_server_gpus(c, s), nics = gpus / sharers;
         size_t             n      = 0;
         const cs_capacity *steps  = cs_capacity_of(scenario, s, &n);
         double             slowed = n > 0 ? cs_slowdown_at(steps, n, 0) : 1;
         cs_logical_nic     nic = {s, nic_Bps(c, s, false) / slowed, nic_Bps(c, s, true) / slowed};
 
         logical->servers[s] = (cs_logical_server){
-            .first_rank    = s * gpus,
+            .first_rank    = cs_server_first(c, s),
             .n_gpus        = gpus,
-            .first_nic     = s * nics,
+            .first_nic     = next_nic,
             .n_nics        = nics,
             .n_sockets     = c->sockets > 1 ? c->sockets : 1,
             .links_at_once = cs_waits_for_links(c, CS_NVLINK) ? c->nvlink_concurrent : 0,
@@ -192,7 +194,7 @@ cs_status cs_logical_of_scenario(cs_logical *logical, const cs_scenario *scenari
         logical->servers[s].nvlink.bandwidth_Bps = cs_server_Bps(c, s, CS_NVLINK);
         logical->servers[s].cross.bandwidth_Bps  = cs_server_Bps(c, s, CS_CROSS);
         for (uint32_t i = 0; i < nics; i++) {
-            logical->nics[s * nics + i] = nic;
+            logical->nics[next_nic++] = nic;
         }
         place_gpus(logical, s);
         CS_TRY(name_server(logical, s, err));

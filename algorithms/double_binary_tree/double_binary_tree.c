@@ -221,6 +221,7 @@ const cs_algorithm cs_algorithm_double_binary_tree = {
     .open          = tree_open,
     .next_block    = tree_next_block,
     .close         = tree_close,
+    .takes_uneven  = true,
 };
 
 /* ---- reduce_tree: one tree from the root ---- */
@@ -327,4 +328,5 @@ const cs_algorithm cs_algorithm_reduce_tree = {
     .next_block    = tree_next_block,
     .close         = tree_close,
     .closed_form_s = reduce_closed_form_s,
+    .takes_uneven  = true,
 };

@@ -62,22 +62,36 @@ uint32_t cs_tree_height(const cs_cluster *cluster, const cs_tree_shape *shape)
     return 1 + cs_log2_floor(n - 1) + chain;
 }
 
+/* The rank of a server that is in the tree over servers: in order the first or the last one, with a
+ * root the one of its place; where the server has fewer GPUs, counted round. */
+static uint32_t head_of(const cs_cluster *c, const cs_tree_shape *shape, uint32_t which,
+                        uint32_t server)
+{
+    uint32_t first = cs_server_first(c, server), l = cs_server_gpus(c, server);
+
+    if (shape->root == CS_TREE_IN_ORDER) {
+        return which == 0 ? first : first + l - 1;
+    }
+    return first + cs_local_rank(c, shape->root) % l;
+}
+
 /* The parent of a rank; n_ranks for the root. */
 static uint32_t parent_of(const cs_cluster *c, const cs_tree_shape *shape, uint32_t which,
                           uint32_t rank)
 {
-    uint32_t l = c->gpus_per_server, n = cs_n_servers(c), local = rank % l;
+    uint32_t server = cs_server_of(c, rank), first = cs_server_first(c, server);
+    uint32_t l = cs_server_gpus(c, server), n = cs_n_servers(c), local = rank - first;
     bool     in_order = shape->root == CS_TREE_IN_ORDER;
-    uint32_t root = in_order ? 0 : shape->root, turned = root / l;
+    uint32_t turned   = in_order ? 0 : cs_server_of(c, shape->root);
     bool     from_end = in_order && which == 1; /* its chain is the other one backwards */
-    uint32_t head     = from_end ? l - 1 : root % l;
 
-    if (local != head) {
-        return rank - local + (local + (from_end ? 1 : l - 1)) % l;
+    if (rank != head_of(c, shape, which, server)) {
+        return first + (local + (from_end ? 1 : l - 1)) % l;
     }
-    uint32_t place = place_of(shape, (rank / l + n - turned) % n, which, n);
+    uint32_t place = place_of(shape, (server + n - turned) % n, which, n);
     uint32_t up    = in_order ? cs_tree_parent(place, n) : parent_below_root(place, n);
-    return up == n ? c->n_ranks : (server_at(shape, up, which, n) + turned) % n * l + head;
+    return up == n ? c->n_ranks
+                   : head_of(c, shape, which, (server_at(shape, up, which, n) + turned) % n);
 }
 
 static uint32_t depth_of(const cs_cluster *c, const cs_tree_shape *shape, uint32_t which,

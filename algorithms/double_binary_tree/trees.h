@@ -10,7 +10,7 @@
  *
  * With a root that is given, as NCCL has it, the first tree is that server with one child, the root
  * of a tree in order over the servers behind it. Both trees enter every server at the local rank of
- * the root.
+ * the root, counted round in a server with fewer GPUs.
  *
  * Sources: P. Sanders, J. Speck, J. L. Traeff, "Two-tree algorithms for full bandwidth broadcast,
  * reduction and scan", Parallel Computing 35 (2009); NCCL's trees.cc for the shape with a root.
@@ -39,7 +39,7 @@ typedef struct cs_tree_shape {
     uint32_t root;    /* rank at the root of the first tree, or CS_TREE_IN_ORDER: in the middle */
 } cs_tree_shape;
 
-/* The height of such trees, chains included. */
+/* The height of such trees, chains included; an upper bound where servers differ in GPUs. */
 uint32_t cs_tree_height(const cs_cluster *cluster, const cs_tree_shape *shape);
 
 /* The edges of all trees. They have two colours, and those of colour 0 stand first: on one

@@ -148,11 +148,12 @@ static bool is_whole_way(const cs_ports *ports, uint32_t fabric, uint32_t port)
 {
     const cs_cluster *c = ports->cluster;
     uint32_t          g = c->gpus_per_server, i = port - ports->port_base[fabric];
-    uint32_t          inner[CS_MAX_ROUTE], from = i / g;
-    uint32_t          to = cs_server_first(c, cs_server_of(c, from)) + i % g;
+    uint32_t          inner[CS_MAX_ROUTE], from = i / g, server = cs_server_of(c, from);
+    uint32_t          to      = cs_server_first(c, server) + i % g;
+    bool              is_mate = i % g < cs_server_gpus(c, server) && from != to;
 
     return is_direct(ports, fabric) &&
-           (c->topology == NULL || from == to ||
+           (c->topology == NULL || !is_mate ||
             cs_topology_path(c->topology, c, from, to, fabric, 0, inner) == 0);
 }
 
@@ -177,8 +178,11 @@ static void set_ends(cs_packet_ports *p, uint32_t fabric, uint32_t port)
     tx->from = rx->to = is_direct(ports, fabric) ? i / g : i;
     tx->to = rx->from = CS_NO_RANK;
     if (tx->is_last) {
-        const cs_cluster *c = ports->cluster;
-        tx->to              = cs_server_first(c, cs_server_of(c, i / g)) + i % g;
+        const cs_cluster *c      = ports->cluster;
+        uint32_t          server = cs_server_of(c, i / g), mate = i % g;
+        if (mate < cs_server_gpus(c, server)) { /* ports have the stride of the largest server */
+            tx->to = cs_server_first(c, server) + mate;
+        }
     }
 }
 

@@ -74,8 +74,8 @@ static void need_collect(blocks *b, double from_s, uint64_t total)
 static uint64_t block_of_node(const blocks *b, uint32_t node)
 {
     const cs_nodes *nodes = &b->nodes;
-    return cs_split_range(b->bytes, nodes->scenario->cluster.n_ranks, node * nodes->n_inside,
-                          nodes->n_inside);
+    return cs_split_range(b->bytes, nodes->scenario->cluster.n_ranks, cs_node_first(nodes, node),
+                          cs_node_ranks(nodes, node));
 }
 
 static void allgather(blocks *b, uint32_t node)
@@ -108,7 +108,7 @@ static void reduce_scatter(blocks *b, uint32_t node)
 
 static void alltoall(blocks *b, uint32_t node)
 {
-    uint64_t inside  = b->nodes.n_inside;
+    uint64_t inside  = cs_node_ranks(&b->nodes, node);
     uint64_t outside = b->nodes.scenario->cluster.n_ranks - inside;
     double   last_s  = cs_node_last_s(&b->nodes, node);
 

@@ -22,7 +22,7 @@ enum {
 static double broadcast_s(const cs_nodes *nodes)
 {
     const cs_scenario *s       = nodes->scenario;
-    uint32_t           root    = s->root / nodes->n_inside;
+    uint32_t           root    = cs_node_of(nodes, s->root);
     double             root_s  = cs_arrival(s, s->root);
     double             bound_s = root_s + cs_node_spread_flow_s(nodes, root, (double)s->bytes);
 
@@ -39,7 +39,7 @@ static double broadcast_s(const cs_nodes *nodes)
 static double reduce_s(const cs_nodes *nodes)
 {
     const cs_scenario *s       = nodes->scenario;
-    uint32_t           root    = s->root / nodes->n_inside;
+    uint32_t           root    = cs_node_of(nodes, s->root);
     double             bound_s = cs_node_spread_flow_s(nodes, root, (double)s->bytes);
     double             open_s  = cs_node_first_s(nodes, root);
     double             last_s  = 0;

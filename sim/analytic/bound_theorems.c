@@ -6,7 +6,9 @@
  * send and receive at least. Theorems 6 and 13 also count that a healthy port is held at the
  * slow port's pace: they need transfers one at a time. The paper proves them for exactly one
  * slow rank or server; for several, Theorem 2. T0 of the paper for g > 1 is the time of its
- * ring, not a bound (reducing inside the servers first is faster), so it is left out there.
+ * ring, not a bound (reducing inside the servers first is faster), so it is left out there. A
+ * server with fewer NICs than the others is slow for Theorem 3, which counts what flows through a
+ * server, but holds nobody's ports at its pace: Theorem 13 says nothing there.
  *
  * Source: "Don't Let a Few Network Failures Slow the Entire AllReduce", appendix B.
  */
@@ -50,7 +52,8 @@ static double theorem_3_s(const cs_nodes *nodes)
 
 static double theorem_13_s(const cs_nodes *nodes)
 {
-    double slow = nodes->context->shares_ports ? (double)NAN : only_slow(nodes);
+    bool   holds = !nodes->context->shares_ports && nodes->scenario->cluster.uneven == NULL;
+    double slow  = holds ? only_slow(nodes) : (double)NAN;
     return isnan(slow) ? slow : cs_formula_theorem_13(nodes->n_nodes, 1, slow) * nodes->x_s;
 }
 

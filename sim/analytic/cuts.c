@@ -184,7 +184,7 @@ static bool classify(finder *f)
 /* A route counts once for every class that it takes from outside. */
 static void count_route(finder *f, const route *r)
 {
-    uint32_t g = f->cluster->gpus_per_server;
+    const cs_cluster *cluster = f->cluster;
 
     for (uint32_t k = 0; k < r->n_links; k++) {
         uint32_t number  = f->class_of[r->links[k]];
@@ -200,7 +200,7 @@ static void count_route(finder *f, const route *r)
             c->n_routes++;
             c->latency_s = fmin(c->latency_s, r->latency_s);
         }
-        if (r->mine / g != r->other / g) {
+        if (cs_server_of(cluster, r->mine) != cs_server_of(cluster, r->other)) {
             c->n_far_routes++;
             c->far_latency_s = fmin(c->far_latency_s, r->latency_s);
         }
@@ -242,10 +242,11 @@ static int by_size(const void *a, const void *b)
  * rank has none, or shares its class with a rank outside the group. */
 static double cost_of_group(const finder *f, const cover *v, const uint64_t *group, uint32_t server)
 {
-    uint32_t g = f->cluster->gpus_per_server, first = server * g;
+    uint32_t first   = cs_server_first(f->cluster, server);
+    uint32_t end     = cs_server_first(f->cluster, server + 1);
     double   sum_Bps = 0;
 
-    for (uint32_t a = first; a < first + g; a++) {
+    for (uint32_t a = first; a < end; a++) {
         bool     is_inside = cs_in_group(group, a), is_first = true;
         uint32_t mine = v->class_of_rank[a];
         if (is_inside && mine == NO_CLASS) {
@@ -276,30 +277,32 @@ static uint32_t first_of(const uint64_t *group)
 /* A class takes the place of those that its ranks have if it carries less. */
 static void offer_class(const finder *f, cover *v, uint32_t number)
 {
-    const link_class *c = &f->classes[number];
-    uint64_t          n = f->cluster->n_ranks;
-    uint32_t          g = f->cluster->gpus_per_server, inside = 0;
+    const link_class *c      = &f->classes[number];
+    uint64_t          n      = f->cluster->n_ranks;
+    uint32_t          inside = 0;
 
     if (c->size == 0) {
         return;
     }
-    uint32_t server = first_of(c->group) / g;
-    for (uint32_t r = server * g; r < (server + 1) * g; r++) {
+    uint32_t server = cs_server_of(f->cluster, first_of(c->group));
+    uint32_t first  = cs_server_first(f->cluster, server);
+    uint32_t end    = cs_server_first(f->cluster, server + 1);
+    for (uint32_t r = first; r < end; r++) {
         inside += cs_in_group(c->group, r);
     }
-    if (inside != c->size || c->n_far_routes != c->size * (n - g) ||
+    if (inside != c->size || c->n_far_routes != c->size * (n - (end - first)) ||
         c->capacity_Bps >= cost_of_group(f, v, c->group, server)) {
         return;
     }
     v->cost_Bps[number] = c->capacity_Bps;
-    for (uint32_t r = server * g; r < (server + 1) * g; r++) {
+    for (uint32_t r = first; r < end; r++) {
         v->class_of_rank[r] = cs_in_group(c->group, r) ? number : v->class_of_rank[r];
     }
 }
 
 static bool add_servers(finder *f)
 {
-    uint32_t n = f->cluster->n_ranks, g = f->cluster->gpus_per_server;
+    uint32_t n = f->cluster->n_ranks;
     cover    v = {.class_of_rank = CS_ARENA_NEW(f->arena, uint32_t, n),
                   .cost_Bps      = CS_ARENA_NEW(f->arena, double, f->n_classes + 1)};
 
@@ -311,20 +314,22 @@ static bool add_servers(finder *f)
     for (uint32_t i = 0; i < f->n_classes; i++) {
         offer_class(f, &v, i);
     }
-    for (uint32_t server = 0; server < n / g; server++) {
+    for (uint32_t server = 0; server < cs_n_servers(f->cluster); server++) {
+        uint32_t  first     = cs_server_first(f->cluster, server);
+        uint32_t  end       = cs_server_first(f->cluster, server + 1);
         uint64_t *group     = CS_ARENA_NEW(f->arena, uint64_t, f->n_words);
         double    latency_s = (double)INFINITY;
         if (group == NULL) {
             return false;
         }
-        for (uint32_t r = server * g; r < (server + 1) * g; r++) {
+        for (uint32_t r = first; r < end; r++) {
             uint32_t number = v.class_of_rank[r];
             group[r / 64] |= (uint64_t)1 << r % 64;
             latency_s = fmin(latency_s, number != NO_CLASS ? f->classes[number].far_latency_s : 0);
         }
         double capacity_Bps = cost_of_group(f, &v, group, server);
         if (isfinite(capacity_Bps)) {
-            add_cut(f, group, g, capacity_Bps, latency_s);
+            add_cut(f, group, end - first, capacity_Bps, latency_s);
         }
     }
     return true;

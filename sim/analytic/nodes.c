@@ -7,21 +7,21 @@
 #include <assert.h>
 #include <math.h>
 
-/* A node of `n_inside` ranks before it has ports. */
-static void fill(cs_nodes *nodes, const cs_bound_context *context, uint32_t n_inside)
+/* Ranks or servers before they have ports. */
+static void fill(cs_nodes *nodes, const cs_bound_context *context, bool is_server)
 {
     const cs_scenario *s    = context->scenario;
     uint32_t           last = cs_last_rank(s);
 
     *nodes = (cs_nodes){
-        .context  = context,
-        .scenario = s,
-        .n_nodes  = s->cluster.n_ranks / n_inside,
-        .n_inside = n_inside,
-        .alpha_s  = (double)INFINITY,
-        .last_s   = cs_arrival(s, last),
-        .last     = last / n_inside,
+        .context   = context,
+        .scenario  = s,
+        .n_nodes   = is_server ? cs_n_servers(&s->cluster) : s->cluster.n_ranks,
+        .is_server = is_server,
+        .alpha_s   = (double)INFINITY,
+        .last_s    = cs_arrival(s, last),
     };
+    nodes->last = cs_node_of(nodes, last);
     assert(nodes->n_nodes >= 2);
 }
 
@@ -62,14 +62,14 @@ bool cs_nodes_of_ranks(cs_nodes *nodes, const cs_bound_context *context, uint32_
         return false;
     }
     if (cluster->gpus_per_server == 1) {
-        fill(nodes, context, 1);
+        fill(nodes, context, false);
         add_ports(nodes, CS_NIC, 1);
         return true;
     }
     if (cs_n_servers(cluster) > 1) {
         return false;
     }
-    fill(nodes, context, 1);
+    fill(nodes, context, false);
     add_inside(nodes);
     return true;
 }
@@ -86,7 +86,7 @@ bool cs_nodes_of_servers(cs_nodes *nodes, const cs_bound_context *context, uint3
     if (!is_wanted(context, collectives) || !has_servers(cluster)) {
         return false;
     }
-    fill(nodes, context, cluster->gpus_per_server);
+    fill(nodes, context, true);
     add_ports(nodes, CS_NIC, cluster->gpus_per_server);
     return true;
 }
@@ -96,7 +96,7 @@ bool cs_nodes_of_ports(cs_nodes *nodes, const cs_bound_context *context, uint32_
     if (!is_wanted(context, collectives) || !has_servers(&context->scenario->cluster)) {
         return false;
     }
-    fill(nodes, context, 1);
+    fill(nodes, context, false);
     add_ports(nodes, CS_NIC, 1);
     add_inside(nodes);
     return true;
@@ -112,36 +112,55 @@ double cs_bound_of_nodes(cs_nodes_view *view, const cs_bound_context *context, u
 
 double cs_node_first_s(const cs_nodes *nodes, uint32_t node)
 {
-    double first_s = (double)INFINITY;
+    uint32_t first = cs_node_first(nodes, node), n = cs_node_ranks(nodes, node);
+    double   first_s = (double)INFINITY;
 
-    for (uint32_t i = 0; i < nodes->n_inside; i++) {
-        first_s = fmin(first_s, cs_arrival(nodes->scenario, node * nodes->n_inside + i));
+    for (uint32_t i = 0; i < n; i++) {
+        first_s = fmin(first_s, cs_arrival(nodes->scenario, first + i));
     }
     return first_s;
 }
 
 double cs_node_last_s(const cs_nodes *nodes, uint32_t node)
 {
-    double last_s = 0;
+    uint32_t first = cs_node_first(nodes, node), n = cs_node_ranks(nodes, node);
+    double   last_s = 0;
 
-    for (uint32_t i = 0; i < nodes->n_inside; i++) {
-        last_s = fmax(last_s, cs_arrival(nodes->scenario, node * nodes->n_inside + i));
+    for (uint32_t i = 0; i < n; i++) {
+        last_s = fmax(last_s, cs_arrival(nodes->scenario, first + i));
     }
     return last_s;
+}
+
+/* What of the links of a GPU inside the largest server one of this server has: 1, or less. */
+static double links_share(const cs_cluster *c, uint32_t server, uint32_t fabric)
+{
+    uint32_t gpus = cs_server_gpus(c, server);
+
+    return gpus == c->gpus_per_server
+               ? 1
+               : (double)cs_links_at_once_among(c, fabric, gpus) / cs_links_at_once(c, fabric);
 }
 
 double cs_node_slow(const cs_nodes *nodes, uint32_t node)
 {
     const cs_scenario *s      = nodes->scenario;
-    uint32_t           server = cs_server_of(&s->cluster, node * nodes->n_inside);
+    const cs_cluster  *c      = &s->cluster;
+    uint32_t           server = cs_server_of(c, cs_node_first(nodes, node));
     double             slow = 1, most_Bps = 0, inside_Bps = 0;
 
     for (uint32_t f = CS_NIC + 1; f < CS_FABRICS; f++) {
-        most_Bps += nodes->fabric_Bps[f];
-        inside_Bps += nodes->fabric_Bps[f] / cs_server_ratio(&s->cluster, server, f);
+        if (nodes->fabric_Bps[f] > 0) {
+            most_Bps += nodes->fabric_Bps[f];
+            inside_Bps +=
+                nodes->fabric_Bps[f] / cs_server_ratio(c, server, f) * links_share(c, server, f);
+        }
     }
     if (most_Bps < nodes->all_Bps) {
         slow = cs_slowdown_always(s, server);
+    }
+    if (nodes->is_server && c->uneven != NULL) {
+        slow *= (double)nodes->width / cs_server_gpus(c, server);
     }
     if (most_Bps > 0 && (slow > 1 || inside_Bps < most_Bps)) {
         double nic_Bps = nodes->all_Bps - most_Bps;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* analytic/nodes.h -- what a bound counts: equal nodes with equal ports between them.
+/* analytic/nodes.h -- what a bound counts: nodes with ports between them.
  *
  * A node is a rank (all transfers pass its ports of one fabric), or a whole server whose NICs
  * are counted together while all that happens inside it is free. Both are relaxations or
@@ -16,7 +16,10 @@
  *
  * Slow NICs count with what they are slow all the time (cs_slowdown_always), which may be
  * too little, never too much. Where servers differ, the ports of a node are those of the fastest
- * server, and every node has a slowdown against them, that of its NVLinks in it.
+ * and largest server, and every node has a slowdown against them: that of its NVLinks is in it, and
+ * a server with half as many NICs as the largest is twice as slow. So `slow` says what flows
+ * through the ports of a node together (all_Bps / slow), and `width` is the most ports that a node
+ * can have; that one of its ports is as slow holds only where servers have as many GPUs.
  */
 #ifndef CS_ANALYTIC_NODES_H
 #define CS_ANALYTIC_NODES_H
@@ -27,16 +30,17 @@
 typedef struct cs_nodes {
     const cs_bound_context *context;
     const cs_scenario      *scenario;
-    uint32_t                n_nodes;  /* >= 2 */
-    uint32_t                n_inside; /* ranks of a node */
-    uint32_t                width;    /* ports of a node that work at once, each direction */
-    double                  port_Bps; /* of the fastest of them */
-    double                  all_Bps;  /* of all of them together */
-    double                  fabric_Bps[CS_FABRICS]; /* of those of each fabric */
-    double                  alpha_s;                /* what every message pays at least */
-    double                  x_s;    /* the whole buffer over all ports of a healthy node */
-    double                  last_s; /* when the last rank arrives */
-    uint32_t                last;   /* its node */
+    uint32_t                n_nodes;   /* >= 2 */
+    bool                    is_server; /* a node is a server; else a rank */
+    uint32_t                width;     /* ports of a node that work at once, each direction: of
+                                          none more */
+    double   port_Bps;                 /* of the fastest of them */
+    double   all_Bps;                  /* of all of them together */
+    double   fabric_Bps[CS_FABRICS];   /* of those of each fabric */
+    double   alpha_s;                  /* what every message pays at least */
+    double   x_s;                      /* the whole buffer over all ports of a healthy node */
+    double   last_s;                   /* when the last rank arrives */
+    uint32_t last;                     /* its node */
 } cs_nodes;
 
 /* Fill `nodes` for a collective of the mask (bits 1u << CS_ALLREDUCE ..). False, and nothing is
@@ -52,7 +56,21 @@ typedef double cs_nodes_bound(const cs_nodes *nodes);
 double cs_bound_of_nodes(cs_nodes_view *view, const cs_bound_context *context, uint32_t collectives,
                          cs_nodes_bound *bound);
 
-/* First and last arrival among the ranks of a node. O(n_inside). */
+/* The ranks of a node: the first one and how many, and the node of a rank. */
+static inline uint32_t cs_node_first(const cs_nodes *nodes, uint32_t node)
+{
+    return nodes->is_server ? cs_server_first(&nodes->scenario->cluster, node) : node;
+}
+static inline uint32_t cs_node_ranks(const cs_nodes *nodes, uint32_t node)
+{
+    return nodes->is_server ? cs_server_gpus(&nodes->scenario->cluster, node) : 1;
+}
+static inline uint32_t cs_node_of(const cs_nodes *nodes, uint32_t rank)
+{
+    return nodes->is_server ? cs_server_of(&nodes->scenario->cluster, rank) : rank;
+}
+
+/* First and last arrival among the ranks of a node. O(their number). */
 double cs_node_first_s(const cs_nodes *nodes, uint32_t node);
 double cs_node_last_s(const cs_nodes *nodes, uint32_t node);
 

@@ -220,3 +220,16 @@ void cs_args_help(cs_text *text, const cs_arg *table)
         cs_text_add(text, "  %-34s %s\n", left, a->help);
     }
 }
+
+bool cs_args_word(const char **at_p, char word[CS_WORD_BYTES])
+{
+    size_t length = strcspn(*at_p, ",");
+
+    if (length == 0 || length >= CS_WORD_BYTES) {
+        return false;
+    }
+    memcpy(word, *at_p, length);
+    word[length] = '\0';
+    *at_p += length;
+    return true;
+}

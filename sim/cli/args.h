@@ -153,6 +153,11 @@ cs_args_found cs_args_next(cs_args *args, cs_error *err);
 /* Put the value of an option or operand where its row says: `job` has the structs of the tables. */
 CS_MUST_CHECK cs_status cs_args_take(const cs_args *args, void *job, cs_error *err);
 
+/* The next element of a list with commas; `*at_p` is left at the comma behind it, or at the end.
+ * False: it is empty, or has no room. */
+enum { CS_WORD_BYTES = 32 };
+bool cs_args_word(const char **at_p, char word[CS_WORD_BYTES]);
+
 /* Add the help of one table. */
 void cs_args_help(cs_text *text, const cs_arg *table);
 

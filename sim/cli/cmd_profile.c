@@ -14,7 +14,7 @@
 
 #define MOST_TIME_S 1e6
 
-enum { WORD_BYTES = 32, DEFAULT_PERIOD = 500 };
+enum { DEFAULT_PERIOD = 500 };
 
 typedef struct profile_job {
     cs_scenario_choice choice;
@@ -41,7 +41,7 @@ typedef struct answer_row {
 static const cs_arg profile_args[] = {
     CS_ARG_TEXT(profile_job, counts, 0, "counts", "N,N,..", "messages that are sent one by one, and as one (2,4,8)"),
     CS_ARG_TEXT(profile_job, sizes, 0, "sizes", "S,S,..", "bytes of each (256kB,1MB,4MB)"),
-    NUMBER(options.repeats, "repeats", "N", "times that all of them are sent (1)", .min = 1, .max = CS_MAX_FIT_POINTS / 2),
+    NUMBER(options.repeats, "repeats", "N", "times that all of them are sent (1)", .min = 1, .max = CS_MAX_FIT_POINTS),
     NUMBER(options.noise, "noise", "X", "standard deviation of a measured time, relatively; of --seed (0)", .min = 0, .max = 1),
     TIME(options.barrier_s, "barrier", "what the barrier of each round between servers costs (0)"),
     TIME(options.begin_s, "begin", "start then, but not before the last rank is there (0)"),
@@ -60,49 +60,37 @@ static const cs_arg_table profile_tables[] = {
     CS_SCENARIO_TABLE(profile_job, choice), {profile_args, 0, CS_NOWHERE, CS_NOWHERE}, {.args = NULL}};
 /* clang-format on */
 
-/* The next element of a list with commas; false: there is none, or it is too long. */
-static bool take_word(const char **at, char word[WORD_BYTES])
-{
-    size_t length = strcspn(*at, ",");
-
-    if (length == 0 || length >= WORD_BYTES) {
-        return false;
-    }
-    memcpy(word, *at, length);
-    word[length] = '\0';
-    *at += length + ((*at)[length] == ',' && (*at)[length + 1] != '\0');
-    return true;
-}
-
 static cs_status read_counts(const char *list, cs_profile_options *o, cs_error *err)
 {
-    char     word[WORD_BYTES];
+    char     word[CS_WORD_BYTES];
     uint64_t count = 0;
 
-    for (o->n_counts = 0; *list != '\0';) {
-        if (o->n_counts == CS_PROFILE_MOST_COUNTS || !take_word(&list, word)) {
+    o->n_counts = 0;
+    do {
+        if (o->n_counts == CS_PROFILE_MOST_COUNTS || !cs_args_word(&list, word)) {
             return CS_FAIL(err, CS_EINVAL, "--counts",
                            "accepted are 1 to %d numbers with commas between them: 2,4,8",
                            CS_PROFILE_MOST_COUNTS);
         }
         CS_TRY(cs_parse_integer(word, 2, 1 << 20, &count, "--counts", err));
         o->counts[o->n_counts++] = (uint32_t)count;
-    }
+    } while (*list++ == ',');
     return CS_OK;
 }
 
 static cs_status read_sizes(const char *list, cs_profile_options *o, cs_error *err)
 {
-    char word[WORD_BYTES];
+    char word[CS_WORD_BYTES];
 
-    for (o->n_sizes = 0; *list != '\0';) {
-        if (o->n_sizes == CS_PROFILE_MOST_SIZES || !take_word(&list, word)) {
+    o->n_sizes = 0;
+    do {
+        if (o->n_sizes == CS_PROFILE_MOST_SIZES || !cs_args_word(&list, word)) {
             return CS_FAIL(err, CS_EINVAL, "--sizes",
                            "accepted are 1 to %d sizes with commas between them: 256kB,1MB,4MB",
                            CS_PROFILE_MOST_SIZES);
         }
         CS_TRY(cs_parse_bytes(word, &o->sizes[o->n_sizes++], "--sizes", err));
-    }
+    } while (*list++ == ',');
     return CS_OK;
 }
 

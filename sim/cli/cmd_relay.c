@@ -15,7 +15,7 @@
 #define MOST_TIME_S   1e6
 #define MOST_RATE_BPS 1e18
 
-enum { WORD_BYTES = 32, VOLUMES_OF_RULE = 0 };
+enum { VOLUMES_OF_RULE = 0 };
 
 typedef struct relay_job {
     const char   *ready, *active, *rate; /* as written */
@@ -78,20 +78,6 @@ static bool say_if_odd(const char *option, const char *word, double value, const
     return is_odd;
 }
 
-/* One element of a list with commas; false: it is empty or too long. */
-static bool take_word(const char **at, char word[WORD_BYTES])
-{
-    size_t length = strcspn(*at, ",");
-
-    if (length == 0 || length >= WORD_BYTES) {
-        return false;
-    }
-    memcpy(word, *at, length);
-    word[length] = '\0';
-    *at += length;
-    return true;
-}
-
 static cs_status parse_ready(const char *word, double *ready_s, cs_error *err)
 {
     if (strcmp(word, "never") == 0) {
@@ -128,7 +114,7 @@ static cs_status read_ready(const char *list, double **ready_p, uint32_t *n_p, c
 {
     uint32_t n    = 1;
     bool     said = false;
-    char     word[WORD_BYTES];
+    char     word[CS_WORD_BYTES];
 
     for (const char *c = list; *c != '\0'; c++) {
         n += *c == ',';
@@ -143,7 +129,7 @@ static cs_status read_ready(const char *list, double **ready_p, uint32_t *n_p, c
         return CS_NO_MEMORY(err, "%u ready times", n);
     }
     for (uint32_t i = 0; i < n; i++, list += *list == ',') {
-        if (!take_word(&list, word)) {
+        if (!cs_args_word(&list, word)) {
             return CS_FAIL(err, CS_EINVAL, "--ready",
                            "worker %u has no time: accepted are times with commas between them: "
                            "0ms,1ms,30ms",
@@ -162,7 +148,7 @@ static cs_status read_active(const char *list, const cs_strategy *strategy, bool
                              cs_error *err)
 {
     uint32_t n_ranks = strategy->n_ranks;
-    char     word[WORD_BYTES];
+    char     word[CS_WORD_BYTES];
 
     *active_p = CS_NEW(bool, n_ranks);
     if (*active_p == NULL) {
@@ -170,7 +156,7 @@ static cs_status read_active(const char *list, const cs_strategy *strategy, bool
     }
     do {
         uint64_t rank = 0;
-        if (!take_word(&list, word)) {
+        if (!cs_args_word(&list, word)) {
             return CS_FAIL(err, CS_EINVAL, "--active",
                            "a rank is missing: accepted are ranks with commas between them: 0,2,3");
         }

@@ -325,49 +325,16 @@ static cs_status answer_case(synthesize_job *j, const cs_job *job, cs_text *text
     return status;
 }
 
-/* The only scenario, of the algorithm `adapcc`. */
-static cs_status take_case(synthesize_job *j, cs_case *c, cs_error *err)
+static cs_status answer(void *job, cs_text *text, cs_error *err)
 {
-    if (cs_config_count(j->choice.config) != 1) {
-        return CS_FAIL(err, CS_EINVAL, "synthesize", "needs exactly one scenario, not %zu",
-                       cs_config_count(j->choice.config));
-    }
-    return cs_config_case(j->choice.config, 0, c, err);
-}
+    synthesize_job *j      = job;
+    cs_case         c      = {0};
+    cs_status       status = cs_scenario_choice_adapcc(&j->choice, "synthesize", &c, err);
 
-/* Where GPUs share NICs, and no model is asked for, on the one that shares them between flows, as
- * the cost models do: port models would give each GPU its part. */
-static cs_status answer_config(synthesize_job *j, cs_text *text, cs_error *err)
-{
-    const cs_value name = {.type = CS_VALUE_TEXT, .text = "adapcc"};
-    const cs_value flow = {.type = CS_VALUE_TEXT, .text = "flow"};
-    cs_case        c    = {0};
-
-    if (cs_config_choice_has(&j->choice.given, "algorithm.name")) {
-        return CS_FAIL(err, CS_EINVAL, "--algorithm", "the trees are always adapcc's");
-    }
-    CS_TRY(cs_scenario_choice_finish(&j->choice, err));
-    CS_TRY(cs_config_put(j->choice.config, "algorithm.name", &name, "synthesize", err));
-    cs_status status = take_case(j, &c, err);
-    if (status == CS_OK && c.job.scenario.cluster.nic_sharers > 1 &&
-        !cs_config_has(j->choice.config, "model.name")) {
-        cs_case_free(&c);
-        c      = (cs_case){0};
-        status = cs_config_put(j->choice.config, "model.name", &flow, "synthesize", err);
-        status = status == CS_OK ? take_case(j, &c, err) : status;
-    }
     if (status == CS_OK) {
         status = answer_case(j, &c.job, text, err);
     }
     cs_case_free(&c);
-    return status;
-}
-
-static cs_status answer(void *job, cs_text *text, cs_error *err)
-{
-    synthesize_job *j      = job;
-    cs_status       status = answer_config(j, text, err);
-
     cs_scenario_choice_free(&j->choice);
     return status;
 }

@@ -180,6 +180,36 @@ static double of_first(const double *a, size_t n)
     return a[i];
 }
 
+/* The index of the a[0]-th smallest of the others, from 1 on; 0: there are not so many. Those that
+ * are nan do not count, and of equal ones the first is the smaller. */
+static size_t index_of_smallest(const double *a, size_t n)
+{
+    size_t wanted = a[0] >= 1 && a[0] < (double)n ? (size_t)a[0] : n;
+
+    for (size_t i = 1; i < n; i++) {
+        size_t before = 0;
+        for (size_t k = 1; k < n && !isnan(a[i]); k++) {
+            before += a[k] < a[i] || (a[k] == a[i] && k < i);
+        }
+        if (!isnan(a[i]) && before + 1 == wanted) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+static double of_smallest(const double *a, size_t n)
+{
+    size_t i = index_of_smallest(a, n);
+    return i > 0 ? a[i] : (double)NAN;
+}
+
+static double of_which_smallest(const double *a, size_t n)
+{
+    size_t i = index_of_smallest(a, n);
+    return i > 0 ? (double)i : (double)NAN;
+}
+
 static double of_is_nan(const double *a, size_t n)
 {
     (void)n;
@@ -204,6 +234,8 @@ static const function functions[] = {
     {"min", 1, MOST_ARGUMENTS, of_min, NULL, false},
     {"max", 1, MOST_ARGUMENTS, of_max, NULL, false},
     {"first", 1, MOST_ARGUMENTS, of_first, NULL, false},
+    {"smallest", 2, MOST_ARGUMENTS, of_smallest, NULL, false},
+    {"which_smallest", 2, MOST_ARGUMENTS, of_which_smallest, NULL, false},
     {"abs", 1, 1, NULL, fabs, false},
     {"floor", 1, 1, NULL, floor, false},
     {"ceil", 1, 1, NULL, ceil, false},
@@ -266,7 +298,8 @@ static void refuse_name(parser *p, const char *name, const char *kind)
 static cs_operand call_value(parser *p, const call *c)
 {
     double     numbers[MOST_ARGUMENTS];
-    cs_operand value;
+    cs_operand value    = nothing();
+    bool       is_known = false;
 
     for (size_t i = 0; i < N_FUNCTIONS; i++) {
         const function *f = &functions[i];
@@ -285,8 +318,12 @@ static cs_operand call_value(parser *p, const call *c)
             return number(ok ? cs_formula_value(f, numbers, c->n) : (double)NAN);
         }
     }
-    if (!p->names->look_up(p->names->user, c->name, c->arguments[0], &value)) {
+    cs_status status =
+        p->names->look_up(p->names->user, c->name, c->arguments[0], &value, &is_known, &p->error);
+    if (status == CS_OK && !is_known) {
         refuse_name(p, c->name, "function");
+    }
+    if (has_failed(p)) {
         return nothing();
     }
     if (c->n != 1) {

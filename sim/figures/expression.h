@@ -6,8 +6,10 @@
  *
  * Operators are those of C: ?: || && == != < <= > >= + - * / - ! and ^ for powers; texts stand in
  * single quotes and can be compared. A comparison with nan is false. Functions are min, max, abs,
- * floor, ceil, round, sqrt, log2, is_nan, first (the first argument that is not nan), near (are two
- * equal to a relative tolerance?), the closed forms (cs_formulas), and whatever the caller adds.
+ * floor, ceil, round, sqrt, log2, is_nan, first (the first argument that is not nan), smallest (the
+ * k-th smallest of those behind k that are not nan) and which_smallest (which of them it is, from 1
+ * on), near (are two equal to a relative tolerance?), the closed forms (cs_formulas), and whatever
+ * the caller adds.
  */
 #ifndef CS_FIGURES_EXPRESSION_H
 #define CS_FIGURES_EXPRESSION_H
@@ -30,8 +32,9 @@ typedef struct cs_names {
      * it out. Texts live as long as the arena. */
     cs_status (*value)(void *user, const char *name, cs_operand *value_p, bool *found_p,
                        cs_error *err);
-    /* A function of the caller's with one argument; false: there is none. */
-    bool (*look_up)(void *user, const char *name, cs_operand argument, cs_operand *value_p);
+    /* The same of a function of the caller's with one argument. */
+    cs_status (*look_up)(void *user, const char *name, cs_operand argument, cs_operand *value_p,
+                         bool *found_p, cs_error *err);
     /* Every name that value() and look_up() know, one after the other, then NULL; for the nearest
      * one of a name that is unknown. */
     const char *(*known)(void *user, size_t index);

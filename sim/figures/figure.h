@@ -107,9 +107,10 @@ typedef struct cs_figure_item {
 
 /* One point of the sweep. */
 typedef struct cs_figure_point {
-    json_t *lets;  /* its own names, or NULL */
-    cs_case base;  /* without any run's changes */
-    size_t *items; /* [n_runs]; CS_FIGURE_NO_ITEM: it is not run here */
+    json_t      *lets;     /* its own names, or NULL */
+    cs_case      base;     /* without any run's changes */
+    size_t      *items;    /* [n_runs]; CS_FIGURE_NO_ITEM: it is not run here */
+    const char **refusals; /* [n_runs]; why an optional run could not be made, or NULL */
 } cs_figure_point;
 
 /* The scenario that a run made last. At points where it would be the same it is not built again. */
@@ -135,7 +136,8 @@ typedef struct cs_figure_table {
     double          *straggler_delays_s; /* [n_calls], sorted */
 
     size_t      n_rows;
-    cs_operand *cells; /* [n_rows][n_columns] */
+    cs_operand *cells;     /* [n_rows][n_columns] */
+    bool        is_filled; /* all cells are known */
 } cs_figure_table;
 
 /* Run everything and work out all cells. The caller frees it, also after an error. */

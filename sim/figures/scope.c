@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What names mean in a row of a figure, the first that there is: what a reference binds; a column
  * that stands before; a name of "let"; a property of the scenario without a run's changes; a unit.
- * "RUN.KEY" is a key of a result, "RUN.options.NAME" an option as resolved, and "trace.KEY" is of
- * the trace that is shown. */
+ * "RUN.KEY" is a key of a result, "RUN.options.NAME" an option as resolved, "RUN.refusal" why an
+ * optional run was refused, and "trace.KEY" is of the trace that is shown. */
 #include "cs/scenario.h"
 #include "figures/figure.h"
 #include "output/result_rows.h"
@@ -196,6 +196,20 @@ static bool missing_value(const char *key, bool is_option, cs_operand *value_p)
     return true;
 }
 
+/* Why it was refused, before or in its run; "": it was not. */
+static const char *refusal_of(const cs_figure_scope *scope, const cs_figure_run *run, size_t item)
+{
+    const char *before =
+        scope->point != NULL ? scope->point->refusals[run - scope->table->figure->runs] : NULL;
+
+    if (before != NULL) {
+        return before;
+    }
+    return item != CS_FIGURE_NO_ITEM && scope->table->items[item].error.status != CS_OK
+               ? scope->table->items[item].error.message
+               : "";
+}
+
 static cs_status run_value(const cs_figure_scope *scope, const cs_figure_run *run, const char *key,
                            cs_operand *value_p, bool *found_p, cs_error *err)
 {
@@ -209,6 +223,11 @@ static cs_status run_value(const cs_figure_scope *scope, const cs_figure_run *ru
     }
     if (scope->point != NULL) {
         item = scope->point->items[run - figure->runs];
+    }
+    if (strcmp(key, "refusal") == 0) {
+        *value_p = AS_TEXT(refusal_of(scope, run, item));
+        *found_p = true;
+        return CS_OK;
     }
     if (item == CS_FIGURE_NO_ITEM || scope->table->items[item].error.status != CS_OK) {
         *found_p = missing_value(key, is_option, value_p);
@@ -361,22 +380,134 @@ static cs_status value_of(void *user, const char *name, cs_operand *value_p, boo
     return CS_OK;
 }
 
-/* A table of the figure: {"6": 7, "12": 15}. What is not in it is nan. */
-static bool look_up(void *user, const char *name, cs_operand argument, cs_operand *value_p)
+/* ---- functions ---- */
+
+static double least_of(const double *sorted, size_t n)
+{
+    (void)n;
+    return sorted[0];
+}
+
+static double most_of(const double *sorted, size_t n)
+{
+    return sorted[n - 1];
+}
+
+static double median_of(const double *sorted, size_t n)
+{
+    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+}
+
+static double mean_of(const double *sorted, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += sorted[i];
+    }
+    return sum / (double)n;
+}
+
+static double geomean_of(const double *sorted, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        sum += log(sorted[i]);
+    }
+    return exp(sum / (double)n);
+}
+
+static const struct row_function {
+    const char *name;
+    double (*value)(const double *sorted, size_t n); /* n > 0 */
+} row_functions[] = {{"least_of", least_of},
+                     {"most_of", most_of},
+                     {"median_of", median_of},
+                     {"mean_of", mean_of},
+                     {"geomean_of", geomean_of}};
+
+enum { N_ROW_FUNCTIONS = sizeof row_functions / sizeof row_functions[0] };
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* The numbers of a column, sorted; texts and nan are none. They live as long as the table. */
+static double *sorted_column(const cs_figure_table *table, size_t column, cs_arena *arena,
+                             size_t *n_p)
+{
+    double *sorted = CS_ARENA_NEW(arena, double, table->n_rows);
+
+    *n_p = 0;
+    for (size_t row = 0; row < table->n_rows && sorted != NULL; row++) {
+        const cs_operand *cell = &table->cells[row * table->figure->n_columns + column];
+        if (cell->text == NULL && !isnan(cell->number)) {
+            sorted[(*n_p)++] = cell->number;
+        }
+    }
+    if (*n_p > 0) {
+        qsort(sorted, *n_p, sizeof *sorted, compare_numbers);
+    }
+    return sorted;
+}
+
+/* least_of('column') and its like: over all rows, so there is no value before all are known. */
+static cs_status value_over_rows(const cs_figure_scope *scope, const struct row_function *function,
+                                 cs_operand argument, cs_operand *value_p, cs_error *err)
+{
+    const cs_figure *figure = scope->table->figure;
+    size_t           column = 0, n = 0;
+
+    while (argument.text != NULL && column < figure->n_columns &&
+           strcmp(figure->columns[column].name, argument.text) != 0) {
+        column++;
+    }
+    if (argument.text == NULL || column == figure->n_columns) {
+        return CS_FAIL(err, CS_EINVAL, "", "%s: accepted is a column's name in quotes%s%.40s%s",
+                       function->name, argument.text != NULL ? ", not '" : "",
+                       argument.text != NULL ? argument.text : "",
+                       argument.text != NULL ? "'" : "");
+    }
+    if (!scope->table->is_filled) {
+        return CS_FAIL(err, CS_EINVAL, "", "%s is not known before all columns are",
+                       function->name);
+    }
+    const double *sorted = sorted_column(scope->table, column, &scope->table->arena, &n);
+    if (sorted == NULL) {
+        return CS_NO_MEMORY(err, "%zu rows of a column", scope->table->n_rows);
+    }
+    *value_p = number(n > 0 ? function->value(sorted, n) : (double)NAN);
+    return CS_OK;
+}
+
+/* A function over rows, or a table of the figure: {"6": 7, "12": 15}. What is not in that is nan.
+ */
+static cs_status look_up(void *user, const char *name, cs_operand argument, cs_operand *value_p,
+                         bool *found_p, cs_error *err)
 {
     const cs_figure_scope *scope = user;
     json_t *table = json_object_get(json_object_get(scope->table->figure->tree, "tables"), name);
     char    key[64];
 
+    for (size_t i = 0; i < N_ROW_FUNCTIONS; i++) {
+        if (strcmp(row_functions[i].name, name) == 0) {
+            *found_p = true;
+            return value_over_rows(scope, &row_functions[i], argument, value_p, err);
+        }
+    }
+    *found_p = table != NULL;
     if (table == NULL) {
-        return false;
+        return CS_OK;
     }
     (void)snprintf(key, sizeof key, "%.15g", argument.number);
     json_t *value = json_object_get(table, argument.text != NULL ? argument.text : key);
     *value_p      = json_is_string(value)   ? AS_TEXT(json_string_value(value))
                     : json_is_number(value) ? number(json_number_value(value))
                                             : number((double)NAN);
-    return true;
+    return CS_OK;
 }
 
 /* ---- all names, for the nearest one ---- */
@@ -442,7 +573,12 @@ static const char *known_name(void *user, size_t index)
         return properties[index].name;
     }
     index -= N_PROPERTIES;
-    return index < N_UNITS ? units[index].name : run_key_at(scope, index - N_UNITS);
+    if (index < N_UNITS) {
+        return units[index].name;
+    }
+    index -= N_UNITS;
+    return index < N_ROW_FUNCTIONS ? row_functions[index].name
+                                   : run_key_at(scope, index - N_ROW_FUNCTIONS);
 }
 
 cs_figure_scope cs_figure_scope_of(cs_figure_table *table, size_t row)

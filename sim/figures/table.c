@@ -293,9 +293,11 @@ static cs_status add_run(cs_figure_table *table, size_t run, cs_config *at, cs_f
         status = build_item(table, run, row, config, parts, &point->items[run], &wrong);
     }
     cs_config_free(config);
-    return status == CS_OK || is_left_out(r, status)
-               ? CS_OK
-               : cs_figure_blame(table->figure, path, &wrong, err);
+    if (is_left_out(r, status)) {
+        point->refusals[run] = cs_arena_strdup(&table->arena, wrong.message);
+        return point->refusals[run] != NULL ? CS_OK : CS_NO_MEMORY(err, "why a run is left out");
+    }
+    return status == CS_OK ? CS_OK : cs_figure_blame(table->figure, path, &wrong, err);
 }
 
 /* ---- the points ---- */
@@ -312,16 +314,18 @@ static cs_status add_point(cs_figure_table *table, const cs_config *group, size_
     if (status != CS_OK) {
         return status;
     }
-    point->lets  = json_incref(json_object_get(json_object_get(at->tree, "figure"), "let"));
-    point->items = CS_ARENA_NEW(&table->arena, size_t, figure->n_runs);
+    point->lets     = json_incref(json_object_get(json_object_get(at->tree, "figure"), "let"));
+    point->items    = CS_ARENA_NEW(&table->arena, size_t, figure->n_runs);
+    point->refusals = CS_ARENA_NEW(&table->arena, const char *, figure->n_runs);
     for (size_t i = 0; i < figure->n_runs && point->items != NULL; i++) {
         point->items[i] = CS_FIGURE_NO_ITEM;
     }
     table->n_points++;
     (void)json_object_del(at->tree, "figure");
     (void)json_object_del(at->tree, "name");
-    status = point->items != NULL ? cs_config_case(at, 0, &point->base, err)
-                                  : CS_NO_MEMORY(err, "%zu runs of a row", figure->n_runs);
+    status = point->items != NULL && point->refusals != NULL
+                 ? cs_config_case(at, 0, &point->base, err)
+                 : CS_NO_MEMORY(err, "%zu runs of a row", figure->n_runs);
     for (size_t i = 0; i < figure->n_runs && status == CS_OK; i++) {
         status = add_run(table, i, at, point, err);
     }
@@ -450,6 +454,7 @@ static cs_status fill_cells(cs_figure_table *table, cs_error *err)
     for (size_t row = 0; row < table->n_rows; row++) {
         CS_TRY(fill_row(table, row, err));
     }
+    table->is_filled = true;
     return CS_OK;
 }
 

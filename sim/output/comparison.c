@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "cs/topology.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,6 +84,11 @@ void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
     char              part[64];
 
     text[0] = '\0';
+    if (c->uneven != NULL) {
+        snprintf(part, sizeof part, "%u to %u GPUs per server", cs_least_gpus(c),
+                 c->gpus_per_server);
+        append(text, text_bytes, part);
+    }
     add_ports(c, text, text_bytes);
     if (cs_waits_for_links(c, CS_NVLINK)) {
         snprintf(part, sizeof part, "%u of %u links at once", cs_links_at_once(c, CS_NVLINK),
@@ -112,6 +118,40 @@ void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes)
     }
 }
 
+/* Are two servers of one kind? */
+static bool is_same_kind(const cs_cluster *c, uint32_t a, uint32_t b)
+{
+    return cs_server_gpus(c, a) == cs_server_gpus(c, b) &&
+           (c->servers == NULL || cs_same_server(&c->servers[a], &c->servers[b]));
+}
+
+void cs_setting_servers(const cs_cluster *cluster, const char *before, cs_text *text)
+{
+    const cs_cluster *c = cluster;
+    uint32_t          n = c->servers != NULL || c->uneven != NULL ? cs_n_servers(c) : 0, listed = 0;
+
+    for (uint32_t s = 0, end; s < n; s = end) {
+        for (end = s + 1; end < n && is_same_kind(c, s, end); end++) {
+        }
+        if (listed++ == CS_MOST_LISTED) {
+            cs_text_add(text, "%sservers %" PRIu32 "-%" PRIu32 ": others\n", before, s, n - 1);
+            return;
+        }
+        cs_text_add(text, "%sserver%s %" PRIu32, before, end == s + 1 ? "" : "s", s);
+        cs_text_add(text, end == s + 1 ? ":" : "-%" PRIu32 ":", end - 1);
+        if (c->uneven != NULL) {
+            uint32_t gpus = cs_server_gpus(c, s);
+            cs_text_add(text, " %" PRIu32 " GPU%s%s", gpus, gpus == 1 ? "" : "s",
+                        c->servers != NULL ? "," : "");
+        }
+        for (uint32_t f = 0; c->servers != NULL && f < cs_n_fabrics(c); f++) {
+            cs_text_add(text, "%s %s %.6g GB/s", f == 0 ? "" : ",", cs_fabric_name(f),
+                        cs_server_Bps(c, s, f) / 1e9);
+        }
+        cs_text_add(text, "\n");
+    }
+}
+
 static uint64_t mix_number(uint64_t key, double number)
 {
     return cs_hash_add(key, &number, sizeof number);
@@ -138,6 +178,9 @@ static uint64_t mix_servers(uint64_t key, const cs_cluster *cluster)
         for (uint32_t f = 0; f < cs_n_fabrics(cluster); f++) {
             key = mix_number(key, cs_server_Bps(cluster, s, f));
         }
+    }
+    for (uint32_t s = 0; cluster->uneven != NULL && s < cs_n_servers(cluster); s++) {
+        key = mix_number(key, cs_server_gpus(cluster, s));
     }
     return key;
 }

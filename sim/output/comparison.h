@@ -17,6 +17,12 @@ void cs_setting_topology(const cs_topology *topology, char *text, size_t text_by
  * is cut. */
 void cs_setting_text(const cs_scenario *scenario, char *text, size_t text_bytes);
 
+/* Servers that differ in rates or numbers of GPUs, a line with `before` in front for those that
+ * follow each other and are alike: "servers 0-3: 4 GPUs, nic 12.5 GB/s, nvlink 100 GB/s". Nothing
+ * where all are alike; after CS_MOST_LISTED lines the rest is "others". */
+enum { CS_MOST_LISTED = 16 };
+void cs_setting_servers(const cs_cluster *cluster, const char *before, cs_text *text);
+
 /* A number that is the same for scenarios that differ in nothing but the algorithm: arrivals,
  * faults, cluster, collective, size and the options of the model. */
 uint64_t cs_setting_key(const cs_scenario *scenario, const cs_result *result);

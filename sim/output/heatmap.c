@@ -153,6 +153,8 @@ static void row_name(const picture *p, const heat_row *row, char *text, size_t t
                        cs_server_first(c, cs_server_of(c, first)) + (uint32_t)(row->row % each));
     } else if (first == last) {
         (void)snprintf(text, text_bytes, "rank %u", first);
+    } else if (c->uneven != NULL) {
+        (void)snprintf(text, text_bytes, "ranks %u .. %u", first, last);
     } else if (g > 1 && panel->per_row % g == 0 && last - first < g) {
         (void)snprintf(text, text_bytes, "server %u", cs_server_of(c, first));
     } else if (g > 1 && panel->per_row % g == 0) {

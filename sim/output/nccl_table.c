@@ -17,34 +17,15 @@
 #include <string.h>
 
 /* Longer lists of ranks and slow NICs are cut. */
-#define MAX_LISTED 16u
-
-/* The servers that follow each other and are alike. */
-static void add_servers(cs_text *text, const cs_cluster *c)
-{
-    uint32_t n = c->servers != NULL ? cs_n_servers(c) : 0, listed = 0;
-
-    for (uint32_t s = 0, end; s < n; s = end) {
-        for (end = s + 1; end < n && cs_same_server(&c->servers[s], &c->servers[end]); end++) {
-        }
-        if (listed++ == MAX_LISTED) {
-            cs_text_add(text, "#  servers %" PRIu32 "-%" PRIu32 ": others\n", s, n - 1);
-            return;
-        }
-        cs_text_add(text, end == s + 1 ? "#  server %" PRIu32 : "#  servers %" PRIu32 "-%" PRIu32,
-                    s, end - 1);
-        for (uint32_t f = 0; f < cs_n_fabrics(c); f++) {
-            cs_text_add(text, "%s %s %.6g GB/s", f == 0 ? ":" : ",", cs_fabric_name(f),
-                        cs_server_Bps(c, s, f) / 1e9);
-        }
-        cs_text_add(text, "\n");
-    }
-}
+#define MAX_LISTED ((uint32_t)CS_MOST_LISTED)
 
 static void add_cluster(cs_text *text, const cs_cluster *cluster)
 {
-    cs_text_add(text, "# Using devices\n#  %" PRIu32 " ranks, %" PRIu32 " per server\n",
-                cluster->n_ranks, cluster->gpus_per_server);
+    cs_text_add(text, "# Using devices\n#  %" PRIu32 " ranks, ", cluster->n_ranks);
+    if (cluster->uneven != NULL) {
+        cs_text_add(text, "%" PRIu32 " to ", cs_least_gpus(cluster));
+    }
+    cs_text_add(text, "%" PRIu32 " per server\n", cluster->gpus_per_server);
     for (uint32_t f = 0; f < cs_n_fabrics(cluster); f++) {
         const cs_fabric *fabric    = &cluster->fabrics[f];
         double           least_Bps = cs_least_Bps(cluster, f);
@@ -61,7 +42,7 @@ static void add_cluster(cs_text *text, const cs_cluster *cluster)
         cs_text_add(text, "%s\n",
                     f == CS_NIC && !cs_uses_nics(cluster) ? ", not used inside one server" : "");
     }
-    add_servers(text, cluster);
+    cs_setting_servers(cluster, "#  ", text);
     if (cluster->topology != NULL) {
         char name[96];
         cs_setting_topology(cluster->topology, name, sizeof name);

@@ -38,7 +38,8 @@ cs_port_stat *cs_port_stats_at(const cs_port_stats *stats, bool sends, uint32_t 
                                uint32_t here, uint32_t there)
 {
     size_t each = ports_of_rank(stats->cluster, fabric);
-    return &stats->ports[sends ? 0 : 1][stats->base[fabric] + here * each + there % each];
+    return &stats->ports[sends ? 0 : 1][stats->base[fabric] + here * each +
+                                        (each > 1 ? cs_local_rank(stats->cluster, there) : 0)];
 }
 
 /* Parts that join a message have their bytes and their time, but are none of their own. */
@@ -124,7 +125,9 @@ static void add_port(cs_text *text, const cs_port_stats *stats, const entry *e, 
 
     cs_text_add(text, "%6zu  %s  %-6s", rank, sends ? "tx" : "rx", cs_fabric_name(fabric));
     if (each > 1) {
-        cs_text_add(text, "  %6zu", rank / each * each + (number - stats->base[fabric]) % each);
+        const cs_cluster *c     = stats->cluster;
+        uint32_t          first = cs_server_first(c, cs_server_of(c, (uint32_t)rank));
+        cs_text_add(text, "  %6zu", first + (number - stats->base[fabric]) % each);
     } else {
         cs_text_add(text, "  %6s", "-");
     }

@@ -884,7 +884,11 @@ static void set_title(diagram *d, const cs_topology_view *view)
         add_words(&d->title, graph != NULL ? graph->name : t != NULL ? t->kind->name : "crossbar");
         cs_text_add(&d->title, ", ");
     }
-    cs_text_add(&d->title, "%u ranks, %u per server\\l", d->c->n_ranks, d->c->gpus_per_server);
+    cs_text_add(&d->title, "%u ranks, ", d->c->n_ranks);
+    if (d->c->uneven != NULL) {
+        cs_text_add(&d->title, "%u to ", cs_least_gpus(d->c));
+    }
+    cs_text_add(&d->title, "%u per server\\l", d->c->gpus_per_server);
     for (size_t i = 0; i < d->n_lines && d->n_frames == 0; i++) {
         double rate_Bps = d->lines[i].rate_Bps;
         least           = rate_Bps > 0 ? fmin(least, rate_Bps) : least;

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/column.h"
+#include "output/comparison.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +23,11 @@ static const char *kind_name(const cs_fabric *f)
 
 static void add_ports(const cs_cluster *c, cs_text *out)
 {
-    cs_text_add(out, "%" PRIu32 " ranks, %" PRIu32 " per server", c->n_ranks, c->gpus_per_server);
+    cs_text_add(out, "%" PRIu32 " ranks, ", c->n_ranks);
+    if (c->uneven != NULL) {
+        cs_text_add(out, "%" PRIu32 " to ", cs_least_gpus(c));
+    }
+    cs_text_add(out, "%" PRIu32 " per server", c->gpus_per_server);
     cs_text_add(out, c->sockets > 1 ? ", %" PRIu32 " sockets each; ports:\n" : "; ports:\n",
                 c->sockets);
     for (uint32_t f = 0; f < cs_n_fabrics(c); f++) {
@@ -30,6 +35,7 @@ static void add_ports(const cs_cluster *c, cs_text *out)
                     kind_name(&c->fabrics[f]), c->fabrics[f].bandwidth_Bps / 1e9,
                     c->fabrics[f].alpha_s * 1e6);
     }
+    cs_setting_servers(c, "  ", out);
 }
 
 static void add_device(const cs_device *d, bool is_nic, const char *indent, cs_text *out)
@@ -364,6 +370,29 @@ static void add_machine_json(const cs_machine *m, cs_text *out)
     cs_text_add(out, "}");
 }
 
+/* Servers that differ, in the form of the key cluster.servers. */
+static void add_servers_json(const cs_cluster *c, cs_text *out)
+{
+    if (c->servers == NULL && c->uneven == NULL) {
+        return;
+    }
+    cs_json_key(out, "servers");
+    cs_text_add(out, "[");
+    for (uint32_t s = 0; s < cs_n_servers(c); s++) {
+        cs_json_next(out, "{", s % 4 == 0 ? "\n  {" : " {");
+        add_count(out, "gpus", cs_server_gpus(c, s));
+        for (uint32_t f = 0; f < cs_n_fabrics(c) && f < CS_CROSS; f++) {
+            cs_json_key(out, cs_fabric_name(f));
+            cs_text_add(out, "{");
+            cs_json_key(out, "bandwidth");
+            cs_text_add_number(out, cs_server_Bps(c, s, f));
+            cs_text_add(out, "}");
+        }
+        cs_text_add(out, "}");
+    }
+    cs_text_add(out, "],\n ");
+}
+
 static void add_cluster_json(const cs_cluster *c, cs_text *out)
 {
     add_count(out, "ranks", c->n_ranks);
@@ -380,6 +409,7 @@ static void add_cluster_json(const cs_cluster *c, cs_text *out)
         cs_text_add(out, "}");
     }
     cs_text_add(out, "},\n ");
+    add_servers_json(c, out);
     add_text(out, "kind", c->topology != NULL ? c->topology->kind->name : "crossbar");
 }
 

@@ -18,7 +18,7 @@ static uint32_t rows_of(uint32_t count, uint32_t per_row)
 static uint32_t ranks_per_row(const cs_cluster *c)
 {
     uint32_t panels = 2 * cs_n_fabrics(c), per_row = 1;
-    bool     by_server = cs_n_servers(c) >= ENOUGH_SERVERS;
+    bool     by_server = cs_n_servers(c) >= ENOUGH_SERVERS && c->uneven == NULL;
 
     while ((uint64_t)panels * rows_of(c->n_ranks, per_row) > CS_USAGE_MOST_PORT_ROWS) {
         per_row =
@@ -120,8 +120,9 @@ static void spread(const cs_usage *usage, double *bins, cs_interval when, double
 static void count_port(cs_usage *usage, size_t panel, uint32_t here, uint32_t there,
                        cs_interval when, double bytes)
 {
-    const cs_usage_panel *p   = &usage->panels[panel];
-    size_t                row = (size_t)(here / p->per_row) * p->each + there % p->each;
+    const cs_usage_panel *p    = &usage->panels[panel];
+    uint32_t              mate = p->each > 1 ? cs_local_rank(&usage->scenario->cluster, there) : 0;
+    size_t                row  = (size_t)(here / p->per_row) * p->each + mate;
 
     spread(usage, usage->bytes[p->first_row + row], when, bytes);
 }
@@ -194,27 +195,39 @@ size_t cs_usage_ports(const cs_usage *usage, const cs_usage_panel *panel, size_t
         return here;
     }
     if (panel->each > 1) {
-        uint32_t mate = (uint32_t)(row % panel->each);
-        uint32_t peer = cs_server_first(c, cs_server_of(c, first)) + mate;
-        return peer != first && cs_fabric_of(c, first, peer) == panel->fabric;
+        uint32_t mate   = (uint32_t)(row % panel->each);
+        uint32_t server = cs_server_of(c, first), peer = cs_server_first(c, server) + mate;
+        return mate < cs_server_gpus(c, server) && peer != first &&
+               cs_fabric_of(c, first, peer) == panel->fabric;
     }
-    return (size_t)here * cs_links_of(c, panel->fabric);
+    if (c->uneven == NULL) {
+        return (size_t)here * cs_links_of(c, panel->fabric);
+    }
+    size_t links = 0;
+    for (uint32_t rank = first; rank < first + here; rank++) {
+        uint32_t gpus = cs_server_gpus(c, cs_server_of(c, rank));
+        links += cs_links_among(c, panel->fabric, gpus);
+    }
+    return links;
 }
 
-/* The rate of a port of the row's ranks, on average where their servers differ. */
-static double port_Bps(const cs_cluster *c, const cs_usage_panel *panel, size_t row)
+/* What the row's ranks have together, of all links of a GPU as many as it drives at once. */
+static double ranks_Bps(const cs_cluster *c, const cs_usage_panel *panel, size_t row)
 {
-    uint32_t first = (uint32_t)(row / panel->each) * panel->per_row;
+    uint32_t first = (uint32_t)row * panel->per_row;
     uint32_t end   = first + panel->per_row < c->n_ranks ? first + panel->per_row : c->n_ranks;
     double   sum   = 0;
 
-    if (c->servers == NULL) {
-        return c->fabrics[panel->fabric].bandwidth_Bps;
+    if (c->servers == NULL && c->uneven == NULL) {
+        uint32_t ports = (end - first) * cs_links_at_once(c, panel->fabric);
+        return ports * c->fabrics[panel->fabric].bandwidth_Bps;
     }
     for (uint32_t rank = first; rank < end; rank++) {
-        sum += cs_server_Bps(c, cs_server_of(c, rank), panel->fabric);
+        uint32_t server = cs_server_of(c, rank), gpus = cs_server_gpus(c, server);
+        sum += cs_links_at_once_among(c, panel->fabric, gpus) *
+               cs_server_Bps(c, server, panel->fabric);
     }
-    return sum / (end - first);
+    return sum;
 }
 
 double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel, size_t row)
@@ -223,12 +236,12 @@ double cs_usage_capacity_Bps(const cs_usage *usage, const cs_usage_panel *panel,
     size_t            ports = cs_usage_ports(usage, panel, row);
     double            sum   = 0;
 
+    if (!panel->is_links && panel->each == 1) {
+        return ranks_Bps(c, panel, row);
+    }
     if (!panel->is_links) {
-        /* Of all links of a GPU as many as it drives at once. */
-        if (panel->each == 1 && ports > 0) {
-            ports = ports / cs_links_of(c, panel->fabric) * cs_links_at_once(c, panel->fabric);
-        }
-        return (double)ports * port_Bps(c, panel, row);
+        uint32_t server = cs_server_of(c, (uint32_t)(row / panel->each));
+        return (double)ports * cs_server_Bps(c, server, panel->fabric);
     }
     for (size_t i = 0; i < ports; i++) {
         sum += c->topology->links[row * panel->per_row + i].bandwidth_Bps;

@@ -22,6 +22,39 @@ void cs_cluster_set_servers(cs_cluster *cluster, const cs_server *servers)
     cluster->servers = are_alike ? NULL : servers;
 }
 
+void cs_cluster_set_gpus(cs_cluster *cluster, const uint32_t *gpus, uint32_t n_servers,
+                         cs_uneven *uneven)
+{
+    uint32_t most = 0, first = 0;
+    bool     are_alike = true;
+
+    for (uint32_t s = 0; s < n_servers; s++) {
+        uneven->first[s] = first;
+        for (uint32_t i = 0; i < gpus[s]; i++) {
+            uneven->server_of[first++] = s;
+        }
+        most      = gpus[s] > most ? gpus[s] : most;
+        are_alike = are_alike && gpus[s] == gpus[0];
+    }
+    uneven->first[n_servers] = first;
+    uneven->n_servers        = n_servers;
+    cluster->n_ranks         = first;
+    cluster->gpus_per_server = most;
+    cluster->uneven          = are_alike ? NULL : uneven;
+}
+
+uint32_t cs_least_gpus(const cs_cluster *cluster)
+{
+    uint32_t n     = cluster->uneven != NULL ? cluster->uneven->n_servers : 0;
+    uint32_t least = cluster->gpus_per_server;
+
+    for (uint32_t s = 0; s < n; s++) {
+        uint32_t gpus = cs_server_gpus(cluster, s);
+        least         = gpus < least ? gpus : least;
+    }
+    return least;
+}
+
 double cs_least_Bps(const cs_cluster *cluster, uint32_t fabric)
 {
     uint32_t n         = cluster->servers != NULL ? cs_n_servers(cluster) : 0;

@@ -89,15 +89,46 @@ static cs_status check_servers(const cs_cluster *cluster, uint32_t fabric, cs_er
     return CS_OK;
 }
 
+/* Servers with different numbers of GPUs. */
+static cs_status check_uneven(const cs_cluster *cluster, cs_error *err)
+{
+    const cs_uneven *u    = cluster->uneven;
+    uint32_t         next = 0, most = 0;
+    bool             is_dense = u->n_servers >= 2;
+
+    for (uint32_t s = 0; is_dense && s < u->n_servers; s++) {
+        is_dense =
+            u->first[s] == next && u->first[s + 1] > next && u->first[s + 1] <= cluster->n_ranks;
+        for (; is_dense && next < u->first[s + 1]; next++) {
+            is_dense = u->server_of[next] == s;
+        }
+        most = is_dense && next - u->first[s] > most ? next - u->first[s] : most;
+    }
+    if (!is_dense || next != cluster->n_ranks || most != cluster->gpus_per_server) {
+        return CS_FAIL(err, CS_EINVAL, "cluster.servers",
+                       "ranks are not dense, server by server, in servers of at most %u GPUs",
+                       cluster->gpus_per_server);
+    }
+    if (cluster->sockets > 1) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.sockets",
+                       "%u: servers with different numbers of GPUs are accepted with one socket",
+                       cluster->sockets);
+    }
+    return CS_OK;
+}
+
 static cs_status check_cluster(const cs_cluster *cluster, cs_error *err)
 {
     uint32_t         n = cluster->n_ranks, g = cluster->gpus_per_server;
     const cs_fabric *fabrics = cluster->fabrics;
 
     CS_TRY(check_range(n, 2, CS_MAX_RANKS, "cluster.ranks", err));
-    if (g == 0 || n % g != 0) {
+    if (g == 0 || (n % g != 0 && cluster->uneven == NULL)) {
         return CS_FAIL(err, CS_EINVAL, "cluster.gpus_per_server",
                        "%u does not divide the %u ranks evenly among the servers", g, n);
+    }
+    if (cluster->uneven != NULL) {
+        CS_TRY(check_uneven(cluster, err));
     }
     if (fabrics[CS_NIC].kind != CS_SWITCHED) {
         return CS_FAIL(err, CS_EINVAL, "cluster.nic.kind", "NICs are switched");

@@ -91,7 +91,13 @@ cs_status cs_export_json(const cs_export_list *list, cs_text *out, cs_error *err
 {
     size_t next_fence = 0;
 
-    (void)err;
+    if (list->scenario->cluster.uneven != NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.servers",
+                       "the file says one gpus_per_server, here are %u to %u: accepted are text, "
+                       "msccl, goal and svg",
+                       cs_least_gpus(&list->scenario->cluster),
+                       list->scenario->cluster.gpus_per_server);
+    }
     add_head(list, out);
     for (size_t i = 0; i < list->recording.n_transfers; i++) {
         cs_text_add(out, "%s", i > 0 ? ",\n" : "\n");

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "cs/algorithm.h"
 
+#include <assert.h>
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ typedef struct probe {
 
 static uint32_t count_probes(const cs_profile_options *o)
 {
-    return (uint32_t)(2 * o->repeats * o->n_counts * o->n_sizes);
+    return (uint32_t)((size_t)2 * o->repeats * o->n_counts * o->n_sizes);
 }
 
 static probe probe_of(const cs_profile_options *o, uint32_t index)
@@ -79,14 +80,16 @@ static uint32_t count_turns(const cs_cluster *c)
 /* The link of a turn whose source is in `server`. */
 static cs_profile_link link_of(const cs_cluster *c, uint32_t turn, uint32_t server)
 {
-    uint32_t mates = c->gpus_per_server - 1, inside = turns_inside(c);
+    uint32_t inside = turns_inside(c);
 
     if (turn >= inside) {
         uint32_t to = (server + turn - inside + 1) % cs_n_servers(c);
         return (cs_profile_link){.kind = CS_LINK_NET, .src = server, .dst = to};
     }
-    uint32_t        from = turn / mates, to = turn % mates, first = cs_server_first(c, server);
-    cs_profile_link l = {.src = first + from, .dst = first + to + (to >= from)};
+    uint32_t g = c->gpus_per_server, first = cs_server_first(c, server);
+    assert(g > 0);
+    uint32_t        from = turn % g, to = (from + turn / g + 1) % g;
+    cs_profile_link l = {.src = first + from, .dst = first + to};
     l.kind            = cs_fabric_of(c, l.src, l.dst) == CS_CROSS ? CS_LINK_PCIE : CS_LINK_NVLINK;
     return l;
 }
@@ -401,6 +404,12 @@ static cs_status check_cluster(const cs_cluster *c, cs_error *err)
 {
     uint64_t n = cs_n_servers(c), g = c->gpus_per_server, pairs = n * n + n * g * g;
 
+    if (c->uneven != NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "cluster.servers",
+                       "a profile asks the pairs of all servers side by side, so it needs as many "
+                       "GPUs in every server, here are %u to %u",
+                       cs_least_gpus(c), c->gpus_per_server);
+    }
     return pairs <= CS_PROFILE_MOST_PAIRS
                ? CS_OK
                : CS_FAIL(err, CS_ENOTSUP, "cluster.ranks",

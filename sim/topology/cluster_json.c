@@ -50,7 +50,7 @@ static const cs_field run_fields[]        = {
     CS_KEY(server_run, count, "count", .fallback = 1, .min = 1, .max = CS_MAX_RANKS,
            .help = "how many servers of the kind follow each other"),
     CS_KEY(server_run, gpus, "gpus", .min = 1, .max = CS_MAX_RANKS,
-           .help = "GPUs of each; the same number in all servers"),
+           .help = "GPUs of each; without it, the cluster's, or as many as in the first one"),
     {.name = "nic", .type = CS_FIELD_OBJECT, .fields = run_nic_fields, .help = "the NIC port of every GPU"},
     {.name = "nvlink", .type = CS_FIELD_OBJECT, .fields = run_nvlink_fields, .help = "the NVLink port of every GPU"},
     CS_FIELD_END,
@@ -71,7 +71,7 @@ const cs_field cs_cluster_fields[] = {
     {.name = "cross", .type = CS_FIELD_OBJECT, .fields = cross_fields,
      .help = "the path between the sockets of a server, of every GPU"},
     CS_KEY_LIST(server_runs, runs, n, "servers", &a_run, .min = 1, .max = CS_MAX_RANKS, .read = cs_read_elsewhere,
-                .help = "servers whose NICs or NVLinks differ in rate, in the order of the ranks"),
+                .help = "servers that differ in GPUs, or in the rate of their NICs or NVLinks, in the order of the ranks"),
     {.name = "topology", .type = CS_FIELD_EITHER, .offset = CS_NOWHERE, .fields = cs_topology_forms,
      .read = cs_read_elsewhere, .help = "a preset's or a file's name, or an object: sim/doc/topology.md"},
     CS_FIELD_END,
@@ -99,7 +99,9 @@ static void read_runs(cs_reading *r, const cs_place *place, const cs_topology_so
 {
     cs_place        servers = cs_place_get(place, "servers");
     const cs_field *row     = cs_field_find(cs_cluster_fields, "servers");
+    bool            is_said = cs_place_has(place, "gpus_per_server");
     uint64_t        n       = 0;
+    uint32_t        most    = 0;
 
     if (servers.node == NULL || cs_reading_failed(r)) {
         return;
@@ -116,23 +118,57 @@ static void read_runs(cs_reading *r, const cs_place *place, const cs_topology_so
         server_run *run   = &list->runs[i];
         cs_place    where = cs_place_item(&servers, i), gpus = cs_place_get(&where, "gpus");
         run->gpus = run->gpus > 0 ? run->gpus : cluster->gpus_per_server;
-        if (i == 0 && !cs_place_has(place, "gpus_per_server")) {
+        if (i == 0 && !is_said) {
             cluster->gpus_per_server = run->gpus;
         }
-        if (run->gpus != cluster->gpus_per_server) {
-            CS_REFUSE(r, &gpus, CS_ENOTSUP,
-                      "%u, not %u: accepted is the same number of GPUs in every server, and in "
-                      "gpus_per_server",
+        if (is_said && run->gpus > cluster->gpus_per_server) {
+            CS_REFUSE(r, &gpus, CS_EINVAL,
+                      "%u: accepted are 1 to %u, which gpus_per_server says that the largest "
+                      "server has",
                       run->gpus, cluster->gpus_per_server);
         }
+        most = run->gpus > most ? run->gpus : most;
         n += (uint64_t)run->count * run->gpus;
+    }
+    cs_place said = cs_place_get(place, "gpus_per_server");
+    if (is_said && most < cluster->gpus_per_server && !cs_reading_failed(r)) {
+        CS_REFUSE(r, &said, CS_EINVAL,
+                  "%u, but the largest of the servers has %u GPUs: accepted is as many",
+                  cluster->gpus_per_server, most);
+        return;
     }
     if (!cs_reading_failed(r) && (n < 2 || n > CS_MAX_RANKS)) {
         CS_REFUSE(r, &servers, CS_EINVAL, "have %" PRIu64 " GPUs: accepted are 2 to %u", n,
                   CS_MAX_RANKS);
         return;
     }
-    cluster->n_ranks = (uint32_t)n;
+    cluster->n_ranks         = (uint32_t)n;
+    cluster->gpus_per_server = most;
+}
+
+/* GPUs server by server. */
+static cs_status set_gpus(cs_reading *r, const server_runs *list, uint32_t n_servers,
+                          uint32_t n_ranks, cs_cluster *cluster)
+{
+    uint32_t  *gpus   = CS_ARENA_NEW(r->arena, uint32_t, n_servers);
+    cs_uneven *uneven = CS_ARENA_NEW(r->arena, cs_uneven, 1);
+    uint32_t   next   = 0;
+
+    if (gpus == NULL || uneven == NULL) {
+        return CS_ENOMEM;
+    }
+    uneven->first     = CS_ARENA_NEW(r->arena, uint32_t, n_servers + 1);
+    uneven->server_of = CS_ARENA_NEW(r->arena, uint32_t, n_ranks);
+    if (uneven->first == NULL || uneven->server_of == NULL) {
+        return CS_ENOMEM;
+    }
+    for (size_t i = 0; i < list->n; i++) {
+        for (uint32_t k = 0; k < list->runs[i].count; k++) {
+            gpus[next++] = list->runs[i].gpus;
+        }
+    }
+    cs_cluster_set_gpus(cluster, gpus, n_servers, uneven);
+    return CS_OK;
 }
 
 /* The servers, once the cluster is known. */
@@ -140,21 +176,22 @@ static void set_servers(cs_reading *r, const cs_place *place, const server_runs 
                         cs_cluster *cluster)
 {
     cs_place ranks = cs_place_get(place, "ranks"), where = cs_place_get(place, "servers");
-    uint64_t n = 0, next = 0;
+    uint64_t n_servers = 0, n = 0, next = 0;
 
     for (size_t i = 0; i < list->n; i++) {
-        n += list->runs[i].count;
+        n_servers += list->runs[i].count;
+        n += (uint64_t)list->runs[i].count * list->runs[i].gpus;
     }
     if (list->n == 0 || cs_reading_failed(r)) {
         return;
     }
-    if (n * cluster->gpus_per_server != cluster->n_ranks) {
-        CS_REFUSE(r, &ranks, CS_EINVAL, "%u, but the %" PRIu64 " servers of %u GPUs have %" PRIu64,
-                  cluster->n_ranks, n, cluster->gpus_per_server, n * cluster->gpus_per_server);
+    if (n != cluster->n_ranks) {
+        CS_REFUSE(r, &ranks, CS_EINVAL, "%u, but the %" PRIu64 " servers have %" PRIu64 " GPUs",
+                  cluster->n_ranks, n_servers, n);
         return;
     }
-    cs_server *servers = CS_ARENA_NEW(r->arena, cs_server, n);
-    if (servers == NULL) {
+    cs_server *servers = CS_ARENA_NEW(r->arena, cs_server, n_servers);
+    if (servers == NULL || set_gpus(r, list, (uint32_t)n_servers, (uint32_t)n, cluster) != CS_OK) {
         CS_REFUSE_MEMORY(r, &where, "servers");
         return;
     }

@@ -224,10 +224,10 @@ static cs_status refuse_pair(const cs_graph *g, uint32_t src, uint32_t dst, uint
 static cs_status check_ways_to(const cs_graph *g, const cs_cluster *cluster, uint32_t fabric,
                                uint32_t dst, cs_error *err)
 {
-    uint32_t       each = cluster->gpus_per_server, to = g->attach[fabric][dst];
-    uint32_t       first = fabric == CS_NIC ? 0 : dst / each * each;
-    uint32_t       end   = fabric == CS_NIC ? cluster->n_ranks : first + each;
-    const uint8_t *cost  = &g->distance[(size_t)g->target_of[to] * g->n_vertices];
+    uint32_t       server = cs_server_of(cluster, dst), to = g->attach[fabric][dst];
+    uint32_t       first = fabric == CS_NIC ? 0 : cs_server_first(cluster, server);
+    uint32_t       end = fabric == CS_NIC ? cluster->n_ranks : cs_server_first(cluster, server + 1);
+    const uint8_t *cost = &g->distance[(size_t)g->target_of[to] * g->n_vertices];
 
     for (uint32_t src = first; src < end; src++) {
         if (cost[g->attach[fabric][src]] == NO_WAY && cs_fabric_of(cluster, src, dst) == fabric) {

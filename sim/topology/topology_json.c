@@ -58,7 +58,7 @@ typedef struct graph_keys {
 /* Of presets and files, which were looked at before. */
 typedef struct source_keys {
     const char *name;
-    uint32_t    servers;
+    uint32_t    servers, first;
 } source_keys;
 
 enum { CROSSBAR, LEAF_SPINE, FAT_TREE, RAILS, GRAPH, FILE_KIND, SERVER, KINDS };
@@ -213,6 +213,8 @@ static const cs_field preset_fields[] = {
     CS_KEY(source_keys, name, "preset", .names = &cs_preset_names, .is_required = true,
            .help = "'collsim list topologies'"),
     SERVERS(source_keys),
+    COUNT(source_keys, first, "first", 1,
+          .help = "how many are of the first kind, where the preset has two"),
     CS_FIELD_END,
 };
 static const cs_field named_fields[] = {
@@ -311,15 +313,16 @@ static void make_tiers(cs_reading *r, const cs_place *place, const topology_keys
     cs_topology *topology = NULL;
     cs_error     wrong    = {0};
 
-    if (cluster->n_ranks % cluster->gpus_per_server != 0) {
+    if (cluster->uneven == NULL && cluster->n_ranks % cluster->gpus_per_server != 0) {
         CS_REFUSE(r, place, CS_EINVAL, "needs whole servers: %u ranks are no multiple of %u",
                   cluster->n_ranks, cluster->gpus_per_server);
         return;
     }
-    if (cs_least_Bps(cluster, CS_NIC) < cluster->fabrics[CS_NIC].bandwidth_Bps) {
+    if (cluster->uneven != NULL ||
+        cs_least_Bps(cluster, CS_NIC) < cluster->fabrics[CS_NIC].bandwidth_Bps) {
         CS_REFUSE(r, place, CS_ENOTSUP,
-                  "has uplinks for NICs that are all alike: with cluster.servers of other NICs "
-                  "accepted are crossbar, leaf-spine and graph");
+                  "has uplinks for servers that are all alike: with cluster.servers of other NICs "
+                  "or other numbers of GPUs accepted are crossbar, leaf-spine and graph");
         return;
     }
     cs_graph *graph = new_graph(r, place, cluster, &topology);
@@ -420,6 +423,34 @@ static void fill_graph(graph_builder *g, const cs_place *place, const graph_keys
     }
 }
 
+/* How many GPUs of a server, a run of them, are at a node that nobody else is at: they share what
+ * leads there. 0 where each has a node of its own, or nodes are switches of several servers. */
+static uint32_t sharers(cs_reading *r, const cs_place *place, const cs_graph *graph,
+                        const cs_cluster *cluster)
+{
+    const uint32_t *at = graph->attach[CS_NIC];
+    uint32_t        n = graph->n_ranks, run = 1;
+    bool           *is_taken = CS_ARENA_NEW(r->arena, bool, graph->n_vertices);
+
+    if (at == NULL || is_taken == NULL) {
+        if (is_taken == NULL) {
+            CS_REFUSE_MEMORY(r, place, "a graph");
+        }
+        return 0;
+    }
+    while (run < n && at[run] == at[0]) {
+        run++;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bool begins = i % run == 0;
+        if (begins == is_taken[at[i]] || (!begins && at[i] != at[i - 1])) {
+            return 0;
+        }
+        is_taken[at[i]] = true;
+    }
+    return run > 1 && cluster->gpus_per_server % run == 0 ? run : 0;
+}
+
 static void make_graph(cs_reading *r, const cs_place *place, const graph_keys *keys,
                        cs_cluster *cluster)
 {
@@ -436,6 +467,7 @@ static void make_graph(cs_reading *r, const cs_place *place, const graph_keys *k
     if (!cs_reading_failed(r)) {
         cs_status status = cs_graph_finish(g.graph, topology, &wrong);
         take_topology(r, place, status, &wrong, topology, cluster);
+        cluster->nic_sharers = sharers(r, place, g.graph, cluster);
     }
     json_decref(g.numbers);
 }
@@ -508,6 +540,18 @@ void cs_read_server(cs_reading *r, const cs_place *place, cs_site *site)
     if (site->machine == NULL) {
         CS_REFUSE_MEMORY(r, place, "a server of %u GPUs", shape.n_gpus);
     }
+}
+
+void cs_read_first_servers(cs_reading *r, const cs_place *topology, cs_site *site)
+{
+    cs_place    field = cs_place_get(topology, "first");
+    source_keys keys  = {.first = site->first_tail};
+
+    if (field.node != NULL && site->tail == NULL) {
+        CS_REFUSE(r, &field, CS_EINVAL, "is for presets whose servers are of two kinds");
+    }
+    cs_read_key(r, topology, preset_fields, "first", &keys);
+    site->first_tail = keys.first;
 }
 
 void cs_read_n_servers(cs_reading *r, const cs_place *topology, uint32_t *n_servers_p)

@@ -64,6 +64,10 @@ void cs_read_topology_tree(cs_reading *r, const cs_place *place, cs_cluster *clu
 bool cs_is_server(const json_t *object);
 void cs_read_server(cs_reading *r, const cs_place *place, cs_site *site);
 
+/* Read the key "first" of a preset, if it is there: how many servers are of the first kind. Presets
+ * of one kind have none. */
+void cs_read_first_servers(cs_reading *r, const cs_place *topology, cs_site *site);
+
 /* Read the key "servers" of a topology, if it is there. */
 void cs_read_n_servers(cs_reading *r, const cs_place *topology, uint32_t *n_servers_p);
 

@@ -109,6 +109,7 @@ void cs_read_topology_source(cs_reading *r, const cs_place *cluster, cs_topology
         inner = field;
     } else if ((inner = cs_place_get(&field, "preset")).node != NULL) {
         load_preset(r, &inner, source);
+        cs_read_first_servers(r, &field, &source->file.site);
     } else if ((inner = cs_place_get(&field, "path")).node != NULL) {
         path = cs_read_file_name(r, &inner);
     } else if (cs_is_server(field.node)) {

@@ -133,7 +133,11 @@ struct cs_caller {
     cs_capacity         *actual;  /* [n_spans of all histories] */
     cs_server           *servers; /* [servers] of the cluster of the call, where they differ */
     uint64_t             n_replays;
-    cs_options           resolved; /* of the last replay */
+
+    cs_job                    plan;      /* the last one, kept for calls with the same key */
+    const cs_whatif_schedule *plan_of;   /* NULL: there is none */
+    double                   *plan_key;  /* [n_row] */
+    double                   *plan_want; /* [n_row] */
 
     cs_best_call best;
 };
@@ -166,9 +170,13 @@ cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline, c
         caller->planned  = CS_NEW(cs_capacity, n);
         caller->actual   = CS_NEW(cs_capacity, count_spans(timeline));
         caller->servers  = CS_NEW(cs_server, cs_n_servers(&job->call.scenario.cluster));
+
+        caller->plan_key  = CS_NEW(double, caller->n_row);
+        caller->plan_want = CS_NEW(double, caller->n_row);
     }
     if (caller == NULL || caller->row == NULL || caller->rows == NULL || caller->ranks == NULL ||
-        caller->planned == NULL || caller->actual == NULL || caller->servers == NULL) {
+        caller->planned == NULL || caller->actual == NULL || caller->servers == NULL ||
+        caller->plan_key == NULL || caller->plan_want == NULL) {
         cs_caller_free(caller);
         return CS_NO_MEMORY(err, "the calls of a job");
     }
@@ -185,6 +193,9 @@ void cs_caller_free(cs_caller *caller)
         cs_free(caller->planned);
         cs_free(caller->actual);
         cs_free(caller->servers);
+        cs_free(caller->plan_key);
+        cs_free(caller->plan_want);
+        cs_job_release(&caller->plan);
         cs_free(caller);
     }
 }
@@ -314,44 +325,65 @@ static size_t state_over_time(cs_caller *caller, const cs_call *call, double win
     return n;
 }
 
-/* The call's schedule for what is known, for ranks that enter together. */
-static cs_job plan_job(const cs_caller *caller, const cs_call *call, size_t n_planned)
+/* The call's schedule for what is known, in caller->plan. The last one is kept: to build it may
+ * take longer than to replay it. */
+static cs_status make_plan(cs_caller *caller, const cs_call *call, size_t n_planned, cs_error *err)
 {
-    cs_job planned = caller->job->call;
+    size_t n      = caller->timeline->n_histories;
+    cs_job wanted = caller->job->call;
 
-    planned.scenario.cluster    = cluster_of(caller, call);
-    planned.scenario.capacity   = caller->planned;
-    planned.scenario.n_capacity = n_planned;
-    cs_job_set_algorithm(&planned, call->schedule->algorithm, &call->schedule->options);
-    return planned;
+    for (size_t h = 0; h < n; h++) {
+        caller->plan_want[h] = call->is_excluded[h] ? GONE : planned_slowdown(call, h);
+    }
+    caller->plan_want[n]       = (double)call->arrival_id;
+    wanted.scenario.cluster    = cluster_of(caller, call);
+    wanted.scenario.capacity   = caller->planned;
+    wanted.scenario.n_capacity = n_planned;
+    wanted.scenario.arrival_s  = call->arrival_s;
+    if (caller->plan_of == call->schedule &&
+        memcmp(caller->plan_key, caller->plan_want, (n + 1) * sizeof *caller->plan_key) == 0) {
+        caller->plan.scenario = wanted.scenario; /* the same, in today's memory */
+        return CS_OK;
+    }
+    cs_job_release(&caller->plan);
+    cs_job_set_algorithm(&wanted, call->schedule->algorithm, &call->schedule->options);
+    caller->plan    = wanted;
+    caller->plan_of = NULL;
+    CS_TRY(cs_job_resolve(&caller->plan, err));
+    memcpy(caller->plan_key, caller->plan_want, (n + 1) * sizeof *caller->plan_key);
+    caller->plan_of = call->schedule;
+    return CS_OK;
 }
 
 /* Replay the call on the first `n_actual` actual steps. */
 static cs_status replay(cs_caller *caller, const cs_call *call, size_t n_planned, size_t n_actual,
                         double *elapsed_s_p, cs_error *err)
 {
-    cs_job actual              = caller->job->call;
+    cs_job     actual          = caller->job->call;
+    cs_outcome outcome         = {0};
     actual.scenario.cluster    = cluster_of(caller, call);
     actual.scenario.capacity   = caller->actual;
     actual.scenario.n_capacity = n_actual;
     actual.scenario.arrival_s  = call->arrival_s;
-    cs_job planned             = plan_job(caller, call, n_planned);
-    planned.scenario.arrival_s = call->arrival_s;
+    CS_TRY(cs_scenario_check(&actual.scenario, err));
+    CS_TRY(make_plan(caller, call, n_planned, err));
 
-    const planned_options options = {&planned};
+    const planned_options options = {&caller->plan};
     cs_job_set_algorithm(&actual, &planned_algorithm, &options);
-    cs_result result;
-    cs_status status = cs_job_run(&actual, NULL, 0, &result, err);
-    caller->n_replays += status == CS_OK;
-    if (status == CS_OK && !result.verified) {
-        status = CS_FAIL(err, CS_EINTERNAL, "", "%s is not a correct AllReduce: %s",
-                         call->schedule->algorithm->name, result.verdict.text);
-    }
+    actual.is_checked = true;
+    cs_status status  = cs_job_resolve(&actual, err);
     if (status == CS_OK) {
-        *elapsed_s_p     = result.elapsed_s;
-        caller->resolved = planned.options;
+        status = cs_job_replay(&actual, NULL, 0, &outcome, err);
     }
-    cs_job_release(&planned);
+    caller->n_replays += status == CS_OK;
+    if (status == CS_OK && !outcome.verified) {
+        status = CS_FAIL(err, CS_EINTERNAL, "", "%s is not a correct AllReduce: %s",
+                         call->schedule->algorithm->name, outcome.verdict.text);
+    }
+    cs_job_release(&actual);
+    if (status == CS_OK) {
+        *elapsed_s_p = outcome.elapsed_s;
+    }
     return status;
 }
 
@@ -429,7 +461,7 @@ static void keep_best(cs_caller *caller, const cs_call *call, double healthy_s)
     caller->best.elapsed_s = healthy_s;
     snprintf(caller->best.name, sizeof caller->best.name, "%s", name);
     if (option != NULL) {
-        (void)cs_field_text(option, &caller->resolved, chosen, sizeof chosen);
+        (void)cs_field_text(option, &caller->plan.options, chosen, sizeof chosen);
         if (strcmp(chosen, name) != 0) {
             snprintf(caller->best.name, sizeof caller->best.name, "%s (run by %s)", chosen, name);
         }
@@ -490,14 +522,13 @@ static uint64_t hash_of(uint64_t hash, const cs_block *block)
     return cs_hash_add(hash, block->transfers, block->count * sizeof *block->transfers);
 }
 
-static cs_status hash_stream(cs_job *job, uint64_t *hash_p, cs_error *err)
+static cs_status hash_stream(const cs_job *job, uint64_t *hash_p, cs_error *err)
 {
     cs_transfer transfers[HASHED];
     cs_block    block = {.transfers = transfers, .capacity = HASHED};
     uint64_t    hash  = CS_HASH_BASIS;
     void       *state = NULL;
 
-    CS_TRY(cs_job_resolve(job, err));
     CS_TRY(cs_job_open(job, &state, err));
     for (job->algorithm->next_block(state, &block); block.count > 0;
          job->algorithm->next_block(state, &block)) {
@@ -517,12 +548,10 @@ cs_status cs_call_schedule(cs_caller *caller, const cs_call *call, uint64_t *has
     if (!is_possible) {
         return CS_FAIL(err, CS_ENOTSUP, "faults", "a server has no NIC left to plan for");
     }
-    cs_job job = plan_job(caller, call, n_planned);
-    if (job.scenario.cluster.n_ranks < 2) { /* nothing is sent */
+    if (cluster_of(caller, call).n_ranks < 2) { /* nothing is sent */
         *hash_p = CS_HASH_BASIS;
         return CS_OK;
     }
-    cs_status status = hash_stream(&job, hash_p, err);
-    cs_job_release(&job);
-    return status;
+    CS_TRY(make_plan(caller, call, n_planned, err));
+    return hash_stream(&caller->plan, hash_p, err);
 }

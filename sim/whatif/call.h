@@ -12,7 +12,7 @@
 #ifndef CS_WHATIF_CALL_H
 #define CS_WHATIF_CALL_H
 
-#include "cs/result.h"
+#include "cs/job.h"
 #include "whatif/timeline.h"
 
 typedef struct cs_caller cs_caller;

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define MAX_TURNS 0x1p53 /* and they can be told apart */
+#define MAX_TURNS 0x1p48 /* more than a job lives */
 
 uint64_t cs_interference_turn(const cs_interference *interference, double time_s)
 {

@@ -3,14 +3,16 @@
 #include "whatif/knowledge.h"
 
 #include <math.h>
+#include <string.h>
 
 cs_status cs_knowledge_open(cs_knowledge *knowledge, cs_arena *arena, cs_error *err)
 {
     size_t n = knowledge->timeline->n_histories;
 
-    knowledge->seen = CS_ARENA_NEW(arena, double, n + 1);
-    knowledge->plan = CS_ARENA_NEW(arena, double, n + 1);
-    return knowledge->seen != NULL && knowledge->plan != NULL
+    knowledge->seen     = CS_ARENA_NEW(arena, double, n + 1);
+    knowledge->plan     = CS_ARENA_NEW(arena, double, n + 1);
+    knowledge->left_out = CS_ARENA_NEW(arena, bool, n + 1);
+    return knowledge->seen != NULL && knowledge->plan != NULL && knowledge->left_out != NULL
                ? CS_OK
                : CS_NO_MEMORY(err, "what a policy knows");
 }
@@ -116,6 +118,22 @@ static bool level(const double *seen, const bool *is_excluded, size_t n, double 
     return second > 1 && !isinf(second);
 }
 
+/* See the rates of now; is anything else than at the last profile? */
+static bool look(cs_knowledge *k, double now_s, const bool *is_excluded)
+{
+    bool is_other = !k->is_taken;
+
+    for (size_t h = 0; h < k->timeline->n_histories; h++) {
+        const cs_history *history  = &k->timeline->histories[h];
+        double            slowdown = cs_slowdown_at(history->spans, history->n_spans, now_s);
+        is_other       = is_other || slowdown != k->seen[h] || is_excluded[h] != k->left_out[h];
+        k->seen[h]     = slowdown;
+        k->left_out[h] = is_excluded[h];
+    }
+    k->is_taken = true;
+    return is_other;
+}
+
 cs_status cs_knowledge_take(cs_knowledge *k, double now_s, const bool *is_excluded,
                             double *probes_s_p, bool *is_other_p, cs_error *err)
 {
@@ -123,12 +141,13 @@ cs_status cs_knowledge_take(cs_knowledge *k, double now_s, const bool *is_exclud
     uint64_t hash = 0;
     bool     is_possible;
 
-    for (size_t h = 0; h < n; h++) {
-        const cs_history *history = &k->timeline->histories[h];
-        k->seen[h] = k->plan[h] = cs_slowdown_at(history->spans, history->n_spans, now_s);
-    }
+    *is_other_p    = look(k, now_s, is_excluded);
     double given_s = k->job->profiling.duration_s;
     *probes_s_p    = isnan(given_s) ? find_probes_s(k, is_excluded) : given_s;
+    if (!*is_other_p) {
+        return CS_OK;
+    }
+    memcpy(k->plan, k->seen, n * sizeof *k->plan);
     CS_TRY(try_plan(k, k->plan, is_excluded, &hash, &is_possible, &k->refusal, err));
     if (!is_possible && level(k->seen, is_excluded, n, k->plan)) {
         CS_TRY(try_plan(k, k->plan, is_excluded, &hash, &is_possible, &k->refusal, err));

@@ -19,6 +19,8 @@ typedef struct cs_knowledge {
     const cs_whatif_policy *policy;
     double                 *seen;     /* [n_histories] slowdowns at the last profile */
     double                 *plan;     /* [n_histories] what the schedule is made for */
+    bool                   *left_out; /* [n_histories] servers that were excluded then */
+    bool                    is_taken; /* there was a profile */
     bool                    has_plan; /* false: the algorithm refuses */
     uint64_t                hash;     /* of the schedule */
     cs_error                refusal;  /* the first one */

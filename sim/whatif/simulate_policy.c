@@ -19,6 +19,11 @@
 #define EPSILON   1e-9 /* iterations: rounding of sums of parts */
 #define SAME_RATE 1e-9 /* relative: one rate, reached by other sums */
 
+/* Numbers of arrivals (cs_call.arrival_id) of calls that a worker misses: above all turns'. */
+#define DEAD_ARRIVALS ((uint64_t)1 << 51)
+
+#define NEVER_TIMES 100.0 /* the deadline: later, times would lose digits */
+
 enum { NOTE_BYTES = 400 };
 
 /* ---- a growing list of intervals ---- */
@@ -339,7 +344,7 @@ static void add(simulation *w, cs_job_interval_kind kind, double duration_s, dou
                                 .until_s    = w->now_s + duration_s,
                                 .iterations = iterations,
                                 .held_s     = held_s,
-                                .excluded   = w->n_excluded,
+                                .excluded   = w->n_excluded + w->is_dead,
                                 .kind       = kind};
     intervals_add(&w->intervals, &interval);
     w->now_s += duration_s;
@@ -422,11 +427,11 @@ static cs_job_interval_kind kind_of(const simulation *w, const iteration *it)
 {
     double healthy_s = w->q->healthy_iteration_s;
 
-    if (w->n_excluded > 0) {
-        return CS_INTERVAL_SMALLER;
-    }
     if (it->is_adapted) {
         return CS_INTERVAL_ADAPTED;
+    }
+    if (w->n_excluded > 0 || w->is_dead) {
+        return CS_INTERVAL_SMALLER;
     }
     return it->duration_s > healthy_s * (1 + EPSILON) ? CS_INTERVAL_DEGRADED : CS_INTERVAL_HEALTHY;
 }
@@ -522,22 +527,60 @@ static void bury(simulation *w)
     w->is_excluded[w->died] = true;
 }
 
-/* AdapCC: the others finish the iteration without it, wait for it until its deadline, and go on
+/* From when the others enter the first call to AdapCC's deadline, for whoever does not come: by the
+ * policy's own coordinator, which meets ranks that come long after it. Where it has none, five
+ * times as long again as their call takes. `it`: an iteration without the server. */
+static cs_status time_deadline(simulation *w, const iteration *it, double *deadline_s_p,
+                               cs_error *err)
+{
+    const cs_cluster *cluster = &w->q->job->call.scenario.cluster;
+    uint32_t          gpus = cluster->gpus_per_server, left = cluster->n_ranks - gpus;
+    uint32_t          first = cs_server_first(cluster, w->q->timeline->histories[w->died].server);
+    cs_call           call  = {.schedule    = &w->q->policy->excluding,
+                               .start_s     = w->now_s + it->first_s,
+                               .known       = plan_of(w, w->now_s + it->first_s),
+                               .is_excluded = w->is_excluded,
+                               .arrival_s   = w->arrival_s,
+                               .arrival_id  = DEAD_ARRIVALS + w->drawn};
+    cs_error          wrong = {0};
+
+    *deadline_s_p = (1 + CS_RELAY_FAULT_FACTOR) * it->call_s;
+    if (call.schedule->algorithm == NULL || call.known == NULL || left < 2) {
+        return CS_OK;
+    }
+    memmove(w->arrival_s + first + gpus, w->arrival_s + first, (left - first) * sizeof(double));
+    for (uint32_t i = 0; i < gpus; i++) {
+        w->arrival_s[first + i] = fmin(NEVER_TIMES * *deadline_s_p, CS_MAX_ARRIVAL_S);
+    }
+    w->is_excluded[w->died] = false;
+    double    elapsed_s     = 0;
+    cs_status status        = cs_call_time(w->q->caller, &call, &elapsed_s, &wrong);
+    w->is_excluded[w->died] = true;
+    if (status != CS_OK && !cs_status_is_refusal(status)) {
+        return CS_FAIL(err, status, wrong.where, "%s", wrong.message);
+    }
+    *deadline_s_p = status == CS_OK ? elapsed_s : *deadline_s_p;
+    return CS_OK;
+}
+
+/* AdapCC: the others finish the iteration without it, wait for it until the deadline, and go on
  * with trees of their own. */
 static cs_status exclude_dead(simulation *w, double usual_s, cs_error *err)
 {
-    double    all = cs_n_servers(&w->q->job->call.scenario.cluster), begin_s = w->now_s;
+    double    all = cs_n_servers(&w->q->job->call.scenario.cluster), begin_s = w->now_s, call_s;
     iteration it;
 
     bury(w);
     CS_TRY(run_iteration(w, &it, err));
-    double deadline_s = begin_s + it.first_s + (1 + CS_RELAY_FAULT_FACTOR) * it.call_s;
-    double share      = fmin((all - 1) / all, w->left);
+    CS_TRY(time_deadline(w, &it, &call_s, err));
+    double phase1_s = call_s / (1 + CS_RELAY_FAULT_FACTOR);
+    double share    = fmin((all - 1) / all, w->left);
     w->since++;
-    add(w, kind_of(w, &it), it.duration_s, share, it.held_s);
-    double hung_s = fmax(0, deadline_s - w->now_s), resume_s = w->now_s + hung_s;
+    add(w, kind_of(w, &it), it.duration_s - it.call_s + phase1_s, share, it.held_s);
+    double hung_s = fmax(0, begin_s + it.first_s + call_s - w->now_s);
     add(w, CS_INTERVAL_HUNG, hung_s, 0, 0);
-    w->is_shared = true;
+    double resume_s = w->now_s;
+    w->is_shared    = true;
     if (w->profiles) {
         CS_TRY(profile(w, err));
     } else {

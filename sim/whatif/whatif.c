@@ -141,7 +141,8 @@ static void add_paces(cs_text *text, const cs_whatif_job *job, const cs_whatif_r
     }
     if (sums[CS_INTERVAL_DEGRADED].duration_s > sums[CS_INTERVAL_DEGRADED].held_s) {
         add_pace(text, &sums[CS_INTERVAL_DEGRADED], best_s, count);
-        cs_text_add(text, " with %s on degraded NICs%s", job->schedule.algorithm->name,
+        cs_text_add(text, " with %s on degraded NICs%s%s", job->schedule.algorithm->name,
+                    job->interference.gpus > 0 ? " or slowed GPUs" : "",
                     switches ? ", before the switch" : "");
     }
     add_healthy(text, job, report, &sums[CS_INTERVAL_HEALTHY], count);
@@ -186,13 +187,13 @@ static void count_loss(const cs_whatif_job *job, const cs_whatif_report *report,
 /* Of all lines, against that of the policy behind `healthy`; they are in the job's order still. */
 static void compare_lines(cs_whatif_report *report)
 {
-    const cs_whatif_line *baseline = report->n_lines > 1 ? &report->lines[1] : NULL;
+    bool has_baseline = report->n_lines > 1 && report->lines[1].is_available;
 
-    report->baseline = baseline != NULL && baseline->is_available ? baseline->policy->name : NULL;
-    for (size_t i = 0; i < report->n_lines; i++) {
-        cs_whatif_line *line = &report->lines[i];
-        line->speedup        = (double)NAN;
-        if (i > 0 && line->is_available && report->baseline != NULL) {
+    report->baseline = has_baseline ? report->lines[1].policy->name : NULL;
+    for (size_t i = 1; i < report->n_lines; i++) {
+        const cs_whatif_line *baseline = &report->lines[1];
+        cs_whatif_line       *line     = &report->lines[i];
+        if (has_baseline && line->is_available) {
             double ratio =
                 baseline->total_s * line->iterations / (line->total_s * baseline->iterations);
             line->speedup = isfinite(ratio) ? ratio : (double)NAN;
@@ -242,7 +243,7 @@ static cs_status run_policy(const cs_whatif_job *job, const cs_timeline *timelin
                               .arena               = &report->arena};
     double            none = (double)NAN;
 
-    *line = (cs_whatif_line){.policy = policy, .death = {none, none, none, none}};
+    *line = (cs_whatif_line){.policy = policy, .death = {none, none, none, none}, .speedup = none};
     if ((policy->kind == CS_POLICY_SWITCH || policy->kind == CS_POLICY_RUN) &&
         policy->schedule.algorithm == NULL) {
         line->note   = "this build has no algorithm of that name";

@@ -17,7 +17,7 @@
 /* What happens in an interval: enum, and in a few words. */
 #define CS_INTERVAL_MAP(X)                              \
     X(HEALTHY, "the job's schedule on healthy NICs")    \
-    X(DEGRADED, "the job's schedule on degraded NICs")  \
+    X(DEGRADED, "the job's schedule, slowed")           \
     X(ADAPTED, "the policy's own schedule")             \
     X(SMALLER, "without the excluded servers")          \
     X(ABORTED, "work of an iteration that was dropped") \

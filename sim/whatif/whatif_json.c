@@ -216,6 +216,25 @@ static void read_algorithm_policy(cs_reading *r, const cs_place *item, cs_whatif
     }
 }
 
+/* The schedule, where it has a coordinator that leaves out who does not come: asked to do so, by
+ * the paper's rule if it has none. */
+static cs_whatif_schedule excluding_of(const cs_whatif_schedule *schedule)
+{
+    cs_whatif_schedule s = *schedule;
+
+    if (s.algorithm == NULL) {
+        return s;
+    }
+    const cs_field *relay   = cs_field_find(s.algorithm->options, "relay");
+    const cs_field *exclude = cs_field_find(s.algorithm->options, "exclude");
+    if (relay == NULL || exclude == NULL) {
+        return (cs_whatif_schedule){.algorithm = NULL};
+    }
+    cs_field_store(relay, &s.options, fmax(cs_field_load(relay, &s.options), 1));
+    cs_field_store(exclude, &s.options, 1);
+    return s;
+}
+
 /* What the keys of a policy leave open. */
 static void complete_policy(cs_reading *r, const cs_place *item, const cs_whatif_job *job,
                             cs_whatif_policy *policy)
@@ -230,20 +249,22 @@ static void complete_policy(cs_reading *r, const cs_place *item, const cs_whatif
     } else if (recovery.node != NULL && !job->death.is_there) {
         CS_REFUSE(r, &recovery, CS_EINVAL, "belongs to the key 'death' of the configuration");
     }
-    if (policy->name == NULL && algorithm != NULL) {
+    if (policy->name[0] == '\0' && algorithm != NULL) {
         policy->name = algorithm->name;
     }
     if (policy->recovery == CS_RECOVERY_AUTO) {
         policy->recovery = is_adapcc ? CS_RECOVERY_EXCLUDE : CS_RECOVERY_RESTART;
     }
+    policy->excluding = excluding_of(&policy->schedule);
 }
 
 /* One of a list: a word, or an algorithm. */
 static void read_policy(cs_reading *r, const cs_place *item, cs_whatif_job *job)
 {
-    const char             *name  = json_string_value(item->node);
-    const cs_whatif_policy *plain = name != NULL ? find_plain(name) : NULL;
-    cs_whatif_policy policy = {.kind = job->profiling.is_on ? CS_POLICY_RUN : CS_POLICY_SWITCH};
+    const char             *name   = json_string_value(item->node);
+    const cs_whatif_policy *plain  = name != NULL ? find_plain(name) : NULL;
+    cs_whatif_policy        policy = {.name = "",
+                                      .kind = job->profiling.is_on ? CS_POLICY_RUN : CS_POLICY_SWITCH};
 
     if (plain != NULL) {
         policy = *plain;
@@ -640,8 +661,15 @@ static void read_faults(cs_reading *r, const cs_place *place, const cs_field *ro
 /* Everything that a scenario of the job's size can be refused for. */
 static void check_cluster(cs_reading *r, const cs_whatif_job *job)
 {
-    if (!cs_reading_failed(r)) {
-        (void)!cs_scenario_check(&job->call.scenario, &r->error);
+    const cs_cluster *c = &job->call.scenario.cluster;
+
+    if (cs_reading_failed(r) || cs_scenario_check(&job->call.scenario, &r->error) != CS_OK) {
+        return;
+    }
+    if (c->uneven != NULL) { /* without a server, so many GPUs are left and so much work is done */
+        (void)!CS_FAIL(&r->error, CS_ENOTSUP, "cluster.servers",
+                       "a job's servers have as many GPUs each, here are %u to %u",
+                       cs_least_gpus(c), c->gpus_per_server);
     }
 }
 

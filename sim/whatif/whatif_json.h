@@ -48,10 +48,12 @@ typedef enum cs_recovery {
 typedef struct cs_whatif_policy {
     const char        *name; /* its label; static storage or the arena's */
     cs_policy_kind     kind;
-    cs_whatif_schedule schedule; /* of CS_POLICY_SWITCH and _RUN; without an algorithm where this
-                                    build has none of that name */
-    int profiles;                /* cs_profiles */
-    int recovery;                /* cs_recovery, never AUTO once it is read */
+    cs_whatif_schedule schedule;  /* of CS_POLICY_SWITCH and _RUN; without an algorithm where this
+                                     build has none of that name */
+    cs_whatif_schedule excluding; /* the same, but that it leaves out who does not come; without an
+                                     algorithm where it cannot */
+    int profiles;                 /* cs_profiles */
+    int recovery;                 /* cs_recovery, never AUTO once it is read */
 } cs_whatif_policy;
 
 /* How policies of kind CS_POLICY_RUN come to know the rates of NICs. */

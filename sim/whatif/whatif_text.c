@@ -149,8 +149,9 @@ static void add_what(const cs_whatif_job *job, const cs_whatif_line *line,
     const char *name = job->schedule.algorithm->name;
 
     if (interval->kind == CS_INTERVAL_HEALTHY || interval->kind == CS_INTERVAL_DEGRADED) {
-        cs_text_add(text, "%s on %s NICs", name,
-                    interval->kind == CS_INTERVAL_HEALTHY ? "healthy" : "degraded");
+        bool is_slowed = interval->kind == CS_INTERVAL_DEGRADED;
+        cs_text_add(text, "%s on %s NICs%s", name, is_slowed ? "degraded" : "healthy",
+                    is_slowed && job->interference.gpus > 0 ? " or slowed GPUs" : "");
     } else if (interval->kind == CS_INTERVAL_ADAPTED) {
         cs_text_add(text, "%s for the %s", line->policy->name,
                     line->policy->kind == CS_POLICY_RUN ? "rates of its last profile"

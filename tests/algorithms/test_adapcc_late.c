@@ -152,6 +152,32 @@ Test(adapcc_late, all_contribute_once_whoever_is_late)
     cr_assert_gt(n_lone, 0u);
 }
 
+/* Trees whose share is nothing have a chunk all the same, which a rank may miss without missing a
+ * byte. */
+Test(adapcc_late, a_byte_is_shared_by_many_trees)
+{
+    ct_rng rng = ct_rng_for(1205);
+
+    for (uint32_t i = 0; i < 100; i++) {
+        uint32_t          g = 2 + ct_below(&rng, 2), n = g * (2 + ct_below(&rng, 3));
+        double            arrival_s[MOST_RANKS];
+        cs_adapcc_options o;
+        seen              s;
+
+        for (uint32_t r = 0; r < n; r++) {
+            arrival_s[r] = r == 0 ? 0 : ct_uniform(&rng, 0, 5e-3);
+        }
+        draw_options(&rng, &o);
+        o.cycle_s                  = 50e-6;
+        o.rpc                      = 1;
+        o.join                     = 0;
+        o.trees                    = 3 + ct_below(&rng, 3);
+        const cs_scenario scenario = make_scenario(CS_ALLREDUCE, n, g, 1, arrival_s);
+        const cs_job      job      = make_job(&scenario, &o, "alpha-beta");
+        (void)run_job(&job, &s);
+    }
+}
+
 /* The dispatcher over the arithmetic of alpha-beta ends everything at the same bits; on the others,
  * where messages share ports and relays join elsewhere, every contribution is there as well. */
 Test(adapcc_late, all_models_replay_it)

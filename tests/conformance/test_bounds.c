@@ -63,6 +63,25 @@ static cs_cluster random_cluster(gsl_rng *rng)
                         .nvlink_concurrent = links};
 }
 
+/* The ranks in servers of their own numbers of GPUs. */
+static void random_gpus(world *w, gsl_rng *rng)
+{
+    cs_cluster *c      = &w->scenario.cluster;
+    cs_uneven  *uneven = CS_ARENA_NEW(&w->arena, cs_uneven, 1);
+    uint32_t   *gpus = CS_ARENA_NEW(&w->arena, uint32_t, c->n_ranks), n = 0, next = 0;
+    uint32_t    most = c->gpus_per_server;
+
+    while (next < c->n_ranks) {
+        uint32_t left = c->n_ranks - next;
+        gpus[n]       = 1 + below(rng, most < left ? most : left);
+        next += gpus[n++];
+    }
+    uneven->first     = CS_ARENA_NEW(&w->arena, uint32_t, n + 1);
+    uneven->server_of = CS_ARENA_NEW(&w->arena, uint32_t, next);
+    c->sockets        = 1;
+    cs_cluster_set_gpus(c, gpus, n, uneven);
+}
+
 /* Servers with ports of their own rates. */
 static void random_rates(world *w, gsl_rng *rng)
 {
@@ -89,12 +108,14 @@ static double whole_buffer_s(const world *w)
 /* All together; one late; each at its time; some late together; a server late. */
 static void random_arrivals(world *w, gsl_rng *rng)
 {
-    uint32_t n = w->scenario.cluster.n_ranks, g = w->scenario.cluster.gpus_per_server;
-    uint32_t kind = below(rng, 5), first = below(rng, n), who = below(rng, n);
-    double   late_s = whole_buffer_s(w) * log_uniform(rng, 0.01, 10);
+    const cs_cluster *c    = &w->scenario.cluster;
+    uint32_t          n    = c->n_ranks;
+    uint32_t          kind = below(rng, 5), first = below(rng, n), who = below(rng, n);
+    double            late_s = whole_buffer_s(w) * log_uniform(rng, 0.01, 10);
 
     for (uint32_t r = 0; r < n; r++) {
-        bool   is_late[] = {false, r == who, true, below(rng, 3) == 0, r / g == who / g};
+        bool   is_late[] = {false, r == who, true, below(rng, 3) == 0,
+                            cs_server_of(c, r) == cs_server_of(c, who)};
         double delay_s   = kind == 2 ? late_s * gsl_rng_uniform(rng) : late_s;
 
         w->arrival_s[r] = r != first && is_late[kind] ? delay_s : 0;
@@ -116,7 +137,7 @@ static void random_faults(world *w, gsl_rng *rng)
         uint32_t server = i * (servers / count + (servers < count));
 
         w->capacity[w->scenario.n_capacity++] = (cs_capacity){
-            server * cluster->gpus_per_server, 1 + 3 * gsl_rng_uniform(rng), from_s, until_s};
+            cs_server_first(cluster, server), 1 + 3 * gsl_rng_uniform(rng), from_s, until_s};
     }
     w->scenario.capacity = w->capacity;
 }
@@ -223,9 +244,9 @@ static void random_topology(world *w, gsl_rng *rng)
     }
     if (kind == 0) {
         random_leaf_spine(w, rng, topology);
-    } else if (kind == 1) {
+    } else if (kind == 1 && w->scenario.cluster.uneven == NULL) {
         status = random_fat_tree(w, rng, topology);
-    } else if (kind == 2) {
+    } else if (kind == 2 && w->scenario.cluster.uneven == NULL) {
         status = random_servers(w, rng, topology);
     }
     if (status == CS_OK && topology->kind != NULL) {
@@ -246,6 +267,9 @@ static cs_collective random_collective(const cs_algorithm *algorithm, gsl_rng *r
 static void random_world(world *w, const cs_algorithm *algorithm, gsl_rng *rng)
 {
     *w = (world){.scenario = {.cluster = random_cluster(rng)}};
+    if (algorithm->takes_uneven && below(rng, 3) == 0) {
+        random_gpus(w, rng);
+    }
     if (below(rng, 3) == 0) {
         random_rates(w, rng);
     }
@@ -277,6 +301,9 @@ static void print_world(const world *w, const cs_algorithm *algorithm)
     if (s->cluster.topology != NULL) {
         cr_log_error("  %s, %u links", s->cluster.topology->kind->name,
                      s->cluster.topology->n_links);
+    }
+    for (uint32_t i = 0; s->cluster.uneven != NULL && i < cs_n_servers(&s->cluster); i++) {
+        cr_log_error("  server %u: %u GPUs", i, cs_server_gpus(&s->cluster, i));
     }
     for (uint32_t i = 0; s->cluster.servers != NULL && i < cs_n_servers(&s->cluster); i++) {
         const double *rate_Bps = s->cluster.servers[i].bandwidth_Bps;

@@ -160,7 +160,8 @@ static void set_packet_scene(ct_scene *scene, const cs_algorithm *algorithm, ct_
 {
     do {
         ct_scene_random(scene, algorithm, rng);
-    } while (scene->scenario.bytes > 1 << 22 || scene->scenario.cluster.servers != NULL);
+    } while (scene->scenario.bytes > 1 << 22 || scene->scenario.cluster.servers != NULL ||
+             scene->scenario.cluster.uneven != NULL);
     double alpha_s = (1 + ct_below(rng, 8)) * 1e-6;
     for (uint32_t f = 0; f < CS_FABRICS; f++) {
         scene->scenario.cluster.fabrics[f].alpha_s       = alpha_s;

@@ -4,6 +4,7 @@
  * What stands behind a form feed is the file of a bandwidth trace: the job finds it as "200".
  */
 #include "base/text.h"
+#include "cs/result.h"
 #include "fuzz.h"
 #include "whatif/whatif_text.h"
 

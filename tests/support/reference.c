@@ -32,23 +32,40 @@ static port *port_at(const stopwatch *c, port *ports, uint32_t fabric, uint32_t 
     return &ports[((size_t)fabric * c->n + here) * c->g + peer];
 }
 
+/* The server of a rank, and its first one. */
+static uint32_t server_of(const cs_cluster *c, uint32_t rank)
+{
+    uint32_t server = 0;
+
+    while (c->uneven != NULL && c->uneven->first[server + 1] <= rank) {
+        server++;
+    }
+    return c->uneven != NULL ? server : rank / c->gpus_per_server;
+}
+
+static uint32_t first_of(const cs_cluster *c, uint32_t server)
+{
+    return c->uneven != NULL ? c->uneven->first[server] : server * c->gpus_per_server;
+}
+
 /* What the server of a rank has itself. */
 static double own_Bps(const cs_scenario *s, uint32_t fabric, uint32_t rank)
 {
     const cs_cluster *c = &s->cluster;
 
-    return c->servers != NULL ? c->servers[rank / c->gpus_per_server].bandwidth_Bps[fabric]
+    return c->servers != NULL ? c->servers[server_of(c, rank)].bandwidth_Bps[fabric]
                               : c->fabrics[fabric].bandwidth_Bps;
 }
 
 static double rate_Bps(const cs_scenario *s, uint32_t rank, double time_s)
 {
-    uint32_t g    = s->cluster.gpus_per_server;
-    double   rate = own_Bps(s, CS_NIC, rank);
+    uint32_t server = server_of(&s->cluster, rank);
+    double   rate   = own_Bps(s, CS_NIC, rank);
 
     for (size_t i = 0; i < s->n_capacity; i++) {
         const cs_capacity *f = &s->capacity[i];
-        if (f->rank / g == rank / g && f->from_s <= time_s && time_s < f->until_s) {
+        if (server_of(&s->cluster, f->rank) == server && f->from_s <= time_s &&
+            time_s < f->until_s) {
             return rate / f->slowdown;
         }
     }
@@ -174,13 +191,14 @@ static int latest_first(const void *a, const void *b)
 static double beside_s(const stopwatch *c, port *ports, uint32_t fabric, uint32_t here,
                        uint32_t there)
 {
-    uint32_t k = c->s->cluster.nvlink_concurrent, first = here / c->g * c->g, n = 0;
-    double   held_s[CT_MOST_RANKS];
+    const cs_cluster *cluster = &c->s->cluster;
+    uint32_t          k = cluster->nvlink_concurrent, server = server_of(cluster, here), n = 0;
+    double            held_s[CT_MOST_RANKS];
 
     if (fabric != CS_NVLINK || k == 0) {
         return 0;
     }
-    for (uint32_t peer = first; peer < first + c->g; peer++) {
+    for (uint32_t peer = first_of(cluster, server); peer < first_of(cluster, server + 1); peer++) {
         if (peer != here && peer != there) {
             const port *p = port_at(c, ports, fabric, here, peer);
             held_s[n++]   = fmax(p->free_s, p->ended_s);

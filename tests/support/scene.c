@@ -204,9 +204,10 @@ const char *ct_scene_text(const ct_scene *scene)
     const cs_cluster *c = &scene->scenario.cluster;
 
     snprintf(text, sizeof text,
-             "%s %s n=%u bytes=%llu gpus_per_server=%u sockets=%u nvlink=%s links=%u%s seed=%llu",
+             "%s %s n=%u bytes=%llu gpus_per_server=%u%s sockets=%u nvlink=%s links=%u%s seed=%llu",
              scene->algorithm->name, cs_collective_name(scene->scenario.collective), c->n_ranks,
-             (unsigned long long)scene->scenario.bytes, c->gpus_per_server, c->sockets,
+             (unsigned long long)scene->scenario.bytes, c->gpus_per_server,
+             c->uneven != NULL ? " at most" : "", c->sockets,
              c->fabrics[CS_NVLINK].kind == CS_DIRECT ? "direct" : "switched", c->nvlink_concurrent,
              c->servers != NULL ? " servers differ" : "", (unsigned long long)ct_seed());
     return text;
@@ -223,7 +224,6 @@ double ct_scene_late_s(const ct_scene *scene, ct_rng *rng)
 void ct_scene_break_nics(ct_scene *scene, ct_rng *rng)
 {
     cs_scenario     *s       = &scene->scenario;
-    uint32_t         g       = s->cluster.gpus_per_server;
     double           unit_s  = ct_scene_late_s(scene, rng);
     const cs_options options = scene->options;
 
@@ -231,10 +231,12 @@ void ct_scene_break_nics(ct_scene *scene, ct_rng *rng)
          server += 1 + ct_below(rng, 4)) {
         double from_s = ct_below(rng, 2) * ct_uniform(rng, 0, unit_s);
         for (uint32_t i = ct_below(rng, 4); i > 0 && s->n_capacity < CT_MOST_FAULTS; i--) {
-            bool   lasts = i == 1 && ct_below(rng, 2) == 0;
+            bool     lasts = i == 1 && ct_below(rng, 2) == 0;
+            uint32_t rank  = cs_server_first(&s->cluster, server) +
+                            ct_below(rng, cs_server_gpus(&s->cluster, server));
             double until = lasts ? (double)INFINITY : from_s + ct_uniform(rng, 0.01, 1) * unit_s;
-            scene->capacity[s->n_capacity++] = (cs_capacity){
-                server * g + ct_below(rng, g), pow(10, ct_uniform(rng, 0, 2)), from_s, until};
+            scene->capacity[s->n_capacity++] =
+                (cs_capacity){rank, pow(10, ct_uniform(rng, 0, 2)), from_s, until};
             from_s = until + ct_below(rng, 2) * ct_uniform(rng, 0, unit_s);
         }
     }
@@ -268,6 +270,23 @@ void ct_scene_vary_servers(ct_scene *scene, ct_rng *rng)
     cs_cluster_set_servers(c, scene->servers);
 }
 
+void ct_scene_set_gpus(ct_scene *scene, const uint32_t *gpus, uint32_t n_servers)
+{
+    scene->uneven = (cs_uneven){.first = scene->first, .server_of = scene->server_of};
+    scene->scenario.cluster.sockets = 1;
+    cs_cluster_set_gpus(&scene->scenario.cluster, gpus, n_servers, &scene->uneven);
+}
+
+void ct_scene_vary_gpus(ct_scene *scene, uint32_t most, ct_rng *rng)
+{
+    uint32_t gpus[CT_MOST_RANKS], n = 0;
+
+    for (uint32_t left = scene->scenario.cluster.n_ranks; left > 0; left -= gpus[n++]) {
+        gpus[n] = 1 + ct_below(rng, most < left ? most : left);
+    }
+    ct_scene_set_gpus(scene, gpus, n);
+}
+
 void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng)
 {
     for (;;) {
@@ -291,6 +310,9 @@ void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng
         scene->scenario.cluster.sockets = g % 2 == 0 && ct_below(rng, 3) == 0 ? 2 : 1;
         scene->scenario.cluster.fabrics[CS_NVLINK].kind =
             ct_below(rng, 2) == 0 ? CS_SWITCHED : CS_DIRECT;
+        if (algorithm->takes_uneven && ct_below(rng, 4) == 0) {
+            ct_scene_vary_gpus(scene, 1 + widths[ct_below(rng, 6)], rng);
+        }
         ct_scene_drive(scene, rng);
         if (ct_below(rng, 4) == 0) {
             ct_scene_vary_servers(scene, rng);

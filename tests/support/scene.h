@@ -17,6 +17,8 @@ typedef struct ct_scene {
     double              arrival_s[CT_MOST_RANKS];
     cs_capacity         capacity[CT_MOST_FAULTS];
     cs_server           servers[CT_MOST_RANKS];
+    cs_uneven           uneven;
+    uint32_t            first[CT_MOST_RANKS + 1], server_of[CT_MOST_RANKS]; /* its tables */
 } ct_scene;
 
 /* The replay of a scene: the outcome and, per transfer of the stream, when it held its ports. */
@@ -87,6 +89,12 @@ void ct_scene_break_nics(ct_scene *scene, ct_rng *rng);
 
 /* Servers of one, two or four times lower rates, or all alike. */
 void ct_scene_vary_servers(ct_scene *scene, ct_rng *rng);
+
+/* Servers of so many GPUs each, one socket each. */
+void ct_scene_set_gpus(ct_scene *scene, const uint32_t *gpus, uint32_t n_servers);
+
+/* The ranks in servers of 1 to `most` GPUs, one socket each. */
+void ct_scene_vary_gpus(ct_scene *scene, uint32_t most, ct_rng *rng);
 
 /* A mesh of NVLinks: its GPUs drive all of their links or, as often, any number at once. */
 void ct_scene_drive(ct_scene *scene, ct_rng *rng);

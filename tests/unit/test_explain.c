@@ -133,6 +133,7 @@ Test(explain, the_path_has_no_hole)
                 cs_cluster *c              = &scene.scenario.cluster;
                 c->gpus_per_server         = c->n_ranks;
                 c->servers                 = NULL;
+                c->uneven                  = NULL;
                 c->sockets                 = 1;
                 c->fabrics[CS_NVLINK].kind = CS_DIRECT;
                 c->nvlink_concurrent       = 1 + ct_below(&rng, 4);

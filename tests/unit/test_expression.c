@@ -28,14 +28,16 @@ static cs_status value(void *user, const char *name, cs_operand *value_p, bool *
     return CS_OK;
 }
 
-static bool look_up(void *user, const char *name, cs_operand argument, cs_operand *value_p)
+static cs_status look_up(void *user, const char *name, cs_operand argument, cs_operand *value_p,
+                         bool *found_p, cs_error *err)
 {
     (void)user;
-    if (strcmp(name, "half") != 0) {
-        return false;
+    *found_p = strcmp(name, "half") == 0;
+    if (*found_p && argument.number < 0) {
+        return CS_FAIL(err, CS_EINVAL, "", "half takes no debts");
     }
     *value_p = (cs_operand){.number = argument.number / 2};
-    return true;
+    return CS_OK;
 }
 
 static const char *known(void *user, size_t index)
@@ -106,6 +108,15 @@ Test(expression, numbers_and_operators)
         {"floor(2.5) + ceil(2.5) + round(2.5)", 8},
         {"sqrt(9) + log2(8)", 6},
         {"first(nan, nan, 4, 5)", 4},
+        {"smallest(1, 5, nan, 3, 4)", 3},
+        {"smallest(3, 5, nan, 3, 4)", 5},
+        {"smallest(2, 3, 3, 4)", 3},
+        {"which_smallest(1, 5, nan, 3, 4)", 3},
+        {"which_smallest(1, 4, 3, 3)", 2},
+        {"which_smallest(2, 4, 3, 3)", 3},
+        {"which_smallest(3, 4, 3, 3)", 1},
+        {"is_nan(smallest(4, 5, nan, 3, 4)) + is_nan(which_smallest(4, 5, nan, 3, 4))", 2},
+        {"is_nan(smallest(0, 1)) + is_nan(smallest(nan, 1)) + is_nan(smallest(1, nan))", 3},
         {"is_nan(nan) + is_nan(1)", 1},
         {"near(1 + 1e-7, 1, 1e-6)", 1},
         {"near(1.1, 1, 1e-6)", 0},
@@ -169,6 +180,8 @@ Test(expression, what_is_wrong_is_said)
         {"word == 1", "'abc' is a text and compared with a number"},
         {"#", "is missing before '#'"},
         {"broken", "is broken"},
+        {"half(-1)", "half takes no debts"},
+        {"smallest(1)", "smallest takes 2 to 16 arguments, not 1"},
     };
     cs_names names = names_of_test();
 

@@ -51,6 +51,17 @@ static const struct {
     {"optcc-8-packets", 39, 554},
     {"optcc-9-packets", 16, 209},
     {"optcc-10-packets", 16, 138},
+    {"decision-map", 75, 1290},
+    {"adapcc-3b", 400, 808},
+    {"adapcc-11", 6, 79},
+    {"adapcc-12", 6, 101},
+    {"adapcc-13", 6, 54},
+    {"adapcc-14", 96, 860},
+    {"adapcc-16", 30, 270},
+    {"adapcc-17", 30, 270},
+    {"adapcc-18a", 120, 840},
+    {"adapcc-18b", 72, 470},
+    {"adapcc-19a", 14, 58},
 };
 
 enum { N_WANTED = sizeof wanted / sizeof wanted[0] };
@@ -374,6 +385,52 @@ Test(figures, redrawn_with_other_numbers_of_its_own)
     cs_figure_data_free(&data);
 }
 
+/* What all rows come to, without cells that are nan: the ring takes 4, 6 and 8 turns here. */
+Test(figures, functions_over_all_rows)
+{
+    const cs_figure_set sets[] = {
+        {"sweep.cluster.ranks", "[3, 4, 5, 6]"},
+        {"cluster.nic.alpha", "1s"},
+        {"bytes", "1B"},
+        {"figure.columns", "[\"ranks\", \"turns = ranks == 6 ? nan : 2 * (ranks - 1)\"]"},
+        {"figure.checks", "[]"},
+        {"figure.values", "[\"LEAST = least_of('turns')\", \"MOST = most_of('turns')\", "
+                          "\"MEAN = mean_of('turns')\", \"CUBE = geomean_of('turns') ^ 3\", "
+                          "\"MEDIAN = median_of('ranks')\", \"SAME = near(geomean_of('ranks'), 360 "
+                          "^ 0.25, 1e-12)\"]"}};
+    cs_figure_data data = {0};
+    cs_error       err  = {0};
+
+    cr_assert_eq(compute_changed("stragglar-6c", sets, sizeof sets / sizeof sets[0], &data, &err),
+                 CS_OK, "%s: %s", err.where, err.message);
+    cr_expect_not_null(strstr(data.script.data, "\nLEAST = 4\nMOST = 8\nMEAN = 6\nCUBE = 19"));
+    cr_expect_not_null(strstr(data.script.data, "\nMEDIAN = 4.5\nSAME = 1\n"));
+    cs_figure_data_free(&data);
+}
+
+/* An optional run that is refused has no values, and a reason; one that is left out has neither. */
+Test(figures, a_refusal_is_a_text)
+{
+    const cs_figure_set sets[] = {
+        {"sweep.cluster.ranks", "[6, 8]"},
+        {"figure.set", "{}"},
+        {"figure.runs", "{\"odd\": {\"algorithm\": \"iallgather_rd\", \"optional\": true}, "
+                        "\"no\": {\"when\": \"ranks < 0\"}}"},
+        {"figure.columns", "[\"ranks\", \"ms = odd.elapsed_s\", \"why = odd.refusal\", "
+                           "\"other = no.refusal\"]"},
+        {"collective", "\"allgather\""},
+        {"figure.checks", "[]"},
+        {"figure.values", "[]"}};
+    cs_figure_data data = {0};
+    cs_error       err  = {0};
+
+    cr_assert_eq(compute_changed("stragglar-6c", sets, sizeof sets / sizeof sets[0], &data, &err),
+                 CS_OK, "%s: %s", err.where, err.message);
+    cr_expect_not_null(strstr(data.csv.data, "power of two"), "%s", data.csv.data);
+    cr_expect_not_null(strstr(data.csv.data, ",,\n"), "%s", data.csv.data);
+    cs_figure_data_free(&data);
+}
+
 /* What cannot be changed, or would change nothing, is said. */
 Test(figures, changes_that_are_refused)
 {
@@ -393,6 +450,12 @@ Test(figures, changes_that_are_refused)
          "did you mean 'ring.elapsed_s'"},
         {"optcc-table", "cluster.ranks", "8", "--set cluster.ranks", "changes nothing"},
         {"stragglar-6c", "figure.runs.ring.algorithm", "rign", "", "did you mean 'ring'"},
+        {"stragglar-6c", "figure.values", "[\"A = mean_of('rnig_ms')\"]", "--set figure.values[0]",
+         "a column's name in quotes, not 'rnig_ms'"},
+        {"stragglar-6c", "figure.values", "[\"A = mean_of(1)\"]", "--set figure.values[0]",
+         "a column's name in quotes"},
+        {"stragglar-6c", "figure.columns", "[\"a = 1\", \"b = most_of('a')\"]",
+         "--set figure.columns[1]", "not known before all columns are"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

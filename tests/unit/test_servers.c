@@ -172,7 +172,7 @@ Test(servers, nics_of_their_own_rate_are_as_slow_ones)
         for (int i = 0; i < 40; i++) {
             ct_scene_random(&scene, cs_algorithms[a], &rng);
             cs_cluster *c = &scene.scenario.cluster;
-            if (c->servers != NULL || cs_n_servers(c) < 4) {
+            if (c->servers != NULL || c->uneven != NULL || cs_n_servers(c) < 4) {
                 continue;
             }
             uint32_t who         = 1 + ct_below(&rng, cs_n_servers(c) - 1);
@@ -210,6 +210,39 @@ Test(servers, nics_of_their_own_rate_are_as_slow_ones)
         }
     }
     cr_assert_gt(seen, 100);
+}
+
+/* ---- graphs ---- */
+
+/* Four GPUs, two a server, at nodes of a graph: so many share a NIC. */
+static void expect_sharers(const char *nodes, const char *gpus, uint32_t sharers)
+{
+    char json[600];
+
+    (void)snprintf(json, sizeof json,
+                   "{\"model\": \"flow\", \"cluster\": {\"ranks\": 4, \"gpus_per_server\": %s, "
+                   "\"topology\": {\"kind\": \"graph\", \"nodes\": [\"a\", \"b\", \"c\", \"d\"], "
+                   "\"links\": [{\"from\": \"a\", \"to\": \"b\", \"bandwidth\": \"1GB/s\"}, "
+                   "{\"from\": \"b\", \"to\": \"c\", \"bandwidth\": \"1GB/s\"}, "
+                   "{\"from\": \"c\", \"to\": \"d\", \"bandwidth\": \"1GB/s\"}], \"ranks\": %s}}}",
+                   gpus, nodes);
+    cs_config *config = ct_config_of(json);
+    cs_case    c      = ct_case(config, 0);
+    cr_expect_eq(c.job.scenario.cluster.nic_sharers, sharers, "%s: %u", nodes,
+                 c.job.scenario.cluster.nic_sharers);
+    cs_case_free(&c);
+    cs_config_free(config);
+}
+
+Test(servers, a_graph_says_who_shares_a_nic)
+{
+    expect_sharers("[\"a\", \"a\", \"c\", \"c\"]", "2", 2);
+    expect_sharers("[\"a\", \"a\", \"c\", \"c\"]", "4", 2);
+    expect_sharers("[\"a\", \"a\", \"c\", \"c\"]", "1", 0); /* of two servers: a switch */
+    expect_sharers("[\"a\", \"b\", \"c\", \"d\"]", "2", 0);
+    expect_sharers("[\"a\", \"a\", \"a\", \"a\"]", "2", 0); /* a switch */
+    expect_sharers("[\"a\", \"a\", \"b\", \"c\"]", "2", 0); /* not everywhere */
+    expect_sharers("[\"a\", \"b\", \"a\", \"b\"]", "2", 0); /* rails */
 }
 
 /* ---- presets ---- */
@@ -258,6 +291,10 @@ Test(servers, presets)
     expect_preset("adapcc", "5", "1", one, NULL);
     expect_preset("adapcc-a100", NULL, NULL, a, mesh);
     expect_preset("adapcc-v100", NULL, NULL, v, mesh + 4);
+    expect_preset("{\"preset\": \"adapcc\", \"servers\": 4, \"first\": 2}", NULL, NULL, a + 2,
+                  mesh + 2);
+    expect_preset("{\"preset\": \"adapcc\", \"first\": 1}", "12", NULL, a + 3, mesh + 3);
+    expect_preset("{\"preset\": \"adapcc\", \"servers\": 2, \"first\": 2}", NULL, NULL, a, mesh);
 }
 
 /* A rate that is given is that of all servers, the other stays each server's own. */

@@ -32,7 +32,8 @@ static void replay(const char *model_name, const cs_observer *observers, size_t 
 /* Every row has the bytes of its ports as port_stats.h counts them. */
 static void expect_bytes_of_ports(const cs_usage *usage, const cs_port_stats *stats)
 {
-    uint32_t n = scene.scenario.cluster.n_ranks, g = scene.scenario.cluster.gpus_per_server;
+    const cs_cluster *c = &scene.scenario.cluster;
+    uint32_t          n = c->n_ranks;
 
     for (size_t k = 0; k < usage->n_panels; k++) {
         const cs_usage_panel *p         = &usage->panels[k];
@@ -40,9 +41,10 @@ static void expect_bytes_of_ports(const cs_usage *usage, const cs_port_stats *st
         cr_assert_leq(p->n_rows, 160);
         for (uint32_t r = 0; r < n; r++) {
             bool     is_direct = scene.scenario.cluster.fabrics[p->fabric].kind == CS_DIRECT;
-            uint32_t first = r / g * g, count = is_direct ? g : 1;
+            uint32_t server = cs_server_of(c, r), first = cs_server_first(c, server);
+            uint32_t count = is_direct ? cs_server_gpus(c, server) : 1;
             for (uint32_t peer = first; peer < first + count; peer++) {
-                size_t row = (size_t)(r / p->per_row) * p->each + peer % p->each;
+                size_t row = (size_t)(r / p->per_row) * p->each + (peer - first) % p->each;
                 want[row] += (double)cs_port_stats_at(stats, p->sends, p->fabric, r, peer)->bytes;
             }
         }

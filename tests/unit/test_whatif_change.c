@@ -151,6 +151,27 @@ Test(whatif_change, rates_may_be_taken_relative_to_the_second_fastest)
     release(&o);
 }
 
+Test(whatif_change, where_an_algorithm_refuses_the_jobs_schedule_runs)
+{
+    static const char json[] =
+        "{" JOB ", \"cluster\": {\"ranks\": 16, \"gpus_per_server\": 4, \"nic\": {\"bandwidth\": "
+        "1.8e9, \"alpha\": 0}}, \"faults\": [{\"rank\": 0, \"slowdown\": 2, \"from\": 20}], "
+        "\"profile\": {\"period\": 30, \"duration\": 2, \"rebuild\": 3}, \"policies\": "
+        "[\"nccl_rings\", {\"algorithm\": \"r2ccl\", \"profile\": \"yes\"}]}";
+    outcome  o   = {0};
+    cs_error err = {0};
+
+    cr_assert_eq(try_job(json, &o, &err), CS_OK, "%s", err.message);
+    const cs_whatif_line *line = line_of(&o, "r2ccl");
+    cr_assert_not_null(line->note);
+    cr_expect_not_null(strstr(line->note, "r2ccl could not run everywhere"));
+    cr_expect_not_null(strstr(line->note, "there nccl_rings ran"));
+    cr_expect_gt(line->n_profiles, 0);
+    cr_expect_eq(line->intervals[line->n_intervals - 1].kind, CS_INTERVAL_DEGRADED);
+    check_intervals(line, line->total_s, N);
+    release(&o);
+}
+
 Test(whatif_change, probes_take_what_their_messages_take)
 {
     cs_cluster cluster = {
@@ -362,6 +383,30 @@ Test(whatif_change, slowed_ranks_are_late)
     release(&o);
 }
 
+/* With overlap the first call begins behind half of the compute, and all enter the second one. */
+Test(whatif_change, slowed_ranks_are_late_for_the_first_call)
+{
+    static const char json[] =
+        "{\"job\": {\"iterations\": 30, \"compute\": 1, \"bytes\": 240000000, \"overlap\": 0.5, "
+        "\"calls\": 2}, " CLUSTER ", " RINGS ", \"profile\": {}, \"seed\": 2, "
+        "\"interference\": {\"every\": 10, \"gpus\": 1, \"level\": 3}}";
+    outcome  o     = {0};
+    cs_error err   = {0};
+    double   now_s = 0;
+    bool     is_slowed[16];
+
+    cr_assert_eq(try_job(json, &o, &err), CS_OK, "%s", err.message);
+    for (int i = 0; i < 30; i++) {
+        uint64_t turn = cs_interference_turn(&o.job.interference, now_s);
+        cr_assert_eq(cs_interference_draw(&o.job.interference, &o.job.call.scenario.cluster, 2,
+                                          turn, is_slowed, NULL),
+                     CS_OK);
+        now_s += fmax(4, 0.5 + late_call_s(is_slowed, 1.5) + 0.25);
+    }
+    EXPECT_NEAR(total(&o, "ring"), now_s);
+    release(&o);
+}
+
 /* ---- a worker dies ---- */
 
 #define DIES(at, more)                                                                \
@@ -406,6 +451,38 @@ Test(whatif_change, an_exclusion_waits_five_times_as_long_as_phase_1)
     EXPECT_NEAR(line->death.stopped_s, 3);
     EXPECT_NEAR(line->death.redone, 1 / 16.0);
     EXPECT_NEAR(line->death.lost_s, 5 * SMALLER_S + 3 + 1.25 / 16);
+    check_intervals(line, line->total_s, N);
+    release(&o);
+}
+
+/* One call of AdapCC's in which rank 7 never comes ends at the coordinator's deadline. */
+static double adapcc_deadline_s(void)
+{
+    cs_config *config = ct_config_of(
+        "{\"bytes\": 240000000, " CLUSTER ", \"algorithm\": {\"name\": \"adapcc\", \"options\": "
+        "{\"relay\": \"literal\", \"exclude\": true}}, "
+        "\"arrivals\": {\"late\": [{\"rank\": 7, \"delay\": \"1000s\"}]}}");
+    cs_case   c      = ct_case(config, 0);
+    cs_result result = ct_result(&c);
+
+    cs_case_free(&c);
+    cs_config_free(config);
+    return result.elapsed_s;
+}
+
+Test(whatif_change, adapcc_waits_until_its_coordinators_deadline)
+{
+    outcome o = run_with("\"algorithm\": \"ring\", \"policies\": [\"adapcc\"], \"profile\": "
+                         "{\"period\": 0, \"rebuild\": 3}, \"death\": {\"rank\": 7, \"at\": 0}");
+    const cs_whatif_line *line = line_of(&o, "adapcc");
+    double                s    = adapcc_deadline_s();
+
+    cr_expect_gt(s, 6 * SMALLER_S); /* the coordinator waits before phase 1, too */
+    EXPECT_NEAR(line->intervals[0].until_s, 1 + s / 6);
+    cr_expect_eq(line->intervals[1].kind, CS_INTERVAL_HUNG);
+    EXPECT_NEAR(line->intervals[1].until_s, 1 + s);
+    EXPECT_NEAR(line->intervals[2].until_s, 1 + s + 3);
+    EXPECT_NEAR(line->death.hung_s, s * 5 / 6);
     check_intervals(line, line->total_s, N);
     release(&o);
 }

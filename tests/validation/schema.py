@@ -31,8 +31,9 @@ ONLY_THE_READER = {
     "a value that contradicts another": [
         "arrivals-distribution-shape-extreme", "arrivals-uniform-reversed", "fault-ends-early", "faults-overlap",
         "late-twice", "montecarlo-contradicts-option", "montecarlo-two-ranks-presumed", "servers-fat-tree",
-        "servers-gpus-differ", "servers-gpus-twice", "servers-one-rank", "servers-ranks", "servers-rates-too-far",
-        "servers-too-many", "servers-topology", "servers-uneven", "sockets",
+        "servers-gpus-above", "servers-gpus-rails", "servers-gpus-ranks", "servers-gpus-sockets", "servers-gpus-twice",
+        "servers-one-rank", "servers-ranks", "servers-rates-too-far",
+        "servers-too-many", "servers-topology", "servers-uneven", "sockets", "topology-preset-first",
         "topology-graph-few-ranks", "topology-graph-twice", "topology-graph-unknown-node", "topology-server-ranks",
         "topology-server-sockets", "topology-servers-and-ranks", "topology-too-many-gpus",
         "topology-too-many-leaves", "topology-too-many-links", "training-bucket-too-small", "training-collective",

@@ -82,19 +82,21 @@ Test(profile_command, its_graph_makes_better_trees)
     json_t *new = answer("synthesize " CLUSTER " -s 256M --slow 8=2 --strategy new.xml");
     cr_assert_lt(number(new, "replay_s"), .85 * number(old, "replay_s"));
     cr_assert_lt(number(json_object_get(new, "cost_s"), "volume"),
-                 .6 * number(json_object_get(old, "cost_s"), "volume"));
+                 .8 * number(json_object_get(old, "cost_s"), "volume"));
     json_decref(old);
     json_decref(new);
 }
 
-/* A period, and another one: trees are changed once. */
+/* The released program's trees are changed, those that come of it are not, until a NIC gets slow.
+ */
 Test(profile_command, trees_are_changed_once)
 {
-    ct_program_says("synthesize " CLUSTER " -s 256M -o trees.xml", 0, "volume");
+    ct_program_says("synthesize " CLUSTER " -s 256M --synthesizer code -o old.xml", 0, "volume");
+    ct_program_says("profile " CLUSTER " -s 256M --strategy old.xml --next trees.xml", 0,
+                    ": changed, 0.000 ms are saved in 0.0 iterations of 500");
     cs_text first = ct_file_read("trees.xml");
-    ct_program_says("profile " CLUSTER
-                    " -s 256M --setup 300ms --strategy trees.xml --next trees.xml",
-                    0, "kept, the new ones save nothing");
+    ct_program_says("profile " CLUSTER " -s 256M --strategy trees.xml --next trees.xml", 0,
+                    "kept, the new ones save nothing");
     cs_text second = ct_file_read("trees.xml");
     cr_assert_str_eq(first.data, second.data);
     ct_program_says("profile " CLUSTER
@@ -151,7 +153,8 @@ Test(profile_command, what_is_wrong_is_one_line)
     ct_program_says("profile -n 1", 2, "collsim: --ranks: 1 is outside [2, 65536]");
     ct_program_says("profile --counts 2,,4", 2, "--counts: accepted are 1 to 16 numbers");
     ct_program_says("profile --counts 1", 2, "--counts");
-    ct_program_says("profile --counts ''", 2, "counts");
+    ct_program_says("profile --counts ''", 2, "--counts: accepted are 1 to 16 numbers");
+    ct_program_says("profile --counts 2,", 2, "--counts: accepted are 1 to 16 numbers");
     ct_program_says("profile --sizes 1MB,x", 2, "--sizes");
     ct_program_says("profile --sizes 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", 2,
                     "--sizes: accepted are 1 to 16 sizes");

@@ -36,6 +36,9 @@ struct cs_algorithm {
     uint32_t        collectives;   /* bit 1u << CS_ALLREDUCE and so on */
     const cs_field *options;       /* table, or NULL */
     size_t          options_bytes; /* size of the options struct; 0 without one */
+    /* Does it take servers with different numbers of GPUs? False, as what a schedule says nothing
+     * about: they are refused (cs_algorithm_check). */
+    bool takes_uneven;
 
     /* Required. Asked for one of `collectives` alone (cs_algorithm_check). Refuse what cannot be
      * run (with a reason), replace every "auto" in `options`
@@ -88,7 +91,8 @@ struct cs_algorithm {
     double (*published_form_s)(const cs_scenario *scenario, const void *options);
 };
 
-/* Refuse a collective that the algorithm does not do, then ask its check(). */
+/* Refuse a collective that the algorithm does not do, and servers with different numbers of GPUs
+ * that it does not take; then ask its check(). */
 CS_API CS_MUST_CHECK cs_status cs_algorithm_check(const cs_algorithm *algorithm,
                                                   const cs_scenario *scenario, void *options,
                                                   cs_plan *plan, cs_error *err);

@@ -20,8 +20,8 @@ typedef struct cs_bound_context {
                                             for SHARED groups and for models with L outside */
     bool alpha_per_message;              /* every message pays alpha by itself: false for SHARED */
     bool is_round_synchronous;           /* cs_plan */
-    bool uses_trees;                     /* cs_plan */
     bool ranks_relay;                    /* ... before they come (cs_plan.own_ready_s) */
+    bool uses_trees;                     /* cs_plan */
     bool shares_ports;                   /* several transfers may flow through a port at once, each
                                             with a part of its rate (SHARED groups of a fluid
                                             model). False for port models: they serve one by one */

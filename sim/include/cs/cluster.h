@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cs/cluster.h -- the machine: ranks, servers and the ports they have.
  *
- * Plain data without ownership. Rank r lives in server r / gpus_per_server. Two GPUs of one
+ * Plain data without ownership. Ranks are dense, server by server: rank r lives in server
+ * r / gpus_per_server where all servers have as many GPUs. Two GPUs of one
  * server talk over NVLink, all others over the NICs (every GPU has one of its own). A server may
  * have several sockets, each with a run of its GPUs: NVLink then joins the GPUs of a socket only,
  * and a pair on different sockets uses the path between them, of which every GPU has one port.
@@ -42,9 +43,17 @@ typedef struct cs_server {
     double bandwidth_Bps[CS_FABRICS]; /* > 0, at most the cluster's for that fabric */
 } cs_server;
 
+/* Which ranks are whose where servers have different numbers of GPUs. */
+typedef struct cs_uneven {
+    uint32_t  n_servers; /* >= 2 */
+    uint32_t *first;     /* [n_servers + 1] the first rank of each; n_ranks */
+    uint32_t *server_of; /* [n_ranks] */
+} cs_uneven;
+
 typedef struct cs_cluster {
     uint32_t           n_ranks;
-    uint32_t           gpus_per_server;     /* divides n_ranks */
+    uint32_t           gpus_per_server;     /* divides n_ranks; of the largest, where uneven */
+    const cs_uneven   *uneven;              /* borrowed. NULL: all have gpus_per_server GPUs */
     cs_fabric          fabrics[CS_FABRICS]; /* where servers differ, with the largest rates */
     const cs_server   *servers;             /* [cs_n_servers()]; borrowed. NULL: all are alike */
     const cs_topology *topology; /* what lies between the ports; borrowed. NULL: a crossbar */
@@ -57,24 +66,39 @@ typedef struct cs_cluster {
     const char *assumed;  /* "as FILE does not say: RATES"; borrowed. NULL: nothing */
 } cs_cluster;
 
+/* Have all servers as many GPUs? Nearly always. */
+static inline bool cs_is_even(const cs_cluster *cluster)
+{
+    return __builtin_expect(cluster->uneven == NULL, 1);
+}
+
 /* The server of a rank, and which of its GPUs the rank is. */
 static inline uint32_t cs_server_of(const cs_cluster *cluster, uint32_t rank)
 {
-    return rank / cluster->gpus_per_server;
-}
-
-static inline uint32_t cs_local_rank(const cs_cluster *cluster, uint32_t rank)
-{
-    return rank % cluster->gpus_per_server;
+    return cs_is_even(cluster) ? rank / cluster->gpus_per_server : cluster->uneven->server_of[rank];
 }
 
 /* The first rank of a server; of the one behind the last, the number of ranks. */
 static inline uint32_t cs_server_first(const cs_cluster *cluster, uint32_t server)
 {
-    return server * cluster->gpus_per_server;
+    return cs_is_even(cluster) ? server * cluster->gpus_per_server : cluster->uneven->first[server];
 }
 
-/* The socket of a rank, counted over all servers. */
+static inline uint32_t cs_local_rank(const cs_cluster *cluster, uint32_t rank)
+{
+    return cs_is_even(cluster) ? rank % cluster->gpus_per_server
+                               : rank - cluster->uneven->first[cluster->uneven->server_of[rank]];
+}
+
+/* How many GPUs a server has. */
+static inline uint32_t cs_server_gpus(const cs_cluster *cluster, uint32_t server)
+{
+    return cs_is_even(cluster)
+               ? cluster->gpus_per_server
+               : cluster->uneven->first[server + 1] - cluster->uneven->first[server];
+}
+
+/* The socket of a rank, counted over all servers, which have as many GPUs. */
 static inline uint32_t cs_socket_of(const cs_cluster *cluster, uint32_t rank)
 {
     uint32_t sockets = cluster->sockets > 1 ? cluster->sockets : 1;
@@ -84,7 +108,11 @@ static inline uint32_t cs_socket_of(const cs_cluster *cluster, uint32_t rank)
 /* The fabric that a transfer from `src` to `dst` uses. */
 static inline uint8_t cs_fabric_of(const cs_cluster *cluster, uint32_t src, uint32_t dst)
 {
-    if (cluster->gpus_per_server <= 1 || cs_server_of(cluster, src) != cs_server_of(cluster, dst)) {
+    uint32_t g = cluster->gpus_per_server;
+
+    if (g <= 1 ||
+        (cs_is_even(cluster) ? src / g != dst / g
+                             : cs_server_of(cluster, src) != cs_server_of(cluster, dst))) {
         return CS_NIC;
     }
     bool crosses = cluster->sockets > 1 && cs_socket_of(cluster, src) != cs_socket_of(cluster, dst);
@@ -106,17 +134,23 @@ static inline bool cs_uses_nics(const cs_cluster *cluster)
     return cluster->gpus_per_server < cluster->n_ranks;
 }
 
-/* How many links of its server's fabric a GPU has in each direction: one into a switch; in a mesh,
- * one to every other GPU (of the socket). */
-static inline uint32_t cs_links_of(const cs_cluster *cluster, uint32_t fabric)
+/* How many links of a fabric a GPU of a server with so many GPUs has in each direction: one into a
+ * switch; in a mesh, one to every other GPU (of the socket). */
+static inline uint32_t cs_links_among(const cs_cluster *cluster, uint32_t fabric, uint32_t gpus)
 {
     uint32_t sockets = cluster->sockets > 1 ? cluster->sockets : 1;
-    uint32_t mates   = cluster->gpus_per_server / sockets - 1;
+    uint32_t mates   = gpus / sockets - 1;
 
     if (fabric != CS_NVLINK) {
         return 1;
     }
     return cluster->fabrics[fabric].kind == CS_DIRECT || mates == 0 ? mates : 1;
+}
+
+/* How many a GPU of the largest server has. */
+static inline uint32_t cs_links_of(const cs_cluster *cluster, uint32_t fabric)
+{
+    return cs_links_among(cluster, fabric, cluster->gpus_per_server);
 }
 
 /* How many of them it drives at once. A message over the mesh waits for its own link, as
@@ -126,11 +160,18 @@ static inline uint32_t cs_links_of(const cs_cluster *cluster, uint32_t fabric)
  * decides, a message never waits for one behind it, K = 1 makes one port of all links of a GPU and
  * direction, each with the bandwidth of its pair, and K >= cs_links_of() changes nothing. In SHARED
  * groups every link pays its own alpha. */
-static inline uint32_t cs_links_at_once(const cs_cluster *cluster, uint32_t fabric)
+static inline uint32_t cs_links_at_once_among(const cs_cluster *cluster, uint32_t fabric,
+                                              uint32_t gpus)
 {
-    uint32_t links = cs_links_of(cluster, fabric), most = cluster->nvlink_concurrent;
+    uint32_t links = cs_links_among(cluster, fabric, gpus), most = cluster->nvlink_concurrent;
 
     return fabric == CS_NVLINK && most > 0 && most < links ? most : links;
+}
+
+/* A GPU of the largest server. */
+static inline uint32_t cs_links_at_once(const cs_cluster *cluster, uint32_t fabric)
+{
+    return cs_links_at_once_among(cluster, fabric, cluster->gpus_per_server);
 }
 
 /* Must messages of the fabric wait for links beside their own? */
@@ -148,7 +189,8 @@ static inline const char *cs_fabric_name(uint32_t fabric)
 /* Number of servers. */
 static inline uint32_t cs_n_servers(const cs_cluster *cluster)
 {
-    return cluster->n_ranks / cluster->gpus_per_server;
+    return cs_is_even(cluster) ? cluster->n_ranks / cluster->gpus_per_server
+                               : cluster->uneven->n_servers;
 }
 
 /* The rate of a port of `fabric` in a server, each direction. */
@@ -180,6 +222,16 @@ static inline bool cs_same_server(const cs_server *a, const cs_server *b)
 /* Give the cluster servers with these rates, which it borrows: its fabrics get the largest ones,
  * and `servers` is NULL afterwards where all that are in use are alike. O(servers). */
 CS_API void cs_cluster_set_servers(cs_cluster *cluster, const cs_server *servers);
+
+/* Give the cluster servers with so many GPUs each (>= 1; CS_MAX_RANKS together at most): its ranks,
+ * gpus_per_server, and, where they differ, `uneven`, whose tables of the lengths said above are the
+ * caller's to provide and are filled and borrowed. To be called before cs_cluster_set_servers().
+ * O(ranks). */
+CS_API void cs_cluster_set_gpus(cs_cluster *cluster, const uint32_t *gpus, uint32_t n_servers,
+                                cs_uneven *uneven);
+
+/* GPUs of the smallest server. O(servers). */
+CS_API uint32_t cs_least_gpus(const cs_cluster *cluster);
 
 /* The least rate of a fabric's ports in any server. O(servers). */
 CS_API double cs_least_Bps(const cs_cluster *cluster, uint32_t fabric);
