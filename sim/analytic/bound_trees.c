@@ -42,8 +42,8 @@ static double trees_seconds(const cs_bound_context *context)
     cs_logical         logical = {0};
     double             bound_s = (double)NAN;
 
-    if (!context->uses_trees || !cs_cost_takes(s->collective) || s->bytes == 0 ||
-        s->cluster.n_ranks < 2) {
+    if (!context->uses_trees || context->ranks_relay || !cs_cost_takes(s->collective) ||
+        s->bytes == 0 || s->cluster.n_ranks < 2) {
         return bound_s;
     }
     if (make_logical(&logical, s) != CS_OK ||
