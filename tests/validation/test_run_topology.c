@@ -91,7 +91,7 @@ Test(run_topology, what_is_wrong_beside_the_name_is_located)
 {
     expect("run -s 1M --topology dgx-h100 --set cluster.topology.leaves=2", 2,
            "collsim: --set cluster.topology.leaves: unknown key 'leaves': accepted are preset, "
-           "servers\n");
+           "servers, first\n");
     expect("run -s 1M --topology dgx-h100 --set cluster.topology.servers=0", 2,
            "collsim: --set cluster.topology.servers: 0 is outside [1, 65536]\n");
     expect("run -s 1M --topology dgx-h101 --set cluster.topology.servers=2", 2,
