@@ -15,8 +15,8 @@ typedef struct cs_adapcc_options {
     uint32_t moves;
     double   solver_s; /* that a solver may take */
     uint32_t solver_nodes;
-    int      cost;    /* which is lowered */
-    int      forward; /* 1: ranks may forward */
+    int      cost;                      /* which is lowered */
+    int      forward;                   /* 1: ranks may forward */
     int      relay, volumes, join, rpc; /* of cs_late_control, as all that follows */
     double   rpc_s, cycle_s;
     bool     one_starts, exclude;

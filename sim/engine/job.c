@@ -143,7 +143,7 @@ cs_bound_context cs_job_bounds(const cs_job *job)
                                 .alpha_per_message    = !shared,
                                 .is_round_synchronous = job->plan.is_round_synchronous,
                                 .ranks_relay          = job->plan.own_ready_s != NULL,
-                                 .uses_trees           = job->plan.uses_trees};
+                                .uses_trees           = job->plan.uses_trees};
 
     for (uint32_t f = 0; f < CS_FABRICS; f++) {
         context.latency_s[f] = model->latency_s(&job->scenario, &job->model_options, f);
