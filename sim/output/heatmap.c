@@ -142,8 +142,9 @@ static void row_name(const picture *p, const heat_row *row, char *text, size_t t
     const cs_usage_panel *panel = row->panel;
     const cs_cluster     *c     = &p->usage->scenario->cluster;
     uint32_t              g = c->gpus_per_server, each = panel->each;
-    uint32_t              first = (uint32_t)(row->row / each) * panel->per_row;
-    uint32_t              last  = first + panel->per_row - 1;
+    uint32_t              first       = (uint32_t)(row->row / each) * panel->per_row;
+    uint32_t              last        = first + panel->per_row - 1;
+    bool                  are_servers = cs_is_even(c) && g > 1 && panel->per_row % g == 0;
 
     last = last < c->n_ranks ? last : c->n_ranks - 1;
     if (panel->is_links) {
@@ -153,11 +154,9 @@ static void row_name(const picture *p, const heat_row *row, char *text, size_t t
                        cs_server_first(c, cs_server_of(c, first)) + (uint32_t)(row->row % each));
     } else if (first == last) {
         (void)snprintf(text, text_bytes, "rank %u", first);
-    } else if (c->uneven != NULL) {
-        (void)snprintf(text, text_bytes, "ranks %u .. %u", first, last);
-    } else if (g > 1 && panel->per_row % g == 0 && last - first < g) {
+    } else if (are_servers && last - first < g) {
         (void)snprintf(text, text_bytes, "server %u", cs_server_of(c, first));
-    } else if (g > 1 && panel->per_row % g == 0) {
+    } else if (are_servers) {
         (void)snprintf(text, text_bytes, "servers %u .. %u", cs_server_of(c, first),
                        cs_server_of(c, last));
     } else {
