@@ -2,12 +2,14 @@
 /* Places of ways in a turn. Two ways to find some are tried, and what comes out is timed: how long
  * the ports need for turn after turn, and how long a first chunk is under way.
  *
- *   colours  A turn has as many places as the busiest port has ways, and a way gets one of which
+ * By colours: a turn has as many places as the busiest port has ways, and a way gets one of which
  * both its ports have nothing yet: the edges of a bipartite graph need no more (Koenig). It is the
  * first one behind what the way needs; where the two ports have none in common, the ways in two
- * places change them along a path. times    The turn is as long as the busiest port needs, and a
- * way takes the first time at which both its ports are free in every turn. Where there is none, the
- * turn is made longer, or in the end the way takes one that is not free.
+ * places change them along a path.
+ *
+ * By times: the turn is as long as the busiest port needs, and a way takes the first time at which
+ * both its ports are free in every turn. Where there is none, the turn is made longer, or in the
+ * end the way takes one that is not free.
  *
  * The busy times of a port are a list of intervals in ascending order, which grow together where
  * they touch. */
