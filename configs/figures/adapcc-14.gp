@@ -17,7 +17,7 @@
   EACH = 0.8 / B
   set multiplot
   eval titles('Waiting and communication: from the first worker that is ready to the end', \
-    sprintf('mean of generated iterations; %s model, %d GPUs%s', MODEL, RANKS, \
+    sprintf('mean of generated iterations; numbers: NCCL over it; %s model, %d GPUs%s', MODEL, RANKS, \
       CHANGED ? '' : ', NIC of a server: 12.5 GB/s A100, 6.25 GB/s V100'))
   eval legend(0.905)
   plot NaN notitle, for [b = 1:B] keyentry with boxes fill solid fc rgb COLOURS[b] title IS[b], \
@@ -34,7 +34,7 @@
     eval panel(0.085 + 0.485 * COLUMN, 0.505 + 0.485 * COLUMN, 0.53 - 0.445 * ROW, 0.80 - 0.445 * ROW)
     set xrange [0.5:N + 0.5]
     set yrange [0:1.12 * HIGHEST]
-    set ylabel COLUMN == 0 ? 'time, ms' : '' offset 1,0
+    set ylabel COLUMN == 0 ? 'time, ms' : '' offset 0,0
     do for [k = 1:N] {
       set label 10 + k word(LIST, k) at first k, graph -0.09 center
       set yrange [*:*]
