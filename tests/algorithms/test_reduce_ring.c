@@ -42,11 +42,11 @@ Test(reduce_ring, complete)
  * begin behind the root and end there; a Broadcast's begin there. */
 Test(reduce_ring, chains_of_a_root)
 {
-    static const uint32_t reduce[2][6]    = {{4, 5, 0, 1, 2, 3}, {2, 5, 4, 1, 0, 3}};
-    static const uint32_t broadcast[2][6] = {{3, 4, 5, 0, 1, 2}, {3, 2, 5, 4, 1, 0}};
+    static uint32_t reduce[2][6]    = {{4, 5, 0, 1, 2, 3}, {2, 5, 4, 1, 0, 3}};
+    static uint32_t broadcast[2][6] = {{3, 4, 5, 0, 1, 2}, {3, 2, 5, 4, 1, 0}};
 
     for (int way = 0; way < 2; way++) {
-        uint32_t(*want)[6] = way == 0 ? (uint32_t(*)[6])reduce : (uint32_t(*)[6])broadcast;
+        uint32_t(*want)[6] = way == 0 ? reduce : broadcast;
         set(way == 0 ? CS_REDUCE : CS_BROADCAST, 3, 2, 1000, "2", "1");
         scene.scenario.root = 3;
         ct_scene_ready(&scene);
