@@ -200,6 +200,7 @@ static cs_status adapcc_check(const cs_scenario *scenario, void *options, cs_pla
         *(cs_adapcc_options *)options = o;
         *plan                         = best->plan;
         best->plan.prepared           = NULL; /* the caller's now */
+        plan->ignores_arrivals        = o.relay == 0 && scenario->n_capacity == 0;
     }
     drop(&full);
     drop(&slow);

@@ -17,14 +17,16 @@ enum { BLOCK_CALLS = 256, MAX_JOBS = 1024, BATCHES = 32 };
 /* What the threads share. */
 typedef struct drawing {
     const cs_sampling_request *request;
-    cs_trials                 *trials;     /* [n_cases] of the calls, or of the first ones; owned */
-    cs_iterations             *iterations; /* of training; NULL: every iteration is one call */
-    const cs_arrival_sampler  *sampler;
-    uint32_t                   n_ranks;
-    size_t                     block; /* iterations that are taken at once */
-    atomic_size_t              next_block, done;
-    atomic_bool                is_halted;
-    cs_samples                *samples;
+    cs_trials                 *trials;  /* [n_cases] of the calls; owned. Or a copy of those of the
+                                           first ones, which the iterations own */
+    size_t                    n_trials; /* that are open */
+    cs_iterations            *iterations; /* of training; NULL: every iteration is one call */
+    const cs_arrival_sampler *sampler;
+    uint32_t                  n_ranks;
+    size_t                    block; /* iterations that are taken at once */
+    atomic_size_t             next_block, done;
+    atomic_bool               is_halted;
+    cs_samples               *samples;
 } drawing;
 
 typedef struct worker {
@@ -238,6 +240,7 @@ static cs_status open_trials(drawing *d, const cs_case *cases, cs_error *err)
         d->samples->calls = 1;
         for (size_t i = 0; i < n_cases && status == CS_OK; i++) {
             status = cs_trials_open(&cases[i], r->is_replayed, r->is_verified, &d->trials[i], err);
+            d->n_trials += status == CS_OK;
         }
         return status;
     }
@@ -273,6 +276,9 @@ cs_status cs_samples_draw(const cs_case *cases, const cs_sampling_request *reque
         status = has_room ? draw_all(&d, err) : CS_NO_MEMORY(err, "%zu iterations", samples.n);
     }
     cs_arrival_sampler_close(sampler);
+    for (size_t i = 0; d.iterations == NULL && i < d.n_trials; i++) {
+        cs_trials_close(&d.trials[i]);
+    }
     cs_iterations_close(d.iterations);
     cs_free(d.trials);
     if (status != CS_OK) {

@@ -357,7 +357,9 @@ static cs_status find_longest_delay(const late_rank_case *d, double *delay_s_p, 
                                           .presumed   = c.policy.presumed};
     }
     CS_TRY(cs_trials_open(&c, true, c.job.verify, &trials, err));
-    return time_trial(d, &trials, delay_s_p, err);
+    cs_status status = time_trial(d, &trials, delay_s_p, err);
+    cs_trials_close(&trials);
+    return status;
 }
 
 /* Bisect the delay at which the gain becomes positive. */
@@ -412,6 +414,8 @@ static cs_status find_break_even(const study *s, const cs_trace_line *line, doub
     if (status == CS_OK) {
         status = bisect_delay(&d, s->options->agreement_s, delay_s_p, err);
     }
+    cs_trials_close(&d.base);
+    cs_trials_close(&d.line);
     cs_free(d.arrival_s);
     return status;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Trials and iterations of training. The options are resolved anew for every trial, because `auto`
- * may depend on who is late. */
+ * may depend on who is late, unless the plan says that it does not. */
 #include "campaign/trial.h"
 
 #include "base/alloc.h"
@@ -42,13 +42,18 @@ static cs_status replay(cs_job *job, bool verify, cs_outcome *outcome_p, cs_erro
     return CS_OK;
 }
 
-/* Everything that the scenario can be refused for, with the options as they were given. */
-static cs_status check_once(const cs_case *c, cs_error *err)
+/* Everything that the scenario can be refused for, with the options as they were given. What comes
+ * of it is kept where it serves all trials. */
+static cs_status check_once(cs_trials *trials, cs_error *err)
 {
-    cs_job    job    = c->job;
+    cs_job    job    = trials->c->job;
     cs_status status = cs_job_resolve(&job, err);
 
-    cs_job_release(&job);
+    if (status == CS_OK && job.plan.ignores_arrivals && trials->late.straggler == NULL) {
+        trials->planned = job;
+    } else {
+        cs_job_release(&job);
+    }
     return status;
 }
 
@@ -80,10 +85,10 @@ cs_status cs_trials_open(const cs_case *c, bool is_replayed, bool is_verified, c
                         .fallback_s  = (double)NAN};
     bool      agrees = c->policy.prediction == CS_PREDICTION_DYNAMIC || c->policy.fallback != NULL;
 
-    CS_TRY(check_once(c, err));
     if (c->policy.prediction != CS_PREDICTION_NONE) {
         trials.late = cs_late_prediction_of(c->job.algorithm, c->policy.prediction);
     }
+    CS_TRY(check_once(&trials, err));
     if (trials.late.straggler != NULL && agrees) {
         trials.late.agreement_s = c->policy.agreement_s;
     }
@@ -98,10 +103,25 @@ cs_status cs_trials_open(const cs_case *c, bool is_replayed, bool is_verified, c
     return CS_OK;
 }
 
+void cs_trials_close(cs_trials *trials)
+{
+    if (trials->planned.is_resolved) {
+        cs_job_release(&trials->planned);
+    }
+}
+
 bool cs_trials_look_back(const cs_trials *trials)
 {
     const cs_late_prediction *p = &trials->late;
     return p->straggler != NULL && p->prediction == CS_PREDICTION_PREVIOUS;
+}
+
+/* The end of a job that prepare() has made: a plan for all trials stays. */
+static void put_away(const cs_trials *trials, cs_job *job)
+{
+    if (!trials->planned.is_resolved) {
+        cs_job_release(job);
+    }
 }
 
 /* The job of one iteration; true: the fallback runs, and *trial_p is complete. */
@@ -110,7 +130,7 @@ static bool prepare(const cs_trials *trials, const double *arrival_s, uint32_t p
 {
     const cs_case *c = trials->c;
 
-    *job                    = c->job;
+    *job                    = trials->planned.is_resolved ? trials->planned : c->job;
     job->scenario.arrival_s = arrival_s;
     job->is_checked         = true; /* by cs_trials_open(); arrivals are drawn to fit */
     *trial_p                = (cs_trial){0};
@@ -153,7 +173,7 @@ cs_status cs_trial_run(const cs_trials *trials, const double *arrival_s, uint32_
     if (status == CS_OK) {
         *trial_p = trial;
     }
-    cs_job_release(&job);
+    put_away(trials, &job);
     return status;
 }
 
@@ -176,7 +196,7 @@ cs_status cs_trial_prove(const cs_trials *trials, const double *arrival_s, uint3
                          "the closed form of %s gives %.17g s, the replay %.17g s",
                          job.algorithm->name, formula, outcome.elapsed_s);
     }
-    cs_job_release(&job);
+    put_away(trials, &job);
     return status;
 }
 
@@ -266,6 +286,9 @@ void cs_iterations_close(cs_iterations *iterations)
 {
     if (iterations != NULL) {
         pthread_mutex_destroy(&iterations->mutex);
+        for (uint32_t i = 0; iterations->sizes != NULL && i < iterations->training->n_sizes; i++) {
+            cs_trials_close(&iterations->sizes[i].trials);
+        }
         cs_free(iterations->sizes);
         cs_free(iterations->shared);
         cs_free(iterations->zeros);

@@ -23,13 +23,14 @@
 #include "scenario/case.h"
 #include "scenario/late_prediction.h"
 
-/* What the trials share; nothing changes it after cs_trials_open(). */
+/* What the trials share; nothing changes it between cs_trials_open() and cs_trials_close(). */
 typedef struct cs_trials {
     const cs_case     *c;
     bool               is_replayed; /* always */
     bool               is_verified; /* every replayed iteration */
     cs_late_prediction late;
     double             fallback_s; /* exposed time of the fallback; NAN: there is none */
+    cs_job planned; /* resolved, for the arrivals of any trial; else all resolve their own */
 } cs_trials;
 
 typedef struct cs_trial {
@@ -39,9 +40,13 @@ typedef struct cs_trial {
     bool   was_replayed; /* not computed in closed form */
 } cs_trial;
 
-/* Check the case once for all, and find the fallback's time. `c` is borrowed. */
+/* Check the case once for all, and find the fallback's time. `c` is borrowed. The caller closes
+ * them. */
 CS_MUST_CHECK cs_status cs_trials_open(const cs_case *c, bool is_replayed, bool is_verified,
                                        cs_trials *trials_p, cs_error *err);
+
+/* Trials that are all zero, too. */
+void cs_trials_close(cs_trials *trials);
 
 /* Does it need to know who was last in the iteration before? */
 bool cs_trials_look_back(const cs_trials *trials);

@@ -47,6 +47,7 @@ static cs_trial trial_of(const char *algorithm, const char *policy, const double
     cr_assert_eq(cs_config_case(config, 0, &c, &err), CS_OK, "%s", err.message);
     cr_assert_eq(cs_trials_open(&c, false, false, &trials, &err), CS_OK, "%s", err.message);
     cr_assert_eq(cs_trial_run(&trials, arrival_s, 0, &trial, &err), CS_OK, "%s", err.message);
+    cs_trials_close(&trials);
     cs_case_free(&c);
     cs_config_free(config);
     return trial;

@@ -16,8 +16,51 @@ static cs_trial trial_of(const cs_config *config, const double *arrival_s, uint3
     cr_assert_eq(cs_trial_run(&trials, arrival_s, previous, &trial, &err), CS_OK, "%s",
                  err.message);
     cr_assert_eq(cs_trial_prove(&trials, arrival_s, previous, &err), CS_OK, "%s", err.message);
+    cs_trials_close(&trials);
     cs_case_free(&c);
     return trial;
+}
+
+/* A job of its own for these arrivals. */
+static double alone_s(const cs_config *config, const double *arrival_s)
+{
+    cs_case    c       = ct_case(config, 0);
+    cs_outcome outcome = {0};
+    cs_error   err     = {0};
+
+    c.job.scenario.arrival_s = arrival_s;
+    cr_assert_eq(cs_job_resolve(&c.job, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_job_replay(&c.job, NULL, 0, &outcome, &err), CS_OK, "%s", err.message);
+    cs_job_release(&c.job);
+    cs_case_free(&c);
+    return outcome.elapsed_s;
+}
+
+/* AdapCC's trees are made once, where nothing is decided by who is late. */
+Test(montecarlo_trial, a_plan_that_ignores_arrivals_serves_all)
+{
+    static const double arrivals[][8] = {{0, 1e-4, 3e-4, 0, 2e-4, 0, 1e-4, 0}, {5e-3, 0}, {0}};
+    cs_config          *config        = base_config("adapcc");
+    cs_case             c             = ct_case(config, 0);
+    cs_trials           trials        = {0};
+    cs_error            err           = {0};
+
+    cr_assert_eq(cs_trials_open(&c, false, false, &trials, &err), CS_OK, "%s", err.message);
+    cr_expect(trials.planned.is_resolved);
+    for (int i = 0; i < 3; i++) {
+        cs_trial trial = {0};
+        cr_assert_eq(cs_trial_run(&trials, arrivals[i], 0, &trial, &err), CS_OK);
+        cr_expect(trial.elapsed_s == alone_s(config, arrivals[i]), "%d", i);
+    }
+    cs_trials_close(&trials);
+    cs_case_free(&c);
+    ct_set(config, "algorithm.options.relay", "\"literal\"");
+    c = ct_case(config, 0);
+    cr_assert_eq(cs_trials_open(&c, false, false, &trials, &err), CS_OK, "%s", err.message);
+    cr_expect_not(trials.planned.is_resolved, "relays depend on who is late");
+    cs_trials_close(&trials);
+    cs_case_free(&c);
+    cs_config_free(config);
 }
 
 /* d >= T_RS: c tau; 0 <= d < T_RS: T_RS - d + c tau; d <= 0: T_RS + c tau. */

@@ -212,8 +212,10 @@ typedef struct cs_plan {
                                   when all arrive together and all ports are equal */
     bool uses_trees; /* every byte goes along trees, each over all ranks, to their roots, from them,
                         or both, one behind the other */
-    const char *note; /* what the user should be told about the choice, static text; or NULL */
-    void *prepared;   /* what the algorithm keeps for its streams (cs_algorithm.release), or NULL */
+    bool ignores_arrivals; /* another case that differs in its arrivals alone has the same plan and
+                              schedule */
+    const char *note;      /* what the user should be told about the choice, static text; or NULL */
+    void *prepared; /* what the algorithm keeps for its streams (cs_algorithm.release), or NULL */
 } cs_plan;
 
 /* Part `index` of `total` split in `parts`: the first total % parts parts are one byte
