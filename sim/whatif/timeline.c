@@ -167,7 +167,7 @@ static bool build_histories(const cs_whatif_job *job, cs_timeline *timeline)
         while (end < job->n_faults && server_of(job, end) == server) {
             end++;
         }
-        builder b = {job, &timeline->arena, job->faults + first, end - first};
+        builder b = {job, &timeline->arena, end > first ? job->faults + first : NULL, end - first};
         if (end > first || wants_all(job)) {
             cs_history *history = &histories[timeline->n_histories++];
             history->server     = server;

@@ -40,6 +40,9 @@ static bool prepare(ct_scene *scene, const cs_algorithm *algorithm, cs_collectiv
     scene->scenario.cluster.gpus_per_server         = g;
     scene->scenario.cluster.fabrics[CS_NVLINK].kind = shape.kind;
     ct_scene_slow(scene);
+    if (n > 12) {
+        ct_scene_hurry(scene);
+    }
     cs_error  err    = {0};
     cs_status status = ct_scene_check(scene, &err);
     cr_assert(status == CS_OK || status == CS_ENOTSUP, "%s: %s", ct_scene_text(scene), err.message);

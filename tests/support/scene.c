@@ -34,6 +34,15 @@ void ct_scene_option(ct_scene *scene, const char *key, const char *value)
                  CS_OK, "%s=%s: %s", key, value, err.message);
 }
 
+void ct_scene_hurry(ct_scene *scene)
+{
+    const cs_field *table = scene->algorithm->options;
+
+    if (table != NULL && cs_field_find(table, "synthesizer") != NULL) {
+        ct_scene_option(scene, "synthesizer", "code");
+    }
+}
+
 double ct_scene_message_s(const ct_scene *scene, uint32_t fabric, double bytes)
 {
     const cs_fabric *f = &scene->scenario.cluster.fabrics[fabric];

@@ -83,6 +83,10 @@ const char *ct_scene_text(const ct_scene *scene);
 /* A random scene of at most 64 ranks that the algorithm accepts, checked. */
 void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng);
 
+/* An algorithm that searches for its schedule takes one that is there at once: AdapCC's search
+ * takes as long as hundreds of replays of a small scene. */
+void ct_scene_hurry(ct_scene *scene);
+
 /* Faults of server after server, in order, with gaps or without; none if the algorithm refuses
  * them. Check the scene again. */
 void ct_scene_break_nics(ct_scene *scene, ct_rng *rng);
