@@ -230,11 +230,11 @@ static void make_chain(cs_strategy *s, uint64_t bytes, uint64_t chunk_bytes)
  * have set out to it, 6/16 of 64 MB are left for phase 2, as on paper. */
 Test(adapcc_late, a_relay_joins_at_the_next_chunk)
 {
-    double          arrival_s[] = {0, 0, 0};
-    cs_scenario     scenario    = make_scenario(CS_REDUCE, 3, 1, 64000000, arrival_s);
-    cs_late_options o           = {.control = {.relay = 2, .cycle_s = CS_RELAY_CYCLE_S}};
-    double          chunk_s     = 20e-6 + 4e6 / 12.5e9;
-    cs_strategy     s;
+    double              arrival_s[] = {0, 0, 0};
+    cs_scenario         scenario    = make_scenario(CS_REDUCE, 3, 1, 64000000, arrival_s);
+    cs_strategy_options o           = {.control = {.relay = 2, .cycle_s = CS_RELAY_CYCLE_S}};
+    double              chunk_s     = 20e-6 + 4e6 / 12.5e9;
+    cs_strategy         s;
 
     make_chain(&s, 64000000, 4000000);
     o.strategy = &s;
@@ -245,7 +245,7 @@ Test(adapcc_late, a_relay_joins_at_the_next_chunk)
         cs_result r;
 
         arrival_s[1] = 10e-3 + chunk_s * (started - 0.5);
-        cs_job_set_algorithm(&job, &cs_algorithm_late, &o);
+        cs_job_set_algorithm(&job, &cs_algorithm_strategy, &o);
         cs_job_set_model(&job, cs_models[0], NULL);
         r = run_job(&job, &run);
         if (started == 0) { /* it is there when the others start */
@@ -321,17 +321,17 @@ static cs_status find_early(void *user, const cs_block *block, const cs_interval
 
 Test(adapcc_late, a_relay_passes_on_before_it_comes)
 {
-    const double      arrival_s[] = {0, 0.2, 0};
-    early             found       = {.arrival_s = 0.2, .rank = 1};
-    const cs_observer observer    = {.block = find_early, .user = &found};
-    cs_late_options   o           = {.control = {.relay = 1, .cycle_s = CS_RELAY_CYCLE_S}};
+    const double        arrival_s[] = {0, 0.2, 0};
+    early               found       = {.arrival_s = 0.2, .rank = 1};
+    const cs_observer   observer    = {.block = find_early, .user = &found};
+    cs_strategy_options o           = {.control = {.relay = 1, .cycle_s = CS_RELAY_CYCLE_S}};
     cs_job      job = {.scenario = make_scenario(CS_ALLREDUCE, 3, 1, 1600, arrival_s), .verify = 1};
     cs_result   r;
     cs_strategy s;
 
     make_chain(&s, 1600, 100);
     o.strategy = &s;
-    cs_job_set_algorithm(&job, &cs_algorithm_late, &o);
+    cs_job_set_algorithm(&job, &cs_algorithm_strategy, &o);
     cs_job_set_model(&job, cs_models[0], NULL);
     cr_assert_eq(cs_job_run(&job, &observer, 1, &r, NULL), CS_OK);
     cr_assert(r.verified);
@@ -462,18 +462,18 @@ static void told_wrong(void *state, const cs_block *block, const cs_interval *in
 
 Test(adapcc_late, a_wrong_sum_is_found)
 {
-    double          arrival_s[] = {0, 7e-3, 0};
-    cs_late_options o           = {.control = {.relay = 2, .cycle_s = CS_RELAY_CYCLE_S}};
-    cs_job          job    = {.scenario = make_scenario(CS_ALLREDUCE, 3, 1, 64000000, arrival_s),
-                              .verify   = true};
-    cs_algorithm    broken = cs_algorithm_late;
-    cs_verdict      verdict;
-    cs_result       r;
-    cs_strategy     s;
+    double              arrival_s[] = {0, 7e-3, 0};
+    cs_strategy_options o           = {.control = {.relay = 2, .cycle_s = CS_RELAY_CYCLE_S}};
+    cs_job              job = {.scenario = make_scenario(CS_ALLREDUCE, 3, 1, 64000000, arrival_s),
+                               .verify   = true};
+    cs_algorithm        broken = cs_algorithm_strategy;
+    cs_verdict          verdict;
+    cs_result           r;
+    cs_strategy         s;
 
     make_chain(&s, 64000000, 4000000);
     o.strategy  = &s;
-    whole       = &cs_algorithm_late;
+    whole       = &cs_algorithm_strategy;
     n_changed   = 0;
     broken.told = told_wrong;
     for (uint32_t i = 0; i < 2; i++) {
@@ -488,7 +488,7 @@ Test(adapcc_late, a_wrong_sum_is_found)
     /* The stream that is told nothing is a schedule, too: nobody joins. It cannot be kept. */
     cs_recording recording = {0};
     cs_error     err       = {0};
-    cs_job_set_algorithm(&job, &cs_algorithm_late, &o);
+    cs_job_set_algorithm(&job, &cs_algorithm_strategy, &o);
     cr_assert_eq(cs_job_resolve(&job, NULL), CS_OK);
     cr_assert_eq(cs_job_verify(&job, &verdict, NULL), CS_OK);
     cr_assert(verdict.is_correct, "%s", verdict.text);

@@ -195,12 +195,14 @@ typedef struct cs_plan {
     uint32_t n_chunks; /* the buffer's parts; >= 1 */
     uint32_t n_slots;  /* slots per rank; 1 .. CS_MAX_SLOTS */
     uint32_t n_rounds;
-    uint32_t uses;       /* CS_USES_* */
-    bool     starts_own; /* slot c of every rank begins with its own contribution to chunk c
-                            (n_slots >= n_chunks): no CS_OWN_* flag is needed */
-    bool ends_in_slots;  /* slot c of every rank that is owed chunk c has its final value when the
-                            stream has ended (n_slots >= n_chunks): no CS_DONE_* flag is needed */
-    bool          is_reactive; /* the stream is told when its transfers began and ended */
+    uint32_t uses;             /* CS_USES_* */
+    bool     starts_own;       /* slot c of every rank begins with its own contribution to chunk c
+                                  (n_slots >= n_chunks): no CS_OWN_* flag is needed */
+    bool is_reactive;          /* the stream is told when its transfers began and ended
+                                  (cs_algorithm.told). Which of them is the last one for a rank may
+                                  be open when they are given: slot c of every rank that is owed
+                                  chunk c has its final value when the stream has ended
+                                  (n_slots >= n_chunks), and no CS_DONE_* flag is needed */
     const double *own_ready_s; /* [n_ranks] after the first arrival: ranks pass on what flows
                                   through them before they come, and their own contributions are
                                   there at these times, at the earliest when they come; what
