@@ -39,6 +39,7 @@ typedef struct prepared {
     cs_relay_setting setting;
     bool             joins;
     double          *ready_s;  /* [n_ranks] the coordinator knows */
+    double          *own_s;    /* [n_ranks] its own contribution may be used */
     uint32_t        *by_ready; /* [n_ranks] ranks, first one first */
     uint32_t        *late_of;  /* [n_ranks] place among the late, or NOT_LATE */
     uint32_t         n_late;
@@ -164,6 +165,7 @@ void cs_late_release(void *given)
     cs_staging_free(&p->staging);
     cs_strategy_free(&p->strategy);
     cs_free(p->ready_s);
+    cs_free(p->own_s);
     cs_free(p->by_ready);
     cs_free(p->late_of);
     cs_free(p->late);
@@ -220,12 +222,13 @@ static cs_status decide(prepared *p, const cs_logical *logical, const cs_scenari
     bool    *is_active = CS_NEW(bool, n);
 
     p->ready_s  = CS_NEW(double, n);
+    p->own_s    = CS_NEW(double, n);
     p->by_ready = CS_NEW(uint32_t, n);
     p->late_of  = CS_NEW(uint32_t, n);
     p->late     = CS_NEW(uint32_t, n);
     p->begins   = CS_NEW(bool, n);
-    if (is_active == NULL || p->ready_s == NULL || p->by_ready == NULL || p->late_of == NULL ||
-        p->late == NULL || p->begins == NULL) {
+    if (is_active == NULL || p->ready_s == NULL || p->own_s == NULL || p->by_ready == NULL ||
+        p->late_of == NULL || p->late == NULL || p->begins == NULL) {
         cs_free(is_active);
         return CS_NO_MEMORY(err, "adapcc");
     }
@@ -242,6 +245,7 @@ static cs_status decide(prepared *p, const cs_logical *logical, const cs_scenari
         for (uint32_t r = 0; r < n; r++) {
             is_active[r]  = relay.workers[r] == CS_WORKER_ACTIVE;
             p->late_of[r] = is_active[r] ? NOT_LATE : p->n_late++;
+            p->own_s[r]   = is_active[r] ? p->start_s : p->ready_s[r];
         }
         put_together(p, scenario);
         status = cs_staging_open(&p->staging, &p->strategy, logical, scenario->collective,
@@ -326,7 +330,7 @@ static cs_status control(const cs_scenario *scenario, const cs_strategy_options 
                               (p->staging.are_shared ? CS_USES_SHARED : 0u),
                       .starts_own    = true,
                       .is_reactive   = true,
-                      .own_ready_s   = p->ready_s,
+                      .own_ready_s   = p->own_s,
                       .chunks_differ = true};
     return status;
 }
@@ -634,7 +638,6 @@ void cs_late_next_block(void *state, cs_block *block)
     }
     block->count        = 0;
     block->is_stage_end = false;
-    block->not_before_s = st->is_phase1 && st->turn == 0 && st->next == 0 ? st->p->start_s : 0;
     if (st->is_phase1 && seek(st)) {
         fill(st, block);
         block->is_stage_end = st->p->n_late > 0 && !seek(st);

@@ -144,9 +144,6 @@ static cs_status serve_ports(run *r, cs_error *err)
     if ((block->transfers[0].flags & CS_FENCE) != 0) {
         cs_ports_fence(&r->ports, block->fence_except, block->fence_s);
     }
-    if (block->not_before_s > 0) {
-        cs_ports_hold(&r->ports, block->not_before_s + r->ports.first_s);
-    }
     job->model->serve(&r->ports, &job->model_options, block->transfers, block->count, r->intervals);
     for (size_t i = 0; r->intervals != NULL && r->ports.first_s < 0 && i < block->count; i++) {
         r->intervals[i].start_s -= r->ports.first_s;
