@@ -101,11 +101,12 @@ static cs_status check_uneven(const cs_stored *s, const cs_cluster *cluster, cs_
 
     return same_servers(cluster, &own)
                ? CS_OK
-               : CS_FAIL(err, CS_ENOTSUP, "cluster.servers",
-                         "the schedule is for %u servers of %u to %u GPUs, here are %u of %u to %u%s",
-                         cs_n_servers(&own), cs_least_gpus(&own), own.gpus_per_server,
-                         cs_n_servers(cluster), cs_least_gpus(cluster), cluster->gpus_per_server,
-                         cs_n_servers(&own) == cs_n_servers(cluster) ? ", in another order" : "");
+               : CS_FAIL(
+                     err, CS_ENOTSUP, "cluster.servers",
+                     "the schedule is for %u servers of %u to %u GPUs, here are %u of %u to %u%s",
+                     cs_n_servers(&own), cs_least_gpus(&own), own.gpus_per_server,
+                     cs_n_servers(cluster), cs_least_gpus(cluster), cluster->gpus_per_server,
+                     cs_n_servers(&own) == cs_n_servers(cluster) ? ", in another order" : "");
 }
 
 static cs_status check_chunks(const cs_stored *s, cs_error *err)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A profile is a sequence of turns, in each of which every server is the source of one link: a turn
- * for each ordered pair of the largest server's GPUs (a smaller one has had all its pairs before the
- * last, and rests), then the N - 1 rounds between servers. A turn takes all
- * its times ("points": n messages, or one n times as long), a point all its messages, and a message
- * of all links of the turn is a step. Before each step there is a barrier, of which those cost
- * something that begin a round. The stream counts the steps up, and so does the observer, who adds
- * up how long each link took; at the end of a turn its links are fitted.
+ * for each ordered pair of the largest server's GPUs (a smaller one has had all its pairs before
+ * the last, and rests), then the N - 1 rounds between servers. A turn takes all its times
+ * ("points": n messages, or one n times as long), a point all its messages, and a message of all
+ * links of the turn is a step. Before each step there is a barrier, of which those cost something
+ * that begin a round. The stream counts the steps up, and so does the observer, who adds up how
+ * long each link took; at the end of a turn its links are fitted.
  */
 #include "study/profile.h"
 
