@@ -470,49 +470,84 @@ static cs_status begin_at(cs_scenario *s, double begin_s, cs_capacity **steps_p,
     return CS_OK;
 }
 
-/* The probes of a job that has no arrivals, from its time 0 on. */
-static cs_status run_probes(const cs_job *of, const cs_scenario *scenario,
-                            const cs_profile_options *options, cs_profile *profile, cs_error *err)
+/* Replay the probes of a scenario that has no arrivals, from its time 0 on, on the model of a job.
+ * `observer` may be NULL. */
+static cs_status replay_probes(const cs_job *of, const cs_scenario *scenario,
+                               const cs_profile_options *options, cs_observer *observer,
+                               cs_outcome *outcome, cs_error *err)
 {
-    const stream_options asked    = {options};
-    meter                m        = {.asked = options, .profile = profile};
-    cs_observer          observer = {.block = see_block, .user = &m};
-    cs_job               job      = {.scenario = *scenario};
-    cs_outcome           outcome  = {0};
+    const stream_options asked = {options};
+    cs_job               job   = {.scenario = *scenario};
 
     cs_job_set_algorithm(&job, &probes, &asked);
     cs_job_set_model(&job, of->model, &of->model_options);
     cs_status status = cs_job_resolve(&job, err);
     if (status == CS_OK) {
-        status = open_meter(&m, err);
+        status = cs_job_replay(&job, observer, observer != NULL ? 1 : 0, outcome, err);
     }
+    cs_job_release(&job);
+    return status;
+}
+
+/* The same, while a meter reads the times of a profile. */
+static cs_status measure(const cs_job *of, const cs_scenario *scenario,
+                         const cs_profile_options *options, cs_profile *profile, cs_error *err)
+{
+    meter       m        = {.asked = options, .profile = profile};
+    cs_observer observer = {.block = see_block, .user = &m};
+    cs_outcome  outcome  = {0};
+    cs_status   status   = open_meter(&m, err);
+
     if (status == CS_OK) {
-        status = cs_job_replay(&job, &observer, 1, &outcome, err);
+        status = replay_probes(of, scenario, options, &observer, &outcome, err);
     }
     profile->duration_s = outcome.elapsed_s;
     profile->n_messages = outcome.n_transfers;
     profile->wire_bytes = outcome.wire_bytes;
     close_meter(&m);
-    cs_job_release(&job);
     return status;
+}
+
+/* What a job's probes are replayed on; the steps are the caller's to free. */
+static cs_status set_scenario(const cs_job *job, const cs_profile_options *options, cs_scenario *s,
+                              cs_capacity **steps_p, cs_error *err)
+{
+    *s       = job->scenario;
+    s->bytes = 1; /* any */
+    if (!job->is_checked) {
+        CS_TRY(cs_scenario_check(s, err));
+    }
+    CS_TRY(check_cluster(&s->cluster, err));
+    CS_TRY(check_options(options, err));
+    return begin_at(s, fmax(options->begin_s, cs_last_arrival(s)), steps_p, err);
 }
 
 cs_status cs_profile_run(const cs_job *job, const cs_profile_options *options, cs_profile *profile,
                          cs_error *err)
 {
-    cs_scenario  scenario = job->scenario;
-    cs_capacity *steps    = NULL;
+    cs_scenario  scenario;
+    cs_capacity *steps = NULL;
 
-    *profile       = (cs_profile){.cluster = scenario.cluster};
-    scenario.bytes = 1; /* any */
-    if (!job->is_checked) {
-        CS_TRY(cs_scenario_check(&scenario, err));
-    }
-    CS_TRY(check_cluster(&scenario.cluster, err));
-    CS_TRY(check_options(options, err));
-    CS_TRY(begin_at(&scenario, fmax(options->begin_s, cs_last_arrival(&scenario)), &steps, err));
-    cs_status status = run_probes(job, &scenario, options, profile, err);
+    *profile = (cs_profile){.cluster = job->scenario.cluster};
+    CS_TRY(set_scenario(job, options, &scenario, &steps, err));
+    cs_status status = measure(job, &scenario, options, profile, err);
     cs_free(steps);
+    return status;
+}
+
+cs_status cs_profile_time(const cs_job *job, const cs_profile_options *options,
+                          double *duration_s_p, cs_error *err)
+{
+    cs_scenario  scenario;
+    cs_capacity *steps   = NULL;
+    cs_outcome   outcome = {0};
+
+    CS_TRY(set_scenario(job, options, &scenario, &steps, err));
+    cs_status status = replay_probes(job, &scenario, options, NULL, &outcome, err);
+    cs_free(steps);
+    if (status == CS_OK) {
+        *duration_s_p = outcome.elapsed_s;
+    }
     return status;
 }
 

@@ -97,6 +97,11 @@ CS_MUST_CHECK cs_status cs_profile_run(const cs_job *job, const cs_profile_optio
 
 void cs_profile_free(cs_profile *profile);
 
+/* How long that profile blocks training, without its estimates: times that do not grow are as good
+ * as others. O(messages). */
+CS_MUST_CHECK cs_status cs_profile_time(const cs_job *job, const cs_profile_options *options,
+                                        double *duration_s_p, cs_error *err);
+
 /* The logical topology with what was measured, to four digits, in place of every alpha and rate:
  * what the synthesiser takes. A NIC gets the rate of the fastest link that was measured at it. The
  * caller frees it, also after a failure. Fails with CS_ENOMEM alone. O(links). */

@@ -37,7 +37,7 @@ typedef enum cs_job_interval_kind {
 /* Iterations of equal duration, one iteration across a change, or a stop. */
 typedef struct cs_job_interval {
     double from_s, until_s;
-    double iterations;             /* whole jobs' worth: an iteration without k of p servers counts
+    double iterations;             /* whole jobs' worth: an iteration without k of p GPUs counts
                                       (p - k) / p */
     double               held_s;   /* of its time, calls were held back until a repair */
     double               lost;     /* iterations that have to be done again, from here on */
