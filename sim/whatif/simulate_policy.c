@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A policy through a job: see whatif/simulate_policy.h.
+/* A policy through a job: see whatif/whatif.h.
  *
  * One iteration is timed call by call. When it ends before anything changes, all iterations up to
  * that change take as long and are added at once. The set of excluded servers changes between
@@ -7,7 +7,7 @@
  *
  * A worker that dies before it enters the first call of an iteration is missed by that iteration;
  * one that dies later has done its part, and the next one misses it. */
-#include "whatif/simulate_policy.h"
+#include "whatif/whatif.h"
 
 #include "algorithms/adapcc/relay.h"
 #include "whatif/knowledge.h"

@@ -320,6 +320,65 @@ Test(whatif_change, those_who_are_left_do_the_work_of_a_server)
     release(&o);
 }
 
+/* Behind a death AdapCC's trees are those of the ranks that are left: an iteration takes what a run
+ * on their cluster does, with rates as the profile saw them. */
+Test(whatif_change, trees_are_made_anew_for_those_who_are_left)
+{
+    static const char *const left[] = {
+        "[{\"count\": 1, \"gpus\": 4}, {\"count\": 2, \"gpus\": 2}, {\"count\": 4, \"gpus\": 1}]",
+        "[{\"count\": 2, \"gpus\": 4}, {\"count\": 1, \"gpus\": 2}, {\"count\": 4, \"gpus\": 1}]",
+        "[{\"count\": 2, \"gpus\": 4}, {\"count\": 2, \"gpus\": 2}, {\"count\": 3, \"gpus\": 1}]",
+    };
+    static const uint32_t dead[]   = {1, 9, 14};
+    static const double   n_left[] = {12, 14, 15};
+
+    for (size_t i = 0; i < 3; i++) {
+        char json[1200], keys[800];
+        (void)snprintf(
+            keys, sizeof keys,
+            "\"policies\": [\"adapcc\"], \"profile\": {\"period\": 1000, \"rebuild\": 3}, "
+            "\"faults\": [{\"rank\": 4, \"slowdown\": 2}], \"death\": {\"rank\": %u, \"at\": "
+            "50}",
+            dead[i]);
+        outcome                o    = run_mixed(keys);
+        const cs_whatif_line  *line = line_of(&o, "adapcc");
+        const cs_job_interval *last = &line->intervals[line->n_intervals - 1];
+        (void)snprintf(
+            json, sizeof json,
+            "{\"bytes\": 2400000, \"algorithm\": \"adapcc\", \"cluster\": {\"nic\": "
+            "{\"bandwidth\": 1.8e7, \"alpha\": 0}, \"nvlink\": {\"alpha\": 0}, \"servers\": "
+            "%s}, \"faults\": [{\"rank\": %u, \"slowdown\": 2}]}",
+            left[i], i == 0 ? 0u : 4u);
+        cs_config *config = ct_config_of(json);
+        cs_case    c      = ct_case(config, 0);
+        cs_result  result;
+        cr_assert_eq(cs_job_run(&c.job, NULL, 0, &result, NULL), CS_OK);
+        cr_expect_eq(line->n_rebuilds, 1);
+        cr_expect_eq(last->kind, CS_INTERVAL_ADAPTED);
+        EXPECT_NEAR((last->until_s - last->from_s) /
+                        (last->iterations > 0 ? ceil(last->iterations) : 1),
+                    16 / n_left[i] + result.elapsed_s);
+        cs_case_free(&c);
+        cs_config_free(config);
+        release(&o);
+    }
+}
+
+Test(whatif_change, a_reason_leaves_out_what_is_no_slower)
+{
+    outcome o =
+        run_with("\"algorithm\": \"ring\", \"profile\": {}, \"policies\": [\"ring\", "
+                 "\"iccl\"], \"faults\": [{\"rank\": 0, \"slowdown\": null, \"from\": 12.5, "
+                 "\"down\": true}]");
+
+    cr_expect_str_eq(line_of(&o, "ring")->reason, "never ends: stuck from 12.5 s on");
+    cr_expect_str_eq(line_of(&o, "iccl")->reason, "never ends: stuck from 12.5 s on");
+    release(&o);
+    o = run_with(RINGS ", \"profile\": {}");
+    cr_expect_str_eq(line_of(&o, "ring")->reason, "loses nothing");
+    release(&o);
+}
+
 Test(whatif_change, interference_counts_the_gpus_of_each_server)
 {
     const cs_interference f      = {.every_s = 300, .gpus = 3, .level_ratio = 1};
