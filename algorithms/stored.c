@@ -42,8 +42,71 @@ void cs_stored_free(cs_stored *stored)
 {
     if (stored != NULL) {
         cs_recording_free(&stored->recording);
+        cs_free(stored->uneven.first);
+        cs_free(stored->uneven.server_of);
         cs_free(stored);
     }
+}
+
+/* ---- servers ---- */
+
+cs_status cs_stored_set_gpus(cs_stored *s, const uint32_t *gpus, uint32_t n_servers, cs_error *err)
+{
+    uint64_t   n       = 0;
+    cs_cluster cluster = {.n_ranks = s->n_ranks};
+
+    for (uint32_t i = 0; i < n_servers; i++) {
+        n += gpus[i];
+    }
+    if (n != s->n_ranks) {
+        return CS_FAIL(err, CS_EINVAL, "servers", "have %llu GPUs, but there are %u ranks",
+                       (unsigned long long)n, s->n_ranks);
+    }
+    s->uneven.first     = CS_NEW(uint32_t, (size_t)n_servers + 1);
+    s->uneven.server_of = CS_NEW(uint32_t, n);
+    if (s->uneven.first == NULL || s->uneven.server_of == NULL) {
+        return CS_NO_MEMORY(err, "the servers of a schedule");
+    }
+    cs_cluster_set_gpus(&cluster, gpus, n_servers, &s->uneven);
+    s->gpus_per_server = cluster.gpus_per_server;
+    if (cluster.uneven == NULL) {
+        s->uneven.n_servers = 0;
+    }
+    return CS_OK;
+}
+
+cs_cluster cs_stored_cluster(const cs_stored *s)
+{
+    return (cs_cluster){.n_ranks         = s->n_ranks,
+                        .gpus_per_server = s->gpus_per_server,
+                        .uneven          = s->uneven.n_servers > 0 ? &s->uneven : NULL,
+                        .sockets         = s->sockets};
+}
+
+/* Has every server of the one as many GPUs as that of the other? */
+static bool same_servers(const cs_cluster *a, const cs_cluster *b)
+{
+    bool is_same = cs_n_servers(a) == cs_n_servers(b);
+
+    for (uint32_t s = 0; is_same && s < cs_n_servers(a); s++) {
+        is_same = cs_server_gpus(a, s) == cs_server_gpus(b, s);
+    }
+    return is_same;
+}
+
+/* The servers of a scenario are those of the schedule; some have other GPUs than others. */
+static cs_status check_uneven(const cs_stored *s, const cs_cluster *cluster, cs_error *err)
+{
+    const cs_cluster own = cs_stored_cluster(s);
+
+    return same_servers(cluster, &own)
+               ? CS_OK
+               : CS_FAIL(
+                     err, CS_ENOTSUP, "cluster.servers",
+                     "the schedule is for %u servers of %u to %u GPUs, here are %u of %u to %u%s",
+                     cs_n_servers(&own), cs_least_gpus(&own), own.gpus_per_server,
+                     cs_n_servers(cluster), cs_least_gpus(cluster), cluster->gpus_per_server,
+                     cs_n_servers(&own) == cs_n_servers(cluster) ? ", in another order" : "");
 }
 
 static cs_status check_chunks(const cs_stored *s, cs_error *err)
@@ -85,10 +148,16 @@ cs_status cs_stored_check(const cs_stored *s, cs_error *err)
     if (s->root >= s->n_ranks) {
         return CS_FAIL(err, CS_EINVAL, "root", "%u is outside [0, %u]", s->root, s->n_ranks - 1);
     }
-    if (s->gpus_per_server == 0 || s->n_ranks % s->gpus_per_server != 0) {
+    bool is_even = s->uneven.n_servers == 0;
+    if (s->gpus_per_server == 0 || (is_even && s->n_ranks % s->gpus_per_server != 0)) {
         return CS_FAIL(err, CS_EINVAL, "gpus_per_server",
                        "%u does not divide the %u ranks evenly among the servers",
                        s->gpus_per_server, s->n_ranks);
+    }
+    if (s->sockets > 1 && !is_even) {
+        return CS_FAIL(err, CS_EINVAL, "sockets",
+                       "%u: servers with different numbers of GPUs are accepted with one socket",
+                       s->sockets);
     }
     if (s->sockets > 1 && s->gpus_per_server % s->sockets != 0) {
         return CS_FAIL(err, CS_EINVAL, "sockets",
@@ -100,8 +169,7 @@ cs_status cs_stored_check(const cs_stored *s, cs_error *err)
 
 static cs_status check_ends(const cs_stored *s, const cs_transfer *t, cs_error *err)
 {
-    uint32_t   g       = s->gpus_per_server, fabric;
-    cs_cluster servers = {.n_ranks = s->n_ranks, .gpus_per_server = g, .sockets = s->sockets};
+    const cs_cluster servers = cs_stored_cluster(s);
 
     if (t->src >= s->n_ranks || t->dst >= s->n_ranks) {
         return CS_FAIL(err, CS_EINVAL, t->src >= s->n_ranks ? "src" : "dst",
@@ -111,8 +179,8 @@ static cs_status check_ends(const cs_stored *s, const cs_transfer *t, cs_error *
     if (t->src == t->dst) {
         return CS_FAIL(err, CS_EINVAL, "dst", "rank %u sends to itself", t->dst);
     }
-    fabric = cs_fabric_of(&servers, t->src, t->dst);
-    if (cs_transfer_fabric(t) == CS_NVLINK && (g <= 1 || t->src / g != t->dst / g)) {
+    uint32_t fabric = cs_fabric_of(&servers, t->src, t->dst);
+    if (cs_transfer_fabric(t) == CS_NVLINK && fabric == CS_NIC) {
         return CS_FAIL(err, CS_EINVAL, "fabric", "ranks %u and %u have no NVLink between them",
                        t->src, t->dst);
     }
@@ -120,7 +188,7 @@ static cs_status check_ends(const cs_stored *s, const cs_transfer *t, cs_error *
         return CS_FAIL(err, CS_EINVAL, "fabric", "ranks %u and %u talk over %s, not %s", t->src,
                        t->dst, cs_fabric_name(fabric), cs_fabric_name(cs_transfer_fabric(t)));
     }
-    if (cs_transfer_fabric(t) == CS_NIC && g > 1 && t->src / g == t->dst / g) {
+    if (cs_transfer_fabric(t) == CS_NIC && fabric != CS_NIC) {
         return CS_FAIL(err, CS_EINVAL, "fabric", "ranks %u and %u of one server talk over NVLink",
                        t->src, t->dst);
     }
@@ -309,12 +377,9 @@ static cs_status stored_check(const cs_scenario *scenario, void *options, cs_pla
         return CS_FAIL(err, CS_ENOTSUP, "root", "the schedule is for root %u, not %u", s->root,
                        scenario->root);
     }
-    if ((s->plan.uses & CS_USES_NVLINK) != 0 && scenario->cluster.uneven != NULL &&
-        !s->any_servers) {
-        return CS_FAIL(err, CS_ENOTSUP, "cluster.servers",
-                       "the schedule is for %u GPUs in every server, here are %u to %u",
-                       s->gpus_per_server, cs_least_gpus(&scenario->cluster),
-                       scenario->cluster.gpus_per_server);
+    bool is_uneven = s->uneven.n_servers > 0 || !cs_is_even(&scenario->cluster);
+    if ((s->plan.uses & CS_USES_NVLINK) != 0 && is_uneven && !s->any_servers) {
+        CS_TRY(check_uneven(s, &scenario->cluster, err));
     }
     if ((s->plan.uses & CS_USES_NVLINK) != 0 &&
         scenario->cluster.gpus_per_server != s->gpus_per_server) {

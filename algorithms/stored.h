@@ -17,6 +17,7 @@
 typedef struct cs_stored {
     cs_collective collective;
     uint32_t      root, n_ranks, n_chunks, gpus_per_server;
+    cs_uneven     uneven;      /* of cs_stored_set_gpus(); owned. Without servers: all are alike */
     uint32_t      sockets;     /* of a server; 0 or 1: one */
     bool          any_servers; /* not said: a transfer takes whatever joins its ranks */
     uint64_t      bytes;       /* 0: not said */
@@ -43,6 +44,14 @@ extern const cs_algorithm cs_algorithm_stored;
 /* A schedule without transfers; NULL when out of memory. */
 cs_stored *cs_stored_new(void);
 void       cs_stored_free(cs_stored *stored);
+
+/* Give it servers with so many GPUs each (>= 1), in place of gpus_per_server. Refuses numbers that
+ * are not n_ranks together, CS_EINVAL; CS_ENOMEM. O(ranks). */
+cs_status cs_stored_set_gpus(cs_stored *stored, const uint32_t *gpus, uint32_t n_servers,
+                             cs_error *err);
+
+/* The servers that it was made for, without rates. Borrows from it. */
+cs_cluster cs_stored_cluster(const cs_stored *stored);
 
 /* Refuse numbers of ranks and chunks that do not fit the collective or the limits. Call it
  * before the first transfer. */

@@ -184,8 +184,12 @@ static void add_table(cs_text *text, const profile_job *j, const answer_row *row
     const cs_profile *p = &row->profile;
     const cs_cluster *c = &p->cluster;
 
-    cs_text_add(text, "# %u servers of %u GPUs, on %s: %" PRIu64 " messages, %.3f GB, %.3f ms\n",
-                cs_n_servers(c), c->gpus_per_server, row->job->model->name, p->n_messages,
+    cs_text_add(text, "# %u servers of ", cs_n_servers(c));
+    if (!cs_is_even(c)) {
+        cs_text_add(text, "%u to ", cs_least_gpus(c));
+    }
+    cs_text_add(text, "%u GPUs, on %s: %" PRIu64 " messages, %.3f GB, %.3f ms\n",
+                c->gpus_per_server, row->job->model->name, p->n_messages,
                 (double)p->wire_bytes / 1e9, p->duration_s * 1e3);
     cs_text_add(text,
                 "# every %u iterations: %.3f us each; with new trees: %.3f ms, %.3f us each\n",

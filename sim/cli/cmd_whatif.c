@@ -8,7 +8,7 @@
 #include "cli/config_args.h"
 #include "cs/scenario.h"
 #include "traces/skew_text.h"
-#include "whatif/whatif_text.h"
+#include "whatif/whatif.h"
 
 #include <stdio.h>
 #include <string.h>

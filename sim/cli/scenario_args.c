@@ -195,6 +195,23 @@ static cs_status set_number(cs_config *config, const char *path, uint64_t number
     return cs_config_put(config, path, &value, "--schedule", err);
 }
 
+/* Its servers, where the configuration does not say more of them. */
+static cs_status set_servers(cs_config *config, const cs_cluster *servers, cs_error *err)
+{
+    cs_text text = {0};
+
+    if (cs_config_has(config, "cluster.servers")) {
+        return CS_OK;
+    }
+    cs_schedule_add_servers(servers, &text);
+    cs_status status = cs_text_status(&text, err);
+    if (status == CS_OK) {
+        status = cs_config_set(config, "cluster.servers", text.data, "--schedule", err);
+    }
+    cs_text_free(&text);
+    return status;
+}
+
 cs_status cs_schedule_arg_load(cs_scenario_choice *choice, const char *path, cs_stored **schedule_p,
                                cs_error *err)
 {
@@ -209,10 +226,13 @@ cs_status cs_schedule_arg_load(cs_scenario_choice *choice, const char *path, cs_
     }
     CS_TRY(cs_schedule_load(path, schedule_p, err));
     const cs_stored *schedule = *schedule_p;
+    const cs_cluster servers  = cs_stored_cluster(schedule);
     CS_TRY(set_number(config, "cluster.ranks", schedule->n_ranks, err));
     const cs_value name = {.type = CS_VALUE_TEXT, .text = cs_collective_name(schedule->collective)};
     CS_TRY(cs_config_put(config, "collective", &name, "--schedule", err));
-    if (schedule->gpus_per_server > 1) {
+    if (!cs_is_even(&servers)) {
+        CS_TRY(set_servers(config, &servers, err));
+    } else if (schedule->gpus_per_server > 1) {
         CS_TRY(set_number(config, "cluster.gpus_per_server", schedule->gpus_per_server, err));
     }
     if (schedule->sockets > 1) {

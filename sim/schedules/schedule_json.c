@@ -20,6 +20,11 @@
 
 /* ---- the head ---- */
 
+/* So many servers in a row. */
+typedef struct server_run {
+    uint32_t count, gpus;
+} server_run;
+
 typedef struct head_keys {
     int         format;
     uint32_t    version, ranks, chunks, root, slots, gpus_per_server, sockets;
@@ -27,9 +32,17 @@ typedef struct head_keys {
     const char *algorithm;
     uint64_t    bytes;
     bool        starts_own;
+    server_run *servers;
+    size_t      n_servers;
 } head_keys;
 
 /* clang-format off */
+static const cs_field run_fields[] = {
+    CS_KEY(server_run, count, "count", .fallback = 1, .min = 1, .max = CS_MAX_RANKS),
+    CS_KEY(server_run, gpus, "gpus", .min = 1, .max = CS_MAX_RANKS, .is_required = true),
+    CS_FIELD_END,
+};
+static const cs_field a_run = {.type = CS_FIELD_OBJECT, .fields = run_fields};
 static const cs_field head_fields[] = {
     CS_KEY(head_keys, format, "format", .choices = "collsim-schedule", .is_required = true),
     CS_KEY(head_keys, version, "version", .min = 1, .max = 1),
@@ -43,10 +56,43 @@ static const cs_field head_fields[] = {
     CS_KEY(head_keys, starts_own, "starts_own", .max = 1),
     {.name = "transfers", .type = CS_FIELD_ANY, .offset = CS_NOWHERE, .is_required = true},
     CS_KEY(head_keys, gpus_per_server, "gpus_per_server", .fallback = 1, .min = 1, .max = CS_MAX_RANKS),
+    CS_KEY_LIST(head_keys, servers, n_servers, "servers", &a_run, .min = 1, .max = CS_MAX_RANKS),
     CS_KEY(head_keys, sockets, "sockets", .fallback = 1, .min = 1, .max = CS_MAX_RANKS),
     CS_FIELD_END,
 };
 /* clang-format on */
+
+/* Servers with GPUs of their own, which say what gpus_per_server would. */
+static void set_servers(cs_reading *r, const cs_place *head, const head_keys *keys, cs_stored *s)
+{
+    cs_place  servers = cs_place_get(head, "servers");
+    uint64_t  n = 0, next = 0;
+    uint32_t *gpus;
+
+    if (cs_place_has(head, "gpus_per_server")) {
+        CS_REFUSE(r, &servers, CS_EINVAL, "and gpus_per_server say the same: accepted is one");
+        return;
+    }
+    for (size_t i = 0; i < keys->n_servers; i++) {
+        n += keys->servers[i].count;
+    }
+    gpus = n <= keys->ranks ? CS_ARENA_NEW(r->arena, uint32_t, n) : NULL;
+    if (gpus == NULL && n <= keys->ranks) {
+        CS_REFUSE_MEMORY(r, &servers, "servers");
+        return;
+    }
+    if (gpus == NULL) {
+        CS_REFUSE(r, &servers, CS_EINVAL, "are %llu, but there are %u ranks", (unsigned long long)n,
+                  keys->ranks);
+        return;
+    }
+    for (size_t i = 0; i < keys->n_servers; i++) {
+        for (uint32_t k = 0; k < keys->servers[i].count; k++) {
+            gpus[next++] = keys->servers[i].gpus;
+        }
+    }
+    (void)!cs_stored_set_gpus(s, gpus, (uint32_t)n, &r->error);
+}
 
 /* All keys of the head but the transfers. What is wrong goes into the reading. */
 static void read_head(cs_reading *r, const cs_place *head, cs_stored *s)
@@ -68,7 +114,12 @@ static void read_head(cs_reading *r, const cs_place *head, cs_stored *s)
     s->has_slots       = keys.slots > 0;
     s->starts_own      = keys.starts_own;
     (void)snprintf(s->name, sizeof s->name, "%s", keys.algorithm);
-    (void)!cs_stored_check(s, &r->error);
+    if (keys.n_servers > 0) {
+        set_servers(r, head, &keys, s);
+    }
+    if (!cs_reading_failed(r)) {
+        (void)!cs_stored_check(s, &r->error);
+    }
 }
 
 /* What one key cannot show alone. */
@@ -272,9 +323,7 @@ static cs_status read_head_tree(reader *rd, json_t *tree, cs_error *err)
     if (check_head(&rd->reading, &root, rd->stored) != CS_OK) {
         return refuse_at(rd, 0, SIZE_MAX, err);
     }
-    rd->servers         = (cs_cluster){.n_ranks         = rd->stored->n_ranks,
-                                       .gpus_per_server = rd->stored->gpus_per_server,
-                                       .sockets         = rd->stored->sockets};
+    rd->servers         = cs_stored_cluster(rd->stored);
     rd->reading.cluster = &rd->servers;
     return CS_OK;
 }
@@ -430,12 +479,32 @@ cs_status cs_schedule_load(const char *path, cs_stored **stored_p, cs_error *err
 
 void cs_schedule_scenario(const cs_stored *stored, cs_scenario *scenario)
 {
+    const cs_cluster own = cs_stored_cluster(stored);
+
     scenario->collective              = stored->collective;
     scenario->root                    = stored->root;
     scenario->bytes                   = stored->bytes > 0 ? stored->bytes : scenario->bytes;
-    scenario->cluster.n_ranks         = stored->n_ranks;
-    scenario->cluster.gpus_per_server = stored->gpus_per_server;
-    scenario->cluster.sockets         = stored->sockets;
+    scenario->cluster.n_ranks         = own.n_ranks;
+    scenario->cluster.gpus_per_server = own.gpus_per_server;
+    scenario->cluster.uneven          = own.uneven;
+    scenario->cluster.sockets         = own.sockets;
+}
+
+void cs_schedule_add_servers(const cs_cluster *cluster, cs_text *out)
+{
+    uint32_t n = cs_n_servers(cluster), end;
+
+    for (uint32_t s = 0; s < n; s = end) {
+        uint32_t gpus = cs_server_gpus(cluster, s);
+        for (end = s + 1; end < n && cs_server_gpus(cluster, end) == gpus; end++) {
+        }
+        cs_text_add(out, "%s{", s > 0 ? ", " : "[");
+        if (end - s > 1) {
+            cs_text_add(out, "\"count\": %u, ", end - s);
+        }
+        cs_text_add(out, "\"gpus\": %u}", gpus);
+    }
+    cs_text_add(out, "]");
 }
 
 /* Any cluster will do: a schedule's meaning does not depend on time. */

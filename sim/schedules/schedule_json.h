@@ -6,7 +6,9 @@
  *    "chunks": 4, "bytes": 4096, "algorithm": "ring", "root": 0, "gpus_per_server": 1,
  *    "transfers": [{"round": 0, "src": 0, "dst": 1, "chunk": 0, "op": "reduce"}, ..]}
  *
- * algorithm, root and gpus_per_server may be left out. A transfer moves `span` chunks (1) by
+ * algorithm, root and gpus_per_server may be left out. Where servers have different numbers of GPUs
+ * there is "servers": [{"count": 2, "gpus": 4}, {"gpus": 1}] in place of gpus_per_server, as in a
+ * configuration's cluster. A transfer moves `span` chunks (1) by
  * `op` (copy, reduce, exchange) over `fabric` (nic, nvlink; what joins the two ranks); `bytes`
  * is the chunks' share of the buffer unless given. "shared": true puts it in the fan-out and
  * fan-in group of its round; "join": true makes it one message with the transfer before it;
@@ -22,6 +24,7 @@
 #define CS_SCHEDULES_SCHEDULE_JSON_H
 
 #include "algorithms/stored.h"
+#include "base/text.h"
 #include "cs/job.h"
 
 enum { CS_SCHEDULE_MAX_BYTES = 1 << 30 };
@@ -43,5 +46,8 @@ CS_MUST_CHECK cs_status cs_schedule_verify(const cs_stored *stored, cs_verdict *
  * `scenario` stay as they are, and so does its size if the schedule has none, so that a run can
  * start from a configuration. */
 void cs_schedule_scenario(const cs_stored *stored, cs_scenario *scenario);
+
+/* Write that list of a cluster's servers. */
+void cs_schedule_add_servers(const cs_cluster *cluster, cs_text *out);
 
 #endif

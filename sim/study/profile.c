@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A profile is a sequence of turns, in each of which every server is the source of one link: a turn
- * for each ordered pair of a server's GPUs, then the N - 1 rounds between servers. A turn takes all
- * its times ("points": n messages, or one n times as long), a point all its messages, and a message
- * of all links of the turn is a step. Before each step there is a barrier, of which those cost
- * something that begin a round. The stream counts the steps up, and so does the observer, who adds
- * up how long each link took; at the end of a turn its links are fitted.
+ * for each ordered pair of the largest server's GPUs (a smaller one has had all its pairs before
+ * the last, and rests), then the N - 1 rounds between servers. A turn takes all its times
+ * ("points": n messages, or one n times as long), a point all its messages, and a message of all
+ * links of the turn is a step. Before each step there is a barrier, of which those cost something
+ * that begin a round. The stream counts the steps up, and so does the observer, who adds up how
+ * long each link took; at the end of a turn its links are fitted.
  */
 #include "study/profile.h"
 
@@ -77,7 +78,15 @@ static uint32_t count_turns(const cs_cluster *c)
     return turns_inside(c) + cs_n_servers(c) - 1;
 }
 
-/* The link of a turn whose source is in `server`. */
+/* Is a link of the server measured in this turn? */
+static bool takes_part(const cs_cluster *c, uint32_t turn, uint32_t server)
+{
+    uint32_t g = cs_server_gpus(c, server);
+
+    return turn >= turns_inside(c) || turn < g * (g - 1);
+}
+
+/* The link of a turn whose source is in `server`, which takes part. */
 static cs_profile_link link_of(const cs_cluster *c, uint32_t turn, uint32_t server)
 {
     uint32_t inside = turns_inside(c);
@@ -86,7 +95,7 @@ static cs_profile_link link_of(const cs_cluster *c, uint32_t turn, uint32_t serv
         uint32_t to = (server + turn - inside + 1) % cs_n_servers(c);
         return (cs_profile_link){.kind = CS_LINK_NET, .src = server, .dst = to};
     }
-    uint32_t g = c->gpus_per_server, first = cs_server_first(c, server);
+    uint32_t g = cs_server_gpus(c, server), first = cs_server_first(c, server);
     assert(g > 0);
     uint32_t        from = turn % g, to = (from + turn / g + 1) % g;
     cs_profile_link l = {.src = first + from, .dst = first + to};
@@ -100,9 +109,22 @@ static uint32_t count_senders(const cs_cluster *c, uint32_t turn)
 {
     bool has_parts = c->topology == NULL && c->nic_sharers > 0;
 
-    return turn >= turns_inside(c) && has_parts && c->gpus_per_server % c->nic_sharers == 0
+    return turn >= turns_inside(c) && has_parts && c->gpus_per_server % c->nic_sharers == 0 &&
+                   cs_least_gpus(c) >= c->nic_sharers
                ? c->nic_sharers
                : 1;
+}
+
+/* The transfers of a step are numbered server by server: the first one from `next` on whose server
+ * takes part in the turn, or the number of all. */
+static uint32_t find_next(const cs_cluster *c, uint32_t turn, uint32_t next)
+{
+    uint32_t n_senders = count_senders(c, turn), n = cs_n_servers(c) * n_senders;
+
+    while (next < n && !takes_part(c, turn, next / n_senders)) {
+        next++;
+    }
+    return next;
 }
 
 /* Where a profile is. */
@@ -163,7 +185,7 @@ static cs_status stream_open(const cs_scenario *scenario, const void *options, v
     return CS_OK;
 }
 
-static cs_transfer transfer_of(const stream *st, uint32_t n_senders)
+static cs_transfer transfer_of(const stream *st, uint32_t n_senders, bool is_first)
 {
     const cs_cluster     *c    = st->cluster;
     uint32_t              part = st->next % n_senders;
@@ -178,7 +200,7 @@ static cs_transfer transfer_of(const stream *st, uint32_t n_senders)
                              cs_split(probe_of(st->asked, st->at.probe).bytes, n_senders, part),
                          .round     = st->at.turn,
                          .span      = 1,
-                         .flags     = CS_OWN_SRC | (st->next == 0 ? CS_FENCE : 0),
+                         .flags     = CS_OWN_SRC | (is_first ? CS_FENCE : 0),
                          .op_fabric = cs_op_fabric(CS_OP_COPY, cs_fabric_of(c, src, dst))};
 }
 
@@ -196,8 +218,13 @@ static void stream_next_block(void *state, cs_block *block)
     if (st->at.turn == count_turns(c)) {
         return;
     }
-    for (; block->count < block->capacity && st->next < n; st->next++) {
-        block->transfers[block->count++] = transfer_of(st, n_senders);
+    bool is_first = st->next == 0;
+    st->next      = find_next(c, st->at.turn, st->next);
+    while (block->count < block->capacity && st->next < n) {
+        block->transfers[block->count++] = transfer_of(st, n_senders, is_first);
+
+        is_first = false;
+        st->next = find_next(c, st->at.turn, st->next + 1);
     }
     if (st->next == n) {
         st->next = 0;
@@ -214,6 +241,7 @@ static const cs_algorithm probes = {
     .open          = stream_open,
     .next_block    = stream_next_block,
     .close         = cs_free,
+    .takes_uneven  = true,
 };
 
 /* ---- what is measured ---- */
@@ -327,14 +355,18 @@ static cs_status end_step(meter *m, cs_error *err)
     step     next = m->at;
 
     for (uint32_t k = 0; k < n_servers; k++) {
-        m->took_s[(size_t)k * n + m->at.probe] += m->end_s[k] - m->begin_s;
-        m->last_end_s = fmax(m->last_end_s, m->end_s[k]);
-        m->end_s[k]   = 0;
+        if (takes_part(&m->profile->cluster, m->at.turn, k)) {
+            m->took_s[(size_t)k * n + m->at.probe] += m->end_s[k] - m->begin_s;
+            m->last_end_s = fmax(m->last_end_s, m->end_s[k]);
+            m->end_s[k]   = 0;
+        }
     }
     go_on(&next, m->asked);
     if (next.turn > m->at.turn) {
         for (uint32_t k = 0; k < n_servers; k++) {
-            CS_TRY(fit_link(m, k, err));
+            if (takes_part(&m->profile->cluster, m->at.turn, k)) {
+                CS_TRY(fit_link(m, k, err));
+            }
         }
         memset(m->took_s, 0, (size_t)n_servers * n * sizeof *m->took_s);
     }
@@ -353,9 +385,11 @@ static cs_status see_block(void *user, const cs_block *block, const cs_interval 
     if ((block->transfers[0].flags & CS_FENCE) != 0) {
         m->begin_s = m->last_end_s + block->fence_s;
     }
-    for (size_t i = 0; i < block->count; i++, m->next++) {
+    m->next = find_next(c, m->at.turn, m->next);
+    for (size_t i = 0; i < block->count; i++) {
         uint32_t k  = m->next / n_senders;
         m->end_s[k] = fmax(m->end_s[k], intervals[i].end_s);
+        m->next     = find_next(c, m->at.turn, m->next + 1);
     }
     return m->next == cs_n_servers(c) * n_senders ? end_step(m, err) : CS_OK;
 }
@@ -404,16 +438,10 @@ static cs_status check_cluster(const cs_cluster *c, cs_error *err)
 {
     uint64_t n = cs_n_servers(c), g = c->gpus_per_server, pairs = n * n + n * g * g;
 
-    if (c->uneven != NULL) {
-        return CS_FAIL(err, CS_ENOTSUP, "cluster.servers",
-                       "a profile asks the pairs of all servers side by side, so it needs as many "
-                       "GPUs in every server, here are %u to %u",
-                       cs_least_gpus(c), c->gpus_per_server);
-    }
     return pairs <= CS_PROFILE_MOST_PAIRS
                ? CS_OK
                : CS_FAIL(err, CS_ENOTSUP, "cluster.ranks",
-                         "%llu servers of %llu GPUs have %llu pairs: accepted are up to 2^22",
+                         "%llu servers of up to %llu GPUs have %llu pairs: accepted are up to 2^22",
                          (unsigned long long)n, (unsigned long long)g, (unsigned long long)pairs);
 }
 
@@ -442,49 +470,84 @@ static cs_status begin_at(cs_scenario *s, double begin_s, cs_capacity **steps_p,
     return CS_OK;
 }
 
-/* The probes of a job that has no arrivals, from its time 0 on. */
-static cs_status run_probes(const cs_job *of, const cs_scenario *scenario,
-                            const cs_profile_options *options, cs_profile *profile, cs_error *err)
+/* Replay the probes of a scenario that has no arrivals, from its time 0 on, on the model of a job.
+ * `observer` may be NULL. */
+static cs_status replay_probes(const cs_job *of, const cs_scenario *scenario,
+                               const cs_profile_options *options, cs_observer *observer,
+                               cs_outcome *outcome, cs_error *err)
 {
-    const stream_options asked    = {options};
-    meter                m        = {.asked = options, .profile = profile};
-    cs_observer          observer = {.block = see_block, .user = &m};
-    cs_job               job      = {.scenario = *scenario};
-    cs_outcome           outcome  = {0};
+    const stream_options asked = {options};
+    cs_job               job   = {.scenario = *scenario};
 
     cs_job_set_algorithm(&job, &probes, &asked);
     cs_job_set_model(&job, of->model, &of->model_options);
     cs_status status = cs_job_resolve(&job, err);
     if (status == CS_OK) {
-        status = open_meter(&m, err);
+        status = cs_job_replay(&job, observer, observer != NULL ? 1 : 0, outcome, err);
     }
+    cs_job_release(&job);
+    return status;
+}
+
+/* The same, while a meter reads the times of a profile. */
+static cs_status measure(const cs_job *of, const cs_scenario *scenario,
+                         const cs_profile_options *options, cs_profile *profile, cs_error *err)
+{
+    meter       m        = {.asked = options, .profile = profile};
+    cs_observer observer = {.block = see_block, .user = &m};
+    cs_outcome  outcome  = {0};
+    cs_status   status   = open_meter(&m, err);
+
     if (status == CS_OK) {
-        status = cs_job_replay(&job, &observer, 1, &outcome, err);
+        status = replay_probes(of, scenario, options, &observer, &outcome, err);
     }
     profile->duration_s = outcome.elapsed_s;
     profile->n_messages = outcome.n_transfers;
     profile->wire_bytes = outcome.wire_bytes;
     close_meter(&m);
-    cs_job_release(&job);
     return status;
+}
+
+/* What a job's probes are replayed on; the steps are the caller's to free. */
+static cs_status set_scenario(const cs_job *job, const cs_profile_options *options, cs_scenario *s,
+                              cs_capacity **steps_p, cs_error *err)
+{
+    *s       = job->scenario;
+    s->bytes = 1; /* any */
+    if (!job->is_checked) {
+        CS_TRY(cs_scenario_check(s, err));
+    }
+    CS_TRY(check_cluster(&s->cluster, err));
+    CS_TRY(check_options(options, err));
+    return begin_at(s, fmax(options->begin_s, cs_last_arrival(s)), steps_p, err);
 }
 
 cs_status cs_profile_run(const cs_job *job, const cs_profile_options *options, cs_profile *profile,
                          cs_error *err)
 {
-    cs_scenario  scenario = job->scenario;
-    cs_capacity *steps    = NULL;
+    cs_scenario  scenario;
+    cs_capacity *steps = NULL;
 
-    *profile       = (cs_profile){.cluster = scenario.cluster};
-    scenario.bytes = 1; /* any */
-    if (!job->is_checked) {
-        CS_TRY(cs_scenario_check(&scenario, err));
-    }
-    CS_TRY(check_cluster(&scenario.cluster, err));
-    CS_TRY(check_options(options, err));
-    CS_TRY(begin_at(&scenario, fmax(options->begin_s, cs_last_arrival(&scenario)), &steps, err));
-    cs_status status = run_probes(job, &scenario, options, profile, err);
+    *profile = (cs_profile){.cluster = job->scenario.cluster};
+    CS_TRY(set_scenario(job, options, &scenario, &steps, err));
+    cs_status status = measure(job, &scenario, options, profile, err);
     cs_free(steps);
+    return status;
+}
+
+cs_status cs_profile_time(const cs_job *job, const cs_profile_options *options,
+                          double *duration_s_p, cs_error *err)
+{
+    cs_scenario  scenario;
+    cs_capacity *steps   = NULL;
+    cs_outcome   outcome = {0};
+
+    CS_TRY(set_scenario(job, options, &scenario, &steps, err));
+    cs_status status = replay_probes(job, &scenario, options, NULL, &outcome, err);
+    cs_free(steps);
+    if (status == CS_OK) {
+        *duration_s_p = outcome.elapsed_s;
+    }
     return status;
 }
 

@@ -8,7 +8,8 @@
  * time of n messages counts as n s bytes' n-th part, which is the same line with the same weights).
  * The probes are a schedule like any other, replayed by the engine on the scenario's model with its
  * slow NICs, so that the profile sees what a collective would meet:
- *   1. in all servers at once, every ordered pair of their GPUs, one after the other;
+ *   1. in all servers at once, every ordered pair of their GPUs, one after the other; a server with
+ *      fewer GPUs than others is done before them;
  *   2. N - 1 rounds, in round i of which server k sends to server (k + i) mod N, between their
  *      first GPUs. Every NIC sends one message and receives one. Each round begins with a barrier.
  * All that are measured at once send in step: the next message starts when all of them have come.
@@ -95,6 +96,11 @@ CS_MUST_CHECK cs_status cs_profile_run(const cs_job *job, const cs_profile_optio
                                        cs_profile *profile, cs_error *err);
 
 void cs_profile_free(cs_profile *profile);
+
+/* How long that profile blocks training, without its estimates: times that do not grow are as good
+ * as others. O(messages). */
+CS_MUST_CHECK cs_status cs_profile_time(const cs_job *job, const cs_profile_options *options,
+                                        double *duration_s_p, cs_error *err);
 
 /* The logical topology with what was measured, to four digits, in place of every alpha and rate:
  * what the synthesiser takes. A NIC gets the rate of the fastest link that was measured at it. The

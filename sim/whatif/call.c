@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
+#include "study/profile.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -111,6 +112,7 @@ static const cs_algorithm planned_algorithm = {
     .told          = planned_told,
     .decided       = planned_decided,
     .close         = planned_close,
+    .takes_uneven  = true, /* where the algorithm does */
 };
 
 /* ---- calls ---- */
@@ -132,6 +134,9 @@ struct cs_caller {
     cs_capacity         *planned; /* [n_histories] */
     cs_capacity         *actual;  /* [n_spans of all histories] */
     cs_server           *servers; /* [servers] of the cluster of the call, where they differ */
+    uint32_t            *gpus;    /* [servers] ... in GPUs */
+    cs_uneven            uneven;  /* ... whose tables are owned */
+    bool                *is_gone; /* [n_histories] */
     uint64_t             n_replays;
 
     cs_job                    plan;      /* the last one, kept for calls with the same key */
@@ -155,8 +160,9 @@ static size_t count_spans(const cs_timeline *timeline)
 cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline, cs_caller **caller_p,
                         cs_error *err)
 {
-    cs_caller *caller = CS_NEW(cs_caller, 1);
-    size_t     n      = timeline->n_histories;
+    const cs_cluster *cluster = &job->call.scenario.cluster;
+    cs_caller        *caller  = CS_NEW(cs_caller, 1);
+    size_t            n       = timeline->n_histories;
 
     if (caller != NULL) {
         caller->job      = job;
@@ -169,14 +175,20 @@ cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline, c
         caller->ranks    = CS_NEW(uint32_t, n);
         caller->planned  = CS_NEW(cs_capacity, n);
         caller->actual   = CS_NEW(cs_capacity, count_spans(timeline));
-        caller->servers  = CS_NEW(cs_server, cs_n_servers(&job->call.scenario.cluster));
+        caller->servers  = CS_NEW(cs_server, cs_n_servers(cluster));
+        caller->gpus     = CS_NEW(uint32_t, cs_n_servers(cluster));
+        caller->is_gone  = CS_NEW(bool, n);
+
+        caller->uneven.first     = CS_NEW(uint32_t, (size_t)cs_n_servers(cluster) + 1);
+        caller->uneven.server_of = CS_NEW(uint32_t, cluster->n_ranks);
 
         caller->plan_key  = CS_NEW(double, caller->n_row);
         caller->plan_want = CS_NEW(double, caller->n_row);
     }
     if (caller == NULL || caller->row == NULL || caller->rows == NULL || caller->ranks == NULL ||
         caller->planned == NULL || caller->actual == NULL || caller->servers == NULL ||
-        caller->plan_key == NULL || caller->plan_want == NULL) {
+        caller->gpus == NULL || caller->is_gone == NULL || caller->uneven.first == NULL ||
+        caller->uneven.server_of == NULL || caller->plan_key == NULL || caller->plan_want == NULL) {
         cs_caller_free(caller);
         return CS_NO_MEMORY(err, "the calls of a job");
     }
@@ -193,6 +205,10 @@ void cs_caller_free(cs_caller *caller)
         cs_free(caller->planned);
         cs_free(caller->actual);
         cs_free(caller->servers);
+        cs_free(caller->gpus);
+        cs_free(caller->is_gone);
+        cs_free(caller->uneven.first);
+        cs_free(caller->uneven.server_of);
         cs_free(caller->plan_key);
         cs_free(caller->plan_want);
         cs_job_release(&caller->plan);
@@ -213,34 +229,54 @@ cs_best_call *cs_caller_best(cs_caller *caller)
 /* The ranks to which the steps of the histories belong when excluded servers are not counted. */
 static void number_ranks(cs_caller *caller, const cs_call *call)
 {
-    uint32_t gone = 0;
+    const cs_cluster *cluster = &caller->job->call.scenario.cluster;
+    uint32_t          gone    = 0;
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
-        uint32_t server  = caller->timeline->histories[h].server - gone;
-        caller->ranks[h] = cs_server_first(&caller->job->call.scenario.cluster, server);
-        gone += call->is_excluded[h];
+        uint32_t server  = caller->timeline->histories[h].server;
+        caller->ranks[h] = cs_server_first(cluster, server) - gone;
+        gone += call->is_excluded[h] ? cs_server_gpus(cluster, server) : 0;
     }
 }
 
-/* The cluster without the excluded servers. */
-static cs_cluster cluster_of(const cs_caller *caller, const cs_call *call)
+/* The servers that are not excluded, where they differ: their GPUs and rates. Returns how many. */
+static uint32_t list_servers(cs_caller *caller, const cs_call *call)
 {
-    const cs_cluster *all     = &caller->job->call.scenario.cluster;
-    cs_cluster        cluster = *all;
+    const cs_cluster *all = &caller->job->call.scenario.cluster;
     uint32_t          n = cs_n_servers(all), next = 0;
 
-    for (size_t h = 0; h < caller->timeline->n_histories; h++) {
-        cluster.n_ranks -= call->is_excluded[h] ? cluster.gpus_per_server : 0;
-    }
-    for (uint32_t server = 0, h = 0; all->servers != NULL && server < n; server++) {
+    for (uint32_t server = 0, h = 0; server < n; server++) {
         bool has_history =
             h < caller->timeline->n_histories && caller->timeline->histories[h].server == server;
-        bool is_gone          = has_history && call->is_excluded[h];
-        caller->servers[next] = all->servers[server];
+        bool is_gone       = has_history && call->is_excluded[h];
+        caller->gpus[next] = cs_server_gpus(all, server);
+        if (all->servers != NULL) {
+            caller->servers[next] = all->servers[server];
+        }
         next += !is_gone;
         h += has_history;
     }
-    if (next > 0) {
+    return next;
+}
+
+/* The cluster without the excluded servers. */
+static cs_cluster cluster_of(cs_caller *caller, const cs_call *call)
+{
+    const cs_cluster *all     = &caller->job->call.scenario.cluster;
+    cs_cluster        cluster = *all;
+    uint32_t          next    = 0;
+
+    for (size_t h = 0; h < caller->timeline->n_histories; h++) {
+        uint32_t server = caller->timeline->histories[h].server;
+        cluster.n_ranks -= call->is_excluded[h] ? cs_server_gpus(all, server) : 0;
+    }
+    if (all->servers != NULL || !cs_is_even(all)) {
+        next = list_servers(caller, call);
+    }
+    if (next > 0 && !cs_is_even(all)) {
+        cs_cluster_set_gpus(&cluster, caller->gpus, next, &caller->uneven);
+    }
+    if (next > 0 && all->servers != NULL) {
         cs_cluster_set_servers(&cluster, caller->servers);
     }
     return cluster;
@@ -509,6 +545,31 @@ cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s
         return CS_OK;
     }
     return compare_best(caller, call, n_planned, *elapsed_s_p, err);
+}
+
+/* ---- probes ---- */
+
+cs_status cs_call_probes(cs_caller *caller, const double *slowdowns, const bool *is_excluded,
+                         double barrier_s, double *elapsed_s_p, cs_error *err)
+{
+    cs_call            call    = {.known = slowdowns, .is_excluded = caller->is_gone};
+    cs_profile_options options = cs_profile_defaults();
+    cs_job             job     = caller->job->call;
+    bool               is_possible;
+
+    for (size_t h = 0; h < caller->timeline->n_histories; h++) {
+        caller->is_gone[h] = is_excluded[h] || isinf(slowdowns[h]);
+    }
+    number_ranks(caller, &call);
+    options.barrier_s       = barrier_s;
+    job.scenario.n_capacity = plan_capacity(caller, &call, &is_possible);
+    job.scenario.capacity   = caller->planned;
+    job.scenario.cluster    = cluster_of(caller, &call);
+    if (job.scenario.cluster.n_ranks < 2) {
+        *elapsed_s_p = 0;
+        return CS_OK;
+    }
+    return cs_profile_time(&job, &options, elapsed_s_p, err);
 }
 
 /* ---- which schedule is it? ---- */

@@ -44,6 +44,13 @@ CS_MUST_CHECK cs_status cs_call_time(cs_caller *caller, const cs_call *call, dou
 CS_MUST_CHECK cs_status cs_call_schedule(cs_caller *caller, const cs_call *call, uint64_t *hash_p,
                                          cs_error *err);
 
+/* How long AdapCC's probes take of the servers that are there (cs_profile_time()), at slowdowns
+ * [n_histories] that last for ever. A dead NIC (INFINITY) answers no probe, and nobody waits for
+ * it; with one rank left there is nothing to probe. Refuses what the profile refuses. */
+CS_MUST_CHECK cs_status cs_call_probes(cs_caller *caller, const double *slowdowns,
+                                       const bool *is_excluded, double barrier_s,
+                                       double *elapsed_s_p, cs_error *err);
+
 /* How many replays have been done so far. */
 uint64_t cs_caller_replays(const cs_caller *caller);
 

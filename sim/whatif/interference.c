@@ -43,14 +43,14 @@ static void choose(gsl_rng *stream, uint32_t left, uint32_t n_gpus, bool *is_slo
 cs_status cs_interference_draw(const cs_interference *interference, const cs_cluster *cluster,
                                uint64_t seed, uint64_t turn, bool *is_slowed_p, cs_error *err)
 {
-    uint32_t gpus   = cluster->gpus_per_server;
-    uint32_t most   = interference->gpus < gpus ? interference->gpus : gpus;
     gsl_rng *stream = cs_random_stream(seed ^ cs_mix64(turn), "interference");
 
     if (stream == NULL) {
         return CS_NO_MEMORY(err, "interference");
     }
     for (uint32_t server = 0; server < cs_n_servers(cluster); server++) {
+        uint32_t gpus = cs_server_gpus(cluster, server);
+        uint32_t most = interference->gpus < gpus ? interference->gpus : gpus;
         choose(stream, below(stream, most + 1), gpus,
                is_slowed_p + cs_server_first(cluster, server));
     }

@@ -12,72 +12,30 @@ cs_status cs_knowledge_open(cs_knowledge *knowledge, cs_arena *arena, cs_error *
     knowledge->seen     = CS_ARENA_NEW(arena, double, n + 1);
     knowledge->plan     = CS_ARENA_NEW(arena, double, n + 1);
     knowledge->left_out = CS_ARENA_NEW(arena, bool, n + 1);
+    knowledge->probes_s = (double)NAN;
     return knowledge->seen != NULL && knowledge->plan != NULL && knowledge->left_out != NULL
                ? CS_OK
                : CS_NO_MEMORY(err, "what a policy knows");
 }
 
-/* ---- how long the probes take ---- */
-
-/* One link: sums over n of { n + 1 messages, 2 n s bytes }, for every s. */
-static double probe_s(double alpha_s, double rate_Bps)
+/* How long the probes take of what was seen, or what the job says. */
+static cs_status find_probes_s(const cs_knowledge *k, const bool *is_excluded, double *probes_s_p,
+                               cs_error *err)
 {
-    static const double counts[] = {2, 4, 8}, sizes[] = {256e3, 1e6, 4e6};
-    double              time_s = 0;
+    const cs_profiling *profiling = &k->job->profiling;
+    cs_error            wrong     = {0};
 
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++) {
-            time_s += (counts[i] + 1) * alpha_s + 2 * counts[i] * sizes[j] / rate_Bps;
-        }
+    if (!isnan(profiling->duration_s)) {
+        *probes_s_p = profiling->duration_s;
+        return CS_OK;
     }
-    return time_s;
-}
-
-/* All ordered pairs of GPUs of the slowest server, one after the other. */
-static double probe_server_s(const cs_cluster *cluster)
-{
-    double gpus   = cluster->gpus_per_server;
-    double mates  = gpus / (cluster->sockets > 1 ? cluster->sockets : 1) - 1;
-    double time_s = 0;
-
-    for (uint32_t f = CS_NVLINK; f < cs_n_fabrics(cluster); f++) {
-        double pairs = gpus * (f == CS_NVLINK ? mates : gpus - 1 - mates);
-        if (pairs > 0) {
-            time_s += pairs * probe_s(cluster->fabrics[f].alpha_s, cs_least_Bps(cluster, f));
-        }
+    cs_status status =
+        cs_call_probes(k->caller, k->seen, is_excluded, profiling->barrier_s, probes_s_p, &wrong);
+    if (status == CS_OK) {
+        return CS_OK;
     }
-    return time_s;
-}
-
-double cs_probes_s(const cs_cluster *cluster, double least_Bps, uint32_t n_servers,
-                   double barrier_s)
-{
-    double time_s = probe_server_s(cluster);
-
-    if (n_servers > 1) { /* every round has the slowest server in it, at an end of two probes */
-        time_s +=
-            (n_servers - 1) * (probe_s(cluster->fabrics[CS_NIC].alpha_s, least_Bps) + barrier_s);
-    }
-    return time_s;
-}
-
-/* A probe has the NIC alone, whoever shares it. A dead one answers no probe, and nobody waits for
- * it. */
-static double find_probes_s(const cs_knowledge *k, const bool *is_excluded)
-{
-    const cs_cluster *cluster   = &k->job->call.scenario.cluster;
-    double            least_Bps = (double)INFINITY;
-    uint32_t          n         = 0;
-
-    for (size_t h = 0; h < k->timeline->n_histories; h++) {
-        double part_Bps = cs_server_Bps(cluster, k->timeline->histories[h].server, CS_NIC);
-        double nic_Bps  = part_Bps * (cluster->nic_sharers > 1 ? cluster->nic_sharers : 1);
-        if (!is_excluded[h] && !isinf(k->seen[h])) {
-            least_Bps = fmin(least_Bps, nic_Bps / k->seen[h]);
-            n++;
-        }
-    }
-    return cs_probes_s(cluster, least_Bps, n, k->job->profiling.barrier_s);
+    return CS_FAIL(err, status, cs_status_is_refusal(status) ? "profile.duration" : wrong.where,
+                   "%s%s", cs_status_is_refusal(status) ? "is not known: " : "", wrong.message);
 }
 
 /* ---- which schedule ---- */
@@ -141,9 +99,15 @@ cs_status cs_knowledge_take(cs_knowledge *k, double now_s, const bool *is_exclud
     uint64_t hash = 0;
     bool     is_possible;
 
-    *is_other_p    = look(k, now_s, is_excluded);
-    double given_s = k->job->profiling.duration_s;
-    *probes_s_p    = isnan(given_s) ? find_probes_s(k, is_excluded) : given_s;
+    *is_other_p = look(k, now_s, is_excluded);
+    if (probes_s_p != NULL && (*is_other_p || isnan(k->probes_s))) {
+        CS_TRY(find_probes_s(k, is_excluded, &k->probes_s, err));
+    } else if (*is_other_p) {
+        k->probes_s = (double)NAN;
+    }
+    if (probes_s_p != NULL) {
+        *probes_s_p = k->probes_s;
+    }
     if (!*is_other_p) {
         return CS_OK;
     }

@@ -21,6 +21,7 @@ typedef struct cs_knowledge {
     double                 *plan;     /* [n_histories] what the schedule is made for */
     bool                   *left_out; /* [n_histories] servers that were excluded then */
     bool                    is_taken; /* there was a profile */
+    double                  probes_s; /* how long its probes took; NAN: nobody has asked */
     bool                    has_plan; /* false: the algorithm refuses */
     uint64_t                hash;     /* of the schedule */
     cs_error                refusal;  /* the first one */
@@ -29,8 +30,8 @@ typedef struct cs_knowledge {
 /* Make room; what the members point to is the arena's. Knows nothing before the first profile. */
 CS_MUST_CHECK cs_status cs_knowledge_open(cs_knowledge *knowledge, cs_arena *arena, cs_error *err);
 
-/* Take a profile of the servers that are not excluded: how long the probes take, and is the
- * schedule another one? */
+/* Take a profile of the servers that are not excluded: how long the probes take (NULL: nobody waits
+ * for them), and is the schedule another one? Refuses probes that cannot be replayed. */
 CS_MUST_CHECK cs_status cs_knowledge_take(cs_knowledge *knowledge, double now_s,
                                           const bool *is_excluded, double *probes_s_p,
                                           bool *is_other_p, cs_error *err);
@@ -39,14 +40,5 @@ CS_MUST_CHECK cs_status cs_knowledge_take(cs_knowledge *knowledge, double now_s,
  * server at several rates. */
 CS_MUST_CHECK cs_status cs_knowledge_matters(const cs_knowledge *knowledge, const bool *is_excluded,
                                              bool *matters_p, cs_error *err);
-
-/* How long AdapCC's probes take: every ordered pair of GPUs of a server one after the other, the
- * servers at once; then N - 1 rounds, in which server k probes server k + i, with a barrier behind
- * each. A probe of a link is n messages of s bytes and one of n s, for n = 2, 4, 8 and s = 256 kB,
- * 1 MB, 4 MB: the time that cs_profile_run() (study/profile.h) finds by replaying them, where
- * probes have constant rates. `least_Bps`: the slowest of the NICs of N servers. O(servers).
- * Source: AdapCC, section IV-B. */
-double cs_probes_s(const cs_cluster *cluster, double least_Bps, uint32_t n_servers,
-                   double barrier_s);
 
 #endif

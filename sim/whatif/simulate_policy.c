@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A policy through a job: see whatif/simulate_policy.h.
+/* A policy through a job: see whatif/whatif.h.
  *
  * One iteration is timed call by call. When it ends before anything changes, all iterations up to
  * that change take as long and are added at once. The set of excluded servers changes between
@@ -7,7 +7,7 @@
  *
  * A worker that dies before it enters the first call of an iteration is missed by that iteration;
  * one that dies later has done its part, and the next one misses it. */
-#include "whatif/simulate_policy.h"
+#include "whatif/whatif.h"
 
 #include "algorithms/adapcc/relay.h"
 #include "whatif/knowledge.h"
@@ -253,6 +253,13 @@ static bool has_left(const simulation *w, uint32_t server, size_t *next)
            w->is_excluded[*next];
 }
 
+/* The GPUs of the server whose worker dies. */
+static uint32_t dying_gpus(const simulation *w)
+{
+    return cs_server_gpus(&w->q->job->call.scenario.cluster,
+                          w->q->timeline->histories[w->died].server);
+}
+
 /* How long a rank computes, of `n` that share the samples, where it is number `index`. */
 static double compute_s_of(const simulation *w, uint32_t rank, uint32_t n, uint32_t index)
 {
@@ -276,7 +283,7 @@ static cs_status compute(simulation *w, iteration *it, double *last_s_p, uint64_
     const cs_whatif_job *job     = w->q->job;
     const cs_cluster    *cluster = &job->call.scenario.cluster;
     double               first_s = (double)INFINITY, last_s = 0, ready = 1 - job->overlap_ratio;
-    uint32_t             alive = cs_n_servers(cluster) - w->is_shared, n = 0;
+    uint32_t             alive = cluster->n_ranks - (w->is_shared ? dying_gpus(w) : 0), n = 0;
     uint64_t             turn;
     size_t               next = 0;
 
@@ -286,7 +293,7 @@ static cs_status compute(simulation *w, iteration *it, double *last_s_p, uint64_
         uint32_t server   = cs_server_of(cluster, rank);
         bool     is_gone  = w->is_dead && w->q->timeline->histories[w->died].server == server;
         bool     is_there = !has_left(w, server, &next);
-        double   time_s   = compute_s_of(w, rank, alive * cluster->gpus_per_server, index);
+        double   time_s   = compute_s_of(w, rank, alive, index);
         index += !is_gone;
         if (is_there) {
             w->arrival_s[n++] = ready * time_s;
@@ -385,6 +392,19 @@ static uint32_t n_alive(const simulation *w)
     return cs_n_servers(&w->q->job->call.scenario.cluster) - w->is_dead;
 }
 
+/* Which part of the work of all who are alive those do that are not excluded. */
+static double share_of_members(const simulation *w)
+{
+    const cs_cluster *cluster = &w->q->job->call.scenario.cluster;
+    uint32_t          alive = cluster->n_ranks - (w->is_dead ? dying_gpus(w) : 0), out = 0;
+
+    for (size_t h = 0; w->n_excluded > 0 && h < w->q->timeline->n_histories; h++) {
+        bool is_out = w->is_excluded[h] && !(w->is_dead && h == w->died);
+        out += is_out ? cs_server_gpus(cluster, w->q->timeline->histories[h].server) : 0;
+    }
+    return (double)(alive - out) / alive;
+}
+
 /* Before an iteration: stop for changes of the members. False when nobody is left for ever. */
 static bool settle_members(simulation *w)
 {
@@ -455,7 +475,7 @@ static double next_change(const simulation *w)
 /* Add the iteration, and as many more like it as there are before anything changes. */
 static void add_iterations(simulation *w, const iteration *it)
 {
-    double weight = (double)(n_alive(w) - w->n_excluded) / n_alive(w);
+    double weight = share_of_members(w);
     double most = ceil(w->left / weight - EPSILON), count = 1;
     double room_s = next_change(w) - w->now_s;
 
@@ -495,7 +515,6 @@ static cs_status profile(simulation *w, cs_error *err)
 static cs_status prepare(simulation *w, cs_error *err)
 {
     const cs_profiling *profiling = &w->q->job->profiling;
-    double              probes_s;
     bool                is_other, matters = true;
 
     if (w->q->policy->kind != CS_POLICY_RUN) {
@@ -510,7 +529,7 @@ static cs_status prepare(simulation *w, cs_error *err)
         CS_TRY(cs_knowledge_matters(&w->knowledge, w->is_excluded, &matters, err));
     }
     w->profiles = matters && w->q->policy->profiles != CS_PROFILES_NO && profiling->period > 0;
-    return cs_knowledge_take(&w->knowledge, w->now_s, w->is_excluded, &probes_s, &is_other, err);
+    return cs_knowledge_take(&w->knowledge, w->now_s, w->is_excluded, NULL, &is_other, err);
 }
 
 /* ---- a worker dies ---- */
@@ -534,7 +553,7 @@ static cs_status time_deadline(simulation *w, const iteration *it, double *deadl
                                cs_error *err)
 {
     const cs_cluster *cluster = &w->q->job->call.scenario.cluster;
-    uint32_t          gpus = cluster->gpus_per_server, left = cluster->n_ranks - gpus;
+    uint32_t          gpus = dying_gpus(w), left = cluster->n_ranks - gpus;
     uint32_t          first = cs_server_first(cluster, w->q->timeline->histories[w->died].server);
     cs_call           call  = {.schedule    = &w->q->policy->excluding,
                                .start_s     = w->now_s + it->first_s,
@@ -567,7 +586,8 @@ static cs_status time_deadline(simulation *w, const iteration *it, double *deadl
  * with trees of their own. */
 static cs_status exclude_dead(simulation *w, double usual_s, cs_error *err)
 {
-    double    all = cs_n_servers(&w->q->job->call.scenario.cluster), begin_s = w->now_s, call_s;
+    double    n_ranks = w->q->job->call.scenario.cluster.n_ranks, all = n_ranks / dying_gpus(w);
+    double    begin_s = w->now_s, call_s;
     iteration it;
 
     bury(w);
@@ -599,7 +619,7 @@ static cs_status restart(simulation *w, const iteration *it, double usual_s, cs_
     double          done   = (double)w->q->job->iterations - w->left;
     double          every  = (double)death->checkpoint;
     double          lost   = done - floor((done + EPSILON) / every) * every;
-    double          hung_s = fmax(death->at_s - w->now_s, it->first_s), probes_s;
+    double          hung_s = fmax(death->at_s - w->now_s, it->first_s);
     bool            is_other;
 
     add(w, CS_INTERVAL_ABORTED, hung_s, 0, 0);
@@ -623,7 +643,7 @@ static cs_status restart(simulation *w, const iteration *it, double usual_s, cs_
     if (w->q->policy->kind != CS_POLICY_RUN) {
         return CS_OK;
     }
-    return cs_knowledge_take(&w->knowledge, w->now_s, w->is_excluded, &probes_s, &is_other, err);
+    return cs_knowledge_take(&w->knowledge, w->now_s, w->is_excluded, NULL, &is_other, err);
 }
 
 static cs_status die(simulation *w, const iteration *it, cs_error *err)

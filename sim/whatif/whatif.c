@@ -2,8 +2,6 @@
 /* All policies of a job, their losses and their order: see whatif/whatif.h. */
 #include "whatif/whatif.h"
 
-#include "whatif/simulate_policy.h"
-
 #include <math.h>
 #include <stdlib.h>
 
@@ -52,6 +50,15 @@ static void sum_up(const cs_whatif_line *line, kind_sum *sums)
 static void add_separator(cs_text *text, int *count)
 {
     cs_text_add(text, "%s", (*count)++ == 0 ? ": " : ", ");
+}
+
+/* Are there iterations, and do they take longer, or less, than with the best schedule without a
+ * fault? Or is there time in which none was done? */
+static bool has_pace(const kind_sum *sum, double best_s)
+{
+    double busy_s = sum->duration_s - sum->held_s, expected_s = sum->iterations * best_s;
+
+    return busy_s > 0 && fabs(busy_s - expected_s) > SAME_PACE * busy_s;
 }
 
 /* "2.1 % slower during 60 s", than the best schedule without a fault */
@@ -130,16 +137,16 @@ static void add_paces(cs_text *text, const cs_whatif_job *job, const cs_whatif_r
     bool   switches = line->policy->kind == CS_POLICY_SWITCH;
     double best_s   = report->best_iteration_s;
 
-    if (sums[CS_INTERVAL_ADAPTED].duration_s > 0) {
+    if (has_pace(&sums[CS_INTERVAL_ADAPTED], best_s)) {
         add_pace(text, &sums[CS_INTERVAL_ADAPTED], best_s, count);
         cs_text_add(text, " with %s", line->policy->name);
     }
-    if (sums[CS_INTERVAL_SMALLER].duration_s > 0) {
+    if (has_pace(&sums[CS_INTERVAL_SMALLER], best_s)) {
         add_pace(text, &sums[CS_INTERVAL_SMALLER], best_s, count);
         cs_text_add(text, " without %u of %u servers", sums[CS_INTERVAL_SMALLER].most_excluded,
                     cs_n_servers(&job->call.scenario.cluster));
     }
-    if (sums[CS_INTERVAL_DEGRADED].duration_s > sums[CS_INTERVAL_DEGRADED].held_s) {
+    if (has_pace(&sums[CS_INTERVAL_DEGRADED], best_s)) {
         add_pace(text, &sums[CS_INTERVAL_DEGRADED], best_s, count);
         cs_text_add(text, " with %s on degraded NICs%s%s", job->schedule.algorithm->name,
                     job->interference.gpus > 0 ? " or slowed GPUs" : "",
@@ -164,12 +171,11 @@ static void add_reason_text(const cs_whatif_job *job, const cs_whatif_report *re
     } else if (line->lost_gpu_hours != 0) {
         cs_text_add(text, "%s %.3g GPU-hours", line->lost_gpu_hours < 0 ? "gains" : "loses",
                     fabs(line->lost_gpu_hours));
+    } else {
+        cs_text_add(text, "loses nothing");
     }
     add_paces(text, job, report, line, sums, &count);
     add_stops(text, line, sums, &count);
-    if (count == 0 && line->lost_gpu_hours == 0) {
-        cs_text_add(text, "loses nothing");
-    }
 }
 
 /* ---- lines ---- */

@@ -12,6 +12,7 @@
 #ifndef CS_WHATIF_WHATIF_H
 #define CS_WHATIF_WHATIF_H
 
+#include "base/text.h"
 #include "whatif/call.h"
 
 /* What happens in an interval: enum, and in a few words. */
@@ -37,7 +38,7 @@ typedef enum cs_job_interval_kind {
 /* Iterations of equal duration, one iteration across a change, or a stop. */
 typedef struct cs_job_interval {
     double from_s, until_s;
-    double iterations;             /* whole jobs' worth: an iteration without k of p servers counts
+    double iterations;             /* whole jobs' worth: an iteration without k of p GPUs counts
                                       (p - k) / p */
     double               held_s;   /* of its time, calls were held back until a repair */
     double               lost;     /* iterations that have to be done again, from here on */
@@ -92,5 +93,32 @@ void cs_whatif_free(cs_whatif_report *report);
 
 /* How a kind is called. */
 const char *cs_job_interval_text(cs_job_interval_kind kind);
+
+/* ---- a report as text (whatif/whatif_text.c) ---- */
+
+/* The ranking with its reasons, then the throughput over time (at most 12 intervals a policy). */
+void cs_whatif_table(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text);
+
+/* One object; numbers read back exactly, what never ends is null. */
+void cs_whatif_json(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text);
+
+/* One line per interval of every policy. */
+void cs_whatif_csv(const cs_whatif_job *job, const cs_whatif_report *report, cs_text *text);
+
+/* ---- one policy through the whole job, iteration by iteration (whatif/simulate_policy.c) ---- */
+
+typedef struct cs_policy_request {
+    const cs_whatif_job    *job;
+    const cs_timeline      *timeline;
+    cs_caller              *caller;
+    const cs_whatif_policy *policy;
+    double                  healthy_iteration_s;
+    cs_arena               *arena; /* of the intervals and texts */
+} cs_policy_request;
+
+/* A part of cs_whatif_run(): fill the intervals, is_finished, total_s, iterations and note of a
+ * line. */
+CS_MUST_CHECK cs_status cs_simulate_policy(const cs_policy_request *request, cs_whatif_line *line,
+                                           cs_error *err);
 
 #endif

@@ -661,15 +661,8 @@ static void read_faults(cs_reading *r, const cs_place *place, const cs_field *ro
 /* Everything that a scenario of the job's size can be refused for. */
 static void check_cluster(cs_reading *r, const cs_whatif_job *job)
 {
-    const cs_cluster *c = &job->call.scenario.cluster;
-
-    if (cs_reading_failed(r) || cs_scenario_check(&job->call.scenario, &r->error) != CS_OK) {
-        return;
-    }
-    if (c->uneven != NULL) { /* without a server, so many GPUs are left and so much work is done */
-        (void)!CS_FAIL(&r->error, CS_ENOTSUP, "cluster.servers",
-                       "a job's servers have as many GPUs each, here are %u to %u",
-                       cs_least_gpus(c), c->gpus_per_server);
+    if (!cs_reading_failed(r)) {
+        (void)!cs_scenario_check(&job->call.scenario, &r->error);
     }
 }
 

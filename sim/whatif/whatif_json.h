@@ -60,7 +60,7 @@ typedef struct cs_whatif_policy {
 typedef struct cs_profiling {
     bool     is_on;
     uint64_t period;     /* iterations from one profile to the next; 0: one at the begin alone */
-    double   duration_s; /* of a profile; NAN: that of AdapCC's probes, see cs_probes_s() */
+    double   duration_s; /* of a profile; NAN: that of AdapCC's probes, see cs_call_probes() */
     double   barrier_s;  /* ... of which each round of probes takes so much more */
     double   rebuild_s;  /* to set up another schedule */
 } cs_profiling;

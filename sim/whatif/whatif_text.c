@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A report for people and for programs: see whatif/whatif_text.h. */
-#include "whatif/whatif_text.h"
+/* A report for people and for programs: see whatif/whatif.h. */
+#include "whatif/whatif.h"
 
 #include "base/column.h"
 

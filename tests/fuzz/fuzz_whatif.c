@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "cs/result.h"
 #include "fuzz.h"
-#include "whatif/whatif_text.h"
+#include "whatif/whatif.h"
 
 #include <math.h>
 #include <string.h>

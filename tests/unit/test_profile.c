@@ -201,6 +201,77 @@ Test(profile, random_clusters_are_found_as_they_are)
     }
 }
 
+/* Servers with GPUs, NICs and NVLinks of their own: every pair is found as it is, in as long as the
+ * slowest link of each turn takes. */
+Test(profile, servers_of_other_sizes_are_found_as_they_are)
+{
+    static const char *const models[] = {"alpha-beta", "loggp", "flow"};
+    cs_profile_options       options  = cs_profile_defaults();
+    ct_rng                   rng      = ct_rng_for(7);
+
+    for (int i = 0; i < 60; i++) {
+        uint32_t  gpus[5], first[6], server_of[20], n = 2 + ct_below(&rng, 4), inside = 0;
+        cs_uneven uneven = {.first = first, .server_of = server_of};
+        cs_server servers[5];
+        cs_job    job = make_job(2, 1, models[i % 3], NULL, 0);
+
+        for (uint32_t s = 0; s < n; s++) {
+            gpus[s] = 1 + ct_below(&rng, 4);
+            inside += gpus[s] * (gpus[s] - 1);
+            servers[s] =
+                (cs_server){{ct_uniform(&rng, 1e9, 2e10), ct_uniform(&rng, 5e10, 4e11), 1}};
+        }
+        cs_cluster *c = &job.scenario.cluster;
+        cs_cluster_set_gpus(c, gpus, n, &uneven);
+        cs_cluster_set_servers(c, servers);
+        cs_profile p = must_profile(&job, &options);
+        cr_assert_eq(p.n_links, (size_t)inside + (size_t)n * (n - 1));
+        for (size_t k = 0; k < p.n_links; k++) {
+            const cs_profile_link *l   = &p.links[k];
+            bool                   net = l->kind == CS_LINK_NET;
+            uint32_t               a   = net ? l->src : cs_server_of(c, l->src);
+            uint32_t               b   = net ? l->dst : cs_server_of(c, l->dst);
+            uint32_t               f   = net ? CS_NIC : CS_NVLINK;
+            double                 Bps = fmin(cs_server_Bps(c, a, f), cs_server_Bps(c, b, f));
+            cr_assert(net ? a != b : a == b && l->src != l->dst);
+            cr_assert_float_eq(l->bandwidth_Bps / Bps, 1, 1e-7, "%d: %s", i, models[i % 3]);
+            cr_assert_float_eq(l->alpha_s, net ? NET_ALPHA : NVLINK_ALPHA, 1e-10);
+            for (size_t other = 0; other < k; other++) {
+                cr_assert(l->kind != p.links[other].kind || l->src != p.links[other].src ||
+                          l->dst != p.links[other].dst);
+            }
+        }
+        cs_profile_free(&p);
+    }
+}
+
+/* Ranks 0-3, 4-5, 6: the pair of the smaller server is measured beside the first two of the
+ * larger one, and is the slower link there. */
+Test(profile, a_smaller_server_is_done_first)
+{
+    static const uint32_t gpus[]    = {4, 2, 1};
+    const cs_server       servers[] = {
+              {{NET_BPS, NVLINK_BPS, 1}}, {{NET_BPS, NVLINK_BPS / 2, 1}}, {{NET_BPS / 4, NVLINK_BPS, 1}}};
+    uint32_t           first[4], server_of[7];
+    cs_uneven          uneven  = {.first = first, .server_of = server_of};
+    cs_job             job     = make_job(7, 1, "flow", NULL, 0);
+    cs_profile_options options = {
+        .counts = {2}, .n_counts = 1, .sizes = {1000000}, .n_sizes = 1, .repeats = 1};
+
+    cs_cluster_set_gpus(&job.scenario.cluster, gpus, 3, &uneven);
+    cs_cluster_set_servers(&job.scenario.cluster, servers);
+    cs_profile p      = must_profile(&job, &options);
+    double     fast_s = 3 * NVLINK_ALPHA + 4e6 / NVLINK_BPS;
+    double     half_s = 3 * NVLINK_ALPHA + 8e6 / NVLINK_BPS;
+    double     net_s  = 3 * NET_ALPHA + 16e6 / NET_BPS;
+
+    cr_assert_float_eq(p.duration_s, 2 * half_s + 10 * fast_s + 2 * net_s, 1e-12);
+    cr_assert_eq(p.n_messages, 3u * (12 + 2) + 3u * 2 * 3);
+    cr_expect_eq(p.links[1].src, 4u);
+    cr_expect_eq(p.links[3].src, 5u);
+    cs_profile_free(&p);
+}
+
 /* A preset whose last servers are slower, in NIC and NVLinks. */
 Test(profile, servers_that_differ_are_seen_on_every_model)
 {

@@ -379,40 +379,125 @@ Test(uneven, tables_are_checked)
     expect_refused(&scene.scenario, "cluster.servers", "dense");
 }
 
-/* A file that says one number of GPUs is neither written nor run; one that knows nothing of servers
- * is both. */
-Test(uneven, schedules)
+/* The schedule of the scene through a file and back, on the scene's model. */
+static cs_result run_exported(cs_export_format format)
 {
-    cs_text   text = {0};
-    cs_error  err  = {0};
-    cs_result result;
+    cs_text    text   = {0};
+    cs_error   err    = {0};
+    cs_result  result = {0};
+    cs_stored *stored = NULL;
 
-    set_mixed("ring", 11264);
     ct_scene_ready(&scene);
     cs_job job = ct_scene_job(&scene, NULL);
-    cr_expect_eq(cs_export_schedule(&job, CS_EXPORT_JSON, &text, &err), CS_ENOTSUP);
-    cr_expect_str_eq(err.where, "cluster.servers");
-    cs_text_free(&text);
-    text = (cs_text){0};
-    cr_assert_eq(cs_export_schedule(&job, CS_EXPORT_MSCCL, &text, &err), CS_OK, "%s", err.message);
-    cs_stored *stored = NULL;
-    cr_assert_eq(cs_schedule_parse(text.data, text.length, "mixed.xml", &stored, &err), CS_OK);
+    cr_assert_eq(cs_export_schedule(&job, format, &text, &err), CS_OK, "%s", err.message);
+    cr_assert_eq(cs_schedule_parse(text.data, text.length, "mixed", &stored, &err), CS_OK, "%s: %s",
+                 err.where, err.message);
     const cs_stored_options options = {stored};
-    cs_job                  run     = {.scenario = scene.scenario, .verify = true};
+    cs_job                  run = {.scenario = scene.scenario, .verify = true, .is_checked = true};
     cs_job_set_algorithm(&run, &cs_algorithm_stored, &options);
     cs_job_set_model(&run, job.model, NULL);
-    cr_assert_eq(cs_job_resolve(&run, &err), CS_OK, "%s", err.message);
     cr_assert_eq(cs_job_run(&run, NULL, 0, &result, &err), CS_OK, "%s", err.message);
     cr_expect(result.verified);
-    cr_expect(ct_is_close(result.elapsed_s, ct_scene_replay(&scene, NULL).elapsed_s, 1e-12));
-    stored->any_servers     = false;
-    stored->gpus_per_server = 4;
-    stored->plan.uses |= CS_USES_NVLINK;
-    run.is_resolved = false;
-    err             = (cs_error){0};
-    cr_expect_eq(cs_job_resolve(&run, &err), CS_ENOTSUP);
-    cr_expect_not_null(strstr(err.message, "4 GPUs in every server, here are 1 to 4"), "%s",
-                       err.message);
     cs_stored_free(stored);
     cs_text_free(&text);
+    return result;
+}
+
+/* A file has the servers, or knows nothing of servers (MSCCL): either takes as long as what it was
+ * written from. */
+Test(uneven, schedules)
+{
+    static const cs_export_format formats[] = {CS_EXPORT_JSON, CS_EXPORT_MSCCL};
+    static const char *const      names[] = {"ring", "nccl_rings", "double_binary_tree", "allpairs",
+                                             "adapcc"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        for (size_t f = 0; f < 2; f++) {
+            set_mixed(names[i], 112640);
+            cs_result result = run_exported(formats[f]);
+            double    want_s = ct_scene_replay(&scene, NULL).elapsed_s;
+            cr_expect(ct_is_close(result.elapsed_s, want_s, 1e-12) || (f == 1 && i > 0),
+                      "%s: %g, not %g", names[i], result.elapsed_s, want_s);
+            cr_expect_leq(result.bound_s, result.elapsed_s);
+        }
+    }
+}
+
+#define HEAD                                                                             \
+    "{\"format\": \"collsim-schedule\", \"version\": 1, \"collective\": \"broadcast\", " \
+    "\"ranks\": 3, \"chunks\": 1, \"bytes\": 8, "
+#define TRANSFERS                                                                           \
+    "\"transfers\": [{\"round\": 0, \"src\": 0, \"dst\": 1, \"chunk\": 0}, {\"round\": 0, " \
+    "\"src\": 0, \"dst\": 2, \"chunk\": 0}]}"
+
+static cs_status parse(const char *json, cs_stored **stored_p, cs_error *err)
+{
+    *err = (cs_error){0};
+    return cs_schedule_parse(json, strlen(json), "s.json", stored_p, err);
+}
+
+Test(uneven, servers_of_a_file)
+{
+    static const struct {
+        const char *servers, *words;
+    } wrong[] = {
+        {"[{\"gpus\": 2}, {\"gpus\": 2}]", "have 4 GPUs, but there are 3 ranks"},
+        {"[{\"count\": 4, \"gpus\": 1}]", "are 4, but there are 3 ranks"},
+        {"[{\"gpus\": 2}, {\"gpus\": 1}], \"gpus_per_server\": 2", "accepted is one"},
+        {"[{\"gpus\": 2}, {\"gpus\": 1}], \"sockets\": 2", "with one socket"},
+        {"[{\"count\": 2}]", "gpus"},
+        {"[]", "servers"},
+    };
+    cs_stored *stored = NULL;
+    cs_error   err;
+    char       json[800];
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(json, sizeof json, HEAD "\"servers\": %s, " TRANSFERS, wrong[i].servers);
+        cr_assert_eq(parse(json, &stored, &err), CS_EINVAL, "%s", json);
+        cr_expect(strstr(err.message, wrong[i].words) != NULL ||
+                      strstr(err.where, wrong[i].words) != NULL,
+                  "%s: %s", err.where, err.message);
+    }
+    cr_assert_eq(
+        parse(HEAD "\"servers\": [{\"count\": 3, \"gpus\": 1}], " TRANSFERS, &stored, &err), CS_OK,
+        "%s", err.message);
+    cr_expect(cs_is_even(&(cs_cluster){.uneven = cs_stored_cluster(stored).uneven}));
+    cs_stored_free(stored);
+    cr_assert_eq(
+        parse(HEAD "\"servers\": [{\"gpus\": 2}, {\"gpus\": 1}], " TRANSFERS, &stored, &err), CS_OK,
+        "%s", err.message);
+    cr_expect_eq(cs_transfer_fabric(&stored->recording.transfers[0]), CS_NVLINK);
+    cr_expect_eq(cs_transfer_fabric(&stored->recording.transfers[1]), CS_NIC);
+
+    static const uint32_t   other[] = {1, 2};
+    const cs_stored_options options = {stored};
+    ct_scene_set(&scene, "adapcc", CS_BROADCAST, 3, 8);
+    ct_scene_set_gpus(&scene, other, 2);
+    ct_scene_ready(&scene);
+    cs_job run = {.scenario = scene.scenario};
+    cs_job_set_algorithm(&run, &cs_algorithm_stored, &options);
+    cs_job_set_model(&run, cs_models[0], NULL);
+    cr_expect_eq(cs_job_resolve(&run, &err), CS_ENOTSUP);
+    cr_expect_str_eq(err.where, "cluster.servers");
+    cr_expect_not_null(strstr(err.message, "another order"), "%s", err.message);
+    cs_stored_free(stored);
+}
+
+Test(uneven, a_file_out_of_memory)
+{
+    cs_status status = CS_ENOMEM;
+
+    for (long passes = 0; status == CS_ENOMEM && passes < 2000; passes++) {
+        cs_stored *stored = NULL;
+        cs_error   err;
+        cs_alloc_fail_after(passes);
+        status =
+            parse(HEAD "\"servers\": [{\"gpus\": 2}, {\"gpus\": 1}], " TRANSFERS, &stored, &err);
+        cs_alloc_fail_after(-1);
+        if (status == CS_OK) {
+            cs_stored_free(stored);
+        }
+    }
+    cr_expect_eq(status, CS_OK);
 }

@@ -172,55 +172,275 @@ Test(whatif_change, where_an_algorithm_refuses_the_jobs_schedule_runs)
     release(&o);
 }
 
-Test(whatif_change, probes_take_what_their_messages_take)
-{
-    cs_cluster cluster = {
-        .n_ranks         = 8,
-        .gpus_per_server = 2,
-        .fabrics         = {
-                    [CS_NIC] = {CS_SWITCHED, 20e-6, 12.5e9}, [CS_NVLINK] = {CS_DIRECT, 5e-6, 100e9}}};
-    /* 3 sizes x (3 + 5 + 9) messages, 2 x (2 + 4 + 8) x 5.256 MB */
-    double nvlink_s = 51 * 5e-6 + 147.168e6 / 100e9, net_s = 51 * 20e-6 + 147.168e6 / 6.25e9;
+/* The standard job with a hundredth of its bytes. */
+#define SMALL_JOB "\"job\": {\"iterations\": 100, \"compute\": \"1s\", \"bytes\": 2400000}"
 
-    EXPECT_NEAR(cs_probes_s(&cluster, 6.25e9, 4, 1e-3), 2 * nvlink_s + 3 * (net_s + 1e-3));
-    EXPECT_NEAR(cs_probes_s(&cluster, 6.25e9, 1, 1e-3), 2 * nvlink_s);
-    cluster.gpus_per_server = 1;
-    EXPECT_NEAR(cs_probes_s(&cluster, 6.25e9, 8, 0), 7 * net_s);
+/* How long a policy first stands still for a profile after a time. */
+static double profile_s(const outcome *o, const char *policy, double after_s)
+{
+    const cs_whatif_line *line = line_of(o, policy);
+    size_t                i    = 0;
+
+    while (i < line->n_intervals && (line->intervals[i].kind != CS_INTERVAL_PROFILE ||
+                                     line->intervals[i].from_s < after_s)) {
+        i++;
+    }
+    cr_assert_lt(i, line->n_intervals, "%s: no profile after %g s", policy, after_s);
+    return line->intervals[i].until_s - line->intervals[i].from_s;
 }
 
-/* The closed form is the replay of the probes, with a server at half its rate. */
-Test(whatif_change, probes_take_what_their_replay_takes)
+static outcome run_probes(const char *cluster, const char *keys)
 {
-    static const struct {
-        const char *cluster;
-        double      least_Bps;
-    } cases[] = {
-        {"{\"ranks\": 6, \"nic\": {\"bandwidth\": 12.5e9, \"alpha\": 2e-5}}", 6.25e9},
-        {"{\"ranks\": 12, \"gpus_per_server\": 4, \"nvlink\": {\"bandwidth\": 100e9, \"alpha\": "
-         "5e-6, \"kind\": \"direct\"}, \"nic\": {\"bandwidth\": 12.5e9, \"alpha\": 2e-5}}",
-         6.25e9},
-        {"{\"topology\": {\"preset\": \"adapcc-a100\", \"servers\": 3}}", 6.25e9},
-        {"{\"topology\": {\"preset\": \"adapcc\", \"servers\": 6}}", 6.25e9},
+    char     json[1500];
+    outcome  o   = {0};
+    cs_error err = {0};
+
+    (void)snprintf(json, sizeof json,
+                   "{" SMALL_JOB
+                   ", \"algorithm\": \"ring\", \"policies\": [{\"algorithm\": \"ring\", "
+                   "\"profile\": \"yes\"}], \"cluster\": %s, \"profile\": {\"period\": 10, "
+                   "\"barrier\": \"1ms\", \"rebuild\": 0}, %s}",
+                   cluster, keys);
+    cr_assert_eq(try_job(json, &o, &err), CS_OK, "%s: %s", err.where, err.message);
+    return o;
+}
+
+/* By hand: 3 sizes x (3 + 5 + 9) messages, 2 x (2 + 4 + 8) x 5.256 MB. Four servers, one of them at
+ * half its rate; then, without a server whose worker has died, three. */
+Test(whatif_change, probes_take_what_their_messages_take)
+{
+    double  nvlink_s = 51 * 5e-6 + 147.168e6 / 100e9, net_s = 51 * 20e-6 + 147.168e6 / 6.25e9;
+    outcome o = run_probes("{\"ranks\": 8, \"gpus_per_server\": 2, \"nvlink\": {\"bandwidth\": "
+                           "100e9, \"alpha\": 5e-6}, \"nic\": {\"bandwidth\": 12.5e9, \"alpha\": "
+                           "2e-5}}",
+                           "\"faults\": [{\"rank\": 0, \"slowdown\": 2}], \"death\": {\"rank\": 7, "
+                           "\"at\": 50}");
+
+    EXPECT_NEAR(profile_s(&o, "ring", 0), 2 * nvlink_s + 3 * (net_s + 1e-3));
+    EXPECT_NEAR(profile_s(&o, "ring", 130), 2 * nvlink_s + 2 * (net_s + 1e-3));
+    release(&o);
+}
+
+/* One mechanism: a profile of a job takes what `collsim profile` says, on every model. */
+Test(whatif_change, probes_take_what_a_profile_takes)
+{
+    static const char *const models[]   = {"alpha-beta", "loggp", "flow", "packet"};
+    static const char *const clusters[] = {
+        "{\"ranks\": 6, \"nic\": {\"bandwidth\": 12.5e9, \"alpha\": 2e-5}}",
+        "{\"nvlink\": {\"bandwidth\": 100e9, \"alpha\": 5e-6, \"kind\": \"direct\"}, \"nic\": "
+        "{\"bandwidth\": 12.5e9, \"alpha\": 2e-5}, \"servers\": [{\"gpus\": 4}, {\"gpus\": 2, "
+        "\"nic\": {\"bandwidth\": 6.25e9}, \"nvlink\": {\"bandwidth\": 50e9}}, {\"gpus\": 1}]}",
+        "{\"topology\": {\"preset\": \"adapcc-a100\", \"servers\": 3}}",
+        "{\"topology\": {\"preset\": \"adapcc\", \"servers\": 6}}",
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char               json[800];
-        cs_profile         found   = {0};
+    for (size_t i = 0; i < 4 * sizeof clusters / sizeof clusters[0]; i++) {
+        const char        *cluster = clusters[i / 4];
+        char               json[1000], keys[200];
+        double             found_s = 0;
+        cs_error           err     = {0};
         cs_profile_options options = cs_profile_defaults();
-        snprintf(json, sizeof json,
-                 "{\"bytes\": 1024, \"algorithm\": \"ring\", \"cluster\": %s, \"faults\": "
-                 "[{\"rank\": 0, \"slowdown\": 2}]}",
-                 cases[i].cluster);
+        (void)snprintf(json, sizeof json,
+                       "{\"bytes\": 1024, \"algorithm\": \"ring\", \"model\": \"%s\", "
+                       "\"cluster\": %s, \"faults\": [{\"rank\": 0, \"slowdown\": 2}]}",
+                       models[i % 4], cluster);
         cs_config *config = ct_config_of(json);
         cs_case    c      = ct_case(config, 0);
         options.barrier_s = 1e-3;
-        cr_assert_eq(cs_profile_run(&c.job, &options, &found, NULL), CS_OK);
-        double formula_s = cs_probes_s(&c.job.scenario.cluster, cases[i].least_Bps,
-                                       cs_n_servers(&c.job.scenario.cluster), 1e-3);
-        cr_expect(is_near(found.duration_s, formula_s), "%zu: %.15g, %.15g", i, found.duration_s,
-                  formula_s);
-        cs_profile_free(&found);
+        cr_assert_eq(cs_profile_time(&c.job, &options, &found_s, &err), CS_OK, "%s", err.message);
+        (void)snprintf(keys, sizeof keys,
+                       "\"model\": \"%s\", \"faults\": [{\"rank\": 0, \"slowdown\": 2}]",
+                       models[i % 4]);
+        outcome o = run_probes(cluster, keys);
+        EXPECT_NEAR(profile_s(&o, "ring", 0), found_s);
+        release(&o);
         cs_case_free(&c);
         cs_config_free(config);
+    }
+}
+
+Test(whatif_change, probes_that_are_too_many_are_said)
+{
+    static const char json[] =
+        "{" JOB ", \"algorithm\": \"rhd\", \"policies\": [{\"algorithm\": \"rhd\", \"profile\": "
+        "\"yes\"}], \"cluster\": {\"ranks\": 2100}, \"profile\": {\"period\": 10}}";
+
+    expect_refused(json, "profile.duration: is not known: 2100 servers");
+}
+
+/* ---- servers with different numbers of GPUs ---- */
+
+/* The standard job's times with a hundredth of bytes and rate, on 16 ranks; without the first
+ * server, 12: 22 steps of 2e5 bytes. */
+#define MIXED                                                                                   \
+    "\"cluster\": {\"nic\": {\"bandwidth\": 1.8e7, \"alpha\": 0}, \"nvlink\": {\"alpha\": 0}, " \
+    "\"servers\": [{\"count\": 2, \"gpus\": 4}, {\"count\": 2, \"gpus\": 2}, {\"count\": 4, "   \
+    "\"gpus\": 1}]}"
+#define WITHOUT_FOUR_S (22 * 2e5 / 1.8e7)
+
+static outcome run_mixed(const char *keys)
+{
+    char     json[3000];
+    outcome  o   = {0};
+    cs_error err = {0};
+
+    (void)snprintf(json, sizeof json, "{" SMALL_JOB ", " MIXED ", %s}", keys);
+    cr_assert_eq(try_job(json, &o, &err), CS_OK, "%s: %s: %s", json, err.where, err.message);
+    return o;
+}
+
+Test(whatif_change, a_larger_server_takes_more_work_with_it)
+{
+    outcome o = run_mixed("\"algorithm\": \"ring\", \"policies\": [\"exclude\"], \"faults\": "
+                          "[{\"rank\": 5, \"down\": true, \"slowdown\": 2, \"from\": 12.5}]");
+
+    EXPECT_NEAR(total(&o, "healthy"), 125);
+    EXPECT_NEAR(total(&o, "exclude"), 12.6 + 600 + 90 / .75 * (1 + WITHOUT_FOUR_S));
+    check_intervals(line_of(&o, "exclude"), total(&o, "exclude"), N);
+    release(&o);
+}
+
+Test(whatif_change, those_who_are_left_do_the_work_of_a_server)
+{
+    outcome o =
+        run_mixed("\"algorithm\": \"ring\", \"policies\": [\"iccl\"], \"death\": {\"rank\": "
+                  "2, \"at\": 50.6, \"checkpoint\": 25}");
+
+    /* as in sim/doc/change.md, but that 12 of 16 are left */
+    EXPECT_NEAR(total(&o, "iccl"), 126 + 75 * (16 / 12.0 + WITHOUT_FOUR_S));
+    release(&o);
+    o = run_mixed("\"algorithm\": \"ring\", \"policies\": [{\"algorithm\": \"ring\", \"recovery\": "
+                  "\"exclude\"}], \"profile\": {\"rebuild\": 3}, \"death\": {\"rank\": 2, \"at\": "
+                  "50.6}");
+    /* the iteration is done by 12 of 16, and a deadline is six times as long as its call */
+    const cs_whatif_line *line = line_of(&o, "ring");
+    EXPECT_NEAR(line->death.redone, 4 / 16.0);
+    EXPECT_NEAR(line->death.hung_s, 5 * WITHOUT_FOUR_S);
+    EXPECT_NEAR(line->total_s,
+                51 + 6 * WITHOUT_FOUR_S + 3 + ceil(59.25) * (16 / 12.0 + WITHOUT_FOUR_S));
+    release(&o);
+}
+
+/* Behind a death AdapCC's trees are those of the ranks that are left: an iteration takes what a run
+ * on their cluster does, with rates as the profile saw them. */
+Test(whatif_change, trees_are_made_anew_for_those_who_are_left)
+{
+    static const char *const left[] = {
+        "[{\"count\": 1, \"gpus\": 4}, {\"count\": 2, \"gpus\": 2}, {\"count\": 4, \"gpus\": 1}]",
+        "[{\"count\": 2, \"gpus\": 4}, {\"count\": 1, \"gpus\": 2}, {\"count\": 4, \"gpus\": 1}]",
+        "[{\"count\": 2, \"gpus\": 4}, {\"count\": 2, \"gpus\": 2}, {\"count\": 3, \"gpus\": 1}]",
+    };
+    static const uint32_t dead[]   = {1, 9, 14};
+    static const double   n_left[] = {12, 14, 15};
+
+    for (size_t i = 0; i < 3; i++) {
+        char json[1200], keys[800];
+        (void)snprintf(
+            keys, sizeof keys,
+            "\"policies\": [\"adapcc\"], \"profile\": {\"period\": 1000, \"rebuild\": 3}, "
+            "\"faults\": [{\"rank\": 4, \"slowdown\": 2}], \"death\": {\"rank\": %u, \"at\": "
+            "50}",
+            dead[i]);
+        outcome                o    = run_mixed(keys);
+        const cs_whatif_line  *line = line_of(&o, "adapcc");
+        const cs_job_interval *last = &line->intervals[line->n_intervals - 1];
+        (void)snprintf(
+            json, sizeof json,
+            "{\"bytes\": 2400000, \"algorithm\": \"adapcc\", \"cluster\": {\"nic\": "
+            "{\"bandwidth\": 1.8e7, \"alpha\": 0}, \"nvlink\": {\"alpha\": 0}, \"servers\": "
+            "%s}, \"faults\": [{\"rank\": %u, \"slowdown\": 2}]}",
+            left[i], i == 0 ? 0u : 4u);
+        cs_config *config = ct_config_of(json);
+        cs_case    c      = ct_case(config, 0);
+        cs_result  result;
+        cr_assert_eq(cs_job_run(&c.job, NULL, 0, &result, NULL), CS_OK);
+        cr_expect_eq(line->n_rebuilds, 1);
+        cr_expect_eq(last->kind, CS_INTERVAL_ADAPTED);
+        EXPECT_NEAR((last->until_s - last->from_s) /
+                        (last->iterations > 0 ? ceil(last->iterations) : 1),
+                    16 / n_left[i] + result.elapsed_s);
+        cs_case_free(&c);
+        cs_config_free(config);
+        release(&o);
+    }
+}
+
+Test(whatif_change, a_reason_leaves_out_what_is_no_slower)
+{
+    outcome o =
+        run_with("\"algorithm\": \"ring\", \"profile\": {}, \"policies\": [\"ring\", "
+                 "\"iccl\"], \"faults\": [{\"rank\": 0, \"slowdown\": null, \"from\": 12.5, "
+                 "\"down\": true}]");
+
+    cr_expect_str_eq(line_of(&o, "ring")->reason, "never ends: stuck from 12.5 s on");
+    cr_expect_str_eq(line_of(&o, "iccl")->reason, "never ends: stuck from 12.5 s on");
+    release(&o);
+    o = run_with(RINGS ", \"profile\": {}");
+    cr_expect_str_eq(line_of(&o, "ring")->reason, "loses nothing");
+    release(&o);
+}
+
+Test(whatif_change, interference_counts_the_gpus_of_each_server)
+{
+    const cs_interference f      = {.every_s = 300, .gpus = 3, .level_ratio = 1};
+    const uint32_t        gpus[] = {4, 1, 2};
+    uint32_t              first[4], server_of[7], most[3] = {0}, least[3] = {9, 9, 9};
+    cs_uneven             uneven  = {.first = first, .server_of = server_of};
+    cs_cluster            cluster = {0};
+    bool                  is_slowed[8];
+
+    cs_cluster_set_gpus(&cluster, gpus, 3, &uneven);
+    for (uint64_t turn = 0; turn < 200; turn++) {
+        is_slowed[7] = true;
+        cr_assert_eq(cs_interference_draw(&f, &cluster, 7, turn, is_slowed, NULL), CS_OK);
+        cr_assert(is_slowed[7], "wrote behind the ranks");
+        for (uint32_t s = 0; s < 3; s++) {
+            uint32_t n = 0;
+            for (uint32_t i = first[s]; i < first[s + 1]; i++) {
+                n += is_slowed[i];
+            }
+            most[s]  = n > most[s] ? n : most[s];
+            least[s] = n < least[s] ? n : least[s];
+        }
+    }
+    for (uint32_t s = 0; s < 3; s++) {
+        cr_expect_eq(most[s], gpus[s] < 3 ? gpus[s] : 3);
+        cr_expect_eq(least[s], 0);
+    }
+}
+
+/* All policies on a port model and a network; every call is checked while it is replayed, and none
+ * is faster than the best without a fault. */
+Test(whatif_change, mixed_servers_meet_everything)
+{
+    static const char *const models[] = {"alpha-beta", "flow"};
+
+    for (size_t i = 0; i < 2; i++) {
+        char keys[2000];
+        (void)snprintf(
+            keys, sizeof keys,
+            "\"model\": \"%s\", \"policies\": [\"nccl_rings\", \"adapcc\", {\"algorithm\": "
+            "{\"name\": "
+            "\"adapcc\", \"options\": {\"relay\": \"literal\"}}, \"label\": \"relay\"}, \"optcc\", "
+            "\"stragglar\", \"exclude\", \"wait\"], \"profile\": {\"period\": 10}, "
+            "\"interference\": "
+            "{\"level\": 1, \"every\": 20, \"gpus\": 3}, \"faults\": [{\"rank\": 5, \"slowdown\": "
+            "3, "
+            "\"from\": 20, \"until\": 40}, {\"rank\": 12, \"slowdown\": 2, \"from\": 30, "
+            "\"until\": "
+            "60, \"down\": true}], \"death\": {\"rank\": 9, \"at\": 50, \"checkpoint\": 10}",
+            models[i]);
+        outcome o = run_mixed(keys);
+        for (size_t k = 0; k < o.report.n_lines; k++) {
+            const cs_whatif_line *line = &o.report.lines[k];
+            cr_assert(line->is_available && line->is_finished, "%s: %s", models[i],
+                      line->policy->name);
+            check_intervals(line, line->total_s, N);
+            cr_expect_geq(line->total_s, N * o.report.best_iteration_s * (1 - 1e-9));
+        }
+        cr_expect_eq(line_of(&o, "adapcc")->death.redone, 2 / 16.0);
+        cr_expect_not_null(line_of(&o, "optcc")->note);
+        cr_expect_null(line_of(&o, "adapcc")->note);
+        release(&o);
     }
 }
 

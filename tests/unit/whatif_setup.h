@@ -12,7 +12,7 @@
 #include "cs/result.h"
 #include "support/config.h"
 #include "whatif/whatif_json.h"
-#include "whatif/whatif_text.h"
+#include "whatif/whatif.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
