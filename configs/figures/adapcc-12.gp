@@ -13,6 +13,7 @@
   stats DATA using 'bound_GBps' name 'U' nooutput
   N = U_records
   EACH = 0.8 / B
+  digits(v) = v >= 9.995 ? sprintf('%.1f', v) : sprintf('%.2f', v)
   set multiplot
   eval titles(sprintf('%s of %s: algorithm bandwidth of AdapCC and others', COLLECTIVE, size(SIZE_GIB)), \
     sprintf('%s model; GPUs of a server share its NIC%s; NIC %g µs, NVLink %g µs', MODEL, \
@@ -20,7 +21,7 @@
   eval legend(0.915)
   set key font SMALL
   plot NaN notitle, for [b = 1:B] keyentry with boxes fill solid fc rgb COLOURS[SHOWN[b]] title IS[SHOWN[b]], \
-    keyentry with lines ls 7 title 'lower bound of the time'
+    keyentry with lines ls 7 title 'no schedule is faster'
   eval panels
   eval panel(0.075, 0.985, 0.285, 0.845)
   set xrange [0.5:N + 0.5]
@@ -35,25 +36,25 @@
   }
   set label 'GPUs in use, server by server' at screen 0.53, screen 0.202 center
   set label '{/:Bold speedup of AdapCC over}' at screen 0.075, screen 0.160 left font SMALL
-  set label '{/:Bold here: least to most; mean}' at screen 0.37, screen 0.160 left font SMALL
-  set label '{/:Bold a schedule at the bound}' at screen 0.60, screen 0.160 left font SMALL
-  if (strlen(NCCL_PAPER) > 0) { set label '{/:Bold the paper: the same}' at screen 0.80, screen 0.160 left font SMALL }
+  set label '{/:Bold least to most; mean}' at screen 0.35, screen 0.160 left font SMALL
+  set label '{/:Bold mean of the bound}' at screen 0.58, screen 0.160 left font SMALL
+  if (strlen(NCCL_PAPER) > 0) { set label '{/:Bold the AdapCC paper}' at screen 0.80, screen 0.160 left font SMALL }
   LINE = 0.16
   do for [b = 1:B] {
     K = SHOWN[b]
     if (K > 1) {
       LINE = LINE - 0.035
       set label IS[K] at screen 0.075, screen LINE left font SMALL
-      set label HAS_ADAPCC ? sprintf('%.2f to %.2f; %.2f', LEAST[K], MOST[K], MEAN[K]) : 'AdapCC has none' at screen 0.37, screen LINE left font SMALL
-      set label sprintf('%.2f', BOUND[K]) at screen 0.60, screen LINE left font SMALL
+      set label HAS_ADAPCC ? sprintf('%.2f to %.2f; %.2f', LEAST[K], MOST[K], MEAN[K]) : 'AdapCC has none' at screen 0.35, screen LINE left font SMALL
+      set label sprintf('%.2f', BOUND[K]) at screen 0.58, screen LINE left font SMALL
       set label PAPER[K] at screen 0.80, screen LINE left font SMALL
     }
   }
-  set label 'Means are geometric.' . (CHANGED ? '' : ' The sets of GPUs in the paper are others.') at screen 0.075, screen 0.02 left font TINY
+  set label 'Means are geometric; that of the bound is what a schedule at the lower bound of the time would gain.' . (CHANGED ? '' : ' The sets of GPUs in the paper are others.') at screen 0.075, screen 0.02 left font TINY
   set style fill solid border lc rgb '#404040'
   set boxwidth EACH
   plot for [b = 1:B] DATA using ($0 + 1 + EACH * (b - (B + 1) / 2.0)):(column(COLUMNS[SHOWN[b]] . '_GBps')) with boxes fc rgb COLOURS[SHOWN[b]], \
-    for [b = 1:B] '' using ($0 + 1 + EACH * (b - (B + 1) / 2.0)):(column(COLUMNS[SHOWN[b]] . '_GBps')):(sprintf('%.2f', column(COLUMNS[SHOWN[b]] . '_GBps'))) \
+    for [b = 1:B] '' using ($0 + 1 + EACH * (b - (B + 1) / 2.0)):(column(COLUMNS[SHOWN[b]] . '_GBps')):(digits(column(COLUMNS[SHOWN[b]] . '_GBps'))) \
       with labels font TINY tc rgb INK[SHOWN[b]] offset 0,-0.7, \
     '' using ($0 + 1):'bound_GBps':(0.43) with xerrorbars ls 7 lw 2.5 pt -1
   unset label

@@ -17,9 +17,10 @@
   EACH = 0.8 / B
   set multiplot
   eval titles('Waiting and communication: from the first worker that is ready to the end', \
-    sprintf('mean of generated iterations; numbers: NCCL over it; %s model, %d GPUs%s', MODEL, RANKS, \
+    sprintf('means of generated iterations; %s model, %d GPUs%s', MODEL, RANKS, \
       CHANGED ? '' : ', NIC of a server: 12.5 GB/s A100, 6.25 GB/s V100'))
-  eval legend(0.905)
+  set label 3 'Numbers: NCCL''s time over that of the bar; above 1 it is faster than NCCL.' at screen 0.085, screen 0.02 left font SMALL
+  eval legend(0.91)
   plot NaN notitle, for [b = 1:B] keyentry with boxes fill solid fc rgb COLOURS[b] title IS[b], \
     keyentry with boxes fill solid 0.15 lc rgb '#404040' fc rgb '#404040' title 'of it: waiting for the last worker'
   eval panels
@@ -31,7 +32,7 @@
     set xrange [*:*]; set yrange [*:*]
     HIGHEST = 0
     COLUMN = (p - 1) % 2; ROW = (p - 1) / 2
-    eval panel(0.085 + 0.485 * COLUMN, 0.505 + 0.485 * COLUMN, 0.53 - 0.445 * ROW, 0.80 - 0.445 * ROW)
+    eval panel(0.085 + 0.485 * COLUMN, 0.505 + 0.485 * COLUMN, 0.52 - 0.435 * ROW, 0.81 - 0.435 * ROW)
     set xrange [0.5:N + 0.5]
     set yrange [0:1.12 * HIGHEST]
     set ylabel COLUMN == 0 ? 'time, ms' : '' offset 0,0
@@ -50,10 +51,8 @@
       }
     }
     set yrange [0:1.12 * HIGHEST]
-    set title HEADS[p] . (CHANGED ? '' : p % 2 == 1 ? ' (the paper: 1.12 to 1.30)' : ' (the paper: up to 2)') offset 0,-0.5
+    set title HEADS[p] . (CHANGED ? '' : p % 2 == 1 ? ' (the AdapCC paper: 1.12 to 1.30)' : ' (the AdapCC paper: up to 2)') offset 0,-0.5
     plot for [b = 1:B] DATA using (x(p, b)):(column(COLUMNS[b])) smooth unique with boxes fc rgb COLOURS[b], \
       for [b = 1:2] '' using (x(p, b)):'wait_ms' smooth unique with boxes fill pattern 4 fc rgb '#202020'
   }
-  unset label
-  set label 'Numbers: how many times faster than NCCL.' at screen 0.075, screen 0.018 left font SMALL
   unset multiplot

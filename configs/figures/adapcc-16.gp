@@ -18,11 +18,11 @@
   set logscale x 2
   set xrange [X_min / 1.15:X_max * 1.15]
   eval data_ticks("column('batch')", 1.5)
-  set yrange [0:1.3 * U_max]
+  set yrange [0:1.42 * U_max]
   set xlabel 'samples a GPU and iteration'
   set ylabel 'throughput, samples/s'
   set key top left Left reverse
-  if (PAPER > 0) { set label 99 sprintf('the paper: up to %+g %%, growing with the batch', PAPER) at graph 0.98, graph 0.03 right font SMALL }
+  if (PAPER > 0) { set label 99 sprintf('the AdapCC paper: gains up to %g %%, more the larger the batch', PAPER) at graph 0.98, graph 0.03 right font SMALL }
   plot DATA using 'batch':'no_communication_samples_per_s' smooth unique with lines ls 7 title 'computing alone', \
     '' using 'batch':'adapcc_samples_per_s' smooth unique with linespoints ls 1 title 'AdapCC, all wait (numbers: its gain over NCCL)', \
     '' using 'batch':'nccl_samples_per_s' smooth unique with linespoints ls 3 title 'NCCL, one ring', \

@@ -1,7 +1,7 @@
   stats DATA using 'trees' name 'M' nooutput
   stats DATA using 'adapcc_speedup_over_nccl' name 'S' nooutput
   stats DATA using 'bound_speedup_over_nccl' name 'U' nooutput
-  eval title(sprintf('AllReduce of %s: how many trees?', size(SIZE_GIB)), \
+  eval title(sprintf('AllReduce of %s%s: how many trees?', size(SIZE_GIB), CHANGED ? '' : ' (VGG16)'), \
     sprintf('%s model; GPUs of a server share its NIC%s; NIC %g µs, NVLink %g µs', MODEL, \
       CHANGED ? '' : ': 12.5 GB/s A100, 6.25 GB/s V100', NIC_US, NVLINK_US))
   set xrange [M_min - 0.3:M_max + 0.3]
@@ -11,7 +11,7 @@
   set key top left Left reverse maxrows 3 width -6
   if (!CHANGED) {
     set arrow 1 from 4, 0 to 4, graph 0.74 nohead ls 10
-    set label 1 'the paper''s choice' at 4, graph 0.05 left offset 0.7,0 font SMALL
+    set label 1 'the AdapCC paper chooses 4' at 4, graph 0.05 left offset 0.7,0 font SMALL
   }
   is(name, x) = stringcolumn('servers_are') eq name ? column(x) : NaN
   plot DATA using 'trees':(is('all A100', 'adapcc_speedup_over_nccl')) with linespoints ls 3 title 'servers alike', \

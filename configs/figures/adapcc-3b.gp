@@ -22,4 +22,4 @@
          title sprintf('servers alike: median %.0f %%', 100 * HOMOGENEOUS_MEDIAN), \
     '' using (100 * column('heterogeneous_ratio')):(100.0 / B_records) smooth cumulative with steps ls 1 \
          title sprintf('servers that differ: median %.0f %%', 100 * HETEROGENEOUS_MEDIAN), \
-    (CHANGED ? NaN : -1) with lines ls 9 title (CHANGED ? '' : 'the paper: medians above 10 % and 23 %')
+    (CHANGED ? NaN : -1) with lines ls 9 title (CHANGED ? '' : 'the AdapCC paper: medians above 10 % and 23 %')

@@ -27,6 +27,7 @@
   WIDE = D + 0.6
   x(i) = WIDE * (ratio_at(column('half_ratio')) - 1) + delay_at(column('delay_T0'))
   y(i) = slowdown_at(column('slowdown'))
+  SMALLEST = sprintf(',%g', real(TINY[2:]) - 0.9)
   set multiplot
   eval titles('Which schedule is best? Over a late rank, a slow NIC, and servers that differ', \
     sprintf('AllReduce of %s on %d GPUs; %s', size(SIZE_GIB), RANKS, network))
@@ -59,7 +60,7 @@
     at screen 0.075, screen 0.031 left font SMALL
   set style fill solid border lc rgb '#FFFFFF'
   plot DATA using (x(0)):(y(0)):(x(0) - 0.5):(x(0) + 0.5):(y(0) - 0.5):(y(0) + 0.5):(colour(0)) with boxxyerror lc rgb variable notitle, \
-    '' using (x(0)):(y(0) + 0.21):(winner(0)):(ink(0)) with labels font TINY tc rgb variable notitle, \
+    '' using (x(0)):(y(0) + 0.21):(winner(0)):(ink(0)) with labels font SMALLEST tc rgb variable notitle, \
     '' using (x(0)):(y(0) - 0.02):(percent(column('second_above_best_percent'))):(ink(0)) with labels font TINY tc rgb variable notitle, \
     '' using (x(0)):(y(0) - 0.22):('[' . percent(column('best_above_bound_percent')) . ']'):(ink(0)) with labels font TINY tc rgb variable notitle
   unset label; unset object

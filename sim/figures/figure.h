@@ -92,6 +92,18 @@ cs_status cs_figure_blame(const cs_figure *figure, const char *path, const cs_er
 
 /* ---- the table (table.c) ---- */
 
+/* What AdapCC's coordinator decided in a run: `{0}` where there was none. Times are from the first
+ * arrival on. */
+typedef struct cs_figure_worker {
+    double heard_s;  /* the coordinator knows that it is ready */
+    bool   is_relay; /* phase 1 starts without its tensor */
+} cs_figure_worker;
+typedef struct cs_figure_start {
+    double            start_s; /* of phase 1 */
+    uint32_t          n_ranks;
+    cs_figure_worker *workers; /* [n_ranks]; owned */
+} cs_figure_start;
+
 /* A scenario to run. */
 typedef struct cs_figure_item {
     char            *key; /* what makes it this one; owned */
@@ -99,6 +111,7 @@ typedef struct cs_figure_item {
     const cs_stored *schedule; /* or NULL */
     cs_case          c;
     cs_result        result;
+    cs_figure_start  start;
     cs_error         error;    /* why there is no result */
     size_t           run, row; /* which it was first */
 } cs_figure_item;

@@ -4,6 +4,7 @@
  */
 #include "figures/figure.h"
 
+#include "algorithms/adapcc/late.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "campaign/workers.h"
@@ -14,10 +15,11 @@
 /* ---- results that are known ---- */
 
 typedef struct entry {
-    char     *key;
-    uint64_t  hash; /* of the key */
-    cs_result result;
-    cs_error  error; /* a refusal, instead of a result */
+    char           *key;
+    uint64_t        hash; /* of the key */
+    cs_result       result;
+    cs_figure_start start;
+    cs_error        error; /* a refusal, instead of a result */
 } entry;
 
 struct cs_figure_results {
@@ -34,6 +36,7 @@ void cs_figure_results_free(cs_figure_results *results)
 {
     for (size_t i = 0; results != NULL && i < results->n; i++) {
         cs_free(results->entries[i].key);
+        cs_free(results->entries[i].start.workers);
     }
     cs_free(results != NULL ? results->entries : NULL);
     cs_free(results);
@@ -51,23 +54,57 @@ static const entry *find(const cs_figure_results *results, const cs_figure_item 
     return NULL;
 }
 
+static cs_status copy_start(const cs_figure_start *from, cs_figure_start *to, cs_error *err)
+{
+    *to = *from;
+    if (from->workers == NULL) {
+        return CS_OK;
+    }
+    to->workers = CS_NEW(cs_figure_worker, from->n_ranks);
+    if (to->workers == NULL) {
+        return CS_NO_MEMORY(err, "the decisions on %u ranks", from->n_ranks);
+    }
+    memcpy(to->workers, from->workers, from->n_ranks * sizeof *to->workers);
+    return CS_OK;
+}
+
 static cs_status keep(cs_figure_results *results, const cs_figure_item *item, cs_error *err)
 {
-    char *key = cs_strdup(item->key);
+    entry kept = {.hash = item->hash, .result = item->result, .error = item->error};
 
-    if (key == NULL || !cs_grow(&results->entries, &results->capacity, results->n + 1, 256,
-                                sizeof *results->entries)) {
-        cs_free(key);
+    CS_TRY(copy_start(&item->start, &kept.start, err));
+    kept.key = cs_strdup(item->key);
+    if (kept.key == NULL || !cs_grow(&results->entries, &results->capacity, results->n + 1, 256,
+                                     sizeof *results->entries)) {
+        cs_free(kept.key);
+        cs_free(kept.start.workers);
         return CS_NO_MEMORY(err, "the results of %zu scenarios", results->n + 1);
     }
-    results->entries[results->n++] = (entry){key, item->hash, item->result, item->error};
+    results->entries[results->n++] = kept;
     return CS_OK;
 }
 
 /* ---- runs ---- */
 
+static void keep_start(void *user, const void *decisions)
+{
+    cs_figure_item          *item = user;
+    const cs_late_decisions *d    = decisions;
+
+    if (d == NULL) {
+        return;
+    }
+    uint32_t n  = d->given.setting.n_ranks;
+    item->start = (cs_figure_start){d->times.phase1_from_s, n, CS_NEW(cs_figure_worker, n)};
+    for (uint32_t r = 0; r < n && item->start.workers != NULL; r++) {
+        item->start.workers[r] =
+            (cs_figure_worker){d->given.ready_s[r], d->times.workers[r].role != CS_WORKER_ACTIVE};
+    }
+}
+
 static void run_item(cs_figure_item *item)
 {
+    const cs_observer       observer  = {.decided = keep_start, .user = item};
     const cs_stored_options stored    = {item->schedule};
     bool                    is_stored = item->schedule != NULL;
     cs_job                  job       = item->c.job;
@@ -75,7 +112,11 @@ static void run_item(cs_figure_item *item)
     if (is_stored) {
         cs_job_set_algorithm(&job, &cs_algorithm_stored, &stored);
     }
-    (void)!cs_job_run(&job, NULL, 0, &item->result, &item->error);
+    size_t    n_observers = job.algorithm != NULL && job.algorithm->decisions != NULL ? 1 : 0;
+    cs_status status      = cs_job_run(&job, &observer, n_observers, &item->result, &item->error);
+    if (status == CS_OK && item->start.n_ranks > 0 && item->start.workers == NULL) {
+        (void)CS_NO_MEMORY(&item->error, "the decisions on %u ranks", item->start.n_ranks);
+    }
     item->result.option_table = is_stored ? NULL : item->result.option_table;
 }
 
@@ -128,6 +169,7 @@ cs_status cs_figure_run_items(cs_figure_results *results, cs_figure_item *items,
 {
     cs_figure_item **missing   = CS_NEW(cs_figure_item *, n_items);
     size_t           n_missing = 0;
+    cs_status        status    = CS_OK;
 
     if (missing == NULL) {
         return CS_NO_MEMORY(err, "%zu scenarios", n_items);
@@ -137,11 +179,12 @@ cs_status cs_figure_run_items(cs_figure_results *results, cs_figure_item *items,
         if (known != NULL) {
             items[i].result = known->result;
             items[i].error  = known->error;
+            status = status == CS_OK ? copy_start(&known->start, &items[i].start, err) : status;
         } else {
             missing[n_missing++] = &items[i];
         }
     }
-    cs_status status = run_missing(missing, n_missing, jobs, err);
+    status = status == CS_OK ? run_missing(missing, n_missing, jobs, err) : status;
     for (size_t i = 0; i < n_missing && status == CS_OK; i++) {
         const cs_error *why = &missing[i]->error;
         if (why->status != CS_OK && cs_status_is_failure(why->status) &&

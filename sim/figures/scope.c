@@ -2,10 +2,12 @@
 /* What names mean in a row of a figure, the first that there is: what a reference binds; a column
  * that stands before; a name of "let"; a property of the scenario without a run's changes; a unit.
  * "RUN.KEY" is a key of a result, "RUN.options.NAME" an option as resolved, "RUN.refusal" why an
- * optional run was refused, and "trace.KEY" is of the trace that is shown. */
+ * optional run was refused, "RUN.start_s", "RUN.heard_s(RANK)" and "RUN.is_relay(RANK)" what
+ * AdapCC's coordinator decided, and "trace.KEY" is of the trace that is shown. */
 #include "cs/scenario.h"
 #include "figures/figure.h"
 #include "output/result_rows.h"
+#include "study/profile.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -99,6 +101,20 @@ enum {
     N_PROPERTIES = sizeof properties / sizeof properties[0],
     N_UNITS      = sizeof units / sizeof units[0]
 };
+
+static const char profile_key[] = "profile_s";
+
+/* How long AdapCC's profile of the scenario's links blocks training. */
+static cs_status profile_value(const cs_case *c, cs_operand *value_p, cs_error *err)
+{
+    const cs_profile_options options = cs_profile_defaults();
+    cs_profile               profile = {0};
+    cs_status                status  = cs_profile_run(&c->job, &options, &profile, err);
+
+    *value_p = number(profile.duration_s);
+    cs_profile_free(&profile);
+    return status;
+}
 
 static bool property_value(const cs_case *c, const char *name, cs_operand *value_p)
 {
@@ -196,6 +212,20 @@ static bool missing_value(const char *key, bool is_option, cs_operand *value_p)
     return true;
 }
 
+/* ---- what AdapCC's coordinator decided ---- */
+
+static const char        start_key[]   = "start_s";
+static const char *const worker_keys[] = {"heard_s", "is_relay"}; /* functions of a rank */
+
+static const cs_figure_start *start_of(const cs_figure_scope *scope, size_t item)
+{
+    static const cs_figure_start none = {.workers = NULL};
+
+    return item != CS_FIGURE_NO_ITEM && scope->table->items[item].error.status == CS_OK
+               ? &scope->table->items[item].start
+               : &none;
+}
+
 /* Why it was refused, before or in its run; "": it was not. */
 static const char *refusal_of(const cs_figure_scope *scope, const cs_figure_run *run, size_t item)
 {
@@ -210,22 +240,34 @@ static const char *refusal_of(const cs_figure_scope *scope, const cs_figure_run 
                : "";
 }
 
+/* The item of a run in this row, or CS_FIGURE_NO_ITEM. */
+static cs_status item_of(const cs_figure_scope *scope, const cs_figure_run *run, const char *key,
+                         size_t *item_p, cs_error *err)
+{
+    if (!scope->has_results) {
+        return CS_FAIL(err, CS_EINVAL, "", "%s.%s is not known before the runs", run->name, key);
+    }
+    *item_p = scope->point != NULL ? scope->point->items[run - scope->table->figure->runs]
+                                   : CS_FIGURE_NO_ITEM;
+    return CS_OK;
+}
+
 static cs_status run_value(const cs_figure_scope *scope, const cs_figure_run *run, const char *key,
                            cs_operand *value_p, bool *found_p, cs_error *err)
 {
     static const char options[] = "options.";
-    const cs_figure  *figure    = scope->table->figure;
     bool              is_option = strncmp(key, options, sizeof options - 1) == 0;
     size_t            item      = CS_FIGURE_NO_ITEM;
 
-    if (!scope->has_results) {
-        return CS_FAIL(err, CS_EINVAL, "", "%s.%s is not known before the runs", run->name, key);
-    }
-    if (scope->point != NULL) {
-        item = scope->point->items[run - figure->runs];
-    }
+    CS_TRY(item_of(scope, run, key, &item, err));
     if (strcmp(key, "refusal") == 0) {
         *value_p = AS_TEXT(refusal_of(scope, run, item));
+        *found_p = true;
+        return CS_OK;
+    }
+    if (strcmp(key, start_key) == 0) {
+        *value_p = number(start_of(scope, item)->workers != NULL ? start_of(scope, item)->start_s
+                                                                 : (double)NAN);
         *found_p = true;
         return CS_OK;
     }
@@ -238,6 +280,31 @@ static cs_status run_value(const cs_figure_scope *scope, const cs_figure_run *ru
         return option_value(scope, result, key + sizeof options - 1, value_p, found_p, err);
     }
     *found_p = result_value(result, key, value_p);
+    return CS_OK;
+}
+
+/* RUN.heard_s(RANK), RUN.is_relay(RANK): nan where nothing was decided, or of no such rank. */
+static cs_status worker_value(const cs_figure_scope *scope, const char *name, cs_operand argument,
+                              cs_operand *value_p, bool *found_p, cs_error *err)
+{
+    const char          *key  = strchr(name, '.') + 1;
+    const cs_figure_run *run  = run_of(scope->table->figure, name, (size_t)(key - 1 - name));
+    size_t               item = CS_FIGURE_NO_ITEM;
+    bool                 asks = strcmp(key, worker_keys[1]) == 0;
+
+    *found_p = run != NULL && (asks || strcmp(key, worker_keys[0]) == 0);
+    if (!*found_p) {
+        return CS_OK;
+    }
+    CS_TRY(item_of(scope, run, key, &item, err));
+    const cs_figure_start *start = start_of(scope, item);
+    double                 rank  = argument.text == NULL ? argument.number : (double)NAN;
+    if (start->workers == NULL || !(rank >= 0 && rank < start->n_ranks)) {
+        *value_p = number((double)NAN);
+        return CS_OK;
+    }
+    const cs_figure_worker *worker = &start->workers[(uint32_t)rank];
+    *value_p                       = number(asks ? worker->is_relay : worker->heard_s);
     return CS_OK;
 }
 
@@ -350,6 +417,9 @@ static cs_status plain_value(cs_figure_scope *scope, const char *name, cs_operan
     }
     if (scope->point != NULL && property_value(&scope->point->base, name, value_p)) {
         return CS_OK;
+    }
+    if (scope->point != NULL && strcmp(name, profile_key) == 0) {
+        return profile_value(&scope->point->base, value_p, err);
     }
     for (size_t i = 0; i < N_UNITS; i++) {
         if (strcmp(units[i].name, name) == 0) {
@@ -483,8 +553,8 @@ static cs_status value_over_rows(const cs_figure_scope *scope, const struct row_
     return CS_OK;
 }
 
-/* A function over rows, or a table of the figure: {"6": 7, "12": 15}. What is not in that is nan.
- */
+/* A function over rows or of a run's ranks, or a table of the figure: {"6": 7, "12": 15}. What is
+ * not in that is nan. */
 static cs_status look_up(void *user, const char *name, cs_operand argument, cs_operand *value_p,
                          bool *found_p, cs_error *err)
 {
@@ -497,6 +567,9 @@ static cs_status look_up(void *user, const char *name, cs_operand argument, cs_o
             *found_p = true;
             return value_over_rows(scope, &row_functions[i], argument, value_p, err);
         }
+    }
+    if (strchr(name, '.') != NULL) {
+        return worker_value(scope, name, argument, value_p, found_p, err);
     }
     *found_p = table != NULL;
     if (table == NULL) {
@@ -528,19 +601,20 @@ static const char *key_at(json_t *object, size_t index)
 
 static const char *run_key_at(const cs_figure_scope *scope, size_t index)
 {
-    const size_t     n_keys = cs_columns_count(cs_result_columns);
+    const size_t     n_columns = cs_columns_count(cs_result_columns), n_keys = n_columns + 3;
     const cs_figure *figure = scope->table->figure;
-    size_t           run    = index / n_keys;
+    size_t           run = index / n_keys, at = index % n_keys;
 
     if (run >= figure->n_runs) {
         return NULL;
     }
-    size_t bytes =
-        strlen(figure->runs[run].name) + strlen(cs_result_columns[index % n_keys].key) + 2;
-    char *text = CS_ARENA_NEW(&scope->table->arena, char, bytes);
+    const char *key   = at < n_columns    ? cs_result_columns[at].key
+                        : at == n_columns ? start_key
+                                          : worker_keys[at - n_columns - 1];
+    size_t      bytes = strlen(figure->runs[run].name) + strlen(key) + 2;
+    char       *text  = CS_ARENA_NEW(&scope->table->arena, char, bytes);
     if (text != NULL) {
-        (void)snprintf(text, bytes, "%s.%s", figure->runs[run].name,
-                       cs_result_columns[index % n_keys].key);
+        (void)snprintf(text, bytes, "%s.%s", figure->runs[run].name, key);
     }
     return text;
 }
@@ -577,6 +651,10 @@ static const char *known_name(void *user, size_t index)
         return units[index].name;
     }
     index -= N_UNITS;
+    if (index == 0) {
+        return profile_key;
+    }
+    index--;
     return index < N_ROW_FUNCTIONS ? row_functions[index].name
                                    : run_key_at(scope, index - N_ROW_FUNCTIONS);
 }

@@ -498,6 +498,7 @@ void cs_figure_table_free(cs_figure_table *table)
     }
     for (size_t i = 0; i < table->n_items; i++) {
         cs_free(table->items[i].key);
+        cs_free(table->items[i].start.workers);
         cs_case_free(&table->items[i].c);
     }
     cs_free(table->points);

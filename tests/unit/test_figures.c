@@ -57,11 +57,14 @@ static const struct {
     {"adapcc-12", 6, 101},
     {"adapcc-13", 6, 54},
     {"adapcc-14", 96, 860},
+    {"adapcc-15", 3200, 4520},
     {"adapcc-16", 30, 270},
     {"adapcc-17", 30, 270},
     {"adapcc-18a", 120, 840},
     {"adapcc-18b", 72, 470},
     {"adapcc-19a", 14, 58},
+    {"adapcc-19c", 16, 54},
+    {"adapcc-19d", 2400, 2700},
 };
 
 enum { N_WANTED = sizeof wanted / sizeof wanted[0] };
@@ -576,6 +579,64 @@ Test(own_figures, names_of_its_own_tables_rows_and_runs)
     cs_figure_data_free(&data);
 }
 
+/* A coordinator that is told at 0, 12, 0 and 1000 ms starts at the first tick behind 0 with two of
+ * four; a ring has none. */
+static void put_figure_with_relays(void)
+{
+    put_file(
+        folder, "f.json",
+        "{\"cluster\": {\"ranks\": 4, \"nic\": {\"bandwidth\": \"12.5GB/s\"}}, \"bytes\": "
+        "\"64MiB\",\n \"arrivals\": {\"late\": [{\"rank\": 1, \"delay\": \"12ms\"}, {\"rank\": "
+        "3, \"delay\": \"1s\"}]},\n \"sweep\": {\"figure.let.worker\": [0, 1, 2, 3, 4]},\n "
+        "\"figure\": {\"title\": \"t\", \"let\": {\"worker\": 0},\n  \"runs\": {\"relay\": "
+        "{\"algorithm\": {\"name\": \"adapcc\", \"options\": {\"relay\": \"premium\"}}}, "
+        "\"ring\": {\"algorithm\": \"ring\"}},\n  \"columns\": [\"worker\", \"start_ms = "
+        "round(1e3 * relay.start_s)\", \"heard_ms = round(1e3 * relay.heard_s(worker))\", "
+        "\"is = relay.is_relay(worker)\", \"none = first(ring.start_s, ring.heard_s(0), "
+        "ring.is_relay(1), relay.is_relay(-1), relay.is_relay('a'))\"]}}\n");
+    put_file(folder, "f.gp", "  plot DATA using 'worker':'start_ms'\n");
+}
+
+Test(own_figures, what_a_coordinator_decided)
+{
+    cs_figure_results *results = cs_figure_results_new();
+    char               path[128];
+
+    put_figure_with_relays();
+    (void)snprintf(path, sizeof path, "%s/f.json", folder);
+    for (int again = 0; again < 2; again++) {
+        const cs_figure_request request = {.name = path, .results = results};
+        cs_figure_data          data    = {0};
+        cs_error                err     = {0};
+        cr_assert_eq(cs_figure_compute(&request, &data, &err), CS_OK, "%s: %s", err.where,
+                     err.message);
+        cr_expect_str_eq(data.csv.data, "worker,start_ms,heard_ms,is,none\n0,5,0,0,\n1,5,12,1,\n"
+                                        "2,5,0,0,\n3,5,1000,1,\n4,5,,,\n");
+        cs_figure_data_free(&data);
+    }
+    cs_figure_results_free(results);
+}
+
+Test(own_figures, decisions_that_are_not_there)
+{
+    put_figure("f.json", "\"t = ring.is_rely(1)\"", "");
+    refuse("figure.columns[0]", "ring.is_relay");
+    put_figure("f.json", "\"t = rng.is_relay(1)\"", "");
+    refuse("figure.columns[0]", "rng.is_relay");
+}
+
+/* 51 start-ups and 147.168 MB a round: one round of two servers, three of four. */
+Test(own_figures, what_a_profile_takes)
+{
+    cs_figure_data data = {0};
+    cs_error       err  = {0};
+
+    put_figure("f.json", "\"ranks\", \"profile_us = round(1e6 * profile_s)\"", "");
+    cr_assert_eq(compute_own("f.json", &data, &err), CS_OK, "%s: %s", err.where, err.message);
+    cr_expect_str_eq(data.csv.data, "ranks,profile_us\n2,147219\n4,441657\n");
+    cs_figure_data_free(&data);
+}
+
 Test(own_figures, one_like_another)
 {
     cs_figure_data data = {0};
@@ -863,6 +924,15 @@ Test(figures, out_of_memory_is_an_error)
     run_out_of_memory(small_figure);
     run_out_of_memory("stragglar-2a");
     run_out_of_memory("parallel-rings-cif");
+}
+
+Test(own_figures, out_of_memory_for_decisions)
+{
+    char path[128];
+
+    put_figure_with_relays();
+    (void)snprintf(path, sizeof path, "%s/f.json", folder);
+    run_out_of_memory(path);
 }
 
 Test(figures, out_of_memory_for_the_list)
