@@ -523,25 +523,20 @@ static uint32_t sort_lags(cs_cost *c)
 /* Add an edge to a turn. Returns how long its ports and its link are busy then. */
 static double begin(cs_cost *c, const carried *x)
 {
-    const leg *on       = &x->on;
-    double     longest  = 0;
-    bool       is_alone = c->logical->holds_both; /* at its ports, one after the other */
-    double     most     = is_alone ? on->alpha_s + x->bytes * on->s_per_byte : 0;
+    const leg *on     = &x->on;
+    double     busy_s = 0;
 
     if (on->egress != CS_NO_PORT) {
-        double *out = &c->egress[on->egress], *in = &c->ingress[on->ingress];
-
-        *out += is_alone ? most : x->bytes * c->egress_s_per_byte[on->egress];
-        *in += is_alone ? most : x->bytes * c->ingress_s_per_byte[on->ingress];
-        longest = larger(*out, *in);
+        c->egress[on->egress] += x->bytes;
+        c->ingress[on->ingress] += x->bytes;
+        busy_s = larger(c->egress[on->egress] * c->egress_s_per_byte[on->egress],
+                        c->ingress[on->ingress] * c->ingress_s_per_byte[on->ingress]);
     }
     if (on->pair != NO_PAIR) {
-        pair *p = &c->pairs[on->pair];
-
-        p->load += is_alone ? most : x->bytes * on->s_per_byte;
-        longest = larger(longest, p->load);
+        c->pairs[on->pair].load += x->bytes;
+        busy_s = larger(busy_s, c->pairs[on->pair].load * on->s_per_byte);
     }
-    return longest + (is_alone ? 0 : on->alpha_s);
+    return on->alpha_s + busy_s;
 }
 
 /* How long the turns first .. first + n - 1 take, of which each has the edges of one more lag, from
@@ -560,16 +555,47 @@ static double ramp(cs_cost *c, uint32_t lag, int step, uint32_t n, double *turn_
     return sum_s;
 }
 
-static void forget_turn(cs_cost *c)
+static void end_turn(cs_cost *c, const carried *x)
 {
-    memset(c->egress, 0, c->n_ports * sizeof *c->egress);
-    memset(c->ingress, 0, c->n_ports * sizeof *c->ingress);
-    for (size_t i = 0; i < c->n_used; i++) {
-        c->pairs[c->used[i]].load = 0;
+    const leg *on = &x->on;
+
+    if (on->egress != CS_NO_PORT) {
+        c->egress[on->egress] = c->ingress[on->ingress] = 0;
+    }
+    if (on->pair != NO_PAIR) {
+        c->pairs[on->pair].load = 0;
     }
 }
 
-/* Every turn by itself, up to the next one at which an edge begins or ends. */
+static void end_turns(cs_cost *c)
+{
+    for (size_t i = 0; i < c->n_carried; i++) {
+        end_turn(c, &c->carried[i]);
+    }
+}
+
+/* Every turn by itself, where all trees have so many chunks: in a turn the edges of as many lags.
+ */
+static double by_window_s(cs_cost *c, uint32_t last, uint32_t chunks)
+{
+    double sum_s = 0;
+
+    for (uint32_t turn = 0; turn < last + chunks; turn++) {
+        uint32_t from = turn < chunks ? 0 : turn - chunks + 1, to = turn < last ? turn : last;
+        double   turn_s = 0;
+
+        for (uint32_t i = c->first_at[from]; i < c->first_at[to + 1]; i++) {
+            turn_s = larger(turn_s, begin(c, &c->carried[c->by_lag[i]]));
+        }
+        for (uint32_t i = c->first_at[from]; i < c->first_at[to + 1]; i++) {
+            end_turn(c, &c->carried[c->by_lag[i]]);
+        }
+        sum_s += turn_s;
+    }
+    return sum_s;
+}
+
+/* The same of any trees, up to the next turn at which an edge begins or ends. */
 static double by_each_turn_s(cs_cost *c)
 {
     double sum_s = 0;
@@ -577,7 +603,7 @@ static double by_each_turn_s(cs_cost *c)
     for (uint64_t turn = 0, next = 0; next < UINT64_MAX; turn = next) {
         double turn_s = 0;
 
-        forget_turn(c);
+        end_turns(c);
         next = UINT64_MAX;
         for (size_t i = 0; i < c->n_carried; i++) {
             const carried *x   = &c->carried[i];
@@ -611,13 +637,15 @@ static double by_turns_s(cs_cost *c, const cs_strategy *s, cs_collective collect
     if (c->n_carried == 0) {
         return 0;
     }
-    uint32_t last = sort_lags(c);
-    if (!alike || chunks <= last) {
+    if (!alike) {
         return by_each_turn_s(c);
     }
-    forget_turn(c);
+    uint32_t last = sort_lags(c);
+    if (chunks <= last) {
+        return by_window_s(c, last, (uint32_t)chunks);
+    }
     sum_s = ramp(c, last, -1, last, &full_s); /* from the end on */
-    forget_turn(c);
+    end_turns(c);
     sum_s += ramp(c, 0, 1, last + 1, &full_s);
     return sum_s + (double)(chunks - last - 1) * full_s;
 }

@@ -22,9 +22,10 @@
  *                 it is too short where many trees of many edges share ports.
  *   TURNS         in a turn every edge carries a chunk, and a chunk passes one edge a turn: the sum
  *                 over all turns of the longest time that a port or link is busy with what it has
- *                 in the turn, with one alpha (with one a message, where transfers hold both
- * ports). On models whose ports are shared a replay is this, but that ports with less to do may be
- * a turn ahead. Chunks of a tree count as equal.
+ *                 in the turn, and of one alpha. On models whose ports are shared a replay is this,
+ *                 but that ports with less to do may be a turn ahead. Chunks of a tree count as
+ *                 equal. Where a transfer holds both ports, cs_turns_cost_s() (turns.h) counts what
+ *                 such a replay takes.
  *
  * Source: X. Zhao et al., "AdapCC", ICDCS 2024, section IV-C, equations (1) to (6); PORT_SERVICE,
  * VOLUME and TURNS are the project's (sim/doc/adapcc.md).
