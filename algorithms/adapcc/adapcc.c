@@ -27,8 +27,8 @@ static const cs_field table[] = {
     CS_OPTION(cs_adapcc_options, solver_s, 10, 1e-3, 86400, "time limit of packing and milp"),
     CS_OPTION(cs_adapcc_options, solver_nodes, 2000, 1, 1u << 30,
               "of branch and bound in packing and milp, at most"),
-    CS_OPTION_CHOICE(cs_adapcc_options, cost, "volume|literal|literal_k1|port_service",
-                     "which cost the heuristic lowers"),
+    CS_OPTION_CHOICE(cs_adapcc_options, cost, "turns|volume|literal|literal_k1|port_service",
+                     "which cost the synthesiser lowers"),
     CS_OPTION_CHOICE(cs_adapcc_options, forward, "no|yes",
                      "may ranks forward instead of adding up, where that lowers it (heuristic)"),
     CS_OPTION_CHOICE(cs_adapcc_options, relay, "off|literal|premium",
@@ -49,14 +49,19 @@ static const cs_field table[] = {
     CS_FIELD_END,
 };
 
+cs_cost_model cs_adapcc_cost_model(const cs_adapcc_options *options)
+{
+    static const cs_cost_model models[] = {CS_COST_TURNS, CS_COST_VOLUME, CS_COST_LITERAL,
+                                           CS_COST_LITERAL_K1, CS_COST_PORT_SERVICE};
+
+    return models[options->cost];
+}
+
 /* What options ask for. An allgather goes both ways on every edge, as an allreduce does: trees for
  * that one are good for it. */
 static cs_synthesis request_of(const cs_scenario *scenario, const cs_logical *logical,
                                const cs_adapcc_options *o)
 {
-    static const cs_cost_model models[] = {CS_COST_VOLUME, CS_COST_LITERAL, CS_COST_LITERAL_K1,
-                                           CS_COST_PORT_SERVICE};
-
     bool has_root = cs_collective_has_root(scenario->collective);
 
     return (cs_synthesis){.logical      = logical,
@@ -71,26 +76,34 @@ static cs_synthesis request_of(const cs_scenario *scenario, const cs_logical *lo
                           .solver_s     = o->solver_s,
                           .solver_nodes = o->solver_nodes,
                           .by           = (cs_synthesizer)o->synthesizer,
-                          .model        = models[o->cost],
+                          .model        = cs_adapcc_cost_model(o),
                           .may_forward  = o->forward != 0};
 }
 
-/* Where the chunk is chosen, too: once more with that, so that the options say all. */
+/* Where the chunk is to be chosen, the heuristic's families say which; the trees are made for that,
+ * so that the options say all. */
 cs_status cs_adapcc_synthesize(const cs_scenario *scenario, const cs_logical *logical,
                                cs_adapcc_options *options, cs_strategy *strategy,
                                cs_synthesis_result *result, cs_error *err)
 {
     cs_synthesis q = request_of(scenario, logical, options);
 
+    if (options->chunk == CS_AUTO) {
+        cs_synthesis first = q;
+
+        if (q.by != CS_SYNTHESIZE_CODE) {
+            first.by          = CS_SYNTHESIZE_HEURISTIC;
+            first.n_moves     = q.n_moves / 4;
+            first.may_forward = false;
+        }
+        CS_TRY(cs_synthesize(&first, strategy, result, err));
+        options->chunk = (uint32_t)cs_strategy_chunk_bytes(strategy);
+        q              = request_of(scenario, logical, options);
+        cs_strategy_free(strategy);
+    }
     CS_TRY(cs_synthesize(&q, strategy, result, err));
     if (q.by == CS_SYNTHESIZE_CODE) { /* fewer than it was asked for */
         options->trees = strategy->n_trees;
-    }
-    if (options->chunk == CS_AUTO) {
-        options->chunk = (uint32_t)strategy->trees[0].chunk_bytes;
-        q              = request_of(scenario, logical, options);
-        cs_strategy_free(strategy);
-        CS_TRY(cs_synthesize(&q, strategy, result, err));
     }
     return CS_OK;
 }

@@ -24,6 +24,9 @@ typedef struct cs_adapcc_options {
 
 extern const cs_algorithm cs_algorithm_adapcc;
 
+/* What trees are made for to lower. */
+cs_cost_model cs_adapcc_cost_model(const cs_adapcc_options *options);
+
 /* Make trees as the options say, for the scenario's collective, size and (where it has one) root.
  * Every "auto" in the options becomes what was chosen; the same trees come of those once more. The
  * caller frees the strategy, also after a failure. */

@@ -42,7 +42,16 @@ typedef struct place {
     double   first_s, last_s; /* ready times of the flows that leave it upwards */
     double   down_s;
     uint32_t flows; /* that leave it upwards */
+    uint32_t depth; /* edges to the root */
 } place;
+
+/* What an edge of a tree carries in a turn. */
+typedef struct carried {
+    leg      on;
+    double   bytes; /* of all flows */
+    uint32_t lag;   /* turns until its first chunk */
+    uint64_t chunks;
+} carried;
 
 struct cs_cost {
     const cs_logical *logical;
@@ -55,7 +64,11 @@ struct cs_cost {
     place            *places; /* [ranks] */
     uint32_t         *used;   /* [n_used] places in `pairs` that are not free */
     size_t            n_used;
-    cs_cost_load     *loads; /* [2 ports + pairs] of cs_cost_of_tree(), */
+    cs_cost_load     *loads;    /* [2 ports + pairs] of cs_cost_of_tree(), */
+    carried          *carried;  /* [n_carried] of TURNS, up to [2][trees][ranks] */
+    uint32_t         *by_lag;   /* [n_carried] the same in the order of their lags */
+    uint32_t         *first_at; /* [2 ranks + 1] first of a lag in by_lag */
+    size_t            n_carried;
 };
 
 const char *cs_cost_name(cs_cost_model model)
@@ -116,7 +129,11 @@ cs_status cs_cost_open(const cs_logical *logical, uint32_t n_trees, cs_cost **co
     c->places             = CS_NEW(place, logical->n_ranks);
     c->used               = CS_NEW(uint32_t, pairs);
     c->loads              = CS_NEW(cs_cost_load, 2 * (size_t)c->n_ports + pairs);
-    if (c->used == NULL || c->loads == NULL || c->egress == NULL || c->ingress == NULL ||
+    c->carried            = CS_NEW(carried, legs);
+    c->by_lag             = CS_NEW(uint32_t, legs);
+    c->first_at           = CS_NEW(uint32_t, 2 * (size_t)logical->n_ranks + 1);
+    if (c->carried == NULL || c->by_lag == NULL || c->first_at == NULL || c->used == NULL ||
+        c->loads == NULL || c->egress == NULL || c->ingress == NULL ||
         c->egress_s_per_byte == NULL || c->ingress_s_per_byte == NULL || c->pairs == NULL ||
         c->legs == NULL || c->places == NULL) {
         cs_cost_close(c);
@@ -142,6 +159,9 @@ void cs_cost_close(cs_cost *cost)
         cs_free(cost->places);
         cs_free(cost->used);
         cs_free(cost->loads);
+        cs_free(cost->carried);
+        cs_free(cost->by_lag);
+        cs_free(cost->first_at);
         cs_free(cost);
     }
 }
@@ -173,8 +193,8 @@ static uint32_t find_pair(cs_cost *c, uint64_t key, double s_per_byte)
     return i;
 }
 
-/* What a transfer meets, and `load` of it there. Without ports, every pair counts by itself. */
-static leg load_leg(cs_cost *c, uint32_t src, uint32_t dst, double load, bool has_ports)
+/* What a transfer meets. Without ports, every pair counts by itself. */
+static leg find_leg(cs_cost *c, uint32_t src, uint32_t dst, bool has_ports)
 {
     const cs_logical     *l = c->logical;
     const cs_logical_edge e = cs_logical_edge_of(l, src, dst);
@@ -185,20 +205,30 @@ static leg load_leg(cs_cost *c, uint32_t src, uint32_t dst, double load, bool ha
                                .pair       = NO_PAIR,
                                .is_net     = e.is_net};
 
-    if (has_ports && e.egress != CS_NO_PORT) {
-        bool   waits = l->holds_both && e.is_net;
-        double out   = waits ? x.s_per_byte / c->egress_s_per_byte[e.egress] : 1;
-        double in    = waits ? x.s_per_byte / c->ingress_s_per_byte[e.ingress] : 1;
-
-        c->egress[e.egress] += load * out;
-        c->ingress[e.ingress] += load * in;
-    }
     if (!has_ports || e.egress == CS_NO_PORT ||
         (e.bandwidth_Bps < e.egress_Bps && e.bandwidth_Bps < e.ingress_Bps)) {
         uint64_t from = e.is_net ? l->nic_of[src] : l->n_nics + src;
         uint64_t to   = e.is_net ? l->nic_of[dst] : l->n_nics + dst;
 
         x.pair = find_pair(c, from << 32 | to, x.s_per_byte);
+    }
+    return x;
+}
+
+/* What a transfer meets, and `load` of it there. */
+static leg load_leg(cs_cost *c, uint32_t src, uint32_t dst, double load, bool has_ports)
+{
+    const leg x = find_leg(c, src, dst, has_ports);
+
+    if (has_ports && x.egress != CS_NO_PORT) {
+        bool   waits = c->logical->holds_both && x.is_net;
+        double out   = waits ? x.s_per_byte / c->egress_s_per_byte[x.egress] : 1;
+        double in    = waits ? x.s_per_byte / c->ingress_s_per_byte[x.ingress] : 1;
+
+        c->egress[x.egress] += load * out;
+        c->ingress[x.ingress] += load * in;
+    }
+    if (x.pair != NO_PAIR) {
         c->pairs[x.pair].load += load;
     }
     return x;
@@ -423,13 +453,211 @@ static double by_volume_s(cs_cost *c, const cs_strategy *s, cs_collective collec
     return larger(busy_s, v.serial_s) + larger(0, v.fill_s - v.chunk_s);
 }
 
+/* The model of turns. */
+
+/* Note an edge of a tree in one direction. */
+static void carry(cs_cost *c, const cs_strategy_tree *t, uint32_t src, uint32_t dst, uint32_t flows,
+                  uint32_t lag)
+{
+    uint64_t chunks = cs_tree_n_chunks(t);
+
+    c->carried[c->n_carried++] =
+        (carried){.on     = find_leg(c, src, dst, true),
+                  .bytes  = flows * ((double)t->size_bytes / (double)chunks),
+                  .lag    = lag,
+                  .chunks = chunks};
+}
+
+static void carry_tree(cs_cost *c, const cs_strategy *s, uint32_t m, cs_collective collective)
+{
+    const cs_strategy_tree *t      = &s->trees[m];
+    place                  *at     = c->places;
+    uint32_t                height = 0;
+    bool                    up     = goes(collective, UP);
+
+    at[cs_tree_root(t)].depth = 0;
+    for (uint32_t i = 0; i < s->n_members; i++) {
+        uint32_t g  = t->order[i];
+        at[g].flows = 1;
+        at[g].depth = i > 0 ? at[t->parent[g]].depth + 1 : 0;
+        height      = at[g].depth; /* parents stand before children */
+    }
+    for (uint32_t i = s->n_members; i-- > 1 && up;) {
+        uint32_t g = t->order[i], p = t->parent[g];
+
+        carry(c, t, g, p, at[g].flows, height - at[g].depth);
+        at[p].flows += t->aggregates[p] ? 0 : at[g].flows;
+    }
+    for (uint32_t i = 1; i < s->n_members && goes(collective, DOWN); i++) {
+        uint32_t g = t->order[i];
+
+        carry(c, t, t->parent[g], g, 1, (up ? height : 0) + at[g].depth - 1);
+    }
+}
+
+/* Sort what is carried by lags. Returns the largest one. */
+static uint32_t sort_lags(cs_cost *c)
+{
+    uint32_t last = 0;
+
+    for (size_t i = 0; i < c->n_carried; i++) {
+        last = c->carried[i].lag > last ? c->carried[i].lag : last;
+    }
+    memset(c->first_at, 0, ((size_t)last + 2) * sizeof *c->first_at);
+    for (size_t i = 0; i < c->n_carried; i++) {
+        c->first_at[c->carried[i].lag + 1]++;
+    }
+    for (uint32_t v = 0; v <= last; v++) {
+        c->first_at[v + 1] += c->first_at[v];
+    }
+    for (uint32_t i = 0; i < c->n_carried; i++) {
+        c->by_lag[c->first_at[c->carried[i].lag]++] = i;
+    }
+    for (uint32_t v = last + 1; v-- > 0;) { /* each is where the next one was */
+        c->first_at[v + 1] = c->first_at[v];
+    }
+    c->first_at[0] = 0;
+    return last;
+}
+
+/* Add an edge to a turn. Returns how long its ports and its link are busy then. */
+static double begin(cs_cost *c, const carried *x)
+{
+    const leg *on     = &x->on;
+    double     busy_s = 0;
+
+    if (on->egress != CS_NO_PORT) {
+        c->egress[on->egress] += x->bytes;
+        c->ingress[on->ingress] += x->bytes;
+        busy_s = larger(c->egress[on->egress] * c->egress_s_per_byte[on->egress],
+                        c->ingress[on->ingress] * c->ingress_s_per_byte[on->ingress]);
+    }
+    if (on->pair != NO_PAIR) {
+        c->pairs[on->pair].load += x->bytes;
+        busy_s = larger(busy_s, c->pairs[on->pair].load * on->s_per_byte);
+    }
+    return on->alpha_s + busy_s;
+}
+
+/* How long the turns first .. first + n - 1 take, of which each has the edges of one more lag, from
+ * `lag` on in steps of 1 or -1; *turn_s_p is the last one. */
+static double ramp(cs_cost *c, uint32_t lag, int step, uint32_t n, double *turn_s_p)
+{
+    double sum_s = 0, turn_s = 0;
+
+    for (uint32_t k = 0; k < n; k++, lag += (uint32_t)step) {
+        for (uint32_t i = c->first_at[lag]; i < c->first_at[lag + 1]; i++) {
+            turn_s = larger(turn_s, begin(c, &c->carried[c->by_lag[i]]));
+        }
+        sum_s += turn_s;
+    }
+    *turn_s_p = turn_s;
+    return sum_s;
+}
+
+static void end_turn(cs_cost *c, const carried *x)
+{
+    const leg *on = &x->on;
+
+    if (on->egress != CS_NO_PORT) {
+        c->egress[on->egress] = c->ingress[on->ingress] = 0;
+    }
+    if (on->pair != NO_PAIR) {
+        c->pairs[on->pair].load = 0;
+    }
+}
+
+static void end_turns(cs_cost *c)
+{
+    for (size_t i = 0; i < c->n_carried; i++) {
+        end_turn(c, &c->carried[i]);
+    }
+}
+
+/* Every turn by itself, where all trees have so many chunks: in a turn the edges of as many lags.
+ */
+static double by_window_s(cs_cost *c, uint32_t last, uint32_t chunks)
+{
+    double sum_s = 0;
+
+    for (uint32_t turn = 0; turn < last + chunks; turn++) {
+        uint32_t from = turn < chunks ? 0 : turn - chunks + 1, to = turn < last ? turn : last;
+        double   turn_s = 0;
+
+        for (uint32_t i = c->first_at[from]; i < c->first_at[to + 1]; i++) {
+            turn_s = larger(turn_s, begin(c, &c->carried[c->by_lag[i]]));
+        }
+        for (uint32_t i = c->first_at[from]; i < c->first_at[to + 1]; i++) {
+            end_turn(c, &c->carried[c->by_lag[i]]);
+        }
+        sum_s += turn_s;
+    }
+    return sum_s;
+}
+
+/* The same of any trees, up to the next turn at which an edge begins or ends. */
+static double by_each_turn_s(cs_cost *c)
+{
+    double sum_s = 0;
+
+    for (uint64_t turn = 0, next = 0; next < UINT64_MAX; turn = next) {
+        double turn_s = 0;
+
+        end_turns(c);
+        next = UINT64_MAX;
+        for (size_t i = 0; i < c->n_carried; i++) {
+            const carried *x   = &c->carried[i];
+            uint64_t       end = x->lag + x->chunks;
+
+            if (x->lag <= turn && turn < end) {
+                turn_s = larger(turn_s, begin(c, x));
+                next   = end < next ? end : next;
+            } else if (x->lag > turn) {
+                next = x->lag < next ? x->lag : next;
+            }
+        }
+        sum_s += next < UINT64_MAX ? (double)(next - turn) * turn_s : 0;
+    }
+    return sum_s;
+}
+
+/* Where all trees have as many chunks, and these are more than the turns until the last edge
+ * begins, edges first begin and then end, lag by lag. */
+static double by_turns_s(cs_cost *c, const cs_strategy *s, cs_collective collective)
+{
+    uint64_t chunks = cs_tree_n_chunks(&s->trees[0]);
+    bool     alike  = true;
+    double   full_s = 0, sum_s = 0;
+
+    c->n_carried = 0;
+    for (uint32_t m = 0; m < s->n_trees; m++) {
+        carry_tree(c, s, m, collective);
+        alike = alike && cs_tree_n_chunks(&s->trees[m]) == chunks;
+    }
+    if (c->n_carried == 0) {
+        return 0;
+    }
+    if (!alike) {
+        return by_each_turn_s(c);
+    }
+    uint32_t last = sort_lags(c);
+    if (chunks <= last) {
+        return by_window_s(c, last, (uint32_t)chunks);
+    }
+    sum_s = ramp(c, last, -1, last, &full_s); /* from the end on */
+    end_turns(c);
+    sum_s += ramp(c, 0, 1, last + 1, &full_s);
+    return sum_s + (double)(chunks - last - 1) * full_s;
+}
+
 double cs_cost_s(cs_cost *cost, const cs_strategy *strategy, cs_collective collective,
                  cs_cost_model model)
 {
     assert(cs_cost_takes(collective));
     clear_loads(cost);
-    return model == CS_COST_VOLUME ? by_volume_s(cost, strategy, collective)
-                                   : by_chunks_s(cost, strategy, collective, model);
+    return model == CS_COST_VOLUME  ? by_volume_s(cost, strategy, collective)
+           : model == CS_COST_TURNS ? by_turns_s(cost, strategy, collective)
+                                    : by_chunks_s(cost, strategy, collective, model);
 }
 
 static void note_load(cs_cost *c, size_t *n_p, uint64_t resource, double busy_s)

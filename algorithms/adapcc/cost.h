@@ -18,11 +18,17 @@
  *                   fill = the longest way of a first chunk to the root and back, alone
  *                 Where a transfer holds the ports of both its ends (cs_logical.holds_both), each
  *                 is busy with it for as long as the slower one, and with alpha for each chunk.
- *                 Against a replay with one chunk in flight on every edge of a tree it is off by 4
- * % in the mean over random strategies, the paper's own form by 29 to 55 %.
+ *                 The way of a first chunk is counted as if no other chunk were under way: by that
+ *                 it is too short where many trees of many edges share ports.
+ *   TURNS         in a turn every edge carries a chunk, and a chunk passes one edge a turn: the sum
+ *                 over all turns of the longest time that a port or link is busy with what it has
+ *                 in the turn, and of one alpha. On models whose ports are shared a replay is this,
+ *                 but that ports with less to do may be a turn ahead. Chunks of a tree count as
+ *                 equal. Where a transfer holds both ports, cs_turns_cost_s() (turns.h) counts what
+ *                 such a replay takes.
  *
- * Source: X. Zhao et al., "AdapCC", ICDCS 2024, section IV-C, equations (1) to (6); PORT_SERVICE
- * and VOLUME are the project's (sim/doc/adapcc.md).
+ * Source: X. Zhao et al., "AdapCC", ICDCS 2024, section IV-C, equations (1) to (6); PORT_SERVICE,
+ * VOLUME and TURNS are the project's (sim/doc/adapcc.md).
  */
 #ifndef CS_ALGORITHMS_ADAPCC_COST_H
 #define CS_ALGORITHMS_ADAPCC_COST_H
@@ -34,7 +40,8 @@
     X(LITERAL, literal)           \
     X(LITERAL_K1, literal_k1)     \
     X(PORT_SERVICE, port_service) \
-    X(VOLUME, volume)
+    X(VOLUME, volume)             \
+    X(TURNS, turns)
 
 typedef enum cs_cost_model {
 #define X(id, name) CS_COST_##id,
@@ -62,7 +69,8 @@ CS_MUST_CHECK cs_status cs_cost_open(const cs_logical *logical, uint32_t n_trees
 void                    cs_cost_close(cs_cost *cost);
 
 /* Seconds. `strategy` is checked and fits the topology, the collective is one that
- * cs_cost_takes(). O(trees x ranks). */
+ * cs_cost_takes(). O(trees x ranks); TURNS, where trees differ in their numbers of chunks or have
+ * fewer than turns until the last edge begins, O(edges of trees x those turns). */
 double cs_cost_s(cs_cost *cost, const cs_strategy *strategy, cs_collective collective,
                  cs_cost_model model);
 

@@ -338,7 +338,7 @@ static cs_status make(milp *p, const cs_strategy *known, cs_strategy *strategy,
     CS_TRY(cs_planner_open(&p->planner, q->logical, q->collective, q->root, CS_PLAN_BY_RATE, err));
     CS_TRY(cs_cost_open(q->logical, p->n_trees, &p->cost, err));
     CS_TRY(cs_strategy_bound(q->logical, q->collective, q->bytes, q->root, &p->unit_s, err));
-    p->chunk_bytes = known->trees[0].chunk_bytes;
+    p->chunk_bytes = cs_strategy_chunk_bytes(known);
     p->plans       = CS_NEW(uint32_t, (size_t)p->n_trees * p->n);
     p->sorted      = CS_NEW(uint32_t, p->n_trees);
     if (p->plans == NULL || p->sorted == NULL) {
@@ -362,8 +362,7 @@ static cs_status make(milp *p, const cs_strategy *known, cs_strategy *strategy,
         }
     }
     cs_strategy_set_sizes(strategy, q->bytes, p->chunk_bytes);
-    result->cost_s = cs_synthesize_chunk(q, p->cost, strategy);
-    return CS_OK;
+    return cs_synthesize_chunk(q, p->cost, strategy, &result->cost_s, err);
 }
 
 cs_status cs_synthesize_refuse_milp(const cs_synthesis *q, cs_error *err)

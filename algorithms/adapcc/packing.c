@@ -12,8 +12,8 @@
  *
  * Ports that are never as busy as another one is at least are left out. First the program is solved
  * with all trees and any number of them, for W and the mean of fill_t: its cost and the least A are
- * what no choice is below. Where there are more than MOST_MIXED trees, those that it uses, the
- * heuristic's and the first ones go into the program above.
+ * what no choice is below. Where there are more than 24 trees, and than three a server, those that
+ * it uses, the heuristic's and the first ones go into the program above.
  */
 #include "algorithms/adapcc/synthesize.h"
 
@@ -26,7 +26,7 @@
 
 /* Trees in the program with binary variables; memory of GLPK; the gap that will do; parts of the
  * buffer below which a tree is left out. */
-enum { MOST_MIXED = 48, MOST_TREES = 4096, MEMORY_MB = 2048 };
+enum { FEW_MIXED = 24, MANY_MIXED = 48, MOST_TREES = 4096, MEMORY_MB = 2048 };
 #define GAP        .005
 #define LEAST_PART 1e-6
 
@@ -347,6 +347,13 @@ static cs_status solve(const packing *p, bool mixed, uint32_t n_known, double se
     return status;
 }
 
+static size_t most_mixed(const packing *p)
+{
+    size_t n = (size_t)3 * p->q->logical->n_servers;
+
+    return n < FEW_MIXED ? FEW_MIXED : n < MANY_MIXED ? n : MANY_MIXED;
+}
+
 /* Which trees go into the second program, beside the heuristic's. */
 static void mix(packing *p)
 {
@@ -356,7 +363,7 @@ static void mix(packing *p)
         p->candidates[t].is_mixed |= p->candidates[t].part > LEAST_PART;
         n += p->candidates[t].is_mixed;
     }
-    for (size_t t = 0; t < p->n && n < MOST_MIXED; t++) {
+    for (size_t t = 0; t < p->n && n < most_mixed(p); t++) {
         n += !p->candidates[t].is_mixed;
         p->candidates[t].is_mixed = true;
     }
@@ -389,7 +396,7 @@ static cs_status choose(packing *p, uint32_t n_known, cs_synthesis_result *resul
     result->has_solver  = true;
     result->objective_s = (answer.objective + least_alphas(p)) * p->unit_s;
     if (p->q->n_trees < p->n && answer.seconds < p->q->solver_s) {
-        bool   is_all = p->n <= MOST_MIXED;
+        bool   is_all = p->n <= most_mixed(p);
         double left_s = p->q->solver_s - answer.seconds;
 
         mix(p);
@@ -447,7 +454,7 @@ static cs_status pack(packing *p, const cs_strategy *known, cs_strategy *strateg
     CS_TRY(cs_cost_open(q->logical, q->n_trees, &p->cost, err));
     CS_TRY(cs_strategy_bound(q->logical, q->collective, q->bytes, q->root, &p->unit_s, err));
     p->trial.n_members = q->logical->n_ranks;
-    p->chunk_bytes     = known->trees[0].chunk_bytes;
+    p->chunk_bytes     = cs_strategy_chunk_bytes(known);
     p->plan            = CS_NEW(uint32_t, q->logical->n_servers);
     if (p->plan == NULL) {
         return CS_NO_MEMORY(err, "a packing of trees");
@@ -460,8 +467,7 @@ static cs_status pack(packing *p, const cs_strategy *known, cs_strategy *strateg
     CS_TRY(make_rows(p, err));
     CS_TRY(choose(p, n_known, result, err));
     CS_TRY(build(p, strategy, err));
-    result->cost_s = cs_synthesize_chunk(q, p->cost, strategy);
-    return CS_OK;
+    return cs_synthesize_chunk(q, p->cost, strategy, &result->cost_s, err);
 }
 
 cs_status cs_synthesize_packing(const cs_synthesis *request, const cs_strategy *known,

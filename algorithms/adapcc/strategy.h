@@ -164,6 +164,18 @@ static inline uint64_t cs_tree_n_chunks(const cs_strategy_tree *tree)
                : (tree->size_bytes + tree->chunk_bytes - 1) / tree->chunk_bytes;
 }
 
+/* Of all trees the largest. */
+static inline uint64_t cs_strategy_chunk_bytes(const cs_strategy *strategy)
+{
+    uint64_t largest = 0;
+
+    for (uint32_t m = 0; m < strategy->n_trees; m++) {
+        uint64_t chunk = strategy->trees[m].chunk_bytes;
+        largest        = chunk > largest ? chunk : largest;
+    }
+    return largest;
+}
+
 static inline uint32_t cs_tree_root(const cs_strategy_tree *tree)
 {
     return tree->order[0];

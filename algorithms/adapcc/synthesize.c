@@ -5,6 +5,7 @@
  * seldom helps where all ports are busy. */
 #include "algorithms/adapcc/synthesize.h"
 
+#include "algorithms/adapcc/turns.h"
 #include "base/alloc.h"
 #include "base/random.h"
 
@@ -22,14 +23,32 @@ enum { MOST_STARTS = 3, FEW_RANKS = 256 };
 
 /* Chunks. */
 
+/* As many chunks of all trees, the largest of them of chunk_bytes at most: in every turn all trees
+ * ask the ports for their shares then. */
 static void set_chunk(cs_strategy *s, uint64_t chunk_bytes)
 {
-    for (uint32_t m = 0; m < s->n_trees; m++) {
-        cs_strategy_tree *t    = &s->trees[m];
-        uint64_t          most = t->size_bytes > 0 ? t->size_bytes : 1;
+    uint64_t largest = 1, chunks = 1;
 
-        t->chunk_bytes = chunk_bytes < 1 ? 1 : chunk_bytes < most ? chunk_bytes : most;
+    for (uint32_t m = 0; m < s->n_trees; m++) {
+        largest = s->trees[m].size_bytes > largest ? s->trees[m].size_bytes : largest;
     }
+    chunks = chunk_bytes < largest ? (largest - 1) / (chunk_bytes > 0 ? chunk_bytes : 1) + 1 : 1;
+    for (uint32_t m = 0; m < s->n_trees; m++) {
+        cs_strategy_tree *t = &s->trees[m];
+        t->chunk_bytes      = t->size_bytes > 0 ? (t->size_bytes - 1) / chunks + 1 : 1;
+    }
+}
+
+/* Is the model one that is too dear for every move? */
+static bool is_dear(const cs_synthesis *q)
+{
+    return q->model == CS_COST_TURNS && q->logical->holds_both;
+}
+
+/* By the model of moves. */
+static double cost_of(const cs_synthesis *q, cs_cost *cost, const cs_strategy *strategy)
+{
+    return cs_cost_s(cost, strategy, q->collective, is_dear(q) ? CS_COST_VOLUME : q->model);
 }
 
 typedef struct chunk_search {
@@ -43,21 +62,22 @@ typedef struct chunk_search {
 static void try_chunk(chunk_search *c, uint64_t chunk_bytes)
 {
     set_chunk(c->strategy, chunk_bytes);
-    double took_s = cs_cost_s(c->cost, c->strategy, c->q->collective, c->q->model);
+    double took_s = cost_of(c->q, c->cost, c->strategy);
     if (took_s < c->best_s) {
         c->best_s = took_s;
         c->best   = chunk_bytes > 0 ? chunk_bytes : 1;
     }
 }
 
-double cs_synthesize_chunk(const cs_synthesis *request, cs_cost *cost, cs_strategy *strategy)
+/* The best chunk by the model of moves. */
+static double find_chunk(const cs_synthesis *q, cs_cost *cost, cs_strategy *strategy)
 {
     static const double FACTORS[] = {.6, .75, 1.25, 1.5};
-    chunk_search        c         = {request, cost, strategy, 1, (double)INFINITY};
+    chunk_search        c         = {q, cost, strategy, 1, (double)INFINITY};
     uint64_t            largest   = 1;
 
-    if (request->chunk_bytes > 0) {
-        try_chunk(&c, request->chunk_bytes);
+    if (q->chunk_bytes > 0) {
+        try_chunk(&c, q->chunk_bytes);
         return c.best_s;
     }
     for (uint32_t m = 0; m < strategy->n_trees; m++) {
@@ -74,6 +94,34 @@ double cs_synthesize_chunk(const cs_synthesis *request, cs_cost *cost, cs_strate
     }
     set_chunk(strategy, c.best);
     return c.best_s;
+}
+
+cs_status cs_synthesize_chunk(const cs_synthesis *request, cs_cost *cost, cs_strategy *strategy,
+                              double *cost_s_p, cs_error *err)
+{
+    static const double FACTORS[] = {1, .5, 2};
+    size_t              n         = request->chunk_bytes > 0 ? 1 : sizeof FACTORS / sizeof *FACTORS;
+    uint64_t            around = 0, best = 0;
+
+    *cost_s_p = find_chunk(request, cost, strategy);
+    if (!is_dear(request)) {
+        return CS_OK;
+    }
+    around = cs_strategy_chunk_bytes(strategy);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t chunk_bytes = (uint64_t)((double)around * FACTORS[i]);
+        double   took_s      = 0;
+
+        set_chunk(strategy, chunk_bytes);
+        CS_TRY(cs_turns_cost_s(cost, request->logical, strategy, request->collective,
+                               request->model, &took_s, err));
+        if (i == 0 || took_s < *cost_s_p) {
+            *cost_s_p = took_s;
+            best      = chunk_bytes;
+        }
+    }
+    set_chunk(strategy, best);
+    return CS_OK;
 }
 
 /* What the heuristic and the released program have at work. */
@@ -165,8 +213,8 @@ static void plan_start(search *s, const start *from)
 static void try_start(search *s, start x, start *best, uint32_t *n_p)
 {
     plan_start(s, &x);
-    x.took_s      = cs_synthesize_chunk(s->q, s->cost, &s->trial);
-    x.chunk_bytes = s->trial.trees[0].chunk_bytes;
+    x.took_s      = find_chunk(s->q, s->cost, &s->trial);
+    x.chunk_bytes = cs_strategy_chunk_bytes(&s->trial);
     uint32_t at   = *n_p;
     while (at > 0 && x.took_s < best[at - 1].took_s) {
         at--;
@@ -178,7 +226,8 @@ static void try_start(search *s, start x, start *best, uint32_t *n_p)
     }
 }
 
-/* Families with all trees; BALANCED with fewer, too: a third of the buffer needs three. */
+/* Families with all trees, with half of them and with one; BALANCED with all numbers between: a
+ * third of the buffer needs three. */
 static uint32_t try_families(search *s, start *best)
 {
     cs_plan_family families = cs_planner_families(&s->planner);
@@ -186,10 +235,12 @@ static uint32_t try_families(search *s, start *best)
 
     for (int inside = 0; inside < 2; inside++) {
         for (cs_plan_family f = CS_PLAN_CHAINS; f < families; f++) {
-            uint32_t fewest = f == CS_PLAN_BALANCED && n_trees < 8 ? n_trees / 2 + 1 : n_trees;
-
-            for (uint32_t k = n_trees; k >= fewest; k--) {
-                try_start(s, (start){f, inside != 0, k, 1, 0}, best, &n);
+            for (uint32_t k = n_trees; k > 0; k--) {
+                bool is_tried = k == n_trees || k == (n_trees + 1) / 2 || k == 1 ||
+                                (f == CS_PLAN_BALANCED && n_trees < 8 && k > n_trees / 2);
+                if (is_tried) {
+                    try_start(s, (start){f, inside != 0, k, 1, 0}, best, &n);
+                }
             }
         }
     }
@@ -247,8 +298,7 @@ static double try_move(search *s, memory *of, gsl_rng *random, uint64_t chunk_by
         cs_planner_move(&s->planner, plan, random);
         is_tree = plant(s, m);
     }
-    double took_s =
-        is_tree ? cs_cost_s(s->cost, &s->trial, s->q->collective, s->q->model) : (double)INFINITY;
+    double took_s = is_tree ? cost_of(s->q, s->cost, &s->trial) : (double)INFINITY;
     if (took_s <= most_s) {
         return took_s;
     }
@@ -262,8 +312,8 @@ static double try_move(search *s, memory *of, gsl_rng *random, uint64_t chunk_by
 }
 
 /* Improve a start; its trees become the strategy's where they are the best so far. */
-static void improve(search *s, const start *from, cs_strategy *strategy, gsl_rng *random,
-                    memory *of)
+static cs_status improve(search *s, const start *from, cs_strategy *strategy, gsl_rng *random,
+                         memory *of, cs_error *err)
 {
     uint32_t n = s->q->logical->n_servers, n_moves = s->q->n_moves;
     size_t   bytes = (size_t)from->n_trees * n * sizeof *of->best;
@@ -287,11 +337,12 @@ static void improve(search *s, const start *from, cs_strategy *strategy, gsl_rng
     for (uint32_t m = 0; m < s->trial.n_trees; m++) {
         (void)plant(s, m);
     }
-    best_s = cs_synthesize_chunk(s->q, s->cost, &s->trial);
+    CS_TRY(cs_synthesize_chunk(s->q, s->cost, &s->trial, &best_s, err));
     if (best_s < s->best_s) {
         s->best_s = best_s;
         keep(s, strategy);
     }
+    return CS_OK;
 }
 
 static cs_status search_heuristic(search *s, cs_strategy *strategy, cs_error *err)
@@ -310,8 +361,8 @@ static cs_status search_heuristic(search *s, cs_strategy *strategy, cs_error *er
         n_starts = s->q->logical->n_ranks > FEW_RANKS ? 1 : n_starts;
 
         s->best_s = (double)INFINITY;
-        for (uint32_t i = 0; i < n_starts; i++) {
-            improve(s, &starts[i], strategy, random, &of);
+        for (uint32_t i = 0; i < n_starts && status == CS_OK; i++) {
+            status = improve(s, &starts[i], strategy, random, &of, err);
         }
     } else {
         status = CS_NO_MEMORY(err, "trees");
@@ -327,9 +378,10 @@ static cs_status search_heuristic(search *s, cs_strategy *strategy, cs_error *er
 }
 
 /* Let single ranks between leaves and root forward, or add up again, as long as this helps. */
-static void search_flags(search *s, cs_strategy *strategy)
+static cs_status search_flags(search *s, cs_strategy *strategy, cs_error *err)
 {
-    const cs_synthesis *q = s->q;
+    const cs_synthesis *q      = s->q;
+    double              best_s = cost_of(q, s->cost, strategy);
 
     for (bool helps = true; helps;) {
         helps = false;
@@ -343,17 +395,17 @@ static void search_flags(search *s, cs_strategy *strategy)
                     continue;
                 }
                 *aggregates   = !*aggregates;
-                double took_s = cs_cost_s(s->cost, strategy, q->collective, q->model);
-                if (took_s < s->best_s * (1 - 1e-9)) {
-                    s->best_s = took_s;
-                    helps     = true;
+                double took_s = cost_of(q, s->cost, strategy);
+                if (took_s < best_s * (1 - 1e-9)) {
+                    best_s = took_s;
+                    helps  = true;
                 } else {
                     *aggregates = !*aggregates;
                 }
             }
         }
     }
-    s->best_s = cs_synthesize_chunk(q, s->cost, strategy);
+    return cs_synthesize_chunk(q, s->cost, strategy, &s->best_s, err);
 }
 
 static cs_status make_heuristic(const cs_synthesis *request, cs_strategy *strategy,
@@ -368,7 +420,7 @@ static cs_status make_heuristic(const cs_synthesis *request, cs_strategy *strate
     if (status == CS_OK && request->may_forward && request->collective != CS_BROADCAST) {
         status = cs_strategy_check(strategy, err);
         if (status == CS_OK) {
-            search_flags(&s, strategy);
+            status = search_flags(&s, strategy, err);
         }
     }
     if (status == CS_OK) {
@@ -392,8 +444,9 @@ static cs_status make_code(const cs_synthesis *request, cs_strategy *strategy,
         }
         cs_strategy_set_sizes(&s.trial, request->bytes,
                               request->chunk_bytes > 0 ? request->chunk_bytes : CODE_CHUNK_BYTES);
-        result->cost_s = cs_cost_s(s.cost, &s.trial, request->collective, request->model);
         keep(&s, strategy);
+        status = cs_turns_cost_s(s.cost, request->logical, &s.trial, request->collective,
+                                 request->model, &result->cost_s, err);
     }
     close_search(&s);
     return status;

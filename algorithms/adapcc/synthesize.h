@@ -49,11 +49,13 @@ typedef struct cs_synthesis {
     uint32_t          n_moves;     /* that the heuristic tries after the families */
     uint64_t          seed;        /* of the moves */
     cs_synthesizer    by;
-    cs_cost_model     model;       /* whose time the heuristic lowers */
-    bool              may_forward; /* ranks may pass on what they receive instead of adding it up
-                                      (a_mg = 0) where this lowers it further: heuristic */
-    double   solver_s;             /* that GLPK may take, > 0 */
-    uint32_t solver_nodes;         /* of branch and bound, >= 1 */
+    cs_cost_model     model; /* whose time is lowered; of TURNS on ports that serve one message
+                                after the other (cs_logical.holds_both), VOLUME by moves and
+                                programs, and by chunks and between what they find */
+    bool may_forward;        /* ranks may pass on what they receive instead of adding it up
+                                (a_mg = 0) where this lowers it further: heuristic */
+    double   solver_s;       /* that GLPK may take, > 0 */
+    uint32_t solver_nodes;   /* of branch and bound, >= 1 */
 } cs_synthesis;
 
 /* What came of it. */
@@ -73,8 +75,10 @@ CS_MUST_CHECK cs_status cs_synthesize(const cs_synthesis *request, cs_strategy *
                                       cs_synthesis_result *result, cs_error *err);
 
 /* For synthesisers. The best chunk for a strategy with sizes, which is left set: the one that is
- * asked for, else powers of two from 256 KiB to 16 MiB, then some between them. Its cost. */
-double cs_synthesize_chunk(const cs_synthesis *request, cs_cost *cost, cs_strategy *strategy);
+ * asked for, else powers of two from 256 KiB to 16 MiB, then some between them. It is the largest
+ * tree's at most; all trees have as many chunks. Its cost by the model. Fails with CS_ENOMEM. */
+CS_MUST_CHECK cs_status cs_synthesize_chunk(const cs_synthesis *request, cs_cost *cost,
+                                            cs_strategy *strategy, double *cost_s_p, cs_error *err);
 
 /* GLPK's programs. They begin with the heuristic's trees, which are `known`, checked; where there
  * is nothing to choose, has_solver stays false. */

@@ -29,7 +29,13 @@
 #define LEAST_S  1e-12 /* of a message */
 #define NO_PLACE ((double)INFINITY)
 
-enum { MOST_CELLS = 1 << 25, FEW_CHUNKS = 4, SOME_CHUNKS = 12, MOST_WORK = 1 << 20 };
+enum {
+    MOST_CELLS  = 1 << 25,
+    FEW_CHUNKS  = 4,
+    SOME_CHUNKS = 12,
+    MOST_WORK   = 1 << 20,
+    LITTLE_WORK = 1 << 16
+};
 
 /* A time at which a port is busy in every turn. */
 typedef struct busy {
@@ -279,14 +285,14 @@ static cs_turn_way *draw_rival(const planner *p, const cs_turn_way *a, gsl_rng *
 
 /* Let two ways change their places, as long as there is something to gain and work left. `least_s`
  * is what the busiest port needs. */
-static cs_status swap_places(planner *p, double least_s, cs_error *err)
+static cs_status swap_places(planner *p, double least_s, uint64_t most_work, cs_error *err)
 {
     gsl_rng  *random = cs_random_stream(1, "adapcc.turns");
     uint64_t  work = 0, a_turn = p->n_ways * (SOME_CHUNKS + FEW_CHUNKS);
     cs_status status = random != NULL ? CS_OK : CS_NO_MEMORY(err, "adapcc");
 
     take_best(p);
-    while (status == CS_OK && p->n_ways > 1 && work + a_turn < MOST_WORK &&
+    while (status == CS_OK && p->n_ways > 1 && work + a_turn < most_work &&
            p->best_s > 1.02 * least_s * (double)p->n_chunks) {
         cs_turn_way *a       = &p->ways[gsl_rng_uniform_int(random, p->n_ways)];
         cs_turn_way *b       = draw_rival(p, a, random);
@@ -545,7 +551,7 @@ static cs_status line_up(planner *p, cs_error *err)
     return CS_OK;
 }
 
-static cs_status serve_ways(planner *p, cs_error *err)
+static cs_status serve_ways(planner *p, uint64_t most_work, cs_error *err)
 {
     static const double LONGER[] = {1, 1.05, 1.15, 1.3, 1.5};
     double              load_s   = 0;
@@ -563,7 +569,7 @@ static cs_status serve_ways(planner *p, cs_error *err)
     for (size_t i = 0; i < sizeof LONGER / sizeof *LONGER; i++) {
         CS_TRY(try_times(p, load_s * LONGER[i], err));
     }
-    CS_TRY(swap_places(p, load_s, err));
+    CS_TRY(swap_places(p, load_s, most_work, err));
     take_best(p);
     return CS_OK;
 }
@@ -621,8 +627,89 @@ cs_status cs_turns_plan(cs_turn_way *ways, size_t n_ways, size_t n_parts, uint64
     if (status == CS_OK && are_shared) {
         colour_ways(&p);
     } else if (status == CS_OK) {
-        status = serve_ways(&p, err);
+        status = serve_ways(&p, MOST_WORK, err);
     }
     close_planner(&p);
     return status;
+}
+
+/* The ways of tree m, in which a rank passes on what flows[rank] ranks have. */
+static size_t add_tree(const cs_strategy *s, uint32_t m, cs_collective collective, uint32_t *flows,
+                       uint32_t *depth, cs_turn_way *ways, size_t n)
+{
+    const cs_strategy_tree *t    = &s->trees[m];
+    cs_turn_way             way  = {.part = m, .bytes = (double)t->chunk_bytes};
+    bool                    up   = collective != CS_BROADCAST;
+    uint32_t                last = t->order[s->n_members - 1];
+
+    for (uint32_t i = 0; i < s->n_members; i++) {
+        uint32_t g = t->order[i];
+        depth[g]   = i > 0 ? depth[t->parent[g]] + 1 : 0;
+        flows[g]   = 1;
+    }
+    for (uint32_t i = s->n_members; i-- > 1 && up;) {
+        uint32_t g = t->order[i];
+
+        way.src   = g;
+        way.dst   = t->parent[g];
+        way.level = depth[last] - depth[g];
+        way.bytes = (double)t->chunk_bytes * flows[g];
+        flows[way.dst] += t->aggregates[way.dst] ? 0 : flows[g];
+        way.number = (uint32_t)n;
+        ways[n++]  = way;
+    }
+    way.bytes = (double)t->chunk_bytes;
+    for (uint32_t i = 1; i < s->n_members && collective != CS_REDUCE; i++) {
+        way.dst    = t->order[i];
+        way.src    = t->parent[way.dst];
+        way.level  = (up ? depth[last] : 0) + depth[way.dst] - 1;
+        way.number = (uint32_t)n;
+        ways[n++]  = way;
+    }
+    return n;
+}
+
+static cs_status time_served(const cs_strategy *s, const cs_logical *logical,
+                             cs_collective collective, double *took_s_p, cs_error *err)
+{
+    size_t       most   = (size_t)2 * s->n_trees * s->n_members;
+    cs_turn_way *ways   = CS_NEW(cs_turn_way, most);
+    uint32_t    *flows  = CS_NEW(uint32_t, s->n_ranks);
+    uint32_t    *depth  = CS_NEW(uint32_t, s->n_ranks);
+    planner      p      = {.ways = ways, .n_parts = s->n_trees, .l = logical};
+    cs_status    status = CS_ENOMEM;
+
+    if (ways == NULL || flows == NULL || depth == NULL) {
+        (void)CS_NO_MEMORY(err, "adapcc");
+    } else {
+        for (uint32_t m = 0; m < s->n_trees; m++) {
+            uint64_t chunks = cs_tree_n_chunks(&s->trees[m]);
+            p.n_ways        = add_tree(s, m, collective, flows, depth, ways, p.n_ways);
+            p.n_chunks      = chunks > p.n_chunks ? chunks : p.n_chunks;
+        }
+        status = open_planner(&p, err);
+    }
+    *took_s_p = 0;
+    if (status == CS_OK && p.n_ways > 0) {
+        find_ports(&p);
+        status    = line_up(&p, err);
+        status    = status == CS_OK ? serve_ways(&p, LITTLE_WORK, err) : status;
+        *took_s_p = p.best_s;
+    }
+    close_planner(&p);
+    cs_free(ways);
+    cs_free(flows);
+    cs_free(depth);
+    return status;
+}
+
+cs_status cs_turns_cost_s(cs_cost *cost, const cs_logical *logical, const cs_strategy *strategy,
+                          cs_collective collective, cs_cost_model model, double *cost_s_p,
+                          cs_error *err)
+{
+    if (model == CS_COST_TURNS && logical->holds_both) {
+        return time_served(strategy, logical, collective, cost_s_p, err);
+    }
+    *cost_s_p = cs_cost_s(cost, strategy, collective, model);
+    return CS_OK;
 }

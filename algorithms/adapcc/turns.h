@@ -17,7 +17,7 @@
 #ifndef CS_ALGORITHMS_ADAPCC_TURNS_H
 #define CS_ALGORITHMS_ADAPCC_TURNS_H
 
-#include "algorithms/adapcc/strategy.h"
+#include "algorithms/adapcc/cost.h"
 
 typedef struct cs_turn_way {
     uint32_t src, dst;
@@ -39,5 +39,12 @@ typedef struct cs_turn_way {
 CS_MUST_CHECK cs_status cs_turns_plan(cs_turn_way *ways, size_t n_ways, size_t n_parts,
                                       uint64_t n_chunks, const cs_logical *logical, bool are_shared,
                                       cs_error *err);
+
+/* As cs_cost_s(), but TURNS of a topology whose transfers hold both ports: when the last chunk is
+ * there by the places of `served`, without exchanges. O(edges of trees) a chunk and try then, of
+ * some dozens. CS_ENOMEM alone. */
+CS_MUST_CHECK cs_status cs_turns_cost_s(cs_cost *cost, const cs_logical *logical,
+                                        const cs_strategy *strategy, cs_collective collective,
+                                        cs_cost_model model, double *cost_s_p, cs_error *err);
 
 #endif

@@ -3,6 +3,8 @@
  * how long they take by each cost model and in a replay, and what no trees can be faster than. */
 #include "algorithms/adapcc/adapcc.h"
 #include "algorithms/adapcc/late.h"
+#include "algorithms/adapcc/replay.h"
+#include "algorithms/adapcc/turns.h"
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
 #include "cs/model.h"
@@ -116,10 +118,13 @@ static cs_status evaluate(answer_row *row, cs_error *err)
     uint32_t           root = cs_tree_root(&s->trees[0]);
 
     CS_TRY(cs_cost_open(&row->logical, s->n_trees, &cost, err));
-    for (int i = 0; i < CS_COST_MODEL_COUNT; i++) {
-        row->cost_s[i] = cs_cost_s(cost, s, row->scenario->collective, (cs_cost_model)i);
+    cs_status status = CS_OK;
+    for (int i = 0; i < CS_COST_MODEL_COUNT && status == CS_OK; i++) {
+        status = cs_turns_cost_s(cost, &row->logical, s, row->scenario->collective,
+                                 (cs_cost_model)i, &row->cost_s[i], err);
     }
     cs_cost_close(cost);
+    CS_TRY(status);
     for (uint32_t m = 1; m < s->n_trees; m++) {
         root = cs_tree_root(&s->trees[m]) == root ? root : CS_ANY_ROOT;
     }
@@ -210,7 +215,8 @@ static void add_json(cs_text *text, const answer_row *row)
         }
         cs_text_add(text, "]}");
     }
-    cs_text_add(text, "],\n \"chunk_bytes\": %" PRIu64 ", \"cost_s\": {", s->trees[0].chunk_bytes);
+    cs_text_add(text, "],\n \"chunk_bytes\": %" PRIu64 ", \"cost_s\": {",
+                cs_strategy_chunk_bytes(s));
     for (int i = 0; i < CS_COST_MODEL_COUNT; i++) {
         cs_text_add(text, "%s\"%s\": ", i > 0 ? ", " : "", cs_cost_name((cs_cost_model)i));
         cs_text_add_number(text, row->cost_s[i]);
@@ -246,7 +252,7 @@ static void add_table(cs_text *text, const answer_row *row)
     cs_text_add(text,
                 "# %u trees over %u ranks (%s), chunks of %" PRIu64 " bytes, %s of %" PRIu64
                 " bytes, model %s\n",
-                s->n_trees, s->n_members, row->synthesizer, s->trees[0].chunk_bytes,
+                s->n_trees, s->n_members, row->synthesizer, cs_strategy_chunk_bytes(s),
                 cs_collective_name(row->scenario->collective), row->scenario->bytes, row->model);
     cs_text_add(text, "# %-12s %14s %8s\n", "time", "us", "/ bound");
     for (int i = 0; i < CS_COST_MODEL_COUNT; i++) {
