@@ -3,7 +3,6 @@
  * how long they take by each cost model and in a replay, and what no trees can be faster than. */
 #include "algorithms/adapcc/adapcc.h"
 #include "algorithms/adapcc/late.h"
-#include "algorithms/adapcc/replay.h"
 #include "algorithms/adapcc/turns.h"
 #include "cli/cli.h"
 #include "cli/scenario_args.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Messages are taken from the stream, queue at their ports (the port rule) and wait for their data
  * (the data rule); when they wait for nothing they start, and time goes on to the model's next
- * event or the next arrival.
+ * event or the next arrival. The two rules stand in one file with the loop, which inlines them: as
+ * files of their own they make the replay of a ring on the flow model an eighth slower.
  *
  * Messages, versions, edges and groups live in pools and are named by their indices, which begin
  * at 1: 0 is nobody. A *version* is what neighbouring slots hold after one message has written
@@ -12,12 +13,12 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "engine/kept.h"
 #include "engine/ports.h"
 #include "models/lib/serve.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { FIRST_CAPACITY = 256, OFFSET_BITS = 9 };
 
@@ -90,25 +91,6 @@ typedef struct link_driver {
     uint32_t n_links;     /* with driven messages that have not ended */
 } link_driver;
 
-/* A block under way, with when its messages held their ports. */
-typedef struct kept_block {
-    cs_block    block;
-    size_t      left; /* transfers that have not ended */
-    cs_transfer transfers[CS_DISPATCH_BLOCK];
-    cs_interval intervals[CS_DISPATCH_BLOCK];
-} kept_block;
-
-/* All of them. `{0}` with the observers is empty. */
-typedef struct kept_blocks {
-    const cs_observer *observers;
-    size_t             n_observers;
-    double             first_s; /* the first arrival as the dispatcher counts; 0 for observers */
-    kept_block       **blocks;  /* owned: a ring of `capacity`, number i at i % capacity */
-    size_t             capacity;
-    uint64_t           first, end; /* blocks [first, end) are under way */
-    kept_block        *spare;      /* one that can be used again, or NULL */
-} kept_blocks;
-
 struct cs_dispatch {
     const cs_job     *job;
     const cs_network *network;
@@ -117,26 +99,26 @@ struct cs_dispatch {
     bool              queues_senders;   /* a sending port passes on when its message starts */
     double            message_gap_s;    /* in SHARED groups that are served one by one */
     cs_arena          arena;
-    cs_ports          ports;         /* described, without state */
-    port_queue       *queues;        /* [2 * n_ports] */
-    uint32_t         *group_round;   /* [2 * n_ports], or NULL without groups */
-    double           *group_until_s; /* ... when its start-up is paid */
-    uint32_t         *late_groups;   /* [2 * n_ports] groups of late ranks, or NULL */
-    uint32_t         *coming;        /* [n_ranks] where ranks relay: the version of what a rank
-                                        begins with, until it comes; 0: it has. Or NULL */
-    link_driver *drivers;            /* [2 * n_ranks] sending, then receiving; or NULL */
-    uint32_t    *n_driven;           /* [2 * n_ports] messages, or NULL */
-    uint32_t    *newest;             /* [n_ranks][n_slots] version, 0: resolved */
-    double      *rank_free_s;        /* [n_ranks] arrival, or a barrier behind it */
-    uint32_t    *by_arrival;         /* late ranks, first one first */
-    uint32_t     n_late, n_arrived;  /* of them */
-    item_pool    flights, messages, versions, edges, groups;
-    uint32_t     ready_first, ready_last; /* messages that may start */
-    uint32_t     n_ports_to_fill;         /* sending ports with nothing that waits */
-    uint32_t     n_live;                  /* messages in the window */
-    uint64_t     n_blocks;                /* pushed in */
-    double       now_s, last_end_s;
-    kept_blocks  kept; /* for the observers */
+    cs_ports          ports;          /* described, without state */
+    port_queue       *queues;         /* [2 * n_ports] */
+    uint32_t         *group_round;    /* [2 * n_ports], or NULL without groups */
+    double           *group_until_s;  /* ... when its start-up is paid */
+    uint32_t         *late_groups;    /* [2 * n_ports] groups of late ranks, or NULL */
+    uint32_t         *coming;         /* [n_ranks] where ranks relay: the version of what a rank
+                                         begins with, until it comes; 0: it has. Or NULL */
+    link_driver   *drivers;           /* [2 * n_ranks] sending, then receiving; or NULL */
+    uint32_t      *n_driven;          /* [2 * n_ports] messages, or NULL */
+    uint32_t      *newest;            /* [n_ranks][n_slots] version, 0: resolved */
+    double        *rank_free_s;       /* [n_ranks] arrival, or a barrier behind it */
+    uint32_t      *by_arrival;        /* late ranks, first one first */
+    uint32_t       n_late, n_arrived; /* of them */
+    item_pool      flights, messages, versions, edges, groups;
+    uint32_t       ready_first, ready_last; /* messages that may start */
+    uint32_t       n_ports_to_fill;         /* sending ports with nothing that waits */
+    uint32_t       n_live;                  /* messages in the window */
+    uint64_t       n_blocks;                /* pushed in */
+    double         now_s, last_end_s;
+    cs_kept_blocks kept; /* for the observers */
 };
 
 /* A model that failed has no record to write the reason to. */
@@ -893,100 +875,6 @@ static void slots_arrive(cs_dispatch *d, uint32_t rank)
     resolve_all(d, resolved);
 }
 
-/* ---- blocks under way, kept for observers ----
- *
- * Observers see every block once it has ended as a whole, in stream order. */
-
-static cs_status grow(kept_blocks *k)
-{
-    size_t       capacity = k->capacity == 0 ? 16 : 2 * k->capacity;
-    kept_block **blocks   = CS_NEW(kept_block *, capacity);
-
-    if (blocks == NULL) {
-        return CS_ENOMEM;
-    }
-    for (uint64_t i = k->first; k->capacity > 0 && i < k->end; i++) {
-        blocks[i % capacity] = k->blocks[i % k->capacity];
-    }
-    cs_free(k->blocks);
-    k->blocks   = blocks;
-    k->capacity = capacity;
-    return CS_OK;
-}
-
-/* Keep a copy of the next block; its number is how many came before. */
-static cs_status kept_add(kept_blocks *k, const cs_block *block)
-{
-    if (k->end - k->first == k->capacity && grow(k) != CS_OK) {
-        return CS_ENOMEM;
-    }
-    kept_block *b = k->spare != NULL ? k->spare : CS_NEW(kept_block, 1);
-    if (b == NULL) {
-        return CS_ENOMEM;
-    }
-    k->spare           = NULL;
-    b->block           = *block;
-    b->block.transfers = b->transfers;
-    b->left            = block->count;
-    memcpy(b->transfers, block->transfers, block->count * sizeof *block->transfers);
-    k->blocks[k->end++ % k->capacity] = b;
-    return CS_OK;
-}
-
-/* The message that begins with transfer `offset` of block `number`, of `parts` transfers, has
- * ended. */
-static void kept_end(kept_blocks *k, uint64_t number, size_t offset, size_t parts, cs_interval held,
-                     double startup_s)
-{
-    kept_block *b = k->blocks[number % k->capacity];
-
-    cs_slice_message(&b->transfers[offset], parts, held, startup_s, &b->intervals[offset]);
-    for (size_t i = offset; i < offset + parts; i++) {
-        b->intervals[i].start_s -= k->first_s;
-        b->intervals[i].end_s -= k->first_s;
-    }
-    b->left -= parts;
-}
-
-static cs_status show(const kept_blocks *k, const kept_block *b, cs_error *err)
-{
-    for (size_t i = 0; i < k->n_observers; i++) {
-        const cs_observer *o = &k->observers[i];
-        if (o->block != NULL) {
-            CS_TRY(o->block(o->user, &b->block, b->intervals, err));
-        }
-    }
-    return CS_OK;
-}
-
-/* Show what has ended. */
-static cs_status kept_show(kept_blocks *k, cs_error *err)
-{
-    cs_status status = CS_OK;
-
-    while (k->first < k->end && status == CS_OK) {
-        kept_block *b = k->blocks[k->first % k->capacity];
-        if (b->left > 0) {
-            break;
-        }
-        status = show(k, b, err);
-        cs_free(k->spare);
-        k->spare = b;
-        k->first++;
-    }
-    return status;
-}
-
-static void kept_free(kept_blocks *k)
-{
-    for (uint64_t i = k->first; i < k->end; i++) {
-        cs_free(k->blocks[i % k->capacity]);
-    }
-    cs_free(k->spare);
-    cs_free(k->blocks);
-    *k = (kept_blocks){0};
-}
-
 /* ---- the loop ---- */
 
 typedef struct arrival {
@@ -1059,9 +947,8 @@ cs_status cs_dispatch_open(const cs_job *job, const cs_observer *observers, size
         d->network->queues_senders != NULL && d->network->queues_senders(&job->model_options);
     d->message_gap_s =
         d->network->message_gap_s != NULL ? d->network->message_gap_s(&job->model_options) : 0;
-    d->kept.observers   = observers;
-    d->kept.n_observers = n_observers;
-    cs_status status    = open_parts(d, err);
+    d->kept          = (cs_kept_blocks){.observers = observers, .n_observers = n_observers};
+    cs_status status = open_parts(d, err);
     if (status != CS_OK) {
         cs_dispatch_close(d);
         return status;
@@ -1131,8 +1018,8 @@ static void end(cs_dispatch *d, uint32_t handle)
     const message_item *m      = message_at(d, flying.message);
 
     if (d->kept.n_observers > 0) {
-        kept_end(&d->kept, m->id >> OFFSET_BITS, m->id & (CS_DISPATCH_BLOCK - 1), m->parts,
-                 (cs_interval){flying.start_s, d->now_s}, flying.startup_s);
+        cs_kept_end(&d->kept, m->id >> OFFSET_BITS, m->id & (CS_DISPATCH_BLOCK - 1), m->parts,
+                    (cs_interval){flying.start_s, d->now_s}, flying.startup_s);
     }
     queues_leave(d, m);
     slots_end(d, m);
@@ -1194,7 +1081,7 @@ static cs_status step(cs_dispatch *d, cs_error *err)
     if (status != CS_OK) {
         return model_failed(d, status, err);
     }
-    return d->kept.n_observers > 0 ? kept_show(&d->kept, err) : CS_OK;
+    return d->kept.n_observers > 0 ? cs_kept_show(&d->kept, err) : CS_OK;
 }
 
 cs_status cs_dispatch_drain(cs_dispatch *dispatch, cs_error *err)
@@ -1284,7 +1171,7 @@ cs_status cs_dispatch_block(cs_dispatch *dispatch, const cs_block *block, cs_err
     if ((block->transfers[0].flags & CS_FENCE) != 0) {
         status = fence(d, block, err);
     }
-    if (status == CS_OK && d->kept.n_observers > 0 && kept_add(&d->kept, block) != CS_OK) {
+    if (status == CS_OK && d->kept.n_observers > 0 && cs_kept_add(&d->kept, block) != CS_OK) {
         return CS_NO_MEMORY(err, "the transfers that are under way");
     }
     for (size_t i = 0, parts; i < block->count && status == CS_OK; i += parts) {
@@ -1350,7 +1237,7 @@ void cs_dispatch_close(cs_dispatch *dispatch)
     if (dispatch->model != NULL) {
         dispatch->network->close(dispatch->model);
     }
-    kept_free(&dispatch->kept);
+    cs_kept_free(&dispatch->kept);
     cs_free(dispatch->flights.items);
     cs_free(dispatch->messages.items);
     cs_free(dispatch->versions.items);
