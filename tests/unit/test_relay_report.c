@@ -112,9 +112,8 @@ Test(relay_report, of_a_run)
             continue;
         }
         cr_assert_gt(n_failed, 1);
-        cr_assert_eq(
-            strncmp(report.json.data, ", \"decisions\": [{\"decision\": \"partial\", ", 41), 0,
-            "%s", report.json.data);
+        cr_assert_eq(strstr(report.json.data, ", \"decisions\": [{\"decision\": \"partial\", "),
+                     report.json.data, "%s", report.json.data);
         cr_assert_null(strchr(report.json.data, '\n'));
     }
     cs_late_report_free(&report);
