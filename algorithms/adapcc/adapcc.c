@@ -123,7 +123,7 @@ static cs_late_control control_of(const cs_adapcc_options *o)
 
 static void drop(candidate *c)
 {
-    cs_plan_release(&cs_algorithm_late, &c->plan);
+    cs_plan_release(&cs_algorithm_strategy, &c->plan);
     cs_strategy_free(&c->strategy);
 }
 
@@ -140,9 +140,9 @@ static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_
     }
     cs_logical_free(&logical);
     if (status == CS_OK) {
-        cs_late_options given = {needs_trees(scenario) ? &c->strategy : NULL, o->chunk,
-                                 rates != scenario, c->control};
-        status = cs_algorithm_check(&cs_algorithm_late, scenario, &given, &c->plan, err);
+        cs_strategy_options given = {needs_trees(scenario) ? &c->strategy : NULL, o->chunk,
+                                     rates != scenario, c->control};
+        status = cs_algorithm_check(&cs_algorithm_strategy, scenario, &given, &c->plan, err);
     }
     return status;
 }
@@ -150,9 +150,9 @@ static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_
 static cs_status elapsed_s(const cs_forecast *forecast, const cs_scenario *scenario,
                            const candidate *c, double *elapsed_s_p, cs_error *err)
 {
-    const cs_late_options given = {&c->strategy, 1, false, c->control};
+    const cs_strategy_options given = {&c->strategy, 1, false, c->control};
 
-    return forecast->elapsed_s(forecast, scenario, &cs_algorithm_late, &given, &c->plan,
+    return forecast->elapsed_s(forecast, scenario, &cs_algorithm_strategy, &given, &c->plan,
                                elapsed_s_p, err);
 }
 
@@ -208,59 +208,11 @@ static cs_status adapcc_check(const cs_scenario *scenario, void *options, cs_pla
     return status;
 }
 
-/* Prepared schedules are those of cs_algorithm_late. */
-
-static cs_status adapcc_open(const cs_scenario *scenario, const void *options, const void *given,
-                             void **state_p, cs_error *err)
-{
-    return cs_algorithm_late.open_prepared(scenario, options, given, state_p, err);
-}
-
-static void adapcc_release(void *prepared)
-{
-    cs_algorithm_late.release(prepared);
-}
-
-static void adapcc_next_block(void *state, cs_block *block)
-{
-    cs_algorithm_late.next_block(state, block);
-}
-
-static void adapcc_told(void *state, const cs_block *block, const cs_interval *intervals)
-{
-    cs_algorithm_late.told(state, block, intervals);
-}
-
-static double adapcc_leave_out(const void *state, bool *is_out)
-{
-    return cs_algorithm_late.leave_out(state, is_out);
-}
-
-static const void *adapcc_decisions(const void *state)
-{
-    return cs_algorithm_late.decisions(state);
-}
-
-static void adapcc_close(void *state)
-{
-    cs_algorithm_late.close(state);
-}
-
 const cs_algorithm cs_algorithm_adapcc = {
-    .name        = "adapcc",
-    .summary     = "parallel trees made for the cluster's rates, in chunks",
-    .source      = "X. Zhao et al., \"AdapCC\", ICDCS 2024",
-    .collectives = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE | 1u << CS_ALLGATHER |
-                   1u << CS_ALLTOALL,
+    .name          = "adapcc",
+    .summary       = "parallel trees made for the cluster's rates, in chunks",
+    .source        = "X. Zhao et al., \"AdapCC\", ICDCS 2024",
     .options       = table,
     .options_bytes = sizeof(cs_adapcc_options),
     .check         = adapcc_check,
-    .open_prepared = adapcc_open,
-    .release       = adapcc_release,
-    .next_block    = adapcc_next_block,
-    .told          = adapcc_told,
-    .leave_out     = adapcc_leave_out,
-    .decisions     = adapcc_decisions,
-    .close         = adapcc_close,
-    .takes_uneven  = true,
-};
+    CS_STRATEGY_STREAMS};

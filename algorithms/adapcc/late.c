@@ -38,35 +38,33 @@ static const double SAME = 1e-6;
 
 /* What all streams of a schedule share. */
 typedef struct prepared {
-    cs_plan          all; /* without control: of cs_algorithm_strategy; nothing else then */
-    bool             is_controlled;
+    void            *trees; /* without control: of replay.h; nothing else then */
     cs_strategy      strategy;
     cs_staging       staging;
     cs_relay_setting setting;
     bool             joins;
-    double           answer_s; /* from the coordinator to the last worker */
     double          *ready_s;  /* [n_ranks] the coordinator knows */
-    double          *own_s;    /* [n_ranks] .. and the own data may be used: where the rank was
-                                  announced, when it knows */
-    uint32_t *by_ready;        /* [n_ranks] ranks, first one first */
-    uint32_t *late_of;         /* [n_ranks] place among the late, or NOT_LATE */
-    uint32_t  n_late;
-    uint32_t *late;   /* [n_late] ranks, first one first */
-    bool     *begins; /* [n_late] a stage of broadcasts; else it goes with those before */
-    uint32_t  most_together;
-    double    start_s; /* of phase 1: the last worker knows */
+    double          *own_s;    /* [n_ranks] its own contribution may be used */
+    double           answer_s; /* from the coordinator to the last worker */
+    uint32_t        *by_ready; /* [n_ranks] ranks, first one first */
+    uint32_t        *late_of;  /* [n_ranks] place among the late, or NOT_LATE */
+    uint32_t         n_late;
+    uint32_t        *late;   /* [n_late] ranks, first one first */
+    bool            *begins; /* [n_late] a stage of broadcasts; else it goes with those before */
+    uint32_t         most_together;
+    double           start_s; /* of phase 1: the last worker knows */
 } prepared;
 
 typedef struct stream {
     const prepared    *p;
     const cs_scenario *scenario;
-    void              *all; /* without control */
+    void              *trees; /* without control */
     cs_relay           relay;
     uint32_t           n_heard; /* workers that the coordinator has been told of */
     cs_hops            hops;    /* of the stage, or of the broadcast */
     uint32_t           phase1_rounds, first_round, turn;
     size_t             next;
-    bool               has_begun, is_phase1, is_told;
+    bool               is_phase1, is_told;
     uint32_t          *missing;  /* [n_late][n_trees] c0: chunks that lack the rank's data */
     uint32_t          *senders;  /* [n_late] who broadcasts, in that order */
     uint32_t          *round_of; /* [n_late] of broadcasts together: where they begin, */
@@ -104,7 +102,6 @@ static cs_status hear(prepared *p, const cs_scenario *scenario, const cs_late_co
         double there_s = c->rpc == 0 ? c->rpc_s : measured_s(random);
         double back_s  = c->rpc == 0 ? c->rpc_s : measured_s(random);
         p->ready_s[r]  = cs_arrival(scenario, r) + there_s;
-        p->own_s[r]    = p->ready_s[r];
         p->answer_s    = fmax(p->answer_s, back_s);
     }
     gsl_rng_free(random);
@@ -163,14 +160,14 @@ static void wait_for_start(const prepared *p, cs_relay *relay, uint32_t *n_heard
 
 /* ---- what is decided before the run ---- */
 
-static void free_prepared(void *given)
+void cs_late_release(void *given)
 {
     prepared *p = given;
 
     if (p == NULL) {
         return;
     }
-    cs_plan_release(&cs_algorithm_strategy, &p->all);
+    cs_trees_release(p->trees);
     cs_staging_free(&p->staging);
     cs_strategy_free(&p->strategy);
     cs_free(p->ready_s);
@@ -253,6 +250,7 @@ static cs_status decide(prepared *p, const cs_logical *logical, const cs_scenari
         for (uint32_t r = 0; r < n; r++) {
             is_active[r]  = relay.workers[r] == CS_WORKER_ACTIVE;
             p->late_of[r] = is_active[r] ? NOT_LATE : p->n_late++;
+            p->own_s[r]   = fmax(p->start_s, p->ready_s[r]); /* the active are ready before */
         }
         put_together(p, scenario);
         status = cs_staging_open(&p->staging, &p->strategy, logical, scenario->collective,
@@ -296,7 +294,7 @@ static cs_status count_rounds(const prepared *p, uint32_t *n_rounds_p, cs_error 
     return status;
 }
 
-static cs_status control(const cs_scenario *scenario, const cs_late_options *o, prepared *p,
+static cs_status control(const cs_scenario *scenario, const cs_strategy_options *o, prepared *p,
                          cs_plan *plan, cs_error *err)
 {
     const cs_forecast *f        = scenario->forecast;
@@ -336,14 +334,14 @@ static cs_status control(const cs_scenario *scenario, const cs_late_options *o, 
                       .uses     = cs_uses_nvlink(&scenario->cluster) | CS_USES_JOIN |
                               (p->staging.are_shared ? CS_USES_SHARED : 0u),
                       .starts_own    = true,
-                      .ends_in_slots = true,
                       .is_reactive   = true,
                       .own_ready_s   = p->own_s,
                       .chunks_differ = true};
     return status;
 }
 
-static cs_status check_control(const cs_scenario *scenario, const cs_late_options *o, cs_error *err)
+static cs_status check_control(const cs_scenario *scenario, const cs_strategy_options *o,
+                               cs_error *err)
 {
     if (scenario->collective != CS_ALLREDUCE && scenario->collective != CS_REDUCE) {
         return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.relay",
@@ -365,17 +363,6 @@ static cs_status check_control(const cs_scenario *scenario, const cs_late_option
             }
         }
     }
-    for (uint32_t m = 0; m < o->strategy->n_trees; m++) {
-        const cs_strategy_tree *t = &o->strategy->trees[m];
-        for (uint32_t g = 0; g < o->strategy->n_ranks; g++) {
-            if (!t->aggregates[g] && t->n_children[g] > 0) {
-                return CS_FAIL(err, CS_ENOTSUP, "strategy",
-                               "rank %u forwards in tree %u: relays need trees that add up; "
-                               "accepted is relay=off",
-                               g, m);
-            }
-        }
-    }
     return CS_OK;
 }
 
@@ -391,14 +378,14 @@ static uint32_t own_from(const prepared *p, uint32_t m, uint32_t rank)
     return p->staging.own_from[(size_t)m * p->setting.n_ranks + rank];
 }
 
-static void late_close(void *state)
+void cs_late_close(void *state)
 {
     stream *st = state;
 
     if (st == NULL) {
         return;
     }
-    cs_algorithm_strategy.close(st->all);
+    cs_trees_close(st->trees);
     cs_relay_free(&st->relay);
     cs_hops_free(&st->hops);
     cs_free(st->missing);
@@ -467,8 +454,8 @@ static cs_status begin(stream *st, cs_error *err)
     return CS_OK;
 }
 
-static cs_status late_open(const cs_scenario *scenario, const void *options, const void *given,
-                           void **state_p, cs_error *err)
+cs_status cs_late_open(const cs_scenario *scenario, const void *options, const void *given,
+                       void **state_p, cs_error *err)
 {
     const prepared *p  = given;
     stream         *st = CS_NEW(stream, 1);
@@ -476,12 +463,11 @@ static cs_status late_open(const cs_scenario *scenario, const void *options, con
     if (st == NULL) {
         return CS_NO_MEMORY(err, "adapcc");
     }
+    (void)options;
     *st              = (stream){.p = p, .scenario = scenario};
-    cs_status status = p->is_controlled ? begin(st, err)
-                                        : cs_algorithm_strategy.open_prepared(
-                                              scenario, options, p->all.prepared, &st->all, err);
+    cs_status status = p->trees == NULL ? begin(st, err) : cs_trees_open(p->trees, &st->trees, err);
     if (status != CS_OK) {
-        late_close(st);
+        cs_late_close(st);
         return status;
     }
     *state_p = st;
@@ -642,18 +628,16 @@ static void begin_broadcasts(stream *st)
     st->next = 0;
 }
 
-static void late_next_block(void *state, cs_block *block)
+void cs_late_next_block(void *state, cs_block *block)
 {
     stream *st = state;
 
-    if (!st->p->is_controlled) {
-        cs_algorithm_strategy.next_block(st->all, block);
+    if (st->trees != NULL) {
+        cs_trees_next_block(st->trees, block);
         return;
     }
     block->count        = 0;
     block->is_stage_end = false;
-    block->not_before_s = st->has_begun ? 0 : st->p->start_s;
-    st->has_begun       = true;
     if (st->is_phase1 && seek(st)) {
         fill(st, block);
         block->is_stage_end = st->p->n_late > 0 && !seek(st);
@@ -726,13 +710,13 @@ static void note_broadcast(stream *st, const cs_transfer *t, const cs_interval *
     times->end_s = fmax(times->end_s, w->to_s);
 }
 
-static void late_told(void *state, const cs_block *block, const cs_interval *intervals)
+void cs_late_told(void *state, const cs_block *block, const cs_interval *intervals)
 {
     stream         *st    = state;
     cs_relay_times *times = &st->decisions.times;
 
     st->is_told = true;
-    for (size_t i = 0; st->p->is_controlled && i < block->count; i++) {
+    for (size_t i = 0; i < block->count; i++) {
         cs_transfer *t = &block->transfers[i];
         if (t->round >= st->phase1_rounds) {
             note_broadcast(st, t, &intervals[i]);
@@ -746,20 +730,15 @@ static void late_told(void *state, const cs_block *block, const cs_interval *int
     }
 }
 
-static double late_leave_out(const void *state, bool *is_out)
+const void *cs_late_decided(const void *state, bool *is_out, double *known_s_p)
 {
     const stream *st = state;
 
-    for (uint32_t r = 0; st->p->is_controlled && r < st->p->setting.n_ranks; r++) {
+    for (uint32_t r = 0; r < st->p->setting.n_ranks; r++) {
         is_out[r] = st->decisions.times.workers[r].role == CS_WORKER_FAULTY;
     }
-    return st->decisions.times.n_faulty > 0 ? st->decisions.times.deadline_s : 0;
-}
-
-static const void *late_decisions(const void *state)
-{
-    const stream *st = state;
-    return st->p->is_controlled ? &st->decisions : NULL;
+    *known_s_p = st->decisions.times.n_faulty > 0 ? st->decisions.times.deadline_s : 0;
+    return &st->decisions;
 }
 
 /* ---- announcements ---- */
@@ -782,7 +761,7 @@ static void rehearse_close(void *state)
     rehearsing *s = state;
 
     if (s != NULL) {
-        late_close(s->whole);
+        cs_late_close(s->whole);
         cs_free(s);
     }
 }
@@ -796,7 +775,7 @@ static cs_status rehearse_open(const cs_scenario *scenario, const void *options,
         return CS_NO_MEMORY(err, "adapcc");
     }
     memcpy(&s->notes, options, sizeof s->notes);
-    cs_status status = late_open(scenario, NULL, given, &s->whole, err);
+    cs_status status = cs_late_open(scenario, NULL, given, &s->whole, err);
     if (status != CS_OK) {
         rehearse_close(s);
         return status;
@@ -811,7 +790,7 @@ static void rehearse_next_block(void *state, cs_block *block)
 
     block->count = 0;
     if (seek(s->whole)) {
-        late_next_block(s->whole, block);
+        cs_late_next_block(s->whole, block);
     }
 }
 
@@ -830,12 +809,21 @@ static void rehearse_told(void *state, const cs_block *block, const cs_interval 
     }
 }
 
+static const void *rehearse_decided(const void *state, bool *is_out, double *known_s_p)
+{
+    (void)state;
+    (void)is_out;
+    (void)known_s_p;
+    return NULL;
+}
+
 static const cs_algorithm rehearsed = {
     .name          = "adapcc",
     .options_bytes = sizeof(rehearsal *),
     .open_prepared = rehearse_open,
     .next_block    = rehearse_next_block,
     .told          = rehearse_told,
+    .decided       = rehearse_decided,
     .close         = rehearse_close,
 };
 
@@ -889,24 +877,23 @@ static cs_status announce(prepared *p, const cs_scenario *scenario, const cs_pla
     return status;
 }
 
-static cs_status late_check(const cs_scenario *scenario, void *options, cs_plan *plan,
-                            cs_error *err)
+static cs_status strategy_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                                cs_error *err)
 {
-    const cs_late_options *o     = options;
-    cs_strategy_options    given = {o->strategy, o->chunk_bytes, o->for_full_rates};
-    prepared              *p     = CS_NEW(prepared, 1);
-    cs_plan                made  = {0};
+    const cs_strategy_options *o    = options;
+    prepared                  *p    = CS_NEW(prepared, 1);
+    cs_plan                    made = {0};
 
     if (p == NULL) {
         return CS_NO_MEMORY(err, "adapcc");
     }
-    cs_status status = cs_algorithm_check(&cs_algorithm_strategy, scenario, &given, &p->all, err);
-    if (status == CS_OK && o->control.relay == 0) {
-        made = p->all;
-    } else if (status == CS_OK) {
-        cs_plan_release(&cs_algorithm_strategy, &p->all);
-        p->is_controlled = true;
-        status           = check_control(scenario, o, err);
+    cs_status status =
+        cs_trees_check(scenario, o->strategy, o->chunk_bytes, o->for_full_rates, &made, err);
+    p->trees = made.prepared;
+    if (status == CS_OK && o->control.relay != 0) {
+        cs_trees_release(p->trees);
+        p->trees = NULL;
+        status   = check_control(scenario, o, err);
         if (status == CS_OK) {
             status = control(scenario, o, p, &made, err);
         }
@@ -915,7 +902,7 @@ static cs_status late_check(const cs_scenario *scenario, void *options, cs_plan 
         }
     }
     if (status != CS_OK) {
-        free_prepared(p);
+        cs_late_release(p);
         return status;
     }
     made.prepared = p;
@@ -923,20 +910,9 @@ static cs_status late_check(const cs_scenario *scenario, void *options, cs_plan 
     return CS_OK;
 }
 
-const cs_algorithm cs_algorithm_late = {
-    .name        = "adapcc",
-    .summary     = "trees from a file, under relay control",
-    .source      = "X. Zhao et al., \"AdapCC\", ICDCS 2024",
-    .collectives = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE | 1u << CS_ALLGATHER |
-                   1u << CS_ALLTOALL,
-    .options_bytes = sizeof(cs_late_options),
-    .check         = late_check,
-    .open_prepared = late_open,
-    .release       = free_prepared,
-    .next_block    = late_next_block,
-    .told          = late_told,
-    .leave_out     = late_leave_out,
-    .decisions     = late_decisions,
-    .close         = late_close,
-    .takes_uneven  = true,
-};
+const cs_algorithm cs_algorithm_strategy = {.name          = "adapcc",
+                                            .summary       = "trees from a file",
+                                            .source        = "the file",
+                                            .options_bytes = sizeof(cs_strategy_options),
+                                            .check         = strategy_check,
+                                            CS_STRATEGY_STREAMS};

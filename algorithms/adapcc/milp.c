@@ -366,49 +366,29 @@ static cs_status make(milp *p, const cs_strategy *known, cs_strategy *strategy,
     return CS_OK;
 }
 
-static cs_status refuse(const cs_synthesis *q, cs_error *err)
+cs_status cs_synthesize_refuse_milp(const cs_synthesis *q, cs_error *err)
 {
     uint64_t binaries = (uint64_t)q->n_trees * q->logical->n_servers * q->logical->n_servers;
 
-    if (cs_lp_missing() != NULL) {
-        return CS_FAIL(err, CS_ENOTSUP, "synthesizer", "milp needs %s", cs_lp_missing());
-    }
-    if (binaries > MOST_BINARIES) {
-        return CS_FAIL(err, CS_ENOTSUP, "synthesizer",
-                       "milp for %u trees over %u servers has %llu variables that are 0 or 1, "
-                       "accepted are %d: packing and heuristic take more",
-                       q->n_trees, q->logical->n_servers, (unsigned long long)binaries,
-                       MOST_BINARIES);
-    }
-    return CS_OK;
+    return binaries <= MOST_BINARIES
+               ? CS_OK
+               : CS_FAIL(err, CS_ENOTSUP, "synthesizer",
+                         "milp for %u trees over %u servers has %llu variables that are 0 or 1, "
+                         "accepted are %d: packing and heuristic take more",
+                         q->n_trees, q->logical->n_servers, (unsigned long long)binaries,
+                         MOST_BINARIES);
 }
 
-/* By VOLUME the heuristic's trees may be better, because of what the program leaves out. */
-cs_status cs_synthesize_milp(const cs_synthesis *request, cs_strategy *strategy,
-                             cs_synthesis_result *result, cs_error *err)
+cs_status cs_synthesize_milp(const cs_synthesis *request, const cs_strategy *known,
+                             cs_strategy *strategy, cs_synthesis_result *result, cs_error *err)
 {
-    milp                p     = {.q = request, .n = request->logical->n_servers};
-    cs_strategy         known = {0};
-    cs_synthesis_result first = {0};
+    milp p = {.q = request, .n = request->logical->n_servers, .n_trees = request->n_trees};
 
-    CS_TRY(refuse(request, err));
-    cs_status status = cs_synthesize_heuristic(request, &known, &first, err);
-    if (status == CS_OK) {
-        status = cs_strategy_check(&known, err);
-    }
-    p.n_trees = request->n_trees;
-    if (status == CS_OK && p.n > 1) {
-        status = make(&p, &known, strategy, result, err);
-    }
-    if (status == CS_OK && (!result->has_solver || first.cost_s < result->cost_s)) {
-        result->cost_s = first.cost_s;
-        cs_strategy_free(strategy);
-        status = cs_strategy_copy(strategy, &known, err);
-    }
+    cs_status status = p.n > 1 ? make(&p, known, strategy, result, err) : CS_OK;
+
     cs_planner_close(&p.planner);
     cs_cost_close(p.cost);
     cs_lp_free(&p.lp);
-    cs_strategy_free(&known);
     cs_free(p.plans);
     cs_free(p.sorted);
     cs_free(p.x);

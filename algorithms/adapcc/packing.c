@@ -24,9 +24,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Trees of the heuristic; trees in the program with binary variables; memory of GLPK; the gap that
- * will do; parts of the buffer below which a tree is left out. */
-enum { MOST_KNOWN = 8, MOST_MIXED = 48, MOST_TREES = 4096, MEMORY_MB = 2048 };
+/* Trees in the program with binary variables; memory of GLPK; the gap that will do; parts of the
+ * buffer below which a tree is left out. */
+enum { MOST_MIXED = 48, MOST_TREES = 4096, MEMORY_MB = 2048 };
 #define GAP        .005
 #define LEAST_PART 1e-6
 
@@ -464,35 +464,16 @@ static cs_status pack(packing *p, const cs_strategy *known, cs_strategy *strateg
     return CS_OK;
 }
 
-/* By VOLUME the heuristic's trees may be better, because of what the program leaves out. */
-cs_status cs_synthesize_packing(const cs_synthesis *request, cs_strategy *strategy,
-                                cs_synthesis_result *result, cs_error *err)
+cs_status cs_synthesize_packing(const cs_synthesis *request, const cs_strategy *known,
+                                cs_strategy *strategy, cs_synthesis_result *result, cs_error *err)
 {
-    packing             p     = {.q = request};
-    cs_strategy         known = {0};
-    cs_synthesis_result first = {0};
+    packing   p = {.q = request};
+    cs_status status =
+        request->logical->n_ranks > 1 ? pack(&p, known, strategy, result, err) : CS_OK;
 
-    if (cs_lp_missing() != NULL) {
-        return CS_FAIL(err, CS_ENOTSUP, "synthesizer", "packing needs %s", cs_lp_missing());
-    }
-    cs_synthesis few = *request;
-    few.n_trees      = request->n_trees < MOST_KNOWN ? request->n_trees : MOST_KNOWN;
-    cs_status status = cs_synthesize_heuristic(&few, &known, &first, err);
-    if (status == CS_OK) {
-        status = cs_strategy_check(&known, err);
-    }
-    if (status == CS_OK && request->logical->n_ranks > 1) {
-        status = pack(&p, &known, strategy, result, err);
-    }
-    if (status == CS_OK && (!result->has_solver || first.cost_s < result->cost_s)) {
-        result->cost_s = first.cost_s;
-        cs_strategy_free(strategy);
-        status = cs_strategy_copy(strategy, &known, err);
-    }
     cs_planner_close(&p.planner);
     cs_cost_close(p.cost);
     cs_strategy_free(&p.trial);
-    cs_strategy_free(&known);
     cs_free(p.parents);
     cs_free(p.candidates);
     cs_free(p.loads);

@@ -69,7 +69,7 @@ typedef struct builder {
     uint32_t          *from, *until; /* ways, turns */
 } builder;
 
-static void release(void *given)
+void cs_trees_release(void *given)
 {
     prepared *p = given;
 
@@ -555,7 +555,7 @@ static cs_status prepare(const cs_scenario *scenario, const cs_strategy *s,
     cs_free(b.from);
     cs_free(b.until);
     if (status != CS_OK) {
-        release(p);
+        cs_trees_release(p);
         return status;
     }
     *plan          = made;
@@ -583,30 +583,29 @@ static cs_status check_strategy(const cs_scenario *scenario, const cs_strategy *
                          (unsigned long long)bytes, (unsigned long long)scenario->bytes);
 }
 
-static cs_status strategy_check(const cs_scenario *scenario, void *options, cs_plan *plan,
-                                cs_error *err)
+cs_status cs_trees_check(const cs_scenario *scenario, const cs_strategy *strategy,
+                         uint64_t chunk_bytes, bool for_full_rates, cs_plan *plan, cs_error *err)
 {
-    const cs_strategy_options *o       = options;
-    cs_logical                 logical = {0};
-    cs_scenario                rates   = *scenario;
+    cs_logical  logical = {0};
+    cs_scenario rates   = *scenario;
 
-    if (o->for_full_rates) {
+    if (for_full_rates) {
         rates.capacity   = NULL;
         rates.n_capacity = 0;
     }
     cs_status status = cs_logical_of_scenario(&logical, &rates, err);
-    if (status == CS_OK && o->strategy != NULL) {
-        status = cs_strategy_fits(o->strategy, &logical, err);
-        status = status == CS_OK ? check_strategy(scenario, o->strategy, err) : status;
+    if (status == CS_OK && strategy != NULL) {
+        status = cs_strategy_fits(strategy, &logical, err);
+        status = status == CS_OK ? check_strategy(scenario, strategy, err) : status;
     }
     if (status == CS_OK) {
-        status = prepare(scenario, o->strategy, &logical, o->chunk_bytes, plan, err);
+        status = prepare(scenario, strategy, &logical, chunk_bytes, plan, err);
     }
     cs_logical_free(&logical);
     return status;
 }
 
-static void strategy_close(void *state)
+void cs_trees_close(void *state)
 {
     stream *st = state;
 
@@ -616,19 +615,16 @@ static void strategy_close(void *state)
     }
 }
 
-static cs_status strategy_open(const cs_scenario *scenario, const void *options, const void *given,
-                               void **state_p, cs_error *err)
+cs_status cs_trees_open(const void *given, void **state_p, cs_error *err)
 {
     const prepared *p  = given;
     stream         *st = CS_NEW(stream, 1);
 
-    (void)options;
-    (void)scenario;
     if (st != NULL) {
         *st = (stream){.p = p, .in_window = CS_NEW(uint32_t, p->n_parts)};
     }
     if (st == NULL || st->in_window == NULL) {
-        strategy_close(st);
+        cs_trees_close(st);
         return CS_NO_MEMORY(err, "adapcc");
     }
     *state_p = st;
@@ -644,7 +640,7 @@ static void end_turn(stream *st)
     }
 }
 
-static void strategy_next_block(void *state, cs_block *block)
+void cs_trees_next_block(void *state, cs_block *block)
 {
     stream         *st = state;
     const prepared *p  = st->p;
@@ -669,18 +665,3 @@ static void strategy_next_block(void *state, cs_block *block)
         }
     }
 }
-
-const cs_algorithm cs_algorithm_strategy = {
-    .name        = "adapcc",
-    .summary     = "trees from a file",
-    .source      = "the file",
-    .collectives = 1u << CS_ALLREDUCE | 1u << CS_BROADCAST | 1u << CS_REDUCE | 1u << CS_ALLGATHER |
-                   1u << CS_ALLTOALL,
-    .options_bytes = sizeof(cs_strategy_options),
-    .check         = strategy_check,
-    .open_prepared = strategy_open,
-    .release       = release,
-    .next_block    = strategy_next_block,
-    .close         = strategy_close,
-    .takes_uneven  = true,
-};

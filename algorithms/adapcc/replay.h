@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* algorithms/adapcc/replay.h -- a strategy as an algorithm: one message for each tree, edge,
- * direction and chunk.
+/* algorithms/adapcc/replay.h -- the streams of a strategy for which all ranks are waited: one
+ * message for each tree, edge, direction and chunk. Hooks as cs_algorithm has them.
+ *
+ * In a reduce and a broadcast all trees have the scenario's root. An allgather broadcasts each
+ * rank's block along all trees; an alltoall goes straight from rank to rank, without trees. The
+ * turns are those of turns.h, for the model that the scenario forecasts with.
  */
 #ifndef CS_ALGORITHMS_ADAPCC_REPLAY_H
 #define CS_ALGORITHMS_ADAPCC_REPLAY_H
@@ -8,18 +12,15 @@
 #include "algorithms/adapcc/strategy.h"
 #include "cs/algorithm.h"
 
-typedef struct cs_strategy_options {
-    const cs_strategy *strategy; /* checked, with sizes that add up to the buffer; borrowed, by
-                                    the check alone. NULL: none, for an alltoall */
-    uint64_t chunk_bytes;        /* of an alltoall, >= 1 */
-    bool     for_full_rates;     /* turns are planned as if no NIC was slow: the schedule is the one
-                                    without the faults */
-} cs_strategy_options;
-
-/* Not in the list of algorithms: it needs a strategy. In a reduce and a broadcast all trees have
- * the scenario's root. An allgather broadcasts each rank's block along all trees; an alltoall goes
- * straight from rank to rank, without trees. The turns are those of turns.h, for the model that the
- * scenario forecasts with. The plan keeps a schedule of its own: O(ways) memory. */
-extern const cs_algorithm cs_algorithm_strategy;
+/* The strategy was checked and has sizes that add up to the buffer; NULL: none, for an alltoall,
+ * which chunk_bytes >= 1 are of. With for_full_rates turns are planned as if no NIC was slow. What
+ * is prepared points to none of them: O(ways) memory. */
+CS_MUST_CHECK cs_status cs_trees_check(const cs_scenario *scenario, const cs_strategy *strategy,
+                                       uint64_t chunk_bytes, bool for_full_rates, cs_plan *plan,
+                                       cs_error *err);
+CS_MUST_CHECK cs_status cs_trees_open(const void *prepared, void **state_p, cs_error *err);
+void                    cs_trees_next_block(void *state, cs_block *block);
+void                    cs_trees_close(void *state);
+void                    cs_trees_release(void *prepared);
 
 #endif

@@ -20,29 +20,6 @@
 #define MOST_SLOWER .05
 enum { MOST_STARTS = 3, FEW_RANKS = 256 };
 
-static const struct {
-    const char       *name;
-    cs_synthesize_by *make;
-} synthesizers[] = {
-#define X(id, name) {#name, cs_synthesize_##name},
-    CS_SYNTHESIZERS(X)
-#undef X
-};
-
-const char *cs_synthesizer_name(cs_synthesizer synthesizer)
-{
-    return synthesizers[synthesizer].name;
-}
-
-cs_status cs_synthesize(const cs_synthesis *request, cs_strategy *strategy,
-                        cs_synthesis_result *result, cs_error *err)
-{
-    *strategy = (cs_strategy){0};
-    *result   = (cs_synthesis_result){0};
-    CS_TRY(synthesizers[request->by].make(request, strategy, result, err));
-    return cs_strategy_check(strategy, err);
-}
-
 /* Chunks. */
 
 static void set_chunk(cs_strategy *s, uint64_t chunk_bytes)
@@ -379,8 +356,8 @@ static void search_flags(search *s, cs_strategy *strategy)
     s->best_s = cs_synthesize_chunk(q, s->cost, strategy);
 }
 
-cs_status cs_synthesize_heuristic(const cs_synthesis *request, cs_strategy *strategy,
-                                  cs_synthesis_result *result, cs_error *err)
+static cs_status make_heuristic(const cs_synthesis *request, cs_strategy *strategy,
+                                cs_synthesis_result *result, cs_error *err)
 {
     search    s      = {.q = request};
     cs_status status = open_search(&s, strategy, err);
@@ -402,8 +379,8 @@ cs_status cs_synthesize_heuristic(const cs_synthesis *request, cs_strategy *stra
 }
 
 /* The released program. */
-cs_status cs_synthesize_code(const cs_synthesis *request, cs_strategy *strategy,
-                             cs_synthesis_result *result, cs_error *err)
+static cs_status make_code(const cs_synthesis *request, cs_strategy *strategy,
+                           cs_synthesis_result *result, cs_error *err)
 {
     search    s      = {.q = request, .chains = true};
     cs_status status = open_search(&s, strategy, err);
@@ -420,4 +397,79 @@ cs_status cs_synthesize_code(const cs_synthesis *request, cs_strategy *strategy,
     }
     close_search(&s);
     return status;
+}
+
+/* The list. */
+
+static const struct {
+    cs_status (*make)(const cs_synthesis *request, cs_strategy *strategy,
+                      cs_synthesis_result *result, cs_error *err);
+    /* Or with GLPK of trees of the heuristic, which are so many at most. */
+    cs_synthesize_from *improve;
+    uint32_t            most_known;
+    cs_status (*refuse)(const cs_synthesis *request, cs_error *err); /* or NULL */
+} synthesizers[] = {
+    [CS_SYNTHESIZE_HEURISTIC] = {.make = make_heuristic},
+    [CS_SYNTHESIZE_PACKING]   = {.improve = cs_synthesize_packing, .most_known = 8},
+    [CS_SYNTHESIZE_MILP]      = {.improve    = cs_synthesize_milp,
+                                 .most_known = CS_STRATEGY_MAX_TREES,
+                                 .refuse     = cs_synthesize_refuse_milp},
+    [CS_SYNTHESIZE_CODE]      = {.make = make_code},
+};
+
+const char *cs_synthesizer_name(cs_synthesizer synthesizer)
+{
+    static const char *const NAMES[] = {
+#define X(id, name) #name,
+        CS_SYNTHESIZERS(X)
+#undef X
+    };
+
+    return NAMES[synthesizer];
+}
+
+/* The better trees by the model: the heuristic's, or what is made of them. A program leaves out
+ * some of what the model counts. */
+static cs_status improve_known(const cs_synthesis *request, cs_strategy *strategy,
+                               cs_synthesis_result *result, cs_error *err)
+{
+    uint32_t            most  = synthesizers[request->by].most_known;
+    cs_synthesis        few   = *request;
+    cs_synthesis_result first = {0};
+    cs_strategy         known = {0};
+
+    if (cs_lp_missing() != NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "synthesizer", "%s needs %s",
+                       cs_synthesizer_name(request->by), cs_lp_missing());
+    }
+    if (synthesizers[request->by].refuse != NULL) {
+        CS_TRY(synthesizers[request->by].refuse(request, err));
+    }
+    few.n_trees      = request->n_trees < most ? request->n_trees : most;
+    cs_status status = make_heuristic(&few, &known, &first, err);
+    if (status == CS_OK) {
+        status = cs_strategy_check(&known, err);
+    }
+    if (status == CS_OK) {
+        status = synthesizers[request->by].improve(request, &known, strategy, result, err);
+    }
+    if (status == CS_OK && (!result->has_solver || first.cost_s < result->cost_s)) {
+        cs_strategy improved = *strategy;
+        *strategy            = known;
+        known                = improved;
+        result->cost_s       = first.cost_s;
+    }
+    cs_strategy_free(&known);
+    return status;
+}
+
+cs_status cs_synthesize(const cs_synthesis *request, cs_strategy *strategy,
+                        cs_synthesis_result *result, cs_error *err)
+{
+    *strategy = (cs_strategy){0};
+    *result   = (cs_synthesis_result){0};
+    CS_TRY(synthesizers[request->by].make != NULL
+               ? synthesizers[request->by].make(request, strategy, result, err)
+               : improve_known(request, strategy, result, err));
+    return cs_strategy_check(strategy, err);
 }

@@ -23,7 +23,7 @@
 #include "algorithms/adapcc/lp.h"
 #include "algorithms/adapcc/plans.h"
 
-/* In the order of the options' choices: X(id, name), made by cs_synthesize_name(). */
+/* In the order of the options' choices: X(id, name). */
 #define CS_SYNTHESIZERS(X)  \
     X(HEURISTIC, heuristic) \
     X(PACKING, packing)     \
@@ -76,10 +76,14 @@ CS_MUST_CHECK cs_status cs_synthesize(const cs_synthesis *request, cs_strategy *
  * asked for, else powers of two from 256 KiB to 16 MiB, then some between them. Its cost. */
 double cs_synthesize_chunk(const cs_synthesis *request, cs_cost *cost, cs_strategy *strategy);
 
-typedef cs_status cs_synthesize_by(const cs_synthesis *request, cs_strategy *strategy,
-                                   cs_synthesis_result *result, cs_error *err);
-#define X(id, name) cs_synthesize_by cs_synthesize_##name;
-CS_SYNTHESIZERS(X)
-#undef X
+/* GLPK's programs. They begin with the heuristic's trees, which are `known`, checked; where there
+ * is nothing to choose, has_solver stays false. */
+typedef cs_status  cs_synthesize_from(const cs_synthesis *request, const cs_strategy *known,
+                                      cs_strategy *strategy, cs_synthesis_result *result,
+                                      cs_error *err);
+cs_synthesize_from cs_synthesize_packing, cs_synthesize_milp;
+
+/* What is too large for milp (CS_ENOTSUP). */
+CS_MUST_CHECK cs_status cs_synthesize_refuse_milp(const cs_synthesis *request, cs_error *err);
 
 #endif

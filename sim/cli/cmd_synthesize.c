@@ -2,7 +2,7 @@
 /* collsim synthesize: AdapCC's trees for a cluster, a collective and a size, or those of a file;
  * how long they take by each cost model and in a replay, and what no trees can be faster than. */
 #include "algorithms/adapcc/adapcc.h"
-#include "algorithms/adapcc/replay.h"
+#include "algorithms/adapcc/late.h"
 #include "cli/cli.h"
 #include "cli/scenario_args.h"
 #include "cs/model.h"
@@ -130,7 +130,7 @@ static cs_status evaluate(answer_row *row, cs_error *err)
 /* The trees on the scenario's own network, where it can be done. */
 static cs_status replay(const synthesize_job *j, const cs_job *of, answer_row *row, cs_error *err)
 {
-    const cs_strategy_options options = {&row->file.strategy, 1, false};
+    const cs_strategy_options options = {.strategy = &row->file.strategy, .chunk_bytes = 1};
     cs_job     job     = {.scenario = of->scenario, .is_checked = of->is_checked, .verify = true};
     cs_outcome outcome = {0};
     cs_error   own     = {0};

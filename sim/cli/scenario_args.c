@@ -3,7 +3,7 @@
 #include "cli/scenario_args.h"
 
 #include "algorithms/adapcc/adapcc.h"
-#include "algorithms/adapcc/replay.h"
+#include "algorithms/adapcc/late.h"
 #include "base/alloc.h"
 #include "cs/scenario.h"
 
@@ -313,7 +313,7 @@ cs_status cs_strategy_arg_set(const cs_strategy_arg *arg, cs_job *job, cs_strate
         cs_error_locate(err, arg->path, 0, 0);
         return status;
     }
-    const cs_strategy_options options = {strategy, 1, false};
+    const cs_strategy_options options = {.strategy = strategy, .chunk_bytes = 1};
     cs_job_set_algorithm(job, &cs_algorithm_strategy, &options);
     return CS_OK;
 }

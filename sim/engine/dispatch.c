@@ -1205,23 +1205,6 @@ cs_status cs_dispatch_drain(cs_dispatch *dispatch, cs_error *err)
     return CS_OK;
 }
 
-/* Time goes on to `until_s`, with what is under way. */
-static cs_status wait_until(cs_dispatch *d, double until_s, cs_error *err)
-{
-    for (;;) {
-        double    event_s = (double)INFINITY;
-        cs_status status  = d->network->next(d->model, &event_s);
-        if (status != CS_OK) {
-            return model_failed(d, status, err);
-        }
-        if (!(fmin(event_s, next_arrival_s(d)) <= until_s)) {
-            d->now_s = fmax(d->now_s, until_s);
-            return CS_OK;
-        }
-        CS_TRY(step(d, err));
-    }
-}
-
 /* A barrier: everything before it has ended and everybody but one has come. That one has no part
  * in it, but whatever comes later has another end, which has. */
 static cs_status fence(cs_dispatch *d, const cs_block *block, cs_error *err)
@@ -1300,9 +1283,6 @@ cs_status cs_dispatch_block(cs_dispatch *dispatch, const cs_block *block, cs_err
 
     if ((block->transfers[0].flags & CS_FENCE) != 0) {
         status = fence(d, block, err);
-    }
-    if (status == CS_OK && block->not_before_s > 0) {
-        status = wait_until(d, block->not_before_s + d->ports.first_s, err);
     }
     if (status == CS_OK && d->kept.n_observers > 0 && kept_add(&d->kept, block) != CS_OK) {
         return CS_NO_MEMORY(err, "the transfers that are under way");

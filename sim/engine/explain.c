@@ -163,17 +163,21 @@ static void mark_transfer(search *s, const cs_transfer *t, uint32_t tx, uint32_t
 }
 
 /* A message of `parts` transfers. What it brings is there when its last part has ended, which is
- * also when its ports are free; a part behind the first waits for the one before it. */
+ * also when its ports are free; a part behind the first waits for the one before it. Parts that
+ * bring the same once more take no time and are not on the path. */
 static void add_message(search *s, uint32_t first, size_t parts)
 {
     const cs_transfer *t      = &s->recording->transfers[first];
-    uint32_t           fabric = cs_transfer_fabric(t), last = first + (uint32_t)parts - 1;
+    uint32_t           fabric = cs_transfer_fabric(t), last = first;
     uint32_t           tx = cs_port_of(&s->ports, fabric, t->src, t->dst);
     uint32_t           rx = cs_port_of(&s->ports, fabric, t->dst, t->src);
 
     s->causes[first] = cause_of(s, t, parts, s->recording->intervals[first].start_s, tx, rx);
-    for (uint32_t i = first + 1; i <= last; i++) {
-        s->causes[i] = (cause){(i - 1) & NOBODY, CS_WAIT_TX};
+    for (uint32_t k = 1; k < parts; k++) {
+        if (!cs_is_repeat(&t[k])) {
+            s->causes[first + k] = (cause){last & NOBODY, CS_WAIT_TX};
+            last                 = first + k;
+        }
     }
     for (size_t k = 0; k < parts; k++) {
         mark_transfer(s, &t[k], tx, rx, last);

@@ -241,16 +241,13 @@ double cs_ports_last_end_s(const cs_ports *ports)
     return latest;
 }
 
-void cs_ports_hold(cs_ports *ports, double until_s)
+void cs_ports_end_stage(cs_ports *ports)
 {
+    double until_s = cs_ports_last_end_s(ports);
+
     for (uint32_t r = 0; r < ports->n_ranks; r++) {
         close_ports_of_rank(ports, r, until_s);
     }
-}
-
-void cs_ports_end_stage(cs_ports *ports)
-{
-    cs_ports_hold(ports, cs_ports_last_end_s(ports));
 }
 
 double cs_ports_end_s(const cs_ports *ports)

@@ -27,10 +27,7 @@ cs_status cs_ports_open(cs_ports *ports, cs_arena *arena, const cs_scenario *sce
  * without it. Returns the time at which it lets go. O(n_ports). */
 double cs_ports_fence(cs_ports *ports, uint32_t except, double cost_s);
 
-/* No port is free before that. O(n_ports). */
-void cs_ports_hold(cs_ports *ports, double until_s);
-
-/* ... before the last end so far. O(n_ports). */
+/* No port is free before the last end so far. O(n_ports). */
 void cs_ports_end_stage(cs_ports *ports);
 
 /* The last end so far, or the first arrival. O(n_ports). */

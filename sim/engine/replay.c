@@ -91,7 +91,7 @@ static cs_status open_run(run *r, cs_error *err)
     const cs_job *job = r->job;
 
     r->block  = (cs_block){.transfers = r->transfers, .capacity = BLOCK};
-    r->reacts = job->plan.is_reactive && job->algorithm->told != NULL;
+    r->reacts = job->plan.is_reactive;
     if (r->reacts) {
         CS_TRY(add_stream(r, err));
     }
@@ -143,9 +143,6 @@ static cs_status serve_ports(run *r, cs_error *err)
 
     if ((block->transfers[0].flags & CS_FENCE) != 0) {
         cs_ports_fence(&r->ports, block->fence_except, block->fence_s);
-    }
-    if (block->not_before_s > 0) {
-        cs_ports_hold(&r->ports, block->not_before_s + r->ports.first_s);
     }
     job->model->serve(&r->ports, &job->model_options, block->transfers, block->count, r->intervals);
     for (size_t i = 0; r->intervals != NULL && r->ports.first_s < 0 && i < block->count; i++) {
@@ -286,18 +283,18 @@ static cs_status check_fingerprints(run *r, cs_error *err)
     return status;
 }
 
-/* Ranks that were left out in the end neither have to be there nor count. */
-static cs_status leave_out(run *r, cs_error *err)
+/* What a reactive stream has decided. Ranks that were left out in the end neither have to be there
+ * nor count. */
+static cs_status take_decisions(run *r, cs_error *err)
 {
-    const cs_scenario  *s       = &r->job->scenario;
-    const cs_algorithm *a       = r->job->algorithm;
-    bool               *is_out  = CS_ARENA_NEW(&r->arena, bool, s->cluster.n_ranks);
-    double              first_s = 0 - cs_last_arrival(s), last_s = 0;
+    const cs_scenario *s       = &r->job->scenario;
+    bool              *is_out  = CS_ARENA_NEW(&r->arena, bool, s->cluster.n_ranks);
+    double             first_s = 0 - cs_last_arrival(s), last_s = 0, known_s = 0;
 
     if (is_out == NULL) {
         return CS_NO_MEMORY(err, "%u ranks", s->cluster.n_ranks);
     }
-    double known_s = a->leave_out(r->stream, is_out);
+    const void *decisions = r->job->algorithm->decided(r->stream, is_out, &known_s);
     for (uint32_t i = 0; i < s->cluster.n_ranks; i++) {
         r->outcome.n_out += is_out[i];
         last_s = is_out[i] ? last_s : fmax(last_s, cs_arrival(s, i));
@@ -311,18 +308,12 @@ static cs_status leave_out(run *r, cs_error *err)
             cs_fingerprints_leave_out(&r->prints, is_out);
         }
     }
-    return CS_OK;
-}
-
-static void show_decisions(const run *r)
-{
-    const cs_algorithm *a = r->job->algorithm;
-
-    for (size_t i = 0; i < r->n_observers && a->decisions != NULL; i++) {
+    for (size_t i = 0; i < r->n_observers && decisions != NULL; i++) {
         if (r->observers[i].decided != NULL) {
-            r->observers[i].decided(r->observers[i].user, a->decisions(r->stream));
+            r->observers[i].decided(r->observers[i].user, decisions);
         }
     }
+    return CS_OK;
 }
 
 static cs_status replay(run *r, cs_error *err)
@@ -330,10 +321,9 @@ static cs_status replay(run *r, cs_error *err)
     CS_TRY(open_run(r, err));
     CS_TRY(serve_stream(r, err));
     r->outcome.elapsed_s = cs_last_arrival(&r->job->scenario) + r->outcome.exposed_s;
-    if (r->reacts && r->job->algorithm->leave_out != NULL) {
-        CS_TRY(leave_out(r, err));
+    if (r->reacts) {
+        CS_TRY(take_decisions(r, err));
     }
-    show_decisions(r);
     return r->job->verify ? check_fingerprints(r, err) : CS_OK;
 }
 

@@ -42,7 +42,7 @@ cs_status cs_fingerprints_open(cs_fingerprints *f, cs_arena *arena, const cs_sce
                                  .n_ranks  = n,
                                  .n_chunks = plan->n_chunks,
                                  .n_slots  = plan->n_slots,
-                                 .in_slots = plan->ends_in_slots};
+                                 .in_slots = plan->is_reactive};
     f->rank  = CS_ARENA_NEW(arena, cs_rank_print, n);
     f->chunk = CS_ARENA_NEW(arena, cs_chunk_print, plan->n_chunks);
     f->value = CS_ARENA_NEW(arena, uint64_t, (size_t)plan->n_slots * n);
@@ -184,7 +184,7 @@ static uint64_t owed_sum(const cs_fingerprints *f, uint32_t rank, uint64_t total
     return sum;
 }
 
-/* The first slot that ends with another value than is owed, where the plan ends in slots. */
+/* The first slot that ends with another value than is owed, where final values are in slots. */
 static bool find_wrong_slot(const cs_fingerprints *f, uint32_t *rank_p, uint32_t *chunk_p)
 {
     const cs_chunks chunks = cs_chunks_of(f->scenario, f->n_chunks);

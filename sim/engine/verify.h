@@ -34,7 +34,7 @@ typedef struct cs_fingerprints {
     cs_chunk_print    *chunk;       /* [n_chunks] */
     uint64_t          *value;       /* [n_ranks][n_slots] */
     uint64_t           differences; /* 0 while every done value was right */
-    bool               in_slots;    /* the plan's ends_in_slots */
+    bool               in_slots;    /* final values are in slots at the end: is_reactive */
     const bool        *is_out;      /* [n_ranks] or NULL: cs_fingerprints_leave_out() */
 } cs_fingerprints;
 
@@ -48,11 +48,11 @@ void cs_fingerprints_block(cs_fingerprints *f, const cs_block *block);
 /* At the end of the stream: was everything right and everything owed delivered? */
 bool cs_fingerprints_hold(const cs_fingerprints *f);
 
-/* At the end of a stream that ends in slots: nothing is owed of and to these ranks. Borrowed. */
+/* At the end of a reactive stream: nothing is owed of and to these ranks. Borrowed. */
 void cs_fingerprints_leave_out(cs_fingerprints *f, const bool *is_out);
 
-/* The same with the first rank and chunk of which a slot ends wrong, where the plan ends in slots.
- */
+/* The same with the first rank and chunk of which a slot ends wrong, of a reactive
+ * stream. */
 cs_verdict cs_fingerprints_verdict(const cs_fingerprints *f);
 
 /* Follow the whole stream of a resolved job again with contribution counts and name the first wrong

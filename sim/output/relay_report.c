@@ -442,9 +442,6 @@ static void report_decisions(void *user, const void *decisions)
     const cs_late_decisions *d      = decisions;
     cs_late_report          *report = user;
 
-    if (d == NULL) {
-        return;
-    }
     const cs_relay_report told = {
         .given = &d->given, .times = &d->times, .n_ranks = d->given.setting.n_ranks};
     add_comments(&told, &report->text);

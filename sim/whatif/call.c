@@ -83,10 +83,10 @@ static void planned_told(void *state, const cs_block *block, const cs_interval *
     s->algorithm->told(s->state, block, intervals);
 }
 
-static double planned_leave_out(const void *state, bool *is_out)
+static const void *planned_decided(const void *state, bool *is_out, double *known_s_p)
 {
     const planned_state *s = state;
-    return s->algorithm->leave_out != NULL ? s->algorithm->leave_out(s->state, is_out) : 0;
+    return s->algorithm->decided(s->state, is_out, known_s_p);
 }
 
 static void planned_close(void *state)
@@ -109,7 +109,7 @@ static const cs_algorithm planned_algorithm = {
     .open          = planned_open,
     .next_block    = planned_next_block,
     .told          = planned_told,
-    .leave_out     = planned_leave_out,
+    .decided       = planned_decided,
     .close         = planned_close,
 };
 

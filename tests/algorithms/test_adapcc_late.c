@@ -269,11 +269,11 @@ static void make_chain(cs_strategy *s, uint64_t bytes, uint64_t chunk_bytes)
  * have set out to it, 6/16 of 64 MB are left for phase 2, as on paper. */
 Test(adapcc_late, a_relay_joins_at_the_next_chunk)
 {
-    double          arrival_s[] = {0, 0, 0};
-    cs_scenario     scenario    = make_scenario(CS_REDUCE, 3, 1, 64000000, arrival_s);
-    cs_late_options o           = {.control = {.relay = 2, .cycle_s = CS_RELAY_CYCLE_S}};
-    double          chunk_s     = 20e-6 + 4e6 / 12.5e9;
-    cs_strategy     s;
+    double              arrival_s[] = {0, 0, 0};
+    cs_scenario         scenario    = make_scenario(CS_REDUCE, 3, 1, 64000000, arrival_s);
+    cs_strategy_options o           = {.control = {.relay = 2, .cycle_s = CS_RELAY_CYCLE_S}};
+    double              chunk_s     = 20e-6 + 4e6 / 12.5e9;
+    cs_strategy         s;
 
     make_chain(&s, 64000000, 4000000);
     o.strategy = &s;
@@ -284,7 +284,7 @@ Test(adapcc_late, a_relay_joins_at_the_next_chunk)
         cs_result r;
 
         arrival_s[1] = 10e-3 + chunk_s * (started - 0.5);
-        cs_job_set_algorithm(&job, &cs_algorithm_late, &o);
+        cs_job_set_algorithm(&job, &cs_algorithm_strategy, &o);
         cs_job_set_model(&job, cs_models[0], NULL);
         r = run_job(&job, &run);
         if (started == 0) { /* it is there when the others start */
@@ -309,11 +309,11 @@ Test(adapcc_late, a_relay_joins_at_the_next_chunk)
  * are left for phase 2. With messages that take 1 ms it is known 2 ms later. */
 Test(adapcc_late, a_leaf_is_announced)
 {
-    double          arrival_s[] = {0, 0, 0};
-    cs_scenario     scenario    = make_scenario(CS_REDUCE, 3, 1, 64000000, arrival_s);
-    cs_late_options o           = {.control = {.relay = 2, .cycle_s = CS_RELAY_CYCLE_S}};
-    double          chunk_s     = 20e-6 + 4e6 / 12.5e9;
-    cs_strategy     s;
+    double              arrival_s[] = {0, 0, 0};
+    cs_scenario         scenario    = make_scenario(CS_REDUCE, 3, 1, 64000000, arrival_s);
+    cs_strategy_options o           = {.control = {.relay = 2, .cycle_s = CS_RELAY_CYCLE_S}};
+    double              chunk_s     = 20e-6 + 4e6 / 12.5e9;
+    cs_strategy         s;
 
     make_chain(&s, 64000000, 4000000);
     o.strategy = &s;
@@ -327,7 +327,7 @@ Test(adapcc_late, a_leaf_is_announced)
         arrival_s[2]    = from_s - 2 * rpc_s + chunk_s * (started - .5);
         o.control.join  = i % 3 > 0 ? 2 : 0;
         o.control.rpc_s = rpc_s;
-        cs_job_set_algorithm(&job, &cs_algorithm_late, &o);
+        cs_job_set_algorithm(&job, &cs_algorithm_strategy, &o);
         cs_job_set_model(&job, cs_models[0], NULL);
         cs_result r = run_job(&job, &run);
         cr_assert_eq(run.times.n_active, 2u);
@@ -348,12 +348,12 @@ Test(adapcc_late, a_leaf_is_announced)
  * relay 2 itself. Whoever comes first: each is in the sum from its announcement on. */
 Test(adapcc_late, a_relay_passes_on_for_who_is_announced)
 {
-    const uint32_t  parents[]    = {ROOT, 0, 1, 2, 2};
-    double          arrival_s[]  = {0, 0, 0, 0, 0};
-    const double    late_ms[][3] = {{72, 74, 76},  {74, 72, 76},  {76, 74, 72}, {74, 76, 72},
-                                    {72, 500, 72}, {500, 72, 73}, {72, 72, 72}};
-    cs_late_options o = {.control = {.relay = 2, .join = 2, .cycle_s = CS_RELAY_CYCLE_S}};
-    cs_strategy     s;
+    const uint32_t      parents[]    = {ROOT, 0, 1, 2, 2};
+    double              arrival_s[]  = {0, 0, 0, 0, 0};
+    const double        late_ms[][3] = {{72, 74, 76},  {74, 72, 76},  {76, 74, 72}, {74, 76, 72},
+                                        {72, 500, 72}, {500, 72, 73}, {72, 72, 72}};
+    cs_strategy_options o = {.control = {.relay = 2, .join = 2, .cycle_s = CS_RELAY_CYCLE_S}};
+    cs_strategy         s;
 
     cr_assert_eq(cs_strategy_make(&s, 5, 1, NULL), CS_OK);
     memcpy(s.trees[0].parent, parents, sizeof parents);
@@ -369,7 +369,7 @@ Test(adapcc_late, a_relay_passes_on_for_who_is_announced)
         for (uint32_t w = 0; w < 3; w++) {
             arrival_s[2 + w] = late_ms[i / 4][w] * 1e-3;
         }
-        cs_job_set_algorithm(&job, &cs_algorithm_late, &o);
+        cs_job_set_algorithm(&job, &cs_algorithm_strategy, &o);
         cs_job_set_model(&job, i % 4 < 2 ? cs_models[0] : &ct_port_network, NULL);
         (void)run_job(&job, &run);
         cr_assert_eq(run.times.n_active, 2u, "%u at %g to %g", run.times.n_active,
@@ -529,17 +529,17 @@ static cs_status find_early(void *user, const cs_block *block, const cs_interval
 
 Test(adapcc_late, a_relay_passes_on_before_it_comes)
 {
-    const double      arrival_s[] = {0, 0.2, 0};
-    early             found       = {.arrival_s = 0.2, .rank = 1};
-    const cs_observer observer    = {.block = find_early, .user = &found};
-    cs_late_options   o           = {.control = {.relay = 1, .cycle_s = CS_RELAY_CYCLE_S}};
+    const double        arrival_s[] = {0, 0.2, 0};
+    early               found       = {.arrival_s = 0.2, .rank = 1};
+    const cs_observer   observer    = {.block = find_early, .user = &found};
+    cs_strategy_options o           = {.control = {.relay = 1, .cycle_s = CS_RELAY_CYCLE_S}};
     cs_job      job = {.scenario = make_scenario(CS_ALLREDUCE, 3, 1, 1600, arrival_s), .verify = 1};
     cs_result   r;
     cs_strategy s;
 
     make_chain(&s, 1600, 100);
     o.strategy = &s;
-    cs_job_set_algorithm(&job, &cs_algorithm_late, &o);
+    cs_job_set_algorithm(&job, &cs_algorithm_strategy, &o);
     cs_job_set_model(&job, cs_models[0], NULL);
     cr_assert_eq(cs_job_run(&job, &observer, 1, &r, NULL), CS_OK);
     cr_assert(r.verified);
@@ -670,18 +670,18 @@ static void told_wrong(void *state, const cs_block *block, const cs_interval *in
 
 Test(adapcc_late, a_wrong_sum_is_found)
 {
-    double          arrival_s[] = {0, 7e-3, 0};
-    cs_late_options o           = {.control = {.relay = 2, .cycle_s = CS_RELAY_CYCLE_S}};
-    cs_job          job    = {.scenario = make_scenario(CS_ALLREDUCE, 3, 1, 64000000, arrival_s),
-                              .verify   = true};
-    cs_algorithm    broken = cs_algorithm_late;
-    cs_verdict      verdict;
-    cs_result       r;
-    cs_strategy     s;
+    double              arrival_s[] = {0, 7e-3, 0};
+    cs_strategy_options o           = {.control = {.relay = 2, .cycle_s = CS_RELAY_CYCLE_S}};
+    cs_job              job = {.scenario = make_scenario(CS_ALLREDUCE, 3, 1, 64000000, arrival_s),
+                               .verify   = true};
+    cs_algorithm        broken = cs_algorithm_strategy;
+    cs_verdict          verdict;
+    cs_result           r;
+    cs_strategy         s;
 
     make_chain(&s, 64000000, 4000000);
     o.strategy  = &s;
-    whole       = &cs_algorithm_late;
+    whole       = &cs_algorithm_strategy;
     n_changed   = 0;
     broken.told = told_wrong;
     for (uint32_t i = 0; i < 2; i++) {
@@ -696,7 +696,7 @@ Test(adapcc_late, a_wrong_sum_is_found)
     /* The stream that is told nothing is a schedule, too: nobody joins. It cannot be kept. */
     cs_recording recording = {0};
     cs_error     err       = {0};
-    cs_job_set_algorithm(&job, &cs_algorithm_late, &o);
+    cs_job_set_algorithm(&job, &cs_algorithm_strategy, &o);
     cr_assert_eq(cs_job_resolve(&job, NULL), CS_OK);
     cr_assert_eq(cs_job_verify(&job, &verdict, NULL), CS_OK);
     cr_assert(verdict.is_correct, "%s", verdict.text);

@@ -2,7 +2,7 @@
 /* Trees as schedules: the times of worked examples, random trees against the cost model and the
  * bound, what is refused, the algorithm `adapcc` and its options. */
 #include "algorithms/adapcc/adapcc.h"
-#include "algorithms/adapcc/replay.h"
+#include "algorithms/adapcc/late.h"
 #include "base/alloc.h"
 #include "cs/model.h"
 #include "cs/result.h"
@@ -48,7 +48,7 @@ static const cs_model *model_of(const char *name)
 static cs_status run_on(const cs_model *model, const cs_scenario *scenario, const cs_strategy *s,
                         cs_result *result, cs_error *err)
 {
-    const cs_strategy_options options = {s, MIB, false};
+    const cs_strategy_options options = {.strategy = s, .chunk_bytes = MIB};
     cs_job                    job     = {.scenario = *scenario, .verify = true};
 
     cs_job_set_algorithm(&job, &cs_algorithm_strategy, &options);

@@ -100,6 +100,33 @@ Test(explain, ports_and_barriers_are_told_apart)
     cs_arena_free(&arena);
 }
 
+/* A message that is kept in two slots, what is passed on from the second of them, and a message of
+ * two chunks: the path has what travels. */
+Test(explain, what_is_kept_twice_travels_once)
+{
+    static const cs_interval intervals[] = {{0, 1}, {1, 1}, {1, 2}, {2, 3}};
+    cs_transfer              transfers[] = {
+                     {.src = 0, .dst = 1, .bytes = 8, .span = 1, .flags = CS_OWN_SRC},
+                     {.src = 0, .dst = 1, .dst_slot = 1, .span = 1, .flags = CS_OWN_SRC | CS_JOIN},
+                     {.src = 1, .dst = 2, .src_slot = 1, .bytes = 8, .span = 1},
+                     {.src = 1, .dst = 2, .chunk = 1, .bytes = 8, .span = 1, .flags = CS_OWN_SRC | CS_JOIN}};
+    cs_block            block     = {.transfers = transfers, .count = 4};
+    cs_scenario         three     = {.cluster = {.n_ranks = 3, .gpus_per_server = 1}};
+    cs_recording        recording = {0};
+    cs_arena            arena     = {0};
+    const cs_path_step *steps     = NULL;
+    size_t              count     = 0;
+    cs_observer         observer  = cs_recording_observer(&recording);
+
+    cr_assert_eq(observer.block(observer.user, &block, intervals, NULL), CS_OK);
+    cr_assert_eq(cs_critical_path(&recording, &three, &arena, &steps, &count, NULL), CS_OK);
+    cr_assert_eq(count, 3, "%zu", count);
+    cr_assert(steps[1].src == 1 && steps[1].chunk == 0 && steps[1].wait == CS_WAIT_DATA);
+    cr_assert(steps[2].chunk == 1 && steps[2].wait == CS_WAIT_TX);
+    cs_recording_free(&recording);
+    cs_arena_free(&arena);
+}
+
 Test(explain, every_failed_allocation_is_reported)
 {
     const cs_path_step *steps     = NULL;

@@ -3,7 +3,7 @@
  * the truth, errors of noise, durations, and what new trees make of a NIC that got slow. */
 #include "study/renewal.h"
 
-#include "algorithms/adapcc/replay.h"
+#include "algorithms/adapcc/late.h"
 #include "algorithms/adapcc/synthesize.h"
 #include "base/alloc.h"
 #include "schedules/logical_xml.h"
@@ -425,7 +425,7 @@ static cs_logical graph_of(const cs_job *job)
 /* On the network itself, checked. */
 static double replayed_s(const cs_job *on, cs_collective collective, const cs_strategy *s)
 {
-    const cs_strategy_options options = {s, 1, false};
+    const cs_strategy_options options = {.strategy = s, .chunk_bytes = 1};
     cs_job                    job     = *on;
     cs_outcome                outcome = {0};
     cs_error                  err     = {0};

@@ -64,20 +64,20 @@ struct cs_algorithm {
     /* Required. Fill the block (count = 0 at the end). Cannot fail. */
     void (*next_block)(void *state, cs_block *block);
 
-    /* Optional, for streams whose plan is_reactive. Told of every block in stream order, before
+    /* For streams whose plan is_reactive, both or neither.
+     *
+     * told() hears of every block in stream order, before
      * anybody else sees it: of some while the stream is asked for more, of all up to a stage's end
      * before it is asked for the next stage. Where two operations cost the same (a COPY, and a
      * REDUCE with CS_OWN_DST), it may now choose the other one in block->transfers. Times are
      * seconds after the first arrival. A stream that is never told (nothing is replayed: it is only
      * checked) must be a schedule, too, and one of at least as many messages. */
     void (*told)(void *state, const cs_block *block, const cs_interval *intervals);
-    /* Optional, where the plan ends in slots. When it has ended: mark who was left out, whose
-     * contribution is owed to nobody and to whom nothing is owed (all are false before), and say
-     * when the others knew it, in seconds after the first arrival. */
-    double (*leave_out)(const void *state, bool *is_out);
-    /* Optional. What the stream has decided when it has ended, for observers that know the
-     * algorithm; owned by the state. */
-    const void *(*decisions)(const void *state);
+    /* decided() is asked when the stream has ended: mark in is_out[n_ranks] who was left out, whose
+     * contribution is owed to nobody and to whom nothing is owed (all are false before), and say in
+     * *known_s_p (0 before) when the others knew it, in seconds after the first arrival. Returned
+     * is what observers see that know the algorithm, or NULL; owned by the state. */
+    const void *(*decided)(const void *state, bool *is_out, double *known_s_p);
 
     /* Required. Free the state; NULL is allowed. */
     void (*close)(void *state);

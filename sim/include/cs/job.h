@@ -69,8 +69,8 @@ typedef struct cs_observer {
      * none, or CS_SAMPLE_AUTO). The report is borrowed during the call. */
     cs_status (*links)(void *user, const cs_link_report *report, cs_error *err);
     double sample_s;
-    /* Optional. What the stream has decided (cs_algorithm.decisions), once, when all has ended;
-     * NULL where it has decided nothing; borrowed during the call. */
+    /* Optional. What a reactive stream has decided (what cs_algorithm.decided returns), once, when
+     * all has ended; borrowed during the call. */
     void (*decided)(void *user, const void *decisions);
 } cs_observer;
 

@@ -168,9 +168,7 @@ typedef struct cs_block {
     size_t       count;        /* filled; 0 = the stream has ended */
     uint32_t     fence_except; /* if transfers[0] has CS_FENCE: CS_FENCE_ALL or a rank */
     double       fence_s;      /* ... and what the barrier costs */
-    double       not_before_s; /* first of its stream or stage: nothing starts earlier after the
-                                  first arrival */
-    bool is_stage_end;         /* what comes behind it starts when all up to its end has ended; it
+    bool         is_stage_end; /* what comes behind it starts when all up to its end has ended; it
                                   is not asked for before that (cs_plan.is_reactive) */
 } cs_block;
 
@@ -195,16 +193,19 @@ typedef struct cs_plan {
     uint32_t n_chunks; /* the buffer's parts; >= 1 */
     uint32_t n_slots;  /* slots per rank; 1 .. CS_MAX_SLOTS */
     uint32_t n_rounds;
-    uint32_t uses;       /* CS_USES_* */
-    bool     starts_own; /* slot c of every rank begins with its own contribution to chunk c
-                            (n_slots >= n_chunks): no CS_OWN_* flag is needed */
-    bool ends_in_slots;  /* slot c of every rank that is owed chunk c has its final value when the
-                            stream has ended (n_slots >= n_chunks): no CS_DONE_* flag is needed */
-    bool          is_reactive; /* the stream is told when its transfers began and ended */
-    const double *own_ready_s; /* [n_ranks] after the first arrival: ranks pass on what flows
-                                  through them before they come, and their own contributions are
-                                  there at these times, at the earliest when they come; what
-                                  `prepared` keeps. NULL: a rank takes part when it has come */
+    uint32_t uses;             /* CS_USES_* */
+    bool     starts_own;       /* slot c of every rank begins with its own contribution to chunk c
+                                  (n_slots >= n_chunks): no CS_OWN_* flag is needed */
+    bool is_reactive;          /* the stream is told when its transfers began and ended
+                                  (cs_algorithm.told). Which of them is the last one for a rank may
+                                  be open when they are given: slot c of every rank that is owed
+                                  chunk c has its final value when the stream has ended
+                                  (n_slots >= n_chunks), and no CS_DONE_* flag is needed */
+    const double *own_ready_s; /* [n_ranks] after the first arrival: own contributions are there at
+                                  these times, at the earliest when their ranks come, which pass on
+                                  what flows through them before; what `prepared` keeps. So a clock
+                                  may decide when those start that have come. NULL: a rank takes
+                                  part when it has come */
     bool chunks_differ; /* chunks are not cs_split() parts of the buffer: their sizes are in the
                            transfers only */
     bool is_round_synchronous; /* every rank sends and receives at most once a round and
