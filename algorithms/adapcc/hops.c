@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* From this colour on hops were announced. */
+#define ANNOUNCED ((uint32_t)1 << 31)
+
 /* ---- what all stages share ---- */
 
 static bool goes_down(const cs_staging *s)
@@ -57,6 +60,10 @@ static void lay_out(cs_staging *s, const cs_logical *logical, uint32_t *depth)
         s->lanes[m].first_slot = (uint32_t)s->n_slots;
         s->n_slots += 2 * ((uint64_t)CS_GOING_ON - 1 + s->most_together);
     }
+    for (size_t i = 0; i < (size_t)strategy->n_trees * strategy->n_ranks; i++) {
+        s->sends_from[i] = s->behaviours[i].has_send ? 0 : CS_NEVER;
+        s->own_from[i]   = CS_NEVER;
+    }
 }
 
 cs_status cs_staging_open(cs_staging *s, const cs_strategy *strategy, const cs_logical *logical,
@@ -76,9 +83,11 @@ cs_status cs_staging_open(cs_staging *s, const cs_strategy *strategy, const cs_l
     s->behaviours = CS_NEW(cs_behaviour, edges);
     s->up_ports   = CS_NEW(cs_hop_ports, edges);
     s->down_ports = CS_NEW(cs_hop_ports, edges);
+    s->sends_from = CS_NEW(uint32_t, edges);
+    s->own_from   = CS_NEW(uint32_t, edges);
     bool is_there = depth != NULL && s->lanes != NULL && s->heights != NULL &&
                     s->is_active != NULL && s->behaviours != NULL && s->up_ports != NULL &&
-                    s->down_ports != NULL;
+                    s->down_ports != NULL && s->sends_from != NULL && s->own_from != NULL;
     if (is_there) {
         memcpy(s->is_active, is_active, strategy->n_ranks * sizeof *is_active);
         lay_out(s, logical, depth);
@@ -95,7 +104,47 @@ void cs_staging_free(cs_staging *s)
     cs_free(s->behaviours);
     cs_free(s->up_ports);
     cs_free(s->down_ports);
+    cs_free(s->sends_from);
+    cs_free(s->own_from);
     *s = (cs_staging){.n_ports = 0};
+}
+
+static uint32_t depth_of(const cs_strategy_tree *t, uint32_t rank)
+{
+    uint32_t depth = 0;
+
+    for (uint32_t g = rank; t->parent[g] != CS_TREE_ROOT; g = t->parent[g]) {
+        depth++;
+    }
+    return depth;
+}
+
+bool cs_staging_announce(cs_staging *s, uint32_t m, uint32_t rank, const cs_begun *begun)
+{
+    const cs_strategy_tree *t     = &s->strategy->trees[m];
+    uint32_t               *sends = s->sends_from + (size_t)m * s->strategy->n_ranks;
+    uint32_t root = cs_tree_root(t), lag = s->heights[m] - depth_of(t, rank), first = 0, g = rank;
+
+    if (sends[rank] != CS_NEVER || rank == root) {
+        return false;
+    }
+    for (bool is_joined = false; !is_joined; lag++) {
+        uint32_t above = t->parent[g];
+        uint32_t turn  = begun[g].out > begun[above].in ? begun[g].out : begun[above].in;
+        first          = turn > lag + first ? turn - lag : first;
+        g              = above;
+        is_joined      = g == root || sends[g] != CS_NEVER;
+    }
+    first = begun[g].out > lag + first ? begun[g].out - lag : first;
+    first = g != root && sends[g] > first ? sends[g] : first;
+    if (first >= s->lanes[m].n_chunks) {
+        return false;
+    }
+    s->own_from[(size_t)m * s->strategy->n_ranks + rank] = first;
+    for (uint32_t r = rank; r != g; r = t->parent[r]) {
+        sends[r] = first;
+    }
+    return true;
 }
 
 /* ---- a stage ---- */
@@ -103,7 +152,7 @@ void cs_staging_free(cs_staging *s)
 cs_status cs_hops_open(cs_hops *h, const cs_staging *s, cs_error *err)
 {
     const cs_strategy *strategy = s->strategy;
-    size_t             stages   = s->most_together > 2 ? s->most_together : 2;
+    size_t             stages   = s->most_together > 3 ? s->most_together : 3;
 
     *h = (cs_hops){
         .hops     = CS_NEW(cs_hop, stages * strategy->n_trees * strategy->n_ranks),
@@ -144,9 +193,9 @@ static void add_part(cs_hop *hop, cs_hop_place to, cs_op op)
     hop->parts[hop->n_parts++].op = op;
 }
 
-/* Add a hop without parts; `is_up`: from a rank to its parent. */
-static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, uint32_t dst,
-                   bool is_up, uint32_t lag, uint32_t limit)
+/* Add a hop without parts and colour; `is_up`: from a rank to its parent. */
+static cs_hop *add_colourless(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src,
+                              uint32_t dst, bool is_up, uint32_t lag, uint32_t limit)
 {
     size_t       at    = (size_t)m * s->strategy->n_ranks + (is_up ? src : dst);
     cs_hop_ports ports = is_up ? s->up_ports[at] : s->down_ports[at];
@@ -161,11 +210,20 @@ static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, ui
                     .ports  = ports};
     h->n++;
     h->n_turns = limit + lag > h->n_turns ? limit + lag : h->n_turns;
-    if (ports.egress != CS_NO_PORT) {
+    return hop;
+}
+
+static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, uint32_t dst,
+                   bool is_up, uint32_t lag, uint32_t limit)
+{
+    cs_hop            *hop = add_colourless(h, s, m, src, dst, is_up, lag, limit);
+    const cs_hop_ports at  = hop->ports;
+
+    if (at.egress != CS_NO_PORT) {
         hop->colour =
-            cs_palette_take(&h->palettes[ports.egress], &h->palettes[s->n_ports + ports.ingress]);
-        h->n_at[ports.egress]++;
-        h->n_at[s->n_ports + ports.ingress]++;
+            cs_palette_take(&h->palettes[at.egress], &h->palettes[s->n_ports + at.ingress]);
+        h->n_at[at.egress]++;
+        h->n_at[s->n_ports + at.ingress]++;
     }
     return hop;
 }
@@ -185,7 +243,8 @@ static void end(cs_hops *h, const cs_staging *s)
 {
     for (size_t i = 0; i < h->n && s->are_shared; i++) {
         const cs_hop_ports at = h->hops[i].ports;
-        h->hops[i].is_shared  = at.egress == CS_NO_PORT
+        h->hops[i].is_shared  = h->hops[i].colour >= ANNOUNCED ? true
+                                : at.egress == CS_NO_PORT
                                     ? s->strategy->n_trees > 1 || s->most_together > 1
                                     : h->n_at[at.egress] > 1 || h->n_at[s->n_ports + at.ingress] > 1;
     }
@@ -201,17 +260,54 @@ static cs_hop_place sum_of(const cs_staging *s, uint32_t rank)
 }
 
 /* A late root adds up twice: what all get, and its result, which has its own contribution. */
-static void add_up(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank, uint32_t lag)
+static void add_to_parent(const cs_staging *s, cs_hop *hop)
 {
-    const cs_strategy_tree *t      = &s->strategy->trees[m];
-    uint32_t                parent = t->parent[rank];
-    cs_hop                 *hop    = add(h, s, m, rank, parent, true, lag, s->lanes[m].n_chunks);
-
-    hop->from = sum_of(s, rank);
-    add_part(hop, sum_of(s, parent), CS_OP_REDUCE);
-    if (parent == cs_tree_root(t) && !s->is_active[parent]) {
+    add_part(hop, sum_of(s, hop->dst), CS_OP_REDUCE);
+    if (hop->dst == cs_tree_root(&s->strategy->trees[hop->tree]) && !s->is_active[hop->dst]) {
         add_part(hop, CS_AT_RESULT, CS_OP_REDUCE);
     }
+}
+
+static void add_up(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank, uint32_t lag)
+{
+    uint32_t parent = s->strategy->trees[m].parent[rank];
+    cs_hop  *hop    = add(h, s, m, rank, parent, true, lag, s->lanes[m].n_chunks);
+
+    hop->from = sum_of(s, rank);
+    add_to_parent(s, hop);
+}
+
+/* Chunks first .. limit - 1 of a rank that was announced, its own or what comes from below. It
+ * stands behind what goes without announcements, and behind those that begin earlier. */
+static void add_announced(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank,
+                          uint32_t first, uint32_t limit, bool is_own)
+{
+    uint32_t lag = s->heights[m] - h->depth[rank], parent = s->strategy->trees[m].parent[rank];
+
+    if (first < limit) {
+        cs_hop *hop = add_colourless(h, s, m, rank, parent, true, lag, limit);
+        hop->first  = first;
+        hop->colour = ANNOUNCED + s->sends_from[(size_t)m * s->strategy->n_ranks + rank];
+        hop->is_own = is_own;
+        hop->from   = is_own ? CS_AT_RESULT : CS_GOING_UP;
+        add_to_parent(s, hop);
+    }
+}
+
+/* A rank that was announced, or passes on for one: its own data, until some come from below. */
+static void add_joined(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank)
+{
+    const cs_strategy_tree *t     = &s->strategy->trees[m];
+    const uint32_t         *sends = s->sends_from + (size_t)m * s->strategy->n_ranks;
+    uint32_t own = s->own_from[(size_t)m * s->strategy->n_ranks + rank], below = CS_NEVER;
+    uint32_t n_chunks = s->lanes[m].n_chunks;
+
+    for (uint32_t k = 0; k < t->n_children[rank]; k++) {
+        uint32_t from = sends[t->order[t->first_child[rank] + k]];
+        below         = from < below ? from : below;
+    }
+    add_announced(h, s, m, rank, own, below < n_chunks ? below : n_chunks, true);
+    add_announced(h, s, m, rank, below, n_chunks, false);
 }
 
 /* A late rank hands on what it receives, and adds it to its own contribution. */
@@ -233,16 +329,23 @@ static void add_down(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank,
     add_part(hop, CS_AT_RESULT, CS_OP_REDUCE);
 }
 
-/* What goes up through a relay begins with the first message to it. */
+/* What goes up through a relay begins with the first message to it: of a chunk, that is from the
+ * same rank whenever there is one. */
 static void mark_first(cs_hops *h, const cs_staging *s)
 {
-    uint32_t *seen = h->queue; /* messages of the tree to each relay so far */
+    uint32_t *first = h->queue; /* 1 + who sends it to each relay in the tree; 0: nobody yet */
 
     for (uint32_t m = 0; m < s->strategy->n_trees; m++) {
-        memset(seen, 0, s->strategy->n_ranks * sizeof *seen);
+        memset(first, 0, s->strategy->n_ranks * sizeof *first);
         for (size_t i = 0; i < h->n; i++) {
             cs_hop *hop = &h->hops[i];
-            if (hop->tree == m && hop->parts[0].to == CS_GOING_UP && seen[hop->dst]++ == 0) {
+            if (hop->tree != m || hop->parts[0].to != CS_GOING_UP) {
+                continue;
+            }
+            if (first[hop->dst] == 0) {
+                first[hop->dst] = hop->src + 1;
+            }
+            if (first[hop->dst] == hop->src + 1) {
                 hop->parts[0].op = CS_OP_COPY;
             }
         }
@@ -266,6 +369,9 @@ void cs_hops_phase1(cs_hops *h, const cs_staging *s)
             }
             if (goes_down(s)) {
                 add_down(h, s, m, g, s->heights[m] + d - 1);
+            }
+            if (!behaviour_of(s, m, g)->has_send) {
+                add_joined(h, s, m, g);
             }
         }
     }

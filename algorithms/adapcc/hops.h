@@ -20,6 +20,8 @@ typedef enum cs_hop_place { CS_AT_RESULT, CS_GOING_UP, CS_GOING_DOWN, CS_GOING_O
 
 enum { CS_HOP_PARTS = 2, CS_MOST_TOGETHER = 16 };
 
+#define CS_NEVER UINT32_MAX /* in place of a chunk */
+
 /* The ports of a hop, or CS_NO_PORT both. */
 typedef struct cs_hop_ports {
     uint32_t egress, ingress;
@@ -28,7 +30,7 @@ typedef struct cs_hop_ports {
 typedef struct cs_hop {
     uint32_t     src, dst, tree;
     uint32_t     lag;            /* turns until its first chunk */
-    uint32_t     limit;          /* chunks that it carries, the first ones */
+    uint32_t     first, limit;   /* it carries chunks first .. limit - 1 */
     uint32_t     sender;         /* whose broadcast it is, counted within the stage */
     uint32_t     colour, number; /* the order within a turn: by colours, then as they were added */
     bool         is_own;         /* the source sends its own contribution */
@@ -56,6 +58,9 @@ typedef struct cs_staging {
     uint32_t          *heights;    /* [n_trees] */
     bool              *is_active;  /* [n_ranks] */
     cs_behaviour      *behaviours; /* [n_trees][n_ranks] in phase 1 */
+    /* [n_trees][n_ranks] The chunk from which on a rank sends up in phase 1: 0, what was announced,
+     * or CS_NEVER; and from which on its own data are announced to be in that. */
+    uint32_t *sends_from, *own_from;
     /* [n_trees][n_ranks] of the edge from a rank to its parent, and from its parent to it */
     cs_hop_ports *up_ports, *down_ports;
     uint32_t      n_ports;
@@ -73,6 +78,17 @@ CS_MUST_CHECK cs_status cs_staging_open(cs_staging *staging, const cs_strategy *
                                         cs_error *err);
 void                    cs_staging_free(cs_staging *staging);
 
+/* Turns of phase 1 that have begun at a time: from a rank, and to it. */
+typedef struct cs_begun {
+    uint32_t out, in;
+} cs_begun;
+
+/* The coordinator announces that a relay which sends nothing up in tree m joins it: from the first
+ * chunk on which ranks above it have not begun to pass on, in turns that have not begun at any of
+ * them (begun[n_ranks]). Those without messages so far pass it on. False: it sends already, or it
+ * is too late. Announce in the order of time. O(depth of the tree). */
+bool cs_staging_announce(cs_staging *staging, uint32_t m, uint32_t rank, const cs_begun *begun);
+
 /* The hops of a stage, and room to find them; `{0}` is empty. */
 typedef struct cs_hops {
     cs_hop     *hops; /* [n] */
@@ -89,7 +105,8 @@ typedef struct cs_hops {
 CS_MUST_CHECK cs_status cs_hops_open(cs_hops *hops, const cs_staging *staging, cs_error *err);
 void                    cs_hops_free(cs_hops *hops);
 
-/* Phase 1: the reduction among the active, and where all want the result the way back.
+/* Phase 1: the reduction among the active and those that were announced, and where all want the
+ * result the way back.
  * O(hops log hops). */
 void cs_hops_phase1(cs_hops *hops, const cs_staging *staging);
 
