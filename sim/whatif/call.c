@@ -2,10 +2,10 @@
 /* The time of a call: see whatif/call.h.
  *
  * The state of the network at a time is a row of two numbers per history (the slowdown, and the
- * slowdown that the schedule is made for) and the number of the arrivals; the row and the algorithm
- * are the key of the store of times. A replay over time takes the spans of a window that begins
- * with the call; when the call turns out to last longer than the window, it is done again with a
- * larger one. */
+ * slowdown that the schedule is made for), the number of the arrivals, and whether a rank is
+ * missing (in a job it is always the same); the row and the algorithm are the key of the store of
+ * times. A replay over time takes the spans of a window that begins with the call; when the call
+ * turns out to last longer than the window, it is done again with a larger one. */
 #include "whatif/call.h"
 
 #include "base/alloc.h"
@@ -167,7 +167,7 @@ cs_status cs_caller_new(const cs_whatif_job *job, const cs_timeline *timeline, c
     if (caller != NULL) {
         caller->job      = job;
         caller->timeline = timeline;
-        caller->n_row    = 2 * n + 1;
+        caller->n_row    = 2 * n + 2;
         caller->best     = (cs_best_call){.elapsed_s = (double)INFINITY};
         caller->max_kept = n > ROWS_MAX / 2 / MAX_KEPT ? 1 : MAX_KEPT;
         caller->row      = CS_NEW(double, caller->n_row);
@@ -226,7 +226,16 @@ cs_best_call *cs_caller_best(cs_caller *caller)
     return &caller->best;
 }
 
-/* The ranks to which the steps of the histories belong when excluded servers are not counted. */
+/* How many GPUs of a server are missing that is not excluded. */
+static uint32_t missing_of(const cs_cluster *cluster, const cs_call *call, uint32_t server)
+{
+    const uint32_t *rank = call->members.missing;
+
+    return rank != NULL && cs_server_of(cluster, *rank) == server ? 1 : 0;
+}
+
+/* The ranks to which the steps of the histories belong when those who are not there do not count:
+ * where a rank is missing, all servers have histories. */
 static void number_ranks(cs_caller *caller, const cs_call *call)
 {
     const cs_cluster *cluster = &caller->job->call.scenario.cluster;
@@ -235,11 +244,12 @@ static void number_ranks(cs_caller *caller, const cs_call *call)
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         uint32_t server  = caller->timeline->histories[h].server;
         caller->ranks[h] = cs_server_first(cluster, server) - gone;
-        gone += call->is_excluded[h] ? cs_server_gpus(cluster, server) : 0;
+        gone += call->members.is_excluded[h] ? cs_server_gpus(cluster, server)
+                                             : missing_of(cluster, call, server);
     }
 }
 
-/* The servers that are not excluded, where they differ: their GPUs and rates. Returns how many. */
+/* The servers that are there: their GPUs and rates. Returns how many. */
 static uint32_t list_servers(cs_caller *caller, const cs_call *call)
 {
     const cs_cluster *all = &caller->job->call.scenario.cluster;
@@ -248,8 +258,8 @@ static uint32_t list_servers(cs_caller *caller, const cs_call *call)
     for (uint32_t server = 0, h = 0; server < n; server++) {
         bool has_history =
             h < caller->timeline->n_histories && caller->timeline->histories[h].server == server;
-        bool is_gone       = has_history && call->is_excluded[h];
-        caller->gpus[next] = cs_server_gpus(all, server);
+        bool is_gone       = has_history && call->members.is_excluded[h];
+        caller->gpus[next] = cs_server_gpus(all, server) - missing_of(all, call, server);
         if (all->servers != NULL) {
             caller->servers[next] = all->servers[server];
         }
@@ -259,21 +269,23 @@ static uint32_t list_servers(cs_caller *caller, const cs_call *call)
     return next;
 }
 
-/* The cluster without the excluded servers. */
+/* The cluster of those who are there. */
 static cs_cluster cluster_of(cs_caller *caller, const cs_call *call)
 {
     const cs_cluster *all     = &caller->job->call.scenario.cluster;
     cs_cluster        cluster = *all;
+    bool              differ  = !cs_is_even(all) || call->members.missing != NULL;
     uint32_t          next    = 0;
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         uint32_t server = caller->timeline->histories[h].server;
-        cluster.n_ranks -= call->is_excluded[h] ? cs_server_gpus(all, server) : 0;
+        cluster.n_ranks -= call->members.is_excluded[h] ? cs_server_gpus(all, server)
+                                                        : missing_of(all, call, server);
     }
-    if (all->servers != NULL || !cs_is_even(all)) {
+    if (all->servers != NULL || differ) {
         next = list_servers(caller, call);
     }
-    if (next > 0 && !cs_is_even(all)) {
+    if (next > 0 && differ) {
         cs_cluster_set_gpus(&cluster, caller->gpus, next, &caller->uneven);
     }
     if (next > 0 && all->servers != NULL) {
@@ -296,7 +308,7 @@ static size_t plan_capacity(cs_caller *caller, const cs_call *call, bool *is_pos
     *is_possible_p = true;
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         double slowdown = planned_slowdown(call, h);
-        if (call->is_excluded[h] || slowdown <= 1) {
+        if (call->members.is_excluded[h] || slowdown <= 1) {
             continue;
         }
         *is_possible_p       = *is_possible_p && !isinf(slowdown);
@@ -313,7 +325,7 @@ static bool state_now(cs_caller *caller, const cs_call *call, size_t *n_p)
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         const cs_history *history  = &caller->timeline->histories[h];
-        bool              excluded = call->is_excluded[h];
+        bool              excluded = call->members.is_excluded[h];
         double            slowdown =
             excluded ? GONE : cs_slowdown_at(history->spans, history->n_spans, call->start_s);
         caller->row[2 * h]     = slowdown;
@@ -323,6 +335,7 @@ static bool state_now(cs_caller *caller, const cs_call *call, size_t *n_p)
             caller->actual[n++] = (cs_capacity){caller->ranks[h], slowdown, 0, (double)INFINITY};
         }
     }
+    caller->row[caller->n_row - 2] = call->members.missing != NULL;
     caller->row[caller->n_row - 1] = (double)call->arrival_id;
     *n_p                           = n;
     return is_alive;
@@ -341,7 +354,7 @@ static size_t state_over_time(cs_caller *caller, const cs_call *call, double win
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
         const cs_history *history = &caller->timeline->histories[h];
         for (size_t i = cs_capacity_after(history->spans, history->n_spans, t);
-             !call->is_excluded[h] && i < history->n_spans; i++) {
+             !call->members.is_excluded[h] && i < history->n_spans; i++) {
             cs_capacity step = history->spans[i];
             step.rank        = caller->ranks[h];
             step.from_s      = fmax(step.from_s - t, 0);
@@ -369,15 +382,16 @@ static cs_status make_plan(cs_caller *caller, const cs_call *call, size_t n_plan
     cs_job wanted = caller->job->call;
 
     for (size_t h = 0; h < n; h++) {
-        caller->plan_want[h] = call->is_excluded[h] ? GONE : planned_slowdown(call, h);
+        caller->plan_want[h] = call->members.is_excluded[h] ? GONE : planned_slowdown(call, h);
     }
     caller->plan_want[n]       = (double)call->arrival_id;
+    caller->plan_want[n + 1]   = call->members.missing != NULL;
     wanted.scenario.cluster    = cluster_of(caller, call);
     wanted.scenario.capacity   = caller->planned;
     wanted.scenario.n_capacity = n_planned;
     wanted.scenario.arrival_s  = call->arrival_s;
     if (caller->plan_of == call->schedule &&
-        memcmp(caller->plan_key, caller->plan_want, (n + 1) * sizeof *caller->plan_key) == 0) {
+        memcmp(caller->plan_key, caller->plan_want, (n + 2) * sizeof *caller->plan_key) == 0) {
         caller->plan.scenario = wanted.scenario; /* the same, in today's memory */
         return CS_OK;
     }
@@ -386,7 +400,7 @@ static cs_status make_plan(cs_caller *caller, const cs_call *call, size_t n_plan
     caller->plan    = wanted;
     caller->plan_of = NULL;
     CS_TRY(cs_job_resolve(&caller->plan, err));
-    memcpy(caller->plan_key, caller->plan_want, (n + 1) * sizeof *caller->plan_key);
+    memcpy(caller->plan_key, caller->plan_want, (n + 2) * sizeof *caller->plan_key);
     caller->plan_of = call->schedule;
     return CS_OK;
 }
@@ -526,12 +540,30 @@ static cs_status compare_best(cs_caller *caller, const cs_call *call, size_t n_p
     return CS_OK;
 }
 
+/* Is there a network for those who are there? One that is made for its servers has none without
+ * them. */
+static cs_status check_network(const cs_caller *caller, const cs_cluster *cluster, cs_error *err)
+{
+    const cs_cluster *all      = &caller->job->call.scenario.cluster;
+    cs_scenario       scenario = caller->job->call.scenario;
+
+    scenario.cluster = *cluster;
+    if (cluster->n_ranks == all->n_ranks || all->topology == NULL ||
+        cs_scenario_check(&scenario, NULL) == CS_OK) {
+        return CS_OK;
+    }
+    return CS_FAIL(err, CS_ENOTSUP, "cluster.topology",
+                   "is made for all servers, and one has left: accepted are networks that are "
+                   "generated for any number of servers, and port models");
+}
+
 cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s_p, cs_error *err)
 {
     bool is_possible;
     number_ranks(caller, call);
-    size_t   n_planned = plan_capacity(caller, call, &is_possible);
-    uint32_t n_ranks   = cluster_of(caller, call).n_ranks;
+    size_t     n_planned = plan_capacity(caller, call, &is_possible);
+    cs_cluster cluster   = cluster_of(caller, call);
+    uint32_t   n_ranks   = cluster.n_ranks;
 
     if (!is_possible) {
         return CS_FAIL(err, CS_ENOTSUP, "faults", "a server has no NIC left to plan for");
@@ -540,6 +572,7 @@ cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s
         *elapsed_s_p = 0;
         return CS_OK;
     }
+    CS_TRY(check_network(caller, &cluster, err));
     CS_TRY(time_call(caller, call, n_planned, elapsed_s_p, err));
     if (call->arrival_id > 0 || n_ranks < caller->job->call.scenario.cluster.n_ranks) {
         return CS_OK;
@@ -549,16 +582,16 @@ cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s
 
 /* ---- probes ---- */
 
-cs_status cs_call_probes(cs_caller *caller, const double *slowdowns, const bool *is_excluded,
+cs_status cs_call_probes(cs_caller *caller, const double *slowdowns, const cs_members *members,
                          double barrier_s, double *elapsed_s_p, cs_error *err)
 {
-    cs_call            call    = {.known = slowdowns, .is_excluded = caller->is_gone};
+    cs_call            call = {.known = slowdowns, .members = {caller->is_gone, members->missing}};
     cs_profile_options options = cs_profile_defaults();
     cs_job             job     = caller->job->call;
     bool               is_possible;
 
     for (size_t h = 0; h < caller->timeline->n_histories; h++) {
-        caller->is_gone[h] = is_excluded[h] || isinf(slowdowns[h]);
+        caller->is_gone[h] = members->is_excluded[h] || isinf(slowdowns[h]);
     }
     number_ranks(caller, &call);
     options.barrier_s       = barrier_s;

@@ -17,16 +17,22 @@
 
 typedef struct cs_caller cs_caller;
 
+/* Who takes part in calls. */
+typedef struct cs_members {
+    const bool     *is_excluded; /* [n_histories] these servers are not there */
+    const uint32_t *missing; /* a rank that is not there, nor its GPU; NULL: nobody is missing */
+} cs_members;
+
 /* One call. */
 typedef struct cs_call {
     const cs_whatif_schedule *schedule;
     double                    start_s; /* in job time, of the first rank */
-    const double *known;       /* [n_histories] the slowdowns that the schedule is made for; NULL:
-                                  healthy NICs */
-    const bool   *is_excluded; /* [n_histories] these servers are not there */
-    const double *arrival_s;   /* of the ranks that are there, after start_s; the schedule is made
+    const double *known; /* [n_histories] the slowdowns that the schedule is made for; NULL:
+                            healthy NICs */
+    cs_members    members;
+    const double *arrival_s; /* of the ranks that are there, after start_s; the schedule is made
                                   for them, too. NULL: all enter together */
-    uint64_t arrival_id; /* > 0, its own for all arrivals that differ; 0: all enter together */
+    uint64_t arrival_id;     /* > 0, its own for all arrivals that differ; 0: all enter together */
 } cs_call;
 
 /* What is borrowed outlives the caller. The caller of this function owns *caller_p. */
@@ -48,7 +54,7 @@ CS_MUST_CHECK cs_status cs_call_schedule(cs_caller *caller, const cs_call *call,
  * [n_histories] that last for ever. A dead NIC (INFINITY) answers no probe, and nobody waits for
  * it; with one rank left there is nothing to probe. Refuses what the profile refuses. */
 CS_MUST_CHECK cs_status cs_call_probes(cs_caller *caller, const double *slowdowns,
-                                       const bool *is_excluded, double barrier_s,
+                                       const cs_members *members, double barrier_s,
                                        double *elapsed_s_p, cs_error *err);
 
 /* How many replays have been done so far. */

@@ -19,7 +19,7 @@ cs_status cs_knowledge_open(cs_knowledge *knowledge, cs_arena *arena, cs_error *
 }
 
 /* How long the probes take of what was seen, or what the job says. */
-static cs_status find_probes_s(const cs_knowledge *k, const bool *is_excluded, double *probes_s_p,
+static cs_status find_probes_s(const cs_knowledge *k, const cs_members *members, double *probes_s_p,
                                cs_error *err)
 {
     const cs_profiling *profiling = &k->job->profiling;
@@ -30,7 +30,7 @@ static cs_status find_probes_s(const cs_knowledge *k, const bool *is_excluded, d
         return CS_OK;
     }
     cs_status status =
-        cs_call_probes(k->caller, k->seen, is_excluded, profiling->barrier_s, probes_s_p, &wrong);
+        cs_call_probes(k->caller, k->seen, members, profiling->barrier_s, probes_s_p, &wrong);
     if (status == CS_OK) {
         return CS_OK;
     }
@@ -41,11 +41,11 @@ static cs_status find_probes_s(const cs_knowledge *k, const bool *is_excluded, d
 /* ---- which schedule ---- */
 
 /* The schedule for `plan`: its hash; false in *is_possible_p where the algorithm refuses. */
-static cs_status try_plan(const cs_knowledge *k, const double *plan, const bool *is_excluded,
+static cs_status try_plan(const cs_knowledge *k, const double *plan, const cs_members *members,
                           uint64_t *hash_p, bool *is_possible_p, cs_error *refusal, cs_error *err)
 {
-    cs_call   call  = {.schedule = &k->policy->schedule, .known = plan, .is_excluded = is_excluded};
-    cs_error  wrong = {0};
+    cs_call   call   = {.schedule = &k->policy->schedule, .known = plan, .members = *members};
+    cs_error  wrong  = {0};
     cs_status status = cs_call_schedule(k->caller, &call, hash_p, &wrong);
 
     *is_possible_p = status == CS_OK;
@@ -77,31 +77,32 @@ static bool level(const double *seen, const bool *is_excluded, size_t n, double 
 }
 
 /* See the rates of now; is anything else than at the last profile? */
-static bool look(cs_knowledge *k, double now_s, const bool *is_excluded)
+static bool look(cs_knowledge *k, double now_s, const cs_members *members)
 {
-    bool is_other = !k->is_taken;
+    bool is_other = !k->is_taken || k->missing != members->missing;
 
     for (size_t h = 0; h < k->timeline->n_histories; h++) {
         const cs_history *history  = &k->timeline->histories[h];
         double            slowdown = cs_slowdown_at(history->spans, history->n_spans, now_s);
-        is_other       = is_other || slowdown != k->seen[h] || is_excluded[h] != k->left_out[h];
+        is_other = is_other || slowdown != k->seen[h] || members->is_excluded[h] != k->left_out[h];
         k->seen[h]     = slowdown;
-        k->left_out[h] = is_excluded[h];
+        k->left_out[h] = members->is_excluded[h];
     }
+    k->missing  = members->missing;
     k->is_taken = true;
     return is_other;
 }
 
-cs_status cs_knowledge_take(cs_knowledge *k, double now_s, const bool *is_excluded,
+cs_status cs_knowledge_take(cs_knowledge *k, double now_s, const cs_members *members,
                             double *probes_s_p, bool *is_other_p, cs_error *err)
 {
     size_t   n    = k->timeline->n_histories;
     uint64_t hash = 0;
     bool     is_possible;
 
-    *is_other_p = look(k, now_s, is_excluded);
+    *is_other_p = look(k, now_s, members);
     if (probes_s_p != NULL && (*is_other_p || isnan(k->probes_s))) {
-        CS_TRY(find_probes_s(k, is_excluded, &k->probes_s, err));
+        CS_TRY(find_probes_s(k, members, &k->probes_s, err));
     } else if (*is_other_p) {
         k->probes_s = (double)NAN;
     }
@@ -112,9 +113,9 @@ cs_status cs_knowledge_take(cs_knowledge *k, double now_s, const bool *is_exclud
         return CS_OK;
     }
     memcpy(k->plan, k->seen, n * sizeof *k->plan);
-    CS_TRY(try_plan(k, k->plan, is_excluded, &hash, &is_possible, &k->refusal, err));
-    if (!is_possible && level(k->seen, is_excluded, n, k->plan)) {
-        CS_TRY(try_plan(k, k->plan, is_excluded, &hash, &is_possible, &k->refusal, err));
+    CS_TRY(try_plan(k, k->plan, members, &hash, &is_possible, &k->refusal, err));
+    if (!is_possible && level(k->seen, members->is_excluded, n, k->plan)) {
+        CS_TRY(try_plan(k, k->plan, members, &hash, &is_possible, &k->refusal, err));
     }
     hash        = is_possible ? hash : 0;
     *is_other_p = is_possible != k->has_plan || hash != k->hash;
@@ -123,7 +124,7 @@ cs_status cs_knowledge_take(cs_knowledge *k, double now_s, const bool *is_exclud
     return CS_OK;
 }
 
-cs_status cs_knowledge_matters(const cs_knowledge *k, const bool *is_excluded, bool *matters_p,
+cs_status cs_knowledge_matters(const cs_knowledge *k, const cs_members *members, bool *matters_p,
                                cs_error *err)
 {
     static const double slowdowns[] = {1, 1.25, 2, 8};
@@ -138,7 +139,7 @@ cs_status cs_knowledge_matters(const cs_knowledge *k, const bool *is_excluded, b
         for (size_t h = 0; h < n; h++) {
             k->plan[h] = h == server ? slowdowns[i / 2] : 1;
         }
-        CS_TRY(try_plan(k, k->plan, is_excluded, &hash, &is_possible, &refusal, err));
+        CS_TRY(try_plan(k, k->plan, members, &hash, &is_possible, &refusal, err));
         healthy    = i == 0 ? hash : healthy;
         *matters_p = is_possible && hash != healthy;
     }

@@ -20,6 +20,7 @@ typedef struct cs_knowledge {
     double                 *seen;     /* [n_histories] slowdowns at the last profile */
     double                 *plan;     /* [n_histories] what the schedule is made for */
     bool                   *left_out; /* [n_histories] servers that were excluded then */
+    const uint32_t         *missing;  /* who was missing then */
     bool                    is_taken; /* there was a profile */
     double                  probes_s; /* how long its probes took; NAN: nobody has asked */
     bool                    has_plan; /* false: the algorithm refuses */
@@ -30,15 +31,16 @@ typedef struct cs_knowledge {
 /* Make room; what the members point to is the arena's. Knows nothing before the first profile. */
 CS_MUST_CHECK cs_status cs_knowledge_open(cs_knowledge *knowledge, cs_arena *arena, cs_error *err);
 
-/* Take a profile of the servers that are not excluded: how long the probes take (NULL: nobody waits
+/* Take a profile of those who are there: how long the probes take (NULL: nobody waits
  * for them), and is the schedule another one? Refuses probes that cannot be replayed. */
 CS_MUST_CHECK cs_status cs_knowledge_take(cs_knowledge *knowledge, double now_s,
-                                          const bool *is_excluded, double *probes_s_p,
+                                          const cs_members *members, double *probes_s_p,
                                           bool *is_other_p, cs_error *err);
 
 /* Does the policy's schedule change when a server's NICs are slow? Tried are the first and the last
  * server at several rates. */
-CS_MUST_CHECK cs_status cs_knowledge_matters(const cs_knowledge *knowledge, const bool *is_excluded,
-                                             bool *matters_p, cs_error *err);
+CS_MUST_CHECK cs_status cs_knowledge_matters(const cs_knowledge *knowledge,
+                                             const cs_members *members, bool *matters_p,
+                                             cs_error *err);
 
 #endif

@@ -103,6 +103,7 @@ typedef struct simulation {
     job_intervals            intervals;
     double                   now_s, left; /* iterations to do */
     bool                    *is_excluded; /* [n_histories] */
+    cs_members               members;     /* those, and the worker that died */
     uint32_t                 n_excluded;  /* but for the server of the worker that died */
     double                  *known;       /* [n_histories] what a schedule is made for */
     const char              *note;
@@ -117,6 +118,7 @@ typedef struct simulation {
     double  *arrival_s; /* [n_ranks] of the ranks that are there */
 
     bool          is_dead;   /* the worker that dies is known to be */
+    bool          is_whole;  /* ... and its server leaves with it */
     bool          is_shared; /* ... and its samples are the others' */
     size_t        died;      /* its server's history */
     cs_death_cost death;
@@ -183,11 +185,11 @@ static const double *plan_of(simulation *w, double time_s)
 static cs_status time_call(simulation *w, double start_s, uint64_t arrival_id, iteration *it,
                            double *elapsed_s_p, cs_error *err)
 {
-    cs_call  call  = {.start_s     = start_s,
-                      .known       = plan_of(w, start_s),
-                      .is_excluded = w->is_excluded,
-                      .arrival_s   = arrival_id > 0 ? w->arrival_s : NULL,
-                      .arrival_id  = arrival_id};
+    cs_call  call  = {.start_s    = start_s,
+                      .known      = plan_of(w, start_s),
+                      .members    = w->members,
+                      .arrival_s  = arrival_id > 0 ? w->arrival_s : NULL,
+                      .arrival_id = arrival_id};
     cs_error wrong = {0};
 
     if (call.known != NULL) {
@@ -253,11 +255,24 @@ static bool has_left(const simulation *w, uint32_t server, size_t *next)
            w->is_excluded[*next];
 }
 
-/* The GPUs of the server whose worker dies. */
-static uint32_t dying_gpus(const simulation *w)
+/* How many ranks go with the worker that dies. */
+static uint32_t dying_ranks(const simulation *w)
 {
+    if (!w->is_whole) {
+        return 1;
+    }
     return cs_server_gpus(&w->q->job->call.scenario.cluster,
                           w->q->timeline->histories[w->died].server);
+}
+
+/* Is the rank not there once the worker has died? */
+static bool goes_too(const simulation *w, uint32_t rank)
+{
+    const cs_whatif_job *job = w->q->job;
+
+    return w->is_whole ? cs_server_of(&job->call.scenario.cluster, rank) ==
+                             w->q->timeline->histories[w->died].server
+                       : rank == job->death.rank;
 }
 
 /* How long a rank computes, of `n` that share the samples, where it is number `index`. */
@@ -283,7 +298,7 @@ static cs_status compute(simulation *w, iteration *it, double *last_s_p, uint64_
     const cs_whatif_job *job     = w->q->job;
     const cs_cluster    *cluster = &job->call.scenario.cluster;
     double               first_s = (double)INFINITY, last_s = 0, ready = 1 - job->overlap_ratio;
-    uint32_t             alive = cluster->n_ranks - (w->is_shared ? dying_gpus(w) : 0), n = 0;
+    uint32_t             alive = cluster->n_ranks - (w->is_shared ? dying_ranks(w) : 0), n = 0;
     uint64_t             turn;
     size_t               next = 0;
 
@@ -291,8 +306,8 @@ static cs_status compute(simulation *w, iteration *it, double *last_s_p, uint64_
     CS_TRY(draw(w, &turn, err));
     for (uint32_t rank = 0, index = 0; rank < cluster->n_ranks; rank++) {
         uint32_t server   = cs_server_of(cluster, rank);
-        bool     is_gone  = w->is_dead && w->q->timeline->histories[w->died].server == server;
-        bool     is_there = !has_left(w, server, &next);
+        bool     is_gone  = w->is_dead && goes_too(w, rank);
+        bool     is_there = !has_left(w, server, &next) && !is_gone;
         double   time_s   = compute_s_of(w, rank, alive, index);
         index += !is_gone;
         if (is_there) {
@@ -344,6 +359,12 @@ static cs_status run_iteration(simulation *w, iteration *it, cs_error *err)
     return CS_OK;
 }
 
+/* Has the server left for ever? */
+static bool is_gone(const simulation *w, size_t h)
+{
+    return w->is_dead && w->is_whole && h == w->died;
+}
+
 static void add(simulation *w, cs_job_interval_kind kind, double duration_s, double iterations,
                 double held_s)
 {
@@ -351,7 +372,7 @@ static void add(simulation *w, cs_job_interval_kind kind, double duration_s, dou
                                 .until_s    = w->now_s + duration_s,
                                 .iterations = iterations,
                                 .held_s     = held_s,
-                                .excluded   = w->n_excluded + w->is_dead,
+                                .excluded   = w->n_excluded + is_gone(w, w->died),
                                 .kind       = kind};
     intervals_add(&w->intervals, &interval);
     w->now_s += duration_s;
@@ -363,17 +384,15 @@ static void update_members(simulation *w)
 {
     w->n_excluded = 0;
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-        bool is_gone      = w->is_dead && h == w->died;
-        w->is_excluded[h] = is_gone || known_slowdown(w, h, w->now_s, 0) > 1;
-        w->n_excluded += w->is_excluded[h] && !is_gone;
+        w->is_excluded[h] = is_gone(w, h) || known_slowdown(w, h, w->now_s, 0) > 1;
+        w->n_excluded += w->is_excluded[h] && !is_gone(w, h);
     }
 }
 
 static bool has_recovered(const simulation *w)
 {
     for (size_t h = 0; h < w->q->timeline->n_histories; h++) {
-        bool is_gone = w->is_dead && h == w->died;
-        if (w->is_excluded[h] && !is_gone && known_slowdown(w, h, w->now_s, 0) <= 1) {
+        if (w->is_excluded[h] && !is_gone(w, h) && known_slowdown(w, h, w->now_s, 0) <= 1) {
             return true;
         }
     }
@@ -386,21 +405,22 @@ static void stop(simulation *w, double duration_s)
     update_members(w);
 }
 
-/* The servers but for that of the worker that died. */
+/* The servers but for one that has left with its worker. */
 static uint32_t n_alive(const simulation *w)
 {
-    return cs_n_servers(&w->q->job->call.scenario.cluster) - w->is_dead;
+    return cs_n_servers(&w->q->job->call.scenario.cluster) - is_gone(w, w->died);
 }
 
 /* Which part of the work of all who are alive those do that are not excluded. */
 static double share_of_members(const simulation *w)
 {
     const cs_cluster *cluster = &w->q->job->call.scenario.cluster;
-    uint32_t          alive = cluster->n_ranks - (w->is_dead ? dying_gpus(w) : 0), out = 0;
+    uint32_t          alive = cluster->n_ranks - (w->is_dead ? dying_ranks(w) : 0), out = 0;
 
     for (size_t h = 0; w->n_excluded > 0 && h < w->q->timeline->n_histories; h++) {
-        bool is_out = w->is_excluded[h] && !(w->is_dead && h == w->died);
-        out += is_out ? cs_server_gpus(cluster, w->q->timeline->histories[h].server) : 0;
+        bool is_out = w->is_excluded[h] && !is_gone(w, h);
+        bool lacks  = is_out && w->is_dead && h == w->died; /* the worker, which is not alive */
+        out += is_out ? cs_server_gpus(cluster, w->q->timeline->histories[h].server) - lacks : 0;
     }
     return (double)(alive - out) / alive;
 }
@@ -500,7 +520,7 @@ static cs_status profile(simulation *w, cs_error *err)
     double probes_s;
     bool   is_other;
 
-    CS_TRY(cs_knowledge_take(&w->knowledge, w->now_s, w->is_excluded, &probes_s, &is_other, err));
+    CS_TRY(cs_knowledge_take(&w->knowledge, w->now_s, &w->members, &probes_s, &is_other, err));
     add(w, CS_INTERVAL_PROFILE, probes_s, 0, 0);
     w->since = 0;
     w->n_profiles++;
@@ -526,10 +546,10 @@ static cs_status prepare(simulation *w, cs_error *err)
                                   .policy   = w->q->policy};
     CS_TRY(cs_knowledge_open(&w->knowledge, w->q->arena, err));
     if (w->q->policy->profiles == CS_PROFILES_AUTO && profiling->period > 0) {
-        CS_TRY(cs_knowledge_matters(&w->knowledge, w->is_excluded, &matters, err));
+        CS_TRY(cs_knowledge_matters(&w->knowledge, &w->members, &matters, err));
     }
     w->profiles = matters && w->q->policy->profiles != CS_PROFILES_NO && profiling->period > 0;
-    return cs_knowledge_take(&w->knowledge, w->now_s, w->is_excluded, NULL, &is_other, err);
+    return cs_knowledge_take(&w->knowledge, w->now_s, &w->members, NULL, &is_other, err);
 }
 
 /* ---- a worker dies ---- */
@@ -539,11 +559,20 @@ static bool misses_worker(const simulation *w, const iteration *it)
     return w->q->job->death.at_s < w->now_s + it->doomed_s; /* false where nobody dies */
 }
 
-/* From now on its server is not there. */
+/* Is it there, or its server where that leaves with it? */
+static void set_there(simulation *w, bool is_there)
+{
+    if (w->is_whole) {
+        w->is_excluded[w->died] = !is_there;
+    } else {
+        w->members.missing = is_there ? NULL : &w->q->job->death.rank;
+    }
+}
+
 static void bury(simulation *w)
 {
-    w->is_dead              = true;
-    w->is_excluded[w->died] = true;
+    w->is_dead = true;
+    set_there(w, false);
 }
 
 /* From when the others enter the first call to AdapCC's deadline, for whoever does not come: by the
@@ -553,15 +582,15 @@ static cs_status time_deadline(simulation *w, const iteration *it, double *deadl
                                cs_error *err)
 {
     const cs_cluster *cluster = &w->q->job->call.scenario.cluster;
-    uint32_t          gpus = dying_gpus(w), left = cluster->n_ranks - gpus;
-    uint32_t          first = cs_server_first(cluster, w->q->timeline->histories[w->died].server);
-    cs_call           call  = {.schedule    = &w->q->policy->excluding,
-                               .start_s     = w->now_s + it->first_s,
-                               .known       = plan_of(w, w->now_s + it->first_s),
-                               .is_excluded = w->is_excluded,
-                               .arrival_s   = w->arrival_s,
-                               .arrival_id  = DEAD_ARRIVALS + w->drawn};
-    cs_error          wrong = {0};
+    uint32_t          gpus = dying_ranks(w), left = cluster->n_ranks - gpus;
+    uint32_t          server = w->q->timeline->histories[w->died].server;
+    uint32_t first = w->is_whole ? cs_server_first(cluster, server) : w->q->job->death.rank;
+    cs_call  call  = {.schedule   = &w->q->policy->excluding,
+                      .start_s    = w->now_s + it->first_s,
+                      .known      = plan_of(w, w->now_s + it->first_s),
+                      .arrival_s  = w->arrival_s,
+                      .arrival_id = DEAD_ARRIVALS + w->drawn};
+    cs_error wrong = {0};
 
     *deadline_s_p = (1 + CS_RELAY_FAULT_FACTOR) * it->call_s;
     if (call.schedule->algorithm == NULL || call.known == NULL || left < 2) {
@@ -571,10 +600,11 @@ static cs_status time_deadline(simulation *w, const iteration *it, double *deadl
     for (uint32_t i = 0; i < gpus; i++) {
         w->arrival_s[first + i] = fmin(NEVER_TIMES * *deadline_s_p, CS_MAX_ARRIVAL_S);
     }
-    w->is_excluded[w->died] = false;
-    double    elapsed_s     = 0;
-    cs_status status        = cs_call_time(w->q->caller, &call, &elapsed_s, &wrong);
-    w->is_excluded[w->died] = true;
+    double elapsed_s = 0;
+    set_there(w, true);
+    call.members     = w->members;
+    cs_status status = cs_call_time(w->q->caller, &call, &elapsed_s, &wrong);
+    set_there(w, false);
     if (status != CS_OK && !cs_status_is_refusal(status)) {
         return CS_FAIL(err, status, wrong.where, "%s", wrong.message);
     }
@@ -586,7 +616,7 @@ static cs_status time_deadline(simulation *w, const iteration *it, double *deadl
  * with trees of their own. */
 static cs_status exclude_dead(simulation *w, double usual_s, cs_error *err)
 {
-    double    n_ranks = w->q->job->call.scenario.cluster.n_ranks, all = n_ranks / dying_gpus(w);
+    double    n_ranks = w->q->job->call.scenario.cluster.n_ranks, all = n_ranks / dying_ranks(w);
     double    begin_s = w->now_s, call_s;
     iteration it;
 
@@ -643,7 +673,7 @@ static cs_status restart(simulation *w, const iteration *it, double usual_s, cs_
     if (w->q->policy->kind != CS_POLICY_RUN) {
         return CS_OK;
     }
-    return cs_knowledge_take(&w->knowledge, w->now_s, w->is_excluded, NULL, &is_other, err);
+    return cs_knowledge_take(&w->knowledge, w->now_s, &w->members, NULL, &is_other, err);
 }
 
 static cs_status die(simulation *w, const iteration *it, cs_error *err)
@@ -651,7 +681,7 @@ static cs_status die(simulation *w, const iteration *it, cs_error *err)
     if (w->is_excluded[w->died]) { /* it takes no part, and nobody misses it */
         bury(w);
         w->is_shared = true;
-        w->n_excluded--;
+        w->n_excluded -= w->is_whole;
         return CS_OK;
     }
     if (w->q->policy->recovery == CS_RECOVERY_EXCLUDE) {
@@ -723,6 +753,16 @@ static size_t find_died(const cs_policy_request *q)
     return h;
 }
 
+/* Does the server leave with its worker? It has no other, or is said to. */
+static bool dies_whole(const cs_policy_request *q)
+{
+    const cs_whatif_job *job = q->job;
+    const cs_cluster    *c   = &job->call.scenario.cluster;
+
+    return job->death.takes == CS_DEATH_SERVER ||
+           cs_server_gpus(c, cs_server_of(c, job->death.rank)) == 1;
+}
+
 cs_status cs_simulate_policy(const cs_policy_request *request, cs_whatif_line *line, cs_error *err)
 {
     uint32_t   n_ranks = request->job->call.scenario.cluster.n_ranks;
@@ -736,6 +776,7 @@ cs_status cs_simulate_policy(const cs_policy_request *request, cs_whatif_line *l
               .is_slowed   = CS_ARENA_NEW(request->arena, bool, n_ranks),
               .arrival_s   = CS_ARENA_NEW(request->arena, double, n_ranks),
               .died        = find_died(request),
+              .is_whole    = dies_whole(request),
               .death       = {none, none, none, none},
     };
     bool is_stuck = false;
@@ -743,6 +784,7 @@ cs_status cs_simulate_policy(const cs_policy_request *request, cs_whatif_line *l
     if (w.is_excluded == NULL || w.known == NULL || w.is_slowed == NULL || w.arrival_s == NULL) {
         return CS_NO_MEMORY(err, "the intervals of a job");
     }
+    w.members.is_excluded = w.is_excluded;
     CS_TRY(prepare(&w, err));
     while (!is_stuck && w.left > EPSILON && w.now_s < w.intervals.horizon_s) {
         CS_TRY(step(&w, &is_stuck, err));

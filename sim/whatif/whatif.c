@@ -143,8 +143,12 @@ static void add_paces(cs_text *text, const cs_whatif_job *job, const cs_whatif_r
     }
     if (has_pace(&sums[CS_INTERVAL_SMALLER], best_s)) {
         add_pace(text, &sums[CS_INTERVAL_SMALLER], best_s, count);
-        cs_text_add(text, " without %u of %u servers", sums[CS_INTERVAL_SMALLER].most_excluded,
-                    cs_n_servers(&job->call.scenario.cluster));
+        if (sums[CS_INTERVAL_SMALLER].most_excluded > 0) {
+            cs_text_add(text, " without %u of %u servers", sums[CS_INTERVAL_SMALLER].most_excluded,
+                        cs_n_servers(&job->call.scenario.cluster));
+        } else {
+            cs_text_add(text, " without rank %u", job->death.rank);
+        }
     }
     if (has_pace(&sums[CS_INTERVAL_DEGRADED], best_s)) {
         add_pace(text, &sums[CS_INTERVAL_DEGRADED], best_s, count);
@@ -278,7 +282,7 @@ static cs_status time_schedules(const cs_whatif_job *job, cs_caller *caller,
                                 cs_whatif_report *report, cs_error *err)
 {
     const bool nobody[1] = {false};
-    cs_call    call      = {.schedule = &job->schedule, .is_excluded = nobody};
+    cs_call    call      = {.schedule = &job->schedule, .members = {.is_excluded = nobody}};
 
     CS_TRY(cs_call_time(caller, &call, &report->healthy_call_s, err));
     for (size_t i = 0; i < job->n_policies; i++) {

@@ -361,7 +361,8 @@ static const cs_field profile_fields[] = {
 };
 static const cs_field death_fields[] = {
     CS_KEY(cs_death, rank, "rank", .max = CS_MAX_RANKS - 1, .is_rank = true, .is_required = true,
-           .help = "the worker that dies, and the others of its server"),
+           .help = "the worker that dies"),
+    CS_KEY(cs_death, takes, "takes", .choices = "server|worker", .help = "who leaves: all of its server, or it alone"),
     TIME(cs_death, at_s, "at", .is_required = true, .help = "when, in job time"),
     TIME(cs_death, hang_s, "hang", .fallback = 15, .help = "until a hanging library is noticed"),
     TIME(cs_death, relaunch_s, "relaunch", .fallback = 60, .help = "to start again from a checkpoint"),
@@ -400,10 +401,20 @@ static void read_death(cs_reading *r, const cs_place *place, const cs_field *row
 {
     cs_whatif_job *job = object;
 
+    const cs_cluster *c = r->cluster;
     read_optional(r, place, row, &job->death, &job->death.is_there);
-    if (job->death.is_there && !cs_reading_failed(r) && r->cluster != NULL &&
-        cs_n_servers(r->cluster) < 2) {
+    if (!job->death.is_there || cs_reading_failed(r) || c == NULL) {
+        return;
+    }
+    bool is_alone = job->death.takes == CS_DEATH_WORKER;
+    if (cs_n_servers(c) < 2 && !is_alone) {
         CS_REFUSE(r, place, CS_EINVAL, "the only server dies: accepted are two servers and more");
+    }
+    if (is_alone && (c->sockets > 1 || c->topology != NULL || c->nic_sharers > 0)) {
+        cs_place takes = cs_place_get(place, "takes");
+        CS_REFUSE(r, &takes, CS_ENOTSUP,
+                  "worker: leaves a server with fewer GPUs than others, which is accepted where "
+                  "servers have one socket, every GPU has its NIC, and nothing is between NICs");
     }
 }
 

@@ -65,10 +65,14 @@ typedef struct cs_profiling {
     double   rebuild_s;  /* to set up another schedule */
 } cs_profiling;
 
+/* Who leaves when a worker dies: its server with all its GPUs, or it alone. */
+typedef enum cs_death_takes { CS_DEATH_SERVER, CS_DEATH_WORKER } cs_death_takes;
+
 /* A worker that dies. */
 typedef struct cs_death {
     bool     is_there;
-    uint32_t rank; /* with the others of its server */
+    uint32_t rank;
+    int      takes; /* cs_death_takes */
     double   at_s;
     double   hang_s;     /* until a library that hangs is noticed */
     double   relaunch_s; /* stop, start and load the checkpoint */

@@ -42,11 +42,11 @@ static void add_changes(const cs_whatif_job *job, const cs_whatif_report *report
             job->interference.every_s, job->interference.gpus, 100 * job->interference.level_ratio);
     }
     if (d->is_there) {
-        cs_text_add(
-            text,
-            "death: rank %u at %.6g s, with its server; a checkpoint every %llu iterations, "
-            "%.4g s to notice, %.4g s to relaunch\n",
-            d->rank, d->at_s, (unsigned long long)d->checkpoint, d->hang_s, d->relaunch_s);
+        cs_text_add(text,
+                    "death: rank %u at %.6g s, %s its server; a checkpoint every %llu iterations, "
+                    "%.4g s to notice, %.4g s to relaunch\n",
+                    d->rank, d->at_s, d->takes == CS_DEATH_SERVER ? "with" : "without",
+                    (unsigned long long)d->checkpoint, d->hang_s, d->relaunch_s);
     }
     if (report->baseline != NULL) {
         cs_text_add(text, "speed-up: %s's time an iteration over that of each policy\n",

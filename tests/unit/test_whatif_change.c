@@ -328,18 +328,19 @@ Test(whatif_change, trees_are_made_anew_for_those_who_are_left)
         "[{\"count\": 1, \"gpus\": 4}, {\"count\": 2, \"gpus\": 2}, {\"count\": 4, \"gpus\": 1}]",
         "[{\"count\": 2, \"gpus\": 4}, {\"count\": 1, \"gpus\": 2}, {\"count\": 4, \"gpus\": 1}]",
         "[{\"count\": 2, \"gpus\": 4}, {\"count\": 2, \"gpus\": 2}, {\"count\": 3, \"gpus\": 1}]",
+        "[{\"gpus\": 3}, {\"gpus\": 4}, {\"count\": 2, \"gpus\": 2}, {\"count\": 4, \"gpus\": 1}]",
     };
-    static const uint32_t dead[]   = {1, 9, 14};
-    static const double   n_left[] = {12, 14, 15};
+    static const uint32_t dead[] = {1, 9, 14, 1}, slow[] = {0, 4, 4, 3};
+    static const double   n_left[] = {12, 14, 15, 15};
 
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         char json[1200], keys[800];
         (void)snprintf(
             keys, sizeof keys,
             "\"policies\": [\"adapcc\"], \"profile\": {\"period\": 1000, \"rebuild\": 3}, "
             "\"faults\": [{\"rank\": 4, \"slowdown\": 2}], \"death\": {\"rank\": %u, \"at\": "
-            "50}",
-            dead[i]);
+            "50, \"takes\": \"%s\"}",
+            dead[i], i < 3 ? "server" : "worker");
         outcome                o    = run_mixed(keys);
         const cs_whatif_line  *line = line_of(&o, "adapcc");
         const cs_job_interval *last = &line->intervals[line->n_intervals - 1];
@@ -348,7 +349,7 @@ Test(whatif_change, trees_are_made_anew_for_those_who_are_left)
             "{\"bytes\": 2400000, \"algorithm\": \"adapcc\", \"cluster\": {\"nic\": "
             "{\"bandwidth\": 1.8e7, \"alpha\": 0}, \"nvlink\": {\"alpha\": 0}, \"servers\": "
             "%s}, \"faults\": [{\"rank\": %u, \"slowdown\": 2}]}",
-            left[i], i == 0 ? 0u : 4u);
+            left[i], slow[i]);
         cs_config *config = ct_config_of(json);
         cs_case    c      = ct_case(config, 0);
         cs_result  result;
@@ -362,6 +363,82 @@ Test(whatif_change, trees_are_made_anew_for_those_who_are_left)
         cs_config_free(config);
         release(&o);
     }
+}
+
+/* The same 16 ranks; a worker leaves alone, and 15 go on: 28 steps of 1.6e5 bytes. */
+Test(whatif_change, a_worker_leaves_alone)
+{
+    const double without_one_s = 28 * 1.6e5 / 1.8e7, one_of_15_s = 16 / 15.0 + without_one_s;
+    outcome      o =
+        run_mixed("\"algorithm\": \"ring\", \"policies\": [\"iccl\"], \"death\": {\"rank\": "
+                  "2, \"at\": 50.6, \"checkpoint\": 25, \"takes\": \"worker\"}");
+
+    EXPECT_NEAR(total(&o, "iccl"), 126 + 75 * one_of_15_s);
+    cr_expect_not_null(strstr(line_of(&o, "iccl")->reason, "without rank 2"));
+    release(&o);
+    o = run_mixed("\"algorithm\": \"ring\", \"policies\": [{\"algorithm\": \"ring\", \"recovery\": "
+                  "\"exclude\"}], \"profile\": {\"rebuild\": 3}, \"death\": {\"rank\": 2, \"at\": "
+                  "50.6, \"takes\": \"worker\"}");
+    const cs_whatif_line *line = line_of(&o, "ring");
+    EXPECT_NEAR(line->death.redone, 1 / 16.0);
+    EXPECT_NEAR(line->total_s, 51 + 6 * without_one_s + 3 + ceil(59.0625) * one_of_15_s);
+    check_intervals(line, line->total_s, N);
+    release(&o);
+    /* alone in its server, that leaves with it */
+    static const char *const takes[] = {"server", "worker"};
+    double                   total_s[2];
+    for (size_t i = 0; i < 2; i++) {
+        char keys[300];
+        (void)snprintf(
+            keys, sizeof keys,
+            "\"policies\": [\"adapcc\"], \"profile\": {}, \"death\": {\"rank\": 12, \"at\": "
+            "50, \"takes\": \"%s\"}",
+            takes[i]);
+        o          = run_mixed(keys);
+        total_s[i] = total(&o, "adapcc");
+        release(&o);
+    }
+    cr_expect_eq(total_s[0], total_s[1]);
+}
+
+/* Its server has a slow NIC, is excluded for that, dies in the meantime, and comes back without
+ * it. */
+Test(whatif_change, a_server_comes_back_without_its_worker)
+{
+    outcome o = run_mixed(
+        "\"algorithm\": \"ring\", \"policies\": [\"exclude\"], \"timers\": {\"rejoin\": \"10s\"}, "
+        "\"faults\": [{\"rank\": 5, \"down\": true, \"slowdown\": 2, \"from\": 12.5, \"until\": "
+        "720}], "
+        "\"death\": {\"rank\": 5, \"at\": 700, \"takes\": \"worker\"}");
+    const cs_whatif_line *line = line_of(&o, "exclude");
+
+    /* 12 ranks of 16 from 612.6 s on; then 12 of 15 share the work of all; from the iteration on
+     * that begins once the repair is known, 15 of 15 */
+    double at_s = 612.6, left = 90;
+    while (at_s < 720.1) {
+        bool is_dead = at_s + 1 > 700;
+        at_s += (is_dead ? 16 / 15.0 : 1) + WITHOUT_FOUR_S;
+        left -= is_dead ? 12 / 15.0 : 12 / 16.0;
+    }
+    cr_assert_gt(left, 1);
+    EXPECT_NEAR(line->total_s, at_s + 10 + ceil(left) * (16 / 15.0 + 28 * 1.6e5 / 1.8e7));
+    check_intervals(line, line->total_s, N);
+    release(&o);
+}
+
+Test(whatif_change, who_can_leave_is_said)
+{
+    expect_refused("{" SMALL_JOB
+                   ", \"cluster\": {\"ranks\": 8, \"gpus_per_server\": 4, \"sockets\": 2}, "
+                   "\"death\": {\"rank\": 1, \"at\": 5, \"takes\": \"worker\"}}",
+                   "death.takes: worker: leaves a server with fewer GPUs");
+    expect_refused("{" SMALL_JOB ", \"model\": \"flow\", \"cluster\": {\"topology\": \"adapcc\"}, "
+                   "\"death\": {\"rank\": 1, \"at\": 5}, \"policies\": [\"nccl_rings\"]}",
+                   "cluster.topology: is made for all servers, and one has left");
+    expect_refused("{" SMALL_JOB
+                   ", \"cluster\": {\"ranks\": 8, \"gpus_per_server\": 8}, \"death\": "
+                   "{\"rank\": 1, \"at\": 5}}",
+                   "the only server dies");
 }
 
 Test(whatif_change, a_reason_leaves_out_what_is_no_slower)

@@ -11,8 +11,8 @@
 #include "base/random.h"
 #include "cs/result.h"
 #include "support/config.h"
-#include "whatif/whatif_json.h"
 #include "whatif/whatif.h"
+#include "whatif/whatif_json.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
