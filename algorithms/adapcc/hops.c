@@ -52,11 +52,6 @@ static void lay_out(cs_staging *s, const cs_logical *logical, uint32_t *depth)
         cs_behaviours_of(strategy, m, s->is_active, true,
                          s->behaviours + (size_t)m * strategy->n_ranks);
     }
-    s->n_slots = s->n_chunks;
-    for (uint32_t m = 0; m < strategy->n_trees; m++) {
-        s->lanes[m].first_slot = (uint32_t)s->n_slots;
-        s->n_slots += 2 * ((uint64_t)CS_GOING_ON - 1 + s->most_together);
-    }
 }
 
 cs_status cs_staging_open(cs_staging *s, const cs_strategy *strategy, const cs_logical *logical,
@@ -112,9 +107,10 @@ cs_status cs_hops_open(cs_hops *h, const cs_staging *s, cs_error *err)
         .queue    = CS_NEW(uint32_t, strategy->n_ranks),
         .depth    = CS_NEW(uint32_t, strategy->n_ranks),
         .before   = CS_NEW(uint32_t, strategy->n_ranks),
+        .first    = CS_NEW(cs_hop *, strategy->n_ranks),
     };
     return h->hops != NULL && h->palettes != NULL && h->n_at != NULL && h->queue != NULL &&
-                   h->depth != NULL && h->before != NULL
+                   h->depth != NULL && h->before != NULL && h->first != NULL
                ? CS_OK
                : CS_NO_MEMORY(err, "the edges of %u trees", strategy->n_trees);
 }
@@ -127,6 +123,7 @@ void cs_hops_free(cs_hops *h)
     cs_free(h->queue);
     cs_free(h->depth);
     cs_free(h->before);
+    cs_free(h->first);
     *h = (cs_hops){.n = 0};
 }
 
@@ -162,7 +159,7 @@ static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, ui
     h->n++;
     h->n_turns = limit + lag > h->n_turns ? limit + lag : h->n_turns;
     if (ports.egress != CS_NO_PORT) {
-        hop->colour =
+        hop->place =
             cs_palette_take(&h->palettes[ports.egress], &h->palettes[s->n_ports + ports.ingress]);
         h->n_at[ports.egress]++;
         h->n_at[s->n_ports + ports.ingress]++;
@@ -170,12 +167,12 @@ static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, ui
     return hop;
 }
 
-static int by_colour(const void *left, const void *right)
+static int by_place(const void *left, const void *right)
 {
     const cs_hop *a = left, *b = right;
 
-    if (a->colour != b->colour) {
-        return a->colour < b->colour ? -1 : 1;
+    if (a->place < b->place || a->place > b->place) {
+        return a->place < b->place ? -1 : 1;
     }
     return (a->number > b->number) - (a->number < b->number);
 }
@@ -189,7 +186,7 @@ static void end(cs_hops *h, const cs_staging *s)
                                     ? s->strategy->n_trees > 1 || s->most_together > 1
                                     : h->n_at[at.egress] > 1 || h->n_at[s->n_ports + at.ingress] > 1;
     }
-    qsort(h->hops, h->n, sizeof *h->hops, by_colour);
+    qsort(h->hops, h->n, sizeof *h->hops, by_place);
 }
 
 /* ---- phase 1 ---- */
@@ -233,23 +230,88 @@ static void add_down(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank,
     add_part(hop, CS_AT_RESULT, CS_OP_REDUCE);
 }
 
-/* What goes up through a relay begins with the first message to it. */
+/* What goes up through a relay begins with the first message of a chunk to it. */
 static void mark_first(cs_hops *h, const cs_staging *s)
 {
-    uint32_t *seen = h->queue; /* messages of the tree to each relay so far */
+    cs_hop **first = h->first; /* [n_ranks] of the tree, to each relay */
 
     for (uint32_t m = 0; m < s->strategy->n_trees; m++) {
-        memset(seen, 0, s->strategy->n_ranks * sizeof *seen);
+        memset(first, 0, s->strategy->n_ranks * sizeof *first);
         for (size_t i = 0; i < h->n; i++) {
-            cs_hop *hop = &h->hops[i];
-            if (hop->tree == m && hop->parts[0].to == CS_GOING_UP && seen[hop->dst]++ == 0) {
-                hop->parts[0].op = CS_OP_COPY;
+            cs_hop *hop = &h->hops[i], *now = first[hop->dst];
+            if (hop->tree == m && hop->parts[0].to == CS_GOING_UP) {
+                first[hop->dst] = now == NULL || hop->lag < now->lag ? hop : now;
+            }
+        }
+        for (uint32_t rank = 0; rank < s->strategy->n_ranks; rank++) {
+            if (first[rank] != NULL) {
+                first[rank]->parts[0].op = CS_OP_COPY;
             }
         }
     }
 }
 
-void cs_hops_phase1(cs_hops *h, const cs_staging *s)
+/* Lags and places. */
+static cs_status plan(cs_hops *h, const cs_staging *s, const cs_logical *logical, cs_error *err)
+{
+    uint32_t     n_chunks = 0;
+    cs_turn_way *ways     = CS_NEW(cs_turn_way, h->n);
+
+    if (ways == NULL) {
+        return CS_NO_MEMORY(err, "the edges of %u trees", s->strategy->n_trees);
+    }
+    for (uint32_t i = 0; i < h->n; i++) {
+        const cs_hop  *hop  = &h->hops[i];
+        const cs_lane *lane = &s->lanes[hop->tree];
+
+        n_chunks = lane->n_chunks > n_chunks ? lane->n_chunks : n_chunks;
+        ways[i]  = (cs_turn_way){.src    = hop->src,
+                                 .dst    = hop->dst,
+                                 .part   = hop->tree,
+                                 .level  = hop->lag,
+                                 .number = i,
+                                 .bytes  = (double)(lane->chunk_bytes < lane->size_bytes
+                                                        ? lane->chunk_bytes
+                                                        : lane->size_bytes)};
+    }
+    cs_status status =
+        cs_turns_plan(ways, h->n, s->strategy->n_trees, n_chunks, logical, s->are_shared, err);
+    for (size_t i = 0; status == CS_OK && i < h->n; i++) {
+        cs_hop *hop    = &h->hops[i];
+        hop->lag       = ways[i].lag;
+        hop->place     = ways[i].place;
+        hop->is_shared = (ways[i].flags & CS_SHARED) != 0;
+        h->n_turns     = hop->lag + hop->limit > h->n_turns ? hop->lag + hop->limit : h->n_turns;
+    }
+    cs_free(ways);
+    return status;
+}
+
+/* For how many turns a chunk of the tree is on its way up or down at a rank that relays it, at
+ * most: from the first hop that brings it to the last one that takes it on. */
+static uint32_t window_of(cs_hops *h, const cs_staging *s, uint32_t m)
+{
+    uint32_t *since = h->depth, window = 2;
+
+    for (cs_hop_place place = CS_GOING_UP; place <= CS_GOING_DOWN; place++) {
+        memset(since, 0xff, s->strategy->n_ranks * sizeof *since);
+        for (size_t i = 0; i < h->n; i++) {
+            const cs_hop *hop = &h->hops[i];
+            if (hop->tree == m && hop->parts[0].to == place && hop->lag < since[hop->dst]) {
+                since[hop->dst] = hop->lag;
+            }
+        }
+        for (size_t i = 0; i < h->n; i++) {
+            const cs_hop *hop = &h->hops[i];
+            if (hop->tree == m && hop->from == place && hop->lag - since[hop->src] >= window) {
+                window = hop->lag - since[hop->src] + 1;
+            }
+        }
+    }
+    return window;
+}
+
+cs_status cs_hops_phase1(cs_hops *h, cs_staging *s, const cs_logical *logical, cs_error *err)
 {
     const cs_strategy *strategy = s->strategy;
 
@@ -259,18 +321,30 @@ void cs_hops_phase1(cs_hops *h, const cs_staging *s)
 
         h->depth[cs_tree_root(t)] = 0;
         for (uint32_t i = 1; i < strategy->n_members; i++) {
-            uint32_t g = t->order[i], d = h->depth[t->parent[g]] + 1;
-            h->depth[g] = d;
+            h->depth[t->order[i]] = h->depth[t->parent[t->order[i]]] + 1;
+        }
+        for (uint32_t i = strategy->n_members; i-- > 1;) {
+            uint32_t g = t->order[i];
             if (behaviour_of(s, m, g)->has_send) {
-                add_up(h, s, m, g, s->heights[m] - d);
-            }
-            if (goes_down(s)) {
-                add_down(h, s, m, g, s->heights[m] + d - 1);
+                add_up(h, s, m, g, s->heights[m] - h->depth[g]);
             }
         }
+        for (uint32_t i = 1; i < strategy->n_members && goes_down(s); i++) {
+            uint32_t g = t->order[i];
+            add_down(h, s, m, g, s->heights[m] + h->depth[g] - 1);
+        }
     }
-    end(h, s);
+    h->n_turns = 0;
+    CS_TRY(plan(h, s, logical, err));
+    qsort(h->hops, h->n, sizeof *h->hops, by_place);
     mark_first(h, s);
+    s->n_slots = s->n_chunks;
+    for (uint32_t m = 0; m < strategy->n_trees; m++) {
+        s->lanes[m].first_slot = (uint32_t)s->n_slots;
+        s->lanes[m].window     = window_of(h, s, m);
+        s->n_slots += 2 * ((uint64_t)s->lanes[m].window + s->most_together);
+    }
+    return CS_OK;
 }
 
 /* ---- phase 2 ---- */

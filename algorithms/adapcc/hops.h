@@ -2,18 +2,19 @@
 /* algorithms/adapcc/hops.h -- a stage of a strategy under relay control as hops: which edge carries
  * chunk after chunk from which slot to which.
  *
- * In turn v a hop with the lag l carries chunk v - l of its tree: what it needs has moved in a turn
- * before, so that the hops of a turn may stand in any order. They stand by colours (palette.h).
+ * In turn v a hop with the lag l carries chunk v - l of its tree. Phase 1 has the lags and the
+ * order of turns.h. In a stage of broadcasts, which is known in the run only, what a hop needs has
+ * moved in a turn before, and hops stand by colours.
  *
  * Where a rank keeps a chunk: its result is in slot c of chunk c, which begins with its own
- * contribution. What is not its result, because it relays, it keeps for two turns in a slot of the
- * tree: on the way up, on the way down, and on the way of each of the broadcasts of a stage.
+ * contribution. What is not its result, because it relays, it keeps in slots of the tree, which
+ * chunks take in turn: some for the way up and down, two for each of the broadcasts of a stage.
  */
 #ifndef CS_ALGORITHMS_ADAPCC_HOPS_H
 #define CS_ALGORITHMS_ADAPCC_HOPS_H
 
 #include "algorithms/adapcc/behaviour.h"
-#include "algorithms/adapcc/palette.h"
+#include "algorithms/adapcc/turns.h"
 #include "cs/schedule.h"
 
 typedef enum cs_hop_place { CS_AT_RESULT, CS_GOING_UP, CS_GOING_DOWN, CS_GOING_ON } cs_hop_place;
@@ -27,12 +28,13 @@ typedef struct cs_hop_ports {
 
 typedef struct cs_hop {
     uint32_t     src, dst, tree;
-    uint32_t     lag;            /* turns until its first chunk */
-    uint32_t     limit;          /* chunks that it carries, the first ones */
-    uint32_t     sender;         /* whose broadcast it is, counted within the stage */
-    uint32_t     colour, number; /* the order within a turn: by colours, then as they were added */
-    bool         is_own;         /* the source sends its own contribution */
-    bool         is_shared;      /* under way beside others of its turn at one of its ports */
+    uint32_t     lag;       /* turns until its first chunk */
+    uint32_t     limit;     /* chunks that it carries, the first ones */
+    uint32_t     sender;    /* whose broadcast it is, counted within the stage */
+    uint32_t     number;    /* its index at first */
+    double       place;     /* in the turn: a colour in a stage of broadcasts */
+    bool         is_own;    /* the source sends its own contribution */
+    bool         is_shared; /* under way beside others of its turn at one of its ports */
     cs_hop_ports ports;
     cs_hop_place from;
     uint32_t     n_parts;
@@ -46,6 +48,7 @@ typedef struct cs_hop {
 typedef struct cs_lane {
     uint64_t size_bytes, chunk_bytes;
     uint32_t n_chunks, first_chunk, first_slot;
+    uint32_t window; /* slots for each of the ways up and down: turns that a chunk needs them */
 } cs_lane;
 
 /* What all stages of a strategy share; `{0}` is an empty one. Owned, but for the strategy. */
@@ -60,7 +63,7 @@ typedef struct cs_staging {
     cs_hop_ports *up_ports, *down_ports;
     uint32_t      n_ports;
     uint32_t      most_together;     /* ranks that broadcast in one stage, at most */
-    uint64_t      n_chunks, n_slots; /* of a rank */
+    uint64_t      n_chunks, n_slots; /* of a rank; slots are laid out by cs_hops_phase1() */
     bool          are_shared;        /* messages of a port and turn are under way at once; the
                                         caller's */
 } cs_staging;
@@ -83,15 +86,18 @@ typedef struct cs_hops {
     uint32_t   *queue;    /* [n_ranks] */
     uint32_t   *depth;    /* [n_ranks] */
     uint32_t   *before;   /* [n_ranks] */
+    cs_hop    **first;    /* [n_ranks] */
 } cs_hops;
 
 /* Room for any stage; CS_ENOMEM. The caller frees it, also after a failure. */
 CS_MUST_CHECK cs_status cs_hops_open(cs_hops *hops, const cs_staging *staging, cs_error *err);
 void                    cs_hops_free(cs_hops *hops);
 
-/* Phase 1: the reduction among the active, and where all want the result the way back.
- * O(hops log hops). */
-void cs_hops_phase1(cs_hops *hops, const cs_staging *staging);
+/* Phase 1: the reduction among the active, and where all want the result the way back. Sets the
+ * windows and slots of the staging, once, before any broadcast. Costs what cs_turns_plan() does;
+ * CS_ENOMEM. */
+CS_MUST_CHECK cs_status cs_hops_phase1(cs_hops *hops, cs_staging *staging,
+                                       const cs_logical *logical, cs_error *err);
 
 /* The broadcasts of ranks together, each of its first missing[i][m] chunks of each tree, or where
  * the root alone wants the result their way there. O(hops log hops). */
@@ -102,15 +108,19 @@ void cs_hops_broadcast(cs_hops *hops, const cs_staging *staging, uint32_t n, con
 static inline uint16_t cs_slot_at(const cs_lane *lane, cs_hop_place place, uint32_t number,
                                   uint32_t sender)
 {
-    return (uint16_t)(place == CS_AT_RESULT
-                          ? lane->first_chunk + number
-                          : lane->first_slot + 2 * ((uint32_t)place - 1 + sender) + number % 2);
+    switch (place) {
+    case CS_AT_RESULT: return (uint16_t)(lane->first_chunk + number);
+    case CS_GOING_UP: return (uint16_t)(lane->first_slot + number % lane->window);
+    case CS_GOING_DOWN: return (uint16_t)(lane->first_slot + lane->window + number % lane->window);
+    case CS_GOING_ON: break;
+    }
+    return (uint16_t)(lane->first_slot + 2 * (lane->window + sender) + number % 2);
 }
 
 /* Whose broadcast is in a slot that a chunk goes on from? */
 static inline uint32_t cs_sender_at(const cs_lane *lane, uint16_t slot)
 {
-    return (slot - lane->first_slot) / 2 + 1 - (uint32_t)CS_GOING_ON;
+    return (slot - lane->first_slot) / 2 - lane->window;
 }
 
 #endif

@@ -36,6 +36,7 @@ typedef struct prepared {
     void            *trees; /* without control: of replay.h; nothing else then */
     cs_strategy      strategy;
     cs_staging       staging;
+    cs_hops          phase1;
     cs_relay_setting setting;
     bool             joins;
     double          *ready_s;  /* [n_ranks] the coordinator knows */
@@ -54,8 +55,9 @@ typedef struct stream {
     const cs_scenario *scenario;
     void              *trees; /* without control */
     cs_relay           relay;
-    uint32_t           n_heard; /* workers that the coordinator has been told of */
-    cs_hops            hops;    /* of the stage, or of the broadcast */
+    uint32_t           n_heard;    /* workers that the coordinator has been told of */
+    cs_hops            broadcasts; /* of a stage */
+    const cs_hops     *hops;       /* of the stage that goes on */
     uint32_t           phase1_rounds, first_round, turn;
     size_t             next;
     bool               is_phase1, is_told;
@@ -162,6 +164,7 @@ void cs_late_release(void *given)
         return;
     }
     cs_trees_release(p->trees);
+    cs_hops_free(&p->phase1);
     cs_staging_free(&p->staging);
     cs_strategy_free(&p->strategy);
     cs_free(p->ready_s);
@@ -268,8 +271,7 @@ static cs_status count_rounds(const prepared *p, uint32_t *n_rounds_p, cs_error 
         status = CS_NO_MEMORY(err, "adapcc");
     }
     if (status == CS_OK) {
-        cs_hops_phase1(&hops, &p->staging);
-        *n_rounds_p = hops.n_turns;
+        *n_rounds_p = p->phase1.n_turns;
         for (uint32_t m = 0; m < p->strategy.n_trees; m++) {
             whole[m] = p->staging.lanes[m].n_chunks;
         }
@@ -289,20 +291,44 @@ static cs_status count_rounds(const prepared *p, uint32_t *n_rounds_p, cs_error 
     return status;
 }
 
+/* Phase 1, whose turns are for the rates that trees without control are replayed for. */
+static cs_status plan_phase1(prepared *p, const cs_scenario *scenario, const cs_logical *healthy,
+                             bool for_full_rates, cs_error *err)
+{
+    const cs_forecast *f      = scenario->forecast;
+    cs_logical         actual = {0};
+    cs_status          status = CS_OK;
+
+    p->staging.are_shared = f != NULL && cs_ports_are_shared(f->model, f->model_options);
+    if (!for_full_rates) {
+        status = cs_logical_of_scenario(&actual, scenario, err);
+    }
+    if (status == CS_OK) {
+        status = cs_hops_open(&p->phase1, &p->staging, err);
+    }
+    if (status == CS_OK) {
+        status = cs_hops_phase1(&p->phase1, &p->staging, for_full_rates ? healthy : &actual, err);
+    }
+    cs_logical_free(&actual);
+    return status;
+}
+
 static cs_status control(const cs_scenario *scenario, const cs_strategy_options *o, prepared *p,
                          cs_plan *plan, cs_error *err)
 {
-    const cs_forecast *f        = scenario->forecast;
-    cs_scenario        healthy  = *scenario;
-    cs_logical         logical  = {0};
-    double             rate_Bps = 0;
-    uint32_t           n_rounds = 0;
+    cs_scenario healthy  = *scenario;
+    cs_logical  logical  = {0};
+    double      rate_Bps = 0;
+    uint32_t    n_rounds = 0;
 
     healthy.capacity   = NULL; /* the coordinator has profiled the links as they should be */
     healthy.n_capacity = 0;
     cs_status status   = cs_strategy_copy(&p->strategy, o->strategy, err);
     if (status == CS_OK) {
         status = cs_logical_of_scenario(&logical, &healthy, err);
+    }
+    if (status == CS_OK) {
+        status = cs_trees_fit(scenario, o->strategy, &logical, err);
     }
     if (status == CS_OK) {
         status = cs_relay_rate(&p->strategy, &logical, scenario->collective, &rate_Bps, err);
@@ -315,7 +341,9 @@ static cs_status control(const cs_scenario *scenario, const cs_strategy_options 
     if (status == CS_OK) {
         status = decide(p, &logical, scenario, &o->control, err);
     }
-    p->staging.are_shared = f != NULL && cs_ports_are_shared(f->model, f->model_options);
+    if (status == CS_OK) {
+        status = plan_phase1(p, scenario, &logical, o->for_full_rates, err);
+    }
     if (status == CS_OK) {
         status = cs_accept_slots(scenario, "adapcc with relays", p->staging.n_slots, err);
     }
@@ -407,7 +435,7 @@ void cs_late_close(void *state)
     }
     cs_trees_close(st->trees);
     cs_relay_free(&st->relay);
-    cs_hops_free(&st->hops);
+    cs_hops_free(&st->broadcasts);
     cs_free(st->missing);
     cs_free(st->senders);
     cs_free(st->first_of);
@@ -449,7 +477,7 @@ static cs_status begin(stream *st, cs_error *err)
     uint32_t        n_trees = p->strategy.n_trees;
 
     CS_TRY(cs_relay_init(&st->relay, &p->setting, err));
-    CS_TRY(cs_hops_open(&st->hops, &p->staging, err));
+    CS_TRY(cs_hops_open(&st->broadcasts, &p->staging, err));
     st->missing                 = CS_NEW(uint32_t, (size_t)p->n_late * n_trees);
     st->senders                 = CS_NEW(uint32_t, p->n_late);
     st->first_of                = CS_NEW(uint32_t, p->n_late);
@@ -466,8 +494,8 @@ static cs_status begin(stream *st, cs_error *err)
     }
     wait_for_start(p, &st->relay, &st->n_heard);
     begin_decisions(st);
-    cs_hops_phase1(&st->hops, &p->staging);
-    st->phase1_rounds = st->hops.n_turns;
+    st->hops          = &p->phase1;
+    st->phase1_rounds = p->phase1.n_turns;
     st->is_phase1     = true;
     return CS_OK;
 }
@@ -495,9 +523,9 @@ cs_status cs_late_open(const cs_scenario *scenario, const void *options, const v
 /* Go on to the next hop that carries a chunk in its turn; false: there is none any more. */
 static bool seek(stream *st)
 {
-    while (st->turn < st->hops.n_turns) {
-        for (; st->next < st->hops.n; st->next++) {
-            const cs_hop *hop = &st->hops.hops[st->next];
+    while (st->turn < st->hops->n_turns) {
+        for (; st->next < st->hops->n; st->next++) {
+            const cs_hop *hop = &st->hops->hops[st->next];
             if (st->turn - hop->lag < hop->limit) { /* large before its first */
                 return true;
             }
@@ -536,7 +564,7 @@ static void put(const stream *st, const cs_hop *hop, cs_block *block)
 static void fill(stream *st, cs_block *block)
 {
     while (block->count + CS_HOP_PARTS <= block->capacity && seek(st)) {
-        put(st, &st->hops.hops[st->next++], block);
+        put(st, &st->hops->hops[st->next++], block);
     }
 }
 
@@ -619,11 +647,12 @@ static void begin_broadcasts(stream *st)
         }
     } while (st->n_passed < p->n_late && !p->begins[st->n_passed]);
 
-    st->first_round += st->hops.n_turns;
+    st->first_round += st->hops->n_turns;
     st->first_of[st->n_begun]   = st->n_senders;
     st->round_of[st->n_begun++] = st->first_round;
     st->n_senders += n;
-    cs_hops_broadcast(&st->hops, &p->staging, n, ranks, missing);
+    cs_hops_broadcast(&st->broadcasts, &p->staging, n, ranks, missing);
+    st->hops = &st->broadcasts;
     st->turn = 0;
     st->next = 0;
 }
