@@ -35,8 +35,9 @@ static const cs_field table[] = {
                      "wait for all, or start with who is ready by this rule"),
     CS_OPTION_CHOICE(cs_adapcc_options, volumes, "auto|paper|code",
                      "of relay: what a start costs (auto: those of the rule)"),
-    CS_OPTION_CHOICE(cs_adapcc_options, join, "interior|off",
-                     "of relay: who comes in phase 1 adds its data where it receives, or not"),
+    CS_OPTION_CHOICE(cs_adapcc_options, join, "interior|off|coordinator",
+                     "of relay: who comes in phase 1 adds its data where it receives, nowhere, or "
+                     "everywhere: the coordinator announces it"),
     CS_OPTION_CHOICE(cs_adapcc_options, rpc, "constant|measured",
                      "of relay: what messages to the coordinator take, rpc_s or as in the paper"),
     CS_OPTION(cs_adapcc_options, rpc_s, 0, 0, 1e3, "of a constant rpc, each way"),

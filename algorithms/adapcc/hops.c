@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* From this colour on hops were announced. */
+#define ANNOUNCED 0x1p31
+
 /* ---- what all stages share ---- */
 
 static bool goes_down(const cs_staging *s)
@@ -30,6 +33,15 @@ static void find_ports(cs_staging *s, const cs_logical *logical, uint32_t m, uin
     s->down_ports[at] = (cs_hop_ports){down.egress, down.ingress};
 }
 
+static void lay_out_slots(cs_staging *s)
+{
+    s->n_slots = s->n_chunks;
+    for (uint32_t m = 0; m < s->strategy->n_trees; m++) {
+        s->lanes[m].first_slot = (uint32_t)s->n_slots;
+        s->n_slots += 2 * ((uint64_t)s->lanes[m].window + s->most_together);
+    }
+}
+
 static void lay_out(cs_staging *s, const cs_logical *logical, uint32_t *depth)
 {
     const cs_strategy *strategy = s->strategy;
@@ -47,10 +59,16 @@ static void lay_out(cs_staging *s, const cs_logical *logical, uint32_t *depth)
         s->lanes[m] = (cs_lane){.size_bytes  = t->size_bytes,
                                 .chunk_bytes = t->chunk_bytes,
                                 .n_chunks    = (uint32_t)cs_tree_n_chunks(t),
-                                .first_chunk = (uint32_t)s->n_chunks};
+                                .first_chunk = (uint32_t)s->n_chunks,
+                                .window      = 2};
         s->n_chunks += cs_tree_n_chunks(t);
         cs_behaviours_of(strategy, m, s->is_active, true,
                          s->behaviours + (size_t)m * strategy->n_ranks);
+    }
+    lay_out_slots(s);
+    for (size_t i = 0; i < (size_t)strategy->n_trees * strategy->n_ranks; i++) {
+        s->sends_from[i] = s->behaviours[i].has_send ? 0 : CS_NEVER;
+        s->own_from[i]   = CS_NEVER;
     }
 }
 
@@ -71,9 +89,11 @@ cs_status cs_staging_open(cs_staging *s, const cs_strategy *strategy, const cs_l
     s->behaviours = CS_NEW(cs_behaviour, edges);
     s->up_ports   = CS_NEW(cs_hop_ports, edges);
     s->down_ports = CS_NEW(cs_hop_ports, edges);
+    s->sends_from = CS_NEW(uint32_t, edges);
+    s->own_from   = CS_NEW(uint32_t, edges);
     bool is_there = depth != NULL && s->lanes != NULL && s->heights != NULL &&
                     s->is_active != NULL && s->behaviours != NULL && s->up_ports != NULL &&
-                    s->down_ports != NULL;
+                    s->down_ports != NULL && s->sends_from != NULL && s->own_from != NULL;
     if (is_there) {
         memcpy(s->is_active, is_active, strategy->n_ranks * sizeof *is_active);
         lay_out(s, logical, depth);
@@ -90,7 +110,48 @@ void cs_staging_free(cs_staging *s)
     cs_free(s->behaviours);
     cs_free(s->up_ports);
     cs_free(s->down_ports);
+    cs_free(s->sends_from);
+    cs_free(s->own_from);
+    cs_free(s->turns);
     *s = (cs_staging){.n_ports = 0};
+}
+
+static uint32_t depth_of(const cs_strategy_tree *t, uint32_t rank)
+{
+    uint32_t depth = 0;
+
+    for (uint32_t g = rank; t->parent[g] != CS_TREE_ROOT; g = t->parent[g]) {
+        depth++;
+    }
+    return depth;
+}
+
+bool cs_staging_announce(cs_staging *s, uint32_t m, uint32_t rank, const cs_begun *begun)
+{
+    const cs_strategy_tree *t     = &s->strategy->trees[m];
+    uint32_t               *sends = s->sends_from + (size_t)m * s->strategy->n_ranks;
+    uint32_t root = cs_tree_root(t), lag = s->heights[m] - depth_of(t, rank), first = 0, g = rank;
+
+    if (sends[rank] != CS_NEVER || rank == root) {
+        return false;
+    }
+    for (bool is_joined = false; !is_joined; lag++) {
+        uint32_t above = t->parent[g];
+        uint32_t turn  = begun[g].out > begun[above].in ? begun[g].out : begun[above].in;
+        first          = turn > lag + first ? turn - lag : first;
+        g              = above;
+        is_joined      = g == root || sends[g] != CS_NEVER;
+    }
+    first = begun[g].out > lag + first ? begun[g].out - lag : first;
+    first = g != root && sends[g] > first ? sends[g] : first;
+    if (first >= s->lanes[m].n_chunks) {
+        return false;
+    }
+    s->own_from[(size_t)m * s->strategy->n_ranks + rank] = first;
+    for (uint32_t r = rank; r != g; r = t->parent[r]) {
+        sends[r] = first;
+    }
+    return true;
 }
 
 /* ---- a stage ---- */
@@ -98,7 +159,7 @@ void cs_staging_free(cs_staging *s)
 cs_status cs_hops_open(cs_hops *h, const cs_staging *s, cs_error *err)
 {
     const cs_strategy *strategy = s->strategy;
-    size_t             stages   = s->most_together > 2 ? s->most_together : 2;
+    size_t             stages   = s->most_together > 3 ? s->most_together : 3;
 
     *h = (cs_hops){
         .hops     = CS_NEW(cs_hop, stages * strategy->n_trees * strategy->n_ranks),
@@ -107,10 +168,9 @@ cs_status cs_hops_open(cs_hops *h, const cs_staging *s, cs_error *err)
         .queue    = CS_NEW(uint32_t, strategy->n_ranks),
         .depth    = CS_NEW(uint32_t, strategy->n_ranks),
         .before   = CS_NEW(uint32_t, strategy->n_ranks),
-        .first    = CS_NEW(cs_hop *, strategy->n_ranks),
     };
     return h->hops != NULL && h->palettes != NULL && h->n_at != NULL && h->queue != NULL &&
-                   h->depth != NULL && h->before != NULL && h->first != NULL
+                   h->depth != NULL && h->before != NULL
                ? CS_OK
                : CS_NO_MEMORY(err, "the edges of %u trees", strategy->n_trees);
 }
@@ -123,7 +183,6 @@ void cs_hops_free(cs_hops *h)
     cs_free(h->queue);
     cs_free(h->depth);
     cs_free(h->before);
-    cs_free(h->first);
     *h = (cs_hops){.n = 0};
 }
 
@@ -141,9 +200,9 @@ static void add_part(cs_hop *hop, cs_hop_place to, cs_op op)
     hop->parts[hop->n_parts++].op = op;
 }
 
-/* Add a hop without parts; `is_up`: from a rank to its parent. */
-static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, uint32_t dst,
-                   bool is_up, uint32_t lag, uint32_t limit)
+/* Add a hop without parts and colour; `is_up`: from a rank to its parent. */
+static cs_hop *add_colourless(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src,
+                              uint32_t dst, bool is_up, uint32_t lag, uint32_t limit)
 {
     size_t       at    = (size_t)m * s->strategy->n_ranks + (is_up ? src : dst);
     cs_hop_ports ports = is_up ? s->up_ports[at] : s->down_ports[at];
@@ -158,11 +217,20 @@ static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, ui
                     .ports  = ports};
     h->n++;
     h->n_turns = limit + lag > h->n_turns ? limit + lag : h->n_turns;
-    if (ports.egress != CS_NO_PORT) {
+    return hop;
+}
+
+static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, uint32_t dst,
+                   bool is_up, uint32_t lag, uint32_t limit)
+{
+    cs_hop            *hop = add_colourless(h, s, m, src, dst, is_up, lag, limit);
+    const cs_hop_ports at  = hop->ports;
+
+    if (at.egress != CS_NO_PORT) {
         hop->place =
-            cs_palette_take(&h->palettes[ports.egress], &h->palettes[s->n_ports + ports.ingress]);
-        h->n_at[ports.egress]++;
-        h->n_at[s->n_ports + ports.ingress]++;
+            cs_palette_take(&h->palettes[at.egress], &h->palettes[s->n_ports + at.ingress]);
+        h->n_at[at.egress]++;
+        h->n_at[s->n_ports + at.ingress]++;
     }
     return hop;
 }
@@ -182,7 +250,8 @@ static void end(cs_hops *h, const cs_staging *s)
 {
     for (size_t i = 0; i < h->n && s->are_shared; i++) {
         const cs_hop_ports at = h->hops[i].ports;
-        h->hops[i].is_shared  = at.egress == CS_NO_PORT
+        h->hops[i].is_shared  = h->hops[i].place >= ANNOUNCED ? true
+                                : at.egress == CS_NO_PORT
                                     ? s->strategy->n_trees > 1 || s->most_together > 1
                                     : h->n_at[at.egress] > 1 || h->n_at[s->n_ports + at.ingress] > 1;
     }
@@ -198,17 +267,54 @@ static cs_hop_place sum_of(const cs_staging *s, uint32_t rank)
 }
 
 /* A late root adds up twice: what all get, and its result, which has its own contribution. */
-static void add_up(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank, uint32_t lag)
+static void add_to_parent(const cs_staging *s, cs_hop *hop)
 {
-    const cs_strategy_tree *t      = &s->strategy->trees[m];
-    uint32_t                parent = t->parent[rank];
-    cs_hop                 *hop    = add(h, s, m, rank, parent, true, lag, s->lanes[m].n_chunks);
-
-    hop->from = sum_of(s, rank);
-    add_part(hop, sum_of(s, parent), CS_OP_REDUCE);
-    if (parent == cs_tree_root(t) && !s->is_active[parent]) {
+    add_part(hop, sum_of(s, hop->dst), CS_OP_REDUCE);
+    if (hop->dst == cs_tree_root(&s->strategy->trees[hop->tree]) && !s->is_active[hop->dst]) {
         add_part(hop, CS_AT_RESULT, CS_OP_REDUCE);
     }
+}
+
+static void add_up(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank, uint32_t lag)
+{
+    uint32_t parent = s->strategy->trees[m].parent[rank];
+    cs_hop  *hop    = add(h, s, m, rank, parent, true, lag, s->lanes[m].n_chunks);
+
+    hop->from = sum_of(s, rank);
+    add_to_parent(s, hop);
+}
+
+/* Chunks first .. limit - 1 of a rank that was announced, its own or what comes from below. It
+ * stands behind what goes without announcements, and behind those that begin earlier. */
+static void add_announced(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank,
+                          uint32_t first, uint32_t limit, bool is_own)
+{
+    uint32_t lag = s->heights[m] - h->depth[rank], parent = s->strategy->trees[m].parent[rank];
+
+    if (first < limit) {
+        cs_hop *hop = add_colourless(h, s, m, rank, parent, true, lag, limit);
+        hop->first  = first;
+        hop->place  = ANNOUNCED + s->sends_from[(size_t)m * s->strategy->n_ranks + rank];
+        hop->is_own = is_own;
+        hop->from   = is_own ? CS_AT_RESULT : CS_GOING_UP;
+        add_to_parent(s, hop);
+    }
+}
+
+/* A rank that was announced, or passes on for one: its own data, until some come from below. */
+static void add_joined(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank)
+{
+    const cs_strategy_tree *t     = &s->strategy->trees[m];
+    const uint32_t         *sends = s->sends_from + (size_t)m * s->strategy->n_ranks;
+    uint32_t own = s->own_from[(size_t)m * s->strategy->n_ranks + rank], below = CS_NEVER;
+    uint32_t n_chunks = s->lanes[m].n_chunks;
+
+    for (uint32_t k = 0; k < t->n_children[rank]; k++) {
+        uint32_t from = sends[t->order[t->first_child[rank] + k]];
+        below         = from < below ? from : below;
+    }
+    add_announced(h, s, m, rank, own, below < n_chunks ? below : n_chunks, true);
+    add_announced(h, s, m, rank, below, n_chunks, false);
 }
 
 /* A late rank hands on what it receives, and adds it to its own contribution. */
@@ -230,62 +336,91 @@ static void add_down(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank,
     add_part(hop, CS_AT_RESULT, CS_OP_REDUCE);
 }
 
-/* What goes up through a relay begins with the first message of a chunk to it. */
+/* What goes up through a relay begins with the first message of a chunk to it: that is from the
+ * same rank whenever there is one. */
 static void mark_first(cs_hops *h, const cs_staging *s)
 {
-    cs_hop **first = h->first; /* [n_ranks] of the tree, to each relay */
+    uint32_t *first = h->queue; /* 1 + the hop to each relay in the tree; 0: none */
 
     for (uint32_t m = 0; m < s->strategy->n_trees; m++) {
         memset(first, 0, s->strategy->n_ranks * sizeof *first);
+        for (uint32_t i = 0; i < h->n; i++) {
+            const cs_hop *hop = &h->hops[i];
+            uint32_t     *to  = &first[hop->dst];
+            if (hop->tree == m && hop->parts[0].to == CS_GOING_UP &&
+                (*to == 0 || hop->lag < h->hops[*to - 1].lag)) {
+                *to = i + 1;
+            }
+        }
         for (size_t i = 0; i < h->n; i++) {
-            cs_hop *hop = &h->hops[i], *now = first[hop->dst];
-            if (hop->tree == m && hop->parts[0].to == CS_GOING_UP) {
-                first[hop->dst] = now == NULL || hop->lag < now->lag ? hop : now;
-            }
-        }
-        for (uint32_t rank = 0; rank < s->strategy->n_ranks; rank++) {
-            if (first[rank] != NULL) {
-                first[rank]->parts[0].op = CS_OP_COPY;
+            cs_hop *hop = &h->hops[i];
+            if (hop->tree == m && hop->parts[0].to == CS_GOING_UP &&
+                h->hops[first[hop->dst] - 1].src == hop->src) {
+                hop->parts[0].op = CS_OP_COPY;
             }
         }
     }
 }
 
-/* Lags and places. */
-static cs_status plan(cs_hops *h, const cs_staging *s, const cs_logical *logical, cs_error *err)
+/* Of the edge that a hop of phase 1 goes along, where turns are planned. */
+static cs_hop_turn *turn_of(const cs_staging *s, const cs_hop *hop)
 {
-    uint32_t     n_chunks = 0;
-    cs_turn_way *ways     = CS_NEW(cs_turn_way, h->n);
+    const cs_strategy *strategy = s->strategy;
+    bool               is_up    = strategy->trees[hop->tree].parent[hop->src] == hop->dst;
+    size_t             row      = (is_up ? 0 : strategy->n_trees) + (size_t)hop->tree;
 
-    if (ways == NULL) {
-        return CS_NO_MEMORY(err, "the edges of %u trees", s->strategy->n_trees);
-    }
-    for (uint32_t i = 0; i < h->n; i++) {
-        const cs_hop  *hop  = &h->hops[i];
-        const cs_lane *lane = &s->lanes[hop->tree];
-
-        n_chunks = lane->n_chunks > n_chunks ? lane->n_chunks : n_chunks;
-        ways[i]  = (cs_turn_way){.src    = hop->src,
-                                 .dst    = hop->dst,
-                                 .part   = hop->tree,
-                                 .level  = hop->lag,
-                                 .number = i,
-                                 .bytes  = (double)(lane->chunk_bytes < lane->size_bytes
-                                                        ? lane->chunk_bytes
-                                                        : lane->size_bytes)};
-    }
-    cs_status status =
-        cs_turns_plan(ways, h->n, s->strategy->n_trees, n_chunks, logical, s->are_shared, err);
-    for (size_t i = 0; status == CS_OK && i < h->n; i++) {
-        cs_hop *hop    = &h->hops[i];
-        hop->lag       = ways[i].lag;
-        hop->place     = ways[i].place;
-        hop->is_shared = (ways[i].flags & CS_SHARED) != 0;
-        h->n_turns     = hop->lag + hop->limit > h->n_turns ? hop->lag + hop->limit : h->n_turns;
-    }
-    cs_free(ways);
-    return status;
+    return &s->turns[row * strategy->n_ranks + (is_up ? hop->src : hop->dst)];
 }
+
+static void take_turns(cs_hops *h, const cs_staging *s)
+{
+    h->n_turns = 0;
+    for (size_t i = 0; i < h->n; i++) {
+        cs_hop            *hop = &h->hops[i];
+        const cs_hop_turn *at  = turn_of(s, hop);
+
+        hop->lag       = at->lag;
+        hop->place     = at->place;
+        hop->is_shared = at->is_shared;
+        h->n_turns     = hop->limit + hop->lag > h->n_turns ? hop->limit + hop->lag : h->n_turns;
+    }
+    qsort(h->hops, h->n, sizeof *h->hops, by_place);
+}
+
+void cs_hops_phase1(cs_hops *h, const cs_staging *s)
+{
+    const cs_strategy *strategy = s->strategy;
+
+    begin(h, s);
+    for (uint32_t m = 0; m < strategy->n_trees; m++) {
+        const cs_strategy_tree *t = &strategy->trees[m];
+
+        h->depth[cs_tree_root(t)] = 0;
+        for (uint32_t i = 1; i < strategy->n_members; i++) {
+            h->depth[t->order[i]] = h->depth[t->parent[t->order[i]]] + 1;
+        }
+        for (uint32_t i = strategy->n_members; i-- > 1;) {
+            uint32_t g = t->order[i];
+            if (behaviour_of(s, m, g)->has_send) {
+                add_up(h, s, m, g, s->heights[m] - h->depth[g]);
+            } else {
+                add_joined(h, s, m, g);
+            }
+        }
+        for (uint32_t i = 1; i < strategy->n_members && goes_down(s); i++) {
+            uint32_t g = t->order[i];
+            add_down(h, s, m, g, s->heights[m] + h->depth[g] - 1);
+        }
+    }
+    if (s->turns != NULL) {
+        take_turns(h, s);
+    } else {
+        end(h, s);
+    }
+    mark_first(h, s);
+}
+
+/* ---- the turns of phase 1 ---- */
 
 /* For how many turns a chunk of the tree is on its way up or down at a rank that relays it, at
  * most: from the first hop that brings it to the last one that takes it on. */
@@ -311,40 +446,60 @@ static uint32_t window_of(cs_hops *h, const cs_staging *s, uint32_t m)
     return window;
 }
 
-cs_status cs_hops_phase1(cs_hops *h, cs_staging *s, const cs_logical *logical, cs_error *err)
+/* `ways` is room for one of each hop. */
+static cs_status plan_ways(cs_staging *s, cs_hops *h, const cs_logical *logical, cs_turn_way *ways,
+                           cs_error *err)
 {
-    const cs_strategy *strategy = s->strategy;
+    uint32_t n_chunks = 0, n_trees = s->strategy->n_trees;
 
-    begin(h, s);
-    for (uint32_t m = 0; m < strategy->n_trees; m++) {
-        const cs_strategy_tree *t = &strategy->trees[m];
+    for (size_t i = 0; i < h->n; i++) {
+        const cs_hop  *hop  = &h->hops[i];
+        const cs_lane *lane = &s->lanes[hop->tree];
+        bool           is_1 = lane->n_chunks == 1;
 
-        h->depth[cs_tree_root(t)] = 0;
-        for (uint32_t i = 1; i < strategy->n_members; i++) {
-            h->depth[t->order[i]] = h->depth[t->parent[t->order[i]]] + 1;
-        }
-        for (uint32_t i = strategy->n_members; i-- > 1;) {
-            uint32_t g = t->order[i];
-            if (behaviour_of(s, m, g)->has_send) {
-                add_up(h, s, m, g, s->heights[m] - h->depth[g]);
-            }
-        }
-        for (uint32_t i = 1; i < strategy->n_members && goes_down(s); i++) {
-            uint32_t g = t->order[i];
-            add_down(h, s, m, g, s->heights[m] + h->depth[g] - 1);
-        }
+        n_chunks = lane->n_chunks > n_chunks ? lane->n_chunks : n_chunks;
+        ways[hop->number] =
+            (cs_turn_way){.src    = hop->src,
+                          .dst    = hop->dst,
+                          .part   = hop->tree,
+                          .level  = hop->lag,
+                          .number = hop->number,
+                          .bytes  = (double)(is_1 ? lane->size_bytes : lane->chunk_bytes)};
     }
-    h->n_turns = 0;
-    CS_TRY(plan(h, s, logical, err));
-    qsort(h->hops, h->n, sizeof *h->hops, by_place);
-    mark_first(h, s);
-    s->n_slots = s->n_chunks;
-    for (uint32_t m = 0; m < strategy->n_trees; m++) {
-        s->lanes[m].first_slot = (uint32_t)s->n_slots;
-        s->lanes[m].window     = window_of(h, s, m);
-        s->n_slots += 2 * ((uint64_t)s->lanes[m].window + s->most_together);
+    CS_TRY(cs_turns_plan(ways, h->n, n_trees, n_chunks, logical, s->are_shared, err));
+    s->turns = CS_NEW(cs_hop_turn, (size_t)2 * n_trees * s->strategy->n_ranks);
+    if (s->turns == NULL) {
+        return CS_NO_MEMORY(err, "the edges of %u trees", n_trees);
     }
+    for (size_t i = 0; i < h->n; i++) {
+        const cs_turn_way *way = &ways[h->hops[i].number];
+
+        *turn_of(s, &h->hops[i]) =
+            (cs_hop_turn){way->place, way->lag, (way->flags & CS_SHARED) != 0};
+    }
+    take_turns(h, s);
+    for (uint32_t m = 0; m < n_trees; m++) {
+        s->lanes[m].window = window_of(h, s, m);
+    }
+    lay_out_slots(s);
     return CS_OK;
+}
+
+cs_status cs_staging_plan(cs_staging *s, const cs_logical *logical, cs_error *err)
+{
+    cs_hops      hops;
+    cs_turn_way *ways   = NULL;
+    cs_status    status = cs_hops_open(&hops, s, err);
+
+    if (status == CS_OK) {
+        cs_hops_phase1(&hops, s);
+        ways   = CS_NEW(cs_turn_way, hops.n);
+        status = ways != NULL ? plan_ways(s, &hops, logical, ways, err)
+                              : CS_NO_MEMORY(err, "the edges of %u trees", s->strategy->n_trees);
+    }
+    cs_free(ways);
+    cs_hops_free(&hops);
+    return status;
 }
 
 /* ---- phase 2 ---- */

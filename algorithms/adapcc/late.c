@@ -10,6 +10,11 @@
  * is asked for when phase 1 has ended everywhere, and all joins are known. Ranks that are ready
  * nearly together broadcast together, others one behind the other.
  *
+ * A relay that does not receive sends messages if it joins, so that times change. Where the
+ * coordinator announces such joins, they are known before the run: for each in the order of time
+ * phase 1 is rehearsed on the model that forecasts, with those before it, and joins at what has not
+ * begun when the announcement is there. What begins later cannot change what was before.
+ *
  * Source: AdapCC, section IV-C; distribution of messages to the coordinator: its released samples
  * and Fig. 19d.
  */
@@ -36,11 +41,11 @@ typedef struct prepared {
     void            *trees; /* without control: of replay.h; nothing else then */
     cs_strategy      strategy;
     cs_staging       staging;
-    cs_hops          phase1;
     cs_relay_setting setting;
     bool             joins;
     double          *ready_s;  /* [n_ranks] the coordinator knows */
     double          *own_s;    /* [n_ranks] its own contribution may be used */
+    double           answer_s; /* from the coordinator to the last worker */
     uint32_t        *by_ready; /* [n_ranks] ranks, first one first */
     uint32_t        *late_of;  /* [n_ranks] place among the late, or NOT_LATE */
     uint32_t         n_late;
@@ -55,9 +60,8 @@ typedef struct stream {
     const cs_scenario *scenario;
     void              *trees; /* without control */
     cs_relay           relay;
-    uint32_t           n_heard;    /* workers that the coordinator has been told of */
-    cs_hops            broadcasts; /* of a stage */
-    const cs_hops     *hops;       /* of the stage that goes on */
+    uint32_t           n_heard; /* workers that the coordinator has been told of */
+    cs_hops            hops;    /* of the stage, or of the broadcast */
     uint32_t           phase1_rounds, first_round, turn;
     size_t             next;
     bool               is_phase1, is_told;
@@ -86,19 +90,19 @@ static double measured_s(gsl_rng *random)
 
 /* When the coordinator hears of each worker; and what its answer takes to the last one. */
 static cs_status hear(prepared *p, const cs_scenario *scenario, const cs_late_control *c,
-                      double *answer_s_p, cs_error *err)
+                      cs_error *err)
 {
     gsl_rng *random = cs_random_stream(scenario->seed, "adapcc.rpc");
 
     if (random == NULL) {
         return CS_NO_MEMORY(err, "adapcc");
     }
-    *answer_s_p = c->rpc == 0 ? c->rpc_s : 0;
+    p->answer_s = c->rpc == 0 ? c->rpc_s : 0;
     for (uint32_t r = 0; r < scenario->cluster.n_ranks; r++) {
         double there_s = c->rpc == 0 ? c->rpc_s : measured_s(random);
         double back_s  = c->rpc == 0 ? c->rpc_s : measured_s(random);
         p->ready_s[r]  = cs_arrival(scenario, r) + there_s;
-        *answer_s_p    = fmax(*answer_s_p, back_s);
+        p->answer_s    = fmax(p->answer_s, back_s);
     }
     gsl_rng_free(random);
     return CS_OK;
@@ -164,7 +168,6 @@ void cs_late_release(void *given)
         return;
     }
     cs_trees_release(p->trees);
-    cs_hops_free(&p->phase1);
     cs_staging_free(&p->staging);
     cs_strategy_free(&p->strategy);
     cs_free(p->ready_s);
@@ -220,7 +223,6 @@ static cs_status decide(prepared *p, const cs_logical *logical, const cs_scenari
                         const cs_late_control *c, cs_error *err)
 {
     uint32_t n = scenario->cluster.n_ranks, n_heard = 0;
-    double   answer_s = 0;
     cs_relay relay;
     bool    *is_active = CS_NEW(bool, n);
 
@@ -237,18 +239,18 @@ static cs_status decide(prepared *p, const cs_logical *logical, const cs_scenari
     }
     cs_status status = cs_relay_init(&relay, &p->setting, err);
     if (status == CS_OK) {
-        status = hear(p, scenario, c, &answer_s, err);
+        status = hear(p, scenario, c, err);
     }
     if (status == CS_OK) {
         status = sort_by_ready(p, n, err);
     }
     if (status == CS_OK) {
         wait_for_start(p, &relay, &n_heard);
-        p->start_s = relay.wake_s + answer_s;
+        p->start_s = relay.wake_s + p->answer_s;
         for (uint32_t r = 0; r < n; r++) {
             is_active[r]  = relay.workers[r] == CS_WORKER_ACTIVE;
             p->late_of[r] = is_active[r] ? NOT_LATE : p->n_late++;
-            p->own_s[r]   = is_active[r] ? p->start_s : p->ready_s[r];
+            p->own_s[r]   = fmax(p->start_s, p->ready_s[r]); /* the active are ready before */
         }
         put_together(p, scenario);
         status = cs_staging_open(&p->staging, &p->strategy, logical, scenario->collective,
@@ -271,7 +273,8 @@ static cs_status count_rounds(const prepared *p, uint32_t *n_rounds_p, cs_error 
         status = CS_NO_MEMORY(err, "adapcc");
     }
     if (status == CS_OK) {
-        *n_rounds_p = p->phase1.n_turns;
+        cs_hops_phase1(&hops, &p->staging);
+        *n_rounds_p = hops.n_turns;
         for (uint32_t m = 0; m < p->strategy.n_trees; m++) {
             whole[m] = p->staging.lanes[m].n_chunks;
         }
@@ -291,23 +294,24 @@ static cs_status count_rounds(const prepared *p, uint32_t *n_rounds_p, cs_error 
     return status;
 }
 
-/* Phase 1, whose turns are for the rates that trees without control are replayed for. */
+/* The turns of phase 1, for the rates that trees without control are replayed for. What is
+ * announced joins edges that carry one chunk a turn. */
 static cs_status plan_phase1(prepared *p, const cs_scenario *scenario, const cs_logical *healthy,
-                             bool for_full_rates, cs_error *err)
+                             const cs_strategy_options *o, cs_error *err)
 {
     const cs_forecast *f      = scenario->forecast;
     cs_logical         actual = {0};
     cs_status          status = CS_OK;
 
     p->staging.are_shared = f != NULL && cs_ports_are_shared(f->model, f->model_options);
-    if (!for_full_rates) {
+    if (o->control.join == 2) {
+        return CS_OK;
+    }
+    if (!o->for_full_rates) {
         status = cs_logical_of_scenario(&actual, scenario, err);
     }
     if (status == CS_OK) {
-        status = cs_hops_open(&p->phase1, &p->staging, err);
-    }
-    if (status == CS_OK) {
-        status = cs_hops_phase1(&p->phase1, &p->staging, for_full_rates ? healthy : &actual, err);
+        status = cs_staging_plan(&p->staging, o->for_full_rates ? healthy : &actual, err);
     }
     cs_logical_free(&actual);
     return status;
@@ -335,14 +339,14 @@ static cs_status control(const cs_scenario *scenario, const cs_strategy_options 
     }
     if (status == CS_OK) {
         p->setting = setting_of(scenario, &o->control, rate_Bps);
-        p->joins   = o->control.join == 0;
+        p->joins   = o->control.join != 1;
         status     = cs_relay_check(&p->setting, err);
     }
     if (status == CS_OK) {
         status = decide(p, &logical, scenario, &o->control, err);
     }
     if (status == CS_OK) {
-        status = plan_phase1(p, scenario, &logical, o->for_full_rates, err);
+        status = plan_phase1(p, scenario, &logical, o, err);
     }
     if (status == CS_OK) {
         status = cs_accept_slots(scenario, "adapcc with relays", p->staging.n_slots, err);
@@ -389,41 +393,16 @@ static cs_status check_control(const cs_scenario *scenario, const cs_strategy_op
     return CS_OK;
 }
 
-static cs_status strategy_check(const cs_scenario *scenario, void *options, cs_plan *plan,
-                                cs_error *err)
-{
-    const cs_strategy_options *o    = options;
-    prepared                  *p    = CS_NEW(prepared, 1);
-    cs_plan                    made = {0};
-
-    if (p == NULL) {
-        return CS_NO_MEMORY(err, "adapcc");
-    }
-    cs_status status =
-        cs_trees_check(scenario, o->strategy, o->chunk_bytes, o->for_full_rates, &made, err);
-    p->trees = made.prepared;
-    if (status == CS_OK && o->control.relay != 0) {
-        cs_trees_release(p->trees);
-        p->trees = NULL;
-        status   = check_control(scenario, o, err);
-        if (status == CS_OK) {
-            status = control(scenario, o, p, &made, err);
-        }
-    }
-    if (status != CS_OK) {
-        cs_late_release(p);
-        return status;
-    }
-    made.prepared = p;
-    *plan         = made;
-    return CS_OK;
-}
-
 /* ---- the stream ---- */
 
 static uint32_t *missing_of(const stream *st, uint32_t rank)
 {
     return st->missing + (size_t)st->p->late_of[rank] * st->p->strategy.n_trees;
+}
+
+static uint32_t own_from(const prepared *p, uint32_t m, uint32_t rank)
+{
+    return p->staging.own_from[(size_t)m * p->setting.n_ranks + rank];
 }
 
 void cs_late_close(void *state)
@@ -435,7 +414,7 @@ void cs_late_close(void *state)
     }
     cs_trees_close(st->trees);
     cs_relay_free(&st->relay);
-    cs_hops_free(&st->broadcasts);
+    cs_hops_free(&st->hops);
     cs_free(st->missing);
     cs_free(st->senders);
     cs_free(st->first_of);
@@ -477,7 +456,7 @@ static cs_status begin(stream *st, cs_error *err)
     uint32_t        n_trees = p->strategy.n_trees;
 
     CS_TRY(cs_relay_init(&st->relay, &p->setting, err));
-    CS_TRY(cs_hops_open(&st->broadcasts, &p->staging, err));
+    CS_TRY(cs_hops_open(&st->hops, &p->staging, err));
     st->missing                 = CS_NEW(uint32_t, (size_t)p->n_late * n_trees);
     st->senders                 = CS_NEW(uint32_t, p->n_late);
     st->first_of                = CS_NEW(uint32_t, p->n_late);
@@ -487,15 +466,17 @@ static cs_status begin(stream *st, cs_error *err)
         st->first_of == NULL || st->decisions.times.workers == NULL) {
         return CS_NO_MEMORY(err, "adapcc");
     }
-    for (uint32_t i = 0; i < p->n_late; i++) {
-        for (uint32_t m = 0; m < n_trees; m++) {
-            st->missing[(size_t)i * n_trees + m] = p->staging.lanes[m].n_chunks;
+    for (uint32_t r = 0; r < p->setting.n_ranks; r++) {
+        for (uint32_t m = 0; m < n_trees && p->late_of[r] != NOT_LATE; m++) {
+            uint32_t own = own_from(p, m, r), n_chunks = p->staging.lanes[m].n_chunks;
+
+            missing_of(st, r)[m] = own < n_chunks ? own : n_chunks;
         }
     }
     wait_for_start(p, &st->relay, &st->n_heard);
     begin_decisions(st);
-    st->hops          = &p->phase1;
-    st->phase1_rounds = p->phase1.n_turns;
+    cs_hops_phase1(&st->hops, &p->staging);
+    st->phase1_rounds = st->hops.n_turns;
     st->is_phase1     = true;
     return CS_OK;
 }
@@ -523,10 +504,10 @@ cs_status cs_late_open(const cs_scenario *scenario, const void *options, const v
 /* Go on to the next hop that carries a chunk in its turn; false: there is none any more. */
 static bool seek(stream *st)
 {
-    while (st->turn < st->hops->n_turns) {
-        for (; st->next < st->hops->n; st->next++) {
-            const cs_hop *hop = &st->hops->hops[st->next];
-            if (st->turn - hop->lag < hop->limit) { /* large before its first */
+    while (st->turn < st->hops.n_turns) {
+        for (; st->next < st->hops.n; st->next++) {
+            const cs_hop *hop = &st->hops.hops[st->next];
+            if (st->turn - hop->lag - hop->first < hop->limit - hop->first) { /* large before */
                 return true;
             }
         }
@@ -534,6 +515,20 @@ static bool seek(stream *st)
         st->turn++;
     }
     return false;
+}
+
+/* What part k of a message does. In phase 1 a rank that was announced adds its own data to what it
+ * passes on, and has them in the result. */
+static cs_op op_of(const stream *st, const cs_hop *hop, uint32_t k, uint32_t number)
+{
+    const prepared *p     = st->p;
+    bool            is_up = p->strategy.trees[hop->tree].parent[hop->src] == hop->dst;
+    cs_op           op    = hop->parts[k].op;
+
+    if (!st->is_phase1 || number < own_from(p, hop->tree, hop->dst)) {
+        return op;
+    }
+    return is_up ? CS_OP_REDUCE : CS_OP_COPY;
 }
 
 /* One message. */
@@ -546,25 +541,29 @@ static void put(const stream *st, const cs_hop *hop, cs_block *block)
     uint8_t  fabric = cs_fabric_of(&st->scenario->cluster, hop->src, hop->dst);
 
     for (uint32_t k = 0; k < hop->n_parts; k++) {
-        block->transfers[block->count++] = (cs_transfer){
-            .src       = hop->src,
-            .dst       = hop->dst,
-            .chunk     = lane->first_chunk + number,
-            .src_slot  = cs_slot_at(lane, hop->from, number, hop->sender),
-            .dst_slot  = cs_slot_at(lane, hop->parts[k].to, number, hop->sender),
-            .bytes     = k == 0 ? bytes : 0,
-            .round     = st->first_round + st->turn,
-            .span      = 1,
-            .flags     = (uint8_t)((hop->is_own ? CS_OWN_SRC : 0) | (k > 0 ? CS_JOIN : 0) |
-                               (k == 0 && hop->is_shared ? CS_SHARED : 0)),
-            .op_fabric = cs_op_fabric(hop->parts[k].op, fabric)};
+        cs_op op       = op_of(st, hop, k, number);
+        bool  adds_own = hop->parts[k].op == CS_OP_COPY && op == CS_OP_REDUCE;
+
+        block->transfers[block->count++] =
+            (cs_transfer){.src       = hop->src,
+                          .dst       = hop->dst,
+                          .chunk     = lane->first_chunk + number,
+                          .src_slot  = cs_slot_at(lane, hop->from, number, hop->sender),
+                          .dst_slot  = cs_slot_at(lane, hop->parts[k].to, number, hop->sender),
+                          .bytes     = k == 0 ? bytes : 0,
+                          .round     = st->first_round + st->turn,
+                          .span      = 1,
+                          .flags     = (uint8_t)((hop->is_own ? CS_OWN_SRC : 0) |
+                                             (k > 0 ? CS_JOIN : 0) | (adds_own ? CS_OWN_DST : 0) |
+                                             (k == 0 && hop->is_shared ? CS_SHARED : 0)),
+                          .op_fabric = cs_op_fabric(op, fabric)};
     }
 }
 
 static void fill(stream *st, cs_block *block)
 {
     while (block->count + CS_HOP_PARTS <= block->capacity && seek(st)) {
-        put(st, &st->hops->hops[st->next++], block);
+        put(st, &st->hops.hops[st->next++], block);
     }
 }
 
@@ -647,12 +646,11 @@ static void begin_broadcasts(stream *st)
         }
     } while (st->n_passed < p->n_late && !p->begins[st->n_passed]);
 
-    st->first_round += st->hops->n_turns;
+    st->first_round += st->hops.n_turns;
     st->first_of[st->n_begun]   = st->n_senders;
     st->round_of[st->n_begun++] = st->first_round;
     st->n_senders += n;
-    cs_hops_broadcast(&st->broadcasts, &p->staging, n, ranks, missing);
-    st->hops = &st->broadcasts;
+    cs_hops_broadcast(&st->hops, &p->staging, n, ranks, missing);
     st->turn = 0;
     st->next = 0;
 }
@@ -713,8 +711,7 @@ static void settle(stream *st, cs_transfer *t, double start_s)
         t->dst_slot == cs_slot_at(lane, CS_GOING_UP, number, 0) && cs_transfer_op(t) == CS_OP_COPY;
     bool is_result = t->dst_slot == t->chunk && tree->parent[rank] == t->src;
 
-    if (begins && p->joins && p->ready_s[rank] <= start_s &&
-        p->staging.behaviours[(size_t)m * p->setting.n_ranks + rank].can_join) {
+    if (begins && p->joins && p->own_s[rank] <= start_s) {
         *from = number < *from ? number : *from;
         t->flags |= CS_OWN_DST;
         t->op_fabric = cs_op_fabric(CS_OP_REDUCE, fabric);
@@ -769,6 +766,175 @@ const void *cs_late_decided(const void *state, bool *is_out, double *known_s_p)
     }
     *known_s_p = st->decisions.times.n_faulty > 0 ? st->decisions.times.deadline_s : 0;
     return &st->decisions;
+}
+
+/* ---- announcements ---- */
+
+/* What a rehearsal is to find out, and does. */
+typedef struct rehearsal {
+    double    time_s;       /* when? */
+    cs_begun *begun;        /* [n_ranks] by then */
+    double    phase1_end_s; /* when has phase 1 ended? */
+} rehearsal;
+
+/* A stream of phase 1 alone. */
+typedef struct rehearsing {
+    rehearsal *notes;
+    void      *whole;
+} rehearsing;
+
+static void rehearse_close(void *state)
+{
+    rehearsing *s = state;
+
+    if (s != NULL) {
+        cs_late_close(s->whole);
+        cs_free(s);
+    }
+}
+
+static cs_status rehearse_open(const cs_scenario *scenario, const void *options, const void *given,
+                               void **state_p, cs_error *err)
+{
+    rehearsing *s = CS_NEW(rehearsing, 1);
+
+    if (s == NULL) {
+        return CS_NO_MEMORY(err, "adapcc");
+    }
+    memcpy(&s->notes, options, sizeof s->notes);
+    cs_status status = cs_late_open(scenario, NULL, given, &s->whole, err);
+    if (status != CS_OK) {
+        rehearse_close(s);
+        return status;
+    }
+    *state_p = s;
+    return CS_OK;
+}
+
+static void rehearse_next_block(void *state, cs_block *block)
+{
+    rehearsing *s = state;
+
+    block->count = 0;
+    if (seek(s->whole)) {
+        cs_late_next_block(s->whole, block);
+    }
+}
+
+static void rehearse_told(void *state, const cs_block *block, const cs_interval *intervals)
+{
+    rehearsal *notes = ((rehearsing *)state)->notes;
+
+    for (size_t i = 0; i < block->count; i++) {
+        const cs_transfer *t   = &block->transfers[i];
+        cs_begun          *src = &notes->begun[t->src], *dst = &notes->begun[t->dst];
+        if (intervals[i].start_s <= notes->time_s) {
+            src->out = t->round >= src->out ? t->round + 1 : src->out;
+            dst->in  = t->round >= dst->in ? t->round + 1 : dst->in;
+        }
+        notes->phase1_end_s = fmax(notes->phase1_end_s, intervals[i].end_s);
+    }
+}
+
+static const void *rehearse_decided(const void *state, bool *is_out, double *known_s_p)
+{
+    (void)state;
+    (void)is_out;
+    (void)known_s_p;
+    return NULL;
+}
+
+static const cs_algorithm rehearsed = {
+    .name          = "adapcc",
+    .options_bytes = sizeof(rehearsal *),
+    .open_prepared = rehearse_open,
+    .next_block    = rehearse_next_block,
+    .told          = rehearse_told,
+    .decided       = rehearse_decided,
+    .close         = rehearse_close,
+};
+
+/* Is there a tree in which a rank sends nothing up? */
+static bool is_idle(const prepared *p, uint32_t rank)
+{
+    bool is = false;
+
+    for (uint32_t m = 0; m < p->strategy.n_trees && !is; m++) {
+        is = p->staging.sends_from[(size_t)m * p->setting.n_ranks + rank] == CS_NEVER;
+    }
+    return is;
+}
+
+/* Announce relays in the order in which they hear of it, until phase 1 has ended. */
+static cs_status announce(prepared *p, const cs_scenario *scenario, const cs_plan *plan,
+                          cs_error *err)
+{
+    const cs_forecast *f       = scenario->forecast;
+    uint32_t           n       = p->setting.n_ranks;
+    rehearsal          notes   = {.begun = CS_NEW(cs_begun, n)};
+    rehearsal         *options = &notes;
+    cs_plan            known   = *plan;
+    cs_status          status  = CS_OK;
+
+    if (notes.begun == NULL) {
+        return CS_NO_MEMORY(err, "adapcc");
+    }
+    known.prepared = p;
+    for (uint32_t i = 0; i < n && f != NULL && status == CS_OK; i++) {
+        uint32_t rank = p->by_ready[i];
+        double   elapsed_s;
+
+        if (p->late_of[rank] == NOT_LATE || !is_idle(p, rank)) {
+            continue;
+        }
+        memset(notes.begun, 0, n * sizeof *notes.begun);
+        notes.phase1_end_s = 0;
+        notes.time_s       = p->ready_s[rank] + p->answer_s;
+        status = f->elapsed_s(f, scenario, &rehearsed, &options, &known, &elapsed_s, err);
+        if (status != CS_OK || !(notes.time_s < notes.phase1_end_s)) {
+            break;
+        }
+        for (uint32_t m = 0; m < p->strategy.n_trees; m++) {
+            if (cs_staging_announce(&p->staging, m, rank, notes.begun)) {
+                p->own_s[rank] = notes.time_s;
+            }
+        }
+    }
+    cs_free(notes.begun);
+    return status;
+}
+
+static cs_status strategy_check(const cs_scenario *scenario, void *options, cs_plan *plan,
+                                cs_error *err)
+{
+    const cs_strategy_options *o    = options;
+    prepared                  *p    = CS_NEW(prepared, 1);
+    cs_plan                    made = {0};
+
+    if (p == NULL) {
+        return CS_NO_MEMORY(err, "adapcc");
+    }
+    cs_status status = CS_OK;
+    if (o->control.relay == 0) {
+        status =
+            cs_trees_check(scenario, o->strategy, o->chunk_bytes, o->for_full_rates, &made, err);
+        p->trees = made.prepared;
+    } else {
+        status = check_control(scenario, o, err);
+        if (status == CS_OK) {
+            status = control(scenario, o, p, &made, err);
+        }
+        if (status == CS_OK && o->control.join == 2) {
+            status = announce(p, scenario, &made, err);
+        }
+    }
+    if (status != CS_OK) {
+        cs_late_release(p);
+        return status;
+    }
+    made.prepared = p;
+    *plan         = made;
+    return CS_OK;
 }
 
 const cs_algorithm cs_algorithm_strategy = {.name          = "adapcc",

@@ -19,7 +19,8 @@
 typedef struct cs_late_control {
     int relay;      /* 0: not at all, all are waited for; else 1 + cs_relay_rule */
     int volumes;    /* 0: those of the rule; else 1 + cs_relay_volumes */
-    int join;       /* 0: in phase 1, where a relay receives; 1: never */
+    int join;       /* in phase 1. 0: where a relay receives; 1: nowhere; 2: everywhere, where it
+                       does not receive the coordinator announces it */
     int rpc;        /* what a message to or from the coordinator takes. 0: rpc_s; 1: as it was
                        measured, drawn for each worker and direction */
     double rpc_s;   /* >= 0 */

@@ -98,23 +98,35 @@ static cs_status begin(paper *p, cs_error *err)
     return CS_OK;
 }
 
-/* A relay joins phase 1 now: what it lacks are the chunks that have started. */
+/* Which part of phase 1 has passed at a time? */
+static double passed_at(const paper *p, double time_s)
+{
+    double length_s = p->times->phase1_end_s - p->times->phase1_from_s;
+
+    return length_s > 0 ? fmax(0, time_s - p->times->phase1_from_s) / length_s : 1;
+}
+
+/* A relay joins phase 1 now, or when it is announced: what it lacks are the chunks that have
+ * started. */
 static double missing_bytes(const paper *p, uint32_t rank)
 {
-    const cs_strategy *strategy = p->given->strategy;
-    double             s = p->given->setting.bytes, chunk = p->given->chunk_bytes, missing = 0;
-    double             length_s = p->times->phase1_end_s - p->times->phase1_from_s;
-    double share = length_s > 0 ? fmax(0, p->now_s - p->times->phase1_from_s) / length_s : 1;
+    const cs_relay_case *c        = p->given;
+    const cs_strategy   *strategy = c->strategy;
+    double               s = c->setting.bytes, chunk = c->chunk_bytes, missing = 0;
+    bool                 announces = c->announces && cs_collective_reduces(c->setting.collective);
 
     if (strategy == NULL) {
-        return chunk > 0 ? fmin(s, chunk * ceil(share * s / chunk - SAME)) : s;
+        return chunk > 0 ? fmin(s, chunk * ceil(passed_at(p, p->now_s) * s / chunk - SAME)) : s;
     }
     for (uint32_t m = 0; m < strategy->n_trees; m++) {
-        const cs_strategy_tree *tree = &strategy->trees[m];
-        double   started             = share * (double)tree->size_bytes / (double)tree->chunk_bytes;
-        uint64_t c0 =
-            cs_join_chunk(&p->times->behaviours[(size_t)m * strategy->n_ranks + rank],
-                          (uint64_t)fmax(0, ceil(started - SAME)), cs_tree_n_chunks(tree));
+        const cs_strategy_tree *tree   = &strategy->trees[m];
+        cs_behaviour            b      = p->times->behaviours[(size_t)m * strategy->n_ranks + rank];
+        double                  from_s = p->now_s + (b.can_join ? 0 : c->rpc_s);
+        double                  n_chunks = (double)tree->size_bytes / (double)tree->chunk_bytes;
+        double                  started  = fmax(0, ceil(passed_at(p, from_s) * n_chunks - SAME));
+
+        b.can_join  = b.can_join || announces;
+        uint64_t c0 = cs_join_chunk(&b, (uint64_t)started, cs_tree_n_chunks(tree));
         missing += (double)cs_chunks_bytes(tree, c0);
     }
     return missing;

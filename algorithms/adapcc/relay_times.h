@@ -3,9 +3,9 @@
  * times, and when all is done on a network that moves B bytes per second.
  *
  * Phase 1 of k workers takes V(k) / B. A relay that becomes ready in phase 1 joins every tree at
- * the next chunk, where it receives there (behaviour.h); chunks start at an even pace, everywhere
- * at once. What is lacking of a tensor is broadcast, from phase 1's end on or from when the worker
- * is ready; broadcasts at the same time share B evenly.
+ * the next chunk, where it receives there (behaviour.h) or is announced; chunks start at an even
+ * pace, everywhere at once. What is lacking of a tensor is broadcast, from phase 1's end on or from
+ * when the worker is ready; broadcasts at the same time share B evenly.
  */
 #ifndef CS_ALGORITHMS_ADAPCC_RELAY_TIMES_H
 #define CS_ALGORITHMS_ADAPCC_RELAY_TIMES_H
@@ -19,6 +19,8 @@ typedef struct cs_relay_case {
     double             rpc_s;    /* from a worker to the coordinator, and back */
     const cs_strategy *strategy; /* with sizes; NULL: a tree where every rank can join. Borrowed */
     double             chunk_bytes; /* of this tree; 0: nobody joins phase 1 */
+    bool               announces;   /* relays that do not receive in a tree join it, too: from
+                                       when the answer to their message is there */
 } cs_relay_case;
 
 /* One worker. What it does not have is NAN. */

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "campaign/workers.h"
 #include "output/bound_rows.h"
+#include "output/relay_report.h"
 #include "output/result_rows.h"
 #include "study/config.h"
 
@@ -25,12 +26,13 @@ static bool is_refusal(cs_status status)
     return cs_status_is_refusal(status) || status == CS_EMISSING;
 }
 
-/* Add the object of one scenario; `reason` is NULL where it was run. */
+/* Add the object of one scenario; `reason` is NULL where it was run. `blocks` is of cs_result_rows.
+ */
 static cs_status add_object(const json_run *a, size_t index, const cs_case *c,
-                            const cs_result *result, const char *reason, cs_text *text,
-                            cs_error *err)
+                            const cs_result *result, const char *reason, const char *blocks,
+                            cs_text *text, cs_error *err)
 {
-    cs_result_rows row   = {.results = result, .refusals = &reason, .n = 1};
+    cs_result_rows row   = {.results = result, .refusals = &reason, .n = 1, .blocks = &blocks};
     cs_text        point = {0};
     cs_error       wrong = {0};
 
@@ -58,8 +60,10 @@ static cs_status add_object(const json_run *a, size_t index, const cs_case *c,
 
 static cs_status run_scenario(void *user, size_t index, cs_text *text, cs_error *err)
 {
-    const json_run *a      = user;
-    cs_case         c      = {0};
+    const json_run *a         = user;
+    cs_case         c         = {0};
+    cs_late_report  decisions = {0};
+    cs_observer     observer;
     cs_error        why    = {0};
     cs_result       result = {0};
     char            reason[sizeof why.where + sizeof why.message + 2];
@@ -69,18 +73,21 @@ static cs_status run_scenario(void *user, size_t index, cs_text *text, cs_error 
         return cs_config_case(a->config, index, &c, err); /* once more, for the place in the file */
     }
     if (status == CS_OK) {
-        status = cs_job_run(&c.job, NULL, 0, &result, &why);
+        size_t n = cs_late_report_observe(&decisions, c.job.algorithm, &observer);
+        status   = cs_job_run(&c.job, &observer, n, &result, &why);
     }
     if (status == CS_OK) {
-        status = add_object(a, index, &c, &result, NULL, text, err);
+        text->failed = text->failed || decisions.json.failed;
+        status       = add_object(a, index, &c, &result, NULL, decisions.json.data, text, err);
     } else if (is_refusal(status)) {
         (void)snprintf(reason, sizeof reason, "%s%s%s", why.where, why.where[0] != '\0' ? ": " : "",
                        why.message);
         result = cs_refused_result(&c.job.scenario, c.job.algorithm, c.job.model);
-        status = add_object(a, index, &c, &result, reason, text, err);
+        status = add_object(a, index, &c, &result, reason, NULL, text, err);
     } else if (err != NULL) {
         *err = why;
     }
+    cs_late_report_free(&decisions);
     cs_case_free(&c);
     return status;
 }

@@ -26,6 +26,7 @@ typedef struct relay_job {
     double        rate_Bps;
     int           rule, volumes; /* VOLUMES_OF_RULE, or 1 + cs_relay_volumes */
     bool          one_starts, has_cycle;
+    int           join; /* 1: the coordinator announces who does not receive */
     double        cycle_s, rpc_s;
     uint64_t      chunk_bytes, batch;
     int           format;
@@ -44,6 +45,7 @@ static const cs_arg decides_args[] = {
      .field = {.name = "cycle", .type = CS_FIELD_F64, .unit = CS_UNIT_TIME, .offset = offsetof(relay_job, cycle_s), .min = 1e-6, .max = MOST_TIME_S}},
     NUMBER(rpc_s, 0, "rpc", "T", "delay of a message to the coordinator, and back (0)", .unit = CS_UNIT_TIME, .min = 0, .max = MOST_TIME_S),
     NUMBER(chunk_bytes, 0, "chunk", "S", "relays that are ready in phase 1 join at the next chunk (the file's, or they do not)", .unit = CS_UNIT_SIZE, .min = 1, .max = (double)CS_MAX_BYTES),
+    CS_ARG_CHOICE(relay_job, join, 0, "join", "interior|coordinator", "... in trees of a file where they receive, or everywhere: the coordinator announces them"),
     NUMBER(batch, 0, "batch", "G", "samples of a step, shared anew by those who are left", .min = 1, .max = 9e15),
     CS_ARG_TEXT(relay_job, output, 'o', "output", "LEFT.xml", "write the strategy there without those who are excluded"),
     CS_ARG_LAST_ROW,
@@ -255,7 +257,8 @@ static cs_status decide(const relay_job *j, const double *ready_s, uint32_t n,
                                  .ready_s     = ready_s,
                                  .rpc_s       = j->rpc_s,
                                  .strategy    = strategy,
-                                 .chunk_bytes = (double)j->chunk_bytes};
+                                 .chunk_bytes = (double)j->chunk_bytes,
+                                 .announces   = j->join == 1};
     cs_relay_times      times;
 
     CS_TRY(cs_relay_times_of(&given, &times, err));

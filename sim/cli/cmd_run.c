@@ -76,17 +76,8 @@ typedef struct watch {
     cs_usage            usage;
     cs_port_stats       stats;
     cs_link_counters    counters;
-    cs_text             decisions; /* what the algorithm has decided */
+    cs_late_report      decisions;
 } watch;
-
-static void keep_decisions(void *user, const void *decisions)
-{
-    watch *w = user;
-
-    if (decisions != NULL) {
-        cs_late_text(decisions, &w->decisions);
-    }
-}
 
 /* Intervals of time are for the file and the timeline. */
 static double sample_of(const watch_choice *choice)
@@ -138,10 +129,9 @@ static cs_status open_watch(watch *w, const watch_choice *choice, const cs_job *
         w->recording.limits[n_limits++] = cs_critical_path_limit;
         status                          = cs_port_stats_init(&w->stats, &scenario->cluster, err);
         w->observers[w->n_observers++]  = cs_port_stats_observer(&w->stats);
-        if (strcmp(job->algorithm->name, "adapcc") == 0) {
-            w->observers[w->n_observers++] = (cs_observer){.decided = keep_decisions, .user = w};
-        }
     }
+    w->n_observers +=
+        cs_late_report_observe(&w->decisions, job->algorithm, &w->observers[w->n_observers]);
     if (n_limits > 0) {
         w->observers[w->n_observers++] = cs_recording_observer(&w->recording);
     }
@@ -243,9 +233,9 @@ static cs_status explain(const watch *w, const cs_result *result, cs_text *text,
         }
         cs_text_add(text, "\n");
         add_bound(text, result);
-        if (w->decisions.length > 0) {
+        if (w->decisions.text.length > 0) {
             cs_text_add(text, "#\n");
-            cs_text_add_bytes(text, w->decisions.data, w->decisions.length);
+            cs_text_add_bytes(text, w->decisions.text.data, w->decisions.text.length);
             cs_text_add(text, "#\n");
         }
         add_path(text, steps, count);
@@ -279,15 +269,15 @@ static cs_status add_counters(const watch *w, const cs_result *result, cs_text *
 }
 
 /* After the replay: write the files, add the explanation to `notes`, and for JSON what links
- * counted to `counters`. */
+ * counted and what was decided to `blocks` (output/result_rows.h). */
 static cs_status report(watch *w, const cs_result *result, bool is_json, cs_text *notes,
-                        cs_text *counters, cs_error *err)
+                        cs_text *blocks, cs_error *err)
 {
     if (w->choice->counters != NULL) {
         CS_TRY(write_counters(w, err));
         if (is_json) {
-            cs_link_counters_json(counters, &w->counters, result->elapsed_s);
-            CS_TRY(cs_text_status(counters, err));
+            cs_json_key(blocks, "counters");
+            cs_link_counters_json(blocks, &w->counters, result->elapsed_s);
         } else {
             CS_TRY(add_counters(w, result, notes, err));
         }
@@ -301,12 +291,16 @@ static cs_status report(watch *w, const cs_result *result, bool is_json, cs_text
     if (w->choice->explains) {
         CS_TRY(explain(w, result, notes, err));
     }
-    return CS_OK;
+    if (is_json && w->decisions.json.length > 0) {
+        cs_text_add(blocks, "%s", w->decisions.json.data);
+    }
+    blocks->failed = blocks->failed || w->decisions.json.failed;
+    return cs_text_status(blocks, err);
 }
 
 static void close_watch(watch *w)
 {
-    cs_text_free(&w->decisions);
+    cs_late_report_free(&w->decisions);
     cs_recording_free(&w->recording);
     cs_port_stats_free(&w->stats);
     cs_usage_free(&w->usage);
@@ -347,7 +341,7 @@ static void announce(void *user, uint64_t n_transfers)
 }
 
 /* Run one job with the observers that were asked for. */
-static cs_status run_watched(task *j, cs_job *job, cs_result *result, cs_text *counters,
+static cs_status run_watched(task *j, cs_job *job, cs_result *result, cs_text *blocks,
                              cs_error *err)
 {
     watch     w      = {0};
@@ -361,7 +355,7 @@ static cs_status run_watched(task *j, cs_job *job, cs_result *result, cs_text *c
         status                       = cs_job_run(job, w.observers, w.n_observers, result, err);
     }
     if (status == CS_OK) {
-        status = report(&w, result, j->format == CS_AS_JSON, &j->notes, counters, err);
+        status = report(&w, result, j->format == CS_AS_JSON, &j->notes, blocks, err);
     }
     close_watch(&w);
     cs_job_release(job);
@@ -389,7 +383,7 @@ static cs_status case_of(const task *j, size_t index, cs_case *c, cs_error *err)
     return status;
 }
 
-static cs_status run_index(task *j, size_t index, cs_case *c, cs_result *result, cs_text *counters,
+static cs_status run_index(task *j, size_t index, cs_case *c, cs_result *result, cs_text *blocks,
                            cs_error *err)
 {
     CS_TRY(case_of(j, index, c, err));
@@ -401,7 +395,7 @@ static cs_status run_index(task *j, size_t index, cs_case *c, cs_result *result,
     cs_strategy strategy = {0};
     cs_status   status   = cs_strategy_arg_set(&j->strategy, &job, &strategy, err);
     if (status == CS_OK) {
-        status = run_watched(j, &job, result, counters, err);
+        status = run_watched(j, &job, result, blocks, err);
     }
     cs_strategy_free(&strategy);
     return status;
@@ -413,20 +407,20 @@ static cs_status run_all(task *j, cs_error *err)
     cs_status status = CS_OK;
 
     for (size_t i = 0; i < j->rows.total && status == CS_OK; i++) {
-        cs_case   c        = {0};
-        cs_result result   = {0};
-        cs_error  wrong    = {0};
-        cs_text   counters = {0};
-        status             = run_index(j, i, &c, &result, &counters, &wrong);
+        cs_case   c      = {0};
+        cs_result result = {0};
+        cs_error  wrong  = {0};
+        cs_text   blocks = {0};
+        status           = run_index(j, i, &c, &result, &blocks, &wrong);
         if (status == CS_OK) {
-            status = cs_run_rows_add(&j->rows, &c, &result, counters.data, err);
+            status = cs_run_rows_add(&j->rows, &c, &result, blocks.data, err);
         } else if (is_refusal(status) && j->rows.total > 1) {
             status = cs_run_rows_refuse(&j->rows, &c, &wrong, err);
         } else {
             *err = wrong;
         }
         cs_case_free(&c);
-        cs_text_free(&counters);
+        cs_text_free(&blocks);
     }
     return status;
 }

@@ -41,13 +41,13 @@ cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_result
     rows->results   = CS_NEW(cs_result, n);
     rows->scenarios = CS_NEW(const char *, n);
     rows->refusals  = CS_NEW(const char *, n);
-    rows->counters  = CS_NEW(const char *, n);
+    rows->blocks    = CS_NEW(const char *, n);
     rows->compared  = CS_NEW(cs_compared, n);
     if (format != CS_AS_TABLE) {
         CS_TRY(open_columns(rows, err));
     }
     return rows->results != NULL && rows->scenarios != NULL && rows->refusals != NULL &&
-                   rows->counters != NULL && rows->compared != NULL
+                   rows->blocks != NULL && rows->compared != NULL
                ? CS_OK
                : CS_NO_MEMORY(err, "%zu results", rows->total);
 }
@@ -57,7 +57,7 @@ void cs_run_rows_free(cs_run_rows *rows)
     cs_free(rows->results);
     cs_free(rows->scenarios);
     cs_free(rows->refusals);
-    cs_free(rows->counters);
+    cs_free(rows->blocks);
     cs_free(rows->compared);
     cs_sweep_columns_close(rows->columns);
     cs_free(rows->values);
@@ -142,7 +142,7 @@ static cs_status keep_scenario(cs_run_rows *rows, const cs_case *c, cs_error *er
 }
 
 cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result,
-                          const char *counters, cs_error *err)
+                          const char *blocks, cs_error *err)
 {
     cs_compared *compared = &rows->compared[rows->n - rows->n_refused];
     cs_status    status   = keep_scenario(rows, c, err);
@@ -150,8 +150,8 @@ cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result
     if (rows->first < rows->n && !same_table(rows, &rows->last.job, &c->job)) {
         end_table(rows);
     }
-    if (status == CS_OK && counters != NULL) {
-        status = keep(rows, counters, &rows->counters[rows->n], err);
+    if (status == CS_OK && blocks != NULL) {
+        status = keep(rows, blocks, &rows->blocks[rows->n], err);
     }
     rows->results[rows->n] = *result;
     fill_columns(rows);
@@ -307,7 +307,7 @@ static cs_result_rows all_of(const cs_run_rows *rows)
                             .refusals  = rows->refusals,
                             .extra     = extra,
                             .n         = rows->n,
-                            .counters  = rows->counters};
+                            .blocks    = rows->blocks};
 }
 
 cs_status cs_run_rows_finish(cs_run_rows *rows, cs_error *err)

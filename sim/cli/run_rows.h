@@ -18,7 +18,7 @@ typedef struct cs_run_rows {
     cs_result       *results;               /* [n]; of one that was refused: what is known of it */
     const char     **scenarios, **refusals; /* [n] as JSON, of tables none; why,
                                                NULL: it was run */
-    const char      **counters;             /* [n] as JSON, what links counted; NULL: nothing */
+    const char      **blocks;               /* [n] of cs_result_rows */
     cs_compared      *compared;             /* [n - n_refused]: those that were run */
     size_t            first;                /* row of the table that is being filled */
     cs_case           last;                 /* of that table's last row; owned */
@@ -33,9 +33,9 @@ typedef struct cs_run_rows {
 cs_status cs_run_rows_open(cs_run_rows *rows, const cs_config *config, cs_result_format format,
                            cs_error *err);
 
-/* The next scenario was run; `counters` is JSON, or NULL. The case becomes the rows'. */
+/* The next scenario was run; `blocks` is of cs_result_rows, or NULL. The case becomes the rows'. */
 cs_status cs_run_rows_add(cs_run_rows *rows, cs_case *c, const cs_result *result,
-                          const char *counters, cs_error *err);
+                          const char *blocks, cs_error *err);
 
 /* The next scenario cannot be run. `c` is its case, `{0}` where there is none; the caller's. */
 cs_status cs_run_rows_refuse(cs_run_rows *rows, const cs_case *c, const cs_error *why,

@@ -284,24 +284,6 @@ void cs_relay_table(const cs_relay_report *r, cs_text *text)
     }
 }
 
-void cs_late_text(const cs_late_decisions *d, cs_text *text)
-{
-    const cs_relay_report report = {
-        .given = &d->given, .times = &d->times, .n_ranks = d->given.setting.n_ranks};
-    cs_text lines = {0};
-
-    cs_relay_table(&report, &lines);
-    text->failed = text->failed || lines.failed;
-    for (const char *line = lines.data; line != NULL && *line != '\0';) {
-        const char *end    = strchr(line, '\n');
-        size_t      length = end != NULL ? (size_t)(end - line) + 1 : strlen(line);
-        cs_text_add(text, *line == '\n' ? "#" : *line == '#' ? "" : "# ");
-        cs_text_add_bytes(text, line, length);
-        line += length;
-    }
-    cs_text_free(&lines);
-}
-
 /* ---- for programs ---- */
 
 typedef struct decision_row {
@@ -368,7 +350,8 @@ static decision_row decision_of(const cs_relay_report *r)
                           .volumes      = volumes[r->given->setting.volumes]};
 }
 
-static void add_json_workers(const cs_relay_report *r, cs_text *text)
+/* `gap` stands before each of them. */
+static void add_json_workers(const cs_relay_report *r, const char *gap, cs_text *text)
 {
     uint32_t n_left = r->n_ranks - r->times->n_faulty, index = 0;
 
@@ -388,7 +371,7 @@ static void add_json_workers(const cs_relay_report *r, cs_text *text)
             row.samples = is_left ? cs_relay_batch_of(r->batch, n_left, index) : 0;
         }
         index += is_left;
-        cs_json_next(text, "\n  ", "\n  ");
+        cs_json_next(text, gap, gap);
         cs_text_add(text, "{");
         cs_json_row(text, &(cs_row){worker_columns, &row, false});
         cs_text_add(text, "}");
@@ -396,12 +379,11 @@ static void add_json_workers(const cs_relay_report *r, cs_text *text)
     cs_text_add(text, "]");
 }
 
-void cs_relay_json(const cs_relay_report *r, cs_text *text)
+/* What was decided and what came of it: the keys of an object that is open. */
+static void add_decision(const cs_relay_report *r, const char *gap, cs_text *text)
 {
     const decision_row row = decision_of(r);
-    size_t             n   = r->strategy != NULL ? (size_t)r->strategy->n_trees * r->n_ranks : 0;
 
-    cs_text_add(text, "{");
     cs_json_row(text, &(cs_row){decision_columns, &row, false});
     cs_json_key(text, "active");
     cs_text_add(text, "[");
@@ -414,10 +396,18 @@ void cs_relay_json(const cs_relay_report *r, cs_text *text)
     cs_text_add(text, "]");
     cs_json_key(text, "workers");
     if (r->times != NULL) {
-        add_json_workers(r, text);
+        add_json_workers(r, gap, text);
     } else {
         cs_text_add(text, "null");
     }
+}
+
+void cs_relay_json(const cs_relay_report *r, cs_text *text)
+{
+    size_t n = r->strategy != NULL ? (size_t)r->strategy->n_trees * r->n_ranks : 0;
+
+    cs_text_add(text, "{");
+    add_decision(r, "\n  ", text);
     cs_json_key(text, "tuples");
     cs_text_add(text, r->strategy != NULL ? "[" : "null");
     for (size_t i = 0; i < n; i++) {
@@ -427,4 +417,52 @@ void cs_relay_json(const cs_relay_report *r, cs_text *text)
                     b->has_send);
     }
     cs_text_add(text, r->strategy != NULL ? "]}\n" : "}\n");
+}
+
+/* ---- of a run ---- */
+
+static void add_comments(const cs_relay_report *r, cs_text *text)
+{
+    cs_text lines = {0};
+
+    cs_relay_table(r, &lines);
+    text->failed = text->failed || lines.failed;
+    for (const char *line = lines.data; line != NULL && *line != '\0';) {
+        const char *end    = strchr(line, '\n');
+        size_t      length = end != NULL ? (size_t)(end - line) + 1 : strlen(line);
+        cs_text_add(text, *line == '\n' ? "#" : *line == '#' ? "" : "# ");
+        cs_text_add_bytes(text, line, length);
+        line += length;
+    }
+    cs_text_free(&lines);
+}
+
+static void report_decisions(void *user, const void *decisions)
+{
+    const cs_late_decisions *d      = decisions;
+    cs_late_report          *report = user;
+
+    const cs_relay_report told = {
+        .given = &d->given, .times = &d->times, .n_ranks = d->given.setting.n_ranks};
+    add_comments(&told, &report->text);
+    cs_json_key(&report->json, "decisions");
+    cs_text_add(&report->json, "[{");
+    add_decision(&told, " ", &report->json);
+    cs_text_add(&report->json, "}]");
+}
+
+size_t cs_late_report_observe(cs_late_report *report, const cs_algorithm *algorithm,
+                              cs_observer *observers)
+{
+    if (strcmp(algorithm->name, "adapcc") != 0) {
+        return 0;
+    }
+    observers[0] = (cs_observer){.decided = report_decisions, .user = report};
+    return 1;
+}
+
+void cs_late_report_free(cs_late_report *report)
+{
+    cs_text_free(&report->text);
+    cs_text_free(&report->json);
 }

@@ -177,9 +177,8 @@ void cs_result_json(cs_text *text, const cs_result_rows *rows, size_t index)
     if (!row.is_partial && cs_result_is_wrong(result)) {
         add_wrong(text, &result->verdict);
     }
-    if (rows->counters != NULL && rows->counters[index] != NULL) {
-        cs_json_key(text, "counters");
-        cs_text_add(text, "%s", rows->counters[index]);
+    if (rows->blocks != NULL && rows->blocks[index] != NULL) {
+        cs_text_add(text, "%s", rows->blocks[index]);
     }
     cs_json_extra(text, &rows->extra, index);
     if (scenario != NULL || row.is_partial) {

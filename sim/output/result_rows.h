@@ -51,16 +51,19 @@ cs_result cs_refused_result(const cs_scenario *scenario, const cs_algorithm *alg
 typedef struct cs_result_rows {
     const cs_result   *results;
     const char *const *scenarios, *const *refusals; /* [n] */
-    cs_extra_columns   extra;
-    size_t             n;
-    const char *const *counters; /* [n] what links counted, as JSON; NULL: nothing. NULL: no row */
+    cs_extra_columns extra;
+    size_t           n;
+    /* [n] further keys, each behind a comma, with their values as JSON: what links counted, what
+     * was decided. NULL: none. NULL: of no row */
+    const char *const *blocks;
 } cs_result_rows;
 
 /* Add the object of a row: the columns, then `options` and `model_options`, and, when the schedule
  * was found wrong, `wrong` with the first wrong rank, chunk and round (null where unknown) and a
- * sentence; and `counters`, where links were counted. Then come the columns of the sweep, and
- * `scenario`, the JSON text of an object that says what was run, unless it is NULL. Of a scenario
- * that could not be run what is not known is null, and `error` is the last key. */
+ * sentence; and the blocks: `counters`, where links were counted, and `decisions`, where a
+ * coordinator decided. Then come the columns of the sweep, and `scenario`, the JSON text of an
+ * object that says what was run, unless it is NULL. Of a scenario that could not be run what is not
+ * known is null, and `error` is the last key. */
 void cs_result_json(cs_text *text, const cs_result_rows *rows, size_t index);
 
 /* Add all of them as an array, one object a line, with a newline at the end. */

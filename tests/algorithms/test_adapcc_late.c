@@ -116,7 +116,7 @@ static void draw_options(ct_rng *rng, cs_adapcc_options *o)
     o->one_starts = ct_below(rng, 2) == 1;
     o->rpc        = (int)ct_below(rng, 2);
     o->rpc_s      = ct_below(rng, 2) == 1 ? 1e-3 : 0;
-    o->join       = ct_below(rng, 5) == 0;
+    o->join       = (int)ct_below(rng, 3);
     o->volumes    = (int)ct_below(rng, 3);
 }
 
@@ -143,36 +143,75 @@ Test(adapcc_late, nobody_who_is_late_costs_nothing)
     }
 }
 
+/* Runs with some late ranks: those that were late, that joined phase 1, and runs of one rank. */
+typedef struct tally {
+    uint32_t n_late, n_joined, n_lone;
+} tally;
+
+static void run_late(ct_rng *rng, uint32_t n, uint32_t mask, int join, tally *count)
+{
+    double            arrival_s[MOST_RANKS];
+    bool              is_reduce = ct_below(rng, 4) == 0;
+    cs_adapcc_options o;
+    seen              s;
+
+    draw_late(rng, n, mask, arrival_s);
+    draw_options(rng, &o);
+    o.join = join;
+    cs_scenario scenario =
+        make_scenario(is_reduce ? CS_REDUCE : CS_ALLREDUCE, n, 1, 64 * MIB, arrival_s);
+    scenario.root    = ct_below(rng, n);
+    const cs_job job = make_job(&scenario, &o, "alpha-beta");
+    (void)run_job(&job, &s);
+    count->n_lone += s.times.n_active == 1;
+    for (uint32_t i = 0; i < n; i++) {
+        double missing = s.workers[i].missing_bytes;
+        count->n_late += s.workers[i].role == CS_WORKER_DONE;
+        count->n_joined += missing > 0 && missing < 64 * (double)MIB;
+    }
+}
+
+/* All sets of late ranks, with every reading of joining. */
 Test(adapcc_late, all_contribute_once_whoever_is_late)
 {
-    ct_rng   rng      = ct_rng_for(1201);
-    uint32_t n_joined = 0, n_late = 0, n_lone = 0;
+    ct_rng rng      = ct_rng_for(1201);
+    tally  count[3] = {{0}};
 
-    for (uint32_t n = 3; n <= 6; n++) {
+    for (uint32_t n = 2; n <= 6; n++) {
         for (uint32_t mask = 1; mask + 1 < 1u << n; mask++) {
-            double            arrival_s[MOST_RANKS];
-            bool              is_reduce = ct_below(&rng, 4) == 0;
-            cs_adapcc_options o;
-            seen              s;
-
-            draw_late(&rng, n, mask, arrival_s);
-            draw_options(&rng, &o);
-            cs_scenario scenario =
-                make_scenario(is_reduce ? CS_REDUCE : CS_ALLREDUCE, n, 1, 64 * MIB, arrival_s);
-            scenario.root    = ct_below(&rng, n);
-            const cs_job job = make_job(&scenario, &o, "alpha-beta");
-            (void)run_job(&job, &s);
-            n_lone += s.times.n_active == 1;
-            for (uint32_t i = 0; i < n; i++) {
-                double missing = s.workers[i].missing_bytes;
-                n_late += s.workers[i].role == CS_WORKER_DONE;
-                n_joined += missing > 0 && missing < 64 * (double)MIB;
+            for (int join = 0; join < 3; join++) {
+                run_late(&rng, n, mask, join, &count[join]);
             }
         }
     }
-    cr_assert_gt(n_late, 200u);
-    cr_assert_gt(n_joined, 20u, "%u of %u late ranks have joined phase 1", n_joined, n_late);
-    cr_assert_gt(n_lone, 0u);
+    for (int join = 0; join < 3; join++) {
+        cr_assert_gt(count[join].n_late, 200u);
+        cr_assert_gt(count[join].n_lone, 0u);
+    }
+    cr_assert_gt(count[0].n_joined, 20u, "%u of %u late ranks", count[0].n_joined, count[0].n_late);
+    cr_assert_eq(count[1].n_joined, 0u);
+    cr_assert_gt(count[2].n_joined, count[0].n_joined, "leaves join, too: %u, not %u",
+                 count[2].n_joined, count[0].n_joined);
+}
+
+/* All late at once is nobody late; and the one that is first alone waits for a second one. */
+Test(adapcc_late, all_late_at_once)
+{
+    const double arrival_s[][4] = {{0, 0, 0, 0}, {0, 30e-3, 30e-3, 30e-3}};
+
+    for (int join = 0; join < 3; join++) {
+        for (uint32_t i = 0; i < 2; i++) {
+            cs_adapcc_options o        = make_options(2, 1u << 20, 1);
+            const cs_scenario scenario = make_scenario(CS_ALLREDUCE, 4, 1, MIB, arrival_s[i]);
+            seen              s;
+
+            o.join           = join;
+            const cs_job job = make_job(&scenario, &o, "alpha-beta");
+            (void)run_job(&job, &s);
+            cr_assert_eq(s.times.n_active, 4u);
+            cr_assert_float_eq(s.times.decided_s, arrival_s[i][1], 1e-12);
+        }
+    }
 }
 
 /* Trees whose share is nothing have a chunk all the same, which a rank may miss without missing a
@@ -286,6 +325,177 @@ Test(adapcc_late, a_relay_joins_at_the_next_chunk)
         cr_assert_eq(r.wire_bytes, (uint64_t)2 * 64000000 + started * 4000000);
     }
     cs_strategy_free(&s);
+}
+
+/* Rank 2 is a leaf below rank 1, which is active as rank 0 is. Ready in the middle of a chunk of
+ * rank 1, it is announced for the next one, which waits for it; without announcement all its data
+ * are left for phase 2. With messages that take 1 ms it is known 2 ms later. */
+Test(adapcc_late, a_leaf_is_announced)
+{
+    double              arrival_s[] = {0, 0, 0};
+    cs_scenario         scenario    = make_scenario(CS_REDUCE, 3, 1, 64000000, arrival_s);
+    cs_strategy_options o           = {.control = {.relay = 2, .cycle_s = CS_RELAY_CYCLE_S}};
+    double              chunk_s     = 20e-6 + 4e6 / 12.5e9;
+    cs_strategy         s;
+
+    make_chain(&s, 64000000, 4000000);
+    o.strategy = &s;
+    for (uint32_t i = 0; i < 3 * 16; i++) {
+        uint32_t started = 1 + i / 3;
+        bool     joins   = i % 3 > 0 && started < 16;
+        cs_job   job     = {.scenario = scenario, .verify = true};
+        seen     run;
+        double   rpc_s = i % 3 == 2 ? 1e-3 : 0, from_s = 10e-3 + 2 * rpc_s, end_s;
+
+        arrival_s[2]    = from_s - 2 * rpc_s + chunk_s * (started - .5);
+        o.control.join  = i % 3 > 0 ? 2 : 0;
+        o.control.rpc_s = rpc_s;
+        cs_job_set_algorithm(&job, &cs_algorithm_strategy, &o);
+        cs_job_set_model(&job, cs_models[0], NULL);
+        cs_result r = run_job(&job, &run);
+        cr_assert_eq(run.times.n_active, 2u);
+        cr_assert_float_eq(run.times.phase1_from_s, from_s, 1e-12);
+        end_s = from_s + (joins ? 16.5 : 16) * chunk_s;
+        cr_assert_float_eq(run.times.phase1_end_s, end_s, 1e-9, "%u: lacks %g: %g", i,
+                           run.workers[2].missing_bytes,
+                           (run.times.phase1_end_s - end_s) / chunk_s);
+        cr_assert_float_eq(run.workers[2].missing_bytes, joins ? started * 4e6 : 64e6, 0.5);
+        cr_assert_float_eq(r.elapsed_s, end_s + ((joins ? started : 16) + 1) * chunk_s, 1e-9);
+        cr_assert_eq(r.wire_bytes, (joins ? 128 : 192) * (uint64_t)1000000 +
+                                       (joins ? started : 0) * (uint64_t)4000000);
+    }
+    cs_strategy_free(&s);
+}
+
+/* Rank 3 is a leaf below relay 2, which has nothing to pass on before rank 3 is announced; so is
+ * relay 2 itself. Whoever comes first: each is in the sum from its announcement on. */
+Test(adapcc_late, a_relay_passes_on_for_who_is_announced)
+{
+    const uint32_t      parents[]    = {ROOT, 0, 1, 2, 2};
+    double              arrival_s[]  = {0, 0, 0, 0, 0};
+    const double        late_ms[][3] = {{72, 74, 76},  {74, 72, 76},  {76, 74, 72}, {74, 76, 72},
+                                        {72, 500, 72}, {500, 72, 73}, {72, 72, 72}};
+    cs_strategy_options o = {.control = {.relay = 2, .join = 2, .cycle_s = CS_RELAY_CYCLE_S}};
+    cs_strategy         s;
+
+    cr_assert_eq(cs_strategy_make(&s, 5, 1, NULL), CS_OK);
+    memcpy(s.trees[0].parent, parents, sizeof parents);
+    cr_assert_eq(cs_strategy_check(&s, NULL), CS_OK);
+    cs_strategy_set_sizes(&s, 640000000, 10000000);
+    o.strategy = &s;
+    for (uint32_t i = 0; i < 4 * 7; i++) {
+        cs_job job = {.scenario = make_scenario(i % 2 == 0 ? CS_ALLREDUCE : CS_REDUCE, 5, 1,
+                                                640000000, arrival_s),
+                      .verify   = true};
+        seen   run;
+
+        for (uint32_t w = 0; w < 3; w++) {
+            arrival_s[2 + w] = late_ms[i / 4][w] * 1e-3;
+        }
+        cs_job_set_algorithm(&job, &cs_algorithm_strategy, &o);
+        cs_job_set_model(&job, i % 4 < 2 ? cs_models[0] : &ct_port_network, NULL);
+        (void)run_job(&job, &run);
+        cr_assert_eq(run.times.n_active, 2u, "%u at %g to %g", run.times.n_active,
+                     run.times.decided_s, run.times.phase1_end_s);
+        for (uint32_t w = 2; w < 5; w++) {
+            double missing = run.workers[w].missing_bytes;
+            if (arrival_s[w] > .1) {
+                cr_assert_eq(missing, 640e6);
+                continue;
+            }
+            cr_assert(missing > 0 && missing < 640e6, "%u: rank %u lacks %g", i, w, missing);
+            for (uint32_t v = 2; v < 5; v++) {
+                double other = run.workers[v].missing_bytes;
+                cr_assert(!(arrival_s[w] < arrival_s[v]) || missing <= other,
+                          "%u: who is ready earlier lacks no more", i);
+            }
+        }
+    }
+    cs_strategy_free(&s);
+}
+
+/* Messages of a run, told apart by what they carry. */
+enum { MOST_SEEN = 4096 };
+
+typedef struct messages {
+    struct {
+        uint64_t what;
+        double   start_s, end_s;
+    } of[MOST_SEEN];
+    size_t n;
+} messages;
+
+static cs_status keep_messages(void *user, const cs_block *block, const cs_interval *intervals,
+                               cs_error *err)
+{
+    messages *m = user;
+
+    (void)err;
+    for (size_t i = 0; i < block->count && m->n < MOST_SEEN; i++) {
+        const cs_transfer *t    = &block->transfers[i];
+        uint64_t           what = ((uint64_t)t->round * 64 + t->src) * 64 + t->dst;
+        m->of[m->n].what        = what * 4096 + t->chunk;
+        m->of[m->n].start_s     = intervals[i].start_s;
+        m->of[m->n++].end_s     = intervals[i].end_s;
+    }
+    return CS_OK;
+}
+
+static void run_for_messages(const cs_scenario *scenario, cs_adapcc_options *o, int join,
+                             messages *m)
+{
+    const cs_observer observer = {.block = keep_messages, .user = m};
+    cs_result         r;
+
+    o->join          = join;
+    m->n             = 0;
+    const cs_job job = make_job(scenario, o, "flow"); /* port models: turns differ */
+    cr_assert_eq(cs_job_run(&job, &observer, 1, &r, NULL), CS_OK);
+    cr_assert(r.verified);
+    cr_assert_lt(m->n, MOST_SEEN);
+}
+
+/* What has begun before the first announcement is there is as if nobody had been announced: the
+ * coordinator knows nothing of what comes. */
+Test(adapcc_late, announcements_change_nothing_before_them)
+{
+    static messages without, with;
+    ct_rng          rng   = ct_rng_for(1206);
+    uint32_t        n_new = 0;
+
+    for (uint32_t i = 0; i < 60; i++) {
+        uint32_t          n = 4 + ct_below(&rng, 4);
+        double            arrival_s[MOST_RANKS], first_s = INFINITY;
+        cs_adapcc_options o = make_options(1 + ct_below(&rng, 3), 1u << 21, 2);
+        size_t            k = 0;
+
+        for (uint32_t r = 0; r < n; r++) {
+            arrival_s[r] = r < 2 ? 0 : ct_uniform(&rng, 5e-3, 25e-3);
+            first_s      = r < 2 ? first_s : fmin(first_s, arrival_s[r]);
+        }
+        o.rpc_s                    = ct_below(&rng, 2) == 0 ? 0 : 5e-4;
+        const cs_scenario scenario = make_scenario(CS_ALLREDUCE, n, 1, 32 * MIB, arrival_s);
+        run_for_messages(&scenario, &o, 1, &without);
+        run_for_messages(&scenario, &o, 2, &with);
+        first_s += 2 * o.rpc_s;
+        for (size_t w = 0; w < with.n; w++) { /* both in the order of the stream */
+            while (k < without.n && without.of[k].what < with.of[w].what &&
+                   without.of[k].start_s > first_s) {
+                k++;
+            }
+            bool is_same = k < without.n && without.of[k].what == with.of[w].what;
+            if (with.of[w].start_s < first_s) {
+                cr_assert(is_same, "%u: message %zu is new", i, w);
+                cr_assert_eq(with.of[w].start_s, without.of[k].start_s);
+                if (with.of[w].end_s < first_s) {
+                    cr_assert_eq(with.of[w].end_s, without.of[k].end_s);
+                }
+            }
+            n_new += !is_same;
+            k += is_same;
+        }
+    }
+    cr_assert_gt(n_new, 200u);
 }
 
 /* When it starts, and with whom, is what the computation on paper says for the same rate. */
@@ -542,10 +752,11 @@ Test(adapcc_late, memory_may_end_anywhere)
 {
     const double      arrival_s[] = {0, 6e-3, 0, 20e-3};
     cs_adapcc_options o           = make_options(2, 1u << 18, 2);
-    const char *const models[]    = {"alpha-beta", "flow", "alpha-beta"};
+    const char *const models[]    = {"alpha-beta", "flow", "alpha-beta", "alpha-beta"};
 
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 4; i++) {
         o.exclude                  = i == 2;
+        o.join                     = i == 3 ? 2 : 0;
         const cs_scenario scenario = make_scenario(CS_ALLREDUCE, 4, 1, 64 * MIB, arrival_s);
         const cs_job      job      = make_job(&scenario, &o, models[i]);
         cs_status         status   = CS_ENOMEM;

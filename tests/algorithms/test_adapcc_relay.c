@@ -350,8 +350,23 @@ Test(adapcc_relay, a_leaf_does_not_join)
     cr_assert(t.behaviours[4 + 3].has_recv && !t.behaviours[4 + 3].is_active);
     cr_assert(!t.behaviours[3].has_recv && t.behaviours[0].has_kernel);
     cs_relay_times_free(&t);
-    c.rpc_s = 9 * MS;
-    t       = times_of(&c);
+
+    c.announces = true; /* it joins the first one as well, when it has the answer */
+    t           = times_of(&c);
+    cr_assert_float_eq(t.workers[3].missing_bytes, 12e6 + 12e6, 1e-3);
+    cs_relay_times_free(&t);
+    c.setting.collective = CS_ALLGATHER; /* nothing is added up */
+    t                    = times_of(&c);
+    cr_assert_float_eq(t.workers[3].missing_bytes, 64e6, 1e-3);
+    cs_relay_times_free(&t);
+    c.setting.collective = CS_ALLREDUCE;
+    c.rpc_s              = .64 * MS; /* as long as a chunk */
+    t                    = times_of(&c);
+    cr_assert_float_eq(t.workers[3].missing_bytes, 12e6 + 8e6, 1e-3);
+    cs_relay_times_free(&t);
+    c.announces = false;
+    c.rpc_s     = 9 * MS;
+    t           = times_of(&c);
     cr_assert_float_eq(t.phase1_from_s - t.decided_s, 9 * MS, 1e-12);
     cr_assert_float_eq(t.workers[3].missing_bytes, 32e6, 1e-3, "no chunk has started");
     cs_relay_times_free(&t);

@@ -81,6 +81,42 @@ Test(relay_report, who_is_in_no_tree)
     cs_text_free(&table);
 }
 
+/* A run of another algorithm has nothing to watch. */
+Test(relay_report, of_a_run)
+{
+    const cs_algorithm      other    = {.name = "ring"};
+    const cs_relay_setting  setting  = cs_relay_setting_of(CS_RELAY_LITERAL, 4, 64e6, 50e9);
+    const cs_late_decisions none     = {.given = {.setting = setting}};
+    cs_late_report          report   = {.json = {0}};
+    cs_observer             observer = {.decided = NULL};
+
+    cr_assert_eq(cs_late_report_observe(&report, &other, &observer), 0u);
+    cr_assert_null(observer.decided);
+    cr_assert_eq(cs_late_report_observe(&report, &cs_algorithm_strategy, &observer), 1u);
+    for (long passes = 0, n_failed = 0; report.json.length == 0; passes++) {
+        const cs_relay_case given = {.setting = setting, .ready_s = ready_s};
+        cs_late_decisions   d     = none;
+
+        cr_assert_lt(passes, 100);
+        d.given = given;
+        cr_assert_eq(cs_relay_times_of(&given, &d.times, NULL), CS_OK);
+        cs_alloc_fail_after(passes);
+        observer.decided(observer.user, &d);
+        cs_alloc_fail_after(-1);
+        cs_relay_times_free(&d.times);
+        if (report.text.failed || report.json.failed) {
+            n_failed++;
+            cs_late_report_free(&report);
+            continue;
+        }
+        cr_assert_gt(n_failed, 1);
+        cr_assert_eq(strstr(report.json.data, ", \"decisions\": [{\"decision\": \"partial\", "),
+                     report.json.data, "%s", report.json.data);
+        cr_assert_null(strchr(report.json.data, '\n'));
+    }
+    cs_late_report_free(&report);
+}
+
 /* All that is told, or out of memory, whichever allocation fails. */
 Test(relay_report, memory_runs_out)
 {

@@ -253,19 +253,22 @@ Test(result_json, columns_of_a_sweep_are_keys)
     }
 }
 
-/* What links counted stands behind the options; of those without it is no key. */
-Test(result_json, counters_are_an_object)
+/* What links counted stands behind the options, and what was decided; of those without there is no
+ * key. */
+Test(result_json, blocks_are_keys)
 {
     cs_result         r[]         = {sample(), sample()};
     const char       *scenarios[] = {NULL, NULL}, *refusals[] = {NULL, NULL};
-    const char *const counters[] = {"{\"links\": []}", NULL};
-    cs_text           text       = {0};
+    const char *const blocks[] = {", \"counters\": {\"links\": []}, \"decisions\": [1]", NULL};
+    cs_text           text     = {0};
 
-    cs_results_json(&text, &(cs_result_rows){r, scenarios, refusals, {0}, 2, counters});
+    cs_results_json(&text, &(cs_result_rows){r, scenarios, refusals, {0}, 2, blocks});
     json_t *json = parse(&text);
     cr_expect(json_is_array(
         json_object_get(json_object_get(json_array_get(json, 0), "counters"), "links")));
+    cr_expect_eq(json_array_size(json_object_get(json_array_get(json, 0), "decisions")), 1u);
     cr_expect_null(json_object_get(json_array_get(json, 1), "counters"));
+    cr_expect_null(json_object_get(json_array_get(json, 1), "decisions"));
     json_decref(json);
     cs_text_free(&text);
 }

@@ -8,6 +8,7 @@
 
 #include <criterion/criterion.h>
 #include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -266,6 +267,11 @@ Test(relay_command, a_decision_with_trees)
     worker = json_array_get(json_object_get(json, "workers"), 3);
     expect_number(worker, "missing_bytes", 64 * 1048576.0);
     json_decref(json);
+    (void)snprintf(coarse, sizeof coarse, words, "12.097152s --join coordinator");
+    json   = answer(coarse);
+    worker = json_array_get(json_object_get(json, "workers"), 3);
+    expect_number(worker, "missing_bytes", (24 + 8) * 1048576.0);
+    json_decref(json);
 }
 
 /* Rank 1 never comes: its children hang below its parent, and the file is read again. */
@@ -357,4 +363,69 @@ Test(relay_command, what_is_wrong_is_one_line)
         cr_assert_str_eq(text.data, want);
         cs_text_free(&text);
     }
+}
+
+/* ---- what a run decides ---- */
+
+/* Printed by a program: one result. The caller frees it. */
+static json_t *first_result(const char *arguments)
+{
+    cs_text text = {0};
+
+    cr_assert_eq(ct_program(arguments, "2>&1", &text), 0, "%s", text.data);
+    json_t *list = json_loads(text.data, 0, NULL);
+    cr_assert_not_null(list, "%s", text.data);
+    json_t *first = json_incref(json_array_get(list, 0));
+    json_decref(list);
+    cs_text_free(&text);
+    return first;
+}
+
+#define RUN "run -n 4 -s 64M --bandwidth 12.5GB/s --late 1=12ms --late 3=1s --format json "
+
+/* A result holds what the coordinator decided, and what `relay` says on paper for the same rate;
+ * results without a coordinator, and CSV, are as before. */
+Test(relay_command, a_run_says_what_was_decided)
+{
+    json_t     *result = first_result(RUN "-a adapcc --opt relay=premium");
+    json_t     *list = json_object_get(result, "decisions"), *d = json_array_get(list, 0);
+    json_t     *workers = json_object_get(d, "workers"), *late = json_array_get(workers, 3);
+    const char *others[] = {RUN "-a adapcc", RUN "-a ring"};
+
+    cr_assert_eq(json_array_size(list), 1u, "one collective");
+    expect_word(d, "decision", "partial");
+    expect_word(d, "rule", "premium");
+    expect_word(d, "volumes", "code");
+    expect_number(d, "ticks", 1);
+    expect_number(d, "time_s", 5e-3);
+    expect_ranks(json_object_get(d, "active"), "[0,2]");
+    expect_null(d, "deadline_s");
+    expect_number(d, "end_s", json_number_value(json_object_get(result, "elapsed_s")));
+    cr_assert_eq(json_array_size(workers), 4u);
+    expect_word(late, "role", "late");
+    expect_number(late, "ready_s", 1);
+    expect_number(late, "missing_bytes", 64 << 20);
+    expect_number(json_array_get(workers, 1), "joined_s", 12e-3);
+    expect_number(json_array_get(workers, 0), "missing_bytes", 0);
+    json_decref(result);
+    for (size_t i = 0; i < 2; i++) {
+        result = first_result(others[i]);
+        cr_assert_null(json_object_get(result, "decisions"));
+        json_decref(result);
+    }
+}
+
+/* Rows stand on lines of their own, also with decisions. */
+Test(relay_command, decisions_stay_on_their_line)
+{
+    cs_text  text    = {0};
+    uint32_t n_lines = 0;
+
+    cr_assert_eq(ct_program(RUN "-a adapcc,ring --opt relay=literal", "2>&1", &text), 0, "%s",
+                 text.data);
+    for (const char *c = text.data; *c != '\0'; c++) {
+        n_lines += *c == '\n';
+    }
+    cr_assert_eq(n_lines, 4u, "%s", text.data);
+    cs_text_free(&text);
 }
