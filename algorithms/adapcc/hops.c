@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* From this colour on hops were announced. */
-#define ANNOUNCED ((uint32_t)1 << 31)
+#define ANNOUNCED 0x1p31
 
 /* ---- what all stages share ---- */
 
@@ -33,6 +33,15 @@ static void find_ports(cs_staging *s, const cs_logical *logical, uint32_t m, uin
     s->down_ports[at] = (cs_hop_ports){down.egress, down.ingress};
 }
 
+static void lay_out_slots(cs_staging *s)
+{
+    s->n_slots = s->n_chunks;
+    for (uint32_t m = 0; m < s->strategy->n_trees; m++) {
+        s->lanes[m].first_slot = (uint32_t)s->n_slots;
+        s->n_slots += 2 * ((uint64_t)s->lanes[m].window + s->most_together);
+    }
+}
+
 static void lay_out(cs_staging *s, const cs_logical *logical, uint32_t *depth)
 {
     const cs_strategy *strategy = s->strategy;
@@ -50,16 +59,13 @@ static void lay_out(cs_staging *s, const cs_logical *logical, uint32_t *depth)
         s->lanes[m] = (cs_lane){.size_bytes  = t->size_bytes,
                                 .chunk_bytes = t->chunk_bytes,
                                 .n_chunks    = (uint32_t)cs_tree_n_chunks(t),
-                                .first_chunk = (uint32_t)s->n_chunks};
+                                .first_chunk = (uint32_t)s->n_chunks,
+                                .window      = 2};
         s->n_chunks += cs_tree_n_chunks(t);
         cs_behaviours_of(strategy, m, s->is_active, true,
                          s->behaviours + (size_t)m * strategy->n_ranks);
     }
-    s->n_slots = s->n_chunks;
-    for (uint32_t m = 0; m < strategy->n_trees; m++) {
-        s->lanes[m].first_slot = (uint32_t)s->n_slots;
-        s->n_slots += 2 * ((uint64_t)CS_GOING_ON - 1 + s->most_together);
-    }
+    lay_out_slots(s);
     for (size_t i = 0; i < (size_t)strategy->n_trees * strategy->n_ranks; i++) {
         s->sends_from[i] = s->behaviours[i].has_send ? 0 : CS_NEVER;
         s->own_from[i]   = CS_NEVER;
@@ -106,6 +112,7 @@ void cs_staging_free(cs_staging *s)
     cs_free(s->down_ports);
     cs_free(s->sends_from);
     cs_free(s->own_from);
+    cs_free(s->turns);
     *s = (cs_staging){.n_ports = 0};
 }
 
@@ -220,7 +227,7 @@ static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, ui
     const cs_hop_ports at  = hop->ports;
 
     if (at.egress != CS_NO_PORT) {
-        hop->colour =
+        hop->place =
             cs_palette_take(&h->palettes[at.egress], &h->palettes[s->n_ports + at.ingress]);
         h->n_at[at.egress]++;
         h->n_at[s->n_ports + at.ingress]++;
@@ -228,12 +235,12 @@ static cs_hop *add(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t src, ui
     return hop;
 }
 
-static int by_colour(const void *left, const void *right)
+static int by_place(const void *left, const void *right)
 {
     const cs_hop *a = left, *b = right;
 
-    if (a->colour != b->colour) {
-        return a->colour < b->colour ? -1 : 1;
+    if (a->place < b->place || a->place > b->place) {
+        return a->place < b->place ? -1 : 1;
     }
     return (a->number > b->number) - (a->number < b->number);
 }
@@ -243,12 +250,12 @@ static void end(cs_hops *h, const cs_staging *s)
 {
     for (size_t i = 0; i < h->n && s->are_shared; i++) {
         const cs_hop_ports at = h->hops[i].ports;
-        h->hops[i].is_shared  = h->hops[i].colour >= ANNOUNCED ? true
+        h->hops[i].is_shared  = h->hops[i].place >= ANNOUNCED ? true
                                 : at.egress == CS_NO_PORT
                                     ? s->strategy->n_trees > 1 || s->most_together > 1
                                     : h->n_at[at.egress] > 1 || h->n_at[s->n_ports + at.ingress] > 1;
     }
-    qsort(h->hops, h->n, sizeof *h->hops, by_colour);
+    qsort(h->hops, h->n, sizeof *h->hops, by_place);
 }
 
 /* ---- phase 1 ---- */
@@ -287,7 +294,7 @@ static void add_announced(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t 
     if (first < limit) {
         cs_hop *hop = add_colourless(h, s, m, rank, parent, true, lag, limit);
         hop->first  = first;
-        hop->colour = ANNOUNCED + s->sends_from[(size_t)m * s->strategy->n_ranks + rank];
+        hop->place  = ANNOUNCED + s->sends_from[(size_t)m * s->strategy->n_ranks + rank];
         hop->is_own = is_own;
         hop->from   = is_own ? CS_AT_RESULT : CS_GOING_UP;
         add_to_parent(s, hop);
@@ -329,27 +336,55 @@ static void add_down(cs_hops *h, const cs_staging *s, uint32_t m, uint32_t rank,
     add_part(hop, CS_AT_RESULT, CS_OP_REDUCE);
 }
 
-/* What goes up through a relay begins with the first message to it: of a chunk, that is from the
+/* What goes up through a relay begins with the first message of a chunk to it: that is from the
  * same rank whenever there is one. */
 static void mark_first(cs_hops *h, const cs_staging *s)
 {
-    uint32_t *first = h->queue; /* 1 + who sends it to each relay in the tree; 0: nobody yet */
+    uint32_t *first = h->queue; /* 1 + the hop to each relay in the tree; 0: none */
 
     for (uint32_t m = 0; m < s->strategy->n_trees; m++) {
         memset(first, 0, s->strategy->n_ranks * sizeof *first);
+        for (uint32_t i = 0; i < h->n; i++) {
+            const cs_hop *hop = &h->hops[i];
+            uint32_t     *to  = &first[hop->dst];
+            if (hop->tree == m && hop->parts[0].to == CS_GOING_UP &&
+                (*to == 0 || hop->lag < h->hops[*to - 1].lag)) {
+                *to = i + 1;
+            }
+        }
         for (size_t i = 0; i < h->n; i++) {
             cs_hop *hop = &h->hops[i];
-            if (hop->tree != m || hop->parts[0].to != CS_GOING_UP) {
-                continue;
-            }
-            if (first[hop->dst] == 0) {
-                first[hop->dst] = hop->src + 1;
-            }
-            if (first[hop->dst] == hop->src + 1) {
+            if (hop->tree == m && hop->parts[0].to == CS_GOING_UP &&
+                h->hops[first[hop->dst] - 1].src == hop->src) {
                 hop->parts[0].op = CS_OP_COPY;
             }
         }
     }
+}
+
+/* Of the edge that a hop of phase 1 goes along, where turns are planned. */
+static cs_hop_turn *turn_of(const cs_staging *s, const cs_hop *hop)
+{
+    const cs_strategy *strategy = s->strategy;
+    bool               is_up    = strategy->trees[hop->tree].parent[hop->src] == hop->dst;
+    size_t             row      = (is_up ? 0 : strategy->n_trees) + (size_t)hop->tree;
+
+    return &s->turns[row * strategy->n_ranks + (is_up ? hop->src : hop->dst)];
+}
+
+static void take_turns(cs_hops *h, const cs_staging *s)
+{
+    h->n_turns = 0;
+    for (size_t i = 0; i < h->n; i++) {
+        cs_hop            *hop = &h->hops[i];
+        const cs_hop_turn *at  = turn_of(s, hop);
+
+        hop->lag       = at->lag;
+        hop->place     = at->place;
+        hop->is_shared = at->is_shared;
+        h->n_turns     = hop->limit + hop->lag > h->n_turns ? hop->limit + hop->lag : h->n_turns;
+    }
+    qsort(h->hops, h->n, sizeof *h->hops, by_place);
 }
 
 void cs_hops_phase1(cs_hops *h, const cs_staging *s)
@@ -362,21 +397,109 @@ void cs_hops_phase1(cs_hops *h, const cs_staging *s)
 
         h->depth[cs_tree_root(t)] = 0;
         for (uint32_t i = 1; i < strategy->n_members; i++) {
-            uint32_t g = t->order[i], d = h->depth[t->parent[g]] + 1;
-            h->depth[g] = d;
+            h->depth[t->order[i]] = h->depth[t->parent[t->order[i]]] + 1;
+        }
+        for (uint32_t i = strategy->n_members; i-- > 1;) {
+            uint32_t g = t->order[i];
             if (behaviour_of(s, m, g)->has_send) {
-                add_up(h, s, m, g, s->heights[m] - d);
-            }
-            if (goes_down(s)) {
-                add_down(h, s, m, g, s->heights[m] + d - 1);
-            }
-            if (!behaviour_of(s, m, g)->has_send) {
+                add_up(h, s, m, g, s->heights[m] - h->depth[g]);
+            } else {
                 add_joined(h, s, m, g);
             }
         }
+        for (uint32_t i = 1; i < strategy->n_members && goes_down(s); i++) {
+            uint32_t g = t->order[i];
+            add_down(h, s, m, g, s->heights[m] + h->depth[g] - 1);
+        }
     }
-    end(h, s);
+    if (s->turns != NULL) {
+        take_turns(h, s);
+    } else {
+        end(h, s);
+    }
     mark_first(h, s);
+}
+
+/* ---- the turns of phase 1 ---- */
+
+/* For how many turns a chunk of the tree is on its way up or down at a rank that relays it, at
+ * most: from the first hop that brings it to the last one that takes it on. */
+static uint32_t window_of(cs_hops *h, const cs_staging *s, uint32_t m)
+{
+    uint32_t *since = h->depth, window = 2;
+
+    for (cs_hop_place place = CS_GOING_UP; place <= CS_GOING_DOWN; place++) {
+        memset(since, 0xff, s->strategy->n_ranks * sizeof *since);
+        for (size_t i = 0; i < h->n; i++) {
+            const cs_hop *hop = &h->hops[i];
+            if (hop->tree == m && hop->parts[0].to == place && hop->lag < since[hop->dst]) {
+                since[hop->dst] = hop->lag;
+            }
+        }
+        for (size_t i = 0; i < h->n; i++) {
+            const cs_hop *hop = &h->hops[i];
+            if (hop->tree == m && hop->from == place && hop->lag - since[hop->src] >= window) {
+                window = hop->lag - since[hop->src] + 1;
+            }
+        }
+    }
+    return window;
+}
+
+/* `ways` is room for one of each hop. */
+static cs_status plan_ways(cs_staging *s, cs_hops *h, const cs_logical *logical, cs_turn_way *ways,
+                           cs_error *err)
+{
+    uint32_t n_chunks = 0, n_trees = s->strategy->n_trees;
+
+    for (size_t i = 0; i < h->n; i++) {
+        const cs_hop  *hop  = &h->hops[i];
+        const cs_lane *lane = &s->lanes[hop->tree];
+        bool           is_1 = lane->n_chunks == 1;
+
+        n_chunks = lane->n_chunks > n_chunks ? lane->n_chunks : n_chunks;
+        ways[hop->number] =
+            (cs_turn_way){.src    = hop->src,
+                          .dst    = hop->dst,
+                          .part   = hop->tree,
+                          .level  = hop->lag,
+                          .number = hop->number,
+                          .bytes  = (double)(is_1 ? lane->size_bytes : lane->chunk_bytes)};
+    }
+    CS_TRY(cs_turns_plan(ways, h->n, n_trees, n_chunks, logical, s->are_shared, err));
+    s->turns = CS_NEW(cs_hop_turn, (size_t)2 * n_trees * s->strategy->n_ranks);
+    if (s->turns == NULL) {
+        return CS_NO_MEMORY(err, "the edges of %u trees", n_trees);
+    }
+    for (size_t i = 0; i < h->n; i++) {
+        const cs_turn_way *way = &ways[h->hops[i].number];
+
+        *turn_of(s, &h->hops[i]) =
+            (cs_hop_turn){way->place, way->lag, (way->flags & CS_SHARED) != 0};
+    }
+    take_turns(h, s);
+    for (uint32_t m = 0; m < n_trees; m++) {
+        s->lanes[m].window = window_of(h, s, m);
+    }
+    lay_out_slots(s);
+    return CS_OK;
+}
+
+cs_status cs_staging_plan(cs_staging *s, const cs_logical *logical, cs_error *err)
+{
+    cs_hops      hops;
+    cs_turn_way *ways   = NULL;
+    cs_status    status = cs_hops_open(&hops, s, err);
+
+    if (status == CS_OK) {
+        cs_hops_phase1(&hops, s);
+        ways   = CS_NEW(cs_turn_way, hops.n);
+        status = ways != NULL ? plan_ways(s, &hops, logical, ways, err)
+                              : CS_NO_MEMORY(err, "the edges of %u trees", s->strategy->n_trees);
+    }
+    cs_free(ways);
+    cs_hops_free(&hops);
+    return status;
 }
 
 /* ---- phase 2 ---- */

@@ -3,17 +3,18 @@
  * chunk after chunk from which slot to which.
  *
  * In turn v a hop with the lag l carries chunk v - l of its tree: what it needs has moved in a turn
- * before, so that the hops of a turn may stand in any order. They stand by colours (palette.h).
+ * before, so that the hops of a turn may stand in any order. They stand by colours; phase 1 has the
+ * lags and the order of turns.h where these are planned.
  *
  * Where a rank keeps a chunk: its result is in slot c of chunk c, which begins with its own
- * contribution. What is not its result, because it relays, it keeps for two turns in a slot of the
- * tree: on the way up, on the way down, and on the way of each of the broadcasts of a stage.
+ * contribution. What is not its result, because it relays, it keeps in slots of the tree, which
+ * chunks take in turn: some for the way up and down, two for each of the broadcasts of a stage.
  */
 #ifndef CS_ALGORITHMS_ADAPCC_HOPS_H
 #define CS_ALGORITHMS_ADAPCC_HOPS_H
 
 #include "algorithms/adapcc/behaviour.h"
-#include "algorithms/adapcc/palette.h"
+#include "algorithms/adapcc/turns.h"
 #include "cs/schedule.h"
 
 typedef enum cs_hop_place { CS_AT_RESULT, CS_GOING_UP, CS_GOING_DOWN, CS_GOING_ON } cs_hop_place;
@@ -27,14 +28,22 @@ typedef struct cs_hop_ports {
     uint32_t egress, ingress;
 } cs_hop_ports;
 
+/* When an edge carries its chunks in phase 1, as planned. */
+typedef struct cs_hop_turn {
+    double   place;
+    uint32_t lag;
+    bool     is_shared;
+} cs_hop_turn;
+
 typedef struct cs_hop {
     uint32_t     src, dst, tree;
-    uint32_t     lag;            /* turns until its first chunk */
-    uint32_t     first, limit;   /* it carries chunks first .. limit - 1 */
-    uint32_t     sender;         /* whose broadcast it is, counted within the stage */
-    uint32_t     colour, number; /* the order within a turn: by colours, then as they were added */
-    bool         is_own;         /* the source sends its own contribution */
-    bool         is_shared;      /* under way beside others of its turn at one of its ports */
+    uint32_t     lag;          /* turns until its first chunk */
+    uint32_t     first, limit; /* it carries chunks first .. limit - 1 */
+    uint32_t     sender;       /* whose broadcast it is, counted within the stage */
+    double       place;        /* in the turn: its colour, or as planned */
+    uint32_t     number;       /* of one place as they were added */
+    bool         is_own;       /* the source sends its own contribution */
+    bool         is_shared;    /* under way beside others of its turn at one of its ports */
     cs_hop_ports ports;
     cs_hop_place from;
     uint32_t     n_parts;
@@ -48,6 +57,7 @@ typedef struct cs_hop {
 typedef struct cs_lane {
     uint64_t size_bytes, chunk_bytes;
     uint32_t n_chunks, first_chunk, first_slot;
+    uint32_t window; /* slots for each of the ways up and down: turns that a chunk needs them */
 } cs_lane;
 
 /* What all stages of a strategy share; `{0}` is an empty one. Owned, but for the strategy. */
@@ -63,6 +73,7 @@ typedef struct cs_staging {
     uint32_t *sends_from, *own_from;
     /* [n_trees][n_ranks] of the edge from a rank to its parent, and from its parent to it */
     cs_hop_ports *up_ports, *down_ports;
+    cs_hop_turn  *turns; /* [2][n_trees][n_ranks] of these edges; NULL: nothing is planned */
     uint32_t      n_ports;
     uint32_t      most_together;     /* ranks that broadcast in one stage, at most */
     uint64_t      n_chunks, n_slots; /* of a rank */
@@ -77,6 +88,12 @@ CS_MUST_CHECK cs_status cs_staging_open(cs_staging *staging, const cs_strategy *
                                         const bool *is_active, uint32_t most_together,
                                         cs_error *err);
 void                    cs_staging_free(cs_staging *staging);
+
+/* Plan the turns of phase 1 for these rates, before anything else is asked of the staging and
+ * without announcements to come: they are for edges that carry a chunk a turn later than all that
+ * they need. Costs what cs_turns_plan() does; CS_ENOMEM. */
+CS_MUST_CHECK cs_status cs_staging_plan(cs_staging *staging, const cs_logical *logical,
+                                        cs_error *err);
 
 /* Turns of phase 1 that have begun at a time: from a rank, and to it. */
 typedef struct cs_begun {
@@ -119,15 +136,19 @@ void cs_hops_broadcast(cs_hops *hops, const cs_staging *staging, uint32_t n, con
 static inline uint16_t cs_slot_at(const cs_lane *lane, cs_hop_place place, uint32_t number,
                                   uint32_t sender)
 {
-    return (uint16_t)(place == CS_AT_RESULT
-                          ? lane->first_chunk + number
-                          : lane->first_slot + 2 * ((uint32_t)place - 1 + sender) + number % 2);
+    switch (place) {
+    case CS_AT_RESULT: return (uint16_t)(lane->first_chunk + number);
+    case CS_GOING_UP: return (uint16_t)(lane->first_slot + number % lane->window);
+    case CS_GOING_DOWN: return (uint16_t)(lane->first_slot + lane->window + number % lane->window);
+    case CS_GOING_ON: break;
+    }
+    return (uint16_t)(lane->first_slot + 2 * (lane->window + sender) + number % 2);
 }
 
 /* Whose broadcast is in a slot that a chunk goes on from? */
 static inline uint32_t cs_sender_at(const cs_lane *lane, uint16_t slot)
 {
-    return (slot - lane->first_slot) / 2 + 1 - (uint32_t)CS_GOING_ON;
+    return (slot - lane->first_slot) / 2 - lane->window;
 }
 
 #endif

@@ -294,20 +294,45 @@ static cs_status count_rounds(const prepared *p, uint32_t *n_rounds_p, cs_error 
     return status;
 }
 
+/* The turns of phase 1, for the rates that trees without control are replayed for. What is
+ * announced joins edges that carry one chunk a turn. */
+static cs_status plan_phase1(prepared *p, const cs_scenario *scenario, const cs_logical *healthy,
+                             const cs_strategy_options *o, cs_error *err)
+{
+    const cs_forecast *f      = scenario->forecast;
+    cs_logical         actual = {0};
+    cs_status          status = CS_OK;
+
+    p->staging.are_shared = f != NULL && cs_ports_are_shared(f->model, f->model_options);
+    if (o->control.join == 2) {
+        return CS_OK;
+    }
+    if (!o->for_full_rates) {
+        status = cs_logical_of_scenario(&actual, scenario, err);
+    }
+    if (status == CS_OK) {
+        status = cs_staging_plan(&p->staging, o->for_full_rates ? healthy : &actual, err);
+    }
+    cs_logical_free(&actual);
+    return status;
+}
+
 static cs_status control(const cs_scenario *scenario, const cs_strategy_options *o, prepared *p,
                          cs_plan *plan, cs_error *err)
 {
-    const cs_forecast *f        = scenario->forecast;
-    cs_scenario        healthy  = *scenario;
-    cs_logical         logical  = {0};
-    double             rate_Bps = 0;
-    uint32_t           n_rounds = 0;
+    cs_scenario healthy  = *scenario;
+    cs_logical  logical  = {0};
+    double      rate_Bps = 0;
+    uint32_t    n_rounds = 0;
 
     healthy.capacity   = NULL; /* the coordinator has profiled the links as they should be */
     healthy.n_capacity = 0;
     cs_status status   = cs_strategy_copy(&p->strategy, o->strategy, err);
     if (status == CS_OK) {
         status = cs_logical_of_scenario(&logical, &healthy, err);
+    }
+    if (status == CS_OK) {
+        status = cs_trees_fit(scenario, o->strategy, &logical, err);
     }
     if (status == CS_OK) {
         status = cs_relay_rate(&p->strategy, &logical, scenario->collective, &rate_Bps, err);
@@ -320,7 +345,9 @@ static cs_status control(const cs_scenario *scenario, const cs_strategy_options 
     if (status == CS_OK) {
         status = decide(p, &logical, scenario, &o->control, err);
     }
-    p->staging.are_shared = f != NULL && cs_ports_are_shared(f->model, f->model_options);
+    if (status == CS_OK) {
+        status = plan_phase1(p, scenario, &logical, o, err);
+    }
     if (status == CS_OK) {
         status = cs_accept_slots(scenario, "adapcc with relays", p->staging.n_slots, err);
     }
@@ -887,13 +914,13 @@ static cs_status strategy_check(const cs_scenario *scenario, void *options, cs_p
     if (p == NULL) {
         return CS_NO_MEMORY(err, "adapcc");
     }
-    cs_status status =
-        cs_trees_check(scenario, o->strategy, o->chunk_bytes, o->for_full_rates, &made, err);
-    p->trees = made.prepared;
-    if (status == CS_OK && o->control.relay != 0) {
-        cs_trees_release(p->trees);
-        p->trees = NULL;
-        status   = check_control(scenario, o, err);
+    cs_status status = CS_OK;
+    if (o->control.relay == 0) {
+        status =
+            cs_trees_check(scenario, o->strategy, o->chunk_bytes, o->for_full_rates, &made, err);
+        p->trees = made.prepared;
+    } else {
+        status = check_control(scenario, o, err);
         if (status == CS_OK) {
             status = control(scenario, o, p, &made, err);
         }

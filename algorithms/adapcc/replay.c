@@ -563,11 +563,12 @@ static cs_status prepare(const cs_scenario *scenario, const cs_strategy *s,
     return CS_OK;
 }
 
-/* Can the engine replay these trees for the scenario? */
-static cs_status check_strategy(const cs_scenario *scenario, const cs_strategy *s, cs_error *err)
+cs_status cs_trees_fit(const cs_scenario *scenario, const cs_strategy *s, const cs_logical *logical,
+                       cs_error *err)
 {
     uint64_t bytes = 0;
 
+    CS_TRY(cs_strategy_fits(s, logical, err));
     for (uint32_t m = 0; m < s->n_trees; m++) {
         const cs_strategy_tree *t = &s->trees[m];
 
@@ -595,8 +596,7 @@ cs_status cs_trees_check(const cs_scenario *scenario, const cs_strategy *strateg
     }
     cs_status status = cs_logical_of_scenario(&logical, &rates, err);
     if (status == CS_OK && strategy != NULL) {
-        status = cs_strategy_fits(strategy, &logical, err);
-        status = status == CS_OK ? check_strategy(scenario, strategy, err) : status;
+        status = cs_trees_fit(scenario, strategy, &logical, err);
     }
     if (status == CS_OK) {
         status = prepare(scenario, strategy, &logical, chunk_bytes, plan, err);

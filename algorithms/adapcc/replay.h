@@ -12,6 +12,10 @@
 #include "algorithms/adapcc/strategy.h"
 #include "cs/algorithm.h"
 
+/* Can the engine replay these trees for the scenario? */
+CS_MUST_CHECK cs_status cs_trees_fit(const cs_scenario *scenario, const cs_strategy *strategy,
+                                     const cs_logical *logical, cs_error *err);
+
 /* The strategy was checked and has sizes that add up to the buffer; NULL: none, for an alltoall,
  * which chunk_bytes >= 1 are of. With for_full_rates turns are planned as if no NIC was slow. What
  * is prepared points to none of them: O(ways) memory. */

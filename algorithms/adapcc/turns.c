@@ -15,7 +15,6 @@
  * they touch. */
 #include "algorithms/adapcc/turns.h"
 
-#include "algorithms/adapcc/palette.h"
 #include "base/alloc.h"
 #include "base/random.h"
 #include "cs/schedule.h"

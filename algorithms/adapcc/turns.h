@@ -47,4 +47,32 @@ CS_MUST_CHECK cs_status cs_turns_cost_s(cs_cost *cost, const cs_logical *logical
                                         const cs_strategy *strategy, cs_collective collective,
                                         cs_cost_model model, double *cost_s_p, cs_error *err);
 
+/* The order of the shared kind alone: of two ways at one port, the one that was added first has the
+ * smaller colour, and a way has the smallest one that neither of its ports has given away. */
+#define CS_PALETTE_COLOURS 64u
+
+/* Colours that a port has given away; `{0}`: none. */
+typedef struct cs_palette {
+    uint64_t used;
+    uint32_t next; /* from CS_PALETTE_COLOURS on */
+} cs_palette;
+
+static inline uint32_t cs_palette_take(cs_palette *out, cs_palette *in)
+{
+    uint64_t is_free = ~(out->used | in->used);
+    uint32_t colour  = 0;
+
+    if (is_free != 0) {
+        while ((is_free >> colour & 1u) == 0) {
+            colour++;
+        }
+        out->used |= (uint64_t)1 << colour;
+        in->used |= (uint64_t)1 << colour;
+        return colour;
+    }
+    colour    = out->next > in->next ? out->next : in->next;
+    out->next = in->next = colour + 1;
+    return colour + CS_PALETTE_COLOURS;
+}
+
 #endif
