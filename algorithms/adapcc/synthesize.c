@@ -16,10 +16,10 @@
 #define LEAST_CHUNK_BYTES ((uint64_t)256 << 10)
 #define MOST_CHUNK_BYTES  ((uint64_t)16 << 20)
 
-/* The first move may make it so much slower; starts that are improved, and above how many ranks
- * only one is. */
+/* The first move may make it so much slower; starts that are improved, above how many ranks only
+ * one is, and of how many trees at most bytes are shared out in the end. */
 #define MOST_SLOWER .05
-enum { MOST_STARTS = 3, FEW_RANKS = 256 };
+enum { MOST_STARTS = 3, FEW_RANKS = 256, MOST_SHARED = 8 };
 
 /* Chunks. */
 
@@ -311,6 +311,34 @@ static double try_move(search *s, memory *of, gsl_rng *random, uint64_t chunk_by
     return now_s;
 }
 
+/* Bytes go from tree to tree as long as that helps, in ever smaller parts. */
+static void share_out(search *s, memory *of, uint64_t chunk_bytes)
+{
+    uint32_t n      = s->trial.n_trees;
+    double   best_s = cost_of(s->q, s->cost, &s->trial);
+
+    for (uint32_t bits = 2; bits < 8; bits++) {
+        for (uint32_t i = 0; i < n * n; i++) {
+            uint32_t a = i / n, b = i % n;
+            uint64_t part = s->trial.trees[a].size_bytes >> bits;
+
+            if (a == b) {
+                continue;
+            }
+            note_sizes(&s->trial, of->sizes);
+            s->trial.trees[a].size_bytes -= part;
+            s->trial.trees[b].size_bytes += part;
+            set_chunk(&s->trial, chunk_bytes);
+            double took_s = cost_of(s->q, s->cost, &s->trial);
+            if (took_s < best_s * (1 - 1e-12)) {
+                best_s = took_s;
+            } else {
+                take_sizes(&s->trial, of->sizes, chunk_bytes);
+            }
+        }
+    }
+}
+
 /* Improve a start; its trees become the strategy's where they are the best so far. */
 static cs_status improve(search *s, const start *from, cs_strategy *strategy, gsl_rng *random,
                          memory *of, cs_error *err)
@@ -336,6 +364,9 @@ static cs_status improve(search *s, const start *from, cs_strategy *strategy, gs
     take_sizes(&s->trial, of->best_of, from->chunk_bytes);
     for (uint32_t m = 0; m < s->trial.n_trees; m++) {
         (void)plant(s, m);
+    }
+    if (s->trial.n_trees <= MOST_SHARED) {
+        share_out(s, of, from->chunk_bytes);
     }
     CS_TRY(cs_synthesize_chunk(s->q, s->cost, &s->trial, &best_s, err));
     if (best_s < s->best_s) {
