@@ -45,6 +45,13 @@ static bool is_dear(const cs_synthesis *q)
     return q->model == CS_COST_TURNS && q->logical->holds_both;
 }
 
+/* May trees have shares of their own? Flows of several sizes that share ports fairly leave some of
+ * them idle, which TURNS does not see. */
+static bool may_differ(const cs_synthesis *q)
+{
+    return q->model != CS_COST_TURNS || q->logical->holds_both;
+}
+
 /* By the model of moves. */
 static double cost_of(const cs_synthesis *q, cs_cost *cost, const cs_strategy *strategy)
 {
@@ -287,7 +294,8 @@ static double try_move(search *s, memory *of, gsl_rng *random, uint64_t chunk_by
     uint32_t  n_trees = s->trial.n_trees, n = s->q->logical->n_servers;
     uint32_t  m        = (uint32_t)gsl_rng_uniform_int(random, n_trees);
     uint32_t *plan     = plan_of(s, m);
-    bool      is_shift = n_trees > 1 && gsl_rng_uniform_int(random, 4) == 0, is_tree = true;
+    bool      is_shift = n_trees > 1 && may_differ(s->q) && gsl_rng_uniform_int(random, 4) == 0;
+    bool      is_tree  = true;
 
     if (is_shift) {
         note_sizes(&s->trial, of->sizes);
@@ -365,7 +373,7 @@ static cs_status improve(search *s, const start *from, cs_strategy *strategy, gs
     for (uint32_t m = 0; m < s->trial.n_trees; m++) {
         (void)plant(s, m);
     }
-    if (s->trial.n_trees <= MOST_SHARED) {
+    if (s->trial.n_trees <= MOST_SHARED && may_differ(s->q)) {
         share_out(s, of, from->chunk_bytes);
     }
     CS_TRY(cs_synthesize_chunk(s->q, s->cost, &s->trial, &best_s, err));
