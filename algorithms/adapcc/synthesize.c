@@ -16,10 +16,10 @@
 #define LEAST_CHUNK_BYTES ((uint64_t)256 << 10)
 #define MOST_CHUNK_BYTES  ((uint64_t)16 << 20)
 
-/* The first move may make it so much slower; starts that are improved, and above how many ranks
- * only one is. */
+/* The first move may make it so much slower; starts that are improved, above how many ranks only
+ * one is, and of how many trees at most bytes are shared out in the end. */
 #define MOST_SLOWER .05
-enum { MOST_STARTS = 3, FEW_RANKS = 256 };
+enum { MOST_STARTS = 3, FEW_RANKS = 256, MOST_SHARED = 8 };
 
 /* Chunks. */
 
@@ -43,6 +43,13 @@ static void set_chunk(cs_strategy *s, uint64_t chunk_bytes)
 static bool is_dear(const cs_synthesis *q)
 {
     return q->model == CS_COST_TURNS && q->logical->holds_both;
+}
+
+/* May trees have shares of their own? Flows of several sizes that share ports fairly leave some of
+ * them idle, which TURNS does not see. */
+static bool may_differ(const cs_synthesis *q)
+{
+    return q->model != CS_COST_TURNS || q->logical->holds_both;
 }
 
 /* By the model of moves. */
@@ -287,7 +294,8 @@ static double try_move(search *s, memory *of, gsl_rng *random, uint64_t chunk_by
     uint32_t  n_trees = s->trial.n_trees, n = s->q->logical->n_servers;
     uint32_t  m        = (uint32_t)gsl_rng_uniform_int(random, n_trees);
     uint32_t *plan     = plan_of(s, m);
-    bool      is_shift = n_trees > 1 && gsl_rng_uniform_int(random, 4) == 0, is_tree = true;
+    bool      is_shift = n_trees > 1 && may_differ(s->q) && gsl_rng_uniform_int(random, 4) == 0;
+    bool      is_tree  = true;
 
     if (is_shift) {
         note_sizes(&s->trial, of->sizes);
@@ -309,6 +317,34 @@ static double try_move(search *s, memory *of, gsl_rng *random, uint64_t chunk_by
         (void)plant(s, m);
     }
     return now_s;
+}
+
+/* Bytes go from tree to tree as long as that helps, in ever smaller parts. */
+static void share_out(search *s, memory *of, uint64_t chunk_bytes)
+{
+    uint32_t n      = s->trial.n_trees;
+    double   best_s = cost_of(s->q, s->cost, &s->trial);
+
+    for (uint32_t bits = 2; bits < 8; bits++) {
+        for (uint32_t i = 0; i < n * n; i++) {
+            uint32_t a = i / n, b = i % n;
+            uint64_t part = s->trial.trees[a].size_bytes >> bits;
+
+            if (a == b) {
+                continue;
+            }
+            note_sizes(&s->trial, of->sizes);
+            s->trial.trees[a].size_bytes -= part;
+            s->trial.trees[b].size_bytes += part;
+            set_chunk(&s->trial, chunk_bytes);
+            double took_s = cost_of(s->q, s->cost, &s->trial);
+            if (took_s < best_s * (1 - 1e-12)) {
+                best_s = took_s;
+            } else {
+                take_sizes(&s->trial, of->sizes, chunk_bytes);
+            }
+        }
+    }
 }
 
 /* Improve a start; its trees become the strategy's where they are the best so far. */
@@ -336,6 +372,9 @@ static cs_status improve(search *s, const start *from, cs_strategy *strategy, gs
     take_sizes(&s->trial, of->best_of, from->chunk_bytes);
     for (uint32_t m = 0; m < s->trial.n_trees; m++) {
         (void)plant(s, m);
+    }
+    if (s->trial.n_trees <= MOST_SHARED && may_differ(s->q)) {
+        share_out(s, of, from->chunk_bytes);
     }
     CS_TRY(cs_synthesize_chunk(s->q, s->cost, &s->trial, &best_s, err));
     if (best_s < s->best_s) {

@@ -2,29 +2,34 @@
 /* Old trees and new ones on one measured topology. */
 #include "study/renewal.h"
 
+#include "algorithms/adapcc/turns.h"
+
 #include <math.h>
 
-static cs_status volume_s(const cs_logical *logical, const cs_scenario *scenario,
-                          const cs_strategy *strategy, double *took_s_p, cs_error *err)
+static cs_status time_trees(const cs_logical *logical, const cs_scenario *scenario,
+                            const cs_strategy *strategy, cs_cost_model model, double *took_s_p,
+                            cs_error *err)
 {
     cs_cost *cost = NULL;
 
     CS_TRY(cs_cost_open(logical, strategy->n_trees, &cost, err));
-    *took_s_p = cs_cost_s(cost, strategy, scenario->collective, CS_COST_VOLUME);
+    cs_status status =
+        cs_turns_cost_s(cost, logical, strategy, scenario->collective, model, took_s_p, err);
     cs_cost_close(cost);
-    return CS_OK;
+    return status;
 }
 
 static cs_status hold_against(const cs_logical *logical, const cs_scenario *scenario,
                               cs_adapcc_options options, const cs_strategy *old, cs_strategy *made,
                               cs_renewal *r, cs_error *err)
 {
+    cs_cost_model       model = cs_adapcc_cost_model(&options);
     cs_synthesis_result result;
 
     CS_TRY(cs_strategy_fits(old, logical, err));
-    CS_TRY(volume_s(logical, scenario, old, &r->old_s, err));
+    CS_TRY(time_trees(logical, scenario, old, model, &r->old_s, err));
     CS_TRY(cs_adapcc_synthesize(scenario, logical, &options, made, &result, err));
-    return volume_s(logical, scenario, made, &r->new_s, err);
+    return time_trees(logical, scenario, made, model, &r->new_s, err);
 }
 
 cs_status cs_renew_trees(const cs_profile *profile, const cs_scenario *scenario,

@@ -2,8 +2,8 @@
 /* study/renewal.h -- are the trees in use still good on the links that a profile found?
  *
  * Behind every profile AdapCC synthesises trees anew and changes to them where they differ. Here
- * both are held against each other by the volume model on what was measured, so that trees are
- * only changed where that pays.
+ * both are held against each other by the model whose time trees are made to lower, on what was
+ * measured, so that trees are only changed where that pays.
  *
  * Source: X. Zhao et al., "AdapCC", ICDCS 2024, section IV-B; when it pays is the project's.
  */
@@ -20,7 +20,7 @@ typedef struct cs_renewal_terms {
 } cs_renewal_terms;
 
 typedef struct cs_renewal {
-    double old_s, new_s; /* of one collective, by the volume model */
+    double old_s, new_s; /* of one collective, by that model */
     double break_even;   /* collectives that save what a change costs; INFINITY: new trees save
                             nothing */
     bool keeps;          /* it is more than there are until the next profile */

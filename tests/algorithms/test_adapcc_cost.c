@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* AdapCC's cost models against worked examples and against another evaluator's numbers; the bounds
  * of trees against closed forms and against random trees. */
-#include "algorithms/adapcc/cost.h"
+#include "algorithms/adapcc/turns.h"
 #include "base/alloc.h"
 #include "support/rng.h"
 
@@ -167,6 +167,52 @@ Test(adapcc_cost, another_evaluator_says_the_same)
     }
 }
 
+/* What a broadcast down a chain or a star of n servers with one GPU takes, in so many chunks of
+ * 1 MB, by turns; holds_both as in a topology. */
+static double turns_s(uint32_t n, uint32_t chunks, bool is_chain, bool holds_both)
+{
+    const cs_logical_kind alike = {n, 1, 1, 12.5e9, {CS_DIRECT, 5e-6, 100e9}};
+    cs_logical            l;
+    cs_strategy           s;
+    cs_cost              *cost;
+    double                took_s = 0;
+
+    cr_assert_eq(cs_logical_make(&l, &alike, 1, 20e-6, NULL), CS_OK);
+    l.holds_both = holds_both;
+    cr_assert_eq(cs_strategy_make(&s, n, 1, NULL), CS_OK);
+    for (uint32_t g = 0; g < n; g++) {
+        s.trees[0].parent[g] = g == 0 ? ROOT : is_chain ? g - 1 : 0;
+    }
+    s.trees[0].size_bytes  = (uint64_t)1000000 * chunks;
+    s.trees[0].chunk_bytes = 1000000;
+    cr_assert_eq(cs_strategy_check(&s, NULL), CS_OK);
+    cr_assert_eq(cs_cost_open(&l, 1, &cost, NULL), CS_OK);
+    cr_assert_eq(cs_turns_cost_s(cost, &l, &s, CS_BROADCAST, CS_COST_TURNS, &took_s, NULL), CS_OK);
+    cs_cost_close(cost);
+    cs_strategy_free(&s);
+    cs_logical_free(&l);
+    return took_s;
+}
+
+/* A chunk takes 20 + 80 us alone. Down a chain the last one passes n - 1 edges behind all others.
+ * In a star the root's port has n - 1 chunks in every turn: with one alpha where they share it, and
+ * with one each where it takes one after the other. */
+Test(adapcc_cost, turns_in_closed_form)
+{
+    for (uint32_t n = 2; n <= 12; n++) {
+        for (uint32_t chunks = 1; chunks <= 12; chunks++) {
+            double chain_s  = (chunks + n - 2) * 100e-6;
+            double shared_s = chunks * (20e-6 + (n - 1) * 80e-6);
+            double served_s = chunks * (n - 1) * 100e-6;
+
+            cr_expect_float_eq(turns_s(n, chunks, true, false), chain_s, 1e-9 * chain_s);
+            cr_expect_float_eq(turns_s(n, chunks, true, true), chain_s, 1e-6 * chain_s);
+            cr_expect_float_eq(turns_s(n, chunks, false, false), shared_s, 1e-9 * shared_s);
+            cr_expect_float_eq(turns_s(n, chunks, false, true), served_s, 1e-6 * served_s);
+        }
+    }
+}
+
 static double bound_ms(const kind *servers, uint32_t n, cs_collective collective, uint32_t root)
 {
     cs_logical l;
@@ -261,6 +307,12 @@ Test(adapcc_cost, no_tree_beats_the_bound)
                                        &bound_s, NULL),
                      CS_OK);
         cr_expect_geq(cs_cost_s(cost, &s, collective, CS_COST_VOLUME), bound_s);
+        cr_expect_geq(cs_cost_s(cost, &s, collective, CS_COST_TURNS), bound_s * (1 - 1e-12));
+        l.holds_both  = true;
+        double took_s = 0;
+        cr_assert_eq(cs_turns_cost_s(cost, &l, &s, collective, CS_COST_TURNS, &took_s, NULL),
+                     CS_OK);
+        cr_expect_geq(took_s, bound_s * (1 - 1e-6));
         cs_cost_close(cost);
         cs_strategy_free(&s);
         cs_logical_free(&l);

@@ -3,6 +3,7 @@
  * bound, what is refused, the algorithm `adapcc` and its options. */
 #include "algorithms/adapcc/adapcc.h"
 #include "algorithms/adapcc/late.h"
+#include "algorithms/adapcc/turns.h"
 #include "base/alloc.h"
 #include "cs/model.h"
 #include "cs/result.h"
@@ -158,11 +159,11 @@ static void draw_strategy(ct_rng *rng, int trial, draw *d)
 
 /* Replays are right, never faster than the bound, and near the cost model that knows how ports are
  * used. */
-static void compare_with_cost(const char *name, int most_far)
+static void compare_with_cost(const char *name, int most_far, double most_off, double most_mean)
 {
     const cs_model *model = model_of(name);
     ct_rng          rng   = ct_rng_for(3);
-    double          sum = 0, worst = 0;
+    double          sum = 0, worst = 0, sum_turns = 0;
     int             n_far  = 0;
     const int       trials = 240;
 
@@ -181,7 +182,13 @@ static void compare_with_cost(const char *name, int most_far)
                      CS_OK);
         double took_s = replay_on(model, &d.scenario, &d.strategy);
         double cost_s = cs_cost_s(cost, &d.strategy, d.scenario.collective, CS_COST_VOLUME);
-        double off    = fabs(took_s / cost_s - 1);
+        double off = fabs(took_s / cost_s - 1), turns_s = 0;
+        cr_assert_eq(cs_turns_cost_s(cost, &l, &d.strategy, d.scenario.collective, CS_COST_TURNS,
+                                     &turns_s, NULL),
+                     CS_OK);
+        cr_expect_leq(fabs(took_s / turns_s - 1), most_off, "trial %d: turns, %.3f", trial,
+                      took_s / turns_s);
+        sum_turns += fabs(took_s / turns_s - 1);
         cr_expect_geq(took_s, bound_s * (1 - 1e-9), "trial %d", trial);
         cr_expect_leq(off, .2, "trial %d: %.3f", trial, off);
         n_far += off > .15;
@@ -193,16 +200,17 @@ static void compare_with_cost(const char *name, int most_far)
     }
     cr_expect_leq(n_far, most_far);
     cr_expect_leq(sum / trials, .02, "in the mean %.3f, at worst %.3f", sum / trials, worst);
+    cr_expect_leq(sum_turns / trials, most_mean, "turns in the mean %.4f", sum_turns / trials);
 }
 
 Test(adapcc_replay, random_trees_are_right_and_near_their_cost_on_flow)
 {
-    compare_with_cost("flow", 1);
+    compare_with_cost("flow", 1, .15, .01);
 }
 
 Test(adapcc_replay, random_trees_are_right_and_near_their_cost_on_ports)
 {
-    compare_with_cost("alpha-beta", 0);
+    compare_with_cost("alpha-beta", 0, .05, .001);
 }
 
 /* Every model takes every collective along random trees, of which some ranks forward. */

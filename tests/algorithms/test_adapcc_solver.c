@@ -2,6 +2,7 @@
 /* AdapCC's synthesisers on GLPK: small programs whose answer is known, the times of other solvers
  * on the same clusters, random clusters, limits, memory that ends, and builds without GLPK. */
 #include "algorithms/adapcc/synthesize.h"
+#include "algorithms/adapcc/turns.h"
 #include "base/alloc.h"
 #include "base/random.h"
 
@@ -48,20 +49,28 @@ static cs_synthesis request(const cs_logical *l, cs_collective collective, cs_sy
 static void check_strategy(const cs_synthesis *q, cs_strategy *s, const cs_synthesis_result *r)
 {
     cs_cost *cost    = NULL;
-    double   bound_s = 0;
-    uint64_t sum     = 0;
+    double   bound_s = 0, cost_s = 0;
+    uint64_t sum = 0, chunks = 1;
 
     cr_assert_eq(cs_strategy_check(s, NULL), CS_OK);
     cr_assert_eq(cs_strategy_fits(s, q->logical, NULL), CS_OK);
     cr_assert_leq(s->n_trees, q->n_trees);
     for (uint32_t m = 0; m < s->n_trees; m++) {
         sum += s->trees[m].size_bytes;
+        chunks = cs_tree_n_chunks(&s->trees[m]) > chunks ? cs_tree_n_chunks(&s->trees[m]) : chunks;
         cr_assert(q->root == CS_ANY_ROOT || cs_tree_root(&s->trees[m]) == q->root);
     }
     cr_assert_eq(sum, q->bytes);
+    for (uint32_t m = 0; m < s->n_trees && q->by != CS_SYNTHESIZE_CODE; m++) {
+        uint64_t size = s->trees[m].size_bytes;
+        cr_assert(cs_tree_n_chunks(&s->trees[m]) == chunks || size < chunks * chunks,
+                  "as many chunks in all trees, but where a chunk would be some bytes");
+        cr_assert(q->chunk_bytes == 0 || s->trees[m].chunk_bytes <= q->chunk_bytes);
+    }
     cr_assert_eq(cs_cost_open(q->logical, s->n_trees, &cost, NULL), CS_OK);
-    cr_assert_float_eq(cs_cost_s(cost, s, q->collective, CS_COST_VOLUME), r->cost_s,
-                       1e-12 * r->cost_s);
+    cr_assert_eq(cs_turns_cost_s(cost, q->logical, s, q->collective, q->model, &cost_s, NULL),
+                 CS_OK);
+    cr_assert_float_eq(cost_s, r->cost_s, 1e-12 * r->cost_s);
     cs_cost_close(cost);
     cr_assert_eq(cs_strategy_bound(q->logical, q->collective, q->bytes, q->root, &bound_s, NULL),
                  CS_OK);
@@ -332,6 +341,9 @@ Test(adapcc_solver, random_clusters)
         q.solver_nodes = 30;
         q.n_trees      = 1 + (uint32_t)gsl_rng_uniform_int(random, 6);
         q.bytes        = 1 + gsl_rng_uniform_int(random, 64 * MIB) / (i % 2 == 0 ? 1 : 100000);
+        q.model        = i % 5 < 3 ? CS_COST_TURNS : CS_COST_VOLUME;
+        q.chunk_bytes  = i % 3 == 0 ? 1 + gsl_rng_uniform_int(random, MIB) : 0;
+        l.holds_both   = i % 2 == 0;
         q.root = i % 4 == 3 ? (uint32_t)gsl_rng_uniform_int(random, l.n_ranks) : CS_ANY_ROOT;
         double heuristic_s = made(&q).cost_s;
         q.by               = CS_SYNTHESIZE_CODE;

@@ -471,7 +471,7 @@ static cs_strategy trees_for(const cs_logical *l, cs_collective collective, doub
                              .n_moves    = 500,
                              .seed       = 1,
                              .by         = CS_SYNTHESIZE_HEURISTIC,
-                             .model      = CS_COST_VOLUME};
+                             .model      = CS_COST_TURNS};
     cs_strategy         s = {0};
     cs_synthesis_result result;
     cs_error            err = {0};
@@ -517,7 +517,7 @@ static double cost_s(const cs_logical *l, cs_collective collective, const cs_str
     cs_cost *cost = NULL;
 
     cr_assert_eq(cs_cost_open(l, s->n_trees, &cost, NULL), CS_OK);
-    double took_s = cs_cost_s(cost, s, collective, CS_COST_VOLUME);
+    double took_s = cs_cost_s(cost, s, collective, CS_COST_TURNS);
     cs_cost_close(cost);
     return took_s;
 }

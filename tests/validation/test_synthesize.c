@@ -110,7 +110,7 @@ Test(synthesize, shares_that_differ_go_all_the_way)
 Test(synthesize, ranks_forward_where_the_equation_profits)
 {
     static const char *const base =
-        "synthesize --topology adapcc -n 24 -c reduce -s 256M --opt moves=300 "
+        "synthesize --topology adapcc -n 24 -c reduce -s 256M "
         "--opt chunk=4194304 --opt cost=%s --opt forward=%s";
     static const char *const costs[] = {"literal", "volume"};
 
