@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* AdapCC's synthesisers on GLPK: small programs whose answer is known, the times of other solvers
  * on the same clusters, random clusters, limits, memory that ends, and builds without GLPK. */
-#include "algorithms/adapcc/synthesize.h"
 #include "algorithms/adapcc/turns.h"
-#include "base/alloc.h"
 #include "base/random.h"
+#include "support/synthesis.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -20,30 +19,6 @@ enum { MIB = 1 << 20, MOST_SERVERS = 16 };
     } while (0)
 
 static const cs_lp_limits LIMITS = {60, 100000, 0, 256};
-
-/* Servers of 4 GPUs: fast ones with 12.5 GB/s and NVLinks of 100 GB/s, slow ones with half. */
-static void make_servers(cs_logical *l, uint32_t n_fast, uint32_t n_slow)
-{
-    const cs_logical_kind kinds[] = {{n_fast, 4, 1, 12.5e9, {CS_DIRECT, 5e-6, 100e9}},
-                                     {n_slow, 4, 1, 6.25e9, {CS_DIRECT, 5e-6, 50e9}}};
-
-    cr_assert_eq(cs_logical_make(l, kinds, n_slow > 0 ? 2 : 1, 20e-6, NULL), CS_OK);
-}
-
-static cs_synthesis request(const cs_logical *l, cs_collective collective, cs_synthesizer by)
-{
-    return (cs_synthesis){.logical      = l,
-                          .collective   = collective,
-                          .root         = CS_ANY_ROOT,
-                          .bytes        = 256 * MIB,
-                          .n_trees      = 4,
-                          .n_moves      = 1000,
-                          .seed         = 1,
-                          .by           = by,
-                          .model        = CS_COST_VOLUME,
-                          .solver_s     = 60,
-                          .solver_nodes = 2000};
-}
 
 /* What every strategy has to be: it fits, it is whole, and its cost is what is said. */
 static void check_strategy(const cs_synthesis *q, cs_strategy *s, const cs_synthesis_result *r)
@@ -217,8 +192,8 @@ Test(adapcc_solver, milp_as_other_solvers)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         cs_logical l;
 
-        make_servers(&l, rows[i].n_fast, rows[i].n_slow);
-        cs_synthesis q              = request(&l, rows[i].collective, CS_SYNTHESIZE_MILP);
+        ct_logical_servers(&l, rows[i].n_fast, rows[i].n_slow);
+        cs_synthesis q              = ct_synthesis(&l, rows[i].collective, CS_SYNTHESIZE_MILP);
         q.chunk_bytes               = MIB;
         const cs_synthesis_result r = made(&q);
         cr_assert(r.has_solver);
@@ -244,8 +219,8 @@ Test(adapcc_solver, packing_as_another_implementation)
         cs_logical l;
         double     bound_s = 0;
 
-        make_servers(&l, rows[i].n_fast, rows[i].n_slow);
-        cs_synthesis q              = request(&l, rows[i].collective, CS_SYNTHESIZE_PACKING);
+        ct_logical_servers(&l, rows[i].n_fast, rows[i].n_slow);
+        cs_synthesis q              = ct_synthesis(&l, rows[i].collective, CS_SYNTHESIZE_PACKING);
         q.chunk_bytes               = MIB;
         const cs_synthesis_result r = made(&q);
         double                    without_ms = (r.objective_s - 64 * 20e-6) * 1e3;
@@ -268,8 +243,8 @@ Test(adapcc_solver, packing_of_many_servers_without_choices)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         cs_logical l;
 
-        make_servers(&l, rows[i].n_fast, rows[i].n_slow);
-        cs_synthesis q              = request(&l, rows[i].collective, CS_SYNTHESIZE_PACKING);
+        ct_logical_servers(&l, rows[i].n_fast, rows[i].n_slow);
+        cs_synthesis q              = ct_synthesis(&l, rows[i].collective, CS_SYNTHESIZE_PACKING);
         q.n_trees                   = CS_STRATEGY_MAX_TREES;
         q.chunk_bytes               = MIB;
         const cs_synthesis_result r = made(&q);
@@ -289,8 +264,8 @@ Test(adapcc_solver, shares_differ_where_it_helps)
     uint64_t            least = UINT64_MAX, most = 0;
 
     NEEDS_GLPK();
-    make_servers(&l, 3, 1);
-    cs_synthesis q           = request(&l, CS_REDUCE, CS_SYNTHESIZE_HEURISTIC);
+    ct_logical_servers(&l, 3, 1);
+    cs_synthesis q           = ct_synthesis(&l, CS_REDUCE, CS_SYNTHESIZE_HEURISTIC);
     double       heuristic_s = made(&q).cost_s, bound_s = 0;
     q.by = CS_SYNTHESIZE_PACKING;
     cr_assert_eq(cs_synthesize(&q, &s, &r, NULL), CS_OK);
@@ -336,7 +311,7 @@ Test(adapcc_solver, random_clusters)
         cs_logical l;
 
         draw(&l, random);
-        cs_synthesis q = request(&l, collectives[i % 3], CS_SYNTHESIZE_HEURISTIC);
+        cs_synthesis q = ct_synthesis(&l, collectives[i % 3], CS_SYNTHESIZE_HEURISTIC);
         q.n_moves      = 200;
         q.solver_nodes = 30;
         q.n_trees      = 1 + (uint32_t)gsl_rng_uniform_int(random, 6);
@@ -369,9 +344,9 @@ Test(adapcc_solver, near_the_bound_with_two_rates)
         for (uint32_t n_slow = 0; n_slow <= 2; n_slow++) {
             cs_logical l;
 
-            make_servers(&l, n_fast, n_slow);
+            ct_logical_servers(&l, n_fast, n_slow);
             for (int i = 0; i < 3; i++) {
-                cs_synthesis q       = request(&l, collectives[i], CS_SYNTHESIZE_PACKING);
+                cs_synthesis q       = ct_synthesis(&l, collectives[i], CS_SYNTHESIZE_PACKING);
                 double       bound_s = 0;
 
                 q.n_trees      = 8;
@@ -398,8 +373,8 @@ Test(adapcc_solver, the_best_is_kept_at_a_limit)
     for (int i = 0; i < 2; i++) {
         cs_logical l;
 
-        make_servers(&l, 5, 1);
-        cs_synthesis q              = request(&l, CS_REDUCE, CS_SYNTHESIZE_HEURISTIC);
+        ct_logical_servers(&l, 5, 1);
+        cs_synthesis q              = ct_synthesis(&l, CS_REDUCE, CS_SYNTHESIZE_HEURISTIC);
         double       heuristic_s    = made(&q).cost_s;
         q.by                        = by[i];
         q.solver_nodes              = 1;
@@ -424,8 +399,8 @@ Test(adapcc_solver, milp_is_for_few_servers)
     cs_error            err = {0};
 
     NEEDS_GLPK();
-    make_servers(&l, 65, 0);
-    cs_synthesis q = request(&l, CS_ALLREDUCE, CS_SYNTHESIZE_MILP);
+    ct_logical_servers(&l, 65, 0);
+    cs_synthesis q = ct_synthesis(&l, CS_ALLREDUCE, CS_SYNTHESIZE_MILP);
     cr_assert_eq(cs_synthesize(&q, &s, &r, &err), CS_ENOTSUP);
     cr_assert(strstr(err.message, "16900") != NULL, "%s", err.message);
     cs_strategy_free(&s);
@@ -439,24 +414,12 @@ Test(adapcc_solver, memory_may_end_anywhere)
     NEEDS_GLPK();
     for (int i = 0; i < 2; i++) {
         cs_logical l;
-        cs_status  status = CS_ENOMEM;
 
-        make_servers(&l, 2, 1);
-        cs_synthesis q = request(&l, CS_REDUCE, by[i]);
+        ct_logical_servers(&l, 2, 1);
+        cs_synthesis q = ct_synthesis(&l, CS_REDUCE, by[i]);
         q.n_moves      = 3;
         q.solver_nodes = 3;
-        for (long passes = 0; status != CS_OK; passes++) {
-            cs_strategy         s   = {0};
-            cs_error            err = {0};
-            cs_synthesis_result r;
-
-            cr_assert_lt(passes, 300);
-            cs_alloc_fail_after(passes);
-            status = cs_synthesize(&q, &s, &r, &err);
-            cs_alloc_fail_after(-1);
-            cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", err.message);
-            cs_strategy_free(&s);
-        }
+        ct_synthesis_without_memory(&q, 300);
         cs_logical_free(&l);
     }
 }
@@ -474,8 +437,8 @@ Test(adapcc_solver, without_glpk_they_say_what_to_install)
         cs_synthesis_result r;
         cs_error            err = {0};
 
-        make_servers(&l, 2, 0);
-        cs_synthesis q = request(&l, CS_ALLREDUCE, by[i]);
+        ct_logical_servers(&l, 2, 0);
+        cs_synthesis q = ct_synthesis(&l, CS_ALLREDUCE, by[i]);
         cr_assert_eq(cs_synthesize(&q, &s, &r, &err), CS_ENOTSUP);
         cr_assert(strstr(err.message, "libglpk-dev") != NULL, "%s", err.message);
         cs_strategy_free(&s);

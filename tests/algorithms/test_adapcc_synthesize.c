@@ -1,36 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* AdapCC's synthesisers: times against another implementation's and against the bounds, what a
  * slow NIC changes, roots that are given, the released program's trees, memory that ends. */
-#include "algorithms/adapcc/synthesize.h"
-#include "base/alloc.h"
+#include "support/synthesis.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
 
 enum { MIB = 1 << 20 };
 
-/* Servers of 4 GPUs: fast ones with 12.5 GB/s and NVLinks of 100 GB/s, slow ones with half. */
-static void make_servers(cs_logical *l, uint32_t n_fast, uint32_t n_slow)
-{
-    const cs_logical_kind kinds[] = {{n_fast, 4, 1, 12.5e9, {CS_DIRECT, 5e-6, 100e9}},
-                                     {n_slow, 4, 1, 6.25e9, {CS_DIRECT, 5e-6, 50e9}}};
-
-    cr_assert_eq(cs_logical_make(l, kinds, n_slow > 0 ? 2 : 1, 20e-6, NULL), CS_OK);
-}
-
 static cs_synthesis request(const cs_logical *l, cs_collective collective)
 {
-    return (cs_synthesis){.logical      = l,
-                          .collective   = collective,
-                          .root         = CS_ANY_ROOT,
-                          .bytes        = 256 * MIB,
-                          .n_trees      = 4,
-                          .n_moves      = 2000,
-                          .seed         = 1,
-                          .solver_s     = 60,
-                          .solver_nodes = 500,
-                          .by           = CS_SYNTHESIZE_HEURISTIC,
-                          .model        = CS_COST_VOLUME};
+    cs_synthesis q = ct_synthesis(l, collective, CS_SYNTHESIZE_HEURISTIC);
+
+    q.n_moves = 2000;
+    return q;
 }
 
 static double must_synthesize(const cs_synthesis *q, cs_strategy *s)
@@ -66,7 +49,7 @@ Test(adapcc_synthesize, as_good_as_another_implementation)
         cs_strategy s;
         double      bound_s = 0;
 
-        make_servers(&l, r->n_fast, r->n_slow);
+        ct_logical_servers(&l, r->n_fast, r->n_slow);
         cs_synthesis q = request(&l, r->collective);
         q.n_trees      = r->n_trees;
         double took_s  = must_synthesize(&q, &s);
@@ -86,7 +69,7 @@ Test(adapcc_synthesize, moves_only_help_and_come_from_the_seed)
     cs_logical  l;
     cs_strategy first, second;
 
-    make_servers(&l, 12, 4);
+    ct_logical_servers(&l, 12, 4);
     for (uint32_t i = 0; i < 16; i++) {
         l.nics[i].egress_Bps *= 1 - .04 * i; /* no two are alike */
     }
@@ -127,7 +110,7 @@ Test(adapcc_synthesize, a_slow_nic_becomes_a_leaf)
     cs_logical  l;
     cs_strategy before, after;
 
-    make_servers(&l, 4, 0);
+    ct_logical_servers(&l, 4, 0);
     cs_synthesis q = request(&l, CS_ALLREDUCE);
     must_synthesize(&q, &before);
     l.nics[2].egress_Bps = l.nics[2].ingress_Bps = 6.25e9;
@@ -157,7 +140,7 @@ Test(adapcc_synthesize, the_root_may_be_given)
         cs_strategy s;
         double      bound_s = 0;
 
-        make_servers(&l, 2, 2);
+        ct_logical_servers(&l, 2, 2);
         cs_synthesis q = request(&l, collectives[i % 2]);
         q.root         = 13;
         q.by           = by[i / 2];
@@ -181,7 +164,7 @@ Test(adapcc_synthesize, the_released_program)
     cs_logical     l;
     cs_strategy    s;
 
-    make_servers(&l, 3, 1);
+    ct_logical_servers(&l, 3, 1);
     cs_synthesis q = request(&l, CS_ALLREDUCE);
     q.by           = CS_SYNTHESIZE_CODE;
     q.n_trees      = 6;
@@ -220,22 +203,10 @@ Test(adapcc_synthesize, small_things_work)
 Test(adapcc_synthesize, memory_may_end_anywhere)
 {
     cs_logical l;
-    cs_status  status = CS_ENOMEM;
 
-    make_servers(&l, 2, 1);
+    ct_logical_servers(&l, 2, 1);
     cs_synthesis q = request(&l, CS_ALLREDUCE);
     q.n_moves      = 3;
-    for (long passes = 0; status != CS_OK; passes++) {
-        cs_strategy         s   = {0};
-        cs_error            err = {0};
-        cs_synthesis_result r;
-
-        cr_assert_lt(passes, 200);
-        cs_alloc_fail_after(passes);
-        status = cs_synthesize(&q, &s, &r, &err);
-        cs_alloc_fail_after(-1);
-        cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", err.message);
-        cs_strategy_free(&s);
-    }
+    ct_synthesis_without_memory(&q, 200);
     cs_logical_free(&l);
 }

@@ -21,9 +21,6 @@ static void for_random_scenes(uint64_t salt, void (*check)(ct_scene *scene, ct_r
         ct_rng rng = ct_rng_for(salt + a);
         for (int i = 0; i < SCENES_EACH; i++) {
             ct_scene_random(&scene, cs_algorithms[a], &rng);
-            if (i % 5 != 0) {
-                ct_scene_hurry(&scene);
-            }
             check(&scene, &rng);
         }
     }

@@ -146,12 +146,14 @@ cs_outcome ct_scene_replay(const ct_scene *scene, const char *model)
 static cs_status keep_intervals(void *user, const cs_block *block, const cs_interval *intervals,
                                 cs_error *err)
 {
-    ct_run *run  = user;
-    size_t  size = (run->count + block->count) * sizeof *intervals;
+    ct_run *run = user;
 
     (void)err;
-    run->intervals = realloc(run->intervals, size);
-    cr_assert_not_null(run->intervals);
+    if (run->count + block->count > run->capacity) {
+        run->capacity  = 2 * (run->count + block->count);
+        run->intervals = realloc(run->intervals, run->capacity * sizeof *intervals);
+        cr_assert_not_null(run->intervals);
+    }
     memcpy(run->intervals + run->count, intervals, block->count * sizeof *intervals);
     run->count += block->count;
     return CS_OK;
@@ -309,6 +311,9 @@ void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng
             continue;
         }
         ct_scene_set(scene, algorithm->name, collective, n, bytes);
+        if (bytes % 8 != 0) {
+            ct_scene_hurry(scene);
+        }
         scene->scenario.cluster.gpus_per_server = g;
         for (uint32_t f = 0; f < CS_FABRICS; f++) {
             scene->scenario.cluster.fabrics[f].alpha_s =

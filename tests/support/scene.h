@@ -25,7 +25,7 @@ typedef struct ct_scene {
 typedef struct ct_run {
     cs_outcome   outcome;
     cs_interval *intervals; /* owned; NULL unless wanted */
-    size_t       count;
+    size_t       count, capacity;
 } ct_run;
 
 /* One GPU per server, NIC 3 us and 450 GB/s, NVLink 1 us and 900 GB/s, all ranks at 0, default
@@ -80,7 +80,7 @@ int ct_is_close(double a, double b, double tolerance);
 /* Algorithm, ranks, bytes and cluster in a line for messages; static storage. */
 const char *ct_scene_text(const ct_scene *scene);
 
-/* A random scene of at most 64 ranks that the algorithm accepts, checked. */
+/* A random scene of at most 64 ranks that the algorithm accepts, checked. Seven of eight hurry. */
 void ct_scene_random(ct_scene *scene, const cs_algorithm *algorithm, ct_rng *rng);
 
 /* An algorithm that searches for its schedule takes one that is there at once: AdapCC's search

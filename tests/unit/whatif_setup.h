@@ -65,6 +65,25 @@ static inline void release(outcome *o)
     cs_whatif_job_free(&o->job);
 }
 
+/* A job that ran runs again and again: the first, the second and, the later the rarer, other
+ * allocations fail until it succeeds. */
+static inline void run_without_memory(const cs_whatif_job *job)
+{
+    cs_status status = CS_ENOMEM;
+
+    for (long passes = 0; status == CS_ENOMEM; passes += 1 + passes / 16) {
+        cs_whatif_report report = {0};
+        cs_error         err    = {0};
+        cs_alloc_fail_after(passes);
+        status = cs_whatif_run(job, &report, &err);
+        cs_alloc_fail_after(-1);
+        cs_whatif_free(&report);
+        cr_assert(status == CS_OK || status == CS_ENOMEM, "%s", err.message);
+        cr_assert_lt(passes, 1000000);
+    }
+    cr_assert_eq(status, CS_OK);
+}
+
 /* The standard job on a cluster with these faults and timers (parts of JSON). */
 static inline outcome run_on(const char *cluster, const char *faults, const char *timers)
 {
