@@ -63,7 +63,7 @@ static const struct {
     {"adapcc-18a", 120, 840},
     {"adapcc-18b", 72, 470},
     {"adapcc-19a", 14, 58},
-    {"adapcc-19c", 16, 54},
+    {"adapcc-19c", 16, 70},
     {"adapcc-19d", 2400, 2700},
 };
 
