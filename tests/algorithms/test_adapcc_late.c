@@ -465,7 +465,7 @@ Test(adapcc_late, announcements_change_nothing_before_them)
 
     for (uint32_t i = 0; i < 60; i++) {
         uint32_t          n = 4 + ct_below(&rng, 4);
-        double            arrival_s[MOST_RANKS], first_s = INFINITY;
+        double            arrival_s[MOST_RANKS], first_s = (double)INFINITY;
         cs_adapcc_options o = make_options(1 + ct_below(&rng, 3), 1u << 21, 2);
         size_t            k = 0;
 
