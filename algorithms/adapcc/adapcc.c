@@ -18,6 +18,8 @@
 enum { MOST_CHUNK_BYTES = 1 << 30 };
 
 static const cs_field table[] = {
+    CS_OPTION_TEXT(cs_adapcc_options, strategy, "trees of this XML file, instead of making them"),
+    CS_OPTION_TEXT(cs_adapcc_options, fingerprint, "of strategy: what the file must hold"),
     CS_OPTION(cs_adapcc_options, trees, 4, 1, CS_STRATEGY_MAX_TREES, "trees, at most"),
     CS_OPTION_AUTO(cs_adapcc_options, chunk, 1, MOST_CHUNK_BYTES,
                    "bytes of a chunk; auto: by the time that the trees take"),
@@ -89,6 +91,10 @@ cs_status cs_adapcc_synthesize(const cs_scenario *scenario, const cs_logical *lo
 {
     cs_synthesis q = request_of(scenario, logical, options);
 
+    if (options->strategy[0] != '\0') {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options.strategy",
+                       "%s has the trees, and here they are made", options->strategy);
+    }
     if (options->chunk == CS_AUTO) {
         cs_synthesis first = q;
 
@@ -138,6 +144,74 @@ static void drop(candidate *c)
 {
     cs_plan_release(&cs_algorithm_strategy, &c->plan);
     cs_strategy_free(&c->strategy);
+}
+
+/* Other options are for making trees. */
+static cs_status check_file_options(const cs_adapcc_options *o, cs_error *err)
+{
+    static const char *const makes[] = {"synthesizer",  "moves", "solver_s",
+                                        "solver_nodes", "cost",  "forward"};
+    cs_adapcc_options        defaults;
+
+    if (o->file == NULL) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.strategy",
+                       "files are read for the algorithm of a scenario alone: accepted here are "
+                       "the options that make trees");
+    }
+    cs_fields_default(table, &defaults);
+    for (size_t i = 0; i < sizeof makes / sizeof makes[0]; i++) {
+        const cs_field *row  = cs_field_find(table, makes[i]);
+        double          want = cs_field_load(row, &defaults), is = cs_field_load(row, o);
+        if (is < want || is > want) {
+            return CS_FAIL(err, CS_EINVAL, "algorithm.options",
+                           "%s is not accepted with strategy, whose file has the trees: accepted "
+                           "are chunk, relay and what belongs to it",
+                           makes[i]);
+        }
+    }
+    if (o->trees != defaults.trees && o->trees != o->file->strategy.n_trees) {
+        return CS_FAIL(err, CS_EINVAL, "algorithm.options",
+                       "trees is not accepted with strategy, whose file has %u of them",
+                       o->file->strategy.n_trees);
+    }
+    return CS_OK;
+}
+
+/* The trees of the file, cut for the scenario's size. */
+static cs_status check_file(const cs_scenario *scenario, cs_adapcc_options *o, cs_plan *plan,
+                            cs_error *err)
+{
+    cs_error         wrong = {0};
+    cs_strategy_file file;
+
+    CS_TRY(check_file_options(o, err));
+    if (!needs_trees(scenario)) {
+        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.strategy",
+                       "an alltoall goes straight from rank to rank, not along trees");
+    }
+    file             = *o->file;
+    file.strategy    = (cs_strategy){.n_trees = 0};
+    cs_status status = cs_strategy_copy(&file.strategy, &o->file->strategy, err);
+    if (status == CS_OK) {
+        uint64_t chunk   = o->chunk == CS_AUTO ? 0 : o->chunk;
+        file.strategy.ip = o->file->strategy.ip;
+        status           = cs_strategy_file_finish(&file, scenario->bytes, chunk, &wrong);
+        if (status != CS_OK) {
+            (void)CS_FAIL(err, status, "algorithm.options.strategy", "%s: %s", o->strategy,
+                          wrong.message);
+        }
+    }
+    if (status == CS_OK) {
+        cs_strategy_options given = {&file.strategy, 1, false, control_of(o)};
+        status = cs_algorithm_check(&cs_algorithm_strategy, scenario, &given, plan, err);
+    }
+    if (status == CS_OK) {
+        uint64_t chunk_bytes = file.strategy.trees[0].chunk_bytes;
+        o->trees             = file.strategy.n_trees;
+        o->chunk             = chunk_bytes <= MOST_CHUNK_BYTES ? (uint32_t)chunk_bytes : o->chunk;
+    }
+    cs_strategy_free(&file.strategy);
+    return status;
 }
 
 static cs_status make(const cs_scenario *rates, const cs_scenario *scenario, cs_adapcc_options *o,
@@ -197,6 +271,11 @@ static cs_status adapcc_check(const cs_scenario *scenario, void *options, cs_pla
     candidate         full = {0}, slow = {0};
     bool              is_better = false;
 
+    if (o.strategy[0] != '\0') {
+        CS_TRY(check_file(scenario, options, plan, err));
+        plan->ignores_arrivals = o.relay == 0;
+        return CS_OK;
+    }
     if (!needs_trees(scenario) && o.chunk == CS_AUTO) {
         o.chunk = MOST_CHUNK_BYTES; /* a block, where it is no larger */
     }

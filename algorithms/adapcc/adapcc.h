@@ -9,9 +9,11 @@
 
 /* The options of `adapcc`. */
 typedef struct cs_adapcc_options {
-    uint32_t trees;       /* M */
-    uint32_t chunk;       /* bytes or CS_AUTO */
-    int      synthesizer; /* cs_synthesizer */
+    char     strategy[CS_OPTION_TEXT_BYTES]; /* the name of a file of trees; "": they are made */
+    char     fingerprint[17];                /* of what it holds */
+    uint32_t trees;                          /* M */
+    uint32_t chunk;                          /* bytes or CS_AUTO */
+    int      synthesizer;                    /* cs_synthesizer */
     uint32_t moves;
     double   solver_s; /* that a solver may take */
     uint32_t solver_nodes;
@@ -20,6 +22,10 @@ typedef struct cs_adapcc_options {
     int      relay, volumes, join, rpc; /* of cs_late_control, as all that follows */
     double   rpc_s, cycle_s;
     bool     one_starts, exclude;
+
+    /* What the file holds: who reads `strategy` sets it, and keeps it while the options are
+     * checked. */
+    const cs_strategy_file *file;
 } cs_adapcc_options;
 
 extern const cs_algorithm cs_algorithm_adapcc;

@@ -777,6 +777,10 @@ typedef struct rehearsal {
     double    phase1_end_s; /* when has phase 1 ended? */
 } rehearsal;
 
+typedef struct rehearsal_options {
+    rehearsal *notes;
+} rehearsal_options;
+
 /* A stream of phase 1 alone. */
 typedef struct rehearsing {
     rehearsal *notes;
@@ -796,12 +800,13 @@ static void rehearse_close(void *state)
 static cs_status rehearse_open(const cs_scenario *scenario, const void *options, const void *given,
                                void **state_p, cs_error *err)
 {
-    rehearsing *s = CS_NEW(rehearsing, 1);
+    const rehearsal_options *o = options;
+    rehearsing              *s = CS_NEW(rehearsing, 1);
 
     if (s == NULL) {
         return CS_NO_MEMORY(err, "adapcc");
     }
-    memcpy(&s->notes, options, sizeof s->notes);
+    s->notes         = o->notes;
     cs_status status = cs_late_open(scenario, NULL, given, &s->whole, err);
     if (status != CS_OK) {
         rehearse_close(s);
@@ -846,7 +851,7 @@ static const void *rehearse_decided(const void *state, bool *is_out, double *kno
 
 static const cs_algorithm rehearsed = {
     .name          = "adapcc",
-    .options_bytes = sizeof(rehearsal *),
+    .options_bytes = sizeof(rehearsal_options),
     .open_prepared = rehearse_open,
     .next_block    = rehearse_next_block,
     .told          = rehearse_told,
@@ -872,7 +877,7 @@ static cs_status announce(prepared *p, const cs_scenario *scenario, const cs_pla
     const cs_forecast *f       = scenario->forecast;
     uint32_t           n       = p->setting.n_ranks;
     rehearsal          notes   = {.begun = CS_NEW(cs_begun, n)};
-    rehearsal         *options = &notes;
+    rehearsal_options  options = {&notes};
     cs_plan            known   = *plan;
     cs_status          status  = CS_OK;
 

@@ -567,3 +567,29 @@ cs_status cs_strategy_fits(const cs_strategy *strategy, const cs_logical *logica
     }
     return CS_OK;
 }
+
+cs_status cs_strategy_file_finish(cs_strategy_file *file, uint64_t bytes, uint64_t chunk_bytes,
+                                  cs_error *err)
+{
+    cs_strategy *s   = &file->strategy;
+    uint64_t     all = 0;
+
+    for (uint32_t m = 0; m < s->n_trees; m++) {
+        cs_strategy_tree *t = &s->trees[m];
+
+        if (!file->has_sizes) {
+            t->size_bytes = bytes / s->n_trees + (m < bytes % s->n_trees);
+        }
+        uint64_t size  = t->size_bytes > 0 ? t->size_bytes : 1;
+        uint64_t chunk = chunk_bytes > 0 ? chunk_bytes : file->has_chunks ? t->chunk_bytes : size;
+
+        t->chunk_bytes = chunk < size ? chunk : size;
+        all += t->size_bytes;
+    }
+    if (all != bytes) {
+        return CS_FAIL(err, CS_EINVAL, "strategy",
+                       "the trees are for %llu bytes, the buffer has %llu", (unsigned long long)all,
+                       (unsigned long long)bytes);
+    }
+    return CS_OK;
+}

@@ -201,4 +201,17 @@ CS_MUST_CHECK cs_status cs_strategy_exclude(cs_strategy *strategy, const bool *e
 CS_MUST_CHECK cs_status cs_strategy_fits(const cs_strategy *strategy, const cs_logical *logical,
                                          cs_error *err);
 
+/* A strategy as a file has it (schedules/strategy_xml.h). `{0}` is empty. */
+typedef struct cs_strategy_file {
+    cs_strategy strategy;   /* checked, with `ip`; its sizes are 0 where the file has none */
+    bool        has_sizes;  /* and the size of every tree is the file's */
+    bool        has_chunks; /* chunk_bytes is the file's; else 1 */
+} cs_strategy_file;
+
+/* Give the trees of a file what it does not say: equal shares of `bytes`, chunks of `chunk_bytes`
+ * (0: the file's; a whole share where it has none). Refuses sizes that add up to something else,
+ * and chunks larger than their tree. */
+CS_MUST_CHECK cs_status cs_strategy_file_finish(cs_strategy_file *file, uint64_t bytes,
+                                                uint64_t chunk_bytes, cs_error *err);
+
 #endif

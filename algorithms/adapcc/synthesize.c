@@ -394,8 +394,8 @@ static cs_status search_heuristic(search *s, cs_strategy *strategy, cs_error *er
 
     if (random != NULL && of.plan != NULL && of.best != NULL && of.sizes != NULL &&
         of.best_of != NULL) {
-        start    starts[MOST_STARTS];
-        uint32_t n_starts = try_families(s, starts);
+        start    starts[MOST_STARTS] = {{.n_trees = 0}};
+        uint32_t n_starts            = try_families(s, starts);
 
         n_starts = s->q->logical->n_ranks > FEW_RANKS ? 1 : n_starts;
 

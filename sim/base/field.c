@@ -101,6 +101,8 @@ void cs_fields_default(const cs_field *table, void *object)
     for (const cs_field *row = table; row != NULL && row->name != NULL; row++) {
         if (row->type == CS_FIELD_OBJECT && row->read == NULL) {
             cs_fields_default(row->fields, (char *)object + row->offset);
+        } else if (row->type == CS_FIELD_CHARS) {
+            ((char *)object)[row->offset] = '\0';
         } else {
             cs_field_store(row, object, row->fallback);
         }
@@ -428,6 +430,11 @@ bool cs_field_text(const cs_field *row, const void *object, char *text, size_t t
 {
     double value = cs_field_load(row, object);
 
+    if (row->type == CS_FIELD_CHARS) {
+        const char *chars = (const char *)object + row->offset;
+        (void)snprintf(text, text_bytes, "%s", chars[0] != '\0' ? chars : "null");
+        return chars[0] == '\0';
+    }
     if (row->type == CS_FIELD_BOOL) {
         (void)snprintf(text, text_bytes, "%s", value > 0 ? "true" : "false");
         return true;

@@ -38,7 +38,6 @@ typedef struct task {
     watch_choice       watch;
     const char        *schedule_path, *output_path;
     cs_stored         *schedule;
-    cs_strategy_arg    strategy;
     cs_run_rows        rows;
     cs_text            notes;
 } task;
@@ -392,13 +391,7 @@ static cs_status run_index(task *j, size_t index, cs_case *c, cs_result *result,
         const cs_stored_options options = {j->schedule};
         cs_job_set_algorithm(&job, &cs_algorithm_stored, &options);
     }
-    cs_strategy strategy = {0};
-    cs_status   status   = cs_strategy_arg_set(&j->strategy, &job, &strategy, err);
-    if (status == CS_OK) {
-        status = run_watched(j, &job, result, blocks, err);
-    }
-    cs_strategy_free(&strategy);
-    return status;
+    return run_watched(j, &job, result, blocks, err);
 }
 
 /* One scenario of several may be impossible; the others are run. */
@@ -453,9 +446,7 @@ static cs_status check_files(const watch_choice *choice, size_t count, cs_error 
 
 static cs_status run_task(task *j, cs_error *err)
 {
-    cs_strategy_arg_take(&j->choice, &j->strategy);
     CS_TRY(cs_scenario_choice_finish(&j->choice, err));
-    CS_TRY(cs_strategy_arg_load(&j->choice, &j->strategy, err));
     if (j->schedule_path != NULL) {
         CS_TRY(cs_schedule_arg_load(&j->choice, j->schedule_path, &j->schedule, err));
     }
@@ -496,7 +487,6 @@ static int run_run(int count, char *const *words)
     cs_run_rows_free(&j.rows);
     cs_scenario_choice_free(&j.choice);
     cs_stored_free(j.schedule);
-    cs_strategy_arg_free(&j.strategy);
     cs_text_free(&j.notes);
     return status == CS_OK ? CS_EXIT_DONE : cs_cli_fail(&err);
 }

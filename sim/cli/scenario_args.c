@@ -2,8 +2,6 @@
 /* From options to keys of a configuration: see scenario_args.h. */
 #include "cli/scenario_args.h"
 
-#include "algorithms/adapcc/adapcc.h"
-#include "algorithms/adapcc/late.h"
 #include "base/alloc.h"
 #include "cs/scenario.h"
 
@@ -111,6 +109,19 @@ static cs_status refuse_contradictions(const cs_scenario_choice *choice, cs_erro
     return CS_OK;
 }
 
+/* Trees are for adapcc, which need not be said. */
+static cs_status name_adapcc(cs_config *config, cs_error *err)
+{
+    const cs_value name = {.type = CS_VALUE_TEXT, .text = "adapcc"};
+
+    return !cs_config_has(config, "algorithm.options.strategy") ||
+                   cs_config_has(config, "algorithm.name") ||
+                   cs_config_text(config, "algorithm") != NULL ||
+                   cs_config_has_axis(config, "algorithm.name")
+               ? CS_OK
+               : cs_config_put(config, "algorithm.name", &name, "--opt strategy", err);
+}
+
 cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err)
 {
     bool has_range = choice->min_bytes > 0 || choice->max_bytes > 0;
@@ -122,6 +133,7 @@ cs_status cs_scenario_choice_finish(cs_scenario_choice *choice, cs_error *err)
         CS_TRY(set_size_range(choice, err));
     }
     CS_TRY(cs_config_choice_apply(&choice->given, choice->config, err));
+    CS_TRY(name_adapcc(choice->config, err));
     CS_TRY(cs_config_refuse_training(choice->config, err));
     cs_config_say_notes(choice->config);
     return CS_OK;
@@ -243,102 +255,4 @@ cs_status cs_schedule_arg_load(cs_scenario_choice *choice, const char *path, cs_
         CS_TRY(set_number(config, "bytes", schedule->bytes, err));
     }
     return CS_OK;
-}
-
-/* ---- trees of a file in place of those that are made ---- */
-
-void cs_strategy_arg_take(cs_scenario_choice *choice, cs_strategy_arg *arg)
-{
-    static const char key[] = "strategy=";
-    cs_config_choice *given = &choice->given;
-    size_t            kept  = 0;
-
-    for (size_t i = 0; i < given->n_set; i++) {
-        const char *value = given->set[i].value;
-        if (strcmp(given->set[i].arg->name, "opt") == 0 && value != NULL &&
-            strncmp(value, key, sizeof key - 1) == 0) {
-            arg->path = value + sizeof key - 1;
-        } else {
-            given->set[kept++] = given->set[i];
-        }
-    }
-    given->n_set = kept;
-}
-
-cs_status cs_strategy_arg_load(cs_scenario_choice *choice, cs_strategy_arg *arg, cs_error *err)
-{
-    const cs_value   name   = {.type = CS_VALUE_TEXT, .text = "adapcc"};
-    const cs_config *config = choice->config;
-    cs_case          c      = {0};
-
-    if (arg->path == NULL) {
-        return CS_OK;
-    }
-    if (!cs_config_has(config, "algorithm.name") && cs_config_text(config, "algorithm") == NULL &&
-        !cs_config_has_axis(config, "algorithm.name")) {
-        CS_TRY(cs_config_put(choice->config, "algorithm.name", &name, "--opt strategy", err));
-    }
-    if (!cs_config_has_axis(config, "algorithm.name")) {
-        CS_TRY(cs_config_case(config, 0, &c, err));
-        const cs_algorithm *found = c.job.algorithm;
-        cs_case_free(&c);
-        if (found != &cs_algorithm_adapcc) {
-            return CS_FAIL(err, CS_EINVAL, "--opt strategy",
-                           "%s takes no trees: accepted is adapcc", found->name);
-        }
-    }
-    return cs_strategy_load(arg->path, &arg->file, err);
-}
-
-/* Other options than the chunk are for making trees. */
-static cs_status refuse_others(const cs_adapcc_options *o, cs_error *err)
-{
-    cs_adapcc_options defaults;
-
-    cs_fields_default(cs_algorithm_adapcc.options, &defaults);
-    defaults.chunk = o->chunk;
-    for (const cs_field *row = cs_algorithm_adapcc.options; row->name != NULL; row++) {
-        double want = cs_field_load(row, &defaults), is = cs_field_load(row, o);
-        if (is < want || is > want) {
-            return CS_FAIL(err, CS_EINVAL, "algorithm.options",
-                           "%s is not accepted with strategy=FILE, which has the trees: accepted "
-                           "is chunk",
-                           row->name);
-        }
-    }
-    return CS_OK;
-}
-
-cs_status cs_strategy_arg_set(const cs_strategy_arg *arg, cs_job *job, cs_strategy *strategy,
-                              cs_error *err)
-{
-    const cs_adapcc_options *o    = (const cs_adapcc_options *)(const void *)&job->options;
-    const cs_scenario       *s    = &job->scenario;
-    cs_strategy_file         file = arg->file;
-
-    if (arg->path == NULL || job->algorithm != &cs_algorithm_adapcc) {
-        return CS_OK;
-    }
-    if (s->collective == CS_ALLTOALL) {
-        return CS_FAIL(err, CS_ENOTSUP, "algorithm.options.strategy",
-                       "an alltoall goes straight from rank to rank, not along trees");
-    }
-    CS_TRY(refuse_others(o, err));
-    CS_TRY(cs_strategy_copy(strategy, &arg->file.strategy, err));
-    strategy->ip  = arg->file.strategy.ip;
-    file.strategy = *strategy; /* whose trees are set */
-    cs_status status =
-        cs_strategy_file_finish(&file, s->bytes, o->chunk == CS_AUTO ? 0 : o->chunk, err);
-    if (status != CS_OK) {
-        cs_error_locate(err, arg->path, 0, 0);
-        return status;
-    }
-    const cs_strategy_options options = {.strategy = strategy, .chunk_bytes = 1};
-    cs_job_set_algorithm(job, &cs_algorithm_strategy, &options);
-    return CS_OK;
-}
-
-void cs_strategy_arg_free(cs_strategy_arg *arg)
-{
-    cs_strategy_free(&arg->file.strategy);
 }

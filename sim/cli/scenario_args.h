@@ -6,7 +6,6 @@
 
 #include "cli/config_args.h"
 #include "schedules/schedule_json.h"
-#include "schedules/strategy_xml.h"
 
 /* The options, of a cs_scenario_choice. */
 extern const cs_arg cs_scenario_args[];
@@ -48,29 +47,5 @@ void cs_scenario_choice_free(cs_scenario_choice *choice);
  * is finished; the caller owns the schedule, on failure too. */
 CS_MUST_CHECK cs_status cs_schedule_arg_load(cs_scenario_choice *choice, const char *path,
                                              cs_stored **schedule_p, cs_error *err);
-
-/* The option --opt strategy=FILE.xml: trees of a file, in place of those that adapcc would make.
- * Options of algorithms are numbers and choices; so the command reads the file. `{0}` is none. */
-typedef struct cs_strategy_arg {
-    const char      *path; /* NULL: it was not given */
-    cs_strategy_file file;
-} cs_strategy_arg;
-
-/* Take the option out of what was given; behind it, the last one counts. Before
- * cs_scenario_choice_finish(). */
-void cs_strategy_arg_take(cs_scenario_choice *choice, cs_strategy_arg *arg);
-
-/* Load the file, if there is one. The algorithm is adapcc, unless one is given. `choice` is
- * finished. */
-CS_MUST_CHECK cs_status cs_strategy_arg_load(cs_scenario_choice *choice, cs_strategy_arg *arg,
-                                             cs_error *err);
-
-/* Let a job of adapcc, which is not resolved, run the file's trees, cut for its size: those of
- * `strategy`, which the caller frees once the job is resolved, also after a failure. Other jobs are
- * left alone. */
-CS_MUST_CHECK cs_status cs_strategy_arg_set(const cs_strategy_arg *arg, cs_job *job,
-                                            cs_strategy *strategy, cs_error *err);
-
-void cs_strategy_arg_free(cs_strategy_arg *arg);
 
 #endif

@@ -520,6 +520,14 @@ void cs_read_row(cs_reading *r, const cs_place *place, const cs_field *row, void
 
 void cs_read_option(cs_reading *r, const cs_place *place, const cs_field *row, void *options)
 {
+    if (row->type == CS_FIELD_CHARS) {
+        if (json_is_string(place->node)) {
+            read_text(r, place, row, options);
+        } else if (!json_is_null(place->node)) {
+            refuse_row(r, place, row);
+        }
+        return;
+    }
     if (json_is_object(place->node) || json_is_array(place->node) || json_is_null(place->node)) {
         cs_refuse_kind(r, place, "a number, a text or a truth value");
         return;

@@ -102,7 +102,7 @@ static void add_slow(cs_text *text, const cs_scenario *scenario)
 static void add_changed_option(cs_text *text, const cs_field *row, const void *before,
                                const void *now)
 {
-    char old[64], new[64];
+    char old[CS_OPTION_TEXT_BYTES], new[CS_OPTION_TEXT_BYTES];
 
     (void)cs_field_text(row, before, old, sizeof old);
     bool        is_json = cs_field_text(row, now, new, sizeof new);

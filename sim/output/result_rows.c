@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-#define OPTION_TEXT_BYTES 64
-
 const cs_column cs_result_columns[] = {
     CS_COLUMN(cs_result, algorithm),
     CS_COLUMN(cs_result, collective),
@@ -70,7 +68,7 @@ void cs_options_json(cs_text *text, const cs_field *table, const void *options)
 {
     cs_text_add(text, "{");
     for (const cs_field *row = table; row != NULL && row->name != NULL; row++) {
-        char value[OPTION_TEXT_BYTES];
+        char value[CS_OPTION_TEXT_BYTES];
         bool is_plain = cs_field_text(row, options, value, sizeof value);
 
         cs_json_key(text, row->name);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/random.h"
 #include "cs/units.h"
 #include "input/xml_reader.h"
 
@@ -179,31 +180,37 @@ cs_status cs_strategy_load(const char *path, cs_strategy_file *file, cs_error *e
     return status;
 }
 
-cs_status cs_strategy_file_finish(cs_strategy_file *file, uint64_t bytes, uint64_t chunk_bytes,
-                                  cs_error *err)
+static void close_file(void *content)
 {
-    cs_strategy *s   = &file->strategy;
-    uint64_t     all = 0;
+    cs_strategy_file *file = content;
 
-    for (uint32_t m = 0; m < s->n_trees; m++) {
-        cs_strategy_tree *t = &s->trees[m];
-
-        if (!file->has_sizes) {
-            t->size_bytes = bytes / s->n_trees + (m < bytes % s->n_trees);
-        }
-        uint64_t size  = t->size_bytes > 0 ? t->size_bytes : 1;
-        uint64_t chunk = chunk_bytes > 0 ? chunk_bytes : file->has_chunks ? t->chunk_bytes : size;
-
-        t->chunk_bytes = chunk < size ? chunk : size;
-        all += t->size_bytes;
-    }
-    if (all != bytes) {
-        return CS_FAIL(err, CS_EINVAL, "strategy",
-                       "the trees are for %llu bytes, the buffer has %llu", (unsigned long long)all,
-                       (unsigned long long)bytes);
-    }
-    return CS_OK;
+    cs_strategy_free(&file->strategy);
+    cs_free(file);
 }
+
+static cs_status load_file(const char *path, void **content_p, uint64_t *fingerprint_p,
+                           cs_error *err)
+{
+    cs_strategy_file *file   = CS_NEW(cs_strategy_file, 1);
+    char             *text   = NULL;
+    size_t            length = 0;
+    cs_status status = file != NULL ? cs_file_read(path, CS_STRATEGY_MAX_BYTES, &text, &length, err)
+                                    : CS_NO_MEMORY(err, "a strategy");
+
+    if (status == CS_OK) {
+        status = cs_strategy_parse(text, length, path, file, err);
+    }
+    if (status == CS_OK) {
+        *fingerprint_p = cs_mix64(cs_hash_bytes(text, length));
+        *content_p     = file;
+    } else if (file != NULL) {
+        close_file(file);
+    }
+    cs_free(text);
+    return status;
+}
+
+const cs_file_kind cs_strategy_file_kind = {.load = load_file, .close = close_file};
 
 /* Writing. */
 

@@ -23,15 +23,9 @@
 
 #include "algorithms/adapcc/strategy.h"
 #include "base/text.h"
+#include "input/file_cache.h"
 
 enum { CS_STRATEGY_MAX_BYTES = 256 << 20 }; /* of a file */
-
-/* A strategy as a file has it. `{0}` is empty. */
-typedef struct cs_strategy_file {
-    cs_strategy strategy;   /* checked, with `ip`; its sizes are 0 where the file has none */
-    bool        has_sizes;  /* and the size of every tree is the file's */
-    bool        has_chunks; /* chunk_bytes is the file's; else 1 */
-} cs_strategy_file;
 
 /* Read a file, or a text that `input` names in errors. The caller frees the strategy, also after a
  * failure. O(length). */
@@ -39,11 +33,8 @@ CS_MUST_CHECK cs_status cs_strategy_load(const char *path, cs_strategy_file *fil
 CS_MUST_CHECK cs_status cs_strategy_parse(const char *text, size_t length, const char *input,
                                           cs_strategy_file *file, cs_error *err);
 
-/* Give the trees of a file what it does not say: equal shares of `bytes`, chunks of `chunk_bytes`
- * (0: the file's; a whole share where it has none). Refuses sizes that add up to something else,
- * and chunks larger than their tree. */
-CS_MUST_CHECK cs_status cs_strategy_file_finish(cs_strategy_file *file, uint64_t bytes,
-                                                uint64_t chunk_bytes, cs_error *err);
+/* Such files in a cache: the content is a cs_strategy_file, to be shared by all who run it. */
+extern const cs_file_kind cs_strategy_file_kind;
 
 /* Write a checked strategy with its sizes, if any tree has one. Servers are named by the topology,
  * which it fits, or (NULL) by the strategy. Fails with CS_ENOMEM alone. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One case out of a configuration: copy the tree, put the point of the sweep in, read it, check
  * it, and print it as it is now. */
+#include "algorithms/adapcc/adapcc.h"
 #include "base/alloc.h"
 #include "scenario/scenario_json.h"
+#include "schedules/strategy_xml.h"
 #include "study/config_state.h"
 
 #include <inttypes.h>
@@ -81,6 +83,28 @@ static void calibrate(const cs_config *config, cs_reading *r, json_t *tree, cs_c
         cs_tree_set(tree, &alpha, json_real(nic->alpha_s), "calibration", &r->error) == CS_OK) {
         (void)cs_tree_set(tree, &bandwidth, json_real(nic->bandwidth_Bps), "calibration",
                           &r->error);
+    }
+}
+
+/* The trees of a file that adapcc is to run. */
+static void read_strategy(cs_reading *r, json_t *tree, cs_case *c)
+{
+    cs_place           root = cs_place_root(tree), algorithm = cs_place_get(&root, "algorithm");
+    cs_place           options = cs_place_get(&algorithm, "options");
+    cs_place           place   = cs_place_get(&options, "strategy");
+    cs_adapcc_options *o       = (cs_adapcc_options *)(void *)&c->job.options;
+
+    if (cs_reading_failed(r) || c->job.algorithm != &cs_algorithm_adapcc ||
+        o->strategy[0] == '\0') {
+        return;
+    }
+    const char           *path = cs_read_file_name(r, &place);
+    const cs_cached_file *file =
+        path != NULL ? cs_read_file(r, &cs_strategy_file_kind, path, &r->error) : NULL;
+    if (file != NULL) {
+        cs_keep_fingerprint(r, &options, file->fingerprint, "other trees: theirs");
+        memcpy(o->fingerprint, file->fingerprint, sizeof o->fingerprint);
+        o->file = file->content;
     }
 }
 
@@ -200,6 +224,7 @@ static cs_status build_case(const cs_config *config, size_t index, bool locates,
     if (tree != NULL) {
         cs_read_scenario(&reading, tree, &built);
         calibrate(config, &reading, tree, &built);
+        read_strategy(&reading, tree, &built);
         print_tree(&reading, tree, &built);
     }
     if (!cs_reading_failed(&reading)) {

@@ -194,6 +194,76 @@ Test(adapcc_late, all_contribute_once_whoever_is_late)
                  count[2].n_joined, count[0].n_joined);
 }
 
+/* One tree with some late ranks, which come at any time of phase 1 and later. */
+static void run_tree(ct_rng *rng, const cs_strategy *strategy, uint32_t mask, int join,
+                     bool is_reduce, tally *count)
+{
+    const uint64_t      bytes = strategy->trees[0].size_bytes;
+    uint32_t            n     = strategy->n_ranks;
+    double              arrival_s[MOST_RANKS];
+    cs_strategy_options o = {.strategy = strategy,
+                             .control  = {.relay      = 2,
+                                          .join       = join,
+                                          .rpc_s      = ct_below(rng, 2) == 0 ? 0 : 2e-4,
+                                          .cycle_s    = 1e-4,
+                                          .one_starts = true}};
+    seen                run;
+
+    for (uint32_t i = 0; i < n; i++) {
+        arrival_s[i] = (mask >> i & 1u) != 0 ? ct_uniform(rng, 2e-3, 20e-3) : 0;
+    }
+    cs_job job        = {.scenario =
+                             make_scenario(is_reduce ? CS_REDUCE : CS_ALLREDUCE, n, 1, bytes, arrival_s),
+                         .verify = true};
+    job.scenario.root = cs_tree_root(&strategy->trees[0]);
+    cs_job_set_algorithm(&job, &cs_algorithm_strategy, &o);
+    cs_job_set_model(&job, cs_models[0], NULL);
+    (void)run_job(&job, &run);
+    count->n_lone += run.times.n_active == 1;
+    for (uint32_t i = 0; i < n; i++) {
+        double missing = run.workers[i].missing_bytes;
+        count->n_late += run.workers[i].role == CS_WORKER_DONE;
+        count->n_joined += missing > 0 && missing < (double)bytes;
+    }
+}
+
+/* All trees over up to four ranks, and those over five with root 0, all sets of late ranks. */
+Test(adapcc_late, all_contribute_once_in_all_trees)
+{
+    ct_rng   rng      = ct_rng_for(1207);
+    uint32_t n_trees  = 0;
+    tally    count[2] = {{0}};
+
+    for (uint32_t n = 2; n <= 5; n++) {
+        uint32_t codes = (n < 5 ? n : 1) * (uint32_t)pow(n, n - 1);
+        for (uint32_t code = 0; code < codes; code++) {
+            uint32_t    root = code / (uint32_t)pow(n, n - 1), rest = code;
+            cs_strategy s;
+
+            cr_assert_eq(cs_strategy_make(&s, n, 1, NULL), CS_OK);
+            for (uint32_t g = 0; g < n; g++) {
+                s.trees[0].parent[g] = g == root ? ROOT : rest % n;
+                rest                 = g == root ? rest : rest / n;
+            }
+            bool is_tree = cs_strategy_check(&s, NULL) == CS_OK;
+            cs_strategy_set_sizes(&s, 64000000, 10000000);
+            for (uint32_t mask = 1; is_tree && mask + 1 < 1u << n; mask++) {
+                run_tree(&rng, &s, mask, 0, (code + mask) % 3 == 0, &count[0]);
+                run_tree(&rng, &s, mask, 2, (code + mask) % 3 == 0, &count[1]);
+            }
+            n_trees += is_tree;
+            cs_strategy_free(&s);
+        }
+    }
+    cr_assert_eq(n_trees, 2 + 9 + 64 + 125u);
+    for (uint32_t i = 0; i < 2; i++) {
+        cr_assert_gt(count[i].n_lone, 100u);
+        cr_assert_gt(count[i].n_late, 5000u);
+    }
+    cr_assert_gt(count[1].n_joined, 3 * count[0].n_joined / 2, "%u, not %u", count[1].n_joined,
+                 count[0].n_joined);
+}
+
 /* All late at once is nobody late; and the one that is first alone waits for a second one. */
 Test(adapcc_late, all_late_at_once)
 {
@@ -465,7 +535,7 @@ Test(adapcc_late, announcements_change_nothing_before_them)
 
     for (uint32_t i = 0; i < 60; i++) {
         uint32_t          n = 4 + ct_below(&rng, 4);
-        double            arrival_s[MOST_RANKS], first_s = INFINITY;
+        double            arrival_s[MOST_RANKS], first_s = (double)INFINITY;
         cs_adapcc_options o = make_options(1 + ct_below(&rng, 3), 1u << 21, 2);
         size_t            k = 0;
 

@@ -31,7 +31,7 @@ static bool has_unit(const char *name)
            ends_in(name, "_ratio") || ends_in(name, "_fraction") || ends_in(name, "_rate");
 }
 
-/* Options are numbers, truth values and choices only: they are sent between ranks. */
+/* Options are numbers, truth values, choices and texts only: they are sent between ranks. */
 static const size_t option_bytes[CS_FIELD_ANY + 1] = {
     [CS_FIELD_BOOL] = sizeof(bool),    [CS_FIELD_U32] = sizeof(uint32_t),
     [CS_FIELD_U64] = sizeof(uint64_t), [CS_FIELD_F64] = sizeof(double),
@@ -43,8 +43,9 @@ static void check_row(const cs_field *row, size_t struct_bytes, const char *owne
     bool is_auto = row->has_auto && row->fallback >= (double)CS_AUTO;
 
     cr_assert(row->help != NULL && strchr(row->help, '\n') == NULL, "%s.%s", owner, row->name);
-    cr_assert_gt(option_bytes[row->type], 0, "%s.%s", owner, row->name);
-    cr_assert_leq(row->offset + option_bytes[row->type], struct_bytes, "%s.%s", owner, row->name);
+    size_t bytes = row->type == CS_FIELD_CHARS ? row->bytes : option_bytes[row->type];
+    cr_assert(bytes > 0 && bytes <= CS_OPTION_TEXT_BYTES, "%s.%s", owner, row->name);
+    cr_assert_leq(row->offset + bytes, struct_bytes, "%s.%s", owner, row->name);
     cr_assert_leq(row->max, 9007199254740992.0, "%s.%s: values travel as doubles", owner,
                   row->name);
     cr_assert_leq(row->min, row->max, "%s.%s", owner, row->name);

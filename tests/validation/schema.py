@@ -43,9 +43,12 @@ ONLY_THE_READER = {
         "root-beyond"],
     "a quantity that is out of range with its unit": [
         "arrivals-distribution-too-late", "option-out-of-range", "topology-graph-zero-link", "topology-server-rate"],
+    "an option of another algorithm": ["adapcc-strategy-of-ring"],
+    "the length of a text": ["adapcc-strategy-long"],
     "a number that is no power of two": ["training-bytes-per-parameter"],
     "a way that there is not": ["topology-graph-disconnected", "topology-rails-without-spine"],
     "what is in a file": [
+        "adapcc-strategy-circle", "adapcc-strategy-fingerprint", "adapcc-strategy-missing",
         "arrivals-trace-*", "calibration-missing", "topology-file-missing", "topology-file-of-nothing",
         "topology-json-of-file", "topology-nccl-*", "topology-simgrid-*", "topology-smi-*", "topology-xml-*"],
     "the product of all axes": ["sweep-too-large"],

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """AdapCC's trees in files: replayed by `run --opt strategy=FILE` on every model, checked, as fast as
-`synthesize --strategy` says, and refused where they do not fit.
+`synthesize --strategy` says, and refused where they do not fit; the same named by configuration files,
+of one scenario, a sweep, and a campaign, which look for them beside themselves, and under relay control.
 
 usage: strategy_files.py COLLSIM_BINARY [SEED]
 Draws trees, sizes, chunks and ranks that forward.
@@ -63,8 +64,48 @@ def check(binary, path, args, model, collective):
     return None
 
 
+def check_configuration(binary, folder, path, args, rng):
+    """What is wrong with the same trees in a configuration file beside them, or None."""
+    n, g = args[1], args[3]
+    size = rng.randrange(1 << 20, 1 << 23)
+    scenario = {"cluster": {"ranks": n, "gpus_per_server": g}, "root": args[7],
+                "algorithm": {"name": "adapcc", "options": {"strategy": os.path.basename(path), "chunk": 1 << 18}},
+                "sweep": {"bytes": [size, 2 * size], "algorithm.options.relay": ["off", "premium"]},
+                "arrivals": {"late": [{"rank": n - 1, "delay": "9ms"}]}}
+    file = os.path.join(folder, "c.json")
+    with open(file, "w") as f:
+        json.dump(scenario, f)
+    ran = run(binary, "run", file, "--format", "json")
+    if ran.returncode != 0:
+        return "run: " + ran.stderr.strip()
+    rows = json.loads(ran.stdout)
+    if len(rows) != 4 or not all(r["verified"] and r["options"]["strategy"] == "trees.xml" for r in rows):
+        return "run: %d rows, or not verified" % len(rows)
+    if [("decisions" in r) for r in rows] != [False, True, False, True]:
+        return "run: decisions with a coordinator alone"
+    named = run(binary, "run", "-n", n, "-g", g, "-s", size, "--root", args[7], "--late", "%d=9ms" % (n - 1),
+                "--opt", "strategy=" + path, "--opt", "chunk=%d" % (1 << 18), "--format", "json")
+    if json.loads(named.stdout)[0]["elapsed_s"] != rows[0]["elapsed_s"]:
+        return "run: another time than by the command line"
+    again = os.path.join(folder, "again.json")
+    with open(again, "w") as f:
+        json.dump(rows[0]["scenario"], f)
+    if run(binary, "run", again).returncode != 0:
+        return "the scenario of a result is none: " + run(binary, "run", again).stderr.strip()
+    with open(path, "a") as f:
+        f.write("\n")
+    if "other trees" not in run(binary, "run", again).stderr:
+        return "a file that has changed is not noticed"
+    ran = run(binary, "sweep", file, "-o", os.path.join(folder, "rows.db"))
+    if ran.returncode != 0:
+        return "sweep: " + ran.stderr.strip()
+    ran = run(binary, "montecarlo", file, "--iterations", 3, "--format", "json")
+    return None if ran.returncode == 0 else "montecarlo: " + ran.stderr.strip()
+
+
 def main():
     binary, rng, wrong = sys.argv[1], random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 1), 0
+    configurations = 0
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trees.xml")
         for case in range(CASES):
@@ -76,21 +117,27 @@ def main():
             with open(path, "w") as f:
                 f.write("<trees>%s</trees>" % "".join(
                     draw_tree(rng, n, g, root) for _ in range(rng.randrange(1, 4))))
+            if "agg" not in open(path).read():
+                text = check_configuration(binary, folder, path, args, rng)
+                configurations += 1
+                if text is not None:
+                    print("case %d, configuration: %s" % (case, text))
+                    wrong += 1
             for model in MODELS:
                 for collective in ("allreduce", "reduce", "broadcast", "allgather"):
                     text = check(binary, path, args, model, collective)
                     if text is not None:
                         print("case %d, %s, %s: %s" % (case, model, collective, text))
                         wrong += 1
-        for args, why in ((("-n", n + g, "-g", g), "ranks"), (("-n", n, "-g", g, "-a", "ring"), "adapcc"),
+        for args, why in ((("-n", n + g, "-g", g), "ranks"), (("-n", n, "-g", g, "-a", "ring"), "strategy"),
                           (("-n", n, "-g", g, "--opt", "moves=3"), "moves"),
                           (("-n", n, "-g", g, "-c", "alltoall"), "alltoall")):
             ran = run(binary, "run", *args, "--opt", "strategy=" + path)
             if ran.returncode != 2 or why not in ran.stderr:
                 print("%s: exit %d, %s" % (args, ran.returncode, ran.stderr.strip()))
                 wrong += 1
-    print("%d files, %d wrong" % (CASES, wrong))
-    return 1 if wrong else 0
+    print("%d files, %d of them also by configurations, %d wrong" % (CASES, configurations, wrong))
+    return 1 if wrong or not configurations else 0
 
 
 if __name__ == "__main__":

@@ -145,6 +145,10 @@ typedef struct cs_field {
 /* One of the names in "a|b|c"; the default is the first one. */
 #define CS_OPTION_CHOICE(struct_type, field, choices_, help_) \
     CS_OPTION_ROW(struct_type, field, 0, 0, 64, false, choices_, help_)
+/* A text; none is null. The field is as long as CS_OPTION_TEXT_BYTES at most. */
+#define CS_OPTION_TEXT_BYTES 256
+#define CS_OPTION_TEXT(struct_type, field, help_) \
+    CS_KEY(struct_type, field, #field, .has_null = true, .help = (help_))
 /* Every table ends with this row. */
 #define CS_FIELD_END \
     {                \
@@ -201,8 +205,8 @@ CS_API void                    cs_field_store(const cs_field *row, void *object,
  * exact. */
 CS_API double cs_field_load(const cs_field *row, const void *object);
 
-/* Write the value of one row as text that cs_field_set() reads back exactly. Returns true when the
- * text is a JSON number or boolean, false when it is a word. */
+/* Write the value of one row as text that cs_field_set() reads back exactly, of CHARS the text.
+ * Returns true when that is a JSON number, boolean or (no CHARS) null, false when it is a word. */
 CS_API bool cs_field_text(const cs_field *row, const void *object, char *text, size_t text_bytes);
 
 /* Write the default of a row as a configuration may have it: "3us", "auto", "null", "true", a
