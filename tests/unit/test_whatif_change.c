@@ -435,6 +435,11 @@ Test(whatif_change, who_can_leave_is_said)
     expect_refused("{" SMALL_JOB ", \"model\": \"flow\", \"cluster\": {\"topology\": \"adapcc\"}, "
                    "\"death\": {\"rank\": 1, \"at\": 5}, \"policies\": [\"nccl_rings\"]}",
                    "cluster.topology: is made for all servers, and one has left");
+    expect_refused(
+        "{" SMALL_JOB ", \"model\": \"flow\", \"cluster\": {\"topology\": \"adapcc\"}, "
+        "\"death\": {\"rank\": 1, \"at\": 5}, \"profile\": {\"period\": 5}, \"policies\": "
+        "[\"adapcc\"]}",
+        "cluster.topology: is made for all servers, and one has left");
     expect_refused("{" SMALL_JOB
                    ", \"cluster\": {\"ranks\": 8, \"gpus_per_server\": 8}, \"death\": "
                    "{\"rank\": 1, \"at\": 5}}",
