@@ -886,10 +886,8 @@ Test(whatif_change, reports_are_the_same_every_time)
     release(&b);
 }
 
-Test(whatif_change, memory_that_runs_out_is_an_error)
+static void expect_out_of_memory(outcome o)
 {
-    outcome   o      = run_with("\"profile\": {\"period\": 20}, " SLOW_FROM_12_5
-                                ", \"policies\": [\"ring\", \"optcc\"]" INTERFERENCE DEATH);
     cs_status status = CS_ENOMEM;
 
     cs_whatif_free(&o.report);
@@ -904,7 +902,17 @@ Test(whatif_change, memory_that_runs_out_is_an_error)
         cr_assert_lt(passes, 1000000);
     }
     cr_assert_eq(status, CS_OK);
-    release(&o);
+    cs_whatif_job_free(&o.job);
+}
+
+Test(whatif_change, memory_that_runs_out_is_an_error)
+{
+    expect_out_of_memory(run_with("\"profile\": {\"period\": 20}, " SLOW_FROM_12_5
+                                  ", \"policies\": [\"ring\", \"optcc\"]" INTERFERENCE DEATH));
+    expect_out_of_memory(
+        run_mixed("\"profile\": {\"period\": 40}, \"algorithm\": \"ring\", "
+                  "\"policies\": [{\"algorithm\": \"ring\", \"profile\": \"yes\"}], "
+                  "\"death\": {\"rank\": 5, \"at\": 30, \"takes\": \"worker\"}"));
 }
 
 Test(whatif_change, bad_input_is_located)
