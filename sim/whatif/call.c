@@ -294,6 +294,23 @@ static cs_cluster cluster_of(cs_caller *caller, const cs_call *call)
     return cluster;
 }
 
+/* Is there a network for those who are there? One that is made for its servers has none without
+ * them. */
+static cs_status check_network(const cs_caller *caller, const cs_cluster *cluster, cs_error *err)
+{
+    const cs_cluster *all      = &caller->job->call.scenario.cluster;
+    cs_scenario       scenario = caller->job->call.scenario;
+
+    scenario.cluster = *cluster;
+    if (cluster->n_ranks == all->n_ranks || all->topology == NULL ||
+        cs_scenario_check(&scenario, NULL) == CS_OK) {
+        return CS_OK;
+    }
+    return CS_FAIL(err, CS_ENOTSUP, "cluster.topology",
+                   "is made for all servers, and one has left: accepted are networks that are "
+                   "generated for any number of servers, and port models");
+}
+
 static double planned_slowdown(const cs_call *call, size_t history)
 {
     return call->known != NULL ? call->known[history] : 1;
@@ -540,23 +557,6 @@ static cs_status compare_best(cs_caller *caller, const cs_call *call, size_t n_p
     return CS_OK;
 }
 
-/* Is there a network for those who are there? One that is made for its servers has none without
- * them. */
-static cs_status check_network(const cs_caller *caller, const cs_cluster *cluster, cs_error *err)
-{
-    const cs_cluster *all      = &caller->job->call.scenario.cluster;
-    cs_scenario       scenario = caller->job->call.scenario;
-
-    scenario.cluster = *cluster;
-    if (cluster->n_ranks == all->n_ranks || all->topology == NULL ||
-        cs_scenario_check(&scenario, NULL) == CS_OK) {
-        return CS_OK;
-    }
-    return CS_FAIL(err, CS_ENOTSUP, "cluster.topology",
-                   "is made for all servers, and one has left: accepted are networks that are "
-                   "generated for any number of servers, and port models");
-}
-
 cs_status cs_call_time(cs_caller *caller, const cs_call *call, double *elapsed_s_p, cs_error *err)
 {
     bool is_possible;
@@ -602,6 +602,7 @@ cs_status cs_call_probes(cs_caller *caller, const double *slowdowns, const cs_me
         *elapsed_s_p = 0;
         return CS_OK;
     }
+    CS_TRY(check_network(caller, &job.scenario.cluster, err));
     return cs_profile_time(&job, &options, elapsed_s_p, err);
 }
 

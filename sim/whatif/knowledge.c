@@ -34,8 +34,10 @@ static cs_status find_probes_s(const cs_knowledge *k, const cs_members *members,
     if (status == CS_OK) {
         return CS_OK;
     }
-    return CS_FAIL(err, status, cs_status_is_refusal(status) ? "profile.duration" : wrong.where,
-                   "%s%s", cs_status_is_refusal(status) ? "is not known: " : "", wrong.message);
+    bool is_network = strcmp(wrong.where, "cluster.topology") == 0;
+    return cs_status_is_refusal(status) && !is_network
+               ? CS_FAIL(err, status, "profile.duration", "is not known: %s", wrong.message)
+               : CS_FAIL(err, status, wrong.where, "%s", wrong.message);
 }
 
 /* ---- which schedule ---- */

@@ -435,6 +435,11 @@ Test(whatif_change, who_can_leave_is_said)
     expect_refused("{" SMALL_JOB ", \"model\": \"flow\", \"cluster\": {\"topology\": \"adapcc\"}, "
                    "\"death\": {\"rank\": 1, \"at\": 5}, \"policies\": [\"nccl_rings\"]}",
                    "cluster.topology: is made for all servers, and one has left");
+    expect_refused(
+        "{" SMALL_JOB ", \"model\": \"flow\", \"cluster\": {\"topology\": \"adapcc\"}, "
+        "\"death\": {\"rank\": 1, \"at\": 5}, \"profile\": {\"period\": 5}, \"policies\": "
+        "[\"adapcc\"]}",
+        "cluster.topology: is made for all servers, and one has left");
     expect_refused("{" SMALL_JOB
                    ", \"cluster\": {\"ranks\": 8, \"gpus_per_server\": 8}, \"death\": "
                    "{\"rank\": 1, \"at\": 5}}",
@@ -881,14 +886,20 @@ Test(whatif_change, reports_are_the_same_every_time)
     release(&b);
 }
 
-Test(whatif_change, memory_that_runs_out_is_an_error)
+static void expect_out_of_memory(outcome o)
 {
-    outcome o = run_with("\"profile\": {\"period\": 20}, " SLOW_FROM_12_5
-                         ", \"policies\": [\"ring\", \"optcc\"]" INTERFERENCE DEATH);
-
-    cs_whatif_free(&o.report);
     run_without_memory(&o.job);
     release(&o);
+}
+
+Test(whatif_change, memory_that_runs_out_is_an_error)
+{
+    expect_out_of_memory(run_with("\"profile\": {\"period\": 20}, " SLOW_FROM_12_5
+                                  ", \"policies\": [\"ring\", \"optcc\"]" INTERFERENCE DEATH));
+    expect_out_of_memory(
+        run_mixed("\"profile\": {\"period\": 40}, \"algorithm\": \"ring\", "
+                  "\"policies\": [{\"algorithm\": \"ring\", \"profile\": \"yes\"}], "
+                  "\"death\": {\"rank\": 5, \"at\": 30, \"takes\": \"worker\"}"));
 }
 
 Test(whatif_change, bad_input_is_located)

@@ -47,6 +47,12 @@ static inline cs_status try_job(const char *json, outcome *o, cs_error *err)
     return status;
 }
 
+static inline void release(outcome *o)
+{
+    cs_whatif_free(&o->report);
+    cs_whatif_job_free(&o->job);
+}
+
 /* Refused, in words that contain `words`. */
 static inline void expect_refused(const char *json, const char *words)
 {
@@ -57,12 +63,7 @@ static inline void expect_refused(const char *json, const char *words)
     cr_assert_neq(try_job(json, &o, &err), CS_OK, "accepted: %s", json);
     cs_error_text(&err, text, sizeof text);
     cr_expect_not_null(strstr(text, words), "%s: %s", json, text);
-}
-
-static inline void release(outcome *o)
-{
-    cs_whatif_free(&o->report);
-    cs_whatif_job_free(&o->job);
+    release(&o);
 }
 
 /* A job that ran runs again and again: the first, the second and, the later the rarer, other
