@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Print a source as the compiler sees it, with its comments, by the command of a build.
+"""Print a source as the compiler sees it, by the command of a build.
 
 usage: preprocess.py BUILD_FOLDER FILE.c
 """
@@ -19,7 +19,7 @@ def main():
     at = words.index("-o")
     del words[at:at + 2]
     words.remove("-c")
-    return subprocess.run([*words, "-E", "-CC", "-P"], cwd=entry["directory"], check=False).returncode
+    return subprocess.run([*words, "-E", "-P"], cwd=entry["directory"], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -343,15 +343,16 @@ static cs_status run_points(const cs_algorithm *algorithm, const cs_model *model
     bool                  is_ring = strcmp(algorithm->name, "ring") == 0;
     bool                  foreign = model->network != NULL && model->network->is_foreign;
     bool                  is_flow = model->network != NULL && is_ring && !foreign;
-    size_t                last    = how_to->quick || is_flow ? 3 : 4;
     bool     fast = is_flow || (algorithm->closed_form_s != NULL && model == cs_models[0]);
+    size_t   last = fast ? (is_flow ? 3 : 4) : 2;
     uint32_t g    = how_to->gpus_per_server > 0 ? how_to->gpus_per_server : 1;
 
+    last = how_to->quick ? (last + 1) / 2 : last;
     last = foreign && !is_ring ? 0 : last; /* one line is enough to compare with */
     for (size_t i = 0; i < last && status == CS_OK; i++) {
         for (int how = 0; how < 4 && status == CS_OK; how++) {
             point p = {.timing.job.verify = how % 2 != 0};
-            if ((!fast && how > 0) || (!fast && i > 1)) {
+            if (!fast && how > 0) {
                 continue;
             }
             cs_job_set_algorithm(&p.timing.job, algorithm, NULL);

@@ -140,7 +140,7 @@ static void same_bits_twice(ct_scene *scene, ct_rng *rng)
     n_scenes++;
     for (size_t m = 0; cs_models[m] != NULL; m++) {
         const cs_network *network = cs_models[m]->network;
-        if (network != NULL && n_scenes % (network->is_foreign ? 64 : 4) != 0) {
+        if (network != NULL && n_scenes % (network->is_foreign ? 64 : 8) != 0) {
             continue; /* starting processes takes its time, and packets do */
         }
         if (ct_foreign_takes_long(cs_models[m], &scene->scenario)) {

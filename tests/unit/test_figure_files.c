@@ -403,15 +403,16 @@ static const struct {
     {"parallel-rings-4", {{"sweep.figure.let.block_mib", "[0.0625, 3]"}}},
     {"parallel-rings-7", {{"sweep.figure.let.block_mib", "[0.0625, 3]"}}},
     {"parallel-rings-cif", {{"bytes", "1MiB"}}},
-    {"adapcc-3b", {{"sweep.seed", "[1, 2]"}}},
-    {"adapcc-14", {{"sweep.seed", "[1, 2]"}}},
-    {"adapcc-15", {{"sweep.seed", "[1, 2]"}}},
-    {"adapcc-16", {{"sweep.seed", "[1, 2]"}}},
-    {"adapcc-17", {{"sweep.seed", "[1, 2]"}}},
+    {"adapcc-3b", {{"figure.lists.seeds", "[1, 2]"}}},
+    {"adapcc-14", {{"figure.lists.seeds", "[1, 2]"}}},
+    {"adapcc-15", {{"figure.lists.seeds", "[1, 2]"}}},
+    {"adapcc-16", {{"sweep.figure.let.batch", "[4, 16]"}, {"sweep.seed", "[1]"}}},
+    {"adapcc-17", {{"sweep.figure.let.batch", "[32, 128]"}}},
     {"adapcc-18a", {{"sweep.figure.let.time", "[1, 2]"}}},
-    {"adapcc-18b", {{"sweep.figure.let.late_s", "[0, 0.04]"}}},
+    {"adapcc-18b", {{"figure.lists.delays_s", "[0, 0.04]"}}},
     {"adapcc-19d", {{"sweep.seed", "[1, 2]"}}},
-    {"decision-map", {{"sweep.figure.let.delay_T0", "[0, 0.5]"}}},
+    {"decision-map",
+     {{"sweep.figure.let.slowdown", "[1, 2]"}, {"sweep.figure.let.delay_T0", "[0, 0.5]"}}},
 };
 
 /* Of a cluster that is not that of the paper the picture must not say these. */
