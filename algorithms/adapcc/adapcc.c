@@ -62,7 +62,12 @@ cs_cost_model cs_adapcc_cost_model(const cs_adapcc_options *options)
 static cs_synthesis request_of(const cs_scenario *scenario, const cs_logical *logical,
                                const cs_adapcc_options *o)
 {
-    bool has_root = cs_collective_has_root(scenario->collective);
+    bool          has_root = cs_collective_has_root(scenario->collective);
+    cs_cost_model model    = cs_adapcc_cost_model(o);
+
+    if (o->relay != 0 && model == CS_COST_TURNS && logical->holds_both) {
+        model = CS_COST_VOLUME; /* under control the order that TURNS has there is not kept */
+    }
 
     return (cs_synthesis){.logical      = logical,
                           .collective   = cs_cost_takes(scenario->collective) ? scenario->collective
@@ -76,7 +81,7 @@ static cs_synthesis request_of(const cs_scenario *scenario, const cs_logical *lo
                           .solver_s     = o->solver_s,
                           .solver_nodes = o->solver_nodes,
                           .by           = (cs_synthesizer)o->synthesizer,
-                          .model        = cs_adapcc_cost_model(o),
+                          .model        = model,
                           .may_forward  = o->forward != 0};
 }
 
