@@ -319,29 +319,33 @@ static double try_move(search *s, memory *of, gsl_rng *random, uint64_t chunk_by
     return now_s;
 }
 
-/* Bytes go from tree to tree as long as that helps, in ever smaller parts. */
+/* A part of tree a's bytes goes to tree b, if that helps. Returns the time. */
+static double give_bytes(search *s, memory *of, uint64_t chunk_bytes, uint32_t a, uint32_t b,
+                         uint64_t part, double best_s)
+{
+    note_sizes(&s->trial, of->sizes);
+    s->trial.trees[a].size_bytes -= part;
+    s->trial.trees[b].size_bytes += part;
+    set_chunk(&s->trial, chunk_bytes);
+    double took_s = cost_of(s->q, s->cost, &s->trial);
+    if (took_s < best_s * (1 - 1e-12)) {
+        return took_s;
+    }
+    take_sizes(&s->trial, of->sizes, chunk_bytes);
+    return best_s;
+}
+
+/* Bytes go from each tree to each other one, in ever smaller parts. */
 static void share_out(search *s, memory *of, uint64_t chunk_bytes)
 {
     uint32_t n      = s->trial.n_trees;
     double   best_s = cost_of(s->q, s->cost, &s->trial);
 
     for (uint32_t bits = 2; bits < 8; bits++) {
-        for (uint32_t i = 0; i < n * n; i++) {
-            uint32_t a = i / n, b = i % n;
-            uint64_t part = s->trial.trees[a].size_bytes >> bits;
-
-            if (a == b) {
-                continue;
-            }
-            note_sizes(&s->trial, of->sizes);
-            s->trial.trees[a].size_bytes -= part;
-            s->trial.trees[b].size_bytes += part;
-            set_chunk(&s->trial, chunk_bytes);
-            double took_s = cost_of(s->q, s->cost, &s->trial);
-            if (took_s < best_s * (1 - 1e-12)) {
-                best_s = took_s;
-            } else {
-                take_sizes(&s->trial, of->sizes, chunk_bytes);
+        for (uint32_t a = 0; a < n; a++) {
+            for (uint32_t b = 0; b < n; b++) {
+                uint64_t part = s->trial.trees[a].size_bytes >> bits;
+                best_s = a != b ? give_bytes(s, of, chunk_bytes, a, b, part, best_s) : best_s;
             }
         }
     }
@@ -394,10 +398,10 @@ static cs_status search_heuristic(search *s, cs_strategy *strategy, cs_error *er
 
     if (random != NULL && of.plan != NULL && of.best != NULL && of.sizes != NULL &&
         of.best_of != NULL) {
-        start    starts[MOST_STARTS] = {{.n_trees = 0}};
+        start    starts[MOST_STARTS] = {0};
         uint32_t n_starts            = try_families(s, starts);
 
-        n_starts = s->q->logical->n_ranks > FEW_RANKS ? 1 : n_starts;
+        n_starts = s->q->logical->n_ranks > FEW_RANKS && n_starts > 1 ? 1 : n_starts;
 
         s->best_s = (double)INFINITY;
         for (uint32_t i = 0; i < n_starts && status == CS_OK; i++) {

@@ -109,9 +109,8 @@ Test(synthesize, shares_that_differ_go_all_the_way)
 /* By the paper's equation forwarding pays, by what ports carry it does not. */
 Test(synthesize, ranks_forward_where_the_equation_profits)
 {
-    static const char *const base =
-        "synthesize --topology adapcc -n 24 -c reduce -s 256M "
-        "--opt chunk=4194304 --opt cost=%s --opt forward=%s";
+    static const char *const base    = "synthesize --topology adapcc -n 24 -c reduce -s 256M "
+                                       "--opt chunk=4194304 --opt cost=%s --opt forward=%s";
     static const char *const costs[] = {"literal", "volume"};
 
     for (int i = 0; i < 2; i++) {
