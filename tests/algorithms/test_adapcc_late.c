@@ -227,7 +227,8 @@ static void run_tree(ct_rng *rng, const cs_strategy *strategy, uint32_t mask, in
     }
 }
 
-/* All trees over up to four ranks, and those over five with root 0, all sets of late ranks. */
+/* All trees over up to four ranks with all sets of late ranks; over five with root 0, of each tree
+ * some of the sets, which are all of them in eight trees. */
 Test(adapcc_late, all_contribute_once_in_all_trees)
 {
     ct_rng   rng      = ct_rng_for(1207);
@@ -248,6 +249,9 @@ Test(adapcc_late, all_contribute_once_in_all_trees)
             bool is_tree = cs_strategy_check(&s, NULL) == CS_OK;
             cs_strategy_set_sizes(&s, 64000000, 10000000);
             for (uint32_t mask = 1; is_tree && mask + 1 < 1u << n; mask++) {
+                if (n == 5 && (n_trees + mask) % 8 != 0) {
+                    continue;
+                }
                 run_tree(&rng, &s, mask, 0, (code + mask) % 3 == 0, &count[0]);
                 run_tree(&rng, &s, mask, 2, (code + mask) % 3 == 0, &count[1]);
             }
@@ -257,8 +261,8 @@ Test(adapcc_late, all_contribute_once_in_all_trees)
     }
     cr_assert_eq(n_trees, 2 + 9 + 64 + 125u);
     for (uint32_t i = 0; i < 2; i++) {
-        cr_assert_gt(count[i].n_lone, 100u);
-        cr_assert_gt(count[i].n_late, 5000u);
+        cr_assert_gt(count[i].n_lone, 50u);
+        cr_assert_gt(count[i].n_late, 2000u);
     }
     cr_assert_gt(count[1].n_joined, 3 * count[0].n_joined / 2, "%u, not %u", count[1].n_joined,
                  count[0].n_joined);
