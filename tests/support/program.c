@@ -37,3 +37,16 @@ void ct_program_says(const char *arguments, int code, const char *words)
                        text.data);
     cs_text_free(&text);
 }
+
+json_t *ct_program_result(const char *arguments)
+{
+    cs_text text = {0};
+
+    cr_assert_eq(ct_program(arguments, "2>&1", &text), 0, "%s: %s", arguments, text.data);
+    json_t *list = json_loads(text.data, 0, NULL);
+    cr_assert_not_null(list, "%s", text.data);
+    json_t *first = json_incref(json_array_get(list, 0));
+    json_decref(list);
+    cs_text_free(&text);
+    return first;
+}

@@ -367,27 +367,13 @@ Test(relay_command, what_is_wrong_is_one_line)
 
 /* ---- what a run decides ---- */
 
-/* Printed by a program: one result. The caller frees it. */
-static json_t *first_result(const char *arguments)
-{
-    cs_text text = {0};
-
-    cr_assert_eq(ct_program(arguments, "2>&1", &text), 0, "%s", text.data);
-    json_t *list = json_loads(text.data, 0, NULL);
-    cr_assert_not_null(list, "%s", text.data);
-    json_t *first = json_incref(json_array_get(list, 0));
-    json_decref(list);
-    cs_text_free(&text);
-    return first;
-}
-
 #define RUN "run -n 4 -s 64M --bandwidth 12.5GB/s --late 1=12ms --late 3=1s --format json "
 
 /* A result holds what the coordinator decided, and what `relay` says on paper for the same rate;
  * results without a coordinator, and CSV, are as before. */
 Test(relay_command, a_run_says_what_was_decided)
 {
-    json_t     *result = first_result(RUN "-a adapcc --opt relay=premium");
+    json_t     *result = ct_program_result(RUN "-a adapcc --opt relay=premium");
     json_t     *list = json_object_get(result, "decisions"), *d = json_array_get(list, 0);
     json_t     *workers = json_object_get(d, "workers"), *late = json_array_get(workers, 3);
     const char *others[] = {RUN "-a adapcc", RUN "-a ring"};
@@ -409,7 +395,7 @@ Test(relay_command, a_run_says_what_was_decided)
     expect_number(json_array_get(workers, 0), "missing_bytes", 0);
     json_decref(result);
     for (size_t i = 0; i < 2; i++) {
-        result = first_result(others[i]);
+        result = ct_program_result(others[i]);
         cr_assert_null(json_object_get(result, "decisions"));
         json_decref(result);
     }

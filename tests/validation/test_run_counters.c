@@ -26,22 +26,10 @@ static cs_text run(const char *arguments)
     return text;
 }
 
-static json_t *first_of(const char *arguments)
-{
-    cs_text text = run(arguments);
-    json_t *list = json_loads(text.data, 0, NULL);
-
-    cr_assert_not_null(list, "%s", text.data);
-    json_t *first = json_incref(json_array_get(list, 0));
-    json_decref(list);
-    cs_text_free(&text);
-    return first;
-}
-
 Test(run_counters, json_has_totals_and_links)
 {
-    json_t    *plain   = first_of(SCENARIO SWITCHES " --format json");
-    json_t    *asked   = first_of(SCENARIO SWITCHES " --format json --counters summary");
+    json_t    *plain   = ct_program_result(SCENARIO SWITCHES " --format json");
+    json_t    *asked   = ct_program_result(SCENARIO SWITCHES " --format json --counters summary");
     json_t    *links   = json_object_get(json_object_get(asked, "counters"), "links"), *link;
     json_int_t packets = 0, pauses = 0;
     size_t     i;
