@@ -112,7 +112,7 @@ static void run_item(cs_figure_item *item)
     if (is_stored) {
         cs_job_set_algorithm(&job, &cs_algorithm_stored, &stored);
     }
-    size_t    n_observers = job.algorithm != NULL && job.algorithm->decided != NULL ? 1 : 0;
+    size_t    n_observers = job.algorithm != NULL && job.algorithm->decided == cs_late_decided;
     cs_status status      = cs_job_run(&job, &observer, n_observers, &item->result, &item->error);
     if (status == CS_OK && item->start.n_ranks > 0 && item->start.workers == NULL) {
         (void)CS_NO_MEMORY(&item->error, "the decisions on %u ranks", item->start.n_ranks);

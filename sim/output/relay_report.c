@@ -454,7 +454,7 @@ static void report_decisions(void *user, const void *decisions)
 size_t cs_late_report_observe(cs_late_report *report, const cs_algorithm *algorithm,
                               cs_observer *observers)
 {
-    if (strcmp(algorithm->name, "adapcc") != 0) {
+    if (algorithm->decided != cs_late_decided) {
         return 0;
     }
     observers[0] = (cs_observer){.decided = report_decisions, .user = report};
