@@ -11,6 +11,7 @@
 #include "whatif/nic.h"
 
 #include "base/alloc.h"
+#include "cs/units.h"
 #include "scenario/scenario_json.h"
 #include "topology/topology_file.h"
 #include "whatif/call.h"
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ALGORITHMS = 128 };
+enum { MAX_ALGORITHMS = 128, MAX_FIRST = 2 };
 
 /* The best estimate, and the two ends of the interval. */
 typedef enum corner { MIDDLE, LOW, HIGH, CORNERS } corner;
@@ -35,16 +36,17 @@ typedef struct study {
     const cs_nic_question *question;
     cs_nic_report         *report;
     cs_arena               scratch;
-    cs_config             *config; /* an algorithm for each case; owned */
-    const char            *names[MAX_ALGORITHMS]; /* the baseline first */
-    size_t                 n_names;
+    cs_config             *config;                     /* an algorithm for each case; owned */
+    const char            *names[MAX_ALGORITHMS];      /* the baseline first */
+    size_t                 n_names, n_first;           /* the first can have run .. */
+    bool                   first_is_wanted[MAX_FIRST]; /* .. and were asked for, too */
     cs_case               *cases; /* [n_names]; owned, the first n_cases are built */
     size_t                 n_cases;
     cs_whatif_schedule    *schedules; /* [n_names] */
     cs_job                 call;      /* of all ranks on whole NICs; its NICs are the topology's */
     cs_fabric              nics[CORNERS];
     bool                   has_corner[CORNERS];
-    cs_timeline            timeline;  /* its parts are the scratch's */
+    cs_timeline            timeline;               /* its parts are the scratch's */
     double                *known[CS_NIC_SHARINGS]; /* [n_failed] what a schedule is made for */
     bool                  *is_excluded;            /* [n_failed] nobody is */
 } study;
@@ -64,7 +66,7 @@ const char *cs_nic_sharing_name(cs_nic_sharing sharing)
 
 static cs_status parse_nic(const char *name, const char *where, cs_nic_fault *fault, cs_error *err)
 {
-    const char *dot    = strchr(name, '.');
+    const char *dot = strchr(name, '.');
     char        first[16];
     uint64_t    server = 0, nic = 0;
     size_t      length = dot != NULL ? (size_t)(dot - name) : 0;
@@ -77,7 +79,8 @@ static cs_status parse_nic(const char *name, const char *where, cs_nic_fault *fa
     if (length > 0) {
         CS_TRY(cs_parse_integer(first, 0, CS_MAX_RANKS, &server, where, err));
     }
-    CS_TRY(cs_parse_integer(dot != NULL ? dot + 1 : name, 0, CS_MACHINE_MAX_NICS, &nic, where, err));
+    CS_TRY(
+        cs_parse_integer(dot != NULL ? dot + 1 : name, 0, CS_MACHINE_MAX_NICS, &nic, where, err));
     fault->server = (uint32_t)server;
     fault->nic    = (uint32_t)nic;
     return CS_OK;
@@ -86,8 +89,8 @@ static cs_status parse_nic(const char *name, const char *where, cs_nic_fault *fa
 cs_status cs_nic_fault_parse(const char *text, bool is_slow, const char *where,
                              cs_nic_fault *fault_p, cs_error *err)
 {
-    const char  *form = is_slow ? "[SERVER.]NIC=L" : "[SERVER.]NIC";
-    const char  *sign = strchr(text, '=');
+    const char  *form  = is_slow ? "[SERVER.]NIC=L" : "[SERVER.]NIC";
+    const char  *sign  = strchr(text, '=');
     cs_nic_fault fault = {.slowdown = (double)INFINITY};
     char         name[64];
     size_t       length = sign != NULL ? (size_t)(sign - text) : strlen(text);
@@ -108,8 +111,10 @@ cs_status cs_nic_fault_parse(const char *text, bool is_slow, const char *where,
     if (is_slow) {
         CS_TRY(cs_parse_number(sign + 1, &fault.slowdown, where, err));
         if (!(fault.slowdown >= 1 && fault.slowdown <= CS_MAX_SLOWDOWN)) {
-            return CS_FAIL(err, CS_EINVAL, where, "'%.60s': L is what the rate of the NIC is "
-                           "divided by, accepted are 1 to %g", text, CS_MAX_SLOWDOWN);
+            return CS_FAIL(err, CS_EINVAL, where,
+                           "'%.60s': L is what the rate of the NIC is "
+                           "divided by, accepted are 1 to %g",
+                           text, CS_MAX_SLOWDOWN);
         }
     }
     *fault_p = fault;
@@ -120,8 +125,8 @@ cs_status cs_nic_fault_parse(const char *text, bool is_slow, const char *where,
 
 /* The NICs that the GPUs use; the arrays are the scratch's. */
 typedef struct nics {
-    uint32_t n;       /* of the machine */
-    bool    *is_used; /* [n] */
+    uint32_t n;        /* of the machine */
+    bool    *is_used;  /* [n] */
     double  *rate_Bps; /* [n] */
     double  *slowdown; /* [n] of the server that is looked at */
 } nics;
@@ -133,7 +138,7 @@ static double carried_Bps(const nics *k, cs_nic_sharing sharing)
     uint32_t n_working = 0;
 
     for (uint32_t i = 0; i < k->n; i++) {
-        bool   is_left  = k->is_used[i] && !isinf(k->slowdown[i]) &&
+        bool is_left = k->is_used[i] && !isinf(k->slowdown[i]) &&
                        (sharing != CS_NIC_WITHOUT_SHARES || k->slowdown[i] == 1);
         double rate_Bps = k->rate_Bps[i] / k->slowdown[i];
         if (is_left) {
@@ -160,9 +165,8 @@ static cs_status read_nics(study *s, const cs_machine *machine, nics *k, cs_erro
     for (uint32_t i = 0; i < k->n; i++) {
         const cs_device *nic = &machine->nics[i];
         k->is_used[i]        = choice.sharers[i] > 0;
-        k->rate_Bps[i]       = nic->is_pcie_assumed ? nic->wire_Bps
-                                                    : fmin(nic->wire_Bps, nic->pcie_Bps);
-        k->slowdown[i]       = 1;
+        k->rate_Bps[i] = nic->is_pcie_assumed ? nic->wire_Bps : fmin(nic->wire_Bps, nic->pcie_Bps);
+        k->slowdown[i] = 1;
         report->n_nics += k->is_used[i];
     }
     bool is_known       = machine->assumed[CS_RATE_NIC] == NULL;
@@ -214,8 +218,8 @@ static cs_status slow_server(const study *s, nics *k, uint32_t server, cs_nic_se
         const cs_nic_fault *f = &s->question->faults[i];
         if (f->server == server) {
             k->slowdown[f->nic] = f->slowdown;
-            out->n_dead += isinf(f->slowdown);
-            out->n_slow += !isinf(f->slowdown) && f->slowdown > 1;
+            out->n_dead += isinf(f->slowdown) ? 1 : 0;
+            out->n_slow += f->slowdown > 1 && !isinf(f->slowdown) ? 1 : 0;
         }
     }
     for (cs_nic_sharing h = 0; h < CS_NIC_SHARINGS; h++) {
@@ -286,18 +290,18 @@ static cs_status set_number(study *s, const char *path, uint64_t value, const ch
  * them have are left out for others. */
 static cs_status set_config(study *s, cs_error *err)
 {
-    const cs_nic_question *q        = s->question;
-    const cs_value         topology = {.type = CS_VALUE_TEXT, .text = q->topology};
+    const cs_nic_question *q          = s->question;
+    const cs_value         topology   = {.type = CS_VALUE_TEXT, .text = q->topology};
     const cs_value         collective = {.type = CS_VALUE_TEXT,
                                          .text = cs_collective_name(q->calibration->collective)};
-    uint32_t               n_ranks = q->n_ranks > 0 ? q->n_ranks : q->calibration->n_ranks;
+    uint32_t               n_ranks    = q->n_ranks > 0 ? q->n_ranks : q->calibration->n_ranks;
 
     CS_TRY(check_config(q->config, err));
     CS_TRY(cs_config_at(q->config, 0, &s->config, err));
     CS_TRY(cs_config_put(s->config, "cluster.topology", &topology, "--topology", err));
     CS_TRY(cs_config_put(s->config, "collective", &collective, "--calibration", err));
-    CS_TRY(set_number(s, "cluster.ranks", n_ranks, q->n_ranks > 0 ? "--ranks" : "--calibration",
-                      err));
+    CS_TRY(
+        set_number(s, "cluster.ranks", n_ranks, q->n_ranks > 0 ? "--ranks" : "--calibration", err));
     return set_number(s, "bytes", q->bytes, "--bytes", err);
 }
 
@@ -325,7 +329,7 @@ static cs_status see_cluster(study *s, cs_error *err)
     CS_TRY(set_algorithms(s, names, n, err));
     cs_status status = cs_config_case(s->config, 0, &c, err);
     if (status == CS_OK) {
-        const cs_cluster *cluster = &c.job.scenario.cluster;
+        const cs_cluster *cluster  = &c.job.scenario.cluster;
         s->report->collective      = c.job.scenario.collective;
         s->report->n_ranks         = cluster->n_ranks;
         s->report->gpus_per_server = cluster->gpus_per_server;
@@ -349,9 +353,9 @@ static cs_status see_cluster(study *s, cs_error *err)
 /* The parts of a server. */
 static cs_status see_nics(study *s, cs_error *err)
 {
-    cs_topology_file file = {0};
-    nics             k    = {0};
-    cs_status status = cs_topology_open(s->question->topology, &s->scratch, &file, err);
+    cs_topology_file file   = {0};
+    nics             k      = {0};
+    cs_status        status = cs_topology_open(s->question->topology, &s->scratch, &file, err);
 
     if (status == CS_OK && file.site.machine == NULL) {
         status = CS_FAIL(err, CS_ENOTSUP, "--topology",
@@ -385,6 +389,9 @@ static cs_status add_name(study *s, const char *name, const char *option, cs_err
     }
     for (size_t i = 0; i < s->n_names; i++) {
         if (strcmp(s->names[i], algorithm->name) == 0) {
+            if (i < MAX_FIRST) {
+                s->first_is_wanted[i] = true;
+            }
             return CS_OK;
         }
     }
@@ -397,7 +404,7 @@ static cs_status add_name(study *s, const char *name, const char *option, cs_err
 
 /* The schedules that can have run, the most likely first: the default of the cluster, then the one
  * that takes least out of a server. */
-static size_t list_baselines(const study *s, const char *names[2])
+static size_t list_baselines(const study *s, const char *names[MAX_FIRST])
 {
     const cs_nic_report *report = s->report;
 
@@ -417,13 +424,14 @@ static size_t list_baselines(const study *s, const char *names[2])
 /* The names: those that can have run first, then what is asked for, or all. */
 static cs_status choose_algorithms(study *s, cs_error *err)
 {
-    const cs_nic_question *q        = s->question;
-    const char            *first[2] = {NULL, NULL};
-    size_t                 n_first  = list_baselines(s, first);
+    const cs_nic_question *q                = s->question;
+    const char            *first[MAX_FIRST] = {NULL, NULL};
+    size_t                 n_first          = list_baselines(s, first);
 
     for (size_t i = 0; i < n_first; i++) {
         CS_TRY(add_name(s, first[i], q->baseline != NULL ? "--baseline" : "", err));
     }
+    s->n_first = s->n_names;
     for (size_t i = 0; i < q->n_algorithms; i++) {
         CS_TRY(add_name(s, q->algorithms[i], "--algorithm", err));
     }
@@ -447,16 +455,15 @@ static cs_status build_cases(study *s, cs_error *err)
     for (size_t i = 0; i < s->n_names; i++) {
         CS_TRY(cs_config_case(s->config, i, &s->cases[i], err));
         s->n_cases++;
-        s->schedules[i] =
-            (cs_whatif_schedule){s->cases[i].job.algorithm, s->cases[i].job.options};
+        s->schedules[i] = (cs_whatif_schedule){s->cases[i].job.algorithm, s->cases[i].job.options};
     }
-    s->call                                = s->cases[0].job;
-    s->call.verify                         = true;
-    s->call.is_checked                     = false;
-    s->call.scenario.arrival_s             = NULL;
-    s->call.scenario.cluster.topology      = NULL; /* ports alone, of pooled NICs */
-    s->call.scenario.cluster.nic_sharers   = 0;
-    s->report->model                       = s->call.model->name;
+    s->call                              = s->cases[0].job;
+    s->call.verify                       = true;
+    s->call.is_checked                   = false;
+    s->call.scenario.arrival_s           = NULL;
+    s->call.scenario.cluster.topology    = NULL; /* ports alone, of pooled NICs */
+    s->call.scenario.cluster.nic_sharers = 0;
+    s->report->model                     = s->call.model->name;
     return CS_OK;
 }
 
@@ -507,7 +514,10 @@ static cs_status find(const search *q, double target_s, double guess, double *x_
     if (below >= target_s) {
         return CS_OK;
     }
-    for (CS_TRY(time_at(q, high, &above, err)); above < target_s; low = high, below = above) {
+    CS_TRY(time_at(q, high, &above, err));
+    while (above < target_s) {
+        low   = high;
+        below = above;
         high *= 4;
         CS_TRY(time_at(q, high, &above, err));
     }
@@ -536,7 +546,8 @@ static cs_status find(const search *q, double target_s, double guess, double *x_
     return CS_OK;
 }
 
-/* The NICs on which a schedule takes A + B S. A bandwidth of FAST_BPS: it takes longer even there. */
+/* The NICs on which a schedule takes A + B S. A bandwidth of FAST_BPS: it takes longer even there.
+ */
 static cs_status fit_nics(const study *s, const cs_whatif_schedule *schedule, double a_s,
                           double b_s_per_byte, cs_fabric *nic, cs_error *err)
 {
@@ -546,8 +557,8 @@ static cs_status fit_nics(const study *s, const cs_whatif_schedule *schedule, do
     *nic = s->call.scenario.cluster.fabrics[CS_NIC];
     CS_TRY(find(&q, a_s, fmax(a_s, 1e-9), &nic->alpha_s, err));
     q.alpha_s = nic->alpha_s;
-    CS_TRY(find(&q, a_s + b_s_per_byte * (double)s->question->bytes,
-                1 / nic->bandwidth_Bps, &x, err));
+    CS_TRY(
+        find(&q, a_s + b_s_per_byte * (double)s->question->bytes, 1 / nic->bandwidth_Bps, &x, err));
     nic->bandwidth_Bps = x > 0 ? fmin(1 / x, FAST_BPS) : FAST_BPS;
     return CS_OK;
 }
@@ -562,8 +573,8 @@ static bool is_too_fast(const study *s, const cs_fabric *nic)
 /* Say what did not fit. */
 static cs_status refuse_log(const study *s, const cs_fabric *nic, const char *name, cs_error *err)
 {
-    const cs_nic_report *report = s->report;
-    double rate_GBps = nic->bandwidth_Bps * report->gpus_per_server / 1e9;
+    const cs_nic_report *report    = s->report;
+    double               rate_GBps = nic->bandwidth_Bps * report->gpus_per_server / 1e9;
 
     if (nic->bandwidth_Bps >= FAST_BPS) {
         return CS_FAIL(err, CS_ENOTSUP, "--calibration",
@@ -582,10 +593,10 @@ static cs_status refuse_log(const study *s, const cs_fabric *nic, const char *na
 /* Which schedule ran when the log was taken, and on which NICs. */
 static cs_status choose_baseline(study *s, cs_error *err)
 {
-    cs_nic_report *report   = s->report;
-    const cs_line *line     = &report->regime.line;
-    const char    *names[2] = {NULL, NULL};
-    size_t         n        = list_baselines(s, names), i = 0;
+    cs_nic_report *report           = s->report;
+    const cs_line *line             = &report->regime.line;
+    const char    *names[MAX_FIRST] = {NULL, NULL};
+    size_t         n = list_baselines(s, names), i = 0;
 
     for (;; i++) {
         CS_TRY(fit_nics(s, &s->schedules[i], line->intercept_s, line->slope_s_per_byte,
@@ -599,8 +610,8 @@ static cs_status choose_baseline(study *s, cs_error *err)
         }
         report->default_Bps = s->nics[MIDDLE].bandwidth_Bps * report->gpus_per_server;
     }
-    report->is_other = i > 0;
-    report->baseline = s->names[i];
+    report->is_other      = i > 0;
+    report->baseline      = s->names[i];
     s->has_corner[MIDDLE] = true;
     return CS_OK;
 }
@@ -613,20 +624,21 @@ static const cs_whatif_schedule *baseline_of(const study *s)
 /* The ends of the interval, where both of the line's parameters have one. */
 static cs_status fit_corners(study *s, cs_error *err)
 {
-    const cs_line *line = &s->report->regime.line;
+    const cs_line *line         = &s->report->regime.line;
     const double   a_s[CORNERS] = {0, line->intercept_low_s, line->intercept_high_s};
     const double   b[CORNERS]   = {0, line->slope_low_s_per_byte, line->slope_high_s_per_byte};
-    bool           is_bounded = b[LOW] > 0 && isfinite(a_s[HIGH]) && isfinite(b[HIGH]);
+    bool           is_bounded   = b[LOW] > 0 && isfinite(a_s[HIGH]) && isfinite(b[HIGH]);
 
     for (corner c = LOW; c < CORNERS && is_bounded; c++) {
         CS_TRY(fit_nics(s, baseline_of(s), a_s[c], b[c], &s->nics[c], err));
         s->has_corner[c] = s->nics[c].bandwidth_Bps < FAST_BPS;
     }
-    is_bounded = s->has_corner[LOW] && s->has_corner[HIGH];
+    is_bounded         = s->has_corner[LOW] && s->has_corner[HIGH];
     s->has_corner[LOW] = s->has_corner[HIGH] = is_bounded;
     double g                                 = s->report->gpus_per_server;
-    s->report->in_use_Bps = (cs_estimate){s->nics[MIDDLE].bandwidth_Bps * g, (double)NAN, (double)NAN};
-    s->report->alpha_s    = (cs_estimate){s->nics[MIDDLE].alpha_s, (double)NAN, (double)NAN};
+    s->report->in_use_Bps =
+        (cs_estimate){s->nics[MIDDLE].bandwidth_Bps * g, (double)NAN, (double)NAN};
+    s->report->alpha_s = (cs_estimate){s->nics[MIDDLE].alpha_s, (double)NAN, (double)NAN};
     if (is_bounded) { /* a slow line has a low rate */
         s->report->in_use_Bps.low  = s->nics[HIGH].bandwidth_Bps * g;
         s->report->in_use_Bps.high = s->nics[LOW].bandwidth_Bps * g;
@@ -644,8 +656,8 @@ static cs_status make_timeline(study *s, cs_error *err)
     const cs_nic_report *report    = s->report;
     size_t               n         = report->n_failed;
     cs_history          *histories = CS_ARENA_NEW(&s->scratch, cs_history, n);
-    cs_capacity *spans  = CS_ARENA_NEW(&s->scratch, cs_capacity, n * CS_NIC_SHARINGS);
-    double      *events = CS_ARENA_NEW(&s->scratch, double, CS_NIC_SHARINGS + 1);
+    cs_capacity         *spans     = CS_ARENA_NEW(&s->scratch, cs_capacity, n * CS_NIC_SHARINGS);
+    double              *events    = CS_ARENA_NEW(&s->scratch, double, CS_NIC_SHARINGS + 1);
 
     s->is_excluded = CS_ARENA_NEW(&s->scratch, bool, n);
     bool has_room  = histories != NULL && spans != NULL && events != NULL && s->is_excluded != NULL;
@@ -660,12 +672,12 @@ static cs_status make_timeline(study *s, cs_error *err)
         const cs_nic_server *server = &report->servers[i];
         cs_capacity         *own    = &spans[i * CS_NIC_SHARINGS];
         for (cs_nic_sharing h = 0; h < CS_NIC_SHARINGS; h++) {
-            uint32_t rank  = server->server * report->gpus_per_server;
-            own[h]         = (cs_capacity){rank, server->slowdown[h], h * EPOCH_S, (h + 1) * EPOCH_S};
+            uint32_t rank = server->server * report->gpus_per_server;
+            own[h] = (cs_capacity){rank, server->slowdown[h], h * EPOCH_S, (h + 1) * EPOCH_S};
             s->known[h][i] = server->slowdown[h];
         }
-        histories[i] = (cs_history){
-            .server = server->server, .spans = own, .n_spans = CS_NIC_SHARINGS};
+        histories[i] =
+            (cs_history){.server = server->server, .spans = own, .n_spans = CS_NIC_SHARINGS};
     }
     for (size_t i = 0; i <= CS_NIC_SHARINGS; i++) {
         events[i] = (double)i * EPOCH_S;
@@ -729,9 +741,9 @@ static cs_status bound_line(const study *s, cs_nic_line *line, const cs_whatif_s
                             cs_error *err)
 {
     const cs_nic_report *report = s->report;
-    cs_capacity *steps = CS_ARENA_NEW(&s->report->arena, cs_capacity, report->n_failed);
-    const char  *name  = NULL;
-    char         chosen[32];
+    cs_capacity         *steps  = CS_ARENA_NEW(&s->report->arena, cs_capacity, report->n_failed);
+    const char          *name   = NULL;
+    char                 chosen[32];
 
     if (steps == NULL) {
         return CS_NO_MEMORY(err, "a line");
@@ -751,11 +763,12 @@ static cs_status bound_line(const study *s, cs_nic_line *line, const cs_whatif_s
         job.scenario.n_capacity              = is_during ? n : 0;
         cs_job_set_algorithm(&job, schedule->algorithm, &schedule->options);
         CS_TRY(cs_job_resolve(&job, err));
-        cs_bound_context context    = cs_job_bounds(&job);
-        double           bound_s    = cs_best_bound(&context, &name);
+        cs_bound_context context                              = cs_job_bounds(&job);
+        double           bound_s                              = cs_best_bound(&context, &name);
         *(is_during ? &line->bound_s : &line->before_bound_s) = bound_s;
         const cs_field *option = cs_field_find(job.algorithm->options, "chosen");
-        if (is_during && option != NULL && cs_field_text(option, &job.options, chosen, sizeof chosen) &&
+        if (is_during && option != NULL &&
+            cs_field_text(option, &job.options, chosen, sizeof chosen) &&
             strcmp(chosen, line->algorithm) != 0) {
             line->ran = cs_arena_strdup(&s->report->arena, chosen);
         }
@@ -801,7 +814,7 @@ static cs_status run_corner(study *s, corner c, cs_error *err)
     cs_caller    *caller = NULL;
 
     job.call.scenario.cluster.fabrics[CS_NIC] = s->nics[c];
-    cs_status status = cs_caller_new(&job, &s->timeline, &caller, err);
+    cs_status status                          = cs_caller_new(&job, &s->timeline, &caller, err);
     for (size_t i = 0; i < s->report->n_lines && status == CS_OK; i++) {
         cs_nic_line *line = &s->report->lines[i];
         if (line->is_available) {
@@ -822,16 +835,19 @@ static cs_status run_corner(study *s, corner c, cs_error *err)
 
 static void add_line(study *s, const char *algorithm, cs_nic_sharing sharing)
 {
-    s->report->lines[s->report->n_lines++] = (cs_nic_line){
-        .algorithm    = algorithm,
-        .sharing      = sharing,
-        .is_available = true,
-        .before_s     = cs_estimate_none(),
-        .during_s     = cs_estimate_none(),
-        .after_s      = cs_estimate_none(),
-        .saved_s      = cs_estimate_none(),
-        .gap          = (double)NAN,
-    };
+    s->report->lines[s->report->n_lines++] = (cs_nic_line){.algorithm         = algorithm,
+                                                           .sharing           = sharing,
+                                                           .is_available      = true,
+                                                           .before_s          = cs_estimate_none(),
+                                                           .during_s          = cs_estimate_none(),
+                                                           .after_s           = cs_estimate_none(),
+                                                           .saved_s           = cs_estimate_none(),
+                                                           .before_busbw_GBps = (double)NAN,
+                                                           .during_busbw_GBps = (double)NAN,
+                                                           .after_busbw_GBps  = (double)NAN,
+                                                           .before_bound_s    = (double)NAN,
+                                                           .bound_s           = (double)NAN,
+                                                           .gap               = (double)NAN};
 }
 
 /* Does another sharing than the pool make a difference, and is there one? */
@@ -841,12 +857,18 @@ static bool differs(const study *s, cs_nic_sharing sharing)
 
     for (size_t i = 0; i < s->report->n_failed; i++) {
         const double *slowdown = s->report->servers[i].slowdown;
-        is_other = is_other || slowdown[sharing] != slowdown[CS_NIC_POOLED_SHARES];
+        is_other               = is_other || slowdown[sharing] != slowdown[CS_NIC_POOLED_SHARES];
         if (isinf(slowdown[sharing])) {
             return false;
         }
     }
     return is_other;
+}
+
+/* Was the algorithm asked for? The first are there because they can have run. */
+static bool is_wanted(const study *s, size_t index)
+{
+    return index >= s->n_first || s->first_is_wanted[index] || s->question->n_algorithms == 0;
 }
 
 /* The baseline in every way, what happens by itself first; then the others. */
@@ -867,7 +889,7 @@ static cs_status list_lines(study *s, cs_error *err)
     add_line(s, report->baseline, CS_NIC_POOLED_SHARES);
     report->lines[0].is_baseline = true;
     for (size_t i = 0; i < s->n_names; i++) {
-        if (strcmp(s->names[i], report->baseline) != 0) {
+        if (strcmp(s->names[i], report->baseline) != 0 && is_wanted(s, i)) {
             add_line(s, s->names[i], CS_NIC_POOLED_SHARES);
         }
     }
@@ -895,17 +917,17 @@ static int by_time(const void *left, const void *right)
 /* What follows from the times of a line. */
 static void finish_line(const cs_nic_report *report, const cs_nic_line *baseline, cs_nic_line *line)
 {
-    double S = (double)report->bytes * cs_busbw_factor(report->collective, report->n_ranks) / 1e9;
-    double low  = baseline->during_s.low - line->during_s.low;
+    double S   = (double)report->bytes * cs_busbw_factor(report->collective, report->n_ranks) / 1e9;
+    double low = baseline->during_s.low - line->during_s.low;
     double high = baseline->during_s.high - line->during_s.high;
 
     line->before_busbw_GBps = S / line->before_s.value;
     line->during_busbw_GBps = S / line->during_s.value;
     line->after_busbw_GBps  = S / line->after_s.value;
     line->gap               = line->during_s.value / line->bound_s;
-    line->saved_s           = (cs_estimate){baseline->during_s.value - line->during_s.value,
-                                            isnan(low) ? low : fmin(low, high),
-                                            isnan(low) ? low : fmax(low, high)};
+    line->saved_s =
+        (cs_estimate){baseline->during_s.value - line->during_s.value,
+                      isnan(low) ? low : fmin(low, high), isnan(low) ? low : fmax(low, high)};
 }
 
 static void rank_lines(study *s)
@@ -921,9 +943,8 @@ static void rank_lines(study *s)
     qsort(report->lines, report->n_lines, sizeof report->lines[0], by_time);
     for (size_t i = 0; i < report->n_lines && report->lines[i].is_available; i++) {
         cs_nic_line *line = &report->lines[i];
-        bool         is_tied =
-            i > 0 && line->during_s.value <= line[-1].during_s.value * (1 + ROUNDING);
-        line->place = is_tied ? line[-1].place : (uint32_t)i + 1;
+        bool is_tied = i > 0 && line->during_s.value <= line[-1].during_s.value * (1 + ROUNDING);
+        line->place  = is_tied ? line[-1].place : (uint32_t)i + 1;
     }
 }
 
@@ -935,10 +956,11 @@ static cs_status find_regime(study *s, cs_error *err)
     const cs_nic_question *q = s->question;
     const cs_calibration  *c = q->calibration;
     double                 alpha_s, bandwidth_Bps;
-    size_t                 r      = 0;
-    cs_error               wrong  = {0};
-    cs_status status = cs_calibration_apply(c, c->collective, q->n_ranks > 0 ? q->n_ranks : c->n_ranks,
-                                            q->bytes, &alpha_s, &bandwidth_Bps, &wrong);
+    size_t                 r     = 0;
+    cs_error               wrong = {0};
+    cs_status              status =
+        cs_calibration_apply(c, c->collective, q->n_ranks > 0 ? q->n_ranks : c->n_ranks, q->bytes,
+                             &alpha_s, &bandwidth_Bps, &wrong);
 
     if (status != CS_OK) {
         return CS_FAIL(err, status, strcmp(wrong.where, "ranks") == 0 ? "--ranks" : "--bytes", "%s",
@@ -948,6 +970,8 @@ static cs_status find_regime(study *s, cs_error *err)
         r++;
     }
     s->report->regime = c->regimes[r];
+    s->report->start_up_ratio =
+        c->regimes[r].line.intercept_s / cs_line_at(&c->regimes[r].line, q->bytes);
     return CS_OK;
 }
 

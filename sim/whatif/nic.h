@@ -75,14 +75,14 @@ typedef struct cs_nic_line {
     const char    *ran; /* what it chose to run instead; NULL: itself */
     cs_nic_sharing sharing;
     bool           is_available; /* false: `reason` says why, and the rest is empty */
-    bool           is_baseline;  /* what the savings are against: what runs if nobody does anything */
-    uint32_t       place;        /* by the time during the fault; equal ones share it */
-    const char    *reason;
-    cs_estimate    before_s; /* on whole NICs, with the better of the schedules made for these and
-                                for the fault */
-    cs_estimate during_s;    /* with the schedule made for the fault (EQUAL: nobody knows of it) */
-    cs_estimate after_s;     /* the same, on NICs that are whole again */
-    cs_estimate saved_s;     /* during, against the baseline */
+    bool        is_baseline; /* what the savings are against: what runs if nobody does anything */
+    uint32_t    place;       /* by the time during the fault; equal ones share it */
+    const char *reason;
+    cs_estimate before_s; /* on whole NICs, with the better of the schedules made for these and
+                             for the fault */
+    cs_estimate during_s; /* with the schedule made for the fault (EQUAL: nobody knows of it) */
+    cs_estimate after_s;  /* the same, on NICs that are whole again */
+    cs_estimate saved_s;  /* during, against the baseline */
     double      before_busbw_GBps, during_busbw_GBps, after_busbw_GBps;
     double      before_bound_s, bound_s; /* no schedule on these NICs takes less */
     double      gap;                     /* during / bound */
@@ -98,15 +98,16 @@ typedef struct cs_nic_report {
     uint64_t       bytes;
     const char    *model;
     cs_regime      regime;         /* of the calibration, for the size */
+    double         start_up_ratio; /* of its time that is there without any bytes */
     double         nominal_Bps;    /* what a server's NICs carry by the topology; NAN: not known */
     cs_estimate    in_use_Bps;     /* what they carried by the log */
     cs_estimate    alpha_s;        /* their start-up time */
     const char    *baseline;       /* the schedule that ran */
-    bool           is_other;       /* it is not the default, which the NICs could not have carried */
-    double         default_Bps;    /* ... but at this rate */
-    double         reference_s;    /* the best of all lines on whole NICs */
-    const char    *reference;      /* ... and whose it is */
-    cs_nic_server *servers;        /* that have failed NICs, by number */
+    bool           is_other;    /* it is not the default, which the NICs could not have carried */
+    double         default_Bps; /* ... but at this rate */
+    double         reference_s; /* the best of all lines on whole NICs */
+    const char    *reference;   /* ... and whose it is */
+    cs_nic_server *servers;     /* that have failed NICs, by number */
     size_t         n_failed;
     cs_nic_line   *lines; /* by place, then not available */
     size_t         n_lines;
