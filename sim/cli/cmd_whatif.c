@@ -138,6 +138,11 @@ static cs_status check_args(const whatif_job *j, cs_error *err)
         return CS_FAIL(err, CS_EINVAL, "--preset", "belongs to a job, not to %s",
                        wants_nics(j) ? "NICs that fail before a call" : "--trace");
     }
+    if (wants_nics(j) && j->config.path != NULL) {
+        return CS_FAIL(err, CS_EINVAL, j->config.path,
+                       "NICs that fail take no configuration: --topology and --calibration say "
+                       "what the machine is");
+    }
     if (!wants_nics(j) && !wants_trace(j) && j->config.path == NULL) {
         return CS_FAIL(err, CS_EINVAL, "whatif",
                        "needs a configuration, a trace or a NIC: whatif CONFIG.json, whatif "
@@ -322,11 +327,6 @@ static cs_status read_nics(const nic_choice *choice, cs_nic_fault *faults, size_
 
 static cs_status check_nics(const whatif_job *j, cs_error *err)
 {
-    if (j->config.path != NULL) {
-        return CS_FAIL(err, CS_EINVAL, j->config.path,
-                       "NICs that fail take no configuration: --topology and --calibration say "
-                       "what the machine is");
-    }
     if (j->nic.topology == NULL || j->replay.calibration == NULL) {
         return CS_FAIL(err, CS_EINVAL, j->nic.topology == NULL ? "--topology" : "--calibration",
                        "is missing: a NIC that fails needs --topology NAME|FILE, the servers, and "

@@ -482,12 +482,15 @@ static cs_status time_at(const search *q, double x, double *time_s_p, cs_error *
     cs_job     job     = q->study->call;
     cs_fabric *fabrics = job.scenario.cluster.fabrics;
     cs_outcome outcome = {0};
+    uint64_t   bytes   = job.scenario.bytes;
+    uint64_t   few     = (uint64_t)q->study->report->n_ranks * q->study->report->gpus_per_server;
 
-    if (isnan(q->alpha_s)) {
+    if (isnan(q->alpha_s)) { /* a byte for every part that a ring makes of the buffer */
         for (uint32_t f = 0; f < CS_FABRICS; f++) {
             fabrics[f].bandwidth_Bps = FAST_BPS;
         }
         fabrics[CS_NIC].alpha_s = x;
+        job.scenario.bytes      = bytes < few ? bytes : few;
     } else {
         fabrics[CS_NIC].alpha_s       = q->alpha_s;
         fabrics[CS_NIC].bandwidth_Bps = fmin(1 / x, FAST_BPS);
@@ -767,10 +770,10 @@ static cs_status bound_line(const study *s, cs_nic_line *line, const cs_whatif_s
         double           bound_s                              = cs_best_bound(&context, &name);
         *(is_during ? &line->bound_s : &line->before_bound_s) = bound_s;
         const cs_field *option = cs_field_find(job.algorithm->options, "chosen");
-        if (is_during && option != NULL &&
-            cs_field_text(option, &job.options, chosen, sizeof chosen) &&
-            strcmp(chosen, line->algorithm) != 0) {
-            line->ran = cs_arena_strdup(&s->report->arena, chosen);
+        if (is_during && option != NULL) {
+            (void)cs_field_text(option, &job.options, chosen, sizeof chosen);
+            bool is_itself = strcmp(chosen, line->algorithm) == 0;
+            line->ran      = is_itself ? NULL : cs_arena_strdup(&s->report->arena, chosen);
         }
         cs_job_release(&job);
     }
