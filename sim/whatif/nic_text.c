@@ -89,8 +89,7 @@ static void add_line(const cs_nic_line *l, cs_text *text)
     cs_text_add(text, " %7.2f", l->before_busbw_GBps);
     add_us(l->before_bound_s, 9, text);
     add_us(l->during_s.value, 9, text);
-    add_us(l->during_s.low, 9, text);
-    add_us(l->during_s.high, 9, text);
+    add_us((l->during_s.high - l->during_s.low) / 2, 7, text);
     cs_text_add(text, " %7.2f", l->during_busbw_GBps);
     add_us(l->bound_s, 9, text);
     cs_text_add(text, " %5.2f", l->gap);
@@ -141,14 +140,13 @@ static void add_size(const cs_nic_report *r, cs_text *text)
 {
     cs_text_add(text, "#\n# size %" PRIu64 " B\n", r->bytes);
     add_log(r, text);
-    cs_text_add(text, "#       %-18s %-7s |%26s |%64s |%17s\n", "", "", "before         ",
-                "during the fault                         ", "repaired     ");
-    cs_text_add(text, "#%5s  %-18s %-7s %9s %7s %9s %9s %9s %9s %7s %9s %5s %9s %9s %7s\n", "place",
-                "schedule", "NICs", "time", "busbw", "bound", "time", "low", "high", "busbw",
-                "bound", "gap", "saved", "time", "busbw");
-    cs_text_add(text, "#%5s  %-18s %-7s %9s %7s %9s %9s %9s %9s %7s %9s %5s %9s %9s %7s\n", "", "",
-                "", "(us)", "(GB/s)", "(us)", "(us)", "(us)", "(us)", "(GB/s)", "(us)", "", "(us)",
-                "(us)", "(GB/s)");
+    cs_text_add(text, "#%33s |%26s |%53s |%16s\n", "", "before", "during the fault", "repaired");
+    cs_text_add(text, "#%5s  %-18s %-7s %9s %7s %9s %9s %7s %7s %9s %5s %9s %9s %7s\n", "place",
+                "schedule", "NICs", "time", "busbw", "bound", "time", "95 %", "busbw", "bound",
+                "gap", "saved", "time", "busbw");
+    cs_text_add(text, "#%5s  %-18s %-7s %9s %7s %9s %9s %7s %7s %9s %5s %9s %9s %7s\n", "", "", "",
+                "(us)", "(GB/s)", "(us)", "(us)", "+- (us)", "(GB/s)", "(us)", "", "(us)", "(us)",
+                "(GB/s)");
     for (size_t i = 0; i < r->n_lines; i++) {
         if (r->lines[i].is_available) {
             add_line(&r->lines[i], text);
