@@ -2,9 +2,9 @@
 /* Schedules, jobs and the executor without any network: a transport in memory that notes what
  * happens, and can be slow where that would show a race. */
 #include "base/alloc.h"
-#include "options.h"
-#include "report.h"
-#include "signals.h"
+#include "traces/capture/options.h"
+#include "traces/capture/report.h"
+#include "traces/capture/signals.h"
 
 #include <criterion/criterion.h>
 #include <malloc.h>
