@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Data of a figure: a CSV whose first line names the columns. Every other line becomes an object
- * {NAME: VALUE}; numbers are numbers, empty cells are nan in expressions (null), the rest is text.
- * Lines that begin with '#' and empty ones are skipped. */
+ * {NAME: VALUE}; numbers are numbers, the rest is text. An empty cell is an empty text in a column
+ * that has texts, else null, which expressions take for nan. Lines that begin with '#' and empty
+ * ones are skipped. */
 #include "base/alloc.h"
 #include "base/file.h"
 #include "figures/figure.h"
@@ -123,6 +124,31 @@ static cs_status read_row(reading *r, char *line, json_t *row, cs_error *err)
                : CS_FAIL(err, CS_EPARSE, "", "%zu cells where the header has %zu", n, r->n_names);
 }
 
+static bool has_text(const json_t *rows, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        if (json_is_string(json_object_get(json_array_get(rows, i), name))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static cs_status fill_texts(const reading *r, json_t *rows, cs_error *err)
+{
+    for (size_t n = 0; n < r->n_names; n++) {
+        size_t n_rows = has_text(rows, r->names[n]) ? json_array_size(rows) : 0;
+        for (size_t i = 0; i < n_rows; i++) {
+            json_t *row = json_array_get(rows, i);
+            if (json_is_null(json_object_get(row, r->names[n])) &&
+                json_object_set_new(row, r->names[n], json_string("")) != 0) {
+                return CS_NO_MEMORY(err, "the data of a figure");
+            }
+        }
+    }
+    return CS_OK;
+}
+
 static cs_status read_lines(reading *r, json_t *rows, cs_error *err)
 {
     for (char *line = next_line(r); line != NULL; line = next_line(r)) {
@@ -138,7 +164,7 @@ static cs_status read_lines(reading *r, json_t *rows, cs_error *err)
         CS_TRY(read_row(r, line, row, err));
     }
     return json_array_size(rows) > 0
-               ? CS_OK
+               ? fill_texts(r, rows, err)
                : CS_FAIL(err, CS_EPARSE, "",
                          "has no data: accepted is a CSV whose first line names "
                          "its columns");
