@@ -203,7 +203,7 @@ static cs_status count_ranks(cs_nccl_log *log, const cs_nccl_heading *heading, u
     if (n_ranks == 0 && log->n_ranks_listed > 0 && !is_bounded(log, log->n_ranks_listed)) {
         *line_p = heading->rank_line;
         return CS_FAIL(err, CS_EPARSE, "Rank",
-                       "%u ranks by this line, but busbw / algbw is that of %s: give the number "
+                       "%u ranks are listed, but busbw / algbw is that of %s: give the number "
                        "of ranks",
                        log->n_ranks_listed, bounds);
     }
@@ -224,6 +224,7 @@ static cs_status conclude(cs_nccl_log *log, const cs_nccl_heading *heading, uint
     log->is_cputime   = heading->is_cputime;
     memcpy(log->device, heading->device, sizeof log->device);
     memcpy(log->versions, heading->versions, sizeof log->versions);
+    memcpy(log->schedule, heading->schedule, sizeof log->schedule);
     CS_TRY(intersect(log, &quotient, line_p, err));
     CS_TRY(name_collective(log, heading, quotient, err));
     CS_TRY(bound_ranks(log, quotient, err));

@@ -17,6 +17,8 @@ typedef struct cs_nccl_heading {
     int      rank_line; /* where the last of them stands */
     char     device[64];
     char     versions[96];
+    char     schedule[CS_NCCL_SCHEDULE_BYTES]; /* of a captured run, or empty: */
+    uint32_t captured_ranks;
 } cs_nccl_heading;
 
 /* The collective of a program of nccl-tests; false where it is none that is simulated. */

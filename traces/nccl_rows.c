@@ -10,8 +10,10 @@
 #include "cs/units.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const char *cs_nccl_side_name(cs_nccl_side side)
 {
@@ -297,4 +299,27 @@ cs_status cs_nccl_row_parse(cs_log_line *line, bool is_cputime, cs_nccl_row *row
     }
     *row_p = row;
     return CS_OK;
+}
+
+/* NCCL's own name for a word, which may be the number of it; else the word. */
+static const char *name_of(const char *word, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcasecmp(word, names[i]) == 0 || (word[0] == (char)('0' + i) && word[1] == '\0')) {
+            return names[i];
+        }
+    }
+    return word;
+}
+
+void cs_nccl_choice_text(const char *algorithm, const char *protocol, char text[24])
+{
+    static const char *const algorithms[] = {
+        "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
+    static const char *const protocols[] = {"LL", "LL128", "Simple"};
+    char                     words[64];
+
+    (void)snprintf(words, sizeof words, "%.20s/%.20s", name_of(algorithm, algorithms, 7),
+                   name_of(protocol, protocols, 3));
+    cs_plain_text(text, 24, words);
 }

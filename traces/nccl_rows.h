@@ -31,4 +31,8 @@ cs_status cs_nccl_timing_set(uint64_t size_bytes, cs_printed time, cs_printed al
                              cs_printed busbw, bool is_cputime, cs_nccl_side side,
                              cs_nccl_timing *timing, cs_error *err);
 
+/* "Ring/LL": algorithm and protocol by their names, in any case, or by the numbers that NCCL has
+ * for them. */
+void cs_nccl_choice_text(const char *algorithm, const char *protocol, char text[24]);
+
 #endif

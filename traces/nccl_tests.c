@@ -10,10 +10,12 @@
 #include "traces/nccl_tests.h"
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "cs/cluster.h"
 #include "cs/units.h"
 #include "traces/log_line.h"
 #include "traces/nccl_conclude.h"
+#include "traces/nccl_json.h"
 #include "traces/nccl_rows.h"
 
 #include <ctype.h>
@@ -84,6 +86,103 @@ static bool read_run(cs_nccl_run *run, const cs_log_line *line)
     run->max_bytes = max_bytes < run->max_bytes ? max_bytes : run->max_bytes;
     run->min_bytes = max_bytes < run->min_bytes ? max_bytes : run->min_bytes;
     return true;
+}
+
+/* ---- captured runs ---- */
+
+/* "# collsim-capture 1 collective allreduce schedule ring ranks 4 machine testbed of four": what
+ * ran, where it was no program of nccl-tests. */
+static cs_status read_capture(cs_nccl_heading *heading, cs_log_line *line, cs_error *err)
+{
+    static const char *const keys[]     = {"collective", "schedule", "ranks", "machine"};
+    const cs_log_token      *tokens     = line->tokens;
+    cs_collective            collective = CS_ALLREDUCE;
+    uint64_t                 n_ranks    = 0;
+
+    line->fault_column = tokens[0].column;
+    if (heading->schedule[0] != '\0') {
+        return CS_FAIL(err, CS_EPARSE, "", "a second captured run begins here: give one a file");
+    }
+    if (line->n_tokens < 11 || strcmp(tokens[2].text, "1") != 0) {
+        return CS_FAIL(err, CS_EPARSE, "collsim-capture",
+                       "accepted: # collsim-capture 1 collective C schedule S ranks N machine M");
+    }
+    for (size_t k = 0; k < 4; k++) {
+        if (strcmp(tokens[3 + 2 * k].text, keys[k]) != 0) {
+            line->fault_column = tokens[3 + 2 * k].column;
+            return CS_FAIL(err, CS_EPARSE, "collsim-capture", "'%.40s', accepted: %s",
+                           tokens[3 + 2 * k].text, keys[k]);
+        }
+    }
+    line->fault_column = tokens[4].column;
+    CS_TRY(cs_collective_find(tokens[4].text, &collective, err));
+    line->fault_column = tokens[8].column;
+    CS_TRY(cs_parse_integer(tokens[8].text, 2, CS_MAX_RANKS, &n_ranks, "ranks", err));
+    cs_plain_text(heading->schedule, sizeof heading->schedule, tokens[6].text);
+    cs_plain_text(heading->device, sizeof heading->device, line->text + (tokens[10].column - 1));
+    heading->captured_ranks = (uint32_t)n_ranks;
+    (void)snprintf(heading->stated, sizeof heading->stated, "%s",
+                   cs_collectives[collective].perf_name);
+    return CS_OK;
+}
+
+/* ---- what NCCL says of its choice ---- */
+
+/* "AllReduce: 1048576 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}", or with numbers: what
+ * NCCL chose for that size. */
+typedef struct choice {
+    uint64_t size_bytes;
+    char     text[24];
+} choice;
+
+typedef struct choice_list {
+    choice *choices;
+    size_t  n, capacity;
+} choice_list;
+
+enum { MAX_CHOICES = 1024 };
+
+/* Keep what was chosen last for a size; is it such a line? */
+static bool read_choice(choice_list *list, const cs_log_line *line, cs_status *status_p,
+                        cs_error *err)
+{
+    const cs_log_token *tokens = line->tokens;
+    size_t              t = 1, at = 0;
+    uint64_t            bytes = 0;
+
+    while (t < line->n_tokens && t < CS_LOG_MAX_TOKENS && strcmp(tokens[t].text, "Bytes") != 0) {
+        t++;
+    }
+    if (t + 5 >= line->n_tokens || t + 5 >= CS_LOG_MAX_TOKENS ||
+        strcmp(tokens[t + 2].text, "Algo") != 0 || strcmp(tokens[t + 4].text, "proto") != 0 ||
+        cs_parse_integer(tokens[t - 1].text, 1, (uint64_t)1 << 53, &bytes, "", NULL) != CS_OK) {
+        return false;
+    }
+    while (at < list->n && list->choices[at].size_bytes != bytes) {
+        at++;
+    }
+    if (at == MAX_CHOICES) {
+        return true;
+    }
+    if (!cs_grow(&list->choices, &list->capacity, at + 1, 32, sizeof *list->choices)) {
+        *status_p = CS_NO_MEMORY(err, "what NCCL chose");
+        return true;
+    }
+    list->n                      = at == list->n ? at + 1 : list->n;
+    list->choices[at].size_bytes = bytes;
+    cs_nccl_choice_text(tokens[t + 3].text, tokens[t + 5].text, list->choices[at].text);
+    return true;
+}
+
+static void give_choices(const choice_list *list, cs_nccl_log *log)
+{
+    for (size_t r = 0; r < log->n_rows; r++) {
+        for (size_t c = 0; c < list->n; c++) {
+            if (list->choices[c].size_bytes == log->rows[r].size_bytes) {
+                memcpy(log->rows[r].choice, list->choices[c].text, sizeof log->rows[r].choice);
+            }
+        }
+    }
 }
 
 /* ---- the lines around the rows ---- */
@@ -352,6 +451,9 @@ static cs_status read_comment(cs_nccl_heading *heading, cs_log_line *line, cs_nc
     if (is_columns(line)) {
         return read_columns(heading, line, err);
     }
+    if (line->n_tokens > 1 && strcmp(line->tokens[1].text, "collsim-capture") == 0) {
+        return read_capture(heading, line, err);
+    }
     if (line->n_tokens > 2 && strcmp(line->tokens[1].text, "Rank") == 0) {
         return read_rank(heading, line, is_used_p, err);
     }
@@ -380,50 +482,54 @@ static cs_status read_heading(cs_nccl_heading *heading, cs_log_line *line, cs_nc
 
 /* ---- the log ---- */
 
-static cs_status push_row(cs_nccl_log *log, size_t *capacity, const cs_nccl_row *row, cs_error *err)
+cs_status cs_nccl_log_push(cs_nccl_log *log, size_t *capacity_p, const cs_nccl_row *row,
+                           cs_error *err)
 {
-    if (!cs_grow(&log->rows, capacity, log->n_rows + 1, 64, sizeof *log->rows)) {
+    if (!cs_grow(&log->rows, capacity_p, log->n_rows + 1, 64, sizeof *log->rows)) {
         return CS_NO_MEMORY(err, "the rows of a log");
     }
     log->rows[log->n_rows++] = *row;
     return CS_OK;
 }
 
-static cs_status read_row(cs_nccl_log *log, size_t *capacity, cs_log_line *line, bool is_cputime,
-                          cs_error *err)
+static cs_status read_row(cs_nccl_log *log, size_t *capacity, cs_log_line *line,
+                          const cs_nccl_heading *heading, cs_error *err)
 {
     cs_nccl_row row = {0};
 
-    CS_TRY(cs_nccl_row_parse(line, is_cputime, &row, err));
+    CS_TRY(cs_nccl_row_parse(line, heading->is_cputime, &row, err));
     uint64_t last = log->n_rows > 0 ? log->rows[log->n_rows - 1].size_bytes : 0;
     if (row.size_bytes == 0) {
         cs_nccl_remark_add(&log->reading, CS_NCCL_EMPTY_ROWS, line->number, line->text);
         return CS_OK;
     }
-    if (row.size_bytes <= last) {
+    bool is_another_run = heading->schedule[0] != '\0' && row.size_bytes == last;
+    if (row.size_bytes <= last && !is_another_run) {
         line->fault_column = line->tokens[0].column;
         return CS_FAIL(err, CS_EPARSE, "size",
                        "%llu after %llu: two tables are interleaved, or a second one begins; give "
                        "one table per file",
                        (unsigned long long)row.size_bytes, (unsigned long long)last);
     }
-    return push_row(log, capacity, &row, err);
+    return cs_nccl_log_push(log, capacity, &row, err);
 }
 
 /* Read all lines; reader->line stands at the line at fault on an error. */
-static cs_status read_lines(cs_nccl_log *log, cs_nccl_heading *heading, cs_log_reader *reader,
-                            cs_error *err)
+static cs_status read_lines(cs_nccl_log *log, cs_nccl_heading *heading, choice_list *choices,
+                            cs_log_reader *reader, cs_error *err)
 {
-    size_t capacity = 0;
-    bool   has_more = true;
+    size_t    capacity = 0;
+    bool      has_more = true;
+    cs_status status   = CS_OK;
 
     CS_TRY(cs_log_reader_next(reader, &has_more, err));
     while (has_more) {
         if (cs_nccl_is_row(&reader->line)) {
-            CS_TRY(read_row(log, &capacity, &reader->line, heading->is_cputime, err));
-        } else {
+            CS_TRY(read_row(log, &capacity, &reader->line, heading, err));
+        } else if (!read_choice(choices, &reader->line, &status, err)) {
             CS_TRY(read_heading(heading, &reader->line, &log->reading, err));
         }
+        CS_TRY(status);
         CS_TRY(cs_log_reader_next(reader, &has_more, err));
     }
     return CS_OK;
@@ -451,8 +557,11 @@ static cs_status read_log(cs_nccl_log *log, cs_log_reader *reader, uint32_t n_ra
                           int *column_p, cs_error *err)
 {
     cs_nccl_heading heading = {0};
-    cs_status       status  = read_lines(log, &heading, reader, err);
+    choice_list     choices = {0};
+    cs_status       status  = read_lines(log, &heading, &choices, reader, err);
 
+    give_choices(&choices, log);
+    cs_free(choices.choices);
     *line_p   = reader->line.number;
     *column_p = reader->line.fault_column;
     if (status != CS_OK) {
@@ -465,7 +574,8 @@ static cs_status read_log(cs_nccl_log *log, cs_log_reader *reader, uint32_t n_ra
     if (log->n_rows == 0) {
         return refuse_without_rows(log, line_p, err);
     }
-    return cs_nccl_conclude(log, &heading, n_ranks, line_p, err);
+    return cs_nccl_conclude(log, &heading, n_ranks > 0 ? n_ranks : heading.captured_ranks, line_p,
+                            err);
 }
 
 /* Without folders. */
@@ -476,26 +586,35 @@ static const char *name_of(const char *path)
     return slash != NULL ? slash + 1 : path != NULL ? path : "";
 }
 
-cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, uint32_t n_ranks,
-                            cs_nccl_log **log_p, cs_error *err)
+cs_status cs_nccl_log_new(const char *name, const char *part, cs_nccl_log **log_p, cs_error *err)
 {
-    cs_log_reader reader = {0};
-    cs_nccl_log  *log    = CS_NEW(cs_nccl_log, 1);
-    int           line = 0, column = 0;
-    cs_status     status;
+    cs_nccl_log *log = CS_NEW(cs_nccl_log, 1);
+    char         words[256];
 
     if (log == NULL) {
         return CS_NO_MEMORY(err, "a log");
     }
-    cs_plain_text(log->reading.name, sizeof log->reading.name, name_of(name));
-    status = cs_log_reader_open(&reader, text, length, err);
+    (void)snprintf(words, sizeof words, part != NULL ? "%.180s (%.60s)" : "%.180s%.60s",
+                   name_of(name), part != NULL ? part : "");
+    cs_plain_text(log->reading.name, sizeof log->reading.name, words);
+    *log_p = log;
+    return CS_OK;
+}
+
+/* The table that an open reader stands at; the status of opening it is `status`. */
+static cs_status parse(cs_log_reader *reader, cs_status status, const char *name, uint32_t n_ranks,
+                       cs_nccl_log **log_p, cs_error *err)
+{
+    cs_nccl_log *log  = NULL;
+    int          line = reader->line.number, column = reader->line.fault_column;
+
     if (status == CS_OK) {
-        status = read_log(log, &reader, n_ranks, &line, &column, err);
-    } else {
-        line   = reader.line.number;
-        column = reader.line.fault_column;
+        status = cs_nccl_log_new(name, NULL, &log, err);
     }
-    cs_log_reader_close(&reader);
+    if (status == CS_OK) {
+        status = read_log(log, reader, n_ranks, &line, &column, err);
+    }
+    cs_log_reader_close(reader);
     if (status != CS_OK) {
         cs_error_locate(err, name != NULL ? name : "", line, column);
         cs_nccl_log_free(log);
@@ -505,10 +624,83 @@ cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, u
     return CS_OK;
 }
 
+cs_status cs_nccl_log_parse(const char *text, size_t length, const char *name, uint32_t n_ranks,
+                            cs_nccl_log **log_p, cs_error *err)
+{
+    cs_log_reader reader = {0};
+    cs_status     status = cs_log_reader_open(&reader, text, length, err);
+
+    return parse(&reader, status, name, n_ranks, log_p, err);
+}
+
 void cs_nccl_log_free(cs_nccl_log *log)
 {
     if (log != NULL) {
         cs_free(log->rows);
         cs_free(log);
     }
+}
+
+/* ---- files of any format ---- */
+
+cs_status cs_nccl_logs_add(cs_nccl_logs *logs, cs_nccl_log *log, const char *name, cs_error *err)
+{
+    char *copy = cs_strdup(name);
+
+    if (copy == NULL ||
+        !cs_grow(&logs->logs, &logs->capacity, logs->n + 1, 4, sizeof *logs->logs) ||
+        !cs_grow(&logs->names, &logs->names_capacity, logs->n + 1, 4, sizeof *logs->names)) {
+        cs_free(copy);
+        cs_nccl_log_free(log);
+        return CS_NO_MEMORY(err, "%zu logs", logs->n + 1);
+    }
+    logs->logs[logs->n]  = log;
+    logs->names[logs->n] = copy;
+    logs->n++;
+    return CS_OK;
+}
+
+void cs_nccl_logs_free(cs_nccl_logs *logs)
+{
+    for (size_t l = 0; l < logs->n; l++) {
+        cs_nccl_log_free(logs->logs[l]);
+        cs_free(logs->names[l]);
+    }
+    cs_free(logs->logs);
+    cs_free(logs->names);
+    *logs = (cs_nccl_logs){0};
+}
+
+cs_status cs_nccl_parse(const char *text, size_t length, const char *name, uint32_t n_ranks,
+                        cs_nccl_logs *logs, cs_error *err)
+{
+    cs_log_reader reader = {0};
+    cs_nccl_log  *log    = NULL;
+    cs_status     status = cs_log_reader_open(&reader, text, length, err);
+
+    if (status == CS_OK && cs_log_reader_peek(&reader) == '{') {
+        cs_log_reader_close(&reader);
+        return cs_nccl_json_parse(text, length, name, n_ranks, logs, err);
+    }
+    CS_TRY(parse(&reader, status, name, n_ranks, &log, err));
+    return cs_nccl_logs_add(logs, log, name, err);
+}
+
+cs_status cs_nccl_read(const char *path, uint32_t n_ranks, cs_nccl_logs *logs, cs_error *err)
+{
+    cs_log_reader reader = {0};
+    cs_nccl_log  *log    = NULL;
+    char         *text   = NULL;
+    size_t        length = 0;
+    cs_status     status = cs_log_reader_open_file(&reader, path, err);
+
+    if (status == CS_OK && cs_log_reader_peek(&reader) == '{') {
+        cs_log_reader_close(&reader);
+        CS_TRY(cs_file_read(path, CS_NCCL_JSON_BYTES, &text, &length, err));
+        status = cs_nccl_json_parse(text, length, path, n_ranks, logs, err);
+        cs_free(text);
+        return status;
+    }
+    CS_TRY(parse(&reader, status, path, n_ranks, &log, err));
+    return cs_nccl_logs_add(logs, log, path, err);
 }
