@@ -2,7 +2,7 @@
 """The network of scripts/testbed: a namespace per rank, bridges in one more, and NICs whose rate tc's tbf holds.
 
 A rank has eth0, its NIC, and where servers have several ranks eth1, its link inside the server. Both ends of a link are
-shaped, so that it is a full-duplex port. Addresses: rank r is 10.9.0.(r+1) at its NIC and 10.9.(1+server).(r+1) inside its
+shaped, so that it is a full-duplex port. Addresses: rank r is 10.9.0.(r+1) at its NIC and 10.10.SERVER.(r+1) inside its
 server. All of this lies in namespaces of one run: deleting those removes everything.
 
 Why each setting is what it is stands in traces/capture/README.md.
@@ -64,8 +64,14 @@ def payload_rate(rate):
     return rate / 8 * PAYLOAD / FRAME
 
 
-def bucket(rate):
-    return f"root handle 1: tbf rate {round(rate)}bit burst {burst_bytes(rate)} limit {LIMIT}"
+def prime_bytes(rate):
+    """What a connection carries before it is measured, so that its window has grown: a tenth of a second, or 1 MiB."""
+    return min(1 << 20, round(rate / 80))
+
+
+def bucket(rate, nominal):
+    """A port of `rate` bit/s. The bucket is that of the rate that the link has when nothing is wrong."""
+    return f"root handle 1: tbf rate {round(rate)}bit burst {burst_bytes(nominal)} limit {LIMIT}"
 
 
 def check_machine():
@@ -80,7 +86,7 @@ def check_machine():
         run("ip", "netns", "add", name)
         run("ip", "-n", name, "link", "add", "eth0", "type", "veth", "peer", "name", "eth1")
         run("ip", "-n", name, "link", "add", "br0", "type", "bridge")
-        run("tc", "-n", name, "qdisc", "add", "dev", "eth0", *bucket(1e8).split())
+        run("tc", "-n", name, "qdisc", "add", "dev", "eth0", *bucket(1e8, 1e8).split())
         if "reno" not in open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii").read().split():
             raise Unavailable("the kernel has no TCP reno")
     except (Failed, OSError) as error:
@@ -124,10 +130,9 @@ class Network:
         self.prefix = f"{PREFIX}{os.getpid()}-"
         self.ranks, self.gpus, self.leaves = ranks, gpus, leaves
         self.inside, self.uplink = inside, uplink
-        self.rates = {("eth0", rank): nic for rank in range(ranks)}
+        self.nominal = {"eth0": nic, **({"eth1": inside} if gpus > 1 else {})}
+        self.rates = {(device, rank): rate for device, rate in self.nominal.items() for rank in range(ranks)}
         self.gso = {}
-        if gpus > 1:
-            self.rates.update({("eth1", rank): inside for rank in range(ranks)})
 
     def namespace(self, rank):
         return f"{self.prefix}r{rank}"
@@ -181,36 +186,41 @@ class Network:
             run("ip", "netns", "exec", name, "sysctl", "-qw", *(f"{key}={value}" for key, value in SYSCTL
                                                               if name != self.switch or "ipv6" in key))
         for rank in range(self.ranks):
-            own = [(device, 0 if device == "eth0" else 1 + rank // self.gpus)
+            own = [(device, "9.0" if device == "eth0" else f"10.{rank // self.gpus}")
                    for device, owner in self.rates if owner == rank]
             run("ip", "-n", self.namespace(rank), "-batch", "-", lines=["link set lo up", *(
-                line for device, net in own for line in (f"addr add 10.9.{net}.{rank + 1}/24 dev {device}",
+                line for device, net in own for line in (f"addr add 10.{net}.{rank + 1}/24 dev {device}",
                                                        f"link set {device} up"))])
         run("tc", "-n", self.switch, "-batch", "-", lines=[
-            f"qdisc add dev {port} {bucket(self.rates[device, rank])}" for device, rank, port, _ in links] + [
-            f"qdisc add dev {device} {bucket(self.uplink)}" for pair in uplinks for device in pair[:2]])
+            f"qdisc add dev {port} {self._bucket(device, rank)}" for device, rank, port, _ in links] + [
+            f"qdisc add dev {device} {bucket(self.uplink, self.uplink)}" for pair in uplinks for device in pair[:2]])
         for device, rank in self.rates:
-            run("tc", "-n", self.namespace(rank), "qdisc", "add", "dev", device, *bucket(self.rates[device, rank]).split())
+            run("tc", "-n", self.namespace(rank), "qdisc", "add", "dev", device, *self._bucket(device, rank).split())
         self._cut_packets()
+
+    def _bucket(self, device, rank):
+        return bucket(self.rates[device, rank], self.nominal[device])
 
     def _cut_packets(self):
         """Packets are cut before a bucket that could not hold them: else tbf cuts them itself, at the processors' cost."""
-        size = gso_bytes(min([*self.rates.values(), *([self.uplink] if self.uplink else [])]))
+        size = min(gso_bytes(rate) for rate in [*self.nominal.values(), *([self.uplink] if self.uplink else [])])
         for device, rank in self.rates:
             if self.gso.get((device, rank)) != size:
                 run("ip", "-n", self.namespace(rank), "link", "set", "dev", device, "gso_max_size", str(size))
                 self.gso[device, rank] = size
 
     def changes(self, rate, device, rank):
-        """Commands of tc that give both ends of a link another rate; each for the namespace that it names first."""
+        """[(namespace, command of its tc)] that give both ends of a link another rate."""
         port = next(port for name, owner, port, _ in self._links() if (name, owner) == (device, rank))
-        return [(self.namespace(rank), f"qdisc change dev {device} {bucket(rate)}"),
-                (self.switch, f"qdisc change dev {port} {bucket(rate)}")]
+        text = bucket(rate, self.nominal[device])
+        return [(self.namespace(rank), f"qdisc change dev {device} {text}"), (self.switch, f"qdisc change dev {port} {text}")]
 
-    def set_rates(self, rates):
-        """{(device, rank): bit/s}: what differs from now is changed, and nothing else."""
+    def set_rates(self, nominal, rates):
+        """The NICs' rate when nothing is wrong, and {(device, rank): bit/s}: what differs from now is changed."""
+        other = self.nominal["eth0"] != nominal
+        self.nominal["eth0"] = nominal
         for (device, rank), rate in rates.items():
-            if self.rates[device, rank] != rate:
+            if other or self.rates[device, rank] != rate:
                 for namespace, change in self.changes(rate, device, rank):
                     run("tc", "-n", namespace, *change.split())
                 self.rates[device, rank] = rate

@@ -69,7 +69,7 @@ class Port:
     def serve(self, size, start):
         """When a message that begins at `start` has left. A change of the rate fills the bucket (the kernel does so)."""
         for begin, until, rate in self._spans(self.seen_s):
-            self.credit = min(self.burst, self.credit + (min(until, start) - begin) * rate)
+            self.credit = min(self.burst, self.credit + max(0.0, min(until, start) - begin) * rate)
             if until > start:
                 break
             self.credit = self.burst
