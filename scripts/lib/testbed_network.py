@@ -5,7 +5,7 @@ A rank has eth0, its NIC, and where servers have several ranks eth1, its link in
 shaped, so that it is a full-duplex port. Addresses: rank r is 10.9.0.(r+1) at its NIC and 10.10.SERVER.(r+1) inside its
 server. All of this lies in namespaces of one run: deleting those removes everything.
 
-Why each setting is what it is stands in traces/capture/README.md.
+Why each setting is what it is stands in sim/doc/testbed.md.
 """
 import contextlib
 import fcntl
