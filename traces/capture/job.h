@@ -15,7 +15,8 @@
  * are complete (the data that it sends are there); what is received is put into place when, for
  * every link, the first place_after_sends[link] sends of the destination have left (old values that
  * are sent elsewhere, or back in an exchange, must not change before), and the first
- * place_after_receives[link] receives are complete.
+ * place_after_receives[link] receives are complete. Messages that are only added to the same floats
+ * do not wait for each other: they may come in any order, but must not be added at the same time.
  *
  * Ranks, links and numbers of messages are uint32_t, offsets and counts are in floats.
  */
