@@ -113,6 +113,7 @@ static const cs_field root_fields[] = {
     CS_KEY_OF(CS_FIELD_CHOICE, root_keys, c.column, "column", .choices = "out-of-place|in-place",
               .is_required = true), /* as cs_nccl_side */
     FIELD(root_keys, c.n_ranks, "ranks", 2, CS_MAX_RANKS),
+    CS_KEY(root_keys, c.schedule, "schedule", .is_required = false),
     TEXT(root_keys, c.machine, "machine"),
     TEXT(root_keys, c.versions, "versions"),
     TEXT(root_keys, c.source, "source"),
@@ -234,7 +235,8 @@ static void take_regimes(cs_reading *r, const cs_place *root, const root_keys *k
     cs_place list  = cs_place_get(root, "regimes");
     double   steps = 0, wire_ratio = 0;
 
-    if (cs_calibration_steps(c->collective, c->n_ranks, &steps, &wire_ratio, &r->error) != CS_OK) {
+    if (cs_calibration_steps(c->schedule, c->collective, c->n_ranks, &steps, &wire_ratio,
+                             &r->error) != CS_OK) {
         return;
     }
     c->n_regimes = keys->n_regimes;
@@ -348,11 +350,11 @@ cs_status cs_calibration_parse(const char *text, size_t length, const char *name
     return CS_OK;
 }
 
-/* A calibration is an object; a log begins with anything else. */
-static bool is_log(const char *text)
+/* A calibration is an object that names its format; measurements name none. */
+static bool is_measurement(const char *text)
 {
     text += strspn(text, " \t\r\n");
-    return *text != '{' && *text != '\0';
+    return *text != '\0' && (*text != '{' || strstr(text, "\"format\"") == NULL);
 }
 
 cs_status cs_calibration_load(const char *path, cs_calibration **calibration_p, cs_error *err)
@@ -363,7 +365,7 @@ cs_status cs_calibration_load(const char *path, cs_calibration **calibration_p, 
     cs_status                  status;
 
     CS_TRY(cs_file_read(path, CS_LOG_MAX_BYTES, &text, &length, err));
-    if (is_log(text)) {
+    if (is_measurement(text)) {
         cs_free(text);
         return cs_calibrate(&path, 1, &all_from_log, calibration_p, err);
     }

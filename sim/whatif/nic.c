@@ -402,14 +402,15 @@ static cs_status add_name(study *s, const char *name, const char *option, cs_err
     return CS_OK;
 }
 
-/* The schedules that can have run, the most likely first: the default of the cluster, then the one
- * that takes least out of a server. */
+/* The schedules that can have run, the most likely first: the one that is said; else the default of
+ * the cluster, then the one that takes least out of a server. */
 static size_t list_baselines(const study *s, const char *names[MAX_FIRST])
 {
     const cs_nic_report *report = s->report;
 
-    if (s->question->baseline != NULL) {
-        names[0] = s->question->baseline;
+    if (s->question->baseline != NULL || s->question->calibration->schedule[0] != '\0') {
+        names[0] = s->question->baseline != NULL ? s->question->baseline
+                                                 : s->question->calibration->schedule;
         return 1;
     }
     if (report->collective == CS_ALLTOALL) {
@@ -429,7 +430,7 @@ static cs_status choose_algorithms(study *s, cs_error *err)
     size_t                 n_first          = list_baselines(s, first);
 
     for (size_t i = 0; i < n_first; i++) {
-        CS_TRY(add_name(s, first[i], q->baseline != NULL ? "--baseline" : "", err));
+        CS_TRY(add_name(s, first[i], q->baseline != NULL ? "--baseline" : "--calibration", err));
     }
     s->n_first = s->n_names;
     for (size_t i = 0; i < q->n_algorithms; i++) {
