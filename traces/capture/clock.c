@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* clock.c -- see clock.h. */
+/* capture/clock.c -- see clock.h. */
 #include "clock.h"
 
 cap_offset cap_offset_of(const cap_round_trip *trips, size_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* clock.h -- the clock of another rank, by round trips (Cristian 1989).
+/* capture/clock.h -- the clock of another rank, by round trips (Cristian 1989).
  *
  * The reference (rank 0) notes its time, asks the other rank for its time, and notes when the
  * answer is there. The answer was given at some moment in between, so the difference of the clocks

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* links.c -- see links.h. */
+/* capture/links.c -- see links.h. */
 #include "links.h"
 
-#include <jansson.h>
+#include "base/alloc.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,34 +64,34 @@ uint32_t cap_tournament_turns(uint32_t n, uint32_t round, const uint32_t *host,
     return n_turns;
 }
 
-bool cap_links_create(cap_links *links, uint32_t n_ranks, const uint64_t *sizes_bytes,
-                      uint32_t n_sizes)
+cs_status cap_links_create(cap_links *links, uint32_t n_ranks, const uint64_t *sizes_bytes,
+                           uint32_t n_sizes, cs_error *err)
 {
     const size_t n_links = (size_t)n_ranks * n_ranks;
 
     *links = (cap_links){.n_ranks     = n_ranks,
                          .n_sizes     = n_sizes,
-                         .sizes_bytes = calloc(n_sizes, sizeof *links->sizes_bytes),
-                         .minimum_s   = calloc(n_links * n_sizes, sizeof *links->minimum_s),
-                         .median_s    = calloc(n_links * n_sizes, sizeof *links->median_s),
-                         .host        = calloc(n_ranks, sizeof *links->host),
-                         .links       = calloc(n_links, sizeof *links->links)};
+                         .sizes_bytes = cs_calloc(n_sizes, sizeof *links->sizes_bytes),
+                         .minimum_s   = cs_calloc(n_links * n_sizes, sizeof *links->minimum_s),
+                         .median_s    = cs_calloc(n_links * n_sizes, sizeof *links->median_s),
+                         .host        = cs_calloc(n_ranks, sizeof *links->host),
+                         .links       = cs_calloc(n_links, sizeof *links->links)};
     if (links->sizes_bytes == NULL || links->minimum_s == NULL || links->median_s == NULL ||
         links->host == NULL || links->links == NULL) {
         cap_links_destroy(links);
-        return false;
+        return CS_NO_MEMORY(err, "%u x %u links", n_ranks, n_ranks);
     }
     memcpy(links->sizes_bytes, sizes_bytes, n_sizes * sizeof *sizes_bytes);
-    return true;
+    return CS_OK;
 }
 
 void cap_links_destroy(cap_links *links)
 {
-    free(links->sizes_bytes);
-    free(links->minimum_s);
-    free(links->median_s);
-    free(links->host);
-    free(links->links);
+    cs_free(links->sizes_bytes);
+    cs_free(links->minimum_s);
+    cs_free(links->median_s);
+    cs_free(links->host);
+    cs_free(links->links);
     *links = (cap_links){0};
 }
 
@@ -142,13 +143,13 @@ static void fit_link(const uint64_t *bytes, const double *round_trip_s, uint32_t
     }
 }
 
-bool cap_links_fit(cap_links *links)
+cs_status cap_links_fit(cap_links *links, cs_error *err)
 {
     const uint32_t n      = links->n_ranks;
-    double        *slopes = calloc((size_t)n * n, sizeof *slopes);
+    double        *slopes = cs_calloc((size_t)n * n, sizeof *slopes);
 
     if (slopes == NULL) {
-        return false;
+        return CS_NO_MEMORY(err, "%u x %u links", n, n);
     }
     for (uint32_t i = 0; i < n * n; i++) {
         cap_link *link  = &links->links[i];
@@ -177,8 +178,8 @@ bool cap_links_fit(cap_links *links)
             }
         }
     }
-    free(slopes);
-    return true;
+    cs_free(slopes);
+    return CS_OK;
 }
 
 /* ---- who is slow ---- */
@@ -249,139 +250,142 @@ static void each_slow(const cap_links *links, void (*visit)(void *self, const sl
 
 static void print_slow(void *self, const slow *finding)
 {
-    FILE       *out   = self;
+    cs_text    *text  = self;
     const char *where = finding->same_host ? "of its host" : "of other hosts";
 
     if (!finding->whole_rank) {
-        fprintf(out, "# slow: from rank %u to rank %u at 1/%.2f of the median rate\n", finding->src,
-                finding->dst, finding->slower);
-    } else if (finding->sends) {
-        fprintf(out,
-                "# slow: rank %u sends to all ranks %s at 1/%.2f of the median rate, or less\n",
-                finding->src, where, finding->slower);
+        cs_text_add(text, "# slow: from rank %u to rank %u at 1/%.2f of the median rate\n",
+                    finding->src, finding->dst, finding->slower);
     } else {
-        fprintf(
-            out,
-            "# slow: rank %u receives from all ranks %s at 1/%.2f of the median rate, or less\n",
-            finding->dst, where, finding->slower);
+        cs_text_add(text, "# slow: rank %u %s all ranks %s at 1/%.2f of the median rate, or less\n",
+                    finding->src, finding->sends ? "sends to" : "receives from", where,
+                    finding->slower);
     }
 }
 
-static void count_slow(void *self, const slow *finding)
+static void print_matrix(cs_text *text, const cap_links *links, bool rates)
 {
-    (void)finding;
-    (*(size_t *)self)++;
-}
-
-static void print_matrix(const cap_links *links, FILE *out, bool rates)
-{
-    fprintf(out, "#\n# %s, from (row) to (column)\n#     ",
-            rates ? "bandwidth (GB/s)" : "alpha (us)");
+    cs_text_add(text, "#\n# %s, from (row) to (column)\n#     ",
+                rates ? "bandwidth (GB/s)" : "alpha (us)");
     for (uint32_t dst = 0; dst < links->n_ranks; dst++) {
-        fprintf(out, " %8u", dst);
+        cs_text_add(text, " %8u", dst);
     }
     for (uint32_t src = 0; src < links->n_ranks; src++) {
-        fprintf(out, "\n%6u", src);
+        cs_text_add(text, "\n%6u", src);
         for (uint32_t dst = 0; dst < links->n_ranks; dst++) {
             const cap_link *link = link_of(links, src, dst);
             if (src == dst || (rates && link->beta_s_per_byte <= 0)) {
-                fprintf(out, " %8s", src == dst ? "-" : "?");
+                cs_text_add(text, " %8s", src == dst ? "-" : "?");
+            } else if (rates) {
+                cs_text_add(text, " %8.4g", 1e-9 / link->beta_s_per_byte);
             } else {
-                fprintf(out, rates ? " %8.4g" : " %8.2f",
-                        rates ? 1e-9 / link->beta_s_per_byte : 1e6 * link->alpha_s);
+                cs_text_add(text, " %8.2f", 1e6 * link->alpha_s);
             }
         }
     }
-    fprintf(out, "\n");
+    cs_text_add(text, "\n");
 }
 
-void cap_links_table(const cap_links *links, FILE *out)
+void cap_links_table(cs_text *text, const cap_links *links)
 {
-    size_t n_slow = 0;
-    double worst  = 0;
+    double worst = 0;
 
     for (uint32_t i = 0; i < links->n_ranks * links->n_ranks; i++) {
         worst = fmax(worst, links->links[i].fit_error);
     }
-    fprintf(
-        out,
+    cs_text_add(
+        text,
         "# Links of %u ranks, each pair alone on its ports. alpha: half an empty round trip;\n"
         "# bandwidth: slope from %d bytes on; alpha + bytes / bandwidth is at most %.1f %% off.\n",
         links->n_ranks, CAP_SLOPE_FROM_BYTES, 100 * worst);
-    print_matrix(links, out, false);
-    print_matrix(links, out, true);
-    fprintf(out, "#\n");
-    each_slow(links, print_slow, out);
-    each_slow(links, count_slow, &n_slow);
-    if (n_slow == 0) {
-        fprintf(out, "# no link is slow: all have at least 1/%.2f of the median rate\n",
-                CAP_SLOW_RATIO);
+    print_matrix(text, links, false);
+    print_matrix(text, links, true);
+    cs_text_add(text, "#\n");
+    const size_t before = text->length;
+    each_slow(links, print_slow, text);
+    if (text->length == before) {
+        cs_text_add(text, "# no link is slow: all have at least 1/%.2f of the median rate\n",
+                    CAP_SLOW_RATIO);
     }
 }
 
-static void append_slow(void *self, const slow *finding)
+static void slow_json(void *self, const slow *finding)
 {
-    json_t *entry = json_object();
+    cs_text *text = self;
 
+    cs_text_add(text, "%s{", text->data[text->length - 1] == '[' ? "" : ", ");
     if (!finding->whole_rank || finding->sends) {
-        json_object_set_new(entry, "src", json_integer(finding->src));
+        cs_text_add(text, "\"src\": %u, ", finding->src);
     }
     if (!finding->whole_rank || !finding->sends) {
-        json_object_set_new(entry, "dst", json_integer(finding->dst));
+        cs_text_add(text, "\"dst\": %u, ", finding->dst);
     }
-    json_object_set_new(entry, "same_host", json_boolean(finding->same_host));
-    json_object_set_new(entry, "slower", json_real(finding->slower));
-    json_array_append_new(self, entry);
+    cs_text_add(text, "\"same_host\": %s, \"slower\": ", finding->same_host ? "true" : "false");
+    cs_text_add_number(text, finding->slower);
+    cs_text_add(text, "}");
 }
 
-static json_t *reals(const double *values, uint32_t n)
+static void add_numbers(cs_text *text, const char *key, const double *values, uint32_t n)
 {
-    json_t *array = json_array();
-
+    cs_text_add(text, ", \"%s\": [", key);
     for (uint32_t i = 0; i < n; i++) {
-        json_array_append_new(array, json_real(values[i]));
+        cs_text_add(text, i > 0 ? ", " : "");
+        cs_text_add_number(text, values[i]);
     }
-    return array;
+    cs_text_add(text, "]");
 }
 
-static json_t *link_json(const cap_links *links, uint32_t src, uint32_t dst)
+static void link_json(cs_text *text, const cap_links *links, uint32_t src, uint32_t dst)
 {
     const size_t    i    = (size_t)src * links->n_ranks + dst;
     const cap_link *link = &links->links[i];
-    const bool      has  = link->beta_s_per_byte > 0;
+    const struct {
+        const char *key;
+        double      value;
+    } numbers[] = {
+        {"alpha_s", link->alpha_s},
+        {"bandwidth_Bps", link->beta_s_per_byte > 0 ? 1 / link->beta_s_per_byte : (double)NAN},
+        {"intercept_s", link->intercept_s},
+        {"fit_error", link->fit_error},
+        {"slower", link->slower},
+    };
 
-    return json_pack(
-        "{s:i, s:i, s:b, s:f, s:o, s:f, s:f, s:f, s:o, s:o}", "src", (int)src, "dst", (int)dst,
-        "same_host", (int)link->same_host, "alpha_s", link->alpha_s, "bandwidth_Bps",
-        has ? json_real(1 / link->beta_s_per_byte) : json_null(), "intercept_s", link->intercept_s,
-        "fit_error", link->fit_error, "slower", link->slower, "round_trip_minimum_s",
-        reals(links->minimum_s + i * links->n_sizes, links->n_sizes), "round_trip_median_s",
-        reals(links->median_s + i * links->n_sizes, links->n_sizes));
+    cs_text_add(text, "%s\n  {\"src\": %u, \"dst\": %u, \"same_host\": %s",
+                text->data[text->length - 1] == '[' ? "" : ",", src, dst,
+                link->same_host ? "true" : "false");
+    for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++) {
+        cs_text_add(text, ", \"%s\": ", numbers[k].key);
+        cs_text_add_number(text, numbers[k].value);
+    }
+    add_numbers(text, "round_trip_minimum_s", links->minimum_s + i * links->n_sizes,
+                links->n_sizes);
+    add_numbers(text, "round_trip_median_s", links->median_s + i * links->n_sizes, links->n_sizes);
+    cs_text_add(text, "}");
 }
 
-char *cap_links_json(const cap_links *links, const char *machine)
+void cap_links_json(cs_text *text, const cap_links *links, const char *machine)
 {
-    json_t *sizes = json_array(), *hosts = json_array(), *array = json_array(),
-           *slowly = json_array();
+    const uint32_t n = links->n_ranks;
 
+    cs_text_add(text, "{\"format\": \"collsim-links\", \"version\": 1, \"machine\": ");
+    cs_text_add_json_string(text, machine);
+    cs_text_add(text, ", \"ranks\": %u,\n \"hosts\": [", n);
+    for (uint32_t rank = 0; rank < n; rank++) {
+        cs_text_add(text, "%s%u", rank > 0 ? ", " : "", links->host[rank]);
+    }
+    cs_text_add(text, "], \"sizes_bytes\": [");
     for (uint32_t i = 0; i < links->n_sizes; i++) {
-        json_array_append_new(sizes, json_integer((json_int_t)links->sizes_bytes[i]));
+        cs_text_add(text, "%s%llu", i > 0 ? ", " : "", (unsigned long long)links->sizes_bytes[i]);
     }
-    for (uint32_t rank = 0; rank < links->n_ranks; rank++) {
-        json_array_append_new(hosts, json_integer(links->host[rank]));
+    cs_text_add(text, "],\n \"slow\": [");
+    if (!text->failed) {
+        each_slow(links, slow_json, text);
     }
-    for (uint32_t src = 0; src < links->n_ranks; src++) {
-        for (uint32_t dst = 0; dst < links->n_ranks; dst++) {
-            if (src != dst) {
-                json_array_append_new(array, link_json(links, src, dst));
-            }
+    cs_text_add(text, "],\n \"links\": [");
+    for (uint32_t i = 0; i < n * n && !text->failed; i++) {
+        if (i / n != i % n) {
+            link_json(text, links, i / n, i % n);
         }
     }
-    each_slow(links, append_slow, slowly);
-    json_t *root = json_pack("{s:s, s:i, s:s, s:i, s:o, s:o, s:o, s:o}", "format", "collsim-links",
-                             "version", 1, "machine", machine, "ranks", (int)links->n_ranks,
-                             "hosts", hosts, "sizes_bytes", sizes, "slow", slowly, "links", array);
-    char   *text = root != NULL ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
-    json_decref(root);
-    return text;
+    cs_text_add(text, "]}\n");
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* links.h -- alpha and beta of every link, from messages that one pair of ranks sends at a time.
+/* capture/links.h -- alpha and beta of every link, from messages that one pair of ranks sends at a
+ * time.
  *
  * The pairs meet as in a tournament (circle method): in every round each rank has at most one
  * partner, so that no two pairs share a port. In a meeting either rank sends messages of several
@@ -16,10 +17,9 @@
 #ifndef CAPTURE_LINKS_H
 #define CAPTURE_LINKS_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "base/text.h"
+
 #include <stdint.h>
-#include <stdio.h>
 
 #define CAP_SLOPE_FROM_BYTES 65536
 /* A link is slow where its rate is less than the median's by this factor. */
@@ -56,21 +56,21 @@ typedef struct cap_links {
     cap_link *links;
 } cap_links;
 
-/* Sizes are copied. false: out of memory, nothing is held. */
-bool cap_links_create(cap_links *links, uint32_t n_ranks, const uint64_t *sizes_bytes,
-                      uint32_t n_sizes);
-void cap_links_destroy(cap_links *links);
+/* Sizes are copied. CS_ENOMEM: nothing is held. */
+cs_status cap_links_create(cap_links *links, uint32_t n_ranks, const uint64_t *sizes_bytes,
+                           uint32_t n_sizes, cs_error *err);
+void      cap_links_destroy(cap_links *links);
 
 /* Minimum and median of n >= 1 values, which are sorted in place. */
 void cap_minimum_median(double *values, size_t n, double *minimum_p, double *median_p);
 
-/* From times and hosts to alpha, beta and who is slow. false: out of memory. */
-bool cap_links_fit(cap_links *links);
+/* From times and hosts to alpha, beta and who is slow. CS_ENOMEM. */
+cs_status cap_links_fit(cap_links *links, cs_error *err);
 
 /* Two matrices, then a line for each rank that sends or receives slowly to or from all of its
  * kind, and each other slow link; "no link is slow" where there is none. */
-void cap_links_table(const cap_links *links, FILE *out);
-/* As JSON text, to be freed; NULL: out of memory. */
-char *cap_links_json(const cap_links *links, const char *machine);
+void cap_links_table(cs_text *text, const cap_links *links);
+/* One JSON object, on lines of its own. */
+void cap_links_json(cs_text *text, const cap_links *links, const char *machine);
 
 #endif

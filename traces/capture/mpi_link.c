@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mpi_link.c -- see mpi_link.h. */
+/* capture/mpi_link.c -- see mpi_link.h. */
 #include "mpi_link.h"
+
+#include "base/alloc.h"
+#include "executor.h"
 
 #include <limits.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,15 +17,7 @@ enum { NAP_NS = 20000, ASK_BEFORE_TIME = 16 };
 /* MPI counts in int. */
 #define MOST_BYTES (1u << 30)
 
-double cap_mpi_now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-void cap_mpi_wait(MPI_Request *request)
+bool cap_mpi_wait(MPI_Request *request, const atomic_bool *gives_up)
 {
     double since = 0;
 
@@ -31,10 +25,13 @@ void cap_mpi_wait(MPI_Request *request)
         int done = 0;
         MPI_Test(request, &done, MPI_STATUS_IGNORE);
         if (done) {
-            return;
+            return true;
+        }
+        if (gives_up != NULL && atomic_load_explicit(gives_up, memory_order_relaxed)) {
+            return false;
         }
         if (asked % ASK_BEFORE_TIME == 0) {
-            const double now = cap_mpi_now();
+            const double now = cap_now_s();
             since            = since > 0 ? since : now;
             if (now - since > PATIENCE_S) {
                 nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
@@ -50,7 +47,7 @@ void cap_mpi_barrier(MPI_Comm comm)
     MPI_Request request;
 
     MPI_Ibarrier(comm, &request);
-    cap_mpi_wait(&request);
+    cap_mpi_wait(&request, NULL);
 }
 
 static void send_bytes(MPI_Comm comm, int to, int tag, const char *data, uint64_t bytes)
@@ -59,7 +56,7 @@ static void send_bytes(MPI_Comm comm, int to, int tag, const char *data, uint64_
         const uint64_t part = bytes < MOST_BYTES ? bytes : MOST_BYTES;
         MPI_Request    request;
         MPI_Isend(data, (int)part, MPI_BYTE, to, tag, comm, &request);
-        cap_mpi_wait(&request);
+        cap_mpi_wait(&request, NULL);
         data += part;
         bytes -= part;
     } while (bytes > 0);
@@ -71,7 +68,7 @@ static void receive_bytes(MPI_Comm comm, int from, int tag, char *data, uint64_t
         const uint64_t part = bytes < MOST_BYTES ? bytes : MOST_BYTES;
         MPI_Request    request;
         MPI_Irecv(data, (int)part, MPI_BYTE, from, tag, comm, &request);
-        cap_mpi_wait(&request);
+        cap_mpi_wait(&request, NULL);
         data += part;
         bytes -= part;
     } while (bytes > 0);
@@ -86,10 +83,10 @@ static cap_offset ask_clock(MPI_Comm comm, int rank, uint32_t n_round_trips)
     /* The first round trips open connections; the shortest one counts. */
     for (uint32_t i = 0; i < n_round_trips; i++) {
         cap_round_trip trip;
-        trip.asked_s = cap_mpi_now();
+        trip.asked_s = cap_now_s();
         send_bytes(comm, rank, TAG_CLOCK, NULL, 0);
         receive_bytes(comm, rank, TAG_CLOCK, (char *)&trip.answered_s, sizeof trip.answered_s);
-        trip.heard_s           = cap_mpi_now();
+        trip.heard_s           = cap_now_s();
         const cap_offset found = cap_offset_of(&trip, 1);
         best                   = i == 0 || found.error_s < best.error_s ? found : best;
     }
@@ -103,14 +100,14 @@ void cap_mpi_compare_clocks(MPI_Comm comm, uint32_t n_round_trips, cap_offset *o
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &n_ranks);
     if (rank == 0) {
-        offsets[0] = (cap_offset){.at_s = cap_mpi_now()};
+        offsets[0] = (cap_offset){.at_s = cap_now_s()};
         for (int other = 1; other < n_ranks; other++) {
             offsets[other] = ask_clock(comm, other, n_round_trips);
         }
     } else {
         for (uint32_t i = 0; i < n_round_trips; i++) {
             receive_bytes(comm, 0, TAG_CLOCK, NULL, 0);
-            const double now = cap_mpi_now();
+            const double now = cap_now_s();
             send_bytes(comm, 0, TAG_CLOCK, (const char *)&now, sizeof now);
         }
     }
@@ -133,11 +130,11 @@ static void send_all(prober *self, uint32_t partner)
 
     for (uint32_t size = 0; size < probe->n_sizes; size++) {
         for (uint32_t i = 0; i <= probe->repetitions; i++) {
-            const double start = cap_mpi_now();
+            const double start = cap_now_s();
             send_bytes(self->comm, to, TAG_PROBE, self->out, probe->sizes_bytes[size]);
             receive_bytes(self->comm, to, TAG_PROBE, NULL, 0);
             if (i > 0) {
-                self->times_s[i - 1] = cap_mpi_now() - start;
+                self->times_s[i - 1] = cap_now_s() - start;
             }
         }
         cap_minimum_median(self->times_s, probe->repetitions,
@@ -209,62 +206,91 @@ static void play_tournament(prober *self, uint32_t rank, uint32_t n, const uint3
     cap_mpi_barrier(self->comm);
 }
 
-/* Are all ranks fine? */
-static bool all_fine(MPI_Comm comm, bool fine)
+cs_status cap_mpi_agree(MPI_Comm comm, cs_status mine, cs_error *err)
 {
-    int mine = fine, all = 0;
+    int rank = 0, first = 0;
 
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LAND, comm);
-    return all != 0;
+    MPI_Comm_rank(comm, &rank);
+    const int   candidate = mine == CS_OK ? INT_MAX : rank;
+    MPI_Request request;
+    MPI_Iallreduce(&candidate, &first, 1, MPI_INT, MPI_MIN, comm, &request);
+    cap_mpi_wait(&request, NULL);
+    if (first == INT_MAX) {
+        return CS_OK;
+    }
+    cs_error theirs = {0};
+    if (rank == first && err != NULL) {
+        theirs = *err;
+    }
+    theirs.file = NULL; /* an address of that process */
+    MPI_Bcast(&theirs, sizeof theirs, MPI_BYTE, first, comm);
+    if (mine == CS_OK && err != NULL) {
+        *err      = theirs;
+        err->file = __FILE__;
+    }
+    return mine == CS_OK ? theirs.status : mine;
 }
 
-bool cap_mpi_probe_links(MPI_Comm comm, const cap_mpi_probe *probe, cap_links *links_p)
+static cs_status open_prober(prober *self, uint32_t n, cap_links *links, uint32_t **numbers_p,
+                             char **names_p, cs_error *err)
 {
-    const uint64_t largest = probe->sizes_bytes[probe->n_sizes - 1];
-    int            rank = 0, size = 0;
+    const cap_mpi_probe *probe   = self->probe;
+    const uint64_t       largest = probe->sizes_bytes[probe->n_sizes - 1];
+    const size_t         n_times = (size_t)n * probe->n_sizes;
+
+    self->out       = cs_calloc(largest + 1, 1);
+    self->in        = cs_calloc(largest + 1, 1);
+    self->times_s   = cs_calloc(probe->repetitions, sizeof(double));
+    self->minimum_s = cs_calloc(n_times, sizeof(double));
+    self->median_s  = cs_calloc(n_times, sizeof(double));
+    *numbers_p      = cs_calloc((size_t)n * (n + 2), sizeof(uint32_t));
+    *names_p        = cs_calloc(n, MPI_MAX_PROCESSOR_NAME);
+    if (self->out == NULL || self->in == NULL || self->times_s == NULL || self->minimum_s == NULL ||
+        self->median_s == NULL || *numbers_p == NULL || *names_p == NULL) {
+        return CS_NO_MEMORY(err, "messages of %llu bytes", (unsigned long long)largest);
+    }
+    memset(self->out, 1, largest + 1); /* pages that are there */
+    memset(self->in, 1, largest + 1);
+    return cap_links_create(links, n, probe->sizes_bytes, probe->n_sizes, err);
+}
+
+cs_status cap_mpi_probe_links(MPI_Comm comm, const cap_mpi_probe *probe, cap_links *links_p,
+                              cs_error *err)
+{
+    int rank = 0, size = 0;
 
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     const uint32_t n       = (uint32_t)size;
-    const size_t   n_times = (size_t)n * probe->n_sizes;
+    const int      n_times = (int)(n * probe->n_sizes);
     cap_links      links   = {0};
-    prober         self    = {.comm      = comm,
-                              .probe     = probe,
-                              .out       = malloc(largest + 1),
-                              .in        = malloc(largest + 1),
-                              .times_s   = calloc(probe->repetitions, sizeof(double)),
-                              .minimum_s = calloc(n_times, sizeof(double)),
-                              .median_s  = calloc(n_times, sizeof(double))};
-    uint32_t *numbers = calloc((size_t)n * (n + 2), sizeof *numbers); /* capacity, turn, busy */
-    char     *names   = calloc(n, MPI_MAX_PROCESSOR_NAME);
-    bool      fine    = self.out != NULL && self.in != NULL && self.times_s != NULL &&
-                self.minimum_s != NULL && self.median_s != NULL && numbers != NULL &&
-                names != NULL && cap_links_create(&links, n, probe->sizes_bytes, probe->n_sizes);
+    prober         self    = {.comm = comm, .probe = probe};
+    uint32_t *numbers = NULL; /* capacity of hosts, turn of ranks, busy ranks of hosts in turns */
+    char     *names   = NULL;
+    cs_status status  = open_prober(&self, n, &links, &numbers, &names, err);
 
-    fine = all_fine(comm, fine);
-    if (fine) {
-        memset(self.out, 1, largest + 1); /* pages that are there */
-        memset(self.in, 1, largest + 1);
+    status = cap_mpi_agree(comm, status, err);
+    if (status == CS_OK) {
         find_hosts(comm, n, probe->busy, names, links.host, numbers);
         play_tournament(&self, (uint32_t)rank, n, links.host, numbers, numbers + n,
                         numbers + 2 * n);
-        MPI_Gather(self.minimum_s, (int)n_times, MPI_DOUBLE, links.minimum_s, (int)n_times,
-                   MPI_DOUBLE, 0, comm);
-        MPI_Gather(self.median_s, (int)n_times, MPI_DOUBLE, links.median_s, (int)n_times,
-                   MPI_DOUBLE, 0, comm);
-        fine = all_fine(comm, rank != 0 || cap_links_fit(&links));
+        MPI_Gather(self.minimum_s, n_times, MPI_DOUBLE, links.minimum_s, n_times, MPI_DOUBLE, 0,
+                   comm);
+        MPI_Gather(self.median_s, n_times, MPI_DOUBLE, links.median_s, n_times, MPI_DOUBLE, 0,
+                   comm);
+        status = cap_mpi_agree(comm, rank == 0 ? cap_links_fit(&links, err) : CS_OK, err);
     }
-    if (fine && rank == 0) {
+    if (status == CS_OK && rank == 0) {
         *links_p = links;
     } else {
         cap_links_destroy(&links);
     }
-    free(self.out);
-    free(self.in);
-    free(self.times_s);
-    free(self.minimum_s);
-    free(self.median_s);
-    free(numbers);
-    free(names);
-    return fine;
+    cs_free(self.out);
+    cs_free(self.in);
+    cs_free(self.times_s);
+    cs_free(self.minimum_s);
+    cs_free(self.median_s);
+    cs_free(numbers);
+    cs_free(names);
+    return status;
 }

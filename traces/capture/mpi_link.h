@@ -15,12 +15,11 @@
 #include "links.h"
 
 #include <mpi.h>
+#include <stdatomic.h>
 
-/* Seconds on this rank's clock. */
-double cap_mpi_now(void);
-
-/* Waits for a request; any thread may. */
-void cap_mpi_wait(MPI_Request *request);
+/* Wait for a request; any thread may. false: *gives_up became true before (NULL: it never does),
+ * and the request is still there. */
+bool cap_mpi_wait(MPI_Request *request, const atomic_bool *gives_up);
 /* Of all ranks of comm. */
 void cap_mpi_barrier(MPI_Comm comm);
 
@@ -37,7 +36,12 @@ typedef struct cap_mpi_probe {
 } cap_mpi_probe;
 
 /* All ranks of comm call it. At rank 0 *links_p is filled and fitted, elsewhere left alone.
- * false (on all ranks): out of memory somewhere. */
-bool cap_mpi_probe_links(MPI_Comm comm, const cap_mpi_probe *probe, cap_links *links_p);
+ * CS_ENOMEM on all ranks: one of them had no memory. */
+cs_status cap_mpi_probe_links(MPI_Comm comm, const cap_mpi_probe *probe, cap_links *links_p,
+                              cs_error *err);
+
+/* Are all ranks fine? The first one that is not tells all of them what it has; err of this rank is
+ * filled unless it is. */
+cs_status cap_mpi_agree(MPI_Comm comm, cs_status mine, cs_error *err);
 
 #endif

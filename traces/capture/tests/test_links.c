@@ -2,10 +2,11 @@
 /* Links: the tournament, and what is found in times of networks that are made up. */
 #include "links.h"
 
+#include "base/alloc.h"
+
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const uint64_t SIZES[] = {0, 4096, 65536, 262144, 1048576, 2097152};
@@ -82,7 +83,7 @@ static cap_links measured(uint32_t n, double alpha_s, double credit_bytes, rate_
 {
     cap_links links;
 
-    cr_assert(cap_links_create(&links, n, SIZES, N_SIZES));
+    cr_assert_eq(cap_links_create(&links, n, SIZES, N_SIZES, NULL), CS_OK);
     for (uint32_t src = 0; src < n; src++) {
         for (uint32_t dst = 0; dst < n; dst++) {
             for (uint32_t size = 0; size < N_SIZES && src != dst; size++) {
@@ -98,13 +99,18 @@ static cap_links measured(uint32_t n, double alpha_s, double credit_bytes, rate_
 
 static char *table_of(const cap_links *links)
 {
-    char  *text  = NULL;
-    size_t bytes = 0;
-    FILE  *file  = open_memstream(&text, &bytes);
+    cs_text text = {0};
 
-    cap_links_table(links, file);
-    fclose(file);
-    return text;
+    cap_links_table(&text, links);
+    return text.data;
+}
+
+static char *json_of(const cap_links *links)
+{
+    cs_text text = {0};
+
+    cap_links_json(&text, links, "a machine");
+    return text.data;
 }
 
 static double even(uint32_t src, uint32_t dst)
@@ -118,7 +124,7 @@ Test(links, alpha_and_beta_of_a_plain_network)
 {
     cap_links links = measured(4, 20e-6, 0, even);
 
-    cr_assert(cap_links_fit(&links));
+    cr_assert_eq(cap_links_fit(&links, NULL), CS_OK);
     for (uint32_t i = 0; i < 16; i++) {
         if (i / 4 != i % 4) {
             cr_assert_float_eq(links.links[i].alpha_s, 20e-6, 1e-12);
@@ -129,7 +135,7 @@ Test(links, alpha_and_beta_of_a_plain_network)
     }
     char *text = table_of(&links);
     cr_assert(strstr(text, "no link is slow") != NULL, "%s", text);
-    free(text);
+    cs_free(text);
     cap_links_destroy(&links);
 }
 
@@ -137,7 +143,7 @@ Test(links, credit_of_a_token_bucket_does_not_become_alpha)
 {
     cap_links links = measured(2, 20e-6, 30000, even);
 
-    cr_assert(cap_links_fit(&links));
+    cr_assert_eq(cap_links_fit(&links, NULL), CS_OK);
     cr_assert_float_eq(links.links[1].alpha_s, 20e-6, 1e-12);
     cr_assert_float_eq(links.links[1].beta_s_per_byte, 1e-9, 1e-15);
     cr_assert_float_eq(links.links[1].intercept_s, 20e-6 - 30e-6, 1e-11, "less than nothing");
@@ -154,11 +160,11 @@ Test(links, rank_that_sends_slowly_is_named_once)
 {
     cap_links links = measured(6, 5e-6, 0, slow_sender);
 
-    cr_assert(cap_links_fit(&links));
+    cr_assert_eq(cap_links_fit(&links, NULL), CS_OK);
     char *text = table_of(&links);
     cr_assert(strstr(text, "rank 2 sends to all ranks of its host at 1/2.00") != NULL, "%s", text);
     cr_assert(strstr(text, "receives") == NULL && strstr(text, "from rank") == NULL, "%s", text);
-    free(text);
+    cs_free(text);
     cap_links_destroy(&links);
 }
 
@@ -171,15 +177,15 @@ Test(links, one_slow_direction_and_a_slow_receiver)
 {
     cap_links links = measured(6, 5e-6, 0, slow_pair);
 
-    cr_assert(cap_links_fit(&links));
+    cr_assert_eq(cap_links_fit(&links, NULL), CS_OK);
     char *text = table_of(&links);
     cr_assert(strstr(text, "from rank 1 to rank 4 at 1/4.00") != NULL, "%s", text);
     cr_assert(strstr(text, "from rank 4 to rank 1") == NULL, "%s", text);
     cr_assert(strstr(text, "rank 3 receives from all ranks of its host at 1/1.43") != NULL, "%s",
               text);
-    free(text);
+    cs_free(text);
 
-    char   *json = cap_links_json(&links, "a machine");
+    char   *json = json_of(&links);
     json_t *root = json_loads(json, 0, NULL);
     cr_assert_not_null(root);
     cr_assert_str_eq(json_string_value(json_object_get(root, "format")), "collsim-links");
@@ -190,7 +196,7 @@ Test(links, one_slow_direction_and_a_slow_receiver)
     cr_assert_eq(json_integer_value(json_object_get(link, "dst")), 4);
     cr_assert_float_eq(json_real_value(json_object_get(link, "bandwidth_Bps")), 0.25e9, 1);
     json_decref(root);
-    free(json);
+    cs_free(json);
     cap_links_destroy(&links);
 }
 
@@ -206,10 +212,10 @@ Test(links, links_between_hosts_are_held_against_each_other_only)
     for (uint32_t rank = 0; rank < 8; rank++) {
         links.host[rank] = rank / 4;
     }
-    cr_assert(cap_links_fit(&links));
+    cr_assert_eq(cap_links_fit(&links, NULL), CS_OK);
     char *text = table_of(&links);
     cr_assert(strstr(text, "no link is slow") != NULL, "%s", text);
-    free(text);
+    cs_free(text);
     cap_links_destroy(&links);
 }
 
@@ -223,13 +229,13 @@ Test(links, times_without_a_slope_are_said_to_be_unknown)
 {
     cap_links links = measured(2, 5e-6, 0, endless);
 
-    cr_assert(cap_links_fit(&links));
+    cr_assert_eq(cap_links_fit(&links, NULL), CS_OK);
     cr_assert_leq(links.links[1].beta_s_per_byte, 0);
-    char *text = table_of(&links), *json = cap_links_json(&links, "m");
+    char *text = table_of(&links), *json = json_of(&links);
     cr_assert(strstr(text, "?") != NULL, "%s", text);
     cr_assert(strstr(json, "\"bandwidth_Bps\": null") != NULL, "%s", json);
-    free(text);
-    free(json);
+    cs_free(text);
+    cs_free(json);
     cap_links_destroy(&links);
 }
 
@@ -241,4 +247,31 @@ Test(links, median_of_even_and_odd_numbers)
     cr_assert(minimum == 1 && median == 2.5);
     cap_minimum_median(one, 1, &minimum, &median);
     cr_assert(minimum == 7 && median == 7);
+}
+
+Test(links, each_failing_allocation_is_said)
+{
+    bool done = false;
+
+    for (long passes = 0; !done; passes++) {
+        cap_links links = {0};
+        cs_text   text  = {0};
+        cs_error  err   = {0};
+        cs_alloc_fail_after(passes);
+        cs_status status = cap_links_create(&links, 3, SIZES, N_SIZES, &err);
+        if (status == CS_OK) {
+            status = cap_links_fit(&links, &err);
+        }
+        if (status == CS_OK) {
+            cap_links_table(&text, &links);
+            cap_links_json(&text, &links, "m");
+            status = cs_text_status(&text, &err);
+        }
+        cs_alloc_fail_after(-1);
+        done = status == CS_OK;
+        cr_assert(done || (status == CS_ENOMEM && err.status == CS_ENOMEM));
+        cr_assert_lt(passes, 1000);
+        cs_text_free(&text);
+        cap_links_destroy(&links);
+    }
 }
