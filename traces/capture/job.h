@@ -50,6 +50,7 @@ typedef struct cap_message {
                                        destination over this link */
     uint64_t count;                 /* floats on the wire */
     uint32_t first_piece, n_pieces; /* cap_job.pieces */
+    bool     has_repeats;           /* some of its pieces bring the same */
     uint32_t data_after_receives[CS_FABRICS];  /* at src */
     uint32_t place_after_sends[CS_FABRICS];    /* at dst */
     uint32_t place_after_receives[CS_FABRICS]; /* at dst */
@@ -62,11 +63,12 @@ typedef struct cap_port {
 } cap_port;
 
 typedef struct cap_rank {
-    cap_port  ports[CS_FABRICS];
-    uint64_t  n_floats; /* of its memory */
-    uint64_t  own;      /* where its own contributions begin, chunk by chunk; CAP_NOWHERE: none */
-    uint64_t  out;      /* where what it ends with begins, chunk by chunk; CAP_NOWHERE: in slots */
-    uint64_t *slot_begin; /* [n_slots] where a slot begins; CAP_NOWHERE: no message touches it */
+    cap_port ports[CS_FABRICS];
+    uint64_t n_floats; /* of its memory */
+    /* Where these begin in its memory; CAP_NOWHERE: no message needs it. */
+    uint64_t *slot_begin; /* [n_slots] */
+    uint64_t *own_begin;  /* [n_chunks] its own contribution to a chunk, beside the slots */
+    uint64_t *out_begin;  /* [n_chunks] what it ends with */
 } cap_rank;
 
 typedef struct cap_job {
@@ -99,15 +101,15 @@ void cap_job_fill(const cap_job *job, uint32_t rank, uint32_t repetition, float 
 uint64_t cap_job_count_wrong(const cap_job *job, uint32_t rank, uint32_t repetition,
                              const float *memory);
 
-/* Put a run of what came, [wire, wire + count) of a message, into the pieces that it belongs to.
- * Messages are taken in from their beginning to their end. `piece_p` (0 at first) is where the last
- * call was. */
-void cap_message_apply(const cap_job *job, const cap_message *message, uint32_t *piece_p,
-                       uint64_t wire, const float *values, uint64_t count, float *memory);
+/* Put a run of what came, floats [wire, wire + count) of a message, into the pieces of the
+ * destination's memory that it belongs to. The runs of a message are taken in one after the other.
+ * O(pieces + count). */
+void cap_message_apply(const cap_job *job, const cap_message *message, uint64_t wire,
+                       const float *values, uint64_t count, float *memory);
 
-/* Where the run of a message from `wire` on may be received in place, without cap_message_apply():
- * `*count_p` floats of it. NULL: nowhere, it has to be added or is put into several places. */
-float *cap_message_place(const cap_job *job, const cap_message *message, uint32_t piece,
-                         uint64_t wire, float *memory, uint64_t *count_p);
+/* Where a message may be received in place from float `wire` on, without cap_message_apply(). NULL:
+ * it has to be added, or put into several places. Either way for the next `*count_p` floats. */
+float *cap_message_place(const cap_job *job, const cap_message *message, uint64_t wire,
+                         float *memory, uint64_t *count_p);
 
 #endif

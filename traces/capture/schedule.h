@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* capture/schedule.h -- a schedule as `collsim schedule ALGORITHM --format json` writes it
- * (sim/doc/schedules.md has the keys).
+ * (sim/doc/schedules.md has the keys), read by collsim's own reader.
  *
  * Ranks move floats: a chunk begins at float floor(b / 4), where b bytes of chunks stand before it,
  * so that a message is up to 4 bytes longer or shorter than its bytes in the file.
@@ -8,32 +8,21 @@
 #ifndef CAPTURE_SCHEDULE_H
 #define CAPTURE_SCHEDULE_H
 
-#include "cs/cluster.h"
-#include "cs/collective.h"
-#include "cs/schedule.h"
+#include "algorithms/stored.h"
 
-/* At most so many ranks are run, each of which has threads or a process. */
+/* More are not run: each has threads or a process of its own. */
 #define CAP_MAX_RANKS 1024u
 
-/* A file is so long at most. */
-#define CAP_SCHEDULE_MAX_BYTES ((size_t)1 << 30)
-
 typedef struct cap_schedule {
-    char          name[64]; /* of the algorithm; "schedule" where the file does not say */
-    cs_collective collective;
-    uint32_t      root;
-    uint64_t      bytes;   /* nccl-tests' size */
-    cs_cluster    cluster; /* ranks and servers; no rates */
-    cs_uneven     uneven;  /* what `cluster` borrows where servers differ */
-    uint32_t      n_chunks, n_slots;
-    bool          has_slots;  /* false: slot = chunk, and every contribution is in place */
-    bool          starts_own; /* slot c of every rank begins with its own chunk c */
-    cs_transfer  *transfers;  /* [n_transfers], flags and slots as in cs/schedule.h */
-    uint32_t      n_transfers;
-    uint32_t *fence_except; /* [n_fences] CS_FENCE_ALL or the rank that does not wait, in the order
-                               of the transfers with CS_FENCE */
-    uint32_t  n_fences;
-    uint64_t *chunk_begin; /* [n_chunks + 1] in floats */
+    cs_stored   *stored;    /* collective, root, n_ranks, n_chunks, bytes, slots; owned */
+    const char  *name;      /* of the algorithm; "unnamed" where the file does not say */
+    cs_cluster   cluster;   /* its servers; no rates */
+    cs_transfer *transfers; /* [n_transfers] in the order of the list; borrowed from `stored` */
+    uint32_t     n_transfers;
+    uint32_t     n_slots;     /* of a rank */
+    uint64_t    *chunk_begin; /* [n_chunks + 1] in floats: a buffer with all chunks */
+    bool is_in_place; /* the final value of chunk c is in slot c (where the rank is owed it);
+                         false: where CS_DONE_* says */
 } cap_schedule;
 
 /* Read a schedule; the caller owns it. What is wrong is refused with file, line, column and key:
@@ -45,5 +34,18 @@ cs_status cap_schedule_parse(const char *text, size_t length, const char *input,
 
 /* NULL is allowed. */
 void cap_schedule_free(cap_schedule *schedule);
+
+/* Floats of chunk `chunk`. */
+static inline uint64_t cap_chunk_count(const cap_schedule *schedule, uint32_t chunk)
+{
+    return schedule->chunk_begin[chunk + 1] - schedule->chunk_begin[chunk];
+}
+
+/* What cs_chunk_contributor() and cs_chunk_is_owed() are asked about. */
+static inline cs_chunks cap_chunks(const cap_schedule *schedule)
+{
+    const cs_stored *s = schedule->stored;
+    return (cs_chunks){s->collective, s->n_ranks, s->root, s->n_chunks};
+}
 
 #endif
