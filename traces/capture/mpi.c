@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROGRAM       "collsim-mpi"
-#define SUMMARY       "run collsim's schedules over MPI, one rank of mpirun each, and check every number"
 #define MOST_BYTES    ((size_t)1 << 30) /* of a schedule */
 #define START_AHEAD_S 0.02              /* in so long every rank has heard when to start */
 
@@ -45,6 +43,7 @@ typedef struct program {
     uint32_t      busy;
     double        timeout_s;
     int           rank, n_ranks;
+    const char   *links_json; /* file to write; NULL: none */
     cap_watchdog *watchdog;
     cap_links     links;
     /* [options.n_schedules] */
@@ -60,6 +59,12 @@ static cs_status take_probe(void *target, const char *text, cs_error *err)
     (void)err;
     ((program *)target)->probes = true;
     return CS_OK;
+}
+
+static cs_status take_links(void *target, const char *text, cs_error *err)
+{
+    ((program *)target)->links_json = text;
+    return take_probe(target, NULL, err);
 }
 
 static cs_status take_eager(void *target, const char *text, cs_error *err)
@@ -91,12 +96,20 @@ static cs_status take_timeout(void *target, const char *text, cs_error *err)
     return CS_OK;
 }
 
-static const cap_option EXTRA[] = {
-    {"--probe", NULL, "measure alpha and bandwidth between all ranks first", take_probe},
+static const cap_option OPTIONS[] = {
+    {"--probe", NULL, "first measure alpha and bandwidth between all ranks", take_probe},
+    {"--links", "FILE", "write what --probe measures there, as JSON", take_links},
     {"--busy", "N", "ranks of a host that probe at the same time (its processors)", take_busy},
     {"--eager", NULL, "send as soon as data are there, whatever the receiver does", take_eager},
     {"--timeout", "TIME", "longest that a repetition or a probe may take (60s)", take_timeout},
     {NULL, NULL, NULL, NULL},
+};
+
+static const cap_program PROGRAM = {
+    .name    = "collsim-mpi",
+    .summary = "run collsim's schedules over MPI, one rank of mpirun each, and check every number",
+    .options = OPTIONS,
+    .needs_no_schedule = true,
 };
 
 /* ---- one schedule ---- */
@@ -124,7 +137,7 @@ _Noreturn static void give_up(const program *p, const cs_error *err)
     if (own.where[0] == '\0') {
         snprintf(own.where, sizeof own.where, "rank %d", p->rank);
     }
-    (void)cap_fail(PROGRAM, &own);
+    (void)cap_fail(&PROGRAM, &own);
     fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, CAP_BROKEN);
     _Exit(CAP_BROKEN);
@@ -296,7 +309,7 @@ static void play_once(player *own, uint32_t number, cap_repetition *to)
     start_s = cap_now_s() + START_AHEAD_S;
     MPI_Bcast(&start_s, 1, MPI_DOUBLE, 0, own->comm);
     const cap_clock clock = cap_clock_between(own->offset, own->offset);
-    const cap_run   run   = {.job       = job,
+    cap_run         run   = {.job       = job,
                              .transport = &hooks,
                              .memory    = own->memory,
                              .late_s    = own->played->late_s,
@@ -376,22 +389,6 @@ static cs_status write_out(const char *path, cs_text *text, cs_error *err)
     return status;
 }
 
-static cs_status write_json(const program *p, cs_error *err)
-{
-    cs_text text = {0};
-
-    cs_text_add(&text, "[");
-    if (p->probes) {
-        cap_links_json(&text, &p->links, p->options.machine);
-    }
-    for (size_t i = 0; i < p->options.n_schedules; i++) {
-        cs_text_add(&text, i > 0 || p->probes ? ",\n" : "");
-        cap_report_json(&text, PROGRAM, p->options.machine, &p->measurements[i]);
-    }
-    cs_text_add(&text, "]\n");
-    return write_out(p->options.json, &text, err);
-}
-
 static bool are_of_one_table(const cap_measurement *a, const cap_measurement *b)
 {
     const cap_schedule *left = a->job->schedule, *right = b->job->schedule;
@@ -411,7 +408,7 @@ static cs_status write_tables(const program *p, cs_error *err)
             is_first = is_first && !are_of_one_table(&p->measurements[k], &p->measurements[i]);
         }
         if (is_first) {
-            cap_report_table(&text, PROGRAM, p->options.machine, &p->measurements[i],
+            cap_report_table(&text, PROGRAM.name, p->options.machine, &p->measurements[i],
                              p->options.n_schedules - i);
         }
     }
@@ -420,17 +417,26 @@ static cs_status write_tables(const program *p, cs_error *err)
 
 static cs_status write_all(const program *p, cs_error *err)
 {
-    cs_text text = {0};
+    const cap_options *o    = &p->options;
+    cs_text            text = {0};
 
-    if (p->options.n_schedules > 0) {
+    if (p->links_json != NULL) {
+        cap_links_json(&text, &p->links, o->machine);
+        CS_TRY(write_out(p->links_json, &text, err));
+    }
+    if (o->n_schedules == 0) {
+        return CS_OK;
+    }
+    if (!o->is_quiet || o->table != NULL) {
         CS_TRY(write_tables(p, err));
     }
-    if (p->options.json != NULL) {
-        CS_TRY(write_json(p, err));
+    if (o->json != NULL) {
+        cap_report_json(&text, PROGRAM.name, o->machine, p->measurements, o->n_schedules);
+        CS_TRY(write_out(o->json, &text, err));
     }
-    if (p->options.trace != NULL && p->options.n_schedules > 0) {
-        cap_report_trace(&text, &p->measurements[0]);
-        CS_TRY(write_out(p->options.trace, &text, err));
+    if (o->trace != NULL) {
+        cap_report_trace(&text, p->measurements, o->n_schedules);
+        CS_TRY(write_out(o->trace, &text, err));
     }
     return CS_OK;
 }
@@ -502,43 +508,39 @@ static void close_program(program *p)
     cap_options_free(&p->options);
 }
 
-/* The command line, which all ranks read alike. */
+/* The command line, which all ranks read alike; rank 0 prints. */
 static cs_status read_options(program *p, int argc, char **argv, cs_error *err)
 {
-    CS_TRY(cap_options_parse(argc, argv, EXTRA, p, &p->options, err));
-    if (p->options.n_schedules == 0 && !p->probes && !p->options.wants_help &&
-        !p->options.wants_version) {
-        return CS_FAIL(err, CS_EINVAL, "", "nothing to do; accepted: schedules, --probe");
+    if (p->rank != 0 && freopen("/dev/null", "w", stdout) == NULL) {
+        return CS_FAIL(err, CS_EIO, "", "cannot open /dev/null");
+    }
+    CS_TRY(cap_options_parse(argc, argv, &PROGRAM, p, &p->options, err));
+    if (!p->options.is_done && p->options.n_schedules == 0 && !p->probes) {
+        return CS_FAIL(err, CS_EINVAL, "", "nothing to do: accepted are schedules and --probe");
     }
     return CS_OK;
 }
 
+/* The exit code, on all ranks. */
 static int run(program *p, int argc, char **argv)
 {
     cs_error  err    = {0};
     int       code   = CAP_OK;
-    cs_status status = read_options(p, argc, argv, &err);
+    cs_status status = cap_mpi_agree(MPI_COMM_WORLD, read_options(p, argc, argv, &err), &err);
 
-    if (status == CS_OK && (p->options.wants_help || p->options.wants_version)) {
-        if (p->rank == 0 && p->options.wants_help) {
-            cap_options_help(PROGRAM, SUMMARY, EXTRA);
-        } else if (p->rank == 0) {
-            puts(PROGRAM " " COLLSIM_VERSION);
-        }
+    if (status == CS_OK && p->options.is_done) {
         return CAP_OK;
     }
-    if (status == CS_OK) {
-        status = cap_watchdog_start(PROGRAM, p->timeout_s, &p->watchdog, &err);
+    if (status == CS_OK &&
+        cap_watchdog_start(PROGRAM.name, p->timeout_s, &p->watchdog, &err) != CS_OK) {
+        give_up(p, &err);
     }
     if (status == CS_OK) {
         status = work(p, &code, &err);
         cap_watchdog_end(p->watchdog);
     }
-    if (status != CS_OK) { /* all ranks have the same status */
-        cs_error own     = err;
-        own.status       = status;
-        const int failed = p->rank == 0 ? cap_fail(PROGRAM, &own) : CAP_OK;
-        code             = failed;
+    if (status != CS_OK && p->rank == 0) {
+        code = cap_fail(&PROGRAM, &err);
     }
     MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return code;
@@ -555,7 +557,7 @@ int main(int argc, char **argv)
     if (provided >= MPI_THREAD_MULTIPLE) {
         code = run(&p, argc, argv);
     } else if (p.rank == 0) {
-        fputs(PROGRAM ": this MPI has no MPI_THREAD_MULTIPLE, which two ports of a rank need\n",
+        fputs("collsim-mpi: this MPI has no MPI_THREAD_MULTIPLE, which two ports of a rank need\n",
               stderr);
     }
     close_program(&p);
