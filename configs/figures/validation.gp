@@ -38,7 +38,7 @@ HIGH = max(HIGH, S_max)", p, name)
   if (CELLS[3] > 0) { eval low(3, 'predicted') }
   LEAF_LOW = 10 * floor(0.1 * LOW - 0.2); LEAF_HIGH = 10 * ceil(0.1 * HIGH + 0.2)
 
-  eval panel(0.07, 0.99, 0.54, 0.84)
+  eval panel(0.07, 0.99, CELLS[2] + CELLS[3] > 0 ? 0.54 : 0.1, 0.84)
   XT = TINY; eval schedules(1)
   set yrange [-TOP:TOP]
   set ytics 1
@@ -51,7 +51,7 @@ HIGH = max(HIGH, S_max)", p, name)
   plot for [i = 1:words(KINDS)] DATA using (of_kind(word(KINDS, i), x(1))):(error('predicted')): \
       (spread('predicted', 'most')):(spread('predicted', 'least')) with yerrorbars ls int(word(KIND_STYLES, i)) lw 1.2 \
       ps 0.8*PS title word(KINDS, i), \
-    '' using (x(1)):(error('wire')) with points pt 1 ps 0.6*PS lc rgb '#707070' \
+    '' using (x(1)):(error('wire')) with points pt 2 ps 0.7*PS lw 1.2 lc rgb '#505050' \
       title 'collsim alone, α = 0', \
     3 with lines ls 10 notitle, -3 with lines ls 10 notitle, 0 with lines lt 1 lc rgb '#808080' notitle
 
