@@ -55,11 +55,14 @@ class Today:
         options = argparse.Namespace(
             setting=["flat", "servers", "leaf-spine"], only="", all=True, bytes=sorted({int(row["bytes"]) for row in rows}),
             ranks=sorted({int(row["ranks"]) for row in rows}), rate=sorted({1e6 * float(row["rate_Mbps"]) for row in flat}))
+        places = {known[:-1] for known in wanted}
         for cell in testbed.all_cells(options):
-            path, schedule = self.collsim.schedule(cell)
-            testbed.place_change(cell, schedule)
             setting = (f"leaf-spine-{cell.uplink / 1e6:g}" if cell.uplink else
                        f"servers-{testbed.INSIDE / 1e6:g}" if cell.gpus > 1 else cell.setting)
+            if key(setting, cell)[:-1] not in places:
+                continue
+            _, schedule = self.collsim.schedule(cell)
+            testbed.place_change(cell, schedule)
             if key(setting, cell) in wanted:
                 self.found.setdefault(key(setting, cell), cell)
 
