@@ -421,7 +421,7 @@ static uint32_t word_of_rank(uint32_t rank, uint32_t repetition)
 
 static float value_of(uint32_t rank_word, uint32_t place_word)
 {
-    return (float)((rank_word ^ place_word) & 4095u);
+    return (float)(((rank_word ^ place_word) & 4095u) + 1);
 }
 
 float cap_value(uint32_t rank, uint32_t repetition, uint64_t at)

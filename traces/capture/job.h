@@ -90,7 +90,8 @@ cs_status cap_job_make(const cap_schedule *schedule, cap_job **job_p, cs_error *
 void cap_job_free(cap_job *job);
 
 /* What rank `rank` contributes to float `at` of the buffer (cap_schedule.chunk_begin) in a
- * repetition: an integer below 4096, so that sums over CAP_MAX_RANKS ranks are exact. */
+ * repetition: an integer from 1 to 4096, so that sums over CAP_MAX_RANKS ranks are exact and a
+ * contribution that is missing shows. */
 float cap_value(uint32_t rank, uint32_t repetition, uint64_t at);
 
 /* Fill the memory of a rank before a repetition. What nobody may read before it was written is NaN.
