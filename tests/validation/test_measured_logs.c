@@ -187,8 +187,8 @@ Test(measured_logs, one_line_is_not_enough)
                                      log->rows[r].timings[CS_NCCL_OUT_OF_PLACE].time_s};
         }
     }
-    cr_assert_eq(cs_fit_regimes(points, n, 1, &one, NULL), CS_OK);
-    cr_assert_eq(cs_fit_regimes(points, n, 0, &best, NULL), CS_OK);
+    cr_assert_eq(cs_fit_regimes(points, n, &(cs_fit_options){.max_regimes = 1}, &one, NULL), CS_OK);
+    cr_assert_eq(cs_fit_regimes(points, n, &(cs_fit_options){0}, &best, NULL), CS_OK);
     cr_expect_float_eq(one.regimes[0].line.intercept_s, 40e-6, 0.5e-6);
     cr_expect_float_eq(1e-9 / one.regimes[0].line.slope_s_per_byte, 120.8, 0.1);
     cr_expect_float_eq(one.in_sample.mean_ratio, 0.145, 0.001);
