@@ -430,6 +430,47 @@ static cs_status check_logs(const cs_nccl_log *const *logs, const char *const *n
     return CS_OK;
 }
 
+/* What NCCL chose at a size, by a log; NULL where none says it. */
+static const char *choice_at(const cs_nccl_log *const *logs, size_t n, uint32_t n_ranks,
+                             uint64_t bytes)
+{
+    for (size_t l = 0; l < n; l++) {
+        for (size_t r = 0; r < logs[l]->n_rows && logs[l]->n_ranks == n_ranks; r++) {
+            const cs_nccl_row *row = &logs[l]->rows[r];
+            if (row->size_bytes == bytes && row->choice[0] != '\0') {
+                return row->choice;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Say of each break what changes there, as far as it can be told. */
+static void name_breaks(cs_calibration *c, const cs_nccl_log *const *logs, size_t n)
+{
+    c->n_breaks = c->n_regimes - 1;
+    for (size_t b = 0; b < c->n_breaks; b++) {
+        cs_break *brk = &c->breaks[b];
+
+        *brk =
+            (cs_break){c->regimes[b].max_bytes, c->regimes[b + 1].min_bytes, CS_BREAK_LOG, "", ""};
+        const char *from = choice_at(logs, n, c->n_ranks, brk->after_bytes);
+        const char *to   = choice_at(logs, n, c->n_ranks, brk->before_bytes);
+        if (from == NULL && to == NULL && c->schedule[0] == '\0') {
+            brk->evidence = CS_BREAK_TUNER;
+            from =
+                cs_nccl_tuner_choice(c->machine, c->collective, c->n_ranks, brk->after_bytes / 2);
+            to = cs_nccl_tuner_choice(c->machine, c->collective, c->n_ranks, 2 * brk->before_bytes);
+        }
+        if (from == NULL || to == NULL || strcmp(from, to) == 0) {
+            brk->evidence = CS_BREAK_UNKNOWN;
+        } else {
+            cs_plain_text(brk->from, sizeof brk->from, from);
+            cs_plain_text(brk->to, sizeof brk->to, to);
+        }
+    }
+}
+
 /* Predict points of another number of ranks, as far as their sizes are in range. */
 static cs_status predict(cs_calibration *c, uint32_t n_ranks, const cs_point *points, size_t n,
                          cs_fit_error *error_p, cs_error *err)
@@ -505,6 +546,7 @@ static cs_status calibrate(cs_calibration *c, const cs_nccl_log *const *logs, si
     cs_free(points);
     CS_TRY(status);
     CS_TRY(take_fit(c, &fit, err));
+    name_breaks(c, logs, n);
     return hold_out_ranks(c, logs, n, options, err);
 }
 
@@ -631,6 +673,22 @@ static void add_outliers(const cs_calibration *c, cs_text *text)
     }
 }
 
+static void add_breaks(const cs_calibration *c, cs_text *text)
+{
+    static const char *const evidence[] = {
+        "nothing says what changes", "NCCL's tuner, as modelled, changes near it", "by the log"};
+
+    for (size_t b = 0; b < c->n_breaks; b++) {
+        const cs_break *brk = &c->breaks[b];
+        cs_text_add(text, "# %-10s between %llu and %llu B: ", "break",
+                    (unsigned long long)brk->after_bytes, (unsigned long long)brk->before_bytes);
+        if (brk->evidence != CS_BREAK_UNKNOWN) {
+            cs_text_add(text, "%s to %s, ", brk->from, brk->to);
+        }
+        cs_text_add(text, "%s\n", evidence[brk->evidence]);
+    }
+}
+
 static void add_heading(const cs_calibration *c, cs_text *text)
 {
     cs_text_add(text, "# %s on %u ranks, %zu points, %s column\n",
@@ -646,6 +704,7 @@ static void add_heading(const cs_calibration *c, cs_text *text)
         cs_nccl_reading_text(&c->logs[l], text);
     }
     add_outliers(c, text);
+    add_breaks(c, text);
     cs_text_add(text,
                 "# t(S) = A + S/R per regime, 95 %% confidence intervals in brackets; GB/s = 1e9 "
                 "B/s\n"
@@ -715,7 +774,7 @@ void cs_calibration_table(const cs_calibration *calibration, cs_text *text)
     add_error(text, "held out, size by size", &calibration->held_out);
     if (calibration->hold_out_every > 0) {
         char what[64];
-        (void)snprintf(what, sizeof what, "held out, every %llu. size",
+        (void)snprintf(what, sizeof what, "held out, every k-th size, k = %llu",
                        (unsigned long long)calibration->hold_out_every);
         add_error(text, what, &calibration->every);
     }

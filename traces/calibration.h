@@ -19,6 +19,7 @@
 #include "cs/scenario.h"
 #include "traces/fit.h"
 #include "traces/nccl_tests.h"
+#include "traces/nccl_tuner.h"
 
 /* A regime: t(S) = A + B S for min_bytes <= S <= max_bytes. Between two regimes lies the join of
  * their ends (cs_line_join). */
@@ -37,6 +38,21 @@ typedef struct cs_other_ranks {
     uint32_t     n_ranks;
     cs_fit_error error; /* over the sizes inside the range */
 } cs_other_ranks;
+
+/* How it is known what changed at a break. */
+typedef enum cs_break_evidence {
+    CS_BREAK_UNKNOWN, /* nothing says it: the line bends, or the tuner changes elsewhere */
+    CS_BREAK_TUNER,   /* NCCL's tuner, as modelled (nccl_tuner.h), changes within half and twice the
+                         sizes beside it */
+    CS_BREAK_LOG,     /* NCCL's own lines, or nccl-tests' JSON, name both sides */
+} cs_break_evidence;
+
+/* A break between two regimes: from one algorithm and protocol ("Ring/LL") to another. */
+typedef struct cs_break {
+    uint64_t after_bytes, before_bytes;                            /* between these sizes */
+    int      evidence;                                             /* cs_break_evidence */
+    char     from[CS_NCCL_CHOICE_BYTES], to[CS_NCCL_CHOICE_BYTES]; /* may be empty */
+} cs_break;
 
 typedef struct cs_calibration {
     cs_collective collective;
@@ -59,6 +75,8 @@ typedef struct cs_calibration {
     size_t        n_outliers;          /* left out */
     cs_outlier    outliers[CS_MAX_OUTLIERS];
 
+    size_t          n_breaks;
+    cs_break        breaks[CS_MAX_REGIMES];
     cs_other_ranks *others; /* owned, by rising number */
     size_t          n_others;
 

@@ -32,8 +32,9 @@ typedef struct root_keys {
     log_keys       *logs;
     cs_regime      *regimes;
     cs_outlier     *outliers;
+    cs_break       *breaks;
     cs_other_ranks *others;
-    size_t          n_logs, n_regimes, n_outliers, n_others;
+    size_t          n_logs, n_regimes, n_outliers, n_breaks, n_others;
 } root_keys;
 
 static const char *const kind_words[] = {
@@ -69,6 +70,19 @@ static const cs_field outlier_fields[] = {
 };
 static const cs_field an_outlier[] = {
     {.name = "outlier", .type = CS_FIELD_OBJECT, .fields = outlier_fields}, CS_FIELD_END};
+
+/* As cs_break_evidence. */
+static const cs_field break_fields[] = {
+    FIELD(cs_break, after_bytes, "after_bytes", 1, MOST),
+    FIELD(cs_break, before_bytes, "before_bytes", 1, MOST),
+    CS_KEY_OF(CS_FIELD_CHOICE, cs_break, evidence, "evidence", .choices = "unknown|tuner|log",
+              .is_required = true),
+    TEXT(cs_break, from, "from"),
+    TEXT(cs_break, to, "to"),
+    CS_FIELD_END,
+};
+static const cs_field a_break[] = {
+    {.name = "break", .type = CS_FIELD_OBJECT, .fields = break_fields}, CS_FIELD_END};
 
 static const cs_field other_fields[] = {
     FIELD(cs_other_ranks, n_ranks, "ranks", 2, CS_MAX_RANKS),
@@ -155,6 +169,7 @@ static const cs_field root_fields[] = {
     CS_KEY_LIST(root_keys, logs, n_logs, "logs", a_log, .min = 1, .max = 1e6),
     CS_KEY_LIST(root_keys, outliers, n_outliers, "outliers", an_outlier, .min = 1,
                 .max = CS_MAX_OUTLIERS),
+    CS_KEY_LIST(root_keys, breaks, n_breaks, "breaks", a_break, .min = 1, .max = CS_MAX_REGIMES),
     CS_KEY_LIST(root_keys, others, n_others, "other_ranks", an_other, .min = 1, .max = 1e6),
     CS_KEY_LIST(root_keys, regimes, n_regimes, "regimes", a_regime, .min = 1, .max = CS_MAX_REGIMES,
                 .is_required = true),
@@ -244,6 +259,8 @@ void cs_calibration_json(const cs_calibration *calibration, cs_text *text)
     add_logs(text, calibration);
     add_list(text, "outliers", outlier_fields, calibration->outliers, sizeof(cs_outlier),
              calibration->n_outliers);
+    add_list(text, "breaks", break_fields, calibration->breaks, sizeof(cs_break),
+             calibration->n_breaks);
     add_list(text, "other_ranks", other_fields, calibration->others, sizeof(cs_other_ranks),
              calibration->n_others);
     cs_text_add(text, "  \"regimes\": [\n");
@@ -358,6 +375,10 @@ static void take_lists(cs_reading *r, const root_keys *keys, cs_calibration *c)
     c->n_outliers = keys->n_outliers;
     if (keys->n_outliers > 0) {
         memcpy(c->outliers, keys->outliers, keys->n_outliers * sizeof *c->outliers);
+    }
+    c->n_breaks = keys->n_breaks;
+    if (keys->n_breaks > 0) {
+        memcpy(c->breaks, keys->breaks, keys->n_breaks * sizeof *c->breaks);
     }
     c->others = CS_NEW(cs_other_ranks, keys->n_others);
     if (c->others == NULL) {
