@@ -21,6 +21,7 @@ void cs_calibration_free(cs_calibration *calibration)
     if (calibration != NULL) {
         cs_free(calibration->logs);
         cs_free(calibration->others);
+        cs_free(calibration->points);
         cs_free(calibration);
     }
 }
@@ -538,13 +539,10 @@ static cs_status hold_out_ranks(cs_calibration *c, const cs_nccl_log *const *log
 static cs_status calibrate(cs_calibration *c, const cs_nccl_log *const *logs, size_t n,
                            const cs_calibrate_options *options, cs_error *err)
 {
-    cs_fit    fit    = {0};
-    cs_point *points = NULL;
+    cs_fit fit = {0};
 
-    CS_TRY(pool(logs, n, c->n_ranks, options, &points, &c->n_points, err));
-    cs_status status = cs_fit_regimes(points, c->n_points, &options->fit, &fit, err);
-    cs_free(points);
-    CS_TRY(status);
+    CS_TRY(pool(logs, n, c->n_ranks, options, &c->points, &c->n_points, err));
+    CS_TRY(cs_fit_regimes(c->points, c->n_points, &options->fit, &fit, err));
     CS_TRY(take_fit(c, &fit, err));
     name_breaks(c, logs, n);
     return hold_out_ranks(c, logs, n, options, err);

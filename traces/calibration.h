@@ -80,6 +80,8 @@ typedef struct cs_calibration {
     cs_other_ranks *others; /* owned, by rising number */
     size_t          n_others;
 
+    cs_point *points; /* n_points of them, by size, outliers too; owned; NULL: was loaded */
+
     cs_nccl_reading *logs;   /* how each was read; owned */
     size_t           n_logs; /* 0: not known */
 } cs_calibration;

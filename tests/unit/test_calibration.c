@@ -374,3 +374,49 @@ Test(calibration, shipped_files_load)
         cs_calibration_free(c);
     }
 }
+
+/* At a break, by NCCL's own lines, by the tuner's estimates for the machine, or not at all. */
+Test(calibration, what_changes_at_a_break)
+{
+    static const struct {
+        const char *machine, *below, *above; /* choices of the log, or "" */
+        cs_break    expected;
+    } cases[] = {
+        {"X100", "", "", {1 << 20, 2 << 20, CS_BREAK_UNKNOWN, "", ""}},
+        {"8 x H100", "", "", {1 << 20, 2 << 20, CS_BREAK_TUNER, "Ring/LL", "NVLS/Simple"}},
+        {"8 x H100",
+         "Tree/LL",
+         "Ring/LL128",
+         {1 << 20, 2 << 20, CS_BREAK_LOG, "Tree/LL", "Ring/LL128"}},
+        {"8 x H100", "Ring/LL", "Ring/LL", {1 << 20, 2 << 20, CS_BREAK_UNKNOWN, "", ""}},
+    };
+
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        cs_calibrate_options options = {.machine = cases[k].machine};
+        cs_calibration      *c       = NULL;
+        cs_nccl_log         *log     = NULL;
+        const char          *name    = "made.log";
+        cs_text              text = {0}, table = {0};
+        make_log(&text, "");
+        cr_assert_eq(cs_nccl_log_parse(text.data, text.length, name, 0, &log, NULL), CS_OK);
+        for (size_t r = 0; r < log->n_rows; r++) {
+            strcpy(log->rows[r].choice,
+                   log->rows[r].size_bytes <= 1 << 20 ? cases[k].below : cases[k].above);
+        }
+        cr_assert_eq(
+            cs_calibrate_logs((const cs_nccl_log *const *)&log, &name, 1, &options, &c, NULL),
+            CS_OK);
+        cr_assert_eq(c->n_breaks, 1);
+        cr_expect_eq(c->breaks[0].after_bytes, cases[k].expected.after_bytes);
+        cr_expect_eq(c->breaks[0].before_bytes, cases[k].expected.before_bytes);
+        cr_expect_eq(c->breaks[0].evidence, cases[k].expected.evidence, "case %zu", k);
+        cr_expect_str_eq(c->breaks[0].from, cases[k].expected.from);
+        cr_expect_str_eq(c->breaks[0].to, cases[k].expected.to);
+        cs_calibration_table(c, &table);
+        cr_expect_not_null(strstr(table.data, "# break      between 1048576 and 2097152 B: "));
+        cs_nccl_log_free(log);
+        cs_calibration_free(c);
+        cs_text_free(&text);
+        cs_text_free(&table);
+    }
+}
