@@ -311,7 +311,7 @@ static void bootstrap(bench *b, const cs_point *points, size_t n, cs_fit *fit)
     const size_t wanted = budget > MOST_REPLICATES    ? MOST_REPLICATES
                           : budget < LEAST_REPLICATES ? LEAST_REPLICATES
                                                       : budget;
-    double      *a = b->samples, *slopes = a + CS_MAX_REGIMES * MOST_REPLICATES;
+    double      *a = b->samples, *slopes = a + (size_t)CS_MAX_REGIMES * MOST_REPLICATES;
     size_t       n_done = 0;
 
     b->search.is_robust = false;

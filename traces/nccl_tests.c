@@ -647,9 +647,8 @@ cs_status cs_nccl_logs_add(cs_nccl_logs *logs, cs_nccl_log *log, const char *nam
 {
     char *copy = cs_strdup(name);
 
-    if (copy == NULL ||
-        !cs_grow(&logs->logs, &logs->capacity, logs->n + 1, 4, sizeof *logs->logs) ||
-        !cs_grow(&logs->names, &logs->names_capacity, logs->n + 1, 4, sizeof *logs->names)) {
+    if (copy == NULL || !cs_grow(&logs->logs, &logs->capacity, logs->n + 1, 4, sizeof(void *)) ||
+        !cs_grow(&logs->names, &logs->names_capacity, logs->n + 1, 4, sizeof(void *))) {
         cs_free(copy);
         cs_nccl_log_free(log);
         return CS_NO_MEMORY(err, "%zu logs", logs->n + 1);
