@@ -430,7 +430,7 @@ static bool is_known_comment(const cs_log_line *line)
         "Using devices",        "out-of-place",          "(elements)",
         "Out of bounds values", "Avg bus bandwidth",     "GPU memory usage",
         "Blocking Enabled",     "Parallel Init Enabled", "Per-Iteration Report",
-        "JSON output",          "Errors with asterisks",
+        "JSON output",          "Errors with asterisks", ", medians",
     };
 
     return FIND_ANY(line->text, known) != NULL ||
@@ -453,6 +453,13 @@ static cs_status read_comment(cs_nccl_heading *heading, cs_log_line *line, cs_nc
     }
     if (line->n_tokens > 1 && strcmp(line->tokens[1].text, "collsim-capture") == 0) {
         return read_capture(heading, line, err);
+    }
+    if (heading->schedule[0] != '\0' && line->n_tokens > 1 &&
+        strcmp(line->tokens[1].text, "late:") == 0) {
+        line->fault_column = line->tokens[1].column;
+        return CS_FAIL(err, CS_EPARSE, "",
+                       "a captured run with a late rank: its times are not those of alpha and "
+                       "bandwidth alone; accepted: runs without late ranks");
     }
     if (line->n_tokens > 2 && strcmp(line->tokens[1].text, "Rank") == 0) {
         return read_rank(heading, line, is_used_p, err);
