@@ -56,9 +56,9 @@ def gso_bytes(rate):
     return 32768 if rate >= FAST else 16384
 
 
-def credit_bytes(rate):
-    """What a full bucket lets through at once, in bytes of payload."""
-    return burst_bytes(rate) * PAYLOAD / FRAME
+def bucket_bytes(rate):
+    """(what a full bucket lets through at once, what the largest packet carries), in bytes of payload."""
+    return burst_bytes(rate) * PAYLOAD / FRAME, gso_bytes(rate) // PAYLOAD * PAYLOAD
 
 
 def payload_rate(rate):
