@@ -81,9 +81,9 @@ void cap_device_wait(cap_devices *devices, uint32_t member, cap_stream stream, u
 /* to = from; the two may be memory of different members of a set on one GPU. */
 void cap_device_copy(cap_devices *devices, uint32_t member, cap_stream stream, float *to,
                      const float *from, uint64_t n);
-/* to += from, element by element. */
-void cap_device_add(cap_devices *devices, uint32_t member, cap_stream stream, float *to,
-                    const float *from, uint64_t n);
+/* to = base + from, element by element; base may be to. */
+void cap_device_sum(cap_devices *devices, uint32_t member, cap_stream stream, float *to,
+                    const float *base, const float *from, uint64_t n);
 /* Messages between _begin and _end are one group: on CAP_MESSAGES of each member concerned, they
  * progress together, and what is behind them starts when all of that member's are through. The
  * k-th send from a to b is taken by the k-th receive of b from a. Peers are ranks. */

@@ -18,12 +18,12 @@
 #include <string.h>
 #include <time.h>
 
-typedef enum host_op_kind { OP_START, OP_RECORD, OP_WAIT, OP_COPY, OP_ADD, OP_GROUP } host_op_kind;
+typedef enum host_op_kind { OP_START, OP_RECORD, OP_WAIT, OP_COPY, OP_SUM, OP_GROUP } host_op_kind;
 
 typedef struct host_op {
     host_op_kind kind;
     float       *to;
-    const float *from;
+    const float *base, *from;
     uint64_t     n;
     double       at_s;     /* OP_START */
     uint32_t     of;       /* OP_WAIT: whose event */
@@ -280,10 +280,11 @@ void cap_device_copy(cap_devices *devices, uint32_t member, cap_stream stream, f
     enqueue(devices, member, stream, (host_op){.kind = OP_COPY, .to = to, .from = from, .n = n});
 }
 
-void cap_device_add(cap_devices *devices, uint32_t member, cap_stream stream, float *to,
-                    const float *from, uint64_t n)
+void cap_device_sum(cap_devices *devices, uint32_t member, cap_stream stream, float *to,
+                    const float *base, const float *from, uint64_t n)
 {
-    enqueue(devices, member, stream, (host_op){.kind = OP_ADD, .to = to, .from = from, .n = n});
+    enqueue(devices, member, stream,
+            (host_op){.kind = OP_SUM, .to = to, .base = base, .from = from, .n = n});
 }
 
 void cap_device_group_begin(cap_devices *devices)
@@ -397,9 +398,9 @@ static void go_on(cap_devices *devices, size_t queue)
         event->at_s   = now_s();
         break;
     case OP_COPY: memcpy(head->to, head->from, head->n * sizeof *head->to); break;
-    case OP_ADD:
+    case OP_SUM:
         for (uint64_t i = 0; i < head->n; i++) {
-            head->to[i] += head->from[i];
+            head->to[i] = head->base[i] + head->from[i];
         }
         break;
     case OP_GROUP:

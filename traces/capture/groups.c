@@ -428,7 +428,7 @@ static bool add_messages(grouper *g)
 
     for (uint32_t i = 0; i < job->n_messages; i++) {
         const cap_message *m = &job->messages[g->order[i]];
-        for (uint32_t slice = 0; slice < n_slices(g, m); slice++) {
+        for (uint32_t slice = 0; m->count > 0 && slice < n_slices(g, m); slice++) {
             find_needs(g, m, slice);
             if (!add_slice(g, m, slice)) {
                 return false;
@@ -568,7 +568,7 @@ cs_status cap_groups_make(const cap_job *job, uint64_t slice, cap_groups **group
         return CS_NO_MEMORY(err, "groups");
     }
     g.groups->job     = job;
-    g.groups->n_ranks = cap_n_ranks(job);
+    g.groups->n_ranks = job->schedule->stored->n_ranks;
     const bool made   = make(&g);
     cs_free(g.keys);
     cs_free(g.steps);
