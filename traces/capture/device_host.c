@@ -41,10 +41,11 @@ typedef struct op_queue {
 } op_queue;
 
 typedef struct host_message {
-    uint32_t member, peer;
-    bool     is_send;
-    float   *buffer; /* of a send only read */
-    uint64_t n;
+    uint32_t     member, peer;
+    bool         is_send;
+    float       *to;   /* of a receive */
+    const float *from; /* of a send */
+    uint64_t     n;
 } host_message;
 
 /* Ends of messages from one rank to another that were posted and have not met. */
@@ -308,14 +309,13 @@ void cap_device_send(cap_devices *devices, uint32_t member, uint32_t to_rank, co
 {
     message_add(
         devices,
-        (host_message){
-            .member = member, .peer = to_rank, .is_send = true, .buffer = (float *)from, .n = n});
+        (host_message){.member = member, .peer = to_rank, .is_send = true, .from = from, .n = n});
 }
 
 void cap_device_receive(cap_devices *devices, uint32_t member, uint32_t from_rank, float *to,
                         uint64_t n)
 {
-    message_add(devices, (host_message){.member = member, .peer = from_rank, .buffer = to, .n = n});
+    message_add(devices, (host_message){.member = member, .peer = from_rank, .to = to, .n = n});
 }
 
 void cap_device_group_end(cap_devices *devices)
@@ -367,8 +367,11 @@ static bool can_go_on(cap_devices *devices, const host_op *head, double now)
     case OP_START: return now >= head->at_s;
     case OP_WAIT: return event_of(devices, head->of, head->event)->n_done >= head->record;
     case OP_GROUP: return !head->posted || head->n_open == 0;
-    default: return true;
+    case OP_RECORD:
+    case OP_COPY:
+    case OP_SUM: break;
     }
+    return true;
 }
 
 static void post(cap_devices *devices, host_op *group)
@@ -384,9 +387,8 @@ static void post(cap_devices *devices, host_op *group)
     group->posted = true;
 }
 
-static void go_on(cap_devices *devices, size_t queue)
+static void go_on(cap_devices *devices, size_t queue, host_op *head)
 {
-    host_op       *head   = head_of(&devices->queues[queue]);
     const uint32_t member = (uint32_t)(queue / CAP_STREAMS);
     host_event    *event;
 
@@ -431,8 +433,7 @@ static void pass(cap_devices *devices, size_t pair)
              (unsigned)(pair % devices->setup.n_ranks), (unsigned long long)receive.message->n);
         return;
     }
-    memcpy(receive.message->buffer, send.message->buffer,
-           send.message->n * sizeof *send.message->buffer);
+    memcpy(receive.message->to, send.message->from, send.message->n * sizeof *send.message->from);
     send.group->n_open--;
     receive.group->n_open--;
 }
@@ -443,21 +444,23 @@ static bool step(cap_devices *devices, double now)
     const size_t n_queues = (size_t)devices->setup.n_local * CAP_STREAMS;
     const size_t n_pairs  = (size_t)devices->setup.n_ranks * devices->setup.n_ranks;
     size_t       n = 0, drawn = 0;
+    host_op     *next = NULL; /* NULL: a message */
 
     /* The i-th candidate takes the place of the one before with probability 1/i. */
     for (size_t i = 0; i < n_queues + n_pairs; i++) {
-        const host_op *head = i < n_queues ? head_of(&devices->queues[i]) : NULL;
-        const bool     can  = i < n_queues ? head != NULL && can_go_on(devices, head, now)
-                                           : have_met(devices, i - n_queues);
+        host_op   *head = i < n_queues ? head_of(&devices->queues[i]) : NULL;
+        const bool can  = i < n_queues ? head != NULL && can_go_on(devices, head, now)
+                                       : have_met(devices, i - n_queues);
         if (can && draw(devices, ++n) == 0) {
             drawn = i;
+            next  = head;
         }
     }
     if (n == 0) {
         return false;
     }
-    if (drawn < n_queues) {
-        go_on(devices, drawn);
+    if (next != NULL) {
+        go_on(devices, drawn, next);
     } else {
         pass(devices, drawn - n_queues);
     }

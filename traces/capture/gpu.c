@@ -273,7 +273,7 @@ static double time_of(cap_gpu *gpu, uint32_t rank, uint32_t group, uint32_t even
 {
     return is_local(gpu, rank)
                ? cap_device_event_s(gpu->devices, member_of(gpu, rank), event_of(group, event))
-               : NAN;
+               : (double)NAN;
 }
 
 static void later(double *time_s, double other_s)
@@ -288,8 +288,9 @@ static void read_times(cap_gpu *gpu, double start_s, cap_gpu_result *result)
     const cap_job *job = gpu->groups->job;
 
     for (uint32_t r = 0; r < gpu->groups->n_ranks; r++) {
-        result->end_s[r] =
-            is_local(gpu, r) ? cap_device_started(gpu->devices, member_of(gpu, r)) - start_s : NAN;
+        result->end_s[r] = is_local(gpu, r)
+                               ? cap_device_started(gpu->devices, member_of(gpu, r)) - start_s
+                               : (double)NAN;
     }
     for (uint32_t i = 0; i < job->n_messages; i++) {
         const cap_message     *m    = &job->messages[i];

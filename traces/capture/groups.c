@@ -487,7 +487,7 @@ static bool find_waits(grouper *g)
     for (uint32_t group = 0; group < groups->n_groups; group++) {
         uint32_t *row = last + (size_t)group * n;
         for (uint32_t r = 0; r < n; r++) {
-            row[r] = group == 0 ? CAP_NO_GROUP : row[r - n];
+            row[r] = group == 0 ? CAP_NO_GROUP : last[(size_t)(group - 1) * n + r];
         }
         for (size_t i = groups->first_placing[group]; i < groups->first_placing[group + 1]; i++) {
             row[groups->placings[i].rank] = group;
