@@ -18,6 +18,9 @@
 #include <string.h>
 #include <time.h>
 
+/* One in so many steps of a stream or a pair, its priority is drawn again. */
+enum { REDRAW = 32 };
+
 typedef enum host_op_kind { OP_START, OP_RECORD, OP_WAIT, OP_COPY, OP_SUM, OP_GROUP } host_op_kind;
 
 typedef struct host_op {
@@ -74,6 +77,7 @@ struct cap_devices {
     float          **memory; /* owned, each */
     size_t           n_memory, memory_capacity;
     uint64_t         random;
+    uint64_t        *priorities; /* owned [n_local * CAP_STREAMS + n_ranks * n_ranks] */
     char             error[256];
 };
 
@@ -105,6 +109,14 @@ static bool room(cap_devices *devices, void *list_p, size_t n, size_t *capacity_
         return false;
     }
     return true;
+}
+
+static uint64_t draw(cap_devices *devices, uint64_t below)
+{
+    devices->random ^= devices->random << 13;
+    devices->random ^= devices->random >> 7;
+    devices->random ^= devices->random << 17;
+    return devices->random % below;
 }
 
 /* ---- the set ---- */
@@ -151,15 +163,20 @@ cap_devices *cap_devices_create(const cap_device_setup *setup)
     devices->queues      = cs_calloc((size_t)setup->n_local * CAP_STREAMS, sizeof *devices->queues);
     devices->events =
         cs_calloc((size_t)setup->n_local * setup->n_events + 1, sizeof *devices->events);
-    devices->starts_s = cs_calloc(setup->n_local, sizeof *devices->starts_s);
-    devices->sends    = cs_calloc(n_pairs, sizeof *devices->sends);
-    devices->receives = cs_calloc(n_pairs, sizeof *devices->receives);
-    if (devices->queues == NULL || devices->events == NULL || devices->starts_s == NULL ||
-        devices->sends == NULL || devices->receives == NULL) {
+    devices->starts_s    = cs_calloc(setup->n_local, sizeof *devices->starts_s);
+    devices->sends       = cs_calloc(n_pairs, sizeof *devices->sends);
+    devices->receives    = cs_calloc(n_pairs, sizeof *devices->receives);
+    const size_t n_parts = (size_t)setup->n_local * CAP_STREAMS + n_pairs;
+    devices->priorities  = cs_calloc(n_parts, sizeof *devices->priorities);
+    if (devices->priorities == NULL || devices->queues == NULL || devices->events == NULL ||
+        devices->starts_s == NULL || devices->sends == NULL || devices->receives == NULL) {
         fail(devices, "out of memory");
     } else if (setup->n_local != setup->n_ranks) {
         fail(devices, "GPUs played by the CPU cannot talk to another process; "
                       "all ranks in one process are accepted");
+    }
+    for (size_t i = 0; devices->priorities != NULL && i < n_parts; i++) {
+        devices->priorities[i] = draw(devices, UINT32_MAX);
     }
     return devices;
 }
@@ -180,6 +197,7 @@ void cap_devices_destroy(cap_devices *devices)
     for (size_t i = 0; i < devices->n_memory; i++) {
         cs_free(devices->memory[i]);
     }
+    cs_free(devices->priorities);
     cs_free(devices->memory);
     cs_free(devices->messages);
     cs_free(devices->receives);
@@ -340,14 +358,6 @@ void cap_device_group_end(cap_devices *devices)
 
 /* ---- done ---- */
 
-static uint64_t draw(cap_devices *devices, uint64_t below)
-{
-    devices->random ^= devices->random << 13;
-    devices->random ^= devices->random >> 7;
-    devices->random ^= devices->random << 17;
-    return devices->random % below;
-}
-
 static host_op *head_of(op_queue *queue)
 {
     return queue->head < queue->n ? &queue->ops[queue->head] : NULL;
@@ -438,26 +448,33 @@ static void pass(cap_devices *devices, size_t pair)
     receive.group->n_open--;
 }
 
-/* One step of all that could come next; false: there is none. */
+/* One step of all that could come next; false: there is none. It is the one of the highest
+ * priority, which are drawn, and drawn again now and then. So some stream falls back as far behind
+ * the others as it can, which it would not if each step were drawn by itself (Burckhardt et al.,
+ * ASPLOS 2010).
+ */
 static bool step(cap_devices *devices, double now)
 {
     const size_t n_queues = (size_t)devices->setup.n_local * CAP_STREAMS;
     const size_t n_pairs  = (size_t)devices->setup.n_ranks * devices->setup.n_ranks;
-    size_t       n = 0, drawn = 0;
-    host_op     *next = NULL; /* NULL: a message */
+    host_op     *next     = NULL; /* NULL: a message */
+    size_t       drawn    = n_queues + n_pairs;
 
-    /* The i-th candidate takes the place of the one before with probability 1/i. */
     for (size_t i = 0; i < n_queues + n_pairs; i++) {
         host_op   *head = i < n_queues ? head_of(&devices->queues[i]) : NULL;
         const bool can  = i < n_queues ? head != NULL && can_go_on(devices, head, now)
                                        : have_met(devices, i - n_queues);
-        if (can && draw(devices, ++n) == 0) {
+        if (can &&
+            (drawn == n_queues + n_pairs || devices->priorities[i] > devices->priorities[drawn])) {
             drawn = i;
             next  = head;
         }
     }
-    if (n == 0) {
+    if (drawn == n_queues + n_pairs) {
         return false;
+    }
+    if (draw(devices, REDRAW) == 0) {
+        devices->priorities[drawn] = draw(devices, UINT32_MAX);
     }
     if (next != NULL) {
         go_on(devices, drawn, next);
