@@ -70,7 +70,10 @@ typedef struct cap_run {
     const double        *late_s; /* [n_ranks] when a rank enters, after the start; NULL: all at 0 */
     bool                 is_eager;
     int                  priority; /* SCHED_FIFO of the threads; 0: as usual */
-    double               start_s;  /* CLOCK_MONOTONIC; a moment in the future */
+    double               start_s;  /* CLOCK_MONOTONIC. 0: soon; it is set then */
+    /* Optional. All threads sleep until `start_s`, which lies in the future. */
+    void (*started)(void *context, double start_s);
+    void *context;
     /* What comes out. */
     cap_times *times; /* [n_messages] */
     double    *end_s; /* [n_ranks] when the last port of a rank had done its last message, after the
@@ -81,24 +84,8 @@ typedef struct cap_run {
 double cap_now_s(void);
 void   cap_sleep_until(double time_s);
 
-/* Run one repetition: begin at run->start_s, return when all ranks of this process are done. The
- * first failure of any thread ends it. CS_ENOMEM, CS_EIO (no thread could be started), or what the
- * transport says. */
-cs_status cap_execute(const cap_run *run, cs_error *err);
-
-/* The three signals of all messages and the fences, in the memory of one process: the hooks clear
- * to fence of a transport among ranks that all live in it. `signals` is the first member of the
- * transport's state. */
-typedef struct cap_signals cap_signals;
-
-cs_status cap_signals_new(const cap_job *job, cap_signals **signals_p, cs_error *err);
-void      cap_signals_free(cap_signals *signals);  /* NULL is allowed */
-void      cap_signals_reset(cap_signals *signals); /* before every repetition */
-cs_status cap_signals_clear(cap_signals *signals, const cap_message *message);
-cs_status cap_signals_await_clear(cap_signals *signals, const cap_message *message);
-cs_status cap_signals_confirm(cap_signals *signals, const cap_message *message);
-cs_status cap_signals_await_confirm(cap_signals *signals, const cap_message *message);
-cs_status cap_signals_fence(cap_signals *signals, uint32_t rank, uint32_t fence, uint32_t except);
-void      cap_signals_abort(cap_signals *signals);
+/* Run one repetition; return when all ranks of this process are done. The first failure of any
+ * thread ends it. CS_ENOMEM, CS_EIO (no thread could be started), or what the transport says. */
+cs_status cap_execute(cap_run *run, cs_error *err);
 
 #endif

@@ -9,6 +9,7 @@
 
 /* One repetition. What was not measured is NAN. */
 typedef struct cap_repetition {
+    double     start_s;     /* CLOCK_MONOTONIC */
     double     makespan_s;  /* from the start to the last end */
     double    *end_s;       /* [n_ranks] */
     cap_times *times;       /* [n_messages]; NULL: not kept */
@@ -25,10 +26,12 @@ typedef struct cap_measurement {
     bool            is_eager;
     cap_repetition *repetitions; /* [n_repetitions] */
     uint32_t        n_repetitions;
-    const char *extra; /* more members of the JSON object, each with a comma before it; or NULL */
+    char *extra; /* more members of the run's JSON object, each with a comma before it; or NULL.
+                    Owned (cs_free) */
 } cap_measurement;
 
-/* Room for `n_repetitions` in a measurement; times are kept where `keeps_times`. */
+/* Room for `n_repetitions` in a measurement, whose values are NAN; times are kept where
+ * `keeps_times`. CS_ENOMEM only. close() takes {0}, too. */
 cs_status cap_measurement_open(cap_measurement *measurement, const cap_job *job,
                                uint32_t n_repetitions, bool keeps_times, cs_error *err);
 void      cap_measurement_close(cap_measurement *measurement);
@@ -41,9 +44,10 @@ typedef struct cap_summary {
 
 cap_summary cap_summarise(const cap_measurement *measurement);
 
-/* One JSON object, on lines of its own. */
+/* All of it as one JSON document, {"format": "collsim-capture", "version": 1, "runs": [..]}, times
+ * in seconds; `exposed_s` counts from the last arrival on. */
 void cap_report_json(cs_text *text, const char *program, const char *machine,
-                     const cap_measurement *measurement);
+                     const cap_measurement *measurements, size_t n);
 
 /* The captured run: `# collsim-capture 1 collective C schedule S ranks N machine M`, the head of
  * nccl-tests' table, a row for every measurement of the array that has the collective, schedule and
@@ -54,6 +58,6 @@ void cap_report_table(cs_text *text, const char *program, const char *machine,
 
 /* Chrome trace (ui.perfetto.dev) of all repetitions whose times were kept: for every rank a row of
  * what it sends and one of what it receives over each link. */
-void cap_report_trace(cs_text *text, const cap_measurement *measurement);
+void cap_report_trace(cs_text *text, const cap_measurement *measurements, size_t n);
 
 #endif
