@@ -33,6 +33,7 @@ typedef struct grouper {
     uint64_t     slice;
     step_key    *keys;        /* [n_messages] */
     uint32_t    *steps;       /* [n_messages] */
+    uint32_t    *slices;      /* [n_messages] how many */
     uint32_t    *order;       /* [n_messages] by step, then as in the list */
     uint32_t    *first_group; /* [n_steps + 1] */
     uint32_t     n_steps;
@@ -132,9 +133,24 @@ static int keyed_order(const void *left, const void *right)
     return by_key != 0 ? by_key : (a->message > b->message) - (a->message < b->message);
 }
 
-static uint32_t n_slices(const grouper *g, const cap_message *m)
+/* Is it more than a plain copy of what comes? */
+static bool is_worked_on(const cap_job *job, const cap_message *m)
 {
-    return g->slice == 0 || m->count <= g->slice ? 1 : (uint32_t)((m->count - 1) / g->slice + 1);
+    for (uint32_t i = 0; i < m->n_pieces; i++) {
+        const cap_piece *p = &job->pieces[m->first_piece + i];
+        if (p->adds || p->is_repeat || p->out != CAP_NOWHERE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Only what is worked on is cut: copies have nothing that could go on meanwhile. */
+static uint32_t slices_for(const grouper *g, const cap_message *m)
+{
+    return g->slice == 0 || m->count <= g->slice || !is_worked_on(g->groups->job, m)
+               ? 1
+               : (uint32_t)((m->count - 1) / g->slice + 1);
 }
 
 /* Messages in the order of steps, steps numbered, and how many groups each has. */
@@ -157,7 +173,7 @@ static bool number_steps(grouper *g)
             step++;
             most = 0;
         }
-        const uint32_t slices       = n_slices(g, &job->messages[sorted[i].message]);
+        const uint32_t slices       = g->slices[sorted[i].message];
         most                        = slices > most ? slices : most;
         g->order[i]                 = sorted[i].message;
         g->steps[sorted[i].message] = step;
@@ -180,7 +196,7 @@ static uint32_t group_of(const grouper *g, uint32_t message, uint32_t slice)
 
 static uint32_t last_group_of(const grouper *g, uint32_t message)
 {
-    return group_of(g, message, n_slices(g, &g->groups->job->messages[message]) - 1);
+    return group_of(g, message, g->slices[message] - 1);
 }
 
 static uint32_t placed_of(const grouper *g, uint32_t message)
@@ -195,13 +211,13 @@ static const cap_piece *only_piece(const grouper *g, uint32_t message)
     return m->n_pieces == 1 ? &g->groups->job->pieces[m->first_piece] : NULL;
 }
 
-/* Does `after` send exactly the run that `before` brings? */
+/* Does `later` send exactly the run that `before` brings, slice by slice? */
 static bool sends_on(const grouper *g, uint32_t before, uint32_t later)
 {
     const cap_piece *brought = only_piece(g, before), *sent = only_piece(g, later);
 
     return brought != NULL && sent != NULL && brought->to == sent->from &&
-           brought->count == sent->count;
+           brought->count == sent->count && g->slices[before] == g->slices[later];
 }
 
 /* Before the rank's part of a group, placings of all groups up to `of` have to be done. */
@@ -233,13 +249,7 @@ static bool has_to_be_staged(const grouper *g, const cap_message *m)
             return true;
         }
     }
-    for (uint32_t i = 0; i < m->n_pieces; i++) {
-        const cap_piece *p = &g->groups->job->pieces[m->first_piece + i];
-        if (p->adds || p->is_repeat || p->out != CAP_NOWHERE) {
-            return true;
-        }
-    }
-    return false;
+    return is_worked_on(g->groups->job, m);
 }
 
 /* After which group's messages a slice may be put into place. */
@@ -291,7 +301,7 @@ static void find_spans(grouper *g)
 
     for (uint32_t i = 0; i < job->n_messages; i++) {
         const cap_message *m    = &job->messages[g->order[i]];
-        const uint32_t     last = n_slices(g, m) - 1;
+        const uint32_t     last = g->slices[m->id] - 1;
         g->groups->spans[m->id] = (struct cap_span){.first     = group_of(g, m->id, 0),
                                                     .last      = group_of(g, m->id, last),
                                                     .placed    = placing_group(g, m, last),
@@ -363,7 +373,7 @@ static bool add_slice(grouper *g, const cap_message *m, uint32_t slice)
     const bool     is_staged = g->groups->spans[m->id].is_staged;
     const uint64_t begin = slice * g->slice, staging = g->places[m->id].at;
     const uint64_t rest  = m->count - begin;
-    const uint64_t end   = begin + (g->slice == 0 || rest < g->slice ? rest : g->slice);
+    const uint64_t end   = begin + (slice + 1 == g->slices[m->id] ? rest : g->slice);
     const uint32_t group = group_of(g, m->id, slice), place = placing_group(g, m, slice);
     cap_move       open = {.message = m->id, .is_staged = is_staged};
     cap_piece      part;
@@ -428,7 +438,7 @@ static bool add_messages(grouper *g)
 
     for (uint32_t i = 0; i < job->n_messages; i++) {
         const cap_message *m = &job->messages[g->order[i]];
-        for (uint32_t slice = 0; m->count > 0 && slice < n_slices(g, m); slice++) {
+        for (uint32_t slice = 0; m->count > 0 && slice < g->slices[m->id]; slice++) {
             find_needs(g, m, slice);
             if (!add_slice(g, m, slice)) {
                 return false;
@@ -529,20 +539,24 @@ static bool make(grouper *g)
 
     g->keys          = CS_NEW(step_key, n);
     g->steps         = CS_NEW(uint32_t, n);
+    g->slices        = CS_NEW(uint32_t, n);
     g->order         = CS_NEW(uint32_t, n);
     g->first_group   = CS_NEW(uint32_t, n + 1);
     g->places        = CS_NEW(place_of, n);
     g->halves        = CS_NEW(struct half, groups->n_ranks);
     groups->spans    = CS_NEW(struct cap_span, n);
     groups->n_staged = CS_NEW(uint64_t, groups->n_ranks);
-    if (g->keys == NULL || g->steps == NULL || g->order == NULL || g->first_group == NULL ||
-        g->places == NULL || g->halves == NULL || groups->spans == NULL ||
+    if (g->keys == NULL || g->steps == NULL || g->slices == NULL || g->order == NULL ||
+        g->first_group == NULL || g->places == NULL || g->halves == NULL || groups->spans == NULL ||
         groups->n_staged == NULL) {
         return false;
     }
     for (uint32_t r = 0; r < groups->n_ranks; r++) {
         g->halves[r] = (struct half){
             .step = UINT32_MAX, .placed = CAP_NO_GROUP, .busy_until = {CAP_NO_GROUP, CAP_NO_GROUP}};
+    }
+    for (size_t i = 0; i < n; i++) {
+        g->slices[i] = slices_for(g, &groups->job->messages[i]);
     }
     find_keys(g);
     if (!number_steps(g)) {
@@ -572,6 +586,7 @@ cs_status cap_groups_make(const cap_job *job, uint64_t slice, cap_groups **group
     const bool made   = make(&g);
     cs_free(g.keys);
     cs_free(g.steps);
+    cs_free(g.slices);
     cs_free(g.order);
     cs_free(g.first_group);
     cs_free(g.places);

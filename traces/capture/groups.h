@@ -72,7 +72,8 @@ typedef struct cap_groups {
     } * spans;                /* [n_messages] */
 } cap_groups;
 
-/* Slices are of at most `slice` floats (0: messages are not cut). The caller owns the groups and
+/* Messages of which more has to be done than to copy what comes are cut into slices of `slice`
+ * floats (0: they are not). The caller owns the groups and
  * keeps the job as long. CS_ENOMEM. O(m log m + groups * ranks) for m messages and their pieces. */
 cs_status cap_groups_make(const cap_job *job, uint64_t slice, cap_groups **groups_p, cs_error *err);
 
