@@ -44,9 +44,10 @@ void cap_sleep_until(double time_s)
 typedef struct local {
     pthread_mutex_t lock;
     pthread_cond_t  changed;
-    uint32_t ready[CS_FABRICS];    /* sends whose data are there, and that wait for their turn */
-    uint32_t open[CS_FABRICS];     /* receives that the port has come to */
-    uint32_t left[CS_FABRICS];     /* sends whose values have left the memory */
+    pthread_mutex_t placing;    /* held while values are added: ports may add to the same floats */
+    uint32_t ready[CS_FABRICS]; /* sends whose data are there, and that wait for their turn */
+    uint32_t open[CS_FABRICS];  /* receives that the port has come to */
+    uint32_t left[CS_FABRICS];  /* sends whose values have left the memory */
     uint32_t received[CS_FABRICS]; /* receives that are in place */
     uint32_t n_ports;              /* threads */
     uint32_t n_at_fence;           /* of them that have come to the next fence */
@@ -236,6 +237,16 @@ static cs_status serve_send(worker *w, const cap_message *m, cs_error *err)
     return CS_OK;
 }
 
+static void apply(const worker *w, const cap_message *m, uint64_t wire, uint64_t count)
+{
+    const cap_run *run = w->shared->run;
+    local         *l   = &w->shared->locals[w->rank];
+
+    (void)pthread_mutex_lock(&l->placing);
+    cap_message_apply(run->job, m, wire, w->scratch, count, run->memory[w->rank]);
+    (void)pthread_mutex_unlock(&l->placing);
+}
+
 /* Take in everything without touching the memory. */
 static cs_status receive_aside(const worker *w, const cap_message *m, cs_error *err)
 {
@@ -264,7 +275,7 @@ static cs_status receive_in_place(const worker *w, const cap_message *m, cs_erro
         }
         count = m->count - wire < RUN_FLOATS ? m->count - wire : RUN_FLOATS;
         CS_TRY(transport->receive(transport->state, m, w->scratch, count, &got, err));
-        cap_message_apply(run->job, m, wire, w->scratch, got, memory);
+        apply(w, m, wire, got);
     }
     return CS_OK;
 }
@@ -294,7 +305,7 @@ static cs_status serve_receive(worker *w, const cap_message *m, cs_error *err)
             !wait_for_all(w, l->received, m->place_after_receives)) {
             return CS_OK;
         }
-        cap_message_apply(run->job, m, 0, w->scratch, m->count, run->memory[w->rank]);
+        apply(w, m, 0, m->count);
     }
     w->end_s                     = cap_now_s() - w->shared->start_s;
     run->times[m->id].received_s = w->end_s;
@@ -480,6 +491,7 @@ static void open_locals(shared *s)
 {
     for (uint32_t n = s->run->job->schedule->stored->n_ranks; s->n_locals < n; s->n_locals++) {
         (void)pthread_mutex_init(&s->locals[s->n_locals].lock, NULL);
+        (void)pthread_mutex_init(&s->locals[s->n_locals].placing, NULL);
         (void)pthread_cond_init(&s->locals[s->n_locals].changed, NULL);
     }
 }
@@ -487,6 +499,7 @@ static void open_locals(shared *s)
 static void close_locals(shared *s)
 {
     for (uint32_t r = 0; r < s->n_locals; r++) {
+        (void)pthread_mutex_destroy(&s->locals[r].placing);
         (void)pthread_mutex_destroy(&s->locals[r].lock);
         (void)pthread_cond_destroy(&s->locals[r].changed);
     }

@@ -95,9 +95,9 @@ static cs_status lay_out(cap_job *job, cs_error *err)
 /* ---- messages ---- */
 
 /* How many messages of each port have read and written a slot so far, or stood before the last one
- * that has. */
+ * that has; `set` are those writes that what comes later must not precede. */
 typedef struct mark {
-    uint32_t read[CS_FABRICS], written[CS_FABRICS];
+    uint32_t read[CS_FABRICS], written[CS_FABRICS], set[CS_FABRICS];
 } mark;
 
 typedef struct maker {
@@ -249,13 +249,20 @@ static void note_reads(maker *m, cap_message *message, const cs_transfer *t, con
     }
 }
 
+/* What is only added to a slot may be added in any order: a port does not wait for another one's.
+ */
 static void note_writes(maker *m, cap_message *message, const cs_transfer *t, const way *w)
 {
+    bool commutes = w->adds && !w->dst_own && (!w->done || m->job->schedule->is_in_place);
+
     for (uint32_t k = 0; k < t->span; k++) {
         mark *slot = mark_of(m, w->dst, w->dst_slot + k);
         at_least(message->place_after_sends, slot->read);
-        at_least(message->place_after_receives, slot->written);
+        at_least(message->place_after_receives, commutes ? slot->set : slot->written);
         slot->written[message->link] = message->receive + 1;
+        if (!commutes) {
+            slot->set[message->link] = message->receive + 1;
+        }
     }
 }
 
@@ -414,7 +421,7 @@ static uint32_t word_of_rank(uint32_t rank, uint32_t repetition)
 
 static float value_of(uint32_t rank_word, uint32_t place_word)
 {
-    return (float)((rank_word ^ place_word) & 4095u);
+    return (float)(((rank_word ^ place_word) & 4095u) + 1);
 }
 
 float cap_value(uint32_t rank, uint32_t repetition, uint64_t at)

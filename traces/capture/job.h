@@ -15,7 +15,8 @@
  * are complete (the data that it sends are there); what is received is put into place when, for
  * every link, the first place_after_sends[link] sends of the destination have left (old values that
  * are sent elsewhere, or back in an exchange, must not change before), and the first
- * place_after_receives[link] receives are complete.
+ * place_after_receives[link] receives are complete. Messages that are only added to the same floats
+ * do not wait for each other: they may come in any order, but must not be added at the same time.
  *
  * Ranks, links and numbers of messages are uint32_t, offsets and counts are in floats.
  */
@@ -89,7 +90,8 @@ cs_status cap_job_make(const cap_schedule *schedule, cap_job **job_p, cs_error *
 void cap_job_free(cap_job *job);
 
 /* What rank `rank` contributes to float `at` of the buffer (cap_schedule.chunk_begin) in a
- * repetition: an integer below 4096, so that sums over CAP_MAX_RANKS ranks are exact. */
+ * repetition: an integer from 1 to 4096, so that sums over CAP_MAX_RANKS ranks are exact and a
+ * contribution that is missing shows. */
 float cap_value(uint32_t rank, uint32_t repetition, uint64_t at);
 
 /* Fill the memory of a rank before a repetition. What nobody may read before it was written is NaN.

@@ -263,8 +263,18 @@ int cap_fail(const cap_program *program, const cs_error *err)
 
     cs_error_text(err, text, sizeof text);
     (void)fprintf(stderr, "%s: %s\n", program->name, text);
-    bool is_usage = err->status == CS_EINVAL || err->status == CS_EPARSE ||
-                    err->status == CS_ENOENT || err->status == CS_ENOTSUP ||
-                    (err->status == CS_EIO && err->input[0] != '\0');
-    return is_usage ? CAP_USAGE : err->status == CS_EWRONG ? CAP_WRONG : CAP_BROKEN;
+    switch (err->status) {
+    case CS_OK: return CAP_OK;
+    case CS_EWRONG: return CAP_WRONG;
+    case CS_EINVAL:
+    case CS_ENOTSUP:
+    case CS_ENOENT:
+    case CS_EPARSE: return CAP_USAGE;
+    case CS_EMISSING: return CAP_SKIPPED;
+    case CS_ENOMEM:
+    case CS_EIO:
+    case CS_EINTERNAL:
+    case CS_STATUS_COUNT: break;
+    }
+    return CAP_BROKEN;
 }

@@ -581,7 +581,7 @@ static cs_status run_all(const cap_options *o, const settings *s, uint64_t *wron
         status = cap_watch_start(&watch, err);
     }
     if (status == CS_OK && (s->n_changes > 0 || s->before != NULL)) {
-        status = cap_changer_open(&changer, err);
+        status = cap_changer_open(s->priority, &changer, err);
     }
     for (size_t i = 0; i < o->n_schedules && status == CS_OK; i++) {
         beds[i] = (bed){.settings = s, .options = o, .watch = watch, .changer = changer};

@@ -154,8 +154,11 @@ struct cap_changer {
     cs_error        err;
 };
 
-static void run_shell(const int to[2], const int from[2])
+static void run_shell(const int to[2], const int from[2], int priority)
 {
+    struct sched_param parameter = {.sched_priority = priority};
+
+    (void)(priority > 0 && sched_setscheduler(0, SCHED_FIFO, &parameter) != 0);
     /* Only the duplicates stay open. */
     if (dup2(to[0], STDIN_FILENO) >= 0 && dup2(from[1], STDOUT_FILENO) >= 0) {
         (void)execl("/bin/sh", "sh", (char *)NULL);
@@ -169,7 +172,7 @@ static void close_pair(const int pair[2])
     (void)close(pair[1]);
 }
 
-static cs_status start_shell(cap_changer *c, cs_error *err)
+static cs_status start_shell(cap_changer *c, int priority, cs_error *err)
 {
     int to[2], from[2];
 
@@ -182,7 +185,7 @@ static cs_status start_shell(cap_changer *c, cs_error *err)
     }
     c->shell = fork();
     if (c->shell == 0) {
-        run_shell(to, from);
+        run_shell(to, from, priority);
     }
     if (c->shell < 0) {
         close_pair(to);
@@ -196,7 +199,7 @@ static cs_status start_shell(cap_changer *c, cs_error *err)
     return c->to != NULL && c->from != NULL ? CS_OK : CS_NO_MEMORY(err, "a shell");
 }
 
-cs_status cap_changer_open(cap_changer **changer_p, cs_error *err)
+cs_status cap_changer_open(int priority, cap_changer **changer_p, cs_error *err)
 {
     cap_changer *c = CS_NEW(cap_changer, 1);
 
@@ -204,7 +207,7 @@ cs_status cap_changer_open(cap_changer **changer_p, cs_error *err)
         return CS_NO_MEMORY(err, "a shell");
     }
     (void)pthread_mutex_init(&c->lock, NULL);
-    cs_status status = start_shell(c, err);
+    cs_status status = start_shell(c, priority, err);
     if (status != CS_OK) {
         cap_changer_close(c);
         return status;

@@ -37,9 +37,10 @@ typedef struct cap_change {
 
 typedef struct cap_changer cap_changer;
 
-/* A shell that runs all along, so that a change only costs its own command. CS_ENOMEM, CS_EIO. The
+/* A shell that runs all along, so that a change only costs its own command, with that SCHED_FIFO
+ * priority where it is permitted (0: none). CS_ENOMEM, CS_EIO. The
  * caller owns it; close() takes NULL. */
-cs_status cap_changer_open(cap_changer **changer_p, cs_error *err);
+cs_status cap_changer_open(int priority, cap_changer **changer_p, cs_error *err);
 void      cap_changer_close(cap_changer *changer);
 
 /* Run a command now and wait for it. CS_EIO: it has failed. */
