@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROGRAM       "collsim-mpi"
-#define SUMMARY       "run collsim's schedules over MPI, one rank of mpirun each, and check every number"
 #define MOST_BYTES    ((size_t)1 << 30) /* of a schedule */
 #define START_AHEAD_S 0.02              /* in so long every rank has heard when to start */
 
@@ -36,7 +34,6 @@ typedef struct played {
     cap_job         *job;
     double          *late_s;
     cap_measurement *measurement; /* of program.measurements */
-    cs_text          extra;
 } played;
 
 typedef struct program {
@@ -45,11 +42,13 @@ typedef struct program {
     uint32_t      busy;
     double        timeout_s;
     int           rank, n_ranks;
+    const char   *links_json; /* file to write; NULL: none */
     cap_watchdog *watchdog;
     cap_links     links;
     /* [options.n_schedules] */
     played          *played;
     cap_measurement *measurements;
+    bool             is_wrong; /* some number is, of a schedule or a warm-up */
 } program;
 
 /* ---- options ---- */
@@ -60,6 +59,12 @@ static cs_status take_probe(void *target, const char *text, cs_error *err)
     (void)err;
     ((program *)target)->probes = true;
     return CS_OK;
+}
+
+static cs_status take_links(void *target, const char *text, cs_error *err)
+{
+    ((program *)target)->links_json = text;
+    return take_probe(target, NULL, err);
 }
 
 static cs_status take_eager(void *target, const char *text, cs_error *err)
@@ -91,12 +96,20 @@ static cs_status take_timeout(void *target, const char *text, cs_error *err)
     return CS_OK;
 }
 
-static const cap_option EXTRA[] = {
-    {"--probe", NULL, "measure alpha and bandwidth between all ranks first", take_probe},
+static const cap_option OPTIONS[] = {
+    {"--probe", NULL, "first measure alpha and bandwidth between all ranks", take_probe},
+    {"--links", "FILE", "write what --probe measures there, as JSON", take_links},
     {"--busy", "N", "ranks of a host that probe at the same time (its processors)", take_busy},
     {"--eager", NULL, "send as soon as data are there, whatever the receiver does", take_eager},
     {"--timeout", "TIME", "longest that a repetition or a probe may take (60s)", take_timeout},
     {NULL, NULL, NULL, NULL},
+};
+
+static const cap_program PROGRAM = {
+    .name    = "collsim-mpi",
+    .summary = "run collsim's schedules over MPI, one rank of mpirun each, and check every number",
+    .options = OPTIONS,
+    .needs_no_schedule = true,
 };
 
 /* ---- one schedule ---- */
@@ -112,8 +125,9 @@ typedef struct player {
     float            **memory;        /* [n_ranks] NULL but for this one */
     cap_offset        *offsets;       /* [n_ranks] at rank 0: of the last comparison */
     cap_offset offset, offset_before; /* of this rank: the last one, and the one before it */
-    double    *numbers;               /* room for times of all messages */
-    bool       keeps_times;
+    cap_times *times;                 /* [n_messages] */
+    double    *numbers;               /* [3 * n_messages + n_ranks] */
+    unsigned long long wrong;         /* at rank 0: of all repetitions */
 } player;
 
 /* This rank cannot go on, and the others wait for it: end all. */
@@ -124,7 +138,7 @@ _Noreturn static void give_up(const program *p, const cs_error *err)
     if (own.where[0] == '\0') {
         snprintf(own.where, sizeof own.where, "rank %d", p->rank);
     }
-    (void)cap_fail(PROGRAM, &own);
+    (void)cap_fail(&PROGRAM, &own);
     fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, CAP_BROKEN);
     _Exit(CAP_BROKEN);
@@ -175,16 +189,16 @@ static cs_status open_player(player *own, cs_error *err)
     MPI_Comm_rank(own->comm, &rank);
     own->rank        = (uint32_t)rank;
     own->n_ranks     = own->played->schedule->stored->n_ranks;
-    own->keeps_times = p->options.trace != NULL || p->options.json != NULL;
     own->memory      = cs_calloc(own->n_ranks, sizeof *own->memory);
     own->offsets     = cs_calloc(own->n_ranks, sizeof *own->offsets);
+    own->times       = cs_calloc(job->n_messages, sizeof *own->times);
     own->numbers     = cs_calloc(3 * (size_t)job->n_messages + own->n_ranks, sizeof(double));
     cs_status status = CS_OK;
     if (own->memory != NULL) {
         own->memory[own->rank] = cs_calloc(job->ranks[own->rank].n_floats, sizeof(float));
     }
     if (own->memory == NULL || own->memory[own->rank] == NULL || own->offsets == NULL ||
-        own->numbers == NULL) {
+        own->times == NULL || own->numbers == NULL) {
         status = CS_NO_MEMORY(err, "%llu floats of rank %u",
                               (unsigned long long)job->ranks[own->rank].n_floats, own->rank);
     } else {
@@ -208,6 +222,7 @@ static void close_player(player *own)
     }
     cs_free(own->memory);
     cs_free(own->offsets);
+    cs_free(own->times);
     cs_free(own->numbers);
 }
 
@@ -234,23 +249,23 @@ static void greatest_of_all(const player *own, double *values, size_t n)
     }
 }
 
-/* Bring the times of a repetition, which are after this rank's own start, to rank 0, on its clock.
- */
-static void gather(player *own, cap_repetition *repetition, double start_s, double own_start_s)
+/* Bring the times of a repetition, which are after this rank's own start, to rank 0, on its clock,
+ * and the number of those that are wrong. */
+static void gather(player *own, cap_repetition *repetition, double own_start_s)
 {
     const cap_clock clock = cap_clock_between(own->offset_before, own->offset);
-    const uint32_t  n     = own->played->job->n_messages;
+    const uint32_t  n     = repetition->times != NULL ? own->played->job->n_messages : 0;
     const size_t    n_all = 3 * (size_t)n + own->n_ranks;
     double         *all   = own->numbers;
 
     for (uint32_t i = 0; i < n; i++) {
-        all[3 * (size_t)i]     = repetition->times[i].send_s;
-        all[3 * (size_t)i + 1] = repetition->times[i].sent_s;
-        all[3 * (size_t)i + 2] = repetition->times[i].received_s;
+        all[3 * (size_t)i]     = own->times[i].send_s;
+        all[3 * (size_t)i + 1] = own->times[i].sent_s;
+        all[3 * (size_t)i + 2] = own->times[i].received_s;
     }
     memcpy(all + 3 * (size_t)n, repetition->end_s, own->n_ranks * sizeof *all);
     for (size_t i = 0; i < n_all; i++) {
-        all[i] = cap_clock_to_reference(&clock, own_start_s + all[i]) - start_s;
+        all[i] = cap_clock_to_reference(&clock, own_start_s + all[i]) - repetition->start_s;
     }
     greatest_of_all(own, all, n_all);
     for (uint32_t i = 0; i < n; i++) {
@@ -266,6 +281,7 @@ static void gather(player *own, cap_repetition *repetition, double start_s, doub
     unsigned long long wrong = repetition->wrong, sum = 0;
     MPI_Reduce(&wrong, &sum, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, own->comm);
     repetition->wrong = sum;
+    own->wrong += sum;
 }
 
 static double latest(const player *own)
@@ -281,10 +297,9 @@ static double latest(const player *own)
 /* One repetition into `to`; numbers of warm-ups are the first ones. */
 static void play_once(player *own, uint32_t number, cap_repetition *to)
 {
-    const cap_job      *job     = own->played->job;
-    const cap_transport hooks   = cap_mpi_transport_hooks(own->transport);
-    double              start_s = 0;
-    cs_error            err     = {0};
+    const cap_job      *job   = own->played->job;
+    const cap_transport hooks = cap_mpi_transport_hooks(own->transport);
+    cs_error            err   = {0};
 
     cap_watchdog_expect(own->program->watchdog, latest(own), "%s: repetition %u", own->path,
                         number);
@@ -293,16 +308,16 @@ static void play_once(player *own, uint32_t number, cap_repetition *to)
         compare_clocks(own);
     }
     cap_mpi_barrier(own->comm);
-    start_s = cap_now_s() + START_AHEAD_S;
-    MPI_Bcast(&start_s, 1, MPI_DOUBLE, 0, own->comm);
+    to->start_s = cap_now_s() + START_AHEAD_S;
+    MPI_Bcast(&to->start_s, 1, MPI_DOUBLE, 0, own->comm);
     const cap_clock clock = cap_clock_between(own->offset, own->offset);
-    const cap_run   run   = {.job       = job,
+    cap_run         run   = {.job       = job,
                              .transport = &hooks,
                              .memory    = own->memory,
                              .late_s    = own->played->late_s,
                              .is_eager  = own->program->is_eager,
-                             .start_s   = cap_clock_from_reference(&clock, start_s),
-                             .times     = to->times,
+                             .start_s   = cap_clock_from_reference(&clock, to->start_s),
+                             .times     = own->times,
                              .end_s     = to->end_s};
     if (cap_execute(&run, &err) != CS_OK) {
         give_up(own->program, &err);
@@ -310,7 +325,7 @@ static void play_once(player *own, uint32_t number, cap_repetition *to)
     to->wrong = cap_job_count_wrong(job, own->rank, number, own->memory[own->rank]);
     cap_mpi_barrier(own->comm);
     compare_clocks(own);
-    gather(own, to, start_s, run.start_s);
+    gather(own, to, run.start_s);
 }
 
 static void clocks_json(const player *own, cs_text *text)
@@ -328,8 +343,9 @@ static void clocks_json(const player *own, cs_text *text)
 
 static void play_all(player *own)
 {
-    const program   *p = own->program;
-    cap_measurement *m = own->played->measurement;
+    const program   *p    = own->program;
+    cap_measurement *m    = own->played->measurement;
+    cs_text          text = {0};
 
     for (uint32_t i = 0; i < p->options.warmups; i++) {
         play_once(own, i, &m->repetitions[0]);
@@ -337,8 +353,14 @@ static void play_all(player *own)
     for (uint32_t i = 0; i < p->options.repetitions; i++) {
         play_once(own, p->options.warmups + i, &m->repetitions[i]);
     }
-    clocks_json(own, &own->played->extra);
-    m->extra = own->played->extra.data;
+    clocks_json(own, &text);
+    m->extra = text.data;
+    if (own->rank == 0 && own->wrong > 0) {
+        fprintf(stderr, "%s: %s: %llu wrong numbers: the result is no %s\n", PROGRAM.name,
+                own->path, own->wrong,
+                cs_collective_name(own->played->schedule->stored->collective));
+    }
+    own->program->is_wrong = own->program->is_wrong || own->wrong > 0;
 }
 
 static cs_status play(program *p, const char *path, played *to, cs_error *err)
@@ -376,73 +398,31 @@ static cs_status write_out(const char *path, cs_text *text, cs_error *err)
     return status;
 }
 
-static cs_status write_json(const program *p, cs_error *err)
-{
-    cs_text text = {0};
-
-    cs_text_add(&text, "[");
-    if (p->probes) {
-        cap_links_json(&text, &p->links, p->options.machine);
-    }
-    for (size_t i = 0; i < p->options.n_schedules; i++) {
-        cs_text_add(&text, i > 0 || p->probes ? ",\n" : "");
-        cap_report_json(&text, PROGRAM, p->options.machine, &p->measurements[i]);
-    }
-    cs_text_add(&text, "]\n");
-    return write_out(p->options.json, &text, err);
-}
-
-static bool are_of_one_table(const cap_measurement *a, const cap_measurement *b)
-{
-    const cap_schedule *left = a->job->schedule, *right = b->job->schedule;
-
-    return left->stored->collective == right->stored->collective &&
-           left->stored->n_ranks == right->stored->n_ranks && strcmp(left->name, right->name) == 0;
-}
-
-/* One table for each collective, schedule and number of ranks. */
-static cs_status write_tables(const program *p, cs_error *err)
-{
-    cs_text text = {0};
-
-    for (size_t i = 0; i < p->options.n_schedules; i++) {
-        bool is_first = true;
-        for (size_t k = 0; k < i; k++) {
-            is_first = is_first && !are_of_one_table(&p->measurements[k], &p->measurements[i]);
-        }
-        if (is_first) {
-            cap_report_table(&text, PROGRAM, p->options.machine, &p->measurements[i],
-                             p->options.n_schedules - i);
-        }
-    }
-    return write_out(p->options.table, &text, err);
-}
-
 static cs_status write_all(const program *p, cs_error *err)
 {
-    cs_text text = {0};
+    const cap_options *o    = &p->options;
+    cs_text            text = {0};
 
-    if (p->options.n_schedules > 0) {
-        CS_TRY(write_tables(p, err));
+    if (p->links_json != NULL) {
+        cap_links_json(&text, &p->links, o->machine);
+        CS_TRY(write_out(p->links_json, &text, err));
     }
-    if (p->options.json != NULL) {
-        CS_TRY(write_json(p, err));
+    if (o->n_schedules == 0) {
+        return CS_OK;
     }
-    if (p->options.trace != NULL && p->options.n_schedules > 0) {
-        cap_report_trace(&text, &p->measurements[0]);
-        CS_TRY(write_out(p->options.trace, &text, err));
+    if (!o->is_quiet || o->table != NULL) {
+        cap_report_table(&text, PROGRAM.name, o->machine, p->measurements, o->n_schedules);
+        CS_TRY(write_out(o->table, &text, err));
+    }
+    if (o->json != NULL) {
+        cap_report_json(&text, PROGRAM.name, o->machine, p->measurements, o->n_schedules);
+        CS_TRY(write_out(o->json, &text, err));
+    }
+    if (o->trace != NULL) {
+        cap_report_trace(&text, p->measurements, o->n_schedules);
+        CS_TRY(write_out(o->trace, &text, err));
     }
     return CS_OK;
-}
-
-static bool is_wrong(const program *p)
-{
-    uint64_t wrong = 0;
-
-    for (size_t i = 0; i < p->options.n_schedules; i++) {
-        wrong += cap_summarise(&p->measurements[i]).wrong;
-    }
-    return wrong > 0;
 }
 
 /* ---- the program ---- */
@@ -462,7 +442,7 @@ static cs_status probe(program *p, cs_error *err)
     return CS_OK;
 }
 
-/* Everything; at rank 0 *code_p is what the run found. */
+/* Everything; at rank 0 `*code_p` is what the run found. */
 static cs_status work(program *p, int *code_p, cs_error *err)
 {
     p->played        = cs_calloc(p->options.n_schedules, sizeof *p->played);
@@ -481,7 +461,7 @@ static cs_status work(program *p, int *code_p, cs_error *err)
     cap_watchdog_expect(p->watchdog, 0, "writing results");
     if (p->rank == 0) {
         status  = write_all(p, err);
-        *code_p = is_wrong(p) ? CAP_WRONG : CAP_OK;
+        *code_p = p->is_wrong ? CAP_WRONG : CAP_OK;
     }
     return cap_mpi_agree(MPI_COMM_WORLD, status, err);
 }
@@ -491,7 +471,6 @@ static void close_program(program *p)
     for (size_t i = 0; p->played != NULL && i < p->options.n_schedules; i++) {
         played *one = &p->played[i];
         cap_measurement_close(&p->measurements[i]);
-        cs_text_free(&one->extra);
         cap_job_free(one->job);
         cap_schedule_free(one->schedule);
         cs_free(one->late_s);
@@ -502,43 +481,43 @@ static void close_program(program *p)
     cap_options_free(&p->options);
 }
 
-/* The command line, which all ranks read alike. */
+/* The command line, which all ranks read alike; rank 0 prints. */
 static cs_status read_options(program *p, int argc, char **argv, cs_error *err)
 {
-    CS_TRY(cap_options_parse(argc, argv, EXTRA, p, &p->options, err));
-    if (p->options.n_schedules == 0 && !p->probes && !p->options.wants_help &&
-        !p->options.wants_version) {
-        return CS_FAIL(err, CS_EINVAL, "", "nothing to do; accepted: schedules, --probe");
+    if (p->rank != 0 && freopen("/dev/null", "w", stdout) == NULL) {
+        return CS_FAIL(err, CS_EIO, "", "cannot open /dev/null");
+    }
+    CS_TRY(cap_options_parse(argc, argv, &PROGRAM, p, &p->options, err));
+    if (!p->options.is_done && p->options.n_schedules == 0 && !p->probes) {
+        return CS_FAIL(err, CS_EINVAL, "", "nothing to do: accepted are schedules and --probe");
+    }
+    if (p->options.trace != NULL && p->options.n_schedules != 1) {
+        return CS_FAIL(err, CS_EINVAL, "--trace", "accepted with one schedule, here are %zu",
+                       p->options.n_schedules);
     }
     return CS_OK;
 }
 
+/* The exit code, on all ranks. */
 static int run(program *p, int argc, char **argv)
 {
     cs_error  err    = {0};
     int       code   = CAP_OK;
-    cs_status status = read_options(p, argc, argv, &err);
+    cs_status status = cap_mpi_agree(MPI_COMM_WORLD, read_options(p, argc, argv, &err), &err);
 
-    if (status == CS_OK && (p->options.wants_help || p->options.wants_version)) {
-        if (p->rank == 0 && p->options.wants_help) {
-            cap_options_help(PROGRAM, SUMMARY, EXTRA);
-        } else if (p->rank == 0) {
-            puts(PROGRAM " " COLLSIM_VERSION);
-        }
+    if (status == CS_OK && p->options.is_done) {
         return CAP_OK;
     }
-    if (status == CS_OK) {
-        status = cap_watchdog_start(PROGRAM, p->timeout_s, &p->watchdog, &err);
+    if (status == CS_OK &&
+        cap_watchdog_start(PROGRAM.name, p->timeout_s, &p->watchdog, &err) != CS_OK) {
+        give_up(p, &err);
     }
     if (status == CS_OK) {
         status = work(p, &code, &err);
         cap_watchdog_end(p->watchdog);
     }
-    if (status != CS_OK) { /* all ranks have the same status */
-        cs_error own     = err;
-        own.status       = status;
-        const int failed = p->rank == 0 ? cap_fail(PROGRAM, &own) : CAP_OK;
-        code             = failed;
+    if (status != CS_OK && p->rank == 0) {
+        code = cap_fail(&PROGRAM, &err);
     }
     MPI_Bcast(&code, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return code;
@@ -555,7 +534,7 @@ int main(int argc, char **argv)
     if (provided >= MPI_THREAD_MULTIPLE) {
         code = run(&p, argc, argv);
     } else if (p.rank == 0) {
-        fputs(PROGRAM ": this MPI has no MPI_THREAD_MULTIPLE, which two ports of a rank need\n",
+        fputs("collsim-mpi: this MPI has no MPI_THREAD_MULTIPLE, which two ports of a rank need\n",
               stderr);
     }
     close_program(&p);

@@ -541,7 +541,7 @@ Test(capture_options, late_ranks)
 {
     char *argv[] = {WORD("p"),           WORD("a.json"), WORD("--late"),        WORD("1=2ms"),
                     WORD("--late=0=1s"), WORD("b.json"), WORD("--repetitions"), WORD("9")};
-    const cap_program program = {"p", "", NULL};
+    const cap_program program = {.name = "p", .summary = ""};
     cap_options       o;
     cs_error          err    = {0};
     double           *late_s = NULL;
@@ -562,7 +562,7 @@ Test(capture_options, late_ranks)
 static cs_status everything(const char *text, cs_error *err)
 {
     char             *argv[]   = {WORD("p"), WORD("a.json"), WORD("--late"), WORD("1=2ms")};
-    const cap_program program  = {"p", "", NULL};
+    const cap_program program  = {.name = "p", .summary = ""};
     cap_measurement   measured = {0};
     cap_signals      *signals  = NULL;
     cap_options       o        = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Clocks that are made up: what Cristian's comparison finds, and how far it may be off. */
-#include "clock.h"
+#include "traces/capture/clock.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
