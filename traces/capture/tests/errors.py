@@ -6,6 +6,7 @@ usage: errors.py COLLSIM TESTBED
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -163,6 +164,13 @@ class Cases:
                 (["--prime"], ["--prime", "much"]), (["--priority"], ["--priority", "100"]),
                 (["--trace", "one schedule"], [self.ring, "--trace", "t"])):
             self.refuse(2, words, *([self.ring] if arguments else []), *arguments)
+
+    def test_manual(self):
+        page = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "collsim-testbed.1")
+        with open(page, encoding="utf-8") as file:
+            described = set(re.findall(r"^\.It Fl -([a-z-]+)", file.read(), re.M))
+        shown = set(re.findall(r"^  --([a-z-]+)", self.run("--help").stdout, re.M))
+        claim(shown == described, "in the help or in the manual only: %s" % ", ".join(sorted(shown ^ described)))
 
     # ---- what must work ----
 

@@ -451,6 +451,28 @@ Test(capture_executor, late_ranks_and_fences)
     release(&m);
 }
 
+/* Sums over two links into one place: the quick one does not wait for the slow one, which was
+ * first. */
+Test(capture_executor, adding_over_two_links)
+{
+    made m = must_make(
+        HEAD(3, 1, 400000) ", \"servers\": [{\"gpus\": 2}, {\"gpus\": 1}], \"transfers\": [" SENDS(
+            0, 2, 0, 0, "reduce") ", " SENDS(0, 1, 0, 0,
+                                             "reduce") ", " SENDS(1, 0, 1, 0,
+                                                                  "copy") ", " SENDS(1, 0, 2, 0,
+                                                                                     "copy") "]}");
+    world w;
+
+    open_world(&w, m.job);
+    w.is_slow   = true;
+    outcome out = run(&w, NULL, false);
+    cr_expect_eq(out.wrong, 0);
+    cr_expect_lt(out.times[1].received_s, out.times[0].received_s);
+    cr_expect_geq(out.times[2].send_s, out.times[0].received_s);
+    close_world(&w);
+    release(&m);
+}
+
 /* An exchange holds all four ports from its start on, also where one end is ready long before. */
 Test(capture_executor, both_directions_of_an_exchange_start_together)
 {
