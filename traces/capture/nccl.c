@@ -104,8 +104,9 @@ static const cap_option own_options[] = {
 };
 
 static const cap_program program = {
-    "collsim-nccl", "run collsim's schedules on GPUs, by NCCL, and check every number",
-    own_options};
+    .name    = "collsim-nccl",
+    .summary = "run collsim's schedules on GPUs, by NCCL, and check every number",
+    .options = own_options};
 
 /* ---- one schedule ---- */
 
@@ -179,7 +180,7 @@ static cs_status set_up(const run *r, cap_device_setup *setup, cs_error *err)
     const uint32_t  there = cap_device_count(&why);
 
     if (there == 0) {
-        return CS_FAIL(err, CS_EMISSING, "",
+        return CS_FAIL(err, CS_EIO, "",
                        "no GPU can be used here (%s); accepted: an NVIDIA GPU and its driver, one "
                        "for each rank, or one for all with --loopback",
                        why);
@@ -204,7 +205,7 @@ static cs_status set_up(const run *r, cap_device_setup *setup, cs_error *err)
         setup->first_gpu %= there;
     }
     if (setup->first_gpu + setup->n_local > there) {
-        return CS_FAIL(err, CS_EMISSING, "",
+        return CS_FAIL(err, CS_EIO, "",
                        "rank %u needs GPU %u, and there %s %u; accepted: a GPU for each rank, or "
                        "one for all with --loopback",
                        setup->first_rank + setup->n_local - 1,
