@@ -18,7 +18,7 @@ typedef struct cap_processes {
     uint32_t on_host;  /* which of those on its host */
 } cap_processes;
 
-/* CS_EMISSING: a launcher started several, and this build cannot bring them together. */
+/* CS_ENOTSUP: a launcher started several, and this build cannot bring them together. */
 cs_status cap_processes_join(int *argc, char ***argv, cap_processes *processes_p, cs_error *err);
 void      cap_processes_leave(void);
 

@@ -8,7 +8,7 @@ cs_status cap_processes_join(int *argc, char ***argv, cap_processes *processes_p
     (void)argv;
     *processes_p = (cap_processes){.n = 1};
     if (cap_processes_launched() > 1) {
-        return CS_FAIL(err, CS_EMISSING, "",
+        return CS_FAIL(err, CS_ENOTSUP, "",
                        "%u processes were started, and this build has no MPI: one process for all "
                        "GPUs is accepted",
                        cap_processes_launched());
