@@ -108,7 +108,7 @@ def check_errors(host):
     refuse(2, ["--loopback", "one process"], host, "ring.json", "--share-gpu", "--loopback")
     refuse(2, ["2 processes", "no MPI"], host, "ring.json", OMPI_COMM_WORLD_SIZE="2")
     refuse(2, ["--trace", "one schedule"], host, "ring.json", "ring.json", "--trace", "t.json")
-    refuse(2, ["missing.json"], host, "missing.json")
+    refuse(3, ["missing.json", "cannot be opened"], host, "missing.json")
     refuse(2, ["there is no rank 4 among 4"], host, "ring.json", "--late", "4=1ms")
     expect(run(host, "ring.json", "--loopback", "--gpu", "1", "--quiet", **two) == (0, "", ""), "--loopback on GPU 1")
 
